@@ -329,7 +329,7 @@ func TestIrrelevantBatchesAreCoalesced(t *testing.T) {
 		f.batches <- eventstore.Batch{Events: []event.Stored{stored(208, "Other")}, UpTo: 208}
 	}()
 	var got []eventstore.Batch
-	for batch, err := range coalesced(t.Context(), p, f, 0) {
+	for batch, err := range coalesced(t.Context(), p, f, 0, newDemand()) {
 		require.NoError(t, err)
 		got = append(got, batch)
 		if batch.UpTo == 208 {
@@ -352,17 +352,47 @@ func TestIrrelevantBatchesAreCoalesced(t *testing.T) {
 	<-f.ended // the reader ahead ends when nobody listens
 }
 
+func TestGatheredEventsAreYieldedWhenTheirPositionIsAskedFor(t *testing.T) {
+	t.Parallel()
+	f := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
+	sent, asked := make(chan struct{}), newDemand()
+	go func() {
+		for i := range event.Position(3) {
+			f.batches <- eventstore.Batch{Events: []event.Stored{stored(i+1, "BankAccountOpened")}, UpTo: i + 1}
+		}
+		close(sent)
+		f.batches <- eventstore.Batch{Events: []event.Stored{stored(4, "BankAccountOpened")}, UpTo: 4}
+	}()
+	go func() {
+		<-sent
+		asked.raise(1)
+		asked.raise(4)
+	}()
+	var positions []event.Position
+	for batch, err := range coalesced(t.Context(), seen("seen", nil).Gathering(time.Hour), f, 0, asked) {
+		require.NoError(t, err)
+		for _, e := range batch.Events {
+			positions = append(positions, e.Position)
+		}
+		if batch.UpTo == 4 {
+			break
+		}
+	}
+	require.Equal(t, []event.Position{1, 2, 3, 4}, positions)
+	<-f.ended
+}
+
 func TestEndOfASubscriptionIsReported(t *testing.T) {
 	t.Parallel()
 	f := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
 	close(f.batches)
-	for _, err := range coalesced(t.Context(), seen("seen", nil), f, 0) {
+	for _, err := range coalesced(t.Context(), seen("seen", nil), f, 0, newDemand()) {
 		require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	quiet := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
-	for _, err := range coalesced(ctx, seen("seen", nil), quiet, 0) {
+	for _, err := range coalesced(ctx, seen("seen", nil), quiet, 0, newDemand()) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
 	<-quiet.ended

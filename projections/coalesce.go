@@ -4,20 +4,47 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"slices"
+	"sync"
 	"time"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
 )
 
-// idleCheckpoint is how long a checkpoint may lag that only passes over events of other projections. Without it, each append would cost a
-// transaction per projection.
-const idleCheckpoint = 10 * time.Millisecond
+// idleCheckpoint is how long a checkpoint may lag that only passes over events of other projections, while nobody asks for it. Without it,
+// each append would cost a transaction per projection.
+const idleCheckpoint = 50 * time.Millisecond
+
+// demand is the position that readers of a projection wait for: up to there events are folded as they come.
+type demand struct {
+	mu     sync.Mutex
+	upTo   event.Position
+	raised chan struct{} // closed at the next raise
+}
+
+func newDemand() *demand { return &demand{raised: make(chan struct{})} }
+
+func (d *demand) raise(to event.Position) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if to > d.upTo {
+		d.upTo = to
+		close(d.raised)
+		d.raised = make(chan struct{})
+	}
+}
+
+func (d *demand) now() (event.Position, <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.upTo, d.raised
+}
 
 // coalesced yields the batches of a subscription after a position. Batches without an event for the projection wait briefly for one that
-// has some, and so do all batches of a projection that gathers. Each batch ends with an event, by which the checkpoint identifies the
-// log; positions of a store's own events would not do.
-func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after event.Position) iter.Seq2[eventstore.Batch, error] {
+// has some, and so do all batches of a projection that gathers; none waits that a reader asks for. Each batch ends with an event, by which
+// the checkpoint identifies the log; positions of a store's own events would not do.
+func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after event.Position, asked *demand) iter.Seq2[eventstore.Batch, error] {
 	type item struct {
 		batch eventstore.Batch
 		err   error
@@ -37,12 +64,22 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 			}
 		}()
 		var (
-			idle   eventstore.Batch
-			late   <-chan time.Time
-			wanted eventstore.Batch
+			kept   eventstore.Batch // not yielded yet
+			wanted bool             // it has events to fold
 			due    <-chan time.Time
+			over   bool // it is due
+			done   = after
 		)
 		for {
+			upTo, raised := asked.now()
+			if len(kept.Events) > 0 && (over || upTo > done || wanted && (p.gather == 0 || len(kept.Events) >= fillBatch)) {
+				done = kept.UpTo
+				if !yield(kept, nil) {
+					return
+				}
+				kept, wanted, due, over = eventstore.Batch{}, false, nil, false
+				continue
+			}
 			select {
 			case next, more := <-read:
 				switch {
@@ -54,39 +91,24 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 				case len(next.batch.Events) == 0:
 					continue
 				}
-				next.batch.UpTo = next.batch.Events[len(next.batch.Events)-1].Position
-				if !p.wants(next.batch) && len(wanted.Events) == 0 {
-					idle = eventstore.Batch{Events: next.batch.Events[len(next.batch.Events)-1:], UpTo: next.batch.UpTo}
-					if late == nil {
-						late = time.After(cmp.Or(p.idle, idleCheckpoint))
-					}
-					continue
-				}
-				late = nil
-				if p.gather > 0 {
-					wanted = eventstore.Batch{Events: append(wanted.Events, next.batch.Events...), UpTo: next.batch.UpTo}
+				events := next.batch.Events
+				last := len(events) - 1
+				switch {
+				case wanted:
+					kept.Events = append(kept.Events, events...)
+				case p.wants(next.batch):
+					wanted, due = true, time.After(p.gather)
+					kept.Events = slices.Clip(events) // later ones are not to be appended to the store's memory
+				default:
+					kept.Events = events[last:]
 					if due == nil {
-						due = time.After(p.gather)
+						due = time.After(cmp.Or(p.idle, idleCheckpoint))
 					}
-					if len(wanted.Events) < fillBatch {
-						continue
-					}
-					next.batch, wanted, due = wanted, eventstore.Batch{}, nil
 				}
-				if !yield(next.batch, nil) {
-					return
-				}
+				kept.UpTo = events[last].Position
 			case <-due:
-				due = nil
-				if !yield(wanted, nil) {
-					return
-				}
-				wanted = eventstore.Batch{}
-			case <-late:
-				late = nil
-				if !yield(idle, nil) {
-					return
-				}
+				over = true
+			case <-raised:
 			case <-ctx.Done():
 				yield(eventstore.Batch{}, ctx.Err())
 				return

@@ -197,7 +197,7 @@ func (f *follower) keepUp(ctx context.Context, out chan<- *message.Message) erro
 		s.Ready = s.Ready || at.position >= head
 		f.r.again[f.p.Name] = stop
 	})
-	for batch, err := range coalesced(reading, f.p, f.r.store, at.position) {
+	for batch, err := range coalesced(reading, f.p, f.r.store, at.position, f.r.demandOf(f.p)) {
 		if reading.Err() != nil && ctx.Err() == nil {
 			return ErrFenced
 		}

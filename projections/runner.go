@@ -39,11 +39,12 @@ type Runner struct {
 	log    *slog.Logger
 	owner  uuid.UUID
 
-	mu     sync.Mutex
-	status map[string]*Status
-	moved  chan struct{}                 // closed when a projection advances
-	moves  map[string]chan struct{}      // the same for each projection
-	again  map[string]context.CancelFunc // makes a follower look again at its checkpoint
+	mu      sync.Mutex
+	status  map[string]*Status
+	moved   chan struct{}                 // closed when a projection advances
+	moves   map[string]chan struct{}      // the same for each projection
+	again   map[string]context.CancelFunc // makes a follower look again at its checkpoint
+	demands map[string]*demand
 
 	asked chan struct{} // wakes Tend
 
@@ -67,7 +68,7 @@ type Status struct {
 func NewRunner(store eventstore.Store, pool *pgxpool.Pool, log *slog.Logger) *Runner {
 	return &Runner{
 		store: store, pool: pool, config: pool.Config().ConnConfig.Copy(), log: log, owner: uuid.New(),
-		status: map[string]*Status{}, moved: make(chan struct{}), moves: map[string]chan struct{}{}, again: map[string]context.CancelFunc{}, asked: make(chan struct{}, 1),
+		status: map[string]*Status{}, moved: make(chan struct{}), moves: map[string]chan struct{}{}, again: map[string]context.CancelFunc{}, asked: make(chan struct{}, 1), demands: map[string]*demand{},
 		together: together{pool: pool},
 	}
 }
@@ -136,15 +137,23 @@ func (r *Runner) Moved() <-chan struct{} {
 }
 
 // Follow returns how far this process has folded a generation, 0 for the live one, and a channel that is closed at its next move. It
-// returns false if this process does not fold it.
-func (r *Runner) Follow(name string, generation int) (at event.Position, moved <-chan struct{}, folds bool) {
+// returns false if this process does not fold it. Events up to the asked position are then folded as they come.
+func (r *Runner) Follow(name string, generation int, asked event.Position) (at event.Position, moved <-chan struct{}, folds bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.status[name]
 	if s == nil || !s.Working || generation != 0 && s.Generation != generation {
 		return 0, nil, false
 	}
+	r.demands[name].raise(asked)
 	return s.Position, r.moves[name], true
+}
+
+// demandOf returns what readers ask of a projection.
+func (r *Runner) demandOf(p *Projection) *demand {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.demands[p.Name]
 }
 
 func (r *Runner) set(p *Projection, change func(*Status)) {
@@ -153,7 +162,7 @@ func (r *Runner) set(p *Projection, change func(*Status)) {
 	s := r.status[p.Name]
 	if s == nil {
 		s = &Status{Name: p.Name, Version: p.Version}
-		r.status[p.Name] = s
+		r.status[p.Name], r.demands[p.Name] = s, newDemand()
 	} else {
 		close(r.moves[p.Name])
 	}

@@ -49,15 +49,15 @@ type statement struct {
 }
 
 // Follow returns how far this process has folded a generation, and a channel that is closed at its next
-// move. It returns false when this process does not fold it.
-type Follow func(name string, generation int) (at event.Position, moved <-chan struct{}, folds bool)
+// move. It returns false when this process does not fold it. Events up to the asked position are then folded without delay.
+type Follow func(name string, generation int, asked event.Position) (at event.Position, moved <-chan struct{}, folds bool)
 
 // NewReader makes a reader. Versions has the projections that this program reads. Follow may be nil. Head
 // is nil when the log is in the same database, where each read finds it in its own snapshot; otherwise it
 // returns the log's head.
 func NewReader(pool *pgxpool.Pool, versions map[string]int, follow Follow, head func(context.Context) (event.Position, error)) *Reader {
 	if follow == nil {
-		follow = func(string, int) (event.Position, <-chan struct{}, bool) { return 0, nil, false }
+		follow = func(string, int, event.Position) (event.Position, <-chan struct{}, bool) { return 0, nil, false }
 	}
 	return &Reader{Wait: defaultWait, pool: pool, lookups: newLookups(pool), versions: versions, follow: follow, head: head, live: map[string]int{}, sql: map[string]*statement{}}
 }

@@ -27,10 +27,14 @@ import (
 	"bahi/readmodels"
 )
 
-var names = projections.Define("names", 1, `create table name (position bigint, name text);`,
-	projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened]) {
-		b.Exec(`insert into name values ($1, $2)`, int64(e.Position), e.Data.Name)
-	}))
+var names = defineNames()
+
+func defineNames() *projections.Projection {
+	return projections.Define("names", 1, `create table name (position bigint, name text);`,
+		projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened]) {
+			b.Exec(`insert into name values ($1, $2)`, int64(e.Position), e.Data.Name)
+		}))
+}
 
 // shelf is a log, and a projection that comes only as far as a test lets it.
 type shelf struct {
@@ -81,11 +85,13 @@ func (s *shelf) build(t *testing.T) {
 }
 
 // run lets the projection go on.
-func (s *shelf) run(t *testing.T) {
+func (s *shelf) run(t *testing.T) { s.runAs(t, names) }
+
+func (s *shelf) runAs(t *testing.T, p *projections.Projection) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
-	go func() { stopped <- s.runner.Run(ctx, names) }()
+	go func() { stopped <- s.runner.Run(ctx, p) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-stopped)

@@ -81,7 +81,7 @@ func (r *Reader) behind(s *statement, w *wait) bool {
 		return true
 	}
 	for i, name := range s.names {
-		if at, _, folds := r.follow(name, s.generations[i]); folds && at < max(w.needed, w.least) {
+		if at, _, folds := r.follow(name, s.generations[i], 0); folds && at < max(w.needed, w.least) {
 			return true
 		}
 	}
@@ -101,7 +101,7 @@ func (r *Reader) await(ctx context.Context, s *statement, w *wait) error {
 	}
 	for i, name := range s.names {
 		for !w.over() {
-			at, moved, folds := r.follow(name, s.generations[i])
+			at, moved, folds := r.follow(name, s.generations[i], w.least)
 			if !folds {
 				l, err := r.look(ctx)
 				if err != nil {

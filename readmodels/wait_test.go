@@ -2,6 +2,7 @@ package readmodels_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,7 +39,7 @@ func TestAReadThatWaitsAsksOnceMore(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	moves := 0
-	follow := func(string, int) (event.Position, <-chan struct{}, bool) {
+	follow := func(string, int, event.Position) (event.Position, <-chan struct{}, bool) {
 		moved := make(chan struct{})
 		close(moved)
 		if moves++; moves == 50 {
@@ -80,4 +81,19 @@ func TestWhoReadsNoTableMayWaitForIt(t *testing.T) {
 	require.ErrorIs(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 2, Wait: time.Millisecond}), "names"), readmodels.ErrNotYet)
 	s.run(t)
 	require.NoError(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 2, Wait: forever}), "names"))
+}
+
+func TestEventsThatWaitForOthersAreFoldedWhenTheyAreRead(t *testing.T) {
+	t.Parallel()
+	s := built(t, 1)
+	s.runAs(t, defineNames().Gathering(time.Hour))
+	for i := range 5 {
+		name := fmt.Sprint("late", i)
+		at := s.add(t, name)
+		f := &readmodels.Freshness{Wait: forever}
+		got, err := find(fresh(t, f), s.reader, name)
+		require.NoError(t, err)
+		require.Equal(t, int64(at), got)
+		require.False(t, f.Stale())
+	}
 }

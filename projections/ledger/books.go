@@ -28,7 +28,10 @@ var booksDDL string
 // decides how fast the whole system writes and rebuilds. `bahi bench` measures it. What becomes of an account or a
 // row the domain's own Evolve says, and the domain's rules say which events are void.
 var Books = projections.Define("books", 4, booksDDL,
-	projections.Apply(booksTypes(), foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).Parted(partOf)
+	projections.Apply(booksTypes(), foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).Parted(partOf).Gathering(booksGather)
+
+// booksGather is how long a row may wait for others while nobody reads the books: the fold of one row costs as much as that of ten.
+const booksGather = 10 * time.Millisecond
 
 // stillCurrent ends the interval of what is current.
 const stillCurrent = math.MaxInt64
