@@ -68,11 +68,6 @@ func TestOneOfManyEqualRequestsIsTheFirst(t *testing.T) {
 	}
 }
 
-func TestKilledServerWithItsLogInEventStoreDBLosesNothing(t *testing.T) {
-	t.Parallel()
-	losesNothingWhenKilled(t, 2, "EVENTSTORE_URL="+esdbtest.Start(t, 1).URL())
-}
-
 // What a request costs the server is counted, not timed.
 func TestCallsOfARequest(t *testing.T) {
 	t.Parallel()

@@ -13,8 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app/apptest"
-	"bahi/internal/pgtest"
-	"bahi/migrations"
 )
 
 // recovering is a bahi whose log loses its newest events while it serves.
@@ -124,23 +122,6 @@ func TestLostTailIsRecoveredWithoutARestart(t *testing.T) {
 	}
 	database := apptest.Database(t)
 	recovers(&recovering{t: t, database: database, loses: database})
-}
-
-func TestLostTailOfAnEventStoreIsRecoveredWithoutARestart(t *testing.T) {
-	t.Parallel()
-	if apptest.Elsewhere {
-		return
-	}
-	folder := t.TempDir()
-	cmd := apptest.EventStore(t, "", folder)
-	var loses string
-	for _, set := range cmd.Env {
-		if value, is := strings.CutPrefix(set, "DATABASE_URL="); is {
-			loses = value
-		}
-	}
-	store := apptest.ServeGateway(t, cmd, folder).Connection(apptest.OperatorKey)
-	recovers(&recovering{t: t, database: pgtest.Template(t, "migrated", migrations.Up), log: store, loses: loses})
 }
 
 func recovers(r *recovering) {

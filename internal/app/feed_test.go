@@ -189,35 +189,6 @@ func TestKafkaGetsEveryEventOfAStreamInOrder(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestALogInEventStoreDBIsForwardedToo(t *testing.T) {
-	t.Parallel()
-	if apptest.Elsewhere {
-		return
-	}
-	broker, data, database := feedtest.Start(t), t.TempDir(), pgtest.Template(t, "migrated", migrations.Up)
-	cmd := apptest.Command(t, data, "serve")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "BAHI_GATEWAY_WRITE=true")
-	with := apptest.Settings(t, pgtest.Template(t, "migrated", migrations.Up))
-	with.EventStore = apptest.ServeGateway(t, cmd, data).Connection(apptest.OperatorKey)
-	with.Outside.FeedURL = broker.Address
-	o := apptest.StartAs(t, with)
-	account := apptest.IdOf(t, []byte(o.Operator().POST("/bank", `{"name":"SBI"}`).Status(201).Text))
-	for range 20 {
-		o.Operator().POST(apptest.Ledger(account), apptest.Deposit("2026-10-14", "1")).Status(201)
-	}
-	o.Stop()
-	o = apptest.StartAs(t, with) // goes on from the checkpoint
-	o.Operator().POST(apptest.Ledger(account), apptest.Deposit("2026-10-14", "2")).Status(201)
-	log := loggedIn(t, database)
-	for i, m := range broker.Messages("BAHI", len(log)) {
-		require.Equal(t, log[i].ID, m.Headers().Get("ce-id"))
-		require.Equal(t, log[i].Data, string(m.Data()))
-	}
-	metrics := o.Operator().GET("/metrics").Status(200).Text
-	require.Contains(t, metrics, "bahi_feed_lag_seconds")
-	require.NotContains(t, metrics, "bahi_feed_lag_events", "positions do not count events there")
-}
-
 func TestStartWaitsForReactorsBesideAFeed(t *testing.T) {
 	t.Parallel()
 	sys, err := apptest.Settings(t, pgtest.Template(t, "migrated", migrations.Up)).Open(t.Context(), true)

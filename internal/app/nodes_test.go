@@ -13,8 +13,6 @@ import (
 
 	"bahi/internal/app"
 	"bahi/internal/app/apptest"
-	"bahi/internal/pgtest"
-	"bahi/migrations"
 )
 
 // takenOverWithin bounds a takeover by the other node, on a busy machine. It tries four times a second.
@@ -91,16 +89,6 @@ func TestNodesOnOneDatabaseTakeOverFromEachOther(t *testing.T) {
 	if !apptest.Elsewhere {
 		failOver(t, &nodes{t: t, database: apptest.Database(t)})
 	}
-}
-
-func TestNodesOnOneEventStoreTakeOverFromEachOther(t *testing.T) {
-	t.Parallel()
-	if apptest.Elsewhere {
-		return
-	}
-	data := t.TempDir()
-	store := apptest.ServeGateway(t, apptest.EventStore(t, "", data), data)
-	failOver(t, &nodes{t: t, database: pgtest.Template(t, "migrated", migrations.Up), log: store.Connection(apptest.OperatorKey)})
 }
 
 // failOver kills the node that works, then the one that took over, while clients write to both and read from both.
