@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
 	"bahi/eventstore"
 	proofs "bahi/eventstore/audit"
 	"bahi/internal/app"
@@ -60,7 +61,7 @@ func (b *benchmark) verifying(ctx context.Context) error {
 	}
 	b.sayf("making a log of %d events", b.Rows)
 	bar := screen.NewBar(os.Stderr, "making a log", "events")
-	err = errors.Join(m.mixed(ctx, b.Rows, bar.Show), m.end())
+	err = errors.Join(m.mixed(ctx, 1, b.Rows, bar.Show, bank.Ledger), m.end())
 	bar.End()
 	if err != nil {
 		return err

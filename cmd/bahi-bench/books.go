@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 
 	"bahi/domain"
 	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
 	"bahi/eventstore"
 	"bahi/internal/app"
 	"bahi/internal/bench"
@@ -76,6 +79,9 @@ func (b *benchmark) reads(ctx context.Context, s *server, l ledgers) error {
 
 // ledgers are the accounts to read.
 type ledgers struct {
+	of                        *book.Ledger
+	named                     string // what their figures' names begin with
+	line                      string // an entry with an amount in rupees and paise
 	head                      event.Position
 	long, longDay             int64 // accounts
 	short, shortDay           int64
@@ -94,13 +100,8 @@ func (b *benchmark) makeBooks(ctx context.Context, url string) (l ledgers, err e
 	if err != nil {
 		return l, err
 	}
-	making := func(what string) (func(done, total int64), func()) {
-		b.sayf("making %s", what)
-		bar := screen.NewBar(os.Stderr, "making "+what, "events")
-		return bar.Show, bar.End
-	}
-	show, end := making(fmt.Sprintf("a log of %d events", b.Rows))
-	err = m.mixed(ctx, b.Rows, show)
+	show, end := b.making(fmt.Sprintf("a log of %d events", b.Rows))
+	err = m.mixed(ctx, 1, b.Rows, show, bank.Ledger)
 	end()
 	if err != nil {
 		return l, err
@@ -110,7 +111,7 @@ func (b *benchmark) makeBooks(ctx context.Context, url string) (l ledgers, err e
 		if err := m.pause(); err != nil {
 			return l, err
 		}
-		if err := b.rebuild(ctx, sys); err != nil {
+		if err := b.rebuild(ctx, sys, bench.Figure{Name: "rebuild", Title: "offline rebuild of the books", Goal: &bench.Goal{Bound: 0.4, Aim: 0.6}}); err != nil {
 			return l, err
 		}
 	}
@@ -125,25 +126,8 @@ func (b *benchmark) makeBooks(ctx context.Context, url string) (l ledgers, err e
 	if !reading {
 		return l, m.end()
 	}
-	l = ledgers{long: 1001, longDay: 1002, short: 1003, shortDay: 1004, rows: b.Rows}
-	for _, of := range []struct {
-		account int64
-		rows    int
-		oneDay  bool
-		first   *int64
-	}{{l.short, shortRows, false, &l.oldestShort}, {l.shortDay, shortRows, true, new(int64)}, {l.long, b.Rows, false, &l.oldestOfLong}, {l.longDay, b.Rows, true, new(int64)}} {
-		what := fmt.Sprintf("a ledger of %d rows", of.rows)
-		if of.oneDay {
-			what += " on one day"
-		}
-		show, end := making(what)
-		*of.first, err = m.ledger(ctx, of.account, of.rows, of.oneDay, show)
-		end()
-		if err != nil {
-			return l, err
-		}
-	}
-	if err := m.end(); err != nil {
+	l = ledgers{of: bank.Ledger, line: `{"description":"corrected","amount":%d.%02d}`, long: 1001, longDay: 1002, short: 1003, shortDay: 1004, rows: b.Rows}
+	if err := b.makeLedgers(ctx, m, &l); err != nil {
 		return l, err
 	}
 	if _, err := b.fold(ctx, sys); err != nil {
@@ -151,6 +135,38 @@ func (b *benchmark) makeBooks(ctx context.Context, url string) (l ledgers, err e
 	}
 	l.head, err = sys.Store.Head(ctx)
 	return l, err
+}
+
+// making shows the progress of a log that is made.
+func (b *benchmark) making(what string) (show func(done, total int64), end func()) {
+	b.sayf("making %s", what)
+	bar := screen.NewBar(os.Stderr, "making "+what, "events")
+	return bar.Show, bar.End
+}
+
+// makeLedgers makes short and long ledgers and ends the log.
+func (b *benchmark) makeLedgers(ctx context.Context, m *logMaker, l *ledgers) (err error) {
+	for _, of := range []struct {
+		account int64
+		rows    int
+		oneDay  bool
+		first   *int64
+	}{{l.short, shortRows, false, &l.oldestShort}, {l.shortDay, shortRows, true, new(int64)}, {l.long, l.rows, false, &l.oldestOfLong}, {l.longDay, l.rows, true, new(int64)}} {
+		if of.account == 0 {
+			continue
+		}
+		what := fmt.Sprintf("a ledger of %d rows", of.rows)
+		if of.oneDay {
+			what += " on one day"
+		}
+		show, end := b.making(what)
+		*of.first, err = m.ledger(ctx, l.of, of.account, of.rows, of.oneDay, show)
+		end()
+		if err != nil {
+			return err
+		}
+	}
+	return m.end()
 }
 
 // fold rebuilds the books.
@@ -209,7 +225,7 @@ func (b *benchmark) besideReading(ctx context.Context, store eventstore.Store, d
 	}
 }
 
-func (b *benchmark) rebuild(ctx context.Context, sys *app.System) error {
+func (b *benchmark) rebuild(ctx context.Context, sys *app.System, of bench.Figure) error {
 	if err := b.settle(ctx); err != nil {
 		return err
 	}
@@ -217,8 +233,8 @@ func (b *benchmark) rebuild(ctx context.Context, sys *app.System) error {
 	if err != nil {
 		return err
 	}
-	b.conclude(bench.Figure{Name: "rebuild", Title: "offline rebuild of the books", Unit: "events/s", Goal: &bench.Goal{Bound: 0.4, Aim: 0.6}},
-		found.By(bench.Rate), "reading and decoding the log", limits.By(bench.Rate))
+	of.Unit = "events/s"
+	b.conclude(of, found.By(bench.Rate), "reading and decoding the log", limits.By(bench.Rate))
 	return nil
 }
 
@@ -260,22 +276,25 @@ func asked(request []byte) func(*bench.Conn) (time.Duration, error) {
 
 func (b *benchmark) pages(ctx context.Context, s *server, l ledgers) error {
 	page := func(account int64, page int) func(*bench.Conn) (time.Duration, error) {
-		return asked(bench.Request("GET", fmt.Sprintf("/bank-ledger/%d?page_size=%d&page=%d", account, pageSize, page), s.key, ""))
+		return asked(bench.Request("GET", fmt.Sprintf("/%s-ledger/%d?page_size=%d&page=%d", l.of.Name, account, pageSize, page), s.key, ""))
 	}
 	middle := max(1, l.rows/pageSize/2)
 	for _, of := range []struct {
 		name, title string
 		short, long int64
 	}{
-		{"page", "page of 50 rows, middle of a ledger of %d", l.short, l.long},
+		{"page", "page of 50 rows, middle of a " + l.of.Name + " ledger of %d", l.short, l.long},
 		{"page_one_day", "the same, all %d rows on one day", l.shortDay, l.longDay},
 	} {
+		if of.long == 0 {
+			continue
+		}
 		b.sayf("pages of 50 rows")
 		small, large, err := s.ask(ctx, b.pairs(pairOfReads), page(of.short, 2), page(of.long, middle))
 		if err != nil {
 			return err
 		}
-		b.conclude(bench.Figure{Name: of.name, Title: fmt.Sprintf(of.title, l.rows), Unit: "ms", Goal: bench.AtMost(1.5)},
+		b.conclude(bench.Figure{Name: l.named + of.name, Title: fmt.Sprintf(of.title, l.rows), Unit: "ms", Goal: bench.AtMost(1.5)},
 			bench.Series{large}.By(bench.P50), "of 100 rows", bench.Series{small}.By(bench.P50))
 	}
 	return nil
@@ -284,38 +303,39 @@ func (b *benchmark) pages(ctx context.Context, s *server, l ledgers) error {
 // editing measures the time from an edit until a read shows it: on the row itself, and on the newest page, where it changes every
 // balance.
 func (b *benchmark) editing(ctx context.Context, s *server, l ledgers) error {
+	short, long := fmt.Sprintf("/%s-ledger/%d", l.of.Name, l.short), fmt.Sprintf("/%s-ledger/%d", l.of.Name, l.long)
 	for _, of := range []struct {
-		name, title     string
-		goal            *bench.Goal
-		readLong, short string
+		name, title        string
+		goal               *bench.Goal
+		atLong, atTheOther string
 	}{
 		{
-			"edit", "edit of the oldest row of %d, until it is read", bench.AtMost(1.2),
-			fmt.Sprintf("/bank-ledger/%d/row/%d", l.long, l.oldestOfLong), fmt.Sprintf("/bank-ledger/%d/row/%d", l.short, l.oldestShort),
+			"edit", "edit of the oldest row of %d in a " + l.of.Name + " ledger, until it is read", bench.AtMost(1.2),
+			fmt.Sprintf("/row/%d", l.oldestOfLong), fmt.Sprintf("/row/%d", l.oldestShort),
 		}, {
-			"edit_newest_page", "edit of the oldest row of %d, until the newest page shows it", nil,
-			fmt.Sprintf("/bank-ledger/%d?page_size=%d&page=%d", l.long, pageSize, l.rows/pageSize), fmt.Sprintf("/bank-ledger/%d?page_size=%d&page=2", l.short, pageSize),
+			"edit_newest_page", "the same, until the newest page of %d shows it", nil,
+			fmt.Sprintf("?page_size=%d&page=%d", pageSize, l.rows/pageSize), fmt.Sprintf("?page_size=%d&page=2", pageSize),
 		},
 	} {
 		b.sayf("edits of the oldest row")
-		small, large, err := s.ask(ctx, b.pairs(pairOfEdits), s.edit(l.short, l.oldestShort, of.short), s.edit(l.long, l.oldestOfLong, of.readLong))
+		small, large, err := s.ask(ctx, b.pairs(pairOfEdits), s.edit(l.line, short, l.oldestShort, of.atTheOther), s.edit(l.line, long, l.oldestOfLong, of.atLong))
 		if err != nil {
 			return err
 		}
-		b.conclude(bench.Figure{Name: of.name, Title: fmt.Sprintf(of.title, l.rows), Unit: "ms", Goal: of.goal},
+		b.conclude(bench.Figure{Name: l.named + of.name, Title: fmt.Sprintf(of.title, l.rows), Unit: "ms", Goal: of.goal},
 			bench.Series{large}.By(bench.P50), "of 100", bench.Series{small}.By(bench.P50))
 	}
 	return nil
 }
 
-// edit changes a row's amount and reads until the balance changes.
-func (s *server) edit(account, row int64, path string) func(*bench.Conn) (time.Duration, error) {
+// edit changes the amount of a ledger's row and reads, at a path below the ledger's, until the balance changes.
+func (s *server) edit(line, ledger string, row int64, path string) func(*bench.Conn) (time.Duration, error) {
 	random := rand.New(rand.NewPCG(seed, uint64(row))) //nolint:gosec // the same edits in each run
-	read := bench.Request("GET", path, s.key, "")
+	read := bench.Request("GET", ledger+path, s.key, "")
 	last := ""
 	return func(c *bench.Conn) (time.Duration, error) {
-		body := fmt.Sprintf(`{"row_id":%d,"in_entries":[{"description":"corrected","amount":%d.%02d}],"out_entries":[]}`, row, 1+random.IntN(1_000_000), random.IntN(100))
-		a, err := c.Do(bench.Request("PUT", fmt.Sprintf("/bank-ledger/%d", account), s.key, body))
+		body := fmt.Sprintf(`{"row_id":%d,"in_entries":[`+line+`],"out_entries":[]}`, row, 1+random.IntN(1_000_000), random.IntN(100))
+		a, err := c.Do(bench.Request("PUT", ledger, s.key, body))
 		if err != nil {
 			return 0, err
 		}
@@ -342,7 +362,10 @@ func (s *server) edit(account, row int64, path string) func(*bench.Conn) (time.D
 
 // newestBalance returns the balance in the response with a row or a page of rows.
 func newestBalance(a bench.Answer) (string, error) {
-	type row struct{ Balance json.Number }
+	type row struct {
+		Balance json.Number
+		Cash    json.Number `json:"cash_balance"`
+	}
 	var (
 		one  row
 		many []row
@@ -353,10 +376,11 @@ func newestBalance(a bench.Answer) (string, error) {
 			one = many[len(many)-1]
 		}
 	}
-	if err != nil || a.Status != 200 || one.Balance == "" {
+	balance := cmp.Or(one.Balance, one.Cash)
+	if err != nil || a.Status != 200 || balance == "" {
 		return "", fmt.Errorf("a read returned status %d and no balance: %.200s", a.Status, a.Body)
 	}
-	return one.Balance.String(), nil
+	return balance.String(), nil
 }
 
 func (b *benchmark) balances(ctx context.Context, s *server) error {

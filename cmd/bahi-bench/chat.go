@@ -114,6 +114,14 @@ func (b *benchmark) webhook(ctx context.Context, s *server) error {
 	return nil
 }
 
+// schemaOf returns the schema of a projection's live tables.
+func schemaOf(ctx context.Context, conn *pgx.Conn, projection string) (schema string, err error) {
+	if err = conn.QueryRow(ctx, `select name || '_g' || generation from projection.generation where live and name = $1`, projection).Scan(&schema); err != nil {
+		err = fmt.Errorf("find the tables of %s: %w", projection, err)
+	}
+	return schema, err
+}
+
 // drafts measures the list of many drafts.
 func (b *benchmark) drafts(ctx context.Context, s *server) error {
 	count := max(10, b.Rows/draftsOf)
@@ -128,9 +136,9 @@ func (b *benchmark) drafts(ctx context.Context, s *server) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only read
-	var schema string
-	if err := conn.QueryRow(ctx, `select 'order_drafts_g' || generation from projection.generation where live and name = 'order_drafts'`).Scan(&schema); err != nil {
-		return fmt.Errorf("find the drafts' tables: %w", err)
+	schema, err := schemaOf(ctx, conn, "order_drafts")
+	if err != nil {
+		return err
 	}
 	for deadline, made := time.Now().Add(draftsMade), 0; made < count; {
 		if time.Now().After(deadline) {
@@ -141,9 +149,14 @@ func (b *benchmark) drafts(ctx context.Context, s *server) error {
 			return err
 		}
 	}
-	plain := `select d.*, (select json_agg(e order by e.id) from ` + schema + `.order_draft_entry e where e.draft_id = d.id)::text from ` + schema + `.order_draft d order by d.id`
-	list := bench.Load{Address: s.address, Clients: 1, For: b.Round, Requests: [][]byte{bench.Request("GET", "/order-drafts", operatorKey, "")}}
-	limit, found, err := b.interleave(ctx, fmt.Sprintf("list of %d drafts", count), func() (bench.Sample, error) {
+	of := bench.Figure{Name: "drafts", Title: fmt.Sprintf("list of %d pending drafts: p50", count), Goal: bench.AtMost(3)}
+	return b.list(ctx, conn, s, of, "/order-drafts", operatorKey, `select d.*, (select json_agg(e order by e.id) from `+schema+`.order_draft_entry e where e.draft_id = d.id)::text from `+schema+`.order_draft d order by d.id`)
+}
+
+// list measures a list beside a plain SELECT of the same rows.
+func (b *benchmark) list(ctx context.Context, conn *pgx.Conn, s *server, of bench.Figure, path, key, plain string) error {
+	list := bench.Load{Address: s.address, Clients: 1, For: b.Round, Requests: [][]byte{bench.Request("GET", path, key, "")}}
+	limit, found, err := b.interleave(ctx, of.Title, func() (bench.Sample, error) {
 		var took []time.Duration
 		began := time.Now()
 		for len(took) == 0 || time.Since(began) < b.Round {
@@ -161,6 +174,7 @@ func (b *benchmark) drafts(ctx context.Context, s *server) error {
 	if err != nil {
 		return err
 	}
-	b.conclude(bench.Figure{Name: "drafts", Title: fmt.Sprintf("list of %d pending drafts: p50", count), Unit: "ms", Goal: bench.AtMost(3)}, found[0].By(bench.P50), "plain SELECT", limit.By(bench.P50))
+	of.Unit = "ms"
+	b.conclude(of, found[0].By(bench.P50), "plain SELECT", limit.By(bench.P50))
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 
+	"bahi/domain/ledger/bank"
 	"bahi/eventstore"
 	"bahi/eventstore/esdb"
 	"bahi/internal/app"
@@ -80,7 +81,7 @@ func (b *benchmark) fillForGateway(ctx context.Context, url string) error {
 	b.sayf("making a log of %d events", events)
 	bar := screen.NewBar(os.Stderr, "making a log", "events")
 	defer bar.End()
-	if err := m.mixed(ctx, events, bar.Show); err != nil {
+	if err := m.mixed(ctx, 1, events, bar.Show, bank.Ledger); err != nil {
 		return err
 	}
 	return m.end()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strconv"
 	"sync"
@@ -11,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/domain/event"
-	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/number"
 	"bahi/domain/unit"
@@ -19,7 +19,7 @@ import (
 	"bahi/internal/app"
 )
 
-// The shapes of the bank ledger's events.
+// The shapes of a ledger's events.
 type (
 	accountOpened = book.AccountOpened
 	rowAdded      = book.RowAdded
@@ -31,7 +31,7 @@ const (
 	chunkEvents = 2048 // of one AppendEach
 	writers     = 2    // one prepares a chunk while the other appends
 
-	reservedAccounts = 10_000
+	reservedAccounts = 20_000
 	ledgerYears      = 10
 )
 
@@ -94,25 +94,29 @@ func (m *logMaker) now() event.Meta {
 	return meta
 }
 
-// open opens an account.
-func (m *logMaker) open(ctx context.Context, account int64) error {
-	id := strconv.FormatInt(account, 10)
-	e, err := bank.Ledger.Accounts.Encode(uuid.Must(uuid.NewV7()), accountOpened{Name: "HDFC Current " + id}, m.now())
-	if err != nil {
-		return err
+// open queues the opening of accounts of a ledger, from an id on.
+func (m *logMaker) open(l *book.Ledger, first int64, count int) error {
+	for account := first; account < first+int64(count); account++ {
+		id := strconv.FormatInt(account, 10)
+		opened := accountOpened{Name: l.Title + " account " + id}
+		if l.Types > 0 {
+			opened.Type = new(int(account) % l.Types)
+		}
+		if err := queue(m, l.Accounts, account, eventstore.NoStream, opened); err != nil {
+			return err
+		}
 	}
-	_, err = m.sys.Store.Append(ctx, bank.Ledger.Accounts.Stream(id), eventstore.NoStream, e)
-	return err
+	return m.pause() // rows follow their account
 }
 
-// put queues an event for a row's stream.
-func (m *logMaker) put(row int64, expected eventstore.Expected, e event.Event[book.Row]) error {
-	encoded, err := bank.Ledger.Rows.Encode(uuid.Must(uuid.NewV7()), e, m.now())
+// queue queues an event for a stream.
+func queue[S any](m *logMaker, kind *event.Kind[S], id int64, expected eventstore.Expected, e event.Event[S]) error {
+	encoded, err := kind.Encode(uuid.Must(uuid.NewV7()), e, m.now())
 	if err != nil {
 		return err
 	}
 	m.waiting = append(m.waiting, eventstore.Request{
-		Stream: bank.Ledger.Rows.Stream(strconv.FormatInt(row, 10)), Expected: expected, Events: []event.New{encoded},
+		Stream: kind.Stream(strconv.FormatInt(id, 10)), Expected: expected, Events: []event.New{encoded},
 	})
 	if len(m.waiting) >= m.chunk {
 		return m.flush()
@@ -155,22 +159,11 @@ func (m *logMaker) pause() error {
 }
 
 // add posts a row with the next id.
-func (m *logMaker) add(account int64, day unit.Date) error {
+func (m *logMaker) add(l *book.Ledger, account int64, day unit.Date) error {
 	m.row++
 	e := rowAdded{Account: account, Date: day}
-	if m.random.IntN(3) == 0 {
-		e.Out = m.entries()
-	} else {
-		e.In = m.entries()
-	}
-	return m.put(m.row, eventstore.NoStream, e)
-}
-
-func (m *logMaker) entries() book.Side {
-	return book.SideOf([]bank.Entry{{
-		Description: book.Text(fmt.Sprintf("%s %s, invoice %d", ways[m.random.IntN(len(ways))], parties[m.random.IntN(len(parties))], 1000+m.random.IntN(9000))),
-		Amount:      unit.Money(10_000 + m.random.IntN(50_000_000)),
-	}})
+	e.In, e.Out = sides(l, m.random)
+	return queue(m, l.Rows, m.row, eventstore.NoStream, e)
 }
 
 // ago returns the date of the i-th of n things spread over the last years.
@@ -179,17 +172,23 @@ func ago(i, n int) unit.Date {
 	return unit.DateOf(time.Now()) - days + unit.Date(i*days/n)
 }
 
-// mixed appends events of bankAccounts with increasing dates: most add rows, one in twenty edits one, one in a hundred deletes one.
-func (m *logMaker) mixed(ctx context.Context, events int, show func(done, total int64)) error {
-	for a := range bankAccounts {
-		if err := m.open(ctx, int64(a+1)); err != nil {
+// mixed appends events of bankAccounts of each of the ledgers, from an account on, with increasing dates: most add rows, one in
+// twenty edits one, one in a hundred deletes one.
+func (m *logMaker) mixed(ctx context.Context, first int64, events int, show func(done, total int64), ledgers ...*book.Ledger) error {
+	for i, l := range ledgers {
+		if err := m.open(l, first+int64(i*bankAccounts), bankAccounts); err != nil {
 			return err
 		}
 	}
+	type row struct {
+		ledger   uint8
+		revision int8 // -1: deleted
+		touched  int  // when the row last changed; events still in the queue are left alone
+	}
 	var (
-		revisions = make([]int64, 1, events+1) // by row; -1: deleted
-		touched   = make([]int, 1, events+1)   // when the row last changed; events still in the queue are left alone
-		lag       = (writers + 2) * m.chunk
+		rows   = make([]row, 1, events+1)
+		before = m.row
+		lag    = (writers + 2) * m.chunk
 	)
 	for i := range events {
 		if i%1000 == 0 {
@@ -199,32 +198,36 @@ func (m *logMaker) mixed(ctx context.Context, events int, show func(done, total 
 			}
 		}
 		kind := m.random.IntN(100)
-		if row := int64(1 + m.random.IntN(max(1, len(revisions)-1))); kind < 6 && i > lag && revisions[row] >= 0 && touched[row] < i-lag {
+		nth := 1 + m.random.IntN(max(1, len(rows)-1))
+		if r := &rows[min(nth, len(rows)-1)]; kind < 6 && i > lag && r.revision >= 0 && r.revision < math.MaxInt8 && r.touched < i-lag {
+			l := ledgers[r.ledger]
 			var e event.Event[book.Row] = rowDeleted{}
 			if kind > 0 {
-				in, out := m.entries(), book.Side{}
+				in, out := sides(l, m.random)
 				e = rowEdited{In: &in, Out: &out}
 			}
-			if err := m.put(row, eventstore.Expected(revisions[row]), e); err != nil {
+			if err := queue(m, l.Rows, before+int64(nth), eventstore.Expected(r.revision), e); err != nil {
 				return err
 			}
-			touched[row] = i
-			if revisions[row]++; kind == 0 {
-				revisions[row] = -1
+			r.touched = i
+			if r.revision++; kind == 0 {
+				r.revision = -1
 			}
 			continue
 		}
-		if err := m.add(int64(1+m.random.IntN(bankAccounts)), ago(i, events)); err != nil {
+		account := m.random.IntN(bankAccounts * len(ledgers))
+		of := account / bankAccounts
+		if err := m.add(ledgers[of], first+int64(account), ago(i, events)); err != nil {
 			return err
 		}
-		revisions, touched = append(revisions, 0), append(touched, i)
+		rows = append(rows, row{ledger: uint8(of), touched: i}) //nolint:gosec // there are five
 	}
 	return nil
 }
 
 // ledger appends an account with rows, spread over years or all on one day, and returns the id of its first row.
-func (m *logMaker) ledger(ctx context.Context, account int64, rows int, oneDay bool, show func(done, total int64)) (int64, error) {
-	if err := m.open(ctx, account); err != nil {
+func (m *logMaker) ledger(ctx context.Context, l *book.Ledger, account int64, rows int, oneDay bool, show func(done, total int64)) (int64, error) {
+	if err := m.open(l, account, 1); err != nil {
 		return 0, err
 	}
 	first := m.row + 1
@@ -239,7 +242,7 @@ func (m *logMaker) ledger(ctx context.Context, account int64, rows int, oneDay b
 		if oneDay {
 			day = ago(1, 2)
 		}
-		if err := m.add(account, day); err != nil {
+		if err := m.add(l, account, day); err != nil {
 			return 0, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"bahi/domain/ledger/bank"
 	"bahi/internal/bench"
 )
 
@@ -71,8 +72,8 @@ func (b *benchmark) makeLong(ctx context.Context, url string, l ledgers) error {
 		return err
 	}
 	nobody := func(int64, int64) {}
-	if _, err = m.ledger(ctx, l.long, statements, false, nobody); err == nil {
-		_, err = m.ledger(ctx, l.short, slow, false, nobody)
+	if _, err = m.ledger(ctx, bank.Ledger, l.long, statements, false, nobody); err == nil {
+		_, err = m.ledger(ctx, bank.Ledger, l.short, slow, false, nobody)
 	}
 	if err != nil {
 		return err
@@ -103,29 +104,40 @@ func (b *benchmark) onFreshServer(ctx context.Context, url string, ask func(cont
 	return mostMemory(s.pid) - idle, err
 }
 
-// statements asks for statements at once. Who is refused for now asks again.
+// statements asks for statements at once.
 func (s *server) statements(ctx context.Context, account int64) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/bank-ledger/%d/statement.pdf", s.address, account), nil)
-	if err != nil {
+	return atOnce(statementsOnce, func() error {
+		_, err := s.download(ctx, fmt.Sprintf("/bank-ledger/%d/statement.pdf", account))
 		return err
+	})
+}
+
+// download reads a document, and returns how long its first byte took. Who is refused for now asks again.
+func (s *server) download(ctx context.Context, path string) (first time.Duration, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address+path, nil)
+	if err != nil {
+		return 0, err
 	}
 	request.Header.Set("Authorization", "Bearer "+s.key)
-	return atOnce(statementsOnce, func() error {
-		for {
-			answer, err := http.DefaultClient.Do(request)
-			if err != nil {
-				return err
-			}
-			_, err = io.Copy(io.Discard, answer.Body)
-			_ = answer.Body.Close() // it was read
-			switch {
-			case err != nil || answer.StatusCode == http.StatusOK:
-				return err
-			case answer.StatusCode != http.StatusServiceUnavailable:
-				return fmt.Errorf("a statement was answered with %s", answer.Status)
-			}
+	for {
+		began := time.Now()
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return 0, err
 		}
-	})
+		_, err = io.ReadFull(answer.Body, make([]byte, 1))
+		first = time.Since(began)
+		if err == nil {
+			_, err = io.Copy(io.Discard, answer.Body)
+		}
+		_ = answer.Body.Close() // it was read
+		switch {
+		case err != nil || answer.StatusCode == http.StatusOK:
+			return first, err
+		case answer.StatusCode != http.StatusServiceUnavailable:
+			return 0, fmt.Errorf("a document was answered with %s", answer.Status)
+		}
+	}
 }
 
 // slowly reads an account's rows by many clients, each a little now and then, until the answer is whole or slowFor is over.

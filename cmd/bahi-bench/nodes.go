@@ -23,11 +23,7 @@ func (b *benchmark) nodes(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, first.stop()) }()
-	master, err := os.ReadFile(filepath.Join(b.dir, "data", "keys", "master.key"))
-	if err != nil {
-		return err
-	}
-	second, err := b.serve(ctx, url, b.process(url, "BAHI_DATA="+filepath.Join(b.dir, "second"), "BAHI_MASTER_KEY="+strings.TrimSpace(string(master))))
+	second, err := b.serveBeside(ctx, url)
 	if err != nil {
 		return err
 	}
@@ -52,4 +48,13 @@ func (b *benchmark) nodes(ctx context.Context) (err error) {
 		found[0].By(bench.Rate), "one node", limit.By(bench.Rate))
 	b.conclude(bench.Figure{Name: "nodes_p99", Title: "the same: p99", Unit: "ms"}, found[0].By(bench.P99), "one node", limit.By(bench.P99))
 	return nil
+}
+
+// serveBeside starts a server beside another one, with the same master key.
+func (b *benchmark) serveBeside(ctx context.Context, url string) (*server, error) {
+	master, err := os.ReadFile(filepath.Join(b.dir, "data", "keys", "master.key"))
+	if err != nil {
+		return nil, err
+	}
+	return b.serve(ctx, url, b.process(url, "BAHI_DATA="+filepath.Join(b.dir, "second"), "BAHI_MASTER_KEY="+strings.TrimSpace(string(master))))
 }

@@ -43,17 +43,11 @@ func (b *benchmark) requests(ctx context.Context, s *server, accounts []int64) e
 	if err != nil {
 		return err
 	}
-	const insert64 = "pgbench INSERT, 64 clients"
 	for i, of := range []struct{ name, title string }{{"post", "POST of a row, 64 clients"}, {"post_one", "the same, on one account"}} {
 		if !b.wanted("post") {
 			break
 		}
-		b.conclude(bench.Figure{Name: of.name, Title: of.title, Unit: "/s", Goal: &bench.Goal{Bound: 0.4, Aim: 0.6}},
-			found[i].By(bench.Rate), insert64, limit.By(bench.Rate))
-		b.conclude(bench.Figure{Name: of.name + "_p99", Title: of.title + ": p99", Unit: "ms", Goal: bench.AtMost(2.5)},
-			found[i].By(bench.P99), insert64, limit.By(bench.P99))
-		b.conclude(bench.Figure{Name: of.name + "_lag_p99", Title: of.title + ": p99 of the books' lag", Unit: "ms", Goal: bench.AtMost(100)},
-			found[i].By(bench.Lag), "", nil)
+		b.posted(of.name, of.title, &bench.Goal{Bound: 0.4, Aim: 0.6}, found[i], limit)
 	}
 	if b.wanted("bulk") {
 		b.conclude(bench.Figure{Name: "bulk", Title: "rows in bulk, 100 a request, until every row's own stream is filled", Unit: "rows/s", Goal: &bench.Goal{Bound: 1.5, Aim: 2}},
@@ -63,9 +57,22 @@ func (b *benchmark) requests(ctx context.Context, s *server, accounts []int64) e
 	return nil
 }
 
+// posted concludes the figures of posts by 64 clients.
+func (b *benchmark) posted(name, title string, goal *bench.Goal, found, limit bench.Series) {
+	const insert64 = "pgbench INSERT, 64 clients"
+	b.conclude(bench.Figure{Name: name, Title: title, Unit: "/s", Goal: goal}, found.By(bench.Rate), insert64, limit.By(bench.Rate))
+	b.conclude(bench.Figure{Name: name + "_p99", Title: title + ": p99", Unit: "ms", Goal: bench.AtMost(2.5)}, found.By(bench.P99), insert64, limit.By(bench.P99))
+	b.conclude(bench.Figure{Name: name + "_lag_p99", Title: title + ": p99 of the books' lag", Unit: "ms", Goal: bench.AtMost(100)}, found.By(bench.Lag), "", nil)
+}
+
 func (s *server) openAccounts(ctx context.Context) (accounts []int64, err error) {
+	return s.openOf(ctx, "bank")
+}
+
+// openOf opens accounts of a ledger.
+func (s *server) openOf(ctx context.Context, ledger string) (accounts []int64, err error) {
 	for i := range bankAccounts {
-		id, err := s.post(ctx, "/bank", fmt.Sprintf(`{"name":"HDFC Current %d"}`, 1+i))
+		id, err := s.post(ctx, "/"+ledger, fmt.Sprintf(`{"name":"HDFC Current %d"}`, 1+i))
 		if err != nil {
 			return nil, err
 		}
@@ -75,11 +82,14 @@ func (s *server) openAccounts(ctx context.Context) (accounts []int64, err error)
 }
 
 // postings returns requests that post one row each.
-func (s *server) postings(accounts []int64) [][]byte {
+func (s *server) postings(accounts []int64) [][]byte { return s.postingsOf("bank", accounts, rowBody) }
+
+// postingsOf returns requests that post one row of a ledger each.
+func (s *server) postingsOf(ledger string, accounts []int64, body func(*rand.Rand) string) [][]byte {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same rows in each run
 	requests := make([][]byte, prebuilt)
 	for i := range requests {
-		requests[i] = bench.Request("POST", fmt.Sprintf("/bank-ledger/%d", accounts[random.IntN(len(accounts))]), s.key, rowBody(random))
+		requests[i] = bench.Request("POST", fmt.Sprintf("/%s-ledger/%d", ledger, accounts[random.IntN(len(accounts))]), s.key, body(random))
 	}
 	return requests
 }
@@ -89,14 +99,18 @@ var (
 	ways    = []string{"NEFT", "UPI", "RTGS", "IMPS", "Cheque", "Cash deposit"}
 )
 
-// rowBody returns a row as an accountant would post it: mostly of today, some days late.
+// dayOf returns a row's day as an accountant would post it: mostly today, some days ago.
+func dayOf(random *rand.Rand) string {
+	return time.Now().AddDate(0, 0, -min(random.IntN(40), random.IntN(40))).Format(time.DateOnly)
+}
+
+// rowBody returns a row of a bank account.
 func rowBody(random *rand.Rand) string {
-	day := time.Now().AddDate(0, 0, -min(random.IntN(40), random.IntN(40)))
-	side := "in_entries"
+	day, side := dayOf(random), "in_entries"
 	if random.IntN(3) == 0 {
 		side = "out_entries"
 	}
-	return fmt.Sprintf(`{"date":%q,%q:[{"description":"%s %s, invoice %d","amount":%d.%02d}]}`, day.Format(time.DateOnly), side,
+	return fmt.Sprintf(`{"date":%q,%q:[{"description":"%s %s, invoice %d","amount":%d.%02d}]}`, day, side,
 		ways[random.IntN(len(ways))], parties[random.IntN(len(parties))], 1000+random.IntN(9000), 100+random.IntN(500_000), random.IntN(100))
 }
 

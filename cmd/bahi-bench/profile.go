@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"bahi/domain/ledger/bank"
 	"bahi/internal/app"
 	"bahi/internal/bench"
 	"bahi/internal/cli/serve"
@@ -176,7 +177,7 @@ func (b *benchmark) profileFold(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.mixed(ctx, b.Rows, func(int64, int64) {}); err != nil {
+	if err := m.mixed(ctx, 1, b.Rows, func(int64, int64) {}, bank.Ledger); err != nil {
 		return err
 	}
 	if err := m.end(); err != nil {

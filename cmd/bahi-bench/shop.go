@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"bahi/domain/ledger/bank"
 	"bahi/domain/unit"
 	"bahi/internal/bench"
 	"bahi/internal/cli/screen"
@@ -66,17 +67,15 @@ func (b *benchmark) fillShop(ctx context.Context, url string) error {
 	}
 	b.sayf("making %d rows of today in %d accounts", b.Rows, shopAccounts)
 	bar := screen.NewBar(os.Stderr, "making rows of today", "events")
-	for a := range shopAccounts {
-		if err := m.open(ctx, int64(a+1)); err != nil {
-			return err
-		}
+	if err := m.open(bank.Ledger, 1, shopAccounts); err != nil {
+		return err
 	}
 	today := unit.DateOf(time.Now())
 	for i := range b.Rows {
 		if i%1000 == 0 {
 			bar.Show(int64(i), int64(b.Rows))
 		}
-		if err := m.add(int64(1+i%shopAccounts), today); err != nil {
+		if err := m.add(bank.Ledger, int64(1+i%shopAccounts), today); err != nil {
 			return err
 		}
 	}

@@ -84,6 +84,32 @@ func TestEventsThatFillABulkTellOfTheDecisiveOne(t *testing.T) {
 	}
 }
 
+func TestABulkIsThereWhereverTheProcessDies(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	sure := o.node(t)
+	o.whereverItDies(t, 3, func(int) deed {
+		account, first := sure.open(t), int64(0)
+		return deed{
+			decides: "bankbulk-",
+			do: func(n *node) error {
+				out, err := ledger.PostRows(patient(t), as(t), n.Books, bank.Ledger, account, three())
+				if err == nil {
+					first = id(t, out.ID)
+				}
+				return err
+			},
+			undone: func() { require.Equal(t, "0", o.balance(t, account)) },
+			told: func() int {
+				return o.count(t, []string{"BankRowAdded"}, streamsOf(bank.Ledger.Rows, numbersFrom(first, 3)...)...)
+			},
+			done:   func(*node) { require.Equal(t, "3", o.balance(t, account)) },
+			resume: func(n *node) error { return ledger.ResumeBulks(patient(t), n.Books) },
+		}
+	})
+	o.agree(t)
+}
+
 func TestARefusalsNoteTellsOfWhatItRefuses(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)

@@ -53,61 +53,46 @@ func TestSubmittedRowsAreThereTogetherWhereverTheProcessDies(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	sure := o.node(t)
-	one, other, maker := sure.open(t), sure.open(t), sure.open(t)
-	upload := sure.uploads(t)
-
-	mortal := o.node(t)
-	mortal.store.at("khata-", func() error { return errCrash })
-	_, err := mortal.submits(t, upload, page(t, one, other, maker, today))
-	require.ErrorIs(t, err, errCrash)
-	require.Zero(t, o.rowsOf(t, bank.Ledger, one)+o.rowsOf(t, bank.Ledger, other)+o.rowsOf(t, bank.Ledger, maker), "it died before it decided")
-
-	mortal.store.fails(errCrash)
-	out, err := mortal.submits(t, upload, page(t, one, other, maker, today), keyed)
-	require.NoError(t, err)
-	mortal.Wait()
-	require.Len(t, out.State.Rows, 3, "entries of one account and date are one row")
-	first := out.State.First
-	require.Empty(t, o.names(t, bank.Ledger.Rows.Stream(idText(first))))
-	require.Equal(t, []int64{1, 1, 1}, []int64{o.rowsOf(t, bank.Ledger, one), o.rowsOf(t, bank.Ledger, other), o.rowsOf(t, bank.Ledger, maker)})
-
-	// A command that needs a row fills all of them.
-	_, err = ledger.EditRow(patient(t), as(t), sure.Books, bank.Ledger, one, first, asked{Date: new(today - 1)})
-	require.NoError(t, err)
-	require.Equal(t, []string{"BankRowAdded", "BankRowEdited"}, o.names(t, bank.Ledger.Rows.Stream(idText(first))))
-	require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Ledger.Rows.Stream(idText(first+2))))
-	unfinished, err := o.views.UnfinishedKhatas(patient(t))
-	require.NoError(t, err)
-	require.Empty(t, unfinished)
-
-	again, err := sure.submits(t, upload, page(t, one, other, maker, today), keyed)
-	require.NoError(t, err)
-	require.True(t, again.Replayed)
-	require.Equal(t, first, again.State.First)
-	_, err = sure.submits(t, upload, page(t, one, other, maker, today))
-	require.ErrorIs(t, err, khata.ErrSubmitted)
-	o.agree(t)
-}
-
-func TestNextStartFillsTheRowsOfAKhata(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	mortal := o.node(t)
-	one, other, maker := mortal.open(t), mortal.open(t), mortal.open(t)
-	mortal.store.fails(errCrash)
-	out, err := mortal.submits(t, 0, page(t, one, other, maker, today))
-	require.NoError(t, err)
-	mortal.Wait()
-	unfinished, err := o.views.UnfinishedKhatas(patient(t))
-	require.NoError(t, err)
-	require.Equal(t, []int64{id(t, out.ID)}, unfinished)
-	require.NoError(t, ledger.ResumeBulks(patient(t), o.node(t).Books))
-	for row := out.State.First; row < out.State.First+3; row++ {
-		require.Len(t, o.names(t, bank.Ledger.Rows.Stream(idText(row))), 1)
-	}
-	unfinished, err = o.views.UnfinishedKhatas(patient(t))
-	require.NoError(t, err)
-	require.Empty(t, unfinished)
+	o.whereverItDies(t, 3, func(left int) deed {
+		one, other, maker := sure.open(t), sure.open(t), sure.open(t)
+		upload := sure.uploads(t)
+		submits := func(n *node, change ...func(*commands.Request)) (commands.Outcome[khata.State], error) {
+			return n.submits(t, upload, page(t, one, other, maker, today), change...)
+		}
+		withKey := func(r *commands.Request) { r.Key = idText(upload) }
+		counted := func() []int64 {
+			return []int64{o.rowsOf(t, bank.Ledger, one), o.rowsOf(t, bank.Ledger, other), o.rowsOf(t, bank.Ledger, maker)}
+		}
+		first := int64(0)
+		return deed{
+			decides: "khata-",
+			do: func(n *node) error {
+				out, err := submits(n, withKey)
+				first = out.State.First
+				return err
+			},
+			undone: func() { require.Equal(t, []int64{0, 0, 0}, counted()) },
+			told: func() int {
+				return o.count(t, []string{"BankRowAdded"}, streamsOf(bank.Ledger.Rows, numbersFrom(first, 3)...)...)
+			},
+			done: func(*node) {
+				require.Equal(t, []int64{1, 1, 1}, counted(), "entries of one account and date are one row")
+				again, err := submits(sure, withKey)
+				require.NoError(t, err)
+				require.True(t, again.Replayed)
+				require.Equal(t, first, again.State.First)
+				_, err = submits(sure)
+				require.ErrorIs(t, err, khata.ErrSubmitted)
+			},
+			resume: func(n *node) error {
+				if left == 0 { // a command that needs a row fills all of them
+					_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, one, first, asked{Date: new(today - 1)})
+					return err
+				}
+				return ledger.ResumeBulks(patient(t), n.Books)
+			},
+		}
+	})
 	o.agree(t)
 }
 

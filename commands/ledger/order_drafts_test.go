@@ -54,80 +54,72 @@ func (o *office) ordersOf(t *testing.T, holder int64) (all []views.ClientOrder) 
 	return all
 }
 
-// A draft becomes two orders, and the process dies after any number of the appends that tell their streams and the draft's.
+// A draft becomes two orders.
 func TestConvertedDraftIsItsOrdersWhereverTheProcessDies(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	sure := o.node(t)
-	for left := range 4 {
+	o.whereverItDies(t, 3, func(left int) deed {
 		holder := sure.opens(t, client.Ledger)
 		draft := sure.drafts(t, "slip 7\npayal 250 gm 4 pcs\nring 20.5 gm", holder)
 		read, err := o.views.OrderDraft(patient(t), workspace, time.UTC, draft)
 		require.NoError(t, err)
 		_, err = ledger.EditDraftEntry(patient(t), as(t), sure.Books, draft, orderdraft.EditEntry{ID: read.Entries[1].ID, Slip: patch.Set(book.Text("8"))})
 		require.NoError(t, err)
-
-		mortal := o.node(t)
-		mortal.store.at("orderdraft-", func() error { return errCrash })
-		_, err = mortal.converts(t, draft)
-		require.ErrorIs(t, err, errCrash)
-		require.Equal(t, []int64{draft}, o.pending(t), "it died before it decided")
-		require.Empty(t, o.ordersOf(t, holder))
-
-		mortal.store.left = new(left)
-		out, err := mortal.converts(t, draft, func(r *commands.Request) { r.Key = idText(draft) })
-		require.NoError(t, err)
-		made := out.State.Orders
-		require.Len(t, made, 2)
-		told := func() (told int) {
-			for _, one := range made {
-				told += len(o.names(t, order.Kind.Stream(idText(one.ID))))
-			}
-			names := o.names(t, orderdraft.Kind.Stream(idText(draft)))
-			if names[len(names)-1] == "OrderDraftDeleted" {
-				told++
-			}
-			return told
+		var made []orderdraft.Ordered
+		withKey := func(r *commands.Request) { r.Key = idText(draft) }
+		return deed{
+			decides: "orderdraft-",
+			do: func(n *node) error {
+				out, err := n.converts(t, draft, withKey)
+				made = out.State.Orders
+				return err
+			},
+			undone: func() {
+				require.Equal(t, []int64{draft}, o.pending(t))
+				require.Empty(t, o.ordersOf(t, holder))
+				made = nil
+			},
+			told: func() int {
+				told := o.count(t, []string{"OrderDraftDeleted"}, orderdraft.Kind.Stream(idText(draft)))
+				for _, one := range made {
+					told += o.count(t, []string{"ClientOrderAdded"}, order.Kind.Stream(idText(one.ID)))
+				}
+				return told
+			},
+			done: func(*node) {
+				require.Empty(t, o.pending(t))
+				require.Len(t, made, 2)
+				shown := o.ordersOf(t, holder)
+				require.Len(t, shown, 2)
+				for i, one := range shown {
+					require.Equal(t, made[i].ID, *one.ID)
+					require.Equal(t, made[i].Order.Items, one.Items)
+				}
+				require.Equal(t, "payal", string(shown[0].Items[0].Name))
+				require.Equal(t, int64(4), shown[0].Items[0].Quantity)
+				again, err := sure.converts(t, draft, withKey)
+				require.NoError(t, err)
+				require.True(t, again.Replayed)
+				require.Equal(t, made, again.State.Orders)
+				_, err = sure.converts(t, draft)
+				require.ErrorIs(t, err, orderdraft.ErrNotFound)
+				history, err := o.views.OrderHistory(patient(t), workspace, made[0].ID)
+				require.NoError(t, err)
+				require.Equal(t, "added", history[0].Change)
+			},
+			resume: func(n *node) error {
+				switch left { // who comes first tells them
+				case 0:
+					require.NotNil(t, o.takada(t, n.delivers(t, made[1].ID)))
+				case 1:
+					_, err := ledger.EditOrder(patient(t), as(t), n.Books, made[1].ID, order.Edit{Date: patch.Set(today - 5)})
+					return err
+				}
+				return ledger.ResumeConversions(patient(t), n.Books)
+			},
 		}
-		require.Equal(t, min(left, 3), told())
-		require.Empty(t, o.pending(t))
-		shown := o.ordersOf(t, holder)
-		require.Len(t, shown, 2)
-		for i, one := range shown {
-			require.Equal(t, []any{made[i].ID, made[i].Order, int64(0)}, []any{*one.ID, one.Order, *one.Revision})
-		}
-		require.Equal(t, "payal", string(shown[0].Items[0].Name))
-		require.Equal(t, int64(4), shown[0].Items[0].Quantity)
-
-		again, err := sure.converts(t, draft, func(r *commands.Request) { r.Key = idText(draft) })
-		require.NoError(t, err)
-		require.True(t, again.Replayed)
-		require.Equal(t, made, again.State.Orders)
-		_, err = sure.converts(t, draft)
-		require.ErrorIs(t, err, orderdraft.ErrNotFound)
-
-		switch left { // who comes first tells them
-		case 0:
-			number := sure.delivers(t, made[1].ID)
-			require.NotNil(t, o.takada(t, number))
-		case 1:
-			_, err = ledger.EditOrder(patient(t), as(t), o.node(t).Books, made[1].ID, order.Edit{Date: patch.Set(today - 5)})
-			require.NoError(t, err)
-		case 2:
-			require.NoError(t, ledger.ResumeConversions(patient(t), o.node(t).Books))
-		}
-		require.GreaterOrEqual(t, told(), 3)
-		unfinished, err := o.views.UnfinishedConversions(patient(t))
-		require.NoError(t, err)
-		require.Empty(t, unfinished)
-		head := o.head(t)
-		require.NoError(t, ledger.ResumeConversions(patient(t), sure.Books))
-		require.Equal(t, head, o.head(t), "once")
-		require.Len(t, o.ordersOf(t, holder), 2)
-		history, err := o.views.OrderHistory(patient(t), workspace, made[0].ID)
-		require.NoError(t, err)
-		require.Equal(t, "added", history[0].Change)
-	}
+	})
 	o.ordersAgree(t, t, sure)
 }
 

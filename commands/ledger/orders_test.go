@@ -96,15 +96,14 @@ func (o *office) takadas(t *testing.T) (all []int64) {
 	return all
 }
 
-// A client with two orders and their takadas is deleted, and the process dies after any number of the appends that tell their streams.
+// A client with two orders and their takadas is deleted.
 func TestADeletedClientsOrdersAreGoneWhereverTheProcessDies(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	sure := o.node(t)
 	other := sure.orders(t, sure.opens(t, client.Ledger))
 	staying := sure.delivers(t, other)
-	const streams = 5
-	for left := range streams + 1 {
+	o.whereverItDies(t, 5, func(int) deed {
 		holder := sure.opens(t, client.Ledger)
 		first, second := sure.orders(t, holder), sure.orders(t, holder)
 		delivered := []int64{sure.delivers(t, first), sure.delivers(t, first), sure.delivers(t, second)}
@@ -112,66 +111,40 @@ func TestADeletedClientsOrdersAreGoneWhereverTheProcessDies(t *testing.T) {
 		before := sure.delivers(t, second)
 		_, err := ledger.DeleteTakada(patient(t), as(t), sure.Books, before)
 		require.NoError(t, err)
-
-		mortal := o.node(t)
-		mortal.store.at("client-", func() error { return errCrash })
-		require.ErrorIs(t, mortal.ends(t, client.Ledger, holder)(), errCrash)
-		require.NotNil(t, o.order(t, first), "it died before it decided")
-
-		mortal.store.left = new(left)
-		require.NoError(t, mortal.ends(t, client.Ledger, holder)())
-		mortal.Wait()
-		told := func() (told int) {
-			for _, stream := range []string{
-				order.Kind.Stream(idText(first)), order.Kind.Stream(idText(second)),
-				takada.Kind.Stream(idText(delivered[0])), takada.Kind.Stream(idText(delivered[1])), takada.Kind.Stream(idText(delivered[2])),
-			} {
-				names := o.names(t, stream)
-				require.Subset(t, []string{"ClientOrderAdded", "TakadaAdded", "ClientOrderDeleted", "TakadaDeleted"}, names)
-				told += len(names) - 1
-			}
-			return told
+		streams := append(streamsOf(order.Kind, first, second), streamsOf(takada.Kind, delivered...)...)
+		return deed{
+			decides: "client-",
+			do:      func(n *node) error { return n.ends(t, client.Ledger, holder)() },
+			undone:  func() { require.NotNil(t, o.order(t, first)) },
+			told:    func() int { return o.count(t, []string{"ClientOrderDeleted", "TakadaDeleted"}, streams...) },
+			resume:  func(n *node) error { return ledger.ResumeClosings(patient(t), n.Books) },
+			done: func(mortal *node) {
+				require.Nil(t, o.order(t, first))
+				require.Nil(t, o.order(t, second))
+				require.Equal(t, []int64{staying}, o.takadas(t))
+				for _, n := range []*node{mortal, sure, o.node(t)} {
+					_, err := ledger.EditOrder(patient(t), as(t), n.Books, first, order.Edit{})
+					require.ErrorIs(t, err, order.ErrNotFound)
+					_, err = ledger.EditOrder(patient(t), as(t), n.Books, second, order.Edit{Date: patch.Set(today + 5)})
+					require.ErrorIs(t, err, order.ErrNotFound, "whatever else is wrong")
+					_, err = ledger.DeleteOrder(patient(t), as(t), n.Books, second)
+					require.ErrorIs(t, err, order.ErrNotFound)
+					_, err = ledger.EditTakada(patient(t), as(t), n.Books, delivered[0], takada.Edit{})
+					require.ErrorIs(t, err, takada.ErrNotFound)
+					_, err = ledger.DeleteTakada(patient(t), as(t), n.Books, delivered[2])
+					require.ErrorIs(t, err, takada.ErrNotFound)
+					_, err = ledger.AddTakada(patient(t), as(t), n.Books, takadaOf(first, nil))
+					require.Equal(t, invalid("client_order_id", "there is no such order"), err)
+					_, err = ledger.AddOrder(patient(t), as(t), n.Books, orderOf(holder))
+					require.Equal(t, invalid("client_id", "there is no such client"), err)
+				}
+				history, err := o.views.OrderHistory(patient(t), workspace, first)
+				require.NoError(t, err)
+				require.Equal(t, []string{"added", "deleted"}, []string{history[0].Change, history[1].Change})
+				require.Equal(t, "because", history[1].Reason, "the deletion is the client's")
+			},
 		}
-		require.Equal(t, left, told())
-		gone := func() {
-			require.Nil(t, o.order(t, first))
-			require.Nil(t, o.order(t, second))
-			require.Equal(t, []int64{staying}, o.takadas(t))
-			for _, n := range []*node{mortal, sure, o.node(t)} {
-				_, err := ledger.EditOrder(patient(t), as(t), n.Books, first, order.Edit{})
-				require.ErrorIs(t, err, order.ErrNotFound)
-				_, err = ledger.EditOrder(patient(t), as(t), n.Books, second, order.Edit{Date: patch.Set(today + 5)})
-				require.ErrorIs(t, err, order.ErrNotFound, "whatever else is wrong")
-				_, err = ledger.DeleteOrder(patient(t), as(t), n.Books, second)
-				require.ErrorIs(t, err, order.ErrNotFound)
-				_, err = ledger.EditTakada(patient(t), as(t), n.Books, delivered[0], takada.Edit{})
-				require.ErrorIs(t, err, takada.ErrNotFound)
-				_, err = ledger.DeleteTakada(patient(t), as(t), n.Books, delivered[2])
-				require.ErrorIs(t, err, takada.ErrNotFound)
-				_, err = ledger.AddTakada(patient(t), as(t), n.Books, takadaOf(first, nil))
-				require.Equal(t, invalid("client_order_id", "there is no such order"), err)
-				_, err = ledger.AddOrder(patient(t), as(t), n.Books, orderOf(holder))
-				require.Equal(t, invalid("client_id", "there is no such client"), err)
-			}
-		}
-		gone()
-		require.Equal(t, left, told(), "and nothing of that was appended")
-		history, err := o.views.OrderHistory(patient(t), workspace, first)
-		require.NoError(t, err)
-		require.Equal(t, []string{"added", "deleted"}, []string{history[0].Change, history[1].Change})
-		require.Equal(t, "because", history[1].Reason, "the deletion is the client's")
-
-		next := o.node(t)
-		require.NoError(t, ledger.ResumeClosings(patient(t), next.Books))
-		require.Equal(t, streams, told())
-		gone()
-		unfinished, err := o.views.UnfinishedClosings(patient(t))
-		require.NoError(t, err)
-		require.Empty(t, unfinished)
-		head := o.head(t)
-		require.NoError(t, ledger.ResumeClosings(patient(t), next.Books))
-		require.Equal(t, head, o.head(t), "once")
-	}
+	})
 	o.ordersAgree(t, t, sure)
 }
 
@@ -182,25 +155,28 @@ func invalid(field, message string) error {
 func TestADeletedOrdersTakadasAreGoneWhereverTheProcessDies(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
-	n := o.node(t)
-	holder := n.opens(t, client.Ledger)
-	for left := range 3 {
-		number := n.orders(t, holder)
-		first, second := n.delivers(t, number), n.delivers(t, number)
-		n.store.left = new(left)
-		_, err := ledger.DeleteOrder(patient(t), as(t), n.Books, number)
-		require.NoError(t, err)
-		n.Wait()
-		n.store.left = nil
-		require.Empty(t, o.takadas(t))
-		_, err = ledger.EditTakada(patient(t), as(t), n.Books, second, takada.Edit{Date: patch.Set(today - 1)})
-		require.ErrorIs(t, err, takada.ErrNotFound)
-		require.NoError(t, ledger.ResumeClosings(patient(t), n.Books))
-		for _, one := range []int64{first, second} {
-			require.Equal(t, []string{"TakadaAdded", "TakadaDeleted"}, o.names(t, takada.Kind.Stream(idText(one))))
+	sure := o.node(t)
+	holder := sure.opens(t, client.Ledger)
+	o.whereverItDies(t, 2, func(int) deed {
+		number := sure.orders(t, holder)
+		first, second := sure.delivers(t, number), sure.delivers(t, number)
+		return deed{
+			decides: "clientorder-",
+			do: func(n *node) error {
+				_, err := ledger.DeleteOrder(patient(t), as(t), n.Books, number)
+				return err
+			},
+			undone: func() { require.Equal(t, []int64{first, second}, o.takadas(t)) },
+			told:   func() int { return o.count(t, []string{"TakadaDeleted"}, streamsOf(takada.Kind, first, second)...) },
+			done: func(n *node) {
+				require.Empty(t, o.takadas(t))
+				_, err := ledger.EditTakada(patient(t), as(t), n.Books, second, takada.Edit{Date: patch.Set(today - 1)})
+				require.ErrorIs(t, err, takada.ErrNotFound)
+			},
+			resume: func(n *node) error { return ledger.ResumeClosings(patient(t), n.Books) },
 		}
-	}
-	o.ordersAgree(t, t, n)
+	})
+	o.ordersAgree(t, t, sure)
 }
 
 func TestADeletionOfAClientThatWasRefusedLeavesItsOrders(t *testing.T) {

@@ -194,31 +194,46 @@ func TestAnUndecidedReversalThatIsForsakenBeginsAnew(t *testing.T) {
 	o.agree(t)
 }
 
-func TestADecidedReversalIsCarriedOutByWhoeverNeedsARow(t *testing.T) {
+func TestADecidedReversalIsThereWhereverTheProcessDies(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
-	n := o.node(t)
-	account := n.open(t)
-	one, two := n.add(t, account, today), n.add(t, account, today)
-	n.store.fails(errCrash)
-	out, err := n.reverse(t, as(t), account, one, two)
-	require.NoError(t, err)
-	n.Wait()
-	first := id(t, out.ID)
-	require.Equal(t, first+1, o.row(t, account, two).ReversedBy, "the books know at once")
-	o.agree(t)
-
-	other := o.node(t)
-	_, err = ledger.EditRow(patient(t), as(t), other.Books, bank.Ledger, account, two, asked{In: rupees(5)})
-	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "The row is reversed by row %d and stays as it is", first+1))
-	for _, row := range []int64{one, two} {
-		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Ledger.Rows.Stream(idText(row))))
-	}
-	o.agree(t)
-	_, err = n.reverse(t, as(t), account, first+1)
-	require.NoError(t, err)
-	n.Wait()
-	o.agree(t)
+	sure := o.node(t)
+	o.whereverItDies(t, 4, func(left int) deed {
+		account := sure.open(t)
+		one, two := sure.add(t, account, today), sure.add(t, account, today)
+		first := int64(0)
+		edit := func(n *node) error {
+			_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, two, asked{In: rupees(5)})
+			require.ErrorIs(t, err, fault.Newf(fault.Conflict, "The row is reversed by row %d and stays as it is", first+1))
+			return nil
+		}
+		return deed{
+			decides: "bankbulk-",
+			do: func(n *node) error {
+				out, err := n.reverse(t, as(t), account, one, two)
+				if err == nil {
+					first = id(t, out.ID)
+				}
+				return err
+			},
+			undone: func() { require.Equal(t, "2", o.balance(t, account)) },
+			told: func() int {
+				return o.count(t, []string{"BankRowReversed"}, streamsOf(bank.Ledger.Rows, one, two)...) +
+					o.count(t, []string{"BankRowAdded"}, streamsOf(bank.Ledger.Rows, numbersFrom(first, 2)...)...)
+			},
+			done: func(*node) {
+				require.Equal(t, "0", o.balance(t, account))
+				require.Equal(t, first+1, o.row(t, account, two).ReversedBy, "the books know at once")
+				o.agree(t)
+			},
+			resume: func(n *node) error {
+				if left%2 == 0 { // a command that needs a row carries all of it out
+					return edit(n)
+				}
+				return ledger.ResumeBulks(patient(t), n.Books)
+			},
+		}
+	})
 }
 
 func TestSeveralProcessesCarryAReversalOutOnce(t *testing.T) {

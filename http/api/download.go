@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,7 +24,7 @@ type Content struct {
 	Type   string // media type
 	Name   string // of the file; "": no file
 	Inline bool   // a browser shows it, and saves it under the name
-	Drawn  bool   // Write is expensive: it waits for its turn, and nothing is sent before it returns, see [Whole]
+	Drawn  bool   // Write is expensive: it waits for its turn, and never for the client, see [Whole]
 
 	// Clients and proxies may keep the answer for Kept, and ask for it again under the condition that it changed: then Write is not called
 	// for what they have. All are zero for an answer that nobody keeps.
@@ -124,22 +126,56 @@ func (content Content) unchanged(h http.Header) bool {
 	return err == nil && !content.Modified.Truncate(time.Second).After(since)
 }
 
-// drawn makes the content in its turn, and then sends it.
+// drawn makes the content in its turn, and sends it: the parts that are there after a while, or all at the end.
 func (d *downloading) drawn(ctx context.Context) error {
 	if d.call.head {
 		d.begin()
 		return nil
 	}
 	answer := d.call.spooling()
+	early := d.early(answer)
+	defer early() //nolint:errcheck // for a panic of Write
 	err := d.call.api.inTurn(ctx, func() error { return d.content.Write(ctx, answer) })
-	if err == nil {
+	sent, failed := early()
+	if err = cmp.Or(err, failed); err == nil {
 		err = d.extend()
 	}
 	if err != nil {
 		return err
 	}
 	d.begin()
-	return answer.deliver()
+	return answer.deliver(sent)
+}
+
+// early sends the parts of an answer that takes long while it is made. The function that it returns ends that, and returns how much was sent.
+func (d *downloading) early(answer *spool) (end func() (int64, error)) {
+	var (
+		sent        int64
+		err         error
+		made, ended = make(chan struct{}), make(chan struct{})
+	)
+	go func() {
+		defer close(ended)
+		select {
+		case <-made:
+			return
+		case <-time.After(d.call.api.config.Whole.Hold):
+		}
+		for err == nil {
+			select {
+			case <-made:
+				return
+			case <-answer.more:
+				d.begin()
+				sent, err = answer.send(&d.delivery, sent)
+			}
+		}
+	}()
+	return sync.OnceValues(func() (int64, error) {
+		close(made)
+		<-ended
+		return sent, err
+	})
 }
 
 // downloading sends the written bytes to the client.

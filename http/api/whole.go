@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -17,13 +18,14 @@ import (
 	"bahi/domain/fault"
 )
 
-// Whole bounds the answers that are complete before they are sent, however long they are: lists ([List]) and drawn
+// Whole bounds the answers that do not wait for their clients, however long they are: lists ([List]) and drawn
 // documents ([Content]). While slow clients read them they are in files, and hold neither memory nor the database.
 type Whole struct {
 	AtOnce int64         // documents that are drawn at the same time; 0: 2
 	Wait   time.Duration // how long a request waits for its turn; 0: a minute
 	Files  int64         // bytes in files, of which one answer may have a quarter; 0: 4 GB
 	Pause  time.Duration // how long a client may read nothing; 0: 30 seconds
+	Hold   time.Duration // how long a document is drawn before it is sent in parts; until then an error refuses it; 0: half a second
 }
 
 const (
@@ -31,6 +33,7 @@ const (
 	defaultTurn   = time.Minute
 	defaultFiles  = 4 << 30
 	defaultPause  = 30 * time.Second
+	defaultHold   = 500 * time.Millisecond
 )
 
 var (
@@ -42,7 +45,7 @@ var (
 
 // complete fills in the defaults.
 func (w Whole) complete() Whole {
-	return Whole{cmp.Or(w.AtOnce, defaultAtOnce), cmp.Or(w.Wait, defaultTurn), cmp.Or(w.Files, defaultFiles), cmp.Or(w.Pause, defaultPause)}
+	return Whole{cmp.Or(w.AtOnce, defaultAtOnce), cmp.Or(w.Wait, defaultTurn), cmp.Or(w.Files, defaultFiles), cmp.Or(w.Pause, defaultPause), cmp.Or(w.Hold, defaultHold)}
 }
 
 // inTurn draws a document when fewer than AtOnce are being drawn.
@@ -56,19 +59,21 @@ func (a *API) inTurn(ctx context.Context, draw func() error) error {
 	return draw()
 }
 
-// spool is an answer that is complete before it is sent. What does not fit in its buffer is in a file without a name, so that
+// spool is an answer that does not wait for its client. What does not fit in its buffer is in a file without a name, so that
 // nothing stays behind in any case.
 type spool struct {
 	call   *call
 	buffer *bytes.Buffer
-	file   *os.File // nil: the buffer has all
-	size   int64    // of the file
+	file   *os.File      // nil: the buffer has all
+	size   int64         // of the file
+	ready  atomic.Int64  // how much of the file may be sent
+	more   chan struct{} // tells that this grew
 }
 
 // spooling returns the call's answer, which is empty. The call's end discards it.
 func (c *call) spooling() *spool {
 	b, _ := buffers.Get().(*bytes.Buffer)
-	c.answering = &spool{call: c, buffer: b}
+	c.answering = &spool{call: c, buffer: b, more: make(chan struct{}, 1)}
 	return c.answering
 }
 
@@ -99,11 +104,18 @@ func (s *spool) spill() (err error) {
 	if errors.Is(err, syscall.ENOSPC) {
 		return errNoSpace
 	}
+	if err == nil {
+		s.ready.Store(s.size)
+		select {
+		case s.more <- struct{}{}:
+		default:
+		}
+	}
 	return err
 }
 
-// deliver sends the answer, at the client's pace.
-func (s *spool) deliver() error {
+// deliver sends the answer from a byte on, at the client's pace.
+func (s *spool) deliver(from int64) error {
 	c := s.call
 	if s.file == nil {
 		_, err := c.Write(s.buffer.Bytes())
@@ -114,18 +126,26 @@ func (s *spool) deliver() error {
 	}
 	to := delivery{call: c, within: c.api.config.Whole.Pause, gone: func() {}}
 	defer to.extend() //nolint:errcheck // for net/http's last bytes of the answer
+	if _, err := s.send(&to, from); err != nil {
+		return err
+	}
+	return to.write(s.buffer.Bytes())
+}
+
+// send sends what may be sent of the file, and returns up to where.
+func (s *spool) send(to *delivery, from int64) (at int64, err error) {
 	chunk := make([]byte, contentBuffer)
-	for at := int64(0); at < s.size; {
-		n, err := s.file.ReadAt(chunk[:min(contentBuffer, s.size-at)], at)
+	for at = from; at < s.ready.Load(); {
+		n, err := s.file.ReadAt(chunk[:min(contentBuffer, s.ready.Load()-at)], at)
 		if err == nil {
 			err = to.write(chunk[:n])
 		}
 		if err != nil {
-			return err
+			return at, err
 		}
 		at += int64(n)
 	}
-	return to.write(s.buffer.Bytes())
+	return at, nil
 }
 
 func (s *spool) discard() {
@@ -188,7 +208,7 @@ func (l *listing) send() {
 		l.buffer.WriteByte('[')
 	}
 	l.buffer.WriteString("]\n")
-	if l.deliver() != nil && l.file != nil {
+	if l.deliver(0) != nil && l.file != nil {
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -1,8 +1,10 @@
 package api_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -25,6 +27,7 @@ import (
 type ByItems struct {
 	Items int  `query:"items"`
 	Holds bool `query:"holds"`
+	Fails bool `query:"fails"`
 }
 
 // library serves lists and drawn documents. Those with hold wait in their middle until the test releases them.
@@ -66,6 +69,7 @@ func openLibrary(t *testing.T, whole api.Whole) *library {
 			return ctx.Err()
 		}
 	}
+	whole.Hold = cmp.Or(whole.Hold, time.Hour) // most tests want whole answers
 	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: everybody}}, Whole: whole, Spool: l.spool})
 	api.Handle(a, api.Op{ID: "list", Method: "GET", Path: "/list", Summary: "List", Operator: true},
 		func(ctx context.Context, in *ByItems) (*api.Body[api.List[page]], error) {
@@ -85,7 +89,10 @@ func openLibrary(t *testing.T, whole api.Whole) *library {
 						return err
 					}
 				}
-				return hold(ctx, in.Holds)
+				if err := hold(ctx, in.Holds); err != nil || !in.Fails {
+					return err
+				}
+				return errors.New("the pen broke")
 			}}, nil
 		})
 	l.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -188,6 +195,37 @@ func TestDrawingStopsWhenItsClientLeaves(t *testing.T) {
 	leave()
 	require.ErrorIs(t, <-left, context.Canceled)
 	l.GET("/drawn?items=100").Status(200)
+	l.empty(t)
+}
+
+// read asks for a document, and returns what came of it before it was complete, and what came then.
+func (l *library) read(t *testing.T, path string, early int) (first, rest []byte, err error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.server.URL+path, nil)
+	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer bahi_operator")
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	require.Equal(t, 200, answer.StatusCode)
+	require.Equal(t, "text/plain", answer.Header.Get("Content-Type"))
+	first = make([]byte, early)
+	_, err = io.ReadFull(answer.Body, first)
+	require.NoError(t, err)
+	l.goOn <- struct{}{}
+	rest, err = io.ReadAll(answer.Body)
+	return first, rest, err
+}
+
+func TestADocumentThatTakesLongIsSentWhileItIsDrawn(t *testing.T) {
+	t.Parallel()
+	l := openLibrary(t, api.Whole{Hold: time.Nanosecond})
+	first, rest, err := l.read(t, "/drawn?items=1000&holds=true", 900<<10) // the last of it waits in the buffer
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat(onePage.Text, 1000), string(first)+string(rest))
+	_, _, err = l.read(t, "/drawn?items=100&holds=true&fails=true", 64<<10)
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF, "nobody may take a part for the whole")
+	l.GET("/drawn?items=10&fails=true").Problem(500, "Internal error") // nothing was sent
 	l.empty(t)
 }
 

@@ -7,16 +7,8 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
-
-	"github.com/shopspring/decimal"
-	"github.com/xuri/excelize/v2"
-
-	"bahi/domain/fault"
-	"bahi/domain/unit"
 )
 
 // The media types.
@@ -82,80 +74,4 @@ func Text(text string) string {
 		return "'" + text
 	}
 	return text
-}
-
-// maxDigits is how many digits of a number a spreadsheet keeps. Longer numbers are texts, so that no digit is lost.
-const maxDigits = 15
-
-func writeXLSX(w io.Writer, t Table) error { return writeLines(w, t, excelize.TotalRows) }
-
-// writeLines is writeXLSX for a sheet that has at most so many lines.
-func writeLines(w io.Writer, t Table, most int) (err error) {
-	file := excelize.NewFile()
-	defer func() {
-		if closed := file.Close(); err == nil {
-			err = closed
-		}
-	}()
-	const first = "Sheet1" // of a new file
-	if err := file.SetSheetName(first, t.Name); err != nil {
-		return fmt.Errorf("name the sheet: %w", err)
-	}
-	head, err := file.NewStyle(&excelize.Style{Font: &excelize.Font{Bold: true}})
-	if err != nil {
-		return fmt.Errorf("style the head: %w", err)
-	}
-	dates, err := file.NewStyle(&excelize.Style{CustomNumFmt: new("yyyy-mm-dd")})
-	if err != nil {
-		return fmt.Errorf("style dates: %w", err)
-	}
-	out, err := file.NewStreamWriter(t.Name)
-	if err != nil {
-		return fmt.Errorf("begin the sheet: %w", err)
-	}
-	if err := out.SetPanes(&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}); err != nil {
-		return fmt.Errorf("freeze the head: %w", err)
-	}
-	cells := make([]any, len(t.Columns))
-	for i, name := range t.Columns {
-		cells[i] = excelize.Cell{StyleID: head, Value: name}
-	}
-	if err := out.SetRow("A1", cells); err != nil {
-		return fmt.Errorf("write the head: %w", err)
-	}
-	written := 1
-	err = t.Rows(func(row []any) error {
-		if written++; written > most {
-			return errTooLong
-		}
-		for i, value := range row {
-			cells[i] = cell(value, dates)
-		}
-		return out.SetRow("A"+strconv.Itoa(written), cells)
-	})
-	if err == nil {
-		err = out.Flush()
-	}
-	if err == nil {
-		err = file.Write(w)
-	}
-	return err
-}
-
-// errTooLong refuses a table that has more rows than a sheet.
-var errTooLong = fault.Fields(fault.Field{Field: "from", Message: fmt.Sprintf("a sheet has %d lines at most: ask for fewer days with from and to", excelize.TotalRows)})
-
-// cell returns a value as the library takes it.
-func cell(value any, dates int) any {
-	switch v := value.(type) {
-	case unit.Date:
-		return excelize.Cell{StyleID: dates, Value: v.Time().In(time.UTC)}
-	case decimal.Decimal:
-		if v.NumDigits() > maxDigits {
-			return v.String()
-		}
-		return v.InexactFloat64()
-	default:
-		return v
-	}
 }

@@ -3,13 +3,13 @@ package sheet_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 	"github.com/xuri/excelize/v2"
 
-	"bahi/domain/fault"
 	"bahi/domain/unit"
 	"bahi/http/sheet"
 )
@@ -70,14 +70,74 @@ func TestXLSXHasTypedValues(t *testing.T) {
 	}
 }
 
-func TestASheetThatIsTooLongIsRefused(t *testing.T) {
+func TestMoreRowsThanASheetHasGoOnInAnother(t *testing.T) {
 	t.Parallel()
-	row := []any{"a", nil, nil, nil, nil}
-	require.NoError(t, sheet.WriteLines(&bytes.Buffer{}, table(row, row), 3))
+	row := func(text string) []any { return []any{text, nil, day, nil, nil} }
+	for count, sheets := range map[int][]string{0: {"Statement"}, 2: {"Statement"}, 3: {"Statement", "Statement 2"}, 5: {"Statement", "Statement 2", "Statement 3"}} {
+		rows := [][]any{row("a"), row("b"), row("c"), row("d"), row("e")}[:count]
+		var out bytes.Buffer
+		require.NoError(t, sheet.WriteLines(&out, table(rows...), 3))
+		file, err := excelize.OpenReader(&out)
+		require.NoError(t, err)
+		require.Equal(t, sheets, file.GetSheetList())
+		var got []string
+		for _, name := range sheets {
+			lines, err := file.GetRows(name)
+			require.NoError(t, err)
+			require.Equal(t, []string{"line", "id", "date", "amount", "void"}, lines[0])
+			for _, line := range lines[1:] {
+				require.Equal(t, "2025-03-31", line[2])
+				got = append(got, line[0])
+			}
+		}
+		require.Equal(t, []string{"a", "b", "c", "d", "e"}[:count], append([]string{}, got...))
+	}
+}
+
+func TestTextsAndOldDaysArriveUnchangedInXLSX(t *testing.T) {
+	t.Parallel()
+	texts := []string{" <b>&amp; \"x\" ", "a\nb\tc", "_x000D_x000E_ and _x005F", "पायल", "=1+1"}
+	days := []string{"1900-01-01", "1900-02-28", "1900-03-01", "2199-12-31"}
+	var rows [][]any
+	for _, text := range texts {
+		rows = append(rows, []any{text})
+	}
+	for _, text := range days {
+		day, err := unit.ParseDate(text)
+		require.NoError(t, err)
+		rows = append(rows, []any{nil, nil, day})
+	}
 	var out bytes.Buffer
-	err := sheet.WriteLines(&out, table(row, row, row), 3)
-	require.Equal(t, fault.Fields(fault.Field{Field: "from", Message: "a sheet has 1048576 lines at most: ask for fewer days with from and to"}), err)
-	require.Empty(t, out.Bytes())
+	require.NoError(t, sheet.Write(sheet.XLSX)(&out, table(rows...)))
+	file, err := excelize.OpenReader(&out)
+	require.NoError(t, err)
+	for i, want := range texts {
+		got, err := file.GetCellValue("Statement", fmt.Sprint("A", i+2))
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for i, want := range days {
+		got, err := file.GetCellValue("Statement", fmt.Sprint("C", i+2+len(texts)))
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
+// A long sheet leaves while it is written: no part of it waits for the last row.
+func TestRowsOfXLSXAreSentAsTheyCome(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	long := table()
+	long.Rows = func(take func([]any) error) error {
+		for i := range int64(100_000) {
+			if err := take([]any{"in", i * 7919}); err != nil {
+				return err
+			}
+		}
+		require.Greater(t, out.Len(), 400_000)
+		return nil
+	}
+	require.NoError(t, sheet.Write(sheet.XLSX)(&out, long))
 }
 
 var errGone = errors.New("gone")

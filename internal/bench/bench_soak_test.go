@@ -48,6 +48,8 @@ func TestBenchMeasuresEveryFigure(t *testing.T) {
 		"verify", "verify_sha256", "proof_p99", "post_with_tree", "nodes", "nodes_p99",
 		"shop_64", "shop_64_lag_p99", "shop_64_lag_trend", "shop_512", "shop_512_lag_p99", "shop_512_lag_trend", "shop_audited",
 		"mix", "mix_read_p99", "single_p50", "page_15",
+		"party_post", "party_post_p99", "party_post_lag_p99", "party_page", "party_edit", "party_edit_newest_page", "karigars", "summary", "summary_flat",
+		"workshop_rebuild", "sheet_pdf", "sheet_pdf_memory", "sheet_csv", "sheet_csv_memory", "sheet_xlsx", "sheet_xlsx_memory",
 		"webhook", "webhook_p99", "rules", "drafts", "gateway_served", "gateway_served_cpu", "gateway_official", "gateway_adapter", "gateway_appends_1", "gateway_appends_64",
 	} {
 		require.Contains(t, names, name)
