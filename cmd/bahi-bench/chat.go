@@ -128,9 +128,9 @@ func (b *benchmark) drafts(ctx context.Context, s *server) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only read
-	var schema string
-	if err := conn.QueryRow(ctx, `select 'order_drafts_g' || generation from projection.generation where live and name = 'order_drafts'`).Scan(&schema); err != nil {
-		return fmt.Errorf("find the drafts' tables: %w", err)
+	schema, err := tablesOf(ctx, conn, "order_drafts")
+	if err != nil {
+		return err
 	}
 	for deadline, made := time.Now().Add(draftsMade), 0; made < count; {
 		if time.Now().After(deadline) {
@@ -144,19 +144,7 @@ func (b *benchmark) drafts(ctx context.Context, s *server) error {
 	plain := `select d.*, (select json_agg(e order by e.id) from ` + schema + `.order_draft_entry e where e.draft_id = d.id)::text from ` + schema + `.order_draft d order by d.id`
 	list := bench.Load{Address: s.address, Clients: 1, For: b.Round, Requests: [][]byte{bench.Request("GET", "/order-drafts", operatorKey, "")}}
 	limit, found, err := b.interleave(ctx, fmt.Sprintf("list of %d drafts", count), func() (bench.Sample, error) {
-		var took []time.Duration
-		began := time.Now()
-		for len(took) == 0 || time.Since(began) < b.Round {
-			one := time.Now()
-			rows, _ := conn.Query(ctx, plain)
-			for rows.Next() {
-			}
-			if err := rows.Err(); err != nil {
-				return bench.Sample{}, err
-			}
-			took = append(took, time.Since(one))
-		}
-		return bench.SampleOf(took, time.Since(began)), nil
+		return repeated(ctx, conn, b.Round, plain)
 	}, func() (bench.Sample, error) { return list.Run(ctx) })
 	if err != nil {
 		return err

@@ -43,6 +43,7 @@ type Arrival struct {
 	Ref, RefType string // of a file, as the network names it; empty: there is none
 	ProviderID   string
 	SentAt       time.Time
+	Print        []byte // of the request, where a client of ours has chosen the ProviderID; empty: a network did
 }
 
 // ChannelOf returns the channel that has an identity at a network, with false if none is known to have it.
@@ -87,6 +88,7 @@ func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[mes
 	}
 	first := req
 	first.Key, first.Operation = strconv.FormatInt(a.Channel, 10)+" "+a.ProviderID, "receive-message" // a network's ids are its own
+	first.Fingerprint = a.Print
 	if out, done, err := commands.Earlier(ctx, f.Commands, first, message.Kind); done || err != nil {
 		return out, err
 	}

@@ -17,6 +17,7 @@ import (
 	flows "bahi/commands/messaging"
 	"bahi/domain/actor"
 	"bahi/domain/fault"
+	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
 	"bahi/domain/patch"
@@ -40,6 +41,12 @@ type InboxConfig struct {
 	Commands  *commands.Handler
 	Views     *views.Views
 	Messaging Conversations
+	Live      Changes
+}
+
+// Changes tells of contacts that have changed or have written. 0 stands for any contact.
+type Changes interface {
+	Changed(ctx context.Context, workspace uuid.UUID, tell func(contacts []int64) error) error
 }
 
 // Conversations writes to contacts.
@@ -64,6 +71,7 @@ func (c *Console) inboxRoutes() {
 		c.show("GET /"+pattern(status), func(v *visit) (page, error) { return v.conversations(status, "") })
 		c.show("GET /live/"+status, func(v *visit) (page, error) { return v.conversations(status, "live") })
 	}
+	c.show("GET /news", (*visit).news)
 	c.show("GET /contacts/{id}", func(v *visit) (page, error) { return v.conversation("") })
 	c.show("GET /contacts/{id}/live", func(v *visit) (page, error) { return v.conversation("live") })
 	c.act("POST /contacts/{id}/messages", (*visit).answer)
@@ -149,6 +157,33 @@ func (v *visit) request() commands.Request {
 	return commands.Request{Actor: v.who, Workspace: v.who.Workspace, RequestID: api.RequestID(v.r.Context())}
 }
 
+// changed is the event that tells an open page to look again.
+type changed struct {
+	Contacts []int64 `json:"contacts"` // 0: any
+}
+
+// news tells the page of a browser what has changed in the workspace. All pages of a workspace share one reader.
+func (v *visit) news() (page, error) {
+	if err := v.may(actor.Read); err != nil {
+		return page{}, err
+	}
+	still := func(ctx context.Context) error {
+		again := v.visit(v.w, v.r.WithContext(ctx))
+		if err := again.recall(); err != nil {
+			return err
+		}
+		if again.who.Workspace != v.who.Workspace {
+			return errNoMember
+		}
+		return again.may(actor.Read)
+	}
+	return page{events: func() {
+		api.Tell(v.r.Context(), map[string]any{"news": changed{}}, still, func(ctx context.Context, send func(api.Event) error) error {
+			return v.inbox.Live.Changed(ctx, v.who.Workspace, func(contacts []int64) error { return send(api.Event{Data: changed{contacts}}) })
+		})
+	}}, nil
+}
+
 // pageSize is the number of conversations of a page, and of messages of a conversation.
 const pageSize = 30
 
@@ -222,6 +257,7 @@ func (v *visit) conversation(part string) (page, error) {
 		if b.Channels, _, err = v.inbox.Views.Channels(ctx, in, readmodels.Page{Number: 1, Size: 100}, views.ChannelFilter{}); err != nil {
 			return page{}, err
 		}
+		b.Channels = b.reaching(b.Channels)
 		if b.Templates, _, err = v.inbox.Views.Templates(ctx, in, readmodels.Page{Number: 1, Size: 100}, views.TemplateFilter{}); err != nil {
 			return page{}, err
 		}
@@ -235,7 +271,31 @@ func (v *visit) conversation(part string) (page, error) {
 	if b.Contact.Name != nil {
 		title = *b.Contact.Name
 	}
-	return page{template: "conversation", title: title, part: part, body: b, live: true}, nil
+	return page{template: "conversation", title: title, part: part, body: b}, nil // a reload would lose what is being written
+}
+
+// reaching returns the channels by which the contact can be written to, that of the newest message first.
+func (b talk) reaching(all []views.Channel) []views.Channel {
+	last := func(id int64) int {
+		for i, m := range slices.Backward(b.Messages) {
+			if m.ChannelID == id {
+				return i
+			}
+		}
+		return -1
+	}
+	all = slices.DeleteFunc(all, func(c views.Channel) bool {
+		switch {
+		case last(c.ID) >= 0:
+			return false
+		case c.Type == channel.Chat:
+			return b.Contact.Phone == nil
+		default:
+			return c.Type != channel.Gmail || b.Contact.Email == nil
+		}
+	})
+	slices.SortStableFunc(all, func(x, y views.Channel) int { return last(y.ID) - last(x.ID) })
+	return all
 }
 
 // answer sends what the form has: a text, an image, or a template.
@@ -257,8 +317,8 @@ func (v *visit) answer() (string, error) {
 	}
 	id, req := v.contact(), v.request()
 	req.Key, req.Operation = form.Get("once"), "inbox-answer"
-	_, err := v.inbox.Messaging.SendTo(v.r.Context(), req, id, b, func(channel int64) error {
-		return api.CountFor(v.r.Context(), "chat_send", strconv.FormatInt(channel, 10))
+	_, err := v.inbox.Messaging.SendTo(v.r.Context(), req, id, b, func(of int64) error {
+		return api.CountFor(v.r.Context(), "chat_send", strconv.FormatInt(of, 10))
 	})
 	return v.talkAt(id, "sent"), err
 }

@@ -22,6 +22,7 @@ import (
 	"bahi/eventstore/esdb"
 	"bahi/eventstore/vault"
 	"bahi/http/api"
+	messagingroutes "bahi/http/messaging"
 	"bahi/http/webhooks"
 	"bahi/internal/ocrtools"
 	"bahi/internal/pgcluster"
@@ -90,6 +91,8 @@ type System struct {
 	Home       uuid.UUID // the workspace of callers without another one
 	channels   *messagingflows.Channels
 	Messages   *messagingflows.Messages
+	visitors   *messagingflows.Visitors
+	live       *messagingroutes.Live
 	bots       bots
 	Templates  *messagingflows.Templates
 	notices    *marketplacereactors.Notices
