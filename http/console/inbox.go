@@ -191,7 +191,6 @@ const pageSize = 30
 type inboxList struct {
 	Status     string // open, pending, resolved or all
 	Rows       []views.Contact
-	Total      int64
 	Pages      pages
 	Live       string // the address of the list alone
 	Workspaces []memberships.Membership
@@ -206,22 +205,24 @@ func (v *visit) conversations(status, part string) (page, error) {
 	if b.Status == "" {
 		b.Status = contact.Open
 	}
-	f := views.ContactFilter{Status: b.Status, Sort: "recent"}
-	if status == "all" {
-		f.Status = ""
+	wanted := b.Status
+	if wanted == "all" {
+		wanted = ""
 	}
 	n := number(v.r.URL.Query().Get("page"))
-	var err error
-	if b.Rows, b.Total, err = v.inbox.Views.Contacts(v.r.Context(), v.who.Workspace, readmodels.Page{Number: n, Size: pageSize}, f); err != nil {
+	rows, err := v.inbox.Views.Conversations(v.r.Context(), v.who.Workspace, wanted, int64(n-1)*pageSize, pageSize+1)
+	if err != nil {
 		return page{}, err
+	}
+	b.Pages = pages{Now: n, Previous: n - 1, Link: v.path + "/" + status + "?page="}
+	if b.Rows = rows[:min(len(rows), pageSize)]; len(rows) > pageSize {
+		b.Pages.Next = n + 1
 	}
 	if id, err := uuid.Parse(v.who.ID); err == nil {
 		if b.Workspaces, err = v.inbox.Members.WorkspacesOf(v.r.Context(), id); err != nil {
 			return page{}, err
 		}
 	}
-	b.Pages = v.pagesOf(n, pageSize, b.Total)
-	b.Pages.Link = v.path + "/" + status + "?page="
 	b.Live = fmt.Sprintf("%s/live/%s?page=%d", v.path, status, n)
 	return page{template: "conversations", title: "Conversations", part: part, body: b, live: true}, nil
 }
