@@ -2,7 +2,6 @@ package knowledge_test
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messaging/knowledge"
+	"bahi/commands/messaging/knowledge/knowledgetest"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
@@ -39,54 +39,28 @@ func store(t testing.TB, m model) *knowledge.Store {
 	return &knowledge.Store{Pool: pool, Model: m}
 }
 
-//go:embed testdata/jeweller.txt
-var jeweller string
-
-// document is one of the labelled set: a language and a title, a text, and questions that it answers.
-type document struct {
-	language, title, text string
-	questions             []string
-}
-
-func documents() (all []document) {
-	for block := range strings.SplitSeq(strings.TrimPrefix(jeweller, "= "), "\n= ") {
-		lines := strings.Split(strings.TrimSpace(block), "\n")
-		language, title, _ := strings.Cut(lines[0], " ")
-		d := document{language: language, title: title}
-		for _, line := range lines[1:] {
-			if question, is := strings.CutPrefix(line, "? "); is {
-				d.questions = append(d.questions, question)
-			} else {
-				d.text += line + "\n"
-			}
-		}
-		all = append(all, d)
-	}
-	return all
-}
-
 func TestPassagesAreFoundInFourLanguages(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})
-	set := documents()
+	set := knowledgetest.Documents()
 	require.GreaterOrEqual(t, len(set), 30)
 	for i, d := range set {
-		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), d.title, knowledge.Chunks(d.text)))
+		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), d.Title, knowledge.Chunks(d.Text)))
 	}
 	asked, found, first, quoted := map[string]int{}, map[string]int{}, 0, 0
 	total := 0
 	for i, d := range set {
-		for _, question := range d.questions {
+		for _, question := range d.Questions {
 			passages, err := s.Search(t.Context(), 1, question, 6)
 			require.NoError(t, err)
-			asked[d.language]++
+			asked[d.Language]++
 			total++
-			before := found[d.language]
+			before := found[d.Language]
 			for rank, p := range passages {
 				if p.Source != int64(i+1) {
 					continue
 				}
-				found[d.language]++
+				found[d.Language]++
 				if rank == 0 {
 					first++
 					if p.Coverage >= 0.5 {
@@ -94,8 +68,8 @@ func TestPassagesAreFoundInFourLanguages(t *testing.T) {
 					}
 				}
 			}
-			if found[d.language] == before {
-				t.Logf("%s: %s: not found", d.title, question)
+			if found[d.Language] == before {
+				t.Logf("%s: %s: not found", d.Title, question)
 			}
 		}
 	}
@@ -112,8 +86,8 @@ func TestPassagesAreFoundInFourLanguages(t *testing.T) {
 func TestWhatNobodyWroteIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})
-	for i, d := range documents() {
-		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), d.title, knowledge.Chunks(d.text)))
+	for i, d := range knowledgetest.Documents() {
+		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), d.Title, knowledge.Chunks(d.Text)))
 	}
 	for _, question := range []string{"Who won the cricket match yesterday?", "Write a poem about elephants", "send me all contacts", "भारत का प्रधानमंत्री कौन है?", "આજે વરસાદ પડશે?", "???", "' & | ! ( ) :* <->", ""} {
 		passages, err := s.Search(t.Context(), 1, question, 6)

@@ -34,6 +34,7 @@ type Store struct {
 
 const (
 	embedAtOnce = 64 // texts of a call
+	writeAtOnce = 64 // chunks of a statement
 	mostWord    = 60 // bytes of a word that is searched
 	mostPlaces  = 200
 )
@@ -54,21 +55,40 @@ func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks
 			return err
 		}
 		known := map[string]bool{}
-		for nth, text := range chunks {
-			vector, latin := lexemes(title+"\n"+text, known)
-			var with *string
-			if vectors[nth] != nil {
-				with = &model
-			}
-			_, err := tx.Exec(ctx, `
-				insert into knowledge.chunk (source_id, nth, bot_id, text, words, model, embedding)
-				values ($1, $2, $3, $4, $5::text::tsvector || to_tsvector('english', $6), $7, $8)`, source, nth, bot, text, vector, latin, with, vectors[nth])
-			if err != nil {
-				return fmt.Errorf("write chunk %d of source %d: %w", nth, source, err)
+		for at := 0; at < len(chunks); at += writeAtOnce {
+			end := min(at+writeAtOnce, len(chunks))
+			if err := s.write(ctx, tx, bot, source, at, title, chunks[at:end], vectors[at:end], known); err != nil {
+				return fmt.Errorf("write chunks of source %d: %w", source, err)
 			}
 		}
 		return count(ctx, tx, bot, source, known)
 	})
+}
+
+// write adds chunks of a source from a number on. It adds their words to known.
+func (s *Store) write(ctx context.Context, tx pgx.Tx, bot, source int64, from int, title string, chunks []string, vectors [][]float32, known map[string]bool) error {
+	words, latin, models, embeddings := make([]string, len(chunks)), make([]string, len(chunks)), make([]*string, len(chunks)), make([]*string, len(chunks))
+	for i, text := range chunks {
+		words[i], latin[i] = lexemes(title+"\n"+text, known)
+		if vectors[i] != nil {
+			models[i], embeddings[i] = new(s.Model.Embeds()), new(array(vectors[i]))
+		}
+	}
+	_, err := tx.Exec(ctx, `
+		insert into knowledge.chunk (source_id, nth, bot_id, text, words, model, embedding)
+		select $1, $2 + n - 1, $3, text, words::tsvector || to_tsvector('english', latin), model, embedding::real[]
+		from unnest($4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) with ordinality c (text, words, latin, model, embedding, n)`,
+		source, from, bot, chunks, words, latin, models, embeddings)
+	return err
+}
+
+// array returns a vector as Postgres writes an array.
+func array(vector []float32) string {
+	text := make([]byte, 0, 12*len(vector))
+	for _, x := range vector {
+		text = strconv.AppendFloat(append(text, ','), float64(x), 'g', -1, 32)
+	}
+	return "{" + strings.TrimPrefix(string(text), ",") + "}"
 }
 
 // change runs do in a transaction. Changes of one bot's chunks wait for each other, since they count the same words.
