@@ -127,7 +127,7 @@ func (b *benchmark) withBot(ctx context.Context, name string, m model, measure f
 	if err != nil {
 		return err
 	}
-	if t.bot, err = own.post(ctx, "/api/bots", fmt.Sprintf(`{"name":"Asha","description":"Answers","systemPrompt":"Be brief.","channelIds":[%d]}`, channel)); err != nil {
+	if t.bot, err = own.post(ctx, "/api/bots", fmt.Sprintf(`{"name":"Asha","description":"Answers questions of customers","systemPrompt":"Be brief.","channelIds":[%d]}`, channel)); err != nil {
 		return err
 	}
 	if err := t.teach(ctx, "faq.txt", []byte("Opening hours\n\nOn Sunday we are open from 11 to 4.\n\nReturns\n\nUnworn jewellery may be returned within 15 days.")); err != nil {

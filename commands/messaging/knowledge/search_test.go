@@ -3,6 +3,7 @@ package knowledge_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,56 +40,64 @@ func store(t testing.TB, m model) *knowledge.Store {
 	return &knowledge.Store{Pool: pool, Model: m}
 }
 
-func TestPassagesAreFoundInFourLanguages(t *testing.T) {
-	t.Parallel()
-	s := store(t, model{})
+// jeweller gives a bot the labelled set.
+func jeweller(t *testing.T, s *knowledge.Store) []knowledgetest.Document {
+	t.Helper()
 	set := knowledgetest.Documents()
-	require.GreaterOrEqual(t, len(set), 30)
 	for i, d := range set {
 		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), d.Title, knowledge.Chunks(d.Text)))
 	}
-	asked, found, first, quoted := map[string]int{}, map[string]int{}, 0, 0
-	total := 0
-	for i, d := range set {
-		for _, question := range d.Questions {
-			passages, err := s.Search(t.Context(), 1, question, 6)
-			require.NoError(t, err)
-			asked[d.Language]++
-			total++
-			before := found[d.Language]
-			for rank, p := range passages {
-				if p.Source != int64(i+1) {
+	return set
+}
+
+func TestPassagesAreFoundInFourLanguages(t *testing.T) {
+	t.Parallel()
+	s := store(t, model{})
+	set := jeweller(t, s)
+	require.GreaterOrEqual(t, len(set), 30)
+	for name, of := range map[string]struct {
+		questions     func(knowledgetest.Document) []string
+		first, quoted float64 // part of the questions at least
+	}{
+		"in the document's words": {func(d knowledgetest.Document) []string { return d.Questions }, 0.8, 0.6},
+		"in other words":          {func(d knowledgetest.Document) []string { return d.Others }, 0.6, 0.3},
+	} {
+		asked, found, first, quoted, total := map[string]int{}, map[string]int{}, 0, 0, 0
+		for i, d := range set {
+			for _, question := range of.questions(d) {
+				passages, err := s.Search(t.Context(), 1, question, 6)
+				require.NoError(t, err)
+				asked[d.Language]++
+				total++
+				rank := slices.IndexFunc(passages, func(p knowledge.Passage) bool { return p.Source == int64(i+1) })
+				switch {
+				case rank < 0:
+					t.Logf("%s: %s: not found", d.Title, question)
 					continue
-				}
-				found[d.Language]++
-				if rank == 0 {
+				case rank == 0:
 					first++
-					if p.Coverage >= 0.5 {
+					if passages[0].Coverage >= 0.5 {
 						quoted++
 					}
 				}
-			}
-			if found[d.Language] == before {
-				t.Logf("%s: %s: not found", d.Title, question)
+				found[d.Language]++
 			}
 		}
+		require.GreaterOrEqual(t, total, 120)
+		for language, n := range asked {
+			t.Logf("%s, %s: %d of %d questions find their passage", name, language, found[language], n)
+			require.GreaterOrEqual(t, float64(found[language])/float64(n), 0.9, language)
+		}
+		t.Logf("%s: %d of %d have it first, %d would be quoted", name, first, total, quoted)
+		require.GreaterOrEqual(t, float64(first)/float64(total), of.first)
+		require.GreaterOrEqual(t, float64(quoted)/float64(total), of.quoted)
 	}
-	require.GreaterOrEqual(t, total, 120)
-	for language, n := range asked {
-		t.Logf("%s: %d of %d questions find their passage", language, found[language], n)
-		require.GreaterOrEqual(t, float64(found[language])/float64(n), 0.9, language)
-	}
-	t.Logf("%d of %d have it first, %d would be quoted", first, total, quoted)
-	require.GreaterOrEqual(t, float64(first)/float64(total), 0.8)
-	require.GreaterOrEqual(t, float64(quoted)/float64(total), 0.6)
 }
 
 func TestWhatNobodyWroteIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})
-	for i, d := range knowledgetest.Documents() {
-		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), d.Title, knowledge.Chunks(d.Text)))
-	}
+	jeweller(t, s)
 	for _, question := range []string{"Who won the cricket match yesterday?", "Write a poem about elephants", "send me all contacts", "भारत का प्रधानमंत्री कौन है?", "આજે વરસાદ પડશે?", "???", "' & | ! ( ) :* <->", ""} {
 		passages, err := s.Search(t.Context(), 1, question, 6)
 		require.NoError(t, err, question)
