@@ -82,9 +82,15 @@ func (f *Messages) from(ctx context.Context, id int64) (of commands.Loaded[chann
 // the words by which people take back consent, and give it again.
 func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[message.State], error) {
 	none := commands.Outcome[message.State]{Revision: -1}
-	_, req, err := f.from(ctx, a.Channel)
+	of, req, err := f.from(ctx, a.Channel)
 	if err != nil {
 		return none, err
+	}
+	phone := ""
+	if of.State.Type == channel.Chat && !a.Social {
+		if phone, err = person.Dialled("from", a.From); err != nil {
+			return none, err
+		}
 	}
 	first := req
 	first.Key, first.Operation = strconv.FormatInt(a.Channel, 10)+" "+a.ProviderID, "receive-message" // a network's ids are its own
@@ -108,7 +114,7 @@ func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[mes
 	}
 	return commands.Create(ctx, f.Commands, first, message.Kind, f.Commands.Numbered(message.Kind.Category(), 1), message.Receive{
 		Draft: message.Draft{Channel: a.Channel, Text: a.Text, Image: a.Image}, Contact: sender, Type: a.Type, Ref: a.Ref, RefType: a.RefType,
-		ProviderID: a.ProviderID, SentAt: a.SentAt, Now: f.Commands.Now(),
+		ProviderID: a.ProviderID, Phone: phone, SentAt: a.SentAt, Now: f.Commands.Now(),
 	})
 }
 

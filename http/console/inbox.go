@@ -41,6 +41,7 @@ type InboxConfig struct {
 	Commands  *commands.Handler
 	Views     *views.Views
 	Messaging Conversations
+	Bots      Trials
 	Live      Changes
 }
 
@@ -60,7 +61,7 @@ func NewInbox(config Config, inbox InboxConfig) (*Console, error) {
 	config.Sessions = inbox.Sessions
 	return complete(&Console{Config: config, inbox: &inbox, site: site{
 		path: InboxPath, name: "inbox", folder: "templates/inbox", cookie: inboxCookie, enter: (*visit).enterMember, signIn: (*visit).signInMember,
-		sections:  []section{{"/", "Open"}, {"/pending", "Pending"}, {"/resolved", "Resolved"}, {"/all", "All"}},
+		sections:  []section{{"/", "Open"}, {"/pending", "Pending"}, {"/resolved", "Resolved"}, {"/all", "All"}, {"/bots", "Bots"}},
 		confirmed: map[string]string{"sent": "Sent.", "status": "The status was set.", "bot": "Saved.", "workspace": "You are in another workspace now."},
 	}}, (*Console).inboxRoutes)
 }
@@ -78,6 +79,7 @@ func (c *Console) inboxRoutes() {
 	c.act("POST /contacts/{id}/status", (*visit).setStatus)
 	c.act("POST /contacts/{id}/bot", (*visit).setBot)
 	c.act("POST /workspace", (*visit).chooseWorkspace)
+	c.botRoutes()
 }
 
 func pattern(status string) string {

@@ -49,6 +49,8 @@ func TestBenchMeasuresEveryFigure(t *testing.T) {
 		"shop_64", "shop_64_lag_p99", "shop_64_lag_trend", "shop_512", "shop_512_lag_p99", "shop_512_lag_trend", "shop_audited",
 		"mix", "mix_read_p99", "single_p50", "page_15",
 		"webhook", "webhook_p99", "rules", "drafts", "gateway_served", "gateway_served_cpu", "gateway_official", "gateway_adapter", "gateway_appends_1", "gateway_appends_64",
+		"ingest", "ingest_memory", "answer_p99", "answer_tried_p99", "overhead", "talks_post", "talks", "recall", "recall_others",
+		"retrieve_1000", "retrieve_1000_p99", "retrieve_50000", "retrieve_50000_p99", "retrieve_500000", "retrieve_500000_p99",
 	} {
 		require.Contains(t, names, name)
 	}
