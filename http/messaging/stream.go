@@ -2,10 +2,12 @@ package messaging
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -62,36 +64,50 @@ func (r *Routes) Stream() {
 		}
 		workspace := api.Caller(ctx).Workspace
 		return func(ctx context.Context, send func(api.Event) error) error {
-			return r.live.follow(ctx, workspace, after, func(rows []views.Message, seen event.Position) error {
-				for _, m := range rows {
-					e := api.Event{ID: strconv.FormatUint(uint64(m.Position), 10), Data: LiveMessage{m, m.Contact}}
+			return r.live.follow(ctx, workspace, after, func(rows []told, seen event.Position) error {
+				events := make([]api.Event, len(rows))
+				for i, m := range rows {
+					events[i] = api.Event{ID: m.id, Data: m.LiveMessage, JSON: m.json}
 					if m.Began <= seen {
-						e.Data = LiveStatus{m, m.Contact}
-					}
-					if err := send(e); err != nil {
-						return err
+						events[i].Data = LiveStatus(m.LiveMessage)
 					}
 				}
-				return nil
+				events[0].Next = events[1:]
+				return send(events[0])
 			})
 		}, nil
 	})
 }
 
+// told is a message as it is sent to all who follow: it is encoded once.
+type told struct {
+	LiveMessage
+
+	id   string
+	json []byte
+}
+
 // since reads the messages of a workspace that are new or changed after one position, as of another one.
-func (r *Routes) since(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]views.Message, error) {
+func (r *Routes) since(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]told, error) {
 	rows, err := r.Views.MessagesSince(readmodels.AtLeast(ctx, at), workspace, after, mostAtOnce)
 	if err == nil {
 		err = r.link(ctx, rows)
 	}
-	return rows, err
+	all := make([]told, len(rows))
+	for i, m := range rows {
+		all[i] = told{LiveMessage: LiveMessage{m, m.Contact}, id: strconv.FormatUint(uint64(m.Position), 10)}
+		if err == nil {
+			all[i].json, err = json.Marshal(all[i].LiveMessage)
+		}
+	}
+	return all, err
 }
 
 // live hands the messages of workspaces to all who follow them. Each is read once, however many follow: one goroutine of a workspace reads, as
 // long as somebody follows.
 type live struct {
 	log  Log
-	read func(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]views.Message, error)
+	read func(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]told, error)
 
 	mu     sync.Mutex
 	topics map[uuid.UUID]*topic
@@ -99,15 +115,18 @@ type live struct {
 
 // topic is a workspace that is followed.
 type topic struct {
-	followers map[chan []views.Message]bool
+	followers map[chan []told]bool
 	stop      context.CancelFunc
 }
+
+// pace is the least time between two reads of a workspace: what comes in the meantime is handed out together, in one write to each follower.
+const pace = 100 * time.Millisecond
 
 // waiting is how many reads a follower may lag behind. One who is slower ends, and comes again with Last-Event-ID.
 const waiting = 64
 
 // follow sends what is new after a position until ctx ends. seen is the position up to which the follower has seen all.
-func (l *live) follow(ctx context.Context, workspace uuid.UUID, after event.Position, send func(rows []views.Message, seen event.Position) error) error {
+func (l *live) follow(ctx context.Context, workspace uuid.UUID, after event.Position, send func(rows []told, seen event.Position) error) error {
 	news, leave, err := l.join(ctx, workspace)
 	if err != nil {
 		return err
@@ -117,7 +136,7 @@ func (l *live) follow(ctx context.Context, workspace uuid.UUID, after event.Posi
 	if err != nil {
 		return err
 	}
-	tell := func(rows []views.Message) error {
+	tell := func(rows []told) error {
 		fresh := rows[:0:0]
 		for _, m := range rows {
 			if m.Position > after {
@@ -159,7 +178,7 @@ func (l *live) follow(ctx context.Context, workspace uuid.UUID, after event.Posi
 }
 
 // join adds a follower of a workspace.
-func (l *live) join(ctx context.Context, workspace uuid.UUID) (news chan []views.Message, leave func(), err error) {
+func (l *live) join(ctx context.Context, workspace uuid.UUID) (news chan []told, leave func(), err error) {
 	head, err := l.log.Head(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -169,11 +188,11 @@ func (l *live) join(ctx context.Context, workspace uuid.UUID) (news chan []views
 	t := l.topics[workspace]
 	if t == nil {
 		running, stop := context.WithCancel(context.WithoutCancel(ctx))
-		t = &topic{followers: map[chan []views.Message]bool{}, stop: stop}
+		t = &topic{followers: map[chan []told]bool{}, stop: stop}
 		l.topics[workspace] = t
 		go l.run(readmodels.WithFreshness(running, &readmodels.Freshness{}), workspace, t, head)
 	}
-	news = make(chan []views.Message, waiting)
+	news = make(chan []told, waiting)
 	t.followers[news] = true
 	return news, func() {
 		l.mu.Lock()
@@ -185,7 +204,7 @@ func (l *live) join(ctx context.Context, workspace uuid.UUID) (news chan []views
 }
 
 // drop ends a follower, and the topic with its last one.
-func (l *live) drop(workspace uuid.UUID, t *topic, news chan []views.Message) {
+func (l *live) drop(workspace uuid.UUID, t *topic, news chan []told) {
 	delete(t.followers, news)
 	close(news)
 	if len(t.followers) == 0 {
@@ -216,6 +235,9 @@ func (l *live) run(ctx context.Context, workspace uuid.UUID, t *topic, after eve
 			case len(rows) > 0:
 				after = rows[len(rows)-1].Position
 				l.hand(workspace, t, rows)
+				if len(rows) < mostAtOnce {
+					time.Sleep(pace)
+				}
 			}
 			more = len(rows) == mostAtOnce
 		}
@@ -229,7 +251,7 @@ func (l *live) run(ctx context.Context, workspace uuid.UUID, t *topic, after eve
 }
 
 // hand gives rows to all followers of a topic.
-func (l *live) hand(workspace uuid.UUID, t *topic, rows []views.Message) {
+func (l *live) hand(workspace uuid.UUID, t *topic, rows []told) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for news := range t.followers {
