@@ -40,8 +40,10 @@ const (
 // Event is an event of a stream of server-sent events (HTML Living Standard, section 9.2). The type of its data
 // decides its name.
 type Event struct {
-	ID   string // a reconnecting client sends it as Last-Event-ID; "": none; no line breaks
-	Data any    // sent as JSON
+	ID   string  // a reconnecting client sends it as Last-Event-ID; "": none; no line breaks
+	Data any     // sent as JSON
+	JSON []byte  // Data, where it was encoded already, for many clients; nil: it is encoded here
+	Next []Event // are sent with it, in one write
 }
 
 // Source sends events until there are no more, or ctx ends: the client has gone, or the server stops. An
@@ -276,22 +278,35 @@ func (d *delivery) beat(ctx context.Context) {
 	}
 }
 
-// send writes an event. JSON has no line breaks, so the data is one line.
+// send writes an event, and those after it.
 func (d *delivery) send(names map[reflect.Type]string, e Event) error {
+	var text bytes.Buffer
+	for _, e := range append([]Event{e}, e.Next...) {
+		if err := d.encode(&text, names, e); err != nil {
+			return err
+		}
+	}
+	return d.write(text.Bytes())
+}
+
+// encode adds an event to a text. JSON has no line breaks, so the data is one line.
+func (d *delivery) encode(text *bytes.Buffer, names map[reflect.Type]string, e Event) error {
 	name, known := names[reflect.TypeOf(e.Data)]
 	if !known {
 		panic(fmt.Sprintf("%s sends a %T, of which the document knows nothing", d.call.op.ID, e.Data))
 	}
-	data, err := json.Marshal(e.Data)
-	if err != nil {
-		return fmt.Errorf("encode an event: %w", err)
+	data := e.JSON
+	if data == nil {
+		var err error
+		if data, err = json.Marshal(e.Data); err != nil {
+			return fmt.Errorf("encode an event: %w", err)
+		}
 	}
-	var text bytes.Buffer
 	if e.ID != "" {
-		fmt.Fprintf(&text, "id: %s\n", e.ID)
+		fmt.Fprintf(text, "id: %s\n", e.ID)
 	}
-	fmt.Fprintf(&text, "event: %s\ndata: %s\n\n", name, data)
-	return d.write(text.Bytes())
+	fmt.Fprintf(text, "event: %s\ndata: %s\n\n", name, data)
+	return nil
 }
 
 // write sends the bytes. If that fails, the client has gone, and the stream is over.

@@ -46,13 +46,28 @@ func NewLive(log Log, v *views.Views, files Files) *Live {
 	return &Live{log: log, views: v, files: files, topics: map[uuid.UUID]*topic{}}
 }
 
+// told is a message as it is sent to all who follow: it is encoded once.
+type told struct {
+	LiveMessage
+
+	id   string
+	json []byte
+}
+
 // read reads the messages of a workspace that are new or changed after one position, as of another one.
-func (l *Live) read(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]views.Message, error) {
+func (l *Live) read(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]told, error) {
 	rows, err := l.views.MessagesSince(readmodels.AtLeast(ctx, at), workspace, after, mostAtOnce)
 	if err == nil {
 		err = link(ctx, l.files, rows)
 	}
-	return rows, err
+	all := make([]told, len(rows))
+	for i, m := range rows {
+		all[i] = told{LiveMessage: LiveMessage{m, m.Contact}, id: strconv.FormatUint(uint64(m.Position), 10)}
+		if err == nil {
+			all[i].json, err = json.Marshal(all[i].LiveMessage)
+		}
+	}
+	return all, err
 }
 
 // topic is a workspace that is followed.
@@ -63,7 +78,7 @@ type topic struct {
 
 // news is what is new in a workspace: messages, or contacts, of whom 0 is any.
 type news struct {
-	messages []views.Message
+	messages []told
 	contacts []int64
 }
 
@@ -105,11 +120,14 @@ func (l *Live) Changed(ctx context.Context, workspace uuid.UUID, tell func(conta
 	}
 }
 
+// pace is the least time between two reads of a workspace: what comes in the meantime is handed out together, in one write to each follower.
+const pace = 100 * time.Millisecond
+
 // waiting is how many reads a follower may lag behind. One who is slower ends, and comes again with Last-Event-ID.
 const waiting = 64
 
 // follow sends what is new after a position until ctx ends. seen is the position up to which the follower has seen all.
-func (l *Live) follow(ctx context.Context, workspace uuid.UUID, after event.Position, send func(rows []views.Message, seen event.Position) error) error {
+func (l *Live) follow(ctx context.Context, workspace uuid.UUID, after event.Position, send func(rows []told, seen event.Position) error) error {
 	changes, leave, err := l.join(ctx, workspace)
 	if err != nil {
 		return err
@@ -119,7 +137,7 @@ func (l *Live) follow(ctx context.Context, workspace uuid.UUID, after event.Posi
 	if err != nil {
 		return err
 	}
-	tell := func(rows []views.Message) error {
+	tell := func(rows []told) error {
 		fresh := rows[:0:0]
 		for _, m := range rows {
 			if m.Position > after {
@@ -229,6 +247,9 @@ func (l *Live) run(ctx context.Context, workspace uuid.UUID, t *topic, after eve
 			case len(rows) > 0:
 				after = rows[len(rows)-1].Position
 				l.hand(workspace, t, news{messages: rows})
+				if len(rows) < mostAtOnce {
+					time.Sleep(pace)
+				}
 			}
 			more = len(rows) == mostAtOnce
 		}

@@ -44,17 +44,16 @@ func (r *Routes) Stream() {
 		}
 		workspace := api.Caller(ctx).Workspace
 		return func(ctx context.Context, send func(api.Event) error) error {
-			return r.Live.follow(ctx, workspace, after, func(rows []views.Message, seen event.Position) error {
-				for _, m := range rows {
-					e := api.Event{ID: strconv.FormatUint(uint64(m.Position), 10), Data: LiveMessage{m, m.Contact}}
+			return r.Live.follow(ctx, workspace, after, func(rows []told, seen event.Position) error {
+				events := make([]api.Event, len(rows))
+				for i, m := range rows {
+					events[i] = api.Event{ID: m.id, Data: m.LiveMessage, JSON: m.json}
 					if m.Began <= seen {
-						e.Data = LiveStatus{m, m.Contact}
-					}
-					if err := send(e); err != nil {
-						return err
+						events[i].Data = LiveStatus(m.LiveMessage)
 					}
 				}
-				return nil
+				events[0].Next = events[1:]
+				return send(events[0])
 			})
 		}, nil
 	})

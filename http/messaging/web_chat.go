@@ -167,7 +167,7 @@ func (r *Routes) converse(ctx context.Context, v flows.Visitor, last event.Posit
 			return err
 		}
 	}
-	return r.Live.follow(ctx, v.Workspace, head, func(rows []views.Message, seen event.Position) error {
+	return r.Live.follow(ctx, v.Workspace, head, func(rows []told, seen event.Position) error {
 		var theirs []views.Message
 		for _, m := range rows {
 			if m.ChannelID != v.Channel || m.Began <= seen && m.EditedAt == nil { // what became of a message is of no interest
@@ -179,7 +179,7 @@ func (r *Routes) converse(ctx context.Context, v flows.Visitor, last event.Posit
 				}
 			}
 			if m.Contact == contact {
-				theirs = append(theirs, m)
+				theirs = append(theirs, m.Message)
 			}
 		}
 		return tell(theirs, seen)

@@ -83,6 +83,7 @@ type System struct {
 	queue      *reactors.Jobs
 	Inbox      *inbox.Inbox
 	hooks      []webhooks.Endpoint
+	tokens     []string // ports whose webhooks have a token that an earlier start made
 	confirming *ledgerreactors.Replies
 	Model      *llm.Client // nil: none
 	Reacting   *reactors.Runner
