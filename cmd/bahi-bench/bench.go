@@ -71,7 +71,7 @@ func (c benchCommand) Run(ctx context.Context) (err error) {
 		{[]string{"broadcast", "receipts", "inbox", "audience"}, b.campaigns},
 		{[]string{"ingest", "answer", "overhead", "talks"}, b.bots},
 		{[]string{"retrieval"}, b.retrieval},
-		{[]string{"send", "inbound", "history", "followers"}, b.talks},
+		{[]string{"send", "inbound", "history", "followers"}, b.conversations},
 	} {
 		if slices.ContainsFunc(group.names, b.wanted) {
 			if err := group.run(ctx); err != nil {

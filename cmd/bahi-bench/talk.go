@@ -23,7 +23,7 @@ import (
 
 const (
 	talkApp   = "BenchApp"
-	talkers   = 900 // contacts who have just written
+	talkPeople   = 900 // contacts who have just written
 	talkChunk = 1000
 )
 
@@ -36,8 +36,8 @@ type talk struct {
 	sent        int   // messages that wait for their receipts, the ids of which are aggregator-<n>
 }
 
-// talks measures conversations: what comes in, what goes out, and who reads.
-func (b *benchmark) talks(ctx context.Context) (err error) {
+// conversations measures conversations: what comes in, what goes out, and who reads.
+func (b *benchmark) conversations(ctx context.Context) (err error) {
 	url, err := b.database(ctx, "talk")
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (b *benchmark) makeTalk(ctx context.Context, url string) (*talk, error) {
 		return nil, err
 	}
 	var contacts []int64
-	for i := range talkers {
+	for i := range talkPeople {
 		phone := fmt.Sprintf("9198%08d", 10_000_001+i)
 		made, err := flows.AddContact(ctx, sys.Commands, req, contact.Add{Name: "Asha " + strconv.Itoa(i), Reach: contact.Reach{Phone: patch.Set(phone)}})
 		if err != nil {
@@ -109,8 +109,8 @@ func (b *benchmark) makeTalk(ctx context.Context, url string) (*talk, error) {
 
 // fillTalk makes the messages: of each contact a few, of the one with the long conversation as many as wanted, and those that wait for receipts.
 func (b *benchmark) fillTalk(ctx context.Context, sys *app.System, req commands.Request, t *talk, contacts []int64, long int) error {
-	b.sayf("making %d messages", talkers+shortRows+long+t.sent)
-	if err := reserve(ctx, sys, message.Kind.Category(), int64(2*(talkers+shortRows+long+t.sent))); err != nil {
+	b.sayf("making %d messages", talkPeople+shortRows+long+t.sent)
+	if err := reserve(ctx, sys, message.Kind.Category(), int64(2*(talkPeople+shortRows+long+t.sent))); err != nil {
 		return err
 	}
 	var (
@@ -155,7 +155,7 @@ func (b *benchmark) fillTalk(ctx context.Context, sys *app.System, req commands.
 		for i := at; i < min(at+talkChunk, t.sent); i++ {
 			last++
 			waiting = append(waiting, commands.One[message.State]{ID: strconv.FormatInt(last, 10), Revision: -1, Command: message.Queue{
-				Draft: message.Draft{Channel: t.channel, To: t.phones[i%talkers], Text: "It is."}, Contact: contacts[i%talkers],
+				Draft: message.Draft{Channel: t.channel, To: t.phones[i%talkPeople], Text: "It is."}, Contact: contacts[i%talkPeople],
 			}})
 		}
 		queued := append([]commands.One[message.State]{}, waiting...)
@@ -178,7 +178,7 @@ func (b *benchmark) fillTalk(ctx context.Context, sys *app.System, req commands.
 func (b *benchmark) sends(ctx context.Context, s *server, t *talk) error {
 	requests := make([][]byte, prebuilt)
 	for i := range requests {
-		requests[i] = bench.Request("POST", "/api/chat/send", t.key, fmt.Sprintf(`{"to":%q,"message":"Your order A-%d is ready","channelId":%d}`, t.phones[i%talkers], i, t.channel))
+		requests[i] = bench.Request("POST", "/api/chat/send", t.key, fmt.Sprintf(`{"to":%q,"message":"Your order A-%d is ready","channelId":%d}`, t.phones[i%talkPeople], i, t.channel))
 	}
 	load := bench.Load{Address: s.address, Clients: postClients, For: b.Round, Requests: requests}
 	limit, found, err := b.interleave(ctx, "texts through the sandbox", func() (bench.Sample, error) { return b.limits.Inserts(ctx, postClients) },
@@ -219,7 +219,7 @@ func (s *server) idle(ctx context.Context) error {
 func (t *talk) cameIn(id, text string, from int) []byte {
 	return bench.Request("POST", "/api/webhooks/gateway/incoming_msg", "", fmt.Sprintf(
 		`{"app":%q,"type":"message","timestamp":%d,"payload":{"id":%q,"source":%q,"type":"text","payload":{"text":%q}}}`,
-		talkApp, time.Now().UnixMilli(), id, t.phones[from%talkers], text), "X-Gateway-Token: "+chatToken)
+		talkApp, time.Now().UnixMilli(), id, t.phones[from%talkPeople], text), "X-Gateway-Token: "+chatToken)
 }
 
 // inbound measures messages and receipts that come in, as fast as they are taken, until they have had their effects.

@@ -93,6 +93,22 @@ func TestAVisitorTalksToTheWorkspaceOfThePage(t *testing.T) {
 	require.Equal(t, "open", people(t, c, fmt.Sprint("?search=", *all[0].Name))[0].Status)
 }
 
+func TestABotAnswersAVisitor(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	of, path, visitor := widgetOf(t, o, c, "Page")
+	taught(t, c, botOf(t, c, fmt.Sprintf(`,"channelIds":[%d]`, of.ID)), "We are open on Sunday from 11 to 4.")
+	stream := visitor.Stream(path + "/stream")
+	visitor.POST(path+"/messages", `{"text":"Are you open on Sunday?"}`).Status(201)
+	var m said
+	for m.Direction != "out" {
+		stream.Next(&m)
+	}
+	require.Equal(t, "bot", m.By)
+	require.Contains(t, m.Text, "We are open on Sunday from 11 to 4.")
+}
+
 func TestAWidgetAnswersAllowedPagesAlone(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
