@@ -27,12 +27,12 @@ import (
 // forEverybody are the operations that SPEC.txt lets everybody ask ("Authentication", 8), or CONTRACT.md (D34, D35), as far as they are
 // built. The author of a further one adds it here, on purpose.
 var forEverybody = []string{
-	"add-contact", "check-domain", "confirm-company-email", "confirm-password-reset", "create-enquiry", "edit-contact",
-	"finish-sign-in-by-provider", "get-catalog-feed", "get-catalog-template", "get-company", "get-contact", "get-product",
+	"add-contact", "begin-web-chat", "check-domain", "confirm-company-email", "confirm-password-reset", "create-enquiry", "edit-contact",
+	"finish-sign-in-by-provider", "follow-web-chat", "get-catalog-feed", "get-catalog-template", "get-company", "get-contact", "get-product",
 	"greet-social", "greet-twitter", "list-companies", "list-products", "login", "receive-billing", "receive-gateway-chat",
 	"receive-gateway-message", "receive-gateway-receipt", "receive-partner", "receive-social", "receive-telegram", "receive-twitter",
 	"refresh", "register", "request-password-reset", "search-companies", "sign-in-by-provider", "undo-email-change", "verify-chat",
-	"verify-email",
+	"verify-email", "write-web-chat",
 }
 
 // ofEverybodysSight are the writes of records that everybody may read: another workspace learns that they are not its own.

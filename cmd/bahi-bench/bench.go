@@ -23,7 +23,7 @@ type benchCommand struct {
 	Bahi    string        `default:"bin/bahi" placeholder:"FILE" help:"The program to measure."`
 	JSON    string        `placeholder:"FILE" help:"Write the figures to this file as JSON."`
 	Quick   bool          `help:"Short rounds and few rows: under a minute, but rough."`
-	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,doctor,page,edit,balance,verify,proof,tree,nodes,gateway,eventstore,memory,shop,mix,single,few,webhook,rules,drafts,party,karigars,summary,workshop,long,sheets" help:"Measure only these figures: store, busy, post, bulk, rebuild, doctor, page, edit, balance, verify, proof, tree, nodes, gateway, eventstore (on the server that EVENTSTORE_TEST_URL names), memory; of a thousand accounts: shop, mix, single, few; of chat messages: webhook, rules, drafts; and of the party ledgers: party, karigars, summary, workshop, sheets and, only where it is named, long (a rebuild of ten times as many events)."`
+	Only    []string      `placeholder:"NAME" enum:"${parts}" help:"Measure only these figures. Of ${about_parts}."`
 	Rows    int           `placeholder:"N" help:"Events of the log to rebuild, and rows of the long ledgers. 1000000, with --quick 50000."`
 	Round   time.Duration `placeholder:"TIME" help:"Duration of a round. 1s, with --quick 500ms."`
 	Rounds  int           `placeholder:"N" help:"Number of rounds, whose median counts. 9, with --quick 3."`
@@ -54,35 +54,8 @@ func (c benchCommand) Run(ctx context.Context) (err error) {
 	if b.Profile != "" {
 		return b.profiles(ctx)
 	}
-	for _, group := range []struct {
-		names []string
-		run   func(context.Context) error
-	}{
-		{[]string{"store", "busy"}, b.appends},
-		{[]string{"post", "bulk"}, func(ctx context.Context) error { return b.onServer(ctx, "http", b.requests) }},
-		{[]string{"shop", "mix", "single", "few"}, b.shop},
-		{[]string{"rebuild", "doctor", "page", "edit", "balance"}, b.books},
-		{[]string{"verify", "proof", "tree"}, b.audits},
-		{[]string{"nodes"}, b.nodes},
-		{[]string{"gateway"}, b.gateways},
-		{[]string{"eventstore"}, b.eventStoreDB},
-		{[]string{"memory"}, b.memory},
-		{[]string{"webhook", "rules", "drafts"}, b.chat},
-		{[]string{"party"}, b.party},
-		{[]string{"karigars", "summary"}, b.manyAccounts},
-		{[]string{"workshop"}, b.workshop},
-		{[]string{"sheets"}, b.sheets},
-	} {
-		if slices.ContainsFunc(group.names, b.wanted) {
-			if err := group.run(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	if slices.Contains(b.Only, "long") {
-		if err := b.long(ctx); err != nil {
-			return err
-		}
+	if err := b.runParts(ctx); err != nil {
+		return err
 	}
 	b.report.Seconds = time.Since(began).Seconds()
 	fmt.Println()
@@ -116,10 +89,6 @@ func (c benchCommand) complete() benchCommand {
 		c.Rounds = rounds
 	}
 	return c
-}
-
-func (b *benchmark) wanted(name string) bool {
-	return len(b.Only) == 0 || slices.Contains(b.Only, name)
 }
 
 // open starts the cluster and prepares it for pgbench.

@@ -114,14 +114,6 @@ func (b *benchmark) webhook(ctx context.Context, s *server) error {
 	return nil
 }
 
-// schemaOf returns the schema of a projection's live tables.
-func schemaOf(ctx context.Context, conn *pgx.Conn, projection string) (schema string, err error) {
-	if err = conn.QueryRow(ctx, `select name || '_g' || generation from projection.generation where live and name = $1`, projection).Scan(&schema); err != nil {
-		err = fmt.Errorf("find the tables of %s: %w", projection, err)
-	}
-	return schema, err
-}
-
 // drafts measures the list of many drafts.
 func (b *benchmark) drafts(ctx context.Context, s *server) error {
 	count := max(10, b.Rows/draftsOf)
@@ -136,7 +128,7 @@ func (b *benchmark) drafts(ctx context.Context, s *server) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only read
-	schema, err := schemaOf(ctx, conn, "order_drafts")
+	schema, err := tablesOf(ctx, conn, "order_drafts")
 	if err != nil {
 		return err
 	}
@@ -157,19 +149,7 @@ func (b *benchmark) drafts(ctx context.Context, s *server) error {
 func (b *benchmark) list(ctx context.Context, conn *pgx.Conn, s *server, of bench.Figure, path, key, plain string) error {
 	list := bench.Load{Address: s.address, Clients: 1, For: b.Round, Requests: [][]byte{bench.Request("GET", path, key, "")}}
 	limit, found, err := b.interleave(ctx, of.Title, func() (bench.Sample, error) {
-		var took []time.Duration
-		began := time.Now()
-		for len(took) == 0 || time.Since(began) < b.Round {
-			one := time.Now()
-			rows, _ := conn.Query(ctx, plain)
-			for rows.Next() {
-			}
-			if err := rows.Err(); err != nil {
-				return bench.Sample{}, err
-			}
-			took = append(took, time.Since(one))
-		}
-		return bench.SampleOf(took, time.Since(began)), nil
+		return repeated(ctx, conn, b.Round, plain)
 	}, func() (bench.Sample, error) { return list.Run(ctx) })
 	if err != nil {
 		return err

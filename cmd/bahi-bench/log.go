@@ -77,15 +77,20 @@ func newLogMaker(ctx context.Context, sys *app.System, rows int) (*logMaker, err
 		series string
 		last   int64
 	}{{number.Accounts, reservedAccounts}, {number.Rows, 4 * int64(rows)}} {
-		e, err := number.Kind.Encode(uuid.Must(uuid.NewV7()), number.Reserved{First: 1, Last: of.last}, m.now())
-		if err != nil {
-			return nil, err
-		}
-		if _, err := sys.Store.Append(ctx, number.Kind.Stream(of.series), eventstore.NoStream, e); err != nil {
+		if err := reserve(ctx, sys, of.series, of.last); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
+}
+
+// reserve takes the first numbers of a series for the log that is made.
+func reserve(ctx context.Context, sys *app.System, series string, last int64) error {
+	e, err := number.Kind.Encode(uuid.Must(uuid.NewV7()), number.Reserved{First: 1, Last: last}, event.Meta{Workspace: sys.Home, OccurredAt: time.Now().UTC().Truncate(time.Microsecond)})
+	if err == nil {
+		_, err = sys.Store.Append(ctx, number.Kind.Stream(series), eventstore.NoStream, e)
+	}
+	return err
 }
 
 func (m *logMaker) now() event.Meta {

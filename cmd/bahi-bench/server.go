@@ -51,19 +51,24 @@ func (b *benchmark) serve(ctx context.Context, database string, run func(context
 		_ = s.stop() // the first error says more
 		return nil, err
 	}
-	made, err := s.do(ctx, bench.Request("POST", "/api/v1/api-keys", operatorKey, `{"name":"bench","permissions":{"ledger":"write"}}`))
-	if err == nil {
-		var out struct{ Key string }
-		if err = json.Unmarshal(made.Body, &out); err == nil && out.Key == "" {
-			err = fmt.Errorf("creating an API key failed with status %d: %s", made.Status, made.Body)
-		}
-		s.key = out.Key
-	}
-	if err != nil {
+	if s.key, err = s.makeKey(ctx, `{"ledger":"write"}`); err != nil {
 		_ = s.stop() // the first error says more
 		return nil, err
 	}
 	return s, nil
+}
+
+// makeKey makes an API key with permissions.
+func (s *server) makeKey(ctx context.Context, permissions string) (string, error) {
+	made, err := s.do(ctx, bench.Request("POST", "/api/v1/api-keys", operatorKey, `{"name":"bench","permissions":`+permissions+`}`))
+	if err != nil {
+		return "", err
+	}
+	var out struct{ Key string }
+	if err = json.Unmarshal(made.Body, &out); err == nil && out.Key == "" {
+		err = fmt.Errorf("creating an API key failed with status %d: %s", made.Status, made.Body)
+	}
+	return out.Key, err
 }
 
 // onServer measures a server on a new database with open accounts.

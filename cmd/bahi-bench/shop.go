@@ -188,22 +188,32 @@ func (s *server) stream(ctx context.Context) (end func(), err error) {
 	if err != nil || a.Status/100 != 2 {
 		return nil, fmt.Errorf("the audit log returned status %d: %w", a.Status, err)
 	}
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", s.address)
+	conn, in, err := s.open(ctx, bench.Request("GET", "/audit/events/stream", operatorKey, "", fmt.Sprintf("Last-Event-ID: %d", a.Position)))
 	if err != nil {
 		return nil, err
 	}
-	request := bench.Request("GET", "/audit/events/stream", operatorKey, "", fmt.Sprintf("Last-Event-ID: %d", a.Position))
-	if _, err := conn.Write(request); err != nil {
-		return nil, err
-	}
-	in := bufio.NewReader(conn)
-	status, err := in.ReadString('\n')
-	if err != nil || !strings.Contains(status, " 200 ") {
-		return nil, fmt.Errorf("the event stream began with %q: %w", status, err)
-	}
 	go io.Copy(io.Discard, in) //nolint:errcheck // ends with the connection
 	return func() { _ = conn.Close() }, nil
+}
+
+// open sends a request for a stream, and returns the connection at the end of the answer's first line.
+func (s *server) open(ctx context.Context, request []byte) (net.Conn, *bufio.Reader, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", s.address)
+	if err != nil {
+		return nil, nil, err
+	}
+	in, status := bufio.NewReader(conn), ""
+	if _, err = conn.Write(request); err == nil {
+		status, err = in.ReadString('\n')
+	}
+	if err == nil && !strings.Contains(status, " 200 ") {
+		err = fmt.Errorf("a stream began with %q", status)
+	}
+	if err != nil {
+		_ = conn.Close() // it is given up
+	}
+	return conn, in, err
 }
 
 // mix measures reads and writes of the same accounts: reads that wait for all writes against reads that do not wait.

@@ -224,7 +224,7 @@ func (b *benchmark) karigars(ctx context.Context, s *server) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only read
-	schema, err := schemaOf(ctx, conn, "books")
+	schema, err := tablesOf(ctx, conn, "books")
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,7 @@ type Arrival struct {
 	Ref, RefType string // of a file, as the network names it; empty: there is none
 	ProviderID   string
 	SentAt       time.Time
+	Print        []byte // of the request, where a client of ours has chosen the ProviderID; empty: a network did
 }
 
 // ChannelOf returns the channel that has an identity at a network, with false if none is known to have it.
@@ -81,12 +82,19 @@ func (f *Messages) from(ctx context.Context, id int64) (of commands.Loaded[chann
 // the words by which people take back consent, and give it again.
 func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[message.State], error) {
 	none := commands.Outcome[message.State]{Revision: -1}
-	_, req, err := f.from(ctx, a.Channel)
+	of, req, err := f.from(ctx, a.Channel)
 	if err != nil {
 		return none, err
 	}
+	phone := ""
+	if of.State.Type == channel.Chat && !a.Social {
+		if phone, err = person.Dialled("from", a.From); err != nil {
+			return none, err
+		}
+	}
 	first := req
 	first.Key, first.Operation = strconv.FormatInt(a.Channel, 10)+" "+a.ProviderID, "receive-message" // a network's ids are its own
+	first.Fingerprint = a.Print
 	if out, done, err := commands.Earlier(ctx, f.Commands, first, message.Kind); done || err != nil {
 		return out, err
 	}
@@ -106,7 +114,7 @@ func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[mes
 	}
 	return commands.Create(ctx, f.Commands, first, message.Kind, f.Commands.Numbered(message.Kind.Category(), 1), message.Receive{
 		Draft: message.Draft{Channel: a.Channel, Text: a.Text, Image: a.Image}, Contact: sender, Type: a.Type, Ref: a.Ref, RefType: a.RefType,
-		ProviderID: a.ProviderID, SentAt: a.SentAt, Now: f.Commands.Now(),
+		ProviderID: a.ProviderID, Phone: phone, SentAt: a.SentAt, Now: f.Commands.Now(),
 	})
 }
 

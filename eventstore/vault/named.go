@@ -35,6 +35,15 @@ func (v *Vault) Named(ctx context.Context, name string, size int) ([]byte, error
 	return key, nil
 }
 
+// Has reports whether the named key was made.
+func (v *Vault) Has(ctx context.Context, name string) (bool, error) {
+	_, err := v.loadNamed(ctx, name)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 func (v *Vault) loadNamed(ctx context.Context, name string) ([]byte, error) {
 	if key, ok := v.named.Load(name); ok {
 		return key.([]byte), nil //nolint:forcetypeassert // only byte slices are stored

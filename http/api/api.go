@@ -18,6 +18,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humamux"
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/cors"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/semaphore"
 
@@ -77,8 +78,9 @@ type API struct {
 	huma    huma.API
 	tracer  trace.Tracer
 	metrics *metrics
-	limiter *limiter // nil: none
-	sharing *sharing // nil: none
+	limiter *limiter              // nil: none
+	sharing *sharing              // nil: none
+	shared  map[string]*cors.Cors // by the beginning of paths that have rules of their own
 	streams crowd
 	turns   *semaphore.Weighted // of drawing documents
 	files   *semaphore.Weighted // bytes of answers in files
@@ -113,7 +115,7 @@ func New(config Config) *API {
 	config.Whole = config.Whole.complete()
 	a := &API{
 		config: config, turns: semaphore.NewWeighted(config.Whole.AtOnce), files: semaphore.NewWeighted(config.Whole.Files),
-		metrics: newMetrics(config.Metrics), pages: map[string]bool{},
+		metrics: newMetrics(config.Metrics), pages: map[string]bool{}, shared: map[string]*cors.Cors{},
 		limiter: newLimiter(config.Limiting), sharing: newSharing(config.Origins),
 		ending: make(chan struct{}),
 	}

@@ -91,8 +91,11 @@ func Request(ctx context.Context) commands.Request {
 // Sender returns the request as it arrived, and the address of its client, for operations that check other proofs than credentials.
 func Sender(ctx context.Context) (*http.Request, netip.Addr) {
 	c := callOf(ctx)
-	return c.r, wholeAddress(c.r, c.api.config.Limiting.Proxies)
+	return c.r, c.peer()
 }
+
+// peer returns the address of the client.
+func (c *call) peer() netip.Addr { return wholeAddress(c.r, c.api.config.Limiting.Proxies) }
 
 // RequestID returns the request's id.
 func RequestID(ctx context.Context) string {

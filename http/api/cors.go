@@ -43,14 +43,22 @@ func newSharing(origins []string) *sharing {
 	if len(origins) == 0 {
 		return nil
 	}
-	options := cors.Options{
+	options := rules(func(_ *http.Request, origin string) bool { return slices.Contains(origins, origin) })
+	withCookies := options
+	withCookies.AllowCredentials = true
+	return &sharing{plain: cors.New(options), credentials: cors.New(withCookies)}
+}
+
+// rules are those of pages of the origins that allowed approves.
+func rules(allowed func(r *http.Request, origin string) bool) cors.Options {
+	return cors.Options{
 		AllowOriginVaryRequestFunc: func(r *http.Request, origin string) (bool, []string) {
-			return len(r.Header["Origin"]) == 1 && slices.Contains(origins, origin), nil
+			return len(r.Header["Origin"]) == 1 && allowed(r, origin), nil
 		},
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
 		AllowedHeaders: []string{
 			"Accept", "Authorization", "Content-Type", "Bahi-Dry-Run", "Bahi-Min-Position", "Bahi-Reason", "Bahi-Workspace",
-			"Idempotency-Key", "If-Match", "Prefer", "Traceparent", "Tracestate", "X-Request-Id",
+			"Idempotency-Key", "If-Match", "Last-Event-ID", "Prefer", "Traceparent", "Tracestate", "X-Request-Id",
 		},
 		ExposedHeaders: []string{
 			"Bahi-Position", "Content-Disposition", "ETag", "Idempotency-Replayed", "Link", "Preference-Applied", "RateLimit",
@@ -58,21 +66,37 @@ func newSharing(origins []string) *sharing {
 		},
 		MaxAge: int(preflightAge.Seconds()),
 	}
-	withCookies := options
-	withCookies.AllowCredentials = true
-	return &sharing{plain: cors.New(options), credentials: cors.New(withCookies)}
+}
+
+// ShareBelow lets pages of the origins that allowed approves read the answers below a path. Config.Origins do not count there.
+func (a *API) ShareBelow(path string, allowed func(r *http.Request, origin string) bool) {
+	a.shared[path] = cors.New(rules(allowed))
 }
 
 // share sets the headers that let a page read the answer. It returns true for a browser's preflight, which is then
 // answered.
 func (c *call) share() (answered bool) {
-	if c.api.sharing == nil {
+	rules := c.sharing()
+	if rules == nil {
 		return false
-	}
-	rules := c.api.sharing.plain
-	if strings.HasPrefix(c.r.URL.Path, cookiePaths) {
-		rules = c.api.sharing.credentials
 	}
 	rules.HandlerFunc(c, c.r)
 	return c.r.Method == http.MethodOptions && c.r.Header.Get("Access-Control-Request-Method") != ""
+}
+
+// sharing returns the rules of the path, nil for none.
+func (c *call) sharing() *cors.Cors {
+	for below, rules := range c.api.shared {
+		if strings.HasPrefix(c.r.URL.Path, below) {
+			return rules
+		}
+	}
+	switch all := c.api.sharing; {
+	case all == nil:
+		return nil
+	case strings.HasPrefix(c.r.URL.Path, cookiePaths):
+		return all.credentials
+	default:
+		return all.plain
+	}
 }

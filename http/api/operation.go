@@ -51,6 +51,8 @@ type Op struct {
 	NoKey       bool     // ignores Idempotency-Key: a repeated sign-in would return secrets again
 
 	Within time.Duration // bounds the handler; 0: the interface's Timeout
+
+	Still func(context.Context) error // of a Public stream: an error once its client may no longer have it; nil: everybody may
 }
 
 // write reports whether the operation writes, by its method.

@@ -39,6 +39,8 @@ func DefaultLimits() Limits {
 		"messaging_general": 120, "chat_send": 60, "campaign_send": 10, "bot_file": 20, "webhooks": 1200,
 		// Ours: API keys, workspaces and their members.
 		"marketplace_general": 120,
+		// Ours: visitors of pages with the chat widget, by address, and each visitor's messages.
+		"web_chat": 120, "web_chat_session": 20, "web_chat_message": 20,
 		// Ours: the log, its proofs and the trail.
 		"audit_general": 120,
 		// An office with expired tokens behind one address stays below it; a dictionary attack does not get far.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"bahi/domain/actor"
 	"bahi/domain/fault"
+	"bahi/readmodels"
 )
 
 const (
@@ -40,8 +40,10 @@ const (
 // Event is an event of a stream of server-sent events (HTML Living Standard, section 9.2). The type of its data
 // decides its name.
 type Event struct {
-	ID   string // a reconnecting client sends it as Last-Event-ID; "": none; no line breaks
-	Data any    // sent as JSON
+	ID   string  // a reconnecting client sends it as Last-Event-ID; "": none; no line breaks
+	Data any     // sent as JSON
+	JSON []byte  // Data, where it was encoded already, for many clients; nil: it is encoded here
+	Next []Event // are sent with it, in one write
 }
 
 // Source sends events until there are no more, or ctx ends: the client has gone, or the server stops. An
@@ -61,10 +63,7 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 	if o.Method != http.MethodGet {
 		panic(fmt.Sprintf("operation %q: browsers ask for events by GET", o.ID))
 	}
-	names := make(map[reflect.Type]string, len(kinds))
-	for name, data := range kinds {
-		names[reflect.TypeOf(data)] = name
-	}
+	names := namesOf(kinds)
 	described := o.describe()
 	described.Responses = map[string]*huma.Response{strconv.Itoa(o.Status): a.documentEvents(kinds)}
 	huma.Register(documenter{API: a.huma, op: o}, described, func(ctx context.Context, in *I) (*huma.StreamResponse, error) {
@@ -79,9 +78,22 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 		if err != nil {
 			return nil, c.problem(err)
 		}
-		return &huma.StreamResponse{Body: func(huma.Context) { c.stream(ctx, names, source) }}, nil
+		still := c.recheck
+		if c.op.Public {
+			still = c.op.Still
+		}
+		return &huma.StreamResponse{Body: func(huma.Context) { c.stream(ctx, names, still, source) }}, nil
 	})
 	o.finish(a, reflect.TypeFor[I]())
+}
+
+// namesOf returns the events' names by the types of their data.
+func namesOf(kinds map[string]any) map[reflect.Type]string {
+	names := make(map[reflect.Type]string, len(kinds))
+	for name, data := range kinds {
+		names[reflect.TypeOf(data)] = name
+	}
+	return names
 }
 
 // documentEvents describes the events, each as one item type of the stream's list.
@@ -107,16 +119,33 @@ func (a *API) documentEvents(kinds map[string]any) *huma.Response {
 // other requests.
 func (a *API) EndStreams() { a.endOnce.Do(func() { close(a.ending) }) }
 
-// stream sends the source's events to the client.
-func (c *call) stream(ctx context.Context, names map[reflect.Type]string, source Source) {
+// Tell sends the events of a source to the client of a mounted handler, whom it has authenticated. still returns an error once the client may no
+// longer have them; kinds are those of [Stream].
+func Tell(ctx context.Context, kinds map[string]any, still func(context.Context) error, source Source) {
+	c := callOf(ctx)
+	check := func(ctx context.Context) error { // which authenticates again: that is no guess
+		return still(context.WithValue(ctx, callKey{}, &call{api: c.api, op: c.op, r: c.r, ctx: ctx, again: true}))
+	}
+	c.stream(readmodels.WithFreshness(c.withRequest(c.ctx), &readmodels.Freshness{}), namesOf(kinds), check, source)
+}
+
+// publicStreams is how many more streams an address has than a caller: a network provider's may have many visitors of pages.
+const publicStreams = 10
+
+// stream sends the source's events to the client. still says whether the client may still have them; nil: everybody may.
+func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still func(context.Context) error, source Source) {
 	h := c.Header()
 	if !c.head {
-		if !c.api.streams.enter(c.request.Actor, c.api.config.Streams) {
+		who, most := c.request.Actor.String(), c.api.config.Streams
+		if c.request.Actor.Type == "" {
+			who, most = "address "+counted(c.peer()).String(), most*publicStreams
+		}
+		if !c.api.streams.enter(who, most) {
 			h["Retry-After"] = retrySoon
 			c.refuse(&Problem{Detail: "Too many event streams at once", Code: "too_many_streams", Status: http.StatusTooManyRequests})
 			return
 		}
-		defer c.api.streams.leave(c.request.Actor)
+		defer c.api.streams.leave(who)
 	}
 	h["Content-Type"] = []string{streamType}
 	h["X-Accel-Buffering"] = []string{"no"} // nginx must not buffer
@@ -141,10 +170,10 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, source
 		defer cancel()
 		to.beat(ctx)
 	})
-	if !c.op.Public {
+	if still != nil {
 		beside.Go(func() {
 			defer cancel()
-			c.untilBarred(ctx)
+			c.untilBarred(ctx, still)
 		})
 	}
 	err := source(ctx, func(e Event) error { return to.send(names, e) })
@@ -154,7 +183,7 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, source
 }
 
 // untilBarred returns when ctx ends or the caller may no longer have the stream.
-func (c *call) untilBarred(ctx context.Context) {
+func (c *call) untilBarred(ctx context.Context, still func(context.Context) error) {
 	ticker := time.NewTicker(c.api.config.Recheck)
 	defer ticker.Stop()
 	for tries := 0; tries < recheckTries; {
@@ -164,7 +193,7 @@ func (c *call) untilBarred(ctx context.Context) {
 		case <-ticker.C:
 		}
 		checking, cancel := context.WithTimeout(ctx, c.api.config.Recheck)
-		err := c.recheck(checking)
+		err := still(checking)
 		cancel()
 		f, known := errors.AsType[*fault.Error](err)
 		switch {
@@ -201,13 +230,12 @@ type crowd struct {
 }
 
 // enter counts one more stream, or returns false if the caller has most already.
-func (s *crowd) enter(who actor.Actor, most int) bool {
+func (s *crowd) enter(key string, most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of == nil {
 		s.of = map[string]int{}
 	}
-	key := who.String()
 	if s.of[key] >= most {
 		return false
 	}
@@ -215,10 +243,9 @@ func (s *crowd) enter(who actor.Actor, most int) bool {
 	return true
 }
 
-func (s *crowd) leave(who actor.Actor) {
+func (s *crowd) leave(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := who.String()
 	if s.of[key]--; s.of[key] == 0 {
 		delete(s.of, key)
 	}
@@ -251,22 +278,35 @@ func (d *delivery) beat(ctx context.Context) {
 	}
 }
 
-// send writes an event. JSON has no line breaks, so the data is one line.
+// send writes an event, and those after it.
 func (d *delivery) send(names map[reflect.Type]string, e Event) error {
+	var text bytes.Buffer
+	for _, e := range append([]Event{e}, e.Next...) {
+		if err := d.encode(&text, names, e); err != nil {
+			return err
+		}
+	}
+	return d.write(text.Bytes())
+}
+
+// encode adds an event to a text. JSON has no line breaks, so the data is one line.
+func (d *delivery) encode(text *bytes.Buffer, names map[reflect.Type]string, e Event) error {
 	name, known := names[reflect.TypeOf(e.Data)]
 	if !known {
 		panic(fmt.Sprintf("%s sends a %T, of which the document knows nothing", d.call.op.ID, e.Data))
 	}
-	data, err := json.Marshal(e.Data)
-	if err != nil {
-		return fmt.Errorf("encode an event: %w", err)
+	data := e.JSON
+	if data == nil {
+		var err error
+		if data, err = json.Marshal(e.Data); err != nil {
+			return fmt.Errorf("encode an event: %w", err)
+		}
 	}
-	var text bytes.Buffer
 	if e.ID != "" {
-		fmt.Fprintf(&text, "id: %s\n", e.ID)
+		fmt.Fprintf(text, "id: %s\n", e.ID)
 	}
-	fmt.Fprintf(&text, "event: %s\ndata: %s\n\n", name, data)
-	return d.write(text.Bytes())
+	fmt.Fprintf(text, "event: %s\ndata: %s\n\n", name, data)
+	return nil
 }
 
 // write sends the bytes. If that fails, the client has gone, and the stream is over.

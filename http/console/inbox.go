@@ -17,6 +17,7 @@ import (
 	flows "bahi/commands/messaging"
 	"bahi/domain/actor"
 	"bahi/domain/fault"
+	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
 	"bahi/domain/patch"
@@ -40,6 +41,13 @@ type InboxConfig struct {
 	Commands  *commands.Handler
 	Views     *views.Views
 	Messaging Conversations
+	Bots      Trials
+	Live      Changes
+}
+
+// Changes tells of contacts that have changed or have written. 0 stands for any contact.
+type Changes interface {
+	Changed(ctx context.Context, workspace uuid.UUID, tell func(contacts []int64) error) error
 }
 
 // Conversations writes to contacts.
@@ -53,7 +61,7 @@ func NewInbox(config Config, inbox InboxConfig) (*Console, error) {
 	config.Sessions = inbox.Sessions
 	return complete(&Console{Config: config, inbox: &inbox, site: site{
 		path: InboxPath, name: "inbox", folder: "templates/inbox", cookie: inboxCookie, enter: (*visit).enterMember, signIn: (*visit).signInMember,
-		sections:  []section{{"/", "Open"}, {"/pending", "Pending"}, {"/resolved", "Resolved"}, {"/all", "All"}},
+		sections:  []section{{"/", "Open"}, {"/pending", "Pending"}, {"/resolved", "Resolved"}, {"/all", "All"}, {"/bots", "Bots"}},
 		confirmed: map[string]string{"sent": "Sent.", "status": "The status was set.", "bot": "Saved.", "workspace": "You are in another workspace now."},
 	}}, (*Console).inboxRoutes)
 }
@@ -64,12 +72,14 @@ func (c *Console) inboxRoutes() {
 		c.show("GET /"+pattern(status), func(v *visit) (page, error) { return v.conversations(status, "") })
 		c.show("GET /live/"+status, func(v *visit) (page, error) { return v.conversations(status, "live") })
 	}
+	c.show("GET /news", (*visit).news)
 	c.show("GET /contacts/{id}", func(v *visit) (page, error) { return v.conversation("") })
 	c.show("GET /contacts/{id}/live", func(v *visit) (page, error) { return v.conversation("live") })
 	c.act("POST /contacts/{id}/messages", (*visit).answer)
 	c.act("POST /contacts/{id}/status", (*visit).setStatus)
 	c.act("POST /contacts/{id}/bot", (*visit).setBot)
 	c.act("POST /workspace", (*visit).chooseWorkspace)
+	c.botRoutes()
 }
 
 func pattern(status string) string {
@@ -149,6 +159,33 @@ func (v *visit) request() commands.Request {
 	return commands.Request{Actor: v.who, Workspace: v.who.Workspace, RequestID: api.RequestID(v.r.Context())}
 }
 
+// changed is the event that tells an open page to look again.
+type changed struct {
+	Contacts []int64 `json:"contacts"` // 0: any
+}
+
+// news tells the page of a browser what has changed in the workspace. All pages of a workspace share one reader.
+func (v *visit) news() (page, error) {
+	if err := v.may(actor.Read); err != nil {
+		return page{}, err
+	}
+	still := func(ctx context.Context) error {
+		again := v.visit(v.w, v.r.WithContext(ctx))
+		if err := again.recall(); err != nil {
+			return err
+		}
+		if again.who.Workspace != v.who.Workspace {
+			return errNoMember
+		}
+		return again.may(actor.Read)
+	}
+	return page{events: func() {
+		api.Tell(v.r.Context(), map[string]any{"news": changed{}}, still, func(ctx context.Context, send func(api.Event) error) error {
+			return v.inbox.Live.Changed(ctx, v.who.Workspace, func(contacts []int64) error { return send(api.Event{Data: changed{contacts}}) })
+		})
+	}}, nil
+}
+
 // pageSize is the number of conversations of a page, and of messages of a conversation.
 const pageSize = 30
 
@@ -156,7 +193,6 @@ const pageSize = 30
 type inboxList struct {
 	Status     string // open, pending, resolved or all
 	Rows       []views.Contact
-	Total      int64
 	Pages      pages
 	Live       string // the address of the list alone
 	Workspaces []memberships.Membership
@@ -171,22 +207,24 @@ func (v *visit) conversations(status, part string) (page, error) {
 	if b.Status == "" {
 		b.Status = contact.Open
 	}
-	f := views.ContactFilter{Status: b.Status, Sort: "recent"}
-	if status == "all" {
-		f.Status = ""
+	wanted := b.Status
+	if wanted == "all" {
+		wanted = ""
 	}
 	n := number(v.r.URL.Query().Get("page"))
-	var err error
-	if b.Rows, b.Total, err = v.inbox.Views.Contacts(v.r.Context(), v.who.Workspace, readmodels.Page{Number: n, Size: pageSize}, f); err != nil {
+	rows, err := v.inbox.Views.Conversations(v.r.Context(), v.who.Workspace, wanted, int64(n-1)*pageSize, pageSize+1)
+	if err != nil {
 		return page{}, err
+	}
+	b.Pages = pages{Now: n, Previous: n - 1, Link: v.path + "/" + status + "?page="}
+	if b.Rows = rows[:min(len(rows), pageSize)]; len(rows) > pageSize {
+		b.Pages.Next = n + 1
 	}
 	if id, err := uuid.Parse(v.who.ID); err == nil {
 		if b.Workspaces, err = v.inbox.Members.WorkspacesOf(v.r.Context(), id); err != nil {
 			return page{}, err
 		}
 	}
-	b.Pages = v.pagesOf(n, pageSize, b.Total)
-	b.Pages.Link = v.path + "/" + status + "?page="
 	b.Live = fmt.Sprintf("%s/live/%s?page=%d", v.path, status, n)
 	return page{template: "conversations", title: "Conversations", part: part, body: b, live: true}, nil
 }
@@ -222,6 +260,7 @@ func (v *visit) conversation(part string) (page, error) {
 		if b.Channels, _, err = v.inbox.Views.Channels(ctx, in, readmodels.Page{Number: 1, Size: 100}, views.ChannelFilter{}); err != nil {
 			return page{}, err
 		}
+		b.Channels = b.reaching(b.Channels)
 		if b.Templates, _, err = v.inbox.Views.Templates(ctx, in, readmodels.Page{Number: 1, Size: 100}, views.TemplateFilter{}); err != nil {
 			return page{}, err
 		}
@@ -235,7 +274,31 @@ func (v *visit) conversation(part string) (page, error) {
 	if b.Contact.Name != nil {
 		title = *b.Contact.Name
 	}
-	return page{template: "conversation", title: title, part: part, body: b, live: true}, nil
+	return page{template: "conversation", title: title, part: part, body: b}, nil // a reload would lose what is being written
+}
+
+// reaching returns the channels by which the contact can be written to, that of the newest message first.
+func (b talk) reaching(all []views.Channel) []views.Channel {
+	last := func(id int64) int {
+		for i, m := range slices.Backward(b.Messages) {
+			if m.ChannelID == id {
+				return i
+			}
+		}
+		return -1
+	}
+	all = slices.DeleteFunc(all, func(c views.Channel) bool {
+		switch {
+		case last(c.ID) >= 0:
+			return false
+		case c.Type == channel.Chat:
+			return b.Contact.Phone == nil
+		default:
+			return c.Type != channel.Gmail || b.Contact.Email == nil
+		}
+	})
+	slices.SortStableFunc(all, func(x, y views.Channel) int { return last(y.ID) - last(x.ID) })
+	return all
 }
 
 // answer sends what the form has: a text, an image, or a template.
@@ -257,8 +320,8 @@ func (v *visit) answer() (string, error) {
 	}
 	id, req := v.contact(), v.request()
 	req.Key, req.Operation = form.Get("once"), "inbox-answer"
-	_, err := v.inbox.Messaging.SendTo(v.r.Context(), req, id, b, func(channel int64) error {
-		return api.CountFor(v.r.Context(), "chat_send", strconv.FormatInt(channel, 10))
+	_, err := v.inbox.Messaging.SendTo(v.r.Context(), req, id, b, func(of int64) error {
+		return api.CountFor(v.r.Context(), "chat_send", strconv.FormatInt(of, 10))
 	})
 	return v.talkAt(id, "sent"), err
 }

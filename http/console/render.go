@@ -29,6 +29,7 @@ type page struct {
 	body     any
 
 	redirect string // redirect instead of a page
+	events   func() // sends events instead of a page
 }
 
 // frame has the layout's data around a page's body.
@@ -100,6 +101,10 @@ func (c *Console) parse() (map[string]*template.Template, error) {
 func (v *visit) render(p page) {
 	if p.redirect != "" {
 		http.Redirect(v.w, v.r, p.redirect, http.StatusSeeOther)
+		return
+	}
+	if p.events != nil {
+		p.events()
 		return
 	}
 	f := frame{
@@ -199,7 +204,7 @@ type asset struct {
 func assets() map[string]asset {
 	all := map[string]asset{}
 	for name, kind := range map[string]string{
-		"console.css": "text/css; charset=utf-8", "htmx.min.js": "text/javascript; charset=utf-8",
+		"console.css": "text/css; charset=utf-8", "htmx.min.js": "text/javascript; charset=utf-8", "inbox.js": "text/javascript; charset=utf-8",
 		"htmx.LICENSE.txt": "text/plain; charset=utf-8", "icon.svg": "image/svg+xml",
 	} {
 		content, err := assetFiles.ReadFile("assets/" + name)

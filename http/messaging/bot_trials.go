@@ -3,15 +3,8 @@ package messaging
 import (
 	"context"
 	"net/http"
-	"strings"
 
-	"github.com/google/uuid"
-
-	"bahi/commands"
 	"bahi/commands/messaging/answering"
-	"bahi/domain/fault"
-	"bahi/domain/messaging/bot"
-	"bahi/domain/messaging/botanswer"
 	"bahi/domain/unit"
 	"bahi/http/api"
 	views "bahi/readmodels/messaging"
@@ -48,25 +41,9 @@ func (r *Routes) BotTrials() {
 		Body Try
 	}) (*api.Body[Tried], error) {
 		began := r.Now()
-		text := strings.TrimSpace(in.Body.Text)
-		if text == "" {
-			return nil, fault.Fields(fault.Field{Field: "text", Message: "must not be empty"})
-		}
-		l, err := commands.Load(ctx, r.Commands.Fresh(), bot.Kind, in.stream())
-		if err != nil || l.Workspace != api.Caller(ctx).Workspace || l.State.Name == "" {
-			return nil, firstOf(err, bot.ErrNotFound)
-		}
-		q := answering.Question{
-			Request: api.Request(ctx), Bot: in.ID, State: l.State, Text: text, Answer: uuid.NewString(), Trial: true, Calls: in.Body.RunWebhooks,
-		}
-		said, err := r.Engine.Run(ctx, q)
+		said, err := r.Engine.Try(ctx, api.Request(ctx), in.ID, in.Body.Text, in.Body.RunWebhooks)
 		if err != nil {
 			return nil, err
-		}
-		if said.Tokens > 0 {
-			if err := r.Engine.Finish(ctx, q, said, botanswer.Given{}); err != nil {
-				return nil, err
-			}
 		}
 		return api.Answer(Tried{
 			Answer: said.Answer, Handover: said.Handover, Passages: append([]answering.Found{}, said.Passages...), ToolCalls: append([]answering.Called{}, said.Calls...),
@@ -96,13 +73,6 @@ func (r *Routes) BotTrials() {
 		days, err := r.Views.BotUsage(ctx, api.Caller(ctx).Workspace, in.ID, r.Zone.String(), day(in.From), day(in.To))
 		return api.Answer(append([]views.BotUsage{}, days...), err)
 	})
-}
-
-func firstOf(err, otherwise error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise
 }
 
 // day returns a day as text, "" for none.

@@ -58,7 +58,7 @@ func (r *Routes) Chat() {
 			}
 			rows, err := r.Views.Messages(ctx, workspace, in.ID, before, in.Limit)
 			if err == nil {
-				err = r.link(ctx, rows)
+				err = link(ctx, r.Files, rows)
 			}
 			return api.Answer(append([]views.Message{}, rows...), err)
 		})
@@ -108,12 +108,12 @@ type Unread struct {
 const fileLink = time.Hour
 
 // link adds links to the files that came in.
-func (r *Routes) link(ctx context.Context, rows []views.Message) error {
+func link(ctx context.Context, files Files, rows []views.Message) error {
 	for i := range rows {
 		if rows[i].File == nil {
 			continue
 		}
-		link, err := r.Files.URL(ctx, *rows[i].File, fileLink)
+		link, err := files.URL(ctx, *rows[i].File, fileLink)
 		if err != nil {
 			return err
 		}

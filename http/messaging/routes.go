@@ -27,8 +27,8 @@ type Routes struct {
 	ChatTemplates *flows.Templates
 	Campaign      CampaignsConfig
 	Files         Files
-	Log           Log
-	live          live
+	Live          *Live
+	Visitors      *flows.Visitors
 
 	Now func() time.Time
 }
@@ -52,6 +52,7 @@ func (r *Routes) Register() {
 	r.Chat()
 	r.Templates()
 	r.Stream()
+	r.WebChat()
 	r.Import()
 	r.Contacts()
 	r.ContactLists()

@@ -52,7 +52,7 @@ func (s *System) openBots() error {
 	store := &knowledge.Store{Pool: s.Pool, Model: embedder{s.Model, o.EmbeddingModel}}
 	s.bots.flows = &messagingflows.Bots{Commands: s.Commands, Blobs: s.Blobs}
 	s.bots.engine = &answering.Engine{
-		Commands: s.Commands, Knowledge: store, Model: talker{s.Model}, Views: botViews{s}, Secrets: s.Vault, Client: exceptions.Client(), Zone: zone, Coverage: coverage,
+		Commands: s.Commands, Knowledge: store, Model: talker{s.Model}, Views: botViews{s}, Secrets: s.Vault, Client: exceptions.Client(), Zone: zone, Coverage: coverage, Patience: answering.CallWithin,
 	}
 	s.bots.knowledge = &messagingreactors.Knowledge{Reading: &knowledge.Reading{
 		Commands: s.Commands, Store: store, Blobs: s.Blobs, Pages: pages.New(exceptions), Now: time.Now,
@@ -64,6 +64,9 @@ func (s *System) openBots() error {
 	s.bots.answers = &messagingreactors.Answers{Commands: s.Commands, Engine: s.bots.engine, Messages: s.Messages, Views: s.Messaging, Pool: s.Pool}
 	return nil
 }
+
+// Knowledge returns what reads files and pages for bots.
+func (s *System) Knowledge() *knowledge.Reading { return s.bots.knowledge.Reading }
 
 // embedder adapts a client to the knowledge's Embedder.
 type embedder struct {

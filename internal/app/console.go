@@ -56,7 +56,8 @@ func (s *System) console(a *api.API) error {
 	inbox, err := console.NewInbox(console.Config{
 		Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version, Now: time.Now, Log: s.Log, Classify: classify,
 	}, console.InboxConfig{
-		Accounts: s.Accounts, Sessions: s.Accounts.Credentials.Sessions, Entrance: s.ring, Members: s.Access, Commands: s.Commands, Views: s.Messaging, Messaging: s.Messages,
+		Accounts: s.Accounts, Sessions: s.Accounts.Credentials.Sessions, Entrance: s.ring, Members: s.Access, Commands: s.Commands, Views: s.Messaging, Messaging: s.Messages, Bots: s.bots.engine,
+		Live: s.live,
 	})
 	if err != nil {
 		return fmt.Errorf("make the inbox: %w", err)

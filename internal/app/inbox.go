@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -58,31 +59,44 @@ func (s inboxJobs) Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error 
 	return s.queue.AddAll(ctx, tx, jobs...)
 }
 
+// SayTokens says where the tokens are that an earlier start made.
+func (s *System) SayTokens() {
+	if len(s.tokens) > 0 {
+		s.Log.Info("tokens of webhooks, made by an earlier start", "in", filepath.Join(s.Settings.Data, "keys", "*.token"), "of", strings.Join(s.tokens, ", "))
+	}
+}
+
 // webhookSecret returns the secret of an endpoint without a configured one, which all nodes share. It keeps the secret for the operator
-// in keys/<port>.token of the data folder, and prints it when it writes that file.
+// in keys/<port>.token of the data folder. The start that makes the secret prints it; a later one says where it is.
 func (s *System) webhookSecret(ctx context.Context, port string) (string, error) {
-	key, err := s.Vault.Named(ctx, "webhook/"+port, KeySize)
+	name := "webhook/" + port
+	had, err := s.Vault.Has(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	key, err := s.Vault.Named(ctx, name, KeySize)
 	if err != nil {
 		return "", err
 	}
 	secret := base64.RawURLEncoding.EncodeToString(key)
 	path := filepath.Join(s.Settings.Data, "keys", port+".token")
 	kept, err := os.ReadFile(path) //nolint:gosec // the data folder is the operator's
-	if err == nil && string(kept) == secret+"\n" {
-		return secret, nil
-	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("read the token of %s's webhook: %w", port, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fmt.Errorf("make the keys' folder: %w", err)
+	if err != nil || string(kept) != secret+"\n" {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return "", fmt.Errorf("make the keys' folder: %w", err)
+		}
+		if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
+			return "", fmt.Errorf("write the token of %s's webhook: %w", port, err)
+		}
 	}
-	if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("write the token of %s's webhook: %w", port, err)
+	switch {
+	case had:
+		s.tokens = append(s.tokens, port)
+	case s.Settings.Shell.Err != nil: // somebody reads it
+		fmt.Fprintf(s.Settings.Shell.Err, "The token of the %s's webhook, kept in %s:\n%s\n", port, path, secret)
 	}
-	if s.Settings.Shell.Err == nil { // nobody reads it
-		return secret, nil
-	}
-	fmt.Fprintf(s.Settings.Shell.Err, "The token of the %s's webhook, kept in %s:\n%s\n", port, path, secret)
 	return secret, nil
 }

@@ -1,11 +1,14 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	messagingflows "bahi/commands/messaging"
+	"bahi/http/api"
+	messagingroutes "bahi/http/messaging"
 	"bahi/providers/chat"
 	"bahi/providers/outgoing"
 )
@@ -25,7 +28,7 @@ type networkSettings struct {
 }
 
 // openNetworks joins the flows of channels and messages to the networks.
-func (s *System) openNetworks() error {
+func (s *System) openNetworks(ctx context.Context) error {
 	o := s.Settings.Outside.networkSettings
 	exceptions, err := outgoing.Parse(o.FetchAllow)
 	if err != nil {
@@ -43,6 +46,12 @@ func (s *System) openNetworks() error {
 		s.channels.Hooks = address + "/api/webhook/"
 	}
 	s.Messages = &messagingflows.Messages{Channels: s.channels, Known: s.Messaging, Sandboxed: networks.Sandboxed, Files: s.Blobs}
+	key, err := s.Vault.Named(ctx, "web-chat", KeySize)
+	if err != nil {
+		return err
+	}
+	s.visitors = &messagingflows.Visitors{Messages: s.Messages, Widgets: s.Messaging, Key: key, Origin: api.Origin}
+	s.live = messagingroutes.NewLive(feed{s.Store}, s.Messaging, s.Blobs)
 	s.Templates = &messagingflows.Templates{Channels: s.channels, Listed: s.Messaging}
 	return s.openMarketplace(networks, exceptions)
 }

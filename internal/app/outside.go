@@ -142,7 +142,7 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 		}
 		s.Provider = &identityProvider{client, key}
 	}
-	if err := s.openNetworks(); err != nil {
+	if err := s.openNetworks(ctx); err != nil {
 		return err
 	}
 	if err := s.openModel(); err != nil {

@@ -22,6 +22,7 @@ import (
 	"bahi/eventstore/esdb"
 	"bahi/eventstore/vault"
 	"bahi/http/api"
+	messagingroutes "bahi/http/messaging"
 	"bahi/http/webhooks"
 	"bahi/internal/ocrtools"
 	"bahi/internal/pgcluster"
@@ -82,6 +83,7 @@ type System struct {
 	queue      *reactors.Jobs
 	Inbox      *inbox.Inbox
 	hooks      []webhooks.Endpoint
+	tokens     []string // ports whose webhooks have a token that an earlier start made
 	confirming *ledgerreactors.Replies
 	Model      *llm.Client // nil: none
 	Reacting   *reactors.Runner
@@ -90,6 +92,8 @@ type System struct {
 	Home       uuid.UUID // the workspace of callers without another one
 	channels   *messagingflows.Channels
 	Messages   *messagingflows.Messages
+	visitors   *messagingflows.Visitors
+	live       *messagingroutes.Live
 	bots       bots
 	Templates  *messagingflows.Templates
 	notices    *marketplacereactors.Notices

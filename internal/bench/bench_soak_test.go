@@ -51,6 +51,8 @@ func TestBenchMeasuresEveryFigure(t *testing.T) {
 		"party_post", "party_post_p99", "party_post_lag_p99", "party_page", "party_edit", "party_edit_newest_page", "karigars", "summary", "summary_flat",
 		"workshop_rebuild", "sheet_pdf", "sheet_pdf_memory", "sheet_csv", "sheet_csv_memory", "sheet_xlsx", "sheet_xlsx_memory",
 		"webhook", "webhook_p99", "rules", "drafts", "gateway_served", "gateway_served_cpu", "gateway_official", "gateway_adapter", "gateway_appends_1", "gateway_appends_64",
+		"ingest", "ingest_memory", "answer_p99", "answer_tried_p99", "overhead", "talks_post", "talks", "recall", "recall_others",
+		"retrieve_1000", "retrieve_1000_p99", "retrieve_50000", "retrieve_50000_p99", "retrieve_500000", "retrieve_500000_p99",
 	} {
 		require.Contains(t, names, name)
 	}

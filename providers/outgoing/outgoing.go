@@ -54,10 +54,12 @@ func Parse(list []string) (e Exceptions, err error) {
 	return e, nil
 }
 
-// special are networks that netip does not tell from public ones (RFC 6890, RFC 8215).
+// special are networks that netip does not tell from public ones: IANA's registries of special purposes (RFC 6890), and what they had before.
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("192.0.2.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("192.88.99.0/24"), netip.MustParsePrefix("::/96"), netip.MustParsePrefix("100:0:0:1::/64"), netip.MustParsePrefix("3fff::/20"),
+	netip.MustParsePrefix("5f00::/16"), netip.MustParsePrefix("fec0::/10"),
 	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"), netip.MustParsePrefix("2001::/23"),
 	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"),
 }
@@ -74,15 +76,18 @@ func (e Exceptions) allows(at netip.AddrPort) bool {
 }
 
 // Client returns a client that keeps to the rules. It follows no redirect, since a request may have credentials.
-func (e Exceptions) Client() *http.Client {
-	checked := &net.Dialer{Timeout: connectWithin, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+func (e Exceptions) Client() *http.Client { return e.ClientBy(nil) }
+
+// ClientBy is [Exceptions.Client] with a resolver of names; nil: the machine's.
+func (e Exceptions) ClientBy(names *net.Resolver) *http.Client {
+	checked := &net.Dialer{Timeout: connectWithin, Resolver: names, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil || !e.allows(at) {
 			return ErrNotAllowed
 		}
 		return nil
 	}}
-	free := &net.Dialer{Timeout: connectWithin}
+	free := &net.Dialer{Timeout: connectWithin, Resolver: names}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{

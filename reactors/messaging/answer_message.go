@@ -97,7 +97,6 @@ type turn struct {
 
 	workspace uuid.UUID
 	person    string // stream of the contact
-	state     contact.State
 	upto      int64
 	silent    bool // too many replies
 }
@@ -123,14 +122,7 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 	}
 	req := answering.By(t.Request, t.Bot)
 	req.Key, req.Operation = t.Answer, "answer-message"
-	to, err := t.state.Phone.Text()
-	if errors.Is(err, event.ErrErased) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	out, err := a.Messages.Send(ctx, req, message.Draft{Channel: t.Channel, To: to, Text: r.Answer}, func(int64) error { return nil })
+	out, err := a.Messages.SendTo(ctx, req, t.AnswerMessage.Contact, message.ToContact{ChannelID: t.Channel, Text: r.Answer}, func(int64) error { return nil })
 	refused, ok := errors.AsType[*fault.Error](err)
 	switch {
 	case err == nil:
@@ -171,7 +163,7 @@ func (a *Answers) turn(ctx context.Context, args AnswerMessage) (*turn, error) {
 	if err != nil || l.State.Status == "" || l.State.Status == contact.Pending || !l.State.ReplyBot {
 		return nil, err
 	}
-	if t.state, err = commands.Reveal(ctx, a.Commands, l.State); err != nil {
+	if t.Phone, err = a.sender(ctx, args.Message); err != nil {
 		return nil, err
 	}
 	t.workspace, t.Request = l.Workspace, commands.Request{Workspace: l.Workspace}
@@ -187,6 +179,23 @@ func (a *Answers) turn(ctx context.Context, args AnswerMessage) (*turn, error) {
 		return nil, err
 	}
 	return t, a.fill(ctx, t, talk, waiting)
+}
+
+// sender returns the phone that the channel's network names as a message's sender, "" for none. What people have typed into a contact proves nothing.
+func (a *Answers) sender(ctx context.Context, id string) (string, error) {
+	l, err := commands.Load(ctx, a.Commands.Fresh(), message.Kind, id)
+	if err != nil {
+		return "", err
+	}
+	s, err := commands.Reveal(ctx, a.Commands, l.State)
+	if err != nil {
+		return "", err
+	}
+	phone, err := s.Phone.Text()
+	if errors.Is(err, event.ErrErased) {
+		return "", nil
+	}
+	return phone, err
 }
 
 // bot returns the first active bot of the channel, by its id; 0: there is none.
@@ -227,9 +236,6 @@ func (a *Answers) fill(ctx context.Context, t *turn, talk views.Talk, waiting []
 		return errNothing
 	}
 	t.Text = strings.Join(texts, "\n")
-	if t.state.Source == "chat" { // of a contact that was typed by hand, it proves nothing
-		t.Phone, _ = t.state.Phone.Text()
-	}
 	before, err := a.Views.Messages(ctx, t.workspace, t.AnswerMessage.Contact, number(waiting[0].ID), mostHistory)
 	for i := len(before) - 1; i >= 0; i-- {
 		if m := before[i]; m.Text != nil {

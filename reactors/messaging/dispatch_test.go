@@ -35,6 +35,22 @@ type counted struct {
 	mu     sync.Mutex
 	sent   map[string]int // by message
 	answer func(nth int) error
+	health network.Health
+	failed error // of asking for the health
+}
+
+// Health implements [flows.Networks].
+func (n *counted) Health(context.Context, network.Account) (network.Health, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.health, n.failed
+}
+
+// says changes what the network says of the channel.
+func (n *counted) says(h network.Health, failed error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.health, n.failed = h, failed
 }
 
 func (n *counted) Send(_ context.Context, _ network.Account, m network.Message) (string, error) {
@@ -119,6 +135,12 @@ func (d *desk) begin() (id string) {
 	}()
 	<-locked
 	d.t.Cleanup(func() { close(release) })
+	return d.start()
+}
+
+// start starts a campaign on a channel that is locked.
+func (d *desk) start() (id string) {
+	d.t.Helper()
 	out, err := d.Create(d.t.Context(), d.req, campaign.Create{Name: "x", Type: "broadcast", TemplateID: d.clip.ID, Audience: "all"})
 	require.NoError(d.t, err)
 	_, err = commands.Handle(d.t.Context(), d.Commands, d.req, campaign.Kind, out.ID, campaign.Send{Now: time.Now().UTC()})
@@ -195,6 +217,63 @@ func TestWhoLeavesIsPassedOver(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, views.CampaignStats{Total: 129, Sent: 129, Skipped: 1}, d.stats(id).Stats)
 	require.Equal(t, 129, d.net.total())
+}
+
+func TestACampaignPausesForWhatItsNetworkSaysAndGoesOnBySend(t *testing.T) {
+	t.Parallel()
+	d := open(t, 6)
+	d.Messages.Sandboxed = func(network.Account) bool { return false } // whose health nobody asks
+	d.Rate = 0
+	id := d.begin()
+	goOn := func() {
+		t.Helper()
+		_, err := commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Send{Now: time.Now().UTC()})
+		require.NoError(t, err)
+	}
+	dispatched := func() views.Campaign {
+		t.Helper()
+		for range 2 { // a job that has used up what it may send ends, and the next one finds that out
+			_, err := d.Dispatch(t.Context(), id, time.Minute)
+			require.NoError(t, err)
+		}
+		return d.stats(id)
+	}
+	paused := func(why string, sent int64) views.Campaign {
+		t.Helper()
+		k := dispatched()
+		require.Equal(t, []any{campaign.Stopped, why, views.CampaignStats{Total: 6 * min(1, sent), Sent: sent}, int(sent)}, []any{k.Status, *k.Reason, k.Stats, d.net.total()})
+		return k
+	}
+	const refused, most = "The network lets the channel send nothing, or warns of its quality", "The channel has written to as many people as its network allows in a day"
+	d.net.says(network.Health{CanSend: "available", Quality: "red"}, nil)
+	require.Nil(t, paused(refused, 0).PausedUntil)
+	goOn() // who sends it again wants it although the network warns
+	d.net.says(network.Health{CanSend: "blocked"}, nil)
+	paused(refused, 0)
+	goOn()
+	d.net.says(network.Health{}, &network.Failure{Reason: network.Restricted, Code: 368})
+	require.Nil(t, paused("The network has restricted the account (368)", 0).PausedUntil)
+	goOn()
+	d.net.says(network.Health{CanSend: "available", Quality: "red", MessagingLimit: "TIER_4"}, nil)
+	k := paused(most, 4)
+	require.WithinDuration(t, time.Now().Add(24*time.Hour), *k.PausedUntil, time.Hour)
+	goOn()
+	paused(most, 4)
+	goOn()
+	d.net.says(network.Health{CanSend: "available", MessagingLimit: "TIER_1K"}, nil)
+	k = dispatched()
+	require.Equal(t, []any{campaign.Completed, views.CampaignStats{Total: 6, Sent: 6}, 6}, []any{k.Status, k.Stats, d.net.total()})
+	for m, times := range d.net.sent {
+		require.Equal(t, 1, times, m)
+	}
+
+	// Without credentials a campaign that has sent nothing fails, and goes on too.
+	id = d.start()
+	d.net.says(network.Health{}, &network.Failure{Reason: network.Credentials, Code: 190})
+	require.Equal(t, campaign.Broken, dispatched().Status)
+	goOn()
+	d.net.says(network.Health{CanSend: "available"}, nil)
+	require.Equal(t, views.CampaignStats{Total: 6, Sent: 6}, dispatched().Stats)
 }
 
 func TestADeletedChannelIsNoLine(t *testing.T) {

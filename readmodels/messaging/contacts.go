@@ -88,3 +88,11 @@ func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmode
 			and ($5 = '' or strpos(name_folded, $5) > 0 or strpos(email, $5) > 0 or strpos(phone, nullif($6, '')) > 0)`,
 		workspace, f.Status, f.Source, f.OptIn, person.Folded(f.Search), dialled.Replace(f.Search), f.ListID)
 }
+
+// Conversations lists contacts of a workspace who have a conversation with it, that with the newest message first, after some of them. An empty
+// status is any. They are not counted: nobody pages through so many, and counting reads them all.
+func (v *Views) Conversations(ctx context.Context, workspace uuid.UUID, status string, skip int64, limit int) ([]Contact, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[Contact], contactColumns+`
+		where conversation.workspace_id = $1 and contact.workspace_id = $1 and ($2 = '' or status = $2)
+		order by last_at desc, id desc limit $3 offset $4`, workspace, status, limit, skip)
+}

@@ -25,6 +25,7 @@ import (
 	"bahi/commands/messaging/knowledge"
 	"bahi/domain/actor"
 	"bahi/domain/event"
+	"bahi/domain/fault"
 	"bahi/domain/messaging/bot"
 	"bahi/domain/messaging/botanswer"
 )
@@ -105,6 +106,8 @@ type Engine struct {
 	Client    *http.Client // for webhooks
 	Zone      *time.Location
 	Coverage  float64 // from which a passage answers by itself
+
+	Patience time.Duration // with a webhook: CallWithin
 }
 
 // Line is a message of the conversation so far.
@@ -316,7 +319,7 @@ func (t *talk) converse(ctx context.Context, r Result) (Result, error) {
 		}
 		said, err := t.Model.Chat(ctx, messages, offered)
 		if err != nil {
-			return r, err
+			return r, fmt.Errorf("%w: %w", ErrModel, err)
 		}
 		r.Tokens += said.Tokens
 		if len(said.Calls) == 0 || offered == nil {
@@ -394,5 +397,8 @@ func (e *Engine) Finish(ctx context.Context, q Question, r Result, given botansw
 	_, err := commands.Handle(ctx, e.Commands, By(q.Request, q.Bot), botanswer.Kind, q.Answer, botanswer.Note{Event: given})
 	return err
 }
+
+// ErrModel is the error of an answer whose model failed.
+var ErrModel = fault.New(fault.Unavailable, "The language model does not answer now")
 
 var errNoSuchTool = errors.New("there is no such tool")

@@ -28,7 +28,7 @@ import (
 
 // The bounds of a webhook's call (CONTRACT.md 8.11, B6).
 const (
-	callWithin = 15 * time.Second
+	CallWithin = 15 * time.Second
 	mostResult = 8 << 10 // bytes
 )
 
@@ -59,7 +59,7 @@ func (t *talk) webhook(ctx context.Context, h hook, values map[string]any) (stri
 
 // send makes the call: a second attempt only where no connection was made.
 func (t *talk) send(ctx context.Context, req *http.Request, body []byte) (status int, said, failure string) {
-	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	ctx, cancel := context.WithTimeout(ctx, t.Patience)
 	defer cancel()
 	for attempt := 0; ; attempt++ {
 		try := req.Clone(ctx)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
@@ -82,10 +83,14 @@ func (s *Store) Search(ctx context.Context, bot int64, question string, most int
 
 // words returns the words of a question with what they are in the bot's chunks, and how many chunks there are.
 func (s *Store) words(ctx context.Context, bot int64, question string) (words []word, total int64, err error) {
-	var texts, grams []string
+	var texts, grams, meant []string
+	var of []int32 // the words that have the meanings
 	for text := range terms(question) {
 		if !empty[text] && !slices.Contains(texts, text) && len(texts) < mostWords {
 			texts, grams = append(texts, text), append(grams, strings.Join(wording.Grams(text), "\n"))
+			for _, other := range meaning(text) {
+				of, meant = append(of, int32(len(texts))), append(meant, other)
+			}
 		}
 	}
 	if len(texts) == 0 {
@@ -104,13 +109,19 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 		union all select -n, '', 0, 0 from asked where stem = '{}'
 		union all select n, word, chunks, 1 from exact
 		union all
+		select m.n, t.word, t.chunks, $6 from unnest($7::int[], $8::text[]) m (n, word) join knowledge.term t on t.bot_id = $1 and t.word = any(ts_lexize('english_stem', m.word) || m.word)
+		where m.word ~ '^[ -~]+$'
+		union all
+		select m.n, t.word, t.chunks, $6 from unnest($7::int[], $8::text[]) m (n, word) join knowledge.term t on t.bot_id = $1 and t.word between m.word and m.word || $5
+		where m.word !~ '^[ -~]+$' and length(t.word) <= length(m.word) + $9
+		union all
 		select a.n, t.word, t.chunks, t.fit from asked a cross join lateral (
 			select t.word, t.chunks, shared::float8 / (cardinality(t.grams) + cardinality(a.grams) - shared) as fit
 			from knowledge.term t cross join lateral (select count(*) as shared from unnest(t.grams) g where g = any(a.grams)) s
 			where t.bot_id = $1 and t.grams && a.grams and t.word <> a.word
 			order by fit desc limit 8
 		) t
-		where t.fit >= $4 and a.word !~ '[0-9]' and (a.stem is null or not exists (select from exact e where e.n = a.n))`, bot, texts, grams, similar)
+		where t.fit >= $4 and a.word !~ '[0-9]' and (a.stem is null or not exists (select from exact e where e.n = a.n))`, bot, texts, grams, similar, string(utf8.MaxRune), synonymFit, of, meant, mostEnding)
 	if err != nil {
 		return nil, 0, fmt.Errorf("look up the words of a question: %w", err)
 	}

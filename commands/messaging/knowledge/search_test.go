@@ -2,8 +2,8 @@ package knowledge_test
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messaging/knowledge"
+	"bahi/commands/messaging/knowledge/knowledgetest"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
@@ -39,82 +40,64 @@ func store(t testing.TB, m model) *knowledge.Store {
 	return &knowledge.Store{Pool: pool, Model: m}
 }
 
-//go:embed testdata/jeweller.txt
-var jeweller string
-
-// document is one of the labelled set: a language and a title, a text, and questions that it answers.
-type document struct {
-	language, title, text string
-	questions             []string
-}
-
-func documents() (all []document) {
-	for block := range strings.SplitSeq(strings.TrimPrefix(jeweller, "= "), "\n= ") {
-		lines := strings.Split(strings.TrimSpace(block), "\n")
-		language, title, _ := strings.Cut(lines[0], " ")
-		d := document{language: language, title: title}
-		for _, line := range lines[1:] {
-			if question, is := strings.CutPrefix(line, "? "); is {
-				d.questions = append(d.questions, question)
-			} else {
-				d.text += line + "\n"
-			}
-		}
-		all = append(all, d)
+// jeweller gives a bot the labelled set.
+func jeweller(t *testing.T, s *knowledge.Store) []knowledgetest.Document {
+	t.Helper()
+	set := knowledgetest.Documents()
+	for i, d := range set {
+		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), d.Title, knowledge.Chunks(d.Text)))
 	}
-	return all
+	return set
 }
 
 func TestPassagesAreFoundInFourLanguages(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})
-	set := documents()
+	set := jeweller(t, s)
 	require.GreaterOrEqual(t, len(set), 30)
-	for i, d := range set {
-		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), d.title, knowledge.Chunks(d.text)))
-	}
-	asked, found, first, quoted := map[string]int{}, map[string]int{}, 0, 0
-	total := 0
-	for i, d := range set {
-		for _, question := range d.questions {
-			passages, err := s.Search(t.Context(), 1, question, 6)
-			require.NoError(t, err)
-			asked[d.language]++
-			total++
-			before := found[d.language]
-			for rank, p := range passages {
-				if p.Source != int64(i+1) {
+	for name, of := range map[string]struct {
+		questions     func(knowledgetest.Document) []string
+		first, quoted float64 // part of the questions at least
+	}{
+		"in the document's words": {func(d knowledgetest.Document) []string { return d.Questions }, 0.8, 0.6},
+		"in other words":          {func(d knowledgetest.Document) []string { return d.Others }, 0.6, 0.3},
+	} {
+		asked, found, first, quoted, total := map[string]int{}, map[string]int{}, 0, 0, 0
+		for i, d := range set {
+			for _, question := range of.questions(d) {
+				passages, err := s.Search(t.Context(), 1, question, 6)
+				require.NoError(t, err)
+				asked[d.Language]++
+				total++
+				rank := slices.IndexFunc(passages, func(p knowledge.Passage) bool { return p.Source == int64(i+1) })
+				switch {
+				case rank < 0:
+					t.Logf("%s: %s: not found", d.Title, question)
 					continue
-				}
-				found[d.language]++
-				if rank == 0 {
+				case rank == 0:
 					first++
-					if p.Coverage >= 0.5 {
+					if passages[0].Coverage >= 0.5 {
 						quoted++
 					}
 				}
-			}
-			if found[d.language] == before {
-				t.Logf("%s: %s: not found", d.title, question)
+				found[d.Language]++
 			}
 		}
+		require.GreaterOrEqual(t, total, 120)
+		for language, n := range asked {
+			t.Logf("%s, %s: %d of %d questions find their passage", name, language, found[language], n)
+			require.GreaterOrEqual(t, float64(found[language])/float64(n), 0.9, language)
+		}
+		t.Logf("%s: %d of %d have it first, %d would be quoted", name, first, total, quoted)
+		require.GreaterOrEqual(t, float64(first)/float64(total), of.first)
+		require.GreaterOrEqual(t, float64(quoted)/float64(total), of.quoted)
 	}
-	require.GreaterOrEqual(t, total, 120)
-	for language, n := range asked {
-		t.Logf("%s: %d of %d questions find their passage", language, found[language], n)
-		require.GreaterOrEqual(t, float64(found[language])/float64(n), 0.9, language)
-	}
-	t.Logf("%d of %d have it first, %d would be quoted", first, total, quoted)
-	require.GreaterOrEqual(t, float64(first)/float64(total), 0.8)
-	require.GreaterOrEqual(t, float64(quoted)/float64(total), 0.6)
 }
 
 func TestWhatNobodyWroteIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})
-	for i, d := range documents() {
-		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), d.title, knowledge.Chunks(d.text)))
-	}
+	jeweller(t, s)
 	for _, question := range []string{"Who won the cricket match yesterday?", "Write a poem about elephants", "send me all contacts", "भारत का प्रधानमंत्री कौन है?", "આજે વરસાદ પડશે?", "???", "' & | ! ( ) :* <->", ""} {
 		passages, err := s.Search(t.Context(), 1, question, 6)
 		require.NoError(t, err, question)
@@ -162,16 +145,16 @@ func TestWhatIsForgottenLeavesNoTrace(t *testing.T) {
 func TestVectorsFindWhatSharesNoWord(t *testing.T) {
 	t.Parallel()
 	near := func(text string) []float32 {
-		if strings.Contains(text, "cost") || strings.Contains(text, "price") {
+		if strings.Contains(text, "jumbo") || strings.Contains(text, "elephant") {
 			return []float32{1, 0.1}
 		}
 		return []float32{0, 1}
 	}
 	s := store(t, model{"m1", near})
-	for i, text := range []string{"The price is five rupees", "We are open", "Rings of gold"} {
+	for i, text := range []string{"An elephant of brass stands at the door", "We are open", "Rings of gold"} {
 		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), "", []string{text}))
 	}
-	passages, err := s.Search(t.Context(), 1, "What does it cost?", 2)
+	passages, err := s.Search(t.Context(), 1, "Where is jumbo?", 2)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), passages[0].Source)
 	require.Zero(t, passages[0].Coverage, "it shares no word")

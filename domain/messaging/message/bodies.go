@@ -40,11 +40,25 @@ type Draft struct {
 
 // Draft returns the text in order, or what is wrong with it.
 func (b Text) Draft() (Draft, error) {
-	text, err := written("message", b.Message, longestText)
-	if err == nil && text == "" {
-		err = fault.Fields(fault.Field{Field: "message", Message: "must not be empty"})
-	}
+	text, err := said("message", b.Message)
 	return Draft{Channel: b.ChannelID, To: b.To, Text: text}, err
+}
+
+// FromVisitor is the body of a message that the visitor of a page writes.
+type FromVisitor struct {
+	Text string `json:"text" maxLength:"4096"`
+}
+
+// Said returns the text in order, or what is wrong with it.
+func (b FromVisitor) Said() (string, error) { return said("text", b.Text) }
+
+// said returns a text that is not empty.
+func said(field, text string) (string, error) {
+	text, err := written(field, text, longestText)
+	if err == nil && text == "" {
+		err = fault.Fields(fault.Field{Field: field, Message: "must not be empty"})
+	}
+	return text, err
 }
 
 // Draft returns the image in order, or what is wrong with it.
@@ -91,10 +105,7 @@ func (b ToContact) Draft() (Draft, error) {
 	case b.ImageURL != "":
 		return Image{ImageURL: b.ImageURL, Caption: b.Caption, ChannelID: b.ChannelID}.Draft()
 	case b.Text != "":
-		text, err := written("text", b.Text, longestText)
-		if err == nil && text == "" {
-			err = fault.Fields(fault.Field{Field: "text", Message: "must not be empty"})
-		}
+		text, err := said("text", b.Text)
 		return Draft{Channel: b.ChannelID, Text: text}, err
 	}
 	return Draft{Channel: b.ChannelID, Template: b.TemplateID}, nil

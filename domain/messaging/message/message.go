@@ -60,6 +60,7 @@ type State struct {
 	Reason     network.Reason // of the last failure; empty: none
 	Code       int
 	Said       event.Personal // of one that came in
+	Phone      event.Personal // of its sender, as the network proves it
 	Doubts     int            // how often it was sent again though it may have been sent
 }
 
@@ -115,6 +116,8 @@ type Received struct {
 	Contact    int64     `json:"contact"`
 	ProviderID string    `json:"provider_id"`
 	SentAt     time.Time `json:"sent_at"` // by the network, never after it came in
+
+	Phone event.Personal `json:"phone,omitzero"` // of the sender, as the network proves it; zero: it names none
 }
 
 // Reported records what the network says became of the message.
@@ -190,7 +193,7 @@ func (Requeued) Evolve(s State) State {
 
 // Evolve begins a message that came in.
 func (e Received) Evolve(State) State {
-	s := State{Channel: e.Channel, Contact: e.Contact, ProviderID: e.ProviderID, Status: Inbound, At: e.SentAt, Said: e.Text}
+	s := State{Channel: e.Channel, Contact: e.Contact, ProviderID: e.ProviderID, Status: Inbound, At: e.SentAt, Said: e.Text, Phone: e.Phone}
 	if e.Media != nil {
 		s.Ref = e.Media.Ref
 	}
@@ -404,6 +407,7 @@ type Receive struct {
 	Ref        string // the network's id of its file, or its URL; empty: there is none
 	RefType    string // of the file
 	ProviderID string
+	Phone      string // of the sender, as the network proves it; empty: it names none
 	SentAt     time.Time
 	Now        time.Time
 }
@@ -420,6 +424,6 @@ func (c Receive) Decide(State) ([]event.Event[State], error) {
 		said.Media = &Media{Ref: sealed(c.Contact, c.Ref), ContentType: c.RefType}
 	}
 	return []event.Event[State]{Received{
-		Content: said, Channel: c.Channel, Contact: c.Contact, ProviderID: c.ProviderID, SentAt: at,
+		Content: said, Channel: c.Channel, Contact: c.Contact, ProviderID: c.ProviderID, SentAt: at, Phone: sealed(c.Contact, c.Phone),
 	}}, nil
 }

@@ -119,6 +119,12 @@ func (p *Page) Look(width, height int64, dark bool) {
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}))
 }
 
+// Speak sets the languages of the browser's user, the preferred first: gu,en.
+func (p *Page) Speak(languages string) {
+	p.t.Helper()
+	p.run(emulation.SetUserAgentOverride("Mozilla/5.0 (X11; Linux x86_64) bahi").WithAcceptLanguage(languages))
+}
+
 // Click clicks the first match of the CSS selector.
 func (p *Page) Click(selector string) {
 	p.t.Helper()

@@ -58,6 +58,7 @@ func (c Command) Run(ctx context.Context) error {
 	}
 	defer flush()
 
+	sys.SayTokens()
 	sys.Log.Info("serving", "address", "http://"+listener.Addr().String(), "after", time.Since(began).Round(time.Millisecond), "log", sys.Store.ID())
 	return c.ServeWithGateway(ctx, sys, key, func(ctx context.Context) error { return sys.Serve(ctx, listener, key, tracer) })
 }

@@ -1,0 +1,34 @@
+package answering
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/bot"
+	"bahi/domain/messaging/botanswer"
+)
+
+// Try returns what a bot of the request's workspace would answer to a text. Nothing is sent, and what acts on others is only simulated; calls: webhooks are called
+// nevertheless. What the model counted is noted, since it costs.
+func (e *Engine) Try(ctx context.Context, req commands.Request, of int64, text string, calls bool) (r Result, err error) {
+	if text = strings.TrimSpace(text); text == "" {
+		return r, fault.Fields(fault.Field{Field: "text", Message: "must not be empty"})
+	}
+	l, err := commands.Load(ctx, e.Commands.Fresh(), bot.Kind, strconv.FormatInt(of, 10))
+	if err != nil {
+		return r, err
+	}
+	if l.Workspace != req.Workspace || l.State.Name == "" {
+		return r, bot.ErrNotFound
+	}
+	q := Question{Request: req, Bot: of, State: l.State, Text: text, Answer: uuid.NewString(), Trial: true, Calls: calls}
+	if r, err = e.Run(ctx, q); err != nil || r.Tokens == 0 {
+		return r, err
+	}
+	return r, e.Finish(ctx, q, r, botanswer.Given{})
+}

@@ -1,0 +1,66 @@
+package knowledge
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Each line of synonyms.txt has words that customers and jewellers use for one thing, in their languages and scripts.
+//
+//go:embed synonyms.txt
+var synonymLines string
+
+const (
+	mostEnding   = 3   // letters that a word may have beyond one of the list, in a script without stems
+	leastKnown   = 2   // letters of a word in the list that others begin with
+	mostMeant    = 64  // synonyms of a word
+	synonymFit   = 0.7 // of a word that means what was asked
+	longestLatin = 4   // letters of an English ending
+)
+
+// synonyms has, for each word of the list, the groups that it is in.
+var synonyms = func() map[string][][]string {
+	all := map[string][][]string{}
+	for line := range strings.Lines(synonymLines) {
+		group := slices.Collect(terms(line))
+		for _, word := range group {
+			all[stem(word)] = append(all[stem(word)], group)
+		}
+	}
+	return all
+}()
+
+// meaning returns the words that may stand for a word.
+func meaning(word string) (all []string) {
+	groups := synonyms[stem(word)]
+	if !isLatin(word) {
+		for rest, cut := word, 0; len(groups) == 0 && cut < mostEnding && utf8.RuneCountInString(rest) > leastKnown; cut++ {
+			_, width := utf8.DecodeLastRuneInString(rest)
+			rest = rest[:len(rest)-width]
+			groups = synonyms[rest]
+		}
+	}
+	for _, group := range groups {
+		for _, other := range group {
+			if other != word && !slices.Contains(all, other) && len(all) < mostMeant {
+				all = append(all, other)
+			}
+		}
+	}
+	return all
+}
+
+// stem returns an English word without a common ending, so that the list need not have each form. What is cut is not shown to anybody.
+func stem(word string) string {
+	if !isLatin(word) {
+		return word
+	}
+	for _, ending := range []string{"ings", "ing", "ers", "ies", "ed", "es", "er", "s", "e", "y"} {
+		if rest, is := strings.CutSuffix(word, ending); is && len(rest) >= longestLatin-1 {
+			return rest
+		}
+	}
+	return word
+}
