@@ -247,6 +247,12 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 		require.NotContains(t, listed.Text, secret)
 	}
 
+	for _, table := range []string{"log.event", "river.river_job", "knowledge.chunk"} {
+		var rows int
+		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from `+table+` r where r::text ~ 'hunter2|4711'`).Scan(&rows))
+		require.Zero(t, rows, "a secret is in clear in %s", table)
+	}
+
 	// The model goes down after a call. The next attempt does not make the call once more.
 	down := llmtest.Fails(http.StatusInternalServerError, "down", "")
 	again := llmtest.Calls(llmtest.Call{ID: "1", Name: name, Arguments: `{"sku":"c","count":1}`})
