@@ -226,8 +226,7 @@ func (a asking) misbehaves(t *testing.T) {
 		script []llmtest.Reply
 		says   string
 	}{
-		"it says nothing":                       {[]llmtest.Reply{llmtest.Says(" ")}, `"answer":"` + line + `","handover":true`},
-		"it says nothing after tools":           {[]llmtest.Reply{llmtest.Calls(now), llmtest.Says("")}, `"answer":"` + line + `","handover":true`},
+		"it says nothing but a source":          {[]llmtest.Reply{llmtest.Says("[7]")}, `"answer":"` + line + `","handover":true`},
 		"it asks for nine tools at once":        {[]llmtest.Reply{llmtest.Calls(now, now, now, now, now, now, now, now, now), llmtest.Says("Now.")}, `"answer":"Now."`},
 		"its arguments are no JSON":             {[]llmtest.Reply{llmtest.Calls(llmtest.Call{ID: "1", Name: "current_datetime", Arguments: `{"a":`}), llmtest.Says("Now.")}, `"answer":"Now."`},
 		"it sends objects, and no ids":          {[]llmtest.Reply{llmtest.Calls(llmtest.Call{Name: "current_datetime", Arguments: `{}`, Object: true}), llmtest.Says("Now.")}, `"answer":"Now."`},
@@ -237,7 +236,7 @@ func (a asking) misbehaves(t *testing.T) {
 		a.model.Then(of.script...)
 		require.Contains(t, a.c.POST(botAt(a.bot.ID, "/try"), `{"text":"Open on Sunday?"}`).Status(200).Text, of.says, name)
 	}
-	for _, reply := range []llmtest.Reply{llmtest.Refuses(), llmtest.Cuts("We are"), llmtest.Filters()} {
+	for _, reply := range []llmtest.Reply{llmtest.Says(" "), llmtest.Refuses(), llmtest.Cuts("We are"), llmtest.Filters()} {
 		a.model.Then(reply)
 		a.c.POST(botAt(a.bot.ID, "/try"), `{"text":"Open on Sunday?"}`).Problem(503, "The language model does not answer now")
 	}
