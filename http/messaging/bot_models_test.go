@@ -231,12 +231,12 @@ func (a asking) misbehaves(t *testing.T) {
 		"its arguments are no JSON":             {[]llmtest.Reply{llmtest.Calls(llmtest.Call{ID: "1", Name: "current_datetime", Arguments: `{"a":`}), llmtest.Says("Now.")}, `"answer":"Now."`},
 		"it sends objects, and no ids":          {[]llmtest.Reply{llmtest.Calls(llmtest.Call{Name: "current_datetime", Arguments: `{}`, Object: true}), llmtest.Says("Now.")}, `"answer":"Now."`},
 		"it names passages that were not given": {[]llmtest.Reply{llmtest.Says("Yes [1] [7].")}, `"answer":"Yes [1].\n\nSource: `},
-		"it breaks off and is asked again":      {[]llmtest.Reply{llmtest.BreaksOff, llmtest.Says("Now.")}, `"answer":"Now."`},
+		"it hangs up and is asked again":        {[]llmtest.Reply{llmtest.HangsUp, llmtest.Says("Now.")}, `"answer":"Now."`},
 	} {
 		a.model.Then(of.script...)
 		require.Contains(t, a.c.POST(botAt(a.bot.ID, "/try"), `{"text":"Open on Sunday?"}`).Status(200).Text, of.says, name)
 	}
-	for _, reply := range []llmtest.Reply{llmtest.Says(" "), llmtest.Refuses(), llmtest.Cuts("We are"), llmtest.Filters()} {
+	for _, reply := range []llmtest.Reply{llmtest.Says(" "), llmtest.BreaksOff, llmtest.Refuses(), llmtest.Cuts("We are"), llmtest.Filters()} {
 		a.model.Then(reply)
 		a.c.POST(botAt(a.bot.ID, "/try"), `{"text":"Open on Sunday?"}`).Problem(503, "The language model does not answer now")
 	}
