@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"bahi/commands/messaging/knowledge"
-	"bahi/commands/messaging/knowledge/knowledgetest"
+	"bahi/commands/messaging/knowledge/labelled"
 	"bahi/internal/bench"
 	"bahi/internal/cli/screen"
 )
@@ -37,7 +37,7 @@ func (b *benchmark) retrieval(ctx context.Context) error {
 	defer sys.Close()
 	store := &knowledge.Store{Pool: sys.Pool, Model: noModel{}}
 	var questions []string
-	for i, d := range knowledgetest.Documents() {
+	for i, d := range labelled.Documents() {
 		if err := store.Put(ctx, 1, int64(i+1), d.Title, knowledge.Chunks(d.Text)); err != nil {
 			return err
 		}
@@ -84,13 +84,13 @@ func (b *benchmark) retrieval(ctx context.Context) error {
 func (b *benchmark) recall(ctx context.Context, store *knowledge.Store) error {
 	for _, of := range []struct {
 		name, title string
-		questions   func(knowledgetest.Document) []string
+		questions   func(labelled.Document) []string
 	}{
-		{"recall", "questions that find their document among 6 passages, by words alone", func(d knowledgetest.Document) []string { return d.Questions }},
-		{"recall_others", "the same, in other words than the document's", func(d knowledgetest.Document) []string { return d.Others }},
+		{"recall", "questions that find their document among 6 passages, by words alone", func(d labelled.Document) []string { return d.Questions }},
+		{"recall_others", "the same, in other words than the document's", func(d labelled.Document) []string { return d.Others }},
 	} {
 		found, total := 0, 0
-		for i, d := range knowledgetest.Documents() {
+		for i, d := range labelled.Documents() {
 			for _, question := range of.questions(d) {
 				passages, err := store.Search(ctx, 1, question, passagesOf)
 				if err != nil {
@@ -111,7 +111,7 @@ func (b *benchmark) recall(ctx context.Context, store *knowledge.Store) error {
 func (b *benchmark) fillBot(ctx context.Context, store *knowledge.Store, bot int64, size int) error {
 	random := rand.New(rand.NewPCG(seed, uint64(bot))) //nolint:gosec // the same chunks in each run
 	var known []string
-	for _, d := range knowledgetest.Documents() {
+	for _, d := range labelled.Documents() {
 		known = append(known, strings.Fields(d.Text)...)
 	}
 	b.sayf("making %d chunks", size)

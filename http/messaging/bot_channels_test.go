@@ -12,6 +12,7 @@ import (
 	flows "bahi/commands/messaging"
 	"bahi/commands/messaging/knowledge"
 	"bahi/internal/app/apptest"
+	views "bahi/readmodels/messaging"
 )
 
 func TestABotAnswersOnChannelsOfEveryType(t *testing.T) {
@@ -104,4 +105,32 @@ func TestABotsKnowledgeIsReadAgainForAnotherModel(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, outdated)
 	require.Contains(t, c.POST(botAt(b.ID, "/try"), `{"text":"Open on Sunday?"}`).Status(200).Text, "from 11 to 4")
+}
+
+func TestABotsReadingIsFollowedLive(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	b := botOf(t, c, "")
+	stream := c.Stream(botAt(b.ID, "/knowledge/stream"))
+	f := taught(t, c, b, "We are open from 11 to 4 on Sunday.")
+	var k views.Knowledge
+	for k.Status != "ready" {
+		name, _ := stream.Next(&k)
+		require.Equal(t, []any{"knowledge", f.ID, "file"}, []any{name, k.ID, k.Type})
+		require.Contains(t, []string{"processing", "ready"}, k.Status)
+	}
+	require.Equal(t, int64(1), k.ChunkCount)
+	agent(o, o.Abroad).GET(botAt(b.ID, "/knowledge/stream")).Problem(404, "Bot not found")
+
+	folder := flows.BotFolder(b.ID)
+	kept, err := o.Sys.Blobs.List(t.Context(), folder)
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	c.DELETE(botAt(b.ID, "/files/", f.ID)).Status(204)
+	eventually(t, func() []string {
+		kept, err := o.Sys.Blobs.List(t.Context(), folder)
+		require.NoError(t, err)
+		return kept
+	}, func(kept []string) bool { return len(kept) == 0 })
 }

@@ -75,6 +75,7 @@ func TestABotOfTwoNodesAnswersByAModel(t *testing.T) {
 	t.Parallel()
 	a := openAsking(t)
 	t.Run("one answer at a time per contact, and none waits for another contact's", a.oneAtATime)
+	t.Run("the last 20 messages are told, and not more", a.remembers)
 	t.Run("the tools of the registry have the workspace's rights alone", a.tools)
 	t.Run("a model that misbehaves", a.misbehaves)
 	t.Run("a dead model: retries, the fixed line, a person", a.dies)
@@ -119,6 +120,27 @@ func (a asking) oneAtATime(t *testing.T) {
 	a.model.Always(llmtest.Says("Yes."))
 }
 
+func (a asking) remembers(t *testing.T) {
+	const from = "919811100038"
+	asha := made(t, a.c, `{"name":"Long","phone":"`+from+`"}`).ID
+	a.c.PATCH(at(asha), `{"replyBot":false}`).Status(200)
+	for i := range 22 {
+		writes(t, a.Office, a.sales.ID, from, fmt.Sprint("long", i), fmt.Sprintf("Line %d.", i))
+	}
+	a.c.POST("/api/chat/send", fmt.Sprintf(`{"to":%q,"message":"A person was here.","channelId":%d}`, from, a.sales.ID)).Status(200)
+	a.c.PATCH(at(asha), `{"replyBot":true}`).Status(200)
+	writes(t, a.Office, a.sales.ID, from, "question", "Open on Sunday?")
+	replies(t, a.c, asha, 2)
+	asked := a.model.Asked()
+	messages := asked[len(asked)-1].Messages
+	require.Len(t, messages, 1+20+1)
+	require.Contains(t, messages[0].Text(), "Be polite.")
+	require.Contains(t, messages[1].Text(), "Line 3.")
+	require.Equal(t, []string{"assistant", "A person was here."}, []string{messages[20].Role, messages[20].Text()})
+	require.Contains(t, messages[21].Text(), "Open on Sunday?")
+	require.Contains(t, messages[21].Text(), "We are open from 11 to 4 on Sunday.")
+}
+
 // ordered makes an order of a draft that came from a phone.
 func (a asking) ordered(t *testing.T, c *apitest.Client, workspace, phone, slip string) {
 	t.Helper()
@@ -141,9 +163,9 @@ func (a asking) tools(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(company.Text), &made))
 		of.c.POST("/api/v1/catalog", fmt.Sprintf(`{"company_id":%q,"name":"%s silver payal","price_amount":125000}`, made.ID, of.name)).Status(201)
 	}
-	a.ordered(t, a.c, a.Home, "919811100032", "A-1")
-	a.ordered(t, a.c, a.Home, "919811100033", "A-2")
-	a.ordered(t, abroad, a.Abroad, "919811100032", "X-9")
+	a.ordered(t, a.c, a.Home, "919811100032", "214")
+	a.ordered(t, a.c, a.Home, "919811100033", "215")
+	a.ordered(t, abroad, a.Abroad, "919811100032", "999")
 	for tool := 1; tool <= 6; tool++ {
 		a.c.POST(botAt(a.bot.ID, "/tools"), fmt.Sprintf(`{"toolId":%d}`, tool)).Status(201)
 	}
@@ -160,9 +182,9 @@ func (a asking) tools(t *testing.T) {
 	ask("919811100032", "tools1")
 	told := a.results()
 	require.Len(t, told, 5)
-	require.Contains(t, told[0], `"slip_number":"A-1","status":"open"`)
-	require.NotContains(t, told[0], "A-2", "another phone's")
-	require.NotContains(t, told[0], "X-9", "another workspace's")
+	require.Contains(t, told[0], `"slip_number":"214","status":"open"`)
+	require.NotContains(t, told[0], `"slip_number":"215"`, "another phone's")
+	require.NotContains(t, told[0], `"slip_number":"999"`, "another workspace's")
 	require.Contains(t, told[1], "Own silver payal")
 	require.NotContains(t, told[1], "Foreign")
 	require.Contains(t, told[2], `"error"`, "the model is told what is missing, and asks for it")
@@ -170,7 +192,7 @@ func (a asking) tools(t *testing.T) {
 	require.Contains(t, told[3], "no further passages")
 	require.Contains(t, told[4], "there is no such tool")
 	for _, m := range a.model.Asked()[len(a.model.Asked())-1].Messages {
-		require.NotContains(t, m.Text(), "919811100030", "no other contact is shown to the model, whoever asks for it")
+		require.NotContains(t, m.Text(), "919811100030", "no other contact is shown to the model, whatever the customer asks for")
 	}
 
 	// A phone that people have typed into a contact proves nothing, even if the customer writes by another channel.
@@ -204,18 +226,17 @@ func (a asking) misbehaves(t *testing.T) {
 		script []llmtest.Reply
 		says   string
 	}{
-		"it says nothing":                       {[]llmtest.Reply{llmtest.Says(" ")}, `"answer":"` + line + `","handover":true`},
-		"it says nothing after tools":           {[]llmtest.Reply{llmtest.Calls(now), llmtest.Says("")}, `"answer":"` + line + `","handover":true`},
+		"it says nothing but a source":          {[]llmtest.Reply{llmtest.Says("[7]")}, `"answer":"` + line + `","handover":true`},
 		"it asks for nine tools at once":        {[]llmtest.Reply{llmtest.Calls(now, now, now, now, now, now, now, now, now), llmtest.Says("Now.")}, `"answer":"Now."`},
 		"its arguments are no JSON":             {[]llmtest.Reply{llmtest.Calls(llmtest.Call{ID: "1", Name: "current_datetime", Arguments: `{"a":`}), llmtest.Says("Now.")}, `"answer":"Now."`},
 		"it sends objects, and no ids":          {[]llmtest.Reply{llmtest.Calls(llmtest.Call{Name: "current_datetime", Arguments: `{}`, Object: true}), llmtest.Says("Now.")}, `"answer":"Now."`},
 		"it names passages that were not given": {[]llmtest.Reply{llmtest.Says("Yes [1] [7].")}, `"answer":"Yes [1].\n\nSource: `},
-		"it breaks off and is asked again":      {[]llmtest.Reply{llmtest.BreaksOff, llmtest.Says("Now.")}, `"answer":"Now."`},
+		"it hangs up and is asked again":        {[]llmtest.Reply{llmtest.HangsUp, llmtest.Says("Now.")}, `"answer":"Now."`},
 	} {
 		a.model.Then(of.script...)
 		require.Contains(t, a.c.POST(botAt(a.bot.ID, "/try"), `{"text":"Open on Sunday?"}`).Status(200).Text, of.says, name)
 	}
-	for _, reply := range []llmtest.Reply{llmtest.Refuses(), llmtest.Cuts("We are"), llmtest.Filters()} {
+	for _, reply := range []llmtest.Reply{llmtest.Says(" "), llmtest.BreaksOff, llmtest.Refuses(), llmtest.Cuts("We are"), llmtest.Filters()} {
 		a.model.Then(reply)
 		a.c.POST(botAt(a.bot.ID, "/try"), `{"text":"Open on Sunday?"}`).Problem(503, "The language model does not answer now")
 	}

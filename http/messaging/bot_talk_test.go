@@ -196,7 +196,7 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	c.POST(botAt(b.ID, "/tools"), `{"toolId":5}`).Status(201)
 	made := c.POST(botAt(b.ID, "/webhooks"), `{"name":"Stock सोना","url":"`+server.URL+`/stock/{sku}","method":"POST","description":"Tells the stock","headers":{"X-Key":"hunter2"},
 		"queryParams":{"shop":"1"},"jsonData":{"n":9007199254740993},"parameters":[{"name":"sku","dataType":"string","type":"path_param","source":"by_ai"},
-		{"name":"count","dataType":"number","type":"post_data","source":"by_ai"},{"name":"till","dataType":"string","type":"query_param","source":"fixed","value":"4711"}]}`).Status(201)
+		{"name":"count","dataType":"number","type":"post_data","source":"by_ai"},{"name":"till","dataType":"string","type":"query_param","source":"fixed","value":"till-hunter2"}]}`).Status(201)
 	name := fmt.Sprintf("wh_%d_stock_sona", apptest.IdOf(t, []byte(made.Text)))
 
 	model.Then(
@@ -212,7 +212,7 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	require.Equal(t, "We have 7 [1] and 9.\n\nSource: "+f.FileName, *said[0].Text)
 	require.Len(t, endpoint.asked, 1)
 	r := endpoint.asked[0]
-	require.Equal(t, []string{"/stock/a%2Fb", "shop=1&till=4711", "hunter2"}, []string{r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("X-Key")})
+	require.Equal(t, []string{"/stock/a%2Fb", "shop=1&till=till-hunter2", "hunter2"}, []string{r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("X-Key")})
 	require.JSONEq(t, `{"n":9007199254740993,"count":2}`, endpoint.body[0])
 	require.True(t, strings.HasPrefix(r.Header.Get("Webhook-Signature"), "v1,"))
 	require.Equal(t, r.Header.Get("Webhook-Id"), r.Header.Get("Idempotency-Key"))
@@ -243,8 +243,14 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	require.Len(t, calls, 2)
 	require.Equal(t, []string{"tool", "current_datetime"}, []string{calls[0].Kind, calls[0].Name})
 	require.Equal(t, []any{"webhook", "Stock सोना", int32(200), asha.ID}, []any{calls[1].Kind, calls[1].Name, *calls[1].HTTPStatus, *calls[1].ContactID})
-	for _, secret := range []string{"hunter2", "4711", "a/b"} {
+	for _, secret := range []string{"hunter2", "till-hunter2", "a/b"} {
 		require.NotContains(t, listed.Text, secret)
+	}
+
+	for _, table := range []string{"log.event", "river.river_job", "knowledge.chunk"} {
+		var rows int
+		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from `+table+` r where r::text ~ 'hunter2'`).Scan(&rows))
+		require.Zero(t, rows, "a secret is in clear in %s", table)
 	}
 
 	// The model goes down after a call. The next attempt does not make the call once more.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	ledgerflows "bahi/commands/ledger"
 	messagingflows "bahi/commands/messaging"
 	"bahi/commands/messaging/answering"
 	"bahi/commands/messaging/knowledge"
@@ -18,6 +19,7 @@ import (
 	"bahi/providers/pdftext"
 	messagingreactors "bahi/reactors/messaging"
 	"bahi/readmodels"
+	ledgerviews "bahi/readmodels/ledger"
 	marketplaceviews "bahi/readmodels/marketplace"
 )
 
@@ -138,7 +140,10 @@ func (v botViews) Products(ctx context.Context, workspace uuid.UUID, words strin
 	found := []product{}
 	companies, err := v.Marketplace.OwnCompanies(ctx, workspace)
 	for _, company := range companies {
-		rows, _, err := v.Marketplace.Products(ctx, readmodels.Page{Number: 1, Size: most}, marketplaceviews.ProductFilter{Company: &company, Search: words})
+		rows, err := readmodels.Complete(ctx, func(ctx context.Context) ([]marketplaceviews.Product, error) {
+			rows, _, err := v.Marketplace.Products(ctx, readmodels.Page{Number: 1, Size: most}, marketplaceviews.ProductFilter{Company: &company, Search: words})
+			return rows, err
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -157,7 +162,13 @@ func (v botViews) Orders(ctx context.Context, workspace uuid.UUID, phone string)
 		Delivered *unit.Grams `json:"delivered_grams"`
 		Pending   *unit.Grams `json:"pending_grams"`
 	}
-	orders, err := v.Ledger.OrdersOfPhone(ctx, workspace, phone)
+	sender, err := ledgerflows.SenderID(ctx, v.System.Commands, phone)
+	if err != nil {
+		return nil, err
+	}
+	orders, err := readmodels.Complete(ctx, func(ctx context.Context) ([]ledgerviews.ClientOrder, error) {
+		return v.Ledger.OrdersOfSender(ctx, workspace, sender)
+	})
 	if err != nil || len(orders) == 0 {
 		return "not found", err
 	}

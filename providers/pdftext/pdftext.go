@@ -57,7 +57,7 @@ func (r *Reader) Text(ctx context.Context, file []byte) (text string, err error)
 	if err := c.Put("in.pdf", file); err != nil {
 		return "", err
 	}
-	out, err := c.Run(ctx, tool.Path, "-enc", "UTF-8", "-q", "in.pdf", "-")
+	out, err := c.Run(ctx, tool.Path, "-enc", "UTF-8", "in.pdf", "-")
 	failed, ended := errors.AsType[*cage.Failed](err)
 	switch {
 	case ended && strings.Contains(failed.Said, "password"):

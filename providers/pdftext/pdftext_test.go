@@ -1,12 +1,14 @@
 package pdftext_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
 	"os"
 	"testing"
 
+	"github.com/jung-kurt/gofpdf"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/ocrtools"
@@ -40,6 +42,19 @@ func TestTheTextOfAPDFIsRead(t *testing.T) {
 		require.ErrorAs(t, err, &told)
 		require.False(t, told.Temporary())
 	}
+}
+
+func TestAnEncryptedPDFIsTold(t *testing.T) {
+	t.Parallel()
+	pdf := gofpdf.New("P", "mm", "A4", "")
+	pdf.SetProtection(0, "for its readers", "for its owner")
+	pdf.AddPage()
+	pdf.SetFont("Helvetica", "", 12)
+	pdf.Cell(0, 10, "secret")
+	var file bytes.Buffer
+	require.NoError(t, pdf.Output(&file))
+	_, err := reader(t).Text(t.Context(), file.Bytes())
+	require.ErrorIs(t, err, pdftext.ErrEncrypted)
 }
 
 func TestAMissingProgramIsTold(t *testing.T) {

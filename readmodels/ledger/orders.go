@@ -82,11 +82,12 @@ func limit(p readmodels.Page) int64 { return cmp.Or(int64(p.Size), math.MaxInt64
 
 func skipped(p readmodels.Page) int64 { return int64(p.Size) * int64(p.Number-1) }
 
-// OrdersOfPhone lists the newest orders that were made of drafts from a phone.
-func (v *Views) OrdersOfPhone(ctx context.Context, workspace uuid.UUID, phone string) ([]ClientOrder, error) {
+// OrdersOfSender lists the newest orders that were made of a sender's drafts, whatever phone people have typed into a draft. The drafts
+// themselves are gone once they are converted.
+func (v *Views) OrdersOfSender(ctx context.Context, workspace uuid.UUID, sender string) ([]ClientOrder, error) {
 	const most = 10
 	return readmodels.Rows(ctx, v.Reader, toOrder, ordersSQL+`
-		and o.draft_id in (select id from order_drafts.order_draft where workspace_id = $1 and phone_number = $2) order by o.id desc limit $3`, workspace, phone, most)
+		and o.draft_id in (select draft_id from order_drafts.order_draft_reply where workspace_id = $1 and sender = $2) order by o.id desc limit $3`, workspace, sender, most)
 }
 
 // ClientName returns the name of a client of a workspace, or the clients' NoAccount.

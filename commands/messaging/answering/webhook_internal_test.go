@@ -70,11 +70,11 @@ func TestACallOfAWebhookIsBoundedAndMadeOnce(t *testing.T) {
 
 func TestArgumentsOfACallAreTyped(t *testing.T) {
 	t.Parallel()
-	h := hook{id: 7, State: botwebhook.State{Name: "Stock", Parameters: []botwebhook.Parameter{
+	h := hook{id: 7, State: botwebhook.State{Call: botwebhook.Call{Name: "Stock", Parameters: []botwebhook.Parameter{
 		{Name: "sku", DataType: botwebhook.String, Place: botwebhook.InPath, Source: botwebhook.ByAI}, {Name: "count", DataType: botwebhook.Number, Source: botwebhook.ByAI},
 		{Name: "day", DataType: botwebhook.Date, Source: botwebhook.ByAI}, {Name: "at", DataType: botwebhook.Datetime, Source: botwebhook.ByAI},
 		{Name: "till", DataType: botwebhook.String, Source: botwebhook.Fixed},
-	}}}
+	}}}}
 	require.JSONEq(t, `{"type":"object","additionalProperties":false,"required":["sku","count","day","at"],"properties":{"sku":{"type":"string"},"count":{"type":"number"},
 		"day":{"type":"string","format":"date"},"at":{"type":"string","format":"date-time"}}}`, string(h.schema()), "the model does not see what is fixed")
 	good := func() map[string]any {

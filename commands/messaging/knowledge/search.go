@@ -26,7 +26,7 @@ type Passage struct {
 const (
 	fusion      = 60   // k of reciprocal rank fusion (CONTRACT.md 8.11)
 	mostWords   = 40   // of a question
-	mostCovered = 500  // chunks that are compared
+	mostCovered = 50   // chunks that are compared, of each query; twice as many in all
 	mostNear    = 50   // chunks that are near by their vectors
 	similar     = 0.45 // a mistyped or inflected word counts from this part of common trigrams
 )
@@ -81,47 +81,60 @@ func (s *Store) Search(ctx context.Context, bot int64, question string, most int
 	return all, s.read(ctx, all)
 }
 
+// What part of the trigrams of a term t and a word a of the question are in both.
+const (
+	shared   = ` cross join lateral (select count(*) as shared from unnest(t.grams) g where g = any(a.grams)) s`
+	likeness = `s.shared::float8 / greatest(cardinality(t.grams) + cardinality(a.grams) - s.shared, 1)`
+)
+
 // words returns the words of a question with what they are in the bot's chunks, and how many chunks there are.
 func (s *Store) words(ctx context.Context, bot int64, question string) (words []word, total int64, err error) {
-	var texts, grams, meant []string
+	var texts, heads, grams, seeks, meant []string
 	var of []int32 // the words that have the meanings
 	for text := range terms(question) {
-		if !empty[text] && !slices.Contains(texts, text) && len(texts) < mostWords {
-			texts, grams = append(texts, text), append(grams, strings.Join(wording.Grams(text), "\n"))
-			for _, other := range meaning(text) {
-				of, meant = append(of, int32(len(texts))), append(meant, other)
-			}
+		if empty[text] || slices.Contains(texts, text) || len(texts) == mostWords {
+			continue
+		}
+		all := wording.Grams(text)
+		// Who has so many of a word's trigrams in common has one of these; the first ones of a word are those of many others.
+		seek := all[len(all)-min(len(all), int((1-similar)*float64(len(all)))+1):]
+		texts, heads, grams, seeks = append(texts, text), append(heads, head(text)), append(grams, strings.Join(all, "\n")), append(seeks, strings.Join(seek, "\n"))
+		for _, other := range meaning(text) {
+			of, meant = append(of, int32(len(texts))), append(meant, other)
 		}
 	}
 	if len(texts) == 0 {
 		return nil, 0, nil
 	}
-	// Without a stem, a word is one of English that means nothing. What is similar counts where neither the word nor its stem is there, and for the
-	// scripts whose words have no stems here.
+	// Without a stem, a word is one of English that means nothing. In the scripts whose words have no stems here, words that begin alike and are similar
+	// count too; and where there is none of all these, any that are similar.
 	rows, err := s.Pool.Query(ctx, `
 		with asked as (
-			select n, word, string_to_array(grams, E'\n') as grams, case when word ~ '^[ -~]+$' then ts_lexize('english_stem', word) end as stem
-			from unnest($2::text[], $3::text[]) with ordinality a (word, grams, n)
-		), exact as (
-			select a.n, t.word, t.chunks from asked a join knowledge.term t on t.bot_id = $1 and (t.word = a.word or t.word = any(a.stem))
+			select n, word, head, string_to_array(grams, E'\n') as grams, string_to_array(seek, E'\n') as seek,
+				case when word ~ '^[ -~]+$' then ts_lexize('english_stem', word) end as stem
+			from unnest($2::text[], $3::text[], $4::text[], $5::text[]) with ordinality a (word, head, grams, seek, n)
+		), known as (
+			select a.n, t.word, t.chunks, 1::float8 as fit from asked a join knowledge.term t on t.bot_id = $1 and (t.word = a.word or t.word = any(a.stem))
+			union all
+			select a.n, t.* from asked a cross join lateral (
+				select t.word, t.chunks, `+likeness+` as fit from knowledge.term t`+shared+`
+				where t.bot_id = $1 and t.word between a.head and a.head || $6 and t.word <> a.word order by fit desc limit 8
+			) t where a.stem is null and t.fit >= $7
 		)
 		select 0::bigint, '', chunks, 1::float8 from knowledge.term where bot_id = $1 and word = ''
 		union all select -n, '', 0, 0 from asked where stem = '{}'
-		union all select n, word, chunks, 1 from exact
+		union all select n, word, chunks, fit from known
 		union all
-		select m.n, t.word, t.chunks, $6 from unnest($7::int[], $8::text[]) m (n, word) join knowledge.term t on t.bot_id = $1 and t.word = any(ts_lexize('english_stem', m.word) || m.word)
+		select m.n, t.word, t.chunks, $8 from unnest($9::int[], $10::text[]) m (n, word) join knowledge.term t on t.bot_id = $1 and t.word = any(ts_lexize('english_stem', m.word) || m.word)
 		where m.word ~ '^[ -~]+$'
 		union all
-		select m.n, t.word, t.chunks, $6 from unnest($7::int[], $8::text[]) m (n, word) join knowledge.term t on t.bot_id = $1 and t.word between m.word and m.word || $5
-		where m.word !~ '^[ -~]+$' and length(t.word) <= length(m.word) + $9
+		select m.n, t.word, t.chunks, $8 from unnest($9::int[], $10::text[]) m (n, word) join knowledge.term t on t.bot_id = $1 and t.word between m.word and m.word || $6
+		where m.word !~ '^[ -~]+$' and length(t.word) <= length(m.word) + $11
 		union all
-		select a.n, t.word, t.chunks, t.fit from asked a cross join lateral (
-			select t.word, t.chunks, shared::float8 / (cardinality(t.grams) + cardinality(a.grams) - shared) as fit
-			from knowledge.term t cross join lateral (select count(*) as shared from unnest(t.grams) g where g = any(a.grams)) s
-			where t.bot_id = $1 and t.grams && a.grams and t.word <> a.word
-			order by fit desc limit 8
-		) t
-		where t.fit >= $4 and a.word !~ '[0-9]' and (a.stem is null or not exists (select from exact e where e.n = a.n))`, bot, texts, grams, similar, string(utf8.MaxRune), synonymFit, of, meant, mostEnding)
+		select a.n, t.* from asked a cross join lateral (
+			select t.word, t.chunks, `+likeness+` as fit from knowledge.term t`+shared+` where t.bot_id = $1 and t.grams && a.seek order by fit desc limit 8
+		) t where t.fit >= $7 and a.word !~ '[0-9]' and not exists (select from known k where k.n = a.n)`,
+		bot, texts, heads, grams, seeks, string(utf8.MaxRune), similar, synonymFit, of, meant, mostEnding)
 	if err != nil {
 		return nil, 0, fmt.Errorf("look up the words of a question: %w", err)
 	}
@@ -156,41 +169,53 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 	return words, total, nil
 }
 
+// head returns how a word begins whatever its ending is.
+func head(word string) string {
+	runes := []rune(word)
+	return string(runes[:max(min(leastKnown, len(runes)), len(runes)-mostEnding)])
+}
+
 // covering returns the chunks that have most of the words by weight, the best first.
 func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passage, error) {
-	byRarity := slices.Clone(words)
+	byRarity := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return len(w.terms) == 0 })
 	slices.SortStableFunc(byRarity, func(a, b word) int { return cmp.Compare(a.chunks, b.chunks) })
-	var rare, every []string
+	var every []string
 	var of []int32     // the word of each term
 	var fits []float64 // and how well the term fits
-	weights, candidates, sum := make([]float64, len(words)), int64(0), 0.0
+	anyOf, weights, sum := make([]string, len(byRarity)), make([]float64, len(byRarity)), 0.0
+	for _, w := range words {
+		sum += w.weight
+	}
 	for i, w := range byRarity {
 		weights[i] = w.weight
-		sum += w.weight
+		quoted := make([]string, len(w.terms))
 		for j, term := range w.terms {
-			every, of, fits = append(every, quote(term)), append(of, int32(i)), append(fits, w.fits[j])
+			quoted[j] = quote(term)
+			every, of, fits = append(every, quoted[j]), append(of, int32(i)), append(fits, w.fits[j])
 		}
-		if len(w.terms) > 0 && (len(rare) == 0 || candidates+w.chunks <= mostCovered) {
-			for _, term := range w.terms {
-				rare = append(rare, quote(term))
-			}
-			candidates += w.chunks
-		}
+		anyOf[i] = "(" + strings.Join(quoted, " | ") + ")"
 	}
-	if len(rare) == 0 {
+	if len(every) == 0 {
 		return nil, nil
 	}
-	// Of a word that may be there in several forms, the form that fits best counts.
+	// Of a word that may be there in several forms, the form that fits best counts. To unpack the words of a chunk is most of the work, so that few chunks are
+	// compared, and their words are copied.
 	rows, err := s.Pool.Query(ctx, `
-		with near as (select source_id, nth, words from knowledge.chunk where bot_id = $1 and words @@ $2::text::tsquery limit $8)
+		with found as materialized (
+			select distinct source_id, nth from (
+				select c.source_id, c.nth from unnest($2::text[]) l (step)
+				cross join lateral (select source_id, nth from knowledge.chunk where bot_id = $1 and words @@ l.step::tsquery limit $8) c limit 3 * $8
+			) c limit 2 * $8
+		), near as materialized (
+			select source_id, nth, words || '' as words from found join knowledge.chunk using (source_id, nth)
+		), term as materialized (select term::tsquery as term, n, fit from unnest($4::text[], $5::int[], $6::float8[]) t (term, n, fit))
 		select source_id, nth, covered, ts_rank_cd(words, $3::text::tsquery)::float8 as rank
 		from near cross join lateral (
-			select sum(w.weight * best) as covered from (
-				select t.n, max(t.fit) as best from unnest($4::text[], $5::int[], $6::float8[]) t (term, n, fit) where near.words @@ t.term::tsquery group by t.n
-			) hit join unnest($7::float8[]) with ordinality w (weight, n) on w.n = hit.n + 1
+			select sum(w.weight * best) as covered from (select n, max(fit) as best from term where near.words @@ term.term group by n) hit
+			join unnest($7::float8[]) with ordinality w (weight, n) on w.n = hit.n + 1
 		) c
 		order by covered desc, rank desc, source_id, nth limit $9`,
-		bot, strings.Join(rare, " | "), strings.Join(every, " | "), every, of, fits, weights, mostCovered, mostNear)
+		bot, ladder(anyOf, byRarity), strings.Join(every, " | "), every, of, fits, weights, mostCovered, mostNear)
 	if err != nil {
 		return nil, fmt.Errorf("search the chunks of bot %d: %w", bot, err)
 	}
@@ -200,6 +225,22 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 		p.Coverage /= sum
 		return p, err
 	})
+}
+
+// ladder returns queries for chunks, the best ones first: those that have all words, then those without the most frequent one, and so on to each word alone.
+// Where few chunks have any of the words, it is one query.
+func ladder(anyOf []string, byRarity []word) (steps []string) {
+	chunks := int64(0)
+	for _, w := range byRarity {
+		chunks += w.chunks
+	}
+	if chunks <= mostCovered {
+		return []string{strings.Join(anyOf, " | ")}
+	}
+	for n := len(anyOf); n > 1; n-- {
+		steps = append(steps, strings.Join(anyOf[:n], " & "))
+	}
+	return append(steps, anyOf...)
 }
 
 // quote returns a term as a tsquery has it.

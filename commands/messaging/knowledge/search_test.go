@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messaging/knowledge"
-	"bahi/commands/messaging/knowledge/knowledgetest"
+	"bahi/commands/messaging/knowledge/labelled"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
@@ -41,9 +41,9 @@ func store(t testing.TB, m model) *knowledge.Store {
 }
 
 // jeweller gives a bot the labelled set.
-func jeweller(t *testing.T, s *knowledge.Store) []knowledgetest.Document {
+func jeweller(t *testing.T, s *knowledge.Store) []labelled.Document {
 	t.Helper()
-	set := knowledgetest.Documents()
+	set := labelled.Documents()
 	for i, d := range set {
 		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), d.Title, knowledge.Chunks(d.Text)))
 	}
@@ -56,11 +56,11 @@ func TestPassagesAreFoundInFourLanguages(t *testing.T) {
 	set := jeweller(t, s)
 	require.GreaterOrEqual(t, len(set), 30)
 	for name, of := range map[string]struct {
-		questions     func(knowledgetest.Document) []string
+		questions     func(labelled.Document) []string
 		first, quoted float64 // part of the questions at least
 	}{
-		"in the document's words": {func(d knowledgetest.Document) []string { return d.Questions }, 0.8, 0.6},
-		"in other words":          {func(d knowledgetest.Document) []string { return d.Others }, 0.6, 0.3},
+		"in the document's words": {func(d labelled.Document) []string { return d.Questions }, 0.8, 0.6},
+		"in other words":          {func(d labelled.Document) []string { return d.Others }, 0.6, 0.3},
 	} {
 		asked, found, first, quoted, total := map[string]int{}, map[string]int{}, 0, 0, 0
 		for i, d := range set {
@@ -151,7 +151,7 @@ func TestVectorsFindWhatSharesNoWord(t *testing.T) {
 		return []float32{0, 1}
 	}
 	s := store(t, model{"m1", near})
-	for i, text := range []string{"An elephant of brass stands at the door", "We are open", "Rings of gold"} {
+	for i, text := range []string{"An elephant of brass is at the door", "We are open", "Rings of gold"} {
 		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), "", []string{text}))
 	}
 	passages, err := s.Search(t.Context(), 1, "Where is jumbo?", 2)

@@ -1,5 +1,5 @@
-// Package knowledgetest has the labelled set of a jeweller: documents in English, Hindi, Gujarati and mixed, with questions that they answer.
-package knowledgetest
+// Package labelled has the labelled set of a jeweller: documents in English, Hindi, Gujarati and mixed, with questions that they answer.
+package labelled
 
 import (
 	_ "embed"
