@@ -1,9 +1,12 @@
 package app
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	messagingflows "bahi/commands/messaging"
 	"bahi/providers/chat"
@@ -45,4 +48,20 @@ func (s *System) openNetworks() error {
 	s.Messages = &messagingflows.Messages{Channels: s.channels, Known: s.Messaging, Sandboxed: networks.Sandboxed, Files: s.Blobs}
 	s.Templates = &messagingflows.Templates{Channels: s.channels, Listed: s.Messaging}
 	return s.openMarketplace(networks, exceptions)
+}
+
+// HookChannels has the networks of all channels told where they are to call, as far as they ask.
+func (s *System) HookChannels(ctx context.Context) error {
+	hooked, err := s.Messaging.Hooked(ctx)
+	if err != nil {
+		return err
+	}
+	of := map[uuid.UUID][]int64{}
+	for _, c := range hooked {
+		of[c.Workspace] = append(of[c.Workspace], c.ID)
+	}
+	for workspace, ids := range of {
+		s.channels.Health(ctx, workspace, ids)
+	}
+	return ctx.Err()
 }
