@@ -160,8 +160,11 @@ func (f *Messages) call(
 	if of.State.Type == channel.Web { // the page of the visitor reads it from us
 		settle.ProviderID = "web." + message.Name(out.ID)
 	} else {
-		settle.ProviderID, err = f.Networks.Send(calling, account, network.Message{
-			ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Subject: of.State.Name, Template: filled,
+		err = f.renewed(calling, strconv.FormatInt(c.Channel, 10), account, func(a network.Account) (err error) {
+			settle.ProviderID, err = f.Networks.Send(calling, a, network.Message{
+				ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Subject: of.State.Name, Template: filled,
+			})
+			return err
 		})
 	}
 	if err != nil {

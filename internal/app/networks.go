@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
 
 	messagingflows "bahi/commands/messaging"
 	"bahi/providers/chat"
@@ -20,6 +21,7 @@ type networkSettings struct {
 	ChatLimit   string `env:"CHAT_LIMIT_FIELD" name:"chat-limit-field" default:"messaging_limit_tier" help:"Field of a sender that has its messaging limit."`
 	TelegramURL string `env:"TELEGRAM_BASE_URL" name:"telegram-base-url" placeholder:"URL" help:"Bot API: https://api.telegram.org. Without it, a sandbox."`
 	GmailURL    string `env:"GMAIL_BASE_URL" name:"gmail-base-url" placeholder:"URL" help:"Gmail API: https://gmail.googleapis.com. Without it, a sandbox."`
+	GmailTokens string `env:"GMAIL_TOKEN_URL" name:"gmail-token-url" default:"https://oauth2.googleapis.com/token" help:"Where gmail gives access tokens for refresh tokens."`
 	TwitterURL  string `env:"TWITTER_BASE_URL" name:"twitter-base-url" placeholder:"URL" help:"API of direct messages: https://api.twitter.com. Without it, a sandbox."`
 
 	AskWithin time.Duration `kong:"-"` // how long a network may take to say something of an account; 0: 5 seconds
@@ -36,12 +38,13 @@ func (s *System) openNetworks() error {
 	}
 	networks, err := chat.New(chat.Settings{
 		ChatURL: o.ChatURL, GatewayURL: s.Settings.Outside.ReplyURL, TelegramURL: o.TelegramURL, GmailURL: o.GmailURL, TwitterURL: o.TwitterURL,
-		Product: o.ChatProduct, LimitField: o.ChatLimit, Client: exceptions.Client(),
+		GmailTokenURL: o.GmailTokens,
+		Product:       o.ChatProduct, LimitField: o.ChatLimit, Client: exceptions.Client(),
 	})
 	if err != nil {
 		return err
 	}
-	s.channels = &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log}
+	s.channels = &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log, Renewing: &singleflight.Group{}}
 	if address := s.Settings.Outside.PublicURL; strings.HasPrefix(address, "https://") {
 		s.channels.Hooks = address + "/api/webhook/"
 	}

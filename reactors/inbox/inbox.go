@@ -39,7 +39,7 @@ const (
 	SweepEvery = time.Minute
 
 	attempts = 12
-	atOnce   = 8 // each mostly waits for the log, and has a connection meanwhile
+	atOnce   = 8               // each mostly waits for the log, and has a connection meanwhile
 	within   = 2 * time.Minute // a call may take a language model's time
 
 	// settled is the age at which a call that waits is no longer new. One that is being handled is locked, so a short age only does the jobs' work.

@@ -34,7 +34,7 @@ type ChannelFilter struct {
 }
 
 const channelColumns = `select id, name, type, status, last_error, has_api_key, has_access_token, settings,
-	array_remove(array[case when has_consumer_secret then 'consumerSecret' end, case when has_app_secret then 'appSecret' end], null) as secret_settings,
+	secret_settings,
 	key, created_at, updated_at, revision from channels.channel`
 
 // Channel reads a channel of a workspace, or returns [channel.ErrNotFound].

@@ -295,6 +295,7 @@ func (Requeue) Decide(s State) ([]event.Event[State], error) {
 type Resend struct {
 	Contact  int64
 	Unwanted bool // the contact must not be written to any more
+	Mute     bool // the network's receipts do not repeat our ids: of what was sent twice, one would never be known
 }
 
 // Decide passes over a message that is settled.
@@ -303,7 +304,7 @@ func (c Resend) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case free && c.Unwanted:
 		return []event.Event[State]{PassedOver{Contact: c.Contact}}, nil
-	case doubtful && (c.Unwanted || s.Doubts > 0):
+	case doubtful && (c.Unwanted || c.Mute || s.Doubts > 0):
 		return []event.Event[State]{Failed{Reason: network.Lost}}, nil
 	case free, doubtful:
 		return []event.Event[State]{Requeued{}}, nil
