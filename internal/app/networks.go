@@ -48,7 +48,7 @@ func (s *System) openNetworks() error {
 	if address := s.Settings.Outside.PublicURL; strings.HasPrefix(address, "https://") {
 		s.channels.Hooks = address + "/api/webhook/"
 	}
-	s.Messages = &messagingflows.Messages{Channels: s.channels, Known: s.Messaging, Sandboxed: networks.Sandboxed, Files: s.Blobs}
+	s.Messages = &messagingflows.Messages{Channels: s.channels, Known: s.Messaging, Sandboxed: networks.Sandboxed, Files: s.Blobs, Windows: &messagingflows.Windows{}}
 	s.Templates = &messagingflows.Templates{Channels: s.channels, Listed: s.Messaging}
 	return s.openMarketplace(networks, exceptions)
 }
