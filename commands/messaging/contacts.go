@@ -66,7 +66,7 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 func DeleteContact(ctx context.Context, h *commands.Handler, req commands.Request, id string) (commands.Outcome[contact.State], error) {
 	l, err := commands.Load(ctx, h.Fresh(), contact.Kind, id)
 	if err == nil && l.Workspace == req.Workspace && (req.IfMatch == nil || *req.IfMatch == l.Revision) {
-		err = forget(ctx, h, req, l.State.Absorbed) // before it: whoever repeats the request after a crash finds it
+		err = forget(ctx, h, req, l.State.Absorbed) // before it: a request that is repeated after a crash finds it
 	}
 	if err != nil {
 		return commands.Outcome[contact.State]{Revision: -1}, err

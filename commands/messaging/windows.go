@@ -6,7 +6,7 @@ import (
 )
 
 // Windows keeps until when people may be answered freely, as far as this process has looked it up. What came later only opens a window for longer: what is
-// kept is never wrong, and whoever answers a person again waits for no table.
+// kept is never wrong, and a second answer to a person waits for no table.
 type Windows struct {
 	mu     sync.Mutex
 	closes map[talkWith]time.Time

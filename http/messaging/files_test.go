@@ -83,7 +83,7 @@ func TestAFileIsFetchedAndKept(t *testing.T) {
 		require.Nil(t, m.MediaURL)
 	}
 
-	// Whoever takes back a message takes back its file.
+	// A message that is taken back takes its file with it.
 	body := graph("PN1", `"messages":[{"from":"919812345678","id":"wamid.9","type":"revoke","revoke":{"original_message_id":"wamid.M1"}}]`)
 	signed(out, "own-secret", body).POST(social, body).Status(200)
 	require.Eventually(t, func() bool {

@@ -2,7 +2,6 @@ package messaging
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
@@ -65,26 +64,22 @@ func (r *Routes) Stream() {
 		workspace := api.Caller(ctx).Workspace
 		return func(ctx context.Context, send func(api.Event) error) error {
 			return r.live.follow(ctx, workspace, after, func(rows []told, seen event.Position) error {
-				events := make([]api.Event, len(rows))
+				all := make([][]byte, len(rows))
 				for i, m := range rows {
-					events[i] = api.Event{ID: m.id, Data: m.LiveMessage, JSON: m.json}
-					if m.Began <= seen {
-						events[i].Data = LiveStatus(m.LiveMessage)
+					if all[i] = m.asNew; m.Began <= seen {
+						all[i] = m.asChanged
 					}
 				}
-				events[0].Next = events[1:]
-				return send(events[0])
+				return send(api.Event{Encoded: all})
 			})
 		}, nil
 	})
 }
 
-// told is a message as it is sent to all who follow: it is encoded once.
+// told is a message as it is sent to all who follow, encoded once.
 type told struct {
-	LiveMessage
-
-	id   string
-	json []byte
+	Began, Position  event.Position
+	asNew, asChanged []byte
 }
 
 // since reads the messages of a workspace that are new or changed after one position, as of another one.
@@ -95,9 +90,13 @@ func (r *Routes) since(ctx context.Context, workspace uuid.UUID, after, at event
 	}
 	all := make([]told, len(rows))
 	for i, m := range rows {
-		all[i] = told{LiveMessage: LiveMessage{m, m.Contact}, id: strconv.FormatUint(uint64(m.Position), 10)}
+		all[i] = told{Began: m.Began, Position: m.Position}
+		id := strconv.FormatUint(uint64(m.Position), 10)
 		if err == nil {
-			all[i].json, err = json.Marshal(all[i].LiveMessage)
+			all[i].asNew, err = api.EncodeEvent("message", id, LiveMessage{m, m.Contact})
+		}
+		if err == nil {
+			all[i].asChanged, err = api.EncodeEvent("status", id, LiveStatus{m, m.Contact})
 		}
 	}
 	return all, err

@@ -33,7 +33,7 @@ func (e Absorbed) Evolve(s State) State {
 // Evolve ends it. Those that it has absorbed are forgotten with it.
 func (e Merged) Evolve(s State) State { return State{Into: e.Into, Absorbed: s.Absorbed} }
 
-// Elsewhere answers who asks for a contact that another one has absorbed.
+// Elsewhere returns the refusal of a contact that another one has absorbed, with the id of that one.
 func Elsewhere(into int64) error {
 	return &fault.Error{
 		Kind: fault.NotFound, Detail: ErrNotFound.Detail, Code: ErrNotFound.Code,

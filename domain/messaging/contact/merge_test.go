@@ -45,7 +45,7 @@ func TestAContactThatWasMergedIsAnotherOne(t *testing.T) {
 	given.Case("it ends").When(contact.MergeInto{Into: 3}).Then(contact.Merged{Into: 3})
 	gone := given.And(contact.Absorbed{Contact: 12}, contact.Merged{Into: 3})
 	gone.Case("once").When(contact.MergeInto{Into: 4}).ThenNothing()
-	gone.Case("whoever changes it learns where it is").When(contact.Edit{ID: id, OptIn: patch.Set(true)}).ThenFails(contact.Elsewhere(3))
+	gone.Case("a change of it is told where it is").When(contact.Edit{ID: id, OptIn: patch.Set(true)}).ThenFails(contact.Elsewhere(3))
 	_, err := contact.Delete{}.Decide(gone.State())
 	f, ok := errors.AsType[*fault.Error](err)
 	require.True(t, ok)
