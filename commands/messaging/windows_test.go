@@ -13,8 +13,8 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// asked is a table of who was heard when, which counts its readers.
-type asked struct {
+// talkTable is a table of who was heard when, which counts its readers.
+type talkTable struct {
 	Known
 
 	last  time.Time
@@ -22,7 +22,7 @@ type asked struct {
 	times int
 }
 
-func (a *asked) Heard(context.Context, uuid.UUID, int64, int64) (time.Time, error) {
+func (a *talkTable) Heard(context.Context, uuid.UUID, int64, int64) (time.Time, error) {
 	a.times++
 	return a.last, a.err
 }
@@ -30,7 +30,7 @@ func (a *asked) Heard(context.Context, uuid.UUID, int64, int64) (time.Time, erro
 func TestAWindowIsLookedUpOnceUntilItCloses(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	table := &asked{last: now.Add(-23 * time.Hour)}
+	table := &talkTable{last: now.Add(-23 * time.Hour)}
 	f := &Messages{Channels: &Channels{Commands: commands.New(nil, nil, func() time.Time { return now })}, Known: table, Windows: &Windows{}}
 	open := func(contact int64, want error, times int) {
 		t.Helper()

@@ -11,12 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app/apptest"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
 )
 
 // Tokens of webhooks are printed by the start that makes them. A later one, also of another node, keeps them in its data folder and says where.
 func TestTokensOfWebhooksArePrintedOnce(t *testing.T) {
 	t.Parallel()
-	database := apptest.Database(t)
+	database := pgtest.Template(t, "migrated", migrations.Up) // nobody has started on it
 	start := func() (said string, token []byte) {
 		var out bytes.Buffer
 		with := apptest.Settings(t, database) // with a data folder of its own
