@@ -12,6 +12,7 @@ import (
 
 	"bahi/domain/ledger/ordertext"
 	"bahi/internal/bench"
+	"bahi/projections"
 )
 
 const (
@@ -128,9 +129,9 @@ func (b *benchmark) drafts(ctx context.Context, s *server) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only read
-	var schema string
-	if err := conn.QueryRow(ctx, `select 'order_drafts_g' || generation from projection.generation where live and name = 'order_drafts'`).Scan(&schema); err != nil {
-		return fmt.Errorf("find the drafts' tables: %w", err)
+	schema, err := liveSchema(ctx, conn, "order_drafts")
+	if err != nil {
+		return err
 	}
 	for deadline, made := time.Now().Add(draftsMade), 0; made < count; {
 		if time.Now().After(deadline) {
@@ -163,4 +164,13 @@ func (b *benchmark) drafts(ctx context.Context, s *server) error {
 	}
 	b.conclude(bench.Figure{Name: "drafts", Title: fmt.Sprintf("list of %d pending drafts: p50", count), Unit: "ms", Goal: bench.AtMost(3)}, found[0].By(bench.P50), "plain SELECT", limit.By(bench.P50))
 	return nil
+}
+
+// liveSchema returns where the tables of a projection are that are read.
+func liveSchema(ctx context.Context, conn *pgx.Conn, name string) (string, error) {
+	var generation int
+	if err := conn.QueryRow(ctx, `select generation from projection.generation where live and name = $1`, name).Scan(&generation); err != nil {
+		return "", fmt.Errorf("find the tables of %s: %w", name, err)
+	}
+	return projections.SchemaName(name, generation), nil
 }

@@ -111,9 +111,12 @@ func (m *logMaker) put(row int64, expected eventstore.Expected, e event.Event[bo
 	if err != nil {
 		return err
 	}
-	m.waiting = append(m.waiting, eventstore.Request{
-		Stream: bank.Ledger.Rows.Stream(strconv.FormatInt(row, 10)), Expected: expected, Events: []event.New{encoded},
-	})
+	return m.queue(bank.Ledger.Rows.Stream(strconv.FormatInt(row, 10)), expected, encoded)
+}
+
+// queue queues an event for any stream.
+func (m *logMaker) queue(stream string, expected eventstore.Expected, e event.New) error {
+	m.waiting = append(m.waiting, eventstore.Request{Stream: stream, Expected: expected, Events: []event.New{e}})
 	if len(m.waiting) >= m.chunk {
 		return m.flush()
 	}
