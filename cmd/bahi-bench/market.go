@@ -28,7 +28,27 @@ const (
 )
 
 // market measures the marketplace: search, lists, the feed, the import and enquiries, with a million products of 100,000 companies.
-func (b *benchmark) market(ctx context.Context) (err error) {
+func (b *benchmark) market(ctx context.Context) error {
+	return b.inMarket(ctx, b.process, func(m *marketplace) (err error) {
+		for _, of := range []struct {
+			name string
+			run  func(context.Context) error
+		}{{"search", m.search}, {"catalog", m.catalog}, {"feed", m.feed}, {"import", m.imports}, {"enquiries", m.enquiries}} {
+			if b.wanted(of.name) && err == nil {
+				err = of.run(ctx)
+			}
+		}
+		return err
+	})
+}
+
+// unlimited are the settings without the limits that one address would reach.
+var unlimited = []string{
+	"BAHI_LIMIT_COMPANY_READ=off", "BAHI_LIMIT_CATALOG_LIST_SEARCH=off", "BAHI_LIMIT_CATALOG_GENERAL=off", "BAHI_LIMIT_CATALOG_BULK=off", "BAHI_LIMIT_ENQUIRY_CREATE=off",
+}
+
+// inMarket fills a marketplace and starts a server on it.
+func (b *benchmark) inMarket(ctx context.Context, start func(database string, more ...string) func(context.Context, *server) (func() error, error), measure func(*marketplace) error) (err error) {
 	url, err := b.database(ctx, "market")
 	if err != nil {
 		return err
@@ -38,8 +58,7 @@ func (b *benchmark) market(ctx context.Context) (err error) {
 		return err
 	}
 	b.sayf("starting a server")
-	off := []string{"BAHI_LIMIT_COMPANY_READ=off", "BAHI_LIMIT_CATALOG_LIST_SEARCH=off", "BAHI_LIMIT_CATALOG_GENERAL=off", "BAHI_LIMIT_CATALOG_BULK=off", "BAHI_LIMIT_ENQUIRY_CREATE=off"}
-	if m.server, err = b.serve(ctx, url, b.process(url, off...)); err != nil {
+	if m.server, err = b.serve(ctx, url, start(url, unlimited...)); err != nil {
 		return err
 	}
 	defer func() {
@@ -50,22 +69,14 @@ func (b *benchmark) market(ctx context.Context) (err error) {
 	if m.conn, err = pgx.Connect(ctx, url); err != nil {
 		return err
 	}
-	defer m.conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only read
+	defer m.conn.Close(context.WithoutCancel(ctx))                //nolint:errcheck // it only read
 	if _, err := m.conn.Exec(ctx, `vacuum analyze`); err != nil { // as autovacuum does within minutes
 		return err
 	}
 	limits := *b.limits
 	limits.URL = url
 	m.plain = &limits
-	for _, of := range []struct {
-		name string
-		run  func(context.Context) error
-	}{{"search", m.search}, {"catalog", m.catalog}, {"feed", m.feed}, {"import", m.imports}, {"enquiries", m.enquiries}} {
-		if b.wanted(of.name) && err == nil {
-			err = of.run(ctx)
-		}
-	}
-	return err
+	return measure(m)
 }
 
 // marketplace is a marketplace that is measured.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime/multipart"
@@ -134,7 +135,6 @@ func (m *marketplace) feed(ctx context.Context) error {
 		return err
 	}
 	of, count := companyAt(0), m.large()
-	path := fmt.Sprintf("/api/v1/catalog/feed/%s.xml", of)
 	copied := fmt.Sprintf(`copy (select id, name, description, price_amount, price_currency, images[1], availability from %s.product where company_id = '%s' and is_active order by nth) to stdout`, schema, of)
 	var limit bench.Series
 	var found []bench.Series
@@ -145,13 +145,7 @@ func (m *marketplace) feed(ctx context.Context) error {
 				return err
 			})
 		}, func() (bench.Sample, error) {
-			return timed(count, func() error {
-				text, err := m.server.fetch(ctx, "GET", path, "", nil)
-				if got := bytes.Count(text, []byte("<product>")); err == nil && got != count {
-					err = fmt.Errorf("the feed has %d of %d products", got, count)
-				}
-				return err
-			})
+			return timed(count, func() error { return m.fed(ctx) })
 		})
 		return err
 	})
@@ -160,11 +154,11 @@ func (m *marketplace) feed(ctx context.Context) error {
 	}
 	m.conclude(bench.Figure{Name: "feed", Title: fmt.Sprintf("feed of %d products", count), Unit: "products/s", Goal: bench.AtLeast(0.5)}, found[0].By(bench.Rate), "COPY TO STDOUT", limit.By(bench.Rate))
 	m.conclude(bench.Figure{Name: "feed_memory", Title: "memory for feeds one after the other", Unit: "MB", Goal: bench.AtMost(feedGrowth)}, []float64{grown}, "", nil)
-	a, err := m.server.do(ctx, bench.Request("GET", path, "", ""))
+	a, err := m.server.do(ctx, bench.Request("GET", m.feedPath(), "", ""))
 	if err != nil || a.Tag == "" {
 		return fmt.Errorf("the feed has no tag: %w", err)
 	}
-	same := bench.Load{Address: m.server.address, Clients: 1, For: m.Round, Requests: [][]byte{bench.Request("GET", path, "", "", "If-None-Match: "+a.Tag)}}
+	same := bench.Load{Address: m.server.address, Clients: 1, For: m.Round, Requests: [][]byte{bench.Request("GET", m.feedPath(), "", "", "If-None-Match: "+a.Tag)}}
 	selects, unchanged, err := m.interleave(ctx, "an unchanged feed", func() (bench.Sample, error) { return m.limits.Selects(ctx, 1) }, func() (bench.Sample, error) { return same.Run(ctx) })
 	if err != nil {
 		return err
@@ -173,38 +167,29 @@ func (m *marketplace) feed(ctx context.Context) error {
 	return nil
 }
 
+func (m *marketplace) feedPath() string {
+	return fmt.Sprintf("/api/v1/catalog/feed/%s.xml", companyAt(0))
+}
+
+// fed reads the feed of the large company.
+func (m *marketplace) fed(ctx context.Context) error {
+	text, err := m.server.fetch(ctx, "GET", m.feedPath(), "", nil)
+	if got := bytes.Count(text, []byte("<product>")); err == nil && got != m.large() {
+		err = fmt.Errorf("the feed has %d of %d products", got, m.large())
+	}
+	return err
+}
+
 // imports measures the import of a spreadsheet.
 func (m *marketplace) imports(ctx context.Context) error {
-	path := filepath.Join(m.dir, "catalog.xlsx")
-	if err := m.spreadsheet(path); err != nil {
-		return err
-	}
-	file, err := os.ReadFile(path) //nolint:gosec // in our own folder
-	if err != nil {
-		return err
-	}
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	part, err := form.CreateFormFile("file", "catalog.xlsx")
-	if err == nil {
-		_, err = part.Write(file)
-	}
-	if err == nil {
-		err = form.Close()
-	}
+	form, body, err := m.spreadsheet()
 	if err != nil {
 		return err
 	}
 	limit, found, err := m.interleave(ctx, "import of a spreadsheet", func() (bench.Sample, error) {
-		return timed(importRows, func() error { return readAlone(path) })
+		return timed(importRows, func() error { return readAlone(m.spreadsheetPath()) })
 	}, func() (bench.Sample, error) {
-		return timed(importRows, func() error {
-			text, err := m.server.fetch(ctx, "POST", "/api/v1/catalog/bulk?company_id="+companyAt(sellers+1).String(), form.FormDataContentType(), bytes.NewReader(body.Bytes()))
-			if err == nil && !bytes.Contains(text, fmt.Appendf(nil, `"created":%d,"failed":0`, importRows)) {
-				err = fmt.Errorf("the import was answered with %.300s", text)
-			}
-			return err
-		})
+		return timed(importRows, func() error { return m.imported(ctx, form, body) })
 	})
 	if err != nil {
 		return err
@@ -213,27 +198,54 @@ func (m *marketplace) imports(ctx context.Context) error {
 	return nil
 }
 
-// spreadsheet writes an XLSX of products.
-func (m *marketplace) spreadsheet(path string) error {
+// imported imports the spreadsheet.
+func (m *marketplace) imported(ctx context.Context, form string, body []byte) error {
+	text, err := m.server.fetch(ctx, "POST", "/api/v1/catalog/bulk?company_id="+companyAt(sellers+1).String(), form, bytes.NewReader(body))
+	if err == nil && !bytes.Contains(text, fmt.Appendf(nil, `"created":%d,"failed":0`, importRows)) {
+		err = fmt.Errorf("the import was answered with %.300s", text)
+	}
+	return err
+}
+
+func (m *marketplace) spreadsheetPath() string { return filepath.Join(m.dir, "catalog.xlsx") }
+
+// spreadsheet writes an XLSX of products, and returns the form that uploads it.
+func (m *marketplace) spreadsheet() (form string, body []byte, err error) {
 	book := excelize.NewFile()
 	defer book.Close() //nolint:errcheck // temporary files
 	rows, err := book.NewStreamWriter(book.GetSheetName(0))
 	if err != nil {
-		return err
+		return "", nil, err
 	}
 	if err := rows.SetRow("A1", []any{"name", "description", "category", "price", "moq", "images"}); err != nil {
-		return err
+		return "", nil, err
 	}
 	for i := range importRows {
 		cells := []any{m.word() + " anklet", "Silver & brass, polished by hand", "Anklets", float64(i) / 4, 1 + i%50, fmt.Sprintf("https://cdn.example/%d.jpg", i)}
 		if err := rows.SetRow(fmt.Sprintf("A%d", i+2), cells); err != nil {
-			return err
+			return "", nil, err
 		}
 	}
-	if err := rows.Flush(); err != nil {
-		return err
+	if err := errors.Join(rows.Flush(), book.SaveAs(m.spreadsheetPath())); err != nil {
+		return "", nil, err
 	}
-	return book.SaveAs(path)
+	return uploadOf(m.spreadsheetPath())
+}
+
+// uploadOf returns the form that uploads a file.
+func uploadOf(path string) (form string, body []byte, err error) {
+	file, err := os.ReadFile(path) //nolint:gosec // in our own folder
+	if err != nil {
+		return "", nil, err
+	}
+	var text bytes.Buffer
+	parts := multipart.NewWriter(&text)
+	part, err := parts.CreateFormFile("file", filepath.Base(path))
+	if err == nil {
+		_, err = part.Write(file)
+	}
+	err = errors.Join(err, parts.Close())
+	return parts.FormDataContentType(), text.Bytes(), err
 }
 
 // readAlone reads all cells of a spreadsheet.
@@ -260,17 +272,22 @@ func (m *marketplace) enquiries(ctx context.Context) error {
 	round := 0
 	limit, found, err := m.interleave(ctx, "enquiries", func() (bench.Sample, error) { return m.limits.Inserts(ctx, postClients) }, func() (bench.Sample, error) {
 		round++
-		requests := make([][]byte, prebuilt)
-		for i := range requests {
-			requests[i] = bench.Request("POST", "/api/v1/enquiries", "", fmt.Sprintf(
-				`{"to_company_id":%q,"user_name":"Asha Patel","user_email":"buyer%d.%d@example.org","user_phone":"+9198%08d","message":"What do 500 pieces cost?","quantity":500,"source_platform":"web"}`,
-				companyAt(m.random.IntN(m.companies())), round, i, i))
-		}
-		return bench.Load{Address: m.server.address, Clients: postClients, For: m.Round, Requests: requests}.Run(ctx)
+		return bench.Load{Address: m.server.address, Clients: postClients, For: m.Round, Requests: m.asked(round)}.Run(ctx)
 	})
 	if err != nil {
 		return err
 	}
 	m.conclude(bench.Figure{Name: "enquiries", Title: "POST of an enquiry, 64 clients", Unit: "/s", Goal: bench.AtLeast(0.4)}, found[0].By(bench.Rate), "pgbench INSERT, 64 clients", limit.By(bench.Rate))
 	return nil
+}
+
+// asked returns enquiries of different strangers.
+func (m *marketplace) asked(round int) [][]byte {
+	requests := make([][]byte, prebuilt)
+	for i := range requests {
+		requests[i] = bench.Request("POST", "/api/v1/enquiries", "", fmt.Sprintf(
+			`{"to_company_id":%q,"user_name":"Asha Patel","user_email":"buyer%d.%d@example.org","user_phone":"+9198%08d","message":"What do 500 pieces cost?","quantity":500,"source_platform":"web"}`,
+			companyAt(m.random.IntN(m.companies())), round, i, i))
+	}
+	return requests
 }

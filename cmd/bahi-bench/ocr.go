@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"mime/multipart"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,15 +55,7 @@ func (b *benchmark) scan(ctx context.Context, s *server, tools ocrtools.Tools, n
 	if err := os.WriteFile(path, file, 0o600); err != nil {
 		return err
 	}
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	part, err := form.CreateFormFile("file", name)
-	if err == nil {
-		_, err = part.Write(file)
-	}
-	if err == nil {
-		err = form.Close()
-	}
+	form, body, err := uploadOf(path)
 	if err != nil {
 		return err
 	}
@@ -74,7 +65,7 @@ func (b *benchmark) scan(ctx context.Context, s *server, tools ocrtools.Tools, n
 		sample, err := timed(1, func() (err error) {
 			most, err = tesseractMemory(os.Getpid(), func() error {
 				cmd := exec.CommandContext(ctx, tools.Tesseract, path, "stdout", "-l", strings.Join(tools.Languages, "+"), "--psm", "6", "tsv") //nolint:gosec // it was found on this machine
-				cmd.Env = append(append(os.Environ(), "OMP_THREAD_LIMIT=1"), tools.Env...) // as the server runs it
+				cmd.Env = append(append(os.Environ(), "OMP_THREAD_LIMIT=1"), tools.Env...)                                                      // as the server runs it
 				return cmd.Run()
 			})
 			return err
@@ -86,7 +77,7 @@ func (b *benchmark) scan(ctx context.Context, s *server, tools ocrtools.Tools, n
 		sample, err := timed(1, func() (err error) {
 			more, err = s.growth(func() (err error) {
 				most, err = tesseractMemory(s.pid, func() error {
-					text, err := s.fetch(ctx, "POST", "/khata-upload", form.FormDataContentType(), bytes.NewReader(body.Bytes()))
+					text, err := s.fetch(ctx, "POST", "/khata-upload", form, bytes.NewReader(body))
 					if got := bytes.Count(text, []byte(`"raw_text"`)); err == nil && got < len(rows)/2 {
 						err = fmt.Errorf("%d of the %d rows of the page were read", got, len(rows))
 					}
