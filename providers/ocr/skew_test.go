@@ -20,3 +20,29 @@ func TestTheAngleOfAPageIsFound(t *testing.T) {
 		require.InDelta(t, 0, s.skew(), 0.3, "after %v degrees", degrees)
 	}
 }
+
+func TestAPhotoIsReadUpright(t *testing.T) {
+	t.Parallel()
+	file, _ := khatatest.Page(5, khatatest.Style{Sides: 1, Headers: true, Rows: 3, Quality: 60})
+	straight, err := decode(JPEG, file)
+	require.NoError(t, err)
+	for _, orientation := range []byte{3, 6, 8} {
+		turned, err := decode(JPEG, khatatest.Photo(file, orientation))
+		require.NoError(t, err)
+		for _, at := range [][2]int{{200, 300}, {1100, 131}, {17, 1000}} { // of what the camera saw
+			x, y := at[0], at[1]
+			switch orientation {
+			case 3:
+				x, y = straight.width-1-x, straight.height-1-y
+			case 6:
+				x, y = straight.height-1-y, x
+			case 8:
+				x, y = y, straight.width-1-x
+			}
+			require.Equal(t, straight.at(at[0], at[1]), turned.at(x, y), "orientation %d", orientation)
+		}
+		if orientation != 3 {
+			require.Equal(t, []int{straight.height, straight.width}, []int{turned.width, turned.height})
+		}
+	}
+}
