@@ -72,6 +72,15 @@ func TestPrintedPagesAreRead(t *testing.T) {
 	require.GreaterOrEqual(t, noisy.Recall(), 80, noisy)
 }
 
+func TestDigitsOfIndiaAreReadByTheirOwnLanguage(t *testing.T) {
+	t.Parallel()
+	r := reader(t)
+	for _, script := range []int{khatatest.Devanagari, khatatest.Gujarati} {
+		s := score(t, r, 8, khatatest.Style{Script: script, Digits: true, Sides: 1, Headers: true, Rows: 6})
+		require.GreaterOrEqual(t, s.Recall(), 80, "script %d: %s", script, s)
+	}
+}
+
 // small is a picture of some words.
 func small() image.Image {
 	file, _ := khatatest.Page(2, khatatest.Style{Sides: 1, Headers: true, Rows: 3})
