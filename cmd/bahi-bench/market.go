@@ -24,7 +24,8 @@ const (
 	companiesOf = 10  // rows of --rows for one company: 100,000 of a million products
 	sellers     = 100 // companies that have products, beside the large one, which has one in largeOf
 	largeOf     = 10
-	batchChunk  = 8 // batches of one AppendEach
+	batchChunk  = 8      // batches of one AppendEach
+	vocabulary  = 30_000 // words
 )
 
 // market measures the marketplace: search, lists, the feed, the import and enquiries, with a million products of 100,000 companies.
@@ -88,6 +89,7 @@ type marketplace struct {
 	conn   *pgx.Conn
 	plain  *bench.Limits // pgbench on the server's database
 	names  []string      // of companies
+	words  []string      // see word
 }
 
 var (
@@ -96,13 +98,19 @@ var (
 	syllables = []string{"ra", "me", "sh", "ka", "la", "vi", "no", "da", "su", "ni", "pa", "te", "jo", "ga", "mu", "re", "li", "tha", "bha", "cha"}
 )
 
-// word returns a name of three to five syllables, of which there are some millions.
+// word returns one of the words of which names are made: of three to five syllables, fewer than there are names.
 func (m *marketplace) word() string {
-	var word strings.Builder
-	for range 3 + m.random.IntN(3) {
-		word.WriteString(syllables[m.random.IntN(len(syllables))])
+	if m.words == nil {
+		m.words = make([]string, vocabulary)
+		for i := range m.words {
+			var word strings.Builder
+			for range 3 + m.random.IntN(3) {
+				word.WriteString(syllables[m.random.IntN(len(syllables))])
+			}
+			m.words[i] = strings.ToUpper(word.String()[:1]) + word.String()[1:]
+		}
 	}
-	return strings.ToUpper(word.String()[:1]) + word.String()[1:]
+	return m.words[m.random.IntN(len(m.words))]
 }
 
 // companyAt returns the id of the nth company. The first one is the large one.
