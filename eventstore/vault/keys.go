@@ -90,16 +90,19 @@ func (v *Vault) makeKeys(ctx context.Context, subjects []string) (map[string]dat
 		v.joining.Lock()
 		v.next = nil
 		v.joining.Unlock()
-		m.keys, m.err = v.makeAll(context.WithoutCancel(ctx), m.subjects)
+		m.keys, m.err = v.makeAll(context.WithoutCancel(ctx), slices.Clone(m.subjects))
 		v.turn.Unlock()
 		close(m.ended)
 	}
 	select {
 	case <-m.ended:
-		return m.keys, m.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	if m.err != nil && len(m.subjects) > len(subjects) { // another's subject may be why
+		return v.makeAll(ctx, slices.Clone(subjects))
+	}
+	return m.keys, m.err
 }
 
 func (v *Vault) makeAll(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
