@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"bahi/internal/bench"
-	"bahi/internal/khatatest"
+	"bahi/internal/khatapages"
 	"bahi/internal/ocrtools"
 )
 
@@ -35,11 +35,11 @@ func (b *benchmark) scans(ctx context.Context) (err error) {
 			err = stopErr
 		}
 	}()
-	clean, noisy := khatatest.Styles()
+	clean, noisy := khatapages.Styles()
 	const page = 2 // of either, with two sides
 	for _, of := range []struct {
 		name  string
-		style khatatest.Style
+		style khatapages.Style
 	}{{"clean", clean[page]}, {"noisy", noisy[page]}} {
 		if err := b.scan(ctx, s, tools, of.name, of.style); err != nil {
 			return err
@@ -49,8 +49,8 @@ func (b *benchmark) scans(ctx context.Context) (err error) {
 }
 
 // scan measures a page.
-func (b *benchmark) scan(ctx context.Context, s *server, tools ocrtools.Tools, name string, style khatatest.Style) error {
-	file, rows := khatatest.Page(seed, style)
+func (b *benchmark) scan(ctx context.Context, s *server, tools ocrtools.Tools, name string, style khatapages.Style) error {
+	file, rows := khatapages.Page(seed, style)
 	path := filepath.Join(b.dir, name)
 	if err := os.WriteFile(path, file, 0o600); err != nil {
 		return err

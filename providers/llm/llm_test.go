@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/khatatest"
+	"bahi/internal/khatapages"
 	"bahi/providers/llm"
 	"bahi/providers/llm/llmtest"
 )
@@ -304,7 +304,7 @@ func TestPictureIsMadeSmallForTheVisionModel(t *testing.T) {
 	}
 	file.Reset()
 	require.NoError(t, jpeg.Encode(&file, sideways, nil))
-	upright, err := llm.Picture(khatatest.Photo(file.Bytes(), 6))
+	upright, err := llm.Picture(khatapages.Photo(file.Bytes(), 6))
 	require.NoError(t, err)
 	seen, err := jpeg.Decode(bytes.NewReader(upright.Data))
 	require.NoError(t, err)

@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/khatatest"
+	"bahi/internal/khatapages"
 )
 
 func TestTheAngleOfAPageIsFound(t *testing.T) {
 	t.Parallel()
 	for _, degrees := range []float64{0, -2, 3, 5, -5} {
-		file, _ := khatatest.Page(5, khatatest.Style{Sides: 1, Headers: true, Rows: 10, Skew: degrees, Noise: 20, Quality: 60, Shadow: true, Party: "Imran"})
+		file, _ := khatapages.Page(5, khatapages.Style{Sides: 1, Headers: true, Rows: 10, Skew: degrees, Noise: 20, Quality: 60, Shadow: true, Party: "Imran"})
 		s, err := decode(JPEG, file)
 		require.NoError(t, err)
 		require.InDelta(t, math.Abs(degrees), math.Abs(s.skew()), 0.3)
@@ -23,11 +23,11 @@ func TestTheAngleOfAPageIsFound(t *testing.T) {
 
 func TestAPhotoIsReadUpright(t *testing.T) {
 	t.Parallel()
-	file, _ := khatatest.Page(5, khatatest.Style{Sides: 1, Headers: true, Rows: 3, Quality: 60})
+	file, _ := khatapages.Page(5, khatapages.Style{Sides: 1, Headers: true, Rows: 3, Quality: 60})
 	straight, err := decode(JPEG, file)
 	require.NoError(t, err)
 	for _, orientation := range []byte{3, 6, 8} {
-		turned, err := decode(JPEG, khatatest.Photo(file, orientation))
+		turned, err := decode(JPEG, khatapages.Photo(file, orientation))
 		require.NoError(t, err)
 		for _, at := range [][2]int{{200, 300}, {1100, 131}, {17, 1000}} { // of what the camera saw
 			x, y := at[0], at[1]
