@@ -71,7 +71,7 @@ var spanning = map[string]string{
 	"marketplace.Company":       "the directory is public",
 	"marketplace.Claimant":      "whose a domain is is public",
 	"marketplace.Catalog":       "the feed is public",
-	"marketplace.EachProduct":   "the feed is public",
+	"marketplace.EachOffer":     "the feed is public",
 	"marketplace.Products":      "the catalog is public, but for products that are not active: a test of http asks for another's",
 }
 
@@ -82,7 +82,7 @@ var personal = map[string]string{
 }
 
 // ofCompany are those of them that take a company's id.
-var ofCompany = map[string]bool{"marketplace.Catalog": true, "marketplace.EachProduct": true}
+var ofCompany = map[string]bool{"marketplace.Catalog": true, "marketplace.EachOffer": true}
 
 // asker is the workspace in whose name every view is asked.
 var asker = uuid.MustParse("aaaaaaaa-1111-4111-8111-111111111111")

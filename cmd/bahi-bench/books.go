@@ -171,17 +171,22 @@ func (b *benchmark) makeLedgers(ctx context.Context, m *logMaker, l *ledgers) (e
 
 // fold rebuilds the books.
 func (b *benchmark) fold(ctx context.Context, sys *app.System) (bench.Sample, error) {
+	return b.foldOne(ctx, sys, ledgertables.Books)
+}
+
+// foldOne rebuilds a projection.
+func (b *benchmark) foldOne(ctx context.Context, sys *app.System, p *projections.Projection) (bench.Sample, error) {
 	head, err := sys.Store.Head(ctx)
 	if err != nil {
 		return bench.Sample{}, err
 	}
-	if err := dropLive(ctx, sys); err != nil {
+	if err := dropLive(ctx, sys, p); err != nil {
 		return bench.Sample{}, err
 	}
-	b.sayf("folding %d events", head)
+	b.sayf("folding %d events into %s", head, p.Name)
 	bar := screen.NewBar(os.Stderr, "folding", "events")
 	defer bar.End()
-	build := sys.Build(ledgertables.Books)
+	build := sys.Build(p)
 	build.Progress = func(now projections.Progress) { bar.Show(int64(now.Done), int64(now.Total)) }
 	began := time.Now()
 	err = build.Run(ctx)

@@ -12,6 +12,7 @@ import (
 
 	"bahi/domain/ledger/ordertext"
 	"bahi/internal/bench"
+	"bahi/projections"
 )
 
 const (

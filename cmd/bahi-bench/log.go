@@ -120,9 +120,12 @@ func queue[S any](m *logMaker, kind *event.Kind[S], id int64, expected eventstor
 	if err != nil {
 		return err
 	}
-	m.waiting = append(m.waiting, eventstore.Request{
-		Stream: kind.Stream(strconv.FormatInt(id, 10)), Expected: expected, Events: []event.New{encoded},
-	})
+	return m.queue(kind.Stream(strconv.FormatInt(id, 10)), expected, encoded)
+}
+
+// queue queues an event for any stream.
+func (m *logMaker) queue(stream string, expected eventstore.Expected, e event.New) error {
+	m.waiting = append(m.waiting, eventstore.Request{Stream: stream, Expected: expected, Events: []event.New{e}})
 	if len(m.waiting) >= m.chunk {
 		return m.flush()
 	}

@@ -96,11 +96,16 @@ func (b *benchmark) onFreshServer(ctx context.Context, url string, ask func(cont
 			err = stopErr
 		}
 	}()
+	return s.growth(func() error { return ask(ctx, s) })
+}
+
+// growth returns by how many MB the server's memory grew at most while something was done.
+func (s *server) growth(do func() error) (float64, error) {
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", s.pid), []byte("5"), 0); err != nil { // forget the most that it had, proc(5)
 		return 0, err
 	}
 	idle := mostMemory(s.pid)
-	err = ask(ctx, s)
+	err := do()
 	return mostMemory(s.pid) - idle, err
 }
 

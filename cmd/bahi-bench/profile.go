@@ -40,6 +40,7 @@ func (b *benchmark) profiles(ctx context.Context) error {
 	}{
 		{"store", []string{"store"}, b.profileAppends}, {"post", []string{"post", "bulk"}, b.profileRequests},
 		{"rebuild", []string{"rebuild", "page", "balance"}, b.profileBooks}, {"talk", []string{"send", "inbound"}, b.profileTalk},
+		{"enquiries", []string{"enquiries"}, b.profileMarket},
 	} {
 		if !slices.ContainsFunc(part.of, b.wanted) {
 			continue
@@ -107,13 +108,14 @@ func (b *benchmark) profileAppends(ctx context.Context) error {
 	return b.profile(ctx, "appends-256", func() (bench.Sample, error) { return a.run(ctx, 256, spreadOver, profiled) })
 }
 
-// inside returns a function that runs serve in this process.
-func (b *benchmark) inside(database string) func(context.Context, *server) (func() error, error) {
+// inside returns a function that runs serve in this process; more are further settings.
+func (b *benchmark) inside(database string, more ...string) func(context.Context, *server) (func() error, error) {
 	return func(ctx context.Context, s *server) (func() error, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		c := serve.Command{Settings: b.settings(database), Addr: s.address, OperatorSettings: app.OperatorSettings{AdminKey: operatorKey}}
 		c.OutsideSettings.WebhookToken = chatToken
+		c.Shell.Env = more
 		go func() { ended <- c.Run(ctx) }()
 		return sync.OnceValue(func() error {
 			cancel()
@@ -196,4 +198,31 @@ func (b *benchmark) profileFold(ctx context.Context, url string) error {
 		return err
 	}
 	return b.profile(ctx, "rebuild", func() (bench.Sample, error) { return b.fold(ctx, sys) })
+}
+
+// profileMarket profiles enquiries, imports and feeds.
+func (b *benchmark) profileMarket(ctx context.Context) error {
+	return b.inMarket(ctx, b.inside, func(m *marketplace) error {
+		form, body, err := m.spreadsheet()
+		if err != nil {
+			return err
+		}
+		for _, part := range []struct {
+			name string
+			run  func() (bench.Sample, error)
+		}{
+			{"enquiries", func() (bench.Sample, error) {
+				return bench.Load{Address: m.server.address, Clients: postClients, For: profiled, Requests: m.asked(0)}.Run(ctx)
+			}},
+			{"import", func() (bench.Sample, error) {
+				return timed(importRows, func() error { return m.imported(ctx, form, body) })
+			}},
+			{"feed", func() (bench.Sample, error) { return timed(m.large(), func() error { return m.fed(ctx) }) }},
+		} {
+			if err := b.profile(ctx, part.name, part.run); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

@@ -289,22 +289,22 @@ func (b *benchmark) doctoring(ctx context.Context, sys *app.System) error {
 	return nil
 }
 
-// dropLive drops the live books, so that the next rebuild has nothing to compare with.
-func dropLive(ctx context.Context, sys *app.System) error {
+// dropLive drops the live tables of a projection, so that the next rebuild has nothing to compare with.
+func dropLive(ctx context.Context, sys *app.System, p *projections.Projection) error {
 	all, err := projections.List(ctx, sys.Pool)
 	if err != nil {
 		return err
 	}
 	return pgx.BeginFunc(ctx, sys.Pool, func(tx pgx.Tx) error {
 		for _, g := range all {
-			if g.Name != ledgertables.Books.Name {
+			if g.Name != p.Name {
 				continue
 			}
 			if _, err := tx.Exec(ctx, `drop schema `+projections.SchemaName(g.Name, g.Generation)+` cascade`); err != nil {
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, `delete from projection.generation where name = $1`, ledgertables.Books.Name)
+		_, err := tx.Exec(ctx, `delete from projection.generation where name = $1`, p.Name)
 		return err
 	})
 }

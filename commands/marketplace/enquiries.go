@@ -37,24 +37,26 @@ func SendEnquiry(ctx context.Context, h *commands.Handler, req commands.Request,
 	if out, done, err := commands.Earlier(ctx, h, req, enquiry.Kind); done || err != nil {
 		return out, err
 	}
-	_, wrong := c.Decide(enquiry.State{})
+	// What is wrong with the enquiry itself is told first, and all of it.
+	refused := func(otherwise error) (EnquiryOutcome, error) {
+		_, wrong := c.Decide(enquiry.State{})
+		return none, cmp.Or(wrong, otherwise)
+	}
 	if to.State.Name == "" {
-		wrong = cmp.Or(wrong, error(fault.New(fault.Malformed, "Company not found")))
-	} else if c.Product != nil {
+		return refused(fault.New(fault.Malformed, "Company not found"))
+	}
+	if c.Product != nil {
 		sold, err := offers(ctx, h, c.To, *c.Product)
 		if err != nil {
 			return none, err
 		}
 		if !sold {
-			wrong = cmp.Or(wrong, error(fault.New(fault.Malformed, "Product not found")))
+			return refused(fault.New(fault.Malformed, "Product not found"))
 		}
-	}
-	if wrong != nil {
-		return none, wrong
 	}
 	address, err := person.Email("user_email", c.Email)
 	if err != nil {
-		return none, err
+		return refused(err)
 	}
 	hash, err := BuyerHash(ctx, h, address)
 	if err != nil {

@@ -101,9 +101,16 @@ func Grams(word string) (grams []string) {
 }
 
 // Likeness returns how alike two names are, in thousandths: 1000 if they are the same after folding, else below, by the trigrams of their words
-// that are common, whatever the words' order. Names without a word are like none.
+// that are common, whatever the words' order. Of names in Indian and in Latin letters, the sounds are compared, and nothing is sure. Names without a
+// word are like none.
 func Likeness(a, b string) int {
-	one, other := Words(a), Words(b)
+	if Indic(a) != Indic(b) {
+		return likeness(Sounds(a), Sounds(b)) * 9 / 10
+	}
+	return likeness(Words(a), Words(b))
+}
+
+func likeness(one, other []string) int {
 	if len(one) == 0 || len(other) == 0 {
 		return 0
 	}

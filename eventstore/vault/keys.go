@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/tink-crypto/tink-go/v2/tink"
@@ -55,19 +56,61 @@ func (v *Vault) readOrMake(ctx context.Context, subjects []string) (map[string]d
 	if err != nil || len(found) == len(subjects) {
 		return found, err
 	}
-	missing := slices.DeleteFunc(slices.Clone(subjects), func(s string) bool { return found[s] != nil })
-	if err := v.makeKeys(ctx, missing); err != nil {
-		return nil, fmt.Errorf("make data keys: %w", err)
+	made, err := v.makeKeys(ctx, slices.DeleteFunc(slices.Clone(subjects), func(s string) bool { return found[s] != nil }))
+	if err != nil {
+		return nil, err
 	}
-	made, err := v.read(ctx, missing)
 	maps.Copy(found, made)
-	return found, err
+	return found, nil
 }
 
-// makeKeys inserts a key for each subject without one.
-func (v *Vault) makeKeys(ctx context.Context, subjects []string) error {
+// making is a transaction that makes keys for all who asked while the one before it ran: each costs a write to the disk.
+type making struct {
+	subjects []string
+	ended    chan struct{} // is closed when the rest is set
+	keys     map[string]dataKeys
+	err      error
+}
+
+// makeWithin bounds a transaction, whose callers' own deadlines differ.
+const makeWithin = 10 * time.Second
+
+// makeKeys inserts a key for each subject without one, and returns the keys of all that were asked for at the same time.
+func (v *Vault) makeKeys(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
+	v.joining.Lock()
+	m, first := v.next, v.next == nil
+	if first {
+		m = &making{ended: make(chan struct{})}
+		v.next = m
+	}
+	m.subjects = append(m.subjects, subjects...)
+	v.joining.Unlock()
+	if first {
+		v.turn.Lock()
+		v.joining.Lock()
+		v.next = nil
+		v.joining.Unlock()
+		m.keys, m.err = v.makeAll(context.WithoutCancel(ctx), slices.Clone(m.subjects))
+		v.turn.Unlock()
+		close(m.ended)
+	}
+	select {
+	case <-m.ended:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if m.err != nil && len(m.subjects) > len(subjects) { // another's subject may be why
+		return v.makeAll(ctx, slices.Clone(subjects))
+	}
+	return m.keys, m.err
+}
+
+func (v *Vault) makeAll(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
+	ctx, cancel := context.WithTimeout(ctx, makeWithin)
+	defer cancel()
 	slices.Sort(subjects) // one order on all nodes prevents deadlocks
-	return v.underMaster(ctx, func(tx pgx.Tx, m *master) error {
+	subjects = slices.Compact(subjects)
+	err := v.underMaster(ctx, func(tx pgx.Tx, m *master) error {
 		wrapped := make([][]byte, len(subjects))
 		for i, s := range subjects {
 			var err error
@@ -81,4 +124,8 @@ func (v *Vault) makeKeys(ctx context.Context, subjects []string) error {
 			on conflict do nothing`, subjects, wrapped)
 		return err
 	})
+	if err != nil {
+		return nil, fmt.Errorf("make data keys: %w", err)
+	}
+	return v.read(ctx, subjects)
 }

@@ -14,7 +14,7 @@ import (
 
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
-	"bahi/internal/khatatest"
+	"bahi/internal/khatapages"
 	"bahi/reactors/ledger"
 )
 
@@ -286,7 +286,7 @@ func TestWithoutProgramsTheServerRunsAndSaysSo(t *testing.T) {
 	o := apptest.StartAs(t, with)
 	clerk := o.Clerk(o.Home)
 	scan(t, clerk, "/khata-upload", typed("one")).Problem(503, "No text recognition engine is configured: BAHI_OCR=off")
-	page, _ := khatatest.Page(1, khatatest.Style{Sides: 1, Rows: 1})
+	page, _ := khatapages.Page(1, khatapages.Style{Sides: 1, Rows: 1})
 	scan(t, clerk, "/khata-upload", page).Status(503)
 	o.Stranger().GET("/readyz").Contains("BAHI_OCR=off")
 	sbi := opened(t, clerk, "/bank", "SBI")
@@ -297,8 +297,8 @@ func TestShippedPageIsRead(t *testing.T) {
 	t.Parallel()
 	file, err := os.ReadFile("../../docs/khata-page.png")
 	require.NoError(t, err)
-	drawn, rows := khatatest.Shipped()
-	require.Equal(t, drawn, file, "go test ./internal/khatatest -update")
+	drawn, rows := khatapages.Shipped()
+	require.Equal(t, drawn, file, "go test ./internal/khatapages -update")
 	clerk := apptest.Clerk(t)
 	var read scanned
 	scan(t, clerk, "/khata-upload", file).Status(200).JSON(&read)

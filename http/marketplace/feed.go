@@ -1,6 +1,7 @@
 package marketplace
 
 import (
+	"bytes"
 	"context"
 	"encoding/xml"
 	"fmt"
@@ -54,16 +55,17 @@ func (r *Routes) Feed() {
 			begin, each, end = r.catalogRSS(state.CompanyName)
 		}
 		content.Write = func(ctx context.Context, w io.Writer) error {
-			if _, err := io.WriteString(w, xml.Header+begin); err != nil {
-				return err
-			}
-			if err := r.Views.EachProduct(ctx, id, func(p views.Product) error {
-				_, err := io.WriteString(w, each(p))
+			var b bytes.Buffer
+			b.WriteString(xml.Header + begin)
+			if err := r.Views.EachOffer(ctx, id, func(o views.Offer) error {
+				each(&b, o)
+				_, err := b.WriteTo(w)
 				return err
 			}); err != nil {
 				return err
 			}
-			_, err := io.WriteString(w, end)
+			b.WriteString(end)
+			_, err := b.WriteTo(w)
 			return err
 		}
 		return content, nil
@@ -71,46 +73,65 @@ func (r *Routes) Feed() {
 }
 
 // catalogXML returns the parts of a feed as SPEC.txt has it.
-func catalogXML() (begin string, each func(views.Product) string, end string) {
-	return "<catalog>", func(p views.Product) string {
-		return elements("product", "id", p.ID.String(), "name", p.Name, "description", textOf(p.Description), "price", decimalOf(p.PriceAmount),
-			"currency", p.PriceCurrency, "image", firstOf(p.Images), "availability", p.Availability)
+func catalogXML() (begin string, each func(*bytes.Buffer, views.Offer), end string) {
+	return "<catalog>", func(b *bytes.Buffer, o views.Offer) {
+		b.WriteString("<product>")
+		element(b, "id", o.ID)
+		element(b, "name", o.Name)
+		element(b, "description", o.Description)
+		element(b, "price", decimalOf(o.Price))
+		element(b, "currency", o.Currency)
+		element(b, "image", o.Image)
+		element(b, "availability", o.Availability)
+		b.WriteString("</product>")
 	}, "</catalog>\n"
 }
 
 // catalogRSS returns the parts of a feed as the large commerce managers read it. What has no image or no price is left out: they refuse it.
-func (r *Routes) catalogRSS(brand string) (begin string, each func(views.Product) string, end string) {
+func (r *Routes) catalogRSS(brand string) (begin string, each func(*bytes.Buffer, views.Offer), end string) {
 	frontend := strings.TrimSuffix(r.Frontend, "/")
-	begin = `<rss version="2.0" xmlns:g="http://base.google.com/ns/1.0"><channel>` +
-		element("title", brand) + element("link", frontend) + element("description", "Products of "+brand)
-	return begin, func(p views.Product) string {
-		if len(p.Images) == 0 || p.PriceAmount == 0 {
-			return ""
+	var b bytes.Buffer
+	b.WriteString(`<rss version="2.0" xmlns:g="http://base.google.com/ns/1.0"><channel>`)
+	element(&b, "title", []byte(brand))
+	element(&b, "link", []byte(frontend))
+	element(&b, "description", []byte("Products of "+brand))
+	return b.String(), func(b *bytes.Buffer, o views.Offer) {
+		if o.Image == nil || o.Price == 0 {
+			return
 		}
-		return elements("item", "g:id", p.ID.String(), "g:title", p.Name, "g:description", textOf(p.Description), "g:availability", p.Availability,
-			"g:condition", "new", "g:price", decimalOf(p.PriceAmount)+" "+p.PriceCurrency, "g:link", frontend+"/products/"+p.ID.String(),
-			"g:image_link", firstOf(p.Images), "g:brand", brand, "g:mpn", p.ID.String())
+		b.WriteString("<item>")
+		element(b, "g:id", o.ID)
+		element(b, "g:title", o.Name)
+		element(b, "g:description", o.Description)
+		element(b, "g:availability", o.Availability)
+		element(b, "g:condition", []byte("new"))
+		element(b, "g:price", fmt.Appendf(nil, "%s %s", decimalOf(o.Price), o.Currency))
+		element(b, "g:link", fmt.Appendf(nil, "%s/products/%s", frontend, o.ID))
+		element(b, "g:image_link", o.Image)
+		element(b, "g:brand", []byte(brand))
+		element(b, "g:mpn", o.ID)
+		b.WriteString("</item>")
 	}, "</channel></rss>\n"
 }
 
-// elements returns an element of elements: names and texts in turn.
-func elements(name string, children ...string) string {
-	var b strings.Builder
-	b.WriteString("<" + name + ">")
-	for i := 0; i < len(children); i += 2 {
-		b.WriteString(element(children[i], children[i+1]))
+// element writes an element with a text, without the characters that XML does not have.
+func element(b *bytes.Buffer, name string, text []byte) {
+	b.WriteByte('<')
+	b.WriteString(name)
+	b.WriteByte('>')
+	if bytes.ContainsFunc(text, marked) {
+		_ = xml.EscapeText(b, bytes.Map(inXML, text)) // to memory
+	} else {
+		b.Write(text)
 	}
-	b.WriteString("</" + name + ">")
-	return b.String()
+	b.WriteString("</")
+	b.WriteString(name)
+	b.WriteByte('>')
 }
 
-// element returns an element with a text, without the characters that XML does not have.
-func element(name, text string) string {
-	var b strings.Builder
-	b.WriteString("<" + name + ">")
-	_ = xml.EscapeText(&b, []byte(strings.Map(inXML, text))) // to memory
-	b.WriteString("</" + name + ">")
-	return b.String()
+// marked reports whether XML may want a character in another way.
+func marked(c rune) bool {
+	return c < ' ' || c >= 0x7f || c == '<' || c == '>' || c == '&' || c == '\'' || c == '"'
 }
 
 // inXML drops a character that XML 1.0 does not have (section 2.2).
@@ -122,20 +143,6 @@ func inXML(c rune) rune {
 }
 
 // decimalOf returns an amount with two places.
-func decimalOf(hundredths int64) string {
-	return fmt.Sprintf("%d.%02d", hundredths/100, hundredths%100)
-}
-
-func textOf(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
-func firstOf(images []string) string {
-	if len(images) == 0 {
-		return ""
-	}
-	return images[0]
+func decimalOf(hundredths int64) []byte {
+	return fmt.Appendf(nil, "%d.%02d", hundredths/100, hundredths%100)
 }

@@ -71,7 +71,13 @@ func TestBurstHasTheEffectsOfTheDistinctCalls(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.work()
-	const distinct, times, senders = 200, 3, 16
+	burst(t, r, 200, 3)
+}
+
+// burst sends calls so many times each, in any order, and looks at their effects.
+func burst(t *testing.T, r *rig, distinct, times int) {
+	t.Helper()
+	const senders = 16
 	bodies := make([]string, 0, distinct*times)
 	want := map[string]int{}
 	for i := range distinct {

@@ -3,6 +3,9 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"bahi/domain/marketplace/enquiry"
@@ -31,9 +34,10 @@ type marketplaceSettings struct {
 	CRMAccessKey    string `env:"CRM_ACCESS_KEY" name:"crm-access-key" placeholder:"KEY" help:"Of attribute_list: access key."`
 	CRMSecretKey    string `env:"CRM_SECRET_KEY" name:"crm-secret-key" placeholder:"KEY" help:"Of attribute_list: secret key."`
 
-	ChatKey    string `env:"CHAT_API_KEY" name:"chat-api-key" placeholder:"KEY" help:"Token of the deployment's own sender on the chat network, which tells companies of enquiries."`
-	ChatSender string `env:"CHAT_SENDER_ID" name:"chat-sender-id" placeholder:"ID" help:"Id of that sender."`
-	ChatLookup string `env:"CHAT_LOOKUP_URL" name:"chat-lookup-url" placeholder:"URL" help:"Service that knows whether a phone is on the chat network."`
+	ChatKey      string `env:"CHAT_API_KEY" name:"chat-api-key" placeholder:"KEY" help:"Token of the deployment's own sender on the chat network, which tells companies of enquiries."`
+	ChatSender   string `env:"CHAT_SENDER_ID" name:"chat-sender-id" placeholder:"ID" help:"Id of that sender."`
+	ChatTemplate string `env:"CHAT_ENQUIRY_TEMPLATE" name:"chat-enquiry-template" placeholder:"NAME:LANGUAGE" help:"Template by which that sender tells a company of an enquiry, such as new_enquiry:en. Without it, a text, which reaches only phones that wrote within a day."`
+	ChatLookup   string `env:"CHAT_LOOKUP_URL" name:"chat-lookup-url" placeholder:"URL" help:"Service that knows whether a phone is on the chat network."`
 
 	ContactsKnown bool `env:"BAHI_CONTACTS_REQUIRE_AUTH" name:"contacts-require-auth" help:"Refuse callers without a credential who read, add or change contacts of companies."`
 	AnyGSTIN      bool `env:"BAHI_GSTIN_ANY_TYPE" name:"gstin-any-type" help:"Take GSTINs whose 14th character is not Z, those of special registrations."`
@@ -47,8 +51,12 @@ func (s *System) openMarketplace(networks *chat.Networks, exceptions outgoing.Ex
 	n := &marketplacereactors.Notices{
 		Commands: s.Commands, Accounts: s.Accounts, People: s.Access, Views: s.Marketplace, Heard: s.Messaging, Mailer: s.Mails, Jobs: later{s},
 		Frontend: s.Settings.Outside.FrontendURL, Most: o.MostNotices, CRM: leads{crm.Sandbox{}},
-		Chat: ownSender{networks, network.Account{Type: channel.Chat, APIKey: o.ChatKey, SenderID: o.ChatSender}},
 	}
+	sender := ownSender{networks: networks, account: network.Account{Type: channel.Chat, APIKey: o.ChatKey, SenderID: o.ChatSender}}
+	if sender.template, err = enquiryTemplate(o.ChatTemplate); err != nil {
+		return err
+	}
+	n.Chat = sender
 	if o.CRMURL != "" {
 		client, err := crm.New(crm.Settings{
 			URL: o.CRMURL, Dialect: o.CRMDialect, Pointer: o.CRMPointer, Token: o.CRMToken, Scheme: o.CRMScheme, TokenURL: o.CRMTokenURL, RefreshToken: o.CRMRefreshToken,
@@ -107,11 +115,32 @@ func (leads) Permanent(err error) bool {
 type ownSender struct {
 	networks *chat.Networks
 	account  network.Account
+	template network.Filled // without a name: a text is sent
+}
+
+// enquiryTemplate reads the setting of a template, NAME:LANGUAGE.
+func enquiryTemplate(text string) (t network.Filled, err error) {
+	if text == "" {
+		return t, nil
+	}
+	var found bool
+	if t.Name, t.Language, found = strings.Cut(text, ":"); !found || t.Name == "" || t.Language == "" {
+		return t, fmt.Errorf("CHAT_ENQUIRY_TEMPLATE: %q is not a template's name and language, such as new_enquiry:en", text)
+	}
+	return t, nil
 }
 
 // Chat implements the reactors' Chat.
-func (c ownSender) Chat(ctx context.Context, id, to, text string) error {
-	_, err := c.networks.Send(ctx, c.account, network.Message{ID: id, To: to, Text: text})
+func (c ownSender) Chat(ctx context.Context, id, to, text string, values []string) error {
+	m := network.Message{ID: id, To: to, Text: text}
+	if c.template.Name != "" {
+		filled := c.template
+		for i, v := range values {
+			filled.Body = append(filled.Body, network.Value{Name: strconv.Itoa(i + 1), Text: v})
+		}
+		m.Text, m.Template = "", &filled
+	}
+	_, err := c.networks.Send(ctx, c.account, m)
 	return err
 }
 

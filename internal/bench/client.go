@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"runtime"
 	"strconv"
 	"sync"
@@ -18,6 +19,7 @@ import (
 type Answer struct {
 	Status   int
 	Position uint64 // from Bahi-Position; 0 if missing
+	Tag      string // from ETag
 	Body     []byte
 	At       time.Time
 	Took     time.Duration
@@ -48,10 +50,13 @@ func Dial(ctx context.Context, address string) (*Conn, error) {
 // Close ends the connection.
 func (c *Conn) Close() error { return c.conn.Close() }
 
-// Request returns the bytes of a request. Headers are further lines of its head.
+// Request returns the bytes of a request, a stranger's without a key. Headers are further lines of its head.
 func Request(method, path, key, body string, headers ...string) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bahi-bench\r\nAccept: application/json\r\nAuthorization: Bearer %s\r\n", method, path, key)
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bahi-bench\r\nAccept: application/json\r\n", method, path)
+	if key != "" {
+		fmt.Fprintf(&b, "Authorization: Bearer %s\r\n", key)
+	}
 	for _, h := range headers {
 		b.WriteString(h + "\r\n")
 	}
@@ -83,6 +88,7 @@ var (
 	lengthName   = []byte("Content-Length: ")
 	codingName   = []byte("Transfer-Encoding: chunked")
 	positionName = []byte("Bahi-Position: ")
+	tagName      = []byte("Etag: ")
 )
 
 var errNotHTTP = errors.New("not an HTTP/1.1 response")
@@ -105,9 +111,11 @@ func (c *Conn) read(a *Answer) error {
 		switch {
 		case len(line) == 0:
 			c.body.Reset()
-			if chunked {
+			switch {
+			case a.Status == http.StatusNotModified: // its length is that of the answer that it spares
+			case chunked:
 				err = c.chunks()
-			} else {
+			default:
 				_, err = io.CopyN(&c.body, c.in, int64(length))
 			}
 			a.Body = c.body.Bytes()
@@ -118,6 +126,8 @@ func (c *Conn) read(a *Answer) error {
 			chunked = true
 		case bytes.HasPrefix(line, positionName):
 			a.Position = number(line[len(positionName):])
+		case bytes.HasPrefix(line, tagName):
+			a.Tag = string(line[len(tagName):])
 		}
 	}
 }
@@ -230,7 +240,7 @@ func (l Load) client(ctx context.Context, n int, c *Conn, until time.Time) (took
 		if err != nil {
 			return took, err
 		}
-		if a.Status/100 != 2 {
+		if a.Status/100 != 2 && a.Status != http.StatusNotModified {
 			return took, fmt.Errorf("a request failed with status %d: %s", a.Status, a.Body)
 		}
 		took, at = append(took, a.Took), a.At

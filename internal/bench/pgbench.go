@@ -64,6 +64,14 @@ func (l *Limits) Selects(ctx context.Context, clients int) (Sample, error) {
 	return l.run(ctx, "select", fmt.Sprintf(selectRow, readRows), clients)
 }
 
+// Queries measures transactions that each run one of the queries, by chance.
+func (l *Limits) Queries(ctx context.Context, name string, clients int, queries ...string) (Sample, error) {
+	return l.run(ctx, name, strings.Join(queries, between), clients)
+}
+
+// between separates the scripts of which pgbench takes one by chance.
+const between = "\n-- or\n"
+
 // run measures for about a round, counted in transactions: pgbench's own clock also runs while the clients connect, which can take a
 // second.
 func (l *Limits) run(ctx context.Context, name, script string, clients int) (Sample, error) {
@@ -85,14 +93,18 @@ func (l *Limits) run(ctx context.Context, name, script string, clients int) (Sam
 
 // each measures a number of transactions of each client.
 func (l *Limits) each(ctx context.Context, name, script string, clients, transactions int) (s Sample, err error) {
-	path := filepath.Join(l.Dir, name+".sql")
-	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
-		return s, fmt.Errorf("write pgbench's script: %w", err)
+	var files []string
+	for i, one := range strings.Split(script, between) {
+		path := filepath.Join(l.Dir, fmt.Sprintf("%s%d.sql", name, i))
+		if err := os.WriteFile(path, []byte(one), 0o600); err != nil {
+			return s, fmt.Errorf("write pgbench's script: %w", err)
+		}
+		files = append(files, "--file="+path)
 	}
 	times := filepath.Join(l.Dir, name+".times")
-	cmd := l.Command(ctx, "pgbench", "--no-vacuum", "--protocol=prepared", "--file="+path, "--define=payload="+strings.Repeat("x", rowBytes),
+	cmd := l.Command(ctx, "pgbench", append(files, "--no-vacuum", "--protocol=prepared", "--define=payload="+strings.Repeat("x", rowBytes),
 		"--client="+strconv.Itoa(clients), "--jobs="+strconv.Itoa(min(clients, 2)), "--transactions="+strconv.Itoa(transactions),
-		"--log", "--log-prefix="+times, l.URL)
+		"--log", "--log-prefix="+times, l.URL)...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return s, fmt.Errorf("pgbench: %w: %s", err, strings.TrimSpace(string(out)))

@@ -82,9 +82,24 @@ func described(b *projections.Batch, id string, name patch.Field[string], fields
 	learned(b, found)
 }
 
-// learned adds words to those that searches know.
+// learned adds words to those that searches know. Most are known: each is looked up once, by its first trigram, not once for each of its trigrams.
 func learned(b *projections.Batch, words []string) {
-	if v := wording.VocabularyOf(words); len(v.Words) > 0 {
-		b.Exec(`insert into gram (gram, word, size) select * from unnest($1::text[], $2::text[], $3::int[]) on conflict do nothing`, v.Grams, v.Words, v.Sizes)
+	v := wording.VocabularyOf(words)
+	var distinct, first []string
+	for i, word := range v.Words {
+		if i == 0 || word != v.Words[i-1] {
+			distinct, first = append(distinct, word), append(first, v.Grams[i])
+		}
 	}
+	if len(distinct) == 0 {
+		return
+	}
+	b.Exec(`
+		with fresh as materialized (
+			select w.word from unnest($4::text[], $5::text[]) w (word, gram)
+			where not exists (select from gram g where g.gram = w.gram and g.word = w.word)
+		)
+		insert into gram (gram, word, size)
+		select n.gram, n.word, n.size from unnest($1::text[], $2::text[], $3::int[]) n (gram, word, size) join fresh on fresh.word = n.word
+		on conflict do nothing`, v.Grams, v.Words, v.Sizes, distinct, first)
 }

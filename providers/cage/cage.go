@@ -1,8 +1,10 @@
 // Package cage runs programs of others on files of strangers: without a shell, without our environment, as the user nobody if this process
-// is root, in a private folder, and with limits on time, memory, the size of files and the number of processes.
+// is root, in a private folder, without a network where the kernel allows that, and with limits on time, memory, the size of files and the
+// number of processes.
 //
 // The limits are the kernel's (setrlimit(2)). The program prlimit of util-linux sets them and becomes the caged program, since Go cannot set
-// them for a child. Turned down: a container or a sandbox with namespaces, which need rights that a container's root does not have.
+// them for a child. The network is taken away by a namespace of its own, which root and users who may make namespaces can have, but not the root
+// of most containers: see [Isolated]. Turned down: a sandbox with further namespaces, which would have to copy the programs' libraries.
 package cage
 
 import (
@@ -16,6 +18,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -66,9 +69,8 @@ func Open(l Limits) (*Cage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a cage: %w", err)
 	}
-	c := &Cage{dir: dir, limits: l.orUsual()}
-	if os.Geteuid() == 0 {
-		c.user = &syscall.Credential{Uid: nobody, Gid: nobody}
+	c := &Cage{dir: dir, limits: l.orUsual(), user: credential()}
+	if c.user != nil {
 		if err := os.Chown(dir, nobody, nobody); err != nil {
 			return nil, errors.Join(fmt.Errorf("make a cage: %w", err), c.Close())
 		}
@@ -141,8 +143,8 @@ func (c *Cage) Run(ctx context.Context, program string, args ...string) ([]byte,
 	cmd := exec.CommandContext(running, limits[0], append(append(limits[1:], program), args...)...) //nolint:gosec // G204: what the caller runs is its own choice
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, said
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "HOME=" + c.dir, "TMPDIR=" + c.dir}, c.Env...)
-	// A group of its own is what is killed. Pdeathsig is for the death of this process.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: c.user, Pdeathsig: syscall.SIGKILL}
+	// The group is what is killed. Pdeathsig is for the death of this process.
+	cmd.SysProcAttr = apart(c.user)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
 	err = cmd.Run()
@@ -163,6 +165,47 @@ func (c *Cage) Run(ctx context.Context, program string, args ...string) ([]byte,
 		return nil, fmt.Errorf("run %s: %w", filepath.Base(program), err)
 	}
 	return out.kept.Bytes(), nil
+}
+
+// namespaces are the ways to be without a network, the one with the fewest rights last.
+var namespaces = []uintptr{syscall.CLONE_NEWNET, syscall.CLONE_NEWNET | syscall.CLONE_NEWUSER, 0}
+
+// chosen returns the first of the namespaces that the kernel lets this process have.
+var chosen = sync.OnceValue(func() uintptr {
+	for _, flags := range namespaces {
+		cmd := exec.CommandContext(context.Background(), "true")
+		cmd.SysProcAttr = within(flags, credential())
+		if flags == 0 || cmd.Run() == nil {
+			return flags
+		}
+	}
+	return 0
+})
+
+// Isolated reports whether programs have no network. Where it is false, the machine's firewall can keep the user nobody off it.
+func Isolated() bool { return chosen() != 0 }
+
+// apart returns how a program starts: in a group of processes that ends as a whole, as another user, without a network if that is possible.
+func apart(user *syscall.Credential) *syscall.SysProcAttr { return within(chosen(), user) }
+
+func within(flags uintptr, user *syscall.Credential) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setpgid: true, Credential: user, Pdeathsig: syscall.SIGKILL, Cloneflags: flags}
+	if flags&syscall.CLONE_NEWUSER != 0 {
+		uid, gid := os.Geteuid(), os.Getegid()
+		if user != nil {
+			uid, gid, attr.GidMappingsEnableSetgroups = nobody, nobody, true
+		}
+		attr.UidMappings, attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}, []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+	}
+	return attr
+}
+
+// credential returns the user of programs, nil: this process's own.
+func credential() *syscall.Credential {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	return &syscall.Credential{Uid: nobody, Gid: nobody}
 }
 
 // prlimit returns the command that sets the limits.

@@ -146,3 +146,13 @@ func TestMissingProgramIsAnError(t *testing.T) {
 	_, err := c.Run(t.Context(), "/nonexistent/tesseract")
 	require.Error(t, err)
 }
+
+func TestProgramHasNoNetworkWhereTheKernelAllowsThat(t *testing.T) {
+	t.Parallel()
+	ours, err := os.Readlink("/proc/self/ns/net")
+	require.NoError(t, err)
+	c, sh := open(t, cage.Limits{})
+	theirs, err := c.Run(t.Context(), sh, "-c", "readlink -n /proc/self/ns/net")
+	require.NoError(t, err)
+	require.Equal(t, cage.Isolated(), ours != string(theirs), "%s %s", ours, theirs)
+}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/jpeg"
 	"image/png"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/khatapages"
 	"bahi/providers/llm"
 	"bahi/providers/llm/llmtest"
 )
@@ -293,6 +295,22 @@ func TestPictureIsMadeSmallForTheVisionModel(t *testing.T) {
 		_, err := llm.Picture(broken)
 		require.ErrorIs(t, err, llm.ErrNoPicture)
 	}
+
+	sideways := image.NewGray(image.Rect(0, 0, 40, 20)) // with a white left half, which is above on the photo
+	for y := range 20 {
+		for x := range 20 {
+			sideways.Pix[y*sideways.Stride+x] = 255
+		}
+	}
+	file.Reset()
+	require.NoError(t, jpeg.Encode(&file, sideways, nil))
+	upright, err := llm.Picture(khatapages.Photo(file.Bytes(), 6))
+	require.NoError(t, err)
+	seen, err := jpeg.Decode(bytes.NewReader(upright.Data))
+	require.NoError(t, err)
+	require.Equal(t, image.Pt(20, 40), seen.Bounds().Size())
+	bright := func(x, y int) bool { red, _, _, _ := seen.At(x, y).RGBA(); return red > 0x8000 }
+	require.Equal(t, []bool{true, true, false, false}, []bool{bright(2, 5), bright(17, 5), bright(2, 35), bright(17, 35)})
 
 	s := llmtest.New(t, llmtest.Says(good))
 	_, err = llm.Extract(t.Context(), asking(t, s), llm.Question{Rules: "Read.", Data: "a caption", Images: []llm.Image{picture}}, func(order) error { return nil })

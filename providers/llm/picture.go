@@ -8,9 +8,12 @@ import (
 	"image/jpeg"
 	_ "image/png"
 
+	"github.com/bep/imagemeta"
 	"golang.org/x/image/draw"
 	_ "golang.org/x/image/tiff"
 	_ "golang.org/x/image/webp"
+
+	"bahi/domain/access/picture"
 )
 
 const (
@@ -22,20 +25,26 @@ const (
 // ErrNoPicture is the error of a file that is no picture, or one that is too large.
 var ErrNoPicture = errors.New("the file is no picture that can be read")
 
-// Picture returns a JPEG, PNG, GIF, WebP or TIFF file as a model gets it: at most 2,000 pixels a side.
+// held are the formats of files that say how the camera was held, by the names of package image.
+var held = map[string]imagemeta.ImageFormat{"jpeg": imagemeta.JPEG, "png": imagemeta.PNG, "webp": imagemeta.WebP, "tiff": imagemeta.TIFF}
+
+// Picture returns a JPEG, PNG, GIF, WebP or TIFF file as a model gets it: upright, at most 2,000 pixels a side.
 func Picture(data []byte) (Image, error) {
-	size, _, err := image.DecodeConfig(bytes.NewReader(data))
+	size, kind, err := image.DecodeConfig(bytes.NewReader(data))
 	if err != nil || size.Width <= 0 || size.Height <= 0 || size.Width > mostPixels/size.Height {
 		return Image{}, ErrNoPicture
 	}
-	picture, _, err := image.Decode(bytes.NewReader(data))
+	decoded, _, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
 		return Image{}, ErrNoPicture
 	}
 	longest := max(size.Width, size.Height, longestSide)
 	page := image.NewRGBA(image.Rect(0, 0, max(1, size.Width*longestSide/longest), max(1, size.Height*longestSide/longest)))
 	draw.Draw(page, page.Bounds(), image.White, image.Point{}, draw.Src) // behind what is transparent
-	draw.ApproxBiLinear.Scale(page, page.Bounds(), picture, picture.Bounds(), draw.Over, nil)
+	draw.ApproxBiLinear.Scale(page, page.Bounds(), decoded, decoded.Bounds(), draw.Over, nil)
+	if format, says := held[kind]; says {
+		page = picture.Upright(page, picture.Orientation(data, format))
+	}
 	var file bytes.Buffer
 	if err := jpeg.Encode(&file, page, &jpeg.Options{Quality: quality}); err != nil {
 		return Image{}, err

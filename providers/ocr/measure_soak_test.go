@@ -7,21 +7,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/khatatest"
+	"bahi/internal/khatapages"
 )
 
 // Sixty pages: thirty clean ones, and the same skewed, noisy, in shadow and compressed.
 func TestSixtyPagesAreReadAsPromised(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
-	clean, noisy := khatatest.Styles()
+	clean, noisy := khatapages.Styles()
 	for name, of := range map[string]struct {
-		styles []khatatest.Style
+		styles []khatapages.Style
 		least  int
 	}{"clean": {clean, 95}, "noisy": {noisy, 80}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var sum khatatest.Score
+			var sum khatapages.Score
 			for i, s := range of.styles {
 				sum = sum.Plus(score(t, r, uint64(i+1), s))
 			}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -176,17 +177,17 @@ func (s *session) recognise(ctx context.Context, p Page, from *scan) error {
 	if err := s.cage.Put("page.png", image); err != nil {
 		return err
 	}
-	for _, mode := range []string{"6", "4"} {
-		out, err := s.cage.Run(ctx, s.tools.Tesseract, "page.png", "stdout", "-l", strings.Join(s.tools.Languages, "+"), "--psm", mode, "tsv")
-		if _, failed := errors.AsType[*cage.Failed](err); failed {
-			return ErrSlow
-		}
-		if err != nil {
-			return err
-		}
-		if p.Words = words(out); len(p.Words) >= fewWords {
-			break
-		}
+	mode := oneBlock
+	if p.Words, err = s.words(ctx, s.tools.Languages, mode); err == nil && len(p.Words) < fewWords {
+		mode = oneColumn
+		p.Words, err = s.words(ctx, s.tools.Languages, mode)
+	}
+	// Where three languages compete, digits of India are taken for Latin letters and digits.
+	if language := numerals(p.Words); err == nil && len(s.tools.Languages) > 1 && slices.Contains(s.tools.Languages, language) {
+		p.Words, err = s.words(ctx, []string{language}, mode)
+	}
+	if err != nil {
+		return err
 	}
 	from.markStruck(p.Words)
 	p.Width, p.Image = from.width, image
@@ -195,3 +196,46 @@ func (s *session) recognise(ctx context.Context, p Page, from *scan) error {
 
 // fewWords is below how many words a second mode is tried.
 const fewWords = 5
+
+// How tesseract is told to divide a page.
+const (
+	oneBlock  = "6"
+	oneColumn = "4"
+)
+
+// words gives what tesseract reads of the page in the cage.
+func (s *session) words(ctx context.Context, languages []string, mode string) ([]khatapage.Word, error) {
+	out, err := s.cage.Run(ctx, s.tools.Tesseract, "page.png", "stdout", "-l", strings.Join(languages, "+"), "--psm", mode, "tsv")
+	if _, failed := errors.AsType[*cage.Failed](err); failed {
+		return nil, ErrSlow
+	}
+	return words(out), err
+}
+
+// manyDigits is how many digits of a script say that a page's numbers are written in it.
+const manyDigits = 10
+
+// numerals returns tesseract's name of the language in whose digits a page is written, "" for ASCII digits.
+func numerals(words []khatapage.Word) (language string) {
+	var ascii, devanagari, gujarati int
+	for _, w := range words {
+		for _, c := range w.Text {
+			switch {
+			case c >= '0' && c <= '9':
+				ascii++
+			case c >= '०' && c <= '९':
+				devanagari++
+			case c >= '૦' && c <= '૯':
+				gujarati++
+			}
+		}
+	}
+	switch most := max(devanagari, gujarati); {
+	case most < manyDigits || 2*most < ascii:
+		return ""
+	case most == devanagari:
+		return "hin"
+	default:
+		return "guj"
+	}
+}

@@ -20,7 +20,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/ledger/khatapage"
 	"bahi/domain/unit"
-	"bahi/internal/khatatest"
+	"bahi/internal/khatapages"
 	"bahi/internal/ocrtools"
 	"bahi/providers/ocr"
 )
@@ -49,32 +49,41 @@ func pages(t testing.TB, r *ocr.Reader, file []byte) (all []ocr.Page, err error)
 }
 
 // score compares what is read of a page with what was drawn.
-func score(t testing.TB, r *ocr.Reader, seed uint64, s khatatest.Style) khatatest.Score {
+func score(t testing.TB, r *ocr.Reader, seed uint64, s khatapages.Style) khatapages.Score {
 	t.Helper()
-	file, rows := khatatest.Page(seed, s)
+	file, rows := khatapages.Page(seed, s)
 	read, err := pages(t, r, file)
 	require.NoError(t, err)
 	require.NotEmpty(t, read)
 	today, err := unit.ParseDate("2026-11-23")
 	require.NoError(t, err)
 	got := khatapage.Read([]khatapage.Page{read[0].Page}, khatapage.Options{Today: today})
-	return khatatest.Compare(rows, got.Entries)
+	return khatapages.Compare(rows, got.Entries)
 }
 
 // Two short pages: `make soak` measures sixty.
 func TestPrintedPagesAreRead(t *testing.T) {
 	t.Parallel()
 	r := reader(t)
-	clean := score(t, r, 3, khatatest.Style{Script: khatatest.Devanagari, Sides: 1, Headers: true, Rows: 8, Party: "Imran"})
+	clean := score(t, r, 3, khatapages.Style{Script: khatapages.Devanagari, Sides: 1, Headers: true, Rows: 8, Party: "Imran"})
 	require.GreaterOrEqual(t, clean.Recall(), 95, clean)
 	require.GreaterOrEqual(t, clean.Precision(), 95, clean)
-	noisy := score(t, r, 5, khatatest.Style{Sides: 1, Headers: true, Rows: 10, Skew: -5, Noise: 20, Quality: 60, Shadow: true, Party: "Imran"})
+	noisy := score(t, r, 5, khatapages.Style{Sides: 1, Headers: true, Rows: 10, Skew: -5, Noise: 20, Quality: 60, Shadow: true, Party: "Imran"})
 	require.GreaterOrEqual(t, noisy.Recall(), 80, noisy)
+}
+
+func TestDigitsOfIndiaAreReadByTheirOwnLanguage(t *testing.T) {
+	t.Parallel()
+	r := reader(t)
+	for _, script := range []int{khatapages.Devanagari, khatapages.Gujarati} {
+		s := score(t, r, 8, khatapages.Style{Script: script, Digits: true, Sides: 1, Headers: true, Rows: 6})
+		require.GreaterOrEqual(t, s.Recall(), 80, "script %d: %s", script, s)
+	}
 }
 
 // small is a picture of some words.
 func small() image.Image {
-	file, _ := khatatest.Page(2, khatatest.Style{Sides: 1, Headers: true, Rows: 3})
+	file, _ := khatapages.Page(2, khatapages.Style{Sides: 1, Headers: true, Rows: 3})
 	page, err := png.Decode(bytes.NewReader(file))
 	if err != nil {
 		panic(err)

@@ -6,17 +6,43 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/khatatest"
+	"bahi/internal/khatapages"
 )
 
 func TestTheAngleOfAPageIsFound(t *testing.T) {
 	t.Parallel()
 	for _, degrees := range []float64{0, -2, 3, 5, -5} {
-		file, _ := khatatest.Page(5, khatatest.Style{Sides: 1, Headers: true, Rows: 10, Skew: degrees, Noise: 20, Quality: 60, Shadow: true, Party: "Imran"})
+		file, _ := khatapages.Page(5, khatapages.Style{Sides: 1, Headers: true, Rows: 10, Skew: degrees, Noise: 20, Quality: 60, Shadow: true, Party: "Imran"})
 		s, err := decode(JPEG, file)
 		require.NoError(t, err)
 		require.InDelta(t, math.Abs(degrees), math.Abs(s.skew()), 0.3)
 		s.straighten()
 		require.InDelta(t, 0, s.skew(), 0.3, "after %v degrees", degrees)
+	}
+}
+
+func TestAPhotoIsReadUpright(t *testing.T) {
+	t.Parallel()
+	file, _ := khatapages.Page(5, khatapages.Style{Sides: 1, Headers: true, Rows: 3, Quality: 60})
+	straight, err := decode(JPEG, file)
+	require.NoError(t, err)
+	for _, orientation := range []byte{3, 6, 8} {
+		turned, err := decode(JPEG, khatapages.Photo(file, orientation))
+		require.NoError(t, err)
+		for _, at := range [][2]int{{200, 300}, {1100, 131}, {17, 1000}} { // of what the camera saw
+			x, y := at[0], at[1]
+			switch orientation {
+			case 3:
+				x, y = straight.width-1-x, straight.height-1-y
+			case 6:
+				x, y = straight.height-1-y, x
+			case 8:
+				x, y = y, straight.width-1-x
+			}
+			require.Equal(t, straight.at(at[0], at[1]), turned.at(x, y), "orientation %d", orientation)
+		}
+		if orientation != 3 {
+			require.Equal(t, []int{straight.height, straight.width}, []int{turned.width, turned.height})
+		}
 	}
 }

@@ -45,9 +45,10 @@ type CRM interface {
 	Permanent(err error) bool
 }
 
-// Chat sends a text to a phone. A retry has the same id. Ended reports whether no further try may follow after an error.
+// Chat tells a phone of an enquiry: by a text, or by a template with the values of its places, each a line, to a phone that has not written for a day.
+// A retry has the same id. Ended reports whether no further try may follow after an error.
 type Chat interface {
-	Chat(ctx context.Context, id, to, text string) error
+	Chat(ctx context.Context, id, to, text string, values []string) error
 	Ended(err error) bool
 }
 
@@ -238,6 +239,26 @@ func (n *Notices) letter(a asked) (letter, error) {
 	return l, nil
 }
 
+// mostOfPlace bounds what a buyer writes into a template.
+const mostOfPlace = 500
+
+// places returns the values of a template's places {{1}} to {{5}}: the company, the buyer's name and address, what is asked for, and a link. The network
+// wants a text in each, of one line.
+func (l letter) places() []string {
+	about := l.Product
+	if l.Quantity > 0 {
+		about = fmt.Sprintf("%d %s", l.Quantity, about)
+	}
+	values := []string{l.Company, l.Name, line(l.Email + " " + l.Phone), line(about + " " + l.Message), l.Link}
+	for i, v := range values[:4] {
+		if runes := []rune(v); len(runes) > mostOfPlace {
+			v = string(runes[:mostOfPlace])
+		}
+		values[i] = cmp.Or(v, "-")
+	}
+	return values
+}
+
 // crowded reports whether a company is asked so much that it gets digests, and sees to the next.
 func (n *Notices) crowded(ctx context.Context, a asked) error {
 	hour := n.Commands.Now().Truncate(time.Hour)
@@ -342,7 +363,7 @@ func (n *Notices) chat(ctx context.Context, t told, a asked) (note enquiry.Note,
 	if note.Said, err = text("chat", l); err != nil {
 		return note, err
 	}
-	err = n.Chat.Chat(ctx, "enq_"+t.enquiry.String(), strings.TrimPrefix(phone, "+"), note.Said)
+	err = n.Chat.Chat(ctx, "enq_"+t.enquiry.String(), strings.TrimPrefix(phone, "+"), note.Said, l.places())
 	if err != nil && n.Chat.Ended(err) {
 		err = ended{err.Error()}
 	}

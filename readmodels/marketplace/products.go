@@ -3,6 +3,7 @@ package marketplace
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -143,8 +144,21 @@ func (v *Views) Catalog(ctx context.Context, of uuid.UUID) (Catalog, error) {
 		`select c.company_name, c.changed, c.changed_at from products.catalog c where c.company_id = $1`, of)
 }
 
-// EachProduct hands over the active products of a company as they come, oldest first.
-func (v *Views) EachProduct(ctx context.Context, of uuid.UUID, take func(Product) error) error {
-	return readmodels.Each(ctx, v.Reader, productOf, take,
-		`select `+productColumns+` from products.product r where r.company_id = $1 and r.is_active order by r.nth`, of)
+// Offer is a product as feeds have it: texts as they came, nil for null.
+type Offer struct {
+	ID, Name, Description, Currency, Image, Availability []byte
+
+	Price int64 // in the hundredth part of the currency
+}
+
+// EachOffer hands over the active products of a company as they come, oldest first. Their texts are valid until take returns.
+func (v *Views) EachOffer(ctx context.Context, of uuid.UUID, take func(Offer) error) error {
+	return readmodels.Each(ctx, v.Reader, func(row pgx.CollectableRow) (o Offer, err error) {
+		for i, into := range []*[]byte{&o.ID, &o.Name, &o.Description, &o.Currency, &o.Image, &o.Availability} {
+			*into = row.RawValues()[i]
+		}
+		o.Price, err = strconv.ParseInt(string(row.RawValues()[6]), 10, 64)
+		return o, err
+	}, take, `select r.id::text, r.name, r.description, r.price_currency, r.images[1], r.availability, r.price_amount::text
+		from products.product r where r.company_id = $1 and r.is_active order by r.nth`, of)
 }

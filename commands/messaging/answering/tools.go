@@ -18,12 +18,12 @@ import (
 	"bahi/commands"
 	"bahi/commands/marketplace"
 	"bahi/domain/fault"
-	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/enquiry"
 	"bahi/domain/messaging/bot"
 	"bahi/domain/messaging/botanswer"
 	"bahi/domain/messaging/botwebhook"
 	"bahi/domain/patch"
+	"bahi/domain/wording"
 )
 
 const (
@@ -105,7 +105,7 @@ func shortened(text string, most int) string {
 
 // functionName returns the name of a webhook for a model: wh_<id>_<its name in ASCII>.
 func functionName(id int64, name string) string {
-	words := strings.FieldsFunc(company.Romanised(name), func(c rune) bool { return c >= utf8.RuneSelf || !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	words := strings.FieldsFunc(wording.Romanised(name), func(c rune) bool { return c >= utf8.RuneSelf || !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 	return strings.TrimRight(shortened("wh_"+strconv.FormatInt(id, 10)+"_"+strings.ToLower(strings.Join(words, "_")), mostName), "_")
 }
 

@@ -27,8 +27,8 @@ func Orientation(data []byte, format imagemeta.ImageFormat) int {
 	return found
 }
 
-// upright turns and mirrors a picture so that it needs no orientation any more.
-func upright(from *image.RGBA, orientation int) *image.RGBA {
+// Upright turns and mirrors a picture so that it needs no orientation any more.
+func Upright(from *image.RGBA, orientation int) *image.RGBA {
 	if orientation == 1 {
 		return from
 	}

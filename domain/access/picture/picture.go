@@ -157,7 +157,7 @@ func (f *format) make(ctx context.Context, data []byte) (Picture, error) {
 	if err != nil || decoded.Bounds().Empty() {
 		return Picture{}, ErrNotImage
 	}
-	drawn := upright(scale(decoded), Orientation(data, f.meta))
+	drawn := Upright(scale(decoded), Orientation(data, f.meta))
 	if ctx.Err() != nil {
 		return Picture{}, fmt.Errorf("draw a picture: %w", ctx.Err())
 	}

@@ -178,6 +178,11 @@ Date  Item          Rs
 	got, warnings = read(khatapage.Options{Similar: true}, text)
 	require.Equal(t, "out 2025-03-01 9 cash - - - 100", got[0])
 	require.Contains(t, warnings, `"Meena Shaah" is taken for client "Meena Shah"`)
+	for _, name := range []string{"मीना शाह", "મીના શાહ"} { // the account's name is in Latin letters
+		got, warnings = read(khatapage.Options{Similar: true}, strings.Replace(text, "Meena Shaah", name, 1))
+		require.Equal(t, "out 2025-03-01 9 cash - - - 100", got[0])
+		require.Contains(t, warnings, `"`+name+`" is taken for client "Meena Shah"`)
+	}
 	got, _ = read(khatapage.Options{Accounts: []khatapage.Account{{Ledger: "bank", ID: 1, Name: "Ravi"}, {Ledger: "client", ID: 2, Name: "Ravi"}}}, "Client khata: Ravi\nOUT\nDate  Item   Rs\n1/3   cash   5")
 	require.Equal(t, []string{"out 2025-03-01 2 cash - - - 5"}, got)
 }

@@ -13,18 +13,12 @@ type name struct {
 	Account
 
 	words []string
-	grams map[string]bool
 }
 
 func namesOf(accounts []Account) []name {
 	all := make([]name, 0, len(accounts))
 	for _, a := range accounts {
-		n := name{Account: a, words: wording.Words(oneScript(a.Name)), grams: map[string]bool{}}
-		for _, word := range n.words {
-			for _, gram := range wording.Grams(word) {
-				n.grams[gram] = true
-			}
-		}
+		n := name{Account: a, words: wording.Words(oneScript(a.Name))}
 		if len(n.words) > 0 {
 			all = append(all, n)
 		}
@@ -40,22 +34,10 @@ func (r *reader) find(text string) *Account {
 	if found := r.one(func(n name) bool { return slices.Equal(n.words, words) }); found != nil || !r.Similar {
 		return found
 	}
-	grams := map[string]bool{}
-	for _, word := range words {
-		for _, gram := range wording.Grams(word) {
-			grams[gram] = true
-		}
-	}
 	var best *Account
 	most, second := 0, 0
 	for i, n := range r.names {
-		common := 0
-		for gram := range grams {
-			if n.grams[gram] {
-				common++
-			}
-		}
-		switch alike := 200 * common / max(1, len(grams)+len(n.grams)); {
+		switch alike := wording.Likeness(oneScript(text), oneScript(n.Name)); {
 		case r.ledger != "" && n.Ledger != r.ledger:
 		case alike > most:
 			best, most, second = &r.names[i].Account, alike, most
@@ -70,10 +52,10 @@ func (r *reader) find(text string) *Account {
 	return best
 }
 
-// How alike two names are, in percent of their trigrams, and how much less alike the next best has to be.
+// How alike two names are, and how much less alike the next best has to be, see [wording.Likeness].
 const (
-	leastAlike = 55
-	leastApart = 10
+	leastAlike = 400
+	leastApart = 100
 )
 
 // one returns the only account that fits, of those in the ledger that the title names if it does.

@@ -1,5 +1,5 @@
-// Package khatatest draws khata pages whose entries are known, to measure what is read of them.
-package khatatest
+// Package khatapages draws khata pages whose entries are known, to measure what is read of them: for tests and the benchmark.
+package khatapages
 
 import (
 	"bytes"

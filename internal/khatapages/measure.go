@@ -1,4 +1,4 @@
-package khatatest
+package khatapages
 
 import (
 	"fmt"

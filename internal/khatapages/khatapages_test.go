@@ -1,4 +1,4 @@
-package khatatest_test
+package khatapages_test
 
 import (
 	"flag"
@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/khatatest"
+	"bahi/internal/khatapages"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/khata-page.png")
 
 func TestShippedPageIsTheDrawnOne(t *testing.T) {
 	t.Parallel()
-	file, rows := khatatest.Shipped()
+	file, rows := khatapages.Shipped()
 	if *update {
 		require.NoError(t, os.WriteFile("../../docs/khata-page.png", file, 0o644))
 	}
@@ -22,5 +22,5 @@ func TestShippedPageIsTheDrawnOne(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, file, stored)
 	require.Len(t, rows, 4)
-	require.Equal(t, "1,25,000", khatatest.Grouped(125_000))
+	require.Equal(t, "1,25,000", khatapages.Grouped(125_000))
 }

@@ -1,0 +1,12 @@
+//go:build soak
+
+package webhooks_test
+
+import "testing"
+
+func TestFiveThousandCallsHaveTheEffectsOfTheDistinctOnes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.work()
+	burst(t, r, 1000, 5) // the list that is looked at has 1,000
+}
