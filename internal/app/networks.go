@@ -46,3 +46,8 @@ func (s *System) openNetworks() error {
 	s.Templates = &messagingflows.Templates{Channels: s.channels, Listed: s.Messaging}
 	return s.openMarketplace(networks, exceptions)
 }
+
+// SpeaksOutside reports whether messages or leads leave this installation by its settings.
+func (o OutsideSettings) SpeaksOutside() bool {
+	return o.ChatURL+o.ReplyURL+o.CRMURL+o.SMTPURL != ""
+}
