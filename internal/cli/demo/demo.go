@@ -71,14 +71,14 @@ func (c Command) Run(ctx context.Context) error {
 	took := time.Since(began)
 	_, err = fmt.Fprintf(c.Shell.Out, `%d events in %s, %.0f a second.
 
-The console    %[4]s/console
-The inbox      %[4]s/inbox
-The catalog    %[4]s/api/v1/catalog?search=payal
-All operations %[4]s/docs
+The console     %[4]s/console/
+The inbox       %[4]s/inbox/
+All operations  %[4]s/docs
 
-Sign in with   %[5]s
-Password       %[6]s
-API key        %[7]s
+The console and the operations want the key, the inbox wants the address and the password:
+API key   %[7]s
+Address   %[5]s
+Password  %[6]s
 `, after-before, took.Round(time.Second), float64(after-before)/took.Seconds(), cmp.Or(c.PublicURL, app.OwnAddress), plan.Email, plan.Password, filled.Key)
 	return err
 }

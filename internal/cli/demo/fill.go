@@ -34,7 +34,7 @@ const daysOfYear = 365
 // Filled is what a plan became.
 type Filled struct {
 	Workspace uuid.UUID
-	Key       string // may read and write everything of the workspace
+	Key       string // an operator's, with everything of the workspace
 }
 
 // ledgerCount is how many accounts a ledger has.
@@ -149,7 +149,7 @@ func Fill(ctx context.Context, sys *app.System, p Plan, progress func(done, tota
 	filled := Filled{Workspace: known.State.Workspace}
 	filled.Key, _, err = accessflows.CreateAPIKey(ctx, sys.Commands, sys.ByOperator(filled.Workspace), apikey.Create{
 		Name: "demo", Workspace: filled.Workspace, Now: sys.Commands.Now(),
-		Permissions: actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Read},
+		Permissions: actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Read, Operator: true}, // the console is for operators
 	})
 	if err != nil {
 		return filled, fmt.Errorf("make the key: %w", err)

@@ -93,7 +93,11 @@ func (f *filler) conversations(ctx context.Context) error {
 			if err != nil || channel == f.asked || i%3 > 0 {
 				return err
 			}
-			return f.send(ctx, "POST", fmt.Sprintf("/api/contacts/%d/messages", f.contacts[n]), map[string]any{"channelId": channel, "text": pick(random, answers)}, nil)
+			with := fmt.Sprintf("/api/contacts/%d/", f.contacts[n])
+			if err := f.send(ctx, "POST", with+"messages", map[string]any{"channelId": channel, "text": pick(random, answers)}, nil); err != nil {
+				return err
+			}
+			return f.call(ctx, "POST", with+"read", "{}", nil)
 		})
 	}
 	return f.do(ctx)
