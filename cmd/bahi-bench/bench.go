@@ -23,7 +23,7 @@ type benchCommand struct {
 	Bahi    string        `default:"bin/bahi" placeholder:"FILE" help:"The program to measure."`
 	JSON    string        `placeholder:"FILE" help:"Write the figures to this file as JSON."`
 	Quick   bool          `help:"Short rounds and few rows: under a minute, but rough."`
-	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,doctor,page,edit,balance,verify,proof,tree,nodes,gateway,eventstore,memory,shop,mix,single,few,webhook,rules,drafts" help:"Measure only these figures: store, busy, post, bulk, rebuild, doctor, page, edit, balance, verify, proof, tree, nodes, gateway, eventstore (on the server that EVENTSTORE_TEST_URL names), memory; of a thousand accounts: shop, mix, single, few; and of chat messages: webhook, rules, drafts."`
+	Only    []string      `placeholder:"NAME" enum:"store,busy,post,bulk,rebuild,doctor,page,edit,balance,verify,proof,tree,nodes,gateway,eventstore,memory,shop,mix,single,few,webhook,rules,drafts,evening" help:"Measure only these figures: store, busy, post, bulk, rebuild, doctor, page, edit, balance, verify, proof, tree, nodes, gateway, eventstore (on the server that EVENTSTORE_TEST_URL names), memory; of a thousand accounts: shop, mix, single, few; of chat messages: webhook, rules, drafts; and only where it is named, evening: a busy one over the demo, ten times --sustain."`
 	Rows    int           `placeholder:"N" help:"Events of the log to rebuild, and rows of the long ledgers. 1000000, with --quick 50000."`
 	Round   time.Duration `placeholder:"TIME" help:"Duration of a round. 1s, with --quick 500ms."`
 	Rounds  int           `placeholder:"N" help:"Number of rounds, whose median counts. 9, with --quick 3."`
@@ -68,6 +68,7 @@ func (c benchCommand) Run(ctx context.Context) (err error) {
 		{[]string{"eventstore"}, b.eventStoreDB},
 		{[]string{"memory"}, b.memory},
 		{[]string{"webhook", "rules", "drafts"}, b.chat},
+		{[]string{"evening"}, b.evening},
 	} {
 		if slices.ContainsFunc(group.names, b.wanted) {
 			if err := group.run(ctx); err != nil {
@@ -110,7 +111,7 @@ func (c benchCommand) complete() benchCommand {
 }
 
 func (b *benchmark) wanted(name string) bool {
-	return len(b.Only) == 0 || slices.Contains(b.Only, name)
+	return len(b.Only) == 0 && name != "evening" || slices.Contains(b.Only, name)
 }
 
 // open starts the cluster and prepares it for pgbench.

@@ -30,7 +30,7 @@ func (a *answer) WriteHeader(status int) { a.status = status }
 
 func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
 
-// pressed is the pause before a write is sent again that came too early for the books.
+// pressed is the pause before a request is sent again that came too early for the tables.
 const pressed = 100 * time.Millisecond
 
 // call sends a request and decodes what it is answered into into, if that is not nil. Headers are names and values.
@@ -49,7 +49,7 @@ func (c *client) call(ctx context.Context, method, path, body string, into any, 
 		a := &answer{status: http.StatusOK, header: http.Header{}}
 		c.handler.ServeHTTP(a, request)
 		switch {
-		case a.status == http.StatusServiceUnavailable && bytes.Contains(a.body.Bytes(), []byte("than the books can follow")):
+		case a.status == http.StatusServiceUnavailable && (method == http.MethodGet || bytes.Contains(a.body.Bytes(), []byte("than the books can follow"))):
 			select {
 			case <-ctx.Done():
 				return ctx.Err()

@@ -58,13 +58,13 @@ func (p Plan) parties() (counts []ledgerCount, each int) {
 
 // Of a thousand events, so many are rows, and so many records of each kind are made: with what follows from them they are the others.
 const (
-	rowsOfThousand = 640
-	orders         = 12
-	takadas        = 8
+	rowsOfThousand = 700
+	orders         = 10
+	takadas        = 6
 	products       = 10
-	enquiries      = 10
-	contacts       = 10
-	messages       = 30
+	enquiries      = 6
+	contacts       = 8
+	messages       = 16
 )
 
 // few is how many records of a kind there are of which nobody has thousands.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	flows "bahi/commands/messaging"
@@ -90,11 +91,24 @@ func (f *filler) conversations(ctx context.Context) error {
 			_, err := f.sys.Messages.Receive(ctx, flows.Arrival{
 				Writer: flows.Writer{From: phone(4, n)}, Channel: channel, Text: pick(random, asks), ProviderID: fmt.Sprintf("demo-%d", i), SentAt: time.Now(),
 			})
-			if err != nil || channel == f.asked || i%3 > 0 {
-				return err
-			}
-			with := fmt.Sprintf("/api/contacts/%d/", f.contacts[n])
-			if err := f.send(ctx, "POST", with+"messages", map[string]any{"channelId": channel, "text": pick(random, answers)}, nil); err != nil {
+			return err
+		})
+	}
+	if err := f.do(ctx); err != nil {
+		return err
+	}
+	head, err := f.sys.Store.Head(ctx) // who may be answered, the tables know
+	if err == nil {
+		err = f.call(ctx, "GET", "/api/contacts?limit=1", "", nil, "Bahi-Min-Position", strconv.FormatUint(uint64(head), 10))
+	}
+	if err != nil {
+		return err
+	}
+	for i := few; i < f.plan.of(messages); i += 3 {
+		f.later(0, func(ctx context.Context) error {
+			with := fmt.Sprintf("/api/contacts/%d/", f.contacts[f.random("message", i).IntN(len(f.contacts))])
+			body := map[string]any{"channelId": f.channel, "text": pick(f.random("answer", i), answers)}
+			if err := f.send(ctx, "POST", with+"messages", body, nil); err != nil {
 				return err
 			}
 			return f.call(ctx, "POST", with+"read", "{}", nil)
