@@ -204,21 +204,28 @@ func (s *server) enter(ctx context.Context, key string) (*evening, error) {
 		}
 	}
 	var catalog struct {
-		Products []struct {
+		Data []struct {
 			Company string `json:"company_id"`
 		}
 	}
 	read("/api/v1/catalog?limit=1", &catalog)
-	if len(catalog.Products) > 0 {
-		e.company = catalog.Products[0].Company
+	if len(catalog.Data) > 0 {
+		e.company = catalog.Data[0].Company
 	}
-	var contacts []struct {
-		ID     int64
-		LastIn *time.Time `json:"lastInboundAt"`
-	}
+	var contacts []record
 	read("/api/contacts?limit=100&sort=recent", &contacts)
 	for _, c := range contacts {
-		e.contacts = append(e.contacts, c.ID)
+		var messages []struct {
+			Direction string
+			Channel   int64 `json:"channelId"`
+		}
+		read(fmt.Sprintf("/api/contacts/%d/messages", c.ID), &messages)
+		for _, m := range messages {
+			if m.Direction == "in" && m.Channel == e.channel { // others are written to by templates only
+				e.contacts = append(e.contacts, c.ID)
+				break
+			}
+		}
 	}
 	if len(e.contacts) == 0 || e.company == "" || e.channel == 0 {
 		errs = append(errs, errors.New("the demo has no contacts, company or channel"))

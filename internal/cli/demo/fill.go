@@ -82,7 +82,6 @@ type filler struct {
 	first     unit.Date
 	parties   []*party
 	companies []uuid.UUID
-	products  []listed
 	contacts  []int64
 	channel   int64 // of people
 	asked     int64 // channel of the bot

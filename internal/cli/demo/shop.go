@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -103,14 +102,7 @@ func (f *filler) openShops(ctx context.Context) error {
 	return f.do(ctx)
 }
 
-// listed is a product of a catalog.
-type listed struct {
-	ID      uuid.UUID
-	Name    string
-	Company uuid.UUID `json:"company_id"`
-}
-
-// catalog imports products by files, and remembers some of them.
+// catalog imports products by files.
 func (f *filler) catalog(ctx context.Context) error {
 	count := f.plan.of(products)
 	of := map[uuid.UUID]*strings.Builder{}
@@ -138,14 +130,7 @@ func (f *filler) catalog(ctx context.Context) error {
 			})
 		}
 	}
-	if err := f.do(ctx); err != nil {
-		return err
-	}
-	var page struct{ Products []listed }
-	err := f.call(ctx, "GET", "/api/v1/catalog?limit=100", "", &page)
-	f.products = page.Products
-	slices.SortFunc(f.products, func(a, b listed) int { return cmp.Compare(a.Name, b.Name) })
-	return err
+	return f.do(ctx)
 }
 
 // enquiries asks the companies, and lets them go on with some.
