@@ -42,8 +42,8 @@ func TestABodyWithUnknownFieldsOrOfAnySizeIsRefused(t *testing.T) {
 	require.Empty(t, refused.wrote(t, s, before))
 }
 
-// ofNoMemory are the writes that take a key but do again what they did, since that changes nothing, or what is done is the provider's.
-var ofNoMemory = []string{}
+// ofManyKeys are the writes that do not say of a repetition that it is one: each row of a file has a key of its own, and what is read is read.
+var ofManyKeys = []string{"import-messaging-contacts", "mark-read"}
 
 func TestARepeatedKeyHasOneEffectInEveryOperation(t *testing.T) {
 	t.Parallel()
@@ -63,12 +63,11 @@ func TestARepeatedKeyHasOneEffectInEveryOperation(t *testing.T) {
 		before, repeated := s.Head(), asked{}
 		second := repeated.note(r.ask(s.may(op).With("Idempotency-Key", key)))
 		require.Equal(t, first.Response.StatusCode, second.Response.StatusCode, "%s: %s", op.ID, second.Text)
+		require.Empty(t, repeated.wrote(t, s, before), op.ID)
 		if second.Header("Idempotency-Replayed") != "true" {
 			found = append(found, op.ID)
-			continue
 		}
-		require.Empty(t, repeated.wrote(t, s, before), op.ID)
 	}
 	slices.Sort(found)
-	require.Equal(t, ofNoMemory, found)
+	require.Equal(t, ofManyKeys, found)
 }
