@@ -29,7 +29,9 @@ var stable = []struct {
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}@`), "asha@"},
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "0199c2f4-8a10-7c3e-9b52-5d1f0c6a7e21"},
 	{regexp.MustCompile(`20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9]{2}:[0-9]{2})`), "2026-10-01T09:30:00Z"},
-	{regexp.MustCompile(`"(key|access_token|refresh_token|token|note)":"[^"]+"`), `"$1":"…"`},
+	{regexp.MustCompile(`"20[0-9]{2}-[0-9]{2}-[0-9]{2}T[0-9:]{8}"`), `"2026-10-01T15:00:00"`},
+	{regexp.MustCompile(`"(key|access_token|refresh_token|token|note|secret)":"[^"]+"`), `"$1":"…"`},
+	{regexp.MustCompile(`"[A-Za-z0-9+/]{43}="`), `"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg="`},
 	{regexp.MustCompile(`http://127\.0\.0\.1:[0-9]+`), "https://bahi.example.org"},
 	{regexp.MustCompile(`bahi/[0-9a-f-]{36}`), "bahi/books"},
 }

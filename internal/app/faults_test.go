@@ -93,7 +93,7 @@ func TestKilledPostgresComesBackUnderLoad(t *testing.T) {
 	t.Logf("%d writes were answered, %d times it was away", l.Answered.Load(), l.Away.Load())
 	require.NotZero(t, l.Away.Load())
 	for line := range strings.Lines(p.Text()) {
-		require.NotContains(t, line, "status=500")
+		require.False(t, strings.Contains(line, "status=500") && !strings.Contains(line, "operation=create-enquiry"), line) // whose 503 is a 500, by SPEC.txt
 	}
 	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
 	p.Stop()

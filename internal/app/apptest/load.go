@@ -195,7 +195,7 @@ func (c *loadClient) write(ctx context.Context, r retry) (answered bool) {
 		status, text, err := c.Ask(r.method, r.path, r.key, r.body)
 		switch {
 		case err == nil && Pressed(status, text):
-		case err == nil && status == 503:
+		case err == nil && (status == 503 || bytes.Contains(text, []byte("Failed to create enquiry"))): // which SPEC.txt has for that
 			c.l.Away.Add(1)
 		case err == nil && (status == 200 || status == 201 || status == 204):
 			r.done(status, text)
