@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -40,16 +41,39 @@ func (o *operation) showExamples(h *huma.Operation, success *huma.Response) {
 	}
 }
 
-// exampleOf returns a problem of a status, with the code that it has where the refusal has none of its own.
-func exampleOf(status int) any {
-	code, detail := others[status].code, others[status].detail
+// further are the codes of refusals that have one of their own, by status. A conflict about a field that another record has is named after the field.
+var further = map[int][]string{
+	http.StatusBadRequest: {"wrong_password"},
+	http.StatusForbidden:  {"email_not_verified"},
+	http.StatusConflict: {
+		"channel_identity_taken", "channel_type_unsupported", "customer_taken", "domain_taken", "email_taken", "no_company", "phone_taken", "reply_window_closed", "sender_taken", "url_taken",
+	},
+	http.StatusUnprocessableEntity: {"dry_run_unsupported", "provider_refused", "recipient_failed"},
+	http.StatusTooManyRequests:     {"provider_rate_limited", "too_many_streams"},
+	http.StatusBadGateway:          {"provider_auth"},
+	http.StatusServiceUnavailable:  {"campaign_stopped", "provider_not_configured", "provider_unavailable", "provider_unknown"},
+}
+
+// codeOf returns the code of a status where the refusal has none of its own.
+func codeOf(status int) string {
 	for _, kind := range kinds {
 		if kind.status == status {
-			code = kind.code
+			return kind.code
 		}
 	}
+	return others[status].code
+}
+
+// codesOf describes a refusal's codes.
+func codesOf(status int) string {
+	return http.StatusText(status) + ". `code`: " + strings.Join(append([]string{codeOf(status)}, further[status]...), ", ")
+}
+
+// exampleOf returns a problem of a status, with the code that it has where the refusal has none of its own.
+func exampleOf(status int) any {
+	detail := others[status].detail
 	if detail == "" {
 		detail = http.StatusText(status)
 	}
-	return map[string]any{"detail": detail, "code": code, "status": status, "title": http.StatusText(status), "request_id": "9b78ec1b6e030ca406e730d79703fa40"}
+	return map[string]any{"detail": detail, "code": codeOf(status), "status": status, "title": http.StatusText(status), "request_id": "9b78ec1b6e030ca406e730d79703fa40"}
 }

@@ -275,7 +275,7 @@ func documentRefusals() map[string]*huma.Response {
 	all := map[string]*huma.Response{}
 	for _, status := range refusals {
 		refusal := &huma.Response{
-			Description: http.StatusText(status),
+			Description: codesOf(status),
 			Content:     map[string]*huma.MediaType{problemType: {Schema: &huma.Schema{Ref: schemaPrefix + "Problem"}, Example: exampleOf(status)}},
 		}
 		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
