@@ -2,7 +2,10 @@ package http_test
 
 import (
 	"encoding/json"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -57,4 +60,37 @@ func TestTheDocumentKeepsTheLintersRules(t *testing.T) {
 	for name := range document.Components.Responses {
 		require.True(t, used[name], "no-unused-components: %s", name)
 	}
+}
+
+var (
+	inCode  = regexp.MustCompile(`Code: *"([a-z_]+)"|\{fault\.[A-Z]\w+, "([a-z_]+)"\}`)
+	claimed = regexp.MustCompile(`Name: "([a-z_]+)", Taken:`)
+)
+
+func TestTheDocumentNamesEveryCodeOfARefusal(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile("testdata/openapi.json")
+	require.NoError(t, err)
+	named := func(code string) bool {
+		return regexp.MustCompile("`code`: ([a-z_]+, )*" + code + `[,"]`).Match(document)
+	}
+	found := 0
+	for _, layer := range []string{"domain", "commands", "http", "reactors"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join("..", layer), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			for _, m := range inCode.FindAllStringSubmatch(string(text), -1) {
+				found++
+				require.True(t, named(m[1]+m[2]), "%s: %s", path, m[1]+m[2])
+			}
+			for _, m := range claimed.FindAllStringSubmatch(string(text), -1) {
+				found++
+				require.True(t, named(m[1]+"_taken"), "%s: %s", path, m[1])
+			}
+			return err
+		}))
+	}
+	require.Greater(t, found, 20)
 }

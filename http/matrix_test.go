@@ -81,7 +81,7 @@ func writes(op api.Op) bool { return op.Method != http.MethodGet }
 
 func TestEverySampleIsTaken(t *testing.T) {
 	t.Parallel()
-	s := startShop(t)
+	s, recorded := startShop(t), examples{}
 	for _, op := range s.ops {
 		sample := s.samples[op.ID]
 		if sample.Endless {
@@ -96,7 +96,9 @@ func TestEverySampleIsTaken(t *testing.T) {
 		s.Signed()
 		a := r.ask(s.may(op))
 		require.Contains(t, []int{want, 200}, a.Response.StatusCode, "%s: %s", op.ID, a.Text)
+		recorded.note(op, r, a)
 	}
+	recorded.verify(t)
 }
 
 // asked has the ids of requests, by which the events that they wrote are found: what runs in the background writes at any time.

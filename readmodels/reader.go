@@ -127,7 +127,7 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 			return err
 		}
 	}
-	for tries := 0; ; tries++ {
+	for tries, gone := 0, 0; ; tries++ {
 		s, err := r.statement(ctx, sql, args)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 		settled, err := r.attempt(ctx, s, w, f, args, one, collect)
 		if errors.Is(err, errMoved) {
 			r.forget()
-			if w.over() {
+			if gone++; w.over() && gone > 1 { // the first time, others are there instead: a rebuild dropped these while the read waited
 				return fmt.Errorf("the tables of %s are gone: %w", strings.Join(s.names, ", "), ErrNotBuilt)
 			}
 			if tries > 0 { // nothing has taken their place yet

@@ -90,13 +90,18 @@ func (b *benchmark) rules() {
 // messages returns calls of the gateway, each with a message of its own.
 func messages(count int, prefix, from string) [][]byte {
 	random := rand.New(rand.NewPCG(seed, 8)) //nolint:gosec // the same texts in each run
-	all, now := make([][]byte, count), time.Now().UnixMilli()
+	all := make([][]byte, count)
 	for i := range all {
-		all[i] = bench.Request("POST", "/gateway_incoming_webhook", "", fmt.Sprintf(
-			`{"type":"message","timestamp":%d,"payload":{"id":"%s-%d","source":%q,"type":"text","payload":{"text":"%s"}}}`, now, prefix, i, from, orderText(random)),
-			"X-Gateway-Token: "+chatToken)
+		all[i] = message(fmt.Sprintf("%s-%d", prefix, i), from, random)
 	}
 	return all
+}
+
+// message returns a call of the gateway.
+func message(id, from string, random *rand.Rand) []byte {
+	return bench.Request("POST", "/gateway_incoming_webhook", "", fmt.Sprintf(
+		`{"type":"message","timestamp":%d,"payload":{"id":%q,"source":%q,"type":"text","payload":{"text":"%s"}}}`, time.Now().UnixMilli(), id, from, orderText(random)),
+		"X-Gateway-Token: "+chatToken)
 }
 
 // webhook measures the answers to the gateway's calls. The messages are a stranger's, so that the work behind an answer is the least.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -140,16 +141,22 @@ func measureLags(ctx context.Context, w *watch, load bench.Load) (bench.Sample, 
 	if err != nil {
 		return s, nil, err
 	}
-	all := slices.Concat(answered...)
+	lags, each, err := lagsOf(ctx, w, slices.Concat(answered...))
+	s.Lag = bench.P99Of(lags)
+	return s, each, err
+}
+
+// lagsOf returns the lag of each write, which were answered at these times with these positions. It waits for the last.
+func lagsOf(ctx context.Context, w *watch, all []step) ([]time.Duration, []late, error) {
 	last := uint64(0)
 	for _, a := range all {
 		last = max(last, a.position)
 	}
 	if last == 0 {
-		return s, nil, fmt.Errorf("the server's responses have no position")
+		return nil, nil, errors.New("the server's responses have no position")
 	}
 	if err := w.reach(ctx, last); err != nil {
-		return s, nil, err
+		return nil, nil, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -159,8 +166,7 @@ func measureLags(ctx context.Context, w *watch, load bench.Load) (bench.Sample, 
 		lags[i] = max(0, seen.at.Sub(a.at))
 		each[i] = late{a.at, lags[i]}
 	}
-	s.Lag = bench.P99Of(lags)
-	return s, each, nil
+	return lags, each, nil
 }
 
 // bulk measures rows posted in bulk. A round ends when the rows' own streams are written and folded, because a server that responds

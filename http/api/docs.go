@@ -56,6 +56,9 @@ func (a *API) page(path, kind string, content func() []byte) {
 
 func (a *API) encodeSpec() []byte {
 	text, err := json.Marshal(a.huma.OpenAPI())
+	if err == nil {
+		text, err = nullable(text, a.huma.OpenAPI().Components.Schemas)
+	}
 	if err != nil {
 		panic(err)
 	}

@@ -254,6 +254,7 @@ func (o *operation) documentAnswers(h *huma.Operation) {
 		statuses = append(statuses, http.StatusTooManyRequests)
 	}
 	delete(h.Responses, "default")
+	o.showExamples(h, success)
 	for _, status := range statuses {
 		h.Responses[strconv.Itoa(status)] = &huma.Response{Ref: "#/components/responses/" + responseName(status)}
 	}
@@ -274,8 +275,8 @@ func documentRefusals() map[string]*huma.Response {
 	all := map[string]*huma.Response{}
 	for _, status := range refusals {
 		refusal := &huma.Response{
-			Description: http.StatusText(status),
-			Content:     map[string]*huma.MediaType{problemType: {Schema: &huma.Schema{Ref: schemaPrefix + "Problem"}}},
+			Description: codesOf(status),
+			Content:     map[string]*huma.MediaType{problemType: {Schema: &huma.Schema{Ref: schemaPrefix + "Problem"}, Example: exampleOf(status)}},
 		}
 		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 			refusal.Headers = map[string]*huma.Param{

@@ -20,6 +20,7 @@ type system struct {
 	Failed      int64 // discarded jobs
 	Newest      []views.Event
 	Kept        []keptMessages
+	AllKept     int
 	Verdict     verdict
 }
 
@@ -85,7 +86,7 @@ func (v *visit) system() (s system, err error) {
 		if err != nil {
 			return s, err
 		}
-		s.Kept = append(s.Kept, keptMessages{port, total})
+		s.Kept, s.AllKept = append(s.Kept, keptMessages{port, total}), s.AllKept+total
 	}
 	s.Verdict = s.judge()
 	return s, nil

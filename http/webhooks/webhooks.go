@@ -117,7 +117,7 @@ func (r *Routes) greet(e Endpoint, op api.Op) {
 	}
 	op.ID, op.Method, op.Summary, op.MaxBody = "greet"+strings.TrimPrefix(e.ID, "receive"), "GET", "Show a provider that this is the endpoint that it was told", 0
 	op.Errors = []int{http.StatusForbidden}
-	api.Download(r.API, op, map[string]any{"text/plain": nil, "application/json": nil}, func(ctx context.Context, _ *struct{}) (api.Content, error) {
+	greet := func(ctx context.Context) (api.Content, error) {
 		request, _ := api.Sender(ctx)
 		answer, kind, err := e.Greet(request)
 		if err != nil {
@@ -130,6 +130,17 @@ func (r *Routes) greet(e Endpoint, op api.Op) {
 			_, err := io.WriteString(w, answer)
 			return err
 		}}, nil
+	}
+	kinds := map[string]any{"text/plain": nil, "application/json": nil}
+	if !strings.Contains(e.Path, perChannel) {
+		api.Download(r.API, op, kinds, func(ctx context.Context, _ *struct{}) (api.Content, error) { return greet(ctx) })
+		return
+	}
+	api.Download(r.API, op, kinds, func(ctx context.Context, _ *struct {
+		Channel string `path:"channelId"`
+	},
+	) (api.Content, error) {
+		return greet(ctx)
 	})
 }
 

@@ -76,3 +76,8 @@ func (s *System) HookChannels(ctx context.Context) error {
 	}
 	return ctx.Err()
 }
+
+// SpeaksOutside reports whether messages or leads leave this installation by its settings.
+func (o OutsideSettings) SpeaksOutside() bool {
+	return o.ChatURL+o.ReplyURL+o.CRMURL+o.SMTPURL != ""
+}

@@ -81,12 +81,7 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	failed := make(chan error, 8)
-	running.Go(func() { failed <- s.backlog.Run(background) })
-	running.Go(func() { failed <- s.Commands.Run(background) })
-	running.Go(func() { failed <- s.Runner.Run(background, AllProjections()...) })
-	running.Go(func() { failed <- s.Runner.Tend(background, AllProjections()...) })
-	running.Go(func() { failed <- s.Reacting.Run(background, AllReactors()...) })
-	running.Go(func() { failed <- s.queue.Run(serving) }) // it takes its time to stop, beside the requests
+	s.work(background, serving, &running, failed)
 	running.Go(func() { s.resume(background) })
 	running.Go(func() { s.cleanFolders(background) })
 	running.Go(func() { s.Signer.Run(background) })
@@ -118,6 +113,45 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 	if cause := context.Cause(serving); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}
+	return err
+}
+
+// work starts what follows from writes: tables, reactions and jobs.
+func (s *System) work(background, serving context.Context, running *sync.WaitGroup, failed chan<- error) {
+	running.Go(func() { failed <- s.backlog.Run(background) })
+	running.Go(func() { failed <- s.Commands.Run(background) })
+	running.Go(func() { failed <- s.Runner.Run(background, AllProjections()...) })
+	running.Go(func() { failed <- s.Runner.Tend(background, AllProjections()...) })
+	running.Go(func() { failed <- s.Reacting.Run(background, AllReactors()...) })
+	running.Go(func() { failed <- s.queue.Run(serving) }) // it takes its time to stop, beside the requests
+}
+
+// Working does what a command writes beside all work that follows from it, and waits until the tables have it. A server that runs has a part of the work.
+func (s *System) Working(ctx context.Context, do func(context.Context) error) error {
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	serving, end := context.WithCancelCause(ctx)
+	var running sync.WaitGroup
+	failed := make(chan error, 8)
+	s.work(background, serving, &running, failed)
+	go func() {
+		if err := <-failed; err != nil {
+			end(err)
+		}
+	}()
+	err := s.untilCaughtUp(serving, nil, AllProjections())
+	if err == nil {
+		s.UntilReacting(serving)
+		err = do(serving)
+	}
+	if s.Books.Wait(); err == nil {
+		err = s.untilCaughtUp(serving, nil, AllProjections())
+	}
+	if cause := context.Cause(serving); err != nil && cause != nil {
+		err = cause
+	}
+	end(nil)
+	stop()
+	running.Wait()
 	return err
 }
 

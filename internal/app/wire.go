@@ -27,8 +27,9 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-// The document of all operations is committed, so that reviews see changes of the interface.
+// The document of all operations is committed, so that reviews see changes of the interface. Its examples are recorded first.
 //
+//go:generate go test bahi/http -run ^TestEverySampleIsTaken$ -update
 //go:generate go test bahi/http -run ^TestDocumentIsTheCommittedOne$ -update
 
 // routes registers every operation.

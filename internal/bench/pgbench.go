@@ -72,6 +72,11 @@ func (l *Limits) Queries(ctx context.Context, name string, clients int, queries 
 // between separates the scripts of which pgbench takes one by chance.
 const between = "\n-- or\n"
 
+// Mixed measures transactions of which three in five read a row and the others insert one.
+func (l *Limits) Mixed(ctx context.Context, clients int) (Sample, error) {
+	return l.run(ctx, "mixed", fmt.Sprintf("\\set of random(1, 5)\n\\if :of <= 3\n"+selectRow+"\n\\else\n"+insertRow+"\n\\endif", readRows), clients)
+}
+
 // run measures for about a round, counted in transactions: pgbench's own clock also runs while the clients connect, which can take a
 // second.
 func (l *Limits) run(ctx context.Context, name, script string, clients int) (Sample, error) {

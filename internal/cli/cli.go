@@ -12,6 +12,7 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/cli/audit"
 	"bahi/internal/cli/backup"
+	"bahi/internal/cli/demo"
 	"bahi/internal/cli/doctor"
 	"bahi/internal/cli/events"
 	"bahi/internal/cli/feed"
@@ -29,6 +30,7 @@ import (
 // Commands has all commands, as kong reads them.
 type Commands struct {
 	Serve       serve.Command              `cmd:"" help:"Serve the HTTP interface. Needs no configuration."`
+	Demo        demo.Command               `cmd:"" help:"Fill a workspace with a year of a workshop and its shop, to look around in."`
 	Gateway     gateway.Command            `cmd:"" help:"Serve the log alone over the EventStoreDB protocol: other bahis may have their log there."`
 	Events      events.Command             `cmd:"" help:"Look at the log, export it, import it."`
 	Projections projections.Command        `cmd:"" help:"List and rebuild the tables."`

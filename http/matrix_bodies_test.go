@@ -1,0 +1,73 @@
+package http_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/actor"
+	"bahi/http/api"
+)
+
+// tooLong is more than any body that is no file may have.
+var tooLong = strings.Repeat(" ", 5<<20)
+
+func TestABodyWithUnknownFieldsOrOfAnySizeIsRefused(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	requests := s.things().requests(t, func(op api.Op) bool { return len(s.samples[op.ID].Body) > 0 })
+	before, refused := s.Head(), asked{}
+	for _, op := range s.ops {
+		r, there := requests[op.ID]
+		if !there || !strings.HasPrefix(r.body, "{") {
+			continue
+		}
+		a := refused.note(r.with(r.body + tooLong).ask(s.may(op)))
+		require.Equal(t, http.StatusRequestEntityTooLarge, a.Response.StatusCode, "%s: %s", op.ID, a.Text)
+		if op.Area != actor.Ledger { // there they are ignored (CONTRACT.md 0.3)
+			continue
+		}
+		strange := `{"no_such_field":1,` + r.body[1:]
+		if r.body == "{}" {
+			strange = `{"no_such_field":1}`
+		}
+		a = refused.note(r.with(strange).ask(s.may(op)))
+		require.Equal(t, faulty(op), a.Response.StatusCode, "%s: %s", op.ID, a.Text)
+		require.Contains(t, a.Text, "no_such_field", op.ID)
+	}
+	require.Empty(t, refused.wrote(t, s, before))
+}
+
+// ofManyKeys are the writes that do not say of a repetition that it is one: each row of a file has a key of its own, and what is read is read.
+var ofManyKeys = []string{"import-messaging-contacts", "mark-read"}
+
+func TestARepeatedKeyHasOneEffectInEveryOperation(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	var found []string
+	for _, op := range s.ops {
+		if !writes(op) || op.NoKey || op.Operator || s.samples[op.ID].Refused != 0 {
+			continue
+		}
+		s.again(op)
+		w := s.things() // what one operation deletes, another one wants
+		r := w.request(t, op)
+		key := uuid.NewString()
+		first := r.ask(s.may(op).With("Idempotency-Key", key))
+		require.Equal(t, 2, first.Response.StatusCode/100, "%s: %s", op.ID, first.Text)
+		s.again(op)
+		before, repeated := s.Head(), asked{}
+		second := repeated.note(r.ask(s.may(op).With("Idempotency-Key", key)))
+		require.Equal(t, first.Response.StatusCode, second.Response.StatusCode, "%s: %s", op.ID, second.Text)
+		require.Empty(t, repeated.wrote(t, s, before), op.ID)
+		if second.Header("Idempotency-Replayed") != "true" {
+			found = append(found, op.ID)
+		}
+	}
+	slices.Sort(found)
+	require.Equal(t, ofManyKeys, found)
+}

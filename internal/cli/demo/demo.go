@@ -1,0 +1,84 @@
+// Package demo has the command that fills a workspace with a year of a workshop and its shop, to be looked at.
+package demo
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/domain/unit"
+	"bahi/internal/app"
+	"bahi/internal/cli/screen"
+)
+
+type Command struct {
+	app.Settings
+	app.OutsideSettings
+
+	Size   string `default:"small" enum:"small,medium,large" help:"About 5 thousand, 200 thousand or 5 million events."`
+	Events int    `hidden:"" help:"In place of a size."`
+	Seed   uint64 `default:"1" help:"The same seed gives the same records."`
+	Email  string `default:"demo@example.org" help:"Address of the user who is made, and to whom the workspace belongs. No other user may have it."`
+	Until  string `placeholder:"DATE" help:"Last day of the year. Today by default."`
+}
+
+// Sizes are the events of each size.
+var Sizes = map[string]int{"small": 5_000, "medium": 200_000, "large": 5_000_000}
+
+// Run fills the workspace and says where to look at it.
+func (c Command) Run(ctx context.Context) error {
+	c.Outside, c.MayBegin = c.OutsideSettings, true
+	if c.Outside.SpeaksOutside() {
+		return errors.New("this installation writes to real networks, and the people of the demo are invented: try it on another one")
+	}
+	zone, err := c.Zone()
+	if err != nil {
+		return err
+	}
+	plan := Plan{Events: cmp.Or(c.Events, Sizes[c.Size]), Seed: c.Seed, Until: unit.DateOf(time.Now().In(zone)), Email: c.Email, Password: rand.Text()}
+	if c.Until != "" {
+		if plan.Until, err = unit.ParseDate(c.Until); err != nil {
+			return fmt.Errorf("--until: %w", err)
+		}
+	}
+	sys, err := c.Open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	bar := screen.NewBar(c.Shell.Err, "writing a year of a workshop", "records")
+	defer bar.End()
+	var filled Filled
+	began, before, after := time.Now(), event.Position(0), event.Position(0)
+	err = sys.Working(ctx, func(ctx context.Context) (err error) {
+		if before, err = sys.Store.Head(ctx); err != nil {
+			return err
+		}
+		if filled, err = Fill(ctx, sys, plan, bar.Show); err != nil {
+			return err
+		}
+		after, err = sys.Store.Head(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	bar.End()
+	took := time.Since(began)
+	_, err = fmt.Fprintf(c.Shell.Out, `%d events in %s, %.0f a second.
+
+The console     %[4]s/console/
+The inbox       %[4]s/inbox/
+All operations  %[4]s/docs
+
+The console and the operations want the key, the inbox wants the address and the password:
+API key   %[7]s
+Address   %[5]s
+Password  %[6]s
+`, after-before, took.Round(time.Second), float64(after-before)/took.Seconds(), cmp.Or(c.PublicURL, app.OwnAddress), plan.Email, plan.Password, filled.Key)
+	return err
+}

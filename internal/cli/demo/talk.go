@@ -1,0 +1,142 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	flows "bahi/commands/messaging"
+)
+
+// number is a decimal as JSON has it.
+func number(text string) json.Number { return json.Number(text) }
+
+// people adds the contacts of a sales channel, and a list of those who want to hear of offers.
+func (f *filler) people(ctx context.Context) (err error) {
+	if f.channel, err = f.create(ctx, "/api/channels", map[string]any{"name": "Sales", "type": "chat"}); err != nil {
+		return err
+	}
+	if f.list, err = f.create(ctx, "/api/contact-lists", map[string]any{"name": "Offers"}); err != nil {
+		return err
+	}
+	f.contacts = make([]int64, f.plan.of(contacts))
+	for i := range f.contacts {
+		f.later(1, func(ctx context.Context) (err error) {
+			random := f.random("contact", i)
+			first, last := person(random)
+			f.contacts[i], err = f.create(ctx, "/api/contacts", map[string]any{"name": first + " " + last, "phone": phone(4, i)})
+			if err != nil || i%2 == 1 {
+				return err
+			}
+			change := map[string]any{"optIn": true}
+			if i < offered {
+				change["listIds"] = []int64{f.list}
+			}
+			return f.send(ctx, "PATCH", fmt.Sprintf("/api/contacts/%d", f.contacts[i]), change, nil)
+		})
+	}
+	return f.do(ctx)
+}
+
+// offered is how many of the first contacts the campaign may reach.
+const offered = 2000
+
+// bot makes a bot that answers on a channel of its own, with a file of what it knows.
+func (f *filler) bot(ctx context.Context) (err error) {
+	if f.asked, err = f.create(ctx, "/api/channels", map[string]any{"name": "Questions", "type": "chat"}); err != nil {
+		return err
+	}
+	id, err := f.create(ctx, "/api/bots", map[string]any{
+		"name": "Asha", "description": "Answers questions of customers about the showroom", "systemPrompt": "You are polite and brief.", "channelIds": []int64{f.asked},
+	})
+	if err != nil {
+		return err
+	}
+	files := fmt.Sprintf("/api/bots/%d/files", id)
+	if err := f.upload(ctx, files, "faq.txt", faq); err != nil {
+		return err
+	}
+	for range readTries { // what it is asked before it has read, it cannot answer
+		var kept []struct{ Status string }
+		if err := f.call(ctx, "GET", files, "", &kept); err != nil || len(kept) > 0 && kept[0].Status == "ready" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(readAgain):
+		}
+	}
+	return errors.New("the bot has not read its file; /ops/jobs says why")
+}
+
+const (
+	readTries = 600
+	readAgain = 200 * time.Millisecond
+)
+
+// conversations lets contacts write, and people and the bot answer.
+func (f *filler) conversations(ctx context.Context) error {
+	for i := range f.plan.of(messages) {
+		f.later(1, func(ctx context.Context) error {
+			random := f.random("message", i)
+			n := random.IntN(len(f.contacts))
+			channel := f.channel
+			if i < few && i%2 == 0 {
+				channel = f.asked
+			}
+			_, err := f.sys.Messages.Receive(ctx, flows.Arrival{
+				Writer: flows.Writer{From: phone(4, n)}, Channel: channel, Text: pick(random, asks), ProviderID: fmt.Sprintf("demo-%d", i), SentAt: time.Now(),
+			})
+			return err
+		})
+	}
+	if err := f.do(ctx); err != nil {
+		return err
+	}
+	head, err := f.sys.Store.Head(ctx) // who may be answered, the tables know
+	if err == nil {
+		err = f.call(ctx, "GET", "/api/contacts?limit=1", "", nil, "Bahi-Min-Position", strconv.FormatUint(uint64(head), 10))
+	}
+	if err != nil {
+		return err
+	}
+	for i := few; i < f.plan.of(messages); i += 3 {
+		f.later(0, func(ctx context.Context) error {
+			with := fmt.Sprintf("/api/contacts/%d/", f.contacts[f.random("message", i).IntN(len(f.contacts))])
+			body := map[string]any{"channelId": f.channel, "text": pick(f.random("answer", i), answers)}
+			if err := f.send(ctx, "POST", with+"messages", body, nil); err != nil {
+				return err
+			}
+			return f.call(ctx, "POST", with+"read", "{}", nil)
+		})
+	}
+	return f.do(ctx)
+}
+
+// campaign sends an offer to the list.
+func (f *filler) campaign(ctx context.Context) error {
+	var templates []struct {
+		ID   int64
+		Name string
+	}
+	if err := f.call(ctx, "GET", fmt.Sprintf("/api/chat/templates?channelId=%d", f.channel), "", &templates); err != nil {
+		return err
+	}
+	for _, t := range templates {
+		if t.Name != "order_ready" {
+			continue
+		}
+		id, err := f.create(ctx, "/api/campaigns", map[string]any{
+			"name": "Before Diwali", "type": "broadcast", "templateId": t.ID, "audience": f.list, "templateParams": map[string]string{"1": "of this year", "2": "{{name}}"},
+		})
+		if err != nil {
+			return err
+		}
+		return f.send(ctx, "POST", "/api/campaigns/send", map[string]any{"campaignId": id}, nil)
+	}
+	return errors.New("the sandbox has no template order_ready")
+}
