@@ -87,18 +87,18 @@ func (b *benchmark) rules() {
 	b.conclude(bench.Figure{Name: "rules", Title: "messages read by rules, one processor", Unit: "/s"}, rounds, "", nil)
 }
 
-// messages returns calls of the gateway, each with a message of its own.
-func messages(count int, prefix, from string) [][]byte {
+// ordersByChat returns calls of the gateway, each with a message of its own.
+func ordersByChat(count int, prefix, from string) [][]byte {
 	random := rand.New(rand.NewPCG(seed, 8)) //nolint:gosec // the same texts in each run
 	all := make([][]byte, count)
 	for i := range all {
-		all[i] = message(fmt.Sprintf("%s-%d", prefix, i), from, random)
+		all[i] = orderByChat(fmt.Sprintf("%s-%d", prefix, i), from, random)
 	}
 	return all
 }
 
-// message returns a call of the gateway.
-func message(id, from string, random *rand.Rand) []byte {
+// orderByChat returns a call of the gateway.
+func orderByChat(id, from string, random *rand.Rand) []byte {
 	return bench.Request("POST", "/gateway_incoming_webhook", "", fmt.Sprintf(
 		`{"type":"message","timestamp":%d,"payload":{"id":%q,"source":%q,"type":"text","payload":{"text":"%s"}}}`, time.Now().UnixMilli(), id, from, orderText(random)),
 		"X-Gateway-Token: "+chatToken)
@@ -109,7 +109,7 @@ func (b *benchmark) webhook(ctx context.Context, s *server) error {
 	round := 0
 	limit, found, err := b.interleave(ctx, "calls of the gateway", func() (bench.Sample, error) { return b.limits.Inserts(ctx, postClients) }, func() (bench.Sample, error) {
 		round++
-		return bench.Load{Address: s.address, Clients: postClients, For: b.Round, Requests: messages(4*prebuilt, strconv.Itoa(round), strangers)}.Run(ctx)
+		return bench.Load{Address: s.address, Clients: postClients, For: b.Round, Requests: ordersByChat(4*prebuilt, strconv.Itoa(round), strangers)}.Run(ctx)
 	})
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (b *benchmark) webhook(ctx context.Context, s *server) error {
 func (b *benchmark) drafts(ctx context.Context, s *server) error {
 	count := max(10, b.Rows/draftsOf)
 	b.sayf("making %d order drafts", count)
-	for _, call := range messages(count, "draft", chatPhone) {
+	for _, call := range ordersByChat(count, "draft", chatPhone) {
 		if a, err := s.do(ctx, call); err != nil || a.Status != 200 {
 			return fmt.Errorf("a call of the gateway was answered with status %d: %w", a.Status, err)
 		}

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"context"
+
 	"bahi/commands"
 	flows "bahi/commands/marketplace"
 	"bahi/domain/marketplace/company"
@@ -11,25 +13,15 @@ import (
 
 const companiesOfPage = 50
 
-// companyList is a page of the directory.
-type companyList struct {
-	Words     string
-	Companies []marketplace.Listed
-	Total     int64
-	Pages     pages
-}
-
+// companies lists the directory.
 func (v *visit) companies() (page, error) {
-	list := companyList{Words: v.r.FormValue("q")}
-	of := readmodels.Page{Number: number(v.r.FormValue("page")), Size: companiesOfPage}
-	var err error
-	if list.Words == "" {
-		list.Companies, list.Total, err = v.Marketplace.Companies(v.r.Context(), of, marketplace.CompanyFilter{})
-	} else {
-		list.Companies, list.Total, err = v.Marketplace.FindCompanies(v.r.Context(), of, list.Words)
-	}
-	list.Pages = v.pagesOf(of.Number, of.Size, list.Total)
-	return page{template: "companies", title: "Companies", body: list}, err
+	words := v.r.FormValue("q")
+	return listed(v, page{template: "companies", title: "Companies"}, companiesOfPage, words, func(ctx context.Context, of readmodels.Page) ([]marketplace.Listed, int64, error) {
+		if words == "" {
+			return v.Marketplace.Companies(ctx, of, marketplace.CompanyFilter{})
+		}
+		return v.Marketplace.FindCompanies(ctx, of, words)
+	})
 }
 
 func (v *visit) verifyCompany() (string, error) { return v.mark(true) }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"bahi/readmodels"
 	views "bahi/readmodels/ops"
 )
 
@@ -13,26 +14,21 @@ var jobStates = []string{"available", "pending", "scheduled", "running", "retrya
 
 const jobsOfPage = 50
 
-// jobList is a page of jobs.
-type jobList struct {
+// chosenJobs is the filter of the list of jobs.
+type chosenJobs struct {
 	State, Kind string
 	States      []string
-	Jobs        []views.Job
-	Total       int64
-	Pages       pages
 }
 
 func (v *visit) jobs() (page, error) {
 	query := v.r.URL.Query()
-	list := jobList{State: query.Get("state"), Kind: query.Get("kind"), States: jobStates}
-	if !slices.Contains(jobStates, list.State) {
-		list.State = ""
+	f := chosenJobs{State: query.Get("state"), Kind: query.Get("kind"), States: jobStates}
+	if !slices.Contains(jobStates, f.State) {
+		f.State = ""
 	}
-	n := number(query.Get("page"))
-	var err error
-	list.Jobs, list.Total, err = v.Jobs.Jobs(v.r.Context(), views.Selection{State: list.State, Kind: list.Kind, Page: n, PageSize: jobsOfPage})
-	list.Pages = v.pagesOf(n, jobsOfPage, list.Total)
-	return page{template: "jobs", title: "Jobs", body: list}, err
+	return listed(v, page{template: "jobs", title: "Jobs"}, jobsOfPage, f, func(ctx context.Context, of readmodels.Page) ([]views.Job, int64, error) {
+		return v.Jobs.Jobs(ctx, views.Selection{State: f.State, Kind: f.Kind, Page: of.Number, PageSize: of.Size})
+	})
 }
 
 func (v *visit) retryJob() (string, error) { return v.changeJob("job-retry", v.Queue.Retry) }
@@ -45,6 +41,22 @@ func (v *visit) changeJob(word string, do func(context.Context, int64) error) (s
 		return "", views.ErrNoJob
 	}
 	return Path + "/jobs?done=" + word, do(v.r.Context(), id)
+}
+
+// list is a page of records, for the template list.
+type list[T any] struct {
+	Items []T
+	Total int64
+	Pages pages
+	Of    any // what they are chosen by
+}
+
+// listed reads the page of a list that the address asks for.
+func listed[T any](v *visit, p page, size int, of any, read func(context.Context, readmodels.Page) ([]T, int64, error)) (page, error) {
+	at := readmodels.Page{Number: number(v.r.FormValue("page")), Size: size}
+	items, total, err := read(v.r.Context(), at)
+	p.body = list[T]{items, total, v.pagesOf(at.Number, size, total), of}
+	return p, err
 }
 
 // pages divides a list into pages.

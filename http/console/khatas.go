@@ -9,7 +9,6 @@ import (
 
 	flows "bahi/commands/ledger"
 	"bahi/domain/ledger/khata"
-	"bahi/readmodels"
 	books "bahi/readmodels/ledger"
 )
 
@@ -21,22 +20,9 @@ type Scans interface {
 	Result(ctx context.Context, blob string) (*flows.KhataResult, error)
 }
 
-// khataList is a page of the uploads of all workspaces.
-type khataList struct {
-	Khatas []books.Khata
-	Total  int64
-	Pages  pages
-}
-
+// khatas lists the uploads of all workspaces.
 func (v *visit) khatas() (page, error) {
-	n := number(v.r.URL.Query().Get("page"))
-	var (
-		list khataList
-		err  error
-	)
-	list.Khatas, list.Total, err = v.Books.AllKhatas(v.r.Context(), readmodels.Page{Number: n, Size: khatasOfPage})
-	list.Pages = v.pagesOf(n, khatasOfPage, list.Total)
-	return page{template: "khatas", title: "Khata pages", body: list}, err
+	return listed(v, page{template: "khatas", title: "Khata pages"}, khatasOfPage, nil, v.Books.AllKhatas)
 }
 
 // oneKhata is an upload with its picture beside what was read.

@@ -15,20 +15,20 @@ import (
 	books "bahi/readmodels/ledger"
 )
 
-// orderList is a page of a workspace's client orders.
-type orderList struct {
-	Workspace uuid.UUID
-	Orders    []books.ClientOrder
-	Pages     pages
-}
-
 // orderPage is an order with its takadas, and what became of both.
 type orderPage struct {
 	books.ClientOrder
 
 	Workspace uuid.UUID
-	Takadas   []books.ClientTakada
+	Takadas   []shownTakada
 	Versions  []recorded
+}
+
+// shownTakada is a takada, which may be deleted.
+type shownTakada struct {
+	books.ClientTakada
+
+	Deleted *recorded // nil: it is there
 }
 
 // recorded is a version of an order or a takada for display.
@@ -40,16 +40,13 @@ type recorded struct {
 }
 
 func (v *visit) orders() (p page, err error) {
-	p = page{template: "orders", title: "Client orders"}
-	var list orderList
-	if list.Workspace, err = uuid.Parse(v.r.PathValue("workspace")); err != nil {
+	workspace, err := uuid.Parse(v.r.PathValue("workspace"))
+	if err != nil {
 		return p, errNoPage
 	}
-	shown := number(v.r.URL.Query().Get("page"))
-	var total int64
-	list.Orders, total, err = v.Books.Orders(v.r.Context(), list.Workspace, readmodels.Page{Number: shown, Size: rowsOfPage}, books.OrderFilter{})
-	list.Pages, p.body = v.pagesOf(shown, rowsOfPage, total), &list
-	return p, err
+	return listed(v, page{template: "orders", title: "Client orders"}, rowsOfPage, workspace, func(ctx context.Context, of readmodels.Page) ([]books.ClientOrder, int64, error) {
+		return v.Books.Orders(ctx, workspace, of, books.OrderFilter{})
+	})
 }
 
 func (v *visit) order() (p page, err error) {
@@ -66,39 +63,59 @@ func (v *visit) order() (p page, err error) {
 	if o.ClientOrder, err = v.Books.Order(ctx, o.Workspace, id); err != nil {
 		return p, err
 	}
-	if _, err = v.Books.EachTakada(ctx, o.Workspace, readmodels.Page{}, books.TakadaFilter{Order: id}, func(t books.ClientTakada) error {
-		o.Takadas = append(o.Takadas, t)
-		return nil
-	}); err != nil {
+	history, err := v.Books.OrderHistory(ctx, o.Workspace, id)
+	if err != nil {
 		return p, err
 	}
-	if o.Versions, err = versions(ctx, "order", v.Books.OrderHistory, o.Workspace, id); err != nil {
+	o.Versions = versions("order", history)
+	if err = v.takadasOf(ctx, &o, id); err != nil {
 		return p, err
-	}
-	for _, t := range o.Takadas {
-		more, err := versions(ctx, fmt.Sprint("takada ", *t.ID), v.Books.TakadaHistory, o.Workspace, *t.ID)
-		if err != nil {
-			return p, err
-		}
-		o.Versions = append(o.Versions, more...)
 	}
 	slices.SortStableFunc(o.Versions, func(a, b recorded) int { return cmp.Compare(a.Position, b.Position) })
 	p.title, p.body = fmt.Sprint("Order ", id), &o
 	return p, nil
 }
 
-// versions returns the history of a record for display.
-func versions[T any](ctx context.Context, of string, history func(context.Context, uuid.UUID, int64) ([]books.RecordVersion[T], error), workspace uuid.UUID, id int64) ([]recorded, error) {
-	found, err := history(ctx, workspace, id)
+// takadasOf adds an order's takadas, also the deleted ones, and their histories.
+func (v *visit) takadasOf(ctx context.Context, o *orderPage, id int64) error {
+	_, err := v.Books.EachTakada(ctx, o.Workspace, readmodels.Page{}, books.TakadaFilter{Order: id}, func(t books.ClientTakada) error {
+		o.Takadas = append(o.Takadas, shownTakada{ClientTakada: t})
+		return nil
+	})
 	if err != nil {
-		return nil, err
+		return err
 	}
+	deleted, err := v.Books.DeletedTakadas(ctx, o.Workspace, o.Client, id)
+	if err != nil {
+		return err
+	}
+	for _, one := range deleted {
+		o.Takadas = append(o.Takadas, shownTakada{ClientTakada: books.ClientTakada{ID: &one}, Deleted: &recorded{}})
+	}
+	for i := range o.Takadas {
+		t := &o.Takadas[i]
+		history, err := v.Books.TakadaHistory(ctx, o.Workspace, *t.ID)
+		if err != nil {
+			return err
+		}
+		more := versions(fmt.Sprint("takada ", *t.ID), history)
+		if last := len(history) - 1; t.Deleted != nil && history[last].Before != nil {
+			t.ClientTakada, t.Deleted = *history[last].Before, &more[last]
+		}
+		o.Versions = append(o.Versions, more...)
+	}
+	slices.SortFunc(o.Takadas, func(a, b shownTakada) int { return cmp.Compare(*a.ID, *b.ID) })
+	return nil
+}
+
+// versions returns the history of a record for display.
+func versions[T any](of string, found []books.RecordVersion[T]) []recorded {
 	all := make([]recorded, len(found))
 	for i, one := range found {
 		all[i] = recorded{Of: of, Changes: changes(recordDocument(one.Before), recordDocument(one.After))}
 		all[i].Position, all[i].At, all[i].Actor, all[i].Reason, all[i].Change = one.Position, one.At, one.Actor, one.Reason, one.Change
 	}
-	return all, nil
+	return all
 }
 
 // recordDocument returns an order or a takada as JSON, nil for none.

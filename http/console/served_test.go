@@ -371,8 +371,11 @@ func TestOrdersAreShownWithTheirTakadasAndHistory(t *testing.T) {
 	v.Get(one).Is(200).Says("payal 20.500 1,250.50 2", "05 Mar 2025 payal 8.000", "8.000 g delivered, 12.500 g pending", "takada")
 	clerk.With("Bahi-Reason", "slip misread").PUT(fmt.Sprint("/client-order/", order), `{"slip_number":"13"}`).Status(200)
 	v.Get(one).Says("order edited", "slip misread", "slip_number 12 13")
-	v.Get(list + "?page=2").Is(200).Says("There are no orders on this page.")
-	v.Get("/ledger/orders/" + apptest.Abroad).Is(200).Says("There are no orders on this page.")
+	other := made("/takada", `{"client_order_id":%d,"date":"2025-03-06","items":[{"item_name":"ring","weight":1}]}`, order)
+	clerk.With("Bahi-Reason", "entered twice").DELETE(fmt.Sprint("/takada/", other)).Status(204)
+	v.Get(one).Says("8.000 g delivered", fmt.Sprint(other, " deleted "), "06 Mar 2025 ring 1.000", fmt.Sprint("takada ", other, " deleted"), "entered twice", "api_key:")
+	v.Get(list + "?page=2").Is(200).Says("There is nothing on this page.")
+	v.Get("/ledger/orders/" + apptest.Abroad).Is(200).Says("There are no orders.")
 	v.Get(fmt.Sprint("/ledger/orders/", apptest.Abroad, "/", order)).Is(404)
 	for _, bad := range []string{"/ledger/orders/x", list + "/x", list + "/99999"} {
 		v.Get(bad).Is(404)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"slices"
 	"unicode/utf8"
 
@@ -19,26 +20,21 @@ const (
 	draftsOfPage = 25
 )
 
-// callList is a page of the calls of providers.
-type callList struct {
-	Verdict  string
-	Verdicts []string
-	Calls    []views.Webhook
-	Total    int64
-	Pages    pages
+// chosenVerdict is the filter of the list of calls.
+type chosenVerdict struct {
+	Chosen string
+	All    []string
 }
 
+// webhooks lists the calls of providers.
 func (v *visit) webhooks() (page, error) {
-	query := v.r.URL.Query()
-	list := callList{Verdict: query.Get("verdict"), Verdicts: verdicts}
-	if !slices.Contains(verdicts, list.Verdict) {
-		list.Verdict = ""
+	f := chosenVerdict{Chosen: v.r.URL.Query().Get("verdict"), All: verdicts}
+	if !slices.Contains(verdicts, f.Chosen) {
+		f.Chosen = ""
 	}
-	n := number(query.Get("page"))
-	var err error
-	list.Calls, list.Total, err = v.Jobs.Webhooks(v.r.Context(), views.WebhookSelection{Verdict: list.Verdict, Page: n, PageSize: callsOfPage})
-	list.Pages = v.pagesOf(n, callsOfPage, list.Total)
-	return page{template: "webhooks", title: "Webhooks", body: list}, err
+	return listed(v, page{template: "webhooks", title: "Webhooks"}, callsOfPage, f, func(ctx context.Context, of readmodels.Page) ([]views.Webhook, int64, error) {
+		return v.Jobs.Webhooks(ctx, views.WebhookSelection{Verdict: f.Chosen, Page: of.Number, PageSize: of.Size})
+	})
 }
 
 // oneCall is a call with what the provider sent.
@@ -82,20 +78,9 @@ func (v *visit) call() (uuid.UUID, error) {
 	return id, nil
 }
 
-// draftList is a page of the order drafts that wait for their review.
-type draftList struct {
-	Drafts []books.OrderDraft
-	Total  int64
-	Pages  pages
-}
-
+// drafts lists the order drafts that wait for their review.
 func (v *visit) drafts() (page, error) {
-	n := number(v.r.URL.Query().Get("page"))
-	var (
-		list draftList
-		err  error
-	)
-	list.Drafts, list.Total, err = v.Books.AllOrderDrafts(v.r.Context(), v.Zone, readmodels.Page{Number: n, Size: draftsOfPage})
-	list.Pages = v.pagesOf(n, draftsOfPage, list.Total)
-	return page{template: "drafts", title: "Order drafts", body: list}, err
+	return listed(v, page{template: "drafts", title: "Order drafts"}, draftsOfPage, nil, func(ctx context.Context, of readmodels.Page) ([]books.OrderDraft, int64, error) {
+		return v.Books.AllOrderDrafts(ctx, v.Zone, of)
+	})
 }

@@ -45,6 +45,6 @@ func TestWebhooksDraftsAndRepliesAreShown(t *testing.T) {
 	v.Get("/webhooks/11111111-1111-4111-8111-111111111111").Is(404)
 	drafts := v.Get("/drafts").Is(200).Says("1 drafts", "+919812345678", "payal", "rules")
 	require.Contains(t, drafts.Text, "payal &lt;b&gt;250&lt;/b&gt; gm")
-	v.Get("/drafts?page=9").Says("No draft waits on this page.")
+	v.Get("/drafts?page=9").Says("There is nothing on this page.")
 	v.Get("/outbox?port=gateway").Says("Order draft", "+919812345678", "kept", "Our staff will confirm it.")
 }

@@ -68,6 +68,14 @@ func (v *Views) EachTakada(ctx context.Context, workspace uuid.UUID, page readmo
 		workspace, f.Order, f.Client, limit(page), skipped(page))
 }
 
+// DeletedTakadas returns the ids of the takadas of a client's order that were deleted, in order.
+func (v *Views) DeletedTakadas(ctx context.Context, workspace uuid.UUID, client, order int64) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+		select t.id from orders.takada t
+		where t.workspace_id = $1 and t.order_id = $3 and t.deleted and t.id in (select r.id from orders.record_version r where r.client_id = $2 and r.kind = $4)
+		order by t.id`, workspace, client, order, takada.Kind.Category())
+}
+
 // TakadaHistory returns all versions of a takada, oldest first, also of a deleted one, or [takada.ErrNotFound]. It names the karigars as they were recorded.
 func (v *Views) TakadaHistory(ctx context.Context, workspace uuid.UUID, id int64) ([]RecordVersion[ClientTakada], error) {
 	return history(ctx, v, workspace, takada.Kind.Category(), id, takada.ErrNotFound, func(t takada.Takada, revision *int64) ClientTakada {
