@@ -252,15 +252,21 @@ func (a asking) misbehaves(t *testing.T) {
 }
 
 func (a asking) dies(t *testing.T) {
-	a.model.Always(llmtest.Fails(http.StatusInternalServerError, "down", ""))
+	a.model.Always(llmtest.BreaksOff) // the client does not ask that again by itself, which would take seconds
 	writes(t, a.Office, a.sales.ID, "919811100037", "dead", "Are you open?")
 	asha := contactOf(t, a.c, "919811100037").ID
 	require.Empty(t, replies(t, a.c, asha, 0))
-	var attempts int
+	// A job that is tried again is found by the next poll, or with the next new job: here one of a contact whom no bot answers.
+	const silent = "919811100039"
+	nudge := made(t, a.c, `{"name":"Silent","phone":"`+silent+`"}`).ID
+	a.c.PATCH(at(nudge), `{"replyBot":false}`).Status(200)
+	var attempts, nudges int
 	said := eventually(t, func() []views.Message {
 		for _, job := range a.Jobs("kind=answer_message&state=retryable") {
 			attempts = max(attempts, job.Attempt)
-			a.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", job.ID), nil)
+			a.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", job.ID), nil).Status(200)
+			nudges++
+			writes(t, a.Office, a.sales.ID, silent, fmt.Sprint("nudge", nudges), "Hello")
 		}
 		return replies(t, a.c, asha, 0)
 	}, func(said []views.Message) bool { return len(said) == 1 })
