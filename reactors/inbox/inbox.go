@@ -39,7 +39,7 @@ const (
 	SweepEvery = time.Minute
 
 	attempts = 12
-	atOnce   = 16 // many customers write at once, and some calls wait for a model
+	atOnce   = 16              // many customers write at once, and some calls wait for a model
 	within   = 2 * time.Minute // a call may take a language model's time
 
 	// settled is the age at which a call that waits is no longer new. One that is being handled is locked, so a short age only does the jobs' work.
