@@ -14,6 +14,7 @@ import (
 
 	"bahi/commands"
 	ledgerflows "bahi/commands/ledger"
+	flows "bahi/commands/messaging"
 	"bahi/domain/messaging/botanswer"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
@@ -189,22 +190,30 @@ func (a asking) tools(t *testing.T) {
 	require.NotContains(t, told[1], "Foreign")
 	require.Contains(t, told[2], `"error"`, "the model is told what is missing, and asks for it")
 	require.Contains(t, told[2], "email")
-	require.Contains(t, told[3], "no further passages")
+	require.Contains(t, told[3], "[1] We are open from 11 to 4 on Sunday.", "the question itself had found nothing")
 	require.Contains(t, told[4], "there is no such tool")
 	for _, m := range a.model.Asked()[len(a.model.Asked())-1].Messages {
 		require.NotContains(t, m.Text(), "919811100030", "no other contact is shown to the model, whatever the customer asks for")
 	}
 
-	// A phone that people have typed into a contact proves nothing, even if the customer writes by another channel.
-	typed := made(t, a.c, `{"name":"Typed","phone":"919811100034"}`)
-	writes(t, a.Office, a.sales.ID, "919811100034", "typed0", "Hello")
-	replies(t, a.c, typed.ID, 1)
+	// A phone that people have typed into a contact proves nothing.
+	telegram := channelOf(t, a.c, `{"name":"Bot","type":"telegram","apiKey":"21:k"}`)
+	a.c.PATCH(botAt(a.bot.ID), fmt.Sprintf(`{"channelIds":[%d,%d]}`, a.sales.ID, telegram.ID)).Status(200)
+	says := func(id, text string) {
+		t.Helper()
+		_, err := a.Sys.Messages.Receive(t.Context(), flows.Arrival{
+			Writer: flows.Writer{UserID: "601", Name: "Typed", Social: true}, Channel: telegram.ID, Text: text, ProviderID: id, SentAt: time.Now(),
+		})
+		require.NoError(t, err)
+	}
+	says("601:1", "Hello")
+	typed := appears(t, a.c, "Typed").ID
+	replies(t, a.c, typed, 1)
 	a.c.PATCH(at(contactOf(t, a.c, "919811100032").ID), `{"phone":null}`).Status(200)
+	a.c.PATCH(at(typed), `{"phone":"919811100032"}`).Status(200)
 	a.model.Then(llmtest.Calls(llmtest.Call{ID: "1", Name: "order_status", Arguments: `{}`}), llmtest.Says("None."))
-	before := len(a.model.Asked())
-	a.c.PATCH(at(typed.ID), `{"phone":"919811100032"}`).Status(200)
-	writes(t, a.Office, a.sales.ID, "919811100035", "typed1", "My order?")
-	eventually(t, func() int { return len(a.model.Asked()) }, func(n int) bool { return n >= before+2 })
+	says("601:2", "My order?")
+	replies(t, a.c, typed, 2)
 	require.Contains(t, a.results()[0], "not found")
 
 	a.model.Then(llmtest.Calls(llmtest.Call{ID: "1", Name: "create_enquiry", Arguments: `{"name":"Asha","email":"asha@example.org","phone":"919811100036","message":"12 payal"}`}), llmtest.Says("Sent."))
@@ -243,15 +252,21 @@ func (a asking) misbehaves(t *testing.T) {
 }
 
 func (a asking) dies(t *testing.T) {
-	a.model.Always(llmtest.Fails(http.StatusInternalServerError, "down", ""))
+	a.model.Always(llmtest.BreaksOff) // the client does not ask that again by itself, which would take seconds
 	writes(t, a.Office, a.sales.ID, "919811100037", "dead", "Are you open?")
 	asha := contactOf(t, a.c, "919811100037").ID
 	require.Empty(t, replies(t, a.c, asha, 0))
-	var attempts int
+	// A job that is tried again is found by the next poll, or with the next new job: here one of a contact whom no bot answers.
+	const silent = "919811100039"
+	nudge := made(t, a.c, `{"name":"Silent","phone":"`+silent+`"}`).ID
+	a.c.PATCH(at(nudge), `{"replyBot":false}`).Status(200)
+	var attempts, nudges int
 	said := eventually(t, func() []views.Message {
 		for _, job := range a.Jobs("kind=answer_message&state=retryable") {
 			attempts = max(attempts, job.Attempt)
-			a.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", job.ID), nil)
+			a.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", job.ID), nil).Status(200)
+			nudges++
+			writes(t, a.Office, a.sales.ID, silent, fmt.Sprint("nudge", nudges), "Hello")
 		}
 		return replies(t, a.c, asha, 0)
 	}, func(said []views.Message) bool { return len(said) == 1 })
