@@ -65,7 +65,7 @@ func (b *benchmark) campaigns(ctx context.Context) (err error) {
 		return err
 	}
 	b.sayf("starting a server")
-	s, err := b.serve(ctx, url, b.process(url, "BAHI_LIMIT_MESSAGING_GENERAL=0", "BAHI_LIMIT_CAMPAIGN_SEND=0", "BAHI_LIMIT_WEBHOOKS=0"))
+	s, err := b.serve(ctx, url, b.process(url, "BAHI_LIMIT_MESSAGING_GENERAL=off", "BAHI_LIMIT_CAMPAIGN_SEND=off", "BAHI_LIMIT_WEBHOOKS=off"))
 	if err != nil {
 		return err
 	}

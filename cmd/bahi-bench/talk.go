@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	talkApp   = "BenchApp"
-	talkPeople   = 900 // contacts who have just written
-	talkChunk = 1000
+	talkApp    = "BenchApp"
+	talkPeople = 900 // contacts who have just written
+	talkChunk  = 1000
 )
 
 // talk is a workspace's conversations.
