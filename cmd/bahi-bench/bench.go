@@ -29,7 +29,7 @@ type benchCommand struct {
 	Rounds  int           `placeholder:"N" help:"Number of rounds, whose median counts. 9, with --quick 3."`
 	Sustain time.Duration `placeholder:"TIME" help:"Duration of the sustained posting of rows of one day. 60s, with --quick 5s."`
 	Dir     string        `placeholder:"DIR" help:"Parent of the temporary folder. By default the system's."`
-	Profile string        `placeholder:"DIR" help:"Measure nothing, but write CPU profiles of appends, requests and rebuild, with the server inside this process, and list the statements that took most of Postgres's time."`
+	Profile string        `placeholder:"DIR" help:"Measure nothing, but write CPU profiles of appends, requests, rebuild and conversations, with the server inside this process, and list the statements that took most of Postgres's time."`
 }
 
 // benchmark is a running benchmark.

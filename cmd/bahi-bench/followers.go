@@ -20,7 +20,7 @@ const (
 	followersEach = 10  // streams of one key
 	followedRate  = 100 // messages a second
 	followSenders = 16
-	followedWait  = 15 * time.Second // for the last messages
+	followedWait  = time.Minute // for the last messages
 	kilobytes     = 1024
 )
 

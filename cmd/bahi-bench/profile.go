@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,8 +34,15 @@ func (b *benchmark) profiles(ctx context.Context) error {
 	}
 	for _, part := range []struct {
 		name string
+		of   []string // figures
 		run  func(context.Context) error
-	}{{"store", b.profileAppends}, {"post", b.profileRequests}, {"rebuild", b.profileBooks}} {
+	}{
+		{"store", []string{"store"}, b.profileAppends}, {"post", []string{"post", "bulk"}, b.profileRequests},
+		{"rebuild", []string{"rebuild", "page", "balance"}, b.profileBooks}, {"talk", []string{"send", "inbound"}, b.profileTalk},
+	} {
+		if !slices.ContainsFunc(part.of, b.wanted) {
+			continue
+		}
 		if err := part.run(ctx); err != nil {
 			return fmt.Errorf("profile %s: %w", part.name, err)
 		}
@@ -104,6 +112,7 @@ func (b *benchmark) inside(database string) func(context.Context, *server) (func
 		ctx, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
 		c := serve.Command{Settings: b.settings(database), Addr: s.address, OperatorSettings: app.OperatorSettings{AdminKey: operatorKey}}
+		c.OutsideSettings.WebhookToken = chatToken
 		go func() { ended <- c.Run(ctx) }()
 		return sync.OnceValue(func() error {
 			cancel()

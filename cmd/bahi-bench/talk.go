@@ -174,13 +174,18 @@ func (b *benchmark) fillTalk(ctx context.Context, sys *app.System, req commands.
 	return nil
 }
 
-// sends measures texts through the sandbox.
-func (b *benchmark) sends(ctx context.Context, s *server, t *talk) error {
+// texts returns requests that send a text each.
+func (t *talk) texts() [][]byte {
 	requests := make([][]byte, prebuilt)
 	for i := range requests {
 		requests[i] = bench.Request("POST", "/api/chat/send", t.key, fmt.Sprintf(`{"to":%q,"message":"Your order A-%d is ready","channelId":%d}`, t.phones[i%talkPeople], i, t.channel))
 	}
-	load := bench.Load{Address: s.address, Clients: postClients, For: b.Round, Requests: requests}
+	return requests
+}
+
+// sends measures texts through the sandbox.
+func (b *benchmark) sends(ctx context.Context, s *server, t *talk) error {
+	load := bench.Load{Address: s.address, Clients: postClients, For: b.Round, Requests: t.texts()}
 	limit, found, err := b.interleave(ctx, "texts through the sandbox", func() (bench.Sample, error) { return b.limits.Inserts(ctx, postClients) },
 		func() (bench.Sample, error) {
 			sample, err := load.Run(ctx)
@@ -222,6 +227,18 @@ func (t *talk) cameIn(id, text string, from int) []byte {
 		talkApp, time.Now().UnixMilli(), id, t.phones[from%talkPeople], text), "X-Gateway-Token: "+chatToken)
 }
 
+// incoming returns the gateway's calls of a round: messages, and receipts of messages that wait for them.
+func (t *talk) incoming(round int) (came, receipts [][]byte) {
+	came, receipts = make([][]byte, prebuilt), make([][]byte, prebuilt)
+	for i := range prebuilt {
+		came[i] = t.cameIn(fmt.Sprintf("in-%d-%d", round, i), "Is my order ready?", i)
+		receipts[i] = bench.Request("POST", "/api/webhooks/gateway/message-events", "", fmt.Sprintf(
+			`{"app":%q,"type":"message-event","payload":{"id":"network-%d","gsId":"aggregator-%d","type":"delivered"}}`, talkApp, round*prebuilt+i, round*prebuilt+i),
+			"X-Gateway-Token: "+chatToken)
+	}
+	return came, receipts
+}
+
 // inbound measures messages and receipts that come in, as fast as they are taken, until they have had their effects.
 func (b *benchmark) inbound(ctx context.Context, s *server, t *talk) error {
 	var (
@@ -230,13 +247,7 @@ func (b *benchmark) inbound(ctx context.Context, s *server, t *talk) error {
 	)
 	limit, found, err := b.interleave(ctx, "messages and receipts that come in", func() (bench.Sample, error) { return b.limits.Inserts(ctx, postClients) },
 		func() (bench.Sample, error) {
-			came, receipts := make([][]byte, prebuilt), make([][]byte, prebuilt)
-			for i := range prebuilt {
-				came[i] = t.cameIn(fmt.Sprintf("in-%d-%d", round, i), "Is my order ready?", i)
-				receipts[i] = bench.Request("POST", "/api/webhooks/gateway/message-events", "", fmt.Sprintf(
-					`{"app":%q,"type":"message-event","payload":{"id":"network-%d","gsId":"aggregator-%d","type":"delivered"}}`, talkApp, round*prebuilt+i, round*prebuilt+i),
-					"X-Gateway-Token: "+chatToken)
-			}
+			came, receipts := t.incoming(round)
 			round++
 			began := time.Now()
 			sample, err := bench.Load{Address: s.address, Clients: postClients, For: b.Round, Requests: came, Odd: receipts}.Run(ctx)
@@ -304,4 +315,38 @@ func (b *benchmark) history(ctx context.Context, s *server, t *talk) error {
 			bench.Series{large}.By(bench.P50), "of 100 messages", bench.Series{small}.By(bench.P50))
 	}
 	return nil
+}
+
+// profileTalk profiles texts through the sandbox, and what comes in until it has had its effect.
+func (b *benchmark) profileTalk(ctx context.Context) error {
+	url, err := b.database(ctx, "talk")
+	if err != nil {
+		return err
+	}
+	t, err := b.makeTalk(ctx, url)
+	if err != nil {
+		return err
+	}
+	s, err := b.serve(ctx, url, b.inside(url))
+	if err != nil {
+		return err
+	}
+	defer s.stop() //nolint:errcheck // the measurement is complete
+	if t.key, err = s.makeKey(ctx, `{"messaging":"write"}`); err != nil {
+		return err
+	}
+	if err := b.profile(ctx, "send", func() (bench.Sample, error) {
+		sample, err := bench.Load{Address: s.address, Clients: postClients, For: profiled, Requests: t.texts()}.Run(ctx)
+		return sample, errors.Join(err, s.idle(ctx))
+	}); err != nil {
+		return err
+	}
+	return b.profile(ctx, "inbound", func() (bench.Sample, error) {
+		came, receipts := t.incoming(0)
+		sample, err := bench.Load{Address: s.address, Clients: postClients, For: profiled, Requests: came, Odd: receipts}.Run(ctx)
+		began := time.Now()
+		err = errors.Join(err, s.idle(ctx))
+		b.sayf("had their effects %s later", time.Since(began))
+		return sample, err
+	})
 }

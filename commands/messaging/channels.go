@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
 
 	"bahi/commands"
 	"bahi/commands/unique"
@@ -19,6 +20,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/network"
+	"bahi/domain/patch"
 )
 
 // Networks are the networks of channels. Their errors are [*network.Failure].
@@ -29,6 +31,8 @@ type Networks interface {
 	Send(ctx context.Context, a network.Account, m network.Message) (string, error)
 	// Templates lists the templates of an account, none for a network without them.
 	Templates(ctx context.Context, a network.Account) ([]network.Template, error)
+	// Renew has the network give another access token.
+	Renew(ctx context.Context, a network.Account) (network.Renewed, error)
 	// File fetches a file that came with a message, by what the network calls it.
 	File(ctx context.Context, a network.Account, ref string) (data []byte, contentType string, err error)
 }
@@ -46,6 +50,8 @@ type Channels struct {
 	Hooks    string        // public https address that networks can call, with the path of hooks; empty: there is none
 	Within   time.Duration // in which a network says something of an account; 0: 5 seconds
 	Log      *slog.Logger
+
+	Renewing *singleflight.Group // of access tokens, by channel
 }
 
 const (
@@ -89,7 +95,7 @@ func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.C
 		c.ID = id
 		return c
 	})
-	if err == nil && !out.Replayed && out.State.Type == channel.Telegram { // now it has an address that its network can be told
+	if err == nil && !out.Replayed && (out.State.Type == channel.Telegram || out.State.RefreshToken.Named()) { // now it has an address that its network can be told, and can keep a token
 		if _, err := f.check(ctx, ctx, req.Workspace, number(out.ID)); err != nil {
 			f.Log.Warn("a new channel could not be asked", "channel", out.ID, "error", err)
 		}
@@ -158,7 +164,10 @@ func (f *Channels) ask(ctx context.Context, id string, s channel.State) (h netwo
 	}
 	asking, cancel := f.within(ctx)
 	defer cancel()
-	h, err = f.Networks.Health(asking, account)
+	err = f.renewed(asking, id, account, func(a network.Account) (err error) {
+		h, err = f.Networks.Health(asking, a)
+		return err
+	})
 	failed, isFailure := errors.AsType[*network.Failure](err)
 	if err != nil && !isFailure {
 		return h, r, err
@@ -179,10 +188,15 @@ func (f *Channels) within(ctx context.Context) (context.Context, context.CancelF
 func (f *Channels) account(ctx context.Context, id string, s channel.State) (a network.Account, err error) {
 	a = network.Account{
 		Channel: number(id), Type: s.Type, Dialect: s.Settings.Dialect, BaseURL: s.Settings.BaseURL, SenderID: s.Settings.SenderID, AppName: s.Settings.AppName, ChatName: s.Name,
-		AccountID: s.Settings.AccountID,
+		AccountID: s.Settings.AccountID, ClientID: s.Settings.ClientID,
 	}
-	if a.APIKey, err = f.Secrets.Show(ctx, s.APIKey.Value.Sealed); err == nil {
-		a.AccessToken, err = f.Secrets.Show(ctx, s.AccessToken.Value.Sealed)
+	for _, secret := range []struct {
+		into *string
+		of   patch.Field[event.Secret]
+	}{{&a.APIKey, s.APIKey}, {&a.AccessToken, s.AccessToken}, {&a.RefreshToken, s.RefreshToken}, {&a.ClientSecret, s.ClientSecret}} {
+		if err == nil {
+			*secret.into, err = f.Secrets.Show(ctx, secret.of.Value.Sealed)
+		}
 	}
 	if errors.Is(err, event.ErrErased) {
 		err = channel.ErrNotFound

@@ -62,7 +62,14 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 	return phones.Handle(ctx, h, req, c.ID, phone, c)
 }
 
-// DeleteContact ends a contact. Its phone is free, and its key is destroyed soon after.
+// DeleteContact ends a contact, with those that were merged into it. Its phone is free, and its key is destroyed soon after.
 func DeleteContact(ctx context.Context, h *commands.Handler, req commands.Request, id string) (commands.Outcome[contact.State], error) {
+	l, err := commands.Load(ctx, h.Fresh(), contact.Kind, id)
+	if err == nil && l.Workspace == req.Workspace && (req.IfMatch == nil || *req.IfMatch == l.Revision) {
+		err = forget(ctx, h, req, l.State.Absorbed) // before it: a request that is repeated after a crash finds it
+	}
+	if err != nil {
+		return commands.Outcome[contact.State]{Revision: -1}, err
+	}
 	return phones.Handle(ctx, h, req, id, new(""), contact.Delete{})
 }

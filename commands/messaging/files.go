@@ -48,17 +48,27 @@ func (f *Messages) KeepFile(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	key := "files/" + s.Subject() + "/" + id
+	key := fileOf(s, id)
 	if err := f.Files.Put(ctx, key, kind, data); err != nil {
 		return err
 	}
 	who, err := commands.Load(ctx, f.Commands.Fresh(), contact.Kind, strconv.FormatInt(s.Contact, 10))
-	if err == nil && who.State.Status == "" { // it was deleted meanwhile
+	if err != nil {
+		return err
+	}
+	gone := who.State.Status == "" && who.State.Into == 0 // it was deleted meanwhile
+	if !gone {
+		out, err := commands.Handle(ctx, f.Commands, commands.Request{Workspace: l.Workspace}, message.Kind, id, message.File{Key: key, ContentType: kind, Size: int64(len(data))})
+		if err != nil {
+			return err
+		}
+		gone = out.State.Revoked
+	}
+	if gone {
 		return f.Files.Delete(ctx, key)
 	}
-	if err == nil {
-		req := commands.Request{Workspace: l.Workspace}
-		_, err = commands.Handle(ctx, f.Commands, req, message.Kind, id, message.File{Key: key, ContentType: kind, Size: int64(len(data))})
-	}
-	return err
+	return nil
 }
+
+// fileOf returns the key of the file of a message.
+func fileOf(s message.State, id string) string { return "files/" + s.Subject() + "/" + id }

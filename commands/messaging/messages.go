@@ -35,6 +35,7 @@ type Messages struct {
 	*Channels
 
 	Known     Known
+	Windows   *Windows // nil: none are kept
 	Files     Files
 	Sandboxed func(network.Account) bool
 }
@@ -43,6 +44,8 @@ const (
 	window     = 24 * time.Hour   // in which a person may be answered freely (CONTRACT.md N2)
 	sendWithin = 25 * time.Second // all tries of a send
 )
+
+var errClosed = (&network.Failure{Reason: network.WindowClosed}).Fault()
 
 var errType = &fault.Error{Kind: fault.Conflict, Detail: "The channel's type does not send to phones", Code: "channel_type_unsupported"}
 
@@ -160,8 +163,11 @@ func (f *Messages) call(
 	if of.State.Type == channel.Web { // the page of the visitor reads it from us
 		settle.ProviderID = "web." + message.Name(out.ID)
 	} else {
-		settle.ProviderID, err = f.Networks.Send(calling, account, network.Message{
-			ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Subject: of.State.Name, Template: filled,
+		err = f.renewed(calling, strconv.FormatInt(c.Channel, 10), account, func(a network.Account) (err error) {
+			settle.ProviderID, err = f.Networks.Send(calling, a, network.Message{
+				ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Subject: of.State.Name, Template: filled,
+			})
+			return err
 		})
 	}
 	if err != nil {
@@ -199,15 +205,21 @@ func (f *Messages) learn(ctx context.Context, of commands.Loaded[channel.State],
 
 // open refuses to write to a person who has not written to the channel lately.
 func (f *Messages) open(ctx context.Context, workspace uuid.UUID, channel, recipient int64) error {
-	var last time.Time
-	if recipient != 0 {
-		var err error
-		if last, err = f.Known.Heard(ctx, workspace, channel, recipient); err != nil {
-			return err
-		}
+	now := f.Commands.Now()
+	if recipient == 0 {
+		return errClosed
 	}
-	if f.Commands.Now().Sub(last) >= window {
-		return (&network.Failure{Reason: network.WindowClosed}).Fault()
+	if f.Windows.until(channel, recipient).After(now) {
+		return nil
 	}
+	last, err := f.Known.Heard(ctx, workspace, channel, recipient)
+	if err != nil {
+		return err
+	}
+	closes := last.Add(window)
+	if !closes.After(now) {
+		return errClosed
+	}
+	f.Windows.keep(channel, recipient, closes)
 	return nil
 }

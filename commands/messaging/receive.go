@@ -52,21 +52,22 @@ func (f *Messages) ChannelOf(ctx context.Context, kind, identity string) (id int
 	if err != nil || key == "" {
 		return 0, false, err
 	}
-	id, err = claimed(ctx, f.Commands, channel.Identities, channel.Kind, key, func(s channel.State) string { return s.IdentityKey })
+	id, _, err = claimed(ctx, f.Commands, channel.Identities, channel.Kind, key, func(s channel.State) string { return s.IdentityKey })
 	return id, id != 0, err
 }
 
 // claimed returns the record that has a claimed value, 0 for none.
-func claimed[S any](ctx context.Context, h *commands.Handler, v claims.Value, records *event.Kind[S], key string, of func(S) string) (int64, error) {
+func claimed[S any](ctx context.Context, h *commands.Handler, v claims.Value, records *event.Kind[S], key string, of func(S) string) (id int64, s S, err error) {
 	claim, err := commands.Load(ctx, h.Fresh(), v.Kind, key)
 	if err != nil || claim.State.Holder == "" {
-		return 0, err
+		return 0, s, err
 	}
 	l, err := commands.Load(ctx, h.Fresh(), records, claim.State.Holder)
 	if err != nil || of(l.State) != key {
-		return 0, err
+		return 0, s, err
 	}
-	return strconv.ParseInt(claim.State.Holder, 10, 64)
+	id, err = strconv.ParseInt(claim.State.Holder, 10, 64)
+	return id, l.State, err
 }
 
 // from returns the request of what a channel's network tells.
@@ -120,9 +121,15 @@ func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[mes
 
 // holder returns the contact that has a phone, 0 for none.
 func (f *Messages) holder(ctx context.Context, workspace uuid.UUID, phone string) (int64, error) {
+	id, _, err := f.owner(ctx, workspace, phone)
+	return id, err
+}
+
+// owner is holder with the contact's state.
+func (f *Messages) owner(ctx context.Context, workspace uuid.UUID, phone string) (id int64, s contact.State, err error) {
 	key, err := unique.Key(ctx, f.Commands, contact.Phones, workspace[:], []byte(phone))
 	if err != nil || key == "" {
-		return 0, err
+		return 0, s, err
 	}
 	return claimed(ctx, f.Commands, contact.Phones, contact.Kind, key, func(s contact.State) string { return s.PhoneKey })
 }
@@ -136,12 +143,18 @@ func senders(key string) unique.Field[contact.State] {
 
 // known returns the contact that a network knows by an id, 0 for none, and the id as it is kept.
 func (f *Messages) known(ctx context.Context, workspace uuid.UUID, of int64, user string) (id int64, s contact.Sender, err error) {
+	id, _, s, err = f.knownAs(ctx, workspace, of, user)
+	return id, s, err
+}
+
+// knownAs is known with the contact's state.
+func (f *Messages) knownAs(ctx context.Context, workspace uuid.UUID, of int64, user string) (id int64, who contact.State, s contact.Sender, err error) {
 	s = contact.Sender{Channel: of, InClear: user}
 	if s.Key, err = unique.Key(ctx, f.Commands, contact.Senders, workspace[:], []byte(strconv.FormatInt(of, 10)), []byte(user)); err != nil || s.Key == "" {
-		return 0, s, err
+		return 0, who, s, err
 	}
-	id, err = claimed(ctx, f.Commands, contact.Senders, contact.Kind, s.Key, senders(s.Key).Key)
-	return id, s, err
+	id, who, err = claimed(ctx, f.Commands, contact.Senders, contact.Kind, s.Key, senders(s.Key).Key)
+	return id, who, s, err
 }
 
 // sender returns the contact who is a writer, or makes one: the network's id goes before the phone. Who has both keeps both (CONTRACT.md 0.9).
@@ -150,9 +163,9 @@ func (f *Messages) sender(ctx context.Context, req commands.Request, of int64, w
 	if err != nil {
 		return 0, err
 	}
-	id, s, err := f.known(ctx, req.Workspace, of, w.UserID)
+	id, who, s, err := f.knownAs(ctx, req.Workspace, of, w.UserID)
 	if err != nil || id != 0 {
-		return id, err
+		return f.met(ctx, req, of, id, who, phone, err)
 	}
 	if phone != "" {
 		if id, err = f.holder(ctx, req.Workspace, phone); err != nil {
@@ -187,7 +200,7 @@ func (f *Messages) begin(ctx context.Context, req commands.Request, w Writer, ph
 		}
 	}
 	if _, err := person.Name("name", c.Name); err != nil {
-		c.Name = "Guest"
+		c.Name = contact.Nameless
 	}
 	var (
 		out commands.Outcome[contact.State]
@@ -231,22 +244,22 @@ var ErrUnmatched = errors.New("no message has the receipt's id yet")
 // codeOptOut is the network's word for a person who wants no advertising (CONTRACT.md 0.9).
 const codeOptOut = 131050
 
-// Receipt notes what a network says of a message. It returns [ErrUnmatched] for a message that is not known.
-func (f *Messages) Receipt(ctx context.Context, n News) error {
+// Receipt notes what a network says of a message, and returns whose values the message has. It returns [ErrUnmatched] for a message that is not known.
+func (f *Messages) Receipt(ctx context.Context, n News) (subject string, err error) {
 	_, req, err := f.from(ctx, n.Channel)
 	if err != nil {
-		return err
+		return "", err
 	}
 	number, _ := strconv.ParseInt(strings.TrimPrefix(n.Callback, message.Name("")), 10, 64) // what is no id of ours is 0
 	if number == 0 {
 		if number, err = f.Known.MessageNamed(ctx, req.Workspace, n.Channel, n.IDs); err != nil || number == 0 {
-			return cmp.Or(err, ErrUnmatched)
+			return "", cmp.Or(err, ErrUnmatched)
 		}
 	}
 	id := strconv.FormatInt(number, 10)
 	l, err := commands.Load(ctx, f.Commands.Fresh(), message.Kind, id)
 	if err != nil || l.State.Channel != n.Channel || l.Workspace != req.Workspace {
-		return cmp.Or(err, ErrUnmatched)
+		return "", cmp.Or(err, ErrUnmatched)
 	}
 	for _, other := range n.IDs {
 		if other != l.State.ProviderID {
@@ -257,12 +270,16 @@ func (f *Messages) Receipt(ctx context.Context, n News) error {
 		n.NetworkID = ""
 	}
 	if _, err := commands.Handle(ctx, f.Commands, req, message.Kind, id, n.Receipt); err != nil {
-		return err
+		return "", err
 	}
 	if n.Code == codeOptOut && l.State.Contact != 0 {
-		return f.consent(ctx, req, l.State.Contact, false)
+		who, err := living(ctx, f.Commands, l.State.Contact)
+		if err == nil {
+			err = f.consent(ctx, req, who, false)
+		}
+		return l.State.Subject(), err
 	}
-	return nil
+	return l.State.Subject(), nil
 }
 
 func (f *Messages) consent(ctx context.Context, req commands.Request, id int64, optIn bool) error {
@@ -270,11 +287,11 @@ func (f *Messages) consent(ctx context.Context, req commands.Request, id int64, 
 	return err
 }
 
-// Consent notes what a person has told the network about messages. Who is no contact is nobody.
-func (f *Messages) Consent(ctx context.Context, of int64, w Writer, optIn bool) error {
+// Consent notes what a person has told the network about messages, and returns whose values that has. Who is no contact is nobody.
+func (f *Messages) Consent(ctx context.Context, of int64, w Writer, optIn bool) (subject string, err error) {
 	_, req, err := f.from(ctx, of)
 	if err != nil {
-		return err
+		return "", err
 	}
 	id, _, err := f.known(ctx, req.Workspace, of, w.UserID)
 	if err == nil && id == 0 {
@@ -283,32 +300,34 @@ func (f *Messages) Consent(ctx context.Context, of int64, w Writer, optIn bool) 
 		}
 	}
 	if err != nil || id == 0 {
-		return err
+		return "", err
 	}
-	return f.consent(ctx, req, id, optIn)
+	return contact.Subjects.Of(strconv.FormatInt(id, 10)), f.consent(ctx, req, id, optIn)
 }
 
-// Move notes that a person has another phone, or another id at the network. A phone that another contact has stays there, and the one who moved has none.
-func (f *Messages) Move(ctx context.Context, of int64, before string, w Writer) error {
+// Move notes that a person has another phone, or another id at the network, and returns whose values that has. A phone that another contact has stays there,
+// and the one who moved has none.
+func (f *Messages) Move(ctx context.Context, of int64, before string, w Writer) (subject string, err error) {
 	_, req, err := f.from(ctx, of)
 	if err != nil {
-		return err
+		return "", err
 	}
 	id, _, err := f.known(ctx, req.Workspace, of, before)
 	if err == nil && id == 0 && w.From != "" {
 		id, err = f.holder(ctx, req.Workspace, before)
 	}
 	if err != nil || id == 0 {
-		return err
+		return "", err
 	}
 	stream := strconv.FormatInt(id, 10)
+	subject = contact.Subjects.Of(stream)
 	if w.UserID != "" {
 		taken, s, err := f.known(ctx, req.Workspace, of, w.UserID)
 		if err != nil || taken != 0 {
-			return err
+			return subject, err
 		}
 		_, err = senders(s.Key).Handle(ctx, f.Commands, req, stream, &s.Key, contact.Identify{Sender: s, Contact: stream})
-		return err
+		return subject, err
 	}
 	c := contact.Edit{ID: stream, Reach: contact.Reach{Phone: patch.Set(w.From)}}
 	_, err = EditContact(ctx, f.Commands, req, c)
@@ -316,21 +335,43 @@ func (f *Messages) Move(ctx context.Context, of int64, before string, w Writer) 
 		c.Phone = patch.Clear[string]()
 		_, err = EditContact(ctx, f.Commands, req, c)
 	}
-	return err
+	return subject, err
 }
 
-// Revise notes that a person has changed a message. One that is not there is passed over.
-func (f *Messages) Revise(ctx context.Context, of int64, providerID, text string) error {
-	_, req, err := f.from(ctx, of)
+// told returns the message that a network names, and the request of what it tells of it. It returns [ErrUnmatched] for a message that is not known.
+func (f *Messages) told(ctx context.Context, of int64, providerID string) (id string, req commands.Request, err error) {
+	_, req, err = f.from(ctx, of)
+	if err != nil {
+		return "", req, err
+	}
+	number, err := f.Known.MessageNamed(ctx, req.Workspace, of, []string{providerID})
+	if err != nil || number == 0 {
+		return "", req, cmp.Or(err, ErrUnmatched)
+	}
+	return strconv.FormatInt(number, 10), req, nil
+}
+
+// Revise notes that a person has changed a message, and returns whose values it has.
+func (f *Messages) Revise(ctx context.Context, of int64, providerID, text string) (subject string, err error) {
+	id, req, err := f.told(ctx, of, providerID)
+	if err != nil {
+		return "", err
+	}
+	out, err := commands.Handle(ctx, f.Commands, req, message.Kind, id, message.Revise{Text: text})
+	return out.State.Subject(), err
+}
+
+// Revoke notes that a person has taken back a message. Its file is deleted.
+func (f *Messages) Revoke(ctx context.Context, of int64, providerID string) error {
+	id, req, err := f.told(ctx, of, providerID)
 	if err != nil {
 		return err
 	}
-	id, err := f.Known.MessageNamed(ctx, req.Workspace, of, []string{providerID})
-	if err != nil || id == 0 {
-		return cmp.Or(err, ErrUnmatched)
+	out, err := commands.Handle(ctx, f.Commands, req, message.Kind, id, message.Revoke{})
+	if err != nil {
+		return err
 	}
-	_, err = commands.Handle(ctx, f.Commands, req, message.Kind, strconv.FormatInt(id, 10), message.Revise{Text: text})
-	return err
+	return f.Files.Delete(ctx, fileOf(out.State, id))
 }
 
 // Template notes a template's status.

@@ -25,6 +25,9 @@ func (f *Messages) SendTo(
 	if err != nil {
 		return out, err
 	}
+	if to.Workspace == req.Workspace && to.State.Into != 0 {
+		return out, contact.Elsewhere(to.State.Into)
+	}
 	if to.Workspace != req.Workspace || to.State.Status == "" {
 		return out, contact.ErrNotFound
 	}
@@ -103,8 +106,14 @@ func (f *Messages) Read(ctx context.Context, req commands.Request, id, upTo int6
 	if err != nil {
 		return out, err
 	}
-	if l.Workspace != req.Workspace || l.State.Contact != id {
+	who := int64(0)
+	if l.Workspace == req.Workspace {
+		if who, err = living(ctx, f.Commands, l.State.Contact); err != nil {
+			return out, err
+		}
+	}
+	if who != id {
 		return out, fault.Fields(fault.Field{Field: "messageId", Message: message.ErrNotFound.Detail})
 	}
-	return commands.Handle(ctx, f.Commands, req, message.Kind, stream, message.See{})
+	return commands.Handle(ctx, f.Commands, req, message.Kind, stream, message.See{Contact: id})
 }

@@ -40,10 +40,25 @@ const (
 // Event is an event of a stream of server-sent events (HTML Living Standard, section 9.2). The type of its data
 // decides its name.
 type Event struct {
-	ID   string  // a reconnecting client sends it as Last-Event-ID; "": none; no line breaks
-	Data any     // sent as JSON
-	JSON []byte  // Data, where it was encoded already, for many clients; nil: it is encoded here
-	Next []Event // are sent with it, in one write
+	ID   string // a reconnecting client sends it as Last-Event-ID; "": none; no line breaks
+	Data any    // sent as JSON
+
+	// Encoded are events in the stream's form, by [EncodeEvent]: for many clients they are encoded once. They are sent together, in place of the rest.
+	Encoded [][]byte
+}
+
+// EncodeEvent returns an event in the form of a stream that knows its data by a name. JSON has no line breaks, so the data is one line.
+func EncodeEvent(name, id string, data any) ([]byte, error) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("encode an event: %w", err)
+	}
+	var out bytes.Buffer
+	if id != "" {
+		fmt.Fprintf(&out, "id: %s\n", id)
+	}
+	fmt.Fprintf(&out, "event: %s\ndata: %s\n\n", name, text)
+	return out.Bytes(), nil
 }
 
 // Source sends events until there are no more, or ctx ends: the client has gone, or the server stops. An
@@ -158,53 +173,65 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	to := delivery{call: c, within: deliverWithin, gone: cancel}
+	to := delivery{call: c, within: deliverWithin, gone: cancel, still: still}
 	var beside sync.WaitGroup
 	defer to.extend() //nolint:errcheck // for net/http's last bytes of the answer
 	defer beside.Wait()
 	defer cancel()
-	if to.write(nil) != nil { // sends the head
+	if to.write() != nil { // sends the head
 		return
 	}
 	beside.Go(func() {
 		defer cancel()
-		to.beat(ctx)
+		to.watch(ctx)
 	})
-	if still != nil {
-		beside.Go(func() {
-			defer cancel()
-			c.untilBarred(ctx, still)
-		})
-	}
 	err := source(ctx, func(e Event) error { return to.send(names, e) })
 	if ctx.Err() == nil {
 		c.cause = err
 	}
 }
 
-// untilBarred returns when ctx ends or the caller may no longer have the stream.
-func (c *call) untilBarred(ctx context.Context, still func(context.Context) error) {
-	ticker := time.NewTicker(c.api.config.Recheck)
-	defer ticker.Stop()
+// watch sends heartbeats until the stream ends, or its caller may no longer have it. One goroutine does both: there may be thousands of streams.
+func (d *delivery) watch(ctx context.Context) {
+	api := d.call.api
+	beat, recheck := time.NewTicker(api.config.Heartbeat), time.NewTicker(api.config.Recheck)
+	defer beat.Stop()
+	defer recheck.Stop()
+	if d.still == nil {
+		recheck.Stop()
+	}
 	for tries := 0; tries < recheckTries; {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
-		}
-		checking, cancel := context.WithTimeout(ctx, c.api.config.Recheck)
-		err := still(checking)
-		cancel()
-		f, known := errors.AsType[*fault.Error](err)
-		switch {
-		case err == nil:
-			tries = 0
-		case known && f.Kind != fault.Unavailable:
+		case <-api.ending:
 			return
-		default: // the store does not answer
-			tries++
+		case <-beat.C:
+			if d.write([]byte(":\n\n")) != nil { // a comment
+				return
+			}
+		case <-recheck.C:
+			barred, known := d.barred(ctx)
+			switch {
+			case barred:
+				return
+			case known:
+				tries = 0
+			default: // the store does not answer
+				tries++
+			}
 		}
 	}
+}
+
+// barred reports whether the caller may no longer have the stream, as far as that is known.
+func (d *delivery) barred(ctx context.Context) (barred, known bool) {
+	checking, cancel := context.WithTimeout(ctx, d.call.api.config.Recheck)
+	defer cancel()
+	err := d.still(checking)
+	f, refused := errors.AsType[*fault.Error](err)
+	barred = refused && f.Kind != fault.Unavailable
+	return barred, barred || err == nil
 }
 
 var errChanged = fault.New(fault.Forbidden, "Permissions changed")
@@ -257,65 +284,34 @@ type delivery struct {
 	call   *call
 	within time.Duration // for each write
 	gone   context.CancelFunc
+	still  func(context.Context) error // see [call.stream]
 }
 
-// beat sends heartbeats until the stream ends.
-func (d *delivery) beat(ctx context.Context) {
-	api := d.call.api
-	ticker := time.NewTicker(api.config.Heartbeat)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-api.ending:
-			return
-		case <-ticker.C:
-			if d.write([]byte(":\n\n")) != nil { // a comment
-				return
-			}
-		}
-	}
-}
-
-// send writes an event, and those after it.
+// send writes an event.
 func (d *delivery) send(names map[reflect.Type]string, e Event) error {
-	var text bytes.Buffer
-	for _, e := range append([]Event{e}, e.Next...) {
-		if err := d.encode(&text, names, e); err != nil {
-			return err
-		}
+	if e.Encoded != nil {
+		return d.write(e.Encoded...)
 	}
-	return d.write(text.Bytes())
-}
-
-// encode adds an event to a text. JSON has no line breaks, so the data is one line.
-func (d *delivery) encode(text *bytes.Buffer, names map[reflect.Type]string, e Event) error {
 	name, known := names[reflect.TypeOf(e.Data)]
 	if !known {
 		panic(fmt.Sprintf("%s sends a %T, of which the document knows nothing", d.call.op.ID, e.Data))
 	}
-	data := e.JSON
-	if data == nil {
-		var err error
-		if data, err = json.Marshal(e.Data); err != nil {
-			return fmt.Errorf("encode an event: %w", err)
-		}
+	text, err := EncodeEvent(name, e.ID, e.Data)
+	if err != nil {
+		return err
 	}
-	if e.ID != "" {
-		fmt.Fprintf(text, "id: %s\n", e.ID)
-	}
-	fmt.Fprintf(text, "event: %s\ndata: %s\n\n", name, data)
-	return nil
+	return d.write(text)
 }
 
-// write sends the bytes. If that fails, the client has gone, and the stream is over.
-func (d *delivery) write(text []byte) error {
+// write sends the texts together. If that fails, the client has gone, and the stream is over.
+func (d *delivery) write(texts ...[]byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	err := d.extend()
-	if err == nil && len(text) > 0 {
-		_, err = d.call.Write(text)
+	for _, text := range texts {
+		if err == nil {
+			_, err = d.call.Write(text)
+		}
 	}
 	if err == nil {
 		err = d.call.FlushError()

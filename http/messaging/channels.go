@@ -118,15 +118,8 @@ func orNull(text string) *string {
 func shownChannel(out commands.Outcome[channel.State]) views.Channel {
 	s := out.State
 	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
-	secret := []string{}
-	if s.ConsumerSecret.Named() {
-		secret = append(secret, "consumerSecret")
-	}
-	if s.AppSecret.Named() {
-		secret = append(secret, "appSecret")
-	}
 	return views.Channel{
 		ID: id, Name: s.Name, Type: s.Type, Status: s.Status, LastError: orNull(s.LastError), HasAPIKey: s.APIKey.Named(), HasAccessToken: s.AccessToken.Named(),
-		Settings: s.Settings, Key: orNull(s.Key), SecretSettings: secret, CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+		Settings: s.Settings, Key: orNull(s.Key), SecretSettings: s.SecretSettings(), CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
 	}
 }

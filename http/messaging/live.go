@@ -16,6 +16,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
+	"bahi/http/api"
 	"bahi/readmodels"
 	views "bahi/readmodels/messaging"
 )
@@ -46,12 +47,11 @@ func NewLive(log Log, v *views.Views, files Files) *Live {
 	return &Live{log: log, views: v, files: files, topics: map[uuid.UUID]*topic{}}
 }
 
-// told is a message as it is sent to all who follow: it is encoded once.
+// told is a message as it is sent to all who follow, encoded once.
 type told struct {
-	LiveMessage
+	views.Message
 
-	id   string
-	json []byte
+	asNew, asChanged []byte
 }
 
 // read reads the messages of a workspace that are new or changed after one position, as of another one.
@@ -62,9 +62,13 @@ func (l *Live) read(ctx context.Context, workspace uuid.UUID, after, at event.Po
 	}
 	all := make([]told, len(rows))
 	for i, m := range rows {
-		all[i] = told{LiveMessage: LiveMessage{m, m.Contact}, id: strconv.FormatUint(uint64(m.Position), 10)}
+		all[i] = told{Message: m}
+		id := strconv.FormatUint(uint64(m.Position), 10)
 		if err == nil {
-			all[i].json, err = json.Marshal(all[i].LiveMessage)
+			all[i].asNew, err = api.EncodeEvent("message", id, LiveMessage{m, m.Contact})
+		}
+		if err == nil {
+			all[i].asChanged, err = api.EncodeEvent("status", id, LiveStatus{m, m.Contact})
 		}
 	}
 	return all, err

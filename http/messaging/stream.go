@@ -45,15 +45,13 @@ func (r *Routes) Stream() {
 		workspace := api.Caller(ctx).Workspace
 		return func(ctx context.Context, send func(api.Event) error) error {
 			return r.Live.follow(ctx, workspace, after, func(rows []told, seen event.Position) error {
-				events := make([]api.Event, len(rows))
+				all := make([][]byte, len(rows))
 				for i, m := range rows {
-					events[i] = api.Event{ID: m.id, Data: m.LiveMessage, JSON: m.json}
-					if m.Began <= seen {
-						events[i].Data = LiveStatus(m.LiveMessage)
+					if all[i] = m.asNew; m.Began <= seen {
+						all[i] = m.asChanged
 					}
 				}
-				events[0].Next = events[1:]
-				return send(events[0])
+				return send(api.Event{Encoded: all})
 			})
 		}, nil
 	})

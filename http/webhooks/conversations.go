@@ -25,10 +25,11 @@ import (
 type Talk interface {
 	ChannelOf(ctx context.Context, kind, identity string) (id int64, found bool, err error)
 	Receive(ctx context.Context, a flows.Arrival) (commands.Outcome[message.State], error)
-	Receipt(ctx context.Context, n flows.News) error
-	Consent(ctx context.Context, channel int64, w flows.Writer, optIn bool) error
-	Move(ctx context.Context, channel int64, before string, w flows.Writer) error
-	Revise(ctx context.Context, channel int64, providerID, text string) error
+	Receipt(ctx context.Context, n flows.News) (subject string, err error)
+	Consent(ctx context.Context, channel int64, w flows.Writer, optIn bool) (subject string, err error)
+	Move(ctx context.Context, channel int64, before string, w flows.Writer) (subject string, err error)
+	Revise(ctx context.Context, channel int64, providerID, text string) (subject string, err error)
+	Revoke(ctx context.Context, channel int64, providerID string) error
 	Template(ctx context.Context, channel int64, providerID, status string) error
 }
 
@@ -206,11 +207,19 @@ func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c 
 		n := flows.News{Channel: of, IDs: both(e.ID, e.GSID), Callback: e.Callback}
 		n.Receipt = message.Receipt{Status: e.Type, Title: e.Title, Details: e.Reason}
 		n.Code, _ = strconv.Atoi(e.Code) //nolint:errcheck // a code that is no number is none
-		return "receipt " + e.Type, "", k.Receipt(ctx, n)
+		subject, err = k.Receipt(ctx, n)
+		return "receipt " + e.Type, subject, err
 	case gateway.Consent:
-		return "consent", "", k.Consent(ctx, of, writer, e.Type == "resume")
+		subject, err = k.Consent(ctx, of, writer, e.Type == "resume")
+		return "consent", subject, err
 	case gateway.Moved:
-		return "contact moved", "", k.Move(ctx, of, e.Before, writer)
+		subject, err = k.Move(ctx, of, e.Before, writer)
+		return "contact moved", subject, err
+	case gateway.Revised:
+		subject, err = k.Revise(ctx, of, e.ID, e.Text)
+		return "message changed", subject, err
+	case gateway.Revoked:
+		return "message taken back", "", k.Revoke(ctx, of, e.ID)
 	case gateway.Template:
 		return "template", "", k.Template(ctx, of, e.ID, e.Type)
 	default:
@@ -296,11 +305,11 @@ func (k *Conversations) telegram(ctx context.Context, c inbox.Call) (out inbox.O
 		return out, inbox.Unreadable(err)
 	}
 	if m := u.Edited; m != nil && m.Chat.Type == "private" {
-		err = k.Revise(ctx, of, m.name(), cmp.Or(m.Text, m.Caption))
+		subject, err := k.Revise(ctx, of, m.name(), cmp.Or(m.Text, m.Caption))
 		if errors.Is(err, flows.ErrUnmatched) && k.Now().Sub(c.ReceivedAt) >= unmatchedFor {
 			return out, nil
 		}
-		out.Effect = "message changed"
+		out.Effect, out.Subjects = "message changed", both(subject)
 		return out, err
 	}
 	m := u.Message

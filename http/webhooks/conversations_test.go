@@ -26,9 +26,9 @@ func (*nobody) ChannelOf(_ context.Context, _, identity string) (int64, bool, er
 	return 3, identity == "PN1", nil
 }
 
-func (n *nobody) Receipt(_ context.Context, news flows.News) error {
+func (n *nobody) Receipt(_ context.Context, news flows.News) (string, error) {
 	n.told = append(n.told, news)
-	return n.err
+	return "", n.err
 }
 
 func TestAReceiptWaitsForItsMessage(t *testing.T) {

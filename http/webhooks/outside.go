@@ -16,15 +16,31 @@ import (
 )
 
 // Partner keeps what a partner tells. Nothing follows from it yet, so that its calls stay in the inbox without an effect.
-func Partner(secrets []partner.Secret, now func() time.Time) Endpoint {
-	return Endpoint{
-		ID: "receive-partner", Path: "/api/webhook/partner", Summary: "Receive an event of the partner, signed by Standard Webhooks", KeyHeader: partner.IDHeader,
-		Prove: func(r *http.Request, _ netip.Addr, body []byte) error {
-			if partner.Check(secrets, r.Header, body, now()) != nil {
-				return ErrNotProven
-			}
-			return nil
-		},
+type Partner struct {
+	Secrets []partner.Secret
+	Now     func() time.Time
+
+	Header string // of the HMAC of a body, in place of Standard Webhooks; empty: there is none
+	Secret string // of that HMAC
+}
+
+// prove checks the signature of a call.
+func (p Partner) prove(r *http.Request, _ netip.Addr, body []byte) (err error) {
+	if p.Header == "" {
+		err = partner.Check(p.Secrets, r.Header, body, p.Now())
+	} else { // the form that billing providers have, too
+		err = billing.Check([]string{p.Secret}, r.Header.Get(p.Header), body, p.Now())
+	}
+	if err != nil {
+		return ErrNotProven
+	}
+	return nil
+}
+
+// Endpoint returns the endpoint.
+func (p Partner) Endpoint() Endpoint {
+	e := Endpoint{
+		ID: "receive-partner", Path: "/api/webhook/partner", Summary: "Receive an event of the partner, signed", Prove: p.prove,
 		Handle: func(_ context.Context, c inbox.Call) (out inbox.Outcome, err error) {
 			var in struct {
 				Type string `json:"type"`
@@ -35,6 +51,10 @@ func Partner(secrets []partner.Secret, now func() time.Time) Endpoint {
 			return out, nil
 		},
 	}
+	if p.Header == "" { // the id is signed
+		e.KeyHeader = partner.IDHeader
+	}
+	return e
 }
 
 // Billing notes what a billing provider says of the plans of workspaces.

@@ -19,6 +19,7 @@ type hookSettings struct {
 	SocialSecrets []string `env:"SOCIAL_APP_SECRET" name:"social-app-secret" placeholder:"SECRET" help:"Secrets with which social networks and chat networks sign what they send. Channels may have their own."`
 	SocialVerify  string   `env:"SOCIAL_VERIFY_TOKEN" name:"social-verify-token" placeholder:"TOKEN" help:"Token that a social network shows in its handshake. Without it, one is made and printed at the first start."`
 	PartnerSecret string   `env:"PARTNER_WEBHOOK_SECRET" name:"partner-webhook-secret" placeholder:"SECRET" help:"Secret with which the partner signs: whsec_ and base64. Without it, one is made and printed at the first start."`
+	PartnerHeader string   `env:"PARTNER_SIGNATURE_HEADER" name:"partner-signature-header" placeholder:"NAME" help:"Header with the partner's HMAC-SHA256 of the body in hex, for a partner who does not sign by Standard Webhooks: the secret is then any text."`
 	BillingSecret []string `env:"BILLING_WEBHOOK_SECRET" name:"billing-webhook-secret" placeholder:"SECRET" help:"Secrets with which the billing provider signs. Without one, one is made and printed at the first start."`
 	BillingHeader string   `env:"BILLING_SIGNATURE_HEADER" name:"billing-signature-header" default:"Billing-Signature" help:"Header of that signature."`
 	BillingID     string   `env:"BILLING_ID_HEADER" name:"billing-id-header" placeholder:"NAME" help:"Header with the id of an event that has none in its body."`
@@ -34,17 +35,22 @@ func (s *System) conversing(ctx context.Context, proof gateway.Proof) ([]webhook
 			return nil, err
 		}
 	}
-	theirs := o.PartnerSecret
-	if theirs == "" {
+	theirs := webhooks.Partner{Header: o.PartnerHeader, Secret: o.PartnerSecret, Now: time.Now}
+	if theirs.Secret == "" {
 		made, err := s.webhookSecret(ctx, "partner")
 		if err != nil {
 			return nil, err
 		}
-		theirs = partner.Secret(made).Text()
+		if theirs.Secret = made; theirs.Header == "" {
+			theirs.Secret = partner.Secret(made).Text()
+		}
 	}
-	secret, err := partner.Parse(theirs)
-	if err != nil {
-		return nil, fmt.Errorf("PARTNER_WEBHOOK_SECRET: %w", err)
+	if theirs.Header == "" {
+		secret, err := partner.Parse(theirs.Secret)
+		if err != nil {
+			return nil, fmt.Errorf("PARTNER_WEBHOOK_SECRET: %w", err)
+		}
+		theirs.Secrets = []partner.Secret{secret}
 	}
 	b := webhooks.Billing{
 		Secrets: o.BillingSecret, Header: cmp.Or(o.BillingHeader, "Billing-Signature"), IDHeader: o.BillingID, Now: time.Now,
@@ -59,5 +65,5 @@ func (s *System) conversing(ctx context.Context, proof gateway.Proof) ([]webhook
 		}
 		b.Secrets = []string{made}
 	}
-	return append(k.Endpoints(), webhooks.Partner([]partner.Secret{secret}, time.Now), b.Endpoint()), nil
+	return append(k.Endpoints(), theirs.Endpoint(), b.Endpoint()), nil
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
+
 	messagingflows "bahi/commands/messaging"
 	"bahi/http/api"
 	messagingroutes "bahi/http/messaging"
@@ -20,6 +23,7 @@ type networkSettings struct {
 	ChatLimit   string `env:"CHAT_LIMIT_FIELD" name:"chat-limit-field" default:"messaging_limit_tier" help:"Field of a sender that has its messaging limit."`
 	TelegramURL string `env:"TELEGRAM_BASE_URL" name:"telegram-base-url" placeholder:"URL" help:"Bot API: https://api.telegram.org. Without it, a sandbox."`
 	GmailURL    string `env:"GMAIL_BASE_URL" name:"gmail-base-url" placeholder:"URL" help:"Gmail API: https://gmail.googleapis.com. Without it, a sandbox."`
+	GmailTokens string `env:"GMAIL_TOKEN_URL" name:"gmail-token-url" default:"https://oauth2.googleapis.com/token" help:"Where gmail gives access tokens for refresh tokens."`
 	TwitterURL  string `env:"TWITTER_BASE_URL" name:"twitter-base-url" placeholder:"URL" help:"API of direct messages: https://api.twitter.com. Without it, a sandbox."`
 
 	AskWithin time.Duration `kong:"-"` // how long a network may take to say something of an account; 0: 5 seconds
@@ -36,16 +40,17 @@ func (s *System) openNetworks(ctx context.Context) error {
 	}
 	networks, err := chat.New(chat.Settings{
 		ChatURL: o.ChatURL, GatewayURL: s.Settings.Outside.ReplyURL, TelegramURL: o.TelegramURL, GmailURL: o.GmailURL, TwitterURL: o.TwitterURL,
-		Product: o.ChatProduct, LimitField: o.ChatLimit, Client: exceptions.Client(),
+		GmailTokenURL: o.GmailTokens,
+		Product:       o.ChatProduct, LimitField: o.ChatLimit, Client: exceptions.Client(),
 	})
 	if err != nil {
 		return err
 	}
-	s.channels = &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log}
+	s.channels = &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log, Renewing: &singleflight.Group{}}
 	if address := s.Settings.Outside.PublicURL; strings.HasPrefix(address, "https://") {
 		s.channels.Hooks = address + "/api/webhook/"
 	}
-	s.Messages = &messagingflows.Messages{Channels: s.channels, Known: s.Messaging, Sandboxed: networks.Sandboxed, Files: s.Blobs}
+	s.Messages = &messagingflows.Messages{Channels: s.channels, Known: s.Messaging, Sandboxed: networks.Sandboxed, Files: s.Blobs, Windows: &messagingflows.Windows{}}
 	key, err := s.Vault.Named(ctx, "web-chat", KeySize)
 	if err != nil {
 		return err
@@ -54,4 +59,20 @@ func (s *System) openNetworks(ctx context.Context) error {
 	s.live = messagingroutes.NewLive(feed{s.Store}, s.Messaging, s.Blobs)
 	s.Templates = &messagingflows.Templates{Channels: s.channels, Listed: s.Messaging}
 	return s.openMarketplace(networks, exceptions)
+}
+
+// HookChannels has the networks of all channels told where they are to call, as far as they ask.
+func (s *System) HookChannels(ctx context.Context) error {
+	hooked, err := s.Messaging.Hooked(ctx)
+	if err != nil {
+		return err
+	}
+	of := map[uuid.UUID][]int64{}
+	for _, c := range hooked {
+		of[c.Workspace] = append(of[c.Workspace], c.ID)
+	}
+	for workspace, ids := range of {
+		s.channels.Health(ctx, workspace, ids)
+	}
+	return ctx.Err()
 }

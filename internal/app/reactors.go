@@ -35,7 +35,7 @@ func (s *System) workers() reactors.Workers {
 		s.bots.knowledge.Workers(), s.bots.answers.Workers(), s.reading().Workers(), s.Campaigns.Workers(),
 		messagingreactors.ListWorkers(func(ctx context.Context, list string) error {
 			return messagingflows.FinishContactList(ctx, s.Commands, list)
-		}))
+		}), messagingreactors.HookWorkers(s.HookChannels))
 }
 
 // Eraser returns the eraser of people.
@@ -87,6 +87,7 @@ func (s *System) sweeps() []reactors.Sweep {
 		reactors.Every(messagingreactors.SweepVectorsEvery, messagingreactors.SweepVectors{}),
 		reactors.Every(ledgerreactors.SweepKhatasEvery, ledgerreactors.SweepKhatas{}),
 		reactors.Every(messagingreactors.TendEvery, messagingreactors.TendCampaigns{}),
+		reactors.Every(messagingreactors.HookEvery, messagingreactors.HookChannels{}),
 	}
 }
 

@@ -15,20 +15,23 @@ import (
 var channelsDDL string
 
 // Channels has the channels of workspaces.
-var Channels = projections.Define("channels", 2, channelsDDL,
+var Channels = projections.Define("channels", 3, channelsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Created]) {
 		s := e.Data.Evolve(channel.State{})
 		b.Exec(`
-			insert into channel (id, workspace_id, name, type, status, settings, has_api_key, has_access_token, has_consumer_secret, has_app_secret,
+			insert into channel (id, workspace_id, name, type, status, settings, has_api_key, has_access_token, secret_settings,
 				created_at, updated_at, revision, key)
-			values ($1, $2, $3, $4, $5, jsonb_strip_nulls($6), $7, $8, $9, $10, $11, $11, $12, nullif($13, ''))`,
+			values ($1, $2, $3, $4, $5, jsonb_strip_nulls($6), $7, $8, $9, $10, $10, $11, nullif($12, ''))`,
 			e.StreamID(), e.Meta.Workspace, s.Name, s.Type, s.Status, settings(e.Data.Settings), !s.APIKey.Value.IsZero(), !s.AccessToken.Value.IsZero(),
-			!s.ConsumerSecret.Value.IsZero(), !s.AppSecret.Value.IsZero(), e.At, e.Revision, s.Key)
+			s.SecretSettings(), e.At, e.Revision, s.Key)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Edited]) {
 		b.Exec(`update channel set settings = jsonb_strip_nulls(settings || $2) where id = $1`, e.StreamID(), settings(e.Data.Settings))
-		b.Set("channel", e.StreamID(), "name", e.Data.Name, "has_api_key", there(e.Data.APIKey), "has_access_token", there(e.Data.AccessToken),
-			"has_consumer_secret", there(e.Data.ConsumerSecret), "has_app_secret", there(e.Data.AppSecret), "updated_at", e.At, "revision", e.Revision)
+		if set, cleared := e.Data.SecretSettings(), e.Data.ClearedSettings(); len(set)+len(cleared) > 0 {
+			b.Exec(`update channel set secret_settings = (
+				select coalesce(array_agg(distinct name), '{}') from unnest(secret_settings || $2::text[]) n (name) where name <> all($3::text[])) where id = $1`, e.StreamID(), set, cleared)
+		}
+		b.Set("channel", e.StreamID(), "name", e.Data.Name, "has_api_key", there(e.Data.APIKey), "has_access_token", there(e.Data.AccessToken), "updated_at", e.At, "revision", e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Reported]) {
 		b.Exec(`update channel set status = $2, last_error = nullif($3, ''), updated_at = $4, revision = $5 where id = $1`,

@@ -9,8 +9,7 @@ create table channel (
   settings            jsonb not null,
   has_api_key         boolean not null,
   has_access_token    boolean not null,
-  has_consumer_secret boolean not null,
-  has_app_secret      boolean not null,
+  secret_settings     text[] not null, -- names of those that are set
   created_at          timestamptz not null,
   updated_at          timestamptz not null,
   revision            bigint not null, -- of the channel's stream

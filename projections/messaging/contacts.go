@@ -17,7 +17,7 @@ import (
 var contactsDDL string
 
 // Contacts has the contacts of workspaces. What is personal comes into it in clear, for as long as its key is there.
-var Contacts = projections.Define("messaging_contacts", 3, contactsDDL,
+var Contacts = projections.Define("messaging_contacts", 4, contactsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Added]) {
 		s := e.Data.Evolve(contact.State{})
 		b.Exec(`
@@ -42,6 +42,17 @@ var Contacts = projections.Define("messaging_contacts", 3, contactsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Deleted]) {
 		b.Exec(`delete from contact where id = $1`, e.StreamID())
 		b.Exec(`delete from member where contact_id = $1`, e.StreamID())
+		b.Exec(`delete from merged where into_id = $1`, e.StreamID())
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[contact.Absorbed]) {
+		b.Exec(`delete from contact where id = $1`, e.Data.Contact)
+		b.Exec(`delete from member where contact_id = $1`, e.Data.Contact)
+		b.Exec(`update merged set into_id = $1 where into_id = $2`, e.StreamID(), e.Data.Contact)
+		b.Exec(`insert into merged (id, workspace_id, into_id) values ($1, $2, $3)`, e.Data.Contact, e.Meta.Workspace, e.StreamID())
+		b.Set("contact", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
+		if !e.Data.Name.IsZero() {
+			b.Set("contact", e.StreamID(), "name", e.Data.Name, "name_folded", folded(e.Data.Name))
+		}
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Listed]) {
 		b.Exec(`delete from member where contact_id = $1`, e.StreamID())

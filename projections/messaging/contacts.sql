@@ -33,8 +33,16 @@ create table member (
   primary key (contact_id, list_id)
 );
 
+-- Contacts that were found to be another one, which has their messages.
+create table merged (
+  id           bigint primary key,
+  workspace_id uuid not null,
+  into_id      bigint not null
+);
+
 -- after fill
 
 create index contact_workspace_id_id_idx on contact (workspace_id, id);
 create index list_workspace_id_id_idx on list (workspace_id, id);
 create index member_list_id_idx on member (list_id);
+create index merged_into_id_idx on merged (into_id);

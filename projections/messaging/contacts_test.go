@@ -33,11 +33,15 @@ func TestContactsAreShownUntilTheyAreDeleted(t *testing.T) {
 		happened("1", contact.Listed{Lists: []int64{5, 7}}),
 		happened("2", contact.Listed{Lists: nil}),
 		happened("3", contact.Deleted{}),
+		added("4", "Guest"), added("5", "+91"), happened("4", contact.Listed{Lists: []int64{7}}),
+		happened("4", contact.Absorbed{Contact: 5}),
+		happened("2", contact.Absorbed{Contact: 4, Name: contact.Subjects.Personal("2", "Asha")}),
 	)
 	require.Equal(t, []string{
-		`(1,Élodie,élodie,,,chat,t,t,pending,t,4)`, `(2,USHA,usha,919812345672,usha@example.org,chat,f,t,open,t,2)`,
+		`(1,Élodie,élodie,,,chat,t,t,pending,t,4)`, `(2,Asha,asha,919812345672,usha@example.org,chat,f,t,open,t,3)`,
 	}, tables.Rows(`select id, name, name_folded, phone, email, source, opt_in, reply_bot, status, updated_at > created_at, revision from contact order by id`))
 	require.Equal(t, []string{`(1,5)`, `(1,7)`}, tables.Rows(`select contact_id, list_id from member order by 1, 2`))
 	require.Equal(t, []string{`(7,All)`}, tables.Rows(`select id, name from list`))
+	require.Equal(t, []string{`(4,2)`, `(5,2)`}, tables.Rows(`select id, into_id from merged order by id`), "also who was merged into who was merged")
 	require.Empty(t, tables.Examine())
 }

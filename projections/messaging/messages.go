@@ -39,7 +39,7 @@ func settled[E any](b *projections.Batch, e event.Recorded[E], status string, re
 }
 
 // Messages has the conversations of contacts, one row a message.
-var Messages = projections.Define("messages", 2, messagesDDL,
+var Messages = projections.Define("messages", 3, messagesDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Queued]) {
 		begun(b, e, e.Data.Content, e.Data.Channel, e.Data.Contact, message.Waiting, "", e.At)
 	}),
@@ -70,14 +70,24 @@ var Messages = projections.Define("messages", 2, messagesDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Revised]) {
 		b.Exec(`update message set text = $2, edited_at = $3, position = $4 where id = $1`, e.StreamID(), e.Data.Text, e.At, int64(e.Position))
 	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[message.Revoked]) {
+		b.Exec(`update message set text = null, media_url = null, file = null, file_type = null, deleted_at = $2, position = $3 where id = $1`, e.StreamID(), e.At, int64(e.Position))
+	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Filed]) {
-		b.Exec(`update message set file = $2, file_type = $3, position = $4 where id = $1`, e.StreamID(), e.Data.Key, e.Data.ContentType, int64(e.Position))
+		b.Exec(`update message set file = $2, file_type = $3, position = $4 where id = $1 and deleted_at is null`, e.StreamID(), e.Data.Key, e.Data.ContentType, int64(e.Position))
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Seen]) {
 		b.Exec(`
 			update conversation set read_at = $2, unread = (
 				select count(*) from message where contact_id = $1 and inbound and at > $2 and type <> 'reaction')
 			where contact_id = $1 and (read_at is null or read_at < $2)`, e.Data.Contact, e.Data.At)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[contact.Absorbed]) {
+		b.Exec(`update message set contact_id = $1 where contact_id = $2`, e.StreamID(), e.Data.Contact)
+		b.Exec(`
+			insert into conversation as c (contact_id, workspace_id, last_at, unread) select $1, workspace_id, last_at, unread from conversation where contact_id = $2
+			on conflict (contact_id) do update set last_at = greatest(c.last_at, excluded.last_at), unread = c.unread + excluded.unread`, e.StreamID(), e.Data.Contact)
+		b.Exec(`delete from conversation where contact_id = $1`, e.Data.Contact)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Deleted]) {
 		b.Exec(`delete from message where contact_id = $1`, e.StreamID())

@@ -19,6 +19,7 @@ create table message (
   network_id   text, -- where that is another
   at           timestamptz not null, -- by the network, where it came in
   edited_at    timestamptz,
+  deleted_at   timestamptz, -- when the contact took it back
   actor        text not null,
   began        bigint not null, -- position of its first event
   position     bigint not null  -- of its last one

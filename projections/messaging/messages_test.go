@@ -41,9 +41,17 @@ func TestMessagesAreShownUntilTheirContactIsDeleted(t *testing.T) {
 		happened("4", message.Reported{Status: "failed", Code: 131026}),
 		happened("4", message.Accepted{ProviderID: "w4"}),
 		projectiontest.Happened(contact.Kind, "8", contact.Deleted{}, meta),
+		happened("7", message.Received{Content: says("12", "I am 9, too"), Channel: 3, Contact: 12, ProviderID: "w12", SentAt: time.Unix(1740900001, 0).UTC()}),
+		projectiontest.Happened(contact.Kind, "9", contact.Absorbed{Contact: 12}, meta),
+		happened("10", message.Received{Content: says("9", "Not this"), Channel: 3, Contact: 9, ProviderID: "w10", SentAt: time.Unix(1740900002, 0).UTC()}),
+		happened("10", message.Revoked{}),
+		happened("10", message.Filed{Key: "k", ContentType: "image/png", Size: 1}),
 	)
 	require.Equal(t, []string{
 		`(1,9,f,"Hello 1",read,,,)`, `(2,9,f,"Hello 2",delivered,,,)`, `(3,9,f,"Hello 3",queued,unknown,,)`, `(4,9,f,"Hello 4",failed,recipient,131026,)`, `(6,9,t,Hi,received,,,)`,
+		`(7,9,t,"I am 9, too",received,,,)`, `(10,9,t,,received,,,)`,
 	}, tables.Rows(`select id, contact_id, inbound, text, status, reason, code, title from message order by id`))
+	require.Equal(t, []string{`(10,t,t)`}, tables.Rows(`select id, file is null, deleted_at is not null from message where deleted_at is not null`))
+	require.Equal(t, []string{`(9,3,t)`}, tables.Rows(`select contact_id, unread, last_at > '2025-01-01' from conversation order by 1`), "of both who are one")
 	require.Empty(t, tables.Examine())
 }

@@ -22,8 +22,10 @@ type Settings struct {
 	TelegramURL string
 	GmailURL    string
 	TwitterURL  string
-	Product     string // value of messaging_product and channel
-	LimitField  string // field of a sender that has its messaging limit
+
+	GmailTokenURL string // which gives access tokens of gmail
+	Product       string // value of messaging_product and channel
+	LimitField    string // field of a sender that has its messaging limit
 
 	Client *http.Client
 	Within time.Duration // of each try; 0: 10 seconds
@@ -50,7 +52,7 @@ type Networks struct {
 // New returns the networks. It refuses settings that are no addresses.
 func New(s Settings) (*Networks, error) {
 	for name, text := range map[string]string{
-		"CHAT_BASE_URL": s.ChatURL, "GATEWAY_BASE_URL": s.GatewayURL, "TELEGRAM_BASE_URL": s.TelegramURL, "GMAIL_BASE_URL": s.GmailURL, "TWITTER_BASE_URL": s.TwitterURL,
+		"CHAT_BASE_URL": s.ChatURL, "GATEWAY_BASE_URL": s.GatewayURL, "TELEGRAM_BASE_URL": s.TelegramURL, "GMAIL_BASE_URL": s.GmailURL, "GMAIL_TOKEN_URL": s.GmailTokenURL, "TWITTER_BASE_URL": s.TwitterURL,
 	} {
 		u, err := url.Parse(text)
 		if text != "" && (err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Scheme != "http" && u.Scheme != "https") {
@@ -95,7 +97,7 @@ func (n *Networks) Sandboxed(a network.Account) bool {
 
 // lacking returns the failure of an account without the credential that its network wants.
 func lacking(a network.Account) *network.Failure {
-	if (a.Type == channel.Gmail || a.Type == channel.Twitter) && a.AccessToken == "" {
+	if (a.Type == channel.Gmail || a.Type == channel.Twitter) && a.AccessToken == "" && a.RefreshToken == "" {
 		return &network.Failure{Reason: network.Unconfigured}
 	}
 	return nil

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"bahi/domain/messaging/channel"
@@ -42,7 +43,18 @@ func (n *Networks) File(ctx context.Context, a network.Account, ref string) (dat
 	if failed != nil {
 		return nil, "", failed
 	}
-	return got.body, http.DetectContentType(got.body), nil
+	if contentType = http.DetectContentType(got.body); !kept(contentType) {
+		return nil, "", &network.Failure{Reason: network.Content}
+	}
+	return got.body, contentType, nil
+}
+
+// kept reports whether files of a type are taken. Those that a browser runs are not.
+func kept(contentType string) bool {
+	family, _, _ := strings.Cut(contentType, "/")
+	name, _, _ := strings.Cut(contentType, ";")
+	return slices.Contains([]string{"image", "audio", "video"}, family) ||
+		slices.Contains([]string{"application/pdf", "application/ogg", "application/zip", "application/octet-stream", "text/plain"}, name)
 }
 
 // cloudFile asks where a file is. The address is good for five minutes, and wants the token too.

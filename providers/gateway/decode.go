@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,7 +67,7 @@ func Key(contentType string, body []byte) string {
 		return ""
 	}
 	e := events[0]
-	if e.Kind == Template || e.Kind == Consent || e.Kind == Moved { // the same may come about again, with another time in the body
+	if slices.Contains([]Kind{Template, Consent, Moved, Revised, Revoked}, e.Kind) { // the same may come about again, with another time in the body
 		return ""
 	}
 	if e.Kind == Message { // its type does not matter: a repeated message is the same message

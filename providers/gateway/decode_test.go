@@ -75,6 +75,18 @@ func TestWhatElseANetworkTells(t *testing.T) {
 		`{"entry":[{"id":"P1","messaging":[{"sender":{"id":"P1"},"recipient":{"id":"U1"},"message":{"mid":"m2","text":"x","is_echo":true}}]}]}`: {
 			Kind: gateway.Other, UserID: "P1", Sender: "U1", Page: true,
 		},
+		`{"entry":[{"id":"P1","messaging":[{"sender":{"id":"U1"},"recipient":{"id":"P1"},"message":{"mid":"m1","is_deleted":true}}]}]}`: {
+			Kind: gateway.Revoked, ID: "m1", UserID: "U1", Sender: "P1", Page: true,
+		},
+		`{"entry":[{"id":"P1","messaging":[{"sender":{"id":"U1"},"recipient":{"id":"P1"},"message_edit":{"mid":"m1","text":"better"}}]}]}`: {
+			Kind: gateway.Revised, ID: "m1", UserID: "U1", Text: "better", Sender: "P1", Page: true,
+		},
+		change(`{"messages":[{"from":"91","id":"w2","type":"revoke","revoke":{"original_message_id":"w1"}}]}`): {
+			Kind: gateway.Revoked, ID: "w1", Type: "revoke", From: "91", App: "A1",
+		},
+		change(`{"messages":[{"from":"91","id":"w2","type":"edit","edit":{"original_message_id":"w1","message":{"type":"text","text":{"body":"better"}}}}]}`): {
+			Kind: gateway.Revised, ID: "w1", Type: "edit", From: "91", Text: "better", App: "A1",
+		},
 		change(`{"event":"PAUSED","message_template_id":55}`): {Kind: gateway.Template, ID: "55", Type: "PAUSED", Sender: "ACC", App: "A1"},
 		change(`{"metadata":{"phone_number_id":"PN1"},"user_preferences":[{"wa_id":"919812345678","user_id":"IN.7","value":"stop"},{"value":"other"}]}`): {
 			Kind: gateway.Consent, Type: "stop", From: "919812345678", UserID: "IN.7", Sender: "PN1", App: "A1",

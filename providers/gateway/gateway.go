@@ -25,6 +25,8 @@ const (
 	Message  Kind = "message"  // a person wrote
 	Status   Kind = "status"   // what became of a message that was sent
 	Moved    Kind = "moved"    // a person has another phone, or another id at the network
+	Revised  Kind = "revised"  // a person changed the message of the ID
+	Revoked  Kind = "revoked"  // a person took back the message of the ID
 	Template Kind = "template" // a template's status; ID is the network's of the template
 	Consent  Kind = "consent"  // a person wants no more messages, or wants them again: Type is stop or resume
 	Other    Kind = "other"    // anything else; nothing follows from it

@@ -50,6 +50,7 @@ type pageMessage struct {
 		MID         text   `json:"mid"`
 		Text        string `json:"text"`
 		Echo        bool   `json:"is_echo"`
+		Deleted     bool   `json:"is_deleted"`
 		Attachments []struct {
 			Type    string `json:"type"`
 			Payload struct {
@@ -57,12 +58,24 @@ type pageMessage struct {
 			} `json:"payload"`
 		} `json:"attachments"`
 	} `json:"message"`
+	Edit *struct {
+		MID  text   `json:"mid"`
+		Text string `json:"text"`
+	} `json:"message_edit"`
 }
 
 // event returns the message of a person. Our own, which comes back, is none.
 func (m pageMessage) event() Event {
 	e := Event{Kind: Other, At: m.Timestamp.Time, UserID: string(m.Sender.ID), Sender: string(m.Recipient.ID), Page: true}
+	if m.Edit != nil && m.Edit.MID != "" {
+		e.Kind, e.ID, e.Text = Revised, string(m.Edit.MID), m.Edit.Text
+		return e
+	}
 	if m.Message == nil || m.Message.Echo || m.Message.MID == "" {
+		return e
+	}
+	if m.Message.Deleted {
+		e.Kind, e.ID = Revoked, string(m.Message.MID)
 		return e
 	}
 	e.Kind, e.ID, e.Type, e.Text = Message, string(m.Message.MID), "text", m.Message.Text
@@ -91,6 +104,15 @@ type graphMessage struct {
 		Previous text   `json:"previous_user_id"`
 		UserID   text   `json:"user_id"`
 	} `json:"system"`
+	Revoke struct {
+		Of text `json:"original_message_id"`
+	} `json:"revoke"`
+	Edit struct {
+		Of      text `json:"original_message_id"`
+		Message struct {
+			Text body `json:"text"`
+		} `json:"message"`
+	} `json:"edit"`
 	Image       *file `json:"image"`
 	Document    *file `json:"document"`
 	Audio       *file `json:"audio"`
@@ -192,6 +214,10 @@ func (m graphMessage) event() Event {
 		e.Type = "button_reply"
 	case "interactive":
 		e.Type = m.Interactive.Type
+	case "revoke":
+		e.Kind, e.ID = Revoked, string(m.Revoke.Of)
+	case "edit":
+		e.Kind, e.ID, e.Text = Revised, string(m.Edit.Of), m.Edit.Message.Text.Body
 	case "system":
 		e.Kind = Other
 		switch m.System.Type {

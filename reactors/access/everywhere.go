@@ -43,7 +43,7 @@ type found struct {
 	users       []uuid.UUID
 	invitations []uuid.UUID
 	companies   []uuid.UUID // whose enquiries go to the address
-	contacts    []messagingviews.Reached
+	contacts    []messagingviews.Owned
 	sellers     []uuid.UUID // contacts of companies
 	buyers      []string
 	sender      bool

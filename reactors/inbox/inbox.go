@@ -39,6 +39,7 @@ const (
 	SweepEvery = time.Minute
 
 	attempts = 12
+	atOnce   = 8               // each mostly waits for the log, and has a connection meanwhile
 	within   = 2 * time.Minute // a call may take a language model's time
 
 	// settled is the age at which a call that waits is no longer new. One that is being handled is locked, so a short age only does the jobs' work.
@@ -48,7 +49,7 @@ const (
 // Workers returns the workers of an inbox.
 func Workers(i Inbox, now func() time.Time) reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(reactors.Policy{Attempts: attempts, Timeout: within}, func(ctx context.Context, job reactors.Job[HandleWebhook]) error {
+		reactors.Work(reactors.Policy{Attempts: attempts, Timeout: within, AtOnce: atOnce}, func(ctx context.Context, job reactors.Job[HandleWebhook]) error {
 			return i.Process(ctx, job.Args.Call, job.Attempt >= attempts)
 		}),
 		reactors.Work(reactors.Policy{AtOnce: 1, Timeout: within}, func(ctx context.Context, _ reactors.Job[SweepInbox]) error {

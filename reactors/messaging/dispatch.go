@@ -1,6 +1,7 @@
 package messaging
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -405,7 +406,7 @@ func (s *sending) claim(ctx context.Context, work []views.Recipient) ([]letter, 
 			if err != nil {
 				return nil, err
 			}
-			ones[i].State, ones[i].Revision, ones[i].Command = l.State, l.Revision, message.Resend{Contact: w.Contact, Unwanted: unwanted}
+			ones[i].State, ones[i].Revision, ones[i].Command = l.State, l.Revision, message.Resend{Contact: w.Contact, Unwanted: unwanted, Mute: cmp.Or(s.line.Account.Dialect, "cloud") != "cloud"}
 		case unwanted:
 			ones[i].Command = message.PassOver{Contact: w.Contact}
 		default:

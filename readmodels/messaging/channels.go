@@ -34,7 +34,7 @@ type ChannelFilter struct {
 }
 
 const channelColumns = `select id, name, type, status, last_error, has_api_key, has_access_token, settings,
-	array_remove(array[case when has_consumer_secret then 'consumerSecret' end, case when has_app_secret then 'appSecret' end], null) as secret_settings,
+	secret_settings,
 	key, created_at, updated_at, revision from channels.channel`
 
 // Channel reads a channel of a workspace, or returns [channel.ErrNotFound].
@@ -48,13 +48,20 @@ func (v *Views) Channels(ctx context.Context, workspace uuid.UUID, page readmode
 		channelColumns+` where workspace_id = $1 and ($2 = '' or type = $2)`, workspace, f.Type)
 }
 
+// Owned is a record of any workspace.
+type Owned struct {
+	ID        int64
+	Workspace uuid.UUID
+}
+
+// Hooked lists the channels of the deployment whose networks are told where they are to call.
+func (v *Views) Hooked(ctx context.Context) ([]Owned, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Owned], `select id, workspace_id from channels.channel where type = 'telegram' order by id`)
+}
+
 // ChannelKeyed returns the widget that has a key, with its workspace, or [channel.ErrNotFound]: a page's visitor belongs to none.
 func (v *Views) ChannelKeyed(ctx context.Context, key string) (id int64, workspace uuid.UUID, err error) {
-	type keyed struct {
-		ID        int64
-		Workspace uuid.UUID
-	}
-	found, err := readmodels.Row(ctx, v.Reader, channel.ErrNotFound, pgx.RowToStructByPos[keyed], `select id, workspace_id from channels.channel where key = $1`, key)
+	found, err := readmodels.Row(ctx, v.Reader, channel.ErrNotFound, pgx.RowToStructByPos[Owned], `select id, workspace_id from channels.channel where key = $1`, key)
 	return found.ID, found.Workspace, err
 }
 

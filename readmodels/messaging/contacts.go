@@ -3,6 +3,7 @@ package messaging
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -55,21 +56,27 @@ const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot
 	last_at as last_message_at, coalesce(unread, 0) as unread, created_at, updated_at, revision
 	from messaging_contacts.contact left join messages.conversation on contact_id = contact.id`
 
-// Contact reads a contact of a workspace, or returns [contact.ErrNotFound].
+// Contact reads a contact of a workspace, or returns [contact.ErrNotFound], with the id of the contact that it was merged into.
 func (v *Views) Contact(ctx context.Context, workspace uuid.UUID, id int64) (Contact, error) {
-	return readmodels.Row(ctx, v.Reader, contact.ErrNotFound, pgx.RowToStructByName[Contact],
+	c, err := readmodels.Row(ctx, v.Reader, contact.ErrNotFound, pgx.RowToStructByName[Contact],
 		contactColumns+` where id = $1 and contact.workspace_id = $2`, id, workspace)
-}
-
-// Reached is a contact of any workspace.
-type Reached struct {
-	ID        int64
-	Workspace uuid.UUID
+	if !errors.Is(err, contact.ErrNotFound) {
+		return c, err
+	}
+	into, lookErr := first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
+		`select into_id from messaging_contacts.merged where id = $1 and workspace_id = $2`, id, workspace))
+	switch {
+	case lookErr != nil:
+		return c, lookErr
+	case into != 0:
+		return c, contact.Elsewhere(into)
+	}
+	return c, err
 }
 
 // ContactsReached returns the contacts of the deployment that have an address or a phone without its plus sign. An empty one fits none.
-func (v *Views) ContactsReached(ctx context.Context, email, phone string) ([]Reached, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Reached],
+func (v *Views) ContactsReached(ctx context.Context, email, phone string) ([]Owned, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Owned],
 		`select id, workspace_id from messaging_contacts.contact where email = nullif($1, '') or phone = nullif($2, '')`, email, phone)
 }
 

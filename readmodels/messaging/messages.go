@@ -26,6 +26,7 @@ type Message struct {
 	Error     *MessageError `json:"error"`
 	At        time.Time     `json:"at"`
 	EditedAt  *time.Time    `json:"editedAt,omitempty" doc:"When the contact changed it"`
+	DeletedAt *time.Time    `json:"deletedAt,omitempty" doc:"When the contact took it back"`
 	By        string        `json:"by" doc:"contact, user:<id>, key:<id>, bot:<id> or campaign:<id>"`
 
 	File     *string        `json:"-"` // key of the file that came in with it
@@ -42,7 +43,7 @@ type MessageError struct {
 	Details *string `json:"details"`
 }
 
-const messageColumns = `select id, inbound, channel_id, type, text, media_url, status, reason, title, details, at, edited_at, actor, file, file_type, contact_id, began, position
+const messageColumns = `select id, inbound, channel_id, type, text, media_url, status, reason, title, details, at, edited_at, deleted_at, actor, file, file_type, contact_id, began, position
 	from messages.message`
 
 // Messages lists the conversation with a contact, newest first: at most limit messages before one, before the end for 0.
@@ -68,10 +69,14 @@ func (v *Views) LastHeard(ctx context.Context, workspace uuid.UUID, contact int6
 		select id from messages.message where inbound and contact_id = $1 and workspace_id = $2 order by at desc, began desc limit 1`, contact, workspace))
 }
 
-// MessageNamed returns the message of a channel that has one of the network's ids, 0 for none.
+// MessageNamed returns the message of a channel that has one of the network's ids, 0 for none. Each kind of id is looked up by its index: one condition for both
+// is found by walking through all messages in the order of their ids.
 func (v *Views) MessageNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error) {
 	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
-		select id from messages.message where (provider_id = any($3) or network_id = any($3)) and channel_id = $2 and workspace_id = $1 order by id limit 1`, workspace, channel, ids))
+		with named as materialized (
+			select id from messages.message where provider_id = any($3) and channel_id = $2 and workspace_id = $1
+			union all select id from messages.message where network_id = any($3) and channel_id = $2 and workspace_id = $1)
+		select id from named order by id limit 1`, workspace, channel, ids))
 }
 
 func first[T any](rows []T, err error) (one T, _ error) {
@@ -89,7 +94,7 @@ func asMessage(row pgx.CollectableRow) (m Message, err error) {
 		failed          MessageError
 		began, position int64
 	)
-	err = row.Scan(&id, &inbound, &m.ChannelID, &m.Type, &m.Text, &m.MediaURL, &m.Status, &reason, &failed.Title, &failed.Details, &m.At, &m.EditedAt, &m.By,
+	err = row.Scan(&id, &inbound, &m.ChannelID, &m.Type, &m.Text, &m.MediaURL, &m.Status, &reason, &failed.Title, &failed.Details, &m.At, &m.EditedAt, &m.DeletedAt, &m.By,
 		&m.File, &m.FileType, &m.Contact, &began, &position)
 	m.Began, m.Position = event.Position(began), event.Position(position)
 	m.ID, m.Direction, m.By = message.Name(id), "out", strings.Replace(m.By, "api_key:", "key:", 1)

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
@@ -18,6 +19,7 @@ type Settings struct {
 	BaseURL        string   `json:"baseUrl,omitempty"`
 	Dialect        string   `json:"dialect,omitempty"`
 	UserID         string   `json:"userId,omitempty"`
+	ClientID       string   `json:"clientId,omitempty"`
 	AllowedOrigins []string `json:"allowedOrigins,omitempty"`
 }
 
@@ -29,6 +31,7 @@ type Change struct {
 	BaseURL        patch.Field[string]   `json:"baseUrl,omitzero"   maxLength:"500" doc:"https address of the network's interface; absent: the deployment's"`
 	Dialect        patch.Field[string]   `json:"dialect,omitzero"   enum:"cloud,envelope_v2,graph_v3,form_v1" doc:"Wire format of a chat channel; absent: cloud"`
 	UserID         patch.Field[string]   `json:"userId,omitzero"    doc:"The network's id of the user who owns the channel"`
+	ClientID       patch.Field[string]   `json:"clientId,omitzero"  maxLength:"500" doc:"Of our app at gmail or twitter, which renews access tokens"`
 	AllowedOrigins patch.Field[[]string] `json:"allowedOrigins,omitzero" maxItems:"50" doc:"Pages that may show the chat widget"`
 }
 
@@ -36,7 +39,7 @@ type Change struct {
 func (c Change) on(s Settings) Settings {
 	s.SenderID, s.AccountID, s.AppName = c.SenderID.Or(s.SenderID), c.AccountID.Or(s.AccountID), c.AppName.Or(s.AppName)
 	s.BaseURL, s.Dialect, s.UserID = c.BaseURL.Or(s.BaseURL), c.Dialect.Or(s.Dialect), c.UserID.Or(s.UserID)
-	s.AllowedOrigins = c.AllowedOrigins.Or(s.AllowedOrigins)
+	s.ClientID, s.AllowedOrigins = c.ClientID.Or(s.ClientID), c.AllowedOrigins.Or(s.AllowedOrigins)
 	return s
 }
 
@@ -44,6 +47,7 @@ func (c Change) on(s Settings) Settings {
 func (c Change) differing(s Settings) Change {
 	c.SenderID, c.AccountID, c.AppName = patch.Differing(c.SenderID, s.SenderID), patch.Differing(c.AccountID, s.AccountID), patch.Differing(c.AppName, s.AppName)
 	c.BaseURL, c.Dialect, c.UserID = patch.Differing(c.BaseURL, s.BaseURL), patch.Differing(c.Dialect, s.Dialect), patch.Differing(c.UserID, s.UserID)
+	c.ClientID = patch.Differing(c.ClientID, s.ClientID)
 	if slices.Equal(c.AllowedOrigins.Or(s.AllowedOrigins), s.AllowedOrigins) {
 		c.AllowedOrigins = patch.Field[[]string]{}
 	}
@@ -51,7 +55,8 @@ func (c Change) differing(s Settings) Change {
 }
 
 func (c Change) isZero() bool {
-	return !c.SenderID.Named() && !c.AccountID.Named() && !c.AppName.Named() && !c.BaseURL.Named() && !c.Dialect.Named() && !c.UserID.Named() && !c.AllowedOrigins.Named()
+	return !c.SenderID.Named() && !c.AccountID.Named() && !c.AppName.Named() && !c.BaseURL.Named() && !c.Dialect.Named() && !c.UserID.Named() &&
+		!c.ClientID.Named() && !c.AllowedOrigins.Named()
 }
 
 // What settings and credentials may look like. Names are part of addresses, and credentials of headers.
@@ -67,6 +72,7 @@ func (c Change) check() error {
 		fitting("settings.senderId", c.SenderID, name, "letters, digits, _ + and -, at most 64"),
 		fitting("settings.accountId", c.AccountID, name, "letters, digits, _ + and -, at most 64"),
 		fitting("settings.userId", c.UserID, name, "letters, digits, _ + and -, at most 64"),
+		fitting("settings.clientId", c.ClientID, credential, "printable ASCII without spaces"),
 		fitting("settings.appName", c.AppName, appName, "1 to 100 characters, without control characters"),
 	}
 	if c.BaseURL.State == patch.Given && place(c.BaseURL.Value) == "" {
@@ -111,13 +117,15 @@ type Secrets struct {
 	AccessToken    patch.Field[event.Secret] `json:"access_token,omitzero"`
 	ConsumerSecret patch.Field[event.Secret] `json:"consumer_secret,omitzero"`
 	AppSecret      patch.Field[event.Secret] `json:"app_secret,omitzero"`
+	RefreshToken   patch.Field[event.Secret] `json:"refresh_token,omitzero"`
+	ClientSecret   patch.Field[event.Secret] `json:"client_secret,omitzero"`
 }
 
 // names are the secrets' names in requests, in the order of [Secrets.each].
-var names = []string{"apiKey", "accessToken", "settings.consumerSecret", "settings.appSecret"}
+var names = []string{"apiKey", "accessToken", "settings.consumerSecret", "settings.appSecret", "settings.refreshToken", "settings.clientSecret"}
 
 func (s *Secrets) each() []*patch.Field[event.Secret] {
-	return []*patch.Field[event.Secret]{&s.APIKey, &s.AccessToken, &s.ConsumerSecret, &s.AppSecret}
+	return []*patch.Field[event.Secret]{&s.APIKey, &s.AccessToken, &s.ConsumerSecret, &s.AppSecret, &s.RefreshToken, &s.ClientSecret}
 }
 
 // on returns the secrets after a change.
@@ -145,6 +153,40 @@ type Given struct {
 
 	ConsumerSecret patch.Field[string] `json:"consumerSecret,omitzero" maxLength:"4096" doc:"Never shown again: with it twitter signs what it sends"`
 	AppSecret      patch.Field[string] `json:"appSecret,omitzero" maxLength:"4096"      doc:"Never shown again: with it a chat network signs what it sends"`
+	RefreshToken   patch.Field[string] `json:"refreshToken,omitzero" maxLength:"4096"   doc:"Never shown again: by it gmail and twitter give another access token once one has ended"`
+	ClientSecret   patch.Field[string] `json:"clientSecret,omitzero" maxLength:"4096"   doc:"Never shown again: of our app at gmail or twitter"`
+}
+
+// SecretSettings returns the names of settings that are set and never shown.
+func (s Secrets) SecretSettings() []string { return s.named(patch.Given) }
+
+// ClearedSettings returns the names of such settings that a change removes.
+func (s Secrets) ClearedSettings() []string { return s.named(patch.Null) }
+
+func (s Secrets) named(state patch.State) []string {
+	all := []string{}
+	for i, f := range s.each() {
+		if name, is := strings.CutPrefix(names[i], "settings."); is && f.State == state {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Renew keeps another access token, and another refresh token where there is one.
+type Renew struct{ ID, AccessToken, RefreshToken string }
+
+// Decide seals them.
+func (c Renew) Decide(s State) ([]event.Event[State], error) {
+	if s.Type == "" {
+		return nil, ErrNotFound
+	}
+	e := Edited{Secrets: Secrets{AccessToken: patch.Set(event.NewSecret(Subjects.Of(c.ID), c.AccessToken))}}
+	if c.RefreshToken != "" {
+		e.RefreshToken = patch.Set(event.NewSecret(Subjects.Of(c.ID), c.RefreshToken))
+	}
+	return []event.Event[State]{e}, nil
 }
 
 // Stars are sent in place of a secret to keep it.
@@ -158,7 +200,7 @@ func (in Input) secrets(id string, before State) (s Secrets, err error) {
 	if base.Named() {
 		changed = place(base.Value) != place(before.Settings.BaseURL)
 	}
-	for i, given := range []patch.Field[string]{in.APIKey, in.AccessToken, in.Settings.ConsumerSecret, in.Settings.AppSecret} {
+	for i, given := range []patch.Field[string]{in.APIKey, in.AccessToken, in.Settings.ConsumerSecret, in.Settings.AppSecret, in.Settings.RefreshToken, in.Settings.ClientSecret} {
 		into, stored := s.each()[i], before.each()[i].State == patch.Given
 		switch {
 		case given.Value == Stars && !stored:

@@ -21,6 +21,8 @@ var Kind = event.NewKind("messagingcontact",
 	event.Of[Listed]("MessagingContactListed", 1),
 	event.Of[Reached]("MessagingContactReached", 1),
 	event.Of[ConsentMoved]("MessagingContactConsentMoved", 1),
+	event.Of[Absorbed]("MessagingContactAbsorbed", 1),
+	event.Of[Merged]("MessagingContactMerged", 1),
 	event.Of[Deleted]("MessagingContactDeleted", 1),
 	event.Of[claims.Fenced[State]]("MessagingContactFenced", 1),
 ).Sealing(Subjects)
@@ -57,6 +59,9 @@ type State struct {
 	ReplyBot bool   // a bot may answer
 	Status   string // open, pending or resolved; empty: there is no contact
 	Lists    []int64
+	ByHand   bool    // people of the workspace have named it
+	Absorbed []int64 // contacts that were found to be the same person
+	Into     int64   // the contact that this one was found to be; 0: none. The rest is empty then
 }
 
 // Added records a new contact. It has not consented to anything, bots answer it, and it is open.
@@ -90,12 +95,12 @@ type Deleted struct{}
 
 // Evolve begins the contact.
 func (e Added) Evolve(State) State {
-	return State{Name: e.Name, Phone: e.Phone, PhoneKey: e.PhoneKey, Email: e.Email, Source: e.Source, ReplyBot: true, Status: Open}
+	return State{Name: e.Name, Phone: e.Phone, PhoneKey: e.PhoneKey, Email: e.Email, Source: e.Source, ReplyBot: true, Status: Open, ByHand: e.Source == Manual}
 }
 
 // Evolve changes what is named.
 func (e Edited) Evolve(s State) State {
-	s.Name, s.Email = e.Name.Or(s.Name), e.Email.Or(s.Email)
+	s.Name, s.Email, s.ByHand = e.Name.Or(s.Name), e.Email.Or(s.Email), s.ByHand || e.Name.Named()
 	if e.Phone.Named() {
 		s.Phone, s.PhoneKey = e.Phone.Value, e.PhoneKey
 	}
@@ -180,7 +185,7 @@ type Join struct{ List int64 }
 // Decide passes over a contact that is in it.
 func (c Join) Decide(s State) ([]event.Event[State], error) {
 	if s.Status == "" {
-		return nil, ErrNotFound
+		return nil, s.gone()
 	}
 	return listed(s.Lists, append(slices.Clone(s.Lists), c.List)), nil
 }
@@ -202,7 +207,7 @@ type Edit struct {
 // Decide changes what is named and differs. Whether a name or an email differs cannot be told: both are sealed.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if s.Status == "" {
-		return nil, ErrNotFound
+		return nil, s.gone()
 	}
 	name, wrong := c.Name.With(func(text string) (string, error) { return person.Name("name", text) })
 	phone, email, err := c.personal(c.ID)
@@ -246,7 +251,7 @@ type Delete struct{}
 // Decide refuses a contact that is not there.
 func (Delete) Decide(s State) ([]event.Event[State], error) {
 	if s.Status == "" {
-		return nil, ErrNotFound
+		return nil, s.gone()
 	}
 	return []event.Event[State]{Deleted{}}, nil
 }

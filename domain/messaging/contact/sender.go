@@ -64,7 +64,7 @@ type Identify struct {
 func (c Identify) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Status == "":
-		return nil, ErrNotFound
+		return nil, s.gone()
 	case s.SenderKey(c.Key) != "":
 		return nil, nil
 	}

@@ -23,6 +23,7 @@ var Kind = event.NewKind("message",
 	event.Of[PassedOver]("MessagePassedOver", 1),
 	event.Of[Identified]("MessageIdentified", 1),
 	event.Of[Revised]("MessageRevised", 1),
+	event.Of[Revoked]("MessageRevoked", 1),
 	event.Of[Seen]("MessageSeen", 1),
 	event.Of[Filed]("MessageFiled", 1),
 ).Sealing(contacts)
@@ -61,6 +62,7 @@ type State struct {
 	Code       int
 	Said       event.Personal // of one that came in
 	Phone      event.Personal // of its sender, as the network proves it
+	Revoked    bool           // by the contact
 	Doubts     int            // how often it was sent again though it may have been sent
 }
 
@@ -137,6 +139,9 @@ type Identified struct {
 type Revised struct {
 	Text event.Personal `json:"text"`
 }
+
+// Revoked records that the contact has taken back a message.
+type Revoked struct{}
 
 // Filed records that the file of a message that came in is kept.
 type Filed struct {
@@ -218,6 +223,12 @@ func (e Identified) Evolve(s State) State {
 // Evolve changes nothing that a decision needs.
 func (Revised) Evolve(s State) State { return s }
 
+// Evolve forgets what it said, and its file.
+func (Revoked) Evolve(s State) State {
+	s.Revoked, s.Said, s.Ref = true, event.Personal{}, event.Personal{}
+	return s
+}
+
 // Evolve notes it.
 func (Filed) Evolve(s State) State {
 	s.Ref = event.Personal{}
@@ -287,6 +298,7 @@ func (Requeue) Decide(s State) ([]event.Event[State], error) {
 type Resend struct {
 	Contact  int64
 	Unwanted bool // the contact must not be written to any more
+	Mute     bool // the network's receipts do not repeat our ids: of what was sent twice, one would never be known
 }
 
 // Decide passes over a message that is settled.
@@ -295,7 +307,7 @@ func (c Resend) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case free && c.Unwanted:
 		return []event.Event[State]{PassedOver{Contact: c.Contact}}, nil
-	case doubtful && (c.Unwanted || s.Doubts > 0):
+	case doubtful && (c.Unwanted || c.Mute || s.Doubts > 0):
 		return []event.Event[State]{Failed{Reason: network.Lost}}, nil
 	case free, doubtful:
 		return []event.Event[State]{Requeued{}}, nil
@@ -360,20 +372,20 @@ func (c Receipt) Decide(s State) (events []event.Event[State], _ error) {
 }
 
 // See notes that people have read up to a message.
-type See struct{}
+type See struct{ Contact int64 } // whose message it is now
 
 // ErrNotFound also answers those who may not know that the message exists.
 var ErrNotFound = fault.New(fault.NotFound, "Message not found")
 
 // Decide passes over a message of ours, and one that was read.
-func (See) Decide(s State) ([]event.Event[State], error) {
+func (c See) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Status == "":
 		return nil, ErrNotFound
 	case s.Status != Inbound || s.Seen:
 		return nil, nil
 	}
-	return []event.Event[State]{Seen{Contact: s.Contact, At: s.At}}, nil
+	return []event.Event[State]{Seen{Contact: c.Contact, At: s.At}}, nil
 }
 
 // File notes that the file of a message is kept.
@@ -390,9 +402,20 @@ func (c File) Decide(s State) ([]event.Event[State], error) {
 // Revise changes the text of a message that came in.
 type Revise struct{ Text string }
 
+// Revoke takes back a message that came in.
+type Revoke struct{}
+
+// Decide passes over a message of ours, and one that was taken back.
+func (Revoke) Decide(s State) ([]event.Event[State], error) {
+	if s.Status != Inbound || s.Revoked {
+		return nil, nil
+	}
+	return []event.Event[State]{Revoked{}}, nil
+}
+
 // Decide seals the text.
 func (c Revise) Decide(s State) ([]event.Event[State], error) {
-	if s.Status != Inbound {
+	if s.Status != Inbound || s.Revoked {
 		return nil, nil
 	}
 	return []event.Event[State]{Revised{Text: sealed(s.Contact, c.Text)}}, nil

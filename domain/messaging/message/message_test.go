@@ -74,7 +74,16 @@ func TestReceive(t *testing.T) {
 	given := eventtest.Given(t, message.Kind)
 	received := message.Received{Content: queued.Content, Channel: 3, Contact: 9, ProviderID: "w", SentAt: now}
 	given.Case("the network's time is never after ours").When(message.Receive{Draft: hello, Contact: 9, ProviderID: "w", SentAt: now.Add(time.Hour), Now: now}).Then(received)
-	given.And(received).Case("nothing becomes of it").When(message.Receipt{Status: "read"}).ThenNothing()
+	came := given.And(received)
+	came.Case("nothing becomes of it").When(message.Receipt{Status: "read"}).ThenNothing()
+	came.Case("people have read it").When(message.See{Contact: 9}).Then(message.Seen{Contact: 9, At: now})
+	came.Case("it is changed").When(message.Revise{Text: "Hallo"}).Then(message.Revised{Text: hers("Hallo")})
+	came.Case("it is taken back").When(message.Revoke{}).Then(message.Revoked{})
+	gone := came.And(message.Revoked{})
+	gone.Case("once").When(message.Revoke{}).ThenNothing()
+	gone.Case("and says nothing any more").When(message.Revise{Text: "Hallo"}).ThenNothing()
+	require.True(t, gone.State().Said.IsZero())
+	eventtest.Given(t, message.Kind, queued).Case("a contact takes back nothing of ours").When(message.Revoke{}).ThenNothing()
 }
 
 func TestBodiesInOrder(t *testing.T) {

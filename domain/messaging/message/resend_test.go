@@ -17,6 +17,7 @@ func TestACampaignsMessage(t *testing.T) {
 	lost := message.Failed{Reason: network.Lost}
 	doubted.Case("and then is lost").When(again).Then(lost)
 	given.Case("to who does not want it is lost at once").When(message.Resend{Unwanted: true}).Then(lost)
+	given.Case("to a network that repeats no id of ours is lost at once, too").When(message.Resend{Contact: 9, Mute: true}).Then(lost)
 	doubted.And(lost).Case("a receipt finds it, however late").When(message.Receipt{Status: "sent"}).Then(message.Reported{Status: "sent"})
 	doubted.And(lost).Case("it is not sent a third time").When(again).ThenNothing()
 	for _, reason := range []network.Reason{network.Throttled, network.Credentials, network.Restricted, network.Held, network.Temporary, network.Unreached, network.Unconfigured} {

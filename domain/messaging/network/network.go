@@ -19,6 +19,8 @@ type Account struct {
 	SenderID, AppName, ChatName string // as chat networks name the sender; ChatName is the channel's name
 	AccountID                   string // which has the templates
 
+	RefreshToken, ClientID, ClientSecret string // by which another access token is had; empty: by none
+
 	Hook *Hook // where the network is to call; nil: it is not told
 }
 
@@ -31,6 +33,12 @@ type Hook struct {
 // Format keeps credentials out of logs and messages, for every verb.
 func (a Account) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "account of channel %d", a.Channel)
+}
+
+// Renewed is what a network gives for a refresh token.
+type Renewed struct {
+	AccessToken  string
+	RefreshToken string // empty: the old one stays
 }
 
 // Message is a text or an image for one person.

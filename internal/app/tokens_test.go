@@ -1,0 +1,42 @@
+package app_test
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+// Tokens of webhooks are printed by the start that makes them. A later one, also of another node, keeps them in its data folder and says where.
+func TestTokensOfWebhooksArePrintedOnce(t *testing.T) {
+	t.Parallel()
+	database := pgtest.Template(t, "migrated", migrations.Up) // nobody has started on it
+	start := func() (said string, token []byte) {
+		var out bytes.Buffer
+		with := apptest.Settings(t, database) // with a data folder of its own
+		with.Shell.Err, with.LogLevel = &out, slog.LevelInfo
+		sys, err := with.Open(t.Context(), true)
+		require.NoError(t, err)
+		defer sys.Close()
+		sys.SayTokens()
+		token, err = os.ReadFile(filepath.Join(with.Data, "keys", "social.token"))
+		require.NoError(t, err)
+		return out.String(), bytes.TrimSpace(token)
+	}
+	first, made := start()
+	require.Equal(t, 4, strings.Count(first, "The token of the "))
+	require.Contains(t, first, string(made))
+	later, kept := start()
+	require.Equal(t, made, kept)
+	require.NotContains(t, later, string(kept))
+	require.Contains(t, later, "tokens of webhooks, made by an earlier start")
+	require.Contains(t, later, "social")
+}
