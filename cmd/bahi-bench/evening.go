@@ -97,7 +97,7 @@ var busyEvening = []errand{
 		if n%8 == 0 {
 			from = chatPhone
 		}
-		return message(fmt.Sprintf("evening-%d-%d", e.began, n), from, r)
+		return orderByChat(fmt.Sprintf("evening-%d-%d", e.began, n), from, r)
 	}},
 	{"message to a contact", 3, func(e *evening, r *rand.Rand, n int) []byte {
 		return e.post(fmt.Sprintf("/api/contacts/%d/messages", e.contacts[r.IntN(len(e.contacts))]), `{"channelId":%d,"text":"It is ready, no. %d"}`, e.channel, n)

@@ -83,7 +83,8 @@
     .said { width: fit-content; margin: 2px 0; padding: 8px 13px; border-radius: 4px 14px 14px; background: var(--ours); white-space: pre-wrap; overflow-wrap: anywhere; }
     .in { margin-inline-start: auto; display: grid; justify-items: end; }
     .in .said { border-radius: 14px 4px 14px 14px; background: var(--cloth); color: var(--on); }
-    .waiting .said { opacity: .75; }
+    .waiting .said { border-end-end-radius: 0; }
+    .hello { margin-bottom: 12px !important; }
     .who, p { margin: 0; }
     .said a { color: inherit; } .said img { display: block; max-width: 100%; border-radius: 8px; }
     .again { min-height: 32px; padding: 0 10px; margin-inline-start: 8px; background: none; color: var(--bad); border: 1px solid; font-size: 13px; }

@@ -58,10 +58,13 @@ type Player struct {
 // fileWithin bounds an attempt to fetch a file.
 const fileWithin = time.Minute
 
+// playersAtOnce share the log's fsyncs. With the usual few, the receipts of a campaign would come long after its messages.
+const playersAtOnce = 64
+
 // Workers returns the workers.
 func (p *Player) Workers() reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(reactors.Policy{}, p.play),
+		reactors.Work(reactors.Policy{AtOnce: playersAtOnce}, p.play),
 		reactors.Work(reactors.Policy{Timeout: fileWithin}, func(ctx context.Context, job reactors.Job[KeepFile]) error {
 			err := p.Keep(ctx, job.Args.Message)
 			if failed, ok := errors.AsType[*network.Failure](err); ok && !failed.Reason.Free() && failed.Reason != network.Unknown || ok && failed.Reason == network.Unconfigured {

@@ -19,6 +19,7 @@
     });
     source.onerror = () => { if (source && source.readyState === EventSource.CLOSED) { look(); source = null; setTimeout(wake, 10000); } };
   };
+  live.addEventListener("htmx:afterRequest", e => { if (e.detail.xhr.getResponseHeader("Bahi-Stale")) look(); }); // the tables were late
   // A tab that nobody sees holds no connection: a browser has six for a server.
   const wake = () => {
     if (document.hidden) { source?.close(); source = null; return; }
