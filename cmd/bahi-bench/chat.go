@@ -12,7 +12,6 @@ import (
 
 	"bahi/domain/ledger/ordertext"
 	"bahi/internal/bench"
-	"bahi/projections"
 )
 
 const (
