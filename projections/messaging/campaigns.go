@@ -10,25 +10,11 @@ import (
 	"bahi/domain/messaging/campaign"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
-	"bahi/domain/messaging/network"
 	"bahi/projections"
 )
 
 //go:embed campaigns.sql
 var campaignsDDL string
-
-// move takes a recipient from one of some states to another, and keeps its block's sums. Each counts by the furthest state: who has read is also
-// delivered to. Who is passed over is no longer one of the total.
-const move = `
-	with was as (select block_id, state from recipient where id = $1 and state = any($3)),
-	moved as (update recipient set state = $2, since = $4, called_at = case when $2 = 'calling' then $4 else called_at end where id = $1 and state = any($3))
-	update block set
-		sent = sent + ($2 in ('sent', 'delivered', 'read'))::int - (was.state in ('sent', 'delivered', 'read'))::int,
-		delivered = delivered + ($2 in ('delivered', 'read'))::int - (was.state in ('delivered', 'read'))::int,
-		read = read + ($2 = 'read')::int - (was.state = 'read')::int,
-		failed = failed + ($2 = 'failed')::int - (was.state = 'failed')::int,
-		total = total - ($2 = 'skipped')::int, skipped = skipped + ($2 = 'skipped')::int
-	from was where block.id = was.block_id`
 
 // answered takes the first message of a contact within three days of a survey as its answer (CONTRACT.md 8.10).
 const answered = `
@@ -95,30 +81,7 @@ var Campaigns = projections.Define("campaigns", 1, campaignsDDL,
 			from unnest($8::bigint[]) with ordinality c (contact, nth), unnest($9::bigint[]) with ordinality d (hours, step)`,
 			d.First, len(d.Contacts), d.Campaign, e.StreamID(), d.Channel, d.At, e.At, d.Contacts, d.Delays)
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[message.Queued]) {
-		recipientIs(b, e.StreamID(), e.At, "calling", "open")
-	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[message.Requeued]) {
-		recipientIs(b, e.StreamID(), e.At, "calling", "held", "calling")
-	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[message.Accepted]) {
-		recipientIs(b, e.StreamID(), e.At, "sent", "calling")
-	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[message.PassedOver]) {
-		recipientIs(b, e.StreamID(), e.At, "skipped", "open", "held")
-	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[message.Failed]) {
-		switch {
-		case e.Data.Reason == network.Unknown: // it may have been sent
-		case e.Data.Reason.Stops():
-			recipientIs(b, e.StreamID(), e.At, "held", "calling")
-		default:
-			recipientIs(b, e.StreamID(), e.At, "failed", "calling")
-		}
-	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[message.Reported]) {
-		recipientIs(b, e.StreamID(), e.At, e.Data.Status, "calling", "held", "sent", "failed", "delivered")
-	}),
+	projections.Apply(moveTypes(), foldMoves),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Received]) {
 		b.Exec(answered, e.StreamID(), e.Data.Contact, e.Data.Channel, e.At.Add(-surveyLasts), e.At)
 	}),
@@ -134,9 +97,4 @@ func campaignIs(b *projections.Batch, id string, at time.Time, revision int64, s
 		why = &reason
 	}
 	b.Set("campaign", id, slices.Concat([]any{"status", status, "reason", why, "paused_until", until, "updated_at", at, "revision", revision}, columns)...)
-}
-
-// recipientIs moves a recipient, if the message is a campaign's.
-func recipientIs(b *projections.Batch, message string, at time.Time, state string, from ...string) {
-	b.Exec(move, message, state, from, at)
 }
