@@ -125,9 +125,9 @@ func (a *API) documentEvents(kinds map[string]any) *huma.Response {
 		})
 	}
 	slices.SortFunc(list, func(x, y *huma.Schema) int { return strings.Compare(x.Title, y.Title) })
-	items := list[0]
-	if len(list) > 1 {
-		items = &huma.Schema{OneOf: list}
+	items := &huma.Schema{OneOf: list}
+	if len(list) == 1 {
+		items = list[0]
 	}
 	return &huma.Response{Content: map[string]*huma.MediaType{streamType: {Schema: &huma.Schema{
 		Type: huma.TypeArray, Description: "Server-sent events, one after the other", Items: items,
