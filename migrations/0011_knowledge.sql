@@ -13,9 +13,6 @@ create table knowledge.chunk (
   primary key (source_id, nth)
 );
 
--- They are read often, and unpacking takes most of a search.
-alter table knowledge.chunk alter column words set storage external;
-
 create index chunk_bot_id_idx on knowledge.chunk (bot_id);
 create index chunk_words_idx on knowledge.chunk using gin (words);
 
