@@ -25,11 +25,11 @@ const (
 	connections = 4
 
 	// pollEvery is how often a process looks for jobs of which it got no notification.
-	pollEvery = 5 * time.Second
+	pollEvery = time.Second
 
-	// cooldown is the least time between two fetches, and between two notifications: a job added within it waits for the poll. With
-	// River's default of a tenth of a second, the second of two users who registered at once waited five seconds for the mail.
-	cooldown = 5 * time.Millisecond
+	// cooldown is the least time between two fetches, and between two notifications: a job added within it waits for the poll. It is the least
+	// that River allows, so that the second of two customers who write at once need not wait.
+	cooldown = river.FetchCooldownMin
 
 	// softStop is how long running jobs may take to finish when the process stops; then their contexts end. Jobs that have not returned
 	// by hardStop are rescued later.
