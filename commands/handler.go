@@ -451,5 +451,22 @@ func Reveal[T any](ctx context.Context, h *Handler, v T) (T, error) {
 	return all[0], nil
 }
 
+// RevealOf returns a personal value of a stream in clear, "" if there is none or it was erased.
+func RevealOf[S any](ctx context.Context, h *Handler, k *event.Kind[S], id string, value func(S) event.Personal) (string, error) {
+	l, err := Load(ctx, h.Fresh(), k, id)
+	if err != nil {
+		return "", err
+	}
+	s, err := Reveal(ctx, h, l.State)
+	if err != nil {
+		return "", err
+	}
+	text, err := value(s).Text()
+	if errors.Is(err, event.ErrErased) {
+		return "", nil
+	}
+	return text, err
+}
+
 // Now returns the time by the handler's clock.
 func (h *Handler) Now() time.Time { return h.now() }

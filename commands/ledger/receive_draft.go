@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"bahi/commands"
@@ -81,19 +80,7 @@ func PhoneOf(ctx context.Context, b *Books, user string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	l, err := commands.Load(ctx, b.Commands.Fresh(), orderdraft.SenderKind, id)
-	if err != nil {
-		return "", err
-	}
-	s, err := commands.Reveal(ctx, b.Commands, l.State)
-	if err != nil {
-		return "", err
-	}
-	phone, err := s.Phone.Text()
-	if errors.Is(err, event.ErrErased) {
-		return "", nil
-	}
-	return phone, err
+	return commands.RevealOf(ctx, b.Commands, orderdraft.SenderKind, id, func(s orderdraft.Sender) event.Personal { return s.Phone })
 }
 
 // OrderReader is a model that reads orders.

@@ -183,19 +183,7 @@ func (a *Answers) turn(ctx context.Context, args AnswerMessage) (*turn, error) {
 
 // sender returns the phone that the channel's network names as a message's sender, "" for none. What people have typed into a contact proves nothing.
 func (a *Answers) sender(ctx context.Context, id string) (string, error) {
-	l, err := commands.Load(ctx, a.Commands.Fresh(), message.Kind, id)
-	if err != nil {
-		return "", err
-	}
-	s, err := commands.Reveal(ctx, a.Commands, l.State)
-	if err != nil {
-		return "", err
-	}
-	phone, err := s.Phone.Text()
-	if errors.Is(err, event.ErrErased) {
-		return "", nil
-	}
-	return phone, err
+	return commands.RevealOf(ctx, a.Commands, message.Kind, id, func(s message.State) event.Personal { return s.Phone })
 }
 
 // bot returns the first active bot of the channel, by its id; 0: there is none.
