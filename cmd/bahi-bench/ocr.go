@@ -36,11 +36,11 @@ func (b *benchmark) scans(ctx context.Context) (err error) {
 		}
 	}()
 	clean, noisy := khatapages.Styles()
-	const page = 2 // of either, with two sides
+	const page, indian = 2, 16 // each with two sides, the second in Devanagari with its digits
 	for _, of := range []struct {
 		name  string
 		style khatapages.Style
-	}{{"clean", clean[page]}, {"noisy", noisy[page]}} {
+	}{{"clean", clean[page]}, {"noisy", noisy[page]}, {"Devanagari", clean[indian]}} {
 		if err := b.scan(ctx, s, tools, of.name, of.style); err != nil {
 			return err
 		}
