@@ -62,6 +62,36 @@ func TestTheDocumentKeepsTheLintersRules(t *testing.T) {
 	}
 }
 
+func TestEveryOperationHasAnExample(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/openapi.json")
+	require.NoError(t, err)
+	type body struct {
+		Content map[string]struct{ Example json.RawMessage }
+	}
+	var document struct {
+		Paths map[string]map[string]struct {
+			OperationID string
+			RequestBody body
+			Responses   map[string]body
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &document))
+	const kind = "application/json"
+	for _, operations := range document.Paths {
+		for _, op := range operations {
+			if of, takes := op.RequestBody.Content[kind]; takes {
+				require.NotEmpty(t, of.Example, "%s has no example of a request", op.OperationID)
+			}
+			for status, answer := range op.Responses {
+				if of, answers := answer.Content[kind]; answers && status[0] == '2' {
+					require.NotEmpty(t, of.Example, "%s has no example of an answer: a sample that is refused needs a scene in scenes_test.go", op.OperationID)
+				}
+			}
+		}
+	}
+}
+
 var (
 	inCode  = regexp.MustCompile(`Code: *"([a-z_]+)"|\{fault\.[A-Z]\w+, "([a-z_]+)"\}`)
 	claimed = regexp.MustCompile(`Name: "([a-z_]+)", Taken:`)

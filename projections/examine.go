@@ -33,10 +33,26 @@ func (b Build) Examine(ctx context.Context) (found Examination, err error) {
 	if err := b.refold(ctx, s, of.Position); err != nil {
 		return found, fmt.Errorf("fold %s again: %w", b.Projection.Name, err)
 	}
+	if err := b.indexForMore(ctx, s, of); err != nil {
+		return found, err
+	}
 	if err := b.enter(ctx, s.conn, s, comparing); err != nil {
 		return found, err
 	}
 	return b.compareWith(ctx, s, of)
+}
+
+// indexForMore creates the indexes if the live tables have advanced meanwhile: a fold into filled tables looks up rows by key (see keyed), and
+// without indexes it would read a whole table for each row.
+func (b Build) indexForMore(ctx context.Context, s *session, of generation) error {
+	now, there, err := oneGeneration(ctx, s.conn, `name = $1 and generation = $2`, of.Name, of.Generation)
+	if err != nil || !there || now.Position <= s.g.Position {
+		return err
+	}
+	if err := b.makeIndexes(ctx, s); err != nil {
+		return fmt.Errorf("create indexes: %w", err)
+	}
+	return nil
 }
 
 // scratch creates a generation that is never live and whose lock ends with the connection.
@@ -83,7 +99,7 @@ func (b Build) throwAway(ctx context.Context, s *session) error {
 	return errors.Join(drop(ctx, conn, s.g), conn.Close(ctx))
 }
 
-// refold fills scratch tables up to a position. It creates no indexes, which a comparison does not need.
+// refold fills scratch tables up to a position. It creates no indexes, which a comparison at that position does not need.
 func (b Build) refold(ctx context.Context, s *session, limit event.Position) error {
 	watched, c, err := b.control(ctx, s)
 	if err != nil {

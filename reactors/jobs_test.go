@@ -3,6 +3,7 @@ package reactors
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"bahi/domain/event"
+	"bahi/readmodels"
 	views "bahi/readmodels/ops"
 )
 
@@ -109,6 +111,26 @@ func TestOutcomesAreCounted(t *testing.T) {
 	}
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "greet"), 0)
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "hang"), 0)
+}
+
+func TestAJobWaitsForTablesThatAreNotBuilt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var built atomic.Bool
+	jobs := r.jobs(Config{Workers: Workers{
+		Work(Policy{First: time.Hour}, func(context.Context, Job[greet]) error {
+			if built.CompareAndSwap(false, true) {
+				return fmt.Errorf("users: %w", readmodels.ErrNotBuilt)
+			}
+			return nil
+		}),
+	}})
+	r.insert(jobs, greet{Account: "a"})
+	registry := prometheus.NewRegistry()
+	jobs.Register(registry)
+	r.background(jobs.Run)
+	require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", done) == 1 }, 30*time.Second, 10*time.Millisecond)
+	require.InDelta(t, 1, metric(t, registry, "bahi_job_attempts_total", "greet", snoozed), 0)
 }
 
 func TestHangingProviderDelaysOnlyItsKind(t *testing.T) {

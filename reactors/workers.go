@@ -3,12 +3,15 @@ package reactors
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/riverqueue/river"
+
+	"bahi/readmodels"
 )
 
 // Policy has the retry policy of a kind of job. The zero Policy suits calls of a provider: its attempts end after about three days.
@@ -18,6 +21,9 @@ type Policy struct {
 	Timeout  time.Duration // of one attempt; 0: 30 s
 	AtOnce   int           // most running jobs of this kind in a process; 0: 4
 }
+
+// builtAgain is the delay of a job that reads tables which are not built yet.
+const builtAgain = time.Second
 
 const (
 	growth = 3   // factor between successive delays
@@ -99,7 +105,11 @@ type worker[A Args] struct {
 
 // Work implements river.Worker.
 func (w *worker[A]) Work(ctx context.Context, job *river.Job[A]) error {
-	return w.do(ctx, Job[A]{ID: job.ID, Attempt: job.Attempt, Event: eventOf(job.EncodedArgs), Args: job.Args})
+	err := w.do(ctx, Job[A]{ID: job.ID, Attempt: job.Attempt, Event: eventOf(job.EncodedArgs), Args: job.Args})
+	if errors.Is(err, readmodels.ErrNotBuilt) { // at a first start, or before a new version's tables are filled
+		return Snooze(builtAgain)
+	}
+	return err
 }
 
 // NextRetry implements river.Worker.

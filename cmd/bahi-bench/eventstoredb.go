@@ -56,12 +56,19 @@ func (b *benchmark) eventStoreDB(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return b.onServer(ctx, "books_beside_eventstore", func(ctx context.Context, here *server, beside []int64) error {
+	err = b.onServer(ctx, "books_beside_eventstore", func(ctx context.Context, here *server, beside []int64) error {
 		if err := b.postsThere(ctx, client, s, here, accounts, beside); err != nil {
+			return err
+		}
+		if err := b.nodesThere(ctx, url, data, s, accounts); err != nil {
 			return err
 		}
 		return b.wholeThere(ctx, url, data, s, here, accounts, beside)
 	})
+	if err != nil {
+		return err
+	}
+	return b.copyThere(ctx, url)
 }
 
 // postsThere measures rows posted alone, and a balance.

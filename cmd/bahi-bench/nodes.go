@@ -23,7 +23,7 @@ func (b *benchmark) nodes(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, first.stop()) }()
-	second, err := b.serveBeside(ctx, url)
+	second, err := b.serveBeside(ctx, url, filepath.Join(b.dir, "data"))
 	if err != nil {
 		return err
 	}
@@ -50,11 +50,11 @@ func (b *benchmark) nodes(ctx context.Context) (err error) {
 	return nil
 }
 
-// serveBeside starts a server beside another one, with the same master key.
-func (b *benchmark) serveBeside(ctx context.Context, url string) (*server, error) {
-	master, err := os.ReadFile(filepath.Join(b.dir, "data", "keys", "master.key"))
+// serveBeside starts a server beside another one, with the master key in that one's folder and further settings.
+func (b *benchmark) serveBeside(ctx context.Context, url, data string, more ...string) (*server, error) {
+	master, err := os.ReadFile(filepath.Join(data, "keys", "master.key"))
 	if err != nil {
 		return nil, err
 	}
-	return b.serve(ctx, url, b.process(url, "BAHI_DATA="+filepath.Join(b.dir, "second"), "BAHI_MASTER_KEY="+strings.TrimSpace(string(master))))
+	return b.serve(ctx, url, b.process(url, append(more, "BAHI_DATA="+data+"_of_second", "BAHI_MASTER_KEY="+strings.TrimSpace(string(master)))...))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -210,7 +211,7 @@ func (b *benchmark) manyAccounts(ctx context.Context) error {
 		if !b.wanted("summary") {
 			return nil
 		}
-		other, err := b.serveBeside(ctx, fewURL)
+		other, err := b.serveBeside(ctx, fewURL, filepath.Join(b.dir, "data"))
 		if err != nil {
 			return err
 		}

@@ -36,23 +36,29 @@ type imported struct {
 // rowsAtOnce is how many rows are written at once.
 const rowsAtOnce = 16
 
+// Imported is what became of a file of contacts.
+type Imported struct {
+	Result   spreadsheet.ImportResult
+	Position event.Position // 0: nothing was written
+	Replayed bool
+}
+
 // ImportContacts makes contacts of the rows of a file, and names the rows that are not in order. A phone that a contact or an earlier row has is an error
-// of its row. A repetition of the request makes who is missing.
-func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Request, file *io.SectionReader) (spreadsheet.ImportResult, event.Position, error) {
+// of its row. A repetition of the request makes who is missing; it is Replayed if nobody was.
+func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Request, file *io.SectionReader) (out Imported, err error) {
 	rows, wrong, err := readContacts(ctx, file)
 	if err != nil {
-		return spreadsheet.ImportResult{}, 0, err
+		return out, err
 	}
 	var (
-		mu      sync.Mutex
-		created int
-		last    event.Position
-		writing errgroup.Group
+		mu                sync.Mutex
+		created, replayed int
+		writing           errgroup.Group
 	)
 	writing.SetLimit(rowsAtOnce)
 	for _, row := range rows {
 		writing.Go(func() error {
-			at, err := row.write(ctx, h, req)
+			made, err := row.write(ctx, h, req)
 			mu.Lock()
 			defer mu.Unlock()
 			if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind != fault.Unavailable {
@@ -60,29 +66,32 @@ func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Reque
 				return nil
 			}
 			if err == nil {
-				created, last = created+1, max(last, at)
+				created, out.Position = created+1, max(out.Position, made.Position)
+			}
+			if err == nil && made.Replayed {
+				replayed++
 			}
 			return err
 		})
 	}
 	if err := writing.Wait(); err != nil {
-		return spreadsheet.ImportResult{}, last, err
+		return out, err
 	}
 	slices.SortFunc(wrong, func(a, b spreadsheet.RowError) int { return a.Row - b.Row })
-	return spreadsheet.Result(created, wrong), last, nil
+	out.Result, out.Replayed = spreadsheet.Result(created, wrong), created > 0 && replayed == created
+	return out, nil
 }
 
 // write makes the contact of a row.
-func (r imported) write(ctx context.Context, h *commands.Handler, req commands.Request) (event.Position, error) {
+func (r imported) write(ctx context.Context, h *commands.Handler, req commands.Request) (commands.Outcome[contact.State], error) {
 	if req.Key != "" {
 		req.Key += " row " + strconv.Itoa(r.number)
 	}
 	out, err := AddContact(ctx, h, req, r.add)
 	if err != nil || r.evidence == "" || out.Replayed && out.State.OptIn {
-		return out.Position, err
+		return out, err
 	}
-	out, err = EditContact(ctx, h, req.FollowUp(), contact.Edit{ID: out.ID, OptIn: patch.Set(true), Evidence: r.evidence})
-	return out.Position, err
+	return EditContact(ctx, h, req.FollowUp(), contact.Edit{ID: out.ID, OptIn: patch.Set(true), Evidence: r.evidence})
 }
 
 // readContacts reads the rows of a file that are in order, and what is wrong with the others.

@@ -97,8 +97,11 @@ func (f *Messages) fill(ctx context.Context, req commands.Request, d message.Dra
 // Read notes that people have read up to a message of a contact, 0 for the newest, and returns the position up to which that is known.
 func (f *Messages) Read(ctx context.Context, req commands.Request, id, upTo int64) (out commands.Outcome[message.State], err error) {
 	if upTo == 0 {
-		if upTo, err = f.Known.LastHeard(ctx, req.Workspace, id); err != nil || upTo == 0 {
+		if upTo, err = f.Known.LastHeard(ctx, req.Workspace, id); err != nil {
 			return out, err
+		}
+		if upTo == 0 { // the request's key notes that there was nothing to read, also if the contact writes before it is repeated
+			return commands.Handle(ctx, f.Commands, req, message.Kind, "0", message.SeeNothing{})
 		}
 	}
 	stream := strconv.FormatInt(upTo, 10)

@@ -16,10 +16,10 @@ func (r *Routes) Import() {
 	op := contactOp("import-messaging-contacts", "POST", "/import", "Import contacts from a CSV or Excel file; rows with faults are named, the others imported")
 	op.Status, op.MaxBody, op.AnyField, op.EmptyFile = 200, maxImport, true, spreadsheet.ErrFormat
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*api.Body[spreadsheet.ImportResult], error) {
-		result, at, err := flows.ImportContacts(ctx, r.Commands, api.Request(ctx), in.File.Open())
-		if err == nil && at != 0 {
-			api.Wrote(ctx, at, false)
+		out, err := flows.ImportContacts(ctx, r.Commands, api.Request(ctx), in.File.Open())
+		if err == nil && out.Position != 0 {
+			api.Wrote(ctx, out.Position, out.Replayed)
 		}
-		return api.Answer(result, err)
+		return api.Answer(out.Result, err)
 	})
 }

@@ -29,9 +29,14 @@ func crc(secret string, body []byte) string {
 	return "sha256=" + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
+// SignedToken is the answer to a handshake.
+type SignedToken struct {
+	Token string `json:"response_token" doc:"The token of the request, signed with the channel's consumer secret"`
+}
+
 // signedToken returns the answer to a handshake: its token, signed.
 func signedToken(secret, token string) (answer, contentType string, err error) {
-	text, err := json.Marshal(map[string]string{"response_token": crc(secret, []byte(token))})
+	text, err := json.Marshal(SignedToken{crc(secret, []byte(token))})
 	return string(text), "application/json", err
 }
 

@@ -131,12 +131,11 @@ func (r *Routes) greet(e Endpoint, op api.Op) {
 			return err
 		}}, nil
 	}
-	kinds := map[string]any{"text/plain": nil, "application/json": nil}
 	if !strings.Contains(e.Path, perChannel) {
-		api.Download(r.API, op, kinds, func(ctx context.Context, _ *struct{}) (api.Content, error) { return greet(ctx) })
+		api.Download(r.API, op, map[string]any{"text/plain": nil}, func(ctx context.Context, _ *struct{}) (api.Content, error) { return greet(ctx) })
 		return
 	}
-	api.Download(r.API, op, kinds, func(ctx context.Context, _ *struct {
+	api.Download(r.API, op, map[string]any{"application/json": SignedToken{}}, func(ctx context.Context, _ *struct {
 		Channel string `path:"channelId"`
 	},
 	) (api.Content, error) {

@@ -388,6 +388,12 @@ func (c See) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Seen{Contact: c.Contact, At: s.At}}, nil
 }
 
+// SeeNothing is [See] where nobody has written.
+type SeeNothing struct{}
+
+// Decide decides nothing.
+func (SeeNothing) Decide(State) ([]event.Event[State], error) { return nil, nil }
+
 // File notes that the file of a message is kept.
 type File Filed
 
