@@ -145,6 +145,14 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 	return api.Content{
 		Type: pdfType, Name: from.name("pdf"), Inline: true, Drawn: true,
 		Write: func(ctx context.Context, w io.Writer) error {
+			widest, err := r.Views.Extent(ctx, workspace(ctx), l, account, sel)
+			if err != nil {
+				return err
+			}
+			s.Extent = pdf.Extent{
+				ID: widest.Last, In: amounts(l, views.Balance{Cash: widest.CashIn, Fine: widest.FineIn}), Out: amounts(l, views.Balance{Cash: widest.CashOut, Fine: widest.FineOut}),
+				Lowest: amounts(l, widest.Lowest.Above(from.opening)), Highest: amounts(l, widest.Highest.Above(from.opening)),
+			}
 			s.Rows = func(take func(pdf.Row) error) error {
 				_, err := r.Views.EachRow(ctx, workspace(ctx), l, account, sel, func(row views.Row) error {
 					drawn, err := drawn(l, row, side)

@@ -20,12 +20,11 @@ const (
 type document struct {
 	*canvas
 
-	s      Statement
-	totals running // of all rows
-	sums   running // of the rows on paper so far
-	table  table
-	head   head
-	y      float64
+	s     Statement
+	sums  running // of the rows on paper so far
+	table table
+	head  head
+	y     float64
 }
 
 // head is the head of every page.
@@ -42,8 +41,8 @@ const (
 	footerSize  = 6.5
 )
 
-func newDocument(c *canvas, s Statement, m *measured) *document {
-	d := &document{canvas: c, s: s, totals: m.sums, sums: newRunning(s.Opening), table: m.table()}
+func newDocument(c *canvas, s Statement) *document {
+	d := &document{canvas: c, s: s, sums: newRunning(s.Opening), table: newMeasured(c.types, &s).table()}
 	const wide = right - margin - 130 // the right end of the head names the kind of paper
 	t := d.types
 	d.head.title = t.first(t.lines(s.Title, bold, wide/titleSize-1), 2, bold)

@@ -3,6 +3,7 @@ package pdf
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,8 +37,26 @@ type sample struct {
 
 // whole returns the statement for Write.
 func (s sample) whole() Statement {
-	s.Statement.Rows = each(s.Rows)
+	s.Statement.Rows, s.Statement.Extent = each(s.Rows), s.extent()
 	return s.Statement
+}
+
+func (s sample) extent() Extent {
+	sums := newRunning(s.Opening)
+	e := Extent{Lowest: slices.Clone(s.Opening), Highest: slices.Clone(s.Opening)}
+	for _, row := range s.Rows {
+		e.ID = max(e.ID, row.ID)
+		for _, side := range []Side{In, Out} {
+			for _, l := range row.of(side) {
+				sums.add(side, l.Amounts)
+			}
+		}
+		for i, b := range row.Balance {
+			e.Lowest[i], e.Highest[i] = decimal.Min(e.Lowest[i], b), decimal.Max(e.Highest[i], b)
+		}
+	}
+	e.In, e.Out = sums.in, sums.out
+	return e
 }
 
 // closing returns the balance after the rows.

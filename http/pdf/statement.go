@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/shopspring/decimal"
@@ -50,6 +49,14 @@ type Row struct {
 	Balance []decimal.Decimal
 }
 
+// Extent has what decides how wide the columns are. The entries of a side are no wider than their sum, unless some are negative; a
+// value that is wider than its column is set smaller.
+type Extent struct {
+	ID              int64             // the greatest number of a row
+	In, Out         []decimal.Decimal // one amount a unit: sums of the entries of all rows
+	Lowest, Highest []decimal.Decimal // one amount a unit: the least and the greatest balance after a row
+}
+
 // Drawn is the state of the log that a statement shows, so that anyone can draw it again and check it.
 type Drawn struct {
 	StoreID    string
@@ -70,9 +77,9 @@ type Statement struct {
 	Before   []decimal.Decimal // one amount a unit, of the one side that is shown before the rows; nil: nothing, as where both are shown
 	Drawn    Drawn
 	Notes    []string // under the period: "As of 31 Mar 2025", "As known at position 128445"
+	Extent   Extent
 
-	// Rows calls take for each row, in the order of the ledger and with both sides. Write calls it twice: once to measure the
-	// columns, once to draw.
+	// Rows calls take for each row, in the order of the ledger and with both sides.
 	Rows func(take func(Row) error) error
 }
 
@@ -88,33 +95,25 @@ const maxDigits = 30
 // (the wrong number of amounts, an amount of more than 30 digits), or when Rows or w fails. Bytes written before an error are
 // no document.
 func Write(w io.Writer, s Statement) error {
-	first, err := s.check()
+	all, err := s.check()
 	if err != nil {
 		return err
 	}
 	c := newCanvas(w, s.Drawn.RecordedAt)
-	m := newMeasured(c.types, first)
-	if err := s.Rows(m.row); err != nil {
-		return err
-	}
-	d := newDocument(c, s, m)
+	d := newDocument(c, s)
 	d.page()
 	d.opening()
-	again := &checked{s: &s, sums: newRunning(s.Opening)}
 	err = s.Rows(func(row Row) error {
-		if err := again.row(row); err != nil {
+		if err := all.row(row); err != nil {
 			return err
 		}
 		d.row(&row)
 		return c.file.err
 	})
-	if err == nil && !slices.EqualFunc(again.sums.balance, first.sums.balance, decimal.Decimal.Equal) {
-		err = fmt.Errorf("%w: its rows changed while they were read", ErrDoesNotAddUp)
-	}
 	if err != nil {
 		return err
 	}
-	d.closing()
+	d.closing(all.sums)
 	d.evidence()
 	return d.finish(d.footer)
 }
@@ -139,6 +138,11 @@ func (s *Statement) check() (*checked, error) {
 	if s.Before != nil {
 		if err := s.amounts(s.Before); err != nil {
 			return nil, fmt.Errorf("opening total %w", err)
+		}
+	}
+	for _, widest := range [][]decimal.Decimal{s.Extent.In, s.Extent.Out, s.Extent.Lowest, s.Extent.Highest} {
+		if err := s.amounts(widest); err != nil {
+			return nil, fmt.Errorf("extent of its rows %w", err)
 		}
 	}
 	return &checked{s, newRunning(s.Opening)}, nil

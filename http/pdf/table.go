@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/shopspring/decimal"
 )
@@ -44,57 +45,46 @@ type section struct {
 	columns []column
 }
 
-// measured has the widest contents of a statement's columns, and the sums of its rows.
+// measured has the widths of the columns of a statement.
 type measured struct {
-	*checked
+	s     *Statement
+	types *typesetter
 
-	types            *typesetter
 	dates, numbers   float64
 	in, out, balance []float64
 }
 
-func newMeasured(t *typesetter, c *checked) *measured {
-	n := len(c.s.Units)
+func newMeasured(t *typesetter, s *Statement) *measured {
+	n := len(s.Units)
 	m := &measured{
-		checked: c, types: t, dates: t.width(bold, "Date"), numbers: t.width(bold, "No."),
+		s: s, types: t, dates: t.width(bold, "Date"), numbers: max(t.width(bold, "No."), t.width(regular, strconv.FormatInt(s.Extent.ID, 10))),
 		in: make([]float64, n), out: make([]float64, n), balance: make([]float64, n),
 	}
-	for i, u := range c.s.Units {
+	for month := range 12 { // all digits are equally wide
+		m.dates = max(m.dates, t.width(regular, day(time.Date(2000, time.Month(month+1), 1, 0, 0, 0, 0, time.UTC))))
+	}
+	for i, u := range s.Units {
 		m.in[i] = max(minAmount, t.width(regular, u.Heading))
 		m.out[i], m.balance[i] = m.in[i], m.in[i]
 	}
-	m.hold(bold, m.balance, c.s.Opening)
+	total := s.total(running{in: s.Extent.In, out: s.Extent.Out})
+	m.hold(m.in, s.Extent.In, total.in)
+	m.hold(m.out, s.Extent.Out, total.out)
+	m.hold(m.balance, s.Opening, s.Extent.Lowest, s.Extent.Highest)
 	return m
 }
 
 // hold makes columns wide enough for amounts.
-func (m *measured) hold(f face, widths []float64, amounts []decimal.Decimal) {
-	for i := range amounts {
-		widths[i] = max(widths[i], m.types.width(f, m.s.Units[i].number(amounts[i])))
+func (m *measured) hold(widths []float64, all ...[]decimal.Decimal) {
+	for _, amounts := range all {
+		for i := range amounts {
+			widths[i] = max(widths[i], m.types.width(bold, m.s.Units[i].number(amounts[i])))
+		}
 	}
 }
 
-func (m *measured) row(row Row) error {
-	if err := m.checked.row(row); err != nil {
-		return err
-	}
-	m.dates = max(m.dates, m.types.width(regular, day(row.Date)))
-	m.numbers = max(m.numbers, m.types.width(regular, strconv.FormatInt(row.ID, 10)))
-	for _, l := range row.In {
-		m.hold(regular, m.in, l.Amounts)
-	}
-	for _, l := range row.Out {
-		m.hold(regular, m.out, l.Amounts)
-	}
-	m.hold(bold, m.balance, row.Balance)
-	return nil
-}
-
-// table places the columns after all rows are measured.
+// table places the columns.
 func (m *measured) table() table {
-	total := m.s.total(m.sums)
-	m.hold(bold, m.in, total.in)
-	m.hold(bold, m.out, total.out)
 	groups := [][]float64{m.in, m.out, m.balance}
 	switch m.s.Side {
 	case In:
@@ -236,18 +226,18 @@ func (d *document) balanceLine(label string, amounts []decimal.Decimal) {
 	d.horizontal(d.y, 0.4, rule)
 }
 
-// closing draws the totals and the closing balance, together on one page.
-func (d *document) closing() {
+// closing draws the totals of all rows and the closing balance, together on one page.
+func (d *document) closing(totals running) {
 	t := &d.table
 	if d.y+4*(t.height+pad) > footerTop-6 {
 		d.breakPage()
 	}
 	d.horizontal(d.y, 0.7, black)
-	d.sum("Total", d.totals, false)
+	d.sum("Total", totals, false)
 	if d.s.Side != Both {
-		d.sum("Closing total", d.s.total(d.totals), false)
+		d.sum("Closing total", d.s.total(totals), false)
 	} else {
-		d.balanceLine("Closing balance", d.totals.balance)
+		d.balanceLine("Closing balance", totals.balance)
 	}
 	d.horizontal(d.y, 0.7, black)
 	d.rules(margin+d.head.height, d.y)

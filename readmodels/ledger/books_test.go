@@ -321,6 +321,24 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 					require.Equal(t, r.Cash.String(), one.Cash.String())
 					require.Equal(t, r.Row, one.Row)
 				}
+				extent, err := o.views.Extent(ctx, workspace, bank.Ledger, account, sel)
+				require.NoError(t, err)
+				var (
+					greatest int64
+					before   unit.Money
+				)
+				for i, l := range shown {
+					if i == 0 {
+						before = balances[0] - l.sum
+					}
+					greatest = max(greatest, l.id)
+					after := (balances[i] - before).Decimal()
+					require.True(t, extent.Lowest.Cash.LessThanOrEqual(after) && extent.Highest.Cash.GreaterThanOrEqual(after), "%s of row %d, not in %v", after, l.id, extent)
+				}
+				require.Equal(t, greatest, extent.Last)
+				if n := len(shown); n > 0 {
+					require.True(t, extent.CashIn.Sub(extent.CashOut.Decimal).Equal((balances[n-1] - before).Decimal()), "%v", extent)
+				}
 				if sel.Of != nil {
 					_, balances = ledgerModel(want, -1<<20, *sel.Of)
 				} else {
