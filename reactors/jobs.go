@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -94,7 +95,7 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 		JobStuckHandler: func(_ context.Context, p river.JobStuckHandlerParams) river.JobStuckHandlerResult {
 			return river.JobStuckHandlerResult{AddWorkerSlot: p.TotalStuckJobs <= mostStuck}
 		},
-		Workers: workers,
+		Workers: workers, ReindexerIndexNames: slices.DeleteFunc(river.ReindexerIndexNamesDefault(), dropped),
 	}
 	if len(queues) > 0 {
 		riverConfig.Queues, riverConfig.PeriodicJobs = queues, sweeps
@@ -104,6 +105,11 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 		return nil, fmt.Errorf("create the queue of jobs: %w", err)
 	}
 	return j, nil
+}
+
+// dropped reports whether package migrations drops an index of River's: nothing looks for jobs by parts of their arguments.
+func dropped(index string) bool {
+	return index == "river_job_args_index" || index == "river_job_metadata_index"
 }
 
 // ownPool creates a small pool on the same database.
