@@ -87,7 +87,7 @@ func (b *Inbox) Run(ctx context.Context) {
 // group handles a group of calls that wait, and reports whether more may wait. If the group fails, each call is handled alone, so that one cannot hold
 // up the others.
 func (b *Inbox) group(ctx context.Context) (more bool) {
-	ids, _, err := b.process(ctx, false, true, `verdict = 'waiting' and error is null order by received_at, id limit $1`, mostHandled)
+	ids, _, err := b.process(ctx, false, true, `verdict = 'waiting' and error is null order by received_at limit $1`, mostHandled)
 	if err != nil && ctx.Err() == nil {
 		b.Log.Error("a group of webhooks' calls was not handled; each is handled alone", "error", err)
 		for _, id := range ids {

@@ -83,6 +83,11 @@ func (v *Views) MessageNamed(ctx context.Context, workspace uuid.UUID, channel i
 		select id from named where channel_id = $2 and workspace_id = $1 order by id limit 1`, workspace, channel, ids))
 }
 
+// MessageAtHand is [Views.MessageNamed] of the tables as they are, without a wait for what was just written.
+func (v *Views) MessageAtHand(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error) {
+	return v.MessageNamed(readmodels.Past(ctx, 0), workspace, channel, ids)
+}
+
 func first[T any](rows []T, err error) (one T, _ error) {
 	if len(rows) > 0 {
 		one = rows[0]
