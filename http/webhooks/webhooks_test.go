@@ -240,7 +240,10 @@ func TestCallThatFailsItsGroupHoldsUpNoOther(t *testing.T) {
 	}
 	r.work()
 	r.until("handled", 5)
-	require.Eventually(t, func() bool { waiting := r.list("?verdict=waiting"); return len(waiting) == 1 && waiting[0].Error != nil }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool {
+		waiting := r.list("?verdict=waiting")
+		return len(waiting) == 1 && waiting[0].Error != nil
+	}, time.Minute, 5*time.Millisecond)
 	require.Contains(t, *r.list("?verdict=waiting")[0].Error, "not this one")
 	_, err = r.pool.Exec(t.Context(), `drop trigger refuse on inbox.call`)
 	require.NoError(t, err)
