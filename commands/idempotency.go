@@ -74,8 +74,12 @@ func once[S any](
 		return Outcome[S]{Revision: -1}, err
 	}
 	req.attempt = rand.Text()
-	for range maxTries {
-		known, err := Load(ctx, h.Fresh(), request.Kind, name)
+	for try := range maxTries {
+		from := h.Fresh()
+		if entry, ok := h.cache.get(request.Kind.Stream(name)); ok && try == 0 && entry.revision < 0 {
+			from = h.Cached() // a flow has just looked; if the request was accepted since, the note of its acceptance is refused
+		}
+		known, err := Load(ctx, from, request.Kind, name)
 		if err != nil {
 			return Outcome[S]{Revision: -1}, err
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -14,6 +15,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
+	"bahi/domain/event"
 	views "bahi/readmodels/ops"
 )
 
@@ -59,13 +61,14 @@ type Jobs struct {
 	client   *river.Client[pgx.Tx]
 	pool     *pgxpool.Pool
 	policies map[string]Policy
+	needed   map[string]func(context.Context, event.Position, []job) ([]bool, error)
 	metrics  *metrics
 	log      *slog.Logger
 }
 
 // NewJobs creates the queue. It returns an error if two workers have one kind or a sweep has no worker.
 func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
-	j := &Jobs{policies: map[string]Policy{}, metrics: newMetrics(), log: config.Log}
+	j := &Jobs{policies: map[string]Policy{}, needed: map[string]func(context.Context, event.Position, []job) ([]bool, error){}, metrics: newMetrics(), log: config.Log}
 	workers, queues := river.NewWorkers(), map[string]river.QueueConfig{}
 	longest := time.Duration(0)
 	for _, w := range config.Workers {
@@ -73,6 +76,9 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 			return nil, fmt.Errorf("worker of %s: %w", w.kind, err)
 		}
 		j.policies[w.kind] = w.policy
+		if w.needed != nil {
+			j.needed[w.kind] = w.needed
+		}
 		queues[w.kind] = river.QueueConfig{MaxWorkers: w.policy.AtOnce}
 		longest = max(longest, w.policy.Timeout)
 	}
@@ -94,7 +100,7 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 		JobStuckHandler: func(_ context.Context, p river.JobStuckHandlerParams) river.JobStuckHandlerResult {
 			return river.JobStuckHandlerResult{AddWorkerSlot: p.TotalStuckJobs <= mostStuck}
 		},
-		Workers: workers,
+		Workers: workers, ReindexerIndexNames: slices.DeleteFunc(river.ReindexerIndexNamesDefault(), dropped),
 	}
 	if len(queues) > 0 {
 		riverConfig.Queues, riverConfig.PeriodicJobs = queues, sweeps
@@ -104,6 +110,11 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 		return nil, fmt.Errorf("create the queue of jobs: %w", err)
 	}
 	return j, nil
+}
+
+// dropped reports whether package migrations drops an index of River's: nothing looks for jobs by parts of their arguments.
+func dropped(index string) bool {
+	return index == "river_job_args_index" || index == "river_job_metadata_index"
 }
 
 // ownPool creates a small pool on the same database.
@@ -134,9 +145,47 @@ var unfinished = []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled,
 }
 
+// mostAsked bounds how long jobs wait for the answer whether they are needed.
+const mostAsked = time.Second
+
+// sift returns the jobs without those that nobody needs.
+func (j *Jobs) sift(ctx context.Context, jobs []job) []job {
+	ctx, cancel := context.WithTimeout(ctx, mostAsked)
+	defer cancel()
+	asOf, of := event.Position(0), map[string][]int{}
+	for i, job := range jobs {
+		asOf = max(asOf, job.from.Position)
+		if kind := job.args.Kind(); j.needed[kind] != nil {
+			of[kind] = append(of[kind], i)
+		}
+	}
+	needless := map[int]bool{}
+	for kind, places := range of {
+		all := make([]job, len(places))
+		for i, place := range places {
+			all[i] = jobs[place]
+		}
+		needed, err := j.needed[kind](ctx, asOf, all)
+		if err != nil {
+			j.log.Debug("whether jobs are needed is not known, so they are added", "kind", kind, "error", err)
+			continue
+		}
+		for i, place := range places {
+			needless[place] = !needed[i]
+		}
+	}
+	var kept []job
+	for i, job := range jobs {
+		if !needless[i] {
+			kept = append(kept, job)
+		}
+	}
+	return kept
+}
+
 // insert writes jobs and returns the number of new ones.
 func (j *Jobs) insert(ctx context.Context, tx pgx.Tx, jobs []job) (added int, err error) {
-	if len(jobs) == 0 {
+	if jobs = j.sift(ctx, jobs); len(jobs) == 0 {
 		return 0, nil
 	}
 	all := make([]river.InsertManyParams, len(jobs))

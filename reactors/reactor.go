@@ -70,10 +70,18 @@ func OnEnding(react func(*Queue, event.End)) (all []Reaction) {
 	return all
 }
 
-// Queue collects the jobs that follow from one event.
+// Queue collects the jobs that follow from events that come together.
 type Queue struct {
-	event event.Recorded[any]
-	jobs  []job
+	event  event.Recorded[any]
+	jobs   []job
+	joined map[string]int // where the newest job of a kind is that takes more
+}
+
+// Joined are arguments of a job for several events. Join returns them with those of another job, or false if there are enough. The job has the first event's id.
+type Joined interface {
+	Args
+
+	Join(other Args) (Args, bool)
 }
 
 type job struct {
@@ -84,7 +92,25 @@ type job struct {
 
 // Add adds a job. The same job of the same event is added once: its kind, arguments and the event's id are its unique key, as long as
 // River keeps the job.
-func (q *Queue) Add(args Args) { q.AddAt(time.Time{}, args) }
+func (q *Queue) Add(args Args) {
+	if _, joins := args.(Joined); !joins {
+		q.AddAt(time.Time{}, args)
+		return
+	}
+	if at, there := q.joined[args.Kind()]; there {
+		if into, ok := q.jobs[at].args.(Joined); ok {
+			if all, taken := into.Join(args); taken {
+				q.jobs[at].args = all
+				return
+			}
+		}
+	}
+	if q.joined == nil {
+		q.joined = map[string]int{}
+	}
+	q.joined[args.Kind()] = len(q.jobs)
+	q.AddAt(time.Time{}, args)
+}
 
 // AddAt adds a job that is due at a time.
 func (q *Queue) AddAt(at time.Time, args Args) {

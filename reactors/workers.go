@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/riverqueue/river"
 
+	"bahi/domain/event"
 	"bahi/readmodels"
 )
 
@@ -68,6 +69,7 @@ type Job[A Args] struct {
 type Worker struct {
 	kind   string
 	policy Policy
+	needed func(context.Context, event.Position, []job) ([]bool, error) // nil: all jobs are
 	add    func(to *river.Workers, now func() time.Time) error
 }
 
@@ -83,6 +85,27 @@ func Work[A Args](policy Policy, do func(context.Context, Job[A]) error) Worker 
 	return Worker{kind: args.Kind(), policy: policy, add: func(to *river.Workers, now func() time.Time) error {
 		return river.AddWorkerSafely(to, &worker[A]{policy: policy, do: do, now: now})
 	}}
+}
+
+// Wanted is a job that may follow from an event.
+type Wanted[A Args] struct {
+	Args      A
+	Workspace uuid.UUID // of the event
+}
+
+// WorkIf is [Work] for jobs that mostly would find nothing to do. Before such jobs are added, needed is asked which of them may have something to do, as of a position
+// of the log or later. All are added if it fails.
+func WorkIf[A Args](policy Policy, needed func(ctx context.Context, asOf event.Position, all []Wanted[A]) ([]bool, error), do func(context.Context, Job[A]) error) Worker {
+	w := Work(policy, do)
+	w.needed = func(ctx context.Context, asOf event.Position, jobs []job) ([]bool, error) {
+		all := make([]Wanted[A], len(jobs))
+		for i, j := range jobs {
+			args, _ := j.args.(A) // of this kind
+			all[i] = Wanted[A]{args, j.from.Meta.Workspace}
+		}
+		return needed(ctx, asOf, all)
+	}
+	return w
 }
 
 // Snooze returns an error that runs the job again after a while and does not count as an attempt.

@@ -1,8 +1,8 @@
 // Package inbox keeps the calls of providers' webhooks until their effect is in the log.
 //
 // A call is recorded before it is acknowledged, and its effect follows in the background. A call is recorded once under its key, so
-// repetitions have no second effect. Its record and the job that handles it are written in one transaction: after a crash
-// the job is still there. A call that cannot be handled is parked until an operator replays it.
+// repetitions have no second effect. Calls that wait are handled in groups; after a crash they still wait. One that fails gets a job that
+// tries it again, and one that cannot be handled is parked until an operator replays it.
 //
 // Calls are not events: their bodies are strangers' personal data, and are removed after a while.
 package inbox
@@ -12,8 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -59,7 +59,7 @@ type unreadable struct{ error }
 // Unreadable returns an error that parks the call at once.
 func Unreadable(why error) error { return unreadable{why} }
 
-// Jobs is the queue of jobs. Add adds a job in the transaction for each call; the job calls [Inbox.Process].
+// Jobs is the queue of jobs. Add adds in the transaction a job for each call that failed, which calls [Inbox.Process].
 type Jobs interface {
 	Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error
 }
@@ -87,6 +87,9 @@ type Inbox struct {
 
 	counted time.Time // when waiting was counted, see room
 	waiting int
+
+	came    chan struct{} // has something when calls may wait
+	crowded atomic.Int64  // when many calls came at once, in Unix nanoseconds
 }
 
 const (
@@ -109,89 +112,12 @@ func New(config Config) *Inbox {
 	if config.Room == 0 {
 		config.Room = defaultRoom
 	}
-	return &Inbox{Config: config}
-}
-
-// Process handles a call that waits. last: no further attempt follows an error, so the call is parked. It does nothing if the call had
-// its effect, or another process is handling it; [Inbox.Resume] finds the call if that process dies.
-func (b *Inbox) Process(ctx context.Context, id uuid.UUID, last bool) error {
-	var failed error
-	err := b.write(ctx, func(tx pgx.Tx) error {
-		c, err := b.claim(ctx, tx, id)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		var made Outcome
-		made, failed = b.handle(ctx, c)
-		if ctx.Err() != nil { // the attempt was interrupted, which says nothing about the call
-			return ctx.Err()
-		}
-		_, permanent := errors.AsType[unreadable](failed)
-		switch {
-		case failed == nil:
-			return b.settle(ctx, tx, id, made)
-		case permanent || last:
-			b.Log.Warn("a webhook's call is parked", "endpoint", c.Endpoint, "call", id, "error", failed)
-			err, failed = b.park(ctx, tx, id, failed), nil
-			return err
-		default:
-			_, err := tx.Exec(ctx, `update inbox.call set error = $2 where id = $1`, id, failed.Error())
-			return err
-		}
-	})
-	return errors.Join(failed, err)
-}
-
-// claim locks a call that waits, and opens it. Its lock ends with the transaction, also if the process dies.
-func (b *Inbox) claim(ctx context.Context, tx pgx.Tx, id uuid.UUID) (c Call, err error) {
-	c.ID = id
-	var body []byte
-	err = tx.QueryRow(ctx, `
-		select endpoint, received_at, content_type, body from inbox.call
-		where id = $1 and verdict = 'waiting' for update skip locked`, id).Scan(&c.Endpoint, &c.ReceivedAt, &c.ContentType, &body)
-	if err != nil {
-		return c, err
-	}
-	c.Endpoint, c.About, _ = strings.Cut(c.Endpoint, "/")
-	if body != nil {
-		c.Body, err = b.Vault.Disclose(ctx, bodies, id.String(), body)
-	}
-	return c, err
-}
-
-func (b *Inbox) handle(ctx context.Context, c Call) (Outcome, error) {
-	handler, known := b.Handlers[c.Endpoint]
-	switch {
-	case !known:
-		return Outcome{}, Unreadable(fmt.Errorf("nothing handles calls of %s", c.Endpoint))
-	case c.Body == nil:
-		return Outcome{}, Unreadable(ErrRemoved)
-	}
-	return handler(ctx, c)
-}
-
-func (b *Inbox) settle(ctx context.Context, tx pgx.Tx, id uuid.UUID, made Outcome) error {
-	verdict := "handled"
-	if made.Effect == "" {
-		verdict = "ignored"
-	}
-	_, err := tx.Exec(ctx, `
-		update inbox.call set verdict = $2, effect = nullif($3, ''), error = null, settled_at = $4, body = case when $5 then null else body end,
-			subjects = coalesce($6::text[], '{}')
-		where id = $1`, id, verdict, made.Effect, b.Now(), made.Forget, made.Subjects)
-	return err
-}
-
-func (b *Inbox) park(ctx context.Context, tx pgx.Tx, id uuid.UUID, why error) error {
-	_, err := tx.Exec(ctx, `update inbox.call set verdict = 'parked', error = $2, settled_at = $3 where id = $1`, id, why.Error(), b.Now())
-	return err
+	return &Inbox{Config: config, came: make(chan struct{}, 1)}
 }
 
 // Replay handles a call again that is parked or had no effect. It returns [ErrNoCall], [ErrHandled] or [ErrRemoved] if it cannot.
 func (b *Inbox) Replay(ctx context.Context, id uuid.UUID) error {
+	defer b.wake()
 	return b.write(ctx, func(tx pgx.Tx) error {
 		var (
 			verdict string
@@ -211,7 +137,7 @@ func (b *Inbox) Replay(ctx context.Context, id uuid.UUID) error {
 		if _, err := tx.Exec(ctx, `update inbox.call set verdict = 'waiting', error = null, settled_at = null where id = $1`, id); err != nil {
 			return fmt.Errorf("replay call %s: %w", id, err)
 		}
-		return b.Jobs.Add(ctx, tx, []uuid.UUID{id})
+		return nil
 	})
 }
 
@@ -228,23 +154,6 @@ func (b *Inbox) Body(ctx context.Context, id uuid.UUID) ([]byte, error) {
 		return nil, nil
 	}
 	return b.Vault.Disclose(ctx, bodies, id.String(), body)
-}
-
-// Resume handles the calls whose process died while it handled them: those received before a moment that nobody is handling and that
-// never failed. A call that failed has a job that tries it again.
-func (b *Inbox) Resume(ctx context.Context, before time.Time) error {
-	rows, _ := b.Pool.Query(ctx, `
-		select id from inbox.call where verdict = 'waiting' and received_at < $1 and error is null order by received_at, id`, before)
-	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
-	if err != nil {
-		return fmt.Errorf("find calls to resume: %w", err)
-	}
-	for _, id := range ids {
-		if err := b.Process(ctx, id, false); err != nil && ctx.Err() != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Sweep removes the bodies that are older than the inbox keeps them, and those with values of erased subjects, and returns their number. Their calls stay, so that a

@@ -108,7 +108,7 @@ func (b *Inbox) writePending(ctx context.Context) {
 	}
 }
 
-// record writes the calls with their jobs and returns those that were not recorded before.
+// record writes the calls and returns those that were not recorded before.
 func (b *Inbox) record(ctx context.Context, batch []*pending) (added map[uuid.UUID]bool, err error) {
 	ids, endpoints, types := make([]uuid.UUID, len(batch)), make([]string, len(batch)), make([]string, len(batch))
 	hashed, closed := make([][]byte, len(batch)), make([][]byte, len(batch))
@@ -135,11 +135,12 @@ func (b *Inbox) record(ctx context.Context, batch []*pending) (added map[uuid.UU
 			added[id] = true
 		}
 		b.waiting += len(fresh)
-		if len(fresh) == 0 {
-			return nil
-		}
-		return b.Jobs.Add(ctx, tx, fresh)
+		return nil
 	})
+	if err == nil && len(batch) >= crowd {
+		b.crowded.Store(b.Now().UnixNano())
+	}
+	b.wake()
 	return added, err
 }
 

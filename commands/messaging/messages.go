@@ -24,6 +24,8 @@ type Known interface {
 	Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error)
 	// MessageNamed returns the message of a channel that has one of the network's ids, 0 for none.
 	MessageNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error)
+	// MessageAtHand is MessageNamed without a wait for messages that were just sent.
+	MessageAtHand(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error)
 	// LastHeard returns the newest message of a contact, 0 for none.
 	LastHeard(ctx context.Context, workspace uuid.UUID, contact int64) (int64, error)
 	// TemplateIDs returns the ids of a channel's templates by the network's ids.

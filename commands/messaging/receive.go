@@ -56,13 +56,22 @@ func (f *Messages) ChannelOf(ctx context.Context, kind, identity string) (id int
 	return id, id != 0, err
 }
 
-// claimed returns the record that has a claimed value, 0 for none.
+// claimed returns the record that has a claimed value, 0 for none. One that had it a moment ago, and that this process has at hand, still has it.
 func claimed[S any](ctx context.Context, h *commands.Handler, v claims.Value, records *event.Kind[S], key string, of func(S) string) (id int64, s S, err error) {
-	claim, err := commands.Load(ctx, h.Fresh(), v.Kind, key)
+	for _, from := range []commands.Source{h.Cached(), h.Fresh()} {
+		if id, s, err = claimedIn(ctx, from, v, records, key, of); err != nil || id != 0 {
+			return id, s, err
+		}
+	}
+	return 0, s, nil
+}
+
+func claimedIn[S any](ctx context.Context, from commands.Source, v claims.Value, records *event.Kind[S], key string, of func(S) string) (id int64, s S, err error) {
+	claim, err := commands.Load(ctx, from, v.Kind, key)
 	if err != nil || claim.State.Holder == "" {
 		return 0, s, err
 	}
-	l, err := commands.Load(ctx, h.Fresh(), records, claim.State.Holder)
+	l, err := commands.Load(ctx, from, records, claim.State.Holder)
 	if err != nil || of(l.State) != key {
 		return 0, s, err
 	}
@@ -72,11 +81,20 @@ func claimed[S any](ctx context.Context, h *commands.Handler, v claims.Value, re
 
 // from returns the request of what a channel's network tells.
 func (f *Messages) from(ctx context.Context, id int64) (of commands.Loaded[channel.State], req commands.Request, err error) {
-	of, err = commands.Load(ctx, f.Commands.Fresh(), channel.Kind, strconv.FormatInt(id, 10))
+	of, err = either(ctx, f.Commands, channel.Kind, strconv.FormatInt(id, 10), func(s channel.State) bool { return s.Type != "" })
 	if err == nil && of.State.Type == "" {
 		err = channel.ErrNotFound
 	}
 	return of, commands.Request{Actor: actor.Actor{Type: "provider", ID: of.State.Type, Workspace: of.Workspace}, Workspace: of.Workspace}, err
+}
+
+// either returns what this process has at hand of a record, if that is there, else what the log has.
+func either[S any](ctx context.Context, h *commands.Handler, kind *event.Kind[S], id string, there func(S) bool) (commands.Loaded[S], error) {
+	l, err := commands.Load(ctx, h.Cached(), kind, id)
+	if err == nil && !there(l.State) {
+		l, err = commands.Load(ctx, h.Fresh(), kind, id)
+	}
+	return l, err
 }
 
 // Receive keeps a message that came in, once however often it comes. A sender who is no contact becomes one. It opens a resolved contact again, and heeds
@@ -104,7 +122,14 @@ func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[mes
 		return none, err
 	}
 	// What follows from the message comes before it: after a crash in between, the message comes again, and is not known.
-	steps := []event.Command[contact.State]{contact.Reopen{}}
+	var steps []event.Command[contact.State]
+	who, err := commands.Load(ctx, f.Commands.Cached(), contact.Kind, strconv.FormatInt(sender, 10))
+	if err != nil {
+		return none, err
+	}
+	if who.State.Status == contact.Resolved {
+		steps = append(steps, contact.Reopen{})
+	}
 	if optIn, is := contact.Word(a.Text); is {
 		steps = append(steps, contact.MoveConsent{OptIn: optIn, By: contact.ByWord})
 	}
@@ -252,12 +277,12 @@ func (f *Messages) Receipt(ctx context.Context, n News) (subject string, err err
 	}
 	number, _ := strconv.ParseInt(strings.TrimPrefix(n.Callback, message.Name("")), 10, 64) // what is no id of ours is 0
 	if number == 0 {
-		if number, err = f.Known.MessageNamed(ctx, req.Workspace, n.Channel, n.IDs); err != nil || number == 0 {
+		if number, err = f.named(ctx, req.Workspace, n.Channel, n.IDs); err != nil || number == 0 {
 			return "", cmp.Or(err, ErrUnmatched)
 		}
 	}
 	id := strconv.FormatInt(number, 10)
-	l, err := commands.Load(ctx, f.Commands.Fresh(), message.Kind, id)
+	l, err := either(ctx, f.Commands, message.Kind, id, func(s message.State) bool { return s.ProviderID != "" })
 	if err != nil || l.State.Channel != n.Channel || l.Workspace != req.Workspace {
 		return "", cmp.Or(err, ErrUnmatched)
 	}
@@ -280,6 +305,15 @@ func (f *Messages) Receipt(ctx context.Context, n News) (subject string, err err
 		return l.State.Subject(), err
 	}
 	return l.State.Subject(), nil
+}
+
+// named returns the message that has one of a network's ids, 0 for none. Mostly it was sent long before its receipt comes, so the tables are asked as they are first.
+func (f *Messages) named(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error) {
+	number, err := f.Known.MessageAtHand(ctx, workspace, channel, ids)
+	if err != nil || number != 0 {
+		return number, err
+	}
+	return f.Known.MessageNamed(ctx, workspace, channel, ids)
 }
 
 func (f *Messages) consent(ctx context.Context, req commands.Request, id int64, optIn bool) error {

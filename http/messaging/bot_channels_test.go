@@ -15,6 +15,31 @@ import (
 	views "bahi/readmodels/messaging"
 )
 
+func TestOnlyAMessageThatABotMayAnswerGetsAJob(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	sales := channelOf(t, c, `{"name":"Quiet","type":"chat"}`)
+	jobs := func(id string) (count int) {
+		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from river.river_job where kind = 'answer_message' and args->>'message' = $1`, id).Scan(&count))
+		return count
+	}
+	comes := func(id string) string {
+		out, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{
+			Writer: flows.Writer{From: "919811100027", Name: "Quiet"}, Channel: sales.ID, Text: "Are you open?", ProviderID: id, SentAt: time.Now(),
+		})
+		require.NoError(t, err)
+		require.Eventually(t, func() (reached bool) {
+			require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select position >= $1 from reactor.checkpoint where name = 'bots'`, int64(out.Position)).Scan(&reached))
+			return reached
+		}, time.Minute, 10*time.Millisecond)
+		return out.ID
+	}
+	require.Zero(t, jobs(comes("q1")))
+	botOf(t, c, fmt.Sprintf(`,"channelIds":[%d]`, sales.ID))
+	require.Equal(t, 1, jobs(comes("q2")))
+}
+
 func TestABotAnswersOnChannelsOfEveryType(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

@@ -48,7 +48,7 @@ func (q *queue) Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error {
 	for i, id := range calls {
 		jobs[i] = work.HandleWebhook{Call: id}
 	}
-	return q.AddAll(ctx, tx, jobs...)
+	return q.AddAll(ctx, tx, time.Now().Add(work.Again), jobs...)
 }
 
 // operator is the only caller with a credential.
@@ -146,7 +146,7 @@ func newRig(t *testing.T, adapt ...func(*inbox.Config)) *rig {
 		change(&config)
 	}
 	r.now, r.inbox = config.Now, inbox.New(config)
-	r.jobs, err = reactors.NewJobs(t.Context(), reactors.Config{Pool: r.pool, Workers: work.Workers(r.inbox, config.Now), Now: time.Now, Log: log})
+	r.jobs, err = reactors.NewJobs(t.Context(), reactors.Config{Pool: r.pool, Workers: work.Workers(r.inbox), Now: time.Now, Log: log})
 	require.NoError(t, err)
 	t.Cleanup(r.jobs.Close)
 	q.Jobs = r.jobs
@@ -164,12 +164,14 @@ func newRig(t *testing.T, adapt ...func(*inbox.Config)) *rig {
 	return r
 }
 
-// work executes jobs until the test ends or the returned function is called.
+// work handles calls and executes jobs until the test ends or the returned function is called.
 func (r *rig) work() (stop func()) {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- r.jobs.Run(ctx) }()
+	var handling sync.WaitGroup
+	handling.Go(func() { r.inbox.Run(ctx) })
+	go func() { defer handling.Wait(); ended <- r.jobs.Run(ctx) }()
 	stop = sync.OnceFunc(func() { cancel(); require.NoError(r.t, <-ended) })
 	r.t.Cleanup(stop)
 	return stop

@@ -209,7 +209,7 @@ func TestFailedCallIsTriedAgainAndParkedAtTheEnd(t *testing.T) {
 	require.Equal(t, map[string]int{"1": 1}, r.made())
 }
 
-// The process ends in the middle of an effect: the attempt's transaction is gone, and the job with it.
+// The process ends in the middle of an effect: the attempt's transaction is gone, and another process handles the call.
 func TestInterruptedCallIsResumed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -222,13 +222,52 @@ func TestInterruptedCallIsResumed(t *testing.T) {
 	require.Len(t, r.until("waiting", 1), 1)
 
 	r.during = nil
-	_, err := r.pool.Exec(t.Context(), `delete from river.river_job`)
-	require.NoError(t, err)
-	require.NoError(t, r.inbox.Resume(t.Context(), time.Now().Add(-time.Hour)), "it may still be handled")
-	r.until("waiting", 1)
-	require.NoError(t, r.inbox.Resume(t.Context(), time.Now().Add(time.Hour)))
+	r.work()
 	r.until("handled", 1)
 	require.Equal(t, map[string]int{"1": 1}, r.made())
+}
+
+// The verdict of one call cannot be written, and so that of its group cannot.
+func TestCallThatFailsItsGroupHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, err := r.pool.Exec(t.Context(), `
+		create function inbox.refuse() returns trigger language plpgsql as $$ begin raise exception 'not this one'; end $$;
+		create trigger refuse before update on inbox.call for each row when (new.effect = 'noted 3') execute function inbox.refuse()`)
+	require.NoError(t, err)
+	for i := range 6 {
+		r.send(fmt.Sprintf("%d hello", i)).Status(200)
+	}
+	r.work()
+	r.until("handled", 5)
+	require.Eventually(t, func() bool {
+		waiting := r.list("?verdict=waiting")
+		return len(waiting) == 1 && waiting[0].Error != nil
+	}, time.Minute, 5*time.Millisecond)
+	require.Contains(t, *r.list("?verdict=waiting")[0].Error, "not this one")
+	_, err = r.pool.Exec(t.Context(), `drop trigger refuse on inbox.call`)
+	require.NoError(t, err)
+	r.until("handled", 6)
+}
+
+// A call takes as long as a language model. The calls after it do not wait.
+func TestSlowCallHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	r.during = func(_ context.Context, id string) {
+		if id == "slow" {
+			close(entered)
+			<-leave
+		}
+	}
+	r.work()
+	r.send("slow hello").Status(200)
+	<-entered
+	r.send("1 hello").Status(200)
+	r.until("handled", 1)
+	close(leave)
+	r.until("handled", 2)
 }
 
 func TestCallIsHandledByOneProcessAtATime(t *testing.T) {

@@ -56,7 +56,7 @@ func (s inboxJobs) Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error 
 	for i, id := range calls {
 		jobs[i] = inboxreactors.HandleWebhook{Call: id}
 	}
-	return s.queue.AddAll(ctx, tx, jobs...)
+	return s.queue.AddAll(ctx, tx, time.Now().Add(inboxreactors.Again), jobs...)
 }
 
 // SayTokens says where the tokens are that an earlier start made.

@@ -31,7 +31,7 @@ func (s *System) workers() reactors.Workers {
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)},
-		inboxreactors.Workers(s.Inbox, time.Now), s.confirming.Workers(), s.notices.Workers(), (&messagingreactors.Player{Commands: s.Commands, Keep: s.Messages.KeepFile}).Workers(),
+		inboxreactors.Workers(s.Inbox), s.confirming.Workers(), s.notices.Workers(), (&messagingreactors.Player{Commands: s.Commands, Keep: s.Messages.KeepFile}).Workers(),
 		s.bots.knowledge.Workers(), s.bots.answers.Workers(), s.reading().Workers(), s.Campaigns.Workers(),
 		messagingreactors.ListWorkers(func(ctx context.Context, list string) error {
 			return messagingflows.FinishContactList(ctx, s.Commands, list)

@@ -123,6 +123,7 @@ func (s *System) work(background, serving context.Context, running *sync.WaitGro
 	running.Go(func() { failed <- s.Runner.Run(background, AllProjections()...) })
 	running.Go(func() { failed <- s.Runner.Tend(background, AllProjections()...) })
 	running.Go(func() { failed <- s.Reacting.Run(background, AllReactors()...) })
+	running.Go(func() { s.Inbox.Run(serving) })
 	running.Go(func() { failed <- s.queue.Run(serving) }) // it takes its time to stop, beside the requests
 }
 

@@ -232,6 +232,28 @@ func (d dialect) message(to, image string) network.Message {
 	return network.Message{ID: "msg_8", To: to, Text: "Sample", Image: image, Subject: "Order"}
 }
 
+func TestMailsToOneAddressAreAThread(t *testing.T) {
+	t.Parallel()
+	d := dialects["gmail"]
+	var body atomic.Pointer[[]byte]
+	n := d.served(t, func(_ *http.Request, b []byte) { body.Store(&b) })
+	parent := func(channel int64, to string) string {
+		a := d.account
+		a.Channel = channel
+		_, err := n.Send(t.Context(), a, d.message(to, ""))
+		require.NoError(t, err)
+		text := letter(*body.Load())
+		id := between(text, "In-Reply-To: <", ">")
+		require.NotEmpty(t, id)
+		require.Equal(t, id, between(text, "References: <", ">"))
+		return id
+	}
+	first := parent(1, phone)
+	require.Equal(t, first, parent(1, phone))
+	require.NotEqual(t, first, parent(2, phone))
+	require.NotEqual(t, first, parent(1, phone+"1"))
+}
+
 // The suite of the port: each adapter before a server of ours, and the sandbox in its place.
 func TestEveryNetworkTakesMessages(t *testing.T) {
 	t.Parallel()

@@ -3,8 +3,11 @@ package chat
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -23,6 +26,9 @@ func (n gmail) send(ctx context.Context, a network.Account, m network.Message) (
 		return "", &network.Failure{Reason: network.Recipient}
 	}
 	letter.Subject(m.Subject)
+	first := thread(a, m.To)
+	letter.SetGenHeader(mail.HeaderInReplyTo, first)
+	letter.SetGenHeader(mail.HeaderReferences, first)
 	letter.SetBodyString(mail.TypeTextPlain, linked(m))
 	var raw bytes.Buffer
 	if _, err := letter.WriteTo(&raw); err != nil {
@@ -34,6 +40,13 @@ func (n gmail) send(ctx context.Context, a network.Account, m network.Message) (
 	failed := n.ask(ctx, jsonCall(http.MethodPost, a.BaseURL+"/gmail/v1/users/me/messages/send", a.AccessToken,
 		map[string]string{"raw": base64.URLEncoding.EncodeToString(raw.Bytes())}), &sent, gmailFailure)
 	return identified(sent.ID, failed)
+}
+
+// thread returns the id of a mail that all mails of a channel to an address answer, so that mail programs show them together (RFC 5322, section 3.6.4). The mail itself
+// was never sent, which programs expect of mails that they no longer have.
+func thread(a network.Account, to string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", a.Channel, to))
+	return "<" + hex.EncodeToString(sum[:16]) + "@thread.bahi.invalid>"
 }
 
 // health implements adapter. Mails come in at no webhook, so the account has no identity to be found by.

@@ -10,7 +10,7 @@ import (
 	"bahi/reactors"
 )
 
-// HandleWebhook handles one call.
+// HandleWebhook handles a call that failed.
 type HandleWebhook struct {
 	Call uuid.UUID `json:"call"`
 }
@@ -18,7 +18,7 @@ type HandleWebhook struct {
 // Kind implements [reactors.Args].
 func (HandleWebhook) Kind() string { return "handle_webhook" }
 
-// SweepInbox resumes calls whose process died, and removes old bodies.
+// SweepInbox removes old bodies.
 type SweepInbox struct{}
 
 // Kind implements [reactors.Args].
@@ -28,8 +28,6 @@ func (SweepInbox) Kind() string { return "sweep_inbox" }
 type Inbox interface {
 	// Process handles a call; last: no further attempt follows an error.
 	Process(ctx context.Context, call uuid.UUID, last bool) error
-	// Resume handles the calls received before a moment that nobody handles.
-	Resume(ctx context.Context, before time.Time) error
 	// Sweep removes old bodies.
 	Sweep(ctx context.Context) (bodies int64, err error)
 }
@@ -38,24 +36,21 @@ const (
 	// SweepEvery is the interval of SweepInbox.
 	SweepEvery = time.Minute
 
-	attempts = 12
-	atOnce   = 16              // many customers write at once, and some calls wait for a model
+	attempts = 11              // beside the first one, which no job makes
+	atOnce   = 16              // receipts wait here for messages that are just being sent
 	within   = 2 * time.Minute // a call may take a language model's time
 
-	// settled is the age at which a call that waits is no longer new. One that is being handled is locked, so a short age only does the jobs' work.
-	settled = time.Second
+	// Again is how long after its first failure a call is tried again.
+	Again = 3 * time.Second
 )
 
 // Workers returns the workers of an inbox.
-func Workers(i Inbox, now func() time.Time) reactors.Workers {
+func Workers(i Inbox) reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(reactors.Policy{Attempts: attempts, Timeout: within, AtOnce: atOnce}, func(ctx context.Context, job reactors.Job[HandleWebhook]) error {
+		reactors.Work(reactors.Policy{Attempts: attempts, First: 3 * Again, Timeout: within, AtOnce: atOnce}, func(ctx context.Context, job reactors.Job[HandleWebhook]) error {
 			return i.Process(ctx, job.Args.Call, job.Attempt >= attempts)
 		}),
 		reactors.Work(reactors.Policy{AtOnce: 1, Timeout: within}, func(ctx context.Context, _ reactors.Job[SweepInbox]) error {
-			if err := i.Resume(ctx, now().Add(-settled)); err != nil {
-				return err
-			}
 			_, err := i.Sweep(ctx)
 			return err
 		}),

@@ -59,7 +59,7 @@ const (
 // Workers returns the worker of answers.
 func (a *Answers) Workers() reactors.Workers {
 	policy := reactors.Policy{Attempts: answerTries, First: 2 * time.Second, Timeout: answerWithin, AtOnce: answerAtOnce}
-	return reactors.Workers{reactors.Work(policy, func(ctx context.Context, job reactors.Job[AnswerMessage]) error {
+	return reactors.Workers{reactors.WorkIf(policy, a.needed, func(ctx context.Context, job reactors.Job[AnswerMessage]) error {
 		holder := uuid.New()
 		held, err := a.lease(ctx, job.Args.Contact, holder)
 		if err != nil {
@@ -71,6 +71,30 @@ func (a *Answers) Workers() reactors.Workers {
 		defer a.release(context.WithoutCancel(ctx), job.Args.Contact, holder)
 		return a.answer(ctx, job.Args, job.Attempt >= answerTries)
 	})}
+}
+
+// needed tells of which messages the channel has an active bot.
+func (a *Answers) needed(ctx context.Context, asOf event.Position, all []reactors.Wanted[AnswerMessage]) ([]bool, error) {
+	return ofEach(all, func(w reactors.Wanted[AnswerMessage]) int64 { return w.Args.Channel }, func(w reactors.Wanted[AnswerMessage]) ([]int64, error) {
+		return a.Views.BotsOf(readmodels.Past(ctx, asOf), w.Workspace, w.Args.Channel)
+	})
+}
+
+// ofEach tells of which elements there is something. It looks once for each key.
+func ofEach[E any, K comparable](all []E, key func(E) K, look func(E) ([]int64, error)) ([]bool, error) {
+	there, found := make([]bool, len(all)), map[K]bool{}
+	for i, e := range all {
+		k := key(e)
+		if _, looked := found[k]; !looked {
+			ids, err := look(e)
+			if err != nil {
+				return nil, err
+			}
+			found[k] = len(ids) > 0
+		}
+		there[i] = found[k]
+	}
+	return there, nil
 }
 
 // lease lets one job of all nodes answer a contact at a time. No connection is held meanwhile.

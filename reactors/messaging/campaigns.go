@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/google/uuid"
+
 	"bahi/commands"
 	"bahi/domain/event"
 	"bahi/domain/messaging/campaign"
@@ -104,7 +106,11 @@ func (d *Dispatcher) Workers() reactors.Workers {
 			}
 			return err
 		}),
-		reactors.Work(reactors.Policy{}, d.trigger),
+		reactors.WorkIf(reactors.Policy{}, func(ctx context.Context, asOf event.Position, all []reactors.Wanted[TriggerCampaigns]) ([]bool, error) {
+			return ofEach(all, func(w reactors.Wanted[TriggerCampaigns]) uuid.UUID { return w.Workspace }, func(w reactors.Wanted[TriggerCampaigns]) ([]int64, error) {
+				return d.Views.Triggers(readmodels.Past(ctx, asOf), w.Workspace)
+			})
+		}, d.trigger),
 		reactors.Work(reactors.Policy{}, d.fail),
 		reactors.Work(reactors.Policy{AtOnce: 1}, func(ctx context.Context, _ reactors.Job[TendCampaigns]) error {
 			return d.Tend(ctx, d.Commands.Now())

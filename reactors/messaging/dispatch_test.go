@@ -195,6 +195,24 @@ func TestAMessageInDoubtIsSentOnceMore(t *testing.T) {
 	require.Equal(t, campaign.Completed, d.stats(id).Status)
 }
 
+// An aggregator repeats no id of ours in its receipts, so what was sent twice could never be told apart.
+func TestAnAggregatorsMessageInDoubtIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	d := open(t, 3)
+	c := d.o.Bearer(d.o.Key(d.o.Home, `{"messaging":"write"}`).Key)
+	c.PATCH(fmt.Sprintf("/api/channels/%d", d.clip.ChannelID), `{"settings":{"dialect":"envelope_v2","appName":"MuteApp"}}`).Status(200)
+	id := d.begin()
+	d.net.answer = func(int) error { return &network.Failure{Reason: network.Unknown} }
+	d.Doubt = time.Nanosecond
+	require.Eventually(t, func() bool {
+		_, err := d.Dispatch(t.Context(), id, time.Minute)
+		require.NoError(t, err)
+		return d.stats(id).Status == campaign.Completed
+	}, time.Minute, 10*time.Millisecond)
+	require.Equal(t, 3, d.net.total())
+	require.Equal(t, views.CampaignStats{Total: 3, Failed: 3}, d.stats(id).Stats)
+}
+
 func TestWhoLeavesIsPassedOver(t *testing.T) {
 	t.Parallel()
 	d := open(t, 130)

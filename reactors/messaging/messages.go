@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"bahi/commands"
 	"bahi/domain/event"
 	"bahi/domain/messaging/message"
@@ -18,7 +20,7 @@ import (
 var Messages = reactors.Define("messages",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Accepted]) error {
 		if strings.HasPrefix(e.Data.ProviderID, sandbox) {
-			q.Add(PlayReceipts{Message: e.StreamID()})
+			q.Add(PlayReceipts{Messages: []string{e.StreamID()}})
 		}
 		return nil
 	}),
@@ -41,9 +43,23 @@ func (KeepFile) Kind() string { return "keep_file" }
 // sandbox is what the ids of messages begin with that the sandbox took.
 const sandbox = "sandbox."
 
-// PlayReceipts plays the receipts of a message in the sandbox.
+// PlayReceipts plays the receipts of messages in the sandbox.
 type PlayReceipts struct {
-	Message string `json:"message"`
+	Message  string   `json:"message,omitempty"` // of a job of an older program
+	Messages []string `json:"messages,omitempty"`
+}
+
+// mostPlayed bounds the messages of a job.
+const mostPlayed = 100
+
+// Join implements [reactors.Joined].
+func (p PlayReceipts) Join(other reactors.Args) (reactors.Args, bool) {
+	more, ok := other.(PlayReceipts)
+	if !ok || len(p.Messages) >= mostPlayed {
+		return p, false
+	}
+	p.Messages = append(p.Messages, more.Messages...)
+	return p, true
 }
 
 // Kind implements [reactors.Args].
@@ -58,13 +74,10 @@ type Player struct {
 // fileWithin bounds an attempt to fetch a file.
 const fileWithin = time.Minute
 
-// playersAtOnce share the log's fsyncs. With the usual few, the receipts of a campaign would come long after its messages.
-const playersAtOnce = 64
-
 // Workers returns the workers.
 func (p *Player) Workers() reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(reactors.Policy{AtOnce: playersAtOnce}, p.play),
+		reactors.Work(reactors.Policy{}, p.play),
 		reactors.Work(reactors.Policy{Timeout: fileWithin}, func(ctx context.Context, job reactors.Job[KeepFile]) error {
 			err := p.Keep(ctx, job.Args.Message)
 			if failed, ok := errors.AsType[*network.Failure](err); ok && !failed.Reason.Free() && failed.Reason != network.Unknown || ok && failed.Reason == network.Unconfigured {
@@ -76,13 +89,27 @@ func (p *Player) Workers() reactors.Workers {
 }
 
 func (p *Player) play(ctx context.Context, job reactors.Job[PlayReceipts]) error {
-	l, err := commands.Load(ctx, p.Commands.Fresh(), message.Kind, job.Args.Message)
-	if err != nil {
-		return err
+	ids := job.Args.Messages
+	if job.Args.Message != "" {
+		ids = append(ids, job.Args.Message)
 	}
-	for _, status := range []string{message.Delivered, message.Read} {
-		req := commands.Request{Workspace: l.Workspace}
-		if _, err := commands.Handle(ctx, p.Commands, req, message.Kind, job.Args.Message, message.Receipt{Status: status}); err != nil {
+	of := map[uuid.UUID][]commands.One[message.State]{}
+	for _, id := range ids {
+		l, err := commands.Load(ctx, p.Commands.Cached(), message.Kind, id)
+		if err != nil {
+			return err
+		}
+		of[l.Workspace] = append(of[l.Workspace], commands.One[message.State]{ID: id, State: l.State, Revision: l.Revision, Command: message.Play{}})
+	}
+	for workspace, all := range of {
+		req := commands.Request{Workspace: workspace}
+		done, err := commands.HandleEach(ctx, p.Commands, req, message.Kind, all)
+		for i, d := range done {
+			if err == nil && !d.Changed { // it was played before, or has changed since
+				_, err = commands.Handle(ctx, p.Commands, req, message.Kind, all[i].ID, message.Play{})
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}

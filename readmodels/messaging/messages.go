@@ -73,14 +73,19 @@ func (v *Views) LastHeard(ctx context.Context, workspace uuid.UUID, contact int6
 		select id from messages.message where inbound and contact_id = $1 and workspace_id = $2 order by at desc, began desc limit 1`, contact, workspace))
 }
 
-// MessageNamed returns the message of a channel that has one of the network's ids, 0 for none. Each kind of id is looked up by its index: one condition for both
-// is found by walking through all messages in the order of their ids.
+// MessageNamed returns the message of a channel that has one of the network's ids, 0 for none. Each kind of id is looked up by its index: asked for the channel or
+// the workspace at once, or for both kinds, Postgres may walk through all messages of that.
 func (v *Views) MessageNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error) {
 	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
 		with named as materialized (
-			select id from messages.message where provider_id = any($3) and channel_id = $2 and workspace_id = $1
-			union all select id from messages.message where network_id = any($3) and channel_id = $2 and workspace_id = $1)
-		select id from named order by id limit 1`, workspace, channel, ids))
+			select id, channel_id, workspace_id from messages.message where provider_id = any($3)
+			union all select id, channel_id, workspace_id from messages.message where network_id = any($3))
+		select id from named where channel_id = $2 and workspace_id = $1 order by id limit 1`, workspace, channel, ids))
+}
+
+// MessageAtHand is [Views.MessageNamed] of the tables as they are, without a wait for what was just written.
+func (v *Views) MessageAtHand(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error) {
+	return v.MessageNamed(readmodels.Past(ctx, 0), workspace, channel, ids)
 }
 
 func first[T any](rows []T, err error) (one T, _ error) {

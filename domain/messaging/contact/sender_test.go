@@ -44,6 +44,7 @@ func TestWordsAreTheWholeText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][2]bool{
 		"STOP": {false, true}, " ｓｔｏｐ!! ": {false, true}, "Stop  All.": {false, true}, "unsub\u200bscribe": {false, true}, "बन्द": {false, true}, "बंद करो।": {false, true},
+		"बंद करा": {false, true}, "बंद करा.": {false, true}, "कृपया दुकान बंद करा म्हणू नका": {},
 		"બંધ કરો": {false, true}, "रोको": {}, "રોકો": {false, true}, "Start": {true, true}, "चालू": {true, true}, "stop it": {}, "": {}, "!": {}, "non-stop": {}, "band karo": {false, true},
 	} {
 		optIn, is := contact.Word(text)

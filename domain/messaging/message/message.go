@@ -371,6 +371,23 @@ func (c Receipt) Decide(s State) (events []event.Event[State], _ error) {
 	return events, nil
 }
 
+// Play notes what becomes of a message in the sandbox: it is delivered, and read.
+type Play struct{}
+
+// Decide passes over what has become of the message already.
+func (Play) Decide(s State) (all []event.Event[State], err error) {
+	for _, status := range []string{Delivered, Read} {
+		events, err := Receipt{Status: status}.Decide(s)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			all, s = append(all, e), e.Evolve(s)
+		}
+	}
+	return all, nil
+}
+
 // See notes that people have read up to a message.
 type See struct{ Contact int64 } // whose message it is now
 
