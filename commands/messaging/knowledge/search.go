@@ -254,50 +254,6 @@ func quote(term string) string {
 	return "'" + strings.NewReplacer(`'`, `''`, `\`, `\\`).Replace(term) + "'"
 }
 
-// near returns the chunks whose vectors are nearest to the question's.
-func (s *Store) near(ctx context.Context, bot int64, question string) (nearest []Passage, err error) {
-	vectors, err := s.Model.Embed(ctx, []string{question})
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.Pool.Query(ctx, `select source_id, nth, embedding from knowledge.chunk where bot_id = $1 and model = $2`, bot, s.Model.Embeds())
-	if err != nil {
-		return nil, fmt.Errorf("read the vectors of bot %d: %w", bot, err)
-	}
-	var p Passage
-	var vector []float32
-	if _, err = pgx.ForEachRow(rows, []any{&p.Source, &p.Nth, &vector}, func() error {
-		p.Score = cosine(vectors[0], vector)
-		at, _ := slices.BinarySearchFunc(nearest, p, func(a, b Passage) int { return cmp.Compare(b.Score, a.Score) })
-		if at < mostNear {
-			nearest = slices.Insert(nearest, at, p)
-			nearest = nearest[:min(len(nearest), mostNear)]
-		}
-		return nil
-	}); err != nil {
-		return nil, fmt.Errorf("read the vectors of bot %d: %w", bot, err)
-	}
-	for i := range nearest {
-		nearest[i].Score = 0 // ranks are merged, not scores
-	}
-	return nearest, nil
-}
-
-// cosine returns the cosine of the angle between two vectors, -1 for those of different lengths.
-func cosine(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return -1
-	}
-	var dot, x, y float64
-	for i := range a {
-		dot, x, y = dot+float64(a[i])*float64(b[i]), x+float64(a[i])*float64(a[i]), y+float64(b[i])*float64(b[i])
-	}
-	if x == 0 || y == 0 {
-		return -1
-	}
-	return dot / math.Sqrt(x*y)
-}
-
 // read adds the texts.
 func (s *Store) read(ctx context.Context, passages []Passage) error {
 	sources, nths := make([]int64, len(passages)), make([]int32, len(passages))

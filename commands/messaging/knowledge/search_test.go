@@ -176,6 +176,7 @@ func TestVectorsFindWhatSharesNoWord(t *testing.T) {
 		return []float32{0, 1}
 	}
 	s := store(t, model{"m1", near})
+	require.NoError(t, s.UsePgvector(t.Context()), "whether it is there or not")
 	for i, text := range []string{"An elephant of brass is at the door", "We are open", "Rings of gold"} {
 		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), "", []string{text}))
 	}

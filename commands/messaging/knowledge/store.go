@@ -30,6 +30,8 @@ type Embedder interface {
 type Store struct {
 	Pool  *pgxpool.Pool
 	Model Embedder
+
+	pgvector string // the schema of the extension that compares vectors; "": they are compared here
 }
 
 const (
