@@ -58,7 +58,7 @@ soak: need-cc ## run the long fault tests (ROUNDS=100), with those that make tes
 	@ROUNDS=$(ROUNDS) scripts/soak.sh
 
 .PHONY: test-interop
-test-interop: need-cc need-node ## run Node clients: EventStoreDB's against the gateway, and one generated from openapi.json
+test-interop: need-cc need-node ## run Node clients: EventStoreDB's against the gateway, pgvector, and one generated from openapi.json
 	@scripts/interop.sh
 
 .PHONY: test-eventstore

@@ -37,7 +37,7 @@ type bots struct {
 }
 
 // openBots joins bots to what they know, to models and to endpoints outside.
-func (s *System) openBots() error {
+func (s *System) openBots(ctx context.Context) error {
 	o := s.Settings.Outside
 	exceptions, err := outgoing.Parse(o.FetchAllow)
 	if err != nil {
@@ -52,6 +52,11 @@ func (s *System) openBots() error {
 		coverage = 0.5
 	}
 	store := &knowledge.Store{Pool: s.Pool, Model: embedder{s.Model, o.EmbeddingModel}}
+	if store.Model.Embeds() != "" {
+		if err := store.UsePgvector(ctx); err != nil {
+			s.Log.Warn("vectors are compared without pgvector", "error", err)
+		}
+	}
 	s.bots.flows = &messagingflows.Bots{Commands: s.Commands, Blobs: s.Blobs}
 	s.bots.engine = &answering.Engine{
 		Commands: s.Commands, Knowledge: store, Model: talker{s.Model}, Views: botViews{s}, Secrets: s.Vault, Client: exceptions.Client(), Zone: zone, Coverage: coverage, Patience: answering.CallWithin,

@@ -151,7 +151,7 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 	if err := s.openKhatas(); err != nil {
 		return err
 	}
-	if err := s.openBots(); err != nil {
+	if err := s.openBots(ctx); err != nil {
 		return err
 	}
 	if err := s.openCampaigns(); err != nil {

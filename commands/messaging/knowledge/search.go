@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -26,7 +27,7 @@ type Passage struct {
 const (
 	fusion      = 60   // k of reciprocal rank fusion (CONTRACT.md 8.11)
 	mostWords   = 40   // of a question
-	mostCovered = 50   // chunks that are compared, of each query; twice as many in all
+	mostCovered = 24   // chunks that are compared by their words
 	mostNear    = 50   // chunks that are near by their vectors
 	similar     = 0.45 // a mistyped or inflected word counts from this part of common trigrams
 )
@@ -97,7 +98,10 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 		}
 		all := wording.Grams(text)
 		// Who has so many of a word's trigrams in common has one of these; the first ones of a word are those of many others.
-		seek := all[len(all)-min(len(all), int((1-similar)*float64(len(all)))+1):]
+		seek := slices.Clone(all[len(all)-min(len(all), int((1-similar)*float64(len(all)))+1):])
+		for i, gram := range seek {
+			seek[i] = ofBot(bot, gram)
+		}
 		texts, heads, grams, seeks = append(texts, text), append(heads, head(text)), append(grams, strings.Join(all, "\n")), append(seeks, strings.Join(seek, "\n"))
 		for _, other := range meaning(text) {
 			of, meant = append(of, int32(len(texts))), append(meant, other)
@@ -132,7 +136,7 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 		where m.word !~ '^[ -~]+$' and length(t.word) <= length(m.word) + $11
 		union all
 		select a.n, t.* from asked a cross join lateral (
-			select t.word, t.chunks, `+likeness+` as fit from knowledge.term t`+shared+` where t.bot_id = $1 and t.grams && a.seek order by fit desc limit 8
+			select t.word, t.chunks, `+likeness+` as fit from knowledge.term t`+shared+` where t.bot_id = $1 and knowledge.of_bot(t.bot_id, t.grams) && a.seek order by fit desc limit 8
 		) t where t.fit >= $7 and a.word !~ '[0-9]' and not exists (select from known k where k.n = a.n)`,
 		bot, texts, heads, grams, seeks, string(utf8.MaxRune), similar, synonymFit, of, meant, mostEnding)
 	if err != nil {
@@ -180,48 +184,47 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 	byRarity := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return len(w.terms) == 0 })
 	slices.SortStableFunc(byRarity, func(a, b word) int { return cmp.Compare(a.chunks, b.chunks) })
 	var every []string
-	var of []int32     // the word of each term
-	var fits []float64 // and how well the term fits
-	anyOf, weights, sum := make([]string, len(byRarity)), make([]float64, len(byRarity)), 0.0
+	var of []int32                                                                            // the word of each term
+	var fits []float64                                                                        // and how well the term fits
+	anyOf, weights, sum := make([]string, len(byRarity)), make([]float64, len(byRarity)), 0.0 // the terms of each word, as the index has them
 	for _, w := range words {
 		sum += w.weight
 	}
 	for i, w := range byRarity {
 		weights[i] = w.weight
-		quoted := make([]string, len(w.terms))
+		indexed := make([]string, len(w.terms))
 		for j, term := range w.terms {
-			quoted[j] = quote(term)
-			every, of, fits = append(every, quoted[j]), append(of, int32(i)), append(fits, w.fits[j])
+			indexed[j] = quote(ofBot(bot, term))
+			every, of, fits = append(every, quote(term)), append(of, int32(i)), append(fits, w.fits[j])
 		}
-		anyOf[i] = "(" + strings.Join(quoted, " | ") + ")"
+		anyOf[i] = "(" + strings.Join(indexed, " | ") + ")"
 	}
 	if len(every) == 0 {
 		return nil, nil
 	}
-	// Of a word that may be there in several forms, the form that fits best counts. To unpack the words of a chunk is most of the work, so that few chunks are
-	// compared, and their words are copied.
+	// Of a word that may be there in several forms, the form that fits best counts. To read the index and to unpack the words of a chunk is most of the work,
+	// so that the queries end when there are enough chunks, and the words are copied.
 	rows, err := s.Pool.Query(ctx, `
 		with found as materialized (
 			select distinct source_id, nth from (
-				select c.source_id, c.nth from unnest($2::text[]) l (step)
-				cross join lateral (select source_id, nth from knowledge.chunk where bot_id = $1 and words @@ l.step::tsquery limit $8) c limit 3 * $8
-			) c limit 2 * $8
+				select c.source_id, c.nth from unnest($1::text[]) l (step)
+				cross join lateral (select source_id, nth from knowledge.chunk where knowledge.of_bot(bot_id, words) @@ l.step::tsquery limit $7) c limit $7
+			) c
 		), near as materialized (
 			select source_id, nth, words || '' as words from found join knowledge.chunk using (source_id, nth)
-		), term as materialized (select term::tsquery as term, n, fit from unnest($4::text[], $5::int[], $6::float8[]) t (term, n, fit))
-		select source_id, nth, covered, ts_rank_cd(words, $3::text::tsquery)::float8 as rank
+		), term as materialized (select term::tsquery as term, n, fit from unnest($3::text[], $4::int[], $5::float8[]) t (term, n, fit))
+		select source_id, nth, covered
 		from near cross join lateral (
 			select sum(w.weight * best) as covered from (select n, max(fit) as best from term where near.words @@ term.term group by n) hit
-			join unnest($7::float8[]) with ordinality w (weight, n) on w.n = hit.n + 1
+			join unnest($6::float8[]) with ordinality w (weight, n) on w.n = hit.n + 1
 		) c
-		order by covered desc, rank desc, source_id, nth limit $9`,
-		bot, ladder(anyOf, byRarity), strings.Join(every, " | "), every, of, fits, weights, mostCovered, mostNear)
+		order by covered desc, ts_rank_cd(words, $2::text::tsquery) desc, source_id, nth`,
+		ladder(anyOf, byRarity), strings.Join(every, " | "), every, of, fits, weights, mostCovered)
 	if err != nil {
 		return nil, fmt.Errorf("search the chunks of bot %d: %w", bot, err)
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Passage, err error) {
-		var rank float64
-		err = row.Scan(&p.Source, &p.Nth, &p.Coverage, &rank)
+		err = row.Scan(&p.Source, &p.Nth, &p.Coverage)
 		p.Coverage /= sum
 		return p, err
 	})
@@ -243,53 +246,12 @@ func ladder(anyOf []string, byRarity []word) (steps []string) {
 	return append(steps, anyOf...)
 }
 
+// ofBot returns a word of a bot as the indexes have it.
+func ofBot(bot int64, word string) string { return strconv.FormatInt(bot, 10) + " " + word }
+
 // quote returns a term as a tsquery has it.
 func quote(term string) string {
 	return "'" + strings.NewReplacer(`'`, `''`, `\`, `\\`).Replace(term) + "'"
-}
-
-// near returns the chunks whose vectors are nearest to the question's.
-func (s *Store) near(ctx context.Context, bot int64, question string) (nearest []Passage, err error) {
-	vectors, err := s.Model.Embed(ctx, []string{question})
-	if err != nil {
-		return nil, err
-	}
-	rows, err := s.Pool.Query(ctx, `select source_id, nth, embedding from knowledge.chunk where bot_id = $1 and model = $2`, bot, s.Model.Embeds())
-	if err != nil {
-		return nil, fmt.Errorf("read the vectors of bot %d: %w", bot, err)
-	}
-	var p Passage
-	var vector []float32
-	if _, err = pgx.ForEachRow(rows, []any{&p.Source, &p.Nth, &vector}, func() error {
-		p.Score = cosine(vectors[0], vector)
-		at, _ := slices.BinarySearchFunc(nearest, p, func(a, b Passage) int { return cmp.Compare(b.Score, a.Score) })
-		if at < mostNear {
-			nearest = slices.Insert(nearest, at, p)
-			nearest = nearest[:min(len(nearest), mostNear)]
-		}
-		return nil
-	}); err != nil {
-		return nil, fmt.Errorf("read the vectors of bot %d: %w", bot, err)
-	}
-	for i := range nearest {
-		nearest[i].Score = 0 // ranks are merged, not scores
-	}
-	return nearest, nil
-}
-
-// cosine returns the cosine of the angle between two vectors, -1 for those of different lengths.
-func cosine(a, b []float32) float64 {
-	if len(a) != len(b) {
-		return -1
-	}
-	var dot, x, y float64
-	for i := range a {
-		dot, x, y = dot+float64(a[i])*float64(b[i]), x+float64(a[i])*float64(a[i]), y+float64(b[i])*float64(b[i])
-	}
-	if x == 0 || y == 0 {
-		return -1
-	}
-	return dot / math.Sqrt(x*y)
 }
 
 // read adds the texts.

@@ -123,6 +123,31 @@ func TestWordsAreFoundThoughTheyAreMistypedOrInflected(t *testing.T) {
 	}
 }
 
+func TestASearchReadsTheChunksOfItsBotOnly(t *testing.T) {
+	t.Parallel()
+	s := store(t, model{})
+	chunks := make([]string, 60) // more than a search compares
+	for i := range chunks {
+		chunks[i] = "The gold rate of today"
+	}
+	for source := range int64(5) {
+		require.NoError(t, s.Put(t.Context(), 1+source%2, 1+source, "", chunks))
+	}
+	require.NoError(t, s.Put(t.Context(), 2, 6, "", []string{"We buy old gold at the rate of the day"}))
+	for question, first := range map[string]int64{"Do you buy at the gold rate?": 6, "todays rate of gold": 2} {
+		passages, err := s.Search(t.Context(), 2, question, 6)
+		require.NoError(t, err)
+		require.Len(t, passages, 6)
+		require.Equal(t, first, passages[0].Source, question)
+		for _, p := range passages {
+			require.Contains(t, []int64{2, 4, 6}, p.Source, "those of bot 2")
+		}
+	}
+	var waiting int64
+	require.NoError(t, s.Pool.QueryRow(t.Context(), `select gin_clean_pending_list('knowledge.chunk_of_bot_idx') + gin_clean_pending_list('knowledge.term_of_bot_idx')`).Scan(&waiting))
+	require.Zero(t, waiting, "each search would read what is not indexed")
+}
+
 func TestWhatIsForgottenLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})
@@ -151,6 +176,7 @@ func TestVectorsFindWhatSharesNoWord(t *testing.T) {
 		return []float32{0, 1}
 	}
 	s := store(t, model{"m1", near})
+	require.NoError(t, s.UsePgvector(t.Context()), "whether it is there or not")
 	for i, text := range []string{"An elephant of brass is at the door", "We are open", "Rings of gold"} {
 		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), "", []string{text}))
 	}

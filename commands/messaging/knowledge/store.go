@@ -30,6 +30,8 @@ type Embedder interface {
 type Store struct {
 	Pool  *pgxpool.Pool
 	Model Embedder
+
+	pgvector string // the schema of the extension that compares vectors; "": they are compared here
 }
 
 const (
@@ -194,13 +196,18 @@ func array(vector []float32) string {
 	return "{" + strings.TrimPrefix(string(text), ",") + "}"
 }
 
-// change runs do in a transaction. Changes of one bot's chunks wait for each other, since they count the same words.
+// change runs do in a transaction. Changes of one bot's chunks wait for each other, since they count the same words. What waits to be indexed is indexed
+// together at the end: otherwise each search would read it.
 func (s *Store) change(ctx context.Context, bot int64, do func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knowledge/' || $1::bigint, 0))`, bot); err != nil {
 			return err
 		}
-		return do(tx)
+		if err := do(tx); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, `select gin_clean_pending_list('knowledge.chunk_of_bot_idx'), gin_clean_pending_list('knowledge.term_of_bot_idx')`)
+		return err
 	})
 }
 

@@ -1,0 +1,106 @@
+package knowledge
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// UsePgvector has the database compare vectors where its extension pgvector is there, or may be added. Nothing is stored in the extension's type, so a backup
+// needs no pgvector, and a database may get or lose it at any time between two starts.
+func (s *Store) UsePgvector(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knowledge/pgvector', 0))`); err != nil { // of nodes that start together
+			return err
+		}
+		var missing bool
+		err := tx.QueryRow(ctx, `select exists (select from pg_available_extensions where name = 'vector' and installed_version is null)`).Scan(&missing)
+		if err == nil && missing {
+			_, err = tx.Exec(ctx, `create extension vector`)
+		}
+		if err == nil {
+			err = tx.QueryRow(ctx, `select coalesce((select quote_ident(nspname) from pg_extension e join pg_namespace n on n.oid = e.extnamespace where extname = 'vector'), '')`).Scan(&s.pgvector)
+		}
+		if err != nil {
+			return fmt.Errorf("look for pgvector: %w", err)
+		}
+		return nil
+	})
+}
+
+// near returns the chunks whose vectors are nearest to the question's.
+func (s *Store) near(ctx context.Context, bot int64, question string) ([]Passage, error) {
+	vectors, err := s.Model.Embed(ctx, []string{question})
+	if err != nil {
+		return nil, err
+	}
+	compare := s.scan
+	if n := len(vectors[0]); s.pgvector != "" && n > 0 && n <= mostNumbers {
+		compare = s.ordered
+	}
+	nearest, err := compare(ctx, bot, vectors[0])
+	if err != nil {
+		return nil, fmt.Errorf("compare the vectors of bot %d: %w", bot, err)
+	}
+	return nearest, nil
+}
+
+// mostNumbers is how many numbers pgvector takes in a vector.
+const mostNumbers = 16000
+
+// ordered has pgvector compare, as scan does. Its operator refuses vectors of different lengths, and says NaN of those without a direction.
+func (s *Store) ordered(ctx context.Context, bot int64, vector []float32) ([]Passage, error) {
+	rows, _ := s.Pool.Query(ctx, strings.ReplaceAll(`
+		select source_id, nth from knowledge.chunk where bot_id = $1 and model = $2
+		order by case when cardinality(embedding) = cardinality($3::real[]) and (embedding::SCHEMA.vector operator(SCHEMA.<=>) $3::real[]::SCHEMA.vector) <> 'NaN'
+			then embedding::SCHEMA.vector operator(SCHEMA.<=>) $3::real[]::SCHEMA.vector else 2 end, source_id, nth
+		limit $4`, "SCHEMA", s.pgvector), bot, s.Model.Embeds(), vector, mostNear) // CollectRows returns the error
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Passage, err error) {
+		return p, row.Scan(&p.Source, &p.Nth)
+	})
+}
+
+// scan compares here.
+func (s *Store) scan(ctx context.Context, bot int64, vector []float32) (nearest []Passage, err error) {
+	rows, err := s.Pool.Query(ctx, `select source_id, nth, embedding from knowledge.chunk where bot_id = $1 and model = $2`, bot, s.Model.Embeds())
+	if err != nil {
+		return nil, err
+	}
+	var p Passage
+	var other []float32
+	_, err = pgx.ForEachRow(rows, []any{&p.Source, &p.Nth, &other}, func() error {
+		p.Score = cosine(vector, other)
+		at, _ := slices.BinarySearchFunc(nearest, p, func(a, b Passage) int {
+			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Nth, b.Nth))
+		})
+		if at < mostNear {
+			nearest = slices.Insert(nearest, at, p)
+			nearest = nearest[:min(len(nearest), mostNear)]
+		}
+		return nil
+	})
+	for i := range nearest {
+		nearest[i].Score = 0 // ranks are merged, not scores
+	}
+	return nearest, err
+}
+
+// cosine returns the cosine of the angle between two vectors, -1 for those of different lengths.
+func cosine(a, b []float32) float64 {
+	if len(a) != len(b) {
+		return -1
+	}
+	var dot, x, y float64
+	for i := range a {
+		dot, x, y = dot+float64(a[i])*float64(b[i]), x+float64(a[i])*float64(a[i]), y+float64(b[i])*float64(b[i])
+	}
+	if x == 0 || y == 0 {
+		return -1
+	}
+	return dot / math.Sqrt(x*y)
+}
