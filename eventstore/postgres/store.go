@@ -104,7 +104,7 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direc
 		if !eventstore.ValidName(stream) {
 			return // no stream has such a name, and Postgres would reject the query
 		}
-		for next, limit, more := from, firstChunk, true; more; {
+		for next, limit, more := from, begins(direction), true; more; {
 			var (
 				batch []event.Stored
 				err   error
@@ -126,7 +126,7 @@ func (s *Store) ReadStream(ctx context.Context, stream string, from int64, direc
 // ReadAll implements [eventstore.Store].
 func (s *Store) ReadAll(ctx context.Context, from event.Position, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
-		for next, limit, more := from, firstChunk, true; more; {
+		for next, limit, more := from, begins(direction), true; more; {
 			var (
 				batch []event.Stored
 				err   error
@@ -143,6 +143,14 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 			}
 		}
 	}
+}
+
+// begins returns the size of a read's first chunk. Who reads backwards mostly wants one event, and others may have a megabyte each.
+func begins(d eventstore.Direction) int {
+	if d == eventstore.Backwards {
+		return 1
+	}
+	return firstChunk
 }
 
 func (s *Store) readAll(ctx context.Context, limit *int, from event.Position, direction eventstore.Direction) ([]event.Stored, bool, error) {

@@ -122,7 +122,7 @@ var dialects = map[string]dialect{
 			if r.URL.Path != "/gmail/v1/users/me/messages/send" || !bearer(r) {
 				return ""
 			}
-			return strings.TrimSuffix(between(letter(bodyOf(r)), "To: <", ">"), "@example.org")
+			return strings.TrimSuffix(between(letter(bodyOf(r)), "\nTo: <", ">"), "@example.org")
 		},
 		accepts: func(nth int64) string { return fmt.Sprintf(`{"id":"g%d","threadId":"t"}`, nth) },
 		refuses: map[string]string{
