@@ -25,7 +25,7 @@ const (
 	lookupPatience = 10 * time.Second
 )
 
-// lookups sends statements that find one row each together: those of many callers take one round trip,
+// lookups sends statements that find few rows each together: those of many callers take one round trip,
 // and those with the same text one statement, which cost more than finding the rows. The waiting
 // callers send in turn.
 type lookups struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 	for i := range 600 {
 		callers.Go(func() {
 			ctx := t.Context()
-			switch i % 6 {
+			switch i % 7 {
 			case 0:
 				if _, err := find(ctx, s.reader, fmt.Sprint("none", i)); !errors.Is(err, errNoName) {
 					t.Errorf("found what is not there: %v", err)
@@ -43,6 +44,13 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 			case 3:
 				if _, err := find(ctx, s.reader, "twice"); !errors.Is(err, pgx.ErrTooManyRows) {
 					t.Errorf("what is there twice was found once: %v", err)
+				}
+			case 4:
+				before := int64(i % all)
+				found, err := readmodels.Few(ctx, s.reader, pgx.RowTo[int64], `select position from names.name where position <= $1`, before)
+				slices.Sort(found)
+				if err != nil || int64(len(found)) != before || before > 0 && found[before-1] != before {
+					t.Errorf("the first %d are %d: %v", before, found, err)
 				}
 			default:
 				at, err := find(ctx, s.reader, fmt.Sprint("n", i%all))

@@ -71,6 +71,16 @@ func Rows[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string
 	return all, err
 }
 
+// Few returns the rows of a view that has few, in no order. Those of many callers take one statement, which costs Postgres more to set
+// up than to run.
+func Few[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
+	err = r.read(ctx, sql, args, true, func(rows pgx.Rows) (err error) {
+		all, err = pgx.CollectRows(rows, as)
+		return err
+	})
+	return all, err
+}
+
 // Each hands over a view's rows as they come, once it is sure that this is the answer. A connection is taken until take has had all.
 func Each[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], take func(T) error, sql string, args ...any) error {
 	return r.read(ctx, sql, args, false, func(rows pgx.Rows) error {
@@ -113,7 +123,7 @@ var errMoved = errors.New("another generation is live")
 
 // read waits for the positions that the request asks for, then runs the view once. It runs the view first
 // where nothing says that a wait is needed: mostly, the projections have the whole log.
-func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, collect func(pgx.Rows) error) error {
+func (r *Reader) read(ctx context.Context, sql string, args []any, few bool, collect func(pgx.Rows) error) error {
 	f, args := FreshnessOf(ctx), plain(args)
 	known, _ := ctx.Value(leastKey{}).(event.Position)
 	past, isPast := ctx.Value(pastKey{}).(event.Position)
@@ -137,7 +147,7 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 				return err
 			}
 		}
-		settled, err := r.attempt(ctx, s, w, f, args, one, collect)
+		settled, err := r.attempt(ctx, s, w, f, args, few, collect)
 		if errors.Is(err, errMoved) {
 			r.forget()
 			if gone++; w.over() && gone > 1 { // the first time, others are there instead: a rebuild dropped these while the read waited
@@ -159,7 +169,7 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, one bool, col
 
 // attempt reads once: how far the projections are, where the log's head is, and the rows, in one
 // statement and so in one snapshot. It collects the rows only if they are the answer.
-func (r *Reader) attempt(ctx context.Context, s *statement, w *wait, f *Freshness, args []any, one bool, collect func(pgx.Rows) error) (settled bool, err error) {
+func (r *Reader) attempt(ctx context.Context, s *statement, w *wait, f *Freshness, args []any, few bool, collect func(pgx.Rows) error) (settled bool, err error) {
 	var (
 		told  *toldRows
 		stale bool
@@ -174,7 +184,7 @@ func (r *Reader) attempt(ctx context.Context, s *statement, w *wait, f *Freshnes
 		}
 		return err
 	}
-	if one {
+	if few {
 		err = r.lookups.find(ctx, s, args, read)
 	} else {
 		var rows pgx.Rows

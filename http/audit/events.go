@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -187,6 +188,7 @@ type tailing struct {
 	filter    ops.Filter
 	workspace uuid.UUID
 	send      func(api.Event) error
+	ready     [][]byte // events to send
 
 	told time.Time // when the client last heard of a position, which is at
 	at   event.Position
@@ -208,11 +210,14 @@ func (t *tailing) catchUp(ctx context.Context, after event.Position) (event.Posi
 			return 0, err
 		}
 		for _, e := range page.Events {
-			if err := t.found(e); err != nil {
-				return 0, err
+			if err = t.found(e); err != nil {
+				break
 			}
 		}
-		if err := t.passed(page.Upto); err != nil {
+		if err == nil {
+			err = t.passed(page.Upto)
+		}
+		if err := cmp.Or(t.flush(), err); err != nil {
 			return 0, err
 		}
 		if f.After = page.Upto; !page.More {
@@ -222,23 +227,20 @@ func (t *tailing) catchUp(ctx context.Context, after event.Position) (event.Posi
 }
 
 func (t *tailing) take(ctx context.Context, events []event.Stored) error {
-	for _, e := range events {
-		err := error(nil)
-		if t.filter.Matches(e) {
+	var err error
+	for i := 0; i < len(events) && err == nil; i++ {
+		if e := events[i]; t.filter.Matches(e) {
 			err = t.found(t.views.Show(ctx, t.workspace, e))
 		} else {
 			err = t.passed(e.Position)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	return ctx.Err()
+	return cmp.Or(t.flush(), err, ctx.Err())
 }
 
-// found sends an event. It returns errEnough after the last that the client asked for.
+// found makes an event ready. It returns errEnough after the last that the client asked for.
 func (t *tailing) found(e views.Event) error {
-	err := t.tell(e.Position, e)
+	err := t.tell("event", e.Position, e)
 	if t.left--; err == nil && t.left == 0 {
 		err = errEnough
 	}
@@ -250,10 +252,24 @@ func (t *tailing) passed(at event.Position) error {
 	if at < t.at+tellAfter && time.Since(t.told) < tellEvery {
 		return nil
 	}
-	return t.tell(at, Passed{at})
+	return t.tell("passed", at, Passed{at})
 }
 
-func (t *tailing) tell(at event.Position, what any) error {
+func (t *tailing) tell(name string, at event.Position, what any) error {
 	t.told, t.at = time.Now(), at
-	return t.send(api.Event{ID: strconv.FormatUint(uint64(at), 10), Data: what})
+	text, err := api.EncodeEvent(name, strconv.FormatUint(uint64(at), 10), what)
+	if err == nil {
+		t.ready = append(t.ready, text)
+	}
+	return err
+}
+
+// flush sends what is ready, together: a write for each event would cost more than the event.
+func (t *tailing) flush() error {
+	if len(t.ready) == 0 {
+		return nil
+	}
+	all := t.ready
+	t.ready = nil
+	return t.send(api.Event{Encoded: all})
 }

@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -244,8 +245,8 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 		values["skip"], values["size"] = int64(sel.Page-1)*int64(sel.PageSize), int64(sel.PageSize)
 	}
 	sql, args := bind(sel.pageSQL(), values)
-	missing := l.NoAccount
-	err = readmodels.Each(sel.reading(ctx), v.Reader, func(row pgx.CollectableRow) (r Row, err error) {
+	missing, ctx := l.NoAccount, sel.reading(ctx)
+	scan := func(row pgx.CollectableRow) (r Row, err error) {
 		var (
 			s          RowScan
 			id, at     *int64
@@ -255,15 +256,28 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 			return r, err // a page without rows still has one line, with the total
 		}
 		return Row{Row: s.Row(account), ID: *id, Cash: *cash, Fine: *fine, Revision: *at}, nil
-	}, func(r Row) error {
+	}
+	each := func(r Row) error {
 		missing = nil
 		if r.ID == 0 {
 			return nil
 		}
 		return take(r)
-	}, sql, args...)
+	}
+	if sel.PageSize == 0 || sel.PageSize > fewRows {
+		err = readmodels.Each(ctx, v.Reader, scan, each, sql, args...)
+		return total, cmp.Or(err, missing)
+	}
+	page, err := readmodels.Few(ctx, v.Reader, scan, sql, args...)
+	slices.SortFunc(page, func(a, b Row) int { return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.ID, b.ID)) })
+	for i := 0; i < len(page) && err == nil; i++ {
+		err = each(page[i])
+	}
 	return total, cmp.Or(err, missing)
 }
+
+// fewRows is the size of a page that is read together with those of other callers.
+const fewRows = 100
 
 // pageSQL returns SQL that finds the page's first row by its rank, going down from periods to days to parts of days,
 // and adds up the totals before it on the way. The first page of all rows needs no search. All joins are nested loops over one row, so

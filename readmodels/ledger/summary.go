@@ -43,7 +43,7 @@ const movedColumns = `coalesce(sum(d.in_cash), 0)::text, coalesce(sum(d.out_cash
 // Summary returns the ledgers of which the workspace has accounts, with the rows of a day. Everything is of one position.
 func (v *Views) Summary(ctx context.Context, workspace uuid.UUID, day unit.Date, as As) ([]Summed, error) {
 	sql, args := as.summary(workspace, day)
-	return readmodels.Rows(as.reading(ctx), v.Reader, func(row pgx.CollectableRow) (o Summed, err error) {
+	return readmodels.Few(as.reading(ctx), v.Reader, func(row pgx.CollectableRow) (o Summed, err error) {
 		err = row.Scan(&o.Ledger, &o.Accounts, &o.CashAbove, &o.CashBelow, &o.FineAbove, &o.FineBelow, &o.Rows, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut)
 		return o, err
 	}, sql, args...)
