@@ -19,8 +19,14 @@ func readCSV(text []byte, take func(Row) error) error {
 		return err
 	}
 	text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+	comma := separator(text)
+	for line := range bytes.Lines(text) {
+		if bytes.Count(line, []byte(string(comma))) >= maxCells {
+			return errCells
+		}
+	}
 	reader := csv.NewReader(bytes.NewReader(text))
-	reader.Comma, reader.FieldsPerRecord, reader.ReuseRecord = separator(text), -1, true
+	reader.Comma, reader.FieldsPerRecord, reader.ReuseRecord = comma, -1, true
 	row, lines, at := 0, 0, int64(0) // up to the last record
 	for {
 		cells, err := reader.Read()

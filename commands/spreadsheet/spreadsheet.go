@@ -14,6 +14,9 @@ import (
 // MaxRows is how many rows a file may have that are not blank.
 const MaxRows = 10_000
 
+// maxCells is how many cells a line may have, as in an XLSX. A cell of one byte takes a hundred bytes of memory.
+const maxCells = 16_384
+
 // mostBlank is how many rows are looked at, blank ones included.
 const mostBlank = 20 * MaxRows
 
@@ -22,6 +25,7 @@ var (
 	ErrFormat = fault.New(fault.Malformed, "File must be CSV or Excel")
 
 	errRows   = fault.New(fault.TooLarge, "The file has too many rows: at most 10,000")
+	errCells  = fault.New(fault.TooLarge, "A line of the file has too many cells: at most 16,384")
 	errPacked = fault.New(fault.TooLarge, "The file is too large when it is unpacked: at most 100 MB")
 )
 

@@ -37,6 +37,8 @@ func TestContactsAreImported(t *testing.T) {
 		require.Equal(t, 400, bring(c, text).Response.StatusCode, text)
 	}
 	bring(c, strings.Repeat("a", 10<<20+1)).Status(413)
+	bring(c, "name,phone\n"+strings.Repeat(",", 9<<20)).Problem(413, "A line of the file has too many cells: at most 16,384")
+	bring(c, "name,phone\n"+strings.Repeat("a", 9<<20)+",").Status(200).Body(`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"name: 1 to 100 characters"}]}`)
 	require.Len(t, people(t, c, "?search=Imran"), 1)
 }
 
