@@ -29,6 +29,9 @@ const (
 	// heldUp is the longest delay of a write that is then refused.
 	heldUp = 2 * time.Second
 
+	// asksWithin is how long the measuring goes on after a write: a process without writes asks nothing of the database.
+	asksWithin = mostBacklog
+
 	// movesWithin is how long a running projection may take for a batch before it counts as hanging: writes do not wait for it, and
 	// another process takes over.
 	movesWithin = 2 * time.Second
@@ -43,6 +46,7 @@ type Backlog struct {
 	Most     time.Duration // 0: 5 seconds
 
 	mu      sync.Mutex
+	asked   bool          // a write asked since the last measurement
 	slow    []string      // projections that writes wait a moment for
 	late    []string      // projections that do not keep up
 	changed chan struct{} // closed when these change
@@ -56,22 +60,42 @@ type mark struct {
 	at       time.Time
 }
 
-// Run measures until ctx ends.
+// Run measures until ctx ends, while writes ask or events wait.
 func (b *Backlog) Run(ctx context.Context) error {
+	var (
+		until   time.Time // writes asked a short time before
+		waiting bool
+	)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(measureEvery):
 		}
+		now := b.Now()
+		if b.wasAsked() {
+			until = now.Add(asksWithin)
+		}
+		if !waiting && !now.Before(until) {
+			continue
+		}
 		if head, err := b.Store.Head(ctx); err == nil { // without a log, there are no writes
-			b.measure(head, b.Now())
+			waiting = b.measure(head, b.Now())
 		}
 	}
 }
 
-// measure records the log's head at a time.
-func (b *Backlog) measure(head event.Position, now time.Time) {
+// wasAsked reports whether a write asked since the last call.
+func (b *Backlog) wasAsked() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	asked := b.asked
+	b.asked = false
+	return asked
+}
+
+// measure records the log's head at a time, and reports whether events wait for a projection.
+func (b *Backlog) measure(head event.Position, now time.Time) (waiting bool) {
 	most := b.Most
 	if most == 0 {
 		most = mostBacklog
@@ -94,6 +118,7 @@ func (b *Backlog) measure(head event.Position, now time.Time) {
 		if waits < 0 || !s.Ready || s.Paused || s.Error != "" || now.Sub(b.moved[name].at) > movesWithin {
 			continue
 		}
+		waiting = true
 		lag := now.Sub(b.marks[waits].at)
 		if lag > pacedAbove {
 			slow = append(slow, name)
@@ -113,6 +138,7 @@ func (b *Backlog) measure(head event.Position, now time.Time) {
 			b.changed = nil
 		}
 	}
+	return waiting
 }
 
 // Admit waits a moment for a projection that is a little behind, and for one that is far behind until it keeps up. It returns
@@ -124,6 +150,7 @@ func (b *Backlog) Admit(ctx context.Context, projection string) error {
 	)
 	for {
 		b.mu.Lock()
+		b.asked = true
 		if !slices.Contains(b.late, projection) && (paced || !slices.Contains(b.slow, projection)) {
 			b.mu.Unlock()
 			return nil

@@ -2,12 +2,14 @@ package projections
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
+	"bahi/eventstore"
 )
 
 // backlog measures a projection whose status and clock the test sets.
@@ -41,6 +43,40 @@ func (b *backlog) admits() error {
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Millisecond)
 	defer cancel()
 	return b.Admit(ctx, "books")
+}
+
+// admit asks as a write does.
+func admit(t *testing.T, b *Backlog) error {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	return b.Admit(ctx, "seen")
+}
+
+// asked counts the questions for the log's head.
+type asked struct {
+	eventstore.Store
+
+	heads atomic.Int64
+}
+
+func (s *asked) Head(ctx context.Context) (event.Position, error) {
+	s.heads.Add(1)
+	return s.Store.Head(ctx)
+}
+
+func TestBacklogAsksNothingOfTheLogWithoutWrites(t *testing.T) {
+	t.Parallel()
+	store := &asked{Store: newRig(t).store}
+	b := &Backlog{Store: store, Statuses: func() map[string]Status { return nil }, Now: time.Now}
+	ctx, stop := context.WithCancel(t.Context())
+	measured := make(chan error, 1)
+	go func() { measured <- b.Run(ctx) }()
+	<-time.After(10 * measureEvery)
+	require.Zero(t, store.heads.Load())
+	require.NoError(t, admit(t, b))
+	soon(t, "a write makes it measure", func() bool { return store.heads.Load() > 0 })
+	stop()
+	require.NoError(t, <-measured)
 }
 
 func TestBacklogAdmitsWritesOfAProjectionThatKeepsUp(t *testing.T) {
@@ -115,6 +151,7 @@ func TestBacklogMeasuresASlowProjection(t *testing.T) {
 	go func() { measured <- b.Run(ctx) }()
 	soon(t, "the projection is saturated", func() bool {
 		r.add(t, "a", "b", "c", "d")
+		_ = admit(t, b)
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		return len(b.late) == 1

@@ -145,6 +145,13 @@ var (
 
 // work holds the checkpoint and follows the log until an error.
 func (f *follower) work(ctx context.Context, out chan<- *message.Message) error {
+	free, err := f.k.lock().free(ctx, f.r.pool)
+	if err != nil {
+		return err
+	}
+	if !free {
+		return f.standBy(ctx)
+	}
 	conn, err := f.k.connect(ctx)
 	if err != nil {
 		return err

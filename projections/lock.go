@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // lock is Postgres's advisory lock under which one process runs a projection or reactor. It ends with its connection; the fence on the
@@ -29,6 +30,13 @@ func reactorLock(name string) lock { return lock{8241004, `hashtext($1)`, name} 
 func (l lock) try(ctx context.Context, conn *pgx.Conn) (locked bool, err error) {
 	err = conn.QueryRow(ctx, `select pg_try_advisory_lock($2, `+l.key+`)`, l.name, l.space).Scan(&locked)
 	return locked, err
+}
+
+// free reports whether no process has the lock. A process on standby asks several times a second: with a shared connection, since a new one
+// costs Postgres more than the question.
+func (l lock) free(ctx context.Context, pool *pgxpool.Pool) (free bool, err error) {
+	err = pool.QueryRow(ctx, `select pg_try_advisory_xact_lock($2, `+l.key+`)`, l.name, l.space).Scan(&free)
+	return free, err
 }
 
 // breakIfSilent terminates the connection that holds the lock, which rolls back its transaction, if Postgres has waited for its client that

@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -143,6 +144,28 @@ func TestOnlyTheLockHoldersConnectionIsTerminated(t *testing.T) {
 }
 
 // Otherwise Postgres keeps the locks of a vanished machine for hours, and no other process continues.
+func TestAProcessOnStandbyOpensNoConnections(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	first := r.run(t, p)
+	first.until("seen", func(s Status) bool { return s.Working })
+	var opened atomic.Int64
+	runner := NewRunner(r.store, r.pool, r.log)
+	dial := runner.config.DialFunc
+	runner.config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		opened.Add(1)
+		return dial(ctx, network, address)
+	}
+	second := r.running(t, runner, func(ctx context.Context) error { return runner.Run(ctx, p) })
+	second.until("seen", func(s Status) bool { return s.Ready })
+	<-time.After(4 * tryAgain)
+	require.Zero(t, opened.Load())
+	first.stop()
+	second.until("seen", func(s Status) bool { return s.Working })
+	require.Positive(t, opened.Load())
+}
+
 func TestPostgresDetectsVanishedClients(t *testing.T) {
 	t.Parallel()
 	pool, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/nowhere")

@@ -52,6 +52,7 @@ var build = sync.OnceValues(func() (string, error) {
 // Main runs the tests of a package that starts the program, or commands of it in place of [Binary].
 func Main(m *testing.M) {
 	app.Version = "v0-test"
+	app.TuneCollector() // as the program does
 	code := m.Run()
 	if !ended() {
 		code = max(code, 1)

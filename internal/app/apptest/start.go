@@ -41,8 +41,9 @@ func Settings(t testing.TB, url string) app.Settings {
 	return s
 }
 
-// signEvery is the time between two checkpoints in tests, which may wait for one.
-const signEvery = 20 * time.Millisecond
+// signEvery is the time between two checkpoints in tests, which may wait for one. Each look for new events is a dozen statements, in every
+// system that a test keeps open: at 20 ms they took more of the processor than the systems' other idle work.
+const signEvery = 100 * time.Millisecond
 
 // ReadWait is how long reads in tests wait for the test's own writes, however busy the machine is. readmodels and http/api test
 // shorter waits. A request may take half a minute in all.
