@@ -21,6 +21,7 @@ const (
 	followedRate  = 100 // messages a second
 	followSenders = 16
 	followedWait  = time.Minute // for the last messages
+	comeAgain     = time.Second // between two tries of a reader who was cut off
 	kilobytes     = 1024
 )
 
@@ -52,7 +53,10 @@ func (f *follower) come(last string) (in *bufio.Reader, err error) {
 	if f.ended {
 		return nil, net.ErrClosed
 	}
-	f.conn, in, err = f.open(last)
+	conn, in, err := f.open(last)
+	if err == nil {
+		f.conn = conn
+	}
 	return in, err
 }
 
@@ -65,10 +69,17 @@ func (f *follower) read(in *bufio.Reader, began time.Time, done func()) {
 	for left := len(f.seen); ; {
 		line, err := in.ReadSlice('\n')
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			if in, f.err = f.come(last); f.err != nil {
+			opened, err := f.come(last)
+			switch {
+			case errors.Is(err, net.ErrClosed):
 				return
+			case err != nil: // as a browser does, it tries later
+				f.err = err
+				time.Sleep(comeAgain)
+			default:
+				in = opened
+				f.again++
 			}
-			f.again++
 			continue
 		}
 		if id, is := bytes.CutPrefix(line, []byte("id: ")); is {
