@@ -43,7 +43,8 @@ type Event struct {
 	ID   string // a reconnecting client sends it as Last-Event-ID; "": none; no line breaks
 	Data any    // sent as JSON
 
-	// Encoded are events in the stream's form, by [EncodeEvent]: for many clients they are encoded once. They are sent together, in place of the rest.
+	// Encoded are events in the stream's form, by [EncodeEvent], one or several in each text: for many clients they are encoded once. They are sent together,
+	// in place of the rest.
 	Encoded [][]byte
 }
 

@@ -1,6 +1,7 @@
 package messaging
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,8 +83,38 @@ type topic struct {
 
 // news is what is new in a workspace: messages, or contacts, of whom 0 is any.
 type news struct {
-	messages []told
+	part
+
 	contacts []int64
+}
+
+// part is messages for who has seen all up to a position.
+type part struct {
+	rows []told
+	seen event.Position
+	text []byte // the rows as they are sent; nil: it was not made for all
+}
+
+// partOf returns those of the rows that are after a position.
+func partOf(rows []told, seen event.Position) part {
+	first, _ := slices.BinarySearchFunc(rows, seen+1, func(m told, at event.Position) int { return cmp.Compare(m.Position, at) })
+	return part{rows: rows[first:], seen: seen}
+}
+
+// encoded returns the rows as they are sent.
+func (p part) encoded() []byte {
+	if p.text != nil {
+		return p.text
+	}
+	var text []byte
+	for _, m := range p.rows {
+		if m.Began <= p.seen {
+			text = append(text, m.asChanged...)
+		} else {
+			text = append(text, m.asNew...)
+		}
+	}
+	return text
 }
 
 // together is how long changes are gathered before a page is told of them.
@@ -109,7 +140,7 @@ func (l *Live) Changed(ctx context.Context, workspace uuid.UUID, tell func(conta
 			if len(changed) == 0 {
 				soon.Reset(together)
 			}
-			for _, m := range n.messages {
+			for _, m := range n.rows {
 				changed[m.Contact] = true
 			}
 			for _, id := range n.contacts {
@@ -124,14 +155,19 @@ func (l *Live) Changed(ctx context.Context, workspace uuid.UUID, tell func(conta
 	}
 }
 
-// pace is the least time between two reads of a workspace: what comes in the meantime is handed out together, in one write to each follower.
-const pace = 100 * time.Millisecond
+// pace is the least time between two reads of a workspace: what comes in the meantime is handed out together, in one write to each follower. To write to many
+// takes longer, so that each adds to it: 2,000 are written to three times a second.
+const (
+	pace     = 100 * time.Millisecond
+	paceEach = 100 * time.Microsecond
+	paceMost = 500 * time.Millisecond
+)
 
 // waiting is how many reads a follower may lag behind. One who is slower ends, and comes again with Last-Event-ID.
 const waiting = 64
 
-// follow sends what is new after a position until ctx ends. seen is the position up to which the follower has seen all.
-func (l *Live) follow(ctx context.Context, workspace uuid.UUID, after event.Position, send func(rows []told, seen event.Position) error) error {
+// follow sends what is new after a position until ctx ends. What waits for a follower who was late is sent together.
+func (l *Live) follow(ctx context.Context, workspace uuid.UUID, after event.Position, send func([]part) error) error {
 	changes, leave, err := l.join(ctx, workspace)
 	if err != nil {
 		return err
@@ -141,26 +177,28 @@ func (l *Live) follow(ctx context.Context, workspace uuid.UUID, after event.Posi
 	if err != nil {
 		return err
 	}
-	tell := func(rows []told) error {
-		fresh := rows[:0:0]
-		for _, m := range rows {
-			if m.Position > after {
-				fresh = append(fresh, m)
-			}
+	var waits []part
+	add := func(p part) {
+		if p.seen != after {
+			p = partOf(p.rows, after)
 		}
-		if len(fresh) == 0 {
-			return nil
+		if len(p.rows) > 0 {
+			waits, after = append(waits, p), p.rows[len(p.rows)-1].Position
 		}
-		err := send(fresh, after)
-		after = fresh[len(fresh)-1].Position
+	}
+	tell := func() (err error) {
+		if len(waits) > 0 {
+			err = send(waits)
+		}
+		waits = waits[:0]
 		return err
 	}
-	for { // what was there before the follower came
-		rows, err := l.read(ctx, workspace, after, head)
-		if err == nil {
-			err = tell(rows)
+	for rows := []told(nil); ; { // what was there before the follower came
+		if rows, err = l.read(ctx, workspace, after, head); err != nil {
+			return err
 		}
-		if err != nil {
+		add(part{rows: rows, seen: after})
+		if err := tell(); err != nil {
 			return err
 		}
 		if len(rows) < mostAtOnce {
@@ -172,10 +210,15 @@ func (l *Live) follow(ctx context.Context, workspace uuid.UUID, after event.Posi
 		case <-ctx.Done():
 			return ctx.Err()
 		case n, open := <-changes:
-			if !open {
-				return nil
+			for more := true; open && more; {
+				add(n.part)
+				select {
+				case n, open = <-changes:
+				default:
+					more = false
+				}
 			}
-			if err := tell(n.messages); err != nil {
+			if err := tell(); err != nil || !open {
 				return err
 			}
 		}
@@ -249,10 +292,11 @@ func (l *Live) run(ctx context.Context, workspace uuid.UUID, t *topic, after eve
 			case err != nil:
 				return err
 			case len(rows) > 0:
-				after = rows[len(rows)-1].Position
-				l.hand(workspace, t, news{messages: rows})
-				if len(rows) < mostAtOnce {
-					time.Sleep(pace)
+				all := part{rows: rows, seen: after}
+				all.text = all.encoded() // once for all followers
+				followers := l.hand(workspace, t, news{part: all})
+				if after = rows[len(rows)-1].Position; len(rows) < mostAtOnce {
+					time.Sleep(min(pace+time.Duration(followers)*paceEach, paceMost))
 				}
 			}
 			more = len(rows) == mostAtOnce
@@ -275,8 +319,8 @@ func in(workspace uuid.UUID, e event.Stored) bool {
 	return json.Unmarshal(e.Meta, &meta) == nil && meta.Workspace == workspace
 }
 
-// hand gives news to all followers of a topic.
-func (l *Live) hand(workspace uuid.UUID, t *topic, n news) {
+// hand gives news to all followers of a topic, and returns how many they are.
+func (l *Live) hand(workspace uuid.UUID, t *topic, n news) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for changes := range t.followers {
@@ -286,4 +330,5 @@ func (l *Live) hand(workspace uuid.UUID, t *topic, n news) {
 			l.drop(workspace, t, changes)
 		}
 	}
+	return len(t.followers)
 }

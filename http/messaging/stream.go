@@ -44,14 +44,12 @@ func (r *Routes) Stream() {
 		}
 		workspace := api.Caller(ctx).Workspace
 		return func(ctx context.Context, send func(api.Event) error) error {
-			return r.Live.follow(ctx, workspace, after, func(rows []told, seen event.Position) error {
-				all := make([][]byte, len(rows))
-				for i, m := range rows {
-					if all[i] = m.asNew; m.Began <= seen {
-						all[i] = m.asChanged
-					}
+			return r.Live.follow(ctx, workspace, after, func(parts []part) error {
+				texts := make([][]byte, len(parts))
+				for i, p := range parts {
+					texts[i] = p.encoded()
 				}
-				return send(api.Event{Encoded: all})
+				return send(api.Event{Encoded: texts})
 			})
 		}, nil
 	})

@@ -167,22 +167,27 @@ func (r *Routes) converse(ctx context.Context, v flows.Visitor, last event.Posit
 			return err
 		}
 	}
-	return r.Live.follow(ctx, v.Workspace, head, func(rows []told, seen event.Position) error {
-		var theirs []views.Message
-		for _, m := range rows {
-			if m.ChannelID != v.Channel || m.Began <= seen && m.EditedAt == nil { // what became of a message is of no interest
-				continue
-			}
-			if contact == 0 && m.Direction == "in" {
-				if contact, err = r.Visitors.Contact(ctx, v); err != nil {
-					return err
+	return r.Live.follow(ctx, v.Workspace, head, func(parts []part) error {
+		for _, p := range parts {
+			var theirs []views.Message
+			for _, m := range p.rows {
+				if m.ChannelID != v.Channel || m.Began <= p.seen && m.EditedAt == nil { // what became of a message is of no interest
+					continue
+				}
+				if contact == 0 && m.Direction == "in" {
+					if contact, err = r.Visitors.Contact(ctx, v); err != nil {
+						return err
+					}
+				}
+				if m.Contact == contact {
+					theirs = append(theirs, m.Message)
 				}
 			}
-			if m.Contact == contact {
-				theirs = append(theirs, m.Message)
+			if err := tell(theirs, p.seen); err != nil {
+				return err
 			}
 		}
-		return tell(theirs, seen)
+		return nil
 	})
 }
 
