@@ -39,6 +39,11 @@ var renamed = map[string]map[string]string{
 // unused are the fields of a line that a ledger's entries do not have.
 var unused = map[string][]string{"bank": {"weight", "touch", "fine_weight"}, "polisher": {"touch", "fine_weight"}}
 
+// refused reports whether the request's schema has refused the line: no row can be made of it, and the other lines are still checked.
+func (l Line) refused() bool {
+	return ledgers.Named(l.Ledger) == nil || l.Side != khatapage.In && l.Side != khatapage.Out
+}
+
 // group is the lines of one row.
 type group struct {
 	ledger  *book.Ledger
@@ -56,6 +61,9 @@ func grouped(lines []Line) (all []*group) {
 	}
 	known := map[key]*group{}
 	for i, l := range lines {
+		if l.refused() {
+			continue
+		}
 		k := key{l.Ledger, l.Account, l.Date}
 		g := known[k]
 		if g == nil {
@@ -142,8 +150,8 @@ func Lines(lines []Line) ([]Asked, error) {
 	}
 	var wrong []fault.Field
 	for i, l := range lines {
-		if ledgers.Named(l.Ledger) == nil || l.Side != khatapage.In && l.Side != khatapage.Out {
-			continue // the schema has refused it
+		if l.refused() {
+			continue
 		}
 		for _, field := range unused[l.Ledger] {
 			if field == "weight" && l.Weight != nil || field == "touch" && l.Touch != nil || field == "fine_weight" && l.Fine != nil {
