@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -101,6 +102,12 @@ func TestTheInboxWorksWithoutScripts(t *testing.T) {
 	require.Contains(t, r.send(talk+"/messages", "once", r.hidden("once"), "channel", of, "text", " "), "expected one of text, imageUrl and templateId")
 	r.open(talk)
 	require.Contains(t, r.send("/inbox/contacts/999999/messages", "once", r.hidden("once"), "channel", of, "text", "a"), "Contact not found")
+	news, err := r.http.Get(o.URL + "/inbox/news") //nolint:noctx // as above
+	require.NoError(t, err)
+	defer news.Body.Close()
+	first, err := bufio.NewReader(news.Body).ReadString('}')
+	require.NoError(t, err)
+	require.Contains(t, first, `{"contacts":[]}`, "a page looks once when it is told of all that comes")
 	require.Equal(t, len(sent), len(func() (now []views.Message) {
 		owner.GET(fmt.Sprint("/api/contacts/", people[0].ID, "/messages")).Status(200).JSON(&now)
 		return now

@@ -120,15 +120,15 @@ func (p part) encoded() []byte {
 // together is how long changes are gathered before a page is told of them.
 const together = 300 * time.Millisecond
 
-// Changed tells of the contacts of a workspace that have changed or have written, from now on until ctx ends. 0 stands for any contact.
+// Changed tells of the contacts of a workspace that have changed or have written, from now on until ctx ends. 0 stands for any contact. It begins with a
+// call without contacts: what changed before that is not told.
 func (l *Live) Changed(ctx context.Context, workspace uuid.UUID, tell func(contacts []int64) error) error {
 	changes, leave, err := l.join(ctx, workspace)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	changed, soon := map[int64]bool{}, time.NewTimer(0)
-	<-soon.C
+	changed, soon := map[int64]bool{}, time.NewTimer(0) // which is due at once
 	for {
 		select {
 		case <-ctx.Done():
@@ -147,7 +147,7 @@ func (l *Live) Changed(ctx context.Context, workspace uuid.UUID, tell func(conta
 				changed[id] = true
 			}
 		case <-soon.C:
-			if err := tell(slices.Sorted(maps.Keys(changed))); err != nil {
+			if err := tell(slices.AppendSeq([]int64{}, maps.Keys(changed))); err != nil {
 				return err
 			}
 			clear(changed)

@@ -257,11 +257,17 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 		}
 		return Row{Row: s.Row(account), ID: *id, Cash: *cash, Fine: *fine, Revision: *at}, nil
 	}
+	inOrder := func(a, b Row) int { return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.ID, b.ID)) }
+	var last Row
 	each := func(r Row) error {
 		missing = nil
 		if r.ID == 0 {
 			return nil
 		}
+		if last.ID != 0 && inOrder(last, r) > 0 { // the statement leaves the order to its plan
+			return fmt.Errorf("row %d of account %d was read before row %d, which is older", last.ID, account, r.ID)
+		}
+		last = r
 		return take(r)
 	}
 	if sel.PageSize == 0 || sel.PageSize > fewRows {
@@ -269,7 +275,7 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 		return total, cmp.Or(err, missing)
 	}
 	page, err := readmodels.Few(ctx, v.Reader, scan, sql, args...)
-	slices.SortFunc(page, func(a, b Row) int { return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(page, inOrder)
 	for i := 0; i < len(page) && err == nil; i++ {
 		err = each(page[i])
 	}

@@ -12,10 +12,9 @@
   };
   const listen = () => {
     source = new EventSource(live.dataset.news);
-    source.onopen = look; // something may have changed before
     source.addEventListener("news", e => {
-      const contacts = JSON.parse(e.data).contacts;
-      if (!of || contacts.includes(of)) look();
+      const contacts = JSON.parse(e.data).contacts; // none at the beginning: something may have changed before
+      if (!of || !contacts.length || contacts.includes(of)) look();
     });
     source.onerror = () => { if (source && source.readyState === EventSource.CLOSED) { look(); source = null; setTimeout(wake, 10000); } };
   };
