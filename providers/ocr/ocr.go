@@ -174,43 +174,24 @@ func (s *session) recognise(ctx context.Context, p Page, from *scan) error {
 	if err != nil {
 		return err
 	}
-	if p.Words, err = s.read(ctx, from); err != nil {
+	if err := s.cage.Put("page.png", image); err != nil {
+		return err
+	}
+	mode := oneBlock
+	if p.Words, err = s.words(ctx, s.tools.Languages, mode); err == nil && len(p.Words) < fewWords {
+		mode = oneColumn
+		p.Words, err = s.words(ctx, s.tools.Languages, mode)
+	}
+	// Where three languages compete, digits of India are taken for Latin letters and digits.
+	if language := numerals(p.Words); err == nil && len(s.tools.Languages) > 1 && slices.Contains(s.tools.Languages, language) {
+		p.Words, err = s.words(ctx, []string{language}, mode)
+	}
+	if err != nil {
 		return err
 	}
 	from.markStruck(p.Words)
 	p.Width, p.Image = from.width, image
 	return s.each(p)
-}
-
-// read gives the words of a page. Where three languages compete, tesseract takes digits of India for Latin letters and digits. So the
-// head of the page is read first, and the whole by the language of its digits, which takes half as long as by three.
-func (s *session) read(ctx context.Context, page *scan) ([]khatapage.Word, error) {
-	var all []khatapage.Word
-	head := page.headEnd()
-	for _, rows := range [][2]int{{0, head}, {head, page.height}} {
-		if rows[0] == rows[1] {
-			continue
-		}
-		read, err := s.words(ctx, page.part(rows[0], rows[1]), s.tools.Languages, oneBlock)
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range read {
-			w.Top, w.Bottom = w.Top+rows[0], w.Bottom+rows[0]
-			all = append(all, w)
-		}
-		if language := s.numerals(all); language != "" {
-			return s.words(ctx, page, []string{language}, oneBlock)
-		}
-	}
-	if len(all) >= fewWords {
-		return all, nil
-	}
-	all, err := s.words(ctx, page, s.tools.Languages, oneColumn)
-	if language := s.numerals(all); err == nil && language != "" {
-		return s.words(ctx, page, []string{language}, oneColumn)
-	}
-	return all, err
 }
 
 // fewWords is below how many words a second mode is tried.
@@ -222,15 +203,8 @@ const (
 	oneColumn = "4"
 )
 
-// words gives what tesseract reads of a page, or of a part of it.
-func (s *session) words(ctx context.Context, of *scan, languages []string, mode string) ([]khatapage.Word, error) {
-	image, err := of.png()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.cage.Put("page.png", image); err != nil {
-		return nil, err
-	}
+// words gives what tesseract reads of the page in the cage.
+func (s *session) words(ctx context.Context, languages []string, mode string) ([]khatapage.Word, error) {
 	out, err := s.cage.Run(ctx, s.tools.Tesseract, "page.png", "stdout", "-l", strings.Join(languages, "+"), "--psm", mode, "tsv")
 	if _, failed := errors.AsType[*cage.Failed](err); failed {
 		return nil, ErrSlow
@@ -241,8 +215,8 @@ func (s *session) words(ctx context.Context, of *scan, languages []string, mode 
 // manyDigits is how many digits of a script say that a page's numbers are written in it.
 const manyDigits = 10
 
-// numerals returns tesseract's name of the language in whose digits words are written: "" for ASCII digits, or where no other language competes with it.
-func (s *session) numerals(words []khatapage.Word) (language string) {
+// numerals returns tesseract's name of the language in whose digits a page is written, "" for ASCII digits.
+func numerals(words []khatapage.Word) (language string) {
 	var ascii, devanagari, gujarati int
 	for _, w := range words {
 		for _, c := range w.Text {
@@ -256,13 +230,12 @@ func (s *session) numerals(words []khatapage.Word) (language string) {
 			}
 		}
 	}
-	most := max(devanagari, gujarati)
-	language = "guj"
-	if most == devanagari {
-		language = "hin"
-	}
-	if most < manyDigits || 2*most < ascii || len(s.tools.Languages) == 1 || !slices.Contains(s.tools.Languages, language) {
+	switch most := max(devanagari, gujarati); {
+	case most < manyDigits || 2*most < ascii:
 		return ""
+	case most == devanagari:
+		return "hin"
+	default:
+		return "guj"
 	}
-	return language
 }

@@ -282,39 +282,6 @@ func (s *scan) png() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// part returns the rows of a page from one to another.
-func (s *scan) part(from, to int) *scan {
-	return &scan{s.width, to - from, s.pix[from*s.width : to*s.width]}
-}
-
-// headEnd returns a row between a fifth and a third of the page, in the middle of the widest gap between two lines; 0 for a page of few lines.
-func (s *scan) headEnd() int {
-	if s.height < shortest/2 {
-		return 0
-	}
-	best, widest, gap, least := s.height/4, 0, 0, s.width
-	for y := s.height / 5; y < s.height/3; y++ {
-		inked := 0
-		for _, v := range s.part(y, y+1).pix {
-			if v < dark {
-				inked++
-			}
-		}
-		switch {
-		case inked < least: // lines of a table go through every row
-			least, gap, widest = inked, 1, 0
-		case inked == least:
-			gap++
-		default:
-			gap = 0
-		}
-		if gap > widest {
-			best, widest = y-gap/2, gap
-		}
-	}
-	return best
-}
-
 // markStruck marks the words through whose middle a line goes, on into the gaps around them.
 func (s *scan) markStruck(words []khatapage.Word) {
 	var heights []int
