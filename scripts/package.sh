@@ -30,6 +30,8 @@ cp scripts/package/Containerfile dist/container
 
 for program in bahi bahi-verify; do
   "$sbom" bin -json -noserial -version "$VERSION" -output "dist/$program.cdx.json" "dist/$program" 2>/dev/null
+  # It tells the time at which it ran, which would make each build another one.
+  sed -i "s|^\( *\"timestamp\": \)\".*\"|\1\"$(date -u -d "@$SOURCE_DATE_EPOCH" +%FT%TZ)\"|" "dist/$program.cdx.json"
 done
 # Debian compares versions: without a release's number, the newer commit is the newer version.
 version=${VERSION#v}
