@@ -40,7 +40,7 @@ func (b *benchmark) profiles(ctx context.Context) error {
 	}{
 		{"store", []string{"store"}, b.profileAppends}, {"post", []string{"post", "bulk"}, b.profileRequests},
 		{"rebuild", []string{"rebuild", "page", "balance"}, b.profileBooks}, {"talk", []string{"send", "inbound"}, b.profileTalk},
-		{"enquiries", []string{"enquiries"}, b.profileMarket},
+		{"enquiries", []string{"enquiries"}, b.profileMarket}, {"demo", []string{"evening"}, b.profileDemo},
 	} {
 		if !slices.ContainsFunc(part.of, b.wanted) {
 			continue
@@ -152,6 +152,17 @@ func (b *benchmark) profileRequests(ctx context.Context) error {
 		return err
 	}
 	return b.profile(ctx, "bulk", b.bulk(ctx, s, w, accounts))
+}
+
+func (b *benchmark) profileDemo(ctx context.Context) error {
+	url, err := b.database(ctx, "demo")
+	if err != nil {
+		return err
+	}
+	return b.profile(ctx, "demo", func() (bench.Sample, error) {
+		_, err := b.fillDemo(ctx, url)
+		return bench.Sample{}, err
+	})
 }
 
 func (b *benchmark) profileBooks(ctx context.Context) error {
