@@ -187,6 +187,10 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		return nil, err
 	}
 	err = pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
+		// Outlets get it: a crash must not lose it, whatever the database's default is.
+		if _, err := tx.Exec(ctx, `set local synchronous_commit = on`); err != nil {
+			return err
+		}
 		var mine bool
 		if err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock($1)`, signerLock).Scan(&mine); err != nil || !mine {
 			return err
@@ -228,6 +232,9 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		signed = &next
 		return err
 	})
+	if err != nil {
+		signed = nil // one that was not committed was never there, and will not be missed
+	}
 	if err := s.note(ctx, signed, err); err != nil {
 		return nil, fmt.Errorf("sign a checkpoint: %w", err)
 	}

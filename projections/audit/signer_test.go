@@ -328,6 +328,21 @@ func TestSignerReportsLostEventsAtOnce(t *testing.T) {
 	require.EqualValues(t, len(r.leaves()), c.Size)
 }
 
+func TestACheckpointThatWasNotCommittedIsNotMissed(t *testing.T) {
+	t.Parallel()
+	r, s := newSignedLog(t, 3)
+	r.add(2)
+	r.grown()
+	r.exec(`create function refuse() returns trigger language plpgsql as 'begin raise exception ''the database went away''; end'`)
+	r.exec(`create constraint trigger refuse after insert on audit.checkpoint deferrable initially deferred for each row execute function refuse()`)
+	_, err := s.Sign(t.Context())
+	require.ErrorContains(t, err, "the database went away")
+
+	r.exec(`drop trigger refuse on audit.checkpoint`)
+	signed, _, _ := r.signed(s)
+	require.EqualValues(t, 5, signed.Size)
+}
+
 func TestSignerDetectsThatTheLastEventWasAppendedAgain(t *testing.T) {
 	t.Parallel()
 	r, s := newSignedLog(t, 10)
