@@ -145,10 +145,8 @@ type acceptance struct {
 // accept writes down what is about to be appended to the stream, or that nothing is.
 func (a *acceptance) accept(ctx context.Context, stream string, nothing bool, revision int64) error {
 	if a.accepted {
-		if !nothing {
-			return nil
-		}
-		if err := a.overtaken(ctx); err != nil {
+		// What was decided may be decided on the request's own events: the store would take them again, as the revision is right.
+		if err := a.overtaken(ctx); err != nil || !nothing {
 			return err
 		}
 	}

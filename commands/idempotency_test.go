@@ -307,6 +307,9 @@ func TestTheSlowerOfTwoFindsItsOwnEffect(t *testing.T) {
 		"end": func(n *node, req Request, _ string) (Outcome[thing], error) {
 			return Handle(t.Context(), n.Handler, req, things, "1", endThing{})
 		},
+		"whatever the state": func(n *node, req Request, _ string) (Outcome[thing], error) {
+			return Handle(t.Context(), n.Handler, req, things, "1", sayThing{Name: "c"})
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -332,6 +335,13 @@ func TestTheSlowerOfTwoFindsItsOwnEffect(t *testing.T) {
 			require.Len(t, all[0].log(t), 3)
 		})
 	}
+}
+
+// sayThing names a thing, even as it is named already.
+type sayThing struct{ Name string }
+
+func (c sayThing) Decide(thing) ([]event.Event[thing], error) {
+	return []event.Event[thing]{named(c)}, nil
 }
 
 // pausing does something between two reads of a stream.
