@@ -305,7 +305,7 @@ func TestEveryClaimIsInTheCatalogue(t *testing.T) {
 		categories[of.Category] = true
 	}
 	made := regexp.MustCompile(`claims\.New\[\w+\]\("(\w+)"`)
-	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
 		}

@@ -50,7 +50,7 @@ func ours(ctx context.Context, conn *pgx.Conn) error {
 	if err != nil {
 		return fmt.Errorf("read how far the database is migrated: %w", err)
 	}
-	newest := int32(len(m.Migrations)) //nolint:gosec // G115: there are a few
+	newest := int32(len(m.Migrations)) // there are a few
 	if done <= newest {
 		if err := m.Migrate(ctx); err != nil {
 			return fmt.Errorf("migrate: %w", err)

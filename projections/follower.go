@@ -72,7 +72,7 @@ type batchKey struct{}
 type piece struct {
 	eventstore.Batch
 
-	reading context.Context // ends when another process moves the checkpoint
+	reading context.Context //nolint:containedctx // ends when another process moves the checkpoint
 }
 
 var _ message.Subscriber = (*follower)(nil)

@@ -64,7 +64,7 @@ func (g generation) then(now time.Time) time.Duration {
 	if g.ThenEach != nil {
 		each = time.Duration(*g.ThenEach)
 	}
-	all := each * time.Duration(g.Total) //nolint:gosec // G115: positions are less than 2^63
+	all := each * time.Duration(g.Total) // positions are less than 2^63
 	if g.FilledAt != nil && g.phase() != filling {
 		all -= now.Sub(*g.FilledAt)
 	}

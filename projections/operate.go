@@ -274,7 +274,7 @@ func (b Build) Estimate(ctx context.Context) (e Estimate, err error) {
 	}
 	e.Rate = s.g.Rate
 	if s.g.ThenEach != nil {
-		e.Then = time.Duration(*s.g.ThenEach) * time.Duration(e.Events) //nolint:gosec // G115: positions are less than 2^63
+		e.Then = time.Duration(*s.g.ThenEach) * time.Duration(e.Events) // positions are less than 2^63
 	}
 	return e, nil
 }

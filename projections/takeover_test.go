@@ -93,7 +93,7 @@ func TestOnlyAProcessWithEventsToFoldCanHang(t *testing.T) {
 	r.add(t, "a")
 	holder, err := connect(t.Context(), r.pool.Config().ConnConfig, p)
 	require.NoError(t, err)
-	defer holder.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // it is ended by then
+	defer holder.Close(context.WithoutCancel(t.Context())) // it is ended by then
 	locked, err := projectionLock(p).try(t.Context(), holder)
 	require.NoError(t, err)
 	require.True(t, locked)
@@ -123,7 +123,7 @@ func TestOnlyTheLockHoldersConnectionIsTerminated(t *testing.T) {
 	p := seen("seen", nil)
 	conn, err := connect(t.Context(), r.pool.Config().ConnConfig, p)
 	require.NoError(t, err)
-	defer conn.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // the connection is discarded
+	defer conn.Close(context.WithoutCancel(t.Context())) // the connection is discarded
 	for _, l := range []lock{projectionLock(p), reactorLock("seen")} {
 		locked, err := l.try(t.Context(), conn)
 		require.NoError(t, err)

@@ -3,6 +3,7 @@ package readmodels
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,7 +26,7 @@ func Skipped[T any](ctx context.Context, r *Reader, skip int64, limit int, as pg
 	read := func(skip int64) error {
 		rows, err = Rows(ctx, r, func(row pgx.CollectableRow) (T, error) { return as(counted{row, &total}) },
 			fmt.Sprintf(`select count(*) over (), page.* from (%s) page order by %s limit $%d offset $%d`, sql, order, len(args)+1, len(args)+2),
-			append(args[:len(args):len(args)], int64(limit), skip)...)
+			append(slices.Clip(args), int64(limit), skip)...)
 		return err
 	}
 	if err := read(skip); err != nil || len(rows) > 0 || skip == 0 {

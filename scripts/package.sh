@@ -34,8 +34,8 @@ for program in bahi bahi-verify; do
   sed -i "s|^\( *\"timestamp\": \)\".*\"|\1\"$(date -u -d "@$SOURCE_DATE_EPOCH" +%FT%TZ)\"|" "dist/$program.cdx.json"
 done
 # Debian compares versions: without a release's number, the newer commit is the newer version.
-version=${VERSION#v}
-[[ $version =~ ^[0-9]+\.[0-9]+ ]] || version=0.0.$SOURCE_DATE_EPOCH+$version
-ARCH=$(go env GOARCH) VERSION=${version//-/.} "$nfpm" package --config scripts/package/nfpm.yaml --packager deb --target dist >/dev/null
+release=${VERSION#v}
+[[ $release =~ ^[0-9]+\.[0-9]+ ]] || release=0.0.$SOURCE_DATE_EPOCH+$release
+ARCH=$(go env GOARCH) VERSION=${release//-/.} "$nfpm" package --config scripts/package/nfpm.yaml --packager deb --target dist >/dev/null
 (cd dist && sha256sum bahi bahi-verify ./*.cdx.json ./*.deb | sed 's| \./| |' >SHA256SUMS)
 ls dist

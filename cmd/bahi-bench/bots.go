@@ -144,7 +144,7 @@ func (t *talkers) teach(ctx context.Context, name string, data []byte) error {
 	if err == nil {
 		_, err = part.Write(data)
 	}
-	if err = errors.Join(err, w.Close()); err != nil {
+	if err := errors.Join(err, w.Close()); err != nil {
 		return err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("http://%s/api/bots/%d/files", t.address, t.bot), &form)

@@ -28,7 +28,7 @@ import (
 
 const (
 	campaignEmail    = "bench@example.com"
-	campaignPassword = "Kundan-meena-polki-7"
+	campaignPassword = "Kundan-meena-polki-7" //nolint:gosec // G101: of a system that lives as long as the run
 	campaignSender   = "919800000000"
 	campaignSecret   = "bench-secret"
 
@@ -371,6 +371,7 @@ func (b *benchmark) audience(ctx context.Context, s *server, m *mailing) error {
 		return err
 	}
 	b.sayf("an audience of %d", b.Rows)
+	//nolint:dupword // values of columns
 	if _, err := conn.Exec(ctx, `
 		insert into `+schema+`.contact (id, workspace_id, name, name_folded, phone, source, opt_in, reply_bot, status, created_at, updated_at, revision)
 		select i, $1, 'Asha ' || i, 'asha ' || i, '9198' || lpad(i::text, 7, '0') || '1', 'manual', true, true, 'open', now(), now(), 0 from generate_series($2::bigint, $3) i`,

@@ -208,7 +208,7 @@ func (t *talk) paced(ctx context.Context, s *server, began time.Time, count int)
 		if err != nil {
 			return nil, err
 		}
-		defer c.Close() //nolint:errcheck // the connection is discarded
+		defer c.Close() //nolint:errcheck,gocritic // the connections are discarded when all has been sent
 		sending.Go(func() {
 			for n := range next {
 				a, err := c.Do(t.cameIn(fmt.Sprintf("%s-%d", prefix, n), fmt.Sprintf("n %d", n), n))

@@ -228,7 +228,7 @@ func (m *logMaker) mixed(ctx context.Context, first int64, events int, show func
 		if err := m.add(ledgers[of], first+int64(account), ago(i, events)); err != nil {
 			return err
 		}
-		rows = append(rows, row{ledger: uint8(of), touched: i}) //nolint:gosec // there are five
+		rows = append(rows, row{ledger: uint8(of), touched: i}) // there are five
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func childrenOf(parent int) (children []int) {
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
 	for _, list := range lists {
 		text, _ := os.ReadFile(list) //nolint:gosec // a thread that has ended has no children
-		for _, field := range strings.Fields(string(text)) {
+		for field := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(field); err == nil {
 				children = append(children, pid)
 			}

@@ -36,7 +36,7 @@ func (n *townNode) office(t *testing.T, email string) *office {
 }
 
 // by returns a request of a user in the office, with these permissions.
-func (o *office) by(t *testing.T, id uuid.UUID, p actor.Permissions) commands.Request {
+func (o *office) by(_ *testing.T, id uuid.UUID, p actor.Permissions) commands.Request {
 	return commands.Request{
 		Actor: actor.Actor{Type: "user", ID: id.String(), Workspace: o.id, Permissions: p}, Workspace: o.id, Operation: "op", Fingerprint: []byte("x"),
 	}

@@ -111,7 +111,7 @@ func (b *Books) wouldDecide(ctx context.Context, req commands.Request, draft int
 		return false, err
 	}
 	_, err = c.Decide(now.State)
-	return err == nil, nil //nolint:nilerr // Handle returns it
+	return err == nil, nil // Handle returns it
 }
 
 // AssignSlips gives the entries of a draft the next slip numbers.

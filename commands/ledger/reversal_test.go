@@ -202,7 +202,7 @@ func TestADecidedReversalIsThereWhereverTheProcessDies(t *testing.T) {
 		account := sure.open(t)
 		one, two := sure.add(t, account, today), sure.add(t, account, today)
 		first := int64(0)
-		edit := func(n *node) error {
+		edit := func(n *node) error { //nolint:unparam // one of two such functions
 			_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, two, asked{In: rupees(5)})
 			require.ErrorIs(t, err, fault.Newf(fault.Conflict, "The row is reversed by row %d and stays as it is", first+1))
 			return nil

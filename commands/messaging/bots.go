@@ -57,7 +57,7 @@ func (f *Bots) Create(ctx context.Context, req commands.Request, c bot.Create) (
 
 // Edit changes what the command names of a bot. Its state has no channels that were deleted.
 func (f *Bots) Edit(ctx context.Context, req commands.Request, id string, c bot.Edit) (out commands.Outcome[bot.State], err error) {
-	if _, err := f.own(ctx, req, id); err != nil {
+	if err := f.own(ctx, req, id); err != nil {
 		return out, err
 	}
 	_, wrong := c.Decide(bot.State{Name: "it exists"})
@@ -81,13 +81,13 @@ func (f *Bots) Edit(ctx context.Context, req commands.Request, id string, c bot.
 	return out, nil
 }
 
-// own returns a bot of the request's workspace, or [bot.ErrNotFound].
-func (f *Bots) own(ctx context.Context, req commands.Request, id string) (bot.State, error) {
+// own returns [bot.ErrNotFound] unless the bot is of the request's workspace.
+func (f *Bots) own(ctx context.Context, req commands.Request, id string) error {
 	l, err := commands.Load(ctx, f.Commands.Fresh(), bot.Kind, id)
 	if err == nil && (l.Workspace != req.Workspace || l.State.Name == "") {
 		err = bot.ErrNotFound
 	}
-	return l.State, err
+	return err
 }
 
 // SourceKey returns the name of a source's bytes in the blob store.
@@ -100,7 +100,7 @@ func BotFolder(bot int64) string { return "bots/" + strconv.FormatInt(bot, 10) +
 
 // AddFile gives a bot a file. Its bytes are kept before the log has it.
 func (f *Bots) AddFile(ctx context.Context, req commands.Request, c botsource.AddFile, data []byte) (out commands.Outcome[botsource.State], err error) {
-	if _, err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
+	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
 		return out, err
 	}
 	sum := sha256.Sum256(data)
@@ -118,7 +118,7 @@ func (f *Bots) AddFile(ctx context.Context, req commands.Request, c botsource.Ad
 // AddPage gives a bot a page, which a job fetches.
 func (f *Bots) AddPage(ctx context.Context, req commands.Request, c botsource.AddPage) (out commands.Outcome[botsource.State], err error) {
 	id := strconv.FormatInt(c.Bot, 10)
-	if _, err := f.own(ctx, req, id); err != nil {
+	if err := f.own(ctx, req, id); err != nil {
 		return out, err
 	}
 	address, err := botsource.Normal(c.URL)
@@ -133,7 +133,7 @@ func (f *Bots) AddPage(ctx context.Context, req commands.Request, c botsource.Ad
 
 // RefreshPage lets a page be fetched again.
 func (f *Bots) RefreshPage(ctx context.Context, req commands.Request, of int64, id string) (out commands.Outcome[botsource.State], err error) {
-	if _, err := f.own(ctx, req, strconv.FormatInt(of, 10)); err != nil {
+	if err := f.own(ctx, req, strconv.FormatInt(of, 10)); err != nil {
 		return out, err
 	}
 	l, err := commands.Load(ctx, f.Commands.Fresh(), botsource.Kind, id)
@@ -145,7 +145,7 @@ func (f *Bots) RefreshPage(ctx context.Context, req commands.Request, of int64, 
 
 // DeleteSource ends a source of a bot.
 func (f *Bots) DeleteSource(ctx context.Context, req commands.Request, id string, c botsource.Delete) (out commands.Outcome[botsource.State], err error) {
-	if _, err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
+	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
 		return out, err
 	}
 	return pages.Handle(ctx, f.Commands, req, id, new(""), c)
@@ -156,7 +156,7 @@ const secretBytes = 32
 
 // CreateWebhook gives a bot a webhook. It returns the secret that signs its calls, none for a repetition of the request.
 func (f *Bots) CreateWebhook(ctx context.Context, req commands.Request, c botwebhook.Create) (secret string, out commands.Outcome[botwebhook.State], err error) {
-	if _, err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
+	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
 		return "", out, err
 	}
 	random := make([]byte, secretBytes)
@@ -171,7 +171,7 @@ func (f *Bots) CreateWebhook(ctx context.Context, req commands.Request, c botweb
 
 // EditWebhook changes what the command names of a bot's webhook.
 func (f *Bots) EditWebhook(ctx context.Context, req commands.Request, id string, c botwebhook.Edit) (out commands.Outcome[botwebhook.State], err error) {
-	if _, err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
+	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
 		return out, err
 	}
 	return commands.Handle(ctx, f.Commands, req, botwebhook.Kind, id, c)

@@ -49,7 +49,7 @@ func (f *Messages) ConsumerSecret(ctx context.Context, id string) (secret, user 
 // of returns a channel of a type; there: it is one.
 func (f *Messages) of(ctx context.Context, id, kind string) (there bool, s channel.State, err error) {
 	if number, wrong := strconv.ParseInt(id, 10, 64); wrong != nil || strconv.FormatInt(number, 10) != id {
-		return false, s, nil
+		return false, s, nil //nolint:nilerr // what is no number is no channel
 	}
 	l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, id)
 	if err != nil || l.State.Type != kind {

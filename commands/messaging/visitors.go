@@ -116,7 +116,7 @@ func (f *Visitors) widget(ctx context.Context, key string) (w widget, err error)
 // Begin returns the token of a new visitor of a channel.
 func (f *Visitors) Begin(key string) string {
 	id := uuid.New()
-	body := binary.BigEndian.AppendUint64(id[:], uint64(f.Commands.Now().Add(sessionLasts).Unix())) //nolint:gosec // G115: after 1970
+	body := binary.BigEndian.AppendUint64(id[:], uint64(f.Commands.Now().Add(sessionLasts).Unix())) // after 1970
 	return base64.RawURLEncoding.EncodeToString(append(body, f.sign(key, body)...))
 }
 
@@ -136,7 +136,7 @@ func (f *Visitors) Enter(ctx context.Context, key, origin, token string) (Visito
 	text, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	const signed = 16 + 8
 	if err != nil || len(text) != signed+sha256.Size || !hmac.Equal(f.sign(key, text[:signed]), text[signed:]) ||
-		f.Commands.Now().Unix() >= int64(binary.BigEndian.Uint64(text[16:signed])) { //nolint:gosec // G115: we signed it
+		f.Commands.Now().Unix() >= int64(binary.BigEndian.Uint64(text[16:signed])) { // we signed it
 		return v, ErrNoSession
 	}
 	v.ID = uuid.UUID(text[:16])

@@ -360,10 +360,10 @@ func TestSlowClientIsToldThatItFellBehind(t *testing.T) {
 	}
 	events := 0
 	for fell := false; ; {
-		switch what := name(next(t, call)); {
-		case what == "fell behind":
+		switch name(next(t, call)) {
+		case "fell behind":
 			fell = true
-		case what == "caught up":
+		case "caught up":
 			if fell && events == 24 { // it may have caught up before, as the connection holds more or less
 				return
 			}

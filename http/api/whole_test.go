@@ -140,7 +140,7 @@ func TestAListIsAnsweredAtAnyLength(t *testing.T) {
 		require.NoError(t, err)
 		got := l.GET(fmt.Sprintf("/list?items=%d", items)).Status(200)
 		require.Equal(t, "application/json", got.Header("Content-Type"))
-		require.True(t, string(text)+"\n" == got.Text, "%d items", items)
+		require.True(t, string(text)+"\n" == got.Text, "%d items", items) //nolint:testifylint // a difference of megabytes is not shown
 		require.Empty(t, l.Do(http.MethodHead, fmt.Sprintf("/list?items=%d", items), nil).Status(200).Text)
 		require.Len(t, l.GET(fmt.Sprintf("/drawn?items=%d", items)).Status(200).Text, items<<10)
 	}
@@ -188,7 +188,7 @@ func TestDrawingStopsWhenItsClientLeaves(t *testing.T) {
 	request.Header.Set("Authorization", "Bearer bahi_operator")
 	left := make(chan error)
 	go func() {
-		_, err := http.DefaultClient.Do(request) //nolint:bodyclose // there is none
+		_, err := http.DefaultClient.Do(request)
 		left <- err
 	}()
 	<-l.begun
@@ -257,7 +257,7 @@ func TestClientThatReadsNothingIsCutOff(t *testing.T) {
 	for _, path := range []string{"/list", "/list", "/drawn", "/drawn"} {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.server.Listener.Addr().String())
 		require.NoError(t, err)
-		defer conn.Close()
+		defer conn.Close() //nolint:gocritic // all stay open until the end
 		_, err = fmt.Fprintf(conn, "GET %s?items=16000 HTTP/1.1\r\nHost: bahi\r\nAuthorization: Bearer bahi_operator\r\n\r\n", path)
 		require.NoError(t, err)
 		<-l.ended

@@ -308,8 +308,8 @@ func (v *visit) answer() (string, error) {
 	}
 	form := v.r.PostForm
 	b := message.ToContact{Text: strings.TrimSpace(form.Get("text")), ImageURL: strings.TrimSpace(form.Get("image")), TemplateParams: map[string]string{}}
-	b.ChannelID, _ = strconv.ParseInt(form.Get("channel"), 10, 64)   //nolint:errcheck // 0 is refused
-	b.TemplateID, _ = strconv.ParseInt(form.Get("template"), 10, 64) //nolint:errcheck // 0 is none
+	b.ChannelID, _ = strconv.ParseInt(form.Get("channel"), 10, 64)   // 0 is refused
+	b.TemplateID, _ = strconv.ParseInt(form.Get("template"), 10, 64) // 0 is none
 	if b.ImageURL != "" {
 		b.Caption, b.Text = b.Text, ""
 	}

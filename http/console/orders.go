@@ -68,7 +68,7 @@ func (v *visit) order() (p page, err error) {
 		return p, err
 	}
 	o.Versions = versions("order", history)
-	if err = v.takadasOf(ctx, &o, id); err != nil {
+	if err := v.takadasOf(ctx, &o, id); err != nil {
 		return p, err
 	}
 	slices.SortStableFunc(o.Versions, func(a, b recorded) int { return cmp.Compare(a.Position, b.Position) })

@@ -50,7 +50,7 @@ func (l *line) cut() {
 // shopWith serves the page of a shop with the widget of a channel. Its policy allows the widget's server alone.
 func shopWith(t *testing.T, server, key string) *httptest.Server {
 	t.Helper()
-	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Security-Policy", fmt.Sprintf("default-src 'none'; script-src %[1]s; connect-src %[1]s; img-src data:", server))
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprintf(w, `<!doctype html><html lang="en"><head><title>Kundan Jewellers</title><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"></head>

@@ -228,8 +228,8 @@ func entriesOf[E book.Entry](list []AnyEntry, at string) (book.Given, []fault.Fi
 	}
 	var wrong []fault.Field
 	entries := make([]E, len(list))
-	for i, any := range list {
-		text, err := json.Marshal(any)
+	for i, entry := range list {
+		text, err := json.Marshal(entry)
 		if err == nil {
 			err = json.Unmarshal(text, &entries[i])
 		}

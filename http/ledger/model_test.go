@@ -334,7 +334,7 @@ func held(l *book.Ledger, a shown) effect {
 }
 
 func same(t *rapid.T, want, got effect, why string, args ...any) {
-	require.Equal(t, []string{want.cash.String(), want.fine.String()}, []string{got.cash.String(), got.fine.String()}, fmt.Sprintf(why, args...))
+	require.Equalf(t, []string{want.cash.String(), want.fine.String()}, []string{got.cash.String(), got.fine.String()}, why, args...)
 }
 
 // owing is what a summary adds up.

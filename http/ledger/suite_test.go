@@ -256,7 +256,7 @@ func (s *ledgerSuite) corrections() {
 	s.amounts(s.in[:1], nil)
 	var again shown
 	why.POST(s.of(s.at.Ledger, "/row/", back.ID, "/reverse"), nil).Status(201).JSON(&again)
-	s.amounts(append(s.in[:len(s.in):len(s.in)], s.in[0]), s.out)
+	s.amounts(append(slices.Clip(s.in), s.in[0]), s.out)
 	why.POST(s.of(s.at.Ledger, "/row/", row.ID, "/reverse"), nil).Status(409)
 	why.POST(s.of(s.at.Ledger, "/row/", kept.ID, "/void"), nil).Status(200).JSON(&kept)
 	require.True(s, kept.Void)

@@ -174,7 +174,7 @@ func TestAWrongCampaignIsRefused(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal([]byte(a.Text), &p))
 		require.Len(t, p.Errors, 1, "%s: %s", more, a.Text)
-		require.Equal(t, wrong, []string{p.Errors[0].Field, p.Errors[0].Message}, more)
+		require.Equal(t, wrong, []string{p.Errors[0].Field, p.Errors[0].Message}, more) //nolint:testifylint // wrong is what is expected
 	}
 	c.POST(campaigns, fmt.Sprintf(`{"name":" ","type":"broadcast","templateId":%d,"audience":"all"}`, ids["order_ready"])).
 		Problem(422, "Validation error", "name", "1 to 100 characters", "templateParams.1", "must be filled", "templateParams.2", "must be filled")

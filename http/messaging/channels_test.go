@@ -123,7 +123,7 @@ func chatNetwork(t *testing.T, send http.HandlerFunc) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer good"):
-			w.WriteHeader(401)
+			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = fmt.Fprintf(w, `{"error":{"message":%q,"code":190}}`, r.Header.Get("Authorization"))
 		case r.Method == http.MethodPost:
 			send(w, r)

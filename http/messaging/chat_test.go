@@ -34,13 +34,13 @@ func conversation(t *testing.T, c *apitest.Client, contact int64, query string) 
 	return all
 }
 
-// until waits until so many messages of a contact have a status, which is the sandbox's work.
-func until(t *testing.T, c *apitest.Client, contact int64, status string, count int) {
+// untilRead waits until so many messages of a contact are read, which is the sandbox's work.
+func untilRead(t *testing.T, c *apitest.Client, contact int64, count int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		found := 0
 		for _, m := range conversation(t, c, contact, "") {
-			if m.Status == status {
+			if m.Status == "read" {
 				found++
 			}
 		}
@@ -80,7 +80,7 @@ func TestAConversationInTheSandbox(t *testing.T) {
 	c.GET(contacts + "?search=919812345678").Status(200).JSON(&people)
 	require.Equal(t, []string{"Asha", "chat"}, []string{*people[0].Name, people[0].Source})
 	asha := people[0].ID
-	until(t, c, asha, "read", 2)
+	untilRead(t, c, asha, 2)
 	talk := conversation(t, c, asha, "")
 	var said []string
 	for _, m := range talk {
@@ -127,7 +127,7 @@ func TestAKeySendsOnceWhateverTheNetworkDoes(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
 	var answer atomic.Value
-	o := onNetwork(t, chatNetwork(t, func(w http.ResponseWriter, r *http.Request) {
+	o := onNetwork(t, chatNetwork(t, func(w http.ResponseWriter, _ *http.Request) {
 		calls.Add(1)
 		status, body := 200, answer.Load().(string)
 		_, _ = fmt.Sscanf(body, "%d", &status)

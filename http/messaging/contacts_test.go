@@ -119,7 +119,7 @@ func TestADeletedContactIsForgotten(t *testing.T) {
 	_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: flows.Writer{From: "919812340987"}, Channel: sales.ID, Text: "marmaladefish", ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
 	c.POST(at(k.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"quincebasket"}`, sales.ID)).Status(201)
-	until(t, c, k.ID, "read", 1)
+	untilRead(t, c, k.ID, 1)
 	files := fmt.Sprintf("files/messagingcontact-%d/", k.ID)
 	require.NoError(t, o.Sys.Blobs.Put(t.Context(), files+"1", "image/png", []byte("a picture")))
 	known := apptest.NewTraces(t)

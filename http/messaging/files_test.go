@@ -64,9 +64,9 @@ func TestAFileIsFetchedAndKept(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 	of, err := url.Parse(*shown[0].MediaURL)
 	require.NoError(t, err)
-	link, err := http.Get(o.URL + of.RequestURI()) //nolint:noctx // it ends with the server
+	link, err := http.Get(o.URL + of.RequestURI())
 	require.NoError(t, err)
-	defer link.Body.Close() //nolint:errcheck // it was read
+	defer link.Body.Close() // it was read
 	got, err := io.ReadAll(link.Body)
 	require.NoError(t, err)
 	require.Equal(t, picture.Bytes(), got)
@@ -95,7 +95,7 @@ func TestAFileIsFetchedAndKept(t *testing.T) {
 		return false
 	}, time.Minute, 10*time.Millisecond)
 	require.Eventually(t, func() bool {
-		again, err := http.Get(o.URL + of.RequestURI()) //nolint:noctx // it ends with the server
+		again, err := http.Get(o.URL + of.RequestURI())
 		if err == nil {
 			_ = again.Body.Close()
 		}

@@ -193,8 +193,9 @@ func (l *Live) follow(ctx context.Context, workspace uuid.UUID, after event.Posi
 		waits = waits[:0]
 		return err
 	}
-	for rows := []told(nil); ; { // what was there before the follower came
-		if rows, err = l.read(ctx, workspace, after, head); err != nil {
+	for { // what was there before the follower came
+		rows, err := l.read(ctx, workspace, after, head)
+		if err != nil {
 			return err
 		}
 		add(part{rows: rows, seen: after})
@@ -266,7 +267,7 @@ func (l *Live) drop(workspace uuid.UUID, t *topic, changes chan news) {
 // run reads what is new in a workspace, and hands it out. Where it cannot go on, its followers end and come again.
 func (l *Live) run(ctx context.Context, workspace uuid.UUID, t *topic, after event.Position) {
 	messages, contacts := message.Kind.Category()+"-", contact.Kind.Category()+"-"
-	_ = l.log.Follow(ctx, after, func(events []event.Stored) error { //nolint:errcheck // the followers learn of it by their end
+	_ = l.log.Follow(ctx, after, func(events []event.Stored) error { // the followers learn of it by their end
 		at, changed := event.Position(0), []int64(nil)
 		for _, e := range events {
 			of, isContact := strings.CutPrefix(e.Stream, contacts)

@@ -40,8 +40,8 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 	require.Contains(t, c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"Hello"}`, sales.ID)).Status(409).Text, "reply_window_closed")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"imageUrl":"https://cdn.example.org/a.jpg","caption":"This"}`, mail.ID)).Status(201)
 	c.POST(at(meera.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"Namaste"}`, bot.ID)).Status(201)
-	until(t, c, asha.ID, "read", 2)
-	until(t, c, meera.ID, "read", 1)
+	untilRead(t, c, asha.ID, 2)
+	untilRead(t, c, meera.ID, 1)
 
 	before := c.GET(send).Status(200).Text
 	for body, wrong := range map[string][2]string{

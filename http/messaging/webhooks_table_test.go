@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -43,7 +42,7 @@ func theHooks(t *testing.T) (*apptest.Office, []hook) {
 	t.Helper()
 	var sent atomic.Int64
 	aggregator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, fmt.Sprintf(`{"status":"submitted","messageId":"ee-%d"}`, sent.Add(1)))
+		_, _ = fmt.Fprintf(w, `{"status":"submitted","messageId":"ee-%d"}`, sent.Add(1))
 	}))
 	t.Cleanup(aggregator.Close)
 	with := apptest.Settings(t, apptest.Database(t))

@@ -147,7 +147,7 @@ func TestTheGatewaysReceiptsByBothIds(t *testing.T) {
 		g.POST(receipts, `{"app":"WorkshopApp","timestamp":1740900001123,"type":"message-event","payload":{`+ids+`}}`).Status(200)
 		calls(t, o, "receive-gateway-receipt", i+1)
 	}
-	until(t, c, asha.ID, "read", 1)
+	untilRead(t, c, asha.ID, 1)
 }
 
 func TestSignedEventsOfANetwork(t *testing.T) {
@@ -233,13 +233,13 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 		ChannelID                                int64
 	}
 	c.POST("/api/chat/send", text("919812345699", mine.ID)).Status(200).JSON(&accepted)
-	until(t, c, asha.ID, "read", 1)
+	untilRead(t, c, asha.ID, 1)
 	post(graph("PN1", fmt.Sprintf(`"statuses":[{"id":"wamid.net","status":"failed","biz_opaque_callback_data":%q,"errors":[{"code":131026,"title":"no"}]},{"id":%q,"status":"sent"}]`,
 		accepted.MessageID, accepted.ProviderMessageID)))
 	c.GET(templates).Status(200)
 	post(`{"entry":[{"id":"PN1","changes":[{"field":"message_template_status_update","value":{"event":"PAUSED","message_template_id":"sandbox.offer"}}]}]}`)
 	require.Eventually(t, func() bool { return c.GET(templates).Status(200).Header("X-Total-Count") == "2" }, time.Minute, 10*time.Millisecond)
-	until(t, c, asha.ID, "read", 1)
+	untilRead(t, c, asha.ID, 1)
 }
 
 func TestTelegramAndTwitter(t *testing.T) {

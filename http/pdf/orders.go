@@ -64,7 +64,9 @@ const (
 	deliveredColumn
 	pendingColumn
 	statusColumn
+)
 
+const (
 	orderSize = 7.5
 	itemIn    = 8.0 // indent of items
 )
@@ -102,7 +104,7 @@ func WriteOrders(w io.Writer, o Orders) error {
 
 func (d *orders) heads() {
 	height := leading(orderSize) + pad
-	d.fill(margin, d.y, right-margin, height, band)
+	d.fill(d.y, right-margin, height, band)
 	d.horizontal(d.y, 0.7, black)
 	for i, c := range orderColumns {
 		d.put(i, bold, c.head)

@@ -206,7 +206,7 @@ func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c 
 	case gateway.Status:
 		n := flows.News{Channel: of, IDs: both(e.ID, e.GSID), Callback: e.Callback}
 		n.Receipt = message.Receipt{Status: e.Type, Title: e.Title, Details: e.Reason}
-		n.Code, _ = strconv.Atoi(e.Code) //nolint:errcheck // a code that is no number is none
+		n.Code, _ = strconv.Atoi(e.Code) // a code that is no number is none
 		subject, err = k.Receipt(ctx, n)
 		return "receipt " + e.Type, subject, err
 	case gateway.Consent:

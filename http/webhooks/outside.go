@@ -79,7 +79,7 @@ func (b Billing) Endpoint() Endpoint {
 			return nil
 		},
 		Key: func(_ string, body []byte) string {
-			e, _ := billing.Decode(body) //nolint:errcheck // what cannot be read has no id
+			e, _ := billing.Decode(body) // what cannot be read has no id
 			return e.ID
 		},
 		Handle: func(ctx context.Context, c inbox.Call) (out inbox.Outcome, err error) {

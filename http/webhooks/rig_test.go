@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -94,11 +95,7 @@ func (p *provider) handle(ctx context.Context, c inbox.Call) (inbox.Outcome, err
 func (p *provider) made() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	made := map[string]int{}
-	for id, n := range p.effects {
-		made[id] = n
-	}
-	return made
+	return maps.Clone(p.effects)
 }
 
 // rig is a server with one webhook.
@@ -164,17 +161,15 @@ func newRig(t *testing.T, adapt ...func(*inbox.Config)) *rig {
 	return r
 }
 
-// work handles calls and executes jobs until the test ends or the returned function is called.
-func (r *rig) work() (stop func()) {
+// work handles calls and executes jobs until the test ends.
+func (r *rig) work() {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.t.Context()))
 	ended := make(chan error, 1)
 	var handling sync.WaitGroup
 	handling.Go(func() { r.inbox.Run(ctx) })
 	go func() { defer handling.Wait(); ended <- r.jobs.Run(ctx) }()
-	stop = sync.OnceFunc(func() { cancel(); require.NoError(r.t, <-ended) })
-	r.t.Cleanup(stop)
-	return stop
+	r.t.Cleanup(func() { cancel(); require.NoError(r.t, <-ended) })
 }
 
 // send calls the webhook with the secret.

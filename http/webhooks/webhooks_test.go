@@ -86,7 +86,7 @@ func burst(t *testing.T, r *rig, distinct, times int) {
 			bodies = append(bodies, fmt.Sprintf("%d hello", i))
 		}
 	}
-	rand.New(rand.NewPCG(1, 2)).Shuffle(len(bodies), func(i, j int) { bodies[i], bodies[j] = bodies[j], bodies[i] }) //nolint:gosec // G404: an order
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(bodies), func(i, j int) { bodies[i], bodies[j] = bodies[j], bodies[i] }) // an order
 	var sending sync.WaitGroup
 	for s := range senders {
 		sending.Go(func() {

@@ -51,13 +51,13 @@ func (s *System) aloneOnChannel(ctx context.Context, channel int64, do func(cont
 		return false, fmt.Errorf("lock channel %d: %w", channel, err)
 	}
 	defer conn.Release()
-	if err := conn.QueryRow(ctx, `select pg_try_advisory_lock($1, $2)`, campaignLocks, int32(channel)).Scan(&ran); err != nil || !ran { //nolint:gosec // G115: two channels with one lock only wait for each other
+	if err := conn.QueryRow(ctx, `select pg_try_advisory_lock($1, $2)`, campaignLocks, int32(channel)).Scan(&ran); err != nil || !ran { // two channels with one lock only wait for each other
 		return false, err
 	}
 	defer func() {
 		unlocking, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockWithin)
 		defer cancel()
-		if _, failed := conn.Exec(unlocking, `select pg_advisory_unlock($1, $2)`, campaignLocks, int32(channel)); failed != nil { //nolint:gosec // G115: as above
+		if _, failed := conn.Exec(unlocking, `select pg_advisory_unlock($1, $2)`, campaignLocks, int32(channel)); failed != nil { // as above
 			err = errors.Join(err, conn.Conn().Close(unlocking))
 		}
 	}()

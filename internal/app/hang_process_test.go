@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,7 +39,7 @@ func TestHangingNodeLosesItsWork(t *testing.T) {
 
 	position := lives.Client().POST(apptest.Ledger(account), apptest.Deposit("2026-10-14", "100")).Status(201).Header("Bahi-Position")
 	reader := lives.Client().With("Bahi-Min-Position", position)
-	eventually("the other node folds", func() bool { return reader.GET("/banks").Response.StatusCode == 200 })
+	eventually("the other node folds", func() bool { return reader.GET("/banks").Response.StatusCode == http.StatusOK })
 	n.register(1-nth, "asha@example.com")
 	eventually("the other node forwards", func() bool { return broker.Count("BAHI") == len(loggedIn(t, database)) })
 

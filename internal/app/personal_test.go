@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ func TestEveryProjectionThatFoldsPersonalFieldsFoldsTheirEnd(t *testing.T) {
 			if !known { // it is of a ledger that is yet to come
 				continue
 			}
-			if ending, ok := reflect.Zero(of.Go).Interface().(event.Ending); ok {
+			if ending, ok := reflect.TypeAssert[event.Ending](reflect.Zero(of.Go)); ok {
 				category, _ := event.SplitStream(ending.Ends("1").Subject)
 				ended[event.Subjects(category)] = true
 			}
@@ -38,7 +37,7 @@ func TestEveryProjectionThatFoldsPersonalFieldsFoldsTheirEnd(t *testing.T) {
 			}
 			for _, s := range subjects[of.Category] {
 				if !ended[s] {
-					t.Error(fmt.Sprintf("projection %s folds %s, which has values of %s, and no event that ends them: its tables would keep them", p.Name, name, s))
+					t.Errorf("projection %s folds %s, which has values of %s, and no event that ends them: its tables would keep them", p.Name, name, s)
 				}
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata"
+	_ "time/tzdata" // for a container that has nothing but Bahi
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"

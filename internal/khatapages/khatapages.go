@@ -160,7 +160,7 @@ func (p *page) side(r *rand.Rand, nth int) (rows []Row) {
 		if again {
 			p.text(at["date"]+20, y, size, `"`)
 		} else {
-			p.text(at["date"], y, size, p.digits(fmt.Sprintf([]string{"%d/%d", "%d-%d-25", "%02d.%02d.2025"}[int(day)%3], day, month)))
+			p.text(at["date"], y, size, p.digits(fmt.Sprintf([]string{"%d/%d", "%d-%d-25", "%02d.%02d.2025"}[day%3], day, month)))
 		}
 		if repeated := p.Ditto && i > 0 && r.IntN(4) == 0; repeated {
 			p.text(at["item"]+30, y, size, `"`)

@@ -2,6 +2,7 @@ package khatapages
 
 import (
 	"fmt"
+	"slices"
 
 	"bahi/domain/ledger/khatapage"
 )
@@ -90,8 +91,8 @@ func align(truth, read []Row, s *Score) {
 	for i := range best {
 		best[i] = make([]int, len(read)+1)
 	}
-	for i := len(truth) - 1; i >= 0; i-- {
-		for j := len(read) - 1; j >= 0; j-- {
+	for i := range slices.Backward(truth) {
+		for j := range slices.Backward(read) {
 			best[i][j] = max(best[i+1][j], best[i][j+1], best[i+1][j+1]+same(truth[i], read[j]))
 		}
 	}

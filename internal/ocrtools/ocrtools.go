@@ -117,7 +117,7 @@ func lookIn(ctx context.Context, root string) (t Tools) {
 	if match := versionText.FindStringSubmatch(run("--version")); match != nil {
 		t.Version = match[1]
 	}
-	for _, line := range strings.Fields(run("--list-langs")) {
+	for line := range strings.FieldsSeq(run("--list-langs")) {
 		if slices.Contains(Languages, line) {
 			t.Languages = append(t.Languages, line)
 		}

@@ -93,8 +93,8 @@ func (u *upgrade) follow(all ...step) {
 		if start != nil {
 			command = "rm -f " + start[2] + "; " + strings.Replace(command, start[1], "127.0.0.1:0", 1)
 		}
-		for page, real := range u.at {
-			command = strings.ReplaceAll(command, page, real)
+		for page, served := range u.at {
+			command = strings.ReplaceAll(command, page, served)
 		}
 		began := time.Now()
 		said, status := u.run(command), u.run("echo $?")
@@ -252,4 +252,24 @@ func (u *upgrade) export() {
 	text, err := json.MarshalIndent(u.past, "", " ")
 	require.NoError(u.t, err)
 	require.NoError(u.t, os.WriteFile(filepath.Join(dir, "answers.json"), append(text, '\n'), 0o600))
+}
+
+// remember reads the accounts and a page of their rows as they are now, for ever.
+func (p past) remember(c *apitest.Client, accounts ...int64) {
+	at := c.GET("/banks").Status(200).Header("Bahi-Position")
+	paths := []string{"/banks?known_at=" + at, "/banks?as_of=2025-06-30&known_at=" + at}
+	for _, account := range accounts {
+		paths = append(paths, apptest.Ledger(account, "?page_size=200&known_at="+at), apptest.Ledger(account, "?from=2025-04-01&to=2025-04-30&page_size=200&known_at="+at))
+	}
+	for _, path := range paths {
+		p[path] = c.GET(path).Status(200).Text
+	}
+}
+
+// positionOf returns the position of an answer.
+func positionOf(t *testing.T, a *apitest.Answer) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(a.Header("Bahi-Position"), 10, 64)
+	require.NoError(t, err)
+	return n
 }

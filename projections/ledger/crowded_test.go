@@ -25,7 +25,7 @@ const unlikeTheRows = `
 
 func TestPartsOfACrowdedDayFollowFromItsRows(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(12, 600)) //nolint:gosec // the same rows in each run
+	random := rand.New(rand.NewPCG(12, 600)) // the same rows in each run
 	events := []happened{opened(1, "SBI")}
 	ids := random.Perm(700) // rows come in any order
 	for i, id := range ids {

@@ -117,7 +117,7 @@ func TestProgramAndItsChildrenEndWithTheCaller(t *testing.T) {
 	}, time.Minute, time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
-	for _, pid := range bytes.Fields(found) {
+	for pid := range bytes.FieldsSeq(found) {
 		n, err := strconv.Atoi(string(pid))
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return gone(n) }, time.Minute, time.Millisecond)

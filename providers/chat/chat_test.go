@@ -335,12 +335,17 @@ func TestServersMisbehave(t *testing.T) {
 		"no JSON":         {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, network.Unknown},
 		"no id":           {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }, network.Unknown},
 		"an endless page": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat(" ", 2<<20)) }, network.Unknown},
-		"a bare 500":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, network.Unknown},
-		"a bare 429":      {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "7"); w.WriteHeader(429) }, network.Throttled},
-		"a bare 401":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, network.Credentials},
-		"a redirect":      {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, network.Refused},
+		"a bare 500":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, network.Unknown},
+		"a bare 429": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, network.Throttled},
+		"a bare 401": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, network.Credentials},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}, network.Refused},
 		"another's error": {func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(400)
+			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"error":"x"}`)
 		}, network.Refused},
 	}
@@ -386,7 +391,7 @@ func TestTheNetworksWordsHaveNoSecret(t *testing.T) {
 	t.Parallel()
 	for name, d := range dialects {
 		n := networks(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(401)
+			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = io.WriteString(w, strings.SplitN(d.refuses["token"], " ", 2)[1])
 		}))
 		_, err := n.Send(t.Context(), d.account, d.message(phone, ""))

@@ -81,13 +81,13 @@ func (n cloud) health(ctx context.Context, a network.Account) (h network.Health,
 		return h, failed
 	}
 	text := func(name string) (value string) {
-		_ = json.Unmarshal(said[name], &value) //nolint:errcheck // what is no text is not shown
+		_ = json.Unmarshal(said[name], &value) // what is no text is not shown
 		return answer{}.words(value)
 	}
 	var status struct {
 		CanSend string `json:"can_send_message"`
 	}
-	_ = json.Unmarshal(said["health_status"], &status) //nolint:errcheck // the same
+	_ = json.Unmarshal(said["health_status"], &status) // the same
 	return network.Health{
 		Identity: a.SenderID, PhoneNumber: text("display_phone_number"), Quality: strings.ToLower(text("quality_rating")),
 		MessagingLimit: text(n.limitField), CanSend: strings.ToLower(answer{}.words(status.CanSend)),
@@ -131,7 +131,7 @@ func cloudFailure(a answer) *network.Failure {
 		} `json:"error"`
 	}
 	if json.Unmarshal(a.body, &envelope) != nil || envelope.Error == nil || envelope.Error.Code == nil {
-		return nil
+		return nil //nolint:nilerr // an answer that cannot be read says nothing
 	}
 	code := int(*envelope.Error.Code)
 	f := a.failed(cmp.Or(cloudReasons[code], network.Refused), code, envelope.Error.Message, envelope.Error.Data.Details)

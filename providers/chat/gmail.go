@@ -84,7 +84,7 @@ func gmailFailure(a answer) *network.Failure {
 		} `json:"error"`
 	}
 	if json.Unmarshal(a.body, &envelope) != nil || envelope.Error == nil {
-		return nil
+		return nil //nolint:nilerr // an answer that cannot be read says nothing
 	}
 	code, reason := int(envelope.Error.Code), network.Refused
 	slow := slices.ContainsFunc(envelope.Error.Errors, func(e struct {

@@ -55,7 +55,7 @@ func oauthFailure(a answer) *network.Failure {
 		Description string `json:"error_description"`
 	}
 	if json.Unmarshal(a.body, &said) != nil || said.Error == "" || a.status >= http.StatusInternalServerError || a.status == http.StatusTooManyRequests {
-		return nil
+		return nil //nolint:nilerr // an answer that cannot be read says nothing
 	}
 	return a.failed(network.Credentials, a.status, said.Error, said.Description)
 }

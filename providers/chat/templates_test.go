@@ -21,7 +21,7 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 			sent = string(bodyOf(r))
 			_, _ = io.WriteString(w, `{"messages":[{"id":"wamid.1"}],"status":"submitted","messageId":"ee-1"}`)
 		case !bearer(r) || r.URL.Path != "/ACC/message_templates":
-			w.WriteHeader(401)
+			w.WriteHeader(http.StatusUnauthorized)
 			_, _ = io.WriteString(w, `{"error":{"code":190}}`)
 		case r.URL.Query().Get("after") == "":
 			_, _ = io.WriteString(w, `{"data":[{"id":"5","name":"order_ready","status":"approved","category":"UTILITY","language":"en","components":[

@@ -50,7 +50,7 @@ func twitterFailure(a answer) *network.Failure {
 		Status number `json:"status"`
 	}
 	if json.Unmarshal(a.body, &said) != nil || said.Title == "" {
-		return nil
+		return nil //nolint:nilerr // an answer that cannot be read says nothing
 	}
 	code, reason := a.status, network.Refused
 	switch {

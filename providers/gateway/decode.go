@@ -202,7 +202,7 @@ func (m *moment) UnmarshalJSON(data []byte) error {
 	default:
 		m.Time = new(time.UnixMilli(n).UTC())
 	}
-	return nil
+	return nil //nolint:nilerr // see above
 }
 
 // digits returns the digits of a phone without what surrounds them.

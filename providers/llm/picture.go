@@ -6,11 +6,11 @@ import (
 	"image"
 	_ "image/gif" // decoders of what people send
 	"image/jpeg"
-	_ "image/png"
+	_ "image/png" // as above
 
 	"github.com/bep/imagemeta"
 	"golang.org/x/image/draw"
-	_ "golang.org/x/image/tiff"
+	_ "golang.org/x/image/tiff" // as above
 	_ "golang.org/x/image/webp"
 
 	"bahi/domain/access/picture"

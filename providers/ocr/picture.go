@@ -45,7 +45,7 @@ func (s *session) pictures(ctx context.Context, kind string, file []byte) error 
 		}
 	}
 	for i, page := range pages {
-		if _, err := size(kind, page); err != nil {
+		if err := size(kind, page); err != nil {
 			return err
 		}
 		if i == 0 && s.tools.Tesseract == "" {
@@ -70,13 +70,13 @@ func (s *session) pictures(ctx context.Context, kind string, file []byte) error 
 }
 
 // size refuses a picture that is too large before it is decoded.
-func size(kind string, file []byte) (image.Config, error) {
+func size(kind string, file []byte) error {
 	c, err := formats[kind].config(bytes.NewReader(file))
 	switch {
 	case err != nil || c.Width < 1 || c.Height < 1:
-		return c, ErrBroken
+		return ErrBroken
 	case c.Width > maxSide || c.Height > maxSide || c.Width*c.Height > maxPixels:
-		return c, ErrPixels
+		return ErrPixels
 	}
 	bytes := 4
 	switch c.ColorModel {
@@ -88,14 +88,14 @@ func size(kind string, file []byte) (image.Config, error) {
 		bytes = 8
 	}
 	if c.Width*c.Height*bytes > mostDecoded {
-		return c, ErrDecoded
+		return ErrDecoded
 	}
-	return c, nil
+	return nil
 }
 
 // decode returns a picture in grey, upright and in the size that tesseract reads best.
 func decode(kind string, file []byte) (*scan, error) {
-	if _, err := size(kind, file); err != nil {
+	if err := size(kind, file); err != nil {
 		return nil, err
 	}
 	decoded, err := formats[kind].decode(bytes.NewReader(file))

@@ -36,7 +36,7 @@ func client(t *testing.T, exceptions ...string) *http.Client {
 
 func TestOnlyPublicAddressesAndExceptionsAreCalled(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "here") }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }))
 	t.Cleanup(server.Close)
 	at, err := url.Parse(server.URL)
 	require.NoError(t, err)

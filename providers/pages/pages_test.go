@@ -17,8 +17,8 @@ import (
 func site(t *testing.T, paths map[string]http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		require.Empty(t, r.Header.Get("Cookie")+r.Header.Get("Authorization"))
-		require.True(t, strings.HasPrefix(r.UserAgent(), "BahiBot"))
+		require.Empty(t, r.Header.Get("Cookie")+r.Header.Get("Authorization")) //nolint:testifylint // the failure is noted, and the answer missing
+		require.True(t, strings.HasPrefix(r.UserAgent(), "BahiBot"))           //nolint:testifylint // as above
 		if serve := paths[r.URL.Path]; serve != nil {
 			serve(w, r)
 			return
@@ -56,7 +56,7 @@ func TestAPageIsFetchedAsItsServerAllows(t *testing.T) {
 	s := site(t, map[string]http.HandlerFunc{
 		"/robots.txt": says("text/plain", "User-agent: *\nDisallow: /private\n"), "/": says("text/html; charset=utf-8", "<p>hi"), "/plain": says("text/plain", "hi"),
 		"/private/a": says("text/html", "secret"), "/once": redirects("/"), "/loop": redirects("/loop"), "/pdf": says("application/pdf", "%PDF-"),
-		"/large": says("text/plain", strings.Repeat("x", 5<<20+1)), "/down": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "/ftp": redirects("ftp://a.example/"),
+		"/large": says("text/plain", strings.Repeat("x", 5<<20+1)), "/down": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, "/ftp": redirects("ftp://a.example/"),
 	})
 	f := fetcher(t, s)
 	for path, want := range map[string]string{"/": "<p>hi", "/plain": "hi", "/once": "<p>hi"} {
@@ -96,7 +96,7 @@ func TestNoPageIsFetchedFromInside(t *testing.T) {
 
 func TestRobotsThatCannotBeReadAllowNothing(t *testing.T) {
 	t.Parallel()
-	s := site(t, map[string]http.HandlerFunc{"/": says("text/plain", "hi"), "/robots.txt": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }})
+	s := site(t, map[string]http.HandlerFunc{"/": says("text/plain", "hi"), "/robots.txt": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }})
 	_, err := fetcher(t, s).Fetch(t.Context(), s.URL)
 	require.Equal(t, &pages.Failure{Why: "The server's robots.txt cannot be read", Again: true}, err)
 	s.Close()

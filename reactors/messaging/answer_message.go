@@ -3,6 +3,7 @@ package messaging
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -249,8 +250,8 @@ func (a *Answers) fill(ctx context.Context, t *turn, talk views.Talk, waiting []
 	}
 	t.Text = strings.Join(texts, "\n")
 	before, err := a.Views.Messages(ctx, t.workspace, t.AnswerMessage.Contact, number(waiting[0].ID), mostHistory)
-	for i := len(before) - 1; i >= 0; i-- {
-		if m := before[i]; m.Text != nil {
+	for _, m := range slices.Backward(before) {
+		if m.Text != nil {
 			t.History = append(t.History, answering.Line{Ours: m.Direction == "out", Text: *m.Text})
 		}
 	}

@@ -178,7 +178,7 @@ func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampai
 	for _, n := range ids {
 		id := strconv.FormatInt(n, 10)
 		c, loading := commands.Load(ctx, d.Commands.Fresh(), campaign.Kind, id)
-		if err = errors.Join(err, loading); err != nil {
+		if err := errors.Join(err, loading); err != nil {
 			return err
 		}
 		if !c.State.Causes(what, text) || c.State.List != 0 && !slices.Contains(who.State.Lists, c.State.List) {

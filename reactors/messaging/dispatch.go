@@ -110,7 +110,7 @@ func (s *sending) run(ctx context.Context, end time.Time) (more bool, err error)
 			return false, err
 		}
 		if !s.Commands.Now().Before(end) || ctx.Err() != nil {
-			return true, nil
+			return true, nil //nolint:nilerr // there is more to send, and no time for it
 		}
 		work, err := s.work(ctx, after)
 		switch {
@@ -357,11 +357,12 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 	case !stop.Reason.Free() || stop.Reason == network.Unconfigured || s.putOff == patience:
 		return false, s.stopped(ctx, stop)
 	}
-	return true, s.wait(ctx, stop)
+	s.wait(ctx, stop)
+	return true, nil
 }
 
 // wait lets the network rest, longer each time.
-func (s *sending) wait(ctx context.Context, stop *network.Failure) error {
+func (s *sending) wait(ctx context.Context, stop *network.Failure) {
 	pause := s.Pause
 	if pause == 0 {
 		pause = time.Second
@@ -372,7 +373,6 @@ func (s *sending) wait(ctx context.Context, stop *network.Failure) error {
 	case <-time.After(pause):
 	case <-ctx.Done():
 	}
-	return nil
 }
 
 // claim writes down that messages are about to be sent. It returns those that nobody else has written down.

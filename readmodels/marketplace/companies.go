@@ -96,8 +96,8 @@ func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFi
 func fitting(pairs ...string) (where string, args []any) {
 	where = "true"
 	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			where, args = and(where, pairs[i], args, pairs[i+1])
+		if pairs[i+1] != "" { //nolint:gosec // G602: they come in pairs
+			where, args = and(where, pairs[i], args, pairs[i+1]) //nolint:gosec // G602: as above
 		}
 	}
 	return where, args

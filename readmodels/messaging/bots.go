@@ -3,6 +3,7 @@ package messaging
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -161,9 +162,7 @@ func ShownWebhook(id int64, s botwebhook.State, began, at time.Time, revision in
 	for _, h := range s.Headers {
 		w.Headers[h.Name] = botwebhook.Stars
 	}
-	for name, value := range s.Query {
-		w.QueryParams[name] = value
-	}
+	maps.Copy(w.QueryParams, s.Query)
 	if s.JSON != "" {
 		w.JSONData = json.RawMessage(s.JSON)
 	}

@@ -1,6 +1,7 @@
 package answering
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -58,7 +59,7 @@ func TestACallOfAWebhookIsBoundedAndMadeOnce(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	dials := 0
-	nobody := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) {
+	nobody := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		dials++
 		return nil, &net.OpError{Op: "dial", Err: io.ErrUnexpectedEOF}
 	}}}

@@ -46,7 +46,6 @@ func Chunks(text string) (chunks []string) {
 				head, rest := cut(part, mostChunk-size)
 				current.WriteString(head)
 				part = strings.TrimSpace(rest)
-				added = true
 			}
 			end()
 			added = false

@@ -74,7 +74,7 @@ func TestSubmissionNamesEveryFault(t *testing.T) {
 	bad.Closed = func(_ *book.Ledger, account int64) bool { return account == 5 }
 	bad.LockedThrough = new(today - 9)
 	_, err := bad.Decide(khata.State{})
-	refused := err.(*fault.Error) //nolint:errorlint,forcetypeassert // a test
+	refused := err.(*fault.Error) //nolint:errorlint // a test
 	require.Equal(t, fault.Invalid, refused.Kind)
 	var fields []string
 	for _, f := range refused.Fields {
@@ -85,7 +85,7 @@ func TestSubmissionNamesEveryFault(t *testing.T) {
 	locked := submit
 	locked.LockedThrough = new(today)
 	_, err = locked.Decide(khata.State{})
-	refused = err.(*fault.Error) //nolint:errorlint,forcetypeassert // a test
+	refused = err.(*fault.Error) //nolint:errorlint // a test
 	require.Equal(t, fault.Conflict, refused.Kind)
 	require.Equal(t, []fault.Field{{Field: "entries[0].date", Message: "Books are locked through " + today.String()}}, refused.Fields)
 }

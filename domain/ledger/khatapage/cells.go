@@ -130,7 +130,7 @@ func (l *layout) columnAt(w Word) (kind string) {
 }
 
 // assign gives the numbers to fields: by the named columns, else by units, grouping and order.
-func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
+func (r *reader) assign(_ *layout, side string, c *cell, numbers []amountOf) {
 	c.numbers = len(numbers)
 	named := len(numbers) > 0
 	for _, n := range numbers {
@@ -289,15 +289,15 @@ func number(w Word, column bool) (n amountOf, ok bool) {
 		text, n.unit = text[:end], kind
 	}
 	text = strings.TrimLeft(text, ".,:;'\"|_")
-	clear := confused.Replace(text)
-	if count := digits(text); !column && (count == 0 || 2*count < len([]rune(text))) || digits(clear) == 0 || unitOf(text) != "" {
+	plain := confused.Replace(text)
+	if count := digits(text); !column && (count == 0 || 2*count < len([]rune(text))) || digits(plain) == 0 || unitOf(text) != "" {
 		return n, false
 	}
-	n.doubtful = clear != text
-	whole, fraction, point := strings.Cut(clear, ".")
-	if strings.Count(clear, ".") > 1 { // points that were commas
-		at := strings.LastIndex(clear, ".")
-		whole, fraction, n.doubtful = strings.ReplaceAll(clear[:at], ".", ""), clear[at+1:], true
+	n.doubtful = plain != text
+	whole, fraction, point := strings.Cut(plain, ".")
+	if strings.Count(plain, ".") > 1 { // points that were commas
+		at := strings.LastIndex(plain, ".")
+		whole, fraction, n.doubtful = strings.ReplaceAll(plain[:at], ".", ""), plain[at+1:], true
 		if len(fraction) == 3 {
 			whole, fraction = whole+fraction, ""
 		}
@@ -363,25 +363,25 @@ func (r *reader) resolve(d day) *unit.Date {
 		return unit.DateOf(at), at.Day() == d.day
 	}
 	if d.year != 0 {
-		if date, real := of(d.year); real && d.year <= today.Year()+1 && d.year >= 1900 {
+		if date, exists := of(d.year); exists && d.year <= today.Year()+1 && d.year >= 1900 {
 			return &date
 		}
-		r.warn("the year %d is not believed", d.year)
+		r.warnf("the year %d is not believed", d.year)
 	}
 	year := today.Year()
 	if r.year != 0 {
 		year = r.year
 		if d.month < 4 { // a year of the books begins in April
-			if date, real := of(year + 1); real && r.fiscal && date <= r.Today+1 {
+			if date, exists := of(year + 1); exists && r.fiscal && date <= r.Today+1 {
 				return &date
 			}
 		}
-		if date, real := of(year); real {
+		if date, exists := of(year); exists {
 			return &date
 		}
 	}
 	for range 8 {
-		if date, real := of(year); real && date <= r.Today+1 {
+		if date, exists := of(year); exists && date <= r.Today+1 {
 			return &date
 		}
 		year--
@@ -400,7 +400,7 @@ func (r *reader) date(side string, c cell) *unit.Date {
 			}
 		}
 		if r.dates[side] == nil {
-			r.warn("an entry has no date")
+			r.warnf("an entry has no date")
 		}
 		return r.dates[side]
 	}

@@ -88,7 +88,7 @@ func Read(pages []Page, o Options) Result {
 	}
 	if len(r.Entries) > MostEntries {
 		r.Entries = r.Entries[:MostEntries]
-		r.warn("more than %d entries: the others are left out", MostEntries)
+		r.warnf("more than %d entries: the others are left out", MostEntries)
 	}
 	return r.Result
 }
@@ -116,7 +116,7 @@ type sums struct {
 	amount       unit.Money
 }
 
-func (r *reader) warn(format string, args ...any) {
+func (r *reader) warnf(format string, args ...any) {
 	text := fmt.Sprintf("page %d: "+format, append([]any{r.page}, args...)...)
 	if len(r.Warnings) < mostWarnings && !slices.Contains(r.Warnings, text) {
 		r.Warnings = append(r.Warnings, text)
@@ -127,7 +127,7 @@ func (r *reader) read(p Page) {
 	r.dates, r.above, r.sums = map[string]*unit.Date{}, map[string]*Entry{}, map[string]*sums{In: {}, Out: {}}
 	lines := linesOf(p.Words)
 	if len(lines) == 0 {
-		r.warn("no text was found")
+		r.warnf("no text was found")
 		return
 	}
 	r.findYear(lines)
@@ -137,7 +137,7 @@ func (r *reader) read(p Page) {
 		r.readLine(l, line)
 	}
 	if len(r.Entries) == before {
-		r.warn("no entry was found")
+		r.warnf("no entry was found")
 	}
 }
 
@@ -195,7 +195,7 @@ func (r *reader) add(l *layout, side string, c cell) {
 	}
 	if c.struck {
 		e.Confidence = min(e.Confidence, unit.Whole*struckConfidence/100/100)
-		r.warn("the line %q seems to be struck out", c.raw)
+		r.warnf("the line %q seems to be struck out", c.raw)
 	}
 	r.Entries = append(r.Entries, e)
 	r.above[side] = &r.Entries[len(r.Entries)-1]
@@ -218,7 +218,7 @@ func (r *reader) textOnly(side string, above *Entry, c cell) {
 	case c.date != nil:
 		r.dates[side] = c.date
 	default:
-		r.warn("the line %q has no number and is left out", c.raw)
+		r.warnf("the line %q has no number and is left out", c.raw)
 	}
 }
 
@@ -249,7 +249,7 @@ func (r *reader) checkTotal(side string, c cell) {
 	sum := r.sums[side]
 	check := func(what string, given, added fmt.Stringer, same bool) {
 		if !same {
-			r.warn("the total of %s on the %s side is %s, but its entries add up to %s", what, side, given, added)
+			r.warnf("the total of %s on the %s side is %s, but its entries add up to %s", what, side, given, added)
 		}
 	}
 	if c.weight != nil {

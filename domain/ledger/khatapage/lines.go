@@ -121,7 +121,7 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 		if r.twoSided(p, lines) {
 			l.boundary = gutter(lines, p.Width*35/100, p.Width*65/100, p.Width/2)
 		}
-		r.warn("no column header found, sides taken from position")
+		r.warnf("no column header found, sides taken from position")
 	}
 	return l
 }

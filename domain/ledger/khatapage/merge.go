@@ -25,7 +25,7 @@ func Merge(read Result, seen [][]Entry, o Options) Result {
 	}
 	if len(r.Entries) > MostEntries {
 		r.Entries = r.Entries[:MostEntries]
-		r.warn("more than %d entries: the others are left out", MostEntries)
+		r.warnf("more than %d entries: the others are left out", MostEntries)
 	}
 	return r.Result
 }
@@ -46,7 +46,7 @@ func (r *reader) see(entries, words []Entry) {
 				taken[i] = true
 				e.Raw, e.Confidence = w.Raw, confirmed
 				if w.Side != e.Side {
-					r.warn("the model has %q on the %s side, the text on the other", w.Raw, e.Side)
+					r.warnf("the model has %q on the %s side, the text on the other", w.Raw, e.Side)
 					e.Confidence = unconfirmed
 				}
 				break
@@ -63,7 +63,7 @@ func (r *reader) see(entries, words []Entry) {
 		r.Entries = append(r.Entries, e)
 	}
 	if alone > 0 {
-		r.warn("%d entries that the model saw are not confirmed by the text", alone)
+		r.warnf("%d entries that the model saw are not confirmed by the text", alone)
 	}
 }
 

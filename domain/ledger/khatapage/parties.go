@@ -48,7 +48,7 @@ func (r *reader) find(text string) *Account {
 	if most < leastAlike || most-second < leastApart {
 		return nil
 	}
-	r.warn("%q is taken for %s %q", text, best.Ledger, best.Name)
+	r.warnf("%q is taken for %s %q", text, best.Ledger, best.Name)
 	return best
 }
 
@@ -65,7 +65,7 @@ func (r *reader) one(fits func(name) bool) (found *Account) {
 			continue
 		}
 		if found != nil {
-			r.warn("several accounts are named %q", n.Name)
+			r.warnf("several accounts are named %q", n.Name)
 			return nil
 		}
 		found = &r.names[i].Account
@@ -118,7 +118,7 @@ func (r *reader) heading(text string) bool {
 	}
 	r.party, r.account = &party, found
 	if found == nil {
-		r.warn("no account is named %q", party)
+		r.warnf("no account is named %q", party)
 	}
 	return true
 }
@@ -157,7 +157,7 @@ func (r *reader) findYear(lines [][]Word) {
 				continue
 			}
 			if year > r.Today.Time().Year()+1 {
-				r.warn("the year %d is not believed", year)
+				r.warnf("the year %d is not believed", year)
 				continue
 			}
 			r.year, r.fiscal = year, strings.Contains(w.Text, "-") && len(w.Text) <= 9 && yearIn(w.Text) != 0

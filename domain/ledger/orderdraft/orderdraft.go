@@ -36,7 +36,7 @@ var SenderKind = event.NewKind("ordersender",
 // Senders are those who write orders. Each has one key for the phone and the messages of all drafts.
 const Senders event.Subjects = "ordersender"
 
-// The series of ids.
+// Entries is the series of ids.
 const Entries = "orderdraftentry"
 
 // The refusals of drafts.

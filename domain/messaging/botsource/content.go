@@ -3,6 +3,7 @@ package botsource
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -86,10 +87,8 @@ func wide(data []byte, high, low int) (string, error) {
 		units[i] = uint16(data[2*i+high])<<8 | uint16(data[2*i+low])
 	}
 	runes := utf16.Decode(units)
-	for _, c := range runes {
-		if neverText(c) {
-			return "", ErrNotText
-		}
+	if slices.ContainsFunc(runes, neverText) {
+		return "", ErrNotText
 	}
 	return string(runes), nil
 }

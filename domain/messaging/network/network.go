@@ -84,7 +84,7 @@ const (
 )
 
 // meanings are our words for the reasons. The networks' own words may name people, and are kept with the message alone.
-var meanings = map[Reason]string{
+var meanings = map[Reason]string{ //nolint:gosec // G101: none is a credential
 	Refused: "The network refused the request", Credentials: "The network refused the credentials", Restricted: "The network has restricted the account",
 	Throttled: "The network asks to send more slowly", WindowClosed: "The person last wrote more than 24 hours ago: only templates can be sent",
 	Recipient: "The network cannot reach the recipient", Content: "The network does not accept the message",

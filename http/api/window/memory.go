@@ -37,7 +37,7 @@ type shard struct {
 	_    [48]byte
 }
 
-// NewMemory makes a Memory with at most most keys of either kind; 0: [MostKeys].
+// NewMemory makes a Memory with up to most keys of either kind; 0: [MostKeys].
 func NewMemory(now func() time.Time, most int) *Memory {
 	if most == 0 {
 		most = MostKeys

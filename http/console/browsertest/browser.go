@@ -126,5 +126,5 @@ func find() (string, error) {
 			return path, nil
 		}
 	}
-	return "", errors.New("Chromium is missing: apt-get install chromium")
+	return "", errors.New("Chromium is missing: apt-get install chromium") //nolint:staticcheck // ST1005: a name
 }

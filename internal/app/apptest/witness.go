@@ -161,7 +161,7 @@ func (one *witness) post(ctx context.Context) (answered bool) {
 			}
 			return true
 		}
-		if err != nil || !Pressed(status, []byte(text)) {
+		if err != nil || !Pressed(status, text) {
 			one.failsf(err, "post a row: %d %s", status, text)
 		}
 		select {

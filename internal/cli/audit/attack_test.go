@@ -3,6 +3,7 @@ package audit_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -276,7 +277,7 @@ func TestNothingIsWrittenToALogThatLostItsTail(t *testing.T) {
 	o.Sql(`delete from log.event where position >= $1`, int64(c.Position))
 	o.Sql(`delete from audit.checkpoint where position >= $1`, int64(c.Position))
 	require.Eventually(t, func() bool {
-		return clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Response.StatusCode == 503
+		return clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Response.StatusCode == http.StatusServiceUnavailable
 	}, time.Minute, 20*time.Millisecond)
 	clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(503, "The log lost events that were signed for: nothing is written until an operator has accepted it")
 }

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -57,7 +58,7 @@ func columns(ctx context.Context, s *app.System, r proofs.Result) (proofs.Result
 	wrong := int64(0)
 	_, err := pgx.ForEachRow(rows, []any{&number, &size, &root, &position, &note}, func() error {
 		c, err := proofs.ParseCheckpoint([]byte(note))
-		if wrong == 0 && (err != nil || c.Size != uint64(size) || string(c.Root[:]) != string(root) || c.Position != event.Position(position)) {
+		if wrong == 0 && (err != nil || c.Size != uint64(size) || !bytes.Equal(c.Root[:], root) || c.Position != event.Position(position)) {
 			wrong = number
 		}
 		return nil

@@ -23,6 +23,7 @@ var (
 	}
 )
 
+//nolint:dupword // a heading, and its text
 const faq = `Opening hours
 Our showroom is open from Monday to Saturday between 11 in the morning and 8 in the evening. On Sunday we are open from 11 to 4.
 

@@ -34,7 +34,7 @@ type CatalogCommand struct {
 
 // find returns a company by its slug or id, and the request of a command on it.
 func find(ctx context.Context, sys *app.System, slugOrID string) (c views.Company, req commands.Request, err error) {
-	if err = sys.CatchUp(ctx); err != nil {
+	if err := sys.CatchUp(ctx); err != nil {
 		return c, req, err
 	}
 	c, err = sys.Marketplace.Company(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}), slugOrID)
@@ -140,7 +140,7 @@ func (c importCatalog) report(read flows.CatalogFile, replayed bool) error {
 		return nil
 	}
 	name := c.File + ".errors.csv"
-	kept, err := os.Create(name)
+	kept, err := os.Create(name) //nolint:gosec // G304: beside the file that the operator names
 	if err != nil {
 		return err
 	}

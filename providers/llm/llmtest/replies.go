@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -75,7 +76,7 @@ func message(m map[string]any, finished string) Reply {
 func Vectors(length int) Reply {
 	return func(w http.ResponseWriter, r *http.Request, asked Request) {
 		var data []string
-		for i := len(asked.Input) - 1; i >= 0; i-- {
+		for i := range slices.Backward(asked.Input) {
 			vector := strings.TrimSuffix(strings.Repeat(fmt.Sprintf("%d,", len(asked.Input[i])), length), ",")
 			data = append(data, fmt.Sprintf(`{"index":%d,"embedding":[%s]}`, i, vector))
 		}
