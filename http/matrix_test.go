@@ -200,8 +200,14 @@ func TestWhoMayReadMayNotWrite(t *testing.T) {
 	key := s.Bearer(s.Key(s.asha.Workspace, read).Key)
 	s.Signed()
 	requests := s.things().requests(t, every)
+	signIn := func() *apitest.Client {
+		return s.Bearer(s.SignIn("ravi@example.com", apptest.GoodPassword).Access).With("Bahi-Workspace", s.asha.Workspace)
+	}
+	member := signIn()
 	for _, op := range s.ops {
-		member := s.Bearer(s.SignIn("ravi@example.com", apptest.GoodPassword).Access).With("Bahi-Workspace", s.asha.Workspace)
+		if slices.Contains(ofTheCallers, op.ID) { // the one before it may have ended the session
+			member = signIn()
+		}
 		before, refused := s.Head(), asked{}
 		for _, reader := range []*apitest.Client{member, key} {
 			r := requests[op.ID]

@@ -111,7 +111,7 @@ func serve(t testing.TB, change ...func(*api.Config)) *server {
 	s := &server{logs: &logtest.Buffer{}, metrics: prometheus.NewRegistry()}
 	config := api.Config{
 		Version: "test", Credentials: []api.Credential{{Prefix: "bahi_", Authenticator: everybody}}, Workspaces: branches{},
-		Log: slog.New(slog.NewJSONHandler(s.logs, nil)), Metrics: s.metrics, Timeout: 3 * time.Second,
+		Log: slog.New(slog.NewJSONHandler(s.logs, nil)), Metrics: s.metrics, Timeout: time.Minute, // however busy the machine is
 		Classify: func(err error) *fault.Error {
 			if errors.Is(err, errAway) {
 				return fault.New(fault.Unavailable, "The store does not answer, try again")

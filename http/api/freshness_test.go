@@ -45,7 +45,7 @@ func TestAnAnswerSaysHowFreshItIs(t *testing.T) {
 	t.Parallel()
 	pool := log(t)
 	reader := readmodels.NewReader(pool, map[string]int{"books": 1}, nil, nil)
-	s := serve(t, func(c *api.Config) { c.Timeout = 30 * time.Second })
+	s := serve(t)
 	count := func(ctx context.Context) (*api.Body[int], error) {
 		return api.Answer(readmodels.Row(ctx, reader, nil, pgx.RowTo[int], `select count(*)::int from books.row`))
 	}
@@ -88,5 +88,5 @@ func TestAnAnswerSaysHowFreshItIs(t *testing.T) {
 	a = anyone.With("Bahi-Min-Position", "8").GET("/count").Problem(503, "The answer is not that fresh yet, try again")
 	require.Equal(t, "1", a.Header("Retry-After"))
 	require.GreaterOrEqual(t, time.Since(begun), 5*time.Second)
-	require.Less(t, time.Since(begun), 30*time.Second, "less than the request's timeout")
+	require.Less(t, time.Since(begun), time.Minute, "less than the request's timeout")
 }

@@ -41,7 +41,11 @@ func TestInternalErrorIsLoggedOnceAndHidden(t *testing.T) {
 		"away":        {503, "The store does not answer, try again", "append: secret: connection to 10.0.0.1 refused"},
 		"slow":        {503, "It took too long, try again", "wait: context deadline exceeded"},
 	} {
-		s := serve(t)
+		s := serve(t, func(c *api.Config) {
+			if how == "slow" {
+				c.Timeout = 100 * time.Millisecond
+			}
+		})
 		a := s.as(t, "").GET("/fail/"+how).Problem(want.status, want.detail)
 		require.NotContains(t, a.Text, "secret")
 		require.Equal(t, want.status == 503, a.Header("Retry-After") != "", how)

@@ -72,7 +72,7 @@ func (s *server) withLog(t *testing.T) *server {
 
 func TestBoundaryDoesNotChangeAFormsFingerprint(t *testing.T) {
 	t.Parallel()
-	s := serve(t, func(c *api.Config) { c.Timeout = 10 * time.Second }).withLog(t)
+	s := serve(t).withLog(t)
 	clerk := s.as(t, "bahi_clerk").With("Idempotency-Key", "k1")
 	file := part{"file", "a.png", "image/png", strings.Repeat("x", 100_000)}
 	note := part{name: "note", content: "n"}

@@ -21,8 +21,14 @@ func doctor(t *testing.T, data string) {
 
 func rebuild(t *testing.T, data string) {
 	t.Helper()
-	_, wrong, status := apptest.Execute(t, apptest.Command(t, data, "projections", "rebuild"))
-	require.Equal(t, 0, status, wrong)
+	for {
+		_, wrong, status := apptest.Execute(t, apptest.Command(t, data, "projections", "rebuild"))
+		if strings.Contains(wrong, "the projection is busy with a long transaction") {
+			continue // a batch of the server took ten seconds, as on a busy machine; the command goes on where it was
+		}
+		require.Equal(t, 0, status, wrong)
+		return
+	}
 }
 
 func TestErasedUserLeavesNoTrace(t *testing.T) {

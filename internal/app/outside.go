@@ -57,6 +57,8 @@ type OutsideSettings struct {
 
 	Limits   api.Limits `kong:"-"` // nil: none
 	TokensOf string     `kong:"-"` // issuer of tokens: the configured public URL; "": the log's own name
+
+	Hash credentials.HashCost `kong:"-"` // of passwords; zero: the default
 }
 
 const (
@@ -109,6 +111,9 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 	settings := credentials.Defaults(issuer)
 	if o.MinPassword != 0 {
 		settings.MinPassword = o.MinPassword
+	}
+	if o.Hash != (credentials.HashCost{}) {
+		settings.Hash = o.Hash
 	}
 	c, err := credentials.Open(s.Pool, s.Vault, settings, time.Now)
 	if err != nil {

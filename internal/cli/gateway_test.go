@@ -9,5 +9,5 @@ import (
 // make soak runs the other tests of the whole log this way.
 func TestALogOnEventStoreDBIsReadAndWritten(t *testing.T) {
 	t.Parallel()
-	apptest.OnEventStoreDB(t, "TestEventsAreShownFromTheShell")
+	apptest.OnEventStoreDB(t, "TestEventsAreShownFromTheShell", "TestAParkedProjectionIsShownAndSkippedAtTheShell")
 }

@@ -165,14 +165,26 @@ func TestNoTextTakesLong(t *testing.T) {
 	t.Parallel()
 	for _, part := range []string{"1g,", "for hello ", "1/", "1-", "a", "क-", "1) ", "for ", "party: ", ",", "1,000,", "½", "\u200d", "@", "pcs ", "x1", ";", "#", "slip "} {
 		text := []rune("payal 5g " + strings.Repeat(part, 4096))[:4096]
-		began := time.Now()
-		ordertext.Parse(string(text))
-		require.Less(t, time.Since(began), 20*within, part)
+		parseQuickly(t, string(text))
 	}
 }
 
-// within is the time for a text of 4,096 characters; fuzzing has many processes on a machine, so that the check there has room.
-const within = 50 * time.Millisecond
+// within is the time for a text of 4,096 characters, with room for the many processes of fuzzing.
+const within = time.Second
+
+// parseQuickly holds the parser to that time. Of five times the best counts, as the machine may have done something else in the others.
+func parseQuickly(t *testing.T, text string) (order ordertext.Order) {
+	t.Helper()
+	for range 5 {
+		began := time.Now()
+		order = ordertext.Parse(text)
+		if time.Since(began) < within {
+			return order
+		}
+	}
+	t.Fatalf("slow: %.100q", text)
+	return order
+}
 
 func FuzzParse(f *testing.F) {
 	for _, m := range corpus(f) {
@@ -183,9 +195,7 @@ func FuzzParse(f *testing.F) {
 		if runes := []rune(text); len(runes) > 4096 {
 			text = string(runes[:4096])
 		}
-		began := time.Now()
-		order := ordertext.Parse(text)
-		require.Less(t, time.Since(began), 20*within)
+		order := parseQuickly(t, text)
 		require.LessOrEqual(t, len(order.Entries), ordertext.MaxEntries)
 		for _, e := range order.Entries {
 			require.NotEmpty(t, e.Item)

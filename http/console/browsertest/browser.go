@@ -18,11 +18,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is the process's Chromium. It runs while a test has a page open, because a test process has no hook at its end.
+// browser is the process's Chromium. Its start takes longer than most of its tests, so it runs from the first page until [End].
 type browser struct {
 	mu      sync.Mutex
-	pages   int
-	context context.Context
+	context context.Context // nil: it does not run
 	stop    func()
 }
 
@@ -33,25 +32,27 @@ const (
 	installsWithin = 5 * time.Minute
 )
 
-// join returns the browser's context, and leaves the browser when the test ends.
+// join returns the browser's context.
 func (b *browser) join(t testing.TB) context.Context {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.pages == 0 {
+	if b.context == nil || b.context.Err() != nil {
 		if err := b.start(); err != nil {
 			t.Fatalf("a browser for the tests: %v", err)
 		}
 	}
-	b.pages++
-	t.Cleanup(func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if b.pages--; b.pages == 0 {
-			b.stop()
-		}
-	})
 	return b.context
+}
+
+// End ends the browser if a test has started it. It is for TestMain.
+func End() {
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.context != nil {
+		shared.stop()
+		shared.context = nil
+	}
 }
 
 // start starts Chromium with its own profile. It shows only our pages, so it needs no sandbox, which root cannot use.
@@ -80,6 +81,7 @@ func (b *browser) start() error {
 	}
 	if err := chromedp.Run(opened); err != nil {
 		b.stop()
+		b.context = nil
 		return fmt.Errorf("start %s: %w", path, err)
 	}
 	return nil

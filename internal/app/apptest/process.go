@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api/apitest"
+	"bahi/http/console/browsertest"
 	"bahi/internal/app"
 	"bahi/internal/cli"
 )
@@ -57,6 +58,7 @@ func Main(m *testing.M) {
 	if !ended() {
 		code = max(code, 1)
 	}
+	browsertest.End()
 	if built.Load() {
 		if path, err := build(); err == nil {
 			_ = os.RemoveAll(filepath.Dir(path))

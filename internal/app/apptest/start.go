@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"bahi/commands/access/credentials"
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -38,6 +39,7 @@ func Settings(t testing.TB, url string) app.Settings {
 	}
 	s.AuditEvery = signEvery
 	s.Outside.OCRWithin = 20 * time.Minute // however busy the machine is
+	s.Outside.Hash = credentials.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}
 	return s
 }
 

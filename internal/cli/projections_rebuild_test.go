@@ -1,4 +1,4 @@
-package projections_test
+package cli_test
 
 import (
 	"strconv"

@@ -1,4 +1,4 @@
-package people_test
+package cli_test
 
 import (
 	"net/http"

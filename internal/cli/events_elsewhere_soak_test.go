@@ -1,6 +1,6 @@
 //go:build soak
 
-package events_test
+package cli_test
 
 import (
 	"os"

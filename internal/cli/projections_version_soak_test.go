@@ -1,6 +1,6 @@
 //go:build soak
 
-package projections_test
+package cli_test
 
 import (
 	"fmt"
@@ -22,11 +22,11 @@ var nextBooks = ledgertables.Books.Version + 1
 func nextVersion(t *testing.T) string {
 	t.Helper()
 	return overlaid(t, map[string][]string{
-		"../../../projections/ledger/books.sql": {
+		"../../projections/ledger/books.sql": {
 			"  recorded_at   timestamptz not null,", "  recorded_at   timestamptz not null,\n  weekday       int generated always as (extract(isodow from date)) stored,",
 			"-- after fill\n", "-- after fill\n\ncreate index row_version_weekday_idx on row_version (account_id, weekday);",
 		},
-		"../../../projections/ledger/books.go": {
+		"../../projections/ledger/books.go": {
 			fmt.Sprintf(`Define("books", %d,`, ledgertables.Books.Version), fmt.Sprintf(`Define("books", %d,`, nextBooks),
 			".Parted(partOf)", `.Parted(partOf).Comparable(map[string]string{
 				"account": "*", "total": "*", "posting": "*", "bulk": "*",

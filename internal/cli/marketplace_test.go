@@ -1,4 +1,4 @@
-package marketplace_test
+package cli_test
 
 import (
 	"os"

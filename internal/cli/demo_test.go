@@ -1,4 +1,4 @@
-package demo_test
+package cli_test
 
 import (
 	"encoding/json"
@@ -14,8 +14,6 @@ import (
 	"bahi/internal/app/apptest"
 	"bahi/internal/cli/demo"
 )
-
-func TestMain(m *testing.M) { apptest.Main(m) }
 
 const little = 300 // events
 

@@ -1,4 +1,4 @@
-package events_test
+package cli_test
 
 import (
 	"encoding/base64"

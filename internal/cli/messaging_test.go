@@ -1,4 +1,4 @@
-package messaging_test
+package cli_test
 
 import (
 	"fmt"
@@ -9,8 +9,6 @@ import (
 	"bahi/internal/app/apptest"
 	views "bahi/readmodels/messaging"
 )
-
-func TestMain(m *testing.M) { apptest.Main(m) }
 
 func TestACampaignIsWatched(t *testing.T) {
 	t.Parallel()

@@ -1,4 +1,4 @@
-package audit_test
+package cli_test
 
 import (
 	"context"

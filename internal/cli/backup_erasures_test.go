@@ -1,4 +1,4 @@
-package backup_test
+package cli_test
 
 import (
 	"bytes"

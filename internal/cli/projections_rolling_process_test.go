@@ -1,4 +1,4 @@
-package projections_test
+package cli_test
 
 import (
 	"fmt"
@@ -18,11 +18,11 @@ import (
 func newEvents(t *testing.T) string {
 	t.Helper()
 	return overlaid(t, map[string][]string{
-		"../../../domain/ledger/book/ledger.go": {
+		"../../domain/ledger/book/ledger.go": {
 			"kindOf(n.account, n.accounts[:], accountTypes[:], nil)",
 			`kindOf(n.account, append(n.accounts[:], s.Title+"AccountPraised"), append(accountTypes[:], typeOf[AccountPraised]), nil)`,
 		},
-		"../../../domain/ledger/book/account.go": {
+		"../../domain/ledger/book/account.go": {
 			"type AccountTypeChanged struct {", "type AccountPraised struct{}\n\nfunc (AccountPraised) Evolve(a Account) Account { return a }\n\ntype AccountTypeChanged struct {",
 			"events = append(events, AccountRenamed{From: a.Name, To: name})", "events = append(events, AccountRenamed{From: a.Name, To: name}, AccountPraised{})",
 		},
