@@ -5,16 +5,17 @@ create function knowledge.key(bot bigint, word text) returns bigint language sql
   return ('x' || encode(substring(sha256(convert_to(bot || ' ' || word, 'UTF8')) for 8), 'hex'))::bit(64)::bigint;
 
 alter table knowledge.chunk add column keys bigint[];    -- of its words, in their order; in place of words, which newer programs leave empty
-alter table knowledge.chunk add column times smallint[]; -- how often it has each of them
+alter table knowledge.chunk add column marks bytea;      -- of each key its first four bytes, and a byte that says how often the chunk has the word: what a search compares
 alter table knowledge.chunk alter column keys set storage external;
+alter table knowledge.chunk alter column marks set storage external;
 alter table knowledge.term add column seeks bigint[] not null default '{}'; -- in place of grams: each word that is similar enough has one of them
 
 drop index knowledge.chunk_of_bot_idx;
 drop index knowledge.term_of_bot_idx;
 
-update knowledge.chunk c set (keys, times) = (
-  select coalesce(array_agg(key order by key), '{}'), coalesce(array_agg(times order by key), '{}')
-  from (select knowledge.key(c.bot_id, lexeme) as key, cardinality(positions)::smallint as times from unnest(c.words)) w
+update knowledge.chunk c set (keys, marks) = (
+  select coalesce(array_agg(key order by key), '{}'), coalesce(string_agg(substring(int8send(key) for 4) || substring(int2send(least(cardinality(positions), 255)::smallint) from 2), '' order by key), '')
+  from (select knowledge.key(c.bot_id, lexeme) as key, positions from unnest(c.words)) w
 );
 
 update knowledge.term t set seeks = (

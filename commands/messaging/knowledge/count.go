@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -104,8 +105,9 @@ func (c *counting) stem(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// keys returns the keys of a chunk's words and of their stems in order, and how often it has each of them, and counts the chunk. It is called once for each chunk.
-func (c *counting) keys(chunk int) (keys []int64, times []int16) {
+// keys returns the keys of a chunk's words and of their stems in order, and the marks of how often it has each of them, and counts the chunk. It is called once
+// for each chunk.
+func (c *counting) keys(chunk int) (keys []int64, marks []byte) {
 	there := make([]int32, 0, 2*len(c.chunks[chunk]))
 	has := func(id, times int32) {
 		if c.words[id].times == 0 {
@@ -120,14 +122,29 @@ func (c *counting) keys(chunk int) (keys []int64, times []int16) {
 		}
 	}
 	slices.SortFunc(there, func(a, b int32) int { return cmp.Compare(c.words[a].key, c.words[b].key) })
-	keys, times = make([]int64, len(there)), make([]int16, len(there))
+	keys, marks = make([]int64, len(there)), make([]byte, 0, markSize*len(there))
 	for i, id := range there {
 		w := &c.words[id]
-		keys[i], times[i] = w.key, int16(min(w.times, math.MaxInt16)) //nolint:gosec // G115: at most that
+		keys[i] = w.key
+		marks = append(binary.BigEndian.AppendUint32(marks, uint32(w.key>>32)), byte(min(w.times, math.MaxUint8))) //nolint:gosec // G115: its bits, and at most that
 		w.times = 0
 		w.chunks++
 	}
-	return keys, times
+	return keys, marks
+}
+
+// markSize is the size of a mark: four bytes of a key, and how often a chunk has its word.
+const markSize = 5
+
+// timesOf returns how often the chunk with these marks has the word of a key.
+func timesOf(marks []byte, key int64) int64 {
+	start := func(i int) int32 { return int32(binary.BigEndian.Uint32(marks[markSize*i:])) } //nolint:gosec // G115: its bits
+	wanted := int32(key >> 32)                                                               //nolint:gosec // G115: its bits
+	i := sort.Search(len(marks)/markSize, func(i int) bool { return start(i) >= wanted })
+	if markSize*i >= len(marks) || start(i) != wanted {
+		return 0
+	}
+	return int64(marks[markSize*i+markSize-1])
 }
 
 // write adds the words to the bot's, which nobody else writes now. The empty word counts all chunks.

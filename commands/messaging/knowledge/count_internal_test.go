@@ -60,7 +60,7 @@ func TestChunksOfAnOlderProgramAreFoundAfterTheMigration(t *testing.T) {
 	s := &Store{Pool: pool, Model: none{}}
 	require.NoError(t, s.Put(t.Context(), 3, 1, "", []string{"gold rate gold", "चाँदी के दाम 1250", "returning"}))
 	rows := func() (all []string) {
-		for _, sql := range []string{`select (nth, keys, times)::text from knowledge.chunk order by nth`, `select (word, chunks, seeks)::text from knowledge.term order by word`} {
+		for _, sql := range []string{`select (nth, keys, marks)::text from knowledge.chunk order by nth`, `select (word, chunks, seeks)::text from knowledge.term order by word`} {
 			rows, _ := pool.Query(t.Context(), sql)
 			some, err := pgx.CollectRows(rows, pgx.RowTo[string])
 			require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestChunksOfAnOlderProgramAreFoundAfterTheMigration(t *testing.T) {
 	// What an older program wrote, in the tables that it knows.
 	_, err = pool.Exec(t.Context(), `
 		drop index knowledge.chunk_of_bot_idx, knowledge.term_of_bot_idx;
-		alter table knowledge.chunk drop keys, drop times; drop function knowledge.key; alter table knowledge.term drop seeks;
+		alter table knowledge.chunk drop keys, drop marks; drop function knowledge.key; alter table knowledge.term drop seeks;
 		create index chunk_of_bot_idx on knowledge.chunk (bot_id); create index term_of_bot_idx on knowledge.term (bot_id);
 		update knowledge.chunk set words = (array['''gold'':1,3 ''rate'':2', '''चाँदी'':1 ''के'':2 ''दाम'':3 ''1250'':4', '''returning'':1 ''return'':1'])[nth + 1]::tsvector;
 		update knowledge.term set grams = array(select distinct substr('  ' || word || ' ', n, 3) from generate_series(1, length(word) + 1) n) where word not in ('', '1250', 'return')`)
@@ -83,7 +83,7 @@ func TestChunksOfAnOlderProgramAreFoundAfterTheMigration(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, rows())
 
-	_, err = pool.Exec(t.Context(), `update knowledge.chunk set keys = null, times = null`) // as an older program goes on to write
+	_, err = pool.Exec(t.Context(), `update knowledge.chunk set keys = null, marks = null`) // as an older program goes on to write
 	require.NoError(t, err)
 	again, err := s.Outdated(t.Context(), 10)
 	require.NoError(t, err)

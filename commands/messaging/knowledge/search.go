@@ -229,7 +229,7 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 	// To read the index is most of the work, so that the steps end when there are enough chunks. A key that two words of two bots had in common shows nobody
 	// another bot's chunk; the sum keeps the index of bots out.
 	rows, err := s.Pool.Query(ctx, `
-		select c.source_id, c.nth, c.keys, c.times from (
+		select c.source_id, c.nth, c.marks from (
 			select distinct source_id, nth from (
 				select c.source_id, c.nth from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) l (a, b, c, d, e, f)
 				cross join lateral (
@@ -247,16 +247,15 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 	}
 	var all []candidate
 	var c candidate
-	var has []int64
-	var times []int16
-	if _, err := pgx.ForEachRow(rows, []any{&c.Source, &c.Nth, &has, &times}, func() error {
+	var marks []byte
+	if _, err := pgx.ForEachRow(rows, []any{&c.Source, &c.Nth, &marks}, func() error {
 		c.Coverage, c.times = 0, 0
 		for i, w := range byRarity {
 			best := 0.0 // of a word that may be there in several forms, the form that fits best counts
 			for j, key := range keys[i] {
-				if at, there := slices.BinarySearch(has, key); there {
+				if times := timesOf(marks, key); times > 0 {
 					best = max(best, w.fits[j])
-					c.times += int64(times[at])
+					c.times += times
 				}
 			}
 			c.Coverage += w.weight * best

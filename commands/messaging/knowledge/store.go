@@ -55,14 +55,14 @@ func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks
 		if err := counted.stem(ctx, tx); err != nil {
 			return err
 		}
-		_, err := tx.CopyFrom(ctx, pgx.Identifier{"knowledge", "chunk"}, []string{"source_id", "nth", "bot_id", "text", "words", "keys", "times", "model", "embedding"},
+		_, err := tx.CopyFrom(ctx, pgx.Identifier{"knowledge", "chunk"}, []string{"source_id", "nth", "bot_id", "text", "words", "keys", "marks", "model", "embedding"},
 			pgx.CopyFromSlice(len(chunks), func(i int) ([]any, error) {
 				var by *string
 				if vectors[i] != nil {
 					by = &model
 				}
-				keys, times := counted.keys(i)
-				return []any{source, int32(i), bot, chunks[i], "", keys, times, by, vectors[i]}, nil //nolint:gosec // G115: there are not so many chunks
+				keys, marks := counted.keys(i)
+				return []any{source, int32(i), bot, chunks[i], "", keys, marks, by, vectors[i]}, nil //nolint:gosec // G115: there are not so many chunks
 			}))
 		if err != nil {
 			return fmt.Errorf("write chunks of source %d: %w", source, err)
