@@ -47,6 +47,7 @@ type Runner struct {
 	demands map[string]*demand
 
 	asked chan struct{} // wakes Tend
+	asks  asks
 
 	together together
 }
@@ -69,7 +70,7 @@ func NewRunner(store eventstore.Store, pool *pgxpool.Pool, log *slog.Logger) *Ru
 	return &Runner{
 		store: store, pool: pool, config: pool.Config().ConnConfig.Copy(), log: log, owner: uuid.New(),
 		status: map[string]*Status{}, moved: make(chan struct{}), moves: map[string]chan struct{}{}, again: map[string]context.CancelFunc{}, asked: make(chan struct{}, 1), demands: map[string]*demand{},
-		together: together{pool: pool},
+		together: together{pool: pool}, asks: newAsks(),
 	}
 }
 
@@ -79,6 +80,11 @@ func (r *Runner) Run(ctx context.Context, all ...*Projection) error {
 	for i, p := range all {
 		followers[i] = &follower{r: r, p: p, k: registry{r, p}, log: r.log.With("projection", p.Name)}
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	var exchanging sync.WaitGroup
+	defer exchanging.Wait()
+	defer cancel()
+	exchanging.Go(func() { r.exchange(ctx) })
 	return r.follow(ctx, followers)
 }
 
@@ -137,13 +143,18 @@ func (r *Runner) Moved() <-chan struct{} {
 }
 
 // Follow returns how far this process has folded a generation, 0 for the live one, and a channel that is closed at its next move. It
-// returns false if this process does not fold it. Events up to the asked position are then folded as they come.
+// returns false if this process does not fold it; the channel is then closed when the process that does tells that it has what was asked, or nil. Events up to
+// the asked position are folded as they come, by whichever process.
 func (r *Runner) Follow(name string, generation int, asked event.Position) (at event.Position, moved <-chan struct{}, folds bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.status[name]
-	if s == nil || !s.Working || generation != 0 && s.Generation != generation {
+	if s == nil {
 		return 0, nil, false
+	}
+	if !s.Working || generation != 0 && s.Generation != generation {
+		r.ask(name, asked)
+		return 0, r.moves[name], false
 	}
 	r.demands[name].raise(asked)
 	return s.Position, r.moves[name], true
@@ -168,6 +179,7 @@ func (r *Runner) set(p *Projection, change func(*Status)) {
 	}
 	r.moves[p.Name] = make(chan struct{})
 	change(s)
+	r.pay(p.Name, s.Position)
 	close(r.moved)
 	r.moved = make(chan struct{})
 }

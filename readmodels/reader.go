@@ -24,6 +24,7 @@ const defaultWait = 500 * time.Millisecond
 // Reader reads projections. All methods may be called by many goroutines.
 type Reader struct {
 	Wait time.Duration // how long a read waits for the log's head unless the request says otherwise
+	Poll time.Duration // how often a read looks that waits for another process's notice, which may be lost
 
 	pool     *pgxpool.Pool
 	lookups  *lookups
@@ -49,7 +50,8 @@ type statement struct {
 }
 
 // Follow returns how far this process has folded a generation, and a channel that is closed at its next
-// move. It returns false when this process does not fold it. Events up to the asked position are then folded without delay.
+// move. It returns false when this process does not fold it; the channel is then closed when another process tells that it has folded what was asked, and nil
+// when none will. Events up to the asked position are folded without delay.
 type Follow func(name string, generation int, asked event.Position) (at event.Position, moved <-chan struct{}, folds bool)
 
 // NewReader makes a reader. Versions has the projections that this program reads. Follow may be nil. Head
@@ -59,7 +61,7 @@ func NewReader(pool *pgxpool.Pool, versions map[string]int, follow Follow, head 
 	if follow == nil {
 		follow = func(string, int, event.Position) (event.Position, <-chan struct{}, bool) { return 0, nil, false }
 	}
-	return &Reader{Wait: defaultWait, pool: pool, lookups: newLookups(pool), versions: versions, follow: follow, head: head, live: map[string]int{}, sql: map[string]*statement{}}
+	return &Reader{Wait: defaultWait, Poll: askedPoll, pool: pool, lookups: newLookups(pool), versions: versions, follow: follow, head: head, live: map[string]int{}, sql: map[string]*statement{}}
 }
 
 // Rows returns a view's rows. The SQL names tables as projection.table.
@@ -154,7 +156,7 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, few bool, col
 				return fmt.Errorf("the tables of %s are gone: %w", strings.Join(s.names, ", "), ErrNotBuilt)
 			}
 			if tries > 0 { // nothing has taken their place yet
-				if err := w.pause(ctx, nil); err != nil {
+				if err := w.pause(ctx, nil, pollEvery); err != nil {
 					return err
 				}
 			}

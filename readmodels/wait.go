@@ -13,8 +13,11 @@ import (
 )
 
 const (
-	// pollEvery is the time between two looks at a projection that another process folds.
+	// pollEvery is the time between two looks at a projection of which no process tells this one.
 	pollEvery = 5 * time.Millisecond
+
+	// askedPoll is the same where the process that folds it tells: a notice may be lost.
+	askedPoll = 20 * time.Millisecond
 
 	// stayLate is how long reads look before they ask, after one of them has asked too early.
 	stayLate = 100 * time.Millisecond
@@ -58,11 +61,11 @@ func (w *wait) over() bool {
 	return w.ended
 }
 
-// pause waits for a move, for one poll, or until the time is up.
-func (w *wait) pause(ctx context.Context, moved <-chan struct{}) error {
-	poll := time.After(pollEvery)
-	if moved != nil {
-		poll = nil
+// pause waits for a move, for one poll unless poll is 0, or until the time is up.
+func (w *wait) pause(ctx context.Context, moved <-chan struct{}, every time.Duration) error {
+	var poll <-chan time.Time
+	if every > 0 {
+		poll = time.After(every)
 	}
 	select {
 	case <-moved:
@@ -102,7 +105,11 @@ func (r *Reader) await(ctx context.Context, s *statement, w *wait) error {
 	for i, name := range s.names {
 		for !w.over() {
 			at, moved, folds := r.follow(name, s.generations[i], w.least)
+			every := time.Duration(0)
 			if !folds {
+				if every = pollEvery; moved != nil {
+					every = r.Poll
+				}
 				l, err := r.look(ctx)
 				if err != nil {
 					return err
@@ -115,7 +122,7 @@ func (r *Reader) await(ctx context.Context, s *statement, w *wait) error {
 			if at >= w.least {
 				break
 			}
-			if err := w.pause(ctx, moved); err != nil {
+			if err := w.pause(ctx, moved, every); err != nil {
 				return err
 			}
 		}

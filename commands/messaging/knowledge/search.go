@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -25,11 +24,13 @@ type Passage struct {
 }
 
 const (
-	fusion      = 60   // k of reciprocal rank fusion (CONTRACT.md 8.11)
-	mostWords   = 40   // of a question
-	mostCovered = 24   // chunks that are compared by their words
-	mostNear    = 50   // chunks that are near by their vectors
-	similar     = 0.45 // a mistyped or inflected word counts from this part of common trigrams
+	fusion       = 60 // k of reciprocal rank fusion (CONTRACT.md 8.11)
+	mostWords    = 40 // of a question
+	mostCovered  = 24 // chunks that are compared by their words
+	mostNear     = 50 // chunks that are near by their vectors
+	similar      = 45 // percent of the trigrams of two words that both have: from there on, a word counts as mistyped or inflected
+	mostSimilar  = 8  // words that a word may be mistyped for
+	mostTogether = 6  // words that are looked for in one chunk
 )
 
 // word is a word of a question, and what it is in a bot's chunks.
@@ -82,88 +83,61 @@ func (s *Store) Search(ctx context.Context, bot int64, question string, most int
 	return all, s.read(ctx, all)
 }
 
-// What part of the trigrams of a term t and a word a of the question are in both.
-const (
-	shared   = ` cross join lateral (select count(*) as shared from unnest(t.grams) g where g = any(a.grams)) s`
-	likeness = `s.shared::float8 / greatest(cardinality(t.grams) + cardinality(a.grams) - s.shared, 1)`
-)
-
 // words returns the words of a question with what they are in the bot's chunks, and how many chunks there are.
 func (s *Store) words(ctx context.Context, bot int64, question string) (words []word, total int64, err error) {
-	var texts, heads, grams, seeks, meant []string
+	var texts, heads, meant []string
 	var of []int32 // the words that have the meanings
 	for text := range terms(question) {
 		if empty[text] || slices.Contains(texts, text) || len(texts) == mostWords {
 			continue
 		}
-		all := wording.Grams(text)
-		// Who has so many of a word's trigrams in common has one of these; the first ones of a word are those of many others.
-		seek := slices.Clone(all[len(all)-min(len(all), int((1-similar)*float64(len(all)))+1):])
-		for i, gram := range seek {
-			seek[i] = ofBot(bot, gram)
-		}
-		texts, heads, grams, seeks = append(texts, text), append(heads, head(text)), append(grams, strings.Join(all, "\n")), append(seeks, strings.Join(seek, "\n"))
+		texts, heads, words = append(texts, text), append(heads, head(text)), append(words, word{text: text})
 		for _, other := range meaning(text) {
-			of, meant = append(of, int32(len(texts))), append(meant, other)
+			of, meant = append(of, int32(len(texts)-1)), append(meant, other)
 		}
 	}
 	if len(texts) == 0 {
 		return nil, 0, nil
 	}
 	// Without a stem, a word is one of English that means nothing. In the scripts whose words have no stems here, words that begin alike and are similar
-	// count too; and where there is none of all these, any that are similar.
-	rows, err := s.Pool.Query(ctx, `
+	// count too.
+	rows, _ := s.Pool.Query(ctx, `
 		with asked as (
-			select n, word, head, string_to_array(grams, E'\n') as grams, string_to_array(seek, E'\n') as seek,
-				case when word ~ '^[ -~]+$' then ts_lexize('english_stem', word) end as stem
-			from unnest($2::text[], $3::text[], $4::text[], $5::text[]) with ordinality a (word, head, grams, seek, n)
-		), known as (
-			select a.n, t.word, t.chunks, 1::float8 as fit from asked a join knowledge.term t on t.bot_id = $1 and (t.word = a.word or t.word = any(a.stem))
-			union all
-			select a.n, t.* from asked a cross join lateral (
-				select t.word, t.chunks, `+likeness+` as fit from knowledge.term t`+shared+`
-				where t.bot_id = $1 and t.word between a.head and a.head || $6 and t.word <> a.word order by fit desc limit 8
-			) t where a.stem is null and t.fit >= $7
+			select n - 1 as n, word, head, case when word ~ '^[ -~]+$' then ts_lexize('english_stem', word) end as stem from unnest($2::text[], $3::text[]) with ordinality a (word, head, n)
 		)
-		select 0::bigint, '', chunks, 1::float8 from knowledge.term where bot_id = $1 and word = ''
-		union all select -n, '', 0, 0 from asked where stem = '{}'
-		union all select n, word, chunks, fit from known
+		select -1::bigint, '', chunks, 1::float8 from knowledge.term where bot_id = $1 and word = ''
+		union all select n, '', 0, 1 from asked where stem = '{}'
+		union all select a.n, t.word, t.chunks, 1 from asked a join knowledge.term t on t.bot_id = $1 and (t.word = a.word or t.word = any(a.stem))
 		union all
-		select m.n, t.word, t.chunks, $8 from unnest($9::int[], $10::text[]) m (n, word) join knowledge.term t on t.bot_id = $1 and t.word = any(ts_lexize('english_stem', m.word) || m.word)
+		select a.n, t.word, t.chunks, 0 from asked a join knowledge.term t on t.bot_id = $1 and t.word between a.head and a.head || $4 and t.word <> a.word where a.stem is null
+		union all
+		select m.n, t.word, t.chunks, $5 from unnest($6::int[], $7::text[]) m (n, word) join knowledge.term t on t.bot_id = $1 and t.word = any(ts_lexize('english_stem', m.word) || m.word)
 		where m.word ~ '^[ -~]+$'
 		union all
-		select m.n, t.word, t.chunks, $8 from unnest($9::int[], $10::text[]) m (n, word) join knowledge.term t on t.bot_id = $1 and t.word between m.word and m.word || $6
-		where m.word !~ '^[ -~]+$' and length(t.word) <= length(m.word) + $11
-		union all
-		select a.n, t.* from asked a cross join lateral (
-			select t.word, t.chunks, `+likeness+` as fit from knowledge.term t`+shared+` where t.bot_id = $1 and knowledge.of_bot(t.bot_id, t.grams) && a.seek order by fit desc limit 8
-		) t where t.fit >= $7 and a.word !~ '[0-9]' and not exists (select from known k where k.n = a.n)`,
-		bot, texts, heads, grams, seeks, string(utf8.MaxRune), similar, synonymFit, of, meant, mostEnding)
+		select m.n, t.word, t.chunks, $5 from unnest($6::int[], $7::text[]) m (n, word) join knowledge.term t on t.bot_id = $1 and t.word between m.word and m.word || $4
+		where m.word !~ '^[ -~]+$' and length(t.word) <= length(m.word) + $8`, bot, texts, heads, string(utf8.MaxRune), synonymFit, of, meant, mostEnding)
+	known, err := collected(rows, words, &total)
 	if err != nil {
-		return nil, 0, fmt.Errorf("look up the words of a question: %w", err)
+		return nil, 0, err
 	}
-	words = make([]word, len(texts))
-	for i, text := range texts {
-		words[i].text = text
-	}
-	var (
-		n, chunks int64
-		term      string
-		fit       float64
-	)
-	if _, err = pgx.ForEachRow(rows, []any{&n, &term, &chunks, &fit}, func() error {
-		switch {
-		case n == 0:
-			total = chunks
-		case n < 0:
-			words[-n-1].text = ""
-		default:
-			w := &words[n-1]
-			w.terms, w.fits, w.chunks = append(w.terms, term), append(w.fits, fit), w.chunks+chunks
+	// Where there is none of all these, any words count that are similar.
+	var unknown []int32
+	var seeks []string
+	grams := trigrams{bot, map[string]int64{}}
+	for i, w := range words {
+		if !known[i] && w.text != "" && !numbered(w.text) {
+			for _, key := range grams.seekers(w.text) {
+				unknown, seeks = append(unknown, int32(i)), append(seeks, strconv.FormatInt(key, 10))
+			}
 		}
-		return nil
-	}); err != nil {
-		return nil, 0, fmt.Errorf("look up the words of a question: %w", err)
+	}
+	if total > 0 && len(unknown) > 0 {
+		rows, _ := s.Pool.Query(ctx, `
+			select n, word, chunks, 0::float8 from (select n, array_agg(seek::bigint) as seeks from unnest($2::int[], $3::text[]) a (n, seek) group by n) a
+			join knowledge.term t on t.bot_id + 0 = $1 and t.seeks && a.seeks`, bot, unknown, seeks)
+		if _, err := collected(rows, words, &total); err != nil {
+			return nil, 0, err
+		}
 	}
 	words = slices.DeleteFunc(words, func(w word) bool { return w.text == "" })
 	for i := range words {
@@ -173,85 +147,175 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 	return words, total, nil
 }
 
+// collected adds the terms that are in rows to the words that they may stand for, and reports which words have any but synonyms. Of the terms that are to be
+// compared, whose fit is 0, those count that are similar, the best ones.
+func collected(rows pgx.Rows, words []word, total *int64) (known []bool, err error) {
+	type like struct {
+		term   string
+		chunks int64
+		fit    float64
+	}
+	alike := make([][]like, len(words))
+	known = make([]bool, len(words))
+	add := func(n int64, l like) {
+		w := &words[n]
+		w.terms, w.fits, w.chunks = append(w.terms, l.term), append(w.fits, l.fit), w.chunks+l.chunks
+	}
+	var n int64
+	var l like
+	if _, err = pgx.ForEachRow(rows, []any{&n, &l.term, &l.chunks, &l.fit}, func() error {
+		switch {
+		case n < 0:
+			*total = l.chunks
+		case l.term == "":
+			words[n].text = ""
+		case l.fit > 0:
+			add(n, l)
+			known[n] = known[n] || l.fit == 1
+		default:
+			if common, of := alikeness(words[n].text, l.term); 100*common >= similar*of {
+				l.fit = float64(common) / float64(of)
+				alike[n] = append(alike[n], l)
+			}
+		}
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("look up the words of a question: %w", err)
+	}
+	for n, all := range alike {
+		slices.SortFunc(all, func(a, b like) int { return cmp.Or(cmp.Compare(b.fit, a.fit), cmp.Compare(a.term, b.term)) })
+		for _, l := range all[:min(len(all), mostSimilar)] {
+			add(int64(n), l)
+			known[n] = true
+		}
+	}
+	return known, nil
+}
+
+// alikeness returns how many trigrams two words have in common, of how many that they have together.
+func alikeness(one, other string) (common, of int) {
+	a, b := wording.Grams(one), wording.Grams(other)
+	for _, gram := range a {
+		if slices.Contains(b, gram) {
+			common++
+		}
+	}
+	return common, len(a) + len(b) - common
+}
+
 // head returns how a word begins whatever its ending is.
 func head(word string) string {
 	runes := []rune(word)
 	return string(runes[:max(min(leastKnown, len(runes)), len(runes)-mostEnding)])
 }
 
-// covering returns the chunks that have most of the words by weight, the best first.
+// covering returns the chunks that have most of the words by weight, the best first. Of those that have as much, the first is who has the words most often.
 func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passage, error) {
 	byRarity := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return len(w.terms) == 0 })
 	slices.SortStableFunc(byRarity, func(a, b word) int { return cmp.Compare(a.chunks, b.chunks) })
-	var every []string
-	var of []int32                                                                            // the word of each term
-	var fits []float64                                                                        // and how well the term fits
-	anyOf, weights, sum := make([]string, len(byRarity)), make([]float64, len(byRarity)), 0.0 // the terms of each word, as the index has them
+	if len(byRarity) == 0 {
+		return nil, nil
+	}
+	sum := 0.0
 	for _, w := range words {
 		sum += w.weight
 	}
+	keys := make([][]int64, len(byRarity)) // of the terms of each word
 	for i, w := range byRarity {
-		weights[i] = w.weight
-		indexed := make([]string, len(w.terms))
-		for j, term := range w.terms {
-			indexed[j] = quote(ofBot(bot, term))
-			every, of, fits = append(every, quote(term)), append(of, int32(i)), append(fits, w.fits[j])
+		for _, term := range w.terms {
+			keys[i] = append(keys[i], key(bot, term))
 		}
-		anyOf[i] = "(" + strings.Join(indexed, " | ") + ")"
 	}
-	if len(every) == 0 {
-		return nil, nil
-	}
-	// Of a word that may be there in several forms, the form that fits best counts. To read the index and to unpack the words of a chunk is most of the work,
-	// so that the queries end when there are enough chunks, and the words are copied.
+	// To read the index is most of the work, so that the steps end when there are enough chunks. A key that two words of two bots had in common shows nobody
+	// another bot's chunk; the sum keeps the index of bots out.
 	rows, err := s.Pool.Query(ctx, `
-		with found as materialized (
+		select c.source_id, c.nth, c.marks from (
 			select distinct source_id, nth from (
-				select c.source_id, c.nth from unnest($1::text[]) l (step)
-				cross join lateral (select source_id, nth from knowledge.chunk where knowledge.of_bot(bot_id, words) @@ l.step::tsquery limit $7) c limit $7
+				select c.source_id, c.nth from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) l (a, b, c, d, e, f)
+				cross join lateral (
+					select source_id, nth from knowledge.chunk where bot_id + 0 = $1
+					and keys && l.a::bigint[] and keys && l.b::bigint[] and keys && l.c::bigint[] and keys && l.d::bigint[] and keys && l.e::bigint[] and keys && l.f::bigint[] limit $8
+				) c limit $8
 			) c
-		), near as materialized (
-			select source_id, nth, words || '' as words from found join knowledge.chunk using (source_id, nth)
-		), term as materialized (select term::tsquery as term, n, fit from unnest($3::text[], $4::int[], $5::float8[]) t (term, n, fit))
-		select source_id, nth, covered
-		from near cross join lateral (
-			select sum(w.weight * best) as covered from (select n, max(fit) as best from term where near.words @@ term.term group by n) hit
-			join unnest($6::float8[]) with ordinality w (weight, n) on w.n = hit.n + 1
-		) c
-		order by covered desc, ts_rank_cd(words, $2::text::tsquery) desc, source_id, nth`,
-		ladder(anyOf, byRarity), strings.Join(every, " | "), every, of, fits, weights, mostCovered)
+		) found join knowledge.chunk c using (source_id, nth)`, append(append([]any{bot}, ladder(keys, byRarity)...), mostCovered)...)
 	if err != nil {
 		return nil, fmt.Errorf("search the chunks of bot %d: %w", bot, err)
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Passage, err error) {
-		err = row.Scan(&p.Source, &p.Nth, &p.Coverage)
-		p.Coverage /= sum
-		return p, err
+	type candidate struct {
+		Passage
+		times int64
+	}
+	var all []candidate
+	var c candidate
+	var marks []byte
+	if _, err := pgx.ForEachRow(rows, []any{&c.Source, &c.Nth, &marks}, func() error {
+		c.Coverage, c.times = 0, 0
+		for i, w := range byRarity {
+			best := 0.0 // of a word that may be there in several forms, the form that fits best counts
+			for j, key := range keys[i] {
+				if times := timesOf(marks, key); times > 0 {
+					best = max(best, w.fits[j])
+					c.times += times
+				}
+			}
+			c.Coverage += w.weight * best
+		}
+		c.Coverage /= sum
+		all = append(all, c)
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("search the chunks of bot %d: %w", bot, err)
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.Coverage, a.Coverage), cmp.Compare(b.times, a.times), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Nth, b.Nth))
 	})
+	found := make([]Passage, len(all))
+	for i, c := range all {
+		found[i] = c.Passage
+	}
+	return found, nil
 }
 
-// ladder returns queries for chunks, the best ones first: those that have all words, then those without the most frequent one, and so on to each word alone.
-// Where few chunks have any of the words, it is one query.
-func ladder(anyOf []string, byRarity []word) (steps []string) {
+// ladder returns what chunks are to have, step by step: first one of the keys of each of several words, then not of the most frequent of them, and so on to one
+// key of each word alone. Where few chunks have any of the words, it is one step. A step is an element of each list.
+func ladder(keys [][]int64, byRarity []word) []any {
+	var steps [mostTogether][]string
+	step := func(all ...[]int64) {
+		for i := range steps {
+			steps[i] = append(steps[i], literal(all[min(i, len(all)-1)]))
+		}
+	}
 	chunks := int64(0)
 	for _, w := range byRarity {
 		chunks += w.chunks
 	}
 	if chunks <= mostCovered {
-		return []string{strings.Join(anyOf, " | ")}
+		step(slices.Concat(keys...))
+	} else {
+		for n := min(len(keys), mostTogether); n > 1; n-- {
+			step(keys[:n]...)
+		}
+		for _, of := range keys {
+			step(of)
+		}
 	}
-	for n := len(anyOf); n > 1; n-- {
-		steps = append(steps, strings.Join(anyOf[:n], " & "))
+	lists := make([]any, len(steps))
+	for i, list := range steps {
+		lists[i] = list
 	}
-	return append(steps, anyOf...)
+	return lists
 }
 
-// ofBot returns a word of a bot as the indexes have it.
-func ofBot(bot int64, word string) string { return strconv.FormatInt(bot, 10) + " " + word }
-
-// quote returns a term as a tsquery has it.
-func quote(term string) string {
-	return "'" + strings.NewReplacer(`'`, `''`, `\`, `\\`).Replace(term) + "'"
+// literal returns keys as Postgres writes an array.
+func literal(keys []int64) string {
+	text := []byte{'{'}
+	for i, key := range keys {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, key, 10)
+	}
+	return string(append(text, '}'))
 }
 
 // read adds the texts.

@@ -7,9 +7,6 @@ package knowledge
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -36,9 +33,7 @@ type Store struct {
 
 const (
 	embedAtOnce = 64 // texts of a call
-	writeAtOnce = 64 // chunks of a statement
 	mostWord    = 60 // bytes of a word that is searched
-	mostPlaces  = 200
 )
 
 // Put replaces the chunks of a source. The title is searched with each of them.
@@ -52,148 +47,28 @@ func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks
 		}
 		copy(vectors[at:], some)
 	}
+	counted := count(bot, title, chunks)
 	return s.change(ctx, bot, func(tx pgx.Tx) error {
 		if err := drop(ctx, tx, bot, `source_id = $1`, source); err != nil {
 			return err
 		}
-		counted, err := s.counted(ctx, tx, title, chunks)
-		if err != nil {
+		if err := counted.stem(ctx, tx); err != nil {
 			return err
 		}
-		for at := 0; at < len(chunks); at += writeAtOnce {
-			end := min(at+writeAtOnce, len(chunks))
-			if err := s.write(ctx, tx, bot, source, at, chunks[at:end], counted.vectors[at:end], vectors[at:end]); err != nil {
-				return fmt.Errorf("write chunks of source %d: %w", source, err)
-			}
-		}
-		return counted.write(ctx, tx, bot, len(chunks))
-	})
-}
-
-// counting has the words of chunks, as they are written and as English stems.
-type counting struct {
-	vectors []string         // a tsvector for each chunk
-	chunks  map[string]int64 // that have a word
-	grams   map[string]bool  // words that are also found by their trigrams
-}
-
-// counted cuts the words of chunks. Each word is stemmed once, however often it is there.
-func (s *Store) counted(ctx context.Context, tx pgx.Tx, title string, chunks []string) (counting, error) {
-	c := counting{chunks: map[string]int64{}, grams: map[string]bool{}}
-	places := make([]map[string][]int, len(chunks))
-	for i, text := range chunks {
-		places[i] = placesIn(title + "\n" + text)
-		for word := range places[i] {
-			c.grams[word] = !strings.ContainsFunc(word, unicode.IsDigit)
-		}
-	}
-	stems, err := stemsOf(ctx, tx, slices.Collect(maps.Keys(c.grams)))
-	if err != nil {
-		return c, err
-	}
-	for _, at := range places {
-		for word, places := range maps.Clone(at) {
-			for _, stem := range stems[word] {
-				if stem != word {
-					at[stem] = append(at[stem], places...)
+		_, err := tx.CopyFrom(ctx, pgx.Identifier{"knowledge", "chunk"}, []string{"source_id", "nth", "bot_id", "text", "words", "keys", "marks", "model", "embedding"},
+			pgx.CopyFromSlice(len(chunks), func(i int) ([]any, error) {
+				var by *string
+				if vectors[i] != nil {
+					by = &model
 				}
-			}
+				keys, marks := counted.keys(i)
+				return []any{source, int32(i), bot, chunks[i], "", keys, marks, by, vectors[i]}, nil //nolint:gosec // G115: there are not so many chunks
+			}))
+		if err != nil {
+			return fmt.Errorf("write chunks of source %d: %w", source, err)
 		}
-		c.vectors = append(c.vectors, vectorOf(at))
-		for word := range at {
-			c.chunks[word]++
-		}
-	}
-	return c, nil
-}
-
-// placesIn returns the words of a text with their places, the first ones of each.
-func placesIn(text string) map[string][]int {
-	const last = 1<<14 - 1 // the greatest place of a tsvector
-	places, at := map[string][]int{}, 0
-	for word := range terms(text) {
-		if at = min(at+1, last); len(places[word]) < mostPlaces {
-			places[word] = append(places[word], at)
-		}
-	}
-	return places
-}
-
-// vectorOf returns words with their places as Postgres reads a tsvector.
-func vectorOf(places map[string][]int) string {
-	var all []byte
-	for word, at := range places {
-		all = append(append(append(all, '\''), word...), '\'')
-		for i, place := range at[:min(len(at), mostPlaces)] {
-			all = append(all, ":,"[min(i, 1)])
-			all = strconv.AppendInt(all, int64(place), 10)
-		}
-		all = append(all, ' ')
-	}
-	return string(all)
-}
-
-// stemsOf returns the English stems of words; one that means nothing has none.
-func stemsOf(ctx context.Context, tx pgx.Tx, words []string) (map[string][]string, error) {
-	words = slices.DeleteFunc(words, func(word string) bool { return !isLatin(word) || strings.ContainsFunc(word, unicode.IsDigit) })
-	rows, _ := tx.Query(ctx, `select word, ts_lexize('english_stem', word) from unnest($1::text[]) word`, words)
-	stems := make(map[string][]string, len(words))
-	var word string
-	var of []string
-	_, err := pgx.ForEachRow(rows, []any{&word, &of}, func() error {
-		stems[word] = of
-		return nil
+		return counted.write(ctx, tx)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("stem words: %w", err)
-	}
-	return stems, nil
-}
-
-// write adds the words of so many chunks to the bot's. The empty word counts all chunks.
-func (c counting) write(ctx context.Context, tx pgx.Tx, bot int64, chunks int) error {
-	words, counts, grams := []string{""}, []int64{int64(chunks)}, []string{""}
-	for _, word := range slices.Sorted(maps.Keys(c.chunks)) {
-		words, counts = append(words, word), append(counts, c.chunks[word])
-		if c.grams[word] {
-			grams = append(grams, strings.Join(wording.Grams(word), "\n"))
-		} else {
-			grams = append(grams, "")
-		}
-	}
-	// A word that was only a stem before is now written as such.
-	_, err := tx.Exec(ctx, `
-		insert into knowledge.term as t (bot_id, word, chunks, grams) select $1, word, chunks, string_to_array(grams, E'\n') from unnest($2::text[], $3::bigint[], $4::text[]) w (word, chunks, grams)
-		on conflict (bot_id, word) do update set chunks = t.chunks + excluded.chunks, grams = case when t.grams = '{}' then excluded.grams else t.grams end`, bot, words, counts, grams)
-	if err != nil {
-		return fmt.Errorf("count the words of bot %d: %w", bot, err)
-	}
-	return nil
-}
-
-// write adds chunks of a source from a number on, with their words.
-func (s *Store) write(ctx context.Context, tx pgx.Tx, bot, source int64, from int, chunks, words []string, vectors [][]float32) error {
-	models, embeddings := make([]*string, len(chunks)), make([]*string, len(chunks))
-	for i := range chunks {
-		if vectors[i] != nil {
-			models[i], embeddings[i] = new(s.Model.Embeds()), new(array(vectors[i]))
-		}
-	}
-	_, err := tx.Exec(ctx, `
-		insert into knowledge.chunk (source_id, nth, bot_id, text, words, model, embedding)
-		select $1, $2 + n - 1, $3, text, words::tsvector, model, embedding::real[]
-		from unnest($4::text[], $5::text[], $6::text[], $7::text[]) with ordinality c (text, words, model, embedding, n)`,
-		source, from, bot, chunks, words, models, embeddings)
-	return err
-}
-
-// array returns a vector as Postgres writes an array.
-func array(vector []float32) string {
-	text := make([]byte, 0, 12*len(vector))
-	for _, x := range vector {
-		text = strconv.AppendFloat(append(text, ','), float64(x), 'g', -1, 32)
-	}
-	return "{" + strings.TrimPrefix(string(text), ",") + "}"
 }
 
 // change runs do in a transaction. Changes of one bot's chunks wait for each other, since they count the same words. What waits to be indexed is indexed
@@ -238,14 +113,14 @@ func isLatin(word string) bool {
 
 // drop removes chunks of a bot, and takes their words off the bot's.
 func drop(ctx context.Context, tx pgx.Tx, bot int64, which string, id int64) error {
-	_, err := tx.Exec(ctx, `
-		with gone as (delete from knowledge.chunk where `+which+` returning words),
+	gone, err := tx.Exec(ctx, `
+		with gone as (delete from knowledge.chunk where `+which+` returning keys),
 		less as (
-			select lexeme as word, count(*) as chunks from gone, unnest(gone.words) group by lexeme
-			union all select '', count(*) from gone
+			select key, count(*) as chunks from gone, unnest(gone.keys) key group by key
+			union all select knowledge.key($2, ''), count(*) from gone having count(*) > 0
 		)
-		update knowledge.term set chunks = term.chunks - less.chunks from less where term.bot_id = $2 and term.word = less.word`, id, bot)
-	if err == nil {
+		update knowledge.term set chunks = term.chunks - less.chunks from less where term.bot_id = $2 and knowledge.key(term.bot_id, term.word) = less.key`, id, bot)
+	if err == nil && gone.RowsAffected() > 0 {
 		_, err = tx.Exec(ctx, `delete from knowledge.term where bot_id = $1 and chunks <= 0`, bot)
 	}
 	if err != nil {
@@ -264,9 +139,9 @@ func (s *Store) ForgetBot(ctx context.Context, bot int64) error {
 	return s.change(ctx, bot, func(tx pgx.Tx) error { return drop(ctx, tx, bot, `bot_id = $1`, bot) })
 }
 
-// Outdated lists the sources whose vectors are of another model than the one there is now, at most so many.
+// Outdated lists the sources whose vectors are of another model than the one there is now, or whose chunks an older program wrote, at most so many.
 func (s *Store) Outdated(ctx context.Context, most int) ([]int64, error) {
-	rows, err := s.Pool.Query(ctx, `select distinct source_id from knowledge.chunk where model is distinct from nullif($1, '') limit $2`, s.Model.Embeds(), most)
+	rows, err := s.Pool.Query(ctx, `select distinct source_id from knowledge.chunk where keys is null or model is distinct from nullif($1, '') limit $2`, s.Model.Embeds(), most)
 	if err != nil {
 		return nil, fmt.Errorf("find chunks of another model: %w", err)
 	}

@@ -1,0 +1,231 @@
+package knowledge
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/wording"
+)
+
+// counting has the words of a source's chunks, as they are written and as English stems.
+type counting struct {
+	bot    int64
+	ids    map[string]int32 // of words
+	words  []counted
+	chunks [][]occurrence // the written words of each chunk
+}
+
+// counted is a word of a source.
+type counted struct {
+	text    string
+	key     int64
+	stems   []int32 // the ids of its stems, itself excepted
+	written bool    // it is not only a stem
+	chunks  int64   // that have it
+	times   int32   // in the chunk that is looked at
+}
+
+// occurrence says how often a chunk has a word.
+type occurrence struct{ word, times int32 }
+
+// key returns what the indexes have for a word of a bot, or for a trigram. The database's knowledge.key returns the same.
+func key(bot int64, word string) int64 {
+	text := append(append(strconv.AppendInt(make([]byte, 0, 2*mostWord), bot, 10), ' '), word...)
+	sum := sha256.Sum256(text)
+	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // G115: its bits
+}
+
+// count cuts the words of chunks.
+func count(bot int64, title string, chunks []string) *counting {
+	c := &counting{bot: bot, ids: map[string]int32{}, chunks: make([][]occurrence, len(chunks))}
+	var there []int32
+	for i, text := range chunks {
+		there = there[:0]
+		for word := range terms(title + "\n" + text) {
+			id := c.id(word)
+			if c.words[id].times++; c.words[id].times == 1 {
+				there = append(there, id)
+			}
+		}
+		c.chunks[i] = make([]occurrence, len(there))
+		for j, id := range there {
+			w := &c.words[id]
+			c.chunks[i][j] = occurrence{id, w.times}
+			w.times, w.written = 0, true
+		}
+	}
+	return c
+}
+
+// id returns the number of a word.
+func (c *counting) id(word string) int32 {
+	id, known := c.ids[word]
+	if !known {
+		id = int32(len(c.words)) //nolint:gosec // G115: a source has 16 MB at most
+		word = strings.Clone(word)
+		c.ids[word] = id
+		c.words = append(c.words, counted{text: word, key: key(c.bot, word)})
+	}
+	return id
+}
+
+// stem finds the English stems of the words; one that means nothing has none. Each word is stemmed once, however often it is there.
+func (c *counting) stem(ctx context.Context, tx pgx.Tx) error {
+	var words []string
+	for _, w := range c.words {
+		if isLatin(w.text) && !numbered(w.text) {
+			words = append(words, w.text)
+		}
+	}
+	rows, _ := tx.Query(ctx, `select word, stem[1] from (select word, ts_lexize('english_stem', word) as stem from unnest($1::text[]) word) s where stem <> array[word]`, words)
+	var word string
+	var of *string // null: the word means nothing
+	_, err := pgx.ForEachRow(rows, []any{&word, &of}, func() error {
+		if of != nil {
+			stem := c.id(*of)
+			id := c.ids[word]
+			c.words[id].stems = []int32{stem}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("stem words: %w", err)
+	}
+	return nil
+}
+
+// keys returns the keys of a chunk's words and of their stems in order, and the marks of how often it has each of them, and counts the chunk. It is called once
+// for each chunk.
+func (c *counting) keys(chunk int) (keys []int64, marks []byte) {
+	there := make([]int32, 0, 2*len(c.chunks[chunk]))
+	has := func(id, times int32) {
+		if c.words[id].times == 0 {
+			there = append(there, id)
+		}
+		c.words[id].times += times
+	}
+	for _, o := range c.chunks[chunk] {
+		has(o.word, o.times)
+		for _, stem := range c.words[o.word].stems {
+			has(stem, o.times)
+		}
+	}
+	slices.SortFunc(there, func(a, b int32) int { return cmp.Compare(c.words[a].key, c.words[b].key) })
+	keys, marks = make([]int64, len(there)), make([]byte, 0, markSize*len(there))
+	for i, id := range there {
+		w := &c.words[id]
+		keys[i] = w.key
+		marks = append(binary.BigEndian.AppendUint32(marks, uint32(w.key>>32)), byte(min(w.times, math.MaxUint8))) //nolint:gosec // G115: its bits, and at most that
+		w.times = 0
+		w.chunks++
+	}
+	return keys, marks
+}
+
+// markSize is the size of a mark: four bytes of a key, and how often a chunk has its word.
+const markSize = 5
+
+// timesOf returns how often the chunk with these marks has the word of a key.
+func timesOf(marks []byte, key int64) int64 {
+	start := func(i int) int32 { return int32(binary.BigEndian.Uint32(marks[markSize*i:])) } //nolint:gosec // G115: its bits
+	wanted := int32(key >> 32)                                                               //nolint:gosec // G115: its bits
+	i := sort.Search(len(marks)/markSize, func(i int) bool { return start(i) >= wanted })
+	if markSize*i >= len(marks) || start(i) != wanted {
+		return 0
+	}
+	return int64(marks[markSize*i+markSize-1])
+}
+
+// write adds the words to the bot's, which nobody else writes now. The empty word counts all chunks.
+func (c *counting) write(ctx context.Context, tx pgx.Tx) error {
+	c.words = append(c.words, counted{chunks: int64(len(c.chunks))})
+	slices.SortFunc(c.words, func(a, b counted) int { return cmp.Compare(a.text, b.text) })
+	words, counts := make([]string, len(c.words)), make([]int64, len(c.words))
+	for i, w := range c.words {
+		words[i], counts[i] = w.text, w.chunks
+	}
+	rows, _ := tx.Query(ctx, `
+		update knowledge.term t set chunks = t.chunks + w.chunks from unnest($2::text[], $3::bigint[]) w (word, chunks)
+		where t.bot_id = $1 and t.word = w.word returning t.word, t.seeks = '{}'`, c.bot, words, counts)
+	known := map[string]bool{} // whether it can be sought already
+	var word string
+	var bare bool
+	_, err := pgx.ForEachRow(rows, []any{&word, &bare}, func() error {
+		known[word] = !bare
+		return nil
+	})
+	grams := trigrams{c.bot, map[string]int64{}}
+	for _, w := range c.words {
+		if able, there := known[w.text]; err == nil && there && !able && w.sought() { // it was only a stem before
+			_, err = tx.Exec(ctx, `update knowledge.term set seeks = $3 where bot_id = $1 and word = $2`, c.bot, w.text, grams.seekers(w.text))
+		}
+	}
+	c.words = slices.DeleteFunc(c.words, func(w counted) bool {
+		_, there := known[w.text]
+		return there
+	})
+	if err == nil {
+		_, err = tx.CopyFrom(ctx, pgx.Identifier{"knowledge", "term"}, []string{"bot_id", "word", "chunks", "seeks"}, pgx.CopyFromSlice(len(c.words), func(i int) ([]any, error) {
+			w, seeks := c.words[i], []int64{}
+			if w.sought() {
+				seeks = grams.seekers(w.text)
+			}
+			return []any{c.bot, w.text, w.chunks, seeks}, nil
+		}))
+	}
+	if err != nil {
+		return fmt.Errorf("count the words of bot %d: %w", c.bot, err)
+	}
+	return nil
+}
+
+// sought reports whether a word is also found by its trigrams.
+func (w counted) sought() bool { return w.written && !numbered(w.text) }
+
+// trigrams has the keys of a bot's trigrams that were needed so far.
+type trigrams struct {
+	bot  int64
+	keys map[string]int64
+}
+
+// seekers returns the keys of some of a word's trigrams. Two words that are similar enough have one of them in common, since both leave out the last ones of one
+// order, fewer than they must share. The first trigrams of a word, which many words have, are the last ones of that order.
+func (g trigrams) seekers(word string) []int64 {
+	type gram struct {
+		first int // 1: it is
+		key   int64
+	}
+	texts := wording.Grams(word)
+	all := make([]gram, len(texts))
+	for i, text := range texts {
+		k, known := g.keys[text]
+		if !known {
+			k = key(g.bot, text)
+			g.keys[text] = k
+		}
+		all[i].key = k
+		if text[0] == ' ' {
+			all[i].first = 1
+		}
+	}
+	slices.SortFunc(all, func(a, b gram) int { return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.key, b.key)) })
+	keys := make([]int64, len(all)-(similar*len(all)+99)/100+1)
+	for i := range keys {
+		keys[i] = all[i].key
+	}
+	return keys
+}
+
+// numbered reports whether a word has a digit.
+func numbered(word string) bool { return strings.ContainsFunc(word, unicode.IsDigit) }
