@@ -61,6 +61,21 @@ type Store interface {
 	PositionAt(ctx context.Context, at time.Time) (event.Position, error)
 }
 
+// Patient is a store whose subscribers can let events wait.
+type Patient interface {
+	// SubscribePatiently is Subscribe for a reader that wants to be woken rarely. It yields events that may wait together with later
+	// ones. Events that the store has to look for are yielded when they are found.
+	SubscribePatiently(ctx context.Context, after event.Position, p Patience) iter.Seq2[Batch, error]
+}
+
+// Patience is what a subscriber lets wait.
+type Patience struct {
+	// For returns how long new events may wait, 0: not at all. It is called while the log's writer waits.
+	For func([]event.Stored) time.Duration
+	// Over returns a channel that is closed when nothing may wait any longer.
+	Over func() <-chan struct{}
+}
+
 // Batch is a section of the log. An empty batch reports progress: the log up to UpTo has no further events for
 // the reader, because a store may skip its own.
 type Batch struct {

@@ -43,7 +43,8 @@ func (d *demand) now() (event.Position, <-chan struct{}) {
 
 // coalesced yields the batches of a subscription after a position. Batches without an event for the projection wait briefly for one that
 // has some, and so do all batches of a projection that gathers; none waits that a reader asks for. Each batch ends with an event, by which
-// the checkpoint identifies the log; positions of a store's own events would not do.
+// the checkpoint identifies the log; positions of a store's own events would not do. A patient store lets events wait by itself; what it
+// yields then waits only for what comes at the same time.
 func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after event.Position, asked *demand) iter.Seq2[eventstore.Batch, error] {
 	type item struct {
 		batch eventstore.Batch
@@ -52,10 +53,16 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 	return func(yield func(eventstore.Batch, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		read := make(chan item, 1)
+		read, batches, wait := make(chan item, 1), store.Subscribe, time.After
+		if patient, is := store.(eventstore.Patient); is {
+			batches = func(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
+				return patient.SubscribePatiently(ctx, after, p.patience(asked))
+			}
+			wait = func(most time.Duration) <-chan time.Time { return time.After(most / waitedPart) }
+		}
 		go func() {
 			defer close(read)
-			for batch, err := range store.Subscribe(ctx, after) {
+			for batch, err := range batches(ctx, after) {
 				select {
 				case read <- item{batch, err}:
 				case <-ctx.Done():
@@ -97,12 +104,12 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 				case wanted:
 					kept.Events = append(kept.Events, events...)
 				case p.wants(next.batch):
-					wanted, due = true, time.After(p.gather)
+					wanted, due = true, wait(p.gather)
 					kept.Events = slices.Clip(events) // later ones are not to be appended to the store's memory
 				default:
 					kept.Events = events[last:]
 					if due == nil {
-						due = time.After(cmp.Or(p.idle, idleCheckpoint))
+						due = wait(cmp.Or(p.idle, idleCheckpoint))
 					}
 				}
 				kept.UpTo = events[last].Position
@@ -117,10 +124,40 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 	}
 }
 
+// waitedPart is the part of a wait that remains for events that have waited in the store.
+const waitedPart = 8
+
+// patience returns what a patient store may let wait: as long as [coalesced] does, and no event that a reader asks for.
+func (p *Projection) patience(asked *demand) eventstore.Patience {
+	return eventstore.Patience{
+		For: func(events []event.Stored) time.Duration {
+			upTo, _ := asked.now()
+			switch {
+			case len(events) == 0 || events[0].Position <= upTo:
+				return 0
+			case p.wants(eventstore.Batch{Events: events}):
+				return p.gather
+			default:
+				return cmp.Or(p.idle, idleCheckpoint)
+			}
+		},
+		Over: func() <-chan struct{} {
+			_, raised := asked.now()
+			return raised
+		},
+	}
+}
+
 func (p *Projection) wants(b eventstore.Batch) bool {
+	passed := "" // a known type that it does not fold
 	for i := range b.Events {
-		if p.takes(&b.Events[i]) {
+		e := &b.Events[i]
+		switch {
+		case e.Type == passed:
+		case p.takes(e):
 			return true
+		case isKnown(e.Type):
+			passed = e.Type
 		}
 	}
 	return false

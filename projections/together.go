@@ -3,6 +3,7 @@ package projections
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -50,6 +51,7 @@ func (t *together) pass(ctx context.Context, g generation, owner uuid.UUID, to e
 
 func (t *together) run(ctx context.Context) {
 	for {
+		runtime.Gosched() // those that asked at the same time come first
 		t.mu.Lock()
 		group := t.waiting
 		t.waiting, t.running = nil, len(group) > 0

@@ -218,6 +218,15 @@ func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []
 
 // Subscribe implements [eventstore.Store].
 func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
+	return s.SubscribePatiently(ctx, after, eventstore.Patience{
+		For: func([]event.Stored) time.Duration { return 0 }, Over: func() <-chan struct{} { return nil },
+	})
+}
+
+var _ eventstore.Patient = (*Store)(nil)
+
+// SubscribePatiently implements [eventstore.Patient].
+func (s *Store) SubscribePatiently(ctx context.Context, after event.Position, p eventstore.Patience) iter.Seq2[eventstore.Batch, error] {
 	return func(yield func(eventstore.Batch, error) bool) {
 		var (
 			next, last = after, uuid.Nil // last is the id of the event at next, once it was yielded
@@ -225,39 +234,48 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 			limit      = firstChunk
 			more       bool // events follow what the last query returned, perhaps without a notice
 		)
+		// take returns what follows, if it is known or has to be looked for.
+		take := func() ([]event.Stored, error) {
+			batch, known := s.tail.after(next, &looked)
+			if known && (!more || len(batch) > 0) {
+				return batch, nil
+			}
+			batch, found, err := s.look(ctx, &limit, next, last)
+			more = found
+			return batch, err
+		}
 		for {
 			if ctx.Err() != nil { // even while the log is busy
 				yield(eventstore.Batch{}, ctx.Err())
 				return
 			}
-			changed := s.tail.changed() // before the query, so that no change is missed
-			batch, known := s.tail.after(next, &looked)
-			if !known || more && len(batch) == 0 {
-				var err error
-				if batch, more, err = s.look(ctx, &limit, next, last); err != nil {
-					yield(eventstore.Batch{}, err)
-					return
+			over := p.Over()
+			w := s.tail.wait(p.For) // before the query, so that no change is missed
+			batch, err := take()
+			if err == nil && len(batch) == 0 {
+				select {
+				case <-ctx.Done():
+					err = ctx.Err()
+				case <-s.appender.done:
+					err = errClosed
+				case <-w.wake:
+				case <-over:
 				}
 			}
-			if len(batch) > 0 {
-				if batch[0].Position != next+1 {
-					yield(eventstore.Batch{}, fmt.Errorf("the log is damaged: position %d is followed by %d", next, batch[0].Position))
-					return
-				}
+			s.tail.leave(w)
+			switch {
+			case err != nil:
+				yield(eventstore.Batch{}, err)
+				return
+			case len(batch) == 0:
+			case batch[0].Position != next+1:
+				yield(eventstore.Batch{}, fmt.Errorf("the log is damaged: position %d is followed by %d", next, batch[0].Position))
+				return
+			default:
 				next, last = batch[len(batch)-1].Position, batch[len(batch)-1].ID
 				if !yield(eventstore.Batch{Events: batch, UpTo: next}, nil) {
 					return
 				}
-				continue
-			}
-			select {
-			case <-ctx.Done():
-				yield(eventstore.Batch{}, ctx.Err())
-				return
-			case <-s.appender.done:
-				yield(eventstore.Batch{}, errClosed)
-				return
-			case <-changed:
 			}
 		}
 	}

@@ -39,9 +39,70 @@ type tail struct {
 	doubts        int            // counts the times that only the database could tell the head
 	doubtsAtReset int            // doubts at the last new connection
 	change        chan struct{}  // closed at every change
+	waiters       map[*waiter]bool
+	began         time.Time
 }
 
-func newTail() *tail { return &tail{keep: tailEvents, doubts: 1, change: make(chan struct{})} }
+func newTail() *tail {
+	return &tail{keep: tailEvents, doubts: 1, change: make(chan struct{}), waiters: map[*waiter]bool{}, began: time.Now()}
+}
+
+// waiter is a subscriber that waits for a change. To wake each subscriber for each append took more of the processor than the append.
+type waiter struct {
+	patience func([]event.Stored) time.Duration
+	wake     chan struct{} // closed when it is to read
+	timer    *time.Timer   // closes it, for events that may wait; nil: there are none
+	most     time.Duration // how long these may wait
+}
+
+// wait returns a waiter for the next change. The caller must let it leave.
+func (t *tail) wait(patience func([]event.Stored) time.Duration) *waiter {
+	w := &waiter{patience: patience, wake: make(chan struct{})}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiters[w] = true
+	return w
+}
+
+func (t *tail) leave(w *waiter) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drop(w)
+}
+
+func (t *tail) drop(w *waiter) {
+	delete(t.waiters, w)
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+func (t *tail) rouse(w *waiter) {
+	if t.waiters[w] {
+		close(w.wake)
+		t.drop(w)
+	}
+}
+
+// rouseIn wakes a waiter in no more than a time. All that wait for the same time wake at once, so that they share what they do then.
+func (t *tail) rouseIn(w *waiter, most time.Duration) {
+	switch {
+	case most <= 0:
+		t.rouse(w)
+		return
+	case w.timer == nil:
+	case w.most <= most:
+		return
+	default:
+		w.timer.Stop()
+	}
+	w.most = most
+	w.timer = time.AfterFunc(most-time.Since(t.began)%most, func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.rouse(w)
+	})
+}
 
 // committed adds events that this process has appended.
 func (t *tail) committed(events []event.Stored) {
@@ -58,7 +119,10 @@ func (t *tail) committed(events []event.Stored) {
 		t.shrink()
 	}
 	t.own = events[len(events)-1].Position
-	t.moved(t.own)
+	t.announce(t.own)
+	for w := range t.waiters {
+		t.rouseIn(w, w.patience(events))
+	}
 }
 
 // reset resets the tail after a new connection. The new server may have replaced the lost one and may lack its newest events: only the
@@ -100,7 +164,15 @@ func (t *tail) heard(head event.Position) {
 	}
 }
 
+// moved announces a head whose events are not known here.
 func (t *tail) moved(head event.Position) {
+	t.announce(head)
+	for w := range t.waiters {
+		t.rouse(w)
+	}
+}
+
+func (t *tail) announce(head event.Position) {
 	t.head = max(t.head, head)
 	close(t.change)
 	t.change = make(chan struct{})

@@ -10,6 +10,7 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/shopspring/decimal"
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
@@ -246,20 +248,32 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 	}
 	sql, args := bind(sel.pageSQL(), values)
 	missing, ctx := l.NoAccount, sel.reading(ctx)
-	scan := func(row pgx.CollectableRow) (r Row, err error) {
+	type scanned struct {
+		Row // without balances
+
+		cash, fine string // the balances before the page
+		effect     book.Effect
+	}
+	scan := func(row pgx.CollectableRow) (r scanned, err error) {
 		var (
-			s          RowScan
-			id, at     *int64
-			cash, fine *unit.Sum
+			s                    RowScan
+			id, at, money, metal *int64
+			cash, fine           *string
 		)
-		if err := row.Scan(append([]any{&total, &id, &cash, &fine, &at}, s.Into()...)...); err != nil || id == nil {
+		if err := row.Scan(append([]any{&total, &id, &cash, &fine, &money, &metal, &at}, s.Into()...)...); err != nil || id == nil {
 			return r, err // a page without rows still has one line, with the total
 		}
-		return Row{Row: s.Row(account), ID: *id, Cash: *cash, Fine: *fine, Revision: *at}, nil
+		return scanned{
+			Row: Row{Row: s.Row(account), ID: *id, Revision: *at}, cash: *cash, fine: *fine,
+			effect: book.Effect{Cash: unit.Money(*money), Fine: unit.Grams(*metal)},
+		}, nil
 	}
-	inOrder := func(a, b Row) int { return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.ID, b.ID)) }
-	var last Row
-	each := func(r Row) error {
+	inOrder := func(a, b scanned) int { return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.ID, b.ID)) }
+	var (
+		last    scanned
+		balance Balance
+	)
+	each := func(r scanned) error {
 		missing = nil
 		if r.ID == 0 {
 			return nil
@@ -267,8 +281,17 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 		if last.ID != 0 && inOrder(last, r) > 0 { // the statement leaves the order to its plan
 			return fmt.Errorf("row %d of account %d was read before row %d, which is older", last.ID, account, r.ID)
 		}
-		last = r
-		return take(r)
+		if last.ID == 0 {
+			var wrong [2]error
+			balance.Cash.Decimal, wrong[0] = decimal.NewFromString(r.cash)
+			balance.Fine.Decimal, wrong[1] = decimal.NewFromString(r.fine)
+			if err := errors.Join(wrong[:]...); err != nil {
+				return fmt.Errorf("read the balance before row %d: %w", r.ID, err)
+			}
+		}
+		last, balance = r, balance.Plus(r.effect)
+		r.Cash, r.Fine = balance.Cash, balance.Fine
+		return take(r.Row)
 	}
 	if sel.PageSize == 0 || sel.PageSize > fewRows {
 		err = readmodels.Each(ctx, v.Reader, scan, each, sql, args...)
@@ -285,9 +308,19 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 // fewRows is the size of a page that is read together with those of other callers.
 const fewRows = 100
 
+// passedRows is how many rows are passed over rather than searched in the totals: up to there that is cheaper.
+const passedRows = 64
+
+// searched reports whether the page's first row is searched in the totals.
+func (sel Selection) searched() bool {
+	return sel.From != nil || (sel.Page-1)*sel.PageSize > passedRows
+}
+
 // pageSQL returns SQL that finds the page's first row by its rank, going down from periods to days to parts of days,
-// and adds up the totals before it on the way. The first page of all rows needs no search. All joins are nested loops over one row, so
-// that the rows keep their order and Postgres sorts nothing: setting up a sort, or a CTE that is read twice, takes longer than reading a page.
+// and adds up the totals before it on the way. The first pages of all rows need no search. The rows come with the balances before the
+// page, and with what each counts in the smallest units: a window that adds these up takes as long as reading the rows. All joins are
+// nested loops over one row, so that the rows keep their order and Postgres sorts nothing: setting up a sort, or a CTE that is read twice,
+// takes longer than reading a page.
 func (sel Selection) pageSQL() string {
 	s := sel.sources()
 	whole := `select coalesce((select t.row_count from (` + s.whole + `) t), 0) as row_count`
@@ -299,11 +332,17 @@ func (sel Selection) pageSQL() string {
 		high, last = s.before(`($high::bigint + 1)`), `and v.date <= `+day0+` + least($high::bigint, 400000)::int`
 	}
 	start, first := `select 0::bigint as rank, 0::numeric as cash, 0::numeric as fine`, ``
-	if sel.From != nil || sel.Page > 1 {
+	if sel.searched() {
 		start, first = s.searchSQL(sel.KnownAt == nil), `and (v.date, v.row_id) >= (`+day0+` + start.day::int, start.first_id)`
 	}
+	rows := `
+			from books.row_version v
+			where v.account_id = a.id and not v.deleted and ` + s.current + `
+				` + first + ` ` + last + `
+			order by v.date, v.row_id`
 	return `
-	select greatest(a.high - a.low, 0), page.row_id, page.cash::text, page.fine::text, page.revision,
+	select greatest(a.high - a.low, 0), page.row_id, page.cash::text, page.fine::text,
+		((page.in_cash - page.out_cash) * 100)::bigint, ((page.in_fine - page.out_fine) * 1000)::bigint, page.revision,
 		` + RowColumns("page") + `
 	from (
 		select a.id, low.row_count::bigint + $skip::bigint as rank, low.row_count::bigint as low, high.row_count::bigint as high
@@ -311,20 +350,18 @@ func (sel Selection) pageSQL() string {
 		where a.id = $account and a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account + `
 		offset 0
 	) a left join lateral (
-		select v.*, start.cash + v.cash_upto as cash, start.fine + v.fine_upto as fine
+		select v.*, before.cash, before.fine
 		from (` + start + `) start, lateral (
-			select v.row_id, ` + RowColumns("v") + `, ` + s.rowRevision + ` as revision,
-				sum(v.in_cash - v.out_cash) over w as cash_upto, sum(v.in_fine - v.out_fine) over w as fine_upto, row_number() over w + start.rank as nth
+			select start.cash + coalesce(sum(v.in_cash - v.out_cash), 0) as cash, start.fine + coalesce(sum(v.in_fine - v.out_fine), 0) as fine
 			from (
-				select * from books.row_version v
-				where v.account_id = a.id and not v.deleted and ` + s.current + `
-					` + first + ` ` + last + `
-				order by v.date, v.row_id
-				limit $size::bigint + a.rank - start.rank
+				select v.in_cash, v.out_cash, v.in_fine, v.out_fine` + rows + `
+				limit a.rank - start.rank
 			) v
-			window w as (order by v.date, v.row_id rows unbounded preceding)
+		) before, lateral (
+			select v.row_id, v.in_cash, v.out_cash, v.in_fine, v.out_fine, ` + RowColumns("v") + `, ` + s.rowRevision + ` as revision` + rows + `
+			limit $size::bigint offset a.rank - start.rank
 		) v
-	) page on page.nth > a.rank`
+	) page on true`
 }
 
 // searchSQL returns the SQL of start: where reading begins, at or before the page's first row. Views of the past have no parts of
