@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever asks while a read is under way gets a later one, and shares it with all who ask meanwhile.
+// A caller who asks while a read is under way gets a later one, and shares it with all who ask meanwhile.
 func TestThoseWhoAskWhileAStreamIsReadShareTheNextRead(t *testing.T) {
 	t.Parallel()
 	r := newReads()
