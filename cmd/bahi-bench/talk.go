@@ -335,11 +335,16 @@ func (b *benchmark) profileTalk(ctx context.Context) error {
 	if t.key, err = s.makeKey(ctx, `{"messaging":"write"}`); err != nil {
 		return err
 	}
-	if err := b.profile(ctx, "send", func() (bench.Sample, error) {
-		sample, err := bench.Load{Address: s.address, Clients: postClients, For: profiled, Requests: t.texts()}.Run(ctx)
-		return sample, errors.Join(err, s.idle(ctx))
-	}); err != nil {
-		return err
+	if b.wanted("send") {
+		if err := b.profile(ctx, "send", func() (bench.Sample, error) {
+			sample, err := bench.Load{Address: s.address, Clients: postClients, For: profiled, Requests: t.texts()}.Run(ctx)
+			return sample, errors.Join(err, s.idle(ctx))
+		}); err != nil {
+			return err
+		}
+	}
+	if !b.wanted("inbound") {
+		return nil
 	}
 	return b.profile(ctx, "inbound", func() (bench.Sample, error) {
 		came, receipts := t.incoming(0)

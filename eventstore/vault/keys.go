@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,8 +23,19 @@ func (k dataKeys) newest() (version int, alive bool) {
 	return version, k[version] != nil
 }
 
-// read returns the current keys of the subjects from the database.
+// mostShared bounds the subjects of a read that joins others: nobody waits for the keys of a whole batch.
+const mostShared = 16
+
+// read returns the current keys of the subjects from the database, perhaps among others'. Those who ask while a read is under way share the next one.
 func (v *Vault) read(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
+	if len(subjects) > mostShared {
+		return v.readAll(ctx, subjects)
+	}
+	return v.reads.join(ctx, subjects, v.readAll)
+}
+
+// readAll is read in a statement of its own.
+func (v *Vault) readAll(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
 	rows, _ := v.pool.Query(ctx, `select subject, key_version, wrapped from vault.key where subject = any($1)`, subjects)
 	stored, err := pgx.CollectRows(rows, pgx.RowToStructByPos[wrappedKey])
 	if err != nil {
@@ -53,45 +65,57 @@ func (v *Vault) read(ctx context.Context, subjects []string) (map[string]dataKey
 // read it.
 func (v *Vault) readOrMake(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
 	found, err := v.read(ctx, subjects)
-	if err != nil || len(found) == len(subjects) {
-		return found, err
-	}
-	made, err := v.makeKeys(ctx, slices.DeleteFunc(slices.Clone(subjects), func(s string) bool { return found[s] != nil }))
 	if err != nil {
 		return nil, err
 	}
+	missing := slices.DeleteFunc(slices.Clone(subjects), func(s string) bool { return found[s] != nil })
+	if len(missing) == 0 {
+		return found, nil
+	}
+	made, err := v.makes.join(ctx, missing, v.makeAll)
+	if err != nil {
+		return nil, err
+	}
+	found = maps.Clone(found) // others have it too
 	maps.Copy(found, made)
 	return found, nil
 }
 
-// making is a transaction that makes keys for all who asked while the one before it ran: each costs a write to the disk.
-type making struct {
+// joint does something about keys for all who asked while the one before it ran: a statement costs more than its keys, and a transaction a write to the disk.
+type joint struct {
+	joining sync.Mutex // of next
+	next    *together  // may still be joined
+	turn    sync.Mutex
+}
+
+// together are those who asked at the same time.
+type together struct {
 	subjects []string
 	ended    chan struct{} // is closed when the rest is set
 	keys     map[string]dataKeys
 	err      error
 }
 
-// makeWithin bounds a transaction, whose callers' own deadlines differ.
-const makeWithin = 10 * time.Second
+// jointWithin bounds what is done, as its callers' own deadlines differ.
+const jointWithin = 10 * time.Second
 
-// makeKeys inserts a key for each subject without one, and returns the keys of all that were asked for at the same time.
-func (v *Vault) makeKeys(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
-	v.joining.Lock()
-	m, first := v.next, v.next == nil
+// join does it for the subjects, and returns the keys of all that were asked for at the same time.
+func (j *joint) join(ctx context.Context, subjects []string, do func(context.Context, []string) (map[string]dataKeys, error)) (map[string]dataKeys, error) {
+	j.joining.Lock()
+	m, first := j.next, j.next == nil
 	if first {
-		m = &making{ended: make(chan struct{})}
-		v.next = m
+		m = &together{ended: make(chan struct{})}
+		j.next = m
 	}
 	m.subjects = append(m.subjects, subjects...)
-	v.joining.Unlock()
+	j.joining.Unlock()
 	if first {
-		v.turn.Lock()
-		v.joining.Lock()
-		v.next = nil
-		v.joining.Unlock()
-		m.keys, m.err = v.makeAll(context.WithoutCancel(ctx), slices.Clone(m.subjects))
-		v.turn.Unlock()
+		j.turn.Lock()
+		j.joining.Lock()
+		j.next = nil
+		j.joining.Unlock()
+		m.keys, m.err = within(context.WithoutCancel(ctx), m.subjects, do)
+		j.turn.Unlock()
 		close(m.ended)
 	}
 	select {
@@ -100,16 +124,20 @@ func (v *Vault) makeKeys(ctx context.Context, subjects []string) (map[string]dat
 		return nil, ctx.Err()
 	}
 	if m.err != nil && len(m.subjects) > len(subjects) { // another's subject may be why
-		return v.makeAll(ctx, slices.Clone(subjects))
+		return within(ctx, subjects, do)
 	}
 	return m.keys, m.err
 }
 
-func (v *Vault) makeAll(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
-	ctx, cancel := context.WithTimeout(ctx, makeWithin)
+// within does it for each subject once, in one order: on all nodes, that prevents deadlocks.
+func within(ctx context.Context, subjects []string, do func(context.Context, []string) (map[string]dataKeys, error)) (map[string]dataKeys, error) {
+	ctx, cancel := context.WithTimeout(ctx, jointWithin)
 	defer cancel()
-	slices.Sort(subjects) // one order on all nodes prevents deadlocks
-	subjects = slices.Compact(subjects)
+	return do(ctx, slices.Compact(slices.Sorted(slices.Values(subjects))))
+}
+
+// makeAll inserts a key for each subject without one, and returns the keys.
+func (v *Vault) makeAll(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
 	err := v.underMaster(ctx, func(tx pgx.Tx, m *master) error {
 		wrapped := make([][]byte, len(subjects))
 		for i, s := range subjects {
@@ -127,5 +155,5 @@ func (v *Vault) makeAll(ctx context.Context, subjects []string) (map[string]data
 	if err != nil {
 		return nil, fmt.Errorf("make data keys: %w", err)
 	}
-	return v.read(ctx, subjects)
+	return v.readAll(ctx, subjects)
 }

@@ -30,9 +30,8 @@ type Vault struct {
 	master atomic.Pointer[master]
 	named  sync.Map // name to []byte; a named key never changes
 
-	joining sync.Mutex // of next
-	next    *making    // may still be joined
-	turn    sync.Mutex // of the transaction that makes keys
+	reads joint // of keys
+	makes joint
 }
 
 // Open opens the vault in the pool's database, which must be migrated. The first node's master key

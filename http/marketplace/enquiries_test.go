@@ -2,12 +2,15 @@ package marketplace_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -352,4 +355,68 @@ func TestAnEnquiryThatCannotBeKeptIsA500(t *testing.T) {
 	require.NotEmpty(t, a.Header("Retry-After"))
 	o.Sql(`alter table log.event_away rename to event`)
 	asked(t, o.Stranger(), mill.ID, "")
+}
+
+// Enquiries that come together are told by one job. One of them that the crm does not take for now holds up none of the others, and nobody is told twice.
+func TestAnEnquiryThatWaitsForItsCRMHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	s := apptest.Settings(t, apptest.Database(t))
+	var (
+		mu    sync.Mutex
+		calls = map[string]int{}
+		down  = true
+	)
+	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		calls[r.Header.Get("Idempotency-Key")]++
+		if down && bytes.Contains(body, []byte("slow@example.org")) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]int{"id": len(calls)})
+	}))
+	t.Cleanup(crm.Close)
+	s.Outside.CRMURL, s.Outside.FetchAllow = crm.URL, []string{strings.TrimPrefix(crm.URL, "http://")}
+	o := apptest.StartAs(t, s)
+	owner := o.Person("owner@example.com")
+	mill := founded(t, owner.Client, `{"name":"Mill"}`)
+	all := make([]views.SentEnquiry, 8)
+	var sending sync.WaitGroup
+	for i := range all {
+		sending.Go(func() {
+			of := "asha"
+			if i == 3 {
+				of = "slow"
+			}
+			o.Stranger().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+`","user_name":"Asha","user_email":"`+of+`@example.org"}`).Status(201).JSON(&all[i])
+		})
+	}
+	sending.Wait()
+	for i, e := range all {
+		if i == 3 {
+			continue
+		}
+		require.Equal(t, "sent", notified(t, owner.Client, e.ID).Notifications.CRM.Status)
+	}
+	slow := all[3].ID.String()
+	var waiting []int64 // jobs
+	require.Eventually(t, func() bool {
+		waiting = nil
+		for _, j := range o.Jobs("kind=push_lead&state=retryable") {
+			waiting = append(waiting, j.ID)
+		}
+		return len(waiting) == 1
+	}, time.Minute, 20*time.Millisecond)
+	mu.Lock()
+	down = false
+	mu.Unlock()
+	o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", waiting[0]), nil)
+	require.Equal(t, "sent", notified(t, owner.Client, all[3].ID).Notifications.CRM.Status)
+	mu.Lock()
+	defer mu.Unlock()
+	for id, n := range calls {
+		require.True(t, n == 1 || id == slow, "%s was told %d times", id, n)
+	}
 }

@@ -55,3 +55,34 @@ func TestMessagesAreShownUntilTheirContactIsDeleted(t *testing.T) {
 	require.Equal(t, []string{`(9,3,t)`}, tables.Rows(`select contact_id, unread, last_at > '2025-01-01' from conversation order by 1`), "of both who are one")
 	require.Empty(t, tables.Examine())
 }
+
+func TestMessagesOfOneBatchCountOnceAndAgainstWhatPeopleHaveRead(t *testing.T) {
+	t.Parallel()
+	meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Actor: "user:u"}
+	happened := func(id string, e event.Event[message.State]) projectiontest.Event {
+		return projectiontest.Happened(message.Kind, id, e, meta)
+	}
+	came := func(id, kind string, contactID, second int64) projectiontest.Event {
+		return happened(id, message.Received{
+			Content: message.Content{Type: kind, Text: contact.Subjects.Personal("9", "Hi")}, Channel: 3, Contact: contactID, ProviderID: "w" + id, SentAt: time.Unix(second, 0).UTC(),
+		})
+	}
+	words := contact.Subjects.Personal("9", "no")
+	tables := projectiontest.Run(t, messaging.Messages,
+		came("1", "text", 9, 100), came("2", "text", 9, 300), came("3", "reaction", 9, 400), came("4", "text", 8, 500),
+		happened("2", message.Seen{Contact: 9, At: time.Unix(300, 0).UTC()}),
+		came("5", "text", 9, 200), came("6", "text", 9, 350), // one that was late, and one that is new
+		happened("7", message.Queued{Content: message.Content{Type: "text"}, Channel: 3, Contact: 9}),
+		happened("7", message.Failed{Reason: network.Unreached, Code: 5, Title: words, Details: words}),
+		happened("7", message.Accepted{ProviderID: "w7"}), // the other answer knows better, but only of one that was queued
+		happened("8", message.Queued{Content: message.Content{Type: "text"}, Channel: 3, Contact: 9}),
+		happened("8", message.Failed{Reason: network.Unreached, Code: 5, Title: words, Details: words}),
+		happened("8", message.Requeued{}),
+		happened("8", message.Accepted{ProviderID: "w8"}),
+		happened("8", message.Identified{NetworkID: "n8"}),
+	)
+	require.Equal(t, []string{`(8,1,500)`, `(9,1,)`}, tables.Rows(`
+		select contact_id, unread, case when contact_id = 8 then extract(epoch from last_at)::int end from conversation order by 1`))
+	require.Equal(t, []string{`(7,failed,unreached,5,no,no,w7,)`, `(8,sent,,,,,w8,n8)`}, tables.Rows(`
+		select id, status, reason, code, title, details, provider_id, network_id from message where not inbound order by id`))
+}

@@ -1,13 +1,17 @@
 package chat_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -39,6 +43,7 @@ type dialect struct {
 	accepts  func(nth int64) string
 	refuses  map[string]string // by what it refuses: its answer, after its status and a space
 	image    func(*testing.T, *http.Request, []byte)
+	uploads  bool // images, which it wants before the message
 }
 
 func bearer(r *http.Request) bool { return r.Header.Get("Authorization") == "Bearer "+token }
@@ -148,9 +153,71 @@ var dialects = map[string]dialect{
 			"throttled": `429 {"title":"Too Many Requests","status":429}`, "temporary": `503 {"title":"Service Unavailable","status":503}`,
 		},
 		image: func(t *testing.T, _ *http.Request, body []byte) {
-			require.JSONEq(t, `{"text":"Sample\n\nhttps://cdn.example.org/a.jpg"}`, string(body))
+			require.JSONEq(t, `{"text":"Sample","attachments":[{"media_id":"1880"}]}`, string(body))
 		},
+		uploads: true,
 	},
+}
+
+// pixelAt is where a server has an image.
+const pixelAt = "/a.png"
+
+var pixel = []byte("\x89PNG\r\n\x1a\n and what follows")
+
+// uploaded reports whether a form uploads the image for a direct message.
+func uploaded(contentType string, body []byte) bool {
+	_, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return false
+	}
+	form, err := multipart.NewReader(bytes.NewReader(body), params["boundary"]).ReadForm(1 << 20)
+	if err != nil || len(form.File["media"]) != 1 {
+		return false
+	}
+	file, err := form.File["media"][0].Open()
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	content, err := io.ReadAll(file)
+	return err == nil && bytes.Equal(content, pixel) && slices.Equal(form.Value["media_category"], []string{"dm_image"}) && slices.Equal(form.Value["media_type"], []string{"image/png"})
+}
+
+// An image that cannot be uploaded is not sent, and no message is.
+func TestAnImageThatCannotBeUploadedIsNotSent(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int64
+	var base atomic.Pointer[string]
+	n := networks(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case pixelAt:
+			_, _ = w.Write(pixel)
+		case "/page":
+			_, _ = io.WriteString(w, "<html>")
+		case "/large":
+			_, _ = w.Write(append(bytes.Clone(pixel), make([]byte, 5<<20)...))
+		case "/down":
+			w.WriteHeader(http.StatusBadGateway)
+		case "/2/media/upload":
+			panic(http.ErrAbortHandler) // the connection breaks
+		default:
+			if strings.HasSuffix(r.URL.Path, "/messages") {
+				sent.Add(1)
+			}
+			base.Store(new("http://" + r.Host))
+			_, _ = io.WriteString(w, `{"data":{"dm_event_id":"e1"}}`)
+		}
+	}))
+	d := dialects["twitter"]
+	_, err := n.Send(t.Context(), d.account, d.message(phone, ""))
+	require.NoError(t, err)
+	for path, reason := range map[string]network.Reason{
+		"/page": network.Content, "/large": network.Content, "/gone/": network.Content, "/down": network.Temporary, pixelAt: network.Temporary,
+	} {
+		_, err := n.Send(t.Context(), d.account, d.message(phone, *base.Load()+path))
+		require.Equal(t, reason, chat.AsFailure(err).Reason, path)
+	}
+	require.EqualValues(t, 1, sent.Load(), "only the text")
 }
 
 func between(text, before, after string) string {
@@ -178,6 +245,14 @@ func (d dialect) served(t *testing.T, seen func(*http.Request, []byte)) *chat.Ne
 			code, _ := strconv.Atoi(status)
 			w.WriteHeader(code)
 			_, _ = io.WriteString(w, text)
+		}
+		if r.URL.Path == pixelAt && r.Header.Get("Authorization") == "" {
+			_, _ = w.Write(pixel)
+			return
+		}
+		if r.URL.Path == "/2/media/upload" && bearer(r) && uploaded(r.Header.Get("Content-Type"), body) {
+			_, _ = io.WriteString(w, `{"data":{"id":"1880","media_key":"5_1880","expires_after_secs":86400}}`)
+			return
 		}
 		nth := calls.Add(1)
 		if r.Method == http.MethodGet {
@@ -269,7 +344,11 @@ func TestEveryNetworkTakesMessages(t *testing.T) {
 				id, err := n.Send(t.Context(), d.account, d.message(phone, ""))
 				require.NoError(t, err)
 				require.NotEmpty(t, id)
-				id, err = n.Send(t.Context(), d.account, d.message(phone, picture))
+				image := picture
+				if d.uploads && kind == "adapter" {
+					image = "http://" + last.Load().Host + pixelAt
+				}
+				id, err = n.Send(t.Context(), d.account, d.message(phone, image))
 				require.NoError(t, err)
 				require.NotEmpty(t, id)
 				if kind == "adapter" {

@@ -1,10 +1,14 @@
 package chat
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"mime/multipart"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,16 +18,78 @@ import (
 // twitter is the API of direct messages, version 2 (CONTRACT.md 0.7, 0.9).
 type twitter struct{ wire }
 
-// send implements adapter. An image is a link in the text: the network takes only images that were uploaded to it.
+// attachment is an image that was uploaded.
+type attachment struct {
+	Media string `json:"media_id"`
+}
+
+// send implements adapter. The network takes only images that were uploaded to it.
 func (n twitter) send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
+	body := struct {
+		Text        string       `json:"text,omitempty"`
+		Attachments []attachment `json:"attachments,omitempty"`
+	}{Text: m.Text}
+	if m.Image != "" {
+		id, failed := n.upload(ctx, a, m.Image)
+		if failed != nil {
+			if failed.Reason == network.Unknown { // whatever became of the image, no message was sent
+				failed.Reason = network.Temporary
+			}
+			return "", failed
+		}
+		body.Attachments = []attachment{{id}}
+	}
 	var sent struct {
 		Data struct {
 			Event string `json:"dm_event_id"`
 		} `json:"data"`
 	}
-	failed := n.ask(ctx, jsonCall(http.MethodPost, a.BaseURL+"/2/dm_conversations/with/"+url.PathEscape(m.To)+"/messages", a.AccessToken,
-		map[string]string{"text": linked(m)}), &sent, twitterFailure)
+	failed := n.ask(ctx, jsonCall(http.MethodPost, a.BaseURL+"/2/dm_conversations/with/"+url.PathEscape(m.To)+"/messages", a.AccessToken, body), &sent, twitterFailure)
 	return identified(sent.Data.Event, failed)
+}
+
+// mostUploaded is the size of the largest image that the network takes.
+const mostUploaded = 5 << 20
+
+// pictures are the types of the images that it takes.
+var pictures = []string{"image/jpeg", "image/png", "image/webp", "image/gif"}
+
+// upload fetches an image and uploads it, and returns the network's id of it. The image's server gets no credentials.
+func (n twitter) upload(ctx context.Context, a network.Account, image string) (string, *network.Failure) {
+	got, failed := do(ctx, n.client, n.within, call{method: http.MethodGet, url: image, most: mostUploaded})
+	if failed != nil {
+		if failed.Reason == network.Refused { // it is too large
+			failed.Reason = network.Content
+		}
+		return "", failed
+	}
+	kind := http.DetectContentType(got.body)
+	switch {
+	case got.status >= http.StatusInternalServerError:
+		return "", &network.Failure{Reason: network.Temporary}
+	case got.status != http.StatusOK || !slices.Contains(pictures, kind):
+		return "", &network.Failure{Reason: network.Content}
+	}
+	var form bytes.Buffer
+	parts := multipart.NewWriter(&form)
+	err := errors.Join(parts.WriteField("media_category", "dm_image"), parts.WriteField("media_type", kind))
+	file, fileErr := parts.CreateFormFile("media", "image")
+	if err = errors.Join(err, fileErr); err == nil {
+		_, err = file.Write(got.body)
+	}
+	if err = errors.Join(err, parts.Close()); err != nil {
+		return "", &network.Failure{Reason: network.Content}
+	}
+	c := jsonCall(http.MethodPost, a.BaseURL+"/2/media/upload", a.AccessToken, nil)
+	c.header.Set("Content-Type", parts.FormDataContentType())
+	c.body = form.Bytes()
+	var uploaded struct {
+		Data struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	failed = n.ask(ctx, c, &uploaded, twitterFailure)
+	return identified(uploaded.Data.ID, failed)
 }
 
 // health implements adapter.

@@ -16,9 +16,9 @@ var Companies = reactors.Define("companies",
 	reactors.On(func(q *reactors.Queue, e event.Recorded[enquiry.Sent]) error {
 		id, err := uuid.Parse(e.StreamID())
 		if err == nil && !e.Data.Spam {
-			q.Add(NotifyByMail{Enquiry: id})
-			q.Add(NotifyByChat{Enquiry: id})
-			q.Add(PushLead{Enquiry: id})
+			q.Add(NotifyByMail{one(id)})
+			q.Add(NotifyByChat{one(id)})
+			q.Add(PushLead{one(id)})
 		}
 		return err
 	}),
@@ -38,19 +38,61 @@ var Companies = reactors.Define("companies",
 	}),
 )
 
-// NotifyByMail mails an enquiry to the company that was asked.
-type NotifyByMail struct {
-	Enquiry uuid.UUID `json:"enquiry_id"`
+// Asked are enquiries of which companies are told by one job.
+type Asked struct {
+	Enquiry   uuid.UUID   `json:"enquiry_id,omitzero"` // of a job of an older program
+	Enquiries []uuid.UUID `json:"enquiries,omitempty"`
 }
 
-// NotifyByChat tells the company by chat.
-type NotifyByChat struct {
-	Enquiry uuid.UUID `json:"enquiry_id"`
+// mostAsked bounds the enquiries of a job, which are told one after the other.
+const mostAsked = 16
+
+func one(id uuid.UUID) Asked { return Asked{Enquiries: []uuid.UUID{id}} }
+
+// with returns them with others, or false if there are enough.
+func (a Asked) with(more Asked) (Asked, bool) {
+	if len(a.Enquiries) >= mostAsked {
+		return a, false
+	}
+	return Asked{Enquiries: append(a.Enquiries, more.Enquiries...)}, true
 }
 
-// PushLead makes an enquiry a lead in the crm.
-type PushLead struct {
-	Enquiry uuid.UUID `json:"enquiry_id"`
+// all returns the enquiries.
+func (a Asked) all() []uuid.UUID {
+	if a.Enquiry != uuid.Nil {
+		return append(a.Enquiries, a.Enquiry)
+	}
+	return a.Enquiries
+}
+
+// NotifyByMail mails enquiries to the companies that were asked.
+type NotifyByMail struct{ Asked }
+
+// NotifyByChat tells the companies by chat.
+type NotifyByChat struct{ Asked }
+
+// PushLead makes enquiries leads in the crm.
+type PushLead struct{ Asked }
+
+// Join implements [reactors.Joined].
+func (a NotifyByMail) Join(other reactors.Args) (reactors.Args, bool) {
+	more, _ := other.(NotifyByMail) // of this kind
+	all, taken := a.with(more.Asked)
+	return NotifyByMail{all}, taken
+}
+
+// Join implements [reactors.Joined].
+func (a NotifyByChat) Join(other reactors.Args) (reactors.Args, bool) {
+	more, _ := other.(NotifyByChat) // of this kind
+	all, taken := a.with(more.Asked)
+	return NotifyByChat{all}, taken
+}
+
+// Join implements [reactors.Joined].
+func (a PushLead) Join(other reactors.Args) (reactors.Args, bool) {
+	more, _ := other.(PushLead) // of this kind
+	all, taken := a.with(more.Asked)
+	return PushLead{all}, taken
 }
 
 // SendDigest tells a company how much it was asked within an hour of many enquiries.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
@@ -75,20 +76,25 @@ type Notices struct {
 // policy has eight attempts within some 24 hours (CONTRACT.md 3.6).
 var policy = reactors.Policy{Attempts: 8, First: 79 * time.Second}
 
+// tellWithin bounds the telling of one enquiry, and tellPolicy that of all that a job has.
+const tellWithin = 30 * time.Second
+
+var tellPolicy = reactors.Policy{Attempts: policy.Attempts, First: policy.First, Timeout: (mostAsked + 1) * tellWithin}
+
 // mostTold is how many enquiries within an hour a company is told one by one (CONTRACT.md M15).
 const mostTold = 300
 
 // Workers returns the workers of notices.
 func (n *Notices) Workers() reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(policy, func(ctx context.Context, job reactors.Job[NotifyByMail]) error {
-			return n.tell(ctx, told{enquiry.Email, job.Args.Enquiry, job.ID, job.Attempt}, n.mail)
+		reactors.Work(tellPolicy, func(ctx context.Context, job reactors.Job[NotifyByMail]) error {
+			return n.tell(ctx, enquiry.Email, job.Args.all(), job.Attempt, n.mail, func(a Asked) reactors.Args { return NotifyByMail{a} })
 		}),
-		reactors.Work(policy, func(ctx context.Context, job reactors.Job[NotifyByChat]) error {
-			return n.tell(ctx, told{enquiry.Chat, job.Args.Enquiry, job.ID, job.Attempt}, n.chat)
+		reactors.Work(tellPolicy, func(ctx context.Context, job reactors.Job[NotifyByChat]) error {
+			return n.tell(ctx, enquiry.Chat, job.Args.all(), job.Attempt, n.chat, func(a Asked) reactors.Args { return NotifyByChat{a} })
 		}),
-		reactors.Work(policy, func(ctx context.Context, job reactors.Job[PushLead]) error {
-			return n.tell(ctx, told{enquiry.CRM, job.Args.Enquiry, job.ID, job.Attempt}, n.push)
+		reactors.Work(tellPolicy, func(ctx context.Context, job reactors.Job[PushLead]) error {
+			return n.tell(ctx, enquiry.CRM, job.Args.all(), job.Attempt, n.push, func(a Asked) reactors.Args { return PushLead{a} })
 		}),
 		reactors.Work(policy, n.digest),
 		reactors.Work(policy, n.confirm),
@@ -125,19 +131,12 @@ func line(s string) string {
 	return harmless.Replace(strings.Join(strings.FieldsFunc(s, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }), " "))
 }
 
-// told is one notification about an enquiry.
-type told struct {
-	port    enquiry.Port
-	enquiry uuid.UUID
-	job     int64
-	attempt int
-}
-
 // asked is an enquiry with all that a notice needs.
 type asked struct {
 	enquiry.State
 
 	id        uuid.UUID
+	position  event.Position // of its last event
 	company   company.State
 	workspace uuid.UUID
 	product   string
@@ -156,57 +155,17 @@ type ended struct{ why string }
 
 func (e ended) Error() string { return e.why }
 
-// tell does one notification, unless it was done, and notes what became of it.
-func (n *Notices) tell(ctx context.Context, t told, do func(context.Context, told, asked) (enquiry.Note, error)) error {
-	a, err := n.load(ctx, t.enquiry)
-	if err != nil || a.Status == "" {
-		return err
-	}
-	before, err := commands.Load(ctx, n.Commands.Fresh(), enquiry.NotificationKind, t.enquiry.String())
-	if err != nil || before.State.Of[t.port].Status == enquiry.Done {
-		return err
-	}
-	note := enquiry.Note{}
-	if a.company.Name == "" {
-		err = skip("the company was deleted")
-	} else {
-		note, err = do(ctx, t, a)
-	}
-	note.Port, note.Status, note.At = t.port, enquiry.Done, n.Commands.Now().UTC().Truncate(time.Microsecond)
-	failed, isFinal := errors.AsType[ended](err)
-	skipped, isSkipped := errors.AsType[skip](err)
-	switch {
-	case errors.Is(err, event.ErrErased), errors.Is(err, errGone):
-		note = enquiry.Note{Notified: enquiry.Notified{Port: t.port, Status: enquiry.Skipped, At: note.At, Error: errGone.Error()}}
-	case isSkipped:
-		note.Status, note.Error = enquiry.Skipped, string(skipped)
-	case isFinal:
-		note.Status, note.Error = enquiry.Failed, failed.why
-	case err != nil && t.attempt < policy.Attempts:
-		return err
-	case err != nil:
-		note.Status, note.Error = enquiry.Failed, "no try succeeded within a day"
-	}
-	req := commands.Request{Actor: actor.Actor{Type: "system", ID: "notices", Workspace: a.workspace}, Workspace: a.workspace}
-	_, err = commands.Handle(ctx, n.Commands, req, enquiry.NotificationKind, t.enquiry.String(), note)
-	if errors.Is(err, event.ErrErased) { // meanwhile
-		note.Buyer, note.Said = "", ""
-		_, err = commands.Handle(ctx, n.Commands, req, enquiry.NotificationKind, t.enquiry.String(), note)
-	}
-	return err
-}
-
 // load returns an enquiry with its buyer in clear.
 func (n *Notices) load(ctx context.Context, id uuid.UUID) (a asked, err error) {
-	l, err := commands.Load(ctx, n.Commands.Fresh(), enquiry.Kind, id.String())
+	l, err := commands.Load(ctx, n.Commands.Cached(), enquiry.Kind, id.String())
 	if err != nil || l.State.Status == "" {
 		return a, err
 	}
-	a.id, a.workspace = id, l.Workspace
+	a.id, a.workspace, a.position = id, l.Workspace, l.Position
 	if a.State, err = commands.Reveal(ctx, n.Commands, l.State); err != nil {
 		return a, err
 	}
-	to, err := commands.Load(ctx, n.Commands.Fresh(), company.Kind, l.State.Company.String())
+	to, err := commands.Load(ctx, n.Commands.Cached(), company.Kind, l.State.Company.String())
 	if err != nil {
 		return a, err
 	}
@@ -272,7 +231,7 @@ func (n *Notices) crowded(ctx context.Context, a asked) error {
 	return skip("too many enquiries within an hour: they come as a digest")
 }
 
-func (n *Notices) mail(ctx context.Context, t told, a asked) (note enquiry.Note, err error) {
+func (n *Notices) mail(ctx context.Context, a asked) (note enquiry.Note, err error) {
 	l, err := n.letter(a)
 	if err == nil {
 		err = n.crowded(ctx, a)
@@ -284,17 +243,17 @@ func (n *Notices) mail(ctx context.Context, t told, a asked) (note enquiry.Note,
 	if err != nil {
 		return note, err
 	}
-	return note, n.send(ctx, "enquiry", t.job, to, l, accessreactors.MarkOf(enquiry.Buyers.Of(a.Buyer)))
+	return note, n.send(ctx, "enquiry", base64.RawURLEncoding.EncodeToString(a.id[:]), to, l, accessreactors.MarkOf(enquiry.Buyers.Of(a.Buyer)))
 }
 
-// send mails a text, whose first line is its subject.
-func (n *Notices) send(ctx context.Context, kind string, job int64, to recipient, l letter, marks ...string) error {
+// send mails a text, whose first line is its subject. A retry has the same id.
+func (n *Notices) send(ctx context.Context, kind, id string, to recipient, l letter, marks ...string) error {
 	said, err := text(kind, l)
 	if err != nil {
 		return err
 	}
 	subject, body, _ := strings.Cut(said, "\n")
-	name := strings.Join(append(append([]string{kind}, append(marks, to.marks...)...), strconv.FormatInt(job, 10)), "-")
+	name := strings.Join(append(append(append([]string{kind}, marks...), to.marks...), id), "-")
 	err = n.Mailer.Mail(ctx, name, to.address, subject, strings.TrimLeft(body, "\n"))
 	if err != nil && n.Mailer.Permanent(err) {
 		return ended{"the mail was refused"}
@@ -340,7 +299,7 @@ func (n *Notices) recipient(ctx context.Context, id uuid.UUID, c company.State, 
 	return recipient{}, skip("nobody of the company has a confirmed address")
 }
 
-func (n *Notices) chat(ctx context.Context, t told, a asked) (note enquiry.Note, err error) {
+func (n *Notices) chat(ctx context.Context, a asked) (note enquiry.Note, err error) {
 	phone := a.company.Profile.Phone.Value
 	if phone == "" {
 		return note, skip("the company has no phone")
@@ -363,14 +322,14 @@ func (n *Notices) chat(ctx context.Context, t told, a asked) (note enquiry.Note,
 	if note.Said, err = text("chat", l); err != nil {
 		return note, err
 	}
-	err = n.Chat.Chat(ctx, "enq_"+t.enquiry.String(), strings.TrimPrefix(phone, "+"), note.Said, l.places())
+	err = n.Chat.Chat(ctx, "enq_"+a.id.String(), strings.TrimPrefix(phone, "+"), note.Said, l.places())
 	if err != nil && n.Chat.Ended(err) {
 		err = ended{err.Error()}
 	}
 	return note, err
 }
 
-func (n *Notices) push(ctx context.Context, _ told, a asked) (note enquiry.Note, err error) {
+func (n *Notices) push(ctx context.Context, a asked) (note enquiry.Note, err error) {
 	l, err := n.letter(a)
 	if err != nil {
 		return note, err
@@ -412,7 +371,7 @@ func (n *Notices) write(ctx context.Context, kind string, job int64, id uuid.UUI
 	to, err := n.recipient(ctx, id, of.State, of.Workspace)
 	if err == nil {
 		l.Company = line(of.State.Name)
-		err = n.send(ctx, kind, job, to, l, marks...)
+		err = n.send(ctx, kind, strconv.FormatInt(job, 10), to, l, marks...)
 	}
 	return settled(err)
 }
@@ -450,7 +409,7 @@ func (n *Notices) confirm(ctx context.Context, job reactors.Job[ConfirmCompanyEm
 	}
 	link := n.Frontend + "/companies/confirm-email?token=" + job.Args.Company.String() + "." + token
 	to := recipient{*s.Email.Shown(), []string{accessreactors.MarkOf(s.EmailSubject(job.Args.Company.String()))}}
-	return settled(n.send(ctx, "confirm", job.ID, to, letter{Company: line(s.Name), Link: link}))
+	return settled(n.send(ctx, "confirm", strconv.FormatInt(job.ID, 10), to, letter{Company: line(s.Name), Link: link}))
 }
 
 // contactChange tells a company of a stranger's change, unless it was told lately. A retry is of the same notice.

@@ -1,10 +1,14 @@
 package marketplace
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+
+	"bahi/reactors"
 )
 
 func TestPlacesOfATemplateAreLinesThatAreNotEmpty(t *testing.T) {
@@ -19,4 +23,26 @@ func TestPlacesOfATemplateAreLinesThatAreNotEmpty(t *testing.T) {
 	require.Len(t, []rune(places[3]), mostOfPlace)
 	require.Equal(t, full.Link, places[4])
 	require.Equal(t, []string{"Asha Mills", "-", "-", "-", ""}, letter{Company: "Asha Mills"}.places())
+}
+
+func TestEnquiriesThatComeTogetherAreToldByOneJob(t *testing.T) {
+	t.Parallel()
+	var into reactors.Joined = NotifyByMail{one(uuid.New())}
+	for range mostAsked - 1 {
+		all, taken := into.Join(NotifyByMail{one(uuid.New())})
+		require.True(t, taken)
+		into = all.(reactors.Joined)
+	}
+	_, taken := into.Join(NotifyByMail{one(uuid.New())})
+	require.False(t, taken)
+	require.Len(t, into.(NotifyByMail).all(), mostAsked)
+	text, err := json.Marshal(into)
+	require.NoError(t, err)
+	var again NotifyByMail
+	require.NoError(t, json.Unmarshal(text, &again))
+	require.Equal(t, into, again)
+
+	var old PushLead // of an older program
+	require.NoError(t, json.Unmarshal([]byte(`{"enquiry_id":"0195e8a0-7c1e-7000-8000-0000000000aa"}`), &old))
+	require.Equal(t, []uuid.UUID{uuid.MustParse("0195e8a0-7c1e-7000-8000-0000000000aa")}, old.all())
 }
