@@ -274,7 +274,7 @@ func TestAWriteThatNamesAnotherRevisionIsRefused(t *testing.T) {
 	requests := s.things().requests(t, writes)
 	var found []string
 	for _, op := range s.ops {
-		if !writes(op) || op.Operator || op.NoKey || s.samples[op.ID].Refused != 0 {
+		if !writes(op) || !op.Operator && (op.NoKey || s.samples[op.ID].Refused != 0) {
 			continue
 		}
 		before, refused := s.Head(), asked{}

@@ -221,3 +221,8 @@ func (r request) with(body string) request {
 	r.body = body
 	return r
 }
+
+// strange is the request with a field in its body that no operation knows.
+func (r request) strange() request {
+	return r.with(strings.Replace(`{"no_such_field":1,`+strings.TrimPrefix(r.body, "{"), ",}", "}", 1))
+}

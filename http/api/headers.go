@@ -55,6 +55,9 @@ func (c *call) conditions() error {
 		if c.request.IfMatch, err = parseMatch(match); err != nil {
 			return err
 		}
+		if c.op.Operator && c.request.IfMatch != nil { // what operators steer has no revision that they could have seen
+			return commands.ErrStale
+		}
 	}
 	key, keyed, err := c.key()
 	if err := c.noted(err); err != nil {

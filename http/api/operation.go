@@ -48,7 +48,7 @@ type Op struct {
 	ReadOnly    []string // fields that a read of the same record has and a write ignores: id, rows.balance
 	StrictQuery bool     // unknown and repeated query parameters are refused
 	DryRun      bool     // understands Bahi-Dry-Run; other writes refuse it
-	NoKey       bool     // ignores Idempotency-Key: a repeated sign-in would return secrets again
+	NoKey       bool     // ignores Idempotency-Key: a repeated sign-in would return secrets again, and what operators steer remembers no keys
 
 	Within time.Duration // bounds the handler; 0: the interface's Timeout
 

@@ -50,7 +50,7 @@ func (r *Routes) Jobs() {
 // change registers an operation on one job, which responds with the job.
 func (r *Routes) change(id, verb, summary string, do func(context.Context, int64) error) {
 	api.Handle(r.API, api.Op{
-		ID: id, Method: "POST", Path: "/ops/jobs/{job_id}/" + verb, Summary: summary, Tags: tags, Operator: true, Status: 200,
+		ID: id, Method: "POST", Path: "/ops/jobs/{job_id}/" + verb, Summary: summary, Tags: tags, Operator: true, Status: 200, NoKey: true,
 	}, func(ctx context.Context, in *ByJob) (*api.Body[views.Job], error) {
 		if err := do(ctx, in.ID); err != nil {
 			return nil, err

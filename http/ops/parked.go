@@ -32,7 +32,7 @@ func (r *Routes) Parked() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "retry-parked", Method: "POST", Path: "/ops/parked/{name}/retry", Summary: "Make a parked projection or reactor try its event again",
-		Tags: tags, Operator: true, Status: http.StatusOK,
+		Tags: tags, Operator: true, Status: http.StatusOK, NoKey: true,
 	}, func(ctx context.Context, in *ByParked) (*api.Body[[]views.Parked], error) {
 		if err := r.Builds.Retry(ctx, in.Name); err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func (r *Routes) Parked() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "skip-parked", Method: "POST", Path: "/ops/parked/{name}/skip", Summary: "Make a parked projection or reactor skip its event",
-		Tags: tags, Operator: true, Status: http.StatusOK, StrictBody: true,
+		Tags: tags, Operator: true, Status: http.StatusOK, NoKey: true, StrictBody: true,
 	}, func(ctx context.Context, in *struct {
 		ByParked
 		Body Skip
@@ -57,7 +57,7 @@ func (r *Routes) Parked() {
 func (r *Routes) skip() {
 	api.Handle(r.API, api.Op{
 		ID: "skip-event", Method: "POST", Path: "/ops/projections/{name}/skip", Summary: "Make a parked projection, or its rebuild, skip its event",
-		Tags: tags, Operator: true, Status: http.StatusOK, StrictBody: true,
+		Tags: tags, Operator: true, Status: http.StatusOK, NoKey: true, StrictBody: true,
 	}, func(ctx context.Context, in *struct {
 		ByProjection
 		Body Skip

@@ -78,7 +78,7 @@ func (r *Routes) Webhooks() {
 	})
 	api.Handle(r.API, api.Op{
 		ID: "replay-webhook", Method: "POST", Path: "/ops/webhooks/{webhook_id}/replay", Summary: "Handle a call again that is parked or had no effect",
-		Tags: tags, Operator: true, Status: http.StatusAccepted,
+		Tags: tags, Operator: true, Status: http.StatusAccepted, NoKey: true,
 	}, func(ctx context.Context, in *ByWebhook) (*api.Body[views.Webhook], error) {
 		if err := r.Inbox.Replay(ctx, in.ID); err != nil {
 			return nil, err
