@@ -23,10 +23,16 @@ type read struct {
 // readWithin bounds a read, as its callers' own deadlines differ.
 const readWithin = 10 * time.Second
 
+// sharing marks the context of a read that others wait for. What it reads besides is its own, so that no two reads wait for each other.
+type sharing struct{}
+
 func newReads() *reads { return &reads{next: map[string]*read{}, running: map[string]*read{}} }
 
 // share returns what do returns, which begins after the call.
 func (r *reads) share(ctx context.Context, stream string, do func(context.Context) (any, error)) (any, error) {
+	if ctx.Value(sharing{}) != nil {
+		return do(ctx)
+	}
 	r.mu.Lock()
 	mine, first := r.next[stream], r.next[stream] == nil
 	before := r.running[stream]
@@ -54,7 +60,7 @@ func (r *reads) share(ctx context.Context, stream string, do func(context.Contex
 }
 
 func (r *reads) lead(ctx context.Context, stream string, mine *read, do func(context.Context) (any, error)) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readWithin)
+	ctx, cancel := context.WithTimeout(context.WithValue(context.WithoutCancel(ctx), sharing{}, true), readWithin)
 	defer cancel()
 	mine.loaded, mine.err = do(ctx)
 	r.mu.Lock()

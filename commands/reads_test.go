@@ -84,3 +84,14 @@ func TestACallerWhoGoesLeavesTheReadToTheOthers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, got)
 }
+
+// A read may need another stream as it is now, or the same one: it waits for no other read.
+func TestAReadWithinAReadWaitsForNone(t *testing.T) {
+	t.Parallel()
+	r := newReads()
+	got, err := r.share(t.Context(), "s", func(ctx context.Context) (any, error) {
+		return r.share(ctx, "s", func(context.Context) (any, error) { return 7, nil })
+	})
+	require.NoError(t, err)
+	require.Equal(t, 7, got)
+}

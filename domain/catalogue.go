@@ -67,6 +67,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	sellercontact.NoticeKind,
 	sellercontact.PrimaryKind,
 	message.Kind,
+	message.ThreadKind,
 	template.Kind,
 	number.Kind,
 	order.Kind,

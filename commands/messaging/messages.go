@@ -161,13 +161,16 @@ func (f *Messages) call(
 	calling, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
 	settle := message.Settle{Contact: c.Contact}
-	var err error
+	thread, err := f.thread(calling, of, c)
+	if err != nil {
+		f.Log.Warn("the thread of a mail is not known", "channel", c.Channel, "error", err)
+	}
 	if of.State.Type == channel.Web { // the page of the visitor reads it from us
 		settle.ProviderID = "web." + message.Name(out.ID)
 	} else {
 		err = f.renewed(calling, strconv.FormatInt(c.Channel, 10), account, func(a network.Account) (err error) {
 			settle.ProviderID, err = f.Networks.Send(calling, a, network.Message{
-				ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Subject: of.State.Name, Template: filled,
+				ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Subject: of.State.Name, Template: filled, Thread: thread,
 			})
 			return err
 		})
@@ -183,13 +186,31 @@ func (f *Messages) call(
 	if err != nil {
 		return out, err
 	}
-	if err := f.learn(ctx, of, strconv.FormatInt(c.Channel, 10), settle.Failure); err != nil {
+	if err := errors.Join(f.learn(ctx, of, strconv.FormatInt(c.Channel, 10), settle.Failure), f.join(ctx, req, of, c, thread)); err != nil {
 		f.Log.Warn("what a network said of a channel was not noted", "channel", c.Channel, "error", err)
 	}
 	if settle.Failure != nil {
 		return settled, settle.Failure.Fault()
 	}
 	return settled, nil
+}
+
+// thread returns the network's thread to which a mail belongs, "" if none is known, and nil for a channel without threads.
+func (f *Messages) thread(ctx context.Context, of commands.Loaded[channel.State], c message.Queue) (*string, error) {
+	if of.State.Type != channel.Gmail {
+		return nil, nil //nolint:nilnil // there is none to be known
+	}
+	l, err := commands.Load(ctx, f.Commands.Fresh(), message.ThreadKind, message.ThreadID(c.Channel, c.Contact))
+	return new(l.State.Under(of.State.Name)), err
+}
+
+// join notes the thread to which a mail went.
+func (f *Messages) join(ctx context.Context, req commands.Request, of commands.Loaded[channel.State], c message.Queue, thread *string) error {
+	if thread == nil || *thread == "" {
+		return nil
+	}
+	_, err := commands.Handle(ctx, f.Commands, req.FollowUp(), message.ThreadKind, message.ThreadID(c.Channel, c.Contact), message.Join{Thread: *thread, Subject: of.State.Name})
+	return err
 }
 
 // learn notes what a send says of the channel. An aggregator says it by nothing else, so that its channel has its sender from then on.

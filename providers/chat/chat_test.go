@@ -183,43 +183,6 @@ func uploaded(contentType string, body []byte) bool {
 	return err == nil && bytes.Equal(content, pixel) && slices.Equal(form.Value["media_category"], []string{"dm_image"}) && slices.Equal(form.Value["media_type"], []string{"image/png"})
 }
 
-// An image that cannot be uploaded is not sent, and no message is.
-func TestAnImageThatCannotBeUploadedIsNotSent(t *testing.T) {
-	t.Parallel()
-	var sent atomic.Int64
-	var base atomic.Pointer[string]
-	n := networks(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case pixelAt:
-			_, _ = w.Write(pixel)
-		case "/page":
-			_, _ = io.WriteString(w, "<html>")
-		case "/large":
-			_, _ = w.Write(append(bytes.Clone(pixel), make([]byte, 5<<20)...))
-		case "/down":
-			w.WriteHeader(http.StatusBadGateway)
-		case "/2/media/upload":
-			panic(http.ErrAbortHandler) // the connection breaks
-		default:
-			if strings.HasSuffix(r.URL.Path, "/messages") {
-				sent.Add(1)
-			}
-			base.Store(new("http://" + r.Host))
-			_, _ = io.WriteString(w, `{"data":{"dm_event_id":"e1"}}`)
-		}
-	}))
-	d := dialects["twitter"]
-	_, err := n.Send(t.Context(), d.account, d.message(phone, ""))
-	require.NoError(t, err)
-	for path, reason := range map[string]network.Reason{
-		"/page": network.Content, "/large": network.Content, "/gone/": network.Content, "/down": network.Temporary, pixelAt: network.Temporary,
-	} {
-		_, err := n.Send(t.Context(), d.account, d.message(phone, *base.Load()+path))
-		require.Equal(t, reason, chat.AsFailure(err).Reason, path)
-	}
-	require.EqualValues(t, 1, sent.Load(), "only the text")
-}
-
 func between(text, before, after string) string {
 	_, text, _ = strings.Cut(text, before)
 	text, _, _ = strings.Cut(text, after)
@@ -305,28 +268,6 @@ func (d dialect) message(to, image string) network.Message {
 		to += "@example.org"
 	}
 	return network.Message{ID: "msg_8", To: to, Text: "Sample", Image: image, Subject: "Order"}
-}
-
-func TestMailsToOneAddressAreAThread(t *testing.T) {
-	t.Parallel()
-	d := dialects["gmail"]
-	var body atomic.Pointer[[]byte]
-	n := d.served(t, func(_ *http.Request, b []byte) { body.Store(&b) })
-	parent := func(channel int64, to string) string {
-		a := d.account
-		a.Channel = channel
-		_, err := n.Send(t.Context(), a, d.message(to, ""))
-		require.NoError(t, err)
-		text := letter(*body.Load())
-		id := between(text, "In-Reply-To: <", ">")
-		require.NotEmpty(t, id)
-		require.Equal(t, id, between(text, "References: <", ">"))
-		return id
-	}
-	first := parent(1, phone)
-	require.Equal(t, first, parent(1, phone))
-	require.NotEqual(t, first, parent(2, phone))
-	require.NotEqual(t, first, parent(1, phone+"1"))
 }
 
 // The suite of the port: each adapter before a server of ours, and the sandbox in its place.

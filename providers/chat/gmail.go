@@ -34,15 +34,39 @@ func (n gmail) send(ctx context.Context, a network.Account, m network.Message) (
 	if _, err := letter.WriteTo(&raw); err != nil {
 		return "", &network.Failure{Reason: network.Content}
 	}
-	var sent struct {
-		ID string `json:"id"`
+	body := gmailBody{Raw: base64.URLEncoding.EncodeToString(raw.Bytes())}
+	if m.Thread != nil {
+		body.Thread = *m.Thread
 	}
-	failed := n.ask(ctx, jsonCall(http.MethodPost, a.BaseURL+"/gmail/v1/users/me/messages/send", a.AccessToken,
-		map[string]string{"raw": base64.URLEncoding.EncodeToString(raw.Bytes())}), &sent, gmailFailure)
+	sent, failed := n.post(ctx, a, body)
+	if failed != nil && failed.Code == http.StatusNotFound && body.Thread != "" { // the account's owner has deleted the thread
+		body.Thread = ""
+		sent, failed = n.post(ctx, a, body)
+	}
+	if failed == nil && m.Thread != nil {
+		*m.Thread = sent.Thread
+	}
 	return identified(sent.ID, failed)
 }
 
-// thread returns the id of a mail that all mails of a channel to an address answer, so that mail programs show them together (RFC 5322, section 3.6.4). The mail itself
+// gmailBody is a mail to send, in the thread to which it belongs.
+type gmailBody struct {
+	Raw    string `json:"raw"`
+	Thread string `json:"threadId,omitempty"`
+}
+
+// gmailSent is a mail that was sent.
+type gmailSent struct {
+	ID     string `json:"id"`
+	Thread string `json:"threadId"`
+}
+
+func (n gmail) post(ctx context.Context, a network.Account, body gmailBody) (sent gmailSent, failed *network.Failure) {
+	failed = n.ask(ctx, jsonCall(http.MethodPost, a.BaseURL+"/gmail/v1/users/me/messages/send", a.AccessToken, body), &sent, gmailFailure)
+	return sent, failed
+}
+
+// thread returns the id of a mail that all mails of a channel to an address answer, so that the recipient's mail program shows them together (RFC 5322, section 3.6.4). The mail itself
 // was never sent, which programs expect of mails that they no longer have.
 func thread(a network.Account, to string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", a.Channel, to))
