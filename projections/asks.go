@@ -93,7 +93,7 @@ func (r *Runner) exchange(ctx context.Context) {
 func (r *Runner) exchangeOnce(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, r.config)
+	conn, err := pgx.ConnectConfig(ctx, r.pool.Config().ConnConfig) // not as a follower: it holds no lock
 	if err != nil {
 		return fmt.Errorf("connect to hear other processes: %w", err)
 	}

@@ -13,11 +13,13 @@ import (
 type Freshness struct {
 	Min  event.Position // the least that an answer must have seen; 0: what the log has on arrival
 	Wait time.Duration  // how long a read may wait for it; 0: as [Reader.Wait] says
+	Once bool           // the reads need what the log had when the first of them began, not when each of them did
 
 	mu       sync.Mutex
 	position event.Position
 	read     bool
 	stale    bool
+	first    event.Position // the log's head at the first read; 0: not known
 }
 
 // ErrNotYet is the error of a read whose least position was not reached in time.
@@ -47,6 +49,22 @@ func (f *Freshness) note(position event.Position, stale bool) {
 		f.position = position
 	}
 	f.read, f.stale = true, f.stale || stale
+}
+
+// noteHead takes the log's head as of the arrival of a read.
+func (f *Freshness) noteHead(head event.Position) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.Once && f.first == 0 {
+		f.first = head
+	}
+}
+
+// firstHead returns the log's head as of the first read, if the others need no more.
+func (f *Freshness) firstHead() (head event.Position, known bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.first, f.first != 0
 }
 
 // Late says that the answer lacks what somebody else has, such as a provider who could not be asked.
@@ -98,7 +116,8 @@ func Complete[T any](ctx context.Context, read func(context.Context) (T, error))
 
 // CompleteAsOf is [Complete] for who has to know the position up to which the answer misses nothing.
 func CompleteAsOf[T any](ctx context.Context, read func(context.Context) (T, error)) (found T, at event.Position, err error) {
-	f := &Freshness{Wait: completeWait}
+	f := &Freshness{Wait: completeWait, Once: true}
+	ctx = context.WithValue(ctx, pastKey{}, nil) // of a past state nothing is decided
 	found, err = read(WithFreshness(ctx, f))
 	at, _ = f.Position()
 	if f.Stale() {

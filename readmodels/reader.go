@@ -129,8 +129,11 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, few bool, col
 	f, args := FreshnessOf(ctx), plain(args)
 	known, _ := ctx.Value(leastKey{}).(event.Position)
 	past, isPast := ctx.Value(pastKey{}).(event.Position)
-	w := &wait{needed: max(f.Min, known, past), toHead: f.Min == 0 && !isPast, most: cmp.Or(f.Wait, r.Wait)}
-	if r.head != nil {
+	w := &wait{needed: max(f.Min, known, past), toHead: f.Min == 0 && !isPast, told: f.noteHead, most: cmp.Or(f.Wait, r.Wait)}
+	if head, known := f.firstHead(); known && w.toHead {
+		w.toHead, w.arrived, w.least = false, true, max(w.needed, head)
+	}
+	if r.head != nil && !w.arrived {
 		head, err := r.head(ctx)
 		if err == nil {
 			err = w.arrive(head)

@@ -28,7 +28,8 @@ type wait struct {
 	needed  event.Position // the read fails before this position
 	least   event.Position // and its answer is stale before this one
 	toHead  bool           // least is the log's head as of the read's arrival
-	arrived bool           // that head is known
+	told    func(head event.Position)
+	arrived bool // that head is known
 	most    time.Duration
 	timer   <-chan time.Time // nil: nothing has been waited for
 	ended   bool
@@ -43,6 +44,7 @@ func (w *wait) arrive(head event.Position) error {
 		w.arrived, w.least = true, w.needed
 		if w.toHead {
 			w.least = max(w.needed, head)
+			w.told(head)
 		}
 	}
 	return nil

@@ -111,8 +111,10 @@ func (a *Answers) lease(ctx context.Context, contact int64, holder uuid.UUID) (h
 }
 
 func (a *Answers) release(ctx context.Context, contact int64, holder uuid.UUID) {
-	// A lease that is not released ends by itself.
-	_, _ = a.Pool.Exec(ctx, `delete from knowledge.lease where contact_id = $1 and holder = $2`, contact, holder)
+	// A lease that is not released ends by itself, so that its end need not be on the disk.
+	_, _ = a.Pool.Exec(ctx, `
+		with unsafe as materialized (select set_config('synchronous_commit', 'off', true))
+		delete from knowledge.lease using unsafe where contact_id = $1 and holder = $2`, contact, holder)
 }
 
 // turn is an answer that a bot is to give.
@@ -128,7 +130,7 @@ type turn struct {
 
 // answer lets the first active bot of the channel answer what waits. last: no further attempt follows an error.
 func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) error {
-	t, err := readmodels.Complete(ctx, func(ctx context.Context) (*turn, error) { return a.turn(ctx, args) })
+	t, at, err := readmodels.CompleteAsOf(ctx, func(ctx context.Context) (*turn, error) { return a.turn(ctx, args) })
 	if errors.Is(err, errNothing) || err == nil && t == nil {
 		return nil
 	}
@@ -138,7 +140,8 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 	if t.silent {
 		return a.finish(ctx, t, answering.Result{Handover: true, Why: "too many replies in an hour"}, 0)
 	}
-	r, err := a.Engine.Run(ctx, t.Question)
+	// What the engine reads need not be newer than what was asked. Otherwise each of its reads would wait for what others have written meanwhile.
+	r, err := a.Engine.Run(readmodels.Past(ctx, at), t.Question)
 	if err != nil {
 		if !last || ctx.Err() != nil {
 			return err
