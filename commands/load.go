@@ -48,13 +48,12 @@ func ruleOf[S any](h *Handler, kind *event.Kind[S]) (Rule[S], bool) {
 type Source struct {
 	h     *Handler
 	fresh bool
-	alone bool // reads are not shared
 }
 
 // Load returns the state of a stream.
 func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id string) (Loaded[S], error) {
 	stream := kind.Stream(id)
-	if from.fresh && !from.alone {
+	if from.fresh {
 		shared, err := from.h.reads.share(ctx, stream, func(ctx context.Context) (any, error) { return load(ctx, from.h, kind, stream) })
 		l, ok := shared.(Loaded[S])
 		if !ok {
@@ -62,7 +61,7 @@ func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id strin
 		}
 		return l, err
 	}
-	if entry, ok := from.h.cache.get(stream); ok && !from.fresh {
+	if entry, ok := from.h.cache.get(stream); ok {
 		l, _ := entry.loaded.(Loaded[S])
 		return l, nil
 	}
@@ -121,8 +120,7 @@ func isVoid[S any](ctx context.Context, h *Handler, kind *event.Kind[S], before 
 	}
 	// The cache knows every event up to where it was fed; before the position is reached, only the
 	// store does.
-	// This may be within a shared read: two that waited for each other's streams would wait for ever.
-	from := Source{h: h, fresh: !h.cache.reached(ctx, r.Position, feedPatience), alone: true}
+	from := Source{h: h, fresh: !h.cache.reached(ctx, r.Position, feedPatience)}
 	err := rule.Refuses(ctx, from, before, r)
 	if refused, ok := errors.AsType[*fault.Error](err); ok {
 		return refused, nil
