@@ -49,14 +49,13 @@ type Handler struct {
 	vault   Vault
 	now     func() time.Time
 	cache   *cache
-	reads   *reads
 	numbers *numbers
 	rules   map[string]any // category: Rule[S]
 }
 
 // New makes a Handler. Run must be running for it to be fast.
 func New(store eventstore.Store, vault Vault, now func() time.Time) *Handler {
-	h := &Handler{store: store, vault: vault, now: now, cache: newCache(), reads: newReads(), rules: map[string]any{}}
+	h := &Handler{store: store, vault: vault, now: now, cache: newCache(), rules: map[string]any{}}
 	h.numbers = newNumbers(h)
 	return h
 }

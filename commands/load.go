@@ -53,34 +53,20 @@ type Source struct {
 // Load returns the state of a stream.
 func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id string) (Loaded[S], error) {
 	stream := kind.Stream(id)
-	if from.fresh {
-		shared, err := from.h.reads.share(ctx, stream, func(ctx context.Context) (any, error) { return load(ctx, from.h, kind, stream) })
-		l, ok := shared.(Loaded[S])
-		if !ok {
-			l.Revision = -1
-		}
-		return l, err
-	}
-	if entry, ok := from.h.cache.get(stream); ok {
-		l, _ := entry.loaded.(Loaded[S])
-		return l, nil
-	}
-	return load(ctx, from.h, kind, stream)
-}
-
-// load reads what is new of a stream.
-func load[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string) (Loaded[S], error) {
 	l := Loaded[S]{Revision: -1}
-	if entry, ok := h.cache.get(stream); ok {
+	if entry, ok := from.h.cache.get(stream); ok {
 		l, _ = entry.loaded.(Loaded[S])
+		if !from.fresh {
+			return l, nil
+		}
 	}
-	t := h.cache.begin(stream)
-	l, _, err := readOn(ctx, h, kind, stream, l, eventstore.LastRevision)
+	t := from.h.cache.begin(stream)
+	l, _, err := readOn(ctx, from.h, kind, stream, l, eventstore.LastRevision)
 	if err != nil {
-		h.cache.end(t, nil)
+		from.h.cache.end(t, nil)
 		return l, err
 	}
-	h.cache.end(t, &cached{loaded: l, revision: l.Revision, bytes: l.bytes})
+	from.h.cache.end(t, &cached{loaded: l, revision: l.Revision, bytes: l.bytes})
 	return l, nil
 }
 

@@ -64,6 +64,8 @@ func TestWaitersAreWokenByWhatMayNotWait(t *testing.T) {
 			require.FailNow(t, "not woken", name)
 		}
 	}
+	tail.mu.Lock() // who woke the last one may still hold it
+	defer tail.mu.Unlock()
 	require.Empty(t, tail.waiters)
 }
 

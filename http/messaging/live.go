@@ -77,7 +77,7 @@ func (l *Live) read(ctx context.Context, workspace uuid.UUID, after, at event.Po
 
 // topic is a workspace that is followed.
 type topic struct {
-	followers map[chan news]bool
+	followers map[chan *news]bool
 	stop      context.CancelFunc
 }
 
@@ -227,7 +227,7 @@ func (l *Live) follow(ctx context.Context, workspace uuid.UUID, after event.Posi
 }
 
 // join adds a follower of a workspace.
-func (l *Live) join(ctx context.Context, workspace uuid.UUID) (changes chan news, leave func(), err error) {
+func (l *Live) join(ctx context.Context, workspace uuid.UUID) (changes chan *news, leave func(), err error) {
 	head, err := l.log.Head(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -237,11 +237,11 @@ func (l *Live) join(ctx context.Context, workspace uuid.UUID) (changes chan news
 	t := l.topics[workspace]
 	if t == nil {
 		running, stop := context.WithCancel(context.WithoutCancel(ctx))
-		t = &topic{followers: map[chan news]bool{}, stop: stop}
+		t = &topic{followers: map[chan *news]bool{}, stop: stop}
 		l.topics[workspace] = t
 		go l.run(readmodels.WithFreshness(running, &readmodels.Freshness{}), workspace, t, head)
 	}
-	changes = make(chan news, waiting)
+	changes = make(chan *news, waiting)
 	t.followers[changes] = true
 	return changes, func() {
 		l.mu.Lock()
@@ -253,7 +253,7 @@ func (l *Live) join(ctx context.Context, workspace uuid.UUID) (changes chan news
 }
 
 // drop ends a follower, and the topic with its last one.
-func (l *Live) drop(workspace uuid.UUID, t *topic, changes chan news) {
+func (l *Live) drop(workspace uuid.UUID, t *topic, changes chan *news) {
 	delete(t.followers, changes)
 	close(changes)
 	if len(t.followers) == 0 {
@@ -326,7 +326,7 @@ func (l *Live) hand(workspace uuid.UUID, t *topic, n news) int {
 	defer l.mu.Unlock()
 	for changes := range t.followers {
 		select {
-		case changes <- n:
+		case changes <- &n: // one for all
 		default:
 			l.drop(workspace, t, changes)
 		}

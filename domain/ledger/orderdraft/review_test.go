@@ -2,6 +2,7 @@ package orderdraft_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,6 +139,7 @@ func TestConvert(t *testing.T) {
 	draft.And(orderdraft.EntryDeleted{ID: 1}, orderdraft.EntryDeleted{ID: 2}).Case("no entries, no orders").When(orderdraft.Convert{Today: today}).ThenFails(orderdraft.ErrEmpty)
 
 	before := received.Evolve(orderdraft.State{})
+	before.Entries = slices.Clone(before.Entries) // other tests have them too
 	before.Entries[1].ClientID = new(int64(8))
 	converted := orderdraft.Converted{Orders: orders}
 	require.NoError(t, converted.Refuses(before, func(int64) (bool, error) { return true, nil }))
