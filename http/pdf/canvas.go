@@ -184,10 +184,10 @@ func (c *canvas) rule(x1, y1, x2, y2, thick float64, level int) {
 	})
 }
 
-func (c *canvas) fill(y, w, h float64, level int) {
+func (c *canvas) fill(y, h float64, level int) {
 	c.draw(func(p *gofpdf.Fpdf) {
 		p.SetFillColor(level, level, level)
-		p.Rect(margin, y, w, h, "F")
+		p.Rect(margin, y, right-margin, h, "F")
 		ink(p, black)
 	})
 }

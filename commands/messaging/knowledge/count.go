@@ -43,7 +43,7 @@ type occurrence struct{ word, times int32 }
 func key(bot int64, word string) int64 {
 	text := append(append(strconv.AppendInt(make([]byte, 0, 2*mostWord), bot, 10), ' '), word...)
 	sum := sha256.Sum256(text)
-	return int64(binary.BigEndian.Uint64(sum[:])) //nolint:gosec // G115: its bits
+	return int64(binary.BigEndian.Uint64(sum[:])) // its bits
 }
 
 // count cuts the words of chunks.
@@ -72,7 +72,7 @@ func count(bot int64, title string, chunks []string) *counting {
 func (c *counting) id(word string) int32 {
 	id, known := c.ids[word]
 	if !known {
-		id = int32(len(c.words)) //nolint:gosec // G115: a source has 16 MB at most
+		id = int32(len(c.words)) // a source has 16 MB at most
 		word = strings.Clone(word)
 		c.ids[word] = id
 		c.words = append(c.words, counted{text: word, key: key(c.bot, word)})
@@ -126,7 +126,7 @@ func (c *counting) keys(chunk int) (keys []int64, marks []byte) {
 	for i, id := range there {
 		w := &c.words[id]
 		keys[i] = w.key
-		marks = append(binary.BigEndian.AppendUint32(marks, uint32(w.key>>32)), byte(min(w.times, math.MaxUint8))) //nolint:gosec // G115: its bits, and at most that
+		marks = append(binary.BigEndian.AppendUint32(marks, uint32(w.key>>32)), byte(min(w.times, math.MaxUint8))) // its bits, and at most that
 		w.times = 0
 		w.chunks++
 	}
@@ -138,8 +138,8 @@ const markSize = 5
 
 // timesOf returns how often the chunk with these marks has the word of a key.
 func timesOf(marks []byte, key int64) int64 {
-	start := func(i int) int32 { return int32(binary.BigEndian.Uint32(marks[markSize*i:])) } //nolint:gosec // G115: its bits
-	wanted := int32(key >> 32)                                                               //nolint:gosec // G115: its bits
+	start := func(i int) int32 { return int32(binary.BigEndian.Uint32(marks[markSize*i:])) } // its bits
+	wanted := int32(key >> 32)                                                               // its bits
 	i := sort.Search(len(marks)/markSize, func(i int) bool { return start(i) >= wanted })
 	if markSize*i >= len(marks) || start(i) != wanted {
 		return 0

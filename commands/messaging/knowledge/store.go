@@ -62,7 +62,7 @@ func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks
 					by = &model
 				}
 				keys, marks := counted.keys(i)
-				return []any{source, int32(i), bot, chunks[i], "", keys, marks, by, vectors[i]}, nil //nolint:gosec // G115: there are not so many chunks
+				return []any{source, int32(i), bot, chunks[i], "", keys, marks, by, vectors[i]}, nil
 			}))
 		if err != nil {
 			return fmt.Errorf("write chunks of source %d: %w", source, err)
