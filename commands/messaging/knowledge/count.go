@@ -176,13 +176,16 @@ func (c *counting) write(ctx context.Context, tx pgx.Tx) error {
 		return there
 	})
 	if err == nil {
-		_, err = tx.CopyFrom(ctx, pgx.Identifier{"knowledge", "term"}, []string{"bot_id", "word", "chunks", "seeks"}, pgx.CopyFromSlice(len(c.words), func(i int) ([]any, error) {
-			w, seeks := c.words[i], []int64{}
+		seeks := make([]string, len(c.words)) // as Postgres writes an array: none has arrays of different lengths as its elements
+		words, counts = words[:0], counts[:0]
+		for i, w := range c.words {
+			words, counts, seeks[i] = append(words, w.text), append(counts, w.chunks), "{}"
 			if w.sought() {
-				seeks = grams.seekers(w.text)
+				seeks[i] = strings.NewReplacer("[", "{", " ", ",", "]", "}").Replace(fmt.Sprint(grams.seekers(w.text)))
 			}
-			return []any{c.bot, w.text, w.chunks, seeks}, nil
-		}))
+		}
+		_, err = tx.Exec(ctx, `insert into knowledge.term (bot_id, word, chunks, seeks)
+			select $1, word, chunks, seeks::bigint[] from unnest($2::text[], $3::bigint[], $4::text[]) w (word, chunks, seeks)`, c.bot, words, counts, seeks)
 	}
 	if err != nil {
 		return fmt.Errorf("count the words of bot %d: %w", c.bot, err)

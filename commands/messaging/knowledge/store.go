@@ -55,16 +55,17 @@ func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks
 		if err := counted.stem(ctx, tx); err != nil {
 			return err
 		}
-		_, err := tx.CopyFrom(ctx, pgx.Identifier{"knowledge", "chunk"}, []string{"source_id", "nth", "bot_id", "text", "words", "keys", "marks", "model", "embedding"},
-			pgx.CopyFromSlice(len(chunks), func(i int) ([]any, error) {
-				var by *string
-				if vectors[i] != nil {
-					by = &model
-				}
-				keys, marks := counted.keys(i)
-				return []any{source, int32(i), bot, chunks[i], "", keys, marks, by, vectors[i]}, nil
-			}))
-		if err != nil {
+		added := &pgx.Batch{}
+		for i, text := range chunks {
+			var by *string
+			if vectors[i] != nil {
+				by = &model
+			}
+			keys, marks := counted.keys(i)
+			added.Queue(`insert into knowledge.chunk (source_id, nth, bot_id, text, words, keys, marks, model, embedding) values ($1, $2, $3, $4, '', $5, $6, $7, $8)`,
+				source, i, bot, text, keys, marks, by, vectors[i])
+		}
+		if err := tx.SendBatch(ctx, added).Close(); err != nil {
 			return fmt.Errorf("write chunks of source %d: %w", source, err)
 		}
 		return counted.write(ctx, tx)
