@@ -184,9 +184,9 @@ func (c *canvas) rule(x1, y1, x2, y2, thick float64, level int) {
 	})
 }
 
-func (c *canvas) fill(y, h float64, level int) {
+func (c *canvas) fill(y, h float64) {
 	c.draw(func(p *gofpdf.Fpdf) {
-		p.SetFillColor(level, level, level)
+		p.SetFillColor(band, band, band)
 		p.Rect(margin, y, right-margin, h, "F")
 		ink(p, black)
 	})

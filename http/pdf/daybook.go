@@ -36,7 +36,7 @@ func NewDaybook(w io.Writer, title string, scope []string, drawn Drawn) *Daybook
 
 func (d *Daybook) heads() {
 	height := leading(trailSize) + pad
-	d.fill(d.y, height, band)
+	d.fill(d.y, height)
 	d.horizontal(d.y, 0.7, black)
 	y := d.y + trailSize + pad/2
 	d.right(numberRight, y, bold, trailSize, numberRight-margin, "No.")

@@ -104,7 +104,7 @@ func WriteOrders(w io.Writer, o Orders) error {
 
 func (d *orders) heads() {
 	height := leading(orderSize) + pad
-	d.fill(d.y, height, band)
+	d.fill(d.y, height)
 	d.horizontal(d.y, 0.7, black)
 	for i, c := range orderColumns {
 		d.put(i, bold, c.head)

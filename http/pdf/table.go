@@ -151,7 +151,7 @@ func place(dates, numbers float64, groups [][]float64) table {
 func (d *document) heads(y float64) float64 {
 	t := &d.table
 	height := 2*t.height + pad
-	d.fill(y, height, band)
+	d.fill(y, height)
 	d.horizontal(y, 0.7, black)
 	d.horizontal(y+height, 0.7, black)
 	first, second := y+t.height*0.85, y+t.height*1.85
@@ -196,7 +196,7 @@ func (d *document) breakPage() {
 func (d *document) sum(label string, sums running, balance bool) {
 	t := &d.table
 	y := d.y + t.height*0.85 + pad/2
-	d.fill(d.y+0.4, t.height+pad-0.4, band) // the rule above stays whole
+	d.fill(d.y+0.4, t.height+pad-0.4) // the rule above stays whole
 	d.text(t.details.left(), y, bold, t.size, label)
 	d.amounts(t.in, y, bold, sums.in, Unit.number)
 	d.amounts(t.out, y, bold, sums.out, Unit.number)

@@ -85,7 +85,7 @@ func (d *trail) heads() {
 		return
 	}
 	height := leading(trailSize) + pad
-	d.fill(d.y, height, band)
+	d.fill(d.y, height)
 	d.horizontal(d.y, 0.7, black)
 	for i, x := range []float64{fieldLeft, fromLeft, toLeft} {
 		d.text(x, d.y+trailSize+pad/2, bold, trailSize, d.columns[i])

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -116,7 +117,7 @@ func TestContainerServesWithNothingButBahi(t *testing.T) {
 	}
 	inside := func(env []string, args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "/usr/bin/bahi", args...)
-		cmd.Dir, cmd.Env = "/", append(env, "BAHI_DATA=/var/lib/bahi", "BAHI_ADDR=0.0.0.0:0")
+		cmd.Dir, cmd.Env = "/", slices.Concat(env, []string{"BAHI_DATA=/var/lib/bahi", "BAHI_ADDR=0.0.0.0:0"})
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
 		return cmd
 	}
