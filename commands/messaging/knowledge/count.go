@@ -176,10 +176,9 @@ func (c *counting) write(ctx context.Context, tx pgx.Tx) error {
 		return there
 	})
 	if err == nil {
-		seeks := make([]string, len(c.words)) // as Postgres writes an array: none has arrays of different lengths as its elements
-		words, counts = words[:0], counts[:0]
+		words, counts, seeks := words[:len(c.words)], counts[:len(c.words)], make([]string, len(c.words)) // seeks as Postgres writes arrays: unnest takes no ragged ones
 		for i, w := range c.words {
-			words, counts, seeks[i] = append(words, w.text), append(counts, w.chunks), "{}"
+			words[i], counts[i], seeks[i] = w.text, w.chunks, "{}"
 			if w.sought() {
 				seeks[i] = strings.NewReplacer("[", "{", " ", ",", "]", "}").Replace(fmt.Sprint(grams.seekers(w.text)))
 			}
