@@ -4,43 +4,25 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 
-	openai "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-	"github.com/openai/openai-go/v3/packages/param"
 	"github.com/sony/gobreaker/v2"
 )
-
-// bounded refuses answers that are too large.
-type bounded struct{ next http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	res, err := b.next.RoundTrip(r)
-	if err == nil {
-		res.Body = http.MaxBytesReader(nil, res.Body, mostBytes)
-	}
-	return res, err
-}
 
 // errLeft is the error of a call whose caller left. It says nothing about the server.
 var errLeft = errors.New("the caller left")
 
-// post makes a call and returns the answer's body. It tries again by the server's Retry-After, else after a pause with jitter.
-func (c *Client) post(ctx context.Context, call func(options ...option.RequestOption) error) ([]byte, error) {
-	body, err := c.breaker.Execute(func() (body []byte, err error) {
-		var res *http.Response
-		// The body is taken as it is: servers send the protocol with other types and content types.
-		err = call(option.WithResponseBodyInto(&body), option.WithResponseInto(&res))
+// post makes a call and returns the answer's body.
+func (c *Client) post(ctx context.Context, path string, asked any) ([]byte, error) {
+	body, err := c.breaker.Execute(func() ([]byte, error) {
+		status, body, err := c.send(ctx, path, asked)
 		if ctx.Err() != nil {
 			return nil, errors.Join(errLeft, ctx.Err())
 		}
-		return body, c.failure(res, err)
+		return body, c.failure(status, body, err)
 	})
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return nil, &Error{Why: "was not asked, since it failed too often", Down: true}
@@ -51,22 +33,21 @@ func (c *Client) post(ctx context.Context, call func(options ...option.RequestOp
 // said is what may be told of a server's own words.
 var said = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]{1,64}$`)
 
-// failure returns what became of a call. The library's error is dropped where it may quote the address or the key.
-func (c *Client) failure(res *http.Response, err error) error {
+// failure returns what became of a call. HTTP's error is dropped, as it may quote the address or the key. Status 0 means that there was no answer.
+func (c *Client) failure(status int, body []byte, err error) error {
 	switch {
-	case res == nil && err != nil:
+	case status == 0:
 		return &Error{Why: "cannot be reached, or is silent", Down: true}
-	case res.StatusCode >= http.StatusMultipleChoices:
-		e := &Error{Why: "refused", Status: res.StatusCode, Down: res.StatusCode >= http.StatusInternalServerError || res.StatusCode == http.StatusTooManyRequests}
+	case status >= http.StatusMultipleChoices:
+		e := &Error{Why: "refused", Status: status, Down: status >= http.StatusInternalServerError || status == http.StatusTooManyRequests}
 		var told struct {
 			Error struct{ Code, Param any }
 		}
-		body, _ := io.ReadAll(res.Body) // the library has put it back
 		_ = json.Unmarshal(body, &told) // of what cannot be read, the status still counts
 		e.Code, e.Param = c.word(told.Error.Code), c.word(told.Error.Param)
 		return e
 	case err != nil:
-		return &Error{Why: "ended its answer early, or sent too much", Status: res.StatusCode, Down: true}
+		return &Error{Why: "ended its answer early, or sent too much", Status: status, Down: true}
 	default:
 		return nil
 	}
@@ -102,20 +83,17 @@ type completion struct {
 }
 
 // complete asks for a completion. It learns from a refusal which parameters the model takes.
-func (c *Client) complete(ctx context.Context, p openai.ChatCompletionNewParams) (answer Answer, err error) {
+func (c *Client) complete(ctx context.Context, p completionRequest) (answer Answer, err error) {
 	for {
 		h := c.habitsOf(p.Model)
-		p.Temperature, p.MaxTokens, p.MaxCompletionTokens = param.NewOpt(0.0), param.NewOpt(c.config.MaxTokens), param.Opt[int64]{}
+		p.Temperature, p.MaxTokens, p.NewMaxTokens = new(0.0), c.config.MaxTokens, 0
 		if h.noTemperature {
-			p.Temperature = param.Opt[float64]{}
+			p.Temperature = nil
 		}
 		if h.newTokens {
-			p.MaxTokens, p.MaxCompletionTokens = p.MaxCompletionTokens, p.MaxTokens
+			p.MaxTokens, p.NewMaxTokens = 0, c.config.MaxTokens
 		}
-		body, err := c.post(ctx, func(options ...option.RequestOption) error {
-			_, err := c.chat.New(ctx, p, options...)
-			return err
-		})
+		body, err := c.post(ctx, "chat/completions", p)
 		if err == nil {
 			return answered(body)
 		}

@@ -5,11 +5,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strconv"
-
-	openai "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
 )
 
 // Role says whose words a message has.
@@ -64,7 +61,7 @@ func (c *Client) Chat(ctx context.Context, messages []Message, tools []Tool) (An
 	if !c.Chats() {
 		return Answer{}, ErrNoModel
 	}
-	p := openai.ChatCompletionNewParams{Model: c.config.Model}
+	p := completionRequest{Model: c.config.Model}
 	for _, m := range messages {
 		p.Messages = append(p.Messages, m.param())
 		if len(m.Images) > 0 {
@@ -75,50 +72,31 @@ func (c *Client) Chat(ctx context.Context, messages []Message, tools []Tool) (An
 		return Answer{}, ErrNoModel
 	}
 	for _, t := range tools {
-		var schema shared.FunctionParameters
-		if err := json.Unmarshal(t.Parameters, &schema); err != nil {
-			return Answer{}, err
+		if !json.Valid(t.Parameters) {
+			return Answer{}, fmt.Errorf("the schema of tool %s is no JSON", t.Name)
 		}
-		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
-			Name: t.Name, Description: param.NewOpt(t.Description), Parameters: schema,
-		}))
+		p.Tools = append(p.Tools, toolParam{"function", function{Name: t.Name, Description: t.Description, Parameters: t.Parameters}})
 	}
 	return c.complete(ctx, p)
 }
 
 // param returns the message as it is sent.
-func (m Message) param() openai.ChatCompletionMessageParamUnion {
-	switch m.Role {
-	case System:
-		return openai.SystemMessage(m.Text)
-	case ToolSays:
-		return openai.ToolMessage(m.Text, m.CallID)
-	case Assistant:
-		said := openai.ChatCompletionAssistantMessageParam{}
-		if m.Text != "" {
-			said.Content.OfString = param.NewOpt(m.Text)
+func (m Message) param() messageParam {
+	sent := messageParam{Role: m.Role, Content: m.Text, CallID: m.CallID}
+	for _, call := range m.Calls {
+		sent.Calls = append(sent.Calls, callParam{call.ID, "function", function{Name: call.Name, Arguments: new(cmp.Or(string(call.Arguments), "{}"))}})
+	}
+	if m.Text == "" && len(m.Calls) > 0 {
+		sent.Content = nil
+	}
+	if len(m.Images) > 0 {
+		parts := []part{{Type: "text", Text: m.Text}}
+		for _, i := range m.Images {
+			parts = append(parts, part{Type: "image_url", ImageURL: &imageURL{"data:" + i.Type + ";base64," + base64.StdEncoding.EncodeToString(i.Data)}})
 		}
-		for _, call := range m.Calls {
-			said.ToolCalls = append(said.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: call.ID,
-				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{
-					Name: call.Name, Arguments: cmp.Or(string(call.Arguments), "{}"),
-				},
-			}})
-		}
-		return openai.ChatCompletionMessageParamUnion{OfAssistant: &said}
-	case User:
+		sent.Content = parts
 	}
-	if len(m.Images) == 0 {
-		return openai.UserMessage(m.Text)
-	}
-	parts := []openai.ChatCompletionContentPartUnionParam{openai.TextContentPart(m.Text)}
-	for _, i := range m.Images {
-		parts = append(parts, openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{
-			URL: "data:" + i.Type + ";base64," + base64.StdEncoding.EncodeToString(i.Data),
-		}))
-	}
-	return openai.UserMessage(parts)
+	return sent
 }
 
 // callID returns the id of a call, which some servers leave out.

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-
-	openai "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
 )
 
 const (
@@ -20,12 +17,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 		return nil, ErrNoModel
 	}
 	for batch := range slices.Chunk(texts, mostEmbedded) {
-		body, err := c.post(ctx, func(options ...option.RequestOption) error {
-			_, err := c.embeddings.New(ctx, openai.EmbeddingNewParams{
-				Model: c.config.EmbeddingModel, Input: openai.EmbeddingNewParamsInputUnion{OfArrayOfStrings: batch},
-			}, options...)
-			return err
-		})
+		body, err := c.post(ctx, "embeddings", embeddingRequest{Model: c.config.EmbeddingModel, Input: batch})
 		if err != nil {
 			return nil, err
 		}

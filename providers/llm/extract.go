@@ -11,9 +11,6 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	openai "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/param"
-	"github.com/openai/openai-go/v3/shared"
 )
 
 // Question asks for a value that is found in data of others.
@@ -46,7 +43,7 @@ func Extract[T any](ctx context.Context, c *Client, q Question, check func(T) er
 	if err != nil {
 		return value, err
 	}
-	p := openai.ChatCompletionNewParams{}
+	p := completionRequest{}
 	switch {
 	case len(q.Images) > 0 && c.Sees():
 		p.Model = c.config.VisionModel
@@ -77,7 +74,7 @@ func Extract[T any](ctx context.Context, c *Client, q Question, check func(T) er
 }
 
 // askInForm steps down the ladder of forms until the server takes one.
-func (c *Client) askInForm(ctx context.Context, p openai.ChatCompletionNewParams, asked []Message, schema *jsonschema.Resolved) (said Answer, by format, err error) {
+func (c *Client) askInForm(ctx context.Context, p completionRequest, asked []Message, schema *jsonschema.Resolved) (said Answer, by format, err error) {
 	for by = c.habitsOf(p.Model).format; ; by++ {
 		said, err = c.complete(ctx, inForm(p, asked, schema, by))
 		if by < plainText && refusesForm(err) {
@@ -98,15 +95,13 @@ func refusesForm(err error) bool {
 }
 
 // inForm returns the request for an answer in a form.
-func inForm(p openai.ChatCompletionNewParams, asked []Message, schema *jsonschema.Resolved, by format) openai.ChatCompletionNewParams {
+func inForm(p completionRequest, asked []Message, schema *jsonschema.Resolved, by format) completionRequest {
 	asked = slices.Clone(asked)
 	switch by {
 	case withSchema:
-		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{
-			Name: "answer", Strict: param.NewOpt(true), Schema: schema.Schema(),
-		}}
+		p.ResponseFormat = &responseFormat{"json_schema", &answerSchema{Name: "answer", Strict: true, Schema: schema.Schema()}}
 	case anyObject:
-		p.ResponseFormat.OfJSONObject = &shared.ResponseFormatJSONObjectParam{}
+		p.ResponseFormat = &responseFormat{Type: "json_object"}
 	case plainText:
 	}
 	if by != withSchema {

@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
-	openai "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
+	"github.com/hashicorp/go-retryablehttp"
 	"github.com/sony/gobreaker/v2"
 )
 
@@ -44,10 +42,9 @@ const (
 
 // Client asks the models of one server. The nil Client has no models.
 type Client struct {
-	config     Config
-	chat       openai.ChatCompletionService
-	embeddings openai.EmbeddingService
-	breaker    *gobreaker.CircuitBreaker[[]byte]
+	config  Config
+	server  *retryablehttp.Client
+	breaker *gobreaker.CircuitBreaker[[]byte]
 
 	mu    sync.Mutex
 	learn map[string]habits // by model
@@ -81,19 +78,8 @@ func New(c Config) (*Client, error) {
 	if c.Transport == nil {
 		c.Transport = http.DefaultTransport
 	}
-	server := &http.Client{
-		Transport:     bounded{c.Transport},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it would get the key
-	}
-	options := []option.RequestOption{
-		option.WithBaseURL(strings.TrimRight(c.BaseURL, "/") + "/"), option.WithHTTPClient(server), option.WithMaxRetries(tries - 1),
-		option.WithMaxRetryDelay(c.LongestPause), option.WithRequestTimeout(c.Timeout),
-	}
-	if c.Key != "" {
-		options = append(options, option.WithAPIKey(c.Key))
-	}
 	return &Client{
-		config: c, chat: openai.NewChatCompletionService(options...), embeddings: openai.NewEmbeddingService(options...), learn: map[string]habits{},
+		config: c, server: serverOf(c), learn: map[string]habits{},
 		breaker: gobreaker.NewCircuitBreaker[[]byte](gobreaker.Settings{
 			Timeout:      c.Rest,
 			ReadyToTrip:  func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= trusted },
