@@ -31,7 +31,7 @@ func TuneCollector() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		for range time.Tick(time.Second) {
 			metrics.Read(live)
-			if percent := gcPercentOf(live[0].Value.Uint64()); percent != now {
+			if percent := GCPercentOf(live[0].Value.Uint64()); percent != now {
 				now = percent
 				debug.SetGCPercent(now)
 			}
@@ -39,9 +39,9 @@ func TuneCollector() {
 	}()
 }
 
-// gcPercentOf returns the growth, in percent of the memory in use, after which to collect. It has steps of
+// GCPercentOf returns the growth, in percent of the memory in use, after which to collect. It has steps of
 // 25, because each change stops the process for a moment.
-func gcPercentOf(live uint64) int {
+func GCPercentOf(live uint64) int {
 	const step = 25
 	return max(gcLeast, min(gcPercent, int(gcGrowth*100/max(live, 1))/step*step))
 }

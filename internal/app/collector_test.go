@@ -1,9 +1,11 @@
-package app
+package app_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app"
 )
 
 func TestALargeHeapIsCollectedAsOftenAsGoDoes(t *testing.T) {
@@ -12,6 +14,6 @@ func TestALargeHeapIsCollectedAsOftenAsGoDoes(t *testing.T) {
 		live    uint64
 		percent int
 	}{{0, 300}, {10 << 20, 300}, {32 << 20, 300}, {40 << 20, 225}, {64 << 20, 150}, {96 << 20, 100}, {1 << 40, 100}} {
-		require.Equal(t, of.percent, gcPercentOf(of.live), "%d bytes", of.live)
+		require.Equal(t, of.percent, app.GCPercentOf(of.live), "%d bytes", of.live)
 	}
 }

@@ -47,14 +47,14 @@ func (s *System) console(a *api.API) error {
 		Accounts: &opsviews.Accounts{Reader: s.reader(registry.Versions)}, Books: s.Ledger, Commands: s.Commands, Marketplace: s.Marketplace,
 		Captured: kept, Inbox: s.Inbox, Scans: s.Khatas,
 		Sessions: s.Accounts.Credentials.Sessions, Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version, Store: s.Store.ID().String(), Elsewhere: s.Settings.EventStore != "",
-		Now: time.Now, Log: s.Log, Classify: classify,
+		Now: time.Now, Log: s.Log, Classify: Classify,
 	})
 	if err != nil {
 		return fmt.Errorf("make the console: %w", err)
 	}
 	a.Mount("console", console.Path, pages)
 	inbox, err := console.NewInbox(console.Config{
-		Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version, Now: time.Now, Log: s.Log, Classify: classify,
+		Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version, Now: time.Now, Log: s.Log, Classify: Classify,
 	}, console.InboxConfig{
 		Accounts: s.Accounts, Sessions: s.Accounts.Credentials.Sessions, Entrance: s.ring, Members: s.Access, Commands: s.Commands, Views: s.Messaging, Messaging: s.Messages, Bots: s.bots.engine,
 		Live: s.live,

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"bahi/internal/app/apptest"
+	"bahi/internal/cli"
 )
 
-func TestMain(m *testing.M) { apptest.Main(m) }
+func TestMain(m *testing.M) { apptest.Main(m, cli.Run) }

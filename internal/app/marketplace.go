@@ -52,8 +52,8 @@ func (s *System) openMarketplace(networks *chat.Networks, exceptions outgoing.Ex
 		Commands: s.Commands, Accounts: s.Accounts, People: s.Access, Views: s.Marketplace, Heard: s.Messaging, Mailer: s.Mails, Jobs: later{s},
 		Frontend: s.Settings.Outside.FrontendURL, Most: o.MostNotices, CRM: leads{crm.Sandbox{}},
 	}
-	sender := ownSender{networks: networks, account: network.Account{Type: channel.Chat, APIKey: o.ChatKey, SenderID: o.ChatSender}}
-	if sender.template, err = enquiryTemplate(o.ChatTemplate); err != nil {
+	sender := OwnSender{Networks: networks, Account: network.Account{Type: channel.Chat, APIKey: o.ChatKey, SenderID: o.ChatSender}}
+	if sender.Template, err = EnquiryTemplate(o.ChatTemplate); err != nil {
 		return err
 	}
 	n.Chat = sender
@@ -111,15 +111,15 @@ func (leads) Permanent(err error) bool {
 	return refused
 }
 
-// ownSender is the deployment's own sender on the chat network.
-type ownSender struct {
-	networks *chat.Networks
-	account  network.Account
-	template network.Filled // without a name: a text is sent
+// OwnSender is the deployment's own sender on the chat network.
+type OwnSender struct {
+	Networks *chat.Networks
+	Account  network.Account
+	Template network.Filled // without a name: a text is sent
 }
 
-// enquiryTemplate reads the setting of a template, NAME:LANGUAGE.
-func enquiryTemplate(text string) (t network.Filled, err error) {
+// EnquiryTemplate reads the setting of a template, NAME:LANGUAGE.
+func EnquiryTemplate(text string) (t network.Filled, err error) {
 	if text == "" {
 		return t, nil
 	}
@@ -131,21 +131,21 @@ func enquiryTemplate(text string) (t network.Filled, err error) {
 }
 
 // Chat implements the reactors' Chat.
-func (c ownSender) Chat(ctx context.Context, id, to, text string, values []string) error {
+func (c OwnSender) Chat(ctx context.Context, id, to, text string, values []string) error {
 	m := network.Message{ID: id, To: to, Text: text}
-	if c.template.Name != "" {
-		filled := c.template
+	if c.Template.Name != "" {
+		filled := c.Template
 		for i, v := range values {
 			filled.Body = append(filled.Body, network.Value{Name: strconv.Itoa(i + 1), Text: v})
 		}
 		m.Text, m.Template = "", &filled
 	}
-	_, err := c.networks.Send(ctx, c.account, m)
+	_, err := c.Networks.Send(ctx, c.Account, m)
 	return err
 }
 
 // Ended implements the reactors' Chat. A message of which nobody knows whether it was sent is sent again: a company may hear twice.
-func (ownSender) Ended(err error) bool {
+func (OwnSender) Ended(err error) bool {
 	f := chat.AsFailure(err)
 	return f != nil && !f.Reason.Free() && f.Reason != network.Unknown
 }

@@ -1,4 +1,4 @@
-package app
+package app_test
 
 import (
 	"io"
@@ -11,6 +11,7 @@ import (
 
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/network"
+	"bahi/internal/app"
 	"bahi/providers/chat"
 	"bahi/providers/outgoing"
 )
@@ -33,14 +34,14 @@ func TestCompaniesAreToldByATemplateWhereThereIsOne(t *testing.T) {
 	require.NoError(t, err)
 	networks, err := chat.New(chat.Settings{ChatURL: server.URL, Product: "chat-network", Client: exceptions.Client()})
 	require.NoError(t, err)
-	sender := ownSender{networks: networks, account: network.Account{Type: channel.Chat, APIKey: "key", SenderID: "917"}}
+	sender := app.OwnSender{Networks: networks, Account: network.Account{Type: channel.Chat, APIKey: "key", SenderID: "917"}}
 	values := []string{"Asha Mills", "Ravi"}
 	err = sender.Chat(t.Context(), "enq_1", "919812345678", "A new enquiry", values)
 	require.Error(t, err)
 	require.True(t, sender.Ended(err), "a closed window is not tried again")
 	require.Contains(t, said, `"body":"A new enquiry"`)
 
-	sender.template, err = enquiryTemplate("new_enquiry:en_IN")
+	sender.Template, err = app.EnquiryTemplate("new_enquiry:en_IN")
 	require.NoError(t, err)
 	for range 2 { // a template is not used up
 		require.NoError(t, sender.Chat(t.Context(), "enq_1", "919812345678", "A new enquiry", values))
@@ -48,7 +49,7 @@ func TestCompaniesAreToldByATemplateWhereThereIsOne(t *testing.T) {
 			"template":{"name":"new_enquiry","language":{"code":"en_IN"},"components":[{"type":"body","parameters":[{"type":"text","text":"Asha Mills"},{"type":"text","text":"Ravi"}]}]}}`, said)
 	}
 	for _, wrong := range []string{"new_enquiry", ":en", "new_enquiry:"} {
-		_, err := enquiryTemplate(wrong)
+		_, err := app.EnquiryTemplate(wrong)
 		require.ErrorContains(t, err, "CHAT_ENQUIRY_TEMPLATE", wrong)
 	}
 }

@@ -53,7 +53,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 		},
 		Admit: s.admit, Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: spool, Secure: strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
 		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams, Whole: api.Whole{AtOnce: s.Settings.Outside.Drawn, Files: s.Settings.Outside.Files},
-		Classify: classify, Log: s.Log, Metrics: metrics, Tracer: tracer,
+		Classify: Classify, Log: s.Log, Metrics: metrics, Tracer: tracer,
 	})
 	s.routes(a, metrics)
 	return a, s.console(a)
@@ -182,8 +182,8 @@ func (s *System) admit(ctx context.Context, op api.Op) error {
 	return err
 }
 
-// classify returns the fault for errors of the layers below: something is away for a while.
-func classify(err error) *fault.Error {
+// Classify returns the fault for errors of the layers below: something is away for a while.
+func Classify(err error) *fault.Error {
 	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
 	server, isServer := errors.AsType[*pgconn.PgError](err)
 	network, isNetwork := errors.AsType[net.Error](err)

@@ -155,30 +155,30 @@ func (s *System) ready(ctx context.Context) http.Readiness {
 	r := http.Readiness{Ready: true}
 	head, err := s.Store.Head(ctx)
 	if err != nil {
-		r.Ready, r.Why = false, append(r.Why, "the log cannot be read"+because(err))
+		r.Ready, r.Why = false, append(r.Why, "the log cannot be read"+Because(err))
 	}
 	paused := s.paused(ctx)
 	for _, p := range AllProjections() {
 		status := s.Runner.Statuses()[p.Name]
-		state := stateOf(status, paused[p.Name])
+		state := StateOf(status, paused[p.Name])
 		if state == "building" {
 			why := fmt.Sprintf("projection %s has not caught up yet", p.Name)
-			if cause := causeOf(status); cause != "" {
+			if cause := CauseOf(status); cause != "" {
 				why += ": " + cause
 			}
 			r.Ready, r.Why = false, append(r.Why, why)
 		}
 		r.Projections = append(r.Projections, http.Projection{
 			Name: p.Name, Version: p.Version, Generation: status.Generation, State: state,
-			Position: status.Position, LagEvents: s.Settings.lag(head, status.Position), Error: causeOf(status),
+			Position: status.Position, LagEvents: s.Settings.lag(head, status.Position), Error: CauseOf(status),
 		})
 	}
 	r.Head, r.Feed, r.OCR = head, s.feedReadiness(head), s.Tools.Known()
 	return r
 }
 
-// stateOf returns the state of a projection: live, building, parked, waiting, paused.
-func stateOf(status projections.Status, paused bool) string {
+// StateOf returns the state of a projection: live, building, parked, waiting, paused.
+func StateOf(status projections.Status, paused bool) string {
 	switch {
 	case paused:
 		return "paused"
@@ -193,9 +193,9 @@ func stateOf(status projections.Status, paused bool) string {
 	}
 }
 
-// causeOf returns why a projection has stopped, without secrets: an error may quote an event, or the database's
+// CauseOf returns why a projection has stopped, without secrets: an error may quote an event, or the database's
 // address.
-func causeOf(status projections.Status) string {
+func CauseOf(status projections.Status) string {
 	event, _, _ := strings.Cut(status.Error, ": ")
 	switch {
 	case status.Error == "", strings.HasSuffix(status.Error, projections.ErrUnknownType.Error()):
@@ -211,8 +211,8 @@ func causeOf(status projections.Status) string {
 	}
 }
 
-// because returns the cause of an error of the database, if an operator can act on it and everybody may know it.
-func because(err error) string {
+// Because returns the cause of an error of the database, if an operator can act on it and everybody may know it.
+func Because(err error) string {
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.Code == diskFull {
 		return ": the database's disk is full"
 	}

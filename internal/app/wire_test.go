@@ -1,4 +1,4 @@
-package app
+package app_test
 
 import (
 	"fmt"
@@ -9,12 +9,13 @@ import (
 
 	"bahi/domain/fault"
 	"bahi/eventstore"
+	"bahi/internal/app"
 	"bahi/projections"
 )
 
 func TestStateOfAProjectionAndItsCause(t *testing.T) {
 	t.Parallel()
-	full := (&pgconn.PgError{Severity: "ERROR", Code: diskFull, Message: "could not extend file"}).Error()
+	full := (&pgconn.PgError{Severity: "ERROR", Code: "53100", Message: "could not extend file"}).Error()
 	unknown := "event Karigars at position 7: " + projections.ErrUnknownType.Error()
 	for _, c := range []struct {
 		status       projections.Status
@@ -33,15 +34,15 @@ func TestStateOfAProjectionAndItsCause(t *testing.T) {
 		},
 		{projections.Status{Ready: true, Generation: 1, Error: "connect to db.internal"}, false, "waiting", "it is tried again; the log of the process says why"},
 	} {
-		require.Equal(t, c.state, stateOf(c.status, c.paused), "%+v", c.status)
-		require.Equal(t, c.cause, causeOf(c.status), "%+v", c.status)
+		require.Equal(t, c.state, app.StateOf(c.status, c.paused), "%+v", c.status)
+		require.Equal(t, c.cause, app.CauseOf(c.status), "%+v", c.status)
 	}
 }
 
 func TestAFullDiskIsNamed(t *testing.T) {
 	t.Parallel()
-	full := &pgconn.PgError{Code: diskFull}
-	require.Equal(t, fault.Unavailable, classify(fmt.Errorf("append: %w", full)).Kind)
-	require.Contains(t, classify(fmt.Errorf("%w: %w", eventstore.ErrUnavailable, full)).Error(), "disk is full")
-	require.Equal(t, ": the database's disk is full", because(full))
+	full := &pgconn.PgError{Code: "53100"}
+	require.Equal(t, fault.Unavailable, app.Classify(fmt.Errorf("append: %w", full)).Kind)
+	require.Contains(t, app.Classify(fmt.Errorf("%w: %w", eventstore.ErrUnavailable, full)).Error(), "disk is full")
+	require.Equal(t, ": the database's disk is full", app.Because(full))
 }

@@ -3,9 +3,13 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,4 +104,29 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 		t.Logf("%d writes were answered, %d reads, %d of them stale", l.load.Answered.Load(), l.looking.Reads.Load(), l.looking.Stale.Load())
 		old.Stop()
 	}
+}
+
+// overlaid builds the program with edited files, without touching the source tree. edited has old and new texts by file.
+func overlaid(t *testing.T, edited map[string][]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	replaced := map[string]string{}
+	for file, edits := range edited {
+		path, err := filepath.Abs(file)
+		require.NoError(t, err)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		for i := 0; i < len(edits); i += 2 {
+			require.Equal(t, 1, strings.Count(string(text), edits[i]), "%s has %q once", file, edits[i])
+			text = []byte(strings.Replace(string(text), edits[i], edits[i+1], 1))
+		}
+		replaced[path] = filepath.Join(dir, filepath.Base(file))
+		require.NoError(t, os.WriteFile(replaced[path], text, 0o600))
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replaced})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
+	path := filepath.Join(dir, "bahi")
+	require.NoError(t, apptest.GoBuild(path, "v1-test", "-overlay", filepath.Join(dir, "overlay.json")))
+	return path
 }

@@ -26,7 +26,6 @@ import (
 	"bahi/http/api/apitest"
 	"bahi/http/console/browsertest"
 	"bahi/internal/app"
-	"bahi/internal/cli"
 )
 
 // Binary returns the program's path: BAHI_TEST_PROGRAM, which scripts/test.sh builds once for all packages. Without it, the
@@ -50,8 +49,15 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, GoBuild(path, "v0-test")
 })
 
-// Main runs the tests of a package that starts the program, or commands of it in place of [Binary].
-func Main(m *testing.M) {
+// shell runs a command of bahi in the test's own process.
+var shell func(context.Context, app.Shell, ...string) int
+
+// Main runs the tests of a package that serves, or starts the program. A package that runs its commands in the test's own process gives
+// cli.Run; in the others, the shell's packages need not be compiled and linked.
+func Main(m *testing.M, run ...func(context.Context, app.Shell, ...string) int) {
+	if len(run) > 0 {
+		shell = run[0]
+	}
 	app.Version = "v0-test"
 	app.TuneCollector() // as the program does
 	code := m.Run()
@@ -122,12 +128,18 @@ func (c *Cmd) Exec(t testing.TB) *exec.Cmd {
 	return cmd
 }
 
+func shellOf(t testing.TB) func(context.Context, app.Shell, ...string) int {
+	t.Helper()
+	require.NotNil(t, shell, "the package's TestMain gives no cli.Run to apptest.Main")
+	return shell
+}
+
 // Execute runs a command of bahi to its end.
 func Execute(t testing.TB, c *Cmd) (stdout, stderr string, status int) {
 	t.Helper()
 	var out, wrong bytes.Buffer
 	if c.Program == "" {
-		status = cli.Run(t.Context(), app.Shell{In: c.Stdin, Out: &out, Err: &wrong, Env: c.Env}, c.Args...)
+		status = shellOf(t)(t.Context(), app.Shell{In: c.Stdin, Out: &out, Err: &wrong, Env: c.Env}, c.Args...)
 		return out.String(), wrong.String(), status
 	}
 	cmd := c.Exec(t)
@@ -197,9 +209,9 @@ func Launch(t testing.TB, c *Cmd) *Process {
 func (p *Process) run(c *Cmd, stderr io.WriteCloser) (end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(p.t.Context()))
 	p.stop = cancel
-	status := make(chan int, 1)
+	status, run := make(chan int, 1), shellOf(p.t)
 	go func() {
-		status <- cli.Run(ctx, app.Shell{In: c.Stdin, Out: io.Discard, Err: stderr, Env: c.Env}, c.Args...)
+		status <- run(ctx, app.Shell{In: c.Stdin, Out: io.Discard, Err: stderr, Env: c.Env}, c.Args...)
 		_ = stderr.Close() // nobody writes to it any more
 	}()
 	return func() { p.Status = <-status }
