@@ -2,21 +2,27 @@ package window
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
+	"net/url"
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
-	"github.com/redis/go-redis/v9/maintnotifications"
+	"github.com/gomodule/redigo/redis"
 )
 
 // Redis counts for all processes that share a Redis (5 or newer), by its clock, to the microsecond. Each
 // request takes one round trip. A key is removed when its window is empty.
 type Redis struct {
-	client   *redis.Client
+	pool     *redis.Pool
 	patience time.Duration
 }
+
+const (
+	mostConnections = 32
+	keepConnection  = 5 * time.Minute
+)
 
 // Patience bounds the wait for Redis's answer.
 const Patience = 50 * time.Millisecond
@@ -25,34 +31,48 @@ const Patience = 50 * time.Millisecond
 // unix:///path. It does not connect yet.
 func NewRedis(url string) (*Redis, error) { return newRedis(url, Patience) }
 
-func newRedis(url string, patience time.Duration) (*Redis, error) {
-	muteLibrary()
-	options, err := redis.ParseURL(url)
+func newRedis(address string, patience time.Duration) (*Redis, error) {
+	dial, err := dialer(address, patience)
 	if err != nil {
 		return nil, fmt.Errorf("URL of Redis: %w", err)
 	}
-	// One attempt, within the patience: a client waits for it.
-	options.ContextTimeoutEnabled = true
-	options.MaxRetries, options.DialerRetries = -1, 1
-	options.DialTimeout, options.PoolTimeout = patience, patience
-	// These round trips at connecting have no use here.
-	options.DisableIdentity = true
-	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return &Redis{redis.NewClient(options), patience}, nil
+	return &Redis{&redis.Pool{DialContext: dial, MaxIdle: mostConnections, MaxActive: mostConnections, IdleTimeout: keepConnection, Wait: true}, patience}, nil
 }
 
-// muteLibrary keeps the library from writing errors to standard error, past our log; it also returns them.
-// Its logger is a global, so it is set once.
-var muteLibrary = sync.OnceFunc(logging.Disable)
+// dialer returns what connects to the address of a URL.
+func dialer(address string, patience time.Duration) (func(context.Context) (redis.Conn, error), error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("it cannot be read") // the error has the password
+	}
+	options := []redis.DialOption{redis.DialConnectTimeout(patience), redis.DialReadTimeout(patience), redis.DialWriteTimeout(patience)}
+	switch u.Scheme {
+	case "redis", "rediss":
+		if base := strings.Trim(u.Path, "/"); base != "" {
+			if _, err := strconv.ParseUint(base, 10, 16); err != nil {
+				return nil, errors.New("its database is not a number")
+			}
+		}
+		return func(ctx context.Context) (redis.Conn, error) { return redis.DialURLContext(ctx, address, options...) }, nil
+	case "unix":
+		password, _ := u.User.Password()
+		options = append(options, redis.DialUsername(u.User.Username()), redis.DialPassword(password))
+		return func(ctx context.Context) (redis.Conn, error) {
+			return redis.DialContext(ctx, "unix", u.Path, options...)
+		}, nil
+	default:
+		return nil, errors.New("it begins with redis://, rediss:// or unix://")
+	}
+}
 
 // Close ends its connections.
-func (r *Redis) Close() error { return r.client.Close() }
+func (r *Redis) Close() error { return r.pool.Close() }
 
 // take is one step for Redis, so it is atomic. A list has the times in microseconds, oldest first; they are written out because
 // Lua's own form of such numbers has an exponent.
 //
 // It returns 1 or 0 for allowed, the number that count, and the microseconds until the oldest leaves.
-var take = redis.NewScript(`
+var take = redis.NewScript(1, `
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 local most, per = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -80,7 +100,12 @@ func (r *Redis) Take(ctx context.Context, key Key, limit Limit) (Decision, error
 	if key.Caller == "" {
 		whose = "address:" + key.Address.String()
 	}
-	answer, err := take.Run(ctx, r.client, []string{"bahi:limit:" + key.Group + ":" + whose}, limit.Requests, limit.Per.Microseconds()).Int64Slice()
+	conn, err := r.pool.GetContext(ctx)
+	if err != nil {
+		return Decision{}, fmt.Errorf("count in Redis: %w", err)
+	}
+	defer conn.Close() //nolint:errcheck // it goes back to the pool, which closes broken ones
+	answer, err := redis.Int64s(take.DoContext(ctx, conn, "bahi:limit:"+key.Group+":"+whose, limit.Requests, limit.Per.Microseconds()))
 	if err != nil {
 		return Decision{}, fmt.Errorf("count in Redis: %w", err)
 	}
