@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -61,6 +62,11 @@ func TestGenerationOfOtherEventTypesIsNotFolded(t *testing.T) {
 	theirs := r.run(t, seen("seen", nil))
 	theirs.reached("seen", 1)
 	theirs.stop()
+	require.Eventually(t, func() (gone bool) { // or ours stands by, and shows what the other has
+		require.NoError(t, r.pool.QueryRow(t.Context(), `select not exists (select from pg_stat_activity
+			where datname = current_database() and application_name = 'bahi projection seen')`).Scan(&gone))
+		return gone
+	}, time.Minute, time.Millisecond)
 	ours := Define("seen", 1, seenDDL, On(func(*Batch, event.Recorded[book.AccountRenamed]) {}))
 	require.NotEqual(t, seen("seen", nil).Hash(), ours.Hash())
 	run := r.run(t, ours)
