@@ -143,7 +143,7 @@ func (s *Store) appendRun(ctx context.Context, appends []eventstore.Request, res
 			return
 		}
 		left = unknown
-		if err == nil || time.Now().Before(late) && begun > 0 {
+		if err == nil || time.Now().Before(late) && (begun > 0 || errors.Is(err, errNotLeader)) {
 			s.log.Warn("outcome of appends not known yet; retrying", "appends", len(left), "error", err)
 			if err = pause(waiting, retryEvery); err == nil {
 				continue

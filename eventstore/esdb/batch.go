@@ -93,11 +93,19 @@ func (c *batchCall) begin(ctx context.Context, r eventstore.Request) (*sent, err
 		return p, nil
 	case <-c.done:
 		p.forget()
-		return nil, unreachable(c.err)
+		return nil, c.ended()
 	case <-ctx.Done():
 		p.forget()
 		return nil, context.Cause(ctx)
 	}
+}
+
+// ended returns why a call has ended, after that.
+func (c *batchCall) ended() error {
+	if status.Code(c.err) == codes.NotFound { // a follower refuses the whole call
+		return errNotLeader
+	}
+	return unreachable(c.err)
 }
 
 func (p *sent) forget() {
@@ -117,10 +125,8 @@ func (b *batches) wait(ctx context.Context, p *sent) (done eventstore.Appended, 
 		}
 		return done, true, err
 	case <-p.call.done:
-		if status.Code(p.call.err) == codes.NotFound { // a follower refuses the whole call
-			return done, false, errNotLeader
-		}
-		return done, true, unreachable(p.call.err)
+		err := p.call.ended()
+		return done, !errors.Is(err, errNotLeader), err
 	case <-ctx.Done():
 		b.drop(p.call)
 		return done, true, context.Cause(ctx)

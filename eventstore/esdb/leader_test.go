@@ -21,7 +21,9 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/eventstore/esdb"
 	"bahi/eventstore/gateway"
 )
 
@@ -171,6 +173,19 @@ func TestAppendRefusedByAFollowerGoesToTheLeaderOnce(t *testing.T) {
 		require.Len(t, held(t, leader.log, stream), 3)
 		require.NoError(t, <-followed)
 	}
+}
+
+func TestFollowerThatRefusesBeforeAnAppendIsSentIsNoOutage(t *testing.T) {
+	t.Parallel()
+	leader := newServer(t)
+	f := newFollower(t, leader)
+	leader.open(t, leader.address).Close() // stores the log's id
+	store := leader.open(t, f.address)
+	one := eventstore.Request{Stream: "thing-" + uuid.NewString(), Expected: eventstore.NoStream, Events: []event.New{thing("one")}}
+	require.ErrorIs(t, store.AppendAfterRefusal(t.Context(), one), esdb.ErrNotLeader)
+	_, err := store.Append(t.Context(), one.Stream, one.Expected, one.Events...)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, f.refused.Load(), "the leader got the append")
 }
 
 // The official client opens a new connection with each try, and never closes the previous one.

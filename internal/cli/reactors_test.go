@@ -1,21 +1,32 @@
 package cli_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/app"
 	"bahi/internal/app/apptest"
 )
 
 func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
+	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
+	require.Eventually(t, func() bool { return len(o.Jobs("kind=send_verification")) == 1 }, time.Minute, 5*time.Millisecond)
 	out, _, status := apptest.Attached(t, o, "reactors", "list")
 	require.Equal(t, 0, status)
-	require.Contains(t, out, "REACTOR")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	require.Equal(t, []string{"REACTOR", "STATE", "POSITION", "LAG", "ERROR"}, strings.Fields(lines[0]))
+	require.Len(t, lines, 1+len(app.AllReactors()))
+	listed := strings.Fields(lines[1])
+	require.Equal(t, []string{"accounts", "live"}, listed[:2])
+	position, err := strconv.ParseInt(listed[2], 10, 64)
+	require.NoError(t, err)
+	require.Positive(t, position)
 	_, wrong, status := apptest.Attached(t, o, "reactors", "replay", "nonsense", "--after", "0")
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, `bahi: there is no reactor "nonsense"`)
