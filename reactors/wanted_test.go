@@ -69,7 +69,9 @@ func TestAReactorThatGathersWaitsForOtherEvents(t *testing.T) {
 	patient.Name, prompt.Name = "patient", "greeter"
 	p := &process{Runner: runner, t: t}
 	r.background(func(ctx context.Context) error { return runner.Run(ctx, patient, prompt) })
-	p.until(func(projections.Status) bool { return working(p.Statuses()["patient"]) && working(p.Statuses()["greeter"]) })
+	p.until(func(projections.Status) bool {
+		return working(p.Statuses()["patient"]) && working(p.Statuses()["greeter"])
+	})
 	before := r.head()
 	ids := r.add("SBI")
 	p.reached(r.head())
