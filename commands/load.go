@@ -70,6 +70,15 @@ func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id strin
 	return l, nil
 }
 
+// AtHand returns what this process has of a record, which may be late by a moment, if that is there, else what the log has.
+func AtHand[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, there func(S) bool) (Loaded[S], error) {
+	l, err := Load(ctx, h.Cached(), kind, id)
+	if err == nil && !there(l.State) {
+		l, err = Load(ctx, h.Fresh(), kind, id)
+	}
+	return l, err
+}
+
 // readOn folds what follows on l. void tells why the last event that it read may not be there, nil
 // if it may.
 func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], upTo int64) (_ Loaded[S], void *fault.Error, err error) {

@@ -31,6 +31,12 @@ func React(name string, types []string, react func(ctx context.Context, tx pgx.T
 	return &Reactor{p: p}
 }
 
+// Gathering is [Projection.Gathering] for a reactor.
+func (a *Reactor) Gathering(most time.Duration) *Reactor {
+	a.p.Gathering(most)
+	return a
+}
+
 // Forwarding hands events to another program, in order. It returns how many of them that program has stored: all if there is no error;
 // otherwise the reactor is parked at the first event that is not stored. It MUST NOT return while that program is unavailable, but report
 // why it waits, and nil when it continues. It MUST heed its context, which ends when another process has the checkpoint.

@@ -24,7 +24,14 @@ type Args = river.JobArgs
 type Reactor struct {
 	Name  string // also of its checkpoint, metric and argument
 	types []string
+	waits time.Duration // how long events wait for others
 	on    map[reflect.Type]func(*Queue, event.Recorded[any]) error
+}
+
+// Gathering makes events wait up to most for later ones, so that their jobs are added together. It suits jobs for which nobody waits: many cost little more than one.
+func (r *Reactor) Gathering(most time.Duration) *Reactor {
+	r.waits = most
+	return r
 }
 
 // Reaction handles events of one type.
@@ -134,7 +141,7 @@ func (r *Reactor) follower(jobs *Jobs) *projections.Reactor {
 	return projections.React(r.Name, r.types, func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
 		_, err := r.react(ctx, jobs, tx, events)
 		return err
-	})
+	}).Gathering(r.waits)
 }
 
 // fromEvent adds to arguments the id of their event, which makes them unique.

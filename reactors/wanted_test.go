@@ -12,6 +12,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
+	"bahi/projections"
 )
 
 // greetAll is the job of a reactor that greets several accounts at once.
@@ -58,6 +59,24 @@ func TestJobsOfEventsThatComeTogetherAreJoined(t *testing.T) {
 	r.background(jobs.Run)
 	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return len(greeted) == len(names) }, time.Minute, 10*time.Millisecond)
 	require.ElementsMatch(t, names, greeted)
+}
+
+func TestAReactorThatGathersWaitsForOtherEvents(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	runner := NewRunner(r.store, r.pool, r.jobs(Config{}), r.log)
+	patient, prompt := greeter(nil).Gathering(time.Hour), greeter(nil)
+	patient.Name, prompt.Name = "patient", "greeter"
+	p := &process{Runner: runner, t: t}
+	r.background(func(ctx context.Context) error { return runner.Run(ctx, patient, prompt) })
+	p.until(func(projections.Status) bool {
+		return working(p.Statuses()["patient"]) && working(p.Statuses()["greeter"])
+	})
+	before := r.head()
+	ids := r.add("SBI")
+	p.reached(r.head())
+	require.Equal(t, ids, r.events())
+	require.Equal(t, before, p.Statuses()["patient"].Position)
 }
 
 func TestJobsThatNobodyWantsAreNotAdded(t *testing.T) {

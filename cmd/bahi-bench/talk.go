@@ -203,7 +203,7 @@ func (b *benchmark) sends(ctx context.Context, s *server, t *talk) error {
 	return nil
 }
 
-// idle waits until the jobs of calls and messages are done.
+// idle waits until the jobs of calls and messages are there, and done.
 func (s *server) idle(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, s.url)
 	if err != nil {
@@ -213,7 +213,8 @@ func (s *server) idle(ctx context.Context) error {
 	for {
 		var busy bool
 		if err := conn.QueryRow(ctx, `select exists (select from inbox.call where verdict = 'waiting')
-			or exists (select from river.river_job where state in ('available', 'running') and kind in ('handle_webhook', 'play_receipts'))`).Scan(&busy); err != nil || !busy {
+			or exists (select from river.river_job where state in ('available', 'running') and kind in ('handle_webhook', 'play_receipts'))
+			or exists (select from reactor.checkpoint where name = 'messages' and position < (select position from log.event order by position desc limit 1))`).Scan(&busy); err != nil || !busy {
 			return err
 		}
 		time.Sleep(5 * lookEvery)

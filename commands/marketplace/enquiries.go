@@ -29,7 +29,7 @@ func BuyerHash(ctx context.Context, h *commands.Handler, address string) (string
 // SendEnquiry asks a company, in the company's workspace.
 func SendEnquiry(ctx context.Context, h *commands.Handler, req commands.Request, c enquiry.Send) (EnquiryOutcome, error) {
 	none := EnquiryOutcome{Revision: -1}
-	to, err := commands.Load(ctx, h.Fresh(), company.Kind, c.To.String())
+	to, err := commands.AtHand(ctx, h, company.Kind, c.To.String(), func(s company.State) bool { return s.Name != "" })
 	if err != nil {
 		return none, err
 	}

@@ -77,9 +77,14 @@ func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Dra
 	return f.deliver(ctx, req, of, message.Queue{Draft: d, Contact: recipient}, nil, admit)
 }
 
+// atHand returns a channel as this process knows it: each message would ask the log for it otherwise.
+func (f *Messages) atHand(ctx context.Context, id int64) (commands.Loaded[channel.State], error) {
+	return commands.AtHand(ctx, f.Commands, channel.Kind, strconv.FormatInt(id, 10), func(s channel.State) bool { return s.Type != "" })
+}
+
 // channel returns a channel of the request's workspace, or [channel.ErrNotFound].
 func (f *Messages) channel(ctx context.Context, req commands.Request, id int64) (commands.Loaded[channel.State], error) {
-	of, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, strconv.FormatInt(id, 10))
+	of, err := f.atHand(ctx, id)
 	if err == nil && (of.Workspace != req.Workspace || of.State.Type == "") {
 		err = channel.ErrNotFound
 	}

@@ -81,20 +81,11 @@ func claimedIn[S any](ctx context.Context, from commands.Source, v claims.Value,
 
 // from returns the request of what a channel's network tells.
 func (f *Messages) from(ctx context.Context, id int64) (of commands.Loaded[channel.State], req commands.Request, err error) {
-	of, err = either(ctx, f.Commands, channel.Kind, strconv.FormatInt(id, 10), func(s channel.State) bool { return s.Type != "" })
+	of, err = f.atHand(ctx, id)
 	if err == nil && of.State.Type == "" {
 		err = channel.ErrNotFound
 	}
 	return of, commands.Request{Actor: actor.Actor{Type: "provider", ID: of.State.Type, Workspace: of.Workspace}, Workspace: of.Workspace}, err
-}
-
-// either returns what this process has at hand of a record, if that is there, else what the log has.
-func either[S any](ctx context.Context, h *commands.Handler, kind *event.Kind[S], id string, there func(S) bool) (commands.Loaded[S], error) {
-	l, err := commands.Load(ctx, h.Cached(), kind, id)
-	if err == nil && !there(l.State) {
-		l, err = commands.Load(ctx, h.Fresh(), kind, id)
-	}
-	return l, err
 }
 
 // Receive keeps a message that came in, once however often it comes. A sender who is no contact becomes one. It opens a resolved contact again, and heeds
@@ -282,7 +273,7 @@ func (f *Messages) Receipt(ctx context.Context, n News) (subject string, err err
 		}
 	}
 	id := strconv.FormatInt(number, 10)
-	l, err := either(ctx, f.Commands, message.Kind, id, func(s message.State) bool { return s.ProviderID != "" })
+	l, err := commands.AtHand(ctx, f.Commands, message.Kind, id, func(s message.State) bool { return s.ProviderID != "" })
 	if err != nil || l.State.Channel != n.Channel || l.Workspace != req.Workspace {
 		return "", cmp.Or(err, ErrUnmatched)
 	}

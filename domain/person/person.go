@@ -127,6 +127,9 @@ func number(text string) (string, bool) {
 	if !ok {
 		return "", false
 	}
+	if found == text {
+		return found, true
+	}
 	again, ok := e164(found)
 	return found, ok && again == found
 }

@@ -88,8 +88,8 @@ type API struct {
 	pages   map[string]bool // paths that are served beside the operations, by GET
 	spec    func() []byte
 
-	ending  chan struct{} // closed to end all streams
-	endOnce sync.Once
+	ending context.Context //nolint:containedctx // of all streams
+	end    context.CancelFunc
 }
 
 const defaultTimeout = 30 * time.Second
@@ -117,8 +117,8 @@ func New(config Config) *API {
 		config: config, turns: semaphore.NewWeighted(config.Whole.AtOnce), files: semaphore.NewWeighted(config.Whole.Files),
 		metrics: newMetrics(config.Metrics), pages: map[string]bool{}, shared: map[string]*cors.Cors{},
 		limiter: newLimiter(config.Limiting), sharing: newSharing(config.Origins),
-		ending: make(chan struct{}),
 	}
+	a.ending, a.end = context.WithCancel(context.Background())
 	if config.Tracer != nil {
 		a.tracer = config.Tracer.Tracer("bahi/http/api")
 	}

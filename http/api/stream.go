@@ -137,7 +137,7 @@ func (a *API) documentEvents(kinds map[string]any) *huma.Response {
 
 // EndStreams ends the running streams at once, and each later one at its start. At a shutdown they would only use up the grace of
 // other requests.
-func (a *API) EndStreams() { a.endOnce.Do(func() { close(a.ending) }) }
+func (a *API) EndStreams() { a.end() }
 
 // Tell sends the events of a source to the client of a mounted handler, whom it has authenticated. still returns an error once the client may no
 // longer have them; kinds are those of [Stream].
@@ -179,57 +179,100 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	to := delivery{call: c, within: deliverWithin, gone: cancel}
-	var beside sync.WaitGroup
-	defer to.extend() //nolint:errcheck // for net/http's last bytes of the answer
-	defer beside.Wait()
-	defer cancel()
+	defer context.AfterFunc(c.api.ending, cancel)()
+	defer to.extend()      //nolint:errcheck // for net/http's last bytes of the answer
 	if to.write() != nil { // sends the head
+		cancel()
 		return
 	}
-	beside.Go(func() {
-		defer cancel()
-		to.watch(ctx, still)
-	})
+	end := to.pulse(ctx, still)
+	defer end()
+	defer cancel()
 	err := source(ctx, func(e Event) error { return to.send(names, e) })
 	if ctx.Err() == nil {
 		c.cause = err
 	}
 }
 
-// watch sends heartbeats until the stream ends, or its client may no longer have it. One goroutine does both: there may be thousands of streams.
-func (d *delivery) watch(ctx context.Context, still func(context.Context) error) {
-	api := d.call.api
-	beat, recheck := time.NewTicker(api.config.Heartbeat), time.NewTicker(api.config.Recheck)
-	defer beat.Stop()
-	defer recheck.Stop()
-	if still == nil {
-		recheck.Stop()
+// pulse sends heartbeats until the stream ends, or its client may no longer have it. Between them it is a timer: a goroutine of each of thousands of streams would
+// keep the stack that a check needs.
+type pulse struct {
+	*delivery
+
+	ctx   context.Context //nolint:containedctx // of the stream
+	still func(context.Context) error
+	beat  time.Time // when it is due
+	check time.Time // when it is due, if still is not nil
+	tries int       // checks without an answer
+
+	running sync.Mutex // held while it is at work
+	timer   *time.Timer
+}
+
+// pulse starts the pulse of a stream, and returns what ends it.
+func (d *delivery) pulse(ctx context.Context, still func(context.Context) error) (end func()) {
+	now, config := time.Now(), d.call.api.config
+	p := &pulse{delivery: d, ctx: ctx, still: still, beat: now.Add(config.Heartbeat), check: now.Add(config.Recheck)}
+	p.running.Lock()
+	defer p.running.Unlock()
+	p.timer = time.AfterFunc(p.rest(), p.work)
+	return func() { // the stream's context has ended
+		p.running.Lock()
+		defer p.running.Unlock()
+		p.timer.Stop()
 	}
-	for tries := 0; tries < recheckTries; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-api.ending:
-			return
-		case <-beat.C:
-			if d.write([]byte(":\n\n")) != nil { // a comment
-				return
-			}
-		case <-recheck.C:
-			checking, cancel := context.WithTimeout(ctx, api.config.Recheck)
-			err := still(checking)
-			cancel()
-			f, known := errors.AsType[*fault.Error](err)
-			switch {
-			case err == nil:
-				tries = 0
-			case known && f.Kind != fault.Unavailable:
-				return
-			default: // the store does not answer
-				tries++
-			}
-		}
+}
+
+// rest returns the time until it has something to do.
+func (p *pulse) rest() time.Duration {
+	if p.still == nil || p.beat.Before(p.check) {
+		return time.Until(p.beat)
 	}
+	return time.Until(p.check)
+}
+
+// work does what is due.
+func (p *pulse) work() {
+	p.running.Lock()
+	defer p.running.Unlock()
+	switch {
+	case p.ctx.Err() != nil:
+	case p.beats() && p.allowed():
+		p.timer.Reset(p.rest())
+	default:
+		p.gone()
+	}
+}
+
+// beats sends a heartbeat if it is due, and returns false if the client has gone.
+func (p *pulse) beats() bool {
+	if time.Until(p.beat) > 0 {
+		return true
+	}
+	p.beat = time.Now().Add(p.call.api.config.Heartbeat)
+	return p.write([]byte(":\n\n")) == nil // a comment
+}
+
+// allowed checks if that is due whether the client may still have the stream.
+func (p *pulse) allowed() bool {
+	if p.still == nil || time.Until(p.check) > 0 {
+		return true
+	}
+	every := p.call.api.config.Recheck
+	checking, cancel := context.WithTimeout(p.ctx, every)
+	defer cancel()
+	err := p.still(checking)
+	p.check = time.Now().Add(every)
+	f, known := errors.AsType[*fault.Error](err)
+	switch {
+	case err == nil:
+		p.tries = 0
+	case known && f.Kind != fault.Unavailable:
+		return false
+	default: // the store does not answer
+		p.tries++
+	}
+	return p.tries < recheckTries
 }
 
 var errChanged = fault.New(fault.Forbidden, "Permissions changed")

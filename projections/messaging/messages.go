@@ -45,4 +45,4 @@ var Messages = projections.Define("messages", 3, messagesDDL,
 ).Gathering(messagesGather)
 
 // messagesGather is how long a message may wait for others, and for what becomes of it, while nobody reads messages: many cost little more than one.
-const messagesGather = 10 * time.Millisecond
+const messagesGather = 50 * time.Millisecond

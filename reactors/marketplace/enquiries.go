@@ -2,6 +2,8 @@
 package marketplace
 
 import (
+	"time"
+
 	"github.com/google/uuid"
 
 	"bahi/domain/event"
@@ -36,7 +38,10 @@ var Companies = reactors.Define("companies",
 		}
 		return err
 	}),
-)
+).Gathering(gather)
+
+// gather is how long an enquiry waits for others of which companies are told by the same jobs.
+const gather = 100 * time.Millisecond
 
 // Asked are enquiries of which companies are told by one job.
 type Asked struct {

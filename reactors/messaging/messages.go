@@ -30,7 +30,10 @@ var Messages = reactors.Define("messages",
 		}
 		return nil
 	}),
-)
+).Gathering(gather)
+
+// gather is how long a message waits for others whose receipts are played by the same job.
+const gather = 100 * time.Millisecond
 
 // KeepFile fetches the file of a message.
 type KeepFile struct {
