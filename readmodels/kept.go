@@ -36,7 +36,7 @@ type Key struct {
 }
 
 // Kept returns what read returned for the key before, as long as the projection changed no rows of the workspace since then, and otherwise calls
-// it. The answer is as fresh as that of a read, and reports the same position. read must find the same whoever asks, and nothing may
+// it. The answer is as fresh as that of a read, and reports the same position. read must find the same for each caller of the workspace, and nothing may
 // change its value afterwards; size is how many bytes that has, 0 for one that is not worth keeping.
 //
 // A cache that is told of changes by messages would be late by the time that a message takes. This one asks the database, in one snapshot,
