@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain"
@@ -36,6 +37,7 @@ type Projection struct {
 	personal bool                                             // folds events with personal values
 	idle     time.Duration                                    // see idleCheckpoint, the default
 	gather   time.Duration                                    // how long events wait for others to be folded with
+	tells    bool                                             // whose rows a batch changes
 }
 
 // Fold folds events of some types.
@@ -172,6 +174,12 @@ func (p *Projection) Gathering(most time.Duration) *Projection {
 	return p
 }
 
+// Telling declares that the fold calls [Batch.Changed] for each workspace whose rows it changes. Then answers from the tables can be kept.
+func (p *Projection) Telling() *Projection {
+	p.tells = true
+	return p
+}
+
 // finish ends a fill.
 func (p *Projection) finish(ctx context.Context, b *Batch) error {
 	return p.each(ctx, b, "finish", func(f Fold) func(context.Context, *Batch) error { return f.finish })
@@ -285,7 +293,16 @@ type Batch struct {
 	// nil at first, and after a failed batch.
 	Kept any
 
-	queued pgx.Batch
+	queued  pgx.Batch
+	changed map[uuid.UUID]struct{} // workspaces
+}
+
+// Changed tells that the batch may change rows of a workspace, for a projection that is [Projection.Telling].
+func (b *Batch) Changed(workspace uuid.UUID) {
+	if b.changed == nil {
+		b.changed = map[uuid.UUID]struct{}{}
+	}
+	b.changed[workspace] = struct{}{}
 }
 
 // Exec queues a statement.

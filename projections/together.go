@@ -90,7 +90,8 @@ func (t *together) move(ctx context.Context, group []*passing) (map[string]bool,
 		owners, ids = append(owners, p.owner), append(ids, p.id)
 	}
 	rows, _ := t.pool.Query(ctx, `
-		update projection.generation g set position = m.upto, event_id = m.event_id, rate = m.rate, error = null, error_at = null, error_position = null
+		update projection.generation g set position = m.upto, event_id = m.event_id, rate = m.rate, error = null, error_at = null, error_position = null,
+			told_to = case when g.told_to = g.position then m.upto else g.told_to end
 		from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::uuid[], $7::uuid[])
 				m (name, generation, position, upto, rate, owner, event_id),
 			(select set_config('synchronous_commit', 'off', true)) unsafe -- as of all projections: the log is the source of truth

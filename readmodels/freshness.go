@@ -20,7 +20,12 @@ type Freshness struct {
 	read     bool
 	stale    bool
 	first    event.Position // the log's head at the first read; 0: not known
+
+	generation int // of the tables that were read, or mixed
 }
+
+// mixed is no generation.
+const mixed = -1
 
 // ErrNotYet is the error of a read whose least position was not reached in time.
 var ErrNotYet = fault.New(fault.Unavailable, "The answer is not that fresh yet, try again")
@@ -42,13 +47,35 @@ func (f *Freshness) Stale() bool {
 	return f.stale
 }
 
-func (f *Freshness) note(position event.Position, stale bool) {
+func (f *Freshness) note(position event.Position, generation int, stale bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.read && f.generation != generation {
+		generation = mixed
+	}
+	f.generation = generation
 	if !f.read || position < f.position {
 		f.position = position
 	}
 	f.read, f.stale = true, f.stale || stale
+}
+
+// again returns what a part of the request asks for, which has read nothing.
+func (f *Freshness) again() *Freshness {
+	first, _ := f.firstHead()
+	return &Freshness{Min: f.Min, Wait: f.Wait, Once: f.Once, first: first}
+}
+
+// take notes what such a part got.
+func (f *Freshness) take(part *Freshness) {
+	if at, read := part.Position(); read {
+		f.note(at, part.generation, part.Stale())
+	} else if part.Stale() {
+		f.Late()
+	}
+	if first, known := part.firstHead(); known {
+		f.noteHead(first)
+	}
 }
 
 // noteHead takes the log's head as of the arrival of a read.
@@ -79,7 +106,7 @@ func (f *Freshness) ReadLog(upTo event.Position) error {
 	if f.Min > upTo {
 		return ErrAhead
 	}
-	f.note(upTo, false)
+	f.note(upTo, 0, false)
 	return nil
 }
 

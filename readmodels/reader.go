@@ -32,6 +32,7 @@ type Reader struct {
 	follow   Follow
 	head     func(context.Context) (event.Position, error)
 	looks    looks
+	kept     answers
 
 	mu   sync.RWMutex
 	live map[string]int // generation by projection
@@ -61,7 +62,7 @@ func NewReader(pool *pgxpool.Pool, versions map[string]int, follow Follow, head 
 	if follow == nil {
 		follow = func(string, int, event.Position) (event.Position, <-chan struct{}, bool) { return 0, nil, false }
 	}
-	return &Reader{Wait: defaultWait, Poll: askedPoll, pool: pool, lookups: newLookups(pool), versions: versions, follow: follow, head: head, live: map[string]int{}, sql: map[string]*statement{}}
+	return &Reader{Wait: defaultWait, Poll: askedPoll, pool: pool, lookups: newLookups(pool), versions: versions, follow: follow, head: head, kept: answers{most: keptBytes}, live: map[string]int{}, sql: map[string]*statement{}}
 }
 
 // Rows returns a view's rows. The SQL names tables as projection.table.
@@ -201,7 +202,7 @@ func (r *Reader) attempt(ctx context.Context, s *statement, w *wait, f *Freshnes
 		return false, moved(err)
 	}
 	if err == nil || errors.Is(err, pgx.ErrNoRows) {
-		f.note(event.Position(*told.position), stale)
+		f.note(event.Position(*told.position), s.generations[0], stale)
 	}
 	return true, err
 }

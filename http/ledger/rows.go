@@ -7,6 +7,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
 	"bahi/http/api"
+	"bahi/readmodels"
 	views "bahi/readmodels/ledger"
 )
 
@@ -52,6 +53,27 @@ type rowsRead[In, Out book.Entry] struct {
 	Body  api.List[Row[In, Out]]
 }
 
+// page is a page of rows as it was encoded, and how many rows the whole selection has.
+type page struct {
+	total int64
+	rows  api.Encoded
+}
+
+func (p page) size() int { return p.rows.Size() }
+
+// kept returns each for a page that may be kept. It adds the rows of one that was.
+func (o operations[In, Out]) kept(key readmodels.Key, each func(context.Context) (page, error), to api.List[Row[In, Out]]) func(context.Context) (page, error) {
+	return func(ctx context.Context) (page, error) {
+		p, err := readmodels.Kept(ctx, o.Views.Reader, key, page.size, func(ctx context.Context) (page, error) {
+			p, err := each(ctx)
+			p.rows = to.Encoded()
+			return p, err
+		})
+		to.Again(p.rows)
+		return p, err
+	}
+}
+
 // rows registers what is done to the rows of an account.
 func (o operations[In, Out]) rows() {
 	name := o.l.Name
@@ -67,7 +89,15 @@ func (o operations[In, Out]) rows() {
 			return nil, err
 		}
 		read := &rowsRead[In, Out]{Body: api.NewList[Row[In, Out]](ctx)}
-		read.Total, err = o.Views.EachRow(ctx, workspace(ctx), o.l, in.Account, sel, func(r views.Row) error { return read.Body.Add(o.read(r)) })
+		each := func(ctx context.Context) (p page, err error) {
+			p.total, err = o.Views.EachRow(ctx, workspace(ctx), o.l, in.Account, sel, func(r views.Row) error { return read.Body.Add(o.read(r)) })
+			return p, err
+		}
+		if key, keeps := sel.Key(workspace(ctx), o.l, in.Account); keeps {
+			each = o.kept(key, each, read.Body)
+		}
+		p, err := each(ctx)
+		read.Total = p.total
 		return read, err
 	})
 	api.Handle(o.API, o.op(api.Op{

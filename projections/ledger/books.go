@@ -28,7 +28,7 @@ var booksDDL string
 // decides how fast the whole system writes and rebuilds. `bahi bench` measures it. What becomes of an account or a
 // row the domain's own Evolve says, and the domain's rules say which events are void.
 var Books = projections.Define("books", 4, booksDDL,
-	projections.Apply(booksTypes(), foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).Parted(partOf).Gathering(booksGather)
+	projections.Apply(booksTypes(), foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).Parted(partOf).Gathering(booksGather).Telling()
 
 // booksGather is how long a row may wait for others while nobody reads the books: the fold of one row costs as much as that of ten.
 const booksGather = 10 * time.Millisecond
@@ -50,7 +50,7 @@ type account struct {
 	ledger    string
 	workspace uuid.UUID
 	revision  int64
-	changed   bool
+	changed   bool // by this batch
 }
 
 // lock is what the fold knows of the lock of a workspace's books.
@@ -84,6 +84,7 @@ func (v *version) sum() book.Effect {
 type books struct {
 	*kept
 
+	changed  []*account
 	current  map[int64]*version // by row
 	versions []*version         // new ones, in order
 	ended    []*version         // stored ones that are no longer current
@@ -161,7 +162,26 @@ func foldBooks(ctx context.Context, b *projections.Batch, events []event.Recorde
 	if err := f.sums.settle(ctx, b.Tx); err != nil {
 		return err
 	}
+	if !b.Filling {
+		f.tell(b, events)
+	}
 	return f.write(ctx, b)
+}
+
+// tell tells whose rows the batch changes: those of the workspaces that the events name, and the rest for the case of an event that names another one than
+// the account is of, which only moves revisions.
+func (f *books) tell(b *projections.Batch, events []event.Recorded[any]) {
+	for i := range events {
+		b.Changed(events[i].Meta.Workspace)
+	}
+	for _, a := range f.changed {
+		b.Changed(a.workspace)
+	}
+	for _, v := range f.passed {
+		if a := f.accounts[v.Account]; a != nil {
+			b.Changed(a.workspace)
+		}
+	}
 }
 
 // fold takes one event. Rules that span streams are decided here, by position: what breaks one
@@ -207,7 +227,11 @@ func (f *books) foldAccount(r *event.Recorded[any], id int64, e event.Event[book
 	if a == nil {
 		return fmt.Errorf("account %d was not opened", id)
 	}
-	a.revision, a.changed = r.Revision, true
+	a.revision = r.Revision
+	if !a.changed {
+		a.changed = true
+		f.changed = append(f.changed, a)
+	}
 	if deleted, ok := e.(book.AccountDeleted); ok {
 		l := f.lock(a.workspace)
 		if (book.Standing{AccountOpen: true, LockedThrough: l.through, LockMoved: l.moved}).RefusesDeletion(deleted) != nil {

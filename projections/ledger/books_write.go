@@ -155,20 +155,18 @@ func (f *books) queuePassed(b *projections.Batch) {
 }
 
 func (f *books) queueAccounts(b *projections.Batch) {
-	for _, a := range f.accounts {
-		if a.changed {
-			a.changed = false
-			deleted := int64(stillCurrent)
-			if a.Deleted != 0 {
-				deleted = int64(a.Deleted)
-			}
-			b.Exec(`
-				insert into account (id, ledger, workspace_id, name, type, revision, opened_position, deleted_position)
-				values ($1, $2, $3, $4, $5, $6, $7, $8)
-				on conflict (id) do update set
-					name = excluded.name, type = excluded.type, revision = excluded.revision, deleted_position = excluded.deleted_position`,
-				a.id, a.ledger, a.workspace, a.Name, a.Type, a.revision, int64(a.Opened), deleted)
+	for _, a := range f.changed {
+		a.changed = false
+		deleted := int64(stillCurrent)
+		if a.Deleted != 0 {
+			deleted = int64(a.Deleted)
 		}
+		b.Exec(`
+			insert into account (id, ledger, workspace_id, name, type, revision, opened_position, deleted_position)
+			values ($1, $2, $3, $4, $5, $6, $7, $8)
+			on conflict (id) do update set
+				name = excluded.name, type = excluded.type, revision = excluded.revision, deleted_position = excluded.deleted_position`,
+			a.id, a.ledger, a.workspace, a.Name, a.Type, a.revision, int64(a.Opened), deleted)
 	}
 	for _, n := range f.names {
 		if !n.first {

@@ -311,6 +311,19 @@ const fewRows = 100
 // passedRows is how many rows are passed over rather than searched in the totals: up to there that is cheaper.
 const passedRows = 64
 
+// Key names the page for [readmodels.Kept]. It returns false for one that is not kept: it is long, or of the past.
+func (sel Selection) Key(workspace uuid.UUID, l *book.Ledger, account int64) (readmodels.Key, bool) {
+	low, high := sel.days()
+	type rows struct {
+		ledger    string
+		account   int64
+		low, high int64
+		page, of  int
+	}
+	key := readmodels.Key{Projection: "books", Workspace: workspace, Of: rows{l.Name, account, low, high, sel.Page, sel.PageSize}}
+	return key, sel.KnownAt == nil && sel.PageSize > 0 && sel.PageSize <= fewRows
+}
+
 // searched reports whether the page's first row is searched in the totals.
 func (sel Selection) searched() bool {
 	return sel.From != nil || (sel.Page-1)*sel.PageSize > passedRows

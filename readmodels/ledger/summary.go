@@ -43,10 +43,26 @@ const movedColumns = `coalesce(sum(d.in_cash), 0)::text, coalesce(sum(d.out_cash
 // Summary returns the ledgers of which the workspace has accounts, with the rows of a day. Everything is of one position.
 func (v *Views) Summary(ctx context.Context, workspace uuid.UUID, day unit.Date, as As) ([]Summed, error) {
 	sql, args := as.summary(workspace, day)
-	return readmodels.Few(as.reading(ctx), v.Reader, func(row pgx.CollectableRow) (o Summed, err error) {
-		err = row.Scan(&o.Ledger, &o.Accounts, &o.CashAbove, &o.CashBelow, &o.FineAbove, &o.FineBelow, &o.Rows, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut)
-		return o, err
-	}, sql, args...)
+	read := func(ctx context.Context) ([]Summed, error) {
+		return readmodels.Few(as.reading(ctx), v.Reader, toSummed, sql, args...)
+	}
+	if as.KnownAt != nil {
+		return read(ctx)
+	}
+	type summary struct {
+		day   unit.Date
+		whole bool
+	}
+	key := readmodels.Key{Projection: "books", Workspace: workspace, Of: summary{day, as.whole()}}
+	return readmodels.Kept(ctx, v.Reader, key, func(s []Summed) int { return summedBytes * (1 + len(s)) }, read)
+}
+
+// summedBytes is what a Summed takes in memory, about.
+const summedBytes = 1 << 10
+
+func toSummed(row pgx.CollectableRow) (o Summed, err error) {
+	err = row.Scan(&o.Ledger, &o.Accounts, &o.CashAbove, &o.CashBelow, &o.FineAbove, &o.FineBelow, &o.Rows, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut)
+	return o, err
 }
 
 // whole reports whether a view is of all rows as they are now, which have totals of whole ledgers.
