@@ -38,7 +38,7 @@ func (b *benchmark) retrieval(ctx context.Context) error {
 	store := &knowledge.Store{Pool: sys.Pool, Model: noModel{}}
 	var questions []string
 	for i, d := range labelled.Documents() {
-		if err := store.Put(ctx, 1, int64(i+1), d.Title, knowledge.Chunks(d.Text)); err != nil {
+		if _, err := store.Put(ctx, 1, int64(i+1), d.Title, knowledge.Chunks(knowledge.Text(d.Text))); err != nil {
 			return err
 		}
 		questions = append(questions, d.Questions...)
@@ -118,22 +118,28 @@ func (b *benchmark) fillBot(ctx context.Context, store *knowledge.Store, bot int
 	bar := screen.NewBar(os.Stderr, "making chunks", "chunks")
 	defer bar.End()
 	for done, source := 0, int64(0); done < size; source++ {
-		chunks := make([]string, min(chunksOf, size-done))
-		for i := range chunks {
-			var text strings.Builder
-			for range chunkWords {
-				word := benchWord(random)
-				if random.IntN(10) == 0 {
-					word = known[random.IntN(len(known))]
+		of := min(chunksOf, size-done)
+		if _, err := store.Put(ctx, bot, bot<<32+source, "", func(yield func(string, error) bool) {
+			for range of {
+				var text strings.Builder
+				for range chunkWords {
+					word := benchWord(random)
+					if random.IntN(10) == 0 {
+						word = known[random.IntN(len(known))]
+					}
+					text.WriteString(word + " ")
 				}
-				text.WriteString(word + " ")
+				if !yield(text.String(), nil) {
+					return
+				}
 			}
-			chunks[i] = text.String()
-		}
-		if err := store.Put(ctx, bot, bot<<32+source, "", chunks); err != nil {
+		}); err != nil {
 			return err
 		}
-		done += len(chunks)
+		if err := store.Index(ctx); err != nil {
+			return err
+		}
+		done += of
 		bar.Show(int64(done), int64(size))
 	}
 	return nil

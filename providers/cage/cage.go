@@ -133,13 +133,22 @@ func (c *Cage) path(name string) string { return filepath.Join(c.dir, filepath.B
 // the program and its children are killed. Errors are [ErrTime], [ErrOutput], a [*Failed], the context's, or those of a program that
 // cannot be started.
 func (c *Cage) Run(ctx context.Context, program string, args ...string) ([]byte, error) {
+	var kept bytes.Buffer
+	if err := c.Stream(ctx, &kept, program, args...); err != nil {
+		return nil, err
+	}
+	return kept.Bytes(), nil
+}
+
+// Stream is Run with a writer that gets the standard output while the program runs. The writer MUST NOT wait: the program's time goes on.
+func (c *Cage) Stream(ctx context.Context, to io.Writer, program string, args ...string) error {
 	running, cancel := context.WithTimeoutCause(ctx, c.limits.Time, ErrTime)
 	defer cancel()
 	limits, err := c.prlimit()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out, said := &output{most: c.limits.Output, full: cancel}, &tail{}
+	out, said := &output{to: to, most: c.limits.Output, full: cancel}, &tail{}
 	cmd := exec.CommandContext(running, limits[0], append(append(limits[1:], program), args...)...) //nolint:gosec // G204: what the caller runs is its own choice
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, said
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "HOME=" + c.dir, "TMPDIR=" + c.dir}, c.Env...)
@@ -154,17 +163,17 @@ func (c *Cage) Run(ctx context.Context, program string, args ...string) ([]byte,
 	exit, ended := errors.AsType[*exec.ExitError](err)
 	switch {
 	case out.over:
-		return nil, ErrOutput
+		return ErrOutput
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return ctx.Err()
 	case running.Err() != nil:
-		return nil, ErrTime
+		return ErrTime
 	case ended:
-		return nil, &Failed{Program: filepath.Base(program), Code: exit.ExitCode(), Said: said.String()}
+		return &Failed{Program: filepath.Base(program), Code: exit.ExitCode(), Said: said.String()}
 	case err != nil:
-		return nil, fmt.Errorf("run %s: %w", filepath.Base(program), err)
+		return fmt.Errorf("run %s: %w", filepath.Base(program), err)
 	}
-	return out.kept.Bytes(), nil
+	return nil
 }
 
 // namespaces are the ways to be without a network, the one with the fewest rights last.
@@ -259,21 +268,21 @@ func (c *Cage) threads() (count int, err error) {
 	return count, nil
 }
 
-// output keeps the standard output up to a limit, and ends the program at the limit.
+// output passes the standard output on up to a limit, and ends the program at the limit.
 type output struct {
-	kept bytes.Buffer // not embedded: its ReadFrom would pass the limit
-	most int64
+	to   io.Writer // not embedded: a ReadFrom would pass the limit
+	most int64     // bytes that may still come
 	over bool
 	full func()
 }
 
 func (o *output) Write(p []byte) (int, error) {
-	if int64(o.kept.Len()+len(p)) > o.most {
+	if o.most -= int64(len(p)); o.most < 0 {
 		o.over = true
 		o.full()
 		return 0, ErrOutput
 	}
-	return o.kept.Write(p)
+	return o.to.Write(p)
 }
 
 // tail keeps the end of the standard error.

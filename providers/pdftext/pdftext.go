@@ -2,9 +2,13 @@
 package pdftext
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"iter"
 	"strings"
+	"sync"
 	"time"
 
 	"bahi/providers/cage"
@@ -41,33 +45,116 @@ type Reader struct {
 	Tool func(ctx context.Context) (Tool, error)
 }
 
-// Text returns the text of a PDF, with a form feed between its pages. Its error is a [*Failure], the context's, or that of a program that cannot be
-// started.
-func (r *Reader) Text(ctx context.Context, file []byte) (text string, err error) {
+// Pages returns the text of each page of a PDF while the program reads on. Its error, after which nothing follows, is a [*Failure], the context's, or that of a
+// program that cannot be started.
+func (r *Reader) Pages(ctx context.Context, file []byte) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		out, ended := &output{more: make(chan struct{}, 1)}, make(chan error, 1)
+		go func() { ended <- r.read(ctx, file, out) }()
+		for on := true; on; {
+			var err error
+			select {
+			case <-out.more:
+			case err = <-ended:
+				on = false
+				out.end()
+			}
+			for _, page := range out.take() {
+				if !yield(page, nil) {
+					cancel()
+					if on {
+						<-ended
+					}
+					return
+				}
+			}
+			if err != nil {
+				yield("", err)
+			}
+		}
+		cancel()
+	}
+}
+
+// read writes the text of a PDF, with a form feed after each page.
+func (r *Reader) read(ctx context.Context, file []byte, to io.Writer) (err error) {
 	tool, err := r.Tool(ctx)
 	if tool.Path == "" {
-		return "", errors.Join(ErrNoTool, err)
+		return errors.Join(ErrNoTool, err)
 	}
 	c, err := cage.Open(limits)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	c.Env = tool.Env
 	if err := c.Put("in.pdf", file); err != nil {
-		return "", err
+		return err
 	}
-	out, err := c.Run(ctx, tool.Path, "-enc", "UTF-8", "in.pdf", "-")
+	err = c.Stream(ctx, to, tool.Path, "-enc", "UTF-8", "in.pdf", "-")
 	failed, ended := errors.AsType[*cage.Failed](err)
 	switch {
 	case ended && strings.Contains(failed.Said, "password"):
-		return "", ErrEncrypted
+		return ErrEncrypted
 	case ended:
-		return "", ErrBroken
+		return ErrBroken
 	case errors.Is(err, cage.ErrTime), errors.Is(err, cage.ErrOutput):
-		return "", ErrLarge
-	case err != nil:
-		return "", err
+		return ErrLarge
+	default:
+		return err
 	}
-	return strings.ToValidUTF8(string(out), "\ufffd"), nil
+}
+
+// output keeps what the program wrote until somebody takes it, so that the program never waits.
+type output struct {
+	more chan struct{} // has a value when there are pages
+
+	mu    sync.Mutex
+	rest  []byte // of the page that is not complete
+	pages []string
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.rest = append(o.rest, p...)
+	for {
+		page, rest, complete := bytes.Cut(o.rest, []byte("\f"))
+		if !complete {
+			break
+		}
+		o.rest = rest
+		o.add(page)
+	}
+	if len(o.pages) > 0 {
+		select {
+		case o.more <- struct{}{}:
+		default:
+		}
+	}
+	return len(p), nil
+}
+
+// end completes the last page.
+func (o *output) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.rest) > 0 {
+		o.add(o.rest)
+	}
+}
+
+func (o *output) add(page []byte) {
+	o.pages = append(o.pages, strings.ToValidUTF8(string(page), "\ufffd"))
+}
+
+// take returns the pages that were not taken.
+func (o *output) take() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	pages := o.pages
+	o.pages = nil
+	return pages
 }

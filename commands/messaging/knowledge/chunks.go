@@ -16,46 +16,60 @@ const (
 
 var paragraph = regexp.MustCompile(`\n[ \t]*(?:\n[ \t]*)+|\f`)
 
-// Chunks cuts a text into parts of 2,000 to 3,000 characters at borders of paragraphs, or of sentences in a long paragraph. Each part but the first
-// repeats the end of the one before. The last one may be shorter.
-func Chunks(text string) (chunks []string) {
-	var current strings.Builder
-	size := 0
-	end := func() {
-		chunk := strings.TrimSpace(current.String())
-		current.Reset()
-		size = 0
-		if chunk == "" {
-			return
-		}
-		chunks = append(chunks, chunk)
-		if tail := lastOf(chunk, overlap); tail != "" {
-			current.WriteString(tail + "\n\n")
-			size = utf8.RuneCountInString(tail) + 2
-		}
-	}
-	added := false // since the last end, beside what is repeated
-	for part := range paragraphs(strings.ReplaceAll(text, "\r\n", "\n")) {
-		for part = strings.TrimSpace(part); part != ""; {
-			length := utf8.RuneCountInString(part)
-			if size+length <= mostChunk {
-				current.WriteString(part + "\n\n")
-				size, part, added = size+length+2, "", true
-				continue
+// Chunks cuts the pages of a text into parts of 2,000 to 3,000 characters at borders of paragraphs, or of sentences in a long paragraph. Each part but the
+// first repeats the end of the one before. The last one may be shorter.
+func Chunks(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		var current strings.Builder
+		size, on := 0, true
+		end := func() {
+			chunk := strings.TrimSpace(current.String())
+			current.Reset()
+			size = 0
+			if chunk == "" {
+				return
 			}
-			if size < leastChunk {
-				head, rest := cut(part, mostChunk-size)
-				current.WriteString(head)
-				part = strings.TrimSpace(rest)
+			on = yield(chunk, nil)
+			if tail := lastOf(chunk, overlap); tail != "" {
+				current.WriteString(tail + "\n\n")
+				size = utf8.RuneCountInString(tail) + 2
 			}
+		}
+		added := false // since the last end, beside what is repeated
+		for page, err := range pages {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for part := range paragraphs(strings.ReplaceAll(page, "\r\n", "\n")) {
+				for part = strings.TrimSpace(part); part != ""; {
+					length := utf8.RuneCountInString(part)
+					if size+length <= mostChunk {
+						current.WriteString(part + "\n\n")
+						size, part, added = size+length+2, "", true
+						continue
+					}
+					if size < leastChunk {
+						head, rest := cut(part, mostChunk-size)
+						current.WriteString(head)
+						part = strings.TrimSpace(rest)
+					}
+					if end(); !on {
+						return
+					}
+					added = false
+				}
+			}
+		}
+		if added {
 			end()
-			added = false
 		}
 	}
-	if added {
-		end()
-	}
-	return chunks
+}
+
+// Text is the pages of a text that is there as a whole.
+func Text(text string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) { yield(text, nil) }
 }
 
 // paragraphs returns the parts of a text between its blank lines and pages, as the expression above cuts it, in a tenth of the time.

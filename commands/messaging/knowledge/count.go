@@ -20,20 +20,21 @@ import (
 
 // counting has the words of a source's chunks, as they are written and as English stems.
 type counting struct {
-	bot    int64
-	ids    map[string]int32 // of words
-	words  []counted
-	chunks [][]occurrence // the written words of each chunk
+	bot   int64
+	ids   map[string]int32 // of words
+	words []counted
+	fresh []int32 // the written words whose stems are not known yet
+	there []int32 // of a chunk; kept for the next one
 }
 
 // counted is a word of a source.
 type counted struct {
 	text    string
 	key     int64
-	stems   []int32 // the ids of its stems, itself excepted
-	written bool    // it is not only a stem
-	chunks  int64   // that have it
-	times   int32   // in the chunk that is looked at
+	stem    int32 // the id of its stem; itself: it has no other
+	written bool  // it is not only a stem
+	chunks  int64 // that have it
+	times   int32 // in the chunk that is looked at
 }
 
 // occurrence says how often a chunk has a word.
@@ -46,26 +47,26 @@ func key(bot int64, word string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:])) // its bits
 }
 
-// count cuts the words of chunks.
-func count(bot int64, title string, chunks []string) *counting {
-	c := &counting{bot: bot, ids: map[string]int32{}, chunks: make([][]occurrence, len(chunks))}
-	var there []int32
-	for i, text := range chunks {
-		there = there[:0]
-		for word := range terms(title + "\n" + text) {
-			id := c.id(word)
-			if c.words[id].times++; c.words[id].times == 1 {
-				there = append(there, id)
-			}
-		}
-		c.chunks[i] = make([]occurrence, len(there))
-		for j, id := range there {
-			w := &c.words[id]
-			c.chunks[i][j] = occurrence{id, w.times}
-			w.times, w.written = 0, true
+// cut returns the written words of a text.
+func (c *counting) cut(text string) []occurrence {
+	there := c.there[:0]
+	for word := range terms(text) {
+		id := c.id(word)
+		if c.words[id].times++; c.words[id].times == 1 {
+			there = append(there, id)
 		}
 	}
-	return c
+	c.there = there
+	all := make([]occurrence, len(there))
+	for i, id := range there {
+		w := &c.words[id]
+		all[i] = occurrence{id, w.times}
+		if w.times = 0; !w.written {
+			w.written = true
+			c.fresh = append(c.fresh, id)
+		}
+	}
+	return all
 }
 
 // id returns the number of a word.
@@ -75,18 +76,21 @@ func (c *counting) id(word string) int32 {
 		id = int32(len(c.words)) // a source has 16 MB at most
 		word = strings.Clone(word)
 		c.ids[word] = id
-		c.words = append(c.words, counted{text: word, key: key(c.bot, word)})
+		c.words = append(c.words, counted{text: word, key: key(c.bot, word), stem: id})
 	}
 	return id
 }
 
-// stem finds the English stems of the words; one that means nothing has none. Each word is stemmed once, however often it is there.
+// stem finds the English stems of the fresh words; one that means nothing has none. Each word is stemmed once, however often it is there.
 func (c *counting) stem(ctx context.Context, tx pgx.Tx) error {
 	var words []string
-	for _, w := range c.words {
-		if isLatin(w.text) && !numbered(w.text) {
-			words = append(words, w.text)
+	for _, id := range c.fresh {
+		if text := c.words[id].text; isLatin(text) && !numbered(text) {
+			words = append(words, text)
 		}
+	}
+	if c.fresh = c.fresh[:0]; len(words) == 0 {
+		return nil
 	}
 	rows, _ := tx.Query(ctx, `select word, stem[1] from (select word, ts_lexize('english_stem', word) as stem from unnest($1::text[]) word) s where stem <> array[word]`, words)
 	var word string
@@ -94,8 +98,7 @@ func (c *counting) stem(ctx context.Context, tx pgx.Tx) error {
 	_, err := pgx.ForEachRow(rows, []any{&word, &of}, func() error {
 		if of != nil {
 			stem := c.id(*of)
-			id := c.ids[word]
-			c.words[id].stems = []int32{stem}
+			c.words[c.ids[word]].stem = stem
 		}
 		return nil
 	})
@@ -107,20 +110,21 @@ func (c *counting) stem(ctx context.Context, tx pgx.Tx) error {
 
 // keys returns the keys of a chunk's words and of their stems in order, and the marks of how often it has each of them, and counts the chunk. It is called once
 // for each chunk.
-func (c *counting) keys(chunk int) (keys []int64, marks []byte) {
-	there := make([]int32, 0, 2*len(c.chunks[chunk]))
+func (c *counting) keys(chunk []occurrence) (keys []int64, marks []byte) {
+	there := c.there[:0]
 	has := func(id, times int32) {
 		if c.words[id].times == 0 {
 			there = append(there, id)
 		}
 		c.words[id].times += times
 	}
-	for _, o := range c.chunks[chunk] {
+	for _, o := range chunk {
 		has(o.word, o.times)
-		for _, stem := range c.words[o.word].stems {
+		if stem := c.words[o.word].stem; stem != o.word {
 			has(stem, o.times)
 		}
 	}
+	c.there = there
 	slices.SortFunc(there, func(a, b int32) int { return cmp.Compare(c.words[a].key, c.words[b].key) })
 	keys, marks = make([]int64, len(there)), make([]byte, 0, markSize*len(there))
 	for i, id := range there {
@@ -147,9 +151,9 @@ func timesOf(marks []byte, key int64) int64 {
 	return int64(marks[markSize*i+markSize-1])
 }
 
-// write adds the words to the bot's, which nobody else writes now. The empty word counts all chunks.
-func (c *counting) write(ctx context.Context, tx pgx.Tx) error {
-	c.words = append(c.words, counted{chunks: int64(len(c.chunks))})
+// write adds the words of so many chunks to the bot's, which nobody else writes now. The empty word counts all chunks.
+func (c *counting) write(ctx context.Context, tx pgx.Tx, chunks int64) error {
+	c.words = append(c.words, counted{chunks: chunks})
 	slices.SortFunc(c.words, func(a, b counted) int { return cmp.Compare(a.text, b.text) })
 	words, counts := make([]string, len(c.words)), make([]int64, len(c.words))
 	for i, w := range c.words {

@@ -59,7 +59,8 @@ func TestChunksOfAnOlderProgramAreFoundAfterTheMigration(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
 	s := &Store{Pool: pool, Model: none{}}
-	require.NoError(t, s.Put(t.Context(), 3, 1, "", []string{"gold rate gold", "चाँदी के दाम 1250", "returning"}))
+	_, err = s.Put(t.Context(), 3, 1, "", each([]string{"gold rate gold", "चाँदी के दाम 1250", "returning"}))
+	require.NoError(t, err)
 	rows := func() (all []string) {
 		for _, sql := range []string{`select (nth, keys, marks)::text from knowledge.chunk order by nth`, `select (word, chunks, seeks)::text from knowledge.term order by word`} {
 			rows, _ := pool.Query(t.Context(), sql)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +32,8 @@ type Pages interface {
 
 // PDFs read the text of PDFs. An error that is [Told] is for the bot's owner.
 type PDFs interface {
-	Text(ctx context.Context, file []byte) (string, error)
+	// Pages returns the text of each page as it is read. Nothing follows an error.
+	Pages(ctx context.Context, file []byte) iter.Seq2[string, error]
 }
 
 // Told is an error whose words are for the bot's owner.
@@ -84,6 +86,9 @@ func (r *Reading) Read(ctx context.Context, id string, last bool) error {
 	if _, err := commands.Handle(ctx, r.Commands, req, botsource.Kind, id, done); err != nil {
 		return err
 	}
+	if err := r.Store.Index(ctx); err != nil {
+		return err
+	}
 	now, err := commands.Load(ctx, r.Commands.Fresh(), botsource.Kind, id)
 	if err != nil {
 		return err
@@ -121,7 +126,7 @@ func (r *Reading) read(ctx context.Context, id string, number int64, s botsource
 		}
 		done.FetchedAt = s.FetchedAt
 	}
-	title, text, err := r.text(ctx, data)
+	title, pages, err := r.pages(ctx, data)
 	if err != nil {
 		return done, err
 	}
@@ -131,41 +136,48 @@ func (r *Reading) read(ctx context.Context, id string, number int64, s botsource
 	} else {
 		title = s.Name
 	}
-	chunks := Chunks(text)
-	if len(chunks) == 0 {
-		return done, failure(noText)
-	}
-	done.Chunks, done.Model = int64(len(chunks)), r.Store.Model.Embeds()
-	return done, r.Store.Put(ctx, s.Bot, number, title, chunks)
+	done.Model = r.Store.Model.Embeds()
+	done.Chunks, err = r.Store.Put(ctx, s.Bot, number, title, Chunks(tidy(pages)))
+	return done, err
 }
 
-// text returns the text of a file or page, and the title of a page.
-func (r *Reading) text(ctx context.Context, data []byte) (title, text string, err error) {
+// pages returns the text of a file or page by its pages, and the title of a page.
+func (r *Reading) pages(ctx context.Context, data []byte) (title string, pages iter.Seq2[string, error], err error) {
 	kind, err := botsource.MediaType(data)
 	switch {
 	case errors.Is(err, botsource.ErrNotText):
-		return "", "", failure("It is not a text")
+		return "", nil, failure("It is not a text")
 	case err != nil:
-		return "", "", err
+		return "", nil, err
 	case kind == botsource.PDF:
-		text, err = r.PDFs.Text(ctx, data)
-	default:
-		text, err = botsource.Decode(data)
+		return "", r.PDFs.Pages(ctx, data), nil
 	}
+	text, err := botsource.Decode(data)
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
-	if kind == botsource.HTML || kind == botsource.Text && strings.Contains(text, "</") {
+	if kind == botsource.HTML || strings.Contains(text, "</") {
 		title, text = Page(text)
-	}
-	if len(text) > mostText {
-		return "", "", failure("It has more than 16 MB of text")
 	}
 	if runes := []rune(title); len(runes) > mostTitle {
 		title = string(runes[:mostTitle])
 	}
-	// NUL is no character of a text in Postgres.
-	return strings.ToValidUTF8(title, ""), strings.ReplaceAll(text, "\x00", ""), nil
+	return strings.ToValidUTF8(title, ""), Text(text), nil
+}
+
+// tidy bounds a text, and takes out NUL, which is no character of a text in Postgres.
+func tidy(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		size := 0
+		for page, err := range pages {
+			if size += len(page); err == nil && size > mostText {
+				err = failure("It has more than 16 MB of text")
+			}
+			if !yield(strings.ReplaceAll(page, "\x00", ""), err) || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // Forget removes everything that was made of a deleted source of a bot, and its bytes.

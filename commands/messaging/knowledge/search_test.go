@@ -2,6 +2,7 @@ package knowledge_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,12 +41,36 @@ func store(t testing.TB, m model) *knowledge.Store {
 	return &knowledge.Store{Pool: pool, Model: m}
 }
 
+// chunks returns the chunks of a text.
+func chunks(t *testing.T, text string) (all []string) {
+	t.Helper()
+	for chunk, err := range knowledge.Chunks(knowledge.Text(text)) {
+		require.NoError(t, err)
+		all = append(all, chunk)
+	}
+	return all
+}
+
+// put gives a bot chunks.
+func put(t *testing.T, s *knowledge.Store, bot, source int64, title string, chunks ...string) {
+	t.Helper()
+	count, err := s.Put(t.Context(), bot, source, title, func(yield func(string, error) bool) {
+		for _, chunk := range chunks {
+			if !yield(chunk, nil) {
+				return
+			}
+		}
+	})
+	require.NoError(t, err)
+	require.EqualValues(t, len(chunks), count)
+}
+
 // jeweller gives a bot the labelled set.
 func jeweller(t *testing.T, s *knowledge.Store) []labelled.Document {
 	t.Helper()
 	set := labelled.Documents()
 	for i, d := range set {
-		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), d.Title, knowledge.Chunks(d.Text)))
+		put(t, s, 1, int64(i+1), d.Title, chunks(t, d.Text)...)
 	}
 	return set
 }
@@ -113,8 +138,8 @@ func TestWhatNobodyWroteIsNotQuoted(t *testing.T) {
 func TestWordsAreFoundThoughTheyAreMistypedOrInflected(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})
-	require.NoError(t, s.Put(t.Context(), 1, 1, "", []string{"We resize rings in four days."}))
-	require.NoError(t, s.Put(t.Context(), 1, 2, "", []string{"पायलें चाँदी की हैं, दाम १२५० रुपये।"}))
+	put(t, s, 1, 1, "", "We resize rings in four days.")
+	put(t, s, 1, 2, "", "पायलें चाँदी की हैं, दाम १२५० रुपये।")
 	for question, source := range map[string]int64{"resizing a ring": 1, "resizze": 1, "पायल": 2, "1250": 2} {
 		passages, err := s.Search(t.Context(), 1, question, 6)
 		require.NoError(t, err)
@@ -126,14 +151,11 @@ func TestWordsAreFoundThoughTheyAreMistypedOrInflected(t *testing.T) {
 func TestASearchReadsTheChunksOfItsBotOnly(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})
-	chunks := make([]string, 60) // more than a search compares
-	for i := range chunks {
-		chunks[i] = "The gold rate of today"
-	}
+	today := slices.Repeat([]string{"The gold rate of today"}, 60) // more than a search compares
 	for source := range int64(5) {
-		require.NoError(t, s.Put(t.Context(), 1+source%2, 1+source, "", chunks))
+		put(t, s, 1+source%2, 1+source, "", today...)
 	}
-	require.NoError(t, s.Put(t.Context(), 2, 6, "", []string{"We buy old gold at the rate of the day"}))
+	put(t, s, 2, 6, "", "We buy old gold at the rate of the day")
 	for question, first := range map[string]int64{"Do you buy at the gold rate?": 6, "todays rate of gold": 2} {
 		passages, err := s.Search(t.Context(), 2, question, 6)
 		require.NoError(t, err)
@@ -143,6 +165,7 @@ func TestASearchReadsTheChunksOfItsBotOnly(t *testing.T) {
 			require.Contains(t, []int64{2, 4, 6}, p.Source, "those of bot 2")
 		}
 	}
+	require.NoError(t, s.Index(t.Context()))
 	var waiting int64
 	require.NoError(t, s.Pool.QueryRow(t.Context(), `select gin_clean_pending_list('knowledge.chunk_of_bot_idx') + gin_clean_pending_list('knowledge.term_of_bot_idx')`).Scan(&waiting))
 	require.Zero(t, waiting, "each search would read what is not indexed")
@@ -156,15 +179,48 @@ func TestWhatIsForgottenLeavesNoTrace(t *testing.T) {
 		require.NoError(t, s.Pool.QueryRow(t.Context(), `select (select count(*) from knowledge.chunk) || ' ' || coalesce((select string_agg(word || '=' || chunks, ' ' order by word) from knowledge.term), '')`).Scan(&text))
 		return text
 	}
-	require.NoError(t, s.Put(t.Context(), 1, 1, "", []string{"gold rate", "gold"}))
+	put(t, s, 1, 1, "", "gold rate", "gold")
 	require.Equal(t, "2 =2 gold=2 rate=1", rows())
-	require.NoError(t, s.Put(t.Context(), 1, 2, "", []string{"gold"}))
-	require.NoError(t, s.Put(t.Context(), 1, 1, "", []string{"silver"}))
+	put(t, s, 1, 2, "", "gold")
+	put(t, s, 1, 1, "", "silver")
 	require.Equal(t, "2 =2 gold=1 silver=1", rows(), "a source is replaced")
 	require.NoError(t, s.Forget(t.Context(), 1, 2))
 	require.Equal(t, "1 =1 silver=1", rows())
 	require.NoError(t, s.ForgetBot(t.Context(), 1))
 	require.Equal(t, "0 ", rows())
+}
+
+func TestASourceThatEndsInAnErrorChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := store(t, model{})
+	put(t, s, 1, 1, "", "gold")
+	broken := errors.New("the file is broken")
+	for want, last := range map[string]error{broken.Error(): broken, "There is no text in it": nil} {
+		_, err := s.Put(t.Context(), 1, 1, "", func(yield func(string, error) bool) {
+			for range 40 { // more than are written at once
+				if last != nil && !yield("silver", nil) {
+					return
+				}
+			}
+			if last != nil {
+				yield("", last)
+			}
+		})
+		require.EqualError(t, err, want)
+		passages, err := s.Search(t.Context(), 1, "gold silver", 6)
+		require.NoError(t, err)
+		require.Len(t, passages, 1)
+		require.Equal(t, "gold", passages[0].Text)
+	}
+}
+
+func TestAStemThatIsWrittenLaterIsStemmedToo(t *testing.T) {
+	t.Parallel()
+	s := store(t, model{})
+	put(t, s, 1, 1, "", append(slices.Repeat([]string{"relational"}, 40), "relate", "relat")...) // of three words one stem, which is written last
+	var text string
+	require.NoError(t, s.Pool.QueryRow(t.Context(), `select string_agg(word || '=' || chunks, ' ' order by word) from knowledge.term`).Scan(&text))
+	require.Equal(t, "=42 relat=42 relate=1 relational=40", text)
 }
 
 func TestVectorsFindWhatSharesNoWord(t *testing.T) {
@@ -178,7 +234,7 @@ func TestVectorsFindWhatSharesNoWord(t *testing.T) {
 	s := store(t, model{"m1", near})
 	require.NoError(t, s.UsePgvector(t.Context()), "whether it is there or not")
 	for i, text := range []string{"An elephant of brass is at the door", "We are open", "Rings of gold"} {
-		require.NoError(t, s.Put(t.Context(), 1, int64(i+1), "", []string{text}))
+		put(t, s, 1, int64(i+1), "", text)
 	}
 	passages, err := s.Search(t.Context(), 1, "Where is jumbo?", 2)
 	require.NoError(t, err)
@@ -193,27 +249,27 @@ func TestVectorsFindWhatSharesNoWord(t *testing.T) {
 
 func TestChunksEndAtParagraphs(t *testing.T) {
 	t.Parallel()
-	require.Empty(t, knowledge.Chunks(" \n\n\f\n"))
-	require.Equal(t, []string{"one\n\ntwo"}, knowledge.Chunks("one\r\n\r\n\r\ntwo\n"))
+	require.Empty(t, chunks(t, " \n\n\f\n"))
+	require.Equal(t, []string{"one\n\ntwo"}, chunks(t, "one\r\n\r\n\r\ntwo\n"))
 	var text strings.Builder
 	for i := range 100 {
 		fmt.Fprintf(&text, "Paragraph %d begins. %s ends.\n\n", i, strings.Repeat("सोना और चाँदी ", 12))
 	}
-	chunks := knowledge.Chunks(text.String())
-	whole := strings.Join(chunks, "\n")
+	all := chunks(t, text.String())
+	whole := strings.Join(all, "\n")
 	for i := range 100 {
 		require.Contains(t, whole, fmt.Sprintf("Paragraph %d begins.", i))
 	}
-	for i, chunk := range chunks {
+	for i, chunk := range all {
 		length := len([]rune(chunk))
 		require.LessOrEqual(t, length, 3000)
-		if i < len(chunks)-1 {
+		if i < len(all)-1 {
 			require.GreaterOrEqual(t, length, 2000)
 			require.True(t, strings.HasSuffix(chunk, "ends."), "a paragraph that fits is not cut")
 		}
 	}
 	for _, long := range []string{strings.Repeat("x", 10000), strings.Repeat("અ ", 9000)} {
-		for _, chunk := range knowledge.Chunks(long) {
+		for _, chunk := range chunks(t, long) {
 			require.LessOrEqual(t, len([]rune(chunk)), 3000)
 		}
 	}

@@ -7,6 +7,8 @@ package knowledge
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -33,58 +35,121 @@ type Store struct {
 
 const (
 	embedAtOnce = 64 // texts of a call
+	writeAtOnce = 16 // chunks of a batch
 	mostWord    = 60 // bytes of a word that is searched
 )
 
-// Put replaces the chunks of a source. The title is searched with each of them.
-func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks []string) error {
+// Put replaces the chunks of a source, and returns how many there are. It writes the first ones while the last ones are still read, and nothing where their error
+// is not nil or there is none. The title is searched with each of them. [Store.Index] is to follow.
+func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks iter.Seq2[string, error]) (count int64, err error) {
 	model := s.Model.Embeds()
-	vectors := make([][]float32, len(chunks))
-	for at := 0; model != "" && at < len(chunks); at += embedAtOnce {
-		some, err := s.Model.Embed(ctx, chunks[at:min(at+embedAtOnce, len(chunks))])
-		if err != nil {
-			return err
+	var vectors [][]float32
+	if model != "" { // a transaction does not wait for a model
+		if chunks, vectors, err = s.embed(ctx, chunks); err != nil {
+			return 0, err
 		}
-		copy(vectors[at:], some)
 	}
-	counted := count(bot, title, chunks)
-	return s.change(ctx, bot, func(tx pgx.Tx) error {
+	counted := &counting{bot: bot, ids: map[string]int32{}}
+	err = s.change(ctx, bot, func(tx pgx.Tx) error {
 		if err := drop(ctx, tx, bot, `source_id = $1`, source); err != nil {
 			return err
 		}
-		if err := counted.stem(ctx, tx); err != nil {
+		// What waits to be indexed is indexed by Index alone, not by one of many inserts.
+		if _, err := tx.Exec(ctx, `set local gin_pending_list_limit = '64MB'`); err != nil {
 			return err
 		}
-		added := &pgx.Batch{}
-		for i, text := range chunks {
-			var by *string
-			if vectors[i] != nil {
-				by = &model
+		var texts []string
+		flush := func() error {
+			words := make([][]occurrence, len(texts))
+			for i, text := range texts {
+				words[i] = counted.cut(title + "\n" + text)
 			}
-			keys, marks := counted.keys(i)
-			added.Queue(`insert into knowledge.chunk (source_id, nth, bot_id, text, words, keys, marks, model, embedding) values ($1, $2, $3, $4, '', $5, $6, $7, $8)`,
-				source, i, bot, text, keys, marks, by, vectors[i])
+			if err := counted.stem(ctx, tx); err != nil {
+				return err
+			}
+			added := &pgx.Batch{}
+			for i, text := range texts {
+				var by *string
+				var vector []float32
+				if vectors != nil {
+					by, vector = &model, vectors[count]
+				}
+				keys, marks := counted.keys(words[i])
+				added.Queue(`insert into knowledge.chunk (source_id, nth, bot_id, text, words, keys, marks, model, embedding) values ($1, $2, $3, $4, '', $5, $6, $7, $8)`,
+					source, count, bot, text, keys, marks, by, vector)
+				count++
+			}
+			texts = texts[:0]
+			if err := tx.SendBatch(ctx, added).Close(); err != nil {
+				return fmt.Errorf("write chunks of source %d: %w", source, err)
+			}
+			return nil
 		}
-		if err := tx.SendBatch(ctx, added).Close(); err != nil {
-			return fmt.Errorf("write chunks of source %d: %w", source, err)
+		for text, err := range chunks {
+			if texts = append(texts, text); err == nil && len(texts) == writeAtOnce {
+				err = flush()
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return counted.write(ctx, tx)
+		if err := flush(); err != nil {
+			return err
+		}
+		if count == 0 {
+			return failure(noText)
+		}
+		return counted.write(ctx, tx, count)
 	})
+	return count, err
 }
 
-// change runs do in a transaction. Changes of one bot's chunks wait for each other, since they count the same words. What waits to be indexed is indexed
-// together at the end: otherwise each search would read it.
+// embed returns the chunks with their vectors.
+func (s *Store) embed(ctx context.Context, chunks iter.Seq2[string, error]) (again iter.Seq2[string, error], vectors [][]float32, err error) {
+	var texts []string
+	for text, err := range chunks {
+		if err != nil {
+			return nil, nil, err
+		}
+		texts = append(texts, text)
+	}
+	for some := range slices.Chunk(texts, embedAtOnce) {
+		of, err := s.Model.Embed(ctx, some)
+		if err != nil {
+			return nil, nil, err
+		}
+		vectors = append(vectors, of...)
+	}
+	return each(texts), vectors, nil
+}
+
+// each returns the texts without an error.
+func each(texts []string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, text := range texts {
+			if !yield(text, nil) {
+				return
+			}
+		}
+	}
+}
+
+// change runs do in a transaction. Changes of one bot's chunks wait for each other, since they count the same words.
 func (s *Store) change(ctx context.Context, bot int64, do func(pgx.Tx) error) error {
 	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knowledge/' || $1::bigint, 0))`, bot); err != nil {
 			return err
 		}
-		if err := do(tx); err != nil {
-			return err
-		}
-		_, err := tx.Exec(ctx, `select gin_clean_pending_list('knowledge.chunk_of_bot_idx'), gin_clean_pending_list('knowledge.term_of_bot_idx')`)
-		return err
+		return do(tx)
 	})
+}
+
+// Index indexes together what was written. Until then it is found, but each search reads all of it.
+func (s *Store) Index(ctx context.Context) error {
+	if _, err := s.Pool.Exec(ctx, `select gin_clean_pending_list('knowledge.chunk_of_bot_idx'), gin_clean_pending_list('knowledge.term_of_bot_idx')`); err != nil {
+		return fmt.Errorf("index what bots know: %w", err)
+	}
+	return nil
 }
 
 // terms returns the words of a text, with digits of all scripts as those of ASCII.
@@ -132,12 +197,18 @@ func drop(ctx context.Context, tx pgx.Tx, bot int64, which string, id int64) err
 
 // Forget removes the chunks of a source.
 func (s *Store) Forget(ctx context.Context, bot, source int64) error {
-	return s.change(ctx, bot, func(tx pgx.Tx) error { return drop(ctx, tx, bot, `source_id = $1`, source) })
+	if err := s.change(ctx, bot, func(tx pgx.Tx) error { return drop(ctx, tx, bot, `source_id = $1`, source) }); err != nil {
+		return err
+	}
+	return s.Index(ctx)
 }
 
 // ForgetBot removes the chunks of a bot.
 func (s *Store) ForgetBot(ctx context.Context, bot int64) error {
-	return s.change(ctx, bot, func(tx pgx.Tx) error { return drop(ctx, tx, bot, `bot_id = $1`, bot) })
+	if err := s.change(ctx, bot, func(tx pgx.Tx) error { return drop(ctx, tx, bot, `bot_id = $1`, bot) }); err != nil {
+		return err
+	}
+	return s.Index(ctx)
 }
 
 // Outdated lists the sources whose vectors are of another model than the one there is now, or whose chunks an older program wrote, at most so many.
