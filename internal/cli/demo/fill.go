@@ -97,8 +97,8 @@ type job struct {
 	run     func(context.Context) error
 }
 
-// atOnce is how many records are written at once.
-const atOnce = 16
+// atOnce is how many records are written at once, so that they share transactions of the log and of the tables.
+const atOnce = 256
 
 // later adds a job to those that do carries out.
 func (f *filler) later(records int, run func(context.Context) error) {
