@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type benchCommand struct {
 	Round   time.Duration `placeholder:"TIME" help:"Duration of a round. 1s, with --quick 500ms."`
 	Rounds  int           `placeholder:"N" help:"Number of rounds, whose median counts. 9, with --quick 3."`
 	Sustain time.Duration `placeholder:"TIME" help:"Duration of the sustained posting of rows of one day. 60s, with --quick 5s."`
+	Filled  string        `placeholder:"DIR" help:"For evening: the data folder of an installation that bahi demo has filled, and that is stopped. Without it, a new one is filled with --rows events."`
 	Dir     string        `placeholder:"DIR" help:"Parent of the temporary folder. By default the system's."`
 	Profile string        `placeholder:"DIR" help:"Measure nothing, but write CPU profiles of appends, requests, rebuild and conversations, with the server inside this process, and list the statements that took most of Postgres's time."`
 }
@@ -37,6 +39,7 @@ type benchmark struct {
 
 	dir     string // temporary
 	cluster *pgcluster.Cluster
+	filled  *pgcluster.Cluster // of --filled; nil: not started
 	limits  *bench.Limits
 	report  *bench.Report
 }
@@ -118,10 +121,12 @@ func (b *benchmark) open(ctx context.Context) (err error) {
 }
 
 func (b *benchmark) close() (err error) {
-	if b.cluster != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), app.StopWithin)
-		defer cancel()
-		err = b.cluster.Stop(ctx)
+	for _, c := range []*pgcluster.Cluster{b.cluster, b.filled} {
+		if c != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), app.StopWithin)
+			defer cancel()
+			err = errors.Join(err, c.Stop(ctx))
+		}
 	}
 	if b.dir != "" {
 		err = errors.Join(err, os.RemoveAll(b.dir))
@@ -178,9 +183,12 @@ func (b *benchmark) onDatabase(ctx context.Context, name string) (*app.System, e
 	return b.system(ctx, url)
 }
 
+// data returns the data folder of the measured systems.
+func (b *benchmark) data() string { return cmp.Or(b.Filled, filepath.Join(b.dir, "data")) }
+
 func (b *benchmark) settings(database string) app.Settings {
 	return app.Settings{
-		Data: filepath.Join(b.dir, "data"), DatabaseURL: database, Timezone: "Asia/Kolkata", Connections: defaultConnections, ReadWait: defaultReadWait,
+		Data: b.data(), DatabaseURL: database, Timezone: "Asia/Kolkata", Connections: defaultConnections, ReadWait: defaultReadWait,
 		LogLevel: slog.LevelWarn, LogFormat: "text",
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"bahi/internal/bench"
 	"bahi/internal/cli/demo"
 	"bahi/internal/cli/screen"
+	"bahi/internal/pgcluster"
 )
 
 const (
@@ -110,11 +110,7 @@ var busyEvening = []errand{
 // evening measures a busy evening over the demo, with a rebuild of the books in the middle. Whatever is answered with an error of ours, differs from the log or breaks the audit
 // log is an error.
 func (b *benchmark) evening(ctx context.Context) (err error) {
-	url, err := b.database(ctx, "evening")
-	if err != nil {
-		return err
-	}
-	filled, err := b.fillDemo(ctx, url)
+	url, filled, err := b.openDemo(ctx)
 	if err != nil {
 		return err
 	}
@@ -138,12 +134,36 @@ func (b *benchmark) evening(ctx context.Context) (err error) {
 	for _, args := range [][]string{{"doctor"}, {"audit", "verify", "--store"}} {
 		b.sayf("bahi %s", strings.Join(args, " "))
 		cmd := exec.CommandContext(ctx, b.Bahi, args...) //nolint:gosec // the operator chooses it
-		cmd.Env = append(os.Environ(), "BAHI_DATA="+filepath.Join(b.dir, "data"), "DATABASE_URL="+url)
+		cmd.Env = append(os.Environ(), "BAHI_DATA="+b.data(), "DATABASE_URL="+url)
 		if said, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("bahi %s: %w: %s", args[0], err, said)
 		}
 	}
 	return nil
+}
+
+// demoEmail is the default address of bahi demo.
+const demoEmail = "demo@example.org"
+
+// openDemo returns the database of the demo that --filled names, or of a new one.
+func (b *benchmark) openDemo(ctx context.Context) (url string, filled demo.Filled, err error) {
+	if b.Filled == "" {
+		if url, err = b.database(ctx, "evening"); err == nil {
+			filled, err = b.fillDemo(ctx, url)
+		}
+		return url, filled, err
+	}
+	if b.filled, err = pgcluster.Start(ctx, pgcluster.Options{Dir: b.Filled}); err != nil {
+		return "", filled, err
+	}
+	url = b.filled.URL()
+	sys, err := b.system(ctx, url)
+	if err != nil {
+		return url, filled, err
+	}
+	defer sys.Close()
+	filled, err = demo.Find(ctx, sys, demoEmail)
+	return url, filled, err
 }
 
 // fillDemo fills a database with the demo, and reports how fast that was.
@@ -158,7 +178,7 @@ func (b *benchmark) fillDemo(ctx context.Context, url string) (filled demo.Fille
 	defer bar.End()
 	began := time.Now()
 	err = sys.Working(ctx, func(ctx context.Context) (err error) {
-		filled, err = demo.Fill(ctx, sys, demo.Plan{Events: b.Rows, Seed: seed, Until: unit.DateOf(time.Now()), Email: "demo@example.org", Password: operatorKey}, bar.Show)
+		filled, err = demo.Fill(ctx, sys, demo.Plan{Events: b.Rows, Seed: seed, Until: unit.DateOf(time.Now()), Email: demoEmail, Password: operatorKey}, bar.Show)
 		return err
 	})
 	if err != nil {

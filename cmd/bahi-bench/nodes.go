@@ -23,7 +23,7 @@ func (b *benchmark) nodes(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, first.stop()) }()
-	second, err := b.serveBeside(ctx, url, filepath.Join(b.dir, "data"))
+	second, err := b.serveBeside(ctx, url, b.data())
 	if err != nil {
 		return err
 	}

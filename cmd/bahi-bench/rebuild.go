@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -99,7 +98,7 @@ func (b *benchmark) online(ctx context.Context, s *server, sys *app.System) erro
 // rebuildProcess runs bahi projections rebuild and returns its peak memory.
 func (b *benchmark) rebuildProcess(ctx context.Context, s *server) (peak float64, err error) {
 	cmd := exec.CommandContext(ctx, b.Bahi, "projections", "rebuild", ledgertables.Books.Name, "--keep", "0s") //nolint:gosec // the operator chooses it
-	cmd.Env = append(os.Environ(), "BAHI_DATA="+filepath.Join(b.dir, "data"), "DATABASE_URL="+s.url)
+	cmd.Env = append(os.Environ(), "BAHI_DATA="+b.data(), "DATABASE_URL="+s.url)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {

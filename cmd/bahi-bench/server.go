@@ -8,7 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -99,7 +98,7 @@ func (b *benchmark) process(database string, more ...string) func(context.Contex
 	return func(ctx context.Context, s *server) (func() error, error) {
 		var said bytes.Buffer
 		cmd := exec.CommandContext(ctx, b.Bahi, "serve") //nolint:gosec // the operator chooses it
-		cmd.Env = append(os.Environ(), "BAHI_DATA="+filepath.Join(b.dir, "data"), "DATABASE_URL="+database, "BAHI_ADDR="+s.address,
+		cmd.Env = append(os.Environ(), "BAHI_DATA="+b.data(), "DATABASE_URL="+database, "BAHI_ADDR="+s.address,
 			"BAHI_ADMIN_API_KEY="+operatorKey, "BAHI_LOG_LEVEL=WARN")
 		cmd.Env = append(cmd.Env, more...)
 		cmd.Stdout, cmd.Stderr = &said, &said

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -211,7 +210,7 @@ func (b *benchmark) manyAccounts(ctx context.Context) error {
 		if !b.wanted("summary") {
 			return nil
 		}
-		other, err := b.serveBeside(ctx, fewURL, filepath.Join(b.dir, "data"))
+		other, err := b.serveBeside(ctx, fewURL, b.data())
 		if err != nil {
 			return err
 		}

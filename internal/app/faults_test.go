@@ -21,7 +21,7 @@ func TestKilledServerLosesNothingThatItAnswered(t *testing.T) {
 	losesNothingWhenKilled(t, 3)
 }
 
-// losesNothingWhenKilled kills bahi under load again and again; environment is that of its processes.
+// losesNothingWhenKilled kills bahi under load again and again, and each second time Postgres with it; environment is that of its processes.
 func losesNothingWhenKilled(t *testing.T, rounds int, environment ...string) {
 	t.Helper()
 	data := pgtest.Dir(t)
@@ -36,9 +36,12 @@ func losesNothingWhenKilled(t *testing.T, rounds int, environment ...string) {
 	p.Ready()
 	l := apptest.NewLoad(t, p.URL, 1)
 	l.AllAreas()
-	for range apptest.Rounds(t, rounds) {
+	for round := range apptest.Rounds(t, rounds) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go l.After(ctx, 20+random.Int64N(600), func() {
+			if pid := apptest.Postmaster(data); round%2 == 1 && pid != 0 {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
 			_ = p.Cmd.Process.Kill()
 			cancel()
 		})

@@ -36,6 +36,7 @@ type Folder struct {
 	now  func() time.Time
 
 	writing sync.Mutex
+	sent    map[string]string // names of the mails by ID; nil: the folder was not read yet
 }
 
 // Kept is the head of a mail in a folder.
@@ -73,12 +74,18 @@ func (f *Folder) Send(ctx context.Context, m Message) error {
 	defer f.writing.Unlock()
 	at := f.now().UTC()
 	name := at.Format(nameTime) + m.ID + extension
-	names, err := f.names()
-	if err != nil {
-		return err
+	if f.sent == nil {
+		names, err := f.names()
+		if err != nil {
+			return err
+		}
+		f.sent = make(map[string]string, len(names))
+		for _, n := range names {
+			f.sent[idOf(n)] = n
+		}
 	}
-	if i := slices.IndexFunc(names, func(n string) bool { return n[len(nameTime):] == m.ID+extension }); i >= 0 {
-		name = names[i]
+	if before, again := f.sent[m.ID]; again {
+		name = before
 	}
 	var text bytes.Buffer
 	if _, err := m.compose(f.from, at, m.readableEncoding()).WriteTo(&text); err != nil {
@@ -87,8 +94,12 @@ func (f *Folder) Send(ctx context.Context, m Message) error {
 	if err := f.write(name, text.Bytes()); err != nil {
 		return fmt.Errorf("write mail %s: %w", m.ID, err)
 	}
+	f.sent[m.ID] = name
 	return nil
 }
+
+// idOf returns the ID of the mail in the named file.
+func idOf(name string) string { return strings.TrimSuffix(name[len(nameTime):], extension) }
 
 // readableEncoding returns an encoding that leaves the text readable: an operator copies links from the file at a shell.
 func (m Message) readableEncoding() gomail.Encoding {
@@ -190,6 +201,7 @@ func (f *Folder) Read(ctx context.Context, name string) (Message, error) {
 func (f *Folder) Scrub(ctx context.Context, marks ...string) (removed int, err error) {
 	f.writing.Lock() // no mail is added meanwhile
 	defer f.writing.Unlock()
+	f.sent = nil
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
 		return 0, fmt.Errorf("read the mail folder: %w", err)
@@ -203,8 +215,7 @@ func (f *Folder) Scrub(ctx context.Context, marks ...string) (removed int, err e
 		whole := isName(name)
 		switch {
 		case whole:
-			id := strings.TrimSuffix(name[len(nameTime):], extension)
-			if !slices.ContainsFunc(strings.Split(id, "-"), func(word string) bool { return slices.Contains(marks, word) }) {
+			if !slices.ContainsFunc(strings.Split(idOf(name), "-"), func(word string) bool { return slices.Contains(marks, word) }) {
 				continue
 			}
 		case !strings.HasSuffix(name, unwritten):

@@ -93,6 +93,20 @@ func TestResentMessageReplacesItsFile(t *testing.T) {
 	got, err := folder.Read(t.Context(), "20260401T093000.250Z-verify-17.eml")
 	require.NoError(t, err)
 	require.Equal(t, m, got)
+
+	for _, forget := range []func(){
+		func() { folder, err = mail.OpenFolder(path, sender, func() time.Time { return at.Add(time.Hour) }) },
+		func() { _, err = folder.Scrub(t.Context(), "nobody") },
+	} {
+		forget()
+		require.NoError(t, err)
+		require.NoError(t, folder.Send(t.Context(), m))
+		require.Len(t, files(t, path), 2)
+	}
+	_, err = folder.Scrub(t.Context(), "verify")
+	require.NoError(t, err)
+	require.NoError(t, folder.Send(t.Context(), m))
+	require.Equal(t, []string{"20260401T113000.250Z-verify-17.eml"}, files(t, path))
 }
 
 func TestMessageSentConcurrentlyIsKeptOnce(t *testing.T) {

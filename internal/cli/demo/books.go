@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
+	"bahi/domain/event"
 	"bahi/domain/unit"
+	ledgertables "bahi/projections/ledger"
 )
 
 // party is an account of one of the ledgers, with what was agreed so far, as the workshop remembers it.
@@ -18,7 +21,11 @@ type party struct {
 	cash   int64 // we owe, in paise; of a bank account, held
 	fine   int64 // we owe, in milligrams
 	bills  int
+	wrong  int64 // id of the row that is corrected
 }
+
+// path returns where its rows are.
+func (p *party) path() string { return fmt.Sprintf("/%s-ledger/%d", p.ledger, p.id) }
 
 func rupees(paise int64) string { return fmt.Sprintf("%d.%02d", paise/100, paise%100) }
 
@@ -143,8 +150,11 @@ func (p *party) polisher() string {
 	}
 }
 
-// bulk is how many rows a request has.
-const bulk = 500
+// bulk is how many rows a request has, and bulks how many requests are promised at once.
+const (
+	bulk  = 500
+	bulks = 16
+)
 
 // openBooks opens the accounts of all ledgers.
 func (f *filler) openBooks(ctx context.Context) error {
@@ -178,23 +188,48 @@ func (f *filler) openBooks(ctx context.Context) error {
 	return f.do(ctx)
 }
 
-// writeBooks writes a year of rows into every account, and corrects some.
+// writeBooks writes a year of rows into every account, and corrects some. Of what it promises, the streams of the rows follow before it goes on, as a process
+// must not promise without end, and a row that is corrected before it has its stream is written twice. The books may be one such part behind.
 func (f *filler) writeBooks(ctx context.Context) error {
-	for first := 0; ; first += bulk {
-		for _, p := range f.parties {
-			count := min(bulk, p.rows-first)
-			if count <= 0 {
-				continue
+	var before, written event.Position
+	for some := range slices.Chunk(f.parties, bulks) {
+		for first := 0; first < some[0].rows; first += bulk {
+			for _, p := range some {
+				count := min(bulk, p.rows-first)
+				f.later(count, func(ctx context.Context) error { return f.writeRows(ctx, p, first, count) })
 			}
-			f.later(count, func(ctx context.Context) error { return f.writeRows(ctx, p, first, count) })
+			if err := f.do(ctx); err != nil {
+				return err
+			}
+			f.sys.Books.Wait()
+			head, err := f.sys.Store.Head(ctx)
+			if err != nil {
+				return err
+			}
+			before, written = written, head
+			if err := f.follow(ctx, before); err != nil {
+				return err
+			}
 		}
-		if len(f.jobs) == 0 {
+		for _, p := range some {
+			f.later(0, func(ctx context.Context) error { return f.correct(ctx, p) })
+		}
+	}
+	return f.do(ctx)
+}
+
+// follow waits until the books have the events up to a position, if they follow at all: writes that they cannot follow would be refused.
+func (f *filler) follow(ctx context.Context, upTo event.Position) error {
+	for {
+		moved := f.sys.Runner.Moved()
+		if books := f.sys.Runner.Statuses()[ledgertables.Books.Name]; books.Position >= upTo || books.Paused || books.Error != "" {
 			return nil
 		}
-		if err := f.do(ctx); err != nil {
-			return err
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		f.sys.Books.Wait() // the streams of the rows, which a process must not promise without end
 	}
 }
 
@@ -204,20 +239,20 @@ func (f *filler) writeRows(ctx context.Context, p *party, first, count int) erro
 		texts[i] = fmt.Sprintf(`{"date":"%s",%s}`, f.day(first+i, p.rows), rowsOf[p.ledger](p))
 	}
 	var done struct{ Rows []struct{ ID int64 } }
-	path := fmt.Sprintf("/%s-ledger/%d", p.ledger, p.id)
-	if err := f.client.call(ctx, "POST", path+"/rows", `{"rows":[`+strings.Join(texts, ",")+`]}`, &done); err != nil || first > 0 {
+	if err := f.client.call(ctx, "POST", p.path()+"/rows", `{"rows":[`+strings.Join(texts, ",")+`]}`, &done); err != nil || first > 0 {
 		return err
 	}
-	return f.correct(ctx, p, path, done.Rows[count/2].ID)
+	p.wrong = done.Rows[count/2].ID
+	return nil
 }
 
 // correct changes a row as people do, with a reason: the books of a year without a mistake are not believed.
-func (f *filler) correct(ctx context.Context, p *party, path string, row int64) error {
+func (f *filler) correct(ctx context.Context, p *party) error {
 	if p.ledger == "bank" {
-		body := fmt.Sprintf(`{"id":%d,"in_entries":[{"description":"Interest","amount":%s}],"out_entries":[]}`, row, rupees(between(p.random, 900_00, 2_000_00, 1)))
-		return f.client.call(ctx, "PUT", path, body, nil, "Bahi-Reason", "the slip was read wrongly")
+		body := fmt.Sprintf(`{"id":%d,"in_entries":[{"description":"Interest","amount":%s}],"out_entries":[]}`, p.wrong, rupees(between(p.random, 900_00, 2_000_00, 1)))
+		return f.client.call(ctx, "PUT", p.path(), body, nil, "Bahi-Reason", "the slip was read wrongly")
 	}
-	return f.client.call(ctx, "POST", fmt.Sprintf("%s/row/%d/void", path, row), `{"reason":"written twice"}`, nil)
+	return f.client.call(ctx, "POST", fmt.Sprintf("%s/row/%d/void", p.path(), p.wrong), `{"reason":"written twice"}`, nil)
 }
 
 // day returns the date of the nth of a year's records.

@@ -97,8 +97,8 @@ type job struct {
 	run     func(context.Context) error
 }
 
-// atOnce is how many records are written at once.
-const atOnce = 16
+// atOnce is how many records are written at once, so that they share transactions of the log and of the tables.
+const atOnce = 256
 
 // later adds a job to those that do carries out.
 func (f *filler) later(records int, run func(context.Context) error) {
@@ -135,6 +135,35 @@ func (f *filler) random(kind string, n int) *rand.Rand {
 	return rand.New(rand.NewPCG(f.plan.Seed, uint64(h.Sum32())<<32|uint64(n))) //nolint:gosec // the same records in each run
 }
 
+// Find returns the workspace that was filled for a user, with another key.
+func Find(ctx context.Context, sys *app.System, email string) (Filled, error) {
+	key, err := sys.Accounts.EmailKey(ctx, email)
+	if err != nil {
+		return Filled{}, err
+	}
+	_, s, err := sys.Accounts.HolderOf(ctx, key)
+	if err == nil && s.Workspace == uuid.Nil {
+		err = fmt.Errorf("no demo was filled for %s", email)
+	}
+	if err != nil {
+		return Filled{}, err
+	}
+	return keyOf(ctx, sys, s.Workspace)
+}
+
+// keyOf makes a key of a workspace.
+func keyOf(ctx context.Context, sys *app.System, workspace uuid.UUID) (filled Filled, err error) {
+	filled.Workspace = workspace
+	filled.Key, _, err = accessflows.CreateAPIKey(ctx, sys.Commands, sys.ByOperator(workspace), apikey.Create{
+		Name: "demo", Workspace: workspace, Now: sys.Commands.Now(),
+		Permissions: actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Read, Operator: true}, // the console is for operators
+	})
+	if err != nil {
+		err = fmt.Errorf("make the key: %w", err)
+	}
+	return filled, err
+}
+
 // Fill makes a user and fills their workspace by the operations that clients have. Progress is told how many records are written.
 func Fill(ctx context.Context, sys *app.System, p Plan, progress func(done, total int64)) (Filled, error) {
 	made, err := sys.Accounts.Admit(ctx, sys.ByOperator(uuid.Nil), accessflows.Registration{Email: p.Email, Password: p.Password, FirstName: "Asha", LastName: "Soni"})
@@ -145,13 +174,9 @@ func Fill(ctx context.Context, sys *app.System, p Plan, progress func(done, tota
 	if err != nil {
 		return Filled{}, err
 	}
-	filled := Filled{Workspace: known.State.Workspace}
-	filled.Key, _, err = accessflows.CreateAPIKey(ctx, sys.Commands, sys.ByOperator(filled.Workspace), apikey.Create{
-		Name: "demo", Workspace: filled.Workspace, Now: sys.Commands.Now(),
-		Permissions: actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Read, Operator: true}, // the console is for operators
-	})
+	filled, err := keyOf(ctx, sys, known.State.Workspace)
 	if err != nil {
-		return filled, fmt.Errorf("make the key: %w", err)
+		return filled, err
 	}
 	operations, err := sys.Api("", api.Limiting{}, nil, nil)
 	if err != nil {

@@ -104,17 +104,24 @@ func (f *filler) conversations(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i := few; i < f.plan.of(messages); i += 3 {
-		f.later(0, func(ctx context.Context) error {
-			with := fmt.Sprintf("/api/contacts/%d/", f.contacts[f.random("message", i).IntN(len(f.contacts))])
-			body := map[string]any{"channelId": f.channel, "text": pick(f.random("answer", i), answers)}
-			if err := f.send(ctx, "POST", with+"messages", body, nil); err != nil {
-				return err
-			}
+	for _, answer := range []func(ctx context.Context, with string, i int) error{
+		func(ctx context.Context, with string, i int) error {
+			return f.send(ctx, "POST", with+"messages", map[string]any{"channelId": f.channel, "text": pick(f.random("answer", i), answers)}, nil)
+		},
+		func(ctx context.Context, with string, _ int) error { // after all of them, as it waits for the tables
 			return f.call(ctx, "POST", with+"read", "{}", nil)
-		})
+		},
+	} {
+		for i := few; i < f.plan.of(messages); i += 3 {
+			f.later(0, func(ctx context.Context) error {
+				return answer(ctx, fmt.Sprintf("/api/contacts/%d/", f.contacts[f.random("message", i).IntN(len(f.contacts))]), i)
+			})
+		}
+		if err := f.do(ctx); err != nil {
+			return err
+		}
 	}
-	return f.do(ctx)
+	return nil
 }
 
 // campaign sends an offer to the list.
