@@ -43,10 +43,10 @@ func TestStoreOnAServerLikeTheVendors(t *testing.T) {
 	t.Parallel()
 	c := esdbtest.Start(t, 1)
 	c.System(20)
-	storetest.Run(t, suiteOf(c.URL()))
-	t.Run("no call names a position that the server did not tell", func(t *testing.T) {
-		t.Cleanup(func() { require.Zero(t, c.Node(0).Counts.Refused.Load()) })
+	t.Cleanup(func() { // after the sentences, which run in parallel
+		require.Zero(t, c.Node(0).Counts.Refused.Load(), "no call names a position that the server did not tell")
 	})
+	storetest.Run(t, suiteOf(c.URL()))
 }
 
 func TestVendorsLogLosesItsNewestEvents(t *testing.T) {

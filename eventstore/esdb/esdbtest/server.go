@@ -249,7 +249,7 @@ func (n gossipService) Read(context.Context, *shared.Empty) (*gossip.ClusterInfo
 // requires the leader is told where it is.
 func (n *Node) put(ctx context.Context, stream string, expected int64, proposals []proposal) (last recorded, err error) {
 	n.Counts.Appends.Add(1)
-	bytes := len(stream)
+	bytes := 0
 	for _, p := range proposals {
 		bytes += p.size()
 	}
