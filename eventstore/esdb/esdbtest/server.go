@@ -48,7 +48,7 @@ type Node struct {
 	around  atomic.Pointer[Around]
 }
 
-// Counts are numbers of calls, and of events that they returned.
+// Counts are numbers of calls, and of events that reads returned. Those of subscriptions are not counted.
 type Counts struct {
 	Appends, Reads, Events, Subscriptions, Refused atomic.Int64
 
