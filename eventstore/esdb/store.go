@@ -190,6 +190,11 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 		find := s.placeBefore
 		if direction == eventstore.Backwards {
 			find = s.placeFrom
+			if e, known := s.eventAt(ctx, from-1); known { // mostly, callers want the event at a position that they know
+				if from--; ours(e) && !yield(stored(e), nil) || from == 0 {
+					return
+				}
+			}
 		}
 		place, err := find(ctx, from)
 		began := false
@@ -212,22 +217,47 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 	}
 }
 
+// eventAt returns the event at a position, if this process knows of one there.
+func (s *Store) eventAt(ctx context.Context, at event.Position) (*esdb.RecordedEvent, bool) {
+	if !s.told.has(at) {
+		return nil, false
+	}
+	for e, err := range s.raw(ctx, 1, allFrom(at, eventstore.Forwards)) {
+		return e, err == nil && event.Position(e.Position.Commit) == at // after an error the caller's own read tells it
+	}
+	return nil, false
+}
+
+// mostAtOnce limits the events of one call that reads backwards. The first call of a read asks for one, as mostly no more is wanted.
+const mostAtOnce = 4096
+
 // readAll yields the events after or before a position. The server begins at place, which is at the position or on its other side.
 func (s *Store) readAll(ctx context.Context, from, place event.Position, direction eventstore.Direction, yield func(event.Stored, error) bool) error {
-	for e, err := range s.raw(ctx, math.MaxInt64, allFrom(place, direction)) {
-		if err != nil {
-			return err
+	count := uint64(math.MaxInt64)
+	if direction == eventstore.Backwards {
+		count = 1
+	}
+	for {
+		read := uint64(0)
+		for e, err := range s.raw(ctx, count, allFrom(place, direction)) {
+			if err != nil {
+				return err
+			}
+			read++
+			place = event.Position(e.Position.Commit)
+			s.told.saw(e)
+			if !ours(e) || direction == eventstore.Forwards && place <= from || direction == eventstore.Backwards && place >= from {
+				continue
+			}
+			if !yield(stored(e), nil) {
+				return nil
+			}
 		}
-		at := event.Position(e.Position.Commit)
-		s.told.saw(e)
-		if !ours(e) || direction == eventstore.Forwards && at <= from || direction == eventstore.Backwards && at >= from {
-			continue
-		}
-		if !yield(stored(e), nil) {
+		if read < count || place == 0 {
 			return nil
 		}
+		count = min(16*count, mostAtOnce)
 	}
-	return nil
 }
 
 // isNoPlace reports whether the server refused a read because no event begins at its position.

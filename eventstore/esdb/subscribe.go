@@ -1,6 +1,7 @@
 package esdb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,20 +60,22 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 		at, heard, wait := place{upTo: after}, time.Now(), retryEvery
 		for {
 			stopped := false
-			begun, err := s.follow(ctx, &at, func(b eventstore.Batch) bool {
+			begun, err := s.follow(ctx, &at, func() {}, func(b eventstore.Batch) bool {
 				heard, wait = time.Now(), retryEvery
 				stopped = !yield(b, nil)
-				return !stopped && !s.tail.covers(b.UpTo)
+				_, covered := s.tail.covers(b.UpTo)
+				return !stopped && !covered
 			})
 			if err == nil && !stopped {
-				if !s.followTail(ctx, &at, func(b eventstore.Batch) bool { return yield(b, nil) }) {
+				var more bool
+				if more, err = s.followTail(ctx, &at, func(b eventstore.Batch) bool { return yield(b, nil) }); !more {
 					return
 				}
 				heard, wait = time.Now(), retryEvery
-				if ctx.Err() == nil {
+				if err == nil && ctx.Err() == nil {
 					continue
 				}
-				err = context.Cause(ctx)
+				err = cmp.Or(err, context.Cause(ctx))
 			}
 			if !begun.IsZero() && time.Since(begun) > steady { // even if nothing was appended meanwhile
 				heard, wait = time.Now(), retryEvery
@@ -113,17 +116,14 @@ func (s *Store) stillThere(ctx context.Context, last *event.Stored) error {
 	return fmt.Errorf("follow the log after position %d: %w", last.Position, eventstore.ErrTailLost)
 }
 
-// follow yields the events after a place and advances it. It returns nil when the follower stops, and an error when the connection is
-// lost. begun is the time of the server's first response, or zero.
-func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Batch) bool) (begun time.Time, err error) {
+// follow yields the events after a place and advances it. It calls began when the log that the server sends has the place. It returns nil
+// when the follower stops, and an error when the connection is lost. begun is the time of the server's first response, or zero.
+func (s *Store) follow(ctx context.Context, at *place, began func(), yield func(eventstore.Batch) bool) (begun time.Time, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// When the server reports that the subscription has caught up, it has read all events that existed before.
 	_, end, err := s.readEnd(ctx)
 	if err != nil {
-		return begun, err
-	}
-	if err := s.stillThere(ctx, at.last); err != nil {
 		return begun, err
 	}
 	if at.upTo > end { // the server would wait until the log has other events there
@@ -153,6 +153,10 @@ func (s *Store) follow(ctx context.Context, at *place, yield func(eventstore.Bat
 		}
 		if begun.IsZero() && n.err == nil {
 			begun = time.Now()
+			if err := s.stillThere(ctx, at.last); err != nil { // not before: the log may lose events until the subscription has begun
+				return begun, err
+			}
+			began()
 		}
 		batch, last := eventstore.Batch{UpTo: at.upTo}, at.last
 		for more := true; more && n.err == nil; {

@@ -22,6 +22,7 @@ type tail struct {
 
 	mu      sync.Mutex
 	live    bool           // it follows the log
+	life    int            // number of times that it began: the log may have lost events in between
 	from    event.Position // it has all events after this position
 	upTo    event.Position // and up to this one
 	events  []event.Stored
@@ -35,9 +36,8 @@ func (s *Store) runTail() {
 	for ctx.Err() == nil {
 		_, end, err := s.readEnd(ctx)
 		if err == nil {
-			s.tail.begin(end)
 			at := place{upTo: end}
-			_, err = s.follow(ctx, &at, func(b eventstore.Batch) bool { s.tail.add(b); return true })
+			_, err = s.follow(ctx, &at, func() { s.tail.begin(end) }, func(b eventstore.Batch) bool { s.tail.add(b); return true })
 			s.tail.end()
 		}
 		if err != nil {
@@ -49,7 +49,7 @@ func (s *Store) runTail() {
 func (t *tail) begin(at event.Position) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.live, t.from, t.upTo, t.events, t.bytes = true, at, at, nil, 0
+	t.live, t.life, t.from, t.upTo, t.events, t.bytes = true, t.life+1, at, at, nil, 0
 	t.tell()
 }
 
@@ -88,18 +88,19 @@ func (t *tail) tell() {
 	t.changed = make(chan struct{})
 }
 
-// covers reports whether the tail has all events after a position.
-func (t *tail) covers(at event.Position) bool {
+// covers reports whether the tail has all events after a position, and in which of its lives.
+func (t *tail) covers(at event.Position) (life int, covered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.live && t.from <= at
+	return t.life, t.live && t.from <= at
 }
 
-// after returns the events after a position, and a channel that is closed by the next change; false if the tail does not have them all.
-func (t *tail) after(at event.Position) (b eventstore.Batch, changed <-chan struct{}, covered bool) {
+// after returns the events after a position, and a channel that is closed by the next change; false if the tail does not have them all,
+// or began again.
+func (t *tail) after(at event.Position, life int) (b eventstore.Batch, changed <-chan struct{}, covered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.live || t.from > at {
+	if !t.live || t.life != life || t.from > at {
 		return b, nil, false
 	}
 	first := len(t.events)
@@ -115,12 +116,16 @@ func (t *tail) after(at event.Position) (b eventstore.Batch, changed <-chan stru
 }
 
 // followTail yields what the tail has after a place, and advances it. It returns false if the subscriber stopped, and true when the tail
-// does not have what follows.
-func (s *Store) followTail(ctx context.Context, at *place, yield func(eventstore.Batch) bool) (more bool) {
+// does not have what follows. A tail that began after the log lost events does not tell so: the place is looked for in the log first.
+func (s *Store) followTail(ctx context.Context, at *place, yield func(eventstore.Batch) bool) (more bool, err error) {
+	life, _ := s.tail.covers(at.upTo)
+	if err := s.stillThere(ctx, at.last); err != nil {
+		return true, err
+	}
 	for {
-		b, changed, covered := s.tail.after(at.upTo)
+		b, changed, covered := s.tail.after(at.upTo, life)
 		if !covered || ctx.Err() != nil {
-			return true
+			return true, nil
 		}
 		if b.UpTo > at.upTo {
 			at.upTo = b.UpTo
@@ -128,14 +133,14 @@ func (s *Store) followTail(ctx context.Context, at *place, yield func(eventstore
 				at.last = &b.Events[n-1]
 			}
 			if !yield(b) {
-				return false
+				return false, nil
 			}
 			continue
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return true
+			return true, nil
 		}
 	}
 }

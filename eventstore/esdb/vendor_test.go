@@ -43,10 +43,10 @@ func TestStoreOnAServerLikeTheVendors(t *testing.T) {
 	t.Parallel()
 	c := esdbtest.Start(t, 1)
 	c.System(20)
-	storetest.Run(t, suiteOf(c.URL()))
-	t.Run("no call names a position that the server did not tell", func(t *testing.T) {
-		t.Cleanup(func() { require.Zero(t, c.Node(0).Counts.Refused.Load()) })
+	t.Cleanup(func() { // after the sentences, which run in parallel
+		require.Zero(t, c.Node(0).Counts.Refused.Load(), "no call names a position that the server did not tell")
 	})
+	storetest.Run(t, suiteOf(c.URL()))
 }
 
 func TestVendorsLogLosesItsNewestEvents(t *testing.T) {
@@ -352,4 +352,41 @@ func TestServerThatIsNotReadyIsWaitedFor(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 	_, err = store.Append(t.Context(), "ready-1", eventstore.NoStream, fresh())
 	require.NoError(t, err)
+}
+
+// Callers mostly want the newest event before a position, or the event at one.
+func TestReadBackwardsAsksForAsManyEventsAsAreWanted(t *testing.T) {
+	t.Parallel()
+	c := esdbtest.Start(t, 1)
+	store := vendor(t, c.URL())
+	var last eventstore.Appended
+	for i := range 2 * 4096 / 500 {
+		events := make([]event.New, 500)
+		for n := range events {
+			events[n] = fresh()
+		}
+		var err error
+		last, err = store.Append(t.Context(), fmt.Sprint("many-", i), eventstore.NoStream, events...)
+		require.NoError(t, err)
+	}
+	n := &c.Node(0).Counts
+	for _, from := range []event.Position{last.Position, last.Position + 1, eventstore.End} {
+		reads, events := n.Reads.Load(), n.Events.Load()
+		for e, err := range store.ReadAll(t.Context(), from, eventstore.Backwards) {
+			require.NoError(t, err)
+			require.Equal(t, from == last.Position, e.Position < last.Position)
+			break
+		}
+		require.EqualValues(t, 1, n.Reads.Load()-reads)
+		require.EqualValues(t, 1, n.Events.Load()-events)
+	}
+	for _, from := range []event.Position{last.Position + 1, eventstore.End} { // a read of all, in several calls
+		count, before := 0, from
+		for e, err := range store.ReadAll(t.Context(), from, eventstore.Backwards) {
+			require.NoError(t, err)
+			require.Less(t, e.Position, before)
+			before, count = e.Position, count+1
+		}
+		require.Equal(t, 2*4096/500*500, count)
+	}
 }

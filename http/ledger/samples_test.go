@@ -37,7 +37,7 @@ var ledgerSamples = map[string]samples{
 			{entry: `{"kind":"metal","item_name":"पाटला","fine_weight":0.001}`, fine: "0.001"},
 		},
 		wrong: []wrong{
-			{"in", `{"fine_weight":1,"amount":7000}`, "in_entries[0].kind", "expected one of metal, cash, rate_cut"},
+			{"in", `{"fine_weight":1,"amount":7000}`, "in_entries[0].kind", "is required with metal and a rate or an amount: one of metal, cash, rate_cut"},
 			{"in", `{"kind":"gift","amount":1}`, "in_entries[0].kind", "expected one of metal, cash, rate_cut"},
 			{"out", `{"kind":"rate_cut","fine_weight":1}`, "out_entries[0].rate", "is required, or an entry against the cut"},
 			{"out", `{"kind":"cash","amount":1,"fine_weight":92}`, "out_entries[0].fine_weight", "an entry of kind cash has none"},

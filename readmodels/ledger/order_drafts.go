@@ -35,7 +35,7 @@ type DraftMedia struct {
 	ContentType string `json:"content_type,omitempty"`
 }
 
-// allDraftsSQL passes over the drafts whose orders are there: their own streams end a moment later.
+// allDraftsSQL leaves out drafts whose orders exist: a conversion adds the orders a moment before it ends the draft.
 const allDraftsSQL = `
 	select d.id, d.created_at, d.phone_number, d.raw_message, d.media, d.cut,
 		json_build_object('client_id', d.client_id, 'date', d.date, 'delivery_date', d.delivery_date, 'notes', d.notes)::text as details,
@@ -64,7 +64,7 @@ func draftIn(zone *time.Location) pgx.RowToFunc[OrderDraft] {
 	}
 }
 
-// complete puts when the draft was made, and the phone, in the form in which they are shown.
+// complete formats the draft's time and phone number for the answer.
 func (d *OrderDraft) complete(at time.Time, zone *time.Location) {
 	d.CreatedAt = at.In(zone).Format("2006-01-02T15:04:05")
 	if d.Phone != nil {
@@ -72,7 +72,7 @@ func (d *OrderDraft) complete(at time.Time, zone *time.Location) {
 	}
 }
 
-// DraftAfter returns a draft as a command left it, whose personal values are open.
+// DraftAfter returns a draft as a command left it, with its personal values decrypted.
 func DraftAfter(id int64, s orderdraft.State, at time.Time, zone *time.Location, revision int64) OrderDraft {
 	d := OrderDraft{ID: id, Phone: opened(s.Phone), Raw: opened(s.Raw), Details: s.Details, Cut: s.Cut, Entries: s.Entries, Revision: revision}
 	_ = decode(opened(s.Media), &d.Media) // it was encoded here

@@ -121,6 +121,8 @@ func (e Entry) Check() []fault.Field {
 		return c.Faults()
 	}
 	switch e.Kind {
+	case "":
+		c.Wrong("kind", "is required with metal and a rate or an amount: one of metal, cash, rate_cut")
 	case rateCut:
 	case metal:
 		c.Absent(e.Kind, "amount", e.Amount != nil)

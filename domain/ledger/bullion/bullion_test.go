@@ -64,7 +64,7 @@ func TestTheKindIsInferredWhereItIsPlain(t *testing.T) {
 		none.Case(sentence).When(add([]entry{c.given}, nil)).Then(added([]entry{c.stored}, nil))
 		require.Equal(t, c.effect, c.stored.Effect(), sentence)
 	}
-	kind := wrong("in_entries[0].kind", "expected one of metal, cash, rate_cut")
+	kind := wrong("in_entries[0].kind", "is required with metal and a rate or an amount: one of metal, cash, rate_cut")
 	none.Case("a purchase is no cut").When(add([]entry{{FineWeight: g("10"), Amount: rupees("70000")}}, nil)).ThenFails(kind)
 	none.Case("nor is metal with a rate").When(add([]entry{{FineWeight: g("10"), Rate: rupees("7000")}}, nil)).ThenFails(kind)
 }

@@ -59,7 +59,8 @@ func (s streamsService) Read(request *streams.ReadReq, call streams.Streams_Read
 		if backwards {
 			e = events[uint64(len(events))-1-i]
 		}
-		if err := s.send(call, e); err != nil {
+		s.Counts.Events.Add(1)
+		if err := send(call, e); err != nil {
 			return err
 		}
 	}
@@ -105,8 +106,7 @@ func ofAll(all []recorded, end uint64, o *streams.ReadReq_Options_AllOptions, ba
 	return 0, nil
 }
 
-func (n *Node) send(call streams.Streams_ReadServer, e recorded) error {
-	n.Counts.Events.Add(1)
+func send(call streams.Streams_ReadServer, e recorded) error {
 	return call.Send(&streams.ReadResp{Content: &streams.ReadResp_Event{Event: &streams.ReadResp_ReadEvent{
 		Event: &streams.ReadResp_ReadEvent_RecordedEvent{
 			Id: wireID(e.id), StreamIdentifier: &shared.StreamIdentifier{StreamName: []byte(e.stream)}, StreamRevision: e.revision,
@@ -158,7 +158,7 @@ func (s streamsService) follow(o *streams.ReadReq_Options, call streams.Streams_
 		all, _, changed := s.cluster.log.all()
 		for ; next < len(all); next++ {
 			if e := all[next]; wanted(e) {
-				if err := s.send(call, e); err != nil {
+				if err := send(call, e); err != nil {
 					return err
 				}
 			}

@@ -48,7 +48,7 @@ type Node struct {
 	around  atomic.Pointer[Around]
 }
 
-// Counts are numbers of calls, and of events that they returned.
+// Counts are numbers of calls, and of events that reads returned. Those of subscriptions are not counted.
 type Counts struct {
 	Appends, Reads, Events, Subscriptions, Refused atomic.Int64
 
@@ -249,7 +249,7 @@ func (n gossipService) Read(context.Context, *shared.Empty) (*gossip.ClusterInfo
 // requires the leader is told where it is.
 func (n *Node) put(ctx context.Context, stream string, expected int64, proposals []proposal) (last recorded, err error) {
 	n.Counts.Appends.Add(1)
-	bytes := len(stream)
+	bytes := 0
 	for _, p := range proposals {
 		bytes += p.size()
 	}
