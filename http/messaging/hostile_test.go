@@ -46,6 +46,25 @@ func TestWhatNetworksSendStopsNoProjection(t *testing.T) {
 	require.Equal(t, []string{"received", "Unknown", "not supported"}, []string{refused.Status, *refused.Error.Title, *refused.Error.Details})
 }
 
+// Workspaces share an endpoint: who sends an id first, by a secret of their own, takes no message from another.
+func TestAnIDIsASendersOwn(t *testing.T) {
+	t.Parallel()
+	o, kept := apptest.Start(t), 0
+	for workspace, sender := range map[string]string{apptest.Home: "PN1", apptest.Abroad: "PN2"} {
+		c := agent(o, workspace)
+		channelOf(t, c, fmt.Sprintf(`{"name":"Sales","type":"chat","settings":{"senderId":%q,"appSecret":"secret-of-%[1]s"}}`, sender))
+		body := graph(sender, wrote("wamid.1", "919812345678", "To "+sender))
+		for range 2 {
+			signed(o.Stranger(), "secret-of-"+sender, body).POST(social, body).Status(200)
+		}
+		kept++
+		calls(t, o, "receive-social", kept)
+		talk := conversation(t, c, appears(t, c, "919812345678").ID, "")
+		require.Len(t, talk, 1)
+		require.Equal(t, "To "+sender, *talk[0].Text)
+	}
+}
+
 // A network tells of a template by the account, which has several channels.
 func TestATemplatesStatusIsOfEachChannelOfItsAccount(t *testing.T) {
 	t.Parallel()

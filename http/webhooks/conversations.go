@@ -62,7 +62,7 @@ const unmatchedFor = 15 * time.Minute
 func (k *Conversations) Endpoints() []Endpoint {
 	aggregator := func(id, path, summary string) Endpoint {
 		return Endpoint{
-			ID: id, Path: path, Summary: summary, Key: gateway.Key, Handle: k.events,
+			ID: id, Path: path, Summary: summary, Key: gateway.SenderKey, Handle: k.events,
 			Prove: func(r *http.Request, from netip.Addr, body []byte) error {
 				if k.Gateway.Check(r, from, body) != nil {
 					return ErrNotProven
@@ -76,7 +76,7 @@ func (k *Conversations) Endpoints() []Endpoint {
 		aggregator("receive-gateway-receipt", "/api/webhooks/gateway/message-events", "Receive what became of a message from the gateway"),
 		{
 			ID: "receive-social", Path: "/api/webhook/social", Summary: "Receive messages and receipts of a social network or chat network, signed",
-			Prove: k.proveSocial, Key: gateway.Key, Handle: k.events, Greet: k.greetSocial,
+			Prove: k.proveSocial, Key: gateway.SenderKey, Handle: k.events, Greet: k.greetSocial,
 		},
 		{
 			ID: "receive-telegram", Path: "/api/webhook/telegram/" + perChannel, Summary: "Receive an update of a telegram bot", Prove: k.proveTelegram,

@@ -219,6 +219,9 @@ func TestKeyIsThatOfTheEventNotOfTheCall(t *testing.T) {
 	key := func(text string) string { return gateway.Key(jsonType, []byte(text)) }
 	require.Equal(t, "message ABEG1", key(envelopeMessage))
 	require.Equal(t, "message SM1", gateway.Key(formType, []byte(formMessage)))
+	require.Equal(t, "WorkshopApp  message ABEG1", gateway.SenderKey(jsonType, []byte(envelopeMessage)))
+	require.Equal(t, " PN1 message wamid.a", gateway.SenderKey(jsonType, []byte(graphMessage)))
+	require.Empty(t, gateway.SenderKey(jsonType, []byte("{")))
 	require.NotEqual(t, key(envelopeDelivered), key(envelopeFailed))
 	require.NotEqual(t, key(envelopeDelivered), key(`{"type":"message-event","payload":{"id":"gBEG2","gsId":"ee4a…","type":"read"}}`))
 	for _, text := range []string{"{", `{"type":"message","payload":{}}`, `{"object":"o","entry":[]}`} {
