@@ -65,6 +65,7 @@ var spanning = map[string]string{
 
 	"messaging.DueCampaigns": "it is the system's own, which begins campaigns at their time",
 	"messaging.ChannelKeyed": "it is a visitor's, who has the key of a page's widget",
+	"messaging.OfAccount":    "it is the system's own, which notes what a network tells of an account's templates",
 	"messaging.Hooked":       "it is the system's own, which tells networks where to call",
 
 	"marketplace.Companies":     "the directory is public",

@@ -30,6 +30,8 @@ type Known interface {
 	LastHeard(ctx context.Context, workspace uuid.UUID, contact int64) (int64, error)
 	// TemplateIDs returns the ids of a channel's templates by the network's ids.
 	TemplateIDs(ctx context.Context, workspace uuid.UUID, channel int64) (map[string]int64, error)
+	// OfAccount returns the channels of an account at the chat network.
+	OfAccount(ctx context.Context, account string) ([]int64, error)
 }
 
 // Messages sends messages, and keeps those that come in.

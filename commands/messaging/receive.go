@@ -43,6 +43,9 @@ type Arrival struct {
 	Ref, RefType string // of a file, as the network names it; empty: there is none
 	ProviderID   string
 	SentAt       time.Time
+	Code         int // why its network does not pass it on; 0: it does
+	Title        string
+	Details      string
 	Print        []byte // of the request, where a client of ours has chosen the ProviderID; empty: a network did
 }
 
@@ -131,7 +134,7 @@ func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[mes
 	}
 	return commands.Create(ctx, f.Commands, first, message.Kind, f.Commands.Numbered(message.Kind.Category(), 1), message.Receive{
 		Draft: message.Draft{Channel: a.Channel, Text: a.Text, Image: a.Image}, Contact: sender, Type: a.Type, Ref: a.Ref, RefType: a.RefType,
-		ProviderID: a.ProviderID, Phone: phone, SentAt: a.SentAt, Now: f.Commands.Now(),
+		ProviderID: a.ProviderID, Phone: phone, SentAt: a.SentAt, Now: f.Commands.Now(), Code: a.Code, Title: a.Title, Details: a.Details,
 	})
 }
 
@@ -397,6 +400,11 @@ func (f *Messages) Revoke(ctx context.Context, of int64, providerID string) erro
 		return err
 	}
 	return f.Files.Delete(ctx, fileOf(out.State, id))
+}
+
+// OfAccount returns the channels of an account at the chat network, of whatever workspace: some networks tell of a template by its account alone.
+func (f *Messages) OfAccount(ctx context.Context, account string) ([]int64, error) {
+	return f.Known.OfAccount(ctx, account)
 }
 
 // Template notes a template's status.

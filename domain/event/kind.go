@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -31,7 +32,7 @@ func Of[E Event[S], S any](name string, version int, lifts ...Lift) Type[S] {
 		name: name, version: version, goType: reflect.TypeFor[E](),
 		decode: func(data []byte) (Event[S], error) {
 			var e E
-			err := json.Unmarshal(data, &e)
+			err := json.Unmarshal(withoutNUL(data), &e)
 			return e, err
 		},
 		lifts: make(map[int]func(json.RawMessage) (json.RawMessage, error), len(lifts)),
@@ -48,6 +49,29 @@ func Of[E Event[S], S any](name string, version int, lifts ...Lift) Type[S] {
 		}
 	}
 	return t
+}
+
+// nul is how a payload has a NUL.
+var nul = []byte(`\u0000`)
+
+// withoutNUL removes the NULs from the texts of a payload. Postgres stores none in a table, so one that a network or a model sent would stop a
+// projection for all workspaces.
+func withoutNUL(data []byte) []byte {
+	if !bytes.Contains(data, nul) {
+		return data
+	}
+	kept := make([]byte, 0, len(data))
+	for len(data) > 0 {
+		switch {
+		case bytes.HasPrefix(data, nul):
+			data = data[len(nul):]
+		case data[0] == '\\' && len(data) > 1: // what follows a backslash is not the start of another escape
+			kept, data = append(kept, data[:2]...), data[2:]
+		default:
+			kept, data = append(kept, data[0]), data[1:]
+		}
+	}
+	return kept
 }
 
 // Reading returns the type with a step that completes each decoded event.

@@ -216,3 +216,22 @@ func TestReadingCompletesDecodedEvents(t *testing.T) {
 	_, err = k.Decode(event.Stored{Type: "Priced", Data: []byte(`{"price_paise":-3}`), Meta: []byte(`{"schema":1}`)})
 	require.ErrorContains(t, err, "a negative price")
 }
+
+// No table of Postgres can have a NUL: one that a network or a model sent would stop a projection.
+func TestTextsAreDecodedWithoutNULs(t *testing.T) {
+	t.Parallel()
+	kind := event.NewKind("goods", event.Of[priced]("Priced", 1))
+	for stored, want := range map[string]string{
+		`a\u0000b`: "ab", `\u0000`: "", `a\u0000\u0000`: "a", `\\u0000`: `\u0000`, `\\\u0000b`: `\b`, `\u00000\u0001\"`: "0\x01\"", `\u0030`: "0",
+	} {
+		r, err := kind.Decode(event.Stored{Position: 1, Stream: "goods-1", Type: "Priced", Data: []byte(`{"price_paise":1,"currency":"` + stored + `"}`), Meta: []byte(`{"schema":1}`)})
+		require.NoError(t, err, stored)
+		require.Equal(t, priced{1, want}, r.Data, stored)
+	}
+	p := event.NewPersonal("user-1", "a\x00b")
+	p.Close(1, []byte("box"))
+	p.Open("a\x00b")
+	text, err := p.Value()
+	require.NoError(t, err)
+	require.Equal(t, "ab", text)
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Sealed is a value that the log has only encrypted, under a key of its subject. Events have it as a [Personal] or a [Secret].
@@ -101,8 +102,10 @@ func (s *Sealed) Close(key int, box []byte) {
 	s.key, s.box, s.plain, s.state = key, string(box), "", closed
 }
 
-// Open adds the text to the ciphertext, for the vault.
-func (s *Sealed) Open(text string) { s.plain, s.state = text, opened }
+// Open adds the text to the ciphertext, for the vault. It leaves out NULs, as a decoded payload does.
+func (s *Sealed) Open(text string) {
+	s.plain, s.state = strings.ReplaceAll(text, "\x00", ""), opened
+}
 
 // Erase records that the key is destroyed, for the vault.
 func (s *Sealed) Erase() { s.plain, s.state = "", erased }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	flows "bahi/commands/messaging"
+	"bahi/http/api"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
 	views "bahi/readmodels/messaging"
@@ -121,6 +122,47 @@ func TestAConversationInTheSandbox(t *testing.T) {
 
 	c.DELETE(at(asha)).Status(204)
 	c.GET(at(asha)+"/messages").Problem(404, "Contact not found")
+}
+
+func TestAChannelHasALimitForUsersAndKeysTogether(t *testing.T) {
+	t.Parallel()
+	network := chatNetwork(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"messages":[{"id":"wamid.1"}]}`)
+	})
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.ChatURL, with.Outside.FetchAllow = network.URL, []string{strings.TrimPrefix(network.URL, "http://")}
+	var err error
+	with.Outside.Limits, err = api.ParseLimits([]string{"BAHI_LIMIT_CHAT_SEND=3/1h"})
+	require.NoError(t, err)
+	o := apptest.StartAs(t, with)
+	asha := o.Person("asha@example.com")
+	key := agent(o, asha.Workspace)
+	first := channelOf(t, key, `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1"}}`)
+	second := channelOf(t, key, `{"name":"Repairs","type":"chat","apiKey":"good","settings":{"senderId":"PN2"}}`)
+	for _, k := range []views.Channel{first, second} {
+		heard(t, o, k.ID, "919812345678", "w1", time.Now())
+	}
+	key.POST("/api/chat/send", text("919812345678", first.ID)).Status(200)
+	asha.POST("/api/chat/send-image", fmt.Sprintf(`{"to":"919812345678","imageUrl":"https://cdn.example.org/a.jpg","channelId":%d}`, first.ID)).Status(200)
+	key.POST(at(people(t, key, "")[0].ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"c"}`, first.ID)).Status(201)
+	for _, c := range []*apitest.Client{key, asha.Client} {
+		refused := c.POST("/api/chat/send", text("919812345678", first.ID)).Problem(429, "Too many requests")
+		require.Equal(t, `"chat_send";q=3;w=3600`, refused.Header("RateLimit-Policy"))
+		require.NotEmpty(t, refused.Header("Retry-After"))
+	}
+	key.POST("/api/chat/send", text("919812345678", second.ID)).Status(200)
+
+	// A sandbox sends nothing, and has none.
+	with = apptest.Settings(t, apptest.Database(t))
+	with.Outside.Limits, err = api.ParseLimits([]string{"BAHI_LIMIT_CHAT_SEND=1/1h"})
+	require.NoError(t, err)
+	o = apptest.StartAs(t, with)
+	key = agent(o, apptest.Home)
+	first = channelOf(t, key, `{"name":"Sales","type":"chat"}`)
+	heard(t, o, first.ID, "919812345678", "w1", time.Now())
+	for range 2 {
+		key.POST("/api/chat/send", text("919812345678", first.ID)).Status(200)
+	}
 }
 
 func TestAKeySendsOnceWhateverTheNetworkDoes(t *testing.T) {

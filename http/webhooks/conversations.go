@@ -31,6 +31,7 @@ type Talk interface {
 	Revise(ctx context.Context, channel int64, providerID, text string) (subject string, err error)
 	Revoke(ctx context.Context, channel int64, providerID string) error
 	Template(ctx context.Context, channel int64, providerID, status string) error
+	OfAccount(ctx context.Context, account string) (channels []int64, err error)
 }
 
 // Conversations keeps what networks tell of conversations.
@@ -61,7 +62,7 @@ const unmatchedFor = 15 * time.Minute
 func (k *Conversations) Endpoints() []Endpoint {
 	aggregator := func(id, path, summary string) Endpoint {
 		return Endpoint{
-			ID: id, Path: path, Summary: summary, Key: gateway.Key, Handle: k.events,
+			ID: id, Path: path, Summary: summary, Key: gateway.SenderKey, Handle: k.events,
 			Prove: func(r *http.Request, from netip.Addr, body []byte) error {
 				if k.Gateway.Check(r, from, body) != nil {
 					return ErrNotProven
@@ -75,7 +76,7 @@ func (k *Conversations) Endpoints() []Endpoint {
 		aggregator("receive-gateway-receipt", "/api/webhooks/gateway/message-events", "Receive what became of a message from the gateway"),
 		{
 			ID: "receive-social", Path: "/api/webhook/social", Summary: "Receive messages and receipts of a social network or chat network, signed",
-			Prove: k.proveSocial, Key: gateway.Key, Handle: k.events, Greet: k.greetSocial,
+			Prove: k.proveSocial, Key: gateway.SenderKey, Handle: k.events, Greet: k.greetSocial,
 		},
 		{
 			ID: "receive-telegram", Path: "/api/webhook/telegram/" + perChannel, Summary: "Receive an update of a telegram bot", Prove: k.proveTelegram,
@@ -147,24 +148,23 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (out inbox.Out
 	}
 	var made, late []string
 	for i, e := range events {
-		of, err := k.channel(ctx, e)
+		channels, err := k.channels(ctx, e)
 		if err != nil {
 			return out, err
 		}
-		if of == 0 {
-			continue
-		}
-		what, subject, err := k.event(ctx, of, e, c, i)
-		switch {
-		case errors.Is(err, flows.ErrUnmatched):
-			late = append(late, e.ID)
-		case err != nil:
-			return out, refused(err)
-		case what != "":
-			made = append(made, what)
-		}
-		if subject != "" {
-			out.Subjects = append(out.Subjects, subject)
+		for _, of := range channels {
+			what, subject, err := k.event(ctx, of, e, c, i)
+			switch {
+			case errors.Is(err, flows.ErrUnmatched):
+				late = append(late, e.ID)
+			case err != nil:
+				return out, refused(err)
+			case what != "":
+				made = append(made, what)
+			}
+			if subject != "" {
+				out.Subjects = append(out.Subjects, subject)
+			}
 		}
 	}
 	out.Effect = strings.Join(made, ", ")
@@ -182,14 +182,17 @@ func refused(err error) error {
 	return err
 }
 
-// channel returns the channel that an event is about, 0 for none.
-func (k *Conversations) channel(ctx context.Context, e gateway.Event) (int64, error) {
+// channels returns the channels that an event is about. A template is of each channel of an account.
+func (k *Conversations) channels(ctx context.Context, e gateway.Event) ([]int64, error) {
 	for _, identity := range []string{e.Sender, "app:" + e.App} {
 		if id, found, err := k.ChannelOf(ctx, channel.Chat, identity); err != nil || found {
-			return id, err
+			return []int64{id}, err
 		}
 	}
-	return 0, nil
+	if e.Kind != gateway.Template {
+		return nil, nil
+	}
+	return k.OfAccount(ctx, e.Sender)
 }
 
 // event makes the effect of one event, and returns it and whose values the body has.
@@ -199,6 +202,8 @@ func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c 
 	case gateway.Message:
 		a := flows.Arrival{Writer: writer, Channel: of, Type: e.Type, Text: e.Text}
 		a.ProviderID, a.SentAt = named(e, c, place)
+		a.Code, _ = strconv.Atoi(e.Code) // as below
+		a.Title, a.Details = e.Title, e.Reason
 		if e.Media != nil {
 			a.Ref, a.RefType = cmp.Or(e.Media.URL, e.Media.ID), e.Media.ContentType
 		}
@@ -220,6 +225,8 @@ func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c 
 		return "message changed", subject, err
 	case gateway.Revoked:
 		return "message taken back", "", k.Revoke(ctx, of, e.ID)
+	case gateway.Failure:
+		return "error " + e.Code, "", nil // its words are in the body
 	case gateway.Template:
 		return "template", "", k.Template(ctx, of, e.ID, e.Type)
 	default:

@@ -46,13 +46,14 @@ func TestMessagesAreShownUntilTheirContactIsDeleted(t *testing.T) {
 		happened("10", message.Received{Content: says("9", "Not this"), Channel: 3, Contact: 9, ProviderID: "w10", SentAt: time.Unix(1740900002, 0).UTC()}),
 		happened("10", message.Revoked{}),
 		happened("10", message.Filed{Key: "k", ContentType: "image/png", Size: 1}),
+		happened("11", message.Received{Content: message.Content{Type: "unsupported"}, Channel: 3, Contact: 9, ProviderID: "w11", SentAt: time.Unix(1740900003, 0).UTC(), Code: 131051, Title: words}),
 	)
 	require.Equal(t, []string{
 		`(1,9,f,"Hello 1",read,,,)`, `(2,9,f,"Hello 2",delivered,,,)`, `(3,9,f,"Hello 3",queued,unknown,,)`, `(4,9,f,"Hello 4",failed,recipient,131026,)`, `(6,9,t,Hi,received,,,)`,
-		`(7,9,t,"I am 9, too",received,,,)`, `(10,9,t,,received,,,)`,
+		`(7,9,t,"I am 9, too",received,,,)`, `(10,9,t,,received,,,)`, `(11,9,t,,received,content,131051,no)`,
 	}, tables.Rows(`select id, contact_id, inbound, text, status, reason, code, title from message order by id`))
 	require.Equal(t, []string{`(10,t,t)`}, tables.Rows(`select id, file is null, deleted_at is not null from message where deleted_at is not null`))
-	require.Equal(t, []string{`(9,3,t)`}, tables.Rows(`select contact_id, unread, last_at > '2025-01-01' from conversation order by 1`), "of both who are one")
+	require.Equal(t, []string{`(9,4,t)`}, tables.Rows(`select contact_id, unread, last_at > '2025-01-01' from conversation order by 1`), "of both who are one")
 	require.Empty(t, tables.Examine())
 }
 

@@ -111,7 +111,11 @@ func (all *turns) add(id int64, e event.Recorded[any]) {
 		t.settle(message.Waiting, "", 0, event.Personal{}, event.Personal{})
 	case message.Received:
 		begin(d.Content, d.Channel, d.Contact, true, d.SentAt)
-		t.settle(message.Inbound, "", 0, event.Personal{}, event.Personal{})
+		var reason network.Reason
+		if d.Code != 0 {
+			reason = network.Content
+		}
+		t.settle(message.Inbound, reason, d.Code, d.Title, d.Details)
 		if d.ProviderID != "" {
 			t.provider = &d.ProviderID
 		}

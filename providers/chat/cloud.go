@@ -100,7 +100,7 @@ var cloudReasons = func() map[int]network.Reason {
 	for reason, codes := range map[network.Reason][]int{
 		network.Credentials:  {0, 3, 10, 190},
 		network.Restricted:   {368, 131031, 131037, 131042, 131045, 131057, 131063, 131064},
-		network.Throttled:    {4, 80007, 130429, 131048, 131056, 133016},
+		network.Throttled:    {4, 80007, 130429, 131048, network.PairLimit, 133016},
 		network.WindowClosed: {131047},
 		network.Recipient:    {130472, 130497, 131005, 131021, 131026, 131030, 131049, 131050, 131062, 137000},
 		network.Content:      {131008, 131009, 131051, 131052, 131053, 132000, 132001, 132005, 132007, 132008, 132012, 132015, 132016},
@@ -116,8 +116,8 @@ var cloudReasons = func() map[int]network.Reason {
 	return all
 }()
 
-// pairLimit is the code for messages to one person that follow too closely: the next may go after 6 s (CONTRACT.md 3.1.3).
-const pairLimit, pairPause = 131056, 6
+// pairPause is after how many seconds the next message to the same person may go (CONTRACT.md 3.1.3).
+const pairPause = 6
 
 // cloudFailure reads the error envelope. It decides on the code, not on the HTTP status.
 func cloudFailure(a answer) *network.Failure {
@@ -135,7 +135,7 @@ func cloudFailure(a answer) *network.Failure {
 	}
 	code := int(*envelope.Error.Code)
 	f := a.failed(cmp.Or(cloudReasons[code], network.Refused), code, envelope.Error.Message, envelope.Error.Data.Details)
-	if code == pairLimit {
+	if code == network.PairLimit {
 		f.After = wait(pairPause)
 	}
 	return f

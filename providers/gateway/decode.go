@@ -62,18 +62,32 @@ func Decode(contentType string, body []byte) (events []Event, err error) {
 
 // Key returns the key under which a call is repeated, "" if it has several events or no id.
 func Key(contentType string, body []byte) string {
+	key, _ := keyed(contentType, body)
+	return key
+}
+
+// SenderKey is [Key] among the calls about one number, page or app of ours, since several workspaces have an endpoint together.
+func SenderKey(contentType string, body []byte) string {
+	key, e := keyed(contentType, body)
+	if key == "" {
+		return ""
+	}
+	return strings.Join([]string{e.App, e.Sender, key}, " ")
+}
+
+func keyed(contentType string, body []byte) (key string, e Event) {
 	events, err := Decode(contentType, body)
 	if err != nil || len(events) != 1 || events[0].ID == "" {
-		return ""
+		return "", e
 	}
-	e := events[0]
+	e = events[0]
 	if slices.Contains([]Kind{Template, Consent, Moved, Revised, Revoked}, e.Kind) { // the same may come about again, with another time in the body
-		return ""
+		return "", e
 	}
 	if e.Kind == Message { // its type does not matter: a repeated message is the same message
-		return string(e.Kind) + " " + e.ID
+		return string(e.Kind) + " " + e.ID, e
 	}
-	return strings.Join([]string{string(e.Kind), e.Type, e.ID, e.GSID}, " ")
+	return strings.Join([]string{string(e.Kind), e.Type, e.ID, e.GSID}, " "), e
 }
 
 // envelope is envelope_v2. Values that may be text or number are read as they come.

@@ -169,6 +169,9 @@ func TestEachKindOfMessageIsRead(t *testing.T) {
 		graph(`"type":"document","document":{"id":"m2","mime_type":"application/pdf"}`): {
 			Type: "file", Media: &gateway.Media{ID: "m2", ContentType: "application/pdf"},
 		},
+		graph(`"type":"unsupported","errors":[{"code":131051,"title":"Unknown","error_data":{"details":"not supported"}}]`): {
+			Type: "unsupported", Code: "131051", Title: "Unknown", Reason: "not supported",
+		},
 		graph(`"type":"button","button":{"text":"Yes"}`):                                                 {Type: "button_reply", Text: "Yes"},
 		graph(`"type":"interactive","interactive":{"type":"list_reply","list_reply":{"title":"Payal"}}`): {Type: "list_reply", Text: "Payal"},
 	} {
@@ -198,9 +201,17 @@ func TestOtherEventsAreNoMessages(t *testing.T) {
 		require.Len(t, events, 1)
 		require.Equal(t, gateway.Other, events[0].Kind, text)
 	}
-	events, err := gateway.Decode(jsonType, []byte(`{"object":"o","entry":[]}`))
-	require.NoError(t, err)
-	require.Empty(t, events)
+	for text, want := range map[string][]gateway.Event{
+		`{"object":"o","entry":[]}`: nil, `{"object":"o","entry":[{"id":"ACC","changes":[{"field":"flows","value":{"event":"x"}}]}]}`: nil,
+		`{"object":"o","entry":[{"changes":[{"value":{"metadata":{"phone_number_id":"PN1"},"tomorrow":1}}]}]}`: {{Kind: gateway.Other, Sender: "PN1"}},
+		`{"object":"o","entry":[{"changes":[{"value":{"metadata":{"phone_number_id":"PN1"},"errors":[{"code":131000,"title":"Down"}]}}]}]}`: {
+			{Kind: gateway.Failure, Sender: "PN1", Code: "131000", Title: "Down", Reason: "Down"},
+		},
+	} {
+		events, err := gateway.Decode(jsonType, []byte(text))
+		require.NoError(t, err)
+		require.Equal(t, want, events, text)
+	}
 }
 
 func TestKeyIsThatOfTheEventNotOfTheCall(t *testing.T) {
@@ -208,6 +219,9 @@ func TestKeyIsThatOfTheEventNotOfTheCall(t *testing.T) {
 	key := func(text string) string { return gateway.Key(jsonType, []byte(text)) }
 	require.Equal(t, "message ABEG1", key(envelopeMessage))
 	require.Equal(t, "message SM1", gateway.Key(formType, []byte(formMessage)))
+	require.Equal(t, "WorkshopApp  message ABEG1", gateway.SenderKey(jsonType, []byte(envelopeMessage)))
+	require.Equal(t, " PN1 message wamid.a", gateway.SenderKey(jsonType, []byte(graphMessage)))
+	require.Empty(t, gateway.SenderKey(jsonType, []byte("{")))
 	require.NotEqual(t, key(envelopeDelivered), key(envelopeFailed))
 	require.NotEqual(t, key(envelopeDelivered), key(`{"type":"message-event","payload":{"id":"gBEG2","gsId":"ee4a…","type":"read"}}`))
 	for _, text := range []string{"{", `{"type":"message","payload":{}}`, `{"object":"o","entry":[]}`} {

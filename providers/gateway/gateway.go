@@ -29,6 +29,7 @@ const (
 	Revoked  Kind = "revoked"  // a person took back the message of the ID
 	Template Kind = "template" // a template's status; ID is the network's of the template
 	Consent  Kind = "consent"  // a person wants no more messages, or wants them again: Type is stop or resume
+	Failure  Kind = "failure"  // what is wrong with the account, or with what it asked for
 	Other    Kind = "other"    // anything else; nothing follows from it
 )
 
@@ -47,7 +48,7 @@ type Event struct {
 	Media  *Media
 
 	To     string // of a status: digits of the recipient
-	Code   string // of a failed status
+	Code   string // of a failed status, of a message that the network does not pass on, and of Failure
 	Title  string
 	Reason string
 

@@ -25,6 +25,8 @@ type graph struct {
 				Statuses    []graphStatus     `json:"statuses"`
 				Preferences []graphPreference `json:"user_preferences"`
 
+				Errors []graphError `json:"errors"`
+
 				TemplateID text   `json:"message_template_id"`
 				Event      string `json:"event"`
 			} `json:"value"`
@@ -113,11 +115,12 @@ type graphMessage struct {
 			Text body `json:"text"`
 		} `json:"message"`
 	} `json:"edit"`
-	Image       *file `json:"image"`
-	Document    *file `json:"document"`
-	Audio       *file `json:"audio"`
-	Video       *file `json:"video"`
-	Button      body  `json:"button"`
+	Errors      []graphError `json:"errors"`
+	Image       *file        `json:"image"`
+	Document    *file        `json:"document"`
+	Audio       *file        `json:"audio"`
+	Video       *file        `json:"video"`
+	Button      body         `json:"button"`
 	Interactive struct {
 		Type        string `json:"type"`
 		ButtonReply title  `json:"button_reply"`
@@ -150,13 +153,24 @@ type graphStatus struct {
 	RecipientID     text   `json:"recipient_id"`
 	RecipientUserID text   `json:"recipient_user_id"`
 	Callback        string `json:"biz_opaque_callback_data"`
-	Errors          []struct {
-		Code  text   `json:"code"`
-		Title string `json:"title"`
-		Data  struct {
-			Details string `json:"details"`
-		} `json:"error_data"`
-	} `json:"errors"`
+
+	Errors []graphError `json:"errors"`
+}
+
+// graphError says what is wrong: with a message of ours, with one that came in and that the network does not pass on, or with the account.
+type graphError struct {
+	Code  text   `json:"code"`
+	Title string `json:"title"`
+	Data  struct {
+		Details string `json:"details"`
+	} `json:"error_data"`
+}
+
+// note keeps the first error.
+func (e *Event) note(errors []graphError) {
+	if len(errors) > 0 {
+		e.Code, e.Title, e.Reason = string(errors[0].Code), errors[0].Title, first(errors[0].Data.Details, errors[0].Title)
+	}
 }
 
 func decodeGraph(data []byte) (events []Event, err error) {
@@ -173,6 +187,7 @@ func decodeGraph(data []byte) (events []Event, err error) {
 				}
 				ids[string(c.WaID)] = string(c.UserID)
 			}
+			known := len(events)
 			of := func(e Event) {
 				e.Sender, e.App = string(change.Value.Metadata.Sender), string(in.App)
 				events = append(events, e)
@@ -194,6 +209,13 @@ func decodeGraph(data []byte) (events []Event, err error) {
 			if change.Value.TemplateID != "" && change.Value.Event != "" {
 				events = append(events, Event{Kind: Template, ID: string(change.Value.TemplateID), Type: change.Value.Event, Sender: string(entry.ID), App: string(in.App)})
 			}
+			if len(events) == known && change.Value.Metadata.Sender != "" { // whom it is about is known, whatever it tells
+				e := Event{Kind: Other}
+				if e.note(change.Value.Errors); e.Code != "" {
+					e.Kind = Failure
+				}
+				of(e)
+			}
 		}
 		for _, m := range entry.Messaging {
 			events = append(events, m.event())
@@ -207,6 +229,7 @@ func (m graphMessage) event() Event {
 		Kind: Message, ID: string(m.ID), From: digits(string(m.From)), UserID: string(m.FromUserID), Type: m.Type, At: m.Timestamp.Time,
 		Text: first(m.Text.Body, m.Reaction.Emoji, m.Button.Text, m.Interactive.ButtonReply.Title, m.Interactive.ListReply.Title),
 	}
+	e.note(m.Errors)
 	switch m.Type {
 	case "document":
 		e.Type = "file"
@@ -237,8 +260,6 @@ func (m graphMessage) event() Event {
 
 func (s graphStatus) event() Event {
 	e := Event{Kind: Status, ID: string(s.ID), GSID: string(s.GSID), Type: s.Status, At: s.Timestamp.Time, To: digits(string(s.RecipientID)), UserID: string(s.RecipientUserID), Callback: s.Callback}
-	if len(s.Errors) > 0 {
-		e.Code, e.Title, e.Reason = string(s.Errors[0].Code), s.Errors[0].Title, first(s.Errors[0].Data.Details, s.Errors[0].Title)
-	}
+	e.note(s.Errors)
 	return e
 }

@@ -308,10 +308,11 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 		return err == nil, err
 	}
 	var (
-		mu      sync.Mutex
-		stop    *network.Failure
-		content int
-		calls   errgroup.Group
+		mu         sync.Mutex
+		stop, pair *network.Failure
+		content    int
+		early      int // messages that came too soon after another one to the same person
+		calls      errgroup.Group
 	)
 	calls.SetLimit(callers)
 	settled := make([]commands.One[message.State], len(letters))
@@ -332,6 +333,8 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 			switch f := said.Failure; {
 			case f == nil:
 				s.delivered++
+			case f.Code == network.PairLimit: // the others need not wait
+				early, pair = early+1, f
 			case f.Reason.Stops() && (stop == nil || stop.Reason.Free()):
 				stop = f
 			case f.Reason == network.Content:
@@ -347,6 +350,9 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 	}
 	if s.budget >= 0 {
 		s.budget = max(0, s.budget-int64(len(letters)))
+	}
+	if early == len(letters) { // nobody else is left
+		stop = pair
 	}
 	switch {
 	case content == len(letters): // it is the template that is wrong

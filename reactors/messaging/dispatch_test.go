@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -193,6 +194,38 @@ func TestAMessageInDoubtIsSentOnceMore(t *testing.T) {
 	require.Equal(t, 6, d.net.total())
 	require.Equal(t, views.CampaignStats{Total: 3, Failed: 3}, d.stats(id).Stats)
 	require.Equal(t, campaign.Completed, d.stats(id).Status)
+}
+
+// Who was written to a moment ago waits, and nobody else does.
+func TestAPersonWhoHasToWaitHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	d := open(t, 40)
+	id := d.begin()
+	refused := 0
+	d.net.answer = func(int) error {
+		if refused++; refused < 3 { // the first two, or the first one twice
+			return &network.Failure{Reason: network.Throttled, Code: network.PairLimit}
+		}
+		return nil
+	}
+	_, err := d.Dispatch(t.Context(), id, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, views.CampaignStats{Total: 40, Sent: 40}, d.stats(id).Stats)
+	require.Equal(t, campaign.Completed, d.stats(id).Status)
+	require.Equal(t, 42, d.net.total())
+	for e := range d.o.Events(0) {
+		number, _ := strings.CutPrefix(e.Stream, "message-")
+		if _, ours := d.net.sent["msg_"+number]; ours && e.Type == "MessageFailed" {
+			require.NotContains(t, string(e.Data), `"held"`, "it was sent with the others")
+		}
+	}
+	// Whom the network never takes pauses the campaign in the end, as every throttle that does not clear.
+	d.net.answer = func(int) error { return &network.Failure{Reason: network.Throttled, Code: network.PairLimit} }
+	id = d.start()
+	_, err = d.Dispatch(t.Context(), id, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, campaign.Stopped, d.stats(id).Status)
+	require.NotNil(t, d.stats(id).PausedUntil)
 }
 
 // An aggregator repeats no id of ours in its receipts, so what was sent twice could never be told apart.

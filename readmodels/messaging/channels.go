@@ -59,6 +59,11 @@ func (v *Views) Hooked(ctx context.Context) ([]Owned, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Owned], `select id, workspace_id from channels.channel where type = 'telegram' order by id`)
 }
 
+// OfAccount lists the channels of the deployment that belong to an account at the chat network.
+func (v *Views) OfAccount(ctx context.Context, account string) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where type = 'chat' and settings ->> 'accountId' = $1 order by id`, account)
+}
+
 // ChannelKeyed returns the widget that has a key, with its workspace, or [channel.ErrNotFound]: a page's visitor belongs to none.
 func (v *Views) ChannelKeyed(ctx context.Context, key string) (id int64, workspace uuid.UUID, err error) {
 	found, err := readmodels.Row(ctx, v.Reader, channel.ErrNotFound, pgx.RowToStructByPos[Owned], `select id, workspace_id from channels.channel where key = $1`, key)

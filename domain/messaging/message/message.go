@@ -120,6 +120,10 @@ type Received struct {
 	SentAt     time.Time `json:"sent_at"` // by the network, never after it came in
 
 	Phone event.Personal `json:"phone,omitzero"` // of the sender, as the network proves it; zero: it names none
+
+	Code    int            `json:"code,omitempty"` // why the network does not pass it on; 0: it does
+	Title   event.Personal `json:"title,omitzero"` // in the network's words
+	Details event.Personal `json:"details,omitzero"`
 }
 
 // Reported records what the network says became of the message.
@@ -456,6 +460,9 @@ type Receive struct {
 	Phone      string // of the sender, as the network proves it; empty: it names none
 	SentAt     time.Time
 	Now        time.Time
+
+	Code           int // why the network does not pass it on; 0: it does
+	Title, Details string
 }
 
 // Decide keeps the network's time, unless that is yet to come.
@@ -471,5 +478,6 @@ func (c Receive) Decide(State) ([]event.Event[State], error) {
 	}
 	return []event.Event[State]{Received{
 		Content: said, Channel: c.Channel, Contact: c.Contact, ProviderID: c.ProviderID, SentAt: at, Phone: sealed(c.Contact, c.Phone),
+		Code: c.Code, Title: sealed(c.Contact, c.Title), Details: sealed(c.Contact, c.Details),
 	}}, nil
 }

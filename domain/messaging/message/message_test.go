@@ -74,6 +74,10 @@ func TestReceive(t *testing.T) {
 	given := eventtest.Given(t, message.Kind)
 	received := message.Received{Content: queued.Content, Channel: 3, Contact: 9, ProviderID: "w", SentAt: now}
 	given.Case("the network's time is never after ours").When(message.Receive{Draft: hello, Contact: 9, ProviderID: "w", SentAt: now.Add(time.Hour), Now: now}).Then(received)
+	unsupported := received
+	unsupported.Content, unsupported.Code, unsupported.Title, unsupported.Details = message.Content{Type: "unsupported"}, 131051, hers("Unknown"), hers("not supported")
+	given.Case("one that the network does not pass on says why").
+		When(message.Receive{Draft: message.Draft{Channel: 3}, Contact: 9, Type: "unsupported", ProviderID: "w", SentAt: now, Now: now, Code: 131051, Title: "Unknown", Details: "not supported"}).Then(unsupported)
 	came := given.And(received)
 	came.Case("nothing becomes of it").When(message.Receipt{Status: "read"}).ThenNothing()
 	came.Case("people have read it").When(message.See{Contact: 9}).Then(message.Seen{Contact: 9, At: now})

@@ -105,6 +105,9 @@ type Failure struct {
 	After   time.Duration
 }
 
+// PairLimit is a chat network's code for messages to one person that follow each other too closely (CONTRACT.md 3.1.3).
+const PairLimit = 131056
+
 // Error returns our words. They name no person, and may be logged and shown.
 func (f *Failure) Error() string {
 	if f.Code == 0 {
