@@ -167,7 +167,7 @@ func (f *filler) openBooks(ctx context.Context) error {
 			body := map[string]any{"name": house(number)}
 			switch of.ledger {
 			case "bank":
-				body["name"] = []string{"HDFC current account", "SBI current account", "Cash in hand"}[i%3] + strings.Repeat(" again", i/3)
+				body["name"] = bankAccount(i)
 			case "bullion":
 				body["name"] = house(number) + ", bullion"
 			case "karigar", "polisher":

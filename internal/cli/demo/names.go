@@ -8,6 +8,7 @@ import (
 var (
 	given  = []string{"Asha", "Ravi", "Meera", "Imran", "Kavita", "Suresh", "Farida", "Jignesh", "Lata", "Anil", "Nisha", "Harish", "Salma", "Dinesh", "Pooja", "Vikram", "Rekha", "Yusuf", "Geeta", "Mahesh"}
 	family = []string{"Shah", "Soni", "Mehta", "Patel", "Rao", "Khan", "Zaveri", "Iyer", "Desai", "Joshi", "Verma", "Parmar", "Chauhan", "Nair", "Bhatt", "Shaikh"}
+	banks  = []string{"HDFC current account", "SBI current account", "Cash in hand"}
 	houses = []string{"Jewellers", "Ornaments", "Gold House", "Silver Palace", "& Sons", "Gems"}
 	cities = []string{"Surat", "Rajkot", "Jaipur", "Mumbai", "Ahmedabad", "Kolkata", "Hyderabad", "Indore"}
 	pieces = []string{"payal", "bangle", "ring", "chain", "jhumka", "kada", "pendant", "nath", "tops", "bichhiya", "mangalsutra", "waist chain"}
@@ -46,8 +47,15 @@ func piece(random *rand.Rand) string { return pick(random, styles) + " " + pick(
 
 // house returns the name of the nth shop: different for each n.
 func house(n int) string {
-	name := family[n%len(family)] + " " + houses[n/len(family)%len(houses)]
-	if round := n / (len(family) * len(houses)); round > 0 {
+	return inRound(family[n%len(family)]+" "+houses[n/len(family)%len(houses)], n/(len(family)*len(houses)))
+}
+
+// bankAccount returns the name of the nth bank account: different for each n.
+func bankAccount(n int) string { return inRound(banks[n%len(banks)], n/len(banks)) }
+
+// inRound returns a name that is used again in each round.
+func inRound(name string, round int) string {
+	if round > 0 {
 		name += fmt.Sprintf(" %d", round+1)
 	}
 	return name
