@@ -38,8 +38,9 @@ const (
 	softStop = 4 * time.Second
 	hardStop = 7 * time.Second
 
-	// lostAfter is how long after its timeout a job counts as lost with its process.
-	lostAfter = 5 * time.Minute
+	// lostAfter is the least time after which a running job counts as lost with its process: a kind's own timeout, where that is longer.
+	// Until then a sweep is not added again, on any node.
+	lostAfter = usualTimeout + 5*time.Second
 
 	// mostStuck limits the running jobs that ignore their contexts.
 	mostStuck = 16
@@ -70,7 +71,6 @@ type Jobs struct {
 func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 	j := &Jobs{policies: map[string]Policy{}, needed: map[string]func(context.Context, event.Position, []job) ([]bool, error){}, metrics: newMetrics(), log: config.Log}
 	workers, queues := river.NewWorkers(), map[string]river.QueueConfig{}
-	longest := time.Duration(0)
 	for _, w := range config.Workers {
 		if err := w.add(workers, config.Now); err != nil {
 			return nil, fmt.Errorf("worker of %s: %w", w.kind, err)
@@ -80,7 +80,6 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 			j.needed[w.kind] = w.needed
 		}
 		queues[w.kind] = river.QueueConfig{MaxWorkers: w.policy.AtOnce}
-		longest = max(longest, w.policy.Timeout)
 	}
 	sweeps := make([]*river.PeriodicJob, len(config.Sweeps))
 	for i, s := range config.Sweeps {
@@ -96,7 +95,7 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 	}
 	riverConfig := &river.Config{
 		Schema: schema, Logger: slog.New(quiet{config.Log.Handler()}), FetchPollInterval: cmp.Or(config.poll, pollEvery), FetchCooldown: cooldown,
-		JobTimeout: longest, RescueStuckJobsAfter: longest + lostAfter, SoftStopTimeout: softStop,
+		JobTimeout: usualTimeout, RescueStuckJobsAfter: lostAfter, SoftStopTimeout: softStop,
 		JobStuckHandler: func(_ context.Context, p river.JobStuckHandlerParams) river.JobStuckHandlerResult {
 			return river.JobStuckHandlerResult{AddWorkerSlot: p.TotalStuckJobs <= mostStuck}
 		},

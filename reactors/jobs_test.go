@@ -194,6 +194,22 @@ func TestAttemptEndsAtItsTimeout(t *testing.T) {
 	require.Equal(t, "context deadline exceeded", *r.job("hang", "discarded").LastError)
 }
 
+func TestAJobThatWasLostWithItsProcessRunsAgainAfterItsOwnTimeout(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	jobs := r.jobs(Config{Workers: Workers{
+		Work(Policy{First: time.Nanosecond}, func(context.Context, Job[hang]) error { return nil }),
+		Work(Policy{Timeout: time.Hour}, func(context.Context, Job[greet]) error { return nil }),
+	}})
+	r.insert(jobs, hang{})
+	r.insert(jobs, greet{})
+	require.EqualValues(t, 2, r.exec(`
+		update river.river_job set state = 'running', attempt = 1, attempted_at = now() - interval '36 seconds', attempted_by = '{killed}'`))
+	r.background(jobs.Run)
+	require.Equal(t, 2, r.job("hang", "completed").Attempt)
+	r.job("greet", "running") // it may take an hour
+}
+
 func TestSweepRunsWithoutAnEventAndNotTwiceAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -23,6 +23,9 @@ type Policy struct {
 	AtOnce   int           // most running jobs of this kind in a process; 0: 4
 }
 
+// usualTimeout is the timeout of kinds that name no other.
+const usualTimeout = 30 * time.Second
+
 // builtAgain is the delay of a job that reads tables which are not built yet.
 const builtAgain = time.Second
 
@@ -40,7 +43,7 @@ func (p Policy) withDefaults() Policy {
 		p.First = 3 * time.Second
 	}
 	if p.Timeout == 0 {
-		p.Timeout = 30 * time.Second
+		p.Timeout = usualTimeout
 	}
 	if p.AtOnce == 0 {
 		p.AtOnce = 4

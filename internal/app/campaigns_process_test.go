@@ -114,7 +114,7 @@ func surviveCampaign(t *testing.T, contacts, killAfter, inDoubt int, whole bool)
 	for _, p := range nodes {
 		c = p.Client()
 	}
-	least, within := contacts-inDoubt, 2*time.Minute
+	least, within := contacts-inDoubt, 5*time.Minute
 	stats := func(reached func() bool) {
 		t.Helper()
 		require.Eventually(t, func() bool {
