@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"bahi/readmodels"
+	"github.com/google/uuid"
 )
 
 // client asks the operations of the interface without a network: what they refuse, nobody writes.
@@ -32,17 +32,17 @@ func (a *answer) WriteHeader(status int) { a.status = status }
 
 func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
 
-// pressed is the pause before a request is sent again that came too early for the tables.
-const pressed = 100 * time.Millisecond
+const (
+	// pressed is the pause before a request is sent again that was answered with 503. Its key has it carried out once.
+	pressed = 100 * time.Millisecond
 
-// early reports whether a refused write came too early for the tables: nothing of it is in the log, so that it can be sent again.
-func early(refusal string) bool {
-	return strings.Contains(refusal, "than the books can follow") || strings.Contains(refusal, readmodels.ErrNotYet.Detail)
-}
+	// patience is how long a request is sent again.
+	patience = 5 * time.Minute
+)
 
 // call sends a request and decodes what it is answered into into, if that is not nil. Headers are names and values.
 func (c *client) call(ctx context.Context, method, path, body string, into any, headers ...string) error {
-	for {
+	for key, began := uuid.NewString(), time.Now(); ; {
 		request, err := http.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 		if err != nil {
 			return err
@@ -50,13 +50,14 @@ func (c *client) call(ctx context.Context, method, path, body string, into any, 
 		request.RemoteAddr = "127.0.0.1:1"
 		request.Header.Set("Authorization", "Bearer "+c.key)
 		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Idempotency-Key", key)
 		for i := 0; i < len(headers); i += 2 {
 			request.Header.Set(headers[i], headers[i+1]) //nolint:gosec // G602: they come in pairs
 		}
 		a := &answer{status: http.StatusOK, header: http.Header{}}
 		c.handler.ServeHTTP(a, request)
 		switch {
-		case a.status == http.StatusServiceUnavailable && (method == http.MethodGet || early(a.body.String())):
+		case a.status == http.StatusServiceUnavailable && time.Since(began) < patience:
 			select {
 			case <-ctx.Done():
 				return ctx.Err()

@@ -5,20 +5,20 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"bahi/readmodels"
 )
 
-func TestAWriteThatCameTooEarlyIsSentAgain(t *testing.T) {
+func TestAWriteThatIsUnavailableIsSentAgainByItsKey(t *testing.T) {
 	t.Parallel()
-	var asked int
-	c := client{handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if asked++; asked == 1 {
-			http.Error(w, readmodels.ErrNotYet.Error(), http.StatusServiceUnavailable)
+	var keys []string
+	c := client{handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if keys = append(keys, r.Header.Get("Idempotency-Key")); len(keys) == 1 {
+			http.Error(w, "It took too long, try again", http.StatusServiceUnavailable)
 		}
 	})}
 	require.NoError(t, c.call(t.Context(), http.MethodPost, "/bullion-ledger/1/row/1/void", `{}`, nil))
-	require.Equal(t, 2, asked)
+	require.Len(t, keys, 2)
+	require.NotEmpty(t, keys[0])
+	require.Equal(t, keys[0], keys[1])
 }
 
 func TestNamesOfTheLargestDemoAreShortAndDifferent(t *testing.T) {
