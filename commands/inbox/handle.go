@@ -66,6 +66,7 @@ func (b *Inbox) Run(ctx context.Context) {
 		case <-time.After(slow):
 			more = true
 		}
+		took := min(b.Now().Sub(began), slow)
 		if !more {
 			select {
 			case <-b.came:
@@ -74,9 +75,9 @@ func (b *Inbox) Run(ctx context.Context) {
 				return
 			}
 		}
-		if now := b.Now(); now.UnixNano()-b.crowded.Load() < int64(crowdedFor) {
+		if b.Now().UnixNano()-b.crowded.Load() < int64(crowdedFor) {
 			select {
-			case <-time.After(rest * min(now.Sub(began), slow)):
+			case <-time.After(rest * took):
 			case <-ctx.Done():
 				return
 			}
