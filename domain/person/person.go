@@ -52,7 +52,7 @@ func Name(field, text string) (string, error) {
 		return "", fault.Fields(fault.Field{Field: field, Message: "1 to 100 characters"})
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, unprintable):
 		return "", fault.Fields(fault.Field{Field: field, Message: "control characters are not allowed"})
-	case !strings.ContainsFunc(text, visible):
+	case !strings.ContainsFunc(text, Visible):
 		return "", fault.Fields(fault.Field{Field: field, Message: "it cannot be seen"})
 	}
 	return text, nil
@@ -72,9 +72,9 @@ func unprintable(c rune) bool {
 		(unicode.In(c, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) || c == utf8.RuneError)
 }
 
-// visible says whether a letter leaves something to see: neither space and joiners do, nor letters that are
+// Visible reports whether a letter leaves something to see: neither space and joiners do, nor letters that are
 // there to be empty.
-func visible(c rune) bool {
+func Visible(c rune) bool {
 	switch c {
 	case '\u115f', '\u1160', '\u3164', '\uffa0', '\u2800': // fillers of Hangul, and Braille without a dot
 		return false

@@ -14,7 +14,7 @@ import (
 	"bahi/domain/person"
 )
 
-// Tidy returns a text without the space around it (CONTRACT.md M4). It refuses one of more than most characters, and characters that no text
+// Tidy returns a text without the space around it (CONTRACT.md M4); one of which nothing can be seen is empty. It refuses one of more than most characters, and characters that no text
 // needs: control characters but tabs and line breaks, and what turns the direction of text around. Markup and formulas are text.
 func Tidy(field, text string, most int) (string, error) {
 	text = strings.TrimSpace(text)
@@ -23,6 +23,8 @@ func Tidy(field, text string, most int) (string, error) {
 		return "", fault.Fields(fault.Field{Field: field, Message: fmt.Sprintf("at most %d characters", most)})
 	case !utf8.ValidString(text) || strings.ContainsFunc(text, refused):
 		return "", fault.Fields(fault.Field{Field: field, Message: "control characters are not allowed"})
+	case !strings.ContainsFunc(text, person.Visible):
+		return "", nil
 	}
 	return text, nil
 }

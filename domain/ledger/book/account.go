@@ -6,6 +6,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/domain/person"
 	"bahi/domain/unit"
 )
 
@@ -169,7 +170,7 @@ func (c DeleteAccount) Decide(a Account) ([]event.Event[Account], error) {
 func cleanName(name string) (string, []fault.Field) {
 	name = strings.TrimSpace(name)
 	wrong := CheckText("name", Text(name), maxName)
-	if name == "" {
+	if !strings.ContainsFunc(name, person.Visible) {
 		wrong = []fault.Field{{Field: "name", Message: "must not be empty"}}
 	}
 	return name, wrong

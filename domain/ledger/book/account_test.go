@@ -19,6 +19,7 @@ const blank = " \t\n\u00a0\u3000"
 var badNames = map[string]*fault.Error{
 	"":                       invalid("name", "must not be empty"),
 	blank:                    invalid("name", "must not be empty"),
+	"\u200b\u3164":           invalid("name", "must not be empty"),
 	strings.Repeat("म", 121): invalid("name", "at most 120 characters"),
 	"HDFC\nBank":             invalid("name", "control characters are not allowed"),
 	"HDFC\x00":               invalid("name", "control characters are not allowed"),
