@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"bahi/domain/event"
 	"bahi/eventstore"
 )
@@ -68,9 +70,10 @@ func (s *Store) readHeads() {
 	}
 }
 
-// readEnd returns the positions of our newest event and of the newest event in $all. It reads backwards past the server's own events,
-// down to the end of the last such read. If the event there no longer exists, it reads on: the log may have lost its newest events.
-func (s *Store) readEnd(ctx context.Context) (head, end event.Position, err error) {
+// readEnd returns the position of our newest event, and the newest event in $all, which may be the server's; without events, neither. It
+// reads backwards past the server's own events, down to the end of the last such read. If the event there no longer exists, it reads
+// on: the log may have lost its newest events.
+func (s *Store) readEnd(ctx context.Context) (head event.Position, end event.Stored, err error) {
 	h := &s.heads
 	h.mu.Lock()
 	knownEnd, knownHead := h.end, h.head
@@ -80,32 +83,35 @@ func (s *Store) readEnd(ctx context.Context) (head, end event.Position, err erro
 		read := uint64(0)
 		for e, err := range s.raw(ctx, count, allFrom(from, eventstore.Backwards)) {
 			if err != nil {
-				return 0, 0, fmt.Errorf("read the log's head: %w", err)
+				return 0, end, fmt.Errorf("read the log's head: %w", err)
 			}
-			read++
+			if read++; end.ID == uuid.Nil {
+				end = stored(e)
+			}
 			from = event.Position(e.Position.Commit)
 			s.told.add(from)
-			end = max(end, from)
 			if from == knownEnd {
-				return s.keepEnd(knownHead, end)
+				s.keepEnd(knownHead, end.Position)
+				return knownHead, end, nil
 			}
-			if end < knownEnd {
+			if end.Position < knownEnd {
 				s.told.forget()
 			}
 			if ours(e) {
-				return s.keepEnd(from, end)
+				s.keepEnd(from, end.Position)
+				return from, end, nil
 			}
 		}
 		if read < count { // the log has no events
-			return s.keepEnd(0, end)
+			s.keepEnd(0, end.Position)
+			return 0, end, nil
 		}
 	}
 }
 
-func (s *Store) keepEnd(head, end event.Position) (event.Position, event.Position, error) {
+func (s *Store) keepEnd(head, end event.Position) {
 	h := &s.heads
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.head, h.end = head, end // the order of concurrent reads does not matter: both are true
-	return head, end, nil
 }

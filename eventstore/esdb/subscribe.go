@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/esdb"
+	"github.com/google/uuid"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -98,22 +99,47 @@ func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[e
 	}
 }
 
-// stillThere returns ErrTailLost if the log no longer has the last event of a subscription. If no event begins at its position, the
-// server refuses the read. A position alone proves nothing: the server also reports positions behind the newest event.
+// stillThere returns ErrTailLost if the log no longer has the last event of a subscription.
 func (s *Store) stillThere(ctx context.Context, last *event.Stored) error {
 	if last == nil {
 		return nil
 	}
-	for e, err := range s.raw(ctx, 1, allFrom(last.Position, eventstore.Forwards)) {
+	there, err := s.has(ctx, *last)
+	if err == nil && !there {
+		return fmt.Errorf("follow the log after position %d: %w", last.Position, eventstore.ErrTailLost)
+	}
+	return err
+}
+
+// has reports whether the log has an event at its position. If no event begins there, the server refuses the read. A position alone
+// proves nothing: the server also reports positions behind the newest event.
+func (s *Store) has(ctx context.Context, one event.Stored) (bool, error) {
+	for e, err := range s.raw(ctx, 1, allFrom(one.Position, eventstore.Forwards)) {
 		_, answered := errors.AsType[*esdb.Error](err)
 		switch {
 		case err != nil && (!answered || isRefusal(err) || isAway(err) || ctx.Err() != nil):
-			return err
-		case err == nil && e.EventID == last.ID && event.Position(e.Position.Commit) == last.Position:
-			return nil
+			return false, err
+		case err == nil:
+			return e.EventID == one.ID && event.Position(e.Position.Commit) == one.Position, nil
 		}
 	}
-	return fmt.Errorf("follow the log after position %d: %w", last.Position, eventstore.ErrTailLost)
+	return false, nil
+}
+
+// errEndLost reports that the log lost its end before a subscription began. The subscription has not yielded any of what was lost.
+var errEndLost = errors.New("the log lost its newest events meanwhile")
+
+// begins returns an error if the log lost the last event of a subscription, or the end that it had before the subscription began: the
+// server may now give other events positions up to that end.
+func (s *Store) begins(ctx context.Context, last *event.Stored, end event.Stored) error {
+	if err := s.stillThere(ctx, last); err != nil || end.ID == uuid.Nil || last != nil && last.ID == end.ID {
+		return err
+	}
+	there, err := s.has(ctx, end)
+	if err == nil && !there {
+		return fmt.Errorf("follow the log up to position %d: %w", end.Position, errEndLost)
+	}
+	return err
 }
 
 // follow yields the events after a place and advances it. It calls began when the log that the server sends has the place. It returns nil
@@ -126,7 +152,7 @@ func (s *Store) follow(ctx context.Context, at *place, began func(), yield func(
 	if err != nil {
 		return begun, err
 	}
-	if at.upTo > end { // the server would wait until the log has other events there
+	if at.upTo > end.Position { // the server would wait until the log has other events there
 		return begun, fmt.Errorf("follow the log after position %d: %w", at.upTo, eventstore.ErrTailLost)
 	}
 	heard := make(chan news, maxBatch)
@@ -136,7 +162,7 @@ func (s *Store) follow(ctx context.Context, at *place, began func(), yield func(
 			return begun, err
 		}
 	}
-	if err := s.conn.run(ctx, func(client *esdb.Client) error { return s.listen(ctx, client, from, end, heard) }); err != nil {
+	if err := s.conn.run(ctx, func(client *esdb.Client) error { return s.listen(ctx, client, from, end.Position, heard) }); err != nil {
 		return begun, err
 	}
 	late := time.NewTimer(answerWithin)
@@ -153,7 +179,7 @@ func (s *Store) follow(ctx context.Context, at *place, began func(), yield func(
 		}
 		if begun.IsZero() && n.err == nil {
 			begun = time.Now()
-			if err := s.stillThere(ctx, at.last); err != nil { // not before: the log may lose events until the subscription has begun
+			if err := s.begins(ctx, at.last, end); err != nil { // not before: the log may lose events until the subscription has begun
 				return begun, err
 			}
 			began()

@@ -36,8 +36,8 @@ func (s *Store) runTail() {
 	for ctx.Err() == nil {
 		_, end, err := s.readEnd(ctx)
 		if err == nil {
-			at := place{upTo: end}
-			_, err = s.follow(ctx, &at, func() { s.tail.begin(end) }, func(b eventstore.Batch) bool { s.tail.add(b); return true })
+			at := place{upTo: end.Position}
+			_, err = s.follow(ctx, &at, func() { s.tail.begin(end.Position) }, func(b eventstore.Batch) bool { s.tail.add(b); return true })
 			s.tail.end()
 		}
 		if err != nil {

@@ -3,12 +3,17 @@ package esdb_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -56,6 +61,47 @@ func TestVendorsLogLosesItsNewestEvents(t *testing.T) {
 		c := esdbtest.Start(t, 1)
 		return suiteOf(c.URL()), func(count int) { c.Cut(t, count) }
 	})
+}
+
+// The log's old end is no place up to which a subscriber has seen the log that is there now.
+func TestALogThatLosesItsEndWhileASubscriptionBeginsIsFollowedFromThere(t *testing.T) {
+	t.Parallel()
+	c := esdbtest.Start(t, 1)
+	writer := vendor(t, c.URL())
+	put := func(text string) string {
+		e := thing(text)
+		_, err := writer.Append(t.Context(), "lost-1", eventstore.Any, e)
+		require.NoError(t, err)
+		return e.ID.String()
+	}
+	kept := put("kept")
+	put(strings.Repeat("lost ", 1000))
+	var lost atomic.Bool
+	c.Node(0).Subscribing(func(all bool) error {
+		switch {
+		case lost.Load():
+		case !all: // the tail that the subscriber may share waits
+			return status.Error(codes.Unknown, "not yet")
+		default:
+			c.Lose(1)
+			lost.Store(true)
+		}
+		return nil
+	})
+	got, want := []string{}, []string{kept}
+	for batch, err := range vendor(t, c.URL()).Subscribe(t.Context(), 0) {
+		require.NoError(t, err)
+		for _, e := range batch.Events {
+			got = append(got, e.ID.String())
+		}
+		if len(got) == 1 && len(want) == 1 {
+			want = append(want, put("below the old end"), put(strings.Repeat("beyond ", 1000)))
+		}
+		if len(want) > 1 && slices.Contains(got, want[2]) {
+			break
+		}
+	}
+	require.Equal(t, want, got)
 }
 
 // fresh returns an event with an id that was made for one append.

@@ -119,6 +119,12 @@ func send(call streams.Streams_ReadServer, e recorded) error {
 
 // follow serves a subscription. It sends CaughtUp at the end of the log, and with a filter a checkpoint after each window of events.
 func (s streamsService) follow(o *streams.ReadReq_Options, call streams.Streams_ReadServer) error {
+	if before := s.before.Load(); before != nil {
+		_, all := o.GetAll().GetAllOption().(*streams.ReadReq_Options_AllOptions_Start)
+		if err := (*before)(all); err != nil {
+			return err
+		}
+	}
 	all, end, _ := s.cluster.log.all()
 	next := 0
 	wanted := func(recorded) bool { return true }

@@ -46,6 +46,7 @@ type Node struct {
 	stop    func()
 	unready atomic.Bool
 	around  atomic.Pointer[Around]
+	before  atomic.Pointer[func(bool) error]
 }
 
 // Counts are numbers of calls, and of events that reads returned. Those of subscriptions are not counted.
@@ -162,6 +163,10 @@ func (n *Node) Unready(is bool) { n.unready.Store(is) }
 // Appending wraps the node's appends.
 func (n *Node) Appending(around Around) { n.around.Store(&around) }
 
+// Subscribing makes the node call a function before it begins a subscription, which it says is of all events or of those after a
+// place. An error refuses the subscription.
+func (n *Node) Subscribing(before func(all bool) error) { n.before.Store(&before) }
+
 // System appends events of the server's own.
 func (c *Cluster) System(count int) {
 	for i := range count {
@@ -176,6 +181,9 @@ func (c *Cluster) System(count int) {
 
 // Past moves all events days into the past.
 func (c *Cluster) Past(days int) { c.log.past(days) }
+
+// Lose removes the newest events and cuts no connection.
+func (c *Cluster) Lose(count int) { c.log.cut(count) }
 
 // Cut removes the newest events and cuts all connections, as a failover to a node that lagged behind does.
 func (c *Cluster) Cut(t testing.TB, count int) {
