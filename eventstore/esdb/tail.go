@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/google/uuid"
+
 	"bahi/domain/event"
 	"bahi/eventstore"
 )
@@ -37,6 +39,9 @@ func (s *Store) runTail() {
 		_, end, err := s.readEnd(ctx)
 		if err == nil {
 			at := place{upTo: end.Position}
+			if end.ID != uuid.Nil {
+				at.last = &end
+			}
 			_, err = s.follow(ctx, &at, func() { s.tail.begin(end.Position) }, func(b eventstore.Batch) bool { s.tail.add(b); return true })
 			s.tail.end()
 		}
