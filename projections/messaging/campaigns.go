@@ -32,7 +32,7 @@ const skipOpen = `
 const surveyLasts = 72 * time.Hour
 
 // Campaigns has the campaigns of workspaces and what became of each recipient.
-var Campaigns = projections.Define("campaigns", 1, campaignsDDL,
+var Campaigns = projections.Define("campaigns", 2, campaignsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Created]) {
 		p := e.Data.Plan
 		b.Exec(`

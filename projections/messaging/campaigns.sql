@@ -61,12 +61,13 @@ create table recipient (
   response_id bigint -- message that answers a survey
 );
 
+create index recipient_contact_id_id_idx on recipient (contact_id, id); -- the fold looks for what a message answers
+
 -- after fill
 
 create index campaign_workspace_id_id_idx on campaign (workspace_id, id);
 create index campaign_status_idx on campaign (status) where status in ('scheduled', 'active', 'paused');
 create index block_campaign_id_run_idx on block (campaign_id, run);
 create index recipient_campaign_id_id_idx on recipient (campaign_id, id) where state in ('open', 'held', 'calling');
-create index recipient_contact_id_id_idx on recipient (contact_id, id);
 create index recipient_channel_id_called_at_idx on recipient (channel_id, called_at);
 create index recipient_campaign_id_response_id_idx on recipient (campaign_id, response_id) where response_id is not null;

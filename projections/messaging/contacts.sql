@@ -43,6 +43,8 @@ create table merged (
 -- after fill
 
 create index contact_workspace_id_id_idx on contact (workspace_id, id);
+create index contact_phone_idx on contact (phone);
+create index contact_email_idx on contact (email);
 create index list_workspace_id_id_idx on list (workspace_id, id);
 create index member_list_id_idx on member (list_id);
 create index merged_into_id_idx on merged (into_id);

@@ -25,6 +25,8 @@ create table message (
   position     bigint not null  -- of its last one
 );
 
+create index message_contact_id_began_idx on message (contact_id, began); -- the fold counts what is unread
+
 -- What lists of contacts show of their conversations.
 create table conversation (
   contact_id   bigint primary key,
@@ -36,7 +38,6 @@ create table conversation (
 
 -- after fill
 
-create index message_contact_id_began_idx on message (contact_id, began);
 create index message_contact_id_channel_id_at_idx on message (contact_id, channel_id, at) where inbound;
 create index message_workspace_id_position_idx on message (workspace_id, position);
 create index message_provider_id_idx on message (provider_id);
