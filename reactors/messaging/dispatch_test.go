@@ -1,9 +1,11 @@
 package messaging_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +38,7 @@ type counted struct {
 	mu     sync.Mutex
 	sent   map[string]int // by message
 	answer func(nth int) error
+	lists  string // the status of all templates; empty: their own
 	health network.Health
 	failed error // of asking for the health
 }
@@ -45,6 +48,16 @@ func (n *counted) Health(context.Context, network.Account) (network.Health, erro
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.health, n.failed
+}
+
+// Templates implements [flows.Networks].
+func (n *counted) Templates(ctx context.Context, a network.Account) ([]network.Template, error) {
+	all, err := n.Networks.Templates(ctx, a)
+	all = slices.Clone(all) // the sandbox has one list for all
+	for i := range all {
+		all[i].Status = cmp.Or(n.lists, all[i].Status)
+	}
+	return all, err
 }
 
 // says changes what the network says of the channel.
@@ -340,4 +353,17 @@ func TestADeletedChannelIsNoLine(t *testing.T) {
 	_, err = d.Line(t.Context(), d.req.Workspace, campaign.Plan{Channel: 1 << 40})
 	require.ErrorAs(t, err, new(flows.NoLineError))
 	require.NotErrorIs(t, err, channel.ErrNotFound)
+}
+
+func TestATemplateThatIsNoLongerApprovedStopsTheCampaign(t *testing.T) {
+	t.Parallel()
+	d := open(t, 1)
+	id := d.begin()
+	d.net.lists = "PAUSED"
+	d.Campaigns.Templates = &flows.Templates{Channels: d.Messages.Channels, Listed: d.Views} // as in a process that has not asked yet
+	_, err := d.Dispatch(t.Context(), id, time.Minute)
+	require.NoError(t, err)
+	c := d.stats(id)
+	require.Equal(t, []string{campaign.Broken, "The template " + d.clip.Name + " is not approved: PAUSED"}, []string{c.Status, *c.Reason})
+	require.Zero(t, d.net.total())
 }
