@@ -1,0 +1,12 @@
+package marketplace_test
+
+import (
+	"testing"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestALogOnEventStoreDBIsReadAndWritten(t *testing.T) {
+	t.Parallel()
+	apptest.OnEventStoreDB(t, "TestACompanyIsCreatedOnceForAKey")
+}
