@@ -20,7 +20,7 @@ import (
 // Elsewhere: the systems of this test run have their logs in EventStoreDB, behind gateways in processes of their own.
 var Elsewhere = os.Getenv(elsewhereVariable) != ""
 
-// elsewhereVariable has the path of the program that serves the gateways, or vendors.
+// elsewhereVariable has the path of the program that serves the gateways, or vendors, or a server's address, which one system at a time uses.
 const elsewhereVariable = "BAHI_TEST_LOG_BEHIND_GATEWAY"
 
 // vendors means servers in this process that behave as the vendor's do.
@@ -73,11 +73,14 @@ func logBehindGateway(t testing.TB, database string) string {
 		return known.(string)
 	}
 	var connection string
-	if program := os.Getenv(elsewhereVariable); program == vendors {
+	switch program := os.Getenv(elsewhereVariable); {
+	case strings.HasPrefix(program, "esdb"):
+		connection = program
+	case program == vendors:
 		cluster := esdbtest.Start(t, 1)
 		connection = cluster.URL()
 		logClusters.Store(database, cluster)
-	} else {
+	default:
 		data := t.TempDir()
 		connection = ServeGateway(t, EventStore(t, program, data), data).Connection(OperatorKey)
 	}
@@ -85,7 +88,8 @@ func logBehindGateway(t testing.TB, database string) string {
 	return connection
 }
 
-// OnGateway runs tests of the calling package again, each system with its log behind a gateway in a process of its own, or on a server like the vendor's.
+// OnGateway runs tests of the calling package again, each system with its log behind a gateway in a process of its own, or on a server like the vendor's,
+// or on the server with this address.
 func OnGateway(t *testing.T, gateway string, tests ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^("+strings.Join(tests, "|")+")$", "-test.v", "-test.timeout", "20m")
