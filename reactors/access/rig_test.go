@@ -205,7 +205,8 @@ func newRig(t *testing.T) *rig {
 	require.Eventually(t, func() bool {
 		_, users := r.views.Users(t.Context())
 		_, members := r.views.Members(t.Context(), uuid.Nil)
-		return users == nil && members == nil
+		_, ended := r.views.Ended(t.Context(), r.now)
+		return users == nil && members == nil && ended == nil
 	}, 30*time.Second, 10*time.Millisecond, "the tables must be built")
 	r.mails = &Mails{
 		Accounts: r.accounts, Commands: handler, Store: r.log, Mailer: r.box, Frontend: "https://app.example",
