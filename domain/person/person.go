@@ -72,8 +72,8 @@ func unprintable(c rune) bool {
 		(unicode.In(c, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) || c == utf8.RuneError)
 }
 
-// Visible reports whether a letter leaves something to see: neither space and joiners do, nor letters that are
-// there to be empty.
+// Visible reports whether a character leaves something to see. Space, joiners, and letters that are there to be
+// empty do not.
 func Visible(c rune) bool {
 	switch c {
 	case '\u115f', '\u1160', '\u3164', '\uffa0', '\u2800': // fillers of Hangul, and Braille without a dot
