@@ -1,53 +1,86 @@
 package readmodels
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 
 	"bahi/domain/wording"
 )
 
-// mostAsked is how many words of a search count.
-const mostAsked = 8
+const (
+	// mostAsked is how many words of a search count.
+	mostAsked = 8
 
-// Search returns the SQL of a search for records that have each of the words that were asked for, or a word that is like it: of all trigrams
-// of the two, at least two in five are common. A word with a digit is only itself. It selects the columns of table, called r, and how well a record fits as rank. The projection has the
-// words of records in the array words, those that count twice in name_words, and their trigrams in the table gram. The SQL has parameters from $first on,
-// which are args. Without a word nothing is found.
-func Search(projection, table, columns, where, asked string, first int) (sql string, args []any) {
-	words := wording.Words(asked)
+	// firstLooked is how many of the first records are looked at for those that fit best, before all that fit are ranked.
+	firstLooked = 1000
+)
+
+// Search is a search for records that have each of the words that were asked for, or a word that is like it: of all trigrams of the two, at least two in
+// five are common. A word with a digit is only itself. The best record is the one with the most likely words, where one in the name counts twice.
+// Without a word nothing is found.
+type Search struct {
+	Projection string // which has the trigrams of words in the table gram
+	Table      string // called r, with the words of a record in the array words, and those that count twice in name_words
+	Columns    string // of r, with those of Order
+	Where      string // with parameters from $1 on
+	Order      string // of records that fit equally well, by columns of r without its name
+	Asked      string
+}
+
+// Find returns a page of what a search finds, the best first, and how much it finds. The rows have their rank behind the columns.
+func Find[T any](ctx context.Context, r *Reader, page Page, as pgx.RowToFunc[T], s Search, args ...any) (rows []T, total int64, err error) {
+	sql, args := s.SQL(args...)
+	return Counted(ctx, r, page.Skipped(), page.Size, as, sql, args...)
+}
+
+// SQL returns the SQL for [Counted], and its parameters without the last two, limit and skip. args are those of Where.
+func (s Search) SQL(args ...any) (sql string, all []any) {
+	words := wording.Words(s.Asked)
 	words = words[:min(len(words), mostAsked)]
 	var (
 		grams       []string
 		nths, sizes []int32
-		each        = []string{where}
+		fits        = []string{s.Where}
+		ranks       = []string{"0"}
+		exact       = fmt.Sprintf("r.name_words @> $%d", len(args)+4)
 	)
 	for i, word := range words {
 		of := wording.Grams(word)
 		for _, gram := range of {
 			grams, nths, sizes = append(grams, gram), append(nths, int32(i)), append(sizes, int32(len(of)))
 		}
-		each = append(each, fmt.Sprintf(`r.words && (select array_agg(word) from near where nth = %d)`, i))
+		fits = append(fits, fmt.Sprintf(`r.words && (select array_agg(word) from near where nth = %d)`, i))
+		ranks = append(ranks, fmt.Sprintf(`case when r.name_words @> array[($%d::text[])[%d]] then 2 else (
+			select max(case when near.word = any(r.name_words) then 2 * likeness else likeness end) from near where nth = %d and near.word = any(r.words)) end`, len(args)+4, i+1, i))
 	}
 	if len(words) == 0 {
-		each = append(each, "false")
+		fits, exact = append(fits, "false"), "false"
 	}
-	return fmt.Sprintf(`
+	// Nothing fits better than records whose names have all words: where the first ones fill the page, the others need not be ranked.
+	sql = strings.NewReplacer(
+		"{projection}", s.Projection, "{table}", s.Projection+"."+s.Table, "{columns}", s.Columns, "{where}", s.Where, "{order}", s.Order,
+		"{fits}", strings.Join(fits, " and "), "{rank}", strings.Join(ranks, " + "), "{exact}", exact, "{best}", fmt.Sprint(2*len(words)), "{looked}", fmt.Sprint(firstLooked),
+		"{grams}", fmt.Sprintf("$%d", len(args)+1), "{nths}", fmt.Sprintf("$%d", len(args)+2), "{sizes}", fmt.Sprintf("$%d", len(args)+3), "{words}", fmt.Sprintf("$%d", len(args)+4),
+		"{limit}", fmt.Sprintf("$%d::bigint", len(args)+5), "{skip}", fmt.Sprintf("$%d::bigint", len(args)+6),
+	).Replace(`
 		with near as materialized (
 			select a.nth, g.word, count(*)::float8 / (a.size + g.size - count(*)) as likeness
-			from unnest($%[5]d::text[], $%[6]d::int[], $%[7]d::int[]) a (gram, nth, size) join %[1]s.gram g on g.gram = a.gram
+			from unnest({grams}::text[], {nths}::int[], {sizes}::int[]) a (gram, nth, size) join {projection}.gram g on g.gram = a.gram
 			group by a.nth, a.size, g.word, g.size
 			having 5 * count(*) >= 2 * (a.size + g.size - count(*))
 			union all
-			select a.nth - 1, a.word, 1 from unnest($%[8]d::text[]) with ordinality a (word, nth)
+			select a.nth - 1, a.word, 1 from unnest({words}::text[]) with ordinality a (word, nth)
+		), best as materialized (
+			select {columns}, {best}::float8 as rank from (select r.* from {table} r where {where} order by {order} limit {looked}) r where {exact} limit {limit} + {skip}
 		)
-		select %[3]s, rank
-		from %[1]s.%[2]s r cross join lateral (
-			select coalesce(sum(best), 0) as rank
-			from (
-				select max(case when near.word = any(r.name_words) then 2 * likeness else likeness end) as best
-				from near where near.word = any(r.words) group by near.nth
-			) fits
-		) fit
-		where %[4]s`, projection, table, columns, strings.Join(each, " and "), first, first+1, first+2, first+3), []any{grams, nths, sizes, words}
+		select (select count(*) from {table} r where {fits}), page.* from (
+			select * from best where (select count(*) from best) = {limit} + {skip}
+			union all
+			select {columns}, ({rank})::float8 as rank from {table} r where {fits} and (select count(*) from best) < {limit} + {skip}
+		) page order by rank desc, {order} limit {limit} offset {skip}`)
+	return sql, append(slices.Clip(args), grams, nths, sizes, words)
 }

@@ -44,7 +44,7 @@ type benchmark struct {
 	report  *bench.Report
 }
 
-// Run measures, prints a table and writes JSON. A missed goal is not an error.
+// Run measures, prints a table and writes JSON. A missed goal is not an error. After an error, the table has what was measured before.
 func (c benchCommand) Run(ctx context.Context) (err error) {
 	began := time.Now()
 	b := &benchmark{benchCommand: c.complete()}
@@ -56,18 +56,19 @@ func (c benchCommand) Run(ctx context.Context) (err error) {
 	if b.Profile != "" {
 		return b.profiles(ctx)
 	}
-	if err := b.runParts(ctx); err != nil {
-		return err
+	failed := b.runParts(ctx)
+	if failed != nil && len(b.report.Figures) == 0 {
+		return failed
 	}
 	b.report.Seconds = time.Since(began).Seconds()
 	fmt.Println()
 	if err := b.report.Table(os.Stdout); err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
 	fmt.Printf("\n%d of %d goals missed; %s; Postgres %s on %s; %s, %d cores; %.0f seconds\n", b.report.Missed(), len(b.report.Figures),
 		b.report.Version, b.report.Machine.Postgres, b.report.Machine.FileSystem, b.report.Machine.Processor, b.report.Machine.Cores, b.report.Seconds)
-	if b.JSON == "" {
-		return nil
+	if b.JSON == "" || failed != nil {
+		return failed
 	}
 	return b.report.Write(b.JSON)
 }

@@ -23,10 +23,11 @@ import (
 )
 
 const (
-	eveningClients = 64
-	eveningSustain = 10 // times --sustain
-	eveningFlat    = 1.1
-	eveningRecords = 1000 // of a kind, at most, that are asked for
+	eveningClients  = 64
+	eveningSustain  = 10 // times --sustain
+	eveningFlat     = 1.1
+	eveningRecords  = 1000 // of a kind, at most, that are asked for
+	eveningContacts = 50   // at least, of those who may be written to
 )
 
 // evening is a workspace of the demo, as its clients know it.
@@ -232,18 +233,21 @@ func (s *server) enter(ctx context.Context, key string) (*evening, error) {
 	if len(catalog.Data) > 0 {
 		e.company = catalog.Data[0].Company
 	}
-	var contacts []record
-	read("/api/contacts?limit=100&sort=recent", &contacts)
-	for _, c := range contacts {
-		var messages []struct {
-			Direction string
-			Channel   int64 `json:"channelId"`
-		}
-		read(fmt.Sprintf("/api/contacts/%d/messages", c.ID), &messages)
-		for _, m := range messages {
-			if m.Direction == "in" && m.Channel == e.channel { // others are written to by templates only
-				e.contacts = append(e.contacts, c.ID)
-				break
+	for page, more := 1, true; more && len(e.contacts) < eveningContacts; page++ { // the first are those whom an earlier evening wrote to
+		var contacts []record
+		read(fmt.Sprintf("/api/contacts?limit=100&sort=recent&page=%d", page), &contacts)
+		more = len(contacts) > 0
+		for _, c := range contacts {
+			var messages []struct {
+				Direction string
+				Channel   int64 `json:"channelId"`
+			}
+			read(fmt.Sprintf("/api/contacts/%d/messages", c.ID), &messages)
+			for _, m := range messages {
+				if m.Direction == "in" && m.Channel == e.channel { // others are written to by templates only
+					e.contacts = append(e.contacts, c.ID)
+					break
+				}
 			}
 		}
 	}

@@ -42,8 +42,10 @@ func (m *marketplace) search(ctx context.Context) error {
 		typed := []byte(m.names[m.random.IntN(len(m.names))])
 		typed[2], typed[3] = typed[3], typed[2]
 		requests = append(requests, bench.Request("GET", "/api/v1/companies/search?q="+url.QueryEscape(string(typed)), "", ""))
-		sql, args := readmodels.Search(schema, "company", "r.id, r.name, r.slug, r.category, r.city, r.verified, r.created_at", "true", string(typed), 1)
-		for i, arg := range args {
+		sql, args := readmodels.Search{
+			Projection: schema, Table: "company", Columns: "r.id, r.name, r.slug, r.category, r.city, r.verified, r.created_at", Where: "true", Order: "created_at desc, id desc", Asked: string(typed),
+		}.SQL()
+		for i, arg := range append(args, catalogPage, 0) {
 			list, err := json.Marshal(arg)
 			if err != nil {
 				return err
@@ -51,7 +53,7 @@ func (m *marketplace) search(ctx context.Context) error {
 			literal := strings.NewReplacer(`"`, "'", "[", "array[").Replace(string(list)) // of letters, blanks and numbers alone
 			sql = strings.ReplaceAll(sql, fmt.Sprintf("$%d", i+1), literal)
 		}
-		queries = append(queries, fmt.Sprintf(`select count(*) over (), page.* from (%s) page order by rank desc, created_at desc, id desc limit %d;`, sql, catalogPage))
+		queries = append(queries, sql+";")
 	}
 	load := bench.Load{Address: m.server.address, Clients: listClients, For: m.Round, Requests: requests}
 	return m.besideQuery(ctx, bench.Figure{Name: "search", Title: fmt.Sprintf("search of %d companies with a typo, 16 clients: p50", m.companies()), Goal: bench.AtMost(3)}, load, queries...)

@@ -81,6 +81,12 @@ func TestAConversationIsReadUpToAMessage(t *testing.T) {
 	recent := people(t, c, "?sort=recent&limit=3")
 	require.Equal(t, []string{"919812345603", "919812345602"}, []string{*recent[0].Phone, *recent[1].Phone})
 	require.Equal(t, empty.ID, recent[2].ID)
+	silent := made(t, c, `{"name":"Nobody else"}`) // newer than the other who has said nothing
+	for page, first := range []int64{recent[0].ID, recent[1].ID, silent.ID, empty.ID} {
+		require.Equal(t, first, people(t, c, fmt.Sprintf("?sort=recent&limit=1&page=%d", page+1))[0].ID, "page %d", page+1)
+	}
+	require.Equal(t, []int64{silent.ID, empty.ID}, []int64{people(t, c, "?sort=recent&limit=3")[2].ID, people(t, c, "?sort=recent&limit=3&page=2")[0].ID})
+	require.Empty(t, people(t, c, "?sort=recent&limit=2&page=3"))
 	talk := conversation(t, c, asha.ID, "")
 	read := at(asha.ID) + "/read"
 	c.POST(read, fmt.Sprintf(`{"messageId":%q}`, talk[1].ID)).Status(200).Body(`{"unread":1}`)

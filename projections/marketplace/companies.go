@@ -17,7 +17,7 @@ import (
 var companiesDDL string
 
 // Companies has the directory of companies.
-var Companies = projections.Define("companies", 2, companiesDDL,
+var Companies = projections.Define("companies", 3, companiesDDL+projections.Tally("company", "true", "category_key?", "city_key?", "verified"),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Created]) {
 		b.Exec(`
 			insert into company (id, workspace_id, slug, name, claims_domain, verified, created_at, updated_at, revision)

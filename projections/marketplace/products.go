@@ -47,7 +47,7 @@ var Products = projections.Define("products", 1, productsDDL,
 			b.Exec(`update catalog set company_name = $2, changed = $3, changed_at = $4 where company_id = $1`, e.StreamID(), e.Data.Name.Value, int64(e.Position), e.At)
 		}
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[company.Deleted]) {
+	changing(func(b *projections.Batch, e event.Recorded[company.Deleted]) {
 		b.Exec(`
 			update tally set products = tally.products - gone.products from tally gone
 			where gone.company_id = $1 and tally.company_id = '00000000-0000-0000-0000-000000000000'
@@ -57,20 +57,20 @@ var Products = projections.Define("products", 1, productsDDL,
 		}
 	}),
 	projections.On(func(*projections.Batch, event.Recorded[claims.Fenced[company.State]]) {}), // no revision of companies is here
-	projections.On(func(b *projections.Batch, e event.Recorded[product.Added]) {
+	changing(func(b *projections.Batch, e event.Recorded[product.Added]) {
 		if e.Meta.Of != 0 { // it is in its batch
 			return
 		}
 		offered(b, e.Data.Company, []uuid.UUID{idOf(e.StreamID())}, []product.Item{e.Data.Item}, e.Position, e.At)
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[product.Imported]) {
+	changing(func(b *projections.Batch, e event.Recorded[product.Imported]) {
 		ids := make([]uuid.UUID, len(e.Data.Products))
 		for i := range ids {
 			ids[i] = product.InBatch(idOf(e.StreamID()), i)
 		}
 		offered(b, e.Data.Company, ids, e.Data.Products, e.Position, e.At)
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[product.Edited]) {
+	changing(func(b *projections.Batch, e event.Recorded[product.Edited]) {
 		c, id := e.Data, e.StreamID()
 		own := []uuid.UUID{idOf(id)}
 		moves := c.Category.Named() || c.Active.Named() // to other lists
@@ -96,12 +96,20 @@ var Products = projections.Define("products", 1, productsDDL,
 		learned(b, found)
 		b.Exec(changes, id, int64(e.Position), e.At)
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[product.Deleted]) {
+	changing(func(b *projections.Batch, e event.Recorded[product.Deleted]) {
 		b.Exec(tallies, []uuid.UUID{idOf(e.StreamID())}, -1)
 		b.Exec(changes, e.StreamID(), int64(e.Position), e.At)
 		b.Exec(`delete from product where id = $1`, e.StreamID())
 	}),
-)
+).Telling()
+
+// changing is [projections.On] for what changes the products that searches find. Nobody's own are told: the catalog is everybody's.
+func changing[E any](fold func(*projections.Batch, event.Recorded[E])) projections.Fold {
+	return projections.On(func(b *projections.Batch, e event.Recorded[E]) {
+		b.Changed(uuid.Nil)
+		fold(b, e)
+	})
+}
 
 var wordColumns = [...]string{"name_words", "category_words", "description_words"}
 

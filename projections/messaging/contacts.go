@@ -17,7 +17,7 @@ import (
 var contactsDDL string
 
 // Contacts has the contacts of workspaces. What is personal comes into it in clear, for as long as its key is there.
-var Contacts = projections.Define("messaging_contacts", 5, contactsDDL,
+var Contacts = projections.Define("messaging_contacts", 6, contactsDDL+projections.Tally("contact", "true", "workspace_id", "status", "source", "opt_in"),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Added]) {
 		s := e.Data.Evolve(contact.State{})
 		b.Exec(`

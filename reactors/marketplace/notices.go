@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"text/template"
@@ -221,8 +222,9 @@ func (l letter) places() []string {
 // crowded reports whether a company is asked so much that it gets digests, and sees to the next.
 func (n *Notices) crowded(ctx context.Context, a asked) error {
 	hour := n.Commands.Now().Truncate(time.Hour)
-	count, err := n.Views.EnquiriesSince(ctx, a.workspace, a.Company, hour)
-	if err != nil || count <= cmp.Or(n.Most, mostTold) {
+	most := cmp.Or(n.Most, mostTold)
+	count, err := n.Views.EnquiriesSince(ctx, a.workspace, a.Company, hour, most+1)
+	if err != nil || count <= most {
 		return err
 	}
 	if err := n.Jobs.Add(ctx, SendDigest{Company: a.Company, Hour: hour.Unix()}); err != nil {
@@ -359,7 +361,7 @@ func (n *Notices) digest(ctx context.Context, job reactors.Job[SendDigest]) erro
 	if err != nil || l.State.Name == "" {
 		return err
 	}
-	count, err := n.Views.EnquiriesSince(ctx, l.Workspace, job.Args.Company, hour)
+	count, err := n.Views.EnquiriesSince(ctx, l.Workspace, job.Args.Company, hour, math.MaxInt64)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/google/uuid"
@@ -44,9 +45,9 @@ type OrderFilter struct {
 }
 
 const ordersSQL = `
-	select o.id, o.state, a.name, o.delivered_mg, o.revision
-	from orders.client_order o join orders.account a on a.id = o.client_id
-	where o.workspace_id = $1 and not o.deleted`
+	select o.id, o.state, coalesce(a.name, ''), o.delivered_mg, o.revision
+	from orders.client_order o left join orders.account a on a.id = o.client_id
+	where not o.deleted`
 
 func toOrder(row pgx.CollectableRow) (o ClientOrder, err error) {
 	var (
@@ -63,18 +64,29 @@ func toOrder(row pgx.CollectableRow) (o ClientOrder, err error) {
 
 // Order reads an order of a workspace, or returns [order.ErrNotFound].
 func (v *Views) Order(ctx context.Context, workspace uuid.UUID, id int64) (ClientOrder, error) {
-	return readmodels.Row(ctx, v.Reader, order.ErrNotFound, toOrder, ordersSQL+` and o.id = $2`, workspace, id)
+	return readmodels.Row(ctx, v.Reader, order.ErrNotFound, toOrder, ordersSQL+` and o.workspace_id = $1 and o.id = $2`, workspace, id)
+}
+
+// where returns the condition of the orders that fit, and its parameters. A condition that is not asked for would keep Postgres from using the index
+// of one that is.
+func (f OrderFilter) where(workspace uuid.UUID) (sql string, args []any) {
+	if f.Client == 0 {
+		return `o.workspace_id = $1`, []any{workspace}
+	}
+	return `o.workspace_id = $1 and o.client_id = $2`, []any{workspace, f.Client}
 }
 
 // Orders lists a page of a workspace's orders, by id.
 func (v *Views) Orders(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter) ([]ClientOrder, int64, error) {
-	return readmodels.Paged(ctx, v.Reader, page, toOrder, `id`, ordersSQL+` and ($2 = 0 or o.client_id = $2)`, workspace, f.Client)
+	where, args := f.where(workspace)
+	return readmodels.Tallied(ctx, v.Reader, page, toOrder, `id`, readmodels.Tally(`orders.client_order`, `o`, where), ordersSQL+` and `+where, args...)
 }
 
 // EachOrder is [Views.Orders] for more orders than fit in memory: it calls take for each. A page of size 0 is all orders.
 func (v *Views) EachOrder(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter, take func(ClientOrder) error) error {
-	return readmodels.Each(ctx, v.Reader, toOrder, take, ordersSQL+` and ($2 = 0 or o.client_id = $2) order by o.id limit $3 offset $4`,
-		workspace, f.Client, limit(page), skipped(page))
+	where, args := f.where(workspace)
+	return readmodels.Each(ctx, v.Reader, toOrder, take, fmt.Sprintf(`%s and %s order by o.id limit $%d offset $%d`, ordersSQL, where, len(args)+1, len(args)+2),
+		append(args, limit(page), skipped(page))...)
 }
 
 // limit returns the size of a page; a page of size 0 has all rows.
@@ -87,7 +99,7 @@ func skipped(p readmodels.Page) int64 { return int64(p.Size) * int64(p.Number-1)
 func (v *Views) OrdersOfSender(ctx context.Context, workspace uuid.UUID, sender string) ([]ClientOrder, error) {
 	const most = 10
 	return readmodels.Rows(ctx, v.Reader, toOrder, ordersSQL+`
-		and o.draft_id in (select draft_id from order_drafts.order_draft_reply where workspace_id = $1 and sender = $2) order by o.id desc limit $3`, workspace, sender, most)
+		and o.workspace_id = $1 and o.draft_id in (select draft_id from order_drafts.order_draft_reply where workspace_id = $1 and sender = $2) order by o.id desc limit $3`, workspace, sender, most)
 }
 
 // ClientName returns the name of a client of a workspace, or the clients' NoAccount.

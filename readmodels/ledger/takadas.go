@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
@@ -33,8 +34,7 @@ type TakadaFilter struct {
 const takadasSQL = `
 	select t.id, t.state, t.revision,
 		array(select a.id from orders.account a where a.id = any(t.karigars) and a.deleted_position is not null) as gone
-	from orders.takada t
-	where t.workspace_id = $1 and not t.deleted`
+	from orders.takada t`
 
 func toTakada(row pgx.CollectableRow) (t ClientTakada, err error) {
 	var (
@@ -53,19 +53,36 @@ func toTakada(row pgx.CollectableRow) (t ClientTakada, err error) {
 
 // Takada reads a takada of a workspace, or returns [takada.ErrNotFound].
 func (v *Views) Takada(ctx context.Context, workspace uuid.UUID, id int64) (ClientTakada, error) {
-	return readmodels.Row(ctx, v.Reader, takada.ErrNotFound, toTakada, takadasSQL+` and t.id = $2`, workspace, id)
+	return readmodels.Row(ctx, v.Reader, takada.ErrNotFound, toTakada, takadasSQL+` where t.workspace_id = $1 and not t.deleted and t.id = $2`, workspace, id)
+}
+
+// where returns the condition of the takadas that fit, and its parameters.
+func (f TakadaFilter) where(workspace uuid.UUID) (sql string, args []any) {
+	sql, args = ` where t.workspace_id = $1 and not t.deleted`, []any{workspace}
+	if f.Order != 0 {
+		args = append(args, f.Order)
+		sql += fmt.Sprintf(` and t.order_id = $%d`, len(args))
+	}
+	if f.Client != 0 {
+		args = append(args, f.Client)
+		sql += fmt.Sprintf(` and t.order_id in (select o.id from orders.client_order o where o.workspace_id = $1 and o.client_id = $%d and not o.deleted)`, len(args))
+	}
+	return sql, args
 }
 
 // EachTakada calls take for each takada of a page, by id, and returns how many there are on all pages. A page of size 0 is all takadas.
 func (v *Views) EachTakada(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f TakadaFilter, take func(ClientTakada) error) (total int64, err error) {
-	const chosen = ` and ($2 = 0 or t.order_id = $2) and ($3 = 0 or exists (select from orders.client_order o where o.id = t.order_id and o.client_id = $3))`
-	total, err = readmodels.Row(ctx, v.Reader, takada.ErrNotFound, pgx.RowTo[int64],
-		`select count(*) from orders.takada t where t.workspace_id = $1 and not t.deleted`+chosen, workspace, f.Order, f.Client)
+	where, args := f.where(workspace)
+	count := `select count(*) from orders.takada t` + where
+	if f == (TakadaFilter{}) {
+		count = readmodels.Tally(`orders.takada`, `t`, `t.workspace_id = $1`)
+	}
+	total, err = readmodels.Row(ctx, v.Reader, takada.ErrNotFound, pgx.RowTo[int64], count, args...)
 	if err != nil {
 		return 0, err
 	}
-	return total, readmodels.Each(ctx, v.Reader, toTakada, take, takadasSQL+chosen+` order by t.id limit $4 offset $5`,
-		workspace, f.Order, f.Client, limit(page), skipped(page))
+	return total, readmodels.Each(ctx, v.Reader, toTakada, take, fmt.Sprintf(`%s%s order by t.id limit $%d offset $%d`, takadasSQL, where, len(args)+1, len(args)+2),
+		append(args, limit(page), skipped(page))...)
 }
 
 // DeletedTakadas returns the ids of the takadas of a client's order that were deleted, in order.

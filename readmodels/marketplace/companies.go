@@ -88,7 +88,7 @@ func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFi
 	if f.Verified {
 		where += " and r.verified"
 	}
-	return readmodels.Paged(ctx, v.Reader, page, listed, `created_at desc, id desc`, `select `+listedColumns+` from companies.company r where `+where, args...)
+	return readmodels.Tallied(ctx, v.Reader, page, listed, `created_at desc, id desc`, readmodels.Tally(`companies.company`, `r`, where), `select `+listedColumns+` from companies.company r where `+where, args...)
 }
 
 // fitting returns the condition that columns have values, which are named in turn. An empty value fits all. A condition that is not there
@@ -111,8 +111,9 @@ func and(where, column string, args []any, value any) (string, []any) {
 
 // FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.
 func (v *Views) FindCompanies(ctx context.Context, page readmodels.Page, words string) (rows []Listed, total int64, err error) {
-	sql, args := readmodels.Search("companies", "company", listedColumns, "true", words, 1)
-	return readmodels.Paged(ctx, v.Reader, page, listed, `rank desc, created_at desc, id desc`, sql, args...)
+	return readmodels.Find(ctx, v.Reader, page, listed, readmodels.Search{
+		Projection: "companies", Table: "company", Columns: listedColumns, Where: "true", Order: "created_at desc, id desc", Asked: words,
+	})
 }
 
 // listed reads a row's first columns: those after them only sort.

@@ -94,7 +94,7 @@ func (v *Views) Enquiries(ctx context.Context, workspace uuid.UUID, page readmod
 			where, args = and(where, c.column, args, c.value)
 		}
 	}
-	return readmodels.Paged(ctx, v.Reader, page, enquiryOf, `created_at desc, id desc`, `select `+enquiryColumns+` from enquiries.enquiry r where `+where, args...)
+	return readmodels.Tallied(ctx, v.Reader, page, enquiryOf, `created_at desc, id desc`, readmodels.Tally(`enquiries.enquiry`, `r`, where), `select `+enquiryColumns+` from enquiries.enquiry r where `+where, args...)
 }
 
 // PlacedEnquiry is an enquiry and its position in the log.
@@ -131,10 +131,12 @@ func (v *Views) EnquiryHistory(ctx context.Context, workspace, id uuid.UUID) ([]
 		where m.enquiry_id = $1 and m.workspace_id = $2 and not r.spam order by m.nth`, id, workspace)
 }
 
-// EnquiriesSince counts what people asked a workspace's company from a moment on.
-func (v *Views) EnquiriesSince(ctx context.Context, workspace, of uuid.UUID, since time.Time) (int64, error) {
-	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[int64],
-		`select count(*) from enquiries.enquiry r where r.workspace_id = $1 and r.company_id = $2 and r.created_at >= $3 and not r.spam`, workspace, of, since)
+// EnquiriesSince counts what people asked a workspace's company from a moment on, up to most.
+func (v *Views) EnquiriesSince(ctx context.Context, workspace, of uuid.UUID, since time.Time, most int64) (int64, error) {
+	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[int64], `
+		select count(*) from (
+			select from enquiries.enquiry r where r.workspace_id = $1 and r.company_id = $2 and r.created_at >= $3 and not r.spam limit $4
+		) counted`, workspace, of, since, most)
 }
 
 // Notice is what was sent to a company, or to the crm.

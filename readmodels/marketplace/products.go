@@ -13,6 +13,7 @@ import (
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/person"
+	"bahi/domain/wording"
 	"bahi/readmodels"
 )
 
@@ -100,18 +101,30 @@ func (v *Views) Products(ctx context.Context, page readmodels.Page, f ProductFil
 // bucketBits is the size of a bucket of the projection's counts, as a power of 2.
 const bucketBits = 8
 
-// findProducts sorts what it finds by rank without the rest of the rows, and then reads those of the page.
+// found is a page of what a search finds.
+type found struct {
+	ids   []uuid.UUID
+	total int64
+}
+
+func (f found) size() int { return len(uuid.UUID{}) * (1 + len(f.ids)) }
+
+// findProducts sorts what it finds by rank without the rest of the rows, and then reads those of the page. What a search finds is kept, as the same words are
+// searched for again and again, and to count all that they find takes longer than to read a page of it.
 func (v *Views) findProducts(ctx context.Context, page readmodels.Page, where, words string, args []any) ([]Product, int64, error) {
-	sql, more := readmodels.Search("products", "product", "r.id, r.nth", where, words, len(args)+1)
-	ids, total, err := readmodels.Paged(ctx, v.Reader, page, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
-		return id, row.Scan(&id, nil, nil)
-	}, `rank desc, nth desc`, sql, append(args, more...)...)
-	if err != nil || len(ids) == 0 {
-		return nil, total, err
+	key := readmodels.Key{Projection: "products", Of: fmt.Sprint(page, where, args, wording.Words(words))}
+	f, err := readmodels.Kept(ctx, v.Reader, key, found.size, func(ctx context.Context) (f found, err error) {
+		f.ids, f.total, err = readmodels.Find(ctx, v.Reader, page, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
+			return id, row.Scan(&id, nil, nil)
+		}, readmodels.Search{Projection: "products", Table: "product", Columns: "r.id, r.nth", Where: where, Order: "nth desc", Asked: words}, args...)
+		return f, err
+	})
+	if err != nil || len(f.ids) == 0 {
+		return nil, f.total, err
 	}
 	rows, err := readmodels.Rows(ctx, v.Reader, productOf,
-		`select `+productColumns+` from products.product r join unnest($1::uuid[]) with ordinality found (id, place) on r.id = found.id order by found.place`, ids)
-	return rows, total, err
+		`select `+productColumns+` from products.product r join unnest($1::uuid[]) with ordinality found (id, place) on r.id = found.id order by found.place`, f.ids)
+	return rows, f.total, err
 }
 
 // place is where a page of a list begins.

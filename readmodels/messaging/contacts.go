@@ -4,6 +4,8 @@ package messaging
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -83,17 +85,55 @@ func (v *Views) ContactsReached(ctx context.Context, email, phone string) ([]Own
 // dialled drops what people put between the digits of a phone.
 var dialled = strings.NewReplacer(" ", "", "+", "", "-", "", "(", "", ")", "")
 
+// where returns the condition of the contacts that fit, and its parameters. A condition that is not asked for would keep Postgres from using indexes.
+func (f ContactFilter) where(workspace uuid.UUID) (sql string, args []any) {
+	sql, args = `contact.workspace_id = $1`, []any{workspace}
+	and := func(condition string, value any) {
+		args = append(args, value)
+		sql += ` and ` + strings.ReplaceAll(condition, `$n`, `$`+strconv.Itoa(len(args)))
+	}
+	if f.Status != "" {
+		and(`status = $n`, f.Status)
+	}
+	if f.Source != "" {
+		and(`source = $n`, f.Source)
+	}
+	if f.OptIn != "" {
+		and(`opt_in = $n`, f.OptIn == "true")
+	}
+	if f.ListID != 0 {
+		and(`exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $n)`, f.ListID)
+	}
+	if text := person.Folded(f.Search); text != "" {
+		args = append(args, text)
+		and(fmt.Sprintf(`(strpos(name_folded, $%[1]d) > 0 or strpos(email, $%[1]d) > 0 or strpos(phone, nullif($n, '')) > 0)`, len(args)), dialled.Replace(f.Search))
+	}
+	return sql, args
+}
+
 // Contacts lists a page of a workspace's contacts, newest first.
 func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ContactFilter) (rows []Contact, total int64, err error) {
-	order := `id desc`
-	if f.Sort != "" {
-		order = `last_message_at desc nulls last, id desc`
+	where, args := f.where(workspace)
+	count := `select count(*) from messaging_contacts.contact where ` + where
+	if f.ListID == 0 && f.Search == "" {
+		count = readmodels.Tally(`messaging_contacts.contact`, `contact`, where)
 	}
-	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Contact], order, contactColumns+`
-		where contact.workspace_id = $1 and ($2 = '' or status = $2) and ($3 = '' or source = $3) and ($4 = '' or opt_in = ($4 = 'true'))
-			and ($7::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $7))
-			and ($5 = '' or strpos(name_folded, $5) > 0 or strpos(email, $5) > 0 or strpos(phone, nullif($6, '')) > 0)`,
-		workspace, f.Status, f.Source, f.OptIn, person.Folded(f.Search), dialled.Replace(f.Search), f.ListID)
+	if f.Sort == "" {
+		return readmodels.Tallied(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `id desc`, count, contactColumns+` where `+where, args...)
+	}
+	// Those who have a conversation are read by its index, the others only where these do not fill the page.
+	return readmodels.Counted(ctx, v.Reader, page.Skipped(), page.Size, pgx.RowToStructByName[Contact], fmt.Sprintf(`
+		with newest as materialized (
+			%[1]s where %[2]s and conversation.workspace_id = $1 order by last_at desc, id desc limit $%[3]d::bigint + $%[4]d::bigint
+		)
+		select (%[5]s), page.* from (
+			select * from newest
+			union all
+			(
+				%[1]s where %[2]s and not exists (select from messages.conversation talk where talk.contact_id = contact.id)
+				order by id desc limit (select $%[3]d::bigint + $%[4]d::bigint - count(*) from newest)
+			)
+		) page order by last_message_at desc nulls last, id desc limit $%[3]d offset $%[4]d`, contactColumns, where, len(args)+1, len(args)+2, count), args...)
 }
 
 // Conversations lists contacts of a workspace who have a conversation with it, that with the newest message first, after some of them. An empty
