@@ -21,6 +21,7 @@ import (
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
+	"bahi/domain/number"
 	"bahi/domain/unit"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
@@ -118,7 +119,8 @@ func (i *interrupted) fails(err error) {
 	i.fill = err
 }
 
-// at lets do happen once (nothing when it is nil), before the next append to a stream whose name begins like this.
+// at lets do happen once (nothing when it is nil), before the next append to a stream whose name begins like this. It does not happen where numbers are reserved:
+// the node holds the series meanwhile, and would wait for itself if it is the one that does it.
 func (i *interrupted) at(prefix string, do func() error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -127,7 +129,7 @@ func (i *interrupted) at(prefix string, do func() error) {
 		return
 	}
 	i.before = func(stream string) error {
-		if !strings.HasPrefix(stream, prefix) {
+		if !strings.HasPrefix(stream, prefix) || strings.HasPrefix(stream, number.Kind.Stream("")) {
 			return nil
 		}
 		i.mu.Lock()
