@@ -68,6 +68,13 @@ type Patient interface {
 	SubscribePatiently(ctx context.Context, after event.Position, p Patience) iter.Seq2[Batch, error]
 }
 
+// Sparing is a store that need not hand over events which a reader of the whole log has no use for.
+type Sparing interface {
+	// ReadSparing is ReadAll forwards, up to a position that is included. It may leave out events of the types in without, but not the one at that position, nor
+	// one in each of the sections that it reads, so that the reader knows how far it is.
+	ReadSparing(ctx context.Context, after, upTo event.Position, without []string) iter.Seq2[event.Stored, error]
+}
+
 // Patience is what a subscriber lets wait.
 type Patience struct {
 	// For returns how long new events may wait, 0: not at all. It is called while the log's writer waits.

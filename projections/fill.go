@@ -345,6 +345,17 @@ func (b Build) tellOf(ctx context.Context, s *session, parts []*part) {
 	}
 }
 
+// mostPassed is how far a fill goes without telling, where few events are the projection's.
+const mostPassed = 100_000
+
+// read yields the events after a position up to a limit that the projection folds, those that this program does not know, and now and then another one.
+func (b Build) read(ctx context.Context, after, limit event.Position) iter.Seq2[event.Stored, error] {
+	if sparing, is := b.Store.(eventstore.Sparing); is && b.Projection.raw == nil {
+		return sparing.ReadSparing(ctx, after, limit, b.Projection.foreign())
+	}
+	return b.Store.ReadAll(ctx, after, eventstore.Forwards)
+}
+
 // ahead yields decoded batches of the log after a position up to a limit, and reads and decodes further ones in the background. It obeys
 // the control; nil: unlimited.
 func (b Build) ahead(ctx context.Context, decoding decoder, after, limit event.Position, c *control) iter.Seq2[decoded, error] {
@@ -366,8 +377,8 @@ func (b Build) ahead(ctx context.Context, decoding decoder, after, limit event.P
 		}
 		go func() {
 			defer close(batches)
-			batch, size := eventstore.Batch{}, c.batch()
-			for e, err := range b.Store.ReadAll(ctx, after, eventstore.Forwards) {
+			batch, size, sent := eventstore.Batch{}, c.batch(), after
+			for e, err := range b.read(ctx, after, limit) {
 				if err != nil {
 					send(decoded{}, &unreachable{err})
 					return
@@ -376,7 +387,7 @@ func (b Build) ahead(ctx context.Context, decoding decoder, after, limit event.P
 					break
 				}
 				batch.Events, batch.UpTo = append(batch.Events, e), e.Position
-				if len(batch.Events) >= size {
+				if len(batch.Events) >= size || e.Position-sent >= mostPassed {
 					if err := c.wait(ctx, len(batch.Events)); err != nil {
 						send(decoded{}, err)
 						return
@@ -384,7 +395,7 @@ func (b Build) ahead(ctx context.Context, decoding decoder, after, limit event.P
 					if !send(decoding.decode(ctx, batch)) {
 						return
 					}
-					batch.Events, size = batch.Events[:0], c.batch()
+					batch.Events, size, sent = batch.Events[:0], c.batch(), e.Position
 				}
 			}
 			if len(batch.Events) > 0 {

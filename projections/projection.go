@@ -99,6 +99,16 @@ func (p *Projection) add(eventType string, f Fold) {
 // Types lists the names of the event types that it folds, in their order.
 func (p *Projection) Types() []string { return slices.Sorted(maps.Keys(p.folds)) }
 
+// foreign lists the names of the known types that it does not fold.
+func (p *Projection) foreign() (names []string) {
+	for _, info := range domain.Catalogue.All() {
+		if _, folded := p.folds[info.Name]; !folded {
+			names = append(names, info.Name)
+		}
+	}
+	return names
+}
+
 // Personal reports whether the tables may have personal values in clear.
 func (p *Projection) Personal() bool { return p.personal }
 

@@ -145,6 +145,40 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 	}
 }
 
+var _ eventstore.Sparing = (*Store)(nil)
+
+// sparingSection is how many positions a statement looks through that leaves out events.
+const sparingSection = 50_000
+
+// ReadSparing implements [eventstore.Sparing].
+func (s *Store) ReadSparing(ctx context.Context, after, upTo event.Position, without []string) iter.Seq2[event.Stored, error] {
+	return s.readSections(ctx, after, upTo, without, sparingSection)
+}
+
+func (s *Store) readSections(ctx context.Context, after, upTo event.Position, without []string, section event.Position) iter.Seq2[event.Stored, error] {
+	const sql = `select ` + columns + ` from log.event where position > $1 and position <= $2 and (position = $2 or type <> all($3::text[])) order by position limit $4`
+	return func(yield func(event.Stored, error) bool) {
+		limit := firstChunk
+		for next := after; next < upTo; {
+			end := min(next+section, upTo)
+			batch, more, err := s.read(ctx, &limit, sql, int64(next), int64(end), without)
+			if err != nil {
+				yield(event.Stored{}, fmt.Errorf("read the log from %d: %w", next, err))
+				return
+			}
+			for _, e := range batch {
+				if !yield(e, nil) {
+					return
+				}
+				next = e.Position
+			}
+			if !more && next < end { // the log ends before it
+				return
+			}
+		}
+	}
+}
+
 // begins returns the size of a read's first chunk. Who reads backwards mostly wants one event, and others may have a megabyte each.
 func begins(d eventstore.Direction) int {
 	if d == eventstore.Backwards {
