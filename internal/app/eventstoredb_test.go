@@ -10,17 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/eventstore/esdb/esdbtest"
+	"bahi/internal/app"
 	"bahi/internal/app/apptest"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
 
 // onVendors serves a system whose log is on a server that behaves as the vendor's does.
-func onVendors(t *testing.T) (*esdbtest.Cluster, *apptest.Office) {
+func onVendors(t *testing.T, change ...func(*app.Settings)) (*esdbtest.Cluster, *apptest.Office) {
 	t.Helper()
 	c := esdbtest.Start(t, 1)
 	with := apptest.Settings(t, pgtest.Template(t, "migrated", migrations.Up))
 	with.EventStore = c.URL()
+	for _, set := range change {
+		set(&with)
+	}
 	return c, apptest.StartAs(t, with)
 }
 
