@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"bahi/eventstore"
 )
 
 const (
@@ -220,6 +222,7 @@ func (b *Inbox) handle(ctx context.Context, h *handled) {
 // judge gives a call its verdict.
 func (b *Inbox) judge(h *handled, last bool) {
 	_, permanent := errors.AsType[unreadable](h.err)
+	permanent = permanent || errors.Is(h.err, eventstore.ErrBadEvent) // no log ever takes it
 	switch {
 	case h.err == nil && h.Effect == "":
 		h.verdict = ignored

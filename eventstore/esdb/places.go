@@ -34,7 +34,7 @@ func beginsAppend(before, e event.Stored) bool {
 }
 
 const (
-	// markEvery is the distance of two marks in events.
+	// markEvery is the distance of two marks in events, and of two places in a table.
 	markEvery = 256
 
 	// maxMarks limits the memory for marks. Beyond it, every other one is dropped.
@@ -186,7 +186,7 @@ func (s *Store) PositionAt(ctx context.Context, at time.Time) (event.Position, e
 // and the first event.
 func (s *Store) lastUntil(ctx context.Context, place event.Position, at time.Time) (known event.Position, first event.Stored, err error) {
 	var last event.Stored
-	read := s.readAll(ctx, max(place, 1)-1, place, eventstore.Forwards, func(e event.Stored, _ error) bool {
+	read := s.readAll(ctx, max(place, 1)-1, place, eventstore.Forwards, 2*markEvery, func(e event.Stored, _ error) bool {
 		begins := last.Position == 0 || beginsAppend(last, e)
 		switch {
 		case last.Position == 0:

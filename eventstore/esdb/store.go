@@ -197,10 +197,13 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 			}
 		}
 		place, err := find(ctx, from)
-		began := false
+		began, count := false, uint64(math.MaxInt64)
+		if direction == eventstore.Backwards {
+			count = 1 // mostly no more is wanted
+		}
 		once := func(e event.Stored, err error) bool { began = true; return yield(e, err) }
 		if err == nil {
-			err = s.readAll(ctx, from, place, direction, once)
+			err = s.readAll(ctx, from, place, direction, count, once)
 		}
 		if isNoPlace(err) && !began { // the log lost it
 			s.log.Warn("the log no longer has an event that was read from it; reading from the beginning or the end", "position", place)
@@ -209,7 +212,7 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 			if direction == eventstore.Backwards {
 				place = eventstore.End
 			}
-			err = s.readAll(ctx, from, place, direction, once)
+			err = s.readAll(ctx, from, place, direction, count, once)
 		}
 		if err != nil {
 			yield(event.Stored{}, fmt.Errorf("read the log from %d: %w", from, err))
@@ -228,15 +231,14 @@ func (s *Store) eventAt(ctx context.Context, at event.Position) (*esdb.RecordedE
 	return nil, false
 }
 
-// mostAtOnce limits the events of one call that reads backwards. The first call of a read asks for one, as mostly no more is wanted.
+// mostAtOnce limits the events of each call of a read after the first.
 const mostAtOnce = 4096
 
-// readAll yields the events after or before a position. The server begins at place, which is at the position or on its other side.
-func (s *Store) readAll(ctx context.Context, from, place event.Position, direction eventstore.Direction, yield func(event.Stored, error) bool) error {
-	count := uint64(math.MaxInt64)
-	if direction == eventstore.Backwards {
-		count = 1
-	}
+// readAll yields the events after or before a position. The server begins at place, which is at the position or on its other side. The
+// first call asks for count events: what the server sends ahead costs it, also if the reader stops.
+func (s *Store) readAll(
+	ctx context.Context, from, place event.Position, direction eventstore.Direction, count uint64, yield func(event.Stored, error) bool,
+) error {
 	for {
 		read := uint64(0)
 		for e, err := range s.raw(ctx, count, allFrom(place, direction)) {
@@ -255,6 +257,9 @@ func (s *Store) readAll(ctx context.Context, from, place event.Position, directi
 		}
 		if read < count || place == 0 {
 			return nil
+		}
+		if direction == eventstore.Forwards {
+			from = max(from, place) // the next call begins with the last event of this one
 		}
 		count = min(16*count, mostAtOnce)
 	}

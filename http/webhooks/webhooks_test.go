@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/inbox"
+	"bahi/eventstore"
 	"bahi/http/api/apitest"
 	"bahi/http/ops"
 	"bahi/http/webhooks"
@@ -207,6 +208,15 @@ func TestFailedCallIsTriedAgainAndParkedAtTheEnd(t *testing.T) {
 	require.NoError(t, r.inbox.Process(t.Context(), id, false))
 	require.NoError(t, r.inbox.Process(t.Context(), id, false), "a second job does nothing")
 	require.Equal(t, map[string]int{"1": 1}, r.made())
+}
+
+func TestCallThatNoLogTakesIsParkedAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.fails["1"] = fmt.Errorf("store the message: %w", eventstore.ErrTooLarge)
+	r.send("1 hello").Status(200)
+	require.NoError(t, r.inbox.Process(t.Context(), r.list("")[0].ID, false))
+	require.Contains(t, *r.until("parked", 1)[0].Error, "an append has at most 1000000 bytes")
 }
 
 // The process ends in the middle of an effect: the attempt's transaction is gone, and another process handles the call.

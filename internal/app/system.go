@@ -171,9 +171,6 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	if sys.Store, err = sys.openLog(ctx); err != nil {
 		return sys, err
 	}
-	if err := sys.joinAudit(ctx, serving); err != nil {
-		return sys, err
-	}
 	// Named after the database's own log, which stays there even if EVENTSTORE_URL moves the events elsewhere.
 	var installation uuid.UUID
 	if err := sys.Pool.QueryRow(ctx, `select store_id from log.identity`).Scan(&installation); err != nil {
@@ -190,6 +187,9 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	sys.Views = NewViews(sys.reader(versions))
 	if log, elsewhere := sys.Store.(*esdb.Store); elsewhere {
 		log.UsePlaces(auditviews.Places{Reader: sys.reader(versions)})
+	}
+	if err := sys.joinAudit(ctx, serving); err != nil { // it looks in the log for what was signed, by the places
+		return sys, err
 	}
 	sys.Commands = commands.New(sys.written(), sys.Vault, time.Now)
 	ledgerflows.AddRules(sys.Commands)

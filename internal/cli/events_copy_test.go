@@ -13,6 +13,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/esdb"
+	"bahi/eventstore/esdb/esdbtest"
 	"bahi/internal/app/apptest"
 	"bahi/internal/cli/events"
 )
@@ -130,6 +131,41 @@ func TestACopyThatWasInterruptedGoesOn(t *testing.T) {
 	done, err := events.CopyLog(t.Context(), from, to, quiet)
 	require.NoError(t, err)
 	require.Equal(t, events.Copied{There: 40, Copied: 1}, done, "the event that came later")
+}
+
+// The positions of EventStoreDB are byte offsets: of a copy, events are counted, and their total is estimated by position.
+func TestACopyToEventStoreDBShowsHowManyEventsAreCopied(t *testing.T) {
+	t.Parallel()
+	const count = 500
+	inPostgres, _ := apptest.EmptyLog(t)
+	first, second := vendors(t), vendors(t)
+	for i := range count {
+		put(t, inPostgres, fmt.Sprintf("orders-%d", i%7), "OrderPlaced", fmt.Sprintf(`{"n":"%s"}`, strings.Repeat("x", i*37%200)), `{}`)
+	}
+	for _, c := range []struct{ from, to eventstore.Store }{{inPostgres, first}, {first, second}, {first, second}} { // the last finds all there
+		next := int64(0)
+		_, err := events.CopyLog(t.Context(), c.from, c.to, func(done, total int64) {
+			require.Equal(t, next, done)
+			require.Greater(t, total, done)
+			if next++; next > count/10 { // enough events to tell their size
+				require.InEpsilon(t, count, total, 0.2, "at %d", done)
+			}
+			if next == count {
+				require.EqualValues(t, count, total)
+			}
+		})
+		require.NoError(t, err)
+		require.EqualValues(t, count, next)
+	}
+}
+
+// vendors returns an empty log on a server that behaves as the vendor's does.
+func vendors(t *testing.T) *esdb.Store {
+	t.Helper()
+	store, err := esdb.Open(t.Context(), esdbtest.Start(t, 1).URL(), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(store.Close)
+	return store
 }
 
 func TestLargeEventsAreAppendedSeparately(t *testing.T) {
