@@ -247,6 +247,12 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 		require.NotContains(t, listed.Text, secret)
 	}
 
+	usage := eventually(t, func() (u []views.BotUsage) {
+		c.GET(botAt(b.ID, "/usage")).Status(200).JSON(&u)
+		return u
+	}, func(u []views.BotUsage) bool { return len(u) == 1 })
+	require.Equal(t, views.BotUsage{Day: usage[0].Day, Messages: 1, Tokens: 2 * 42, Calls: 4}, usage[0], "what the model asked for, the refused too")
+
 	for _, table := range []string{"log.event", "river.river_job", "knowledge.chunk"} {
 		var rows int
 		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from `+table+` r where r::text ~ 'hunter2'`).Scan(&rows))

@@ -57,6 +57,18 @@ func (r *Routes) Channels() {
 			out, err := r.Networks.Delete(ctx, api.Request(ctx), in.stream())
 			return api.Done(ctx, out, err)
 		})
+	usage := channelOp("get-channel-usage", "GET", "/{id}/usage", "How many replies of a channel reached people, by day. Networks bill what is sent in the 24-hour window")
+	usage.Reads = []string{"channels", "messages"}
+	api.Handle(r.API, usage, func(ctx context.Context, in *struct {
+		ByChannel
+		Days
+	}) (*api.Body[[]views.ChannelUsage], error) {
+		if _, err := r.Views.Channel(ctx, api.Caller(ctx).Workspace, in.ID); err != nil {
+			return nil, err
+		}
+		days, err := r.Views.ChannelUsage(ctx, api.Caller(ctx).Workspace, in.ID, r.Zone.String(), day(in.From), day(in.To))
+		return api.Answer(append([]views.ChannelUsage{}, days...), err)
+	})
 	health := channelOp("get-chat-health", "GET", "", "Ask the networks of all channels at once, at most 5 seconds")
 	health.Path = "/api/chat/health"
 	api.Handle(r.API, health, func(ctx context.Context, _ *struct{}) (*api.Body[Health], error) {

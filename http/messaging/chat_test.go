@@ -91,6 +91,20 @@ func TestAConversationInTheSandbox(t *testing.T) {
 	require.Equal(t, []string{"Your order is ready", "https://cdn.example.org/a.jpg"}, []string{*talk[1].Text, *talk[0].MediaURL})
 	require.Equal(t, talk[1:3], conversation(t, c, asha, "?limit=2&before="+talk[0].ID))
 
+	var usage []views.ChannelUsage
+	c.GET(fmt.Sprintf("/api/channels/%d/usage", sales.ID)).Status(200).JSON(&usage)
+	require.NotEmpty(t, usage)
+	counted, first := int64(0), usage[0].Day
+	for _, u := range usage { // midnight may pass
+		counted += u.Replies
+	}
+	require.EqualValues(t, 2, counted)
+	c.GET(fmt.Sprintf("/api/channels/%d/usage?to=%s", sales.ID, first)).Status(200).JSON(&usage)
+	require.Len(t, usage, 1)
+	c.GET(fmt.Sprintf("/api/channels/%d/usage?to=2026-01-01", sales.ID)).Status(200).Body("[]")
+	c.GET(fmt.Sprintf("/api/channels/%d/usage", bot.ID)).Status(200).Body("[]")
+	stranger.GET(fmt.Sprintf("/api/channels/%d/usage", sales.ID)).Problem(404, "Channel not found")
+
 	// A phone that the sandbox cannot reach is told apart, and a contact who writes again is open again.
 	heard(t, o, sales.ID, "919812345000", "w2", time.Now())
 	unreachable := c.With("Idempotency-Key", "000")

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,6 +149,66 @@ func TestTheGatewaysReceiptsByBothIds(t *testing.T) {
 		calls(t, o, "receive-gateway-receipt", i+1)
 	}
 	untilRead(t, c, asha.ID, 1)
+}
+
+// A receipt may come while the answer to the call that sends its message is still on its way.
+func TestAReceiptWaitsFifteenMinutesForItsMessage(t *testing.T) {
+	t.Parallel()
+	var sent atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"status":"submitted","messageId":"ee-%d"}`, sent.Add(1))
+	}))
+	t.Cleanup(server.Close)
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.ReplyURL, with.Outside.ReplyKey, with.Outside.ReplySource = server.URL, "k", "917"
+	with.Outside.FetchAllow = []string{strings.TrimPrefix(server.URL, "http://")}
+	o := apptest.StartAs(t, with)
+	c := agent(o, apptest.Home)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`)
+	heard(t, o, sales.ID, "919812345678", "w1", time.Now())
+	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200) // it proves whose the channel's app is
+	asha := people(t, c, "")[0]
+	g := o.Stranger().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
+	received := func() []opsviews.Webhook { // newest first
+		var all []opsviews.Webhook
+		o.Operator().GET("/ops/webhooks?endpoint=receive-gateway-receipt").Status(200).JSON(&all)
+		return all
+	}
+	// again makes the next try of a call due at once, until the call has a verdict.
+	again := func(call opsviews.Webhook) (verdict string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			for _, state := range []string{"scheduled", "retryable"} {
+				for _, j := range o.Jobs("kind=handle_webhook&state=" + state) {
+					if strings.Contains(string(j.Args), call.ID.String()) {
+						o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", j.ID), nil) // refused if it runs just now
+					}
+				}
+			}
+			for _, k := range received() {
+				if k.ID == call.ID {
+					verdict = k.Verdict
+				}
+			}
+			return verdict != "waiting"
+		}, time.Minute, 10*time.Millisecond)
+		return verdict
+	}
+	for _, id := range []string{"ee-2", "ee-9"} {
+		g.POST(receipts, `{"app":"WorkshopApp","timestamp":1740900001123,"type":"message-event","payload":{"id":"`+id+`","type":"delivered"}}`).Status(200)
+	}
+	require.Eventually(t, func() bool { return len(o.Jobs("kind=handle_webhook")) == 2 }, time.Minute, 10*time.Millisecond, "both are tried again")
+	early := received()
+	require.Equal(t, []string{"waiting", "waiting"}, []string{early[0].Verdict, early[1].Verdict})
+
+	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
+	require.Equal(t, "handled", again(early[1]))
+	require.Equal(t, "delivered", conversation(t, c, asha.ID, "?limit=1")[0].Status)
+
+	require.Equal(t, "waiting", received()[0].Verdict, "no message has its id")
+	o.Sql(`update inbox.call set received_at = received_at - interval '15 minutes' where id = $1`, early[0].ID)
+	require.Equal(t, "ignored", again(early[0]))
+	require.Equal(t, "delivered", conversation(t, c, asha.ID, "?limit=1")[0].Status)
 }
 
 func TestSignedEventsOfANetwork(t *testing.T) {

@@ -36,6 +36,16 @@ create table conversation (
   read_at      timestamptz -- of the message up to which people have read
 );
 
+-- Messages other than templates that reached their contacts, by the quarter of an hour: the days of every time zone begin with one. Networks bill them.
+-- Those of a deleted contact stay counted.
+create table reply (
+  channel_id   bigint not null,
+  workspace_id uuid not null,
+  quarter      timestamptz not null, -- its begin
+  count        bigint not null,
+  primary key (channel_id, quarter)
+);
+
 -- after fill
 
 create index message_contact_id_channel_id_at_idx on message (contact_id, channel_id, at) where inbound;

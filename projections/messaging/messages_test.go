@@ -87,3 +87,30 @@ func TestMessagesOfOneBatchCountOnceAndAgainstWhatPeopleHaveRead(t *testing.T) {
 	require.Equal(t, []string{`(7,failed,unreached,5,no,no,w7,)`, `(8,sent,,,,,w8,n8)`}, tables.Rows(`
 		select id, status, reason, code, title, details, provider_id, network_id from message where not inbound order by id`))
 }
+
+func TestRepliesThatReachPeopleAreCountedOnceAndStayCounted(t *testing.T) {
+	t.Parallel()
+	mine, theirs := uuid.MustParse("11111111-1111-4111-8111-111111111111"), uuid.MustParse("22222222-2222-4222-8222-222222222222")
+	happened := func(id string, e event.Event[message.State]) projectiontest.Event {
+		return projectiontest.Happened(message.Kind, id, e, event.Meta{Workspace: mine})
+	}
+	queued := func(id, kind string, channel, contactID int64) projectiontest.Event {
+		return happened(id, message.Queued{Content: message.Content{Type: kind}, Channel: channel, Contact: contactID})
+	}
+	reported := func(id, status string) projectiontest.Event { return happened(id, message.Reported{Status: status}) }
+	tables := projectiontest.Run(t, messaging.Messages,
+		queued("1", "text", 3, 9), queued("2", "image", 3, 8), queued("3", "text", 4, 9), queued("4", "template", 3, 9), queued("5", "text", 3, 9), queued("6", "text", 3, 9),
+		happened("1", message.Accepted{ProviderID: "w1"}),
+		reported("1", "delivered"), reported("4", "delivered"), reported("3", "read"),
+		projectiontest.Happened(message.Kind, "7", message.Queued{Content: message.Content{Type: "text"}, Channel: 5, Contact: 7}, event.Meta{Workspace: theirs}),
+		projectiontest.Happened(message.Kind, "7", message.Reported{Status: "delivered"}, event.Meta{Workspace: theirs}),
+		reported("1", "read"), reported("2", "delivered"), reported("5", "sent"), reported("6", "failed"), reported("6", "delivered"),
+		projectiontest.Happened(contact.Kind, "8", contact.Deleted{}, event.Meta{Workspace: mine}),
+		queued("8", "text", 3, 9), reported("8", "delivered"), reported("8", "read"),
+		reported("4", "read"), reported("2", "read"),
+	)
+	require.Equal(t, []string{`(11111111-1111-4111-8111-111111111111,3,4)`, `(11111111-1111-4111-8111-111111111111,4,1)`, `(22222222-2222-4222-8222-222222222222,5,1)`},
+		tables.Rows(`select workspace_id, channel_id, sum(count) from reply group by 1, 2 order by 2`))
+	require.Empty(t, tables.Rows(`select quarter from reply where date_bin('15 minutes', quarter, timestamptz '2000-01-01 00:00Z') <> quarter`))
+	require.Empty(t, tables.Examine())
+}

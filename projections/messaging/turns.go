@@ -52,6 +52,8 @@ type turn struct {
 	details  event.Personal
 
 	position *int64
+
+	reached time.Time // when a receipt told first that it has reached its contact; zero: none did
 }
 
 // settle sets the status, and why.
@@ -77,7 +79,7 @@ type turns struct {
 	of    map[int64]*turn
 }
 
-// foldTurns folds the messages of a batch in memory and writes them with three statements: a statement for each of four events of a message took half of
+// foldTurns folds the messages of a batch in memory and writes them with at most four statements: a statement for each of four events of a message took half of
 // what Postgres does for a text that is sent.
 func foldTurns(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	all := turns{began: map[int64]begun{}, of: map[int64]*turn{}}
@@ -136,6 +138,9 @@ func (all *turns) add(id int64, e event.Recorded[any]) {
 		s := d.Evolve(message.State{})
 		t.settle(s.Status, s.Reason, s.Code, d.Title, d.Details)
 		t.position = &at
+		if t.reached.IsZero() && (d.Status == message.Delivered || d.Status == message.Read) {
+			t.reached = e.At
+		}
 	case message.Identified:
 		t.network = &d.NetworkID
 	}
@@ -156,6 +161,15 @@ const talkOn = `
 	from unnest($1::bigint[], $2::uuid[], $3::timestamptz[], $4::boolean[]) n (contact_id, workspace_id, at, counts) left join conversation r on r.contact_id = n.contact_id
 	group by 1, 2
 	on conflict (contact_id) do update set last_at = greatest(c.last_at, excluded.last_at), unread = c.unread + excluded.unread`
+
+// countReplies counts the messages that reach their contacts in a batch. Those that began before it may have reached them before.
+const countReplies = `
+	insert into reply as r (channel_id, workspace_id, quarter, count)
+	select m.channel_id, m.workspace_id, date_bin('15 minutes', n.at, timestamptz '2000-01-01 00:00Z'), count(*)
+	from unnest($1::bigint[], $2::boolean[], $3::timestamptz[]) n (id, begins, at) join message m on m.id = n.id
+	where m.type <> 'template' and (n.begins or m.status not in ('delivered', 'read'))
+	group by 1, 2, 3
+	on conflict (channel_id, quarter) do update set count = r.count + excluded.count`
 
 // turnOn notes what became of messages that began before.
 const turnOn = `
@@ -199,9 +213,15 @@ func (all *turns) write(b *projections.Batch) {
 		texts, images    []event.Personal
 		times            []time.Time
 		positions        []int64
+		reached          []int64
+		begin            []bool
+		moments          []time.Time
 	)
 	for _, id := range all.ids {
 		m, begins := all.began[id]
+		if at := all.of[id].reached; !at.IsZero() {
+			reached, begin, moments = append(reached, id), append(begin, begins), append(moments, at)
+		}
 		if !begins {
 			later.add(id, all.of[id])
 			continue
@@ -216,6 +236,9 @@ func (all *turns) write(b *projections.Batch) {
 		b.Exec(insertBegun, now.ids, workspaces, channels, people, inbound, types, texts, images, now.status, now.reason, now.code, now.title, now.details,
 			now.provider, now.network, times, actors, positions, now.position)
 		b.Exec(talkOn, people, workspaces, times, counts)
+	}
+	if len(reached) > 0 {
+		b.Exec(countReplies, reached, begin, moments)
 	}
 	if len(later.ids) > 0 {
 		b.Exec(turnOn, later.ids, later.settled, later.accepted, later.status, later.reason, later.code, later.title, later.details, later.provider, later.network, later.position)

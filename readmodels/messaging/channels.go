@@ -48,6 +48,21 @@ func (v *Views) Channels(ctx context.Context, workspace uuid.UUID, page readmode
 		channelColumns+` where workspace_id = $1 and ($2 = '' or type = $2)`, workspace, f.Type)
 }
 
+// ChannelUsage is what a channel did on a day.
+type ChannelUsage struct {
+	Day     string `json:"day"`
+	Replies int64  `json:"replies" doc:"Messages other than templates that reached people, by the network's receipts"`
+}
+
+// ChannelUsage lists what a channel did by day of a time zone, oldest first: the days on which replies reached people.
+func (v *Views) ChannelUsage(ctx context.Context, workspace uuid.UUID, of int64, zone, from, to string) ([]ChannelUsage, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[ChannelUsage], `
+		select (quarter at time zone $3)::date::text as day, sum(count)::bigint as replies
+		from messages.reply
+		where channel_id = $1 and workspace_id = $2 and ($4 = '' or (quarter at time zone $3)::date >= $4::date) and ($5 = '' or (quarter at time zone $3)::date <= $5::date)
+		group by 1 order by 1`, of, workspace, zone, from, to)
+}
+
 // Owned is a record of any workspace.
 type Owned struct {
 	ID        int64

@@ -118,7 +118,9 @@ func (c importCatalog) Run(ctx context.Context) error {
 		req.Key = hex.EncodeToString(req.Fingerprint)
 	}
 	bar := screen.NewBar(c.Shell.Err, "import", "products")
-	out, err := flows.ImportProducts(ctx, sys.Commands, req, to.ID, read.Items, func(done int) { bar.Show(int64(done), int64(len(read.Items))) })
+	show := func(done int) { bar.Show(int64(done), int64(len(read.Items))) }
+	show(0) // the rate counts from here
+	out, err := flows.ImportProducts(ctx, sys.Commands, req, to.ID, read.Items, show)
 	bar.End()
 	if err != nil {
 		return err
