@@ -122,10 +122,10 @@ func (b *benchmark) open(ctx context.Context) (err error) {
 }
 
 func (b *benchmark) close() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*app.StopWithin)
+	defer cancel()
 	for _, c := range []*pgcluster.Cluster{b.cluster, b.filled} {
 		if c != nil {
-			ctx, cancel := context.WithTimeout(context.Background(), app.StopWithin)
-			defer cancel()
 			err = errors.Join(err, c.Stop(ctx))
 		}
 	}
