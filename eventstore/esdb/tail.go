@@ -130,7 +130,7 @@ func (s *Store) followTail(ctx context.Context, at *place, yield func(eventstore
 	for {
 		b, changed, covered := s.tail.after(at.upTo, life)
 		if !covered || ctx.Err() != nil {
-			return true, nil
+			return true, nil //nolint:nilerr // the caller sees that ctx has ended
 		}
 		if b.UpTo > at.upTo {
 			at.upTo = b.UpTo

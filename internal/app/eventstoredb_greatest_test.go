@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -49,7 +50,7 @@ func storesTheGreatestBulk(t *testing.T, o *apptest.Office) {
 	}
 	path := apptest.Ledger(account, "/rows")
 	first := sort.Search(1001, func(wide int) bool {
-		return clerk.With("Bahi-Dry-Run", "true").POST(path, bulk(wide)).Response.StatusCode == 422
+		return clerk.With("Bahi-Dry-Run", "true").POST(path, bulk(wide)).Response.StatusCode == http.StatusUnprocessableEntity
 	})
 	require.Greater(t, first, 1, "1,000 rows with the longest descriptions of one byte a character are no problem")
 	require.LessOrEqual(t, first, 1000, "of three bytes a character they are more than an append")

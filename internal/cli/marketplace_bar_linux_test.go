@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +74,7 @@ func TestTheImportOfACatalogShowsABar(t *testing.T) {
 	var out bytes.Buffer
 	done := make(chan int, 1)
 	go func() {
-		env := append(cmd.Env, "DATABASE_URL="+o.Database, "EVENTSTORE_URL="+o.Sys.Settings.EventStore)
+		env := append(slices.Clip(cmd.Env), "DATABASE_URL="+o.Database, "EVENTSTORE_URL="+o.Sys.Settings.EventStore)
 		done <- cli.Run(t.Context(), app.Shell{In: cmd.Stdin, Out: &out, Err: tty, Env: env}, cmd.Args...)
 	}()
 	// until waits until a connection that waits for the log fits a condition, in which $1 is the pid of another one.

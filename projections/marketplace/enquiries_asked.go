@@ -13,6 +13,8 @@ import (
 )
 
 // insertAsked adds enquiries.
+//
+//nolint:dupword // values of columns
 const insertAsked = `
 	insert into enquiry (id, position, workspace_id, company_id, product_id, buyer, user_name, user_email, user_phone, message, quantity, source_platform, spam, status,
 		notifications, created_at, updated_at, revision)

@@ -64,7 +64,7 @@ func (r *Reader) Pages(ctx context.Context, file []byte) iter.Seq2[string, error
 				if !yield(page, nil) {
 					cancel()
 					if on {
-						<-ended
+						<-ended //nolint:errcheck // nobody reads on
 					}
 					return
 				}
