@@ -70,8 +70,8 @@ type Patient interface {
 
 // Sparing is a store that need not hand over events which a reader of the whole log has no use for.
 type Sparing interface {
-	// ReadSparing is ReadAll forwards, up to a position that is included. It may leave out events of the types in without, but not the one at that position, nor
-	// one in each of the sections that it reads, so that the reader knows how far it is.
+	// ReadSparing is ReadAll forwards, up to a position that is included. It may leave out events of the types in without. The event at that position is never
+	// left out, and now and then another one is not, so that the reader knows how far it is.
 	ReadSparing(ctx context.Context, after, upTo event.Position, without []string) iter.Seq2[event.Stored, error]
 }
 

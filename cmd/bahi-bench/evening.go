@@ -233,21 +233,19 @@ func (s *server) enter(ctx context.Context, key string) (*evening, error) {
 	if len(catalog.Data) > 0 {
 		e.company = catalog.Data[0].Company
 	}
+	type message struct {
+		Direction string
+		Channel   int64 `json:"channelId"`
+	}
 	for page, more := 1, true; more && len(e.contacts) < eveningContacts; page++ { // the first are those whom an earlier evening wrote to
 		var contacts []record
 		read(fmt.Sprintf("/api/contacts?limit=100&sort=recent&page=%d", page), &contacts)
 		more = len(contacts) > 0
 		for _, c := range contacts {
-			var messages []struct {
-				Direction string
-				Channel   int64 `json:"channelId"`
-			}
+			var messages []message
 			read(fmt.Sprintf("/api/contacts/%d/messages", c.ID), &messages)
-			for _, m := range messages {
-				if m.Direction == "in" && m.Channel == e.channel { // others are written to by templates only
-					e.contacts = append(e.contacts, c.ID)
-					break
-				}
+			if slices.ContainsFunc(messages, func(m message) bool { return m.Direction == "in" && m.Channel == e.channel }) { // others are written to by templates only
+				e.contacts = append(e.contacts, c.ID)
 			}
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"bahi/http/api/apitest"
 	"bahi/http/webhooks"
+	"bahi/internal/app"
 	"bahi/internal/app/apptest"
 	"bahi/providers/partner"
 )
@@ -37,17 +38,24 @@ type hook struct {
 	want  string
 }
 
+// aggregated returns settings with an aggregator that takes all messages, as ee-1, ee-2 and so on.
+func aggregated(t *testing.T) app.Settings {
+	t.Helper()
+	var sent atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"status":"submitted","messageId":"ee-%d"}`, sent.Add(1))
+	}))
+	t.Cleanup(server.Close)
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.ReplyURL, with.Outside.ReplyKey, with.Outside.ReplySource = server.URL, "k", "917"
+	with.Outside.FetchAllow = []string{strings.TrimPrefix(server.URL, "http://")}
+	return with
+}
+
 // theHooks returns a system with a channel of each kind in two workspaces, and its endpoints.
 func theHooks(t *testing.T) (*apptest.Office, []hook) {
 	t.Helper()
-	var sent atomic.Int64
-	aggregator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `{"status":"submitted","messageId":"ee-%d"}`, sent.Add(1))
-	}))
-	t.Cleanup(aggregator.Close)
-	with := apptest.Settings(t, apptest.Database(t))
-	with.Outside.ReplyURL, with.Outside.ReplyKey, with.Outside.ReplySource = aggregator.URL, "k", "917"
-	with.Outside.FetchAllow = []string{strings.TrimPrefix(aggregator.URL, "http://")}
+	with := aggregated(t)
 	with.Outside.SocialSecrets, with.Outside.BillingSecret = []string{"app-secret-for-tests"}, []string{"billing-secret-for-tests"}
 	o := apptest.StartAs(t, with)
 	c, stranger, out := agent(o, apptest.Home), agent(o, apptest.Abroad), o.Stranger()

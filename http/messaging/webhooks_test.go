@@ -6,13 +6,9 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -129,14 +125,7 @@ func TestTheGatewaysMessagesAndReceipts(t *testing.T) {
 // The aggregator has an id of its own, and names the network's in receipts, in any order. Nothing takes a message back.
 func TestTheGatewaysReceiptsByBothIds(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"status":"submitted","messageId":"ee-1"}`)
-	}))
-	t.Cleanup(server.Close)
-	with := apptest.Settings(t, apptest.Database(t))
-	with.Outside.ReplyURL, with.Outside.ReplyKey, with.Outside.ReplySource = server.URL, "k", "917"
-	with.Outside.FetchAllow = []string{strings.TrimPrefix(server.URL, "http://")}
-	o := apptest.StartAs(t, with)
+	o := apptest.StartAs(t, aggregated(t))
 	c := agent(o, apptest.Home)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`)
 	heard(t, o, sales.ID, "919812345678", "w1", time.Now())
@@ -154,15 +143,7 @@ func TestTheGatewaysReceiptsByBothIds(t *testing.T) {
 // A receipt may come while the answer to the call that sends its message is still on its way.
 func TestAReceiptWaitsFifteenMinutesForItsMessage(t *testing.T) {
 	t.Parallel()
-	var sent atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `{"status":"submitted","messageId":"ee-%d"}`, sent.Add(1))
-	}))
-	t.Cleanup(server.Close)
-	with := apptest.Settings(t, apptest.Database(t))
-	with.Outside.ReplyURL, with.Outside.ReplyKey, with.Outside.ReplySource = server.URL, "k", "917"
-	with.Outside.FetchAllow = []string{strings.TrimPrefix(server.URL, "http://")}
-	o := apptest.StartAs(t, with)
+	o := apptest.StartAs(t, aggregated(t))
 	c := agent(o, apptest.Home)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`)
 	heard(t, o, sales.ID, "919812345678", "w1", time.Now())

@@ -67,32 +67,30 @@ func (v *Views) Order(ctx context.Context, workspace uuid.UUID, id int64) (Clien
 	return readmodels.Row(ctx, v.Reader, order.ErrNotFound, toOrder, ordersSQL+` and o.workspace_id = $1 and o.id = $2`, workspace, id)
 }
 
-// where returns the condition of the orders that fit, and its parameters. A condition that is not asked for would keep Postgres from using the index
-// of one that is.
-func (f OrderFilter) where(workspace uuid.UUID) (sql string, args []any) {
-	if f.Client == 0 {
-		return `o.workspace_id = $1`, []any{workspace}
+// where returns the condition of the orders that fit.
+func (f OrderFilter) where(workspace uuid.UUID) readmodels.Where {
+	w := readmodels.Where{SQL: `o.workspace_id = $1`, Args: []any{workspace}}
+	if f.Client != 0 {
+		w.And(`o.client_id = $n`, f.Client)
 	}
-	return `o.workspace_id = $1 and o.client_id = $2`, []any{workspace, f.Client}
+	return w
 }
 
 // Orders lists a page of a workspace's orders, by id.
 func (v *Views) Orders(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter) ([]ClientOrder, int64, error) {
-	where, args := f.where(workspace)
-	return readmodels.Tallied(ctx, v.Reader, page, toOrder, `id`, readmodels.Tally(`orders.client_order`, `o`, where), ordersSQL+` and `+where, args...)
+	w := f.where(workspace)
+	return readmodels.Tallied(ctx, v.Reader, page, toOrder, `id`, readmodels.Tally(`orders.client_order`, `o`, w.SQL), ordersSQL+` and `+w.SQL, w.Args...)
 }
 
 // EachOrder is [Views.Orders] for more orders than fit in memory: it calls take for each. A page of size 0 is all orders.
 func (v *Views) EachOrder(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter, take func(ClientOrder) error) error {
-	where, args := f.where(workspace)
-	return readmodels.Each(ctx, v.Reader, toOrder, take, fmt.Sprintf(`%s and %s order by o.id limit $%d offset $%d`, ordersSQL, where, len(args)+1, len(args)+2),
-		append(args, limit(page), skipped(page))...)
+	w := f.where(workspace)
+	return readmodels.Each(ctx, v.Reader, toOrder, take, fmt.Sprintf(`%s and %s order by o.id limit $%d offset $%d`, ordersSQL, w.SQL, len(w.Args)+1, len(w.Args)+2),
+		append(w.Args, limit(page), page.Skipped())...)
 }
 
 // limit returns the size of a page; a page of size 0 has all rows.
 func limit(p readmodels.Page) int64 { return cmp.Or(int64(p.Size), math.MaxInt64) }
-
-func skipped(p readmodels.Page) int64 { return int64(p.Size) * int64(p.Number-1) }
 
 // OrdersOfSender lists the newest orders that were made of a sender's drafts, whatever phone people have typed into a draft. The drafts
 // themselves are gone once they are converted.

@@ -56,33 +56,31 @@ func (v *Views) Takada(ctx context.Context, workspace uuid.UUID, id int64) (Clie
 	return readmodels.Row(ctx, v.Reader, takada.ErrNotFound, toTakada, takadasSQL+` where t.workspace_id = $1 and not t.deleted and t.id = $2`, workspace, id)
 }
 
-// where returns the condition of the takadas that fit, and its parameters.
-func (f TakadaFilter) where(workspace uuid.UUID) (sql string, args []any) {
-	sql, args = ` where t.workspace_id = $1 and not t.deleted`, []any{workspace}
+// where returns the condition of the takadas that fit.
+func (f TakadaFilter) where(workspace uuid.UUID) readmodels.Where {
+	w := readmodels.Where{SQL: ` where t.workspace_id = $1 and not t.deleted`, Args: []any{workspace}}
 	if f.Order != 0 {
-		args = append(args, f.Order)
-		sql += fmt.Sprintf(` and t.order_id = $%d`, len(args))
+		w.And(`t.order_id = $n`, f.Order)
 	}
 	if f.Client != 0 {
-		args = append(args, f.Client)
-		sql += fmt.Sprintf(` and t.order_id in (select o.id from orders.client_order o where o.workspace_id = $1 and o.client_id = $%d and not o.deleted)`, len(args))
+		w.And(`t.order_id in (select o.id from orders.client_order o where o.workspace_id = $1 and o.client_id = $n and not o.deleted)`, f.Client)
 	}
-	return sql, args
+	return w
 }
 
 // EachTakada calls take for each takada of a page, by id, and returns how many there are on all pages. A page of size 0 is all takadas.
 func (v *Views) EachTakada(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f TakadaFilter, take func(ClientTakada) error) (total int64, err error) {
-	where, args := f.where(workspace)
-	count := `select count(*) from orders.takada t` + where
+	w := f.where(workspace)
+	count := `select count(*) from orders.takada t` + w.SQL
 	if f == (TakadaFilter{}) {
 		count = readmodels.Tally(`orders.takada`, `t`, `t.workspace_id = $1`)
 	}
-	total, err = readmodels.Row(ctx, v.Reader, takada.ErrNotFound, pgx.RowTo[int64], count, args...)
+	total, err = readmodels.Row(ctx, v.Reader, takada.ErrNotFound, pgx.RowTo[int64], count, w.Args...)
 	if err != nil {
 		return 0, err
 	}
-	return total, readmodels.Each(ctx, v.Reader, toTakada, take, fmt.Sprintf(`%s%s order by t.id limit $%d offset $%d`, takadasSQL, where, len(args)+1, len(args)+2),
-		append(args, limit(page), skipped(page))...)
+	return total, readmodels.Each(ctx, v.Reader, toTakada, take, fmt.Sprintf(`%s%s order by t.id limit $%d offset $%d`, takadasSQL, w.SQL, len(w.Args)+1, len(w.Args)+2),
+		append(w.Args, limit(page), page.Skipped())...)
 }
 
 // DeletedTakadas returns the ids of the takadas of a client's order that were deleted, in order.

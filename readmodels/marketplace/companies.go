@@ -3,7 +3,6 @@ package marketplace
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -84,29 +83,17 @@ const listedColumns = `r.id, r.name, r.slug, r.category, r.city, r.verified, r.c
 
 // Companies lists a page of the companies of the deployment, newest first.
 func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFilter) (rows []Listed, total int64, err error) {
-	where, args := fitting("r.category_key", person.Folded(f.Category), "r.city_key", person.Folded(f.City))
+	w := readmodels.Where{SQL: "true"}
+	if category := person.Folded(f.Category); category != "" {
+		w.And("r.category_key = $n", category)
+	}
+	if city := person.Folded(f.City); city != "" {
+		w.And("r.city_key = $n", city)
+	}
 	if f.Verified {
-		where += " and r.verified"
+		w.SQL += " and r.verified"
 	}
-	return readmodels.Tallied(ctx, v.Reader, page, listed, `created_at desc, id desc`, readmodels.Tally(`companies.company`, `r`, where), `select `+listedColumns+` from companies.company r where `+where, args...)
-}
-
-// fitting returns the condition that columns have values, which are named in turn. An empty value fits all. A condition that is not there
-// leaves the choice of an index to Postgres.
-func fitting(pairs ...string) (where string, args []any) {
-	where = "true"
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i+1] != "" { //nolint:gosec // G602: they come in pairs
-			where, args = and(where, pairs[i], args, pairs[i+1]) //nolint:gosec // G602: as above
-		}
-	}
-	return where, args
-}
-
-// and adds the condition that a column has a value.
-func and(where, column string, args []any, value any) (string, []any) {
-	args = append(args, value)
-	return fmt.Sprintf("%s and %s = $%d", where, column, len(args)), args
+	return readmodels.Tallied(ctx, v.Reader, page, listed, `created_at desc, id desc`, readmodels.Tally(`companies.company`, `r`, w.SQL), `select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
 }
 
 // FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.

@@ -82,19 +82,17 @@ type EnquiryFilter struct {
 
 // Enquiries lists a page of the enquiries to a workspace's companies, newest first.
 func (v *Views) Enquiries(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f EnquiryFilter) (rows []Enquiry, total int64, err error) {
-	where, args := `r.workspace_id = $1 and r.spam = $2`, []any{workspace, f.Spam}
-	for _, c := range []struct {
-		column string
-		value  any
-		asked  bool
-	}{
-		{"r.company_id", f.Company, f.Company != uuid.Nil}, {"r.status", f.Status, f.Status != ""}, {"r.source_platform", person.Folded(f.Source), f.Source != ""},
-	} {
-		if c.asked {
-			where, args = and(where, c.column, args, c.value)
-		}
+	w := readmodels.Where{SQL: `r.workspace_id = $1 and r.spam = $2`, Args: []any{workspace, f.Spam}}
+	if f.Company != uuid.Nil {
+		w.And(`r.company_id = $n`, f.Company)
 	}
-	return readmodels.Tallied(ctx, v.Reader, page, enquiryOf, `created_at desc, id desc`, readmodels.Tally(`enquiries.enquiry`, `r`, where), `select `+enquiryColumns+` from enquiries.enquiry r where `+where, args...)
+	if f.Status != "" {
+		w.And(`r.status = $n`, f.Status)
+	}
+	if f.Source != "" {
+		w.And(`r.source_platform = $n`, person.Folded(f.Source))
+	}
+	return readmodels.Tallied(ctx, v.Reader, page, enquiryOf, `created_at desc, id desc`, readmodels.Tally(`enquiries.enquiry`, `r`, w.SQL), `select `+enquiryColumns+` from enquiries.enquiry r where `+w.SQL, w.Args...)
 }
 
 // PlacedEnquiry is an enquiry and its position in the log.

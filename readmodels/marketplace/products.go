@@ -68,24 +68,21 @@ type ProductFilter struct {
 // Products lists a page of products, newest first, or the best first where words are searched for. Who may see products that are not active is
 // known to the caller.
 func (v *Views) Products(ctx context.Context, page readmodels.Page, f ProductFilter) (rows []Product, total int64, err error) {
-	args := []any{!f.Inactive}
-	where := `r.is_active = $1`
+	w := readmodels.Where{SQL: `r.is_active = $1`, Args: []any{!f.Inactive}}
 	of, category := uuid.Nil, person.Folded(f.Category)
 	if f.Company != nil {
 		if of = *f.Company; of == uuid.Nil { // no company has this id: it names the list of all
 			return nil, 0, nil
 		}
-		args = append(args, of)
-		where += fmt.Sprintf(" and r.company_id = $%d", len(args))
+		w.And("r.company_id = $n", of)
 	}
 	if category != "" {
-		args = append(args, category)
-		where += fmt.Sprintf(" and r.category_key = $%d", len(args))
+		w.And("r.category_key = $n", category)
 	}
 	if strings.TrimSpace(f.Search) != "" {
-		return v.findProducts(ctx, page, where, f.Search, args)
+		return v.findProducts(ctx, page, w, f.Search)
 	}
-	skip := int64(page.Number-1) * int64(page.Size)
+	skip := page.Skipped()
 	start, err := v.place(ctx, of, category, !f.Inactive, skip)
 	if err != nil || skip >= start.Total {
 		return nil, start.Total, err
@@ -94,7 +91,7 @@ func (v *Views) Products(ctx context.Context, page readmodels.Page, f ProductFil
 		select %[1]s from products.product r
 		where %[2]s and r.nth <= (select r.nth from products.product r where %[2]s and r.nth < $%[3]d order by r.nth desc limit 1 offset $%[5]d)
 		order by r.nth desc limit $%[4]d`,
-		productColumns, where, len(args)+1, len(args)+2, len(args)+3), append(args, (start.Bucket+1)<<bucketBits, int64(page.Size), skip-start.Before)...)
+		productColumns, w.SQL, len(w.Args)+1, len(w.Args)+2, len(w.Args)+3), append(w.Args, (start.Bucket+1)<<bucketBits, int64(page.Size), skip-start.Before)...)
 	return rows, start.Total, err
 }
 
@@ -111,12 +108,12 @@ func (f found) size() int { return len(uuid.UUID{}) * (1 + len(f.ids)) }
 
 // findProducts sorts what it finds by rank without the rest of the rows, and then reads those of the page. What a search finds is kept, as the same words are
 // searched for again and again, and to count all that they find takes longer than to read a page of it.
-func (v *Views) findProducts(ctx context.Context, page readmodels.Page, where, words string, args []any) ([]Product, int64, error) {
-	key := readmodels.Key{Projection: "products", Of: fmt.Sprint(page, where, args, wording.Words(words))}
+func (v *Views) findProducts(ctx context.Context, page readmodels.Page, w readmodels.Where, words string) ([]Product, int64, error) {
+	key := readmodels.Key{Projection: "products", Of: fmt.Sprint(page, w, wording.Words(words))}
 	f, err := readmodels.Kept(ctx, v.Reader, key, found.size, func(ctx context.Context) (f found, err error) {
 		f.ids, f.total, err = readmodels.Find(ctx, v.Reader, page, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
 			return id, row.Scan(&id, nil, nil)
-		}, readmodels.Search{Projection: "products", Table: "product", Columns: "r.id, r.nth", Where: where, Order: "nth desc", Asked: words}, args...)
+		}, readmodels.Search{Projection: "products", Table: "product", Columns: "r.id, r.nth", Where: w.SQL, Order: "nth desc", Asked: words}, w.Args...)
 		return f, err
 	})
 	if err != nil || len(f.ids) == 0 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -85,41 +84,37 @@ func (v *Views) ContactsReached(ctx context.Context, email, phone string) ([]Own
 // dialled drops what people put between the digits of a phone.
 var dialled = strings.NewReplacer(" ", "", "+", "", "-", "", "(", "", ")", "")
 
-// where returns the condition of the contacts that fit, and its parameters. A condition that is not asked for would keep Postgres from using indexes.
-func (f ContactFilter) where(workspace uuid.UUID) (sql string, args []any) {
-	sql, args = `contact.workspace_id = $1`, []any{workspace}
-	and := func(condition string, value any) {
-		args = append(args, value)
-		sql += ` and ` + strings.ReplaceAll(condition, `$n`, `$`+strconv.Itoa(len(args)))
-	}
+// where returns the condition of the contacts that fit.
+func (f ContactFilter) where(workspace uuid.UUID) readmodels.Where {
+	w := readmodels.Where{SQL: `contact.workspace_id = $1`, Args: []any{workspace}}
 	if f.Status != "" {
-		and(`status = $n`, f.Status)
+		w.And(`status = $n`, f.Status)
 	}
 	if f.Source != "" {
-		and(`source = $n`, f.Source)
+		w.And(`source = $n`, f.Source)
 	}
 	if f.OptIn != "" {
-		and(`opt_in = $n`, f.OptIn == "true")
+		w.And(`opt_in = $n`, f.OptIn == "true")
 	}
 	if f.ListID != 0 {
-		and(`exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $n)`, f.ListID)
+		w.And(`exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $n)`, f.ListID)
 	}
 	if text := person.Folded(f.Search); text != "" {
-		args = append(args, text)
-		and(fmt.Sprintf(`(strpos(name_folded, $%[1]d) > 0 or strpos(email, $%[1]d) > 0 or strpos(phone, nullif($n, '')) > 0)`, len(args)), dialled.Replace(f.Search))
+		w.Args = append(w.Args, text)
+		w.And(fmt.Sprintf(`(strpos(name_folded, $%[1]d) > 0 or strpos(email, $%[1]d) > 0 or strpos(phone, nullif($n, '')) > 0)`, len(w.Args)), dialled.Replace(f.Search))
 	}
-	return sql, args
+	return w
 }
 
 // Contacts lists a page of a workspace's contacts, newest first.
 func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ContactFilter) (rows []Contact, total int64, err error) {
-	where, args := f.where(workspace)
-	count := `select count(*) from messaging_contacts.contact where ` + where
+	w := f.where(workspace)
+	count := `select count(*) from messaging_contacts.contact where ` + w.SQL
 	if f.ListID == 0 && f.Search == "" {
-		count = readmodels.Tally(`messaging_contacts.contact`, `contact`, where)
+		count = readmodels.Tally(`messaging_contacts.contact`, `contact`, w.SQL)
 	}
 	if f.Sort == "" {
-		return readmodels.Tallied(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `id desc`, count, contactColumns+` where `+where, args...)
+		return readmodels.Tallied(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `id desc`, count, contactColumns+` where `+w.SQL, w.Args...)
 	}
 	// Those who have a conversation are read by its index, the others only where these do not fill the page.
 	return readmodels.Counted(ctx, v.Reader, page.Skipped(), page.Size, pgx.RowToStructByName[Contact], fmt.Sprintf(`
@@ -133,7 +128,7 @@ func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmode
 				%[1]s where %[2]s and not exists (select from messages.conversation talk where talk.contact_id = contact.id)
 				order by id desc limit (select $%[3]d::bigint + $%[4]d::bigint - count(*) from newest)
 			)
-		) page order by last_message_at desc nulls last, id desc limit $%[3]d offset $%[4]d`, contactColumns, where, len(args)+1, len(args)+2, count), args...)
+		) page order by last_message_at desc nulls last, id desc limit $%[3]d offset $%[4]d`, contactColumns, w.SQL, len(w.Args)+1, len(w.Args)+2, count), w.Args...)
 }
 
 // Conversations lists contacts of a workspace who have a conversation with it, that with the newest message first, after some of them. An empty
