@@ -225,6 +225,19 @@ func TestModelIsCheckedAgainstTheWords(t *testing.T) {
 	require.Equal(t, words.Entries, khatapage.Merge(words, [][]khatapage.Entry{nil}, khatapage.Options{}).Entries)
 }
 
+func TestYearOfAModelIsBelievedAsOneOfTheText(t *testing.T) {
+	t.Parallel()
+	dated := func(text string) khatapage.Entry {
+		date, err := unit.ParseDate(text)
+		require.NoError(t, err)
+		return khatapage.Entry{Side: "out", Date: &date, Amount: new(unit.Money(5_00))}
+	}
+	got := khatapage.Merge(khatapage.Result{}, [][]khatapage.Entry{{dated("2099-01-01"), dated("2026-03-01")}}, khatapage.Options{Today: today})
+	require.Equal(t, "2025-01-01", got.Entries[0].Date.String())
+	require.Contains(t, got.Warnings, "page 1: the year 2099 is not believed")
+	require.Equal(t, "2026-03-01", got.Entries[1].Date.String())
+}
+
 func FuzzReadNeverPanics(f *testing.F) {
 	f.Add("OUT\nDate Item Rs\n1/3 cash 5", true)
 	f.Add("जमा नाम\n\" \" ,, 1,2,3.4.5/- 99999999999999999", false)
