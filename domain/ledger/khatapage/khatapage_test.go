@@ -161,6 +161,15 @@ Date  Item    Rs
 `)
 	require.Equal(t, []string{"out 2024-06-20 - a1x - - - 5", "out 2025-06-16 - bxx - - - 6", "out 2025-01-01 - cxx - - - 7"}, got)
 	require.Contains(t, warnings, "the year 2031 is not believed")
+
+	got, _ = read(khatapage.Options{}, `
+Karigar 2025
+OUT
+Date  Item    Rs
+14/6  axx     5
+20/6  bxx     6
+`)
+	require.Equal(t, []string{"out 2025-06-14 - axx - - - 5", "out 2024-06-20 - bxx - - - 6"}, got, "the sheet's year too")
 }
 
 func TestPartiesAreFoundByNameAndInTheSecondPipelineBySimilarity(t *testing.T) {
