@@ -192,7 +192,9 @@ func ofRow(err error, several bool) error {
 	if !isRefused || !several {
 		return one.error
 	}
-	return fault.Newf(refused.Kind, "Row %d: %s", one.row, refused.Detail)
+	named := *refused
+	named.Detail = fmt.Sprintf("Row %d: %s", one.row, refused.Detail)
+	return &named
 }
 
 // reserveEach reserves each row, and returns the reserved rows.

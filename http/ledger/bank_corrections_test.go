@@ -55,13 +55,14 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	require.Zero(t, before.ReversedBy)
 
 	already := fmt.Sprintf("The row is reversed by row %d already", back.ID)
-	because.POST(apptest.At(account, row.ID, "/reverse"), nil).Problem(409, already)
+	refused := because.POST(apptest.At(account, row.ID, "/reverse"), nil).Problem(409, already, "reversed_by", already)
+	require.Contains(t, refused.Text, fmt.Sprintf(`"id":%d}]`, back.ID), "the other row's id")
 	stays := fmt.Sprintf("The row is reversed by row %d and stays as it is", back.ID)
-	clerk.DELETE(apptest.At(account, row.ID)).Problem(409, stays)
+	clerk.DELETE(apptest.At(account, row.ID)).Problem(409, stays, "reversed_by", stays)
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("1"))).Problem(409, stays)
 	because.POST(apptest.At(account, row.ID, "/void"), nil).Problem(409, stays)
 	reverses := fmt.Sprintf("The row reverses row %d and stays as it is; it can be reversed itself", row.ID)
-	clerk.DELETE(apptest.At(account, back.ID)).Problem(409, reverses)
+	clerk.DELETE(apptest.At(account, back.ID)).Problem(409, reverses, "reverses", reverses)
 	clerk.PUT(apptest.Ledger(account), clerk.GET(apptest.At(account, back.ID)).Status(200).Text).Status(200) // what was read changes nothing
 	var again apptest.BankRow
 	because.With("Prefer", "return=representation").POST(apptest.At(account, back.ID, "/reverse"), nil).Status(201).JSON(&again)
@@ -154,7 +155,8 @@ func TestRowsAreTakenBackTogether(t *testing.T) {
 	require.Equal(t, a.Text, again.Text)
 	require.Equal(t, "03-01 1, 03-02 -1, 03-03 3, 03-05 -1, 03-05 -2", apptest.Balances(clerk, apptest.Ledger(account)))
 	clerk.POST(apptest.Ledger(account, "/rows/reverse"), fmt.Sprintf(`{"rows":[%d,%d],"reason":"x"}`, first[1].ID, first[0].ID)).
-		Problem(409, fmt.Sprintf("Row %d: The row is reversed by row %d already", first[0].ID, back[1].ID))
+		Problem(409, fmt.Sprintf("Row %d: The row is reversed by row %d already", first[0].ID, back[1].ID),
+			"reversed_by", fmt.Sprintf("The row is reversed by row %d already", back[1].ID))
 	require.Equal(t, "03-01 1, 03-02 -1, 03-03 3, 03-05 -1, 03-05 -2", apptest.Balances(clerk, apptest.Ledger(account)))
 	single := clerk.With("Idempotency-Key", "single")
 	one := single.POST(apptest.At(account, first[1].ID, "/reverse"), `{"reason":"x","date":"2025-03-06"}`).Status(201)

@@ -188,6 +188,13 @@ func TestUserWhoWroteWithAListedPhoneIsKnownWithoutIt(t *testing.T) {
 	all := c.drafts()
 	require.Len(t, all, 2)
 	require.Equal(t, "+"+asha, *all[1].Phone)
+	for _, id := range []string{"new", "newer"} { // the same person, with another number
+		wrote(id, "919000000001", "bali 6 gm")
+	}
+	c.settled(5)
+	all = c.drafts()
+	require.Len(t, all, 4)
+	require.Equal(t, "+919000000001", *all[3].Phone)
 	_, err := flows.EraseSender(t.Context(), commands.Request{Workspace: c.Sys.Home}, c.Sys.Commands, asha)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
@@ -196,8 +203,8 @@ func TestUserWhoWroteWithAListedPhoneIsKnownWithoutIt(t *testing.T) {
 		return phone == ""
 	}, time.Minute, 10*time.Millisecond)
 	wrote("4", "", "nath 8 gm")
-	c.settled(4)
-	require.Len(t, c.drafts(), 2)
+	c.settled(6)
+	require.Len(t, c.drafts(), 4)
 }
 
 func TestGatewayWithoutItsTokenIsRefused(t *testing.T) {

@@ -61,12 +61,11 @@ func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, er
 		if e.Kind != gateway.Message {
 			continue
 		}
-		if e.From == "" && e.UserID != "" {
-			if e.From, err = g.Phone(ctx, e.UserID); err != nil {
-				return out, err
-			}
+		allowed, err := g.meet(ctx, &e)
+		if err != nil {
+			return out, err
 		}
-		if !slices.Contains(g.Allowed, e.From) && !slices.Contains(g.Allowed, e.UserID) || e.From+e.UserID == "" {
+		if !allowed {
 			strangers++
 			continue
 		}
@@ -89,6 +88,24 @@ func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, er
 	}
 	out.Effect, out.Forget = strings.Join(made, ", "), strangers > 0 && len(made) == 0
 	return out, nil
+}
+
+// meet adds the phone with which a user wrote before, and reports whether the sender is allowed: by the number, the user's id, or a listed
+// number with which the user wrote before. The user keeps that number (CONTRACT.md 0.9).
+func (g Gateway) meet(ctx context.Context, e *gateway.Event) (allowed bool, err error) {
+	if e.UserID != "" && !slices.Contains(g.Allowed, e.From) {
+		known, err := g.Phone(ctx, e.UserID)
+		if err != nil {
+			return false, err
+		}
+		if e.From == "" {
+			e.From = known
+		} else if slices.Contains(g.Allowed, known) && !slices.Contains(g.Allowed, e.UserID) {
+			e.UserID = ""
+			return true, nil
+		}
+	}
+	return e.From+e.UserID != "" && (slices.Contains(g.Allowed, e.From) || slices.Contains(g.Allowed, e.UserID)), nil
 }
 
 // order returns an event's message.

@@ -1,6 +1,8 @@
 package book
 
 import (
+	"fmt"
+
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/unit"
@@ -40,16 +42,22 @@ var ErrNotReserved = fault.New(fault.Conflict, "A row was changed after its reve
 func (r Row) Editable() error {
 	switch {
 	case r.ReversedBy != 0:
-		return fault.Newf(fault.Conflict, "The row is reversed by row %d and stays as it is", r.ReversedBy)
+		return conflictWith("reversed_by", r.ReversedBy, "The row is reversed by row %d and stays as it is")
 	case r.Reserved != 0:
 		return ErrReversing
 	case r.Reverses != 0:
-		return fault.Newf(fault.Conflict, "The row reverses row %d and stays as it is; it can be reversed itself", r.Reverses)
+		return conflictWith("reverses", r.Reverses, "The row reverses row %d and stays as it is; it can be reversed itself")
 	case r.Void:
 		return ErrVoid
 	default:
 		return nil
 	}
+}
+
+// conflictWith returns a conflict that carries the row that it names (CONTRACT.md 0.8).
+func conflictWith(field string, row int64, format string) error {
+	detail := fmt.Sprintf(format, row)
+	return &fault.Error{Kind: fault.Conflict, Detail: detail, Fields: []fault.Field{{Field: field, Message: detail, ID: row}}}
 }
 
 // ReservedFor reports whether the bulk may take the row back at this position: the bulk has reserved it,
@@ -116,7 +124,7 @@ func (c ReserveRow) Decide(r Row) ([]event.Event[Row], error) {
 	case !r.Exists() || r.Account != c.Account:
 		return nil, c.Ledger.NoRow
 	case r.ReversedBy != 0:
-		return nil, fault.Newf(fault.Conflict, "The row is reversed by row %d already", r.ReversedBy)
+		return nil, conflictWith("reversed_by", r.ReversedBy, "The row is reversed by row %d already")
 	case r.Reserved != 0:
 		return nil, ErrReversing
 	case r.Void:

@@ -13,6 +13,11 @@ import (
 	"bahi/domain/unit"
 )
 
+// with is a conflict that carries the row that it names.
+func with(field string, row int64, detail string) error {
+	return &fault.Error{Kind: fault.Conflict, Detail: detail, Fields: []fault.Field{{Field: field, Message: detail, ID: row}}}
+}
+
 func TestReversalOfARowIsAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	want := reserve{Ledger: bank.Ledger, Account: 12, Bulk: 40}
@@ -21,9 +26,9 @@ func TestReversalOfARowIsAnnouncedOnce(t *testing.T) {
 	history.And(announced{Bulk: 40}, dropped{Bulk: 40}).Case("one that was let go").When(want).Then(announced{Bulk: 40})
 	history.And(announced{Bulk: 40}, dropped{Bulk: 39}).Case("one that another bulk let go").When(want).ThenFails(book.ErrReversing)
 	history.And(announced{Bulk: 39}).Case("while it is announced").When(want).ThenFails(book.ErrReversing)
-	history.And(announced{Bulk: 39}, reversed{By: 41}).Case("twice").When(want).ThenFails(fault.New(fault.Conflict, "The row is reversed by row 41 already"))
+	history.And(announced{Bulk: 39}, reversed{By: 41}).Case("twice").When(want).ThenFails(with("reversed_by", 41, "The row is reversed by row 41 already"))
 	history.And(announced{Bulk: 39}, reversed{By: 41}, dropped{Bulk: 39}).Case("what is reversed is not let go").
-		When(want).ThenFails(fault.New(fault.Conflict, "The row is reversed by row 41 already"))
+		When(want).ThenFails(with("reversed_by", 41, "The row is reversed by row 41 already"))
 	history.And(rowVoided{}).Case("a void row").When(want).ThenFails(book.ErrVoid)
 	history.And(rowDeleted{}).Case("a deleted row").When(want).ThenFails(bank.Ledger.NoRow)
 	history.Case("another account's row").When(reserve{Ledger: bank.Ledger, Account: 13, Bulk: 40}).ThenFails(bank.Ledger.NoRow)
@@ -43,9 +48,9 @@ func TestWhatIsSettledStaysAsItIs(t *testing.T) {
 		"announced": {[]rowEvent{row, announced{Bulk: 40}}, book.ErrReversing},
 		"reversed": {
 			[]rowEvent{row, announced{Bulk: 40}, reversed{By: 41}},
-			fault.New(fault.Conflict, "The row is reversed by row 41 and stays as it is"),
+			with("reversed_by", 41, "The row is reversed by row 41 and stays as it is"),
 		},
-		"reversing": {[]rowEvent{takesBack}, fault.New(fault.Conflict, "The row reverses row 7 and stays as it is; it can be reversed itself")},
+		"reversing": {[]rowEvent{takesBack}, with("reverses", 7, "The row reverses row 7 and stays as it is; it can be reversed itself")},
 		"void":      {[]rowEvent{row, rowVoided{}}, book.ErrVoid},
 	} {
 		history := eventtest.Given(t, bank.Ledger.Rows, c.events...)

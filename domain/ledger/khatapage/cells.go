@@ -354,8 +354,8 @@ func dateOf(text string) (d day, ok bool) {
 	return d, d.month >= 1 && d.month <= 12 && at.Day() == d.day && d.day > 0
 }
 
-// resolve returns the date of a day. A missing year is the sheet's, else the latest that is not after tomorrow; a year beyond the next is
-// not believed (CONTRACT.md I19).
+// resolve returns the date of a day. A missing year is the sheet's, or the latest before it, or without one the latest, that is not after
+// tomorrow; a year beyond the next is not believed (CONTRACT.md I19).
 func (r *reader) resolve(d day) *unit.Date {
 	today := r.Today.Time()
 	of := func(year int) (unit.Date, bool) {
@@ -375,9 +375,6 @@ func (r *reader) resolve(d day) *unit.Date {
 			if date, exists := of(year + 1); exists && r.fiscal && date <= r.Today+1 {
 				return &date
 			}
-		}
-		if date, exists := of(year); exists {
-			return &date
 		}
 	}
 	for range 8 {

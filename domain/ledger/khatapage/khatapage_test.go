@@ -161,6 +161,15 @@ Date  Item    Rs
 `)
 	require.Equal(t, []string{"out 2024-06-20 - a1x - - - 5", "out 2025-06-16 - bxx - - - 6", "out 2025-01-01 - cxx - - - 7"}, got)
 	require.Contains(t, warnings, "the year 2031 is not believed")
+
+	got, _ = read(khatapage.Options{}, `
+Karigar 2025
+OUT
+Date  Item    Rs
+14/6  axx     5
+20/6  bxx     6
+`)
+	require.Equal(t, []string{"out 2025-06-14 - axx - - - 5", "out 2024-06-20 - bxx - - - 6"}, got, "the sheet's year too")
 }
 
 func TestPartiesAreFoundByNameAndInTheSecondPipelineBySimilarity(t *testing.T) {
@@ -223,6 +232,19 @@ func TestModelIsCheckedAgainstTheWords(t *testing.T) {
 	require.Equal(t, "0.5", got.Entries[1].Confidence.String())
 	require.Contains(t, got.Warnings, "page 1: 1 entries that the model saw are not confirmed by the text")
 	require.Equal(t, words.Entries, khatapage.Merge(words, [][]khatapage.Entry{nil}, khatapage.Options{}).Entries)
+}
+
+func TestYearOfAModelIsBelievedAsOneOfTheText(t *testing.T) {
+	t.Parallel()
+	dated := func(text string) khatapage.Entry {
+		date, err := unit.ParseDate(text)
+		require.NoError(t, err)
+		return khatapage.Entry{Side: "out", Date: &date, Amount: new(unit.Money(5_00))}
+	}
+	got := khatapage.Merge(khatapage.Result{}, [][]khatapage.Entry{{dated("2099-01-01"), dated("2026-03-01")}}, khatapage.Options{Today: today})
+	require.Equal(t, "2025-01-01", got.Entries[0].Date.String())
+	require.Contains(t, got.Warnings, "page 1: the year 2099 is not believed")
+	require.Equal(t, "2026-03-01", got.Entries[1].Date.String())
 }
 
 func FuzzReadNeverPanics(f *testing.F) {

@@ -41,6 +41,10 @@ func (r *reader) see(entries, words []Entry) {
 	taken := make([]bool, len(words))
 	for _, e := range entries {
 		e.ID, e.Page, e.Confidence = int64(len(r.Entries)+1), r.page, unconfirmed
+		if e.Date != nil {
+			at := e.Date.Time()
+			e.Date = r.resolve(day{at.Year(), int(at.Month()), at.Day()})
+		}
 		for i, w := range words {
 			if !taken[i] && sameNumbers(e, w) {
 				taken[i] = true
