@@ -205,6 +205,7 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	out.GET(social+"?hub.mode=subscribe&hub.challenge=1158&hub.verify_token=x").Problem(403, "The verify token is missing or wrong")
 	out.GET(social).Status(403)
 	out.GET(social + "?crc_token=abc").Status(200).Body(fmt.Sprintf(`{"response_token":"sha256=%s"}`, base64.StdEncoding.EncodeToString(sha("app-secret-for-tests", "abc"))))
+	out.GET(social + "?crc_token=%7B%22entry%22:[]%7D").Status(403) // else anybody could have a body signed
 
 	vector := `{"object":"chat_account","entry":[]}`
 	out.With("X-Hub-Signature-256", "sha256=1adbe9bd3ddd435cdfe1246c8a06103d80a8bad3d78fac726cc532c08103e705").POST(social, vector).Status(200)
@@ -322,6 +323,7 @@ func TestTelegramAndTwitter(t *testing.T) {
 	out.GET(hook + "?crc_token=abc").Status(200).Body(fmt.Sprintf(`{"response_token":"sha256=%s"}`, base64.StdEncoding.EncodeToString(sha("consumer", "abc"))))
 	out.GET(hook).Status(403)
 	out.GET(hook + "0?crc_token=abc").Status(403)
+	out.GET(hook + "?crc_token=%7B%22direct_message_events%22:[]%7D").Status(403) // else anybody could have a body signed
 	tell := func(body string) *apitest.Client {
 		return out.With("X-Twitter-Webhooks-Signature", "sha256="+base64.StdEncoding.EncodeToString(sha("consumer", body)))
 	}
