@@ -134,6 +134,14 @@ func (f *Failure) Fault() *fault.Error {
 	return &fault.Error{Kind: r.kind, Detail: f.Error(), Code: r.code, After: int(f.After.Seconds())}
 }
 
+// Word returns the code that a message has after the failure (CONTRACT.md N1).
+func (r Reason) Word() string {
+	if r == Unknown || r == Lost {
+		return string(Unknown)
+	}
+	return refusals[r].code
+}
+
 // Free reports whether the network was not called, or refused for now only: the same request may be tried again.
 func (r Reason) Free() bool {
 	return r == Throttled || r == Unreached || r == Temporary || r == Unconfigured
