@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"bahi/domain/messaging/network"
 )
@@ -16,6 +17,12 @@ type gateway struct {
 	product string
 }
 
+// ours is the part of the aggregator's address that GATEWAY_BASE_URL has with its path, and a channel's baseUrl may have.
+const ours = "/wa/api/v1"
+
+// root returns the aggregator's address without a path.
+func (gateway) root(a network.Account) string { return strings.TrimSuffix(a.BaseURL, ours) }
+
 // send implements adapter. The aggregator answers with its own id, before the network knows of the message.
 func (n gateway) send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
 	if a.SenderID == "" || a.APIKey == "" {
@@ -25,7 +32,7 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 	if m.Image != "" {
 		content = map[string]string{"type": "image", "originalUrl": m.Image, "previewUrl": m.Image, "caption": m.Text}
 	}
-	form, path := url.Values{"channel": {n.product}, "source": {a.SenderID}, "destination": {m.To}, "src.name": {a.AppName}}, "/wa/api/v1/msg"
+	form, path := url.Values{"channel": {n.product}, "source": {a.SenderID}, "destination": {m.To}, "src.name": {a.AppName}}, "/msg"
 	if t := m.Template; t != nil {
 		values := []string{} // the aggregator takes them in their order, without names
 		for _, v := range t.Body {
@@ -33,13 +40,13 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 		}
 		text, _ := json.Marshal(map[string]any{"id": t.ProviderID, "params": values}) //nolint:errchkjson // texts
 		form.Set("template", string(text))
-		path = "/wa/api/v1/template/msg"
+		path = "/template/msg"
 	} else {
 		text, _ := json.Marshal(content) //nolint:errchkjson // texts
 		form.Set("message", string(text))
 	}
 	c := call{
-		method: http.MethodPost, url: a.BaseURL + path, secrets: []string{a.APIKey},
+		method: http.MethodPost, url: n.root(a) + ours + path, secrets: []string{a.APIKey},
 		header: http.Header{"Apikey": {a.APIKey}, "Content-Type": {"application/x-www-form-urlencoded"}}, body: []byte(form.Encode()),
 	}
 	var sent struct {
