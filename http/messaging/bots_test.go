@@ -90,6 +90,10 @@ func TestABotGetsToolsWithinTheCallersRights(t *testing.T) {
 	b := botOf(t, c, "")
 	clerk := o.Bearer(o.Key(o.Home, `{"messaging":"write","marketplace":"read"}`).Key)
 	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":2}`).Status(201).Body(`{"id":2,"name":"catalog_search","description":"Search products of this company","attached":true}`)
+	again := clerk.With("Idempotency-Key", "again")
+	for range 2 {
+		again.POST(botAt(b.ID, "/tools"), `{"toolId":2}`).Status(200)
+	}
 	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":3}`).Problem(403, "Not enough permissions for this tool")
 	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":7}`).Problem(422, "Validation error", "toolId", "there is no such tool")
 	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":"2"}`).Status(422)
