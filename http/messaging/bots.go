@@ -106,6 +106,7 @@ func (r *Routes) Bots() {
 		func(ctx context.Context, in *struct {
 			ByBot
 			AllTools
+			api.Limited
 		}) (*api.Array[Tool], error) {
 			attached, err := r.Views.BotTools(ctx, api.Caller(ctx).Workspace, in.ID)
 			if err != nil {
@@ -117,7 +118,8 @@ func (r *Routes) Bots() {
 					all = append(all, shownTool(t, attached))
 				}
 			}
-			return api.Listed(all, int64(len(all)), nil)
+			from := min((in.Page-1)*in.Limit, len(all))
+			return api.Listed(all[from:min(from+in.Limit, len(all))], int64(len(all)), nil)
 		})
 	attach := botOp("attach-bot-tool", "POST", "/{id}/tools", "Let a bot use a tool, with no more rights than the caller's")
 	attach.Errors = []int{403}

@@ -99,6 +99,8 @@ func TestABotGetsToolsWithinTheCallersRights(t *testing.T) {
 	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":"2"}`).Status(422)
 	require.Equal(t, "1", clerk.GET(botAt(b.ID, "/tools")).Status(200).Header("X-Total-Count"))
 	require.Equal(t, 5, strings.Count(clerk.GET(botAt(b.ID, "/tools?available=true")).Status(200).Text, `"attached":false`))
+	second := clerk.GET(botAt(b.ID, "/tools?available=true&page=2&limit=5")).Status(200)
+	require.Equal(t, []string{"6", "1"}, []string{second.Header("X-Total-Count"), fmt.Sprint(strings.Count(second.Text, `"id"`))})
 	c.DELETE(botAt(b.ID, "/tools/3")).Problem(404, "Tool not found")
 	c.DELETE(botAt(b.ID, "/tools/2")).Status(204)
 	c.GET(botAt(b.ID, "/tools")).Status(200).Body(`[]`)
