@@ -38,6 +38,7 @@ type Known interface {
 type Messages struct {
 	*Channels
 
+	Templates *Templates
 	Known     Known
 	Windows   *Windows // nil: none are kept
 	Files     Files
@@ -220,7 +221,7 @@ func (f *Messages) join(ctx context.Context, req commands.Request, of commands.L
 	return err
 }
 
-// learn notes what a send says of the channel. An aggregator says it by nothing else, so that its channel has its sender from then on.
+// learn notes what a send says of the channel, or of its templates. Of an aggregator without a list of templates, the channel has its sender from then on.
 func (f *Messages) learn(ctx context.Context, of commands.Loaded[channel.State], id string, failed *network.Failure) (err error) {
 	r := channel.Report{IdentityKey: of.State.IdentityKey}
 	r.Status, r.Error = of.State.StatusAfter(failed)
@@ -228,6 +229,9 @@ func (f *Messages) learn(ctx context.Context, of commands.Loaded[channel.State],
 		if r.IdentityKey, err = unique.Key(ctx, f.Commands, channel.Identities, []byte(of.State.Type), []byte("app:"+s.AppName)); err != nil {
 			return err
 		}
+	}
+	if failed != nil && failed.Reason == network.Suspended {
+		return f.Templates.Again(ctx, of.Workspace, id)
 	}
 	_, err = f.note(ctx, of.Workspace, id, of.State, r)
 	return err

@@ -80,6 +80,16 @@ func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels [
 	return late, none
 }
 
+// Again asks the network of a channel for its templates, however lately it was asked.
+func (f *Templates) Again(ctx context.Context, workspace uuid.UUID, id string) error {
+	number, _ := strconv.ParseInt(id, 10, 64) // we gave it
+	f.mu.Lock()
+	delete(f.asked, number)
+	f.mu.Unlock()
+	_, err := f.Refresh(ctx, workspace, []int64{number})
+	return err
+}
+
 func (f *Templates) known(id int64, s channel.State) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -434,7 +434,7 @@ func TestTheCloudsCodesHaveTheirMeaning(t *testing.T) {
 		4: {network.Throttled, "provider_rate_limited"}, 80007: {network.Throttled, "provider_rate_limited"}, 0: {network.Credentials, "provider_auth"},
 		200: {network.Credentials, "provider_auth"}, 299: {network.Credentials, "provider_auth"}, 300: {network.Refused, "provider_refused"},
 		131047: {network.WindowClosed, "reply_window_closed"}, 131049: {network.Recipient, "recipient_failed"}, 132012: {network.Content, "provider_refused"},
-		132099: {network.Content, "provider_refused"}, 131053: {network.Recipient, "recipient_failed"},
+		132016: {network.Suspended, "provider_refused"}, 132099: {network.Content, "provider_refused"}, 131053: {network.Recipient, "recipient_failed"},
 		33: {network.Refused, "provider_refused"}, 100: {network.Refused, "provider_refused"}, 368: {network.Restricted, "provider_auth"}, 131016: {network.Temporary, "provider_unavailable"},
 		424242: {network.Refused, "provider_refused"},
 	} {

@@ -115,6 +115,7 @@ var cloudReasons = func() map[int]network.Reason {
 	for code := 132000; code < 133000; code++ {
 		all[code] = network.Content
 	}
+	all[132015], all[132016] = network.Suspended, network.Suspended
 	return all
 }()
 
