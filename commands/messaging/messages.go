@@ -198,6 +198,9 @@ func (f *Messages) call(
 		f.Log.Warn("what a network said of a channel was not noted", "channel", c.Channel, "error", err)
 	}
 	if settle.Failure != nil {
+		if err := f.OptedOut(ctx, req, c.Contact, settle.Failure.Code); err != nil {
+			f.Log.Warn("that a contact wants no messages was not noted", "channel", c.Channel, "error", err)
+		}
 		return settled, settle.Failure.Fault()
 	}
 	return settled, nil

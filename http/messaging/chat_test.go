@@ -240,6 +240,12 @@ func TestAKeySendsOnceWhateverTheNetworkDoes(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, late.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200).Text, `"providerMessageId":"wamid.late"`)
 
+	who := appears(t, c, "919812345678").ID
+	c.PATCH(at(who), `{"optIn":true}`).Status(200)
+	answer.Store(`400 {"error":{"code":131050,"message":"m"}}`)
+	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(422)
+	require.Contains(t, c.GET(at(who)).Status(200).Text, `"optIn":false`, "the network knows that the person wants nothing")
+
 	answer.Store(`401 {"error":{"code":190,"message":"m"}}`)
 	require.Contains(t, c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(502).Text, "provider_auth")
 	require.Contains(t, c.GET(channelAt(sales.ID)).Status(200).Text, `"status":"error","lastError":"The network refused the credentials (190)"`)
