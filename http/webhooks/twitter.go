@@ -35,7 +35,7 @@ type SignedToken struct {
 	Token string `json:"response_token" doc:"The token of the request, signed with the channel's consumer secret"`
 }
 
-// crcToken is what networks send as the token of a handshake. It is never a body that says something: whoever had one signed could send it to us.
+// crcToken is what networks send as the token of a handshake. It is never a body that says something: else anybody could have such a body signed, and send it to us.
 var crcToken = regexp.MustCompile(`^[0-9A-Za-z+/=_.-]{1,200}$`)
 
 // signedToken returns the answer to a handshake: its token, signed.
