@@ -21,9 +21,8 @@ import (
 type Campaigns struct {
 	*Messages
 
-	Templates *Templates
-	Zone      *time.Location // of the workspaces
-	Autosend  bool           // a campaign without a time is sent when it is made (CONTRACT.md D22)
+	Zone     *time.Location // of the workspaces
+	Autosend bool           // a campaign without a time is sent when it is made (CONTRACT.md D22)
 }
 
 // Create makes a campaign in the request's workspace.

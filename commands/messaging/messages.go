@@ -38,6 +38,7 @@ type Known interface {
 type Messages struct {
 	*Channels
 
+	Templates *Templates
 	Known     Known
 	Windows   *Windows // nil: none are kept
 	Files     Files
@@ -197,6 +198,9 @@ func (f *Messages) call(
 		f.Log.Warn("what a network said of a channel was not noted", "channel", c.Channel, "error", err)
 	}
 	if settle.Failure != nil {
+		if err := f.OptedOut(ctx, req, c.Contact, settle.Failure.Code); err != nil {
+			f.Log.Warn("that a contact wants no messages was not noted", "channel", c.Channel, "error", err)
+		}
 		return settled, settle.Failure.Fault()
 	}
 	return settled, nil
@@ -220,7 +224,7 @@ func (f *Messages) join(ctx context.Context, req commands.Request, of commands.L
 	return err
 }
 
-// learn notes what a send says of the channel. An aggregator says it by nothing else, so that its channel has its sender from then on.
+// learn notes what a send says of the channel, or of its templates. Of an aggregator without a list of templates, the channel has its sender from then on.
 func (f *Messages) learn(ctx context.Context, of commands.Loaded[channel.State], id string, failed *network.Failure) (err error) {
 	r := channel.Report{IdentityKey: of.State.IdentityKey}
 	r.Status, r.Error = of.State.StatusAfter(failed)
@@ -228,6 +232,9 @@ func (f *Messages) learn(ctx context.Context, of commands.Loaded[channel.State],
 		if r.IdentityKey, err = unique.Key(ctx, f.Commands, channel.Identities, []byte(of.State.Type), []byte("app:"+s.AppName)); err != nil {
 			return err
 		}
+	}
+	if failed != nil && failed.Reason == network.Suspended {
+		return f.Templates.Again(ctx, of.Workspace, id)
 	}
 	_, err = f.note(ctx, of.Workspace, id, of.State, r)
 	return err

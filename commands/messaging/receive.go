@@ -291,14 +291,22 @@ func (f *Messages) Receipt(ctx context.Context, n News) (subject string, err err
 	if _, err := commands.Handle(ctx, f.Commands, req, message.Kind, id, n.Receipt); err != nil {
 		return "", err
 	}
-	if n.Code == codeOptOut && l.State.Contact != 0 {
-		who, err := living(ctx, f.Commands, l.State.Contact)
-		if err == nil {
-			err = f.consent(ctx, req, who, false)
-		}
-		return l.State.Subject(), err
+	return l.State.Subject(), f.OptedOut(ctx, req, l.State.Contact, n.Code)
+}
+
+// OptedOut takes back a contact's consent if a network's code says so.
+func (f *Messages) OptedOut(ctx context.Context, req commands.Request, id int64, code int) error {
+	if code != codeOptOut || id == 0 {
+		return nil
 	}
-	return l.State.Subject(), nil
+	who, err := living(ctx, f.Commands, id)
+	if err == nil {
+		err = f.consent(ctx, req.FollowUp(), who, false)
+	}
+	if errors.Is(err, contact.ErrNotFound) { // deleted, with its consent
+		return nil
+	}
+	return err
 }
 
 // named returns the message that has one of a network's ids, 0 for none. Mostly it was sent long before its receipt comes, so the tables are asked as they are first.

@@ -43,30 +43,51 @@ type asked struct {
 const askTemplatesEvery = time.Hour
 
 // Refresh asks the networks of a workspace's channels for their templates, unless it has done so lately. late: one of them could not be asked, so that its
-// list is the last one. Without a last one, Refresh returns what a client is told.
+// list is the last one. Where nothing is known of any of them, Refresh returns what a client is told.
 func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels []int64) (late bool, err error) {
+	var none error // of a channel without a last list
+	listed := false
 	for _, id := range channels {
 		stream := strconv.FormatInt(id, 10)
 		l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, stream)
 		if err != nil {
 			return late, err
 		}
-		if l.State.Type != channel.Chat || l.Workspace != workspace || f.known(id, l.State) {
+		if l.State.Type != channel.Chat || l.Workspace != workspace {
+			continue
+		}
+		if f.known(id, l.State) {
+			listed = true
 			continue
 		}
 		_, err, _ = f.asking.Do(stream, func() (any, error) { return nil, f.ask(context.WithoutCancel(ctx), l, id) })
 		if failed, ok := errors.AsType[*network.Failure](err); ok {
 			var last map[string]int64
 			if last, err = f.Listed.TemplateIDs(ctx, workspace, id); err == nil && len(last) == 0 {
-				err = failed.Fault()
+				none, late = failed.Fault(), true
+				continue
 			}
 			late = true
 		}
 		if err != nil {
 			return late, err
 		}
+		listed = true
 	}
-	return late, nil
+	if listed {
+		return late, nil
+	}
+	return late, none
+}
+
+// Again asks the network of a channel for its templates, however lately it was asked.
+func (f *Templates) Again(ctx context.Context, workspace uuid.UUID, id string) error {
+	number, _ := strconv.ParseInt(id, 10, 64) // we gave it
+	f.mu.Lock()
+	delete(f.asked, number)
+	f.mu.Unlock()
+	_, err := f.Refresh(ctx, workspace, []int64{number})
+	return err
 }
 
 func (f *Templates) known(id int64, s channel.State) bool {

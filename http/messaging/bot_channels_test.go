@@ -88,6 +88,20 @@ func TestABotLooksOutForLoopsAndForWordsThatWantNoAnswer(t *testing.T) {
 	}
 	require.Len(t, replies(t, c, contactOf(t, c, person).ID, 1), 1, "STOP and no text get no answer")
 
+	// What was written while no bot was there is not answered by the next word that wants no answer, and hides no later question.
+	const early = "919811100024"
+	c.PATCH(botAt(b.ID), `{"active":false}`).Status(200)
+	for i := range 21 {
+		writes(t, o, sales.ID, early, fmt.Sprint("early", i), "Sunday?")
+	}
+	c.PATCH(botAt(b.ID), `{"active":true}`).Status(200)
+	writes(t, o, sales.ID, early, "stop", "STOP")
+	_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: flows.Writer{From: early}, Channel: sales.ID, Type: "reaction", Text: "👍", ProviderID: "thumb", SentAt: time.Now()})
+	require.NoError(t, err)
+	writes(t, o, sales.ID, early, "question", "Open on Sunday?")
+	require.Contains(t, *replies(t, c, contactOf(t, c, early).ID, 1)[0].Text, "from 11 to 4")
+	require.Len(t, replies(t, c, contactOf(t, c, early).ID, 1), 1)
+
 	writes(t, o, sales.ID, robot, "loop", "Open on Sunday?")
 	who := contactOf(t, c, robot)
 	replies(t, c, who.ID, 1)

@@ -2,6 +2,7 @@ package messaging
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strconv"
 
@@ -34,6 +35,13 @@ type Tool struct {
 
 func shownTool(t bot.Tool, attached []int64) Tool {
 	return Tool{ID: t.ID, Name: t.Name, Description: t.Description, Attached: slices.Contains(attached, t.ID)}
+}
+
+// attachment is the answer to an attachment: 201, or 200 where nothing has changed.
+type attachment struct {
+	Status int
+	ETag   api.ETag `header:"ETag"`
+	Body   Tool
 }
 
 // ByTool names a tool of a bot.
@@ -98,6 +106,7 @@ func (r *Routes) Bots() {
 		func(ctx context.Context, in *struct {
 			ByBot
 			AllTools
+			api.Limited
 		}) (*api.Array[Tool], error) {
 			attached, err := r.Views.BotTools(ctx, api.Caller(ctx).Workspace, in.ID)
 			if err != nil {
@@ -109,7 +118,8 @@ func (r *Routes) Bots() {
 					all = append(all, shownTool(t, attached))
 				}
 			}
-			return api.Listed(all, int64(len(all)), nil)
+			from := min((in.Page-1)*in.Limit, len(all))
+			return api.Listed(all[from:min(from+in.Limit, len(all))], int64(len(all)), nil)
 		})
 	attach := botOp("attach-bot-tool", "POST", "/{id}/tools", "Let a bot use a tool, with no more rights than the caller's")
 	attach.Errors = []int{403}
@@ -117,13 +127,19 @@ func (r *Routes) Bots() {
 		func(ctx context.Context, in *struct {
 			ByBot
 			Body bot.AttachTool
-		}) (*api.Tagged[Tool], error) {
+		}) (*attachment, error) {
 			in.Body.By = api.Caller(ctx)
 			out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), bot.Kind, in.stream(), in.Body)
-			return api.Written(ctx, out, err, func(out commands.Outcome[bot.State]) Tool {
-				t, _ := bot.ToolOf(in.Body.Tool)
-				return shownTool(t, out.State.Tools)
-			})
+			if err != nil {
+				return nil, err
+			}
+			api.Wrote(ctx, out.Position, out.Replayed)
+			t, _ := bot.ToolOf(in.Body.Tool)
+			a := attachment{Status: http.StatusCreated, ETag: api.Revision(out.Revision), Body: shownTool(t, out.State.Tools)}
+			if !out.Changed { // it was attached
+				a.Status = http.StatusOK
+			}
+			return &a, nil
 		})
 	api.Handle(r.API, botOp("remove-bot-tool", "DELETE", "/{botId}/tools/{toolId}", "Take a tool away from a bot"),
 		func(ctx context.Context, in *ByTool) (*api.Nothing, error) {

@@ -90,11 +90,17 @@ func TestABotGetsToolsWithinTheCallersRights(t *testing.T) {
 	b := botOf(t, c, "")
 	clerk := o.Bearer(o.Key(o.Home, `{"messaging":"write","marketplace":"read"}`).Key)
 	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":2}`).Status(201).Body(`{"id":2,"name":"catalog_search","description":"Search products of this company","attached":true}`)
+	again := clerk.With("Idempotency-Key", "again")
+	for range 2 {
+		again.POST(botAt(b.ID, "/tools"), `{"toolId":2}`).Status(200)
+	}
 	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":3}`).Problem(403, "Not enough permissions for this tool")
 	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":7}`).Problem(422, "Validation error", "toolId", "there is no such tool")
 	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":"2"}`).Status(422)
 	require.Equal(t, "1", clerk.GET(botAt(b.ID, "/tools")).Status(200).Header("X-Total-Count"))
 	require.Equal(t, 5, strings.Count(clerk.GET(botAt(b.ID, "/tools?available=true")).Status(200).Text, `"attached":false`))
+	second := clerk.GET(botAt(b.ID, "/tools?available=true&page=2&limit=5")).Status(200)
+	require.Equal(t, []string{"6", "1"}, []string{second.Header("X-Total-Count"), fmt.Sprint(strings.Count(second.Text, `"id"`))})
 	c.DELETE(botAt(b.ID, "/tools/3")).Problem(404, "Tool not found")
 	c.DELETE(botAt(b.ID, "/tools/2")).Status(204)
 	c.GET(botAt(b.ID, "/tools")).Status(200).Body(`[]`)

@@ -268,12 +268,14 @@ type chatty struct {
 	mu   sync.Mutex
 	sent map[string]int // by our id
 
+	lists  atomic.Int64 // of templates that were asked for
 	answer atomic.Value // func(to string) (status int, body string)
 }
 
 func (n *chatty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/message_templates"):
+		n.lists.Add(1)
 		_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"plain","status":"APPROVED","language":"en","components":[{"type":"BODY","text":"Hello"}]}]}`)
 	case r.Method == http.MethodGet:
 		_, _ = io.WriteString(w, `{"quality_rating":"GREEN","messaging_limit_tier":"TIER_250","health_status":{"can_send_message":"AVAILABLE"}}`)
@@ -341,6 +343,17 @@ func TestACampaignStopsAndGoesOn(t *testing.T) {
 	require.NoError(t, o.Sys.Campaigns.Tend(t.Context(), time.Now().Add(2*time.Hour)))
 	require.Equal(t, views.CampaignStats{Total: 30, Sent: 29, Failed: 1}, awaited(t, c, k.ID, is("completed")).Stats)
 
+	n.answer.Store(failing(132015))
+	asked, held := n.lists.Load(), awaited(t, c, begin().ID, is("paused"))
+	require.Equal(t, "The network has paused or disabled the template (132015)", *held.Reason)
+	require.Equal(t, []any{views.CampaignStats{Total: 30}, asked + 1}, []any{held.Stats, n.lists.Load()}, "nobody is lost, and the templates are asked for again")
+	n.answer.Store(func(string) (int, string) { return 0, "" })
+	dispatch(c, held.ID).Status(202)
+	require.Equal(t, int64(30), awaited(t, c, held.ID, is("completed")).Stats.Sent)
+
 	n.answer.Store(failing(132012))
 	require.Equal(t, "The network does not accept the template's messages", *awaited(t, c, begin().ID, is("failed")).Reason)
+	n.answer.Store(failing(131050))
+	require.Equal(t, int64(30), awaited(t, c, begin().ID, is("completed")).Stats.Failed)
+	require.Eventually(t, func() bool { return c.GET(contacts+"?optIn=true").Status(200).Header("X-Total-Count") == "0" }, time.Minute, 10*time.Millisecond)
 }

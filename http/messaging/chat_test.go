@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	flows "bahi/commands/messaging"
+	"bahi/domain/messaging/message"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
@@ -230,6 +231,21 @@ func TestAKeySendsOnceWhateverTheNetworkDoes(t *testing.T) {
 			require.Contains(t, a.Text, try.code)
 		}
 	}
+	answer.Store(`500 x`)
+	late := c.With("Idempotency-Key", "late")
+	late.POST("/api/chat/send", text("919812345678", sales.ID)).Status(503)
+	doubtful := conversation(t, c, appears(t, c, "919812345678").ID, "")[0]
+	require.Equal(t, []string{"queued", "unknown"}, []string{doubtful.Status, doubtful.Error.Code})
+	_, err := o.Sys.Messages.Receipt(t.Context(), flows.News{Receipt: message.Receipt{Status: "sent"}, Channel: sales.ID, IDs: []string{"wamid.late"}, Callback: doubtful.ID})
+	require.NoError(t, err)
+	require.Contains(t, late.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200).Text, `"providerMessageId":"wamid.late"`)
+
+	who := appears(t, c, "919812345678").ID
+	c.PATCH(at(who), `{"optIn":true}`).Status(200)
+	answer.Store(`400 {"error":{"code":131050,"message":"m"}}`)
+	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(422)
+	require.Contains(t, c.GET(at(who)).Status(200).Text, `"optIn":false`, "the network knows that the person wants nothing")
+
 	answer.Store(`401 {"error":{"code":190,"message":"m"}}`)
 	require.Contains(t, c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(502).Text, "provider_auth")
 	require.Contains(t, c.GET(channelAt(sales.ID)).Status(200).Text, `"status":"error","lastError":"The network refused the credentials (190)"`)

@@ -72,4 +72,10 @@ func TestTheNetworksTemplatesAreAskedForOnceAnHour(t *testing.T) {
 	var all []views.Template
 	c.GET(templates).Status(200).JSON(&all)
 	require.Equal(t, []string{"c"}, apptest.Each(all, func(k views.Template) string { return k.Name }))
+
+	// A channel of which nothing is known hides nobody's templates.
+	bare := channelOf(t, c, `{"name":"Bare","type":"chat"}`)
+	shown := c.GET(templates).Status(200)
+	require.Equal(t, []string{"1", "true"}, []string{shown.Header("X-Total-Count"), shown.Header("Bahi-Stale")})
+	c.GET(fmt.Sprintf("%s?channelId=%d", templates, bare.ID)).Status(503)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -42,7 +43,11 @@ type hook struct {
 func aggregated(t *testing.T) app.Settings {
 	t.Helper()
 	var sent atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = io.WriteString(w, `{"status":"success","templates":[]}`)
+			return
+		}
 		_, _ = fmt.Fprintf(w, `{"status":"submitted","messageId":"ee-%d"}`, sent.Add(1))
 	}))
 	t.Cleanup(server.Close)
@@ -61,7 +66,6 @@ func theHooks(t *testing.T) (*apptest.Office, []hook) {
 	c, stranger, out := agent(o, apptest.Home), agent(o, apptest.Abroad), o.Stranger()
 	id := func(of *apitest.Client, body string) int64 { return channelOf(t, of, body).ID }
 
-	// An aggregator tells whose app it is when the first message goes out.
 	var ours struct {
 		MessageID, ProviderMessageID, Status, To string
 		ChannelID                                int64

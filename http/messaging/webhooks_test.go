@@ -128,10 +128,11 @@ func TestTheGatewaysReceiptsByBothIds(t *testing.T) {
 	o := apptest.StartAs(t, aggregated(t))
 	c := agent(o, apptest.Home)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`)
-	heard(t, o, sales.ID, "919812345678", "w1", time.Now())
-	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
-	asha := people(t, c, "")[0]
 	g := o.Stranger().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
+	g.POST(incoming, `{"app":"WorkshopApp","type":"message","payload":{"id":"w1","source":"919812345678","type":"text","payload":{"text":"Is it ready?"}}}`).Status(200)
+	asha := appears(t, c, "919812345678")
+	require.Eventually(t, func() bool { return len(conversation(t, c, asha.ID, "")) == 1 }, time.Minute, 10*time.Millisecond)
+	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
 	for i, ids := range []string{`"id":"gBEG","gsId":"ee-1","type":"enqueued"`, `"id":"gBEG","gsId":"ee-1","type":"sent"`, `"id":"gBEG","type":"read"`, `"id":"gBEG","type":"delivered"`,
 		`"id":"ee-1","type":"failed","payload":{"code":1002}`, `"id":"gBEG","type":"deleted"`} {
 		g.POST(receipts, `{"app":"WorkshopApp","timestamp":1740900001123,"type":"message-event","payload":{`+ids+`}}`).Status(200)
@@ -147,7 +148,7 @@ func TestAReceiptWaitsFifteenMinutesForItsMessage(t *testing.T) {
 	c := agent(o, apptest.Home)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`)
 	heard(t, o, sales.ID, "919812345678", "w1", time.Now())
-	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200) // it proves whose the channel's app is
+	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
 	asha := people(t, c, "")[0]
 	g := o.Stranger().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
 	received := func() []opsviews.Webhook { // newest first
@@ -205,6 +206,7 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	out.GET(social+"?hub.mode=subscribe&hub.challenge=1158&hub.verify_token=x").Problem(403, "The verify token is missing or wrong")
 	out.GET(social).Status(403)
 	out.GET(social + "?crc_token=abc").Status(200).Body(fmt.Sprintf(`{"response_token":"sha256=%s"}`, base64.StdEncoding.EncodeToString(sha("app-secret-for-tests", "abc"))))
+	out.GET(social + "?crc_token=%7B%22entry%22:[]%7D").Status(403) // else anybody could have a body signed
 
 	vector := `{"object":"chat_account","entry":[]}`
 	out.With("X-Hub-Signature-256", "sha256=1adbe9bd3ddd435cdfe1246c8a06103d80a8bad3d78fac726cc532c08103e705").POST(social, vector).Status(200)
@@ -322,6 +324,7 @@ func TestTelegramAndTwitter(t *testing.T) {
 	out.GET(hook + "?crc_token=abc").Status(200).Body(fmt.Sprintf(`{"response_token":"sha256=%s"}`, base64.StdEncoding.EncodeToString(sha("consumer", "abc"))))
 	out.GET(hook).Status(403)
 	out.GET(hook + "0?crc_token=abc").Status(403)
+	out.GET(hook + "?crc_token=%7B%22direct_message_events%22:[]%7D").Status(403) // else anybody could have a body signed
 	tell := func(body string) *apitest.Client {
 		return out.With("X-Twitter-Webhooks-Signature", "sha256="+base64.StdEncoding.EncodeToString(sha("consumer", body)))
 	}

@@ -24,7 +24,7 @@ func (s *System) openCampaigns() error {
 		return err
 	}
 	s.Campaigns = &messagingreactors.Dispatcher{
-		Campaigns: &messagingflows.Campaigns{Messages: s.Messages, Templates: s.Templates, Zone: zone, Autosend: s.Settings.Outside.CampaignAutosend},
+		Campaigns: &messagingflows.Campaigns{Messages: s.Messages, Zone: zone, Autosend: s.Settings.Outside.CampaignAutosend},
 		Views:     s.Messaging, Queue: campaignJobs{s}, Alone: s.aloneOnChannel, Rate: s.Settings.Outside.CampaignRate,
 	}
 	return nil

@@ -50,14 +50,14 @@ func (s *System) openNetworks(ctx context.Context) error {
 	if address := s.Settings.Outside.PublicURL; strings.HasPrefix(address, "https://") {
 		s.channels.Hooks = address + "/api/webhook/"
 	}
-	s.Messages = &messagingflows.Messages{Channels: s.channels, Known: s.Messaging, Sandboxed: networks.Sandboxed, Files: s.Blobs, Windows: &messagingflows.Windows{}}
+	s.Templates = &messagingflows.Templates{Channels: s.channels, Listed: s.Messaging}
+	s.Messages = &messagingflows.Messages{Channels: s.channels, Templates: s.Templates, Known: s.Messaging, Sandboxed: networks.Sandboxed, Files: s.Blobs, Windows: &messagingflows.Windows{}}
 	key, err := s.Vault.Named(ctx, "web-chat", KeySize)
 	if err != nil {
 		return err
 	}
 	s.visitors = &messagingflows.Visitors{Messages: s.Messages, Widgets: s.Messaging, Key: key, Origin: api.Origin}
 	s.live = messagingroutes.NewLive(feed{s.Store}, s.Messaging, s.Blobs)
-	s.Templates = &messagingflows.Templates{Channels: s.channels, Listed: s.Messaging}
 	return s.openMarketplace(networks, exceptions)
 }
 

@@ -102,8 +102,7 @@ var cloudReasons = func() map[int]network.Reason {
 		network.Restricted:   {368, 131031, 131037, 131042, 131045, 131057, 131063, 131064},
 		network.Throttled:    {4, 80007, 130429, 131048, network.PairLimit, 133016},
 		network.WindowClosed: {131047},
-		network.Recipient:    {130472, 130497, 131005, 131021, 131026, 131030, 131049, 131050, 131062, 137000},
-		network.Content:      {131008, 131009, 131051, 131052, 131053, 132000, 132001, 132005, 132007, 132008, 132012, 132015, 132016},
+		network.Recipient:    {130472, 130497, 131005, 131008, 131009, 131021, 131026, 131030, 131049, 131050, 131051, 131052, 131053, 131062, 137000},
 		network.Temporary:    {1, 2, 131000, 131016},
 	} {
 		for _, code := range codes {
@@ -113,6 +112,10 @@ var cloudReasons = func() map[int]network.Reason {
 	for code := 200; code < 300; code++ {
 		all[code] = network.Credentials
 	}
+	for code := 132000; code < 133000; code++ {
+		all[code] = network.Content
+	}
+	all[132015], all[132016] = network.Suspended, network.Suspended
 	return all
 }()
 

@@ -1,10 +1,12 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"bahi/domain/messaging/network"
 )
@@ -16,6 +18,12 @@ type gateway struct {
 	product string
 }
 
+// ours is the part of the aggregator's address that GATEWAY_BASE_URL has with its path, and a channel's baseUrl may have.
+const ours = "/wa/api/v1"
+
+// root returns the aggregator's address without a path.
+func (gateway) root(a network.Account) string { return strings.TrimSuffix(a.BaseURL, ours) }
+
 // send implements adapter. The aggregator answers with its own id, before the network knows of the message.
 func (n gateway) send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
 	if a.SenderID == "" || a.APIKey == "" {
@@ -25,7 +33,7 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 	if m.Image != "" {
 		content = map[string]string{"type": "image", "originalUrl": m.Image, "previewUrl": m.Image, "caption": m.Text}
 	}
-	form, path := url.Values{"channel": {n.product}, "source": {a.SenderID}, "destination": {m.To}, "src.name": {a.AppName}}, "/wa/api/v1/msg"
+	form, path := url.Values{"channel": {n.product}, "source": {a.SenderID}, "destination": {m.To}, "src.name": {a.AppName}}, "/msg"
 	if t := m.Template; t != nil {
 		values := []string{} // the aggregator takes them in their order, without names
 		for _, v := range t.Body {
@@ -33,13 +41,13 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 		}
 		text, _ := json.Marshal(map[string]any{"id": t.ProviderID, "params": values}) //nolint:errchkjson // texts
 		form.Set("template", string(text))
-		path = "/wa/api/v1/template/msg"
+		path = "/template/msg"
 	} else {
 		text, _ := json.Marshal(content) //nolint:errchkjson // texts
 		form.Set("message", string(text))
 	}
 	c := call{
-		method: http.MethodPost, url: a.BaseURL + path, secrets: []string{a.APIKey},
+		method: http.MethodPost, url: n.root(a) + ours + path, secrets: []string{a.APIKey},
 		header: http.Header{"Apikey": {a.APIKey}, "Content-Type": {"application/x-www-form-urlencoded"}}, body: []byte(form.Encode()),
 	}
 	var sent struct {
@@ -53,9 +61,63 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 	return identified(sent.MessageID, failed)
 }
 
-// health implements adapter. The aggregator has no call for it: what it says of the account is said when a message is sent.
-func (gateway) health(context.Context, network.Account) (network.Health, *network.Failure) {
-	return network.Health{}, &network.Failure{Reason: network.Silent}
+// health implements adapter. The aggregator has no call for it, but lists the templates of an app for the app's key. One that has no such list says
+// something of the account only when a message is sent.
+func (n gateway) health(ctx context.Context, a network.Account) (network.Health, *network.Failure) {
+	if _, failed := n.list(ctx, a); failed != nil || a.AppName == "" {
+		return network.Health{}, cmp.Or(failed, &network.Failure{Reason: network.Silent})
+	}
+	return network.Health{Identity: "app:" + a.AppName}, nil
+}
+
+// templates implements lister.
+func (n gateway) templates(ctx context.Context, a network.Account) ([]network.Template, *network.Failure) {
+	all, failed := n.list(ctx, a)
+	if failed != nil && failed.Reason == network.Silent {
+		return nil, nil
+	}
+	return all, failed
+}
+
+// list returns the templates of texts, which are those that are sent without a further field [K].
+func (n gateway) list(ctx context.Context, a network.Account) (all []network.Template, failed *network.Failure) {
+	if a.AppName == "" {
+		return nil, nil
+	}
+	if a.APIKey == "" {
+		return nil, &network.Failure{Reason: network.Unconfigured}
+	}
+	var said struct {
+		Status    string `json:"status"`
+		Templates []struct {
+			ID       string `json:"id"`
+			Name     string `json:"elementName"`
+			Language string `json:"languageCode"`
+			Category string `json:"category"`
+			Status   string `json:"status"`
+			Type     string `json:"templateType"`
+			Body     string `json:"data"`
+		} `json:"templates"`
+	}
+	c := call{
+		method: http.MethodGet, url: n.root(a) + "/sm/api/v1/template/list/" + url.PathEscape(a.AppName), secrets: []string{a.APIKey},
+		header: http.Header{"Apikey": {a.APIKey}},
+	}
+	switch failed = n.ask(ctx, c, &said, gatewayFailure); {
+	case failed != nil && failed.Code == http.StatusNotFound:
+		return nil, &network.Failure{Reason: network.Silent}
+	case failed == nil && said.Status != "success":
+		return nil, &network.Failure{Reason: network.Refused}
+	}
+	for _, t := range said.Templates {
+		if t.ID == "" || t.Name == "" || !strings.EqualFold(t.Type, "TEXT") {
+			continue
+		}
+		one := network.Template{ProviderID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Status: strings.ToUpper(t.Status), Format: network.Positional}
+		one.Read(t.Body)
+		all = append(all, one)
+	}
+	return all, failed
 }
 
 // gatewayFailure reads {"status":"error","message":…}, as far as there is such a thing.

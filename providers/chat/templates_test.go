@@ -76,3 +76,48 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 	_, err = n.Templates(t.Context(), account)
 	require.Equal(t, network.Unconfigured, chat.AsFailure(err).Reason)
 }
+
+// The list of its app's templates is the one call by which an aggregator proves a channel's key before a message is sent.
+func TestTheAggregatorsTemplatesProveItsApp(t *testing.T) {
+	t.Parallel()
+	answer := `{"status":"success","templates":[
+		{"id":"0f1","elementName":"order_ready","languageCode":"en","category":"UTILITY","status":"approved","data":"To {{2}} from {{1}}","templateType":"TEXT"},
+		{"id":"0f2","elementName":"picture","status":"APPROVED","data":"See","templateType":"IMAGE"}]}`
+	n := networks(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Apikey") != token:
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"status":"error","message":"no app"}`)
+		case r.URL.Path != "/sm/api/v1/template/list/Our shop":
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			_, _ = io.WriteString(w, answer)
+		}
+	}))
+	account := network.Account{Type: "chat", Dialect: "envelope_v2", SenderID: "917", AppName: "Our shop", APIKey: token}
+	health, err := n.Health(t.Context(), account)
+	require.NoError(t, err)
+	require.Equal(t, "app:Our shop", health.Identity)
+	all, err := n.Templates(t.Context(), account)
+	require.NoError(t, err)
+	require.Equal(t, []network.Template{{
+		ProviderID: "0f1", Name: "order_ready", Language: "en", Category: "UTILITY", Status: "APPROVED", Format: network.Positional, Parameters: []string{"1", "2"}, Body: "To {{2}} from {{1}}",
+	}}, all, "a template with a picture cannot be sent")
+
+	for want, a := range map[network.Reason]network.Account{
+		network.Credentials:  {AppName: "Our shop", APIKey: "wrong"},
+		network.Silent:       {AppName: "An app of an aggregator without lists", APIKey: token},
+		network.Unconfigured: {AppName: "Our shop"},
+	} {
+		a.Type, a.Dialect = "chat", "envelope_v2"
+		_, err = n.Health(t.Context(), a)
+		require.Equal(t, want, chat.AsFailure(err).Reason)
+	}
+	answer = `{"status":"error"}`
+	_, err = n.Health(t.Context(), account)
+	require.Equal(t, network.Refused, chat.AsFailure(err).Reason)
+	account.AppName = ""
+	all, err = n.Templates(t.Context(), account)
+	require.NoError(t, err)
+	require.Empty(t, all)
+}

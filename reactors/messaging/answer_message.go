@@ -240,15 +240,15 @@ func (a *Answers) fill(ctx context.Context, t *turn, talk views.Talk, waiting []
 	var texts []string
 	mine := false
 	for _, m := range waiting {
-		t.upto, mine = int64(m.Began), mine || number(m.ID) == own
-		if m.Text == nil || strings.TrimSpace(*m.Text) == "" {
+		t.upto = int64(m.Began)
+		if m.Type == "reaction" || m.Text == nil || strings.TrimSpace(*m.Text) == "" {
 			continue
 		}
 		if _, consent := contact.Word(*m.Text); !consent { // STOP gets no answer
-			texts = append(texts, *m.Text)
+			texts, mine = append(texts, *m.Text), mine || number(m.ID) == own
 		}
 	}
-	if !mine || len(texts) == 0 {
+	if !mine { // what else waits has a turn of its own
 		return errNothing
 	}
 	t.Text = strings.Join(texts, "\n")

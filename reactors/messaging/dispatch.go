@@ -450,6 +450,11 @@ func (s *sending) note(ctx context.Context, settled []commands.One[message.State
 		return fmt.Errorf("note what became of a campaign's messages: %w", err)
 	}
 	for i, d := range done {
+		if c, is := settled[i].Command.(message.Settle); is && c.Failure != nil {
+			if err := s.OptedOut(ctx, s.req, c.Contact, c.Failure.Code); err != nil {
+				return err
+			}
+		}
 		if d.Changed {
 			continue
 		}

@@ -2,6 +2,7 @@ package messaging
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -66,13 +67,15 @@ func (v *Views) Talk(ctx context.Context, workspace uuid.UUID, contact int64, si
 		where contact_id = $1 and workspace_id = $2`, contact, workspace, since)
 }
 
-// Waiting lists what a contact wrote to a channel after a position, oldest first. What came before a person's answer does not wait.
+// Waiting lists the last 20 messages that a contact wrote to a channel after a position, oldest first. What came before a person's answer does not wait.
 func (v *Views) Waiting(ctx context.Context, workspace uuid.UUID, channel, contact, after int64) ([]Message, error) {
 	const most = 20
-	return readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+`
+	newest, err := readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+`
 		where contact_id = $1 and workspace_id = $2 and channel_id = $3 and inbound and began > greatest($4, (
 			select max(began) from messages.message where contact_id = $1 and workspace_id = $2 and channel_id = $3 and not inbound and actor not like 'bot:%'))
-		order by began limit $5`, contact, workspace, channel, after, most)
+		order by began desc limit $5`, contact, workspace, channel, after, most)
+	slices.Reverse(newest)
+	return newest, err
 }
 
 // BotSource is what a bot knows from.

@@ -111,7 +111,7 @@ func asMessage(row pgx.CollectableRow) (m Message, err error) {
 		m.Direction, m.By = "in", "contact"
 	}
 	if reason != nil {
-		failed.Code = (&network.Failure{Reason: network.Reason(*reason)}).Fault().Code
+		failed.Code = network.Reason(*reason).Word()
 		m.Error = &failed
 	}
 	return m, err

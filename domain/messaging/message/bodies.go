@@ -9,11 +9,11 @@ import (
 	"bahi/domain/fault"
 )
 
-// The longest text, and the longest text below an image, in characters (CONTRACT.md 0.9).
+// The longest text, the longest text below an image, and the longest address of one, in characters (CONTRACT.md D19).
 const (
 	longestText    = 4096
 	longestCaption = 1024
-	longestURL     = 2000
+	longestURL     = 2048
 )
 
 // Text is the body of a text to send.
@@ -26,7 +26,7 @@ type Text struct {
 // Image is the body of an image to send.
 type Image struct {
 	To        string `json:"to" maxLength:"40" doc:"Phone with the country's code"`
-	ImageURL  string `json:"imageUrl" maxLength:"2000" doc:"Publicly reachable"`
+	ImageURL  string `json:"imageUrl" maxLength:"2048" doc:"Publicly reachable"`
 	Caption   string `json:"caption,omitempty" maxLength:"1024"`
 	ChannelID int64  `json:"channelId" minimum:"1"`
 }
@@ -64,10 +64,11 @@ func said(field, text string) (string, error) {
 // Draft returns the image in order, or what is wrong with it.
 func (b Image) Draft() (Draft, error) {
 	caption, err := written("caption", b.Caption, longestCaption)
-	if u, parsed := url.Parse(b.ImageURL); parsed != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || len(b.ImageURL) > longestURL {
+	image := strings.TrimSpace(b.ImageURL)
+	if u, parsed := url.Parse(image); parsed != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || len(image) > longestURL {
 		err = fault.Join(fault.Fields(fault.Field{Field: "imageUrl", Message: "expected an address like https://cdn.example.org/a.jpg"}), err)
 	}
-	return Draft{Channel: b.ChannelID, To: b.To, Text: caption, Image: b.ImageURL}, err
+	return Draft{Channel: b.ChannelID, To: b.To, Text: caption, Image: image}, err
 }
 
 // written returns a text without the space around it.
@@ -83,7 +84,7 @@ func written(field, text string, longest int) (string, error) {
 type ToContact struct {
 	ChannelID      int64             `json:"channelId" minimum:"1"`
 	Text           string            `json:"text,omitempty" maxLength:"4096"`
-	ImageURL       string            `json:"imageUrl,omitempty" maxLength:"2000" doc:"Publicly reachable"`
+	ImageURL       string            `json:"imageUrl,omitempty" maxLength:"2048" doc:"Publicly reachable"`
 	Caption        string            `json:"caption,omitempty" maxLength:"1024" doc:"Below the image"`
 	TemplateID     int64             `json:"templateId,omitempty" minimum:"1"`
 	TemplateParams map[string]string `json:"templateParams,omitempty" doc:"A value for each of the template's parameters; {{name}} and {{phone}} are the contact's"`

@@ -75,6 +75,7 @@ const (
 	WindowClosed Reason = "window_closed" // the person has not written for too long
 	Recipient    Reason = "recipient"     // the person cannot be reached
 	Content      Reason = "content"       // the message is not as the network wants it
+	Suspended    Reason = "suspended"     // the network has paused or disabled the template
 	Temporary    Reason = "temporary"     // the network says that another try may succeed
 	Unreached    Reason = "unreached"     // there was no connection
 	Unknown      Reason = "unknown"       // it broke off, took too long, or is not what the network says
@@ -90,6 +91,7 @@ var meanings = map[Reason]string{ //nolint:gosec // G101: none is a credential
 	Refused: "The network refused the request", Credentials: "The network refused the credentials", Restricted: "The network has restricted the account",
 	Throttled: "The network asks to send more slowly", WindowClosed: "The person last wrote more than 24 hours ago: only templates can be sent",
 	Recipient: "The network cannot reach the recipient", Content: "The network does not accept the message",
+	Suspended: "The network has paused or disabled the template",
 	Temporary: "The network is not available", Unreached: "The network cannot be reached",
 	Unknown: "The network's answer is missing or cannot be understood", Unconfigured: "A credential or setting of the channel is missing",
 	Silent: "No message was sent yet", Held: "The campaign has stopped", Lost: "Nothing was heard of it",
@@ -123,7 +125,7 @@ var refusals = map[Reason]struct {
 }{
 	Refused: {fault.Upstream, "provider_refused"}, Credentials: {fault.Upstream, "provider_auth"}, Restricted: {fault.Upstream, "provider_auth"},
 	Throttled: {fault.TooMany, "provider_rate_limited"}, WindowClosed: {fault.Conflict, "reply_window_closed"}, Recipient: {fault.Invalid, "recipient_failed"},
-	Content: {fault.Invalid, "provider_refused"}, Temporary: {fault.Unavailable, "provider_unavailable"}, Unreached: {fault.Unavailable, "provider_unavailable"},
+	Content: {fault.Invalid, "provider_refused"}, Suspended: {fault.Invalid, "provider_refused"}, Temporary: {fault.Unavailable, "provider_unavailable"}, Unreached: {fault.Unavailable, "provider_unavailable"},
 	Unhooked: {fault.Unavailable, "provider_not_configured"}, Unknown: {fault.Unavailable, "provider_unknown"}, Unconfigured: {fault.Unavailable, "provider_not_configured"}, Silent: {fault.Unavailable, "provider_unavailable"},
 	Held: {fault.Unavailable, "campaign_stopped"}, Lost: {fault.Unavailable, "provider_unknown"},
 }
@@ -134,6 +136,14 @@ func (f *Failure) Fault() *fault.Error {
 	return &fault.Error{Kind: r.kind, Detail: f.Error(), Code: r.code, After: int(f.After.Seconds())}
 }
 
+// Word returns the code that a message has after the failure (CONTRACT.md N1).
+func (r Reason) Word() string {
+	if r == Unknown || r == Lost {
+		return string(Unknown)
+	}
+	return refusals[r].code
+}
+
 // Free reports whether the network was not called, or refused for now only: the same request may be tried again.
 func (r Reason) Free() bool {
 	return r == Throttled || r == Unreached || r == Temporary || r == Unconfigured
@@ -141,5 +151,5 @@ func (r Reason) Free() bool {
 
 // Stops reports whether a campaign has to stop, for a while at least: the reason is not the recipient's, who gets the message later.
 func (r Reason) Stops() bool {
-	return r.Free() || r == Credentials || r == Restricted || r == Held
+	return r.Free() || r == Credentials || r == Restricted || r == Suspended || r == Held
 }
