@@ -105,6 +105,26 @@ Date Item        Wt   Touch   Fine      Date Item         Wt   Touch   Fine   Rs
 	}, got)
 }
 
+// The widest band is between texts and numbers of one side there.
+func TestTheSidesNamesMayStandAtTheirLeftOrRight(t *testing.T) {
+	t.Parallel()
+	const rows = `
+02/06/2025 payal            2,500.00    02/06/2025 ring             1,250.00
+03/06/2025 bali             1,500.00
+04/06/2025 chain              700.00    05/06/2025 cash             250.00`
+	for _, names := range []string{
+		"IN                                      OUT",
+		"                                  IN                                     OUT",
+	} {
+		got, warnings := read(khatapage.Options{}, names+rows)
+		require.Empty(t, warnings)
+		require.Equal(t, []string{
+			"in 2025-06-02 - payal - - - 2500", "out 2025-06-02 - ring - - - 1250", "in 2025-06-03 - bali - - - 1500",
+			"in 2025-06-04 - chain - - - 700", "out 2025-06-05 - cash - - - 250",
+		}, got, names)
+	}
+}
+
 func TestWithoutHeadersThePositionTells(t *testing.T) {
 	t.Parallel()
 	const text = `

@@ -85,10 +85,12 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 	}
 	l.boundary = p.Width + 1 // one side
 	var in, out *Word
-	for _, line := range lines {
+	below := 0 // lines that are no headers and not above one
+	for i, line := range lines {
 		if !r.isHeader(line) {
 			continue
 		}
+		below = i + 1
 		for i, kind := range kindsOf(line) {
 			switch w := line[i]; {
 			case kind == In && in == nil:
@@ -107,7 +109,7 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 		if out.Left < in.Left {
 			l.leftSide, l.rightSide, first, second = Out, In, out, in
 		}
-		l.boundary = gutter(lines, first.Right, second.Left, (first.Right+second.Left)/2)
+		l.boundary = boundary(lines, lines[below:], first.Right, second.Left, (first.Right+second.Left)/2)
 		// The sides' own names may be over single columns of numbers.
 		if len(l.columns) > 0 && !l.named(amountColumn) && !l.named(weightColumn) {
 			l.columns = append(l.columns, column{amountColumn, in.Left, in.Right}, column{amountColumn, out.Left, out.Right})
@@ -119,7 +121,7 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 	default:
 		l.guessed = true
 		if r.twoSided(p, lines) {
-			l.boundary = gutter(lines, p.Width*35/100, p.Width*65/100, p.Width/2)
+			l.boundary = boundary(lines, lines, p.Width*35/100, p.Width*65/100, p.Width/2)
 		}
 		r.warnf("no column header found, sides taken from position")
 	}
@@ -155,10 +157,15 @@ func (l *layout) named(kind string) bool {
 	return slices.ContainsFunc(l.columns, func(c column) bool { return c.kind == kind })
 }
 
-// gutter returns the middle of the widest band between two places that few words cover, or a default.
-func gutter(lines [][]Word, from, to, otherwise int) int {
+// band is a part of a page's width that few words cover.
+type band struct{ left, right int }
+
+func (b band) middle() int { return (b.left + b.right) / 2 }
+
+// bands returns the bands between two places, the widest first.
+func bands(lines [][]Word, from, to int) (all []band) {
 	if to <= from {
-		return otherwise
+		return nil
 	}
 	covered := make([]int, to-from)
 	for _, line := range lines {
@@ -169,20 +176,73 @@ func gutter(lines [][]Word, from, to, otherwise int) int {
 		}
 	}
 	few := len(lines) / 10 // titles go across
-	best, width, start := otherwise, 0, -1
+	start := -1
 	for x := range len(covered) + 1 {
 		free := x < len(covered) && covered[x] <= few
 		switch {
 		case free && start < 0:
 			start = x
 		case !free && start >= 0:
-			if x-start > width {
-				best, width = from+(start+x)/2, x-start
-			}
+			all = append(all, band{from + start, from + x})
 			start = -1
 		}
 	}
+	slices.SortStableFunc(all, func(a, b band) int { return (b.right - b.left) - (a.right - a.left) })
+	return all
+}
+
+// gutter returns the middle of the widest band between two places, or a default.
+func gutter(lines [][]Word, from, to, otherwise int) int {
+	if all := bands(lines, from, to); len(all) > 0 {
+		return all[0].middle()
+	}
+	return otherwise
+}
+
+// boundary returns where the sides of entries meet: the middle of the band that leaves the most entries whole, of several the widest. The widest of all may
+// be between a side's texts and its numbers, where the sides' names stand at their left.
+func boundary(lines, entries [][]Word, from, to, otherwise int) int {
+	best, most := otherwise, 0
+	for i, b := range bands(lines, from, to) {
+		whole := 0
+		for _, line := range entries {
+			left, right := (&layout{boundary: b.middle()}).split(line)
+			whole += wholeness(left) + wholeness(right)
+			if len(right) > 0 && wholeness(right) > 0 && isNumber(right[0]) { // it may be the other side's
+				whole--
+			}
+		}
+		if i == 0 || whole > most {
+			best, most = b.middle(), whole
+		}
+	}
 	return best
+}
+
+// wholeness is 1 for words with a text or a date and a number, as an entry has them, 0 for no words, and otherwise -1.
+func wholeness(words []Word) int {
+	text, numbers := false, false
+	for _, w := range words {
+		if isNumber(w) {
+			numbers = true
+		} else {
+			text = text || unitOf(w.Text) == ""
+		}
+	}
+	switch {
+	case text && numbers:
+		return 1
+	case len(words) == 0:
+		return 0
+	}
+	return -1
+}
+
+// isNumber reports whether a word is a number and no date.
+func isNumber(w Word) bool {
+	_, date := dateOf(w.Text)
+	_, is := number(w, false)
+	return is && !date
 }
 
 // twoSided reports whether an unmarked page has entries on both halves: texts or dates begin lines on the right one, too.
