@@ -19,6 +19,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/domain/patch"
 	"bahi/eventstore"
 )
 
@@ -85,7 +86,7 @@ func TestTheLogNamesNobody(t *testing.T) {
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
 	id := n.settle(t, "ashadevika@example.org")
-	_, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{FirstName: new("Ushapriya"), Phone: new("98123 45678"), Email: new("raosaheb@example.net")})
+	_, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{FirstName: patch.Set("Ushapriya"), Phone: patch.Set("98123 45678"), Email: patch.Set("raosaheb@example.net")})
 	require.NoError(t, err)
 	owner := commands.Request{Actor: actor.Actor{Type: "user", ID: id.String(), Permissions: workspace.Owner}, Workspace: n.state(t, id).Workspace}
 	_, _, err = n.Invite(t.Context(), owner, n.state(t, id).Workspace, "ravindranath@example.com", workspace.Owner)
@@ -238,7 +239,7 @@ func TestSlowRegistrationLosesItsClaim(t *testing.T) {
 	mover := slow.settle(t, "ravi@example.org")
 	reached, goOn = slow.paused("user-")
 	go func() {
-		_, err := slow.Change(t.Context(), commands.Request{}, mover, access.Profile{Email: new("rao@example.org")})
+		_, err := slow.Change(t.Context(), commands.Request{}, mover, access.Profile{Email: patch.Set("rao@example.org")})
 		failed <- err
 	}()
 	<-reached

@@ -17,6 +17,7 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/access"
+	"bahi/domain/patch"
 	"bahi/internal/draws"
 )
 
@@ -122,7 +123,7 @@ func TestRacesForAnAddressLeaveOneAccount(t *testing.T) {
 				})
 			} else {
 				a = begin(t.Context(), fmt.Sprintf("move %d to %s", who, to), func(ctx context.Context) error {
-					_, err := n.Change(ctx, commands.Request{}, users[who], access.Profile{Email: &to})
+					_, err := n.Change(ctx, commands.Request{}, users[who], access.Profile{Email: patch.Set(to)})
 					return err
 				})
 			}

@@ -14,6 +14,7 @@ import (
 	"bahi/commands/access/credentials"
 	"bahi/domain/access/user"
 	"bahi/domain/fault"
+	"bahi/domain/patch"
 )
 
 func identity(email string) access.Identity {
@@ -136,7 +137,7 @@ func TestAProviderNeedNotTellNames(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "asha.rao", in.FirstName)
 	require.True(t, n.state(t, in.Tokens.User).LastName.IsZero())
-	_, err = n.Change(t.Context(), commands.Request{}, in.Tokens.User, access.Profile{LastName: new("Rao")})
+	_, err = n.Change(t.Context(), commands.Request{}, in.Tokens.User, access.Profile{LastName: patch.Set("Rao")})
 	require.NoError(t, err)
 }
 

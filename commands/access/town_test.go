@@ -21,6 +21,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/actor"
 	"bahi/domain/event"
+	"bahi/domain/patch"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
@@ -236,7 +237,7 @@ func (n *townNode) key(t *testing.T, email string) string {
 // moved changes the user's address.
 func (n *townNode) moved(t *testing.T, id uuid.UUID, email string) {
 	t.Helper()
-	_, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: &email})
+	_, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: patch.Set(email)})
 	require.NoError(t, err)
 }
 

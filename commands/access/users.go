@@ -11,15 +11,16 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/domain/patch"
 	"bahi/domain/person"
 )
 
-// Profile has the user's own changes. A nil field stays.
+// Profile has the user's own changes. An absent field stays.
 type Profile struct {
-	Email     *string `json:"email,omitempty"      maxLength:"254"`
-	FirstName *string `json:"first_name,omitempty" maxLength:"400"`
-	LastName  *string `json:"last_name,omitempty"  maxLength:"400"`
-	Phone     *string `json:"phone,omitempty"      maxLength:"40" doc:"E.164; without a country's code, of India. Empty: none"`
+	Email     patch.Field[string] `json:"email,omitzero"      nullable:"false" maxLength:"254"`
+	FirstName patch.Field[string] `json:"first_name,omitzero" nullable:"false" maxLength:"400"`
+	LastName  patch.Field[string] `json:"last_name,omitzero"  nullable:"false" maxLength:"400"`
+	Phone     patch.Field[string] `json:"phone,omitzero"      nullable:"true"  maxLength:"40" doc:"E.164; without a country's code, of India. Empty or null: none"`
 }
 
 // Change changes a user's profile. A new address takes effect at once, and is still to be verified (G11).
@@ -57,17 +58,17 @@ func (a *Accounts) Change(ctx context.Context, req commands.Request, id uuid.UUI
 func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 	var (
 		wrong []error
-		set   = func(into **event.Personal, given *string, rule func(string, string) (string, error), field string) {
-			if given == nil {
+		set   = func(into **event.Personal, given patch.Field[string], rule func(string, string) (string, error), field string) {
+			if !given.Named() {
 				return
 			}
-			text, err := rule(field, *given)
+			text, err := rule(field, given.Value)
 			wrong = append(wrong, err)
 			*into = new(user.Subjects.Personal(id.String(), text))
 		}
 	)
-	if p.Email != nil {
-		email, err = person.Email("email", *p.Email)
+	if p.Email.Named() {
+		email, err = person.Email("email", p.Email.Value)
 		wrong = append(wrong, err)
 	}
 	set(&edit.Profile.FirstName, p.FirstName, person.Name, "first_name")

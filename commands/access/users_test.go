@@ -17,6 +17,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/actor"
 	"bahi/domain/fault"
+	"bahi/domain/patch"
 )
 
 func TestProfileChangesOnlyGivenFields(t *testing.T) {
@@ -27,7 +28,7 @@ func TestProfileChangesOnlyGivenFields(t *testing.T) {
 	at, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{})
 	require.NoError(t, err)
 	require.Equal(t, before, n.state(t, id))
-	later, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{FirstName: new(" आशा "), Phone: new("098123-45678")})
+	later, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{FirstName: patch.Set(" आशा "), Phone: patch.Set("098123-45678")})
 	require.NoError(t, err)
 	require.Greater(t, later.Position, at.Position)
 	s := n.state(t, id)
@@ -36,17 +37,17 @@ func TestProfileChangesOnlyGivenFields(t *testing.T) {
 	} {
 		require.Equal(t, is.want, is.got)
 	}
-	_, err = n.Change(t.Context(), commands.Request{}, id, access.Profile{Phone: new(" ")})
+	_, err = n.Change(t.Context(), commands.Request{}, id, access.Profile{Phone: patch.Set(" ")})
 	require.NoError(t, err)
 	require.Empty(t, text(t, n, n.state(t, id), "phone"))
 
 	unchanged := n.state(t, id)
-	_, err = n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: new("x"), FirstName: new(""), LastName: new("Rai"), Phone: new("12")})
+	_, err = n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: patch.Set("x"), FirstName: patch.Set(""), LastName: patch.Set("Rai"), Phone: patch.Set("12")})
 	refused, ok := errors.AsType[*fault.Error](err)
 	require.True(t, ok)
 	require.Len(t, refused.Fields, 3)
 	require.Equal(t, unchanged, n.state(t, id), "a refused change changes nothing")
-	_, err = n.Change(t.Context(), commands.Request{}, uuid.New(), access.Profile{FirstName: new("Usha")})
+	_, err = n.Change(t.Context(), commands.Request{}, uuid.New(), access.Profile{FirstName: patch.Set("Usha")})
 	require.Equal(t, user.ErrNotFound, err)
 }
 
@@ -62,7 +63,7 @@ func TestChangedAddressReplacesTheOldOneAtOnce(t *testing.T) {
 	tn := newTown(t, 2)
 	n := tn.nodes[0]
 	id := n.settle(t, "asha@example.org")
-	at, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: new("RAO@example.org")})
+	at, err := n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: patch.Set("RAO@example.org")})
 	require.NoError(t, err)
 	require.NotZero(t, at)
 	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
@@ -72,12 +73,12 @@ func TestChangedAddressReplacesTheOldOneAtOnce(t *testing.T) {
 	require.Equal(t, "rao@example.org", text(t, n, n.state(t, id), "email"))
 
 	other := tn.nodes[1].register(t, "asha@example.org")
-	_, err = n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: new("asha@example.org")})
+	_, err = n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: patch.Set("asha@example.org")})
 	require.Equal(t, &fault.Error{Kind: fault.Conflict, Detail: "Email already in use", Code: "email_taken"}, err)
-	_, err = n.Change(t.Context(), commands.Request{}, other, access.Profile{Email: new("rao@example.org")})
+	_, err = n.Change(t.Context(), commands.Request{}, other, access.Profile{Email: patch.Set("rao@example.org")})
 	require.Equal(t, access.ErrInUse, err)
 	revision := n.state(t, id)
-	_, err = n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: new(" Rao@Example.org")})
+	_, err = n.Change(t.Context(), commands.Request{}, id, access.Profile{Email: patch.Set(" Rao@Example.org")})
 	require.NoError(t, err)
 	require.Equal(t, revision, n.state(t, id), "the same address changes nothing")
 }
@@ -132,7 +133,7 @@ func TestOneOfConcurrentChangesGetsTheAddress(t *testing.T) {
 		)
 		for i, id := range ids {
 			all.Go(func() {
-				_, err := tn.nodes[i%2].Change(t.Context(), commands.Request{}, id, access.Profile{Email: &to})
+				_, err := tn.nodes[i%2].Change(t.Context(), commands.Request{}, id, access.Profile{Email: patch.Set(to)})
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
@@ -165,7 +166,7 @@ func TestCrashDuringAChangeOfAddressLosesNeither(t *testing.T) {
 				return nil
 			}
 		})
-		_, err := a.Change(t.Context(), commands.Request{}, id, access.Profile{Email: &to})
+		_, err := a.Change(t.Context(), commands.Request{}, id, access.Profile{Email: patch.Set(to)})
 		a.store.set(func() { a.store.before = nil })
 		if err == nil {
 			require.Equal(t, 5, die, "claim, change, lose, release")
@@ -286,14 +287,14 @@ func TestChangeOfAProfileHonoursIfMatch(t *testing.T) {
 		return err
 	}
 	old := revision()
-	require.NoError(t, change(old, access.Profile{FirstName: new("Usha"), Email: new("usha@example.org")}))
+	require.NoError(t, change(old, access.Profile{FirstName: patch.Set("Usha"), Email: patch.Set("usha@example.org")}))
 	require.Equal(t, n.key(t, "usha@example.org"), n.state(t, asha).EmailKey)
-	require.Equal(t, commands.ErrStale, change(old, access.Profile{FirstName: new("Mina")}))
+	require.Equal(t, commands.ErrStale, change(old, access.Profile{FirstName: patch.Set("Mina")}))
 	require.Equal(t, commands.ErrStale, change(old, access.Profile{}))
-	require.Equal(t, commands.ErrStale, change(old, access.Profile{Email: new("mina@example.org")}))
+	require.Equal(t, commands.ErrStale, change(old, access.Profile{Email: patch.Set("mina@example.org")}))
 	require.Equal(t, uuid.Nil, n.holder(t, "mina@example.org"))
 	n.settle(t, "mina@example.org") // a refused change claims nothing
-	require.NoError(t, change(revision(), access.Profile{Email: new("asha@example.org")}))
+	require.NoError(t, change(revision(), access.Profile{Email: patch.Set("asha@example.org")}))
 
 	_, _, err := n.ChangePicture(t.Context(), commands.Request{IfMatch: &old}, asha, "p")
 	require.Equal(t, commands.ErrStale, err)
@@ -304,7 +305,7 @@ func TestChangeOfAddressReturnsItsLastPosition(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
 	asha := n.settle(t, "asha@example.org")
-	at, err := n.Change(t.Context(), commands.Request{}, asha, access.Profile{Email: new("usha@example.org"), FirstName: new("Usha")})
+	at, err := n.Change(t.Context(), commands.Request{}, asha, access.Profile{Email: patch.Set("usha@example.org"), FirstName: patch.Set("Usha")})
 	require.NoError(t, err)
 	l, err := commands.Load(t.Context(), n.Commands.Fresh(), user.Kind, asha.String())
 	require.NoError(t, err)

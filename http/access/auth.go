@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -286,7 +287,11 @@ func (r *Routes) provider() {
 		}
 		api.Wrote(ctx, s.Position, false)
 		cookies := slices.Concat(gone, r.keep(refreshCookie, s.Tokens.Refresh, s.Tokens.RefreshEnds.Sub(r.Now())))
-		return r.redirect(r.frontend(url.Values{"access_token": {s.Tokens.Access}}), cookies), nil
+		to := r.frontend(url.Values{"access_token": {s.Tokens.Access}})
+		if r.Fragment {
+			to = strings.Replace(to, "?", "#", 1)
+		}
+		return r.redirect(to, cookies), nil
 	})
 }
 

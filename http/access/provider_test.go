@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api/apitest"
@@ -105,6 +106,33 @@ func TestUserSignsInThroughTheProvider(t *testing.T) {
 	} {
 		require.NotContains(t, heard, secret)
 	}
+}
+
+func TestTheTokenCanComeBehindTheHash(t *testing.T) {
+	t.Parallel()
+	provider := idptest.New(t)
+	s := apptest.Settings(t, apptest.Database(t))
+	s.Outside.FrontendURL, s.Outside.Fragment, s.Outside.Access = "https://shop.example", true, 5*time.Minute
+	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Timeout: 30 * time.Second}
+	o := apptest.StartAs(t, s, func(*app.System) {})
+	back := func(query string, flow *http.Cookie) *url.URL {
+		to, err := url.Parse(o.Stranger().With("Cookie", flow.Name+"="+flow.Value).GET(apptest.Auth + "/idp/callback?" + query).Status(302).Header("Location"))
+		require.NoError(t, err)
+		require.Equal(t, "/auth/callback", to.Path)
+		return to
+	}
+	consent, flow := o.SetOff()
+	to := back(provider.Consent(consent).RawQuery, flow)
+	require.Empty(t, to.RawQuery)
+	landed, err := url.ParseQuery(to.Fragment)
+	require.NoError(t, err)
+	require.Equal(t, "idp", apptest.Person{Client: o.Bearer(landed.Get("access_token"))}.Me().AuthProvider)
+	var c jwt.RegisteredClaims
+	_, _, err = jwt.NewParser().ParseUnverified(landed.Get("access_token"), &c)
+	require.NoError(t, err)
+	require.Equal(t, 5*time.Minute, c.ExpiresAt.Sub(c.IssuedAt.Time))
+
+	require.Equal(t, "error=invalid_request", back("code=a&state=b", flow).RawQuery, "an error is no secret")
 }
 
 func TestProviderIsLinkedToTheAccountOfAVerifiedAddress(t *testing.T) {

@@ -88,7 +88,7 @@ func (r *Routes) Users() {
 			if again {
 				return r.user(ctx, id)
 			}
-			if in.Body.Email != nil {
+			if in.Body.Email.Named() {
 				if err := api.Count(ctx, limitEmail); err != nil {
 					return nil, err
 				}

@@ -45,10 +45,15 @@ func TestUserReadsAndChangesTheirAccount(t *testing.T) {
 	require.Equal(t, changed, asha.Me())
 	asha.PUT(apptest.Me, `{"phone":""}`).Status(200).JSON(&changed)
 	require.Nil(t, changed.Phone)
+	asha.PUT(apptest.Me, `{"phone":"9812345678"}`).Status(200)
+	asha.PUT(apptest.Me, `{"phone":null}`).Status(200).JSON(&changed)
+	require.Nil(t, changed.Phone)
 
 	const validation = "Validation error"
 	asha.PUT(apptest.Me, `{"email":"x","first_name":"","last_name":"a\u0007","phone":"call me"}`).Problem(422, validation, "email", "expected an email address",
 		"first_name", "1 to 100 characters", "last_name", "control characters are not allowed", "phone", "expected a telephone number, as in +919812345678")
+	asha.PUT(apptest.Me, `{"email":null,"first_name":null,"last_name":null}`).Problem(422, validation,
+		"email", "must not be null", "first_name", "must not be null", "last_name", "must not be null")
 	asha.PUT(apptest.Me, `{"first_name":7}`).Problem(422, validation, "first_name", "expected a text")
 	asha.PUT(apptest.Me, `{"first_name":"`+strings.Repeat("a", 500)+`"}`).Problem(422, validation)
 	for _, body := range []string{``, `{`, `{"first_name":"a","first_name":"b"}`} {

@@ -9,6 +9,7 @@ import (
 
 	"bahi/commands"
 	flows "bahi/commands/marketplace"
+	"bahi/domain/fault"
 	"bahi/domain/marketplace/company"
 	"bahi/http/api"
 	views "bahi/readmodels/marketplace"
@@ -61,6 +62,9 @@ func (r *Routes) Companies() {
 		api.Shelf
 		Q string `query:"q" required:"true" minLength:"1" maxLength:"200" doc:"Words of the name, the category, the city or the description; the first eight count"`
 	}) (*api.Body[api.DataOf[views.Listed]], error) {
+		if strings.TrimSpace(in.Q) == "" { // G18
+			return nil, fault.Fields(fault.Field{Field: "q", Message: "is required"})
+		}
 		rows, total, err := r.Views.FindCompanies(ctx, in.Get(), in.Q)
 		return api.Shelved(in.Get(), rows, total, err)
 	})

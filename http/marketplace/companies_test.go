@@ -103,7 +103,7 @@ func TestWrongValuesOfACompanyAreRefused(t *testing.T) {
 		c.PATCH(of(k.ID), body).Status(422).Contains(`"field":"` + field)
 	}
 	c.POST(companies, `{}`).Problem(422, "Validation error", "name", "is required")
-	for _, query := range []string{"?page=0", "?limit=101", "?limit=0", "?verified=maybe", "/search", "/search?q=", "/search?q=" + strings.Repeat("a", 201)} {
+	for _, query := range []string{"?page=0", "?limit=101", "?limit=0", "?verified=maybe", "/search", "/search?q=", "/search?q=%20", "/search?q=" + strings.Repeat("a", 201)} {
 		o.Stranger().GET(companies + query).Status(422)
 	}
 	o.Stranger().GET(of(k.ID)).Status(200).Contains(`"revision":0`)

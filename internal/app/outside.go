@@ -42,6 +42,8 @@ type OutsideSettings struct {
 	Grace       *time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time from a request for deletion to the deletion; 0s deletes at once; at most 696h, since a deletion is promised within 30 days."`
 	ScrubEvery  time.Duration  `env:"BAHI_SCRUB_EVERY" name:"scrub-every" default:"1h" help:"Least time between two rewrites of the tables with people, for contacts and buyers. A user's erasure, and an operator's, does not wait."`
 	MinPassword int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Fewest characters of a password; 15 is the strict value where it is the only factor."`
+	Access      time.Duration  `env:"BAHI_ACCESS_TOKEN_LIFETIME" name:"access-token-lifetime" default:"60m" help:"How long an access token works, from 1s to 168h."`
+	TabGrace    time.Duration  `env:"BAHI_REFRESH_GRACE" name:"refresh-grace" default:"0s" help:"How long a refresh token that was exchanged may come again without ending the session, such as 10s for pages that race."`
 	SMTPURL     string         `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" help:"Where mails go: smtp://user:password@host:587?from=bahi@example.org. Without it, files in the data folder."`
 	MailFrom    string         `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
 	BlobURL     string         `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept: s3://bucket?region=ap-south-1. Without it, the data folder."`
@@ -49,6 +51,7 @@ type OutsideSettings struct {
 	Proxies     []string       `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" help:"Proxies that are trusted to name the client's address."`
 	Origins     []string       `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins of pages that may read answers, beside the frontend's."`
 	Provider    idp.Config     `embed:""`
+	Fragment    bool           `env:"IDP_CALLBACK_FRAGMENT" name:"idp-callback-fragment" help:"After a sign-in through the provider, hand the access token over behind # instead of in the query, where servers and logs do not see it."`
 
 	Recheck time.Duration `kong:"-"` // how often a stream of events checks its caller's permission; 0: the default
 	Streams int           `env:"BAHI_STREAMS" name:"streams" default:"10" help:"Most concurrent streams of events of one caller."`
@@ -111,6 +114,10 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 	settings := credentials.Defaults(issuer)
 	if o.MinPassword != 0 {
 		settings.MinPassword = o.MinPassword
+	}
+	settings.Grace = o.TabGrace
+	if o.Access != 0 {
+		settings.Access = o.Access
 	}
 	if o.Hash != (credentials.HashCost{}) {
 		settings.Hash = o.Hash

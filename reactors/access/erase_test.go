@@ -14,6 +14,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/access/workspace"
 	"bahi/domain/event"
+	"bahi/domain/patch"
 )
 
 // person is a user with a session, a former address and picture, a provider's identity, and a membership in another
@@ -29,7 +30,7 @@ func (r *rig) person(name string, host uuid.UUID) person {
 	ctx := r.t.Context()
 	old, now := name+"old@example.org", name+"new@example.org"
 	p := person{id: r.settle(old), marks: []string{name + "old@", name + "new@", "Ashapriya" + name}}
-	_, err := r.accounts.Change(ctx, commands.Request{}, p.id, flows.Profile{Email: &now, FirstName: new("Ashapriya" + name)})
+	_, err := r.accounts.Change(ctx, commands.Request{}, p.id, flows.Profile{Email: patch.Set(now), FirstName: patch.Set("Ashapriya" + name)})
 	require.NoError(r.t, err)
 	r.pass(2 * time.Minute)
 	require.NoError(r.t, r.mails.emailNotice(ctx, job(SendEmailNotice{User: p.id, Revision: r.revision(p.id, "UserEmailChanged")})))

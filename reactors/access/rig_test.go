@@ -22,6 +22,7 @@ import (
 	"bahi/domain/access/workspace"
 	"bahi/domain/actor"
 	"bahi/domain/event"
+	"bahi/domain/patch"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
@@ -252,7 +253,7 @@ func (r *rig) settle(email string) uuid.UUID {
 
 func (r *rig) move(id uuid.UUID, email string) {
 	r.t.Helper()
-	_, err := r.accounts.Change(r.t.Context(), commands.Request{}, id, flows.Profile{Email: &email})
+	_, err := r.accounts.Change(r.t.Context(), commands.Request{}, id, flows.Profile{Email: patch.Set(email)})
 	require.NoError(r.t, err)
 }
 

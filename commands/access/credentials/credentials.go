@@ -25,6 +25,8 @@ type Settings struct {
 	// Grace is how long after its rotation a refresh token is refused without ending the session, for
 	// tabs of a browser that race. Zero ends the session at once, as in RFC 9700, section 4.14.2.
 	Grace time.Duration
+
+	Access time.Duration // life of an access token: a second to [RefreshLifetime]
 }
 
 // Defaults returns the settings of the contract: 8 characters (D18; NIST SP 800-63B-4 asks for 15 where
@@ -34,6 +36,7 @@ func Defaults(issuer string) Settings {
 	return Settings{
 		Issuer: issuer, MinPassword: minPassword,
 		Hash: HashCost{MemoryKiB: 19 * 1024, Passes: 2, Threads: 1}, Hashes: runtime.GOMAXPROCS(0),
+		Access: accessLifetime,
 	}
 }
 
@@ -49,6 +52,8 @@ func (s Settings) check() error {
 		return errors.New("at least one password must be hashed at a time")
 	case s.Grace < 0:
 		return errors.New("a grace of less than nothing")
+	case s.Access < time.Second || s.Access > RefreshLifetime:
+		return fmt.Errorf("an access token's life of %s is not between a second and %s", s.Access, RefreshLifetime)
 	}
 	return nil
 }

@@ -266,6 +266,8 @@ func TestUnfitSettingsAreRefused(t *testing.T) {
 		func(s *credentials.Settings) { s.Hash.Passes = 0 },
 		func(s *credentials.Settings) { s.Hashes = 0 },
 		func(s *credentials.Settings) { s.Grace = -1 },
+		func(s *credentials.Settings) { s.Access = time.Second - 1 },
+		func(s *credentials.Settings) { s.Access = credentials.RefreshLifetime + 1 },
 	} {
 		s := credentials.Defaults(issuer)
 		spoil(&s)

@@ -26,6 +26,7 @@ type Sessions struct {
 	db     db
 	now    func() time.Time
 	grace  time.Duration
+	access time.Duration // life of an access token
 	signer signer
 	seen   *sightings
 }
@@ -35,7 +36,7 @@ func newSessions(db db, keys *Keys, s Settings, now func() time.Time) (*Sessions
 	if err != nil {
 		return nil, err
 	}
-	return &Sessions{db: db, now: now, grace: s.Grace, signer: newSigner(keys, s.Issuer, now), seen: seen}, nil
+	return &Sessions{db: db, now: now, grace: s.Grace, access: s.Access, signer: newSigner(keys, s.Issuer, now), seen: seen}, nil
 }
 
 // Bearer is the user and the session of a token.
@@ -110,7 +111,7 @@ func (s *Sessions) issue(key signingKey, of Bearer, now, ends time.Time) (issued
 	next := issued{Tokens: Tokens{Bearer: of, RefreshEnds: earlier(now.Add(RefreshLifetime), ends)}}
 	c := claims{
 		User: of.User, Session: of.Session, IssuedAt: jwt.NewNumericDate(now),
-		ID: uuid.New(), Type: access, Expires: jwt.NewNumericDate(earlier(now.Add(AccessLifetime), ends)),
+		ID: uuid.New(), Type: access, Expires: jwt.NewNumericDate(earlier(now.Add(s.access), ends)),
 	}
 	var err error
 	if next.Access, err = s.signer.sign(key, c); err != nil {
@@ -246,7 +247,7 @@ func (s *Sessions) Access(ctx context.Context, of Bearer) (string, error) {
 		return "", err
 	}
 	now := s.now()
-	next, err := s.issue(key, of, now, now.Add(AccessLifetime))
+	next, err := s.issue(key, of, now, now.Add(s.access))
 	return next.Access, err
 }
 

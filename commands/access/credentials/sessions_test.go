@@ -107,6 +107,21 @@ func TestOneOfConcurrentRefreshesWins(t *testing.T) {
 	}
 }
 
+func TestAccessTokensLastAsLongAsIsSet(t *testing.T) {
+	t.Parallel()
+	s := quick()
+	s.Access = time.Minute
+	c := newClock()
+	n := open(t, database(t), c, s)
+	first := n.signIn(t, uuid.New())
+	c.pass(time.Minute - time.Second)
+	requireKnown(t, n, first)
+	c.pass(time.Second)
+	requireUnknown(t, n, first.Access)
+	_, err := n.Sessions.Refresh(t.Context(), first.Refresh)
+	require.NoError(t, err, "the session goes on")
+}
+
 func TestGraceEnds(t *testing.T) {
 	t.Parallel()
 	s := quick()

@@ -10,10 +10,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// These are the lifetimes of tokens and sessions (SPEC, authentication; G2 and 8.6 of the contract). A refresh token
+// These are the lifetimes of tokens and sessions (SPEC, authentication; G2 and 8.6 of the contract), that of an access token by default. A refresh token
 // expires after its issue, and a session after its sign-in, no matter how often it is refreshed.
 const (
-	AccessLifetime  = time.Hour
+	accessLifetime  = time.Hour
 	RefreshLifetime = 7 * 24 * time.Hour
 	SessionLifetime = 30 * 24 * time.Hour
 )

@@ -5,14 +5,13 @@ package apikey
 import (
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/domain/person"
 )
 
 // Kind names what a stream apikey-<uuid> holds. A name is for ever: old logs have it.
@@ -114,18 +113,14 @@ type Create struct {
 	ExpiresAt   *time.Time        `json:"expires_at,omitempty" doc:"From when on it is refused. A key that a key makes ends with that one, if not before"`
 }
 
-const maxName = 100
-
 // Decide refuses to give what the maker does not have.
 func (c Create) Decide(s State) ([]event.Event[State], error) {
-	name := strings.TrimSpace(c.Name)
+	name, unfit := person.Name("name", c.Name)
 	switch {
 	case s.SecretHash != nil:
 		return nil, fault.New(fault.Conflict, "API key exists already")
-	case name == "" || utf8.RuneCountInString(name) > maxName:
-		return nil, fault.Fields(fault.Field{Field: "name", Message: "1 to 100 characters"})
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return nil, fault.Fields(fault.Field{Field: "name", Message: "control characters are not allowed"})
+	case unfit != nil:
+		return nil, unfit
 	case c.Permissions.Empty():
 		return nil, fault.Fields(fault.Field{Field: "permissions", Message: "at least one is needed"})
 	case !c.Permissions.Within(c.By.Permissions):

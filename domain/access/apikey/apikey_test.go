@@ -33,6 +33,17 @@ func TestAKeyTellsWhoMadeIt(t *testing.T) {
 	}
 }
 
+func TestAKeysNameIsReadAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	none := eventtest.Given(t, apikey.Kind)
+	for name, message := range map[string]string{
+		" ": "1 to 100 characters", "till\a": "control characters are not allowed", "till\u202e1": "control characters are not allowed",
+		"\u2067till": "control characters are not allowed", "\ufeff": "control characters are not allowed", "\u200c": "it cannot be seen",
+	} {
+		none.Case(message).When(apikey.Create{Name: name}).ThenFails(fault.Fields(fault.Field{Field: "name", Message: message}))
+	}
+}
+
 func TestAKeyDoesNotOutlastTheOneThatMakesIt(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)

@@ -171,13 +171,16 @@ func (d Details) tidied(change Details) (Details, error) {
 	return change, fault.Join(append(faults, err)...)
 }
 
-// restored returns the field with its default in the place of null, and of a text that is empty.
+// restored returns the field with its default in the place of null, and of a text that is empty to [wording.Tidy].
 func restored[T comparable](f patch.Field[T], value T) patch.Field[T] {
-	text, isText := any(f.Value).(string)
-	if f.State == patch.Null || isText && f.State == patch.Given && strings.TrimSpace(text) == "" {
-		return patch.Set(value)
+	if text, isText := any(f.Value).(string); isText && f.State == patch.Given {
+		if tidied, err := wording.Tidy("", text, len(text)); err != nil || tidied != "" {
+			return f
+		}
+	} else if f.State != patch.Null {
+		return f
 	}
-	return f
+	return patch.Set(value)
 }
 
 // addresses puts the addresses of images in order.

@@ -35,6 +35,17 @@ func add(d product.Details) product.Add {
 	return product.Add{Company: mill, Name: " Hook ", Price: 12550, Details: d}
 }
 
+func TestATextThatCannotBeSeenIsTheDefaultToo(t *testing.T) {
+	t.Parallel()
+	none := eventtest.Given(t, product.Kind)
+	foreign := none.And(hook(product.Details{Currency: patch.Set("USD"), Availability: patch.Set("preorder")}))
+	for _, unseen := range []string{"", " ", "\ufeff", "\u200b ", "\u3164"} {
+		asked := product.Details{Currency: patch.Set(unseen), Availability: patch.Set(unseen)}
+		none.Case("added").When(add(asked)).Then(hook(product.Details{}))
+		foreign.Case("edited").When(product.Edit{Details: asked}).Then(product.Edited{Details: product.Details{Currency: patch.Set("INR"), Availability: patch.Set("in stock")}})
+	}
+}
+
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, product.Kind)
