@@ -1,18 +1,24 @@
 package http_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/actor"
+	"bahi/domain/event"
 	"bahi/http/api"
 	"bahi/internal/app/apptest"
+	views "bahi/readmodels/ops"
 )
 
 // tooLong is more than any body that is no file may have.
@@ -111,4 +117,95 @@ func TestARepeatedKeyHasOneEffectInEveryOperation(t *testing.T) {
 		require.Empty(t, repeated.wrote(t, s, before), op.ID)
 		require.Equal(t, "true", second.Header("Idempotency-Replayed"), op.ID)
 	}
+}
+
+// odd are values that a field may get in place of its own, by the kind of the sample's. What is unseen is empty after tidying, but not before.
+func odd(value any) []any {
+	switch value.(type) {
+	case string:
+		return []any{nil, "", " ", "\ufeff", "\u200b\u200b", "\u202e", "0000-01-01"}
+	case float64:
+		return []any{nil, 0, -1, 1e15, json.RawMessage("0.0000001"), json.RawMessage("9223372036854775807")}
+	case []any:
+		return []any{nil, []any{}, []any{nil}, []any{""}}
+	default:
+		return []any{nil, map[string]any{}}
+	}
+}
+
+// oddly calls f with each form of a JSON value in which one part has an odd value.
+func oddly(value any, f func(any)) {
+	for _, other := range odd(value) {
+		f(other)
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for name, part := range value {
+			oddly(part, func(other any) {
+				all := maps.Clone(value)
+				all[name] = other
+				f(all)
+			})
+		}
+	case []any:
+		for i, part := range value {
+			oddly(part, func(other any) {
+				all := slices.Clone(value)
+				all[i] = other
+				f(all)
+			})
+		}
+	}
+}
+
+func TestNoValueOfAFieldStopsWhatFollowsTheLog(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	var document struct {
+		Paths map[string]map[string]struct {
+			Body struct {
+				Content map[string]struct {
+					Schema struct {
+						Ref string `json:"$ref"`
+					} `json:"schema"`
+				} `json:"content"`
+			} `json:"requestBody"`
+		} `json:"paths"`
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]json.RawMessage `json:"properties"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	apptest.Lenient(t, s.Stranger().GET("/openapi.json").Status(200), &document)
+	for _, op := range s.ops {
+		if !strings.HasPrefix(string(s.samples[op.ID].Body), "{") || op.Operator {
+			continue
+		}
+		s.again(op)
+		r := s.things().request(t, op)
+		var good map[string]any
+		require.NoError(t, json.Unmarshal([]byte(r.body), &good))
+		for name := range document.Components.Schemas[path.Base(document.Paths[op.Path][strings.ToLower(op.Method)].Body.Content["application/json"].Schema.Ref)].Properties {
+			if _, sampled := good[name]; !sampled {
+				good[name] = "" // absent, until it has an odd value
+			}
+		}
+		oddly(good, func(value any) {
+			if part, is := value.(map[string]any); is { // a copy
+				maps.DeleteFunc(part, func(name string, v any) bool { return v == "" && good[name] == "" })
+			}
+			text, err := json.Marshal(value)
+			require.NoError(t, err)
+			a := r.with(string(text)).ask(s.may(op))
+			require.Less(t, a.Response.StatusCode, 500, "%s: %s: %s", op.ID, text, a.Text)
+		})
+	}
+	head := event.Position(s.Head())
+	require.Eventually(t, func() bool {
+		var all []views.Projection
+		s.Operator().GET("/ops/projections").Status(200).JSON(&all)
+		return !slices.ContainsFunc(all, func(p views.Projection) bool { return p.State != "parked" && p.Position < head })
+	}, time.Minute, 10*time.Millisecond)
+	require.Equal(t, "[]", strings.TrimSpace(s.Operator().GET("/ops/parked").Status(200).Text))
 }
