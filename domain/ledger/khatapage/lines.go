@@ -200,7 +200,7 @@ func gutter(lines [][]Word, from, to, otherwise int) int {
 }
 
 // boundary returns where the sides of entries meet: the middle of the band that leaves the most entries whole, of several the widest. The widest of all may
-// be between a side's texts and its numbers, where the sides' names stand at their left.
+// be between a side's texts and its numbers, where the sides' names are at their left.
 func boundary(lines, entries [][]Word, from, to, otherwise int) int {
 	best, most := otherwise, 0
 	for i, b := range bands(lines, from, to) {
