@@ -301,9 +301,15 @@ func (r *Reader) statement(ctx context.Context, sql string, args []any) (*statem
 		}
 		return found
 	})
+	read := make([]string, len(s.names))
+	for i, name := range s.names {
+		read[i] = fmt.Sprintf("('%s', %d)", name, s.generations[i])
+	}
 	// The one row of state comes with each of the view's, and alone when there are none. A nested loop
 	// over one row keeps the view's order.
-	state := stateSQL(s.names, s.generations)
+	state := `
+		select min(g.position), bool_and(g.live), max(` + standsSQL + `), count(*), ` + headSQL + `
+		from projection.generation g where (g.name, g.generation) in (` + strings.Join(read, ", ") + `)`
 	s.text = `select state.*, 1::bigint, view.* from (` + state + `) state
 		left join lateral (select true, v.* from (` + view + `) v) view on true`
 	// The offset keeps Postgres from joining all that is asked for with whole tables.
@@ -322,22 +328,6 @@ func (r *Reader) statement(ctx context.Context, sql string, args []any) (*statem
 	s.nth = len(r.sql)
 	r.sql[sql] = s
 	return s, nil
-}
-
-// stateSQL selects the state of generations. Mostly there is one: to aggregate its row would take as long as to find it and the view's.
-func stateSQL(names []string, generations []int) string {
-	if len(names) == 1 {
-		return fmt.Sprintf(`
-		select g.position, g.live, %s, 1::bigint, %s
-		from projection.generation g where g.name = '%s' and g.generation = %d`, standsSQL, headSQL, names[0], generations[0])
-	}
-	read := make([]string, len(names))
-	for i, name := range names {
-		read[i] = fmt.Sprintf("('%s', %d)", name, generations[i])
-	}
-	return `
-		select min(g.position), bool_and(g.live), max(` + standsSQL + `), count(*), ` + headSQL + `
-		from projection.generation g where (g.name, g.generation) in (` + strings.Join(read, ", ") + `)`
 }
 
 func (r *Reader) generation(ctx context.Context, name string) (g int, err error) {
