@@ -61,8 +61,8 @@ func rules(allowed func(r *http.Request, origin string) bool) cors.Options {
 			"Idempotency-Key", "If-Match", "Last-Event-ID", "Prefer", "Traceparent", "Tracestate", "X-Request-Id",
 		},
 		ExposedHeaders: []string{
-			"Bahi-Position", "Content-Disposition", "ETag", "Idempotency-Replayed", "Link", "Preference-Applied", "RateLimit",
-			"RateLimit-Policy", "Retry-After", "Warning", "X-Request-Id", "X-Total-Count",
+			"Bahi-Position", "Bahi-Stale", "Content-Disposition", "Deprecation", "ETag", "Idempotency-Replayed", "Link", "Location", "Preference-Applied", "RateLimit",
+			"RateLimit-Policy", "Retry-After", "Sunset", "Warning", "X-Request-Id", "X-Total-Count",
 		},
 		MaxAge: int(preflightAge.Seconds()),
 	}

@@ -25,7 +25,7 @@ func TestAListedOriginMayReadAnswers(t *testing.T) {
 	require.Empty(t, a.Header("Access-Control-Allow-Credentials"))
 	require.Equal(t, "Origin", a.Header("Vary"))
 	exposed := strings.ToLower(a.Header("Access-Control-Expose-Headers"))
-	for name := range strings.FieldsSeq("Bahi-Position ETag X-Total-Count X-Request-Id RateLimit RateLimit-Policy Retry-After Idempotency-Replayed Warning Link") {
+	for name := range strings.FieldsSeq("Bahi-Position Bahi-Stale Deprecation Sunset Location ETag X-Total-Count X-Request-Id RateLimit RateLimit-Policy Retry-After Idempotency-Replayed Warning Link") {
 		require.Contains(t, strings.Split(exposed, ", "), strings.ToLower(name))
 	}
 	page.GET("/rows").Status(204)

@@ -254,6 +254,24 @@ func TestModelIsCheckedAgainstTheWords(t *testing.T) {
 	require.Equal(t, words.Entries, khatapage.Merge(words, [][]khatapage.Entry{nil}, khatapage.Options{}).Entries)
 }
 
+func TestNothingThatAModelOrTheTextSawVanishes(t *testing.T) {
+	t.Parallel()
+	words := khatapage.Read([]khatapage.Page{written("OUT\nDate Item Rs\n1/3 cash 500\n2/3 rent 700")}, khatapage.Options{Today: today})
+	cash := khatapage.Entry{Side: "out", Item: new("cash"), Amount: new(unit.Money(500_00))}
+	aside := khatapage.Entry{Item: new("ring"), Amount: new(unit.Money(5_00))}
+	unread := khatapage.Entry{Side: "in", Party: new("Imran")}
+	got := khatapage.Merge(words, [][]khatapage.Entry{{aside, cash, unread}}, khatapage.Options{Today: today})
+	require.Len(t, got.Entries, 1)
+	for _, warning := range []string{
+		`page 1: an entry that the model saw is left out, as its side is unknown: "ring"`, `page 1: an entry that the model saw is left out, as no number of it can be read: "Imran"`,
+		`page 1: the text has entries that the model did not see, among them "2/3 rent 700"`,
+	} {
+		require.Contains(t, got.Warnings, warning)
+	}
+	got = khatapage.Merge(words, [][]khatapage.Entry{{aside, unread}}, khatapage.Options{Today: today})
+	require.Equal(t, words.Entries, got.Entries)
+}
+
 func TestYearOfAModelIsBelievedAsOneOfTheText(t *testing.T) {
 	t.Parallel()
 	dated := func(text string) khatapage.Entry {

@@ -1,9 +1,15 @@
 package khatapage
 
-import "bahi/domain/unit"
+import (
+	"slices"
+	"strconv"
+
+	"bahi/domain/unit"
+)
 
 // Merge returns what a model saw on pages, nil for a page that it did not read, checked against what the words say: an entry with the same
-// numbers confirms one of the model.
+// numbers confirms one of the model. What the model saw without a side or a number is left out, with a warning, and so is what only the words say. A page
+// of which the model saw nothing else is as the words say.
 func Merge(read Result, seen [][]Entry, o Options) Result {
 	r := &reader{Options: o, names: namesOf(o.Accounts), Result: Result{Entries: []Entry{}, Warnings: read.Warnings}}
 	for i, entries := range seen {
@@ -14,7 +20,7 @@ func Merge(read Result, seen [][]Entry, o Options) Result {
 				words = append(words, e)
 			}
 		}
-		if entries == nil {
+		if entries = slices.DeleteFunc(slices.Clone(entries), r.isLeftOut); len(entries) == 0 {
 			for _, e := range words {
 				e.ID = int64(len(r.Entries) + 1)
 				r.Entries = append(r.Entries, e)
@@ -69,6 +75,28 @@ func (r *reader) see(entries, words []Entry) {
 	if alone > 0 {
 		r.warnf("%d entries that the model saw are not confirmed by the text", alone)
 	}
+	if i := slices.Index(taken, false); i >= 0 {
+		r.warnf("the text has entries that the model did not see, among them %q", words[i].Raw)
+	}
+}
+
+// isLeftOut reports whether an entry of a model cannot be one of the books, and warns of it.
+func (r *reader) isLeftOut(e Entry) bool {
+	text := "without a text"
+	for _, known := range []*string{e.Party, e.Item} {
+		if known != nil {
+			text = strconv.Quote(*known)
+		}
+	}
+	switch {
+	case e.Weight == nil && e.Fine == nil && e.Amount == nil:
+		r.warnf("an entry that the model saw is left out, as no number of it can be read: %s", text)
+	case e.Side == "":
+		r.warnf("an entry that the model saw is left out, as its side is unknown: %s", text)
+	default:
+		return false
+	}
+	return true
 }
 
 func sameNumbers(a, b Entry) bool {

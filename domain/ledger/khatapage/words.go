@@ -75,6 +75,14 @@ func oneScript(text string) string {
 
 func headerOf(text string) string { return headers[folded(text)] }
 
+// SideOf returns the side that a word names, in or out, or "".
+func SideOf(text string) string {
+	if side := headerOf(normal(strings.TrimSpace(text))); side == In || side == Out {
+		return side
+	}
+	return ""
+}
+
 func unitOf(text string) string { return units[folded(text)] }
 
 var asciiDigits = func() *strings.Replacer {

@@ -41,7 +41,7 @@ type answer struct {
 	} `json:"entries"`
 }
 
-// See returns the entries of a page. A value that cannot be in the books is unknown.
+// See returns the entries of a page. A side or a value that cannot be in the books is unknown.
 func (s Sight) See(ctx context.Context, image []byte) ([]khatapage.Entry, error) {
 	picture, err := llm.Picture(image)
 	if err != nil {
@@ -53,11 +53,11 @@ func (s Sight) See(ctx context.Context, image []byte) ([]khatapage.Entry, error)
 	}
 	entries := []khatapage.Entry{}
 	for _, e := range a.Entries {
-		if len(entries) == khatapage.MostEntries || e.Side != khatapage.In && e.Side != khatapage.Out {
-			continue
+		if len(entries) > khatapage.MostEntries { // which tells that there are more
+			break
 		}
 		read := khatapage.Entry{
-			Side: e.Side, Party: text(e.Party), Item: text(e.Item), Weight: number(e.Weight, unit.ParseGrams), Touch: number(e.Touch, unit.ParsePercent),
+			Side: khatapage.SideOf(e.Side), Party: text(e.Party), Item: text(e.Item), Weight: number(e.Weight, unit.ParseGrams), Touch: number(e.Touch, unit.ParsePercent),
 			Fine: number(e.Fine, unit.ParseGrams), Amount: number(e.Amount, unit.ParseMoney),
 		}
 		if e.Date != nil {
@@ -65,9 +65,7 @@ func (s Sight) See(ctx context.Context, image []byte) ([]khatapage.Entry, error)
 				read.Date = &date
 			}
 		}
-		if read.Weight != nil || read.Fine != nil || read.Amount != nil {
-			entries = append(entries, read)
-		}
+		entries = append(entries, read)
 	}
 	return entries, nil
 }
