@@ -140,7 +140,7 @@ func (r *reader) assign(_ *layout, side string, c *cell, numbers []amountOf) {
 		infer(numbers)
 		c.inferred = len(numbers) > 0
 	}
-	above := r.above[side]
+	above, given := r.above[side], map[string]bool{}
 	for _, n := range numbers {
 		if n.repeats {
 			repeat(c, above, n.kind)
@@ -148,9 +148,14 @@ func (r *reader) assign(_ *layout, side string, c *cell, numbers []amountOf) {
 		}
 		c.doubtful = c.doubtful || n.doubtful
 		v := n.thousandths
-		if n.unit == "kg" {
+		if n.unit == "kg" && v <= int64(unit.MaxGrams) { // more would overflow, and is refused as it is
 			v *= 1000
 		}
+		if given[n.kind] || n.kind == "" {
+			r.warnf("a number of the line %q has no column of its own", c.raw)
+			c.doubtful = true
+		}
+		given[n.kind] = true
 		switch n.kind {
 		case weightColumn:
 			c.weight = new(unit.Grams(v))

@@ -181,6 +181,9 @@ func (r *reader) add(l *layout, side string, c cell) {
 		ID: int64(len(r.Entries) + 1), Page: r.page, Side: side, Party: r.party, Weight: c.weight, Touch: c.touch, Fine: c.fine, Amount: c.amount,
 		Raw: c.raw, Confidence: confidence(c, l),
 	}
+	if e.Weight == nil && e.Touch == nil && e.Fine == nil && e.Amount == nil {
+		r.warnf("the numbers of the line %q are not known", c.raw)
+	}
 	text := c.text
 	if c.ditto && text == "" && above != nil && above.Item != nil {
 		text = *above.Item
@@ -210,14 +213,17 @@ const struckConfidence = 30
 // textOnly takes a line without numbers: the name of a party, or the rest of the text above.
 func (r *reader) textOnly(side string, above *Entry, c cell) {
 	switch {
+	case c.text == "" && c.date != nil:
+		r.dates[side] = c.date
 	case c.text == "":
 	case r.heading(c.text):
 	case r.Similar && above != nil && above.Item != nil && !c.dated:
 		*above.Item += " " + c.text
 		above.Raw += " " + c.raw
-	case c.date != nil:
-		r.dates[side] = c.date
 	default:
+		if c.date != nil {
+			r.dates[side] = c.date
+		}
 		r.warnf("the line %q has no number and is left out", c.raw)
 	}
 }

@@ -254,6 +254,27 @@ func TestModelIsCheckedAgainstTheWords(t *testing.T) {
 	require.Equal(t, words.Entries, khatapage.Merge(words, [][]khatapage.Entry{nil}, khatapage.Options{}).Entries)
 }
 
+func TestADateAloneIsThatOfTheLinesBelow(t *testing.T) {
+	t.Parallel()
+	got, warnings := read(khatapage.Options{}, "OUT\nDate  Item   Rs\n1/3   cash   100\n2/3\n      rent   200")
+	require.Empty(t, warnings)
+	require.Equal(t, []string{"out 2025-03-01 - cash - - - 100", "out 2025-03-02 - rent - - - 200"}, got)
+}
+
+func TestANumberThatIsLeftOutIsToldOf(t *testing.T) {
+	t.Parallel()
+	for line, warning := range map[string]string{
+		"1/3  ring  5  92  4.6  100  7": `page 1: a number of the line "1/3 ring 5 92 4.6 100 7" has no column of its own`,
+		"1/3  ring  1,000  2,000":       `page 1: a number of the line "1/3 ring 1,000 2,000" has no column of its own`,
+		"1/3  ring  do":                 `page 1: the line "1/3 ring do" has no number and is left out`,
+	} {
+		_, warnings := read(khatapage.Options{}, "OUT\n"+line)
+		require.Contains(t, warnings, warning, line)
+	}
+	got, _ := read(khatapage.Options{}, "OUT\n1/3  ring  9999999999999 kg")
+	require.Equal(t, []string{"out 2025-03-01 - ring 9999999999999 - - -"}, got, "more than the books take, but not less than nothing")
+}
+
 func TestNothingThatAModelOrTheTextSawVanishes(t *testing.T) {
 	t.Parallel()
 	words := khatapage.Read([]khatapage.Page{written("OUT\nDate Item Rs\n1/3 cash 500\n2/3 rent 700")}, khatapage.Options{Today: today})
