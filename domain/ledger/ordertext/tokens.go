@@ -1,6 +1,7 @@
 package ordertext
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -25,9 +26,30 @@ var fractions = strings.NewReplacer(
 	"½", ".5", "¼", ".25", "¾", ".75", "⅓", ".333", "⅔", ".667", "⅛", ".125", "⅜", ".375", "⅝", ".625", "⅞", ".875",
 )
 
+// mixed finds a fraction before a word, with a whole number before it or without: 1/2 tola, 1 ½ tola.
+var mixed = regexp.MustCompile(`(^|[^\d/.,])(\d{1,4} +)?([13]/[248]|[½¼¾⅓⅔⅛⅜⅝⅞])( *)([\p{L}\p{M}]+)`)
+
+// slashed are fractions as keyboards without the others write them.
+var slashed = map[string]string{"1/2": ".5", "1/4": ".25", "3/4": ".75", "1/8": ".125", "3/8": ".375"}
+
+// decimals writes fractions of a weight as decimals. 1/2 before anything else may be a date.
+func decimals(text string) string {
+	return mixed.ReplaceAllStringFunc(text, func(found string) string {
+		parts := mixed.FindStringSubmatch(found)
+		if weights[fold.String(norm.NFKC.String(parts[5]))] == 0 {
+			return found
+		}
+		part := parts[3]
+		if decimal, is := slashed[part]; is {
+			part = decimal
+		}
+		return parts[1] + strings.TrimSpace(parts[2]) + part + parts[4] + parts[5]
+	})
+}
+
 // normal returns a text in NFKC with ASCII digits, without characters that have no width.
 func normal(text string) string {
-	text = norm.NFKC.String(fractions.Replace(strings.ToValidUTF8(text, " ")))
+	text = norm.NFKC.String(fractions.Replace(decimals(strings.ToValidUTF8(text, " "))))
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= '०' && r <= '९':
