@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/google/uuid"
 	"github.com/wneessen/go-mail"
 
 	"bahi/domain/messaging/network"
@@ -21,7 +23,8 @@ type gmail struct{ wire }
 
 // send implements adapter. An image is a link in the mail.
 func (n gmail) send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
-	letter := mail.NewMsg()
+	letter := mail.NewMsg(mail.WithNoDefaultUserAgent())
+	letter.SetMessageIDWithValue(cmp.Or(m.ID, uuid.NewString()) + "@message.bahi.invalid") // the library's names this machine
 	if err := letter.To(m.To); err != nil {
 		return "", &network.Failure{Reason: network.Recipient}
 	}

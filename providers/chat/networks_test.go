@@ -36,6 +36,18 @@ func TestMailsToOneAddressAreAThread(t *testing.T) {
 	require.NotEqual(t, first, parent(1, phone+"1"))
 }
 
+func TestAMailSaysNothingOfTheMachine(t *testing.T) {
+	t.Parallel()
+	d := dialects["gmail"]
+	var body atomic.Pointer[[]byte]
+	n := d.served(t, func(_ *http.Request, b []byte) { body.Store(&b) })
+	_, err := n.Send(t.Context(), d.account, d.message(phone, ""))
+	require.NoError(t, err)
+	text := letter(*body.Load())
+	require.True(t, strings.HasSuffix(between(text, "Message-ID: <", ">"), "@message.bahi.invalid"), text)
+	require.NotContains(t, text, "go-mail")
+}
+
 // An image that cannot be uploaded is not sent, and no message is.
 func TestAnImageThatCannotBeUploadedIsNotSent(t *testing.T) {
 	t.Parallel()
