@@ -55,7 +55,7 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 		MessageID string `json:"messageId"`
 	}
 	failed := n.ask(ctx, c, &sent, gatewayFailure)
-	if failed == nil && sent.Status != "submitted" {
+	if failed == nil && sent.Status != "submitted" && sent.Status != "" {
 		return "", &network.Failure{Reason: network.Refused}
 	}
 	return identified(sent.MessageID, failed)
