@@ -85,7 +85,7 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 	}
 	l.boundary = p.Width + 1 // one side
 	var in, out *Word
-	below := 0 // lines that are no headers and not above one
+	below := 0 // the first line below the heads
 	for i, line := range lines {
 		if !r.isHeader(line) {
 			continue
@@ -162,7 +162,10 @@ type band struct{ left, right int }
 
 func (b band) middle() int { return (b.left + b.right) / 2 }
 
-// bands returns the bands between two places, the widest first.
+// mostBands is more than a page has columns.
+const mostBands = 16
+
+// bands returns the widest bands between two places, the widest first.
 func bands(lines [][]Word, from, to int) (all []band) {
 	if to <= from {
 		return nil
@@ -188,29 +191,22 @@ func bands(lines [][]Word, from, to int) (all []band) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b band) int { return (b.right - b.left) - (a.right - a.left) })
-	return all
+	return all[:min(len(all), mostBands)]
 }
 
-// gutter returns the middle of the widest band between two places, or a default.
-func gutter(lines [][]Word, from, to, otherwise int) int {
-	if all := bands(lines, from, to); len(all) > 0 {
-		return all[0].middle()
-	}
-	return otherwise
-}
-
-// boundary returns where the sides of entries meet: the middle of the band that leaves the most entries whole, of several the widest. The widest of all may
-// be between a side's texts and its numbers, where the sides' names are at their left.
+// boundary returns where the sides of entries meet: the middle of the band that leaves the most entries whole, of several the widest, or a default without
+// bands. The widest of all may be between a side's texts and its numbers, where the sides' names are at their left.
 func boundary(lines, entries [][]Word, from, to, otherwise int) int {
 	best, most := otherwise, 0
 	for i, b := range bands(lines, from, to) {
 		whole := 0
 		for _, line := range entries {
 			left, right := (&layout{boundary: b.middle()}).split(line)
-			whole += wholeness(left) + wholeness(right)
-			if len(right) > 0 && wholeness(right) > 0 && isNumber(right[0]) { // it may be the other side's
-				whole--
+			of := wholeness(right)
+			if of > 0 && isNumber(right[0]) { // it may be the other side's
+				of = 0
 			}
+			whole += wholeness(left) + of
 		}
 		if i == 0 || whole > most {
 			best, most = b.middle(), whole
@@ -247,7 +243,7 @@ func isNumber(w Word) bool {
 
 // twoSided reports whether an unmarked page has entries on both halves: texts or dates begin lines on the right one, too.
 func (r *reader) twoSided(p Page, lines [][]Word) bool {
-	middle := gutter(lines, p.Width*35/100, p.Width*65/100, p.Width/2)
+	middle := boundary(lines, nil, p.Width*35/100, p.Width*65/100, p.Width/2)
 	both, right := 0, 0
 	for _, line := range lines {
 		var begins, texts bool

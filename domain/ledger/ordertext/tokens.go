@@ -27,7 +27,7 @@ var fractions = strings.NewReplacer(
 )
 
 // mixed finds a fraction before a word, with a whole number before it or without: 1/2 tola, 1 ½ tola.
-var mixed = regexp.MustCompile(`(^|[^\d/.,])(\d{1,4} +)?([13]/[248]|[½¼¾⅓⅔⅛⅜⅝⅞])( *)([\p{L}\p{M}]+)`)
+var mixed = regexp.MustCompile(`(^|[^\d/.,])(\d{1,4} +)?(1/[248]|3/[48]|[½¼¾⅓⅔⅛⅜⅝⅞])( *)([\p{L}\p{M}]+)`)
 
 // slashed are fractions as keyboards without the others write them.
 var slashed = map[string]string{"1/2": ".5", "1/4": ".25", "3/4": ".75", "1/8": ".125", "3/8": ".375"}
@@ -49,13 +49,9 @@ func decimals(text string) string {
 
 // normal returns a text in NFKC with ASCII digits, without characters that have no width.
 func normal(text string) string {
-	text = norm.NFKC.String(fractions.Replace(decimals(strings.ToValidUTF8(text, " "))))
+	text = strings.Map(ascii, strings.ToValidUTF8(text, " "))
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r >= '०' && r <= '९':
-			return '0' + r - '०'
-		case r >= '૦' && r <= '૯':
-			return '0' + r - '૦'
 		case r == '\r', r == '\u2028', r == '\u2029', r == '\v', r == '\f':
 			return '\n'
 		case r == '–', r == '—', r == '−', r == '‐', r == '‑':
@@ -70,7 +66,18 @@ func normal(text string) string {
 			return ' '
 		}
 		return r
-	}, text)
+	}, norm.NFKC.String(fractions.Replace(decimals(text))))
+}
+
+// ascii returns the ASCII digit of a Devanagari or Gujarati one.
+func ascii(r rune) rune {
+	switch {
+	case r >= '०' && r <= '९':
+		return '0' + r - '०'
+	case r >= '૦' && r <= '૯':
+		return '0' + r - '૦'
+	}
+	return r
 }
 
 var fold = cases.Fold()

@@ -173,14 +173,12 @@ func (d Details) tidied(change Details) (Details, error) {
 
 // restored returns the field with its default in the place of null, and of a text that is empty to [wording.Tidy].
 func restored[T comparable](f patch.Field[T], value T) patch.Field[T] {
-	if text, isText := any(f.Value).(string); isText && f.State == patch.Given {
-		if tidied, err := wording.Tidy("", text, len(text)); err != nil || tidied != "" {
-			return f
-		}
-	} else if f.State != patch.Null {
-		return f
+	text, isText := any(f.Value).(string)
+	tidied, err := wording.Tidy("", text, len(text))
+	if f.State == patch.Null || isText && f.State == patch.Given && err == nil && tidied == "" {
+		return patch.Set(value)
 	}
-	return patch.Set(value)
+	return f
 }
 
 // addresses puts the addresses of images in order.
