@@ -208,7 +208,7 @@ func (s *System) SignAll(ctx context.Context) error {
 	if err := s.Signer.Ring.Ready(ctx); err != nil {
 		return err
 	}
-	return s.WhileFolding(ctx, func(ctx context.Context) error { return s.UntilSigned(ctx) })
+	return s.WhileFolding(ctx, s.UntilSigned, audittables.Tree, audittables.Places)
 }
 
 // SignedWithin bounds the wait until any process has signed the newest events.

@@ -12,13 +12,13 @@ import (
 // CatchUpWithin bounds the time for projections to reach the log's head before a comparison.
 const CatchUpWithin = 10 * time.Minute
 
-// CatchUp brings the projections to the log's head if no server does, and waits for the chosen ones, or all. Beside a server, it
-// only waits.
+// CatchUp brings the chosen projections, or all, to the log's head if no server does. Beside a server, it only waits.
 func (s *System) CatchUp(ctx context.Context, chosen ...*projections.Projection) error {
 	return s.WhileFolding(ctx, func(context.Context) error { return nil }, chosen...)
 }
 
-// WhileFolding brings the projections to the log's head, and keeps them there during do.
+// WhileFolding brings the chosen projections, or all, to the log's head, and keeps them there during do. A command chooses those whose
+// tables it reads: each takes a connection, and may have much to fold.
 func (s *System) WhileFolding(ctx context.Context, do func(context.Context) error, chosen ...*projections.Projection) error {
 	if len(chosen) == 0 {
 		chosen = AllProjections()
@@ -26,7 +26,7 @@ func (s *System) WhileFolding(ctx context.Context, do func(context.Context) erro
 	running, stop := context.WithCancel(ctx)
 	var done sync.WaitGroup
 	failed := make(chan error, 1)
-	done.Go(func() { failed <- s.Runner.Run(running, AllProjections()...) })
+	done.Go(func() { failed <- s.Runner.Run(running, chosen...) })
 	defer done.Wait()
 	defer stop()
 	if err := s.untilCaughtUp(ctx, failed, chosen); err != nil {

@@ -160,7 +160,7 @@ func (c rotateAudit) Run(ctx context.Context) error {
 	if _, err := commands.Handle(ctx, sys.Commands, asked, audits.Kind, audits.Log, audits.RotateKey{From: current.Public(), To: next, Reason: c.Reason}); err != nil {
 		return err
 	}
-	if err := sys.WhileFolding(ctx, func(ctx context.Context) error { return sys.UntilSigned(ctx) }); err != nil {
+	if err := sys.WhileFolding(ctx, sys.UntilSigned, audittables.Tree, audittables.Places); err != nil {
 		return err
 	}
 	fmt.Fprintln(c.Shell.Out, next)

@@ -15,6 +15,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/internal/app"
 	"bahi/internal/cli/screen"
+	tables "bahi/projections/access"
 	"bahi/readmodels"
 )
 
@@ -98,7 +99,7 @@ func (c listKeys) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := sys.CatchUp(ctx); err != nil {
+	if err := sys.CatchUp(ctx, tables.APIKeys); err != nil {
 		return err
 	}
 	keys, err := sys.Access.APIKeys(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}), workspace)

@@ -20,6 +20,7 @@ import (
 	"bahi/domain/patch"
 	"bahi/internal/app"
 	"bahi/internal/cli/screen"
+	tables "bahi/projections/marketplace"
 	"bahi/readmodels"
 	views "bahi/readmodels/marketplace"
 )
@@ -34,7 +35,7 @@ type CatalogCommand struct {
 
 // find returns a company by its slug or id, and the request of a command on it.
 func find(ctx context.Context, sys *app.System, slugOrID string) (c views.Company, req commands.Request, err error) {
-	if err := sys.CatchUp(ctx); err != nil {
+	if err := sys.CatchUp(ctx, tables.Companies); err != nil {
 		return c, req, err
 	}
 	c, err = sys.Marketplace.Company(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}), slugOrID)

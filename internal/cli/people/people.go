@@ -16,6 +16,7 @@ import (
 	"bahi/commands/access"
 	"bahi/internal/app"
 	"bahi/internal/cli/screen"
+	tables "bahi/projections/access"
 	"bahi/readmodels"
 )
 
@@ -83,7 +84,7 @@ func (c listUsers) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.Close()
-	if err := sys.CatchUp(ctx); err != nil {
+	if err := sys.CatchUp(ctx, tables.Users, tables.Workspaces); err != nil {
 		return err
 	}
 	users, err := sys.Access.Users(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}))
