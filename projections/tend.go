@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,30 +29,29 @@ func (r *Runner) Tend(ctx context.Context, all ...*Projection) error {
 	)
 	defer done.Wait()
 	r.clearFailures(ctx, all)
+	byName := make(map[string]*Projection, len(all))
+	for _, p := range all {
+		byName[p.Name] = p
+	}
 	for ctx.Err() == nil {
-		for _, p := range all {
-			others, err := r.look(ctx, p)
-			if err != nil {
-				if ctx.Err() == nil {
-					r.log.Warn("looking for builds failed", "projection", p.Name, "error", err)
-				}
-				break
+		others, err := r.look(ctx, byName)
+		if err != nil && ctx.Err() == nil {
+			r.log.Warn("looking for builds failed", "error", err)
+		}
+		for _, g := range others {
+			mu.Lock()
+			busy := tended[g.schema()]
+			tended[g.schema()] = true
+			mu.Unlock()
+			if busy {
+				continue
 			}
-			for _, g := range others {
+			done.Go(func() {
+				r.tend(ctx, byName[g.Name], g)
 				mu.Lock()
-				busy := tended[g.schema()]
-				tended[g.schema()] = true
-				mu.Unlock()
-				if busy {
-					continue
-				}
-				done.Go(func() {
-					r.tend(ctx, p, g)
-					mu.Lock()
-					defer mu.Unlock()
-					delete(tended, g.schema())
-				})
-			}
+				defer mu.Unlock()
+				delete(tended, g.schema())
+			})
 		}
 		select {
 		case <-ctx.Done():
@@ -68,23 +70,34 @@ func (r *Runner) Ask() {
 	}
 }
 
-// look returns the generations of a projection that need work, and tells its follower if its generation is no longer live. Those of other
-// versions only need to be dropped when they expire: perhaps no process of their version returns.
-func (r *Runner) look(ctx context.Context, p *Projection) ([]generation, error) {
-	all, err := generations(ctx, r.pool, `name = $1 and (version = $2 or scratch or keep_until <= now())`, p.Name, p.Version)
+// look returns the generations of the projections that need work, and tells each follower if its generation is no longer live. Those of
+// other versions only need to be dropped when they expire: perhaps no process of their version returns.
+func (r *Runner) look(ctx context.Context, all map[string]*Projection) ([]generation, error) {
+	names, versions := namesAndVersions(maps.Values(all))
+	found, err := generations(ctx, r.pool, `exists (
+		select from unnest($1::text[], $2::int[]) p (name, version)
+		where p.name = generation.name and (p.version = generation.version or scratch or keep_until <= now()))`, names, versions)
 	if err != nil {
 		return nil, err
 	}
 	var others []generation
-	for _, g := range all {
+	for _, g := range found {
 		switch {
 		case g.Live:
-			r.read(p, g.Generation)
+			r.read(all[g.Name], g.Generation)
 		case g.Scratch, g.Over, g.Error == nil:
 			others = append(others, g)
 		}
 	}
 	return others, nil
+}
+
+// namesAndVersions returns them as two columns, for one query about all.
+func namesAndVersions(all iter.Seq[*Projection]) (names []string, versions []int) {
+	for p := range all {
+		names, versions = append(names, p.Name), append(versions, p.Version)
+	}
+	return names, versions
 }
 
 // tend does the work on a generation if no other process does.
@@ -176,12 +189,11 @@ func retireKept(ctx context.Context, conn *pgx.Conn, g generation) error {
 
 // clearFailures lets builds that an earlier process could not continue try again: this process may be a newer program.
 func (r *Runner) clearFailures(ctx context.Context, all []*Projection) {
-	for _, p := range all {
-		_, err := r.pool.Exec(ctx, `update projection.generation set error = null, error_at = null, error_position = null
-			where name = $1 and version = $2 and not live and error is not null`, p.Name, p.Version)
-		if err != nil && ctx.Err() == nil {
-			r.log.Warn("clearing the failures of builds failed", "projection", p.Name, "error", err)
-		}
+	names, versions := namesAndVersions(slices.Values(all))
+	_, err := r.pool.Exec(ctx, `update projection.generation set error = null, error_at = null, error_position = null
+		where (name, version) in (select * from unnest($1::text[], $2::int[])) and not live and error is not null`, names, versions)
+	if err != nil && ctx.Err() == nil {
+		r.log.Warn("clearing the failures of builds failed", "error", err)
 	}
 }
 
