@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,7 +31,8 @@ func DB(t testing.TB) string {
 }
 
 // Template returns the URL of a new database, which is dropped when the test ends. It is a copy of one on which migrate has run, once
-// for each name in a test process. migrate must leave no connection open: Postgres does not copy a database in use.
+// for each name in a run of go test: a name means the same in all packages. migrate must leave no connection open: Postgres does not copy
+// a database in use.
 func Template(t testing.TB, name string, migrate func(ctx context.Context, url string) error) string {
 	t.Helper()
 	s := shared(t)
@@ -87,6 +89,7 @@ type server struct {
 	cluster *pgcluster.Cluster // held until the process ends
 	pool    *pgxpool.Pool      // on a database without tests
 
+	building  sync.Mutex
 	mu        sync.Mutex
 	templates map[string]func() (string, error)
 	databases atomic.Int64
@@ -189,10 +192,62 @@ func (s *server) name() string {
 	return fmt.Sprintf("test_%d_%d", os.Getpid(), s.databases.Add(1))
 }
 
-// template creates a database that is only copied.
+// template returns the database of that name which is only copied. The first process of a run of go test creates it for all.
 func (s *server) template(name string, migrate func(context.Context, string) error) (string, error) {
 	ctx := context.Background() // It serves every test of the process, not only the first.
-	source := s.name()
+	run, ok := currentRun()
+	if !ok {
+		return s.migrated(ctx, s.name(), name, migrate)
+	}
+	sum := sha256.Sum256([]byte(run.began + " " + name))
+	source := fmt.Sprintf("test_%d_%x", run.pid, sum[:8])
+	s.building.Lock() // so that one connection of the pool is held, not all
+	defer s.building.Unlock()
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return "", fmt.Errorf("template %s: %w", name, err)
+	}
+	defer conn.Release()
+	var isReady *bool
+	if _, err = conn.Exec(ctx, `select pg_advisory_lock(hashtext($1))`, source); err == nil {
+		defer conn.Exec(ctx, `select pg_advisory_unlock(hashtext($1))`, source) //nolint:errcheck // a lost connection has no lock
+		err = conn.QueryRow(ctx, `select bool_or(not datallowconn) from pg_database where datname = $1`, source).Scan(&isReady)
+	}
+	if err == nil && isReady != nil && !*isReady { // its process died
+		err = s.drop(ctx, source)
+	}
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("template %s: %w", name, err)
+	case isReady != nil && *isReady:
+		return source, nil
+	}
+	return s.migrated(ctx, source, name, migrate)
+}
+
+// goRun is a process go test.
+type goRun struct {
+	pid   int
+	began string // a number may be used again
+}
+
+// currentRun returns the run of go test whose packages are all compiled from the same files; false where this process is no part of one, or
+// the system does not say.
+func currentRun() (r goRun, ok bool) {
+	r.pid = os.Getppid()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.pid)) // proc(5): pid, (command), and from the third on fields without spaces
+	command, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	const started = 22 - 3
+	if err != nil || !strings.HasSuffix(command, "(go") || len(fields) <= started {
+		return r, false
+	}
+	r.began = fields[started]
+	return r, true
+}
+
+// migrated creates a database, and lets nobody connect to it once migrate has run.
+func (s *server) migrated(ctx context.Context, source, name string, migrate func(context.Context, string) error) (string, error) {
 	if err := s.create(ctx, source, "template1"); err != nil {
 		return "", err
 	}
