@@ -182,7 +182,7 @@ func TestKillsBetweenTilesAndSignaturesLeaveOneHistory(t *testing.T) {
 		p := apptest.Serve(t, apptest.Program(t, data, "serve"))
 		p.Ready()
 		client := p.Client()
-		stop := time.After(time.Second + time.Duration(round)*217*time.Millisecond)
+		stop := time.After(300*time.Millisecond + time.Duration(round)*117*time.Millisecond) // a few signatures
 		for busy := true; busy; {
 			client.POST("/bank", `{"name":"HDFC"}`).Status(201)
 			select {
