@@ -276,7 +276,7 @@ func (t *talkers) asks(count int) (ids []string, calls [][]byte) {
 		id := fmt.Sprintf("ask-%d", t.wrote)
 		ids = append(ids, id)
 		calls = append(calls, bench.Request("POST", "/api/webhooks/gateway/incoming_msg", "", fmt.Sprintf(
-			`{"app":%q,"timestamp":%d,"version":2,"type":"message","payload":{"id":%q,"source":"9198%08d","type":"text","payload":{"text":%q},"sender":{"name":"Ravi"}}}`,
+			`{"app":%q,"timestamp":%d,"version":2,"type":"message","payload":{"id":%q,"source":"9198%07d7","type":"text","payload":{"text":%q},"sender":{"name":"Ravi"}}}`,
 			botApp, time.Now().UnixMilli(), id, t.wrote, botQuestion), "X-Gateway-Token: "+chatToken))
 	}
 	return ids, calls
@@ -290,6 +290,10 @@ func (t *talkers) replied(ctx context.Context, ids []string) (seen map[string]ti
 	for began := time.Now(); len(ids) > 0; {
 		if time.Since(began) > repliedWithin {
 			return nil, fmt.Errorf("%d messages have no answer", len(ids))
+		}
+		// Asks for the newest messages, as readers do: while nobody reads, they are gathered.
+		if _, err := t.conn.Exec(ctx, `select pg_notify('bahi_asks', 'ask messages ' || log.head())`); err != nil {
+			return nil, err
 		}
 		rows, _ := t.conn.Query(ctx, sql, ids)
 		done, err := pgx.CollectRows(rows, pgx.RowTo[string])
