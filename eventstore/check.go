@@ -16,8 +16,18 @@ const maxName = 512
 // EventStoreDB takes unless its MaxAppendSize is changed, so that each log can be copied into each store (CONTRACT.md 6, L10).
 const MaxAppend = 1_000_000
 
-// ErrTooLarge is the error of an append with more than [MaxAppend] bytes.
-var ErrTooLarge = fmt.Errorf("%w: an append has at most %d bytes", ErrBadEvent, MaxAppend)
+// TooLarge is the [ErrBadEvent] of an append with more bytes than are stored at once.
+type TooLarge struct {
+	Most int64 // [MaxAppend], or less where a server is set so
+}
+
+// Error implements error.
+func (e *TooLarge) Error() string {
+	return fmt.Sprintf("%v: an append has at most %d bytes", ErrBadEvent, e.Most)
+}
+
+// Unwrap returns [ErrBadEvent].
+func (e *TooLarge) Unwrap() error { return ErrBadEvent }
 
 // Check returns [ErrBadEvent] for an append that no log accepts. Each log sets mostEvents, the limit of one append.
 func (r Request) Check(mostEvents int) error {
@@ -41,7 +51,7 @@ func (r Request) Check(mostEvents int) error {
 		case !ValidName(e.Type):
 			return bad("a type's name has 1 to %d bytes of text", maxName)
 		case bytes > MaxAppend:
-			return ErrTooLarge
+			return &TooLarge{MaxAppend}
 		case !ValidJSON(e.Data) || !ValidJSON(e.Meta):
 			return bad("payload and metadata are JSON in UTF-8")
 		}

@@ -386,6 +386,9 @@ func refusal(r eventstore.Request, err error) error {
 	if code := status.Code(err); code == codes.PermissionDenied || code == codes.Unauthenticated {
 		return fmt.Errorf("append to %s: %w: the server denies access: %s", r.Stream, eventstore.ErrUnavailable, text(err))
 	}
+	if errors.Is(err, eventstore.ErrBadEvent) {
+		return fmt.Errorf("append to %s: %w", r.Stream, err)
+	}
 	return fmt.Errorf("append to %s: %w: %s", r.Stream, eventstore.ErrBadEvent, text(err))
 }
 

@@ -190,7 +190,7 @@ func appended(r eventstore.Request, result *streams.BatchAppendResp) (done event
 			}
 			return done, wrong
 		case *shared.MaximumAppendSizeExceeded:
-			return done, status.Errorf(codes.InvalidArgument, "an append has at most %d bytes (MaxAppendSize of the server)", d.GetMaxAppendSize())
+			return done, &eventstore.TooLarge{Most: int64(d.GetMaxAppendSize())}
 		case *shared.BadRequest:
 			return done, status.Error(codes.InvalidArgument, d.GetMessage())
 		case *shared.AccessDenied:

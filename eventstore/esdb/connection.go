@@ -264,6 +264,9 @@ func isAway(err error) bool {
 
 // isRefusal reports whether the server understood the call and rejected it for good.
 func isRefusal(err error) bool {
+	if errors.Is(err, eventstore.ErrBadEvent) {
+		return true
+	}
 	known, is := errors.AsType[*esdb.Error](err)
 	if is && (known.Code() == esdb.ErrorCodeAccessDenied || known.Code() == esdb.ErrorCodeUnauthenticated ||
 		known.Code() == esdb.ErrorCodeStreamDeleted || known.Code() == esdb.ErrorCodeUnsupportedFeature) {

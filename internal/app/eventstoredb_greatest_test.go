@@ -13,9 +13,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/eventstore/esdb/esdbtest"
 	"bahi/http/api/apitest"
 	"bahi/internal/app"
 	"bahi/internal/app/apptest"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
 	ledgerviews "bahi/readmodels/ledger"
 	messagingviews "bahi/readmodels/messaging"
 	opsviews "bahi/readmodels/ops"
@@ -28,6 +31,31 @@ func TestTheGreatestRequestsAreStoredOrRefused(t *testing.T) {
 	t.Run("rows", func(t *testing.T) { storesTheGreatestBulk(t, o) })
 	t.Run("draft", func(t *testing.T) { storesTheGreatestDraft(t, o) })
 	t.Run("chat", func(t *testing.T) { storesTheGreatestChatMessage(t, o) })
+}
+
+// A server whose MaxAppendSize is smaller than ours refuses what it does not take: the client learns that limit, and nothing is written.
+func TestALimitOfTheServerIsNamed(t *testing.T) {
+	t.Parallel()
+	c := esdbtest.Start(t, 1)
+	c.MaxAppend = 64 << 10
+	with := apptest.Settings(t, pgtest.Template(t, "migrated", migrations.Up))
+	with.EventStore, with.Outside.AllowedPhones = c.URL(), []string{"+91 98123 45678"}
+	o := apptest.StartAs(t, with)
+	clerk := o.Clerk(o.Home)
+	account := apptest.Open(clerk, "HDFC")
+	rows := make([]string, 1000)
+	for i := range rows {
+		rows[i] = fmt.Sprintf(`{"date":"2025-03-01","in_entries":[{"amount":1,"description":%q}]}`, strings.Repeat("m", 100))
+	}
+	a := clerk.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(rows...)).Status(422)
+	require.Contains(t, a.Text, "what is stored of it at once has at most 65536 bytes")
+	require.Empty(t, apptest.Balances(clerk, apptest.Ledger(account)), "only numbers were reserved")
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5")) // others under the same call go on
+	g, message := fromGateway(t, o)
+	g.POST("/gateway_incoming_webhook", message("D1", "party: Ramesh\npayal 250 gm\n"+strings.Repeat("m", 80_000))).Status(200)
+	refused := judged(t, o, "receive-gateway-message", 1)[0]
+	require.Equal(t, "parked", refused.Verdict)
+	require.Contains(t, *refused.Error, "at most 65536 bytes")
 }
 
 // storesTheGreatestBulk posts 1,000 rows with descriptions of 500 characters, of which as many have three bytes as fit.

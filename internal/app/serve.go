@@ -187,6 +187,7 @@ func Classify(err error) *fault.Error {
 	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
 	server, isServer := errors.AsType[*pgconn.PgError](err)
 	network, isNetwork := errors.AsType[net.Error](err)
+	large, isTooLarge := errors.AsType[*eventstore.TooLarge](err)
 	_, isDisk := errors.AsType[*fs.PathError](err) // its errors' numbers look like those of a network
 	switch {
 	case isServer && server.Code == diskFull:
@@ -198,8 +199,8 @@ func Classify(err error) *fault.Error {
 		errors.Is(err, pgconn.ErrConnClosed), errors.Is(err, io.ErrUnexpectedEOF), // Postgres disconnected in the middle of an answer
 		isServer && (strings.HasPrefix(server.Code, "57") || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53")):
 		return fault.New(fault.Unavailable, "Not available right now, try again")
-	case errors.Is(err, eventstore.ErrTooLarge):
-		return fault.New(fault.Invalid, fmt.Sprintf("The request is too large: what is stored of it at once has at most %d bytes", eventstore.MaxAppend))
+	case isTooLarge && large != nil:
+		return fault.New(fault.Invalid, fmt.Sprintf("The request is too large: what is stored of it at once has at most %d bytes", large.Most))
 	case errors.Is(err, eventstore.ErrBadEvent):
 		return fault.New(fault.Invalid, "The request cannot be stored")
 	default:

@@ -170,6 +170,7 @@ func (s streamsService) putBatch(call streams.Streams_BatchAppendServer, b *batc
 	}
 	last, err := s.put(call.Context(), string(b.options.GetStreamIdentifier().GetStreamName()), expected, b.events)
 	wrong, conflicted := errors.AsType[wrongRevision](err)
+	most, isTooLarge := errors.AsType[tooLarge](err)
 	switch {
 	case err == nil:
 		return &streams.BatchAppendResp{Result: &streams.BatchAppendResp_Success_{Success: &streams.BatchAppendResp_Success{
@@ -187,8 +188,8 @@ func (s streamsService) putBatch(call streams.Streams_BatchAppendServer, b *batc
 			detail.CurrentStreamRevisionOption = &shared.WrongExpectedVersion_CurrentStreamRevision{CurrentStreamRevision: uint64(wrong.actual)}
 		}
 		return failed(codes.FailedPrecondition, "WrongExpectedVersion", detail), nil
-	case errors.Is(err, errTooLarge):
-		return failed(codes.InvalidArgument, "Maximum Append Size Exceeded", &shared.MaximumAppendSizeExceeded{MaxAppendSize: MaxAppend}), nil
+	case isTooLarge:
+		return failed(codes.InvalidArgument, "Maximum Append Size Exceeded", &shared.MaximumAppendSizeExceeded{MaxAppendSize: uint32(most)}), nil
 	case status.Code(err) == codes.Aborted:
 		return failed(codes.Aborted, "Operation timed out: Forwarding timeout", &shared.Timeout{}), nil
 	default:

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxAppend is the greatest size of an append in bytes: the server's default.
+// MaxAppend is the greatest size of an append in bytes unless [Cluster.MaxAppend] is set: the server's default.
 const MaxAppend = 1 << 20
 
 // recorded is an event of the log.

@@ -30,6 +30,9 @@ type Cluster struct {
 	// Version is what the nodes call themselves; "23.10.8" unless set before the first client.
 	Version string
 
+	// MaxAppend is the setting MaxAppendSize of the nodes; [MaxAppend] unless set before the first client.
+	MaxAppend int
+
 	mu     sync.Mutex
 	nodes  []*Node
 	leader *Node
@@ -63,7 +66,7 @@ type Around func(stream string, put func() error) error
 // Start starts a cluster of so many nodes on loopback. It ends with the test.
 func Start(t testing.TB, nodes int) *Cluster {
 	t.Helper()
-	c := &Cluster{log: newLog(), Version: "23.10.8"}
+	c := &Cluster{log: newLog(), Version: "23.10.8", MaxAppend: MaxAppend}
 	for range nodes {
 		n := &Node{cluster: c}
 		n.serve(t, "127.0.0.1:0")
@@ -261,8 +264,8 @@ func (n *Node) put(ctx context.Context, stream string, expected int64, proposals
 	for _, p := range proposals {
 		bytes += p.size()
 	}
-	if bytes > MaxAppend {
-		return last, errTooLarge
+	if bytes > n.cluster.MaxAppend {
+		return last, tooLarge(n.cluster.MaxAppend)
 	}
 	if !n.leads() {
 		if required := metadata.ValueFromIncomingContext(ctx, "requires-leader"); len(required) > 0 && strings.EqualFold(required[0], "true") {
@@ -290,7 +293,16 @@ func (c *Cluster) headless() bool {
 	return c.leader == nil
 }
 
-var (
-	errTooLarge  = status.Error(codes.InvalidArgument, fmt.Sprintf("Maximum Append Size of %d Exceeded.", MaxAppend))
-	errNotLeader = errors.New("not the leader")
-)
+var errNotLeader = errors.New("not the leader")
+
+// tooLarge is the error of an append of more bytes than the server takes.
+type tooLarge int
+
+func (most tooLarge) Error() string {
+	return fmt.Sprintf("Maximum Append Size of %d Exceeded.", int(most))
+}
+
+// GRPCStatus is what a call that appends to one stream is answered.
+func (most tooLarge) GRPCStatus() *status.Status {
+	return status.New(codes.InvalidArgument, most.Error())
+}
