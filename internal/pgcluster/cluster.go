@@ -164,7 +164,7 @@ func (c *Cluster) stop(ctx context.Context) (err error) {
 		return err
 	}
 	pm.watch(context.WithoutCancel(ctx), c.folder, 10*time.Millisecond)
-	if err := pm.stop(ctx, c.log, fastStop); err != nil {
+	if err := pm.stop(ctx, c.log, c.folder, fastStop); err != nil {
 		return err
 	}
 	forgetSocket(c.folder, c.socket)
@@ -258,7 +258,7 @@ func (c *Cluster) join(ctx context.Context, alone bool) (*postmaster, error) {
 	text, err := readFile(filepath.Join(c.folder.pgdata(), "postgresql.conf"))
 	if err != nil || text != c.conf && (alone || c.mayStop) {
 		c.log.Info("restarting Postgres for its new settings", "pid", pm.pid, "folder", c.folder.pgdata())
-		return nil, pm.stop(ctx, c.log, fastStop)
+		return nil, pm.stop(ctx, c.log, c.folder, fastStop)
 	}
 	c.log.Info("joining the running Postgres", "pid", pm.pid, "folder", c.folder.pgdata())
 	err = c.ready(ctx, pm)
@@ -294,7 +294,7 @@ func (c *Cluster) begin(ctx context.Context) (*postmaster, error) {
 			return pm, nil
 		}
 		if !errors.Is(err, errGone) {
-			return nil, errors.Join(err, pm.stop(ctx, c.log, fastStop))
+			return nil, errors.Join(err, pm.stop(ctx, c.log, c.folder, fastStop))
 		}
 		// The children of a killed postmaster hold its shared memory for a moment; only that error is retried.
 		if !strings.Contains(err.Error(), "shared memory block") || time.Since(started) > time.Minute {

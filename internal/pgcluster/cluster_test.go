@@ -176,6 +176,29 @@ func TestCommittedDataSurvivesAStop(t *testing.T) {
 	require.Equal(t, "yes", ask(t, start(t, opts), `select v from kept`))
 }
 
+func TestAStopWaitsForTheLogger(t *testing.T) {
+	t.Parallel()
+	c := start(t, options(t, dataDir(t)))
+	logger := 0
+	for _, pid := range processes(c.folder) {
+		if strings.Contains(strings.Join(commandLine(pid), " "), ": logger") {
+			logger = pid
+		}
+	}
+	require.NotZero(t, logger)
+	require.NoError(t, syscall.Kill(logger, syscall.SIGSTOP)) // a busy machine
+	pid := c.PID()
+	go func() {
+		for runs(c.folder, pid) {
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(200 * time.Millisecond)
+		_ = syscall.Kill(logger, syscall.SIGCONT)
+	}()
+	require.NoError(t, c.Stop(t.Context()))
+	require.Empty(t, processes(c.folder), "what is left writes into a folder that its owner removes")
+}
+
 func TestKilledBahiLeavesAClusterThatIsAdopted(t *testing.T) {
 	t.Parallel()
 	dir := dataDir(t)

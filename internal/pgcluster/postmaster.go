@@ -142,24 +142,40 @@ func processExists(pid int) bool {
 // endOrphans ends the children of a killed postmaster. They end by themselves, but one in the middle of a query takes time, and
 // no new postmaster starts while they hold the old shared memory. Crash recovery follows in any case, so nothing is lost.
 func endOrphans(f folder, signal syscall.Signal) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return // Without /proc the caller waits for their end.
+	for _, pid := range processes(f) {
+		_ = syscall.Kill(pid, signal) // It may have ended meanwhile.
 	}
-	title := "postgres: " + clusterName(f) + ": "
+}
+
+// processes returns the cluster's processes; none without /proc.
+func processes(f folder) (pids []int) {
+	entries, _ := os.ReadDir("/proc")
+	title := "postgres: " + clusterName(f) + ": " // A child that has just begun still has the postmaster's arguments.
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil {
 			continue
 		}
-		if args := commandLine(pid); len(args) > 0 && strings.HasPrefix(args[0], title) {
-			_ = syscall.Kill(pid, signal) // It may have ended meanwhile.
+		if args := commandLine(pid); len(args) > 0 && strings.HasPrefix(args[0], title) || runs(f, pid) {
+			pids = append(pids, pid)
 		}
 	}
+	return pids
 }
 
-// stop requests a fast shutdown, and after a delay an immediate one.
-func (pm *postmaster) stop(ctx context.Context, log *slog.Logger, delay time.Duration) error {
+// stop requests a fast shutdown, and after a delay an immediate one. It returns when no process of the cluster is left: the logger
+// ends after the postmaster, and may write into the folder until then.
+func (pm *postmaster) stop(ctx context.Context, log *slog.Logger, f folder, delay time.Duration) error {
+	if err := pm.shutDown(ctx, log, delay); err != nil {
+		return err
+	}
+	for end := time.Now().Add(5 * time.Second); len(processes(f)) > 0 && time.Now().Before(end); {
+		time.Sleep(5 * time.Millisecond)
+	}
+	return nil
+}
+
+func (pm *postmaster) shutDown(ctx context.Context, log *slog.Logger, delay time.Duration) error {
 	if err := pm.signal(syscall.SIGINT); err != nil {
 		return err
 	}
