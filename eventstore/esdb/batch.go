@@ -350,10 +350,12 @@ func (b *batches) credentials(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, pairs...)
 }
 
-// leader connects to the node that appends are sent to: the only one, or the leader of the cluster.
+// leader connects to the node that appends are sent to: the only one, or the leader of the cluster. All seeds are asked at once, as one
+// of them may be paused.
 func (b *batches) leader(ctx context.Context) (*grpc.ClientConn, error) {
 	b.mu.Lock()
 	redirect := b.redirect
+	b.redirect = "" // Nobody may be there any more.
 	b.mu.Unlock()
 	if redirect != "" {
 		return b.connect(redirect)
@@ -367,13 +369,26 @@ func (b *batches) leader(ctx context.Context) (*grpc.ClientConn, error) {
 	} else if !b.config.DnsDiscover {
 		return b.connect(b.config.Address)
 	}
-	var last error
+	type answer struct {
+		address string
+		err     error
+	}
+	answers := make(chan answer, len(seeds))
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	for _, seed := range seeds {
-		address, err := b.leaderAt(ctx, seed)
-		if err == nil {
-			return b.connect(address)
+		go func() {
+			address, err := b.leaderAt(ctx, seed)
+			answers <- answer{address, err}
+		}()
+	}
+	var last error
+	for range seeds {
+		said := <-answers
+		if said.err == nil {
+			return b.connect(said.address)
 		}
-		last = err
+		last = said.err
 	}
 	return nil, last
 }

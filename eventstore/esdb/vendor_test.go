@@ -2,6 +2,7 @@ package esdb_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -330,58 +331,115 @@ func TestServerWithoutCaughtUpIsRefusedWithItsVersion(t *testing.T) {
 	}
 }
 
-func TestClusterWithoutItsLeaderGoesOnWithTheNextOne(t *testing.T) {
-	t.Parallel()
-	c := esdbtest.Start(t, 3)
-	store := vendor(t, c.URL())
-	var (
-		stored []uuid.UUID
-		at     event.Position
-	)
-	put := func() {
-		e := fresh()
-		for {
-			done, err := store.Append(t.Context(), "kept-1", eventstore.Expected(len(stored)-1), e)
-			if err == nil {
-				require.Greater(t, done.Position, at)
-				at, stored = done.Position, append(stored, e.ID)
-				return
-			}
-			require.ErrorIs(t, err, eventstore.ErrUnavailable)
-		}
-	}
-	followed := make(chan uuid.UUID, 100)
+// lasting appends to one stream, each time until the append succeeds, and follows the log meanwhile.
+type lasting struct {
+	store    *esdb.Store
+	stored   []uuid.UUID
+	at       event.Position
+	followed chan uuid.UUID
+}
+
+func lastingOn(t *testing.T, c *esdbtest.Cluster) *lasting {
+	t.Helper()
+	l := &lasting{store: vendor(t, c.URL()), followed: make(chan uuid.UUID, 100)}
 	go func() {
-		for last := event.Position(0); ; {
-			for batch, err := range store.Subscribe(t.Context(), last) {
+		for last := event.Position(0); t.Context().Err() == nil; {
+			for batch, err := range l.store.Subscribe(t.Context(), last) {
 				if err != nil {
 					break
 				}
 				for _, e := range batch.Events {
-					followed <- e.ID
+					l.followed <- e.ID
 				}
 				last = batch.UpTo
 			}
-			if t.Context().Err() != nil {
-				return
-			}
 		}
 	}()
+	return l
+}
+
+func (l *lasting) put(t *testing.T) {
+	t.Helper()
+	e := fresh()
+	for {
+		done, err := l.store.Append(t.Context(), "kept-1", eventstore.Expected(len(l.stored)-1), e)
+		if err == nil {
+			require.Greater(t, done.Position, l.at)
+			l.at, l.stored = done.Position, append(l.stored, e.ID)
+			return
+		}
+		if !errors.Is(err, eventstore.ErrInDoubt) {
+			require.ErrorIs(t, err, eventstore.ErrUnavailable)
+		}
+	}
+}
+
+// check waits until every event was followed, and requires them once and in order.
+func (l *lasting) check(t *testing.T) {
+	t.Helper()
+	for _, id := range l.stored {
+		require.Equal(t, id, <-l.followed)
+	}
+	require.Len(t, held(t, l.store, "kept-1"), len(l.stored))
+	require.Empty(t, l.followed)
+}
+
+func TestClusterWithoutItsLeaderGoesOnWithTheNextOne(t *testing.T) {
+	t.Parallel()
+	c := esdbtest.Start(t, 3)
+	l := lastingOn(t, c)
 	for round := range 3 {
 		for range 5 {
-			put()
+			l.put(t)
 		}
 		c.Node(round).Stop()
 		c.Node((round + 1) % 3).Elect()
 		if round > 0 {
 			c.Node(round - 1).Restart(t)
 		}
-		put()
+		l.put(t)
 	}
-	for _, id := range stored {
-		require.Equal(t, id, <-followed)
+	l.check(t)
+}
+
+// A paused node keeps its connections and answers nothing; when it wakes, it does what it was asked.
+func TestPausedNodesAreLeftAndComeBack(t *testing.T) {
+	t.Parallel()
+	c := esdbtest.Start(t, 3)
+	l := lastingOn(t, c)
+	for round := range 3 { // each leads once, hangs as the leader, and once as a follower
+		l.put(t)
+		wake := c.Node(round).Hang(t)
+		c.Node((round + 1) % 3).Elect()
+		began := time.Now()
+		l.put(t)
+		t.Log("without the leader", time.Since(began))
+		wake()
+		for range 5 {
+			l.put(t)
+		}
+		wake = c.Node(round).Hang(t)
+		began = time.Now()
+		l.put(t)
+		t.Log("without a follower", time.Since(began))
+		wake()
 	}
-	require.Len(t, held(t, store, "kept-1"), len(stored))
+	l.check(t)
+}
+
+// A follower says where the leader is; when that one no longer answers, the others are asked again.
+func TestALeaderThatPausesAfterItWasNamedIsLeft(t *testing.T) {
+	t.Parallel()
+	c := esdbtest.Start(t, 2)
+	l := lastingOn(t, c)
+	l.put(t)
+	c.Node(1).Hang(t)
+	c.Node(1).Elect()
+	_, err := l.store.Append(t.Context(), "kept-1", eventstore.Expected(0), fresh())
+	require.Error(t, err)
+	c.Node(0).Elect()
+	l.put(t)
+	l.check(t)
 }
 
 func TestServerThatIsNotReadyIsWaitedFor(t *testing.T) {

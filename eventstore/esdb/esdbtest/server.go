@@ -50,6 +50,7 @@ type Node struct {
 	unready atomic.Bool
 	around  atomic.Pointer[Around]
 	before  atomic.Pointer[func(bool) error]
+	hung    sync.RWMutex // held for writing while the node hangs
 }
 
 // Counts are numbers of calls, and of events that reads returned. Those of subscriptions are not counted.
@@ -97,7 +98,7 @@ func (n *Node) serve(t testing.TB, address string) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = server.Serve(listener) // until it is stopped
+		_ = server.Serve(hanging{listener, &n.hung}) // until it is stopped
 	}()
 	var once sync.Once
 	n.stop = func() {
@@ -158,6 +159,45 @@ func (n *Node) leads() bool {
 	n.cluster.mu.Lock()
 	defer n.cluster.mu.Unlock()
 	return n.cluster.leader == n
+}
+
+// Hang lets the node answer nothing until it is told to wake, as a process that is paused: its connections stay open, and new ones
+// are accepted. What it was asked meanwhile it does when it wakes. It must wake before it stops, and does before the test ends.
+func (n *Node) Hang(t testing.TB) (wake func()) {
+	t.Helper()
+	n.hung.Lock()
+	wake = sync.OnceFunc(n.hung.Unlock)
+	t.Cleanup(wake)
+	return wake
+}
+
+// hanging is a listener whose connections carry nothing while a lock is held.
+type hanging struct {
+	net.Listener
+	by *sync.RWMutex
+}
+
+func (l hanging) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return hangingConn{conn, l.by}, err //nolint:wrapcheck // gRPC compares it
+}
+
+type hangingConn struct {
+	net.Conn
+	by *sync.RWMutex
+}
+
+func (c hangingConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.by.RLock()
+	defer c.by.RUnlock()
+	return n, err //nolint:wrapcheck // gRPC compares it
+}
+
+func (c hangingConn) Write(b []byte) (int, error) {
+	c.by.RLock()
+	defer c.by.RUnlock()
+	return c.Conn.Write(b) //nolint:wrapcheck // gRPC compares it
 }
 
 // Unready lets the node refuse calls as one that starts does.
