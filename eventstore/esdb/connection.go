@@ -26,6 +26,9 @@ const (
 	// silentWithin limits their further wait while nothing is known of the server, such as at a start on a busy machine.
 	silentWithin = 12 * time.Second
 
+	// tryWithin limits the first try whether a server is there that did not answer in time. The next ones take longer: the machine may be busy.
+	tryWithin = 2 * time.Second
+
 	// closeWithin limits how long Close waits for running calls.
 	closeWithin = 5 * time.Second
 )
@@ -38,25 +41,36 @@ var errClosed = fmt.Errorf("%w: the event log is closed", eventstore.ErrUnavaila
 //   - While it looks for a server, calls ignore their contexts. So each runs in a goroutine that its caller can abandon, and while the
 //     server is away only one goroutine calls.
 //   - It panics if it is closed during a call. So close waits for the last call.
+//   - It keeps a connection that nobody answers, as of a paused server, until two keepalives failed: 20 s. So such a client is replaced.
 //
 // Each time it looks for its server it drops the old connection without closing it. That leaks a few idle goroutines, and a connection
 // if the server is there but not ready. So it looks less and less often.
 type connection struct {
-	client *esdb.Client
+	config *esdb.Configuration
 	log    *slog.Logger
 	life   context.Context //nolint:containedctx // the store's
 	end    context.CancelCauseFunc
 	reason atomic.Pointer[string] // why the server was not found; the client only logs it
 
 	mu      sync.Mutex
+	client  *client
 	closed  bool
 	calls   int
 	idle    chan struct{} // closed when the last call of a closed connection ends
 	looking chan struct{} // closed when the server is found; nil unless looking
 }
 
+// client is a client with the calls that it makes.
+type client struct {
+	*esdb.Client
+
+	life  context.Context //nolint:containedctx // until it is replaced
+	end   context.CancelFunc
+	calls sync.WaitGroup
+}
+
 func connect(config *esdb.Configuration, log *slog.Logger) (*connection, error) {
-	c := &connection{log: log, idle: make(chan struct{})}
+	c := &connection{config: config, log: log, idle: make(chan struct{})}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	config.MaxDiscoverAttempts = math.MaxInt
 	config.Logger = func(level esdb.LogLevel, format string, args ...any) {
@@ -66,12 +80,41 @@ func connect(config *esdb.Configuration, log *slog.Logger) (*connection, error) 
 		}
 		log.Debug("message of the event log's client", "level", level, "text", text)
 	}
-	var err error
-	if c.client, err = esdb.NewClient(config); err != nil {
+	if err := c.renew(); err != nil {
 		return nil, err
 	}
 	c.look()
 	return c, nil
+}
+
+// renew replaces the client, and ends the calls of the one before.
+func (c *connection) renew() error {
+	next, err := esdb.NewClient(c.config)
+	if err != nil {
+		return err
+	}
+	n := &client{Client: next}
+	n.life, n.end = context.WithCancel(context.Background())
+	c.mu.Lock()
+	was := c.client
+	c.client = n
+	c.mu.Unlock()
+	if was != nil {
+		was.end()
+		go func() {
+			was.calls.Wait()
+			_ = was.Close() // never fails
+		}()
+	}
+	return nil
+}
+
+// take returns the client for a call, whose end is to be told to it.
+func (c *connection) take() *client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.client.calls.Add(1)
+	return c.client
 }
 
 // underWay marks the context of a running append, which may finish its calls while the store closes.
@@ -95,8 +138,9 @@ func (c *connection) within(ctx context.Context) (context.Context, context.Cance
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// run starts a call as soon as the server is there. Its error says why the call did not start; the call reports its own result.
-func (c *connection) run(ctx context.Context, call func(*esdb.Client) error) error {
+// run starts a call as soon as the server is there. Its error says why the call did not start; the call reports its own result. The context that the call gets
+// also ends when the client is replaced.
+func (c *connection) run(ctx context.Context, call func(context.Context, *esdb.Client) error) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
@@ -106,9 +150,14 @@ func (c *connection) run(ctx context.Context, call func(*esdb.Client) error) err
 	if !c.begin(ctx) {
 		return errClosed
 	}
+	by := c.take()
 	go func() {
 		defer c.done()
-		if err := call(c.client); isAway(err) && ctx.Err() == nil {
+		defer by.calls.Done()
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(by.life, cancel)()
+		if err := call(ctx, by.Client); isAway(err) && ctx.Err() == nil {
 			c.look()
 		}
 	}()
@@ -122,7 +171,7 @@ func do[T any](ctx context.Context, c *connection, call func(*esdb.Client) (T, e
 		err    error
 	}
 	results := make(chan result, 1)
-	if err := c.run(ctx, func(client *esdb.Client) error {
+	if err := c.run(ctx, func(_ context.Context, client *esdb.Client) error {
 		answer, err := call(client)
 		results <- result{answer, err}
 		return err
@@ -177,12 +226,10 @@ func (c *connection) look() {
 	c.calls++
 	go func() {
 		defer c.done()
-		for away, wait := true, retryEvery; away; wait = min(2*wait, mostPause) {
-			if _, err := c.client.GetServerVersion(); err != nil {
-				c.log.Error("looking for the event log's server failed for good", "error", err)
-				return
-			}
-			if away = isAway(c.try()); away && pause(c.life, wait) != nil {
+		within := tryWithin
+		for wait := retryEvery; c.away(within); wait = min(2*wait, mostPause) {
+			within = min(2*within, answerWithin)
+			if pause(c.life, wait) != nil {
 				return
 			}
 		}
@@ -199,16 +246,26 @@ func (c *connection) silent() error {
 	return fmt.Errorf("%w: the server does not respond", eventstore.ErrUnavailable)
 }
 
-// try makes a read-only call after whose failure the client drops its connection. After a failed read, gRPC keeps the connection
-// and may wait for two minutes before it connects again.
-func (c *connection) try() error {
-	ctx, cancel := context.WithTimeout(c.life, answerWithin)
-	defer cancel()
-	s, err := c.client.SubscribeToStream(ctx, IdentityStream, esdb.SubscribeToStreamOptions{From: esdb.End{}})
-	if err == nil {
-		err = s.Close()
+// away tries whether the server is there, by a read-only call after whose failure the client drops its connection. After a failed read, gRPC keeps
+// the connection and may wait for two minutes before it connects again.
+func (c *connection) away(within time.Duration) bool {
+	by := c.take()
+	defer by.calls.Done()
+	if _, err := by.GetServerVersion(); err == nil {
+		ctx, cancel := context.WithTimeout(c.life, within)
+		defer cancel()
+		s, err := by.SubscribeToStream(ctx, IdentityStream, esdb.SubscribeToStreamOptions{From: esdb.End{}})
+		if err == nil {
+			err = s.Close()
+		}
+		if err == nil || ctx.Err() == nil || c.life.Err() != nil {
+			return isAway(err)
+		}
 	}
-	return err
+	if err := c.renew(); err != nil {
+		c.log.Error("replacing the client of the event log failed", "error", err)
+	}
+	return true
 }
 
 func (c *connection) begin(ctx context.Context) bool {
@@ -247,7 +304,7 @@ func (c *connection) close() {
 	go func() {
 		defer close(shut)
 		<-c.idle
-		_ = c.client.Close() // never fails
+		_ = c.take().Close() // never fails
 	}()
 	select {
 	case <-shut:

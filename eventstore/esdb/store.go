@@ -319,9 +319,9 @@ func (s *Store) raw(ctx context.Context, count uint64, open opening) iter.Seq2[*
 		ctx, cancel := s.conn.within(ctx)
 		defer cancel()
 		events := make(chan read, readAhead)
-		err := s.conn.run(ctx, func(client *esdb.Client) error {
+		err := s.conn.run(ctx, func(call context.Context, client *esdb.Client) error {
 			defer close(events)
-			stream, err := open(ctx, client, count)
+			stream, err := open(call, client, count)
 			if err == nil {
 				defer stream.Close()
 			}

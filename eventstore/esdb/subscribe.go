@@ -162,7 +162,9 @@ func (s *Store) follow(ctx context.Context, at *place, began func(), yield func(
 			return begun, err
 		}
 	}
-	if err := s.conn.run(ctx, func(client *esdb.Client) error { return s.listen(ctx, client, from, end.Position, heard) }); err != nil {
+	if err := s.conn.run(ctx, func(call context.Context, client *esdb.Client) error {
+		return s.listen(ctx, call, client, from, end.Position, heard)
+	}); err != nil {
 		return begun, err
 	}
 	late := time.NewTimer(answerWithin)
@@ -220,8 +222,8 @@ func (s *Store) follow(ctx context.Context, at *place, began func(), yield func(
 	}
 }
 
-// listen passes on the server's messages until the connection is lost.
-func (s *Store) listen(ctx context.Context, client *esdb.Client, after, end event.Position, heard chan<- news) error {
+// listen passes on the server's messages until the call ends; the reason too, unless ctx has ended.
+func (s *Store) listen(ctx, call context.Context, client *esdb.Client, after, end event.Position, heard chan<- news) error {
 	tell := func(n news) bool {
 		select {
 		case heard <- n:
@@ -237,7 +239,7 @@ func (s *Store) listen(ctx context.Context, client *esdb.Client, after, end even
 	if after == 0 {
 		options.From = esdb.Start{}
 	}
-	subscription, err := client.SubscribeToAll(ctx, options)
+	subscription, err := client.SubscribeToAll(call, options)
 	if err != nil {
 		tell(news{err: fmt.Errorf("subscribe to the log after %d: %w", after, unreachable(err))})
 		return err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -425,6 +426,52 @@ func TestPausedNodesAreLeftAndComeBack(t *testing.T) {
 		wake()
 	}
 	l.check(t)
+}
+
+// What was read of a log before its server paused is not the whole log.
+func TestReadsThatAPauseCutsAreErrors(t *testing.T) {
+	t.Parallel()
+	c := esdbtest.Start(t, 1)
+	store := vendor(t, c.URL())
+	const count = 4000
+	for i := range count / 500 {
+		events := make([]event.New, 500)
+		for n := range events {
+			events[n] = fresh()
+		}
+		_, err := store.Append(t.Context(), fmt.Sprint("many-", i), eventstore.NoStream, events...)
+		require.NoError(t, err)
+	}
+	var reads, begun sync.WaitGroup
+	paused := make(chan struct{})
+	for range 8 { // each is cut in the same moment
+		begun.Add(1)
+		reads.Go(func() {
+			var failed error
+			read := 0
+			for _, err := range store.ReadAll(t.Context(), 0, eventstore.Forwards) {
+				if failed = err; err != nil {
+					break
+				}
+				if read++; read == 1 {
+					begun.Done()
+					<-paused
+				}
+			}
+			if failed == nil { // it was sent as a whole before
+				assert.Equal(t, count, read)
+			} else {
+				assert.ErrorIs(t, failed, eventstore.ErrUnavailable)
+				assert.Less(t, read, count)
+			}
+		})
+	}
+	begun.Wait()
+	c.Node(0).Hang(t)
+	close(paused)
+	_, err := store.Head(t.Context()) // who waits for an answer finds out
+	require.ErrorIs(t, err, eventstore.ErrUnavailable)
+	reads.Wait()
 }
 
 // A follower says where the leader is; when that one no longer answers, the others are asked again.

@@ -3,8 +3,10 @@
 package app_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -45,6 +47,45 @@ func TestLostTailOfAnEventStoreIsRecoveredWithoutARestart(t *testing.T) {
 func TestKilledServerWithItsLogInEventStoreDBLosesNothing(t *testing.T) {
 	t.Parallel()
 	losesNothingWhenKilled(t, 2, "EVENTSTORE_URL="+esdbtest.Start(t, 1).URL())
+}
+
+// A paused node keeps its connections and answers nothing. Each node is paused as the leader and as a follower.
+func TestPausedNodesOfAnEventStoreLoseNothing(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	apptest.EndCluster(t, data)
+	log := esdbtest.Start(t, 3)
+	program := func(args ...string) *apptest.Cmd {
+		cmd := apptest.Program(t, data, args...)
+		cmd.Env = append(append(cmd.Env, apptest.AreasSettings()...), "EVENTSTORE_URL="+log.URL())
+		return cmd
+	}
+	p := apptest.Serve(t, program("serve"))
+	p.Ready()
+	l := apptest.NewLoad(t, p.URL, 3)
+	l.AllAreas()
+	for round := range apptest.Rounds(t, 6) {
+		leader := round / 2 % 3
+		log.Node(leader).Elect()
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+		go l.After(ctx, 100, func() {
+			paused := log.Node((leader + round%2) % 3) // the leader, or a follower
+			wake := paused.Hang(t)
+			log.Node((leader + 2) % 3).Elect()
+			began := time.Now()
+			l.After(ctx, 200, func() {
+				t.Logf("200 writes in %s after the pause began", time.Since(began).Round(time.Millisecond))
+				wake()
+				l.After(ctx, 100, cancel)
+			})
+		})
+		l.Run(ctx)
+		require.ErrorIs(t, ctx.Err(), context.Canceled, "the load went on")
+		cancel()
+		l.Verify()
+	}
+	apptest.Healthy(t, program("doctor"))
+	p.Stop()
 }
 
 func TestALogInEventStoreDBIsForwardedToo(t *testing.T) {
