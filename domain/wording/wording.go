@@ -142,13 +142,13 @@ func gramsOf(words []string) map[string]bool {
 	return all
 }
 
-// Vocabulary has the trigrams of words, as columns: a trigram, a word that has it, and how many that word has.
+// Vocabulary has words, each once, as columns: a word, its trigrams, each on a line, and how many they are.
 type Vocabulary struct {
-	Grams, Words []string
+	Words, Grams []string
 	Sizes        []int32
 }
 
-// VocabularyOf returns the trigrams of words, each word once. Words with a digit are left out: they are numbers and codes, of which there are as many as
+// VocabularyOf returns words with their trigrams. Words with a digit are left out: they are numbers and codes, of which there are as many as
 // records, and a similar one is another one.
 func VocabularyOf(words []string) (v Vocabulary) {
 	seen := map[string]bool{}
@@ -158,9 +158,7 @@ func VocabularyOf(words []string) (v Vocabulary) {
 		}
 		seen[word] = true
 		grams := Grams(word)
-		for _, gram := range grams {
-			v.Grams, v.Words, v.Sizes = append(v.Grams, gram), append(v.Words, word), append(v.Sizes, int32(len(grams)))
-		}
+		v.Words, v.Grams, v.Sizes = append(v.Words, word), append(v.Grams, strings.Join(grams, "\n")), append(v.Sizes, int32(len(grams)))
 	}
 	return v
 }

@@ -85,21 +85,15 @@ func described(b *projections.Batch, id string, name patch.Field[string], fields
 // learned adds words to those that searches know. Most are known: each is looked up once, by its first trigram, not once for each of its trigrams.
 func learned(b *projections.Batch, words []string) {
 	v := wording.VocabularyOf(words)
-	var distinct, first []string
-	for i, word := range v.Words {
-		if i == 0 || word != v.Words[i-1] {
-			distinct, first = append(distinct, word), append(first, v.Grams[i])
-		}
-	}
-	if len(distinct) == 0 {
+	if len(v.Words) == 0 {
 		return
 	}
 	b.Exec(`
 		with fresh as materialized (
-			select w.word from unnest($4::text[], $5::text[]) w (word, gram)
-			where not exists (select from gram g where g.gram = w.gram and g.word = w.word)
+			select w.* from unnest($1::text[], $2::text[], $3::int[]) w (word, grams, size)
+			where not exists (select from gram g where g.gram = split_part(w.grams, E'\n', 1) and g.word = w.word)
 		)
 		insert into gram (gram, word, size)
-		select n.gram, n.word, n.size from unnest($1::text[], $2::text[], $3::int[]) n (gram, word, size) join fresh on fresh.word = n.word
-		on conflict do nothing`, v.Grams, v.Words, v.Sizes, distinct, first)
+		select g.gram, fresh.word, fresh.size from fresh, unnest(string_to_array(fresh.grams, E'\n')) g (gram)
+		on conflict do nothing`, v.Words, v.Grams, v.Sizes)
 }
