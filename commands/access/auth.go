@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -153,6 +155,27 @@ type Identity struct {
 // address loses its password and sessions: its maker may have registered it to lie in wait. A user who has verified one, and
 // changed to this address since, is another person: they keep the account, without the address. A new user gets an account.
 func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, who Identity) (SignedIn, error) {
+	for tries := time.Duration(1); ; tries++ {
+		in, err := a.signInByProvider(ctx, req, who)
+		if !errors.Is(err, ErrTaken) || tries == maxOvertaken {
+			return in, err
+		}
+		select {
+		case <-time.After(tries*giveWay + rand.N(giveWay)): //nolint:gosec // G404: only has to differ from other sign-ins' pauses
+		case <-ctx.Done():
+			return SignedIn{}, ctx.Err()
+		}
+	}
+}
+
+// Of two sign-ins that a newcomer begins at once, such as in two tabs, one loses the address to the other. It is tried again, and then finds the account
+// that the other made. Without pauses of unequal length they would take the address from each other again.
+const (
+	maxOvertaken = 5
+	giveWay      = 40 * time.Millisecond
+)
+
+func (a *Accounts) signInByProvider(ctx context.Context, req commands.Request, who Identity) (SignedIn, error) {
 	sum, err := a.Vault.HMAC(ctx, identityHash, []byte(who.Issuer), []byte(who.Subject))
 	if err != nil {
 		return SignedIn{}, err

@@ -141,6 +141,30 @@ func TestAProviderNeedNotTellNames(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestANewcomerWhoSignsInTwiceAtOnceGetsOneAccount(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2)
+	slow, quick := tn.nodes[0], tn.nodes[1]
+	reached, goOn := slow.paused("user-")
+	type outcome struct {
+		in  access.SignedIn
+		err error
+	}
+	late := make(chan outcome, 1)
+	go func() {
+		in, err := slow.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
+		late <- outcome{in, err}
+	}()
+	<-reached // it has the address, and no account yet
+	first, err := quick.SignInByProvider(t.Context(), commands.Request{}, identity("asha@example.org"))
+	require.NoError(t, err)
+	goOn()
+	second := <-late
+	require.NoError(t, second.err)
+	require.Equal(t, first.Tokens.User, second.in.Tokens.User)
+	require.Len(t, quick.state(t, first.Tokens.User).Identities, 1)
+}
+
 func TestProviderSignInRecoversFromACrash(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 2)

@@ -28,6 +28,7 @@ import (
 	"bahi/http/api"
 	"bahi/projections"
 	ledgertables "bahi/projections/ledger"
+	"bahi/providers/blob"
 	"bahi/readmodels"
 )
 
@@ -194,7 +195,7 @@ func Classify(err error) *fault.Error {
 		return fault.New(fault.Unavailable, "The database's disk is full: nothing is stored until it has space, then try again")
 	case errors.Is(err, eventstore.ErrInDoubt):
 		return fault.New(fault.Unavailable, "The log went away before it answered: ask again with the same Idempotency-Key, or look whether it is there")
-	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, readmodels.ErrNotBuilt),
+	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, readmodels.ErrNotBuilt), errors.Is(err, blob.ErrAway),
 		isConnecting && connecting != nil, isNetwork && !isDisk && network != nil, errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, pgconn.ErrConnClosed), errors.Is(err, io.ErrUnexpectedEOF), // Postgres disconnected in the middle of an answer
 		isServer && (strings.HasPrefix(server.Code, "57") || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53")):

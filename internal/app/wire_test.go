@@ -11,6 +11,7 @@ import (
 	"bahi/eventstore"
 	"bahi/internal/app"
 	"bahi/projections"
+	"bahi/providers/blob"
 )
 
 func TestStateOfAProjectionAndItsCause(t *testing.T) {
@@ -45,4 +46,9 @@ func TestAFullDiskIsNamed(t *testing.T) {
 	require.Equal(t, fault.Unavailable, app.Classify(fmt.Errorf("append: %w", full)).Kind)
 	require.Contains(t, app.Classify(fmt.Errorf("%w: %w", eventstore.ErrUnavailable, full)).Error(), "disk is full")
 	require.Equal(t, ": the database's disk is full", app.Because(full))
+}
+
+func TestAStoreOfBlobsThatIsAwayIsUnavailable(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, fault.Unavailable, app.Classify(fmt.Errorf("put blob a.png: %w", blob.ErrAway)).Kind)
 }

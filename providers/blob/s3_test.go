@@ -1,6 +1,7 @@
 package blob_test
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -129,6 +130,24 @@ func TestS3OutageIsAnError(t *testing.T) {
 	_, _, err = s.Get(t.Context(), "a.png")
 	require.ErrorContains(t, err, "get blob a.png: ")
 	require.NotErrorIs(t, err, blob.ErrNotFound)
+}
+
+func TestS3SaysWhetherAnotherTryHelps(t *testing.T) {
+	t.Parallel()
+	for status, away := range map[int]bool{ // none of which the SDK tries again, which takes seconds
+		http.StatusInsufficientStorage: true, http.StatusTooManyRequests: true, http.StatusForbidden: false,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+		t.Cleanup(server.Close)
+		s, err := blob.Open(t.Context(), "s3://bahi?region="+region+"&use_path_style=true&endpoint="+url.QueryEscape(server.URL), blob.Files{})
+		require.NoError(t, err)
+		_, _, got := s.Get(t.Context(), "a.png")
+		_, listed := s.List(t.Context(), "")
+		for _, err := range []error{s.Put(t.Context(), "a.png", "image/png", picture), got, s.Delete(t.Context(), "a.png"), listed} {
+			require.Error(t, err)
+			require.Equal(t, away, errors.Is(err, blob.ErrAway), "%d: %v", status, err)
+		}
+	}
 }
 
 func TestInvalidBlobURLIsRefused(t *testing.T) {

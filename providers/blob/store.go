@@ -31,6 +31,9 @@ var (
 	// ErrKey is the error of a malformed key or prefix. A key has 1 to 512 of A-Z a-z 0-9 . _ - /, each part between slashes
 	// 1 to 200 and no dot first; it does not end in .attrs, where files keep their content type.
 	ErrKey = errors.New("malformed blob key")
+	// ErrAway is the error of an S3 that answers that it cannot serve now (5xx, or 429 to too many requests): try again. A connection that fails is
+	// an error of package net.
+	ErrAway = errors.New("the store of blobs cannot serve now")
 	// ErrTTL is the error of a link for less than a second or more than seven days, the limit of S3 (Signature Version 4).
 	ErrTTL = errors.New("a link to a blob lives for a second to seven days")
 )
@@ -128,7 +131,7 @@ func (s *Store) Put(ctx context.Context, key, contentType string, data []byte) e
 		ContentType: contentType, ContentDisposition: disposition(key, contentType), CacheControl: cacheControl,
 	})
 	if err != nil {
-		return fmt.Errorf("put blob %s: %w", key, err)
+		return fmt.Errorf("put blob %s: %w", key, mayPass(err))
 	}
 	return nil
 }
@@ -157,7 +160,7 @@ func (s *Store) open(ctx context.Context, key string) (*gcblob.Reader, error) {
 		return nil, ErrNotFound
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get blob %s: %w", key, err)
+		return nil, fmt.Errorf("get blob %s: %w", key, mayPass(err))
 	}
 	return r, nil
 }
@@ -172,7 +175,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 		defer s.replacing.Unlock()
 	}
 	if err := s.bucket.Delete(ctx, key); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
-		return fmt.Errorf("delete blob %s: %w", key, err)
+		return fmt.Errorf("delete blob %s: %w", key, mayPass(err))
 	}
 	return nil
 }
@@ -192,7 +195,7 @@ func (s *Store) List(ctx context.Context, prefix string) ([]string, error) {
 			return keys, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("list blobs: %w", err)
+			return nil, fmt.Errorf("list blobs: %w", mayPass(err))
 		}
 		keys = append(keys, entry.Key)
 	}
@@ -212,6 +215,18 @@ func (s *Store) URL(ctx context.Context, key string, ttl time.Duration) (string,
 		return "", fmt.Errorf("sign a link to blob %s: %w", key, err)
 	}
 	return link, nil
+}
+
+// mayPass adds [ErrAway] to the error of an answer after which S3 may serve another try.
+func mayPass(err error) error {
+	type answer interface {
+		error
+		HTTPStatusCode() int // of the SDK's transport/http.ResponseError
+	}
+	if said, ok := errors.AsType[answer](err); ok && (said.HTTPStatusCode() >= 500 || said.HTTPStatusCode() == http.StatusTooManyRequests) {
+		return fmt.Errorf("%w: %w", ErrAway, err)
+	}
+	return err
 }
 
 func checkKey(key string) error {

@@ -223,7 +223,7 @@ func (l letter) places() []string {
 func (n *Notices) crowded(ctx context.Context, a asked) error {
 	hour := n.Commands.Now().Truncate(time.Hour)
 	most := cmp.Or(n.Most, mostTold)
-	count, err := n.Views.EnquiriesSince(ctx, a.workspace, a.Company, hour, most+1)
+	count, err := n.Views.EnquiriesWithin(ctx, a.workspace, a.Company, hour, most+1)
 	if err != nil || count <= most {
 		return err
 	}
@@ -361,7 +361,7 @@ func (n *Notices) digest(ctx context.Context, job reactors.Job[SendDigest]) erro
 	if err != nil || l.State.Name == "" {
 		return err
 	}
-	count, err := n.Views.EnquiriesSince(ctx, l.Workspace, job.Args.Company, hour, math.MaxInt64)
+	count, err := n.Views.EnquiriesWithin(ctx, l.Workspace, job.Args.Company, hour, math.MaxInt64)
 	if err != nil {
 		return err
 	}

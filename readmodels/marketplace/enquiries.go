@@ -129,12 +129,13 @@ func (v *Views) EnquiryHistory(ctx context.Context, workspace, id uuid.UUID) ([]
 		where m.enquiry_id = $1 and m.workspace_id = $2 and not r.spam order by m.nth`, id, workspace)
 }
 
-// EnquiriesSince counts what people asked a workspace's company from a moment on, up to most.
-func (v *Views) EnquiriesSince(ctx context.Context, workspace, of uuid.UUID, since time.Time, most int64) (int64, error) {
+// EnquiriesWithin counts what people asked a workspace's company within an hour from a moment on, up to most.
+func (v *Views) EnquiriesWithin(ctx context.Context, workspace, of uuid.UUID, hour time.Time, most int64) (int64, error) {
 	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[int64], `
 		select count(*) from (
-			select from enquiries.enquiry r where r.workspace_id = $1 and r.company_id = $2 and r.created_at >= $3 and not r.spam limit $4
-		) counted`, workspace, of, since, most)
+			select from enquiries.enquiry r
+			where r.workspace_id = $1 and r.company_id = $2 and r.created_at >= $3 and r.created_at < $4 and not r.spam limit $5
+		) counted`, workspace, of, hour, hour.Add(time.Hour), most)
 }
 
 // Notice is what was sent to a company, or to the crm.
