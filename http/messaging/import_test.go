@@ -40,6 +40,16 @@ func TestContactsAreImported(t *testing.T) {
 	bring(c, "name,phone\n"+strings.Repeat(",", 9<<20)).Problem(413, "A line of the file has too many cells: at most 16,384")
 	bring(c, "name,phone\n"+strings.Repeat("a", 9<<20)+",").Status(200).Body(`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"name: 1 to 100 characters"}]}`)
 	require.Len(t, people(t, c, "?search=Imran"), 1)
+	bring(c, "name,opt in,opt in evidence\nLong,yes,"+strings.Repeat("a", 501)+"\n").Status(200).
+		Body(`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"optInEvidence: at most 500 characters"}]}`)
+
+	// A repetition changes nothing: consent that was taken back since stays so, and who was deleted stays away.
+	c.PATCH(at(imran.ID), `{"optIn":false}`).Status(200)
+	require.Equal(t, "true", bring(key, file).Status(200).Body(want).Header("Idempotency-Replayed"))
+	require.False(t, appears(t, c, "Imran").OptIn)
+	c.DELETE(at(imran.ID)).Status(204)
+	bring(key, file).Status(200).Body(want)
+	require.Empty(t, people(t, c, "?search=Imran"))
 }
 
 func decode(a *apitest.Answer, into any) error { return json.Unmarshal([]byte(a.Text), into) }
