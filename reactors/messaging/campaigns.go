@@ -31,7 +31,7 @@ var Campaigns = reactors.Define("campaigns",
 		return dispatch(q, strconv.FormatInt(e.Data.Campaign, 10))
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[contact.Edited]) error {
-		if e.Data.OptIn.State == patch.Given && e.Data.OptIn.Value {
+		if e.Data.OptIn.State == patch.Given && e.Data.OptIn.Value && !e.Data.Imported { // imports never trigger (CONTRACT.md N8)
 			q.Add(TriggerCampaigns{Contact: e.StreamID()})
 		}
 		return nil

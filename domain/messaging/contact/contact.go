@@ -83,6 +83,7 @@ type Edited struct {
 	ReplyBot patch.Field[bool]           `json:"reply_bot,omitzero"`
 	Status   patch.Field[string]         `json:"status,omitzero"`
 	Evidence event.Personal              `json:"opt_in_evidence,omitzero"` // of a consent that is given
+	Imported bool                        `json:"imported,omitempty"`       // with a file of contacts: campaigns do not write to who is in it
 }
 
 // Listed records all lists that the contact is in from now on.
@@ -169,7 +170,7 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 		events = append(events, Reached(c.Sender.sealed(c.ID)))
 	}
 	if c.Evidence != "" {
-		events = append(events, Edited{OptIn: patch.Set(true), Evidence: Subjects.Personal(c.ID, c.Evidence)})
+		events = append(events, Edited{OptIn: patch.Set(true), Evidence: Subjects.Personal(c.ID, c.Evidence), Imported: true})
 	}
 	return append(events, listed(nil, c.ListIDs)...), nil
 }
