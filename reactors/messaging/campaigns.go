@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/commands"
+	flows "bahi/commands/messaging"
 	"bahi/domain/event"
 	"bahi/domain/messaging/campaign"
 	"bahi/domain/messaging/channel"
@@ -146,7 +147,7 @@ func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[FailCampaigns]) 
 		id := strconv.FormatInt(n, 10)
 		c, loading := commands.Load(ctx, d.Commands.Fresh(), campaign.Kind, id)
 		if err = errors.Join(err, loading); err == nil {
-			_, err = commands.Handle(ctx, d.Commands, as(id, l.Workspace), campaign.Kind, id, campaign.Advance{Run: c.State.Run, Fail: "The channel was deleted"})
+			_, err = commands.Handle(ctx, d.Commands, as(id, l.Workspace), campaign.Kind, id, campaign.Advance{Run: c.State.Run, Fail: flows.ErrNoChannel.Error()})
 		}
 	}
 	return err
