@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -98,6 +99,29 @@ func TestPricesAreReadExactly(t *testing.T) {
 		require.Equal(t, want, said(t, "name;price;price amount (paise)\n"+row), row)
 	}
 	require.Equal(t, "a 30\nb 100000000000000", said(t, string(sheet(t, []any{"name", "price"}, []any{"a", 0.1 + 0.2}, []any{"b", 1e12}))), "as the spreadsheet shows them")
+}
+
+func TestTheFirstSheetThatIsShownIsRead(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	defer book.Close()
+	written := func() []byte {
+		var b bytes.Buffer
+		require.NoError(t, book.Write(&b))
+		return b.Bytes()
+	}
+	_, err := read(written())
+	require.ErrorIs(t, err, spreadsheet.ErrFormat)
+	refused, _ := errors.AsType[*fault.Error](err)
+	require.Equal(t, []fault.Field{{Field: "file", Message: "its first sheet has no rows"}}, refused.Fields)
+	require.NoError(t, book.SetSheetRow("Sheet1", "A1", &[]any{"units"}))
+	second, err := book.NewSheet("Products")
+	require.NoError(t, err)
+	require.NoError(t, book.SetSheetRow("Products", "A1", &[]any{"name", "price"}))
+	require.NoError(t, book.SetSheetRow("Products", "A2", &[]any{"a", 1}))
+	book.SetActiveSheet(second)
+	require.NoError(t, book.SetSheetVisible("Sheet1", false))
+	require.Equal(t, "a 100", said(t, string(written())))
 }
 
 func TestColumnsAreKnownByManyNames(t *testing.T) {

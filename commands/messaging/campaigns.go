@@ -77,6 +77,9 @@ type NoLineError string
 
 func (e NoLineError) Error() string { return string(e) }
 
+// ErrNoChannel ends a campaign, whatever it has sent (CONTRACT.md N8).
+const ErrNoChannel NoLineError = "The channel was deleted"
+
 // Line opens the channel of a campaign. Its error is a [NoLineError] where the channel is gone or a template may not be sent.
 func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Plan) (l Line, err error) {
 	id := strconv.FormatInt(p.Channel, 10)
@@ -84,12 +87,12 @@ func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Pl
 		return l, err
 	}
 	if l.of.State.Type == "" || l.of.Workspace != workspace {
-		return l, NoLineError("The channel was deleted")
+		return l, ErrNoChannel
 	}
 	l.Account, err = f.account(ctx, id, l.of.State)
 	switch {
 	case errors.Is(err, channel.ErrNotFound):
-		return l, NoLineError("The channel was deleted")
+		return l, ErrNoChannel
 	case err != nil:
 		return l, err
 	}

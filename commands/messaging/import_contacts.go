@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,10 +29,12 @@ var contactColumns = spreadsheet.Named(map[string]string{
 
 // imported is a row of a file.
 type imported struct {
-	number   int
-	add      contact.Add
-	evidence string // of consent; empty: none
+	number int
+	add    contact.Add
 }
+
+// maxEvidence is how many characters the evidence of a consent has at most, as in a PATCH.
+const maxEvidence = 500
 
 // rowsAtOnce is how many rows are written at once.
 const rowsAtOnce = 16
@@ -87,11 +90,7 @@ func (r imported) write(ctx context.Context, h *commands.Handler, req commands.R
 	if req.Key != "" {
 		req.Key += " row " + strconv.Itoa(r.number)
 	}
-	out, err := AddContact(ctx, h, req, r.add)
-	if err != nil || r.evidence == "" || out.Replayed && out.State.OptIn {
-		return out, err
-	}
-	return EditContact(ctx, h, req.FollowUp(), contact.Edit{ID: out.ID, OptIn: patch.Set(true), Evidence: r.evidence})
+	return AddContact(ctx, h, req, r.add)
 }
 
 // readContacts reads the rows of a file that are in order, and what is wrong with the others.
@@ -133,6 +132,9 @@ func contactOf(r spreadsheet.Row, columns []string) (row imported, err error) {
 	if err != nil {
 		return row, err
 	}
+	for _, name := range []string{"phone", "lists", "optIn"} {
+		cells[name] = r.Digits(cells[name])
+	}
 	row = imported{number: r.Number, add: contact.Add{Name: cells["name"], Source: cells["source"]}}
 	for name, into := range map[string]*patch.Field[string]{"phone": &row.add.Phone, "email": &row.add.Email} {
 		if cells[name] != "" {
@@ -154,8 +156,11 @@ func contactOf(r spreadsheet.Row, columns []string) (row imported, err error) {
 	switch strings.ToLower(cells["optIn"]) {
 	case "", "false", "no", "0":
 	case "true", "yes", "1":
-		if row.evidence = cells["optInEvidence"]; row.evidence == "" {
+		switch row.add.Evidence = cells["optInEvidence"]; {
+		case row.add.Evidence == "":
 			faults = append(faults, fault.Field{Field: "optInEvidence", Message: "is required with optIn"})
+		case utf8.RuneCountInString(row.add.Evidence) > maxEvidence:
+			faults = append(faults, fault.Field{Field: "optInEvidence", Message: "at most 500 characters"})
 		}
 	default:
 		faults = append(faults, fault.Field{Field: "optIn", Message: "expected true or false"})

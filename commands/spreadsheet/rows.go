@@ -1,6 +1,9 @@
 package spreadsheet
 
 import (
+	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -85,6 +88,21 @@ func Header(r Row, named map[string]string) (columns []string, seen map[string]b
 		columns[i], seen[column] = column, true
 	}
 	return columns, seen, nil
+}
+
+// javaForm is how programs in Java write numbers into an XLSX.
+var javaForm = regexp.MustCompile(`^[0-9]+\.[0-9]+(E[0-9]+)?$`)
+
+// Digits returns a whole number of the row as the spreadsheet shows it, which may be kept as 9.8123457E9. Other texts stay as they are.
+func (r Row) Digits(text string) string {
+	if !r.Raw || !javaForm.MatchString(text) {
+		return text
+	}
+	number, err := strconv.ParseFloat(text, 64)
+	if err != nil || number != math.Trunc(number) || number >= 1e15 {
+		return text
+	}
+	return strconv.FormatFloat(number, 'f', 0, 64)
 }
 
 // By returns the cells of a row by their columns, without the space around them.

@@ -80,7 +80,10 @@ func Read(ctx context.Context, file *io.SectionReader, take func(Row) error) err
 	}
 	switch head = head[:n]; {
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
-		return readXLSX(file, each)
+		if err := readXLSX(file, each); err != nil || count > 0 {
+			return err
+		}
+		return because("its first sheet has no rows")
 	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0")):
 		return because("an .xls file, or one with a password: save it as .xlsx")
 	}

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/xuri/excelize/v2"
 )
@@ -16,7 +17,7 @@ const (
 
 var errXLSX = because("it cannot be read as .xlsx")
 
-// readXLSX reads the rows of the first sheet: the values that formulas had when the file was saved.
+// readXLSX reads the rows of the first sheet that the spreadsheet shows: the values that formulas had when the file was saved.
 func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 	if err := unpacks(file); err != nil {
 		return err
@@ -35,7 +36,10 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 		return errXLSX
 	}
 	defer book.Close() //nolint:errcheck // temporary files
-	sheets := book.GetSheetList()
+	sheets := slices.DeleteFunc(book.GetSheetList(), func(name string) bool {
+		shown, err := book.GetSheetVisible(name)
+		return err != nil || !shown
+	})
 	if len(sheets) == 0 {
 		return errXLSX
 	}

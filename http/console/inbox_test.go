@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +100,12 @@ func TestPeopleAnswerInTheInbox(t *testing.T) {
 	p.Until(`!document.querySelector("tbody a")`)
 	p.Go("/inbox/all")
 	require.Equal(t, "Asha", p.Text("tbody a"))
+
+	// A name of one long word, which anybody may have, leaves the other columns in sight.
+	who.PATCH(fmt.Sprint("/api/contacts/", k[0].ID), fmt.Sprintf(`{"name":%q}`, strings.Repeat("W", 100))).Status(200)
+	p.Look(1280, 800, false)
+	p.Go("/inbox/all")
+	require.True(t, p.Is(`(({scrollWidth, clientWidth}) => scrollWidth <= clientWidth)(document.querySelector(".wide"))`))
 
 	// Another user does not see the conversation, and who signs out sees none.
 	p.Submit(".leave button")

@@ -259,8 +259,12 @@ func TestATriggerASurveyAndADrip(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, early, 1)
 	require.Zero(t, awaited(t, c, fresh.ID, is("active")).Stats.Total)
+	file, kind := apptest.Form(t, "text/csv", []byte("name,phone,opt in,opt in evidence\nRavi,9812300003,yes,Form 7\n"))
+	c.With("Content-Type", kind).POST(contacts+"/import", file).Status(200)
+	ravi := appears(t, c, "Ravi")
 	consenting(t, c, "Usha", "9812300002")
-	awaited(t, c, fresh.ID, func(k views.Campaign) bool { return k.Stats.Sent == 1 })
+	require.EqualValues(t, 1, awaited(t, c, fresh.ID, func(k views.Campaign) bool { return k.Stats.Sent > 0 }).Stats.Total)
+	c.GET(at(ravi.ID) + "/messages").Status(200).Body("[]") // imports never trigger
 }
 
 // chatty is a network with templates that counts what was sent to whom, and answers as a test says.

@@ -1,12 +1,16 @@
 package messaging_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/xuri/excelize/v2"
 
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
@@ -40,6 +44,49 @@ func TestContactsAreImported(t *testing.T) {
 	bring(c, "name,phone\n"+strings.Repeat(",", 9<<20)).Problem(413, "A line of the file has too many cells: at most 16,384")
 	bring(c, "name,phone\n"+strings.Repeat("a", 9<<20)+",").Status(200).Body(`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"name: 1 to 100 characters"}]}`)
 	require.Len(t, people(t, c, "?search=Imran"), 1)
+	bring(c, "name,opt in,opt in evidence\nLong,yes,"+strings.Repeat("a", 501)+"\n").Status(200).
+		Body(`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"optInEvidence: at most 500 characters"}]}`)
+
+	// A repetition changes nothing: consent that was taken back since stays so, and who was deleted stays away.
+	c.PATCH(at(imran.ID), `{"optIn":false}`).Status(200)
+	require.Equal(t, "true", bring(key, file).Status(200).Body(want).Header("Idempotency-Replayed"))
+	require.False(t, appears(t, c, "Imran").OptIn)
+	c.DELETE(at(imran.ID)).Status(204)
+	bring(key, file).Status(200).Body(want)
+	require.Empty(t, people(t, c, "?search=Imran"))
+}
+
+func TestNumbersOfASpreadsheetAreReadAsItShowsThem(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	book := excelize.NewFile()
+	defer book.Close()
+	require.NoError(t, book.SetSheetRow("Sheet1", "A1", &[]any{"name", "phone", "opt in", "opt in evidence"}))
+	require.NoError(t, book.SetSheetRow("Sheet1", "A2", &[]any{"Java", 111, 222, "Form 7"}))
+	var plain, file bytes.Buffer
+	require.NoError(t, book.Write(&plain))
+	archive, err := zip.NewReader(bytes.NewReader(plain.Bytes()), int64(plain.Len()))
+	require.NoError(t, err)
+	w := zip.NewWriter(&file)
+	for _, f := range archive.File {
+		r, err := f.Open()
+		require.NoError(t, err)
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		if f.Name == "xl/worksheets/sheet1.xml" {
+			text = []byte(strings.NewReplacer("<v>111</v>", "<v>9.812345704E9</v>", "<v>222</v>", "<v>1.0</v>").Replace(string(text)))
+		}
+		to, err := w.Create(f.Name)
+		require.NoError(t, err)
+		_, err = to.Write(text)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	body, kind := apptest.Form(t, "application/octet-stream", file.Bytes())
+	c.With("Content-Type", kind).POST(contacts+"/import", body).Status(200).Body(`{"success":true,"created":1,"failed":0,"errors":[]}`)
+	k := appears(t, c, "Java")
+	require.Equal(t, []any{"919812345704", true}, []any{*k.Phone, k.OptIn})
 }
 
 func decode(a *apitest.Answer, into any) error { return json.Unmarshal([]byte(a.Text), into) }

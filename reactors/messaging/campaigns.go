@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/commands"
+	flows "bahi/commands/messaging"
 	"bahi/domain/event"
 	"bahi/domain/messaging/campaign"
 	"bahi/domain/messaging/channel"
@@ -31,7 +32,7 @@ var Campaigns = reactors.Define("campaigns",
 		return dispatch(q, strconv.FormatInt(e.Data.Campaign, 10))
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[contact.Edited]) error {
-		if e.Data.OptIn.State == patch.Given && e.Data.OptIn.Value {
+		if e.Data.OptIn.State == patch.Given && e.Data.OptIn.Value && !e.Data.Imported { // imports never trigger (CONTRACT.md N8)
 			q.Add(TriggerCampaigns{Contact: e.StreamID()})
 		}
 		return nil
@@ -146,7 +147,7 @@ func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[FailCampaigns]) 
 		id := strconv.FormatInt(n, 10)
 		c, loading := commands.Load(ctx, d.Commands.Fresh(), campaign.Kind, id)
 		if err = errors.Join(err, loading); err == nil {
-			_, err = commands.Handle(ctx, d.Commands, as(id, l.Workspace), campaign.Kind, id, campaign.Advance{Run: c.State.Run, Fail: "The channel was deleted"})
+			_, err = commands.Handle(ctx, d.Commands, as(id, l.Workspace), campaign.Kind, id, campaign.Advance{Run: c.State.Run, Fail: flows.ErrNoChannel.Error()})
 		}
 	}
 	return err

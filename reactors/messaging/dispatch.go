@@ -132,6 +132,10 @@ func (s *sending) run(ctx context.Context, end time.Time) (more bool, err error)
 // open asks what stops the campaign before it has begun.
 func (s *sending) open(ctx context.Context) (ready bool, err error) {
 	s.line, err = s.Line(ctx, s.req.Workspace, s.campaign.State.Plan)
+	if errors.Is(err, flows.ErrNoChannel) {
+		_, err := commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: s.campaign.State.Run, Fail: err.Error()})
+		return false, err
+	}
 	if gone, is := errors.AsType[flows.NoLineError](err); is {
 		return false, s.halt(ctx, gone.Error(), nil, true)
 	}

@@ -350,6 +350,25 @@ func TestADeletedChannelIsNoLine(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "The channel was deleted", *d.stats(id).Reason)
 	require.Zero(t, d.net.total())
+
+	// Also if the campaign is paused, has sent something, or is sent again.
+	d = open(t, 6)
+	d.Messages.Sandboxed = func(network.Account) bool { return false }
+	d.net.says(network.Health{CanSend: "available", MessagingLimit: "TIER_4"}, nil)
+	id = d.begin()
+	for range 2 {
+		_, err = d.Dispatch(t.Context(), id, time.Minute)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []any{campaign.Stopped, int64(4)}, []any{d.stats(id).Status, d.stats(id).Stats.Sent})
+	_, err = d.Delete(t.Context(), d.req, strconv.FormatInt(d.clip.ChannelID, 10))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return d.stats(id).Status == campaign.Broken }, time.Minute, 10*time.Millisecond)
+	_, err = commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Send{Now: time.Now().UTC()})
+	require.NoError(t, err)
+	_, err = d.Dispatch(t.Context(), id, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, campaign.Broken, d.stats(id).Status)
 	_, err = d.Line(t.Context(), d.req.Workspace, campaign.Plan{Channel: 1 << 40})
 	require.ErrorAs(t, err, new(flows.NoLineError))
 	require.NotErrorIs(t, err, channel.ErrNotFound)

@@ -271,7 +271,7 @@ type Advance struct {
 
 // Decide notes it.
 func (c Advance) Decide(s State) ([]event.Event[State], error) {
-	waits := s.Status == Scheduled && c.Fail != ""
+	waits := (s.Status == Scheduled || s.Status == Stopped) && c.Fail != ""
 	switch {
 	case s.Run != c.Run || s.Status != Active && !waits:
 		return nil, nil

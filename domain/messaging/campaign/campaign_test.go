@@ -90,6 +90,7 @@ func TestMovesOfACampaign(t *testing.T) {
 	active.Case("it pauses").When(campaign.Advance{Run: 1, Pause: "throttled", Until: &at}).Then(campaign.Paused{Reason: "throttled", Until: &at})
 	paused.Case("it sleeps").When(campaign.Wake{Now: now}).ThenNothing()
 	paused.Case("until it wakes").When(campaign.Wake{Now: at}).Then(campaign.Resumed{})
+	paused.Case("but not without a channel").When(campaign.Advance{Run: 1, Fail: "gone"}).Then(campaign.Failed{Reason: "gone"})
 	paused.Case("or a person insists").When(campaign.Send{Now: now}).Then(campaign.Resumed{Insisted: true})
 	active.And(campaign.Failed{Reason: "no"}).Case("what failed is sent again").When(campaign.Send{Now: now}).Then(campaign.Resumed{Insisted: true})
 	done := active.And(campaign.Finished{Run: 1})

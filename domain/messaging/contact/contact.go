@@ -83,6 +83,7 @@ type Edited struct {
 	ReplyBot patch.Field[bool]           `json:"reply_bot,omitzero"`
 	Status   patch.Field[string]         `json:"status,omitzero"`
 	Evidence event.Personal              `json:"opt_in_evidence,omitzero"` // of a consent that is given
+	Imported bool                        `json:"imported,omitempty"`       // with a file of contacts: campaigns do not write to who is in it
 }
 
 // Listed records all lists that the contact is in from now on.
@@ -142,7 +143,7 @@ func (r Reach) personal(id string) (phone, email patch.Field[event.Personal], er
 	return Subjects.Field(id, number), Subjects.Field(id, address), fault.Join(wrongNumber, wrongAddress)
 }
 
-// Add makes a contact. Consent is not asked for: only an Edit gives it.
+// Add makes a contact. Consent is not asked for: only an Edit gives it, or a file of contacts with its evidence.
 type Add struct {
 	Reach
 
@@ -152,7 +153,8 @@ type Add struct {
 
 	ListIDs []int64 `json:"listIds,omitempty" maxItems:"100" doc:"Lists that the contact is in"`
 
-	Sender Sender `json:"-"` // by which its network knows it; the zero Sender: by none
+	Sender   Sender `json:"-"` // by which its network knows it; the zero Sender: by none
+	Evidence string `json:"-"` // in a file: how the contact has consented; empty: it has not
 }
 
 // Decide puts the values in order.
@@ -166,6 +168,9 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 	events := []event.Event[State]{added}
 	if c.Sender.Key != "" {
 		events = append(events, Reached(c.Sender.sealed(c.ID)))
+	}
+	if c.Evidence != "" {
+		events = append(events, Edited{OptIn: patch.Set(true), Evidence: Subjects.Personal(c.ID, c.Evidence), Imported: true})
 	}
 	return append(events, listed(nil, c.ListIDs)...), nil
 }

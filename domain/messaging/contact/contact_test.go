@@ -33,6 +33,8 @@ func TestAdd(t *testing.T) {
 		When(contact.Add{ID: id, Name: " Asha ", Reach: reach(patch.Set("+91 98123-45678"), patch.Set(" Asha@Example.org"), "k1")}).Then(added)
 	given.Case("a name is enough").When(contact.Add{ID: id, Name: "Asha", Source: "social", Reach: reach(null, patch.Set(" "), "")}).
 		Then(contact.Added{Name: hers("Asha"), Source: "social"})
+	given.Case("a file has the evidence of consent").When(contact.Add{ID: id, Name: "Asha", Evidence: "Form 7"}).
+		Then(contact.Added{Name: hers("Asha"), Source: contact.Manual}, contact.Edited{OptIn: patch.Set(true), Evidence: hers("Form 7"), Imported: true})
 	given.Case("all that is wrong is told").When(contact.Add{ID: id, Name: " ", Reach: reach(patch.Set("12"), patch.Set("asha"), "")}).
 		ThenFails(fault.Fields(
 			fault.Field{Field: "name", Message: "1 to 100 characters"},
