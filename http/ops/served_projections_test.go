@@ -196,7 +196,7 @@ func TestParkedEventIsShownAndSkipped(t *testing.T) {
 		return o.Operator().POST("/ops/projections/books/skip", map[string]any{"position": at, "reason": reason})
 	}
 	skip(p.Position, "").Problem(422, "Validation error", "reason", "must not be empty")
-	skip(p.Position-1, "another one").Problem(409, "The projection is not parked")
+	skip(p.Position-1, "another one").Problem(409, "The projection is not parked at that event")
 	before := o.Head()
 	a := skip(p.Position, "a test").Status(200)
 	require.Len(t, slices.Collect(o.Events(before)), 1)
@@ -206,7 +206,7 @@ func TestParkedEventIsShownAndSkipped(t *testing.T) {
 	o.Operator().GET("/ops/parked").Status(200).Body(`[]`)
 	clerk.With("Bahi-Min-Position", a.Header("Bahi-Position")).GET("/banks").Status(200)
 	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)), "row %d was skipped", row.ID)
-	skip(p.Position, "again").Problem(409, "The projection is not parked")
+	skip(p.Position, "again").Problem(409, "The projection is not parked at that event")
 	o.Operator().POST("/ops/projections/books/retry", nil).Problem(409, "The projection is not parked")
 }
 

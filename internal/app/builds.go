@@ -150,15 +150,20 @@ func reacts(name string) bool {
 // Skip implements ops.Builds.
 func (b Builds) Skip(ctx context.Context, req commands.Request, name string, at event.Position, reason string) (event.Position, error) {
 	var version int
+	var err error
 	if p, known := ProjectionNamed(name); known {
 		version = p.Version
-		if err := projections.ParkedAt(ctx, b.System.Pool, p, at); err != nil {
-			return 0, told(err)
-		}
+		err = projections.ParkedAt(ctx, b.System.Pool, p, at)
 	} else if !reacts(name) {
 		return 0, views.ErrNoProjection
-	} else if err := projections.ReactorParkedAt(ctx, b.System.Pool, name, at); err != nil {
-		return 0, told(err)
+	} else {
+		err = projections.ReactorParkedAt(ctx, b.System.Pool, name, at)
+	}
+	if errors.Is(err, projections.ErrNotParked) {
+		return 0, views.ErrOtherEvent
+	}
+	if err != nil {
+		return 0, err
 	}
 	skip := follower.Skip{Version: version, Position: at, Reason: reason}
 	for e, err := range b.System.Store.ReadAll(ctx, at+1, eventstore.Backwards) {

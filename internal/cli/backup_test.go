@@ -87,6 +87,28 @@ func TestBackupUnderLoadIsOneSnapshot(t *testing.T) {
 	require.Equal(t, strconv.FormatInt(c.Head(), 10), next.Header("Bahi-Position"))
 }
 
+func TestABackupHasEveryTableButThoseOfProjections(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	o.Sql(`insert into knowledge.chunk (source_id, nth, bot_id, text, words) values (1, 0, 1, 'open until eight', '')`)
+	dir, copied := filepath.Join(t.TempDir(), "backup"), pgtest.DB(t)
+	apptest.Done(t, o.Database, "backup", dir)
+	apptest.Done(t, copied, "restore", dir)
+	tables := func(database string) (names []string, known string) {
+		conn, err := pgx.Connect(t.Context(), database)
+		require.NoError(t, err)
+		defer conn.Close(t.Context()) //nolint:errcheck // the connection only read
+		require.NoError(t, conn.QueryRow(t.Context(), `
+			select array_agg(schemaname || '.' || tablename order by schemaname, tablename), (select text from knowledge.chunk) from pg_tables
+			where schemaname not in ('pg_catalog', 'information_schema') and schemaname !~ '_g[0-9]+$'`).Scan(&names, &known))
+		return names, known
+	}
+	want, _ := tables(o.Database)
+	got, known := tables(copied)
+	require.Equal(t, want, got)
+	require.Equal(t, "open until eight", known, "what bots know is made once, when a file comes")
+}
+
 // lost empties a data folder, except for the master key.
 func lost(t *testing.T, data string) {
 	t.Helper()
@@ -171,7 +193,7 @@ func TestBackupAndRestoreRefuseNonEmptyTargets(t *testing.T) {
 	apptest.Denied(t, o.Database, "bahi: the folder "+dir+" is not empty: name another one", "backup", dir)
 	apptest.Denied(t, o.Database, "bahi: another Bahi has ", "restore", dir)
 	o.Stop()
-	apptest.Denied(t, o.Database, "bahi: the database is not empty: it has the schemas account, audit, inbox, log, projection, reactor, river, vault.", "restore", dir)
+	apptest.Denied(t, o.Database, "bahi: the database is not empty: it has the schemas account, audit, inbox, knowledge, log, projection, reactor, river, vault.", "restore", dir)
 	apptest.Denied(t, pgtest.DB(t), "bahi: read the list of erasures: ", "restore", dir, "--erasures", filepath.Join(dir, "none.json"))
 	apptest.Denied(t, pgtest.DB(t), " is no backup: it has no manifest.json", "restore", t.TempDir())
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), ".*"))

@@ -79,7 +79,7 @@ func TestCommandsWorkOnALogInEventStoreDBOrSaySo(t *testing.T) {
 		"backup " + in("backup"):                         "works on a log in Postgres",
 		"restore " + in("backup"):                        "works on a log in Postgres",
 		"events import " + in("archive"):                 "works on a log in Postgres",
-		"projections skip users --position 5 --reason x": "The projection is not parked",
+		"projections skip users --position 5 --reason x": "The projection is not parked at that event",
 	} {
 		_, wrong, status := run(args)
 		require.NotZero(t, status, args)

@@ -103,7 +103,7 @@ func TestRebuildingFromTheShell(t *testing.T) {
 		"accept books":                          "The rebuild does not wait for its differences to be accepted",
 		"resume books":                          "The projection is not paused",
 		"retry books":                           "The projection is not parked",
-		"skip books --position 1 --reason x":    "The projection is not parked",
+		"skip books --position 1 --reason x":    "The projection is not parked at that event",
 		"skip books --position 1":               "missing flags: --reason",
 		"skip nonsense --position 1 --reason x": `there is no projection "nonsense"`,
 		"rollback api_keys_g1":                  `there is no projection "api_keys_g1"`,

@@ -41,7 +41,7 @@ const (
 )
 
 func backedUp() []string {
-	return []string{"log", "vault", "account", "audit", "reactor", "river", "projection", "inbox"}
+	return []string{"log", "vault", "account", "audit", "reactor", "river", "projection", "inbox", "knowledge"}
 }
 
 // Manifest describes a backup.

@@ -95,7 +95,7 @@ func (c feedSkip) Run(ctx context.Context) error {
 	return withFeed(ctx, c.Settings, func(ctx context.Context, sys *app.System) error {
 		_, err := app.Builds{System: sys}.Skip(ctx, sys.ByOperator(sys.Home), feeds.Name, event.Position(c.Position), c.Reason)
 		switch {
-		case errors.Is(err, views.ErrNotParked):
+		case errors.Is(err, views.ErrOtherEvent):
 			return fmt.Errorf("the feed is not parked at position %d", c.Position)
 		case err == nil:
 			fmt.Fprintln(c.Shell.Out, "the feed passes over the event")
