@@ -124,6 +124,29 @@ func TestTheFirstSheetThatIsShownIsRead(t *testing.T) {
 	require.Equal(t, "a 100", said(t, string(written())))
 }
 
+func TestADamagedFileIsRefusedAsAWhole(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	content := sheet(t, []any{"name", "price"}, []any{"Hook", 1.25})
+	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	require.NoError(t, err)
+	for _, f := range archive.File {
+		r, err := f.Open()
+		require.NoError(t, err)
+		to, err := w.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Store})
+		require.NoError(t, err)
+		_, err = io.Copy(to, r)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	require.Equal(t, "Hook 125", said(t, b.String()))
+	_, err = read(bytes.Replace(b.Bytes(), []byte("1.25"), []byte("9.25"), 1)) // as on a bad disk
+	require.ErrorIs(t, err, spreadsheet.ErrFormat)
+	refused, _ := errors.AsType[*fault.Error](err)
+	require.Equal(t, "it is damaged: a part of it cannot be unpacked", refused.Fields[0].Message)
+}
+
 func TestColumnsAreKnownByManyNames(t *testing.T) {
 	t.Parallel()
 	f, err := read([]byte("Product Name,DESC.,Sub-Category,Rate,Currency,Min. Order,C.O.O.,Importer Name,Image URL,weight\n" +

@@ -85,7 +85,23 @@ func unpacks(file *io.SectionReader) error {
 	if !sheets {
 		return because("an archive, but no .xlsx")
 	}
+	for _, f := range archive.File {
+		if err := whole(f); err != nil {
+			return because("it is damaged: a part of it cannot be unpacked")
+		}
+	}
 	return nil
+}
+
+// whole returns an error if a part of an archive is not as it was packed. The library passes over that, and reads the rows before the damage.
+func whole(f *zip.File) error {
+	r, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close() //nolint:errcheck // in memory
+	_, err = io.Copy(io.Discard, io.LimitReader(r, maxUnpacked))
+	return err
 }
 
 // Template returns an empty spreadsheet with a row of names.
