@@ -103,7 +103,8 @@ const (
 // resultOf is the name of what was read of a file.
 func resultOf(blob string) string { return blob + ".json" }
 
-// Upload reads a file and records it with what was read. A dry run only reads.
+// Upload reads a file and records it with what was read. A dry run only reads. The result is empty for the repetition of a request that a job
+// carries out, see [Khatas.UploadLater], until it is read.
 func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline string, file []byte) (KhataResult, commands.Outcome[khata.State], error) {
 	kind, err := k.Scanner.Check(file)
 	if err != nil {
@@ -114,6 +115,9 @@ func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline stri
 			return KhataResult{}, out, err
 		}
 		result, err := k.Result(ctx, out.State.Blob)
+		if result == nil && !out.State.Done {
+			return KhataResult{}, out, err
+		}
 		if result == nil {
 			result = &KhataResult{Result: khatapage.Result{Entries: []khatapage.Entry{}, Warnings: []string{"the upload is kept no longer"}}, Pipeline: pipeline}
 		}

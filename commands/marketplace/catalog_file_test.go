@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 
@@ -122,6 +123,60 @@ func TestTheFirstSheetThatIsShownIsRead(t *testing.T) {
 	book.SetActiveSheet(second)
 	require.NoError(t, book.SetSheetVisible("Sheet1", false))
 	require.Equal(t, "a 100", said(t, string(written())))
+}
+
+func TestADamagedFileIsRefusedAsAWhole(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	content := sheet(t, []any{"name", "price"}, []any{"Hook", 1.25})
+	archive, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
+	require.NoError(t, err)
+	for _, f := range archive.File {
+		r, err := f.Open()
+		require.NoError(t, err)
+		to, err := w.CreateHeader(&zip.FileHeader{Name: f.Name, Method: zip.Store})
+		require.NoError(t, err)
+		_, err = io.Copy(to, r)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	require.Equal(t, "Hook 125", said(t, b.String()))
+	refused := func(content []byte) string {
+		_, err = read(content)
+		require.ErrorIs(t, err, spreadsheet.ErrFormat)
+		why, _ := errors.AsType[*fault.Error](err)
+		return why.Fields[0].Message
+	}
+	const damaged = "it is damaged: a part of it cannot be unpacked"
+	require.Equal(t, damaged, refused(bytes.Replace(b.Bytes(), []byte("1.25"), []byte("9.25"), 1))) // as on a bad disk
+
+	// A sheet in which XML is broken, as programs write it that do not escape what they are given, and one that would take gigabytes.
+	parts := map[string]string{}
+	for _, f := range archive.File {
+		r, err := f.Open()
+		require.NoError(t, err)
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		parts[f.Name] = string(text)
+	}
+	const name = "xl/worksheets/sheet1.xml"
+	with := func(text string) []byte {
+		changed := maps.Clone(parts)
+		changed[name] = text
+		return packed(t, changed)
+	}
+	good := parts[name]
+	require.Equal(t, "Hook 125", said(t, string(with(good))))
+	for _, text := range []string{strings.Replace(good, "1.25", "1.25\v", 1), strings.Replace(good, "1.25", "1 & 2", 1), good[:strings.Index(good, "1.25")]} {
+		require.Equal(t, damaged, refused(with(text)), text)
+	}
+	const made = "it cannot be read as .xlsx"
+	require.Equal(t, made, refused(with(strings.Replace(good, "<sheetData>", "<sheetData>"+strings.Repeat("<a>", 2000), 1))))
+	require.Equal(t, made, refused(with(strings.Replace(good, "<sheetData>", "<sheetData "+strings.Repeat(`b=">" `, 200_000)+">", 1))))
+	parts["customXml/item1.xml"] = "<a>" + strings.Repeat("x", 2<<20) + "</a>"
+	parts["xl/drawings/vmlDrawing1.vml"] = "<xml><br></xml>"
+	require.Equal(t, "Hook 125", said(t, string(with(good))))
 }
 
 func TestColumnsAreKnownByManyNames(t *testing.T) {

@@ -2,9 +2,13 @@ package spreadsheet
 
 import (
 	"archive/zip"
+	"bufio"
+	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/xuri/excelize/v2"
 )
@@ -85,7 +89,83 @@ func unpacks(file *io.SectionReader) error {
 	if !sheets {
 		return because("an archive, but no .xlsx")
 	}
+	for _, f := range archive.File {
+		switch err := whole(f); {
+		case errors.Is(err, errMade):
+			return errXLSX
+		case err != nil:
+			return because("it is damaged: a part of it cannot be unpacked")
+		}
+	}
 	return nil
+}
+
+// whole returns an error if a part of an archive is not as it was packed, or is a sheet that breaks off, or is made to use much memory. The library
+// passes over that, and reads the rows before the damage.
+func whole(f *zip.File) error {
+	r, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer r.Close() //nolint:errcheck // in memory
+	m := &meter{Reader: bufio.NewReader(r)}
+	if err := m.nest(); errors.Is(err, errMade) || err != nil && strings.HasPrefix(f.Name, "xl/worksheets/") {
+		return err
+	}
+	_, err = io.Copy(io.Discard, io.LimitReader(m.Reader, maxUnpacked))
+	return err
+}
+
+const (
+	maxDepth = 1000    // of elements in one another
+	maxTag   = 1 << 20 // bytes of a tag
+)
+
+// errMade refuses XML that is made to use much memory: for each open element, and each attribute, the decoder takes ten times its bytes.
+var errMade = errors.New("the XML is nested too deep, or a tag is too long")
+
+// meter reads XML as the library does, and keeps nothing of it.
+type meter struct {
+	*bufio.Reader
+
+	last byte
+	tag  int // bytes since one began; 0: in a text
+}
+
+// ReadByte implements [io.ByteReader], by which a decoder reads no more than it needs.
+func (m *meter) ReadByte() (c byte, err error) {
+	if m.last, err = m.Reader.ReadByte(); m.last == '<' && m.tag == 0 || m.tag > 0 {
+		if m.tag++; m.tag > maxTag {
+			return 0, errMade
+		}
+	}
+	return m.last, err
+}
+
+// nest returns an error for XML that is broken, breaks off, or is made to use much memory.
+func (m *meter) nest() error {
+	d := xml.NewDecoder(m)
+	d.CharsetReader = func(_ string, text io.Reader) (io.Reader, error) { return text, nil }
+	for depth := 0; ; {
+		token, err := d.RawToken() // which, unlike Token, keeps no list of open elements
+		switch token.(type) {
+		case xml.StartElement:
+			depth++
+		case xml.EndElement:
+			depth--
+		}
+		if m.tag = 0; m.last == '<' { // of the next token, which ended a text
+			m.tag = 1
+		}
+		switch {
+		case depth > maxDepth:
+			return errMade
+		case errors.Is(err, io.EOF) && depth == 0:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
 }
 
 // Template returns an empty spreadsheet with a row of names.

@@ -148,24 +148,27 @@ func (r *Routes) khataUpload(id, path, pipeline, summary string) {
 			return nil, fmt.Errorf("read an upload: %w", err)
 		}
 		req := api.Request(ctx)
-		if !api.PrefersLater(ctx) {
-			result, out, err := r.Scans.Upload(ctx, req, pipeline, file)
-			if err != nil {
-				return nil, err
-			}
-			api.Wrote(ctx, out.Position, out.Replayed)
-			return &khataAnswer{Status: http.StatusOK, Body: readOf(number(out.ID), result)}, nil
+		applied := ""
+		var result flows.KhataResult
+		var out commands.Outcome[khata.State]
+		switch {
+		case !api.PrefersLater(ctx):
+			result, out, err = r.Scans.Upload(ctx, req, pipeline, file)
+		case req.DryRun:
+			err = errLaterDry
+		default:
+			applied = "respond-async"
+			out, err = r.Scans.UploadLater(ctx, req, pipeline, file)
 		}
-		if req.DryRun {
-			return nil, errLaterDry
-		}
-		out, err := r.Scans.UploadLater(ctx, req, pipeline, file)
 		if err != nil {
 			return nil, err
 		}
 		api.Wrote(ctx, out.Position, out.Replayed)
+		if result.Pipeline != "" {
+			return &khataAnswer{Status: http.StatusOK, Body: readOf(number(out.ID), result)}, nil
+		}
 		return &khataAnswer{
-			Status: http.StatusAccepted, Location: "/khata-uploads/" + out.ID, Applied: "respond-async",
+			Status: http.StatusAccepted, Location: "/khata-uploads/" + out.ID, Applied: applied,
 			Body: KhataRead{UploadID: number(out.ID), Status: "processing", Pipeline: pipeline},
 		}, nil
 	})

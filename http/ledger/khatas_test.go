@@ -232,6 +232,17 @@ func TestFilesThatCannotBeReadAreRefused(t *testing.T) {
 	clerk.POST("/khata-upload", `{}`).Status(415)
 }
 
+func TestARepetitionOfAnUploadThatIsReadLaterIsAnsweredSoToo(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
+	again := clerk.With("Idempotency-Key", "later")
+	file := []byte("%PDF-1.4 nothing") // which is never read
+	later := scan(t, again.With("Prefer", "respond-async"), "/khata-upload", file).Status(202)
+	repeated := scan(t, again, "/khata-upload", file).Status(202)
+	require.Equal(t, []string{later.Text, later.Header("Location"), ""}, []string{repeated.Text, repeated.Header("Location"), repeated.Header("Preference-Applied")})
+}
+
 func TestUploadsAreReadLaterAndRemovedWhenTheyAreOld(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
