@@ -26,13 +26,17 @@ type SMTP struct {
 	now      func() time.Time
 }
 
+// patience is how long a server may take for one message. It is within the 30 s of a job. A server that scans a message before it takes it needs long,
+// and delivers it although the reply comes too late: the retry then sends a second copy (RFC 5321, section 4.5.3.2.6).
+const patience = 25 * time.Second
+
 // NewSMTP parses SMTP_URL. It does not connect.
 //
 //	smtp://user:password@host:587?from=Bahi+<bahi@example.com>
 //	smtps://user:password@host:465?from=bahi@example.com
 //
 // from is the sender. tls is mandatory (STARTTLS or no mail, the default), opportunistic or none, and only
-// with smtp://. timeout bounds one message, connecting included; the default is 10s. Leave out user and
+// with smtp://. timeout bounds one message, connecting included; the default is 25s. Leave out user and
 // password if the server asks for none. Without TLS, only methods that hide the password are used.
 //
 // Certificates are checked against roots, or the system's if nil. An error never quotes the URL.
@@ -41,7 +45,7 @@ func NewSMTP(rawURL string, roots *x509.CertPool, now func() time.Time) (*SMTP, 
 	if err != nil { // the parser's error quotes the password
 		return nil, errors.New("SMTP_URL cannot be read; expected smtp://user:password@host:port?from=address")
 	}
-	s := &SMTP{host: u.Hostname(), timeout: 10 * time.Second, now: now}
+	s := &SMTP{host: u.Hostname(), timeout: patience, now: now}
 	if s.host == "" {
 		return nil, errors.New("SMTP_URL names no host")
 	}
