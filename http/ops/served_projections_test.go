@@ -210,6 +210,45 @@ func TestParkedEventIsShownAndSkipped(t *testing.T) {
 	o.Operator().POST("/ops/projections/books/retry", nil).Problem(409, "The projection is not parked")
 }
 
+func TestAReactorAndAProjectionOfOneNameAreBothSetGoing(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	o.Operator().POST("/api/bots", `{"name": "Asha", "description": "Answers questions about orders", "systemPrompt": "You are polite."}`).Status(201)
+	var parked []opsviews.Parked
+	stopped := func() (found []string) {
+		parked = nil
+		o.Operator().GET("/ops/parked").Status(200).JSON(&parked)
+		for _, p := range parked {
+			found = append(found, p.Kind+" "+p.Name)
+		}
+		slices.Sort(found)
+		return found
+	}
+	comes := func(want ...string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return slices.Equal(want, stopped()) }, time.Minute, 5*time.Millisecond)
+	}
+	park := func(page string) event.Position {
+		o.Sql(`alter table bots_g1.source add constraint parked_for_a_test check (false) not valid`)
+		o.Sql(`alter table river.river_job add constraint parked_for_a_test check (kind <> 'read_bot_source') not valid`)
+		o.Operator().POST("/api/bots/1/urls", map[string]any{"url": "https://shop.invalid/" + page}).Status(201)
+		comes("projection bots", "reactor bots")
+		o.Sql(`alter table bots_g1.source drop constraint parked_for_a_test`)
+		return parked[0].Position
+	}
+	park("rings")
+	o.Sql(`alter table river.river_job drop constraint parked_for_a_test`)
+	o.Operator().POST("/ops/parked/bots/retry", nil).Status(200)
+	comes()
+	skip := map[string]any{"position": park("chains"), "reason": "a test"}
+	o.Operator().POST("/ops/parked/bots/skip", skip).Status(200)
+	comes("reactor bots")
+	o.Operator().POST("/ops/parked/bots/skip", skip).Status(200)
+	comes()
+	require.Equal(t, 1, o.Projection("bots").Skipped)
+	o.Operator().POST("/ops/parked/bots/skip", skip).Problem(409, "The projection is not parked at that event")
+}
+
 func TestOnlyOperatorsSeeServedProjections(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)

@@ -129,16 +129,21 @@ func (b Builds) Rollback(ctx context.Context, name string) error {
 	})
 }
 
-// Retry implements ops.Builds.
+// Retry implements ops.Builds. A projection and a reactor may have one name: what is parked tries again.
 func (b Builds) Retry(ctx context.Context, name string) error {
-	if reacts(name) {
-		return told(reactors.Retry(ctx, b.System.Pool, name))
-	}
-	return b.with(name, func(p *projections.Projection) error {
+	err := b.with(name, func(p *projections.Projection) error {
 		err := projections.Retry(ctx, b.System.Pool, p)
 		b.System.Runner.Ask()
 		return err
 	})
+	if !reacts(name) || err != nil && !errors.Is(err, views.ErrNotParked) && !errors.Is(err, views.ErrNoProjection) {
+		return err
+	}
+	also := told(reactors.Retry(ctx, b.System.Pool, name))
+	if err == nil && errors.Is(also, views.ErrNotParked) {
+		return nil
+	}
+	return also
 }
 
 // reacts reports whether the name is a reactor's or the feed's.
@@ -147,17 +152,18 @@ func reacts(name string) bool {
 	return err == nil || name == feeds.Name
 }
 
-// Skip implements ops.Builds.
+// Skip implements ops.Builds. If a projection and a reactor of one name are parked at the event, the projection skips it first.
 func (b Builds) Skip(ctx context.Context, req commands.Request, name string, at event.Position, reason string) (event.Position, error) {
-	var version int
-	var err error
-	if p, known := ProjectionNamed(name); known {
-		version = p.Version
-		err = projections.ParkedAt(ctx, b.System.Pool, p, at)
-	} else if !reacts(name) {
+	p, projects := ProjectionNamed(name)
+	if !projects && !reacts(name) {
 		return 0, views.ErrNoProjection
-	} else {
-		err = projections.ReactorParkedAt(ctx, b.System.Pool, name, at)
+	}
+	version, err := 0, projections.ErrNotParked
+	if projects {
+		version, err = p.Version, projections.ParkedAt(ctx, b.System.Pool, p, at)
+	}
+	if reacts(name) && errors.Is(err, projections.ErrNotParked) {
+		version, err = 0, projections.ReactorParkedAt(ctx, b.System.Pool, name, at)
 	}
 	if errors.Is(err, projections.ErrNotParked) {
 		return 0, views.ErrOtherEvent
