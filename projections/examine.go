@@ -109,7 +109,21 @@ func (b Build) refold(ctx context.Context, s *session, limit event.Position) err
 	if err := b.fill(watched, s, c, limit); err != nil {
 		return err
 	}
+	if err := analyze(watched, s); err != nil {
+		return fmt.Errorf("count the rows: %w", err)
+	}
 	return b.completeTables(watched, s, freePlans)
+}
+
+// analyze tells Postgres what is in the tables. A plan for tables of which it knows nothing is one for few rows, and may compare each row of one with each
+// row of another.
+func analyze(ctx context.Context, s *session) error {
+	var all string
+	err := s.conn.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables where schemaname = $1`, s.g.schema()).Scan(&all)
+	if err == nil && all != "" {
+		_, err = s.conn.Exec(ctx, `analyze `+all)
+	}
+	return err
 }
 
 // Fold, for tests, folds the whole log in batches of a size, like a running projection, and compares the tables with those of a fill that

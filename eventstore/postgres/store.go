@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"bahi/domain/event"
@@ -161,7 +162,8 @@ func (s *Store) readSections(ctx context.Context, after, upTo event.Position, wi
 		limit := firstChunk
 		for next := after; next < upTo; {
 			end := min(next+section, upTo)
-			batch, more, err := s.read(ctx, &limit, sql, int64(next), int64(end), without)
+			// A plan for these very types looks each up in a table; one for any types would compare an event's with all of them.
+			batch, more, err := s.read(ctx, &limit, sql, pgx.QueryExecModeCacheDescribe, int64(next), int64(end), without)
 			if err != nil {
 				yield(event.Stored{}, fmt.Errorf("read the log from %d: %w", next, err))
 				return
