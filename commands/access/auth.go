@@ -155,13 +155,15 @@ type Identity struct {
 // address loses its password and sessions: its maker may have registered it to lie in wait. A user who has verified one, and
 // changed to this address since, is another person: they keep the account, without the address. A new user gets an account.
 func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, who Identity) (SignedIn, error) {
-	for tries := time.Duration(1); ; tries++ {
+	pause := giveWay
+	for tries := 1; ; tries++ {
 		in, err := a.signInByProvider(ctx, req, who)
 		if !errors.Is(err, ErrTaken) || tries == maxOvertaken {
 			return in, err
 		}
 		select {
-		case <-time.After(tries*giveWay + rand.N(giveWay)): //nolint:gosec // G404: only has to differ from other sign-ins' pauses
+		case <-time.After(pause + rand.N(giveWay)): //nolint:gosec // G404: only has to differ from other sign-ins' pauses
+			pause += giveWay
 		case <-ctx.Done():
 			return SignedIn{}, ctx.Err()
 		}

@@ -97,7 +97,7 @@ func TestABackupHasEveryTableButThoseOfProjections(t *testing.T) {
 	tables := func(database string) (names []string, known string) {
 		conn, err := pgx.Connect(t.Context(), database)
 		require.NoError(t, err)
-		defer conn.Close(t.Context()) //nolint:errcheck // the connection only read
+		defer conn.Close(t.Context())
 		require.NoError(t, conn.QueryRow(t.Context(), `
 			select array_agg(schemaname || '.' || tablename order by schemaname, tablename), (select text from knowledge.chunk) from pg_tables
 			where schemaname not in ('pg_catalog', 'information_schema') and schemaname !~ '_g[0-9]+$'`).Scan(&names, &known))

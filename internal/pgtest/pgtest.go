@@ -210,7 +210,7 @@ func (s *server) template(name string, migrate func(context.Context, string) err
 	defer conn.Release()
 	var isReady *bool
 	if _, err = conn.Exec(ctx, `select pg_advisory_lock(hashtext($1))`, source); err == nil {
-		defer conn.Exec(ctx, `select pg_advisory_unlock(hashtext($1))`, source) //nolint:errcheck // a lost connection has no lock
+		defer conn.Exec(ctx, `select pg_advisory_unlock(hashtext($1))`, source) // a lost connection has no lock
 		err = conn.QueryRow(ctx, `select bool_or(not datallowconn) from pg_database where datname = $1`, source).Scan(&isReady)
 	}
 	if err == nil && isReady != nil && !*isReady { // its process died
