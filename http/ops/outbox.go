@@ -24,6 +24,7 @@ type Message struct {
 	Text    string    `json:"text"`
 	At      time.Time `json:"at" doc:"The same as time"`
 	Status  string    `json:"status" doc:"kept: no provider is configured; sent, failed, unknown: what a provider did"`
+	Error   *string   `json:"error,omitempty" doc:"Why it failed, or was not sent"`
 	Draft   *int64    `json:"draft_id,omitempty" doc:"The order draft that it confirms"`
 
 	Enquiry *uuid.UUID `json:"enquiry_id,omitempty" doc:"The enquiry that it tells of"`

@@ -12,10 +12,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"bahi/commands"
 	"bahi/commands/inbox"
 	flows "bahi/commands/messaging"
 	"bahi/domain/fault"
+	"bahi/domain/marketplace/enquiry"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/message"
 	"bahi/providers/gateway"
@@ -43,6 +46,14 @@ type Conversations struct {
 	Social  []string // secrets that sign what a social network sends; none: only those of channels
 	Verify  string   // token that a social network shows in its handshake
 	Now     func() time.Time
+
+	Notices Notices
+	Own     string // the deployment's own sender on the chat network; empty: there is none
+}
+
+// Notices hears what became of the messages of the deployment's own sender, which tell companies of enquiries.
+type Notices interface {
+	Receipt(ctx context.Context, enquiry uuid.UUID, r message.Receipt) error
 }
 
 // ChannelSecrets are the proofs of single channels.
@@ -54,6 +65,8 @@ type ChannelSecrets interface {
 	// ConsumerSecret returns the secret of a twitter channel and the id of its own user, "" for none.
 	ConsumerSecret(ctx context.Context, channel string) (secret, user string, err error)
 }
+
+const receiveSocial = "receive-social"
 
 // unmatchedFor is how long a receipt waits for the message that it is about.
 const unmatchedFor = 15 * time.Minute
@@ -75,7 +88,7 @@ func (k *Conversations) Endpoints() []Endpoint {
 		aggregator("receive-gateway-chat", "/api/webhooks/gateway/incoming_msg", "Receive a message of a contact from the gateway"),
 		aggregator("receive-gateway-receipt", "/api/webhooks/gateway/message-events", "Receive what became of a message from the gateway"),
 		{
-			ID: "receive-social", Path: "/api/webhook/social", Summary: "Receive messages and receipts of a social network or chat network, signed",
+			ID: receiveSocial, Path: "/api/webhook/social", Summary: "Receive messages and receipts of a social network or chat network, signed",
 			Prove: k.proveSocial, Key: gateway.SenderKey, Handle: k.events, Greet: k.greetSocial,
 		},
 		{
@@ -148,6 +161,14 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (out inbox.Out
 	}
 	var made, late []string
 	for i, e := range events {
+		if k.ofNotice(c, e) {
+			what, err := k.noticed(ctx, e)
+			if err != nil {
+				return out, refused(err)
+			}
+			made = append(made, both(what)...)
+			continue
+		}
 		channels, err := k.channels(ctx, e)
 		if err != nil {
 			return out, err
@@ -182,6 +203,31 @@ func refused(err error) error {
 	return err
 }
 
+// ofNotice reports whether an event says what became of a message of the deployment's own sender.
+func (k *Conversations) ofNotice(c inbox.Call, e gateway.Event) bool {
+	return e.Kind == gateway.Status && k.Own != "" && e.Sender == k.Own && c.Endpoint == receiveSocial && strings.HasPrefix(e.Callback, enquiry.NoticePrefix)
+}
+
+// noticed notes it, unless a channel's own secret may have proven it: that speaks for the channel only.
+func (k *Conversations) noticed(ctx context.Context, e gateway.Event) (made string, err error) {
+	secret, err := k.AppSecret(ctx, e.Sender)
+	if err != nil || secret != "" && !slices.Contains(k.Social, secret) {
+		return "", err
+	}
+	id, err := uuid.Parse(strings.TrimPrefix(e.Callback, enquiry.NoticePrefix))
+	if err != nil {
+		return "", nil //nolint:nilerr // no id of ours
+	}
+	return "receipt " + e.Type, k.Notices.Receipt(ctx, id, receiptOf(e))
+}
+
+// receiptOf returns what an event says of a message.
+func receiptOf(e gateway.Event) message.Receipt {
+	r := message.Receipt{Status: e.Type, Title: e.Title, Details: e.Reason}
+	r.Code, _ = strconv.Atoi(e.Code) // a code that is no number is none
+	return r
+}
+
 // channels returns the channels that an event is about. A template is of each channel of an account.
 func (k *Conversations) channels(ctx context.Context, e gateway.Event) ([]int64, error) {
 	for _, identity := range []string{e.Sender, "app:" + e.App} {
@@ -202,16 +248,14 @@ func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c 
 	case gateway.Message:
 		a := flows.Arrival{Writer: writer, Channel: of, Type: e.Type, Text: e.Text}
 		a.ProviderID, a.SentAt = named(e, c, place)
-		a.Code, _ = strconv.Atoi(e.Code) // as below
+		a.Code, _ = strconv.Atoi(e.Code) // as above
 		a.Title, a.Details = e.Title, e.Reason
 		if e.Media != nil {
 			a.Ref, a.RefType = cmp.Or(e.Media.URL, e.Media.ID), e.Media.ContentType
 		}
 		return k.received(ctx, a)
 	case gateway.Status:
-		n := flows.News{Channel: of, IDs: both(e.ID, e.GSID), Callback: e.Callback}
-		n.Receipt = message.Receipt{Status: e.Type, Title: e.Title, Details: e.Reason}
-		n.Code, _ = strconv.Atoi(e.Code) // a code that is no number is none
+		n := flows.News{Channel: of, IDs: both(e.ID, e.GSID), Callback: e.Callback, Receipt: receiptOf(e)}
 		subject, err = k.Receipt(ctx, n)
 		return "receipt " + e.Type, subject, err
 	case gateway.Consent:

@@ -29,6 +29,7 @@ type hookSettings struct {
 func (s *System) conversing(ctx context.Context, proof gateway.Proof) ([]webhooks.Endpoint, error) {
 	o := s.Settings.Outside.hookSettings
 	k := &webhooks.Conversations{Talk: s.Messages, ChannelSecrets: s.Messages, Gateway: proof, Social: o.SocialSecrets, Verify: o.SocialVerify, Now: time.Now}
+	k.Notices, k.Own = s.notices, s.Settings.Outside.ChatSender
 	if k.Verify == "" {
 		var err error
 		if k.Verify, err = s.webhookSecret(ctx, "social"); err != nil {

@@ -150,6 +150,9 @@ func (OwnSender) Ended(err error) bool {
 	return f != nil && !f.Reason.Free() && f.Reason != network.Unknown
 }
 
+// Refusal implements the reactors' Chat.
+func (OwnSender) Refusal(code int) string { return chat.Reported(code).Error() }
+
 // noticed adapts what was sent to companies and the crm to the operators' view of it.
 type noticed struct {
 	views *marketplaceviews.Views
@@ -162,7 +165,7 @@ func (n noticed) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Mes
 	rows, total, err := n.views.Notices(ctx, string(n.port), skip, limit)
 	messages := make([]opsroutes.Message, len(rows))
 	for i, r := range rows {
-		messages[i] = opsroutes.Message{ID: "enquiry-" + r.Enquiry.String(), Time: r.At, At: r.At, To: r.To, Status: r.Status, Enquiry: &r.Enquiry}
+		messages[i] = opsroutes.Message{ID: "enquiry-" + r.Enquiry.String(), Time: r.At, At: r.At, To: r.To, Status: r.Status, Error: r.Error, Enquiry: &r.Enquiry}
 		if r.Text != nil {
 			messages[i].Text = *r.Text
 		}

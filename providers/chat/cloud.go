@@ -119,6 +119,14 @@ var cloudReasons = func() map[int]network.Reason {
 	return all
 }()
 
+// Reported returns the failure that a receipt of the network names by its code, 0 for none.
+func Reported(code int) *network.Failure {
+	if code == 0 {
+		return &network.Failure{Reason: network.Refused}
+	}
+	return &network.Failure{Reason: cmp.Or(cloudReasons[code], network.Refused), Code: code}
+}
+
 // pairPause is after how many seconds the next message to the same person may go (CONTRACT.md 3.1.3).
 const pairPause = 6
 

@@ -49,10 +49,11 @@ type CRM interface {
 }
 
 // Chat tells a phone of an enquiry: by a text, or by a template with the values of its places, each a line, to a phone that has not written for a day.
-// A retry has the same id. Ended reports whether no further try may follow after an error.
+// A retry has the same id. Ended reports whether no further try may follow after an error. Refusal returns our words for a code of the network, 0 for none.
 type Chat interface {
 	Chat(ctx context.Context, id, to, text string, values []string) error
 	Ended(err error) bool
+	Refusal(code int) string
 }
 
 // Wrote tells whether a person with a phone, in digits, has written to a workspace.
@@ -355,7 +356,7 @@ func (n *Notices) chat(ctx context.Context, a asked) (note enquiry.Note, err err
 	if note.Said, err = text("chat", l); err != nil {
 		return note, err
 	}
-	err = n.Chat.Chat(ctx, "enq_"+a.id.String(), strings.TrimPrefix(phone, "+"), note.Said, l.places())
+	err = n.Chat.Chat(ctx, enquiry.NoticePrefix+a.id.String(), strings.TrimPrefix(phone, "+"), note.Said, l.places())
 	if err != nil && n.Chat.Ended(err) {
 		err = ended{err.Error()}
 	}

@@ -12,6 +12,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/domain/marketplace/enquiry"
+	"bahi/domain/messaging/message"
 	"bahi/reactors"
 	"bahi/readmodels"
 )
@@ -68,7 +69,7 @@ func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, 
 		return nil, err
 	}
 	before, err := commands.Load(ctx, n.Commands.Cached(), enquiry.NotificationKind, id.String())
-	if err != nil || before.State.Of[port].Status == enquiry.Done {
+	if is := before.State.Of[port].Status; err != nil || is == enquiry.Done || is == enquiry.Failed && port == enquiry.Chat { // a receipt may have said so
 		return nil, err
 	}
 	note := enquiry.Note{}
@@ -104,4 +105,37 @@ func (n *Notices) note(ctx context.Context, t noted) error {
 		_, err = commands.Handle(ctx, n.Commands, req, enquiry.NotificationKind, t.enquiry.String(), t.note)
 	}
 	return err
+}
+
+// Receipt notes what the chat network says became of a notification. Of an enquiry that is unknown, or was erased, it notes nothing.
+func (n *Notices) Receipt(ctx context.Context, id uuid.UUID, r message.Receipt) error {
+	note := enquiry.Note{Notified: enquiry.Notified{Port: enquiry.Chat, Status: enquiry.Done, At: n.Commands.Now().UTC().Truncate(time.Microsecond)}}
+	switch r.Status {
+	case message.Sent:
+	case message.Delivered, message.Read, "played":
+		note.Delivered = true
+	case message.NotSent:
+		note.Status, note.Error = enquiry.Failed, n.Chat.Refusal(r.Code)
+	default:
+		return nil
+	}
+	a, err := n.load(ctx, id)
+	if err != nil || a.Status == "" {
+		return err
+	}
+	l, err := n.letter(a)
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	before, err := commands.Load(ctx, n.Commands.Cached(), enquiry.NotificationKind, id.String())
+	if err != nil {
+		return err
+	}
+	if before.State.Of[enquiry.Chat].Status == "" { // the network's answer to us is missing
+		note.To, note.Buyer = a.company.Profile.Phone.Value, a.Buyer
+		if note.Said, err = text("chat", l); err != nil {
+			return err
+		}
+	}
+	return n.note(ctx, noted{id, a.workspace, note})
 }

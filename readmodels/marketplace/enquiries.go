@@ -146,10 +146,13 @@ type Notice struct {
 	To      string
 	Text    *string // nil: erased
 	Status  string
+	Error   *string
 }
 
-// Notices lists what went out by a port for all companies, newest first, after the first skip, and how many there are.
+// Notices lists what went out by a port for all companies, newest first, after the first skip, and how many there are. What became of it is the enquiry's: a
+// receipt comes later, and has neither the text nor who got it.
 func (v *Views) Notices(ctx context.Context, port string, skip, limit int) (rows []Notice, total int64, err error) {
 	return readmodels.Skipped(ctx, v.Reader, int64(skip), limit, pgx.RowToStructByPos[Notice], `at desc, enquiry_id desc`,
-		`select n.enquiry_id, n.at, n.recipient, n.said, n.status from enquiries.notice n where n.port = $1`, port)
+		`select n.enquiry_id, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status), e.notifications->n.port->>'error'
+		from enquiries.notice n left join enquiries.enquiry e on e.id = n.enquiry_id where n.port = $1`, port)
 }

@@ -92,6 +92,21 @@ func TestANotificationIsSentOnce(t *testing.T) {
 		Then(enquiry.Notified{Port: enquiry.Chat, Status: enquiry.Skipped})
 }
 
+func TestReceiptsSayWhatBecameOfANotificationByChat(t *testing.T) {
+	t.Parallel()
+	sent := enquiry.Notified{Port: enquiry.Chat, Status: enquiry.Done}
+	failed := enquiry.Notified{Port: enquiry.Chat, Status: enquiry.Failed, Error: "unreachable"}
+	delivered := enquiry.Notified{Port: enquiry.Chat, Status: enquiry.Done, Delivered: true}
+	none := eventtest.Given(t, enquiry.NotificationKind)
+	none.Case("before the network's answer").When(enquiry.Note{Notified: failed}).Then(failed)
+	none.And(sent).Case("after it").When(enquiry.Note{Notified: failed}).Then(failed)
+	none.And(sent, failed).Case("an answer that is late says less").When(enquiry.Note{Notified: sent}).ThenNothing()
+	none.And(sent, failed).Case("once more").When(enquiry.Note{Notified: failed}).ThenNothing()
+	none.And(sent, failed).Case("it arrives after all").When(enquiry.Note{Notified: delivered}).Then(delivered)
+	none.And(sent, delivered).Case("a failure is late").When(enquiry.Note{Notified: failed}).ThenNothing()
+	none.And(delivered).Case("read is delivered").When(enquiry.Note{Notified: delivered}).ThenNothing()
+}
+
 func TestABuyerWhoAsksAgainIsAnotherSubject(t *testing.T) {
 	t.Parallel()
 	none := eventtest.Given(t, enquiry.BuyerKind)

@@ -39,13 +39,15 @@ type Notified struct {
 	Lead   string         `json:"lead_id,omitempty"`
 	To     string         `json:"to,omitempty"` // the company's phone, or the crm
 	Text   event.Personal `json:"text,omitzero"`
+
+	Delivered bool `json:"delivered,omitempty"` // the network says that it arrived
 }
 
 // Evolve keeps the last of each port, and the first lead.
 func (e Notified) Evolve(s Notifications) Notifications {
 	of := map[Port]Outcome{}
 	maps.Copy(of, s.Of)
-	of[e.Port] = Outcome{Status: e.Status, Error: e.Error, At: e.At}
+	of[e.Port] = Outcome{Status: e.Status, Error: e.Error, At: e.At, Delivered: e.Delivered}
 	if s.Lead == "" {
 		s.Lead = e.Lead
 	}
@@ -57,7 +59,22 @@ type Outcome struct {
 	Status string
 	Error  string
 	At     time.Time
+
+	Delivered bool
 }
+
+// ranks order what is heard of a notification by chat: late, repeated and reordered receipts change nothing (CONTRACT.md N3).
+var ranks = map[string]int{Skipped: 1, Done: 2, Failed: 3}
+
+func (o Outcome) rank() int {
+	if o.Delivered {
+		return len(ranks) + 1
+	}
+	return ranks[o.Status]
+}
+
+// NoticePrefix begins the ids under which the chat network knows notifications. The enquiry's follows.
+const NoticePrefix = "enq_"
 
 // Notifications is what became of telling the company.
 type Notifications struct {
@@ -73,13 +90,17 @@ type Note struct {
 	Said  string
 }
 
-// Decide records what became of it, once it was sent for good.
+// Decide records what became of it, once it was sent for good. By chat only the network knows that: a receipt may say otherwise later.
 func (c Note) Decide(s Notifications) ([]event.Event[Notifications], error) {
 	before := s.Of[c.Port]
-	if before.Status == Done || before.Status == c.Status && before.Error == c.Error {
+	e := c.Notified
+	known := before.Status == Done || before.Status == e.Status && before.Error == e.Error
+	if e.Port == Chat {
+		known = before.rank() >= Outcome{Status: e.Status, Delivered: e.Delivered}.rank()
+	}
+	if known {
 		return nil, nil
 	}
-	e := c.Notified
 	if c.Buyer != "" {
 		e.Text = Buyers.Personal(c.Buyer, c.Said)
 	}
