@@ -258,6 +258,9 @@ func (t *talk) enquire(ctx context.Context, arguments map[string]any) (any, erro
 	if t.Trial {
 		return "the enquiry was sent", nil
 	}
+	if t.enquired {
+		return map[string]string{"error": "this enquiry was not sent: the answer has sent one already. Another one wants another message of the customer"}, nil
+	}
 	req := t.by()
 	req.Key, req.Operation = t.Answer, "bot-enquiry" // an answer sends one, however often it is attempted
 	_, err := marketplace.SendEnquiry(ctx, t.Commands, req, enquiry.Send{
@@ -266,6 +269,7 @@ func (t *talk) enquire(ctx context.Context, arguments map[string]any) (any, erro
 	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind != fault.Unavailable {
 		return map[string]any{"error": refused.Detail, "fields": refused.Fields}, nil
 	}
+	t.enquired = err == nil
 	return "the enquiry was sent", err
 }
 
