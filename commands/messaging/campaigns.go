@@ -30,7 +30,7 @@ func (f *Campaigns) Create(ctx context.Context, req commands.Request, c campaign
 	if out, done, err := commands.Earlier(ctx, f.Commands, req, campaign.Kind); done || err != nil { // its time may be over by now
 		return out, err
 	}
-	c.Now, c.Zone = f.Commands.Now(), f.Zone
+	c.Now, c.Zone, c.Autosend = f.Commands.Now(), f.Zone, f.Autosend
 	if c.Templates, err = f.templates(ctx, req.Workspace, c.Named()); err != nil {
 		return out, err
 	}
@@ -41,11 +41,7 @@ func (f *Campaigns) Create(ctx context.Context, req commands.Request, c campaign
 		}
 		c.HasList = l.Workspace == req.Workspace && l.State.Name != ""
 	}
-	out, err = commands.Create(ctx, f.Commands, req, campaign.Kind, f.Commands.Numbered(campaign.Kind.Category(), 1), c)
-	if err != nil || !f.Autosend || out.State.Status != campaign.Draft {
-		return out, err
-	}
-	return commands.Handle(ctx, f.Commands, req.FollowUp(), campaign.Kind, out.ID, campaign.Send{Now: c.Now})
+	return commands.Create(ctx, f.Commands, req, campaign.Kind, f.Commands.Numbered(campaign.Kind.Category(), 1), c)
 }
 
 // templates returns the templates of a workspace among some, by their ids.

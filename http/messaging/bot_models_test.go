@@ -222,6 +222,31 @@ func (a asking) tools(t *testing.T) {
 	require.Contains(t, a.results()[0], "the enquiry was sent")
 	require.Equal(t, 1, strings.Count(a.c.GET("/api/v1/enquiries").Status(200).Text, "12 payal"))
 	require.NotContains(t, abroad.GET("/api/v1/enquiries").Status(200).Text, "12 payal")
+
+	enquires := func(arguments string) llmtest.Call {
+		return llmtest.Call{ID: "1", Name: "create_enquiry", Arguments: `{"name":"Asha","email":"asha@example.org",` + arguments + `}`}
+	}
+	long := strings.Repeat("payal ", 120) + "and a nath"
+	a.model.Then(llmtest.Calls(enquires(`"phone":"919811100036"`)), llmtest.Calls(enquires(`"phone":" ","message":"a haar"`)),
+		llmtest.Calls(enquires(`"phone":9811100036,"message":"`+long+`"`)), llmtest.Says("Sent."))
+	writes(t, a.Office, a.sales.ID, "919811100036", "tools3", "I want more")
+	replies(t, a.c, contactOf(t, a.c, "919811100036").ID, 2)
+	told = a.results()
+	require.Len(t, told, 1)
+	require.Contains(t, told[0], "the enquiry was sent")
+	sent := a.c.GET("/api/v1/enquiries").Status(200).Text
+	require.Contains(t, sent, "and a nath", "the whole message")
+	require.Contains(t, sent, `"user_phone":"+919811100036"`)
+	require.NotContains(t, sent, "a haar")
+	require.NotContains(t, sent, `"user_phone":null`, "the bot asks for what is missing")
+
+	a.model.Then(llmtest.Calls(enquires(`"phone":"919811100036","message":"a tikka"`), enquires(`"phone":"919811100036","message":"a bor"`)), llmtest.Says("Sent."))
+	writes(t, a.Office, a.sales.ID, "919811100036", "tools4", "A tikka and a bor")
+	replies(t, a.c, contactOf(t, a.c, "919811100036").ID, 3)
+	told = a.results()
+	require.Contains(t, told[0], "the enquiry was sent")
+	require.Contains(t, told[1], "was not sent", "an answer sends one enquiry")
+	require.NotContains(t, a.c.GET("/api/v1/enquiries").Status(200).Text, "a bor")
 	for tool := 1; tool <= 6; tool++ {
 		a.c.DELETE(botAt(a.bot.ID, "/tools/", tool)).Status(204)
 	}

@@ -361,3 +361,23 @@ func TestACampaignStopsAndGoesOn(t *testing.T) {
 	require.Equal(t, int64(30), awaited(t, c, begin().ID, is("completed")).Stats.Failed)
 	require.Eventually(t, func() bool { return c.GET(contacts+"?optIn=true").Status(200).Header("X-Total-Count") == "0" }, time.Minute, 10*time.Millisecond)
 }
+
+func TestACampaignThatIsSentWhenItIsMade(t *testing.T) {
+	t.Parallel()
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.CampaignAutosend = true
+	o := apptest.StartAs(t, with)
+	c := o.Bearer(o.Key(o.Home, `{"messaging":"write"}`).Key)
+	plain := templatesOf(t, c, sandbox)["plain"]
+	consenting(t, c, "Asha", "919811100001")
+	again := c.With("Idempotency-Key", "made")
+	body := fmt.Sprintf(`{"name":"Diwali","type":"broadcast","templateId":%d,"audience":"all"}`, plain)
+	first := again.POST(campaigns, body).Status(201).Text
+	require.Contains(t, first, `"status":"active"`)
+	require.Equal(t, first, again.POST(campaigns, body).Status(201).Text, "the answer of the first request")
+	var k views.Campaign
+	require.NoError(t, json.Unmarshal([]byte(first), &k))
+	awaited(t, c, k.ID, func(k views.Campaign) bool { return k.Status == "completed" && k.Stats.Sent == 1 })
+	planned := campaignOf(t, c, `{"name":"Later","type":"broadcast","templateId":%d,"audience":"all","schedule":"scheduled","scheduledAt":"2199-01-01T00:00"}`, plain)
+	require.Equal(t, "scheduled", planned.Status)
+}

@@ -241,6 +241,7 @@ type talk struct {
 	calls    []Called
 	hooks    []hook
 	company  uuid.UUID       // that gets enquiries; uuid.Nil: there is none
+	enquired bool            // whether this attempt has sent one
 	earlier  botanswer.State // what an attempt before this one began
 }
 

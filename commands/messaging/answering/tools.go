@@ -223,7 +223,7 @@ func (t *talk) tool(ctx context.Context, id int64, arguments map[string]any) (st
 			found, err = t.Views.Orders(ctx, t.Request.Workspace, t.Phone)
 		}
 	case bot.CreateEnquiry:
-		found, err = t.enquire(ctx, text)
+		found, err = t.enquire(ctx, arguments)
 	case bot.HandoffToHuman:
 		t.handover, t.why = true, "the bot handed over"
 		found = "handed over: a person will answer"
@@ -238,19 +238,38 @@ func (t *talk) tool(ctx context.Context, id int64, arguments map[string]any) (st
 	return shortened(string(result), mostResult), err
 }
 
-// enquire sends an enquiry to the workspace's company in the customer's name. What is wrong with it is the model's to mend.
-func (t *talk) enquire(ctx context.Context, text func(string) string) (any, error) {
+// enquire sends an enquiry to the workspace's company in the customer's name. What is wrong with it, or missing, is the model's to mend.
+func (t *talk) enquire(ctx context.Context, arguments map[string]any) (any, error) {
+	given, missing := map[string]string{}, []string{}
+	for _, name := range []string{"name", "email", "phone", "message"} {
+		switch value := arguments[name].(type) {
+		case string:
+			given[name] = strings.TrimSpace(value)
+		case json.Number: // some models send a phone as one
+			given[name] = value.String()
+		}
+		if given[name] == "" {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return map[string]string{"error": "the enquiry was not sent. Ask the customer for: " + strings.Join(missing, ", ")}, nil
+	}
 	if t.Trial {
 		return "the enquiry was sent", nil
+	}
+	if t.enquired {
+		return map[string]string{"error": "this enquiry was not sent: the answer has sent one already. Another one wants another message of the customer"}, nil
 	}
 	req := t.by()
 	req.Key, req.Operation = t.Answer, "bot-enquiry" // an answer sends one, however often it is attempted
 	_, err := marketplace.SendEnquiry(ctx, t.Commands, req, enquiry.Send{
-		To: t.company, Name: text("name"), Email: text("email"), Phone: patch.Set(text("phone")), Message: patch.Set(text("message")), Source: patch.Set("bot"),
+		To: t.company, Name: given["name"], Email: given["email"], Phone: patch.Set(given["phone"]), Message: patch.Set(given["message"]), Source: patch.Set("bot"),
 	})
 	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind != fault.Unavailable {
 		return map[string]any{"error": refused.Detail, "fields": refused.Fields}, nil
 	}
+	t.enquired = err == nil
 	return "the enquiry was sent", err
 }
 

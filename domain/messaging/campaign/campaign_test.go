@@ -39,6 +39,7 @@ func TestCreate(t *testing.T) {
 	given := eventtest.Given(t, campaign.Kind)
 	plan := campaign.Plan{Name: "Diwali", Type: "broadcast", Template: 1, Channel: 3, Audience: "all", Params: template.Values{"1": "{{name}}"}}
 	given.Case("a campaign without a time waits").When(create(nil)).Then(campaign.Created{Plan: plan})
+	given.Case("or begins at once").When(create(func(c *campaign.Create) { c.Autosend = true })).Then(campaign.Created{Plan: plan}, campaign.Started{Run: 1, At: now})
 	refused := func(why string, change func(*campaign.Create), fields ...fault.Field) {
 		given.Case(why).When(create(change)).ThenFails(fault.Fields(fields...))
 	}

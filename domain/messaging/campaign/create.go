@@ -45,6 +45,7 @@ type Create struct {
 	Zone      *time.Location           `json:"-"`
 	Templates map[int64]template.State `json:"-"` // those of the workspace that are named
 	HasList   bool                     `json:"-"` // the list is one of the workspace
+	Autosend  bool                     `json:"-"` // one without a time begins at once (CONTRACT.md D22)
 }
 
 // ListID returns the list that is the audience, 0 for everybody.
@@ -108,7 +109,11 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	if err := fault.Join(append(wrong, err)...); err != nil {
 		return nil, err
 	}
-	return []event.Event[State]{Created{Plan: p, Next: next}}, nil
+	events := []event.Event[State]{Created{Plan: p, Next: next}}
+	if c.Autosend && next == nil {
+		events = append(events, Started{Run: 1, At: c.Now.UTC().Truncate(time.Microsecond)}) // as tables keep it
+	}
+	return events, nil
 }
 
 // check returns what is wrong with a step, whose fields begin with at.
