@@ -253,7 +253,8 @@ func TestEventsRemovedWithTheirCheckpointsAreMissed(t *testing.T) {
 		"removed also from the tree": {
 			`delete from log.event where position > P; drop schema audit_g1 cascade; delete from projection.generation where name = 'audit'`, "the newest events are gone",
 		},
-		"a column of a checkpoint": {`update audit.checkpoint set position = position + 1 where number = 1`, "does not say what its note does"},
+		"removed with the newest tile": {`delete from log.event where position > P; delete from audit_g1.tile where level = 0`, "the newest events are gone"},
+		"a column of a checkpoint":     {`update audit.checkpoint set position = position + 1 where number = 1`, "does not say what its note does"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
