@@ -94,7 +94,7 @@ func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.Kept, error) {
 
 // asFinding returns where in the log a fault of the archive's files may begin.
 func (a *Archive) asFinding(b *Broken, proven uint64) audit.Finding {
-	f := audit.Finding{Kind: audit.Rewritten, Why: firstUpper(b.Error()) + "."}
+	f := audit.Finding{Kind: audit.Rewritten, Proven: proven, Why: firstUpper(b.Error()) + "."}
 	before := uint64(0)
 	for _, s := range a.Segments {
 		if s.File == b.File {

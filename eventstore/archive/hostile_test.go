@@ -261,3 +261,21 @@ func TestRepackedFileIsNotABadEvent(t *testing.T) {
 	require.Zero(t, r.Finding.First)
 	require.True(t, strings.HasPrefix(r.Finding.String(), "The archive is broken: segments/00000003.ndjson.zst: the text is right, but not its file"), r.Finding.String())
 }
+
+func TestConfirmedEventsBeforeABadFileAreNotDoubted(t *testing.T) {
+	t.Parallel()
+	l := logOf(10)
+	key := keyOf(t, l, 1)
+	dir := create(t, l)
+	require.NoError(t, os.Remove(filepath.Join(dir, segmentName(2, false))))
+	a, err := Open(dir)
+	require.NoError(t, err)
+	for size, found := range map[int]string{
+		4: "The first bad event is one of the events 5 to 8. The archive is broken: segments/00000002.ndjson.zst: it is missing.",
+		3: "The first bad event is one of the events 5 to 8. Earlier ones may be bad too: no checkpoint confirms the events 4 to 4. The archive is broken: ",
+	} {
+		r, err := a.Verify(t.Context(), trust(t, key), kept(t, l, key, size), nil)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(r.Finding.String(), found), r.Finding.String())
+	}
+}

@@ -146,9 +146,17 @@ func segmentName(n int, plain bool) string {
 // mostManifest is larger, in bytes, than the manifest of any log that fits on a disk.
 const mostManifest = 64 << 20
 
+// open opens a file of the archive. Anything else there is a fault: to open a pipe would wait for its writer for ever.
+func open(files fs.FS, name string) (fs.File, error) {
+	if info, err := fs.Stat(files, name); err == nil && !info.Mode().IsRegular() {
+		return nil, &Broken{File: name, Why: "it is no file"}
+	}
+	return files.Open(name)
+}
+
 // readFile reads at most one byte more than limit: the file is still untrusted.
 func readFile(files fs.FS, name string, most int64) ([]byte, error) {
-	f, err := files.Open(name)
+	f, err := open(files, name)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func (r *segmentReader) brokenLine(format string, args ...any) error {
 
 // read yields the segment's events, and reports whether to go on.
 func (r *segmentReader) read(ctx context.Context, files fs.FS, yield func(event.Stored, error) bool) (goOn bool, err error) {
-	file, err := files.Open(r.File)
+	file, err := open(files, r.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, r.broken("it is missing")
 	}

@@ -25,6 +25,9 @@ type TileID struct {
 	Index uint64
 }
 
+// ErrIncomplete means that the tiles lack hashes of a tree of the size in question.
+var ErrIncomplete = errors.New("the tree's tiles are incomplete")
+
 // Tiles are the stored tiles of a log.
 type Tiles interface {
 	// ReadTiles returns the concatenated hashes of each tile, 32 bytes each. A tile may have more hashes than the tree of
@@ -131,7 +134,7 @@ func readNodes(ctx context.Context, tiles Tiles, nodes []compact.NodeID) ([]Hash
 		id, from, width := place(n)
 		tile := read[slices.Index(ids, id)]
 		if len(tile) < (from+width)*HashSize {
-			return nil, fmt.Errorf("tile %d of level %d has %d hashes, and the proof needs %d", id.Index, id.Level, len(tile)/HashSize, from+width)
+			return nil, fmt.Errorf("%w: tile %d of level %d has %d hashes, and the proof needs %d", ErrIncomplete, id.Index, id.Level, len(tile)/HashSize, from+width)
 		}
 		for j := range width {
 			scratch[j] = Hash(tile[(from+j)*HashSize:])

@@ -89,6 +89,13 @@ func (v *victim) verify(args ...string) (stdout, stderr string, status int) {
 // serveUntilRefused runs bahi serve until it has found that the log was rewritten.
 func (v *victim) serveUntilRefused() {
 	v.t.Helper()
+	said := v.serveUntilItEnds()
+	require.Contains(v.t, said, "were rewritten, and hash to")
+	require.Contains(v.t, said, "bahi audit verify --store")
+}
+
+func (v *victim) serveUntilItEnds() (said string) {
+	v.t.Helper()
 	cmd := apptest.Command(v.t, v.t.TempDir(), "serve")
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+v.url)
 	p := apptest.Launch(v.t, cmd)
@@ -98,8 +105,14 @@ func (v *victim) serveUntilRefused() {
 		v.t.Fatal("serve has not ended")
 	}
 	require.Equal(v.t, 1, p.Status)
-	require.Contains(v.t, p.Text(), "were rewritten, and hash to")
-	require.Contains(v.t, p.Text(), "bahi audit verify --store")
+	return p.Text()
+}
+
+func TestStartWithoutTilesNamesTheWayOut(t *testing.T) {
+	t.Parallel()
+	v := newVictim(t)
+	v.exec(`delete from audit_g1.tile where level = 0`)
+	require.Contains(t, v.serveUntilItEnds(), "bahi projections rebuild audit")
 }
 
 func TestVerifyNamesTheFirstBadEventOfEachAttack(t *testing.T) {
@@ -253,7 +266,8 @@ func TestEventsRemovedWithTheirCheckpointsAreMissed(t *testing.T) {
 		"removed also from the tree": {
 			`delete from log.event where position > P; drop schema audit_g1 cascade; delete from projection.generation where name = 'audit'`, "the newest events are gone",
 		},
-		"a column of a checkpoint": {`update audit.checkpoint set position = position + 1 where number = 1`, "does not say what its note does"},
+		"removed with the newest tile": {`delete from log.event where position > P; delete from audit_g1.tile where level = 0`, "the newest events are gone"},
+		"a column of a checkpoint":     {`update audit.checkpoint set position = position + 1 where number = 1`, "does not say what its note does"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -168,6 +168,29 @@ func vendors(t *testing.T) *esdb.Store {
 	return store
 }
 
+func TestACopyKeepsTheOrderOfStreamsThatComeAgain(t *testing.T) {
+	t.Parallel()
+	from, _ := apptest.EmptyLog(t)
+	for i := range 60 {
+		put(t, from, fmt.Sprintf("orders-%d", i), "OrderPlaced", `{}`, `{}`)
+		put(t, from, "orders-0", "OrderChanged", `{}`, `{}`)
+	}
+	places := func(log eventstore.Store) (all []string) {
+		for e, err := range log.ReadAll(t.Context(), 0, eventstore.Forwards) {
+			require.NoError(t, err)
+			all = append(all, fmt.Sprintf("%s@%d", e.Stream, e.Revision))
+		}
+		return all
+	}
+	to, _ := apptest.EmptyLog(t)
+	for _, to := range []eventstore.Store{to, logWithOtherPositions(t)} {
+		done, err := events.CopyLog(t.Context(), from, to, quiet)
+		require.NoError(t, err)
+		require.Equal(t, 120, done.Copied)
+		require.Equal(t, places(from), places(to))
+	}
+}
+
 func TestLargeEventsAreAppendedSeparately(t *testing.T) {
 	t.Parallel()
 	from, _ := apptest.EmptyLog(t)

@@ -372,7 +372,7 @@ func (s *Signer) leafAt(ctx context.Context, at event.Position, index uint64) (e
 		}
 		from := index % audit.TileWidth * audit.HashSize
 		if uint64(len(tiles[0])) < from+audit.HashSize {
-			return e, fmt.Errorf("the tree's tables lack the leaf %d", index)
+			return e, fmt.Errorf("the tree's tables lack the leaf %d: bahi projections rebuild audit makes them again", index)
 		}
 		if hash := audit.Hash(tiles[0][from:]); hash != audit.LeafHash(e) {
 			return e, &ErrRewritten{Found: fmt.Sprintf("the event at position %d (%s in %s) was changed since it was hashed: its leaf was %s, and is %s now",

@@ -6,9 +6,10 @@ if ! grep -q '^bahi:' "$DPKG_ROOT/etc/passwd"; then
 fi
 if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
   systemctl daemon-reload
-  if [ -n "$2" ]; then
+  if [ -n "$2" ] && [ ! -e /run/bahi.installed ]; then
     systemctl try-restart bahi.service
   else
     systemctl enable --now bahi.service
   fi
+  rm -f /run/bahi.installed
 fi

@@ -161,7 +161,9 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 		kept = append(kept, signed...)
 	}
 	own, err = ownTree(ctx, sys, kept)
-	if err != nil {
+	if errors.Is(err, proofs.ErrIncomplete) { // who removed events may have removed tiles too
+		fmt.Fprintf(c.Shell.Out, "The tree beside the log is no evidence: %s. bahi projections rebuild audit makes it again.\n", err)
+	} else if err != nil {
 		return r, err
 	}
 	head, err := sys.Store.Head(ctx)

@@ -134,7 +134,7 @@ func CopyLog(ctx context.Context, from, to eventstore.Store, progress func(done,
 	}
 	there, stop := iter.Pull2(to.ReadAll(ctx, 0, eventstore.Forwards))
 	defer stop()
-	c := copier{to: to, done: &done}
+	c := copier{to: to, done: &done, streams: map[string]bool{}}
 	more := true
 	for e, err := range from.ReadAll(ctx, 0, eventstore.Forwards) {
 		if err != nil {
@@ -178,29 +178,35 @@ type copier struct {
 	done   *Copied
 	places moved
 
-	waiting [][]event.Stored // an append each
+	waiting [][]event.Stored // an append each, to different streams
+	streams map[string]bool  // of these
 	count   int              // number of their events
 	bytes   int              // of all
 	last    int              // bytes of the last append
 }
 
-// take adds an event. It sends the waiting ones first if the event may name the position of one of them.
+// take adds an event. It sends the waiting ones first if the event may name the position of one of them, or begins another append to
+// the stream of one: a log that groups appends would put that one behind all others.
 func (c *copier) take(ctx context.Context, e event.Stored) error {
 	size := len(e.Data) + len(e.Meta)
-	if c.count > 0 && (len(c.waiting) >= maxSent || c.bytes+size > maxSentBytes || namesAfter(e, c.waiting[0][0].Position)) {
+	n := len(c.waiting)
+	joins := n > 0 && c.waiting[n-1][0].Stream == e.Stream && len(c.waiting[n-1]) < maxCopied && c.last+size <= maxCopiedBytes
+	if n > 0 && (n >= maxSent || c.bytes+size > maxSentBytes || namesAfter(e, c.waiting[0][0].Position) || !joins && c.streams[e.Stream]) {
 		if err := c.send(ctx); err != nil {
 			return err
 		}
+		joins = false
 	}
 	if renumbered, err := c.places.renumber(&e); err != nil {
 		return fmt.Errorf("copy %s@%d: %w", e.Stream, e.Revision, err)
 	} else if renumbered {
 		c.done.Renumbered++
 	}
-	if n := len(c.waiting); n > 0 && c.waiting[n-1][0].Stream == e.Stream && len(c.waiting[n-1]) < maxCopied && c.last+size <= maxCopiedBytes {
+	if joins {
 		c.waiting[n-1], c.last = append(c.waiting[n-1], e), c.last+size
 	} else {
 		c.waiting, c.last = append(c.waiting, []event.Stored{e}), size
+		c.streams[e.Stream] = true
 	}
 	c.count, c.bytes = c.count+1, c.bytes+size
 	return nil
@@ -229,6 +235,7 @@ func (c *copier) send(ctx context.Context) error {
 		c.done.Copied += len(events)
 	}
 	c.waiting, c.count, c.bytes = c.waiting[:0], 0, 0
+	clear(c.streams)
 	return nil
 }
 
