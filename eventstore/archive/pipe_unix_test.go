@@ -13,7 +13,7 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// Whoever wrote an archive's folder cannot keep its reader waiting.
+// An archive has no file that keeps its reader waiting.
 func TestPipesAmongAnArchivesFilesAreFaults(t *testing.T) {
 	t.Parallel()
 	l := logOf(10)
