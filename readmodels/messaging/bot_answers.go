@@ -67,12 +67,13 @@ func (v *Views) Talk(ctx context.Context, workspace uuid.UUID, contact int64, si
 		where contact_id = $1 and workspace_id = $2`, contact, workspace, since)
 }
 
-// Waiting lists the last 20 messages that a contact wrote to a channel after a position, oldest first. What came before a person's answer does not wait.
+// Waiting lists the last 20 messages that a contact wrote to a channel after a position, oldest first. What came before a person's answer does not wait. Only the
+// contact is looked up: a plan that was made while the table was small may read all messages of the workspace.
 func (v *Views) Waiting(ctx context.Context, workspace uuid.UUID, channel, contact, after int64) ([]Message, error) {
 	const most = 20
 	newest, err := readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+`
-		where contact_id = $1 and workspace_id = $2 and channel_id = $3 and inbound and began > greatest($4, (
-			select max(began) from messages.message where contact_id = $1 and workspace_id = $2 and channel_id = $3 and not inbound and actor not like 'bot:%'))
+		where contact_id = $1 and (workspace_id = $2) is true and channel_id = $3 and inbound and began > greatest($4, (
+			select max(began) from messages.message where contact_id = $1 and (workspace_id = $2) is true and channel_id = $3 and not inbound and actor not like 'bot:%'))
 		order by began desc limit $5`, contact, workspace, channel, after, most)
 	slices.Reverse(newest)
 	return newest, err
