@@ -142,23 +142,15 @@ func gramsOf(words []string) map[string]bool {
 	return all
 }
 
-// Vocabulary has words, each once, as columns: a word, its trigrams, each on a line, and how many they are.
-type Vocabulary struct {
-	Words, Grams []string
-	Sizes        []int32
-}
-
-// VocabularyOf returns words with their trigrams. Words with a digit are left out: they are numbers and codes, of which there are as many as
-// records, and a similar one is another one.
-func VocabularyOf(words []string) (v Vocabulary) {
+// VocabularyOf returns words, each once, and the trigrams of each, one on a line. Words with a digit are left out: they are numbers and codes, of which there are
+// as many as records, and a similar one is another one.
+func VocabularyOf(words []string) (distinct, grams []string) {
 	seen := map[string]bool{}
 	for _, word := range words {
-		if seen[word] || strings.ContainsFunc(word, unicode.IsDigit) {
-			continue
+		if !seen[word] && !strings.ContainsFunc(word, unicode.IsDigit) {
+			seen[word] = true
+			distinct, grams = append(distinct, word), append(grams, strings.Join(Grams(word), "\n"))
 		}
-		seen[word] = true
-		grams := Grams(word)
-		v.Words, v.Grams, v.Sizes = append(v.Words, word), append(v.Grams, strings.Join(grams, "\n")), append(v.Sizes, int32(len(grams)))
 	}
-	return v
+	return distinct, grams
 }

@@ -84,16 +84,16 @@ func described(b *projections.Batch, id string, name patch.Field[string], fields
 
 // learned adds words to those that searches know. Most are known: each is looked up once, by its first trigram, not once for each of its trigrams.
 func learned(b *projections.Batch, words []string) {
-	v := wording.VocabularyOf(words)
-	if len(v.Words) == 0 {
+	distinct, grams := wording.VocabularyOf(words)
+	if len(distinct) == 0 {
 		return
 	}
 	b.Exec(`
 		with fresh as materialized (
-			select w.* from unnest($1::text[], $2::text[], $3::int[]) w (word, grams, size)
-			where not exists (select from gram g where g.gram = split_part(w.grams, E'\n', 1) and g.word = w.word)
+			select w.word, w.grams from (select word, string_to_array(lines, E'\n') as grams from unnest($1::text[], $2::text[]) n (word, lines)) w
+			where not exists (select from gram g where g.gram = w.grams[1] and g.word = w.word)
 		)
 		insert into gram (gram, word, size)
-		select g.gram, fresh.word, fresh.size from fresh, unnest(string_to_array(fresh.grams, E'\n')) g (gram)
-		on conflict do nothing`, v.Words, v.Grams, v.Sizes)
+		select g.gram, fresh.word, cardinality(fresh.grams) from fresh, unnest(fresh.grams) g (gram)
+		on conflict do nothing`, distinct, grams)
 }

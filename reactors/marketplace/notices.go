@@ -10,7 +10,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"sync"
 	"text/template"
 	"time"
 	"unicode"
@@ -74,30 +73,6 @@ type Notices struct {
 	Jobs     accessreactors.Adder
 	Frontend string // base of links: https://example.org
 	Most     int64  // enquiries to a company within an hour that are told one by one; 0: 300
-
-	crowds crowds
-}
-
-// crowds has the companies that get digests in an hour, as far as this process knows. None of them gets fewer enquiries in it later.
-type crowds struct {
-	mu   sync.Mutex
-	hour time.Time
-	of   map[uuid.UUID]bool
-}
-
-func (c *crowds) has(company uuid.UUID, hour time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.hour.Equal(hour) && c.of[company]
-}
-
-func (c *crowds) add(company uuid.UUID, hour time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.hour.Equal(hour) {
-		c.hour, c.of = hour, map[uuid.UUID]bool{}
-	}
-	c.of[company] = true
 }
 
 // policy has eight attempts within some 24 hours (CONTRACT.md 3.6).
@@ -245,14 +220,9 @@ func (l letter) places() []string {
 	return values
 }
 
-const crowd = skip("too many enquiries within an hour: they come as a digest")
-
 // crowded reports whether a company is asked so much that it gets digests, and sees to the next.
 func (n *Notices) crowded(ctx context.Context, a asked) error {
 	hour := n.Commands.Now().Truncate(time.Hour)
-	if n.crowds.has(a.Company, hour) {
-		return crowd
-	}
 	most := cmp.Or(n.Most, mostTold)
 	count, err := n.Views.EnquiriesWithin(ctx, a.workspace, a.Company, hour, most+1)
 	if err != nil || count <= most {
@@ -261,8 +231,7 @@ func (n *Notices) crowded(ctx context.Context, a asked) error {
 	if err := n.Jobs.Add(ctx, SendDigest{Company: a.Company, Hour: hour.Unix()}); err != nil {
 		return err
 	}
-	n.crowds.add(a.Company, hour)
-	return crowd
+	return skip("too many enquiries within an hour: they come as a digest")
 }
 
 func (n *Notices) mail(ctx context.Context, a asked) (note enquiry.Note, err error) {
