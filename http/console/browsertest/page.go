@@ -2,6 +2,7 @@ package browsertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -21,8 +23,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// timeout is the timeout of a condition.
-const timeout = 2 * time.Minute
+const (
+	timeout  = 2 * time.Minute       // of a condition
+	interval = 20 * time.Millisecond // between two looks at the page
+)
 
 // Page is a tab with its own cookies. Its methods fail the test on errors.
 type Page struct {
@@ -186,37 +190,50 @@ func (p *Page) Enter() {
 // Is returns the value of a JavaScript condition.
 func (p *Page) Is(condition string) (is bool) {
 	p.t.Helper()
-	p.run(chromedp.Evaluate(`Boolean(`+condition+`)`, &is))
+	p.read(`Boolean(`+condition+`)`, &is)
 	return is
 }
 
 // Until waits until a JavaScript condition holds, in the page of that moment.
 func (p *Page) Until(condition string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(timeout); ; {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(interval) {
 		ctx, cancel := context.WithTimeout(p.ctx, timeout)
 		var is bool
-		err := chromedp.Run(ctx, chromedp.Evaluate(`Boolean(`+condition+`)`, &is)) // fails while a page is replaced
+		err := chromedp.Run(ctx, chromedp.Evaluate(`Boolean(`+condition+`)`, &is)) // fails while a page is replaced or loads
 		cancel()
 		if err == nil && is {
 			return
 		}
-		require.True(p.t, time.Now().Before(deadline), "%s never held; the page says: %s", condition, p.Text("main"))
-		time.Sleep(20 * time.Millisecond)
+		if time.Now().After(deadline) {
+			require.Fail(p.t, "condition never held", "%s; the page says: %s", condition, p.Text("main"))
+		}
 	}
+}
+
+// read evaluates an expression that changes nothing. It does so again where the browser refuses, since it replaces the page.
+func (p *Page) read(expression string, into any) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, timeout)
+	defer cancel()
+	err := chromedp.Run(ctx, chromedp.Evaluate(expression, into))
+	for refused := (*cdproto.Error)(nil); errors.As(err, &refused); err = chromedp.Run(ctx, chromedp.Evaluate(expression, into)) {
+		time.Sleep(interval)
+	}
+	require.NoError(p.t, err)
 }
 
 // Text returns the visible text of the first match, "" without a match.
 func (p *Page) Text(selector string) (text string) {
 	p.t.Helper()
-	p.run(chromedp.Evaluate(`(document.querySelector(`+quote(selector)+`) || {innerText: ""}).innerText`, &text))
+	p.read(`(document.querySelector(`+quote(selector)+`) || {innerText: ""}).innerText`, &text)
 	return strings.TrimSpace(text)
 }
 
 // Texts returns the visible texts of all matches.
 func (p *Page) Texts(selector string) (texts []string) {
 	p.t.Helper()
-	p.run(chromedp.Evaluate(`[...document.querySelectorAll(`+quote(selector)+`)].map(e => e.innerText.trim())`, &texts))
+	p.read(`[...document.querySelectorAll(`+quote(selector)+`)].map(e => e.innerText.trim())`, &texts)
 	return texts
 }
 
@@ -229,7 +246,7 @@ func (p *Page) Evaluate(script string, into any) {
 // URL returns the page's address without the server.
 func (p *Page) URL() (path string) {
 	p.t.Helper()
-	p.run(chromedp.Evaluate(`location.pathname + location.search`, &path))
+	p.read(`location.pathname + location.search`, &path)
 	return path
 }
 
