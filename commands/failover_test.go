@@ -27,7 +27,7 @@ func loseTail(t *testing.T, pool *pgxpool.Pool, count int) {
 // soon waits for what may fail while connections are made again.
 func soon(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	require.Eventually(t, is, 30*time.Second, 10*time.Millisecond, what)
+	require.Eventually(t, is, time.Minute, 10*time.Millisecond, what)
 }
 
 func TestACommandIsNotDecidedOnWhatTheLogHasLost(t *testing.T) {

@@ -193,7 +193,7 @@ func TestBuildIsResumedByAnotherProcess(t *testing.T) {
 				_, found, err := liveGeneration(t.Context(), r.pool, p)
 				require.NoError(t, err)
 				return found
-			}, 30*time.Second, 10*time.Millisecond)
+			}, time.Minute, 10*time.Millisecond)
 			require.ElementsMatch(t, numberedNames(0, 1000), r.names(t, "seen"), "each event exactly once")
 			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
 		})

@@ -107,7 +107,7 @@ func (r *rig) parked(t *testing.T, name string) (found Listed) {
 			}
 		}
 		return false
-	}, 30*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	return found
 }
 
@@ -134,7 +134,7 @@ func TestOtherProcessesReportAParkedProjection(t *testing.T) {
 			require.ErrorIs(t, err, ErrNotParked)
 		}
 		return goesOn(one) && goesOn(two)
-	}, 30*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	require.Equal(t, []string{"a", "error"}, r.names(t, "seen"))
 }
 

@@ -181,7 +181,7 @@ func TestTablesConvergeToTheLog(t *testing.T) {
 			}
 			require.LessOrEqual(c, len(all), 2, "%+v", all)
 			require.Len(c, r.schemas(t), len(all))
-		}, 30*time.Second, 20*time.Millisecond)
+		}, time.Minute, 20*time.Millisecond)
 		r.exact(t, p)
 		for _, s := range servers {
 			s.stop()

@@ -107,7 +107,7 @@ func TestOutcomesAreCounted(t *testing.T) {
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "hang"), 0)
 	r.background(jobs.Run)
 	for outcome, times := range map[string]float64{done: 3, snoozed: 1, failed: 1, cancelled: 1, discarded: -1} {
-		require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", outcome) == times }, 30*time.Second, 10*time.Millisecond, outcome)
+		require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", outcome) == times }, time.Minute, 10*time.Millisecond, outcome)
 	}
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "greet"), 0)
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "hang"), 0)
@@ -129,7 +129,7 @@ func TestAJobWaitsForTablesThatAreNotBuilt(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	jobs.Register(registry)
 	r.background(jobs.Run)
-	require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", done) == 1 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", done) == 1 }, time.Minute, 10*time.Millisecond)
 	require.InDelta(t, 1, metric(t, registry, "bahi_job_attempts_total", "greet", snoozed), 0)
 }
 
@@ -156,8 +156,8 @@ func TestHangingProviderDelaysOnlyItsKind(t *testing.T) {
 	run.until(working)
 	r.add(names(30)...)
 	run.reached(r.head())
-	require.Eventually(t, func() bool { return greeted.Load() == 30 }, 30*time.Second, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return r.pool.Stat().AcquiredConns() == 0 }, 30*time.Second, time.Millisecond, "jobs must not use the requests' connections")
+	require.Eventually(t, func() bool { return greeted.Load() == 30 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return r.pool.Stat().AcquiredConns() == 0 }, time.Minute, time.Millisecond, "jobs must not use the requests' connections")
 	require.Less(t, stop(), 20*time.Second)
 	var interrupted int
 	require.NoError(t, r.pool.QueryRow(t.Context(), `
@@ -232,10 +232,10 @@ func TestSweepRunsWithoutAnEventAndNotTwiceAtOnce(t *testing.T) {
 	r.background(jobs.Run)
 	r.job("hang", "running")
 	var times int64
-	require.Eventually(t, func() bool { times++; return times > 30 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { times++; return times > 30 }, time.Minute, 10*time.Millisecond)
 	r.job("hang", "running") // still the only one
 	close(release)
-	require.Eventually(t, func() bool { return swept.Load() >= 3 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return swept.Load() >= 3 }, time.Minute, 10*time.Millisecond)
 }
 
 func TestInvalidQueueIsRefused(t *testing.T) {

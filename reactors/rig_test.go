@@ -193,7 +193,7 @@ func (r *rig) job(kind, state string) views.Job {
 		var err error
 		found, _, err = (&views.Jobs{DB: r.pool}).Jobs(r.t.Context(), views.Selection{Kind: kind, Page: 1, PageSize: 10})
 		return err == nil && len(found) == 1 && found[0].State == state
-	}, 30*time.Second, 10*time.Millisecond, "%s: %+v", state, &found)
+	}, time.Minute, 10*time.Millisecond, "%s: %+v", state, &found)
 	return found[0]
 }
 

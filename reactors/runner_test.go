@@ -128,7 +128,7 @@ func (r *rig) parked() (list []Progress) {
 		var err error
 		list, err = List(r.t.Context(), r.pool, greeter(nil), Define("other"))
 		return err == nil && list[0].State == "parked"
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	return list
 }
 

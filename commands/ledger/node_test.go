@@ -85,7 +85,7 @@ func openOffice(t *testing.T) *office {
 			}
 		}
 		return true
-	}, 30*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	return o
 }
 

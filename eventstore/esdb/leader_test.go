@@ -206,5 +206,5 @@ func TestConnectionsToAnUnreadyServerAreBounded(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := store.Head(t.Context())
 		return err == nil
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }

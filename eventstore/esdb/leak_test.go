@@ -49,7 +49,7 @@ func TestStoppedReadersAndClosedStoresLeaveNoGoroutines(t *testing.T) {
 			require.Error(t, err)
 		}
 		const tail = 8 // of the subscription that all share, which begins with the first of them
-		require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= before+1+tail }, 30*time.Second, 10*time.Millisecond, "plus the caller")
+		require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= before+1+tail }, time.Minute, 10*time.Millisecond, "plus the caller")
 
 		w.set(func() { w.cut = true })
 		for range 10 {
@@ -63,8 +63,8 @@ func TestStoppedReadersAndClosedStoresLeaveNoGoroutines(t *testing.T) {
 		require.Eventually(t, func() bool {
 			_, err := store.Head(t.Context())
 			return err == nil
-		}, 30*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 	})
 	const leaked = 16 // by the client, which does not close a lost connection
-	require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= leaked }, 30*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return storetest.Goroutines(t, label) <= leaked }, time.Minute, 50*time.Millisecond)
 }

@@ -167,7 +167,7 @@ func TestConcurrentCallersOfHeadShareARead(t *testing.T) {
 		}
 	}
 	all.Go(ask)
-	require.Eventually(t, func() bool { return log.reads.Load() == 1 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return log.reads.Load() == 1 }, time.Minute, time.Millisecond)
 	begun := make(chan struct{}, 100)
 	for range cap(begun) {
 		all.Go(func() { begun <- struct{}{}; ask() })

@@ -49,7 +49,7 @@ func TestLaggingReplicaTakesOver(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, known := s.tail.after(33, new(int))
 		return !known
-	}, 30*time.Second, time.Millisecond, "the lost events remain in the tail")
+	}, time.Minute, time.Millisecond, "the lost events remain in the tail")
 
 	got := make(chan []event.Stored)
 	go func() {

@@ -27,7 +27,7 @@ func queued(ctx context.Context, t *testing.T, s *Store, waiting int, r eventsto
 
 func queueHas(t *testing.T, s *Store, waiting int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(s.appender.queue) == waiting }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(s.appender.queue) == waiting }, time.Minute, time.Millisecond)
 }
 
 func to(stream string, expected eventstore.Expected, events ...event.New) eventstore.Request {

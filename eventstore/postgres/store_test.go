@@ -224,5 +224,5 @@ func waitersForLock(t testing.TB, url string, count int) {
 			select count(*) from pg_locks where locktype = 'advisory' and not granted
 			and database = (select oid from pg_database where datname = current_database())`).Scan(&waiting)
 		return err == nil && waiting == count
-	}, 30*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }

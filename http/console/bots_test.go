@@ -23,7 +23,7 @@ func TestPeopleTryABotInTheInbox(t *testing.T) {
 	who.With("Content-Type", contentType).POST(fmt.Sprintf("/api/bots/%d/files", bot.ID), string(body)).Status(201)
 	require.Eventually(t, func() bool {
 		return strings.Contains(who.GET(fmt.Sprintf("/api/bots/%d/files", bot.ID)).Status(200).Text, `"ready"`)
-	}, apptest.Promptly, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 
 	p := browsertest.Open(t, o.URL)
 	p.Go("/inbox/bots")

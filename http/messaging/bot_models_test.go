@@ -104,7 +104,7 @@ func (a asking) oneAtATime(t *testing.T) {
 		llmtest.Says("Yes.")(w, r, asked)
 	})
 	writes(t, a.Office, a.sales.ID, "919811100030", "one0", "Are you open?")
-	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return contacts["asha"] }, apptest.Promptly, 5*time.Millisecond)
+	require.Eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return contacts["asha"] }, time.Minute, 5*time.Millisecond)
 	for i := range 5 {
 		writes(t, a.Office, a.sales.ID, "919811100030", fmt.Sprint("one", 1+i), fmt.Sprintf("And on day %d?", i))
 	}

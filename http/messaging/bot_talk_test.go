@@ -25,7 +25,7 @@ import (
 // eventually reads until what is read is as a test wants it.
 func eventually[T any](t *testing.T, read func() T, wanted func(T) bool) (found T) {
 	t.Helper()
-	require.Eventually(t, func() bool { found = read(); return wanted(found) }, apptest.Promptly, 10*time.Millisecond)
+	require.Eventually(t, func() bool { found = read(); return wanted(found) }, time.Minute, 10*time.Millisecond)
 	return found
 }
 

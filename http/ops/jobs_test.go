@@ -115,7 +115,7 @@ func (o *office) list(query string) (jobs []views.Job, total string) {
 func (o *office) until(query string, count int) []views.Job {
 	o.t.Helper()
 	var jobs []views.Job
-	require.Eventually(o.t, func() bool { jobs, _ = o.list(query); return len(jobs) == count }, 30*time.Second, 20*time.Millisecond, query)
+	require.Eventually(o.t, func() bool { jobs, _ = o.list(query); return len(jobs) == count }, time.Minute, 20*time.Millisecond, query)
 	return jobs
 }
 

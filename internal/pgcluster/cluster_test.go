@@ -300,12 +300,12 @@ func TestKilledPostmasterIsStartedAgain(t *testing.T) {
 	}()
 	require.Eventually(t, func() bool {
 		return ask(t, c, `select count(*)::text from pg_stat_activity where state = 'active' and query like 'do %'`) == "1"
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 
 	for range 2 {
 		pid := c.PID()
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-		require.Eventually(t, func() bool { return c.PID() != pid }, 30*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return c.PID() != pid }, time.Minute, 10*time.Millisecond)
 		require.Equal(t, "back", ask(t, c, `select 'back'`))
 	}
 	require.Error(t, <-busy)
@@ -353,7 +353,7 @@ func TestLongPathsGetAShortSocketFolder(t *testing.T) {
 	pid := c.PID()
 	require.NoError(t, os.RemoveAll(c.socket))
 	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-	require.Eventually(t, func() bool { return c.PID() != pid }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return c.PID() != pid }, time.Minute, 10*time.Millisecond)
 	require.Equal(t, "up", ask(t, c, `select 'up'`))
 
 	beside, err := Attach(t.Context(), opts)
@@ -382,7 +382,7 @@ func TestCrashInInitdbLeavesNothingBroken(t *testing.T) {
 	require.Eventually(t, func() bool {
 		found, err := filepath.Glob(filepath.Join(unfinished, "PG_VERSION"))
 		return err == nil && len(found) == 1
-	}, 30*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	require.NoError(t, cmd.Process.Kill())
 	require.NoDirExists(t, filepath.Join(dir, "postgres", "data"))
 

@@ -41,7 +41,7 @@ func TestClusterStaysForTheNextProcessAndThenEnds(t *testing.T) {
 	// The first is killed in the middle of its tests, as a timeout of go test does.
 	killed := testProcess(t, tmp)
 	require.NoError(t, killed.Start())
-	require.Eventually(t, func() bool { return postmasterIn(tmp) > 0 }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return postmasterIn(tmp) > 0 }, time.Minute, 5*time.Millisecond)
 	pid := postmasterIn(tmp)
 	require.NoError(t, killed.Process.Kill())
 	_ = killed.Wait()
@@ -50,14 +50,14 @@ func TestClusterStaysForTheNextProcessAndThenEnds(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, pid, postmasterIn(tmp), "the next process uses the same cluster")
 
-	require.Eventually(t, func() bool { return postmasterIn(tmp) == 0 && !alive(pid) }, 30*time.Second, 50*time.Millisecond,
+	require.Eventually(t, func() bool { return postmasterIn(tmp) == 0 && !alive(pid) }, time.Minute, 50*time.Millisecond,
 		"the unused cluster must stop")
 
 	out, err = testProcess(t, tmp).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	again := postmasterIn(tmp)
 	require.NotZero(t, again, "a cluster that was stopped is started again")
-	require.Eventually(t, func() bool { return postmasterIn(tmp) == 0 && !alive(again) }, 30*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return postmasterIn(tmp) == 0 && !alive(again) }, time.Minute, 50*time.Millisecond)
 }
 
 // alive reports whether the process runs; a zombie does not.

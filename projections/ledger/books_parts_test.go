@@ -146,7 +146,7 @@ func (b *books) leave(t *testing.T, parts, late int) {
 	build.How = projections.How{Partitions: parts, Throttle: 40} // for some seconds
 	go func() { left <- build.Run(ctx) }()
 	reaches := func(what string, is func(places []int64) bool) {
-		require.Eventually(t, func() bool { return is(b.places(t)) }, 30*time.Second, time.Millisecond, what)
+		require.Eventually(t, func() bool { return is(b.places(t)) }, time.Minute, time.Millisecond, what)
 	}
 	reaches("it begins", func(places []int64) bool { return len(places) == parts && places[late] > 0 })
 	hold, err := b.pool.Begin(t.Context())
@@ -171,7 +171,7 @@ func (b *books) tend(t *testing.T) {
 		var building bool
 		require.NoError(t, b.pool.QueryRow(t.Context(), `select exists (select from projection.generation where not live)`).Scan(&building))
 		return !building
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	end()
 	require.NoError(t, <-done)
 }

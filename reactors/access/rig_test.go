@@ -208,7 +208,7 @@ func newRig(t *testing.T) *rig {
 		_, members := r.views.Members(t.Context(), uuid.Nil)
 		_, ended := r.views.Ended(t.Context(), r.now)
 		return users == nil && members == nil && ended == nil
-	}, 30*time.Second, 10*time.Millisecond, "the tables must be built")
+	}, time.Minute, 10*time.Millisecond, "the tables must be built")
 	r.mails = &Mails{
 		Accounts: r.accounts, Commands: handler, Store: r.log, Mailer: r.box, Frontend: "https://app.example",
 		Admin: "admin@bahi.example", Zone: time.FixedZone("IST", 19800),

@@ -185,7 +185,7 @@ func TestCheckpointOfAnotherLogParksTheFeedUntilAReplay(t *testing.T) {
 			parked := run.until(func(s feed.Status) bool { return s.State == feed.Parked })
 			require.Contains(t, parked.Error, "which is not in this log")
 			require.Len(t, r.forwarded(5), 5)
-			require.Eventually(t, func() bool { return run.metrics()["bahi_feed_parked"] == 1 }, 30*time.Second, 10*time.Millisecond) // noted after the event
+			require.Eventually(t, func() bool { return run.metrics()["bahi_feed_parked"] == 1 }, time.Minute, 10*time.Millisecond) // noted after the event
 			require.NoError(t, feed.Replay(t.Context(), r.pool, r.store, 7))
 			run.reached(10)
 			require.Equal(t, append(r.ids(0)[:5], r.ids(6)...), r.forwarded(9))
@@ -247,7 +247,7 @@ func (r *rig) parked(at event.Position) projections.Checkpoint {
 	r.t.Helper()
 	require.Eventually(r.t, func() bool {
 		return projections.ReactorParkedAt(r.t.Context(), r.pool, feed.Name, at) == nil
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	c, err := feed.Look(r.t.Context(), r.pool)
 	require.NoError(r.t, err)
 	return c

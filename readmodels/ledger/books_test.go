@@ -84,7 +84,7 @@ func open(t *testing.T) *office {
 		store.Close()
 		pool.Close()
 	})
-	require.Eventually(t, func() bool { return runner.Statuses()["books"].Ready }, 30*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return runner.Statuses()["books"].Ready }, time.Minute, 5*time.Millisecond)
 	return o
 }
 

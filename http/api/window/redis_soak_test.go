@@ -34,7 +34,7 @@ func redisServer(t *testing.T) *window.Redis {
 	require.Eventually(t, func() bool {
 		_, err := r.Take(t.Context(), window.Key{Group: "up"}, perMin)
 		return err == nil
-	}, 30*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 	return r
 }
 

@@ -244,7 +244,7 @@ func TestOutageOfTheBrokerIsAnErrorAndLosesNothing(t *testing.T) {
 	require.Error(t, err)
 	require.NotErrorAs(t, err, new(*feed.Refused))
 	c = start(t, kfake.DataDir(dir), kfake.SyncWrites(), kfake.Ports(port))
-	require.Eventually(t, func() bool { return p.Publish(topic, all[200:]...) == nil }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Publish(topic, all[200:]...) == nil }, time.Minute, 20*time.Millisecond)
 	require.Equal(t, byStream(all), idsByStream(kept(t, c, len(all))))
 }
 
@@ -255,7 +255,7 @@ func TestBrokerMayCreateTheTopic(t *testing.T) {
 	t.Cleanup(c.Close)
 	all := feedtest.Messages(t, 3)
 	p := open(t, address(c))
-	require.Eventually(t, func() bool { return p.Publish(topic, all...) == nil }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Publish(topic, all...) == nil }, time.Minute, 20*time.Millisecond)
 	require.Equal(t, byStream(all), idsByStream(kept(t, c, 3)))
 }
 

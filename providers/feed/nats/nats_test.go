@@ -203,7 +203,7 @@ func TestOutageIsNotARefusal(t *testing.T) {
 	require.ErrorContains(t, err, "cannot reach NATS")
 	require.NotErrorAs(t, err, new(*feed.Refused))
 	s.Start()
-	require.Eventually(t, func() bool { return p.Publish(topic, m...) == nil }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Publish(topic, m...) == nil }, time.Minute, 20*time.Millisecond)
 	require.Equal(t, ids(m), kept(s, "BAHI", 1))
 }
 
@@ -244,11 +244,11 @@ func TestRestoredAccessNeedsNoRestart(t *testing.T) {
 			first = time.Now()
 		}
 		return !first.IsZero() && time.Since(first) > 2*time.Second
-	}, 30*time.Second, 20*time.Millisecond)
+	}, time.Minute, 20*time.Millisecond)
 	s.Stop()
 	s.Configure(func(o *server.Options) { o.Password = "neu" })
 	s.Start()
-	require.Eventually(t, func() bool { return p.Publish(topic, all...) == nil }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Publish(topic, all...) == nil }, time.Minute, 20*time.Millisecond)
 }
 
 func TestInvalidAddressIsRefused(t *testing.T) {
