@@ -353,10 +353,13 @@ func (b Build) fillTo(ctx context.Context, s *session) (event.Position, error) {
 	return head, err
 }
 
-// index runs the DDL after the fill. It is idempotent.
+// index runs the DDL after the fill, for readers with the statistics that their plans need. It is idempotent.
 func (b Build) index(ctx context.Context, s *session) error {
 	if err := b.makeIndexes(ctx, s); err != nil {
 		return fmt.Errorf("create indexes: %w", err)
+	}
+	if err := analyze(ctx, s); err != nil {
+		return fmt.Errorf("count the rows: %w", err)
 	}
 	return b.completeTables(ctx, s, keyedPlans)
 }

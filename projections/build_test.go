@@ -96,6 +96,17 @@ func (a *atHead) Head(ctx context.Context) (event.Position, error) {
 	return head, err
 }
 
+// Without statistics the first minute's plans would be those of small tables.
+func TestABuiltTableHasItsStatistics(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(t, numberedNames(0, 50)...)
+	require.NoError(t, r.build(seen("seen", nil)).Run(t.Context()))
+	var columns int
+	require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_stats where schemaname = 'seen_g1'`).Scan(&columns))
+	require.NotZero(t, columns)
+}
+
 func TestNewVersionIsBuiltBesideTheOldOne(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -36,6 +36,9 @@ func settings(ephemeral bool) map[string]string {
 		// An old file of the log is deleted, not reused with its content, which may be of an erased person.
 		"wal_recycle": "off",
 
+		// A table that has just been filled is planned for as a small one until its rows are counted: seconds, not a minute.
+		"autovacuum_naptime": "10s",
+
 		"checkpoint_timeout":           "15min",
 		"checkpoint_completion_target": "0.9",
 
