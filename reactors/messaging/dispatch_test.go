@@ -137,7 +137,7 @@ func open(t *testing.T, contacts int) *desk {
 }
 
 // begin starts a campaign, of which the shared system's own jobs send nothing.
-func (d *desk) begin() (id string) {
+func (d *desk) begin(steps ...campaign.Step) (id string) {
 	d.t.Helper()
 	locked, release := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -149,13 +149,17 @@ func (d *desk) begin() (id string) {
 	}()
 	<-locked
 	d.t.Cleanup(func() { close(release) })
-	return d.start()
+	return d.start(steps...)
 }
 
-// start starts a campaign on a channel that is locked.
-func (d *desk) start() (id string) {
+// start starts a campaign on a channel that is locked: a broadcast, or a drip of steps.
+func (d *desk) start(steps ...campaign.Step) (id string) {
 	d.t.Helper()
-	out, err := d.Create(d.t.Context(), d.req, campaign.Create{Name: "x", Type: "broadcast", TemplateID: d.clip.ID, Audience: "all"})
+	plan := campaign.Create{Name: "x", Type: "broadcast", TemplateID: d.clip.ID, Audience: "all"}
+	if len(steps) > 0 {
+		plan.Type, plan.Steps = "drip", steps
+	}
+	out, err := d.Create(d.t.Context(), d.req, plan)
 	require.NoError(d.t, err)
 	_, err = commands.Handle(d.t.Context(), d.Commands, d.req, campaign.Kind, out.ID, campaign.Send{Now: time.Now().UTC()})
 	require.NoError(d.t, err)
@@ -206,6 +210,22 @@ func TestAMessageInDoubtIsSentOnceMore(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 6, d.net.total())
 	require.Equal(t, views.CampaignStats{Total: 3, Failed: 3}, d.stats(id).Stats)
+	require.Equal(t, campaign.Completed, d.stats(id).Status)
+}
+
+func TestAStepWaitsForTheOneBefore(t *testing.T) {
+	t.Parallel()
+	d := open(t, 3)
+	id := d.begin(campaign.Step{TemplateID: d.clip.ID}, campaign.Step{TemplateID: d.clip.ID})
+	d.net.answer = func(int) error { return &network.Failure{Reason: network.Unknown} }
+	_, err := d.Dispatch(t.Context(), id, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, 3, d.net.total(), "the second step is due, but what became of the first is not known")
+	d.net.answer, d.Doubt = nil, time.Nanosecond
+	_, err = d.Dispatch(t.Context(), id, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, 9, d.net.total(), "the first step once more, then the second")
+	require.Equal(t, views.CampaignStats{Total: 6, Sent: 6}, d.stats(id).Stats)
 	require.Equal(t, campaign.Completed, d.stats(id).Status)
 }
 
