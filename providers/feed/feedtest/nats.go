@@ -88,6 +88,14 @@ func (n *NATS) Start() {
 // Configure changes the configuration for the next start.
 func (n *NATS) Configure(change func(*server.Options)) { change(&n.options) }
 
+// Reload changes the configuration of the running server, which keeps its connections.
+func (n *NATS) Reload(change func(*server.Options)) {
+	n.t.Helper()
+	n.Configure(change)
+	options := n.options
+	require.NoError(n.t, n.server.ReloadOptions(&options))
+}
+
 // Stop stops the server and breaks all connections.
 func (n *NATS) Stop() {
 	n.server.Shutdown()

@@ -173,18 +173,24 @@ func (p *Publisher) away() error {
 	return errors.New("cannot reach NATS")
 }
 
-// renew drops a connection that has ended for good, as after two refused logins. The next Publish opens another one, and
-// reads the file of credentials again.
+// renew drops a connection that has ended for good, as after two refused logins. The next one reads the file of credentials again.
 func (p *Publisher) renew() {
 	if p.conn.IsClosed() {
-		p.conn, p.js = nil, nil
+		p.drop()
 	}
+}
+
+// drop closes the connection. The next Publish opens another one.
+func (p *Publisher) drop() {
+	p.conn.Close()
+	p.conn, p.js = nil, nil
 }
 
 // verdict returns what an error about a message means.
 func (p *Publisher) verdict(m *message.Message, err error) error {
 	switch {
 	case errors.Is(err, client.ErrMaxPayload):
+		defer p.drop() // a server tells a limit that is raised later to new connections only
 		return &feed.Refused{ID: m.UUID, Err: fmt.Errorf("NATS takes messages of %d bytes at most (max_payload): %w", p.conn.MaxPayload(), err)}
 	case code(err) == tooLarge, code(err) == headerTooLarge:
 		return &feed.Refused{ID: m.UUID, Err: err}

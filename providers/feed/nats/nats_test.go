@@ -187,10 +187,15 @@ func TestMessageTooLargeForTheServerIsRefused(t *testing.T) {
 	all := feedtest.Messages(t, 3)
 	all[1] = feedtest.Message(t, "bank-1", `"`+strings.Repeat("x", 4096)+`"`)
 	refused := (*feed.Refused)(nil)
-	require.ErrorAs(t, open(t, s.Address).Publish(topic, all...), &refused)
+	p := open(t, s.Address)
+	require.ErrorAs(t, p.Publish(topic, all...), &refused)
 	require.Equal(t, all[1].UUID, refused.ID)
 	require.ErrorContains(t, refused, "4096 bytes at most (max_payload)")
 	require.Equal(t, ids(all[:1]), kept(s, "BAHI", 1))
+
+	s.Reload(func(o *server.Options) { o.MaxPayload = 65536 }) // connected clients do not hear of it
+	require.NoError(t, p.Publish(topic, all...))
+	require.Equal(t, ids(all), kept(s, "BAHI", 3))
 }
 
 func TestOutageIsNotARefusal(t *testing.T) {
