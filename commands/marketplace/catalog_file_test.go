@@ -227,6 +227,10 @@ func TestFilesThatAreNoSpreadsheetsAreRefused(t *testing.T) {
 		_, err := read(content)
 		require.ErrorIs(t, err, spreadsheet.ErrFormat, what)
 	}
+	_, err := read(packed(t, map[string]string{"content.xml": "<office:document-content/>"}))
+	refused, ok := err.(*fault.Error) //nolint:errorlint // it is that
+	require.True(t, ok)
+	require.Equal(t, "an .ods file: save it as .xlsx", refused.Fields[0].Message)
 	tooLarge := func(what string, content []byte) {
 		_, err := read(content)
 		refused, ok := err.(*fault.Error) //nolint:errorlint // it is that
@@ -235,7 +239,7 @@ func TestFilesThatAreNoSpreadsheetsAreRefused(t *testing.T) {
 	}
 	var bomb bytes.Buffer
 	w := zip.NewWriter(&bomb)
-	_, err := w.CreateRaw(&zip.FileHeader{Name: "xl/workbook.xml", UncompressedSize64: 101 << 20})
+	_, err = w.CreateRaw(&zip.FileHeader{Name: "xl/workbook.xml", UncompressedSize64: 101 << 20})
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	tooLarge("an archive that becomes too large", bomb.Bytes())

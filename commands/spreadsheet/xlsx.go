@@ -79,14 +79,17 @@ func unpacks(file *io.SectionReader) error {
 		return errPacked
 	}
 	var total uint64
-	sheets := false
+	sheets, open := false, false
 	for _, f := range archive.File {
 		if total += f.UncompressedSize64; f.UncompressedSize64 > maxUnpacked || total > maxUnpacked {
 			return errPacked
 		}
-		sheets = sheets || f.Name == "xl/workbook.xml"
+		sheets, open = sheets || f.Name == "xl/workbook.xml", open || f.Name == "content.xml"
 	}
-	if !sheets {
+	switch {
+	case open:
+		return because("an .ods file: save it as .xlsx")
+	case !sheets:
 		return because("an archive, but no .xlsx")
 	}
 	for _, f := range archive.File {
