@@ -1,6 +1,7 @@
 package messaging
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"bahi/domain/patch"
 	"bahi/reactors"
 	"bahi/readmodels"
+	views "bahi/readmodels/messaging"
 )
 
 // Campaigns sends campaigns that began, and those that contacts give a cause for.
@@ -121,7 +123,7 @@ func (d *Dispatcher) Workers() reactors.Workers {
 
 // Tend does what is due at a moment.
 func (d *Dispatcher) Tend(ctx context.Context, now time.Time) error {
-	due, err := d.Views.DueCampaigns(ctx, now)
+	due, err := d.Views.DueCampaigns(ctx, now, d.unheard(now))
 	var failed []error
 	for _, c := range due {
 		id := strconv.FormatInt(c.ID, 10)
@@ -129,10 +131,28 @@ func (d *Dispatcher) Tend(ctx context.Context, now time.Time) error {
 			failed = append(failed, d.Queue.Add(ctx, DispatchCampaign{Campaign: id, Slot: now.Unix() / int64(slot.Seconds())}))
 			continue
 		}
+		if c.Status == campaign.Completed {
+			failed = append(failed, d.giveUp(ctx, c, now))
+			continue
+		}
 		_, err := commands.Handle(ctx, d.Commands, as(id, c.Workspace), campaign.Kind, id, campaign.Wake{Now: now, Zone: d.Zone})
 		failed = append(failed, err)
 	}
 	return errors.Join(append(failed, err)...)
+}
+
+// unheard returns when a message has to have been sent by whose silence is no longer waited for.
+func (d *Dispatcher) unheard(now time.Time) time.Time { return now.Add(-cmp.Or(d.Doubt, doubtAfter)) }
+
+// giveUp settles what a cancelled campaign left with its network: nothing of it is sent again.
+func (d *Dispatcher) giveUp(ctx context.Context, c views.DueCampaign, now time.Time) error {
+	left, err := d.Views.CampaignWork(ctx, c.Workspace, c.ID, 0, now, d.unheard(now), chunkSize)
+	for _, m := range left {
+		_, failed := commands.Handle(ctx, d.Commands, as(strconv.FormatInt(c.ID, 10), c.Workspace), message.Kind, strconv.FormatInt(m.ID, 10),
+			message.Resend{Contact: m.Contact, Unwanted: true})
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // fail ends the campaigns of a channel that is gone.

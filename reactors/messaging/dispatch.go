@@ -242,12 +242,8 @@ func (s *sending) work(ctx context.Context, after int64) ([]views.Recipient, err
 	if limit == 0 { // the budget is used up; the next job pauses
 		return nil, nil
 	}
-	doubt := s.Doubt
-	if doubt == 0 {
-		doubt = doubtAfter
-	}
 	read := func(ctx context.Context) ([]views.Recipient, error) {
-		return s.Views.CampaignWork(ctx, s.req.Workspace, s.number, after, now, now.Add(-doubt), limit)
+		return s.Views.CampaignWork(ctx, s.req.Workspace, s.number, after, now, s.unheard(now), limit)
 	}
 	work, err := read(ctx)
 	if err == nil && len(work) == 0 {

@@ -233,14 +233,17 @@ type DueCampaign struct {
 	Status    string
 }
 
-// DueCampaigns returns the campaigns of all workspaces that are active, or are to begin or go on by a moment.
-func (v *Views) DueCampaigns(ctx context.Context, now time.Time) ([]DueCampaign, error) {
+// DueCampaigns returns the campaigns of all workspaces that are active, or are to begin or go on by a moment, and those of the last week that were cancelled
+// while the network put a message off, or said nothing of it since another moment.
+func (v *Views) DueCampaigns(ctx context.Context, now, unheard time.Time) ([]DueCampaign, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[DueCampaign], `
 		select id, workspace_id, status from campaigns.campaign
 		where status = 'active' and type <> 'trigger' or status = 'active' and exists (
 				select from campaigns.recipient where campaign_id = campaign.id and state in ('open', 'held', 'calling'))
 			or status = 'scheduled' and next_run_at <= $1 or status = 'paused' and paused_until <= $1
-		order by id`, now)
+			or status = 'completed' and completed_at > $1::timestamptz - interval '7 days' and exists (
+				select from campaigns.recipient where campaign_id = campaign.id and state in ('open', 'held', 'calling') and (state = 'held' or state = 'calling' and since <= $2))
+		order by id`, now, unheard)
 }
 
 // Triggers returns the triggers of a workspace that are active.
