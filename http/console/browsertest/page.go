@@ -155,10 +155,13 @@ func (p *Page) Type(selector, text string) {
 	p.run(chromedp.Evaluate(`document.querySelector(`+quote(selector)+`).value = ""`, nil), chromedp.SendKeys(selector, text, chromedp.ByQuery))
 }
 
-// Choose selects files or a folder in the field.
+// Choose selects files or a folder in the field, and waits until the page has heard of it: the browser reads a folder on its own time.
 func (p *Page) Choose(selector string, paths ...string) {
 	p.t.Helper()
-	p.run(chromedp.SetUploadFiles(selector, paths, chromedp.ByQuery))
+	p.run(chromedp.Evaluate(`window.heard = new Promise(hear => {
+		for (const kind of ["change", "cancel"]) document.querySelector(`+quote(selector)+`).addEventListener(kind, () => hear(), {once: true}) // cancel: it has them already
+	}), 0`, nil), chromedp.SetUploadFiles(selector, paths, chromedp.ByQuery))
+	p.Evaluate(`window.heard.then(() => 0)`, new(int))
 }
 
 // Keys presses keys at the focus, one after the other.
