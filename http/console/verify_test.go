@@ -46,8 +46,7 @@ var made = sync.OnceValues(func() (*verifier, error) {
 // verifies submits the page's form and returns the result.
 func verifies(p *browsertest.Page) (title, text string) {
 	var before int // the page may begin after the click has returned: the result of before is not this one
-	p.Evaluate(`document.getElementById("answer").replaceChildren(), 0`, &before)
-	p.Evaluate(`document.getElementById("verify").focus(), 0`, &before)
+	p.Evaluate(`document.getElementById("answer").replaceChildren(), document.getElementById("verify").focus(), 0`, &before)
 	p.Keys(kb.Enter) // a click misses a button that moves
 	p.Until(`!document.getElementById("verify").disabled && document.querySelector("#answer h2")`)
 	return p.Text("#answer h2"), p.Text("#answer")
