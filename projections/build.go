@@ -353,13 +353,10 @@ func (b Build) fillTo(ctx context.Context, s *session) (event.Position, error) {
 	return head, err
 }
 
-// index runs the DDL after the fill, for readers with the statistics that their plans need. It is idempotent.
+// index runs the DDL after the fill. It is idempotent.
 func (b Build) index(ctx context.Context, s *session) error {
 	if err := b.makeIndexes(ctx, s); err != nil {
 		return fmt.Errorf("create indexes: %w", err)
-	}
-	if err := analyze(ctx, s); err != nil {
-		return fmt.Errorf("count the rows: %w", err)
 	}
 	return b.completeTables(ctx, s, keyedPlans)
 }
@@ -397,8 +394,11 @@ func (b Build) makeIndexes(ctx context.Context, s *session) error {
 	return errors.Join(<-failed, <-failed)
 }
 
-// completeTables runs the rest of the DDL after the fill, with the planner settings in plans.
+// completeTables counts the rows for the planner and runs the rest of the DDL after the fill, with the planner settings in plans.
 func (b Build) completeTables(ctx context.Context, s *session, plans string) error {
+	if err := analyze(ctx, s); err != nil {
+		return fmt.Errorf("count the rows: %w", err)
+	}
 	_, rest := b.Projection.indexes()
 	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, plans); err != nil {

@@ -109,9 +109,6 @@ func (b Build) refold(ctx context.Context, s *session, limit event.Position) err
 	if err := b.fill(watched, s, c, limit); err != nil {
 		return err
 	}
-	if err := analyze(watched, s); err != nil {
-		return fmt.Errorf("count the rows: %w", err)
-	}
 	return b.completeTables(watched, s, freePlans)
 }
 
