@@ -197,10 +197,7 @@ func (b Build) work(ctx context.Context, conn *pgx.Conn, g generation) error {
 	if s.g.Live {
 		return nil
 	}
-	watched, c, err := b.control(ctx, s)
-	if err != nil {
-		return err
-	}
+	watched, c := b.control(ctx, s)
 	err = b.steps(watched, s, c)
 	if fenced := context.Cause(watched); err != nil && errors.Is(fenced, ErrFenced) {
 		err = fenced
@@ -361,23 +358,36 @@ func (b Build) index(ctx context.Context, s *session) error {
 	return b.completeTables(ctx, s, keyedPlans)
 }
 
-// makeIndexes creates two indexes at a time, because the build has nothing else to do.
+// indexers bounds the builds that create indexes with a second connection. The first start builds all projections at once, and a Postgres as it comes takes a
+// hundred connections.
+var indexers = make(chan struct{}, 2)
+
+// makeIndexes creates two indexes at a time where there was much to fill, because the build has nothing else to do.
 func (b Build) makeIndexes(ctx context.Context, s *session) error {
 	indexes, _ := b.Projection.indexes()
-	helper, err := connect(ctx, b.Config, b.Projection)
-	if err != nil {
-		return err
+	conns := []*pgx.Conn{s.conn}
+	if s.g.Position > fillBatch {
+		select {
+		case indexers <- struct{}{}:
+			defer func() { <-indexers }()
+			helper, err := connect(ctx, b.Config, b.Projection)
+			if err != nil {
+				return err
+			}
+			defer helper.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
+			if err := useSchema(ctx, helper, s.g.schema()); err != nil {
+				return err
+			}
+			conns = append(conns, helper)
+		default:
+		}
 	}
-	defer helper.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
-	if err := useSchema(ctx, helper, s.g.schema()); err != nil {
-		return err
-	}
-	todo, failed := make(chan string, len(indexes)), make(chan error, 2)
+	todo, failed := make(chan string, len(indexes)), make(chan error, len(conns))
 	for _, index := range indexes {
 		todo <- index
 	}
 	close(todo)
-	for _, conn := range []*pgx.Conn{s.conn, helper} {
+	for _, conn := range conns {
 		go func() {
 			for index := range todo {
 				if _, err := conn.Exec(ctx, index); err != nil {
@@ -391,7 +401,11 @@ func (b Build) makeIndexes(ctx context.Context, s *session) error {
 			failed <- nil
 		}()
 	}
-	return errors.Join(<-failed, <-failed)
+	var err error
+	for range conns {
+		err = errors.Join(err, <-failed)
+	}
+	return err
 }
 
 // completeTables counts the rows for the planner and runs the rest of the DDL after the fill, with the planner settings in plans.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,23 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/eventstore"
 )
+
+func TestFirstBuildOfAShortLogOpensFewConnections(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	r.add(t, "a", "b")
+	var opened atomic.Int64
+	runner := NewRunner(r.store, r.pool, r.log)
+	dial := runner.config.DialFunc
+	runner.config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		opened.Add(1)
+		return dial(ctx, network, address)
+	}
+	serving := r.running(t, runner, func(ctx context.Context) error { return runner.Run(ctx, p) })
+	serving.until("seen", func(s Status) bool { return s.Working })
+	require.LessOrEqual(t, opened.Load(), int64(3), "one that follows, one that fills, and on a slow machine one that looks for orders")
+}
 
 func TestRebuildUnderLoadReplacesTheLiveGeneration(t *testing.T) {
 	t.Parallel()

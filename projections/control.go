@@ -17,21 +17,17 @@ type control struct {
 	over     atomic.Bool // the time of a kept generation has ended
 	limiter  atomic.Pointer[rate.Limiter]
 
-	conn *pgx.Conn // the watching goroutine's
+	conn *pgx.Conn // the watching goroutine's; nil until it looks, so that a short build makes none
 	stop context.CancelFunc
 	done sync.WaitGroup
 }
 
 // control starts to watch the session's row. The context that it returns ends with [ErrFenced] as its cause if another process takes the
 // build or the build is cancelled, even during a long statement.
-func (b Build) control(ctx context.Context, s *session) (context.Context, *control, error) {
-	conn, err := connect(ctx, b.Config, b.Projection)
-	if err != nil {
-		return nil, nil, err
-	}
+func (b Build) control(ctx context.Context, s *session) (context.Context, *control) {
 	watched, cancel := context.WithCancelCause(ctx)
 	watching, stop := context.WithCancel(ctx)
-	c := &control{conn: conn, stop: func() { stop(); cancel(nil) }}
+	c := &control{stop: func() { stop(); cancel(nil) }}
 	mine, owner := s.g, s.owner     // the session moves on meanwhile
 	builds := mine.KeepUntil == nil // and may become live before control learns that it gave up the row
 	c.obey(mine)
@@ -42,13 +38,16 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 				return
 			case <-time.After(tellEvery):
 			}
+			if c.conn == nil || c.conn.IsClosed() {
+				conn, err := connect(watching, b.Config, b.Projection)
+				if err != nil {
+					continue
+				}
+				c.conn = conn
+			}
 			g, found, err := oneGeneration(watching, c.conn, `name = $1 and generation = $2 and (owner = $3 or live and $5) and scratch = $4`,
 				mine.Name, mine.Generation, owner, mine.Scratch, builds)
 			switch {
-			case err != nil && c.conn.IsClosed():
-				if conn, err := connect(watching, b.Config, b.Projection); err == nil {
-					c.conn = conn
-				}
 			case err == nil && !found:
 				cancel(ErrFenced)
 				return
@@ -57,14 +56,16 @@ func (b Build) control(ctx context.Context, s *session) (context.Context, *contr
 			}
 		}
 	})
-	return watched, c, nil
+	return watched, c
 }
 
 // end stops the watching and ends the context.
 func (c *control) end() {
 	c.stop()
 	c.done.Wait()
-	_ = c.conn.Close(context.Background()) // the connection is discarded
+	if c.conn != nil {
+		_ = c.conn.Close(context.Background()) // the connection is discarded
+	}
 }
 
 func (c *control) obey(g generation) {

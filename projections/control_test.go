@@ -198,8 +198,7 @@ func TestControlEndsWhenTheGenerationIsTaken(t *testing.T) {
 			defer conn.Close(t.Context())
 			s := r.build(p).session(conn, r.of(t, p, 1))
 			require.NoError(t, s.own(t.Context()))
-			watched, control, err := r.build(p).control(t.Context(), s)
-			require.NoError(t, err)
+			watched, control := r.build(p).control(t.Context(), s)
 			defer control.end()
 			require.EqualValues(t, 1, r.exec(t, `update projection.generation set `+c.change))
 			wait := 10 * tellEvery

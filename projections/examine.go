@@ -101,10 +101,7 @@ func (b Build) throwAway(ctx context.Context, s *session) error {
 
 // refold fills scratch tables up to a position. It creates no indexes, which a comparison at that position does not need.
 func (b Build) refold(ctx context.Context, s *session, limit event.Position) error {
-	watched, c, err := b.control(ctx, s)
-	if err != nil {
-		return err
-	}
+	watched, c := b.control(ctx, s)
 	defer c.end()
 	if err := b.fill(watched, s, c, limit); err != nil {
 		return err
@@ -168,10 +165,7 @@ func (b Build) Fold(ctx context.Context, size, stops int) (differences []Differe
 		return nil, err
 	}
 	for nth := range stops {
-		watched, c, err := b.control(ctx, two)
-		if err != nil {
-			return nil, err
-		}
+		watched, c := b.control(ctx, two)
 		err = b.fill(watched, two, c, head*event.Position(nth+1)/event.Position(stops+1))
 		c.end()
 		if err != nil {

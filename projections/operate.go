@@ -264,10 +264,7 @@ func (b Build) Estimate(ctx context.Context) (e Estimate, err error) {
 		}
 		n++
 	}
-	_, c, err := b.control(ctx, s)
-	if err != nil {
-		return e, err
-	}
+	_, c := b.control(ctx, s)
 	defer c.end()
 	if err := b.fill(ctx, s, c, upTo); err != nil {
 		return e, err

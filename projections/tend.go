@@ -159,11 +159,8 @@ func (b Build) keep(ctx context.Context, conn *pgx.Conn, g generation) error {
 		}
 		return err
 	}
-	watched, c, err := b.control(ctx, s)
-	if err != nil {
-		return err
-	}
-	err = b.follow(watched, s, c.over.Load)
+	watched, c := b.control(ctx, s)
+	err := b.follow(watched, s, c.over.Load)
 	if fenced := context.Cause(watched); errors.Is(fenced, ErrFenced) {
 		err = fenced // live again, or replaced
 	}
