@@ -184,14 +184,15 @@ type Recipient struct {
 }
 
 // CampaignWork returns messages that are to be sent now, in their order after one of them: those that are due, and those of which nothing was heard since
-// a moment. A step waits for what becomes of the one before.
+// a moment. A step waits for what becomes of the one before, and for its hours after it: who got that one late gets the next one later.
 func (v *Views) CampaignWork(ctx context.Context, workspace uuid.UUID, id, after int64, now, unheard time.Time, limit int) ([]Recipient, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Recipient], `
 		select r.id, r.contact_id, r.step, r.state from campaigns.recipient r
 		where r.campaign_id = $1 and r.id > $3 and (state in ('open', 'held') and due_at <= $4 or state = 'calling' and since <= $5)
 			and exists (select from campaigns.campaign c where c.id = $1 and c.workspace_id = $2)
 			and (r.step = 0 or not exists (select from campaigns.recipient p
-				where p.contact_id = r.contact_id and p.block_id = r.block_id and p.step = r.step - 1 and p.state in ('open', 'held', 'calling')))
+				where p.contact_id = r.contact_id and p.block_id = r.block_id and p.step = r.step - 1
+					and (p.state in ('open', 'held', 'calling') or r.state = 'open' and p.called_at + (r.due_at - p.due_at) > $4)))
 		order by r.id limit $6`, id, workspace, after, now, unheard, limit)
 }
 
