@@ -1,13 +1,16 @@
 package cli_test
 
 import (
+	"context"
 	"encoding/base64"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"bahi/eventstore/archive"
@@ -164,6 +167,12 @@ func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
 	require.NoError(t, sys.CatchUp(t.Context()), "the empty log has tables")
 	require.NoError(t, sys.Vault.Import(t.Context(), *exported))
 	sys.Close()
+	config, err := pgx.ParseConfig(url)
+	require.NoError(t, err)
+	config.RuntimeParams["application_name"] = "bahi"
+	lingers, err := pgx.ConnectConfig(t.Context(), config) // Postgres notices late that a process has ended
+	require.NoError(t, err)
+	time.AfterFunc(500*time.Millisecond, func() { _ = lingers.Close(context.Background()) })
 	apptest.Done(t, url, "events", "import", dir)
 	require.Contains(t, apptest.Opened(t, url), "asha@example.com")
 	out, _ = apptest.Done(t, url, "doctor")
