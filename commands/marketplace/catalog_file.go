@@ -28,10 +28,18 @@ const priceAmount = "price_amount"
 
 // columnOf has the columns by the names that files have for them (CONTRACT.md 7.2).
 var columnOf = spreadsheet.Named(map[string]string{
-	"name": "productname title", "description": "desc", "category": "", "sub_category": "", priceAmount: "paise priceinpaise priceamountpaise",
-	"price": "rupees mrp rate pricerupees priceinrupees", "price_currency": "currency", "moq": "minorder minimumorderquantity minorderquantity",
+	"name": "productname title", "description": "desc", "category": "", "sub_category": "", priceAmount: "paise pricepaise priceinpaise priceamountpaise",
+	"price": "rupees " + inRupees("price") + inRupees("mrp") + inRupees("rate"), "price_currency": "currency", "moq": "minorder minimumorderquantity minorderquantity",
 	"origin_country": "country coo countryoforigin", "importer_name": "", "importer_address": "", "images": "image imageurl imageurls",
 })
+
+// inRupees returns the names of a column that may also name its currency, as Price (Rs) and Rate in INR do. A sign such as ₹ is no part of a name.
+func inRupees(name string) (names string) {
+	for _, currency := range []string{"", "rs", "inr", "rupee", "rupees", "inrs", "ininr", "inrupees"} {
+		names += name + currency + " "
+	}
+	return names
+}
 
 // CatalogFile is what a file has.
 type CatalogFile struct {
@@ -65,7 +73,7 @@ func ReadCatalog(ctx context.Context, file *io.SectionReader) (found CatalogFile
 func header(r spreadsheet.Row) ([]string, error) {
 	columns, seen, err := spreadsheet.Header(r, columnOf)
 	if err == nil && (!seen["name"] || !seen["price"] && !seen[priceAmount]) {
-		err = fault.New(fault.Malformed, "The first row must name the columns name, and price or price_amount")
+		err = r.Lacks(columns, "The first row must name the columns name, and price or price_amount")
 	}
 	return columns, err
 }

@@ -196,6 +196,17 @@ func TestColumnsAreKnownByManyNames(t *testing.T) {
 		_, err := read([]byte(text))
 		require.ErrorIs(t, err, fault.New(fault.Malformed, why), text)
 	}
+	for _, name := range []string{"Price (Rs)", "Price (Rs.)", "PRICE (INR)", "Rate (₹)", "Price in Rs.", "MRP (in INR)", "Price ₹", "MRP Rs", "Price in rupees"} {
+		require.Equal(t, "a 1250", said(t, "name;"+name+"\na;12.50"), name)
+	}
+	require.Equal(t, "a 1250", said(t, "name;Price (paise)\na;1250"))
+	for text, why := range map[string]string{
+		"Shree Jewellers,,2026": `file: row 1 has unknown columns: "Shree Jewellers", "2026"`, "\nItem,Price (USD)": `file: row 2 has unknown columns: "Item", "Price (USD)"`,
+		"name,Price (Rs),weight,MRP": `price: "Price (Rs)" and "MRP"`, strings.Repeat("ક", 70): `file: row 1 has unknown columns: "` + strings.Repeat("ક", 60) + `…"`,
+	} {
+		_, err := read([]byte(text))
+		require.ErrorContains(t, err, "; "+why)
+	}
 	f, err = read([]byte("name,price"))
 	require.NoError(t, err)
 	require.Equal(t, spreadsheet.ImportResult{Success: true, Errors: []spreadsheet.RowError{}}, f.Result())

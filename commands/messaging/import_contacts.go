@@ -101,7 +101,7 @@ func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported,
 		if columns == nil {
 			var seen map[string]bool
 			if columns, seen, err = spreadsheet.Header(r, contactColumns); err == nil && !seen["name"] {
-				err = fault.New(fault.Malformed, "The first row must name the column name")
+				err = r.Lacks(columns, "The first row must name the column name")
 			}
 			return err
 		}

@@ -3,6 +3,7 @@ package spreadsheet
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -83,11 +84,43 @@ func Header(r Row, named map[string]string) (columns []string, seen map[string]b
 	for i := range columns {
 		column := named[plain(r.Cells[i])]
 		if column != "" && seen[column] {
-			return nil, nil, fault.Newf(fault.Malformed, "Two columns are %s", column)
+			first := r.Cells[slices.Index(columns, column)]
+			return nil, nil, &fault.Error{
+				Kind: fault.Malformed, Detail: "Two columns are " + column,
+				Fields: []fault.Field{{Field: column, Message: quoted(first) + " and " + quoted(r.Cells[i])}},
+			}
 		}
 		columns[i], seen[column] = column, true
 	}
 	return columns, seen, nil
+}
+
+// mostNamed is how many unknown columns a refusal names.
+const mostNamed = 10
+
+// Lacks refuses a row of names for what it lacks, and says which of its names are unknown: one of them may be meant.
+func (r Row) Lacks(columns []string, detail string) error {
+	refused := fault.New(fault.Malformed, detail)
+	var unknown []string
+	for i, column := range columns {
+		if column == "" && strings.TrimSpace(r.Cells[i]) != "" && len(unknown) < mostNamed {
+			unknown = append(unknown, quoted(r.Cells[i]))
+		}
+	}
+	if len(unknown) > 0 {
+		refused.Fields = []fault.Field{{Field: "file", Message: "row " + strconv.Itoa(r.Number) + " has unknown columns: " + strings.Join(unknown, ", ")}}
+	}
+	return refused
+}
+
+// quoted returns the name of a column as a refusal has it, cut if it is long.
+func quoted(name string) string {
+	const most = 60
+	text := []rune(strings.ToValidUTF8(strings.TrimSpace(name), "\ufffd"))
+	if len(text) > most {
+		text = append(text[:most], '…')
+	}
+	return strconv.Quote(string(text))
 }
 
 // javaForm is how programs in Java write numbers into an XLSX.
