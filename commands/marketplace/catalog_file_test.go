@@ -125,6 +125,43 @@ func TestTheFirstSheetThatIsShownIsRead(t *testing.T) {
 	require.Equal(t, "a 100", said(t, string(written())))
 }
 
+func TestAFormulaWithoutAValueIsAnErrorOfItsRow(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	defer book.Close()
+	_, err := book.NewSheet("Other")
+	require.NoError(t, err)
+	for i, row := range [][]any{{"name", "price", "moq", "total"}, {"a", 1, 2}, {"b", nil, 2}, {nil, nil}, {"d", 4, 2}, {"e", "#N/A", 2}, {"f", 6, nil}} {
+		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
+	}
+	for _, cell := range []string{"B3", "A4", "C4", "D5"} { // as programs write them that compute nothing
+		require.NoError(t, book.SetCellFormula("Sheet1", cell, "1+1"))
+	}
+	require.NoError(t, book.SetCellFormula("Other", "A2", "1+1"))
+	var b bytes.Buffer
+	require.NoError(t, book.Write(&b))
+	archive, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	require.NoError(t, err)
+	parts := map[string]string{}
+	for _, f := range archive.File {
+		r, err := f.Open()
+		require.NoError(t, err)
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		parts[f.Name] = string(text)
+	}
+	const name = "xl/worksheets/sheet1.xml"
+	good := strings.Replace(parts[name], `<c r="B3" t="str"><f>1+1</f></c>`, `<c r="B3"><f>1+1</f><v></v></c>`, 1)
+	require.NotEqual(t, good, parts[name])
+	parts[name] = strings.Replace(strings.Replace(good, `<c r="B6" t="s"><v>8</v>`, `<c r="B6" t="e"><v>#N/A</v>`, 1),
+		`<c r="B7"><v>6</v></c>`, `<c r="B7"><f>1+1</f><v>6</v></c><c r="C7" t="str"><f>""</f><v></v></c>`, 1)
+	const saved = "has a formula whose value is not in the file: open it in an office program and save it"
+	require.Equal(t, "a 100\nd 400\nf 600\n3: price: B3 "+saved+"\n4: name: A4 "+saved+"; moq: C4 "+saved+"\n6: price: B6 has the error #N/A", said(t, string(packed(t, parts))))
+	parts[name] = strings.Replace(good, `<c r="B1" t="s"><v>1</v></c>`, `<c r="B1"><f>"price"</f><v></v></c>`, 1)
+	_, err = read(packed(t, parts))
+	require.ErrorContains(t, err, "B1 "+saved)
+}
+
 func TestADamagedFileIsRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

@@ -80,6 +80,9 @@ func Header(r Row, named map[string]string) (columns []string, seen map[string]b
 	if r.Filled() > maxColumns {
 		return nil, nil, fault.Newf(fault.Malformed, "The row of names has more than %d cells", maxColumns)
 	}
+	for _, h := range r.holes {
+		return nil, nil, because(h.in(r.Number))
+	}
 	columns, seen = make([]string, r.Filled()), map[string]bool{}
 	for i := range columns {
 		column := named[plain(r.Cells[i])]
@@ -145,6 +148,9 @@ func (r Row) By(columns []string) (map[string]string, error) {
 		return nil, fault.New(fault.Invalid, r.Wrong)
 	case r.Filled() > len(columns):
 		return nil, fault.New(fault.Invalid, "it has more cells than the row of names")
+	}
+	if err := r.whole(columns); err != nil {
+		return nil, err
 	}
 	cells := map[string]string{}
 	for i, column := range columns[:min(len(columns), len(r.Cells))] {

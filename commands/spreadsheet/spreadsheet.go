@@ -40,6 +40,7 @@ type Row struct {
 	Cells  []string // valid until the next row
 	Wrong  string   // why the cells cannot be read; empty: they can
 	Raw    bool     // numbers are as a computer keeps them, which may be off in their last digits
+	holes  []hole   // its cells whose value is not in the file
 }
 
 // filled returns the number of cells up to the last one with something in it.
@@ -53,7 +54,13 @@ func filled(cells []string) int {
 }
 
 // Filled returns how many cells the row has up to the last one that is not blank.
-func (r Row) Filled() int { return filled(r.Cells) }
+func (r Row) Filled() int {
+	n := filled(r.Cells)
+	for _, h := range r.holes {
+		n = max(n, h.column+1)
+	}
+	return n
+}
 
 // Read hands over the rows of a file in their order. It returns [ErrFormat] for what is no spreadsheet, and the error of take.
 func Read(ctx context.Context, file *io.SectionReader, take func(Row) error) error {

@@ -47,6 +47,10 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 	if len(sheets) == 0 {
 		return errXLSX
 	}
+	holes, err := holesIn(file, book, sheets[0])
+	if err != nil {
+		return errXLSX
+	}
 	rows, err := book.Rows(sheets[0])
 	if err != nil {
 		return errXLSX
@@ -57,8 +61,10 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 		if err != nil {
 			return errXLSX
 		}
+		r := Row{Number: number, Cells: cells, Raw: true, holes: holes[number]}
+		r.Cells = append(r.Cells, make([]string, max(0, r.Filled()-len(cells)))...)
 		taking = true
-		if err := take(Row{Number: number, Cells: cells, Raw: true}); err != nil {
+		if err := take(r); err != nil {
 			return err
 		}
 		taking = false
