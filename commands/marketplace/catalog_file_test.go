@@ -275,10 +275,17 @@ func TestFilesThatAreNoSpreadsheetsAreRefused(t *testing.T) {
 		_, err := read(content)
 		require.ErrorIs(t, err, spreadsheet.ErrFormat, what)
 	}
-	_, err := read(packed(t, map[string]string{"content.xml": "<office:document-content/>"}))
-	refused, ok := err.(*fault.Error) //nolint:errorlint // it is that
-	require.True(t, ok)
-	require.Equal(t, "an .ods file: save it as .xlsx", refused.Fields[0].Message)
+	unmarked, err := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().Bytes([]byte("name,price\na,1"))
+	require.NoError(t, err)
+	for why, content := range map[string][]byte{
+		"an .ods file: save it as .xlsx": packed(t, map[string]string{"content.xml": "<office:document-content/>"}),
+		"it is no text, or a text in UTF-16 without a byte order mark: save it as CSV in UTF-8": unmarked,
+	} {
+		_, err := read(content)
+		refused, ok := err.(*fault.Error) //nolint:errorlint // it is that
+		require.True(t, ok)
+		require.Equal(t, why, refused.Fields[0].Message)
+	}
 	tooLarge := func(what string, content []byte) {
 		_, err := read(content)
 		refused, ok := err.(*fault.Error) //nolint:errorlint // it is that

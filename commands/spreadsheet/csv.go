@@ -73,7 +73,7 @@ func decoded(text []byte) ([]byte, error) {
 	case bytes.HasPrefix(text, utf16LE), bytes.HasPrefix(text, utf16BE):
 		return anyOrder.NewDecoder().Bytes(text)
 	case bytes.IndexByte(text, 0) >= 0:
-		return nil, ErrFormat
+		return nil, because("it is no text, or a text in UTF-16 without a byte order mark: save it as CSV in UTF-8")
 	}
 	valid, invalid := 0, 0
 	for rest := text; len(rest) > 0; {
