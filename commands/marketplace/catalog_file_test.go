@@ -162,6 +162,47 @@ func TestAFormulaWithoutAValueIsAnErrorOfItsRow(t *testing.T) {
 	require.ErrorContains(t, err, "B1 "+saved)
 }
 
+func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	defer book.Close()
+	styled := func(s excelize.Style) int {
+		id, err := book.NewStyle(&s)
+		require.NoError(t, err)
+		return id
+	}
+	day, percent, rupees := styled(excelize.Style{CustomNumFmt: new("[$-4009]dd\\/mm\\/yyyy;@")}), styled(excelize.Style{NumFmt: 10}), styled(excelize.Style{CustomNumFmt: new(`[$₹-4009]\ #,##0.00;[Red]-0.00 "days"`)})
+	require.NoError(t, book.SetSheetRow("Sheet1", "A1", &[]any{"name", "price", "description"}))
+	want := []string{}
+	for i, c := range []struct {
+		value any
+		style int
+		shown string
+	}{
+		{46082, day, "2026-03-01"}, {46082.5, styled(excelize.Style{NumFmt: 22}), "2026-03-01 12:00:00"}, {0.25, styled(excelize.Style{NumFmt: 20}), "06:00:00"}, {1e9, day, "1000000000"},
+		{0.915, percent, "91.5%"}, {0.1 + 0.2, 0, "0.3"}, {1250.5, rupees, "1250.5"}, {true, 0, "TRUE"}, {false, day, "FALSE"}, {"46082", day, "46082"}, {"1.0E9", 0, "1.0E9"}, {22, 0, "22"},
+	} {
+		at := fmt.Sprint("C", i+2)
+		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprint("A", i+2), &[]any{"a", 1250.5, c.value}))
+		require.NoError(t, book.SetCellStyle("Sheet1", at, at, c.style))
+		require.NoError(t, book.SetCellStyle("Sheet1", fmt.Sprint("B", i+2), fmt.Sprint("B", i+2), rupees))
+		want = append(want, c.shown)
+	}
+	require.NoError(t, book.SetSheetRow("Sheet1", "A20", &[]any{"b", 46082}))
+	require.NoError(t, book.SetCellStyle("Sheet1", "B20", "B20", day))
+	var b bytes.Buffer
+	require.NoError(t, book.Write(&b))
+	f, err := read(b.Bytes())
+	require.NoError(t, err)
+	var got []string
+	for _, i := range f.Items {
+		require.EqualValues(t, 125050, i.Price)
+		got = append(got, i.Description.Value)
+	}
+	require.Equal(t, want, got)
+	require.Equal(t, "price: expected an amount, as in 1,250.50", f.Errors[0].Error)
+}
+
 func TestADamagedFileIsRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

@@ -132,9 +132,6 @@ func contactOf(r spreadsheet.Row, columns []string) (row imported, err error) {
 	if err != nil {
 		return row, err
 	}
-	for _, name := range []string{"phone", "lists", "optIn"} {
-		cells[name] = r.Digits(cells[name])
-	}
 	row = imported{number: r.Number, add: contact.Add{Name: cells["name"], Source: cells["source"]}}
 	for name, into := range map[string]*patch.Field[string]{"phone": &row.add.Phone, "email": &row.add.Email} {
 		if cells[name] != "" {

@@ -1,8 +1,6 @@
 package spreadsheet
 
 import (
-	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,8 +78,8 @@ func Header(r Row, named map[string]string) (columns []string, seen map[string]b
 	if r.Filled() > maxColumns {
 		return nil, nil, fault.Newf(fault.Malformed, "The row of names has more than %d cells", maxColumns)
 	}
-	for _, h := range r.holes {
-		return nil, nil, because(h.in(r.Number))
+	if len(r.wrong) > 0 {
+		return nil, nil, because(r.wrong[0].in(r.Number))
 	}
 	columns, seen = make([]string, r.Filled()), map[string]bool{}
 	for i := range columns {
@@ -124,21 +122,6 @@ func quoted(name string) string {
 		text = append(text[:most], '…')
 	}
 	return strconv.Quote(string(text))
-}
-
-// javaForm is how programs in Java write numbers into an XLSX.
-var javaForm = regexp.MustCompile(`^[0-9]+\.[0-9]+(E[0-9]+)?$`)
-
-// Digits returns a whole number of the row as the spreadsheet shows it, which may be kept as 9.8123457E9. Other texts stay as they are.
-func (r Row) Digits(text string) string {
-	if !r.Raw || !javaForm.MatchString(text) {
-		return text
-	}
-	number, err := strconv.ParseFloat(text, 64)
-	if err != nil || number != math.Trunc(number) || number >= 1e15 {
-		return text
-	}
-	return strconv.FormatFloat(number, 'f', 0, 64)
 }
 
 // By returns the cells of a row by their columns, without the space around them.
