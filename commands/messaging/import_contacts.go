@@ -23,7 +23,7 @@ import (
 
 // contactColumns are the columns of a file of contacts.
 var contactColumns = spreadsheet.Named(map[string]string{
-	"name": "contact contactname fullname", "phone": "mobile phonenumber number", "email": "mail emailaddress", "source": "", "lists": "list listids",
+	"name": "contact contactname fullname", "phone": "mobile number phonenumber phoneno mobilenumber mobileno contactnumber contactno", "email": "mail emailaddress", "source": "", "lists": "list listids",
 	"optIn": "optin consent", "optInEvidence": "optinevidence evidence",
 })
 
