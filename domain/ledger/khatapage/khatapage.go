@@ -152,6 +152,7 @@ func (r *reader) readLine(l *layout, line []Word) {
 		// One date and one text for both sides, whose numbers have columns of their own.
 		rightCell.text, rightCell.date, rightCell.ditto, rightCell.dated = leftCell.text, leftCell.date, leftCell.ditto, leftCell.dated
 		rightCell.raw, rightCell.words = leftCell.raw+" "+rightCell.raw, append(slices.Clone(left), right...)
+		rightCell.total, rightCell.opening = leftCell.total, leftCell.opening
 		if leftCell.numbers > 0 {
 			r.add(l, l.leftSide, leftCell)
 		}
