@@ -154,6 +154,23 @@ Date  Item             Rs
 	require.Equal(t, "page 1: the total of amount on the out side is 350, but its entries add up to 300", warnings)
 }
 
+func TestATotalMayContainTheOpeningBalance(t *testing.T) {
+	t.Parallel()
+	const page = `
+Party: Imran
+Date  Item             IN      OUT
+1/3   opening balance  900
+2/3   bill             100
+3/3   cash                     200
+3/3   closing balance          800
+      Total            %s    1000
+`
+	_, warnings := read(khatapage.Options{}, fmt.Sprintf(page, "1000"))
+	require.Empty(t, warnings)
+	_, warnings = read(khatapage.Options{}, fmt.Sprintf(page, "1100"))
+	require.Equal(t, "page 1: the total of amount on the in side is 1100, but its entries add up to 100", warnings)
+}
+
 func TestATotalOfBothSidesIsNoEntryOfEither(t *testing.T) {
 	t.Parallel()
 	got, warnings := read(khatapage.Options{}, `
@@ -162,10 +179,10 @@ Date  Item             IN      OUT
 1/3   opening balance  900     50
 2/3   bill             100
 3/3   cash                     200
-      Total            100     250
+      Total            100     240
 `)
 	require.Equal(t, []string{"in 2025-03-02 4 bill - - - 100", "out 2025-03-03 4 cash - - - 200"}, got)
-	require.Equal(t, "page 1: the total of amount on the out side is 250, but its entries add up to 200", warnings)
+	require.Equal(t, "page 1: the total of amount on the out side is 240, but its entries add up to 200", warnings)
 }
 
 func TestNumbersAndDatesOfThreeScripts(t *testing.T) {
