@@ -154,6 +154,17 @@ Date  Item             Rs
 	require.Equal(t, "page 1: the total of amount on the out side is 350, but its entries add up to 300", warnings)
 }
 
+func TestATotalThatIsHardToReadIsNoEntry(t *testing.T) {
+	t.Parallel()
+	p := written("Party: Imran\n          OUT\nDate  Item    Rs\n2/3   cash    100\n      Total   100")
+	for i, w := range p.Words {
+		if w.Text == "Total" {
+			p.Words[i].Confidence = 12
+		}
+	}
+	require.Len(t, khatapage.Read([]khatapage.Page{p}, khatapage.Options{Accounts: accounts, Today: today}).Entries, 1)
+}
+
 func TestATotalMayContainTheOpeningBalance(t *testing.T) {
 	t.Parallel()
 	const page = `

@@ -12,7 +12,7 @@ func linesOf(words []Word) (lines [][]Word) {
 	var heights []int
 	for _, w := range words {
 		w.Text = normal(w.Text)
-		if w.Confidence < leastConfidence && digits(w.Text) == 0 && headerOf(w.Text) == "" && parties[folded(w.Text)] == "" || strings.Trim(w.Text, "|[]{}_-—=~.:;'`()<>\\/!*") == "" && !isDitto(w.Text) {
+		if w.Confidence < leastConfidence && digits(w.Text) == 0 && !marks(w.Text) || strings.Trim(w.Text, "|[]{}_-—=~.:;'`()<>\\/!*") == "" && !isDitto(w.Text) {
 			continue
 		}
 		w.Text = strings.Trim(w.Text, "|[]{}_~")
@@ -49,6 +49,12 @@ func linesOf(words []Word) (lines [][]Word) {
 		lines = append(lines, g.words)
 	}
 	return lines
+}
+
+// marks reports whether a word says what stands beside or below it. It counts however unsure it is: without it, a total is an entry.
+func marks(text string) bool {
+	word := folded(text)
+	return headers[word] != "" || parties[word] != "" || totals[word] != "" || openings[word] != ""
 }
 
 func abs(n int) int { return max(n, -n) }
