@@ -5,6 +5,7 @@ package khatapage
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"bahi/domain/unit"
 )
@@ -258,6 +259,11 @@ func (r *reader) checkTotal(side string, c cell) {
 	sum, carried := r.sums[side], r.carried[side]
 	if !c.total {
 		carried.add(c.weight, c.fine, c.amount)
+		for word := range strings.FieldsSeq(c.text) {
+			if c.numbers > 0 && openings[folded(word)] == "" {
+				r.warnf("the line %q is taken for a balance and is left out", c.raw)
+			}
+		}
 		return
 	}
 	check := func(what string, given, added fmt.Stringer, same bool) {

@@ -180,6 +180,8 @@ Date  Item             IN      OUT
 	require.Empty(t, warnings)
 	_, warnings = read(khatapage.Options{}, fmt.Sprintf(page, "1100"))
 	require.Equal(t, "page 1: the total of amount on the in side is 1100, but its entries add up to 100", warnings)
+	_, warnings = read(khatapage.Options{}, "Party: Imran\nOUT\nDate  Item               Rs\n2/3   balance payment    500\n3/3   cash               200")
+	require.Equal(t, "page 1: the line \"2/3 balance payment 500\" is taken for a balance and is left out", warnings)
 }
 
 func TestATotalOfBothSidesIsNoEntryOfEither(t *testing.T) {
