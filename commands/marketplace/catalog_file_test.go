@@ -180,6 +180,7 @@ func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
 		shown string
 	}{
 		{46082, day, "2026-03-01"}, {46082.5, styled(excelize.Style{NumFmt: 22}), "2026-03-01 12:00:00"}, {0.25, styled(excelize.Style{NumFmt: 20}), "06:00:00"}, {1e9, day, "1000000000"},
+		{0.5, styled(excelize.Style{CustomNumFmt: new("hh:mm:ss.000")}), "12:00:00"}, {5, styled(excelize.Style{CustomNumFmt: new("Rs #,##0")}), "5"},
 		{0.915, percent, "91.5%"}, {0.1 + 0.2, 0, "0.3"}, {1250.5, rupees, "1250.5"}, {true, 0, "TRUE"}, {false, day, "FALSE"}, {"46082", day, "46082"}, {"1.0E9", 0, "1.0E9"}, {22, 0, "22"},
 	} {
 		at := fmt.Sprint("C", i+2)
@@ -320,7 +321,8 @@ func TestFilesThatAreNoSpreadsheetsAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	for why, content := range map[string][]byte{
 		"an .ods file: save it as .xlsx": packed(t, map[string]string{"content.xml": "<office:document-content/>"}),
-		"it is no text, or a text in UTF-16 without a byte order mark: save it as CSV in UTF-8": unmarked,
+		"a web page or XML, whatever its name: open it in an office program and save it as .xlsx": []byte("\ufeff\n<html><table><tr><td>name</td><td>price</td></tr></table>"),
+		"it is no text, or a text in UTF-16 without a byte order mark: save it as CSV in UTF-8":   unmarked,
 	} {
 		_, err := read(content)
 		refused, ok := err.(*fault.Error) //nolint:errorlint // it is that

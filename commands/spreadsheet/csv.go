@@ -18,6 +18,9 @@ func readCSV(text []byte, take func(Row) error) error {
 	if err != nil {
 		return err
 	}
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")) {
+		return because("a web page or XML, whatever its name: open it in an office program and save it as .xlsx")
+	}
 	text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
 	comma := separator(text)
 	for line := range bytes.Lines(text) {

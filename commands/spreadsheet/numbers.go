@@ -77,12 +77,15 @@ func builtIn(id int) form {
 // literal is what a format's code shows as it is, and what is in brackets: colours, currencies, conditions.
 var literal = regexp.MustCompile(`"[^"]*"|\\.|_.|\*.|\[[^\]]*\]`)
 
+// fractions are those of a second.
+var fractions = regexp.MustCompile(`s\.0+`)
+
 // formOf returns the form of a format by its code, as in dd/mm/yyyy.
 func formOf(code string) form {
 	code, _, _ = strings.Cut(strings.ToLower(literal.ReplaceAllString(code, "")), ";")
-	switch {
+	switch digits := strings.ContainsAny(fractions.ReplaceAllString(code, "s"), "#?0"); {
 	case strings.Contains(code, "general"):
-	case strings.ContainsAny(code, "ymdhs"):
+	case !digits && strings.ContainsAny(code, "ymdhs"): // Rs #,##0 is an amount
 		return asDate
 	case strings.Contains(code, "%"):
 		return asPercent
