@@ -125,6 +125,19 @@ func TestTheSidesNamesMayStandAtTheirLeftOrRight(t *testing.T) {
 	}
 }
 
+func TestTheOnlySidesNameMayBeOverItsNumbers(t *testing.T) {
+	t.Parallel()
+	got, warnings := read(khatapage.Options{}, `
+Party: Imran
+Date        Item       IN
+1/3/2025    payal      2,500
+2/3/2025    cash       200
+            Total      2,700
+`)
+	require.Empty(t, warnings)
+	require.Equal(t, []string{"in 2025-03-01 4 payal - - - 2500", "in 2025-03-02 4 cash - - - 200"}, got)
+}
+
 func TestWithoutHeadersThePositionTells(t *testing.T) {
 	t.Parallel()
 	const text = `

@@ -116,10 +116,6 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 			l.leftSide, l.rightSide, first, second = Out, In, out, in
 		}
 		l.boundary = boundary(lines, lines[below:], first.Right, second.Left, (first.Right+second.Left)/2)
-		// The sides' own names may be over single columns of numbers.
-		if len(l.columns) > 0 && !l.named(amountColumn) && !l.named(weightColumn) {
-			l.columns = append(l.columns, column{amountColumn, in.Left, in.Right}, column{amountColumn, out.Left, out.Right})
-		}
 	case in != nil:
 		l.leftSide, l.rightSide = In, In
 	case out != nil:
@@ -130,6 +126,14 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 			l.boundary = boundary(lines, lines, p.Width*35/100, p.Width*65/100, p.Width/2)
 		}
 		r.warnf("no column header found, sides taken from position")
+	}
+	// The sides' own names may be over single columns of numbers.
+	if len(l.columns) > 0 && !l.named(amountColumn) && !l.named(weightColumn) {
+		for _, name := range []*Word{in, out} {
+			if name != nil {
+				l.columns = append(l.columns, column{amountColumn, name.Left, name.Right})
+			}
+		}
 	}
 	return l
 }
