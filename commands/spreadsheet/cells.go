@@ -190,7 +190,7 @@ func (r *cellReader) begin(t xml.StartElement) {
 func (r *cellReader) otherwise(c *cell) bool {
 	value := strings.TrimSpace(string(r.value))
 	switch {
-	case r.formula && value == "" && !(r.kind == "str" && r.valued):
+	case r.formula && value == "" && (r.kind != "str" || !r.valued):
 		c.wrong = "has a formula whose value is not in the file: open it in an office program and save it"
 	case value == "":
 	case r.kind == "e":

@@ -51,7 +51,7 @@ func linesOf(words []Word) (lines [][]Word) {
 	return lines
 }
 
-// marks reports whether a word says what stands beside or below it. It counts however unsure it is: without it, a total is an entry.
+// marks reports whether a word says what is beside or below it. It counts however unsure it is: without it, a total is an entry.
 func marks(text string) bool {
 	word := folded(text)
 	return headers[word] != "" || parties[word] != "" || totals[word] != "" || openings[word] != ""
