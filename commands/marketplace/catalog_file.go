@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,10 +27,18 @@ const priceAmount = "price_amount"
 
 // columnOf has the columns by the names that files have for them (CONTRACT.md 7.2).
 var columnOf = spreadsheet.Named(map[string]string{
-	"name": "productname title", "description": "desc", "category": "", "sub_category": "", priceAmount: "paise priceinpaise priceamountpaise",
-	"price": "rupees mrp rate pricerupees priceinrupees", "price_currency": "currency", "moq": "minorder minimumorderquantity minorderquantity",
+	"name": "productname title", "description": "desc", "category": "", "sub_category": "", priceAmount: "paise pricepaise priceinpaise priceamountpaise",
+	"price": "rupees " + inRupees("price") + inRupees("mrp") + inRupees("rate"), "price_currency": "currency", "moq": "minorder minimumorderquantity minorderquantity",
 	"origin_country": "country coo countryoforigin", "importer_name": "", "importer_address": "", "images": "image imageurl imageurls",
 })
+
+// inRupees returns the names of a column that may also name its currency, as Price (Rs) and Rate in INR do. A sign such as ₹ is no part of a name.
+func inRupees(name string) (names string) {
+	for _, currency := range []string{"", "rs", "inr", "rupee", "rupees", "inrs", "ininr", "inrupees"} {
+		names += name + currency + " "
+	}
+	return names
+}
 
 // CatalogFile is what a file has.
 type CatalogFile struct {
@@ -65,7 +72,7 @@ func ReadCatalog(ctx context.Context, file *io.SectionReader) (found CatalogFile
 func header(r spreadsheet.Row) ([]string, error) {
 	columns, seen, err := spreadsheet.Header(r, columnOf)
 	if err == nil && (!seen["name"] || !seen["price"] && !seen[priceAmount]) {
-		err = fault.New(fault.Malformed, "The first row must name the columns name, and price or price_amount")
+		err = r.Lacks(columns, "The first row must name the columns name, and price or price_amount")
 	}
 	return columns, err
 }
@@ -88,28 +95,28 @@ func itemOf(r spreadsheet.Row, columns []string) (item product.Item, err error) 
 	var wrongMOQ, wrongPrice error
 	if text := cells["moq"]; text != "" {
 		var n int64
-		if n, wrongMOQ = whole("moq", text, r.Raw); wrongMOQ == nil {
+		if n, wrongMOQ = whole("moq", text); wrongMOQ == nil {
 			item.MOQ = patch.Set(n)
 		}
 	}
-	item.Price, wrongPrice = price(cells["price"], cells[priceAmount], r.Raw)
+	item.Price, wrongPrice = price(cells["price"], cells[priceAmount])
 	tidied, err := item.Tidied()
 	return tidied, fault.Join(err, wrongMOQ, wrongPrice)
 }
 
 // price returns a price in the hundredth part of the currency. Where both columns have one, they are the same.
-func price(units, hundredths string, raw bool) (int64, error) {
+func price(units, hundredths string) (int64, error) {
 	if units == "" && hundredths == "" {
 		return 0, fault.Fields(fault.Field{Field: "price", Message: "is required"})
 	}
 	var amount, other int64
 	var err error
 	if hundredths != "" {
-		if amount, err = whole(priceAmount, hundredths, raw); err != nil || units == "" {
+		if amount, err = whole(priceAmount, hundredths); err != nil || units == "" {
 			return amount, err
 		}
 	}
-	if other, err = money(units, raw); err != nil || hundredths == "" {
+	if other, err = money(units); err != nil || hundredths == "" {
 		return other, err
 	}
 	if other != amount {
@@ -127,8 +134,7 @@ var (
 	signs     = regexp.MustCompile(`(?i)^(₹|rs\.?|inr)\s*|\s*/-$`)
 )
 
-func whole(field, text string, raw bool) (int64, error) {
-	text = rounded(text, raw)
+func whole(field, text string) (int64, error) {
 	if !wholeForm.MatchString(text) {
 		return 0, fault.Fields(fault.Field{Field: field, Message: "expected a whole number"})
 	}
@@ -141,11 +147,11 @@ func whole(field, text string, raw bool) (int64, error) {
 }
 
 // money takes an amount with at most two places, with the sign of the rupee, and with commas between its thousands or lakhs.
-func money(text string, raw bool) (int64, error) {
+func money(text string) (int64, error) {
 	wrong := func(message string) (int64, error) {
 		return 0, fault.Fields(fault.Field{Field: "price", Message: message})
 	}
-	text = rounded(strings.TrimSpace(signs.ReplaceAllString(text, "")), raw)
+	text = strings.TrimSpace(signs.ReplaceAllString(text, ""))
 	if !moneyForm.MatchString(text) {
 		return wrong("expected an amount, as in 1,250.50")
 	}
@@ -165,22 +171,6 @@ func money(text string, raw bool) (int64, error) {
 		return wrong("the number is too large")
 	}
 	return hundredths.IntPart(), nil
-}
-
-// rounded returns a number of a spreadsheet's file as the spreadsheet shows it: with 15 digits, and without an exponent.
-func rounded(text string, raw bool) string {
-	if !raw {
-		return text
-	}
-	number, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.Abs(number) >= 1e18 || math.IsNaN(number) {
-		return text
-	}
-	short, err := decimal.NewFromString(strconv.FormatFloat(number, 'g', maxDigits, 64))
-	if err != nil {
-		return text
-	}
-	return short.String()
 }
 
 // Result returns the answer once the items are made.

@@ -125,6 +125,85 @@ func TestTheFirstSheetThatIsShownIsRead(t *testing.T) {
 	require.Equal(t, "a 100", said(t, string(written())))
 }
 
+func TestAFormulaWithoutAValueIsAnErrorOfItsRow(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	defer book.Close()
+	_, err := book.NewSheet("Other")
+	require.NoError(t, err)
+	for i, row := range [][]any{{"name", "price", "moq", "total"}, {"a", 1, 2}, {"b", nil, 2}, {nil, nil}, {"d", 4, 2}, {"e", "#N/A", 2}, {"f", 6, nil}} {
+		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
+	}
+	for _, cell := range []string{"B3", "A4", "C4", "D5"} { // as programs write them that compute nothing
+		require.NoError(t, book.SetCellFormula("Sheet1", cell, "1+1"))
+	}
+	require.NoError(t, book.SetCellFormula("Other", "A2", "1+1"))
+	var b bytes.Buffer
+	require.NoError(t, book.Write(&b))
+	archive, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
+	require.NoError(t, err)
+	parts := map[string]string{}
+	for _, f := range archive.File {
+		r, err := f.Open()
+		require.NoError(t, err)
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		parts[f.Name] = string(text)
+	}
+	const name = "xl/worksheets/sheet1.xml"
+	good := strings.Replace(parts[name], `<c r="B3" t="str"><f>1+1</f></c>`, `<c r="B3"><f>1+1</f><v></v></c>`, 1)
+	require.NotEqual(t, good, parts[name])
+	parts[name] = strings.Replace(strings.Replace(good, `<c r="B6" t="s"><v>8</v>`, `<c r="B6" t="e"><v>#N/A</v>`, 1),
+		`<c r="B7"><v>6</v></c>`, `<c r="B7"><f>1+1</f><v>6</v></c><c r="C7" t="str"><f>""</f><v></v></c>`, 1)
+	const saved = "has a formula whose value is not in the file: open it in an office program and save it"
+	require.Equal(t, "a 100\nd 400\nf 600\n3: price: B3 "+saved+"\n4: name: A4 "+saved+"; moq: C4 "+saved+"\n6: price: B6 has the error #N/A", said(t, string(packed(t, parts))))
+	parts[name] = strings.Replace(good, `<c r="B1" t="s"><v>1</v></c>`, `<c r="B1"><f>"price"</f><v></v></c>`, 1)
+	_, err = read(packed(t, parts))
+	require.ErrorContains(t, err, "B1 "+saved)
+}
+
+func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	defer book.Close()
+	styled := func(s excelize.Style) int {
+		id, err := book.NewStyle(&s)
+		require.NoError(t, err)
+		return id
+	}
+	day, percent, rupees := styled(excelize.Style{CustomNumFmt: new("[$-4009]dd\\/mm\\/yyyy;@")}), styled(excelize.Style{NumFmt: 10}), styled(excelize.Style{CustomNumFmt: new(`[$₹-4009]\ #,##0.00;[Red]-0.00 "days"`)})
+	require.NoError(t, book.SetSheetRow("Sheet1", "A1", &[]any{"name", "price", "description"}))
+	want := []string{}
+	for i, c := range []struct {
+		value any
+		style int
+		shown string
+	}{
+		{46082, day, "2026-03-01"}, {46082.5, styled(excelize.Style{NumFmt: 22}), "2026-03-01 12:00:00"}, {0.25, styled(excelize.Style{NumFmt: 20}), "06:00:00"}, {1e9, day, "1000000000"},
+		{0.5, styled(excelize.Style{CustomNumFmt: new("hh:mm:ss.000")}), "12:00:00"}, {5, styled(excelize.Style{CustomNumFmt: new("Rs #,##0")}), "5"},
+		{0.915, percent, "91.5%"}, {0.1 + 0.2, 0, "0.3"}, {1250.5, rupees, "1250.5"}, {true, 0, "TRUE"}, {false, day, "FALSE"}, {"46082", day, "46082"}, {"1.0E9", 0, "1.0E9"}, {22, 0, "22"},
+	} {
+		at := fmt.Sprint("C", i+2)
+		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprint("A", i+2), &[]any{"a", 1250.5, c.value}))
+		require.NoError(t, book.SetCellStyle("Sheet1", at, at, c.style))
+		require.NoError(t, book.SetCellStyle("Sheet1", fmt.Sprint("B", i+2), fmt.Sprint("B", i+2), rupees))
+		want = append(want, c.shown)
+	}
+	require.NoError(t, book.SetSheetRow("Sheet1", "A20", &[]any{"b", 46082}))
+	require.NoError(t, book.SetCellStyle("Sheet1", "B20", "B20", day))
+	var b bytes.Buffer
+	require.NoError(t, book.Write(&b))
+	f, err := read(b.Bytes())
+	require.NoError(t, err)
+	var got []string
+	for _, i := range f.Items {
+		require.EqualValues(t, 125050, i.Price)
+		got = append(got, i.Description.Value)
+	}
+	require.Equal(t, want, got)
+	require.Equal(t, "price: expected an amount, as in 1,250.50", f.Errors[0].Error)
+}
+
 func TestADamagedFileIsRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
@@ -196,6 +275,17 @@ func TestColumnsAreKnownByManyNames(t *testing.T) {
 		_, err := read([]byte(text))
 		require.ErrorIs(t, err, fault.New(fault.Malformed, why), text)
 	}
+	for _, name := range []string{"Price (Rs)", "Price (Rs.)", "PRICE (INR)", "Rate (₹)", "Price in Rs.", "MRP (in INR)", "Price ₹", "MRP Rs", "Price in rupees"} {
+		require.Equal(t, "a 1250", said(t, "name;"+name+"\na;12.50"), name)
+	}
+	require.Equal(t, "a 1250", said(t, "name;Price (paise)\na;1250"))
+	for text, why := range map[string]string{
+		"Shree Jewellers,,2026": `file: row 1 has unknown columns: "Shree Jewellers", "2026"`, "\nItem,Price (USD)": `file: row 2 has unknown columns: "Item", "Price (USD)"`,
+		"name,Price (Rs),weight,MRP": `price: "Price (Rs)" and "MRP"`, strings.Repeat("ક", 70): `file: row 1 has unknown columns: "` + strings.Repeat("ક", 60) + `…"`,
+	} {
+		_, err := read([]byte(text))
+		require.ErrorContains(t, err, "; "+why)
+	}
 	f, err = read([]byte("name,price"))
 	require.NoError(t, err)
 	require.Equal(t, spreadsheet.ImportResult{Success: true, Errors: []spreadsheet.RowError{}}, f.Result())
@@ -227,10 +317,18 @@ func TestFilesThatAreNoSpreadsheetsAreRefused(t *testing.T) {
 		_, err := read(content)
 		require.ErrorIs(t, err, spreadsheet.ErrFormat, what)
 	}
-	_, err := read(packed(t, map[string]string{"content.xml": "<office:document-content/>"}))
-	refused, ok := err.(*fault.Error) //nolint:errorlint // it is that
-	require.True(t, ok)
-	require.Equal(t, "an .ods file: save it as .xlsx", refused.Fields[0].Message)
+	unmarked, err := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().Bytes([]byte("name,price\na,1"))
+	require.NoError(t, err)
+	for why, content := range map[string][]byte{
+		"an .ods file: save it as .xlsx": packed(t, map[string]string{"content.xml": "<office:document-content/>"}),
+		"a web page or XML, whatever its name: open it in an office program and save it as .xlsx": []byte("\ufeff\n<html><table><tr><td>name</td><td>price</td></tr></table>"),
+		"it is no text, or a text in UTF-16 without a byte order mark: save it as CSV in UTF-8":   unmarked,
+	} {
+		_, err := read(content)
+		refused, ok := err.(*fault.Error) //nolint:errorlint // it is that
+		require.True(t, ok)
+		require.Equal(t, why, refused.Fields[0].Message)
+	}
 	tooLarge := func(what string, content []byte) {
 		_, err := read(content)
 		refused, ok := err.(*fault.Error) //nolint:errorlint // it is that

@@ -23,7 +23,7 @@ import (
 
 // contactColumns are the columns of a file of contacts.
 var contactColumns = spreadsheet.Named(map[string]string{
-	"name": "contact contactname fullname", "phone": "mobile phonenumber number", "email": "mail emailaddress", "source": "", "lists": "list listids",
+	"name": "contact contactname fullname", "phone": "mobile number phonenumber phoneno mobilenumber mobileno contactnumber contactno", "email": "mail emailaddress", "source": "", "lists": "list listids",
 	"optIn": "optin consent", "optInEvidence": "optinevidence evidence",
 })
 
@@ -101,7 +101,7 @@ func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported,
 		if columns == nil {
 			var seen map[string]bool
 			if columns, seen, err = spreadsheet.Header(r, contactColumns); err == nil && !seen["name"] {
-				err = fault.New(fault.Malformed, "The first row must name the column name")
+				err = r.Lacks(columns, "The first row must name the column name")
 			}
 			return err
 		}
@@ -131,9 +131,6 @@ func contactOf(r spreadsheet.Row, columns []string) (row imported, err error) {
 	cells, err := r.By(columns)
 	if err != nil {
 		return row, err
-	}
-	for _, name := range []string{"phone", "lists", "optIn"} {
-		cells[name] = r.Digits(cells[name])
 	}
 	row = imported{number: r.Number, add: contact.Add{Name: cells["name"], Source: cells["source"]}}
 	for name, into := range map[string]*patch.Field[string]{"phone": &row.add.Phone, "email": &row.add.Email} {

@@ -18,6 +18,9 @@ func readCSV(text []byte, take func(Row) error) error {
 	if err != nil {
 		return err
 	}
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("<")) {
+		return because("a web page or XML, whatever its name: open it in an office program and save it as .xlsx")
+	}
 	text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
 	comma := separator(text)
 	for line := range bytes.Lines(text) {
@@ -73,7 +76,7 @@ func decoded(text []byte) ([]byte, error) {
 	case bytes.HasPrefix(text, utf16LE), bytes.HasPrefix(text, utf16BE):
 		return anyOrder.NewDecoder().Bytes(text)
 	case bytes.IndexByte(text, 0) >= 0:
-		return nil, ErrFormat
+		return nil, because("it is no text, or a text in UTF-16 without a byte order mark: save it as CSV in UTF-8")
 	}
 	valid, invalid := 0, 0
 	for rest := text; len(rest) > 0; {

@@ -1,8 +1,7 @@
 package spreadsheet
 
 import (
-	"math"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -79,30 +78,50 @@ func Header(r Row, named map[string]string) (columns []string, seen map[string]b
 	if r.Filled() > maxColumns {
 		return nil, nil, fault.Newf(fault.Malformed, "The row of names has more than %d cells", maxColumns)
 	}
+	if len(r.wrong) > 0 {
+		return nil, nil, because(r.wrong[0].in(r.Number))
+	}
 	columns, seen = make([]string, r.Filled()), map[string]bool{}
 	for i := range columns {
 		column := named[plain(r.Cells[i])]
 		if column != "" && seen[column] {
-			return nil, nil, fault.Newf(fault.Malformed, "Two columns are %s", column)
+			first := r.Cells[slices.Index(columns, column)]
+			return nil, nil, &fault.Error{
+				Kind: fault.Malformed, Detail: "Two columns are " + column,
+				Fields: []fault.Field{{Field: column, Message: quoted(first) + " and " + quoted(r.Cells[i])}},
+			}
 		}
 		columns[i], seen[column] = column, true
 	}
 	return columns, seen, nil
 }
 
-// javaForm is how programs in Java write numbers into an XLSX.
-var javaForm = regexp.MustCompile(`^[0-9]+\.[0-9]+(E[0-9]+)?$`)
+// mostNamed is how many unknown columns a refusal names.
+const mostNamed = 10
 
-// Digits returns a whole number of the row as the spreadsheet shows it, which may be kept as 9.8123457E9. Other texts stay as they are.
-func (r Row) Digits(text string) string {
-	if !r.Raw || !javaForm.MatchString(text) {
-		return text
+// Lacks refuses a row of names for what it lacks, and says which of its names are unknown: one of them may be meant.
+func (r Row) Lacks(columns []string, detail string) error {
+	refused := fault.New(fault.Malformed, detail)
+	var unknown []string
+	for i, column := range columns {
+		if column == "" && strings.TrimSpace(r.Cells[i]) != "" && len(unknown) < mostNamed {
+			unknown = append(unknown, quoted(r.Cells[i]))
+		}
 	}
-	number, err := strconv.ParseFloat(text, 64)
-	if err != nil || number != math.Trunc(number) || number >= 1e15 {
-		return text
+	if len(unknown) > 0 {
+		refused.Fields = []fault.Field{{Field: "file", Message: "row " + strconv.Itoa(r.Number) + " has unknown columns: " + strings.Join(unknown, ", ")}}
 	}
-	return strconv.FormatFloat(number, 'f', 0, 64)
+	return refused
+}
+
+// quoted returns the name of a column as a refusal has it, cut if it is long.
+func quoted(name string) string {
+	const most = 60
+	text := []rune(strings.ToValidUTF8(strings.TrimSpace(name), "\ufffd"))
+	if len(text) > most {
+		text = append(text[:most], '…')
+	}
+	return strconv.Quote(string(text))
 }
 
 // By returns the cells of a row by their columns, without the space around them.
@@ -112,6 +131,9 @@ func (r Row) By(columns []string) (map[string]string, error) {
 		return nil, fault.New(fault.Invalid, r.Wrong)
 	case r.Filled() > len(columns):
 		return nil, fault.New(fault.Invalid, "it has more cells than the row of names")
+	}
+	if err := r.whole(columns); err != nil {
+		return nil, err
 	}
 	cells := map[string]string{}
 	for i, column := range columns[:min(len(columns), len(r.Cells))] {

@@ -39,7 +39,7 @@ type Row struct {
 	Number int      // that the spreadsheet shows, from 1
 	Cells  []string // valid until the next row
 	Wrong  string   // why the cells cannot be read; empty: they can
-	Raw    bool     // numbers are as a computer keeps them, which may be off in their last digits
+	wrong  []cell   // cells of which the file does not have what the sheet shows
 }
 
 // filled returns the number of cells up to the last one with something in it.
@@ -53,7 +53,13 @@ func filled(cells []string) int {
 }
 
 // Filled returns how many cells the row has up to the last one that is not blank.
-func (r Row) Filled() int { return filled(r.Cells) }
+func (r Row) Filled() int {
+	n := filled(r.Cells)
+	for _, c := range r.wrong {
+		n = max(n, c.column+1)
+	}
+	return n
+}
 
 // Read hands over the rows of a file in their order. It returns [ErrFormat] for what is no spreadsheet, and the error of take.
 func Read(ctx context.Context, file *io.SectionReader, take func(Row) error) error {

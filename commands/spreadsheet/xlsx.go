@@ -47,6 +47,11 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 	if len(sheets) == 0 {
 		return errXLSX
 	}
+	others, err := openCells(file, book, sheets[0])
+	if err != nil {
+		return errXLSX
+	}
+	defer others.part.Close() //nolint:errcheck // in memory
 	rows, err := book.Rows(sheets[0])
 	if err != nil {
 		return errXLSX
@@ -57,8 +62,19 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 		if err != nil {
 			return errXLSX
 		}
+		r := Row{Number: number, Cells: cells}
+		shown, err := others.read(number)
+		if err != nil {
+			return errXLSX
+		}
+		for _, c := range shown {
+			r.Cells = append(r.Cells, make([]string, max(0, c.column+1-len(r.Cells)))...)
+			if r.Cells[c.column] = c.shown; c.wrong != "" {
+				r.wrong = append(r.wrong, c)
+			}
+		}
 		taking = true
-		if err := take(Row{Number: number, Cells: cells, Raw: true}); err != nil {
+		if err := take(r); err != nil {
 			return err
 		}
 		taking = false

@@ -44,6 +44,10 @@ func TestContactsAreImported(t *testing.T) {
 	bring(c, "name,phone\n"+strings.Repeat(",", 9<<20)).Problem(413, "A line of the file has too many cells: at most 16,384")
 	bring(c, "name,phone\n"+strings.Repeat("a", 9<<20)+",").Status(200).Body(`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"name: 1 to 100 characters"}]}`)
 	require.Len(t, people(t, c, "?search=Imran"), 1)
+	for i, name := range []string{"Mobile No.", "Phone No", "Mobile Number", "Contact no."} {
+		bring(c, fmt.Sprintf("Name;%s\nBook%d;98123 4571%d\n", name, i, i)).Status(200)
+		require.Equal(t, fmt.Sprint("91981234571", i), *appears(t, c, fmt.Sprint("Book", i)).Phone, name)
+	}
 	bring(c, "name,opt in,opt in evidence\nLong,yes,"+strings.Repeat("a", 501)+"\n").Status(200).
 		Body(`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"optInEvidence: at most 500 characters"}]}`)
 

@@ -5,6 +5,7 @@ package khatapage
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"bahi/domain/unit"
 )
@@ -108,12 +109,19 @@ type reader struct {
 	dates   map[string]*unit.Date
 	above   map[string]*Entry // the entry above, by side
 	sums    map[string]*sums
+	carried map[string]*sums // of opening and closing lines
 }
 
-// sums are what the entries of a side amount to.
+// sums are what the entries of a side amount to, or its opening and closing lines.
 type sums struct {
 	weight, fine unit.Grams
 	amount       unit.Money
+}
+
+func (s *sums) add(weight, fine *unit.Grams, amount *unit.Money) {
+	s.weight += value(weight)
+	s.fine += value(fine)
+	s.amount += value(amount)
 }
 
 func (r *reader) warnf(format string, args ...any) {
@@ -124,7 +132,8 @@ func (r *reader) warnf(format string, args ...any) {
 }
 
 func (r *reader) read(p Page) {
-	r.dates, r.above, r.sums = map[string]*unit.Date{}, map[string]*Entry{}, map[string]*sums{In: {}, Out: {}}
+	r.dates, r.above = map[string]*unit.Date{}, map[string]*Entry{}
+	r.sums, r.carried = map[string]*sums{In: {}, Out: {}}, map[string]*sums{In: {}, Out: {}}
 	lines := linesOf(p.Words)
 	if len(lines) == 0 {
 		r.warnf("no text was found")
@@ -152,6 +161,7 @@ func (r *reader) readLine(l *layout, line []Word) {
 		// One date and one text for both sides, whose numbers have columns of their own.
 		rightCell.text, rightCell.date, rightCell.ditto, rightCell.dated = leftCell.text, leftCell.date, leftCell.ditto, leftCell.dated
 		rightCell.raw, rightCell.words = leftCell.raw+" "+rightCell.raw, append(slices.Clone(left), right...)
+		rightCell.total, rightCell.opening = leftCell.total, leftCell.opening
 		if leftCell.numbers > 0 {
 			r.add(l, l.leftSide, leftCell)
 		}
@@ -202,10 +212,7 @@ func (r *reader) add(l *layout, side string, c cell) {
 	}
 	r.Entries = append(r.Entries, e)
 	r.above[side] = &r.Entries[len(r.Entries)-1]
-	sum := r.sums[side]
-	sum.weight += value(e.Weight)
-	sum.fine += value(e.Fine)
-	sum.amount += value(e.Amount)
+	r.sums[side].add(e.Weight, e.Fine, e.Amount)
 }
 
 const struckConfidence = 30
@@ -247,25 +254,31 @@ func confidence(c cell, l *layout) unit.Percent {
 	return unit.Percent(min(percent, 99)) * unit.Whole / 100 / 100
 }
 
-// checkTotal compares a total with the entries before it.
+// checkTotal compares a total with the entries before it, with or without the balances that were carried there.
 func (r *reader) checkTotal(side string, c cell) {
+	sum, carried := r.sums[side], r.carried[side]
 	if !c.total {
+		carried.add(c.weight, c.fine, c.amount)
+		for word := range strings.FieldsSeq(c.text) {
+			if c.numbers > 0 && openings[folded(word)] == "" {
+				r.warnf("the line %q is taken for a balance and is left out", c.raw)
+			}
+		}
 		return
 	}
-	sum := r.sums[side]
 	check := func(what string, given, added fmt.Stringer, same bool) {
 		if !same {
 			r.warnf("the total of %s on the %s side is %s, but its entries add up to %s", what, side, given, added)
 		}
 	}
 	if c.weight != nil {
-		check("weight", *c.weight, sum.weight, *c.weight == sum.weight)
+		check("weight", *c.weight, sum.weight, *c.weight == sum.weight || *c.weight == sum.weight+carried.weight)
 	}
 	if c.fine != nil {
-		check("fine weight", *c.fine, sum.fine, *c.fine == sum.fine)
+		check("fine weight", *c.fine, sum.fine, *c.fine == sum.fine || *c.fine == sum.fine+carried.fine)
 	}
 	if c.amount != nil {
-		check("amount", *c.amount, sum.amount, *c.amount == sum.amount)
+		check("amount", *c.amount, sum.amount, *c.amount == sum.amount || *c.amount == sum.amount+carried.amount)
 	}
 }
 

@@ -125,6 +125,19 @@ func TestTheSidesNamesMayStandAtTheirLeftOrRight(t *testing.T) {
 	}
 }
 
+func TestTheOnlySidesNameMayBeOverItsNumbers(t *testing.T) {
+	t.Parallel()
+	got, warnings := read(khatapage.Options{}, `
+Party: Imran
+Date        Item       IN
+1/3/2025    payal      2,500
+2/3/2025    cash       200
+            Total      2,700
+`)
+	require.Empty(t, warnings)
+	require.Equal(t, []string{"in 2025-03-01 4 payal - - - 2500", "in 2025-03-02 4 cash - - - 200"}, got)
+}
+
 func TestWithoutHeadersThePositionTells(t *testing.T) {
 	t.Parallel()
 	const text = `
@@ -152,6 +165,50 @@ Date  Item             Rs
 `)
 	require.Equal(t, []string{"out 2025-03-02 4 cash - - - 100", "out 2025-03-03 4 cash - - - 200"}, got)
 	require.Equal(t, "page 1: the total of amount on the out side is 350, but its entries add up to 300", warnings)
+}
+
+func TestATotalThatIsHardToReadIsNoEntry(t *testing.T) {
+	t.Parallel()
+	p := written("Party: Imran\n          OUT\nDate  Item    Rs\n2/3   cash    100\n      Total   100")
+	for i, w := range p.Words {
+		if w.Text == "Total" {
+			p.Words[i].Confidence = 12
+		}
+	}
+	require.Len(t, khatapage.Read([]khatapage.Page{p}, khatapage.Options{Accounts: accounts, Today: today}).Entries, 1)
+}
+
+func TestATotalMayContainTheOpeningBalance(t *testing.T) {
+	t.Parallel()
+	const page = `
+Party: Imran
+Date  Item             IN      OUT
+1/3   opening balance  900
+2/3   bill             100
+3/3   cash                     200
+3/3   closing balance          800
+      Total            %s    1000
+`
+	_, warnings := read(khatapage.Options{}, fmt.Sprintf(page, "1000"))
+	require.Empty(t, warnings)
+	_, warnings = read(khatapage.Options{}, fmt.Sprintf(page, "1100"))
+	require.Equal(t, "page 1: the total of amount on the in side is 1100, but its entries add up to 100", warnings)
+	_, warnings = read(khatapage.Options{}, "Party: Imran\nOUT\nDate  Item               Rs\n2/3   balance payment    500\n3/3   cash               200")
+	require.Equal(t, "page 1: the line \"2/3 balance payment 500\" is taken for a balance and is left out", warnings)
+}
+
+func TestATotalOfBothSidesIsNoEntryOfEither(t *testing.T) {
+	t.Parallel()
+	got, warnings := read(khatapage.Options{}, `
+Party: Imran
+Date  Item             IN      OUT
+1/3   opening balance  900     50
+2/3   bill             100
+3/3   cash                     200
+      Total            100     240
+`)
+	require.Equal(t, []string{"in 2025-03-02 4 bill - - - 100", "out 2025-03-03 4 cash - - - 200"}, got)
+	require.Equal(t, "page 1: the total of amount on the out side is 240, but its entries add up to 200", warnings)
 }
 
 func TestNumbersAndDatesOfThreeScripts(t *testing.T) {

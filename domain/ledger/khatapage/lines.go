@@ -12,7 +12,7 @@ func linesOf(words []Word) (lines [][]Word) {
 	var heights []int
 	for _, w := range words {
 		w.Text = normal(w.Text)
-		if w.Confidence < leastConfidence && digits(w.Text) == 0 && headerOf(w.Text) == "" && parties[folded(w.Text)] == "" || strings.Trim(w.Text, "|[]{}_-—=~.:;'`()<>\\/!*") == "" && !isDitto(w.Text) {
+		if w.Confidence < leastConfidence && digits(w.Text) == 0 && !marks(w.Text) || strings.Trim(w.Text, "|[]{}_-—=~.:;'`()<>\\/!*") == "" && !isDitto(w.Text) {
 			continue
 		}
 		w.Text = strings.Trim(w.Text, "|[]{}_~")
@@ -49,6 +49,12 @@ func linesOf(words []Word) (lines [][]Word) {
 		lines = append(lines, g.words)
 	}
 	return lines
+}
+
+// marks reports whether a word says what is beside or below it. It counts however unsure it is: without it, a total is an entry.
+func marks(text string) bool {
+	word := folded(text)
+	return headers[word] != "" || parties[word] != "" || totals[word] != "" || openings[word] != ""
 }
 
 func abs(n int) int { return max(n, -n) }
@@ -110,10 +116,6 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 			l.leftSide, l.rightSide, first, second = Out, In, out, in
 		}
 		l.boundary = boundary(lines, lines[below:], first.Right, second.Left, (first.Right+second.Left)/2)
-		// The sides' own names may be over single columns of numbers.
-		if len(l.columns) > 0 && !l.named(amountColumn) && !l.named(weightColumn) {
-			l.columns = append(l.columns, column{amountColumn, in.Left, in.Right}, column{amountColumn, out.Left, out.Right})
-		}
 	case in != nil:
 		l.leftSide, l.rightSide = In, In
 	case out != nil:
@@ -124,6 +126,14 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 			l.boundary = boundary(lines, lines, p.Width*35/100, p.Width*65/100, p.Width/2)
 		}
 		r.warnf("no column header found, sides taken from position")
+	}
+	// The sides' own names may be over single columns of numbers.
+	if len(l.columns) > 0 && !l.named(amountColumn) && !l.named(weightColumn) {
+		for _, name := range []*Word{in, out} {
+			if name != nil {
+				l.columns = append(l.columns, column{amountColumn, name.Left, name.Right})
+			}
+		}
 	}
 	return l
 }

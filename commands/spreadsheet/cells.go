@@ -1,0 +1,213 @@
+package spreadsheet
+
+import (
+	"archive/zip"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/xuri/excelize/v2"
+
+	"bahi/domain/fault"
+)
+
+// cell is a cell that a sheet shows otherwise than the library reads it.
+type cell struct {
+	column int    // from 0
+	shown  string // what the sheet shows
+	wrong  string // why nothing is known of that; empty: it is
+}
+
+// in returns what is wrong with a cell of this row.
+func (c cell) in(row int) string {
+	name, _ := excelize.CoordinatesToCellName(c.column+1, row) // it was one
+	return name + " " + c.wrong
+}
+
+// whole refuses the row for its cells in columns that are known.
+func (r Row) whole(columns []string) error {
+	var faults []error
+	for _, c := range r.wrong {
+		if c.column < len(columns) && columns[c.column] != "" {
+			faults = append(faults, fault.Fields(fault.Field{Field: columns[c.column], Message: c.in(r.Number)}))
+		}
+	}
+	return fault.Join(faults...)
+}
+
+// cellReader reads a sheet beside the library, which returns values without their kinds: it reads a formula that was never computed as an empty
+// cell, and an error, a date or a truth as the text or number that stands for it.
+type cellReader struct {
+	part  io.ReadCloser
+	xml   *xml.Decoder
+	forms forms
+	row   int // that was read last
+	cells []cell
+	ended bool
+
+	column  int    // from 0
+	kind    string // s, n, str, b, e, …
+	style   string
+	formula bool // the cell has one
+	valued  bool // it has a value, which may be empty
+	inside  bool // the text is that of its value
+	value   []byte
+}
+
+// openCells returns the reader of a sheet. Close its part.
+func openCells(file *io.SectionReader, book *excelize.File, sheet string) (*cellReader, error) {
+	archive, err := zip.NewReader(file, file.Size())
+	if err != nil {
+		return nil, err
+	}
+	name, err := partOf(archive, book, sheet)
+	if err != nil {
+		return nil, err
+	}
+	part, err := archive.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	d := xml.NewDecoder(part)
+	d.CharsetReader = func(_ string, text io.Reader) (io.Reader, error) { return text, nil }
+	return &cellReader{part: part, xml: d, forms: formsOf(book)}, nil
+}
+
+// partOf returns the name that a sheet has in the archive.
+func partOf(archive *zip.Reader, book *excelize.File, sheet string) (string, error) {
+	var related struct {
+		Relationship []struct {
+			ID     string `xml:"Id,attr"`
+			Target string `xml:"Target,attr"`
+		}
+	}
+	if err := unmarshal(book, "xl/_rels/workbook.xml.rels", &related); err != nil {
+		return "", err
+	}
+	for _, s := range book.WorkBook.Sheets.Sheet {
+		for _, r := range related.Relationship {
+			if s.Name != sheet || s.ID != r.ID {
+				continue
+			}
+			target := strings.ReplaceAll(r.Target, `\`, "/")
+			if !strings.HasPrefix(target, "/") {
+				target = path.Join("/xl", target)
+			}
+			for _, f := range archive.File {
+				if strings.EqualFold("/"+strings.ReplaceAll(f.Name, `\`, "/"), path.Clean(target)) {
+					return f.Name, nil
+				}
+			}
+		}
+	}
+	return "", errXLSX
+}
+
+// unmarshal reads a small part of the archive.
+func unmarshal(book *excelize.File, name string, into any) error {
+	part, _ := book.Pkg.Load(name)
+	text, _ := part.([]byte)
+	if err := xml.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
+}
+
+// read returns the cells of a row that the sheet shows otherwise. Rows are asked for in their order.
+func (r *cellReader) read(row int) ([]cell, error) {
+	for r.row < row && !r.ended {
+		if err := r.next(); err != nil {
+			return nil, err
+		}
+	}
+	if r.row != row {
+		return nil, nil
+	}
+	return r.cells, nil
+}
+
+// next reads up to the end of a row.
+func (r *cellReader) next() error {
+	for {
+		token, err := r.xml.RawToken()
+		switch t := token.(type) {
+		case xml.StartElement:
+			r.begin(t)
+		case xml.CharData:
+			if r.inside && len(r.value) < maxDigits {
+				r.value = append(r.value, t[:min(len(t), maxDigits)]...)
+			}
+		case xml.EndElement:
+			r.inside = false
+			switch t.Name.Local {
+			case "c":
+				if c := (cell{column: r.column}); r.otherwise(&c) {
+					r.cells = append(r.cells, c)
+				}
+			case "row":
+				return nil
+			case "sheetData":
+				r.ended = true
+				return nil
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			r.ended = true
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read a sheet: %w", err)
+		}
+	}
+}
+
+func (r *cellReader) begin(t xml.StartElement) {
+	at := attribute(t, "r")
+	switch t.Name.Local {
+	case "row":
+		if r.row++; at != "" {
+			r.row, _ = strconv.Atoi(at) // the library refuses what is none
+		}
+		r.column, r.cells = -1, r.cells[:0]
+	case "c":
+		r.kind, r.style, r.formula, r.valued, r.value = attribute(t, "t"), attribute(t, "s"), false, false, r.value[:0]
+		r.column++
+		if column, _, err := excelize.CellNameToCoordinates(at); err == nil {
+			r.column = column - 1
+		}
+	case "f":
+		r.formula = true
+	case "v", "t":
+		r.valued, r.inside = true, true
+	}
+}
+
+// otherwise reports whether the cell that ends here is shown otherwise than the library reads it, and how. A formula whose value is an empty text
+// has the kind str and an empty value.
+func (r *cellReader) otherwise(c *cell) bool {
+	value := strings.TrimSpace(string(r.value))
+	switch {
+	case r.formula && value == "" && (r.kind != "str" || !r.valued):
+		c.wrong = "has a formula whose value is not in the file: open it in an office program and save it"
+	case value == "":
+	case r.kind == "e":
+		c.wrong = "has the error " + value
+	case r.kind == "b":
+		c.shown = map[string]string{"0": "FALSE", "1": "TRUE"}[value]
+	case r.kind == "" || r.kind == "n":
+		c.shown = r.forms.number(value, r.style)
+	}
+	return c.wrong != "" || c.shown != "" && c.shown != value
+}
+
+func attribute(t xml.StartElement, name string) string {
+	for _, a := range t.Attr {
+		if a.Name.Local == name && a.Name.Space == "" {
+			return a.Value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,135 @@
+package spreadsheet
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+	"github.com/xuri/excelize/v2"
+)
+
+// maxDigits is how many characters a number has at most. What is longer is none.
+const maxDigits = 64
+
+// significant is how many digits of a number a spreadsheet shows.
+const significant = 15
+
+// form is how numbers are shown.
+type form int
+
+const (
+	plainly form = iota
+	asDate
+	asPercent
+)
+
+// forms are those of a workbook's styles, by their numbers.
+type forms struct {
+	styles   []form
+	from1904 bool // days are counted from there
+}
+
+// formsOf reads the styles. Where they cannot be read, numbers are shown plainly.
+func formsOf(book *excelize.File) (f forms) {
+	var sheet struct {
+		Custom []struct {
+			ID   int    `xml:"numFmtId,attr"`
+			Code string `xml:"formatCode,attr"`
+		} `xml:"numFmts>numFmt"`
+		Styles []struct {
+			ID int `xml:"numFmtId,attr"`
+		} `xml:"cellXfs>xf"`
+	}
+	if unmarshal(book, "xl/styles.xml", &sheet) != nil {
+		return f
+	}
+	custom := map[int]form{}
+	for _, c := range sheet.Custom {
+		custom[c.ID] = formOf(c.Code)
+	}
+	for _, s := range sheet.Styles {
+		how, named := custom[s.ID]
+		if !named {
+			how = builtIn(s.ID)
+		}
+		f.styles = append(f.styles, how)
+	}
+	if props, err := book.GetWorkbookProps(); err == nil && props.Date1904 != nil {
+		f.from1904 = *props.Date1904
+	}
+	return f
+}
+
+// builtIn returns the form of a format that needs no code (ECMA-376 part 1, 18.8.30).
+func builtIn(id int) form {
+	switch {
+	case id == 9, id == 10:
+		return asPercent
+	case id >= 14 && id <= 22, id >= 27 && id <= 36, id >= 45 && id <= 47, id >= 50 && id <= 58:
+		return asDate
+	}
+	return plainly
+}
+
+// literal is what a format's code shows as it is, and what is in brackets: colours, currencies, conditions.
+var literal = regexp.MustCompile(`"[^"]*"|\\.|_.|\*.|\[[^\]]*\]`)
+
+// fractions are those of a second.
+var fractions = regexp.MustCompile(`s\.0+`)
+
+// formOf returns the form of a format by its code, as in dd/mm/yyyy.
+func formOf(code string) form {
+	code, _, _ = strings.Cut(strings.ToLower(literal.ReplaceAllString(code, "")), ";")
+	switch digits := strings.ContainsAny(fractions.ReplaceAllString(code, "s"), "#?0"); {
+	case strings.Contains(code, "general"):
+	case !digits && strings.ContainsAny(code, "ymdhs"): // Rs #,##0 is an amount
+		return asDate
+	case strings.Contains(code, "%"):
+		return asPercent
+	}
+	return plainly
+}
+
+// number returns what a spreadsheet shows of a number with this style: 15 digits and no exponent; a date as in ISO 8601; a percentage with its sign.
+func (f forms) number(text, style string) string {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(n) || math.Abs(n) >= 1e18 {
+		return text
+	}
+	how := plainly
+	if i, err := strconv.Atoi(style); err == nil && i >= 0 && i < len(f.styles) {
+		how = f.styles[i]
+	}
+	short, err := decimal.NewFromString(strconv.FormatFloat(n, 'g', significant, 64))
+	switch {
+	case err != nil:
+		return text
+	case how == asPercent:
+		return short.Shift(2).String() + "%"
+	case how == asDate:
+		return f.date(n, short.String())
+	}
+	return short.String()
+}
+
+// date returns a day, with the time where there is one. A spreadsheet counts days; what is no day of its calendar is shown as other.
+func (f forms) date(days float64, other string) string {
+	const last = 2_958_466 // after 31 December 9999
+	if days < 0 || days >= last {
+		return other
+	}
+	at, err := excelize.ExcelDateToTime(days, f.from1904)
+	at = at.Round(time.Second)
+	switch {
+	case err != nil:
+		return other
+	case days < 1:
+		return at.Format(time.TimeOnly)
+	case at.Equal(at.Truncate(24 * time.Hour)):
+		return at.Format(time.DateOnly)
+	}
+	return at.Format(time.DateTime)
+}
