@@ -49,7 +49,17 @@ func SeedOf(setting, text string) (seeds [][]byte, err error) {
 // mostEvery bounds BAHI_AUDIT_EVERY: a verifier takes an event that waited a minute for a checkpoint as one that lost it.
 const mostEvery = 30 * time.Second
 
-func (a auditSettings) check() error {
+func (a auditSettings) check(ctx context.Context) error {
+	for _, place := range a.AuditCopies {
+		if !strings.Contains(place, "://") {
+			continue // a folder, which would be made
+		}
+		bucket, err := openCopies(ctx, place)
+		if err != nil {
+			return fmt.Errorf("BAHI_AUDIT_COPIES: %w", err)
+		}
+		_ = bucket.Close() // it has not connected
+	}
 	if every := a.AuditEvery; every < 0 || every > mostEvery {
 		return fmt.Errorf("BAHI_AUDIT_EVERY: %s is not between 0s and %s", every, mostEvery)
 	}
@@ -71,7 +81,7 @@ func (a auditSettings) witnessKeys() (keys proofs.Keys, err error) {
 
 // joinAudit adds the signer of checkpoints. Before a system serves, it compares the log with the signed checkpoints.
 func (s *System) joinAudit(ctx context.Context, serving bool) error {
-	if err := s.Settings.auditSettings.check(); err != nil {
+	if err := s.Settings.auditSettings.check(ctx); err != nil {
 		return err
 	}
 	given, err := SeedOf("BAHI_AUDIT_KEY", s.Settings.AuditKey)

@@ -22,7 +22,7 @@ import (
 
 // check returns the error of a setting that is wrong whatever the database holds. It comes before a first start makes a Postgres,
 // keys and tokens, which a refused one would leave behind.
-func (s Settings) check() error {
+func (s Settings) check(ctx context.Context) error {
 	if s.Connections < 1 {
 		return fmt.Errorf("BAHI_DB_CONNECTIONS: expected 1 or more, not %d", s.Connections)
 	}
@@ -42,7 +42,7 @@ func (s Settings) check() error {
 			return err
 		}
 	}
-	return s.auditSettings.check()
+	return s.auditSettings.check(ctx)
 }
 
 // check is as that of Settings. The settings are complete.

@@ -128,7 +128,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 			return nil, err
 		}
 	}
-	if err := s.check(); err != nil {
+	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
 	zone, err := s.Zone()

@@ -53,6 +53,7 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"BAHI_ADMIN_API_KEY=short":                             "BAHI_ADMIN_API_KEY: expected at least 16 characters",
 		"BAHI_ADMIN_EMAIL=asha":                                "BAHI_ADMIN_EMAIL: expected an address",
 		"BAHI_ANSWER_FILES=-1":                                 "BAHI_ANSWER_FILES: -1 is less than nothing",
+		"BAHI_AUDIT_COPIES=ftp://x":                            "BAHI_AUDIT_COPIES: ",
 		"BAHI_AUDIT_EVERY=40s":                                 "BAHI_AUDIT_EVERY: 40s is not between",
 		"BAHI_AUDIT_KEY=abc":                                   "BAHI_AUDIT_KEY: expected base64",
 		"BAHI_AUDIT_WITNESS=abc":                               "BAHI_AUDIT_WITNESS: expected an address",
