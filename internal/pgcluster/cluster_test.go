@@ -374,40 +374,6 @@ func TestLongPathsGetAShortSocketFolder(t *testing.T) {
 	require.NotEqual(t, c.PID(), second.PID())
 }
 
-func TestCrashInInitdbLeavesNothingBroken(t *testing.T) {
-	t.Parallel()
-	dir := dataDir(t)
-	cmd, _ := bahi(t, dir)
-	unfinished := filepath.Join(dir, "postgres", "init-*")
-	require.Eventually(t, func() bool {
-		found, err := filepath.Glob(filepath.Join(unfinished, "PG_VERSION"))
-		return err == nil && len(found) == 1
-	}, time.Minute, time.Millisecond)
-	require.NoError(t, cmd.Process.Kill())
-	require.NoDirExists(t, filepath.Join(dir, "postgres", "data"))
-
-	c := start(t, options(t, dir))
-	require.Equal(t, "up", ask(t, c, `select 'up'`))
-}
-
-// An initdb whose Bahi was killed writes until it notices.
-func TestUnfinishedClusterIsRemovedThoughItIsStillWritten(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "init-1")
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	writing := make(chan struct{})
-	go func() {
-		defer close(writing)
-		for i, end := 0, time.Now().Add(200*time.Millisecond); time.Now().Before(end); i++ {
-			_ = os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), nil, 0o600) // it fails once the folder is gone
-		}
-	}()
-	time.Sleep(20 * time.Millisecond)
-	require.NoError(t, removeUnfinished(t.Context(), dir))
-	<-writing
-	require.NoDirExists(t, dir)
-}
-
 func TestCommandsShareOneCluster(t *testing.T) {
 	t.Parallel()
 	opts := options(t, dataDir(t))
