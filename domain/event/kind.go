@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -137,7 +138,7 @@ func (k *Kind[S]) Has(e Event[S]) bool { return k.byGo[reflect.TypeOf(e)].name !
 // Stream returns the name of the aggregate's stream.
 func (k *Kind[S]) Stream(id string) string { return StreamName(k.category, id) }
 
-// Encode encodes e for the log under the given id. It sets meta.Schema.
+// Encode encodes e for the log under the given id. It sets meta.Schema, and the form of meta.OccurredAt.
 func (k *Kind[S]) Encode(id uuid.UUID, e Event[S], meta Meta) (New, error) {
 	t, known := k.byGo[reflect.TypeOf(e)]
 	if !known {
@@ -147,7 +148,7 @@ func (k *Kind[S]) Encode(id uuid.UUID, e Event[S], meta Meta) (New, error) {
 	if err != nil {
 		return New{}, fmt.Errorf("encode %s: %w", t.name, err)
 	}
-	meta.Schema = t.version
+	meta.Schema, meta.OccurredAt = t.version, meta.OccurredAt.UTC().Truncate(time.Microsecond)
 	m, err := json.Marshal(meta)
 	if err != nil {
 		return New{}, fmt.Errorf("encode metadata of %s: %w", t.name, err)

@@ -124,6 +124,11 @@ func TestEncodedEventRoundTrips(t *testing.T) {
 		"schema": 3, "workspace": "0192f0c1-0000-7000-8000-000000000002", "actor": "user:9", "occurred_at": "2026-03-31T18:29:59.123456Z",
 		"request_id": "r", "correlation_id": "c", "causation_id": "e", "reason": "typo", "of": 5
 	}`, string(n.Meta), "the version is the kind's to say")
+	elsewhere := meta
+	elsewhere.OccurredAt = meta.OccurredAt.Add(789).In(time.FixedZone("", 19800))
+	same, err := kind.Encode(id, priced{1200, "INR"}, elsewhere)
+	require.NoError(t, err)
+	require.Equal(t, string(n.Meta), string(same.Meta), "a moment is in UTC, with microseconds at most")
 	r, err := kind.Decode(stored(n.Type, string(n.Data), string(n.Meta)))
 	require.NoError(t, err)
 	meta.Schema = 3

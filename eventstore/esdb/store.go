@@ -105,6 +105,14 @@ func (s *Store) checkVersion(ctx context.Context) error {
 	return nil
 }
 
+// CheckAddress returns the error of a malformed connection string. It connects to nothing.
+func CheckAddress(address string) error {
+	if _, err := esdb.ParseConnectionString(address); err != nil {
+		return misread(address, err)
+	}
+	return nil
+}
+
 // misread returns the error of a malformed connection string. The client's own error may quote the password.
 func misread(address string, err error) error {
 	if u, failed := url.Parse(address); failed == nil && strings.HasPrefix(u.Scheme, "esdb") && u.Host != "" && strings.Trim(u.Path, "/") == "" {

@@ -151,6 +151,12 @@ func TestInvalidAppendIsRefused(t *testing.T) {
 		change(p)
 		return []*streams.AppendReq_ProposedMessage{proposal1(thing("Good")), p, proposal1(thing("Good"))}
 	}
+	many := func(count int) (all []*streams.AppendReq_ProposedMessage) {
+		for range count {
+			all = append(all, proposal1(thing("Added")))
+		}
+		return all
+	}
 	large := strings.Repeat("x", 6<<20)
 	for name, c := range map[string]struct {
 		proposals []*streams.AppendReq_ProposedMessage
@@ -168,7 +174,8 @@ func TestInvalidAppendIsRefused(t *testing.T) {
 		"too much": {with(func(p *streams.AppendReq_ProposedMessage) {
 			p.Data, p.CustomMetadata = []byte(`"`+large+large+`"`), []byte(`"`+large[:9<<19]+`"`)
 		}), codes.InvalidArgument, "maximum-append-size-exceeded"},
-		"nothing": {nil, codes.InvalidArgument, "1 to 512 events"},
+		"too many": {many(513), codes.InvalidArgument, "at most 1000000 bytes and 512 events"},
+		"nothing":  {nil, codes.InvalidArgument, "1 to 512 events"},
 	} {
 		_, err := appendTo(asOperator(t), r, "refused-1", nil, c.proposals...)
 		require.Error(t, err, name)

@@ -89,8 +89,8 @@ const (
 	// maxAppend limits the bytes of payloads and metadata of one append.
 	maxAppend = eventstore.MaxAppend
 
-	// maxEvents limits the events of one append; the store's own limit applies later.
-	maxEvents = 4096
+	// maxEvents limits the events of one append, as every store does.
+	maxEvents = 512
 
 	// maxMessage limits a client's message. It is what official clients take themselves, so that they are told why a larger append is refused.
 	maxMessage = 17 << 20

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
@@ -48,10 +49,40 @@ func SeedOf(setting, text string) (seeds [][]byte, err error) {
 // mostEvery bounds BAHI_AUDIT_EVERY: a verifier takes an event that waited a minute for a checkpoint as one that lost it.
 const mostEvery = 30 * time.Second
 
+func (a auditSettings) check(ctx context.Context) error {
+	for _, place := range a.AuditCopies {
+		if !strings.Contains(place, "://") {
+			continue // a folder, which would be made
+		}
+		bucket, err := openCopies(ctx, place)
+		if err != nil {
+			return fmt.Errorf("BAHI_AUDIT_COPIES: %w", err)
+		}
+		_ = bucket.Close() // it has not connected
+	}
+	if every := a.AuditEvery; every < 0 || every > mostEvery {
+		return fmt.Errorf("BAHI_AUDIT_EVERY: %s is not between 0s and %s", every, mostEvery)
+	}
+	_, seed := SeedOf("BAHI_AUDIT_KEY", a.AuditKey)
+	_, witness := a.witnessKeys()
+	return cmp.Or(seed, checkURL("BAHI_AUDIT_WITNESS", a.AuditWitness), witness)
+}
+
+// witnessKeys returns the keys of the witness; none without one.
+func (a auditSettings) witnessKeys() (keys proofs.Keys, err error) {
+	if keys, err = proofs.ParseKeys(a.AuditWitnessKey); err != nil {
+		return keys, fmt.Errorf("BAHI_AUDIT_WITNESS_KEY: %w", err)
+	}
+	if a.AuditWitness != "" && keys.Len() == 0 {
+		return keys, errors.New("BAHI_AUDIT_WITNESS wants BAHI_AUDIT_WITNESS_KEY, the public key by which its signatures are known")
+	}
+	return keys, nil
+}
+
 // joinAudit adds the signer of checkpoints. Before a system serves, it compares the log with the signed checkpoints.
 func (s *System) joinAudit(ctx context.Context, serving bool) error {
-	if every := s.Settings.AuditEvery; every < 0 || every > mostEvery {
-		return fmt.Errorf("BAHI_AUDIT_EVERY: %s is not between 0s and %s", every, mostEvery)
+	if err := s.Settings.auditSettings.check(ctx); err != nil {
+		return err
 	}
 	given, err := SeedOf("BAHI_AUDIT_KEY", s.Settings.AuditKey)
 	if err != nil {
@@ -109,12 +140,9 @@ var errTailLost = fmt.Errorf("%w: %w", eventstore.ErrClosed,
 // joinOutlets adds the places for checkpoints: the witness first, so that copies have its signature.
 func (s *System) joinOutlets(ctx context.Context) error {
 	if url := s.Settings.AuditWitness; url != "" {
-		keys, err := proofs.ParseKeys(s.Settings.AuditWitnessKey)
+		keys, err := s.Settings.witnessKeys()
 		if err != nil {
-			return fmt.Errorf("BAHI_AUDIT_WITNESS_KEY: %w", err)
-		}
-		if keys.Len() == 0 {
-			return errors.New("BAHI_AUDIT_WITNESS wants BAHI_AUDIT_WITNESS_KEY, the public key by which its signatures are known")
+			return err
 		}
 		s.Signer.Out = append(s.Signer.Out, &audittables.Witness{URL: url, Keys: keys, Tables: s.Tree, DB: s.Pool, Client: &http.Client{Timeout: witnessWithin}})
 	}

@@ -95,8 +95,19 @@ type OperatorSettings struct {
 	AdminKey string `env:"BAHI_ADMIN_API_KEY" name:"admin-api-key" placeholder:"KEY" help:"The operator's API key. Without it, one is made at the first start, kept in the data folder and printed once."`
 }
 
+// Check returns the error of a key that cannot be the operator's.
+func (c OperatorSettings) Check() error {
+	if key := c.AdminKey; key != "" && (len(key) < shortestKey || strings.HasPrefix(key, tokenPrefix)) {
+		return fmt.Errorf("BAHI_ADMIN_API_KEY: expected at least %d characters that do not begin like an access token (%s)", shortestKey, tokenPrefix)
+	}
+	return nil
+}
+
 // OperatorKey returns the operator's API key. It prints a new one.
 func (c OperatorSettings) OperatorKey(data string, out io.Writer) (string, error) {
+	if err := c.Check(); err != nil {
+		return "", err
+	}
 	key, made, err := adminKey(data, c.AdminKey)
 	if made {
 		fmt.Fprintf(out, "The operator's API key, kept in %s/keys/admin.key:\n%s\n", data, key)
@@ -107,11 +118,7 @@ func (c OperatorSettings) OperatorKey(data string, out io.Writer) (string, error
 // adminKey returns the operator's own key: the configured one, otherwise the one in the data folder, made at the first
 // start. made reports a new one.
 func adminKey(data, configured string) (key string, made bool, err error) {
-	switch {
-	case configured == "":
-	case len(configured) < shortestKey || strings.HasPrefix(configured, tokenPrefix):
-		return "", false, fmt.Errorf("BAHI_ADMIN_API_KEY: expected at least %d characters that do not begin like an access token (%s)", shortestKey, tokenPrefix)
-	default:
+	if configured != "" {
 		return configured, false, nil
 	}
 	path := filepath.Join(data, "keys", "admin.key")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"strings"
 
@@ -46,28 +47,41 @@ func (s *System) openFeed() (*forwarding, error) {
 	if o.FeedURL == "" {
 		return nil, nil //nolint:nilnil // no feed
 	}
-	topic := cmp.Or(o.FeedTopic, defaultTopic)
-	if !feedTopic.MatchString(topic) || len(topic) > mostTopic {
-		return nil, fmt.Errorf("FEED_TOPIC: expected words of letters, digits, - and _ with dots between, of %d characters at most", mostTopic)
-	}
-	broker, err := s.openBroker(o.FeedURL)
+	topic, err := o.topic()
 	if err != nil {
-		return nil, fmt.Errorf("FEED_URL: %w", err)
+		return nil, err
+	}
+	broker, err := o.broker(s.Log)
+	if err != nil {
+		return nil, err
 	}
 	return &forwarding{broker: broker, Feed: feeds.New(feeds.Config{
 		Store: s.Store, Gaps: s.Settings.EventStore != "", Pool: s.Pool, Broker: broker, Refused: refusedMessage, Topic: topic, FromNow: o.FeedFrom == "now", Program: Version, Log: s.Log, Silent: s.Settings.TakeOver,
 	})}, nil
 }
 
-func (s *System) openBroker(url string) (message.Publisher, error) {
-	switch scheme, _, _ := strings.Cut(url, "://"); scheme {
-	case "nats", "tls":
-		return nats.Open(url, s.Log)
-	case "kafka":
-		return kafka.Open(url)
-	default:
-		return nil, errors.New("expected an address that begins with nats://, tls:// or kafka://")
+func (f feedSettings) topic() (string, error) {
+	topic := cmp.Or(f.FeedTopic, defaultTopic)
+	if !feedTopic.MatchString(topic) || len(topic) > mostTopic {
+		return "", fmt.Errorf("FEED_TOPIC: expected words of letters, digits, - and _ with dots between, of %d characters at most", mostTopic)
 	}
+	return topic, nil
+}
+
+// broker returns the broker's adapter, which has not connected yet.
+func (f feedSettings) broker(log *slog.Logger) (broker message.Publisher, err error) {
+	switch scheme, _, _ := strings.Cut(f.FeedURL, "://"); scheme {
+	case "nats", "tls":
+		broker, err = nats.Open(f.FeedURL, log)
+	case "kafka":
+		broker, err = kafka.Open(f.FeedURL)
+	default:
+		err = errors.New("expected an address that begins with nats://, tls:// or kafka://")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("FEED_URL: %w", err)
+	}
+	return broker, nil
 }
 
 // refusedMessage reads a refused message from the errors of the brokers' adapters.

@@ -33,14 +33,25 @@ type GatewaySettings struct {
 // DefaultGateway is the default address of EventStoreDB clients.
 const DefaultGateway = "127.0.0.1:2113"
 
-// ServeWithGateway runs serve and the gateway, if it is configured. When one ends, it ends the other.
-func (c GatewaySettings) ServeWithGateway(ctx context.Context, sys *System, key string, serve func(context.Context) error) error {
+// Listen returns the gateway's listener, nil if none is configured. It comes before anything is made, as do the other checks of settings.
+func (c GatewaySettings) Listen(ctx context.Context) (net.Listener, error) {
+	if _, err := c.pair(); err != nil {
+		return nil, err
+	}
 	if c.GatewayAddr == "" {
-		return serve(ctx)
+		return nil, nil //nolint:nilnil // no gateway
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.GatewayAddr)
 	if err != nil {
-		return fmt.Errorf("BAHI_GATEWAY_GRPC_ADDR: %w", err)
+		return nil, fmt.Errorf("BAHI_GATEWAY_GRPC_ADDR: %w", err)
+	}
+	return listener, nil
+}
+
+// ServeWithGateway runs serve and the gateway, if it has a listener. When one ends, it ends the other.
+func (c GatewaySettings) ServeWithGateway(ctx context.Context, sys *System, listener net.Listener, key string, serve func(context.Context) error) error {
+	if listener == nil {
+		return serve(ctx)
 	}
 	defer listener.Close() //nolint:errcheck // the server closes it first
 	door, err := c.Gateway(sys, key)
@@ -78,17 +89,25 @@ func (c GatewaySettings) Gateway(sys *System, key string) (*gateway.Server, erro
 	}), nil
 }
 
-// certificates returns the configured certificate, or one by an authority in the data folder.
-func (c GatewaySettings) certificates(data string) (*tls.Config, error) {
+// pair returns the configured certificate, none without one.
+func (c GatewaySettings) pair() ([]tls.Certificate, error) {
 	if (c.GatewayCert == "") != (c.GatewayKey == "") {
 		return nil, errors.New("BAHI_GATEWAY_TLS_CERT and BAHI_GATEWAY_TLS_KEY go together")
 	}
-	if c.GatewayCert != "" {
-		pair, err := tls.LoadX509KeyPair(c.GatewayCert, c.GatewayKey)
-		if err != nil {
-			return nil, fmt.Errorf("BAHI_GATEWAY_TLS_CERT: %w", err)
-		}
-		return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}, nil
+	if c.GatewayCert == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.GatewayCert, c.GatewayKey)
+	if err != nil {
+		return nil, fmt.Errorf("BAHI_GATEWAY_TLS_CERT: %w", err)
+	}
+	return []tls.Certificate{pair}, nil
+}
+
+// certificates returns the configured certificate, or one by an authority in the data folder.
+func (c GatewaySettings) certificates(data string) (*tls.Config, error) {
+	if given, err := c.pair(); err != nil || given != nil {
+		return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: given}, err
 	}
 	hosts := []string{"localhost", "127.0.0.1", "::1"}
 	if name, err := os.Hostname(); err == nil {

@@ -28,14 +28,22 @@ type inboxSettings struct {
 // webhookDays is the default.
 const webhookDays = 30
 
-// openInbox opens the inbox of all webhooks.
-func (s *System) openInbox(ctx context.Context) (err error) {
+func (i inboxSettings) days() (int, error) {
 	days := webhookDays
-	if set := s.Settings.Outside.WebhookDays; set != nil {
-		days = *set
+	if i.WebhookDays != nil {
+		days = *i.WebhookDays
 	}
 	if days < 1 {
-		return fmt.Errorf("BAHI_WEBHOOK_DAYS: %d days are too few, since bodies would be removed before they are handled: at least 1", days)
+		return 0, fmt.Errorf("BAHI_WEBHOOK_DAYS: %d days are too few, since bodies would be removed before they are handled: at least 1", days)
+	}
+	return days, nil
+}
+
+// openInbox opens the inbox of all webhooks.
+func (s *System) openInbox(ctx context.Context) (err error) {
+	days, err := s.Settings.Outside.days()
+	if err != nil {
+		return err
 	}
 	if s.hooks, err = s.webhooks(ctx); err != nil {
 		return err

@@ -1,9 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -39,30 +41,41 @@ type incomingSettings struct {
 // fromGateway is the actor of what follows from the gateway's calls.
 var fromGateway = actor.Actor{Type: "provider", ID: "gateway"}
 
+// whose says who may send orders by chat, and to which workspace.
+type whose struct {
+	addresses []netip.Prefix
+	allowed   []string
+	workspace uuid.UUID // zero: the operator's
+}
+
+func (i *incomingSettings) whose() (w whose, err error) {
+	if w.addresses, err = api.ParseProxies(i.WebhookAddresses); err != nil {
+		return w, fmt.Errorf("GATEWAY_WEBHOOK_ADDRESSES: %w", err)
+	}
+	if i.IncomingWorkspace != "" {
+		if w.workspace, err = uuid.Parse(i.IncomingWorkspace); err != nil {
+			return w, errors.New("GATEWAY_WORKSPACE: expected a UUID")
+		}
+	}
+	w.allowed, err = senders(i.AllowedPhones)
+	return w, err
+}
+
 // webhooks returns the endpoints of all providers.
 func (s *System) webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
 	o := &s.Settings.Outside
-	proof := gateway.Proof{Token: o.WebhookToken, HMACSecret: o.WebhookSecret, HMACHeader: o.WebhookHeader, PublicURL: o.PublicURL}
-	var err error
-	if proof.Addresses, err = api.ParseProxies(o.WebhookAddresses); err != nil {
-		return nil, fmt.Errorf("GATEWAY_WEBHOOK_ADDRESSES: %w", err)
+	who, err := o.whose()
+	if err != nil {
+		return nil, err
 	}
+	proof := gateway.Proof{Token: o.WebhookToken, HMACSecret: o.WebhookSecret, HMACHeader: o.WebhookHeader, PublicURL: o.PublicURL, Addresses: who.addresses}
 	if !proof.Configured() {
 		if proof.Token, err = s.webhookSecret(ctx, "gateway"); err != nil {
 			return nil, err
 		}
 	}
-	allowed, err := senders(o.AllowedPhones)
-	if err != nil {
-		return nil, err
-	}
-	workspace := s.Home
-	if o.IncomingWorkspace != "" {
-		if workspace, err = uuid.Parse(o.IncomingWorkspace); err != nil {
-			return nil, errors.New("GATEWAY_WORKSPACE: expected a UUID")
-		}
-	}
-	incoming := webhooks.Gateway{Proof: proof, Allowed: allowed, Phone: func(ctx context.Context, user string) (string, error) {
+	workspace := cmp.Or(who.workspace, s.Home)
+	incoming := webhooks.Gateway{Proof: proof, Allowed: who.allowed, Phone: func(ctx context.Context, user string) (string, error) {
 		return ledgerflows.PhoneOf(ctx, s.Books, user)
 	}, Draft: func(ctx context.Context, m ledgerflows.Message) (string, string, error) {
 		return ledgerflows.ReceiveDraft(ctx, commands.Request{Actor: fromGateway, Workspace: workspace}, s.Books, m)
@@ -88,6 +101,15 @@ func senders(list []string) (all []string, err error) {
 	return all, nil
 }
 
+// replyClient returns the client of the gateway.
+func (i *incomingSettings) replyClient() (*gateway.Client, error) {
+	client, err := gateway.NewClient(gateway.Settings{BaseURL: i.ReplyURL, APIKey: i.ReplyKey, Source: i.ReplySource, App: i.ReplyApp, Channel: i.ReplyChannel}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("GATEWAY_BASE_URL, GATEWAY_API_KEY, GATEWAY_SOURCE: %w", err)
+	}
+	return client, nil
+}
+
 // replies returns the sender of confirmations.
 func (s *System) replies() (*ledgerreactors.Replies, error) {
 	o := &s.Settings.Outside
@@ -95,9 +117,9 @@ func (s *System) replies() (*ledgerreactors.Replies, error) {
 	if o.ReplyURL == "" {
 		return r, nil
 	}
-	client, err := gateway.NewClient(gateway.Settings{BaseURL: o.ReplyURL, APIKey: o.ReplyKey, Source: o.ReplySource, App: o.ReplyApp, Channel: o.ReplyChannel}, nil)
+	client, err := o.replyClient()
 	if err != nil {
-		return nil, fmt.Errorf("GATEWAY_BASE_URL, GATEWAY_API_KEY, GATEWAY_SOURCE: %w", err)
+		return nil, err
 	}
 	r.Gateway, r.Status = replying{client}, "sent"
 	return r, nil

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	ledgerflows "bahi/commands/ledger"
@@ -24,11 +23,8 @@ type khataSettings struct {
 }
 
 // openKhatas makes the reader of scanned pages.
-func (s *System) openKhatas() error {
+func (s *System) openKhatas() {
 	o := &s.Settings.Outside
-	if o.KhataDays < 0 {
-		return fmt.Errorf("BAHI_KHATA_DAYS: %d is not a number of days", o.KhataDays)
-	}
 	s.Tools = &ocrtools.Shelf{Log: s.Log, Off: o.OCR == "off"}
 	reader := ocr.New(func(ctx context.Context) (ocr.Tools, error) {
 		t, err := s.Tools.Tools(ctx)
@@ -42,7 +38,6 @@ func (s *System) openKhatas() error {
 	if s.Model.Sees() {
 		s.Khatas.Sight = khatas.Sight{Model: s.Model}
 	}
-	return nil
 }
 
 // findTools finds or installs the programs in the background of a server.

@@ -45,6 +45,14 @@ type marketplaceSettings struct {
 	MostNotices int64 `kong:"-"` // enquiries to a company within an hour that are told one by one; 0: 300
 }
 
+// crm returns the client of the crm.
+func (m *marketplaceSettings) crm(exceptions outgoing.Exceptions) (*crm.Client, error) {
+	return crm.New(crm.Settings{
+		URL: m.CRMURL, Dialect: m.CRMDialect, Pointer: m.CRMPointer, Token: m.CRMToken, Scheme: m.CRMScheme, TokenURL: m.CRMTokenURL, RefreshToken: m.CRMRefreshToken,
+		ClientID: m.CRMClientID, ClientSecret: m.CRMClientSecret, AccessKey: m.CRMAccessKey, SecretKey: m.CRMSecretKey, Client: exceptions.Client(), Now: time.Now,
+	})
+}
+
 // openMarketplace joins companies to the systems that tell them of enquiries.
 func (s *System) openMarketplace(networks *chat.Networks, exceptions outgoing.Exceptions) (err error) {
 	o := &s.Settings.Outside.marketplaceSettings
@@ -58,10 +66,7 @@ func (s *System) openMarketplace(networks *chat.Networks, exceptions outgoing.Ex
 	}
 	n.Chat = sender
 	if o.CRMURL != "" {
-		client, err := crm.New(crm.Settings{
-			URL: o.CRMURL, Dialect: o.CRMDialect, Pointer: o.CRMPointer, Token: o.CRMToken, Scheme: o.CRMScheme, TokenURL: o.CRMTokenURL, RefreshToken: o.CRMRefreshToken,
-			ClientID: o.CRMClientID, ClientSecret: o.CRMClientSecret, AccessKey: o.CRMAccessKey, SecretKey: o.CRMSecretKey, Client: exceptions.Client(), Now: time.Now,
-		})
+		client, err := o.crm(exceptions)
 		if err != nil {
 			return err
 		}

@@ -20,15 +20,22 @@ type modelSettings struct {
 	ModelTokens    int64         `env:"LLM_MAX_TOKENS" name:"llm-max-tokens" default:"4096" help:"Most tokens of one answer of a model."`
 }
 
-// openModel joins the language models, and lets one of them read orders.
-func (s *System) openModel() (err error) {
-	m := s.Settings.Outside.modelSettings
-	s.Model, err = llm.New(llm.Config{
+// model returns the client of the language models.
+func (m modelSettings) model() (*llm.Client, error) {
+	client, err := llm.New(llm.Config{
 		BaseURL: m.ModelURL, Key: m.ModelKey, Model: m.ModelName, VisionModel: m.VisionModel, EmbeddingModel: m.EmbeddingModel,
 		Timeout: m.ModelTimeout, MaxTokens: m.ModelTokens,
 	})
 	if err != nil {
-		return fmt.Errorf("LLM_BASE_URL, LLM_MODEL, LLM_TIMEOUT, LLM_MAX_TOKENS: %w", err)
+		return nil, fmt.Errorf("LLM_BASE_URL, LLM_MODEL, LLM_TIMEOUT, LLM_MAX_TOKENS: %w", err)
+	}
+	return client, nil
+}
+
+// openModel joins the language models, and lets one of them read orders.
+func (s *System) openModel() (err error) {
+	if s.Model, err = s.Settings.Outside.model(); err != nil {
+		return err
 	}
 	if !s.Model.Chats() && !s.Model.Sees() {
 		return nil

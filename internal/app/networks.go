@@ -31,6 +31,15 @@ type networkSettings struct {
 	FetchAllow []string `env:"BAHI_FETCH_ALLOW" name:"fetch-allow" placeholder:"HOST:PORT" help:"Targets of outgoing calls that need not be public: host:port, ip:port or a network such as 10.0.0.0/8."`
 }
 
+// networks returns the networks of channels.
+func (o *OutsideSettings) networks(exceptions outgoing.Exceptions) (*chat.Networks, error) {
+	return chat.New(chat.Settings{
+		ChatURL: o.ChatURL, GatewayURL: o.ReplyURL, TelegramURL: o.TelegramURL, GmailURL: o.GmailURL, TwitterURL: o.TwitterURL,
+		GmailTokenURL: o.GmailTokens,
+		Product:       o.ChatProduct, LimitField: o.ChatLimit, Client: exceptions.Client(),
+	})
+}
+
 // openNetworks joins the flows of channels and messages to the networks.
 func (s *System) openNetworks(ctx context.Context) error {
 	o := s.Settings.Outside.networkSettings
@@ -38,11 +47,7 @@ func (s *System) openNetworks(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
 	}
-	networks, err := chat.New(chat.Settings{
-		ChatURL: o.ChatURL, GatewayURL: s.Settings.Outside.ReplyURL, TelegramURL: o.TelegramURL, GmailURL: o.GmailURL, TwitterURL: o.TwitterURL,
-		GmailTokenURL: o.GmailTokens,
-		Product:       o.ChatProduct, LimitField: o.ChatLimit, Client: exceptions.Client(),
-	})
+	networks, err := s.Settings.Outside.networks(exceptions)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,12 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	netmail "net/mail"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -87,7 +89,11 @@ func (o *OutsideSettings) complete() error {
 	if o.MailFrom == "" {
 		o.MailFrom = "Bahi <bahi@bahi.invalid>"
 	}
-	for name, text := range map[string]*string{"BAHI_PUBLIC_URL": &o.PublicURL, "BAHI_FRONTEND_URL": &o.FrontendURL} {
+	for _, name := range []string{"BAHI_PUBLIC_URL", "BAHI_FRONTEND_URL"} { // in this order: the second may be the first
+		text := &o.PublicURL
+		if name != "BAHI_PUBLIC_URL" {
+			text = &o.FrontendURL
+		}
 		u, err := url.Parse(*text)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
 			return fmt.Errorf("%s: expected an address like https://bahi.example.org", name)
@@ -101,28 +107,21 @@ func (o *OutsideSettings) complete() error {
 	return nil
 }
 
+func (o *OutsideSettings) credentials(issuer string) credentials.Settings {
+	settings := credentials.Defaults(issuer)
+	settings.MinPassword = cmp.Or(o.MinPassword, settings.MinPassword)
+	settings.Grace = o.TabGrace
+	settings.Access = cmp.Or(o.Access, settings.Access)
+	settings.Hash = cmp.Or(o.Hash, settings.Hash)
+	return settings
+}
+
 // joinOutside adds accounts, and the systems outside that they need.
 func (s *System) joinOutside(ctx context.Context) (err error) {
 	o := &s.Settings.Outside
-	if err := o.complete(); err != nil {
-		return err
-	}
-	issuer := o.TokensOf
-	if issuer == "" { // a default address may be shared by other deployments, or change
-		issuer = "urn:uuid:" + s.Store.ID().String()
-	}
-	settings := credentials.Defaults(issuer)
-	if o.MinPassword != 0 {
-		settings.MinPassword = o.MinPassword
-	}
-	settings.Grace = o.TabGrace
-	if o.Access != 0 {
-		settings.Access = o.Access
-	}
-	if o.Hash != (credentials.HashCost{}) {
-		settings.Hash = o.Hash
-	}
-	c, err := credentials.Open(s.Pool, s.Vault, settings, time.Now)
+	// A default address may be shared by other deployments, or change.
+	issuer := cmp.Or(o.TokensOf, "urn:uuid:"+s.Store.ID().String())
+	c, err := credentials.Open(s.Pool, s.Vault, o.credentials(issuer), time.Now)
 	if err != nil {
 		return err
 	}
@@ -160,9 +159,7 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 	if err := s.openModel(); err != nil {
 		return err
 	}
-	if err := s.openKhatas(); err != nil {
-		return err
-	}
+	s.openKhatas()
 	if err := s.openBots(ctx); err != nil {
 		return err
 	}
@@ -248,17 +245,33 @@ func (p *identityProvider) Finish(ctx context.Context, flow string, query url.Va
 	}, err
 }
 
-// limiting returns the configuration of rate limits, and the function that ends their counter.
-func (o *OutsideSettings) limiting(s *System) (api.Limiting, func(), error) {
+func (o *OutsideSettings) proxies() ([]netip.Prefix, error) {
 	proxies, err := api.ParseProxies(o.Proxies)
 	if err != nil {
-		return api.Limiting{}, nil, fmt.Errorf("BAHI_TRUSTED_PROXIES: %w", err)
+		return nil, fmt.Errorf("BAHI_TRUSTED_PROXIES: %w", err)
+	}
+	return proxies, nil
+}
+
+func (o *OutsideSettings) redis() (*window.Redis, error) {
+	client, err := window.NewRedis(o.RedisURL)
+	if err != nil {
+		return nil, fmt.Errorf("REDIS_URL: %w", err)
+	}
+	return client, nil
+}
+
+// limiting returns the configuration of rate limits, and the function that ends their counter.
+func (o *OutsideSettings) limiting(s *System) (api.Limiting, func(), error) {
+	proxies, err := o.proxies()
+	if err != nil {
+		return api.Limiting{}, nil, err
 	}
 	l, end := api.Limiting{Limits: o.Limits, Proxies: proxies, Guesses: s.guesses, Now: time.Now}, func() {}
 	if o.RedisURL != "" {
-		redis, err := window.NewRedis(o.RedisURL)
+		redis, err := o.redis()
 		if err != nil {
-			return l, end, fmt.Errorf("REDIS_URL: %w", err)
+			return l, end, err
 		}
 		l.Counter, end = window.NewShared(redis, s.Log, time.Now), func() { _ = redis.Close() }
 	}

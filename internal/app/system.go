@@ -103,6 +103,12 @@ type System struct {
 
 // Open is OpenBooks with accounts and the systems outside.
 func (s Settings) Open(ctx context.Context, serving bool) (*System, error) {
+	if err := s.Outside.complete(); err != nil {
+		return nil, err
+	}
+	if err := s.Outside.check(ctx); err != nil {
+		return nil, err
+	}
 	sys, err := s.OpenBooks(ctx, serving)
 	if err != nil {
 		return nil, err
@@ -121,6 +127,9 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 		if err := s.HasRun(); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.check(ctx); err != nil {
+		return nil, err
 	}
 	zone, err := s.Zone()
 	if err != nil {

@@ -20,6 +20,9 @@ func Tracing(ctx context.Context, endpoint string) (trace.TracerProvider, func()
 	if endpoint == "" {
 		return nil, func() {}, nil
 	}
+	if err := checkURL("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint); err != nil {
+		return nil, nil, err
+	}
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(endpoint))
 	if err != nil {
 		return nil, nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)

@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/app/apptest"
 	"bahi/internal/cli"
 )
 
@@ -42,4 +43,75 @@ func TestEverySettingIsInTheOperatorsGuide(t *testing.T) {
 	}
 	slices.Sort(named)
 	require.Equal(t, settings, named, "each setting once, and no unknown one")
+}
+
+// A first start that is refused leaves nothing to be removed, and has printed no key that is of no use.
+func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
+	t.Parallel()
+	for settings, why := range map[string]string{
+		"BAHI_ACCESS_TOKEN_LIFETIME=999h":                      "an access token's life of 999h0m0s",
+		"BAHI_ADMIN_API_KEY=short":                             "BAHI_ADMIN_API_KEY: expected at least 16 characters",
+		"BAHI_ADMIN_EMAIL=asha":                                "BAHI_ADMIN_EMAIL: expected an address",
+		"BAHI_ANSWER_FILES=-1":                                 "BAHI_ANSWER_FILES: -1 is less than nothing",
+		"BAHI_AUDIT_COPIES=ftp://x":                            "BAHI_AUDIT_COPIES: ",
+		"BAHI_AUDIT_EVERY=40s":                                 "BAHI_AUDIT_EVERY: 40s is not between",
+		"BAHI_AUDIT_KEY=abc":                                   "BAHI_AUDIT_KEY: expected base64",
+		"BAHI_AUDIT_WITNESS=abc":                               "BAHI_AUDIT_WITNESS: expected an address",
+		"BAHI_AUDIT_WITNESS=https://x.example":                 "wants BAHI_AUDIT_WITNESS_KEY",
+		"BAHI_AUDIT_WITNESS_KEY=abc":                           "BAHI_AUDIT_WITNESS_KEY: ",
+		"BAHI_CAMPAIGN_RATE=-1":                                "BAHI_CAMPAIGN_RATE: ",
+		"BAHI_CORS_ORIGINS=abc":                                "BAHI_CORS_ORIGINS",
+		"BAHI_DB_CONNECTIONS=0":                                "BAHI_DB_CONNECTIONS: expected 1 or more",
+		"BAHI_DELETION_GRACE=999h":                             "BAHI_DELETION_GRACE: ",
+		"BAHI_DOCUMENTS=-1":                                    "BAHI_DOCUMENTS: ",
+		"BAHI_FETCH_ALLOW=abc":                                 "BAHI_FETCH_ALLOW: ",
+		"BAHI_FRONTEND_URL=abc":                                "BAHI_FRONTEND_URL: ",
+		"BAHI_GATEWAY_GRPC_ADDR=abc":                           "BAHI_GATEWAY_GRPC_ADDR: ",
+		"BAHI_GATEWAY_TLS_CERT=none":                           "BAHI_GATEWAY_TLS_CERT and BAHI_GATEWAY_TLS_KEY go together",
+		"BAHI_GATEWAY_TLS_CERT=none BAHI_GATEWAY_TLS_KEY=none": "BAHI_GATEWAY_TLS_CERT: open none",
+		"BAHI_KHATA_DAYS=-1":                                   "BAHI_KHATA_DAYS: ",
+		"BAHI_LIMIT_AUTH=abc":                                  "BAHI_LIMIT_AUTH: ",
+		"BAHI_MAIL_FROM=abc":                                   "BAHI_MAIL_FROM: ",
+		"BAHI_MASTER_KEY=abc":                                  "BAHI_MASTER_KEY: expected 32 bytes",
+		"BAHI_OCR_PAGES=-1":                                    "BAHI_OCR_PAGES: ",
+		"BAHI_PASSWORD_MINIMUM=3":                              "a password's minimum of 3 characters",
+		"BAHI_PUBLIC_URL=abc":                                  "BAHI_PUBLIC_URL: ",
+		"BAHI_REFRESH_GRACE=-1s":                               "a grace of less than nothing",
+		"BAHI_STREAMS=-1":                                      "BAHI_STREAMS: ",
+		"BAHI_TIMEZONE=Mars":                                   "BAHI_TIMEZONE: ",
+		"BAHI_TRUSTED_PROXIES=abc":                             "BAHI_TRUSTED_PROXIES: ",
+		"BAHI_WEBHOOK_DAYS=0":                                  "BAHI_WEBHOOK_DAYS: ",
+		"BLOB_URL=ftp://x":                                     "BLOB_URL: ",
+		"BOT_MIN_COVERAGE=7":                                   "BOT_MIN_COVERAGE: 7 is more than all",
+		"CHAT_BASE_URL=abc":                                    "CHAT_BASE_URL: ",
+		"CHAT_ENQUIRY_TEMPLATE=abc":                            "CHAT_ENQUIRY_TEMPLATE: ",
+		"CHAT_LOOKUP_URL=abc":                                  "CHAT_LOOKUP_URL: ",
+		"CRM_URL=https://x.example CRM_DIALECT=abc":            "CRM_DIALECT: ",
+		"DATABASE_URL=mysql://x":                               "DATABASE_URL: ",
+		"EVENTSTORE_URL=abc":                                   "EVENTSTORE_URL is not a connection string",
+		"FEED_TOPIC=a*b":                                       "FEED_TOPIC: ",
+		"FEED_URL=amqp://localhost":                            "FEED_URL: expected an address",
+		"FEED_URL=kafka://localhost?sasl=md5":                  "FEED_URL: sasl: ",
+		"GATEWAY_ALLOWED_PHONES=abc":                           "GATEWAY_ALLOWED_PHONES: ",
+		"GATEWAY_BASE_URL=https://x.example":                   "a gateway needs its API key",
+		"GATEWAY_WEBHOOK_ADDRESSES=abc":                        "GATEWAY_WEBHOOK_ADDRESSES: ",
+		"GATEWAY_WORKSPACE=abc":                                "GATEWAY_WORKSPACE: ",
+		"IDP_ISSUER=https://x.example":                         "IDP_CLIENT_ID is missing",
+		"LLM_BASE_URL=abc":                                     "LLM_BASE_URL",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=abc":                      "OTEL_EXPORTER_OTLP_ENDPOINT: expected an address",
+		"PARTNER_WEBHOOK_SECRET=abc":                           "PARTNER_WEBHOOK_SECRET: ",
+		"REDIS_URL=abc":                                        "REDIS_URL: ",
+		"SMTP_URL=abc":                                         "SMTP_URL",
+	} {
+		data := t.TempDir()
+		cmd := apptest.Command(t, data, "serve")
+		cmd.Env = append(cmd.Env, "BAHI_ADDR=127.0.0.1:0", "DATABASE_URL=postgres://127.0.0.1:1/none")
+		cmd.Env = append(cmd.Env, strings.Fields(settings)...)
+		_, said, status := apptest.Execute(t, cmd)
+		require.NotZero(t, status, settings)
+		require.Contains(t, said, why, settings)
+		made, err := os.ReadDir(data)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(made), 1, settings) // the lock
+	}
 }

@@ -374,22 +374,6 @@ func TestLongPathsGetAShortSocketFolder(t *testing.T) {
 	require.NotEqual(t, c.PID(), second.PID())
 }
 
-func TestCrashInInitdbLeavesNothingBroken(t *testing.T) {
-	t.Parallel()
-	dir := dataDir(t)
-	cmd, _ := bahi(t, dir)
-	unfinished := filepath.Join(dir, "postgres", "init-*")
-	require.Eventually(t, func() bool {
-		found, err := filepath.Glob(filepath.Join(unfinished, "PG_VERSION"))
-		return err == nil && len(found) == 1
-	}, time.Minute, time.Millisecond)
-	require.NoError(t, cmd.Process.Kill())
-	require.NoDirExists(t, filepath.Join(dir, "postgres", "data"))
-
-	c := start(t, options(t, dir))
-	require.Equal(t, "up", ask(t, c, `select 'up'`))
-}
-
 func TestCommandsShareOneCluster(t *testing.T) {
 	t.Parallel()
 	opts := options(t, dataDir(t))

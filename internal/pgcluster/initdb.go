@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // superuser is the one database user. People and keys are in Bahi, not in Postgres.
@@ -26,8 +28,8 @@ func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owne
 	}
 	for _, dir := range leftovers {
 		log.Warn("removing an unfinished cluster", "folder", dir)
-		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("remove an unfinished cluster: %w", err)
+		if err := removeUnfinished(ctx, dir); err != nil {
+			return err
 		}
 	}
 	if _, err := os.Lstat(f.pgdata()); err == nil {
@@ -73,6 +75,19 @@ func create(ctx context.Context, log *slog.Logger, p *Programs, f folder, o owne
 		return fmt.Errorf("put the new cluster in its place: %w", err)
 	}
 	return syncFolder(f.postgres())
+}
+
+// removeUnfinished removes the folder of an initdb, which outlives a killed Bahi for a moment and goes on to write.
+func removeUnfinished(ctx context.Context, dir string) error {
+	for {
+		err := os.RemoveAll(dir)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, syscall.ENOTEMPTY) || pause(ctx, 20*time.Millisecond) != nil {
+			return fmt.Errorf("remove an unfinished cluster: %w", err)
+		}
+	}
 }
 
 // syncFolder syncs a folder, so that a rename in it survives a power cut.

@@ -40,7 +40,8 @@ func Defaults(issuer string) Settings {
 	}
 }
 
-func (s Settings) check() error {
+// Check returns the error of settings with which nobody can be signed in.
+func (s Settings) Check() error {
 	switch {
 	case s.Issuer == "":
 		return errors.New("tokens need an issuer")
@@ -71,7 +72,7 @@ type Credentials struct {
 
 // Open opens the credentials in the pool's database, which must be migrated. now is the clock.
 func Open(pool *pgxpool.Pool, keys *vault.Vault, settings Settings, now func() time.Time) (*Credentials, error) {
-	if err := settings.check(); err != nil {
+	if err := settings.Check(); err != nil {
 		return nil, fmt.Errorf("open credentials: %w", err)
 	}
 	db := db{pool}

@@ -28,6 +28,15 @@ func (c Command) Run(ctx context.Context) error {
 	if c.Outside.Limits, err = api.ParseLimits(os.Environ()); err != nil {
 		return err
 	}
+	if err := c.Check(); err != nil {
+		return err
+	}
+	c.GatewayAddr = cmp.Or(c.GatewayAddr, app.DefaultGateway)
+	listener, err := c.Listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() //nolint:errcheck // the server closes it first
 	sys, err := c.OpenBooks(ctx, true)
 	if err != nil {
 		return err
@@ -37,6 +46,5 @@ func (c Command) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.GatewayAddr = cmp.Or(c.GatewayAddr, app.DefaultGateway)
-	return c.ServeWithGateway(ctx, sys, key, sys.Commands.Run)
+	return c.ServeWithGateway(ctx, sys, listener, key, sys.Commands.Run)
 }

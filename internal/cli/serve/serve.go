@@ -43,6 +43,21 @@ func (c Command) Run(ctx context.Context) error {
 		c.PublicURL = "http://" + listener.Addr().String()
 	}
 	c.Outside = c.OutsideSettings
+	if err := c.Check(); err != nil {
+		return err
+	}
+	tracer, flush, err := app.Tracing(ctx, c.OTLP)
+	if err != nil {
+		return err
+	}
+	defer flush()
+	door, err := c.GatewaySettings.Listen(ctx)
+	if err != nil {
+		return err
+	}
+	if door != nil {
+		defer door.Close() //nolint:errcheck // the server closes it first
+	}
 	sys, err := c.Open(ctx, true)
 	if err != nil {
 		return err
@@ -52,13 +67,7 @@ func (c Command) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tracer, flush, err := app.Tracing(ctx, c.OTLP)
-	if err != nil {
-		return err
-	}
-	defer flush()
-
 	sys.SayTokens()
 	sys.Log.Info("serving", "address", "http://"+listener.Addr().String(), "after", time.Since(began).Round(time.Millisecond), "log", sys.Store.ID())
-	return c.ServeWithGateway(ctx, sys, key, func(ctx context.Context) error { return sys.Serve(ctx, listener, key, tracer) })
+	return c.ServeWithGateway(ctx, sys, door, key, func(ctx context.Context) error { return sys.Serve(ctx, listener, key, tracer) })
 }

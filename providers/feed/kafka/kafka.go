@@ -92,13 +92,15 @@ func Open(address string) (*Publisher, error) {
 	if encrypted || roots != nil {
 		p.options = append(p.options, kgo.DialTLSConfig(feed.TLS(roots)))
 	}
-	if a.User != nil {
-		password, _ := a.User.Password()
-		mechanism, err := signIn(a.Options.Get("sasl"), a.User.Username(), password)
-		if err != nil {
-			return nil, err
-		}
+	password, _ := a.User.Password()
+	mechanism, err := signIn(a.Options.Get("sasl"), a.User.Username(), password)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.User != nil:
 		p.options = append(p.options, kgo.SASL(mechanism))
+	case a.Options.Has("sasl"):
+		return nil, errors.New("sasl: the address has no user who could sign in")
 	}
 	return p, nil
 }

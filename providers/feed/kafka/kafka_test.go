@@ -290,6 +290,8 @@ func TestInvalidAddressIsRefused(t *testing.T) {
 		"kafka://localhost?user=X":         `there is no option "user", only sasl, tls, ca`,
 		"kafka://localhost?tls=perhaps":    "tls: expected true or false",
 		"kafka://me:you@localhost?sasl=no": "sasl: expected plain, scram-sha-256 or scram-sha-512",
+		"kafka://localhost?sasl=no":        "sasl: expected plain, scram-sha-256 or scram-sha-512",
+		"kafka://localhost?sasl=plain":     "sasl: the address has no user who could sign in",
 	} {
 		_, err := kafka.Open(address)
 		require.ErrorContains(t, err, why, address)

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -102,6 +103,9 @@ func Open(address string, log *slog.Logger) (*Publisher, error) {
 		p.options = append(p.options, client.Secure(feed.TLS(roots)))
 	}
 	if file := a.Options.Get("creds"); file != "" {
+		if _, err := os.Stat(file); err != nil {
+			return nil, fmt.Errorf("creds: %w", err)
+		}
 		p.options = append(p.options, client.UserCredentials(file))
 	}
 	if password, has := a.User.Password(); has {

@@ -259,12 +259,13 @@ func TestRestoredAccessNeedsNoRestart(t *testing.T) {
 func TestInvalidAddressIsRefused(t *testing.T) {
 	t.Parallel()
 	for address, why := range map[string]string{
-		"nats://":                       "expected an address",
-		"nats://a:b":                    "expected an address",
-		"nats://localhost:4222/x":       "expected an address",
-		"nats://localhost?strem=X":      `there is no option "strem", only stream, replicas, creds, ca`,
-		"nats://localhost?replicas=two": "replicas: expected a number",
-		"nats://localhost?ca=/nowhere":  "read the authorities' certificates",
+		"nats://":                         "expected an address",
+		"nats://a:b":                      "expected an address",
+		"nats://localhost:4222/x":         "expected an address",
+		"nats://localhost?strem=X":        `there is no option "strem", only stream, replicas, creds, ca`,
+		"nats://localhost?replicas=two":   "replicas: expected a number",
+		"nats://localhost?creds=/nowhere": "creds: stat /nowhere",
+		"nats://localhost?ca=/nowhere":    "read the authorities' certificates",
 	} {
 		_, err := nats.Open(address, nil)
 		require.ErrorContains(t, err, why, address)
