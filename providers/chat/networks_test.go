@@ -119,3 +119,41 @@ func TestMailsStayInTheNetworksThread(t *testing.T) {
 	require.NoError(t, err, "nobody asks for threads")
 	require.Equal(t, []string{"", "t1", "t1", "", ""}, asked)
 }
+
+// Files of all channels have few workers: a server that hangs must not keep each of them for as long as a call may take.
+func TestFilesThatDoNotComeAreNotWaitedForOneByOne(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	var base atomic.Pointer[string]
+	n := networks(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		base.Store(new("http://" + r.Host))
+		switch r.URL.Path {
+		case pixelAt:
+			_, _ = w.Write(pixel)
+		case "/broken":
+			asked.Add(1)
+			w.WriteHeader(http.StatusBadGateway)
+		default:
+			_, _ = io.WriteString(w, `{"id":"g1"}`)
+		}
+	}))
+	d := dialects["gmail"]
+	_, err := n.Send(t.Context(), d.account, d.message(phone, ""))
+	require.NoError(t, err)
+	fetch := func(channel int64, path string) error {
+		a := d.account
+		a.Channel = channel
+		_, _, err := n.File(t.Context(), a, *base.Load()+path)
+		return err
+	}
+	for range 7 {
+		require.Error(t, fetch(1, "/broken"))
+	}
+	require.EqualValues(t, 5, asked.Load())
+	require.Error(t, fetch(1, pixelAt), "the channel rests")
+	require.NoError(t, fetch(2, pixelAt), "other channels do not")
+	a := d.account
+	a.Channel = 1
+	_, err = n.Send(t.Context(), a, d.message(phone, ""))
+	require.NoError(t, err, "nor does what is sent")
+}
