@@ -77,12 +77,18 @@ func TestAnImageThatCannotBeUploadedIsNotSent(t *testing.T) {
 	_, err := n.Send(t.Context(), d.account, d.message(phone, ""))
 	require.NoError(t, err)
 	for path, reason := range map[string]network.Reason{
-		"/page": network.Content, "/large": network.Content, "/gone/": network.Content, "/down": network.Temporary, pixelAt: network.Temporary,
+		"/page": network.Content, "/large": network.Content, "/gone/": network.Content, "/down": network.Unfetched, pixelAt: network.Temporary,
 	} {
 		_, err := n.Send(t.Context(), d.account, d.message(phone, *base.Load()+path))
 		require.Equal(t, reason, chat.AsFailure(err).Reason, path)
 	}
-	require.EqualValues(t, 1, sent.Load(), "only the text")
+	for range 6 { // more than a network that does not answer is forgiven
+		_, err := n.Send(t.Context(), d.account, d.message(phone, "http://127.0.0.1:1"+pixelAt))
+		require.Equal(t, network.Unfetched, chat.AsFailure(err).Reason)
+	}
+	_, err = n.Send(t.Context(), d.account, d.message(phone, ""))
+	require.NoError(t, err, "an image that is not to be had says nothing of the network")
+	require.EqualValues(t, 2, sent.Load(), "only the texts")
 }
 
 // A mail names the network's thread of the one before it. A thread that the account's owner has deleted is begun again.
