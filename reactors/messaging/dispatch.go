@@ -311,7 +311,8 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 		mu         sync.Mutex
 		stop, pair *network.Failure
 		content    int
-		early      int // messages that came too soon after another one to the same person
+		refused    = map[int]int{} // by the network's code
+		early      int             // messages that came too soon after another one to the same person
 		calls      errgroup.Group
 	)
 	calls.SetLimit(callers)
@@ -339,6 +340,10 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 				stop = f
 			case f.Reason == network.Content:
 				content++
+			case f.Reason == network.Refused:
+				if refused[f.Code]++; refused[f.Code] == len(letters) && len(letters) >= patience { // it is not for the recipients' sake
+					stop = f
+				}
 			}
 			return nil
 		})

@@ -378,6 +378,35 @@ func TestACampaignPausesForWhatItsNetworkSaysAndGoesOnBySend(t *testing.T) {
 	require.Equal(t, views.CampaignStats{Total: 6, Sent: 6}, dispatched().Stats)
 }
 
+// A channel with another sender's id, say, is refused whatever it sends: its campaign must not use up the whole audience on that.
+func TestACampaignWhoseMessagesAreAllRefusedPauses(t *testing.T) {
+	t.Parallel()
+	d := open(t, 12)
+	d.Messages.Sandboxed = func(network.Account) bool { return false }
+	d.Rate = 6
+	id := d.begin()
+	d.net.answer = func(int) error { return &network.Failure{Reason: network.Refused, Code: 33} }
+	state := func() (status, of string) {
+		t.Helper()
+		_, err := d.Dispatch(t.Context(), id, time.Minute)
+		require.NoError(t, err)
+		l, err := commands.Load(t.Context(), d.Commands.Fresh(), channel.Kind, strconv.FormatInt(d.clip.ChannelID, 10))
+		require.NoError(t, err)
+		return d.stats(id).Status, l.State.Status
+	}
+	status, of := state()
+	require.Equal(t, []string{campaign.Stopped, channel.Failed}, []string{status, of})
+	require.Equal(t, "The network refused the request (33)", *d.stats(id).Reason)
+	require.Equal(t, views.CampaignStats{Total: 12, Failed: 6}, d.stats(id).Stats)
+
+	d.net.answer = nil
+	_, err := commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Send{Now: time.Now().UTC()})
+	require.NoError(t, err)
+	status, _ = state()
+	require.Equal(t, campaign.Completed, status)
+	require.Equal(t, views.CampaignStats{Total: 12, Sent: 6, Failed: 6}, d.stats(id).Stats)
+}
+
 func TestADeletedChannelIsNoLine(t *testing.T) {
 	t.Parallel()
 	d := open(t, 1)
