@@ -78,6 +78,7 @@ type sending struct {
 	budget    int64 // people that the network lets us write to today; -1: any number
 	putOff    int   // how often the network has put us off in a row
 	delivered int   // messages that the network took
+	worked    bool  // the channel has that noted
 }
 
 // Dispatch sends what is due of a campaign, for some time. It reports whether there may be more to send.
@@ -364,12 +365,21 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 		return false, s.halt(ctx, "The network does not accept the template's messages", nil, true)
 	case stop == nil:
 		s.putOff = 0
-		return true, nil
+		return true, s.works(ctx)
 	case !stop.Reason.Free() || stop.Reason == network.Unconfigured || s.putOff == patience:
 		return false, s.stopped(ctx, stop)
 	}
 	s.wait(ctx, stop)
 	return true, nil
+}
+
+// works notes that the channel's network takes messages again, if something else is known of the channel.
+func (s *sending) works(ctx context.Context) error {
+	if s.delivered == 0 || s.worked {
+		return nil
+	}
+	s.worked = true
+	return s.Learn(ctx, s.line, nil)
 }
 
 // wait lets the network rest, longer each time.
