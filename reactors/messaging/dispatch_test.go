@@ -321,6 +321,45 @@ func TestWhoLeavesIsPassedOver(t *testing.T) {
 	require.Equal(t, 129, d.net.total())
 }
 
+// A contact that another one absorbs between two steps gets the rest as that one.
+func TestADripFollowsAMergedContact(t *testing.T) {
+	t.Parallel()
+	d := open(t, 0)
+	c := d.o.Bearer(d.o.Key(d.o.Home, `{"messaging":"write"}`).Key)
+	var other views.Channel
+	c.POST("/api/channels", `{"name":"Other","type":"chat"}`).Status(201).JSON(&other)
+	wrote := func(id, from string) error {
+		_, err := d.Messages.Receive(context.WithoutCancel(t.Context()), flows.Arrival{
+			Writer: flows.Writer{UserID: "IN.1", From: from}, Channel: other.ID, Text: "hello", ProviderID: id, SentAt: time.Now(),
+		})
+		return err
+	}
+	require.NoError(t, wrote("a", "")) // the older contact, without a phone
+	out, err := flows.AddContact(t.Context(), d.Commands, d.req, contact.Add{Name: "x", Reach: contact.Reach{Phone: patch.Set("9812345678")}})
+	require.NoError(t, err)
+	all, err := d.Views.Audience(t.Context(), d.req.Workspace, 0, 0, 9)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	for _, p := range all {
+		_, err := flows.EditContact(t.Context(), d.Commands, d.req, contact.Edit{ID: strconv.FormatInt(p.ID, 10), OptIn: patch.Set(true)})
+		require.NoError(t, err)
+	}
+	d.net.answer = func(nth int) error {
+		if nth > 1 {
+			return nil
+		}
+		return wrote("b", "919812345678")
+	}
+	id := d.begin(campaign.Step{TemplateID: d.clip.ID}, campaign.Step{TemplateID: d.clip.ID})
+	_, err = d.Dispatch(t.Context(), id, time.Minute)
+	require.NoError(t, err)
+	gone, err := commands.Load(t.Context(), d.Commands.Fresh(), contact.Kind, out.ID)
+	require.NoError(t, err)
+	require.Equal(t, all[0].ID, gone.State.Into)
+	require.Equal(t, views.CampaignStats{Total: 2, Sent: 2, Skipped: 1}, d.stats(id).Stats)
+	require.Equal(t, 2, d.net.total())
+}
+
 func TestACampaignPausesForWhatItsNetworkSaysAndGoesOnBySend(t *testing.T) {
 	t.Parallel()
 	d := open(t, 6)
