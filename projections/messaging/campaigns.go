@@ -90,7 +90,9 @@ var Campaigns = projections.Define("campaigns", 3, campaignsDDL,
 	}),
 	projections.Apply(moveTypes(), foldMoves),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Received]) {
-		b.Exec(answered, e.StreamID(), e.Data.Contact, e.Data.Channel, e.At.Add(-surveyLasts), e.At)
+		if e.Data.Type != "reaction" {
+			b.Exec(answered, e.StreamID(), e.Data.Contact, e.Data.Channel, e.At.Add(-surveyLasts), e.At)
+		}
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Absorbed]) {
 		b.Exec(skipTwice, e.StreamID(), e.Data.Contact, e.At)

@@ -136,7 +136,7 @@ func TestRecipientsAreMerged(t *testing.T) {
 		queued("1", 10), queued("2", 20), queued("5", 30),
 		projectiontest.Happened(contact.Kind, "10", contact.Absorbed{Contact: 30}, meta),
 		projectiontest.Happened(contact.Kind, "15", contact.Absorbed{Contact: 20}, meta),
-		said("91", "text", 15),
+		said("90", "reaction", 15), said("91", "text", 15),
 	}
 	tables := projectiontest.Run(t, messaging.Campaigns, happened...)
 	require.Equal(t, []string{
