@@ -131,7 +131,7 @@ func (d *Dispatcher) Tend(ctx context.Context, now time.Time) error {
 			failed = append(failed, d.Queue.Add(ctx, DispatchCampaign{Campaign: id, Slot: now.Unix() / int64(slot.Seconds())}))
 			continue
 		}
-		if c.Status == campaign.Completed {
+		if c.Status == campaign.Completed || c.Status == campaign.Broken {
 			failed = append(failed, d.giveUp(ctx, c, now))
 			continue
 		}
@@ -144,9 +144,13 @@ func (d *Dispatcher) Tend(ctx context.Context, now time.Time) error {
 // unheard returns when a message has to have been sent by whose silence is no longer waited for.
 func (d *Dispatcher) unheard(now time.Time) time.Time { return now.Add(-cmp.Or(d.Doubt, doubtAfter)) }
 
-// giveUp settles what a cancelled campaign left with its network: nothing of it is sent again.
+// giveUp settles what a campaign that is cancelled, or has lost its channel, left with its network: nothing of it is sent again.
 func (d *Dispatcher) giveUp(ctx context.Context, c views.DueCampaign, now time.Time) error {
-	left, err := d.Views.CampaignWork(ctx, c.Workspace, c.ID, 0, now, d.unheard(now), chunkSize)
+	due := now
+	if c.Status == campaign.Broken { // what it has not sent stays open until somebody cancels it
+		due = time.Time{}
+	}
+	left, err := d.Views.CampaignWork(ctx, c.Workspace, c.ID, 0, due, d.unheard(now), chunkSize)
 	for _, m := range left {
 		_, failed := commands.Handle(ctx, d.Commands, as(strconv.FormatInt(c.ID, 10), c.Workspace), message.Kind, strconv.FormatInt(m.ID, 10),
 			message.Resend{Contact: m.Contact, Unwanted: true})

@@ -213,24 +213,6 @@ func TestAMessageInDoubtIsSentOnceMore(t *testing.T) {
 	require.Equal(t, campaign.Completed, d.stats(id).Status)
 }
 
-func TestACancelledCampaignLeavesNothingOpen(t *testing.T) {
-	t.Parallel()
-	d := open(t, 3)
-	id := d.begin()
-	d.net.answer = func(int) error { return &network.Failure{Reason: network.Unknown} }
-	_, err := d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
-	_, err = commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Cancel{})
-	require.NoError(t, err)
-	require.NoError(t, d.Tend(t.Context(), time.Now()))
-	require.Equal(t, views.CampaignStats{Total: 3}, d.stats(id).Stats, "a receipt may come for ten minutes")
-	d.Doubt = time.Nanosecond
-	require.Eventually(t, func() bool { // what it reads may be late
-		return d.Tend(t.Context(), time.Now()) == nil && d.stats(id).Stats == views.CampaignStats{Total: 3, Failed: 3}
-	}, time.Minute, 10*time.Millisecond)
-	require.Equal(t, 3, d.net.total(), "nothing is sent again")
-}
-
 func TestAStepWaitsForTheOneBefore(t *testing.T) {
 	t.Parallel()
 	d := open(t, 3)

@@ -1,0 +1,61 @@
+package messaging_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/network"
+	views "bahi/readmodels/messaging"
+)
+
+func TestACancelledCampaignLeavesNothingOpen(t *testing.T) {
+	t.Parallel()
+	d := open(t, 3)
+	id := d.begin()
+	d.net.answer = func(int) error { return &network.Failure{Reason: network.Unknown} }
+	_, err := d.Dispatch(t.Context(), id, time.Minute)
+	require.NoError(t, err)
+	_, err = commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Cancel{})
+	require.NoError(t, err)
+	require.NoError(t, d.Tend(t.Context(), time.Now()))
+	require.Equal(t, views.CampaignStats{Total: 3}, d.stats(id).Stats, "a receipt may come for ten minutes")
+	d.Doubt = time.Nanosecond
+	require.Eventually(t, func() bool { // what it reads may be late
+		return d.Tend(t.Context(), time.Now()) == nil && d.stats(id).Stats == views.CampaignStats{Total: 3, Failed: 3}
+	}, time.Minute, 10*time.Millisecond)
+	require.Equal(t, 3, d.net.total(), "nothing is sent again")
+}
+
+func TestACampaignThatLosesItsChannelWaitsForNoReceipt(t *testing.T) {
+	t.Parallel()
+	d := open(t, 7)
+	d.Messages.Sandboxed = func(network.Account) bool { return false }
+	d.Rate = 3
+	id := d.begin()
+	d.net.answer = func(nth int) error {
+		if nth == 3 { // while the last one of the first three is called
+			_, err := d.Delete(t.Context(), d.req, strconv.FormatInt(d.clip.ChannelID, 10))
+			require.NoError(t, err)
+		}
+		return &network.Failure{Reason: network.Unknown}
+	}
+	_, err := d.Dispatch(t.Context(), id, time.Minute)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return d.stats(id).Status == campaign.Broken }, time.Minute, 10*time.Millisecond)
+	called := int64(d.net.total())
+	require.Less(t, called, int64(7))
+	require.NoError(t, d.Tend(t.Context(), time.Now()))
+	require.Equal(t, views.CampaignStats{Total: 7}, d.stats(id).Stats, "a receipt may come for ten minutes")
+	d.Doubt = time.Nanosecond
+	require.Eventually(t, func() bool {
+		return d.Tend(t.Context(), time.Now()) == nil && d.stats(id).Stats == views.CampaignStats{Total: 7, Failed: called}
+	}, time.Minute, 10*time.Millisecond)
+	require.NoError(t, d.Tend(t.Context(), time.Now()))
+	require.Equal(t, views.CampaignStats{Total: 7, Failed: called}, d.stats(id).Stats, "the others stay open")
+	require.EqualValues(t, called, d.net.total(), "nothing is sent again")
+}
