@@ -110,7 +110,7 @@ func (s *sending) run(ctx context.Context, end time.Time) (more bool, err error)
 		if err != nil || l.State.Status != campaign.Active || l.State.Run != s.campaign.State.Run {
 			return false, err
 		}
-		if !s.Commands.Now().Before(end) || ctx.Err() != nil {
+		if s.putOff == 0 && !s.Commands.Now().Before(end) || ctx.Err() != nil { // who is put off sees that out: the next job would count from 0
 			return true, nil //nolint:nilerr // there is more to send, and no time for it
 		}
 		work, err := s.work(ctx, after)

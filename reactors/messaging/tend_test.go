@@ -59,3 +59,21 @@ func TestACampaignThatLosesItsChannelWaitsForNoReceipt(t *testing.T) {
 	require.Equal(t, views.CampaignStats{Total: 7, Failed: called}, d.stats(id).Stats, "the others stay open")
 	require.EqualValues(t, called, d.net.total(), "nothing is sent again")
 }
+
+// A network that is away asks for longer pauses than a job has time for.
+func TestACampaignThatIsPutOffPausesAlsoIfThatTakesLongerThanAJob(t *testing.T) {
+	t.Parallel()
+	d := open(t, 12)
+	d.Messages.Sandboxed = func(network.Account) bool { return false }
+	id := d.begin()
+	d.net.answer = func(int) error { return &network.Failure{Reason: network.Unreached, After: 300 * time.Millisecond} }
+	for i := 0; i < 4 && d.stats(id).Status == campaign.Active; i++ { // the first may find time for the audience only
+		_, err := d.Dispatch(t.Context(), id, time.Second)
+		require.NoError(t, err)
+	}
+	k := d.stats(id)
+	require.Equal(t, campaign.Stopped, k.Status)
+	require.Equal(t, "The network cannot be reached", *k.Reason)
+	require.WithinDuration(t, time.Now().Add(time.Hour), *k.PausedUntil, 10*time.Minute)
+	require.Equal(t, views.CampaignStats{Total: 12}, k.Stats)
+}
