@@ -13,8 +13,15 @@ import (
 	views "bahi/readmodels/messaging"
 )
 
-func TestACancelledCampaignLeavesNothingOpen(t *testing.T) {
+// Tend looks at the campaigns of all, so that these two wait for each other.
+func TestWhatIsLeftWithANetworkIsSettled(t *testing.T) {
 	t.Parallel()
+	t.Run("of a cancelled campaign", cancelled)
+	t.Run("of a campaign that has lost its channel", unchannelled)
+}
+
+func cancelled(t *testing.T) {
+	t.Helper()
 	d := open(t, 3)
 	id := d.begin()
 	d.net.answer = func(int) error { return &network.Failure{Reason: network.Unknown} }
@@ -31,8 +38,8 @@ func TestACancelledCampaignLeavesNothingOpen(t *testing.T) {
 	require.Equal(t, 3, d.net.total(), "nothing is sent again")
 }
 
-func TestACampaignThatLosesItsChannelWaitsForNoReceipt(t *testing.T) {
-	t.Parallel()
+func unchannelled(t *testing.T) {
+	t.Helper()
 	d := open(t, 7)
 	d.Messages.Sandboxed = func(network.Account) bool { return false }
 	d.Rate = 3
