@@ -122,7 +122,7 @@ func (v *Views) Campaigns(ctx context.Context, workspace uuid.UUID, page readmod
 type CampaignResponse struct {
 	ContactID int64     `json:"contactId"`
 	MessageID string    `json:"messageId"`
-	Text      *string   `json:"text" doc:"null: the contact was deleted"`
+	Text      *string   `json:"text" doc:"null: a file without words. Of a deleted contact nothing is listed"`
 	At        time.Time `json:"at"`
 }
 
