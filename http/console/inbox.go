@@ -239,6 +239,8 @@ type talk struct {
 	Statuses  []string
 	MayWrite  bool
 	Live      string
+	Earlier   string // the address of the messages before these; empty: there are none
+	Past      bool   // these are not the newest
 }
 
 func (v *visit) conversation(part string) (page, error) {
@@ -252,8 +254,13 @@ func (v *visit) conversation(part string) (page, error) {
 	if b.Contact, err = v.inbox.Views.Contact(ctx, in, id); err != nil {
 		return page{}, err
 	}
-	if b.Messages, err = v.inbox.Views.Messages(ctx, in, id, 0, pageSize); err != nil {
+	before, _ := strconv.ParseInt(v.r.URL.Query().Get("before"), 10, 64) // 0 asks for the newest
+	if b.Messages, err = v.inbox.Views.Messages(ctx, in, id, before, pageSize+1); err != nil {
 		return page{}, err
+	}
+	if b.Past = before != 0; len(b.Messages) > pageSize {
+		b.Messages = b.Messages[:pageSize]
+		b.Earlier = fmt.Sprintf("%s/contacts/%d?before=%s", v.path, id, strings.TrimPrefix(b.Messages[pageSize-1].ID, message.Name("")))
 	}
 	slices.Reverse(b.Messages)
 	if part == "" {

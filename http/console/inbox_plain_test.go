@@ -112,3 +112,34 @@ func TestTheInboxWorksWithoutScripts(t *testing.T) {
 	owner.GET(fmt.Sprint("/api/contacts/", people[0].ID, "/messages")).Status(200).JSON(&now)
 	require.Len(t, now, len(sent))
 }
+
+func TestALongConversationIsReadToItsBeginning(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	owner := o.Person(o.Address("owner"))
+	var channel views.Channel
+	owner.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
+	for i := range 61 {
+		arrives(t, o, channel.ID, fmt.Sprintf("No. %02d.", i))
+	}
+	var people []views.Contact
+	owner.GET("/api/contacts").Status(200).JSON(&people)
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	r := &reader{t: t, base: o.URL, http: &http.Client{Jar: jar}}
+	r.open(fmt.Sprint("/inbox/contacts/", people[0].ID))
+	r.send("/inbox/sign-in", "next", r.hidden("next"), "email", o.Address("owner"), "password", apptest.GoodPassword)
+	said, earlier := regexp.MustCompile(`No\. \d\d\.`), regexp.MustCompile(`rel="prev" href="([^"]*)"`)
+	var all []string
+	for {
+		all = append(said.FindAllString(r.page, -1), all...)
+		link := earlier.FindStringSubmatch(r.page)
+		if link == nil {
+			break
+		}
+		require.NotContains(t, r.open(link[1]), "data-news", "what is past does not change under the eyes")
+	}
+	require.Len(t, all, 61)
+	require.IsIncreasing(t, all)
+	require.Contains(t, r.page, "Newest messages")
+}

@@ -24,6 +24,13 @@ const answered = `
 		order by r.id desc limit 1) returning block_id)
 	update block set responded = responded + 1 from answering where block.id = answering.block_id`
 
+// skipTwice passes over what a contact ($2) would get beside the one ($1) that has absorbed it: the same step of the same run.
+const skipTwice = `
+	with gone as (update recipient r set state = 'skipped', since = $3 where contact_id = $2 and state in ('open', 'held') and exists (
+		select from recipient k join block b on b.id = k.block_id join block rb on rb.id = r.block_id
+		where k.contact_id = $1 and k.campaign_id = r.campaign_id and b.run = rb.run and k.step = r.step and k.state <> 'skipped') returning block_id)
+	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone where block.id = gone.block_id`
+
 // skipOpen passes over what is not sent yet, of a campaign or to a contact.
 const skipOpen = `
 	with gone as (update recipient set state = 'skipped', since = $2 where %s = $1 and state in ('open', 'held') returning block_id)
@@ -32,7 +39,7 @@ const skipOpen = `
 const surveyLasts = 72 * time.Hour
 
 // Campaigns has the campaigns of workspaces and what became of each recipient.
-var Campaigns = projections.Define("campaigns", 2, campaignsDDL,
+var Campaigns = projections.Define("campaigns", 3, campaignsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Created]) {
 		p := e.Data.Plan
 		b.Exec(`
@@ -83,7 +90,13 @@ var Campaigns = projections.Define("campaigns", 2, campaignsDDL,
 	}),
 	projections.Apply(moveTypes(), foldMoves),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Received]) {
-		b.Exec(answered, e.StreamID(), e.Data.Contact, e.Data.Channel, e.At.Add(-surveyLasts), e.At)
+		if e.Data.Type != "reaction" {
+			b.Exec(answered, e.StreamID(), e.Data.Contact, e.Data.Channel, e.At.Add(-surveyLasts), e.At)
+		}
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[contact.Absorbed]) {
+		b.Exec(skipTwice, e.StreamID(), e.Data.Contact, e.At)
+		b.Exec(`update recipient set contact_id = $1 where contact_id = $2`, e.StreamID(), e.Data.Contact)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Deleted]) {
 		b.Exec(fmt.Sprintf(skipOpen, "contact_id"), e.StreamID(), e.At)

@@ -116,3 +116,32 @@ func TestStatsAreExact(t *testing.T) {
 	require.Equal(t, []string{"(t,t)"}, tables.Rows(fmt.Sprintf(`select sum(total) + sum(skipped) = %d, sum(skipped) > %d from block`, want.total+want.skipped, want.skipped)))
 	require.Equal(t, []string{"(completed,)"}, tables.Rows(`select status, next_run_at from campaign`))
 }
+
+// What is open goes to the contact that has absorbed its recipient, who gets no step of a run twice, and answers for both.
+func TestRecipientsAreMerged(t *testing.T) {
+	t.Parallel()
+	meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Actor: "campaign:7"}
+	at := time.Date(2026, 11, 26, 10, 0, 0, 0, time.UTC)
+	queued := func(id string, who int64) projectiontest.Event {
+		return projectiontest.Happened(message.Kind, id, message.Queued{Content: message.Content{Type: "template"}, Channel: 3, Contact: who}, meta)
+	}
+	said := func(id, kind string, who int64) projectiontest.Event {
+		return projectiontest.Happened(message.Kind, id, message.Received{Content: message.Content{Type: kind}, Channel: 3, Contact: who, ProviderID: id, SentAt: at}, meta)
+	}
+	happened := []projectiontest.Event{
+		projectiontest.Happened(campaign.Kind, "7", campaign.Created{Plan: campaign.Plan{Name: "x", Type: "survey", Template: 1, Channel: 3, Audience: "all"}}, meta),
+		projectiontest.Happened(campaign.Kind, "7", campaign.Started{Run: 1, At: at}, meta),
+		projectiontest.Happened(campaign.Blocks, "7-1-0", campaign.Frozen{Campaign: 7, Run: 1, Channel: 3, First: 1, Contacts: []int64{10, 20}, Last: 20, At: at, Delays: []int{0, 24}}, meta),
+		projectiontest.Happened(campaign.Blocks, "7-1-1", campaign.Frozen{Campaign: 7, Run: 1, Block: 1, Channel: 3, First: 5, Contacts: []int64{30}, Last: 30, End: true, At: at, Delays: []int{0, 24}}, meta),
+		queued("1", 10), queued("2", 20), queued("5", 30),
+		projectiontest.Happened(contact.Kind, "10", contact.Absorbed{Contact: 30}, meta),
+		projectiontest.Happened(contact.Kind, "15", contact.Absorbed{Contact: 20}, meta),
+		said("90", "reaction", 15), said("91", "text", 15),
+	}
+	tables := projectiontest.Run(t, messaging.Campaigns, happened...)
+	require.Equal(t, []string{
+		"(1,10,0,calling,)", "(2,15,0,calling,91)", "(3,10,1,open,)", "(4,15,1,open,)", "(5,10,0,calling,)", "(6,10,1,skipped,)",
+	}, tables.Rows(`select id, contact_id, step, state, response_id from recipient order by id`))
+	require.Equal(t, []string{"(7-1-0,4,0,1)", "(7-1-1,1,1,0)"}, tables.Rows(`select id, total, skipped, responded from block order by id`))
+	require.Empty(t, tables.Examine())
+}

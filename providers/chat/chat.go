@@ -47,6 +47,7 @@ type Networks struct {
 	dialects map[string]adapter // by type, and for chat by dialect
 	bases    map[string]string
 	breaker  breaker
+	files    breaker // of files that come in, whose servers are others
 }
 
 // New returns the networks. It refuses settings that are no addresses.
@@ -64,7 +65,7 @@ func New(s Settings) (*Networks, error) {
 	via := wire{client: s.Client, within: s.Within}
 	aggregator := gateway{wire: via, product: s.Product}
 	return &Networks{
-		settings: s, sandbox: &Sandbox{}, breaker: breaker{now: time.Now},
+		settings: s, sandbox: &Sandbox{}, breaker: breaker{now: time.Now}, files: breaker{now: time.Now},
 		dialects: map[string]adapter{
 			"cloud": cloud{wire: via, product: s.Product, limitField: s.LimitField}, "envelope_v2": aggregator, "graph_v3": aggregator, "form_v1": aggregator,
 			channel.Telegram: telegram{via}, channel.Gmail: gmail{via}, channel.Twitter: twitter{via},

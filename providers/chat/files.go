@@ -13,14 +13,24 @@ import (
 // MostFile is the size of the largest file that is taken (CONTRACT.md N11).
 const MostFile = 16 << 20
 
-// File fetches a file that came with a message, by the network's id of it or its URL. Its error is a [*network.Failure]. A sandbox has no files.
+// File fetches a file that came with a message, by the network's id of it or its URL. Its error is a [*network.Failure]. A sandbox has no files. Where five
+// files of a channel in a row did not come, it is not asked for half a minute: files of other channels wait behind them.
 func (n *Networks) File(ctx context.Context, a network.Account, ref string) (data []byte, contentType string, err error) {
+	failed := n.files.refuse(a.Channel)
+	if failed == nil {
+		data, contentType, failed = n.fetch(ctx, a, ref)
+		n.files.note(a.Channel, failed)
+	}
+	if failed != nil {
+		return nil, "", failed
+	}
+	return data, contentType, nil
+}
+
+func (n *Networks) fetch(ctx context.Context, a network.Account, ref string) (data []byte, contentType string, failed *network.Failure) {
 	via, a := n.of(a)
 	w := wire{client: n.settings.Client, within: n.settings.Within}
-	var (
-		at     call
-		failed *network.Failure
-	)
+	var at call
 	switch by := via.(type) {
 	case *Sandbox:
 		failed = &network.Failure{Reason: network.Unconfigured}

@@ -77,12 +77,18 @@ func TestAnImageThatCannotBeUploadedIsNotSent(t *testing.T) {
 	_, err := n.Send(t.Context(), d.account, d.message(phone, ""))
 	require.NoError(t, err)
 	for path, reason := range map[string]network.Reason{
-		"/page": network.Content, "/large": network.Content, "/gone/": network.Content, "/down": network.Temporary, pixelAt: network.Temporary,
+		"/page": network.Content, "/large": network.Content, "/gone/": network.Content, "/down": network.Unfetched, pixelAt: network.Temporary,
 	} {
 		_, err := n.Send(t.Context(), d.account, d.message(phone, *base.Load()+path))
 		require.Equal(t, reason, chat.AsFailure(err).Reason, path)
 	}
-	require.EqualValues(t, 1, sent.Load(), "only the text")
+	for range 6 { // more than a network that does not answer is forgiven
+		_, err := n.Send(t.Context(), d.account, d.message(phone, "http://127.0.0.1:1"+pixelAt))
+		require.Equal(t, network.Unfetched, chat.AsFailure(err).Reason)
+	}
+	_, err = n.Send(t.Context(), d.account, d.message(phone, ""))
+	require.NoError(t, err, "an image that is not to be had says nothing of the network")
+	require.EqualValues(t, 2, sent.Load(), "only the texts")
 }
 
 // A mail names the network's thread of the one before it. A thread that the account's owner has deleted is begun again.
@@ -118,4 +124,42 @@ func TestMailsStayInTheNetworksThread(t *testing.T) {
 	_, err = n.Send(t.Context(), d.account, m)
 	require.NoError(t, err, "nobody asks for threads")
 	require.Equal(t, []string{"", "t1", "t1", "", ""}, asked)
+}
+
+// Files of all channels have few workers: a server that hangs must not keep each of them for as long as a call may take.
+func TestFilesThatDoNotComeAreNotWaitedForOneByOne(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	var base atomic.Pointer[string]
+	n := networks(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		base.Store(new("http://" + r.Host))
+		switch r.URL.Path {
+		case pixelAt:
+			_, _ = w.Write(pixel)
+		case "/broken":
+			asked.Add(1)
+			w.WriteHeader(http.StatusBadGateway)
+		default:
+			_, _ = io.WriteString(w, `{"id":"g1"}`)
+		}
+	}))
+	d := dialects["gmail"]
+	_, err := n.Send(t.Context(), d.account, d.message(phone, ""))
+	require.NoError(t, err)
+	fetch := func(channel int64, path string) error {
+		a := d.account
+		a.Channel = channel
+		_, _, err := n.File(t.Context(), a, *base.Load()+path)
+		return err
+	}
+	for range 7 {
+		require.Error(t, fetch(1, "/broken"))
+	}
+	require.EqualValues(t, 5, asked.Load())
+	require.Error(t, fetch(1, pixelAt), "the channel rests")
+	require.NoError(t, fetch(2, pixelAt), "other channels do not")
+	a := d.account
+	a.Channel = 1
+	_, err = n.Send(t.Context(), a, d.message(phone, ""))
+	require.NoError(t, err, "nor does what is sent")
 }

@@ -57,17 +57,14 @@ var pictures = []string{"image/jpeg", "image/png", "image/webp", "image/gif"}
 // upload fetches an image and uploads it, and returns the network's id of it. The image's server gets no credentials.
 func (n twitter) upload(ctx context.Context, a network.Account, image string) (string, *network.Failure) {
 	got, failed := do(ctx, n.client, n.within, call{method: http.MethodGet, url: image, most: mostUploaded})
-	if failed != nil {
-		if failed.Reason == network.Refused { // it is too large
-			failed.Reason = network.Content
-		}
-		return "", failed
+	switch {
+	case failed != nil && failed.Reason == network.Refused: // it is too large
+		return "", &network.Failure{Reason: network.Content}
+	case failed != nil || got.status >= http.StatusInternalServerError: // which says nothing of the network
+		return "", &network.Failure{Reason: network.Unfetched}
 	}
 	kind := http.DetectContentType(got.body)
-	switch {
-	case got.status >= http.StatusInternalServerError:
-		return "", &network.Failure{Reason: network.Temporary}
-	case got.status != http.StatusOK || !slices.Contains(pictures, kind):
+	if got.status != http.StatusOK || !slices.Contains(pictures, kind) {
 		return "", &network.Failure{Reason: network.Content}
 	}
 	var form bytes.Buffer

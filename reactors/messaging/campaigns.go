@@ -93,14 +93,15 @@ const (
 	// slot is how often the sweep adds a job for a campaign that is under way. One that is sent by another job ends at once.
 	slot = 15 * time.Second
 
-	// slice is how long a job sends. Other campaigns of its channel then have their turn.
+	// slice is how long a job sends. Other campaigns then have their turn: of its channel, and of all where more than atOnce are under way.
 	slice      = 45 * time.Second
+	atOnce     = 8               // each holds a connection to the database, and mostly waits for its rate or its network
 	sliceAtEnd = 3 * time.Minute // a job that does not end is lost
 )
 
 // Workers returns the workers of campaigns.
 func (d *Dispatcher) Workers() reactors.Workers {
-	policy := reactors.Policy{Timeout: sliceAtEnd}
+	policy := reactors.Policy{Timeout: sliceAtEnd, AtOnce: atOnce}
 	return reactors.Workers{
 		reactors.Work(policy, func(ctx context.Context, job reactors.Job[DispatchCampaign]) error {
 			more, err := d.Dispatch(ctx, job.Args.Campaign, slice)
@@ -131,7 +132,7 @@ func (d *Dispatcher) Tend(ctx context.Context, now time.Time) error {
 			failed = append(failed, d.Queue.Add(ctx, DispatchCampaign{Campaign: id, Slot: now.Unix() / int64(slot.Seconds())}))
 			continue
 		}
-		if c.Status == campaign.Completed {
+		if c.Status == campaign.Completed || c.Status == campaign.Broken {
 			failed = append(failed, d.giveUp(ctx, c, now))
 			continue
 		}
@@ -144,9 +145,13 @@ func (d *Dispatcher) Tend(ctx context.Context, now time.Time) error {
 // unheard returns when a message has to have been sent by whose silence is no longer waited for.
 func (d *Dispatcher) unheard(now time.Time) time.Time { return now.Add(-cmp.Or(d.Doubt, doubtAfter)) }
 
-// giveUp settles what a cancelled campaign left with its network: nothing of it is sent again.
+// giveUp settles what a campaign that is cancelled, or has lost its channel, left with its network: nothing of it is sent again.
 func (d *Dispatcher) giveUp(ctx context.Context, c views.DueCampaign, now time.Time) error {
-	left, err := d.Views.CampaignWork(ctx, c.Workspace, c.ID, 0, now, d.unheard(now), chunkSize)
+	due := now
+	if c.Status == campaign.Broken { // what it has not sent stays open until somebody cancels it
+		due = time.Time{}
+	}
+	left, err := d.Views.CampaignWork(ctx, c.Workspace, c.ID, 0, due, d.unheard(now), chunkSize)
 	for _, m := range left {
 		_, failed := commands.Handle(ctx, d.Commands, as(strconv.FormatInt(c.ID, 10), c.Workspace), message.Kind, strconv.FormatInt(m.ID, 10),
 			message.Resend{Contact: m.Contact, Unwanted: true})

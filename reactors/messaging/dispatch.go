@@ -78,6 +78,7 @@ type sending struct {
 	budget    int64 // people that the network lets us write to today; -1: any number
 	putOff    int   // how often the network has put us off in a row
 	delivered int   // messages that the network took
+	worked    bool  // the channel has that noted
 }
 
 // Dispatch sends what is due of a campaign, for some time. It reports whether there may be more to send.
@@ -109,7 +110,7 @@ func (s *sending) run(ctx context.Context, end time.Time) (more bool, err error)
 		if err != nil || l.State.Status != campaign.Active || l.State.Run != s.campaign.State.Run {
 			return false, err
 		}
-		if !s.Commands.Now().Before(end) || ctx.Err() != nil {
+		if s.putOff == 0 && !s.Commands.Now().Before(end) || ctx.Err() != nil { // who is put off sees that out: the next job would count from 0
 			return true, nil //nolint:nilerr // there is more to send, and no time for it
 		}
 		work, err := s.work(ctx, after)
@@ -311,7 +312,8 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 		mu         sync.Mutex
 		stop, pair *network.Failure
 		content    int
-		early      int // messages that came too soon after another one to the same person
+		refused    = map[int]int{} // by the network's code
+		early      int             // messages that came too soon after another one to the same person
 		calls      errgroup.Group
 	)
 	calls.SetLimit(callers)
@@ -339,6 +341,10 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 				stop = f
 			case f.Reason == network.Content:
 				content++
+			case f.Reason == network.Refused:
+				if refused[f.Code]++; refused[f.Code] == len(letters) && len(letters) >= patience { // it is not for the recipients' sake
+					stop = f
+				}
 			}
 			return nil
 		})
@@ -359,12 +365,21 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 		return false, s.halt(ctx, "The network does not accept the template's messages", nil, true)
 	case stop == nil:
 		s.putOff = 0
-		return true, nil
+		return true, s.works(ctx)
 	case !stop.Reason.Free() || stop.Reason == network.Unconfigured || s.putOff == patience:
 		return false, s.stopped(ctx, stop)
 	}
 	s.wait(ctx, stop)
 	return true, nil
+}
+
+// works notes that the channel's network takes messages again, if something else is known of the channel.
+func (s *sending) works(ctx context.Context) error {
+	if s.delivered == 0 || s.worked {
+		return nil
+	}
+	s.worked = true
+	return s.Learn(ctx, s.line, nil)
 }
 
 // wait lets the network rest, longer each time.

@@ -213,24 +213,6 @@ func TestAMessageInDoubtIsSentOnceMore(t *testing.T) {
 	require.Equal(t, campaign.Completed, d.stats(id).Status)
 }
 
-func TestACancelledCampaignLeavesNothingOpen(t *testing.T) {
-	t.Parallel()
-	d := open(t, 3)
-	id := d.begin()
-	d.net.answer = func(int) error { return &network.Failure{Reason: network.Unknown} }
-	_, err := d.Dispatch(t.Context(), id, time.Minute)
-	require.NoError(t, err)
-	_, err = commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Cancel{})
-	require.NoError(t, err)
-	require.NoError(t, d.Tend(t.Context(), time.Now()))
-	require.Equal(t, views.CampaignStats{Total: 3}, d.stats(id).Stats, "a receipt may come for ten minutes")
-	d.Doubt = time.Nanosecond
-	require.Eventually(t, func() bool { // what it reads may be late
-		return d.Tend(t.Context(), time.Now()) == nil && d.stats(id).Stats == views.CampaignStats{Total: 3, Failed: 3}
-	}, time.Minute, 10*time.Millisecond)
-	require.Equal(t, 3, d.net.total(), "nothing is sent again")
-}
-
 func TestAStepWaitsForTheOneBefore(t *testing.T) {
 	t.Parallel()
 	d := open(t, 3)
@@ -321,6 +303,45 @@ func TestWhoLeavesIsPassedOver(t *testing.T) {
 	require.Equal(t, 129, d.net.total())
 }
 
+// A contact that another one absorbs between two steps gets the rest as that one.
+func TestADripFollowsAMergedContact(t *testing.T) {
+	t.Parallel()
+	d := open(t, 0)
+	c := d.o.Bearer(d.o.Key(d.o.Home, `{"messaging":"write"}`).Key)
+	var other views.Channel
+	c.POST("/api/channels", `{"name":"Other","type":"chat"}`).Status(201).JSON(&other)
+	wrote := func(id, from string) error {
+		_, err := d.Messages.Receive(context.WithoutCancel(t.Context()), flows.Arrival{
+			Writer: flows.Writer{UserID: "IN.1", From: from}, Channel: other.ID, Text: "hello", ProviderID: id, SentAt: time.Now(),
+		})
+		return err
+	}
+	require.NoError(t, wrote("a", "")) // the older contact, without a phone
+	out, err := flows.AddContact(t.Context(), d.Commands, d.req, contact.Add{Name: "x", Reach: contact.Reach{Phone: patch.Set("9812345678")}})
+	require.NoError(t, err)
+	all, err := d.Views.Audience(t.Context(), d.req.Workspace, 0, 0, 9)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	for _, p := range all {
+		_, err := flows.EditContact(t.Context(), d.Commands, d.req, contact.Edit{ID: strconv.FormatInt(p.ID, 10), OptIn: patch.Set(true)})
+		require.NoError(t, err)
+	}
+	d.net.answer = func(nth int) error {
+		if nth > 1 {
+			return nil
+		}
+		return wrote("b", "919812345678")
+	}
+	id := d.begin(campaign.Step{TemplateID: d.clip.ID}, campaign.Step{TemplateID: d.clip.ID})
+	_, err = d.Dispatch(t.Context(), id, time.Minute)
+	require.NoError(t, err)
+	gone, err := commands.Load(t.Context(), d.Commands.Fresh(), contact.Kind, out.ID)
+	require.NoError(t, err)
+	require.Equal(t, all[0].ID, gone.State.Into)
+	require.Equal(t, views.CampaignStats{Total: 2, Sent: 2, Skipped: 1}, d.stats(id).Stats)
+	require.Equal(t, 2, d.net.total())
+}
+
 func TestACampaignPausesForWhatItsNetworkSaysAndGoesOnBySend(t *testing.T) {
 	t.Parallel()
 	d := open(t, 6)
@@ -376,6 +397,35 @@ func TestACampaignPausesForWhatItsNetworkSaysAndGoesOnBySend(t *testing.T) {
 	goOn()
 	d.net.says(network.Health{CanSend: "available"}, nil)
 	require.Equal(t, views.CampaignStats{Total: 6, Sent: 6}, dispatched().Stats)
+}
+
+// A channel with another sender's id, say, is refused whatever it sends: its campaign must not use up the whole audience on that.
+func TestACampaignWhoseMessagesAreAllRefusedPauses(t *testing.T) {
+	t.Parallel()
+	d := open(t, 12)
+	d.Messages.Sandboxed = func(network.Account) bool { return false }
+	d.Rate = 6
+	id := d.begin()
+	d.net.answer = func(int) error { return &network.Failure{Reason: network.Refused, Code: 33} }
+	state := func() (status, of string) {
+		t.Helper()
+		_, err := d.Dispatch(t.Context(), id, time.Minute)
+		require.NoError(t, err)
+		l, err := commands.Load(t.Context(), d.Commands.Fresh(), channel.Kind, strconv.FormatInt(d.clip.ChannelID, 10))
+		require.NoError(t, err)
+		return d.stats(id).Status, l.State.Status
+	}
+	status, of := state()
+	require.Equal(t, []string{campaign.Stopped, channel.Failed}, []string{status, of})
+	require.Equal(t, "The network refused the request (33)", *d.stats(id).Reason)
+	require.Equal(t, views.CampaignStats{Total: 12, Failed: 6}, d.stats(id).Stats)
+
+	d.net.answer = nil
+	_, err := commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Send{Now: time.Now().UTC()})
+	require.NoError(t, err)
+	status, of = state()
+	require.Equal(t, []string{campaign.Completed, channel.Connected}, []string{status, of}, "and what the channel takes is noted")
+	require.Equal(t, views.CampaignStats{Total: 12, Sent: 6, Failed: 6}, d.stats(id).Stats)
 }
 
 func TestADeletedChannelIsNoLine(t *testing.T) {

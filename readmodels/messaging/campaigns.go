@@ -122,7 +122,7 @@ func (v *Views) Campaigns(ctx context.Context, workspace uuid.UUID, page readmod
 type CampaignResponse struct {
 	ContactID int64     `json:"contactId"`
 	MessageID string    `json:"messageId"`
-	Text      *string   `json:"text" doc:"null: the contact was deleted"`
+	Text      *string   `json:"text" doc:"null: a file without words. Of a deleted contact nothing is listed"`
 	At        time.Time `json:"at"`
 }
 
@@ -235,7 +235,7 @@ type DueCampaign struct {
 }
 
 // DueCampaigns returns the campaigns of all workspaces that are active, or are to begin or go on by a moment, and those of the last week that were cancelled
-// while the network put a message off, or said nothing of it since another moment.
+// while the network put a message off, or said nothing of it since another moment; of those that lost their channel, where it said nothing.
 func (v *Views) DueCampaigns(ctx context.Context, now, unheard time.Time) ([]DueCampaign, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[DueCampaign], `
 		select id, workspace_id, status from campaigns.campaign
@@ -244,6 +244,8 @@ func (v *Views) DueCampaigns(ctx context.Context, now, unheard time.Time) ([]Due
 			or status = 'scheduled' and next_run_at <= $1 or status = 'paused' and paused_until <= $1
 			or status = 'completed' and completed_at > $1::timestamptz - interval '7 days' and exists (
 				select from campaigns.recipient where campaign_id = campaign.id and state in ('open', 'held', 'calling') and (state = 'held' or state = 'calling' and since <= $2))
+			or status = 'failed' and updated_at > $1::timestamptz - interval '7 days' and not exists (select from channels.channel where id = campaign.channel_id) and exists (
+				select from campaigns.recipient where campaign_id = campaign.id and state = 'calling' and since <= $2)
 		order by id`, now, unheard)
 }
 

@@ -63,6 +63,7 @@ func (t *talk) send(ctx context.Context, req *http.Request, body []byte) (status
 	defer cancel()
 	for attempt := 0; ; attempt++ {
 		try := req.Clone(ctx)
+		try.Close = true // on a connection that was used before, the client itself would call again when it breaks
 		if body != nil {
 			try.Body = io.NopCloser(bytes.NewReader(body))
 		}

@@ -69,6 +69,26 @@ func TestACallOfAWebhookIsBoundedAndMadeOnce(t *testing.T) {
 	require.NoError(t, listener.Close())
 }
 
+// The client repeats requests without a body by itself, where the connection is an older one: a GET, and with an Idempotency-Key all.
+func TestACallIsMadeOnceAlsoAfterAnotherOne(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if asked.Add(1) > 1 {
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	t.Cleanup(s.Close)
+	for _, want := range []string{"", "the endpoint did not answer"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.URL, nil)
+		require.NoError(t, err)
+		req.Header.Set("Idempotency-Key", "call_1")
+		_, _, failure := (&talk{Engine: &Engine{Client: s.Client(), Patience: CallWithin}}).send(t.Context(), req, nil)
+		require.Equal(t, want, failure)
+	}
+	require.Equal(t, int32(2), asked.Load())
+}
+
 func TestArgumentsOfACallAreTyped(t *testing.T) {
 	t.Parallel()
 	h := hook{id: 7, State: botwebhook.State{Call: botwebhook.Call{Name: "Stock", Parameters: []botwebhook.Parameter{

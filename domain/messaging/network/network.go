@@ -84,6 +84,7 @@ const (
 	Held         Reason = "held"          // its campaign has stopped, and the network was not called
 	Lost         Reason = "lost"          // nothing was ever heard of it
 	Unhooked     Reason = "unhooked"      // the network cannot call us
+	Unfetched    Reason = "unfetched"     // the image that was to be sent is not to be had, and the network was not called
 )
 
 // meanings are our words for the reasons. The networks' own words may name people, and are kept with the message alone.
@@ -95,7 +96,8 @@ var meanings = map[Reason]string{ //nolint:gosec // G101: none is a credential
 	Temporary: "The network is not available", Unreached: "The network cannot be reached",
 	Unknown: "The network's answer is missing or cannot be understood", Unconfigured: "A credential or setting of the channel is missing",
 	Silent: "No message was sent yet", Held: "The campaign has stopped", Lost: "Nothing was heard of it",
-	Unhooked: "The network calls public https addresses only, and this server has none (BAHI_PUBLIC_URL)",
+	Unhooked:  "The network calls public https addresses only, and this server has none (BAHI_PUBLIC_URL)",
+	Unfetched: "The image cannot be fetched from its address",
 }
 
 // Failure is what went wrong between us and a network.
@@ -127,7 +129,7 @@ var refusals = map[Reason]struct {
 	Throttled: {fault.TooMany, "provider_rate_limited"}, WindowClosed: {fault.Conflict, "reply_window_closed"}, Recipient: {fault.Invalid, "recipient_failed"},
 	Content: {fault.Invalid, "provider_refused"}, Suspended: {fault.Invalid, "provider_refused"}, Temporary: {fault.Unavailable, "provider_unavailable"}, Unreached: {fault.Unavailable, "provider_unavailable"},
 	Unhooked: {fault.Unavailable, "provider_not_configured"}, Unknown: {fault.Unavailable, "provider_unknown"}, Unconfigured: {fault.Unavailable, "provider_not_configured"}, Silent: {fault.Unavailable, "provider_unavailable"},
-	Held: {fault.Unavailable, "campaign_stopped"}, Lost: {fault.Unavailable, "provider_unknown"},
+	Unfetched: {fault.Unavailable, "provider_unavailable"}, Held: {fault.Unavailable, "campaign_stopped"}, Lost: {fault.Unavailable, "provider_unknown"},
 }
 
 // Fault returns what a client is told.
@@ -146,7 +148,7 @@ func (r Reason) Word() string {
 
 // Free reports whether the network was not called, or refused for now only: the same request may be tried again.
 func (r Reason) Free() bool {
-	return r == Throttled || r == Unreached || r == Temporary || r == Unconfigured
+	return r == Throttled || r == Unreached || r == Temporary || r == Unconfigured || r == Unfetched
 }
 
 // Stops reports whether a campaign has to stop, for a while at least: the reason is not the recipient's, who gets the message later.
