@@ -28,7 +28,7 @@ func (p *parser) entry(tokens []token, client string) bool {
 	}
 	q.settle()
 	item := cut(strings.Trim(strings.Join(q.name, " "), " -&'"), MaxItem)
-	if q.numbers == 0 || item == "" {
+	if q.numbers == 0 || item == "" || q.total() {
 		return false
 	}
 	if len(p.order.Entries) == MaxEntries {
@@ -50,6 +50,16 @@ func (p *parser) entry(tokens []token, client string) bool {
 		p.guessable = append(p.guessable, len(p.order.Entries))
 	}
 	p.order.Entries, p.began = append(p.order.Entries, e), true
+	return true
+}
+
+// total reports whether the entry is the sum of those before it.
+func (q *quantities) total() bool {
+	for _, word := range q.name {
+		if !totals[fold.String(word)] {
+			return false
+		}
+	}
 	return true
 }
 
@@ -82,7 +92,9 @@ func (q *quantities) take(tokens []token, i int) (more int) {
 		return q.number(tokens, i, at)
 	case prices[t.folded] || prices[t.text]:
 		for more = 0; more < 3 && at(i+1+more).text != "" && !at(i+1+more).word(); more++ {
-			if at(i + 1 + more).number {
+			if found := at(i + 2 + more); at(i+1+more).number && (ofTheName[found.folded] || found.text == "%") { // a touch, no price
+				return more
+			} else if at(i + 1 + more).number {
 				return more + 1
 			}
 		}
@@ -157,6 +169,10 @@ func (q *quantities) number(tokens []token, i int, at func(int) token) (more int
 		}
 		q.name = append(q.name, t.text)
 		return 0
+	case rupees[next.folded] || rupees[next.text]:
+		return 1
+	case next.text == "/" && at(i+2).text == "-": // 500/-
+		return 2
 	case next.folded == "x" && t.whole && !at(i+2).number:
 		q.pieces(t.value / 1000)
 		return 1

@@ -149,6 +149,22 @@ func TestValuesBeyondTheLimitsAreUnknown(t *testing.T) {
 	}
 }
 
+func TestTotalsAreNoItemsAndMoneyIsNoQuantity(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"ring 5gm\nchain 10gm\ntotal 15 gm": "ring 5  | chain 10 ", "ring 5 gm\nकुल वजन 5 ग्राम": "ring 5 ", "payal 5gm\nGrand total: 2 items 5 gm": "payal 5 ",
+		"total star 5 gm": "total star 5 ", "ring 5gm 10000 rs": "ring 5 ", "ring 5gm 500/-": "ring 5 ", "ring 5gm 2 pcs ₹ 500": "ring 5 2", "अंगूठी 5 ग्राम 500 रुपये": "अंगूठी 5 ",
+		"ring 5 gm @ 92 touch": "ring 92touch 5 ", "ring 5 gm @ 92": "ring 5 ",
+	} {
+		var got []string
+		for _, e := range ordertext.Parse(text).Entries {
+			f := shown(e)
+			got = append(got, strings.Join(f[:3], " "))
+		}
+		require.Equal(t, want, strings.Join(got, " | "), text)
+	}
+}
+
 func TestLongTextsAreCut(t *testing.T) {
 	t.Parallel()
 	many := ordertext.Parse(strings.Repeat("payal 250 gm\n", ordertext.MaxEntries+1))

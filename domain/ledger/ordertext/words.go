@@ -48,6 +48,8 @@ var (
 	countMarks  = set("qty quantity qnty")
 	slipMarks   = set("slip slips slipno स्लिप સ્લિપ पर्ची પરચી")
 	prices      = set("rate bhav bhaav rs inr ₹ @ भाव ભાવ रेट")
+	rupees      = set("rs inr ₹ rupees rupee rupaye रु रुपये रुपए રૂ રૂપિયા") // behind a number
+	totals      = set("total totals grand sum kul कुल टोटल जोड़ કુલ ટોટલ સરવાળો")
 	ands        = set("and aur ane और અને")
 
 	clientMarks = set("party client customer for name naam नाम નામ पार्टी પાર્ટી ग्राहक ગ્રાહક")
