@@ -187,7 +187,7 @@ func (g given) print(a answer, status *int) error {
 // printable removes control characters, which could command a terminal: the text may be a forger's.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r == '\n' || unicode.IsPrint(r) {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
 			return r
 		}
 		return unicode.ReplacementChar

@@ -44,7 +44,8 @@ func (r Result) Sentences() (all []string) {
 	case Verified:
 		say("VERIFIED. The first %s what was signed; %d %s.", events(r.Proven, "is", "are"), r.Trusted, agree(r.Trusted))
 		if behind := r.Events - r.Proven; behind > 0 {
-			say("%s after the last checkpoint: not signed yet.", events(behind, "is", "are"))
+			say("%s after the last checkpoint that was kept elsewhere or that a trusted key signed: nothing proves them yet.", events(behind, "is", "are"))
+			r.sayAgreed(say)
 		}
 	case Undecided:
 		if r.Trusted > 0 {
@@ -54,9 +55,7 @@ func (r Result) Sentences() (all []string) {
 		}
 		say("CANNOT TELL. The %s consistent, but anybody who can write the log could have replaced all of it. "+
 			"Provide a checkpoint that was kept elsewhere, or the log's public key.", events(r.Events, "that was read is", "that were read are"))
-		if r.Agreed > 0 {
-			say("It agrees with %d of its own checkpoints, which no trusted key signed.", r.Agreed)
-		}
+		r.sayAgreed(say)
 	}
 	if r.Finding == nil && r.Proven < r.Events && uint64(r.Last) > r.Events {
 		say("This log's positions have gaps, as EventStoreDB's do, so a gap does not show a removed event. After the proven events, " +
@@ -69,6 +68,13 @@ func (r Result) Sentences() (all []string) {
 		say("At position %d the log says that a restore lost its tail: %s. Older checkpoints may cover lost events; ask for the reason.", e.Position, e)
 	}
 	return all
+}
+
+// sayAgreed says how many checkpoints agree that prove nothing.
+func (r Result) sayAgreed(say func(format string, args ...any)) {
+	if doubtful := r.Agreed - r.Trusted; doubtful > 0 {
+		say("It agrees with %d of its own checkpoints, which no trusted key signed.", doubtful)
+	}
 }
 
 func files(n int) string {

@@ -16,3 +16,13 @@ func TestOverdueSignaturesLeaveTheVerdictOpen(t *testing.T) {
 	require.Equal(t, audit.Undecided, r.Verdict())
 	require.Contains(t, r.Sentences()[0], "CANNOT TELL. The first 9 events are what was signed. The events from position 10 on")
 }
+
+// Who gives a checkpoint from before and no key is told that the log's own newer checkpoints do not count, and not that nobody signed.
+func TestEventsAfterAKeptCheckpointAreNotCalledUnsigned(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{
+		"VERIFIED. The first 6 events are what was signed; 1 checkpoint agrees.",
+		"4 events are after the last checkpoint that was kept elsewhere or that a trusted key signed: nothing proves them yet.",
+		"It agrees with 3 of its own checkpoints, which no trusted key signed.",
+	}, audit.Result{Events: 10, Last: 10, Proven: 6, Trusted: 1, Agreed: 4}.Sentences())
+}

@@ -50,7 +50,7 @@ func TestALogIsMovedToAnEventStoreAndServedFromThere(t *testing.T) {
 
 	for _, args := range [][]string{{"serve"}, {"audit", "verify", "--store"}, {"audit", "trail"}} {
 		out, wrong, status := apptest.Execute(t, bahi(store, args...))
-		require.Equal(t, 1, status)
+		require.NotZero(t, status)
 		require.Empty(t, out, "no log line takes the two logs for one")
 		require.Regexp(t, `This database belongs to the log bahi/\S+, but the configured log is bahi/\S+: .*bahi audit accept-restore`, wrong)
 	}

@@ -62,12 +62,19 @@ func TestShellExportsCheckpointsKeysAndProofs(t *testing.T) {
 	require.Contains(t, out, "VERIFIED")
 	for _, args := range [][]string{{}, {dir, "--store"}} {
 		_, wrong, status = apptest.Attached(t, o, append([]string{"audit", "verify"}, args...)...)
-		require.Equal(t, 1, status)
+		require.Equal(t, 2, status)
 		require.Contains(t, wrong, "name one of the two: an archive's folder, or the log with --store")
 	}
 	_, wrong, status = apptest.Attached(t, o, "audit", "verify", "--store", "--checkpoint", kept)
-	require.Equal(t, 1, status)
+	require.Equal(t, 2, status, "it says nothing against the log")
 	require.Contains(t, wrong, "bahi.keys")
+	_, wrong, status = apptest.Attached(t, o, "audit", "verify", t.TempDir())
+	require.Equal(t, 2, status)
+	require.Contains(t, wrong, "is no archive")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "manifest.json"), []byte(`{}`), 0o600))
+	_, wrong, status = apptest.Attached(t, o, "audit", "verify", dir)
+	require.Equal(t, 1, status)
+	require.Contains(t, wrong, "the archive is broken")
 }
 
 func TestServerSignsWithAKeyRotatedBesideIt(t *testing.T) {

@@ -31,10 +31,21 @@ type verifyAudit struct {
 // as much.
 const mostNotes = 50_000
 
-var errNotVerified = errors.New("the log is not verified")
+var (
+	errNotVerified = errors.New("the log is not verified")
+	errUndecided   = errors.New("the log is not verified")
+)
 
-// Run prints the verdict, and fails unless the log is verified.
+// Run prints the verdict, and fails unless the log is verified: with 1 only if it was tampered with, since that is what the status is read for.
 func (c verifyAudit) Run(ctx context.Context) error {
+	err := c.run(ctx)
+	if _, broken := errors.AsType[*archive.Broken](err); err == nil || broken || errors.Is(err, errNotVerified) {
+		return err
+	}
+	return undecided{err}
+}
+
+func (c verifyAudit) run(ctx context.Context) error {
 	if (c.Archive == "") == !c.Store {
 		return errors.New("name one of the two: an archive's folder, or the log with --store")
 	}
@@ -70,16 +81,14 @@ func (c verifyAudit) Run(ctx context.Context) error {
 	case proofs.Verified:
 		return nil
 	case proofs.Undecided:
-		return undecided{}
+		return errUndecided
 	default:
 		return errNotVerified
 	}
 }
 
-// undecided: no evidence against the log, and not enough for it.
-type undecided struct{}
-
-func (undecided) Error() string { return errNotVerified.Error() }
+// undecided: no evidence against the log, and not enough for it, or none that could be read.
+type undecided struct{ error }
 
 // ExitCode returns the status that bahi-verify has for this verdict.
 func (undecided) ExitCode() int { return 2 }
