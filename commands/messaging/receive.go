@@ -125,7 +125,11 @@ func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[mes
 		steps = append(steps, contact.Reopen{})
 	}
 	if optIn, is := contact.Word(a.Text); is {
-		steps = append(steps, contact.MoveConsent{OptIn: optIn, By: contact.ByWord})
+		at := a.SentAt.UTC()
+		if now := f.Commands.Now().UTC(); at.After(now) {
+			at = now
+		}
+		steps = append(steps, contact.MoveConsent{OptIn: optIn, By: contact.ByWord, At: at})
 	}
 	for _, step := range steps {
 		if _, err := commands.Handle(ctx, f.Commands, req, contact.Kind, strconv.FormatInt(sender, 10), step); err != nil {

@@ -100,6 +100,10 @@ func TestTheInboxWorksWithoutScripts(t *testing.T) {
 	require.Contains(t, r.send(talk+"/status", "status", "closed"), "expected one of open, pending, resolved")
 	r.open(talk)
 	require.Contains(t, r.send(talk+"/messages", "once", r.hidden("once"), "channel", of, "text", " "), "expected one of text, imageUrl and templateId")
+	var nobody views.Contact // whose phone a sandbox does not reach
+	owner.POST("/api/contacts", `{"name":"Nobody","phone":"919812345000"}`).Status(201).JSON(&nobody)
+	owner.POST(fmt.Sprint("/api/contacts/", nobody.ID, "/messages"), fmt.Sprintf(`{"channelId":%d,"templateId":%d,"templateParams":{"1":"A-204","2":"x"}}`, channel.ID, templates[0].ID))
+	require.Contains(t, r.open(fmt.Sprint("/inbox/contacts/", nobody.ID)), "failed: the person cannot be reached")
 	r.open(talk)
 	require.Contains(t, r.send("/inbox/contacts/999999/messages", "once", r.hidden("once"), "channel", of, "text", "a"), "Contact not found")
 	news, err := r.http.Get(o.URL + "/inbox/news")

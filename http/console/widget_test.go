@@ -125,15 +125,18 @@ func TestAVisitorOfAPageIsAnsweredInTheInbox(t *testing.T) {
 	member.Type("#text", "Which size?")
 	member.Submit("#write button.primary")
 	line.down.Store(false)
-	visitor.Evaluate(within(`chat.querySelector(".again").click()`), nil)
 	member.Until(`document.querySelectorAll(".talk .in").length === 2`)
 	require.Contains(t, member.Text("#said"), "And in gold?", "a screen reader says what is new")
 	visitor.Until(within(`chat.querySelectorAll(".log .in, .log .out").length === 4 && !chat.querySelector(".wrong")`))
 
-	// A page that is loaded again has its place.
+	// A page that is loaded again has its place, and what the one before could not send.
+	line.cut()
+	visitor.Keys("Hello?", kb.Enter)
+	visitor.Until(within(`chat.querySelector(".wrong")`))
 	visitor.Keys("half a sen")
+	line.down.Store(false)
 	visitor.Go("/?page=2")
-	saidIn(t, visitor, "Do you make payal?", "Yes, in silver.", "Which size?", "And in gold?")
+	saidIn(t, visitor, "Do you make payal?", "Yes, in silver.", "Which size?", "And in gold?", "Hello?")
 	require.True(t, visitor.Is(within(`chat.querySelector("textarea").value.trim() === "half a sen" && !chat.querySelector(".panel").hidden`)))
 	for _, look := range []struct {
 		name  string

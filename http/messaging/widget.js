@@ -43,7 +43,7 @@
   };
   const area = name => { try { return window[name]; } catch { return null; } };
   const token = store(area("localStorage"), "token"), seen = store(area("localStorage"), "seen");
-  const opened = store(area("sessionStorage"), "open"), draft = store(area("sessionStorage"), "draft");
+  const opened = store(area("sessionStorage"), "open"), draft = store(area("sessionStorage"), "draft"), unsent = store(area("sessionStorage"), "unsent");
 
   const el = (name, attributes = {}, ...children) => {
     const e = document.createElement(name);
@@ -138,7 +138,7 @@
   const show = (m, into) => {
     const stay = atEnd(), now = m.text + " " + m.mediaUrl, known = rows.get(m.id);
     if (known && known.now === now) { if (into) into.remove(); return; }
-    const e = known ? known.e : into || log.appendChild(el("div"));
+    const e = known ? known.e : log.appendChild(into || el("div"));
     fill(e, m);
     rows.set(m.id, { e, now, out: m.direction === "out" });
     if (stay || m.direction === "in") log.scrollTop = log.scrollHeight;
@@ -156,9 +156,20 @@
   })().finally(() => { beginning = null; });
   const forget = () => { token.set(null); seen.set(null); last = ""; };
 
+  // What was not sent waits for the next connection, also on the next page.
+  const failed = new Map(), waiting = () => JSON.parse(unsent.get() || "[]");
+  const keep = (id, text) => {
+    const all = waiting().filter(([other]) => other !== id);
+    if (text) all.push([id, text]);
+    unsent.set(all.length ? JSON.stringify(all) : null);
+  };
+  const resend = async () => { for (const again of [...failed.values()]) await again(); };
+
   // send posts a text until it is kept: a repetition has the same key, and so one effect.
   const send = async (text, id, e) => {
     sending++;
+    failed.delete(id);
+    keep(id, text);
     fill(e, { direction: "in", text, at: new Date().toISOString() });
     e.classList.add("waiting");
     log.scrollTop = log.scrollHeight;
@@ -171,10 +182,12 @@
       }
       if (!a.ok) throw a;
       show(await a.json(), e);
+      keep(id);
       e.classList.remove("waiting");
       note.textContent = "";
       listen();
     } catch (why) {
+      if (why.status < 500 && why.status !== 429) keep(id); else failed.set(id, () => send(text, id, e));
       const again = el("button", { type: "button", class: "again" }, say.again);
       again.onclick = () => { field.focus(); send(text, id, e); };
       e.append(el("p", { class: "wrong", role: "alert" }, why.status === 429 ? say.busy : why.status === 403 || why.status === 404 ? say.gone : say.failed, again));
@@ -200,6 +213,7 @@
       const lines = a.body.pipeThrough(new TextDecoderStream()).getReader();
       note.textContent = "";
       wait = 1000;
+      setTimeout(resend, 1000); // after what was said before
       for (let rest = ""; ;) {
         const { value, done } = await lines.read();
         if (done) break;
@@ -256,8 +270,13 @@
   panel.addEventListener("paste", refuse);
   panel.addEventListener("drop", refuse);
   panel.addEventListener("dragover", e => { if ([...e.dataTransfer.types].includes("Files")) e.preventDefault(); });
-  addEventListener("online", () => { wait = 1000; listen(); });
+  addEventListener("online", () => { wait = 1000; token.get() ? listen() : resend(); });
 
-  const start = () => { document.body.append(host); toggle(opened.get() === "1"); listen(); };
+  const start = () => {
+    document.body.append(host);
+    toggle(opened.get() === "1");
+    for (const [id, text] of waiting()) failed.set(id, () => send(text, id, log.appendChild(el("div"))));
+    token.get() ? listen() : resend();
+  };
   document.body ? start() : addEventListener("DOMContentLoaded", start);
 })();

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"bahi/domain/claims"
 	"bahi/domain/event"
@@ -53,8 +54,9 @@ type State struct {
 	PhoneKey string         // keyed hash, which names the claim of the phone; empty: no phone
 	Email    event.Personal
 	Source   string
-	OptIn    bool   // consents to be written to
-	TakenBy  string // what took the consent; empty: nothing did, or a person of the workspace
+	OptIn    bool      // consents to be written to
+	TakenBy  string    // what took the consent; empty: nothing did, or a person of the workspace
+	Stopped  time.Time // when the newest word that takes it was written
 	Senders  []Sender
 	ReplyBot bool   // a bot may answer
 	Status   string // open, pending or resolved; empty: there is no contact

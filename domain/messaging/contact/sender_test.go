@@ -2,6 +2,7 @@ package contact_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,6 +24,23 @@ func TestConsentIsGivenBackByWhatTookIt(t *testing.T) {
 	taken.And(contact.Edited{OptIn: patch.Set(true)}, contact.Edited{OptIn: patch.Set(false)}).Case("nor what people of the workspace took").
 		When(contact.MoveConsent{OptIn: true, By: contact.ByWord}).ThenNothing()
 	eventtest.Given(t, contact.Kind).Case("nobody").When(contact.MoveConsent{}).ThenNothing()
+}
+
+func TestTheNewestWordCountsInWhateverOrderTheyCome(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC)
+	later := at.Add(10 * time.Minute)
+	word := func(optIn bool, at time.Time) contact.MoveConsent {
+		return contact.MoveConsent{OptIn: optIn, By: contact.ByWord, At: at}
+	}
+	given := eventtest.Given(t, contact.Kind, contact.Added{Source: "chat"}, contact.Edited{OptIn: patch.Set(true)})
+	given.Case("a word").When(word(false, at)).Then(contact.ConsentMoved{By: contact.ByWord, At: at})
+	taken := given.And(contact.ConsentMoved{By: contact.ByWord, At: at})
+	taken.Case("the same again").When(word(false, at)).ThenNothing()
+	taken.Case("a later one").When(word(false, later)).Then(contact.ConsentMoved{By: contact.ByWord, At: later})
+	taken.Case("the consent comes back").When(word(true, later)).Then(contact.ConsentMoved{OptIn: true, By: contact.ByWord, At: later})
+	taken.And(contact.ConsentMoved{By: contact.ByWord, At: later}).Case("but not by a word from before").When(word(true, at.Add(time.Minute))).ThenNothing()
+	given.And(contact.Edited{OptIn: patch.Set(false)}).Case("what people took is not the contact's").When(word(false, at)).ThenNothing()
 }
 
 func TestANetworkKnowsAContactByIds(t *testing.T) {
