@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
 	"bahi/commands"
@@ -45,39 +46,57 @@ const askTemplatesEvery = time.Hour
 // Refresh asks the networks of a workspace's channels for their templates, unless it has done so lately. late: one of them could not be asked, so that its
 // list is the last one. Where nothing is known of any of them, Refresh returns what a client is told.
 func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels []int64) (late bool, err error) {
+	each := make([]refreshed, len(channels))
+	var asking errgroup.Group
+	asking.SetLimit(mostAtOnce)
+	for i, id := range channels {
+		asking.Go(func() (err error) {
+			each[i], err = f.refresh(ctx, workspace, id)
+			return err
+		})
+	}
+	err = asking.Wait()
 	var none error // of a channel without a last list
 	listed := false
-	for _, id := range channels {
-		stream := strconv.FormatInt(id, 10)
-		l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, stream)
-		if err != nil {
-			return late, err
+	for _, r := range each {
+		listed, late = listed || r.listed, late || r.late
+		if r.none != nil {
+			none = r.none
 		}
-		if l.State.Type != channel.Chat || l.Workspace != workspace {
-			continue
-		}
-		if f.known(id, l.State) {
-			listed = true
-			continue
-		}
-		_, err, _ = f.asking.Do(stream, func() (any, error) { return nil, f.ask(context.WithoutCancel(ctx), l, id) })
-		if failed, ok := errors.AsType[*network.Failure](err); ok {
-			var last map[string]int64
-			if last, err = f.Listed.TemplateIDs(ctx, workspace, id); err == nil && len(last) == 0 {
-				none, late = failed.Fault(), true
-				continue
-			}
-			late = true
-		}
-		if err != nil {
-			return late, err
-		}
-		listed = true
 	}
-	if listed {
-		return late, nil
+	if err != nil || listed {
+		return late, err
 	}
 	return late, none
+}
+
+// refreshed is what became of asking for the list of one channel.
+type refreshed struct {
+	listed bool // there is one
+	late   bool // it is the last one, or there is none
+	none   error
+}
+
+func (f *Templates) refresh(ctx context.Context, workspace uuid.UUID, id int64) (r refreshed, err error) {
+	stream := strconv.FormatInt(id, 10)
+	l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, stream)
+	if err != nil || l.State.Type != channel.Chat || l.Workspace != workspace {
+		return r, err
+	}
+	if f.known(id, l.State) {
+		return refreshed{listed: true}, nil
+	}
+	_, err, _ = f.asking.Do(stream, func() (any, error) { return nil, f.ask(context.WithoutCancel(ctx), l, id) })
+	if failed, ok := errors.AsType[*network.Failure](err); ok {
+		r.late = true
+		var last map[string]int64
+		if last, err = f.Listed.TemplateIDs(ctx, workspace, id); err == nil && len(last) == 0 {
+			r.none = failed.Fault()
+			return r, nil
+		}
+	}
+	r.listed = err == nil
+	return r, err
 }
 
 // Again asks the network of a channel for its templates, however lately it was asked.

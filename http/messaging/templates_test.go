@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -78,4 +79,33 @@ func TestTheNetworksTemplatesAreAskedForOnceAnHour(t *testing.T) {
 	shown := c.GET(templates).Status(200)
 	require.Equal(t, []string{"1", "true"}, []string{shown.Header("X-Total-Count"), shown.Header("Bahi-Stale")})
 	c.GET(fmt.Sprintf("%s?channelId=%d", templates, bare.ID)).Status(503)
+}
+
+// Networks that hang are waited for together: one after the other, they would take longer than a request may.
+func TestNetworksAreAskedForTheirTemplatesBesideEachOther(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	all := make(chan struct{})
+	network := chatNetwork(t, http.NotFound)
+	serve := network.Config.Handler
+	network.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/message_templates") {
+			serve.ServeHTTP(w, r)
+			return
+		}
+		if asked.Add(1) == 3 {
+			close(all)
+		}
+		select {
+		case <-all:
+			_, _ = fmt.Fprintf(w, `{"data":[{"id":%q,"name":"a","status":"APPROVED"}]}`, r.URL.Path)
+		case <-r.Context().Done(): // who asks has waited in vain
+		}
+	})
+	c := agent(onNetwork(t, network), apptest.Home)
+	for i := range 3 {
+		channelOf(t, c, fmt.Sprintf(`{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN%[1]d","accountId":"ACC%[1]d"}}`, i+1))
+	}
+	shown := c.GET(templates).Status(200)
+	require.Equal(t, []string{"3", ""}, []string{shown.Header("X-Total-Count"), shown.Header("Bahi-Stale")})
 }
