@@ -150,7 +150,7 @@ func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	// A command that only reads makes no log in a folder that was named by mistake.
 	for _, args := range []string{"doctor", "events tail", "projections list", "audit key", "audit verify --store", "user list", "vault erasures export " + filepath.Join(t.TempDir(), "list")} {
 		_, wrong, status := apptest.Execute(t, apptest.Command(t, data, strings.Fields(args)...))
-		require.Equal(t, 1, status, args)
+		require.NotZero(t, status, args)
 		require.Contains(t, wrong, "bahi: no Bahi has run in the data folder "+data, args)
 	}
 	left, err := os.ReadDir(data)
