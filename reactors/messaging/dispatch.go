@@ -361,7 +361,7 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 		stop = pair
 	}
 	switch {
-	case content == len(letters): // it is the template that is wrong
+	case content == len(letters) && content >= patience: // it is the template that is wrong, not a value of one recipient
 		return false, s.halt(ctx, "The network does not accept the template's messages", nil, true)
 	case stop == nil:
 		s.putOff = 0

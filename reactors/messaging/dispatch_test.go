@@ -399,6 +399,20 @@ func TestACampaignPausesForWhatItsNetworkSaysAndGoesOnBySend(t *testing.T) {
 	require.Equal(t, views.CampaignStats{Total: 6, Sent: 6}, dispatched().Stats)
 }
 
+func TestOneRefusedTextStopsNoCampaign(t *testing.T) {
+	t.Parallel()
+	for audience, want := range map[int]string{1: campaign.Completed, 6: campaign.Broken} {
+		d := open(t, audience)
+		d.Messages.Sandboxed = func(network.Account) bool { return false }
+		id := d.begin()
+		d.net.answer = func(int) error { return &network.Failure{Reason: network.Content} }
+		_, err := d.Dispatch(t.Context(), id, time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, want, d.stats(id).Status, "%d recipients", audience)
+		require.EqualValues(t, audience, d.stats(id).Stats.Failed)
+	}
+}
+
 // A channel with another sender's id, say, is refused whatever it sends: its campaign must not use up the whole audience on that.
 func TestACampaignWhoseMessagesAreAllRefusedPauses(t *testing.T) {
 	t.Parallel()
