@@ -22,7 +22,7 @@ parallel=2 # tests of a package at once: more keep two processors no busier, and
 concurrent=() rest=()
 for package in "${all[@]}"; do
   if [[ $package =~ $race ]]; then
-    concurrent+=("$package")
+    concurrent=("$package" "${concurrent[@]}") # backwards: projections, which mostly waits, would go on alone for a minute
   else
     rest+=("$package")
   fi

@@ -3,6 +3,9 @@ package console_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -24,6 +27,20 @@ func fill(clerk *apitest.Client, account int64, rows int) {
 		bodies[i] = apptest.Deposit(day.Format(time.DateOnly), fmt.Sprintf("%d.%02d", 100+i*37%900, i%100))
 	}
 	clerk.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(bodies...)).Status(201)
+}
+
+func TestRemarksOfTheBrowserAreNoErrors(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, `<title>x</title><input autofocus><input id="b"><script>
+			document.getElementById("b").focus(); requestAnimationFrame(() => setTimeout(() => document.title = "drawn", 100))</script>`)
+	}))
+	t.Cleanup(server.Close)
+	p := browsertest.Open(t, server.URL)
+	p.Go("/")
+	p.Until(`document.title === "drawn"`)
+	require.Empty(t, p.Forgive())
 }
 
 func TestSignInOpensTheRequestedPage(t *testing.T) {

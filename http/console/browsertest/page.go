@@ -64,12 +64,13 @@ func Open(t testing.TB, base string) *Page {
 	return p
 }
 
-// hear records errors in the browser. HTTP statuses are no errors: tests cause them on purpose.
+// hear records errors in the browser. HTTP statuses are no errors: tests cause them on purpose. Nor is what the browser only remarks, such as that a field
+// got no focus since another one had it.
 func (p *Page) hear(event any) {
 	var text string
 	switch e := event.(type) {
 	case *log.EventEntryAdded:
-		if e.Entry.Source == log.SourceNetwork {
+		if e.Entry.Source == log.SourceNetwork || e.Entry.Level == log.LevelInfo || e.Entry.Level == log.LevelVerbose {
 			return
 		}
 		text = fmt.Sprintf("%s: %s %s", e.Entry.Source, e.Entry.Text, e.Entry.URL)
