@@ -3,6 +3,7 @@ package messaging
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"bahi/commands"
 	"bahi/domain/actor"
@@ -21,6 +22,9 @@ func (f *Channels) renewed(ctx context.Context, id string, a network.Account, do
 	again, renewErr, _ := f.Renewing.Do(id, func() (any, error) { return f.renew(context.WithoutCancel(ctx), id, a.AccessToken) })
 	if renewErr != nil {
 		f.Log.Warn("a network gave no other access token", "channel", id, "error", renewErr)
+		if why, is := errors.AsType[*network.Failure](renewErr); is && slices.Contains([]network.Reason{network.Unreached, network.Unknown, network.Temporary, network.Throttled}, why.Reason) {
+			return &network.Failure{Reason: network.Temporary} // the server of the tokens is away, which says nothing of the credentials
+		}
 		return err
 	}
 	return do(again.(network.Account)) //nolint:forcetypeassert // renew returns one

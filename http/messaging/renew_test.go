@@ -21,6 +21,7 @@ type tokens struct {
 	mu      sync.Mutex
 	current int
 	revoked bool
+	away    bool     // the server of the tokens
 	asked   []string // for tokens
 	sent    int
 }
@@ -29,6 +30,8 @@ func (n *tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
+	case strings.HasSuffix(r.URL.Path, "/token") && n.away:
+		w.WriteHeader(http.StatusServiceUnavailable)
 	case strings.HasSuffix(r.URL.Path, "/token"):
 		_ = r.ParseForm()
 		id, secret, _ := r.BasicAuth()
@@ -55,6 +58,13 @@ func (n *tokens) end(revoked bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.current, n.revoked = n.current+1, revoked
+}
+
+// goes begins or ends an outage of the server of the tokens.
+func (n *tokens) goes(away bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.away = away
 }
 
 // A network that refuses an access token gives another one, once for all who ask, and it is kept. Where it gives none, the channel is in error.
@@ -100,13 +110,22 @@ func TestAccessTokensAreRenewed(t *testing.T) {
 		}
 		require.Equal(t, 9, n.sent)
 
+		// A server of tokens that is away says nothing of the credentials: the same request is good once it is back.
+		n.end(false)
+		n.goes(true)
+		again := c.With("Idempotency-Key", "after an outage of "+kind)
+		text := fmt.Sprintf(`{"channelId":%d,"text":"Hello"}`, k.ID)
+		again.POST(at(who.ID)+"/messages", text).Problem(503, "The network is not available")
+		n.goes(false)
+		again.POST(at(who.ID)+"/messages", text).Status(201)
+
 		n.end(true)
 		require.Contains(t, c.POST(at(who.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"Hello"}`, k.ID)).Status(502).Text, "provider_auth")
 		shown := c.GET(channelAt(k.ID)).Status(200).Text
 		require.Contains(t, shown, `"status":"error","lastError":"The network refused the credentials (401)"`)
 		require.NotContains(t, shown, "access-")
 		require.NotContains(t, shown, "refresh-")
-		require.Equal(t, 9, n.sent)
+		require.Equal(t, 10, n.sent)
 	}
 }
 
