@@ -59,12 +59,16 @@ func report(in io.Reader, out io.Writer, slow *slowness) (ok bool, err error) {
 func (r *reporter) take(e event) {
 	r.slow.take(e)
 	switch {
+	case e.Action == "run":
+		r.log(e) // so that it is named if it has no end, also where it says nothing
 	case e.Action == "output" || e.Action == "build-output":
 		if !frame(e.Output) {
 			r.log(e).WriteString(e.Output)
 		}
 	case e.Test != "" && e.Action == "pass":
 		r.passed++
+		r.forget(e)
+	case e.Test != "" && e.Action == "skip":
 		r.forget(e)
 	case e.Test != "" && e.Action == "fail":
 		r.failed++

@@ -51,13 +51,15 @@ func TestFailuresAreShownAndCounted(t *testing.T) {
 		"b/b_test.go": `package b; import "testing"; func TestPanic(t *testing.T) { panic("the panic") }`,
 		"c/c_test.go": `package c; import "testing"; func TestBuild(t *testing.T) { undefined() }`,
 		"d/d_test.go": `package d; import ("os"; "testing"); func TestExit(t *testing.T) { println("last words"); os.Exit(3) }`,
+		"e/e_test.go": `package e; import ("os"; "testing"); func TestSkips(t *testing.T) { t.Skip() }; func TestSilent(t *testing.T) { os.Exit(3) }`,
 	})
 	require.False(t, ok)
-	for _, want := range []string{"--- FAIL: sample/a TestBad", "the reason", "the panic", "undefined: undefined", "last words", "FAIL  sample/c"} {
+	for _, want := range []string{"--- FAIL: sample/a TestBad", "the reason", "the panic", "undefined: undefined", "last words", "FAIL  sample/c", "--- unfinished: TestSilent"} {
 		require.Contains(t, out, want)
 	}
 	require.NotContains(t, out, "chatter")
-	require.True(t, strings.HasSuffix(out, "\n1 passed, 4 failed\n"), out)
+	require.NotContains(t, out, "TestSkips")
+	require.True(t, strings.HasSuffix(out, "\n1 passed, 5 failed\n"), out)
 }
 
 func TestRunWithoutATestIsNotGood(t *testing.T) {
