@@ -17,6 +17,10 @@ type campaignSettings struct {
 	CampaignAutosend bool    `env:"BAHI_CAMPAIGN_AUTOSEND" name:"campaign-autosend" help:"Send a campaign without a time when it is made, and not only by POST /api/campaigns/send."`
 }
 
+// campaignsAtOnce is how many campaigns are sent at once. They mostly wait for their rate or their network, and each holds a connection meanwhile: they have
+// half of the connections at most, or those that hold one would wait for another one for ever.
+const campaignsAtOnce = 8
+
 // openCampaigns joins campaigns to messages, tables and jobs.
 func (s *System) openCampaigns() error {
 	zone, err := s.Settings.Zone()
@@ -25,7 +29,7 @@ func (s *System) openCampaigns() error {
 	}
 	s.Campaigns = &messagingreactors.Dispatcher{
 		Campaigns: &messagingflows.Campaigns{Messages: s.Messages, Zone: zone, Autosend: s.Settings.Outside.CampaignAutosend},
-		Views:     s.Messaging, Queue: campaignJobs{s}, Alone: s.aloneOnChannel, Rate: s.Settings.Outside.CampaignRate,
+		Views:     s.Messaging, Queue: campaignJobs{s}, Alone: s.aloneOnChannel, AtOnce: max(min(campaignsAtOnce, int(s.Settings.Connections)/2), 1), Rate: s.Settings.Outside.CampaignRate,
 	}
 	return nil
 }

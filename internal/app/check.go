@@ -23,8 +23,8 @@ import (
 // check returns the error of a setting that is wrong whatever the database holds. It comes before a first start makes a Postgres,
 // keys and tokens, which a refused one would leave behind.
 func (s Settings) check(ctx context.Context) error {
-	if s.Connections < 1 {
-		return fmt.Errorf("BAHI_DB_CONNECTIONS: expected 1 or more, not %d", s.Connections)
+	if s.Connections < 2 { // what holds one, as a campaign that is sent does, wants another one
+		return fmt.Errorf("BAHI_DB_CONNECTIONS: expected 2 or more, not %d", s.Connections)
 	}
 	if _, err := s.Zone(); err != nil {
 		return err

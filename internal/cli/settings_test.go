@@ -61,7 +61,7 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"BAHI_AUDIT_WITNESS_KEY=abc":                           "BAHI_AUDIT_WITNESS_KEY: ",
 		"BAHI_CAMPAIGN_RATE=-1":                                "BAHI_CAMPAIGN_RATE: ",
 		"BAHI_CORS_ORIGINS=abc":                                "BAHI_CORS_ORIGINS",
-		"BAHI_DB_CONNECTIONS=0":                                "BAHI_DB_CONNECTIONS: expected 1 or more",
+		"BAHI_DB_CONNECTIONS=1":                                "BAHI_DB_CONNECTIONS: expected 2 or more",
 		"BAHI_DELETION_GRACE=999h":                             "BAHI_DELETION_GRACE: ",
 		"BAHI_DOCUMENTS=-1":                                    "BAHI_DOCUMENTS: ",
 		"BAHI_FETCH_ALLOW=abc":                                 "BAHI_FETCH_ALLOW: ",

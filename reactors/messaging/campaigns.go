@@ -93,15 +93,14 @@ const (
 	// slot is how often the sweep adds a job for a campaign that is under way. One that is sent by another job ends at once.
 	slot = 15 * time.Second
 
-	// slice is how long a job sends. Other campaigns then have their turn: of its channel, and of all where more than atOnce are under way.
+	// slice is how long a job sends. Other campaigns then have their turn: of its channel, and of all where more than AtOnce are under way.
 	slice      = 45 * time.Second
-	atOnce     = 8               // each holds a connection to the database, and mostly waits for its rate or its network
 	sliceAtEnd = 3 * time.Minute // a job that does not end is lost
 )
 
 // Workers returns the workers of campaigns.
 func (d *Dispatcher) Workers() reactors.Workers {
-	policy := reactors.Policy{Timeout: sliceAtEnd, AtOnce: atOnce}
+	policy := reactors.Policy{Timeout: sliceAtEnd, AtOnce: d.AtOnce}
 	return reactors.Workers{
 		reactors.Work(policy, func(ctx context.Context, job reactors.Job[DispatchCampaign]) error {
 			more, err := d.Dispatch(ctx, job.Args.Campaign, slice)

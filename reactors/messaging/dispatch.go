@@ -34,10 +34,11 @@ import (
 type Dispatcher struct {
 	*flows.Campaigns
 
-	Views *views.Views
-	Queue Adder
-	Alone Alone
-	Rate  float64 // messages a second of a channel; 0: as fast as it goes
+	Views  *views.Views
+	Queue  Adder
+	Alone  Alone
+	AtOnce int     // campaigns that are sent at once
+	Rate   float64 // messages a second of a channel; 0: as fast as it goes
 
 	Doubt time.Duration // after which a message that nothing was heard of is sent again; 0: 10 minutes
 	Pause time.Duration // before a throttled message is tried again, if the network does not say; 0: a second
