@@ -22,6 +22,7 @@ func loseTail(t *testing.T, pool *pgxpool.Pool, count int) {
 	require.NoError(t, err)
 	_, err = conn.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`)
 	require.NoError(t, err)
+	pool.Reset() // otherwise a test would find the broken connections one by one
 }
 
 // soon waits for what may fail while connections are made again.
