@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/mail"
 	"net/url"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -25,6 +26,13 @@ import (
 func (s Settings) check(ctx context.Context) error {
 	if s.Connections < 2 { // what holds one, as a campaign that is sent does, wants another one
 		return fmt.Errorf("BAHI_DB_CONNECTIONS: expected 2 or more, not %d", s.Connections)
+	}
+	for name, d := range map[string]time.Duration{ // 0 of the last is the default
+		"BAHI_READ_WAIT": s.ReadWait, "BAHI_KEEP_GENERATION": s.Keep, "BAHI_TAKEOVER_AFTER": s.TakeOver,
+	} {
+		if d < 0 {
+			return fmt.Errorf("%s: %s is less than nothing", name, d)
+		}
 	}
 	if _, err := s.Zone(); err != nil {
 		return err
@@ -69,6 +77,7 @@ func (o *OutsideSettings) checkRanges() error {
 	for name, n := range map[string]float64{ // 0 is the default
 		"BAHI_STREAMS": float64(o.Streams), "BAHI_DOCUMENTS": float64(o.Drawn), "BAHI_ANSWER_FILES": float64(o.Files), "BAHI_OCR_PAGES": float64(o.OCRPages),
 		"BAHI_KHATA_DAYS": float64(o.KhataDays), "BAHI_CAMPAIGN_RATE": o.CampaignRate, "BOT_MIN_COVERAGE": o.Coverage,
+		"BAHI_SCRUB_EVERY": o.ScrubEvery.Seconds(), "LLM_TIMEOUT": o.ModelTimeout.Seconds(),
 	} {
 		if n < 0 {
 			return fmt.Errorf("%s: %v is less than nothing", name, n)

@@ -45,7 +45,7 @@ type OutsideSettings struct {
 	ScrubEvery  time.Duration  `env:"BAHI_SCRUB_EVERY" name:"scrub-every" default:"1h" help:"Least time between two rewrites of the tables with people, for contacts and buyers. A user's erasure, and an operator's, does not wait."`
 	MinPassword int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Fewest characters of a password; 15 is the strict value where it is the only factor."`
 	Access      time.Duration  `env:"BAHI_ACCESS_TOKEN_LIFETIME" name:"access-token-lifetime" default:"60m" help:"How long an access token works, from 1s to 168h."`
-	TabGrace    time.Duration  `env:"BAHI_REFRESH_GRACE" name:"refresh-grace" default:"0s" help:"How long a refresh token that was exchanged may come again without ending the session, such as 10s for pages that race."`
+	TabGrace    time.Duration  `env:"BAHI_REFRESH_GRACE" name:"refresh-grace" default:"0s" help:"How long a refresh token that was exchanged may come again without ending the session, such as 10s for pages that race; at most 1m."`
 	SMTPURL     string         `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" help:"Where mails go: smtp://user:password@host:587?from=bahi@example.org. Without it, files in the data folder."`
 	MailFrom    string         `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
 	BlobURL     string         `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept: s3://bucket?region=ap-south-1. Without it, the data folder."`

@@ -53,6 +53,8 @@ func (s Settings) Check() error {
 		return errors.New("at least one password must be hashed at a time")
 	case s.Grace < 0:
 		return errors.New("a grace of less than nothing")
+	case s.Grace > time.Minute: // within it nothing tells a stolen token
+		return fmt.Errorf("a grace of %s is longer than a minute", s.Grace)
 	case s.Access < time.Second || s.Access > RefreshLifetime:
 		return fmt.Errorf("an access token's life of %s is not between a second and %s", s.Access, RefreshLifetime)
 	}
