@@ -153,6 +153,9 @@ func (q *quantities) number(tokens []token, i int, at func(int) token) (more int
 	switch {
 	case moment(tokens, i) > 0:
 		return moment(tokens, i)
+	case next.text == "-" && next.glued && weights[at(i+3).folded] != 0 && t.value < at(i+2).value && at(i+2).value <= 2*t.value: // 250-300 gm
+		q.weigh(unsure, 1)
+		return 3
 	case weights[next.folded] != 0:
 		q.weigh(t.value, weights[next.folded])
 		return 1
@@ -198,6 +201,9 @@ func moment(tokens []token, i int) (more int) {
 	}
 	return more
 }
+
+// unsure is a weight that a message leaves to who reads it: none is taken.
+const unsure = -1
 
 func (q *quantities) weigh(thousandths, milligrams int64) {
 	q.numbers++
