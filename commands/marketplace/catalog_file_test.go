@@ -64,7 +64,7 @@ func TestTextFilesAreReadInTheEncodingsThatTheyComeIn(t *testing.T) {
 	require.NoError(t, err)
 	for name, content := range map[string]string{
 		"UTF-8": text, "with a mark": "\ufeff" + text, "UTF-16": little, "UTF-16 of big computers": big, "tabs": strings.ReplaceAll(text, ";", "\t"),
-		"commas": strings.ReplaceAll(text, ";", ","), "CR LF": strings.ReplaceAll(text, "\n", "\r\n"), "CR": strings.ReplaceAll(text, "\n", "\r"), "no last line break": strings.TrimSpace(text),
+		"commas": strings.ReplaceAll(text, ";", ","), "CR LF": strings.ReplaceAll(text, "\n", "\r\n"), "CR": strings.ReplaceAll(text, "\n", "\r"), "no last line break": strings.TrimSpace(text), "the separator named": "sep=;\n" + text, "with a mark too": "\ufeffsep=;\r\n" + text,
 	} {
 		require.Equal(t, want, said(t, content), name)
 	}
@@ -79,6 +79,7 @@ func TestRowsHaveTheNumbersThatTheSpreadsheetShows(t *testing.T) {
 	require.Equal(t, "two\nlines 100\na 300\n4: price: is required\n9: name: must not be empty\n10: it has more cells than the row of names",
 		said(t, "\nname,price\n\"two\nlines\",1\nx,\n\n,\n\na,3\n,4\nb,5,c\n"))
 	require.Equal(t, "a 100\n3: a quote is not closed, or is inside a cell: the row, and the rows up to the next quote, cannot be read", said(t, "name,price\na,1\nb\"c,2\n"))
+	require.Equal(t, "a 100\n4: price: is required", said(t, "sep=,\nname,price\na,1\nb,\n"))
 	content := sheet(t, []any{"Title", "MRP", "MOQ"}, []any{"a", 1.5, 2}, nil, []any{"b", "x"}, []any{nil, nil, 1.5})
 	require.Equal(t, "a 150\n4: price: expected an amount, as in 1,250.50\n5: name: must not be empty; moq: expected a whole number; price: is required", said(t, string(content)))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -23,6 +24,9 @@ func readCSV(text []byte, take func(Row) error) error {
 	}
 	text = bytes.ReplaceAll(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
 	comma := separator(text)
+	if named := separatorLine.FindSubmatch(text); named != nil {
+		comma, text = rune(named[1][0]), text[len(named[0]):]
+	}
 	for line := range bytes.Lines(text) {
 		if bytes.Count(line, []byte(string(comma))) >= maxCells {
 			return errCells
@@ -94,6 +98,9 @@ func decoded(text []byte) ([]byte, error) {
 	}
 	return charmap.Windows1252.NewDecoder().Bytes(text)
 }
+
+// separatorLine is a first line by which spreadsheet programs name the separator. It is no row, but counts as a line.
+var separatorLine = regexp.MustCompile(`(?i)\A"?sep=([,;\t])"?,*(?m:$)`)
 
 // separator returns what separates cells: what occurs most in the first line, outside of quotes.
 func separator(text []byte) rune {
