@@ -59,10 +59,18 @@ func (f *filler) bot(ctx context.Context) (err error) {
 	if err := f.upload(ctx, files, "faq.txt", faq); err != nil {
 		return err
 	}
+	state := "not there"
 	for range readTries { // what it is asked before it has read, it cannot answer
-		var kept []struct{ Status string }
-		if err := f.call(ctx, "GET", files, "", &kept); err != nil || len(kept) > 0 && kept[0].Status == "ready" {
+		var kept []struct{ Status, Error string }
+		if err := f.call(ctx, "GET", files, "", &kept); err != nil {
 			return err
+		}
+		for _, file := range kept {
+			if state = file.Status; state == "ready" {
+				return nil
+			} else if state == "failed" {
+				return fmt.Errorf("the bot could not read its file: %s", file.Error)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -70,7 +78,7 @@ func (f *filler) bot(ctx context.Context) (err error) {
 		case <-time.After(readAgain):
 		}
 	}
-	return errors.New("the bot has not read its file; /ops/jobs says why")
+	return fmt.Errorf("the bot has not read its file, which is %s; /ops/jobs says why", state)
 }
 
 const (
