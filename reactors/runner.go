@@ -33,13 +33,22 @@ func NewRunner(store eventstore.Store, pool *pgxpool.Pool, jobs *Jobs, log *slog
 // TakeOverAfter sets after how long without progress in another process this one takes over its reactors.
 func (r *Runner) TakeOverAfter(silent time.Duration) { r.runner.Silent = silent }
 
+// Place is [projections.Runner.Place]: from now on the reactors miss no event.
+func (r *Runner) Place(ctx context.Context, all ...*Reactor) error {
+	return r.runner.Place(ctx, followers(r.jobs, all)...)
+}
+
 // Run follows the log until ctx ends.
 func (r *Runner) Run(ctx context.Context, all ...*Reactor) error {
-	followers := make([]*projections.Reactor, len(all))
+	return r.runner.React(ctx, followers(r.jobs, all)...)
+}
+
+func followers(jobs *Jobs, all []*Reactor) []*projections.Reactor {
+	of := make([]*projections.Reactor, len(all))
 	for i, a := range all {
-		followers[i] = a.follower(r.jobs)
+		of[i] = a.follower(jobs)
 	}
-	return r.runner.React(ctx, followers...)
+	return of
 }
 
 // Statuses returns the state of this process's reactors by name.

@@ -60,6 +60,26 @@ func TestSecondProcessTakesOver(t *testing.T) {
 	require.ElementsMatch(t, want, r.events())
 }
 
+func TestAPlacedReactorMissesNoEvent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(names(5)...)
+	jobs, reactor := r.jobs(Config{}), greeter(nil)
+	place := func() { require.NoError(t, NewRunner(r.store, r.pool, jobs, r.log).Place(t.Context(), reactor)) }
+	place()
+	want := r.add("SBI")
+	place() // another process's start leaves it where it is
+	run := r.run(jobs, reactor)
+	run.reached(r.head())
+	run.stop()
+	require.Equal(t, want, r.events())
+
+	r.exec(`update reactor.checkpoint set store_id = gen_random_uuid(), position = 1, error = 'sick'`) // as of a log that this one took the place of
+	place()
+	require.EqualValues(t, 1, r.exec(`delete from reactor.checkpoint where store_id = $1 and position = $2 and error is null`, r.store.ID(), int64(r.head())))
+	require.Contains(t, r.said.String(), "of another log")
+}
+
 func TestReactorWithoutACheckpointStartsAtTheHead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -17,10 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"bahi/internal/app/apptest"
-	"bahi/internal/pgtest"
-	"bahi/migrations"
 	"bahi/providers/feed/feedtest"
-	feeds "bahi/reactors/feed"
 	opsviews "bahi/readmodels/ops"
 )
 
@@ -187,18 +184,6 @@ func TestKafkaGetsEveryEventOfAStreamInOrder(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, got)
-}
-
-func TestStartWaitsForReactorsBesideAFeed(t *testing.T) {
-	t.Parallel()
-	sys, err := apptest.Settings(t, pgtest.Template(t, "migrated", migrations.Up)).Open(t.Context(), true)
-	require.NoError(t, err)
-	defer sys.Close()
-	require.NoError(t, feeds.Replay(t.Context(), sys.Pool, sys.Store, 1))
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	sys.UntilReacting(ctx)
-	require.Error(t, ctx.Err())
 }
 
 func TestInvalidFeedSettingsAreRefused(t *testing.T) {

@@ -91,32 +91,6 @@ func (s *System) sweeps() []reactors.Sweep {
 	}
 }
 
-// reactingWithin bounds the wait of a start for the reactors.
-const reactingWithin = 10 * time.Second
-
-// UntilReacting waits until every reactor has its position in the log. A new reactor starts at the head, so it would miss
-// events written before: the first user to register would get no mail.
-func (s *System) UntilReacting(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, reactingWithin)
-	defer cancel()
-	var names []string // others have checkpoints too
-	for _, r := range AllReactors() {
-		names = append(names, r.Name)
-	}
-	for ctx.Err() == nil {
-		var placed int
-		err := s.Pool.QueryRow(ctx, `select count(*) from reactor.checkpoint where name = any($1)`, names).Scan(&placed)
-		if err == nil && placed >= len(names) {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			s.Log.Warn("the reactors have not started; events until then send no mails", "error", err)
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-}
-
 func ReactorNamed(name string) (*reactors.Reactor, error) {
 	for _, r := range AllReactors() {
 		if r.Name == name {

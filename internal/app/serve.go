@@ -109,7 +109,6 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 		}
 	}()
 	s.findTools(serving)
-	s.UntilReacting(serving)
 	err = server.Serve(serving, listener)
 	if cause := context.Cause(serving); cause != nil && !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
@@ -130,6 +129,9 @@ func (s *System) work(background, serving context.Context, running *sync.WaitGro
 
 // Working does what a command writes beside all work that follows from it, and waits until the tables have it. A server that runs has a part of the work.
 func (s *System) Working(ctx context.Context, do func(context.Context) error) error {
+	if err := s.Reacting.Place(ctx, AllReactors()...); err != nil {
+		return err
+	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	serving, end := context.WithCancelCause(ctx)
 	var running sync.WaitGroup
@@ -142,7 +144,6 @@ func (s *System) Working(ctx context.Context, do func(context.Context) error) er
 	}()
 	err := s.untilCaughtUp(serving, nil, AllProjections())
 	if err == nil {
-		s.UntilReacting(serving)
 		err = do(serving)
 	}
 	if s.Books.Wait(); err == nil {

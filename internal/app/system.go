@@ -115,7 +115,11 @@ func (s Settings) Open(ctx context.Context, serving bool) (*System, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := sys.joinOutside(ctx); err != nil {
+	err = sys.joinOutside(ctx)
+	if err == nil && serving {
+		err = sys.Reacting.Place(ctx, AllReactors()...)
+	}
+	if err != nil {
 		sys.Close()
 		return nil, err
 	}
