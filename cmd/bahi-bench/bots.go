@@ -34,7 +34,7 @@ const (
 	answerers     = 16
 	thinking      = 2 * time.Second // of the slow model
 	repliedWithin = 10 * time.Minute
-	replySeen     = 2 * time.Millisecond
+	replySeen     = 10 * time.Millisecond // a look more often would take the processor from what is measured
 	botApp        = "BenchApp"
 	botQuestion   = "Are you open on Sunday?"
 )
