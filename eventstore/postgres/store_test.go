@@ -180,11 +180,20 @@ func TestDatabaseDefaultsDoNotWeakenTheLog(t *testing.T) {
 		_, err := connect(t, url).Exec(t.Context(), `alter database `+pgx.Identifier{name}.Sanitize()+` set `+setting)
 		require.NoError(t, err)
 	}
-	s := newStore(t, url)
+	// Reads may take longer, also those of an open.
+	opened := func() *Store {
+		return newStoreWith(t, url, defaultTimeouts, func(c *pgxpool.Config) {
+			c.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+				_, err := conn.Exec(ctx, `set statement_timeout = 0`)
+				return err
+			}
+		})
+	}
+	s := opened()
 	// A caller that waited for the lock must see what was committed in the meantime.
 	done := make(chan error, 2)
 	unlock := lock(t, url)
-	for _, node := range []*Store{newStore(t, url), newStore(t, url)} {
+	for _, node := range []*Store{opened(), opened()} {
 		go func() {
 			_, err := node.Append(t.Context(), "busy-1", eventstore.Any, makes(1)...)
 			done <- err
