@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"context"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -106,12 +105,7 @@ func filled(t *testing.T, o *apptest.Office, seed uint64, email string) *apitest
 		require.LessOrEqual(t, last, done)
 		last, all = done, total
 	})
-	if err != nil {
-		var jobs, reactors string
-		require.NoError(t, o.Sys.Pool.QueryRow(context.Background(), `select
-			coalesce((select json_agg(j)::text from river.river_job j where state <> 'completed'), 'none'), (select json_agg(c)::text from reactor.checkpoint c)`).Scan(&jobs, &reactors))
-		require.NoError(t, err, "jobs: %s\nreactors: %s\nprojections: %+v", jobs, reactors, o.Sys.Runner.Statuses())
-	}
+	require.NoError(t, err)
 	require.Equal(t, all, last, "the bar ends where it says")
 	return o.Bearer(f.Key)
 }
