@@ -51,6 +51,7 @@ type Handler struct {
 	cache   *cache
 	numbers *numbers
 	rules   map[string]any // category: Rule[S]
+	waiting waiting        // requests that wait for their commands
 }
 
 // New makes a Handler. Run must be running for it to be fast.
@@ -177,6 +178,9 @@ func Begin[S any](
 func run[S any](
 	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], id func(context.Context) (string, error), begins bool, cmd func(id string) event.Command[S],
 ) (Outcome[S], error) {
+	if req.RequestID != "" {
+		defer h.waiting.begin()()
+	}
 	if req.Key != "" && !req.DryRun {
 		return once(ctx, h, req, kind, id, begins, cmd)
 	}

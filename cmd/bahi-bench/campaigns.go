@@ -11,10 +11,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 
 	"bahi/commands"
 	"bahi/commands/access"
@@ -38,6 +40,7 @@ const (
 
 	receiptsRate    = 5000 // a second
 	receiptsAtATime = 100
+	receiptCallers  = 4
 )
 
 // mailing is a workspace with contacts and a channel.
@@ -272,11 +275,14 @@ func (b *benchmark) receipts(ctx context.Context, s *server, m *mailing) error {
 		return err
 	}
 	telling, stop := context.WithCancel(ctx)
+	var came float64
 	told := make(chan error, 1)
-	count := 0
-	go func() { told <- m.tell(telling, s, &count) }()
+	go func() {
+		var failed error
+		came, failed = m.tell(telling, s)
+		told <- failed
+	}()
 	beside := make(bench.Series, b.Rounds)
-	began := time.Now()
 	for i := range beside {
 		if beside[i], err = load.Run(ctx); err != nil {
 			break
@@ -286,7 +292,6 @@ func (b *benchmark) receipts(ctx context.Context, s *server, m *mailing) error {
 	if err := errors.Join(err, <-told); err != nil {
 		return err
 	}
-	came := float64(count) / time.Since(began).Seconds()
 	if _, err := m.until(ctx, s, c.ID, func(c campaignState) bool { return c.Stats.Read == m.contacts }); err != nil {
 		return err
 	}
@@ -296,58 +301,89 @@ func (b *benchmark) receipts(ctx context.Context, s *server, m *mailing) error {
 	return nil
 }
 
-// tell sends signed receipts of the newest messages at their rate until ctx ends, many in a call as networks do.
-func (m *mailing) tell(ctx context.Context, s *server, count *int) error {
+// tell sends signed receipts of the newest messages at their rate until ctx ends, many in a call as networks do, and returns the rate that was taken.
+func (m *mailing) tell(ctx context.Context, s *server) (rate float64, err error) {
 	conn, err := pgx.Connect(ctx, s.url)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only reads
 	schema, err := tablesOf(ctx, conn, "messages")
 	if err != nil {
-		return err
+		return 0, err
 	}
+	var (
+		taken   atomic.Int64
+		callers errgroup.Group
+		bodies  = make(chan string)
+		began   = time.Now()
+	)
+	for range receiptCallers {
+		callers.Go(func() error { return m.call(ctx, s, bodies, &taken) })
+	}
+	callers.Go(func() error {
+		defer close(bodies)
+		for due := began; ; due = due.Add(time.Second * receiptsAtATime / receiptsRate) { // a call that is late is made up for
+			body, err := m.statuses(ctx, conn, schema)
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case err != nil:
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(time.Until(due)):
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case bodies <- body:
+			}
+		}
+	})
+	err = callers.Wait()
+	return float64(receiptsAtATime*taken.Load()) / time.Since(began).Seconds(), err
+}
+
+// statuses returns a call's body, with receipts of the messages that follow on the last ones, or, where too few do, of the first.
+func (m *mailing) statuses(ctx context.Context, conn *pgx.Conn, schema string) (body string, err error) {
+	var ids []string
+	for ; len(ids) < receiptsAtATime; m.last = 0 {
+		rows, _ := conn.Query(ctx, `select provider_id from `+schema+`.message where id > $1 and provider_id is not null order by id limit $2`, m.last, receiptsAtATime) // CollectRows returns the error
+		if ids, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
+			return "", err
+		}
+	}
+	last := ids[len(ids)-1]
+	if m.last, err = strconv.ParseInt(last[strings.LastIndex(last, "_")+1:], 10, 64); err != nil {
+		return "", err
+	}
+	statuses := make([]string, len(ids))
+	for i, id := range ids {
+		statuses[i] = fmt.Sprintf(`{"id":%q,"status":"delivered","timestamp":"%d","recipient_id":"919812345678"}`, id, time.Now().Unix())
+	}
+	return fmt.Sprintf(`{"object":"chat_account","entry":[{"id":"1","changes":[{"field":"messages","value":{"metadata":{"phone_number_id":%q},"statuses":[%s]}}]}]}`, campaignSender, strings.Join(statuses, ",")), nil
+}
+
+// call sends bodies on a connection, and counts those that were taken.
+func (m *mailing) call(ctx context.Context, s *server, bodies <-chan string, taken *atomic.Int64) error {
 	c, err := bench.Dial(ctx, s.address)
 	if err != nil {
 		return err
 	}
 	defer c.Close() //nolint:errcheck // the connection is discarded
-	tick := time.NewTicker(time.Second * receiptsAtATime / receiptsRate)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		rows, _ := conn.Query(ctx, `select provider_id from `+schema+`.message where id > $1 and provider_id is not null order by id limit $2`, m.last, receiptsAtATime) // CollectRows returns the error
-		ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if len(ids) == 0 { // the newest are told again
-			m.last = 0
-			continue
-		}
-		if m.last, err = strconv.ParseInt(ids[len(ids)-1][strings.LastIndex(ids[len(ids)-1], "_")+1:], 10, 64); err != nil {
-			return err
-		}
-		statuses := make([]string, len(ids))
-		for i, id := range ids {
-			statuses[i] = fmt.Sprintf(`{"id":%q,"status":"delivered","timestamp":"%d","recipient_id":"919812345678"}`, id, time.Now().Unix())
-		}
-		body := fmt.Sprintf(`{"object":"chat_account","entry":[{"id":"1","changes":[{"field":"messages","value":{"metadata":{"phone_number_id":%q},"statuses":[%s]}}]}]}`, campaignSender, strings.Join(statuses, ","))
+	for body := range bodies {
 		mac := hmac.New(sha256.New, []byte(campaignSecret))
 		mac.Write([]byte(body))
 		a, err := c.Do(bench.Request("POST", "/api/webhook/social", "", body, fmt.Sprintf("X-Hub-Signature-256: sha256=%x", mac.Sum(nil))))
 		if err != nil || a.Status != http.StatusOK {
 			return fmt.Errorf("receipts were answered with status %d: %w", a.Status, err)
 		}
-		*count += len(ids)
+		taken.Add(1)
 	}
+	return nil
 }
 
 // tablesOf returns the schema of a projection's live tables.

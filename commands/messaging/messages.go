@@ -22,10 +22,10 @@ import (
 type Known interface {
 	// Heard returns when a contact last wrote to a channel, the zero time for never.
 	Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error)
-	// MessageNamed returns the message of a channel that has one of the network's ids, 0 for none.
-	MessageNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error)
-	// MessageAtHand is MessageNamed without a wait for messages that were just sent.
-	MessageAtHand(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error)
+	// MessagesNamed returns the messages of a channel that have the network's ids, by these.
+	MessagesNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error)
+	// MessagesAtHand is MessagesNamed without a wait for messages that were just sent.
+	MessagesAtHand(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error)
 	// LastHeard returns the newest message of a contact, 0 for none.
 	LastHeard(ctx context.Context, workspace uuid.UUID, contact int64) (int64, error)
 	// TemplateIDs returns the ids of a channel's templates by the network's ids.

@@ -252,52 +252,6 @@ func (f *Messages) begin(ctx context.Context, req commands.Request, w Writer, ph
 	return strconv.ParseInt(out.ID, 10, 64)
 }
 
-// News is what a network says became of a message.
-type News struct {
-	message.Receipt
-
-	Channel  int64
-	IDs      []string // by which the network names the message, an aggregator's among them
-	Callback string   // our own id of it; empty: the network does not repeat it
-}
-
-// ErrUnmatched is the error of a receipt of no message that is known, or known yet.
-var ErrUnmatched = errors.New("no message has the receipt's id yet")
-
-// codeOptOut is the network's word for a person who wants no advertising (CONTRACT.md 0.9).
-const codeOptOut = 131050
-
-// Receipt notes what a network says of a message, and returns whose values the message has. It returns [ErrUnmatched] for a message that is not known.
-func (f *Messages) Receipt(ctx context.Context, n News) (subject string, err error) {
-	_, req, err := f.from(ctx, n.Channel)
-	if err != nil {
-		return "", err
-	}
-	number, _ := strconv.ParseInt(strings.TrimPrefix(n.Callback, message.Name("")), 10, 64) // what is no id of ours is 0
-	if number == 0 {
-		if number, err = f.named(ctx, req.Workspace, n.Channel, n.IDs); err != nil || number == 0 {
-			return "", cmp.Or(err, ErrUnmatched)
-		}
-	}
-	id := strconv.FormatInt(number, 10)
-	l, err := commands.AtHand(ctx, f.Commands, message.Kind, id, func(s message.State) bool { return s.ProviderID != "" })
-	if err != nil || l.State.Channel != n.Channel || l.Workspace != req.Workspace {
-		return "", cmp.Or(err, ErrUnmatched)
-	}
-	for _, other := range n.IDs {
-		if other != l.State.ProviderID {
-			n.NetworkID = other
-		}
-	}
-	if l.State.ProviderID == "" && l.State.Status == message.Waiting && n.Callback == "" {
-		n.NetworkID = ""
-	}
-	if _, err := commands.Handle(ctx, f.Commands, req, message.Kind, id, n.Receipt); err != nil {
-		return "", err
-	}
-	return l.State.Subject(), f.OptedOut(ctx, req, l.State.Contact, n.Code)
-}
-
 // OptedOut takes back a contact's consent if a network's code says so.
 func (f *Messages) OptedOut(ctx context.Context, req commands.Request, id int64, code int) error {
 	if code != codeOptOut || id == 0 {
@@ -311,15 +265,6 @@ func (f *Messages) OptedOut(ctx context.Context, req commands.Request, id int64,
 		return nil
 	}
 	return err
-}
-
-// named returns the message that has one of a network's ids, 0 for none. Mostly it was sent long before its receipt comes, so the tables are asked as they are first.
-func (f *Messages) named(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error) {
-	number, err := f.Known.MessageAtHand(ctx, workspace, channel, ids)
-	if err != nil || number != 0 {
-		return number, err
-	}
-	return f.Known.MessageNamed(ctx, workspace, channel, ids)
 }
 
 func (f *Messages) consent(ctx context.Context, req commands.Request, id int64, optIn bool) error {
@@ -384,11 +329,11 @@ func (f *Messages) told(ctx context.Context, of int64, providerID string) (id st
 	if err != nil {
 		return "", req, err
 	}
-	number, err := f.Known.MessageNamed(ctx, req.Workspace, of, []string{providerID})
-	if err != nil || number == 0 {
+	named, err := f.Known.MessagesNamed(ctx, req.Workspace, of, []string{providerID})
+	if err != nil || named[providerID] == 0 {
 		return "", req, cmp.Or(err, ErrUnmatched)
 	}
-	return strconv.FormatInt(number, 10), req, nil
+	return strconv.FormatInt(named[providerID], 10), req, nil
 }
 
 // Revise notes that a person has changed a message, and returns whose values it has.

@@ -236,7 +236,7 @@ func TestAKeySendsOnceWhateverTheNetworkDoes(t *testing.T) {
 	late.POST("/api/chat/send", text("919812345678", sales.ID)).Status(503)
 	doubtful := conversation(t, c, appears(t, c, "919812345678").ID, "")[0]
 	require.Equal(t, []string{"queued", "unknown"}, []string{doubtful.Status, doubtful.Error.Code})
-	_, err := o.Sys.Messages.Receipt(t.Context(), flows.News{Receipt: message.Receipt{Status: "sent"}, Channel: sales.ID, IDs: []string{"wamid.late"}, Callback: doubtful.ID})
+	_, err := o.Sys.Messages.Receipts(t.Context(), []flows.News{{Receipt: message.Receipt{Status: "sent"}, Channel: sales.ID, IDs: []string{"wamid.late"}, Callback: doubtful.ID}})
 	require.NoError(t, err)
 	require.Contains(t, late.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200).Text, `"providerMessageId":"wamid.late"`)
 

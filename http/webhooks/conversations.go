@@ -28,7 +28,7 @@ import (
 type Talk interface {
 	ChannelOf(ctx context.Context, kind, identity string) (id int64, found bool, err error)
 	Receive(ctx context.Context, a flows.Arrival) (commands.Outcome[message.State], error)
-	Receipt(ctx context.Context, n flows.News) (subject string, err error)
+	Receipts(ctx context.Context, all []flows.News) ([]flows.Heard, error)
 	Consent(ctx context.Context, channel int64, w flows.Writer, optIn bool) (subject string, err error)
 	Move(ctx context.Context, channel int64, before string, w flows.Writer) (subject string, err error)
 	Revise(ctx context.Context, channel int64, providerID, text string) (subject string, err error)
@@ -159,37 +159,47 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (out inbox.Out
 	if err != nil {
 		return out, inbox.Unreadable(err)
 	}
-	var made, late []string
+	made, late := make([]string, len(events)), false
+	var news []flows.News
+	var of []int // the places of what they tell in the body
 	for i, e := range events {
 		if k.ofNotice(c, e) {
-			what, err := k.noticed(ctx, e)
-			if err != nil {
+			if made[i], err = k.noticed(ctx, e); err != nil {
 				return out, refused(err)
 			}
-			made = append(made, both(what)...)
 			continue
 		}
 		channels, err := k.channels(ctx, e)
 		if err != nil {
 			return out, err
 		}
-		for _, of := range channels {
-			what, subject, err := k.event(ctx, of, e, c, i)
+		for _, channel := range channels {
+			if e.Kind == gateway.Status {
+				news, of = append(news, flows.News{Channel: channel, IDs: both(e.ID, e.GSID), Callback: e.Callback, Receipt: receiptOf(e)}), append(of, i)
+				continue
+			}
+			what, subject, err := k.event(ctx, channel, e, c, i)
 			switch {
 			case errors.Is(err, flows.ErrUnmatched):
-				late = append(late, e.ID)
+				late = true
 			case err != nil:
 				return out, refused(err)
-			case what != "":
-				made = append(made, what)
-			}
-			if subject != "" {
-				out.Subjects = append(out.Subjects, subject)
+			default:
+				made[i], out.Subjects = cmp.Or(what, made[i]), append(out.Subjects, both(subject)...)
 			}
 		}
 	}
-	out.Effect = strings.Join(made, ", ")
-	if len(late) > 0 && k.Now().Sub(c.ReceivedAt) < unmatchedFor {
+	heard, err := k.Receipts(ctx, news)
+	if err != nil {
+		return out, refused(err)
+	}
+	for n, h := range heard {
+		if late = late || !h.Known; h.Known {
+			made[of[n]], out.Subjects = "receipt "+news[n].Status, append(out.Subjects, both(h.Subject)...)
+		}
+	}
+	out.Effect = strings.Join(both(made...), ", ")
+	if late && k.Now().Sub(c.ReceivedAt) < unmatchedFor {
 		return out, flows.ErrUnmatched
 	}
 	return out, nil
@@ -254,10 +264,6 @@ func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c 
 			a.Ref, a.RefType = cmp.Or(e.Media.URL, e.Media.ID), e.Media.ContentType
 		}
 		return k.received(ctx, a)
-	case gateway.Status:
-		n := flows.News{Channel: of, IDs: both(e.ID, e.GSID), Callback: e.Callback, Receipt: receiptOf(e)}
-		subject, err = k.Receipt(ctx, n)
-		return "receipt " + e.Type, subject, err
 	case gateway.Consent:
 		subject, err = k.Consent(ctx, of, writer, e.Type == "resume")
 		return "consent", subject, err
@@ -287,6 +293,7 @@ func (k *Conversations) received(ctx context.Context, a flows.Arrival) (made, su
 	return "message " + message.Name(out.ID), out.State.Subject(), nil
 }
 
+// both returns the words that are there.
 func both(ids ...string) (all []string) {
 	for _, id := range ids {
 		if id != "" {

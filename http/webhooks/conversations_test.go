@@ -26,15 +26,15 @@ func (*nobody) ChannelOf(_ context.Context, _, identity string) (int64, bool, er
 	return 3, identity == "PN1", nil
 }
 
-func (n *nobody) Receipt(_ context.Context, news flows.News) (string, error) {
-	n.told = append(n.told, news)
-	return "", n.err
+func (n *nobody) Receipts(_ context.Context, all []flows.News) ([]flows.Heard, error) {
+	n.told = all
+	return make([]flows.Heard, len(all)), n.err
 }
 
 func TestAReceiptWaitsForItsMessage(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	talk := &nobody{err: flows.ErrUnmatched}
+	talk := &nobody{}
 	k := webhooks.Conversations{Talk: talk, Now: func() time.Time { return now }}
 	handle := webhooks.Handlers(k.Endpoints())["receive-social"]
 	call := inbox.Call{ReceivedAt: now.Add(-14 * time.Minute), ContentType: "application/json", Body: []byte(`{"entry":[{"changes":[{"value":{"metadata":{"phone_number_id":"PN1"},

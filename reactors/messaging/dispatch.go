@@ -305,7 +305,11 @@ type letter struct {
 
 // send claims messages, calls the network for those that it got, and notes what became of each.
 func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, err error) {
-	letters, err := s.claim(ctx, work)
+	var letters []letter
+	err = s.Commands.Yielding(ctx, func() (err error) {
+		letters, err = s.claim(ctx, work)
+		return err
+	})
 	if err != nil || len(letters) == 0 {
 		return err == nil, err
 	}
@@ -352,7 +356,7 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 	}
 	_ = calls.Wait() // each has its own failure
 	ctx = context.WithoutCancel(ctx)
-	if err := s.note(ctx, settled); err != nil {
+	if err := s.Commands.Yielding(ctx, func() error { return s.note(ctx, settled) }); err != nil {
 		return false, err
 	}
 	if s.budget >= 0 {

@@ -73,19 +73,28 @@ func (v *Views) LastHeard(ctx context.Context, workspace uuid.UUID, contact int6
 		select id from messages.message where inbound and contact_id = $1 and workspace_id = $2 order by at desc, began desc limit 1`, contact, workspace))
 }
 
-// MessageNamed returns the message of a channel that has one of the network's ids, 0 for none. Each kind of id is looked up by its index: asked for the channel or
+// MessagesNamed returns the messages of a channel that have the network's ids, by these. Each kind of id is looked up by its index: asked for the channel or
 // the workspace at once, or for both kinds, Postgres may walk through all messages of that.
-func (v *Views) MessageNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error) {
-	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+func (v *Views) MessagesNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error) {
+	type named struct {
+		Name string
+		ID   int64
+	}
+	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[named], `
 		with named as materialized (
-			select id, channel_id, workspace_id from messages.message where provider_id = any($3)
-			union all select id, channel_id, workspace_id from messages.message where network_id = any($3))
-		select id from named where channel_id = $2 and workspace_id = $1 order by id limit 1`, workspace, channel, ids))
+			select provider_id as name, id, channel_id, workspace_id from messages.message where provider_id = any($3)
+			union all select network_id, id, channel_id, workspace_id from messages.message where network_id = any($3))
+		select name, min(id) from named where channel_id = $2 and workspace_id = $1 group by name`, workspace, channel, ids)
+	byName := make(map[string]int64, len(found))
+	for _, n := range found {
+		byName[n.Name] = n.ID
+	}
+	return byName, err
 }
 
-// MessageAtHand is [Views.MessageNamed] of the tables as they are, without a wait for what was just written.
-func (v *Views) MessageAtHand(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (int64, error) {
-	return v.MessageNamed(readmodels.Past(ctx, 0), workspace, channel, ids)
+// MessagesAtHand is [Views.MessagesNamed] of the tables as they are, without a wait for what was just written.
+func (v *Views) MessagesAtHand(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error) {
+	return v.MessagesNamed(readmodels.Past(ctx, 0), workspace, channel, ids)
 }
 
 func first[T any](rows []T, err error) (one T, _ error) {

@@ -1,0 +1,64 @@
+package commands
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+const (
+	yields      = 3           // rests for each time that others waited
+	mostYielded = 15          // rests for each time that the work took: it goes on, if slowly, however many write
+	longestRest = time.Second // so that a slow disk does not stop it
+)
+
+// waiting counts how long requests wait for their commands.
+type waiting struct {
+	mu     sync.Mutex
+	now    int64         // how many wait
+	waited time.Duration // how long those that have ended waited, without the moments at which those that wait began
+}
+
+// epoch is what the moments of waiting count from.
+var epoch = time.Now()
+
+// begin notes that a request waits, and end, which it returns, that it does no longer.
+func (w *waiting) begin() (end func()) {
+	w.add(1)
+	return func() { w.add(-1) }
+}
+
+func (w *waiting) add(n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now += n
+	w.waited -= time.Duration(n) * time.Since(epoch)
+}
+
+// total returns how long all have waited, one beside the other, until now.
+func (w *waiting) total() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.waited + time.Duration(w.now)*time.Since(epoch)
+}
+
+// Yielding does work that nobody waits for, and rests afterwards: the longer, the longer requests of this process waited for their commands meanwhile. So a
+// campaign to a hundred thousand people leaves the processors to those who post rows.
+func (h *Handler) Yielding(ctx context.Context, do func() error) error {
+	waited, began := h.waiting.total(), time.Now()
+	if err := do(); err != nil {
+		return err
+	}
+	if rest := rest(h.waiting.total()-waited, time.Since(began)); rest > 0 {
+		select {
+		case <-time.After(rest):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// rest returns how long work rests that took some time, in which others waited for a time in all.
+func rest(waited, took time.Duration) time.Duration {
+	return min(yields*waited, mostYielded*took, longestRest)
+}

@@ -1,0 +1,62 @@
+package messaging_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	flows "bahi/commands/messaging"
+	"bahi/domain/messaging/message"
+	"bahi/internal/app/apptest"
+)
+
+// A network tells of many messages in one call: of one more than once, of some that we do not know, and more than one call may tell the same.
+func TestReceiptsThatComeTogether(t *testing.T) {
+	t.Parallel()
+	o := apptest.StartAs(t, aggregated(t))
+	c := agent(o, apptest.Home)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`)
+	other := channelOf(t, c, `{"name":"Other","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"OtherApp","senderId":"918"}}`)
+	heard(t, o, sales.ID, "919812345678", "w1", time.Now())
+	for range 3 { // ee-1 to ee-3
+		c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
+	}
+	asha := appears(t, c, "919812345678")
+	news := func(channel int64, id, status string) flows.News {
+		return flows.News{Receipt: message.Receipt{Status: status}, Channel: channel, IDs: []string{id}}
+	}
+	told := []flows.News{
+		news(sales.ID, "ee-1", "delivered"), news(sales.ID, "ee-1", "read"), news(sales.ID, "ee-1", "sent"), news(sales.ID, "ee-9", "read"), news(other.ID, "ee-3", "read"),
+		{Receipt: message.Receipt{Status: "read"}, Channel: sales.ID, IDs: []string{"gBEG", "ee-2"}},
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			become, err := o.Sys.Messages.Receipts(t.Context(), told)
+			assert.NoError(t, err)
+			var known []bool
+			for _, h := range become {
+				known = append(known, h.Known)
+				assert.Equal(t, h.Known, h.Subject != "")
+			}
+			assert.Equal(t, []bool{true, true, true, false, false, true}, known)
+		})
+	}
+	all.Wait()
+	untilRead(t, c, asha.ID, 2)
+	c.PATCH(at(asha.ID), `{"optIn":true}`).Status(200)
+	_, err := o.Sys.Messages.Receipts(t.Context(), []flows.News{{Receipt: message.Receipt{Status: "failed", Code: 131050}, Channel: sales.ID, IDs: []string{"ee-3"}}})
+	require.NoError(t, err)
+	require.Contains(t, c.GET(at(asha.ID)).Status(200).Text, `"optIn":false`)
+	statuses := map[string]int{}
+	for _, m := range conversation(t, c, asha.ID, "") {
+		statuses[m.Status]++
+	}
+	require.Equal(t, map[string]int{"received": 1, "read": 2, "failed": 1}, statuses)
+	become, err := o.Sys.Messages.Receipts(t.Context(), []flows.News{news(sales.ID, "gBEG", "read")})
+	require.NoError(t, err)
+	require.True(t, become[0].Known, "the network's id was told with the aggregator's")
+}
