@@ -15,7 +15,7 @@ import (
 const (
 	// maxCached is how many streams' states are kept, and maxCachedBytes of how many bytes of events they
 	// may be made: a bulk of rows weighs as much as a thousand rows.
-	maxCached      = 65536
+	maxCached      = 16384
 	maxCachedBytes = 64 << 20
 )
 

@@ -8,20 +8,24 @@ import (
 	"bahi/eventstore"
 )
 
-// One is a command on a stream of which the caller knows the state.
+// One is a command on a stream that the caller has loaded.
 type One[S any] struct {
-	ID       string
-	State    S
-	Revision int64 // -1: the stream is to begin
-	Command  event.Command[S]
+	Loaded[S]
+
+	ID      string
+	Command event.Command[S]
+}
+
+// Begins returns a command on a stream that is to begin.
+func Begins[S any](id string, c event.Command[S]) One[S] {
+	return One[S]{Loaded: Loaded[S]{Revision: -1}, ID: id, Command: c}
 }
 
 // Done is what became of a One.
 type Done[S any] struct {
-	State    S
-	Revision int64
-	Position event.Position
-	Changed  bool // this call appended what follows; false: another one was faster, or nothing follows
+	Loaded[S]
+
+	Changed bool // this call appended what follows; false: another one was faster, or nothing follows
 }
 
 // HandleEach handles commands on different streams together, in as few round trips as the log allows. Of several callers, one changes a stream: that
@@ -35,7 +39,7 @@ func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event
 		if err != nil {
 			return nil, err
 		}
-		done[i], decided[i] = Done[S]{State: one.State, Revision: one.Revision}, events
+		done[i].Loaded, decided[i] = one.Loaded, events
 		flat = append(flat, events...)
 	}
 	flat, err := event.MapSealed(flat, func(values []*event.Sealed) error {
@@ -51,30 +55,50 @@ func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event
 	var appends []eventstore.Request
 	var of []int
 	for i, one := range all {
-		events := flat[:len(decided[i])]
-		flat = flat[len(events):]
-		if len(events) == 0 {
+		n := len(decided[i])
+		if decided[i], flat = flat[:n], flat[n:]; n == 0 {
 			continue
 		}
 		a := eventstore.Request{Stream: kind.Stream(one.ID), Expected: eventstore.Expected(one.Revision)}
-		for _, e := range events {
+		for _, e := range decided[i] {
 			encoded, err := kind.Encode(newEventID(), e, meta)
 			if err != nil {
 				return nil, err
 			}
 			a.Events = append(a.Events, encoded)
-			done[i].State = kind.Evolve(done[i].State, event.Recorded[event.Event[S]]{Position: eventstore.End, Data: e, Meta: meta})
 		}
 		appends, of = append(appends, a), append(of, i)
 	}
-	for n, r := range h.AppendEach(ctx, appends) {
-		d := &done[of[n]]
-		if _, lost := errors.AsType[*eventstore.WrongRevision](r.Err); r.Err != nil && !lost {
-			return nil, r.Err
-		}
-		if r.Err == nil {
-			d.Revision, d.Position, d.Changed = r.Revision, r.Position, true
-		}
+	tickets := make([]*ticket, len(appends))
+	for n, a := range appends {
+		tickets[n] = h.cache.begin(a.Stream)
 	}
-	return done, nil
+	for n, r := range h.AppendEach(ctx, appends) {
+		var entry *cached
+		if r.Err == nil {
+			d := &done[of[n]]
+			after, whole := follow(d.Loaded, kind, meta, r.Appended, appends[n], decided[of[n]])
+			if d.Loaded, d.Changed = after, true; whole {
+				entry = &cached{loaded: after, revision: after.Revision, bytes: after.bytes}
+			}
+		} else if _, lost := errors.AsType[*eventstore.WrongRevision](r.Err); !lost {
+			err = errors.Join(err, r.Err)
+		}
+		h.cache.end(tickets[n], entry)
+	}
+	return done, err
+}
+
+// follow returns the state after an append, and whether it is as the log has it: some logs do not tell where each event is.
+func follow[S any](l Loaded[S], kind *event.Kind[S], meta event.Meta, done eventstore.Appended, a eventstore.Request, events []event.Event[S]) (_ Loaded[S], whole bool) {
+	all, whole := dense(done, len(events))
+	for i, e := range events {
+		r := event.Recorded[event.Event[S]]{Position: eventstore.End, Stream: a.Stream, ID: a.Events[i].ID, Meta: meta, Data: e}
+		if whole {
+			r.Position, r.Revision, r.At = all[i].position, all[i].revision, all[i].at
+		}
+		l = l.and(kind, r, len(a.Events[i].Data))
+	}
+	l.Revision, l.Position = done.Revision, done.Position
+	return l, whole
 }

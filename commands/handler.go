@@ -342,26 +342,30 @@ func commit[S any](
 			out.Changed = true
 			return out, void
 		}
-		if after.Revision < 0 {
-			after.Workspace, after.Began = meta.Workspace, r.At
-		}
-		after.State = kind.Evolve(after.State, r)
-		after.Revision, after.Position, after.At, after.bytes = r.Revision, r.Position, r.At, after.bytes+len(encoded[i].Data)
+		after = after.and(kind, r, len(encoded[i].Data))
 	}
 	h.cache.end(t, &cached{loaded: after, revision: after.Revision, bytes: after.bytes})
 	return Outcome[S]{ID: id, State: after.State, Revision: done.Revision, Position: done.Position, At: after.At, Began: after.Began, Changed: true}, nil
+}
+
+// dense returns where an append's events are if the store told that they follow each other.
+func dense(done eventstore.Appended, count int) (all []landed, known bool) {
+	first, before := done.Revision-int64(count)+1, event.Position(count-1) // the last one
+	if done.At.IsZero() || count > 1 && (done.First == 0 || done.Position-done.First != before) {
+		return nil, false
+	}
+	all = make([]landed, count)
+	for i := range all {
+		all[i] = landed{first + int64(i), done.Position - before + event.Position(i), done.At}
+	}
+	return all, true
 }
 
 // landed returns where an append's events are. What the store did not tell is taken from what the log's followers saw, or read from
 // the log.
 func (h *Handler) landed(ctx context.Context, t *ticket, stream string, done eventstore.Appended, count int) ([]landed, error) {
 	first := done.Revision - int64(count) + 1
-	before := event.Position(count - 1) // the last one
-	if dense := count == 1 || done.First > 0 && done.Position-done.First == before; dense && !done.At.IsZero() {
-		all := make([]landed, count)
-		for i := range all {
-			all[i] = landed{first + int64(i), done.Position - before + event.Position(i), done.At}
-		}
+	if all, known := dense(done, count); known {
 		return all, nil
 	}
 	if h.cache.reached(ctx, done.Position, feedPatience) {

@@ -25,6 +25,15 @@ type Loaded[S any] struct {
 	bytes int // of its events' payloads
 }
 
+// and returns the stream's state with its next event, whose payload has so many bytes.
+func (l Loaded[S]) and(kind *event.Kind[S], r event.Recorded[event.Event[S]], bytes int) Loaded[S] {
+	if l.Revision < 0 {
+		l.Workspace, l.Began = r.Meta.Workspace, r.At
+	}
+	l.State, l.Revision, l.Position, l.At, l.bytes = kind.Evolve(l.State, r), r.Revision, r.Position, r.At, l.bytes+bytes
+	return l
+}
+
 // Rule is a rule that spans streams. No append can keep it, so it is decided by position: an event
 // that breaks it where it is in the log is void, for everybody who folds the stream.
 type Rule[S any] struct {
@@ -96,13 +105,10 @@ func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream 
 		if void, err = isVoid(ctx, h, kind, l.State, r); err != nil {
 			return l, nil, fmt.Errorf("judge %s at position %d: %w", r.Stream, r.Position, err)
 		}
-		if l.Revision < 0 {
-			l.Workspace, l.Began = r.Meta.Workspace, r.At
+		before := l.State
+		if l = l.and(kind, r, len(stored.Data)); void != nil {
+			l.State = before
 		}
-		if void == nil {
-			l.State = kind.Evolve(l.State, r)
-		}
-		l.Revision, l.Position, l.At, l.bytes = r.Revision, r.Position, r.At, l.bytes+len(stored.Data)
 	}
 	return l, void, nil
 }

@@ -42,20 +42,32 @@ func (w *waiting) total() time.Duration {
 	return w.waited + time.Duration(w.now)*time.Since(epoch)
 }
 
-// Yielding does work that nobody waits for, and rests afterwards: the longer, the longer requests of this process waited for their commands meanwhile. So a
-// campaign to a hundred thousand people leaves the processors to those who post rows.
-func (h *Handler) Yielding(ctx context.Context, do func() error) error {
-	waited, began := h.waiting.total(), time.Now()
-	if err := do(); err != nil {
-		return err
-	}
-	if rest := rest(h.waiting.total()-waited, time.Since(began)); rest > 0 {
+// Yield is work that nobody waits for. It rests the longer, the longer requests of this process waited for their commands meanwhile: a campaign to a hundred
+// thousand people leaves the processors to those who post rows.
+type Yield struct {
+	handler      *Handler
+	waited, took time.Duration
+}
+
+// Yield returns work that has not begun.
+func (h *Handler) Yield() *Yield { return &Yield{handler: h} }
+
+// Do does a part of the work, and notes what it took.
+func (y *Yield) Do(part func() error) error {
+	waited, began := y.handler.waiting.total(), time.Now()
+	err := part()
+	y.waited, y.took = y.waited+y.handler.waiting.total()-waited, y.took+time.Since(began)
+	return err
+}
+
+// Rest ends the work, and waits as long as it has to rest, or until ctx ends.
+func (y *Yield) Rest(ctx context.Context) {
+	if rest := rest(y.waited, y.took); rest > 0 {
 		select {
 		case <-time.After(rest):
 		case <-ctx.Done():
 		}
 	}
-	return nil
 }
 
 // rest returns how long work rests that took some time, in which others waited for a time in all.

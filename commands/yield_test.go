@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -31,20 +30,18 @@ func TestWorkYieldsToThoseWhoWait(t *testing.T) {
 	}
 	began := time.Now()
 	end := h.waiting.begin()
-	require.NoError(t, h.Yielding(t.Context(), work))
-	require.GreaterOrEqual(t, time.Since(began), (1+yields)*step, "one waited as long as the step took")
+	y := h.Yield()
+	require.NoError(t, y.Do(work))
+	require.NoError(t, y.Do(work))
+	y.Rest(t.Context())
+	require.GreaterOrEqual(t, time.Since(began), 2*(1+yields)*step, "one waited as long as the work took")
 	end()
 	waited := h.waiting.total()
-	require.GreaterOrEqual(t, waited, (1+yields)*step)
+	require.GreaterOrEqual(t, waited, 2*(1+yields)*step)
 	require.LessOrEqual(t, waited, time.Since(began))
 	time.Sleep(step)
 	require.Equal(t, waited, h.waiting.total(), "nobody waits any more")
 
 	failed := errors.New("cannot")
-	require.ErrorIs(t, h.Yielding(t.Context(), func() error { return failed }), failed)
-
-	ended, stop := context.WithCancel(t.Context())
-	stop()
-	defer h.waiting.begin()()
-	require.NoError(t, h.Yielding(ended, work), "the process ends")
+	require.ErrorIs(t, h.Yield().Do(func() error { return failed }), failed)
 }

@@ -50,7 +50,8 @@ type mailing struct {
 	channel   int64
 	template  int64
 	contacts  int
-	last      int64 // number of the last message of the broadcast
+	before    int64 // number of the last message before the broadcast
+	last      int64 // number of the last message of which a receipt was sent
 }
 
 // campaigns measures messages to many contacts, and the pages on which people answer.
@@ -123,14 +124,14 @@ func (b *benchmark) makeContacts(ctx context.Context, sys *app.System, req comma
 		ones := make([]commands.One[contact.State], min(together, count-at))
 		for i := range ones {
 			id := strconv.Itoa(at + i + 1)
-			ones[i] = commands.One[contact.State]{ID: id, Revision: -1, Command: contact.Add{ID: id, Name: "Asha " + id, Reach: contact.Reach{Phone: patch.Set(phoneOf(at + i + 1))}}}
+			ones[i] = commands.Begins(id, contact.Add{ID: id, Name: "Asha " + id, Reach: contact.Reach{Phone: patch.Set(phoneOf(at + i + 1))}})
 		}
 		done, err := commands.HandleEach(ctx, sys.Commands, req, contact.Kind, ones)
 		if err != nil {
 			return err
 		}
 		for i, d := range done {
-			ones[i].State, ones[i].Revision, ones[i].Command = d.State, d.Revision, contact.Edit{ID: ones[i].ID, OptIn: patch.Set(true)}
+			ones[i].Loaded, ones[i].Command = d.Loaded, contact.Edit{ID: ones[i].ID, OptIn: patch.Set(true)}
 		}
 		if _, err := commands.HandleEach(ctx, sys.Commands, req, contact.Kind, ones); err != nil {
 			return err
@@ -267,6 +268,18 @@ func (b *benchmark) receipts(ctx context.Context, s *server, m *mailing) error {
 			return err
 		}
 	}
+	conn, err := pgx.Connect(ctx, s.url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only reads
+	schema, err := tablesOf(ctx, conn, "messages")
+	if err != nil {
+		return err
+	}
+	if err := conn.QueryRow(ctx, `select coalesce(max(id), 0) from `+schema+`.message`).Scan(&m.before); err != nil {
+		return err
+	}
 	c, err := m.send(ctx, s)
 	if err != nil {
 		return err
@@ -279,7 +292,7 @@ func (b *benchmark) receipts(ctx context.Context, s *server, m *mailing) error {
 	told := make(chan error, 1)
 	go func() {
 		var failed error
-		came, failed = m.tell(telling, s)
+		came, failed = m.tell(telling, s, conn, schema)
 		told <- failed
 	}()
 	beside := make(bench.Series, b.Rounds)
@@ -302,16 +315,7 @@ func (b *benchmark) receipts(ctx context.Context, s *server, m *mailing) error {
 }
 
 // tell sends signed receipts of the newest messages at their rate until ctx ends, many in a call as networks do, and returns the rate that was taken.
-func (m *mailing) tell(ctx context.Context, s *server) (rate float64, err error) {
-	conn, err := pgx.Connect(ctx, s.url)
-	if err != nil {
-		return 0, err
-	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only reads
-	schema, err := tablesOf(ctx, conn, "messages")
-	if err != nil {
-		return 0, err
-	}
+func (m *mailing) tell(ctx context.Context, s *server, conn *pgx.Conn, schema string) (rate float64, err error) {
 	var (
 		taken   atomic.Int64
 		callers errgroup.Group
@@ -347,10 +351,11 @@ func (m *mailing) tell(ctx context.Context, s *server) (rate float64, err error)
 	return float64(receiptsAtATime*taken.Load()) / time.Since(began).Seconds(), err
 }
 
-// statuses returns a call's body, with receipts of the messages that follow on the last ones, or, where too few do, of the first.
+// statuses returns a call's body, with receipts of the messages that follow on the last ones, or, where too few do, of the broadcast's first.
 func (m *mailing) statuses(ctx context.Context, conn *pgx.Conn, schema string) (body string, err error) {
 	var ids []string
-	for ; len(ids) < receiptsAtATime; m.last = 0 {
+	for ; len(ids) < receiptsAtATime; m.last = m.before {
+		m.last = max(m.last, m.before)
 		rows, _ := conn.Query(ctx, `select provider_id from `+schema+`.message where id > $1 and provider_id is not null order by id limit $2`, m.last, receiptsAtATime) // CollectRows returns the error
 		if ids, err = pgx.CollectRows(rows, pgx.RowTo[string]); err != nil {
 			return "", err

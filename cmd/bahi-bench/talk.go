@@ -124,7 +124,7 @@ func (b *benchmark) fillTalk(ctx context.Context, sys *app.System, req commands.
 	}
 	add := func(c event.Command[message.State]) (err error) {
 		last++
-		if waiting = append(waiting, commands.One[message.State]{ID: strconv.FormatInt(last, 10), Revision: -1, Command: c}); len(waiting) == talkChunk {
+		if waiting = append(waiting, commands.Begins(strconv.FormatInt(last, 10), c)); len(waiting) == talkChunk {
 			_, err = flush()
 		}
 		return err
@@ -154,9 +154,9 @@ func (b *benchmark) fillTalk(ctx context.Context, sys *app.System, req commands.
 	for at := 0; at < t.sent; at += talkChunk {
 		for i := at; i < min(at+talkChunk, t.sent); i++ {
 			last++
-			waiting = append(waiting, commands.One[message.State]{ID: strconv.FormatInt(last, 10), Revision: -1, Command: message.Queue{
+			waiting = append(waiting, commands.Begins(strconv.FormatInt(last, 10), message.Queue{
 				Draft: message.Draft{Channel: t.channel, To: t.phones[i%talkPeople], Text: "It is."}, Contact: contacts[i%talkPeople],
-			}})
+			}))
 		}
 		queued := append([]commands.One[message.State]{}, waiting...)
 		done, err := flush()
@@ -164,8 +164,7 @@ func (b *benchmark) fillTalk(ctx context.Context, sys *app.System, req commands.
 			return err
 		}
 		for i, d := range done {
-			queued[i].State, queued[i].Revision = d.State, d.Revision
-			queued[i].Command = message.Settle{ProviderID: "aggregator-" + strconv.Itoa(at+i)}
+			queued[i].Loaded, queued[i].Command = d.Loaded, message.Settle{ProviderID: "aggregator-" + strconv.Itoa(at+i)}
 		}
 		if _, err := commands.HandleEach(ctx, sys.Commands, req, message.Kind, queued); err != nil {
 			return err

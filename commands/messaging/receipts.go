@@ -86,7 +86,7 @@ func (f *Messages) receipts(ctx context.Context, req commands.Request, all []New
 		if l.State.ProviderID == "" && l.State.Status == message.Waiting && n.Callback == "" {
 			n.NetworkID = ""
 		}
-		one := commands.One[message.State]{ID: id, State: l.State, Revision: l.Revision, Command: n.Receipt}
+		one := commands.One[message.State]{Loaded: l, ID: id, Command: n.Receipt}
 		switch follows, err := n.Receipt.Decide(l.State); {
 		case err != nil:
 			return err

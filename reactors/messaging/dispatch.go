@@ -306,7 +306,9 @@ type letter struct {
 // send claims messages, calls the network for those that it got, and notes what became of each.
 func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, err error) {
 	var letters []letter
-	err = s.Commands.Yielding(ctx, func() (err error) {
+	writing := s.Commands.Yield()
+	defer writing.Rest(ctx)
+	err = writing.Do(func() (err error) {
 		letters, err = s.claim(ctx, work)
 		return err
 	})
@@ -356,7 +358,7 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 	}
 	_ = calls.Wait() // each has its own failure
 	ctx = context.WithoutCancel(ctx)
-	if err := s.Commands.Yielding(ctx, func() error { return s.note(ctx, settled) }); err != nil {
+	if err := writing.Do(func() error { return s.note(ctx, settled) }); err != nil {
 		return false, err
 	}
 	if s.budget >= 0 {
@@ -425,18 +427,19 @@ func (s *sending) claim(ctx context.Context, work []views.Recipient) ([]letter, 
 		step := s.campaign.State.Sequence()[w.Step]
 		filled, text := s.line.Templates[step.TemplateID].Filled(step.TemplateParams, p.Name, p.Phone)
 		letters[i] = letter{to: p, call: network.Message{ID: message.Name(id), To: p.Phone, Text: text, Template: &filled}}
-		ones[i] = commands.One[message.State]{ID: id, Revision: -1}
 		switch {
 		case w.State != "open":
 			l, err := commands.Load(ctx, s.Commands.Fresh(), message.Kind, id)
 			if err != nil {
 				return nil, err
 			}
-			ones[i].State, ones[i].Revision, ones[i].Command = l.State, l.Revision, message.Resend{Contact: w.Contact, Unwanted: unwanted, Mute: cmp.Or(s.line.Account.Dialect, "cloud") != "cloud"}
+			ones[i] = commands.One[message.State]{Loaded: l, ID: id, Command: message.Resend{
+				Contact: w.Contact, Unwanted: unwanted, Mute: cmp.Or(s.line.Account.Dialect, "cloud") != "cloud",
+			}}
 		case unwanted:
-			ones[i].Command = message.PassOver{Contact: w.Contact}
+			ones[i] = commands.Begins(id, message.PassOver{Contact: w.Contact})
 		default:
-			ones[i].Command = message.Queue{Contact: w.Contact, Draft: message.Draft{Channel: s.line.Account.Channel, To: p.Phone, Text: text, Template: step.TemplateID}}
+			ones[i] = commands.Begins(id, message.Queue{Contact: w.Contact, Draft: message.Draft{Channel: s.line.Account.Channel, To: p.Phone, Text: text, Template: step.TemplateID}})
 		}
 	}
 	done, err := commands.HandleEach(ctx, s.Commands, s.req, message.Kind, ones)
@@ -446,7 +449,7 @@ func (s *sending) claim(ctx context.Context, work []views.Recipient) ([]letter, 
 	var mine []letter
 	for i, d := range done {
 		if d.Changed && d.State.Status == message.Waiting {
-			letters[i].One = commands.One[message.State]{ID: ones[i].ID, State: d.State, Revision: d.Revision}
+			letters[i].One = commands.One[message.State]{Loaded: d.Loaded, ID: ones[i].ID}
 			mine = append(mine, letters[i])
 		}
 	}

@@ -102,7 +102,7 @@ func (p *Player) play(ctx context.Context, job reactors.Job[PlayReceipts]) error
 		if err != nil {
 			return err
 		}
-		of[l.Workspace] = append(of[l.Workspace], commands.One[message.State]{ID: id, State: l.State, Revision: l.Revision, Command: message.Play{}})
+		of[l.Workspace] = append(of[l.Workspace], commands.One[message.State]{Loaded: l, ID: id, Command: message.Play{}})
 	}
 	for workspace, all := range of {
 		req := commands.Request{Workspace: workspace}

@@ -1,0 +1,43 @@
+package commands
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What many commands made together is known afterwards as the log has it, without a read.
+func TestCommandsThatAreHandledTogether(t *testing.T) {
+	t.Parallel()
+	all := nodes(t, 2)
+	n, other := all[0], all[1]
+	done, err := HandleEach(t.Context(), n.Handler, as(t), things, []One[thing]{Begins("1", makeThing{Name: "a"}), Begins("2", makeThing{Name: "b"})})
+	require.NoError(t, err)
+	other.catchUp(t)
+	_, err = Handle(t.Context(), other.Handler, as(t), things, "2", nameThing{Name: "faster"})
+	require.NoError(t, err)
+
+	ones := []One[thing]{
+		{Loaded: done[0].Loaded, ID: "1", Command: nameThing{Name: "c"}}, {Loaded: done[1].Loaded, ID: "2", Command: nameThing{Name: "d"}},
+		{Loaded: done[0].Loaded, ID: "1", Command: nameThing{Name: "a"}},
+	}
+	done, err = HandleEach(t.Context(), n.Handler, as(t), things, ones)
+	require.NoError(t, err)
+	require.Equal(t, []bool{true, false, false}, []bool{done[0].Changed, done[1].Changed, done[2].Changed}, "another one was faster, and nothing follows")
+	require.Equal(t, []string{"c", "b", "a"}, []string{done[0].State.Name, done[1].State.Name, done[2].State.Name})
+
+	entry, cached := n.cache.get("thing-1")
+	require.True(t, cached)
+	fresh, err := Load(t.Context(), other.Fresh(), things, "1")
+	require.NoError(t, err)
+	require.Equal(t, fresh, done[0].Loaded)
+	require.Equal(t, fresh, entry.loaded)
+	n.catchUp(t)
+	l, err := Load(t.Context(), n.Cached(), things, "2")
+	require.NoError(t, err)
+	require.Equal(t, "faster", l.State.Name)
+
+	_, err = HandleEach(t.Context(), n.Handler, as(t), things, []One[thing]{Begins("3", makeThing{Name: "e"}), {Loaded: fresh, ID: "1", Command: makeThing{Name: "f"}}})
+	require.ErrorIs(t, err, errThing)
+	require.Empty(t, n.stream(t, "thing-3"), "all are decided before any is written")
+}
