@@ -228,7 +228,7 @@ func (b *benchmark) karigars(ctx context.Context, s *server) error {
 	if err != nil {
 		return err
 	}
-	return b.list(ctx, conn, s, bench.Figure{Name: "karigars", Title: fmt.Sprintf("GET /karigars with %d accounts: p50", manyKarigars), Goal: bench.AtMost(3)}, "/karigars", s.key,
+	return b.list(ctx, conn, s, bench.Figure{Name: "karigars", Title: fmt.Sprintf("GET /karigars with %d accounts, asked for again: p50", manyKarigars), Goal: bench.AtMost(3)}, "/karigars", s.key,
 		`select a.id, a.name, t.cash, t.fine, a.revision from `+schema+`.account a left join `+schema+`.total t on t.account_id = a.id and t.level = 0
 		where a.ledger = 'karigar' and a.deleted_position = 9223372036854775807 order by a.id`)
 }

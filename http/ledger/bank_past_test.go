@@ -94,6 +94,13 @@ func TestAccountsAndRowsAreReadAsOfADateAndAsTheyWereKnown(t *testing.T) {
 		s.clerk.GET(fmt.Sprintf("/bank/%d%s", s.account, query)).Status(200).JSON(&one)
 		require.Equal(t, want, one.Balance.String(), query)
 	}
+	for _, name := range []string{"Sharad", "Sharad Sons"} { // the list is kept
+		for range 2 {
+			s.clerk.PUT(fmt.Sprintf("/bank/%d", s.account), fmt.Sprintf(`{"name":%q}`, name)).Status(200)
+			require.Equal(t, name, apptest.ClerkBanks(s.clerk.GET("/banks").Status(200))[0].Name)
+			require.Equal(t, "10", apptest.ClerkBanks(s.clerk.GET("/banks?as_of=2025-01-31").Status(200))[0].Balance.String())
+		}
+	}
 	s.clerk.GET("/banks?known_at=0").Status(200).Body(`[]`)
 	s.clerk.GET("/banks?known_at=2001-01-01T00:00:00Z").Status(200).Body(`[]`)
 	s.clerk.GET(fmt.Sprintf("/bank/%d?known_at=0", s.account)).Problem(404, "Bank account not found")

@@ -196,7 +196,31 @@ func (a As) reading(ctx context.Context) context.Context {
 // Accounts returns the workspace's accounts of a ledger with their balances: all, or those of one type.
 func (v *Views) Accounts(ctx context.Context, workspace uuid.UUID, l *book.Ledger, kind *int, as As) ([]Account, error) {
 	sql, args := as.accounts(workspace, l.Name, nil, kind)
-	return readmodels.Rows(as.reading(ctx), v.Reader, pgx.RowToStructByPos[Account], sql+` order by a.id`, args...)
+	read := func(ctx context.Context) ([]Account, error) {
+		return readmodels.Rows(as.reading(ctx), v.Reader, pgx.RowToStructByPos[Account], sql+` order by a.id`, args...)
+	}
+	if as.KnownAt != nil {
+		return read(ctx)
+	}
+	type list struct {
+		ledger string
+		of     unit.Date
+		kind   int
+		all    [2]bool // dates, types
+	}
+	key := readmodels.Key{Projection: "books", Workspace: workspace, Of: list{l.Name, deref(as.Of), deref(kind), [2]bool{as.Of == nil, kind == nil}}}
+	return readmodels.Kept(ctx, v.Reader, key, func(found []Account) int { return accountBytes * (1 + len(found)) }, read)
+}
+
+// accountBytes is what an Account takes in memory, about.
+const accountBytes = 400
+
+// deref returns what p points to, the zero value for nil.
+func deref[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
 }
 
 // Account returns one account, or the ledger's NoAccount.
