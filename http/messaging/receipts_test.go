@@ -1,11 +1,11 @@
 package messaging_test
 
 import (
+	"errors"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	flows "bahi/commands/messaging"
@@ -32,20 +32,24 @@ func TestReceiptsThatComeTogether(t *testing.T) {
 		news(sales.ID, "ee-1", "delivered"), news(sales.ID, "ee-1", "read"), news(sales.ID, "ee-1", "sent"), news(sales.ID, "ee-9", "read"), news(other.ID, "ee-3", "read"),
 		{Receipt: message.Receipt{Status: "read"}, Channel: sales.ID, IDs: []string{"gBEG", "ee-2"}},
 	}
-	var all sync.WaitGroup
-	for range 4 {
-		all.Go(func() {
-			become, err := o.Sys.Messages.Receipts(t.Context(), told)
-			assert.NoError(t, err)
-			var known []bool
-			for _, h := range become {
-				known = append(known, h.Known)
-				assert.Equal(t, h.Known, h.Subject != "")
-			}
-			assert.Equal(t, []bool{true, true, true, false, false, true}, known)
-		})
+	var (
+		all    sync.WaitGroup
+		become [4][]flows.Heard
+		errs   [4]error
+	)
+	for i := range become {
+		all.Go(func() { become[i], errs[i] = o.Sys.Messages.Receipts(t.Context(), told) })
 	}
 	all.Wait()
+	require.NoError(t, errors.Join(errs[:]...))
+	for _, heard := range become {
+		var known []bool
+		for _, h := range heard {
+			known = append(known, h.Known)
+			require.Equal(t, h.Known, h.Subject != "")
+		}
+		require.Equal(t, []bool{true, true, true, false, false, true}, known)
+	}
 	untilRead(t, c, asha.ID, 2)
 	c.PATCH(at(asha.ID), `{"optIn":true}`).Status(200)
 	_, err := o.Sys.Messages.Receipts(t.Context(), []flows.News{{Receipt: message.Receipt{Status: "failed", Code: 131050}, Channel: sales.ID, IDs: []string{"ee-3"}}})
@@ -56,7 +60,7 @@ func TestReceiptsThatComeTogether(t *testing.T) {
 		statuses[m.Status]++
 	}
 	require.Equal(t, map[string]int{"received": 1, "read": 2, "failed": 1}, statuses)
-	become, err := o.Sys.Messages.Receipts(t.Context(), []flows.News{news(sales.ID, "gBEG", "read")})
+	last, err := o.Sys.Messages.Receipts(t.Context(), []flows.News{news(sales.ID, "gBEG", "read")})
 	require.NoError(t, err)
-	require.True(t, become[0].Known, "the network's id was told with the aggregator's")
+	require.True(t, last[0].Known, "the network's id was told with the aggregator's")
 }
