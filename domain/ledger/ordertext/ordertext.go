@@ -39,7 +39,7 @@ const (
 // Parse returns what a text orders. It never fails: a text without an order has no entries.
 func Parse(text string) Order {
 	p := parser{}
-	for _, line := range joined(strings.Split(normal(text), "\n")) {
+	for _, line := range joined(strings.Split(deadline.ReplaceAllString(normal(text), " "), "\n")) {
 		for _, segment := range segments(line) {
 			p.segment(segment)
 		}

@@ -165,6 +165,22 @@ func TestTotalsAreNoItemsAndMoneyIsNoQuantity(t *testing.T) {
 	}
 }
 
+func TestADeadlineIsNoPartOfAName(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Meena Shah before Diwali\nring 10 gm": "ring 10  Meena Shah", "Meena Shah before 5 Nov: ring 10 gm": "ring 10  Meena Shah", "ring 10 gm for Meena Shah by Friday": "ring 10  Meena Shah",
+		"Meena Shah till 12/11\nring 10gm 2 pcs before 12.11.25": "ring 10 2 Meena Shah", "ring by the 5th 10 gm": "ring 10  ", "by 2 nov 3 rings 10 gm": "rings 10 3 ",
+		"Meena by\nMarchand\nring 5 gm": "ring 5  Marchand", "Maya before Mayank\nring 5 gm": "ring 5  Maya before Mayank", "ring by may 5 gm": "ring 5  ",
+	} {
+		var got []string
+		for _, e := range ordertext.Parse(text).Entries {
+			f := shown(e)
+			got = append(got, strings.Join(f[:], " "))
+		}
+		require.Equal(t, want, strings.Join(got, " | "), text)
+	}
+}
+
 func TestLongTextsAreCut(t *testing.T) {
 	t.Parallel()
 	many := ordertext.Parse(strings.Repeat("payal 250 gm\n", ordertext.MaxEntries+1))

@@ -47,6 +47,12 @@ func decimals(text string) string {
 	})
 }
 
+// deadline is until when an order is wanted, as in "before 5 Nov" or "by Diwali": no part of an item, nor of a client's name.
+var deadline = regexp.MustCompile(`(?i)\b(?:before|by|till|until) +(?:the +|next +)?(?:` +
+	`(?:\d{1,2}(?:st|nd|rd|th)? +)?(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)(?: +\d{1,2}(?:st|nd|rd|th))?` +
+	`|\d{1,2}[/-]\d{1,2}(?:[/-]\d{2,4})?|\d{1,2}\.\d{1,2}\.\d{2,4}|\d{1,2}(?:st|nd|rd|th)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|week|month` +
+	`|diwali|deepavali|dhanteras|navratri|akha ?teej|akshaya tritiya|holi|rakhi|wedding|marriage)\b`)
+
 // normal returns a text in NFKC with ASCII digits, without characters that have no width.
 func normal(text string) string {
 	text = strings.Map(ascii, strings.ToValidUTF8(text, " "))
