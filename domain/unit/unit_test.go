@@ -75,3 +75,12 @@ func TestDatesAreCalendarDays(t *testing.T) {
 		require.ErrorIs(t, err, errDate, text)
 	}
 }
+
+func TestDigitsAreGroupedAsInIndia(t *testing.T) {
+	t.Parallel()
+	for plain, want := range map[string]string{
+		"": "", "0": "0", "999": "999", "1000": "1,000", "-1234567.505": "-12,34,567.505", "100000": "1,00,000", "12345678901": "12,34,56,78,901", "0.0001": "0.0001",
+	} {
+		require.Equal(t, want, Indian(plain))
+	}
+}

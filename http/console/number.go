@@ -15,27 +15,8 @@ import (
 	views "bahi/readmodels/ops"
 )
 
-// indian inserts Indian digit separators: the last three digits, then pairs.
-func indian(plain string) string {
-	digits, negative := strings.CutPrefix(plain, "-")
-	whole, fraction, point := strings.Cut(digits, ".")
-	var b strings.Builder
-	if negative {
-		b.WriteString("\u2212") // the minus of figures, as wide as a digit
-	}
-	for i, r := range whole {
-		left := len(whole) - i
-		if i > 0 && left >= 3 && left%2 == 1 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(r)
-	}
-	if point {
-		b.WriteByte('.')
-		b.WriteString(fraction)
-	}
-	return b.String()
-}
+// indian inserts Indian digit separators, and the minus of figures, which is as wide as a digit.
+func indian(plain string) string { return strings.Replace(unit.Indian(plain), "-", "\u2212", 1) }
 
 // amount formats an amount with the places of its unit, or with more if it has them.
 func amount(d decimal.Decimal, places int32) string {

@@ -195,7 +195,7 @@ func TestTheDaybookIsASheet(t *testing.T) {
 		"opening|2025-03-02|||||||1000",
 		"out|2025-03-02|bank|=Rent||250.5",
 		"in|2025-03-02|bullion|rate cut, counter|70000||0",
-		"out|2025-03-02|bullion|rate cut, fine weight 10, rate 7000, per gram||0||10",
+		"out|2025-03-02|bullion|rate cut, fine weight 10, rate 7,000, per gram||0||10",
 		"out|2025-03-02|client|पायल, weight 100, touch 92, fine weight 92, making charge 500||500||92",
 		"total|2025-03-02|bank||0|250.5",
 		"total|2025-03-02|bullion||70000|0|0|10",

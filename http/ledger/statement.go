@@ -224,9 +224,9 @@ func lines(l *book.Ledger, entries []book.Line, void bool, side string) []pdf.Li
 		counts := views.Balance{}.Plus(e.Effect)
 		drawn[i] = pdf.Line{Text: views.Words(e.JSON), Amounts: amounts(l, counts)}
 		if void {
-			was := counts.Cash.StringFixed(unit.MoneyPlaces)
+			was := unit.Indian(counts.Cash.StringFixed(unit.MoneyPlaces))
 			if l.Metal {
-				was += " and " + counts.Fine.StringFixed(unit.GramsPlaces) + " g"
+				was += " and " + unit.Indian(counts.Fine.StringFixed(unit.GramsPlaces)) + " g"
 			}
 			drawn[i] = pdf.Line{Text: strings.TrimSuffix(fmt.Sprintf("VOID, was %s %s: %s", side, was, drawn[i].Text), ": "), Amounts: amounts(l, views.Balance{})}
 		}

@@ -1,18 +1,19 @@
 package pdf
 
 import (
-	"strings"
 	"time"
 
 	"github.com/shopspring/decimal"
+
+	"bahi/domain/unit"
 )
 
 // number returns an amount with Indian grouping, 12,34,567.50, and all its decimal places.
 func (u Unit) number(d decimal.Decimal) string {
 	if rounded := d.Round(u.Places); rounded.Equal(d) {
-		return group(rounded.StringFixed(u.Places))
+		return unit.Indian(rounded.StringFixed(u.Places))
 	}
-	return group(d.String())
+	return unit.Indian(d.String())
 }
 
 // words returns an amount for running text.
@@ -26,28 +27,6 @@ func (u Unit) blank(d decimal.Decimal) string {
 		return ""
 	}
 	return u.number(d)
-}
-
-// group inserts commas as in India: the last three digits, then pairs.
-func group(plain string) string {
-	digits, sign := strings.CutPrefix(plain, "-")
-	whole, fraction, point := strings.Cut(digits, ".")
-	var b strings.Builder
-	if sign {
-		b.WriteByte('-')
-	}
-	for i, r := range whole {
-		left := len(whole) - i
-		if i > 0 && left >= 3 && left%2 == 1 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(r)
-	}
-	if point {
-		b.WriteByte('.')
-		b.WriteString(fraction)
-	}
-	return b.String()
 }
 
 func day(t time.Time) string { return t.Format("02 Jan 2006") }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"bahi/domain/unit"
 )
 
 // Words returns the text of an entry for people, without its amount: its description first, then its other values in their
@@ -42,11 +44,11 @@ func Words(entry json.RawMessage) string {
 	return strings.Join(words, ", ")
 }
 
-// plain returns a value without its quotes.
+// plain returns a value without its quotes, a number with commas.
 func plain(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
 		return text
 	}
-	return string(value)
+	return unit.Indian(string(value))
 }
