@@ -29,7 +29,7 @@ func TestReceiptsThatComeTogether(t *testing.T) {
 		return flows.News{Receipt: message.Receipt{Status: status}, Channel: channel, IDs: []string{id}}
 	}
 	told := []flows.News{
-		news(sales.ID, "ee-1", "delivered"), news(sales.ID, "ee-1", "read"), news(sales.ID, "ee-1", "sent"), news(sales.ID, "ee-9", "read"), news(other.ID, "ee-3", "read"),
+		news(sales.ID, "ee-1", "delivered"), news(sales.ID, "ee-1", "read"), news(sales.ID, "ee-1", "sent"), news(sales.ID, "ee-9", "read"), news(other.ID, "ee-3", "read"), news(sales.ID, "ee-3\x00", "read"),
 		{Receipt: message.Receipt{Status: "read"}, Channel: sales.ID, IDs: []string{"gBEG", "ee-2"}},
 	}
 	var (
@@ -48,7 +48,7 @@ func TestReceiptsThatComeTogether(t *testing.T) {
 			known = append(known, h.Known)
 			require.Equal(t, h.Known, h.Subject != "")
 		}
-		require.Equal(t, []bool{true, true, true, false, false, true}, known)
+		require.Equal(t, []bool{true, true, true, false, false, false, true}, known)
 	}
 	untilRead(t, c, asha.ID, 2)
 	c.PATCH(at(asha.ID), `{"optIn":true}`).Status(200)
@@ -63,4 +63,11 @@ func TestReceiptsThatComeTogether(t *testing.T) {
 	last, err := o.Sys.Messages.Receipts(t.Context(), []flows.News{news(sales.ID, "gBEG", "read")})
 	require.NoError(t, err)
 	require.True(t, last[0].Known, "the network's id was told with the aggregator's")
+
+	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
+	_, err = o.Sys.Messages.Receipts(t.Context(), []flows.News{
+		{Receipt: message.Receipt{Status: "failed", Code: 7, Title: "a\x00b", Details: "c\x00"}, Channel: sales.ID, IDs: []string{"ee-4", "g\x00"}},
+	})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return conversation(t, c, asha.ID, "")[0].Status == "failed" }, time.Minute, 10*time.Millisecond)
 }

@@ -2,6 +2,7 @@ package messaging
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,6 +81,7 @@ func (v *Views) MessagesNamed(ctx context.Context, workspace uuid.UUID, channel 
 		Name string
 		ID   int64
 	}
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return strings.ContainsRune(id, 0) }) // Postgres has no such text, and refuses it
 	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[named], `
 		with named as materialized (
 			select provider_id as name, id, channel_id, workspace_id from messages.message where provider_id = any($3)
