@@ -89,6 +89,17 @@ func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event
 	return done, err
 }
 
+// HandleAll is [HandleEach] for commands each of which has to take effect: where somebody else was faster, it is decided on what they made.
+func HandleAll[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []One[S]) error {
+	done, err := HandleEach(ctx, h, req, kind, all)
+	for i, d := range done {
+		if err == nil && !d.Changed {
+			_, err = Handle(ctx, h, req, kind, all[i].ID, all[i].Command)
+		}
+	}
+	return err
+}
+
 // follow returns the state after an append, and whether it is as the log has it: some logs do not tell where each event is.
 func follow[S any](l Loaded[S], kind *event.Kind[S], meta event.Meta, done eventstore.Appended, a eventstore.Request, events []event.Event[S]) (_ Loaded[S], whole bool) {
 	all, whole := dense(done, len(events))

@@ -37,6 +37,11 @@ func TestCommandsThatAreHandledTogether(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "faster", l.State.Name)
 
+	require.NoError(t, HandleAll(t.Context(), n.Handler, as(t), things, ones[1:2]), "it is decided on what the other one made")
+	l, err = Load(t.Context(), n.Fresh(), things, "2")
+	require.NoError(t, err)
+	require.Equal(t, "d", l.State.Name)
+
 	_, err = HandleEach(t.Context(), n.Handler, as(t), things, []One[thing]{Begins("3", makeThing{Name: "e"}), {Loaded: fresh, ID: "1", Command: makeThing{Name: "f"}}})
 	require.ErrorIs(t, err, errThing)
 	require.Empty(t, n.stream(t, "thing-3"), "all are decided before any is written")

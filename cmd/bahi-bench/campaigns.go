@@ -269,15 +269,11 @@ func (b *benchmark) receipts(ctx context.Context, s *server, m *mailing) error {
 			return err
 		}
 	}
-	conn, err := pgx.Connect(ctx, s.url)
+	conn, schema, err := s.tables(ctx, "messages")
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only reads
-	schema, err := tablesOf(ctx, conn, "messages")
-	if err != nil {
-		return err
-	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is discarded
 	if err := conn.QueryRow(ctx, `select coalesce(max(id), 0) from `+schema+`.message`).Scan(&m.before); err != nil {
 		return err
 	}
@@ -393,6 +389,17 @@ func (m *mailing) call(ctx context.Context, s *server, bodies <-chan string, tak
 	return nil
 }
 
+// tables returns a connection to the server's database, and the schema of a projection's live tables.
+func (s *server) tables(ctx context.Context, projection string) (conn *pgx.Conn, schema string, err error) {
+	if conn, err = pgx.Connect(ctx, s.url); err != nil {
+		return nil, "", err
+	}
+	if schema, err = tablesOf(ctx, conn, projection); err != nil {
+		err = errors.Join(err, conn.Close(ctx))
+	}
+	return conn, schema, err
+}
+
 // tablesOf returns the schema of a projection's live tables.
 func tablesOf(ctx context.Context, conn *pgx.Conn, projection string) (schema string, err error) {
 	err = conn.QueryRow(ctx, `select name || '_g' || generation from projection.generation where live and name = $1`, projection).Scan(&schema)
@@ -404,15 +411,11 @@ func tablesOf(ctx context.Context, conn *pgx.Conn, projection string) (schema st
 
 // audience measures how long a campaign takes until it knows all its recipients.
 func (b *benchmark) audience(ctx context.Context, s *server, m *mailing) error {
-	conn, err := pgx.Connect(ctx, s.url)
+	conn, schema, err := s.tables(ctx, "messaging_contacts")
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is discarded
-	schema, err := tablesOf(ctx, conn, "messaging_contacts")
-	if err != nil {
-		return err
-	}
 	b.sayf("an audience of %d", b.Rows)
 	//nolint:dupword // values of columns
 	if _, err := conn.Exec(ctx, `

@@ -128,15 +128,11 @@ func (b *benchmark) drafts(ctx context.Context, s *server) error {
 			return fmt.Errorf("a call of the gateway was answered with status %d: %w", a.Status, err)
 		}
 	}
-	conn, err := pgx.Connect(ctx, s.url)
+	conn, schema, err := s.tables(ctx, "order_drafts")
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only read
-	schema, err := tablesOf(ctx, conn, "order_drafts")
-	if err != nil {
-		return err
-	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is discarded
 	for deadline, made := time.Now().Add(draftsMade), 0; made < count; {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%d of %d drafts were made within %s", made, count, draftsMade)

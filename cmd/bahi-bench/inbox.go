@@ -19,15 +19,11 @@ import (
 
 // inboxPage compares the first page of an inbox with many conversations with the query for its rows.
 func (b *benchmark) inboxPage(ctx context.Context, s *server, m *mailing) error {
-	conn, err := pgx.Connect(ctx, s.url)
+	conn, messages, err := s.tables(ctx, "messages")
 	if err != nil {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is discarded
-	messages, err := tablesOf(ctx, conn, "messages")
-	if err != nil {
-		return err
-	}
 	contacts, err := tablesOf(ctx, conn, "messaging_contacts")
 	if err != nil {
 		return err

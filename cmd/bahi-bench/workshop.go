@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	books "bahi/domain/ledger"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
@@ -219,15 +217,11 @@ func (b *benchmark) manyAccounts(ctx context.Context) error {
 }
 
 func (b *benchmark) karigars(ctx context.Context, s *server) error {
-	conn, err := pgx.Connect(ctx, s.url)
+	conn, schema, err := s.tables(ctx, "books")
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it only read
-	schema, err := tablesOf(ctx, conn, "books")
-	if err != nil {
-		return err
-	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is discarded
 	return b.list(ctx, conn, s, bench.Figure{Name: "karigars", Title: fmt.Sprintf("GET /karigars with %d accounts, asked for again: p50", manyKarigars), Goal: bench.AtMost(3)}, "/karigars", s.key,
 		`select a.id, a.name, t.cash, t.fine, a.revision from `+schema+`.account a left join `+schema+`.total t on t.account_id = a.id and t.level = 0
 		where a.ledger = 'karigar' and a.deleted_position = 9223372036854775807 order by a.id`)

@@ -99,14 +99,8 @@ func (f *Messages) receipts(ctx context.Context, req commands.Request, all []New
 			return err
 		}
 	}
-	done, err := commands.HandleEach(ctx, f.Commands, req, message.Kind, ones)
-	if err != nil {
+	if err := commands.HandleAll(ctx, f.Commands, req, message.Kind, ones); err != nil {
 		return err
-	}
-	for i, d := range done {
-		if !d.Changed { // somebody else was faster
-			later = append(later, ones[i])
-		}
 	}
 	for _, one := range later {
 		if _, err := commands.Handle(ctx, f.Commands, req, message.Kind, one.ID, one.Command); err != nil {

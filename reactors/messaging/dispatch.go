@@ -468,21 +468,14 @@ func (s *sending) answered(ctx context.Context, work []views.Recipient, contacts
 
 // note writes down what became of calls. Where a receipt was faster, the command is decided after it.
 func (s *sending) note(ctx context.Context, settled []commands.One[message.State]) error {
-	done, err := commands.HandleEach(ctx, s.Commands, s.req, message.Kind, settled)
-	if err != nil {
+	if err := commands.HandleAll(ctx, s.Commands, s.req, message.Kind, settled); err != nil {
 		return fmt.Errorf("note what became of a campaign's messages: %w", err)
 	}
-	for i, d := range done {
-		if c, is := settled[i].Command.(message.Settle); is && c.Failure != nil {
+	for _, one := range settled {
+		if c, is := one.Command.(message.Settle); is && c.Failure != nil {
 			if err := s.OptedOut(ctx, s.req, c.Contact, c.Failure.Code); err != nil {
 				return err
 			}
-		}
-		if d.Changed {
-			continue
-		}
-		if _, err := commands.Handle(ctx, s.Commands, s.req, message.Kind, settled[i].ID, settled[i].Command); err != nil {
-			return err
 		}
 	}
 	return nil

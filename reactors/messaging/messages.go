@@ -105,14 +105,7 @@ func (p *Player) play(ctx context.Context, job reactors.Job[PlayReceipts]) error
 		of[l.Workspace] = append(of[l.Workspace], commands.One[message.State]{Loaded: l, ID: id, Command: message.Play{}})
 	}
 	for workspace, all := range of {
-		req := commands.Request{Workspace: workspace}
-		done, err := commands.HandleEach(ctx, p.Commands, req, message.Kind, all)
-		for i, d := range done {
-			if err == nil && !d.Changed { // it was played before, or has changed since
-				_, err = commands.Handle(ctx, p.Commands, req, message.Kind, all[i].ID, message.Play{})
-			}
-		}
-		if err != nil {
+		if err := commands.HandleAll(ctx, p.Commands, commands.Request{Workspace: workspace}, message.Kind, all); err != nil {
 			return err
 		}
 	}

@@ -202,26 +202,12 @@ func (v *Views) Accounts(ctx context.Context, workspace uuid.UUID, l *book.Ledge
 	if as.KnownAt != nil {
 		return read(ctx)
 	}
-	type list struct {
-		ledger string
-		of     unit.Date
-		kind   int
-		all    [2]bool // dates, types
-	}
-	key := readmodels.Key{Projection: "books", Workspace: workspace, Of: list{l.Name, deref(as.Of), deref(kind), [2]bool{as.Of == nil, kind == nil}}}
+	key := readmodels.Key{Projection: "books", Workspace: workspace, Of: [2]string{sql, fmt.Sprint(args...)}}
 	return readmodels.Kept(ctx, v.Reader, key, func(found []Account) int { return accountBytes * (1 + len(found)) }, read)
 }
 
 // accountBytes is what an Account takes in memory, about.
 const accountBytes = 400
-
-// deref returns what p points to, the zero value for nil.
-func deref[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
 
 // Account returns one account, or the ledger's NoAccount.
 func (v *Views) Account(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, as As) (Account, error) {
