@@ -108,6 +108,12 @@ func (b Build) Request(ctx context.Context) error {
 func (b Build) first(ctx context.Context, conn *pgx.Conn) error {
 	g, found, err := b.underWay(ctx, conn)
 	if err == nil && !found {
+		var live bool
+		if _, live, err = liveGeneration(ctx, conn, b.Projection); live { // it ended after the caller had looked
+			return nil
+		}
+	}
+	if err == nil && !found {
 		g, err = b.request(ctx, conn)
 	}
 	if errors.Is(err, ErrBuildRuns) { // by another process, just now

@@ -61,6 +61,21 @@ func TestKilledBuildInPartsGivesTheSameTables(t *testing.T) {
 	}
 }
 
+// Who finds no live tables may look for their build only after that has ended.
+func TestAFirstBuildThatHasJustEndedIsNotBegunAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := parted()
+	r.add(t, numberedNames(0, 3)...)
+	r.serve(t, p).reached("seen", 3)
+	b := r.build(p)
+	conn, err := connect(t.Context(), b.Config, p)
+	require.NoError(t, err)
+	require.NoError(t, b.first(t.Context(), conn))
+	require.NoError(t, conn.Close(t.Context()))
+	require.Equal(t, []string{"seen_g1"}, r.schemas(t))
+}
+
 func TestBuildSurvivesLostConnections(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
