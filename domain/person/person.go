@@ -83,12 +83,12 @@ func Visible(c rune) bool {
 }
 
 // Phone returns a telephone number in the form of E.164. One without a country's code is from India, if there
-// is such a number there (CONTRACT.md 8.3). An empty text is no number.
+// is such a number there (CONTRACT.md 8.3). A text in which nothing can be seen is no number.
 func Phone(field, text string) (string, error) {
-	if text = strings.TrimSpace(text); text == "" {
+	if !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsSpace(c) && !unicode.Is(unicode.Cf, c) }) {
 		return "", nil
 	}
-	text = undivided(text)
+	text = digits(text)
 	if rest, international := strings.CutPrefix(text, "00"); international {
 		text = "+" + rest
 	}
@@ -102,22 +102,65 @@ func Phone(field, text string) (string, error) {
 // Dialled returns a telephone number as messaging networks have it: E.164 without its plus sign. It also reads that form, which begins with
 // a country's code; a mobile number of India and what has no country's code are read as [Phone] reads them (CONTRACT.md 8.3).
 func Dialled(field, text string) (string, error) {
-	text = undivided(strings.TrimSpace(text))
-	if number, ok := number("+" + text); ok && !mobile.MatchString(text) {
-		return number[1:], nil
+	if given := digits(text); !mobile.MatchString(given) {
+		if number, ok := number("+" + given); ok {
+			return number[1:], nil
+		}
 	}
 	number, err := Phone(field, text)
 	return strings.TrimPrefix(number, "+"), err
 }
 
-// undivided returns a number without what people put between digits.
-func undivided(text string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsSpace(c) && !unicode.IsControl(c) || unicode.Is(unicode.Pd, c) || strings.ContainsRune("()[]", c) {
+var (
+	// called is what people and programs write before a number: an apostrophe keeps a spreadsheet from computing it, tel: is of RFC 3966.
+	called = regexp.MustCompile("(?i)^(['`´‘’ʼ＇]|(telephone|tel|phone|ph|mobile|mob|whatsapp|callto|sms)(number|no)?:?)+")
+	// asNumber is a telephone number that a spreadsheet has taken for a number with places.
+	asNumber = regexp.MustCompile(`^([^.]*[0-9]{7})\.0+$`)
+)
+
+// digits returns a telephone number as it is dialled (CONTRACT.md 0.12, R5): digits of every script as those of ASCII, without what is before
+// the number and between its digits, and without the characters that only direct how a text is shown.
+func digits(text string) string {
+	text = strings.Map(func(c rune) rune {
+		switch {
+		case c < utf8.RuneSelf && c > ' ':
+			return c
+		case unicode.IsSpace(c), unicode.Is(unicode.Cf, c):
+			return -1
+		case strings.ContainsRune("＋﹢", c):
+			return '+'
+		case strings.ContainsRune("．·․", c):
+			return '.'
+		case unicode.In(c, unicode.Pd, unicode.Ps, unicode.Pe), c == '−':
+			return '-'
+		case unicode.Is(unicode.Nd, c):
+			return digit(c)
+		}
+		return c
+	}, text)
+	text = asNumber.ReplaceAllString(text, "$1")
+	text = strings.Map(func(c rune) rune {
+		if strings.ContainsRune("()[]{}-.", c) {
 			return -1
 		}
 		return c
 	}, text)
+	return called.ReplaceAllString(text, "")
+}
+
+// digit returns a decimal digit of any script as that of ASCII. Each script has its ten in their order.
+func digit(c rune) rune {
+	for _, r := range unicode.Nd.R16 {
+		if rune(r.Lo) <= c && c <= rune(r.Hi) {
+			return '0' + (c-rune(r.Lo))%10
+		}
+	}
+	for _, r := range unicode.Nd.R32 {
+		if rune(r.Lo) <= c && c <= rune(r.Hi) {
+			return '0' + (c-rune(r.Lo))%10
+		}
+	}
+	return c
 }
 
 // number finds the number that all of a text is, if it is read as itself again: of a number that begins with zeros, the library reads
