@@ -12,6 +12,7 @@ import (
 	"github.com/riverqueue/river"
 
 	"bahi/domain/event"
+	"bahi/domain/fault"
 	"bahi/readmodels"
 )
 
@@ -113,6 +114,14 @@ func WorkIf[A Args](policy Policy, needed func(ctx context.Context, asOf event.P
 
 // Snooze returns an error that runs the job again after a while and does not count as an attempt.
 func Snooze(d time.Duration) error { return river.JobSnooze(d) }
+
+// Later returns an error that runs the job again when what it needs may be free, see [fault.Soon], or else the job's own error.
+func Later(err error) error {
+	if seconds := fault.Soon(err); seconds > 0 {
+		return Snooze(time.Duration(seconds) * time.Second)
+	}
+	return err
+}
 
 // GiveUp returns an error that ends a job that cannot succeed.
 func GiveUp(why error) error { return river.JobCancel(why) }

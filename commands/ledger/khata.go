@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -53,7 +53,8 @@ type ScannedPage struct {
 // Scanner recognises the pages of files. Check returns the type of a file or refuses it by its content, without reading it.
 type Scanner interface {
 	Check(file []byte) (contentType string, err error)
-	Read(ctx context.Context, file []byte, each func(ScannedPage) error) error
+	// Read reads a file of a workspace. It waits so long for the workspace's other file to be read, then returns an error of which [fault.Soon] knows.
+	Read(ctx context.Context, workspace uuid.UUID, wait time.Duration, file []byte, each func(ScannedPage) error) error
 }
 
 // Sight reads a page by a model that sees its picture. Its error means that the page is read without it.
@@ -100,6 +101,12 @@ const (
 	byModel     = "model"
 )
 
+// How long an upload waits for another of its workspace (CONTRACT.md R11), and how long a job does before it lets other workspaces' jobs go first.
+const (
+	khataWait = 10 * time.Second
+	jobWait   = 100 * time.Millisecond
+)
+
 // resultOf is the name of what was read of a file.
 func resultOf(blob string) string { return blob + ".json" }
 
@@ -123,7 +130,7 @@ func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline stri
 		}
 		return *result, out, err
 	}
-	result, err := k.read(ctx, req.Workspace, pipeline, file, func(int, int) error { return nil })
+	result, err := k.read(ctx, req.Workspace, khataWait, pipeline, file, func(int, int) error { return nil })
 	if err != nil || req.DryRun {
 		return result, commands.Outcome[khata.State]{Revision: -1}, err
 	}
@@ -206,13 +213,13 @@ func (k *Khatas) Original(ctx context.Context, blob string) ([]byte, error) {
 }
 
 // read reads a file with a pipeline. noted is told of each page.
-func (k *Khatas) read(ctx context.Context, workspace uuid.UUID, pipeline string, file []byte, noted func(page, of int) error) (KhataResult, error) {
+func (k *Khatas) read(ctx context.Context, workspace uuid.UUID, wait time.Duration, pipeline string, file []byte, noted func(page, of int) error) (KhataResult, error) {
 	result := KhataResult{Pipeline: pipeline, Engine: byText}
 	var (
 		pages []khatapage.Page
 		seen  [][]khatapage.Entry
 	)
-	err := k.Scanner.Read(ctx, file, func(p ScannedPage) error {
+	err := k.Scanner.Read(ctx, workspace, wait, file, func(p ScannedPage) error {
 		pages, result.Pages = append(pages, p.Page), p.Of
 		var entries []khatapage.Entry
 		if p.Image != nil {
@@ -237,9 +244,9 @@ func (k *Khatas) read(ctx context.Context, workspace uuid.UUID, pipeline string,
 	}
 	o := khatapage.Options{Accounts: accounts, Today: k.Books.Today(), OutLeft: k.OutLeft, Similar: pipeline == khata.V2}
 	result.Result = khatapage.Read(pages, o)
-	if slices.ContainsFunc(seen, func(entries []khatapage.Entry) bool { return entries != nil }) {
+	merged, used := khatapage.Merge(result.Result, seen, o)
+	if result.Result = merged; used {
 		result.Engine = byModel
-		result.Result = khatapage.Merge(result.Result, seen, o)
 	}
 	return result, nil
 }
@@ -259,7 +266,7 @@ func (k *Khatas) ReadLater(ctx context.Context, number string, last bool) error 
 	if file == nil {
 		return nil
 	}
-	result, err := k.read(ctx, l.Workspace, l.State.Pipeline, file, func(page, of int) error {
+	result, err := k.read(ctx, l.Workspace, jobWait, l.State.Pipeline, file, func(page, of int) error {
 		_, err := commands.Handle(ctx, h, req, khata.Kind, number, khata.NotePage{Page: page, Of: of})
 		return err
 	})
@@ -271,7 +278,7 @@ func (k *Khatas) ReadLater(ctx context.Context, number string, last bool) error 
 		}
 		_, err = commands.Handle(ctx, h, req, khata.Kind, number, khata.Finish{Read: khata.Read{Engine: result.Engine, Pages: result.Pages, Entries: len(result.Entries)}})
 		return err
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, fault.Soon(err) > 0: // another file of the workspace is being read
 		return err
 	case final && (refused.Kind != fault.Unavailable || last):
 		_, err = commands.Handle(ctx, h, req, khata.Kind, number, khata.Finish{Why: refused.Error()})

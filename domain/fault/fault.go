@@ -84,6 +84,14 @@ func Join(found ...error) error {
 	return Fields(fields...)
 }
 
+// Soon returns after how many seconds what is not possible at the moment may be, 0 where that is not known or the error is another.
+func Soon(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok && e.Kind == Unavailable {
+		return e.After
+	}
+	return 0
+}
+
 func (e *Error) Error() string {
 	var text strings.Builder
 	text.WriteString(e.Detail)

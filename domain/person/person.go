@@ -44,9 +44,16 @@ func Email(field, text string) (string, error) {
 	return text, nil
 }
 
-// Name returns a first or last name without the space around it.
+// Unmarked returns a text without the space around it and without marks of direction, which copied text brings along and which say nothing.
+func Unmarked(text string) string {
+	return strings.TrimSpace(marks.Replace(text))
+}
+
+var marks = strings.NewReplacer("\u200e", "", "\u200f", "", "\u061c", "")
+
+// Name returns a first or last name without the space around it and marks of direction.
 func Name(field, text string) (string, error) {
-	text = norm.NFC.String(strings.TrimSpace(text))
+	text = norm.NFC.String(Unmarked(text))
 	switch {
 	case text == "" || utf8.RuneCountInString(text) > maxName:
 		return "", fault.Fields(fault.Field{Field: field, Message: "1 to 100 characters"})

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/uuid"
+
 	ledgerflows "bahi/commands/ledger"
 	"bahi/internal/ocrtools"
 	"bahi/providers/blob"
+	"bahi/providers/cage"
 	"bahi/providers/llm/khatas"
 	"bahi/providers/ocr"
 	ledgerreactors "bahi/reactors/ledger"
@@ -70,8 +73,8 @@ type scanner struct{ reader *ocr.Reader }
 func (s scanner) Check(file []byte) (string, error) { return ocr.Check(file) }
 
 // Read implements the commands' Scanner.
-func (s scanner) Read(ctx context.Context, file []byte, each func(ledgerflows.ScannedPage) error) error {
-	return s.reader.Read(ctx, file, func(p ocr.Page) error {
+func (s scanner) Read(ctx context.Context, workspace uuid.UUID, wait time.Duration, file []byte, each func(ledgerflows.ScannedPage) error) error {
+	return s.reader.Read(ctx, cage.Owner{ID: workspace, Wait: wait}, file, func(p ocr.Page) error {
 		return each(ledgerflows.ScannedPage{Page: p.Page, Number: p.Number, Of: p.Of, Image: p.Image})
 	})
 }

@@ -17,6 +17,9 @@ import (
 	"github.com/go-text/typesetting/font/opentype"
 	"github.com/go-text/typesetting/language"
 	"github.com/go-text/typesetting/shaping"
+	"golang.org/x/image/font/gofont/goitalic"
+	"golang.org/x/image/font/gofont/gomono"
+	"golang.org/x/image/font/gofont/goregular"
 	"golang.org/x/image/math/fixed"
 	"golang.org/x/image/vector"
 
@@ -38,8 +41,11 @@ type Style struct {
 	Headers bool // names of the sides and columns
 	Ditto   bool // repeated dates and items have marks
 	Skew    float64
-	Noise   int // of each pixel, up to so many levels
-	Quality int // of a JPEG; 0: PNG
+	Noise   int  // of each pixel, up to so many levels
+	Speckle int  // dark and light dots in 10,000 pixels
+	Close   bool // headings of numbers touch
+	Font    int  // of Latin text: 0 to 3
+	Quality int  // of a JPEG; 0: PNG
 	Shadow  bool
 	Rows    int // of a side
 	Party   string
@@ -79,6 +85,13 @@ func Page(seed uint64, s Style) (file []byte, rows []Row) {
 	for i, f := range pdf.Fonts() {
 		p.faces[i] = font.NewFace(f)
 	}
+	if s.Font > 0 {
+		face, err := font.ParseTTF(bytes.NewReader([][]byte{goregular.TTF, gomono.TTF, goitalic.TTF}[s.Font-1]))
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		p.faces[Latin] = face
+	}
 	p.text(width/2-160, 130, 38, names[s.Script]["khata"]+" "+p.digits("2025-26"))
 	if s.Party != "" {
 		p.text(120, 200, 30, names[s.Script]["party"]+" "+s.Party)
@@ -101,6 +114,12 @@ func Page(seed uint64, s Style) (file []byte, rows []Row) {
 	if s.Noise > 0 {
 		for i, v := range img.Pix {
 			img.Pix[i] = byte(min(255, max(0, int(v)+r.IntN(2*s.Noise+1)-s.Noise)))
+		}
+	}
+	for range s.Speckle * width * height / 10_000 {
+		at, ink := r.IntN(height-1)*img.Stride+r.IntN(width-1), byte(40+190*r.IntN(2))
+		for _, dot := range []int{at, at + 1, at + img.Stride}[:1+r.IntN(3)] {
+			img.Pix[dot] = ink
 		}
 	}
 	var b bytes.Buffer
@@ -144,8 +163,13 @@ func (p *page) side(r *rand.Rand, nth int) (rows []Row) {
 		for _, name := range []string{"date", "item"} {
 			p.text(at[name], y, size-3, names[p.Script][name])
 		}
+		before, high := 0, size-3
+		if p.Close {
+			high = size + 4
+		}
 		for _, name := range []string{"weight", "touch", "fine", "amount"} {
-			p.right(at[name], y, size-3, names[p.Script][name])
+			from := max(before, at[name]-p.draw(0, 0, high, names[p.Script][name], false))
+			before = from + p.draw(from, y, high, names[p.Script][name], true)
 		}
 		y += leading
 	}

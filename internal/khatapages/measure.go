@@ -5,12 +5,14 @@ import (
 	"slices"
 
 	"bahi/domain/ledger/khatapage"
+	"bahi/domain/unit"
 )
 
 // Score counts what was read of pages. A field's share is of the rows that were found.
 type Score struct {
 	True, Read int // rows of the pages, and entries that were read
 	Rows       int // rows with the right side and numbers
+	Wrong      int // entries above 0.6 of which a number or the date is wrong
 
 	Side, Date, Item, Weight, Amount, Of int // of rows that were found: one entry for each, in order
 }
@@ -24,21 +26,30 @@ func (s Score) Precision() int { return 100 * s.Rows / max(1, s.Read) }
 // Plus adds.
 func (s Score) Plus(o Score) Score {
 	return Score{
-		s.True + o.True, s.Read + o.Read, s.Rows + o.Rows, s.Side + o.Side, s.Date + o.Date, s.Item + o.Item, s.Weight + o.Weight, s.Amount + o.Amount, s.Of + o.Of,
+		s.True + o.True, s.Read + o.Read, s.Rows + o.Rows, s.Wrong + o.Wrong, s.Side + o.Side, s.Date + o.Date, s.Item + o.Item, s.Weight + o.Weight, s.Amount + o.Amount, s.Of + o.Of,
 	}
 }
 
 func (s Score) String() string {
 	share := func(n int) string { return fmt.Sprintf("%d %%", 100*n/max(1, s.Of)) }
-	return fmt.Sprintf("rows %d, right: recall %d %%, precision %d %%; side %s, date %s, item %s, weight %s, amount %s",
-		s.True, s.Recall(), s.Precision(), share(s.Side), share(s.Date), share(s.Item), share(s.Weight), share(s.Amount))
+	return fmt.Sprintf("rows %d, right %d: recall %d %%, precision %d %%; side %s, date %s, item %s, weight %s, amount %s; %d wrong above 0.6",
+		s.True, s.Rows, s.Recall(), s.Precision(), share(s.Side), share(s.Date), share(s.Item), share(s.Weight), share(s.Amount), s.Wrong)
 }
+
+// sure is the confidence above which nothing may be wrong (CONTRACT.md R1).
+const sure = 6 * unit.Whole / 1000
 
 // Compare matches what was read with a page's rows: as many as possible, in the order of their sides.
 func Compare(rows []Row, entries []khatapage.Entry) (s Score) {
 	s.True, s.Read = len(rows), len(entries)
+	for _, e := range entries {
+		if e.Confidence > sure {
+			s.Wrong++
+		}
+	}
 	for _, side := range []string{khatapage.In, khatapage.Out} {
 		var truth, read []Row
+		var sures []bool
 		for _, r := range rows {
 			if r.Side == side {
 				truth = append(truth, r)
@@ -46,10 +57,10 @@ func Compare(rows []Row, entries []khatapage.Entry) (s Score) {
 		}
 		for _, e := range entries {
 			if e.Side == side {
-				read = append(read, rowOf(e))
+				read, sures = append(read, rowOf(e)), append(sures, e.Confidence > sure)
 			}
 		}
-		align(truth, read, &s)
+		align(truth, read, sures, &s)
 	}
 	return s
 }
@@ -86,7 +97,7 @@ func same(a, b Row) int {
 }
 
 // align pairs rows in order so that most fields are equal (Needleman-Wunsch).
-func align(truth, read []Row, s *Score) {
+func align(truth, read []Row, sures []bool, s *Score) {
 	best := make([][]int, len(truth)+1)
 	for i := range best {
 		best[i] = make([]int, len(read)+1)
@@ -99,7 +110,7 @@ func align(truth, read []Row, s *Score) {
 	for i, j := 0, 0; i < len(truth) && j < len(read); {
 		switch best[i][j] {
 		case best[i+1][j+1] + same(truth[i], read[j]):
-			s.count(truth[i], read[j])
+			s.count(truth[i], read[j], sures[j])
 			i, j = i+1, j+1
 		case best[i+1][j]:
 			i++
@@ -109,7 +120,7 @@ func align(truth, read []Row, s *Score) {
 	}
 }
 
-func (s *Score) count(truth, read Row) {
+func (s *Score) count(truth, read Row, sure bool) {
 	s.Of++
 	s.Side++
 	add := func(into *int, equal bool) {
@@ -121,7 +132,11 @@ func (s *Score) count(truth, read Row) {
 	add(&s.Item, truth.Item == read.Item)
 	add(&s.Weight, truth.Weight == read.Weight)
 	add(&s.Amount, truth.Amount == read.Amount)
-	add(&s.Rows, truth.Weight == read.Weight && truth.Touch == read.Touch && truth.Fine == read.Fine && truth.Amount == read.Amount)
+	numbers := truth.Weight == read.Weight && truth.Touch == read.Touch && truth.Fine == read.Fine && truth.Amount == read.Amount
+	add(&s.Rows, numbers)
+	if sure && numbers && truth.Date == read.Date {
+		s.Wrong--
+	}
 }
 
 // Styles are the looks of the pages that are measured: clean ones, and noisy ones.
@@ -129,9 +144,9 @@ func Styles() (clean, noisy []Style) {
 	for script := Latin; script <= Gujarati; script++ {
 		for _, sides := range []int{1, 2} {
 			for n := range 5 {
-				s := Style{Script: script, Sides: sides, Headers: n != 4, Digits: n == 1, Ditto: n == 2 || n == 3, Rows: 22 + 3*n, Party: "Imran"}
+				s := Style{Script: script, Sides: sides, Headers: n != 4, Digits: n == 1, Ditto: n == 2 || n == 3, Rows: 22 + 3*n, Party: "Imran", Close: n == 3}
 				clean = append(clean, s)
-				s.Skew, s.Noise, s.Quality, s.Shadow = []float64{-5, 3, 1.5, -2, 5}[n], 20+5*n, 60, n%2 == 0
+				s.Skew, s.Noise, s.Quality, s.Shadow, s.Speckle = []float64{-5, 3, 1.5, -2, 5}[n], 20+5*n, 60, n%2 == 0, 20*(n%3)
 				noisy = append(noisy, s)
 			}
 		}

@@ -1,6 +1,6 @@
 // Package cage runs programs of others on files of strangers: without a shell, without our environment, as the user nobody if this process
 // is root, in a private folder, without a network where the kernel allows that, and with limits on time, memory, the size of files and the
-// number of processes.
+// number of processes. Few of them run at once, and the files of one workspace are read one after the other.
 //
 // The limits are the kernel's (setrlimit(2)). The program prlimit of util-linux sets them and becomes the caged program, since Go cannot set
 // them for a child. The network is taken away by a namespace of its own, which root and users who may make namespaces can have, but not the root
@@ -16,16 +16,23 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/semaphore"
+
+	"bahi/domain/fault"
 )
 
 // Limits bound a program. Zero values take those of [Usual].
 type Limits struct {
 	Time      time.Duration // of one run
+	Processor time.Duration // of one run of one process, in whole seconds
 	Memory    int64         // bytes of address space of a process
 	FileSize  int64         // bytes of a file that it writes
 	Output    int64         // bytes of its standard output
@@ -33,10 +40,13 @@ type Limits struct {
 }
 
 // Usual are limits for a page of a document.
-var Usual = Limits{Time: 60 * time.Second, Memory: 1 << 30, FileSize: 256 << 20, Output: 16 << 20, Processes: 32}
+var Usual = Limits{Time: 60 * time.Second, Processor: 20 * time.Second, Memory: 1 << 30, FileSize: 256 << 20, Output: 16 << 20, Processes: 32}
 
 // ErrTime is the error of a run that took too long.
 var ErrTime = errors.New("the program took too long")
+
+// ErrBusy is the error of an owner whose other cage is still open.
+var ErrBusy = &fault.Error{Kind: fault.Unavailable, Detail: "Another file of this workspace is being read. Try again later.", After: 5}
 
 // ErrOutput is the error of a run with more output than allowed.
 var ErrOutput = errors.New("the program wrote too much")
@@ -54,6 +64,61 @@ func (f *Failed) Error() string { return fmt.Sprintf("%s ended with code %d", f.
 // nobody is the user and group of programs that root starts.
 const nobody = 65534
 
+// Owner is the workspace whose file is read.
+type Owner struct {
+	ID   uuid.UUID     // uuid.Nil: nobody's
+	Wait time.Duration // for the owner's other file; 0: as long as it takes
+}
+
+// Few programs run at once in this process, whatever they are and whoever wants them.
+var running = semaphore.NewWeighted(int64(max(2, runtime.NumCPU()/2)))
+
+// turns has the owners with open cages: one at a time each.
+var turns = struct {
+	sync.Mutex
+	of map[uuid.UUID]*turn
+}{of: map[uuid.UUID]*turn{}}
+
+type turn struct {
+	one   *semaphore.Weighted
+	users int // that have it or wait for it
+}
+
+// take waits for the owner's turn and returns the function that ends it.
+func (o Owner) take(ctx context.Context) (end func(), err error) {
+	if o.ID == uuid.Nil {
+		return func() {}, nil
+	}
+	turns.Lock()
+	t := turns.of[o.ID]
+	if t == nil {
+		t = &turn{one: semaphore.NewWeighted(1)}
+		turns.of[o.ID] = t
+	}
+	t.users++
+	turns.Unlock()
+	leave := func() {
+		turns.Lock()
+		defer turns.Unlock()
+		if t.users--; t.users == 0 {
+			delete(turns.of, o.ID)
+		}
+	}
+	waiting, cancel := ctx, func() {}
+	if o.Wait > 0 {
+		waiting, cancel = context.WithTimeout(ctx, o.Wait)
+	}
+	defer cancel()
+	if err := t.one.Acquire(waiting, 1); err != nil {
+		leave()
+		if ctx.Err() == nil {
+			err = ErrBusy
+		}
+		return nil, err
+	}
+	return sync.OnceFunc(func() { t.one.Release(1); leave() }), nil
+}
+
 // Cage is a private folder and the programs that run in it. It is for one goroutine.
 type Cage struct {
 	Env []string // beside the cage's own
@@ -61,15 +126,22 @@ type Cage struct {
 	dir    string
 	limits Limits
 	user   *syscall.Credential // nil: this process's own
+	end    func()              // of the owner's turn
 }
 
-// Open makes a cage. Close removes it.
-func Open(l Limits) (*Cage, error) {
+// Open makes a cage for a file of an owner, who has no other one open then: until the owner closes that, Open waits, and returns [ErrBusy] if it takes too long.
+// Close removes the cage.
+func Open(ctx context.Context, of Owner, l Limits) (*Cage, error) {
+	end, err := of.take(ctx)
+	if err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "bahi-cage-")
 	if err != nil {
+		end()
 		return nil, fmt.Errorf("make a cage: %w", err)
 	}
-	c := &Cage{dir: dir, limits: l.orUsual(), user: credential()}
+	c := &Cage{dir: dir, limits: l.orUsual(), user: credential(), end: end}
 	if c.user != nil {
 		if err := os.Chown(dir, nobody, nobody); err != nil {
 			return nil, errors.Join(fmt.Errorf("make a cage: %w", err), c.Close())
@@ -81,6 +153,9 @@ func Open(l Limits) (*Cage, error) {
 func (l Limits) orUsual() Limits {
 	if l.Time == 0 {
 		l.Time = Usual.Time
+	}
+	if l.Processor == 0 {
+		l.Processor = Usual.Processor
 	}
 	if l.Memory == 0 {
 		l.Memory = Usual.Memory
@@ -98,7 +173,10 @@ func (l Limits) orUsual() Limits {
 }
 
 // Close removes the folder and all that is in it.
-func (c *Cage) Close() error { return os.RemoveAll(c.dir) }
+func (c *Cage) Close() error {
+	defer c.end()
+	return os.RemoveAll(c.dir)
+}
 
 // Put writes a file for the programs. The name has no folder.
 func (c *Cage) Put(name string, content []byte) error {
@@ -142,14 +220,18 @@ func (c *Cage) Run(ctx context.Context, program string, args ...string) ([]byte,
 
 // Stream is Run with a writer that gets the standard output while the program runs. The writer MUST NOT wait: the program's time goes on.
 func (c *Cage) Stream(ctx context.Context, to io.Writer, program string, args ...string) error {
-	running, cancel := context.WithTimeoutCause(ctx, c.limits.Time, ErrTime)
+	if err := running.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer running.Release(1)
+	timed, cancel := context.WithTimeoutCause(ctx, c.limits.Time, ErrTime)
 	defer cancel()
 	limits, err := c.prlimit()
 	if err != nil {
 		return err
 	}
 	out, said := &output{to: to, most: c.limits.Output, full: cancel}, &tail{}
-	cmd := exec.CommandContext(running, limits[0], append(append(limits[1:], program), args...)...) //nolint:gosec // G204: what the caller runs is its own choice
+	cmd := exec.CommandContext(timed, limits[0], append(append(limits[1:], program), args...)...) //nolint:gosec // G204: what the caller runs is its own choice
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, said
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "HOME=" + c.dir, "TMPDIR=" + c.dir}, c.Env...)
 	// The group is what is killed. Pdeathsig is for the death of this process.
@@ -166,7 +248,7 @@ func (c *Cage) Stream(ctx context.Context, to io.Writer, program string, args ..
 		return ErrOutput
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case running.Err() != nil:
+	case timed.Err() != nil, ended && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGXCPU:
 		return ErrTime
 	case ended:
 		return &Failed{Program: filepath.Base(program), Code: exit.ExitCode(), Said: said.String()}
@@ -225,7 +307,7 @@ func (c *Cage) prlimit() ([]string, error) {
 	}
 	args := []string{
 		path, "--as=" + strconv.FormatInt(c.limits.Memory, 10), "--fsize=" + strconv.FormatInt(c.limits.FileSize, 10),
-		"--cpu=" + strconv.Itoa(4*int(c.limits.Time/time.Second)+1), "--core=0", "--nofile=64",
+		fmt.Sprintf("--cpu=%d:%d", int(c.limits.Processor/time.Second), int(c.limits.Processor/time.Second)+1), "--core=0", "--nofile=64",
 	}
 	if others, err := c.threads(); err == nil { // without /proc there is no such limit
 		args = append(args, "--nproc="+strconv.Itoa(others+c.limits.Processes))

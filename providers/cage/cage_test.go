@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/providers/cage"
@@ -21,7 +22,7 @@ import (
 // open returns a cage that the test closes, and the path of sh, the program of these tests.
 func open(t *testing.T, l cage.Limits) (*cage.Cage, string) {
 	t.Helper()
-	c, err := cage.Open(l)
+	c, err := cage.Open(t.Context(), cage.Owner{}, l)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	sh, err := exec.LookPath("sh")
@@ -83,6 +84,7 @@ func TestLimitsEndAProgram(t *testing.T) {
 		"processes":   {cage.Limits{Processes: 6}, "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 30 & done; wait", nil},
 		"output":      {cage.Limits{Output: 1000}, "cat /dev/zero", cage.ErrOutput},
 		"time":        {cage.Limits{Time: 200 * time.Millisecond}, "while :; do :; done", cage.ErrTime},
+		"processor":   {cage.Limits{Processor: time.Second}, "while :; do :; done", cage.ErrTime},
 		"an idle one": {cage.Limits{Time: 200 * time.Millisecond}, "sleep 600 & sleep 600", cage.ErrTime},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,6 +100,32 @@ func TestLimitsEndAProgram(t *testing.T) {
 			require.NotZero(t, failed.Code)
 		})
 	}
+}
+
+func TestOneWorkspacesFilesAreReadOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	mine, theirs := uuid.New(), uuid.New()
+	first, err := cage.Open(t.Context(), cage.Owner{ID: mine}, cage.Limits{})
+	require.NoError(t, err)
+	_, err = cage.Open(t.Context(), cage.Owner{ID: mine, Wait: time.Millisecond}, cage.Limits{})
+	require.ErrorIs(t, err, cage.ErrBusy)
+	other, err := cage.Open(t.Context(), cage.Owner{ID: theirs, Wait: time.Millisecond}, cage.Limits{})
+	require.NoError(t, err)
+	require.NoError(t, other.Close())
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = cage.Open(ended, cage.Owner{ID: mine}, cage.Limits{})
+	require.ErrorIs(t, err, context.Canceled)
+	next := make(chan error, 1)
+	go func() {
+		c, err := cage.Open(t.Context(), cage.Owner{ID: mine}, cage.Limits{})
+		if err == nil {
+			err = c.Close()
+		}
+		next <- err
+	}()
+	require.NoError(t, first.Close())
+	require.NoError(t, <-next)
 }
 
 func TestProgramAndItsChildrenEndWithTheCaller(t *testing.T) {

@@ -42,7 +42,7 @@ var (
 	ErrDecoded   = fault.Newf(fault.TooLarge, "The picture takes more than %d MB once it is decoded: save it with 8 bits a colour", mostDecoded>>20)
 	ErrBroken    = fault.Fields(fault.Field{Field: "file", Message: "is broken and cannot be read"})
 	ErrEncrypted = fault.Fields(fault.Field{Field: "file", Message: "is encrypted"})
-	ErrSlow      = fault.Fields(fault.Field{Field: "file", Message: "takes too long or too much memory to read"})
+	ErrSlow      = fault.Fields(fault.Field{Field: "file", Message: "takes too long or too much memory to read: a page has 20 seconds of a processor"})
 )
 
 // Page is a page that was read.
@@ -58,8 +58,8 @@ type Reader struct {
 	// Tools returns what is there, and why something is missing.
 	Tools func(ctx context.Context) (Tools, error)
 
-	// Within bounds one run of a program; 0: a minute.
-	Within time.Duration
+	// Within bounds one run of a program; 0: a minute. Processor bounds its use of a processor; 0: 20 seconds.
+	Within, Processor time.Duration
 
 	places *semaphore.Weighted
 }
@@ -69,8 +69,9 @@ func New(tools func(ctx context.Context) (Tools, error), atOnce int64) *Reader {
 	return &Reader{Tools: tools, places: semaphore.NewWeighted(max(1, atOnce))}
 }
 
-// Read reads a file page by page. Its errors are refusals of the file, [fault.Unavailable] for missing programs, or those of the context and of each.
-func (r *Reader) Read(ctx context.Context, file []byte, each func(Page) error) error {
+// Read reads an owner's file page by page. Its errors are refusals of the file, [fault.Unavailable] for missing programs and for an owner whose other file is being read,
+// or those of the context and of each.
+func (r *Reader) Read(ctx context.Context, of cage.Owner, file []byte, each func(Page) error) error {
 	kind, err := Check(file)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func (r *Reader) Read(ctx context.Context, file []byte, each func(Page) error) e
 		return err
 	}
 	s := &session{Reader: r, tools: tools, why: why, each: each}
-	if s.cage, err = cage.Open(cage.Limits{Time: r.Within}); err != nil {
+	if s.cage, err = cage.Open(ctx, of, cage.Limits{Time: r.Within, Processor: r.Processor}); err != nil {
 		return err
 	}
 	s.cage.Env = append([]string{"OMP_THREAD_LIMIT=1"}, tools.Env...)

@@ -22,6 +22,7 @@ import (
 	"bahi/domain/unit"
 	"bahi/internal/khatapages"
 	"bahi/internal/ocrtools"
+	"bahi/providers/cage"
 	"bahi/providers/ocr"
 )
 
@@ -38,13 +39,13 @@ func reader(t testing.TB, change ...func(*ocr.Tools)) *ocr.Reader {
 		c(&tools)
 	}
 	r := ocr.New(func(context.Context) (ocr.Tools, error) { return tools, nil }, 2)
-	r.Within = 20 * time.Minute // however busy the machine is
+	r.Within, r.Processor = 20*time.Minute, 20*time.Minute // however busy the machine is
 	return r
 }
 
 func pages(t testing.TB, r *ocr.Reader, file []byte) (all []ocr.Page, err error) {
 	t.Helper()
-	err = r.Read(t.Context(), file, func(p ocr.Page) error { all = append(all, p); return nil })
+	err = r.Read(t.Context(), cage.Owner{}, file, func(p ocr.Page) error { all = append(all, p); return nil })
 	return all, err
 }
 

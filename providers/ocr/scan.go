@@ -130,6 +130,9 @@ func (s *scan) straighten() {
 	if angle := s.skew(); math.Abs(angle) >= 0.15 {
 		s.turn(angle)
 	}
+	if longest := max(s.width, s.height); longest < 3000 {
+		*s = *s.scaled(3300 / float64(longest))
+	}
 }
 
 // noisy reports whether neighbouring pixels of the paper differ much.

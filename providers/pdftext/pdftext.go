@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"bahi/providers/cage"
 )
 
@@ -43,15 +45,21 @@ var (
 // Reader reads PDFs.
 type Reader struct {
 	Tool func(ctx context.Context) (Tool, error)
+
+	// Processor bounds the program's use of a processor; 0: 20 seconds.
+	Processor time.Duration
 }
 
-// Pages returns the text of each page of a PDF while the program reads on. Its error, after which nothing follows, is a [*Failure], the context's, or that of a
+// wait is how long a file waits for the workspace's other one: a job lets other workspaces' jobs go first then.
+const wait = 100 * time.Millisecond
+
+// Pages returns the text of each page of a workspace's PDF while the program reads on. Its error, after which nothing follows, is a [*Failure], [cage.ErrBusy], the context's, or that of a
 // program that cannot be started.
-func (r *Reader) Pages(ctx context.Context, file []byte) iter.Seq2[string, error] {
+func (r *Reader) Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		out, ended := &output{more: make(chan struct{}, 1)}, make(chan error, 1)
-		go func() { ended <- r.read(ctx, file, out) }()
+		go func() { ended <- r.read(ctx, workspace, file, out) }()
 		for on := true; on; {
 			var err error
 			select {
@@ -78,12 +86,14 @@ func (r *Reader) Pages(ctx context.Context, file []byte) iter.Seq2[string, error
 }
 
 // read writes the text of a PDF, with a form feed after each page.
-func (r *Reader) read(ctx context.Context, file []byte, to io.Writer) (err error) {
+func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to io.Writer) (err error) {
 	tool, err := r.Tool(ctx)
 	if tool.Path == "" {
 		return errors.Join(ErrNoTool, err)
 	}
-	c, err := cage.Open(limits)
+	bounds := limits
+	bounds.Processor = r.Processor
+	c, err := cage.Open(ctx, cage.Owner{ID: workspace, Wait: wait}, bounds)
 	if err != nil {
 		return err
 	}

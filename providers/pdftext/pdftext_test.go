@@ -9,11 +9,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/uuid"
 	"github.com/jung-kurt/gofpdf"
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/ocrtools"
+	"bahi/providers/cage"
 	"bahi/providers/pdftext"
 )
 
@@ -29,7 +32,7 @@ func reader(t *testing.T) *pdftext.Reader {
 // whole returns all pages of a PDF.
 func whole(t *testing.T, r *pdftext.Reader, file []byte) (text string, err error) {
 	t.Helper()
-	for page, err := range r.Pages(t.Context(), file) {
+	for page, err := range r.Pages(t.Context(), uuid.Nil, file) {
 		if err != nil {
 			return text, err
 		}
@@ -55,18 +58,18 @@ func pages(t *testing.T, count int) []byte {
 func TestPagesComeInTheirOrder(t *testing.T) {
 	t.Parallel()
 	r, n := reader(t), 0
-	for page, err := range r.Pages(t.Context(), pages(t, 300)) {
+	for page, err := range r.Pages(t.Context(), uuid.Nil, pages(t, 300)) {
 		require.NoError(t, err)
 		n++
 		require.Equal(t, fmt.Sprintf("Page %d.", n), strings.TrimSpace(page))
 	}
 	require.Equal(t, 300, n)
-	for range r.Pages(t.Context(), pages(t, 300)) {
+	for range r.Pages(t.Context(), uuid.Nil, pages(t, 300)) {
 		break // the program is not waited for
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, err := range r.Pages(ctx, pages(t, 1)) {
+	for _, err := range r.Pages(ctx, uuid.Nil, pages(t, 1)) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
 }
@@ -109,4 +112,50 @@ func TestAMissingProgramIsTold(t *testing.T) {
 	r := &pdftext.Reader{Tool: func(context.Context) (pdftext.Tool, error) { return pdftext.Tool{}, errors.New("nothing found") }}
 	_, err := whole(t, r, []byte("%PDF-1.4"))
 	require.ErrorIs(t, err, pdftext.ErrNoTool)
+}
+
+// bomb is a small PDF whose page draws a form that draws another ten times, and so on: it takes hours to read.
+func bomb() []byte {
+	const depth = 12
+	var b bytes.Buffer
+	b.WriteString("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n" +
+		"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents 4 0 R/Resources<</XObject<</F 5 0 R>>>>>>endobj\n" +
+		"4 0 obj<</Length 4>>stream\n/F Do\nendstream endobj\n")
+	for i := range depth {
+		draw := strings.Repeat("/F Do ", 10)
+		if i == depth-1 {
+			draw = "0 0 m 9 9 l S"
+		}
+		fmt.Fprintf(&b, "%d 0 obj<</Type/XObject/Subtype/Form/BBox[0 0 595 842]/Resources<</XObject<</F %d 0 R>>>>/Length %d>>stream\n%s\nendstream endobj\n", 5+i, 6+i, len(draw), draw)
+	}
+	b.WriteString("trailer<</Root 1 0 R>>\n")
+	return b.Bytes()
+}
+
+func TestABombEndsAndOthersAreReadMeanwhile(t *testing.T) {
+	t.Parallel()
+	require.Less(t, len(bomb()), 4000)
+	r := reader(t)
+	r.Processor = 2 * time.Second
+	hostile, other := uuid.New(), uuid.New()
+	ended := make(chan error, 1)
+	read := func(file []byte) (last error) {
+		for _, err := range r.Pages(t.Context(), hostile, file) {
+			last = err
+		}
+		return last
+	}
+	go func() {
+		err := read(bomb())
+		for errors.Is(err, cage.ErrBusy) {
+			err = read(bomb())
+		}
+		ended <- err
+	}()
+	require.Eventually(t, func() bool { return errors.Is(read(pages(t, 1)), cage.ErrBusy) }, time.Minute, time.Millisecond, "a workspace has one file at a time")
+	for _, err := range r.Pages(t.Context(), other, pages(t, 1)) {
+		require.NoError(t, err)
+	}
+	require.Empty(t, ended, "the other workspace did not wait for the bomb")
+	require.ErrorIs(t, <-ended, pdftext.ErrLarge)
 }

@@ -32,8 +32,8 @@ type Pages interface {
 
 // PDFs read the text of PDFs. An error that is [Told] is for the bot's owner.
 type PDFs interface {
-	// Pages returns the text of each page as it is read. Nothing follows an error.
-	Pages(ctx context.Context, file []byte) iter.Seq2[string, error]
+	// Pages returns the text of each page of a workspace's file as it is read. Nothing follows an error.
+	Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[string, error]
 }
 
 // Told is an error whose words are for the bot's owner.
@@ -71,10 +71,12 @@ func (r *Reading) Read(ctx context.Context, id string, last bool) error {
 	if err != nil {
 		return err
 	}
-	done, err := r.read(ctx, id, number, l.State)
+	done, err := r.read(ctx, id, number, l.Workspace, l.State)
 	told, ok := errors.AsType[Told](err)
 	switch {
 	case err == nil:
+	case fault.Soon(err) > 0: // another file of the workspace is being read
+		return err
 	case ok && (!told.Temporary() || last):
 		done = botsource.Conclude{Failure: told.Error()}
 	case last && ctx.Err() == nil:
@@ -109,7 +111,7 @@ func (f failure) Error() string { return string(f) }
 // Temporary reports that another try would not help.
 func (failure) Temporary() bool { return false }
 
-func (r *Reading) read(ctx context.Context, id string, number int64, s botsource.State) (done botsource.Conclude, err error) {
+func (r *Reading) read(ctx context.Context, id string, number int64, workspace uuid.UUID, s botsource.State) (done botsource.Conclude, err error) {
 	key := flows.SourceKey(s.Bot, id)
 	var data []byte
 	if s.URL != "" && s.Status == botsource.Processing {
@@ -126,7 +128,7 @@ func (r *Reading) read(ctx context.Context, id string, number int64, s botsource
 		}
 		done.FetchedAt = s.FetchedAt
 	}
-	title, pages, err := r.pages(ctx, data)
+	title, pages, err := r.pages(ctx, workspace, data)
 	if err != nil {
 		return done, err
 	}
@@ -142,7 +144,7 @@ func (r *Reading) read(ctx context.Context, id string, number int64, s botsource
 }
 
 // pages returns the text of a file or page by its pages, and the title of a page.
-func (r *Reading) pages(ctx context.Context, data []byte) (title string, pages iter.Seq2[string, error], err error) {
+func (r *Reading) pages(ctx context.Context, workspace uuid.UUID, data []byte) (title string, pages iter.Seq2[string, error], err error) {
 	kind, err := botsource.MediaType(data)
 	switch {
 	case errors.Is(err, botsource.ErrNotText):
@@ -150,7 +152,7 @@ func (r *Reading) pages(ctx context.Context, data []byte) (title string, pages i
 	case err != nil:
 		return "", nil, err
 	case kind == botsource.PDF:
-		return "", r.PDFs.Pages(ctx, data), nil
+		return "", r.PDFs.Pages(ctx, workspace, data), nil
 	}
 	text, err := botsource.Decode(data)
 	if err != nil {

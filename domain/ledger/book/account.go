@@ -168,7 +168,7 @@ func (c DeleteAccount) Decide(a Account) ([]event.Event[Account], error) {
 }
 
 func cleanName(name string) (string, []fault.Field) {
-	name = strings.TrimSpace(name)
+	name = person.Unmarked(name)
 	wrong := CheckText("name", Text(name), maxName)
 	if !strings.ContainsFunc(name, person.Visible) {
 		wrong = []fault.Field{{Field: "name", Message: "must not be empty"}}

@@ -34,6 +34,7 @@ func TestOpenAccount(t *testing.T) {
 	given.Case("a name is enough").When(openAccount{Ledger: bank.Ledger, Name: "HDFC"}).Then(opened{Name: "HDFC"})
 	given.Case("spaces around it are dropped, inside they stay").When(openAccount{Ledger: bank.Ledger, Name: " \tHDFC  Current\n"}).Then(opened{Name: "HDFC  Current"})
 	given.Case("120 characters of any script").When(openAccount{Ledger: bank.Ledger, Name: strings.Repeat("म", 120)}).Then(opened{Name: strings.Repeat("म", 120)})
+	given.Case("marks of direction are dropped").When(openAccount{Ledger: bank.Ledger, Name: "\u200fHDFC\u200e Bank\u061c "}).Then(opened{Name: "HDFC Bank"})
 	given.Case("joiners are part of Indian scripts").When(openAccount{Ledger: bank.Ledger, Name: "क्\u200dष"}).Then(opened{Name: "क्\u200dष"})
 	for name, why := range badNames {
 		given.Case("not " + name).When(openAccount{Ledger: bank.Ledger, Name: name}).ThenFails(why)

@@ -7,15 +7,16 @@ import (
 	"unicode/utf8"
 
 	"bahi/domain/fault"
+	"bahi/domain/person"
 	"bahi/domain/unit"
 )
 
 // Text is what somebody wrote in a line of the book. Spaces around it are not kept (CONTRACT.md D19).
 type Text string
 
-// UnmarshalText trims.
+// UnmarshalText trims, and drops marks of direction.
 func (t *Text) UnmarshalText(text []byte) error {
-	*t = Text(strings.TrimSpace(string(text)))
+	*t = Text(person.Unmarked(string(text)))
 	return nil
 }
 

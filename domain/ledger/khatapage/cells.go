@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-	"unicode"
 
 	"bahi/domain/unit"
 )
@@ -24,8 +22,9 @@ type cell struct {
 	amount       *unit.Money
 	numbers      int
 
+	unread   bool // there is a date, and it cannot be read
 	inferred bool // no header names the columns of the numbers
-	doubtful bool // a number was hard to read, or the fine weight does not follow
+	doubtful bool // something was not understood
 	struck   bool
 
 	total, opening bool
@@ -43,6 +42,13 @@ type amountOf struct {
 	doubtful    bool
 	kind        string // the column
 	repeats     bool   // a ditto mark
+	proven      bool   // see prove
+}
+
+// doubt warns of a cell that was not understood as a whole. Its entry is unsure.
+func (r *reader) doubt(c *cell, format string, args ...any) {
+	c.doubtful = true
+	r.warnf(format, args...)
 }
 
 // cell reads the words of a line on one side.
@@ -52,17 +58,30 @@ func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 	var raw, text []string
 	var numbers []amountOf
 	struck := 0
-	for i, w := range words {
+	for _, w := range words {
 		raw = append(raw, w.Text)
 		if w.Struck {
 			struck++
 		}
-		date, isDate := dateOf(w.Text)
+	}
+	c.raw, c.struck = strings.Join(raw, " "), 2*struck > len(words) && struck > 0
+	for i := 0; i < len(words); i++ {
+		w := words[i]
 		kind := l.columnAt(w)
+		begins := letters(strings.Join(text, "")) == 0 && len(numbers) == 0 && !c.dated
+		count, date := 0, day{}
+		if begins {
+			count, date = leadingDate(words[i:])
+		}
 		switch {
-		case isDate && len(text) == 0 && len(numbers) == 0 && !c.dated:
-			c.date, c.dated = r.resolve(date), true
-		case isDitto(w.Text) && len(text) == 0 && len(numbers) == 0 && (kind == dateColumn || kind == "" && i == 0 && len(words) > 1) && !c.dated:
+		case count > 0:
+			c.dated = true
+			r.setDate(&c, date, strings.Join(raw[i:i+count], " "))
+			i += count - 1
+		case begins && len(text) == 0 && (likeDate(w.Text) || kind == dateColumn && digits(w.Text) > 0):
+			c.dated, c.unread = true, true
+			r.doubt(&c, "the date %q of the line %q cannot be read", w.Text, c.raw)
+		case begins && isDitto(w.Text) && len(text) == 0 && (kind == dateColumn || kind == "" && i == 0 && len(words) > 1):
 			c.dated = true
 		case isDitto(w.Text) && (kind == "" || kind == itemColumn || kind == dateColumn) && len(numbers) == 0:
 			c.ditto = true
@@ -77,19 +96,24 @@ func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 				numbers = append(numbers, n)
 				continue
 			}
-			if len(numbers) > 0 && letters(w.Text) > 1 { // numbers before it belong to the text
+			if len(numbers) > 0 && letters(w.Text) > 1 && kind != otherColumn { // numbers before it belong to the text
 				for _, n := range numbers {
 					text = append(text, n.Text)
+					if !counting[folded(w.Text)] {
+						r.doubt(&c, "the number %q of the line %q is taken for text", n.Text, c.raw)
+					}
 				}
 				numbers = nil
 			}
 			if letters(w.Text) > 0 || digits(w.Text) > 0 {
 				text = append(text, w.Text)
+				if likeDate(w.Text) && letters(w.Text) == 0 || len(numbers) > 0 {
+					r.doubt(&c, "%q of the line %q is taken for text", w.Text, c.raw)
+				}
 			}
 		}
 	}
-	c.raw, c.text = strings.Join(raw, " "), strings.Trim(strings.Join(text, " "), " .,:;-")
-	c.struck = len(words) > 0 && 2*struck > len(words)
+	c.text = strings.Trim(strings.Join(text, " "), " .,:;-")
 	for _, word := range append(slices.Clone(text), c.text) {
 		c.total = c.total || totals[folded(word)] != ""
 		c.opening = c.opening || openings[folded(word)] != ""
@@ -98,15 +122,39 @@ func (r *reader) cell(l *layout, side string, words []Word) (c cell) {
 	return c
 }
 
-// joined returns words without the gaps that a program saw inside numbers: before the places of an amount, as in "2,29,737., 66".
+func (r *reader) setDate(c *cell, d day, text string) {
+	believed := false
+	if d.exists() {
+		c.date, believed = r.resolve(d)
+	}
+	if !believed {
+		r.doubt(c, "the date %q of the line %q cannot be read", text, c.raw)
+	}
+	c.unread = c.date == nil
+}
+
+// joined returns words without the gaps that a program saw inside numbers, as in "2,29,737., 66" and "45 ,826", and with the gap that it did not see behind a date.
 func joined(words []Word) (all []Word) {
 	for _, w := range words {
-		if n := len(all); n > 0 && digits(w.Text) == len(w.Text) && len(w.Text) <= 3 {
+		if n := len(all); n > 0 && w.Left-all[n-1].Right < w.Bottom-w.Top && unitOf(w.Text) == "" {
 			before := &all[n-1]
-			if text := strings.TrimRight(before.Text, ".,"); text != before.Text && digits(text) > 0 && w.Left-before.Right < w.Bottom-w.Top {
-				before.Text, before.Right = text+"."+w.Text, w.Right
+			head, tail := strings.TrimRight(before.Text, ".,"), strings.TrimLeft(w.Text, ".,")
+			separated := head != before.Text || tail != w.Text && head == before.Text
+			if separated && digits(head) > 0 && letters(head) == 0 && !isDate(head) && tail != "" && tail[0] >= '0' && tail[0] <= '9' && letters(tail) == 0 {
+				separator := ","
+				if digits(tail) == len(tail) && len(tail) <= 3 && (len(tail) < 3 || !strings.HasSuffix(before.Text, ",")) {
+					separator = "."
+				}
+				before.Text, before.Right, before.Confidence = head+separator+tail, w.Right, min(before.Confidence, w.Confidence)
 				continue
 			}
+		}
+		if m := leading.FindStringSubmatch(w.Text); m != nil && isDate(m[1]) {
+			date := w
+			date.Text, w.Text = m[1], m[2]
+			date.Right = w.Left + (w.Right-w.Left)*len([]rune(m[1]))/len([]rune(m[1]+m[2]))
+			w.Left = date.Right
+			all = append(all, date)
 		}
 		all = append(all, w)
 	}
@@ -129,31 +177,41 @@ func (l *layout) columnAt(w Word) (kind string) {
 	return kind
 }
 
-// assign gives the numbers to fields: by the named columns, else by units, grouping and order.
-func (r *reader) assign(_ *layout, side string, c *cell, numbers []amountOf) {
+// assign gives the numbers to fields: those that prove one another, then by the named columns, else by units, grouping and order.
+func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 	c.numbers = len(numbers)
-	named := len(numbers) > 0
+	numbers, proven := prove(numbers)
+	var rest []amountOf
+	named := true
 	for _, n := range numbers {
-		named = named && slices.Contains([]string{weightColumn, touchColumn, fineColumn, amountColumn}, n.kind)
+		if n.kind == otherColumn {
+			r.doubt(c, "the column of %q in the line %q has a name that is not known", n.Text, c.raw)
+			continue
+		}
+		rest = append(rest, n)
+		named = named && slices.Contains(order[2:], n.kind)
 	}
 	if !named {
-		infer(numbers)
-		c.inferred = len(numbers) > 0
+		guessed := l.infer(rest, proven)
+		c.inferred = true
+		if guessed {
+			r.doubt(c, "the numbers of the line %q have no headers: what they are is taken from their order", c.raw)
+		}
 	}
 	above, given := r.above[side], map[string]bool{}
-	for _, n := range numbers {
+	for _, n := range rest {
 		if n.repeats {
 			repeat(c, above, n.kind)
 			continue
 		}
-		c.doubtful = c.doubtful || n.doubtful
+		r.checkKind(l, c, &n)
 		v := n.thousandths
 		if n.unit == "kg" && v <= int64(unit.MaxGrams) { // more would overflow, and is refused as it is
 			v *= 1000
 		}
 		if given[n.kind] || n.kind == "" {
-			r.warnf("a number of the line %q has no column of its own", c.raw)
-			c.doubtful = true
+			r.doubt(c, "a number of the line %q has no column of its own: %q", c.raw, n.Text)
+			continue
 		}
 		given[n.kind] = true
 		switch n.kind {
@@ -161,26 +219,86 @@ func (r *reader) assign(_ *layout, side string, c *cell, numbers []amountOf) {
 			c.weight = new(unit.Grams(v))
 		case touchColumn:
 			c.touch = new(unit.Percent(v))
-			c.doubtful = c.doubtful || *c.touch > unit.Whole
 		case fineColumn:
 			c.fine = new(unit.Grams(v))
 		case amountColumn:
 			if v%10 != 0 && n.grouping() { // money has no third place: the point was a comma
 				v *= 1000
-				c.doubtful = true
+				r.doubt(c, "the point of %q in the line %q is taken for a comma", n.Text, c.raw)
 			}
 			c.amount = new(unit.Money(v / 10))
 		}
 	}
-	if c.weight != nil && c.touch != nil && c.fine != nil {
-		c.doubtful = !follows(*c.weight, *c.touch, *c.fine) && !c.repaired()
+	if missing := slices.IndexFunc(order[2:5], func(kind string) bool { return l.named(kind) && !given[kind] }); missing >= 0 && (c.weight != nil || c.fine != nil) {
+		r.doubt(c, "the line %q has metal, and no %s", c.raw, order[2+missing])
+	}
+	c.checkMetal(r)
+}
+
+// sureNumber is the least confidence of a word that is a number, and is not proven, for its entry to be sure.
+const sureNumber = 85
+
+// checkKind doubts a number that is hard to read, or is not what its column has, which is that of another then.
+func (r *reader) checkKind(l *layout, c *cell, n *amountOf) {
+	kind := n.kind
+	switch {
+	case n.unit == "rs" || strings.Count(n.Text, ",") > 1:
+		kind = amountColumn
+	case (n.unit == "g" || n.unit == "kg") && kind != fineColumn:
+		kind = weightColumn
+	case n.unit == "%":
+		kind = touchColumn
+	}
+	if kind != n.kind {
+		r.doubt(c, "%q of the line %q stands under %s and is taken for %s", n.Text, c.raw, n.kind, kind)
+		n.kind = kind
+	}
+	long := l.groups > 2 && !n.grouped && n.thousandths >= 100_000_000
+	cut := n.kind == amountColumn && (strings.HasSuffix(n.Text, ".") || n.places() == 1)
+	if n.doubtful || !n.proven && (n.Confidence < sureNumber || long || cut) {
+		r.doubt(c, "the number %q of the line %q is hard to read", n.Text, c.raw)
+	}
+	if n.thousandths < 0 {
+		r.doubt(c, "the number %q of the line %q is negative, which the books do not take", n.Text, c.raw)
 	}
 }
 
-// follows reports whether the fine weight is that of the weight and the touch, or nearly (CONTRACT.md 6.2).
+// checkMetal checks what the weight, the touch and the fine weight say of one another, and computes a fine weight that is not written.
+func (c *cell) checkMetal(r *reader) {
+	if c.touch != nil && *c.touch > unit.Whole {
+		text := c.touch.String()
+		if *c.touch /= 10; *c.touch > unit.Whole {
+			c.touch = nil
+		}
+		r.doubt(c, "%q of the line %q is more than a touch can be", text, c.raw)
+	}
+	if c.weight == nil && (c.touch != nil || c.fine != nil) && !c.doubtful {
+		r.doubt(c, "the line %q has metal, and no weight", c.raw)
+	}
+	if c.fine = computed(c.weight, c.touch, c.fine); c.weight == nil || c.touch == nil || c.fine == nil {
+		return
+	}
+	if !follows(*c.weight, *c.touch, *c.fine) && !c.repaired() {
+		r.doubt(c, "the fine weight of the line %q is not its weight by its touch", c.raw)
+	}
+}
+
+// computed returns the fine weight, that of the weight and the touch where it is not given (CONTRACT.md 5.3).
+func computed(weight *unit.Grams, touch *unit.Percent, fine *unit.Grams) *unit.Grams {
+	if fine != nil || weight == nil || touch == nil || *weight < 0 || *weight > unit.MaxGrams {
+		return fine
+	}
+	return new((*weight*unit.Grams(*touch) + unit.Grams(unit.Whole)/2) / unit.Grams(unit.Whole))
+}
+
+// follows reports whether the fine weight is that of the weight and the touch, but for its last place.
 func follows(weight unit.Grams, touch unit.Percent, fine unit.Grams) bool {
+	place := unit.Grams(1)
+	for place < 1000 && fine%(10*place) == 0 {
+		place *= 10
+	}
 	computed := weight * unit.Grams(touch) / unit.Grams(unit.Whole)
-	return max(computed-fine, fine-computed) <= max(10, computed/200)
+	return max(computed-fine, fine-computed) <= place
 }
 
 // repaired moves points that were read as commas or not at all, where only one reading of the numbers gives the fine weight.
@@ -233,13 +351,14 @@ func repeat(c *cell, above *Entry, kind string) {
 	}
 }
 
-// infer finds the fields of numbers without named columns.
-func infer(numbers []amountOf) {
+// infer finds the fields of numbers without named columns. guessed: nothing but their order says what they are.
+func (l *layout) infer(numbers []amountOf, proven bool) (guessed bool) {
 	var open []*amountOf
+	known := map[string]bool{}
 	for i := range numbers {
 		n := &numbers[i]
-		n.kind = ""
 		switch {
+		case n.proven:
 		case n.unit == "g" || n.unit == "kg":
 			n.kind = weightColumn
 		case n.unit == "rs" || n.grouped:
@@ -247,24 +366,27 @@ func infer(numbers []amountOf) {
 		case n.unit == "%":
 			n.kind = touchColumn
 		default:
-			open = append(open, n)
+			if n.kind = l.learned(*n); n.kind == "" {
+				open = append(open, n)
+				continue
+			}
 		}
+		known[n.kind] = true
 	}
 	kinds := []string{weightColumn, touchColumn, fineColumn, amountColumn}
-	switch len(open) {
-	case 1:
-		kinds = []string{amountColumn}
-		if open[0].places() == 3 || len(numbers) > 1 && numbers[0].kind == "" {
-			kinds = []string{weightColumn}
-		}
-	case 2:
-		if open[1].thousandths > int64(unit.Whole) {
-			kinds = []string{weightColumn, amountColumn}
-		}
+	switch {
+	case proven:
+		kinds = kinds[3:]
+	case len(open) == 1 && open[0].places() != 3 && (len(numbers) == 1 || open[0].Left != numbers[0].Left):
+		kinds = kinds[3:]
+	case len(open) == 2 && open[1].thousandths > int64(unit.Whole):
+		kinds = []string{weightColumn, amountColumn}
 	}
+	kinds = slices.DeleteFunc(kinds, func(kind string) bool { return known[kind] })
 	for i, n := range open[:min(len(open), len(kinds))] {
 		n.kind = kinds[i]
 	}
+	return len(open) > 0
 }
 
 func (n amountOf) places() int {
@@ -288,7 +410,8 @@ func number(w Word, column bool) (n amountOf, ok bool) {
 			break
 		}
 	}
-	text = strings.TrimRight(text, ".,;:'\"|_-")
+	negative := strings.HasPrefix(text, "(") && strings.HasSuffix(text, ")")
+	text = strings.TrimRight(strings.Trim(text, "()"), ".,;:'\"|_-")
 	end := strings.LastIndexFunc(text, func(c rune) bool { return c >= '0' && c <= '9' }) + 1
 	if kind := unitOf(text[end:]); end > 0 && kind != "" {
 		text, n.unit = text[:end], kind
@@ -314,98 +437,22 @@ func number(w Word, column bool) (n amountOf, ok bool) {
 		} else if len(last) != 3 {
 			n.doubtful = true
 		}
+		for i, group := range groups[:len(groups)-1] { // 1,25,000
+			n.doubtful = n.doubtful || len(group) > 3 || len(group) != 2 && i > 0
+		}
 		whole = strings.Join(groups, "")
 	}
+	n.doubtful = n.doubtful || len(whole) > 1 && whole[0] == '0'
 	if len(whole) > 13 || len(fraction) > 3 {
 		return n, false
 	}
 	v, err := strconv.ParseInt(whole+(fraction + "000")[:3], 10, 64)
-	n.thousandths = v
+	if n.thousandths = v; negative {
+		n.thousandths = -v
+	}
 	return n, err == nil
 }
 
 // confused replaces letters that are often read in the place of digits, of all three scripts.
 var confused = strings.NewReplacer("o", "0", "l", "1", "i", "1", "s", "5", "b", "8", "z", "2",
 	"ર", "2", "પ", "5", "ડ", "6", "લ", "9", "€", "9", "$", "6", "प", "5", "र", "2", "ड", "6", "घ", "8", "ट", "8")
-
-// day is a date as it is written. Year is 0 where there is none.
-type day struct{ year, month, day int }
-
-// dateOf reads d/m, d-m-yy or dd.mm.yyyy.
-func dateOf(text string) (d day, ok bool) {
-	if 2*digits(text) >= len([]rune(text))/2 && strings.ContainsAny(text, "/-.") {
-		text = confused.Replace(text)
-	}
-	text = strings.Trim(text, ".,;:|'\"()")
-	parts := strings.FieldsFunc(text, func(c rune) bool { return c == '/' || c == '-' || c == '.' })
-	if len(parts) < 2 || len(parts) > 3 || len(parts) == 2 && strings.Contains(text, ".") || strings.ContainsFunc(text, unicode.IsLetter) {
-		return d, false
-	}
-	var numbers []int
-	for _, part := range parts {
-		n, err := strconv.Atoi(part)
-		if err != nil || len(part) > 4 {
-			return d, false
-		}
-		numbers = append(numbers, n)
-	}
-	d.day, d.month = numbers[0], numbers[1]
-	if len(numbers) == 3 {
-		if d.year = numbers[2]; len(parts[2]) <= 2 {
-			d.year += 2000
-		}
-	}
-	at := time.Date(max(d.year, 2000), time.Month(d.month), d.day, 0, 0, 0, 0, time.UTC) // 2000 has a 29 February
-	return d, d.month >= 1 && d.month <= 12 && at.Day() == d.day && d.day > 0
-}
-
-// resolve returns the date of a day. A missing year is the sheet's, or the latest before it, or without one the latest, that is not after
-// tomorrow; a year beyond the next is not believed (CONTRACT.md I19).
-func (r *reader) resolve(d day) *unit.Date {
-	today := r.Today.Time()
-	of := func(year int) (unit.Date, bool) {
-		at := time.Date(year, time.Month(d.month), d.day, 0, 0, 0, 0, time.UTC)
-		return unit.DateOf(at), at.Day() == d.day
-	}
-	if d.year != 0 {
-		if date, exists := of(d.year); exists && d.year <= today.Year()+1 && d.year >= 1900 {
-			return &date
-		}
-		r.warnf("the year %d is not believed", d.year)
-	}
-	year := today.Year()
-	if r.year != 0 {
-		year = r.year
-		if d.month < 4 { // a year of the books begins in April
-			if date, exists := of(year + 1); exists && r.fiscal && date <= r.Today+1 {
-				return &date
-			}
-		}
-	}
-	for range 8 {
-		if date, exists := of(year); exists && date <= r.Today+1 {
-			return &date
-		}
-		year--
-	}
-	return nil
-}
-
-// date returns the date of an entry: a blank or repeated one is that above.
-func (r *reader) date(side string, c cell) *unit.Date {
-	if c.date == nil {
-		if r.dates[side] == nil && !c.dated {
-			for _, other := range []string{In, Out} { // a date that both sides share
-				if r.dates[other] != nil {
-					return r.dates[other]
-				}
-			}
-		}
-		if r.dates[side] == nil {
-			r.warnf("an entry has no date")
-		}
-		return r.dates[side]
-	}
-	r.dates[side] = c.date
-	return c.date
-}

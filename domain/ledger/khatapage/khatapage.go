@@ -19,7 +19,8 @@ type Word struct {
 	Struck     bool // a line goes through it
 }
 
-func (w Word) middle() int { return (w.Left + w.Right) / 2 }
+func (w Word) middle() int  { return (w.Left + w.Right) / 2 }
+func (w Word) middleY() int { return (w.Top + w.Bottom) / 2 }
 
 // Page has the words of one page.
 type Page struct {
@@ -78,6 +79,8 @@ const (
 	mostWarnings = 100
 
 	leastConfidence = 30 // of a word that counts
+
+	unsure = 6 * unit.Whole / 1000 // the most confidence of what was not understood (CONTRACT.md R1)
 )
 
 // Read reads pages in their order.
@@ -103,9 +106,10 @@ type reader struct {
 
 	party   *string // of the lines that follow
 	account *Account
-	ledger  string // that the title names; "": none
-	year    int    // that the sheet names; 0: none
-	fiscal  bool   // it is the first of two, as 2025-26 has it
+	ledger  string    // that the title names; "": none
+	year    int       // that the sheet names; 0: none
+	fiscal  bool      // it is the first of two, as 2025-26 has it
+	near    unit.Date // the last date with a year; 0: none
 	dates   map[string]*unit.Date
 	above   map[string]*Entry // the entry above, by side
 	sums    map[string]*sums
@@ -135,10 +139,16 @@ func (r *reader) read(p Page) {
 	r.dates, r.above = map[string]*unit.Date{}, map[string]*Entry{}
 	r.sums, r.carried = map[string]*sums{In: {}, Out: {}}, map[string]*sums{In: {}, Out: {}}
 	lines := linesOf(p.Words)
+	for i, line := range lines {
+		if heads := apart(line); r.isHeader(heads) {
+			lines[i] = heads
+		}
+	}
 	if len(lines) == 0 {
 		r.warnf("no text was found")
 		return
 	}
+	r.year, r.near = 0, 0
 	r.findYear(lines)
 	l := r.layout(p, lines)
 	before := len(r.Entries)
@@ -148,6 +158,7 @@ func (r *reader) read(p Page) {
 	if len(r.Entries) == before {
 		r.warnf("no entry was found")
 	}
+	r.checkOrder(r.Entries[before:])
 }
 
 func (r *reader) readLine(l *layout, line []Word) {
@@ -157,9 +168,9 @@ func (r *reader) readLine(l *layout, line []Word) {
 	left, right := l.split(line)
 	leftCell, rightCell := r.cell(l, l.leftSide, left), r.cell(l, l.rightSide, right)
 	switch {
-	case len(right) > 0 && rightCell.numbersOnly() && leftCell.text != "":
+	case len(right) > 0 && rightCell.numbersOnly() && leftCell.text != "" && l.shared:
 		// One date and one text for both sides, whose numbers have columns of their own.
-		rightCell.text, rightCell.date, rightCell.ditto, rightCell.dated = leftCell.text, leftCell.date, leftCell.ditto, leftCell.dated
+		rightCell.text, rightCell.date, rightCell.ditto, rightCell.dated, rightCell.unread = leftCell.text, leftCell.date, leftCell.ditto, leftCell.dated, leftCell.unread
 		rightCell.raw, rightCell.words = leftCell.raw+" "+rightCell.raw, append(slices.Clone(left), right...)
 		rightCell.total, rightCell.opening = leftCell.total, leftCell.opening
 		if leftCell.numbers > 0 {
@@ -189,10 +200,10 @@ func (r *reader) add(l *layout, side string, c cell) {
 	}
 	e := Entry{
 		ID: int64(len(r.Entries) + 1), Page: r.page, Side: side, Party: r.party, Weight: c.weight, Touch: c.touch, Fine: c.fine, Amount: c.amount,
-		Raw: c.raw, Confidence: confidence(c, l),
+		Raw: c.raw,
 	}
 	if e.Weight == nil && e.Touch == nil && e.Fine == nil && e.Amount == nil {
-		r.warnf("the numbers of the line %q are not known", c.raw)
+		r.doubt(&c, "the numbers of the line %q are not known", c.raw)
 	}
 	text := c.text
 	if c.ditto && text == "" && above != nil && above.Item != nil {
@@ -202,7 +213,8 @@ func (r *reader) add(l *layout, side string, c cell) {
 	if text != "" {
 		e.Item = &text
 	}
-	e.Date = r.date(side, c)
+	e.Date = r.date(l, side, &c)
+	e.Confidence = confidence(c, l)
 	if e.Ledger == nil && r.account != nil {
 		e.Ledger, e.Account = &r.account.Ledger, &r.account.ID
 	}
@@ -220,7 +232,7 @@ const struckConfidence = 30
 // textOnly takes a line without numbers: the name of a party, or the rest of the text above.
 func (r *reader) textOnly(side string, above *Entry, c cell) {
 	switch {
-	case c.text == "" && c.date != nil:
+	case c.text == "" && (c.date != nil || c.unread):
 		r.dates[side] = c.date
 	case c.text == "":
 	case r.heading(c.text):
@@ -228,7 +240,7 @@ func (r *reader) textOnly(side string, above *Entry, c cell) {
 		*above.Item += " " + c.text
 		above.Raw += " " + c.raw
 	default:
-		if c.date != nil {
+		if c.date != nil || c.unread {
 			r.dates[side] = c.date
 		}
 		r.warnf("the line %q has no number and is left out", c.raw)
@@ -248,10 +260,11 @@ func confidence(c cell, l *layout) unit.Percent {
 	if c.inferred {
 		percent = percent * 9 / 10
 	}
+	sure := unit.Percent(min(percent, 99)) * unit.Whole / 100 / 100
 	if c.doubtful {
-		percent /= 2
+		return min(sure, unsure)
 	}
-	return unit.Percent(min(percent, 99)) * unit.Whole / 100 / 100
+	return sure
 }
 
 // checkTotal compares a total with the entries before it, with or without the balances that were carried there.

@@ -8,10 +8,13 @@ import (
 // linesOf groups words into lines from top to bottom, each from left to right. Words that are not sure enough do not count, nor do rules
 // that were taken for text.
 func linesOf(words []Word) (lines [][]Word) {
-	var kept []Word
+	var kept, signs []Word
 	var heights []int
 	for _, w := range words {
 		w.Text = normal(w.Text)
+		if w.Text == "-" || w.Text == "/" {
+			signs = append(signs, w)
+		}
 		if w.Confidence < leastConfidence && digits(w.Text) == 0 && !marks(w.Text) || strings.Trim(w.Text, "|[]{}_-—=~.:;'`()<>\\/!*") == "" && !isDitto(w.Text) {
 			continue
 		}
@@ -24,14 +27,17 @@ func linesOf(words []Word) (lines [][]Word) {
 	}
 	slices.Sort(heights)
 	height := max(1, heights[len(heights)/2])
-	slices.SortStableFunc(kept, func(a, b Word) int { return (a.Top + a.Bottom) - (b.Top + b.Bottom) })
+	signed(kept, signs)
+	slope := slopes(kept, height)
+	middleOf := func(w Word) int { return (w.Top+w.Bottom)/2 - slope(w) }
+	slices.SortStableFunc(kept, func(a, b Word) int { return middleOf(a) - middleOf(b) })
 	type group struct {
 		words []Word
 		sum   int // of middles
 	}
 	var groups []*group
 	for _, w := range kept {
-		middle := (w.Top + w.Bottom) / 2
+		middle := middleOf(w)
 		var near *group
 		for _, g := range groups[max(0, len(groups)-2):] {
 			if distance := abs(middle - g.sum/len(g.words)); 5*distance < 3*height {
@@ -70,7 +76,10 @@ type layout struct {
 	boundary            int // between the sides; words right of it are on the right side
 	leftSide, rightSide string
 	columns             []column
-	guessed             bool // no header names the sides
+	guessed             bool             // no header names the sides
+	shared              bool             // the right side has numbers alone: the left one's dates and texts are of both
+	edges               map[string][]int // right edges of numbers that say themselves what they are, by kind
+	groups              int              // how many numbers have groups
 }
 
 // split returns the words of the two sides.
@@ -104,7 +113,7 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 			case kind == Out && out == nil:
 				out = new(w)
 			case kind != "" && kind != In && kind != Out:
-				l.columns = append(l.columns, column{kind, w.Left, w.Right})
+				l.head(kind, w, i > 0 && w.Left-line[i-1].Right < w.Bottom-w.Top)
 			}
 		}
 	}
@@ -127,6 +136,8 @@ func (r *reader) layout(p Page, lines [][]Word) *layout {
 		}
 		r.warnf("no column header found, sides taken from position")
 	}
+	l.shared = l.sharesTexts(lines[below:])
+	l.learn(lines[below:])
 	// The sides' own names may be over single columns of numbers.
 	if len(l.columns) > 0 && !l.named(amountColumn) && !l.named(weightColumn) {
 		for _, name := range []*Word{in, out} {
@@ -158,6 +169,17 @@ func kindsOf(line []Word) []string {
 		}
 		if before >= 0 && after == before+2 {
 			kinds[i] = order[before+1]
+		}
+	}
+	known := 0
+	for _, kind := range kinds {
+		if slices.Contains(order, kind) {
+			known++
+		}
+	}
+	for i, w := range line {
+		if known > 1 && kinds[i] == "" && letters(w.Text) > 1 && unitOf(w.Text) == "" {
+			kinds[i] = otherColumn
 		}
 	}
 	return kinds
@@ -216,6 +238,9 @@ func boundary(lines, entries [][]Word, from, to, otherwise int) int {
 			if of > 0 && isNumber(right[0]) { // it may be the other side's
 				of = 0
 			}
+			if len(left) > 0 && likeDate(left[len(left)-1].Text) { // it begins an entry
+				of--
+			}
 			whole += wholeness(left) + of
 		}
 		if i == 0 || whole > most {
@@ -246,9 +271,8 @@ func wholeness(words []Word) int {
 
 // isNumber reports whether a word is a number and no date.
 func isNumber(w Word) bool {
-	_, date := dateOf(w.Text)
 	_, is := number(w, false)
-	return is && !date
+	return is && !isDate(w.Text)
 }
 
 // twoSided reports whether an unmarked page has entries on both halves: texts or dates begin lines on the right one, too.
@@ -261,8 +285,7 @@ func (r *reader) twoSided(p Page, lines [][]Word) bool {
 			if w.middle() < middle {
 				continue
 			}
-			_, date := dateOf(w.Text)
-			begins = begins || date || isDitto(w.Text) && (i == 0 || line[i-1].middle() < middle)
+			begins = begins || isDate(w.Text) || isDitto(w.Text) && (i == 0 || line[i-1].middle() < middle)
 			texts = texts || letters(w.Text) > 1 && unitOf(w.Text) == ""
 		}
 		if texts || begins {

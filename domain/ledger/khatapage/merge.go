@@ -9,8 +9,8 @@ import (
 
 // Merge returns what a model saw on pages, nil for a page that it did not read, checked against what the words say: an entry with the same
 // numbers confirms one of the model. What the model saw without a side or a number is left out, with a warning, and so is what only the words say. A page
-// of which the model saw nothing else is as the words say.
-func Merge(read Result, seen [][]Entry, o Options) Result {
+// of which the model saw nothing else is as the words say. used reports whether an entry is the model's.
+func Merge(read Result, seen [][]Entry, o Options) (result Result, used bool) {
 	r := &reader{Options: o, names: namesOf(o.Accounts), Result: Result{Entries: []Entry{}, Warnings: read.Warnings}}
 	for i, entries := range seen {
 		r.page = i + 1
@@ -28,12 +28,13 @@ func Merge(read Result, seen [][]Entry, o Options) Result {
 			continue
 		}
 		r.see(entries, words)
+		used = true
 	}
 	if len(r.Entries) > MostEntries {
 		r.Entries = r.Entries[:MostEntries]
 		r.warnf("more than %d entries: the others are left out", MostEntries)
 	}
-	return r.Result
+	return r.Result, used
 }
 
 // The confidence of a model's entries, in thousandths of a percent of 1.
@@ -49,14 +50,19 @@ func (r *reader) see(entries, words []Entry) {
 		e.ID, e.Page, e.Confidence = int64(len(r.Entries)+1), r.page, unconfirmed
 		if e.Date != nil {
 			at := e.Date.Time()
-			e.Date = r.resolve(day{at.Year(), int(at.Month()), at.Day()})
+			e.Date, _ = r.resolve(day{at.Year(), int(at.Month()), at.Day()})
 		}
+		e.Fine = computed(e.Weight, e.Touch, e.Fine)
 		for i, w := range words {
 			if !taken[i] && sameNumbers(e, w) {
 				taken[i] = true
 				e.Raw, e.Confidence = w.Raw, confirmed
 				if w.Side != e.Side {
 					r.warnf("the model has %q on the %s side, the text on the other", w.Raw, e.Side)
+					e.Confidence = unconfirmed
+				}
+				if e.Date != nil && w.Date != nil && *e.Date != *w.Date {
+					r.warnf("the model has another date for %q than the text", w.Raw)
 					e.Confidence = unconfirmed
 				}
 				break
@@ -100,7 +106,7 @@ func (r *reader) isLeftOut(e Entry) bool {
 }
 
 func sameNumbers(a, b Entry) bool {
-	return equal(a.Weight, b.Weight) && equal(a.Fine, b.Fine) && equal(a.Amount, b.Amount) && (a.Weight != nil || a.Fine != nil || a.Amount != nil)
+	return equal(a.Weight, b.Weight) && equal(a.Touch, b.Touch) && equal(a.Fine, b.Fine) && equal(a.Amount, b.Amount) && (a.Weight != nil || a.Fine != nil || a.Amount != nil)
 }
 
 func equal[T comparable](a, b *T) bool {

@@ -132,7 +132,7 @@ func (r *reader) isTitle(line []Word) bool {
 	var text []string
 	known, counted := false, false // the word before is of a title; it may have a number, as in "page 12"
 	for i, w := range line {
-		_, date := dateOf(w.Text)
+		date := isDate(w.Text)
 		_, numeric := number(w, false)
 		_, title := titles[folded(w.Text)]
 		switch {
@@ -145,23 +145,22 @@ func (r *reader) isTitle(line []Word) bool {
 	return r.heading(strings.Join(text, " ")) || known
 }
 
-// findYear takes the year that the lines above the entries name.
+// findYear takes the year that the lines above the entries name, and the first whole date of the page.
 func (r *reader) findYear(lines [][]Word) {
-	for _, line := range lines[:min(len(lines), 4)] {
+	for i, line := range lines {
 		for _, w := range line {
 			year := yearIn(w.Text)
-			if d, ok := dateOf(w.Text); ok && d.year != 0 {
-				year = d.year
+			if d, formed := dateOf(w.Text); formed && d.exists() && d.year > 0 && r.near == 0 {
+				r.resolve(d)
 			}
-			if year == 0 {
+			if i > 3 || year == 0 || r.year != 0 {
 				continue
 			}
 			if year > r.Today.Time().Year()+1 {
 				r.warnf("the year %d is not believed", year)
 				continue
 			}
-			r.year, r.fiscal = year, strings.Contains(w.Text, "-") && len(w.Text) <= 9 && yearIn(w.Text) != 0
-			return
+			r.year, r.fiscal = year, strings.Contains(w.Text, "-") && len(w.Text) <= 9
 		}
 	}
 }

@@ -16,6 +16,7 @@ const (
 	touchColumn  = "touch"
 	fineColumn   = "fine"
 	amountColumn = "amount"
+	otherColumn  = "other" // its name is not known
 )
 
 // headers are the words that name sides and columns (CONTRACT.md 5.2), folded.
@@ -48,6 +49,15 @@ var (
 	})
 )
 
+// counting are words for what a number before them counts: it is no value.
+var counting = func() map[string]bool {
+	all := map[string]bool{}
+	for word := range strings.FieldsSeq("pcs pc pieces piece nos no kt k ct carat karat pair pairs inch नग पीस कैरेट जोड़ी નંગ પીસ કેરેટ જોડી") {
+		all[folded(normal(word))] = true
+	}
+	return all
+}()
+
 func dictionary(kinds map[string]string) map[string]string {
 	all := map[string]string{}
 	for kind, words := range kinds {
@@ -73,7 +83,14 @@ func oneScript(text string) string {
 	}, text)
 }
 
-func headerOf(text string) string { return headers[folded(text)] }
+// headerOf returns what a heading names, also with a unit behind it, as in "Wt(g)".
+func headerOf(text string) string {
+	if kind := headers[folded(text)]; kind != "" {
+		return kind
+	}
+	name, _, _ := strings.Cut(strings.TrimRight(text, "%"), "(")
+	return headers[folded(name)]
+}
 
 // SideOf returns the side that a word names, in or out, or "".
 func SideOf(text string) string {

@@ -1,0 +1,255 @@
+package khatapage
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"bahi/domain/unit"
+)
+
+// months are the names of the months, folded, in English, Hindi, Marathi and Gujarati. Three letters of a name are enough.
+var months = func() (all [12][]string) {
+	for i, names := range [12]string{
+		"january जनवरी जानेवारी જાન્યુઆરી", "february फरवरी फ़रवरी फेब्रुवारी ફેબ્રુઆરી", "march मार्च માર્ચ", "april अप्रैल एप्रिल એપ્રિલ",
+		"may मई मे મે", "june जून जुन જૂન જુન", "july जुलाई जुलै જુલાઈ", "august अगस्त ऑगस्ट ઑગસ્ટ ઓગસ્ટ ઓગષ્ટ",
+		"september सितंबर सितम्बर सप्टेंबर સપ્ટેમ્બર સપ્ટેંબર", "october अक्टूबर अक्तूबर ऑक्टोबर ઑક્ટોબર ઓક્ટોબર ઓકટોબર",
+		"november नवंबर नवम्बर नोव्हेंबर નવેમ્બર નવેંબર", "december दिसंबर दिसम्बर डिसेंबर ડિસેમ્બર ડિસેંબર",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			all[i] = append(all[i], folded(normal(name)))
+		}
+	}
+	return all
+}()
+
+// monthOf returns the month that a word names, 0 for none.
+func monthOf(word string) int {
+	word = strings.TrimRight(folded(word), ".")
+	for i, names := range months {
+		for _, name := range names {
+			if word == name || utf8.RuneCountInString(word) >= 3 && strings.HasPrefix(name, word) {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// day is a date as it is written. Year is 0 where there is none.
+type day struct{ year, month, day int }
+
+func (d day) exists() bool {
+	at := time.Date(max(d.year, 2000), time.Month(d.month), d.day, 0, 0, 0, 0, time.UTC) // 2000 has a 29 February
+	return d.month >= 1 && d.month <= 12 && at.Day() == d.day && d.day > 0
+}
+
+// part is a run of digits, without the end of an ordinal, or of letters.
+var part = regexp.MustCompile(`(?i)(\d+)(?:st|nd|rd|th)?|([\p{L}\p{M}]+)`)
+
+// dateOf reads d/m, d-m-yy, dd.mm.yyyy, d m yyyy and yyyy-mm-dd, also with ordinals and the names of months. formed: the text has the form of a date, which
+// need not exist.
+func dateOf(text string) (d day, formed bool) {
+	text = strings.Trim(text, ".,;:|'\"()")
+	if 2*digits(text) >= len([]rune(text))/2 && strings.ContainsAny(text, "/-.") && !slices.ContainsFunc(part.FindAllString(text, -1), func(p string) bool { return monthOf(p) > 0 }) {
+		text = confused.Replace(text)
+	}
+	var numbers []string
+	between, end := "", 0
+	for _, at := range part.FindAllStringSubmatchIndex(text, -1) {
+		separator := strings.Trim(text[end:at[0]], " '")
+		if separator == "" && end > 0 {
+			separator = " "
+		}
+		end = at[1]
+		if !strings.Contains("/-., ", separator) {
+			return d, false
+		}
+		between += separator
+		if at[2] >= 0 {
+			numbers = append(numbers, text[at[2]:at[3]])
+		} else if d.month > 0 || monthOf(text[at[0]:at[1]]) == 0 {
+			return d, false
+		} else {
+			d.month = monthOf(text[at[0]:at[1]])
+		}
+	}
+	named, count := d.month > 0, len(numbers)
+	switch {
+	case end < len(text), count == 0, !named && (count < 2 || strings.Contains(between, ",")), named && count > 2, count > 3,
+		!named && count == 2 && between != "/" && between != "-":
+		return d, false
+	}
+	if len(numbers[0]) == 4 && (named || count == 3) {
+		slices.Reverse(numbers)
+	}
+	if !named && count == 3 && strings.Contains(between, " ") && len(numbers[2]) != 4 { // three numbers that may be anything
+		return d, false
+	}
+	if named {
+		numbers = slices.Insert(numbers, 1, strconv.Itoa(d.month))
+	}
+	if len(numbers[0]) > 2 || len(numbers[1]) > 2 || len(numbers) == 3 && len(numbers[2]) != 2 && len(numbers[2]) != 4 {
+		return d, false
+	}
+	d.day, _ = strconv.Atoi(numbers[0]) // they have digits alone
+	d.month, _ = strconv.Atoi(numbers[1])
+	if len(numbers) == 3 {
+		if d.year, _ = strconv.Atoi(numbers[2]); len(numbers[2]) == 2 {
+			d.year += 2000
+		}
+	}
+	return d, true
+}
+
+// isDate reports whether a word is a date.
+func isDate(text string) bool {
+	d, formed := dateOf(text)
+	return formed && d.exists()
+}
+
+var (
+	garbled = regexp.MustCompile(`(?i)^[\doqilsbz]{1,4}(?:[/-]\d{1,3}(?:\D|$)|[/.-][\doqilsbz]{1,3}[/.-]|[/.-][\p{L}\p{M}]+[/.-]\d)`)
+	leading = regexp.MustCompile(`^(\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2}))([\p{L}"].*)$`) // a date without a gap behind it
+)
+
+// likeDate reports whether a word is a date, or was one before it was read wrongly.
+func likeDate(text string) bool {
+	_, formed := dateOf(text)
+	return formed || digits(text) > 1 && garbled.MatchString(text)
+}
+
+// mostDateWords is how many words a date has, as "2 nd March 2025".
+const mostDateWords = 4
+
+// leadingDate returns how many of the words are a date, and the date. A formed one may not exist.
+func leadingDate(words []Word) (count int, d day) {
+	together := 1
+	for ; together < min(len(words), mostDateWords); together++ {
+		if before, w := words[together-1], words[together]; w.Left-before.Right >= max(w.Bottom-w.Top, before.Bottom-before.Top) {
+			break
+		}
+	}
+	if together > 1 {
+		if year := confused.Replace(words[1].Text); len(year) == 2 && digits(year) == 2 && strings.HasSuffix(words[0].Text, "20") {
+			if d, formed := dateOf(words[0].Text + year); formed { // a year in two words
+				return 2, d
+			}
+		}
+	}
+	for n := together; n > 0; n-- {
+		texts := make([]string, n)
+		for i, w := range words[:n] {
+			texts[i] = w.Text
+		}
+		if d, formed := dateOf(strings.Join(texts, " ")); formed && (n == len(words) || n == 1 || unitOf(words[n].Text) == "" || len(words[n-1].Text) == 4) {
+			return n, d
+		}
+	}
+	return 0, d
+}
+
+// resolve returns the date of a day. A missing year is the sheet's, or the latest before it, or without one the latest, that is not after
+// tomorrow; a year beyond the next is not believed (CONTRACT.md I19).
+func (r *reader) resolve(d day) (date *unit.Date, believed bool) {
+	today := r.Today.Time()
+	of := func(year int) (unit.Date, bool) {
+		at := time.Date(year, time.Month(d.month), d.day, 0, 0, 0, 0, time.UTC)
+		return unit.DateOf(at), at.Day() == d.day
+	}
+	if d.year != 0 {
+		if date, exists := of(d.year); exists && d.year <= today.Year()+1 && d.year >= 1900 {
+			r.near = date
+			return &date, true
+		}
+		r.warnf("the year %d is not believed", d.year)
+	}
+	if d.year == 0 && r.year == 0 && r.near != 0 { // the year that brings it nearest to the last whole date
+		var best *unit.Date
+		for year := r.near.Time().Year() - 1; year <= r.near.Time().Year()+1; year++ {
+			if date, exists := of(year); exists && date <= r.Today+1 && (best == nil || max(date-r.near, r.near-date) < max(*best-r.near, r.near-*best)) {
+				best = &date
+			}
+		}
+		return best, best != nil
+	}
+	year := today.Year()
+	if r.year != 0 {
+		year = r.year
+		if d.month < 4 { // a year of the books begins in April
+			if date, exists := of(year + 1); exists && r.fiscal && date <= r.Today+1 {
+				return &date, d.year == 0
+			}
+		}
+	}
+	for range 8 {
+		if date, exists := of(year); exists && date <= r.Today+1 {
+			return &date, d.year == 0
+		}
+		year--
+	}
+	return nil, false
+}
+
+// date returns the date of an entry: a blank or repeated one is that above.
+func (r *reader) date(l *layout, side string, c *cell) *unit.Date {
+	if c.date != nil || c.unread {
+		r.dates[side] = c.date // the lines below repeat it
+		return c.date
+	}
+	date, known := r.dates[side]
+	if !known && !c.dated {
+		for _, other := range []string{In, Out} {
+			if date = r.dates[other]; date != nil {
+				if !l.shared {
+					r.doubt(c, "the line %q has no date: it gets the other side's", c.raw)
+				}
+				return date
+			}
+		}
+	}
+	if date == nil {
+		r.doubt(c, "the line %q has no date", c.raw)
+	}
+	return date
+}
+
+// checkOrder doubts dates between two that follow one another: a digit may have been read wrongly. Pages go forwards or backwards.
+func (r *reader) checkOrder(entries []Entry) {
+	for _, side := range []string{In, Out} {
+		var all []*Entry // the first of each date
+		of := map[*unit.Date][]*Entry{}
+		for i := range entries {
+			e := &entries[i]
+			if e.Side != side || e.Date == nil {
+				continue
+			}
+			if of[e.Date] == nil {
+				all = append(all, e)
+			}
+			of[e.Date] = append(of[e.Date], e)
+		}
+		forwards := 0
+		for i := 1; i < len(all); i++ {
+			forwards += int(min(max(*all[i].Date-*all[i-1].Date, -1), 1))
+		}
+		if len(all) < 4 || 2*max(forwards, -forwards) < len(all)-1 { // they are in no order
+			continue
+		}
+		later := func(a, b *Entry) bool { return forwards > 0 && *a.Date > *b.Date || forwards < 0 && *a.Date < *b.Date }
+		for i, e := range all {
+			wrong := i > 0 && later(all[i-1], e) && (i+1 == len(all) || !later(all[i-1], all[i+1])) ||
+				i+1 < len(all) && later(e, all[i+1]) && (i == 0 || !later(all[i-1], all[i+1]))
+			if !wrong {
+				continue
+			}
+			r.warnf("the date of the line %q is not between its neighbours'", e.Raw)
+			for _, doubted := range of[e.Date] {
+				doubted.Confidence = min(doubted.Confidence, unsure)
+			}
+		}
+	}
+}

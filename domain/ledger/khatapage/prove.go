@@ -1,0 +1,95 @@
+package khatapage
+
+import (
+	"slices"
+
+	"bahi/domain/unit"
+)
+
+// prove finds a weight, a touch and the fine weight that follows from them among numbers that follow one another, whatever their columns are. A program may have taken two
+// of them for one, or one for two; numbers that prove one another are then apart, or together.
+func prove(numbers []amountOf) (all []amountOf, proven bool) {
+	for at := range numbers {
+		for _, way := range ways(numbers[at:]) {
+			if !proves(way.three) {
+				continue
+			}
+			kinds := order[2:5]
+			if k := []string{way.three[0].kind, way.three[1].kind, way.three[2].kind}; k[2] == fineColumn && k[0] == touchColumn && k[1] == weightColumn {
+				kinds = k
+			}
+			for i := range way.three {
+				way.three[i].kind, way.three[i].proven, way.three[i].doubtful = kinds[i], true, false
+			}
+			return slices.Concat(numbers[:at], way.three, numbers[at+way.count:]), true
+		}
+	}
+	return numbers, false
+}
+
+// way is a way to read the first count of some numbers as three.
+type way struct {
+	three []amountOf
+	count int
+}
+
+func ways(numbers []amountOf) (all []way) {
+	if len(numbers) >= 3 {
+		all = append(all, way{slices.Clone(numbers[:3]), 3}, way{slices.Clone(numbers[:3]), 3})
+		for i, n := range all[1].three { // points that were read as commas
+			if n.grouped {
+				all[1].three[i].thousandths /= 1000
+				all[1].three[i].grouped = false
+			}
+		}
+	}
+	if len(numbers) >= 4 {
+		for i := range 3 {
+			a, b := numbers[i], numbers[i+1]
+			if n, ok := number(Word{Left: a.Left, Right: b.Right, Top: a.Top, Bottom: a.Bottom, Text: a.Text + "." + b.Text}, false); ok {
+				all = append(all, way{slices.Concat(numbers[:i], []amountOf{n}, numbers[i+2:4]), 4})
+			}
+		}
+	}
+	var found []way
+	for i := range min(len(numbers), 2) {
+		if len(numbers) < 2 {
+			break
+		}
+		runes := []rune(numbers[i].Text)
+		for cut := 1; cut < len(runes); cut++ {
+			a, okA := number(Word{Text: string(runes[:cut])}, false)
+			b, okB := number(Word{Text: string(runes[cut:])}, false)
+			if !okA || !okB {
+				continue
+			}
+			a.Word, b.Word = numbers[i].Word, numbers[i].Word
+			a.Text, b.Text = string(runes[:cut]), string(runes[cut:])
+			w := way{slices.Concat(numbers[:i], []amountOf{a, b}, numbers[i+1:2]), 2}
+			if proves(w.three) {
+				found = append(found, w)
+			}
+		}
+	}
+	if len(found) == 1 { // of several, any may be right
+		all = append(all, found[0])
+	}
+	return all
+}
+
+// proves reports whether the third of three numbers is the first by the second, or the other way round, to half of its last place.
+func proves(three []amountOf) bool {
+	for _, n := range three {
+		if n.repeats || n.unit == "rs" || n.thousandths <= 0 || n.thousandths > int64(unit.MaxGrams) || n.kind == amountColumn && n.grouped {
+			return false
+		}
+	}
+	weight, touch, fine := three[0].thousandths, three[1].thousandths, three[2].thousandths
+	if three[0].kind == touchColumn && three[1].kind == weightColumn {
+		weight, touch = touch, weight
+	}
+	whole := int64(unit.Whole)
+	half := []int64{500, 50, 5, 1}[min(three[2].places(), 3)] // thousandths
+	computed := (weight*touch + whole/2) / whole
+	return touch >= whole/10 && touch <= whole && max(computed-fine, fine-computed) <= min(half, 5)
+}

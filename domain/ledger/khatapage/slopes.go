@@ -1,0 +1,69 @@
+package khatapage
+
+// signed gives numbers the sign that stands close before them, or that of a date.
+func signed(words, signs []Word) {
+	for _, sign := range signs {
+		for i, w := range words {
+			height := w.Bottom - w.Top
+			if gap := w.Left - sign.Right; gap >= 0 && gap < height && sign.middleY() > w.Top && sign.middleY() < w.Bottom && w.Text != "" && digits(w.Text[:1]) > 0 {
+				words[i].Text, words[i].Left = sign.Text+w.Text, sign.Left
+			}
+		}
+	}
+}
+
+// How far lines may fall or rise, in thousandths of their length, and how many words say so.
+const (
+	steepest  = 60
+	fewToTilt = 16
+)
+
+// slopes returns by how much a word's line has fallen at the word. A photographed page's lines need not be level, nor parallel: the upper and the lower half each
+// have the slope at which most words share lines.
+func slopes(words []Word, height int) func(Word) int {
+	top, bottom := words[0].Top, words[0].Bottom
+	for _, w := range words {
+		top, bottom = min(top, w.Top), max(bottom, w.Bottom)
+	}
+	var halves [2][]Word
+	for _, w := range words {
+		halves[min(2*(w.middleY()-top)/max(1, bottom-top), 1)] = append(halves[min(2*(w.middleY()-top)/max(1, bottom-top), 1)], w)
+	}
+	upper, lower := slopeOf(halves[0], height), slopeOf(halves[1], height)
+	if len(halves[0]) < fewToTilt || len(halves[1]) < fewToTilt || abs(upper-lower) > steepest/2 {
+		upper = slopeOf(words, height)
+		lower = upper
+	}
+	return func(w Word) int {
+		// The halves' slopes are those of their middles.
+		quarters := 4 * float64(w.middleY()-top) / float64(max(1, bottom-top))
+		slope := float64(upper) + float64(lower-upper)*(quarters-1)/2
+		return int(slope * float64(w.middle()) / 1000)
+	}
+}
+
+// slopeOf returns the slope at which rows of the words' middles are fullest, 0 where no other is clearly better.
+func slopeOf(words []Word, height int) int {
+	if len(words) < fewToTilt {
+		return 0
+	}
+	score := func(slope int) (sum int) {
+		rows := map[int]int{}
+		for _, w := range words {
+			row := (4*(w.middleY()*1000-slope*w.middle()) + 1000*height/2) / (1000 * height)
+			rows[row]++
+		}
+		for row, n := range rows {
+			sum += n * (n + rows[row+1])
+		}
+		return sum
+	}
+	level := score(0)
+	best, most := 0, level+level/8
+	for slope := -steepest; slope <= steepest; slope++ {
+		if n := score(slope); n > most {
+			best, most = slope, n
+		}
+	}
+	return best
+}
