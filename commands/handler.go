@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -103,6 +104,9 @@ func (h *Handler) forget() {
 // append is the store's. When it shows that the log lost its newest events, what was made of them is forgotten at once,
 // before the log's followers are told.
 func (h *Handler) append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+	if err := Untried(ctx); err != nil {
+		return eventstore.Appended{}, err
+	}
 	fed := h.cache.position()
 	done, err := h.store.Append(ctx, stream, expected, events...)
 	wrong, refused := errors.AsType[*eventstore.WrongRevision](err)
@@ -120,6 +124,9 @@ func (h *Handler) Fresh() Source { return Source{h: h, fresh: true} }
 
 // AppendEach appends events that only carry out what is decided already, each to its own stream.
 func (h *Handler) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
+	if err := Untried(ctx); err != nil {
+		return slices.Repeat([]eventstore.Result{{Err: err}}, len(appends))
+	}
 	return h.store.AppendEach(ctx, appends)
 }
 
@@ -162,7 +169,7 @@ func Begin[S any](
 		var zero S
 		_, err := cmd("").Decide(zero)
 		switch {
-		case err != nil || req.DryRun:
+		case err != nil || req.DryRun || Untried(ctx) != nil:
 			return "", err
 		case req.IfMatch != nil && *req.IfMatch >= 0: // nobody has seen a revision of what does not exist
 			return "", ErrStale
@@ -293,6 +300,9 @@ func commit[S any](
 		}
 		out.Changed = true
 		return out, nil
+	}
+	if err := Untried(ctx); err != nil { // before keys are made to seal with
+		return out, err
 	}
 	events, err := event.MapSealed(events, func(values []*event.Sealed) error {
 		if err := kind.MaySeal(values); err != nil {

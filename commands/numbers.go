@@ -72,6 +72,9 @@ func (n *numbers) forget() {
 
 // Numbers returns the first of count numbers of a series that follow one another, never given before.
 func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64, error) {
+	if err := Untried(ctx); err != nil {
+		return 0, err
+	}
 	h.numbers.mu.Lock()
 	s := h.numbers.series[name]
 	if s == nil {

@@ -116,7 +116,7 @@ type Redirect struct {
 func authOp(id, method, path, summary string) api.Op {
 	return api.Op{
 		ID: id, Method: method, Path: authPath + path, Summary: summary, Tags: tags, Status: http.StatusOK,
-		Public: true, Limit: limitAuth, NoKey: true,
+		Public: true, Limit: limitAuth, NoKey: true, Untried: true,
 	}
 }
 
@@ -131,7 +131,7 @@ func (r *Routes) Auth() {
 
 func (r *Routes) registration() {
 	op := authOp("register", "POST", "/register", "Make an account; its address gets a mail to verify it")
-	op.Status = http.StatusCreated
+	op.Status, op.Untried = http.StatusCreated, false
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ Body flows.Registration }) (*api.Body[RegisteredUser], error) {
 		made, err := r.Accounts.Register(ctx, api.Request(ctx), in.Body)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bahi/commands"
 	"bahi/domain/fault"
 )
 
@@ -49,11 +50,11 @@ func (c *call) others() []fault.Field {
 }
 
 // rules returns the faults that the operation's rules find in the readable part of the request. It tries
-// the operation as a dry run; an operation without one is not tried. It leaves out a fault if the same field could not be
+// the operation without a write. It leaves out a fault if the same field could not be
 // read, or a field in or around it: the rule has seen an empty value there. It also leaves out the fault of an absent field
 // beside an unknown one, which may be the same field misspelt.
 func (c *call) rules(try func(context.Context) error) (found []fault.Field) {
-	if !c.op.DryRun || len(c.wrong) >= maxWrong {
+	if !c.op.tried() || len(c.wrong) >= maxWrong {
 		return nil
 	}
 	defer func() {
@@ -61,11 +62,12 @@ func (c *call) rules(try func(context.Context) error) (found []fault.Field) {
 			c.panicked(p)
 		}
 	}()
-	c.request.DryRun, c.request.Key = true, ""
-	ctx, cancel := c.timeout(c.withRequest(c.ctx))
+	c.request.DryRun, c.request.Key = c.op.DryRun, ""
+	ctx, cancel := c.timeout(c.withRequest(commands.Trial(c.ctx)))
 	defer cancel()
 	f, ok := errors.AsType[*fault.Error](try(ctx))
-	if !ok || f.Kind != fault.Invalid {
+	c.wrote, c.replayed = 0, false
+	if !ok || f.Kind != fault.Invalid && f.Kind != fault.Malformed {
 		return nil
 	}
 	for _, field := range f.Fields {
@@ -74,6 +76,11 @@ func (c *call) rules(try func(context.Context) error) (found []fault.Field) {
 		}
 	}
 	return found
+}
+
+// tried reports whether a request with faults is tried.
+func (o *operation) tried() bool {
+	return o.DryRun || o.write() && o.file == nil && !o.Operator && !o.Untried
 }
 
 // unread reports whether the field, or one in it or around it, could not be read.

@@ -17,7 +17,7 @@ type ruled struct {
 	Rows []row `json:"rows"`
 }
 
-// ruledRoutes registers operations with a rule for amounts above 0; the second has no dry run.
+// ruledRoutes registers operations with a rule for amounts above 0; the second is not tried.
 func (s *server) ruledRoutes(ran *bool) {
 	type input struct {
 		Limit int64 `query:"limit" minimum:"1"`
@@ -46,7 +46,7 @@ func (s *server) ruledRoutes(ran *bool) {
 	}
 	op := api.Op{ID: "ruled", Method: "POST", Path: "/ruled", Area: actor.Ledger, StrictBody: true, DryRun: true, StrictQuery: true, Status: 204}
 	api.Handle(s.API, op, rule)
-	op.ID, op.Path, op.DryRun = "unruled", "/unruled", false
+	op.ID, op.Path, op.DryRun, op.Untried = "unruled", "/unruled", false, true
 	api.Handle(s.API, op, rule)
 }
 

@@ -48,6 +48,7 @@ type Op struct {
 	ReadOnly    []string // fields that a read of the same record has and a write ignores: id, rows.balance
 	StrictQuery bool     // unknown and repeated query parameters are refused
 	DryRun      bool     // understands Bahi-Dry-Run; other writes refuse it
+	Untried     bool     // its handler does more than decide and write: the rules are not tried on a request that cannot be read
 	NoKey       bool     // ignores Idempotency-Key: a repeated sign-in would return secrets again, and what operators steer remembers no keys
 
 	Within time.Duration // bounds the handler; 0: the interface's Timeout

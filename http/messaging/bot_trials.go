@@ -35,7 +35,7 @@ type Days struct {
 // BotTrials registers how bots are tried, and what they have done.
 func (r *Routes) BotTrials() {
 	try := botOp("try-bot", "POST", "/{id}/try", "Ask a bot. Nothing is sent; what acts on others is simulated")
-	try.Status, try.NoKey, try.Errors = http.StatusOK, true, []int{http.StatusServiceUnavailable}
+	try.Status, try.NoKey, try.Untried, try.Errors = http.StatusOK, true, true, []int{http.StatusServiceUnavailable}
 	api.Handle(r.API, try, func(ctx context.Context, in *struct {
 		ByBot
 		Body Try

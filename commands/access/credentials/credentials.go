@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"bahi/commands"
 	"bahi/eventstore/vault"
 )
 
@@ -139,6 +140,9 @@ type db struct{ pool *pgxpool.Pool }
 // write runs do in a transaction that is on disk when it returns, regardless of the pool's settings: a crash
 // must not bring a revoked session back.
 func (d db) write(ctx context.Context, do func(tx pgx.Tx) error) error {
+	if err := commands.Untried(ctx); err != nil {
+		return err
+	}
 	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local synchronous_commit = on`); err != nil {
 			return err

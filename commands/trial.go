@@ -1,0 +1,22 @@
+package commands
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrTrial ends a trial before its first write: what was decided until then is in order.
+var ErrTrial = errors.New("a trial writes nothing")
+
+type trialKey struct{}
+
+// Trial returns a context in which nothing is written. A handler that gets it finds faults of a request that is refused in any case.
+func Trial(ctx context.Context) context.Context { return context.WithValue(ctx, trialKey{}, true) }
+
+// Untried returns [ErrTrial] in a trial. Call it before a write.
+func Untried(ctx context.Context) error {
+	if ctx.Value(trialKey{}) != nil {
+		return ErrTrial
+	}
+	return nil
+}
