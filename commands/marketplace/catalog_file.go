@@ -1,6 +1,7 @@
 package marketplace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -19,7 +20,7 @@ import (
 
 // Columns are the names of a catalog file's columns, in the order of a template.
 var Columns = []string{
-	"name", "description", "category", "sub_category", "price", "price_currency", "moq", "origin_country", "importer_name", "importer_address", "images",
+	"name", "description", "category", "sub_category", "price", "price_currency", "moq", "origin_country", "importer_name", "importer_address", "images", "availability",
 }
 
 // priceAmount is the price in the hundredth part of the currency, which price is in units of.
@@ -27,59 +28,118 @@ const priceAmount = "price_amount"
 
 // columnOf has the columns by the names that files have for them (CONTRACT.md 7.2).
 var columnOf = spreadsheet.Named(map[string]string{
-	"name": "productname title", "description": "desc", "category": "", "sub_category": "", priceAmount: "paise pricepaise priceinpaise priceamountpaise",
-	"price": "rupees " + inRupees("price") + inRupees("mrp") + inRupees("rate"), "price_currency": "currency", "moq": "minorder minimumorderquantity minorderquantity",
-	"origin_country": "country coo countryoforigin", "importer_name": "", "importer_address": "", "images": "image imageurl imageurls",
+	"name":        "product productname nameofproduct productnames title item itemname nameofitem itemtitle नाम वस्तु उत्पाद सामान નામ વસ્તુ ઉત્પાદન",
+	"description": "desc details productdescription itemdescription विवरण વિગત વર્ણન", "category": "productcategory itemcategory श्रेणी વર્ગ શ્રેણી", "sub_category": "",
+	priceAmount: "paise pricepaise priceinpaise priceamountpaise", "price": "rupees " + inRupees("price unitprice sellingprice saleprice mrp rate कीमत दाम मूल्य भाव किंमत કિંમત ભાવ"),
+	"price_currency": "currency मुद्रा ચલણ",
+	"moq":            counted("moq minorder minorderqty minorderquantity minimumorder minimumorderqty minimumorderquantity minqty minquantity minimumqty minimumquantity"),
+	"origin_country": "country coo countryoforigin origin madein देश દેશ", "importer_name": "importer", "importer_address": "",
+	"images": "image imageurl imageurls imagelink imagelinks photo photos photourl picture pictures फोटो चित्र ફોટો", "availability": "availabilitystatus stockstatus उपलब्धता ઉપલબ્ધતા",
 })
 
-// inRupees returns the names of a column that may also name its currency, as Price (Rs) and Rate in INR do. A sign such as ₹ is no part of a name.
-func inRupees(name string) (names string) {
-	for _, currency := range []string{"", "rs", "inr", "rupee", "rupees", "inrs", "ininr", "inrupees"} {
-		names += name + currency + " "
+// inRupees returns the names of columns that may also name their currency, as Price (Rs) and Rate in INR do. A sign such as ₹ is no part of a name.
+func inRupees(names string) string {
+	return ending(names, "", "rs", "inr", "rupee", "rupees", "inrs", "ininr", "inrupees", "रु", "रुपये", "રૂ", "રૂપિયા")
+}
+
+// counted returns the names of columns that may also name what they count, as MOQ (pcs) does.
+func counted(names string) string {
+	return ending(names, "", "pcs", "pc", "pieces", "piece", "nos", "units", "inpcs")
+}
+
+// ending returns each of the names with each of the endings.
+func ending(names string, ends ...string) (all string) {
+	for name := range strings.FieldsSeq(names) {
+		for _, end := range ends {
+			all += name + end + " "
+		}
 	}
-	return names
+	return all
 }
 
 // CatalogFile is what a file has.
 type CatalogFile struct {
 	Items  []product.Item         // of the rows that are in order
 	Errors []spreadsheet.RowError // of the others
+
+	Columns *spreadsheet.Columns
 }
 
-// ReadCatalog reads a file of products. It refuses a file that is no spreadsheet, or whose first row does not name the columns that are needed.
-func ReadCatalog(ctx context.Context, file *io.SectionReader) (found CatalogFile, err error) {
-	var columns []string // nil: the row of names is to come
+// maxTitles is how many rows may be above the row of names.
+const maxTitles = 10
+
+// ReadCatalog reads a file of products. Headers that only resemble a column are used if accept says so. It refuses a file that is no spreadsheet, or none of whose
+// first rows names the columns that are needed.
+func ReadCatalog(ctx context.Context, file *io.SectionReader, accept bool) (found CatalogFile, err error) {
+	titles := titles{accept: accept}
 	err = spreadsheet.Read(ctx, file, func(r spreadsheet.Row) (err error) {
-		if columns == nil {
-			columns, err = header(r)
+		if found.Columns == nil {
+			found.Columns, err = titles.header(r)
 			return err
 		}
-		item, err := itemOf(r, columns)
+		item, err := itemOf(r, found.Columns)
 		if wrong, refused := errors.AsType[*fault.Error](err); refused {
-			found.Errors = append(found.Errors, spreadsheet.RowError{Row: r.Number, Error: spreadsheet.InOneLine(wrong), Source: slices.Clone(r.Cells)})
+			found.Errors = append(found.Errors, spreadsheet.RowError{Row: r.Number, Error: found.Columns.Named(wrong), Source: slices.Clone(r.Cells)})
 			return nil
 		}
 		found.Items = append(found.Items, item)
 		return err
 	})
-	if err == nil && columns == nil {
-		err = spreadsheet.ErrFormat
+	if err == nil && found.Columns == nil {
+		err = cmp.Or(titles.refusal, error(spreadsheet.ErrFormat))
 	}
 	return found, err
 }
 
-// header returns the columns of the row of names, empty for unknown ones.
-func header(r spreadsheet.Row) ([]string, error) {
-	columns, seen, err := spreadsheet.Header(r, columnOf)
-	if err == nil && (!seen["name"] || !seen["price"] && !seen[priceAmount]) {
-		err = r.Lacks(columns, "The first row must name the columns name, and price or price_amount")
+// titles are the rows up to the row of names.
+type titles struct {
+	accept  bool
+	rows    int
+	known   int   // columns that the refusal's row names
+	refusal error // of the row that names most columns
+}
+
+// header returns the columns of a row, nil if it is a title.
+func (t *titles) header(r spreadsheet.Row) (*spreadsheet.Columns, error) {
+	inRupees := r
+	inRupees.Cells = slices.Clone(r.Cells)
+	for i, header := range r.Cells {
+		if spreadsheet.ForeignMoney(header) != "" { // a sign is no part of a name: Price ($) would be one in rupees
+			inRupees.Cells[i] = "?"
+		}
 	}
-	return columns, err
+	fields, seen, err := spreadsheet.Header(inRupees, columnOf)
+	if err != nil {
+		return nil, err
+	}
+	delete(seen, "")
+	if t.accept || seen["name"] && (seen["price"] || seen[priceAmount]) {
+		columns := r.Columns(slices.Clone(fields), resembling, t.accept)
+		if columns.Has("name") && (columns.Has("price") || columns.Has(priceAmount)) {
+			return columns, nil
+		}
+	}
+	if t.refusal == nil || len(seen) > t.known {
+		t.known, t.refusal = len(seen), r.Lacks(fields, "The first row must name the columns name, and price or price_amount")
+	}
+	if t.rows++; t.rows > maxTitles {
+		return nil, t.refusal
+	}
+	return nil, nil //nolint:nilnil // it is a title
+}
+
+// resembling returns the field that a header resembles. A price in another currency is none.
+func resembling(header string) string {
+	field := spreadsheet.Guess(columnOf, header)
+	if (field == "price" || field == priceAmount) && spreadsheet.ForeignMoney(header) != "" {
+		return ""
+	}
+	return field
 }
 
 // itemOf returns the product of a row in order, or all that is wrong with it.
-func itemOf(r spreadsheet.Row, columns []string) (item product.Item, err error) {
-	cells, err := r.By(columns)
+func itemOf(r spreadsheet.Row, columns *spreadsheet.Columns) (item product.Item, err error) {
+	cells, err := columns.Of(r)
 	if err != nil {
 		return item, err
 	}
@@ -100,6 +160,10 @@ func itemOf(r spreadsheet.Row, columns []string) (item product.Item, err error) 
 		}
 	}
 	item.Price, wrongPrice = price(cells["price"], cells[priceAmount])
+	shown := cmp.Or(columns.Foreign(r, "price"), columns.Foreign(r, priceAmount), spreadsheet.ForeignMoney(cells["price"]))
+	if code := cells["price_currency"]; shown != "" && (code == "" || strings.EqualFold(code, "INR")) {
+		wrongPrice = fault.Fields(fault.Field{Field: "price", Message: "is in " + shown + ", not in rupees"})
+	}
 	tidied, err := item.Tidied()
 	return tidied, fault.Join(err, wrongMOQ, wrongPrice)
 }
@@ -129,12 +193,19 @@ func price(units, hundredths string) (int64, error) {
 const maxDigits = 15
 
 var (
+	// ambiguous is a dot that separates thousands for some, and places for others.
+	ambiguous = regexp.MustCompile(`\.[0-9]{3}$`)
 	wholeForm = regexp.MustCompile(`^-?[0-9]+(\.0*)?$`)
 	moneyForm = regexp.MustCompile(`^-?([0-9]+|[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3})(\.[0-9]*)?$`)
 	signs     = regexp.MustCompile(`(?i)^(₹|rs\.?|inr)\s*|\s*/-$`)
 )
 
+const eitherDot = "a dot with three digits behind it may mean thousands: write 1000 or 1000.00"
+
 func whole(field, text string) (int64, error) {
+	if ambiguous.MatchString(text) {
+		return 0, fault.Fields(fault.Field{Field: field, Message: eitherDot})
+	}
 	if !wholeForm.MatchString(text) {
 		return 0, fault.Fields(fault.Field{Field: field, Message: "expected a whole number"})
 	}
@@ -152,6 +223,9 @@ func money(text string) (int64, error) {
 		return 0, fault.Fields(fault.Field{Field: "price", Message: message})
 	}
 	text = strings.TrimSpace(signs.ReplaceAllString(text, ""))
+	if ambiguous.MatchString(text) {
+		return wrong(eitherDot)
+	}
 	if !moneyForm.MatchString(text) {
 		return wrong("expected an amount, as in 1,250.50")
 	}
@@ -173,7 +247,14 @@ func money(text string) (int64, error) {
 	return hundredths.IntPart(), nil
 }
 
+// CatalogResult is the answer to a file of products.
+type CatalogResult struct {
+	spreadsheet.ImportResult
+
+	Columns *spreadsheet.Columns `json:"columns" doc:"What became of the file's columns"`
+}
+
 // Result returns the answer once the items are made.
-func (f CatalogFile) Result() spreadsheet.ImportResult {
-	return spreadsheet.Result(len(f.Items), f.Errors)
+func (f CatalogFile) Result() CatalogResult {
+	return CatalogResult{ImportResult: spreadsheet.Result(len(f.Items), f.Errors), Columns: f.Columns}
 }

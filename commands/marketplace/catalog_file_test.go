@@ -22,7 +22,7 @@ import (
 )
 
 func read(content []byte) (marketplace.CatalogFile, error) {
-	return marketplace.ReadCatalog(context.Background(), io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content))))
+	return marketplace.ReadCatalog(context.Background(), io.NewSectionReader(bytes.NewReader(content), 0, int64(len(content))), false)
 }
 
 // said returns what a file has: names with prices, and rows with faults.
@@ -81,14 +81,14 @@ func TestRowsHaveTheNumbersThatTheSpreadsheetShows(t *testing.T) {
 	require.Equal(t, "a 100\n3: a quote is not closed, or is inside a cell: the row, and the rows up to the next quote, cannot be read", said(t, "name,price\na,1\nb\"c,2\n"))
 	require.Equal(t, "a 100\n4: price: is required", said(t, "sep=,\nname,price\na,1\nb,\n"))
 	content := sheet(t, []any{"Title", "MRP", "MOQ"}, []any{"a", 1.5, 2}, nil, []any{"b", "x"}, []any{nil, nil, 1.5})
-	require.Equal(t, "a 150\n4: price: expected an amount, as in 1,250.50\n5: name: must not be empty; moq: expected a whole number; price: is required", said(t, string(content)))
+	require.Equal(t, "a 150\n4: MRP: expected an amount, as in 1,250.50\n5: Title: must not be empty; MOQ: expected a whole number; MRP: is required", said(t, string(content)))
 }
 
 func TestPricesAreReadExactly(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"12.5": "a 1250", "₹ 1,25,000.50": "a 12500050", "Rs. 12": "a 1200", "rs12/-": "a 1200", "1,250": "a 125000", "0": "a 0", "12.": "a 1200",
-		"1,25": "2: price: expected an amount, as in 1,250.50", "12.505": "2: price: at most 2 places", "-1": "2: price_amount: expected 0 to 999999999999999",
+		"1,25": "2: price: expected an amount, as in 1,250.50", "12.5050": "2: price: at most 2 places", "-1": "2: price_amount: expected 0 to 999999999999999",
 		"1e3": "2: price: expected an amount, as in 1,250.50", "=1+1": "2: price: expected an amount, as in 1,250.50", "99999999999999999": "2: price: the number is too large",
 		strings.Repeat("9", 5000): "2: price: the number is too large", "NaN": "2: price: expected an amount, as in 1,250.50",
 	} {
@@ -96,11 +96,103 @@ func TestPricesAreReadExactly(t *testing.T) {
 	}
 	for row, want := range map[string]string{
 		"a;;1250": "a 1250", "a;12.50;": "a 1250", "a;12.50;1250": "a 1250", "a;12.51;1250": "2: price: is not price_amount divided by 100",
-		"a;;12.5": "2: price_amount: expected a whole number", "a;;99999999999999999999": "2: price_amount: the number is too large",
+		"a;;12.5": "2: price amount (paise): expected a whole number", "a;;99999999999999999999": "2: price amount (paise): the number is too large",
 	} {
 		require.Equal(t, want, said(t, "name;price;price amount (paise)\n"+row), row)
 	}
 	require.Equal(t, "a 30\nb 100000000000000", said(t, string(sheet(t, []any{"name", "price"}, []any{"a", 0.1 + 0.2}, []any{"b", 1e12}))), "as the spreadsheet shows them")
+}
+
+func TestADotWithThreeDigitsBehindItIsNoPriceAndNoCount(t *testing.T) {
+	t.Parallel()
+	const why = "a dot with three digits behind it may mean thousands: write 1000 or 1000.00"
+	for _, text := range []string{"1.000", "12.500", "₹ 1.250", "Rs 0.500", "1,250.500", "125.000/-", "12.505"} {
+		require.Equal(t, "2: Rate: "+why, said(t, "name;Rate\na;"+text), text)
+	}
+	require.Equal(t, "2: price: "+why, said(t, string(sheet(t, []any{"name", "price"}, []any{"a", "1.000"}))))
+	require.Equal(t, "2: Paise: "+why, said(t, "name;Paise\na;1.000"))
+	require.Equal(t, "b 100\n2: MOQ (pcs): "+why, said(t, "name;price;MOQ (pcs)\na;1;1.000\nb;1;5.0"))
+}
+
+func TestAPriceInAnotherCurrencyIsNoneInRupees(t *testing.T) {
+	t.Parallel()
+	book := excelize.NewFile()
+	defer book.Close()
+	require.NoError(t, book.SetSheetRow("Sheet1", "A1", &[]any{"name", "price", "price_currency"}))
+	row := 1
+	priced := func(style excelize.Style, code string) {
+		row++
+		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprint("A", row), &[]any{"a", 5, code}))
+		id, err := book.NewStyle(&style)
+		require.NoError(t, err)
+		require.NoError(t, book.SetCellStyle("Sheet1", fmt.Sprint("B", row), fmt.Sprint("B", row), id))
+	}
+	foreign := []string{`[$$-409]#,##0.00`, `"$"#,##0.00_-`, `$#,##0`, `[$€-2] #,##0.00`, `#,##0.00\ [$USD]`, `0.00" AED"`, `[$£-809]#,##0`, `_("$"* #,##0.00_)`}
+	for _, format := range foreign {
+		priced(excelize.Style{CustomNumFmt: &format}, "")
+	}
+	priced(excelize.Style{NumFmt: 44}, "")
+	for _, format := range []string{`[$₹-4009]\ #,##0.00`, `"Rs" #,##0`, `#,##0.00 "INR"`, `[$-4009]#,##0.00`} {
+		priced(excelize.Style{CustomNumFmt: &format}, "")
+	}
+	priced(excelize.Style{CustomNumFmt: &foreign[0]}, "USD")
+	var b bytes.Buffer
+	require.NoError(t, book.Write(&b))
+	f, err := read(b.Bytes())
+	require.NoError(t, err)
+	require.Len(t, f.Errors, len(foreign)+1)
+	for _, e := range f.Errors {
+		require.Regexp(t, `^price: is in .+, not in rupees$`, e.Error, e.Row)
+	}
+	require.Len(t, f.Items, 5)
+	for _, text := range []string{"$12", "12 USD", "€ 5", "5 dollars", "AED 12.50", "US$ 7"} {
+		require.Regexp(t, `^2: Rate: is in .+, not in rupees$`, said(t, "name;Rate\na;"+text), text)
+	}
+	for _, header := range []string{"Price ($)", "MRP €", "Rate (USD)", "Price in dollars", "Price £"} {
+		_, err := read([]byte("name;" + header + "\na;5"))
+		require.ErrorContains(t, err, "The first row must name the columns name, and price", header)
+		f, err := read([]byte("name;price;" + header + "\na;5;7"))
+		require.NoError(t, err)
+		require.Equal(t, []string{header}, f.Columns.Ignored)
+	}
+}
+
+func TestEachColumnOfAFileIsUsedIgnoredOrGuessed(t *testing.T) {
+	t.Parallel()
+	const content = "Shree Jewellers, price list;;;\n\nItem Name;Price (Rs);Minimal Order;Remarks;Availability;Rate per pc\nHook;12.50;25;old;Out of Stock;7\n"
+	for _, accept := range []bool{false, true} {
+		f, err := marketplace.ReadCatalog(t.Context(), io.NewSectionReader(strings.NewReader(content), 0, int64(len(content))), accept)
+		require.NoError(t, err)
+		require.Equal(t, 3, f.Columns.Row)
+		require.Equal(t, []spreadsheet.Column{{Header: "Item Name", Field: "name"}, {Header: "Price (Rs)", Field: "price"}, {Header: "Availability", Field: "availability"}}, f.Columns.Used)
+		require.Equal(t, []spreadsheet.Column{{Header: "Minimal Order", Field: "moq"}}, f.Columns.Guessed)
+		require.Equal(t, []string{"Remarks", "Rate per pc"}, f.Columns.Ignored, "price has a column")
+		require.Empty(t, f.Errors)
+		require.Equal(t, "out of stock", f.Items[0].Availability.Value)
+		require.Equal(t, map[bool]int64{false: 1, true: 25}[accept], f.Items[0].MOQ.Value)
+	}
+	for _, header := range []string{"नाम;मूल्य (₹)", "નામ;કિંમત (રૂ)", "वस्तु;भाव", "Product;Unit Price (INR)", "ITEM;M.R.P. (Rs.)", "Particulars\nName of Item;Rate (रुपये)"} {
+		require.Equal(t, "a 1250", said(t, header+"\na;12.50"), header)
+	}
+	for _, header := range []string{"MOQ (pcs)", "Min Order Qty", "Min. Qty", "Minimum Order Quantity (nos)"} {
+		f, err := read([]byte("name;price;" + header + "\na;1;7"))
+		require.NoError(t, err)
+		require.EqualValues(t, 7, f.Items[0].MOQ.Value, header)
+	}
+	_, err := read([]byte(strings.Repeat("Title\n", 12) + "name;price\na;1"))
+	require.ErrorContains(t, err, "The first row must name")
+}
+
+func TestAFileOfAnotherKindIsToldWhatToSaveItAs(t *testing.T) {
+	t.Parallel()
+	for name, content := range map[string][]byte{
+		"a PDF: save the table as .xlsx or CSV": []byte("%PDF-1.7\nname,price\n"), "an .xls file, or one with a password: save it as .xlsx": []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1old"),
+		"an .ods file: save it as .xlsx": packed(t, map[string]string{"content.xml": "<a/>", "mimetype": "application/vnd.oasis.opendocument.spreadsheet"}),
+	} {
+		_, err := read(content)
+		require.ErrorIs(t, err, spreadsheet.ErrFormat)
+		require.ErrorContains(t, err, name)
+	}
 }
 
 func TestTheFirstSheetThatIsShownIsRead(t *testing.T) {
@@ -281,7 +373,7 @@ func TestColumnsAreKnownByManyNames(t *testing.T) {
 	}
 	require.Equal(t, "a 1250", said(t, "name;Price (paise)\na;1250"))
 	for text, why := range map[string]string{
-		"Shree Jewellers,,2026": `file: row 1 has unknown columns: "Shree Jewellers", "2026"`, "\nItem,Price (USD)": `file: row 2 has unknown columns: "Item", "Price (USD)"`,
+		"Shree Jewellers,,2026": `file: row 1 has unknown columns: "Shree Jewellers", "2026"`, "\nItem,Price (USD)": `file: row 2 has unknown columns: "Price (USD)"`,
 		"name,Price (Rs),weight,MRP": `price: "Price (Rs)" and "MRP"`, strings.Repeat("ક", 70): `file: row 1 has unknown columns: "` + strings.Repeat("ક", 60) + `…"`,
 	} {
 		_, err := read([]byte(text))
@@ -289,7 +381,7 @@ func TestColumnsAreKnownByManyNames(t *testing.T) {
 	}
 	f, err = read([]byte("name,price"))
 	require.NoError(t, err)
-	require.Equal(t, spreadsheet.ImportResult{Success: true, Errors: []spreadsheet.RowError{}}, f.Result())
+	require.Equal(t, spreadsheet.ImportResult{Success: true, Errors: []spreadsheet.RowError{}}, f.Result().ImportResult)
 }
 
 // packed returns an archive of files.
@@ -353,7 +445,7 @@ func TestFilesThatAreNoSpreadsheetsAreRefused(t *testing.T) {
 	tooLarge("a line of 8 MB", []byte("name,price\n"+strings.Repeat("a,", 4<<20)))
 	stopped, stop := context.WithCancel(t.Context())
 	stop()
-	_, err = marketplace.ReadCatalog(stopped, io.NewSectionReader(bytes.NewReader(good), 0, int64(len(good))))
+	_, err = marketplace.ReadCatalog(stopped, io.NewSectionReader(bytes.NewReader(good), 0, int64(len(good))), false)
 	require.ErrorIs(t, err, context.Canceled)
 }
 

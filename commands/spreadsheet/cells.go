@@ -20,6 +20,7 @@ type cell struct {
 	column int    // from 0
 	shown  string // what the sheet shows
 	wrong  string // why nothing is known of that; empty: it is
+	money  string // the currency by which the sheet shows a number, if it is not the rupee
 }
 
 // in returns what is wrong with a cell of this row.
@@ -198,9 +199,9 @@ func (r *cellReader) otherwise(c *cell) bool {
 	case r.kind == "b":
 		c.shown = map[string]string{"0": "FALSE", "1": "TRUE"}[value]
 	case r.kind == "" || r.kind == "n":
-		c.shown = r.forms.number(value, r.style)
+		c.shown, c.money = r.forms.number(value, r.style), r.forms.currency(r.style)
 	}
-	return c.wrong != "" || c.shown != "" && c.shown != value
+	return c.wrong != "" || c.money != "" || c.shown != "" && c.shown != value
 }
 
 func attribute(t xml.StartElement, name string) string {

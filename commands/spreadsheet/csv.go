@@ -102,11 +102,18 @@ func decoded(text []byte) ([]byte, error) {
 // separatorLine is a first line by which spreadsheet programs name the separator. It is no row, but counts as a line.
 var separatorLine = regexp.MustCompile(`(?i)\A"?sep=([,;\t])"?,*(?m:$)`)
 
-// separator returns what separates cells: what occurs most in the first line, outside of quotes.
+// separator returns what separates cells: what occurs most in the first line that has any, outside of quotes.
 func separator(text []byte) rune {
-	line, _, _ := bytes.Cut(bytes.TrimLeft(text, "\n"), []byte("\n"))
-	best, most, quoted := ',', 0, false
-	counts := map[rune]int{}
+	for line := range bytes.Lines(text) {
+		if best, most := separatorOf(line); most > 0 {
+			return best
+		}
+	}
+	return ','
+}
+
+func separatorOf(line []byte) (best rune, most int) {
+	counts, quoted := map[rune]int{}, false
 	for _, c := range string(line) {
 		if c == '"' {
 			quoted = !quoted
@@ -116,5 +123,5 @@ func separator(text []byte) rune {
 			}
 		}
 	}
-	return best
+	return best, most
 }

@@ -29,7 +29,8 @@ const (
 // forms are those of a workbook's styles, by their numbers.
 type forms struct {
 	styles   []form
-	from1904 bool // days are counted from there
+	money    []string // the currencies that are not the rupee, by the same numbers
+	from1904 bool     // days are counted from there
 }
 
 // formsOf reads the styles. Where they cannot be read, numbers are shown plainly.
@@ -46,16 +47,16 @@ func formsOf(book *excelize.File) (f forms) {
 	if unmarshal(book, "xl/styles.xml", &sheet) != nil {
 		return f
 	}
-	custom := map[int]form{}
+	custom := map[int]string{}
 	for _, c := range sheet.Custom {
-		custom[c.ID] = formOf(c.Code)
+		custom[c.ID] = c.Code
 	}
 	for _, s := range sheet.Styles {
-		how, named := custom[s.ID]
-		if !named {
-			how = builtIn(s.ID)
+		how, money := builtIn(s.ID)
+		if code, named := custom[s.ID]; named {
+			how, money = formOf(code), ForeignMoney(tagged.ReplaceAllString(code, " $1 "))
 		}
-		f.styles = append(f.styles, how)
+		f.styles, f.money = append(f.styles, how), append(f.money, money)
 	}
 	if props, err := book.GetWorkbookProps(); err == nil && props.Date1904 != nil {
 		f.from1904 = *props.Date1904
@@ -63,15 +64,42 @@ func formsOf(book *excelize.File) (f forms) {
 	return f
 }
 
-// builtIn returns the form of a format that needs no code (ECMA-376 part 1, 18.8.30).
-func builtIn(id int) form {
-	switch {
-	case id == 9, id == 10:
-		return asPercent
-	case id >= 14 && id <= 22, id >= 27 && id <= 36, id >= 45 && id <= 47, id >= 50 && id <= 58:
-		return asDate
+// tagged is a currency with the language in which it is written, or a language alone: [$€-407], [$-4009].
+var tagged = regexp.MustCompile(`\[\$([^\]-]*)[^\]]*\]`)
+
+// named finds a currency other than the rupee in a text, and every sign of one.
+var named = regexp.MustCompile(`(?i)\p{Sc}|\b(usd|us|eur|gbp|aed|sar|qar|kwd|omr|bhd|sgd|aud|cad|nzd|hkd|jpy|cny|rmb|chf|thb|myr|lkr|npr|bdt|pkr|idr|zar|rub|try|krw|` +
+	`dollars?|euros?|pounds?|dirhams?|dhs?|riyals?|yen|yuan)\b`)
+
+// ForeignMoney returns the first currency in a text that is not the rupee, empty for none.
+func ForeignMoney(text string) string {
+	for _, found := range named.FindAllString(text, -1) {
+		if !strings.Contains("₹₨૱௹", found) {
+			return found
+		}
 	}
-	return plainly
+	return ""
+}
+
+// currency returns the currency by which numbers with this style are shown, empty for none and for the rupee.
+func (f forms) currency(style string) string {
+	if i, err := strconv.Atoi(style); err == nil && i >= 0 && i < len(f.money) {
+		return f.money[i]
+	}
+	return ""
+}
+
+// builtIn returns the form of a format that needs no code, and its currency (ECMA-376 part 1, 18.8.30).
+func builtIn(id int) (how form, money string) {
+	switch {
+	case id >= 5 && id <= 8, id == 42, id == 44:
+		return plainly, "$"
+	case id == 9, id == 10:
+		return asPercent, ""
+	case id >= 14 && id <= 22, id >= 27 && id <= 36, id >= 45 && id <= 47, id >= 50 && id <= 58:
+		return asDate, ""
+	}
+	return plainly, ""
 }
 
 // literal is what a format's code shows as it is, and what is in brackets: colours, currencies, conditions.

@@ -1,6 +1,7 @@
 package spreadsheet
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"bahi/domain/fault"
 	"bahi/domain/person"
+	"bahi/domain/wording"
 )
 
 // RowError is what is wrong with a row of a file.
@@ -50,8 +52,8 @@ func InOneLine(wrong *fault.Error) string {
 func Named(known map[string]string) map[string]string {
 	all := map[string]string{}
 	for column, names := range known {
-		for name := range strings.FieldsSeq(plain(column) + " " + names) {
-			all[name] = column
+		for name := range strings.FieldsSeq(column + " " + names) {
+			all[plain(name)] = column
 		}
 	}
 	return all
@@ -96,6 +98,9 @@ func Header(r Row, named map[string]string) (columns []string, seen map[string]b
 	return columns, seen, nil
 }
 
+// mostGuessed is how many unknown headers are compared with the known ones.
+const mostGuessed = 30
+
 // mostNamed is how many unknown columns a refusal names.
 const mostNamed = 10
 
@@ -103,15 +108,120 @@ const mostNamed = 10
 func (r Row) Lacks(columns []string, detail string) error {
 	refused := fault.New(fault.Malformed, detail)
 	var unknown []string
-	for i, column := range columns {
-		if column == "" && strings.TrimSpace(r.Cells[i]) != "" && len(unknown) < mostNamed {
-			unknown = append(unknown, quoted(r.Cells[i]))
-		}
+	for _, header := range r.ignored(columns) {
+		unknown = append(unknown, quoted(header))
 	}
+	unknown = unknown[:min(len(unknown), mostNamed)]
 	if len(unknown) > 0 {
 		refused.Fields = []fault.Field{{Field: "file", Message: "row " + strconv.Itoa(r.Number) + " has unknown columns: " + strings.Join(unknown, ", ")}}
 	}
 	return refused
+}
+
+// ignored returns the names of columns that are unknown.
+func (r Row) ignored(columns []string) []string {
+	names := []string{}
+	for i, column := range columns {
+		if name := strings.TrimSpace(r.Cells[i]); column == "" && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Column is a column of a file, and the field that it has.
+type Column struct {
+	Header string `json:"header" doc:"As the file has it"`
+	Field  string `json:"field"`
+}
+
+// Columns says what became of a file's columns.
+type Columns struct {
+	Row     int      `json:"row"     doc:"The row of names, from 1; rows above it were passed over"`
+	Used    []Column `json:"used"`
+	Ignored []string `json:"ignored" doc:"Headers of columns whose values were not read"`
+	Guessed []Column `json:"guessed" doc:"Headers that resemble a field; read with accept=guesses only"`
+
+	fields  []string          // by column; empty: its values are not read
+	headers map[string]string // by field
+}
+
+// Columns returns what becomes of the columns of a row of names: the fields are those of [Header], and guesses are of the others. Accepted guesses are read.
+func (r Row) Columns(fields []string, guess func(header string) string, accept bool) *Columns {
+	c := &Columns{Row: r.Number, Used: []Column{}, Ignored: []string{}, Guessed: []Column{}, fields: fields, headers: map[string]string{}}
+	for i, field := range fields {
+		if field != "" {
+			c.Used = append(c.Used, Column{Header: strings.TrimSpace(r.Cells[i]), Field: field})
+			c.headers[field] = strings.TrimSpace(r.Cells[i])
+		}
+	}
+	for i, field := range fields {
+		header := strings.TrimSpace(r.Cells[i])
+		if field != "" || header == "" {
+			continue
+		}
+		guessed := ""
+		if len(c.Guessed)+len(c.Ignored) < mostGuessed {
+			guessed = guess(header)
+		}
+		if _, known := c.headers[guessed]; known || guessed == "" {
+			c.Ignored = append(c.Ignored, header)
+			continue
+		}
+		c.Guessed = append(c.Guessed, Column{Header: header, Field: guessed})
+		if c.headers[guessed] = header; accept {
+			fields[i] = guessed
+		}
+	}
+	return c
+}
+
+// Has reports whether the values of a field are read.
+func (c *Columns) Has(field string) bool { return slices.Contains(c.fields, field) }
+
+// Of returns the cells of a row by their fields.
+func (c *Columns) Of(r Row) (map[string]string, error) { return r.By(c.fields) }
+
+// Foreign returns the currency in which the sheet shows the cell of a field, empty for rupees and for none.
+func (c *Columns) Foreign(r Row, field string) string {
+	for _, cell := range r.foreign {
+		if cell.column < len(c.fields) && c.fields[cell.column] == field {
+			return cell.money
+		}
+	}
+	return ""
+}
+
+// Named returns the faults of a row with the headers of the file in the place of fields, in one line.
+func (c *Columns) Named(wrong *fault.Error) string {
+	renamed := *wrong
+	renamed.Fields = slices.Clone(wrong.Fields)
+	for i, f := range renamed.Fields {
+		field, nth, _ := strings.Cut(f.Field, "[")
+		if header := c.headers[field]; header != "" {
+			renamed.Fields[i].Field = header
+			if nth != "" {
+				renamed.Fields[i].Field += " [" + nth
+			}
+		}
+	}
+	return InOneLine(&renamed)
+}
+
+// Guess returns the field whose names resemble a header most, empty for none. A word of the header that is a name of the field counts most.
+func Guess(named map[string]string, header string) (field string) {
+	const alike = 450 // thousandths
+	best, text := alike-1, plain(header)
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		likeness := wording.Likeness(text, name)
+		if len(name) > 2 && slices.Contains(wording.Words(header), name) {
+			likeness = 1000 + len(name)
+		}
+		if likeness > best {
+			best, field = likeness, named[name]
+		}
+	}
+	return field
 }
 
 // quoted returns the name of a column as a refusal has it, cut if it is long.

@@ -40,6 +40,8 @@ type Row struct {
 	Cells  []string // valid until the next row
 	Wrong  string   // why the cells cannot be read; empty: they can
 	wrong  []cell   // cells of which the file does not have what the sheet shows
+
+	foreign []cell // amounts of money that the sheet shows in another currency than rupees
 }
 
 // filled returns the number of cells up to the last one with something in it.
@@ -92,6 +94,8 @@ func Read(ctx context.Context, file *io.SectionReader, take func(Row) error) err
 		return because("its first sheet has no rows")
 	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0")):
 		return because("an .xls file, or one with a password: save it as .xlsx")
+	case bytes.HasPrefix(head, []byte("%PDF")):
+		return because("a PDF: save the table as .xlsx or CSV in the program that has made it")
 	}
 	text, err := io.ReadAll(file)
 	if err != nil {

@@ -71,6 +71,8 @@ func readXLSX(file *io.SectionReader, take func(Row) error) (err error) {
 			r.Cells = append(r.Cells, make([]string, max(0, c.column+1-len(r.Cells)))...)
 			if r.Cells[c.column] = c.shown; c.wrong != "" {
 				r.wrong = append(r.wrong, c)
+			} else if c.money != "" {
+				r.foreign = append(r.foreign, c)
 			}
 		}
 		taking = true

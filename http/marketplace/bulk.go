@@ -2,6 +2,7 @@ package marketplace
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"io"
@@ -33,8 +34,9 @@ func (r *Routes) Bulk() {
 	op.MaxBody, op.AnyField, op.EmptyFile = maxFile, true, spreadsheet.ErrFormat
 	api.Handle(r.API, op, func(ctx context.Context, in *struct {
 		CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"One of the caller's; may be absent if they have one, or be a field of the form"`
+		Accept    string                  `query:"accept" enum:"guesses" doc:"guesses: read the columns whose headers only resemble a field; may be a field of the form"`
 		File      api.File
-	}) (*api.Body[spreadsheet.ImportResult], error) {
+	}) (*api.Body[flows.CatalogResult], error) {
 		named := in.CompanyID.Get()
 		if text := in.File.Texts["company_id"]; named == nil && text != "" {
 			id, err := uuid.Parse(text)
@@ -51,7 +53,7 @@ func (r *Routes) Bulk() {
 		if err != nil {
 			return nil, err
 		}
-		found, err := flows.ReadCatalog(ctx, in.File.Open())
+		found, err := flows.ReadCatalog(ctx, in.File.Open(), cmp.Or(in.Accept, in.File.Texts["accept"]) == "guesses")
 		if err != nil {
 			return nil, err
 		}

@@ -78,6 +78,7 @@ type importCatalog struct {
 	Company string `required:"" placeholder:"SLUG" help:"The company's slug or id."`
 	Key     string `help:"Names the import: the same file under the same name has one effect, however often it is imported. Without it, the file names itself."`
 	DryRun  bool   `help:"Report what would be imported, import nothing."`
+	Accept  bool   `name:"accept-guesses" help:"Read the columns whose headers only resemble a field."`
 }
 
 // maxFile is how large a file may be, in bytes.
@@ -101,7 +102,7 @@ func (c importCatalog) Run(ctx context.Context) error {
 	if _, err := io.Copy(sum, file); err != nil {
 		return fmt.Errorf("read %s: %w", c.File, err)
 	}
-	read, err := flows.ReadCatalog(ctx, io.NewSectionReader(file, 0, info.Size()))
+	read, err := flows.ReadCatalog(ctx, io.NewSectionReader(file, 0, info.Size()), c.Accept)
 	if err != nil {
 		return err
 	}
@@ -115,6 +116,9 @@ func (c importCatalog) Run(ctx context.Context) error {
 		return err
 	}
 	req.Operation, req.Fingerprint, req.Key, req.DryRun = "import-products-by-shell", append(sum.Sum(nil), to.ID[:]...), c.Key, c.DryRun
+	if c.Accept { // it is another import
+		req.Fingerprint = append(req.Fingerprint, 1)
+	}
 	if c.Key == "" {
 		req.Key = hex.EncodeToString(req.Fingerprint)
 	}
@@ -133,11 +137,17 @@ func (c importCatalog) Run(ctx context.Context) error {
 func (c importCatalog) report(read flows.CatalogFile, replayed bool) error {
 	switch {
 	case c.DryRun:
-		fmt.Fprintf(c.Shell.Out, "would be: %s\n", inWords(read.Result()))
+		fmt.Fprintf(c.Shell.Out, "would be: %s\n", inWords(read.Result().ImportResult))
 	case replayed:
-		fmt.Fprintf(c.Shell.Out, "imported before: %s\n", inWords(read.Result()))
+		fmt.Fprintf(c.Shell.Out, "imported before: %s\n", inWords(read.Result().ImportResult))
 	default:
-		fmt.Fprintln(c.Shell.Out, inWords(read.Result()))
+		fmt.Fprintln(c.Shell.Out, inWords(read.Result().ImportResult))
+	}
+	for _, header := range read.Columns.Ignored {
+		fmt.Fprintf(c.Shell.Err, "the column %q is not read\n", header)
+	}
+	for _, guess := range read.Columns.Guessed {
+		fmt.Fprintf(c.Shell.Err, "the column %q resembles %s: --accept-guesses reads it\n", guess.Header, guess.Field)
 	}
 	if len(read.Errors) == 0 {
 		return nil
