@@ -17,7 +17,7 @@ import (
 
 // The refusals about a contact's company.
 var (
-	errNoSuchCompany = fault.New(fault.Malformed, "Company not found")
+	errNoSuchCompany = unknownID("company_id", "Company not found")
 	// ErrCompanyGone refuses changes of what a deleted company leaves.
 	ErrCompanyGone = fault.New(fault.Conflict, "The company was deleted")
 )
@@ -71,6 +71,9 @@ func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, 
 	case err != nil:
 		return noContact(), err
 	case !done && gone:
+		if _, wrong := c.Decide(contact.State{}); wrong != nil {
+			return noContact(), fault.Join(wrong, fault.Fields(errNoSuchCompany.Fields...))
+		}
 		return noContact(), errNoSuchCompany
 	case !done:
 		out, err = commands.Begin(ctx, h, req, contact.Kind, newID, func(id string) event.Command[contact.State] {
@@ -166,7 +169,8 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 	}
 	if c.CompanyID.Named() {
 		if err := movable(ctx, h, c.CompanyID.Value, l.Workspace, req.In(asked)); err != nil {
-			return noContact(), err
+			_, wrong := c.Decide(l.State)
+			return noContact(), fault.Join(err, wrong)
 		}
 	}
 	out, err := commands.Handle(ctx, h, req, contact.Kind, c.ID, c)

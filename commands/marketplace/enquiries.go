@@ -1,7 +1,6 @@
 package marketplace
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -38,12 +37,14 @@ func SendEnquiry(ctx context.Context, h *commands.Handler, req commands.Request,
 		return out, err
 	}
 	// What is wrong with the enquiry itself is told first, and all of it.
-	refused := func(otherwise error) (EnquiryOutcome, error) {
-		_, wrong := c.Decide(enquiry.State{})
-		return none, cmp.Or(wrong, otherwise)
+	refused := func(unknown *fault.Error) (EnquiryOutcome, error) {
+		if _, wrong := c.Decide(enquiry.State{}); wrong != nil {
+			return none, fault.Join(wrong, fault.Fields(unknown.Fields...))
+		}
+		return none, unknown
 	}
 	if to.State.Name == "" {
-		return refused(fault.New(fault.Malformed, "Company not found"))
+		return refused(unknownID("to_company_id", "Company not found"))
 	}
 	if c.Product != nil {
 		sold, err := offers(ctx, h, c.To, *c.Product)
@@ -51,12 +52,13 @@ func SendEnquiry(ctx context.Context, h *commands.Handler, req commands.Request,
 			return none, err
 		}
 		if !sold {
-			return refused(fault.New(fault.Malformed, "Product not found"))
+			return refused(unknownID("product_id", "Product not found"))
 		}
 	}
 	address, err := person.Email("user_email", c.Email)
 	if err != nil {
-		return refused(err)
+		_, err = c.Decide(enquiry.State{})
+		return none, err
 	}
 	hash, err := BuyerHash(ctx, h, address)
 	if err != nil {
@@ -74,6 +76,11 @@ func SendEnquiry(ctx context.Context, h *commands.Handler, req commands.Request,
 		}
 	}
 	return none, commands.ErrBusy
+}
+
+// unknownID refuses an id in the body by the text that SPEC.txt has for it.
+func unknownID(field, detail string) *fault.Error {
+	return &fault.Error{Kind: fault.Malformed, Detail: detail, Fields: []fault.Field{{Field: field, Message: "there is none with this id"}}}
 }
 
 // offers reports whether a company sells an active product.

@@ -35,7 +35,8 @@ func Seller(ctx context.Context, h *commands.Handler, req commands.Request, id u
 func AddProduct(ctx context.Context, h *commands.Handler, req commands.Request, c product.Add) (commands.Outcome[product.State], error) {
 	req, err := Seller(ctx, h, req, c.Company)
 	if err != nil {
-		return commands.Outcome[product.State]{Revision: -1}, err
+		_, wrong := c.Decide(product.State{})
+		return commands.Outcome[product.State]{Revision: -1}, fault.Join(err, wrong)
 	}
 	return commands.Create(ctx, h, req, product.Kind, newID, c)
 }

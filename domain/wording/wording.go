@@ -30,6 +30,23 @@ func Tidy(field, text string, most int) (string, error) {
 	return text, nil
 }
 
+// maxPhone is how long a telephone number may be that cannot be read.
+const maxPhone = 40
+
+// Phone returns a telephone number as [person.Phone] does. One that cannot be read is kept as a text in order (CONTRACT.md 0.12, R5).
+func Phone(field, text string) (string, error) {
+	number, err := person.Phone(field, text)
+	if err == nil {
+		return number, nil
+	}
+	return Tidy(field, strings.Map(func(c rune) rune {
+		if unicode.Is(unicode.Cf, c) {
+			return -1
+		}
+		return c
+	}, text), maxPhone)
+}
+
 // TidyAll puts the texts of a change in order and takes out those that change nothing. It returns all that is wrong with them. Before and
 // change point to structs of one type, see [patch.Texts]. An empty text is none, and no format applies to it. The formats are by the
 // fields' names.

@@ -106,7 +106,7 @@ func (r *Routes) Companies() {
 		return api.Reply(ctx, out, err, func(commands.Outcome[company.State]) Said { return Said{Message: "Email confirmed"} })
 	})
 	api.Handle(r.API, closed(api.Op{ID: "create-company", Method: "POST", Path: companies, Summary: "Make a company; the workspace's members are its members", Limit: writeCompanies}),
-		func(ctx context.Context, in *struct{ Body company.Create }) (*api.Tagged[views.Company], error) {
+		func(ctx context.Context, in *struct{ Body company.Create }) (*api.Tagged[CompanyAnswer], error) {
 			in.Body.AnyGSTIN = r.AnyGSTIN
 			out, err := flows.CreateCompany(ctx, r.Commands, api.Request(ctx), in.Body)
 			return r.companyWritten(ctx, out, err)
@@ -115,7 +115,7 @@ func (r *Routes) Companies() {
 		func(ctx context.Context, in *struct {
 			ByCompany
 			Body company.Edit
-		}) (*api.Tagged[views.Company], error) {
+		}) (*api.Tagged[CompanyAnswer], error) {
 			id, err := in.stream()
 			if err != nil {
 				return nil, err
@@ -149,17 +149,24 @@ func (r *Routes) addEmail(ctx context.Context, c *views.Company) error {
 }
 
 // companyWritten returns a company as a command left it, with what only members see.
-func (r *Routes) companyWritten(ctx context.Context, out commands.Outcome[company.State], err error) (*api.Tagged[views.Company], error) {
+func (r *Routes) companyWritten(ctx context.Context, out commands.Outcome[company.State], err error) (*api.Tagged[CompanyAnswer], error) {
 	if err == nil {
 		out.State, err = commands.Reveal(ctx, r.Commands, out.State)
 	}
-	return api.Written(ctx, out, err, func(out commands.Outcome[company.State]) views.Company {
+	return api.Written(ctx, out, err, func(out commands.Outcome[company.State]) CompanyAnswer {
 		c := companyShown(out)
 		if out.State.EmailKey != "" {
 			c.Email, c.EmailConfirmed = out.State.Email.Shown(), &out.State.EmailConfirmed
 		}
-		return c
+		return CompanyAnswer{Company: c, Warnings: unread("phone", c.Phone)}
 	})
+}
+
+// CompanyAnswer is the answer to a change of a company.
+type CompanyAnswer struct {
+	views.Company
+
+	Warnings []fault.Field `json:"warnings,omitempty" doc:"What is kept as it came, and not used"`
 }
 
 // companyShown returns a company as a command left it.

@@ -42,7 +42,7 @@ func idOr(text string, none error) (uuid.UUID, error) {
 type ContactChange struct {
 	views.Contact
 
-	Warnings []fault.Field `json:"warnings,omitempty" doc:"What stays because the caller does not belong to the company"`
+	Warnings []fault.Field `json:"warnings,omitempty" doc:"What stays because the caller does not belong to the company, or is kept and not used"`
 }
 
 // SchemaName is the name in the document.
@@ -95,12 +95,12 @@ func (r *Routes) Contacts() {
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "add-contact", Method: "POST", Path: contacts, Summary: "Add a contact, of a company or of none", Limit: "contact_create", Errors: []int{http.StatusBadRequest},
-	}), func(ctx context.Context, in *struct{ Body contact.Add }) (*api.Tagged[views.Contact], error) {
+	}), func(ctx context.Context, in *struct{ Body contact.Add }) (*api.Tagged[ContactChange], error) {
 		if err := r.admitted(ctx); err != nil {
 			return nil, err
 		}
 		w, err := flows.AddContact(ctx, r.Commands, api.Request(ctx), in.Body)
-		return api.Written(ctx, w.ContactOutcome, err, func(flows.ContactOutcome) views.Contact { return contactShown(w) })
+		return api.Written(ctx, w.ContactOutcome, err, func(flows.ContactOutcome) ContactChange { return contactAnswer(w) })
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "edit-contact", Method: "PATCH", Path: contacts + "/{contact_id}", Summary: "Change what is named of a contact; company and rank only members change",
@@ -118,9 +118,7 @@ func (r *Routes) Contacts() {
 		}
 		in.Body.ID = id.String()
 		w, err := flows.EditContact(ctx, r.Commands, api.Request(ctx), in.Body)
-		return api.Written(ctx, w.ContactOutcome, err, func(flows.ContactOutcome) ContactChange {
-			return ContactChange{Contact: contactShown(w), Warnings: w.Ignored}
-		})
+		return api.Written(ctx, w.ContactOutcome, err, func(flows.ContactOutcome) ContactChange { return contactAnswer(w) })
 	})
 	api.Handle(r.API, closed(api.Op{
 		ID: "delete-contact", Method: "DELETE", Path: contacts + "/{contact_id}", Summary: "Delete a contact, and forget who it was", Limit: generalContacts,
@@ -132,6 +130,11 @@ func (r *Routes) Contacts() {
 		out, err := flows.DeleteContact(ctx, r.Commands, api.Request(ctx), id.String())
 		return api.Done(ctx, out, err)
 	})
+}
+
+func contactAnswer(w flows.ContactWritten) ContactChange {
+	shown := contactShown(w)
+	return ContactChange{Contact: shown, Warnings: append(w.Ignored, unread("phone", shown.Phone)...)}
 }
 
 // contactShown returns a contact as a command left it.

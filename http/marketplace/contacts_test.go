@@ -94,7 +94,7 @@ func TestWrongValuesOfAContactAreRefused(t *testing.T) {
 	c := seller(o, o.Home)
 	asha := contactOf(t, c, founded(t, c, `{"name":"`+unique()+`"}`).ID, "")
 	for body, field := range map[string]string{
-		`{"first_name":null}`: "first_name", `{"first_name":""}`: "first_name", `{"email":"x"}`: "email", `{"email":null}`: "email", `{"phone":7}`: "phone", `{"phone":"x"}`: "phone",
+		`{"first_name":null}`: "first_name", `{"first_name":""}`: "first_name", `{"email":"x"}`: "email", `{"email":null}`: "email", `{"phone":7}`: "phone", `{"phone":"x\u0001"}`: "phone",
 		`{"last_name":"a\u202eb"}`: "last_name", `{"designation":"` + strings.Repeat("a", 101) + `"}`: "designation", `{"company_id":"x"}`: "company_id", `{"company_id":null}`: "company_id", `{"is_primary":"yes"}`: "is_primary",
 	} {
 		c.PATCH(contactAt(asha.ID), body).Status(422).Contains(`"field":"` + field)

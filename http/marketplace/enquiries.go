@@ -9,7 +9,9 @@ import (
 	"bahi/commands"
 	flows "bahi/commands/marketplace"
 	"bahi/domain/event"
+	"bahi/domain/fault"
 	"bahi/domain/marketplace/enquiry"
+	"bahi/domain/person"
 	"bahi/http/api"
 	views "bahi/readmodels/marketplace"
 )
@@ -39,17 +41,36 @@ func enquiryOp(id, method, path, summary string) api.Op {
 	return closed(api.Op{ID: id, Method: method, Path: enquiries + path, Summary: summary, Limit: generalEnquiries, Reads: []string{"enquiries"}})
 }
 
+// EnquiryAnswer is the answer to a buyer.
+type EnquiryAnswer struct {
+	views.SentEnquiry
+
+	Warnings []fault.Field `json:"warnings,omitempty" doc:"What is kept as it came, and not used"`
+}
+
+// unread warns of a phone that is kept, although it cannot be read.
+func unread(field string, phone *string) []fault.Field {
+	if phone != nil {
+		if _, err := person.Phone(field, *phone); err != nil {
+			return []fault.Field{{Field: field, Message: "is no telephone number that can be read: it is kept as a text, and not used"}}
+		}
+	}
+	return nil
+}
+
 // Enquiries registers what companies are asked.
 func (r *Routes) Enquiries() {
 	api.Handle(r.API, open(api.Op{
 		ID: "create-enquiry", Method: "POST", Path: enquiries, Summary: "Ask a company that sells, which is told by mail, by chat and in its crm",
 		Limit: "enquiry_create", Faulty: http.StatusBadRequest, Unstored: "Failed to create enquiry", Errors: []int{http.StatusBadRequest},
-	}), func(ctx context.Context, in *struct{ Body enquiry.Send }) (*api.Tagged[views.SentEnquiry], error) {
+	}), func(ctx context.Context, in *struct{ Body enquiry.Send }) (*api.Tagged[EnquiryAnswer], error) {
 		out, err := flows.SendEnquiry(ctx, r.Commands, api.Request(ctx), in.Body)
 		if err == nil {
 			out.State, err = commands.Reveal(ctx, r.Commands, out.State)
 		}
-		return api.Written(ctx, out, err, sentShown)
+		return api.Written(ctx, out, err, func(out flows.EnquiryOutcome) EnquiryAnswer {
+			return EnquiryAnswer{SentEnquiry: sentShown(out), Warnings: unread("user_phone", out.State.Phone.Shown())}
+		})
 	})
 	api.Handle(r.API, enquiryOp("list-enquiries", "GET", "", "List the enquiries to the caller's companies, newest first"), func(ctx context.Context, in *struct {
 		api.Pages

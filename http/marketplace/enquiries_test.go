@@ -124,10 +124,16 @@ func TestWrongEnquiriesAreRefusedWith400(t *testing.T) {
 	c.POST(catalog, `{"name":"Nail","price_amount":1,"is_active":false,"company_id":"`+mill.ID.String()+`"}`).Status(201).JSON(&hidden)
 	for more, field := range map[string]string{
 		`,"quantity":0`: "quantity", `,"quantity":1000000001`: "quantity", `,"quantity":"3"`: "quantity", `,"message":"a\u202eb"`: "message", `,"message":"` + strings.Repeat("a", 5001) + `"`: "message",
-		`,"user_phone":"x"`: "user_phone", `,"source_platform":"a b"`: "source_platform", `,"product_id":"x"`: "product_id", `,"product_id":7`: "product_id",
+		`,"user_phone":"x\u0001"`: "user_phone", `,"source_platform":"a b"`: "source_platform", `,"product_id":"x"`: "product_id", `,"product_id":7`: "product_id",
 	} {
 		o.Stranger().POST(enquiries, asking(mill.ID, more)).Problem(400, "Validation error").Contains(`"field":"`+field, `"status":400`)
 	}
+	o.Stranger().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","user_phone":"a\u0001b","quantity":0}`, mill.ID)).Problem(400, "Validation error",
+		"quantity", "expected number >= 1", "user_email", "expected an email address", "user_phone", "control characters are not allowed")
+	o.Stranger().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","quantity":0}`, uuid.New())).Problem(400, "Validation error",
+		"quantity", "expected number >= 1", "user_email", "expected an email address", "to_company_id", "there is none with this id")
+	o.Stranger().POST(enquiries, asking(mill.ID, `,"user_phone":"\u202aask at the shop\u202c"`)).Status(201).Contains(`"user_phone":"ask at the shop"`, `"warnings":[{"field":"user_phone"`)
+	o.Stranger().POST(enquiries, asking(mill.ID, `,"user_phone":"\u202a+91 98123 45678\u202c"`)).Status(201).Contains(`"user_phone":"+919812345678"`)
 	o.Stranger().POST(enquiries, `{}`).Problem(400, "Validation error").Contains(`"field":"to_company_id"`, `"field":"user_name"`, `"field":"user_email"`)
 	o.Stranger().POST(enquiries, `{"to_company_id":"x","user_name":"","user_email":"x"}`).Status(400).Contains(`"field":"to_company_id"`)
 	o.Stranger().POST(enquiries, asking(uuid.New(), "")).Problem(400, "Company not found")

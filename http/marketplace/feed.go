@@ -22,7 +22,10 @@ const (
 	rssType = "application/rss+xml; charset=utf-8"
 
 	// feedVersion is part of the feed's tag: a change of what is written raises it.
-	feedVersion = 1
+	feedVersion = 2
+
+	// maxTitle is how many characters of a title commerce managers take.
+	maxTitle = 150
 
 	// feedKept is how long a feed may be kept without asking again (CONTRACT.md 7.1).
 	feedKept = 5 * time.Minute
@@ -87,7 +90,7 @@ func catalogXML() (begin string, each func(*bytes.Buffer, views.Offer), end stri
 	}, "</catalog>\n"
 }
 
-// catalogRSS returns the parts of a feed as the large commerce managers read it. What has no image or no price is left out: they refuse it.
+// catalogRSS returns the parts of a feed as the large commerce managers read it. What has no image or no price, or is discontinued, is left out: they refuse it.
 func (r *Routes) catalogRSS(brand string) (begin string, each func(*bytes.Buffer, views.Offer), end string) {
 	frontend := strings.TrimSuffix(r.Frontend, "/")
 	var b bytes.Buffer
@@ -96,22 +99,43 @@ func (r *Routes) catalogRSS(brand string) (begin string, each func(*bytes.Buffer
 	element(&b, "link", []byte(frontend))
 	element(&b, "description", []byte("Products of "+brand))
 	return b.String(), func(b *bytes.Buffer, o views.Offer) {
-		if o.Image == nil || o.Price == 0 {
+		if o.Image == nil || o.Price == 0 || string(o.Availability) == "discontinued" {
 			return
+		}
+		if o.Description == nil {
+			o.Description = o.Name
 		}
 		b.WriteString("<item>")
 		element(b, "g:id", o.ID)
-		element(b, "g:title", o.Name)
+		element(b, "g:title", titled(o.Name))
 		element(b, "g:description", o.Description)
 		element(b, "g:availability", o.Availability)
 		element(b, "g:condition", []byte("new"))
 		element(b, "g:price", fmt.Appendf(nil, "%s %s", decimalOf(o.Price), o.Currency))
 		element(b, "g:link", fmt.Appendf(nil, "%s/products/%s", frontend, o.ID))
 		element(b, "g:image_link", o.Image)
+		for image := range bytes.SplitSeq(o.More, []byte("\n")) {
+			if len(image) > 0 {
+				element(b, "g:additional_image_link", image)
+			}
+		}
 		element(b, "g:brand", []byte(brand))
 		element(b, "g:mpn", o.ID)
 		b.WriteString("</item>")
 	}, "</channel></rss>\n"
+}
+
+// titled returns a name that is not longer than a title: of a longer one, the words that fit.
+func titled(name []byte) []byte {
+	runes := []rune(string(name))
+	if len(runes) <= maxTitle {
+		return name
+	}
+	short := string(runes[:maxTitle])
+	if end := strings.LastIndexByte(short, ' '); end > len(short)/2 && runes[maxTitle] != ' ' {
+		short = short[:end]
+	}
+	return []byte(strings.TrimSpace(short))
 }
 
 // element writes an element with a text, without the characters that XML does not have.

@@ -84,6 +84,25 @@ func TestAFeedHasAllActiveProducts(t *testing.T) {
 	o.Stranger().GET(feed(id) + "?format=atom").Status(422)
 }
 
+func TestTheFeedOfCommerceManagersHasWhatTheyTake(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home)
+	k := founded(t, c, `{"name":"`+unique()+`"}`)
+	added(t, c, `{"name":"Gone","price_amount":100,"availability":"discontinued","images":["https://cdn.example/g.jpg"],"company_id":"`+k.ID.String()+`"}`)
+	name := strings.Repeat("हाथ का कड़ा ", 16) + "end"
+	added(t, c, `{"name":"`+name+`","price_amount":100,"images":["https://cdn.example/1.jpg","https://cdn.example/2.jpg?a=1&b=2","https://cdn.example/3.jpg"],"company_id":"`+k.ID.String()+`"}`)
+	text := outline(t, o.Stranger().GET(feed(k.ID)+"?format=rss").Status(200).Text)
+	require.Equal(t, 1, strings.Count(text, "item"+"\n"), text)
+	require.Contains(t, text, "image_link = https://cdn.example/1.jpg\nadditional_image_link = https://cdn.example/2.jpg?a=1&b=2\nadditional_image_link = https://cdn.example/3.jpg\n")
+	require.Contains(t, text, "\ndescription = "+name+"\n", "the name, where nothing is said")
+	_, title, _ := strings.Cut(text, "\nitem\n")
+	_, title, _ = strings.Cut(title, "title = ")
+	title, _, _ = strings.Cut(title, "\n")
+	require.True(t, strings.HasPrefix(name, title+" "), title)
+	require.LessOrEqual(t, len([]rune(title)), 150)
+}
+
 func TestAFeedThatDidNotChangeIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

@@ -97,7 +97,8 @@ func (r *Routes) Products() {
 		func(ctx context.Context, in *struct{ Body product.Add }) (*api.Tagged[views.Product], error) {
 			of, err := r.seller(ctx, in.Body.CompanyID)
 			if err != nil {
-				return nil, err
+				_, wrong := in.Body.Decide(product.State{})
+				return nil, fault.Join(err, wrong)
 			}
 			in.Body.Company = of
 			out, err := flows.AddProduct(ctx, r.Commands, api.Request(ctx), in.Body)

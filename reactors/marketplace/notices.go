@@ -26,6 +26,7 @@ import (
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/contact"
 	"bahi/domain/marketplace/enquiry"
+	"bahi/domain/person"
 	"bahi/reactors"
 	accessreactors "bahi/reactors/access"
 	"bahi/readmodels"
@@ -303,8 +304,8 @@ func (n *Notices) recipient(ctx context.Context, id uuid.UUID, c company.State, 
 }
 
 func (n *Notices) chat(ctx context.Context, a asked) (note enquiry.Note, err error) {
-	phone := a.company.Profile.Phone.Value
-	if phone == "" {
+	phone, err := person.Phone("phone", a.company.Profile.Phone.Value)
+	if err != nil || phone == "" {
 		return note, skip("the company has no phone")
 	}
 	l, err := n.letter(a)
@@ -342,8 +343,9 @@ func (n *Notices) push(ctx context.Context, a asked) (note enquiry.Note, err err
 		return note, err
 	}
 	shown := func(p event.Personal) string { return *cmp.Or(p.Shown(), new("")) }
+	phone, _ := person.Phone("user_phone", shown(a.Phone)) // the crm gets none that cannot be read
 	note.Lead, err = n.CRM.Push(ctx, Lead{
-		ID: a.id.String(), Name: shown(a.Name), Email: shown(a.Email), Phone: shown(a.Phone), Company: a.company.Name, Product: a.product,
+		ID: a.id.String(), Name: shown(a.Name), Email: shown(a.Email), Phone: phone, Company: a.company.Name, Product: a.product,
 		Message: shown(a.Message), Source: a.Source, Quantity: l.Quantity,
 	})
 	if err != nil && n.CRM.Permanent(err) {

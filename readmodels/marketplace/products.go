@@ -158,6 +158,8 @@ func (v *Views) Catalog(ctx context.Context, of uuid.UUID) (Catalog, error) {
 type Offer struct {
 	ID, Name, Description, Currency, Image, Availability []byte
 
+	More []byte // addresses of further images, a line each
+
 	Price int64 // in the hundredth part of the currency
 }
 
@@ -167,8 +169,9 @@ func (v *Views) EachOffer(ctx context.Context, of uuid.UUID, take func(Offer) er
 		for i, into := range []*[]byte{&o.ID, &o.Name, &o.Description, &o.Currency, &o.Image, &o.Availability} {
 			*into = row.RawValues()[i]
 		}
+		o.More = row.RawValues()[7]
 		o.Price, err = strconv.ParseInt(string(row.RawValues()[6]), 10, 64)
 		return o, err
-	}, take, `select r.id::text, r.name, r.description, r.price_currency, r.images[1], r.availability, r.price_amount::text
+	}, take, `select r.id::text, r.name, r.description, r.price_currency, r.images[1], r.availability, r.price_amount::text, array_to_string(r.images[2:11], E'\n')
 		from products.product r where r.company_id = $1 and r.is_active order by r.nth`, of)
 }

@@ -114,7 +114,9 @@ func (p Profile) After(change Profile) Profile {
 
 // tidied returns a change of a profile with its values in order and without those that change nothing, or all that is wrong with it.
 func (p Profile) tidied(change Profile, anyGSTIN bool) (Profile, error) {
-	wrong := wording.TidyAll(&p, &change, formatsFor(anyGSTIN))
+	phone, wrongPhone := change.Phone.With(func(text string) (string, error) { return wording.Phone("phone", text) })
+	change.Phone = phone
+	wrong := fault.Join(wrongPhone, wording.TidyAll(&p, &change, formatsFor(anyGSTIN)))
 	if after := p.After(change); after.Pincode.Named() && (change.Pincode.Named() || change.Country.Named()) {
 		code, err := pincode(after.Pincode.Value, after.Country.Value)
 		if wrong = fault.Join(wrong, err); code != p.Pincode.Value {

@@ -14,7 +14,7 @@ import (
 
 // formats put the fields in order that have a form, each given its JSON name and a text that is not empty.
 var formats = map[string]func(field, text string) (string, error){
-	"domain": Domain, "website": website, "phone": person.Phone, "country": country,
+	"domain": Domain, "website": website, "country": country,
 }
 
 // formatsFor returns the formats, with those of GSTINs that are taken.

@@ -8,7 +8,7 @@ import (
 	"bahi/domain/wording"
 )
 
-// maxSlug is how long a slug may be, without the number that keeps it apart from others (CONTRACT.md 8.4).
+// maxSlug is how long a slug may be, with the number that keeps it apart from others (CONTRACT.md 8.4).
 const maxSlug = 80
 
 // reserved are the slugs that have another meaning in a path (CONTRACT.md D24).
@@ -40,7 +40,8 @@ func Nth(slug string, n int) string {
 	if n == 1 {
 		return slug
 	}
-	return slug + "-" + strconv.Itoa(n)
+	number := "-" + strconv.Itoa(n)
+	return strings.TrimRight(slug[:min(len(slug), maxSlug-len(number))], "-") + number
 }
 
 var apart = regexp.MustCompile(`[^a-z0-9]+`)

@@ -125,7 +125,7 @@ func (r Reach) sealed(id string, first, email patch.Field[string]) (Details, err
 	first, wrongFirst := first.With(func(text string) (string, error) { return person.Name("first_name", text) })
 	email, wrongEmail := email.With(func(text string) (string, error) { return person.Email("email", text) })
 	last, wrongLast := r.LastName.With(optional("last_name", person.Name))
-	phone, wrongPhone := r.Phone.With(optional("phone", person.Phone))
+	phone, wrongPhone := r.Phone.With(func(text string) (string, error) { return wording.Phone("phone", text) })
 	does, wrongDoes := r.Designation.With(optional("designation", func(field, text string) (string, error) { return wording.Tidy(field, text, maxDesignation) }))
 	return Details{
 		FirstName: Subjects.Field(id, first), LastName: Subjects.Field(id, last), Email: Subjects.Field(id, email),

@@ -31,7 +31,7 @@ func TestAContactIsPutInOrder(t *testing.T) {
 	none.Case("texts are trimmed, folded and sealed").
 		When(contact.Add{ID: "1", FirstName: " Asha ", Email: "ASHA@example.org", CompanyID: &mill, Reach: contact.Reach{LastName: patch.Set("Rao"), Phone: patch.Set("9812345678"), Designation: patch.Set(" Owner ")}}).
 		Then(full)
-	_, err := contact.Add{Email: "x", Reach: contact.Reach{LastName: patch.Set(strings.Repeat("a", 101)), Phone: patch.Set("1"), Designation: patch.Set(strings.Repeat("a", 101))}}.Decide(contact.State{})
+	_, err := contact.Add{Email: "x", Reach: contact.Reach{LastName: patch.Set(strings.Repeat("a", 101)), Phone: patch.Set("1\x00"), Designation: patch.Set(strings.Repeat("a", 101))}}.Decide(contact.State{})
 	for _, field := range []string{"first_name", "email", "last_name", "phone", "designation"} {
 		require.ErrorContains(t, err, field+": ")
 	}

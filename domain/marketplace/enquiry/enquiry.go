@@ -124,7 +124,7 @@ const (
 func (c Send) Decide(State) ([]event.Event[State], error) {
 	name, wrongName := person.Name("user_name", c.Name)
 	email, wrongEmail := person.Email("user_email", c.Email)
-	phone, wrongPhone := person.Phone("user_phone", c.Phone.Value)
+	phone, wrongPhone := wording.Phone("user_phone", c.Phone.Value)
 	message, wrongMessage := wording.Tidy("message", c.Message.Value, maxText)
 	from, wrongSource := source(c.Source.Value)
 	var wrongQuantity error

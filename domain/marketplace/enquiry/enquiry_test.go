@@ -34,7 +34,11 @@ func TestAnEnquiryIsPutInOrder(t *testing.T) {
 	spam.Spam = true
 	none.Case("a field that people do not see is filled in by programs").
 		When(enquiry.Send{To: mill, Buyer: "b", Name: "Asha", Email: "asha@example.org", Website: patch.Set("https://spam.example")}).Then(spam)
-	_, err := enquiry.Send{Name: " ", Email: "x", Phone: patch.Set("1"), Message: patch.Set("a\u202eb"), Quantity: new(int64), Source: patch.Set("a b")}.Decide(enquiry.State{})
+	unread := sent
+	unread.Phone = personal("98123 / shop")
+	none.Case("a phone that cannot be read is kept as a text").
+		When(enquiry.Send{To: mill, Buyer: "b", Name: "Asha", Email: "asha@example.org", Phone: patch.Set("\u202a98123 / shop\u202c ")}).Then(unread)
+	_, err := enquiry.Send{Name: " ", Email: "x", Phone: patch.Set("1\x00"), Message: patch.Set("a\u202eb"), Quantity: new(int64), Source: patch.Set("a b")}.Decide(enquiry.State{})
 	for _, field := range []string{"user_name", "user_email", "user_phone", "message", "quantity", "source_platform"} {
 		require.ErrorContains(t, err, field+": ")
 	}
