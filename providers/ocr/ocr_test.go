@@ -240,7 +240,7 @@ func TestReadingEndsWithItsCaller(t *testing.T) {
 		cancel()
 		return ocr.Tools{Tesseract: found.Tesseract, Languages: found.Languages, Env: found.Env}, nil
 	}, 1)
-	require.ErrorIs(t, r.Read(ctx, file, func(ocr.Page) error { return errors.New("a page was read") }), context.Canceled)
+	require.ErrorIs(t, r.Read(ctx, cage.Owner{}, file, func(ocr.Page) error { return errors.New("a page was read") }), context.Canceled)
 }
 
 func TestWithoutToolsTheReasonIsGiven(t *testing.T) {
