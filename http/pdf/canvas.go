@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/go-text/typesetting/font"
@@ -34,8 +35,8 @@ func newCanvas(w io.Writer, recorded time.Time) *canvas {
 	pdf.SetCatalogSort(true)
 	pdf.SetAutoPageBreak(false, 0)
 	// gofpdf appends to slices that it is given (utf8fontfile.go, generateChecksum), so each gets a copy.
-	pdf.AddUTF8FontFromBytes(family, styles[regular], bytes.Clone(regularTTF))
-	pdf.AddUTF8FontFromBytes(family, styles[bold], bytes.Clone(boldTTF))
+	pdf.AddUTF8FontFromBytes(family, styles[regular], bytes.Clone(ttf(regular)))
+	pdf.AddUTF8FontFromBytes(family, styles[bold], bytes.Clone(ttf(bold)))
 	c := &canvas{pdf: pdf, file: newFile(w), types: newTypesetter(), outlines: map[outlineKey]*outline{}}
 	c.recorded(recorded)
 	return c
@@ -138,7 +139,7 @@ func (c *canvas) right(x, y float64, f face, size, column float64, s string) {
 
 // line writes a line of text. base is the face that measured it.
 func (c *canvas) line(x, y float64, base face, size float64, l line) {
-	for _, r := range l.runs {
+	for _, r := range leftToRight(l.runs) {
 		if from := x; r.face.shaped() {
 			c.draw(func(p *gofpdf.Fpdf) { c.shaped(p, from, y, base, size, r) })
 		} else {
@@ -148,7 +149,8 @@ func (c *canvas) line(x, y float64, base face, size float64, l line) {
 	}
 }
 
-// shaped places the outlines of a run, and over them their text, invisible, for search and copy.
+// shaped places the outlines of a run, and over them their text, invisible, for search and copy. Text from right to left is written in the order in which it is
+// seen, as readers of PDF expect it.
 func (c *canvas) shaped(p *gofpdf.Fpdf, x, y float64, base face, size float64, r run) {
 	pen := x
 	for _, g := range r.glyphs {
@@ -159,6 +161,11 @@ func (c *canvas) shaped(p *gofpdf.Fpdf, x, y float64, base face, size float64, r
 				gofpdf.SizeType{Wd: o.size.Wd * scale, Ht: o.size.Ht * scale})
 		}
 		pen += g.advance * size
+	}
+	if r.face == perso {
+		seen := []rune(r.text)
+		slices.Reverse(seen)
+		r.text = string(seen)
 	}
 	c.font(p, base, size)
 	stretch := 100.0
@@ -220,7 +227,7 @@ func (c *canvas) outline(k outlineKey) *outline {
 		return o
 	}
 	c.outlines[k] = nil
-	f := c.types.faces[k.face]
+	f := c.types.face(k.face)
 	data, ok := f.GlyphDataOutline(k.id)
 	if !ok || len(data.Segments) == 0 {
 		return nil

@@ -159,6 +159,7 @@ func (d *document) evidence() {
 		texts = append(texts, "Signed checkpoint of the log:")
 		texts = append(texts, strings.Split(strings.TrimRight(from.Checkpoint, "\n"), "\n")...)
 	}
+	texts = append(texts, d.types.notes()...)
 	var lines []line
 	for _, text := range texts {
 		lines = append(lines, d.types.lines(text, regular, (right-margin-12)/size)...)

@@ -95,6 +95,9 @@ func WriteOrders(w io.Writer, o Orders) error {
 		return err
 	}
 	d.total()
+	for _, note := range d.types.notes() {
+		d.sentence(note)
+	}
 	if d.s.Drawn, err = o.Drawn(); err != nil {
 		return err
 	}

@@ -70,6 +70,7 @@ func (d *report) check(what string) {
 		texts = append(texts, "Signed checkpoint of the log:")
 		texts = append(texts, strings.Split(strings.TrimRight(from.Checkpoint, "\n"), "\n")...)
 	}
+	texts = append(texts, d.types.notes()...)
 	if !d.need(leading(headSize) + leading(trailSize)*float64(len(texts)+2)) {
 		d.y += 2 * pad
 	}

@@ -2,7 +2,7 @@ package pdf
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"math"
 	"slices"
 	"strings"
@@ -13,38 +13,14 @@ import (
 	"github.com/go-text/typesetting/font"
 	"github.com/go-text/typesetting/language"
 	"github.com/go-text/typesetting/shaping"
+	"github.com/mozillazg/go-unidecode"
 	"golang.org/x/text/unicode/norm"
 )
 
-var (
-	//go:embed fonts/DejaVuSansCondensed.ttf
-	regularTTF []byte
-	//go:embed fonts/DejaVuSansCondensed-Bold.ttf
-	boldTTF []byte
-	//go:embed fonts/NotoSansDevanagari-Regular.ttf
-	devanagariTTF []byte
-	//go:embed fonts/NotoSansGujarati-Regular.ttf
-	gujaratiTTF []byte
-)
+//go:embed fonts/*.ttf
+var fontFiles embed.FS
 
-// fonts has the embedded fonts, parsed on first use. Goroutines may share a *font.Font but not a *font.Face.
-var fonts = sync.OnceValue(func() (all [faceCount]*font.Font) {
-	for f, ttf := range [faceCount][]byte{regularTTF, boldTTF, devanagariTTF, gujaratiTTF} {
-		face, err := font.ParseTTF(bytes.NewReader(ttf))
-		if err != nil {
-			panic("pdf: embedded font: " + err.Error()) // a broken build; the package's first test finds it
-		}
-		all[f] = face.Font
-	}
-	return all
-})
-
-// Fonts returns the embedded fonts for ordinary text: Latin, Devanagari, Gujarati. Tests draw scanned pages with them.
-func Fonts() [3]*font.Font {
-	return [3]*font.Font{fonts()[regular], fonts()[devanagari], fonts()[gujarati]}
-}
-
-// face is an embedded font.
+// face is an embedded font, or for numerals the numbers of one.
 type face int
 
 const (
@@ -52,8 +28,71 @@ const (
 	bold
 	devanagari
 	gujarati
+	bengali
+	gurmukhi
+	odia
+	tamil
+	telugu
+	kannada
+	malayalam
+	meetei
+	santali
+	perso
+	numerals // of the Perso-Arabic script: they are written from left to right
 	faceCount
 )
+
+// faces has the file of each font, and for those that are shaped the script and the language of most of its texts. Together they have the scripts of the languages
+// in the Eighth Schedule of India's constitution.
+var faces = [faceCount]struct {
+	file     string
+	script   language.Script
+	language language.Language
+}{
+	regular:    {file: "DejaVuSansCondensed"},
+	bold:       {file: "DejaVuSansCondensed-Bold"},
+	devanagari: {"NotoSansDevanagari-Regular", language.Devanagari, "hi"},
+	gujarati:   {"NotoSansGujarati-Regular", language.Gujarati, "gu"},
+	bengali:    {"NotoSansBengali-Regular", language.Bengali, "bn"},
+	gurmukhi:   {"NotoSansGurmukhi-Regular", language.Gurmukhi, "pa"},
+	odia:       {"NotoSansOriya-Regular", language.Oriya, "or"},
+	tamil:      {"NotoSansTamil-Regular", language.Tamil, "ta"},
+	telugu:     {"NotoSansTelugu-Regular", language.Telugu, "te"},
+	kannada:    {"NotoSansKannada-Regular", language.Kannada, "kn"},
+	malayalam:  {"NotoSansMalayalam-Regular", language.Malayalam, "ml"},
+	meetei:     {"NotoSansMeeteiMayek-Regular", language.Meetei_Mayek, "mni"},
+	santali:    {"NotoSansOlChiki-Regular", language.Ol_Chiki, "sat"},
+	perso:      {"NotoNaskhArabic-Regular", language.Arabic, "ur"},
+	numerals:   {"NotoNaskhArabic-Regular", language.Arabic, "ur"},
+}
+
+// fonts has the embedded fonts, each parsed on first use. Goroutines may share a *font.Font but not a *font.Face.
+var fonts = func() (all [faceCount]func() *font.Font) {
+	for f := range all {
+		all[f] = sync.OnceValue(func() *font.Font {
+			parsed, err := font.ParseTTF(bytes.NewReader(ttf(face(f))))
+			if err != nil {
+				panic("pdf: embedded font: " + err.Error()) // a broken build; the package's first test finds it
+			}
+			return parsed.Font
+		})
+	}
+	return all
+}()
+
+// ttf returns the file of a font.
+func ttf(f face) []byte {
+	file, err := fontFiles.ReadFile("fonts/" + faces[f].file + ".ttf")
+	if err != nil {
+		panic("pdf: embedded font: " + err.Error())
+	}
+	return file
+}
+
+// Fonts returns the embedded fonts for ordinary text: Latin, Devanagari, Gujarati. Tests draw scanned pages with them.
+func Fonts() [3]*font.Font {
+	return [3]*font.Font{fonts[regular](), fonts[devanagari](), fonts[gujarati]()}
+}
 
 func (f face) shaped() bool { return f >= devanagari }
 
@@ -73,7 +112,7 @@ type run struct {
 	width  float64
 }
 
-// glyph is one shaped glyph. cluster is the index of its first rune; all glyphs of a cluster share it.
+// glyph is one shaped glyph; a run has them from left to right. cluster is the index of its first rune; all glyphs of a cluster share it.
 type glyph struct {
 	id      font.GID
 	dx, dy  float64 // from the pen
@@ -89,10 +128,12 @@ type line struct {
 
 // typesetter turns strings into lines. It belongs to one document: faces and shaper are not safe for concurrent use.
 type typesetter struct {
-	faces  [faceCount]*font.Face
+	faces  [faceCount]*font.Face // see face
 	shaper shaping.HarfbuzzShaper
 	words  map[string][]run // shaped words, since names recur from row to row
 	ascii  [2][128]float64  // widths of ASCII in regular and bold
+
+	transliterated bool // some text is in Latin letters, since no font has its own
 }
 
 // shapedWords bounds the cache, in words. A full cache starts again.
@@ -100,9 +141,6 @@ const shapedWords = 20_000
 
 func newTypesetter() *typesetter {
 	t := &typesetter{words: map[string][]run{}}
-	for f, parsed := range fonts() {
-		t.faces[f] = font.NewFace(parsed)
-	}
 	for f := range t.ascii {
 		for r := range t.ascii[f] {
 			t.ascii[f][r] = t.advance(face(f), rune(r))
@@ -111,13 +149,20 @@ func newTypesetter() *typesetter {
 	return t
 }
 
+func (t *typesetter) face(f face) *font.Face {
+	if t.faces[f] == nil {
+		t.faces[f] = font.NewFace(fonts[f]())
+	}
+	return t.faces[f]
+}
+
 // advance returns a width rounded to thousandths of an em, as gofpdf rounds the widths in the file (utf8fontfile.go, parseHMTXTable).
 func (t *typesetter) advance(f face, r rune) float64 {
-	id, ok := t.faces[f].NominalGlyph(r)
+	id, ok := t.face(f).NominalGlyph(r)
 	if !ok {
 		return 0
 	}
-	return math.Round(float64(t.faces[f].HorizontalAdvance(id))*1000/float64(t.faces[f].Upem())) / 1000
+	return math.Round(float64(t.face(f).HorizontalAdvance(id))*1000/float64(t.face(f).Upem())) / 1000
 }
 
 // width returns the width of text without shaping: amounts, dates and our own labels.
@@ -135,7 +180,9 @@ func (t *typesetter) width(f face, text string) (ems float64) {
 // faceOf returns the font for r and the rune to show: -1 for characters that are invisible by definition. before is the face
 // of the character before it. Runes above the basic plane never reach gofpdf, whose tables end there.
 func (t *typesetter) faceOf(r rune, before, base face) (f face, show rune) {
-	switch script := language.LookupScript(r); {
+	script := language.LookupScript(r)
+	own := faceFor(r, script)
+	switch {
 	case r == zwj || r == zwnj:
 		if before.shaped() {
 			return before, r
@@ -147,10 +194,8 @@ func (t *typesetter) faceOf(r rune, before, base face) (f face, show rune) {
 		return base, box
 	case unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):
 		return base, -1
-	case script == language.Devanagari && t.has(devanagari, r):
-		return devanagari, r
-	case script == language.Gujarati && t.has(gujarati, r):
-		return gujarati, r
+	case own.shaped() && t.has(own, r):
+		return own, r
 	case r == '।' || r == '॥':
 		if before.shaped() && t.has(before, r) {
 			return before, r
@@ -166,8 +211,24 @@ func (t *typesetter) faceOf(r rune, before, base face) (f face, show rune) {
 }
 
 func (t *typesetter) has(f face, r rune) bool {
-	_, ok := t.faces[f].NominalGlyph(r)
+	_, ok := t.face(f).NominalGlyph(r)
 	return ok
+}
+
+// faceFor returns the shaped font for r, regular without one.
+func faceFor(r rune, script language.Script) face {
+	if r >= 0x600 && r < 0x700 && script != language.Inherited { // its punctuation and numbers belong to several scripts
+		if unicode.Is(unicode.Nd, r) {
+			return numerals
+		}
+		return perso
+	}
+	for f := devanagari; f < numerals; f++ {
+		if faces[f].script == script {
+			return f
+		}
+	}
+	return regular
 }
 
 // word splits one word into runs by script and shapes those that need it. base is regular or bold.
@@ -202,6 +263,11 @@ func (t *typesetter) word(word string, base face) []run {
 			flush()
 			current = f
 		}
+		if latin := latinOf(r); show == box && latin != "" {
+			t.transliterated = true
+			text = append(text, []rune(latin)...)
+			continue
+		}
 		text = append(text, show)
 	}
 	flush()
@@ -210,6 +276,26 @@ func (t *typesetter) word(word string, base face) []run {
 	}
 	t.words[key] = runs
 	return runs
+}
+
+// latinOf returns the letters of a script without a font in Latin letters, "" for what is no letter.
+func latinOf(r rune) string {
+	if !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) {
+		return ""
+	}
+	latin := unidecode.Unidecode(string(r))
+	if !plain(strings.TrimSpace(latin)) {
+		return ""
+	}
+	return strings.TrimSpace(latin)
+}
+
+// notes returns what a document says once of its text.
+func (t *typesetter) notes() []string {
+	if !t.transliterated {
+		return nil
+	}
+	return []string{"Some text is in a script that this document has no font for. It is written in Latin letters."}
 }
 
 // plain reports whether a word is printable ASCII, as most are.
@@ -228,12 +314,12 @@ const enlarge = 1.12
 // shape lets HarfBuzz choose and place the glyphs of one script.
 func (t *typesetter) shape(f face, text []rune) run {
 	const em, scale = 1000, enlarge / 64 / 1000
-	script, lang := language.Devanagari, language.Language("hi")
-	if f == gujarati {
-		script, lang = language.Gujarati, "gu"
+	direction := di.DirectionLTR
+	if f == perso {
+		direction = di.DirectionRTL
 	}
 	out := t.shaper.ShapeNoExtents(shaping.Input{
-		Text: text, RunEnd: len(text), Direction: di.DirectionLTR, Face: t.faces[f], Size: em << 6, Script: script, Language: lang,
+		Text: text, RunEnd: len(text), Direction: direction, Face: t.face(f), Size: em << 6, Script: faces[f].script, Language: faces[f].language,
 	})
 	r := run{face: f, text: string(text), glyphs: make([]glyph, len(out.Glyphs))}
 	for i, g := range out.Glyphs {
@@ -260,22 +346,26 @@ func (t *typesetter) clusters(r run, width float64) (parts []run) {
 		}
 		return parts
 	}
-	text := []rune(r.text)
-	for i := 0; i < len(r.glyphs); {
+	text, read := []rune(r.text), r.glyphs
+	if r.face == perso { // in the order of reading
+		read = slices.Clone(read)
+		slices.Reverse(read)
+	}
+	for i := 0; i < len(read); {
 		part := run{face: r.face}
-		first, end, whole := r.glyphs[i].cluster, len(text), len(parts)
-		for ; i < len(r.glyphs); i++ {
-			if r.glyphs[i].cluster != first {
-				end = r.glyphs[i].cluster
+		first, end, whole := read[i].cluster, len(text), len(parts)
+		for ; i < len(read); i++ {
+			if read[i].cluster != first {
+				end = read[i].cluster
 				break
 			}
-			g := r.glyphs[i]
+			g := read[i]
 			if part.width+g.advance > width && part.glyphs != nil {
 				parts = append(parts, part)
 				part = run{face: r.face}
 			}
 			g.cluster -= first
-			part.glyphs = append(part.glyphs, g)
+			part.add([]glyph{g}, 0)
 			part.width += g.advance
 		}
 		parts = append(parts, part)
@@ -338,16 +428,24 @@ func (l *line) append(r run) {
 	l.width += r.width
 	if n := len(l.runs); n > 0 && l.runs[n-1].face == r.face {
 		last := &l.runs[n-1]
-		count := len([]rune(last.text))
-		glyphs := slices.Clip(last.glyphs) // the cache owns the original
-		for _, g := range r.glyphs {
-			g.cluster += count
-			glyphs = append(glyphs, g)
-		}
-		last.text, last.glyphs, last.width = last.text+r.text, glyphs, last.width+r.width
+		last.add(r.glyphs, len([]rune(last.text)))
+		last.text, last.width = last.text+r.text, last.width+r.width
 		return
 	}
 	l.runs = append(l.runs, r)
+}
+
+// add adds glyphs behind those of the run, in the order of reading. Count is the number of runes before theirs.
+func (r *run) add(glyphs []glyph, count int) {
+	behind := slices.Clone(glyphs) // the cache owns the original
+	for i := range behind {
+		behind[i].cluster += count
+	}
+	if r.face == perso {
+		r.glyphs = append(behind, r.glyphs...)
+	} else {
+		r.glyphs = append(slices.Clip(r.glyphs), behind...)
+	}
 }
 
 // shown returns the text that lines would show.

@@ -1,0 +1,64 @@
+package pdf
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// leftToRight returns the runs in the order in which they are drawn: what is written from right to left is reversed, with what stands
+// between its words. The base direction is left to right, as that of our tables.
+func leftToRight(runs []run) []run {
+	if !slices.ContainsFunc(runs, func(r run) bool { return r.face == perso }) {
+		return runs
+	}
+	runs = slices.Clone(runs)
+	for i := 0; i < len(runs); i++ {
+		end := i // after the last word of this passage
+		for j := i; j < len(runs) && (runs[j].face == perso || j > i && runs[j].between()); j++ {
+			if runs[j].face == perso {
+				end = j + 1
+			}
+		}
+		if end == i {
+			continue
+		}
+		passage := runs[i:end]
+		slices.Reverse(passage)
+		for j := range passage {
+			if !passage[j].face.shaped() {
+				passage[j].text = mirrored(passage[j].text)
+			}
+		}
+		i = end - 1
+	}
+	return runs
+}
+
+// between reports whether the run has a direction only from the text around it.
+func (r run) between() bool {
+	return r.face == numerals || !r.face.shaped() && !strings.ContainsFunc(r.text, unicode.IsLetter)
+}
+
+// mirrored returns punctuation as it stands in a passage from right to left. Numbers keep their order.
+func mirrored(text string) string {
+	brackets := strings.NewReplacer("(", ")", ")", "(", "[", "]", "]", "[", "{", "}", "}", "{", "<", ">", ">", "<", "«", "»", "»", "«")
+	var parts []string
+	for rest := text; rest != ""; {
+		part := numberAt.FindString(rest)
+		if part == "" {
+			_, size := utf8.DecodeRuneInString(rest)
+			part = brackets.Replace(rest[:size])
+			rest = rest[size:]
+		} else {
+			rest = rest[len(part):]
+		}
+		parts = append(parts, part)
+	}
+	slices.Reverse(parts)
+	return strings.Join(parts, "")
+}
+
+var numberAt = regexp.MustCompile(`^[₹+-]?[0-9](?:[0-9.,:/%-]*[0-9%])?`)
