@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -123,6 +125,27 @@ func (k asked) wrote(t *testing.T, s shop, after int64) (types []string) {
 	return types
 }
 
+// listedAnswers returns the statuses that the document has for each operation.
+func listedAnswers(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	text, err := os.ReadFile("testdata/openapi.json")
+	require.NoError(t, err)
+	var document struct {
+		Paths map[string]map[string]struct {
+			OperationID string
+			Responses   map[string]any
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &document))
+	listed := map[string]map[string]any{}
+	for _, operations := range document.Paths {
+		for _, op := range operations {
+			listed[op.OperationID] = op.Responses
+		}
+	}
+	return listed
+}
+
 func TestOnlyWhatIsForEverybodyIsOpen(t *testing.T) {
 	t.Parallel()
 	s := startShop(t)
@@ -140,10 +163,11 @@ func TestOnlyWhatIsForEverybodyIsOpen(t *testing.T) {
 	for what, token := range s.Forgeries(t, s.asha.SignedIn) {
 		headers["token "+what] = "Bearer " + token
 	}
-	before, refused := s.Head(), asked{}
+	before, refused, listed := s.Head(), asked{}, listedAnswers(t)
 	for what, header := range headers {
 		for _, op := range s.ops {
 			a := requests[op.ID].ask(s.Stranger().With("Authorization", header, "Bahi-Workspace", s.asha.Workspace))
+			require.Contains(t, listed[op.ID], strconv.Itoa(a.Response.StatusCode), "the document of %s, %s", op.ID, what)
 			if op.Public && !op.Known {
 				require.NotEqual(t, 500, a.Response.StatusCode, "%s, %s: %s", op.ID, what, a.Text)
 				require.NotContains(t, a.Text, "Not authenticated", "%s, %s", op.ID, what)
@@ -168,10 +192,13 @@ func TestAnotherWorkspaceIsNotThere(t *testing.T) {
 	ravi := s.Person("ravi@example.com")
 	key := s.Bearer(s.Key(ravi.Workspace, `{"ledger":"write","messaging":"write","marketplace":"write","audit":"write"}`).Key)
 	requests := s.things().requests(t, func(op api.Op) bool { return !op.Public })
-	before, strange := s.Head(), asked{}
+	before, strange, listed := s.Head(), asked{}, listedAnswers(t)
 	for _, op := range s.ops {
 		r := requests[op.ID]
 		if op.Public {
+			if op.Known {
+				require.Contains(t, listed[op.ID], "404", op.ID)
+			}
 			continue
 		}
 		for _, c := range []*apitest.Client{ravi.Client, key} {

@@ -45,6 +45,9 @@ type Accounts struct {
 	Post        Post
 	Now         func() time.Time
 	Grace       time.Duration // from the request for deletion to the deletion
+
+	// Guess refuses a try of a password after too many wrong ones for the account; otherwise it is told whether this one was wrong. nil: never.
+	Guess func(ctx context.Context, account string) (settle func(wrong bool), err error)
 }
 
 // These are the refusals.

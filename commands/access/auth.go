@@ -34,17 +34,17 @@ type SignedIn struct {
 // get the same answer, and take as long.
 func (a *Accounts) SignIn(ctx context.Context, req commands.Request, email, password string) (SignedIn, error) {
 	email, malformed := person.Email("email", email)
-	id, s := uuid.Nil, user.State{}
+	id, s, key := uuid.Nil, user.State{}, ""
 	if malformed == nil {
-		key, err := a.EmailKey(ctx, email)
-		if err != nil {
+		var err error
+		if key, err = a.EmailKey(ctx, email); err != nil {
 			return SignedIn{}, err
 		}
 		if id, s, err = a.HolderOf(ctx, key); err != nil {
 			return SignedIn{}, err
 		}
 	}
-	proof, known, err := a.Credentials.Passwords.Verify(ctx, id, password)
+	proof, known, err := a.verify(ctx, "sign-in "+key, id, password)
 	switch {
 	case err != nil:
 		return SignedIn{}, err
@@ -57,6 +57,20 @@ func (a *Accounts) SignIn(ctx context.Context, req commands.Request, email, pass
 		return SignedIn{}, ErrNotVerified
 	}
 	return a.begin(ctx, req, id, s, proof, session.ByPassword)
+}
+
+// verify checks a password, unless there were too many wrong ones under the name. An unknown account has a count too, since otherwise the count would reveal it.
+func (a *Accounts) verify(ctx context.Context, name string, id uuid.UUID, password string) (credentials.Proof, bool, error) {
+	settle := func(bool) {}
+	if a.Guess != nil {
+		var err error
+		if settle, err = a.Guess(ctx, name); err != nil {
+			return credentials.Proof{}, false, err
+		}
+	}
+	proof, known, err := a.Credentials.Passwords.Verify(ctx, id, password)
+	settle(err == nil && !known)
+	return proof, known, err
 }
 
 // begin begins a session and records it.

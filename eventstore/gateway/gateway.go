@@ -39,10 +39,8 @@ var (
 
 // Guesses limits the wrong keys from an address.
 type Guesses interface {
-	// Allowed reports whether a key from an address may be checked.
-	Allowed(from netip.Addr) bool
-	// Refused counts a wrong key.
-	Refused(from netip.Addr)
+	// Refused counts a wrong key, and reports whether it was one too many.
+	Refused(from netip.Addr) (tooMany bool)
 }
 
 // Config has the dependencies of a gateway.

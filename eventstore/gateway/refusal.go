@@ -92,18 +92,11 @@ var (
 	errGuesses  = refuse(codes.ResourceExhausted, "too many wrong API keys came from this address, try again in a minute")
 )
 
-// admit checks a call's credentials, unless too many wrong ones came from its address.
+// admit checks a call's credentials. Valid ones are never refused for wrong ones from their address.
 func (s *Server) admit(ctx context.Context) error {
-	if s.Guesses == nil {
-		return s.check(ctx)
-	}
-	from := addressOf(ctx)
-	if !s.Guesses.Allowed(from) {
-		return errGuesses
-	}
 	err := s.check(ctx)
-	if errors.Is(err, errWrongKey) {
-		s.Guesses.Refused(from)
+	if s.Guesses != nil && errors.Is(err, errWrongKey) && s.Guesses.Refused(addressOf(ctx)) {
+		return errGuesses
 	}
 	return err
 }

@@ -120,6 +120,12 @@ func authOp(id, method, path, summary string) api.Op {
 	}
 }
 
+// proved adds that a token proves the request.
+func proved(op api.Op) api.Op {
+	op.Proof = true
+	return op
+}
+
 // Auth registers registration and sign-in.
 func (r *Routes) Auth() {
 	r.registration()
@@ -140,7 +146,7 @@ func (r *Routes) registration() {
 		api.Wrote(ctx, made.Position, false)
 		return api.Answer(RegisteredUser{ID: made.ID, Email: made.Email, FirstName: made.FirstName, LastName: made.LastName, CreatedAt: made.At}, nil)
 	})
-	api.Handle(r.API, authOp("verify-email", "POST", "/verify-email", "Confirm an address with the mailed token"),
+	api.Handle(r.API, proved(authOp("verify-email", "POST", "/verify-email", "Confirm an address with the mailed token")),
 		func(ctx context.Context, in *struct {
 			Body struct {
 				Token string `json:"token" maxLength:"500"`
@@ -154,7 +160,7 @@ func (r *Routes) registration() {
 // undo is an addition to the specification: without it, an attacker keeps an account by changing its address.
 func (r *Routes) undo() {
 	op := authOp("undo-email-change", "POST", "/email-change/undo", "Have an account's former address back with the token that was mailed there; all its sessions end")
-	api.Handle(r.API, op, func(ctx context.Context, in *struct {
+	api.Handle(r.API, proved(op), func(ctx context.Context, in *struct {
 		Body struct {
 			Token string `json:"token" maxLength:"500"`
 		}
@@ -203,7 +209,7 @@ func (r *Routes) sessions() {
 	})
 	refresh := authOp("refresh", "POST", "/refresh", "Change a refresh token for new tokens")
 	refresh.Errors = []int{http.StatusUnauthorized}
-	api.Handle(r.API, refresh, func(ctx context.Context, in *Refresh) (*Refreshed, error) {
+	api.Handle(r.API, proved(refresh), func(ctx context.Context, in *Refresh) (*Refreshed, error) {
 		token, kept := in.Kept, true
 		if in.Body != nil && in.Body.RefreshToken != "" {
 			token, kept = in.Body.RefreshToken, false
@@ -241,7 +247,7 @@ func (r *Routes) passwords() {
 			}
 			return api.Answer(Message{"If the address has an account, a mail is on its way"}, nil)
 		})
-	api.Handle(r.API, authOp("confirm-password-reset", "POST", "/password-reset/confirm", "Set a password with the mailed token"),
+	api.Handle(r.API, proved(authOp("confirm-password-reset", "POST", "/password-reset/confirm", "Set a password with the mailed token")),
 		func(ctx context.Context, in *struct {
 			Body struct {
 				Token       string `json:"token"        maxLength:"500"`

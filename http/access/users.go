@@ -123,7 +123,7 @@ func (r *Routes) Users() {
 
 func (r *Routes) picture() {
 	op := userOp("upload-picture", "POST", "/profile-picture", "Set one's picture: JPEG, PNG or WebP, at most 5 MB", "users_picture")
-	op.MaxBody, op.EmptyFile = picture.MaxBytes, picture.ErrNotImage
+	op.MaxBody, op.EmptyFile, op.Expensive = picture.MaxBytes, picture.ErrNotImage, true
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*api.Tagged[User], error) {
 		id, err := caller(ctx)
 		if err != nil {

@@ -82,7 +82,7 @@ type API struct {
 	sharing *sharing              // nil: none
 	shared  map[string]*cors.Cors // by the beginning of paths that have rules of their own
 	streams crowd
-	turns   *semaphore.Weighted // of drawing documents
+	turns   *turns
 	files   *semaphore.Weighted // bytes of answers in files
 	ops     []*operation
 	pages   map[string]bool // paths that are served beside the operations, by GET
@@ -114,7 +114,7 @@ func New(config Config) *API {
 	}
 	config.Whole = config.Whole.complete()
 	a := &API{
-		config: config, turns: semaphore.NewWeighted(config.Whole.AtOnce), files: semaphore.NewWeighted(config.Whole.Files),
+		config: config, turns: newTurns(config.Whole.AtOnce), files: semaphore.NewWeighted(config.Whole.Files),
 		metrics: newMetrics(config.Metrics), pages: map[string]bool{}, shared: map[string]*cors.Cors{},
 		limiter: newLimiter(config.Limiting), sharing: newSharing(config.Origins),
 	}

@@ -64,14 +64,9 @@ func ifGiven(check func(*call) error) func(*call) error {
 func (c *call) identify(bearer string) error {
 	for _, credential := range c.api.config.Credentials {
 		if strings.HasPrefix(bearer, credential.Prefix) {
-			if !c.again {
-				if err := c.admit(); err != nil {
-					return err
-				}
-			}
 			who, err := credential.Authenticate(c.ctx, bearer)
 			if err != nil && !c.again {
-				c.guessed(err)
+				return c.guessed(err)
 			}
 			if err != nil {
 				return err

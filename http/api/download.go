@@ -135,7 +135,7 @@ func (d *downloading) drawn(ctx context.Context) error {
 	answer := d.call.spooling()
 	early := d.early(answer)
 	defer early() //nolint:errcheck // for a panic of Write
-	err := d.call.api.inTurn(ctx, func() error { return d.content.Write(ctx, answer) })
+	err := InTurn(ctx, func() error { return d.content.Write(ctx, answer) })
 	sent, failed := early()
 	if err = cmp.Or(err, failed); err == nil {
 		err = d.extend()

@@ -38,6 +38,7 @@ type Op struct {
 	Errors []int // further statuses of refusals, beside those that follow from the rest of the Op
 
 	Limit    string   // the group of its rate limit
+	Proof    bool     // the request has a token that nobody can guess: a valid one is served beyond the limit, which others at its address may have used up
 	Refusals bool     // the limit is of the requests that the handler refuses alone: it calls Count
 	Reads    []string // projections that it reads; with one, Bahi-Min-Position counts
 
@@ -50,6 +51,8 @@ type Op struct {
 	DryRun      bool     // understands Bahi-Dry-Run; other writes refuse it
 	Untried     bool     // its handler does more than decide and write: the rules are not tried on a request that cannot be read
 	NoKey       bool     // ignores Idempotency-Key: a repeated sign-in would return secrets again, and what operators steer remembers no keys
+
+	Expensive bool // the handler runs in its turn, see [InTurn]: an import, or a list of all that there is
 
 	Within time.Duration // bounds the handler; 0: the interface's Timeout
 
@@ -98,9 +101,20 @@ func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*
 			return nil, c.problem(err)
 		}
 		c.request.Fingerprint = c.print.sum()
-		ctx, cancel := c.timeout(c.withRequest(ctx))
-		defer cancel()
-		out, err := handler(ctx, in)
+		ctx = c.withRequest(ctx)
+		var out *O
+		work := func() (err error) {
+			limited, cancel := c.timeout(ctx)
+			defer cancel()
+			out, err = handler(limited, in)
+			return err
+		}
+		var err error
+		if o.Expensive {
+			err = InTurn(ctx, work)
+		} else {
+			err = work()
+		}
 		if err != nil {
 			return nil, c.problem(err)
 		}

@@ -123,6 +123,9 @@ func (c *call) adapt(p *Problem) {
 const retryUnstored = 1
 
 func (c *call) judge(err error) *Problem {
+	if c.over != nil {
+		return c.over
+	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return ofFault(f)
 	}

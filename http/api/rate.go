@@ -18,6 +18,8 @@ import (
 // must not stop the service.
 type Counter interface {
 	Take(ctx context.Context, key window.Key, limit window.Limit) window.Decision
+	// Return takes back the newest that Take has counted.
+	Return(ctx context.Context, key window.Key)
 }
 
 // Limiting configures the rate limits. The zero value limits nothing.
@@ -25,11 +27,12 @@ type Counter interface {
 // A signed-in user is counted by id, the public by address (IPv6 by /64), both for the group of the operation. An API
 // key is counted by its id, over all operations together, by the limit named [GroupAPIKeys].
 //
-// An invalid credential counts for its address by the limit named [GroupRefused]; beyond it, no credential from that address is
-// looked at until its window slides on, valid ones included, since otherwise guessing would be free. A request without a
-// credential guesses nothing and is not counted: any page could make a visitor's browser send some, and so lock out everybody at
-// the address. That count is this process's own, even with a shared Counter: it is read before each authentication, where
-// a round trip would be too slow. So a guesser who finds several processes has as many times the tries.
+// An invalid credential counts for its address by the limit named [GroupRefused]; beyond it, the answer to another one is 429. A valid one is never refused
+// for the failures of others at its address: keys and tokens have too many bits to be guessed, and the limit only slows down who tries. For the same reason
+// the tokens of operations with [Op.Proof] work beyond the limit of their group. A request without a credential guesses nothing and is not counted. That
+// count is this process's own, even with a shared Counter.
+//
+// Passwords can be guessed. [Guess] counts wrong ones by account, whatever addresses they come from.
 //
 // The limit comes after authentication and before permission: requests without permission are counted too.
 type Limiting struct {
@@ -66,6 +69,8 @@ type memory struct{ *window.Memory }
 func (m memory) Take(_ context.Context, key window.Key, limit window.Limit) window.Decision {
 	return m.Memory.Take(key, limit)
 }
+
+func (m memory) Return(_ context.Context, key window.Key) { m.Memory.Return(key) }
 
 // newLimiter returns nil without limits.
 func newLimiter(config Limiting) *limiter {
@@ -104,28 +109,17 @@ func (l *limiter) policy(group string) *policy {
 	}}
 }
 
-// admit refuses to authenticate a client with too many refused credentials. Concurrent guesses are all looked at, as nobody knows
-// yet that they are guesses: counting them first, and taking back the valid ones, would refuse the concurrent requests of an
-// address with many users.
-func (c *call) admit() error {
-	l := c.api.limiter
-	if l == nil || l.guesses == nil {
-		return nil
-	}
-	d := l.refused.look(c.address())
-	if d.Allowed {
-		return nil
-	}
-	c.tell(l.guesses, d)
-	return c.tooMany(d)
-}
-
-// guessed counts a refused credential. It does not count one that could not be checked now.
-func (c *call) guessed(err error) {
+// guessed counts a refused credential, and returns the refusal of one too many. It does not count one that could not be checked now.
+func (c *call) guessed(err error) error {
 	f, refused := errors.AsType[*fault.Error](err)
 	if l := c.api.limiter; l != nil && l.guesses != nil && refused && f.Kind == fault.Unauthorized {
-		c.tell(l.guesses, l.refused.take(c.address()))
+		d := l.refused.take(c.address())
+		c.tell(l.guesses, d)
+		if !d.Allowed {
+			return c.tooMany(d)
+		}
 	}
+	return err
 }
 
 // address returns the address that the request counts for. All clients behind an unknown proxy count as one; the operator has to
@@ -166,7 +160,11 @@ func (c *call) limit() error {
 	}
 	d := c.counted(p, key)
 	c.tell(p, d)
-	if !d.Allowed {
+	switch {
+	case d.Allowed:
+	case c.op.Proof:
+		c.over = tooMany(d)
+	default:
 		return c.tooMany(d)
 	}
 	return nil
@@ -216,10 +214,46 @@ func (c *call) countAs(p *policy, key window.Key) error {
 	return c.tooMany(d)
 }
 
+// Guess counts a try to guess something of an account, such as its password, before it is checked, so that concurrent ones count too. It refuses a try after too
+// many wrong ones: by [GroupWrong], and then by [GroupAgain]. The caller MUST tell by settle whether the try was wrong; others do not count.
+func Guess(ctx context.Context, account string) (settle func(wrong bool), err error) {
+	c := callOf(ctx)
+	if c == nil || c.api.limiter == nil {
+		return func(bool) {}, nil
+	}
+	l := c.api.limiter
+	wrong, again := l.limits[GroupWrong], l.limits[GroupAgain]
+	if wrong.Off() || again.Off() {
+		return func(bool) {}, nil
+	}
+	counted, slowed := window.Key{Group: GroupWrong, Caller: account}, window.Key{Group: GroupAgain, Caller: account}
+	taken := counted
+	if !l.counter.Take(ctx, counted, wrong).Allowed {
+		taken = slowed
+		if d := l.counter.Take(ctx, slowed, again); !d.Allowed {
+			return nil, c.tooMany(d)
+		}
+	}
+	return func(isWrong bool) {
+		switch {
+		case !isWrong:
+			l.counter.Return(ctx, taken)
+		case taken == counted:
+			l.counter.Take(ctx, slowed, again) // the next try after the last of these waits too
+		}
+	}, nil
+}
+
+// tooMany returns the refusal, and tells mounted pages too when to try again.
+func (c *call) tooMany(d window.Decision) *Problem {
+	p := tooMany(d)
+	c.Header()["Retry-After"] = []string{strconv.Itoa(p.after)}
+	return p
+}
+
 // tooMany returns the refusal (D48 of the contract).
-func (c *call) tooMany(d window.Decision) error {
-	c.Header()["Retry-After"] = []string{strconv.FormatInt(max(1, seconds(d.Next)), 10)}
-	return &Problem{Detail: "Too many requests", Code: "rate_limited", Status: http.StatusTooManyRequests}
+func tooMany(d window.Decision) *Problem {
+	return &Problem{Detail: "Too many requests", Code: "rate_limited", Status: http.StatusTooManyRequests, after: int(max(1, seconds(d.Next)))}
 }
 
 // tell sets the headers of draft-ietf-httpapi-ratelimit-headers (S31 of the contract): q requests in w seconds are allowed,

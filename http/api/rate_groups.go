@@ -18,6 +18,8 @@ type Limits map[string]window.Limit
 const (
 	GroupAPIKeys = "api_keys"               // all requests of one API key
 	GroupRefused = "refused_authentication" // invalid credentials from one address
+	GroupWrong   = "wrong_passwords"        // of one account, from any address
+	GroupAgain   = "sign_in_again"          // tries of one account after too many wrong passwords
 )
 
 // DefaultLimits returns all groups with the limits of SPEC.txt ("Limits"), or where it has none, of D45 to D47 of the
@@ -50,6 +52,8 @@ func DefaultLimits() Limits {
 	}
 	// Ours: changes of a user's address. Each change mails an address of the user's choice.
 	limits["users_email"] = window.Limit{Requests: 5, Per: time.Hour}
+	// R11
+	limits[GroupWrong], limits[GroupAgain] = window.Limit{Requests: 10, Per: 15 * time.Minute}, window.Limit{Requests: 1, Per: time.Minute}
 	return limits
 }
 

@@ -19,20 +19,9 @@ func NewGuesses(limits Limits, now func() time.Time) *Guesses {
 	return &Guesses{window.NewMemory(now, 0), limits[GroupRefused]}
 }
 
-// Allowed reports whether a credential from an address may be checked.
-func (g *Guesses) Allowed(from netip.Addr) bool {
-	return g.limit.Off() || g.look(counted(plainAddress(from))).Allowed
-}
-
-// Refused counts a refused credential.
-func (g *Guesses) Refused(from netip.Addr) {
-	if !g.limit.Off() {
-		g.take(counted(plainAddress(from)))
-	}
-}
-
-func (g *Guesses) look(from netip.Addr) window.Decision {
-	return g.refused.Look(window.Key{Group: GroupRefused, Address: from}, g.limit)
+// Refused counts a refused credential, and reports whether it was one too many.
+func (g *Guesses) Refused(from netip.Addr) (tooMany bool) {
+	return !g.limit.Off() && !g.take(counted(plainAddress(from))).Allowed
 }
 
 func (g *Guesses) take(from netip.Addr) window.Decision {

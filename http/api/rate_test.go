@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,6 +72,34 @@ func limited(t *testing.T, change func(*api.Config), environ ...string) (url str
 		op.Status = 204
 		api.Handle(a, op, done)
 	}
+	api.Handle(a, api.Op{ID: "verify", Method: "POST", Path: "/api/v1/auth/verify", Public: true, Limit: "auth", Proof: true, Status: 204},
+		func(_ context.Context, in *struct {
+			Body struct {
+				Token string `json:"token"`
+			}
+		}) (*api.Nothing, error) {
+			if in.Body.Token != "right" {
+				return nil, api.ErrNotAuthenticated
+			}
+			return &api.Nothing{}, nil
+		})
+	api.Handle(a, api.Op{ID: "password", Method: "POST", Path: "/api/v1/auth/password", Public: true, Limit: "auth", Status: 204},
+		func(ctx context.Context, in *struct {
+			Body struct {
+				Account  string `json:"account"`
+				Password string `json:"password"`
+			}
+		}) (*api.Nothing, error) {
+			settle, err := api.Guess(ctx, in.Body.Account)
+			if err != nil {
+				return nil, err
+			}
+			wrong := in.Body.Password != "right"
+			if settle(wrong); wrong {
+				return nil, api.ErrNotAuthenticated
+			}
+			return &api.Nothing{}, nil
+		})
 	h := httptest.NewServer(a)
 	t.Cleanup(h.Close)
 	return h.URL, c
@@ -187,15 +216,86 @@ func TestGuessingCredentialsIsLimited(t *testing.T) {
 	here("bahi_unknowable").GET("/rows").Problem(500, "Internal error") // it was not checked
 	require.Equal(t, `"ledger_general";r=1;t=60`, here("asha").GET("/rows").Status(204).Header("RateLimit"), "others at the address are served")
 	here("guess-2").GET("/unlimited").Problem(401, "Not authenticated")
-	for _, bearer := range []string{"guess-3", "asha"} {
-		a := here(bearer).GET("/rows").Problem(429, "Too many requests")
-		require.Equal(t, "60", a.Header("Retry-After"), bearer)
-		require.Equal(t, `"refused_authentication";r=0;t=60`, a.Header("RateLimit"), bearer)
+	for range 120 {
+		a := here("guess-3").GET("/rows").Problem(429, "Too many requests")
+		require.Equal(t, "60", a.Header("Retry-After"))
+		require.Equal(t, `"refused_authentication";r=0;t=60`, a.Header("RateLimit"))
 	}
 	here("").GET("/rows").Problem(401, "Not authenticated")
-	here("asha").With("X-Forwarded-For", "198.51.100.2").GET("/rows").Status(204)
+	here("asha").GET("/rows").Status(204) // a valid credential is never refused for the failures of others
+	here("ravi").GET("/unlimited").Status(204)
+	here("guess-3").With("X-Forwarded-For", "198.51.100.2").GET("/rows").Status(401)
 	c.pass(time.Minute)
-	here("asha").GET("/rows").Status(204)
+	here("guess-3").GET("/rows").Status(401)
+}
+
+func TestAProofWorksBeyondTheLimitOfItsAddress(t *testing.T) {
+	t.Parallel()
+	url, _ := limited(t, nil)
+	here := at(t, url, "198.51.100.1")
+	for range 3 {
+		here.POST("/api/v1/auth/login", nil).Status(204)
+	}
+	here.POST("/api/v1/auth/login", nil).Status(429)
+	right, wrong := map[string]string{"token": "right"}, map[string]string{"token": "wrong"}
+	a := here.POST("/api/v1/auth/verify", right).Status(204)
+	require.Equal(t, `"auth";r=0;t=60`, a.Header("RateLimit"))
+	require.Empty(t, a.Header("Retry-After"))
+	for _, body := range []any{wrong, nil, map[string]any{"token": 7}} {
+		require.Equal(t, "60", here.POST("/api/v1/auth/verify", body).Problem(429, "Too many requests").Header("Retry-After"))
+	}
+	at(t, url, "198.51.100.2").POST("/api/v1/auth/verify", wrong).Status(401)
+}
+
+func TestWrongPasswordsOfAnAccountAreLimited(t *testing.T) {
+	t.Parallel()
+	url, c := limited(t, nil, "BAHI_LIMIT_AUTH=off")
+	address := 0
+	try := func(account, password string) *apitest.Answer { // each from another address
+		address++
+		return at(t, url, fmt.Sprintf("198.51.100.%d", address)).POST("/api/v1/auth/password", map[string]string{"account": account, "password": password})
+	}
+	for range 20 {
+		try("asha", "right").Status(204) // these do not count
+	}
+	for range 10 {
+		try("asha", "wrong").Status(401)
+		c.pass(time.Second)
+	}
+	for _, password := range []string{"wrong", "right"} {
+		require.Equal(t, "50", try("asha", password).Problem(429, "Too many requests").Header("Retry-After"))
+	}
+	try("ravi", "wrong").Status(401)
+	c.pass(50 * time.Second)
+	try("asha", "wrong").Status(401) // one a minute
+	try("asha", "right").Status(429)
+	c.pass(time.Minute)
+	try("asha", "right").Status(204)
+	try("asha", "wrong").Status(401)
+	try("asha", "right").Status(429)
+	c.pass(14 * time.Minute)
+	for range 5 {
+		try("asha", "wrong").Status(401)
+	}
+}
+
+func TestConcurrentWrongPasswordsAreCountedBeforeTheyAreChecked(t *testing.T) {
+	t.Parallel()
+	url, _ := limited(t, nil, "BAHI_LIMIT_AUTH=off")
+	var (
+		trying  sync.WaitGroup
+		checked atomic.Int32
+	)
+	for range 60 {
+		trying.Go(func() {
+			if at(t, url, "198.51.100.1").POST("/api/v1/auth/password", map[string]string{"account": "asha", "password": "wrong"}).Response.StatusCode == 401 {
+				checked.Add(1)
+			}
+		})
+	}
+	trying.Wait()
+	require.GreaterOrEqual(t, checked.Load(), int32(10))
+	require.LessOrEqual(t, checked.Load(), int32(11), "ten, and the first of those once a minute")
 }
 
 func TestLimitIsTurnedOffByItsSetting(t *testing.T) {
@@ -216,6 +316,8 @@ type refusing struct{ next time.Duration }
 func (r refusing) Take(context.Context, window.Key, window.Limit) window.Decision {
 	return window.Decision{Next: r.next}
 }
+
+func (refusing) Return(context.Context, window.Key) {}
 
 func TestRetryAfterIsAtLeastASecond(t *testing.T) {
 	t.Parallel()

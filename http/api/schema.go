@@ -177,6 +177,8 @@ func (o *operation) document(h *huma.Operation) {
 	h.Parameters = o.called(h.Parameters)
 	if !o.Public {
 		h.Security = []map[string][]string{{"bearer": {}}}
+	}
+	if !o.Public || o.Known {
 		h.Parameters = append(h.Parameters, header("Bahi-Workspace", "Another workspace of the caller's to act in", "string", "uuid"))
 	}
 	if len(o.Reads) > 0 && !o.write() {
@@ -238,8 +240,11 @@ func (o *operation) documentAnswers(h *huma.Operation) {
 		answer("Idempotency-Replayed", "true: an earlier request with this key did it", "boolean")
 	}
 	statuses := append([]int{http.StatusInternalServerError, http.StatusServiceUnavailable}, o.Errors...)
-	if !o.Public {
+	switch {
+	case !o.Public:
 		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound)
+	case o.Known: // the credential, or the workspace, is wrong
+		statuses = append(statuses, http.StatusUnauthorized, http.StatusNotFound)
 	}
 	if len(h.Parameters) > 0 || h.RequestBody != nil {
 		statuses = append(statuses, http.StatusBadRequest, http.StatusUnprocessableEntity)

@@ -21,23 +21,22 @@ import (
 // Whole bounds the answers that do not wait for their clients, however long they are: lists ([List]) and drawn
 // documents ([Content]). While slow clients read them they are in files, and hold neither memory nor the database.
 type Whole struct {
-	AtOnce int64         // documents that are drawn at the same time; 0: 2
-	Wait   time.Duration // how long a request waits for its turn; 0: a minute
+	AtOnce int           // expensive answers that are made at the same time, see [InTurn]; 0: 8
+	Wait   time.Duration // how long a request waits for its turn; 0: 10 seconds
 	Files  int64         // bytes in files, of which one answer may have a quarter; 0: 4 GB
 	Pause  time.Duration // how long a client may read nothing; 0: 30 seconds
 	Hold   time.Duration // how long a document is drawn before it is sent in parts; until then an error refuses it; 0: half a second
 }
 
 const (
-	defaultAtOnce = 2
-	defaultTurn   = time.Minute
+	defaultAtOnce = 8
+	defaultTurn   = 10 * time.Second
 	defaultFiles  = 4 << 30
 	defaultPause  = 30 * time.Second
 	defaultHold   = 500 * time.Millisecond
 )
 
 var (
-	errBusy    = fault.New(fault.Unavailable, "Too many documents are being drawn, try again")
 	errCrowded = fault.New(fault.Unavailable, "Too many long answers are on their way, try again")
 	errTooMuch = fault.New(fault.Invalid, "The answer is too long: narrow it to fewer days, or ask for pages")
 	errNoSpace = fault.New(fault.Unavailable, "The disk is full, try again later")
@@ -46,17 +45,6 @@ var (
 // complete fills in the defaults.
 func (w Whole) complete() Whole {
 	return Whole{cmp.Or(w.AtOnce, defaultAtOnce), cmp.Or(w.Wait, defaultTurn), cmp.Or(w.Files, defaultFiles), cmp.Or(w.Pause, defaultPause), cmp.Or(w.Hold, defaultHold)}
-}
-
-// inTurn draws a document when fewer than AtOnce are being drawn.
-func (a *API) inTurn(ctx context.Context, draw func() error) error {
-	waiting, cancel := context.WithTimeout(ctx, a.config.Whole.Wait)
-	defer cancel()
-	if !a.turns.TryAcquire(1) && a.turns.Acquire(waiting, 1) != nil {
-		return cmp.Or(ctx.Err(), error(errBusy))
-	}
-	defer a.turns.Release(1)
-	return draw()
 }
 
 // spool is an answer that does not wait for its client. What does not fit in its buffer is in a file without a name, so that

@@ -28,6 +28,7 @@ type ByItems struct {
 	Items int  `query:"items"`
 	Holds bool `query:"holds"`
 	Fails bool `query:"fails"`
+	Paged bool `query:"paged"`
 }
 
 // library serves lists and drawn documents. Those with hold wait in their middle until the test releases them.
@@ -74,12 +75,22 @@ func openLibrary(t *testing.T, whole api.Whole) *library {
 	api.Handle(a, api.Op{ID: "list", Method: "GET", Path: "/list", Summary: "List", Operator: true},
 		func(ctx context.Context, in *ByItems) (*api.Body[api.List[page]], error) {
 			all := api.NewList[page](ctx)
-			for range in.Items {
-				if err := all.Add(onePage); err != nil {
-					return nil, err
+			add := func() error {
+				for range in.Items {
+					if err := all.Add(onePage); err != nil {
+						return err
+					}
 				}
+				return hold(ctx, in.Holds)
 			}
-			return api.Answer(all, hold(ctx, in.Holds))
+			if in.Paged {
+				return api.Answer(all, add())
+			}
+			return api.Answer(all, api.InTurn(ctx, add))
+		})
+	api.Handle(a, api.Op{ID: "handle", Method: "GET", Path: "/handled", Summary: "Handle", Operator: true, Expensive: true},
+		func(ctx context.Context, in *ByItems) (*api.Body[page], error) {
+			return api.Answer(onePage, hold(ctx, in.Holds))
 		})
 	api.Download(a, api.Op{ID: "draw", Method: "GET", Path: "/drawn", Summary: "Draw", Operator: true}, map[string]any{"text/plain": nil},
 		func(_ context.Context, in *ByItems) (api.Content, error) {
@@ -102,6 +113,12 @@ func openLibrary(t *testing.T, whole api.Whole) *library {
 	t.Cleanup(l.server.Close)
 	l.Client = apitest.New(t, l.server.URL, "bahi_operator")
 	return l
+}
+
+// as returns the client of another caller.
+func (l *library) as(t *testing.T, key string) *apitest.Client {
+	t.Helper()
+	return apitest.New(t, l.server.URL, key)
 }
 
 // ask requests the path several times, and returns a function that waits for the answers.
@@ -147,36 +164,42 @@ func TestAListIsAnsweredAtAnyLength(t *testing.T) {
 	l.empty(t)
 }
 
-func TestFewDocumentsAreDrawnAtOnce(t *testing.T) {
+func TestACallerHasTwoExpensiveAnswersAtOnce(t *testing.T) {
 	t.Parallel()
-	l := openLibrary(t, api.Whole{AtOnce: 2, Wait: time.Hour})
-	answers := l.ask(t, 6, "/drawn?items=100&holds=true")
-	<-l.begun
-	<-l.begun
-	for range 4 {
-		l.goOn <- struct{}{}
+	for _, path := range []string{"/drawn", "/handled", "/list"} {
+		l := openLibrary(t, api.Whole{AtOnce: 16, Wait: time.Hour})
+		answers := l.ask(t, 6, path+"?items=100&holds=true")
 		<-l.begun
+		<-l.begun
+		l.as(t, "bahi_other").GET(path + "?items=100").Status(200)
+		for range 4 {
+			l.goOn <- struct{}{}
+			<-l.begun
+		}
+		l.goOn <- struct{}{}
+		l.goOn <- struct{}{}
+		for _, a := range answers() {
+			a.Status(200)
+		}
+		require.EqualValues(t, 2, l.most.Load(), path)
+		l.empty(t)
 	}
-	l.goOn <- struct{}{}
-	l.goOn <- struct{}{}
-	for _, a := range answers() {
-		require.Len(t, a.Status(200).Text, 100<<10)
-	}
-	require.EqualValues(t, 2, l.most.Load())
-	l.empty(t)
 }
 
 func TestLongWaitForATurnGets503(t *testing.T) {
 	t.Parallel()
-	l := openLibrary(t, api.Whole{AtOnce: 1, Wait: time.Millisecond})
-	answers := l.ask(t, 1, "/drawn?holds=true")
-	<-l.begun
-	refused := l.GET("/drawn").Problem(503, "Too many documents are being drawn, try again")
-	require.Equal(t, "1", refused.Header("Retry-After"))
-	l.Do(http.MethodHead, "/drawn", nil).Status(200)
-	l.goOn <- struct{}{}
-	answers()[0].Status(200)
-	l.GET("/drawn").Status(200)
+	for _, path := range []string{"/drawn", "/handled", "/list"} {
+		l := openLibrary(t, api.Whole{AtOnce: 1, Wait: time.Millisecond})
+		answers := l.ask(t, 1, "/drawn?holds=true")
+		<-l.begun
+		refused := l.GET(path).Problem(503, "Too many expensive answers at once, try again")
+		require.Equal(t, "1", refused.Header("Retry-After"))
+		l.Do(http.MethodHead, "/drawn", nil).Status(200)
+		l.GET("/list?paged=true").Status(200)
+		l.goOn <- struct{}{}
+		answers()[0].Status(200)
+		l.GET(path).Status(200)
+	}
 }
 
 func TestDrawingStopsWhenItsClientLeaves(t *testing.T) {
@@ -234,7 +257,7 @@ func TestLongAnswersUseBoundedDiskSpace(t *testing.T) {
 	l := openLibrary(t, api.Whole{Files: 4 * 160 << 10})
 	for _, path := range []string{"/list", "/drawn"} {
 		l.GET(path+"?items=1000").Problem(422, "The answer is too long: narrow it to fewer days, or ask for pages")
-		answers := l.ask(t, 4, "/list?items=150&holds=true")
+		answers := l.ask(t, 4, "/list?items=150&holds=true&paged=true")
 		for range 4 {
 			<-l.begun
 		}

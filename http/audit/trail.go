@@ -167,11 +167,11 @@ func (t *TrailReport) Content(ctx context.Context, workspace *uuid.UUID, q Trail
 	}
 	switch q.Format {
 	case "csv":
-		return api.Content{Type: "text/csv; charset=utf-8", Name: "audit-trail.csv", Write: d.writeCSV}, nil
+		return api.Content{Type: "text/csv; charset=utf-8", Name: "audit-trail.csv", Drawn: true, Write: d.writeCSV}, nil
 	case "pdf":
 		return api.Content{Type: "application/pdf", Name: "audit-trail.pdf", Drawn: true, Write: d.writePDF}, nil
 	default:
-		return api.Content{Type: jsonType, Write: d.writeJSON}, nil
+		return api.Content{Type: jsonType, Drawn: true, Write: d.writeJSON}, nil
 	}
 }
 

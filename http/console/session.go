@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -186,15 +187,12 @@ func (c *Console) signInPage(v *visit) (page, error) {
 
 // signInByKey gives the same response for every key that does not open the console.
 func (v *visit) signInByKey() (string, error) {
-	if err := api.Count(v.r.Context(), limitGroup); err != nil {
-		return "", err
-	}
 	next, key := v.within(v.r.PostFormValue("next")), strings.TrimSpace(v.r.PostFormValue("key"))
 	if err := v.enterOperator(key); err != nil {
 		return "", err
 	}
 	if v.who.Type == "" {
-		return "", wrongKey{next}
+		return "", cmp.Or(api.Count(v.r.Context(), limitGroup), error(wrongKey{next})) // a right key is never refused for wrong ones
 	}
 	return next, v.begin(key)
 }

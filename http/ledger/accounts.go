@@ -74,7 +74,7 @@ func (o operations[In, Out]) accounts() {
 // list registers the list of all accounts, or of those of one type.
 func (o operations[In, Out]) list(path, words string, kind *int) {
 	api.Handle(o.API, o.op(api.Op{
-		ID: "list-" + path[1:], Method: "GET", Path: path, Summary: "List the " + words + " with their balances", StrictQuery: true,
+		ID: "list-" + path[1:], Method: "GET", Path: path, Summary: "List the " + words + " with their balances", StrictQuery: true, Expensive: true,
 	}), func(ctx context.Context, in *AsOf) (*api.Body[[]Account[In, Out]], error) {
 		as, err := o.as(ctx, *in)
 		if err != nil {

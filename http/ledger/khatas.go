@@ -141,7 +141,7 @@ func (r *Routes) uploadOf(ctx context.Context, k views.Khata) (KhataUpload, erro
 func (r *Routes) khataUpload(id, path, pipeline, summary string) {
 	op := khataOp(id, "POST", path, summary)
 	op.Status, op.Limit, op.MaxBody, op.DryRun, op.Within, op.StrictBody = http.StatusOK, "ledger_khata_upload", khataBytes, true, khataWithin, true
-	op.EmptyFile, op.Errors = errEmptyFile, []int{http.StatusUnsupportedMediaType, http.StatusServiceUnavailable}
+	op.Expensive, op.EmptyFile, op.Errors = true, errEmptyFile, []int{http.StatusUnsupportedMediaType, http.StatusServiceUnavailable}
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*khataAnswer, error) {
 		file, err := io.ReadAll(in.File.Open())
 		if err != nil {

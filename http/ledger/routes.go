@@ -123,6 +123,14 @@ func (p SomePage) get() (readmodels.Page, error) {
 	return readmodels.Page{Number: p.Page, Size: p.PageSize}, nil
 }
 
+// inTurn reads a page at once, and all rows when it is the caller's turn.
+func (p SomePage) inTurn(ctx context.Context, read func() error) error {
+	if p.PageSize > 0 {
+		return read()
+	}
+	return api.InTurn(ctx, read)
+}
+
 // Selection asks for a part of a ledger.
 type Selection struct {
 	Days

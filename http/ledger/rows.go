@@ -90,7 +90,10 @@ func (o operations[In, Out]) rows() {
 		}
 		read := &rowsRead[In, Out]{Body: api.NewList[Row[In, Out]](ctx)}
 		each := func(ctx context.Context) (p page, err error) {
-			p.total, err = o.Views.EachRow(ctx, workspace(ctx), o.l, in.Account, sel, func(r views.Row) error { return read.Body.Add(o.read(r)) })
+			err = in.inTurn(ctx, func() (err error) {
+				p.total, err = o.Views.EachRow(ctx, workspace(ctx), o.l, in.Account, sel, func(r views.Row) error { return read.Body.Add(o.read(r)) })
+				return err
+			})
 			return p, err
 		}
 		if key, keeps := sel.Key(workspace(ctx), o.l, in.Account); keeps {

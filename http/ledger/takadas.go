@@ -41,8 +41,10 @@ func (r *Routes) Takadas() {
 			return nil, err
 		}
 		read := &takadasRead{Body: api.NewList[views.ClientTakada](ctx)}
-		read.Total, err = r.Views.EachTakada(ctx, workspace(ctx), page, in.TakadaFilter, read.Body.Add)
-		return read, err
+		return read, in.inTurn(ctx, func() (err error) {
+			read.Total, err = r.Views.EachTakada(ctx, workspace(ctx), page, in.TakadaFilter, read.Body.Add)
+			return err
+		})
 	})
 	api.Handle(r.API, orderOp(api.Op{
 		ID: "add-takada", Method: "POST", Path: "/takada", Summary: "Add a partial delivery of an order", ReadOnly: []string{"id", "revision"},

@@ -31,7 +31,7 @@ func (r *Routes) Bulk() {
 		ID: "import-products", Method: "POST", Path: catalog + "/bulk", Summary: "Import products from a CSV or Excel file; rows with faults are named, the others imported",
 		Status: http.StatusOK, Limit: "catalog_bulk", DryRun: true,
 	})
-	op.MaxBody, op.AnyField, op.EmptyFile = maxFile, true, spreadsheet.ErrFormat
+	op.MaxBody, op.AnyField, op.EmptyFile, op.Expensive = maxFile, true, spreadsheet.ErrFormat, true
 	api.Handle(r.API, op, func(ctx context.Context, in *struct {
 		CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"One of the caller's; may be absent if they have one, or be a field of the form"`
 		Accept    string                  `query:"accept" enum:"guesses" doc:"guesses: read the columns whose headers only resemble a field; may be a field of the form"`

@@ -51,7 +51,7 @@ func (r *Routes) Feed() {
 		}
 		begin, each, end := catalogXML()
 		content := api.Content{
-			Type: xmlType, Modified: state.ChangedAt, Kept: feedKept, ETag: api.ETag(fmt.Sprintf(`"%d-%d-%s"`, feedVersion, state.Changed, in.Format)),
+			Type: xmlType, Drawn: true, Modified: state.ChangedAt, Kept: feedKept, ETag: api.ETag(fmt.Sprintf(`"%d-%d-%s"`, feedVersion, state.Changed, in.Format)),
 		}
 		if in.Format == "rss" {
 			content.Type = rssType

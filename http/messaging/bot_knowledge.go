@@ -49,7 +49,7 @@ func (r *Routes) BotKnowledge() {
 			return api.Listed(r.Views.BotFiles(ctx, api.Caller(ctx).Workspace, in.ID, in.Get()))
 		})
 	upload := botOp("add-bot-file", "POST", "/{id}/files", "Give a bot a PDF or text file to answer from. It is read in the background")
-	upload.Limit, upload.MaxBody, upload.Errors = limitFile, mostFile, []int{http.StatusUnsupportedMediaType}
+	upload.Expensive, upload.Limit, upload.MaxBody, upload.Errors = true, limitFile, mostFile, []int{http.StatusUnsupportedMediaType}
 	api.Handle(r.API, upload, func(ctx context.Context, in *struct {
 		ByBot
 		File api.File

@@ -14,7 +14,7 @@ const maxImport = 10 << 20
 // Import registers the import of contacts from files.
 func (r *Routes) Import() {
 	op := contactOp("import-messaging-contacts", "POST", "/import", "Import contacts from a CSV or Excel file; rows with faults are named, the others imported")
-	op.Status, op.MaxBody, op.AnyField, op.EmptyFile = 200, maxImport, true, spreadsheet.ErrFormat
+	op.Status, op.MaxBody, op.AnyField, op.EmptyFile, op.Expensive = 200, maxImport, true, spreadsheet.ErrFormat, true
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*api.Body[spreadsheet.ImportResult], error) {
 		out, err := flows.ImportContacts(ctx, r.Commands, api.Request(ctx), in.File.Open())
 		if err == nil && out.Position != 0 {

@@ -57,7 +57,7 @@ type OutsideSettings struct {
 
 	Recheck time.Duration `kong:"-"` // how often a stream of events checks its caller's permission; 0: the default
 	Streams int           `env:"BAHI_STREAMS" name:"streams" default:"10" help:"Most concurrent streams of events of one caller."`
-	Drawn   int64         `env:"BAHI_DOCUMENTS" name:"documents" default:"2" help:"Most PDFs of statements and trails that are drawn at once. Others wait, at most a minute."`
+	AtOnce  int           `env:"BAHI_EXPENSIVE_ANSWERS" name:"expensive-answers" default:"8" help:"Most expensive answers that are made at once: lists of all rows, statements, exports, imports, reading of files. A caller has two of them, a workspace a quarter; others wait, at most 10 seconds."`
 	Files   int64         `env:"BAHI_ANSWER_FILES" name:"answer-files" placeholder:"BYTES" default:"4294967296" help:"Most bytes of long answers in the data folder, until their clients have read them. One answer may take a quarter."`
 
 	Limits   api.Limits `kong:"-"` // nil: none
@@ -125,7 +125,7 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.Accounts = &flows.Accounts{Commands: s.Commands, Credentials: c, Vault: s.Vault, Now: time.Now, Grace: *o.Grace}
+	s.Accounts = &flows.Accounts{Commands: s.Commands, Credentials: c, Vault: s.Vault, Now: time.Now, Grace: *o.Grace, Guess: api.Guess}
 	s.ring = &flows.TokenRing{Commands: s.Commands, Sessions: c.Sessions}
 	s.studio = picture.NewStudio()
 	linkKey, err := s.Vault.Named(ctx, "blob-links", KeySize)

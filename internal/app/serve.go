@@ -53,7 +53,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 			{Authenticator: &access.KeyRing{Commands: s.Commands, Admin: key, Home: s.Home, Now: time.Now}},
 		},
 		Admit: s.admit, Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: spool, Secure: strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
-		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams, Whole: api.Whole{AtOnce: s.Settings.Outside.Drawn, Files: s.Settings.Outside.Files},
+		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams, Whole: api.Whole{AtOnce: s.Settings.Outside.AtOnce, Files: s.Settings.Outside.Files},
 		Classify: Classify, Log: s.Log, Metrics: metrics, Tracer: tracer,
 	})
 	s.routes(a, metrics)

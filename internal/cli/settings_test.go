@@ -63,7 +63,7 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		"BAHI_CORS_ORIGINS=abc":                                "BAHI_CORS_ORIGINS",
 		"BAHI_DB_CONNECTIONS=1":                                "BAHI_DB_CONNECTIONS: expected 2 or more",
 		"BAHI_DELETION_GRACE=999h":                             "BAHI_DELETION_GRACE: ",
-		"BAHI_DOCUMENTS=-1":                                    "BAHI_DOCUMENTS: ",
+		"BAHI_EXPENSIVE_ANSWERS=-1":                            "BAHI_EXPENSIVE_ANSWERS: ",
 		"BAHI_FETCH_ALLOW=abc":                                 "BAHI_FETCH_ALLOW: ",
 		"BAHI_FRONTEND_URL=abc":                                "BAHI_FRONTEND_URL: ",
 		"BAHI_GATEWAY_GRPC_ADDR=abc":                           "BAHI_GATEWAY_GRPC_ADDR: ",

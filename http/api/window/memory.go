@@ -74,22 +74,14 @@ func (m *Memory) Take(key Key, limit Limit) Decision {
 	return d
 }
 
-// Look returns the decision of Take without counting: Allowed reports whether a request would be allowed.
-func (m *Memory) Look(key Key, limit Limit) Decision {
+// Return takes back the newest request that counts.
+func (m *Memory) Return(key Key) {
 	s := m.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	log, known := s.logs.Get(key)
-	if !known {
-		return Decision{Allowed: true, Remaining: limit.Requests}
+	if log, known := s.logs.Get(key); known && log.count > 0 {
+		log.count--
 	}
-	now := m.now().Sub(m.began)
-	log.leave(now - limit.Per)
-	d := Decision{Allowed: log.count < limit.Requests, Remaining: limit.Requests - log.count}
-	if log.count > 0 {
-		d.Next = log.oldest() + limit.Per - now
-	}
-	return d
 }
 
 func (m *Memory) shard(key Key) *shard {

@@ -96,16 +96,12 @@ return {allowed, count, tonumber(oldest) + per - now}
 func (r *Redis) Take(ctx context.Context, key Key, limit Limit) (Decision, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.patience)
 	defer cancel()
-	whose := "caller:" + key.Caller
-	if key.Caller == "" {
-		whose = "address:" + key.Address.String()
-	}
 	conn, err := r.pool.GetContext(ctx)
 	if err != nil {
 		return Decision{}, fmt.Errorf("count in Redis: %w", err)
 	}
 	defer conn.Close() //nolint:errcheck // it goes back to the pool, which closes broken ones
-	answer, err := redis.Int64s(take.DoContext(ctx, conn, "bahi:limit:"+key.Group+":"+whose, limit.Requests, limit.Per.Microseconds()))
+	answer, err := redis.Int64s(take.DoContext(ctx, conn, nameOf(key), limit.Requests, limit.Per.Microseconds()))
 	if err != nil {
 		return Decision{}, fmt.Errorf("count in Redis: %w", err)
 	}
@@ -115,4 +111,27 @@ func (r *Redis) Take(ctx context.Context, key Key, limit Limit) (Decision, error
 	return Decision{
 		Allowed: answer[0] == 1, Remaining: max(0, limit.Requests-int(answer[1])), Next: time.Duration(answer[2]) * time.Microsecond,
 	}, nil
+}
+
+// Return is like [Memory.Return].
+func (r *Redis) Return(ctx context.Context, key Key) error {
+	ctx, cancel := context.WithTimeout(ctx, r.patience)
+	defer cancel()
+	conn, err := r.pool.GetContext(ctx)
+	if err != nil {
+		return fmt.Errorf("count in Redis: %w", err)
+	}
+	defer conn.Close() //nolint:errcheck // as above
+	if _, err = redis.DoContext(conn, ctx, "RPOP", nameOf(key)); err != nil {
+		return fmt.Errorf("count in Redis: %w", err)
+	}
+	return nil
+}
+
+func nameOf(key Key) string {
+	whose := "caller:" + key.Caller
+	if key.Caller == "" {
+		whose = "address:" + key.Address.String()
+	}
+	return "bahi:limit:" + key.Group + ":" + whose
 }

@@ -33,18 +33,33 @@ func NewShared(r *Redis, log *slog.Logger, now func() time.Time) *Shared {
 }
 
 // Take is like [Memory.Take]. A request counts even if its client is gone.
-func (s *Shared) Take(ctx context.Context, key Key, limit Limit) Decision {
-	now := s.now()
-	if now.UnixNano() < s.away.Load() {
+func (s *Shared) Take(ctx context.Context, key Key, limit Limit) (d Decision) {
+	if !s.asked(ctx, func(ctx context.Context) (err error) { d, err = s.redis.Take(ctx, key, limit); return err }) {
 		return s.own.Take(key, limit)
 	}
-	d, err := s.redis.Take(context.WithoutCancel(ctx), key, limit)
+	return d
+}
+
+// Return is like [Memory.Return].
+func (s *Shared) Return(ctx context.Context, key Key) {
+	if !s.asked(ctx, func(ctx context.Context) error { return s.redis.Return(ctx, key) }) {
+		s.own.Return(key)
+	}
+}
+
+// asked reports whether Redis has answered.
+func (s *Shared) asked(ctx context.Context, ask func(context.Context) error) bool {
+	now := s.now()
+	if now.UnixNano() < s.away.Load() {
+		return false
+	}
+	err := ask(context.WithoutCancel(ctx))
 	if err == nil {
-		return d
+		return true
 	}
 	s.away.Store(now.Add(rest).UnixNano())
 	if until := s.silent.Load(); now.UnixNano() >= until && s.silent.CompareAndSwap(until, now.Add(silence).UnixNano()) {
 		s.log.WarnContext(ctx, "rate limits are counted in this process only", "error", err)
 	}
-	return s.own.Take(key, limit)
+	return false
 }

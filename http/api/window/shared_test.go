@@ -36,6 +36,8 @@ func TestProcessesThatShareARedisShareACount(t *testing.T) {
 	require.Equal(t, 1, other.Take(gone, somebody, perMin).Remaining, "a request counts even if its client is gone")
 	require.True(t, one.Take(t.Context(), somebody, perMin).Allowed)
 	require.False(t, other.Take(t.Context(), somebody, perMin).Allowed)
+	other.Return(t.Context(), somebody)
+	require.True(t, one.Take(t.Context(), somebody, perMin).Allowed)
 	require.Len(t, server.Keys(), 1)
 	server.FastForward(time.Minute + time.Second)
 	require.Empty(t, server.Keys(), "a key is removed with its window")

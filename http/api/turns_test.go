@@ -1,0 +1,114 @@
+package api
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// queue notes the order in which turns come. Each turn is given back when the test asks for it.
+type queue struct {
+	*turns
+
+	order []string
+	ends  map[string]chan struct{}
+}
+
+func (q *queue) ask(caller, workspace string) {
+	name := caller + " of " + workspace
+	go func() {
+		done, err := q.take(context.Background(), caller, workspace, time.Minute)
+		if err != nil {
+			q.order = append(q.order, name+" is refused")
+			return
+		}
+		q.order = append(q.order, name)
+		<-q.ends[caller]
+		done()
+	}()
+	synctest.Wait()
+}
+
+func (q *queue) end(caller string) {
+	q.ends[caller] <- struct{}{}
+	synctest.Wait()
+}
+
+// came returns what has come since the last call.
+func (q *queue) came() (names []string) {
+	names, q.order = q.order, nil
+	return names
+}
+
+func newQueue(all int) *queue {
+	q := &queue{turns: newTurns(all), ends: map[string]chan struct{}{}}
+	for _, caller := range []string{"asha", "ravi", "meena", "imran"} {
+		q.ends[caller] = make(chan struct{})
+	}
+	return q
+}
+
+func TestAFreeTurnGoesToWhoHasTheFewest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(8) // a quarter is two
+		for range 4 {
+			q.ask("asha", "shop")
+		}
+		q.ask("ravi", "shop")
+		q.ask("meena", "mill")
+		require.Equal(t, []string{"asha of shop", "asha of shop", "meena of mill"}, q.came())
+		q.end("asha")
+		require.Equal(t, []string{"ravi of shop"}, q.came(), "he has waited for less time, but asha has one")
+		q.end("ravi")
+		q.end("asha")
+		require.Equal(t, []string{"asha of shop", "asha of shop"}, q.came())
+		for _, caller := range []string{"asha", "asha", "meena"} {
+			q.end(caller)
+		}
+		require.Empty(t, q.taken, "nobody is remembered")
+		require.Equal(t, 8, q.free)
+	})
+}
+
+func TestACallerHasTwoTurnsAndAWorkspaceAQuarter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(16)
+		for _, caller := range []string{"asha", "ravi", "meena"} {
+			for range 3 {
+				q.ask(caller, "shop")
+			}
+		}
+		require.Equal(t, []string{"asha of shop", "asha of shop", "ravi of shop", "ravi of shop"}, q.came())
+		q.end("ravi")
+		require.Equal(t, []string{"meena of shop"}, q.came())
+		<-time.After(time.Minute)
+		synctest.Wait()
+		require.Len(t, q.came(), 4, "the others are refused")
+		for _, caller := range []string{"asha", "asha", "ravi", "meena"} {
+			q.end(caller)
+		}
+	})
+}
+
+func TestTheQueueOfACallerIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue(8)
+		for range turnsOfCaller + mostWaiting + 1 {
+			q.ask("asha", "shop")
+		}
+		require.Equal(t, []string{"asha of shop", "asha of shop", "asha of shop is refused"}, q.came())
+		q.ask("imran", "mill")
+		require.Equal(t, []string{"imran of mill"}, q.came())
+		q.end("imran")
+		for range turnsOfCaller + mostWaiting {
+			q.end("asha")
+		}
+		require.Empty(t, q.waiting)
+	})
+}
