@@ -101,7 +101,7 @@ func (b *benchmark) makeMailing(ctx context.Context, url string, m *mailing) err
 		return err
 	}
 	m.workspace = owner.State.Workspace
-	req := commands.Request{Workspace: m.workspace}
+	req := sys.ByOperator(m.workspace)
 	out, err := sys.Messages.Create(ctx, req, channel.Create{Name: "Sales", Type: channel.Chat, Input: channel.Input{Settings: channel.Given{
 		Change: channel.Change{SenderID: patch.Set(campaignSender)}, AppSecret: patch.Set(campaignSecret),
 	}}})

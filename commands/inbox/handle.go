@@ -240,6 +240,7 @@ func (b *Inbox) judge(h *handled, last bool) {
 func (b *Inbox) settle(ctx context.Context, tx pgx.Tx, all []*handled) error {
 	n := len(all)
 	ids, verdicts, effects, errs, forgets, subjects := make([]uuid.UUID, n), make([]string, n), make([]string, n), make([]string, n), make([]bool, n), make([]string, n)
+	held := make([]string, n)
 	for i, h := range all {
 		ids[i], verdicts[i] = h.ID, h.verdict
 		if h.err != nil {
@@ -247,13 +248,14 @@ func (b *Inbox) settle(ctx context.Context, tx pgx.Tx, all []*handled) error {
 			continue
 		}
 		effects[i], forgets[i], subjects[i] = storable(h.Effect), h.Forget, strings.Join(h.Subjects, "\n")
+		held[i] = strings.Trim(strings.Join(strings.Fields(fmt.Sprint(h.Held)), ","), "[]")
 	}
 	_, err := tx.Exec(ctx, `
 		update inbox.call c set verdict = s.verdict, effect = nullif(s.effect, ''), error = nullif(s.error, ''),
 			settled_at = case when s.verdict <> 'waiting' then $7::timestamptz end, body = case when not s.forget then c.body end,
-			subjects = string_to_array(s.subjects, E'\n')
-		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::text[]) s (id, verdict, effect, error, forget, subjects) where c.id = s.id`,
-		ids, verdicts, effects, errs, forgets, subjects, b.Now())
+			subjects = string_to_array(s.subjects, E'\n'), held_for = string_to_array(s.held, ',')::bigint[]
+		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::text[], $8::text[]) s (id, verdict, effect, error, forget, subjects, held) where c.id = s.id`,
+		ids, verdicts, effects, errs, forgets, subjects, b.Now(), held)
 	if err != nil {
 		return fmt.Errorf("settle %d calls: %w", n, err)
 	}

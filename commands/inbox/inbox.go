@@ -47,6 +47,8 @@ type Outcome struct {
 	Effect string // such as "order draft 12"; empty: none. It MUST NOT name a person
 	Forget bool   // the body is removed at once: it is of nobody's concern here
 
+	Held []int64 // channels that the call may be for, once that is proven: [Inbox.Deliver] handles it again
+
 	Subjects []string // of the vault, whose values the body has: it is removed with their keys
 }
 
@@ -136,6 +138,20 @@ func (b *Inbox) Replay(ctx context.Context, id uuid.UUID) error {
 		}
 		if _, err := tx.Exec(ctx, `update inbox.call set verdict = 'waiting', error = null, settled_at = null where id = $1`, id); err != nil {
 			return fmt.Errorf("replay call %s: %w", id, err)
+		}
+		return nil
+	})
+}
+
+// Deliver handles the calls again that were held for a channel.
+func (b *Inbox) Deliver(ctx context.Context, channel int64) error {
+	defer b.wake()
+	return b.write(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `
+			update inbox.call set verdict = 'waiting', error = null, settled_at = null, held_for = '{}'
+			where held_for @> array[$1::bigint] and held_for <> '{}' and verdict in ('handled', 'ignored') and body is not null`, channel)
+		if err != nil {
+			return fmt.Errorf("deliver the calls that were held for channel %d: %w", channel, err)
 		}
 		return nil
 	})

@@ -51,6 +51,9 @@ type Channels struct {
 	Within   time.Duration // in which a network says something of an account; 0: 5 seconds
 	Log      *slog.Logger
 
+	// Deliver handles the calls that were kept until the sender of a channel is known to be the channel's.
+	Deliver func(ctx context.Context, channel int64) error
+
 	Renewing *singleflight.Group // of access tokens, by channel
 }
 
@@ -85,6 +88,13 @@ func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.C
 	}
 	c.ID, c.Key = "0", rand.Text() // of the secrets that are only used to ask
 	s, err := after(c, channel.State{})
+	if err == nil && req.Actor.Permissions.Operator {
+		c.GivenKey, err = f.identity(ctx, s.Type, s.Sender())
+		s.GivenKey, s.IdentityKey = c.GivenKey, c.GivenKey
+	}
+	if err == nil {
+		err = f.free(ctx, "", s)
+	}
 	if err != nil {
 		return commands.Outcome[channel.State]{Revision: -1}, err
 	}
@@ -136,7 +146,16 @@ func (f *Channels) Edit(ctx context.Context, req commands.Request, c channel.Edi
 	var key *string // nil: it stays
 	if refused == nil && l.Workspace == req.Workspace && !s.SameAccount(l.State) {
 		if !s.SameSender(l.State) {
-			s.IdentityKey = ""
+			if s.IdentityKey = ""; req.Actor.Permissions.Operator && s.Sender() != l.State.Sender() {
+				c.GivenKey, err = f.identity(ctx, s.Type, s.Sender())
+				s.GivenKey, s.IdentityKey = c.GivenKey, c.GivenKey
+			}
+			if err == nil {
+				err = f.free(ctx, c.ID, s)
+			}
+			if err != nil {
+				return out, unnamed(err)
+			}
 		}
 		if _, c.Found, err = f.ask(ctx, c.ID, s); err != nil {
 			return out, err
@@ -144,7 +163,54 @@ func (f *Channels) Edit(ctx context.Context, req commands.Request, c channel.Edi
 		key = &c.Found.IdentityKey
 	}
 	out, err = identities.Handle(ctx, f.Commands, req, c.ID, key, c)
+	if err == nil && key != nil && *key != "" && !req.DryRun {
+		err = f.Deliver(ctx, number(c.ID))
+	}
 	return out, unnamed(err)
+}
+
+// Confirm gives a channel the sender that its settings name, by an operator's word, and has the calls handled that were kept until then.
+func (f *Channels) Confirm(ctx context.Context, req commands.Request, id string) (out commands.Outcome[channel.State], err error) {
+	l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, id)
+	if err != nil {
+		return out, err
+	}
+	key, err := f.identity(ctx, l.State.Type, l.State.Sender())
+	if err != nil {
+		return out, err
+	}
+	if l.Revision >= 0 {
+		req = req.In(l.Workspace)
+	}
+	out, err = identities.Handle(ctx, f.Commands, req, id, &key, channel.Confirm{Sender: l.State.Sender(), IdentityKey: key})
+	if err == nil && !req.DryRun {
+		err = f.Deliver(ctx, number(id))
+	}
+	return out, unnamed(err)
+}
+
+// identity returns the name of the claim of a sender at a network, none for no sender.
+func (f *Channels) identity(ctx context.Context, kind, sender string) (string, error) {
+	return unique.Key(ctx, f.Commands, channel.Identities, []byte(kind), []byte(sender))
+}
+
+// free refuses a sender that is known to be another channel's.
+func (f *Channels) free(ctx context.Context, id string, s channel.State) error {
+	holder, found, err := f.ChannelOf(ctx, s.Type, s.Sender())
+	if err == nil && found && strconv.FormatInt(holder, 10) != id {
+		err = fault.Taken(identities.Name, identities.Taken, "")
+	}
+	return unnamed(err)
+}
+
+// ChannelOf returns the channel that has an identity at a network, with false if none is known to have it.
+func (f *Channels) ChannelOf(ctx context.Context, kind, identity string) (id int64, found bool, err error) {
+	key, err := f.identity(ctx, kind, identity)
+	if err != nil || key == "" {
+		return 0, false, err
+	}
+	id, _, err = claimed(ctx, f.Commands, channel.Identities, channel.Kind, key, func(s channel.State) string { return s.IdentityKey })
+	return id, id != 0, err
 }
 
 // Delete ends a channel. Its sender is free, and its key is destroyed soon after.
@@ -172,11 +238,15 @@ func (f *Channels) ask(ctx context.Context, id string, s channel.State) (h netwo
 	if err != nil && !isFailure {
 		return h, r, err
 	}
-	if r.Status, r.Error = s.StatusAfter(failed); failed == nil {
-		r.IdentityKey, err = unique.Key(ctx, f.Commands, channel.Identities, []byte(s.Type), []byte(h.Identity))
-		return h, r, err
+	if r.Status, r.Error = s.StatusAfter(failed); failed != nil {
+		return h, r, nil
 	}
-	return h, r, nil
+	sender := cmp.Or(s.Sender(), h.Identity)
+	key, err := f.identity(ctx, s.Type, sender)
+	if r.IdentityKey = ""; h.Proven && h.Identity == sender || key == s.GivenKey {
+		r.IdentityKey = key
+	}
+	return h, r, err
 }
 
 // within bounds the time of asking, unless the caller has done so.
@@ -264,6 +334,9 @@ func (f *Channels) note(ctx context.Context, workspace uuid.UUID, id string, s c
 	if taken(err) {
 		r = channel.Report{Status: channel.Failed, Error: identities.Taken}
 		_, err = identities.Handle(ctx, f.Commands, req, id, &r.IdentityKey, r)
+	}
+	if err == nil && r.IdentityKey != "" && r.IdentityKey != s.IdentityKey {
+		err = f.Deliver(ctx, number(id))
 	}
 	return r, err
 }

@@ -30,6 +30,10 @@ type Known interface {
 	LastHeard(ctx context.Context, workspace uuid.UUID, contact int64) (int64, error)
 	// TemplateIDs returns the ids of a channel's templates by the network's ids.
 	TemplateIDs(ctx context.Context, workspace uuid.UUID, channel int64) (map[string]int64, error)
+	// Signing returns the first channels of a sender that have a secret of their own for what the sender is sent.
+	Signing(ctx context.Context, sender string) ([]int64, error)
+	// Unconfirmed returns the first channels that name a sender or an app which is not known to be theirs.
+	Unconfirmed(ctx context.Context, sender, app string) ([]int64, error)
 	// OfAccount returns the channels of an account at the chat network.
 	OfAccount(ctx context.Context, account string) ([]int64, error)
 }

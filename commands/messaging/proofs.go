@@ -10,17 +10,50 @@ import (
 	"bahi/domain/messaging/channel"
 )
 
-// AppSecret returns the secret that signs what a chat network sends to the channel with an identity, "" for none.
-func (f *Messages) AppSecret(ctx context.Context, identity string) (string, error) {
-	id, found, err := f.ChannelOf(ctx, channel.Chat, identity)
-	if err != nil || !found {
-		return "", err
+// SignedFor returns the channel of a sender at a chat network whose own secret has signed a call, 0 for none. The channel that is known to have
+// the sender goes first; others may name the sender in their settings, and prove calls to themselves alone.
+func (f *Messages) SignedFor(ctx context.Context, sender string, signed func(secret string) bool) (int64, error) {
+	known, found, err := f.ChannelOf(ctx, channel.Chat, sender)
+	if err != nil {
+		return 0, err
 	}
+	if found {
+		if ok, err := f.signs(ctx, known, sender, signed); ok || err != nil {
+			return known, err
+		}
+	}
+	others, err := f.Known.Signing(ctx, sender)
+	for _, id := range others {
+		if err != nil || id == known {
+			continue
+		}
+		var ok bool
+		if ok, err = f.signs(ctx, id, sender, signed); ok {
+			return id, err
+		}
+	}
+	return 0, err
+}
+
+// signs reports whether the own secret of a sender's channel has signed a call.
+func (f *Messages) signs(ctx context.Context, id int64, sender string, signed func(secret string) bool) (bool, error) {
 	_, s, err := f.of(ctx, strconv.FormatInt(id, 10), channel.Chat)
-	if err != nil || s.Settings.SenderID != identity {
-		return "", err
+	if err != nil || s.Settings.SenderID != sender {
+		return false, err
 	}
-	return f.shown(ctx, s.AppSecret.Value)
+	secret, err := f.shown(ctx, s.AppSecret.Value)
+	return secret != "" && signed(secret), err
+}
+
+// SenderOf returns what calls name a channel by, "" for a channel that is gone.
+func (f *Messages) SenderOf(ctx context.Context, id int64) (string, error) {
+	_, s, err := f.of(ctx, strconv.FormatInt(id, 10), channel.Chat)
+	return s.Settings.SenderID, err
+}
+
+// Unconfirmed returns the channels that wait for a sender or an app to be known as theirs.
+func (f *Messages) Unconfirmed(ctx context.Context, sender, app string) ([]int64, error) {
+	return f.Known.Unconfirmed(ctx, sender, app)
 }
 
 // HookToken returns what telegram sends with the updates of a channel, "" for a channel that is none of it.

@@ -49,16 +49,6 @@ type Arrival struct {
 	Print        []byte // of the request, where a client of ours has chosen the ProviderID; empty: a network did
 }
 
-// ChannelOf returns the channel that has an identity at a network, with false if none is known to have it.
-func (f *Messages) ChannelOf(ctx context.Context, kind, identity string) (id int64, found bool, err error) {
-	key, err := unique.Key(ctx, f.Commands, channel.Identities, []byte(kind), []byte(identity))
-	if err != nil || key == "" {
-		return 0, false, err
-	}
-	id, _, err = claimed(ctx, f.Commands, channel.Identities, channel.Kind, key, func(s channel.State) string { return s.IdentityKey })
-	return id, id != 0, err
-}
-
 // claimed returns the record that has a claimed value, 0 for none. One that had it a moment ago, and that this process has at hand, still has it.
 func claimed[S any](ctx context.Context, h *commands.Handler, v claims.Value, records *event.Kind[S], key string, of func(S) string) (id int64, s S, err error) {
 	for _, from := range []commands.Source{h.Cached(), h.Fresh()} {

@@ -24,16 +24,18 @@ const moment = "2006-01-02T15:04:05.000000Z"
 const (
 	timeLine     = "time "
 	positionLine = "position "
+	numberLine   = "number "
 )
 
-// Checkpoint states the content of a log at some size (C2SP tlog-checkpoint). Two extension lines give its time and the position of its
-// last event; other logs' checkpoints lack them.
+// Checkpoint states the content of a log at some size (C2SP tlog-checkpoint). Extension lines give its time, the position of its last event
+// and its number; other logs' checkpoints lack them.
 type Checkpoint struct {
 	Origin   string         `json:"origin"` // the log's name, see [Origin]
 	Size     uint64         `json:"size"`   // number of events
 	Root     Hash           `json:"root"`   // root of the tree over them
 	At       time.Time      `json:"at"`     // when it was made; zero if not stated
 	Position event.Position `json:"position"`
+	Number   int64          `json:"number,omitempty"` // order of signing, from 1 without gaps; 0 if not stated
 }
 
 // Text returns the text to sign.
@@ -44,6 +46,9 @@ func (c Checkpoint) Text() string {
 	}
 	if c.Position > 0 {
 		text += positionLine + strconv.FormatUint(uint64(c.Position), 10) + "\n"
+	}
+	if c.Number > 0 {
+		text += numberLine + strconv.FormatInt(c.Number, 10) + "\n"
 	}
 	return text
 }
@@ -194,14 +199,23 @@ func extend(c *Checkpoint, line string) error {
 		}
 		c.At = at
 	}
+	var err error
 	if value, ok := strings.CutPrefix(line, positionLine); ok {
-		position, err := strconv.ParseUint(value, 10, 63)
-		if err != nil || position == 0 || strconv.FormatUint(position, 10) != value || c.Position != 0 {
-			return fmt.Errorf("%q is not a single position", line)
-		}
-		c.Position = event.Position(position)
+		c.Position, err = count(line, value, c.Position)
 	}
-	return nil
+	if value, ok := strings.CutPrefix(line, numberLine); ok {
+		c.Number, err = count(line, value, c.Number)
+	}
+	return err
+}
+
+// count reads the value of a line that a checkpoint has once, from 1.
+func count[N ~int64 | ~uint64](line, value string, before N) (N, error) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n <= 0 || strconv.FormatInt(n, 10) != value || before != 0 {
+		return 0, fmt.Errorf("%q is not a single number from 1", line)
+	}
+	return N(n), nil
 }
 
 // SplitCheckpoints splits a file of concatenated checkpoints.

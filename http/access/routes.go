@@ -24,6 +24,7 @@ type Routes struct {
 	Studio   *picture.Studio
 
 	Companies Companies
+	Public    string // address of the operations
 	Frontend  string // address of the pages: https://example.org
 	Fragment  bool   // the pages get the access token behind #
 	Now       func() time.Time
@@ -39,4 +40,5 @@ func (r *Routes) Register() {
 	r.Workspaces()
 	r.APIKeys()
 	r.Plans()
+	r.Mailed()
 }

@@ -3,10 +3,12 @@ package messaging
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"bahi/commands"
 	"bahi/domain/messaging/channel"
+	"bahi/domain/person"
 	"bahi/http/api"
 	views "bahi/readmodels/messaging"
 )
@@ -36,7 +38,7 @@ func (r *Routes) Channels() {
 	api.Handle(r.API, channelOp("create-channel", "POST", "", "Make a channel. Its network is asked whether the credentials are good"),
 		func(ctx context.Context, in *struct{ Body channel.Create }) (*api.Tagged[views.Channel], error) {
 			out, err := r.Networks.Create(ctx, api.Request(ctx), in.Body)
-			return api.Written(ctx, out, err, shownChannel)
+			return api.Written(ctx, out, err, ShownChannel)
 		})
 	api.Handle(r.API, channelOp("get-channel", "GET", "/{id}", "Read a channel. Secrets are never shown"),
 		func(ctx context.Context, in *ByChannel) (*api.Tagged[views.Channel], error) {
@@ -50,7 +52,7 @@ func (r *Routes) Channels() {
 		}) (*api.Tagged[views.Channel], error) {
 			in.Body.ID = in.stream()
 			out, err := r.Networks.Edit(ctx, api.Request(ctx), in.Body)
-			return api.Written(ctx, out, err, shownChannel)
+			return api.Written(ctx, out, err, ShownChannel)
 		})
 	api.Handle(r.API, channelOp("delete-channel", "DELETE", "/{id}", "Delete a channel, and forget its secrets"),
 		func(ctx context.Context, in *ByChannel) (*api.Nothing, error) {
@@ -84,7 +86,7 @@ func (r *Routes) Channels() {
 				connected++
 			}
 			h.Channels = append(h.Channels, ChannelHealth{
-				ChannelID: c.Channel, Status: c.Status, PhoneNumber: orNull(c.PhoneNumber), Quality: orNull(c.Quality), MessagingLimit: orNull(c.MessagingLimit),
+				ChannelID: c.Channel, Status: c.Status, PhoneNumber: orNull(e164(c.PhoneNumber)), Quality: orNull(c.Quality), MessagingLimit: orNull(c.MessagingLimit),
 				CanSend: orNull(c.CanSend), LastError: orNull(c.Error),
 			})
 		}
@@ -119,6 +121,14 @@ type ChannelHealth struct {
 	LastError      *string `json:"lastError"`
 }
 
+// e164 returns a phone as E.164, as far as it can be read; networks show it with blanks.
+func e164(shown string) string {
+	if digits, err := person.Dialled("phoneNumber", shown); err == nil && digits != "" {
+		return "+" + digits
+	}
+	return strings.Join(strings.Fields(shown), "")
+}
+
 func orNull(text string) *string {
 	if text == "" {
 		return nil
@@ -126,12 +136,12 @@ func orNull(text string) *string {
 	return &text
 }
 
-// shownChannel returns a channel as a command left it.
-func shownChannel(out commands.Outcome[channel.State]) views.Channel {
+// ShownChannel returns a channel as a command left it.
+func ShownChannel(out commands.Outcome[channel.State]) views.Channel {
 	s := out.State
 	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
 	return views.Channel{
 		ID: id, Name: s.Name, Type: s.Type, Status: s.Status, LastError: orNull(s.LastError), HasAPIKey: s.APIKey.Named(), HasAccessToken: s.AccessToken.Named(),
-		Settings: s.Settings, Key: orNull(s.Key), SecretSettings: s.SecretSettings(), CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+		Settings: s.Settings, Key: orNull(s.Key), SecretSettings: s.SecretSettings(), Incoming: s.Incoming(), CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/messaging/channel"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
 	views "bahi/readmodels/messaging"
@@ -25,7 +26,70 @@ func channelAt(id int64) string { return fmt.Sprintf("%s/%d", channels, id) }
 func channelOf(t *testing.T, c *apitest.Client, body string) (k views.Channel) {
 	t.Helper()
 	c.POST(channels, body).Status(201).JSON(&k)
+	if k.Incoming == channel.Unconfirmed {
+		confirm(c, k.ID).Status(200).JSON(&k)
+	}
 	return k
+}
+
+// confirm has the operator confirm the sender of a channel.
+func confirm(c *apitest.Client, id int64) *apitest.Answer {
+	return c.With("Authorization", "Bearer "+apptest.OperatorKey, "Idempotency-Key", "").POST(fmt.Sprintf("/ops/channels/%d/confirm", id), "")
+}
+
+// A workspace that names another's app or number gets nothing that the deployment's gateway brings for it, and does not keep the other from having it.
+func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	owner, thief := agent(o, apptest.Home), agent(o, apptest.Abroad)
+	made := func(c *apitest.Client, body string) (k views.Channel) {
+		c.POST(channels, body).Status(201).JSON(&k)
+		return k
+	}
+	for nth, d := range []struct{ settings, kind, body, from string }{
+		{`"dialect":"envelope_v2","appName":"VictimApp","senderId":"919820000001"`, "application/json",
+			`{"app":"VictimApp","type":"message","payload":{"id":"g1","source":"919812345601","type":"text","payload":{"text":"Hello"}}}`, "919812345601"},
+		{`"dialect":"graph_v3","senderId":"PN7"`, "application/json", graph("PN7", wrote("g2", "919812345602", "Hello")), "919812345602"},
+		{`"senderId":"PN8"`, "application/json", graph("PN8", wrote("g3", "919812345603", "Hello")), "919812345603"},
+		{`"dialect":"form_v1","senderId":"+919820000004"`, "application/x-www-form-urlencoded",
+			"MessageSid=g4&From=chat%3A%2B919812345604&To=chat%3A%2B919820000004&Body=Hello&NumMedia=0", "919812345604"},
+	} {
+		stolen := made(thief, `{"name":"Stolen","type":"chat","settings":{`+d.settings+`}}`)
+		own := made(owner, `{"name":"Own","type":"chat","settings":{`+d.settings+`}}`)
+		require.Equal(t, []string{"unconfirmed", "unconfirmed"}, []string{stolen.Incoming, own.Incoming}, d.settings)
+		o.Stranger().With("Content-Type", d.kind).POST(incoming+"?token="+token(t, o, "gateway"), d.body).Status(200)
+		require.Equal(t, "ignored", calls(t, o, "receive-gateway-chat", nth+1)[0].Verdict, d.settings)
+		require.Empty(t, people(t, thief, ""))
+		require.Empty(t, people(t, owner, "?search="+d.from), "it is nobody's yet")
+
+		owner.POST(fmt.Sprintf("/ops/channels/%d/confirm", own.ID), "").Status(403)
+		require.Contains(t, confirm(owner, own.ID).Status(200).Text, `"incoming":"delivered"`)
+		require.Equal(t, int64(1), appears(t, owner, d.from).Unread, d.settings)
+		require.Empty(t, people(t, thief, ""))
+		confirm(owner, own.ID).Status(200)
+		confirm(owner, stolen.ID).Problem(409, "Another channel has this sender")
+		thief.POST(channels, `{"name":"Again","type":"chat","settings":{`+d.settings+`}}`).Problem(409, "Another channel has this sender")
+
+		owner.PATCH(channelAt(own.ID), `{"apiKey":"another"}`).Status(200)
+		require.Contains(t, owner.GET(channelAt(own.ID)).Status(200).Text, `"incoming":"delivered"`, "credentials change, the sender stays")
+		moved := owner.PATCH(channelAt(own.ID), `{"settings":{"senderId":"919820000009","appName":null}}`).Status(200).Text
+		require.Contains(t, moved, `"incoming":"unconfirmed"`, "another sender is proven for itself")
+	}
+	confirm(owner, 1<<40).Problem(404, "Channel not found")
+	confirm(owner, made(owner, `{"name":"None","type":"chat"}`).ID).Problem(409, "The channel's settings name no sender")
+	owner.POST(channels, `{"name":"Deaf","type":"chat","settings":{"dialect":"form_v1","appName":"Shop"}}`).
+		Problem(422, "Validation error", "settings.senderId", "expected the phone")
+
+	// A secret of the channel's own brings it what the secret has signed, and nothing else.
+	made(thief, `{"name":"Own secret","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
+	for secret, text := range map[string]string{"own-secret": "Mine"} {
+		body := graph("PN1", wrote("s1", "919812345605", text))
+		signed(o.Stranger(), secret, body).POST(social, body).Status(200)
+	}
+	require.Equal(t, int64(1), appears(t, thief, "919812345605").Unread)
+	o.Stranger().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"), graph("PN1", wrote("s2", "919812345606", "Not mine"))).Status(200)
+	calls(t, o, "receive-gateway-chat", 5)
+	require.Len(t, people(t, thief, ""), 1)
 }
 
 func TestEachTypeOfChannelIsMadeInTheSandbox(t *testing.T) {
@@ -102,6 +166,7 @@ func TestASenderBelongsToOneChannelOfTheDeployment(t *testing.T) {
 	const body = `{"name":"Sales","type":"chat","settings":{"senderId":"only-one"}}`
 	key := mine.With("Idempotency-Key", "only-one")
 	k := channelOf(t, key, body)
+	require.Equal(t, channel.Delivered, k.Incoming)
 	again := key.POST(channels, body).Status(201)
 	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
 	refused := theirs.POST(channels, body).Problem(409, "Another channel has this sender")
@@ -113,6 +178,8 @@ func TestASenderBelongsToOneChannelOfTheDeployment(t *testing.T) {
 
 	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"moved"}}`).Status(200)
 	theirs.PATCH(channelAt(other.ID), `{"settings":{"senderId":"only-one"}}`).Status(200)
+	confirm(theirs, other.ID).Status(200)
+	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"only-one"}}`).Problem(409, "Another channel has this sender")
 	theirs.DELETE(channelAt(other.ID)).Status(204)
 	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"only-one"}}`).Status(200)
 }
@@ -131,7 +198,7 @@ func chatNetwork(t *testing.T, send http.HandlerFunc) *httptest.Server {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 		default:
-			_, _ = io.WriteString(w, `{"display_phone_number":"+91 98","quality_rating":"YELLOW","messaging_limit_tier":"TIER_250","health_status":{"can_send_message":"LIMITED"}}`)
+			_, _ = io.WriteString(w, `{"display_phone_number":"+91 98200 00000","quality_rating":"YELLOW","messaging_limit_tier":"TIER_250","health_status":{"can_send_message":"LIMITED"}}`)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -169,7 +236,7 @@ func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(c.GET("/api/chat/health").Status(200).Text), &health))
 	require.Equal(t, "degraded", health.Status)
-	require.Equal(t, []string{"connected", "+91 98", "yellow", "TIER_250", "limited"},
+	require.Equal(t, []string{"connected", "+919820000000", "yellow", "TIER_250", "limited"},
 		[]string{health.Channels[0].Status, health.Channels[0].PhoneNumber, health.Channels[0].Quality, health.Channels[0].MessagingLimit, health.Channels[0].CanSend})
 	require.Equal(t, "The network's answer is missing or cannot be understood", health.Channels[2].LastError)
 

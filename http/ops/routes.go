@@ -16,6 +16,7 @@ type Routes struct {
 	Builds   Builds
 
 	Inbox    Inbox
+	Networks Channels
 	Eraser   Eraser
 	Captured map[string]Captured // by port; a missing port keeps nothing
 }
@@ -30,4 +31,5 @@ func (r *Routes) Register() {
 	r.Outbox()
 	r.Webhooks()
 	r.Erasures()
+	r.Senders()
 }

@@ -35,6 +35,8 @@ type Talk interface {
 	Revoke(ctx context.Context, channel int64, providerID string) error
 	Template(ctx context.Context, channel int64, providerID, status string) error
 	OfAccount(ctx context.Context, account string) (channels []int64, err error)
+	SenderOf(ctx context.Context, channel int64) (string, error)
+	Unconfirmed(ctx context.Context, sender, app string) (channels []int64, err error)
 }
 
 // Conversations keeps what networks tell of conversations.
@@ -58,8 +60,8 @@ type Notices interface {
 
 // ChannelSecrets are the proofs of single channels.
 type ChannelSecrets interface {
-	// AppSecret returns the secret of the channel that has an identity at a chat network, "" for none.
-	AppSecret(ctx context.Context, identity string) (string, error)
+	// SignedFor returns the channel of a sender at a chat network whose own secret has signed a call, 0 for none.
+	SignedFor(ctx context.Context, sender string, signed func(secret string) bool) (int64, error)
 	// HookToken returns what telegram sends with the updates of a channel, "" for a channel that is none of it.
 	HookToken(ctx context.Context, channel string) (string, error)
 	// ConsumerSecret returns the secret of a twitter channel and the id of its own user, "" for none.
@@ -75,13 +77,7 @@ const unmatchedFor = 15 * time.Minute
 func (k *Conversations) Endpoints() []Endpoint {
 	aggregator := func(id, path, summary string) Endpoint {
 		return Endpoint{
-			ID: id, Path: path, Summary: summary, Key: gateway.SenderKey, Handle: k.events,
-			Prove: func(r *http.Request, from netip.Addr, body []byte) error {
-				if k.Gateway.Check(r, from, body) != nil {
-					return ErrNotProven
-				}
-				return nil
-			},
+			ID: id, Path: path, Summary: summary, Key: gateway.SenderKey, Handle: k.events, Prove: fromAggregator(k.Gateway),
 		}
 	}
 	return []Endpoint{
@@ -106,17 +102,18 @@ func (k *Conversations) Endpoints() []Endpoint {
 const mostSenders = 10
 
 // proveSocial checks the signature by the configured secrets, else by the secrets of the channels that the body names: each of them must have signed it.
-func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) error {
+// It returns these channels.
+func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) (channels string, err error) {
 	given := r.Header.Get(gateway.DefaultHMACHeader)
 	signed := func(secret string) bool {
 		return gateway.Proof{HMACSecret: secret}.Check(&http.Request{Header: http.Header{gateway.DefaultHMACHeader: {given}}}, netip.Addr{}, body) == nil
 	}
 	if slices.ContainsFunc(k.Social, signed) {
-		return nil
+		return "", nil
 	}
 	events, err := gateway.Decode("application/json", body)
 	if err != nil || given == "" || len(events) == 0 {
-		return ErrNotProven
+		return "", ErrNotProven
 	}
 	var senders []string
 	for _, e := range events {
@@ -125,18 +122,20 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 		}
 	}
 	if len(senders) > mostSenders {
-		return ErrNotProven
+		return "", ErrNotProven
 	}
+	var all []string
 	for _, sender := range senders {
-		secret, err := k.AppSecret(r.Context(), sender)
+		id, err := k.SignedFor(r.Context(), sender, signed)
 		if err != nil {
-			return err
+			return "", err
 		}
-		if secret == "" || !signed(secret) {
-			return ErrNotProven
+		if id == 0 {
+			return "", ErrNotProven
 		}
+		all = append(all, strconv.FormatInt(id, 10))
 	}
-	return nil
+	return strings.Join(all, ","), nil
 }
 
 var errHandshake = fault.New(fault.Forbidden, "The verify token is missing or wrong")
@@ -169,10 +168,11 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (out inbox.Out
 			}
 			continue
 		}
-		channels, err := k.channels(ctx, e)
+		channels, held, err := k.channels(ctx, c, e)
 		if err != nil {
 			return out, err
 		}
+		out.Held = append(out.Held, held...)
 		for _, channel := range channels {
 			if e.Kind == gateway.Status {
 				news, of = append(news, flows.News{Channel: channel, IDs: both(e.ID, e.GSID), Callback: e.Callback, Receipt: receiptOf(e)}), append(of, i)
@@ -213,17 +213,13 @@ func refused(err error) error {
 	return err
 }
 
-// ofNotice reports whether an event says what became of a message of the deployment's own sender.
+// ofNotice reports whether an event says what became of a message of the deployment's own sender. A channel's own secret speaks for the channel only.
 func (k *Conversations) ofNotice(c inbox.Call, e gateway.Event) bool {
-	return e.Kind == gateway.Status && k.Own != "" && e.Sender == k.Own && c.Endpoint == receiveSocial && strings.HasPrefix(e.Callback, enquiry.NoticePrefix)
+	return c.About == "" && e.Kind == gateway.Status && k.Own != "" && e.Sender == k.Own && c.Endpoint == receiveSocial && strings.HasPrefix(e.Callback, enquiry.NoticePrefix)
 }
 
-// noticed notes it, unless a channel's own secret may have proven it: that speaks for the channel only.
+// noticed notes it.
 func (k *Conversations) noticed(ctx context.Context, e gateway.Event) (made string, err error) {
-	secret, err := k.AppSecret(ctx, e.Sender)
-	if err != nil || secret != "" && !slices.Contains(k.Social, secret) {
-		return "", err
-	}
 	id, err := uuid.Parse(strings.TrimPrefix(e.Callback, enquiry.NoticePrefix))
 	if err != nil {
 		return "", nil //nolint:nilerr // no id of ours
@@ -238,17 +234,33 @@ func receiptOf(e gateway.Event) message.Receipt {
 	return r
 }
 
-// channels returns the channels that an event is about. A template is of each channel of an account.
-func (k *Conversations) channels(ctx context.Context, e gateway.Event) ([]int64, error) {
+// channels returns the channels that an event is about, and those that it may be about once its sender is known to be theirs. A template is of each
+// channel of an account. A call that channels' own secrets have proven is about these alone.
+func (k *Conversations) channels(ctx context.Context, c inbox.Call, e gateway.Event) (about, held []int64, err error) {
+	if c.About != "" {
+		signers := strings.Split(c.About, ",")
+		for _, text := range signers {
+			id, _ := strconv.ParseInt(text, 10, 64) // the proof has found it
+			if len(signers) == 1 {
+				return []int64{id}, nil, nil
+			}
+			if sender, err := k.SenderOf(ctx, id); err != nil || sender == e.Sender {
+				return []int64{id}, nil, err
+			}
+		}
+		return nil, nil, nil
+	}
 	for _, identity := range []string{e.Sender, "app:" + e.App} {
 		if id, found, err := k.ChannelOf(ctx, channel.Chat, identity); err != nil || found {
-			return []int64{id}, err
+			return []int64{id}, nil, err
 		}
 	}
-	if e.Kind != gateway.Template {
-		return nil, nil
+	if e.Kind == gateway.Template {
+		about, err = k.OfAccount(ctx, e.Sender)
+		return about, nil, err
 	}
-	return k.OfAccount(ctx, e.Sender)
+	held, err = k.Unconfirmed(ctx, e.Sender, e.App)
+	return nil, held, err
 }
 
 // event makes the effect of one event, and returns it and whose values the body has.
@@ -344,12 +356,13 @@ func telegramKey(_ string, body []byte) string {
 	return strconv.FormatInt(u.ID, 10)
 }
 
-func (k *Conversations) proveTelegram(r *http.Request, _ netip.Addr, _ []byte) error {
-	want, err := k.HookToken(r.Context(), lastOf(r))
+func (k *Conversations) proveTelegram(r *http.Request, _ netip.Addr, _ []byte) (about string, err error) {
+	about = lastOf(r)
+	want, err := k.HookToken(r.Context(), about)
 	if err == nil && !same(r.Header.Get("X-Telegram-Bot-Api-Secret-Token"), want) {
 		err = ErrNotProven
 	}
-	return err
+	return about, err
 }
 
 // lastOf returns the channel that a path ends with.

@@ -39,13 +39,18 @@ var orders = []string{"text", "image", "file", "audio", "button_reply", "list_re
 func (g Gateway) Orders() Endpoint {
 	return Endpoint{
 		ID: "receive-gateway-message", Path: "/gateway_incoming_webhook", Summary: "Receive a chat message from the gateway, which may become an order draft",
-		Prove: func(r *http.Request, from netip.Addr, body []byte) error {
-			if g.Proof.Check(r, from, body) != nil {
-				return ErrNotProven
-			}
-			return nil
-		},
-		Key: gateway.Key, Handle: g.draft,
+		Prove: fromAggregator(g.Proof),
+		Key:   gateway.Key, Handle: g.draft,
+	}
+}
+
+// fromAggregator returns the check of an aggregator's proof, which is the deployment's.
+func fromAggregator(p gateway.Proof) func(r *http.Request, from netip.Addr, body []byte) (string, error) {
+	return func(r *http.Request, from netip.Addr, body []byte) (_ string, err error) {
+		if p.Check(r, from, body) != nil {
+			err = ErrNotProven
+		}
+		return "", err
 	}
 }
 

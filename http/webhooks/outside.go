@@ -25,16 +25,16 @@ type Partner struct {
 }
 
 // prove checks the signature of a call.
-func (p Partner) prove(r *http.Request, _ netip.Addr, body []byte) (err error) {
+func (p Partner) prove(r *http.Request, _ netip.Addr, body []byte) (_ string, err error) {
 	if p.Header == "" {
 		err = partner.Check(p.Secrets, r.Header, body, p.Now())
 	} else { // the form that billing providers have, too
 		err = billing.Check([]string{p.Secret}, r.Header.Get(p.Header), body, p.Now())
 	}
 	if err != nil {
-		return ErrNotProven
+		err = ErrNotProven
 	}
-	return nil
+	return "", err
 }
 
 // Endpoint returns the endpoint.
@@ -72,11 +72,11 @@ type Billing struct {
 func (b Billing) Endpoint() Endpoint {
 	return Endpoint{
 		ID: "receive-billing", Path: "/api/billing-webhook", Summary: "Receive an event of the billing provider, signed", KeyHeader: b.IDHeader,
-		Prove: func(r *http.Request, _ netip.Addr, body []byte) error {
+		Prove: func(r *http.Request, _ netip.Addr, body []byte) (_ string, err error) {
 			if billing.Check(b.Secrets, r.Header.Get(b.Header), body, b.Now()) != nil {
-				return ErrNotProven
+				err = ErrNotProven
 			}
-			return nil
+			return "", err
 		},
 		Key: func(_ string, body []byte) string {
 			e, _ := billing.Decode(body) // what cannot be read has no id

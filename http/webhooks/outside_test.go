@@ -26,7 +26,8 @@ func TestAPartnerSignsByStandardWebhooksOrTheBodyAlone(t *testing.T) {
 			r.Header.Set(headers[i], headers[i+1])
 		}
 		p.Now = func() time.Time { return at }
-		return p.Endpoint().Prove(r, netip.Addr{}, []byte(body))
+		_, err := p.Endpoint().Prove(r, netip.Addr{}, []byte(body))
+		return err
 	}
 	standard := webhooks.Partner{Secrets: []partner.Secret{whsec}}
 	vector := []string{"webhook-id", "msg_1", "webhook-timestamp", "1760000000", "webhook-signature", "v1,goc7u6MVF6mi1ui0C6i0FkWU5eVAMW/rzONSPI9yjlA="}

@@ -47,12 +47,13 @@ func signedToken(secret, token string) (answer, contentType string, err error) {
 	return string(text), "application/json", err
 }
 
-func (k *Conversations) proveTwitter(r *http.Request, _ netip.Addr, body []byte) error {
-	secret, _, err := k.ConsumerSecret(r.Context(), lastOf(r))
+func (k *Conversations) proveTwitter(r *http.Request, _ netip.Addr, body []byte) (about string, err error) {
+	about = lastOf(r)
+	secret, _, err := k.ConsumerSecret(r.Context(), about)
 	if err == nil && (secret == "" || !same(r.Header.Get("X-Twitter-Webhooks-Signature"), crc(secret, body))) {
 		err = ErrNotProven
 	}
-	return err
+	return about, err
 }
 
 func (k *Conversations) greetTwitter(r *http.Request) (answer, contentType string, err error) {

@@ -36,9 +36,9 @@ type Endpoint struct {
 	// greet-<what the ID receives>.
 	Greet func(r *http.Request) (answer, contentType string, err error)
 
-	// Prove returns nil if every configured proof of the call is right. It MUST compare in constant time, and look at the body's bytes
-	// only to sign them.
-	Prove func(r *http.Request, from netip.Addr, body []byte) error
+	// Prove returns nil if every configured proof of the call is right, and whose the proof is: the channel that the path names, channels with a
+	// secret of their own, or "" for the deployment. It MUST compare in constant time, and look at the body's bytes only to sign them.
+	Prove func(r *http.Request, from netip.Addr, body []byte) (about string, err error)
 
 	// Key returns what is the same in each repetition of a call and differs from all other calls, such as the provider's id of the event, or ""
 	// if the body has nothing like it; its hash then serves. Nil: always the hash. It gets bytes that may be anything.
@@ -96,7 +96,7 @@ func (r *Routes) register(e Endpoint, m *metrics) {
 	}
 	if !strings.Contains(e.Path, perChannel) {
 		api.Handle(r.API, op, func(ctx context.Context, in *struct{ RawBody []byte }) (*struct{}, error) {
-			return r.receive(ctx, e, m, "", in.RawBody)
+			return r.receive(ctx, e, m, in.RawBody)
 		})
 		r.greet(e, op)
 		return
@@ -105,7 +105,7 @@ func (r *Routes) register(e Endpoint, m *metrics) {
 		Channel string `path:"channelId"`
 		RawBody []byte
 	}) (*struct{}, error) {
-		return r.receive(ctx, e, m, in.Channel, in.RawBody)
+		return r.receive(ctx, e, m, in.RawBody)
 	})
 	r.greet(e, op)
 }
@@ -143,9 +143,10 @@ func (r *Routes) greet(e Endpoint, op api.Op) {
 	})
 }
 
-func (r *Routes) receive(ctx context.Context, e Endpoint, m *metrics, about string, body []byte) (*struct{}, error) {
+func (r *Routes) receive(ctx context.Context, e Endpoint, m *metrics, body []byte) (*struct{}, error) {
 	request, from := api.Sender(ctx)
-	if err := e.Prove(request, from, body); err != nil {
+	about, err := e.Prove(request, from, body)
+	if err != nil {
 		m.refused.WithLabelValues(e.ID).Inc()
 		if tooMany := api.Count(ctx, Limit); tooMany != nil {
 			return nil, tooMany

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
@@ -50,22 +49,24 @@ func SeedOf(setting, text string) (seeds [][]byte, err error) {
 const mostEvery = 30 * time.Second
 
 func (a auditSettings) check(ctx context.Context) error {
+	var wrong []error
 	for _, place := range a.AuditCopies {
 		if !strings.Contains(place, "://") {
 			continue // a folder, which would be made
 		}
 		bucket, err := openCopies(ctx, place)
 		if err != nil {
-			return fmt.Errorf("BAHI_AUDIT_COPIES: %w", err)
+			wrong = append(wrong, fmt.Errorf("BAHI_AUDIT_COPIES: %w", err))
+			continue
 		}
 		_ = bucket.Close() // it has not connected
 	}
 	if every := a.AuditEvery; every < 0 || every > mostEvery {
-		return fmt.Errorf("BAHI_AUDIT_EVERY: %s is not between 0s and %s", every, mostEvery)
+		wrong = append(wrong, fmt.Errorf("BAHI_AUDIT_EVERY: %s is not between 0s and %s", every, mostEvery))
 	}
 	_, seed := SeedOf("BAHI_AUDIT_KEY", a.AuditKey)
 	_, witness := a.witnessKeys()
-	return cmp.Or(seed, checkURL("BAHI_AUDIT_WITNESS", a.AuditWitness), witness)
+	return errors.Join(append(wrong, seed, checkURL("BAHI_AUDIT_WITNESS", a.AuditWitness), witness)...)
 }
 
 // witnessKeys returns the keys of the witness; none without one.

@@ -33,11 +33,17 @@ type GatewaySettings struct {
 // DefaultGateway is the default address of EventStoreDB clients.
 const DefaultGateway = "127.0.0.1:2113"
 
+// CheckGateway returns what is wrong with the settings.
+func (c GatewaySettings) CheckGateway() error {
+	_, err := c.pair()
+	if _, _, wrong := net.SplitHostPort(c.GatewayAddr); c.GatewayAddr != "" && wrong != nil {
+		err = errors.Join(err, fmt.Errorf("BAHI_GATEWAY_GRPC_ADDR: %w", wrong))
+	}
+	return err
+}
+
 // Listen returns the gateway's listener, nil if none is configured. It comes before anything is made, as do the other checks of settings.
 func (c GatewaySettings) Listen(ctx context.Context) (net.Listener, error) {
-	if _, err := c.pair(); err != nil {
-		return nil, err
-	}
 	if c.GatewayAddr == "" {
 		return nil, nil //nolint:nilnil // no gateway
 	}

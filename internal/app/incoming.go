@@ -33,7 +33,7 @@ type incomingSettings struct {
 	IncomingWorkspace string   `env:"GATEWAY_WORKSPACE" name:"gateway-workspace" placeholder:"UUID" help:"Workspace of these drafts. Without it, the operator's."`
 	ReplyURL          string   `env:"GATEWAY_BASE_URL" name:"gateway-base-url" placeholder:"URL" help:"Aggregator in front of the chat network, for replies and channels: https://api.example.com/wa/api/v1. Without it, a sandbox."`
 	ReplyKey          string   `env:"GATEWAY_API_KEY" name:"gateway-api-key" placeholder:"KEY" help:"API key of the gateway."`
-	ReplySource       string   `env:"GATEWAY_SOURCE" name:"gateway-source" placeholder:"PHONE" help:"Our own phone at the gateway."`
+	ReplySource       string   `env:"GATEWAY_SOURCE" name:"gateway-source" placeholder:"PHONE" help:"Our own phone at the gateway. Without it, the gateway takes the one of the key."`
 	ReplyApp          string   `env:"GATEWAY_APP" name:"gateway-app" placeholder:"NAME" help:"Name of our app at the gateway."`
 	ReplyChannel      string   `env:"GATEWAY_CHANNEL" name:"gateway-channel" default:"chat" help:"Name of the chat network at the gateway."`
 }

@@ -170,7 +170,12 @@ func (n noticed) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Mes
 	rows, total, err := n.views.Notices(ctx, string(n.port), skip, limit)
 	messages := make([]opsroutes.Message, len(rows))
 	for i, r := range rows {
-		messages[i] = opsroutes.Message{ID: "enquiry-" + r.Enquiry.String(), Time: r.At, At: r.At, To: r.To, Status: r.Status, Error: r.Error, Enquiry: &r.Enquiry}
+		messages[i] = opsroutes.Message{Time: r.At, At: r.At, To: r.To, Status: r.Status, Error: r.Error, Enquiry: r.Enquiry}
+		if r.Enquiry != nil {
+			messages[i].ID = "enquiry-" + r.Enquiry.String()
+		} else if r.Message != nil {
+			messages[i].ID = "message-" + strconv.FormatInt(*r.Message, 10)
+		}
 		if r.Text != nil {
 			messages[i].Text = *r.Text
 		}

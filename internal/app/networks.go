@@ -51,7 +51,8 @@ func (s *System) openNetworks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.channels = &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log, Renewing: &singleflight.Group{}}
+	s.channels = &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log, Renewing: &singleflight.Group{},
+		Deliver: func(ctx context.Context, channel int64) error { return s.Inbox.Deliver(ctx, channel) }}
 	if address := s.Settings.Outside.PublicURL; strings.HasPrefix(address, "https://") {
 		s.channels.Hooks = address + "/api/webhook/"
 	}

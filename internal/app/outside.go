@@ -74,6 +74,7 @@ const (
 )
 
 func (o *OutsideSettings) complete() error {
+	var wrong []error
 	if o.PublicURL == "" {
 		o.PublicURL = OwnAddress
 	}
@@ -84,7 +85,7 @@ func (o *OutsideSettings) complete() error {
 		o.Grace = new(14 * 24 * time.Hour)
 	}
 	if *o.Grace < 0 || *o.Grace > mostGrace {
-		return fmt.Errorf("BAHI_DELETION_GRACE: %s is not between 0 and %s", *o.Grace, mostGrace)
+		wrong = append(wrong, fmt.Errorf("BAHI_DELETION_GRACE: %s is not between 0 and %s", *o.Grace, mostGrace))
 	}
 	if o.MailFrom == "" {
 		o.MailFrom = "Bahi <bahi@bahi.invalid>"
@@ -96,15 +97,16 @@ func (o *OutsideSettings) complete() error {
 		}
 		u, err := url.Parse(*text)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-			return fmt.Errorf("%s: expected an address like https://bahi.example.org", name)
+			wrong = append(wrong, fmt.Errorf("%s: expected an address like https://bahi.example.org", name))
+			continue
 		}
 		u.Path = strings.TrimRight(u.Path, "/")
 		if name == "BAHI_PUBLIC_URL" && u.Path != "" {
-			return fmt.Errorf("%s: expected an address without a path, which the cookies of a sign-in would not be sent to", name)
+			wrong = append(wrong, fmt.Errorf("%s: expected an address without a path, which the cookies of a sign-in would not be sent to", name))
 		}
 		*text = u.String()
 	}
-	return nil
+	return errors.Join(wrong...)
 }
 
 func (o *OutsideSettings) credentials(issuer string) credentials.Settings {

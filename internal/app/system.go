@@ -103,13 +103,12 @@ type System struct {
 
 // Open is OpenBooks with accounts and the systems outside.
 func (s Settings) Open(ctx context.Context, serving bool) (*System, error) {
-	if err := s.Outside.complete(); err != nil {
-		return nil, err
-	}
+	err := s.Outside.complete()
 	if serving { // a command reads only what it needs
-		if err := s.Outside.check(ctx); err != nil {
-			return nil, err
-		}
+		err = s.CheckSettings(ctx)
+	}
+	if err != nil {
+		return nil, err
 	}
 	sys, err := s.OpenBooks(ctx, serving)
 	if err != nil {

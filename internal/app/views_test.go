@@ -66,6 +66,8 @@ var spanning = map[string]string{
 	"messaging.DueCampaigns": "it is the system's own, which begins campaigns at their time",
 	"messaging.ChannelKeyed": "it is a visitor's, who has the key of a page's widget",
 	"messaging.OfAccount":    "it is the system's own, which notes what a network tells of an account's templates",
+	"messaging.Signing":      "it is the system's own, which looks whose secret has signed a call",
+	"messaging.Unconfirmed":  "it is the system's own, which keeps the calls of channels that wait for their sender",
 	"messaging.Hooked":       "it is the system's own, which tells networks where to call",
 
 	"marketplace.Companies":     "the directory is public",

@@ -44,7 +44,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	}).Register()
 	people := &accessroutes.Routes{
 		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio, Companies: s.Marketplace,
-		Frontend: s.Settings.Outside.FrontendURL, Fragment: s.Settings.Outside.Fragment, Now: time.Now, Log: s.Log,
+		Public: s.Settings.Outside.PublicURL, Frontend: s.Settings.Outside.FrontendURL, Fragment: s.Settings.Outside.Fragment, Now: time.Now, Log: s.Log,
 	}
 	if s.Provider != nil {
 		people.Provider = s.Provider
@@ -63,7 +63,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	}).Register()
 	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
 	operations := &opsroutes.Routes{
-		API: a, Views: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s}, Inbox: s.Inbox,
+		API: a, Views: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s}, Inbox: s.Inbox, Networks: s.channels,
 		Captured: map[string]opsroutes.Captured{}, Eraser: s.Everywhere(),
 	}
 	if s.Mails.folder != nil {

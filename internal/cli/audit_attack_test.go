@@ -178,7 +178,7 @@ func TestKeptCheckpointRevealsARewrittenLog(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
 	v.exec(fmt.Sprintf(`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = %d`, v.at(4)))
-	v.exec(`truncate audit.checkpoint; drop schema audit_g1 cascade; delete from projection.generation where name = 'audit'`)
+	v.exec(`truncate audit.checkpoint; update audit.numbering set last = 0; drop schema audit_g1 cascade; delete from projection.generation where name = 'audit'`)
 	o := apptest.StartOn(t, v.url)
 	o.Signed()
 	out, _, status := v.verify()
@@ -267,6 +267,12 @@ func TestEventsRemovedWithTheirCheckpointsAreMissed(t *testing.T) {
 			`delete from log.event where position > P; drop schema audit_g1 cascade; delete from projection.generation where name = 'audit'`, "the newest events are gone",
 		},
 		"removed with the newest tile": {`delete from log.event where position > P; delete from audit_g1.tile where level = 0`, "the newest events are gone"},
+		"nothing but checkpoints":      {`select 1`, "signed checkpoints were removed"},
+		"all checkpoints and the tree": {`truncate audit.checkpoint, audit_g1.tree, audit_g1.tile`, "signed checkpoints were removed, from number 1 on"},
+		"a checkpoint in the middle":   {`delete from audit.checkpoint where number = 1`, "from number 1 on"},
+		"the numbers as well":          {`delete from audit.numbering`, "signed checkpoints were removed"},
+		"renumbered":                   {`update audit.checkpoint set number = number + 100`, "does not say what its note does"},
+		"the tree alone":               {`truncate audit_g1.tree, audit_g1.tile`, "somebody removed leaves"},
 		"a column of a checkpoint":     {`update audit.checkpoint set position = position + 1 where number = 1`, "does not say what its note does"},
 	} {
 		t.Run(name, func(t *testing.T) {

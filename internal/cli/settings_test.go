@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,8 +11,10 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
 
+	"bahi/internal/app"
 	"bahi/internal/app/apptest"
 	"bahi/internal/cli"
+	"bahi/internal/pgtest"
 )
 
 func TestEverySettingIsInTheOperatorsGuide(t *testing.T) {
@@ -116,6 +119,61 @@ func TestWrongSettingsAreRefusedBeforeAnythingIsMade(t *testing.T) {
 		require.Contains(t, said, why, settings)
 		made, err := os.ReadDir(data)
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(made), 1, settings) // the lock
+		require.Empty(t, made, settings)
 	}
+}
+
+func TestAllThatIsWrongWithTheSettingsIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	cmd := apptest.Command(t, data, "serve")
+	cmd.Env = append(cmd.Env, "BAHI_ADDR=nowhere", "BAHI_ADMIN_API_KEY=short", "BAHI_TIMEZONE=Mars", "BAHI_DB_CONNECTIONS=1", "BAHI_PUBLIC_URL=abc", "BAHI_STREAMS=-1",
+		"BAHI_LIMIT_AUTH=abc", "GATEWAY_BASE_URL=https://x.example", "FEED_URL=kafka://localhost?sasl=md5", "SMTP_URL=smtp://localhost", "CHAT_BASE_URL=abc",
+		"OTEL_EXPORTER_OTLP_ENDPOINT=abc", "BAHI_GATEWAY_TLS_CERT=none", "BAHI_AUDIT_EVERY=40s")
+	_, said, status := apptest.Execute(t, cmd)
+	require.NotZero(t, status)
+	for _, why := range []string{
+		"BAHI_ADDR: ", "BAHI_ADMIN_API_KEY: ", "BAHI_TIMEZONE: ", "BAHI_DB_CONNECTIONS: ", "BAHI_PUBLIC_URL: ", "BAHI_STREAMS: ", "BAHI_LIMIT_AUTH: ", "a gateway needs its API key",
+		"FEED_URL: sasl: ", "SMTP_URL: from: the sender is missing", "CHAT_BASE_URL: ", "OTEL_EXPORTER_OTLP_ENDPOINT: ", "BAHI_GATEWAY_TLS_CERT and", "BAHI_AUDIT_EVERY: ",
+	} {
+		require.Contains(t, said, why)
+	}
+	require.NoDirExists(t, data)
+}
+
+// A server that took a port of its own is found by its data folder.
+func TestCommandsFindTheServerWhateverItsAddress(t *testing.T) {
+	t.Parallel()
+	data := pgtest.Dir(t)
+	p := apptest.Serve(t, apptest.Command(t, data, "serve"))
+	p.Ready()
+	health := func() (string, int) {
+		_, said, status := apptest.Execute(t, apptest.Command(t, data, "health"))
+		return said, status
+	}
+	said, status := health()
+	require.Zero(t, status, said)
+	addr, err := app.ServerAddr(data, "")
+	require.NoError(t, err)
+	require.Equal(t, p.URL, "http://"+addr)
+	mail := p.Client().GET("/auth/verify-email?token=a.b-c").Status(200)
+	require.Contains(t, mail.Text, "curl -X POST "+p.URL+"/api/v1/auth/verify-email")
+	require.Contains(t, mail.Text, `{"token": "a.b-c"}`)
+	for _, path := range []string{"/auth/reset-password", "/auth/undo-email-change", "/invitations/accept", "/companies/confirm-email"} {
+		page := p.Client().GET(path + "?token=%3Cscript%3E").Status(200)
+		require.NotContains(t, page.Text, "script", path)
+		operation := regexp.MustCompile(`POST (\S+)`).FindStringSubmatch(page.Text)[1]
+		require.NotEqual(t, 404, p.Client().POST(strings.TrimPrefix(operation, p.URL), `{}`).Response.StatusCode, "what the page says is there")
+	}
+	p.Stop()
+	said, status = health()
+	require.NotZero(t, status)
+	require.Contains(t, said, "the server does not respond")
+	for setting, want := range map[string]string{"": app.DefaultAddr, "127.0.0.1:0": app.DefaultAddr, "0.0.0.0:99": "127.0.0.1:99", ":99": "127.0.0.1:99", "[::]:99": "127.0.0.1:99", "[::1]:99": "[::1]:99"} {
+		addr, err := app.ServerAddr(data, setting)
+		require.NoError(t, err)
+		require.Equal(t, want, addr, setting)
+	}
+	_, err = app.ServerAddr(data, "nowhere")
+	require.ErrorContains(t, err, "BAHI_ADDR")
 }

@@ -380,9 +380,21 @@ func (s *Signer) putBack(ctx context.Context, c Signed) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.DB.Exec(ctx, `insert into audit.checkpoint (size, root, position, event_id, signed_at, note)
-		select $1, $2, $3, $4, $5, $6 where not exists (select from audit.checkpoint where size = $1 and root = $2)
-		on conflict do nothing`, int64(c.Size), c.Root, int64(c.Position), c.EventID, parsed.At, c.Note)
+	err = pgx.BeginFunc(ctx, s.DB, func(tx pgx.Tx) error {
+		next, err := nextNumber(ctx, tx)
+		if err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note)
+			select case when $7 = 0 or exists (select from audit.checkpoint where number = $7) then $8 else $7 end, $1, $2, $3, $4, $5, $6
+			where not exists (select from audit.checkpoint where size = $1 and (root = $2 or abandoned is null))`,
+			int64(c.Size), c.Root, int64(c.Position), c.EventID, parsed.At, c.Note, parsed.Number, next)
+		if err != nil || tag.RowsAffected() == 1 && parsed.Number < next {
+			return err
+		}
+		_, err = tx.Exec(ctx, `update audit.numbering set last = greatest($1, $2)`, next-1, parsed.Number*tag.RowsAffected())
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("put a checkpoint back into the table: %w", err)
 	}

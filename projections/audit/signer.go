@@ -223,12 +223,16 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		if err := s.containsOutside(ctx, size); err != nil {
 			return err
 		}
-		next, err := s.checkpoint(ctx, last, size)
+		number, err := nextNumber(ctx, tx)
 		if err != nil {
 			return err
 		}
-		err = tx.QueryRow(ctx, `insert into audit.checkpoint (size, root, position, event_id, signed_at, note) values ($1, $2, $3, $4, $5, $6) returning number`,
-			int64(next.Size), next.Root, int64(next.Position), next.EventID, s.Now(), next.Note).Scan(&next.Number)
+		next, err := s.checkpoint(ctx, last, size, number)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note) values ($1, $2, $3, $4, $5, $6, $7)`,
+			next.Number, int64(next.Size), next.Root, int64(next.Position), next.EventID, s.Now(), next.Note)
 		signed = &next
 		return err
 	})
@@ -312,7 +316,7 @@ func (s *Signer) contains(ctx context.Context, last Signed, size uint64) error {
 }
 
 // checkpoint returns the checkpoint of the tree at a size. The first one after a rotation is also signed with the former key.
-func (s *Signer) checkpoint(ctx context.Context, last *Signed, size uint64) (c Signed, err error) {
+func (s *Signer) checkpoint(ctx context.Context, last *Signed, size uint64, number int64) (c Signed, err error) {
 	tree, err := audit.TreeAt(ctx, s.Tables, size)
 	if err != nil {
 		return c, err
@@ -326,12 +330,12 @@ func (s *Signer) checkpoint(ctx context.Context, last *Signed, size uint64) (c S
 		return c, err
 	}
 	root := tree.Root()
-	c = Signed{Size: size, Root: root[:], Position: at, EventID: e.ID}
+	c = Signed{Number: number, Size: size, Root: root[:], Position: at, EventID: e.ID}
 	keys, err := s.signers(ctx, last)
 	if err != nil {
 		return c, err
 	}
-	note, err := audit.Checkpoint{Origin: s.Ring.origin(), Size: size, Root: root, At: s.Now(), Position: at}.Sign(keys...)
+	note, err := audit.Checkpoint{Origin: s.Ring.origin(), Size: size, Root: root, At: s.Now(), Position: at, Number: number}.Sign(keys...)
 	c.Note = string(note)
 	return c, err
 }

@@ -140,13 +140,15 @@ func (s *Succession) PassOn(ctx context.Context, tx pgx.Tx, to Heir) (bool, erro
 		}
 		batch.Queue(`insert into audit.key (verifier, vault_name, made_at, since) values ($1, $2, $3, $4)`, k, private[k], s.began, since)
 	}
+	number := int64(0)
 	for _, c := range s.signed {
 		parsed, err := audit.ParseCheckpoint([]byte(c.Note))
 		if err != nil {
 			return false, err
 		}
-		batch.Queue(`insert into audit.checkpoint (size, root, position, event_id, signed_at, note) values ($1, $2, $3, $4, $5, $6)`,
-			int64(c.Size), c.Root, int64(c.Position), c.EventID, parsed.At, c.Note)
+		number = max(number+1, parsed.Number)
+		batch.Queue(`insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note) values ($1, $2, $3, $4, $5, $6, $7)`,
+			number, int64(c.Size), c.Root, int64(c.Position), c.EventID, parsed.At, c.Note)
 	}
 	if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 		return false, fmt.Errorf("store what was signed about the log: %w", err)
@@ -157,10 +159,9 @@ func (s *Succession) PassOn(ctx context.Context, tx pgx.Tx, to Heir) (bool, erro
 // Renumber makes the numbers of checkpoints start after those in the log: an accepted restore abandons checkpoints by number, and must not
 // abandon later ones.
 func (s *Succession) Renumber(ctx context.Context, tx pgx.Tx) error {
-	if s.last == 0 {
-		return nil
-	}
-	if _, err := tx.Exec(ctx, `select setval(pg_get_serial_sequence('audit.checkpoint', 'number'), $1)`, s.last); err != nil {
+	if _, err := tx.Exec(ctx, `
+		insert into audit.numbering (last, imported) select n, n from (select greatest($1::bigint, max(number)) from audit.checkpoint) c (n)
+		on conflict (only_row) do update set last = excluded.last, imported = excluded.imported`, s.last); err != nil {
 		return fmt.Errorf("number checkpoints after %d: %w", s.last, err)
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 var channelsDDL string
 
 // Channels has the channels of workspaces.
-var Channels = projections.Define("channels", 3, channelsDDL,
+var Channels = projections.Define("channels", 4, channelsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Created]) {
 		s := e.Data.Evolve(channel.State{})
 		b.Exec(`
@@ -34,8 +34,11 @@ var Channels = projections.Define("channels", 3, channelsDDL,
 		b.Set("channel", e.StreamID(), "name", e.Data.Name, "has_api_key", there(e.Data.APIKey), "has_access_token", there(e.Data.AccessToken), "updated_at", e.At, "revision", e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Reported]) {
-		b.Exec(`update channel set status = $2, last_error = nullif($3, ''), updated_at = $4, revision = $5 where id = $1`,
-			e.StreamID(), e.Data.Status, e.Data.Error, e.At, e.Revision)
+		b.Exec(`update channel set status = $2, last_error = nullif($3, ''), identified = $4, updated_at = $5, revision = $6 where id = $1`,
+			e.StreamID(), e.Data.Status, e.Data.Error, e.Data.IdentityKey != "", e.At, e.Revision)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[channel.Confirmed]) {
+		b.Set("channel", e.StreamID(), "identified", true, "updated_at", e.At, "revision", e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Deleted]) {
 		b.Exec(`delete from channel where id = $1`, e.StreamID())

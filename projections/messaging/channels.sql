@@ -13,10 +13,13 @@ create table channel (
   created_at          timestamptz not null,
   updated_at          timestamptz not null,
   revision            bigint not null, -- of the channel's stream
+  identified          boolean not null default false, -- the sender that its settings name is known to be its own
   key                 text -- by which pages show the widget; null: it is none
 );
 
 -- after fill
 
 create index channel_workspace_id_id_idx on channel (workspace_id, id);
+create index channel_sender_idx on channel ((settings ->> 'senderId')) where type = 'chat';
+create index channel_app_idx on channel ((settings ->> 'appName')) where type = 'chat';
 create index channel_key_idx on channel (key);

@@ -127,14 +127,17 @@ func (n *Networks) Send(ctx context.Context, a network.Account, m network.Messag
 
 // Health asks what the network says of an account. Its error is a [*network.Failure]. It asks once.
 func (n *Networks) Health(ctx context.Context, a network.Account) (network.Health, error) {
-	via, a := n.of(a)
-	if failed := lacking(a); failed != nil {
+	via, called := n.of(a)
+	if failed := lacking(called); failed != nil {
 		return network.Health{}, failed
 	}
-	h, failed := via.health(ctx, a)
+	h, failed := via.health(ctx, called)
 	if failed != nil {
 		return network.Health{}, failed
 	}
+	a.BaseURL = "" // a server of the channel's own says what the channel's owner likes
+	_, own := n.of(a)
+	h.Proven = called.BaseURL != "" && called.BaseURL == own.BaseURL
 	return h, nil
 }
 

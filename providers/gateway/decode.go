@@ -163,7 +163,18 @@ func decodeForm(body []byte) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := Event{Kind: Message, ID: form.Get("MessageSid"), Type: "text", From: digits(form.Get("From")), Name: form.Get("ProfileName"), Text: form.Get("Body")}
+	e := Event{
+		Kind: Message, ID: form.Get("MessageSid"), Type: "text", From: digits(form.Get("From")), Name: form.Get("ProfileName"), Text: form.Get("Body"),
+		Sender: digits(form.Get("To")),
+	}
+	if status := form.Get("MessageStatus"); status != "" && !form.Has("Body") { // from us to a person
+		e.Kind, e.Type, e.From, e.To, e.Sender = Status, status, "", e.Sender, e.From
+		e.Code, e.Reason = form.Get("ErrorCode"), form.Get("ErrorMessage")
+		if status == "undelivered" {
+			e.Type = "failed"
+		}
+		return []Event{e}, nil
+	}
 	if !form.Has("From") || !form.Has("Body") && !form.Has("MediaUrl0") {
 		e.Kind = Other
 	}

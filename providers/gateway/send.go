@@ -39,7 +39,7 @@ func (r *Refused) Error() string {
 type Settings struct {
 	BaseURL string // https://api.example.com/wa/api/v1; the path /msg is added
 	APIKey  string
-	Source  string // digits of our own phone
+	Source  string // our own phone; empty: the aggregator knows it by the key and the app
 	App     string // name of the app at the aggregator
 	Channel string // the network's name at the aggregator
 }
@@ -63,8 +63,10 @@ func NewClient(settings Settings, transport http.RoundTripper) (*Client, error) 
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("expected an address like https://api.example.com/wa/api/v1")
-	case settings.APIKey == "" || digits(settings.Source) == "":
-		return nil, errors.New("a gateway needs its API key and our own phone")
+	case settings.APIKey == "":
+		return nil, errors.New("a gateway needs its API key")
+	case settings.Source != "" && digits(settings.Source) == "":
+		return nil, errors.New("our own phone has no digits")
 	}
 	settings.BaseURL, settings.Source = strings.TrimRight(settings.BaseURL, "/"), digits(settings.Source)
 	return &Client{settings, &http.Client{
@@ -98,7 +100,10 @@ func (c *Client) send(ctx context.Context, r Reply) (id string, err error) {
 		return "", fmt.Errorf("encode a reply: %w", err)
 	}
 	form := url.Values{
-		"channel": {c.settings.Channel}, "source": {c.settings.Source}, "destination": {digits(r.To)}, "src.name": {c.settings.App}, "message": {string(message)},
+		"channel": {c.settings.Channel}, "destination": {digits(r.To)}, "src.name": {c.settings.App}, "message": {string(message)},
+	}
+	if c.settings.Source != "" {
+		form.Set("source", c.settings.Source)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.settings.BaseURL+"/msg", strings.NewReader(form.Encode()))
 	if err != nil {

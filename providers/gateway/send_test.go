@@ -120,7 +120,7 @@ func TestBrokenConnectionLeavesDoubtAndAMissingOneDoesNot(t *testing.T) {
 func TestUnusableSettingsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, s := range []gateway.Settings{
-		{}, {BaseURL: "https://a.example", Source: "91"}, {BaseURL: "https://a.example", APIKey: "k"}, {BaseURL: "ftp://a.example", APIKey: "k", Source: "91"},
+		{}, {BaseURL: "https://a.example", Source: "91"}, {BaseURL: "https://a.example", APIKey: "k", Source: "x"}, {BaseURL: "ftp://a.example", APIKey: "k", Source: "91"},
 		{BaseURL: "https://u:p@a.example", APIKey: "k", Source: "91"}, {BaseURL: "https://a.example?x=1", APIKey: "k", Source: "91"},
 	} {
 		_, err := gateway.NewClient(s, nil)

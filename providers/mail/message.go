@@ -123,6 +123,9 @@ func crlf(text string) string { return strings.ReplaceAll(lf(text), "\n", "\r\n"
 
 // ParseSender parses the address of a sender, with or without a name before it (RFC 5322).
 func ParseSender(text string) (netmail.Address, error) {
+	if text == "" {
+		return netmail.Address{}, errors.New("the sender is missing: expected an address such as bahi@example.org")
+	}
 	from, err := netmail.ParseAddress(text)
 	if err != nil {
 		return netmail.Address{}, fmt.Errorf("sender %q: %w", text, err)

@@ -326,7 +326,7 @@ func TestInvalidSMTPURLIsNotQuoted(t *testing.T) {
 		"smtps://asha:s3cret@host?from=a@b.example&tls=none":         "SMTP_URL: tls is mandatory, opportunistic or none, and only with smtp://",
 		"smtp://asha:s3cret@host?from=a@b.example&timeout=10":        "SMTP_URL: timeout is a duration such as 10s",
 		"smtp://asha:s3cret@host?from=a@b.example&insecure=true":     `SMTP_URL: unknown parameter "insecure"`,
-		"smtp://asha:s3cret@host":                                    `SMTP_URL: from: sender "": mail: no address`,
+		"smtp://asha:s3cret@host":                                    "SMTP_URL: from: the sender is missing: expected an address such as bahi@example.org",
 		"smtp://asha:s3cret@host?from=%22a%20b%22@b.example":         `SMTP_URL: from: sender "\"a b\"@b.example": not an address`,
 		"smtp://asha:s3cret@host?from=Bahi%0D%0AX:y<bahi@b.example>": "",
 	} {

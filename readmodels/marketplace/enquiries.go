@@ -139,9 +139,10 @@ func (v *Views) EnquiriesWithin(ctx context.Context, workspace, of uuid.UUID, ho
 		) counted`, workspace, of, hour, hour.Add(time.Hour), most)
 }
 
-// Notice is what was sent to a company, or to the crm.
+// Notice is what was sent to a company, or to the crm, or a message of a sandbox channel.
 type Notice struct {
-	Enquiry uuid.UUID
+	Enquiry *uuid.UUID // nil: it is a message
+	Message *int64
 	At      time.Time
 	To      string
 	Text    *string // nil: erased
@@ -150,9 +151,13 @@ type Notice struct {
 }
 
 // Notices lists what went out by a port for all companies, newest first, after the first skip, and how many there are. What became of it is the enquiry's: a
-// receipt comes later, and has neither the text nor who got it.
+// receipt comes later, and has neither the text nor who got it. The messages of sandbox channels went out by chat.
 func (v *Views) Notices(ctx context.Context, port string, skip, limit int) (rows []Notice, total int64, err error) {
-	return readmodels.Skipped(ctx, v.Reader, int64(skip), limit, pgx.RowToStructByPos[Notice], `at desc, enquiry_id desc`,
-		`select n.enquiry_id, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status), e.notifications->n.port->>'error'
-		from enquiries.notice n left join enquiries.enquiry e on e.id = n.enquiry_id where n.port = $1`, port)
+	return readmodels.Skipped(ctx, v.Reader, int64(skip), limit, pgx.RowToStructByPos[Notice], `at desc, enquiry_id desc, id desc`,
+		`select n.enquiry_id, null::bigint, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status), e.notifications->n.port->>'error'
+		from enquiries.notice n left join enquiries.enquiry e on e.id = n.enquiry_id where n.port = $1
+		union all
+		select null, m.id, m.at, coalesce('+' || c.phone, c.name, ''), coalesce(m.text, m.media_url), 'kept', null
+		from messages.message m left join contacts.contact c on c.id = m.contact_id
+		where $1 = 'chat' and not m.inbound and starts_with(m.provider_id, 'sandbox.')`, port)
 }

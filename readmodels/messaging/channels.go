@@ -18,6 +18,8 @@ type Channel struct {
 	Type           string           `json:"type" enum:"chat,gmail,twitter,web,telegram"`
 	Status         string           `json:"status" enum:"connected,disconnected,error" doc:"By what the network last said"`
 	LastError      *string          `json:"lastError"`
+	Incoming       string           `json:"incoming" db:"-" enum:"delivered,unconfirmed,none" doc:"What becomes of calls that name the channel's sender. unconfirmed: they are kept, and delivered once the sender is proven to be this channel's; none: no call can name it"`
+	Identified     bool             `json:"-"`
 	HasAPIKey      bool             `json:"hasApiKey"`
 	HasAccessToken bool             `json:"hasAccessToken"`
 	Settings       channel.Settings `json:"settings"`
@@ -33,18 +35,29 @@ type ChannelFilter struct {
 	Type string `query:"type" enum:"chat,gmail,twitter,web,telegram"`
 }
 
-const channelColumns = `select id, name, type, status, last_error, has_api_key, has_access_token, settings,
+const channelColumns = `select id, name, type, status, last_error, identified, has_api_key, has_access_token, settings,
 	secret_settings,
 	key, created_at, updated_at, revision from channels.channel`
 
+// shownChannel reads a row of channelColumns.
+func shownChannel(row pgx.CollectableRow) (Channel, error) {
+	c, err := pgx.RowToStructByName[Channel](row)
+	s := channel.State{Type: c.Type, Settings: c.Settings}
+	if c.Identified {
+		s.IdentityKey = "known"
+	}
+	c.Incoming = s.Incoming()
+	return c, err
+}
+
 // Channel reads a channel of a workspace, or returns [channel.ErrNotFound].
 func (v *Views) Channel(ctx context.Context, workspace uuid.UUID, id int64) (Channel, error) {
-	return readmodels.Row(ctx, v.Reader, channel.ErrNotFound, pgx.RowToStructByName[Channel], channelColumns+` where id = $1 and workspace_id = $2`, id, workspace)
+	return readmodels.Row(ctx, v.Reader, channel.ErrNotFound, shownChannel, channelColumns+` where id = $1 and workspace_id = $2`, id, workspace)
 }
 
 // Channels lists a page of a workspace's channels, newest first.
 func (v *Views) Channels(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ChannelFilter) (rows []Channel, total int64, err error) {
-	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Channel], `id desc`,
+	return readmodels.Paged(ctx, v.Reader, page, shownChannel, `id desc`,
 		channelColumns+` where workspace_id = $1 and ($2 = '' or type = $2)`, workspace, f.Type)
 }
 
@@ -76,7 +89,29 @@ func (v *Views) Hooked(ctx context.Context) ([]Owned, error) {
 
 // OfAccount lists the channels of the deployment that belong to an account at the chat network.
 func (v *Views) OfAccount(ctx context.Context, account string) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where type = 'chat' and settings ->> 'accountId' = $1 order by id`, account)
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where type = 'chat' and identified and settings ->> 'accountId' = $1 order by id`, account)
+}
+
+// mostNaming bounds the channels of one sender that is none's yet.
+const mostNaming = 10
+
+// Signing lists the first channels that have a secret of their own for what their sender is sent. It misses none that was there when it began.
+func (v *Views) Signing(ctx context.Context, sender string) ([]int64, error) {
+	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
+		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+			select id from channels.channel
+			where type = 'chat' and settings ->> 'senderId' = $1 and 'appSecret' = any(secret_settings) order by id limit $2`, sender, mostNaming)
+	})
+}
+
+// Unconfirmed lists the first channels whose settings name a sender or an app that is not known to be theirs. It misses none that was there when it began.
+func (v *Views) Unconfirmed(ctx context.Context, sender, app string) ([]int64, error) {
+	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
+		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+			select id from channels.channel
+			where type = 'chat' and not identified and (settings ->> 'senderId' in ($1, '+' || $1) or settings ->> 'appName' = $2) order by id limit $3`,
+			sender, app, mostNaming)
+	})
 }
 
 // ChannelKeyed returns the widget that has a key, with its workspace, or [channel.ErrNotFound]: a page's visitor belongs to none.

@@ -19,6 +19,7 @@ var Kind = event.NewKind("channel",
 	event.Of[Created]("ChannelCreated", 1),
 	event.Of[Edited]("ChannelEdited", 1),
 	event.Of[Reported]("ChannelReported", 1),
+	event.Of[Confirmed]("ChannelConfirmed", 1),
 	event.Of[Deleted]("ChannelDeleted", 1),
 	event.Of[claims.Fenced[State]]("ChannelFenced", 1),
 ).Sealing(Subjects)
@@ -61,6 +62,7 @@ type State struct {
 	Status      string
 	LastError   string // in our words; empty: none
 	IdentityKey string // keyed hash, which names the claim of the identity; empty: none is proven
+	GivenKey    string // hash of the sender that an operator gave the channel; empty: none
 	Key         string // by which a page of ours shows the widget; empty: it is no widget's
 }
 
@@ -89,6 +91,11 @@ type Reported struct {
 	IdentityKey string `json:"identity_key,omitempty"` // of the sender as whom the network knows the account
 }
 
+// Confirmed records that an operator gave the channel the sender that its settings name.
+type Confirmed struct {
+	IdentityKey string `json:"identity_key"`
+}
+
 // Deleted records that the channel is gone. It is removed from all bots that use it, and its credentials are to be forgotten.
 type Deleted struct{}
 
@@ -109,6 +116,12 @@ func (e Reported) Evolve(s State) State {
 	return s
 }
 
+// Evolve gives the channel the sender.
+func (e Confirmed) Evolve(s State) State {
+	s.GivenKey, s.IdentityKey = e.IdentityKey, e.IdentityKey
+	return s
+}
+
 // Evolve ends it.
 func (Deleted) Evolve(State) State { return State{} }
 
@@ -123,23 +136,23 @@ type Create struct {
 	Name string `json:"name" maxLength:"400"`
 	Type string `json:"type" enum:"chat,gmail,twitter,web,telegram"`
 
-	Found Report `json:"-"` // what the network says of it
-	Key   string `json:"-"` // of a widget
+	Found    Report `json:"-"` // what the network says of it
+	Key      string `json:"-"` // of a widget
+	GivenKey string `json:"-"` // hash of its sender, if an operator makes the channel
 }
 
 // Decide puts the values in order.
 func (c Create) Decide(State) ([]event.Event[State], error) {
 	name, wrong := person.Name("name", c.Name)
 	secrets, err := c.secrets(c.ID, State{})
-	if err := fault.Join(wrong, err, c.Settings.check()); err != nil {
+	if err := fault.Join(wrong, err, c.Settings.check(Settings{})); err != nil {
 		return nil, err
 	}
 	created := Created{Name: name, Type: c.Type, Settings: c.Settings.differing(Settings{}), Secrets: secrets}
 	if c.Type == Web {
 		created.Key = c.Key
 	}
-	reported, err := c.Found.Decide(created.Evolve(State{}))
-	return append([]event.Event[State]{created}, reported...), err
+	return report([]event.Event[State]{created}, created.Evolve(State{}), c.GivenKey, c.Found)
 }
 
 // Edit changes what it names of a channel.
@@ -150,7 +163,8 @@ type Edit struct {
 	Name patch.Field[string] `json:"name,omitzero" nullable:"false" maxLength:"400"`
 	Type patch.Field[string] `json:"type,omitzero" nullable:"false" doc:"Cannot change"`
 
-	Found Report `json:"-"` // what the network says of the channel after it
+	Found    Report `json:"-"` // what the network says of the channel after it
+	GivenKey string `json:"-"` // hash of its sender after it, if an operator changes that
 }
 
 // Decide changes what is named and differs. Whether a secret differs cannot be told: both are sealed.
@@ -163,7 +177,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		wrong = fault.Join(wrong, invalid("type", "cannot change"))
 	}
 	secrets, err := c.secrets(c.ID, s)
-	if err := fault.Join(wrong, err, c.Settings.check()); err != nil {
+	if err := fault.Join(wrong, err, c.Settings.check(s.Settings)); err != nil {
 		return nil, err
 	}
 	var events []event.Event[State]
@@ -171,8 +185,41 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if e.Name.Named() || !e.Settings.isZero() || e.Secrets != (Secrets{}) {
 		events, s = append(events, e), e.Evolve(s)
 	}
-	reported, err := c.Found.Decide(s)
+	return report(events, s, c.GivenKey, c.Found)
+}
+
+// report adds to events after which a channel is s the sender that an operator gave it, and what the network said.
+func report(events []event.Event[State], s State, given string, found Report) ([]event.Event[State], error) {
+	if given != "" && given != s.GivenKey {
+		e := Confirmed{IdentityKey: given}
+		events, s = append(events, e), e.Evolve(s)
+	}
+	reported, err := found.Decide(s)
 	return append(events, reported...), err
+}
+
+// ErrNoSender refuses to confirm a channel that no call names.
+var ErrNoSender = fault.New(fault.Conflict, "The channel's settings name no sender")
+
+// Confirm gives a channel the sender that its settings name, by an operator's word.
+type Confirm struct {
+	Sender      string // that the operator looked at
+	IdentityKey string
+}
+
+// Decide refuses a channel without a sender, and one that another sender was set for meanwhile.
+func (c Confirm) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case s.Type == "":
+		return nil, ErrNotFound
+	case s.Sender() == "":
+		return nil, ErrNoSender
+	case s.Sender() != c.Sender:
+		return nil, fault.New(fault.Conflict, "The channel's sender was changed meanwhile, try again")
+	case s.GivenKey == c.IdentityKey && s.IdentityKey == c.IdentityKey:
+		return nil, nil
+	}
+	return []event.Event[State]{Confirmed{IdentityKey: c.IdentityKey}}, nil
 }
 
 // Report notes what the network says of the account.

@@ -35,6 +35,51 @@ type Change struct {
 	AllowedOrigins patch.Field[[]string] `json:"allowedOrigins,omitzero" maxItems:"50" doc:"Pages that may show the chat widget"`
 }
 
+// Sender returns what calls name a chat channel by on paths that channels share, "" for a channel of another type and one that no call names.
+func (s State) Sender() string {
+	switch set := s.Settings; {
+	case s.Type != Chat:
+		return ""
+	case set.Dialect == formV1:
+		return digits(set.SenderID)
+	case set.Dialect != "" && set.Dialect != "cloud" && set.AppName != "": // an aggregator knows apps
+		return "app:" + set.AppName
+	default:
+		return set.SenderID
+	}
+}
+
+// What becomes of calls that bring messages of people to a channel.
+const (
+	Delivered   = "delivered"
+	Unconfirmed = "unconfirmed" // they are kept until the sender is proven to be the channel's
+	NoCalls     = "none"        // no call can name the channel
+)
+
+// Incoming returns what becomes of calls to the channel.
+func (s State) Incoming() string {
+	switch {
+	case s.Type == Gmail, s.Type == Chat && s.Sender() == "":
+		return NoCalls
+	case s.Type == Chat && s.IdentityKey == "":
+		return Unconfirmed
+	}
+	return Delivered
+}
+
+// formV1 is the dialect whose calls name the channel by its phone alone.
+const formV1 = "form_v1"
+
+// digits returns the digits of a text.
+func digits(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
 // on returns settings after the change.
 func (c Change) on(s Settings) Settings {
 	s.SenderID, s.AccountID, s.AppName = c.SenderID.Or(s.SenderID), c.AccountID.Or(s.AccountID), c.AppName.Or(s.AppName)
@@ -66,8 +111,8 @@ var (
 	credential = regexp.MustCompile(`^[\x21-\x7e]+$`)
 )
 
-// check returns what is wrong with the change.
-func (c Change) check() error {
+// check returns what is wrong with a change of settings.
+func (c Change) check(before Settings) error {
 	wrong := []error{
 		fitting("settings.senderId", c.SenderID, name, "letters, digits, _ + and -, at most 64"),
 		fitting("settings.accountId", c.AccountID, name, "letters, digits, _ + and -, at most 64"),
@@ -77,6 +122,9 @@ func (c Change) check() error {
 	}
 	if c.BaseURL.State == patch.Given && place(c.BaseURL.Value) == "" {
 		wrong = append(wrong, invalid("settings.baseUrl", "expected an address like https://chat.example.org/v1"))
+	}
+	if s := c.on(before); s.Dialect == formV1 && digits(s.SenderID) == "" {
+		wrong = append(wrong, invalid("settings.senderId", "expected the phone, since calls of the dialect form_v1 name nothing else"))
 	}
 	for _, text := range c.AllowedOrigins.Value {
 		if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme+"://"+u.Host != text || u.Scheme != "http" && u.Scheme != "https" {

@@ -57,6 +57,7 @@ type Message struct {
 // Health is what a network says of an account.
 type Health struct {
 	Identity       string // the network's id of the sender; empty: it has none
+	Proven         bool   // the deployment's own network took the account's credentials for it
 	PhoneNumber    string
 	Quality        string // green, yellow, red or unknown
 	MessagingLimit string

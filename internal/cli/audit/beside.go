@@ -54,11 +54,16 @@ func columns(ctx context.Context, s *app.System, r proofs.Result) (proofs.Result
 		root                   []byte
 		note                   string
 	)
+	numbers, err := s.Signer.Numbers(ctx)
+	if err != nil {
+		return r, err
+	}
+	excused := numbers.Excused // a restore gave some of them other numbers
 	rows, _ := s.Pool.Query(ctx, `select number, size, root, position, note from audit.checkpoint order by number`)
 	wrong := int64(0)
-	_, err := pgx.ForEachRow(rows, []any{&number, &size, &root, &position, &note}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&number, &size, &root, &position, &note}, func() error {
 		c, err := proofs.ParseCheckpoint([]byte(note))
-		if wrong == 0 && (err != nil || c.Size != uint64(size) || !bytes.Equal(c.Root[:], root) || c.Position != event.Position(position)) {
+		if wrong == 0 && (err != nil || c.Number != 0 && c.Number != number && number > excused || c.Size != uint64(size) || !bytes.Equal(c.Root[:], root) || c.Position != event.Position(position)) {
 			wrong = number
 		}
 		return nil
@@ -135,11 +140,33 @@ func unsigned(ctx context.Context, s *app.System, r proofs.Result, kept []proofs
 	return r, nil
 }
 
-// missing counts the missing numbers of checkpoints. A crash of Postgres leaves gaps, too.
-func missing(ctx context.Context, s *app.System) (n int64, err error) {
-	err = s.Pool.QueryRow(ctx, `select case when q.is_called then q.last_value else 0 end - (select count(*) from audit.checkpoint) from audit.checkpoint_number_seq q`).Scan(&n)
+// missing says which checkpoints were removed.
+func missing(ctx context.Context, s *app.System, r proofs.Result) (proofs.Result, error) {
+	n, err := s.Signer.Numbers(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("count the checkpoints: %w", err)
+		return r, err
 	}
-	return n, nil
+	if n.Imported > 0 {
+		fmt.Fprintf(s.Settings.Shell.Out, "Checkpoints 1 to %d came with an imported log, or from an older version: not all of them need be here.\n", n.Imported)
+	}
+	if n.Missing > 0 {
+		r = r.Also(proofs.Finding{Kind: proofs.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
+			"%d signed checkpoints were removed, from number %d on: they are numbered without gaps.", n.Missing, n.First)})
+	}
+	return r, nil
+}
+
+// emptied says whether the tree beside the log lost leaves: they are stored together with the position up to which they were made.
+func emptied(ctx context.Context, s *app.System, r proofs.Result) (proofs.Result, error) {
+	var made int64
+	err := s.Pool.QueryRow(ctx, `select coalesce(max(position), 0) from projection.generation where name = 'audit' and live and store_id = $1`, s.Store.ID()).Scan(&made)
+	if err != nil {
+		return r, fmt.Errorf("read how far the tree was made: %w", err)
+	}
+	size, err := s.Tree.Size(ctx)
+	if err == nil && (size == 0 && made > 0 || s.Settings.EventStore == "" && size < uint64(made)) {
+		r = r.Also(proofs.Finding{Kind: proofs.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
+			"The tree beside the log was made of the events up to position %d, and has %d: somebody removed leaves. bahi projections rebuild audit makes it again.", made, size)})
+	}
+	return r, err
 }

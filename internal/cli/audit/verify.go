@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -199,10 +198,11 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	if err == nil {
 		r, err = unsigned(ctx, sys, r, kept)
 	}
-	if n, counted := missing(ctx, sys); err == nil && n > 0 {
-		fmt.Fprintf(c.Shell.Out, "%d numbers of checkpoints are missing: Postgres crashed, or somebody removed checkpoints.\n", n)
-	} else {
-		err = cmp.Or(err, counted)
+	if err == nil {
+		r, err = missing(ctx, sys, r)
+	}
+	if err == nil {
+		r, err = emptied(ctx, sys, r)
 	}
 	if err != nil || all || r.Finding != nil {
 		return r, err

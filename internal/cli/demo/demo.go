@@ -19,7 +19,7 @@ type Command struct {
 	app.Settings
 	app.OutsideSettings
 
-	Addr   string `env:"BAHI_ADDR" default:"127.0.0.1:8080" help:"Where the server's HTTP listens."`
+	Addr   string `env:"BAHI_ADDR" placeholder:"ADDRESS" help:"Where the server's HTTP listens. Without it, as the data folder says."`
 	Size   string `default:"small" enum:"small,medium,large" help:"About 5 thousand, 200 thousand or 5 million events."`
 	Events int    `hidden:"" help:"In place of a size."`
 	Seed   uint64 `default:"1" help:"The same seed gives the same records."`
@@ -45,6 +45,10 @@ func (c Command) Run(ctx context.Context) error {
 		if plan.Until, err = unit.ParseDate(c.Until); err != nil {
 			return fmt.Errorf("--until: %w", err)
 		}
+	}
+	addr, err := app.ServerAddr(c.Data, c.Addr)
+	if err != nil {
+		return err
 	}
 	sys, err := c.Open(ctx, false)
 	if err != nil {
@@ -80,6 +84,6 @@ The console and the operations want the key, the inbox wants the address and the
 API key   %[7]s
 Address   %[5]s
 Password  %[6]s
-`, after-before, took.Round(time.Second), float64(after-before)/took.Seconds(), cmp.Or(c.PublicURL, "http://"+c.Addr), plan.Email, plan.Password, filled.Key)
+`, after-before, took.Round(time.Second), float64(after-before)/took.Seconds(), cmp.Or(c.PublicURL, "http://"+addr), plan.Email, plan.Password, filled.Key)
 	return err
 }

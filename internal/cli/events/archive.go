@@ -325,7 +325,7 @@ func forgetTables(ctx context.Context, tx pgx.Tx) error {
 			return fmt.Errorf("forget the empty log's projections: %w", err)
 		}
 	}
-	if _, err := tx.Exec(ctx, `delete from audit.checkpoint; delete from audit.key`); err != nil { // both name the empty log
+	if _, err := tx.Exec(ctx, `delete from audit.checkpoint; delete from audit.key; update audit.numbering set last = 0, imported = 0`); err != nil { // both name the empty log
 		return fmt.Errorf("forget the empty log's checkpoints: %w", err)
 	}
 	return nil

@@ -4,10 +4,10 @@ package health
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"time"
+
+	"bahi/internal/app"
 )
 
 // within bounds the question.
@@ -15,21 +15,19 @@ const within = 5 * time.Second
 
 // Command asks the server on this machine, for a supervisor without curl: a container's, for example.
 type Command struct {
-	Addr string `env:"BAHI_ADDR" default:"127.0.0.1:8080" help:"Where the server's HTTP listens."`
+	Data string `env:"BAHI_DATA" default:"./data" help:"The server's data folder, which says where the server listens."`
+	Addr string `env:"BAHI_ADDR" placeholder:"ADDRESS" help:"Where the server's HTTP listens. Without it, as the data folder says."`
 }
 
 // Run returns an error unless the server is ready.
 func (c Command) Run(ctx context.Context) error {
-	host, port, err := net.SplitHostPort(c.Addr)
+	addr, err := app.ServerAddr(c.Data, c.Addr)
 	if err != nil {
-		return fmt.Errorf("BAHI_ADDR: %w", err)
-	}
-	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "127.0.0.1" // it listens everywhere, and a container may not know localhost
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", nil)
 	if err != nil {
 		return fmt.Errorf("BAHI_ADDR: %w", err)
 	}

@@ -3,13 +3,13 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"time"
 
 	"bahi/http/api"
 	"bahi/internal/app"
-	"bahi/internal/pgcluster"
 )
 
 type Command struct {
@@ -25,32 +25,26 @@ type Command struct {
 // Run serves until the context ends.
 func (c Command) Run(ctx context.Context) error {
 	began := time.Now()
-	lock, err := pgcluster.Lock(c.Data)
-	if err != nil {
-		return err
+	var limits, addr error
+	c.Limits, limits = api.ParseLimits(c.Shell.Env)
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		addr = fmt.Errorf("BAHI_ADDR: %w", err)
 	}
-	defer lock.Release() //nolint:errcheck // the process ends
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", c.Addr)
-	if err != nil {
-		return fmt.Errorf("BAHI_ADDR: %w", err)
-	}
-	defer listener.Close() //nolint:errcheck // the server closes it first
-	if c.Limits, err = api.ParseLimits(c.Shell.Env); err != nil {
-		return err
-	}
-	c.TokensOf = c.PublicURL
-	if c.PublicURL == "" && c.Addr != "127.0.0.1:8080" {
-		c.PublicURL = "http://" + listener.Addr().String()
-	}
-	c.Outside = c.OutsideSettings
-	if err := c.Check(); err != nil {
-		return err
-	}
+	c.TokensOf, c.Outside = c.PublicURL, c.OutsideSettings
 	tracer, flush, err := app.Tracing(ctx, c.OTLP)
-	if err != nil {
+	if err = errors.Join(limits, addr, err, c.Check(), c.CheckGateway(), c.Settings.CheckSettings(ctx)); err != nil {
 		return err
 	}
 	defer flush()
+	listener, done, err := app.TakePlace(ctx, c.Data, c.Addr)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if c.PublicURL == "" && c.Addr != app.DefaultAddr {
+		c.PublicURL = "http://" + listener.Addr().String()
+	}
+	c.Outside = c.OutsideSettings
 	door, err := c.GatewaySettings.Listen(ctx)
 	if err != nil {
 		return err

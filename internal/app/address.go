@@ -1,0 +1,97 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"bahi/internal/pgcluster"
+)
+
+// DefaultAddr is where HTTP listens without a setting.
+const DefaultAddr = "127.0.0.1:8080"
+
+// endWithin is how long a start waits for a process that was killed a moment ago: the kernel takes a while to close its files and its port.
+const endWithin = 5 * time.Second
+
+// retryPause is the pause between two looks.
+const retryPause = 20 * time.Millisecond
+
+// TakePlace locks a data folder and listens at an address. It waits for a process that is being ended, and records the address in the folder for the
+// commands that ask the server. done gives both back.
+func TakePlace(ctx context.Context, data, addr string) (listener net.Listener, done func(), err error) {
+	var lock *pgcluster.FolderLock
+	err = patiently(ctx, func() (again bool, err error) {
+		lock, err = pgcluster.Lock(data)
+		_, again = errors.AsType[*pgcluster.InUseError](err)
+		return again, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	err = patiently(ctx, func() (again bool, err error) {
+		listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+		return errors.Is(err, syscall.EADDRINUSE), err
+	})
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("BAHI_ADDR: %w", err), lock.Release())
+	}
+	path := addressFile(data)
+	if err := os.WriteFile(path, []byte(listener.Addr().String()+"\n"), 0o600); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("record the server's address: %w", err), listener.Close(), lock.Release())
+	}
+	return listener, func() {
+		_ = os.Remove(path)  // the next start writes it again
+		_ = listener.Close() // the server has closed it
+		_ = lock.Release()   // the process ends
+	}, nil
+}
+
+// patiently tries until it succeeds, another try is of no use, or a process that was killed must have ended.
+func patiently(ctx context.Context, try func() (again bool, err error)) error {
+	for end := time.Now().Add(endWithin); ; {
+		again, err := try()
+		if !again || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+func addressFile(data string) string { return filepath.Join(data, "server.addr") }
+
+// ServerAddr returns where the server of a data folder listens: where a setting says, or where the server has recorded, or the default.
+func ServerAddr(data, setting string) (string, error) {
+	addr := setting
+	if _, port, err := net.SplitHostPort(addr); addr != "" && err != nil {
+		return "", fmt.Errorf("BAHI_ADDR: %w", err)
+	} else if addr == "" || port == "0" { // the server's own choice
+		text, err := os.ReadFile(addressFile(data)) //nolint:gosec // the data folder is the operator's
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", fmt.Errorf("read the server's address: %w", err)
+		}
+		if addr = strings.TrimSpace(string(text)); addr == "" {
+			addr = DefaultAddr
+		}
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", addressFile(data), err)
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "127.0.0.1" // it listens everywhere, and a container may not know localhost
+	}
+	return net.JoinHostPort(host, port), nil
+}
