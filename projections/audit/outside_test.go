@@ -176,7 +176,7 @@ func TestOnlyTheLogAbandonsCheckpoints(t *testing.T) {
 	require.Len(t, hidden, 2)
 
 	r.exec(`delete from audit.checkpoint where size > 6`) // the outside copies remain
-	r.exec(`insert into audit.checkpoint (size, root, position, event_id, signed_at, note, abandoned) select 9, decode('` + rootKept(t, copies) + `', 'base64'), 9, id, now(), '', 1 from log.event where position = 9;
+	r.exec(`insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note, abandoned) select 4, 9, decode('` + rootKept(t, copies) + `', 'base64'), 9, id, now(), '', 1 from log.event where position = 9;
 		update audit.checkpoint set abandoned = null where size = 6`)
 	_, err = r.node(copies).Sign(t.Context())
 	require.ErrorAs(t, err, new(*audit.ErrRewritten))

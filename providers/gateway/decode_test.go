@@ -251,3 +251,17 @@ func FuzzDecode(f *testing.F) {
 		require.Equal(t, gateway.Key(kind, body), gateway.Key(kind, body)) //nolint:testifylint // the same body has the same key
 	})
 }
+
+// A form names our own phone, and the other end of a message, with whatever prefix the network has.
+func TestAFormNamesOurPhone(t *testing.T) {
+	t.Parallel()
+	events, err := gateway.Decode(formType, []byte(`MessageSid=SM1&From=chat%3A%2B919812345678&To=chat%3A%2B919820000004&Body=Hello&NumMedia=0`))
+	require.NoError(t, err)
+	require.Equal(t, []string{"919812345678", "919820000004", "Hello"}, []string{events[0].From, events[0].Sender, events[0].Text})
+	for status, want := range map[string]string{"delivered": "delivered", "undelivered": "failed", "failed": "failed", "read": "read"} {
+		events, err := gateway.Decode(formType, []byte(`MessageSid=SM2&From=%2B919820000004&To=%2B919812345678&MessageStatus=`+status+`&ErrorCode=63016`))
+		require.NoError(t, err)
+		e := events[0]
+		require.Equal(t, []string{"status", want, "919820000004", "919812345678", "63016"}, []string{string(e.Kind), e.Type, e.Sender, e.To, e.Code})
+	}
+}

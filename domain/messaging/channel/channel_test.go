@@ -115,3 +115,32 @@ func TestStatusFollowsFromWhatTheNetworkSays(t *testing.T) {
 	status, words := channel.State{Status: channel.Failed, LastError: "no"}.StatusAfter(nil)
 	require.Equal(t, []string{channel.Connected, ""}, []string{status, words})
 }
+
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	given := eventtest.Given(t, channel.Kind, channel.Created{Name: "Sales", Type: "chat", Settings: channel.Change{SenderID: patch.Set("PN1")}})
+	given.Case("an operator gives the channel its sender").When(channel.Confirm{Sender: "PN1", IdentityKey: "i"}).Then(channel.Confirmed{IdentityKey: "i"})
+	given.Case("another sender was set meanwhile").When(channel.Confirm{Sender: "PN2", IdentityKey: "j"}).
+		ThenFails(fault.New(fault.Conflict, "The channel's sender was changed meanwhile, try again"))
+	given.And(channel.Confirmed{IdentityKey: "i"}).Case("the same again changes nothing").When(channel.Confirm{Sender: "PN1", IdentityKey: "i"}).ThenNothing()
+	eventtest.Given(t, channel.Kind).Case("there is none").When(channel.Confirm{}).ThenFails(channel.ErrNotFound)
+	eventtest.Given(t, channel.Kind, channel.Created{Name: "Sales", Type: "chat"}).Case("no call can name it").When(channel.Confirm{IdentityKey: "i"}).ThenFails(channel.ErrNoSender)
+}
+
+func TestSenderOfEachDialect(t *testing.T) {
+	t.Parallel()
+	for _, k := range []struct {
+		of               channel.State
+		sender, incoming string
+	}{
+		{channel.State{Type: "chat", Settings: channel.Settings{SenderID: "PN1", AppName: "Shop"}}, "PN1", "unconfirmed"},
+		{channel.State{Type: "chat", Settings: channel.Settings{SenderID: "917", AppName: "Shop", Dialect: "envelope_v2"}}, "app:Shop", "unconfirmed"},
+		{channel.State{Type: "chat", Settings: channel.Settings{SenderID: "PN1", Dialect: "graph_v3"}, IdentityKey: "i"}, "PN1", "delivered"},
+		{channel.State{Type: "chat", Settings: channel.Settings{SenderID: "+91-98", AppName: "Shop", Dialect: "form_v1"}}, "9198", "unconfirmed"},
+		{channel.State{Type: "chat"}, "", "none"},
+		{channel.State{Type: "gmail", Settings: channel.Settings{SenderID: "PN1"}}, "", "none"},
+		{channel.State{Type: "telegram"}, "", "delivered"},
+	} {
+		require.Equal(t, []string{k.sender, k.incoming}, []string{k.of.Sender(), k.of.Incoming()}, k.of.Settings)
+	}
+}
