@@ -146,7 +146,10 @@ func (f *Channels) Edit(ctx context.Context, req commands.Request, c channel.Edi
 	var key *string // nil: it stays
 	if refused == nil && l.Workspace == req.Workspace && !s.SameAccount(l.State) {
 		if !s.SameSender(l.State) {
-			if s.IdentityKey = ""; req.Actor.Permissions.Operator && s.Sender() != l.State.Sender() {
+			switch s.IdentityKey = ""; {
+			case s.Sender() == l.State.Sender() && l.State.IdentityKey == s.GivenKey: // what an operator gave does not depend on credentials
+				s.IdentityKey = s.GivenKey
+			case req.Actor.Permissions.Operator && s.Sender() != l.State.Sender():
 				c.GivenKey, err = f.identity(ctx, s.Type, s.Sender())
 				s.GivenKey, s.IdentityKey = c.GivenKey, c.GivenKey
 			}
