@@ -92,13 +92,13 @@ func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.C
 		c.GivenKey, err = f.identity(ctx, s.Type, s.Sender())
 		s.GivenKey, s.IdentityKey = c.GivenKey, c.GivenKey
 	}
-	if err == nil {
-		err = f.free(ctx, "", s)
-	}
 	if err != nil {
 		return commands.Outcome[channel.State]{Revision: -1}, err
 	}
-	if _, c.Found, err = f.ask(ctx, "0", s); err != nil {
+	if _, c.Found, err = f.ask(ctx, "0", s); err == nil {
+		err = f.free(ctx, "", s, c.Found)
+	}
+	if err != nil {
 		return commands.Outcome[channel.State]{Revision: -1}, err
 	}
 	out, err = identities.Create(ctx, f.Commands, req, c.Found.IdentityKey, f.Commands.Numbered(channel.Kind.Category(), 1), func(id string) event.Command[channel.State] {
@@ -153,14 +153,14 @@ func (f *Channels) Edit(ctx context.Context, req commands.Request, c channel.Edi
 				c.GivenKey, err = f.identity(ctx, s.Type, s.Sender())
 				s.GivenKey, s.IdentityKey = c.GivenKey, c.GivenKey
 			}
-			if err == nil {
-				err = f.free(ctx, c.ID, s)
-			}
 			if err != nil {
-				return out, unnamed(err)
+				return out, err
 			}
 		}
-		if _, c.Found, err = f.ask(ctx, c.ID, s); err != nil {
+		if _, c.Found, err = f.ask(ctx, c.ID, s); err == nil {
+			err = f.free(ctx, c.ID, s, c.Found)
+		}
+		if err != nil {
 			return out, err
 		}
 		key = &c.Found.IdentityKey
@@ -197,8 +197,11 @@ func (f *Channels) identity(ctx context.Context, kind, sender string) (string, e
 	return unique.Key(ctx, f.Commands, channel.Identities, []byte(kind), []byte(sender))
 }
 
-// free refuses a sender that is known to be another channel's.
-func (f *Channels) free(ctx context.Context, id string, s channel.State) error {
+// free refuses a sender that is known to be another channel's, unless the network does not take the account.
+func (f *Channels) free(ctx context.Context, id string, s channel.State, r channel.Report) error {
+	if r.Status != channel.Connected {
+		return nil
+	}
 	holder, found, err := f.ChannelOf(ctx, s.Type, s.Sender())
 	if err == nil && found && strconv.FormatInt(holder, 10) != id {
 		err = fault.Taken(identities.Name, identities.Taken, "")
