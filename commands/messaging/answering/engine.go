@@ -171,21 +171,36 @@ func (e *Engine) Run(ctx context.Context, q Question) (r Result, err error) {
 		return r, err
 	}
 	if !e.Model.Chats() {
-		return e.quote(q, r), nil
+		return e.quote(ctx, q, r)
 	}
 	return t.converse(ctx, r)
 }
 
-// quote adds an answer from the best passage, if that has enough of the question.
-func (e *Engine) quote(q Question, r Result) Result {
-	for _, p := range r.Passages {
-		if p.Score >= e.Coverage {
-			r.Answer = cutAt(knowledge.Excerpt(p.Text, q.Text), mostQuote) + "\n\n" + p.Source.line()
-			return r
+// quote adds an answer in the words of the passages, if they have enough of the question.
+func (e *Engine) quote(ctx context.Context, q Question, r Result) (Result, error) {
+	texts, titles := make([]string, len(r.Passages)), make([]string, len(r.Passages))
+	for i, p := range r.Passages {
+		texts[i] = p.Text
+		if p.Source.Name != nil {
+			titles[i] = *p.Source.Name
 		}
 	}
-	r.Handover, r.Why, r.Answer = true, "no passage answers", Fallback(q.State, q.Text)
-	return r
+	quoted, err := e.Knowledge.Quote(ctx, q.Bot, q.Text, texts, titles, e.Coverage, mostQuote)
+	if err != nil {
+		return r, err
+	}
+	if quoted.Text == "" {
+		r.Handover, r.Why, r.Answer = true, "no passage answers", Fallback(q.State, q.Text)
+		return r, nil
+	}
+	var sources []string
+	for _, i := range quoted.From {
+		if line := r.Passages[i].Source.line(); !slices.Contains(sources, line) {
+			sources = append(sources, line)
+		}
+	}
+	r.Answer = quoted.Text + "\n\n" + strings.Join(sources, "\n")
+	return r, nil
 }
 
 // line tells the source of a passage.

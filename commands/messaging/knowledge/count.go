@@ -89,23 +89,34 @@ func (c *counting) stem(ctx context.Context, tx pgx.Tx) error {
 			words = append(words, text)
 		}
 	}
-	if c.fresh = c.fresh[:0]; len(words) == 0 {
-		return nil
+	c.fresh = c.fresh[:0]
+	stems, err := stemsOf(ctx, tx, words)
+	for word, of := range stems {
+		stem := c.id(of)
+		c.words[c.ids[word]].stem = stem
 	}
-	rows, _ := tx.Query(ctx, `select word, stem[1] from (select word, ts_lexize('english_stem', word) as stem from unnest($1::text[]) word) s where stem <> array[word]`, words)
-	var word string
-	var of *string // null: the word means nothing
-	_, err := pgx.ForEachRow(rows, []any{&word, &of}, func() error {
-		if of != nil {
-			stem := c.id(*of)
-			c.words[c.ids[word]].stem = stem
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("stem words: %w", err)
+	return err
+}
+
+// stemsOf returns the English stems of words. It leaves out the words that are their own stem, and those that mean nothing.
+func stemsOf(ctx context.Context, db interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}, words []string,
+) (map[string]string, error) {
+	stems := map[string]string{}
+	if len(words) == 0 {
+		return stems, nil
 	}
-	return nil
+	rows, _ := db.Query(ctx, `select word, stem[1] from (select word, ts_lexize('english_stem', word) as stem from unnest($1::text[]) word) s
+		where stem <> array[word] and stem <> '{}'`, words)
+	var word, of string
+	if _, err := pgx.ForEachRow(rows, []any{&word, &of}, func() error {
+		stems[word] = of
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("stem words: %w", err)
+	}
+	return stems, nil
 }
 
 // keys returns the keys of a chunk's words and of their stems in order, and the marks of how often it has each of them, and counts the chunk. It is called once

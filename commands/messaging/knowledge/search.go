@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -31,6 +32,7 @@ const (
 	similar      = 45 // percent of the trigrams of two words that both have: from there on, a word counts as mistyped or inflected
 	mostSimilar  = 8  // words that a word may be mistyped for
 	mostTogether = 6  // words that are looked for in one chunk
+	inflectedFit = 0.95
 )
 
 // word is a word of a question, and what it is in a bot's chunks.
@@ -173,7 +175,10 @@ func collected(rows pgx.Rows, words []word, total *int64) (known []bool, err err
 			add(n, l)
 			known[n] = known[n] || l.fit == 1
 		default:
-			if common, of := alikeness(words[n].text, l.term); 100*common >= similar*of {
+			if common, of := alikeness(words[n].text, l.term); bare(words[n].text) == bare(l.term) {
+				l.fit = inflectedFit
+				alike[n] = append(alike[n], l)
+			} else if 100*common >= similar*of {
 				l.fit = float64(common) / float64(of)
 				alike[n] = append(alike[n], l)
 			}
@@ -190,6 +195,11 @@ func collected(rows pgx.Rows, words []word, total *int64) (known []bool, err err
 		}
 	}
 	return known, nil
+}
+
+// bare returns a word of Devanagari or Gujarati without the vowels at its end that number and case change.
+func bare(word string) string {
+	return strings.TrimRight(word, "\u093e\u0947\u094b\u0902\u0901\u0abe\u0ac7\u0acb\u0ac1\u0a82\u0a81")
 }
 
 // alikeness returns how many trigrams two words have in common, of how many that they have together.

@@ -288,15 +288,3 @@ func TestAPageIsItsMainText(t *testing.T) {
 	_, text = knowledge.Page(strings.Repeat("<div>", 100_000) + "deep")
 	require.Empty(t, text, "nobody reads that")
 }
-
-func TestAnExcerptIsTheParagraphThatIsAskedFor(t *testing.T) {
-	t.Parallel()
-	const faq = "Opening hours\n\nOn Sunday we are open from 11 to 4.\n\nReturns\n\nUnworn jewellery may be returned within 15 days.\n\nસોનું\n\nભાવ દરરોજ બદલાય છે."
-	for question, want := range map[string]string{
-		"Are you open on Sunday?": "Opening hours\n\nOn Sunday we are open from 11 to 4.", "Can I return jewellery?": "Returns\n\nUnworn jewellery may be returned within 15 days.",
-		"ભાવ ક્યારે બદલાય?": "સોનું\n\nભાવ દરરોજ બદલાય છે.", "opening hours": "Opening hours\n\nOn Sunday we are open from 11 to 4.",
-	} {
-		require.Equal(t, want, knowledge.Excerpt(faq, question))
-	}
-	require.Equal(t, "one", knowledge.Excerpt("one", "???"))
-}

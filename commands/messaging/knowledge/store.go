@@ -152,25 +152,36 @@ func (s *Store) Index(ctx context.Context) error {
 	return nil
 }
 
-// terms returns the words of a text, with digits of all scripts as those of ASCII.
+// terms returns the words of a text, with digits of all scripts as those of ASCII, and a sign of rupees as a word.
 func terms(text string) func(yield func(string) bool) {
-	digits := strings.Map(func(c rune) rune {
-		switch {
-		case c >= '०' && c <= '९':
-			return '0' + c - '०'
-		case c >= '૦' && c <= '૯':
-			return '0' + c - '૦'
-		default:
-			return c
+	text = strings.Map(func(c rune) rune {
+		if c > unicode.MaxASCII && unicode.Is(unicode.Nd, c) {
+			return '0' + (c-firstOf(c))%10
 		}
-	}, text)
+		return c
+	}, strings.ReplaceAll(text, "₹", " rs "))
 	return func(yield func(string) bool) {
-		for word := range wording.Each(digits) {
+		for word := range wording.Each(text) {
 			if len(word) <= mostWord && !yield(word) {
 				return
 			}
 		}
 	}
+}
+
+// firstOf returns a zero of the digits that follow each other in Unicode up to a digit.
+func firstOf(c rune) rune {
+	for _, r := range unicode.Nd.R16 {
+		if c >= rune(r.Lo) && c <= rune(r.Hi) {
+			return rune(r.Lo)
+		}
+	}
+	for _, r := range unicode.Nd.R32 {
+		if c >= rune(r.Lo) && c <= rune(r.Hi) {
+			return rune(r.Lo)
+		}
+	}
+	return c
 }
 
 func isLatin(word string) bool {

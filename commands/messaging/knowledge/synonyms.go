@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Each line of synonyms.txt has words that customers and jewellers use for one thing, in their languages and scripts.
+// Each line of synonyms.txt has words that customers and jewellers use for one thing, in their languages and scripts. After a star they do not name a thing, but
+// what is asked about it.
 //
 //go:embed synonyms.txt
 var synonymLines string
@@ -20,13 +21,20 @@ const (
 	longestLatin = 4   // letters of an English ending
 )
 
+// attributes are the words after a star, without their endings.
+var attributes = map[string]bool{}
+
 // synonyms has, for each word of the list, the groups that it is in.
 var synonyms = func() map[string][][]string {
 	all := map[string][][]string{}
 	for line := range strings.Lines(synonymLines) {
+		line, is := strings.CutPrefix(line, "* ")
 		group := slices.Collect(terms(line))
 		for _, word := range group {
 			all[stem(word)] = append(all[stem(word)], group)
+			if is {
+				attributes[stem(word)] = true
+			}
 		}
 	}
 	return all

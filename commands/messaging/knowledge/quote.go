@@ -1,0 +1,334 @@
+package knowledge
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The weights of a question's words in the choice of an item.
+const (
+	leastItems = 10   // a word of few items is as rare as if there were so many
+	unheld     = 2    // times the weight of the rarest: a word that no item has
+	known      = 0.75 // of the weight of an attribute is forgiven where there is a number
+	nearly     = 1e-9
+	mostPiece  = 300 // characters of a text that are looked at together
+)
+
+// Quoted is an answer in the words of passages.
+type Quoted struct {
+	Text string
+	From []int // the passages that it is from
+}
+
+// Quote returns what of the passages, which have titles, belongs to a question, at most so many characters: the paragraphs, rows or answers that have more than
+// the least part of its words, by their rarity. Where several have as much, it quotes all. It returns nothing where no item has what the question names.
+func (s *Store) Quote(ctx context.Context, bot int64, question string, passages, titles []string, least float64, most int) (q Quoted, err error) {
+	words, _, err := s.words(ctx, bot, question)
+	if err != nil || len(words) == 0 {
+		return q, err
+	}
+	var all []item
+	for i, p := range passages {
+		for _, it := range items(p) {
+			it.passage, it.outer = i, append(it.outer, titles[i])
+			all = append(all, it)
+		}
+	}
+	stems, err := s.stems(ctx, passages, titles)
+	if err != nil {
+		return q, err
+	}
+	c := choice{words: words, stems: stems}
+	return q.of(&c, c.best(all, least, and(question)), most), nil
+}
+
+// stems returns the English stems of the texts' words.
+func (s *Store) stems(ctx context.Context, texts ...[]string) (map[string]string, error) {
+	seen := map[string]bool{}
+	var words []string
+	for word := range terms(strings.Join(slices.Concat(texts...), "\n")) {
+		if isLatin(word) && !numbered(word) && !seen[word] {
+			seen[word] = true
+			words = append(words, word)
+		}
+	}
+	return stemsOf(ctx, s.Pool, words)
+}
+
+// choice chooses the items that a question names.
+type choice struct {
+	words []word
+	stems map[string]string
+}
+
+// held is how well an item holds each word of the question.
+type held struct {
+	item
+
+	own   []float64 // in its text
+	whole []float64 // with its headings, the names of its columns, and the title
+	score float64
+}
+
+// fits returns how well a text has each word of the question.
+func (c *choice) fits(text string) []float64 {
+	fits := make([]float64, len(c.words))
+	for term := range terms(text) {
+		stem, stemmed := c.stems[term]
+		for i, w := range c.words {
+			if term == w.text {
+				fits[i] = 1
+			}
+			for j, other := range w.terms {
+				if other == term || stemmed && other == stem {
+					fits[i] = max(fits[i], w.fits[j])
+				}
+			}
+		}
+	}
+	return fits
+}
+
+// best returns the items that have most of the question, in their order, if that is more than the least part of it. joined: the question names several.
+func (c *choice) best(items []item, least float64, joined bool) (best []held) {
+	all := make([]held, len(items))
+	has, named := make([]int, len(c.words)), make([]bool, len(c.words)) // in items, and in headings
+	beneath := map[string]int{}
+	for _, it := range items {
+		beneath[it.place()]++
+	}
+	for n, it := range items {
+		own := it.text
+		if beneath[it.place()] == 1 && !it.listed && len(it.heads) > 0 {
+			own += "\n" + it.heads[len(it.heads)-1]
+		}
+		h := held{item: it, own: c.fits(own)}
+		h.whole = slices.Clone(h.own)
+		for i, fit := range c.fits(strings.Join(append(it.heads, it.outer...), "\n")) {
+			h.whole[i] = max(h.whole[i], fit)
+			named[i] = named[i] || fit > 0
+		}
+		for i, fit := range c.fits(it.columns) {
+			if fit > 0 && fit >= h.own[i] && !c.beside(it, i) {
+				h.own[i] = 0
+			}
+		}
+		for i, fit := range h.whole {
+			if fit > 0 {
+				has[i]++
+			}
+		}
+		all[n] = h
+	}
+	total := float64(max(len(all), leastItems))
+	weights, sum := make([]float64, len(c.words)), 0.0
+	for i := range weights {
+		weights[i] = math.Log(1 + (total-float64(max(has[i], 1))+0.5)/(float64(max(has[i], 1))+0.5))
+		if has[i] == 0 {
+			weights[i] *= unheld
+		}
+		sum += weights[i]
+	}
+	top := 0.0
+	for n := range all {
+		h := &all[n]
+		complete, own, of := true, false, sum
+		for i, fit := range h.whole {
+			h.score += weights[i] * fit
+			switch {
+			case fit > 0:
+			case attributes[stem(c.words[i].text)] && (digits.MatchString(h.text) || strings.Contains(h.text, "@")): // a value without its name, as in "Kada 300"
+				of -= known * weights[i]
+			case named[i] && h.listed: // the question names another list
+				of += weights[i]
+			}
+			complete, own = complete && fit > 0, own || h.own[i] > 0 && !attributes[stem(c.words[i].text)]
+		}
+		h.score /= of
+		if !complete && !own { // only what it is beneath fits: it is another item than the question names
+			h.score = 0
+		}
+		top = max(top, h.score)
+	}
+	if !joined && top <= least && top < 1-nearly {
+		return nil
+	}
+	for _, h := range all {
+		if h.score >= top-nearly && top > 0 {
+			best = append(best, h)
+		}
+	}
+	if loose := slices.DeleteFunc(slices.Clone(best), func(h held) bool { return h.listed }); top < 1-nearly && len(loose) > 1 { // nothing tells which
+		return nil
+	}
+	if !joined || len(best) == 0 {
+		return best
+	}
+	return c.others(all, best, weights, sum, least)
+}
+
+// others adds to the best items, where a question names several, those of their lists that have the words which none of them has.
+func (c *choice) others(all, best []held, weights []float64, sum, least float64) []held {
+	heads := best[0].heads
+	covered, score := slices.Clone(best[0].whole), 0.0
+	for i := range covered {
+		top := 0.0
+		for _, h := range all {
+			if covered[i] == 0 && h.listed && slices.Equal(h.heads, heads) {
+				top = max(top, h.own[i])
+			}
+		}
+		for _, h := range all {
+			same := func(b held) bool { return b.text == h.text && b.passage == h.passage }
+			if top > 0 && h.own[i] == top && h.listed && slices.Equal(h.heads, heads) && !slices.ContainsFunc(best, same) {
+				best = append(best, h)
+			}
+		}
+		covered[i] = max(covered[i], top)
+		score += weights[i] * covered[i] / sum
+	}
+	if score <= least && score < 1-nearly {
+		return nil
+	}
+	return best
+}
+
+// place returns what the item is beneath.
+func (i item) place() string { return strconv.Itoa(i.passage) + "\n" + strings.Join(i.heads, "\n") }
+
+// beside reports whether an item has a word of the question also beside the names of its columns.
+func (c *choice) beside(it item, word int) bool {
+	return c.fits(cell.ReplaceAllString(it.text, "; "))[word] > 0
+}
+
+// and reports whether a question names several things.
+func and(question string) bool {
+	for word := range strings.FieldsSeq(strings.NewReplacer(",", " , ", "&", " & ", "+", " + ", "/", " / ", "、", " , ", "،", " , ").Replace(strings.ToLower(question))) {
+		if joins[word] {
+			return true
+		}
+	}
+	return false
+}
+
+var joins = func() map[string]bool {
+	all := map[string]bool{}
+	for word := range strings.FieldsSeq(", & + / and or aur ya ane और या તથા અને કે व आणि किंवा ও এবং ਅਤੇ ਜਾਂ ଏବଂ மற்றும் అలాగే మరియు ಮತ್ತು കൂടാതെ اور یا") {
+		all[word] = true
+	}
+	return all
+}()
+
+// of fills the answer with items, each beneath its headings.
+func (q Quoted) of(c *choice, chosen []held, most int) Quoted {
+	var text strings.Builder
+	var heads []string
+	left := most
+	seen := map[string]bool{}
+	for _, h := range chosen {
+		head := strings.Join(h.heads, "\n\n")
+		if key := head + "\n" + h.text; seen[key] { // two passages have their border in common
+			continue
+		} else {
+			seen[key] = true
+		}
+		before := ""
+		switch same := text.Len() > 0 && slices.Equal(h.heads, heads); {
+		case same && h.listed:
+			before = "\n"
+		case same || text.Len() > 0 && head == "":
+			before = "\n\n"
+		case text.Len() > 0:
+			before = "\n\n" + head + "\n\n"
+		case head != "":
+			before = head + "\n\n"
+		}
+		size := utf8.RuneCountInString(before)
+		if text.Len() > 0 && size+utf8.RuneCountInString(h.text) > left {
+			continue
+		}
+		said := c.around(h.text, left-size)
+		text.WriteString(before + said)
+		left -= size + utf8.RuneCountInString(said)
+		heads = h.heads
+		if !slices.Contains(q.From, h.passage) {
+			q.From = append(q.From, h.passage)
+		}
+	}
+	q.Text = text.String()
+	return q
+}
+
+// around returns at most so many characters of a text that surround the words of the question.
+func (c *choice) around(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	most -= 2 // for the marks of what is left out
+	pieces := piecesOf(text)
+	best, score := 0, -1.0
+	for i, p := range pieces {
+		sum := 0.0
+		for j, fit := range c.fits(p) {
+			sum += fit * c.words[j].weight
+		}
+		if sum > score {
+			best, score = i, sum
+		}
+	}
+	from, to := best, best+1
+	size := utf8.RuneCountInString(pieces[best])
+	for grown := true; grown; {
+		grown = false
+		if to < len(pieces) && size+utf8.RuneCountInString(pieces[to]) <= most {
+			size, to, grown = size+utf8.RuneCountInString(pieces[to]), to+1, true
+		}
+		if from > 0 && size+utf8.RuneCountInString(pieces[from-1]) <= most {
+			size, from, grown = size+utf8.RuneCountInString(pieces[from-1]), from-1, true
+		}
+	}
+	said := strings.TrimSpace(strings.Join(pieces[from:to], ""))
+	if from > 0 {
+		said = "…" + said
+	}
+	if to < len(pieces) {
+		said += "…"
+	}
+	return said
+}
+
+// piecesOf cuts a text at the ends of sentences and lines, and long sentences between words. Together, the pieces are the text.
+func piecesOf(text string) (all []string) {
+	runes := []rune(text)
+	from, space := 0, 0
+	for i, r := range runes {
+		next := rune(' ')
+		if i+1 < len(runes) {
+			next = runes[i+1]
+		}
+		if unicode.IsSpace(r) {
+			space = i + 1
+		}
+		end := r == '\n' || strings.ContainsRune("。！？।॥۔", r) || strings.ContainsRune(".!?;", r) && unicode.IsSpace(next)
+		cut := i + 1
+		switch {
+		case end:
+		case i+1-from >= mostPiece && space > from:
+			cut = space
+		case i+1-from >= mostPiece && !unicode.In(next, unicode.M, unicode.Cf):
+		default:
+			continue
+		}
+		all = append(all, string(runes[from:cut]))
+		from = cut
+	}
+	if from < len(runes) {
+		all = append(all, string(runes[from:]))
+	}
+	return all
+}
