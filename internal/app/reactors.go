@@ -87,6 +87,7 @@ func (s *System) sweeps() []reactors.Sweep {
 		reactors.Every(messagingreactors.SweepVectorsEvery, messagingreactors.SweepVectors{}),
 		reactors.Every(ledgerreactors.SweepKhatasEvery, ledgerreactors.SweepKhatas{}),
 		reactors.Every(messagingreactors.TendEvery, messagingreactors.TendCampaigns{}),
+		reactors.Every(messagingreactors.TakeOverEvery, messagingreactors.TakeOver{}),
 		reactors.Every(messagingreactors.HookEvery, messagingreactors.HookChannels{}),
 	}
 }

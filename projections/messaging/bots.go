@@ -20,7 +20,7 @@ import (
 var botsDDL string
 
 // Bots has bots, what they know from, and the endpoints that they may call.
-var Bots = projections.Define("bots", 1, botsDDL,
+var Bots = projections.Define("bots", 2, botsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[bot.Created]) {
 		s := e.Data.Evolve(bot.State{})
 		b.Exec(`
@@ -86,21 +86,20 @@ var Bots = projections.Define("bots", 1, botsDDL,
 		b.Exec(`
 			insert into webhook (id, bot_id, workspace_id, name, url, method, description, headers, query_params, json_data, parameters, active,
 				created_at, updated_at, revision)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, nullif($10, '')::json, $11, $12, $13, $13, $14)`,
-			e.StreamID(), c.Bot, e.Meta.Workspace, c.Name, c.URL, c.Method, c.Description, headers(c.Headers), object(c.Query), c.JSON, parameters(c.Parameters),
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14)`,
+			e.StreamID(), c.Bot, e.Meta.Workspace, c.Name, c.URL, c.Method, c.Description, names(c.Headers), names(c.Query), names(c.JSON), parameters(c.Parameters),
 			c.Active, e.At, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[botwebhook.Edited]) {
 		c := e.Data
 		columns := []any{
-			"name", c.Name, "url", c.URL, "method", c.Method, "description", c.Description, "active", c.Active, "json_data", emptied(c.JSON),
+			"name", c.Name, "url", c.URL, "method", c.Method, "description", c.Description, "active", c.Active,
 			"updated_at", e.At, "revision", e.Revision,
 		}
-		if c.Headers.Named() {
-			columns = append(columns, "headers", headers(c.Headers.Value))
-		}
-		if c.Query.Named() {
-			columns = append(columns, "query_params", object(c.Query.Value))
+		for column, f := range map[string]patch.Field[[]botwebhook.Header]{"headers": c.Headers, "query_params": c.Query, "json_data": c.JSON} {
+			if f.Named() {
+				columns = append(columns, column, names(f.Value))
+			}
 		}
 		if c.Parameters.Named() {
 			columns = append(columns, "parameters", parameters(c.Parameters.Value))
@@ -121,21 +120,13 @@ func emptied(f patch.Field[string]) patch.Field[string] {
 	return f
 }
 
-// headers returns the names.
-func headers(all []botwebhook.Header) []string {
+// names returns the names of values.
+func names(all []botwebhook.Header) []string {
 	names := make([]string, len(all))
 	for i, h := range all {
 		names[i] = h.Name
 	}
 	return names
-}
-
-func object(m map[string]string) string {
-	if m == nil {
-		return "{}"
-	}
-	text, _ := json.Marshal(m) //nolint:errchkjson // texts
-	return string(text)
 }
 
 // parameters returns the parameters without the values of fixed ones.

@@ -42,8 +42,8 @@ create table webhook (
   method       text not null,
   description  text not null,
   headers      text[] not null, -- names
-  query_params jsonb not null,
-  json_data    json, -- as it is sent
+  query_params text[] not null, -- names
+  json_data    text[] not null, -- names
   parameters   jsonb not null,
   active       boolean not null,
   created_at   timestamptz not null,

@@ -46,10 +46,10 @@ func TestBotsShowWhatTheyKnowFromAndNoSecret(t *testing.T) {
 		happenedTo(botsource.Kind, "3", botsource.Unread{Error: "no"}),
 		happenedTo(botsource.Kind, "4", botsource.Deleted{Bot: 2}),
 		happenedTo(botwebhook.Kind, "1", botwebhook.Created{Bot: 1, Active: true, Signing: secret, Call: botwebhook.Call{
-			Name: "W", URL: "u", Method: "GET", Headers: []botwebhook.Header{{Name: "H", Value: secret}}, JSON: `{"n":9007199254740993}`,
+			Name: "W", URL: "u", Method: "GET", Headers: []botwebhook.Header{{Name: "H", Value: secret}}, JSON: []botwebhook.Header{{Name: "n", Value: secret}},
 			Parameters: []botwebhook.Parameter{{Name: "p", Source: "fixed", Value: secret}},
 		}}),
-		happenedTo(botwebhook.Kind, "1", botwebhook.Edited{Query: patch.Set(map[string]string{"a": "b"}), Active: patch.Set(false)}),
+		happenedTo(botwebhook.Kind, "1", botwebhook.Edited{Query: patch.Set([]botwebhook.Header{{Name: "a", Value: secret}}), Active: patch.Set(false)}),
 		happenedTo(botwebhook.Kind, "2", botwebhook.Created{Bot: 2, Signing: secret}),
 		happenedTo(bot.Kind, "2", bot.Deleted{}),
 	)

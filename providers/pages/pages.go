@@ -11,9 +11,11 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/temoto/robotstxt"
 
+	"bahi/domain/messaging/botsource"
 	"bahi/providers/outgoing"
 )
 
@@ -51,7 +53,7 @@ func New(e outgoing.Exceptions) *Fetcher {
 	return &Fetcher{named: e.Client(), others: outgoing.Exceptions{}.Client()}
 }
 
-// Fetch returns the bytes of a page. Its error is a [*Failure] or the context's.
+// Fetch returns the bytes of a page, a text in UTF-8, which has a byte order mark if it has more than ASCII. Its error is a [*Failure] or the context's.
 func (f *Fetcher) Fetch(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -152,5 +154,15 @@ func get(ctx context.Context, client *http.Client, at *url.URL) (body []byte, ne
 	case len(body) > mostBytes:
 		return nil, nil, &Failure{Why: "The page is larger than 5 MB"}
 	}
-	return body, nil, nil
+	if named, err := botsource.MediaType(body); err == nil && named == botsource.PDF {
+		return body, nil, nil
+	}
+	text, err := botsource.Decode(body, res.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, nil, &Failure{Why: "The page is not a text, or is not in the character set that it names"}
+	}
+	if len(text) > utf8.RuneCountInString(text) { // what the page declares does not count any more
+		text = "\ufeff" + text
+	}
+	return []byte(text), nil, nil
 }

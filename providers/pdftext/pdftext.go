@@ -53,7 +53,7 @@ type Reader struct {
 // wait is how long a file waits for the workspace's other one: a job lets other workspaces' jobs go first then.
 const wait = 100 * time.Millisecond
 
-// Pages returns the text of each page of a workspace's PDF while the program reads on. Its error, after which nothing follows, is a [*Failure], [cage.ErrBusy], the context's, or that of a
+// Pages returns the text of each page of a workspace's PDF, whose columns stand below each other, while the program reads on. Its error, after which nothing follows, is a [*Failure], [cage.ErrBusy], the context's, or that of a
 // program that cannot be started.
 func (r *Reader) Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
@@ -102,7 +102,7 @@ func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to 
 	if err := c.Put("in.pdf", file); err != nil {
 		return err
 	}
-	err = c.Stream(ctx, to, tool.Path, "-enc", "UTF-8", "in.pdf", "-")
+	err = c.Stream(ctx, to, tool.Path, "-layout", "-enc", "UTF-8", "in.pdf", "-")
 	failed, ended := errors.AsType[*cage.Failed](err)
 	switch {
 	case ended && strings.Contains(failed.Said, "password"):

@@ -55,9 +55,14 @@ const (
 	mostHistory = 20
 
 	leaseAgain = time.Second // later a contact is looked at again who is being answered
+	leaseFor   = 15 * time.Second
+	renewEvery = 4 * time.Second
+
+	// TakeOverEvery is how often answers are looked for whose process died.
+	TakeOverEvery = 10 * time.Second
 )
 
-// Workers returns the worker of answers.
+// Workers returns the workers of answers.
 func (a *Answers) Workers() reactors.Workers {
 	policy := reactors.Policy{Attempts: answerTries, First: 2 * time.Second, Timeout: answerWithin, AtOnce: answerAtOnce}
 	return reactors.Workers{reactors.WorkIf(policy, a.needed, func(ctx context.Context, job reactors.Job[AnswerMessage]) error {
@@ -70,8 +75,11 @@ func (a *Answers) Workers() reactors.Workers {
 			return reactors.Snooze(leaseAgain)
 		}
 		defer a.release(context.WithoutCancel(ctx), job.Args.Contact, holder)
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		go a.renew(ctx, stop, job.Args.Contact, holder)
 		return a.answer(ctx, job.Args, job.Attempt >= answerTries)
-	})}
+	}), reactors.Work(reactors.Policy{Attempts: 1}, a.takeOver)}
 }
 
 // needed tells of which messages the channel has an active bot.
@@ -103,11 +111,48 @@ func (a *Answers) lease(ctx context.Context, contact int64, holder uuid.UUID) (h
 	err = a.Pool.QueryRow(ctx, `
 		insert into knowledge.lease (contact_id, holder, until) values ($1, $2, now() + $3::interval)
 		on conflict (contact_id) do update set holder = excluded.holder, until = excluded.until where lease.until < now()
-		returning true`, contact, holder, answerWithin+time.Minute).Scan(&held)
+		returning true`, contact, holder, leaseFor).Scan(&held)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
 	}
 	return held, err
+}
+
+// renew renews a lease until the answer is made. An answer whose lease is another job's, or could not be renewed in time, stops.
+func (a *Answers) renew(ctx context.Context, stop context.CancelFunc, contact int64, holder uuid.UUID) {
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	for until := time.Now().Add(leaseFor); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		began := time.Now()
+		done, err := a.Pool.Exec(ctx, `update knowledge.lease set until = now() + $3::interval where contact_id = $1 and holder = $2`, contact, holder, leaseFor)
+		switch {
+		case err == nil && done.RowsAffected() == 1:
+			until = began.Add(leaseFor)
+		case err == nil || time.Now().After(until):
+			stop()
+			return
+		}
+	}
+}
+
+// TakeOver frees the answers whose process died: those that run although nobody has renewed their lease. Otherwise they would wait for their timeout.
+type TakeOver struct{}
+
+// Kind implements [reactors.Args].
+func (TakeOver) Kind() string { return "take_over_answers" }
+
+// takeOver runs answers again whose lease ended. One whose last attempt died is left to the queue.
+func (a *Answers) takeOver(ctx context.Context, _ reactors.Job[TakeOver]) error {
+	_, err := a.Pool.Exec(ctx, `
+		update river.river_job j set state = 'available', scheduled_at = now() from knowledge.lease l
+		where j.kind = $1 and j.state = 'running' and j.attempt < j.max_attempts and l.until < now() and j.attempted_at < l.until
+		and l.contact_id = (j.args->>'contact')::bigint`, AnswerMessage{}.Kind())
+	return err
 }
 
 func (a *Answers) release(ctx context.Context, contact int64, holder uuid.UUID) {

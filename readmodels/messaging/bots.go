@@ -3,7 +3,6 @@ package messaging
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -157,14 +156,10 @@ type WebhookParameter struct {
 func ShownWebhook(id int64, s botwebhook.State, began, at time.Time, revision int64) BotWebhook {
 	w := BotWebhook{
 		ID: id, Name: s.Name, URL: s.URL, Method: s.Method, Description: s.Description, Active: s.Active, CreatedAt: began, UpdatedAt: at, Revision: revision,
-		Headers: map[string]string{}, QueryParams: map[string]string{}, Parameters: []WebhookParameter{}, JSONData: json.RawMessage("null"),
+		Headers: starred(s.Headers), QueryParams: starred(s.Query), Parameters: []WebhookParameter{}, JSONData: json.RawMessage("null"),
 	}
-	for _, h := range s.Headers {
-		w.Headers[h.Name] = botwebhook.Stars
-	}
-	maps.Copy(w.QueryParams, s.Query)
-	if s.JSON != "" {
-		w.JSONData = json.RawMessage(s.JSON)
+	if len(s.JSON) > 0 {
+		w.JSONData, _ = json.Marshal(starred(s.JSON)) //nolint:errchkjson // texts
 	}
 	for _, p := range s.Parameters {
 		shown := WebhookParameter{Name: p.Name, DataType: p.DataType, Type: p.Place, Source: p.Source}
@@ -176,10 +171,19 @@ func ShownWebhook(id int64, s botwebhook.State, began, at time.Time, revision in
 	return w
 }
 
+// starred returns the names of values, with stars in the place of these.
+func starred(all []botwebhook.Header) map[string]string {
+	shown := map[string]string{}
+	for _, h := range all {
+		shown[h.Name] = botwebhook.Stars
+	}
+	return shown
+}
+
 // BotWebhooks lists a page of a bot's webhooks, newest first.
 func (v *Views) BotWebhooks(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotWebhook, total int64, err error) {
 	return readmodels.Paged(ctx, v.Reader, page, asWebhook, `id desc`, `
-		select id, name, url, method, description, headers, query_params, coalesce(json_data::text, '') as json_data, parameters, active, created_at, updated_at, revision
+		select id, name, url, method, description, headers, query_params, json_data, parameters, active, created_at, updated_at, revision
 		from bots.webhook where bot_id = $1 and workspace_id = $2`, of, workspace)
 }
 
@@ -191,13 +195,15 @@ func (v *Views) CallableWebhooks(ctx context.Context, workspace uuid.UUID, of in
 func asWebhook(row pgx.CollectableRow) (BotWebhook, error) {
 	var (
 		id, revision int64
-		names        []string
+		names        [3][]string
 		began, at    time.Time
 		s            botwebhook.State
 	)
-	err := row.Scan(&id, &s.Name, &s.URL, &s.Method, &s.Description, &names, &s.Query, &s.JSON, &s.Parameters, &s.Active, &began, &at, &revision)
-	for _, name := range names {
-		s.Headers = append(s.Headers, botwebhook.Header{Name: name})
+	err := row.Scan(&id, &s.Name, &s.URL, &s.Method, &s.Description, &names[0], &names[1], &names[2], &s.Parameters, &s.Active, &began, &at, &revision)
+	for i, list := range []*[]botwebhook.Header{&s.Headers, &s.Query, &s.JSON} {
+		for _, name := range names[i] {
+			*list = append(*list, botwebhook.Header{Name: name})
+		}
 	}
 	return ShownWebhook(id, s, began, at, revision), err
 }

@@ -110,18 +110,20 @@ func (t *talk) request(ctx context.Context, h hook, values map[string]any, call 
 		}
 	}
 	inPath, inBody := map[string]string{}, map[string]any{}
-	if h.JSON != "" {
-		fixed := map[string]json.RawMessage{}
-		if err := json.Unmarshal([]byte(h.JSON), &fixed); err != nil {
+	for _, member := range h.JSON {
+		value, err := t.Secrets.Show(ctx, member.Value.Sealed)
+		if err != nil {
 			return nil, nil, err
 		}
-		for name, value := range fixed {
-			inBody[name] = value
-		}
+		inBody[member.Name] = json.RawMessage(value)
 	}
 	query := url.Values{}
-	for name, value := range h.Query {
-		query.Set(name, value)
+	for _, q := range h.Query {
+		value, err := t.Secrets.Show(ctx, q.Value.Sealed)
+		if err != nil {
+			return nil, nil, err
+		}
+		query.Set(q.Name, value)
 	}
 	for _, p := range h.Parameters {
 		switch p.Place {

@@ -128,7 +128,7 @@ func (r *Reading) read(ctx context.Context, id string, number int64, workspace u
 		}
 		done.FetchedAt = s.FetchedAt
 	}
-	title, pages, err := r.pages(ctx, workspace, data)
+	title, pages, err := r.pages(ctx, workspace, data, s.Name)
 	if err != nil {
 		return done, err
 	}
@@ -143,8 +143,8 @@ func (r *Reading) read(ctx context.Context, id string, number int64, workspace u
 	return done, err
 }
 
-// pages returns the text of a file or page by its pages, and the title of a page.
-func (r *Reading) pages(ctx context.Context, workspace uuid.UUID, data []byte) (title string, pages iter.Seq2[string, error], err error) {
+// pages returns the text of a file of a name, or of a page, by its pages, and the title of a page.
+func (r *Reading) pages(ctx context.Context, workspace uuid.UUID, data []byte, name string) (title string, pages iter.Seq2[string, error], err error) {
 	kind, err := botsource.MediaType(data)
 	switch {
 	case errors.Is(err, botsource.ErrNotText):
@@ -152,19 +152,40 @@ func (r *Reading) pages(ctx context.Context, workspace uuid.UUID, data []byte) (
 	case err != nil:
 		return "", nil, err
 	case kind == botsource.PDF:
-		return "", r.PDFs.Pages(ctx, workspace, data), nil
+		return "", inRows(r.PDFs.Pages(ctx, workspace, data)), nil
 	}
-	text, err := botsource.Decode(data)
+	text, err := botsource.Decode(data, "")
 	if err != nil {
 		return "", nil, err
 	}
 	if kind == botsource.HTML || strings.Contains(text, "</") {
 		title, text = Page(text)
+	} else if table := comma(text, tabular(name)); table != text {
+		text = table
+	} else {
+		text = rows(piped(strings.ReplaceAll(text, "\r\n", "\n")))
 	}
 	if runes := []rune(title); len(runes) > mostTitle {
 		title = string(runes[:mostTitle])
 	}
 	return strings.ToValidUTF8(title, ""), Text(text), nil
+}
+
+// tabular reports whether a file's name is that of values between commas.
+func tabular(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, ".csv") || strings.HasSuffix(name, ".tsv")
+}
+
+// inRows writes the tables of pages as [rows] does.
+func inRows(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for page, err := range pages {
+			if !yield(rows(page), err) {
+				return
+			}
+		}
+	}
 }
 
 // tidy bounds a text, and takes out NUL, which is no character of a text in Postgres.

@@ -43,6 +43,74 @@ func Page(markup string) (title, text string) {
 	return title, plain(root)
 }
 
+// headingSigns are the signs before headings.
+var headingSigns = map[atom.Atom]string{atom.H1: "# ", atom.H2: "## ", atom.H3: "### ", atom.H4: "#### ", atom.H5: "##### ", atom.H6: "###### "}
+
+// nested reports whether a table has another one, as those that only place things.
+func nested(table *html.Node) bool {
+	for n := range table.Descendants() {
+		if n.DataAtom == atom.Table {
+			return true
+		}
+	}
+	return false
+}
+
+// tableOf returns the rows of a table as lines, each value with the name of its column.
+func tableOf(table *html.Node) string {
+	var names, lines []string
+	var all [][]string
+	for row := range table.Descendants() {
+		if row.DataAtom == atom.Caption {
+			lines = append(lines, wordsOf(row))
+		}
+		if row.DataAtom != atom.Tr {
+			continue
+		}
+		var values []string
+		heads := true
+		for c := range row.ChildNodes() {
+			if c.DataAtom == atom.Td || c.DataAtom == atom.Th {
+				values = append(values, wordsOf(c))
+				heads = heads && c.DataAtom == atom.Th
+			}
+		}
+		if len(values) > 1 && heads && names == nil {
+			names = values
+		} else if len(values) > 0 {
+			all = append(all, values)
+		}
+	}
+	valued := func(row []string) bool {
+		return digits.MatchString(undated.ReplaceAllString(strings.Join(row, " "), ""))
+	}
+	if names == nil && len(all) > 1 && len(all[0]) > 1 && !valued(all[0]) && (valued(all[1]) || len(all[0]) > 2) {
+		names, all = all[0], all[1:]
+	}
+	for _, values := range all {
+		if names != nil && len(values) > 1 {
+			lines = append(lines, record(names, values))
+		} else {
+			lines = append(lines, pair(values))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// wordsOf returns the words of an element.
+func wordsOf(n *html.Node) string {
+	var text strings.Builder
+	for d := range n.Descendants() {
+		switch {
+		case d.Type == html.TextNode && !beside[d.Parent.DataAtom]:
+			text.WriteString(d.Data)
+		case d.Type == html.ElementNode && !inline[d.DataAtom]:
+			text.WriteString(" ")
+		}
+	}
+	return strings.Join(strings.Fields(text.String()), " ")
+}
+
 // plain returns the text of an element, with an empty line between its paragraphs.
 func plain(n *html.Node) string {
 	var paragraphs []string
@@ -73,9 +141,15 @@ func plain(n *html.Node) string {
 			continue
 		case s.node.Type == html.ElementNode && beside[s.node.DataAtom]:
 			continue
-		case s.node.DataAtom == atom.Td || s.node.DataAtom == atom.Th:
-			current.WriteString(" ")
-			block = false
+		case s.node.DataAtom == atom.Table && !nested(s.node):
+			end()
+			if said := tableOf(s.node); said != "" {
+				paragraphs = append(paragraphs, said)
+			}
+			continue
+		case headingSigns[s.node.DataAtom] != "":
+			end()
+			current.WriteString(headingSigns[s.node.DataAtom])
 		case block:
 			end()
 		}

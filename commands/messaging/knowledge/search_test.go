@@ -282,7 +282,7 @@ func TestAPageIsItsMainText(t *testing.T) {
 		<main><h1>Hours</h1><p>` + long + `<b>bold</b> tail</p><ul><li>one</li><li>two</li></ul><table><tr><td>a</td><td>b</td></tr></table>
 		<script>alert(1)</script><form>Name <input></form></main><footer>Imprint</footer></body></html>`)
 	require.Equal(t, "Our FAQ", title)
-	require.Equal(t, "Hours\n\n"+strings.TrimSpace(long)+" bold tail\n\none\n\ntwo\n\na b", text)
+	require.Equal(t, "# Hours\n\n"+strings.TrimSpace(long)+" bold tail\n\none\n\ntwo\n\na: b", text)
 	_, text = knowledge.Page("<p>a</p><nav>b</nav>c" + strings.Repeat("<div>", 300) + "deep")
 	require.Equal(t, "a\n\nc\n\ndeep", text)
 	_, text = knowledge.Page(strings.Repeat("<div>", 100_000) + "deep")

@@ -7,6 +7,8 @@ import (
 	"unicode/utf16"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/simplifiedchinese"
 
 	"bahi/domain/event/eventtest"
 	"bahi/domain/messaging/botsource"
@@ -74,7 +76,7 @@ func TestAFileIsTextByItsContent(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.kind, kind)
 		if c.kind != botsource.PDF {
-			text, err := botsource.Decode([]byte(c.data))
+			text, err := botsource.Decode([]byte(c.data), "")
 			require.NoError(t, err)
 			require.Equal(t, c.text, text)
 		}
@@ -83,4 +85,37 @@ func TestAFileIsTextByItsContent(t *testing.T) {
 		_, err := botsource.MediaType([]byte(data))
 		require.ErrorIs(t, err, botsource.ErrNotText, "%q", data)
 	}
+}
+
+func TestATextIsReadInTheCharacterSetThatItDeclares(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"gb2312": "手镯 300 元", "gbk": "手鐲 300 元", "gb18030": "手镯 ₹300", "big5": "手鐲 300 元", "shift_jis": "腕輪は三百円", "euc-jp": "腕輪は三百円", "iso-2022-jp": "腕輪は三百円", "euc-kr": "팔찌 300",
+		"windows-1251": "Браслет 300", "koi8-r": "Браслет 300", "iso-8859-2": "Náramek řetěz", "windows-1256": "سوار 300", "windows-874": "กำไล 300", "utf-16le": "कड़ा 300", "utf-8": "कड़ा ₹300",
+	} {
+		encoding, err := htmlindex.Get(name)
+		require.NoError(t, err)
+		for declares, page := range map[string]string{
+			"text/html; charset=" + name: "<p>" + text, "text/html": `<html><head><meta charset="` + name + `"></head><p>` + text,
+			"": `<html><head><meta http-equiv="Content-Type" content="text/html; charset=` + name + `"></head><p>` + text, "application/xhtml+xml": `<?xml version="1.0" encoding="` + name + `"?><html><p>` + text,
+		} {
+			data, err := encoding.NewEncoder().Bytes([]byte(page))
+			require.NoError(t, err, name)
+			if name == "utf-16le" && !strings.Contains(declares, "charset") {
+				continue // its bytes cannot declare it
+			}
+			got, err := botsource.Decode(data, declares)
+			require.NoError(t, err, "%s, %s", name, declares)
+			require.Equal(t, page, got)
+		}
+	}
+	chinese, err := simplifiedchinese.GBK.NewEncoder().Bytes([]byte("<p>手镯的手工费是三百元，店铺每天营业"))
+	require.NoError(t, err)
+	for _, declares := range []string{"", "text/html; charset=utf-8", "text/html; charset=x-unknown", "text/html; charset=us-ascii"} {
+		_, err = botsource.Decode(chinese, declares)
+		require.ErrorIs(t, err, botsource.ErrNotText, declares)
+	}
+	got, err := botsource.Decode([]byte("<meta charset=gb2312><p>आज दुकान खुली है"), "text/html; charset=gb2312")
+	require.NoError(t, err)
+	require.Contains(t, got, "आज दुकान", "it is UTF-8, whatever it declares")
 }

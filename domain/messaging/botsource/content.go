@@ -2,11 +2,13 @@ package botsource
 
 import (
 	"bytes"
+	"mime"
 	"regexp"
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding/charmap"
 
 	"bahi/domain/fault"
@@ -35,7 +37,7 @@ func MediaType(data []byte) (string, error) {
 	if bytes.Contains(data[:min(len(data), pdfWithin)], pdfHeader) {
 		return PDF, nil
 	}
-	text, err := Decode(data)
+	text, err := Decode(data, "")
 	switch {
 	case err != nil:
 		return "", err
@@ -46,30 +48,84 @@ func MediaType(data []byte) (string, error) {
 	}
 }
 
-// Decode returns a text in UTF-8 whose encoding is UTF-8, UTF-16 with a byte order mark, or windows-1252 (CONTRACT.md B12).
-func Decode(data []byte) (string, error) {
+// Decode returns a text in UTF-8. Its encoding is that of its byte order mark, else the one that the type which its server names, or the text itself, declares: any of
+// the HTML standard (https://encoding.spec.whatwg.org). One that declares none is UTF-8 or windows-1252 (CONTRACT.md B12). A text that has other bytes than its
+// encoding is refused.
+func Decode(data []byte, contentType string) (string, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
 		return wide(data[2:], 1, 0)
 	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
 		return wide(data[2:], 0, 1)
+	}
+	data, marked := bytes.CutPrefix(data, []byte("\ufeff"))
+	if !marked && (!utf8.Valid(data) || utf8.RuneCount(data) > len(data)-sureUTF8) {
+		for _, name := range declared(data, contentType) {
+			encoding, known := charset.Lookup(name)
+			if encoding == nil || known == "windows-1252" { // all bytes are letters of it
+				continue
+			}
+			text, err := encoding.NewDecoder().Bytes(data)
+			if err == nil && readable(text) {
+				return string(text), nil
+			}
+		}
+	}
+	switch {
 	case bytes.ContainsFunc(data, neverText):
 		return "", ErrNotText
-	}
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	if utf8.Valid(data) {
+	case utf8.Valid(data):
 		return string(data), nil
-	}
-	for _, none := range []byte{0x81, 0x8d, 0x8f, 0x90, 0x9d} { // the code page has no characters for them
-		if bytes.IndexByte(data, none) >= 0 {
-			return "", ErrNotText
-		}
+	case marked || !western(data):
+		return "", ErrNotText
 	}
 	text, err := charmap.Windows1252.NewDecoder().Bytes(data)
 	if err != nil {
 		return "", ErrNotText
 	}
 	return string(text), nil
+}
+
+const (
+	sureUTF8    = 16   // continuation bytes: no text of another encoding has so many, and is valid UTF-8
+	mostBroken  = 500  // letters for each one that cannot be read
+	firstLetter = 0xc0 // of windows-1252, beyond ASCII
+)
+
+var xmlEncoding = regexp.MustCompile(`^\s*<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._:-]+)["']`)
+
+// declared returns the names of encodings that a text's server and the text declare.
+func declared(data []byte, contentType string) (names []string) {
+	if _, parameters, err := mime.ParseMediaType(contentType); err == nil && parameters["charset"] != "" {
+		names = append(names, parameters["charset"])
+	}
+	if m := xmlEncoding.FindSubmatch(data[:min(len(data), 1024)]); m != nil {
+		names = append(names, string(m[1]))
+	}
+	_, name, _ := charset.DetermineEncoding(data, "text/html")
+	return append(names, name)
+}
+
+// readable reports whether nearly all of a decoded text is one.
+func readable(text []byte) bool {
+	return !bytes.ContainsFunc(text, neverText) && bytes.Count(text, []byte("\ufffd"))*mostBroken <= utf8.RuneCount(text)
+}
+
+// western reports whether bytes may be a text of windows-1252: it has no byte that the code page has not, and most letters beyond ASCII are alone between others.
+func western(data []byte) bool {
+	letters, joined := 0, 0
+	for i, c := range data {
+		switch {
+		case slices.Contains([]byte{0x81, 0x8d, 0x8f, 0x90, 0x9d}, c):
+			return false
+		case c >= firstLetter:
+			letters++
+			if i > 0 && data[i-1] >= firstLetter || i+1 < len(data) && data[i+1] >= firstLetter {
+				joined++
+			}
+		}
+	}
+	return 2*joined <= letters
 }
 
 // neverText reports whether a character is in no text.

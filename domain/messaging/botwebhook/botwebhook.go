@@ -1,5 +1,5 @@
-// Package botwebhook is an endpoint of the company's own that a bot may call. The log has the values of its headers and fixed parameters, and the secret
-// that signs its calls, only under the bot's key.
+// Package botwebhook is an endpoint of the company's own that a bot may call. The log has the values of its headers, query, body and fixed
+// parameters, and the secret that signs its calls, only under the bot's key.
 package botwebhook
 
 import (
@@ -36,17 +36,17 @@ type State struct {
 
 // Call is what a webhook is and how it is called.
 type Call struct {
-	Name        string            `json:"name"`
-	URL         string            `json:"url"`
-	Method      string            `json:"method"`
-	Description string            `json:"description"`
-	Headers     []Header          `json:"headers,omitempty"`
-	Query       map[string]string `json:"query_params,omitempty"`
-	JSON        string            `json:"json_data,omitempty"` // an object
-	Parameters  []Parameter       `json:"parameters,omitempty"`
+	Name        string      `json:"name"`
+	URL         string      `json:"url"`
+	Method      string      `json:"method"`
+	Description string      `json:"description"`
+	Headers     []Header    `json:"headers,omitempty"`
+	Query       []Header    `json:"query_params,omitempty"`
+	JSON        []Header    `json:"json_data,omitempty"` // members of an object, with their values as JSON
+	Parameters  []Parameter `json:"parameters,omitempty"`
 }
 
-// Header is a header of each call.
+// Header is a header of each call, or another value that is always the same.
 type Header struct {
 	Name  string       `json:"name"`
 	Value event.Secret `json:"value"`
@@ -87,15 +87,15 @@ type Created struct {
 
 // Edited records a change of what it names.
 type Edited struct {
-	Name        patch.Field[string]            `json:"name,omitzero"`
-	URL         patch.Field[string]            `json:"url,omitzero"`
-	Method      patch.Field[string]            `json:"method,omitzero"`
-	Description patch.Field[string]            `json:"description,omitzero"`
-	Headers     patch.Field[[]Header]          `json:"headers,omitzero"`
-	Query       patch.Field[map[string]string] `json:"query_params,omitzero"`
-	JSON        patch.Field[string]            `json:"json_data,omitzero"`
-	Parameters  patch.Field[[]Parameter]       `json:"parameters,omitzero"`
-	Active      patch.Field[bool]              `json:"active,omitzero"`
+	Name        patch.Field[string]      `json:"name,omitzero"`
+	URL         patch.Field[string]      `json:"url,omitzero"`
+	Method      patch.Field[string]      `json:"method,omitzero"`
+	Description patch.Field[string]      `json:"description,omitzero"`
+	Headers     patch.Field[[]Header]    `json:"headers,omitzero"`
+	Query       patch.Field[[]Header]    `json:"query_params,omitzero"`
+	JSON        patch.Field[[]Header]    `json:"json_data,omitzero"`
+	Parameters  patch.Field[[]Parameter] `json:"parameters,omitzero"`
+	Active      patch.Field[bool]        `json:"active,omitzero"`
 }
 
 // Evolve begins the webhook.
@@ -179,7 +179,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	}
 	e := Edited{
 		Name: differing(call.Name, s.Name), URL: differing(call.URL, s.URL), Method: differing(call.Method, s.Method),
-		Description: differing(call.Description, s.Description), JSON: differing(call.JSON, s.JSON), Active: patch.Differing(c.Active, s.Active),
+		Description: differing(call.Description, s.Description), Active: patch.Differing(c.Active, s.Active),
 	}
 	if c.Headers.Named() && len(call.Headers)+len(s.Headers) > 0 {
 		e.Headers = filled(call.Headers, len(call.Headers))
@@ -187,8 +187,11 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if c.Parameters.Named() && len(call.Parameters)+len(s.Parameters) > 0 {
 		e.Parameters = filled(call.Parameters, len(call.Parameters))
 	}
-	if c.Query.Named() && !equal(call.Query, s.Query) {
+	if c.Query.Named() && len(call.Query)+len(s.Query) > 0 {
 		e.Query = filled(call.Query, len(call.Query))
+	}
+	if c.JSON.Named() && len(call.JSON)+len(s.JSON) > 0 {
+		e.JSON = filled(call.JSON, len(call.JSON))
 	}
 	if !e.Name.Named() && !e.URL.Named() && !e.Method.Named() && !e.Description.Named() && !e.JSON.Named() && !e.Active.Named() &&
 		!e.Headers.Named() && !e.Parameters.Named() && !e.Query.Named() {

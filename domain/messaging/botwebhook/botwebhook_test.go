@@ -32,7 +32,8 @@ var create = botwebhook.Create{
 var made = botwebhook.Created{
 	Bot: 1, Active: true, Signing: secret("whsec_x"),
 	Call: botwebhook.Call{
-		Name: "Stock", URL: "https://shop.example/stock/{sku}?v=1", Method: "POST", Description: "Tells the stock", Query: map[string]string{"shop": "1"}, JSON: `{"n":9007199254740993}`,
+		Name: "Stock", URL: "https://shop.example/stock/{sku}?v=1", Method: "POST", Description: "Tells the stock",
+		Query: []botwebhook.Header{{Name: "shop", Value: secret("1")}}, JSON: []botwebhook.Header{{Name: "n", Value: secret("9007199254740993")}},
 		Headers: []botwebhook.Header{{Name: "A", Value: secret("b")}, {Name: "X-Key", Value: secret("k")}},
 		Parameters: []botwebhook.Parameter{
 			{Name: "sku", DataType: "string", Place: "path_param", Source: "by_ai"}, {Name: "till", DataType: "string", Place: "post_data", Source: "fixed", Value: secret("7")},
@@ -90,13 +91,20 @@ func TestEdit(t *testing.T) {
 	history.Case("another bot's").When(botwebhook.Edit{Bot: 2}).ThenFails(botwebhook.ErrNotFound)
 	history.Case("it is switched off").When(botwebhook.Edit{Bot: 1, Active: patch.Set(false)}).Then(botwebhook.Edited{Active: patch.Set(false)})
 	history.Case("null empties").When(botwebhook.Edit{Bot: 1, Input: botwebhook.Input{JSON: patch.Clear[map[string]json.RawMessage](), Query: patch.Clear[map[string]string]()}}).
-		Then(botwebhook.Edited{JSON: patch.Set(""), Query: patch.Clear[map[string]string]()})
+		Then(botwebhook.Edited{JSON: patch.Clear[[]botwebhook.Header](), Query: patch.Clear[[]botwebhook.Header]()})
 	keep := patch.Set(map[string]string{"x-key": botwebhook.Stars})
 	history.Case("stars keep a secret, what is not named goes").When(botwebhook.Edit{Bot: 1, Input: botwebhook.Input{Headers: keep}}).
 		Then(botwebhook.Edited{Headers: patch.Set([]botwebhook.Header{{Name: "x-key", Value: secret("k")}})})
+	history.Case("stars keep a value of the body and the query").When(botwebhook.Edit{Bot: 1, Input: botwebhook.Input{
+		JSON: patch.Set(map[string]json.RawMessage{"n": json.RawMessage(`"********"`), "b": json.RawMessage(`{"c":[1]}`)}), Query: patch.Set(map[string]string{"shop": botwebhook.Stars}),
+	}}).Then(botwebhook.Edited{
+		JSON: patch.Set([]botwebhook.Header{{Name: "b", Value: secret(`{"c":[1]}`)}, {Name: "n", Value: secret("9007199254740993")}}), Query: patch.Set(made.Query),
+	})
 	elsewhere := patch.Set("https://thief.example/{sku}")
 	history.Case("another server wants the secrets again").When(botwebhook.Edit{Bot: 1, URL: elsewhere, Input: botwebhook.Input{Headers: keep}}).ThenFails(fault.Fields(
 		fault.Field{Field: "headers.x-key", Message: "must be given again, since url names another server"},
+		fault.Field{Field: "queryParams", Message: "must be given again, since url names another server"},
+		fault.Field{Field: "jsonData", Message: "must be given again, since url names another server"},
 		fault.Field{Field: "parameters", Message: "must be given again, since url names another server"},
 	))
 	history.Case("another path does not").When(botwebhook.Edit{Bot: 1, URL: patch.Set("https://shop.example:443/v2/{sku}")}).

@@ -55,8 +55,6 @@ func differing(after, before string) patch.Field[string] {
 	return patch.Differing(patch.Set(after), before)
 }
 
-func equal(a, b map[string]string) bool { return maps.Equal(a, b) }
-
 // apply returns the call after a change, or all that is wrong with it (CONTRACT.md B9).
 func (in Input) apply(bot int64, before Call, c change) (call Call, err error) {
 	call = before
@@ -77,16 +75,17 @@ func (in Input) apply(bot int64, before Call, c change) (call Call, err error) {
 	text(&call.URL, c.URL, address)
 	text(&call.Method, c.Method, func(text string) (string, error) { return text, nil })
 	moved := c.URL.Named() && before.URL != "" && server(call.URL) != server(before.URL)
-	if in.JSON.Named() {
-		call.JSON, err = object(in.JSON)
+	members, err := object(in.JSON)
+	faults = append(faults, err)
+	for _, list := range []struct {
+		field string
+		in    patch.Field[map[string]string]
+		of    *[]Header
+		valid func(name, value string) string
+	}{{"headers", in.Headers, &call.Headers, header}, {"queryParams", in.Query, &call.Query, free}, {"jsonData", members, &call.JSON, free}} {
+		*list.of, err = sealed(bot, list.field, list.in, *list.of, moved, list.valid)
 		faults = append(faults, err)
 	}
-	if in.Query.Named() {
-		call.Query = in.Query.Value
-		faults = append(faults, entries("queryParams", in.Query.Value))
-	}
-	headers, err := in.headers(bot, before, moved)
-	faults, call.Headers = append(faults, err), headers
 	parameters, err := in.parameters(bot, before, moved)
 	faults, call.Parameters = append(faults, err), parameters
 	if err := fault.Join(faults...); err != nil {
@@ -124,16 +123,22 @@ func server(text string) string {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// object returns a body as it is sent.
-func object(f patch.Field[map[string]json.RawMessage]) (string, error) {
-	if len(f.Value) == 0 {
-		return "", nil
+// object returns the members of a body, with their values as JSON.
+func object(f patch.Field[map[string]json.RawMessage]) (members patch.Field[map[string]string], err error) {
+	if !f.Named() {
+		return members, nil
 	}
 	text, err := json.Marshal(f.Value)
 	if err != nil || len(text) > mostJSON {
-		return "", wrong("jsonData", "at most 64 KB")
+		return members, wrong("jsonData", "at most 64 KB")
 	}
-	return string(text), nil
+	all := map[string]string{}
+	for name, value := range f.Value {
+		if all[name] = string(value); all[name] == `"`+Stars+`"` {
+			all[name] = Stars
+		}
+	}
+	return patch.Set(all), nil
 }
 
 // entries checks names and values.
@@ -150,32 +155,48 @@ func entries(field string, all map[string]string) error {
 	return fault.Join(faults...)
 }
 
-// headers returns the headers after a change. Another server wants their values again.
-func (in Input) headers(bot int64, before Call, moved bool) (after []Header, err error) {
-	if !in.Headers.Named() {
-		if moved && len(before.Headers) > 0 {
-			return nil, wrong("headers", again)
-		}
-		return before.Headers, nil
+// header returns what is wrong with a header.
+func header(name, value string) string {
+	switch {
+	case !httpguts.ValidHeaderFieldName(name) || slices.Contains(theirs, strings.ToLower(name)):
+		return "not a header that may be set"
+	case !httpguts.ValidHeaderFieldValue(value):
+		return "control characters are not allowed"
+	default:
+		return ""
 	}
-	faults := []error{entries("headers", in.Headers.Value)}
-	for _, name := range slices.Sorted(maps.Keys(in.Headers.Value)) {
-		value, field := in.Headers.Value[name], "headers."+name
-		kept := slices.IndexFunc(before.Headers, func(h Header) bool { return strings.EqualFold(h.Name, name) })
-		h := Header{Name: name}
+}
+
+func free(string, string) string { return "" }
+
+// sealed returns the values of one kind after a change. Another server wants them again. The names of headers have no case.
+func sealed(bot int64, of string, in patch.Field[map[string]string], before []Header, moved bool, valid func(name, value string) string) (after []Header, err error) {
+	if !in.Named() {
+		if moved && len(before) > 0 {
+			return nil, wrong(of, again)
+		}
+		return before, nil
+	}
+	var faults []error
+	if of != "jsonData" { // its size is bounded
+		faults = append(faults, entries(of, in.Value))
+	}
+	same := func(a, b string) bool { return a == b || of == "headers" && strings.EqualFold(a, b) }
+	for _, name := range slices.Sorted(maps.Keys(in.Value)) {
+		value, field := in.Value[name], of+"."+name
+		kept := slices.IndexFunc(before, func(h Header) bool { return same(h.Name, name) })
+		h, said := Header{Name: name}, valid(name, value)
 		switch {
-		case !httpguts.ValidHeaderFieldName(name) || slices.Contains(theirs, strings.ToLower(name)):
-			faults = append(faults, wrong(field, "not a header that may be set"))
-		case slices.ContainsFunc(after, func(h Header) bool { return strings.EqualFold(h.Name, name) }):
+		case said != "":
+			faults = append(faults, wrong(field, said))
+		case slices.ContainsFunc(after, func(h Header) bool { return same(h.Name, name) }):
 			faults = append(faults, wrong(field, "is there twice"))
 		case value == Stars && kept < 0:
 			faults = append(faults, wrong(field, "there is no value to keep"))
 		case value == Stars && moved:
 			faults = append(faults, wrong(field, again))
 		case value == Stars:
-			h.Value = before.Headers[kept].Value
-		case !httpguts.ValidHeaderFieldValue(value):
-			faults = append(faults, wrong(field, "control characters are not allowed"))
+			h.Value = before[kept].Value
 		default:
 			h.Value = secret(bot, value)
 		}

@@ -1,0 +1,272 @@
+package knowledge
+
+import (
+	"encoding/csv"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// field is a cell of a line, and where it is, in characters.
+type field struct {
+	text     string
+	from, to int
+}
+
+const (
+	leastProse   = 30 // characters of a cell of a text in columns, at least on average
+	leastColumns = 2
+)
+
+var gaps = regexp.MustCompile(`\t+| {2,}`)
+
+// rows writes the rows of tables in a text whose columns stand below each other as lines of their own, each value with the name of its column. Lines that are no rows
+// keep their words. A text in two columns is put in its order.
+func rows(page string) string {
+	var out []string
+	var table [][]field
+	blank := 0 // lines since the last row
+	end := func() {
+		out = append(out, lined(table)...)
+		table = nil
+		out = append(out, make([]string, min(blank, 1))...)
+		blank = 0
+	}
+	for line := range strings.SplitSeq(page, "\n") {
+		fields := fieldsOf(strings.TrimRight(line, " \t\r"))
+		switch {
+		case len(fields) == 0:
+			blank++
+		case len(fields) >= leastColumns && !bullet.MatchString(strings.TrimSpace(line)):
+			if blank > 0 && len(table) > 0 && titled(table) != titled([][]field{fields}) && titled([][]field{fields}) {
+				end() // another table begins
+			}
+			table, blank = append(table, fields), 0
+		case len(table) > 0 && blank == 0 && fields[0].from > table[0][0].to: // a cell goes on
+			last := table[len(table)-1]
+			n := nearest(last, fields[0])
+			last[n].text += " " + fields[0].text
+		default:
+			end()
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	blank = 0
+	end()
+	return strings.Join(out, "\n")
+}
+
+// fieldsOf returns the cells of a line, which two blanks or a tab are between.
+func fieldsOf(line string) (all []field) {
+	at, from := 0, 0 // in characters, in bytes
+	add := func(text string) {
+		size := utf8.RuneCountInString(text)
+		if strings.TrimSpace(text) != "" {
+			all = append(all, field{strings.TrimSpace(text), at, at + size})
+		}
+		at += size
+	}
+	for _, gap := range gaps.FindAllStringIndex(line, -1) {
+		add(line[from:gap[0]])
+		at += utf8.RuneCountInString(line[gap[0]:gap[1]])
+		from = gap[1]
+	}
+	add(line[from:])
+	return all
+}
+
+// titled reports whether a table's first row has the names of columns: no value is in it.
+func titled(table [][]field) bool {
+	for _, f := range table[0] {
+		if digits.MatchString(undated.ReplaceAllString(f.text, "")) || strings.ContainsAny(f.text, ":₹$") {
+			return false
+		}
+	}
+	return true
+}
+
+// nearest returns which of the columns a cell is below.
+func nearest(columns []field, f field) (best int) {
+	distance := func(c field) int { // below 0: so many characters are below each other
+		return max(c.from, f.from) - min(c.to, f.to)
+	}
+	for i, c := range columns {
+		if distance(c) < distance(columns[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+// lined returns the rows of a table as lines.
+func lined(table [][]field) (lines []string) {
+	if len(table) == 0 {
+		return nil
+	}
+	if prose(table) {
+		for column := range leastColumns {
+			for _, row := range table {
+				if column < len(row) {
+					lines = append(lines, row[column].text)
+				}
+			}
+			lines = append(lines, "")
+		}
+		return lines
+	}
+	var names []field
+	if titled(table) && len(table) > 1 && (len(table[0]) > 2 || len(table) > 2) {
+		names, table = table[0], table[1:]
+	}
+	for _, row := range table {
+		if names == nil {
+			texts := make([]string, len(row))
+			for i, f := range row {
+				texts[i] = f.text
+			}
+			lines = append(lines, pair(texts))
+			continue
+		}
+		values := make([]string, len(names))
+		for i, f := range row {
+			if len(row) < len(names) || len(row) > len(names) {
+				i = nearest(names, f)
+			}
+			values[i] = strings.TrimSpace(values[i] + " " + f.text)
+		}
+		columns := make([]string, len(names))
+		for i, n := range names {
+			columns[i] = n.text
+		}
+		lines = append(lines, record(columns, values))
+	}
+	return lines
+}
+
+// prose reports whether lines are those of a text in two columns, not rows.
+func prose(table [][]field) bool {
+	size, n := 0, 0
+	for _, row := range table {
+		if len(row) > leastColumns {
+			return false
+		}
+		for _, f := range row {
+			size, n = size+f.to-f.from, n+1
+		}
+	}
+	return len(table) > leastColumns && size >= leastProse*n
+}
+
+// pair returns a row without names of columns.
+func pair(texts []string) string {
+	if len(texts) == 2 {
+		return strings.TrimRight(texts[0], " :") + ": " + texts[1]
+	}
+	return strings.Join(texts, " | ")
+}
+
+// record returns a row with the names of its columns, without the empty ones.
+func record(names, values []string) string {
+	var parts []string
+	for i, value := range values {
+		value = strings.Join(strings.Fields(value), " ")
+		switch name := ""; {
+		case value == "":
+		case i < len(names) && strings.TrimSpace(names[i]) != "":
+			name = strings.TrimSpace(names[i])
+			parts = append(parts, strings.TrimRight(name, " :")+": "+value)
+		default:
+			parts = append(parts, value)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// comma returns the lines of a file of values between commas, semicolons or tabs, or of a Markdown table, as those of [rows]. A text that is no such file stays as it
+// is. named: the file's name says that it is one.
+func comma(text string, named bool) string {
+	for _, between := range []rune{'\t', ';', ','} {
+		if between == ',' && !named {
+			break
+		}
+		r := csv.NewReader(strings.NewReader(text))
+		r.Comma, r.LazyQuotes, r.TrimLeadingSpace, r.FieldsPerRecord = between, true, between != '\t', -1
+		all, err := r.ReadAll()
+		if err != nil || len(all) < 2 {
+			continue
+		}
+		width, same := len(all[0]), 0
+		for i, row := range all { // titles above the table have fewer
+			if len(row) > width {
+				width, same = len(row), i
+			}
+		}
+		table := all[same:]
+		full := 0
+		for _, row := range table {
+			if len(row) == width {
+				full++
+			}
+		}
+		if width < leastColumns || len(table) < 2 || 10*full < 9*len(table) {
+			continue
+		}
+		var lines []string
+		for _, row := range all[:same] {
+			lines = append(lines, strings.TrimSpace(strings.Join(row, " ")), "")
+		}
+		for _, row := range table[1:] {
+			lines = append(lines, record(table[0], row))
+		}
+		return strings.Join(lines, "\n")
+	}
+	return text
+}
+
+// piped writes the tables of Markdown as those of [rows].
+func piped(text string) string {
+	if !strings.Contains(text, "|") {
+		return text
+	}
+	var names []string
+	lines := strings.Split(text, "\n")
+	out := lines[:0:0]
+	for i, line := range lines {
+		cells, is := pipes(line)
+		next := ""
+		if i+1 < len(lines) {
+			next = lines[i+1]
+		}
+		switch {
+		case !is:
+			names = nil
+			out = append(out, line)
+		case ruled(line):
+		case names == nil && ruled(next):
+			names = cells
+		case names == nil:
+			out = append(out, line)
+		default:
+			out = append(out, record(names, cells))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// pipes returns the cells of a line of Markdown.
+func pipes(line string) (cells []string, is bool) {
+	line = strings.TrimSpace(line)
+	if !strings.Contains(line, "|") {
+		return nil, false
+	}
+	cells = strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|"), "|")
+	return cells, true
+}
+
+// ruled reports whether a line is the one below the names of columns.
+func ruled(line string) bool {
+	return strings.Contains(line, "-") && strings.Contains(line, "|") &&
+		!strings.ContainsFunc(line, func(c rune) bool { return !unicode.IsSpace(c) && !slices.Contains([]rune("|:-"), c) })
+}
