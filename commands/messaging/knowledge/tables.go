@@ -42,6 +42,8 @@ func rows(page string) string {
 		case len(fields) >= leastColumns && !bullet.MatchString(strings.TrimSpace(line)):
 			if blank > 0 && len(table) > 0 && titled(table) != titled([][]field{fields}) && titled([][]field{fields}) {
 				end() // another table begins
+			} else if len(table) == 0 {
+				end() // the blank lines before it
 			}
 			table, blank = append(table, fields), 0
 		case len(table) > 0 && blank == 0 && fields[0].from > table[0][0].to: // a cell goes on
@@ -53,7 +55,6 @@ func rows(page string) string {
 			out = append(out, strings.TrimSpace(line))
 		}
 	}
-	blank = 0
 	end()
 	return strings.Join(out, "\n")
 }
