@@ -10,9 +10,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"bahi/commands"
 	flows "bahi/commands/messaging"
 	"bahi/domain/actor"
+	"bahi/domain/fault"
 	"bahi/domain/messaging/bot"
 	"bahi/domain/messaging/botsource"
 )
