@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -51,20 +50,13 @@ func EditDraft(ctx context.Context, req commands.Request, b *Books, number int64
 	if c.ClientName, err = b.clientName(ctx, req.Workspace, c.Client.Value); err != nil {
 		return out, err
 	}
-	if c.Phone.Named() {
-		now, err := commands.Load(ctx, b.Commands.Fresh(), orderdraft.Kind, id(number))
-		if err != nil {
-			return out, err
-		}
-		open, err := commands.Reveal(ctx, b.Commands, now.State)
-		if err != nil {
-			return out, err
-		}
-		if c.Known, err = open.Phone.Text(); err != nil && !errors.Is(err, event.ErrErased) {
-			return out, err
-		}
-	}
+	c.Reveal = b.reveal(ctx)
 	return commands.Handle(ctx, b.Commands, req, orderdraft.Kind, id(number), c)
+}
+
+// reveal returns what opens the personal values of drafts.
+func (b *Books) reveal(ctx context.Context) orderdraft.Reveal {
+	return func(s orderdraft.State) (orderdraft.State, error) { return commands.Reveal(ctx, b.Commands, s) }
 }
 
 // clientName returns the name of an open client, "" if there is none.
@@ -84,6 +76,7 @@ func EditDraftEntry(ctx context.Context, req commands.Request, b *Books, number 
 	if c.ClientName, err = b.clientName(ctx, req.Workspace, c.ClientID.Value); err != nil {
 		return out, err
 	}
+	c.Reveal = b.reveal(ctx)
 	return commands.Handle(ctx, b.Commands, req, orderdraft.Kind, id(number), c)
 }
 
@@ -120,7 +113,7 @@ func AssignSlips(ctx context.Context, req commands.Request, b *Books, number int
 	if err != nil {
 		return commands.Outcome[orderdraft.State]{}, fmt.Errorf("find the highest slip number: %w", err)
 	}
-	return commands.Handle(ctx, b.Commands, req, orderdraft.Kind, id(number), orderdraft.AssignSlips{Next: highest + 1})
+	return commands.Handle(ctx, b.Commands, req, orderdraft.Kind, id(number), orderdraft.AssignSlips{Next: highest + 1, Reveal: b.reveal(ctx)})
 }
 
 // ConvertDraft turns a draft into client orders, all or none. It returns as soon as the decisive event is in the log and the orders'
@@ -129,9 +122,12 @@ func ConvertDraft(ctx context.Context, req commands.Request, b *Books, draft int
 	if out, done, err := commands.Earlier(ctx, b.Commands, req, orderdraft.Kind); done || err != nil {
 		return out, err
 	}
-	c.Today = b.Today()
+	c.Today, c.Reveal = b.Today(), b.reveal(ctx)
 	now, err := commands.Load(ctx, b.Commands.Fresh(), orderdraft.Kind, id(draft))
 	if err != nil {
+		return out, err
+	}
+	if c.Gone, err = b.goneClients(ctx, req.Workspace, now.State.Entries); err != nil {
 		return out, err
 	}
 	if planned, err := c.Plan(now.State); err == nil && now.Workspace == req.Workspace {
@@ -160,6 +156,24 @@ func ConvertDraft(ctx context.Context, req commands.Request, b *Books, draft int
 		b.Log.Warn("a conversion is not told to its orders; it will be on demand, or at the next start", "draft", draft, "error", err)
 	}
 	return out, nil
+}
+
+// goneClients returns the clients of entries who were deleted.
+func (b *Books) goneClients(ctx context.Context, workspace uuid.UUID, entries []orderdraft.Entry) (map[int64]bool, error) {
+	gone := map[int64]bool{}
+	for _, e := range entries {
+		if e.ClientID == nil {
+			continue
+		}
+		if _, known := gone[*e.ClientID]; !known {
+			name, err := b.clientName(ctx, workspace, *e.ClientID)
+			if err != nil {
+				return nil, err
+			}
+			gone[*e.ClientID] = name == ""
+		}
+	}
+	return gone, nil
 }
 
 // slipOf names an order of a draft by its client and slip.

@@ -57,9 +57,16 @@ func isOpen(ctx context.Context, from commands.Source, l *book.Ledger, account i
 	return a.State.Open(at) && a.Workspace == workspace, err
 }
 
+// clientOpen returns what tells whether a workspace has an open client.
+func (b *Books) clientOpen(ctx context.Context, workspace uuid.UUID) order.IsOpen {
+	return func(account int64) (bool, error) {
+		return isOpen(ctx, b.Commands.Fresh(), client.Ledger, account, workspace, eventstore.End)
+	}
+}
+
 // AddOrder makes an order of a client.
 func AddOrder(ctx context.Context, req commands.Request, b *Books, c order.Add) (out commands.Outcome[order.State], err error) {
-	c.Today = b.Today()
+	c.Today, c.IsOpen = b.Today(), b.clientOpen(ctx, req.Workspace)
 	if c.Found, err = b.slipWarnings(ctx, req.Workspace, c.Order); err != nil {
 		return out, err
 	}
@@ -71,7 +78,7 @@ func AddOrder(ctx context.Context, req commands.Request, b *Books, c order.Add) 
 
 // EditOrder changes an order. Another client needs an order without takadas.
 func EditOrder(ctx context.Context, req commands.Request, b *Books, number int64, c order.Edit) (out commands.Outcome[order.State], err error) {
-	c.Today = b.Today()
+	c.Today, c.IsOpen = b.Today(), b.clientOpen(ctx, req.Workspace)
 	if out, done, err := commands.Earlier(ctx, b.Commands, req, order.Kind); done || err != nil {
 		return out, err
 	}

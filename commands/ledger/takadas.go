@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/google/uuid"
+
 	"bahi/commands"
 	"bahi/domain/event"
 	"bahi/domain/ledger/karigar"
@@ -18,14 +20,7 @@ func addTakadaRule(h *commands.Handler) {
 			if r.Meta.Of != 0 { // it tells of what is decided
 				return nil
 			}
-			return takada.RefusesStep(before, takada.Kind.Evolve(before, r), takada.Look{
-				Order: func(number int64) (int64, bool, error) {
-					return clientOf(ctx, from, number, r.Meta.Workspace, r.Position)
-				},
-				Karigar: func(account int64) (bool, error) {
-					return isOpen(ctx, from, karigar.Ledger, account, r.Meta.Workspace, r.Position)
-				},
-			})
+			return takada.RefusesStep(before, takada.Kind.Evolve(before, r), lookAt(ctx, from, r.Meta.Workspace, r.Position))
 		},
 		Refusal: func(at event.Position, why string) event.Event[takada.State] {
 			return takada.Refused{Position: at, Why: why}
@@ -33,9 +28,19 @@ func addTakadaRule(h *commands.Handler) {
 	})
 }
 
+// lookAt looks at what a takada refers to, as of a position.
+func lookAt(ctx context.Context, from commands.Source, workspace uuid.UUID, at event.Position) takada.Look {
+	return takada.Look{
+		Order: func(number int64) (int64, bool, error) { return clientOf(ctx, from, number, workspace, at) },
+		Karigar: func(account int64) (bool, error) {
+			return isOpen(ctx, from, karigar.Ledger, account, workspace, at)
+		},
+	}
+}
+
 // AddTakada records a delivery of an order.
 func AddTakada(ctx context.Context, req commands.Request, b *Books, c takada.Add) (commands.Outcome[takada.State], error) {
-	c.Today = b.Today()
+	c.Today, c.Look = b.Today(), lookAt(ctx, b.Commands.Fresh(), req.Workspace, eventstore.End)
 	return attach(ctx, req, b, c.Takada.Order, func() (commands.Outcome[takada.State], error) {
 		return commands.Create(ctx, b.Commands, req, takada.Kind, b.Commands.Numbered(takada.Kind.Category(), 1), c)
 	})
@@ -43,7 +48,7 @@ func AddTakada(ctx context.Context, req commands.Request, b *Books, c takada.Add
 
 // EditTakada changes a takada.
 func EditTakada(ctx context.Context, req commands.Request, b *Books, number int64, c takada.Edit) (commands.Outcome[takada.State], error) {
-	c.Today = b.Today()
+	c.Today, c.Look = b.Today(), lookAt(ctx, b.Commands.Fresh(), req.Workspace, eventstore.End)
 	return attach(ctx, req, b, c.Order.Value, func() (commands.Outcome[takada.State], error) {
 		return handleTakada(ctx, req, b, number, c)
 	})

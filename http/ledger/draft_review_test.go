@@ -127,3 +127,21 @@ func TestDraftRefusesWhatIsWrongAndChangesNothing(t *testing.T) {
 	r.clerk.DELETE(r.entry(0)).Status(204)
 	r.clerk.POST(r.path+"/convert", nil).Problem(409, "Order draft has no entries")
 }
+
+// Types, rules and unknown ids are told in one answer.
+func TestEveryFaultIsToldBesideUnknownIds(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.clerk.POST("/client-order", `{"client_id": 999999999, "date": "soon", "items": [{"item_name": " ", "weight": 0, "making_charge": "much"}]}`).Problem(422, "Validation error").
+		Contains(`"field":"client_id"`, `"field":"date"`, `"field":"items[0].item_name"`, `"field":"items[0].weight"`, `"field":"items[0].making_charge"`)
+	s.clerk.PUT(s.path(), `{"client_id": 999999999, "date": "2199-01-01"}`).Problem(422, "Validation error").Contains(`"field":"client_id"`, `"field":"date"`)
+	s.clerk.POST("/takada", `{"client_order_id": 999999999, "date": "2199-01-01", "items": [{"item_name": "", "weight": "5", "karigar_id": 999999999}]}`).
+		Problem(422, "Validation error").
+		Contains(`"field":"client_order_id"`, `"field":"date"`, `"field":"items[0].item_name"`, `"field":"items[0].weight"`, `"field":"items[0].karigar_id"`)
+
+	r := openReview(t, "payal 250 gm slip 1\nring 5 gm slip 2\nchain 20 gm slip 3")
+	r.clerk.PUT(r.path, fmt.Sprintf(`{"client_id": %d}`, r.client)).Status(200)
+	r.clerk.DELETE(fmt.Sprint("/client/", r.client)).Status(204)
+	r.clerk.POST(r.path+"/convert", nil).Problem(409, "Order draft is not ready").
+		Contains(`"field":"entries[0].client_id"`, `"field":"entries[1].client_id"`, `"field":"entries[2].client_id"`)
+}

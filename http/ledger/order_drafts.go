@@ -27,7 +27,7 @@ type ByDraftEntry struct {
 
 // draftAnswered and entryAnswered are the fields that a read has and a write ignores.
 var (
-	draftAnswered = []string{"id", "created_at", "raw_message", "media", "cut", "entries", "revision"}
+	draftAnswered = []string{"id", "created_at", "raw_message", "media", "warnings", "cut", "entries", "revision"}
 	entryAnswered = []string{"id", "client_name", "parser", "confidence", "client_proposals"}
 )
 
@@ -114,23 +114,20 @@ func (r *Routes) draftEntries() {
 	api.Handle(r.API, adding, func(ctx context.Context, in *struct {
 		ByDraft
 		Body orderdraft.EditEntry
-	}) (*api.Tagged[orderdraft.Entry], error) {
-		out, err := flows.AddDraftEntry(ctx, api.Request(ctx), r.Books, in.ID, orderdraft.AddEntry{EditEntry: in.Body})
-		return api.Written(ctx, out, err, func(out commands.Outcome[orderdraft.State]) orderdraft.Entry {
-			return out.State.Entries[len(out.State.Entries)-1]
-		})
+	}) (*api.Tagged[views.DraftEntry], error) {
+		return r.entryWritten(ctx, func(all []orderdraft.Entry) int { return len(all) - 1 })(
+			flows.AddDraftEntry(ctx, api.Request(ctx), r.Books, in.ID, orderdraft.AddEntry{EditEntry: in.Body}))
 	})
 	editing := draftOp("edit-order-draft-entry", "PUT", "/{draft_id}/entries/{entry_id}", "Change what is named of an entry of an order draft")
 	editing.ReadOnly = entryAnswered
 	api.Handle(r.API, editing, func(ctx context.Context, in *struct {
 		ByDraftEntry
 		Body orderdraft.EditEntry
-	}) (*api.Tagged[orderdraft.Entry], error) {
+	}) (*api.Tagged[views.DraftEntry], error) {
 		in.Body.ID = in.Entry
-		out, err := flows.EditDraftEntry(ctx, api.Request(ctx), r.Books, in.ID, in.Body)
-		return api.Written(ctx, out, err, func(out commands.Outcome[orderdraft.State]) orderdraft.Entry {
-			return out.State.Entries[slices.IndexFunc(out.State.Entries, func(e orderdraft.Entry) bool { return e.ID == in.Entry })]
-		})
+		return r.entryWritten(ctx, func(all []orderdraft.Entry) int {
+			return slices.IndexFunc(all, func(e orderdraft.Entry) bool { return e.ID == in.Entry })
+		})(flows.EditDraftEntry(ctx, api.Request(ctx), r.Books, in.ID, in.Body))
 	})
 	api.Handle(r.API, draftOp("delete-order-draft-entry", "DELETE", "/{draft_id}/entries/{entry_id}", "Delete an entry of an order draft"),
 		func(ctx context.Context, in *ByDraftEntry) (*api.Nothing, error) {
@@ -141,13 +138,24 @@ func (r *Routes) draftEntries() {
 
 // draftWritten returns the answer to a write: the draft as the command left it.
 func (r *Routes) draftWritten(ctx context.Context) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[views.OrderDraft], error) {
-	return func(out commands.Outcome[orderdraft.State], err error) (*api.Tagged[views.OrderDraft], error) {
-		if err != nil {
-			return nil, err
+	return written(ctx, r, func(out commands.Outcome[orderdraft.State]) views.OrderDraft {
+		return views.DraftAfter(*number(out.ID), out.State, out.Began, r.Zone, out.Revision)
+	})
+}
+
+// entryWritten returns the answer to a write of an entry, which at finds.
+func (r *Routes) entryWritten(ctx context.Context, at func([]orderdraft.Entry) int) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[views.DraftEntry], error) {
+	return written(ctx, r, func(out commands.Outcome[orderdraft.State]) views.DraftEntry {
+		return views.DraftEntryAfter(out.State.Entries[at(out.State.Entries)])
+	})
+}
+
+// written returns an answer of a draft's state, with its personal values opened.
+func written[T any](ctx context.Context, r *Routes, shown func(commands.Outcome[orderdraft.State]) T) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[T], error) {
+	return func(out commands.Outcome[orderdraft.State], err error) (*api.Tagged[T], error) {
+		if err == nil {
+			out.State, err = commands.Reveal(ctx, r.Books.Commands, out.State)
 		}
-		s, err := commands.Reveal(ctx, r.Books.Commands, out.State)
-		return api.Written(ctx, out, err, func(out commands.Outcome[orderdraft.State]) views.OrderDraft {
-			return views.DraftAfter(*number(out.ID), s, out.Began, r.Zone, out.Revision)
-		})
+		return api.Written(ctx, out, err, shown)
 	}
 }

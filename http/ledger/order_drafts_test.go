@@ -12,6 +12,7 @@ import (
 
 	"bahi/commands"
 	flows "bahi/commands/ledger"
+	"bahi/domain/unit"
 	"bahi/http/api/apitest"
 	"bahi/http/ops"
 	"bahi/internal/app"
@@ -111,14 +112,14 @@ func TestMessageBecomesADraftAndIsConfirmedOnce(t *testing.T) {
 	drafts := c.drafts()
 	require.Len(t, drafts, 2)
 	d := drafts[0]
-	if d.Entries[0].Item != "payal" || len(d.Entries) == 1 {
+	if *d.Entries[0].Item != "payal" || len(d.Entries) == 1 {
 		d = drafts[1]
 	}
 	require.Equal(t, []any{"+" + asha, "slip 214\nparty: Ramesh\npayal 250 gm 4 pcs\nring 20.5 gm"}, []any{*d.Phone, *d.Raw})
 	require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$`, d.CreatedAt)
 	require.Len(t, d.Entries, 2)
 	e := d.Entries[0]
-	require.Equal(t, []any{"payal", "250", int64(4), "Ramesh", "214", "rules"}, []any{e.Item, e.Weight.String(), *e.Quantity, *e.Client, *e.Slip, e.Parser})
+	require.Equal(t, []any{"payal", "250", int64(4), "Ramesh", "214", "rules"}, []any{*e.Item, e.Weight.String(), *e.Quantity, *e.Client, *e.Slip, e.Parser})
 	require.Nil(t, d.Entries[1].Quantity)
 
 	replies := c.outbox(1)
@@ -160,10 +161,10 @@ func TestMessageIsReadByTheModelAndOtherwiseByRules(t *testing.T) {
 	}
 	d := read("ABEG1", "slip 214 Ramesh bhai ke liye payal, wazan 250 gm, 4 pcs")
 	require.Equal(t, []any{"payal", "250", int64(4), "Ramesh", "214", "model"},
-		[]any{d.Entries[0].Item, d.Entries[0].Weight.String(), *d.Entries[0].Quantity, *d.Entries[0].Client, *d.Entries[0].Slip, d.Entries[0].Parser})
+		[]any{*d.Entries[0].Item, d.Entries[0].Weight.String(), *d.Entries[0].Quantity, *d.Entries[0].Client, *d.Entries[0].Slip, d.Entries[0].Parser})
 	for i, id := range []string{"ABEG2", "ABEG3"} {
 		d = read(id, "ring 20.5 gm")
-		require.Equal(t, []string{"ring", "rules"}, []string{d.Entries[0].Item, d.Entries[0].Parser})
+		require.Equal(t, []string{"ring", "rules"}, []string{*d.Entries[0].Item, d.Entries[0].Parser})
 		require.Len(t, model.Asked(), 2+i)
 	}
 	c.gateway.POST(gatewayPath, message("ABEG3", asha, "ring 20.5 gm", time.Now())).Status(200)
@@ -221,15 +222,21 @@ func TestGatewayWithoutItsTokenIsRefused(t *testing.T) {
 func TestErasedSenderLeavesDraftsWithoutWords(t *testing.T) {
 	t.Parallel()
 	c := openChat(t)
-	c.gateway.POST(gatewayPath, message("ABEG1", asha, "payal 250 gm", time.Now())).Status(200)
+	c.gateway.POST(gatewayPath, message("ABEG1", asha, "payal 250 gm for Xylocarpa before Diwali", time.Now())).Status(200)
 	call := c.settled(1)[0]
 	c.outbox(1)
+	d := c.drafts()[0]
+	require.Equal(t, []any{"payal", "Xylocarpa", []string{`"before Diwali" was not used`}}, []any{*d.Entries[0].Item, *d.Entries[0].Client, d.Warnings})
+	require.LessOrEqual(t, d.Entries[0].Confidence, unit.Share(60_000))
 	_, err := flows.EraseSender(t.Context(), commands.Request{Workspace: c.Sys.Home}, c.Sys.Commands, asha)
 	require.NoError(t, err)
-	d := c.drafts()[0]
+	d = c.drafts()[0]
 	require.Nil(t, d.Phone)
 	require.Nil(t, d.Raw)
-	require.Equal(t, "payal", d.Entries[0].Item)
+	require.Empty(t, d.Warnings)
+	require.Nil(t, d.Entries[0].Item)
+	require.Nil(t, d.Entries[0].Client)
+	require.Equal(t, "250", d.Entries[0].Weight.String())
 	require.Empty(t, c.outbox(1)[0].To)
 	require.Eventually(t, func() bool { // once the sender's key is destroyed
 		_, err := c.Sys.Inbox.Sweep(t.Context())

@@ -6,6 +6,7 @@ create table order_draft (
   phone_number  text,             -- null: erased
   raw_message   text,             -- as above
   media         text,             -- JSON; null: none, or erased
+  warnings      text,             -- as above
   cut           boolean not null,
   created_at    timestamptz not null,
   client_id     bigint,
@@ -20,11 +21,11 @@ create table order_draft_entry (
   id           bigint primary key,
   draft_id     bigint not null,
   workspace_id uuid not null,
-  item_name    text not null,
+  item_name    text,            -- null: erased
   weight_mg    bigint,
   quantity     bigint,
   client_id    bigint,
-  client_name  text,
+  client_name  text,            -- null: none, or erased
   slip_number  text,
   parser       text not null,
   confidence   bigint not null, -- thousandths of a percent

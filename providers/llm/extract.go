@@ -34,7 +34,7 @@ const (
 	mostQuoted  = 4_000 // bytes of a bad answer that go back
 )
 
-// Extract asks for a value of type T, whose fields make the schema: a pointer may be null, nothing else may be absent. check may refuse
+// Extract asks for a value of type T, whose fields make the schema: a pointer may be null or absent, nothing else. check may refuse
 // the value, and its words go to the model, which is asked once more. The error is [ErrNoModel], an [*Error], or the context's.
 //
 // A server may refuse a schema, and even the wish for JSON: the form is asked for in the best way that it takes, which is remembered.
@@ -143,6 +143,7 @@ func valueOf[T any](raw []byte, schema *jsonschema.Resolved, check func(T) error
 	if err := json.Unmarshal(raw, &generic); err != nil {
 		return value, err
 	}
+	fillNulls(schema.Schema(), generic)
 	if err := schema.Validate(generic); err != nil {
 		return value, err
 	}
@@ -150,6 +151,25 @@ func valueOf[T any](raw []byte, schema *jsonschema.Resolved, check func(T) error
 		return value, err
 	}
 	return value, check(value)
+}
+
+// fillNulls adds the properties that are absent and may be null: servers that take no schema leave them out.
+func fillNulls(s *jsonschema.Schema, value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, p := range s.Properties {
+			if _, has := v[name]; !has && slices.Contains(p.Types, "null") {
+				v[name] = nil
+			}
+			fillNulls(p, v[name])
+		}
+	case []any:
+		for _, one := range v {
+			if s.Items != nil {
+				fillNulls(s.Items, one)
+			}
+		}
+	}
 }
 
 // schemaOf returns the schema of a type, as strict as servers want it.

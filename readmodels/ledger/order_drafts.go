@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"bahi/domain/event"
 	"bahi/domain/ledger/orderdraft"
+	"bahi/domain/unit"
 	"bahi/readmodels"
 )
 
@@ -22,10 +22,30 @@ type OrderDraft struct {
 	Phone     *string `json:"phone_number" doc:"null: erased"`
 	Raw       *string `json:"raw_message" doc:"As it was written; null: erased"`
 	orderdraft.Details
-	Media    *DraftMedia        `json:"media" doc:"What the message refers to"`
-	Cut      bool               `json:"cut" doc:"The message has more entries than a draft"`
-	Entries  []orderdraft.Entry `json:"entries" nullable:"false"`
-	Revision int64              `json:"revision" doc:"For If-Match"`
+	Media    *DraftMedia  `json:"media" doc:"What the message refers to"`
+	Warnings []string     `json:"warnings" nullable:"false" doc:"What of the message was not used"`
+	Cut      bool         `json:"cut" doc:"The message has more entries than a draft"`
+	Entries  []DraftEntry `json:"entries" nullable:"false"`
+	Revision int64        `json:"revision" doc:"For If-Match"`
+}
+
+// DraftEntry is one item of a draft.
+type DraftEntry struct {
+	ID         int64                 `json:"id"`
+	Item       *string               `json:"item_name" doc:"null: erased"`
+	Weight     *unit.Grams           `json:"weight"`
+	Quantity   *int64                `json:"quantity"`
+	ClientID   *int64                `json:"client_id"`
+	Client     *string               `json:"client_name" doc:"As it was written; with client_id, the client's name"`
+	Slip       *string               `json:"slip_number"`
+	Parser     string                `json:"parser" enum:"model,rules,staff" doc:"Who read the entry"`
+	Confidence unit.Share            `json:"confidence" doc:"How sure the reader was, from 0 to 1"`
+	Proposals  []orderdraft.Proposal `json:"client_proposals" nullable:"false" doc:"Clients whose names are like client_name, the likest first"`
+}
+
+// DraftEntryAfter returns an entry as a command left it, with its personal values decrypted.
+func DraftEntryAfter(e orderdraft.Entry) DraftEntry {
+	return DraftEntry{e.ID, e.Item.Shown(), e.Weight, e.Quantity, e.ClientID, e.Client.Shown(), e.Slip, e.Parser, e.Confidence, e.Proposals}
 }
 
 // DraftMedia is the file of a message.
@@ -37,7 +57,7 @@ type DraftMedia struct {
 
 // allDraftsSQL leaves out drafts whose orders exist: a conversion adds the orders a moment before it ends the draft.
 const allDraftsSQL = `
-	select d.id, d.created_at, d.phone_number, d.raw_message, d.media, d.cut,
+	select d.id, d.created_at, d.phone_number, d.raw_message, d.media, coalesce(d.warnings, '[]'), d.cut,
 		json_build_object('client_id', d.client_id, 'date', d.date, 'delivery_date', d.delivery_date, 'notes', d.notes)::text as details,
 		(select coalesce(json_agg(json_build_object('id', e.id, 'item_name', e.item_name, 'weight', trim_scale(e.weight_mg / 1000.0), 'quantity', e.quantity,
 			'client_id', e.client_id, 'client_name', e.client_name, 'slip_number', e.slip_number, 'parser', e.parser,
@@ -53,14 +73,14 @@ const draftsSQL = allDraftsSQL + ` and d.workspace_id = $1`
 func draftIn(zone *time.Location) pgx.RowToFunc[OrderDraft] {
 	return func(row pgx.CollectableRow) (d OrderDraft, err error) {
 		var (
-			at                      time.Time
-			media, details, entries *string
+			at                                time.Time
+			media, warnings, details, entries *string
 		)
-		if err := row.Scan(&d.ID, &at, &d.Phone, &d.Raw, &media, &d.Cut, &details, &entries, &d.Revision); err != nil {
+		if err := row.Scan(&d.ID, &at, &d.Phone, &d.Raw, &media, &warnings, &d.Cut, &details, &entries, &d.Revision); err != nil {
 			return d, err
 		}
 		d.complete(at, zone)
-		return d, errors.Join(decode(media, &d.Media), decode(details, &d.Details), decode(entries, &d.Entries))
+		return d, errors.Join(decode(media, &d.Media), decode(warnings, &d.Warnings), decode(details, &d.Details), decode(entries, &d.Entries))
 	}
 }
 
@@ -74,19 +94,15 @@ func (d *OrderDraft) complete(at time.Time, zone *time.Location) {
 
 // DraftAfter returns a draft as a command left it, with its personal values decrypted.
 func DraftAfter(id int64, s orderdraft.State, at time.Time, zone *time.Location, revision int64) OrderDraft {
-	d := OrderDraft{ID: id, Phone: opened(s.Phone), Raw: opened(s.Raw), Details: s.Details, Cut: s.Cut, Entries: s.Entries, Revision: revision}
-	_ = decode(opened(s.Media), &d.Media) // it was encoded here
+	d := OrderDraft{
+		ID: id, Phone: s.Phone.Shown(), Raw: s.Raw.Shown(), Details: s.Details, Cut: s.Cut, Warnings: []string{}, Entries: make([]DraftEntry, len(s.Entries)), Revision: revision,
+	}
+	for i, entry := range s.Entries {
+		d.Entries[i] = DraftEntryAfter(entry)
+	}
+	_ = errors.Join(decode(s.Media.Shown(), &d.Media), decode(s.Unused.Shown(), &d.Warnings)) // they were encoded here
 	d.complete(at, zone)
 	return d
-}
-
-// opened returns the text of a value, nil if there is none or it was erased.
-func opened(p event.Personal) *string {
-	text, err := p.Text()
-	if err != nil || p.IsZero() {
-		return nil
-	}
-	return &text
 }
 
 func decode(text *string, into any) error {

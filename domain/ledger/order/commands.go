@@ -23,6 +23,25 @@ type Add struct {
 	Today     unit.Date `json:"-"` // bounds the date
 	FirstItem int64     `json:"-"` // id of the first new item; the others follow; 0: none is given, in a dry run
 	Found     []Warning `json:"-"` // about the slip
+	IsOpen    IsOpen    `json:"-"`
+}
+
+// IsOpen reports whether there is a client, so that an unknown one is told beside all other faults. nil: it is not asked.
+type IsOpen func(client int64) (bool, error)
+
+// check returns the faults of an order for a client.
+func (open IsOpen) check(client int64, wrong []fault.Field) error {
+	if open != nil {
+		if is, err := open(client); err != nil {
+			return err
+		} else if !is {
+			wrong = append(wrong, fault.Field{Field: "client_id", Message: "there is no such client"})
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fault.Fields(wrong...)
 }
 
 // Decide puts the texts in order and refuses what is wrong in any field.
@@ -32,8 +51,8 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 	for i := range o.Items {
 		o.Items[i].ID = 0
 	}
-	if wrong := o.check(c.Today); len(wrong) > 0 {
-		return nil, fault.Fields(wrong...)
+	if err := c.IsOpen.check(o.Client, o.check(c.Today)); err != nil {
+		return nil, err
 	}
 	numberItems(o.Items, c.FirstItem)
 	return []event.Event[State]{Added{Order: o}}, nil
@@ -50,6 +69,7 @@ type Edit struct {
 	Today     unit.Date `json:"-"`
 	FirstItem int64     `json:"-"`
 	Found     []Warning `json:"-"`
+	IsOpen    IsOpen    `json:"-"`
 	Alone     bool      `json:"-"` // the order has no takadas
 }
 
@@ -74,8 +94,11 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if !slipped && !e.Delivery.Named() && !e.Items.Named() && len(wrong) == 0 {
 		return nil, nil
 	}
-	if wrong = append(wrong, after.check(c.Today)...); len(wrong) > 0 {
-		return nil, fault.Fields(wrong...)
+	if !e.Client.Named() {
+		c.IsOpen = nil
+	}
+	if err := c.IsOpen.check(after.Client, append(wrong, after.check(c.Today)...)); err != nil {
+		return nil, err
 	}
 	if e.Client.Named() && !c.Alone {
 		return nil, ErrDelivered

@@ -1,6 +1,7 @@
 package orderdraft
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,7 +38,7 @@ type Receive struct {
 func (c Receive) Decide(State) ([]event.Event[State], error) {
 	e := Received{
 		Sender: c.Sender, Phone: Senders.Personal(c.Sender, c.Phone), Raw: Senders.Personal(c.Sender, c.Raw), Media: Senders.Personal(c.Sender, c.Media),
-		Entries: make([]Entry, len(c.Read.Entries)), Cut: c.Read.Cut, Reply: c.Reply,
+		Unused: Senders.Personal(c.Sender, warnings(c.Read.Unused)), Entries: make([]Entry, len(c.Read.Entries)), Cut: c.Read.Cut, Reply: c.Reply,
 	}
 	proposed := map[string][]Proposal{}
 	for i, read := range c.Read.Entries {
@@ -45,11 +46,25 @@ func (c Receive) Decide(State) ([]event.Event[State], error) {
 			proposed[read.Client] = Propose(read.Client, c.Clients)
 		}
 		e.Entries[i] = Entry{
-			ID: c.First + int64(i), Item: read.Item, Weight: known(read.Weight), Quantity: known(read.Quantity), Client: known(read.Client),
-			Slip: known(c.Read.Slip), Parser: c.Parser, Confidence: unit.Share(read.Confidence) * unit.Share(unit.Whole) / 100, Proposals: proposed[read.Client],
+			ID: c.First + int64(i), Item: Senders.Personal(c.Sender, read.Item), Weight: known(read.Weight), Quantity: known(read.Quantity),
+			Client: Senders.Personal(c.Sender, read.Client), Slip: known(read.Slip), Parser: c.Parser,
+			Confidence: unit.Share(read.Confidence) * unit.Share(unit.Whole) / 100, Proposals: proposed[read.Client],
 		}
 	}
 	return []event.Event[State]{e}, nil
+}
+
+// warnings returns as JSON that parts of a message were not used, "" for none.
+func warnings(unused []string) string {
+	if len(unused) == 0 {
+		return ""
+	}
+	all := make([]string, len(unused))
+	for i, text := range unused {
+		all[i] = `"` + text + `" was not used`
+	}
+	encoded, _ := json.Marshal(all) // strings can be encoded
+	return string(encoded)
 }
 
 func known[T comparable](value T) *T {
@@ -85,14 +100,28 @@ type Edit struct {
 	Phone    patch.Field[string]    `json:"phone_number,omitzero"  nullable:"true" maxLength:"40" doc:"With the country's code; a mobile number of India may be without"`
 
 	ClientName string    `json:"-"` // empty: there is no such client
-	Known      string    `json:"-"` // digits of the draft's phone, which the state has sealed
+	Reveal     Reveal    `json:"-"`
 	Today      unit.Date `json:"-"`
+}
+
+// Reveal opens the personal values of a draft. A command that compares or copies them has it; nil: they are open.
+type Reveal func(State) (State, error)
+
+func (open Reveal) of(s State) (State, error) {
+	if open == nil || !s.Open() {
+		return s, nil
+	}
+	return open(s)
 }
 
 // Decide changes what is named and differs.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if !s.Open() {
 		return nil, ErrNotFound
+	}
+	s, err := c.Reveal.of(s)
+	if err != nil {
+		return nil, err
 	}
 	phone, wrongPhone := c.Phone.With(func(text string) (string, error) { return person.Dialled("phone_number", text) })
 	if c.Notes.Value == "" && c.Notes.Named() {
@@ -102,7 +131,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		Client: differing(c.Client, s.Details.Client), Date: differing(c.Date, s.Details.Date), Delivery: differing(c.Delivery, s.Details.Delivery),
 		Notes: differing(c.Notes, s.Details.Notes),
 	}
-	if phone.Named() && phone.Value != c.Known {
+	if phone.Named() && phone.Value != text(s.Phone) {
 		e.Phone = Senders.Field(s.Sender, phone)
 	}
 	without := slices.ContainsFunc(s.Entries, func(entry Entry) bool { return entry.ClientID == nil })
@@ -111,7 +140,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	}
 	var wrong []fault.Field
 	if e.Client.State == patch.Given {
-		e.ClientName = c.ClientName
+		e.ClientName = Senders.Personal(s.Sender, c.ClientName)
 		wrong = append(wrong, unknownClient("client_id", c.ClientName)...)
 	}
 	wrong = append(wrong, book.CheckText("notes", c.Notes.Value, maxNotes)...)
@@ -123,6 +152,14 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		return nil, nil
 	}
 	return []event.Event[State]{e}, nil
+}
+
+// text returns an open value, "" if there is none or it was erased.
+func text(p event.Personal) string {
+	if shown := p.Shown(); shown != nil {
+		return *shown
+	}
+	return ""
 }
 
 func refused(wrong []fault.Field) error {
@@ -168,13 +205,14 @@ type EditEntry struct {
 
 	ID         int64  `json:"-"`
 	ClientName string `json:"-"` // empty: there is no such client
+	Reveal     Reveal `json:"-"`
 }
 
 // change returns the event that makes the entry of an old one, and all that is wrong with it.
-func (c EditEntry) change(old Entry) (e EntryEdited, wrong []fault.Field) {
+func (c EditEntry) change(sender string, old Entry) (e EntryEdited, wrong []fault.Field) {
 	e.ID = c.ID
 	if c.Item.Named() {
-		e.Item = patch.Differing(patch.Set(string(c.Item.Value)), old.Item)
+		e.Item = Senders.Field(sender, patch.Differing(patch.Set(string(c.Item.Value)), text(old.Item)))
 		wrong = append(wrong, book.CheckText("item_name", c.Item.Value, book.MaxItemName)...)
 		if c.Item.Value == "" {
 			wrong = append(wrong, fault.Field{Field: "item_name", Message: "must not be empty"})
@@ -189,7 +227,7 @@ func (c EditEntry) change(old Entry) (e EntryEdited, wrong []fault.Field) {
 	}
 	if c.ClientID.State == patch.Given {
 		wrong = append(wrong, unknownClient("client_id", c.ClientName)...)
-		e.Client = differing(patch.Set(c.ClientName), old.Client)
+		e.Client = Senders.Field(sender, patch.Differing(patch.Set(c.ClientName), text(old.Client)))
 	}
 	slip := patch.Field[string]{Value: string(c.Slip.Value), State: c.Slip.State}
 	if slip.Named() && slip.Value == "" {
@@ -208,7 +246,11 @@ func (c EditEntry) Decide(s State) ([]event.Event[State], error) {
 	case i < 0:
 		return nil, ErrNoEntry
 	}
-	e, wrong := c.change(s.Entries[i])
+	s, err := c.Reveal.of(s)
+	if err != nil {
+		return nil, err
+	}
+	e, wrong := c.change(s.Sender, s.Entries[i])
 	if err := refused(wrong); err != nil || e == (EntryEdited{ID: c.ID}) {
 		return nil, err
 	}
@@ -227,7 +269,7 @@ func (c AddEntry) Decide(s State) ([]event.Event[State], error) {
 	if !s.Open() {
 		return nil, ErrNotFound
 	}
-	e, wrong := c.change(Entry{})
+	e, wrong := c.change(s.Sender, Entry{})
 	if !c.Item.Named() {
 		wrong = append(wrong, fault.Field{Field: "item_name", Message: "is required"})
 	}
@@ -256,13 +298,18 @@ func (c DeleteEntry) Decide(s State) ([]event.Event[State], error) {
 
 // AssignSlips gives the entries of each client the next slip number, in the order in which clients come first (CONTRACT.md 6.4).
 type AssignSlips struct {
-	Next int64 // above those of all orders and of other drafts
+	Next   int64 // above those of all orders and of other drafts
+	Reveal Reveal
 }
 
 // Decide assigns those that differ.
 func (c AssignSlips) Decide(s State) ([]event.Event[State], error) {
 	if !s.Open() {
 		return nil, ErrNotFound
+	}
+	s, err := c.Reveal.of(s)
+	if err != nil {
+		return nil, err
 	}
 	var (
 		e     SlipsAssigned
@@ -288,8 +335,8 @@ func (e Entry) holder() string {
 	switch {
 	case e.ClientID != nil:
 		return fmt.Sprint(*e.ClientID)
-	case e.Client != nil:
-		return "name " + person.Folded(*e.Client)
+	case text(e.Client) != "":
+		return "name " + person.Folded(text(e.Client))
 	default:
 		return ""
 	}

@@ -16,11 +16,13 @@ type Convert struct {
 	Date     *unit.Date `json:"date,omitempty" doc:"Of the orders; absent: the draft's, else today"`
 	Delivery *unit.Date `json:"delivery_date,omitempty" doc:"Absent: the draft's"`
 
-	Today      unit.Date `json:"-"`
-	FirstOrder int64     `json:"-"` // id of the first order; the others follow; 0: none is given, in a dry run
-	FirstItem  int64     `json:"-"`
-	Room       int       `json:"-"` // how many entries the ids are enough for
-	Found      Warnings  `json:"-"`
+	Today      unit.Date      `json:"-"`
+	FirstOrder int64          `json:"-"` // id of the first order; the others follow; 0: none is given, in a dry run
+	FirstItem  int64          `json:"-"`
+	Room       int            `json:"-"` // how many entries the ids are enough for
+	Found      Warnings       `json:"-"`
+	Gone       map[int64]bool `json:"-"` // clients who were deleted
+	Reveal     Reveal         `json:"-"`
 }
 
 // Warnings are about the slip of an order.
@@ -60,18 +62,26 @@ func (c Convert) Plan(s State) (orders []Ordered, err error) {
 	case len(s.Entries) == 0:
 		return nil, ErrEmpty
 	}
+	s, err = c.Reveal.of(s)
+	if err != nil {
+		return nil, err
+	}
 	date, delivery := first(c.Date, s.Details.Date), first(c.Delivery, s.Details.Delivery)
 	if date == nil {
 		date = &c.Today
 	}
-	if err := refused(checkDates(date, delivery, c.Today)); err != nil {
-		return nil, err
-	}
+	wrong := checkDates(date, delivery, c.Today)
 	var lacking []fault.Field
 	for i, e := range s.Entries {
 		lacking = append(lacking, e.lacks(i)...)
+		if e.ClientID != nil && c.Gone[*e.ClientID] {
+			lacking = append(lacking, e.noClient(i))
+		}
 	}
-	if len(lacking) > 0 {
+	switch {
+	case len(wrong) > 0:
+		return nil, fault.Fields(append(wrong, lacking...)...)
+	case len(lacking) > 0:
 		return nil, notReady(lacking)
 	}
 	for _, e := range s.Entries {
@@ -81,7 +91,7 @@ func (c Convert) Plan(s State) (orders []Ordered, err error) {
 			at = len(orders)
 			orders = append(orders, Ordered{Order: order.Order{Client: *e.ClientID, Slip: &slip, Date: *date, Delivery: delivery}})
 		}
-		item := order.Item{Name: book.Text(e.Item), Weight: *e.Weight}
+		item := order.Item{Name: book.Text(text(e.Item)), Weight: *e.Weight}
 		if e.Quantity != nil {
 			item.Quantity = *e.Quantity
 		}
@@ -105,7 +115,7 @@ func (e Entry) lacks(place int) (lacking []fault.Field) {
 		name string
 		has  bool
 	}{
-		{"item_name", e.Item != ""}, {"weight", e.Weight != nil && *e.Weight > 0}, {"client_id", e.ClientID != nil}, {"slip_number", e.Slip != nil},
+		{"item_name", text(e.Item) != ""}, {"weight", e.Weight != nil && *e.Weight > 0}, {"client_id", e.ClientID != nil}, {"slip_number", e.Slip != nil},
 	} {
 		if !field.has {
 			lacking = append(lacking, fault.Field{Field: fmt.Sprintf("entries[%d].%s", place, field.name), Message: "is required", ID: e.ID})
@@ -121,6 +131,7 @@ func notReady(lacking []fault.Field) error {
 // Refuses returns why a conversion is void, nil if it is not: every client must be open. open is asked as of the event's position. Before is
 // the draft, whose entries are named in the refusal.
 func (e Converted) Refuses(before State, open func(client int64) (bool, error)) error {
+	var lacking []fault.Field
 	for _, o := range e.Orders {
 		stands, err := open(o.Client)
 		if err != nil {
@@ -129,11 +140,23 @@ func (e Converted) Refuses(before State, open func(client int64) (bool, error)) 
 		if stands {
 			continue
 		}
-		lacking := fault.Field{Field: "client_id", Message: "there is no such client"}
-		if i := slices.IndexFunc(before.Entries, func(entry Entry) bool { return entry.ClientID != nil && *entry.ClientID == o.Client }); i >= 0 {
-			lacking.Field, lacking.ID = fmt.Sprintf("entries[%d].client_id", i), before.Entries[i].ID
+		known := len(lacking)
+		for i, entry := range before.Entries {
+			if entry.ClientID != nil && *entry.ClientID == o.Client && order.Folded(o.Slip) == order.Folded((*book.Text)(entry.Slip)) {
+				lacking = append(lacking, entry.noClient(i))
+			}
 		}
-		return notReady([]fault.Field{lacking})
+		if len(lacking) == known {
+			lacking = append(lacking, fault.Field{Field: "client_id", Message: "there is no such client"})
+		}
 	}
-	return nil
+	if len(lacking) == 0 {
+		return nil
+	}
+	return notReady(lacking)
+}
+
+// noClient returns that the entry's client was deleted.
+func (e Entry) noClient(place int) fault.Field {
+	return fault.Field{Field: fmt.Sprintf("entries[%d].client_id", place), Message: "there is no such client", ID: e.ID}
 }

@@ -2,7 +2,6 @@
 package orderdraft
 
 import (
-	"encoding/json"
 	"slices"
 
 	"bahi/domain/event"
@@ -15,7 +14,7 @@ import (
 
 // Kind names what a stream orderdraft-<number> holds. A name is for ever: old logs have it.
 var Kind = event.NewKind("orderdraft",
-	event.Of[Received]("OrderDraftReceived", 2, event.Lift{From: 1, Do: inFractions}),
+	event.Of[Received]("OrderDraftReceived", 1),
 	event.Of[Replied]("OrderDraftReplied", 1),
 	event.Of[Edited]("OrderDraftEdited", 1),
 	event.Of[EntryAdded]("OrderDraftEntryAdded", 1),
@@ -33,7 +32,7 @@ var SenderKind = event.NewKind("ordersender",
 	event.Of[SenderErased]("OrderSenderErased", 1),
 ).Sealing(Senders)
 
-// Senders are those who write orders. Each has one key for the phone and the messages of all drafts.
+// Senders are those who write orders. Each has one key for the phone, the messages and the names in the entries of all drafts.
 const Senders event.Subjects = "ordersender"
 
 // Entries is the series of ids.
@@ -55,18 +54,18 @@ const (
 	Staff = "staff"
 )
 
-// Entry is one item of a draft, as it is stored and shown. What is unknown is nil.
+// Entry is one item of a draft. Its names are the sender's words. What is unknown is nil.
 type Entry struct {
-	ID         int64       `json:"id"`
-	Item       string      `json:"item_name"`
-	Weight     *unit.Grams `json:"weight"`
-	Quantity   *int64      `json:"quantity"`
-	ClientID   *int64      `json:"client_id"`
-	Client     *string     `json:"client_name" doc:"As it was written; with client_id, the client's name"`
-	Slip       *string     `json:"slip_number"`
-	Parser     string      `json:"parser" enum:"model,rules,staff" doc:"Who read the entry"`
-	Confidence unit.Share  `json:"confidence" doc:"How sure the reader was, from 0 to 1"`
-	Proposals  []Proposal  `json:"client_proposals" nullable:"false" doc:"Clients whose names are like client_name, the likest first"`
+	ID         int64          `json:"id"`
+	Item       event.Personal `json:"item_name"`
+	Weight     *unit.Grams    `json:"weight"`
+	Quantity   *int64         `json:"quantity"`
+	ClientID   *int64         `json:"client_id"`
+	Client     event.Personal `json:"client_name"` // as it was written; with an id, the client's name
+	Slip       *string        `json:"slip_number"`
+	Parser     string         `json:"parser"`
+	Confidence unit.Share     `json:"confidence"`
+	Proposals  []Proposal     `json:"client_proposals"` // the likest first
 }
 
 // Proposal is a client whom an entry may be for.
@@ -82,6 +81,7 @@ type State struct {
 	Phone   event.Personal
 	Raw     event.Personal
 	Media   event.Personal
+	Unused  event.Personal
 	Cut     bool
 	Details Details
 	Entries []Entry
@@ -115,7 +115,8 @@ type Received struct {
 	Sender  string         `json:"sender"` // keyed hash of the phone
 	Phone   event.Personal `json:"phone_number,omitzero"`
 	Raw     event.Personal `json:"raw_message,omitzero"`
-	Media   event.Personal `json:"media,omitzero"` // JSON: what the message refers to
+	Media   event.Personal `json:"media,omitzero"`    // JSON: what the message refers to
+	Unused  event.Personal `json:"warnings,omitzero"` // JSON: what of the message was not used
 	Entries []Entry        `json:"entries"`
 	Cut     bool           `json:"cut,omitempty"` // the message has more entries
 	Reply   bool           `json:"reply,omitempty"`
@@ -131,7 +132,7 @@ type Replied struct {
 // Edited changes what is named.
 type Edited struct {
 	Client     patch.Field[int64]          `json:"client_id,omitzero"`
-	ClientName string                      `json:"client_name,omitempty"` // of a client who is given: entries without a client get both
+	ClientName event.Personal              `json:"client_name,omitzero"` // of a client who is given: entries without a client get both
 	Date       patch.Field[unit.Date]      `json:"date,omitzero"`
 	Delivery   patch.Field[unit.Date]      `json:"delivery_date,omitzero"`
 	Notes      patch.Field[book.Text]      `json:"notes,omitzero"`
@@ -145,13 +146,13 @@ type EntryAdded struct {
 
 // EntryEdited changes what is named of an entry.
 type EntryEdited struct {
-	ID       int64                   `json:"id"`
-	Item     patch.Field[string]     `json:"item_name,omitzero"`
-	Weight   patch.Field[unit.Grams] `json:"weight,omitzero"`
-	Quantity patch.Field[int64]      `json:"quantity,omitzero"`
-	ClientID patch.Field[int64]      `json:"client_id,omitzero"`
-	Client   patch.Field[string]     `json:"client_name,omitzero"`
-	Slip     patch.Field[string]     `json:"slip_number,omitzero"`
+	ID       int64                       `json:"id"`
+	Item     patch.Field[event.Personal] `json:"item_name,omitzero"`
+	Weight   patch.Field[unit.Grams]     `json:"weight,omitzero"`
+	Quantity patch.Field[int64]          `json:"quantity,omitzero"`
+	ClientID patch.Field[int64]          `json:"client_id,omitzero"`
+	Client   patch.Field[event.Personal] `json:"client_name,omitzero"`
+	Slip     patch.Field[string]         `json:"slip_number,omitzero"`
 }
 
 // EntryDeleted takes an entry away.
@@ -196,7 +197,7 @@ type SenderErased struct{}
 
 // Evolve begins the draft.
 func (e Received) Evolve(State) State {
-	return State{Sender: e.Sender, Phone: e.Phone, Raw: e.Raw, Media: e.Media, Cut: e.Cut, Entries: e.Entries, Reply: e.Reply}
+	return State{Sender: e.Sender, Phone: e.Phone, Raw: e.Raw, Media: e.Media, Unused: e.Unused, Cut: e.Cut, Entries: e.Entries, Reply: e.Reply}
 }
 
 // Evolve notes the reply.
@@ -211,7 +212,7 @@ func (e Edited) Evolve(s State) State {
 		s.Entries = slices.Clone(s.Entries)
 		for i := range s.Entries {
 			if s.Entries[i].ClientID == nil {
-				s.Entries[i].ClientID, s.Entries[i].Client = new(e.Client.Value), new(e.ClientName)
+				s.Entries[i].ClientID, s.Entries[i].Client = new(e.Client.Value), e.ClientName
 			}
 		}
 	}
@@ -238,7 +239,7 @@ func (e EntryEdited) Evolve(s State) State {
 // of returns the entry after the change.
 func (e EntryEdited) of(old Entry) Entry {
 	old.Item, old.Weight, old.Quantity = e.Item.Or(old.Item), e.Weight.Of(old.Weight), e.Quantity.Of(old.Quantity)
-	old.ClientID, old.Client, old.Slip = e.ClientID.Of(old.ClientID), e.Client.Of(old.Client), e.Slip.Of(old.Slip)
+	old.ClientID, old.Client, old.Slip = e.ClientID.Of(old.ClientID), e.Client.Or(old.Client), e.Slip.Of(old.Slip)
 	return old
 }
 
@@ -291,28 +292,3 @@ func (SenderErased) Evolve(Sender) Sender { return Sender{Erased: true} }
 
 // Ends implements [event.Ending].
 func (SenderErased) Ends(id string) event.End { return event.End{Subject: Senders.Of(id)} }
-
-// inFractions lifts a Received of version 1, whose confidences were in percent.
-func inFractions(old json.RawMessage) (json.RawMessage, error) {
-	var e map[string]json.RawMessage
-	if err := json.Unmarshal(old, &e); err != nil {
-		return nil, err
-	}
-	var entries []map[string]json.RawMessage
-	if err := json.Unmarshal(e["entries"], &entries); err != nil {
-		return nil, err
-	}
-	for _, entry := range entries {
-		var percent unit.Percent
-		if err := json.Unmarshal(entry["confidence"], &percent); err != nil {
-			return nil, err
-		}
-		entry["confidence"], _ = unit.Share(percent).MarshalJSON()
-		entry["client_proposals"] = json.RawMessage("[]")
-	}
-	var err error
-	if e["entries"], err = json.Marshal(entries); err != nil {
-		return nil, err
-	}
-	return json.Marshal(e)
-}

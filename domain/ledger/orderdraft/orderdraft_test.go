@@ -5,11 +5,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/event"
 	"bahi/domain/event/eventtest"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/ordertext"
 	"bahi/domain/unit"
 )
+
+// own is a value of the sender a1.
+func own(text string) event.Personal { return orderdraft.Senders.Personal("a1", text) }
 
 func TestReceive(t *testing.T) {
 	t.Parallel()
@@ -17,12 +21,13 @@ func TestReceive(t *testing.T) {
 	none.Case("a message becomes a draft with what was read").
 		When(orderdraft.Receive{
 			Sender: "a1", Phone: "919812345678", Raw: "slip 7\npayal 250 gm", First: 5, Reply: true, Parser: orderdraft.Rules, Clients: clients,
-			Read: ordertext.Order{Slip: "7", Entries: []ordertext.Entry{{Item: "payal", Weight: 250_000, Client: "ramesh jewelers", Confidence: 80}}},
+			Read: ordertext.Order{Unused: []string{"urgent!"}, Entries: []ordertext.Entry{{Item: "payal", Weight: 250_000, Client: "ramesh jewelers", Slip: "7", Confidence: 80}}},
 		}).
 		Then(orderdraft.Received{
 			Sender: "a1", Phone: orderdraft.Senders.Personal("a1", "919812345678"), Raw: orderdraft.Senders.Personal("a1", "slip 7\npayal 250 gm"), Reply: true,
+			Unused: own(`["\"urgent!\" was not used"]`),
 			Entries: []orderdraft.Entry{{
-				ID: 5, Item: "payal", Weight: new(unit.Grams(250_000)), Client: new("ramesh jewelers"), Slip: new("7"), Parser: "rules", Confidence: 80_000,
+				ID: 5, Item: own("payal"), Weight: new(unit.Grams(250_000)), Client: own("ramesh jewelers"), Slip: new("7"), Parser: "rules", Confidence: 80_000,
 				Proposals: []orderdraft.Proposal{{ClientID: 3, Name: "Ramesh Jewellers", Confidence: 83_300}},
 			}},
 		})
@@ -87,10 +92,10 @@ func TestSenderIsErasedOnce(t *testing.T) {
 
 func TestConfirmationCountsAndSums(t *testing.T) {
 	t.Parallel()
-	two := []orderdraft.Entry{{Item: "payal", Weight: new(unit.Grams(250_500))}, {Item: "ring", Weight: new(unit.Grams(20_000))}}
+	two := []orderdraft.Entry{{Item: own("payal"), Weight: new(unit.Grams(250_500))}, {Item: own("ring"), Weight: new(unit.Grams(20_000))}}
 	for text, entries := range map[string][]orderdraft.Entry{
 		"Order draft 12 received: 2 items, 270.5 g. Our staff will confirm it.": two,
-		"Order draft 12 received: 1 item. Our staff will confirm it.":           {{Item: "ring"}},
+		"Order draft 12 received: 1 item. Our staff will confirm it.":           {{Item: own("ring")}},
 		"Order draft 12 received. Our staff will confirm it.":                   nil,
 	} {
 		require.Equal(t, text, orderdraft.Confirmation("12", entries))

@@ -6,70 +6,133 @@ import (
 	"bahi/domain/unit"
 )
 
-// quantities are the numbers of an entry.
-type quantities struct {
-	weight, count     int64   // milligrams, pieces; 0: none
-	weighted, counted bool    // a number had the unit, whatever its limits
-	bare              []token // numbers without a unit
-	numbers           int
-	name              []string
+// item is what a part says of its entry.
+type item struct {
+	name            []string
+	client, slip    string
+	held, slipFirst bool // the client, or the slip, stands before the item
+	weight, count   *atom
+	bare            []atom
+	unclear, extent bool // a quantity is left to the reader; there is a quantity at all
+	unused          []atom
 }
 
-// assay is a fineness that is written without a unit.
-func assay(t token) bool {
-	return t.whole && (t.text == "916" || t.text == "925" || t.text == "750" || t.text == "999")
-}
-
-// entry reads an entry, and reports whether there was one.
-func (p *parser) entry(tokens []token, client string) bool {
-	q := quantities{}
-	for i := 0; i < len(tokens); i++ {
-		i += q.take(tokens, i)
+// part reads an entry.
+func (p *parser) part(atoms []atom) {
+	it := item{}
+	for i := range atoms {
+		it.take(&atoms[i])
 	}
-	q.settle()
-	item := cut(strings.Trim(strings.Join(q.name, " "), " -&'"), MaxItem)
-	if q.numbers == 0 || item == "" || q.total() {
-		return false
-	}
-	if len(p.order.Entries) == MaxEntries {
+	it.settle()
+	name := cut(strings.Join(it.name, " "), MaxItem)
+	switch {
+	case !it.extent || name == "" || only(atoms, totals):
+		if it.slip != "" {
+			p.number(it.slip, true, false)
+		}
+		p.noEntry(atoms, it, name)
+		return
+	case len(p.order.Entries) == MaxEntries:
 		p.order.Cut = true
-		return true
+		return
 	}
-	e := Entry{Item: item, Client: client}
-	if q.weight > 0 && q.weight <= MaxWeight {
-		e.Weight = unit.Grams(q.weight)
+	e := Entry{Item: name, Client: it.client}
+	if it.weight != nil && it.weight.value > 0 && it.weight.value <= MaxWeight {
+		e.Weight = unit.Grams(it.weight.value)
+	} else if it.weight != nil {
+		it.unused = append(it.unused, *it.weight)
 	}
-	if q.count > 0 && q.count <= MaxQuantity {
-		e.Quantity = q.count
+	if it.count != nil && it.count.value > 0 && it.count.value <= MaxQuantity {
+		e.Quantity = it.count.value
+	} else if it.count != nil {
+		it.unused = append(it.unused, *it.count)
 	}
-	if e.Client == "" && p.marked {
+	e.Confidence = it.confidence(e)
+	for _, a := range it.unused {
+		p.unused(a.text)
+		e.Confidence = min(e.Confidence, doubted)
+	}
+	p.setClient(it)
+	p.guessable = append(p.guessable, e.Client == "" && p.client == "")
+	if e.Client == "" {
 		e.Client = p.client
 	}
-	e.Confidence = confidence(e, q)
-	if e.Client == "" {
-		p.guessable = append(p.guessable, len(p.order.Entries))
+	e.Slip = p.slip
+	p.order.Entries, p.inherited, p.alone = append(p.order.Entries, e), append(p.inherited, p.behind), false
+	if it.slip != "" {
+		p.number(it.slip, !it.slipFirst, true)
 	}
-	p.order.Entries, p.began = append(p.order.Entries, e), true
-	return true
 }
 
-// total reports whether the entry is the sum of those before it.
-func (q *quantities) total() bool {
-	for _, word := range q.name {
-		if !totals[fold.String(word)] {
-			return false
+// take notes an atom.
+func (it *item) take(a *atom) {
+	it.extent = it.extent || a.quantity()
+	switch a.kind {
+	case word, named:
+		switch {
+		case len(it.name) == 0 && courtesy[a.folded]:
+		case it.client != "" && it.extent && len(it.name) > 0 && a.kind == word:
+			it.unused = append(it.unused, *a)
+		default:
+			it.name = append(it.name, strings.Trim(a.text, "'"))
 		}
+	case weight:
+		it.first(&it.weight, a)
+	case count:
+		it.first(&it.count, a)
+	case bare:
+		it.bare = append(it.bare, *a)
+	case unclear:
+		it.unclear, it.unused = true, append(it.unused, *a)
+	case aside:
+		it.unused = append(it.unused, *a)
+	case client:
+		if it.client != "" {
+			it.unused = append(it.unused, *a)
+			break
+		}
+		it.client, it.held = a.text, !it.extent && len(it.name) == 0
+		if a.folded != "" {
+			it.unused = append(it.unused, atom{text: a.folded})
+		}
+	case slip:
+		it.slip, it.slipFirst = a.text, !it.extent && len(it.name) == 0
+	case mark, noise, partyIs, partyWas:
 	}
-	return true
+}
+
+// first keeps the first quantity of a kind.
+func (it *item) first(of **atom, a *atom) {
+	if *of != nil {
+		it.unused = append(it.unused, *a)
+		return
+	}
+	*of = a
+}
+
+const leastWeight = 5_000 // thousandths: a smaller bare number counts pieces
+
+// settle gives the numbers without a unit their meaning: weight, then pieces (CONTRACT.md 4.3).
+func (it *item) settle() {
+	bare := it.bare
+	it.unclear = it.unclear || len(bare) == 2 && bare[0].whole && !bare[1].whole // 4 250.5
+	if len(bare) > 0 && it.weight == nil && !it.unclear && (len(bare) > 1 || it.count != nil || !bare[0].whole || bare[0].value >= leastWeight) {
+		it.weight, bare = &bare[0], bare[1:]
+	}
+	if len(bare) == 1 && it.count == nil && bare[0].whole {
+		it.count, bare = &bare[0], nil
+		it.count.value /= 1000
+	}
+	it.unused = append(it.unused, bare...)
 }
 
 // confidence says in percent how sure an entry is: units are sure, numbers without one are guesses.
-func confidence(e Entry, q quantities) int {
+func (it *item) confidence(e Entry) int {
 	sure := 50
-	if q.weighted {
+	if it.weight != nil && it.weight.kind == weight {
 		sure += 30
 	}
-	if q.counted || q.weighted && e.Quantity != 0 {
+	if it.count != nil && (it.count.kind == count || sure > 50) {
 		sure += 15
 	}
 	if e.Weight == 0 {
@@ -78,158 +141,88 @@ func confidence(e Entry, q quantities) int {
 	return sure
 }
 
-// take reads the token at i and returns how many more it took.
-func (q *quantities) take(tokens []token, i int) (more int) {
-	t := tokens[i]
-	at := func(k int) token {
-		if k >= 0 && k < len(tokens) {
-			return tokens[k]
-		}
-		return token{}
+// setClient takes a client. One before its item holds until the next; one behind is of the entries before it, since the last one of the line.
+func (p *parser) setClient(it item) {
+	if it.held {
+		p.client = it.client
 	}
+	for i := len(p.order.Entries) - 1; !it.held && it.client != "" && i >= p.line && p.guessable[i]; i-- {
+		p.order.Entries[i].Client, p.guessable[i] = it.client, false
+	}
+}
+
+// noEntry takes what is no entry: a sum, a line that may name the client, or what nobody understood.
+func (p *parser) noEntry(atoms []atom, it item, name string) {
 	switch {
-	case t.number:
-		return q.number(tokens, i, at)
-	case prices[t.folded] || prices[t.text]:
-		for more = 0; more < 3 && at(i+1+more).text != "" && !at(i+1+more).word(); more++ {
-			if found := at(i + 2 + more); at(i+1+more).number && (ofTheName[found.folded] || found.text == "%") { // a touch, no price
-				return more
-			} else if at(i + 1 + more).number {
-				return more + 1
+	case name != "" && only(atoms, totals) && p.sumsUp(it):
+	case !it.extent && it.client != "" && name == "":
+		it.held = p.line == len(p.order.Entries)
+		p.setClient(it)
+		p.ignore(atoms)
+	case !it.extent && it.client == "" && len(p.order.Entries) == 0 && name != "" && !only(atoms, articles) &&
+		!has(atoms, func(a atom) bool { return a.kind == noise || a.kind == named }):
+		if found, n := nameAt(atoms, 0, false); found.text != "" {
+			if p.guess != "" {
+				p.unused(p.guess)
+				p.doubts = true
 			}
+			p.guess = found.text
+			atoms = atoms[n:]
 		}
-		return 0
-	case t.folded == "x" && at(i+1).number && at(i+1).whole:
-		q.pieces(at(i+1).value / 1000)
-		return 1 + boolean(counts[at(i+2).folded] == 1)
-	case (countMarks[t.folded] || counts[t.folded] == 1 && !q.counted) && nextNumber(tokens, i) > 0 && at(i+nextNumber(tokens, i)).whole && !unitWord(at(i+nextNumber(tokens, i)+1).folded):
-		n := nextNumber(tokens, i)
-		q.pieces(at(i+n).value / 1000)
-		return n
-	case weightMarks[t.folded] && nextNumber(tokens, i) > 0 && !unitWord(at(i+nextNumber(tokens, i)+1).folded):
-		n := nextNumber(tokens, i)
-		q.weigh(at(i+n).value, 1000)
-		return n
-	case t.word() && (noise[t.folded] || weightMarks[t.folded] || countMarks[t.folded] || slipMarks[t.folded] || unitWord(t.folded)):
-	case t.word() && (ands[t.folded] || t.folded == "for" || t.folded == "no" || t.folded == "x"):
-	case t.word() && (len(q.name) == 0 || !t.glued || at(i-1).number):
-		q.name = append(q.name, t.text)
-	case t.word(): // such as the second half of k-pin
-		q.name[len(q.name)-1] += glue(at(i-1)) + t.text
+		p.ignore(atoms)
+	default:
+		p.ignore(atoms)
 	}
-	return 0
 }
 
-// glue is what joins two words that are written as one.
-func glue(between token) string {
-	if between.text == "-" || between.text == "/" || between.text == "." || between.text == "&" {
-		return between.text
+// sumsUp reports whether a total is that of the entries before it.
+func (p *parser) sumsUp(it item) bool {
+	var grams, pieces int64
+	for _, e := range p.order.Entries {
+		grams, pieces = grams+int64(e.Weight), pieces+e.Quantity
 	}
-	return " "
+	return len(it.unused) == 0 && (it.weight == nil || it.weight.value == grams) && (it.count == nil || it.count.value == pieces)
 }
 
-// nextNumber returns how many tokens further a number is, after a mark at most; 0: there is none.
-func nextNumber(tokens []token, i int) int {
-	for k := 1; k <= 2 && i+k < len(tokens); k++ {
-		if tokens[i+k].number {
-			return k
+// number takes the number of a slip. It is of the entries after it; behind: also of those before it, since the last one. own: the last entry has it,
+// whatever stood before.
+func (p *parser) number(slip string, behind, own bool) {
+	all := p.order.Entries
+	p.slip, p.behind = slip, behind
+	for i := len(all) - 1; i >= 0 && (own || behind && (all[i].Slip == "" || p.inherited[i])); i-- {
+		all[i].Slip, p.inherited[i], own = slip, false, false
+	}
+}
+
+// ignore tells that no rule has used atoms, but for the words that never mean anything.
+func (p *parser) ignore(atoms []atom) {
+	var run []string
+	flush := func() {
+		if len(run) > 0 {
+			p.unused(strings.Join(run, " "))
+			p.doubts = true
 		}
-		if tokens[i+k].word() {
-			return 0
+		run = nil
+	}
+	for _, a := range atoms {
+		switch {
+		case a.kind == noise, a.kind == mark && len(run) == 0, a.kind == slip, a.kind == client && a.folded == "":
+			flush()
+		case a.kind == mark:
+		case a.kind == client:
+			run = append(run, a.folded)
+		default:
+			run = append(run, a.text)
 		}
 	}
-	return 0
+	flush()
 }
 
-func boolean(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
+const maxQuote = 100
 
-func (q *quantities) number(tokens []token, i int, at func(int) token) (more int) {
-	t, next := tokens[i], at(i+1)
-	switch {
-	case moment(tokens, i) > 0:
-		return moment(tokens, i)
-	case next.text == "-" && next.glued && weights[at(i+3).folded] != 0 && t.value < at(i+2).value && at(i+2).value <= 2*t.value: // 250-300 gm
-		q.weigh(unsure, 1)
-		return 3
-	case weights[next.folded] != 0:
-		q.weigh(t.value, weights[next.folded])
-		return 1
-	case counts[next.folded] != 0 && t.whole:
-		q.pieces(t.value / 1000 * counts[next.folded])
-		return 1
-	case ofTheName[next.folded] || next.text == "%" || next.text == `"`:
-		q.name = append(q.name, t.text+next.text)
-		return 1
-	case sizes[at(i-1).folded] || assay(t) || t.glued && at(i-1).word():
-		if t.glued && len(q.name) > 0 {
-			q.name[len(q.name)-1] += t.text
-			return 0
-		}
-		q.name = append(q.name, t.text)
-		return 0
-	case rupees[next.folded] || rupees[next.text]:
-		return 1
-	case next.text == "/" && at(i+2).text == "-": // 500/-
-		return 2
-	case next.folded == "x" && t.whole && !at(i+2).number:
-		q.pieces(t.value / 1000)
-		return 1
-	case t.value < 0: // a phone
-		return 0
-	}
-	q.numbers++
-	q.bare = append(q.bare, t)
-	return 0
-}
-
-// moment returns how many more tokens belong to a date or a time, such as 12/3/25 or 10:30; 0: it is none.
-func moment(tokens []token, i int) (more int) {
-	for i+more+2 < len(tokens) {
-		mark, next := tokens[i+more+1], tokens[i+more+2]
-		if !mark.glued || !next.glued || !next.number || mark.text != "/" && mark.text != ":" && mark.text != "." && mark.text != "-" {
-			break
-		}
-		more += 2
-	}
-	if more == 2 && tokens[i+1].text == "-" { // 250-4 is no date
-		return 0
-	}
-	return more
-}
-
-// unsure is a weight that a message leaves to who reads it: none is taken.
-const unsure = -1
-
-func (q *quantities) weigh(thousandths, milligrams int64) {
-	q.numbers++
-	if thousandths < 0 || q.weighted {
-		q.weighted = true
-		return
-	}
-	q.weight, q.weighted = (thousandths*milligrams+500)/1000, true
-}
-
-func (q *quantities) pieces(n int64) {
-	q.numbers++
-	if !q.counted {
-		q.count, q.counted = n, true
-	}
-}
-
-const leastWeight = 5_000 // thousandths: a smaller bare number counts pieces
-
-// settle gives the numbers without a unit their meaning.
-func (q *quantities) settle() {
-	bare := q.bare
-	if len(bare) > 0 && !q.weighted && (len(bare) > 1 || q.counted || !bare[0].whole || bare[0].value >= leastWeight) {
-		q.weight, bare = bare[0].value, bare[1:]
-	}
-	if len(bare) > 0 && !q.counted && bare[0].whole {
-		q.count = bare[0].value / 1000
+// unused keeps a part of the text that no value has.
+func (p *parser) unused(text string) {
+	if len(p.order.Unused) < MaxUnused {
+		p.order.Unused = append(p.order.Unused, cut(text, maxQuote))
 	}
 }

@@ -3,6 +3,7 @@
 package ordertext
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,9 +13,9 @@ import (
 
 // Order is what a text orders.
 type Order struct {
-	Slip    string // of the paper slip; empty: none
 	Entries []Entry
-	Cut     bool // the text has more entries than are read
+	Unused  []string // parts of the text that no value has, as they were written
+	Cut     bool     // the text has more entries than are read
 }
 
 // Entry is one item of an order.
@@ -23,6 +24,7 @@ type Entry struct {
 	Weight     unit.Grams // 0: unknown
 	Quantity   int64      // 0: unknown
 	Client     string     // empty: unknown
+	Slip       string     // number of the paper slip; empty: unknown
 	Confidence int        // in percent
 }
 
@@ -34,331 +36,311 @@ const (
 	MaxSlip     = 40
 	MaxWeight   = 100_000_000 // milligrams
 	MaxQuantity = 100_000
+	MaxUnused   = 20
 )
+
+// doubted is the most confidence, in percent, where a part of the text was not used (CONTRACT.md R1).
+const doubted = 60
 
 // Parse returns what a text orders. It never fails: a text without an order has no entries.
 func Parse(text string) Order {
 	p := parser{}
-	for _, line := range joined(strings.Split(deadline.ReplaceAllString(normal(text), " "), "\n")) {
+	for _, line := range joined(strings.Split(normal(text), "\n")) {
+		p.line = len(p.order.Entries)
 		for _, segment := range segments(line) {
 			p.segment(segment)
 		}
 	}
-	p.finish()
+	if p.alone {
+		p.number(p.slip, true, false)
+	}
+	if p.guess != "" {
+		for i, guessable := range p.guessable {
+			if guessable && p.order.Entries[i].Client == "" {
+				p.order.Entries[i].Client = p.guess
+			}
+		}
+	}
+	for i := range p.order.Entries {
+		if p.doubts {
+			p.order.Entries[i].Confidence = min(p.order.Entries[i].Confidence, doubted)
+		}
+	}
 	return p.order
 }
 
 type parser struct {
 	order     Order
+	line      int    // the first entry of this line
 	client    string // holds until the next
-	marked    bool   // the client was marked; otherwise it is a guess
-	guess     string // the last line before the first item that may be a client
-	began     bool   // an item was read
-	guessable []int  // entries without a marked client
+	guess     string // a line before the first item that may be a client
+	guessable []bool // the entry has no client that was marked
+	slip      string // holds until the next
+	inherited []bool // the entry's slip stands behind an entry before it
+	behind    bool   // the slip stood behind its entries
+	alone     bool   // the slip stood alone, and no entry has followed
+	doubts    bool   // a line was not used
 }
 
 // joined appends lines without letters, other than units, to the lines before.
-func joined(lines []string) (all [][]token) {
-	for _, line := range lines {
-		tokens := tokenize(line)
-		if len(tokens) == 0 {
+func joined(lines []string) (all []tokens) {
+	for _, text := range lines {
+		line := tokens(tokenize(text))
+		if len(line) == 0 {
 			continue
 		}
-		if len(all) > 0 && onlyQuantities(tokens) {
-			all[len(all)-1] = append(all[len(all)-1], tokens...)
+		if len(all) > 0 && line.onlyQuantities() {
+			all[len(all)-1] = append(all[len(all)-1], line...)
 			continue
 		}
-		all = append(all, tokens)
+		all = append(all, line)
 	}
 	return all
 }
 
 // onlyQuantities reports whether a line has numbers and no words but units.
-func onlyQuantities(tokens []token) bool {
+func (all tokens) onlyQuantities() bool {
 	found := false
-	for _, t := range tokens {
-		if t.number {
-			found = true
-		}
-		if t.word() && !unitWord(t.folded) && t.folded != "x" {
+	for _, t := range all {
+		if t.word() && !unitWord(t.folded) && !ofTheName[t.folded] && t.folded != "x" || t.text == "#" {
 			return false
 		}
+		found = found || t.number
 	}
 	return found
 }
 
-func unitWord(word string) bool { return weights[word] != 0 || counts[word] != 0 }
-
 // segments splits a line at semicolons and at its numbered bullets, and drops bullets.
-func segments(line []token) (all [][]token) {
+func segments(line tokens) (all []tokens) {
 	var (
-		current []token
+		current tokens
 		bullet  int64
 	)
-	flush := func() {
-		if len(current) > 0 {
-			all = append(all, current)
-		}
-		current = nil
-	}
 	for i := 0; i < len(line); i++ {
 		t := line[i]
-		if t.text == ";" || t.text == "|" {
-			flush()
-			continue
-		}
-		if n, isBullet := bulletAt(line, i); isBullet && (len(current) == 0 || bullet != 0 && n == bullet+1) {
-			flush()
+		n, isBullet := line.bulletAt(i)
+		switch {
+		case isBullet && (len(current) == 0 || bullet != 0 && n == bullet+1):
 			bullet = n
 			i++ // its mark
-			continue
+			all, current = append(all, current), nil
+		case t.text == ";" || t.text == "|":
+			all, current = append(all, current), nil
+		case len(current) == 0 && bulletMarks[t.text]:
+		default:
+			current = append(current, t)
 		}
-		if len(current) == 0 && (t.text == "-" || t.text == "*" || t.text == "•" || t.text == "·" || t.text == ">") {
-			continue
-		}
-		current = append(current, t)
 	}
-	flush()
-	return all
+	return append(all, current)
 }
+
+var bulletMarks = set("- * • · >")
 
 const mostBullet = 500
 
 // bulletAt returns the number of a bullet such as 2) or 2. before a word.
-func bulletAt(line []token, i int) (n int64, is bool) {
-	if i+2 >= len(line) || !line[i].number || !line[i].whole || line[i].value < 0 {
-		return 0, false
-	}
-	mark, next := line[i+1], line[i+2]
-	n = line[i].value / 1000
-	return n, n >= 1 && n <= mostBullet && mark.glued && (mark.text == "." || mark.text == ")") && (next.word() || next.number) && (!next.word() || !unitWord(next.folded))
+func (all tokens) bulletAt(i int) (n int64, is bool) {
+	t, mark, next := all.at(i), all.at(i+1), all.at(i+2)
+	n = t.value / 1000
+	return n, t.number && t.whole && n >= 1 && n <= mostBullet && mark.glued && (mark.text == "." || mark.text == ")") &&
+		(next.number || next.word() && !unitWord(next.folded))
 }
 
 // segment reads one segment.
-func (p *parser) segment(tokens []token) {
-	tokens = p.slip(tokens)
-	tokens, own, consumed := p.mark(tokens)
-	if consumed {
+func (p *parser) segment(all tokens) {
+	n := all.salutation()
+	atoms := scan(all[n:])
+	if n > 0 && !has(atoms, func(a atom) bool { return a.quantity() || a.kind == slip || a.kind == partyIs || a.kind == partyWas }) {
+		p.ignore(atoms)
 		return
 	}
-	tokens, inline := inlineClient(tokens)
-	made := false
-	for _, part := range parts(tokens) {
-		if p.entry(part, first(inline, own)) {
-			made = true
+	heads := len(atoms) > 0 && atoms[0].kind == slip
+	if heads {
+		p.number(atoms[0].text, len(atoms) == 1 && p.line < len(p.order.Entries), false)
+		atoms = atoms[1:]
+		p.alone = len(atoms) == 0
+		for len(atoms) > 0 && atoms[0].kind == mark {
+			atoms = atoms[1:]
 		}
 	}
-	if !made && !p.began && !hasNumber(tokens) {
-		p.candidate(tokens)
+	for _, part := range parts(atoms, heads) {
+		p.part(part)
 	}
 }
 
-// slip takes a slip number from the head of a segment, before the first item.
-func (p *parser) slip(tokens []token) []token {
-	i := 0
-	switch {
-	case len(tokens) > 0 && slipMarks[tokens[0].folded]:
-		i = 1
-	case len(tokens) > 0 && tokens[0].text == "#":
-	default:
-		return tokens
+func has(atoms []atom, is func(atom) bool) bool { return slices.ContainsFunc(atoms, is) }
+
+// salutation returns how many tokens at the head of a text greet somebody.
+func (all tokens) salutation() (n int) {
+	for n < len(all) {
+		i := n
+		switch t := all[i]; {
+		case starters[t.folded]:
+			i = all.past(all.past(i, starters), deities)
+			if !deities[all.at(i-1).folded] {
+				return n
+			}
+		case deities[t.folded] && all.at(all.past(i+1, bulletMarks)).folded == t.folded:
+			i = all.past(i+1, bulletMarks) + 1
+		case hails[strings.ReplaceAll(t.folded, "-", "")]:
+			i++
+		case n > 0 && (courtesy[t.folded] || !t.word() && !t.number):
+			i++
+		case n == 0 && courtesy[t.folded] && all.past(i, courtesy) == len(all):
+			return len(all)
+		default:
+			return n
+		}
+		if ofANames[all.at(i).folded] && !courtesy[all.at(i).folded] { // Jai Ambe Jewellers
+			return n
+		}
+		n = i
 	}
-	for i < len(tokens) && !tokens[i].number && i < 5 && (!tokens[i].word() || tokens[i].folded == "no" || tokens[i].folded == "number" || tokens[i].folded == "नंबर" || tokens[i].folded == "નંબર") {
+	return n
+}
+
+// names reports whether an atom is of an item's name.
+func (a atom) names() bool { return a.kind == word || a.kind == named }
+
+const (
+	mostNameWords = 5
+	mostAtoms     = 40 // how far is looked for what belongs together, so that no text takes a time of its length squared
+)
+
+// nameAt returns the client's name that begins at i, and how many atoms it has. item: an item's name follows before a quantity.
+func nameAt(atoms []atom, i int, item bool) (name atom, n int) {
+	from := i
+	for i < len(atoms) && (atoms[i].kind == mark || atoms[i].folded == "name" || atoms[i].folded == "नाम" || atoms[i].folded == "નામ") {
 		i++
 	}
-	if i >= len(tokens) || !tokens[i].number || !tokens[i].whole {
-		return tokens
+	begin := i
+	for i < min(len(atoms), begin+mostAtoms) && (atoms[i].kind == word || i > begin && i+1 < len(atoms) && (atoms[i].text == "&" || atoms[i].text == ".") && atoms[i+1].kind == word) {
+		i++
 	}
-	if p.order.Slip == "" && !p.began {
-		p.order.Slip = strings.ReplaceAll(tokens[i].text, ",", "")
+	end, all := i, i
+	for all < len(atoms) && (atoms[all].kind == noise || atoms[all].kind == named) {
+		all++
 	}
-	for i++; i < len(tokens) && !tokens[i].word() && !tokens[i].number; i++ {
-	}
-	return tokens[i:]
-}
-
-// mark reads a client that a word marks, or a colon at the end of a line without numbers. own is the client of this segment's items.
-// consumed: nothing is left of the segment.
-func (p *parser) mark(tokens []token) (rest []token, own string, consumed bool) {
-	if len(tokens) == 0 {
-		return tokens, "", true
-	}
-	if !clientMarks[tokens[0].folded] {
-		last := tokens[len(tokens)-1].text
-		if (last == ":" || last == "-") && !hasNumber(tokens) {
-			if name := nameOf(tokens); name != "" {
-				p.hold(name)
-				return nil, "", true
-			}
+	if item && all < len(atoms) && atoms[all].quantity() && i > begin {
+		for end = begin + 1; end < i && (ofANames[atoms[end].folded] || ofANames[atoms[end-1].folded] && atoms[end].text == "&" || atoms[end].text == "&" || atoms[end-1].text == "&"); end++ {
 		}
-		if i := colon(tokens); i > 0 && hasNumber(tokens[i:]) && !hasNumber(tokens[:i]) && i <= 4 && hasItem(tokens[i+1:]) {
-			if name := nameOf(tokens[:i]); name != "" {
-				p.hold(name)
-				return tokens[i+1:], name, false
-			}
-		}
-		return tokens, "", false
-	}
-	rest = tokens[1:]
-	for len(rest) > 0 && (!rest[0].word() && !rest[0].number || rest[0].folded == "name" || rest[0].folded == "नाम" || rest[0].folded == "નામ") {
-		rest = rest[1:]
-	}
-	end := len(rest)
-	if hasNumber(rest) {
-		end = 0
-		for i, t := range rest {
-			if t.number {
-				break
-			}
-			if t.text == ":" || t.text == "-" || t.text == "," {
-				end = i
-				break
-			}
-		}
-		if end == 0 { // nothing separates the name from the item: take one word
-			end = min(1, len(rest))
+		if end == i && i > begin+1 && all == i { // all of it may be the name: then there is no item
+			end--
 		}
 	}
-	name := nameOf(rest[:end])
-	if name == "" {
-		return tokens, "", false
-	}
-	p.hold(name)
-	return rest[end:], name, end == len(rest)
-}
-
-// hold makes a client that of the items that follow.
-func (p *parser) hold(name string) { p.client, p.marked = name, true }
-
-func colon(tokens []token) int {
-	for i, t := range tokens {
-		if t.text == ":" {
-			return i
-		}
-	}
-	return -1
-}
-
-// hasItem reports whether a word is not a unit.
-func hasItem(tokens []token) bool {
-	for _, t := range tokens {
-		if t.word() && !unitWord(t.folded) && !noise[t.folded] && !weightMarks[t.folded] && !countMarks[t.folded] {
-			return true
-		}
-	}
-	return false
-}
-
-// inlineClient takes "for <name>" from within a segment. The name ends at a number or a mark.
-func inlineClient(tokens []token) (rest []token, name string) {
-	for i := 1; i+1 < len(tokens); i++ {
-		if tokens[i].folded != "for" && tokens[i].folded != "party" && tokens[i].folded != "पार्टी" && tokens[i].folded != "પાર્ટી" {
-			continue
-		}
-		end := i + 1
-		for end < min(len(tokens), i+mostTokens) && (tokens[end].word() && !ands[tokens[end].folded] || end == i+1 && tokens[end].text == ":") {
-			end++
-		}
-		if name = nameOf(tokens[i+1 : end]); name != "" {
-			return append(append([]token(nil), tokens[:i]...), tokens[end:]...), name
-		}
-	}
-	return tokens, ""
-}
-
-// candidate remembers a line that may be a client.
-func (p *parser) candidate(tokens []token) {
-	if name := nameOf(tokens); name != "" && utf8.RuneCountInString(name) <= MaxClient {
-		p.guess = name
-	}
-}
-
-const mostNameWords = 5
-
-// nameOf returns the words of a name, "" if they are none.
-func nameOf(tokens []token) string {
 	var words []string
-	whole := ""
-	for _, t := range tokens {
+	for _, a := range atoms[begin:end] {
+		if a.text != "." {
+			words = append(words, a.text)
+		}
+	}
+	name = atom{kind: client, text: cut(strings.Join(words, " "), MaxClient)}
+	if end < i-1 { // it may have ended elsewhere
+		name.folded = written(atoms[begin:i])
+	}
+	if len(words) > mostNameWords {
+		name.text = ""
+	}
+	return name, end - from
+}
+
+func written(atoms []atom) string {
+	all := make([]string, len(atoms))
+	for i, a := range atoms {
+		all[i] = a.text
+	}
+	return strings.Join(all, " ")
+}
+
+// only reports whether all names are of a set.
+func only(atoms []atom, of map[string]bool) bool {
+	return !has(atoms, func(a atom) bool { return a.names() && !of[a.folded] })
+}
+
+// parts splits a segment into what one entry has each, and finds the names of clients in it.
+func parts(atoms []atom, heads bool) (all [][]atom) {
+	var (
+		part []atom
+		seen [unclear + 1]bool
+		tail int // of part: behind the last quantity, client or slip
+	)
+	flush := func(keep int) {
+		all = append(all, part[:keep])
+		part, seen, tail = part[keep:], [unclear + 1]bool{}, 0
+	}
+	complete := func() bool { return has(part, atom.quantity) && has(part, atom.names) }
+	for i := 0; i < len(atoms); i++ {
+		a := atoms[i]
 		switch {
-		case t.number:
-			return ""
-		case t.word() && (noise[t.folded] || unitWord(t.folded)):
-			return ""
-		case t.word():
-			words, whole = append(words, t.text), whole+t.folded
-		case t.text == "&" || t.text == ".":
-			if len(words) > 0 && t.text == "&" {
-				words = append(words, t.text)
+		case a.kind == partyIs:
+			name, n := nameAt(atoms, i+1, complete() || !has(part, atom.names))
+			if name.text == "" {
+				a.kind = aside
+				break
+			}
+			a, i = name, i+n
+		case a.kind == partyWas:
+			words := len(part)
+			for words > tail && part[words-1].kind == word {
+				words--
+			}
+			if words > 0 && words == tail && part[words-1].kind == mark || len(part) == words {
+				a.kind = aside
+				break
+			}
+			if i+1 < len(atoms) && atoms[i+1].quantity() && !has(part[:words], atom.names) && len(part) > words+1 {
+				words = len(part) - 1
+			}
+			a, _ = nameAt(part, words, false)
+			part = part[:words]
+		case a.kind == mark && (a.text == ":" || a.text == "-"):
+			behind, colon := i+1 == len(atoms), a.text == ":"
+			if (!behind || has(part, atom.quantity)) && (!colon || !opens(atoms[i+1:]) || only(part, articles)) {
+				break
+			}
+			if name, n := nameAt(part, 0, false); name.text != "" && !has(part[n:], func(a atom) bool { return a.kind != aside }) {
+				a, part = name, append([]atom(nil), part[n:]...)
+			}
+		case a.kind == slip && heads:
+			flush(len(part))
+		case a.kind == mark && strings.Contains(",.&+", a.text) || ands[a.folded]:
+			if complete() && opens(atoms[i+1:]) {
+				flush(len(part))
+			}
+		case a.quantity() && seen[a.kind] && complete() && (has(part[tail:], atom.names) || !part[0].quantity()):
+			if has(part[tail:], func(a atom) bool { return a.kind == word }) {
+				if part[0].quantity() && !has(part[:tail], atom.names) {
+					tail = len(part)
+				}
+				flush(tail)
 			}
 		}
-	}
-	if len(words) > mostNameWords || greetings[whole] {
-		return ""
-	}
-	return cut(strings.Trim(strings.Join(words, " "), " &"), MaxClient)
-}
-
-func hasNumber(tokens []token) bool {
-	for _, t := range tokens {
-		if t.number {
-			return true
+		part = append(part, a)
+		if a.quantity() {
+			seen[a.kind] = true
+		}
+		if a.quantity() || a.kind == client || a.kind == slip {
+			tail = len(part)
 		}
 	}
-	return false
+	return append(all, part)
 }
 
-// parts splits a segment where a second number with a unit follows a mark or an "and", with letters between.
-func parts(tokens []token) (all [][]token) {
-	start, counted := 0, false
-	for i, t := range tokens {
-		if i > start && counted && (t.text == "," || t.text == "+" || ands[t.folded]) && opens(tokens[i+1:]) {
-			all, start, counted = append(all, tokens[start:i]), i+1, false
-			continue
-		}
-		counted = counted || withUnit(tokens, i)
-	}
-	return append(all, tokens[start:])
-}
-
-// mostTokens bounds how far is looked for what belongs together, so that no text takes a time of its length squared.
-const mostTokens = 40
-
-// opens reports whether the tokens up to the next mark have a word and then a number with a unit, or the other way round.
-func opens(tokens []token) bool {
-	words, counted := false, false
-	tokens = tokens[:min(len(tokens), mostTokens)]
-	for i, t := range tokens {
-		if i > 0 && (t.text == "," || t.text == "+" || ands[t.folded]) && words && counted {
-			return true
-		}
-		counted = counted || withUnit(tokens, i)
-		words = words || t.word() && !unitWord(t.folded) && t.folded != "x"
-	}
-	return words && counted
-}
-
-func withUnit(tokens []token, i int) bool {
-	return tokens[i].number && i+1 < len(tokens) && unitWord(tokens[i+1].folded)
-}
-
-// finish gives the guessed client to the entries before which no client was marked.
-func (p *parser) finish() {
-	if p.guess == "" {
-		return
-	}
-	for _, i := range p.guessable {
-		p.order.Entries[i].Client = p.guess
-	}
-}
-
-func first(all ...string) string {
-	for _, s := range all {
-		if s != "" {
-			return s
+// opens reports whether an entry of its own begins: words and a quantity before the next mark, or words alone and then a quantity alone.
+func opens(atoms []atom) bool {
+	words, counted, wordsBefore := false, false, false
+	for _, a := range atoms[:min(len(atoms), mostAtoms)] {
+		switch {
+		case a.kind == mark && strings.Contains(",.&+", a.text) || ands[a.folded]:
+			if counted || wordsBefore {
+				return words != wordsBefore && counted
+			}
+			words, wordsBefore = false, words
+		default:
+			words, counted = words || a.kind == word, counted || a.quantity()
 		}
 	}
-	return ""
+	return words != wordsBefore && counted
 }
 
 // Tidy returns a text of a message as an entry has it: one line without control characters, of at most so many characters.

@@ -47,12 +47,6 @@ func decimals(text string) string {
 	})
 }
 
-// deadline is until when an order is wanted, as in "before 5 Nov" or "by Diwali": no part of an item, nor of a client's name.
-var deadline = regexp.MustCompile(`(?i)\b(?:before|by|till|until) +(?:the +|next +)?(?:` +
-	`(?:\d{1,2}(?:st|nd|rd|th)? +)?(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)(?: +\d{1,2}(?:st|nd|rd|th))?` +
-	`|\d{1,2}[/-]\d{1,2}(?:[/-]\d{2,4})?|\d{1,2}\.\d{1,2}\.\d{2,4}|\d{1,2}(?:st|nd|rd|th)|(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|week|month` +
-	`|diwali|deepavali|dhanteras|navratri|akha ?teej|akshaya tritiya|holi|rakhi|wedding|marriage)\b`)
-
 // normal returns a text in NFKC with ASCII digits, without characters that have no width.
 func normal(text string) string {
 	text = strings.Map(ascii, strings.ToValidUTF8(text, " "))
@@ -105,8 +99,8 @@ func tokenize(line string) (all []token) {
 			i += len([]rune(t.text))
 			t.glued = glued
 			all = append(all, t)
-		case unicode.IsLetter(r) || unicode.IsMark(r):
-			for i < len(runes) && (unicode.IsLetter(runes[i]) || unicode.IsMark(runes[i]) || runes[i] == '\'' || runes[i] == '’') {
+		case letter(r):
+			for i < len(runes) && (letter(runes[i]) && !timesAt(runes, start, i) || runes[i] == '\'' || runes[i] == '’' || joins(runes, start, i)) {
 				i++
 			}
 			text := string(runes[start:i])
@@ -118,6 +112,20 @@ func tokenize(line string) (all []token) {
 		glued = true
 	}
 	return all
+}
+
+func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
+
+// timesAt reports whether the letter at i is the x of 5gmx4.
+func timesAt(runes []rune, start, i int) bool {
+	return (runes[i] == 'x' || runes[i] == 'X') && i > start && i+1 < len(runes) && digit(runes[i+1]) && unitWord(fold.String(string(runes[start:i])))
+}
+
+const longestMark = 20 // characters of a word that stands for itself, at most
+
+// joins reports whether the mark at i makes one word of two, as in k-pin.
+func joins(runes []rune, start, i int) bool {
+	return (runes[i] == '-' || runes[i] == '&') && i+1 < len(runes) && letter(runes[i+1]) && (i-start > longestMark || !lone(fold.String(string(runes[start:i]))))
 }
 
 func digit(r rune) bool { return r >= '0' && r <= '9' }

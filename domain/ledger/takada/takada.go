@@ -3,6 +3,7 @@
 package takada
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -138,6 +139,24 @@ func RefusesStep(before, after State, look Look) error {
 	return nil
 }
 
+// check returns all faults of a takada. What another record forbids for the moment is left to [RefusesStep], at the event's position.
+func (look Look) check(before, after State, today unit.Date) error {
+	wrong := after.check(today)
+	if look.Order != nil {
+		err := RefusesStep(before, after, look)
+		switch refused, is := errors.AsType[*fault.Error](err); {
+		case is && refused.Kind == fault.Invalid:
+			wrong = append(wrong, refused.Fields...)
+		case err != nil && !is:
+			return err
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fault.Fields(wrong...)
+}
+
 // Added begins a takada.
 type Added struct{ Takada }
 
@@ -183,13 +202,14 @@ func (Refused) Evolve(s State) State { return s }
 type Add struct {
 	Takada
 
-	Today unit.Date `json:"-"` // bounds the date
+	Today unit.Date `json:"-"`
+	Look  Look      `json:"-"` // so that unknown ids are told beside all other faults; zero: nobody looks // bounds the date
 }
 
 // Decide refuses what is wrong in any field. Whether there is such an order is for the rules between streams.
 func (c Add) Decide(State) ([]event.Event[State], error) {
-	if wrong := c.check(c.Today); len(wrong) > 0 {
-		return nil, fault.Fields(wrong...)
+	if err := c.Look.check(State{}, State{Takada: c.Takada}, c.Today); err != nil {
+		return nil, err
 	}
 	return []event.Event[State]{Added{Takada: c.Takada}}, nil
 }
@@ -201,6 +221,7 @@ type Edit struct {
 	Items patch.Field[[]Item]    `json:"items,omitzero"           nullable:"false"`
 
 	Today unit.Date `json:"-"`
+	Look  Look      `json:"-"`
 }
 
 // Decide changes what is named and differs.
@@ -215,8 +236,8 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if !e.Order.Named() && !e.Date.Named() && !e.Items.Named() {
 		return nil, nil
 	}
-	if wrong := e.Evolve(s).check(c.Today); len(wrong) > 0 {
-		return nil, fault.Fields(wrong...)
+	if err := c.Look.check(s, e.Evolve(s), c.Today); err != nil {
+		return nil, err
 	}
 	return []event.Event[State]{e}, nil
 }

@@ -42,6 +42,15 @@ func TestAdd(t *testing.T) {
 	none.Case("all that is wrong is told").
 		When(takada.Add{Takada: takada.Takada{Order: 5, Date: today + 2, Items: []takada.Item{{Weight: -1}}}, Today: today}).
 		ThenFails(wrong("date", "must not be after tomorrow", "items[0].item_name", "must not be empty", "items[0].weight", "must be above 0"))
+	maker := int64(7)
+	none.Case("so are ids that nobody has").
+		When(takada.Add{
+			Takada: takada.Takada{Order: 5, Date: today + 2, Items: []takada.Item{{Name: "ring", Weight: -1, Karigar: &maker}}}, Today: today, Look: takada.Look{
+				Order: func(int64) (int64, bool, error) { return 0, false, nil }, Karigar: func(int64) (bool, error) { return false, nil },
+			},
+		}).
+		ThenFails(wrong("date", "must not be after tomorrow", "items[0].weight", "must be above 0", "client_order_id", "there is no such order",
+			"items[0].karigar_id", "there is no such karigar"))
 	none.Case("it has items").When(takada.Add{Takada: of(), Today: today}).ThenFails(wrong("items", "at least one is needed"))
 }
 

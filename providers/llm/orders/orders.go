@@ -3,6 +3,7 @@
 package orders
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,9 +111,9 @@ const (
 // within returns the order within the limits (CONTRACT.md I13): a number outside is unknown, not the limit.
 func (a answer) within(text string) (o ordertext.Order) {
 	byRules := ordertext.Parse(text).Entries
-	o.Slip = ordertext.Tidy(known(a.Slip), ordertext.MaxSlip)
+	slip := ordertext.Tidy(known(a.Slip), ordertext.MaxSlip)
 	for _, e := range a.Entries {
-		read := ordertext.Entry{Item: ordertext.Tidy(e.Item, ordertext.MaxItem), Client: ordertext.Tidy(known(e.Client), ordertext.MaxClient), Confidence: alone}
+		read := ordertext.Entry{Item: ordertext.Tidy(e.Item, ordertext.MaxItem), Client: ordertext.Tidy(known(e.Client), ordertext.MaxClient), Slip: slip, Confidence: alone}
 		if read.Item == "" {
 			continue
 		}
@@ -128,7 +129,7 @@ func (a answer) within(text string) (o ordertext.Order) {
 		}
 		for _, other := range byRules {
 			if other.Weight == read.Weight && other.Quantity == read.Quantity && read.Weight != 0 {
-				read.Confidence = agreed
+				read.Confidence, read.Slip = agreed, cmp.Or(other.Slip, slip)
 			}
 		}
 		o.Entries = append(o.Entries, read)

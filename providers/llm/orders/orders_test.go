@@ -33,9 +33,19 @@ func TestOrderIsReadByTheModel(t *testing.T) {
 		{"item_name": "payal", "weight": 250, "quantity": 4, "client_name": "Ramesh"}, {"item_name": "ring", "weight": null, "quantity": 2, "client_name": null}]}`))
 	o, err := reading(t, s, "").ReadOrder(t.Context(), "slip 214 Ramesh ke liye payal 250 gm 4 pcs aur do ring", "")
 	require.NoError(t, err)
-	require.Equal(t, ordertext.Order{Slip: "214", Entries: []ordertext.Entry{
-		{Item: "payal", Weight: 250_000, Quantity: 4, Client: "Ramesh", Confidence: 90}, {Item: "ring", Quantity: 2, Confidence: 60},
+	require.Equal(t, ordertext.Order{Entries: []ordertext.Entry{
+		{Item: "payal", Weight: 250_000, Quantity: 4, Client: "Ramesh", Slip: "214", Confidence: 90}, {Item: "ring", Quantity: 2, Slip: "214", Confidence: 60},
 	}}, o)
+}
+
+// Servers that take no schema leave out what is unknown.
+func TestAnswerNeedsNoFieldThatMayBeNull(t *testing.T) {
+	t.Parallel()
+	s := llmtest.New(t, llmtest.Says(`{"entries": [{"item_name": "payal", "weight": 250}, {"item_name": "ring", "client_name": null}]}`))
+	o, err := reading(t, s, "").ReadOrder(t.Context(), "payal 250 gm, ek ring", "")
+	require.NoError(t, err)
+	require.Len(t, s.Asked(), 1)
+	require.Equal(t, []ordertext.Entry{{Item: "payal", Weight: 250_000, Confidence: 90}, {Item: "ring", Confidence: 60}}, o.Entries)
 }
 
 // The model does what the message tells it: that fills fields within their limits, and no more.
@@ -63,7 +73,7 @@ func TestInjectedPromptFillsFieldsWithinTheirLimits(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, o.Entries, 500)
 	require.True(t, o.Cut)
-	require.Len(t, o.Slip, 40)
+	require.Len(t, o.Entries[0].Slip, 40)
 }
 
 func TestPictureIsReadByTheVisionModel(t *testing.T) {

@@ -1,0 +1,398 @@
+package ordertext
+
+import (
+	"strings"
+)
+
+// kind is what an atom is.
+type kind int
+
+const (
+	word     kind = iota // of an item's or a client's name
+	mark                 // punctuation
+	noise                // a word that means nothing here
+	named                // a number of an item's name, such as 22k or size 2.6
+	weight               // with its unit, in milligrams
+	count                // with its unit, in pieces
+	bare                 // a number without a unit, in thousandths
+	unclear              // a quantity that is left to the reader of the draft
+	aside                // understood, but a draft has no place for it: a price, a deadline
+	slip                 // the number of a slip
+	client               // a client's name
+	partyIs              // a mark before a client's name
+	partyWas             // a mark behind a client's name
+)
+
+// atom is the smallest part of a message that has a meaning of its own.
+type atom struct {
+	kind   kind
+	text   string // as it was written; of a name or slip its value alone
+	folded string // of its first token; of a client the words in which the name ends somewhere, empty: all of them
+	value  int64
+	whole  bool // of a bare number
+}
+
+func (a atom) quantity() bool { return a.kind >= weight && a.kind <= unclear }
+
+// rules find an atom at a place. Each returns how many tokens the atom has, 0 for none. The first that finds one wins.
+var rules = []func(tokens tokens, i int) (atom, int){slipAt, deadlineAt, priceAt, nameNumberAt, unclearAt, amountAt, clientMarkAt, plainAt}
+
+// scan returns the atoms of a text.
+func scan(all tokens) (atoms []atom) {
+	for i := 0; i < len(all); {
+		for _, rule := range rules {
+			a, n := rule(all, i)
+			if n == 0 {
+				continue
+			}
+			if a.text == "" {
+				a.text = all[i : i+n].written()
+			}
+			a.folded = all[i].folded
+			if a.folded == "" {
+				a.folded = all[i].text
+			}
+			atoms = append(atoms, a)
+			i += n
+			break
+		}
+	}
+	return atoms
+}
+
+type tokens []token
+
+// at returns a token, an empty one outside the text.
+func (all tokens) at(i int) token {
+	if i < 0 || i >= len(all) {
+		return token{}
+	}
+	return all[i]
+}
+
+// written returns what the tokens are of.
+func (all tokens) written() string {
+	var b strings.Builder
+	for i, t := range all {
+		if i > 0 && !t.glued {
+			b.WriteByte(' ')
+		}
+		b.WriteString(t.text)
+	}
+	return b.String()
+}
+
+// past returns the place of the first token from i on that none of the sets has, some tokens further at most.
+func (all tokens) past(i int, sets ...map[string]bool) int {
+	for most := i + mostMarks; i < min(len(all), most); i++ {
+		found := false
+		for _, s := range sets {
+			found = found || s[all[i].folded] || s[all[i].text]
+		}
+		if !found {
+			return i
+		}
+	}
+	return i
+}
+
+const mostMarks = 8 // that stand between what belongs together
+
+var punctuation = set(". : - = # ( )")
+
+const longestShortWord = 2 // of a slip's number, as in 214/A
+
+// slipAt finds "slip no. 214", "no 214", "#214".
+func slipAt(all tokens, i int) (atom, int) {
+	j := i + 1
+	switch t := all[i]; {
+	case slipMarks[t.folded]:
+		j = all.past(j, numberMarks, punctuation)
+	case t.folded == "no" || t.text == "#" || t.folded == "नं" || t.folded == "નં":
+		j = all.past(j, punctuation)
+	default:
+		return atom{}, 0
+	}
+	end, found := j, false
+	for ; end < len(all) && (end == j || all[end].glued); end++ {
+		t := all[end]
+		if t.word() && (len([]rune(t.text)) > longestShortWord || unitWord(t.folded) || end+1 == len(all) && end == j) || !t.word() && !t.number && t.text != "/" && t.text != "-" {
+			break
+		}
+		found = found || t.number
+	}
+	for end > j && !all[end-1].word() && !all[end-1].number {
+		end--
+	}
+	if !found || all.at(j).value < 0 || unitWord(all.at(end).folded) {
+		return atom{}, 0
+	}
+	return atom{kind: slip, text: cut(all[j:end].written(), MaxSlip)}, end - i
+}
+
+// deadlineAt finds until when an order is wanted, as in "before 5 Nov" or "दिवाली से पहले", and a date or time.
+func deadlineAt(all tokens, i int) (atom, int) {
+	if until[all[i].folded] {
+		from := all.past(i+1, fillers)
+		if n := moment(all, from, true); n > 0 {
+			return atom{kind: aside}, from + n - i
+		}
+		end := i + 1
+		for strict[all[i].folded] && end <= i+2 && all.at(end).word() && !unitWord(all.at(end).folded) {
+			end++
+		}
+		if end > i+1 {
+			return atom{kind: aside}, end - i
+		}
+		return atom{}, 0
+	}
+	from := all.past(i, fillers)
+	n := moment(all, from, false)
+	known := n > 0
+	if n == 0 && all.at(from).word() && moments[all.at(from).folded] || months[all.at(from).folded] && n == 0 {
+		n = 1
+	}
+	end := all.past(from+n, se)
+	if n > 0 && behindIt[all.at(end).folded] {
+		return atom{kind: aside}, end + 1 - i
+	}
+	if known && !moments[all.at(from).folded] {
+		return atom{kind: aside}, from + n - i
+	}
+	return atom{}, 0
+}
+
+// moment returns how many tokens from i on are a date, a time or a span of days. asked: a word before it asks for one.
+func moment(all tokens, i int, asked bool) int {
+	t, next := all.at(i), all.at(i+1)
+	day := func(t token) bool { return t.number && t.whole && t.value >= 1_000 && t.value <= 31_000 }
+	ordinal := func(k int) int { return k + boolean(all.at(k).glued && ordinals[all.at(k).folded]) }
+	year := func(k int) int {
+		return k + boolean(all.at(k).number && len(all.at(k).text) == 4 && !unitWord(all.at(k+1).folded))
+	}
+	switch {
+	case day(t) && months[all.at(ordinal(i+1)).folded]:
+		return year(ordinal(i+1)+1) - i
+	case day(t) && ordinal(i+1) > i+1:
+		return 2
+	case t.number && t.whole && spans[next.folded]:
+		return 2
+	case months[t.folded] && day(next) && !unitWord(all.at(i+2).folded):
+		return year(ordinal(i+2)) - i
+	case asked && (moments[t.folded] || months[t.folded]):
+		return 1
+	}
+	if !t.number {
+		return 0
+	}
+	parts := 1
+	for all.at(i+2*parts-1).glued && all.at(i+2*parts).glued && all.at(i+2*parts).number && strings.Contains("/-.:", all.at(i+2*parts-1).text) {
+		parts++
+	}
+	end := i + 2*parts - 1
+	clock := parts == 2 && next.text == ":" && t.value < 24_000 && len(all.at(i+2).text) == 2
+	switch {
+	case t.whole && parts <= 2 && hours[all.at(end).folded]:
+		return end + 1 - i
+	case parts == 3 && next.text != ":" && (day(t) && len(all.at(end-1).text) != 1 || len(t.text) == 4) && all.at(i+2).value <= 31_000:
+		return end - i
+	case parts == 2 && next.text == "." && !t.whole && len(all.at(i+2).text)%2 == 0: // 12.11.25 is the number 12.11, a dot and 25
+		return end - i
+	case asked && parts == 2 && (clock || next.text != ":" && day(t) && day(all.at(i+2))) && !unitWord(all.at(end).folded):
+		return end - i
+	}
+	return 0
+}
+
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// priceAt finds a price before or behind its number, and that a weight is that of each piece.
+func priceAt(all tokens, i int) (atom, int) {
+	t, next := all[i], all.at(i+1)
+	switch {
+	case prices[t.folded] || prices[t.text]:
+		j := all.past(i+1, prices, punctuation)
+		if n := all.at(j + 1); !all.at(j).number || ofTheName[n.folded] || ofTheName[n.text] {
+			return atom{kind: noise}, boolean(!t.word()) // @ 92 touch
+		}
+		return atom{kind: aside}, priceEnd(all, j+1) - i
+	case t.number && (rupees[next.folded] || rupees[next.text]), t.number && next.text == "/" && all.at(i+2).text == "-":
+		return atom{kind: aside}, priceEnd(all, i+1) - i
+	case t.number && (each[next.folded] || next.text == "/") && unitWord(all.at(i+2).folded): // 95 per gm
+		return atom{kind: aside}, 3
+	case each[t.folded]:
+		return atom{kind: aside}, 1 + boolean(counts[next.folded] != 0)
+	}
+	return atom{}, 0
+}
+
+// priceEnd returns where a price ends whose number stands before i.
+func priceEnd(all tokens, i int) int {
+	if all.at(i).text == "/" && all.at(i+1).text == "-" {
+		i += 2
+	}
+	if rupees[all.at(i).folded] || rupees[all.at(i).text] {
+		i++
+	}
+	if (each[all.at(i).folded] || all.at(i).text == "/") && unitWord(all.at(i+1).folded) {
+		i += 2
+	}
+	return i
+}
+
+// nameNumberAt finds a number that is part of an item's name.
+func nameNumberAt(all tokens, i int) (atom, int) {
+	t, next := all[i], all.at(i+1)
+	switch {
+	case sizes[t.folded]:
+		if j := all.past(i+1, numberMarks, punctuation); all.at(j).number && !unitWord(all.at(j+1).folded) {
+			return atom{kind: named, text: t.text + " " + all[j].text}, j + 1 - i
+		}
+	case t.word() && next.number && next.glued && !unitWord(all.at(i+2).folded) && !lone(t.folded) && !countMarks[t.folded] && !weightMarks[t.folded]:
+		return atom{kind: named}, 2 // A12
+	case t.number && (ofTheName[next.folded] || ofTheName[next.text]):
+		return atom{kind: named, text: t.text + next.text}, 2
+	case t.number && assays[t.text] && !unitWord(next.folded):
+		return atom{kind: named}, 1
+	}
+	return atom{}, 0
+}
+
+var (
+	ranges = set("- to से થી")
+	sums   = set("+ / *")
+)
+
+const (
+	phoneDigits = 10
+	leastGrams  = 100_000 // thousandths: a number behind kilograms from here on may be grams, or pieces
+)
+
+// unclearAt finds quantities that can be read in two ways, and phones.
+func unclearAt(all tokens, i int) (atom, int) {
+	t, second := all[i], all.at(i+2)
+	if !t.number {
+		return atom{}, 0
+	}
+	digits, end := len(t.text), i+1
+	for ; all.at(end).number && all.at(end).whole && len(all.at(end).text) > 2; end++ {
+		digits += len(all.at(end).text)
+	}
+	unit := weights[all.at(i+3).folded]
+	switch between := all.at(i + 1); {
+	case t.value < 0 && unitWord(between.folded):
+		return atom{kind: unclear}, 2
+	case t.value < 0 || t.whole && digits >= phoneDigits && !unitWord(all.at(end).folded):
+		return atom{kind: aside}, end - i
+	case !second.number:
+	case (ranges[between.folded] || ranges[between.text]) && t.value < second.value && second.value <= 2*t.value: // 250-300 gm
+		return atom{kind: unclear}, 3 + boolean(unit != 0)
+	case between.text == "," && between.glued && second.glued, // 2,50
+		unit != 0 && (sums[between.text] || between.folded == "x" && t.whole): // 3/2 tola, 2 x 5 gm
+		return atom{kind: unclear}, 3 + boolean(unit != 0)
+	}
+	if next := all.at(i + 1); weights[next.folded] == milligramsOfKilo && second.number && second.whole && second.value >= leastGrams && !unitWord(all.at(i+3).folded) {
+		return atom{kind: unclear}, 3 // 1 kg 250
+	}
+	return atom{}, 0
+}
+
+// amountAt finds a weight or a count. Units of one quantity add up.
+func amountAt(all tokens, i int) (atom, int) {
+	t, next := all[i], all.at(i+1)
+	if marks := countMarks[t.folded] || counts[t.folded] != 0 || t.folded == "x"; marks || weightMarks[t.folded] {
+		j := i + 1 + boolean(!next.word() && !next.number)
+		switch n, unit := all.at(j), all.at(j+1).folded; {
+		case weightMarks[t.folded] && counts[unit] != 0 && n.number && all.at(all.past(j+2, punctuation)).number: // weight: 250 pcs: 4
+			return atom{kind: weight, value: n.value}, j + 1 - i
+		case !n.number || n.value < 0 || unitWord(unit):
+		case marks && n.whole && counts[t.folded] <= 1:
+			return atom{kind: count, value: n.value / 1000}, j + 1 - i
+		case weightMarks[t.folded]:
+			return atom{kind: weight, value: n.value}, j + 1 - i
+		}
+	}
+	if n := t.amount(next); n >= 0 && weights[next.folded] != 0 {
+		return sum(all, i, weight, weights)
+	} else if n >= 0 && counts[next.folded] != 0 && n%1000 == 0 {
+		return sum(all, i, count, counts)
+	}
+	if t.number && t.whole && (next.folded == "x" || next.folded == "no") && !all.at(all.past(i+2, punctuation)).number {
+		return atom{kind: count, value: t.value / 1000}, 2
+	}
+	return atom{}, 0
+}
+
+// amount returns the thousandths that a token says before a unit, -1 if it says none.
+func (t token) amount(unit token) int64 {
+	if t.number {
+		return t.value
+	}
+	if n := spelled[t.folded]; n != 0 && unitWord(unit.folded) {
+		return n
+	}
+	return -1
+}
+
+// sum adds up a quantity whose units become smaller, such as 1 kg 250 gm.
+func sum(all tokens, i int, of kind, units map[string]int64) (atom, int) {
+	a, j := atom{kind: of}, i
+	for {
+		factor := units[all[j+1].folded]
+		a.value += (all[j].amount(all[j+1])*factor + 500) / 1000
+		j += 2
+		for units[all.at(j).folded] != 0 && all.at(j-1).word() { // 2 dozen pcs
+			j++
+		}
+		next := j
+		if ands[all.at(j).folded] && !plain(all.at(j+3)) { // 1 kg and 250 gm
+			next++
+		}
+		unit := units[all.at(next+1).folded]
+		if all.at(next).amount(all.at(next+1)) < 0 || unit == 0 || unit >= factor {
+			return a, j - i
+		}
+		j = next
+	}
+}
+
+// plain reports whether a token is a word of a name.
+func plain(t token) bool { return t.word() && !noiseWord(t) }
+
+func noiseWord(t token) bool {
+	return noiseWords[t.folded] || hails[t.folded] || weightMarks[t.folded] || countMarks[t.folded] || ands[t.folded] || t.folded == "x"
+}
+
+// clientMarkAt finds a mark before a client's name, or behind it.
+func clientMarkAt(all tokens, i int) (atom, int) {
+	t := all[i]
+	switch {
+	case clientMarks[t.folded] && (!all.at(i-1).word() || inlineMarks[t.folded]):
+		return atom{kind: partyIs}, 1
+	case liye[t.folded]:
+		return atom{kind: partyWas}, 1
+	case ke[t.folded] && liye[all.at(i+1).folded]:
+		return atom{kind: partyWas}, 2
+	}
+	return atom{}, 0
+}
+
+// plainAt takes any token.
+func plainAt(all tokens, i int) (atom, int) {
+	switch t := all[i]; {
+	case t.number:
+		return atom{kind: bare, value: t.value, whole: t.whole}, 1
+	case !t.word():
+		return atom{kind: mark}, 1
+	case noiseWord(t):
+		return atom{kind: noise}, 1
+	case unitWord(t.folded):
+		return atom{kind: aside}, 1
+	}
+	return atom{kind: word}, 1
+}
