@@ -4,7 +4,9 @@ package template
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -92,18 +94,28 @@ func (c MoveStatus) Decide(s State) ([]event.Event[State], error) {
 // Sendable reports whether the network would take a message of the template.
 func (s State) Sendable() bool { return slices.Contains(Sendable, s.Status) }
 
+// broken finds what networks refuse in a value (CONTRACT.md R10). A line break is any character that Unicode names one.
+var broken = regexp.MustCompile(`[\t\n\v\f\r\x{85}\x{2028}\x{2029}]|\pZ{4}`)
+
 // Values are what a client gives for a template's placeholders. A value may have {{name}} and {{phone}} of the contact.
 type Values map[string]string
 
-// Check returns what is wrong with the values for every contact.
+// Check returns what is wrong with the values for every contact. It checks values without a place too: a network refuses any of them.
 func (s State) Check(field string, given Values) error {
 	var wrong []fault.Field
-	for _, name := range s.Places() {
-		switch value := strings.TrimSpace(given[name]); {
-		case value == "":
-			wrong = append(wrong, fault.Field{Field: field + "." + name, Message: "must be filled"})
+	refuse := func(name, message string) {
+		wrong = append(wrong, fault.Field{Field: field + "." + name, Message: message})
+	}
+	places := s.Places()
+	unread := slices.DeleteFunc(slices.Sorted(maps.Keys(given)), func(name string) bool { return slices.Contains(places, name) })
+	for i, name := range append(places, unread...) {
+		switch value := given[name]; {
+		case i < len(places) && strings.TrimSpace(value) == "":
+			refuse(name, "must be filled")
 		case len(value) > longestValue:
-			wrong = append(wrong, fault.Field{Field: field + "." + name, Message: "is too long"})
+			refuse(name, "is too long")
+		case broken.MatchString(value):
+			refuse(name, "must have no line break, no tab and at most three blanks in a row")
 		}
 	}
 	if len(wrong) > 0 {
@@ -113,7 +125,9 @@ func (s State) Check(field string, given Values) error {
 }
 
 // Filled returns the template with values for a contact, and what the contact reads in its body. A contact without a name is "you" to a template.
+// Each group of blanks and line breaks in a name becomes one blank.
 func (s State) Filled(given Values, name, phone string) (network.Filled, string) {
+	name = strings.Join(strings.Fields(name), " ")
 	of := strings.NewReplacer("{{name}}", cmp.Or(name, "you"), "{{phone}}", phone)
 	out := network.Filled{ProviderID: s.ProviderID, Name: s.Name, Language: s.Language, Named: s.Format == network.Named, Extras: map[string]string{}}
 	text := s.Body

@@ -50,4 +50,22 @@ func TestATemplateIsFilled(t *testing.T) {
 	require.Equal(t, map[string]string{"button_0": "A-204"}, filled.Extras)
 	_, text = s.Filled(given, "", "91")
 	require.Contains(t, text, "for you (91)")
+	filled, text = s.Filled(given, " Asha\n\tBen\u2028\u00a0 Shah ", "91")
+	require.Equal(t, "Asha Ben Shah (91)", filled.Body[1].Text)
+	require.Contains(t, text, "for Asha Ben Shah (91)")
+}
+
+// A network refuses each of these values for every contact.
+func TestAValueIsOneLine(t *testing.T) {
+	t.Parallel()
+	s := template.State{Template: ready("APPROVED"), Channel: 3}
+	const message = "must have no line break, no tab and at most three blanks in a row"
+	for _, value := range []string{"A\nB", "A\r\nB", "A\tB", "A\vB", "A\u2028B", "A\u0085B", "A    B", "A \u00a0 \u3000B", "A\n", "{{name}}\n", "રૂ\n૧૦"} {
+		for _, place := range []string{"2", "button_0", "unused"} {
+			given := template.Values{"1": "A-204", "2": "{{name}}", "button_0": "A-204"}
+			given[place] = value
+			require.Equal(t, fault.Fields(fault.Field{Field: "p." + place, Message: message}), s.Check("p", given), "%q at %s", value, place)
+		}
+	}
+	require.NoError(t, s.Check("p", template.Values{"1": "A   B", "2": "₹ 1,250 / kg", "button_0": "क ख"}))
 }
