@@ -70,6 +70,16 @@ func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels [
 	return late, none
 }
 
+// Sync asks the network of a channel that was made or changed for its templates (CONTRACT.md N14). What it does not tell now is asked for later.
+func (f *Templates) Sync(ctx context.Context, workspace uuid.UUID, out commands.Outcome[channel.State]) {
+	if out.Replayed || out.State.Status != channel.Connected {
+		return
+	}
+	if _, err := f.Refresh(ctx, workspace, []int64{number(out.ID)}); err != nil {
+		f.Log.Warn("the network did not tell a channel's templates", "channel", out.ID, "error", err)
+	}
+}
+
 // refreshed is what became of asking for the list of one channel.
 type refreshed struct {
 	listed bool // there is one

@@ -38,6 +38,9 @@ func (r *Routes) Channels() {
 	api.Handle(r.API, channelOp("create-channel", "POST", "", "Make a channel. Its network is asked whether the credentials are good"),
 		func(ctx context.Context, in *struct{ Body channel.Create }) (*api.Tagged[views.Channel], error) {
 			out, err := r.Networks.Create(ctx, api.Request(ctx), in.Body)
+			if err == nil {
+				r.ChatTemplates.Sync(ctx, api.Caller(ctx).Workspace, out)
+			}
 			return api.Written(ctx, out, err, ShownChannel)
 		})
 	api.Handle(r.API, channelOp("get-channel", "GET", "/{id}", "Read a channel. Secrets are never shown"),
@@ -52,6 +55,9 @@ func (r *Routes) Channels() {
 		}) (*api.Tagged[views.Channel], error) {
 			in.Body.ID = in.stream()
 			out, err := r.Networks.Edit(ctx, api.Request(ctx), in.Body)
+			if err == nil {
+				r.ChatTemplates.Sync(ctx, api.Caller(ctx).Workspace, out)
+			}
 			return api.Written(ctx, out, err, ShownChannel)
 		})
 	api.Handle(r.API, channelOp("delete-channel", "DELETE", "/{id}", "Delete a channel, and forget its secrets"),

@@ -61,7 +61,7 @@ func TestTheNetworksTemplatesAreAskedForOnceAnHour(t *testing.T) {
 	answer.Store(`{"data":[{"id":"1","name":"a","status":"APPROVED","components":[{"type":"BODY","text":"A"}]},{"id":"2","name":"b","status":"LOCKED"},{"id":"3","name":"c","status":"REJECTED"}]}`)
 	before := c.GET(templates).Status(200)
 	require.Equal(t, before.Text, c.GET(templates).Status(200).Text)
-	require.Equal(t, int64(2), asked.Load())
+	require.Equal(t, int64(3), asked.Load(), "the first time when the channel was made")
 	require.Equal(t, "2", before.Header("X-Total-Count"), "what the network rejected is not shown")
 
 	// Another account is asked at once. While it does not answer, the last list is shown.
@@ -74,6 +74,14 @@ func TestTheNetworksTemplatesAreAskedForOnceAnHour(t *testing.T) {
 	c.GET(templates).Status(200).JSON(&all)
 	require.Equal(t, []string{"c"}, apptest.Each(all, func(k views.Template) string { return k.Name }))
 
+	// The templates of a new channel are read when it is made.
+	count := asked.Load()
+	other := channelOf(t, c, `{"name":"Other","type":"chat","apiKey":"good","settings":{"senderId":"PN2","accountId":"ACC"}}`)
+	require.Equal(t, count+1, asked.Load())
+	require.Equal(t, "1", c.GET(fmt.Sprintf("%s?channelId=%d", templates, other.ID)).Status(200).Header("X-Total-Count"))
+	require.Equal(t, count+1, asked.Load())
+	c.DELETE(channelAt(other.ID)).Status(204)
+
 	// A channel of which nothing is known hides nobody's templates.
 	bare := channelOf(t, c, `{"name":"Bare","type":"chat"}`)
 	shown := c.GET(templates).Status(200)
@@ -84,13 +92,17 @@ func TestTheNetworksTemplatesAreAskedForOnceAnHour(t *testing.T) {
 // Networks that hang are waited for together: one after the other, they would take longer than a request may.
 func TestNetworksAreAskedForTheirTemplatesBesideEachOther(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int64
+	var asked, made atomic.Int64
 	all := make(chan struct{})
 	network := chatNetwork(t, http.NotFound)
 	serve := network.Config.Handler
 	network.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/message_templates") {
 			serve.ServeHTTP(w, r)
+			return
+		}
+		if made.Load() == 0 { // when a channel is made, its network is asked too
+			http.NotFound(w, r)
 			return
 		}
 		if asked.Add(1) == 3 {
@@ -106,6 +118,7 @@ func TestNetworksAreAskedForTheirTemplatesBesideEachOther(t *testing.T) {
 	for i := range 3 {
 		channelOf(t, c, fmt.Sprintf(`{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN%[1]d","accountId":"ACC%[1]d"}}`, i+1))
 	}
+	made.Store(3)
 	shown := c.GET(templates).Status(200)
 	require.Equal(t, []string{"3", ""}, []string{shown.Header("X-Total-Count"), shown.Header("Bahi-Stale")})
 }
