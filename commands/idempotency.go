@@ -65,6 +65,47 @@ func Earlier[S any](ctx context.Context, h *Handler, req Request, kind *event.Ki
 	return earlier(ctx, h, kind, known, eventIDs(name, known.Revision))
 }
 
+// Reserve returns the first of count numbers of a series for the records of a kind that a request begins. A repetition with the same key gets the same
+// numbers; again says that some of its records may be there.
+func Reserve[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], count int64) (first int64, again bool, err error) {
+	if req.Key == "" {
+		first, err = h.Numbers(ctx, kind.Category(), count)
+		return first, false, err
+	}
+	name, mark, err := marks(ctx, h, req)
+	if err != nil {
+		return 0, false, err
+	}
+	for range maxTries {
+		known, err := Load(ctx, h.Fresh(), request.Kind, name)
+		if err != nil {
+			return 0, false, err
+		}
+		if known.State.Accepted {
+			if known.State.Fingerprint != mark {
+				return 0, false, ErrKeyReused
+			}
+			_, id := event.SplitStream(known.State.Stream)
+			first, err = strconv.ParseInt(id, 10, 64)
+			return first, true, err
+		}
+		if first == 0 {
+			if first, err = h.Numbers(ctx, kind.Category(), count); err != nil {
+				return 0, false, err
+			}
+		}
+		e, err := request.Kind.Encode(newEventID(), request.Accepted{Fingerprint: mark, Stream: kind.Stream(strconv.FormatInt(first, 10))}, h.meta(req))
+		if err != nil {
+			return 0, false, err
+		}
+		_, err = h.append(ctx, request.Kind.Stream(name), eventstore.Expected(known.Revision), e)
+		if _, raced := errors.AsType[*eventstore.WrongRevision](err); !raced {
+			return first, false, err
+		}
+	}
+	return 0, false, ErrBusy
+}
+
 // once carries out a command that has an Idempotency-Key (DESIGN.md, hard case 2).
 func once[S any](
 	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), begins bool, cmd func(id string) event.Command[S],

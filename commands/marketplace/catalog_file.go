@@ -26,6 +26,9 @@ var Columns = []string{
 // priceAmount is the price in the hundredth part of the currency, which price is in units of.
 const priceAmount = "price_amount"
 
+// mostThousands is how many thousands of rows a file may have.
+const mostThousands = 10
+
 // columnOf has the columns by the names that files have for them (CONTRACT.md 7.2).
 var columnOf = spreadsheet.Named(map[string]string{
 	"name":        "product productname nameofproduct productnames title item itemname nameofitem itemtitle नाम वस्तु उत्पाद सामान નામ વસ્તુ ઉત્પાદન",
@@ -72,7 +75,7 @@ const maxTitles = 10
 // first rows names the columns that are needed.
 func ReadCatalog(ctx context.Context, file *io.SectionReader, accept bool) (found CatalogFile, err error) {
 	titles := titles{accept: accept}
-	err = spreadsheet.Read(ctx, file, func(r spreadsheet.Row) (err error) {
+	err = spreadsheet.Read(ctx, file, mostThousands, func(r spreadsheet.Row) (err error) {
 		if found.Columns == nil {
 			found.Columns, err = titles.header(r)
 			return err

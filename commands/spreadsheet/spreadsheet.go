@@ -11,20 +11,16 @@ import (
 	"bahi/domain/fault"
 )
 
-// MaxRows is how many rows a file may have that are not blank.
-const MaxRows = 10_000
-
 // maxCells is how many cells a line may have, as in an XLSX. A cell of one byte takes a hundred bytes of memory.
 const maxCells = 16_384
 
-// mostBlank is how many rows are looked at, blank ones included.
-const mostBlank = 20 * MaxRows
+// mostBlank is how many rows are looked at for each one that a file may have, blank ones included.
+const mostBlank = 20
 
 var (
 	// ErrFormat refuses a file that is no spreadsheet.
 	ErrFormat = fault.New(fault.Malformed, "File must be CSV or Excel")
 
-	errRows   = fault.New(fault.TooLarge, "The file has too many rows: at most 10,000")
 	errCells  = fault.New(fault.TooLarge, "A line of the file has too many cells: at most 16,384")
 	errPacked = fault.New(fault.TooLarge, "The file is too large when it is unpacked: at most 100 MB")
 )
@@ -63,17 +59,19 @@ func (r Row) Filled() int {
 	return n
 }
 
-// Read hands over the rows of a file in their order. It returns [ErrFormat] for what is no spreadsheet, and the error of take.
-func Read(ctx context.Context, file *io.SectionReader, take func(Row) error) error {
-	count := 0
+// Read hands over the rows of a file in their order, at most a number of thousands that are not blank. It returns [ErrFormat] for what is no spreadsheet,
+// and the error of take.
+func Read(ctx context.Context, file *io.SectionReader, thousands int, take func(Row) error) error {
+	count, most := 0, 1000*thousands
+	errRows := fault.Newf(fault.TooLarge, "The file has too many rows: at most %d,000", thousands)
 	each := func(r Row) error {
 		if r.Wrong == "" && r.Filled() == 0 {
-			if r.Number > mostBlank {
+			if r.Number > mostBlank*most {
 				return errRows
 			}
 			return ctx.Err()
 		}
-		if count++; count > MaxRows+1 { // one is the header
+		if count++; count > most+1 { // one is the header
 			return errRows
 		}
 		if err := ctx.Err(); err != nil {

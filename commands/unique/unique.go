@@ -17,6 +17,7 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"bahi/commands"
 	"bahi/domain/claims"
@@ -161,6 +162,73 @@ func (f Field[S]) Create(
 		}
 	}
 	return none, commands.ErrBusy
+}
+
+// New is a record that is to begin.
+type New[S any] struct {
+	ID, Key string // Key names the claim of its value; empty: it has none
+	Command event.Command[S]
+}
+
+// claimers is how many claims are looked at at once.
+const claimers = 16
+
+// CreateEach begins records together, in few appends. It leaves out those whose value is claimed for another id, and those that another request has begun
+// meanwhile: for these, Changed is false, and [Field.Create] decides.
+func (f Field[S]) CreateEach(ctx context.Context, h *commands.Handler, req commands.Request, all []New[S]) ([]commands.Done[S], error) {
+	held := make([]commands.Loaded[claims.State], len(all))
+	var looking errgroup.Group
+	looking.SetLimit(claimers)
+	for i, n := range all {
+		if n.Key == "" {
+			continue
+		}
+		looking.Go(func() (err error) {
+			held[i], err = commands.Load(ctx, h.Fresh(), f.Claims.Kind, n.Key)
+			return err
+		})
+	}
+	done := make([]commands.Done[S], len(all))
+	if err := looking.Wait(); err != nil {
+		return done, err
+	}
+	var (
+		takes       []commands.One[claims.State]
+		begins      []commands.One[S]
+		take, begin []int // places in all
+	)
+	for i, n := range all {
+		switch held[i].State.Holder {
+		case "":
+			if n.Key != "" {
+				takes, take = append(takes, commands.One[claims.State]{
+					Loaded: held[i], ID: n.Key, Command: claims.Claim{Value: f.Claims, Holder: n.ID, Now: h.Now()},
+				}), append(take, i)
+				continue
+			}
+		case n.ID:
+		default:
+			continue
+		}
+		begin = append(begin, i)
+	}
+	taken, err := commands.HandleEach(ctx, h, f.claiming(req.FollowUp()), f.Claims.Kind, takes)
+	if err != nil {
+		return done, err
+	}
+	for n, t := range taken {
+		if t.Changed {
+			begin = append(begin, take[n])
+		}
+	}
+	for _, i := range begin {
+		begins = append(begins, commands.Begins(all[i].ID, all[i].Command))
+	}
+	began, err := commands.HandleEach(ctx, h, req.FollowUp(), f.Records, begins)
+	for n, b := range began {
+		done[begin[n]] = b
+	}
+	return done, err
 }
 
 // begin begins the record of an id, if nothing has begun it.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/xuri/excelize/v2"
@@ -58,6 +59,33 @@ func TestContactsAreImported(t *testing.T) {
 	c.DELETE(at(imran.ID)).Status(204)
 	bring(key, file).Status(200).Body(want)
 	require.Empty(t, people(t, c, "?search=Imran"))
+}
+
+// A file of several batches becomes contacts, also one that is sent again. A row that is refused is refused again.
+func TestALargeFileIsImportedInBatches(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	made(t, c, `{"name":"There","phone":"919810000007"}`)
+	var file strings.Builder
+	file.WriteString("name,phone\n")
+	const rows = 1203
+	for i := range rows {
+		fmt.Fprintf(&file, "C%d,98100%05d\n", i, i)
+	}
+	bring := func(text string) *apitest.Answer {
+		body, kind := apptest.Form(t, "text/csv", []byte(text))
+		return c.With("Idempotency-Key", "large").With("Content-Type", kind).POST(contacts+"/import", body)
+	}
+	want := fmt.Sprintf(`{"success":true,"created":%d,"failed":1,"errors":[{"row":9,"error":"phone: Another contact has this phone"}]}`, rows-1)
+	began := time.Now()
+	bring(file.String()).Status(200).Body(want)
+	t.Logf("%.0f rows a second", rows/time.Since(began).Seconds())
+	require.Equal(t, "true", bring(file.String()).Status(200).Body(want).Header("Idempotency-Replayed"))
+	require.Equal(t, fmt.Sprint(rows), c.GET(contacts+"?limit=1").Status(200).Header("X-Total-Count"))
+	require.Len(t, people(t, c, "?search=C1202"), 1)
+	bring(file.String()+"D,1\n").Problem(422, "Idempotency-Key was used with another request")
+	bring("name\n"+strings.Repeat("x\n", 50_001)).Problem(413, "The file has too many rows: at most 50,000")
 }
 
 func TestNumbersOfASpreadsheetAreReadAsItShowsThem(t *testing.T) {
