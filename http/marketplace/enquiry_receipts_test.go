@@ -131,7 +131,7 @@ func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 	n.post(ours, "PN9", "x", unreachable)
 
 	closed := notified(t, n.owner.Client, asked(t, n.Stranger(), n.mill.ID, "").ID)
-	require.Equal(t, "The person last wrote more than 24 hours ago: only templates can be sent (131047)", *n.receipt(ours, "PN9", closed.ID, `"failed","errors":[{"code":131047}]`).Error)
+	require.Equal(t, "The person has not written in the last 24 hours: only templates can be sent (131047)", *n.receipt(ours, "PN9", closed.ID, `"failed","errors":[{"code":131047}]`).Error)
 	uncoded := notified(t, n.owner.Client, asked(t, n.Stranger(), n.mill.ID, "").ID)
 	require.Equal(t, "The network refused the request", *n.receipt(ours, "PN9", uncoded.ID, `"failed"`).Error)
 

@@ -132,6 +132,20 @@ func (r *Routes) Campaigns() {
 		return api.Listed(r.Views.CampaignResponses(ctx, workspace, in.Get(), in.ID))
 	})
 
+	recipients := campaignOp("list-campaign-recipients", "GET", "/{id}/recipients", "List what became of each message of a campaign and why, newest first")
+	recipients.Reads = append(recipients.Reads, "messages", "messaging_contacts")
+	api.Handle(r.API, recipients, func(ctx context.Context, in *struct {
+		ByCampaign
+		api.Limited
+		views.RecipientFilter
+	}) (*api.Array[views.CampaignRecipient], error) {
+		workspace := api.Caller(ctx).Workspace
+		if _, err := r.Views.Campaign(ctx, workspace, in.ID); err != nil {
+			return nil, err
+		}
+		return api.Listed(r.Views.CampaignRecipients(ctx, workspace, in.Get(), in.ID, in.RecipientFilter))
+	})
+
 	api.Stream(r.API, campaignOp("watch-campaign", "GET", "/{id}/progress", "Watch a campaign until it is over (server-sent events)"),
 		map[string]any{"progress": CampaignProgress{}}, func(ctx context.Context, in *ByCampaign) (api.Source, error) {
 			workspace := api.Caller(ctx).Workspace

@@ -125,6 +125,16 @@ func TestACampaignIsSentToWhoConsents(t *testing.T) {
 	require.Len(t, said, 1)
 	require.Equal(t, []string{"template", "Order A-204 is ready for Asha", fmt.Sprintf("campaign:%d", k.ID)}, []string{said[0].Type, *said[0].Text, said[0].By})
 
+	// The list of recipients says who failed and why.
+	var failed []views.CampaignRecipient
+	require.Equal(t, "1", c.GET(campaignAt(k.ID)+"/recipients?status=failed").Status(200).JSON(&failed).Header("X-Total-Count"))
+	require.Equal(t, []string{"Ravi", "919812300000", "The network cannot reach the recipient (131026)", "recipient_failed"},
+		[]string{*failed[0].Name, *failed[0].Phone, *failed[0].Reason, failed[0].Error.Code})
+	require.Equal(t, "3", c.GET(campaignAt(k.ID)+"/recipients?limit=2").Status(200).JSON(&failed).Header("X-Total-Count"))
+	require.Len(t, failed, 2)
+	c.GET(campaignAt(k.ID) + "/recipients?status=refused").Status(422)
+	stranger.GET(campaignAt(k.ID)+"/recipients").Problem(404, "Campaign not found")
+
 	// The sandbox plays receipts: each recipient counts once, by the furthest.
 	done = awaited(t, c, k.ID, func(k views.Campaign) bool { return k.Stats.Read == 2 })
 	require.Equal(t, views.CampaignStats{Total: 3, Sent: 2, Delivered: 2, Read: 2, Failed: 1, Skipped: 2}, done.Stats)
@@ -156,6 +166,7 @@ func TestAWrongCampaignIsRefused(t *testing.T) {
 	n := func(id int64) string { return strconv.FormatInt(id, 10) }
 	for more, wrong := range map[string][]string{
 		`{"name":7}`:                       {"name", "expected a text"},
+		`{"templateParams":{"1":"a\nb"}}`:  {"templateParams.1", "must have no line break, no tab and at most three blanks in a row"},
 		`{"type":"spam"}`:                  {"type", "expected one of broadcast, drip, trigger, survey"},
 		`{"audience":` + n(list.ID) + `}`:  {"audience", "expected all or the id of a contact list"},
 		`{"audience":"everybody"}`:         {"audience", "expected all or the id of a contact list"},

@@ -57,7 +57,7 @@ func TestAConversationInTheSandbox(t *testing.T) {
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
 	bot := channelOf(t, c, `{"name":"Bot","type":"telegram"}`)
 	closed := func(a *apitest.Answer) {
-		require.Contains(t, a.Problem(409, "The person last wrote more than 24 hours ago: only templates can be sent").Text, `"code":"reply_window_closed"`)
+		require.Contains(t, a.Problem(409, "The person has not written in the last 24 hours: only templates can be sent").Text, `"code":"reply_window_closed"`)
 	}
 	key := c.With("Idempotency-Key", "once")
 	closed(key.POST("/api/chat/send", text("919812345678", sales.ID)))

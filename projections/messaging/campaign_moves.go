@@ -33,7 +33,7 @@ const moveAll = `
 			sum((state in ('sent', 'delivered', 'read'))::int - (was in ('sent', 'delivered', 'read'))::int) as sent,
 			sum((state in ('delivered', 'read'))::int - (was in ('delivered', 'read'))::int) as delivered,
 			sum((state = 'read')::int - (was = 'read')::int) as read,
-			sum((state = 'failed')::int - (was = 'failed')::int) as failed,
+			sum((state in ('failed', 'refused'))::int - (was in ('failed', 'refused'))::int) as failed,
 			sum((state = 'skipped')::int) as skipped
 		from was group by block_id) d
 	where block.id = d.block_id`
@@ -67,10 +67,12 @@ func moveOf(e any) (to string, from []string) {
 			return "", nil
 		case e.Reason.Stops():
 			return "held", []string{"calling"}
+		case e.Reason == network.Lost: // it may have been sent, too
+			return "failed", []string{"calling"}
 		}
-		return "failed", []string{"calling"}
+		return "refused", []string{"calling"}
 	case message.Reported:
-		return e.Status, []string{"calling", "held", "sent", "failed", "delivered"}
+		return e.Status, []string{"calling", "held", "sent", "refused", "failed", "delivered"}
 	}
 	return "", nil
 }

@@ -31,15 +31,22 @@ const skipTwice = `
 		where k.contact_id = $1 and k.campaign_id = r.campaign_id and b.run = rb.run and k.step = r.step and k.state <> 'skipped') returning block_id)
 	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone where block.id = gone.block_id`
 
-// skipOpen passes over what is not sent yet, of a campaign or to a contact.
+// skipOpen passes over what is not sent yet: what a campaign has not called its network for, or all of a contact. The sweep passes over what the
+// network of a cancelled campaign has put off, so that conversations show it.
 const skipOpen = `
-	with gone as (update recipient set state = 'skipped', since = $2 where %s = $1 and state in ('open', 'held') returning block_id)
+	with gone as (update recipient set state = 'skipped', since = $2 where %s = $1 and state in (%s) returning block_id)
 	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone where block.id = gone.block_id`
+
+// sendAgain takes up what the network refused of a campaign's newest run.
+const sendAgain = `
+	with again as (update recipient r set state = 'held', since = $2 from block b
+		where b.id = r.block_id and r.campaign_id = $1 and r.state = 'refused' and b.run = (select max(run) from run where campaign_id = $1) returning r.block_id)
+	update block set failed = failed - n from (select block_id, count(*) n from again group by 1) again where block.id = again.block_id`
 
 const surveyLasts = 72 * time.Hour
 
 // Campaigns has the campaigns of workspaces and what became of each recipient.
-var Campaigns = projections.Define("campaigns", 3, campaignsDDL,
+var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Created]) {
 		p := e.Data.Plan
 		b.Exec(`
@@ -61,6 +68,9 @@ var Campaigns = projections.Define("campaigns", 3, campaignsDDL,
 		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Stopped, e.Data.Reason, e.Data.Until)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Resumed]) {
+		if e.Data.Insisted {
+			b.Exec(sendAgain, e.StreamID(), e.At)
+		}
 		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Active, "", nil)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Failed]) {
@@ -72,7 +82,7 @@ var Campaigns = projections.Define("campaigns", 3, campaignsDDL,
 			completed_at = case when next_run_at is null then $2::timestamptz end, updated_at = $2, revision = $3 where id = $1`, e.StreamID(), e.At, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Cancelled]) {
-		b.Exec(fmt.Sprintf(skipOpen, "campaign_id"), e.StreamID(), e.At)
+		b.Exec(fmt.Sprintf(skipOpen, "campaign_id", "'open'"), e.StreamID(), e.At)
 		b.Exec(`update run set completed_at = $2 where campaign_id = $1 and completed_at is null`, e.StreamID(), e.At)
 		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Completed, "", nil, "completed_at", e.At, "next_run_at", (*time.Time)(nil))
 	}),
@@ -82,6 +92,9 @@ var Campaigns = projections.Define("campaigns", 3, campaignsDDL,
 			insert into block (id, campaign_id, run, total, skipped) values ($1, $2, $3, $4, $5)
 			on conflict (id) do update set total = block.total + excluded.total, skipped = block.skipped + excluded.skipped`,
 			e.StreamID(), d.Campaign, d.Run, len(d.Contacts)*len(d.Delays), d.Skipped)
+		if len(d.Contacts) > 0 {
+			b.Exec(`insert into frozen (first_id, last_id, campaign_id, run) values ($1, $2, $3, $4)`, d.First, d.First+int64(len(d.Contacts)*len(d.Delays))-1, d.Campaign, d.Run)
+		}
 		b.Exec(`
 			insert into recipient (id, campaign_id, block_id, channel_id, contact_id, step, due_at, state, since)
 			select $1 + (step - 1) * $2 + nth - 1, $3, $4, $5, contact, step - 1, $6::timestamptz + hours * interval '1 hour', 'open', $7
@@ -99,7 +112,7 @@ var Campaigns = projections.Define("campaigns", 3, campaignsDDL,
 		b.Exec(`update recipient set contact_id = $1 where contact_id = $2`, e.StreamID(), e.Data.Contact)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Deleted]) {
-		b.Exec(fmt.Sprintf(skipOpen, "contact_id"), e.StreamID(), e.At)
+		b.Exec(fmt.Sprintf(skipOpen, "contact_id", "'open', 'held'"), e.StreamID(), e.At)
 	}),
 )
 

@@ -46,6 +46,14 @@ create table block (
   responded   bigint not null default 0
 );
 
+-- The messages of an append of recipients. Their numbers follow one another, so that a list of recipients needs no index of its own.
+create table frozen (
+  first_id    bigint primary key,
+  last_id     bigint not null,
+  campaign_id bigint not null,
+  run         int not null
+);
+
 -- One row for each message to be sent.
 create table recipient (
   id          bigint primary key, -- of its message
@@ -55,7 +63,7 @@ create table recipient (
   contact_id  bigint not null,
   step        int not null, -- from 0
   due_at      timestamptz not null,
-  state       text not null, -- open, calling, held, sent, delivered, read, failed, skipped
+  state       text not null, -- open, calling, held, sent, delivered, read, refused, failed, skipped
   since       timestamptz not null,
   called_at   timestamptz,
   response_id bigint -- message that answers a survey
@@ -69,5 +77,7 @@ create index campaign_workspace_id_id_idx on campaign (workspace_id, id);
 create index campaign_status_idx on campaign (status) where status in ('scheduled', 'active', 'paused');
 create index block_campaign_id_run_idx on block (campaign_id, run);
 create index recipient_campaign_id_id_idx on recipient (campaign_id, id) where state in ('open', 'held', 'calling');
+create index recipient_campaign_id_idx on recipient (campaign_id) where state = 'refused';
+create index frozen_campaign_id_first_id_idx on frozen (campaign_id, first_id);
 create index recipient_channel_id_called_at_idx on recipient (channel_id, called_at);
 create index recipient_campaign_id_response_id_idx on recipient (campaign_id, response_id) where response_id is not null;

@@ -110,11 +110,48 @@ func TestStatsAreExact(t *testing.T) {
 	require.Positive(t, want.read)
 	require.Empty(t, tables.Examine())
 
-	// A cancelled campaign passes over what is open or held.
+	// A cancelled campaign passes over what is open.
 	happened = append(happened, projectiontest.Happened(campaign.Kind, "7", campaign.Cancelled{}, meta))
 	tables = projectiontest.Run(t, messaging.Campaigns, happened...)
 	require.Equal(t, []string{"(t,t)"}, tables.Rows(fmt.Sprintf(`select sum(total) + sum(skipped) = %d, sum(skipped) > %d from block`, want.total+want.skipped, want.skipped)))
 	require.Equal(t, []string{"(completed,)"}, tables.Rows(`select status, next_run_at from campaign`))
+}
+
+// Send takes up what the network refused without an id, of the newest run, and nothing else.
+func TestSendTakesUpWhatWasRefused(t *testing.T) {
+	t.Parallel()
+	meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Actor: "campaign:7"}
+	at := time.Date(2026, 11, 26, 10, 0, 0, 0, time.UTC)
+	of := func(e event.Event[campaign.State]) projectiontest.Event {
+		return projectiontest.Happened(campaign.Kind, "7", e, meta)
+	}
+	to := func(id string, all ...event.Event[message.State]) (happened []projectiontest.Event) {
+		for _, e := range append([]event.Event[message.State]{message.Queued{Content: message.Content{Type: "template"}, Channel: 3}}, all...) {
+			happened = append(happened, projectiontest.Happened(message.Kind, id, e, meta))
+		}
+		return happened
+	}
+	frozen := func(run int, first int64, contacts ...int64) projectiontest.Event {
+		return projectiontest.Happened(campaign.Blocks, campaign.BlockName("7", run, 0),
+			campaign.Frozen{Campaign: 7, Run: run, Channel: 3, First: first, Contacts: contacts, Last: 40, End: true, At: at, Delays: []int{0}}, meta)
+	}
+	refused := message.Failed{Reason: network.Recipient, Code: 131026}
+	happened := []projectiontest.Event{
+		of(campaign.Created{Plan: campaign.Plan{Name: "x", Type: "broadcast", Template: 1, Channel: 3, Audience: "all"}}),
+		of(campaign.Started{Run: 1, At: at}), frozen(1, 1, 10),
+	}
+	happened = append(happened, to("1", refused)...)
+	happened = append(happened, of(campaign.Finished{Run: 1}), of(campaign.Started{Run: 2, At: at}), frozen(2, 11, 10, 20, 30, 40))
+	happened = append(happened, to("11", refused)...)
+	happened = append(happened, to("12", message.Failed{Reason: network.Lost})...)
+	happened = append(happened, to("13", message.Accepted{ProviderID: "w"}, message.Reported{Status: "failed"})...)
+	happened = append(happened, to("14", message.Failed{Reason: network.Throttled})...)
+	happened = append(happened, of(campaign.Paused{}), of(campaign.Resumed{}), of(campaign.Paused{}), of(campaign.Resumed{Insisted: true}))
+	tables := projectiontest.Run(t, messaging.Campaigns, happened...)
+	require.Equal(t, []string{"(1,refused)", "(11,held)", "(12,failed)", "(13,failed)", "(14,held)"}, tables.Rows(`select id, state from recipient order by id`))
+	require.Equal(t, []string{"(7-1-0,1,1)", "(7-2-0,4,2)"}, tables.Rows(`select id, total, failed from block order by id`))
+	require.Equal(t, []string{"(1,1,1)", "(11,14,2)"}, tables.Rows(`select first_id, last_id, run from frozen order by 1`))
+	require.Empty(t, tables.Examine())
 }
 
 // What is open goes to the contact that has absorbed its recipient, who gets no step of a run twice, and answers for both.

@@ -14,7 +14,7 @@ import (
 var messagesDDL string
 
 // Messages has the conversations of contacts, one row a message.
-var Messages = projections.Define("messages", 5, messagesDDL,
+var Messages = projections.Define("messages", 6, messagesDDL,
 	projections.Apply(turnTypes(), foldTurns),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Revised]) {
 		b.Exec(`update message set text = $2, edited_at = $3, position = $4 where id = $1`, e.StreamID(), e.Data.Text, e.At, int64(e.Position))

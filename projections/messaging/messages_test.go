@@ -1,6 +1,7 @@
 package messaging_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -55,6 +56,25 @@ func TestMessagesAreShownUntilTheirContactIsDeleted(t *testing.T) {
 	require.Equal(t, []string{`(10,t,t)`}, tables.Rows(`select id, file is null, deleted_at is not null from message where deleted_at is not null`))
 	require.Equal(t, []string{`(9,4,t)`}, tables.Rows(`select contact_id, unread, last_at > '2025-01-01' from conversation order by 1`), "of both who are one")
 	require.Empty(t, tables.Examine())
+}
+
+// A campaign sends later what its network puts off; the message of a person is not sent again by itself.
+func TestAMessageOfACampaignWaits(t *testing.T) {
+	t.Parallel()
+	happened := func(id, actor string, all ...event.Event[message.State]) (events []projectiontest.Event) {
+		meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Actor: actor}
+		for _, e := range append([]event.Event[message.State]{message.Queued{Content: message.Content{Type: "template"}, Channel: 3, Contact: 9}}, all...) {
+			events = append(events, projectiontest.Happened(message.Kind, id, e, meta))
+		}
+		return events
+	}
+	off := message.Failed{Reason: network.Throttled}
+	tables := projectiontest.Run(t, messaging.Messages, slices.Concat(
+		happened("1", "user:u", off), happened("2", "campaign:7", off), happened("3", "campaign:7", message.Failed{Reason: network.Held}, message.PassedOver{Contact: 9}),
+		happened("4", "campaign:7", message.Failed{Reason: network.Recipient}), happened("5", "campaign:7", off, message.Requeued{}, message.Accepted{ProviderID: "w"}),
+	)...)
+	require.Equal(t, []string{"(1,failed,throttled)", "(2,queued,throttled)", "(3,failed,passed_over)", "(4,failed,recipient)", "(5,sent,)"},
+		tables.Rows(`select id, status, reason from message order by id`))
 }
 
 func TestMessagesOfOneBatchCountOnceAndAgainstWhatPeopleHaveRead(t *testing.T) {

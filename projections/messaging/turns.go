@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,7 +22,7 @@ func turnTypes() []string {
 	var names []string
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[message.Queued](), reflect.TypeFor[message.Received](), reflect.TypeFor[message.Accepted](), reflect.TypeFor[message.Failed](),
-		reflect.TypeFor[message.Requeued](), reflect.TypeFor[message.Reported](), reflect.TypeFor[message.Identified](),
+		reflect.TypeFor[message.Requeued](), reflect.TypeFor[message.PassedOver](), reflect.TypeFor[message.Reported](), reflect.TypeFor[message.Identified](),
 	} {
 		names = append(names, domain.Catalogue.NamesOf(t)...)
 	}
@@ -126,10 +127,13 @@ func (all *turns) add(id int64, e event.Recorded[any]) {
 		t.accept()
 	case message.Failed:
 		status := message.NotSent
-		if d.Reason == network.Unknown {
+		if d.Reason == network.Unknown || d.Reason.Stops() && strings.HasPrefix(e.Meta.Actor, "campaign:") { // a campaign sends it later
 			status = message.Waiting
 		}
 		t.settle(status, d.Reason, d.Code, d.Title, d.Details)
+		t.position = &at
+	case message.PassedOver: // there may be no row of it
+		t.settle(message.NotSent, network.PassedOver, 0, event.Personal{}, event.Personal{})
 		t.position = &at
 	case message.Requeued:
 		t.settle(message.Waiting, "", 0, event.Personal{}, event.Personal{})

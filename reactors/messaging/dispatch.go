@@ -254,13 +254,21 @@ func (s *sending) work(ctx context.Context, after int64) ([]views.Recipient, err
 	return work, err
 }
 
-// finish ends the run if each of its messages is settled. Otherwise the sweep looks again.
+// errAllRefused ends a run of which nothing was sent, however few its recipients are (CONTRACT.md R10).
+const errAllRefused flows.NoLineError = "The network has refused every message: the list of recipients says why"
+
+// finish ends the run if each of its messages is settled, or was refused. Otherwise the sweep looks again.
 func (s *sending) finish(ctx context.Context) error {
-	settled, err := readmodels.Complete(ctx, func(ctx context.Context) (bool, error) {
-		return s.Views.CampaignSettled(ctx, s.req.Workspace, s.number)
+	run := s.campaign.State.Run
+	end, err := readmodels.Complete(ctx, func(ctx context.Context) (views.CampaignEnd, error) {
+		return s.Views.CampaignEnd(ctx, s.req.Workspace, s.number, run)
 	})
-	if err == nil && settled {
-		_, err = commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: s.campaign.State.Run, Done: true})
+	switch {
+	case err != nil:
+	case end.Refused && s.campaign.State.Type != campaign.Triggered: // the next contact may be another matter
+		_, err = commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: run, Fail: errAllRefused.Error()})
+	case end.Settled:
+		_, err = commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: run, Done: true})
 	}
 	return err
 }
@@ -292,7 +300,8 @@ func (s *sending) stopped(ctx context.Context, failed *network.Failure) error {
 	if failed.Reason.Free() && failed.Reason != network.Unconfigured {
 		until = new(s.Commands.Now().Add(max(throttled, failed.After)))
 	}
-	return s.halt(ctx, failed.Error(), until, failed.Reason == network.Credentials || failed.Reason == network.Unconfigured)
+	final := failed.Reason == network.Credentials || failed.Reason == network.Unconfigured || failed.Reason == network.Refused
+	return s.halt(ctx, failed.Error(), until, final)
 }
 
 // letter is a message that this process has claimed.
@@ -435,6 +444,7 @@ func (s *sending) claim(ctx context.Context, work []views.Recipient) ([]letter, 
 			}
 			ones[i] = commands.One[message.State]{Loaded: l, ID: id, Command: message.Resend{
 				Contact: w.Contact, Unwanted: unwanted, Mute: cmp.Or(s.line.Account.Dialect, "cloud") != "cloud",
+				Refused: w.State == "held" && l.Position < s.campaign.Position, // before a person has sent the campaign again
 			}}
 		case unwanted:
 			ones[i] = commands.Begins(id, message.PassOver{Contact: w.Contact})

@@ -9,6 +9,7 @@ import (
 
 	"bahi/domain/messaging/campaign"
 	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
 	"bahi/domain/messaging/template"
 	"bahi/readmodels"
 )
@@ -47,7 +48,7 @@ type Campaign struct {
 	Trigger        *campaign.Cause      `json:"trigger,omitempty"`
 	Recurrence     *campaign.Recurrence `json:"recurrence,omitempty"`
 	Status         string               `json:"status" enum:"draft,scheduled,active,paused,completed,failed"`
-	Reason         *string              `json:"reason" doc:"Why it is paused, or has failed"`
+	Reason         *string              `json:"reason" doc:"Why it is paused or has failed, or what an active one waits for"`
 	PausedUntil    *time.Time           `json:"pausedUntil" doc:"When it goes on by itself; null: by send"`
 	NextRunAt      *time.Time           `json:"nextRunAt"`
 	Stats          CampaignStats        `json:"stats"`
@@ -71,22 +72,27 @@ const (
 
 	campaignColumns = `
 		select c.id, name, type, template_id, channel_id, audience, schedule, scheduled_at, template_params, steps, trigger, recurrence, status, reason, paused_until, next_run_at,
-			created_at, updated_at, started_at, completed_at, revision, s.*
-		from campaigns.campaign c cross join lateral (select ` + sums + ` from campaigns.block where campaign_id = c.id) s`
+			created_at, updated_at, started_at, completed_at, revision, case when status = 'active' and s.total - s.sent - s.failed <= 1000 then (
+				select count(*) from campaigns.recipient where campaign_id = c.id and state = 'calling' and since < now() - interval '30 seconds') else 0 end, s.*
+		from campaigns.campaign c cross join lateral (select ` + sums + ` from campaigns.block where campaign_id = c.id) s
+			(total, sent, delivered, read, failed, skipped, responded)`
 )
 
 func asCampaign(row pgx.CollectableRow) (c Campaign, err error) {
 	c.Runs = []CampaignRun{}
-	var responded int64
+	var doubtful, responded int64
 	s := &c.Stats
 	err = row.Scan(&c.ID, &c.Name, &c.Type, &c.TemplateID, &c.ChannelID, &c.Audience, &c.Schedule, &c.ScheduledAt, &c.TemplateParams, &c.Steps, &c.Trigger, &c.Recurrence,
 		&c.Status, &c.Reason, &c.PausedUntil, &c.NextRunAt, &c.CreatedAt, &c.UpdatedAt, &c.StartedAt, &c.CompletedAt, &c.Revision,
-		&s.Total, &s.Sent, &s.Delivered, &s.Read, &s.Failed, &s.Skipped, &responded)
+		&doubtful, &s.Total, &s.Sent, &s.Delivered, &s.Read, &s.Failed, &s.Skipped, &responded)
 	if c.TemplateParams == nil {
 		c.TemplateParams = template.Values{}
 	}
 	if c.Type == campaign.Survey {
 		s.Responded = &responded
+	}
+	if doubtful > 0 { // its sender may have died
+		c.Reason = new("The network has not answered, and nothing was heard of what was sent: messages without a receipt are sent once more ten minutes after their call")
 	}
 	return c, err
 }
@@ -137,6 +143,57 @@ func (v *Views) CampaignResponses(ctx context.Context, workspace uuid.UUID, page
 		select r.response_id, r.contact_id, m.text, m.at from campaigns.recipient r join campaigns.campaign c on c.id = r.campaign_id
 			join messages.message m on m.id = r.response_id
 		where c.id = $1 and c.workspace_id = $2 and r.response_id is not null`, id, workspace)
+}
+
+// CampaignRecipient is a message of a campaign, and what became of it.
+type CampaignRecipient struct {
+	MessageID string        `json:"messageId"`
+	ContactID int64         `json:"contactId"`
+	Name      *string       `json:"name" doc:"Of the contact; null: it has none, or was deleted"`
+	Phone     *string       `json:"phone"`
+	Run       int           `json:"run"`
+	Step      int           `json:"step" doc:"From 1; above it only in a drip"`
+	Status    string        `json:"status" enum:"open,sent,delivered,read,failed,skipped" doc:"The furthest"`
+	Reason    *string       `json:"reason" doc:"Why it has failed, was skipped or waits"`
+	Error     *MessageError `json:"error" doc:"Of a message that has failed or waits: what its network said"`
+	At        time.Time     `json:"at" doc:"Since when it has the status"`
+}
+
+// RecipientFilter says which recipients are asked for. An empty status fits all.
+type RecipientFilter struct {
+	Status string `query:"status" enum:"open,sent,delivered,read,failed,skipped"`
+}
+
+// CampaignRecipients lists a page of a campaign's messages, newest first.
+func (v *Views) CampaignRecipients(
+	ctx context.Context, workspace uuid.UUID, page readmodels.Page, id int64, f RecipientFilter,
+) (rows []CampaignRecipient, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, func(row pgx.CollectableRow) (r CampaignRecipient, err error) {
+		var (
+			id     string
+			reason *string
+			code   *int
+			failed MessageError
+		)
+		err = row.Scan(&id, &r.ContactID, &r.Name, &r.Phone, &r.Run, &r.Step, &r.Status, &r.At, &reason, &code, &failed.Title, &failed.Details)
+		r.MessageID = message.Name(id)
+		if reason != nil {
+			f := network.Failure{Reason: network.Reason(*reason)}
+			if code != nil {
+				f.Code = *code
+			}
+			failed.Code = f.Reason.Word()
+			r.Reason, r.Error = new(f.Error()), &failed
+		}
+		return r, err
+	}, `id desc`, `
+		select r.id, r.contact_id, k.name, k.phone, f.run, r.step + 1 as step,
+			case when r.state in ('open', 'held', 'calling') then 'open' when r.state = 'refused' then 'failed' else r.state end as state, r.since,
+			case when r.state = 'skipped' then 'passed_over' else m.reason end, m.code, m.title, m.details
+		from campaigns.campaign c join campaigns.frozen f on f.campaign_id = c.id join campaigns.recipient r on r.id between f.first_id and f.last_id
+			left join messages.message m on m.id = r.id left join messaging_contacts.contact k on k.id = r.contact_id
+		where c.id = $1 and c.workspace_id = $2 and ($3 = '' or r.state = $3 or $3 = 'open' and r.state in ('held', 'calling') or $3 = 'failed' and r.state = 'refused')`,
+		id, workspace, f.Status)
 }
 
 // Person is a contact as campaigns see them.
@@ -191,16 +248,27 @@ func (v *Views) CampaignWork(ctx context.Context, workspace uuid.UUID, id, after
 		where r.campaign_id = $1 and r.id > $3 and (state in ('open', 'held') and due_at <= $4 or state = 'calling' and since <= $5)
 			and exists (select from campaigns.campaign c where c.id = $1 and c.workspace_id = $2)
 			and (r.step = 0 or not exists (select from campaigns.recipient p
-				where p.contact_id = r.contact_id and p.block_id = r.block_id and p.step = r.step - 1
+				where p.contact_id = r.contact_id and p.block_id = r.block_id and p.step < r.step
 					and (p.state in ('open', 'held', 'calling') or r.state = 'open' and p.called_at + (r.due_at - p.due_at) > $4)))
 		order by r.id limit $6`, id, workspace, after, now, unheard, limit)
 }
 
-// CampaignSettled reports whether no message of a campaign is open.
-func (v *Views) CampaignSettled(ctx context.Context, workspace uuid.UUID, id int64) (bool, error) {
-	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[bool], `
-		select not exists (select from campaigns.recipient r join campaigns.campaign c on c.id = r.campaign_id
-			where c.id = $1 and c.workspace_id = $2 and r.state in ('open', 'held', 'calling'))`, id, workspace)
+// CampaignEnd says how far a run is when nothing of it is due.
+type CampaignEnd struct {
+	Settled bool // no message is open
+	Refused bool // the network has refused each message that it was called for, and nothing but later steps is open
+}
+
+// CampaignEnd looks at a run of a campaign.
+func (v *Views) CampaignEnd(ctx context.Context, workspace uuid.UUID, id int64, run int) (CampaignEnd, error) {
+	return readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[CampaignEnd], `
+		select not exists (select from campaigns.recipient where campaign_id = c.id and state in ('open', 'held', 'calling')),
+			s.sent = 0 and s.failed > 0 and s.failed = (
+				select count(*) from campaigns.recipient r join campaigns.block b on b.id = r.block_id where r.campaign_id = c.id and r.state = 'refused' and b.run = $3)
+			and not exists (select from campaigns.recipient where campaign_id = c.id and state in ('open', 'held', 'calling') and (step = 0 or state <> 'open'))
+		from campaigns.campaign c cross join lateral (
+			select coalesce(sum(sent), 0) as sent, coalesce(sum(failed), 0) as failed from campaigns.block where campaign_id = c.id and run = $3) s
+		where c.id = $1 and c.workspace_id = $2`, id, workspace, run)
 }
 
 // Called counts the people to whom a channel's campaigns wrote since a moment, and returns when the first of them was written to.

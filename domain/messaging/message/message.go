@@ -302,12 +302,13 @@ func (Requeue) Decide(s State) ([]event.Event[State], error) {
 type Resend struct {
 	Contact  int64
 	Unwanted bool // the contact must not be written to any more
+	Refused  bool // a person wants what the network has refused to be sent again
 	Mute     bool // the network's receipts do not repeat our ids: of what was sent twice, one would never be known
 }
 
 // Decide passes over a message that is settled.
 func (c Resend) Decide(s State) ([]event.Event[State], error) {
-	free, doubtful := s.Status == NotSent && s.Reason.Stops(), s.Status == Waiting
+	free, doubtful := s.Status == NotSent && (s.Reason.Stops() || c.Refused && s.ProviderID == "" && s.Reason != network.Lost), s.Status == Waiting
 	switch {
 	case free && c.Unwanted:
 		return []event.Event[State]{PassedOver{Contact: c.Contact}}, nil

@@ -25,7 +25,12 @@ func TestACampaignsMessage(t *testing.T) {
 		held.Case("held for " + string(reason) + " is sent when that is over").When(again).Then(message.Requeued{})
 		held.Case("unless the contact has left, " + string(reason)).When(message.Resend{Contact: 9, Unwanted: true}).Then(message.PassedOver{Contact: 9})
 	}
-	given.And(message.Failed{Reason: network.Recipient}).Case("that cannot arrive is not sent again").When(again).ThenNothing()
+	refused := given.And(message.Failed{Reason: network.Recipient})
+	refused.Case("that cannot arrive is not sent again").When(again).ThenNothing()
+	insisted := message.Resend{Contact: 9, Refused: true}
+	refused.Case("unless a person wants it").When(insisted).Then(message.Requeued{})
+	given.And(message.Accepted{ProviderID: "w"}, message.Reported{Status: "failed"}).Case("which has an id of the network's is not").When(insisted).ThenNothing()
+	doubted.And(lost).Case("nor is one that may have been sent").When(insisted).ThenNothing()
 	given.And(message.Accepted{ProviderID: "w"}).Case("nor is one that was sent").When(again).ThenNothing()
 	eventtest.Given(t, message.Kind).Case("may be passed over at once").When(message.PassOver{Contact: 9}).Then(message.PassedOver{Contact: 9})
 }

@@ -84,6 +84,7 @@ const (
 	Silent       Reason = "silent"        // the network says nothing about accounts
 	Held         Reason = "held"          // its campaign has stopped, and the network was not called
 	Lost         Reason = "lost"          // nothing was ever heard of it
+	PassedOver   Reason = "passed_over"   // its campaign has passed over the contact, and the network was not called again
 	Unhooked     Reason = "unhooked"      // the network cannot call us
 	Unfetched    Reason = "unfetched"     // the image that was to be sent is not to be had, and the network was not called
 )
@@ -91,12 +92,12 @@ const (
 // meanings are our words for the reasons. The networks' own words may name people, and are kept with the message alone.
 var meanings = map[Reason]string{ //nolint:gosec // G101: none is a credential
 	Refused: "The network refused the request", Credentials: "The network refused the credentials", Restricted: "The network has restricted the account",
-	Throttled: "The network asks to send more slowly", WindowClosed: "The person last wrote more than 24 hours ago: only templates can be sent",
+	Throttled: "The network asks to send more slowly", WindowClosed: "The person has not written in the last 24 hours: only templates can be sent",
 	Recipient: "The network cannot reach the recipient", Content: "The network does not accept the message",
 	Suspended: "The network has paused or disabled the template",
 	Temporary: "The network is not available", Unreached: "The network cannot be reached",
 	Unknown: "The network's answer is missing or cannot be understood", Unconfigured: "A credential or setting of the channel is missing",
-	Silent: "No message was sent yet", Held: "The campaign has stopped", Lost: "Nothing was heard of it",
+	Silent: "No message was sent yet", Held: "The campaign has stopped", Lost: "Nothing was heard of it", PassedOver: "The campaign has passed over the contact",
 	Unhooked:  "The network calls public https addresses only, and this server has none (BAHI_PUBLIC_URL)",
 	Unfetched: "The image cannot be fetched from its address",
 }
@@ -130,7 +131,7 @@ var refusals = map[Reason]struct {
 	Throttled: {fault.TooMany, "provider_rate_limited"}, WindowClosed: {fault.Conflict, "reply_window_closed"}, Recipient: {fault.Invalid, "recipient_failed"},
 	Content: {fault.Invalid, "provider_refused"}, Suspended: {fault.Invalid, "provider_refused"}, Temporary: {fault.Unavailable, "provider_unavailable"}, Unreached: {fault.Unavailable, "provider_unavailable"},
 	Unhooked: {fault.Unavailable, "provider_not_configured"}, Unknown: {fault.Unavailable, "provider_unknown"}, Unconfigured: {fault.Unavailable, "provider_not_configured"}, Silent: {fault.Unavailable, "provider_unavailable"},
-	Unfetched: {fault.Unavailable, "provider_unavailable"}, Held: {fault.Unavailable, "campaign_stopped"}, Lost: {fault.Unavailable, "provider_unknown"},
+	Unfetched: {fault.Unavailable, "provider_unavailable"}, Held: {fault.Unavailable, "campaign_stopped"}, Lost: {fault.Unavailable, "provider_unknown"}, PassedOver: {fault.Unavailable, "campaign_passed_over"},
 }
 
 // Fault returns what a client is told.
