@@ -474,9 +474,11 @@ func TestAStepKeepsItsDelayAfterAnOutage(t *testing.T) {
 		require.NoError(t, err)
 		return d.stats(id).Stats
 	}
+	var table string
+	require.NoError(t, d.o.Sys.Pool.QueryRow(t.Context(), `select schemaname || '.recipient' from pg_tables where tablename = 'recipient'`).Scan(&table))
 	pass := func(hours int) {
-		_, err := d.o.Sys.Pool.Exec(t.Context(), fmt.Sprintf(`update campaigns.recipient set due_at = due_at - interval '%[1]d hours', called_at = called_at - interval '%[1]d hours'
-			where campaign_id = %[2]s`, hours, id))
+		_, err := d.o.Sys.Pool.Exec(t.Context(), fmt.Sprintf(`update %[1]s set due_at = due_at - interval '%[2]d hours', called_at = called_at - interval '%[2]d hours'
+			where campaign_id = %[3]s`, table, hours, id))
 		require.NoError(t, err)
 	}
 	require.Equal(t, views.CampaignStats{Total: 6, Sent: 2}, dispatch())
