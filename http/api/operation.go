@@ -96,26 +96,24 @@ func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*
 	a.showPatches(reflect.TypeFor[I](), map[reflect.Type]bool{})
 	huma.Register(documenter{API: a.huma, op: o}, o.describe(), func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
-		try := func(ctx context.Context) error { _, err := handler(ctx, in); return err }
-		if err := c.decode(reflect.ValueOf(in).Elem(), try); err != nil {
+		var out *O
+		serve := func(ctx context.Context) error {
+			work := func() (err error) {
+				ctx, cancel := c.timeout(ctx)
+				defer cancel()
+				out, err = handler(ctx, in)
+				return err
+			}
+			if o.Expensive {
+				return InTurn(ctx, work)
+			}
+			return work()
+		}
+		if err := c.decode(reflect.ValueOf(in).Elem(), serve); err != nil {
 			return nil, c.problem(err)
 		}
 		c.request.Fingerprint = c.print.sum()
-		ctx = c.withRequest(ctx)
-		var out *O
-		work := func() (err error) {
-			limited, cancel := c.timeout(ctx)
-			defer cancel()
-			out, err = handler(limited, in)
-			return err
-		}
-		var err error
-		if o.Expensive {
-			err = InTurn(ctx, work)
-		} else {
-			err = work()
-		}
-		if err != nil {
+		if err := serve(c.withRequest(ctx)); err != nil {
 			return nil, c.problem(err)
 		}
 		return out, nil
