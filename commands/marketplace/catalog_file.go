@@ -250,14 +250,7 @@ func money(text string) (int64, error) {
 	return hundredths.IntPart(), nil
 }
 
-// CatalogResult is the answer to a file of products.
-type CatalogResult struct {
-	spreadsheet.ImportResult
-
-	Columns *spreadsheet.Columns `json:"columns" doc:"What became of the file's columns"`
-}
-
 // Result returns the answer once the items are made.
-func (f CatalogFile) Result() CatalogResult {
-	return CatalogResult{ImportResult: spreadsheet.Result(len(f.Items), f.Errors), Columns: f.Columns}
+func (f CatalogFile) Result() spreadsheet.ImportResult {
+	return spreadsheet.Result(len(f.Items), f.Errors, f.Columns)
 }

@@ -56,7 +56,7 @@ type Imported struct {
 // ImportContacts makes contacts of the rows of a file, and names the rows that are not in order. A phone that a contact or an earlier row has is an error
 // of its row. It writes batches of rows. A repetition of the request makes who is missing; it is Replayed if nobody was.
 func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Request, file *io.SectionReader) (Imported, error) {
-	rows, wrong, err := readContacts(ctx, file)
+	rows, wrong, columns, err := readContacts(ctx, file)
 	if err != nil {
 		return Imported{}, err
 	}
@@ -68,7 +68,7 @@ func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Reque
 		}
 	}
 	slices.SortFunc(i.wrong, func(a, b spreadsheet.RowError) int { return a.Row - b.Row })
-	i.out.Result, i.out.Replayed = spreadsheet.Result(i.created, i.wrong), i.created > 0 && i.replayed == i.created
+	i.out.Result, i.out.Replayed = spreadsheet.Result(i.created, i.wrong, columns), i.created > 0 && i.replayed == i.created
 	return i.out, nil
 }
 
@@ -222,14 +222,16 @@ func (i *importing) unknown(ids []int64) error {
 }
 
 // readContacts reads the rows of a file that are in order, and what is wrong with the others.
-func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported, wrong []spreadsheet.RowError, err error) {
-	var columns []string // nil: the row of names is to come
+func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported, wrong []spreadsheet.RowError, columns *spreadsheet.Columns, err error) {
 	phones := map[string]int{}
 	err = spreadsheet.Read(ctx, file, mostThousands, func(r spreadsheet.Row) (err error) {
 		if columns == nil {
-			var seen map[string]bool
-			if columns, seen, err = spreadsheet.Header(r, contactColumns); err == nil && !seen["name"] {
-				err = r.Lacks(columns, "The first row must name the column name")
+			fields, seen, err := spreadsheet.Header(r, contactColumns)
+			if err == nil && !seen["name"] {
+				err = r.Lacks(fields, "The first row must name the column name")
+			}
+			if err == nil {
+				columns = r.Columns(fields, func(string) string { return "" }, false)
 			}
 			return err
 		}
@@ -251,12 +253,12 @@ func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported,
 	if err == nil && columns == nil {
 		err = spreadsheet.ErrFormat
 	}
-	return rows, wrong, err
+	return rows, wrong, columns, err
 }
 
 // contactOf returns the contact of a row, or what is wrong with it.
-func contactOf(r spreadsheet.Row, columns []string) (row imported, err error) {
-	cells, err := r.By(columns)
+func contactOf(r spreadsheet.Row, columns *spreadsheet.Columns) (row imported, err error) {
+	cells, err := columns.Of(r)
 	if err != nil {
 		return row, err
 	}

@@ -26,14 +26,15 @@ type ImportResult struct {
 	Created int        `json:"created"`
 	Failed  int        `json:"failed"`
 	Errors  []RowError `json:"errors"`
+	Columns *Columns   `json:"columns" doc:"What became of the file's columns"`
 }
 
 // Result returns the answer to a file of which so many records were made.
-func Result(created int, wrong []RowError) ImportResult {
+func Result(created int, wrong []RowError, columns *Columns) ImportResult {
 	if wrong == nil {
 		wrong = []RowError{}
 	}
-	return ImportResult{Success: created > 0 || len(wrong) == 0, Created: created, Failed: len(wrong), Errors: wrong}
+	return ImportResult{Success: created > 0 || len(wrong) == 0, Created: created, Failed: len(wrong), Errors: wrong, Columns: columns}
 }
 
 // InOneLine returns all that is wrong with a row.
@@ -140,7 +141,7 @@ type Columns struct {
 	Row     int      `json:"row"     doc:"The row of names, from 1; rows above it were passed over"`
 	Used    []Column `json:"used"`
 	Ignored []string `json:"ignored" doc:"Headers of columns whose values were not read"`
-	Guessed []Column `json:"guessed" doc:"Headers that resemble a field; read with accept=guesses only"`
+	Guessed []Column `json:"guessed" doc:"Headers that resemble a field; read with accept=guesses only, where the operation takes it"`
 
 	fields  []string          // by column; empty: its values are not read
 	headers map[string]string // by field

@@ -36,7 +36,7 @@ func (r *Routes) Bulk() {
 		CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"One of the caller's; may be absent if they have one, or be a field of the form"`
 		Accept    string                  `query:"accept" enum:"guesses" doc:"guesses: read the columns whose headers only resemble a field; may be a field of the form"`
 		File      api.File
-	}) (*api.Body[flows.CatalogResult], error) {
+	}) (*api.Body[spreadsheet.ImportResult], error) {
 		named := in.CompanyID.Get()
 		if text := in.File.Texts["company_id"]; named == nil && text != "" {
 			id, err := uuid.Parse(text)

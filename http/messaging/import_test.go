@@ -13,9 +13,18 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/xuri/excelize/v2"
 
+	"bahi/commands/spreadsheet"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
 )
+
+// toldOf requires what an import says of its rows.
+func toldOf(t *testing.T, a *apitest.Answer, want string) *apitest.Answer {
+	t.Helper()
+	rows, _, _ := strings.Cut(a.Status(200).Text, `,"columns":`)
+	require.Equal(t, want, rows+"}")
+	return a
+}
 
 func TestContactsAreImported(t *testing.T) {
 	t.Parallel()
@@ -33,7 +42,7 @@ func TestContactsAreImported(t *testing.T) {
 	key := c.With("Idempotency-Key", "import")
 	const want = `{"success":true,"created":2,"failed":5,"errors":[{"row":3,"error":"phone: row 2 has it too"},{"row":4,"error":"phone: Another contact has this phone"},` +
 		`{"row":5,"error":"name: 1 to 100 characters"},{"row":6,"error":"email: expected an email address; optInEvidence: is required with optIn"},{"row":7,"error":"listIds[0]: Contact list not found"}]}`
-	bring(key, file).Status(200).Body(want)
+	toldOf(t, bring(key, file), want)
 	imran := appears(t, c, "Imran")
 	require.Equal(t, []any{"919812345702", true, "Form 7", []int64{list.ID}}, []any{*imran.Phone, imran.OptIn, *imran.OptInEvidence, imran.ListIDs})
 	require.False(t, appears(t, c, "Plain").OptIn)
@@ -43,21 +52,27 @@ func TestContactsAreImported(t *testing.T) {
 	}
 	bring(c, strings.Repeat("a", 10<<20+1)).Status(413)
 	bring(c, "name,phone\n"+strings.Repeat(",", 9<<20)).Problem(413, "A line of the file has too many cells: at most 16,384")
-	bring(c, "name,phone\n"+strings.Repeat("a", 9<<20)+",").Status(200).Body(`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"name: 1 to 100 characters"}]}`)
+	toldOf(t, bring(c, "name,phone\n"+strings.Repeat("a", 9<<20)+","), `{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"name: 1 to 100 characters"}]}`)
 	require.Len(t, people(t, c, "?search=Imran"), 1)
 	for i, name := range []string{"Mobile No.", "Phone No", "Mobile Number", "Contact no."} {
 		bring(c, fmt.Sprintf("Name;%s\nBook%d;98123 4571%d\n", name, i, i)).Status(200)
 		require.Equal(t, fmt.Sprint("91981234571", i), *appears(t, c, fmt.Sprint("Book", i)).Phone, name)
 	}
-	bring(c, "name,opt in,opt in evidence\nLong,yes,"+strings.Repeat("a", 501)+"\n").Status(200).
-		Body(`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"optInEvidence: at most 500 characters"}]}`)
+	toldOf(t, bring(c, "name,opt in,opt in evidence\nLong,yes,"+strings.Repeat("a", 501)+"\n"),
+		`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"optInEvidence: at most 500 characters"}]}`)
+
+	// What is not read is said.
+	var told spreadsheet.ImportResult
+	bring(c, "Full Name,Birthday,Whats App\nKiran,1 May,98123\n").Status(200).JSON(&told)
+	require.Equal(t, []string{"Birthday", "Whats App"}, told.Columns.Ignored)
+	require.Equal(t, []spreadsheet.Column{{Header: "Full Name", Field: "name"}}, told.Columns.Used)
 
 	// A repetition changes nothing: consent that was taken back since stays so, and who was deleted stays away.
 	c.PATCH(at(imran.ID), `{"optIn":false}`).Status(200)
-	require.Equal(t, "true", bring(key, file).Status(200).Body(want).Header("Idempotency-Replayed"))
+	require.Equal(t, "true", toldOf(t, bring(key, file), want).Header("Idempotency-Replayed"))
 	require.False(t, appears(t, c, "Imran").OptIn)
 	c.DELETE(at(imran.ID)).Status(204)
-	bring(key, file).Status(200).Body(want)
+	toldOf(t, bring(key, file), want)
 	require.Empty(t, people(t, c, "?search=Imran"))
 }
 
@@ -79,9 +94,9 @@ func TestALargeFileIsImportedInBatches(t *testing.T) {
 	}
 	want := fmt.Sprintf(`{"success":true,"created":%d,"failed":1,"errors":[{"row":9,"error":"phone: Another contact has this phone"}]}`, rows-1)
 	began := time.Now()
-	bring(file.String()).Status(200).Body(want)
+	toldOf(t, bring(file.String()), want)
 	t.Logf("%.0f rows a second", rows/time.Since(began).Seconds())
-	require.Equal(t, "true", bring(file.String()).Status(200).Body(want).Header("Idempotency-Replayed"))
+	require.Equal(t, "true", toldOf(t, bring(file.String()), want).Header("Idempotency-Replayed"))
 	require.Equal(t, fmt.Sprint(rows), c.GET(contacts+"?limit=1").Status(200).Header("X-Total-Count"))
 	require.Len(t, people(t, c, "?search=C1202"), 1)
 	bring(file.String()+"D,1\n").Problem(422, "Idempotency-Key was used with another request")
@@ -116,7 +131,7 @@ func TestNumbersOfASpreadsheetAreReadAsItShowsThem(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 	body, kind := apptest.Form(t, "application/octet-stream", file.Bytes())
-	c.With("Content-Type", kind).POST(contacts+"/import", body).Status(200).Body(`{"success":true,"created":1,"failed":0,"errors":[]}`)
+	toldOf(t, c.With("Content-Type", kind).POST(contacts+"/import", body), `{"success":true,"created":1,"failed":0,"errors":[]}`)
 	k := appears(t, c, "Java")
 	require.Equal(t, []any{"919812345704", true}, []any{*k.Phone, k.OptIn})
 }
