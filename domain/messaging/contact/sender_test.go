@@ -1,6 +1,7 @@
 package contact_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,13 @@ func TestWordsAreTheWholeText(t *testing.T) {
 		"STOP": {false, true}, " ｓｔｏｐ!! ": {false, true}, "Stop  All.": {false, true}, "unsub\u200bscribe": {false, true}, "बन्द": {false, true}, "बंद करो।": {false, true},
 		"बंद करा": {false, true}, "बंद करा.": {false, true}, "कृपया दुकान बंद करा म्हणू नका": {},
 		"બંધ કરો": {false, true}, "रोको": {}, "રોકો": {false, true}, "Start": {true, true}, "चालू": {true, true}, "stop it": {}, "": {}, "!": {}, "non-stop": {}, "band karo": {false, true},
+		"Opt-out": {false, true}, "optout": {false, true}, "OPT_OUT!": {false, true}, "opt\u2011out": {false, true}, "opt\u200dout": {false, true}, "opt/out": {false, true},
+		"Stop-All": {false, true}, "stopall": {false, true}, "«*stop*—*all*»": {false, true}, "S.T.O.P": {false, true}, "s-t-o-p": {false, true}, "un-subscribe": {false, true},
+		"STOP\ufe0f 🛑\ufe0f": {false, true}, "𝐒𝐓𝐎𝐏": {false, true}, "Ⓢⓣⓞⓟ": {false, true}, "bandkaro": {false, true}, "Band-Karo": {false, true}, "stop_all_now": {},
+		"\u202astop\u202c" + strings.Repeat("\u200b", 100): {false, true}, "stop" + strings.Repeat("!", 2000): {},
+		"बंद-करो": {false, true}, "बन्द-करो": {false, true}, "बँद करो": {false, true}, "बंदकरो": {false, true}, "बन्\u200dद करा": {false, true}, "ब\u093cंद": {false, true},
+		"बंध": {}, "चालु": {true, true}, "चा-लू": {true, true}, "બન્ધ": {false, true}, "બંધ-કરો": {false, true}, "બઁધ કરો": {false, true}, "બંધકરો": {false, true},
+		"બન્ધ\u2011કરો।": {false, true}, "રો-કો": {false, true}, "ચાલૂ": {true, true}, "ચાલુ!": {true, true}, "dukaan band karo": {}, "opt": {}, "op tout": {}, "st op": {},
 	} {
 		optIn, is := contact.Word(text)
 		require.Equal(t, want, [2]bool{optIn, is}, text)

@@ -1,6 +1,7 @@
 package contact
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -8,15 +9,17 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// words are texts by which a contact moves consent: false takes it, true gives it back (CONTRACT.md N9).
+// words are texts by which a contact moves consent: false takes it, true gives it back (CONTRACT.md N9). A hyphen stands where people write a blank, or nothing.
 var words = func() map[string]bool {
 	all := map[string]bool{}
 	for optIn, texts := range map[bool][]string{
-		false: {"stop", "stop all", "unsubscribe", "opt out", "band karo", "बंद", "बन्द", "बंद करो", "बंद करा", "બંધ", "બંધ કરો", "રોકો"},
+		false: {"stop", "stop-all", "unsubscribe", "opt-out", "band-karo", "बंद", "बंद-करो", "बंद-करा", "બંધ", "બંધ-કરો", "રોકો"},
 		true:  {"start", "चालू", "ચાલુ"},
 	} {
 		for _, text := range texts {
-			all[bare(text)] = optIn
+			for _, form := range bare(text) {
+				all[form] = optIn
+			}
 		}
 	}
 	return all
@@ -24,28 +27,63 @@ var words = func() map[string]bool {
 
 // Word returns whether a text is one of the words, and what it does to consent. It must be the whole text.
 func Word(text string) (optIn, is bool) {
-	optIn, is = words[bare(text)]
-	return optIn, is
+	for _, form := range bare(text) {
+		if optIn, is = words[form]; is {
+			return optIn, is
+		}
+	}
+	return false, false
 }
 
-// longestWord is more than the longest of the words, in bytes.
-const longestWord = 200
+// longestWord is more than the longest of the words with what surrounds it, in bytes.
+const longestWord = 1000
 
-// bare returns a text without case, punctuation and what cannot be seen.
-func bare(text string) string {
+// unspoken are the characters that say nothing.
+var unspoken = []*unicode.RangeTable{
+	unicode.Cf, unicode.P, unicode.S, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point, unicode.Me,
+}
+
+// bare returns a text without case and what says nothing, in one spelling (CONTRACT.md R9): first with a blank for it, then without.
+func bare(text string) (forms [2]string) {
 	if len(text) > longestWord {
-		return ""
+		return forms
 	}
 	text = cases.Fold().String(norm.NFKC.String(text))
-	text = strings.Map(func(c rune) rune {
-		switch {
-		case unicode.In(c, unicode.Cf, unicode.P, unicode.S):
-			return -1
-		case unicode.IsSpace(c):
-			return ' '
-		default:
-			return c
+	for i, instead := range []rune{' ', -1} {
+		form := strings.Map(func(c rune) rune {
+			switch {
+			case unicode.IsSpace(c):
+				return ' '
+			case unicode.In(c, unspoken...), unicode.IsControl(c):
+				return instead
+			default:
+				return c
+			}
+		}, text)
+		forms[i] = strings.Join(strings.Fields(spelt(form)), " ")
+	}
+	return forms
+}
+
+var (
+	// nasal is a nasal consonant without a vowel before another consonant, of Devanagari or Gujarati, or the sign of a nasal vowel.
+	nasal = regexp.MustCompile("[ङञणनम]\u094d([क-ह])|[ઙઞણનમ]\u0acd([ક-હ])|\u0901()|\u0a81()")
+
+	// signs are nuktas, which go, and the signs of long vowels, which become short.
+	signs = strings.NewReplacer("\u093c", "", "\u0abc", "", "\u0940", "\u093f", "\u0942", "\u0941", "\u0ac0", "\u0abf", "\u0ac2", "\u0ac1")
+)
+
+// spelt returns a text in one spelling of Devanagari and Gujarati: with the sign of a nasal for each nasal, without nuktas, with short vowels.
+func spelt(text string) string {
+	return nasal.ReplaceAllStringFunc(signs.Replace(text), func(found string) string {
+		runes := []rune(found)
+		sign := "\u0902"
+		if runes[0] >= '\u0a80' {
+			sign = "\u0a82"
 		}
-	}, text)
-	return strings.Join(strings.Fields(text), " ")
+		if len(runes) == 1 {
+			return sign
+		}
+		return sign + string(runes[2:])
+	})
 }
