@@ -221,6 +221,9 @@ func (b *Inbox) handle(ctx context.Context, h *handled) {
 
 // judge gives a call its verdict.
 func (b *Inbox) judge(h *handled, last bool) {
+	if h.err == nil && len(h.Unread) > 0 {
+		h.err = Unreadable(h.parts())
+	}
 	_, permanent := errors.AsType[unreadable](h.err)
 	permanent = permanent || errors.Is(h.err, eventstore.ErrBadEvent) // no log ever takes it
 	switch {
@@ -236,6 +239,18 @@ func (b *Inbox) judge(h *handled, last bool) {
 	}
 }
 
+// mostParts bounds the parts that an error names.
+const mostParts = 10
+
+// parts returns the error of a call of which some parts cannot be handled.
+func (h *handled) parts() error {
+	told := strings.Join(h.Unread[:min(len(h.Unread), mostParts)], "; ")
+	if more := len(h.Unread) - mostParts; more > 0 {
+		told += fmt.Sprintf("; and %d more", more)
+	}
+	return errors.New(told)
+}
+
 // settle writes the calls' verdicts. What failed keeps its body.
 func (b *Inbox) settle(ctx context.Context, tx pgx.Tx, all []*handled) error {
 	n := len(all)
@@ -243,12 +258,18 @@ func (b *Inbox) settle(ctx context.Context, tx pgx.Tx, all []*handled) error {
 	held := make([]string, n)
 	for i, h := range all {
 		ids[i], verdicts[i] = h.ID, h.verdict
-		if h.err != nil {
-			errs[i] = storable(h.err.Error())
-			continue
+		if h.verdict != waiting {
+			effects[i], subjects[i] = storable(h.Effect), strings.Join(h.Subjects, "\n")
+			held[i] = strings.Trim(strings.Join(strings.Fields(fmt.Sprint(h.Held)), ","), "[]")
 		}
-		effects[i], forgets[i], subjects[i] = storable(h.Effect), h.Forget, strings.Join(h.Subjects, "\n")
-		held[i] = strings.Trim(strings.Join(strings.Fields(fmt.Sprint(h.Held)), ","), "[]")
+		switch {
+		case h.err != nil:
+			errs[i] = storable(h.err.Error())
+		case h.verdict == ignored:
+			errs[i], forgets[i] = storable(h.Reason), h.Forget
+		default:
+			forgets[i] = h.Forget
+		}
 	}
 	_, err := tx.Exec(ctx, `
 		update inbox.call c set verdict = s.verdict, effect = nullif(s.effect, ''), error = nullif(s.error, ''),

@@ -36,7 +36,7 @@ var (
 type Call struct {
 	ID          uuid.UUID
 	Endpoint    string
-	About       string // what the endpoint's path names, such as a channel's id; empty: nothing
+	About       string // what the proof is of, such as a channel's id; empty: the deployment
 	ReceivedAt  time.Time
 	ContentType string
 	Body        []byte
@@ -44,8 +44,10 @@ type Call struct {
 
 // Outcome is what has followed from a call.
 type Outcome struct {
-	Effect string // such as "order draft 12"; empty: none. It MUST NOT name a person
-	Forget bool   // the body is removed at once: it is of nobody's concern here
+	Effect string   // such as "order draft 12"; empty: none. It MUST NOT name a person
+	Reason string   // why there is none; empty: nothing is known of it
+	Unread []string // parts that cannot be handled: each its place and why. They park the call, whose other parts have had their effect
+	Forget bool     // the body is removed at once: it is of nobody's concern here
 
 	Held []int64 // channels that the call may be for, once that is proven: [Inbox.Deliver] handles it again
 
@@ -149,7 +151,7 @@ func (b *Inbox) Deliver(ctx context.Context, channel int64) error {
 	return b.write(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `
 			update inbox.call set verdict = 'waiting', error = null, settled_at = null, held_for = '{}'
-			where held_for @> array[$1::bigint] and held_for <> '{}' and verdict in ('handled', 'ignored') and body is not null`, channel)
+			where held_for @> array[$1::bigint] and held_for <> '{}' and verdict <> 'waiting' and body is not null`, channel)
 		if err != nil {
 			return fmt.Errorf("deliver the calls that were held for channel %d: %w", channel, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/network"
 	"bahi/domain/person"
 )
 
@@ -21,6 +22,7 @@ var phones = unique.Field[contact.State]{
 // name adds the name of the phone's claim. What is no phone has none: the command refuses it.
 func name(ctx context.Context, h *commands.Handler, req commands.Request, r *contact.Reach) (err error) {
 	number, _ := person.Dialled("phone", r.Phone.Value)
+	number, r.Respelt = network.Spelling(number)
 	r.PhoneKey, err = unique.Key(ctx, h, contact.Phones, req.Workspace[:], []byte(number))
 	return err
 }

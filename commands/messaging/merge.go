@@ -6,8 +6,10 @@ import (
 	"strconv"
 
 	"bahi/commands"
+	"bahi/commands/unique"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/network"
 	"bahi/domain/patch"
 )
 
@@ -71,11 +73,62 @@ func (f *Messages) merge(ctx context.Context, req commands.Request, keep, other 
 	}
 	for _, s := range theirs.Senders {
 		s.InClear = shown(s.ID.Shown())
-		if _, err := senders(s.Key).Handle(ctx, f.Commands, req, id, &s.Key, contact.Identify{Sender: s, Contact: id}); err != nil {
+		field := senders(s.Key)
+		if s.Channel == 0 {
+			field = spelt(s.Key)
+		}
+		if _, err := field.Handle(ctx, f.Commands, req, id, &s.Key, contact.Identify{Sender: s, Contact: id}); err != nil {
 			return 0, err
 		}
 	}
 	return keep, nil
+}
+
+// alike notes that a network knows a contact, to whom a message went by a phone, by another one: both are spellings of one number (CONTRACT.md R4). Where each has a
+// contact, they are merged.
+func (f *Messages) alike(ctx context.Context, req commands.Request, id int64, phone, as string) error {
+	one, _ := network.Spelling(phone)
+	if other, _ := network.Spelling(network.Phone(as)); id == 0 || other == "" || other == one || network.Phone(phone) == "" {
+		return nil
+	}
+	req = req.FollowUp()
+	keep, err := living(ctx, f.Commands, id)
+	if err != nil {
+		return err
+	}
+	other, err := f.holder(ctx, req.Workspace, as)
+	if err == nil && other != 0 && other != keep {
+		keep, err = f.merge(ctx, req, min(keep, other), max(keep, other))
+	}
+	if err != nil {
+		return err
+	}
+	stream := strconv.FormatInt(keep, 10)
+	for _, spelling := range []string{phone, as} {
+		key, err := f.phoneKey(ctx, req.Workspace, spelling)
+		if err != nil {
+			return err
+		}
+		l, err := commands.Load(ctx, f.Commands.Fresh(), contact.Kind, stream)
+		if err != nil || l.State.PhoneKey == key || l.State.SenderKey(key) != "" {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		s := contact.Sender{Key: key, InClear: spelling}
+		if _, err := spelt(key).Handle(ctx, f.Commands, req, stream, &key, contact.Identify{Sender: s, Contact: stream}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spelt lets one contact of a workspace have a further spelling of its phone. It is a sender of no channel.
+func spelt(key string) unique.Field[contact.State] {
+	f := senders(key)
+	f.Claims = contact.Phones
+	return f
 }
 
 // forget forgets contacts that were merged, and those that were merged into them.

@@ -36,6 +36,8 @@ type Known interface {
 	Unconfirmed(ctx context.Context, sender, app string) ([]int64, error)
 	// OfAccount returns the channels of an account at the chat network.
 	OfAccount(ctx context.Context, account string) ([]int64, error)
+	// WithAppSecret returns the channels of the deployment that have a secret of a chat network, at most so many.
+	WithAppSecret(ctx context.Context, most int) ([]int64, error)
 }
 
 // Messages sends messages, and keeps those that come in.
@@ -172,7 +174,7 @@ func (f *Messages) call(
 	ctx = context.WithoutCancel(ctx)
 	calling, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
-	settle := message.Settle{Contact: c.Contact}
+	settle, as := message.Settle{Contact: c.Contact}, ""
 	thread, err := f.thread(calling, of, c)
 	if err != nil {
 		f.Log.Warn("the thread of a mail is not known", "channel", c.Channel, "error", err)
@@ -182,7 +184,7 @@ func (f *Messages) call(
 	} else {
 		err = f.renewed(calling, strconv.FormatInt(c.Channel, 10), account, func(a network.Account) (err error) {
 			settle.ProviderID, err = f.Networks.Send(calling, a, network.Message{
-				ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Subject: of.State.Name, Template: filled, Thread: thread,
+				ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Subject: of.State.Name, Template: filled, Thread: thread, As: &as,
 			})
 			return err
 		})
@@ -198,7 +200,9 @@ func (f *Messages) call(
 	if err != nil {
 		return out, err
 	}
-	if err := errors.Join(f.learn(ctx, of, strconv.FormatInt(c.Channel, 10), settle.Failure), f.join(ctx, req, of, c, thread)); err != nil {
+	if err := errors.Join(
+		f.learn(ctx, of, strconv.FormatInt(c.Channel, 10), settle.Failure), f.join(ctx, req, of, c, thread), f.alike(ctx, req, c.Contact, c.To, as),
+	); err != nil {
 		f.Log.Warn("what a network said of a channel was not noted", "channel", c.Channel, "error", err)
 	}
 	if settle.Failure != nil {

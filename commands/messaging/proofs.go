@@ -10,39 +10,59 @@ import (
 	"bahi/domain/messaging/channel"
 )
 
-// SignedFor returns the channel of a sender at a chat network whose own secret has signed a call, 0 for none. The channel that is known to have
-// the sender goes first; others may name the sender in their settings, and prove calls to themselves alone.
-func (f *Messages) SignedFor(ctx context.Context, sender string, signed func(secret string) bool) (int64, error) {
+// SignedFor returns the channel of a sender at a chat network whose own secret has signed a call, 0 for none, and whether the channel that is known to
+// have the sender has a secret. That channel goes first; others may name the sender in their settings, and prove calls to themselves alone.
+func (f *Messages) SignedFor(ctx context.Context, sender string, signed func(secret string) bool) (id int64, guarded bool, err error) {
 	known, found, err := f.ChannelOf(ctx, channel.Chat, sender)
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	if found {
-		if ok, err := f.signs(ctx, known, sender, signed); ok || err != nil {
-			return known, err
+		s, secret, err := f.appSecret(ctx, known)
+		if guarded = secret != "" && s.Settings.SenderID == sender; err != nil || guarded && signed(secret) {
+			return known, guarded, err
 		}
 	}
 	others, err := f.Known.Signing(ctx, sender)
-	for _, id := range others {
-		if err != nil || id == known {
+	for _, other := range others {
+		if err != nil || other == known {
 			continue
 		}
-		var ok bool
-		if ok, err = f.signs(ctx, id, sender, signed); ok {
-			return id, err
+		var s channel.State
+		var secret string
+		if s, secret, err = f.appSecret(ctx, other); secret != "" && s.Settings.SenderID == sender && signed(secret) {
+			return other, guarded, err
 		}
 	}
-	return 0, err
+	return 0, guarded, err
 }
 
-// signs reports whether the own secret of a sender's channel has signed a call.
-func (f *Messages) signs(ctx context.Context, id int64, sender string, signed func(secret string) bool) (bool, error) {
-	_, s, err := f.of(ctx, strconv.FormatInt(id, 10), channel.Chat)
-	if err != nil || s.Settings.SenderID != sender {
-		return false, err
+func (f *Messages) appSecret(ctx context.Context, id int64) (s channel.State, secret string, err error) {
+	if _, s, err = f.of(ctx, strconv.FormatInt(id, 10), channel.Chat); err != nil {
+		return s, "", err
 	}
-	secret, err := f.shown(ctx, s.AppSecret.Value)
-	return secret != "" && signed(secret), err
+	secret, err = f.shown(ctx, s.AppSecret.Value)
+	return s, secret, err
+}
+
+const (
+	mostSecrets = 500 // channels whose secrets are tried on a body that names none
+	mostSigners = 10  // channels that have one secret and may prove a call together
+)
+
+// SignedBy tries the secrets of so many channels, and returns the first channels whose secret has signed a call.
+func (f *Messages) SignedBy(ctx context.Context, tried int, signed func(secret string) bool) (signers []int64, err error) {
+	ids, err := f.Known.WithAppSecret(ctx, min(tried, mostSecrets))
+	for _, id := range ids {
+		if err != nil || len(signers) == mostSigners {
+			break
+		}
+		var secret string
+		if _, secret, err = f.appSecret(ctx, id); secret != "" && signed(secret) {
+			signers = append(signers, id)
+		}
+	}
+	return signers, err
 }
 
 // SenderOf returns what calls name a channel by, "" for a channel that is gone.
@@ -54,6 +74,16 @@ func (f *Messages) SenderOf(ctx context.Context, id int64) (string, error) {
 // Unconfirmed returns the channels that wait for a sender or an app to be known as theirs.
 func (f *Messages) Unconfirmed(ctx context.Context, sender, app string) ([]int64, error) {
 	return f.Known.Unconfirmed(ctx, sender, app)
+}
+
+// Together reports whether two channels are of one workspace.
+func (f *Messages) Together(ctx context.Context, one, other int64) (bool, error) {
+	a, err := f.atHand(ctx, one)
+	if err != nil {
+		return false, err
+	}
+	b, err := f.atHand(ctx, other)
+	return a.Workspace == b.Workspace && a.State.Type != "" && b.State.Type != "", err
 }
 
 // HookToken returns what telegram sends with the updates of a channel, "" for a channel that is none of it.

@@ -19,6 +19,7 @@ import (
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
 	"bahi/domain/messaging/template"
 	"bahi/domain/patch"
 	"bahi/domain/person"
@@ -43,7 +44,9 @@ type Arrival struct {
 	Ref, RefType string // of a file, as the network names it; empty: there is none
 	ProviderID   string
 	SentAt       time.Time
-	Code         int // why its network does not pass it on; 0: it does
+	ArrivedAt    time.Time // zero: now
+	Reacts       string    // the network's id of the message to which it is a reaction
+	Code         int       // why its network does not pass it on; 0: it does
 	Title        string
 	Details      string
 	Print        []byte // of the request, where a client of ours has chosen the ProviderID; empty: a network did
@@ -81,8 +84,11 @@ func (f *Messages) from(ctx context.Context, id int64) (of commands.Loaded[chann
 	return of, commands.Request{Actor: actor.Actor{Type: "provider", ID: of.State.Type, Workspace: of.Workspace}, Workspace: of.Workspace}, err
 }
 
+// errNobody refuses what nobody has written.
+var errNobody = fault.Fields(fault.Field{Field: "from", Message: "the sender is not named"})
+
 // Receive keeps a message that came in, once however often it comes. A sender who is no contact becomes one. It opens a resolved contact again, and heeds
-// the words by which people take back consent, and give it again.
+// the words by which people take back consent, and give it again. A reaction does neither, and nobody becomes a contact by taking one back.
 func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[message.State], error) {
 	none := commands.Outcome[message.State]{Revision: -1}
 	of, req, err := f.from(ctx, a.Channel)
@@ -91,9 +97,7 @@ func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[mes
 	}
 	phone := ""
 	if of.State.Type == channel.Chat && !a.Social {
-		if phone, err = person.Dialled("from", a.From); err != nil {
-			return none, err
-		}
+		phone = network.Phone(a.From)
 	}
 	first := req
 	first.Key, first.Operation = strconv.FormatInt(a.Channel, 10)+" "+a.ProviderID, "receive-message" // a network's ids are its own
@@ -101,35 +105,50 @@ func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[mes
 	if out, done, err := commands.Earlier(ctx, f.Commands, first, message.Kind); done || err != nil {
 		return out, err
 	}
+	reaction := a.Type == "reaction"
+	if reaction && a.Text == "" {
+		if id, err := f.contactOf(ctx, req, a.Channel, a.Writer); err != nil || id == 0 {
+			return none, err
+		}
+	}
 	sender, err := f.sender(ctx, req, a.Channel, a.Writer)
 	if err != nil {
 		return none, err
 	}
 	// What follows from the message comes before it: after a crash in between, the message comes again, and is not known.
-	var steps []event.Command[contact.State]
-	who, err := commands.Load(ctx, f.Commands.Cached(), contact.Kind, strconv.FormatInt(sender, 10))
-	if err != nil {
-		return none, err
-	}
-	if who.State.Status == contact.Resolved {
-		steps = append(steps, contact.Reopen{})
-	}
-	if optIn, is := contact.Word(a.Text); is {
-		at := a.SentAt.UTC()
-		if now := f.Commands.Now().UTC(); at.After(now) {
-			at = now
+	if !reaction {
+		who, err := commands.Load(ctx, f.Commands.Cached(), contact.Kind, strconv.FormatInt(sender, 10))
+		if err == nil && who.State.Status == contact.Resolved {
+			_, err = commands.Handle(ctx, f.Commands, req, contact.Kind, strconv.FormatInt(sender, 10), contact.Reopen{})
 		}
-		steps = append(steps, contact.MoveConsent{OptIn: optIn, By: contact.ByWord, At: at})
-	}
-	for _, step := range steps {
-		if _, err := commands.Handle(ctx, f.Commands, req, contact.Kind, strconv.FormatInt(sender, 10), step); err != nil {
+		if err == nil {
+			err = f.heed(ctx, req, sender, a.Text, network.Moment{At: a.SentAt, ArrivedAt: a.ArrivedAt})
+		}
+		if err != nil {
 			return none, err
 		}
 	}
 	return commands.Create(ctx, f.Commands, first, message.Kind, f.Commands.Numbered(message.Kind.Category(), 1), message.Receive{
-		Draft: message.Draft{Channel: a.Channel, Text: a.Text, Image: a.Image}, Contact: sender, Type: a.Type, Ref: a.Ref, RefType: a.RefType,
-		ProviderID: a.ProviderID, Phone: phone, SentAt: a.SentAt, Now: f.Commands.Now(), Code: a.Code, Title: a.Title, Details: a.Details,
+		Draft: message.Draft{Channel: a.Channel, Text: a.Text, Image: a.Image}, Contact: sender, Type: a.Type, Ref: a.Ref, RefType: a.RefType, Reacts: a.Reacts,
+		ProviderID: a.ProviderID, Phone: phone, SentAt: a.SentAt, ArrivedAt: a.ArrivedAt, Now: f.Commands.Now(), Code: a.Code, Title: a.Title, Details: a.Details,
 	})
+}
+
+// heed moves a contact's consent if a text is one of the words for it.
+func (f *Messages) heed(ctx context.Context, req commands.Request, id int64, text string, at network.Moment) error {
+	optIn, is := contact.Word(text)
+	if !is {
+		return nil
+	}
+	return f.consent(ctx, req, id, contact.MoveConsent{OptIn: optIn, By: contact.ByWord, Moment: f.past(at)})
+}
+
+// past returns a moment as events have it, never one that is yet to come.
+func (f *Messages) past(m network.Moment) network.Moment {
+	if now := f.Commands.Now(); m.At.After(now) {
+		m.At = now
+	}
+	return network.Moment{At: m.At.UTC(), ArrivedAt: m.ArrivedAt.UTC()}
 }
 
 // holder returns the contact that has a phone, 0 for none.
@@ -140,11 +159,17 @@ func (f *Messages) holder(ctx context.Context, workspace uuid.UUID, phone string
 
 // owner is holder with the contact's state.
 func (f *Messages) owner(ctx context.Context, workspace uuid.UUID, phone string) (id int64, s contact.State, err error) {
-	key, err := unique.Key(ctx, f.Commands, contact.Phones, workspace[:], []byte(phone))
+	key, err := f.phoneKey(ctx, workspace, phone)
 	if err != nil || key == "" {
 		return 0, s, err
 	}
-	return claimed(ctx, f.Commands, contact.Phones, contact.Kind, key, func(s contact.State) string { return s.PhoneKey })
+	return claimed(ctx, f.Commands, contact.Phones, contact.Kind, key, func(s contact.State) string { return cmp.Or(s.SenderKey(key), s.PhoneKey) })
+}
+
+// phoneKey names the claim of a phone, in whichever spelling.
+func (f *Messages) phoneKey(ctx context.Context, workspace uuid.UUID, phone string) (string, error) {
+	one, _ := network.Spelling(phone)
+	return unique.Key(ctx, f.Commands, contact.Phones, workspace[:], []byte(one))
 }
 
 // senders lets one contact of a workspace have an id at a channel's network.
@@ -170,13 +195,32 @@ func (f *Messages) knownAs(ctx context.Context, workspace uuid.UUID, of int64, u
 	return id, who, s, err
 }
 
+// named returns the phone by which a network names a writer, "" for none, and the id: what is no phone is an id.
+func (w Writer) named() (phone, user string) {
+	phone = network.Phone(w.From)
+	if phone == "" {
+		return "", cmp.Or(w.UserID, w.From)
+	}
+	return phone, w.UserID
+}
+
+// contactOf returns the contact who is a writer, 0 for none.
+func (f *Messages) contactOf(ctx context.Context, req commands.Request, of int64, w Writer) (int64, error) {
+	phone, user := w.named()
+	id, _, err := f.known(ctx, req.Workspace, of, user)
+	if err == nil && id == 0 && phone != "" {
+		id, err = f.holder(ctx, req.Workspace, phone)
+	}
+	return id, err
+}
+
 // sender returns the contact who is a writer, or makes one: the network's id goes before the phone. Who has both keeps both (CONTRACT.md 0.9).
 func (f *Messages) sender(ctx context.Context, req commands.Request, of int64, w Writer) (int64, error) {
-	phone, err := person.Dialled("from", w.From)
-	if err != nil {
-		return 0, err
+	phone, user := w.named()
+	if phone == "" && user == "" {
+		return 0, errNobody
 	}
-	id, who, s, err := f.knownAs(ctx, req.Workspace, of, w.UserID)
+	id, who, s, err := f.knownAs(ctx, req.Workspace, of, user)
 	if err != nil || id != 0 {
 		return f.met(ctx, req, of, id, who, phone, err)
 	}
@@ -210,6 +254,8 @@ func (f *Messages) begin(ctx context.Context, req commands.Request, w Writer, ph
 			c.Name = "@" + w.Username
 		case phone != "":
 			c.Name = "+" + phone
+		case !w.Social:
+			c.Name = s.InClear
 		}
 	}
 	if _, err := person.Name("name", c.Name); err != nil {
@@ -249,7 +295,7 @@ func (f *Messages) OptedOut(ctx context.Context, req commands.Request, id int64,
 	}
 	who, err := living(ctx, f.Commands, id)
 	if err == nil {
-		err = f.consent(ctx, req.FollowUp(), who, false)
+		err = f.consent(ctx, req.FollowUp(), who, contact.MoveConsent{By: contact.ByNetwork})
 	}
 	if errors.Is(err, contact.ErrNotFound) { // deleted, with its consent
 		return nil
@@ -257,27 +303,22 @@ func (f *Messages) OptedOut(ctx context.Context, req commands.Request, id int64,
 	return err
 }
 
-func (f *Messages) consent(ctx context.Context, req commands.Request, id int64, optIn bool) error {
-	_, err := commands.Handle(ctx, f.Commands, req, contact.Kind, strconv.FormatInt(id, 10), contact.MoveConsent{OptIn: optIn, By: contact.ByNetwork})
+func (f *Messages) consent(ctx context.Context, req commands.Request, id int64, c contact.MoveConsent) error {
+	_, err := commands.Handle(ctx, f.Commands, req, contact.Kind, strconv.FormatInt(id, 10), c)
 	return err
 }
 
 // Consent notes what a person has told the network about messages, and returns whose values that has. Who is no contact is nobody.
-func (f *Messages) Consent(ctx context.Context, of int64, w Writer, optIn bool) (subject string, err error) {
+func (f *Messages) Consent(ctx context.Context, of int64, w Writer, optIn bool, at network.Moment) (subject string, err error) {
 	_, req, err := f.from(ctx, of)
 	if err != nil {
 		return "", err
 	}
-	id, _, err := f.known(ctx, req.Workspace, of, w.UserID)
-	if err == nil && id == 0 {
-		if phone, wrong := person.Dialled("from", w.From); wrong == nil && phone != "" {
-			id, err = f.holder(ctx, req.Workspace, phone)
-		}
-	}
+	id, err := f.contactOf(ctx, req, of, w)
 	if err != nil || id == 0 {
 		return "", err
 	}
-	return contact.Subjects.Of(strconv.FormatInt(id, 10)), f.consent(ctx, req, id, optIn)
+	return contact.Subjects.Of(strconv.FormatInt(id, 10)), f.consent(ctx, req, id, contact.MoveConsent{OptIn: optIn, By: contact.ByNetwork, Moment: f.past(at)})
 }
 
 // Move notes that a person has another phone, or another id at the network, and returns whose values that has. A phone that another contact has stays there,
@@ -287,24 +328,26 @@ func (f *Messages) Move(ctx context.Context, of int64, before string, w Writer) 
 	if err != nil {
 		return "", err
 	}
-	id, _, err := f.known(ctx, req.Workspace, of, before)
-	if err == nil && id == 0 && w.From != "" {
-		id, err = f.holder(ctx, req.Workspace, before)
-	}
+	id, err := f.contactOf(ctx, req, of, Writer{From: before, UserID: before})
 	if err != nil || id == 0 {
 		return "", err
 	}
 	stream := strconv.FormatInt(id, 10)
 	subject = contact.Subjects.Of(stream)
-	if w.UserID != "" {
-		taken, s, err := f.known(ctx, req.Workspace, of, w.UserID)
-		if err != nil || taken != 0 {
+	phone, user := w.named()
+	if user != "" {
+		taken, s, err := f.known(ctx, req.Workspace, of, user)
+		if err == nil && taken == 0 {
+			_, err = senders(s.Key).Handle(ctx, f.Commands, req, stream, &s.Key, contact.Identify{Sender: s, Contact: stream})
+		}
+		if err != nil {
 			return subject, err
 		}
-		_, err = senders(s.Key).Handle(ctx, f.Commands, req, stream, &s.Key, contact.Identify{Sender: s, Contact: stream})
-		return subject, err
 	}
-	c := contact.Edit{ID: stream, Reach: contact.Reach{Phone: patch.Set(w.From)}}
+	if phone == "" {
+		return subject, nil
+	}
+	c := contact.Edit{ID: stream, Reach: contact.Reach{Phone: patch.Set(phone)}}
 	_, err = EditContact(ctx, f.Commands, req, c)
 	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Code == "phone_taken" {
 		c.Phone = patch.Clear[string]()
@@ -326,23 +369,30 @@ func (f *Messages) told(ctx context.Context, of int64, providerID string) (id st
 	return strconv.FormatInt(named[providerID], 10), req, nil
 }
 
-// Revise notes that a person has changed a message, and returns whose values it has.
-func (f *Messages) Revise(ctx context.Context, of int64, providerID, text string) (subject string, err error) {
+// Revise notes that a person has changed a message, and returns whose values it has. It heeds the words about consent.
+func (f *Messages) Revise(ctx context.Context, of int64, providerID, text string, at network.Moment) (subject string, err error) {
 	id, req, err := f.told(ctx, of, providerID)
 	if err != nil {
 		return "", err
 	}
-	out, err := commands.Handle(ctx, f.Commands, req, message.Kind, id, message.Revise{Text: text})
+	out, err := commands.Handle(ctx, f.Commands, req, message.Kind, id, message.Revise{Text: text, Moment: f.past(at)})
+	if err != nil || out.State.Status != message.Inbound {
+		return out.State.Subject(), err
+	}
+	who, err := living(ctx, f.Commands, out.State.Contact)
+	if err == nil {
+		err = f.heed(ctx, req.FollowUp(), who, text, at)
+	}
 	return out.State.Subject(), err
 }
 
 // Revoke notes that a person has taken back a message. Its file is deleted.
-func (f *Messages) Revoke(ctx context.Context, of int64, providerID string) error {
+func (f *Messages) Revoke(ctx context.Context, of int64, providerID string, at network.Moment) error {
 	id, req, err := f.told(ctx, of, providerID)
 	if err != nil {
 		return err
 	}
-	out, err := commands.Handle(ctx, f.Commands, req, message.Kind, id, message.Revoke{})
+	out, err := commands.Handle(ctx, f.Commands, req, message.Kind, id, message.Revoke{Moment: f.past(at)})
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func (r *Routes) WebChat() {
 		out, err := r.Visitors.Write(ctx, api.Request(ctx), v, in.Body)
 		return api.Reply(ctx, out, err, func(out commands.Outcome[message.State]) VisitorMessage {
 			text, _ := in.Body.Said()
-			return VisitorMessage{ID: message.Name(out.ID), Direction: "in", Type: "text", Text: &text, At: out.State.At, By: "visitor"}
+			return VisitorMessage{ID: message.Name(out.ID), Direction: "in", Type: "text", Text: &text, At: out.State.At.At, By: "visitor"}
 		})
 	})
 	follow := op("follow-web-chat", "GET", "/stream", "Follow a visitor's conversation: all of it, then what is new; with Last-Event-ID, from there on")

@@ -216,7 +216,7 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	signed(out, "wrong", hello).POST(social, hello).Status(401)
 	signed(out, "their-secret", hello).POST(social, hello).Status(401)
 	both := strings.Replace(hello, `"entry":[`, `"entry":[`+strings.TrimSuffix(strings.TrimPrefix(graph("PN2", wrote("wamid.0", "919812345670", "x")), `{"object":"chat_business_account","entry":[`), `]}`)+`,`, 1)
-	signed(out, "own-secret", both).POST(social, both).Status(401)
+	signed(out, "own-secret", both).POST(social, both).Status(200) // and speaks for its own channel only
 	for _, secret := range []string{"own-secret", "next", "own-secret"} {
 		signed(out, secret, hello).POST(social, hello).Status(200)
 	}
@@ -246,6 +246,31 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 		`{"id":"PN1","messaging":[{"sender":{"id":"PN1"},"recipient":{"id":"U1"},"message":{"mid":"p2","text":"Echo","is_echo":true}}]}]}`)
 	require.Equal(t, "social", appears(t, c, "Guest").Source)
 	require.Eventually(t, func() bool { return appears(t, c, "Guest").Unread == 1 }, time.Minute, 10*time.Millisecond)
+
+	// What cannot be read costs nothing else of its call, and is never refused where it is signed.
+	odd := strings.Replace(graph("PN1", wrote("wamid.odd", "5215512345678", "Hola")), `"messages":[`, `"messages":[{"from":"91","text":"a string"},`, 1)
+	for _, body := range []string{odd, `{"entry":[{"changes":[{"value":["x"]}]}]}`, `no JSON`} {
+		signed(out, "own-secret", body).POST(social, body).Status(200)
+		signed(out, "wrong", body).POST(social, body).Status(401)
+	}
+	require.Equal(t, "525512345678", *appears(t, c, "525512345678").Phone)
+	require.Eventually(t, func() bool {
+		var parked []opsviews.Webhook
+		o.Operator().GET("/ops/webhooks?page_size=1000&verdict=parked&endpoint=receive-social").Status(200).JSON(&parked)
+		for _, k := range parked {
+			if k.Effect != nil && strings.Contains(*k.Error, "entry[0].changes[0].value.messages[0]: ") {
+				return len(parked) == 3
+			}
+		}
+		return false
+	}, time.Minute, 10*time.Millisecond)
+	post(graph("PN1", `"messages":[{"from":"99999999999999999999","id":"wamid.np","type":"text","text":{"body":"No plan"}}]`))
+	require.Nil(t, appears(t, c, "99999999999999999999").Phone)
+	post(graph("PN1", `"messages":[{"from":"919812345611","group_id":"G1","id":"wamid.g","type":"text","text":{"body":"To all"}}]`))
+	require.Eventually(t, func() bool {
+		return strings.Contains(o.Operator().GET("/ops/webhooks?verdict=ignored&page_size=1000").Status(200).Text, `"reason":"group"`)
+	}, time.Minute, 10*time.Millisecond)
+	require.Empty(t, people(t, c, "?search=919812345611"))
 
 	// Words and the network take back consent; only what took it gives it back.
 	said := 0

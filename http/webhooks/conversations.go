@@ -3,8 +3,8 @@ package webhooks
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -21,6 +21,9 @@ import (
 	"bahi/domain/marketplace/enquiry"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+	"bahi/eventstore"
+	"bahi/http/api"
 	"bahi/providers/gateway"
 )
 
@@ -29,10 +32,10 @@ type Talk interface {
 	ChannelOf(ctx context.Context, kind, identity string) (id int64, found bool, err error)
 	Receive(ctx context.Context, a flows.Arrival) (commands.Outcome[message.State], error)
 	Receipts(ctx context.Context, all []flows.News) ([]flows.Heard, error)
-	Consent(ctx context.Context, channel int64, w flows.Writer, optIn bool) (subject string, err error)
+	Consent(ctx context.Context, channel int64, w flows.Writer, optIn bool, at network.Moment) (subject string, err error)
 	Move(ctx context.Context, channel int64, before string, w flows.Writer) (subject string, err error)
-	Revise(ctx context.Context, channel int64, providerID, text string) (subject string, err error)
-	Revoke(ctx context.Context, channel int64, providerID string) error
+	Revise(ctx context.Context, channel int64, providerID, text string, at network.Moment) (subject string, err error)
+	Revoke(ctx context.Context, channel int64, providerID string, at network.Moment) error
 	Template(ctx context.Context, channel int64, providerID, status string) error
 	OfAccount(ctx context.Context, account string) (channels []int64, err error)
 	SenderOf(ctx context.Context, channel int64) (string, error)
@@ -60,8 +63,13 @@ type Notices interface {
 
 // ChannelSecrets are the proofs of single channels.
 type ChannelSecrets interface {
-	// SignedFor returns the channel of a sender at a chat network whose own secret has signed a call, 0 for none.
-	SignedFor(ctx context.Context, sender string, signed func(secret string) bool) (int64, error)
+	// SignedFor returns the channel of a sender at a chat network whose own secret has signed a call, 0 for none, and whether the channel that is known
+	// to have the sender has a secret.
+	SignedFor(ctx context.Context, sender string, signed func(secret string) bool) (id int64, guarded bool, err error)
+	// SignedBy tries the secrets of so many channels on a call, and returns the first channels whose secret has signed it.
+	SignedBy(ctx context.Context, tried int, signed func(secret string) bool) ([]int64, error)
+	// Together reports whether two channels are of one workspace.
+	Together(ctx context.Context, one, other int64) (bool, error)
 	// HookToken returns what telegram sends with the updates of a channel, "" for a channel that is none of it.
 	HookToken(ctx context.Context, channel string) (string, error)
 	// ConsumerSecret returns the secret of a twitter channel and the id of its own user, "" for none.
@@ -98,11 +106,8 @@ func (k *Conversations) Endpoints() []Endpoint {
 	}
 }
 
-// mostSenders bounds the channels whose secrets are tried on a body.
-const mostSenders = 10
-
-// proveSocial checks the signature by the configured secrets, else by the secrets of the channels that the body names: each of them must have signed it.
-// It returns these channels.
+// proveSocial checks the signature by the configured secrets, else by the secrets of the channels that the body names. A body that names none with a secret may be
+// of any channel with one: what cannot be read says nothing. It returns the channels whose secrets have signed it.
 func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) (channels string, err error) {
 	given := r.Header.Get(gateway.DefaultHMACHeader)
 	signed := func(secret string) bool {
@@ -111,32 +116,48 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 	if slices.ContainsFunc(k.Social, signed) {
 		return "", nil
 	}
-	events, err := gateway.Decode("application/json", body)
-	if err != nil || given == "" || len(events) == 0 {
+	if given == "" {
 		return "", ErrNotProven
 	}
+	events, _ := gateway.Decode("application/json", body) // what cannot be read names no channel
 	var senders []string
 	for _, e := range events {
-		if !slices.Contains(senders, e.Sender) {
+		if e.Sender != "" && len(senders) < mostSenders && !slices.Contains(senders, e.Sender) {
 			senders = append(senders, e.Sender)
 		}
 	}
-	if len(senders) > mostSenders {
-		return "", ErrNotProven
-	}
-	var all []string
+	var signers []int64
+	named := false
 	for _, sender := range senders {
-		id, err := k.SignedFor(r.Context(), sender, signed)
+		id, guarded, err := k.SignedFor(r.Context(), sender, signed)
 		if err != nil {
 			return "", err
 		}
-		if id == 0 {
-			return "", ErrNotProven
+		if named = named || guarded; id != 0 {
+			signers = append(signers, id)
 		}
-		all = append(all, strconv.FormatInt(id, 10))
 	}
-	return strings.Join(all, ","), nil
+	if len(signers) == 0 && !named {
+		if tooMany := api.Count(r.Context(), Limit); tooMany != nil { // each of them costs much
+			return "", tooMany
+		}
+		if signers, err = k.SignedBy(r.Context(), max(1, mostSigned/max(1, len(body))), signed); err != nil {
+			return "", err
+		}
+	}
+	if len(signers) == 0 {
+		return "", ErrNotProven
+	}
+	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(signers)), ","), "[]"), nil
 }
+
+const (
+	// mostSenders bounds the channels that a body names whose secrets are tried on it.
+	mostSenders = 10
+
+	// mostSigned bounds the bytes that are signed to find the channel of a body that names none.
+	mostSigned = 16 << 20
+)
 
 var errHandshake = fault.New(fault.Forbidden, "The verify token is missing or wrong")
 
@@ -152,62 +173,105 @@ func (k *Conversations) greetSocial(r *http.Request) (answer, contentType string
 	return q.Get("hub.challenge"), "text/plain; charset=utf-8", nil
 }
 
+// outcome is what has followed from a call so far.
+type outcome struct {
+	inbox.Outcome
+
+	made []string // effects, by the places of the events
+	late bool     // a part waits for its message
+}
+
+// part notes what became of a part. Its refusal by the rules costs no other part; any other error ends the attempt.
+func (o *outcome) part(place int, name, made string, err error, subjects ...string) error {
+	switch {
+	case errors.Is(err, flows.ErrUnmatched):
+		o.late = true
+	case ofRules(err):
+		o.Unread = append(o.Unread, name+": "+err.Error())
+	case err != nil:
+		return err
+	default:
+		o.made[place], o.Subjects = cmp.Or(made, o.made[place]), append(o.Subjects, both(subjects...)...)
+	}
+	return nil
+}
+
+// end returns the outcome, or [flows.ErrUnmatched] if a part may still find its message.
+func (k *Conversations) end(o *outcome, c inbox.Call) (inbox.Outcome, error) {
+	o.Effect = strings.Join(both(o.made...), ", ")
+	if o.late && k.Now().Sub(c.ReceivedAt) < unmatchedFor {
+		return o.Outcome, flows.ErrUnmatched
+	}
+	return o.Outcome, nil
+}
+
 // events makes the effects of a body in one of the gateway's dialects. Whose channel is not known is of nobody's concern here.
-func (k *Conversations) events(ctx context.Context, c inbox.Call) (out inbox.Outcome, err error) {
+func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome, error) {
 	events, err := gateway.Decode(c.ContentType, c.Body)
 	if err != nil {
-		return out, inbox.Unreadable(err)
+		return inbox.Outcome{}, inbox.Unreadable(err)
 	}
-	made, late := make([]string, len(events)), false
+	o := &outcome{made: make([]string, len(events))}
 	var news []flows.News
 	var of []int // the places of what they tell in the body
 	for i, e := range events {
-		if k.ofNotice(c, e) {
-			if made[i], err = k.noticed(ctx, e); err != nil {
-				return out, refused(err)
+		switch {
+		case e.Kind == gateway.Status && e.ID == "" && e.GSID == "" && e.Callback == "":
+			o.Unread = append(o.Unread, e.Part()+": it names no message")
+			continue
+		case e.Kind == gateway.Unread:
+			o.Unread = append(o.Unread, e.Place+": "+e.Reason)
+			continue
+		case e.Kind == gateway.Group:
+			o.Reason = reasonGroup
+			continue
+		case k.ofNotice(c, e):
+			made, err := k.noticed(ctx, c, e)
+			if err := o.part(i, e.Part(), made, err); err != nil {
+				return o.Outcome, err
 			}
 			continue
 		}
 		channels, held, err := k.channels(ctx, c, e)
 		if err != nil {
-			return out, err
+			return o.Outcome, err
 		}
-		out.Held = append(out.Held, held...)
+		o.Held = append(o.Held, held...)
 		for _, channel := range channels {
 			if e.Kind == gateway.Status {
-				news, of = append(news, flows.News{Channel: channel, IDs: both(e.ID, e.GSID), Callback: e.Callback, Receipt: receiptOf(e)}), append(of, i)
+				news, of = append(news, flows.News{Channel: channel, IDs: both(e.ID, e.GSID), Callback: e.Callback, Receipt: receipt(e, c)}), append(of, i)
 				continue
 			}
-			what, subject, err := k.event(ctx, channel, e, c, i)
-			switch {
-			case errors.Is(err, flows.ErrUnmatched):
-				late = true
-			case err != nil:
-				return out, refused(err)
-			default:
-				made[i], out.Subjects = cmp.Or(what, made[i]), append(out.Subjects, both(subject)...)
+			made, subject, err := k.event(ctx, channel, e, c, i)
+			if err := o.part(i, e.Part(), made, err, subject); err != nil {
+				return o.Outcome, err
 			}
 		}
 	}
 	heard, err := k.Receipts(ctx, news)
 	if err != nil {
-		return out, refused(err)
+		return o.Outcome, refused(err)
 	}
 	for n, h := range heard {
-		if late = late || !h.Known; h.Known {
-			made[of[n]], out.Subjects = "receipt "+news[n].Status, append(out.Subjects, both(h.Subject)...)
+		if o.late = o.late || !h.Known; h.Known {
+			o.made[of[n]], o.Subjects = "receipt "+news[n].Status, append(o.Subjects, both(h.Subject)...)
 		}
 	}
-	out.Effect = strings.Join(both(made...), ", ")
-	if late && k.Now().Sub(c.ReceivedAt) < unmatchedFor {
-		return out, flows.ErrUnmatched
-	}
-	return out, nil
+	return k.end(o, c)
 }
 
-// refused returns an error that no further attempt mends for what the rules refuse.
+// reasonGroup is why a message of a group has no effect (CONTRACT.md R8).
+const reasonGroup = "group"
+
+// ofRules reports whether an error is a refusal by the rules, which no further attempt changes.
+func ofRules(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Kind != fault.Unavailable || errors.Is(err, eventstore.ErrBadEvent)
+}
+
+// refused returns an error that parks the call for what the rules refuse.
 func refused(err error) error {
-	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind != fault.Unavailable {
+	if ofRules(err) {
 		return inbox.Unreadable(err)
 	}
 	return err
@@ -219,56 +283,73 @@ func (k *Conversations) ofNotice(c inbox.Call, e gateway.Event) bool {
 }
 
 // noticed notes it.
-func (k *Conversations) noticed(ctx context.Context, e gateway.Event) (made string, err error) {
+func (k *Conversations) noticed(ctx context.Context, c inbox.Call, e gateway.Event) (made string, err error) {
 	id, err := uuid.Parse(strings.TrimPrefix(e.Callback, enquiry.NoticePrefix))
 	if err != nil {
 		return "", nil //nolint:nilerr // no id of ours
 	}
-	return "receipt " + e.Type, k.Notices.Receipt(ctx, id, receiptOf(e))
+	return "receipt " + e.Type, k.Notices.Receipt(ctx, id, receipt(e, c))
 }
 
-// receiptOf returns what an event says of a message.
-func receiptOf(e gateway.Event) message.Receipt {
-	r := message.Receipt{Status: e.Type, Title: e.Title, Details: e.Reason}
+// receipt returns what an event says of a message.
+func receipt(e gateway.Event, c inbox.Call) message.Receipt {
+	r := message.Receipt{Status: e.Type, Title: e.Title, Details: e.Reason, At: moment(e.At, c).At.UTC()}
 	r.Code, _ = strconv.Atoi(e.Code) // a code that is no number is none
 	return r
 }
 
-// channels returns the channels that an event is about, and those that it may be about once its sender is known to be theirs. A template is of each
-// channel of an account. A call that channels' own secrets have proven is about these alone.
+// channels returns the channels that an event is about, and those that it may be about once its sender is known to be theirs. A call that channels' own
+// secrets have proven is about these, where they name the event's sender, and else about the channels of their workspaces.
 func (k *Conversations) channels(ctx context.Context, c inbox.Call, e gateway.Event) (about, held []int64, err error) {
-	if c.About != "" {
-		signers := strings.Split(c.About, ",")
-		for _, text := range signers {
-			id, _ := strconv.ParseInt(text, 10, 64) // the proof has found it
-			if len(signers) == 1 {
-				return []int64{id}, nil, nil
-			}
-			if sender, err := k.SenderOf(ctx, id); err != nil || sender == e.Sender {
-				return []int64{id}, nil, err
-			}
+	if c.About == "" {
+		if about, err = k.named(ctx, e); err == nil && len(about) == 0 && e.Kind != gateway.Template {
+			held, err = k.Unconfirmed(ctx, e.Sender, e.App)
 		}
-		return nil, nil, nil
+		return about, held, err
 	}
-	for _, identity := range []string{e.Sender, "app:" + e.App} {
-		if id, found, err := k.ChannelOf(ctx, channel.Chat, identity); err != nil || found {
+	var signers []int64
+	for _, text := range strings.Split(c.About, ",") {
+		id, _ := strconv.ParseInt(text, 10, 64) // the proof has found it
+		if sender, err := k.SenderOf(ctx, id); err != nil || sender != "" && sender == e.Sender {
 			return []int64{id}, nil, err
 		}
+		signers = append(signers, id)
 	}
-	if e.Kind == gateway.Template {
-		about, err = k.OfAccount(ctx, e.Sender)
-		return about, nil, err
+	all, err := k.named(ctx, e)
+	for _, id := range all {
+		together := false
+		for _, by := range signers {
+			if err == nil && !together {
+				together, err = k.Together(ctx, by, id)
+			}
+		}
+		if together {
+			about = append(about, id)
+		}
 	}
-	held, err = k.Unconfirmed(ctx, e.Sender, e.App)
-	return nil, held, err
+	return about, nil, err
+}
+
+// named returns the channels that are known to be those which an event names. A template is of each channel of an account.
+func (k *Conversations) named(ctx context.Context, e gateway.Event) ([]int64, error) {
+	for _, identity := range []string{e.Sender, "app:" + e.App} {
+		if id, found, err := k.ChannelOf(ctx, channel.Chat, identity); err != nil || found {
+			return []int64{id}, err
+		}
+	}
+	if e.Kind != gateway.Template {
+		return nil, nil
+	}
+	return k.OfAccount(ctx, e.Sender)
 }
 
 // event makes the effect of one event, and returns it and whose values the body has.
 func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c inbox.Call, place int) (made, subject string, err error) {
+	at := moment(e.At, c)
 	writer := flows.Writer{From: e.From, UserID: e.UserID, Name: e.Name, Username: e.Username, Social: e.Page}
 	switch e.Kind {
 	case gateway.Message:
-		a := flows.Arrival{Writer: writer, Channel: of, Type: e.Type, Text: e.Text}
+		a := flows.Arrival{Writer: writer, Channel: of, Type: e.Type, Text: e.Text, Reacts: e.Reacts, ArrivedAt: c.ReceivedAt}
 		a.ProviderID, a.SentAt = named(e, c, place)
 		a.Code, _ = strconv.Atoi(e.Code) // as above
 		a.Title, a.Details = e.Title, e.Reason
@@ -277,16 +358,16 @@ func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c 
 		}
 		return k.received(ctx, a)
 	case gateway.Consent:
-		subject, err = k.Consent(ctx, of, writer, e.Type == "resume")
+		subject, err = k.Consent(ctx, of, writer, e.Type == "resume", at)
 		return "consent", subject, err
 	case gateway.Moved:
 		subject, err = k.Move(ctx, of, e.Before, writer)
 		return "contact moved", subject, err
 	case gateway.Revised:
-		subject, err = k.Revise(ctx, of, e.ID, e.Text)
+		subject, err = k.Revise(ctx, of, e.ID, e.Text, at)
 		return "message changed", subject, err
 	case gateway.Revoked:
-		return "message taken back", "", k.Revoke(ctx, of, e.ID)
+		return "message taken back", "", k.Revoke(ctx, of, e.ID, at)
 	case gateway.Failure:
 		return "error " + e.Code, "", nil // its words are in the body
 	case gateway.Template:
@@ -296,10 +377,19 @@ func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c 
 	}
 }
 
+// moment returns when something was done, as a network tells, or else when we heard of it.
+func moment(at *time.Time, c inbox.Call) network.Moment {
+	m := network.Moment{At: c.ReceivedAt, ArrivedAt: c.ReceivedAt}
+	if at != nil && at.Before(c.ReceivedAt) {
+		m.At = *at
+	}
+	return m
+}
+
 // received keeps a message.
 func (k *Conversations) received(ctx context.Context, a flows.Arrival) (made, subject string, err error) {
 	out, err := k.Receive(ctx, a)
-	if err != nil {
+	if err != nil || out.ID == "" {
 		return "", "", err
 	}
 	return "message " + message.Name(out.ID), out.State.Subject(), nil
@@ -313,106 +403,4 @@ func both(ids ...string) (all []string) {
 		}
 	}
 	return all
-}
-
-// telegramUpdate is what a bot is told.
-type telegramUpdate struct {
-	ID      int64            `json:"update_id"`
-	Message *telegramMessage `json:"message"`
-	Edited  *telegramMessage `json:"edited_message"`
-}
-
-type telegramMessage struct {
-	ID   int64 `json:"message_id"`
-	Date int64 `json:"date"`
-	Chat struct {
-		ID   int64  `json:"id"`
-		Type string `json:"type"`
-	} `json:"chat"`
-	From struct {
-		First    string `json:"first_name"`
-		Last     string `json:"last_name"`
-		Username string `json:"username"`
-	} `json:"from"`
-	Text     string         `json:"text"`
-	Caption  string         `json:"caption"`
-	Photo    []telegramFile `json:"photo"`
-	Document *telegramFile  `json:"document"`
-	Voice    *telegramFile  `json:"voice"`
-	Video    *telegramFile  `json:"video"`
-}
-
-type telegramFile struct {
-	ID       string `json:"file_id"`
-	MimeType string `json:"mime_type"`
-}
-
-// telegramKey is the update's id.
-func telegramKey(_ string, body []byte) string {
-	var u telegramUpdate
-	if json.Unmarshal(body, &u) != nil || u.ID == 0 {
-		return ""
-	}
-	return strconv.FormatInt(u.ID, 10)
-}
-
-func (k *Conversations) proveTelegram(r *http.Request, _ netip.Addr, _ []byte) (about string, err error) {
-	about = lastOf(r)
-	want, err := k.HookToken(r.Context(), about)
-	if err == nil && !same(r.Header.Get("X-Telegram-Bot-Api-Secret-Token"), want) {
-		err = ErrNotProven
-	}
-	return about, err
-}
-
-// lastOf returns the channel that a path ends with.
-func lastOf(r *http.Request) string { return r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:] }
-
-// telegram keeps the messages of private chats.
-func (k *Conversations) telegram(ctx context.Context, c inbox.Call) (out inbox.Outcome, err error) {
-	var u telegramUpdate
-	of, _ := strconv.ParseInt(c.About, 10, 64) // the proof has found it
-	if err := json.Unmarshal(c.Body, &u); err != nil {
-		return out, inbox.Unreadable(err)
-	}
-	if m := u.Edited; m != nil && m.Chat.Type == "private" {
-		subject, err := k.Revise(ctx, of, m.name(), cmp.Or(m.Text, m.Caption))
-		if errors.Is(err, flows.ErrUnmatched) && k.Now().Sub(c.ReceivedAt) >= unmatchedFor {
-			return out, nil
-		}
-		out.Effect, out.Subjects = "message changed", both(subject)
-		return out, err
-	}
-	m := u.Message
-	if m == nil || m.Chat.Type != "private" || m.ID == 0 {
-		return out, nil
-	}
-	a := flows.Arrival{
-		Writer:  flows.Writer{UserID: strconv.FormatInt(m.Chat.ID, 10), Name: strings.TrimSpace(m.From.First + " " + m.From.Last), Username: m.From.Username, Social: true},
-		Channel: of, Type: "text", Text: cmp.Or(m.Text, m.Caption), ProviderID: m.name(), SentAt: time.Unix(m.Date, 0),
-	}
-	for kind, f := range map[string]*telegramFile{"file": m.Document, "audio": m.Voice, "video": m.Video} {
-		if f != nil {
-			a.Type, a.Ref, a.RefType = kind, f.ID, f.MimeType
-		}
-	}
-	if len(m.Photo) > 0 { // the last is the largest
-		a.Type, a.Ref, a.RefType = "image", m.Photo[len(m.Photo)-1].ID, "image/jpeg"
-	}
-	return k.one(ctx, a)
-}
-
-// one keeps the only message of a call.
-func (k *Conversations) one(ctx context.Context, a flows.Arrival) (out inbox.Outcome, err error) {
-	made, subject, err := k.received(ctx, a)
-	if err != nil {
-		return out, refused(err)
-	}
-	out.Effect, out.Subjects = made, both(subject)
-	return out, nil
-}
-
-// name is the id of a message: those of the network count within a chat.
-func (m *telegramMessage) name() string {
-	return strconv.FormatInt(m.Chat.ID, 10) + ":" + strconv.FormatInt(m.ID, 10)
 }

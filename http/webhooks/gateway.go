@@ -63,7 +63,15 @@ func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, er
 	var made []string
 	strangers := 0
 	for i, e := range events {
-		if e.Kind != gateway.Message {
+		switch e.Kind {
+		case gateway.Message:
+		case gateway.Unread:
+			out.Unread = append(out.Unread, e.Place+": "+e.Reason)
+			continue
+		case gateway.Group:
+			out.Reason = reasonGroup
+			continue
+		default:
 			continue
 		}
 		allowed, err := g.meet(ctx, &e)
@@ -84,6 +92,10 @@ func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, er
 		id, subject, err := g.Draft(ctx, m)
 		if errors.Is(err, event.ErrErased) { // they asked to be forgotten
 			strangers++
+			continue
+		}
+		if ofRules(err) {
+			out.Unread = append(out.Unread, e.Part()+": "+err.Error())
 			continue
 		}
 		if err != nil {

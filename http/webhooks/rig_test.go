@@ -125,11 +125,11 @@ func newRig(t *testing.T, adapt ...func(*inbox.Config)) *rig {
 	require.NoError(t, err)
 	hooks := []webhooks.Endpoint{{
 		ID: "receive-test", Path: path, Summary: "Test",
-		Prove: func(r *http.Request, _ netip.Addr, _ []byte) error {
+		Prove: func(r *http.Request, _ netip.Addr, _ []byte) (about string, err error) {
 			if !hmac.Equal([]byte(r.Header.Get("X-Secret")), []byte(secret)) {
-				return webhooks.ErrNotProven
+				return "", webhooks.ErrNotProven
 			}
-			return nil
+			return "", nil
 		},
 		Key: func(_ string, body []byte) string {
 			id, _, _ := strings.Cut(string(body), " ")

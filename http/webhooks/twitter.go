@@ -7,14 +7,15 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"regexp"
 	"strconv"
-	"time"
 
 	"bahi/commands/inbox"
 	flows "bahi/commands/messaging"
+	"bahi/providers/lenient"
 )
 
 // same compares in a time that does not depend on the text. Nothing is the same as an empty secret.
@@ -72,7 +73,7 @@ func (k *Conversations) greetTwitter(r *http.Request) (answer, contentType strin
 type directMessages struct {
 	directEvents
 
-	For  string `json:"for_user_id"`
+	For  lenient.Text `json:"for_user_id"`
 	Data struct {
 		Type    string       `json:"event_type"`
 		Payload directEvents `json:"payload"`
@@ -80,57 +81,61 @@ type directMessages struct {
 }
 
 type directEvents struct {
-	Events []struct {
-		ID      string `json:"id"`
-		Created string `json:"created_timestamp"`
-		Message struct {
-			Sender string `json:"sender_id"`
-			Data   struct {
-				Text string `json:"text"`
-			} `json:"message_data"`
-		} `json:"message_create"`
-	} `json:"direct_message_events"`
-	Users map[string]struct {
-		Name   string `json:"name"`
-		Screen string `json:"screen_name"`
-	} `json:"users"`
+	Events lenient.List[directMessage]          `json:"direct_message_events"`
+	Users  map[string]lenient.Part[twitterUser] `json:"users"`
+}
+
+type directMessage struct {
+	ID      lenient.Text   `json:"id"`
+	Created lenient.Moment `json:"created_timestamp"`
+	Message struct {
+		Sender lenient.Text `json:"sender_id"`
+		Data   struct {
+			Text string `json:"text"`
+		} `json:"message_data"`
+	} `json:"message_create"`
+}
+
+type twitterUser struct {
+	Name   string `json:"name"`
+	Screen string `json:"screen_name"`
 }
 
 // twitter keeps the direct messages of others. One that nobody can read without a key of the network stays in the inbox, without an effect.
-func (k *Conversations) twitter(ctx context.Context, c inbox.Call) (out inbox.Outcome, err error) {
+func (k *Conversations) twitter(ctx context.Context, c inbox.Call) (inbox.Outcome, error) {
 	var in directMessages
-	if err := json.Unmarshal(c.Body, &in); err != nil {
-		return out, inbox.Unreadable(err)
+	o := &outcome{}
+	if wrong := lenient.Read(c.Body, &in); wrong != "" {
+		o.Unread = append(o.Unread, wrong)
 	}
-	told := in.directEvents
+	told, place := in.directEvents, "direct_message_events"
 	if in.Data.Type == "dm.received" {
-		told = in.Data.Payload
+		told, place = in.Data.Payload, "data.payload."+place
 	}
 	_, own, err := k.ConsumerSecret(ctx, c.About)
 	if err != nil {
-		return out, err
+		return o.Outcome, err
 	}
 	of, _ := strconv.ParseInt(c.About, 10, 64) // the proof has found it
-	for _, e := range told.Events {
-		from := e.Message.Sender
-		if from == "" || from == own || from == in.For || e.ID == "" {
+	o.made = make([]string, len(told.Events))
+	for i, part := range told.Events {
+		e, at := part.Value, fmt.Sprintf("%s[%d]", place, i)
+		if part.Wrong != "" {
+			o.Unread = append(o.Unread, at+": "+part.Wrong)
 			continue
 		}
-		at := c.ReceivedAt
-		if millis, err := strconv.ParseInt(e.Created, 10, 64); err == nil {
-			at = time.UnixMilli(millis)
+		from := string(e.Message.Sender)
+		if from == "" || from == own || from == string(in.For) || e.ID == "" {
+			continue
 		}
-		one, err := k.one(ctx, flows.Arrival{
-			Writer:  flows.Writer{UserID: from, Name: told.Users[from].Name, Username: told.Users[from].Screen, Social: true},
-			Channel: of, Type: "text", Text: e.Message.Data.Text, ProviderID: e.ID, SentAt: at,
+		user := told.Users[from].Value
+		made, subject, err := k.received(ctx, flows.Arrival{
+			Writer:  flows.Writer{UserID: from, Name: user.Name, Username: user.Screen, Social: true},
+			Channel: of, Type: "text", Text: e.Message.Data.Text, ProviderID: string(e.ID), SentAt: moment(e.Created.Time, c).At, ArrivedAt: c.ReceivedAt,
 		})
-		if err != nil {
-			return out, err
+		if err := o.part(i, at, made, err, subject); err != nil {
+			return o.Outcome, err
 		}
-		if out.Effect != "" {
-			out.Effect += ", "
-		}
-		out.Effect, out.Subjects = out.Effect+one.Effect, append(out.Subjects, one.Subjects...)
 	}
-	return out, nil
+	return k.end(o, c)
 }

@@ -14,22 +14,24 @@ import (
 var messagesDDL string
 
 // Messages has the conversations of contacts, one row a message.
-var Messages = projections.Define("messages", 6, messagesDDL,
+var Messages = projections.Define("messages", 7, messagesDDL,
 	projections.Apply(turnTypes(), foldTurns),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Revised]) {
-		b.Exec(`update message set text = $2, edited_at = $3, position = $4 where id = $1`, e.StreamID(), e.Data.Text, e.At, int64(e.Position))
+		b.Exec(`update message set text = $2, edited_at = $3, position = $4 where id = $1`, e.StreamID(), e.Data.Text, byNetwork(e.Data.At, e.At), int64(e.Position))
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Revoked]) {
-		b.Exec(`update message set text = null, media_url = null, file = null, file_type = null, deleted_at = $2, position = $3 where id = $1`, e.StreamID(), e.At, int64(e.Position))
+		b.Exec(`update message set text = null, media_url = null, file = null, file_type = null, deleted_at = $2, position = $3 where id = $1`,
+			e.StreamID(), byNetwork(e.Data.At, e.At), int64(e.Position))
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Filed]) {
 		b.Exec(`update message set file = $2, file_type = $3, position = $4 where id = $1 and deleted_at is null`, e.StreamID(), e.Data.Key, e.Data.ContentType, int64(e.Position))
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Seen]) {
 		b.Exec(`
-			update conversation set read_at = $2, unread = (
-				select count(*) from message where contact_id = $1 and inbound and at > $2 and type <> 'reaction')
-			where contact_id = $1 and (read_at is null or read_at < $2)`, e.Data.Contact, e.Data.At)
+			update conversation c set read_at = m.at, read_arrived = m.arrived_at, read_began = m.began, unread = (
+				select count(*) from message n where n.contact_id = $1 and n.inbound and (n.at, n.arrived_at, n.began) > (m.at, m.arrived_at, m.began) and n.type <> 'reaction')
+			from message m where m.id = $2 and c.contact_id = $1 and (c.read_at is null or (c.read_at, c.read_arrived, c.read_began) < (m.at, m.arrived_at, m.began))`,
+			e.Data.Contact, e.StreamID())
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Absorbed]) {
 		b.Exec(`update message set contact_id = $1 where contact_id = $2`, e.StreamID(), e.Data.Contact)
@@ -43,6 +45,14 @@ var Messages = projections.Define("messages", 6, messagesDDL,
 		b.Exec(`delete from conversation where contact_id = $1`, e.StreamID())
 	}),
 ).Gathering(messagesGather)
+
+// byNetwork returns when something was done, as the network tells, or else when it was recorded.
+func byNetwork(told, recorded time.Time) time.Time {
+	if told.IsZero() {
+		return recorded
+	}
+	return told
+}
 
 // messagesGather is how long a message may wait for others, and for what becomes of it, while nobody reads messages: many cost little more than one.
 const messagesGather = 50 * time.Millisecond

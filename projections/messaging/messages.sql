@@ -18,6 +18,8 @@ create table message (
   provider_id  text, -- of the one who took it
   network_id   text, -- where that is another
   at           timestamptz not null, -- by the network, where it came in
+  arrived_at   timestamptz not null, -- the order of those of one time
+  reacts       text, -- the network's id of the message to which it is a reaction
   edited_at    timestamptz,
   deleted_at   timestamptz, -- when the contact took it back
   actor        text not null,
@@ -25,15 +27,18 @@ create table message (
   position     bigint not null  -- of its last one
 );
 
-create index message_contact_id_began_idx on message (contact_id, began); -- the fold counts what is unread
+create index message_contact_id_at_arrived_at_began_idx on message (contact_id, at, arrived_at, began); -- the fold counts what is unread
+create index message_contact_id_reacts_idx on message (contact_id, reacts) where reacts is not null; -- the fold looks for reactions to one message
 
 -- What lists of contacts show of their conversations.
 create table conversation (
   contact_id   bigint primary key,
   workspace_id uuid not null,
-  last_at      timestamptz not null, -- of the last message
+  last_at      timestamptz not null, -- of the last message, without reactions
   unread       bigint not null, -- messages that came in after read_at, without reactions
-  read_at      timestamptz -- of the message up to which people have read
+  read_at      timestamptz, -- of the message up to which people have read
+  read_arrived timestamptz,
+  read_began   bigint
 );
 
 -- Messages other than templates that reached their contacts, by the quarter of an hour: the days of every time zone begin with one. Networks bill them.
@@ -48,7 +53,7 @@ create table reply (
 
 -- after fill
 
-create index message_contact_id_channel_id_at_idx on message (contact_id, channel_id, at) where inbound;
+create index message_contact_id_channel_id_at_idx on message (contact_id, channel_id, at) where inbound and type <> 'reaction';
 create index message_workspace_id_position_idx on message (workspace_id, position);
 create index message_provider_id_idx on message (provider_id);
 create index message_network_id_idx on message (network_id);

@@ -35,7 +35,8 @@ type begun struct {
 	channel, contact int64
 	workspace        uuid.UUID
 	actor            string
-	at               time.Time
+	at, arrived      time.Time
+	reacts           *string
 	position         int64
 	inbound          bool
 }
@@ -104,16 +105,20 @@ func (all *turns) add(id int64, e event.Recorded[any]) {
 		all.ids = append(all.ids, id)
 	}
 	at := int64(e.Position)
-	begin := func(said message.Content, channel, contact int64, inbound bool, when time.Time) {
-		all.began[id] = begun{said, channel, contact, e.Meta.Workspace, e.Meta.Actor, when, at, inbound}
+	begin := func(said message.Content, channel, contact int64, inbound bool, when, arrived time.Time, reacts *string) {
+		all.began[id] = begun{said, channel, contact, e.Meta.Workspace, e.Meta.Actor, when, arrived, reacts, at, inbound}
 		t.position = &at
 	}
 	switch d := e.Data.(type) {
 	case message.Queued:
-		begin(d.Content, d.Channel, d.Contact, false, e.At)
+		begin(d.Content, d.Channel, d.Contact, false, e.At, e.At, nil)
 		t.settle(message.Waiting, "", 0, event.Personal{}, event.Personal{})
 	case message.Received:
-		begin(d.Content, d.Channel, d.Contact, true, d.SentAt)
+		var reacts *string
+		if d.Reacts != "" {
+			reacts = &d.Reacts
+		}
+		begin(d.Content, d.Channel, d.Contact, true, d.SentAt, byNetwork(d.ArrivedAt, e.At), reacts)
 		var reason network.Reason
 		if d.Code != 0 {
 			reason = network.Content
@@ -143,7 +148,7 @@ func (all *turns) add(id int64, e event.Recorded[any]) {
 		t.settle(s.Status, s.Reason, s.Code, d.Title, d.Details)
 		t.position = &at
 		if t.reached.IsZero() && (d.Status == message.Delivered || d.Status == message.Read) {
-			t.reached = e.At
+			t.reached = byNetwork(d.At, e.At)
 		}
 	case message.Identified:
 		t.network = &d.NetworkID
@@ -152,19 +157,31 @@ func (all *turns) add(id int64, e event.Recorded[any]) {
 
 // insertBegun adds messages.
 const insertBegun = `
-	insert into message (id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, reason, code, title, details, provider_id, network_id, at, actor, began, position)
-	select id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, nullif(reason, ''), nullif(code, 0), title, details, provider_id, network_id, at, actor, began, position
+	insert into message (id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, reason, code, title, details, provider_id, network_id, at, actor, began, position, arrived_at, reacts)
+	select id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, nullif(reason, ''), nullif(code, 0), title, details, provider_id, network_id, at, actor, began, position, arrived_at, reacts
 	from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::boolean[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[],
-		$14::text[], $15::text[], $16::timestamptz[], $17::text[], $18::bigint[], $19::bigint[])
-		n (id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, reason, code, title, details, provider_id, network_id, at, actor, began, position)`
+		$14::text[], $15::text[], $16::timestamptz[], $17::text[], $18::bigint[], $19::bigint[], $20::timestamptz[], $21::text[])
+		n (id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, reason, code, title, details, provider_id, network_id, at, actor, began, position, arrived_at, reacts)`
 
-// talkOn keeps what conversations show of messages that begin. Those count as unread that are newer than what people have read.
+// talkOn keeps what conversations show of messages that begin, without reactions. Those count as unread that are newer than what people have read.
 const talkOn = `
 	insert into conversation as c (contact_id, workspace_id, last_at, unread)
-	select n.contact_id, n.workspace_id, max(n.at), count(*) filter (where n.counts and (r.read_at is null or n.at > r.read_at))
-	from unnest($1::bigint[], $2::uuid[], $3::timestamptz[], $4::boolean[]) n (contact_id, workspace_id, at, counts) left join conversation r on r.contact_id = n.contact_id
+	select n.contact_id, n.workspace_id, max(n.at), count(*) filter (where n.inbound
+		and (r.read_at is null or (n.at, n.arrived_at, n.began) > (r.read_at, r.read_arrived, r.read_began)))
+	from unnest($1::bigint[], $2::uuid[], $3::timestamptz[], $4::timestamptz[], $5::bigint[], $6::boolean[], $7::text[]) n (contact_id, workspace_id, at, arrived_at, began, inbound, type)
+	left join conversation r on r.contact_id = n.contact_id
+	where n.type <> 'reaction'
 	group by 1, 2
 	on conflict (contact_id) do update set last_at = greatest(c.last_at, excluded.last_at), unread = c.unread + excluded.unread`
+
+// replaceReactions takes away the reactions to one message that a later one of the same contact has replaced: those that begin, and those from before.
+const replaceReactions = `
+	update message m set text = null, deleted_at = newer.at, position = greatest(m.position, newer.began)
+	from (
+		select distinct on (o.id) o.id, n.at, n.began from message begun join message o on o.contact_id = begun.contact_id and o.reacts = begun.reacts
+			join message n on n.contact_id = o.contact_id and n.reacts = o.reacts and (n.at, n.arrived_at, n.began) > (o.at, o.arrived_at, o.began)
+		where begun.id = any($1) and o.deleted_at is null order by o.id, n.began) newer
+	where m.id = newer.id`
 
 // countReplies counts the messages that reach their contacts in a batch. Those that began before it may have reached them before.
 const countReplies = `
@@ -212,10 +229,12 @@ func (all *turns) write(b *projections.Batch) {
 		now, later       settlements
 		workspaces       []uuid.UUID
 		channels, people []int64
-		inbound, counts  []bool
+		inbound          []bool
 		types, actors    []string
 		texts, images    []event.Personal
-		times            []time.Time
+		times, arrivals  []time.Time
+		reacts           []*string
+		reactions        []int64
 		positions        []int64
 		reached          []int64
 		begin            []bool
@@ -232,14 +251,20 @@ func (all *turns) write(b *projections.Batch) {
 		}
 		now.add(id, all.of[id])
 		workspaces, channels, people = append(workspaces, m.workspace), append(channels, m.channel), append(people, m.contact)
-		inbound, counts = append(inbound, m.inbound), append(counts, m.inbound && m.said.Type != "reaction")
+		inbound, arrivals, reacts = append(inbound, m.inbound), append(arrivals, m.arrived), append(reacts, m.reacts)
+		if m.reacts != nil {
+			reactions = append(reactions, id)
+		}
 		types, actors, texts, images = append(types, m.said.Type), append(actors, m.actor), append(texts, m.said.Text), append(images, m.said.Image)
 		times, positions = append(times, m.at), append(positions, m.position)
 	}
 	if len(now.ids) > 0 {
 		b.Exec(insertBegun, now.ids, workspaces, channels, people, inbound, types, texts, images, now.status, now.reason, now.code, now.title, now.details,
-			now.provider, now.network, times, actors, positions, now.position)
-		b.Exec(talkOn, people, workspaces, times, counts)
+			now.provider, now.network, times, actors, positions, now.position, arrivals, reacts)
+		b.Exec(talkOn, people, workspaces, times, arrivals, positions, inbound, types)
+	}
+	if len(reactions) > 0 {
+		b.Exec(replaceReactions, reactions)
 	}
 	if len(reached) > 0 {
 		b.Exec(countReplies, reached, begin, moments)

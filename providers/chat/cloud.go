@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"bahi/domain/messaging/network"
+	"bahi/providers/lenient"
 )
 
 // cloud is the cloud wire format of a chat network (CONTRACT.md 3.1).
@@ -55,6 +56,9 @@ func (n cloud) send(ctx context.Context, a network.Account, m network.Message) (
 		body.Text = &cloudText{Body: m.Text}
 	}
 	var sent struct {
+		Contacts lenient.List[struct {
+			ID lenient.Text `json:"wa_id"`
+		}] `json:"contacts"`
 		Messages []struct {
 			ID string `json:"id"`
 		} `json:"messages"`
@@ -66,6 +70,9 @@ func (n cloud) send(ctx context.Context, a network.Account, m network.Message) (
 	id := ""
 	if len(sent.Messages) > 0 {
 		id = sent.Messages[0].ID
+	}
+	if len(sent.Contacts) == 1 && m.As != nil {
+		*m.As = string(sent.Contacts[0].Value.ID)
 	}
 	return identified(id, failed)
 }

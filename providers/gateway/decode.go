@@ -1,15 +1,15 @@
 package gateway
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-	"unicode/utf8"
+
+	"bahi/providers/lenient"
 )
 
 // formType is the content type of form_v1.
@@ -36,12 +36,9 @@ func Detect(contentType string, body []byte) (Dialect, error) {
 	return "", ErrUnreadable
 }
 
-// Decode returns the events of a body, in their order. An event that this program does not know is of kind [Other]. Decode returns
-// [ErrUnreadable] for a body in none of the dialects.
+// Decode returns the events of a body, in their order. An event that this program does not know is of kind [Other], a part that cannot be read of
+// kind [Unread]. Decode returns [ErrUnreadable] for a body in none of the dialects.
 func Decode(contentType string, body []byte) (events []Event, err error) {
-	if !utf8.Valid(body) {
-		return nil, ErrUnreadable
-	}
 	dialect, err := Detect(contentType, body)
 	if err != nil {
 		return nil, err
@@ -55,7 +52,7 @@ func Decode(contentType string, body []byte) (events []Event, err error) {
 		events, err = decodeEnvelope(body)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrUnreadable, dialect)
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnreadable, dialect, err)
 	}
 	return events, nil
 }
@@ -81,10 +78,10 @@ func keyed(contentType string, body []byte) (key string, e Event) {
 		return "", e
 	}
 	e = events[0]
-	if slices.Contains([]Kind{Template, Consent, Moved, Revised, Revoked}, e.Kind) { // the same may come about again, with another time in the body
+	if slices.Contains([]Kind{Template, Consent, Moved, Revised, Revoked, Unread}, e.Kind) { // the same may come about again, with another time in the body
 		return "", e
 	}
-	if e.Kind == Message { // its type does not matter: a repeated message is the same message
+	if e.Kind == Message || e.Kind == Group { // its type does not matter: a repeated message is the same message
 		return string(e.Kind) + " " + e.ID, e
 	}
 	return strings.Join([]string{string(e.Kind), e.Type, e.ID, e.GSID}, " "), e
@@ -92,55 +89,72 @@ func keyed(contentType string, body []byte) (key string, e Event) {
 
 // envelope is envelope_v2. Values that may be text or number are read as they come.
 type envelope struct {
-	App       string `json:"app"`
-	Timestamp moment `json:"timestamp"`
-	Type      string `json:"type"`
+	App       string         `json:"app"`
+	Timestamp lenient.Moment `json:"timestamp"`
+	Type      string         `json:"type"`
 	Payload   struct {
-		ID          text            `json:"id"`
-		GSID        text            `json:"gsId"`
-		Source      text            `json:"source"`
-		Destination text            `json:"destination"`
-		Phone       text            `json:"phone"`
+		ID          lenient.Text    `json:"id"`
+		GSID        lenient.Text    `json:"gsId"`
+		Source      lenient.Text    `json:"source"`
+		Destination lenient.Text    `json:"destination"`
+		Phone       lenient.Text    `json:"phone"`
 		Type        string          `json:"type"`
 		Payload     json.RawMessage `json:"payload"`
 		Sender      struct {
-			Phone  text   `json:"phone"`
-			Name   string `json:"name"`
-			UserID text   `json:"userId"`
+			Phone   lenient.Text `json:"phone"`
+			Name    string       `json:"name"`
+			UserID  lenient.Text `json:"userId"`
+			GroupID lenient.Text `json:"group_id"`
 		} `json:"sender"`
+		Context struct {
+			ID lenient.Text `json:"id"`
+		} `json:"context"`
+		GroupID lenient.Text `json:"group_id"`
 	} `json:"payload"`
 }
 
 // inner is the payload of an envelope's message or status.
 type inner struct {
-	Text        string `json:"text"`
-	Title       string `json:"title"`
-	Caption     string `json:"caption"`
-	URL         string `json:"url"`
-	ContentType string `json:"contentType"`
-	Code        text   `json:"code"`
-	Reason      string `json:"reason"`
-	TS          moment `json:"ts"`
+	Text        string         `json:"text"`
+	Title       string         `json:"title"`
+	Caption     string         `json:"caption"`
+	Emoji       string         `json:"emoji"`
+	ID          lenient.Text   `json:"id"`
+	URL         string         `json:"url"`
+	ContentType string         `json:"contentType"`
+	Code        lenient.Text   `json:"code"`
+	Reason      string         `json:"reason"`
+	TS          lenient.Moment `json:"ts"`
+}
+
+// known are the types of messages and statuses whose payload this program reads.
+var known = []string{
+	"text", "image", "file", "audio", "video", "reaction", "button_reply", "list_reply", "enqueued", "sent", "failed", "delivered", "read",
 }
 
 func decodeEnvelope(body []byte) ([]Event, error) {
 	var in envelope
-	if err := json.Unmarshal(body, &in); err != nil {
-		return nil, err
-	}
+	wrong := lenient.Read(body, &in)
 	p := in.Payload
 	var content inner
-	if json.Unmarshal(p.Payload, &content) != nil {
-		content = inner{} // of a kind that this program does not know
+	if p.Payload != nil {
+		if odd := lenient.Read(p.Payload, &content); odd != "" && slices.Contains(known, p.Type) {
+			wrong = first(wrong, "payload.payload: "+odd)
+		}
+	}
+	if wrong != "" {
+		return nil, errors.New(wrong)
 	}
 	e := Event{Kind: Other, ID: string(p.ID), Type: p.Type, At: in.Timestamp.Time, App: in.App}
 	switch in.Type {
 	case "message":
-		e.Kind, e.From, e.Name, e.UserID = Message, digits(string(p.Source)), p.Sender.Name, string(p.Sender.UserID)
-		if e.From == "" {
-			e.From = digits(string(p.Sender.Phone))
+		e.Kind, e.Name, e.UserID = Message, p.Sender.Name, string(p.Sender.UserID)
+		if p.Type == "reaction" {
+			e.Reacts = first(string(content.ID), string(p.Context.ID))
 		}
-		e.Text = first(content.Text, content.Caption, content.Title)
+		e.name(first(string(p.Source), string(p.Sender.Phone)))
+		e.ofGroup(string(p.Source), string(p.GroupID), string(p.Sender.GroupID))
+		e.Text = first(content.Text, content.Caption, content.Title, content.Emoji)
 		if content.URL != "" {
 			e.Media = &Media{URL: content.URL, ContentType: content.ContentType}
 		}
@@ -152,7 +166,8 @@ func decodeEnvelope(body []byte) ([]Event, error) {
 		}
 	case "user-event":
 		if p.Type == "opted-out" || p.Type == "opted-in" {
-			e.Kind, e.From, e.Type = Consent, digits(string(p.Phone)), map[string]string{"opted-out": "stop", "opted-in": "resume"}[p.Type]
+			e.Kind, e.Type = Consent, map[string]string{"opted-out": "stop", "opted-in": "resume"}[p.Type]
+			e.name(string(p.Phone))
 		}
 	}
 	return []Event{e}, nil
@@ -163,23 +178,23 @@ func decodeForm(body []byte) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := Event{
-		Kind: Message, ID: form.Get("MessageSid"), Type: "text", From: digits(form.Get("From")), Name: form.Get("ProfileName"), Text: form.Get("Body"),
-		Sender: digits(form.Get("To")),
-	}
-	if status := form.Get("MessageStatus"); status != "" && !form.Has("Body") { // from us to a person
-		e.Kind, e.Type, e.From, e.To, e.Sender = Status, status, "", e.Sender, e.From
-		e.Code, e.Reason = form.Get("ErrorCode"), form.Get("ErrorMessage")
+	get := func(name string) string { return strings.ToValidUTF8(form.Get(name), "\ufffd") }
+	e := Event{Kind: Message, ID: get("MessageSid"), Type: "text", Name: get("ProfileName"), Text: get("Body"), Sender: digits(form.Get("To"))}
+	if status := get("MessageStatus"); status != "" && !form.Has("Body") { // from us to a person
+		e.Kind, e.Type, e.To, e.Sender = Status, status, e.Sender, digits(form.Get("From"))
+		e.Code, e.Reason = get("ErrorCode"), get("ErrorMessage")
 		if status == "undelivered" {
 			e.Type = "failed"
 		}
 		return []Event{e}, nil
 	}
+	e.name(get("From"))
+	e.ofGroup(get("From"), get("group_id"))
 	if !form.Has("From") || !form.Has("Body") && !form.Has("MediaUrl0") {
 		e.Kind = Other
 	}
 	if files, _ := strconv.Atoi(form.Get("NumMedia")); files > 0 {
-		e.Media = &Media{URL: form.Get("MediaUrl0"), ContentType: form.Get("MediaContentType0")}
+		e.Media = &Media{URL: get("MediaUrl0"), ContentType: get("MediaContentType0")}
 		kind, _, _ := strings.Cut(e.Media.ContentType, "/")
 		switch kind {
 		case "image", "audio", "video":
@@ -191,43 +206,26 @@ func decodeForm(body []byte) ([]Event, error) {
 	return []Event{e}, nil
 }
 
-// text is a text that may come as a number.
-type text string
-
-// UnmarshalJSON takes a string or a number; anything else is no text.
-func (t *text) UnmarshalJSON(data []byte) error {
-	var s string
-	var n json.Number
-	switch {
-	case json.Unmarshal(data, &s) == nil:
-		*t = text(s)
-	case len(data) > 0 && data[0] != '{' && data[0] != '[' && json.Unmarshal(data, &n) == nil:
-		*t = text(n)
+// name notes by what a network names a sender: by a phone, or else by an id, which is kept as it is. A prefix such as tel: is no part of either.
+func (e *Event) name(id string) {
+	id = id[strings.LastIndexByte(id, ':')+1:]
+	phone, domain, _ := strings.Cut(id, "@")
+	if e.From = digits(phone); strings.Trim(phone, "+0123456789-() ") != "" || domain == hidden {
+		e.From, e.UserID = "", first(e.UserID, id)
 	}
-	return nil
 }
 
-// moment is a time as seconds or milliseconds, as a string or a number. Time is nil if it is none of them.
-type moment struct{ Time *time.Time }
-
-// Moments outside these seconds are milliseconds, or no times.
+// The domains of addresses that some gateways have: of people whose phone is hidden, and of groups.
 const (
-	latestSeconds = 100_000_000_000     // the year 5138
-	latestMillis  = 100_000_000_000_000 // the same
+	hidden = "lid"
+	group  = "@g.us"
 )
 
-// UnmarshalJSON never fails: an unreadable time is none.
-func (m *moment) UnmarshalJSON(data []byte) error {
-	m.Time = nil
-	n, err := strconv.ParseInt(string(bytes.Trim(bytes.TrimSpace(data), `"`)), 10, 64)
-	switch {
-	case err != nil || n <= 0 || n >= latestMillis:
-	case n < latestSeconds:
-		m.Time = new(time.Unix(n, 0).UTC())
-	default:
-		m.Time = new(time.UnixMilli(n).UTC())
+// ofGroup notes that a message was written in a group: it has a group's id, or its sender has a group's address.
+func (e *Event) ofGroup(sender string, groups ...string) {
+	if first(groups...) != "" || strings.HasSuffix(sender, group) {
+		e.Kind = Group
 	}
-	return nil //nolint:nilerr // see above
 }
 
 // digits returns the digits of a phone without what surrounds them.

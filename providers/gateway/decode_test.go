@@ -59,7 +59,90 @@ func TestBodiesOfTheContractAreRead(t *testing.T) {
 		}
 		events, err := gateway.Decode(kind, []byte(text))
 		require.NoError(t, err)
-		require.Equal(t, []gateway.Event{want}, events)
+		require.Equal(t, []gateway.Event{want}, placeless(events))
+	}
+}
+
+// placeless returns events without their places.
+func placeless(events []gateway.Event) (all []gateway.Event) {
+	for _, e := range events {
+		e.Place = ""
+		all = append(all, e)
+	}
+	return all
+}
+
+func TestAnOddPartCostsNoOther(t *testing.T) {
+	t.Parallel()
+	const good = `{"from":"919812345678","id":"w9","type":"text","text":{"body":"good"}}`
+	change := func(value string) string { return `{"object":"o","entry":[{"id":"A","changes":[` + value + `]}]}` }
+	message := func(odd string) string {
+		return change(`{"field":"messages","value":{"metadata":{"phone_number_id":"PN1"},"messages":[` + odd + `,` + good + `]}}`)
+	}
+	const first = "entry[0].changes[0]"
+	for text, place := range map[string]string{
+		message(`{"from":"91","id":"w1","type":"text","text":"a string"}`): first + ".value.messages[0]",
+		message(`7`):                               first + ".value.messages[0]",
+		message(`null`):                            first + ".value.messages[0]",
+		message(`["x"]`):                           first + ".value.messages[0]",
+		message(`{"type":["text"]}`):               first + ".value.messages[0]",
+		message(`{"id":"w1","image":"M1"}`):        first + ".value.messages[0]",
+		message(`{"id":"w1","errors":{"code":1}}`): first + ".value.messages[0]",
+		change(`{"field":7,"value":{"messages":[` + good + `]}}`):                                                     first,
+		change(`{"field":"messages","value":{"contacts":"x","messages":[` + good + `]}}`):                             first + ".value.contacts[0]",
+		change(`{"field":"messages","value":{"contacts":[5],"messages":[` + good + `]}}`):                             first + ".value.contacts[0]",
+		change(`{"field":"messages","value":["x"]},{"value":{"messages":[` + good + `]}}`):                            first,
+		change(`"x",{"value":{"messages":[` + good + `]}}`):                                                           first,
+		change(`{"value":{"statuses":[{"id":"s","status":"failed","errors":{"code":1}}],"messages":[` + good + `]}}`): first + ".value.statuses[0]",
+		change(`{"value":{"statuses":{"id":"s"},"messages":[` + good + `]}}`):                                         first + ".value.statuses[0]",
+		change(`{"value":{"user_preferences":[true],"messages":[` + good + `]}}`):                                     first + ".value.user_preferences[0]",
+		`{"entry":["x",{"changes":[{"value":{"messages":[` + good + `]}}]}]}`:                                         "entry[0]",
+		`{"entry":[{"changes":7},{"changes":[{"value":{"messages":[` + good + `]}}]}]}`:                               first,
+		`{"entry":[{"messaging":[{"message":"x"}]},{"changes":[{"value":{"messages":[` + good + `]}}]}]}`:             "entry[0].messaging[0]",
+	} {
+		events, err := gateway.Decode(jsonType, []byte(text))
+		require.NoError(t, err, text)
+		kinds := map[gateway.Kind]gateway.Event{}
+		for _, e := range events {
+			kinds[e.Kind] = e
+		}
+		require.Equal(t, []string{"w9", "good"}, []string{kinds[gateway.Message].ID, kinds[gateway.Message].Text}, text)
+		require.Equal(t, place, kinds[gateway.Unread].Place, text)
+		require.NotEmpty(t, kinds[gateway.Unread].Reason, text)
+	}
+	events, err := gateway.Decode(jsonType, []byte(`{"object":1,"entry":7}`))
+	require.NoError(t, err)
+	require.Equal(t, []gateway.Event{{Kind: gateway.Unread, Place: "entry[0]", Reason: "unexpected number"}}, events)
+	events, err = gateway.Decode(jsonType, []byte(message(`{"from":"91","id":"w1","type":"text","text":{"body":"`+"\xff"+`"}}`)))
+	require.NoError(t, err)
+	require.Equal(t, "\ufffd", events[0].Text, "bytes that are no text")
+}
+
+func TestAMessageOfAGroupIsNobodysMessage(t *testing.T) {
+	t.Parallel()
+	for text, kind := range map[string]string{
+		`{"entry":[{"changes":[{"value":{"messages":[{"from":"91","id":"1","group_id":"G","type":"text"}]}}]}]}`:                                  jsonType,
+		`{"entry":[{"changes":[{"value":{"messages":[{"from":"91","id":"1","group_id":7,"type":"edit","edit":{"original_message_id":"0"}}]}}]}]}`: jsonType,
+		`{"type":"message","payload":{"id":"1","source":"91","type":"text","group_id":"G","payload":{"text":"x"}}}`:                               jsonType,
+		`{"type":"message","payload":{"id":"1","source":"1203@g.us","type":"text","payload":{"text":"x"}}}`:                                       jsonType,
+		`{"type":"message","payload":{"id":"1","source":"91","type":"text","sender":{"group_id":"G"},"payload":{"text":"x"}}}`:                    jsonType,
+		`MessageSid=S&From=91&Body=x&group_id=G`: formType,
+	} {
+		events, err := gateway.Decode(kind, []byte(text))
+		require.NoError(t, err)
+		require.Equal(t, gateway.Group, events[0].Kind, text)
+	}
+}
+
+func TestASenderIsAPhoneOrAnID(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string][2]string{
+		"919812345678": {"919812345678"}, "+91 98123-45678": {"919812345678"}, "5215512345678": {"5215512345678"}, "IN.ab12": {"", "IN.ab12"}, "shop.owner": {"", "shop.owner"},
+		"tel:+919812345678": {"919812345678"}, "919812345678@c.us": {"919812345678"}, "77@lid": {"", "77@lid"}, "": {},
+	} {
+		events, err := gateway.Decode(jsonType, fmt.Appendf(nil, `{"entry":[{"changes":[{"value":{"messages":[{"from":%q,"id":"1","type":"text"}]}}]}]}`, id))
+		require.NoError(t, err)
+		require.Equal(t, want, [2]string{events[0].From, events[0].UserID}, id)
 	}
 }
 
@@ -108,7 +191,7 @@ func TestWhatElseANetworkTells(t *testing.T) {
 	} {
 		events, err := gateway.Decode(jsonType, []byte(text))
 		require.NoError(t, err, text)
-		require.Equal(t, []gateway.Event{want}, events, text)
+		require.Equal(t, []gateway.Event{want}, placeless(events), text)
 	}
 	require.Empty(t, gateway.Key(jsonType, []byte(change(`{"event":"PAUSED","message_template_id":55}`))), "it may be paused again")
 }
@@ -130,7 +213,7 @@ func TestDialectsAreDetected(t *testing.T) {
 		_, err := gateway.Decode(jsonType, []byte(text))
 		require.ErrorIs(t, err, gateway.ErrUnreadable, text)
 	}
-	for _, text := range []string{`{"object":1,"entry":7}`, `{"type":7,"payload":{}}`, `{"type":"message","payload":[]}`} {
+	for _, text := range []string{`{"type":7,"payload":{}}`, `{"type":"message","payload":[]}`} {
 		_, err := gateway.Decode(jsonType, []byte(text))
 		require.ErrorIs(t, err, gateway.ErrUnreadable, text)
 	}
@@ -178,7 +261,7 @@ func TestEachKindOfMessageIsRead(t *testing.T) {
 		want.Kind, want.ID, want.From = gateway.Message, "1", "919812345678"
 		events, err := gateway.Decode(jsonType, []byte(text))
 		require.NoError(t, err)
-		require.Equal(t, []gateway.Event{want}, events, text)
+		require.Equal(t, []gateway.Event{want}, placeless(events), text)
 	}
 	for _, body := range []string{"NumMedia=1&From=1&MediaUrl0=https://a/1&MediaContentType0=image/png", "NumMedia=1&From=1&MediaUrl0=https://a/1"} {
 		events, err := gateway.Decode(formType, []byte(body))
@@ -210,7 +293,7 @@ func TestOtherEventsAreNoMessages(t *testing.T) {
 	} {
 		events, err := gateway.Decode(jsonType, []byte(text))
 		require.NoError(t, err)
-		require.Equal(t, want, events, text)
+		require.Equal(t, want, placeless(events), text)
 	}
 }
 

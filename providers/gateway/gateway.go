@@ -4,6 +4,7 @@ package gateway
 
 import (
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -30,6 +31,8 @@ const (
 	Template Kind = "template" // a template's status; ID is the network's of the template
 	Consent  Kind = "consent"  // a person wants no more messages, or wants them again: Type is stop or resume
 	Failure  Kind = "failure"  // what is wrong with the account, or with what it asked for
+	Group    Kind = "group"    // somebody wrote in a group; nothing follows from it
+	Unread   Kind = "unread"   // a part that cannot be read: Reason says why
 	Other    Kind = "other"    // anything else; nothing follows from it
 )
 
@@ -41,8 +44,8 @@ type Event struct {
 	Type string // of a message: text, image, file, audio, video, contact, location, sticker, reaction, button_reply, list_reply; of a status: see Rank
 	At   *time.Time
 
-	From   string // digits of the sender's phone; empty: unknown
-	UserID string // the network's id of the sender; empty: unknown
+	From   string // digits by which the network names the sender, mostly of a phone; empty: unknown
+	UserID string // the network's id of the sender, where it is no digits; empty: unknown
 	Name   string
 	Text   string // of a message: its text, caption or chosen reply
 	Media  *Media
@@ -57,6 +60,8 @@ type Event struct {
 	Page     bool   // it is a page's, where people have ids and no phones
 	Username string // of the sender
 	Callback string // of a status: our own id of the message
+	Reacts   string // of a reaction: the network's id of the message to which it is
+	Place    string // in the body, as in entry[0].changes[0].value.messages[1]; empty: the body is one event
 	Before   string // of Moved: the phone or id until now
 }
 
@@ -66,6 +71,9 @@ type Media struct {
 	ID          string `json:"id,omitempty"`
 	ContentType string `json:"content_type,omitempty"`
 }
+
+// Part returns the kind of the event with its place.
+func (e Event) Part() string { return strings.TrimSpace(string(e.Kind) + " " + e.Place) }
 
 // ErrUnreadable reports a body in none of the dialects.
 var ErrUnreadable = errors.New("the body is in no known dialect")

@@ -1,39 +1,54 @@
 package gateway
 
-import "encoding/json"
+import (
+	"errors"
+	"fmt"
+
+	"bahi/providers/lenient"
+)
 
 // graph is graph_v3.
 type graph struct {
-	App   text `json:"gs_app_id"`
-	Entry []struct {
-		ID      text `json:"id"`
-		Changes []struct {
-			Field string `json:"field"`
-			Value struct {
-				Metadata struct {
-					Sender text `json:"phone_number_id"`
-				} `json:"metadata"`
-				Contacts []struct {
-					WaID    text `json:"wa_id"`
-					UserID  text `json:"user_id"`
-					Profile struct {
-						Name     string `json:"name"`
-						Username string `json:"username"`
-					} `json:"profile"`
-				} `json:"contacts"`
-				Messages    []graphMessage    `json:"messages"`
-				Statuses    []graphStatus     `json:"statuses"`
-				Preferences []graphPreference `json:"user_preferences"`
-
-				Errors []graphError `json:"errors"`
-
-				TemplateID text   `json:"message_template_id"`
-				Event      string `json:"event"`
-			} `json:"value"`
-		} `json:"changes"`
-		Messaging []pageMessage `json:"messaging"`
-	} `json:"entry"`
+	App   text                     `json:"gs_app_id"`
+	Entry lenient.List[graphEntry] `json:"entry"`
 }
+
+type graphEntry struct {
+	ID        text                      `json:"id"`
+	Changes   lenient.List[graphChange] `json:"changes"`
+	Messaging lenient.List[pageMessage] `json:"messaging"`
+}
+
+type graphChange struct {
+	Field string `json:"field"`
+	Value struct {
+		Metadata struct {
+			Sender text `json:"phone_number_id"`
+		} `json:"metadata"`
+		Contacts    lenient.List[graphContact]    `json:"contacts"`
+		Messages    lenient.List[graphMessage]    `json:"messages"`
+		Statuses    lenient.List[graphStatus]     `json:"statuses"`
+		Preferences lenient.List[graphPreference] `json:"user_preferences"`
+		Errors      lenient.List[graphError]      `json:"errors"`
+
+		TemplateID text   `json:"message_template_id"`
+		Event      string `json:"event"`
+	} `json:"value"`
+}
+
+type graphContact struct {
+	WaID    text `json:"wa_id"`
+	UserID  text `json:"user_id"`
+	Profile struct {
+		Name     string `json:"name"`
+		Username string `json:"username"`
+	} `json:"profile"`
+}
+
+type (
+	text   = lenient.Text
+	moment = lenient.Moment
+)
 
 // graphPreference is what a person told the network about messages that advertise.
 type graphPreference struct {
@@ -97,7 +112,9 @@ type graphMessage struct {
 	Timestamp  moment `json:"timestamp"`
 	Type       string `json:"type"`
 	Text       body   `json:"text"`
+	GroupID    text   `json:"group_id"`
 	Reaction   struct {
+		Of    text   `json:"message_id"`
 		Emoji string `json:"emoji"`
 	} `json:"reaction"`
 	System struct {
@@ -173,62 +190,107 @@ func (e *Event) note(errors []graphError) {
 	}
 }
 
-func decodeGraph(data []byte) (events []Event, err error) {
+// collected are the events of a body.
+type collected struct {
+	app    string
+	events []Event
+}
+
+func (c *collected) add(e Event, place string) {
+	e.Place, e.App = place, first(e.App, c.app)
+	c.events = append(c.events, e)
+}
+
+// odd adds a part that cannot be read.
+func (c *collected) odd(sender, place, wrong string) {
+	if wrong != "" {
+		c.add(Event{Kind: Unread, Sender: sender, Reason: wrong}, place)
+	}
+}
+
+// collect adds the event of each part of a list.
+func collect[T any](c *collected, sender, place string, parts lenient.List[T], event func(T) Event) {
+	for i, part := range parts {
+		at := fmt.Sprintf("%s[%d]", place, i)
+		if c.odd(sender, at, part.Wrong); part.Wrong != "" {
+			continue
+		}
+		e := event(part.Value)
+		e.Sender = first(sender, e.Sender)
+		c.add(e, at)
+	}
+}
+
+func decodeGraph(data []byte) ([]Event, error) {
 	var in graph
-	if err := json.Unmarshal(data, &in); err != nil {
-		return nil, err
+	if wrong := lenient.Read(data, &in); wrong != "" {
+		return nil, errors.New(wrong)
 	}
-	for _, entry := range in.Entry {
-		for _, change := range entry.Changes {
-			names, users, ids := map[string]string{}, map[string]string{}, map[string]string{}
-			for _, c := range change.Value.Contacts {
-				for _, id := range []text{c.WaID, c.UserID} {
-					names[string(id)], users[string(id)] = c.Profile.Name, c.Profile.Username
-				}
-				ids[string(c.WaID)] = string(c.UserID)
-			}
-			known := len(events)
-			of := func(e Event) {
-				e.Sender, e.App = string(change.Value.Metadata.Sender), string(in.App)
-				events = append(events, e)
-			}
-			for _, m := range change.Value.Messages {
-				e := m.event()
-				e.UserID = first(e.UserID, ids[string(m.From)])
-				e.Name, e.Username = first(names[e.UserID], names[string(m.From)]), first(users[e.UserID], users[string(m.From)])
-				of(e)
-			}
-			for _, s := range change.Value.Statuses {
-				of(s.event())
-			}
-			for _, p := range change.Value.Preferences {
-				if p.Value == "stop" || p.Value == "resume" {
-					of(Event{Kind: Consent, Type: p.Value, From: digits(string(p.WaID)), UserID: string(p.UserID), At: p.Timestamp.Time})
-				}
-			}
-			if change.Value.TemplateID != "" && change.Value.Event != "" {
-				events = append(events, Event{Kind: Template, ID: string(change.Value.TemplateID), Type: change.Value.Event, Sender: string(entry.ID), App: string(in.App)})
-			}
-			if len(events) == known && change.Value.Metadata.Sender != "" { // whom it is about is known, whatever it tells
-				e := Event{Kind: Other}
-				if e.note(change.Value.Errors); e.Code != "" {
-					e.Kind = Failure
-				}
-				of(e)
+	c := &collected{app: string(in.App)}
+	for i, entry := range in.Entry {
+		place := fmt.Sprintf("entry[%d]", i)
+		c.odd(string(entry.Value.ID), place, entry.Wrong)
+		for n, change := range entry.Value.Changes {
+			at := fmt.Sprintf("%s.changes[%d]", place, n)
+			c.odd(string(change.Value.Value.Metadata.Sender), at, change.Wrong)
+			c.change(string(entry.Value.ID), at+".value", change.Value)
+		}
+		collect(c, "", place+".messaging", entry.Value.Messaging, pageMessage.event)
+	}
+	return c.events, nil
+}
+
+// change adds the events of a change.
+func (c *collected) change(account, place string, change graphChange) {
+	names, users, ids := map[string]string{}, map[string]string{}, map[string]string{}
+	v := change.Value
+	sender, known := string(v.Metadata.Sender), len(c.events)
+	for i, part := range v.Contacts {
+		c.odd(sender, fmt.Sprintf("%s.contacts[%d]", place, i), part.Wrong)
+		k := part.Value
+		for _, id := range []text{k.WaID, k.UserID} {
+			names[string(id)], users[string(id)] = k.Profile.Name, k.Profile.Username
+		}
+		ids[string(k.WaID)] = string(k.UserID)
+	}
+	collect(c, sender, place+".messages", v.Messages, func(m graphMessage) Event {
+		e := m.event()
+		e.UserID = first(e.UserID, ids[string(m.From)])
+		e.Name, e.Username = first(names[e.UserID], names[string(m.From)]), first(users[e.UserID], users[string(m.From)])
+		return e
+	})
+	collect(c, sender, place+".statuses", v.Statuses, graphStatus.event)
+	for i, part := range v.Preferences {
+		c.odd(sender, fmt.Sprintf("%s.user_preferences[%d]", place, i), part.Wrong)
+		if p := part.Value; part.Wrong == "" && (p.Value == "stop" || p.Value == "resume") {
+			e := Event{Kind: Consent, Type: p.Value, UserID: string(p.UserID), At: p.Timestamp.Time, Sender: sender}
+			e.name(string(p.WaID))
+			c.add(e, fmt.Sprintf("%s.user_preferences[%d]", place, i))
+		}
+	}
+	if v.TemplateID != "" && v.Event != "" {
+		c.add(Event{Kind: Template, ID: string(v.TemplateID), Type: v.Event, Sender: account}, place)
+	}
+	if len(c.events) == known && sender != "" { // whom it is about is known, whatever it tells
+		e := Event{Kind: Other, Sender: sender}
+		for i, part := range v.Errors {
+			if c.odd(sender, fmt.Sprintf("%s.errors[%d]", place, i), part.Wrong); part.Wrong == "" && e.Code == "" {
+				e.note([]graphError{part.Value})
 			}
 		}
-		for _, m := range entry.Messaging {
-			events = append(events, m.event())
+		if e.Code != "" {
+			e.Kind = Failure
 		}
+		c.add(e, place)
 	}
-	return events, nil
 }
 
 func (m graphMessage) event() Event {
 	e := Event{
-		Kind: Message, ID: string(m.ID), From: digits(string(m.From)), UserID: string(m.FromUserID), Type: m.Type, At: m.Timestamp.Time,
+		Kind: Message, ID: string(m.ID), UserID: string(m.FromUserID), Type: m.Type, At: m.Timestamp.Time, Reacts: string(m.Reaction.Of),
 		Text: first(m.Text.Body, m.Reaction.Emoji, m.Button.Text, m.Interactive.ButtonReply.Title, m.Interactive.ListReply.Title),
 	}
+	e.name(string(m.From))
 	e.note(m.Errors)
 	switch m.Type {
 	case "document":
@@ -245,7 +307,8 @@ func (m graphMessage) event() Event {
 		e.Kind = Other
 		switch m.System.Type {
 		case "user_changed_number":
-			e.Kind, e.Before, e.From = Moved, e.From, digits(string(m.System.WaID))
+			e.Kind, e.Before, e.UserID = Moved, first(e.From, e.UserID), string(m.System.UserID)
+			e.name(string(m.System.WaID))
 		case "user_changed_user_id":
 			e.Kind, e.Before, e.From, e.UserID = Moved, string(m.System.Previous), "", string(m.System.UserID)
 		}
@@ -255,6 +318,7 @@ func (m graphMessage) event() Event {
 			e.Media, e.Text = &Media{URL: first(f.URL, f.Link), ID: string(f.ID), ContentType: f.MimeType}, first(e.Text, f.Caption)
 		}
 	}
+	e.ofGroup(string(m.From), string(m.GroupID))
 	return e
 }
 

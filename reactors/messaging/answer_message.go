@@ -285,7 +285,7 @@ func (a *Answers) fill(ctx context.Context, t *turn, talk views.Talk, waiting []
 	var texts []string
 	mine := false
 	for _, m := range waiting {
-		t.upto = int64(m.Began)
+		t.upto = max(t.upto, int64(m.Began))
 		if m.Type == "reaction" || m.Text == nil || strings.TrimSpace(*m.Text) == "" {
 			continue
 		}

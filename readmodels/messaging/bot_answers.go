@@ -1,6 +1,7 @@
 package messaging
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -67,7 +68,7 @@ func (v *Views) Talk(ctx context.Context, workspace uuid.UUID, contact int64, si
 		where contact_id = $1 and workspace_id = $2`, contact, workspace, since)
 }
 
-// Waiting lists the last 20 messages that a contact wrote to a channel after a position, oldest first. What came before a person's answer does not wait. Only the
+// Waiting lists the last 20 messages that a contact wrote to a channel after a position, oldest first by the network's time. What came before a person's answer does not wait. Only the
 // contact is looked up: a plan that was made while the table was small may read all messages of the workspace.
 func (v *Views) Waiting(ctx context.Context, workspace uuid.UUID, channel, contact, after int64) ([]Message, error) {
 	const most = 20
@@ -75,7 +76,9 @@ func (v *Views) Waiting(ctx context.Context, workspace uuid.UUID, channel, conta
 		where contact_id = $1 and (workspace_id = $2) is true and channel_id = $3 and inbound and began > greatest($4, (
 			select max(began) from messages.message where contact_id = $1 and (workspace_id = $2) is true and channel_id = $3 and not inbound and actor not like 'bot:%'))
 		order by began desc limit $5`, contact, workspace, channel, after, most)
-	slices.Reverse(newest)
+	slices.SortFunc(newest, func(a, b Message) int {
+		return cmp.Or(a.At.Compare(b.At), a.arrived.Compare(b.arrived), cmp.Compare(a.Began, b.Began))
+	})
 	return newest, err
 }
 

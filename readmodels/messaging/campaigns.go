@@ -286,7 +286,7 @@ func (v *Views) Called(ctx context.Context, workspace uuid.UUID, channel int64, 
 // WroteSince returns which of some contacts wrote to a channel since a moment, by our clock or the network's.
 func (v *Views) WroteSince(ctx context.Context, workspace uuid.UUID, channel int64, contacts []int64, since time.Time) (map[int64]bool, error) {
 	ids, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
-		select distinct contact_id from messages.message where inbound and contact_id = any($1) and channel_id = $2 and workspace_id = $3 and at >= $4`,
+		select distinct contact_id from messages.message where inbound and type <> 'reaction' and contact_id = any($1) and channel_id = $2 and workspace_id = $3 and at >= $4`,
 		contacts, channel, workspace, since)
 	all := make(map[int64]bool, len(ids))
 	for _, id := range ids {

@@ -114,6 +114,11 @@ func (v *Views) Unconfirmed(ctx context.Context, sender, app string) ([]int64, e
 	})
 }
 
+// WithAppSecret lists the channels of the deployment that have a secret of a chat network, at most so many.
+func (v *Views) WithAppSecret(ctx context.Context, most int) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where type = 'chat' and 'appSecret' = any(secret_settings) order by id limit $1`, most)
+}
+
 // ChannelKeyed returns the widget that has a key, with its workspace, or [channel.ErrNotFound]: a page's visitor belongs to none.
 func (v *Views) ChannelKeyed(ctx context.Context, key string) (id int64, workspace uuid.UUID, err error) {
 	found, err := readmodels.Row(ctx, v.Reader, channel.ErrNotFound, pgx.RowToStructByPos[Owned], `select id, workspace_id from channels.channel where key = $1`, key)

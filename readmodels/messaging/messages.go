@@ -35,6 +35,7 @@ type Message struct {
 	Contact  int64          `json:"-"`
 	Began    event.Position `json:"-"`
 	Position event.Position `json:"-"` // of its last event
+	arrived  time.Time
 }
 
 // MessageError says why a message is not known to be sent.
@@ -44,18 +45,23 @@ type MessageError struct {
 	Details *string `json:"details"`
 }
 
-const messageFields = `select id, inbound, channel_id, type, text, media_url, status, reason, title, details, at, edited_at, deleted_at, actor, file, file_type, contact_id, began, position`
+const messageFields = `select id, inbound, channel_id, type, text, media_url, status, reason, title, details, at, edited_at, deleted_at, actor, file, file_type, contact_id, began, position, arrived_at`
 
 const messageColumns = messageFields + ` from messages.message`
 
-// Messages lists the conversation with a contact, newest first: at most limit messages before one, before the end for 0. A contact's messages are of one
-// workspace: asked for both at once, Postgres reads all of them to join two indexes.
+// shown leaves out the reactions that were taken back, or replaced, and those that only take back.
+const shown = `not (type = 'reaction' and text is null)`
+
+// Messages lists the conversation with a contact, newest first by the network's time: at most limit messages before one, before the end for 0. A contact's messages
+// are of one workspace: asked for both at once, Postgres reads all of them to join two indexes.
 func (v *Views) Messages(ctx context.Context, workspace uuid.UUID, contact, before int64, limit int) ([]Message, error) {
 	return readmodels.Rows(ctx, v.Reader, asMessage, messageFields+` from (
-			select * from messages.message where contact_id = $1
-				and began < case when $3::bigint = 0 then 9223372036854775807 else (select began from messages.message where id = $3) end
-			order by began desc limit $4) message
-		where workspace_id = $2 order by began desc`, contact, workspace, before, limit)
+			select * from messages.message where contact_id = $1 and `+shown+` and (at, arrived_at, began) < (
+				case when $3::bigint = 0 then 'infinity' else (select at from messages.message where id = $3) end,
+				case when $3::bigint = 0 then 'infinity' else (select arrived_at from messages.message where id = $3) end,
+				case when $3::bigint = 0 then 0 else (select began from messages.message where id = $3) end)
+			order by at desc, arrived_at desc, began desc limit $4) message
+		where workspace_id = $2 order by at desc, arrived_at desc, began desc`, contact, workspace, before, limit)
 }
 
 // Message reads a message of a workspace, or returns [message.ErrNotFound].
@@ -65,13 +71,15 @@ func (v *Views) Message(ctx context.Context, workspace uuid.UUID, id int64) (Mes
 
 // MessagesSince lists the messages of a workspace that are new or changed since a position, in the order of their last changes.
 func (v *Views) MessagesSince(ctx context.Context, workspace uuid.UUID, after event.Position, limit int) ([]Message, error) {
-	return readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+` where workspace_id = $1 and position > $2 order by position limit $3`, workspace, int64(after), limit)
+	return readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+` where workspace_id = $1 and position > $2 and (deleted_at is not null or `+shown+`)
+		order by position limit $3`, workspace, int64(after), limit)
 }
 
 // LastHeard returns the newest message of a contact, 0 for none.
 func (v *Views) LastHeard(ctx context.Context, workspace uuid.UUID, contact int64) (int64, error) {
 	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
-		select id from messages.message where inbound and contact_id = $1 and workspace_id = $2 order by at desc, began desc limit 1`, contact, workspace))
+		
+		select id from messages.message where inbound and type <> 'reaction' and contact_id = $1 and workspace_id = $2 order by at desc, arrived_at desc, began desc limit 1`, contact, workspace))
 }
 
 // MessagesNamed returns the messages of a channel that have the network's ids, by these. Each kind of id is looked up by its index: asked for the channel or
@@ -115,7 +123,7 @@ func asMessage(row pgx.CollectableRow) (m Message, err error) {
 		began, position int64
 	)
 	err = row.Scan(&id, &inbound, &m.ChannelID, &m.Type, &m.Text, &m.MediaURL, &m.Status, &reason, &failed.Title, &failed.Details, &m.At, &m.EditedAt, &m.DeletedAt, &m.By,
-		&m.File, &m.FileType, &m.Contact, &began, &position)
+		&m.File, &m.FileType, &m.Contact, &began, &position, &m.arrived)
 	m.Began, m.Position = event.Position(began), event.Position(position)
 	m.ID, m.Direction, m.By = message.Name(id), "out", strings.Replace(m.By, "api_key:", "key:", 1)
 	if inbound {
@@ -128,10 +136,10 @@ func asMessage(row pgx.CollectableRow) (m Message, err error) {
 	return m, err
 }
 
-// Heard returns when a contact last wrote to a channel, by the network's time: the zero time for never.
+// Heard returns when a contact last wrote to a channel, by the network's time: the zero time for never. A reaction is no message.
 func (v *Views) Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error) {
 	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[time.Time], `
-		select at from messages.message where inbound and contact_id = $1 and channel_id = $2 and workspace_id = $3 order by at desc limit 1`, contact, channel, workspace))
+		select at from messages.message where inbound and type <> 'reaction' and contact_id = $1 and channel_id = $2 and workspace_id = $3 order by at desc limit 1`, contact, channel, workspace))
 }
 
 // OnChat reports whether a workspace's messages prove that a phone is on the chat network: the person wrote, or got a message.

@@ -17,11 +17,12 @@ var ErrNoWebhook = fault.New(fault.NotFound, "Webhook call not found")
 // Webhook is a call of a provider in responses.
 type Webhook struct {
 	ID         uuid.UUID  `json:"id"`
-	Endpoint   string     `json:"endpoint" doc:"After a slash, the channel that the path names"`
+	Endpoint   string     `json:"endpoint" doc:"After a slash, the channel that the call is about"`
 	ReceivedAt time.Time  `json:"received_at"`
 	Verdict    string     `json:"verdict" enum:"waiting,handled,ignored,parked"`
 	Effect     *string    `json:"effect" doc:"What has followed from the call"`
-	Error      *string    `json:"error" doc:"Error of the last attempt, truncated"`
+	Error      *string    `json:"error" doc:"Error of the last attempt, truncated; of a call that had an effect all the same, the parts that could not be handled, with their places"`
+	Reason     *string    `json:"reason" doc:"Why the call was ignored, if that is known: group"`
 	SettledAt  *time.Time `json:"settled_at" doc:"When the verdict was given"`
 	HasBody    bool       `json:"has_body" doc:"Whether the body is still kept"`
 }
@@ -33,7 +34,8 @@ type WebhookSelection struct {
 	PageSize          int
 }
 
-var webhookColumns = fmt.Sprintf(`select id, endpoint, received_at, verdict, effect, left(error, %d), settled_at, body is not null from inbox.call`, mostError)
+var webhookColumns = fmt.Sprintf(`select id, endpoint, received_at, verdict, effect, case when verdict <> 'ignored' then left(error, %d) end,
+	case when verdict = 'ignored' then error end, settled_at, body is not null from inbox.call`, mostError)
 
 // Webhooks returns a page of the calls of providers, newest first, and the number of calls on all pages.
 func (j *Jobs) Webhooks(ctx context.Context, sel WebhookSelection) (page []Webhook, total int64, err error) {

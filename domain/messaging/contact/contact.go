@@ -6,11 +6,11 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/domain/messaging/network"
 	"bahi/domain/patch"
 	"bahi/domain/person"
 )
@@ -54,9 +54,9 @@ type State struct {
 	PhoneKey string         // keyed hash, which names the claim of the phone; empty: no phone
 	Email    event.Personal
 	Source   string
-	OptIn    bool      // consents to be written to
-	TakenBy  string    // what took the consent; empty: nothing did, or a person of the workspace
-	Stopped  time.Time // when the newest word that takes it was written
+	OptIn    bool           // consents to be written to
+	TakenBy  string         // what took the consent; empty: nothing did, or a person of the workspace
+	Stopped  network.Moment // when the contact took it last
 	Senders  []Sender
 	ReplyBot bool   // a bot may answer
 	Status   string // open, pending or resolved; empty: there is no contact
@@ -129,7 +129,8 @@ func (Deleted) Ends(id string) event.End { return event.End{Subject: Subjects.Of
 // Reach is how a contact is reached. An empty text is none, as null is.
 type Reach struct {
 	Phone    patch.Field[string] `json:"phone,omitzero" maxLength:"40"  doc:"With the country's code; a mobile number of India may be without"`
-	PhoneKey string              `json:"-"` // keyed hash of the phone
+	PhoneKey string              `json:"-"` // keyed hash of the phone, in one spelling
+	Respelt  bool                `json:"-"` // the phone may have another spelling, with the same key
 	Email    patch.Field[string] `json:"email,omitzero" maxLength:"254"`
 }
 
@@ -228,7 +229,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if e.OptIn.Value {
 		e.Evidence = Subjects.Personal(c.ID, strings.TrimSpace(c.Evidence))
 	}
-	if phone.Named() && c.PhoneKey != s.PhoneKey {
+	if phone.Named() && (c.PhoneKey != s.PhoneKey || c.Respelt) {
 		e.Phone, e.PhoneKey = phone, c.PhoneKey
 	}
 	if !email.Value.IsZero() || !s.Email.IsZero() {

@@ -2,10 +2,10 @@ package contact
 
 import (
 	"slices"
-	"time"
 
 	"bahi/domain/claims"
 	"bahi/domain/event"
+	"bahi/domain/messaging/network"
 )
 
 type sender struct{}
@@ -80,9 +80,10 @@ const (
 
 // ConsentMoved records that the contact took back consent, or gave again what was taken back in the same way.
 type ConsentMoved struct {
-	OptIn bool      `json:"opt_in"`
-	By    string    `json:"by"`
-	At    time.Time `json:"at,omitzero"` // when the word was written, as its network tells
+	OptIn bool   `json:"opt_in"`
+	By    string `json:"by"`
+
+	network.Moment // when the contact wrote or told it
 }
 
 // Evolve keeps the consent.
@@ -90,8 +91,8 @@ func (e ConsentMoved) Evolve(s State) State {
 	s.OptIn, s.TakenBy = e.OptIn, e.By
 	if e.OptIn {
 		s.TakenBy = ""
-	} else if e.At.After(s.Stopped) {
-		s.Stopped = e.At
+	} else if s.Stopped.Before(e.Moment) {
+		s.Stopped = e.Moment
 	}
 	return s
 }
@@ -100,14 +101,14 @@ func (e ConsentMoved) Evolve(s State) State {
 type MoveConsent struct {
 	OptIn bool
 	By    string
-	At    time.Time
+	network.Moment
 }
 
 // Decide notes what differs. Messages do not come in the order in which they were written: a word gives nothing back that a later one took, so that a
 // later one is noted also where the consent was taken before.
 func (c MoveConsent) Decide(s State) ([]event.Event[State], error) {
-	again := c.OptIn == s.OptIn && (c.OptIn || s.TakenBy != ByWord || c.By != ByWord || !c.At.After(s.Stopped))
-	if s.Status == "" || again || c.OptIn && (s.TakenBy != c.By || c.At.Before(s.Stopped)) {
+	again := c.OptIn == s.OptIn && (c.OptIn || s.TakenBy != c.By || !s.Stopped.Before(c.Moment))
+	if s.Status == "" || again || c.OptIn && (s.TakenBy != c.By || c.Before(s.Stopped)) {
 		return nil, nil
 	}
 	return []event.Event[State]{ConsentMoved(c)}, nil

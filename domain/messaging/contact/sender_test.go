@@ -9,6 +9,7 @@ import (
 
 	"bahi/domain/event/eventtest"
 	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/network"
 	"bahi/domain/patch"
 )
 
@@ -32,15 +33,21 @@ func TestTheNewestWordCountsInWhateverOrderTheyCome(t *testing.T) {
 	at := time.Date(2026, 11, 26, 8, 0, 0, 0, time.UTC)
 	later := at.Add(10 * time.Minute)
 	word := func(optIn bool, at time.Time) contact.MoveConsent {
-		return contact.MoveConsent{OptIn: optIn, By: contact.ByWord, At: at}
+		return contact.MoveConsent{OptIn: optIn, By: contact.ByWord, Moment: network.Moment{At: at}}
 	}
 	given := eventtest.Given(t, contact.Kind, contact.Added{Source: "chat"}, contact.Edited{OptIn: patch.Set(true)})
-	given.Case("a word").When(word(false, at)).Then(contact.ConsentMoved{By: contact.ByWord, At: at})
-	taken := given.And(contact.ConsentMoved{By: contact.ByWord, At: at})
+	given.Case("a word").When(word(false, at)).Then(contact.ConsentMoved{By: contact.ByWord, Moment: network.Moment{At: at}})
+	taken := given.And(contact.ConsentMoved{By: contact.ByWord, Moment: network.Moment{At: at}})
 	taken.Case("the same again").When(word(false, at)).ThenNothing()
-	taken.Case("a later one").When(word(false, later)).Then(contact.ConsentMoved{By: contact.ByWord, At: later})
-	taken.Case("the consent comes back").When(word(true, later)).Then(contact.ConsentMoved{OptIn: true, By: contact.ByWord, At: later})
-	taken.And(contact.ConsentMoved{By: contact.ByWord, At: later}).Case("but not by a word from before").When(word(true, at.Add(time.Minute))).ThenNothing()
+	taken.Case("a later one").When(word(false, later)).Then(contact.ConsentMoved{By: contact.ByWord, Moment: network.Moment{At: later}})
+	taken.Case("the consent comes back").When(word(true, later)).Then(contact.ConsentMoved{OptIn: true, By: contact.ByWord, Moment: network.Moment{At: later}})
+	taken.And(contact.ConsentMoved{By: contact.ByWord, Moment: network.Moment{At: later}}).Case("but not by a word from before").When(word(true, at.Add(time.Minute))).ThenNothing()
+	second := func(optIn bool, arrived time.Time) contact.MoveConsent {
+		return contact.MoveConsent{OptIn: optIn, By: contact.ByWord, Moment: network.Moment{At: at, ArrivedAt: arrived}}
+	}
+	inOne := given.And(contact.ConsentMoved(second(false, later)))
+	inOne.Case("a word of the same second that arrived before").When(second(true, at)).ThenNothing()
+	inOne.Case("and after").When(second(true, later.Add(1))).Then(contact.ConsentMoved(second(true, later.Add(1))))
 	given.And(contact.Edited{OptIn: patch.Set(false)}).Case("what people took is not the contact's").When(word(false, at)).ThenNothing()
 }
 

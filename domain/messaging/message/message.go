@@ -57,7 +57,8 @@ type State struct {
 	NetworkID  string         // where the network has another id than the one who took it; empty: none is known
 	Ref        event.Personal // of a file that came with it and is not kept yet, as its network names it
 	Seen       bool           // by people of the workspace
-	At         time.Time      // when it was sent, of one that came in
+	At         network.Moment // when it was sent, of one that came in
+	Changed    network.Moment // when the contact changed it last; zero: never
 	Reason     network.Reason // of the last failure; empty: none
 	Code       int
 	Said       event.Personal // of one that came in
@@ -118,6 +119,9 @@ type Received struct {
 	Contact    int64     `json:"contact"`
 	ProviderID string    `json:"provider_id"`
 	SentAt     time.Time `json:"sent_at"` // by the network, never after it came in
+	ArrivedAt  time.Time `json:"arrived_at,omitzero"`
+
+	Reacts string `json:"reacts,omitempty"` // the network's id of the message to which it is a reaction; one without text takes back the one before
 
 	Phone event.Personal `json:"phone,omitzero"` // of the sender, as the network proves it; zero: it names none
 
@@ -129,6 +133,7 @@ type Received struct {
 // Reported records what the network says became of the message.
 type Reported struct {
 	Status  string         `json:"status"`
+	At      time.Time      `json:"at,omitzero"` // as the network tells
 	Code    int            `json:"code,omitempty"`
 	Title   event.Personal `json:"title,omitzero"` // of a failure, in the network's words
 	Details event.Personal `json:"details,omitzero"`
@@ -142,10 +147,11 @@ type Identified struct {
 // Revised records that the contact has changed what a message says.
 type Revised struct {
 	Text event.Personal `json:"text"`
+	network.Moment
 }
 
 // Revoked records that the contact has taken back a message.
-type Revoked struct{}
+type Revoked struct{ network.Moment }
 
 // Filed records that the file of a message that came in is kept.
 type Filed struct {
@@ -202,7 +208,7 @@ func (Requeued) Evolve(s State) State {
 
 // Evolve begins a message that came in.
 func (e Received) Evolve(State) State {
-	s := State{Channel: e.Channel, Contact: e.Contact, ProviderID: e.ProviderID, Status: Inbound, At: e.SentAt, Said: e.Text, Phone: e.Phone}
+	s := State{Channel: e.Channel, Contact: e.Contact, ProviderID: e.ProviderID, Status: Inbound, At: network.Moment{At: e.SentAt, ArrivedAt: e.ArrivedAt}, Said: e.Text, Phone: e.Phone}
 	if e.Media != nil {
 		s.Ref = e.Media.Ref
 	}
@@ -224,8 +230,11 @@ func (e Identified) Evolve(s State) State {
 	return s
 }
 
-// Evolve changes nothing that a decision needs.
-func (Revised) Evolve(s State) State { return s }
+// Evolve keeps when.
+func (e Revised) Evolve(s State) State {
+	s.Changed = e.Moment
+	return s
+}
 
 // Evolve forgets what it said, and its file.
 func (Revoked) Evolve(s State) State {
@@ -353,6 +362,7 @@ type Receipt struct {
 	Code           int
 	Title, Details string
 	NetworkID      string // under which the receipt names the message; empty: none
+	At             time.Time
 }
 
 // synonyms are statuses that networks have beside ours.
@@ -371,7 +381,7 @@ func (c Receipt) Decide(s State) (events []event.Event[State], _ error) {
 	}
 	status := cmp.Or(synonyms[c.Status], c.Status)
 	if ranks[status] > ranks[s.Status] {
-		events = append(events, Reported{Status: status, Code: c.Code, Title: sealed(s.Contact, c.Title), Details: sealed(s.Contact, c.Details)})
+		events = append(events, Reported{Status: status, At: c.At, Code: c.Code, Title: sealed(s.Contact, c.Title), Details: sealed(s.Contact, c.Details)})
 	}
 	return events, nil
 }
@@ -407,7 +417,7 @@ func (c See) Decide(s State) ([]event.Event[State], error) {
 	case s.Status != Inbound || s.Seen:
 		return nil, nil
 	}
-	return []event.Event[State]{Seen{Contact: c.Contact, At: s.At}}, nil
+	return []event.Event[State]{Seen{Contact: c.Contact, At: s.At.At}}, nil
 }
 
 // SeeNothing is [See] where nobody has written.
@@ -428,25 +438,28 @@ func (c File) Decide(s State) ([]event.Event[State], error) {
 }
 
 // Revise changes the text of a message that came in.
-type Revise struct{ Text string }
-
-// Revoke takes back a message that came in.
-type Revoke struct{}
-
-// Decide passes over a message of ours, and one that was taken back.
-func (Revoke) Decide(s State) ([]event.Event[State], error) {
-	if s.Status != Inbound || s.Revoked {
-		return nil, nil
-	}
-	return []event.Event[State]{Revoked{}}, nil
+type Revise struct {
+	Text string
+	network.Moment
 }
 
-// Decide seals the text.
-func (c Revise) Decide(s State) ([]event.Event[State], error) {
+// Revoke takes back a message that came in.
+type Revoke struct{ network.Moment }
+
+// Decide passes over a message of ours, and one that was taken back.
+func (c Revoke) Decide(s State) ([]event.Event[State], error) {
 	if s.Status != Inbound || s.Revoked {
 		return nil, nil
 	}
-	return []event.Event[State]{Revised{Text: sealed(s.Contact, c.Text)}}, nil
+	return []event.Event[State]{Revoked(c)}, nil
+}
+
+// Decide seals the text. A change from before the newest one changes nothing.
+func (c Revise) Decide(s State) ([]event.Event[State], error) {
+	if s.Status != Inbound || s.Revoked || c.Before(s.Changed) {
+		return nil, nil
+	}
+	return []event.Event[State]{Revised{Text: sealed(s.Contact, c.Text), Moment: c.Moment}}, nil
 }
 
 // Receive begins a message that came in.
@@ -460,6 +473,8 @@ type Receive struct {
 	ProviderID string
 	Phone      string // of the sender, as the network proves it; empty: it names none
 	SentAt     time.Time
+	ArrivedAt  time.Time
+	Reacts     string // see [Received]
 	Now        time.Time
 
 	Code           int // why the network does not pass it on; 0: it does
@@ -478,7 +493,8 @@ func (c Receive) Decide(State) ([]event.Event[State], error) {
 		said.Media = &Media{Ref: sealed(c.Contact, c.Ref), ContentType: c.RefType}
 	}
 	return []event.Event[State]{Received{
-		Content: said, Channel: c.Channel, Contact: c.Contact, ProviderID: c.ProviderID, SentAt: at, Phone: sealed(c.Contact, c.Phone),
-		Code: c.Code, Title: sealed(c.Contact, c.Title), Details: sealed(c.Contact, c.Details),
+		Content: said, Channel: c.Channel, Contact: c.Contact, ProviderID: c.ProviderID, SentAt: at, ArrivedAt: c.ArrivedAt.UTC(), Reacts: c.Reacts,
+		Phone: sealed(c.Contact, c.Phone),
+		Code:  c.Code, Title: sealed(c.Contact, c.Title), Details: sealed(c.Contact, c.Details),
 	}}, nil
 }

@@ -82,6 +82,9 @@ func TestReceive(t *testing.T) {
 	came.Case("nothing becomes of it").When(message.Receipt{Status: "read"}).ThenNothing()
 	came.Case("people have read it").When(message.See{Contact: 9}).Then(message.Seen{Contact: 9, At: now})
 	came.Case("it is changed").When(message.Revise{Text: "Hallo"}).Then(message.Revised{Text: hers("Hallo")})
+	edited := network.Moment{At: now, ArrivedAt: now}
+	came.And(message.Revised{Text: hers("Hallo"), Moment: edited}).Case("an older change that comes later changes nothing").
+		When(message.Revise{Text: "Hullo", Moment: network.Moment{At: now.Add(-time.Second), ArrivedAt: now.Add(time.Second)}}).ThenNothing()
 	came.Case("it is taken back").When(message.Revoke{}).Then(message.Revoked{})
 	gone := came.And(message.Revoked{})
 	gone.Case("once").When(message.Revoke{}).ThenNothing()

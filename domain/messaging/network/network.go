@@ -49,6 +49,8 @@ type Message struct {
 	Image   string // URL; empty: there is none
 	Subject string // of a mail
 
+	As *string // where the adapter puts the id by which the network knows the person, if it tells; nil: nobody asks
+
 	Thread *string // the network's, to which it belongs, and which the adapter replaces by the one to which it went; empty: none is known, nil: nobody asks
 
 	Template *Filled // instead of Text and Image; nil: none
