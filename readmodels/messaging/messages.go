@@ -78,7 +78,6 @@ func (v *Views) MessagesSince(ctx context.Context, workspace uuid.UUID, after ev
 // LastHeard returns the newest message of a contact, 0 for none.
 func (v *Views) LastHeard(ctx context.Context, workspace uuid.UUID, contact int64) (int64, error) {
 	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
-		
 		select id from messages.message where inbound and type <> 'reaction' and contact_id = $1 and workspace_id = $2 order by at desc, arrived_at desc, began desc limit 1`, contact, workspace))
 }
 
