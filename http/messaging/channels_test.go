@@ -78,7 +78,7 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 	confirm(owner, 1<<40).Problem(404, "Channel not found")
 	confirm(owner, made(owner, `{"name":"None","type":"chat"}`).ID).Problem(409, "The channel's settings name no sender")
 	owner.POST(channels, `{"name":"Deaf","type":"chat","settings":{"dialect":"form_v1","appName":"Shop"}}`).
-		Problem(422, "Validation error", "settings.senderId", "expected the phone")
+		Problem(422, "Validation error", "settings.senderId", "expected the phone, since calls of the dialect form_v1 name nothing else")
 
 	// A secret of the channel's own brings it what the secret has signed, and nothing else.
 	made(thief, `{"name":"Own secret","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
@@ -222,9 +222,11 @@ func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
 	c := agent(o, apptest.Home)
 	k := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"good-marmalade","settings":{"senderId":"PN1","appSecret":"bergamot"}}`)
 	require.Equal(t, "connected", k.Status)
-	thief := channelOf(t, c, `{"name":"Thief","type":"chat","apiKey":"bad-marmalade","settings":{"senderId":"PN1"}}`)
+	var thief views.Channel
+	c.POST(channels, `{"name":"Thief","type":"chat","apiKey":"bad-marmalade","settings":{"senderId":"PN1"}}`).Status(201).JSON(&thief)
 	require.Equal(t, []string{"error", "The network refused the credentials (190)"}, []string{thief.Status, *thief.LastError}, "whose credentials are no good has no sender")
-	slow := channelOf(t, c, `{"name":"Slow","type":"chat","apiKey":"good-marmalade","settings":{"senderId":"slow"}}`)
+	var slow views.Channel
+	c.POST(channels, `{"name":"Slow","type":"chat","apiKey":"good-marmalade","settings":{"senderId":"slow"}}`).Status(201).JSON(&slow)
 	require.Equal(t, "disconnected", slow.Status)
 
 	var health struct {
@@ -262,5 +264,17 @@ func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
 	require.Eventually(t, func() (destroyed bool) {
 		require.NoError(t, conn.QueryRow(t.Context(), `select destroyed_at is not null from vault.key where subject = $1`, fmt.Sprintf("channel-%d", k.ID)).Scan(&destroyed))
 		return destroyed
+	}, time.Minute, 10*time.Millisecond)
+}
+
+func TestTheOutboxHasTheMessagesOfSandboxChannels(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	k := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	heard(t, o, k.ID, "919812345377", "outbox-1", time.Now())
+	c.POST("/api/chat/send", text("919812345377", k.ID)).Status(200)
+	require.Eventually(t, func() bool {
+		return strings.Contains(o.Operator().GET("/ops/outbox?port=chat").Status(200).Text, `"to":"+919812345377","subject":"","text":"Your order is ready"`)
 	}, time.Minute, 10*time.Millisecond)
 }

@@ -154,10 +154,10 @@ type Notice struct {
 // receipt comes later, and has neither the text nor who got it. The messages of sandbox channels went out by chat.
 func (v *Views) Notices(ctx context.Context, port string, skip, limit int) (rows []Notice, total int64, err error) {
 	return readmodels.Skipped(ctx, v.Reader, int64(skip), limit, pgx.RowToStructByPos[Notice], `at desc, enquiry_id desc, id desc`,
-		`select n.enquiry_id, null::bigint, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status), e.notifications->n.port->>'error'
+		`select n.enquiry_id, null::bigint as id, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status), e.notifications->n.port->>'error'
 		from enquiries.notice n left join enquiries.enquiry e on e.id = n.enquiry_id where n.port = $1
 		union all
 		select null, m.id, m.at, coalesce('+' || c.phone, c.name, ''), coalesce(m.text, m.media_url), 'kept', null
-		from messages.message m left join contacts.contact c on c.id = m.contact_id
+		from messages.message m left join messaging_contacts.contact c on c.id = m.contact_id
 		where $1 = 'chat' and not m.inbound and starts_with(m.provider_id, 'sandbox.')`, port)
 }
