@@ -90,6 +90,15 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 	o.Stranger().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"), graph("PN1", wrote("s2", "919812345606", "Not mine"))).Status(200)
 	calls(t, o, "receive-gateway-chat", 5)
 	require.Len(t, people(t, thief, ""), 1)
+
+	// A call of which a part cannot be read is kept, too.
+	late := made(owner, `{"name":"Late","type":"chat","settings":{"senderId":"PN9"}}`)
+	odd := strings.Replace(graph("PN9", wrote("s3", "919812345607", "Hello")), `"messages":[`, `"messages":["odd",`, 1)
+	o.Stranger().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"), odd).Status(200)
+	require.Equal(t, "parked", calls(t, o, "receive-gateway-chat", 6)[0].Verdict)
+	require.Empty(t, people(t, owner, "?search=919812345607"))
+	confirm(owner, late.ID).Status(200)
+	require.Equal(t, int64(1), appears(t, owner, "919812345607").Unread)
 }
 
 func TestEachTypeOfChannelIsMadeInTheSandbox(t *testing.T) {
