@@ -381,7 +381,7 @@ func TestColumnsAreKnownByManyNames(t *testing.T) {
 	}
 	f, err = read([]byte("name,price"))
 	require.NoError(t, err)
-	require.Equal(t, spreadsheet.ImportResult{Success: true, Errors: []spreadsheet.RowError{}}, f.Result().ImportResult)
+	require.Equal(t, spreadsheet.ImportResult{Success: true, Errors: []spreadsheet.RowError{}, Columns: f.Result().Columns}, f.Result())
 }
 
 // packed returns an archive of files.

@@ -137,11 +137,11 @@ func (c importCatalog) Run(ctx context.Context) error {
 func (c importCatalog) report(read flows.CatalogFile, replayed bool) error {
 	switch {
 	case c.DryRun:
-		fmt.Fprintf(c.Shell.Out, "would be: %s\n", inWords(read.Result().ImportResult))
+		fmt.Fprintf(c.Shell.Out, "would be: %s\n", inWords(read.Result()))
 	case replayed:
-		fmt.Fprintf(c.Shell.Out, "imported before: %s\n", inWords(read.Result().ImportResult))
+		fmt.Fprintf(c.Shell.Out, "imported before: %s\n", inWords(read.Result()))
 	default:
-		fmt.Fprintln(c.Shell.Out, inWords(read.Result().ImportResult))
+		fmt.Fprintln(c.Shell.Out, inWords(read.Result()))
 	}
 	for _, header := range read.Columns.Ignored {
 		fmt.Fprintf(c.Shell.Err, "the column %q is not read\n", header)
