@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"bahi/domain/fault"
 	"bahi/eventstore"
 )
 
@@ -217,6 +218,12 @@ func (b *Inbox) handle(ctx context.Context, h *handled) {
 	ctx, cancel := context.WithTimeout(ctx, handleWithin)
 	defer cancel()
 	h.Outcome, h.err = handler(ctx, h.Call)
+}
+
+// OfRules reports whether an error is a refusal by the rules or of the log, which no further attempt changes.
+func OfRules(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Kind != fault.Unavailable || errors.Is(err, eventstore.ErrBadEvent)
 }
 
 // judge gives a call its verdict.

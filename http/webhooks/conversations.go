@@ -22,7 +22,6 @@ import (
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
-	"bahi/eventstore"
 	"bahi/http/api"
 	"bahi/providers/gateway"
 )
@@ -186,7 +185,7 @@ func (o *outcome) part(place int, name, made string, err error, subjects ...stri
 	switch {
 	case errors.Is(err, flows.ErrUnmatched):
 		o.late = true
-	case ofRules(err):
+	case inbox.OfRules(err):
 		o.Unread = append(o.Unread, name+": "+err.Error())
 	case err != nil:
 		return err
@@ -263,15 +262,9 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome
 // reasonGroup is why a message of a group has no effect (CONTRACT.md R8).
 const reasonGroup = "group"
 
-// ofRules reports whether an error is a refusal by the rules, which no further attempt changes.
-func ofRules(err error) bool {
-	f, ok := errors.AsType[*fault.Error](err)
-	return ok && f.Kind != fault.Unavailable || errors.Is(err, eventstore.ErrBadEvent)
-}
-
 // refused returns an error that parks the call for what the rules refuse.
 func refused(err error) error {
-	if ofRules(err) {
+	if inbox.OfRules(err) {
 		return inbox.Unreadable(err)
 	}
 	return err

@@ -94,7 +94,7 @@ func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, er
 			strangers++
 			continue
 		}
-		if ofRules(err) {
+		if inbox.OfRules(err) {
 			out.Unread = append(out.Unread, e.Part()+": "+err.Error())
 			continue
 		}

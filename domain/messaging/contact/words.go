@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// words are texts by which a contact moves consent: false takes it, true gives it back (CONTRACT.md N9). A hyphen stands where people write a blank, or nothing.
+// words are texts by which a contact moves consent: false takes it, true gives it back (CONTRACT.md N9). A hyphen is where people write a blank, or nothing.
 var words = func() map[string]bool {
 	all := map[string]bool{}
 	for optIn, texts := range map[bool][]string{
