@@ -58,6 +58,24 @@ func TestSigningInIsCountedTogether(t *testing.T) {
 	apptest.From(o.Stranger(), "2001:db8:0:1::1").POST(apptest.Auth+"/login", nil).Status(400)
 }
 
+func TestStrangersCanGuessOnlySlowlyAndLockNobodyOut(t *testing.T) {
+	t.Parallel()
+	o := apptest.StartLimited(t)
+	asha := o.Person("asha@example.com")
+	try := func(i int, email, password string) *apitest.Answer {
+		return apptest.From(o.Stranger(), fmt.Sprintf("198.51.100.%d", i)).POST(apptest.Auth+"/login", map[string]string{"email": email, "password": password})
+	}
+	for i, email := range []string{"asha@example.com", "nobody@example.com"} { // an unknown account is no different
+		for n := range 10 {
+			try(20*i+n, email, "a wrong guess").Status(401)
+		}
+		a := try(20*i+10, []string{"ASHA@example.com ", email}[i], apptest.GoodPassword).Problem(429, "Too many requests")
+		require.NotEmpty(t, a.Header("Retry-After"))
+	}
+	asha.GET(apptest.Me).Status(200)
+	asha.POST(apptest.Me+"/password", map[string]string{"current_password": apptest.GoodPassword, "new_password": "another good one 17"}).Status(200)
+}
+
 func TestSomebodySignedInIsCountedWhereverTheyAre(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartLimited(t)
