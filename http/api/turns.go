@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	turnsOfCaller = 2  // expensive answers of a caller that are made at once
+	turnsOfCaller = 2  // expensive responses of a caller at once
 	mostWaiting   = 64 // requests of a caller that wait for their turn
 )
 

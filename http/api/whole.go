@@ -21,7 +21,7 @@ import (
 // Whole bounds the answers that do not wait for their clients, however long they are: lists ([List]) and drawn
 // documents ([Content]). While slow clients read them they are in files, and hold neither memory nor the database.
 type Whole struct {
-	AtOnce int           // expensive answers that are made at the same time, see [InTurn]; 0: 8
+	AtOnce int           // maximum of expensive responses at once, see [InTurn]; 0: 8
 	Wait   time.Duration // how long a request waits for its turn; 0: 10 seconds
 	Files  int64         // bytes in files, of which one answer may have a quarter; 0: 4 GB
 	Pause  time.Duration // how long a client may read nothing; 0: 30 seconds

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// leftToRight returns the runs in the order in which they are drawn: what is written from right to left is reversed, with what stands
+// leftToRight returns the runs in the order in which they are drawn: what is written from right to left is reversed, with what is
 // between its words. The base direction is left to right, as that of our tables.
 func leftToRight(runs []run) []run {
 	if !slices.ContainsFunc(runs, func(r run) bool { return r.face == perso }) {
@@ -42,7 +42,7 @@ func (r run) between() bool {
 	return r.face == numerals || !r.face.shaped() && !strings.ContainsFunc(r.text, unicode.IsLetter)
 }
 
-// mirrored returns punctuation as it stands in a passage from right to left. Numbers keep their order.
+// mirrored returns punctuation as it is drawn in a passage from right to left. Numbers keep their order.
 func mirrored(text string) string {
 	brackets := strings.NewReplacer("(", ")", ")", "(", "[", "]", "]", "[", "{", "}", "}", "{", "<", ">", ">", "<", "«", "»", "»", "«")
 	var parts []string

@@ -70,7 +70,7 @@ type Owner struct {
 	Wait time.Duration // for the owner's other file; 0: as long as it takes
 }
 
-// Few programs run at once in this process, whatever they are and whoever wants them.
+// Few programs run at once in this process, for all of its callers together.
 var running = semaphore.NewWeighted(int64(max(2, runtime.NumCPU()/2)))
 
 // turns has the owners with open cages: one at a time each.

@@ -22,7 +22,7 @@ const (
 
 var gaps = regexp.MustCompile(`\t+| {2,}`)
 
-// rows writes the rows of tables in a text whose columns stand below each other as lines of their own, each value with the name of its column. Lines that are no rows
+// rows writes the rows of tables in a text whose columns are below each other as lines of their own, each value with the name of its column. Lines that are no rows
 // keep their words. A text in two columns is put in its order.
 func rows(page string) string {
 	var out []string

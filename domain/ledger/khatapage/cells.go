@@ -250,7 +250,7 @@ func (r *reader) checkKind(l *layout, c *cell, n *amountOf) {
 		kind = touchColumn
 	}
 	if kind != n.kind {
-		r.doubt(c, "%q of the line %q stands under %s and is taken for %s", n.Text, c.raw, n.kind, kind)
+		r.doubt(c, "%q of the line %q is under %s and is taken for %s", n.Text, c.raw, n.kind, kind)
 		n.kind = kind
 	}
 	long := l.groups > 2 && !n.grouped && n.thousandths >= 100_000_000

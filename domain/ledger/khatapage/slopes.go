@@ -1,6 +1,6 @@
 package khatapage
 
-// signed gives numbers the sign that stands close before them, or that of a date.
+// signed gives numbers the sign that is close before them, or that of a date.
 func signed(words, signs []Word) {
 	for _, sign := range signs {
 		for i, w := range words {
@@ -35,10 +35,10 @@ func slopes(words []Word, height int) func(Word) int {
 		lower = upper
 	}
 	return func(w Word) int {
-		// The halves' slopes are those of their middles.
-		quarters := 4 * float64(w.middleY()-top) / float64(max(1, bottom-top))
-		slope := float64(upper) + float64(lower-upper)*(quarters-1)/2
-		return int(slope * float64(w.middle()) / 1000)
+		// The halves' slopes are those of their middles, a quarter of the page from its ends.
+		page := max(1, bottom-top)
+		twice := 2*upper*page + (lower-upper)*(4*(w.middleY()-top)-page)
+		return twice * w.middle() / (2 * page * 1000)
 	}
 }
 

@@ -96,7 +96,7 @@ func (all tokens) past(i int, sets ...map[string]bool) int {
 	return i
 }
 
-const mostMarks = 8 // that stand between what belongs together
+const mostMarks = 8 // between what belongs together
 
 var punctuation = set(". : - = # ( )")
 
@@ -231,7 +231,7 @@ func priceAt(all tokens, i int) (atom, int) {
 	return atom{}, 0
 }
 
-// priceEnd returns where a price ends whose number stands before i.
+// priceEnd returns the end of a price whose number is before i.
 func priceEnd(all tokens, i int) int {
 	if all.at(i).text == "/" && all.at(i+1).text == "-" {
 		i += 2

@@ -10,7 +10,7 @@ import (
 type item struct {
 	name            []string
 	client, slip    string
-	held, slipFirst bool // the client, or the slip, stands before the item
+	held, slipFirst bool // the client, or the slip, is before the item
 	weight, count   *atom
 	bare            []atom
 	unclear, extent bool // a quantity is left to the reader; there is a quantity at all
@@ -185,7 +185,7 @@ func (p *parser) sumsUp(it item) bool {
 }
 
 // number takes the number of a slip. It is of the entries after it; behind: also of those before it, since the last one. own: the last entry has it,
-// whatever stood before.
+// whatever was before.
 func (p *parser) number(slip string, behind, own bool) {
 	all := p.order.Entries
 	p.slip, p.behind = slip, behind

@@ -76,9 +76,9 @@ type parser struct {
 	guess     string // a line before the first item that may be a client
 	guessable []bool // the entry has no client that was marked
 	slip      string // holds until the next
-	inherited []bool // the entry's slip stands behind an entry before it
-	behind    bool   // the slip stood behind its entries
-	alone     bool   // the slip stood alone, and no entry has followed
+	inherited []bool // the entry's slip is behind an entry before it
+	behind    bool   // the slip was behind its entries
+	alone     bool   // the slip was alone, and no entry has followed
 	doubts    bool   // a line was not used
 }
 
