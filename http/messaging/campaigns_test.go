@@ -379,7 +379,7 @@ func TestACampaignStopsAndGoesOn(t *testing.T) {
 	n.answer.Store(failing(132012))
 	require.Equal(t, "The network does not accept the template's messages", *awaited(t, c, begin().ID, is("failed")).Reason)
 	n.answer.Store(failing(131050))
-	require.Equal(t, int64(30), awaited(t, c, begin().ID, is("completed")).Stats.Failed)
+	require.Equal(t, int64(30), awaited(t, c, begin().ID, is("failed")).Stats.Failed)
 	require.Eventually(t, func() bool { return c.GET(contacts+"?optIn=true").Status(200).Header("X-Total-Count") == "0" }, time.Minute, 10*time.Millisecond)
 }
 
