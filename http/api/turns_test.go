@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,8 +14,15 @@ import (
 type queue struct {
 	*turns
 
+	mu    sync.Mutex
 	order []string
 	ends  map[string]chan struct{}
+}
+
+func (q *queue) note(name string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.order = append(q.order, name)
 }
 
 func (q *queue) ask(caller, workspace string) {
@@ -22,10 +30,10 @@ func (q *queue) ask(caller, workspace string) {
 	go func() {
 		done, err := q.take(context.Background(), caller, workspace, time.Minute)
 		if err != nil {
-			q.order = append(q.order, name+" is refused")
+			q.note(name + " is refused")
 			return
 		}
-		q.order = append(q.order, name)
+		q.note(name)
 		<-q.ends[caller]
 		done()
 	}()

@@ -161,7 +161,8 @@ func TestAChannelThatIsNotInOrderIsRefused(t *testing.T) {
 	c.POST(channels, `{"name":"a","type":"chat","settings":{"baseUrl":"http://127.0.0.1"}}`).
 		Problem(422, "Validation error", "settings.baseUrl", "expected an address like https://chat.example.org/v1")
 	c.PATCH(channelAt(k.ID), `{"type":"web","accessToken":"********"}`).Problem(422, "Validation error", "type", "cannot change", "accessToken", "there is no value to keep")
-	c.PATCH(channelAt(k.ID), `{"name":null,"settings":{"baseUrl":"https://thief.example"}}`).Problem(422, "Validation error", "name", "must not be null")
+	c.PATCH(channelAt(k.ID), `{"name":null,"settings":{"baseUrl":"https://thief.example"}}`).
+		Problem(422, "Validation error", "name", "must not be null", "apiKey", "must be given again, since baseUrl names another server")
 	c.PATCH(channelAt(k.ID), `{"settings":{"baseUrl":"https://thief.example"}}`).
 		Problem(422, "Validation error", "apiKey", "must be given again, since baseUrl names another server")
 	c.GET(channels + "?type=fax").Status(422)
