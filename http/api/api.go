@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -83,6 +84,7 @@ type API struct {
 	shared  map[string]*cors.Cors // by the beginning of paths that have rules of their own
 	streams crowd
 	turns   *turns
+	served  atomic.Int64        // when the last request was answered that is not expensive, in Unix nanoseconds
 	files   *semaphore.Weighted // bytes of answers in files
 	ops     []*operation
 	pages   map[string]bool // paths that are served beside the operations, by GET
@@ -210,6 +212,9 @@ func (a *API) finish(c *call) {
 	c.send()
 	c.release()
 	a.metrics.inFlight.Dec()
+	if !c.expensive {
+		a.served.Store(time.Now().UnixNano())
+	}
 	c.report()
 	if abort { // otherwise the client would take half an answer for the whole
 		panic(http.ErrAbortHandler)

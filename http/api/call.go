@@ -45,6 +45,8 @@ type call struct {
 	later   bool // respond-async
 	applied bool // the handler followed it
 
+	expensive bool // it wants a turn
+
 	over *Problem // the request is one too many, and refused unless its proof is valid, see [Op.Proof]
 
 	wrote    event.Position

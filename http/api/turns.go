@@ -126,6 +126,7 @@ func InTurn(ctx context.Context, work func() error) error {
 	if c == nil {
 		return work()
 	}
+	c.expensive = true
 	caller, workspace := c.request.Actor.ID, "workspace "+c.request.Workspace.String()
 	if caller == "" {
 		caller = "address " + clientAddress(c.r, c.api.config.Limiting.Proxies).String()
@@ -139,4 +140,23 @@ func InTurn(ctx context.Context, work func() error) error {
 	}
 	defer done()
 	return work()
+}
+
+const (
+	stretch = time.Millisecond // how long an expensive answer is made before it gives way
+	lately  = 100 * time.Millisecond
+)
+
+// giveWay pauses an expensive answer for as long as it was made since the last pause, while others are served. With every processor in use, Go looks for
+// arrived requests every 10 ms only, and Postgres's processes wait for each other.
+func (s *spool) giveWay() {
+	now := time.Now()
+	if now.Sub(s.rested) < stretch {
+		return
+	}
+	if now.UnixNano()-s.call.api.served.Load() < int64(lately) {
+		time.Sleep(min(now.Sub(s.rested), 5*stretch))
+		now = time.Now()
+	}
+	s.rested = now
 }

@@ -56,12 +56,13 @@ type spool struct {
 	size   int64         // of the file
 	ready  atomic.Int64  // how much of the file may be sent
 	more   chan struct{} // tells that this grew
+	rested time.Time     // see giveWay
 }
 
 // spooling returns the call's answer, which is empty. The call's end discards it.
 func (c *call) spooling() *spool {
 	b, _ := buffers.Get().(*bytes.Buffer)
-	c.answering = &spool{call: c, buffer: b, more: make(chan struct{}, 1)}
+	c.answering = &spool{call: c, buffer: b, more: make(chan struct{}, 1), rested: time.Now()}
 	return c.answering
 }
 
@@ -73,6 +74,7 @@ func (s *spool) Write(text []byte) (int, error) {
 
 // spill moves a full buffer to the file.
 func (s *spool) spill() (err error) {
+	s.giveWay()
 	a, n := s.call.api, int64(s.buffer.Len())
 	switch {
 	case n < contentBuffer:
