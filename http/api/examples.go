@@ -51,7 +51,7 @@ var further = map[int][]string{
 	http.StatusUnprocessableEntity: {"dry_run_unsupported", "provider_refused", "recipient_failed"},
 	http.StatusTooManyRequests:     {"provider_rate_limited", "too_many_streams"},
 	http.StatusBadGateway:          {"provider_auth"},
-	http.StatusServiceUnavailable:  {"campaign_stopped", "provider_not_configured", "provider_unavailable", "provider_unknown"},
+	http.StatusServiceUnavailable:  {"campaign_passed_over", "campaign_stopped", "provider_not_configured", "provider_unavailable", "provider_unknown"},
 }
 
 // codeOf returns the code of a status where the refusal has none of its own.
