@@ -41,7 +41,8 @@ func TestRowsOfAFileBecomeProducts(t *testing.T) {
 	const file = "name,price,category\nHook,125.50,Brass\nBad,-,\n\nNail,1,Iron\n"
 	sent(t, c.With("Bahi-Dry-Run", "true"), bulk, file).Status(200).Contains(`"created":2`)
 	require.Equal(t, " of 0", names(c, "company_id="+k.ID.String()))
-	sent(t, c, bulk, file).Status(200).Body(`{"success":true,"created":2,"failed":1,"errors":[{"row":3,"error":"price: expected an amount, as in 1,250.50"}]}`)
+	sent(t, c, bulk, file).Status(200).
+		Contains(`"success":true,"created":2,"failed":1`, `"errors":[{"row":3,"error":"price: expected an amount, as in 1,250.50"}]`)
 	require.Equal(t, "Nail,Hook of 2", names(o.Stranger(), "company_id="+k.ID.String()))
 	sent(t, c, bulk, "name,price\n,\na,x").Status(200).Contains(`"success":false,"created":0,"failed":1`)
 
@@ -75,7 +76,7 @@ func TestAFileOfManyRowsIsImportedInBatches(t *testing.T) {
 		fmt.Fprintf(&file, "p%d,1,c%d\n", i, i%2)
 	}
 	keyed := c.With("Idempotency-Key", "k")
-	first := sent(t, keyed, bulk, file.String()).Status(200).Body(fmt.Sprintf(`{"success":true,"created":%d,"failed":0,"errors":[]}`, rows))
+	first := sent(t, keyed, bulk, file.String()).Status(200).Contains(fmt.Sprintf(`"success":true,"created":%d,"failed":0`, rows), `"errors":[]`)
 	again := sent(t, keyed, bulk, file.String()).Status(200)
 	require.Equal(t, first.Text, again.Text)
 	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
@@ -127,7 +128,7 @@ func TestTemplatesAreDownloaded(t *testing.T) {
 	for _, format := range []string{"csv", "xlsx"} {
 		a := o.Stranger().GET(bulk + "/template." + format).Status(200)
 		require.Equal(t, "attachment; filename=catalog."+format, a.Header("Content-Disposition"))
-		sent(t, c, bulk, a.Text).Status(200).Body(`{"success":true,"created":0,"failed":0,"errors":[]}`)
+		sent(t, c, bulk, a.Text).Status(200).Contains(`"success":true,"created":0,"failed":0`, `"errors":[]`)
 	}
 	require.Contains(t, o.Stranger().GET(bulk+"/template.csv").Text, strings.Join(flows.Columns, ","))
 	o.Stranger().GET(bulk+"/template.pdf").Problem(404, "Template not found")

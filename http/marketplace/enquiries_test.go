@@ -129,9 +129,9 @@ func TestWrongEnquiriesAreRefusedWith400(t *testing.T) {
 		o.Stranger().POST(enquiries, asking(mill.ID, more)).Problem(400, "Validation error").Contains(`"field":"`+field, `"status":400`)
 	}
 	o.Stranger().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","user_phone":"a\u0001b","quantity":0}`, mill.ID)).Problem(400, "Validation error",
-		"quantity", "expected number >= 1", "user_email", "expected an email address", "user_phone", "control characters are not allowed")
+		"quantity", "must be at least 1", "user_email", "expected an email address", "user_phone", "control characters are not allowed")
 	o.Stranger().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","quantity":0}`, uuid.New())).Problem(400, "Validation error",
-		"quantity", "expected number >= 1", "user_email", "expected an email address", "to_company_id", "there is none with this id")
+		"quantity", "must be at least 1", "user_email", "expected an email address", "to_company_id", "there is none with this id")
 	o.Stranger().POST(enquiries, asking(mill.ID, `,"user_phone":"\u202aask at the shop\u202c"`)).Status(201).Contains(`"user_phone":"ask at the shop"`, `"warnings":[{"field":"user_phone"`)
 	o.Stranger().POST(enquiries, asking(mill.ID, `,"user_phone":"\u202a+91 98123 45678\u202c"`)).Status(201).Contains(`"user_phone":"+919812345678"`)
 	o.Stranger().POST(enquiries, `{}`).Problem(400, "Validation error").Contains(`"field":"to_company_id"`, `"field":"user_name"`, `"field":"user_email"`)

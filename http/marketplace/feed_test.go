@@ -79,7 +79,7 @@ func TestAFeedHasAllActiveProducts(t *testing.T) {
 	require.Equal(t, []string{"rss", "channel"}, lines[:2])
 	require.Equal(t, strings.Join([]string{
 		"item", "id = " + found.Data[2].ID, "title = Brass hook", "description = Hook & plate", "availability = in stock", "condition = new", "price = 125.50 INR",
-		"link = " + o.Sys.Settings.Outside.FrontendURL + "/products/" + found.Data[2].ID, "image_link = https://cdn.example/h.jpg?a=1&b=2", strings.Replace(lines[2], "title", "brand", 1), "mpn = " + found.Data[2].ID,
+		"link = " + o.Sys.Settings.Outside.FrontendURL + "/products/" + found.Data[2].ID, "image_link = https://cdn.example/h.jpg?a=1&b=2", "additional_image_link = https://cdn.example/i.jpg", strings.Replace(lines[2], "title", "brand", 1), "mpn = " + found.Data[2].ID,
 	}, "\n"), strings.Join(lines[5:], "\n"))
 	o.Stranger().GET(feed(id) + "?format=atom").Status(422)
 }
