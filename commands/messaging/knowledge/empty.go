@@ -14,7 +14,7 @@ var empty = func() map[string]bool {
 		do dete lete jata jati raha rahe rahi gaya gayi chahiye wala wali wale agar
 		shu su che chhe cho chu no ni nu na ne ma thi ane kevi rite kyare kya kyaan kon ketla ketlu ketli hu maru mari maro mara tame tamara tamari tamaru ame amara aa te
 		karo kare kari shako shakay hoy thay thashe mate koi mane kaho jo kai kem aapo ape sathe sudhi joie
-		please tell want know need give show help get got let may many much say said hi hello hey dear sir madam mam thanks thank would could kindly list detail details
+		please tell want know need give show help get got let may many much mean means meaning say said hi hello hey dear sir madam mam thanks thank would could kindly list detail details
 		info information like regarding namaste im whats hows currently exactly long take takes anything something us find look looking interested kitna kitane
 		बता दीजिए दीजिये पूछना जानना चाहता चाहती सर मैडम नमस्ते नमस्कार कहिए तुम तुम्हारा तुम्हारे किन कहा
 		કેટલાં જણાવો જણાવશો બતાવો આપશો સર મેડમ નમસ્તે શુ કયાં જાણવું છીએ
