@@ -65,7 +65,8 @@ func Earlier[S any](ctx context.Context, h *Handler, req Request, kind *event.Ki
 	return earlier(ctx, h, kind, known, eventIDs(name, known.Revision))
 }
 
-// Reserve returns the first of count numbers of a series for the records of a kind that a request begins. A repetition with the same key gets the same
+// Reserve returns the first of count numbers of a series for the records of a kind that a request begins. A repetition with the same key
+// gets the same
 // numbers; again says that some of its records may be there.
 func Reserve[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], count int64) (first int64, again bool, err error) {
 	if req.Key == "" {

@@ -46,7 +46,8 @@ type Accounts struct {
 	Now         func() time.Time
 	Grace       time.Duration // from the request for deletion to the deletion
 
-	// Guess refuses a try of a password after too many wrong ones for the account; otherwise it is told whether this one was wrong. nil: never.
+	// Guess limits wrong passwords of an account. It returns a refusal, or a function that takes whether this password was wrong. nil: no
+	// limit.
 	Guess func(ctx context.Context, account string) (settle func(wrong bool), err error)
 }
 

@@ -59,7 +59,8 @@ func (a *Accounts) SignIn(ctx context.Context, req commands.Request, email, pass
 	return a.begin(ctx, req, id, s, proof, session.ByPassword)
 }
 
-// verify checks a password, unless there were too many wrong ones under the name. An unknown account has a count too, since otherwise the count would reveal it.
+// verify checks a password, unless there were too many wrong ones under the name. An unknown account has a count too, since otherwise the
+// count would reveal it.
 func (a *Accounts) verify(ctx context.Context, name string, id uuid.UUID, password string) (credentials.Proof, bool, error) {
 	settle := func(bool) {}
 	if a.Guess != nil {

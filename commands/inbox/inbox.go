@@ -47,7 +47,7 @@ type Outcome struct {
 	Effect string   // such as "order draft 12"; empty: none. It MUST NOT name a person
 	Reason string   // why there is none; empty: nothing is known of it
 	Unread []string // parts that cannot be handled: each its place and why. They park the call, whose other parts have had their effect
-	Forget bool     // the body is removed at once: it is of nobody's concern here
+	Forget bool     // remove the body at once
 
 	Held []int64 // channels that the call may be for, once that is proven: [Inbox.Deliver] handles it again
 

@@ -53,7 +53,8 @@ type ScannedPage struct {
 // Scanner recognises the pages of files. Check returns the type of a file or refuses it by its content, without reading it.
 type Scanner interface {
 	Check(file []byte) (contentType string, err error)
-	// Read reads a file of a workspace. It waits so long for the workspace's other file to be read, then returns an error of which [fault.Soon] knows.
+	// Read reads a file of a workspace. It waits so long for the workspace's other file to be read, then returns an error of which
+	// [fault.Soon] knows.
 	Read(ctx context.Context, workspace uuid.UUID, wait time.Duration, file []byte, each func(ScannedPage) error) error
 }
 
@@ -101,7 +102,8 @@ const (
 	byModel     = "model"
 )
 
-// How long an upload waits for another of its workspace (CONTRACT.md R11), and how long a job does before it lets other workspaces' jobs go first.
+// How long an upload waits for another of its workspace (CONTRACT.md R11), and how long a job does before it lets other workspaces' jobs
+// go first.
 const (
 	khataWait = 10 * time.Second
 	jobWait   = 100 * time.Millisecond

@@ -57,7 +57,7 @@ func isOpen(ctx context.Context, from commands.Source, l *book.Ledger, account i
 	return a.State.Open(at) && a.Workspace == workspace, err
 }
 
-// clientOpen returns what tells whether a workspace has an open client.
+// clientOpen returns a function that reports whether a workspace has an open client.
 func (b *Books) clientOpen(ctx context.Context, workspace uuid.UUID) order.IsOpen {
 	return func(account int64) (bool, error) {
 		return isOpen(ctx, b.Commands.Fresh(), client.Ledger, account, workspace, eventstore.End)

@@ -40,7 +40,8 @@ var columnOf = spreadsheet.Named(map[string]string{
 	"images": "image imageurl imageurls imagelink imagelinks photo photos photourl picture pictures फोटो चित्र ફોટો", "availability": "availabilitystatus stockstatus उपलब्धता ઉપલબ્ધતા",
 })
 
-// inRupees returns the names of columns that may also name their currency, as Price (Rs) and Rate in INR do. A sign such as ₹ is no part of a name.
+// inRupees returns the names of columns that may also name their currency, as Price (Rs) and Rate in INR do. A sign such as ₹ is no part
+// of a name.
 func inRupees(names string) string {
 	return ending(names, "", "rs", "inr", "rupee", "rupees", "inrs", "ininr", "inrupees", "रु", "रुपये", "રૂ", "રૂપિયા")
 }
@@ -71,7 +72,8 @@ type CatalogFile struct {
 // maxTitles is how many rows may be above the row of names.
 const maxTitles = 10
 
-// ReadCatalog reads a file of products. Headers that only resemble a column are used if accept says so. It refuses a file that is no spreadsheet, or none of whose
+// ReadCatalog reads a file of products. Headers that only resemble a column are used if accept says so. It refuses a file that is no
+// spreadsheet, or none of whose
 // first rows names the columns that are needed.
 func ReadCatalog(ctx context.Context, file *io.SectionReader, accept bool) (found CatalogFile, err error) {
 	titles := titles{accept: accept}

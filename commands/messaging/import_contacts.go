@@ -54,7 +54,7 @@ type Imported struct {
 }
 
 // ImportContacts makes contacts of the rows of a file, and names the rows that are not in order. A phone that a contact or an earlier row has is an error
-// of its row. It writes batches of rows. A repetition of the request makes who is missing; it is Replayed if nobody was.
+// of its row. It writes batches of rows. A retry creates the missing contacts; it is Replayed if none was missing.
 func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Request, file *io.SectionReader) (Imported, error) {
 	rows, wrong, columns, err := readContacts(ctx, file)
 	if err != nil {
@@ -211,7 +211,7 @@ func (i *importing) know(ctx context.Context, ids []int64) error {
 	return nil
 }
 
-// unknown returns what is wrong with the first list that nobody can be put into.
+// unknown returns the fault of the first list that does not exist.
 func (i *importing) unknown(ids []int64) error {
 	for _, id := range ids {
 		if err := i.lists[id]; err != nil {

@@ -84,7 +84,8 @@ func (f *Messages) merge(ctx context.Context, req commands.Request, keep, other 
 	return keep, nil
 }
 
-// alike notes that a network knows a contact, to whom a message went by a phone, by another one: both are spellings of one number (CONTRACT.md R4). Where each has a
+// alike notes that a network knows a contact, to whom a message went by a phone, by another one: both are spellings of one number
+// (CONTRACT.md R4). Where each has a
 // contact, they are merged.
 func (f *Messages) alike(ctx context.Context, req commands.Request, id int64, phone, as string) error {
 	one, _ := network.Spelling(phone)

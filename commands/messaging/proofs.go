@@ -10,7 +10,8 @@ import (
 	"bahi/domain/messaging/channel"
 )
 
-// SignedFor returns the channel of a sender at a chat network whose own secret has signed a call, 0 for none, and whether the channel that is known to
+// SignedFor returns the channel of a sender at a chat network whose own secret has signed a call, 0 for none, and whether the channel
+// that is known to
 // have the sender has a secret. That channel goes first; others may name the sender in their settings, and prove calls to themselves alone.
 func (f *Messages) SignedFor(ctx context.Context, sender string, signed func(secret string) bool) (id int64, guarded bool, err error) {
 	known, found, err := f.ChannelOf(ctx, channel.Chat, sender)

@@ -84,11 +84,11 @@ func (f *Messages) from(ctx context.Context, id int64) (of commands.Loaded[chann
 	return of, commands.Request{Actor: actor.Actor{Type: "provider", ID: of.State.Type, Workspace: of.Workspace}, Workspace: of.Workspace}, err
 }
 
-// errNobody refuses what nobody has written.
+// errNobody refuses a message without a sender.
 var errNobody = fault.Fields(fault.Field{Field: "from", Message: "the sender is not named"})
 
 // Receive keeps a message that came in, once however often it comes. A sender who is no contact becomes one. It opens a resolved contact again, and heeds
-// the words by which people take back consent, and give it again. A reaction does neither, and nobody becomes a contact by taking one back.
+// the words that withdraw or give consent. A reaction does neither, and a removed reaction creates no contact.
 func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[message.State], error) {
 	none := commands.Outcome[message.State]{Revision: -1}
 	of, req, err := f.from(ctx, a.Channel)
@@ -204,7 +204,7 @@ func (w Writer) named() (phone, user string) {
 	return phone, w.UserID
 }
 
-// contactOf returns the contact who is a writer, 0 for none.
+// contactOf returns the contact of a sender, 0 for none.
 func (f *Messages) contactOf(ctx context.Context, req commands.Request, of int64, w Writer) (int64, error) {
 	phone, user := w.named()
 	id, _, err := f.known(ctx, req.Workspace, of, user)

@@ -70,7 +70,8 @@ func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels [
 	return late, none
 }
 
-// Sync asks the network of a channel that was made or changed for its templates (CONTRACT.md N14). What it does not tell now is asked for later.
+// Sync asks the network of a channel that was made or changed for its templates (CONTRACT.md N14). What it does not tell now is asked for
+// later.
 func (f *Templates) Sync(ctx context.Context, workspace uuid.UUID, out commands.Outcome[channel.State]) {
 	if out.Replayed || out.State.Status != channel.Connected {
 		return

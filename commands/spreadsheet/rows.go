@@ -147,7 +147,8 @@ type Columns struct {
 	headers map[string]string // by field
 }
 
-// Columns returns what becomes of the columns of a row of names: the fields are those of [Header], and guesses are of the others. Accepted guesses are read.
+// Columns returns what becomes of the columns of a row of names: the fields are those of [Header], and guesses are of the others.
+// Accepted guesses are read.
 func (r Row) Columns(fields []string, guess func(header string) string, accept bool) *Columns {
 	c := &Columns{Row: r.Number, Used: []Column{}, Ignored: []string{}, Guessed: []Column{}, fields: fields, headers: map[string]string{}}
 	for i, field := range fields {

@@ -59,7 +59,8 @@ func (r Row) Filled() int {
 	return n
 }
 
-// Read hands over the rows of a file in their order, at most a number of thousands that are not blank. It returns [ErrFormat] for what is no spreadsheet,
+// Read hands over the rows of a file in their order, at most a number of thousands that are not blank. It returns [ErrFormat] for what is
+// no spreadsheet,
 // and the error of take.
 func Read(ctx context.Context, file *io.SectionReader, thousands int, take func(Row) error) error {
 	count, most := 0, 1000*thousands

@@ -173,7 +173,8 @@ type New[S any] struct {
 // claimers is how many claims are looked at at once.
 const claimers = 16
 
-// CreateEach begins records together, in few appends. It leaves out those whose value is claimed for another id, and those that another request has begun
+// CreateEach begins records together, in few appends. It leaves out those whose value is claimed for another id, and those that another
+// request has begun
 // meanwhile: for these, Changed is false, and [Field.Create] decides.
 func (f Field[S]) CreateEach(ctx context.Context, h *commands.Handler, req commands.Request, all []New[S]) ([]commands.Done[S], error) {
 	held := make([]commands.Loaded[claims.State], len(all))

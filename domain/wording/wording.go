@@ -14,7 +14,8 @@ import (
 	"bahi/domain/person"
 )
 
-// Tidy returns a text without the space around it and marks of direction (CONTRACT.md M4); one of which nothing can be seen is empty. It refuses one of more than
+// Tidy returns a text without the space around it and marks of direction (CONTRACT.md M4); one of which nothing can be seen is empty. It
+// refuses one of more than
 // most characters, and characters that no text needs: control characters but tabs and line breaks, and what turns the direction of text
 // around. Markup and formulas are text.
 func Tidy(field, text string, most int) (string, error) {

@@ -27,9 +27,12 @@ type Counter interface {
 // A signed-in user is counted by id, the public by address (IPv6 by /64), both for the group of the operation. An API
 // key is counted by its id, over all operations together, by the limit named [GroupAPIKeys].
 //
-// An invalid credential counts for its address by the limit named [GroupRefused]; beyond it, the answer to another one is 429. A valid one is never refused
-// for the failures of others at its address: keys and tokens have too many bits to be guessed, and the limit only slows down who tries. For the same reason
-// the tokens of operations with [Op.Proof] work beyond the limit of their group. A request without a credential guesses nothing and is not counted. That
+// An invalid credential counts for its address by the limit named [GroupRefused]; beyond it, the answer to another one is 429. A valid
+// one is never refused
+// for the failures of others at its address: keys and tokens have too many bits to be guessed, and the limit only slows down who tries.
+// For the same reason
+// the tokens of operations with [Op.Proof] work beyond the limit of their group. A request without a credential guesses nothing and is
+// not counted. That
 // count is this process's own, even with a shared Counter.
 //
 // Passwords can be guessed. [Guess] counts wrong ones by account, whatever addresses they come from.
@@ -214,8 +217,10 @@ func (c *call) countAs(p *policy, key window.Key) error {
 	return c.tooMany(d)
 }
 
-// Guess counts a try to guess something of an account, such as its password, before it is checked, so that concurrent ones count too. It refuses a try after too
-// many wrong ones: by [GroupWrong], and then by [GroupAgain]. The caller MUST tell by settle whether the try was wrong; others do not count.
+// Guess counts a try to guess something of an account, such as its password, before it is checked, so that concurrent ones count too. It
+// refuses a try after too
+// many wrong ones: by [GroupWrong], and then by [GroupAgain]. The caller MUST tell by settle whether the try was wrong; others do not
+// count.
 func Guess(ctx context.Context, account string) (settle func(wrong bool), err error) {
 	c := callOf(ctx)
 	if c == nil || c.api.limiter == nil {

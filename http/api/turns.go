@@ -119,7 +119,8 @@ func (t *turns) leave(w *turn) bool {
 	return true
 }
 
-// InTurn makes an expensive answer, or a part of one, when it is the turn of its caller. It refuses callers whose turn does not come in time. [Op.Expensive] does this
+// InTurn makes an expensive answer, or a part of one, when it is the turn of its caller. It refuses callers whose turn does not come in
+// time. [Op.Expensive] does this
 // for a whole handler. One in the other would wait for itself.
 func InTurn(ctx context.Context, work func() error) error {
 	c := callOf(ctx)
@@ -147,7 +148,8 @@ const (
 	lately  = 100 * time.Millisecond
 )
 
-// giveWay pauses an expensive answer for as long as it was made since the last pause, while others are served. With every processor in use, Go looks for
+// giveWay pauses an expensive answer for as long as it was made since the last pause, while others are served. With every processor in
+// use, Go looks for
 // arrived requests every 10 ms only, and Postgres's processes wait for each other.
 func (s *spool) giveWay() {
 	now := time.Now()

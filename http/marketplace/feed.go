@@ -90,7 +90,8 @@ func catalogXML() (begin string, each func(*bytes.Buffer, views.Offer), end stri
 	}, "</catalog>\n"
 }
 
-// catalogRSS returns the parts of a feed as the large commerce managers read it. What has no image or no price, or is discontinued, is left out: they refuse it.
+// catalogRSS returns the parts of a feed as the large commerce managers read it. What has no image or no price, or is discontinued, is
+// left out: they refuse it.
 func (r *Routes) catalogRSS(brand string) (begin string, each func(*bytes.Buffer, views.Offer), end string) {
 	frontend := strings.TrimSuffix(r.Frontend, "/")
 	var b bytes.Buffer

@@ -37,7 +37,8 @@ func confirm(c *apitest.Client, id int64) *apitest.Answer {
 	return c.With("Authorization", "Bearer "+apptest.OperatorKey, "Idempotency-Key", "").POST(fmt.Sprintf("/ops/channels/%d/confirm", id), "")
 }
 
-// A workspace that names another's app or number gets nothing that the deployment's gateway brings for it, and does not keep the other from having it.
+// A workspace that names another's app or number gets nothing that the deployment's gateway brings for it, and does not keep the other
+// from having it.
 func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)

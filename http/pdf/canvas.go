@@ -149,7 +149,8 @@ func (c *canvas) line(x, y float64, base face, size float64, l line) {
 	}
 }
 
-// shaped places the outlines of a run, and over them their text, invisible, for search and copy. Text from right to left is written in the order in which it is
+// shaped places the outlines of a run, and over them their text, invisible, for search and copy. Text from right to left is written in
+// the order in which it is
 // seen, as readers of PDF expect it.
 func (c *canvas) shaped(p *gofpdf.Fpdf, x, y float64, base face, size float64, r run) {
 	pen := x

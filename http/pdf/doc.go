@@ -8,9 +8,11 @@
 // gofpdf (v1.16.2) writes one glyph per code point, in the order of the string. That is right for Latin. For Devanagari
 // or Tamil it prints broken conjuncts, in which readers do not recognise their own names. So text
 // is split into runs by script. Latin, Greek and Cyrillic runs are ordinary PDF text in an embedded subset of DejaVu Sans
-// Condensed, which has the rupee sign. Runs in the scripts of the Eighth Schedule's languages (India's constitution), the Perso-Arabic one included, are
+// Condensed, which has the rupee sign. Runs in the scripts of the Eighth Schedule's languages (India's constitution), the Perso-Arabic
+// one included, are
 // shaped by HarfBuzz (go-text/typesetting). Each
-// shaped glyph is a small form XObject with its outline in Noto, stored once in a document and placed at every use; so a document has only the glyphs that it uses.
+// shaped glyph is a small form XObject with its outline in Noto, stored once in a document and placed at every use; so a document has
+// only the glyphs that it uses.
 // The string itself is written over it in the invisible rendering mode (3 Tr), as scanners do with recognised text, so
 // that search, copy and pdftotext find the Unicode text. Width and line breaks come from the shaped advances, and a word
 // that is too long breaks only between shaped clusters. Passages from right to left are reversed when a line is drawn.
@@ -19,7 +21,8 @@
 // box, never a gap. Characters that are invisible by definition (direction marks, joiners between Latin
 // letters) are left out.
 //
-// Turned down: Nastaliq for Urdu, because its lines are twice as high, and a table's row would be too; a font per document whose private code
+// Turned down: Nastaliq for Urdu, because its lines are twice as high, and a table's row would be too; a font per document whose private
+// code
 // points are the shaped glyphs, because gofpdf offers no way to build one and its copied text would be noise; one path per
 // occurrence of a glyph, because a ledger of 100,000 rows would carry the same outlines a million times; another PDF
 // library, because gofpdf was asked for and lacks nothing else.

@@ -62,7 +62,8 @@ type Notices interface {
 
 // ChannelSecrets are the proofs of single channels.
 type ChannelSecrets interface {
-	// SignedFor returns the channel of a sender at a chat network whose own secret has signed a call, 0 for none, and whether the channel that is known
+	// SignedFor returns the channel of a sender at a chat network whose own secret has signed a call, 0 for none, and whether the channel
+	// that is known
 	// to have the sender has a secret.
 	SignedFor(ctx context.Context, sender string, signed func(secret string) bool) (id int64, guarded bool, err error)
 	// SignedBy tries the secrets of so many channels on a call, and returns the first channels whose secret has signed it.
@@ -105,7 +106,8 @@ func (k *Conversations) Endpoints() []Endpoint {
 	}
 }
 
-// proveSocial checks the signature by the configured secrets, else by the secrets of the channels that the body names. A body that names none with a secret may be
+// proveSocial checks the signature by the configured secrets, else by the secrets of the channels that the body names. A body that names
+// none with a secret may be
 // of any channel with one: what cannot be read says nothing. It returns the channels whose secrets have signed it.
 func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) (channels string, err error) {
 	given := r.Header.Get(gateway.DefaultHMACHeader)
@@ -270,7 +272,8 @@ func refused(err error) error {
 	return err
 }
 
-// ofNotice reports whether an event says what became of a message of the deployment's own sender. A channel's own secret speaks for the channel only.
+// ofNotice reports whether an event says what became of a message of the deployment's own sender. A channel's own secret speaks for the
+// channel only.
 func (k *Conversations) ofNotice(c inbox.Call, e gateway.Event) bool {
 	return c.About == "" && e.Kind == gateway.Status && k.Own != "" && e.Sender == k.Own && c.Endpoint == receiveSocial && strings.HasPrefix(e.Callback, enquiry.NoticePrefix)
 }
@@ -291,7 +294,8 @@ func receipt(e gateway.Event, c inbox.Call) message.Receipt {
 	return r
 }
 
-// channels returns the channels that an event is about, and those that it may be about once its sender is known to be theirs. A call that channels' own
+// channels returns the channels that an event is about, and those that it may be about once its sender is known to be theirs. A call that
+// channels' own
 // secrets have proven is about these, where they name the event's sender, and else about the channels of their workspaces.
 func (k *Conversations) channels(ctx context.Context, c inbox.Call, e gateway.Event) (about, held []int64, err error) {
 	if c.About == "" {

@@ -36,7 +36,8 @@ type Endpoint struct {
 	// greet-<what the ID receives>.
 	Greet func(r *http.Request) (answer, contentType string, err error)
 
-	// Prove returns no error if every configured proof of the call is right, and whose the proof is: the channel that the path names, channels with a
+	// Prove returns no error if every configured proof of the call is right, and whose the proof is: the channel that the path names,
+	// channels with a
 	// secret of their own, or "" for the deployment. It MUST compare in constant time.
 	Prove func(r *http.Request, from netip.Addr, body []byte) (about string, err error)
 

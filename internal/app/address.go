@@ -25,7 +25,8 @@ const endWithin = 5 * time.Second
 // retryPause is the pause between two looks.
 const retryPause = 20 * time.Millisecond
 
-// TakePlace locks a data folder and listens at an address. It waits for a process that is being ended, and records the address in the folder for the
+// TakePlace locks a data folder and listens at an address. It waits for a process that is being ended, and records the address in the
+// folder for the
 // commands that ask the server. done gives both back.
 func TakePlace(ctx context.Context, data, addr string) (listener net.Listener, done func(), err error) {
 	var lock *pgcluster.FolderLock

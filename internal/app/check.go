@@ -21,7 +21,8 @@ import (
 	"bahi/providers/partner"
 )
 
-// CheckSettings returns what is wrong with all settings, whatever the database holds. It comes before a start makes a data folder, a Postgres, keys and
+// CheckSettings returns what is wrong with all settings, whatever the database holds. It comes before a start makes a data folder, a
+// Postgres, keys and
 // tokens, which a refused one would leave behind.
 func (s *Settings) CheckSettings(ctx context.Context) error {
 	return errors.Join(s.check(ctx), s.Outside.complete(), s.Outside.check(ctx))

@@ -8,7 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// nextNumber takes the next number of a checkpoint, in the transaction that stores the checkpoint: a crash leaves no gap. It waits for another such transaction.
+// nextNumber takes the next number of a checkpoint, in the transaction that stores the checkpoint: a crash leaves no gap. It waits for
+// another such transaction.
 func nextNumber(ctx context.Context, tx pgx.Tx) (n int64, err error) {
 	err = tx.QueryRow(ctx, `
 		update audit.numbering set last = greatest(last, imported, (select max(number) from audit.checkpoint)) + 1 returning last`).Scan(&n)
@@ -29,7 +30,8 @@ type Numbers struct {
 	First    int64 // the first of these
 }
 
-// Numbers counts the checkpoints that were removed. A checkpoint that was signed last can be missed only as long as audit.numbering, an outside copy or a
+// Numbers counts the checkpoints that were removed. A checkpoint that was signed last can be missed only as long as audit.numbering, an
+// outside copy or a
 // running process knows of it.
 func (s *Signer) Numbers(ctx context.Context) (n Numbers, err error) {
 	if err := s.settle(ctx); err != nil {

@@ -31,7 +31,8 @@ const skipTwice = `
 		where k.contact_id = $1 and k.campaign_id = r.campaign_id and b.run = rb.run and k.step = r.step and k.state <> 'skipped') returning block_id)
 	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone where block.id = gone.block_id`
 
-// skipOpen passes over what is not sent yet: what a campaign has not called its network for, or all of a contact. The sweep passes over what the
+// skipOpen passes over what is not sent yet: what a campaign has not called its network for, or all of a contact. The sweep passes over
+// what the
 // network of a cancelled campaign has put off, so that conversations show it.
 const skipOpen = `
 	with gone as (update recipient set state = 'skipped', since = $2 where %s = $1 and state in (%s) returning block_id)

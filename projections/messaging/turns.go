@@ -163,7 +163,8 @@ const insertBegun = `
 		$14::text[], $15::text[], $16::timestamptz[], $17::text[], $18::bigint[], $19::bigint[], $20::timestamptz[], $21::text[])
 		n (id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, reason, code, title, details, provider_id, network_id, at, actor, began, position, arrived_at, reacts)`
 
-// talkOn keeps what conversations show of messages that begin, without reactions. Those count as unread that are newer than what people have read.
+// talkOn keeps what conversations show of messages that begin, without reactions. Those count as unread that are newer than what people
+// have read.
 const talkOn = `
 	insert into conversation as c (contact_id, workspace_id, last_at, unread)
 	select n.contact_id, n.workspace_id, max(n.at), count(*) filter (where n.inbound
@@ -174,7 +175,8 @@ const talkOn = `
 	group by 1, 2
 	on conflict (contact_id) do update set last_at = greatest(c.last_at, excluded.last_at), unread = c.unread + excluded.unread`
 
-// replaceReactions takes away the reactions to one message that a later one of the same contact has replaced: those that begin, and those from before.
+// replaceReactions takes away the reactions to one message that a later one of the same contact has replaced: those that begin, and those
+// from before.
 const replaceReactions = `
 	update message m set text = null, deleted_at = newer.at, position = greatest(m.position, newer.began)
 	from (

@@ -129,7 +129,8 @@ type Cage struct {
 	end    func()              // of the owner's turn
 }
 
-// Open makes a cage for a file of an owner, who has no other one open then: until the owner closes that, Open waits, and returns [ErrBusy] if it takes too long.
+// Open makes a cage for a file of an owner, who has no other one open then: until the owner closes that, Open waits, and returns
+// [ErrBusy] if it takes too long.
 // Close removes the cage.
 func Open(ctx context.Context, of Owner, l Limits) (*Cage, error) {
 	end, err := of.take(ctx)

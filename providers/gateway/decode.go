@@ -36,7 +36,8 @@ func Detect(contentType string, body []byte) (Dialect, error) {
 	return "", ErrUnreadable
 }
 
-// Decode returns the events of a body, in their order. An event that this program does not know is of kind [Other], a part that cannot be read of
+// Decode returns the events of a body, in their order. An event that this program does not know is of kind [Other], a part that cannot be
+// read of
 // kind [Unread]. Decode returns [ErrUnreadable] for a body in none of the dialects.
 func Decode(contentType string, body []byte) (events []Event, err error) {
 	dialect, err := Detect(contentType, body)
@@ -206,7 +207,8 @@ func decodeForm(body []byte) ([]Event, error) {
 	return []Event{e}, nil
 }
 
-// name notes by what a network names a sender: by a phone, or else by an id, which is kept as it is. A prefix such as tel: is no part of either.
+// name notes by what a network names a sender: by a phone, or else by an id, which is kept as it is. A prefix such as tel: is no part of
+// either.
 func (e *Event) name(id string) {
 	id = id[strings.LastIndexByte(id, ':')+1:]
 	phone, domain, _ := strings.Cut(id, "@")

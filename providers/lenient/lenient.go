@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Read decodes JSON and returns why it is not what was expected, "" if it is. What can be decoded is decoded all the same. The reason has none of the values.
+// Read decodes JSON and returns why it is not what was expected, "" if it is. What can be decoded is decoded all the same. The reason has
+// none of the values.
 func Read(data []byte, into any) (wrong string) {
 	err := json.Unmarshal(data, into) // goes on behind a member of another type
 	if odd, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {

@@ -69,7 +69,8 @@ func New(tools func(ctx context.Context) (Tools, error), atOnce int64) *Reader {
 	return &Reader{Tools: tools, places: semaphore.NewWeighted(max(1, atOnce))}
 }
 
-// Read reads an owner's file page by page. Its errors are refusals of the file, [fault.Unavailable] for missing programs and for an owner whose other file is being read,
+// Read reads an owner's file page by page. Its errors are refusals of the file, [fault.Unavailable] for missing programs and for an owner
+// whose other file is being read,
 // or those of the context and of each.
 func (r *Reader) Read(ctx context.Context, of cage.Owner, file []byte, each func(Page) error) error {
 	kind, err := Check(file)

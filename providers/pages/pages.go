@@ -53,7 +53,8 @@ func New(e outgoing.Exceptions) *Fetcher {
 	return &Fetcher{named: e.Client(), others: outgoing.Exceptions{}.Client()}
 }
 
-// Fetch returns the bytes of a page, a text in UTF-8, which has a byte order mark if it has more than ASCII. Its error is a [*Failure] or the context's.
+// Fetch returns the bytes of a page, a text in UTF-8, which has a byte order mark if it has more than ASCII. Its error is a [*Failure] or
+// the context's.
 func (f *Fetcher) Fetch(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -53,7 +53,8 @@ type Reader struct {
 // wait is how long a file waits for the workspace's other one: a job lets other workspaces' jobs go first then.
 const wait = 100 * time.Millisecond
 
-// Pages returns the text of each page of a workspace's PDF, whose columns are below each other, while the program reads on. Its error, after which nothing follows, is a [*Failure], [cage.ErrBusy], the context's, or that of a
+// Pages returns the text of each page of a workspace's PDF, whose columns are below each other, while the program reads on. Its error,
+// after which nothing follows, is a [*Failure], [cage.ErrBusy], the context's, or that of a
 // program that cannot be started.
 func (r *Reader) Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {

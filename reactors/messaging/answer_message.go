@@ -140,7 +140,8 @@ func (a *Answers) renew(ctx context.Context, stop context.CancelFunc, contact in
 	}
 }
 
-// TakeOver frees the answers whose process died: those that run although nobody has renewed their lease. Otherwise they would wait for their timeout.
+// TakeOver frees the answers whose process died: those that run although nobody has renewed their lease. Otherwise they would wait for
+// their timeout.
 type TakeOver struct{}
 
 // Kind implements [reactors.Args].

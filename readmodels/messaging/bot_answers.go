@@ -68,7 +68,8 @@ func (v *Views) Talk(ctx context.Context, workspace uuid.UUID, contact int64, si
 		where contact_id = $1 and workspace_id = $2`, contact, workspace, since)
 }
 
-// Waiting lists the last 20 messages that a contact wrote to a channel after a position, oldest first by the network's time. What came before a person's answer does not wait. Only the
+// Waiting lists the last 20 messages that a contact wrote to a channel after a position, oldest first by the network's time. What came
+// before a person's answer does not wait. Only the
 // contact is looked up: a plan that was made while the table was small may read all messages of the workspace.
 func (v *Views) Waiting(ctx context.Context, workspace uuid.UUID, channel, contact, after int64) ([]Message, error) {
 	const most = 20

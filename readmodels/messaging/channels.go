@@ -95,7 +95,8 @@ func (v *Views) OfAccount(ctx context.Context, account string) ([]int64, error) 
 // mostNaming bounds the channels of one sender that is none's yet.
 const mostNaming = 10
 
-// Signing lists the first channels that have a secret of their own for what their sender is sent. It misses none that was there when it began.
+// Signing lists the first channels that have a secret of their own for what their sender is sent. It misses none that was there when it
+// began.
 func (v *Views) Signing(ctx context.Context, sender string) ([]int64, error) {
 	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
 		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
@@ -104,7 +105,8 @@ func (v *Views) Signing(ctx context.Context, sender string) ([]int64, error) {
 	})
 }
 
-// Unconfirmed lists the first channels whose settings name a sender or an app that is not known to be theirs. It misses none that was there when it began.
+// Unconfirmed lists the first channels whose settings name a sender or an app that is not known to be theirs. It misses none that was
+// there when it began.
 func (v *Views) Unconfirmed(ctx context.Context, sender, app string) ([]int64, error) {
 	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
 		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `

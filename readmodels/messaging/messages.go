@@ -52,7 +52,8 @@ const messageColumns = messageFields + ` from messages.message`
 // shown leaves out the reactions that were taken back, or replaced, and those that only take back.
 const shown = `not (type = 'reaction' and text is null)`
 
-// Messages lists the conversation with a contact, newest first by the network's time: at most limit messages before one, before the end for 0. A contact's messages
+// Messages lists the conversation with a contact, newest first by the network's time: at most limit messages before one, before the end
+// for 0. A contact's messages
 // are of one workspace: asked for both at once, Postgres reads all of them to join two indexes.
 func (v *Views) Messages(ctx context.Context, workspace uuid.UUID, contact, before int64, limit int) ([]Message, error) {
 	return readmodels.Rows(ctx, v.Reader, asMessage, messageFields+` from (

@@ -1,6 +1,7 @@
 package knowledge
 
-// empty has words that say nothing about what is asked: those of Hindi and Gujarati also in Latin letters. Postgres knows most of English.
+// empty has words without content, such as articles. Hindi and Gujarati words are also listed in Latin letters. Postgres has most English
+// ones.
 var empty = func() map[string]bool {
 	all := map[string]bool{}
 	for word := range terms(`

@@ -10,7 +10,7 @@ import (
 // item is what is quoted of a passage: a paragraph, a row, or a question with its answer.
 type item struct {
 	heads   []string // what it is beneath, the outermost first; quoted with it
-	outer   []string // headings of plain text further out; not quoted, since nobody knows where they end
+	outer   []string // enclosing headings of plain text; not quoted, since their end is unknown
 	text    string
 	columns string // names of columns in the text
 	listed  bool   // it is one of several lines

@@ -25,8 +25,10 @@ type Quoted struct {
 	From []int // the passages that it is from
 }
 
-// Quote returns what of the passages, which have titles, belongs to a question, at most so many characters: the paragraphs, rows or answers that have more than
-// the least part of its words, by their rarity. Where several have as much, it quotes all. It returns nothing where no item has what the question names.
+// Quote returns what of the passages, which have titles, belongs to a question, at most so many characters: the paragraphs, rows or
+// answers that have more than
+// the least part of its words, by their rarity. Where several have as much, it quotes all. It returns nothing where no item has what the
+// question names.
 func (s *Store) Quote(ctx context.Context, bot int64, question string, passages, titles []string, least float64, most int) (q Quoted, err error) {
 	words, _, err := s.words(ctx, bot, question)
 	if err != nil || len(words) == 0 {
@@ -94,7 +96,8 @@ func (c *choice) fits(text string) []float64 {
 	return fits
 }
 
-// best returns the items that have most of the question, in their order, if that is more than the least part of it. joined: the question names several.
+// best returns the items that match the question best, in order, if the match exceeds the minimum. joined: the question names several
+// items.
 func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 	all := make([]held, len(items))
 	has, named := make([]int, len(c.words)), make([]bool, len(c.words)) // in items, and in headings

@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Each line of synonyms.txt has words that customers and jewellers use for one thing, in their languages and scripts. After a star they do not name a thing, but
+// Each line of synonyms.txt has words that customers and jewellers use for one thing, in their languages and scripts. After a star they
+// do not name a thing, but
 // what is asked about it.
 //
 //go:embed synonyms.txt

@@ -22,7 +22,8 @@ const (
 
 var gaps = regexp.MustCompile(`\t+| {2,}`)
 
-// rows writes the rows of tables in a text whose columns are below each other as lines of their own, each value with the name of its column. Lines that are no rows
+// rows writes the rows of tables in a text whose columns are below each other as lines of their own, each value with the name of its
+// column. Lines that are no rows
 // keep their words. A text in two columns is put in its order.
 func rows(page string) string {
 	var out []string
@@ -185,7 +186,8 @@ func record(names, values []string) string {
 	return strings.Join(parts, "; ")
 }
 
-// comma returns the lines of a file of values between commas, semicolons or tabs, or of a Markdown table, as those of [rows]. A text that is no such file stays as it
+// comma returns the lines of a file of values between commas, semicolons or tabs, or of a Markdown table, as those of [rows]. A text that
+// is no such file stays as it
 // is. named: the file's name says that it is one.
 func comma(text string, named bool) string {
 	for _, between := range []rune{'\t', ';', ','} {

@@ -133,7 +133,8 @@ func (r *reader) setDate(c *cell, d day, text string) {
 	c.unread = c.date == nil
 }
 
-// joined returns words without the gaps that a program saw inside numbers, as in "2,29,737., 66" and "45 ,826", and with the gap that it did not see behind a date.
+// joined returns words without the gaps that a program saw inside numbers, as in "2,29,737., 66" and "45 ,826", and with the gap that it
+// did not see behind a date.
 func joined(words []Word) (all []Word) {
 	for _, w := range words {
 		if n := len(all); n > 0 && w.Left-all[n-1].Right < w.Bottom-w.Top && unitOf(w.Text) == "" {

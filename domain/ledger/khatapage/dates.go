@@ -50,7 +50,8 @@ func (d day) exists() bool {
 // part is a run of digits, without the end of an ordinal, or of letters.
 var part = regexp.MustCompile(`(?i)(\d+)(?:st|nd|rd|th)?|([\p{L}\p{M}]+)`)
 
-// dateOf reads d/m, d-m-yy, dd.mm.yyyy, d m yyyy and yyyy-mm-dd, also with ordinals and the names of months. formed: the text has the form of a date, which
+// dateOf reads d/m, d-m-yy, dd.mm.yyyy, d m yyyy and yyyy-mm-dd, also with ordinals and the names of months. formed: the text has the
+// form of a date, which
 // need not exist.
 func dateOf(text string) (d day, formed bool) {
 	text = strings.Trim(text, ".,;:|'\"()")

@@ -102,7 +102,8 @@ func (l *layout) learn(lines [][]Word) {
 	}
 }
 
-// learned returns the only kind of numbers that end where a number ends, "" for none or several. On a page of amounts alone, paise say that it is one.
+// learned returns the only kind of numbers that end where a number ends, "" for none or several. On a page of amounts alone, paise say
+// that it is one.
 func (l *layout) learned(w amountOf) (kind string) {
 	if len(l.edges) == 1 && l.edges[amountColumn] != nil && w.places() == 2 {
 		return amountColumn

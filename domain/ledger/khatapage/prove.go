@@ -6,7 +6,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// prove finds a weight, a touch and the fine weight that follows from them among numbers that follow one another, whatever their columns are. A program may have taken two
+// prove finds a weight, a touch and the fine weight that follows from them among numbers that follow one another, whatever their columns
+// are. A program may have taken two
 // of them for one, or one for two; numbers that prove one another are then apart, or together.
 func prove(numbers []amountOf) (all []amountOf, proven bool) {
 	for at := range numbers {

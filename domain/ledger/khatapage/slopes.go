@@ -18,7 +18,8 @@ const (
 	fewToTilt = 16
 )
 
-// slopes returns by how much a word's line has fallen at the word. A photographed page's lines need not be level, nor parallel: the upper and the lower half each
+// slopes returns by how much a word's line has fallen at the word. A photographed page's lines need not be level, nor parallel: the upper
+// and the lower half each
 // have the slope at which most words share lines.
 func slopes(words []Word, height int) func(Word) int {
 	top, bottom := words[0].Top, words[0].Bottom

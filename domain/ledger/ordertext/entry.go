@@ -141,7 +141,8 @@ func (it *item) confidence(e Entry) int {
 	return sure
 }
 
-// setClient takes a client. One before its item holds until the next; one behind is of the entries before it, since the last one of the line.
+// setClient takes a client. One before its item holds until the next; one behind is of the entries before it, since the last one of the
+// line.
 func (p *parser) setClient(it item) {
 	if it.held {
 		p.client = it.client
@@ -184,7 +185,8 @@ func (p *parser) sumsUp(it item) bool {
 	return len(it.unused) == 0 && (it.weight == nil || it.weight.value == grams) && (it.count == nil || it.count.value == pieces)
 }
 
-// number takes the number of a slip. It is of the entries after it; behind: also of those before it, since the last one. own: the last entry has it,
+// number takes the number of a slip. It is of the entries after it; behind: also of those before it, since the last one. own: the last
+// entry has it,
 // whatever was before.
 func (p *parser) number(slip string, behind, own bool) {
 	all := p.order.Entries

@@ -48,8 +48,10 @@ func MediaType(data []byte) (string, error) {
 	}
 }
 
-// Decode returns a text in UTF-8. Its encoding is that of its byte order mark, else the one that the type which its server names, or the text itself, declares: any of
-// the HTML standard (https://encoding.spec.whatwg.org). One that declares none is UTF-8 or windows-1252 (CONTRACT.md B12). A text that has other bytes than its
+// Decode returns a text in UTF-8. Its encoding is that of its byte order mark, else the one that the type which its server names, or the
+// text itself, declares: any of
+// the HTML standard (https://encoding.spec.whatwg.org). One that declares none is UTF-8 or windows-1252 (CONTRACT.md B12). A text that
+// has other bytes than its
 // encoding is refused.
 func Decode(data []byte, contentType string) (string, error) {
 	switch {
@@ -111,7 +113,8 @@ func readable(text []byte) bool {
 	return !bytes.ContainsFunc(text, neverText) && bytes.Count(text, []byte("\ufffd"))*mostBroken <= utf8.RuneCount(text)
 }
 
-// western reports whether bytes may be a text of windows-1252: it has no byte that the code page has not, and most letters beyond ASCII are alone between others.
+// western reports whether bytes may be a text of windows-1252: it has no byte that the code page has not, and most letters beyond ASCII
+// are alone between others.
 func western(data []byte) bool {
 	letters, joined := 0, 0
 	for i, c := range data {

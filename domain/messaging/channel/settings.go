@@ -35,7 +35,8 @@ type Change struct {
 	AllowedOrigins patch.Field[[]string] `json:"allowedOrigins,omitzero" maxItems:"50" doc:"Pages that may show the chat widget"`
 }
 
-// Sender returns what calls name a chat channel by on paths that channels share, "" for a channel of another type and one that no call names.
+// Sender returns what calls name a chat channel by on paths that channels share, "" for a channel of another type and one that no call
+// names.
 func (s State) Sender() string {
 	switch set := s.Settings; {
 	case s.Type != Chat:

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// words are texts by which a contact moves consent: false takes it, true gives it back (CONTRACT.md N9). A hyphen is where people write a blank, or nothing.
+// words are texts by which a contact moves consent: false takes it, true gives it back (CONTRACT.md N9). A hyphen is where people write a
+// blank, or nothing.
 var words = func() map[string]bool {
 	all := map[string]bool{}
 	for optIn, texts := range map[bool][]string{
@@ -73,7 +74,8 @@ var (
 	signs = strings.NewReplacer("\u093c", "", "\u0abc", "", "\u0940", "\u093f", "\u0942", "\u0941", "\u0ac0", "\u0abf", "\u0ac2", "\u0ac1")
 )
 
-// spelt returns a text in one spelling of Devanagari and Gujarati: with the sign of a nasal for each nasal, without nuktas, with short vowels.
+// spelt returns a text in one spelling of Devanagari and Gujarati: with the sign of a nasal for each nasal, without nuktas, with short
+// vowels.
 func spelt(text string) string {
 	return nasal.ReplaceAllStringFunc(signs.Replace(text), func(found string) string {
 		runes := []rune(found)

@@ -7,7 +7,8 @@ import (
 	"bahi/domain/person"
 )
 
-// spellings are the longer spellings of numbers that networks spell in two ways, and the shorter ones: Brazil with its ninth digit, Mexico and Argentina with the
+// spellings are the longer spellings of numbers that networks spell in two ways, and the shorter ones: Brazil with its ninth digit,
+// Mexico and Argentina with the
 // digit that mobile numbers had (CONTRACT.md R4).
 var spellings = map[string]struct {
 	longer *regexp.Regexp
