@@ -119,6 +119,63 @@ func TestARepeatedKeyHasOneEffectInEveryOperation(t *testing.T) {
 	}
 }
 
+// unlike returns a value of another type.
+func unlike(value any) any {
+	if _, text := value.(string); text {
+		return []any{}
+	}
+	return "x"
+}
+
+func TestEveryFaultOfABodyIsNamedWhateverItsKind(t *testing.T) {
+	t.Parallel()
+	s := startShop(t)
+	pairs := map[string]int{}
+	for _, op := range s.ops {
+		if !strings.HasPrefix(string(s.samples[op.ID].Body), "{") || op.Operator || op.Untried || !writes(op) {
+			continue
+		}
+		s.again(op)
+		r := s.things().request(t, op)
+		var good map[string]any
+		require.NoError(t, json.Unmarshal([]byte(r.body), &good))
+		wrong := func(values map[string]any) (names []string) {
+			all := maps.Clone(good)
+			maps.Copy(all, values)
+			text, err := json.Marshal(all)
+			require.NoError(t, err)
+			a := r.with(string(text)).ask(s.may(op))
+			if a.Response.StatusCode != faulty(op) {
+				return nil
+			}
+			var p struct{ Errors []struct{ Field string } }
+			require.NoError(t, json.Unmarshal([]byte(a.Text), &p))
+			for _, e := range p.Errors {
+				names = append(names, e.Field)
+			}
+			return names
+		}
+		for name, value := range good {
+			const unseemly = "a\u202eb\u0001" // which only rules refuse
+			if _, text := value.(string); !text || !slices.Contains(wrong(map[string]any{name: unseemly}), name) {
+				continue
+			}
+			for other, value := range good {
+				if other == name || !slices.Contains(wrong(map[string]any{other: unlike(value)}), other) {
+					continue
+				}
+				pairs[op.ID]++
+				both := wrong(map[string]any{name: unseemly, other: unlike(value)})
+				require.Contains(t, both, name, "%s beside %s", op.ID, other)
+				require.Contains(t, both, other, "%s beside %s", op.ID, name)
+			}
+		}
+	}
+	for _, id := range []string{"create-enquiry", "create-company", "add-product", "add-contact", "register", "add-messaging-contact", "create-campaign", "create-bot"} {
+		require.Positive(t, pairs[id], id)
+	}
+}
+
 // odd are values that a field may get in place of its own, by the kind of the sample's. What is unseen is empty after tidying, but not before.
 func odd(value any) []any {
 	switch value.(type) {

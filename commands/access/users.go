@@ -13,6 +13,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/patch"
 	"bahi/domain/person"
+	"bahi/domain/wording"
 )
 
 // Profile has the user's own changes. An absent field stays.
@@ -73,7 +74,7 @@ func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 	}
 	set(&edit.Profile.FirstName, p.FirstName, person.Name, "first_name")
 	set(&edit.Profile.LastName, p.LastName, person.Name, "last_name")
-	set(&edit.Profile.Phone, p.Phone, person.Phone, "phone")
+	set(&edit.Profile.Phone, p.Phone, wording.Phone, "phone")
 	return edit, email, fault.Join(wrong...)
 }
 

@@ -103,7 +103,7 @@ func addRules(h *commands.Handler, l *book.Ledger) {
 			}
 			s, err := standingOf(ctx, from, l, after.Account, r.Meta, at(r))
 			if err == nil {
-				err = missing(l, s.Refuses(after.Dates()...))
+				err = missing(l, after.RefusedBy(s))
 			}
 			if err != nil || r.Position == eventstore.End { // before the append, it is the writer that reserves the rows
 				return err

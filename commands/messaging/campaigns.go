@@ -128,10 +128,16 @@ func failureOf(err error) *network.Failure {
 }
 
 // Call sends a campaign's message, and returns what its network said. It goes on when ctx ends: half a call is none that is known.
-func (f *Campaigns) Call(ctx context.Context, l Line, m network.Message, contact int64) message.Settle {
-	calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWithin)
+func (f *Campaigns) Call(ctx context.Context, req commands.Request, l Line, m network.Message, contact int64) message.Settle {
+	ctx = context.WithoutCancel(ctx)
+	calling, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
+	as := ""
+	m.As = &as
 	id, err := f.Networks.Send(calling, l.Account, m)
+	if err := f.alike(ctx, req, contact, m.To, as); err != nil {
+		f.Log.Warn("another spelling of a contact's number was not noted", "channel", l.Account.Channel, "error", err)
+	}
 	return message.Settle{Contact: contact, ProviderID: id, Failure: failureOf(err)}
 }
 

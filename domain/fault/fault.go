@@ -4,6 +4,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -82,6 +83,34 @@ func Join(found ...error) error {
 		return nil
 	}
 	return Fields(fields...)
+}
+
+// Besides returns a list of faults with those of another error, if it is such a list too. It leaves out faults of a field that the
+// first list names, and of fields in it or around it: they may follow from the first.
+func Besides(first, other error) error {
+	known, ok := errors.AsType[*Error](first)
+	more, too := errors.AsType[*Error](other)
+	if !ok || !too || !more.Listed() {
+		return first
+	}
+	all := slices.Clone(known.Fields)
+	for _, f := range more.Fields {
+		if !slices.ContainsFunc(known.Fields, func(k Field) bool { return Within(k.Field, f.Field) || Within(f.Field, k.Field) }) {
+			all = append(all, f)
+		}
+	}
+	return Fields(all...)
+}
+
+// Listed reports whether the refusal lists fields that are wrong, or that are in conflict with what is stored.
+func (e *Error) Listed() bool {
+	return (e.Kind == Invalid || e.Kind == Conflict) && len(e.Fields) > 0
+}
+
+// Within reports whether the path names the field or one in it.
+func Within(path, field string) bool {
+	rest, within := strings.CutPrefix(path, field)
+	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // Soon returns after how many seconds what is not possible at the moment may be, 0 where that is not known or the error is another.

@@ -48,6 +48,16 @@ func Phone(field, text string) (string, error) {
 	}, text), maxPhone)
 }
 
+// Unread warns of a telephone number that [Phone] keeps although it cannot be read.
+func Unread(field string, phone *string) []fault.Field {
+	if phone != nil {
+		if _, err := person.Phone(field, *phone); err != nil {
+			return []fault.Field{{Field: field, Message: "is no telephone number that can be read: it is kept as a text, and not used"}}
+		}
+	}
+	return nil
+}
+
 // TidyAll puts the texts of a change in order and takes out those that change nothing. It returns all that is wrong with them. Before and
 // change point to structs of one type, see [patch.Texts]. An empty text is none, and no format applies to it. The formats are by the
 // fields' names.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -125,8 +126,12 @@ func (s *server) url(address string) string {
 
 func (s *server) open(t testing.TB, address string) *esdb.Store {
 	t.Helper()
-	store, err := esdb.Open(t.Context(), s.url(address), testLog(t))
-	require.NoError(t, err)
+	var store *esdb.Store
+	require.EventuallyWithT(t, func(c *assert.CollectT) { // a busy machine may need more than the time that an attempt has
+		var err error
+		store, err = esdb.Open(t.Context(), s.url(address), testLog(t))
+		require.NoError(c, err)
+	}, time.Minute, 100*time.Millisecond)
 	t.Cleanup(store.Close)
 	return store
 }

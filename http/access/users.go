@@ -14,6 +14,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/actor"
 	"bahi/domain/fault"
+	"bahi/domain/wording"
 	"bahi/http/api"
 	"bahi/readmodels"
 	views "bahi/readmodels/access"
@@ -56,6 +57,7 @@ type User struct {
 	CreatedAt         time.Time         `json:"created_at"`
 	LastLoginAt       *time.Time        `json:"last_login_at"`
 	DeleteAfter       *time.Time        `json:"delete_after"        doc:"When the account is to be deleted, as its user asked"`
+	Warnings          []fault.Field     `json:"warnings,omitempty"  doc:"What is kept as it came, and not used"`
 }
 
 func userOp(id, method, path, summary, limit string) api.Op {
@@ -234,7 +236,7 @@ func (r *Routes) shown(ctx context.Context, v views.User) (*api.Tagged[User], er
 	out := User{
 		ID: v.ID, Email: v.Email, FirstName: v.FirstName, LastName: v.LastName, Phone: v.Phone, WorkspaceID: v.WorkspaceID,
 		AuthProvider: v.AuthProvider, EmailVerified: v.EmailVerified, IsActive: true, Permissions: v.Permissions,
-		CreatedAt: v.CreatedAt, LastLoginAt: v.LastLoginAt, DeleteAfter: v.DeleteAfter,
+		CreatedAt: v.CreatedAt, LastLoginAt: v.LastLoginAt, DeleteAfter: v.DeleteAfter, Warnings: wording.Unread("phone", v.Phone),
 	}
 	var err error
 	if out.CompanyID, err = r.company(ctx, v.ID); err != nil {

@@ -50,8 +50,10 @@ func TestUserReadsAndChangesTheirAccount(t *testing.T) {
 	require.Nil(t, changed.Phone)
 
 	const validation = "Validation error"
-	asha.PUT(apptest.Me, `{"email":"x","first_name":"","last_name":"a\u0007","phone":"call me"}`).Problem(422, validation, "email", "expected an email address",
-		"first_name", "1 to 100 characters", "last_name", "control characters are not allowed", "phone", "expected a telephone number, as in +919812345678")
+	asha.PUT(apptest.Me, `{"email":"x","first_name":"","last_name":"a\u0007","phone":"a\u0007"}`).Problem(422, validation, "email", "expected an email address",
+		"first_name", "1 to 100 characters", "last_name", "control characters are not allowed", "phone", "control characters are not allowed")
+	asha.PUT(apptest.Me, `{"phone":"call \u202ame"}`).Status(200).Contains(`"phone":"call me"`, `"warnings":[{"field":"phone"`)
+	require.NotContains(t, asha.PUT(apptest.Me, `{"phone":null}`).Status(200).Text, "warnings")
 	asha.PUT(apptest.Me, `{"email":null,"first_name":null,"last_name":null}`).Problem(422, validation,
 		"email", "must not be null", "first_name", "must not be null", "last_name", "must not be null")
 	asha.PUT(apptest.Me, `{"first_name":7}`).Problem(422, validation, "first_name", "expected a text")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"reflect"
 	"slices"
-	"strings"
 
 	"bahi/commands"
 	"bahi/domain/fault"
@@ -67,7 +66,7 @@ func (c *call) rules(try func(context.Context) error) (found []fault.Field) {
 	defer cancel()
 	f, ok := errors.AsType[*fault.Error](try(ctx))
 	c.wrote, c.replayed = 0, false
-	if !ok || f.Kind != fault.Invalid && f.Kind != fault.Malformed {
+	if !ok || !f.Listed() && f.Kind != fault.Malformed {
 		return nil
 	}
 	for _, field := range f.Fields {
@@ -86,12 +85,6 @@ func (o *operation) tried() bool {
 // unread reports whether the field, or one in it or around it, could not be read.
 func (c *call) unread(field string) bool {
 	return slices.ContainsFunc(c.wrong, func(known fault.Field) bool {
-		return known.Message != unknownField && (known.Field == wholeBody || nested(known.Field, field) || nested(field, known.Field))
-	}) || slices.ContainsFunc(c.unsure, func(absent string) bool { return nested(field, absent) })
-}
-
-// nested reports whether the path names the field or one in it.
-func nested(path, field string) bool {
-	rest, within := strings.CutPrefix(path, field)
-	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		return known.Message != unknownField && (known.Field == wholeBody || fault.Within(known.Field, field) || fault.Within(field, known.Field))
+	}) || slices.ContainsFunc(c.unsure, func(absent string) bool { return fault.Within(field, absent) })
 }

@@ -47,6 +47,8 @@ func (q *queue) end(caller string) {
 
 // came returns what has come since the last call.
 func (q *queue) came() (names []string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	names, q.order = q.order, nil
 	return names
 }

@@ -75,6 +75,19 @@ func TestOneBadRowRefusesAll(t *testing.T) {
 	require.Equal(t, before, o.Head(), "nothing was written, no number was taken")
 }
 
+func TestABulkNamesEachRowInALockedPeriod(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
+	rows := apptest.Bulk(apptest.Deposit("2025-04-01", "1"), apptest.Deposit("2025-03-31", "1"), apptest.Deposit("2025-01-02", "1"))
+	for _, dry := range []string{"false", "true"} {
+		const why = "Books are locked through 2025-03-31"
+		clerk.With("Bahi-Dry-Run", dry).POST(apptest.Ledger(account, "/rows"), rows).Problem(409, why, "rows[1].date", why, "rows[2].date", why)
+	}
+	clerk.GET(apptest.Ledger(account)).Status(200).Body(`[]`)
+}
+
 func TestAThousandRowsArePostedAndNotOneMore(t *testing.T) {
 	t.Parallel()
 	clerk := apptest.Clerk(t)

@@ -250,7 +250,7 @@ func entriesOf[E book.Entry](list []AnyEntry, at string) (book.Given, []fault.Fi
 	return book.Entries(entries), wrong
 }
 
-// asked returns the rows as their ledgers have them.
+// asked returns the rows as their ledgers have them, beside an error too, as [khata.Lines] does.
 func (b SubmitRows) asked() ([]khata.Asked, error) {
 	if err := khata.CheckCount("rows", len(b.Rows)); err != nil {
 		return nil, err
@@ -273,7 +273,7 @@ func (b SubmitRows) asked() ([]khata.Asked, error) {
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, fault.Fields(wrong...)
+		return rows, fault.Fields(wrong...)
 	}
 	return rows, nil
 }
@@ -311,14 +311,20 @@ func (r *Routes) khataSubmits() {
 }
 
 func (r *Routes) submitKhata(ctx context.Context, upload *int64, rows []khata.Asked, err error) (*api.Body[KhataSubmitted], error) {
-	if err != nil {
-		return nil, err
-	}
 	var of int64
 	if upload != nil {
 		of = *upload
 	}
-	out, err := flows.SubmitKhata(ctx, api.Request(ctx), r.Books, of, rows)
+	req := api.Request(ctx)
+	if err != nil {
+		if rows == nil {
+			return nil, err
+		}
+		req.DryRun, req.Key = true, ""
+		_, ruled := flows.SubmitKhata(ctx, req, r.Books, of, rows)
+		return nil, fault.Besides(err, ruled)
+	}
+	out, err := flows.SubmitKhata(ctx, req, r.Books, of, rows)
 	return api.Reply(ctx, out, err, func(out commands.Outcome[khata.State]) KhataSubmitted {
 		answer := KhataSubmitted{UploadID: upload, Created: len(rows), Results: []SubmittedEntry{}}
 		for nth, row := range rows {

@@ -11,6 +11,7 @@ import (
 	flows "bahi/commands/marketplace"
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/company"
+	"bahi/domain/wording"
 	"bahi/http/api"
 	views "bahi/readmodels/marketplace"
 )
@@ -158,7 +159,7 @@ func (r *Routes) companyWritten(ctx context.Context, out commands.Outcome[compan
 		if out.State.EmailKey != "" {
 			c.Email, c.EmailConfirmed = out.State.Email.Shown(), &out.State.EmailConfirmed
 		}
-		return CompanyAnswer{Company: c, Warnings: unread("phone", c.Phone)}
+		return CompanyAnswer{Company: c, Warnings: wording.Unread("phone", c.Phone)}
 	})
 }
 

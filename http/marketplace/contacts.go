@@ -11,6 +11,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/contact"
+	"bahi/domain/wording"
 	"bahi/http/api"
 	views "bahi/readmodels/marketplace"
 )
@@ -134,7 +135,7 @@ func (r *Routes) Contacts() {
 
 func contactAnswer(w flows.ContactWritten) ContactChange {
 	shown := contactShown(w)
-	return ContactChange{Contact: shown, Warnings: append(w.Ignored, unread("phone", shown.Phone)...)}
+	return ContactChange{Contact: shown, Warnings: append(w.Ignored, wording.Unread("phone", shown.Phone)...)}
 }
 
 // contactShown returns a contact as a command left it.

@@ -11,7 +11,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/enquiry"
-	"bahi/domain/person"
+	"bahi/domain/wording"
 	"bahi/http/api"
 	views "bahi/readmodels/marketplace"
 )
@@ -48,16 +48,6 @@ type EnquiryAnswer struct {
 	Warnings []fault.Field `json:"warnings,omitempty" doc:"What is kept as it came, and not used"`
 }
 
-// unread warns of a phone that is kept, although it cannot be read.
-func unread(field string, phone *string) []fault.Field {
-	if phone != nil {
-		if _, err := person.Phone(field, *phone); err != nil {
-			return []fault.Field{{Field: field, Message: "is no telephone number that can be read: it is kept as a text, and not used"}}
-		}
-	}
-	return nil
-}
-
 // Enquiries registers what companies are asked.
 func (r *Routes) Enquiries() {
 	api.Handle(r.API, open(api.Op{
@@ -69,7 +59,7 @@ func (r *Routes) Enquiries() {
 			out.State, err = commands.Reveal(ctx, r.Commands, out.State)
 		}
 		return api.Written(ctx, out, err, func(out flows.EnquiryOutcome) EnquiryAnswer {
-			return EnquiryAnswer{SentEnquiry: sentShown(out), Warnings: unread("user_phone", out.State.Phone.Shown())}
+			return EnquiryAnswer{SentEnquiry: sentShown(out), Warnings: wording.Unread("user_phone", out.State.Phone.Shown())}
 		})
 	})
 	api.Handle(r.API, enquiryOp("list-enquiries", "GET", "", "List the enquiries to the caller's companies, newest first"), func(ctx context.Context, in *struct {

@@ -24,13 +24,14 @@ type nodes struct {
 	database string
 	log      string // address of the log, if not in the database
 	data     [2]string
+	env      [2][]string // what the nodes' settings differ in
 	serving  [2]*apptest.Process
 }
 
 func (n *nodes) start(nth int) {
 	n.t.Helper()
 	cmd := apptest.Program(n.t, n.data[nth], "serve")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+n.database, "EVENTSTORE_URL="+n.log)
+	cmd.Env = append(append(cmd.Env, "DATABASE_URL="+n.database, "EVENTSTORE_URL="+n.log), n.env[nth]...)
 	n.serving[nth] = apptest.Serve(n.t, cmd)
 	n.serving[nth].Ready()
 }

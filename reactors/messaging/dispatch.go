@@ -344,7 +344,7 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 			continue
 		}
 		calls.Go(func() error {
-			said := s.Call(ctx, s.line, l.call, l.to.ID)
+			said := s.Call(ctx, s.req, s.line, l.call, l.to.ID)
 			settled[i].Command = said
 			mu.Lock()
 			defer mu.Unlock()

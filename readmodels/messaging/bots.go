@@ -134,8 +134,8 @@ type BotWebhook struct {
 	Method      string             `json:"method" enum:"GET,POST,PUT,PATCH,DELETE"`
 	Description string             `json:"description"`
 	Headers     map[string]string  `json:"headers" doc:"The values are not shown"`
-	QueryParams map[string]string  `json:"queryParams"`
-	JSONData    json.RawMessage    `json:"jsonData" doc:"null: none"`
+	QueryParams map[string]string  `json:"queryParams" doc:"The values are not shown"`
+	JSONData    json.RawMessage    `json:"jsonData" doc:"The values are not shown; null: none"`
 	Active      bool               `json:"active"`
 	Parameters  []WebhookParameter `json:"parameters"`
 	CreatedAt   time.Time          `json:"createdAt"`

@@ -1,6 +1,7 @@
 package book
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -64,6 +65,22 @@ func (b Bulk) Dates() []unit.Date {
 		dates[i] = r.Date
 	}
 	return dates
+}
+
+// RefusedBy returns why the bulk is void, nil if it is not. Where rows are in a locked period it names each.
+func (b Bulk) RefusedBy(s Standing) error {
+	err := s.Refuses(b.Dates()...)
+	refused, ok := errors.AsType[*fault.Error](err)
+	if !ok || refused.Kind != fault.Conflict || b.Reverses != nil { // the rows of a reversal have one date, of the request
+		return err
+	}
+	named := *refused
+	for i, r := range b.Rows {
+		if s.Refuses(r.Date) != nil {
+			named.Fields = append(named.Fields, fault.Field{Field: fmt.Sprintf("rows[%d].date", i), Message: refused.Detail})
+		}
+	}
+	return &named
 }
 
 // Added returns the event of the i-th row's own stream.

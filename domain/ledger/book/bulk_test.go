@@ -71,3 +71,18 @@ func TestBulkKnowsItsRowsOneByOne(t *testing.T) {
 
 	require.Equal(t, unit.Money(5_00), b.Added(1).Out.Effect.Cash)
 }
+
+func TestABulkNamesEachRowInALockedPeriod(t *testing.T) {
+	t.Parallel()
+	b := book.Bulk{Account: 12, Rows: []bulkRow{{Date: today - 9}, {Date: today - 10}, {Date: today - 30}}}
+	locked := today - 10
+	open := book.Standing{AccountOpen: true, LockedThrough: &locked}
+	why := "Books are locked through " + locked.String()
+	require.Equal(t, &fault.Error{Kind: fault.Conflict, Detail: why, Fields: []fault.Field{
+		{Field: "rows[1].date", Message: why}, {Field: "rows[2].date", Message: why},
+	}}, b.RefusedBy(open))
+	require.NoError(t, b.RefusedBy(book.Standing{AccountOpen: true}))
+	require.Equal(t, book.ErrNoAccount, b.RefusedBy(book.Standing{LockedThrough: &locked}))
+	b.Reverses = []int64{1, 2, 3}
+	require.Equal(t, fault.New(fault.Conflict, why), b.RefusedBy(open), "the rows of a reversal have one date")
+}

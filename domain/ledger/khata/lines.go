@@ -143,7 +143,8 @@ func bullionEntries(l Line) (all []bullion.Entry) {
 	return all
 }
 
-// Lines returns the rows that lines become: those of one account and date are one row.
+// Lines returns the rows that lines become: those of one account and date are one row. It returns them beside an error too,
+// as far as they can be read, so that the rules find what else is wrong.
 func Lines(lines []Line) ([]Asked, error) {
 	if err := CheckCount("entries", len(lines)); err != nil {
 		return nil, err
@@ -159,9 +160,6 @@ func Lines(lines []Line) ([]Asked, error) {
 			}
 		}
 	}
-	if len(wrong) > 0 {
-		return nil, fault.Fields(wrong...)
-	}
 	var rows []Asked
 	for _, g := range grouped(lines) {
 		in, out := g.sides(lines)
@@ -170,6 +168,9 @@ func Lines(lines []Line) ([]Asked, error) {
 			Ledger: g.ledger, Account: g.account, Row: book.Asked{Date: &date, In: in.given, Out: out.given}, Of: append(append([]int{}, g.in...), g.out...),
 			Place: func(field string) string { return g.place(field, in, out) },
 		})
+	}
+	if len(wrong) > 0 {
+		return rows, fault.Fields(wrong...)
 	}
 	return rows, nil
 }

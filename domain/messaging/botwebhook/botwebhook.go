@@ -123,8 +123,8 @@ type Given struct {
 // Input has the parts of a webhook's body that may be absent. Null empties.
 type Input struct {
 	Headers    patch.Field[map[string]string]          `json:"headers,omitzero"     nullable:"true" doc:"Their values are never shown again"`
-	Query      patch.Field[map[string]string]          `json:"queryParams,omitzero" nullable:"true"`
-	JSON       patch.Field[map[string]json.RawMessage] `json:"jsonData,omitzero"    nullable:"true" doc:"Body of a call, an object"`
+	Query      patch.Field[map[string]string]          `json:"queryParams,omitzero" nullable:"true" doc:"Their values are never shown again"`
+	JSON       patch.Field[map[string]json.RawMessage] `json:"jsonData,omitzero"    nullable:"true" doc:"Body of a call, an object; its values are never shown again"`
 	Parameters patch.Field[[]Given]                    `json:"parameters,omitzero"  nullable:"true" maxItems:"50"`
 }
 
