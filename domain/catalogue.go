@@ -73,6 +73,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	order.Kind,
 	product.Batches,
 	product.Kind,
+	product.SKUs.Kind,
 	plan.Customers.Kind,
 	plan.Kind,
 	orderdraft.Kind,

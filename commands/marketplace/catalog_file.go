@@ -4,23 +4,27 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 
 	"bahi/commands/spreadsheet"
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/patch"
+	"bahi/domain/wording"
 )
 
 // Columns are the names of a catalog file's columns, in the order of a template.
 var Columns = []string{
-	"name", "description", "category", "sub_category", "price", "price_currency", "moq", "origin_country", "importer_name", "importer_address", "images", "availability",
+	"name", "sku", "description", "category", "sub_category", "price", "price_currency", "moq", "origin_country", "importer_name", "importer_address",
+	"images", "availability",
 }
 
 // priceAmount is the price in the hundredth part of the currency, which price is in units of.
@@ -29,9 +33,17 @@ const priceAmount = "price_amount"
 // mostThousands is how many thousands of rows a file may have.
 const mostThousands = 10
 
+// codes are the columns that a SKU may be in, the best first. A file has several of them; one counts.
+var codes = []string{"sku", "itemcode", "stylecode"}
+
 // columnOf has the columns by the names that files have for them (CONTRACT.md 7.2).
 var columnOf = spreadsheet.Named(map[string]string{
-	"name":        "product productname nameofproduct productnames title item itemname nameofitem itemtitle नाम वस्तु उत्पाद सामान નામ વસ્તુ ઉત્પાદન",
+	"name": "product productname nameofproduct productnames title item itemname nameofitem itemtitle नाम वस्तु उत्पाद सामान " +
+		"નામ વસ્તુ ઉત્પાદન",
+	"sku": "skuno skunumber skucode skuid",
+	"itemcode": ending("item product article part catalog catalogue", "code", "no", "number") + "code mpn itemid productid " +
+		"कोड वस्तुकोड उत्पादकोड आइटमकोड કોડ વસ્તુકોડ ઉત્પાદનકોડ આઇટમકોડ",
+	"stylecode":   ending("style design model pattern", "code", "no", "number", "id") + "डिज़ाइननंबर डिजाइननंबर ડિઝાઇનનંબર",
 	"description": "desc details productdescription itemdescription विवरण વિગત વર્ણન", "category": "productcategory itemcategory श्रेणी વર્ગ શ્રેણી", "sub_category": "",
 	priceAmount: "paise pricepaise priceinpaise priceamountpaise", "price": "rupees " + inRupees("price unitprice sellingprice saleprice mrp rate कीमत दाम मूल्य भाव किंमत કિંમત ભાવ"),
 	"price_currency": "currency मुद्रा ચલણ",
@@ -63,7 +75,7 @@ func ending(names string, ends ...string) (all string) {
 
 // CatalogFile is what a file has.
 type CatalogFile struct {
-	Items  []product.Item         // of the rows that are in order
+	Items  []Line                 // the rows that are in order
 	Errors []spreadsheet.RowError // of the others
 
 	Columns *spreadsheet.Columns
@@ -76,18 +88,31 @@ const maxTitles = 10
 // spreadsheet, or none of whose
 // first rows names the columns that are needed.
 func ReadCatalog(ctx context.Context, file *io.SectionReader, accept bool) (found CatalogFile, err error) {
-	titles := titles{accept: accept}
+	titles, rows := titles{accept: accept}, map[string]int{} // rows by SKU
 	err = spreadsheet.Read(ctx, file, mostThousands, func(r spreadsheet.Row) (err error) {
 		if found.Columns == nil {
 			found.Columns, err = titles.header(r)
 			return err
 		}
-		item, err := itemOf(r, found.Columns)
+		line, err := lineOf(r, found.Columns)
+		source := func(err *fault.Error, why string) spreadsheet.RowError {
+			return spreadsheet.RowError{Row: r.Number, Error: why + found.Columns.Named(err), Source: slices.Clone(r.Cells)}
+		}
+		if err == nil && line.key != "" {
+			if first := rows[line.key]; first != 0 {
+				err = fault.Fields(fault.Field{Field: "sku", Message: fmt.Sprintf("rows %d and %d have the same", first, r.Number)})
+			} else {
+				rows[line.key] = r.Number
+			}
+		}
 		if wrong, refused := errors.AsType[*fault.Error](err); refused {
-			found.Errors = append(found.Errors, spreadsheet.RowError{Row: r.Number, Error: found.Columns.Named(wrong), Source: slices.Clone(r.Cells)})
+			found.Errors = append(found.Errors, source(wrong, ""))
 			return nil
 		}
-		found.Items = append(found.Items, item)
+		if lacks, refused := errors.AsType[*fault.Error](line.lacks); refused {
+			line.New = new(source(lacks, "no product has this SKU, and for a new one: "))
+		}
+		found.Items = append(found.Items, line)
 		return err
 	})
 	if err == nil && found.Columns == nil {
@@ -108,9 +133,19 @@ type titles struct {
 func (t *titles) header(r spreadsheet.Row) (*spreadsheet.Columns, error) {
 	inRupees := r
 	inRupees.Cells = slices.Clone(r.Cells)
+	best, where := len(codes), -1 // of the columns that a SKU may be in
 	for i, header := range r.Cells {
-		if spreadsheet.ForeignMoney(header) != "" { // a sign is no part of a name: Price ($) would be one in rupees
+		nth := slices.Index(codes, spreadsheet.Known(columnOf, header))
+		switch {
+		case spreadsheet.ForeignMoney(header) != "": // a sign is no part of a name: Price ($) would be one in rupees
 			inRupees.Cells[i] = "?"
+		case nth >= best:
+			inRupees.Cells[i] = "?"
+		case nth >= 0 && where >= 0:
+			inRupees.Cells[where] = "?"
+			fallthrough
+		case nth >= 0:
+			best, where = nth, i
 		}
 	}
 	fields, seen, err := spreadsheet.Header(inRupees, columnOf)
@@ -118,9 +153,12 @@ func (t *titles) header(r spreadsheet.Row) (*spreadsheet.Columns, error) {
 		return nil, err
 	}
 	delete(seen, "")
-	if t.accept || seen["name"] && (seen["price"] || seen[priceAmount]) {
+	if where >= 0 {
+		fields[where] = codes[0]
+	}
+	if t.accept || where >= 0 || seen["name"] && (seen["price"] || seen[priceAmount]) {
 		columns := r.Columns(slices.Clone(fields), resembling, t.accept)
-		if columns.Has("name") && (columns.Has("price") || columns.Has(priceAmount)) {
+		if columns.Has("name") && (columns.Has("price") || columns.Has(priceAmount)) || columns.Has("sku") && changes(columns) {
 			return columns, nil
 		}
 	}
@@ -133,21 +171,38 @@ func (t *titles) header(r spreadsheet.Row) (*spreadsheet.Columns, error) {
 	return nil, nil //nolint:nilnil // it is a title
 }
 
+// changes reports whether columns are of a list that changes products, such as one of SKUs and prices: it has no column that may be a name or
+// a price but is not read.
+func changes(c *spreadsheet.Columns) bool {
+	return len(c.Used) > 1 && !slices.ContainsFunc(c.Guessed, func(g spreadsheet.Column) bool {
+		return !c.Has(g.Field) && slices.Contains([]string{"name", "price", priceAmount}, g.Field)
+	})
+}
+
+// taxes are words of headers such as HSN code, which many products share.
+var taxes = []string{"hsn", "hs", "sac", "gst", "tax", "hsncode", "bar", "pin"}
+
 // resembling returns the field that a header resembles. A price in another currency is none.
 func resembling(header string) string {
 	field := spreadsheet.Guess(columnOf, header)
-	if (field == "price" || field == priceAmount) && spreadsheet.ForeignMoney(header) != "" {
+	switch {
+	case (field == "price" || field == priceAmount) && spreadsheet.ForeignMoney(header) != "":
+		return ""
+	case !slices.Contains(codes, field):
+		return field
+	case slices.ContainsFunc(wording.Words(header), func(word string) bool { return slices.Contains(taxes, word) }):
 		return ""
 	}
-	return field
+	return codes[0]
 }
 
-// itemOf returns the product of a row in order, or all that is wrong with it.
-func itemOf(r spreadsheet.Row, columns *spreadsheet.Columns) (item product.Item, err error) {
+// lineOf returns a row in order, or all that is wrong with it.
+func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err error) {
 	cells, err := columns.Of(r)
 	if err != nil {
-		return item, err
+		return line, err
 	}
+	var item product.Item
 	for _, f := range patch.Texts(&item.Details) {
 		if cells[f.Name] != "" {
 			*f.Field = patch.Set(cells[f.Name])
@@ -169,8 +224,25 @@ func itemOf(r spreadsheet.Row, columns *spreadsheet.Columns) (item product.Item,
 	if code := cells["price_currency"]; shown != "" && (code == "" || strings.EqualFold(code, "INR")) {
 		wrongPrice = fault.Fields(fault.Field{Field: "price", Message: "is in " + shown + ", not in rupees"})
 	}
-	tidied, err := item.Tidied()
-	return tidied, fault.Join(err, wrongMOQ, wrongPrice)
+	line.Item, err = item.Tidied()
+	line.lacks = fault.Join(err, wrongMOQ, wrongPrice)
+	if line.key = product.SKUKey(item.SKU.Value); line.key == "" {
+		return line, line.lacks
+	}
+	line.Given = &product.Edit{Details: item.Details}
+	line.Given.SKU = patch.Field[string]{} // the product has it, maybe in another spelling
+	if item.Name != "" {
+		line.Given.Name = patch.Set(item.Name)
+	}
+	if cells["price"]+cells[priceAmount] == "" {
+		wrongPrice = nil
+	} else {
+		line.Given.Price = patch.Set(item.Price)
+	}
+	if line.lacks != nil {
+		_, err = line.Given.Decide(product.State{Company: uuid.Max})
+	}
+	return line, fault.Join(err, wrongMOQ, wrongPrice)
 }
 
 // price returns a price in the hundredth part of the currency. Where both columns have one, they are the same.
@@ -252,7 +324,19 @@ func money(text string) (int64, error) {
 	return hundredths.IntPart(), nil
 }
 
-// Result returns the answer once the items are made.
-func (f CatalogFile) Result() spreadsheet.ImportResult {
-	return spreadsheet.Result(len(f.Items), f.Errors, f.Columns)
+// CatalogResult is the answer to a file of products.
+type CatalogResult struct {
+	spreadsheet.ImportResult
+
+	Updated   int `json:"updated"   doc:"Products that had the SKU of a row and were changed: in the columns where the row has a value"`
+	Unchanged int `json:"unchanged" doc:"Products that had the SKU of a row, and all that the row says"`
+}
+
+// Result returns the answer once the lines are carried out.
+func (f CatalogFile) Result(done Imported) CatalogResult {
+	wrong := append(slices.Clip(f.Errors), done.Failed...)
+	slices.SortFunc(wrong, func(a, b spreadsheet.RowError) int { return a.Row - b.Row })
+	r := CatalogResult{ImportResult: spreadsheet.Result(done.Created, wrong, f.Columns), Updated: done.Updated, Unchanged: done.Unchanged}
+	r.Success = r.Success || r.Updated+r.Unchanged > 0
+	return r
 }

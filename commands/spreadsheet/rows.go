@@ -60,6 +60,9 @@ func Named(known map[string]string) map[string]string {
 	return all
 }
 
+// Known returns the column that a header names, empty for none.
+func Known(named map[string]string, header string) string { return named[plain(header)] }
+
 // plain returns a name without case, spaces and signs.
 func plain(name string) string {
 	return strings.Map(func(c rune) rune {

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -96,6 +97,9 @@ type Field[S any] struct {
 	Name    string         // of the field in requests
 	Taken   string         // what a request is told whose value another record has
 
+	// Begun begins the stream of a claim's record that is in another stream, or sees to it that none will have it. Nil: records begin their streams.
+	Begun func(ctx context.Context, h *commands.Handler, req commands.Request, id string) error
+
 	Everywhere bool // one record of the deployment has a value, not one of each workspace: its claim belongs to no workspace
 }
 
@@ -130,7 +134,7 @@ func (f Field[S]) Create(
 		if out, done, err := commands.Earlier(ctx, h, req, f.Records); done || err != nil {
 			return out, err
 		}
-		held, other, err := f.look(ctx, h, key)
+		held, other, err := f.look(ctx, h, req, key)
 		if err != nil {
 			return none, err
 		}
@@ -173,6 +177,22 @@ type New[S any] struct {
 // claimers is how many claims are looked at at once.
 const claimers = 16
 
+// ClaimEach claims values for records that are to begin, if nobody ever claimed them: it looks at no claim. It reports whether it claimed all.
+// If not, [Field.CreateEach] takes the records with the same ids.
+func (f Field[S]) ClaimEach(ctx context.Context, h *commands.Handler, req commands.Request, all []New[S]) (bool, error) {
+	takes := make([]commands.One[claims.State], len(all))
+	for i, n := range all {
+		takes[i] = commands.Begins(n.Key, f.taking(h, n))
+	}
+	taken, err := commands.HandleEach(ctx, h, f.claiming(req.FollowUp()), f.Claims.Kind, takes)
+	return !slices.ContainsFunc(taken, func(d commands.Done[claims.State]) bool { return !d.Changed }), err
+}
+
+// taking returns the command that claims the value of a record.
+func (f Field[S]) taking(h *commands.Handler, n New[S]) event.Command[claims.State] {
+	return claims.Claim{Value: f.Claims, Holder: n.ID, Now: h.Now()}
+}
+
 // CreateEach begins records together, in few appends. It leaves out those whose value is claimed for another id, and those that another
 // request has begun
 // meanwhile: for these, Changed is false, and [Field.Create] decides.
@@ -203,7 +223,7 @@ func (f Field[S]) CreateEach(ctx context.Context, h *commands.Handler, req comma
 		case "":
 			if n.Key != "" {
 				takes, take = append(takes, commands.One[claims.State]{
-					Loaded: held[i], ID: n.Key, Command: claims.Claim{Value: f.Claims, Holder: n.ID, Now: h.Now()},
+					Loaded: held[i], ID: n.Key, Command: f.taking(h, n),
 				}), append(take, i)
 				continue
 			}
@@ -265,10 +285,19 @@ func (c unclaimed[S]) Decide(s S) ([]event.Event[S], error) {
 }
 
 // look loads a claim, and after it the record that it names.
-func (f Field[S]) look(ctx context.Context, h *commands.Handler, key string) (held commands.Loaded[claims.State], holder commands.Loaded[S], err error) {
+func (f Field[S]) look(
+	ctx context.Context, h *commands.Handler, req commands.Request, key string,
+) (held commands.Loaded[claims.State], holder commands.Loaded[S], err error) {
 	held, err = commands.Load(ctx, h.Fresh(), f.Claims.Kind, key)
 	holder.Revision = -1
-	if err == nil && held.State.Holder != "" {
+	if err != nil || held.State.Holder == "" {
+		return held, holder, err
+	}
+	holder, err = commands.Load(ctx, h.Fresh(), f.Records, held.State.Holder)
+	if err != nil || holder.Revision >= 0 || f.Begun == nil || req.DryRun {
+		return held, holder, err
+	}
+	if err = f.Begun(ctx, h, req.FollowUp(), held.State.Holder); err == nil {
 		holder, err = commands.Load(ctx, h.Fresh(), f.Records, held.State.Holder)
 	}
 	return held, holder, err
@@ -339,7 +368,7 @@ func (f Field[S]) Handle(
 			}
 		}
 		if *key != "" && *key != before {
-			held, other, err := f.look(ctx, h, *key)
+			held, other, err := f.look(ctx, h, req, *key)
 			switch holder := held.State.Holder; {
 			case err != nil:
 				return none, err

@@ -28,7 +28,7 @@ var errNoTemplate = fault.New(fault.NotFound, "Template not found")
 // Bulk registers the import of products from files.
 func (r *Routes) Bulk() {
 	op := closed(api.Op{
-		ID: "import-products", Method: "POST", Path: catalog + "/bulk", Summary: "Import products from a CSV or Excel file; rows with faults are named, the others imported",
+		ID: "import-products", Method: "POST", Path: catalog + "/bulk", Summary: "Import products from a CSV or Excel file: a row whose SKU a product has changes it, rows with faults are named",
 		Status: http.StatusOK, Limit: "catalog_bulk", DryRun: true,
 	})
 	op.MaxBody, op.AnyField, op.EmptyFile, op.Expensive = maxFile, true, spreadsheet.ErrFormat, true
@@ -36,7 +36,7 @@ func (r *Routes) Bulk() {
 		CompanyID api.Optional[uuid.UUID] `query:"company_id" doc:"One of the caller's; may be absent if they have one, or be a field of the form"`
 		Accept    string                  `query:"accept" enum:"guesses" doc:"guesses: read the columns whose headers only resemble a field; may be a field of the form"`
 		File      api.File
-	}) (*api.Body[spreadsheet.ImportResult], error) {
+	}) (*api.Body[flows.CatalogResult], error) {
 		named := in.CompanyID.Get()
 		if text := in.File.Texts["company_id"]; named == nil && text != "" {
 			id, err := uuid.Parse(text)
@@ -57,14 +57,14 @@ func (r *Routes) Bulk() {
 		if err != nil {
 			return nil, err
 		}
-		out, err := flows.ImportProducts(ctx, r.Commands, req, of, found.Items, nil)
+		out, err := flows.ImportProducts(ctx, r.Commands, req, of, r.Views, found.Items, nil)
 		if err != nil {
 			return nil, err
 		}
 		if out.Position != 0 {
 			api.Wrote(ctx, out.Position, out.Replayed)
 		}
-		return api.Answer(found.Result(), nil)
+		return api.Answer(found.Result(out), nil)
 	})
 	template := open(api.Op{
 		ID: "get-catalog-template", Method: "GET", Path: catalog + "/bulk/template.{format}", Summary: "Download an empty file for the import, as csv or xlsx",

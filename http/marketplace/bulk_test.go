@@ -64,6 +64,31 @@ func TestRowsOfAFileBecomeProducts(t *testing.T) {
 	require.Equal(t, "Hook of 1", names(o.Stranger(), "company_id="+k.ID.String()))
 }
 
+func TestASKUIsGivenReadAndChanged(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home)
+	k := founded(t, c, `{"name":"`+unique()+`"}`)
+	p := added(t, c, `{"name":"Hook","price_amount":100,"sku":" AB  1 ","images":["https://cdn.example/h.jpg"]}`)
+	o.Stranger().GET(item(p.ID)).Status(200).Contains(`"sku":"AB 1"`)
+	c.POST(catalog, `{"name":"Nail","price_amount":1,"sku":"ab 1"}`).Problem(409, "Another product of the company has this SKU", "sku", "Another product of the company has this SKU")
+	c.POST(catalog, `{"name":"Nail","price_amount":1,"sku":"`+strings.Repeat("a", 65)+`"}`).Problem(422, "Validation error", "sku", "at most 64 characters")
+	rss := catalog + "/feed/" + k.ID.String() + ".xml?format=rss"
+	o.Stranger().GET(rss).Status(200).Contains("<g:mpn>AB 1</g:mpn>")
+	sent(t, c, bulk, "Item Code,name,price\nab 1,Hook,2\nAB 2,Nail,1\nAB 2,Nail,1\n").Status(200).
+		Contains(`"success":true,"created":1,"failed":1,"errors":[{"row":4,"error":"Item Code: rows 3 and 4 have the same"}]`, `"updated":1,"unchanged":0`)
+	o.Stranger().GET(item(p.ID)).Status(200).Contains(`"sku":"AB 1"`, `"price_amount":200`, `"images":["https://cdn.example/h.jpg"]`)
+	sent(t, c.With("Bahi-Dry-Run", "true"), bulk, "sku,price\nAB 2,5\n").Status(200).Contains(`"updated":1`)
+	sent(t, c, bulk, "sku,price\nAB 2,1\nAB 3,1\n").Status(200).
+		Contains(`"unchanged":1`, `{"row":3,"error":"no product has this SKU, and for a new one: name: must not be empty"}`)
+	c.PATCH(item(p.ID), `{"sku":"AB 2"}`).Problem(409, "Another product of the company has this SKU")
+	c.PATCH(item(p.ID), `{"sku":null}`).Status(200).Contains(`"sku":null`)
+	o.Stranger().GET(rss).Status(200).Contains("<g:mpn>" + p.ID.String() + "</g:mpn>")
+	founded(t, seller(o, o.Abroad), `{"name":"`+unique()+`"}`)
+	added(t, seller(o, o.Abroad), `{"name":"Hook","price_amount":1,"sku":"AB 2"}`)
+	require.Equal(t, "Nail,Hook of 2", names(o.Stranger(), "company_id="+k.ID.String()))
+}
+
 func TestAFileOfManyRowsIsImportedInBatches(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

@@ -22,7 +22,7 @@ const (
 	rssType = "application/rss+xml; charset=utf-8"
 
 	// feedVersion is part of the feed's tag: a change of what is written raises it.
-	feedVersion = 2
+	feedVersion = 3
 
 	// maxTitle is how many characters of a title commerce managers take.
 	maxTitle = 150
@@ -121,7 +121,10 @@ func (r *Routes) catalogRSS(brand string) (begin string, each func(*bytes.Buffer
 			}
 		}
 		element(b, "g:brand", []byte(brand))
-		element(b, "g:mpn", o.ID)
+		if o.SKU == nil {
+			o.SKU = o.ID
+		}
+		element(b, "g:mpn", o.SKU)
 		b.WriteString("</item>")
 	}, "</channel></rss>\n"
 }

@@ -170,7 +170,7 @@ func productShown(out commands.Outcome[product.State]) views.Product {
 		created = s.ImportedAt
 	}
 	return views.Product{
-		ID: id, CompanyID: s.Company, Name: s.Name, Description: s.Description.Of(nil), Category: s.Category.Of(nil), SubCategory: s.SubCategory.Of(nil),
+		ID: id, CompanyID: s.Company, SKU: s.SKU.Of(nil), Name: s.Name, Description: s.Description.Of(nil), Category: s.Category.Of(nil), SubCategory: s.SubCategory.Of(nil),
 		PriceAmount: s.Price, PriceCurrency: s.Currency.Value, MOQ: s.MOQ.Value, OriginCountry: s.OriginCountry.Of(nil), ImporterName: s.ImporterName.Of(nil),
 		ImporterAddress: s.ImporterAddress.Of(nil), Images: images, Availability: s.Availability.Value, IsActive: s.Active.Value,
 		CreatedAt: created, UpdatedAt: out.At, Revision: out.Revision,

@@ -46,7 +46,7 @@ func TestAPatchOfAProductTellsAbsentFromNull(t *testing.T) {
 	k := founded(t, c, `{"name":"`+unique()+`"}`)
 	p := added(t, c, `{"name":"Brass hook","category":"Hardware","price_amount":12550,"moq":10,"origin_country":"IN","images":["https://cdn.example/h.jpg"],"unknown":1}`)
 	stamp := func(at time.Time) string { return at.Format(time.RFC3339Nano) }
-	read := o.Stranger().GET(item(p.ID)).Status(200).Body(fmt.Sprintf(`{"id":"%s","company_id":"%s","name":"Brass hook","description":null,"category":"Hardware","sub_category":null,
+	read := o.Stranger().GET(item(p.ID)).Status(200).Body(fmt.Sprintf(`{"id":"%s","company_id":"%s","sku":null,"name":"Brass hook","description":null,"category":"Hardware","sub_category":null,
 		"price_amount":12550,"price_currency":"INR","moq":10,"origin_country":"IN","importer_name":null,"importer_address":null,"images":["https://cdn.example/h.jpg"],
 		"availability":"in stock","is_active":true,"created_at":%q,"updated_at":%q,"revision":0}`, p.ID, k.ID, stamp(p.CreatedAt), stamp(p.UpdatedAt)))
 	require.Equal(t, `"0"`, read.Header("ETag"))

@@ -37,7 +37,7 @@ const tallies = `
 const changes = `update catalog set changed = $2, changed_at = $3 where company_id = (select company_id from product where id = $1)`
 
 // Products has what companies sell.
-var Products = projections.Define("products", 1, productsDDL,
+var Products = projections.Define("products", 2, productsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Created]) {
 		b.Exec(`insert into catalog (company_id, workspace_id, company_name, changed, changed_at) values ($1, $2, $3, $4, $5)`,
 			e.StreamID(), e.Meta.Workspace, e.Data.Name, int64(e.Position), e.At)
@@ -63,7 +63,11 @@ var Products = projections.Define("products", 1, productsDDL,
 		}
 		offered(b, e.Data.Company, []uuid.UUID{idOf(e.StreamID())}, []product.Item{e.Data.Item}, e.Position, e.At)
 	}),
+	projections.On(func(*projections.Batch, event.Recorded[claims.Fenced[product.Batch]]) {}), // it has no products
 	changing(func(b *projections.Batch, e event.Recorded[product.Imported]) {
+		if len(e.Data.Products) == 0 { // its file changed others
+			return
+		}
 		ids := make([]uuid.UUID, len(e.Data.Products))
 		for i := range ids {
 			ids[i] = product.InBatch(idOf(e.StreamID()), i)
@@ -88,13 +92,17 @@ var Products = projections.Define("products", 1, productsDDL,
 				columns, found = append(columns, wordColumns[i], words), append(found, words...)
 			}
 		}
-		columns = append(columns, "category_key", patch.Field[string]{Value: person.Folded(c.Category.Value), State: c.Category.State})
+		columns = append(columns, "category_key", patch.Field[string]{Value: person.Folded(c.Category.Value), State: c.Category.State},
+			"sku_key", patch.Field[string]{Value: product.SKUKey(c.SKU.Value), State: c.SKU.State})
 		b.Set("product", id, columns...)
 		if moves {
 			b.Exec(tallies, own, 1)
 		}
 		learned(b, found)
 		b.Exec(changes, id, int64(e.Position), e.At)
+	}),
+	changing(func(b *projections.Batch, e event.Recorded[claims.Fenced[product.State]]) {
+		b.Exec(`update product set revision = $2 where id = $1`, e.StreamID(), e.Revision)
 	}),
 	changing(func(b *projections.Batch, e event.Recorded[product.Deleted]) {
 		b.Exec(tallies, []uuid.UUID{idOf(e.StreamID())}, -1)
@@ -126,6 +134,7 @@ type row struct {
 	ID               uuid.UUID `json:"id"`
 	Place            int       `json:"place"`
 	CategoryKey      *string   `json:"category_key"`
+	SKUKey           *string   `json:"sku_key"`
 	NameWords        []string  `json:"name_words"`
 	CategoryWords    []string  `json:"category_words"`
 	DescriptionWords []string  `json:"description_words"`
@@ -146,18 +155,21 @@ func offered(b *projections.Batch, of uuid.UUID, ids []uuid.UUID, items []produc
 		if item.Category.Named() {
 			rows[i].CategoryKey = new(person.Folded(item.Category.Value))
 		}
+		if item.SKU.Named() {
+			rows[i].SKUKey = new(product.SKUKey(item.SKU.Value))
+		}
 	}
 	text, _ := json.Marshal(rows) //nolint:errchkjson // texts and numbers
 	b.Exec(`
 		with given as (update counter set next = next + $3 returning next - $3 as first)
-		insert into product (nth, id, company_id, workspace_id, name, description, category, category_key, sub_category, price_amount, price_currency, moq,
+		insert into product (nth, id, company_id, workspace_id, sku, sku_key, name, description, category, category_key, sub_category, price_amount, price_currency, moq,
 			origin_country, importer_name, importer_address, images, availability, is_active, name_words, category_words, description_words,
 			created_at, updated_at, revision)
-		select given.first + r.place, r.id, c.company_id, c.workspace_id, r.name, r.description, r.category, r.category_key, r.sub_category, r.price_amount,
+		select given.first + r.place, r.id, c.company_id, c.workspace_id, r.sku, r.sku_key, r.name, r.description, r.category, r.category_key, r.sub_category, r.price_amount,
 			r.price_currency, r.moq, r.origin_country, r.importer_name, r.importer_address, coalesce(r.images, '{}'), r.availability, r.is_active,
 			r.name_words, r.category_words, r.description_words, $4::timestamptz, $4, 0
 		from given, catalog c, jsonb_to_recordset($2::text::jsonb) as r (
-			place int, id uuid, name text, description text, category text, category_key text, sub_category text, price_amount bigint, price_currency text, moq bigint,
+			place int, id uuid, sku text, sku_key text, name text, description text, category text, category_key text, sub_category text, price_amount bigint, price_currency text, moq bigint,
 			origin_country text, importer_name text, importer_address text, images text[], availability text, is_active boolean,
 			name_words text[], category_words text[], description_words text[])
 		where c.company_id = $1`, of, string(text), int64(len(items)), when)

@@ -4,6 +4,8 @@ create table product (
   nth              bigint not null, -- in the order of creation
   company_id       uuid not null,
   workspace_id     uuid not null,
+  sku              text,
+  sku_key          text, -- as SKUs are compared
   name             text not null,
   description      text,
   category         text,
@@ -66,4 +68,5 @@ create index product_is_active_nth_idx on product (is_active, nth);
 create index product_category_key_is_active_nth_idx on product (category_key, is_active, nth);
 create index product_company_id_is_active_nth_idx on product (company_id, is_active, nth);
 create index product_company_id_category_key_is_active_nth_idx on product (company_id, category_key, is_active, nth);
+create index product_company_id_sku_key_idx on product (company_id, sku_key) where sku_key is not null;
 create index product_words_idx on product using gin (words);

@@ -2,6 +2,7 @@ package marketplace
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,6 +22,7 @@ import (
 type Product struct {
 	ID              uuid.UUID `json:"id"`
 	CompanyID       uuid.UUID `json:"company_id"`
+	SKU             *string   `json:"sku"            doc:"What the company calls it: once in a company" db:"sku"`
 	Name            string    `json:"name"`
 	Description     *string   `json:"description"`
 	Category        *string   `json:"category"`
@@ -39,13 +41,13 @@ type Product struct {
 	Revision        int64     `json:"revision"       doc:"For If-Match"`
 }
 
-const productColumns = `r.id, r.company_id, r.name, r.description, r.category, r.sub_category, r.price_amount, r.price_currency, r.moq, r.origin_country,
+const productColumns = `r.id, r.company_id, r.sku, r.name, r.description, r.category, r.sub_category, r.price_amount, r.price_currency, r.moq, r.origin_country,
 	r.importer_name, r.importer_address, r.images, r.availability, r.is_active, r.created_at, r.updated_at, r.revision`
 
 // productOf reads a row's first columns: those after them only sort.
 func productOf(row pgx.CollectableRow) (p Product, err error) {
 	into := []any{
-		&p.ID, &p.CompanyID, &p.Name, &p.Description, &p.Category, &p.SubCategory, &p.PriceAmount, &p.PriceCurrency, &p.MOQ, &p.OriginCountry,
+		&p.ID, &p.CompanyID, &p.SKU, &p.Name, &p.Description, &p.Category, &p.SubCategory, &p.PriceAmount, &p.PriceCurrency, &p.MOQ, &p.OriginCountry,
 		&p.ImporterName, &p.ImporterAddress, &p.Images, &p.Availability, &p.IsActive, &p.CreatedAt, &p.UpdatedAt, &p.Revision,
 	}
 	return p, row.Scan(append(into, make([]any, len(row.FieldDescriptions())-len(into))...)...)
@@ -55,6 +57,30 @@ func productOf(row pgx.CollectableRow) (p Product, err error) {
 func (v *Views) Product(ctx context.Context, workspace, id uuid.UUID) (Product, error) {
 	return readmodels.Row(ctx, v.Reader, product.ErrNotFound, productOf,
 		`select `+productColumns+` from products.product r where r.id = $1 and (r.is_active or r.workspace_id = $2)`, id, workspace)
+}
+
+// ProductsBySKU returns the products of a company that have the SKUs, in the form of [product.SKUKey], by these. It misses none.
+func (v *Views) ProductsBySKU(ctx context.Context, of uuid.UUID, keys []string) (map[string]product.Listed, error) {
+	type keyed struct {
+		key string
+		product.Listed
+	}
+	rows, err := readmodels.Complete(ctx, func(ctx context.Context) ([]keyed, error) {
+		return readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (k keyed, err error) {
+			var item []byte
+			if err := row.Scan(&k.key, &k.ID, &item); err != nil {
+				return k, err
+			}
+			return k, json.Unmarshal(item, &k.Item)
+		}, `select r.sku_key, r.id, (select to_json(i) from (select r.sku, r.name, r.description, r.category, r.sub_category, r.price_amount,
+				r.price_currency, r.moq, r.origin_country, r.importer_name, r.importer_address, r.images, r.availability, r.is_active) i)
+			from products.product r where r.company_id = $1 and r.sku_key = any($2)`, of, keys)
+	})
+	found := make(map[string]product.Listed, len(rows))
+	for _, k := range rows {
+		found[k.key] = k.Listed
+	}
+	return found, err
 }
 
 // ProductFilter says which products are asked for: those that all its fields fit. Empty fields fit all.
@@ -156,7 +182,7 @@ func (v *Views) Catalog(ctx context.Context, of uuid.UUID) (Catalog, error) {
 
 // Offer is a product as feeds have it: texts as they came, nil for null.
 type Offer struct {
-	ID, Name, Description, Currency, Image, Availability []byte
+	ID, Name, Description, Currency, Image, Availability, SKU []byte
 
 	More []byte // addresses of further images, a line each
 
@@ -166,12 +192,12 @@ type Offer struct {
 // EachOffer hands over the active products of a company as they come, oldest first. Their texts are valid until take returns.
 func (v *Views) EachOffer(ctx context.Context, of uuid.UUID, take func(Offer) error) error {
 	return readmodels.Each(ctx, v.Reader, func(row pgx.CollectableRow) (o Offer, err error) {
-		for i, into := range []*[]byte{&o.ID, &o.Name, &o.Description, &o.Currency, &o.Image, &o.Availability} {
+		for i, into := range []*[]byte{&o.ID, &o.Name, &o.Description, &o.Currency, &o.Image, &o.Availability, &o.SKU} {
 			*into = row.RawValues()[i]
 		}
-		o.More = row.RawValues()[7]
-		o.Price, err = strconv.ParseInt(string(row.RawValues()[6]), 10, 64)
+		o.More = row.RawValues()[8]
+		o.Price, err = strconv.ParseInt(string(row.RawValues()[7]), 10, 64)
 		return o, err
-	}, take, `select r.id::text, r.name, r.description, r.price_currency, r.images[1], r.availability, r.price_amount::text, array_to_string(r.images[2:11], E'\n')
+	}, take, `select r.id::text, r.name, r.description, r.price_currency, r.images[1], r.availability, r.sku, r.price_amount::text, array_to_string(r.images[2:11], E'\n')
 		from products.product r where r.company_id = $1 and r.is_active order by r.nth`, of)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"bahi/domain/claims"
 	"bahi/domain/event"
 )
 
@@ -13,6 +14,7 @@ import (
 // somebody changes it.
 var Batches = event.NewKind("productbatch",
 	event.Of[Imported]("ProductsImported", 1),
+	event.Of[claims.Fenced[Batch]]("ProductBatchFenced", 1),
 )
 
 // The bounds of a batch (CONTRACT.md M10).
@@ -23,14 +25,20 @@ const (
 
 // Batch is the products that were imported at once.
 type Batch struct {
-	Company  uuid.UUID
-	Products []Item
+	Company   uuid.UUID
+	Products  []Item
+	Apart     int
+	Updated   int
+	Unchanged int
 }
 
-// Imported records new products of a company.
+// Imported records new products of a company, and what became of the other rows of their file. Those had a SKU.
 type Imported struct {
-	Company  uuid.UUID `json:"company_id"`
-	Products []Item    `json:"products"`
+	Company   uuid.UUID `json:"company_id"`
+	Products  []Item    `json:"products"`
+	Apart     int       `json:"apart,omitzero"`     // products that were added to streams of their own
+	Updated   int       `json:"updated,omitzero"`   // products that were edited
+	Unchanged int       `json:"unchanged,omitzero"` // products that have already what their row says
 }
 
 // Evolve begins the batch.

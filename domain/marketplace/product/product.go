@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"golang.org/x/text/currency"
 
+	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/patch"
@@ -25,13 +27,22 @@ var Kind = event.NewKind("product",
 	event.Of[Added]("ProductAdded", 1),
 	event.Of[Edited]("ProductEdited", 1),
 	event.Of[Deleted]("ProductDeleted", 1),
+	event.Of[claims.Fenced[State]]("ProductFenced", 1),
 )
+
+type sku struct{}
+
+// SKUs are what companies call their products: a company has a SKU once. A stream is productsku-<id>, see [SKUClaim].
+var SKUs = claims.New[sku]("productsku", "ProductSKUClaimed", "ProductSKUReleased")
 
 // What is answered where a command does not fit.
 var (
 	ErrNotFound = fault.New(fault.NotFound, "Product not found")
 	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to modify this product")
 )
+
+// SKUTaken is what a request is told whose SKU another product of the company has.
+const SKUTaken = "Another product of the company has this SKU"
 
 // State is what decisions and answers need.
 type State struct {
@@ -41,6 +52,9 @@ type State struct {
 	ImportedAt time.Time // when its batch was recorded; zero: it was not imported
 }
 
+// SKUClaim returns the name of the claim of the product's SKU, empty for none.
+func (s State) SKUClaim() string { return SKUClaim(s.Company, SKUKey(s.SKU.Value)) }
+
 // Item is a product as its company describes it: all fields are absent or given, and those with a default are given.
 type Item struct {
 	Details
@@ -49,9 +63,17 @@ type Item struct {
 	Price int64  `json:"price_amount"` // in the hundredth part of the currency
 }
 
+// Listed is a product as lists have it.
+type Listed struct {
+	Item
+
+	ID uuid.UUID
+}
+
 // Details is what may be said of a product beside its name and price. An empty text is none, as null is; null in a field with a default
 // brings the default back.
 type Details struct {
+	SKU             patch.Field[string]   `json:"sku,omitzero"              maxLength:"200" doc:"1 to 64 characters; once in a company, in any case"`
 	Description     patch.Field[string]   `json:"description,omitzero"      maxLength:"5000"`
 	Category        patch.Field[string]   `json:"category,omitzero"         maxLength:"100"`
 	SubCategory     patch.Field[string]   `json:"sub_category,omitzero"     maxLength:"100"`
@@ -72,6 +94,7 @@ const (
 	maxImages = 20
 	maxURL    = 2048
 	maxName   = 200
+	maxSKU    = 64
 )
 
 // The values of fields that nobody has given.
@@ -131,10 +154,43 @@ func after[T any](before, change patch.Field[T]) patch.Field[T] {
 }
 
 // formats put the fields in order that have a form.
-var formats = map[string]func(field, text string) (string, error){"price_currency": currencyCode, "availability": availability}
+var formats = map[string]func(field, text string) (string, error){
+	"sku": skuOf, "price_currency": currencyCode, "availability": availability,
+}
 
 func wrong(field, message string) error {
 	return fault.Fields(fault.Field{Field: field, Message: message})
+}
+
+// skuOf returns a SKU in one line.
+func skuOf(field, text string) (string, error) {
+	if text = strings.Join(strings.Fields(text), " "); utf8.RuneCountInString(text) > maxSKU {
+		return "", wrong(field, "at most "+strconv.Itoa(maxSKU)+" characters")
+	}
+	return text, nil
+}
+
+// SKUKey returns the form in which SKUs are compared, without marks that cannot be seen, empty for none and for what is no SKU.
+func SKUKey(text string) string {
+	text, err := wording.Tidy("sku", text, maxName)
+	if err != nil {
+		return ""
+	}
+	text, _ = skuOf("sku", text)
+	return person.Folded(strings.Map(func(c rune) rune {
+		if unicode.Is(unicode.Cf, c) {
+			return -1
+		}
+		return c
+	}, text))
+}
+
+// SKUClaim returns the name of the claim of a company's SKU, which is in the form of [SKUKey], empty for none.
+func SKUClaim(of uuid.UUID, key string) string {
+	if key == "" {
+		return ""
+	}
+	return uuid.NewSHA1(of, []byte(key)).String()
 }
 
 func currencyCode(field, text string) (string, error) {

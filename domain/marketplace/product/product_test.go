@@ -87,6 +87,30 @@ func TestEdit(t *testing.T) {
 	given.Case("delete").When(product.Delete{}).Then(product.Deleted{})
 }
 
+func TestASKUIsInOneLineAndComparedInAnyCase(t *testing.T) {
+	t.Parallel()
+	none := eventtest.Given(t, product.Kind)
+	sku := func(text string) product.Details { return product.Details{SKU: patch.Set(text)} }
+	none.Case("spaces are tidied").When(add(sku(" AB\n 12\t"))).Then(hook(sku("AB 12")))
+	none.Case("64 characters").When(add(sku(" " + strings.Repeat("क", 64) + " "))).Then(hook(sku(strings.Repeat("क", 64))))
+	none.Case("65 characters").When(add(sku(strings.Repeat("क", 65)))).ThenFails(faults("sku", "at most 64 characters"))
+	none.Case("what cannot be seen is none").When(add(sku("\u200b "))).Then(hook(product.Details{}))
+	none.Case("directions of text").When(add(sku("a\u202eb"))).ThenFails(faults("sku", "control characters are not allowed"))
+	given := none.And(hook(sku("AB 12")))
+	given.Case("the same").When(product.Edit{Details: sku("AB  12")}).ThenNothing()
+	given.Case("another spelling").When(product.Edit{Details: sku("ab 12")}).Then(product.Edited{Details: sku("ab 12")})
+	given.Case("none").When(product.Edit{Details: product.Details{SKU: patch.Clear[string]()}}).Then(product.Edited{Details: product.Details{SKU: patch.Clear[string]()}})
+	for _, text := range []string{"AB 12", "ab 12 ", "Ab\t12", "\ufeffaB  12"} {
+		require.Equal(t, given.State().SKUClaim(), product.SKUClaim(mill, product.SKUKey(text)), text)
+	}
+	require.Equal(t, product.SKUKey("É"), product.SKUKey("e\u0301"))
+	require.NotEqual(t, product.SKUKey("AB12"), product.SKUKey("AB 12"))
+	require.NotEqual(t, given.State().SKUClaim(), product.SKUClaim(uuid.New(), "ab 12"), "each company has its own")
+	for _, text := range []string{"", " ", "\u200b", strings.Repeat("a", 65), strings.Repeat("a", 500)} {
+		require.Empty(t, product.SKUClaim(mill, product.SKUKey(text)), text)
+	}
+}
+
 func TestAProductsIDTellsItsPlaceInItsBatch(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

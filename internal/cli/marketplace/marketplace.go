@@ -111,6 +111,9 @@ func (c importCatalog) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.Close()
+	if err := sys.CatchUp(ctx, tables.Products); err != nil { // SKUs are looked up there
+		return err
+	}
 	to, req, err := find(ctx, sys, c.Company)
 	if err != nil {
 		return err
@@ -125,31 +128,31 @@ func (c importCatalog) Run(ctx context.Context) error {
 	bar := screen.NewBar(c.Shell.Err, "import", "products")
 	show := func(done int) { bar.Show(int64(done), int64(len(read.Items))) }
 	show(0) // the rate counts from here
-	out, err := flows.ImportProducts(ctx, sys.Commands, req, to.ID, read.Items, show)
+	out, err := flows.ImportProducts(ctx, sys.Commands, req, to.ID, sys.Marketplace, read.Items, show)
 	bar.End()
 	if err != nil {
 		return err
 	}
-	return c.report(read, out.Replayed)
+	return c.report(read, out)
 }
 
 // report prints the result, and keeps the rows that failed.
-func (c importCatalog) report(read flows.CatalogFile, replayed bool) error {
+func (c importCatalog) report(read flows.CatalogFile, done flows.Imported) error {
+	result, how := read.Result(done), ""
 	switch {
 	case c.DryRun:
-		fmt.Fprintf(c.Shell.Out, "would be: %s\n", inWords(read.Result()))
-	case replayed:
-		fmt.Fprintf(c.Shell.Out, "imported before: %s\n", inWords(read.Result()))
-	default:
-		fmt.Fprintln(c.Shell.Out, inWords(read.Result()))
+		how = "would be: "
+	case done.Replayed:
+		how = "imported before: "
 	}
+	fmt.Fprintln(c.Shell.Out, how+inWords(result))
 	for _, header := range read.Columns.Ignored {
 		fmt.Fprintf(c.Shell.Err, "the column %q is not read\n", header)
 	}
 	for _, guess := range read.Columns.Guessed {
 		fmt.Fprintf(c.Shell.Err, "the column %q resembles %s: --accept-guesses reads it\n", guess.Header, guess.Field)
 	}
-	if len(read.Errors) == 0 {
+	if len(result.Errors) == 0 {
 		return nil
 	}
 	name := c.File + ".errors.csv"
@@ -157,15 +160,19 @@ func (c importCatalog) report(read flows.CatalogFile, replayed bool) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(writeErrors(kept, read.Errors), kept.Close()); err != nil {
+	if err := errors.Join(writeErrors(kept, result.Errors), kept.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return fmt.Errorf("rows failed: %s says why", name)
 }
 
 // inWords returns a result in one sentence.
-func inWords(r spreadsheet.ImportResult) string {
-	return fmt.Sprintf("%d products created, %d rows failed", r.Created, r.Failed)
+func inWords(r flows.CatalogResult) string {
+	changed := ""
+	if r.Updated+r.Unchanged > 0 {
+		changed = fmt.Sprintf(" %d updated, %d unchanged,", r.Updated, r.Unchanged)
+	}
+	return fmt.Sprintf("%d products created,%s %d rows failed", r.Created, changed, r.Failed)
 }
 
 // writeErrors writes the number of each row that failed, why it did, and its cells.
