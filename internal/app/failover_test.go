@@ -273,7 +273,10 @@ func TestFailoverToAReplicaThatWasBehindGoesOnOnceAccepted(t *testing.T) {
 		}
 	}
 	r.has(account, strconv.Itoa(balance))
-	r.done("audit", "accept-restore", "--reason", "the replica was behind")
+	require.Eventually(t, func() bool { // writes end a moment before the finding is in the log
+		_, _, status := apptest.Execute(t, r.command("audit", "accept-restore", "--reason", "the replica was behind"))
+		return status == 0
+	}, time.Minute, 50*time.Millisecond)
 	r.post(account, "lost-11", apptest.Deposit("2025-03-02", "10"))
 	r.has(account, strconv.Itoa(balance+10))
 	r.goesOn()

@@ -90,7 +90,7 @@ func TestAnAnswerWhoseProcessDiesIsGivenByAnother(t *testing.T) {
 	c := o.serving[0].Client()
 	var channel views.Channel
 	c.POST("/api/channels", `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"Shop"}}`).Status(201).JSON(&channel)
-	c.POST("/api/bots", fmt.Sprintf(`{"name":"Asha","systemPrompt":"Be polite.","channelIds":[%d]}`, channel.ID)).Status(201)
+	c.POST("/api/bots", fmt.Sprintf(`{"name":"Asha","description":"Answers questions","systemPrompt":"Be polite.","channelIds":[%d]}`, channel.ID)).Status(201)
 	o.sends(func() string { return `{"status":"submitted","messageId":"reply"}` })
 	c.With("Authorization", "").POST("/api/webhooks/gateway/incoming_msg?token="+gatewayToken, `{"app":"Shop","version":2,"type":"message","payload":{
 		"id":"question","source":"919811100030","type":"text","payload":{"text":"Are you open?"},"sender":{"name":"Asha"}}}`).Status(200)
@@ -123,7 +123,7 @@ func TestACampaignWhoseProcessDiesGoesOn(t *testing.T) {
 	var templates []views.Template
 	require.Eventually(t, func() bool {
 		templates = nil
-		c.GET("/api/templates").Status(200).JSON(&templates)
+		c.GET("/api/chat/templates").Status(200).JSON(&templates)
 		return len(templates) == 1
 	}, takenOverWithin, 20*time.Millisecond)
 	for i := range 100 {
