@@ -47,7 +47,7 @@ var ofTheCallers = []string{
 }
 
 // ofNoRevision are the writes that pay no heed to If-Match: what they change has no revision that a client could have read.
-var ofNoRevision = []string{"import-messaging-contacts", "request-deletion"}
+var ofNoRevision = []string{"import-messaging-contacts", "import-products", "request-deletion"}
 
 func every(api.Op) bool { return true }
 

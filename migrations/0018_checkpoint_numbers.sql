@@ -7,3 +7,4 @@ create table audit.numbering (
 );
 insert into audit.numbering (last, imported) select coalesce(max(number), 0), coalesce(max(number), 0) from audit.checkpoint;
 alter table audit.checkpoint alter column number drop identity;
+comment on table public.bahi_schema is 'oldest: 18'; -- an older program does not number checkpoints

@@ -32,10 +32,10 @@ done
 tests() {
   local status=0
   if [ ${#concurrent[@]} -gt 0 ]; then
-    CGO_ENABLED=1 go test -json -vet=off -p "$packages" -ldflags='-s -w' -race -parallel "$parallel" -shuffle=on -timeout 15m "${concurrent[@]}" || status=1
+    CGO_ENABLED=1 go test -json -vet=off -p "$packages" -ldflags='-s -w' -race -parallel "$parallel" -shuffle=on -timeout 30m "${concurrent[@]}" || status=1
   fi
   if [ ${#rest[@]} -gt 0 ]; then
-    go test -json -vet=off -p "$packages" -ldflags='-s -w' -parallel "$parallel" -shuffle=on -timeout 15m "${rest[@]}" || status=1
+    go test -json -vet=off -p "$packages" -ldflags='-s -w' -parallel "$parallel" -shuffle=on -timeout 30m "${rest[@]}" || status=1
   fi
   return $status
 }

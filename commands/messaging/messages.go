@@ -15,7 +15,6 @@ import (
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
-	"bahi/domain/person"
 )
 
 // Known tells of messages that are there.
@@ -64,12 +63,6 @@ var errType = &fault.Error{Kind: fault.Conflict, Detail: "The channel's type doe
 // it was not called, or refused for a moment (CONTRACT.md N1). admit counts the call, of a channel that is not a sandbox.
 func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Draft, admit func(channel int64) error) (out commands.Outcome[message.State], err error) {
 	if out, done, err := f.again(ctx, req); done || err != nil {
-		return out, err
-	}
-	if d.To, err = person.Dialled("to", d.To); err == nil && d.To == "" {
-		err = fault.Fields(fault.Field{Field: "to", Message: "must not be empty"})
-	}
-	if err != nil {
 		return out, err
 	}
 	of, err := f.channel(ctx, req, d.Channel)

@@ -9,7 +9,6 @@ import (
 
 	"bahi/commands"
 	"bahi/domain/messaging/message"
-	"bahi/domain/person"
 	"bahi/http/api"
 	"bahi/readmodels"
 	views "bahi/readmodels/messaging"
@@ -157,7 +156,6 @@ func (r *Routes) send(ctx context.Context, draft func() (message.Draft, error)) 
 	}
 	out, err := r.Messages.Send(ctx, api.Request(ctx), d, countSend(ctx))
 	return api.Reply(ctx, out, err, func(commands.Outcome[message.State]) Accepted {
-		to, _ := person.Dialled("to", d.To) // it was sent there
-		return Accepted{MessageID: message.Name(out.ID), ProviderMessageID: cmp.Or(out.State.ProviderID, out.State.NetworkID), Status: "accepted", To: to, ChannelID: d.Channel}
+		return Accepted{MessageID: message.Name(out.ID), ProviderMessageID: cmp.Or(out.State.ProviderID, out.State.NetworkID), Status: "accepted", To: d.To, ChannelID: d.Channel}
 	})
 }

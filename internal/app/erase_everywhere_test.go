@@ -37,7 +37,8 @@ func everywhere(t *testing.T, o *apptest.Office) (asha apptest.Person) {
 	o.Stranger().POST("/api/v1/contacts", fmt.Sprintf(`{"first_name":"Zéphyrine","last_name":"Brandywine","email":%q,"phone":"+%s","company_id":%q,"designation":%q}`,
 		herAddress, herPhone, company.ID, herWork)).Status(201)
 	var channel struct{ ID int64 }
-	asha.POST("/api/channels", `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"Mills"}}`).Status(201).JSON(&channel)
+	made := asha.POST("/api/channels", `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"Mills"}}`).Status(201)
+	require.NoError(t, json.Unmarshal([]byte(made.Text), &channel))
 	o.Operator().POST(fmt.Sprintf("/ops/channels/%d/confirm", channel.ID), "").Status(200)
 	call := o.Stranger().With("X-Gateway-Token", hookToken)
 	call.POST("/api/webhooks/gateway/incoming_msg", fmt.Sprintf(

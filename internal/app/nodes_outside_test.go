@@ -51,6 +51,7 @@ func openOutside(t *testing.T) *outside {
 		o.data[i] = t.TempDir()
 		o.env[i] = []string{
 			"LLM_BASE_URL=" + o.models[i].URL, "LLM_MODEL=m", "GATEWAY_BASE_URL=" + network.URL, "CHAT_BASE_URL=" + network.URL, "GATEWAY_API_KEY=key", "GATEWAY_WEBHOOK_TOKEN=" + gatewayToken,
+			"BAHI_FETCH_ALLOW=" + strings.TrimPrefix(network.URL, "http://"),
 		}
 		o.start(i)
 	}

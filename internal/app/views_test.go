@@ -77,6 +77,7 @@ var spanning = map[string]string{
 	"marketplace.Claimant":      "whose a domain is is public",
 	"marketplace.Catalog":       "the feed is public",
 	"marketplace.EachOffer":     "the feed is public",
+	"marketplace.ProductsBySKU": "it is the import's own, which has asked for the company of the caller",
 	"marketplace.Products":      "the catalog is public, but for products that are not active: a test of http asks for another's",
 }
 
@@ -87,7 +88,7 @@ var personal = map[string]string{
 }
 
 // ofCompany are those of them that take a company's id.
-var ofCompany = map[string]bool{"marketplace.Catalog": true, "marketplace.EachOffer": true}
+var ofCompany = map[string]bool{"marketplace.Catalog": true, "marketplace.EachOffer": true, "marketplace.ProductsBySKU": true}
 
 // asker is the workspace in whose name every view is asked.
 var asker = uuid.MustParse("aaaaaaaa-1111-4111-8111-111111111111")

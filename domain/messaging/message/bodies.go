@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"bahi/domain/fault"
+	"bahi/domain/person"
 )
 
 // The longest text, the longest text below an image, and the longest address of one, in characters (CONTRACT.md D19).
@@ -40,8 +41,18 @@ type Draft struct {
 
 // Draft returns the text in order, or what is wrong with it.
 func (b Text) Draft() (Draft, error) {
+	to, wrongTo := dialled(b.To)
 	text, err := said("message", b.Message)
-	return Draft{Channel: b.ChannelID, To: b.To, Text: text}, err
+	return Draft{Channel: b.ChannelID, To: to, Text: text}, fault.Join(wrongTo, err)
+}
+
+// dialled returns the number that a message goes to.
+func dialled(to string) (string, error) {
+	number, err := person.Dialled("to", to)
+	if err == nil && number == "" {
+		err = fault.Fields(fault.Field{Field: "to", Message: "must not be empty"})
+	}
+	return number, err
 }
 
 // FromVisitor is the body of a message that the visitor of a page writes.
@@ -63,12 +74,13 @@ func said(field, text string) (string, error) {
 
 // Draft returns the image in order, or what is wrong with it.
 func (b Image) Draft() (Draft, error) {
+	to, wrongTo := dialled(b.To)
 	caption, err := written("caption", b.Caption, longestCaption)
 	image := strings.TrimSpace(b.ImageURL)
 	if u, parsed := url.Parse(image); parsed != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || len(image) > longestURL {
 		err = fault.Join(fault.Fields(fault.Field{Field: "imageUrl", Message: "expected an address like https://cdn.example.org/a.jpg"}), err)
 	}
-	return Draft{Channel: b.ChannelID, To: b.To, Text: caption, Image: image}, err
+	return Draft{Channel: b.ChannelID, To: to, Text: caption, Image: image}, fault.Join(wrongTo, err)
 }
 
 // written returns a text without the space around it.

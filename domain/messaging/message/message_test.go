@@ -95,14 +95,14 @@ func TestReceive(t *testing.T) {
 
 func TestBodiesInOrder(t *testing.T) {
 	t.Parallel()
-	_, err := message.Text{Message: " \n"}.Draft()
+	_, err := message.Text{To: "919812345678", Message: " \n"}.Draft()
 	require.Equal(t, fault.Fields(fault.Field{Field: "message", Message: "must not be empty"}), err)
 	for _, address := range []string{"", "a.jpg", "ftp://a.example/a.jpg", "https://u:p@a.example/a.jpg", "https:///a.jpg", "https://a.example/" + strings.Repeat("a", 2031)} {
-		_, err := message.Image{ImageURL: address, Caption: strings.Repeat("é", 1025)}.Draft()
+		_, err := message.Image{To: "919812345678", ImageURL: address, Caption: strings.Repeat("é", 1025)}.Draft()
 		require.Equal(t, fault.Fields(fault.Field{Field: "imageUrl", Message: "expected an address like https://cdn.example.org/a.jpg"}, fault.Field{Field: "caption", Message: "at most 1024 characters"}), err, address)
 	}
 	longest := "https://a.example/" + strings.Repeat("a", 2030)
-	d, err := message.Image{To: "9", ImageURL: " " + longest + "\n", ChannelID: 3}.Draft()
+	d, err := message.Image{To: "919812345678", ImageURL: " " + longest + "\n", ChannelID: 3}.Draft()
 	require.NoError(t, err)
-	require.Equal(t, message.Draft{Channel: 3, To: "9", Image: longest}, d)
+	require.Equal(t, message.Draft{Channel: 3, To: "919812345678", Image: longest}, d)
 }
