@@ -261,7 +261,7 @@ func calling(t *testing.T, at string) *chat.Networks {
 	exceptions, err := outgoing.Parse([]string{u.Host})
 	require.NoError(t, err)
 	n, err := chat.New(chat.Settings{
-		ChatURL: at, GatewayURL: at + "/wa/api/v1/", TelegramURL: at, GmailURL: at + "/", TwitterURL: at, Client: exceptions.Client(), Within: 300 * time.Millisecond, Pause: time.Millisecond,
+		ChatURL: at, GatewayURL: at + "/wa/api/v1/", TelegramURL: at, GmailURL: at + "/", TwitterURL: at, Client: exceptions.Client(), Within: 2 * time.Second, Pause: time.Millisecond,
 	})
 	require.NoError(t, err)
 	return n

@@ -270,8 +270,8 @@ func TestNotesThinsCheckpointsAndKeepsTheNewest(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for i := range 10 {
-		_, err := r.pool.Exec(t.Context(), `insert into audit.checkpoint (size, root, position, event_id, signed_at, note, abandoned)
-			values ($1, '', $1, gen_random_uuid(), now(), $1::bigint::text, case when $1 = 3 then 5 end)`, i+1)
+		_, err := r.pool.Exec(t.Context(), `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note, abandoned)
+			values ($1, $1, '', $1, gen_random_uuid(), now(), $1::bigint::text, case when $1 = 3 then 5 end)`, i+1)
 		require.NoError(t, err)
 	}
 	notes, all, err := r.proofs.Notes(t.Context(), 9)
@@ -295,7 +295,7 @@ func TestDailyReturnsTheLastCheckpointOfEachDayAndRotations(t *testing.T) {
 		{"2026-11-21 09:00+00", "log\n9\nroot\n\n— bahi/1 old\n— bahi/1 new\n"}, {"2026-11-21 10:00+00", "log\n10\nroot\n\n— bahi/1 new\n— witness x\n"},
 		{"2026-11-21 11:00+00", "last before 7"}, {"2026-11-21 12:00+00", "newest"},
 	} {
-		_, err := r.pool.Exec(t.Context(), `insert into audit.checkpoint (size, root, position, event_id, signed_at, note) values ($1, '', $1, gen_random_uuid(), $2::text::timestamptz, $3)`,
+		_, err := r.pool.Exec(t.Context(), `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note) values ($1, $1, '', $1, gen_random_uuid(), $2::text::timestamptz, $3)`,
 			i+1, c.at, c.note)
 		require.NoError(t, err)
 	}

@@ -75,12 +75,19 @@ func said(field, text string) (string, error) {
 // Draft returns the image in order, or what is wrong with it.
 func (b Image) Draft() (Draft, error) {
 	to, wrongTo := dialled(b.To)
-	caption, err := written("caption", b.Caption, longestCaption)
-	image := strings.TrimSpace(b.ImageURL)
+	d, err := pictured(b.ImageURL, b.Caption)
+	d.Channel, d.To = b.ChannelID, to
+	return d, fault.Join(wrongTo, err)
+}
+
+// pictured returns a draft of an image with a text below it.
+func pictured(address, caption string) (Draft, error) {
+	caption, err := written("caption", caption, longestCaption)
+	image := strings.TrimSpace(address)
 	if u, parsed := url.Parse(image); parsed != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || len(image) > longestURL {
 		err = fault.Join(fault.Fields(fault.Field{Field: "imageUrl", Message: "expected an address like https://cdn.example.org/a.jpg"}), err)
 	}
-	return Draft{Channel: b.ChannelID, To: to, Text: caption, Image: image}, fault.Join(wrongTo, err)
+	return Draft{Text: caption, Image: image}, err
 }
 
 // written returns a text without the space around it.
@@ -116,7 +123,9 @@ func (b ToContact) Draft() (Draft, error) {
 	case b.Caption != "" && b.ImageURL == "":
 		return Draft{}, fault.Fields(fault.Field{Field: "caption", Message: "expected below an image only"})
 	case b.ImageURL != "":
-		return Image{ImageURL: b.ImageURL, Caption: b.Caption, ChannelID: b.ChannelID}.Draft()
+		d, err := pictured(b.ImageURL, b.Caption)
+		d.Channel = b.ChannelID
+		return d, err
 	case b.Text != "":
 		text, err := said("text", b.Text)
 		return Draft{Channel: b.ChannelID, Text: text}, err
