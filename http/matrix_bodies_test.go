@@ -171,7 +171,9 @@ func TestEveryFaultOfABodyIsNamedWhateverItsKind(t *testing.T) {
 			}
 		}
 	}
-	for _, id := range []string{"create-enquiry", "create-company", "add-product", "add-contact", "register", "add-messaging-contact", "create-campaign", "create-bot"} {
+	for _, id := range []string{
+		"create-enquiry", "create-company", "add-product", "add-contact", "register", "add-messaging-contact", "create-campaign", "create-bot",
+	} {
 		require.Positive(t, pairs[id], id)
 	}
 }

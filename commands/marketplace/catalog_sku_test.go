@@ -16,8 +16,10 @@ import (
 func TestAColumnOfCodesIsTheSKU(t *testing.T) {
 	t.Parallel()
 	for header, used := range map[string]string{
-		"SKU": "SKU", "sku code": "sku code", "Item Code": "Item Code", "PRODUCT CODE": "PRODUCT CODE", "Style No.": "Style No.", "Design No": "Design No", "Article Number": "Article Number",
-		"Model #": "", "कोड": "कोड", "કોડ": "કોડ", "Code": "Code", "Style": "", "HSN Code": "", "Sr No": "", "Style No;Item code": "Item code", "Item code;sku": "sku",
+		"SKU": "SKU", "sku code": "sku code", "Item Code": "Item Code", "PRODUCT CODE": "PRODUCT CODE",
+		"Style No.": "Style No.", "Design No": "Design No", "Article Number": "Article Number",
+		"Model #": "", "कोड": "कोड", "કોડ": "કોડ", "Code": "Code",
+		"Style": "", "HSN Code": "", "Sr No": "", "Style No;Item code": "Item code", "Item code;sku": "sku",
 		"Item Code;Product Code": "Item Code", "Design No;SKU;Item No": "SKU", "Barcode": "",
 	} {
 		f, err := read([]byte("name;price;" + header + "\na;1" + strings.Repeat(";X1", 1+strings.Count(header, ";"))))

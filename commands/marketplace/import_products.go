@@ -70,8 +70,8 @@ type Imported struct {
 }
 
 // ImportProducts makes products of a company, and changes those that have the SKU of a row, in batches. The new products of a batch are in
-// the log as a whole. The same request with the same key continues where an earlier one stopped. Progress is told how many lines are done; it
-// may be nil.
+// the log as a whole. A repetition with the same key continues where the earlier request stopped. After each batch progress gets the number
+// of lines that are done; it may be nil.
 func ImportProducts(
 	ctx context.Context, h *commands.Handler, req commands.Request, of uuid.UUID, shelf Shelf, lines []Line, progress func(done int),
 ) (all Imported, err error) {
@@ -217,7 +217,7 @@ func (i *importing) batch(ctx context.Context, req commands.Request, lines []Lin
 			}
 			id, news, c.Products = newBatch(), nil, plain
 		}
-		if req.Key == "" && len(c.Products)+c.Apart+c.Updated == 0 { // nothing happened, and nobody will ask what
+		if req.Key == "" && len(c.Products)+c.Apart+c.Updated == 0 { // nothing was written, and without a key no repetition asks for the counts
 			return commands.Outcome[product.Batch]{State: product.Batch(c.Imported)}, nil
 		}
 		req.IfMatch = new(int64(-1))

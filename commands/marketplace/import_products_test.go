@@ -26,22 +26,16 @@ import (
 	"bahi/domain/patch"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
+	"bahi/eventstore/vault"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
 
-type hashes struct{}
-
-func (hashes) HMAC(_ context.Context, name string, parts ...[]byte) ([]byte, error) {
-	return fmt.Appendf(nil, "%s%q", name, parts), nil
-}
-func (hashes) Seal(context.Context, []*event.Sealed) error   { return nil }
-func (hashes) Reveal(context.Context, []*event.Sealed) error { return nil }
-
-// mill is a company that sells, in a log of its own.
+// mill is a company that sells. Its log has nothing else.
 type mill struct {
 	*testing.T
 	log   *postgres.Store
+	vault *vault.Vault
 	of    uuid.UUID
 	shelf map[string]product.Listed // what tables say, which a test may make late
 }
@@ -56,7 +50,9 @@ func newMill(t *testing.T) *mill {
 	log, err := postgres.Open(t.Context(), pool, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(log.Close)
-	m := &mill{T: t, log: log}
+	keys, err := vault.Open(t.Context(), pool, make([]byte, 32), slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	m := &mill{T: t, log: log, vault: keys}
 	made, err := marketplace.CreateCompany(t.Context(), m.handler(log), asked(""), company.Create{Name: "Asha Mills"})
 	require.NoError(t, err)
 	m.of = uuid.MustParse(made.ID)
@@ -64,7 +60,7 @@ func newMill(t *testing.T) *mill {
 }
 
 func (m *mill) handler(log eventstore.Store) *commands.Handler {
-	return commands.New(log, hashes{}, time.Now)
+	return commands.New(log, m.vault, time.Now)
 }
 
 func asked(key string) commands.Request {
@@ -224,7 +220,7 @@ func TestASKUIsOneProducts(t *testing.T) {
 	require.NoError(t, err, "a deleted product's is free")
 	m.look()
 
-	// Of many who want one, one gets it.
+	// One of many concurrent requests gets the SKU.
 	var made atomic.Int64
 	var all sync.WaitGroup
 	for range 8 {

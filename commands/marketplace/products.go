@@ -59,8 +59,8 @@ func DeleteProduct(ctx context.Context, h *commands.Handler, req commands.Reques
 	return change(ctx, h, req, id, product.Delete{}, func(uuid.UUID) *string { return new("") })
 }
 
-// change carries out a command on a product of a company that exists. sku returns the claim of the SKU that the product has after it, nil if
-// that stays.
+// change carries out a command on a product. Its company must exist. sku returns the name of the SKU's claim after the command, nil if the
+// SKU stays.
 func change(
 	ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID, c event.Command[product.State],
 	sku func(of uuid.UUID) *string,

@@ -97,7 +97,8 @@ type Field[S any] struct {
 	Name    string         // of the field in requests
 	Taken   string         // what a request is told whose value another record has
 
-	// Begun begins the stream of a claim's record that is in another stream, or sees to it that none will have it. Nil: records begin their streams.
+	// Begun begins the stream of a record that exists in another stream only. If no stream has the record, Begun prevents that one
+	// gets it. Nil: each record begins its own stream.
 	Begun func(ctx context.Context, h *commands.Handler, req commands.Request, id string) error
 
 	Everywhere bool // one record of the deployment has a value, not one of each workspace: its claim belongs to no workspace
@@ -177,8 +178,8 @@ type New[S any] struct {
 // claimers is how many claims are looked at at once.
 const claimers = 16
 
-// ClaimEach claims values for records that are to begin, if nobody ever claimed them: it looks at no claim. It reports whether it claimed all.
-// If not, [Field.CreateEach] takes the records with the same ids.
+// ClaimEach claims values for new records without reading their claims: it claims those that nobody has claimed before. It reports whether
+// it claimed all. If not, call [Field.CreateEach] with the same records.
 func (f Field[S]) ClaimEach(ctx context.Context, h *commands.Handler, req commands.Request, all []New[S]) (bool, error) {
 	takes := make([]commands.One[claims.State], len(all))
 	for i, n := range all {

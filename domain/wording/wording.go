@@ -40,12 +40,17 @@ func Phone(field, text string) (string, error) {
 	if err == nil {
 		return number, nil
 	}
-	return Tidy(field, strings.Map(func(c rune) rune {
+	return Tidy(field, Unformatted(text), maxPhone)
+}
+
+// Unformatted returns a text without format characters (Unicode's category Cf), which only direct how a text is shown.
+func Unformatted(text string) string {
+	return strings.Map(func(c rune) rune {
 		if unicode.Is(unicode.Cf, c) {
 			return -1
 		}
 		return c
-	}, text), maxPhone)
+	}, text)
 }
 
 // Unread warns of a telephone number that [Phone] keeps although it cannot be read.

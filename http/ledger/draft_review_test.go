@@ -62,7 +62,8 @@ func TestDraftIsReviewedAndConverted(t *testing.T) {
 
 	extra := fmt.Sprint(r.path, "/entries/", made(r.clerk, r.path+"/entries", `{"item_name": "mistake"}`))
 	r.clerk.POST(r.path+"/convert", `{}`).Problem(409, "Order draft is not ready").Contains(`"field":"entries[0].slip_number"`, `"field":"entries[2].weight"`, `"field":"entries[2].client_id"`, `"field":"entries[2].slip_number"`)
-	r.clerk.POST(r.path+"/convert", `{"date":"tomorrow"}`).Status(422).Contains(`"field":"date"`, `"field":"entries[0].slip_number"`, `"field":"entries[2].weight"`)
+	r.clerk.POST(r.path+"/convert", `{"date":"tomorrow"}`).Status(422).
+		Contains(`"field":"date"`, `"field":"entries[0].slip_number"`, `"field":"entries[2].weight"`)
 	r.clerk.DELETE(extra).Status(204)
 	r.clerk.DELETE(extra).Problem(404, "Order draft entry not found")
 

@@ -209,10 +209,13 @@ func TestWrongSubmissionsNameTheirEntriesAndPostNothing(t *testing.T) {
 	} {
 		clerk.POST("/khata/submit", body).Status(422).Contains(`"field":"` + field + `"`)
 	}
-	clerk.POST("/khata-submit", `{"entries":[`+strings.Replace(good, `"amount":5`, `"amount":5,"touch":92`, 1)+`,`+strings.Replace(good, `"amount":5`, `"amount":0`, 1)+`,`+
-		strings.Replace(good, `2025-03-01`, `2199-01-01`, 1)+`]}`).Status(422).Contains(`"entries[0].touch"`, `"entries[1].amount"`, `"entries[2].date"`)
-	clerk.POST("/khata/submit", `{"rows":[`+strings.Replace(row, `"amount":5`, `"amount":5,"touch":92`, 1)+`,`+strings.Replace(row, `"amount":5`, `"amount":0`, 1)+`,`+
-		strings.Replace(row, fmt.Sprint(sbi), fmt.Sprint(foreign), 1)+`]}`).Status(422).
+	touched := strings.NewReplacer(`"amount":5`, `"amount":5,"touch":92`)
+	unpaid := strings.NewReplacer(`"amount":5`, `"amount":0`)
+	future := strings.NewReplacer(`2025-03-01`, `2199-01-01`)
+	others := strings.NewReplacer(fmt.Sprint(sbi), fmt.Sprint(foreign))
+	clerk.POST("/khata-submit", `{"entries":[`+touched.Replace(good)+`,`+unpaid.Replace(good)+`,`+future.Replace(good)+`]}`).Status(422).
+		Contains(`"entries[0].touch"`, `"entries[1].amount"`, `"entries[2].date"`)
+	clerk.POST("/khata/submit", `{"rows":[`+touched.Replace(row)+`,`+unpaid.Replace(row)+`,`+others.Replace(row)+`]}`).Status(422).
 		Contains(`"rows[0].in_entries[0].touch"`, `"rows[1].in_entries[0].amount"`, `"rows[2].account_id"`)
 	clerk.POST("/khata-submit", `{"upload_id":999999999,"entries":[`+good+`]}`).Problem(404, "Khata upload not found")
 	clerk.GET("/khata-uploads/999999999").Problem(404, "Khata upload not found")

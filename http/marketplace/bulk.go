@@ -28,8 +28,9 @@ var errNoTemplate = fault.New(fault.NotFound, "Template not found")
 // Bulk registers the import of products from files.
 func (r *Routes) Bulk() {
 	op := closed(api.Op{
-		ID: "import-products", Method: "POST", Path: catalog + "/bulk", Summary: "Import products from a CSV or Excel file: a row whose SKU a product has changes it, rows with faults are named",
-		Status: http.StatusOK, Limit: "catalog_bulk", DryRun: true,
+		ID: "import-products", Method: "POST", Path: catalog + "/bulk",
+		Summary: "Import products from a CSV or Excel file; a row with the SKU of a product changes it; rows with faults are named",
+		Status:  http.StatusOK, Limit: "catalog_bulk", DryRun: true,
 	})
 	op.MaxBody, op.AnyField, op.EmptyFile, op.Expensive = maxFile, true, spreadsheet.ErrFormat, true
 	api.Handle(r.API, op, func(ctx context.Context, in *struct {

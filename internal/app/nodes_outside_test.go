@@ -21,7 +21,7 @@ import (
 
 const gatewayToken = "a-token-of-the-gateway"
 
-// outside is what two nodes call: each has a model and a network of its own, so that the test knows which node called.
+// outside has the servers that two nodes call. Each node has its own model and network, which tell the test which node called.
 type outside struct {
 	nodes
 
@@ -40,9 +40,10 @@ func openOutside(t *testing.T) *outside {
 		network := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch {
 			case strings.HasSuffix(r.URL.Path, "/message_templates"):
-				_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"plain","status":"APPROVED","language":"en","components":[{"type":"BODY","text":"Hello"}]}]}`)
+				_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"plain","status":"APPROVED","language":"en",`+
+					`"components":[{"type":"BODY","text":"Hello"}]}]}`)
 			case r.Method == http.MethodGet:
-				_, _ = io.WriteString(w, `{"quality_rating":"GREEN","messaging_limit_tier":"TIER_250","health_status":{"can_send_message":"AVAILABLE"}}`)
+				_, _ = io.WriteString(w, `{"quality_rating":"GREEN","health_status":{"can_send_message":"AVAILABLE"}}`)
 			default:
 				o.send.Load().(func(int, http.ResponseWriter, *http.Request))(i, w, r)
 			}
@@ -50,7 +51,8 @@ func openOutside(t *testing.T) *outside {
 		t.Cleanup(network.Close)
 		o.data[i] = t.TempDir()
 		o.env[i] = []string{
-			"LLM_BASE_URL=" + o.models[i].URL, "LLM_MODEL=m", "GATEWAY_BASE_URL=" + network.URL, "CHAT_BASE_URL=" + network.URL, "GATEWAY_API_KEY=key", "GATEWAY_WEBHOOK_TOKEN=" + gatewayToken,
+			"LLM_BASE_URL=" + o.models[i].URL, "LLM_MODEL=m", "GATEWAY_BASE_URL=" + network.URL, "CHAT_BASE_URL=" + network.URL,
+			"GATEWAY_API_KEY=key", "GATEWAY_WEBHOOK_TOKEN=" + gatewayToken,
 			"BAHI_FETCH_ALLOW=" + strings.TrimPrefix(network.URL, "http://"),
 		}
 		o.start(i)
@@ -92,9 +94,10 @@ func TestAnAnswerWhoseProcessDiesIsGivenByAnother(t *testing.T) {
 	c := o.serving[0].Client()
 	var channel views.Channel
 	c.POST("/api/channels", `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"Shop"}}`).Status(201).JSON(&channel)
-	c.POST("/api/bots", fmt.Sprintf(`{"name":"Asha","description":"Answers questions","systemPrompt":"Be polite.","channelIds":[%d]}`, channel.ID)).Status(201)
+	c.POST("/api/bots", fmt.Sprintf(`{"name":"Asha","description":"Answers","systemPrompt":"Be polite.","channelIds":[%d]}`, channel.ID)).Status(201)
 	o.sends(func() string { return `{"status":"submitted","messageId":"reply"}` })
-	c.With("Authorization", "").POST("/api/webhooks/gateway/incoming_msg?token="+gatewayToken, `{"app":"Shop","version":2,"type":"message","payload":{
+	const call = "/api/webhooks/gateway/incoming_msg?token=" + gatewayToken
+	c.With("Authorization", "").POST(call, `{"app":"Shop","version":2,"type":"message","payload":{
 		"id":"question","source":"919811100030","type":"text","payload":{"text":"Are you open?"},"sender":{"name":"Asha"}}}`).Status(200)
 	c, died := o.survivor()
 	for i := range o.models {
@@ -134,7 +137,8 @@ func TestACampaignWhoseProcessDiesGoesOn(t *testing.T) {
 		c.PATCH(fmt.Sprintf("/api/contacts/%d", made.ID), `{"optIn":true}`).Status(200)
 	}
 	var k, now views.Campaign
-	c.POST("/api/campaigns", fmt.Sprintf(`{"name":"Plain","type":"broadcast","templateId":%d,"audience":"all"}`, templates[0].ID)).Status(201).JSON(&k)
+	plain := fmt.Sprintf(`{"name":"Plain","type":"broadcast","templateId":%d,"audience":"all"}`, templates[0].ID)
+	c.POST("/api/campaigns", plain).Status(201).JSON(&k)
 	c.POST("/api/campaigns/send", fmt.Sprintf(`{"campaignId":%d}`, k.ID)).Status(202)
 	c, died := o.survivor()
 	o.sends(func() string { return `{"messages":[{"id":"` + uuid.NewString() + `"}]}` })

@@ -386,7 +386,8 @@ func (s *Signer) putBack(ctx context.Context, c Signed) error {
 			return err
 		}
 		tag, err := tx.Exec(ctx, `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note)
-			select case when $7::bigint = 0 or exists (select from audit.checkpoint where number = $7) then $8::bigint else $7 end, $1, $2, $3, $4, $5, $6
+			select case when $7::bigint = 0 or exists (select from audit.checkpoint where number = $7) then $8::bigint else $7 end,
+				$1, $2, $3, $4, $5, $6
 			where not exists (select from audit.checkpoint where size = $1 and (root = $2 or abandoned is null))`,
 			int64(c.Size), c.Root, int64(c.Position), c.EventID, parsed.At, c.Note, parsed.Number, next)
 		if err != nil || tag.RowsAffected() == 1 && parsed.Number < next {

@@ -162,14 +162,17 @@ func offered(b *projections.Batch, of uuid.UUID, ids []uuid.UUID, items []produc
 	text, _ := json.Marshal(rows) //nolint:errchkjson // texts and numbers
 	b.Exec(`
 		with given as (update counter set next = next + $3 returning next - $3 as first)
-		insert into product (nth, id, company_id, workspace_id, sku, sku_key, name, description, category, category_key, sub_category, price_amount, price_currency, moq,
+		insert into product (nth, id, company_id, workspace_id, sku, sku_key, name, description, category, category_key, sub_category,
+			price_amount, price_currency, moq,
 			origin_country, importer_name, importer_address, images, availability, is_active, name_words, category_words, description_words,
 			created_at, updated_at, revision)
-		select given.first + r.place, r.id, c.company_id, c.workspace_id, r.sku, r.sku_key, r.name, r.description, r.category, r.category_key, r.sub_category, r.price_amount,
+		select given.first + r.place, r.id, c.company_id, c.workspace_id, r.sku, r.sku_key, r.name, r.description, r.category, r.category_key,
+			r.sub_category, r.price_amount,
 			r.price_currency, r.moq, r.origin_country, r.importer_name, r.importer_address, coalesce(r.images, '{}'), r.availability, r.is_active,
 			r.name_words, r.category_words, r.description_words, $4::timestamptz, $4, 0
 		from given, catalog c, jsonb_to_recordset($2::text::jsonb) as r (
-			place int, id uuid, sku text, sku_key text, name text, description text, category text, category_key text, sub_category text, price_amount bigint, price_currency text, moq bigint,
+			place int, id uuid, sku text, sku_key text, name text, description text, category text, category_key text,
+			sub_category text, price_amount bigint, price_currency text, moq bigint,
 			origin_country text, importer_name text, importer_address text, images text[], availability text, is_active boolean,
 			name_words text[], category_words text[], description_words text[])
 		where c.company_id = $1`, of, string(text), int64(len(items)), when)

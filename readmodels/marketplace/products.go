@@ -22,7 +22,7 @@ import (
 type Product struct {
 	ID              uuid.UUID `json:"id"`
 	CompanyID       uuid.UUID `json:"company_id"`
-	SKU             *string   `json:"sku"            doc:"What the company calls it: once in a company" db:"sku"`
+	SKU             *string   `json:"sku"            doc:"The company's own code, unique in the company" db:"sku"`
 	Name            string    `json:"name"`
 	Description     *string   `json:"description"`
 	Category        *string   `json:"category"`
@@ -41,14 +41,14 @@ type Product struct {
 	Revision        int64     `json:"revision"       doc:"For If-Match"`
 }
 
-const productColumns = `r.id, r.company_id, r.sku, r.name, r.description, r.category, r.sub_category, r.price_amount, r.price_currency, r.moq, r.origin_country,
-	r.importer_name, r.importer_address, r.images, r.availability, r.is_active, r.created_at, r.updated_at, r.revision`
+const productColumns = `r.id, r.company_id, r.sku, r.name, r.description, r.category, r.sub_category, r.price_amount, r.price_currency, r.moq,
+	r.origin_country, r.importer_name, r.importer_address, r.images, r.availability, r.is_active, r.created_at, r.updated_at, r.revision`
 
 // productOf reads a row's first columns: those after them only sort.
 func productOf(row pgx.CollectableRow) (p Product, err error) {
 	into := []any{
-		&p.ID, &p.CompanyID, &p.SKU, &p.Name, &p.Description, &p.Category, &p.SubCategory, &p.PriceAmount, &p.PriceCurrency, &p.MOQ, &p.OriginCountry,
-		&p.ImporterName, &p.ImporterAddress, &p.Images, &p.Availability, &p.IsActive, &p.CreatedAt, &p.UpdatedAt, &p.Revision,
+		&p.ID, &p.CompanyID, &p.SKU, &p.Name, &p.Description, &p.Category, &p.SubCategory, &p.PriceAmount, &p.PriceCurrency, &p.MOQ,
+		&p.OriginCountry, &p.ImporterName, &p.ImporterAddress, &p.Images, &p.Availability, &p.IsActive, &p.CreatedAt, &p.UpdatedAt, &p.Revision,
 	}
 	return p, row.Scan(append(into, make([]any, len(row.FieldDescriptions())-len(into))...)...)
 }
@@ -198,6 +198,7 @@ func (v *Views) EachOffer(ctx context.Context, of uuid.UUID, take func(Offer) er
 		o.More = row.RawValues()[8]
 		o.Price, err = strconv.ParseInt(string(row.RawValues()[7]), 10, 64)
 		return o, err
-	}, take, `select r.id::text, r.name, r.description, r.price_currency, r.images[1], r.availability, r.sku, r.price_amount::text, array_to_string(r.images[2:11], E'\n')
+	}, take, `select r.id::text, r.name, r.description, r.price_currency, r.images[1], r.availability, r.sku,
+		r.price_amount::text, array_to_string(r.images[2:11], E'\n')
 		from products.product r where r.company_id = $1 and r.is_active order by r.nth`, of)
 }

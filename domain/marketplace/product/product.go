@@ -41,7 +41,7 @@ var (
 	ErrNotYours = fault.New(fault.Forbidden, "Not enough permissions to modify this product")
 )
 
-// SKUTaken is what a request is told whose SKU another product of the company has.
+// SKUTaken is the detail of the refusal of a SKU that another product of the company has.
 const SKUTaken = "Another product of the company has this SKU"
 
 // State is what decisions and answers need.
@@ -73,7 +73,7 @@ type Listed struct {
 // Details is what may be said of a product beside its name and price. An empty text is none, as null is; null in a field with a default
 // brings the default back.
 type Details struct {
-	SKU             patch.Field[string]   `json:"sku,omitzero"              maxLength:"200" doc:"1 to 64 characters; once in a company, in any case"`
+	SKU             patch.Field[string]   `json:"sku,omitzero"              maxLength:"200" doc:"1 to 64 characters, unique in the company in any case"`
 	Description     patch.Field[string]   `json:"description,omitzero"      maxLength:"5000"`
 	Category        patch.Field[string]   `json:"category,omitzero"         maxLength:"100"`
 	SubCategory     patch.Field[string]   `json:"sub_category,omitzero"     maxLength:"100"`
@@ -170,19 +170,14 @@ func skuOf(field, text string) (string, error) {
 	return text, nil
 }
 
-// SKUKey returns the form in which SKUs are compared, without marks that cannot be seen, empty for none and for what is no SKU.
+// SKUKey returns the form in which SKUs are compared: folded, without format characters. It is empty for a text that is no SKU.
 func SKUKey(text string) string {
 	text, err := wording.Tidy("sku", text, maxName)
 	if err != nil {
 		return ""
 	}
 	text, _ = skuOf("sku", text)
-	return person.Folded(strings.Map(func(c rune) rune {
-		if unicode.Is(unicode.Cf, c) {
-			return -1
-		}
-		return c
-	}, text))
+	return person.Folded(wording.Unformatted(text))
 }
 
 // SKUClaim returns the name of the claim of a company's SKU, which is in the form of [SKUKey], empty for none.

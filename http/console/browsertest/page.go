@@ -130,23 +130,20 @@ func (p *Page) Speak(languages string) {
 	p.run(emulation.SetUserAgentOverride("Mozilla/5.0 (X11; Linux x86_64) bahi").WithAcceptLanguage(languages))
 }
 
-// Click clicks the first match of the CSS selector. A page that is told of news may replace the element that was found: Click looks again.
+// Click clicks the first match of the CSS selector. If an update of the page removes the element before the click, Click searches again.
 func (p *Page) Click(selector string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, timeout)
 	defer cancel()
 	for {
 		err := chromedp.Run(ctx, chromedp.Click(selector, chromedp.ByQuery))
-		if gone, ok := errors.AsType[*cdproto.Error](err); ok && gone.Code == noNode {
+		if gone, ok := errors.AsType[*cdproto.Error](err); ok && strings.Contains(gone.Message, "find node") {
 			continue
 		}
 		require.NoError(p.t, err)
 		return
 	}
 }
-
-// noNode is the code of the DevTools protocol for an element that is not there any more.
-const noNode = -32000
 
 // Submit clicks and waits for the next page.
 func (p *Page) Submit(selector string) {
