@@ -18,7 +18,7 @@ func on(t *testing.T, url string, args ...string) (stdout, stderr string, status
 func Done(t *testing.T, url string, args ...string) (stdout, stderr string) {
 	t.Helper()
 	out, wrong, status := on(t, url, args...)
-	require.Equal(t, 0, status, wrong)
+	require.Equal(t, 0, status, out+wrong)
 	return out, wrong
 }
 
