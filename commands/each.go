@@ -52,32 +52,32 @@ func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event
 		return nil, err
 	}
 	meta := h.meta(req)
-	var appends []eventstore.Request
+	var appends []eventstore.Transaction
 	var of []int
 	for i, one := range all {
 		n := len(decided[i])
 		if decided[i], flat = flat[:n], flat[n:]; n == 0 {
 			continue
 		}
-		a := eventstore.Request{Stream: kind.Stream(one.ID), Expected: eventstore.Expected(one.Revision)}
+		var events []event.New
 		for _, e := range decided[i] {
 			encoded, err := kind.Encode(newEventID(), e, meta)
 			if err != nil {
 				return nil, err
 			}
-			a.Events = append(a.Events, encoded)
+			events = append(events, encoded)
 		}
-		appends, of = append(appends, a), append(of, i)
+		appends, of = append(appends, one.write(kind.Stream(one.ID), events...)), append(of, i)
 	}
 	tickets := make([]*ticket, len(appends))
-	for n, a := range appends {
-		tickets[n] = h.cache.begin(a.Stream)
+	for n, t := range appends {
+		tickets[n] = h.cache.begin(t.Writes[0].Stream)
 	}
 	for n, r := range h.AppendEach(ctx, appends) {
 		var entry *cached
 		if r.Err == nil {
 			d := &done[of[n]]
-			after, whole := follow(d.Loaded, kind, meta, r.Appended, appends[n], decided[of[n]])
+			after, whole := follow(d.Loaded, kind, meta, r.Appended, appends[n].Writes[0], decided[of[n]])
 			if d.Loaded, d.Changed = after, true; whole {
 				entry = &cached{loaded: after, revision: after.Revision, bytes: after.bytes}
 			}
@@ -101,7 +101,7 @@ func HandleAll[S any](ctx context.Context, h *Handler, req Request, kind *event.
 }
 
 // follow returns the state after an append, and whether it is as the log has it: some logs do not tell where each event is.
-func follow[S any](l Loaded[S], kind *event.Kind[S], meta event.Meta, done eventstore.Appended, a eventstore.Request, events []event.Event[S]) (_ Loaded[S], whole bool) {
+func follow[S any](l Loaded[S], kind *event.Kind[S], meta event.Meta, done eventstore.Appended, a eventstore.Write, events []event.Event[S]) (_ Loaded[S], whole bool) {
 	all, whole := dense(done, len(events))
 	for i, e := range events {
 		r := event.Recorded[event.Event[S]]{Position: eventstore.End, Stream: a.Stream, ID: a.Events[i].ID, Meta: meta, Data: e}

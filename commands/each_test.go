@@ -3,6 +3,7 @@ package commands
 import (
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 )
 
@@ -26,10 +27,20 @@ func TestCommandsThatAreHandledTogether(t *testing.T) {
 	require.Equal(t, []bool{true, false, false}, []bool{done[0].Changed, done[1].Changed, done[2].Changed}, "another one was faster, and nothing follows")
 	require.Equal(t, []string{"c", "b", "a"}, []string{done[0].State.Name, done[1].State.Name, done[2].State.Name})
 
+	metrics := prometheus.NewRegistry()
+	n.Register(metrics)
+	found, err := metrics.Gather()
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Equal(t, "bahi_append_conflicts_total", found[0].GetName())
+	require.Equal(t, "thing", found[0].GetMetric()[0].GetLabel()[0].GetValue())
+	require.EqualValues(t, 1, found[0].GetMetric()[0].GetCounter().GetValue())
+
 	entry, cached := n.cache.get("thing-1")
 	require.True(t, cached)
 	fresh, err := Load(t.Context(), other.Fresh(), things, "1")
 	require.NoError(t, err)
+	fresh.asOf = 0
 	require.Equal(t, fresh, done[0].Loaded)
 	require.Equal(t, fresh, entry.loaded)
 	n.catchUp(t)

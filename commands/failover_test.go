@@ -70,7 +70,7 @@ func TestAnAppendThatIsGivenALostEventsPositionMakesWhatWasKnownForgotten(t *tes
 	soon(t, "something is appended", func() bool {
 		e, err := things.Encode(newEventID(), made{Name: "z"}, event.Meta{})
 		require.NoError(t, err)
-		done, err = n.append(t.Context(), "thing-2", eventstore.NoStream, e)
+		done, err = n.append(t.Context(), eventstore.To("thing-2", eventstore.NoStream, e))
 		return err == nil
 	})
 	require.Equal(t, fed, done.Position)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
@@ -53,14 +54,22 @@ type Handler struct {
 	numbers *numbers
 	rules   map[string]any // category: Rule[S]
 	waiting waiting        // requests that wait for their commands
+
+	conflicts *prometheus.CounterVec
 }
 
 // New makes a Handler. Run must be running for it to be fast.
 func New(store eventstore.Store, vault Vault, now func() time.Time) *Handler {
 	h := &Handler{store: store, vault: vault, now: now, cache: newCache(), rules: map[string]any{}}
 	h.numbers = newNumbers(h)
+	h.conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "bahi_append_conflicts_total", Help: "Appends that were refused because a stream had changed meanwhile, by its category.",
+	}, []string{"category"})
 	return h
 }
+
+// Register adds the handler's metrics.
+func (h *Handler) Register(metrics *prometheus.Registry) { metrics.MustRegister(h.conflicts) }
 
 // Run follows the log until ctx ends. It answers an error when the log cannot be reached at first. Where what it follows
 // breaks off, it begins again: the log may have lost its newest events.
@@ -103,17 +112,27 @@ func (h *Handler) forget() {
 
 // append is the store's. When it shows that the log lost its newest events, what was made of them is forgotten at once,
 // before the log's followers are told.
-func (h *Handler) append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+func (h *Handler) append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	if err := Untried(ctx); err != nil {
 		return eventstore.Appended{}, err
 	}
 	fed := h.cache.position()
-	done, err := h.store.Append(ctx, stream, expected, events...)
-	wrong, refused := errors.AsType[*eventstore.WrongRevision](err)
-	if refused && wrong.Actual < int64(expected) || err == nil && !done.Replayed && done.Position <= fed {
+	done, err := h.store.Append(ctx, t)
+	wrong, refused := h.conflict(err)
+	if refused && wrong.Actual < int64(wrong.Expected) || err == nil && !done.Replayed && done.Position <= fed {
 		h.forget()
 	}
 	return done, err
+}
+
+// conflict returns the conflict that err is, and counts it.
+func (h *Handler) conflict(err error) (*eventstore.WrongRevision, bool) {
+	wrong, is := errors.AsType[*eventstore.WrongRevision](err)
+	if is {
+		category, _ := event.SplitStream(wrong.Stream)
+		h.conflicts.WithLabelValues(category).Inc()
+	}
+	return wrong, is
 }
 
 // Cached is where states are loaded from that may be late by a moment.
@@ -123,11 +142,15 @@ func (h *Handler) Cached() Source { return Source{h: h} }
 func (h *Handler) Fresh() Source { return Source{h: h, fresh: true} }
 
 // AppendEach appends events that only carry out what is decided already, each to its own stream.
-func (h *Handler) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
+func (h *Handler) AppendEach(ctx context.Context, appends []eventstore.Transaction) []eventstore.Result {
 	if err := Untried(ctx); err != nil {
 		return slices.Repeat([]eventstore.Result{{Err: err}}, len(appends))
 	}
-	return h.store.AppendEach(ctx, appends)
+	results := h.store.AppendEach(ctx, appends)
+	for _, r := range results {
+		h.conflict(r.Err)
+	}
+	return results
 }
 
 // Outcome is what became of a command.
@@ -213,7 +236,7 @@ func repeat[S any](
 	}
 	var head event.Position // of the log, before the state was read
 	for range maxTries {
-		l := Loaded[S]{Revision: -1}
+		l := Loaded[S]{Revision: -1, asOf: h.cache.position()} // the stream of a new id does not exist
 		if !begins {
 			var err error
 			if l, err = Load(ctx, from, kind, id); err != nil {
@@ -322,7 +345,7 @@ func commit[S any](
 	}
 	stream := kind.Stream(id)
 	t := h.cache.begin(stream)
-	done, err := h.append(ctx, stream, eventstore.Expected(l.Revision), encoded...)
+	done, err := h.append(ctx, l.write(stream, encoded...))
 	if err != nil {
 		h.cache.end(t, nil)
 		return out, err
@@ -445,7 +468,7 @@ func (h *Handler) noteRefusal(ctx context.Context, req Request, stream string, d
 	meta := h.meta(req)
 	meta.CausationID = of.String()
 	if e, err := encode(meta); err == nil {
-		_, _ = h.store.Append(context.WithoutCancel(ctx), stream, eventstore.Expected(done.Revision), e)
+		_, _ = h.store.Append(context.WithoutCancel(ctx), eventstore.To(stream, eventstore.Expected(done.Revision), e))
 	}
 }
 

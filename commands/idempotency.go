@@ -99,7 +99,7 @@ func Reserve[S any](ctx context.Context, h *Handler, req Request, kind *event.Ki
 		if err != nil {
 			return 0, false, err
 		}
-		_, err = h.append(ctx, request.Kind.Stream(name), eventstore.Expected(known.Revision), e)
+		_, err = h.append(ctx, known.write(request.Kind.Stream(name), e))
 		if _, raced := errors.AsType[*eventstore.WrongRevision](err); !raced {
 			return first, false, err
 		}
@@ -139,7 +139,7 @@ func first[S any](
 	known Loaded[request.State], name, mark string,
 ) (Outcome[S], error) {
 	a := &acceptance{
-		h: h, req: req, stream: request.Kind.Stream(name), revision: known.Revision, accepted: known.State.Accepted,
+		h: h, req: req, stream: request.Kind.Stream(name), revision: known.Revision, asOf: known.asOf, accepted: known.State.Accepted,
 		note: request.Accepted{Fingerprint: mark, Stream: known.State.Stream},
 	}
 	var id string
@@ -178,6 +178,7 @@ type acceptance struct {
 	req      Request
 	stream   string // request-<name>
 	revision int64  // of that stream
+	asOf     event.Position
 	accepted bool
 	position event.Position // of the note
 	note     request.Accepted
@@ -200,7 +201,9 @@ func (a *acceptance) accept(ctx context.Context, stream string, nothing bool, re
 	if err != nil {
 		return err
 	}
-	done, err := a.h.append(ctx, a.stream, eventstore.Expected(a.revision), e)
+	t := eventstore.To(a.stream, eventstore.Expected(a.revision), e)
+	t.AsOf = a.asOf
+	done, err := a.h.append(ctx, t)
 	if _, raced := errors.AsType[*eventstore.WrongRevision](err); raced {
 		return errRaced
 	}
@@ -240,7 +243,7 @@ func (a *acceptance) refused(ctx context.Context, why error) error {
 		return err
 	}
 	if e, err := request.Kind.Encode(newEventID(), request.Released{}, a.h.meta(a.req)); err == nil {
-		_, _ = a.h.store.Append(context.WithoutCancel(ctx), a.stream, eventstore.Expected(a.revision), e)
+		_, _ = a.h.store.Append(context.WithoutCancel(ctx), eventstore.To(a.stream, eventstore.Expected(a.revision), e))
 	}
 	return why
 }

@@ -22,7 +22,15 @@ type Loaded[S any] struct {
 	Began     time.Time      // when its first event was recorded
 	Workspace uuid.UUID      // of its first event
 
-	bytes int // of its events' payloads
+	bytes int            // of its events' payloads
+	asOf  event.Position // which this process knew before it read the stream
+}
+
+// write returns the transaction that appends to the stream where it was read.
+func (l Loaded[S]) write(stream string, events ...event.New) eventstore.Transaction {
+	t := eventstore.To(stream, eventstore.Expected(l.Revision), events...)
+	t.AsOf = l.asOf
+	return t
 }
 
 // and returns the stream's state with its next event, whose payload has so many bytes.
@@ -61,16 +69,18 @@ type Source struct {
 
 // Load returns the state of a stream.
 func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id string) (Loaded[S], error) {
-	stream := kind.Stream(id)
+	stream, asOf := kind.Stream(id), from.h.cache.position()
 	l := Loaded[S]{Revision: -1}
 	if entry, ok := from.h.cache.get(stream); ok {
 		l, _ = entry.loaded.(Loaded[S])
+		l.asOf = asOf
 		if !from.fresh {
 			return l, nil
 		}
 	}
 	t := from.h.cache.begin(stream)
 	l, _, err := readOn(ctx, from.h, kind, stream, l, eventstore.LastRevision)
+	l.asOf = asOf
 	if err != nil {
 		from.h.cache.end(t, nil)
 		return l, err

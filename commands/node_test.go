@@ -112,18 +112,18 @@ func (f *faulty) set(do func()) {
 	do()
 }
 
-func (f *faulty) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+func (f *faulty) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	f.mu.Lock()
 	before, after := f.before, f.after
 	f.mu.Unlock()
 	if before != nil {
-		if err := before(ctx, stream); err != nil {
+		if err := before(ctx, t.Writes[0].Stream); err != nil {
 			return eventstore.Appended{}, err
 		}
 	}
-	done, err := f.Store.Append(ctx, stream, expected, events...)
+	done, err := f.Store.Append(ctx, t)
 	if err == nil && after != nil {
-		if err := after(ctx, stream); err != nil {
+		if err := after(ctx, t.Writes[0].Stream); err != nil {
 			return eventstore.Appended{}, err
 		}
 	}

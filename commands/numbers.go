@@ -132,7 +132,7 @@ func (h *Handler) reserve(ctx context.Context, name string, count int64) (number
 		if err != nil {
 			return number.Reserved{}, err
 		}
-		_, err = h.store.Append(ctx, stream, eventstore.Expected(revision), e)
+		_, err = h.store.Append(ctx, eventstore.To(stream, eventstore.Expected(revision), e))
 		if err == nil {
 			reserved, _ := events[0].(number.Reserved)
 			h.numbers.reserved(name, number.State{Last: reserved.Last})

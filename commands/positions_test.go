@@ -18,8 +18,8 @@ type sparse struct{ eventstore.Store }
 
 const apart = 977
 
-func (s sparse) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
-	done, err := s.Store.Append(ctx, stream, expected, events...)
+func (s sparse) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+	done, err := s.Store.Append(ctx, t)
 	done.Position *= apart
 	return done, err
 }

@@ -12,52 +12,83 @@ import (
 // maxName limits the name of a stream or a type, in bytes.
 const maxName = 512
 
-// MaxAppend is the greatest size of an append in bytes: payloads, metadata, names and ids. It is below the 1,048,576 bytes that
-// EventStoreDB takes unless its MaxAppendSize is changed, so that each log can be copied into each store (CONTRACT.md 6, L10).
-const MaxAppend = 1_000_000
+// Limits of a transaction. Bytes are those of payloads, metadata, names and ids. Those of an event are below the 1,048,576 that brokers and
+// EventStoreDB take by default.
+const (
+	MaxEvents     = 4096
+	MaxAppend     = 4_000_000
+	maxEventBytes = 1_000_000
+)
 
-// TooLarge is the [ErrBadEvent] of an append with more bytes than are stored at once.
+// TooLarge is the [ErrBadEvent] of an append or an event with more bytes than are stored at once.
 type TooLarge struct {
-	Most int64 // [MaxAppend], or less where a server is set so
+	Most int64 // of an event or an append, or less where a server is set so
 }
 
 // Error implements error.
 func (e *TooLarge) Error() string {
-	return fmt.Sprintf("%v: an append has at most %d bytes", ErrBadEvent, e.Most)
+	return fmt.Sprintf("%v: at most %d bytes are stored at once", ErrBadEvent, e.Most)
 }
 
 // Unwrap returns [ErrBadEvent].
 func (e *TooLarge) Unwrap() error { return ErrBadEvent }
 
-// Check returns [ErrBadEvent] for an append that no log accepts. Each log sets mostEvents, the limit of one append.
-func (r Request) Check(mostEvents int) error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", ErrBadEvent, fmt.Sprintf(format, args...))
-	}
-	switch {
-	case len(r.Events) == 0 || len(r.Events) > mostEvents:
-		return bad("an append has 1 to %d events, not %d", mostEvents, len(r.Events))
-	case r.Expected < 0 && r.Expected != Any && r.Expected != NoStream && r.Expected != StreamExists:
-		return bad("no such expected revision: %d", int64(r.Expected))
-	case !ValidName(r.Stream):
-		return bad("a stream's name has 1 to %d bytes of text", maxName)
-	}
-	ids, bytes := make(map[uuid.UUID]bool, len(r.Events)), len(r.Stream)
-	for _, e := range r.Events {
-		bytes += len(e.Data) + len(e.Meta) + len(e.Type) + len(e.ID)
+// Check returns [ErrBadEvent] for a transaction that no log accepts.
+func (t Transaction) Check() error {
+	exact := len(t.Writes) > 1 || len(t.Checks) > 0
+	streams, ids := make(map[string]bool, len(t.Writes)+len(t.Checks)), map[uuid.UUID]bool{}
+	expect := func(stream string, e Expected, open bool) error {
 		switch {
-		case e.ID == uuid.Nil || ids[e.ID]:
-			return bad("each event must have an id, and no two the same")
-		case !ValidName(e.Type):
-			return bad("a type's name has 1 to %d bytes of text", maxName)
-		case bytes > MaxAppend:
-			return &TooLarge{MaxAppend}
-		case !ValidJSON(e.Data) || !ValidJSON(e.Meta):
-			return bad("payload and metadata are JSON in UTF-8")
+		case !ValidName(stream):
+			return bad("a stream's name has 1 to %d bytes of text", maxName)
+		case streams[stream]:
+			return bad("stream %s occurs twice in a transaction", stream)
+		case e < NoStream && (!open || e != Any && e != StreamExists):
+			return bad("no such expected revision: %d", int64(e))
 		}
-		ids[e.ID] = true
+		streams[stream] = true
+		return nil
+	}
+	var bytes int
+	for _, w := range t.Writes {
+		if err := expect(w.Stream, w.Expected, !exact); err != nil {
+			return err
+		}
+		if len(w.Events) == 0 {
+			return bad("a write has at least one event")
+		}
+		bytes += len(w.Stream)
+		for _, e := range w.Events {
+			size := len(e.Data) + len(e.Meta) + len(e.Type) + len(e.ID)
+			bytes += size
+			switch {
+			case e.ID == uuid.Nil || ids[e.ID]:
+				return bad("each event must have an id, and no two the same")
+			case !ValidName(e.Type):
+				return bad("a type's name has 1 to %d bytes of text", maxName)
+			case size+len(w.Stream) > maxEventBytes:
+				return &TooLarge{maxEventBytes}
+			case bytes > MaxAppend:
+				return &TooLarge{MaxAppend}
+			case !ValidJSON(e.Data) || !ValidJSON(e.Meta):
+				return bad("payload and metadata are JSON in UTF-8")
+			}
+			ids[e.ID] = true
+		}
+	}
+	for _, c := range t.Checks {
+		if err := expect(c.Stream, c.Expected, false); err != nil {
+			return err
+		}
+	}
+	if len(streams) == 0 || len(ids) > MaxEvents || len(t.Checks) > MaxEvents {
+		return bad("a transaction has writes or checks, and at most %d of each", MaxEvents)
 	}
 	return nil
+}
+
+func bad(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrBadEvent, fmt.Sprintf(format, args...))
 }
 
 // ValidName reports whether a stream or a type may have this name.

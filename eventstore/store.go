@@ -1,8 +1,8 @@
 // Package eventstore defines an append-only event log. Every write of the system is an append to it; every read
 // model is folded from it. All implementations pass the suite eventstore/storetest.
 //
-// It has no atomic append to several streams, because EventStoreDB has none. A process that spans streams appends
-// one decisive event first, and its follow-ups can be resumed.
+// An append is a [Transaction]: it writes to any number of streams, all or nothing, and checks the revisions of others.
+// So whatever a decision has read is still true where its events land.
 package eventstore
 
 import (
@@ -22,20 +22,22 @@ type Store interface {
 	// ID returns the log's permanent id, which no other log has. A copy keeps it only if it replaces the original.
 	ID() uuid.UUID
 
-	// Append appends all of the events to a stream, or none of them, if the stream matches expected. When it returns
-	// nil, the events are on disk.
+	// Append writes all events of a transaction, adjacent and in order, or none of them. It does so if all of its
+	// expectations hold. When it returns nil, the events are on disk. A transaction without writes only confirms that its
+	// checks hold at the returned position.
 	//
-	// It returns [WrongRevision] if the stream does not match; ErrUnavailable if the log was unreachable and nothing
-	// was appended; ErrInDoubt if the connection was lost and the outcome could not be determined in time.
+	// It returns [WrongRevision] if an expectation does not hold; ErrBadEvent for what no log accepts; ErrUnavailable if
+	// the log was unreachable and nothing was appended; ErrInDoubt if the connection was lost and the outcome could not
+	// be determined in time.
 	//
-	// A retry with the same event ids and the same expectation, however late, returns the first outcome and appends
-	// nothing. Ids of version 7 are new, made for this call: a retry with them need not be told as Replayed.
-	Append(ctx context.Context, stream string, expected Expected, events ...event.New) (Appended, error)
+	// A retry with the same event ids and expectations, however late, returns the first outcome and appends nothing. Ids of
+	// version 7 are new, made for this call: a retry with them need not be told as Replayed.
+	Append(ctx context.Context, t Transaction) (Appended, error)
 
-	// AppendEach appends to different streams in as few round trips as the log allows. Each append succeeds or fails
-	// independently. Results are in the order of the appends. So are the events in the log, as far as the appends' expectations are
-	// exact. A repetition need not be told as Replayed.
-	AppendEach(ctx context.Context, appends []Request) []Result
+	// AppendEach appends transactions in as few round trips as the log allows. Each succeeds or fails independently.
+	// Results are in the order of the transactions. So are the events in the log, as far as expectations are exact, but those
+	// of a large transaction may come after those of other streams. A repetition need not be told as Replayed.
+	AppendEach(ctx context.Context, all []Transaction) []Result
 
 	// ReadStream yields a stream's events from a revision on: oldest first, or newest first if backwards. It yields
 	// nothing for a stream that does not exist. An error is the last value that it yields.
@@ -46,8 +48,8 @@ type Store interface {
 	ReadAll(ctx context.Context, from event.Position, direction Direction) iter.Seq2[event.Stored, error]
 
 	// Subscribe yields batches of the events after a position, each event once and in order, and continues with
-	// later appends. It ends when ctx does, or with an error. The caller resumes by subscribing after the last
-	// position that it has processed.
+	// later appends. A batch never ends inside a transaction: its last event has no metadata "more". Subscribe ends when
+	// ctx does, or with an error. The caller resumes by subscribing after the last position that it has processed.
 	//
 	// It ends with ErrTailLost if the log now ends before the last position that it yielded, or has another event
 	// there. A new subscription knows only a position: the caller MUST check that the event there is still the one
@@ -83,7 +85,7 @@ type Patience struct {
 	Over func() <-chan struct{}
 }
 
-// Batch is a section of the log. An empty batch reports progress: the log up to UpTo has no further events for
+// Batch is a section of the log that ends between transactions. An empty batch reports progress: the log up to UpTo has no further events for
 // the reader, because a store may skip its own.
 type Batch struct {
 	Events []event.Stored
@@ -129,14 +131,34 @@ func (e Expected) String() string {
 	}
 }
 
-// Request is one of several appends.
-type Request struct {
+// Transaction is what an append writes and what must be true for it. With several writes, or with checks, all expectations are exact.
+type Transaction struct {
+	// AsOf is a position of the log that the caller knew before it read what it expects. If it is recent, the log compares
+	// expectations with the events after it, in memory. 0: the log looks each expectation up.
+	AsOf   event.Position
+	Writes []Write // in log order
+	Checks []Check // of streams that are not written
+}
+
+// Write appends events to a stream. A transaction writes to a stream once.
+type Write struct {
 	Stream   string
 	Expected Expected
 	Events   []event.New
 }
 
-// Result is the outcome of one of several appends.
+// Check requires that a stream is at a revision, [NoStream] or exact.
+type Check struct {
+	Stream   string
+	Expected Expected
+}
+
+// To returns the transaction that writes to one stream.
+func To(stream string, expected Expected, events ...event.New) Transaction {
+	return Transaction{Writes: []Write{{Stream: stream, Expected: expected, Events: events}}}
+}
+
+// Result is the outcome of one of several transactions.
 type Result struct {
 	Appended
 	Err error
@@ -144,8 +166,8 @@ type Result struct {
 
 // Appended reports the positions of appended events.
 type Appended struct {
-	First    event.Position // of the first event; 0 if the log would have to be read to find out
-	Position event.Position // of the last event
+	First    event.Position // of the first event; 0 if there are none, or the log would have to be read to find out
+	Position event.Position // of the last event; without writes: where the checks hold
 	Revision int64          // of the last event
 	At       time.Time      // zero if the log would have to be read to find out
 	Replayed bool           // an earlier call appended them

@@ -79,8 +79,8 @@ func TestCheckpointNamesItsEventEvenAfterSkippedEvents(t *testing.T) {
 	require.NoError(t, r.pool.QueryRow(t.Context(), `with gone as (delete from log.event where position > 2 returning id, position) select id from gone order by position desc limit 1`).Scan(&last))
 	r.reopen(t)
 	log = r.store
-	_, err := log.Append(t.Context(), "bank-"+uuid.NewString(), eventstore.NoStream, // its request was repeated
-		event.New{ID: last, Type: "BankAccountRenamed", Data: []byte(`{"name":"b"}`), Meta: []byte(`{}`)})
+	_, err := log.Append(t.Context(), eventstore.To("bank-"+uuid.NewString(), eventstore.NoStream, // its request was repeated
+		event.New{ID: last, Type: "BankAccountRenamed", Data: []byte(`{"name":"b"}`), Meta: []byte(`{}`)}))
 	require.NoError(t, err)
 	stopped := start().until("seen", func(s Status) bool { return s.Error != "" })
 	require.Contains(t, stopped.Error, "the log has no such event there")

@@ -64,7 +64,7 @@ func TestPoisonEventStopsOnlyItsProjection(t *testing.T) {
 			}
 			moved, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountRenamed{To: "z"}, event.Meta{})
 			require.NoError(t, err)
-			_, err = r.store.Append(t.Context(), "bank-1", eventstore.NoStream, good("a"), good("b"), bad, good("c"), moved)
+			_, err = r.store.Append(t.Context(), eventstore.To("bank-1", eventstore.NoStream, good("a"), good("b"), bad, good("c"), moved))
 			require.NoError(t, err)
 
 			run.reached("other", 5)

@@ -55,13 +55,13 @@ func (r *rig) add(t *testing.T, names ...string) {
 }
 
 func (r *rig) tryAdd(ctx context.Context, names ...string) error {
-	requests := make([]eventstore.Request, len(names))
+	requests := make([]eventstore.Transaction, len(names))
 	for i, name := range names {
 		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{})
 		if err != nil {
 			return err
 		}
-		requests[i] = eventstore.Request{Stream: "bank-" + uuid.NewString(), Expected: eventstore.NoStream, Events: []event.New{e}}
+		requests[i] = eventstore.To("bank-"+uuid.NewString(), eventstore.NoStream, e)
 	}
 	for _, done := range r.store.AppendEach(ctx, requests) {
 		if done.Err != nil {
@@ -85,8 +85,8 @@ func (r *rig) addRaw(t *testing.T, name, data, meta string) {
 
 func (r *rig) addTo(t *testing.T, category, name, data, meta string) {
 	t.Helper()
-	_, err := r.store.Append(t.Context(), category+"-"+uuid.NewString(), eventstore.NoStream,
-		event.New{ID: uuid.New(), Type: name, Data: []byte(data), Meta: []byte(meta)})
+	_, err := r.store.Append(t.Context(), eventstore.To(category+"-"+uuid.NewString(), eventstore.NoStream,
+		event.New{ID: uuid.New(), Type: name, Data: []byte(data), Meta: []byte(meta)}))
 	require.NoError(t, err)
 }
 

@@ -29,7 +29,7 @@ func (r *rig) skip(t *testing.T, name string, version int, at event.Position) {
 	require.Len(t, decided, 1)
 	e, err := skips.Kind.Encode(uuid.New(), decided[0], event.Meta{Actor: "user:7"})
 	require.NoError(t, err)
-	_, err = r.store.Append(t.Context(), skips.Kind.Stream(name), eventstore.Any, e)
+	_, err = r.store.Append(t.Context(), eventstore.To(skips.Kind.Stream(name), eventstore.Any, e))
 	require.NoError(t, err)
 }
 

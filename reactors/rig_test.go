@@ -76,12 +76,12 @@ func (r *rig) reopen() {
 // add opens an account for each name and returns the events' ids.
 func (r *rig) add(names ...string) []string {
 	r.t.Helper()
-	ids, requests := make([]string, len(names)), make([]eventstore.Request, len(names))
+	ids, requests := make([]string, len(names)), make([]eventstore.Transaction, len(names))
 	for i, name := range names {
 		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{})
 		require.NoError(r.t, err)
 		ids[i] = e.ID.String()
-		requests[i] = eventstore.Request{Stream: "bank-" + uuid.NewString(), Expected: eventstore.NoStream, Events: []event.New{e}}
+		requests[i] = eventstore.To("bank-"+uuid.NewString(), eventstore.NoStream, e)
 	}
 	for _, done := range r.store.AppendEach(r.t.Context(), requests) {
 		require.NoError(r.t, done.Err)

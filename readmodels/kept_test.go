@@ -57,7 +57,7 @@ func (s *shelf) sign(t *testing.T, workspace uuid.UUID, name string) event.Posit
 	t.Helper()
 	e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{Workspace: workspace})
 	require.NoError(t, err)
-	done, err := s.store.Append(t.Context(), "bank-"+uuid.NewString(), eventstore.NoStream, e)
+	done, err := s.store.Append(t.Context(), eventstore.To("bank-"+uuid.NewString(), eventstore.NoStream, e))
 	require.NoError(t, err)
 	return done.Position
 }

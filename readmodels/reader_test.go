@@ -110,7 +110,7 @@ func (s *shelf) tryAdd(ctx context.Context, name string) (event.Position, error)
 	if err != nil {
 		return 0, err
 	}
-	done, err := s.store.Append(ctx, "bank-"+uuid.NewString(), eventstore.NoStream, e)
+	done, err := s.store.Append(ctx, eventstore.To("bank-"+uuid.NewString(), eventstore.NoStream, e))
 	return done.Position, err
 }
 

@@ -43,8 +43,8 @@ type logMaker struct {
 	row    int64 // id of the last row
 
 	chunk   int
-	waiting []eventstore.Request
-	chunks  chan []eventstore.Request
+	waiting []eventstore.Transaction
+	chunks  chan []eventstore.Transaction
 	failed  chan error
 	running sync.WaitGroup
 
@@ -55,7 +55,7 @@ func newLogMaker(ctx context.Context, sys *app.System, rows int) (*logMaker, err
 	m := &logMaker{
 		sys: sys, random: rand.New(rand.NewPCG(seed, 3)), //nolint:gosec // the same log in each run
 		meta:  event.Meta{Workspace: sys.Home, Actor: "api_key:1f0c9f1f-3a67-4a0c-9a7e-6fd1f3b54a11", RequestID: "0190163d8694739b8a2f3f0c9f1f4a11"},
-		chunk: min(chunkEvents, 1+rows/32), chunks: make(chan []eventstore.Request), failed: make(chan error, writers),
+		chunk: min(chunkEvents, 1+rows/32), chunks: make(chan []eventstore.Transaction), failed: make(chan error, writers),
 	}
 	for range writers {
 		m.running.Go(func() {
@@ -88,7 +88,7 @@ func newLogMaker(ctx context.Context, sys *app.System, rows int) (*logMaker, err
 func reserve(ctx context.Context, sys *app.System, series string, last int64) error {
 	e, err := number.Kind.Encode(uuid.Must(uuid.NewV7()), number.Reserved{First: 1, Last: last}, event.Meta{Workspace: sys.Home, OccurredAt: time.Now().UTC().Truncate(time.Microsecond)})
 	if err == nil {
-		_, err = sys.Store.Append(ctx, number.Kind.Stream(series), eventstore.NoStream, e)
+		_, err = sys.Store.Append(ctx, eventstore.To(number.Kind.Stream(series), eventstore.NoStream, e))
 	}
 	return err
 }
@@ -125,7 +125,7 @@ func queue[S any](m *logMaker, kind *event.Kind[S], id int64, expected eventstor
 
 // queue queues an event for any stream.
 func (m *logMaker) queue(stream string, expected eventstore.Expected, e event.New) error {
-	m.waiting = append(m.waiting, eventstore.Request{Stream: stream, Expected: expected, Events: []event.New{e}})
+	m.waiting = append(m.waiting, eventstore.To(stream, expected, e))
 	if len(m.waiting) >= m.chunk {
 		return m.flush()
 	}
@@ -139,7 +139,7 @@ func (m *logMaker) flush() error {
 		m.appending.Done()
 		return fmt.Errorf("append an event of the log: %w", err)
 	case m.chunks <- m.waiting:
-		m.waiting = make([]eventstore.Request, 0, m.chunk)
+		m.waiting = make([]eventstore.Transaction, 0, m.chunk)
 		return nil
 	}
 }

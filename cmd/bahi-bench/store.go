@@ -80,9 +80,12 @@ func (a *appender) run(ctx context.Context, clients, accounts int, during time.D
 	)
 	for i := range clients {
 		running.Go(func() {
+			var last eventstore.Appended
 			for at := time.Now(); at.Before(until) && failed[i] == nil; {
 				row := a.rows.Add(1)
-				_, failed[i] = a.store.Append(ctx, fmt.Sprintf("bankrow-%d", row), eventstore.NoStream, rowOf300Bytes(1+row%int64(accounts), at))
+				t := eventstore.To(fmt.Sprintf("bankrow-%d", row), eventstore.NoStream, rowOf300Bytes(1+row%int64(accounts), at))
+				t.AsOf = last.Position // as a command does
+				last, failed[i] = a.store.Append(ctx, t)
 				now := time.Now()
 				took[i], at = append(took[i], now.Sub(at)), now
 			}

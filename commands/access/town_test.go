@@ -80,12 +80,12 @@ func (f *frail) ask(ctx context.Context, which *func(context.Context, string) er
 	return hook(ctx, stream)
 }
 
-func (f *frail) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (done eventstore.Appended, err error) {
-	if err := f.ask(ctx, &f.before, stream); err != nil {
+func (f *frail) Append(ctx context.Context, t eventstore.Transaction) (done eventstore.Appended, err error) {
+	if err := f.ask(ctx, &f.before, t.Writes[0].Stream); err != nil {
 		return done, err
 	}
-	if done, err = f.Store.Append(ctx, stream, expected, events...); err == nil {
-		if err = f.ask(ctx, &f.after, stream); err != nil {
+	if done, err = f.Store.Append(ctx, t); err == nil {
+		if err = f.ask(ctx, &f.after, t.Writes[0].Stream); err != nil {
 			err = fmt.Errorf("%w: %w", eventstore.ErrInDoubt, err)
 		}
 	}

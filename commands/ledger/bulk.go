@@ -97,16 +97,14 @@ func fill(ctx context.Context, b *Books, l *book.Ledger, first int64, bulk book.
 // fillRows appends the first event of each row's own stream, as the decisive event of a stream has it.
 func fillRows(ctx context.Context, b *Books, stream string, meta event.Meta, first int64, count int, row func(int) (*book.Ledger, book.RowAdded)) error {
 	space := uuid.NewSHA1(uuid.NameSpaceOID, []byte(stream))
-	appends := make([]eventstore.Request, count)
+	appends := make([]eventstore.Transaction, count)
 	for i := range appends {
 		l, added := row(i)
 		e, err := l.Rows.Encode(uuid.NewSHA1(space, []byte(strconv.Itoa(i))), added, meta)
 		if err != nil {
 			return err
 		}
-		appends[i] = eventstore.Request{
-			Stream: l.Rows.Stream(id(first + int64(i))), Expected: eventstore.NoStream, Events: []event.New{e},
-		}
+		appends[i] = eventstore.To(l.Rows.Stream(id(first+int64(i))), eventstore.NoStream, e)
 	}
 	var failed error
 	for _, r := range b.Commands.AppendEach(ctx, appends) {

@@ -53,7 +53,7 @@ func (b *Books) closeSome(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("find what was deleted with another record: %w", err)
 	}
-	var appends []eventstore.Request
+	var appends []eventstore.Transaction
 	for _, c := range found {
 		one, err := b.close(ctx, c)
 		if err != nil {
@@ -73,7 +73,7 @@ func (b *Books) closeSome(ctx context.Context) (more bool, err error) {
 }
 
 // close returns the append that tells a stream, none if it has been told.
-func (b *Books) close(ctx context.Context, c order.Closing) ([]eventstore.Request, error) {
+func (b *Books) close(ctx context.Context, c order.Closing) ([]eventstore.Transaction, error) {
 	switch category, number := event.SplitStream(c.Stream); category {
 	case order.Kind.Category():
 		if c.Draft != 0 { // the order's stream may not have begun
@@ -91,7 +91,7 @@ func (b *Books) close(ctx context.Context, c order.Closing) ([]eventstore.Reques
 
 func closing[S any](
 	ctx context.Context, b *Books, c order.Closing, kind *event.Kind[S], number string, exists func(S) bool, deleted event.Event[S],
-) ([]eventstore.Request, error) {
+) ([]eventstore.Transaction, error) {
 	l, err := commands.Load(ctx, b.Commands.Fresh(), kind, number)
 	if err != nil || !exists(l.State) {
 		return nil, err
@@ -105,5 +105,5 @@ func closing[S any](
 	if err != nil {
 		return nil, err
 	}
-	return []eventstore.Request{{Stream: c.Stream, Expected: eventstore.Expected(l.Revision), Events: []event.New{e}}}, nil
+	return []eventstore.Transaction{eventstore.To(c.Stream, eventstore.Expected(l.Revision), e)}, nil
 }

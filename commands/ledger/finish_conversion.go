@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/commands"
-	"bahi/domain/event"
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/eventstore"
@@ -45,13 +44,13 @@ func (b *Books) tellOrders(ctx context.Context, draft int64) error {
 	if err != nil {
 		return err
 	}
-	appends := make([]eventstore.Request, len(l.State.Orders))
+	appends := make([]eventstore.Transaction, len(l.State.Orders))
 	for i, o := range l.State.Orders {
 		e, err := order.Kind.Encode(uuid.NewSHA1(space, []byte(strconv.Itoa(i))), order.Added{Order: o.Order}, meta)
 		if err != nil {
 			return err
 		}
-		appends[i] = eventstore.Request{Stream: order.Kind.Stream(id(o.ID)), Expected: eventstore.NoStream, Events: []event.New{e}}
+		appends[i] = eventstore.To(order.Kind.Stream(id(o.ID)), eventstore.NoStream, e)
 	}
 	for _, r := range b.Commands.AppendEach(ctx, appends) {
 		if _, told := errors.AsType[*eventstore.WrongRevision](r.Err); r.Err != nil && !told {
@@ -63,7 +62,7 @@ func (b *Books) tellOrders(ctx context.Context, draft int64) error {
 		return err
 	}
 	for range maxOvertaken { // the outcome of the reply may be noted meanwhile
-		r := b.Commands.AppendEach(ctx, []eventstore.Request{{Stream: stream, Expected: eventstore.Expected(l.Revision), Events: []event.New{e}}})[0]
+		r := b.Commands.AppendEach(ctx, []eventstore.Transaction{eventstore.To(stream, eventstore.Expected(l.Revision), e)})[0]
 		if _, moved := errors.AsType[*eventstore.WrongRevision](r.Err); !moved {
 			return r.Err
 		}

@@ -102,7 +102,7 @@ func noteReversed(ctx context.Context, b *Books, l *book.Ledger, first int64, bu
 	space := uuid.NewSHA1(uuid.NameSpaceOID, []byte(l.Bulks.Stream(id(first))+" reverses"))
 	var failed error
 	for range maxOvertaken { // another process may append to the same streams
-		var appends []eventstore.Request
+		var appends []eventstore.Transaction
 		for i, row := range bulk.Reverses {
 			r, err := commands.Load(ctx, b.Commands.Fresh(), l.Rows, id(row))
 			if err != nil {
@@ -115,7 +115,7 @@ func noteReversed(ctx context.Context, b *Books, l *book.Ledger, first int64, bu
 			if err != nil {
 				return err
 			}
-			appends = append(appends, eventstore.Request{Stream: l.Rows.Stream(id(row)), Expected: eventstore.Expected(r.Revision), Events: []event.New{e}})
+			appends = append(appends, eventstore.To(l.Rows.Stream(id(row)), eventstore.Expected(r.Revision), e))
 		}
 		failed = nil
 		for _, r := range b.Commands.AppendEach(ctx, appends) {

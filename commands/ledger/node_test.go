@@ -149,14 +149,14 @@ func (i *interrupted) happens(stream string) error {
 	return before(stream)
 }
 
-func (i *interrupted) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
-	if err := i.happens(stream); err != nil {
+func (i *interrupted) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+	if err := i.happens(t.Writes[0].Stream); err != nil {
 		return eventstore.Appended{}, err
 	}
-	return i.Store.Append(ctx, stream, expected, events...)
+	return i.Store.Append(ctx, t)
 }
 
-func (i *interrupted) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
+func (i *interrupted) AppendEach(ctx context.Context, appends []eventstore.Transaction) []eventstore.Result {
 	i.mu.Lock()
 	err := i.fill
 	i.fill = nil

@@ -254,11 +254,11 @@ type frail struct {
 func (f *frail) crashes(now bool) bool { return f.appends == f.at && f.after == now }
 
 // Append implements [eventstore.Store].
-func (f *frail) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+func (f *frail) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	if f.appends++; f.crashes(false) {
 		return eventstore.Appended{}, errGone
 	}
-	done, err := f.Store.Append(ctx, stream, expected, events...)
+	done, err := f.Store.Append(ctx, t)
 	if f.crashes(true) {
 		return eventstore.Appended{}, errGone
 	}
@@ -266,7 +266,7 @@ func (f *frail) Append(ctx context.Context, stream string, expected eventstore.E
 }
 
 // AppendEach implements [eventstore.Store].
-func (f *frail) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
+func (f *frail) AppendEach(ctx context.Context, appends []eventstore.Transaction) []eventstore.Result {
 	f.appends++
 	done := make([]eventstore.Result, len(appends))
 	if !f.crashes(false) {

@@ -115,7 +115,7 @@ func begin(ctx context.Context, h *commands.Handler, req commands.Request, ids .
 		meta event.Meta
 	}
 	batches := map[uuid.UUID]begun{}
-	var appends []eventstore.Request
+	var appends []eventstore.Transaction
 	for _, id := range ids {
 		in, nth := product.BatchOf(id)
 		batch, seen := batches[in]
@@ -141,9 +141,7 @@ func begin(ctx context.Context, h *commands.Handler, req commands.Request, ids .
 		if err != nil {
 			return err
 		}
-		appends = append(appends, eventstore.Request{
-			Stream: product.Kind.Stream(id.String()), Expected: eventstore.NoStream, Events: []event.New{e},
-		})
+		appends = append(appends, eventstore.To(product.Kind.Stream(id.String()), eventstore.NoStream, e))
 	}
 	for _, r := range h.AppendEach(ctx, appends) {
 		if _, begun := errors.AsType[*eventstore.WrongRevision](r.Err); r.Err != nil && !begun {

@@ -117,12 +117,12 @@ type frail struct {
 	before, after int64
 }
 
-func (f *frail) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+func (f *frail) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	n := f.appends.Add(1)
 	if n == f.before {
 		return eventstore.Appended{}, errCrash
 	}
-	done, err := f.Store.Append(ctx, stream, expected, events...)
+	done, err := f.Store.Append(ctx, t)
 	if n == f.after && err == nil {
 		return eventstore.Appended{}, errCrash
 	}
@@ -394,11 +394,11 @@ type overtaken struct {
 	then         func()
 }
 
-func (o *overtaken) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
-	if stream == o.append {
+func (o *overtaken) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+	if t.Writes[0].Stream == o.append {
 		o.once.Do(o.then)
 	}
-	return o.Store.Append(ctx, stream, expected, events...)
+	return o.Store.Append(ctx, t)
 }
 
 func (o *overtaken) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {

@@ -113,7 +113,7 @@ func TestEncodedEventRoundTrips(t *testing.T) {
 	id := uuid.MustParse("0192f0c1-0000-7000-8000-000000000001")
 	meta := event.Meta{
 		Schema: 99, Workspace: uuid.MustParse("0192f0c1-0000-7000-8000-000000000002"), Actor: "user:9", RequestID: "r", CorrelationID: "c",
-		OccurredAt: time.Date(2026, 3, 31, 18, 29, 59, 123456000, time.UTC), CausationID: "e", Reason: "typo", Of: 5,
+		OccurredAt: time.Date(2026, 3, 31, 18, 29, 59, 123456000, time.UTC), CausationID: "e", Reason: "typo", Of: 5, More: 2,
 	}
 	n, err := kind.Encode(id, priced{1200, "INR"}, meta)
 	require.NoError(t, err)
@@ -122,7 +122,7 @@ func TestEncodedEventRoundTrips(t *testing.T) {
 	require.JSONEq(t, `{"price_paise":1200,"currency":"INR"}`, string(n.Data))
 	require.JSONEq(t, `{
 		"schema": 3, "workspace": "0192f0c1-0000-7000-8000-000000000002", "actor": "user:9", "occurred_at": "2026-03-31T18:29:59.123456Z",
-		"request_id": "r", "correlation_id": "c", "causation_id": "e", "reason": "typo", "of": 5
+		"request_id": "r", "correlation_id": "c", "causation_id": "e", "reason": "typo", "of": 5, "more": 2
 	}`, string(n.Meta), "the version is the kind's to say")
 	elsewhere := meta
 	elsewhere.OccurredAt = meta.OccurredAt.Add(789).In(time.FixedZone("", 19800))
@@ -239,4 +239,13 @@ func TestTextsAreDecodedWithoutNULs(t *testing.T) {
 	text, err := p.Value()
 	require.NoError(t, err)
 	require.Equal(t, "ab", text)
+}
+
+func TestMoreIsReadFromMetadata(t *testing.T) {
+	t.Parallel()
+	for meta, want := range map[string]int{
+		`{"schema":1,"more":3}`: 3, `{"more" : 1}`: 1, `{"schema":1}`: 0, `{"reason":"\"more\":3"}`: 0, `{"more":-1}`: 0, `{"more":"3"}`: 0, `{"more":9e9}`: 0, `["more"]`: 0,
+	} {
+		require.Equal(t, want, event.More([]byte(meta)), meta)
+	}
 }

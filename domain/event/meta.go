@@ -1,6 +1,7 @@
 package event
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -22,6 +23,24 @@ type Meta struct {
 	Reason        string    `json:"reason,omitempty"`         // in the words of the actor
 	Attempt       string    `json:"attempt,omitempty"`        // of a request with an Idempotency-Key: which try wrote the event
 	Of            Position  `json:"of,omitempty"`             // position of the decisive event that this one carries out
+	More          int       `json:"more,omitempty"`           // number of events of the same transaction that follow
+}
+
+// mostMore is more than any transaction has.
+const mostMore = 1 << 16
+
+// More returns how many events of the same transaction follow the one with this metadata.
+func More(meta []byte) int {
+	if !bytes.Contains(meta, []byte(`"more"`)) {
+		return 0
+	}
+	var m struct {
+		More int `json:"more"`
+	}
+	if err := json.Unmarshal(meta, &m); err != nil || m.More < 0 || m.More > mostMore {
+		return 0 // foreign metadata
+	}
+	return m.More
 }
 
 // metaNames are the stored names of [Meta].
@@ -55,6 +74,9 @@ func CheckMeta(text []byte) error {
 	}
 	if raw, there := has["workspace"]; there && string(raw) != `"`+m.Workspace.String()+`"` {
 		return fmt.Errorf("the workspace is written %q", m.Workspace)
+	}
+	if _, there := has["more"]; there {
+		return fmt.Errorf("more is set, which only transactions of Bahi have")
 	}
 	if _, there := has["of"]; there && m.Of == 0 {
 		return fmt.Errorf("of is 0, but no event is at position 0")

@@ -28,9 +28,23 @@ const (
 	retryEvery = 50 * time.Millisecond
 )
 
-// Append implements [eventstore.Store].
-func (s *Store) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
-	r := eventstore.Request{Stream: stream, Expected: expected, Events: events}
+// Append implements [eventstore.Store]. It refuses a transaction that is not one write.
+func (s *Store) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+	if err := single(t); err != nil {
+		return eventstore.Appended{}, err
+	}
+	return s.appendWrite(ctx, t.Writes[0])
+}
+
+func single(t eventstore.Transaction) error {
+	if len(t.Writes) != 1 || len(t.Checks) > 0 {
+		return fmt.Errorf("%w: EventStoreDB appends to one stream", eventstore.ErrBadEvent)
+	}
+	return nil
+}
+
+func (s *Store) appendWrite(ctx context.Context, r eventstore.Write) (eventstore.Appended, error) {
+	expected, events := r.Expected, r.Events
 	if err := check(r); err != nil {
 		return eventstore.Appended{}, err
 	}
@@ -57,7 +71,7 @@ func isNew(events []event.New) bool {
 }
 
 // sendKnown is send for events that another caller may append at the same time, with other contents. It reads back whose they are.
-func (s *Store) sendKnown(ctx context.Context, r eventstore.Request) (eventstore.Appended, error) {
+func (s *Store) sendKnown(ctx context.Context, r eventstore.Write) (eventstore.Appended, error) {
 	done, err := s.send(ctx, r)
 	if err != nil {
 		return done, err
@@ -81,7 +95,7 @@ func (s *Store) sendKnown(ctx context.Context, r eventstore.Request) (eventstore
 }
 
 // readBack reads when appended events were recorded, and whether they are another caller's.
-func (s *Store) readBack(ctx context.Context, r eventstore.Request, done eventstore.Appended) (eventstore.Appended, error) {
+func (s *Store) readBack(ctx context.Context, r eventstore.Write, done eventstore.Appended) (eventstore.Appended, error) {
 	first, n := done.Revision-int64(len(r.Events))+1, 0
 	for e, err := range s.raw(ctx, uint64(len(r.Events)), streamFrom(r.Stream, first, eventstore.Forwards)) {
 		if err != nil {
@@ -102,8 +116,14 @@ func (s *Store) readBack(ctx context.Context, r eventstore.Request, done eventst
 
 // AppendEach implements [eventstore.Store]. Appends at exact revisions are sent without waiting for each other, and take place in their
 // order. It does not look for earlier appends of the same events: the server appends none twice.
-func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
-	results := make([]eventstore.Result, len(appends))
+func (s *Store) AppendEach(ctx context.Context, all []eventstore.Transaction) []eventstore.Result {
+	results, appends := make([]eventstore.Result, len(all)), make([]eventstore.Write, len(all))
+	for i, t := range all {
+		if err := single(t); err != nil {
+			t.Writes = []eventstore.Write{{}} // which is refused
+		}
+		appends[i] = t.Writes[0]
+	}
 	for from := 0; from < len(appends); {
 		to := from
 		for to < len(appends) && appends[to].Expected >= eventstore.NoStream {
@@ -112,7 +132,7 @@ func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []
 		s.appendRun(ctx, appends[from:to], results[from:to])
 		if to < len(appends) {
 			r := appends[to]
-			results[to].Appended, results[to].Err = s.Append(ctx, r.Stream, r.Expected, r.Events...)
+			results[to].Appended, results[to].Err = s.appendWrite(ctx, r)
 			to++
 		}
 		from = to
@@ -124,7 +144,7 @@ func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []
 const eachWithin = 5 * time.Millisecond
 
 // appendRun appends in order, at exact revisions, and repeats those whose outcome is unknown.
-func (s *Store) appendRun(ctx context.Context, appends []eventstore.Request, results []eventstore.Result) {
+func (s *Store) appendRun(ctx context.Context, appends []eventstore.Write, results []eventstore.Result) {
 	var left []int
 	for i, r := range appends {
 		if results[i].Err = cmp.Or(check(r), ctx.Err()); results[i].Err == nil {
@@ -159,7 +179,7 @@ func (s *Store) appendRun(ctx context.Context, appends []eventstore.Request, res
 }
 
 // tryRun sends the appends left, and returns those whose outcome is unknown, with the reason.
-func (s *Store) tryRun(ctx context.Context, appends []eventstore.Request, results []eventstore.Result, left []int, begun *int) (unknown []int, err error) {
+func (s *Store) tryRun(ctx context.Context, appends []eventstore.Write, results []eventstore.Result, left []int, begun *int) (unknown []int, err error) {
 	try, finish, open := s.conn.whole(ctx) // what is sent is to be answered
 	if !open {
 		return left, errClosed
@@ -202,7 +222,7 @@ func (s *Store) tryRun(ctx context.Context, appends []eventstore.Request, result
 }
 
 // owned returns an append with memory of its own: an abandoned call may read the events after the caller has reused theirs.
-func owned(r eventstore.Request) eventstore.Request {
+func owned(r eventstore.Write) eventstore.Write {
 	r.Events = slices.Clone(r.Events)
 	for i := range r.Events {
 		r.Events[i].Data, r.Events[i].Meta = bytes.Clone(r.Events[i].Data), bytes.Clone(r.Events[i].Meta)
@@ -212,7 +232,7 @@ func owned(r eventstore.Request) eventstore.Request {
 
 // appendOpen appends to a stream at any revision: it reads the stream, looks for the events in it, and appends at the last revision.
 // Appends of this process to one stream take turns; otherwise they would make each other retry.
-func (s *Store) appendOpen(ctx context.Context, r eventstore.Request) (done eventstore.Appended, err error) {
+func (s *Store) appendOpen(ctx context.Context, r eventstore.Write) (done eventstore.Appended, err error) {
 	lane := s.lanes[maphash.String(laneSeed, r.Stream)%uint64(len(s.lanes))]
 	select {
 	case lane <- struct{}{}:
@@ -254,7 +274,7 @@ type history struct {
 
 func (h *history) last() int64 { return h.next - 1 }
 
-func (s *Store) readOn(ctx context.Context, r eventstore.Request, h *history) error {
+func (s *Store) readOn(ctx context.Context, r eventstore.Write, h *history) error {
 	for e, err := range s.ReadStream(ctx, r.Stream, h.next, eventstore.Forwards) {
 		if err != nil {
 			return err
@@ -295,7 +315,7 @@ func replayed(e event.Stored) eventstore.Appended {
 
 // find looks up the events of an append at its exact revision. It returns their place, a WrongRevision if other events are there,
 // and neither if the stream ends before.
-func (s *Store) find(ctx context.Context, r eventstore.Request) (a eventstore.Appended, err error) {
+func (s *Store) find(ctx context.Context, r eventstore.Write) (a eventstore.Appended, err error) {
 	if r.Expected >= maxRevision {
 		return a, nil // the server rejects it
 	}
@@ -324,7 +344,7 @@ func (s *Store) find(ctx context.Context, r eventstore.Request) (a eventstore.Ap
 const maxRevision = eventstore.Expected(1) << 62
 
 // conflict returns a WrongRevision with the stream's last revision.
-func (s *Store) conflict(ctx context.Context, r eventstore.Request) error {
+func (s *Store) conflict(ctx context.Context, r eventstore.Write) error {
 	wrong := &eventstore.WrongRevision{Stream: r.Stream, Expected: r.Expected, Actual: -1}
 	for e, err := range s.raw(ctx, 1, streamFrom(r.Stream, eventstore.LastRevision, eventstore.Backwards)) {
 		if err != nil {
@@ -337,7 +357,7 @@ func (s *Store) conflict(ctx context.Context, r eventstore.Request) error {
 
 // send appends at an exact revision and retries until the outcome is known. Retrying is safe: at an exact revision the server appends
 // the same events once.
-func (s *Store) send(ctx context.Context, r eventstore.Request) (eventstore.Appended, error) {
+func (s *Store) send(ctx context.Context, r eventstore.Write) (eventstore.Appended, error) {
 	if err := ctx.Err(); err != nil {
 		return eventstore.Appended{}, context.Cause(ctx)
 	}
@@ -382,7 +402,7 @@ func (s *Store) send(ctx context.Context, r eventstore.Request) (eventstore.Appe
 }
 
 // refusal returns the error of an append that the server rejected for another reason.
-func refusal(r eventstore.Request, err error) error {
+func refusal(r eventstore.Write, err error) error {
 	if code := status.Code(err); code == codes.PermissionDenied || code == codes.Unauthenticated {
 		return fmt.Errorf("append to %s: %w: the server denies access: %s", r.Stream, eventstore.ErrUnavailable, text(err))
 	}

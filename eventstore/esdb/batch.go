@@ -62,7 +62,7 @@ var errNotLeader = fmt.Errorf("%w: the server is not the leader of its cluster",
 
 // append appends once. begun reports whether the server may have received the append. Its errors are a [eventstore.WrongRevision], a
 // status error of the server for a refusal, and others if the outcome is unknown.
-func (b *batches) append(ctx context.Context, r eventstore.Request) (done eventstore.Appended, begun bool, err error) {
+func (b *batches) append(ctx context.Context, r eventstore.Write) (done eventstore.Appended, begun bool, err error) {
 	call, err := b.open(ctx)
 	if err != nil {
 		return done, false, err
@@ -77,13 +77,13 @@ func (b *batches) append(ctx context.Context, r eventstore.Request) (done events
 // sent is an append whose result is awaited.
 type sent struct {
 	call    *batchCall
-	request eventstore.Request
+	request eventstore.Write
 	id      uuid.UUID
 	results chan *streams.BatchAppendResp
 }
 
 // begin sends an append. Those of one caller take place in the order in which they are sent. Each MUST be waited for.
-func (c *batchCall) begin(ctx context.Context, r eventstore.Request) (*sent, error) {
+func (c *batchCall) begin(ctx context.Context, r eventstore.Write) (*sent, error) {
 	p := &sent{call: c, request: r, id: uuid.New(), results: make(chan *streams.BatchAppendResp, 1)}
 	c.mu.Lock()
 	c.waiting[p.id] = p.results
@@ -134,7 +134,7 @@ func (b *batches) wait(ctx context.Context, p *sent) (done eventstore.Appended, 
 }
 
 // batchOf returns an append's message.
-func batchOf(id uuid.UUID, r eventstore.Request) *streams.BatchAppendReq {
+func batchOf(id uuid.UUID, r eventstore.Write) *streams.BatchAppendReq {
 	options := &streams.BatchAppendReq_Options{
 		StreamIdentifier:       &shared.StreamIdentifier{StreamName: []byte(r.Stream)},
 		ExpectedStreamPosition: &streams.BatchAppendReq_Options_NoStream{NoStream: &emptypb.Empty{}},
@@ -170,7 +170,7 @@ func parseID(id *shared.UUID) (parsed uuid.UUID) {
 }
 
 // appended returns the result of an append.
-func appended(r eventstore.Request, result *streams.BatchAppendResp) (done eventstore.Appended, err error) {
+func appended(r eventstore.Write, result *streams.BatchAppendResp) (done eventstore.Appended, err error) {
 	if s := result.GetSuccess(); s != nil {
 		done.Position = event.Position(s.GetPosition().GetCommitPosition())
 		done.Revision = int64(s.GetCurrentRevision())

@@ -11,7 +11,7 @@ import (
 func (s *Store) SetOutage(outage time.Duration) { s.outage = outage }
 
 // AppendAfterRefusal appends by way of a call that its server has refused before the append was sent.
-func (s *Store) AppendAfterRefusal(ctx context.Context, r eventstore.Request) error {
+func (s *Store) AppendAfterRefusal(ctx context.Context, r eventstore.Write) error {
 	call, err := s.batches.open(ctx)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func TestLogThatLosesItsNewestEvents(t *testing.T) {
 	storetest.Losing(t, func(t testing.TB) (storetest.Suite, func(int)) {
 		s := newServer(t)
 		return storetest.Suite{
-			OpaquePositions: true, AnyRetryFound: true, ConcurrentFirsts: true, EachUntold: true,
+			OpaquePositions: true, OneStream: true, AnyRetryFound: true, ConcurrentFirsts: true, EachUntold: true,
 			Open: func(t testing.TB) (eventstore.Store, func()) {
 				store := s.open(t, s.address)
 				return store, store.Close

@@ -164,10 +164,10 @@ func TestAppendRefusedByAFollowerGoesToTheLeaderOnce(t *testing.T) {
 				}
 			}
 		}()
-		_, err := store.Append(t.Context(), stream, expected, thing("one"))
+		_, err := store.Append(t.Context(), eventstore.To(stream, expected, thing("one")))
 		require.NoError(t, err)
 		require.Greater(t, f.refused.Load(), before, "the follower got the append first")
-		done, err := store.Append(t.Context(), stream, 0, thing("two"), thing("three"))
+		done, err := store.Append(t.Context(), eventstore.To(stream, 0, thing("two"), thing("three")))
 		require.NoError(t, err)
 		require.EqualValues(t, 2, done.Revision)
 		require.Len(t, held(t, leader.log, stream), 3)
@@ -181,9 +181,9 @@ func TestFollowerThatRefusesBeforeAnAppendIsSentIsNoOutage(t *testing.T) {
 	f := newFollower(t, leader)
 	leader.open(t, leader.address).Close() // stores the log's id
 	store := leader.open(t, f.address)
-	one := eventstore.Request{Stream: "thing-" + uuid.NewString(), Expected: eventstore.NoStream, Events: []event.New{thing("one")}}
+	one := eventstore.Write{Stream: "thing-" + uuid.NewString(), Expected: eventstore.NoStream, Events: []event.New{thing("one")}}
 	require.ErrorIs(t, store.AppendAfterRefusal(t.Context(), one), esdb.ErrNotLeader)
-	_, err := store.Append(t.Context(), one.Stream, one.Expected, one.Events...)
+	_, err := store.Append(t.Context(), eventstore.To(one.Stream, one.Expected, one.Events...))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, f.refused.Load(), "the leader got the append")
 }

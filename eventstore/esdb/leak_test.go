@@ -25,7 +25,7 @@ func TestStoppedReadersAndClosedStoresLeaveNoGoroutines(t *testing.T) {
 		require.NoError(t, err)
 		defer store.Close()
 		for i := range 300 {
-			_, err := store.Append(t.Context(), fmt.Sprintf("thing-%d", i%3), eventstore.Any, thing("one"))
+			_, err := store.Append(t.Context(), eventstore.To(fmt.Sprintf("thing-%d", i%3), eventstore.Any, thing("one")))
 			require.NoError(t, err)
 		}
 		before := storetest.Goroutines(t, label)

@@ -48,7 +48,7 @@ func TestTheServersOwnEventsAreSkipped(t *testing.T) {
 		for i := range count {
 			e := thing("system")
 			e.Type = "$stats"
-			_, err := s.log.Append(t.Context(), fmt.Sprintf("$stats-%d", i), eventstore.Any, e)
+			_, err := s.log.Append(t.Context(), eventstore.To(fmt.Sprintf("$stats-%d", i), eventstore.Any, e))
 			require.NoError(t, err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestTheServersOwnEventsAreSkipped(t *testing.T) {
 	for range 3 {
 		system(40)
 		e := thing("mine")
-		last, err = store.Append(t.Context(), "mine-1", eventstore.Any, e)
+		last, err = store.Append(t.Context(), eventstore.To("mine-1", eventstore.Any, e))
 		require.NoError(t, err)
 		mine = append(mine, e.ID)
 	}
@@ -102,9 +102,9 @@ func TestTheServersOwnEventsAreSkipped(t *testing.T) {
 	}
 	require.Equal(t, mine, followed)
 
-	_, err = store.Append(t.Context(), "$settings", eventstore.Any, thing("ours"))
+	_, err = store.Append(t.Context(), eventstore.To("$settings", eventstore.Any, thing("ours")))
 	require.ErrorIs(t, err, eventstore.ErrBadEvent)
-	_, err = store.Append(t.Context(), esdb.IdentityStream, eventstore.Any, thing("ours"))
+	_, err = store.Append(t.Context(), eventstore.To(esdb.IdentityStream, eventstore.Any, thing("ours")))
 	require.ErrorIs(t, err, eventstore.ErrBadEvent)
 }
 
@@ -130,7 +130,7 @@ func TestCheckpointAdvancesOverTheServersOwnEvents(t *testing.T) {
 				e.Type = "$stats"
 				events = append(events, e)
 			}
-			_, err := s.log.Append(t.Context(), fmt.Sprintf("$stats-%d", i), eventstore.NoStream, events...)
+			_, err := s.log.Append(t.Context(), eventstore.To(fmt.Sprintf("$stats-%d", i), eventstore.NoStream, events...))
 			require.NoError(t, err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestSubscriptionEndsWhenAccessIsDenied(t *testing.T) {
 	for _, err := range store.Subscribe(t.Context(), 0) {
 		require.ErrorContains(t, err, "the event log's server refuses")
 	}
-	_, err := store.Append(t.Context(), "denied-1", eventstore.NoStream, thing("denied"))
+	_, err := store.Append(t.Context(), eventstore.To("denied-1", eventstore.NoStream, thing("denied")))
 	require.Error(t, err)
 	require.Empty(t, held(t, s.log, "denied-1"))
 }

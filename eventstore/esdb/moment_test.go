@@ -20,15 +20,15 @@ const placeEvery = 256
 func momentsOf(t *testing.T, c *esdbtest.Cluster, count int) (places table, moments []time.Time) {
 	t.Helper()
 	store := vendor(t, c.URL())
-	var appends []eventstore.Request
+	var appends []eventstore.Transaction
 	for i := range count / 10 {
-		r := eventstore.Request{Stream: fmt.Sprint("moment-", i), Expected: eventstore.NoStream}
+		var events []event.New
 		for range 10 {
 			e := fresh()
 			e.Meta = fmt.Appendf(nil, `{"schema":1,"request_id":"%d"}`, i)
-			r.Events = append(r.Events, e)
+			events = append(events, e)
 		}
-		appends = append(appends, r)
+		appends = append(appends, eventstore.To(fmt.Sprint("moment-", i), eventstore.NoStream, events...))
 	}
 	for len(appends) > 0 {
 		n := min(64, len(appends))
@@ -96,7 +96,7 @@ func TestAMomentIsFoundBeyondTheServersOwnEvents(t *testing.T) {
 	for i := range 3 {
 		e := fresh()
 		e.Meta = fmt.Appendf(nil, `{"schema":1,"request_id":"%d"}`, i)
-		done, err := store.Append(t.Context(), "apart-1", eventstore.Expected(i-1), e)
+		done, err := store.Append(t.Context(), eventstore.To("apart-1", eventstore.Expected(i-1), e))
 		require.NoError(t, err)
 		at = append(at, done.Position)
 		c.System(3000)

@@ -139,7 +139,7 @@ func TestSubscriptionSurvivesRepeatedCuts(t *testing.T) {
 	close(batches)
 	all.Go(func() {
 		for batch := range batches {
-			if _, err := s.log.Append(t.Context(), "followed-1", eventstore.Any, batch...); err != nil {
+			if _, err := s.log.Append(t.Context(), eventstore.To("followed-1", eventstore.Any, batch...)); err != nil {
 				t.Error(err)
 			}
 		}
@@ -174,7 +174,7 @@ func TestIdleSubscriptionSurvivesACut(t *testing.T) {
 	w := newWire(t, s.address)
 	store := s.open(t, w.address())
 	store.SetOutage(outage)
-	_, err := s.log.Append(t.Context(), "quiet-1", eventstore.NoStream, thing("before"))
+	_, err := s.log.Append(t.Context(), eventstore.To("quiet-1", eventstore.NoStream, thing("before")))
 	require.NoError(t, err)
 	after := thing("after")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -186,7 +186,7 @@ func TestIdleSubscriptionSurvivesACut(t *testing.T) {
 		case batch.Events[n-1].Stream == "quiet-1" && batch.Events[n-1].Revision == 0:
 			time.AfterFunc(outage+time.Second, func() {
 				w.set(func() {})
-				if _, err := s.log.Append(ctx, "quiet-1", 0, after); err != nil {
+				if _, err := s.log.Append(ctx, eventstore.To("quiet-1", 0, after)); err != nil {
 					t.Error(err)
 				}
 			})
@@ -237,7 +237,7 @@ func TestInterruptedAppendTakesPlaceOnce(t *testing.T) {
 					return when(w, s, put)
 				})
 				e := thing("cut")
-				done, err := store.Append(t.Context(), "cut-1", expected, e)
+				done, err := store.Append(t.Context(), eventstore.To("cut-1", expected, e))
 				require.NoError(t, err)
 				require.Zero(t, done.Revision)
 				<-late
@@ -261,7 +261,7 @@ func TestAppendsOverAnUnstableLineReportTheirOutcome(t *testing.T) {
 			var there []uuid.UUID
 			for len(there) < each {
 				e := thing("busy")
-				_, err := store.Append(t.Context(), stream, eventstore.Expected(len(there)-1), e)
+				_, err := store.Append(t.Context(), eventstore.To(stream, eventstore.Expected(len(there)-1), e))
 				switch {
 				case err == nil:
 					there = append(there, e.ID)
@@ -284,7 +284,7 @@ func TestOutageIsReportedAfterAWait(t *testing.T) {
 	s := newServer(t)
 	w := newWire(t, s.address)
 	store := s.open(t, w.address())
-	_, err := store.Append(t.Context(), "away-1", eventstore.NoStream, thing("before"))
+	_, err := store.Append(t.Context(), eventstore.To("away-1", eventstore.NoStream, thing("before")))
 	require.NoError(t, err)
 
 	w.set(func() { w.cut = true })
@@ -292,7 +292,7 @@ func TestOutageIsReportedAfterAWait(t *testing.T) {
 	for range 50 { // several, because the first finds out for the others
 		all.Go(func() {
 			began := time.Now()
-			if _, err := store.Append(t.Context(), "away-1", 0, thing("meanwhile")); !errors.Is(err, eventstore.ErrUnavailable) {
+			if _, err := store.Append(t.Context(), eventstore.To("away-1", 0, thing("meanwhile"))); !errors.Is(err, eventstore.ErrUnavailable) {
 				t.Errorf("the server is away: %v", err)
 			}
 			if took := time.Since(began); took > time.Minute {
@@ -305,12 +305,12 @@ func TestOutageIsReportedAfterAWait(t *testing.T) {
 	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = store.Append(ctx, "away-1", 0, thing("meanwhile"))
+	_, err = store.Append(ctx, eventstore.To("away-1", 0, thing("meanwhile")))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 
 	w.set(func() { w.cut = false })
 	require.Eventually(t, func() bool {
-		_, err = store.Append(t.Context(), "away-1", 0, thing("after"))
+		_, err = store.Append(t.Context(), eventstore.To("away-1", 0, thing("after")))
 		return err == nil
 	}, time.Minute, 10*time.Millisecond)
 	require.Len(t, held(t, s.log, "away-1"), 2)

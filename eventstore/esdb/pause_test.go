@@ -48,7 +48,7 @@ func (l *lasting) put(t *testing.T) {
 	t.Helper()
 	e := fresh()
 	for {
-		done, err := l.store.Append(t.Context(), "kept-1", eventstore.Expected(len(l.stored)-1), e)
+		done, err := l.store.Append(t.Context(), eventstore.To("kept-1", eventstore.Expected(len(l.stored)-1), e))
 		if err == nil {
 			require.Greater(t, done.Position, l.at)
 			l.at, l.stored = done.Position, append(l.stored, e.ID)
@@ -124,7 +124,7 @@ func TestReadsThatAPauseCutsAreErrors(t *testing.T) {
 		for n := range events {
 			events[n] = fresh()
 		}
-		_, err := store.Append(t.Context(), fmt.Sprint("many-", i), eventstore.NoStream, events...)
+		_, err := store.Append(t.Context(), eventstore.To(fmt.Sprint("many-", i), eventstore.NoStream, events...))
 		require.NoError(t, err)
 	}
 	var reads, begun sync.WaitGroup
@@ -162,7 +162,7 @@ func TestALeaderThatPausesAfterItWasNamedIsLeft(t *testing.T) {
 	l.put(t)
 	c.Node(1).Hang(t)
 	c.Node(1).Elect()
-	_, err := l.store.Append(t.Context(), "kept-1", eventstore.Expected(0), fresh())
+	_, err := l.store.Append(t.Context(), eventstore.To("kept-1", eventstore.Expected(0), fresh()))
 	require.Error(t, err)
 	c.Node(0).Elect()
 	l.put(t)

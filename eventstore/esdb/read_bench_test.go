@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/esdb/esdbtest"
 )
@@ -17,12 +16,12 @@ func BenchmarkRead(b *testing.B) {
 	c := esdbtest.Start(b, 1)
 	store := vendor(b, c.URL())
 	const count = 60_000
-	var requests []eventstore.Request
+	var requests []eventstore.Transaction
 	for i := range count {
 		e := fresh()
 		e.ID = uuid.New()
 		e.Data = fmt.Appendf(nil, `{"account":%d,"date":"2025-03-01","in_entries":[{"description":"Mahavir Jewellers, invoice %d","amount":1250.50}]}`, i%1000, i)
-		requests = append(requests, eventstore.Request{Stream: fmt.Sprintf("bankrow-%d", i), Expected: eventstore.NoStream, Events: []event.New{e}})
+		requests = append(requests, eventstore.To(fmt.Sprintf("bankrow-%d", i), eventstore.NoStream, e))
 	}
 	b.Run("append each", func(b *testing.B) {
 		for _, r := range store.AppendEach(b.Context(), requests) {

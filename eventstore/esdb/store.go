@@ -147,7 +147,7 @@ func (s *Store) identify(ctx context.Context) (uuid.UUID, error) {
 		if err != nil {
 			return uuid.Nil, err
 		}
-		_, err = s.send(ctx, eventstore.Request{Stream: IdentityStream, Expected: eventstore.NoStream, Events: []event.New{
+		_, err = s.send(ctx, eventstore.Write{Stream: IdentityStream, Expected: eventstore.NoStream, Events: []event.New{
 			{ID: uuid.New(), Type: "LogNamed", Data: data, Meta: []byte(`{"schema":1}`)},
 		}})
 		if _, lost := errors.AsType[*eventstore.WrongRevision](err); err != nil && !lost {

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/esdb"
 	"bahi/eventstore/gateway"
@@ -56,24 +55,24 @@ type hooked struct {
 	server *server
 }
 
-func (h hooked) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+func (h hooked) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	around := h.server.hook.Load()
 	if around == nil {
-		return h.Store.Append(ctx, stream, expected, events...)
+		return h.Store.Append(ctx, t)
 	}
 	return (*around)(func() (eventstore.Appended, error) {
-		return h.Store.Append(context.WithoutCancel(ctx), stream, expected, events...)
+		return h.Store.Append(context.WithoutCancel(ctx), t)
 	})
 }
 
 // AppendEach makes each append of a client's batch go through the hook.
-func (h hooked) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
+func (h hooked) AppendEach(ctx context.Context, appends []eventstore.Transaction) []eventstore.Result {
 	if h.server.hook.Load() == nil {
 		return h.Store.AppendEach(ctx, appends)
 	}
 	results := make([]eventstore.Result, len(appends))
-	for i, r := range appends {
-		results[i].Appended, results[i].Err = h.Append(ctx, r.Stream, r.Expected, r.Events...)
+	for i, t := range appends {
+		results[i].Appended, results[i].Err = h.Append(ctx, t)
 	}
 	return results
 }
@@ -146,7 +145,7 @@ func TestStore(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	storetest.Run(t, storetest.Suite{
-		OpaquePositions: true, AnyRetryFound: true, ConcurrentFirsts: true, EachUntold: true,
+		OpaquePositions: true, OneStream: true, AnyRetryFound: true, ConcurrentFirsts: true, EachUntold: true,
 		Open: func(t testing.TB) (eventstore.Store, func()) {
 			store := s.open(t, s.address)
 			return store, store.Close

@@ -34,7 +34,7 @@ func vendor(t testing.TB, url string) *esdb.Store {
 
 func suiteOf(url string) storetest.Suite {
 	return storetest.Suite{
-		OpaquePositions: true, AnyRetryFound: true, ConcurrentFirsts: true, EachUntold: true, OwnTimes: true,
+		OpaquePositions: true, OneStream: true, AnyRetryFound: true, ConcurrentFirsts: true, EachUntold: true, OwnTimes: true,
 		Open: func(t testing.TB) (eventstore.Store, func()) {
 			t.Helper()
 			store, err := esdb.Open(t.Context(), url, testLog(t))
@@ -70,7 +70,7 @@ func TestALogThatLosesItsEndWhileASubscriptionBeginsIsFollowedFromThere(t *testi
 	writer := vendor(t, c.URL())
 	put := func(text string) string {
 		e := thing(text)
-		_, err := writer.Append(t.Context(), "lost-1", eventstore.Any, e)
+		_, err := writer.Append(t.Context(), eventstore.To("lost-1", eventstore.Any, e))
 		require.NoError(t, err)
 		return e.ID.String()
 	}
@@ -117,11 +117,11 @@ func TestCallsOfAnAppendAndOfTheHead(t *testing.T) {
 	c := esdbtest.Start(t, 1)
 	store := vendor(t, c.URL())
 	n := &c.Node(0).Counts
-	done, err := store.Append(t.Context(), "counted-1", eventstore.NoStream, fresh())
+	done, err := store.Append(t.Context(), eventstore.To("counted-1", eventstore.NoStream, fresh()))
 	require.NoError(t, err)
 	appends, reads, events := n.Appends.Load(), n.Reads.Load(), n.Events.Load()
 	for i := range 10 {
-		_, err := store.Append(t.Context(), "counted-1", eventstore.Expected(done.Revision+int64(i)), fresh())
+		_, err := store.Append(t.Context(), eventstore.To("counted-1", eventstore.Expected(done.Revision+int64(i)), fresh()))
 		require.NoError(t, err)
 	}
 	require.EqualValues(t, 10, n.Appends.Load()-appends)
@@ -135,7 +135,7 @@ func TestCallsOfAnAppendAndOfTheHead(t *testing.T) {
 
 	// Events whose ids may have been used before are looked for before, and looked at after.
 	reads = n.Reads.Load()
-	_, err = store.Append(t.Context(), "counted-2", eventstore.NoStream, thing("keyed"))
+	_, err = store.Append(t.Context(), eventstore.To("counted-2", eventstore.NoStream, thing("keyed")))
 	require.NoError(t, err)
 	require.EqualValues(t, 2, n.Reads.Load()-reads)
 }
@@ -144,7 +144,7 @@ func TestHeadPassesOverTheServersOwnEventsOnce(t *testing.T) {
 	t.Parallel()
 	c := esdbtest.Start(t, 1)
 	store := vendor(t, c.URL())
-	done, err := store.Append(t.Context(), "mine-1", eventstore.NoStream, fresh())
+	done, err := store.Append(t.Context(), eventstore.To("mine-1", eventstore.NoStream, fresh()))
 	require.NoError(t, err)
 	c.System(300)
 	n := &c.Node(0).Counts
@@ -165,7 +165,7 @@ func TestReadersBeginBetweenEvents(t *testing.T) {
 	var at []event.Position
 	for range 600 {
 		c.System(1)
-		done, err := store.Append(t.Context(), "placed-1", eventstore.Expected(len(at)-1), fresh())
+		done, err := store.Append(t.Context(), eventstore.To("placed-1", eventstore.Expected(len(at)-1), fresh()))
 		require.NoError(t, err)
 		at = append(at, done.Position)
 	}
@@ -247,7 +247,7 @@ func TestAMomentNeverPartsAnAppend(t *testing.T) {
 			events[n] = fresh()
 			events[n].Meta = meta
 		}
-		done, err := store.Append(t.Context(), "parts-1", eventstore.Expected(len(stored)-1), events...)
+		done, err := store.Append(t.Context(), eventstore.To("parts-1", eventstore.Expected(len(stored)-1), events...))
 		require.NoError(t, err)
 		appended = append(appended, done)
 		stored = stored[:0]
@@ -302,7 +302,7 @@ func TestOneOfManyConcurrentRetriesIsTheFirst(t *testing.T) {
 			all.Go(func() {
 				e := thing("keyed")
 				e.ID, e.Meta = id, fmt.Appendf(nil, `{"schema":1,"attempt":"%d"}`, i)
-				results[i], errs[i] = nodes[i%2].Append(t.Context(), stream, eventstore.NoStream, e)
+				results[i], errs[i] = nodes[i%2].Append(t.Context(), eventstore.To(stream, eventstore.NoStream, e))
 			})
 		}
 		all.Wait()
@@ -342,7 +342,7 @@ func TestServerThatIsNotReadyIsWaitedFor(t *testing.T) {
 		_, err := store.Head(t.Context())
 		return err == nil
 	}, time.Minute, 10*time.Millisecond)
-	_, err = store.Append(t.Context(), "ready-1", eventstore.NoStream, fresh())
+	_, err = store.Append(t.Context(), eventstore.To("ready-1", eventstore.NoStream, fresh()))
 	require.NoError(t, err)
 }
 
@@ -358,7 +358,7 @@ func TestReadBackwardsAsksForAsManyEventsAsAreWanted(t *testing.T) {
 			events[n] = fresh()
 		}
 		var err error
-		last, err = store.Append(t.Context(), fmt.Sprint("many-", i), eventstore.NoStream, events...)
+		last, err = store.Append(t.Context(), eventstore.To(fmt.Sprint("many-", i), eventstore.NoStream, events...))
 		require.NoError(t, err)
 	}
 	n := &c.Node(0).Counts

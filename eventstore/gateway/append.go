@@ -28,7 +28,7 @@ func (s *streamsService) Append(call streams.Streams_AppendServer) error {
 }
 
 func (s *streamsService) append(call streams.Streams_AppendServer) (*streams.AppendResp, error) {
-	r, bytes := eventstore.Request{}, 0
+	r, bytes := eventstore.Write{}, 0
 	refused := s.admitWrite(call.Context())
 	if refused != nil {
 		done, ok := s.hearOut()
@@ -62,7 +62,7 @@ func (s *streamsService) append(call streams.Streams_AppendServer) (*streams.App
 	}
 }
 
-func (s *Server) begin(r *eventstore.Request, o *streams.AppendReq_Options) (err error) {
+func (s *Server) begin(r *eventstore.Write, o *streams.AppendReq_Options) (err error) {
 	switch expected := o.GetExpectedStreamRevision().(type) {
 	case *streams.AppendReq_Options_Revision:
 		r.Expected = exactly(expected.Revision)
@@ -80,7 +80,7 @@ func (s *Server) begin(r *eventstore.Request, o *streams.AppendReq_Options) (err
 }
 
 // take adds a proposal to an append of size bytes, and returns the new size.
-func (s *Server) take(r *eventstore.Request, bytes int, p proposal) (int, error) {
+func (s *Server) take(r *eventstore.Write, bytes int, p proposal) (int, error) {
 	e, err := proposed(p)
 	bytes += len(e.Data) + len(e.Meta)
 	switch {
@@ -97,8 +97,8 @@ func (s *Server) take(r *eventstore.Request, bytes int, p proposal) (int, error)
 	return bytes, nil
 }
 
-func (s *streamsService) appended(ctx context.Context, r eventstore.Request) (*streams.AppendResp, error) {
-	done, err := s.Store.Append(ctx, r.Stream, r.Expected, r.Events...)
+func (s *streamsService) appended(ctx context.Context, r eventstore.Write) (*streams.AppendResp, error) {
+	done, err := s.Store.Append(ctx, eventstore.To(r.Stream, r.Expected, r.Events...))
 	if wrong, is := errors.AsType[*eventstore.WrongRevision](err); is {
 		return &streams.AppendResp{Result: &streams.AppendResp_WrongExpectedVersion_{WrongExpectedVersion: conflict(wrong)}}, nil
 	}

@@ -28,7 +28,7 @@ const (
 
 // batch is one append of a BatchAppend. Its pieces arrive among those of others, under its correlation id.
 type batch struct {
-	eventstore.Request
+	eventstore.Write
 
 	id       *shared.UUID
 	deadline time.Time // zero: none
@@ -89,7 +89,7 @@ func (s *streamsService) receiveBatches(ctx context.Context, call streams.Stream
 		}
 		for _, p := range message.GetProposedMessages() {
 			if b.refused == nil {
-				b.bytes, b.refused = s.take(&b.Request, b.bytes, p)
+				b.bytes, b.refused = s.take(&b.Write, b.bytes, p)
 			}
 		}
 		if !message.GetIsFinal() {
@@ -148,7 +148,7 @@ func (s *streamsService) answerBatches(ctx context.Context, call streams.Streams
 			group = append(group, <-ready)
 		}
 		var (
-			requests []eventstore.Request
+			requests []eventstore.Transaction
 			asked    []*batch
 			results  = map[*batch]eventstore.Result{}
 		)
@@ -159,7 +159,7 @@ func (s *streamsService) answerBatches(ctx context.Context, call streams.Streams
 			case !b.deadline.IsZero() && time.Now().After(b.deadline):
 				results[b] = eventstore.Result{Err: context.DeadlineExceeded}
 			default:
-				requests, asked = append(requests, b.Request), append(asked, b)
+				requests, asked = append(requests, eventstore.To(b.Stream, b.Expected, b.Events...)), append(asked, b)
 			}
 		}
 		for i, result := range s.Store.AppendEach(ctx, requests) {

@@ -85,7 +85,7 @@ type Server struct {
 
 const (
 	// maxAppend limits the bytes of payloads and metadata of one append.
-	maxAppend = eventstore.MaxAppend
+	maxAppend = 1_000_000 // below the 1,048,576 bytes that EventStoreDB accepts by default
 
 	// maxEvents limits the events of one append, as every store does.
 	maxEvents = 512

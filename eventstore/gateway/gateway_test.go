@@ -134,7 +134,7 @@ func thing(kind string) event.New {
 
 func (r *running) put(t *testing.T, stream string, events ...event.New) eventstore.Appended {
 	t.Helper()
-	done, err := r.log.Append(t.Context(), stream, eventstore.Any, events...)
+	done, err := r.log.Append(t.Context(), eventstore.To(stream, eventstore.Any, events...))
 	require.NoError(t, err)
 	return done
 }

@@ -10,8 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"bahi/domain/event"
 	"bahi/eventstore"
 )
 
@@ -41,11 +43,12 @@ type timeouts struct {
 
 var defaultTimeouts = timeouts{lock: 10 * time.Second, answer: 20 * time.Second, ask: 10 * time.Second, resolve: 10 * time.Second, look: pollEvery}
 
-// pending is an append that waits for its group.
+// pending is a transaction that waits for its group.
 type pending struct {
-	eventstore.Request
+	eventstore.Transaction
 
 	ctx     context.Context //nolint:containedctx // of the caller, who may give up waiting
+	events  int
 	bytes   int
 	tries   int
 	claimed atomic.Bool            // by its group, or by a caller that gave up waiting
@@ -53,25 +56,50 @@ type pending struct {
 }
 
 // newPending copies the events, because the tail keeps them after the caller may have reused the memory.
-func newPending(ctx context.Context, r eventstore.Request) (*pending, error) {
-	if err := check(r); err != nil {
+func newPending(ctx context.Context, t eventstore.Transaction) (*pending, error) {
+	if err := t.Check(); err != nil {
 		return nil, err
 	}
-	p := &pending{Request: r, ctx: ctx, reply: make(chan eventstore.Result, 1)}
-	for _, e := range r.Events {
-		p.bytes += len(e.Data) + len(e.Meta)
+	p := &pending{Transaction: t, ctx: ctx, reply: make(chan eventstore.Result, 1)}
+	for _, w := range t.Writes {
+		p.events += len(w.Events)
+		for _, e := range w.Events {
+			p.bytes += len(e.Data) + len(e.Meta)
+		}
 	}
 	own := make([]byte, 0, p.bytes)
 	keep := func(text []byte) []byte {
 		own = append(own, text...)
 		return own[len(own)-len(text) : len(own) : len(own)]
 	}
-	p.Events = slices.Clone(r.Events)
-	for i := range p.Events {
-		e := &p.Events[i]
-		e.Data, e.Meta = keep(e.Data), keep(e.Meta)
+	p.Writes = slices.Clone(t.Writes)
+	for i := range p.Writes {
+		events := slices.Clone(p.Writes[i].Events)
+		for j := range events {
+			events[j].Data, events[j].Meta = keep(events[j].Data), keep(events[j].Meta)
+		}
+		p.Writes[i].Events = events
 	}
 	return p, nil
+}
+
+// open reports whether the transaction has no exact expectation. Only its event ids tell a retry.
+func (p *pending) open() bool {
+	return len(p.Writes) == 1 && p.Writes[0].Expected < eventstore.NoStream
+}
+
+// streams yields the streams that the transaction writes or checks.
+func (p *pending) streams(yield func(stream string, expected eventstore.Expected) bool) {
+	for _, w := range p.Writes {
+		if !yield(w.Stream, w.Expected) {
+			return
+		}
+	}
+	for _, c := range p.Checks {
+		if !yield(c.Stream, c.Expected) {
+			return
+		}
+	}
 }
 
 // claim returns true to the first caller.
@@ -83,8 +111,8 @@ func (p *pending) unavailable(why error) {
 	p.fail(fmt.Errorf("%w: %w", eventstore.ErrUnavailable, why))
 }
 
-// appender appends in groups: one writer at a time takes all pending appends into one transaction and one round
-// trip. Each append is checked separately, so that a conflict fails only that append.
+// appender appends in groups: one writer at a time takes all pending transactions into one transaction of Postgres. It validates
+// each one separately, so that a conflict fails only that one.
 type appender struct {
 	queue    chan *pending
 	life     context.Context //nolint:containedctx // the store's; when it ends, only the group in progress is finished
@@ -97,10 +125,12 @@ type appender struct {
 
 	conn    *pgx.Conn  // nil: not connected
 	session session    // of conn, or of the last one
-	carried []*pending // for the next group: this group has an append to the same stream
+	carried []*pending // for the next group
 
-	newest      placed // the last event that this process appended
-	undisturbed int    // number of successive groups before which no other process appended
+	window      window
+	head        uuid.UUID     // id of the event at the window's head; nil after a new connection
+	seen        atomic.Uint64 // the greatest position that this process has seen
+	undisturbed int           // number of successive groups before which no other process appended
 }
 
 // session identifies a server process, even after its pid is reused.
@@ -122,6 +152,8 @@ func newAppender(life context.Context, config *pgx.ConnConfig, p timeouts, t *ta
 		"lock_timeout":                  strconv.FormatInt(p.lock.Milliseconds(), 10),
 		"statement_timeout":             "0",
 		"idle_session_timeout":          "0",
+		// A node that pauses while it holds the log's lock must not stop the others.
+		"idle_in_transaction_session_timeout": "20000",
 		// A node that loses power in the middle of a group must not hold the log's lock for two hours.
 		"tcp_keepalives_idle":     "10",
 		"tcp_keepalives_interval": "5",
@@ -221,27 +253,48 @@ func (a *appender) refuseWaiting(why error) {
 	}
 }
 
-// next returns the next group. Two appends to one stream go into separate groups, in order, because the second
-// depends on the outcome of the first.
+// next returns the next group. Transactions to one stream keep their order. Within a group, event ids are distinct, and a large
+// transaction is alone.
 func (a *appender) next() (group []*pending) {
 	var (
 		carried = a.carried
-		streams = map[string]bool{}
+		blocked = map[string]bool{} // streams of what is carried
+		ids     = map[uuid.UUID]bool{}
 		events  int
 		bytes   int
 	)
 	a.carried = nil
+	fits := func(p *pending) bool {
+		if events >= maxGroupEvents || bytes >= maxGroupBytes || len(group) > 0 && p.events > maxGroupEvents {
+			return false
+		}
+		for stream := range p.streams {
+			if blocked[stream] {
+				return false
+			}
+		}
+		return !slices.ContainsFunc(p.Writes, func(w eventstore.Write) bool {
+			return slices.ContainsFunc(w.Events, func(e event.New) bool { return ids[e.ID] })
+		})
+	}
 	take := func(p *pending) {
 		switch {
 		case p.ctx.Err() != nil:
 			p.fail(p.ctx.Err())
-		case streams[p.Stream] || events >= maxGroupEvents || bytes >= maxGroupBytes:
+		case !fits(p):
 			a.carried = append(a.carried, p)
+			for stream := range p.streams {
+				blocked[stream] = true
+			}
 		case !p.claim(): // its caller gave up
 		default:
 			group = append(group, p)
-			streams[p.Stream] = true
-			events += len(p.Events)
+			for _, w := range p.Writes {
+				for _, e := range w.Events {
+					ids[e.ID] = true
+				}
+			}
+			events += p.events
 			bytes += p.bytes
 		}
 	}
@@ -284,8 +337,9 @@ func (a *appender) write(ctx context.Context, group []*pending) {
 	case len(group) > 1: // isolate the append at fault
 		a.write(ctx, group[:len(group)/2])
 		a.write(ctx, group[len(group)/2:])
-	case isDouble(err):
-		again = a.explain(ctx, group)
+	case isDouble(err) && group[0].AsOf > 0: // its AsOf is newer than what it read
+		group[0].AsOf = 0
+		a.write(ctx, group)
 	default:
 		group[0].fail(fmt.Errorf("%w: %w", eventstore.ErrBadEvent, err))
 	}
@@ -329,7 +383,7 @@ func (a *appender) connect(ctx context.Context) error {
 		a.disconnect()
 		return err
 	}
-	a.undisturbed = 0 // other processes may have appended
+	a.undisturbed, a.head = 0, uuid.Nil // other processes may have appended
 	a.tail.reset()
 	return nil
 }
@@ -399,13 +453,13 @@ func (a *appender) end(ctx context.Context, lost session) error {
 func (a *appender) lookUp(ctx context.Context, group, undone []*pending) (rest, _ []*pending, err error) {
 	defer a.tail.heard(0) // followers fetch these events from the database
 	for i, p := range group {
-		found, err := a.find(ctx, p)
+		done, found, err := a.find(ctx, p)
 		switch {
 		case err != nil:
 			return group[i:], undone, err
-		case found.all:
-			found.Replayed = false // or by an earlier call: unknown
-			p.reply <- eventstore.Result{Appended: found.Appended}
+		case found:
+			done.Replayed = false // or by an earlier call: unknown
+			p.reply <- eventstore.Result{Appended: done}
 		default:
 			undone = append(undone, p)
 		}

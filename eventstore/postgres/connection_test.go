@@ -129,10 +129,21 @@ func (w *wire) Read(into []byte) (int, error) {
 }
 
 // once breaks one message each time it is armed.
-type once struct{ armed atomic.Int32 }
+type once struct{ armed, skip atomic.Int32 }
 
-func (o *once) arm(f fault) { o.armed.Store(int32(f)) }
-func (o *once) next() fault { return fault(o.armed.Swap(int32(none))) }
+// arm breaks the message that follows so many others. An append sends two messages, one that locks and looks and one that writes and
+// commits; or, if no other process appends, only the second.
+func (o *once) arm(f fault, after int32) {
+	o.skip.Store(after)
+	o.armed.Store(int32(f))
+}
+
+func (o *once) next() fault {
+	if o.armed.Load() == int32(none) || o.skip.Add(-1) >= 0 {
+		return none
+	}
+	return fault(o.armed.Swap(int32(none)))
+}
 
 // brief has short timeouts, for tests that wait for one to expire.
 var brief = timeouts{lock: time.Minute, answer: 2 * time.Second, ask: 2 * time.Second, resolve: time.Minute, look: pollEvery}
@@ -171,7 +182,7 @@ func TestBrokenConnectionsLoseNoAppend(t *testing.T) {
 				o := &outcomes[w*each+i]
 				o.stream, o.events = "cut-"+uuid.NewString(), makes(1+i%3)
 				expected := []eventstore.Expected{eventstore.NoStream, eventstore.Any}[i%2]
-				o.Appended, o.err = s.Append(t.Context(), o.stream, expected, o.events...)
+				o.Appended, o.err = s.Append(t.Context(), eventstore.To(o.stream, expected, o.events...))
 			}
 		})
 	}
@@ -226,21 +237,40 @@ func ready(t *testing.T, p timeouts) (s *Store, f *once, c *cable, url string) {
 	f = &once{}
 	c = &cable{next: f.next}
 	s = newStoreWith(t, url, p, c.use)
+	must(t, s, "first-1", makes(1)...) // these prepare the statements
 	must(t, s, "first-1", makes(1)...)
 	return s, f, c, url
+}
+
+// calmed returns a ready store that has seen no other process for a while, and a position of its log.
+func calmed(t *testing.T, p timeouts) (s *Store, f *once, asOf event.Position) {
+	t.Helper()
+	s, f, _, _ = ready(t, p)
+	for range calm {
+		asOf = must(t, s, "first-1", makes(1)...).Position
+	}
+	return s, f, asOf
 }
 
 func TestAppendsSurviveEachConnectionFault(t *testing.T) {
 	t.Parallel()
 	for f := range faults {
-		s, fault, _, _ := ready(t, brief)
-		fault.arm(f)
-		done, err := s.Append(t.Context(), "a-1", eventstore.NoStream, makes(3)...)
-		require.NoError(t, err, "%d", f)
-		require.EqualValues(t, 4, done.Position)
-		require.EqualValues(t, 2, done.Revision)
-		require.Equal(t, time.UTC, done.At.Location())
-		require.Len(t, wholeLog(t, s), 4)
+		for after := range int32(3) { // the last is the one message of a calm append
+			s, fault, head := calmed(t, brief)
+			x := eventstore.Transaction{Writes: []eventstore.Write{
+				{Stream: "a-1", Expected: eventstore.NoStream, Events: makes(3)}, {Stream: "b-1", Expected: eventstore.NoStream, Events: makes(1)},
+			}}
+			if after == 2 {
+				x.AsOf = head
+			}
+			fault.arm(f, after%2)
+			done, err := s.Append(t.Context(), x)
+			require.NoError(t, err, "%d", f)
+			require.Equal(t, head+4, done.Position)
+			require.Zero(t, done.Revision)
+			require.Equal(t, time.UTC, done.At.Location())
+			require.Len(t, wholeLog(t, s), int(head)+4)
+		}
 	}
 }
 
@@ -252,7 +282,7 @@ func TestTerminatedSessionFailsNoAppend(t *testing.T) {
 		require.NoError(t, err)
 		must(t, s, "a-1", makes(1)...)
 	}
-	require.Len(t, wholeLog(t, s), 4)
+	require.Len(t, wholeLog(t, s), 5)
 }
 
 func TestLostRefusalRemainsARefusal(t *testing.T) {
@@ -261,17 +291,17 @@ func TestLostRefusalRemainsARefusal(t *testing.T) {
 		s, fault, _, _ := ready(t, defaultTimeouts)
 		known := makes(2)
 		must(t, s, "a-1", known[0])
-		_, err := s.Append(t.Context(), "b-1", eventstore.NoStream, known[1])
+		_, err := s.Append(t.Context(), eventstore.To("b-1", eventstore.NoStream, known[1]))
 		require.NoError(t, err)
 		var wrong *eventstore.WrongRevision
 
-		fault.arm(f)
-		_, err = s.Append(t.Context(), "a-1", eventstore.Any, made(uuid.New()), known[0])
+		fault.arm(f, 1)
+		_, err = s.Append(t.Context(), eventstore.To("a-1", eventstore.Any, made(uuid.New()), known[0]))
 		require.ErrorAs(t, err, &wrong, "another append inserted its last event")
-		fault.arm(f)
-		_, err = s.Append(t.Context(), "b-1", 7, known[1])
+		fault.arm(f, 1)
+		_, err = s.Append(t.Context(), eventstore.To("b-1", 7, known[1]))
 		require.ErrorAs(t, err, &wrong, "its event is at another revision")
-		require.Len(t, wholeLog(t, s), 3)
+		require.Len(t, wholeLog(t, s), 4)
 	}
 }
 
@@ -282,19 +312,19 @@ func TestLongOutageLeavesTheAppendInDoubt(t *testing.T) {
 		hasty.resolve = 100 * time.Millisecond
 		s, fault, cable, _ := ready(t, hasty)
 		e := made(uuid.New())
-		fault.arm(f)
+		fault.arm(f, 1)
 		cable.pulled.Store(true)
-		_, err := s.Append(t.Context(), "a-1", eventstore.NoStream, e)
+		_, err := s.Append(t.Context(), eventstore.To("a-1", eventstore.NoStream, e))
 		require.ErrorIs(t, err, eventstore.ErrInDoubt)
 		require.NotErrorIs(t, err, eventstore.ErrUnavailable)
-		_, err = s.Append(t.Context(), "b-1", eventstore.NoStream, makes(1)...)
+		_, err = s.Append(t.Context(), eventstore.To("b-1", eventstore.NoStream, makes(1)...))
 		require.ErrorIs(t, err, eventstore.ErrUnavailable, "it was never sent")
 
 		cable.pulled.Store(false)
-		done, err := s.Append(t.Context(), "a-1", eventstore.NoStream, e)
+		done, err := s.Append(t.Context(), eventstore.To("a-1", eventstore.NoStream, e))
 		require.NoError(t, err)
 		require.Equal(t, there, done.Replayed)
-		require.Len(t, wholeLog(t, s), 2)
+		require.Len(t, wholeLog(t, s), 3)
 	}
 }
 
@@ -307,7 +337,7 @@ func TestLostSessionCannotCommitLater(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	answer := make(chan error, 1)
 	go func() {
-		_, err := s.Append(ctx, "a-1", eventstore.NoStream, makes(1)...)
+		_, err := s.Append(ctx, eventstore.To("a-1", eventstore.NoStream, makes(1)...))
 		answer <- err
 	}()
 	waitersForLock(t, url, 1)
@@ -316,7 +346,7 @@ func TestLostSessionCannotCommitLater(t *testing.T) {
 	require.ErrorIs(t, <-answer, context.Canceled)
 	unlock()
 	must(t, s, "b-1", makes(1)...) // now the lost session would have had the lock
-	require.Len(t, wholeLog(t, s), 2)
+	require.Len(t, wholeLog(t, s), 3)
 }
 
 func TestUnansweredAppendIsResolved(t *testing.T) {
@@ -324,9 +354,9 @@ func TestUnansweredAppendIsResolved(t *testing.T) {
 	hasty := brief
 	hasty.answer = 500 * time.Millisecond
 	s, fault, _, _ := ready(t, hasty)
-	fault.arm(silent)
+	fault.arm(silent, 1)
 	begun := time.Now()
 	must(t, s, "a-1", makes(1)...)
 	require.GreaterOrEqual(t, time.Since(begun), s.appender.timeouts.answer)
-	require.Len(t, wholeLog(t, s), 2)
+	require.Len(t, wholeLog(t, s), 3)
 }

@@ -28,7 +28,7 @@ func TestRestoredDumpContinuesTheLog(t *testing.T) {
 		must(t, old, s, makes(50)...)
 	}
 	last := made(uuid.New())
-	first, err := old.Append(t.Context(), "b-1", 49, last)
+	first, err := old.Append(t.Context(), eventstore.To("b-1", 49, last))
 	require.NoError(t, err)
 	want := all(t, old)
 
@@ -46,11 +46,11 @@ func TestRestoredDumpContinuesTheLog(t *testing.T) {
 	require.Equal(t, old.ID(), s.ID())
 	require.Equal(t, want, all(t, s))
 
-	again, err := s.Append(t.Context(), "b-1", 49, last)
+	again, err := s.Append(t.Context(), eventstore.To("b-1", 49, last))
 	require.NoError(t, err)
 	require.True(t, again.Replayed)
 	require.Equal(t, first.Position, again.Position)
-	replay, err := s.Append(t.Context(), "bytes-1", eventstore.Any, exact)
+	replay, err := s.Append(t.Context(), eventstore.To("bytes-1", eventstore.Any, exact))
 	require.NoError(t, err)
 	require.True(t, replay.Replayed)
 	at, err := s.PositionAt(t.Context(), first.At)

@@ -41,7 +41,7 @@ func TestLaggingReplicaTakesOver(t *testing.T) {
 	url := newLog(t)
 	s := newStore(t, url)
 	for n := range 40 {
-		done, err := s.Append(t.Context(), fmt.Sprintf("row-%d", n), eventstore.NoStream, made(uuid.New()))
+		done, err := s.Append(t.Context(), eventstore.To(fmt.Sprintf("row-%d", n), eventstore.NoStream, made(uuid.New())))
 		require.NoError(t, err)
 		require.EqualValues(t, n+1, done.Position)
 	}
@@ -70,13 +70,36 @@ func TestLaggingReplicaTakesOver(t *testing.T) {
 		got <- all
 	}()
 	for n := 40; n < 47; n++ {
-		done, err := s.Append(t.Context(), fmt.Sprintf("row-%d", n), eventstore.NoStream, made(uuid.New()))
+		done, err := s.Append(t.Context(), eventstore.To(fmt.Sprintf("row-%d", n), eventstore.NoStream, made(uuid.New())))
 		require.NoError(t, err)
 		require.EqualValues(t, n-4, done.Position)
 	}
 	all := <-got
 	s.pool.Reset()
 	require.Equal(t, wholeLog(t, s)[30:], all)
+}
+
+// A state that was read from lost events is not trusted, even where the log has other events at their positions by now.
+func TestExpectationsOfLostEventsAreLookedUp(t *testing.T) {
+	t.Parallel()
+	url := newLog(t)
+	s := newStore(t, url)
+	must(t, s, "row-1", made(uuid.New()))
+	for range calm + 3 {
+		must(t, s, "row-2", made(uuid.New()))
+	}
+	lost := must(t, s, "row-1", made(uuid.New()))
+	loseTail(t, url, 1)
+	for n := 0; n < 2*calm; n++ { // now as many as were there
+		_, err := s.Append(t.Context(), eventstore.To("row-2", eventstore.Any, made(uuid.New())))
+		require.NoError(t, err)
+		x := eventstore.To("row-1", 1, made(uuid.New()))
+		x.AsOf = lost.Position
+		_, err = s.Append(t.Context(), x)
+		var wrong *eventstore.WrongRevision
+		require.ErrorAs(t, err, &wrong)
+		require.Zero(t, wrong.Actual)
+	}
 }
 
 // A follower that reads from the database recognizes the other event by its id, even if no connection was lost.

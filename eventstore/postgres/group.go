@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -20,287 +21,361 @@ const (
 	maxRevision = int64(1) << 62
 )
 
-// check rejects what Postgres would reject in the middle of a group that other callers share.
-func check(r eventstore.Request) error { return r.Check(maxGroupEvents) }
-
 const (
 	// lockLog holds the log's lock until the commit. Each later statement has its own snapshot, and so sees all
 	// earlier appends.
 	lockLog = `select pg_advisory_xact_lock(8241001)`
 
-	// appendGroup inserts those appends of a group whose streams match. The arrays have one element per event. The
-	// events of one append are adjacent and share $3 (expected) and $4 (id of its first event): all are inserted,
-	// or none.
-	appendGroup = `
-		with head as materialized (
-			select position, recorded_at from log.event order by position desc limit 1
-		)
+	// insertGroup inserts a group's events after the head $1 that it was validated at, or nothing if the log's head is another, or
+	// another process holds the log's exclusive lock. Several processes may insert at once under the shared lock: the
+	// primary key on position accepts one of them, and as $1 is committed, position order remains commit order. The lock is tried
+	// once, in a subquery: a try for each row could succeed half-way through the group. $9 says that this process has the exclusive lock.
+	insertGroup = `
 		insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
-		select
-			coalesce((select position from head), 0) + row_number() over (order by n),
-			current + nth,
-			greatest((select recorded_at from head), now),
-			id, expected < -1, stream, type, data::json, meta::json
-		from (
-			select u.*, coalesce((
-				select e.revision from log.event e where e.stream = u.stream order by e.revision desc limit 1), -1) as current
-			from unnest($1::int[], $2::text[], $3::bigint[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[])
-				with ordinality u (nth, stream, expected, first_id, id, type, data, meta, n)
-		) asked, clock_timestamp() now
-		where expected = current
-			or expected < -1 and (expected = -2 or current >= 0) and not exists (
-				select from log.event e where e.open_ended and e.stream = asked.stream and e.id = first_id)
+		select $1 + n, u.revision, greatest(head.recorded_at, now), u.id, u.open_ended, u.stream, u.type, u.data::json, u.meta::json
+		from unnest($2::text[], $3::bigint[], $4::uuid[], $5::bool[], $6::text[], $7::text[], $8::text[])
+				with ordinality u (stream, revision, id, open_ended, type, data, meta, n),
+			clock_timestamp() now,
+			(select 1) always left join (select position, recorded_at from log.event order by position desc limit 1) head on true
+		where coalesce(head.position, 0) = $1 and ($9 or (select pg_try_advisory_xact_lock_shared(8241001)))
 		order by n
-		returning position, revision, recorded_at, stream`
+		returning recorded_at`
 
-	// appendOne is appendGroup for a single event, the usual case of a lone client. Its plan is half as large, which
-	// saves a fifth of the time.
-	appendOne = `
-		insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
-		select coalesce(head.position, 0) + 1, current + 1, greatest(head.recorded_at, clock_timestamp()),
-			$3, $2::bigint < -1, $1, $4, $5::json, $6::json
-		from (select coalesce((
-				select e.revision from log.event e where e.stream = $1 order by e.revision desc limit 1), -1) as current) asked
-			left join (select position, recorded_at from log.event order by position desc limit 1) head on true
-		where $2::bigint = current
-			or $2 < -1 and ($2 = -2 or current >= 0) and not exists (
-				select from log.event e where e.open_ended and e.stream = $1 and e.id = $3)
-		returning position, revision, recorded_at, stream`
+	// findHead returns the newest event; findAfter returns a known event and those after it.
+	findHead  = `select position, id from log.event order by position desc limit 1`
+	findAfter = `select position, id, stream, revision from log.event where position >= $1 order by position limit $2`
 
-	// appendNext inserts a single event right after the newest known one ($1 - 1) if the log's exclusive lock is
-	// free. Several processes may do so at once under the shared lock: the primary key on position accepts one of
-	// them, and as $1 follows an event that is known to be committed, position order remains commit order. If the
-	// position is taken or the stream does not match, it inserts nothing, and appendOne finds out why. Saving
-	// lockLog saves a lone client a third of its time.
-	appendNext = `
-		insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
-		select $1::bigint, $2::bigint, greatest($3, clock_timestamp()), $4::uuid, false, $5::text, $6, $7::json, $8::json
-		where pg_try_advisory_xact_lock_shared(8241001)
-			and ($2 = 0 or exists (select from log.event where stream = $5 and revision = $2 - 1))
-		on conflict do nothing
-		returning position, revision, recorded_at, stream`
+	// findRevisions returns the last revision of each stream, -1 if it does not exist.
+	findRevisions = `
+		select stream, coalesce((select e.revision from log.event e where e.stream = u.stream order by e.revision desc limit 1), -1)
+		from unnest($1::text[]) u (stream)`
 
-	// findExact and findOpen return the events of an append that are in the log at the expected place, in order,
-	// and the stream's last revision.
+	// findKnown returns those of the events that were appended earlier without an exact revision.
+	findKnown = `
+		select e.stream, e.id from unnest($1::text[], $2::uuid[]) u (stream, id)
+		join log.event e on e.stream = u.stream and e.id = u.id and e.open_ended`
+
+	// findExact and findOpen return the events of a write that are in the log at the expected revisions, in order.
 	findExact = `
-		select e.position, e.revision, e.recorded_at, ` + lastRevision + `
-		from unnest($2::uuid[]) with ordinality a (id, n)
-		left join log.event e on e.stream = $1 and e.revision = $3 + a.n and e.id = a.id
+		select e.position, e.revision, e.recorded_at from unnest($2::uuid[]) with ordinality a (id, n)
+		join log.event e on e.stream = $1 and e.revision = $3 + a.n and e.id = a.id
 		order by a.n`
 	findOpen = `
-		select e.position, e.revision, e.recorded_at, ` + lastRevision + `
-		from unnest($2::uuid[]) with ordinality a (id, n)
-		left join log.event e on e.stream = $1 and e.id = a.id and e.open_ended
+		select e.position, e.revision, e.recorded_at from unnest($2::uuid[]) with ordinality a (id, n)
+		join log.event e on e.stream = $1 and e.id = a.id and e.open_ended
 		order by a.n`
-	lastRevision = `coalesce((select l.revision from log.event l where l.stream = $1 order by l.revision desc limit 1), -1)`
 )
-
-// placed is the place of an appended event.
-type placed struct {
-	position int64
-	revision int64
-	at       time.Time
-	stream   string
-}
-
-// attempt appends a group in one transaction and one round trip. It sends the callers their results and returns
-// the appends to retry. If it returns an error, no caller has a result: nothing was appended if the connection
-// is still open; otherwise (a.conn is nil) the outcome is unknown.
-func (a *appender) attempt(ctx context.Context, group []*pending) (again []*pending, err error) {
-	done, err := a.send(ctx, group)
-	if err != nil {
-		return nil, a.broken(err)
-	}
-	return a.explain(ctx, a.conclude(group, done)), nil
-}
-
-func (a *appender) send(ctx context.Context, group []*pending) (done []placed, err error) {
-	ctx, cancel := context.WithTimeout(ctx, a.timeouts.answer)
-	defer cancel()
-	single := len(group) == 1 && len(group[0].Events) == 1
-	if single && group[0].Expected >= eventstore.NoStream && a.undisturbed >= calm {
-		if done, err = a.sendNext(ctx, group[0]); err != nil || len(done) > 0 {
-			return done, err
-		}
-	}
-	batch := &pgx.Batch{}
-	batch.Queue(lockLog)
-	if single {
-		p, e := group[0], group[0].Events[0]
-		batch.Queue(appendOne, p.Stream, int64(p.Expected), e.ID, e.Type, string(e.Data), string(e.Meta))
-	} else {
-		batch.Queue(appendGroup, columnsOf(group)...)
-	}
-	answers := a.conn.SendBatch(ctx, batch)
-	if _, err = answers.Exec(); err == nil {
-		rows, _ := answers.Query()
-		done, err = pgx.CollectRows(rows, scanPlaced)
-	}
-	if closeErr := answers.Close(); err == nil { // its error is that of the commit
-		err = closeErr
-	}
-	return done, err
-}
-
-// sendNext appends after the newest known event, or appends nothing.
-func (a *appender) sendNext(ctx context.Context, p *pending) ([]placed, error) {
-	e := p.Events[0]
-	rows, _ := a.conn.Query(ctx, appendNext, a.newest.position+1, min(int64(p.Expected), maxRevision)+1, a.newest.at, e.ID, p.Stream, e.Type, string(e.Data), string(e.Meta))
-	return pgx.CollectRows(rows, scanPlaced)
-}
-
-func scanPlaced(row pgx.CollectableRow) (p placed, err error) {
-	err = row.Scan(&p.position, &p.revision, &p.at, &p.stream)
-	return p, err
-}
 
 // calm is the number of successive undisturbed groups after which a process assumes that it is the only writer.
 const calm = 16
 
-// follow remembers the newest event and counts undisturbed groups.
-func (a *appender) follow(done []placed) {
-	if done[0].position == a.newest.position+1 {
-		a.undisturbed++
-	} else {
+// maxCatchUp limits how many events of other processes a window takes over.
+const maxCatchUp = 4096
+
+// attempt appends a group. It sends the callers their results and returns the transactions to retry. If it returns an
+// error, no caller has a result: nothing was appended if the connection is still open; otherwise (a.conn is nil) the
+// outcome is unknown.
+func (a *appender) attempt(ctx context.Context, group []*pending) (again []*pending, err error) {
+	answer, cancel := context.WithTimeout(ctx, a.timeouts.answer)
+	defer cancel()
+	var p *plan
+	if a.undisturbed >= calm && a.head != uuid.Nil {
+		p = a.plan(group, nil)
+	}
+	at, done := time.Time{}, false
+	if p != nil && !p.undecided {
+		at, done, err = a.insertCalm(answer, p)
+	}
+	if err == nil && !done {
+		p, at, err = a.insertLocked(answer, group)
+	}
+	if err != nil {
+		return nil, a.broken(err)
+	}
+	a.conclude(p, at)
+	return a.explain(ctx, p), nil
+}
+
+// insertCalm appends a plan if no other process has appended since the last group. done is false if one has.
+func (a *appender) insertCalm(ctx context.Context, p *plan) (at time.Time, done bool, err error) {
+	if len(p.events) == 0 {
+		head, _, err := readHead(a.conn.Query(ctx, findHead))
+		return at, head == a.window.head, err
+	}
+	rows, _ := a.conn.Query(ctx, insertGroup, p.columns(a.window.head, false)...)
+	at, done, err = a.inserted(rows, p)
+	if isDouble(err) { // another process took the position; or an event is in its stream already, which is found under the lock
+		return at, false, nil
+	}
+	return at, done, err
+}
+
+// inserted returns when a plan's events were recorded; done is false if none were inserted.
+func (a *appender) inserted(rows pgx.Rows, p *plan) (at time.Time, done bool, err error) {
+	n := 0
+	_, err = pgx.ForEachRow(rows, []any{&at}, func() error {
+		n++
+		return nil
+	})
+	if err == nil && n != 0 && n != len(p.events) {
+		return at, false, fmt.Errorf("%d of %d events were inserted", n, len(p.events))
+	}
+	return at.UTC(), n > 0, err
+}
+
+// insertLocked appends a group under the log's exclusive lock, so that the head cannot move between its validation and its commit.
+func (a *appender) insertLocked(ctx context.Context, group []*pending) (p *plan, at time.Time, err error) {
+	defer func() {
+		if err != nil && !a.conn.IsClosed() {
+			_, _ = a.conn.Exec(ctx, `rollback`) // if it fails, the connection is lost, which a.broken finds
+		}
+	}()
+	looked, err := a.lockAndLook(ctx, group)
+	if err != nil {
+		return nil, at, err
+	}
+	p = a.plan(group, looked)
+	batch := &pgx.Batch{}
+	if len(p.events) > 0 {
+		batch.Queue(insertGroup, p.columns(a.window.head, true)...)
+	}
+	batch.Queue(`commit`)
+	answers := a.conn.SendBatch(ctx, batch)
+	if len(p.events) > 0 {
+		var done bool
+		rows, _ := answers.Query()
+		if at, done, err = a.inserted(rows, p); err == nil && !done {
+			err = errHeadMoved
+		}
+	}
+	if err == nil {
+		_, err = answers.Exec()
+	}
+	if closeErr := answers.Close(); err == nil {
+		err = closeErr
+	}
+	return p, at, err
+}
+
+// errHeadMoved reports that the log's lock does not keep others from appending.
+var errHeadMoved = errors.New("the log's head moved while its lock was held")
+
+// lockAndLook begins a transaction with the log's lock, adds the events of other processes to the window, and looks up what the
+// window does not know then.
+func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp, error) {
+	head, known := a.window.head, a.head != uuid.Nil
+	var unknown, streams []string
+	var ids []pgtype.UUID
+	for _, m := range group {
+		for stream, expected := range m.streams {
+			if _, changed := a.window.last[stream]; !known || !changed && !a.window.trusts(expected, m.AsOf) {
+				unknown = append(unknown, stream)
+			}
+		}
+		if m.open() {
+			for _, e := range m.Writes[0].Events {
+				streams, ids = append(streams, m.Writes[0].Stream), append(ids, pgUUID(e.ID))
+			}
+		}
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(`begin`)
+	batch.Queue(lockLog)
+	if known {
+		batch.Queue(findAfter, int64(head), maxCatchUp+1)
+	}
+	batch.Queue(findHead)
+	batch.Queue(findRevisions, unknown)
+	batch.Queue(findKnown, streams, ids)
+	answers := a.conn.SendBatch(ctx, batch)
+	defer answers.Close() //nolint:errcheck // of reads
+	for range 2 {
+		if _, err := answers.Exec(); err != nil {
+			return nil, err
+		}
+	}
+	attached := false
+	if known {
+		var err error
+		if attached, err = a.catchUp(answers.Query()); err != nil {
+			return nil, err
+		}
+	}
+	newest, id, err := readHead(answers.Query())
+	if err != nil {
+		return nil, err
+	}
+	looked := &lookedUp{repeated: map[appendedEvent]bool{}}
+	if looked.revisions, err = readRevisions(answers.Query()); err != nil {
+		return nil, err
+	}
+	rows, _ := answers.Query()
+	var e appendedEvent
+	if _, err := pgx.ForEachRow(rows, []any{&e.stream, &e.id}, func() error {
+		looked.repeated[e] = true
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	if err := answers.Close(); err != nil {
+		return nil, err
+	}
+	if a.undisturbed++; newest != head {
 		a.undisturbed = 0
 	}
-	a.newest = done[len(done)-1]
+	a.head = id
+	if attached && a.window.head == newest {
+		return looked, nil
+	}
+	// A state that was read before this may be that of events which the log has lost since, up to the greatest position seen.
+	a.window.reset(newest, max(newest, event.Position(a.seen.Load())+1))
+	if !known {
+		return looked, nil // all streams were looked up
+	}
+	var all []string
+	for _, m := range group {
+		for stream := range m.streams {
+			all = append(all, stream)
+		}
+	}
+	looked.revisions, err = readRevisions(a.conn.Query(ctx, findRevisions, all))
+	return looked, err
 }
 
-func pgUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
-
-// columnsOf returns the arguments of appendGroup.
-func columnsOf(group []*pending) []any {
+// catchUp adds to the window what other processes have appended. It returns false if the log no longer has the event at the window's head.
+func (a *appender) catchUp(rows pgx.Rows, _ error) (attached bool, err error) {
 	var (
-		n                            = len(group)
-		nth                          = make([]int32, 0, n)
-		streams, types, datas, metas = make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
-		expected                     = make([]int64, 0, n)
-		firsts, ids                  = make([]pgtype.UUID, 0, n), make([]pgtype.UUID, 0, n) // pgx encodes its own type faster
+		position int64
+		id       uuid.UUID
+		c        change
 	)
-	for _, p := range group {
-		for k, e := range p.Events {
-			nth = append(nth, int32(k+1))
-			streams, expected = append(streams, p.Stream), append(expected, int64(p.Expected))
-			firsts, ids = append(firsts, pgUUID(p.Events[0].ID)), append(ids, pgUUID(e.ID))
-			types = append(types, e.Type)
-			datas, metas = append(datas, string(e.Data)), append(metas, string(e.Meta))
+	attached = a.window.head == 0
+	_, err = pgx.ForEachRow(rows, []any{&position, &id, &c.stream, &c.revision}, func() error {
+		switch {
+		case event.Position(position) == a.window.head:
+			attached = id == a.head
+		case attached && event.Position(position) == a.window.head+1:
+			a.window.add(c.stream, c.revision)
 		}
-	}
-	return []any{nth, streams, expected, firsts, ids, types, datas, metas}
+		return nil
+	})
+	return attached, err
 }
 
-// conclude passes appended events to followers, sends the results, and returns the appends that were refused.
-// It matches events to appends by stream, which a group has once; two streams may hold the same event id.
-func (a *appender) conclude(group []*pending, done []placed) (refused []*pending) {
-	if len(done) == 0 {
-		return group
-	}
-	a.follow(done)
-	events := make([]event.Stored, 0, len(done))
-	var accepted []*pending
-	for _, p := range group {
-		if len(events) == len(done) || done[len(events)].stream != p.Stream {
-			refused = append(refused, p)
-			continue
-		}
-		accepted = append(accepted, p)
-		for _, e := range p.Events {
-			d := done[len(events)]
-			events = append(events, event.Stored{
-				Position: event.Position(d.position), Stream: p.Stream, Revision: d.revision,
-				ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta, At: d.at.UTC(),
-			})
-		}
-	}
-	a.tail.committed(events)
-	n := 0
-	for _, p := range accepted {
-		n += len(p.Events)
-		first, last := events[n-len(p.Events)], events[n-1]
-		p.reply <- eventstore.Result{Appended: eventstore.Appended{First: first.Position, Position: last.Position, Revision: last.Revision, At: last.At}}
-	}
-	return refused
+func readHead(rows pgx.Rows, _ error) (head event.Position, id uuid.UUID, err error) {
+	var position int64
+	_, err = pgx.ForEachRow(rows, []any{&position, &id}, func() error { return nil })
+	return event.Position(position), id, err
 }
 
-// explain sends the results of appends that were refused: an earlier call had appended them, or the stream does
-// not match. It returns those for which neither holds, because the stream has changed since, or the connection
-// was lost.
-func (a *appender) explain(ctx context.Context, refused []*pending) (again []*pending) {
-	for _, p := range refused {
-		if a.conn == nil { // lost while explaining the previous append
-			again = append(again, p)
+func readRevisions(rows pgx.Rows, _ error) (map[string]int64, error) {
+	revisions := map[string]int64{}
+	var (
+		stream   string
+		revision int64
+	)
+	_, err := pgx.ForEachRow(rows, []any{&stream, &revision}, func() error {
+		revisions[stream] = revision
+		return nil
+	})
+	return revisions, err
+}
+
+// conclude passes appended events to followers and sends the results of the accepted transactions.
+func (a *appender) conclude(p *plan, at time.Time) {
+	position := a.window.head
+	if n := len(p.events); n > 0 {
+		for i := range p.events {
+			p.events[i].At = at
+			a.window.add(p.events[i].Stream, p.events[i].Revision)
+		}
+		a.head = p.events[n-1].ID
+		a.sees(a.window.head)
+		a.tail.committed(p.events)
+	}
+	a.window.trim()
+	next := 0
+	for _, m := range p.accepted {
+		done := eventstore.Appended{Position: position}
+		if m.events > 0 {
+			first, last := p.events[next], p.events[next+m.events-1]
+			done = eventstore.Appended{First: first.Position, Position: last.Position, Revision: last.Revision, At: last.At}
+			next, position = next+m.events, last.Position
+		}
+		m.reply <- eventstore.Result{Appended: done}
+	}
+}
+
+// sees notes a position that this process has seen.
+func (a *appender) sees(position event.Position) {
+	for old := a.seen.Load(); uint64(position) > old && !a.seen.CompareAndSwap(old, uint64(position)); old = a.seen.Load() {
+	}
+}
+
+// explain sends the results of the transactions that a plan refused: the first result if an earlier call has appended them, else
+// the expectation that does not hold. It returns those for which the connection was lost.
+func (a *appender) explain(ctx context.Context, p *plan) (again []*pending) {
+	for i, m := range p.refused {
+		if a.conn == nil { // lost while explaining the previous one
+			again = append(again, m)
 			continue
 		}
-		found, err := a.find(ctx, p)
+		done, found, err := a.find(ctx, m)
 		switch {
 		case err != nil:
-			a.log.Warn("determining why an append was refused failed; retrying", "error", a.broken(err))
-			again = append(again, p)
-		case found.all:
-			p.reply <- eventstore.Result{Appended: found.Appended}
-		case found.some || !holds(p.Expected, found.current):
-			p.fail(&eventstore.WrongRevision{Stream: p.Stream, Expected: p.Expected, Actual: found.current})
+			a.log.Warn("looking for an earlier append failed; retrying", "error", a.broken(err))
+			again = append(again, m)
+		case found:
+			m.reply <- eventstore.Result{Appended: done}
 		default:
-			again = append(again, p)
+			m.fail(p.wrong[i])
 		}
 	}
 	return again
 }
 
-// found is what the log has of an append.
-type found struct {
-	eventstore.Appended
-
-	all, some bool  // of its events, consecutive
-	current   int64 // revision of the stream's last event
-}
-
-// find looks up the events of an append where they would have been inserted.
-func (a *appender) find(ctx context.Context, p *pending) (f found, err error) {
+// find returns the outcome of a transaction if all of its events are where they would have been inserted.
+func (a *appender) find(ctx context.Context, p *pending) (done eventstore.Appended, found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeouts.ask)
 	defer cancel()
-	ids := make([]uuid.UUID, len(p.Events))
-	for i, e := range p.Events {
-		ids[i] = e.ID
-	}
-	sql, args := findOpen, []any{p.Stream, ids}
-	if p.Expected >= eventstore.NoStream {
-		sql, args = findExact, append(args, min(int64(p.Expected), maxRevision))
-	}
-	var (
-		position, revision *int64
-		at                 *time.Time
-	)
-	f.all = true
-	rows, _ := a.conn.Query(ctx, sql, args...)
-	_, err = pgx.ForEachRow(rows, []any{&position, &revision, &at, &f.current}, func() error {
-		if position == nil || f.some && *revision != f.Revision+1 {
-			f.all = false
+	for i, w := range p.Writes {
+		here, found, err := a.findWrite(ctx, w)
+		if err != nil || !found {
+			return done, false, err
 		}
-		if position != nil {
-			first := f.First
-			if !f.some {
-				first = event.Position(*position)
-			}
-			f.some = true
-			f.Appended = eventstore.Appended{First: first, Position: event.Position(*position), Revision: *revision, At: at.UTC(), Replayed: true}
+		if i > 0 {
+			here.First = done.First
 		}
-		return nil
-	})
-	return f, err
+		done = here
+	}
+	return done, len(p.Writes) > 0, nil
 }
 
-// holds reports whether a stream whose last revision is current matches expected.
-func holds(expected eventstore.Expected, current int64) bool {
-	switch expected {
-	case eventstore.Any:
-		return true
-	case eventstore.StreamExists:
-		return current >= 0
-	default:
-		return int64(expected) == current
+// findWrite returns the outcome of a write if all of its events are there and adjacent.
+func (a *appender) findWrite(ctx context.Context, w eventstore.Write) (done eventstore.Appended, found bool, err error) {
+	ids := make([]uuid.UUID, len(w.Events))
+	for i, e := range w.Events {
+		ids[i] = e.ID
 	}
+	sql, args := findOpen, []any{w.Stream, ids}
+	if w.Expected >= eventstore.NoStream {
+		sql, args = findExact, append(args, min(int64(w.Expected), maxRevision))
+	}
+	var position, revision int64
+	var at time.Time
+	n := 0
+	rows, _ := a.conn.Query(ctx, sql, args...)
+	_, err = pgx.ForEachRow(rows, []any{&position, &revision, &at}, func() error {
+		if n == 0 {
+			done.First = event.Position(position)
+		}
+		if n == 0 || revision == done.Revision+1 {
+			n++
+		}
+		done = eventstore.Appended{First: done.First, Position: event.Position(position), Revision: revision, At: at.UTC(), Replayed: true}
+		return nil
+	})
+	return done, n == len(ids), err
 }
 
 // broken disconnects if err means that the connection is lost, the server is shutting down, or the server is

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,10 +18,10 @@ import (
 )
 
 // queued appends in the background and waits until the queue has as many appends as waiting says.
-func queued(ctx context.Context, t *testing.T, s *Store, waiting int, r eventstore.Request) <-chan eventstore.Result {
+func queued(ctx context.Context, t *testing.T, s *Store, waiting int, r eventstore.Transaction) <-chan eventstore.Result {
 	t.Helper()
 	answer := make(chan eventstore.Result, 1)
-	go func() { answer <- s.AppendEach(ctx, []eventstore.Request{r})[0] }()
+	go func() { answer <- s.AppendEach(ctx, []eventstore.Transaction{r})[0] }()
 	queueHas(t, s, waiting)
 	return answer
 }
@@ -30,17 +31,13 @@ func queueHas(t *testing.T, s *Store, waiting int) {
 	require.Eventually(t, func() bool { return len(s.appender.queue) == waiting }, time.Minute, time.Millisecond)
 }
 
-func to(stream string, expected eventstore.Expected, events ...event.New) eventstore.Request {
-	return eventstore.Request{Stream: stream, Expected: expected, Events: events}
-}
-
 // held returns a store whose first append waits for the lock, so that the next appends form one group.
 func held(t *testing.T, url string) (s *Store, first <-chan eventstore.Result, unlock func()) {
 	t.Helper()
 	s = newStore(t, url)
 	must(t, s, "taken-1", makes(1)...)
 	unlock = lock(t, url)
-	first = queued(t.Context(), t, s, 0, to("first-1", eventstore.Any, makes(1)...))
+	first = queued(t.Context(), t, s, 0, eventstore.To("first-1", eventstore.Any, makes(1)...))
 	waitersForLock(t, url, 1)
 	return s, first, unlock
 }
@@ -57,14 +54,14 @@ func TestFailedAppendsDoNotFailTheirGroup(t *testing.T) {
 
 	s, first, unlock := held(t, url)
 	var answers []<-chan eventstore.Result
-	for i, r := range []eventstore.Request{
-		to("good-1", eventstore.NoStream, makes(3)...),
-		to("deep-1", eventstore.NoStream, makes(1)[0], deep),
-		to("good-2", eventstore.Any, makes(1)...),
-		to("taken-1", eventstore.NoStream, makes(2)...),
-		to("known-1", eventstore.Any, made(uuid.New()), known[1]),
-		to("known-2", eventstore.StreamExists, known...),
-		to("good-3", eventstore.NoStream, known...),
+	for i, r := range []eventstore.Transaction{
+		eventstore.To("good-1", eventstore.NoStream, makes(3)...),
+		eventstore.To("deep-1", eventstore.NoStream, makes(1)[0], deep),
+		eventstore.To("good-2", eventstore.Any, makes(1)...),
+		eventstore.To("taken-1", eventstore.NoStream, makes(2)...),
+		eventstore.To("known-1", eventstore.Any, made(uuid.New()), known[1]),
+		eventstore.To("known-2", eventstore.StreamExists, known...),
+		eventstore.To("good-3", eventstore.NoStream, known...),
 	} {
 		answers = append(answers, queued(t.Context(), t, s, i+1, r))
 	}
@@ -91,14 +88,14 @@ func TestFullQueueBlocksCallers(t *testing.T) {
 	results := make(chan eventstore.Result, 2*maxWaiting)
 	var all sync.WaitGroup
 	for range maxWaiting {
-		r := to("queue-"+uuid.NewString(), eventstore.NoStream, makes(1)...)
-		all.Go(func() { results <- s.AppendEach(t.Context(), []eventstore.Request{r})[0] })
+		r := eventstore.To("queue-"+uuid.NewString(), eventstore.NoStream, makes(1)...)
+		all.Go(func() { results <- s.AppendEach(t.Context(), []eventstore.Transaction{r})[0] })
 	}
 	queueHas(t, s, maxWaiting)
 
 	ctx, cancel := context.WithCancel(t.Context())
-	outside := queued(ctx, t, s, maxWaiting, to("outside-1", eventstore.NoStream, makes(1)...))
-	later := queued(t.Context(), t, s, maxWaiting, to("later-1", eventstore.NoStream, makes(1)...))
+	outside := queued(ctx, t, s, maxWaiting, eventstore.To("outside-1", eventstore.NoStream, makes(1)...))
+	later := queued(t.Context(), t, s, maxWaiting, eventstore.To("later-1", eventstore.NoStream, makes(1)...))
 	cancel()
 	require.ErrorIs(t, (<-outside).Err, context.Canceled)
 	require.Empty(t, later)
@@ -121,8 +118,8 @@ func TestCancelledCallerReturnsAtOnce(t *testing.T) {
 	t.Parallel()
 	s, first, unlock := held(t, newLog(t))
 	ctx, cancel := context.WithCancel(t.Context())
-	gone := queued(ctx, t, s, 1, to("gone-1", eventstore.NoStream, makes(1)...))
-	stays := queued(t.Context(), t, s, 2, to("stays-1", eventstore.NoStream, makes(1)...))
+	gone := queued(ctx, t, s, 1, eventstore.To("gone-1", eventstore.NoStream, makes(1)...))
+	stays := queued(t.Context(), t, s, 2, eventstore.To("stays-1", eventstore.NoStream, makes(1)...))
 	cancel()
 	require.ErrorIs(t, (<-gone).Err, context.Canceled, "while the log is still locked")
 	unlock()
@@ -137,7 +134,7 @@ func TestCloseAnswersWaitingCallers(t *testing.T) {
 	s, first, unlock := held(t, url)
 	var waiting []<-chan eventstore.Result
 	for i := range 5 {
-		waiting = append(waiting, queued(t.Context(), t, s, i+1, to("same-1", eventstore.Any, makes(1)...)))
+		waiting = append(waiting, queued(t.Context(), t, s, i+1, eventstore.To("same-1", eventstore.Any, makes(1)...)))
 	}
 	stopped, closed, stop := make(chan struct{}), make(chan struct{}), s.stop
 	var once sync.Once
@@ -168,7 +165,7 @@ func TestLockTimeoutFailsTheAppend(t *testing.T) {
 	must(t, s, "a-1", makes(1)...)
 	unlock := lock(t, url)
 	for i := range 3 {
-		_, err := s.Append(t.Context(), fmt.Sprint("b-", i), eventstore.NoStream, makes(1)...)
+		_, err := s.Append(t.Context(), eventstore.To(fmt.Sprint("b-", i), eventstore.NoStream, makes(1)...))
 		require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	}
 	unlock()
@@ -182,14 +179,55 @@ func TestGroupsAreBounded(t *testing.T) {
 	for _, n := range []int{maxGroupEvents, 1} {
 		must(t, s, "a-1", makes(n)...)
 	}
-	_, err := s.Append(t.Context(), "a-1", eventstore.Any, makes(maxGroupEvents+1)...)
-	require.ErrorIs(t, err, eventstore.ErrBadEvent)
-	var many []eventstore.Request
+	var many []eventstore.Transaction
 	for i := range 40 {
-		many = append(many, to(fmt.Sprint("many-", i), eventstore.NoStream, makes(100)...))
+		many = append(many, eventstore.To(fmt.Sprint("many-", i), eventstore.NoStream, makes(100)...))
 	}
 	for _, r := range s.AppendEach(t.Context(), many) {
 		require.NoError(t, r.Err)
 	}
 	require.Len(t, wholeLog(t, s), maxGroupEvents+1+4000)
+}
+
+// A caller that creates a stream may take it for new where it is not.
+func TestAStreamThatExistsIsNotBegunAgain(t *testing.T) {
+	t.Parallel()
+	url := newLog(t)
+	must(t, newStore(t, url), "a-1", makes(1)...)
+	s := newStore(t, url)
+	var head event.Position
+	for range calm + 2 {
+		head = must(t, s, "b-1", makes(1)...).Position
+	}
+	all := []eventstore.Transaction{
+		eventstore.To("c-1", eventstore.NoStream, makes(2)...), eventstore.To("a-1", eventstore.NoStream, makes(1)...), eventstore.To("d-1", eventstore.NoStream, makes(1)...),
+	}
+	for i := range all {
+		all[i].AsOf = head
+	}
+	results := s.AppendEach(t.Context(), all)
+	require.Equal(t, &eventstore.WrongRevision{Stream: "a-1", Expected: eventstore.NoStream}, results[1].Err)
+	require.NoError(t, results[0].Err)
+	require.NoError(t, results[2].Err)
+	require.Len(t, wholeLog(t, s), 1+calm+2+3)
+}
+
+// What is put off blocks later transactions on its streams, so that small ones do not starve it.
+func TestALargeTransactionIsNotOvertakenOnItsStreams(t *testing.T) {
+	t.Parallel()
+	s, first, unlock := held(t, newLog(t))
+	large := eventstore.To("a-1", eventstore.NoStream, makes(maxGroupEvents+1)...)
+	large.Checks = []eventstore.Check{{Stream: "b-1", Expected: eventstore.NoStream}}
+	small := queued(t.Context(), t, s, 1, eventstore.To("c-1", eventstore.NoStream, makes(1)...))
+	whole := queued(t.Context(), t, s, 2, large)
+	later := queued(t.Context(), t, s, 3, eventstore.To("b-1", eventstore.NoStream, makes(1)...))
+	beside := queued(t.Context(), t, s, 4, eventstore.To("d-1", eventstore.NoStream, makes(1)...))
+	unlock()
+	var at []event.Position
+	for _, answer := range []<-chan eventstore.Result{first, small, beside, whole, later} {
+		r := <-answer
+		require.NoError(t, r.Err)
+		at = append(at, r.Position)
+	}
+	require.True(t, slices.IsSorted(at), "%v", at)
 }

@@ -48,7 +48,7 @@ func TestImportedLogContinuesTheOriginal(t *testing.T) {
 		must(t, old, s, makes(50)...)
 	}
 	exact, open := made(uuid.New()), made(uuid.New())
-	first, err := old.Append(t.Context(), "b-1", 49, exact)
+	first, err := old.Append(t.Context(), eventstore.To("b-1", 49, exact))
 	require.NoError(t, err)
 	second := must(t, old, "b-1", open)
 	want := all(t, old)
@@ -67,12 +67,12 @@ func TestImportedLogContinuesTheOriginal(t *testing.T) {
 		e        event.New
 		at       eventstore.Appended
 	}{{49, exact, first}, {50, open, second}, {eventstore.Any, open, second}, {eventstore.StreamExists, exact, first}, {eventstore.Any, exact, first}} {
-		again, err := s.Append(t.Context(), "b-1", c.expected, c.e)
+		again, err := s.Append(t.Context(), eventstore.To("b-1", c.expected, c.e))
 		require.NoError(t, err)
 		c.at.Replayed = true
 		require.Equal(t, c.at, again)
 	}
-	_, err = s.Append(t.Context(), "b-1", 49, made(uuid.New()))
+	_, err = s.Append(t.Context(), eventstore.To("b-1", 49, made(uuid.New())))
 	require.Equal(t, &eventstore.WrongRevision{Stream: "b-1", Expected: 49, Actual: 51}, err)
 	at, err := s.PositionAt(t.Context(), first.At)
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestStreamWithTheSameIDTwiceIsImported(t *testing.T) {
 	old, url := newStore(t, newLog(t)), newLog(t)
 	e := made(uuid.New())
 	for expected := eventstore.NoStream; expected < 2; expected++ {
-		_, err := old.Append(t.Context(), "a-1", expected, e)
+		_, err := old.Append(t.Context(), eventstore.To("a-1", expected, e))
 		require.NoError(t, err)
 	}
 	_, err := Import{Events: given(all(t, old), nil)}.Into(t.Context(), newPool(t, url))
@@ -179,7 +179,7 @@ func TestStreamWithTheSameIDTwiceIsImported(t *testing.T) {
 	s := newStore(t, url)
 	require.Equal(t, all(t, old), all(t, s))
 	for expected := eventstore.NoStream; expected < 2; expected++ {
-		again, err := s.Append(t.Context(), "a-1", expected, e)
+		again, err := s.Append(t.Context(), eventstore.To("a-1", expected, e))
 		require.NoError(t, err)
 		require.True(t, again.Replayed)
 		require.EqualValues(t, expected+1, again.Revision)

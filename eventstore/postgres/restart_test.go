@@ -35,7 +35,7 @@ func TestPostgresKilledUnderLoadLosesNoAppend(t *testing.T) {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				e := made(uuid.New())
-				done, err := s.Append(context.WithoutCancel(ctx), "row-"+e.ID.String(), eventstore.NoStream, e)
+				done, err := s.Append(context.WithoutCancel(ctx), eventstore.To("row-"+e.ID.String(), eventstore.NoStream, e))
 				mu.Lock()
 				outcomes[e.ID], places[e.ID] = err, done
 				mu.Unlock()

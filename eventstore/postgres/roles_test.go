@@ -186,7 +186,7 @@ func (r *role) untilKnown(ctx context.Context) (context.Context, context.CancelF
 // write appends until it is told to stop: to streams of its own and to shared streams, with repetitions.
 func (r *role) write(ctx context.Context, chance *rand.Rand) {
 	type done struct {
-		request  eventstore.Request
+		request  eventstore.Write
 		appended eventstore.Appended
 	}
 	var answered []done
@@ -197,7 +197,7 @@ func (r *role) write(ctx context.Context, chance *rand.Rand) {
 			return
 		default:
 		}
-		request := eventstore.Request{Stream: "own-" + uuid.NewString(), Expected: eventstore.NoStream, Events: makes(1 + chance.IntN(3))}
+		request := eventstore.Write{Stream: "own-" + uuid.NewString(), Expected: eventstore.NoStream, Events: makes(1 + chance.IntN(3))}
 		limit := time.Minute
 		switch n := chance.IntN(20); {
 		case n < 4:
@@ -209,7 +209,7 @@ func (r *role) write(ctx context.Context, chance *rand.Rand) {
 			limit = time.Duration(chance.IntN(3000)) * time.Microsecond
 		case n < 9 && len(answered) > 0:
 			before := answered[chance.IntN(len(answered))]
-			now, err := r.store.Append(ctx, before.request.Stream, before.request.Expected, before.request.Events...)
+			now, err := r.store.Append(ctx, eventstore.To(before.request.Stream, before.request.Expected, before.request.Events...))
 			var conflict *eventstore.WrongRevision
 			now.Replayed = false
 			if errors.As(err, &conflict) || err == nil && now != before.appended {
@@ -218,7 +218,7 @@ func (r *role) write(ctx context.Context, chance *rand.Rand) {
 			continue
 		}
 		within, cancel := context.WithTimeout(ctx, limit)
-		appended, err := r.store.Append(within, request.Stream, request.Expected, request.Events...)
+		appended, err := r.store.Append(within, eventstore.To(request.Stream, request.Expected, request.Events...))
 		cancel()
 		ids := make([]string, len(request.Events))
 		for i, e := range request.Events {

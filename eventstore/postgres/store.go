@@ -80,6 +80,7 @@ func (s *Store) Head(ctx context.Context) (event.Position, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read the log's head: %w", err)
 	}
+	s.appender.sees(event.Position(head))
 	return event.Position(head), nil
 }
 
@@ -212,6 +213,7 @@ func (s *Store) read(ctx context.Context, limit *int, sql string, args ...any) (
 		batch = make([]event.Stored, 0, *limit)
 	}
 	var r row
+	defer func() { s.appender.sees(r.Position) }()
 	for bytes := 0; rows.Next(); {
 		if err := rows.Scan(&r); err != nil {
 			return nil, false, err
@@ -230,21 +232,21 @@ func (s *Store) read(ctx context.Context, limit *int, sql string, args ...any) (
 }
 
 // Append implements [eventstore.Store].
-func (s *Store) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
-	r := s.AppendEach(ctx, []eventstore.Request{{Stream: stream, Expected: expected, Events: events}})[0]
+func (s *Store) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+	r := s.AppendEach(ctx, []eventstore.Transaction{t})[0]
 	return r.Appended, r.Err
 }
 
 // AppendEach implements [eventstore.Store].
-func (s *Store) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
-	results := make([]eventstore.Result, len(appends))
-	waiting := make([]*pending, len(appends))
-	for i, r := range appends {
-		if waiting[i], results[i].Err = newPending(ctx, r); results[i].Err == nil {
+func (s *Store) AppendEach(ctx context.Context, all []eventstore.Transaction) []eventstore.Result {
+	results := make([]eventstore.Result, len(all))
+	waiting := make([]*pending, len(all))
+	for i, t := range all {
+		if waiting[i], results[i].Err = newPending(ctx, t); results[i].Err == nil {
 			results[i].Err = s.appender.enqueue(waiting[i])
 		}
 	}
-	for i := range appends {
+	for i := range all {
 		if results[i].Err == nil {
 			results[i] = s.appender.result(waiting[i])
 		}
@@ -288,6 +290,9 @@ func (s *Store) SubscribePatiently(ctx context.Context, after event.Position, p 
 			over := p.Over()
 			w := s.tail.wait(p.For) // before the query, so that no change is missed
 			batch, err := take()
+			if err == nil {
+				batch, err = s.whole(ctx, batch)
+			}
 			if err == nil && len(batch) == 0 {
 				select {
 				case <-ctx.Done():
@@ -315,6 +320,24 @@ func (s *Store) SubscribePatiently(ctx context.Context, after event.Position, p 
 			}
 		}
 	}
+}
+
+// whole returns a batch with the rest of its last transaction.
+func (s *Store) whole(ctx context.Context, batch []event.Stored) ([]event.Stored, error) {
+	if len(batch) == 0 {
+		return batch, nil
+	}
+	last := batch[len(batch)-1]
+	next, end := last.Position, last.Position+event.Position(event.More(last.Meta))
+	for batch = slices.Clip(batch); next < end; next = batch[len(batch)-1].Position {
+		limit := int(end - next)
+		rest, _, err := s.readAll(ctx, &limit, next, eventstore.Forwards)
+		if err != nil || len(rest) == 0 { // foreign metadata may promise what does not follow
+			return batch, err
+		}
+		batch = append(batch, rest...)
+	}
+	return batch, nil
 }
 
 // followed returns the event at a position, without its payload, and those after it.

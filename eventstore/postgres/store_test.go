@@ -101,7 +101,7 @@ func makes(n int) []event.New {
 
 func must(t testing.TB, s *Store, stream string, events ...event.New) eventstore.Appended {
 	t.Helper()
-	done, err := s.Append(t.Context(), stream, eventstore.Any, events...)
+	done, err := s.Append(t.Context(), eventstore.To(stream, eventstore.Any, events...))
 	require.NoError(t, err)
 	return done
 }
@@ -195,7 +195,7 @@ func TestDatabaseDefaultsDoNotWeakenTheLog(t *testing.T) {
 	unlock := lock(t, url)
 	for _, node := range []*Store{opened(), opened()} {
 		go func() {
-			_, err := node.Append(t.Context(), "busy-1", eventstore.Any, makes(1)...)
+			_, err := node.Append(t.Context(), eventstore.To("busy-1", eventstore.Any, makes(1)...))
 			done <- err
 		}()
 	}

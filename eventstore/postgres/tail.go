@@ -194,6 +194,7 @@ func (t *tail) after(position event.Position, looked *int) ([]event.Stored, bool
 	if n := len(t.events); n > 0 && *looked >= t.doubtsAtReset && position+1 >= t.events[0].Position && position < t.events[n-1].Position {
 		first := int(position + 1 - t.events[0].Position)
 		last := min(first+maxTailBatch, n)
+		last = min(last+event.More(t.events[last-1].Meta), n)
 		return t.events[first:last:last], true
 	}
 	if position >= t.head && *looked == t.doubts {

@@ -78,7 +78,7 @@ var expecting = []sentence{
 				if i%2 == 0 {
 					through = other
 				}
-				if _, err := through.Append(t.Context(), s, 0, e); err == nil {
+				if _, err := through.Append(t.Context(), eventstore.To(s, 0, e)); err == nil {
 					won <- e
 				}
 			})
@@ -186,9 +186,9 @@ var repeating = []sentence{
 	{"the same events in two streams at once are two appends, of which one may fail", func(t *testing.T, n *node) {
 		taken, free, e := stream(), stream(), one()
 		n.must(t, taken, eventstore.NoStream, one())
-		results := n.AppendEach(t.Context(), []eventstore.Request{
-			{Stream: taken, Expected: eventstore.NoStream, Events: []event.New{e}},
-			{Stream: free, Expected: eventstore.NoStream, Events: []event.New{e}},
+		results := n.AppendEach(t.Context(), []eventstore.Transaction{
+			eventstore.To(taken, eventstore.NoStream, e),
+			eventstore.To(free, eventstore.NoStream, e),
 		})
 		var wrong *eventstore.WrongRevision
 		require.ErrorAs(t, results[0].Err, &wrong)
@@ -214,7 +214,7 @@ var repeating = []sentence{
 				if i%2 == 0 {
 					through = other
 				}
-				answers[i], errs[i] = through.Append(t.Context(), s, eventstore.Any, e)
+				answers[i], errs[i] = through.Append(t.Context(), eventstore.To(s, eventstore.Any, e))
 			})
 		}
 		all.Wait()
@@ -255,14 +255,14 @@ var together = []sentence{
 		}
 	}},
 	{"results are in the order of the appends", func(t *testing.T, n *node) {
-		var asked []eventstore.Request
+		var asked []eventstore.Transaction
 		for i := range 50 {
-			asked = append(asked, eventstore.Request{Stream: stream(), Expected: eventstore.NoStream, Events: some(i%5 + 1)})
+			asked = append(asked, eventstore.To(stream(), eventstore.NoStream, some(i%5+1)...))
 		}
 		for i, r := range n.AppendEach(t.Context(), asked) {
 			require.NoError(t, r.Err)
-			stored := n.stream(t, asked[i].Stream)
-			same(t, asked[i].Events, stored)
+			stored := n.stream(t, asked[i].Writes[0].Stream)
+			same(t, asked[i].Writes[0].Events, stored)
 			require.Equal(t, stored[len(stored)-1].Position, r.Position)
 			require.Equal(t, stored[len(stored)-1].Revision, r.Revision)
 		}
@@ -277,13 +277,13 @@ var together = []sentence{
 		bad.Data = []byte(`{`)
 		known := some(2)
 		n.must(t, taken, eventstore.Any, known...)
-		asked := []eventstore.Request{
-			{Stream: stream(), Expected: eventstore.NoStream, Events: events[:1]},
-			{Stream: taken, Expected: eventstore.NoStream, Events: some(1)},
-			{Stream: stream(), Expected: eventstore.Any, Events: events[1:3]},
-			{Stream: stream(), Expected: eventstore.Any, Events: []event.New{bad}},
-			{Stream: taken, Expected: eventstore.Any, Events: []event.New{one(), known[1]}},
-			{Stream: stream(), Expected: eventstore.Any, Events: events[3:]},
+		asked := []eventstore.Transaction{
+			eventstore.To(stream(), eventstore.NoStream, events[:1]...),
+			eventstore.To(taken, eventstore.NoStream, some(1)...),
+			eventstore.To(stream(), eventstore.Any, events[1:3]...),
+			eventstore.To(stream(), eventstore.Any, bad),
+			eventstore.To(taken, eventstore.Any, one(), known[1]),
+			eventstore.To(stream(), eventstore.Any, events[3:]...),
 		}
 		results := n.AppendEach(t.Context(), asked)
 		var wrong *eventstore.WrongRevision
@@ -292,19 +292,19 @@ var together = []sentence{
 		require.ErrorAs(t, results[4].Err, &wrong)
 		for _, i := range []int{0, 2, 5} {
 			require.NoError(t, results[i].Err)
-			n.holds(t, asked[i].Stream, asked[i].Events...)
+			n.holds(t, asked[i].Writes[0].Stream, asked[i].Writes[0].Events...)
 		}
-		require.Empty(t, n.stream(t, asked[3].Stream))
+		require.Empty(t, n.stream(t, asked[3].Writes[0].Stream))
 		require.Len(t, n.stream(t, taken), 3)
 	}},
 	{"two appends to one stream take place in their order", func(t *testing.T, n *node) {
 		s, events := stream(), some(6)
-		results := n.AppendEach(t.Context(), []eventstore.Request{
-			{Stream: s, Expected: eventstore.NoStream, Events: events[:2]},
-			{Stream: s, Expected: 1, Events: events[2:3]},
-			{Stream: s, Expected: 1, Events: some(1)},
-			{Stream: s, Expected: eventstore.StreamExists, Events: events[3:5]},
-			{Stream: s, Expected: 4, Events: events[5:]},
+		results := n.AppendEach(t.Context(), []eventstore.Transaction{
+			eventstore.To(s, eventstore.NoStream, events[:2]...),
+			eventstore.To(s, 1, events[2:3]...),
+			eventstore.To(s, 1, some(1)...),
+			eventstore.To(s, eventstore.StreamExists, events[3:5]...),
+			eventstore.To(s, 4, events[5:]...),
 		})
 		for i, r := range results {
 			var wrong *eventstore.WrongRevision
@@ -337,40 +337,40 @@ var refusing = []sentence{
 		}
 		long, twice := strings.Repeat("x", 1<<16), one()
 		good := stream()
-		for name, r := range map[string]eventstore.Request{
-			"no events":                      {Stream: good},
-			"a nil id":                       {Stream: good, Events: with(func(e *event.New) { e.ID = uuid.Nil })},
-			"an id twice":                    {Stream: good, Events: []event.New{twice, twice}},
-			"a payload that is no JSON":      {Stream: good, Events: with(func(e *event.New) { e.Data = []byte(`{"a":}`) })},
-			"two JSON values":                {Stream: good, Events: with(func(e *event.New) { e.Data = []byte(`{}{}`) })},
-			"no payload":                     {Stream: good, Events: with(func(e *event.New) { e.Data = nil })},
-			"a payload with a zero byte":     {Stream: good, Events: with(func(e *event.New) { e.Data = []byte("\"a\x00b\"") })},
-			"a payload not in UTF-8":         {Stream: good, Events: with(func(e *event.New) { e.Data = []byte("\"a\xffb\"") })},
-			"metadata that is no JSON":       {Stream: good, Events: with(func(e *event.New) { e.Meta = []byte(`nonsense`) })},
-			"no metadata":                    {Stream: good, Events: with(func(e *event.New) { e.Meta = nil })},
-			"no type":                        {Stream: good, Events: with(func(e *event.New) { e.Type = "" })},
-			"a type with a zero byte":        {Stream: good, Events: with(func(e *event.New) { e.Type = "a\x00b" })},
-			"a type that is too long":        {Stream: good, Events: with(func(e *event.New) { e.Type = long })},
-			"no stream name":                 {Stream: "", Events: some(1)},
-			"a stream with a zero byte":      {Stream: "a\x00-1", Events: some(1)},
-			"a stream not in UTF-8":          {Stream: "a\xff-1", Events: some(1)},
-			"a stream name that is too long": {Stream: long, Events: some(1)},
-			"an unknown expectation":         {Stream: good, Expected: -3, Events: some(1)},
-			"a good event and a bad one":     {Stream: good, Events: append(some(1), with(func(e *event.New) { e.Data = []byte(`[`) })...)},
-			"more than can be stored":        {Stream: good, Events: with(func(e *event.New) { e.Data = quote(strings.Repeat("x", 20<<20)) })},
+		for name, r := range map[string]eventstore.Transaction{
+			"no events":                      eventstore.To(good, 0),
+			"a nil id":                       eventstore.To(good, 0, with(func(e *event.New) { e.ID = uuid.Nil })...),
+			"an id twice":                    eventstore.To(good, 0, twice, twice),
+			"a payload that is no JSON":      eventstore.To(good, 0, with(func(e *event.New) { e.Data = []byte(`{"a":}`) })...),
+			"two JSON values":                eventstore.To(good, 0, with(func(e *event.New) { e.Data = []byte(`{}{}`) })...),
+			"no payload":                     eventstore.To(good, 0, with(func(e *event.New) { e.Data = nil })...),
+			"a payload with a zero byte":     eventstore.To(good, 0, with(func(e *event.New) { e.Data = []byte("\"a\x00b\"") })...),
+			"a payload not in UTF-8":         eventstore.To(good, 0, with(func(e *event.New) { e.Data = []byte("\"a\xffb\"") })...),
+			"metadata that is no JSON":       eventstore.To(good, 0, with(func(e *event.New) { e.Meta = []byte(`nonsense`) })...),
+			"no metadata":                    eventstore.To(good, 0, with(func(e *event.New) { e.Meta = nil })...),
+			"no type":                        eventstore.To(good, 0, with(func(e *event.New) { e.Type = "" })...),
+			"a type with a zero byte":        eventstore.To(good, 0, with(func(e *event.New) { e.Type = "a\x00b" })...),
+			"a type that is too long":        eventstore.To(good, 0, with(func(e *event.New) { e.Type = long })...),
+			"no stream name":                 eventstore.To("", 0, some(1)...),
+			"a stream with a zero byte":      eventstore.To("a\x00-1", 0, some(1)...),
+			"a stream not in UTF-8":          eventstore.To("a\xff-1", 0, some(1)...),
+			"a stream name that is too long": eventstore.To(long, 0, some(1)...),
+			"an unknown expectation":         eventstore.To(good, -3, some(1)...),
+			"a good event and a bad one":     eventstore.To(good, 0, append(some(1), with(func(e *event.New) { e.Data = []byte(`[`) })...)...),
+			"more than can be stored":        eventstore.To(good, 0, with(func(e *event.New) { e.Data = quote(strings.Repeat("x", 20<<20)) })...),
 		} {
-			if r.Expected == 0 {
-				r.Expected = eventstore.Any
+			if w := &r.Writes[0]; w.Expected == 0 {
+				w.Expected = eventstore.Any
 			}
 			left, right := stream(), stream()
-			results := n.AppendEach(t.Context(), []eventstore.Request{
-				{Stream: left, Expected: eventstore.NoStream, Events: some(1)}, r,
-				{Stream: right, Expected: eventstore.NoStream, Events: some(1)},
+			results := n.AppendEach(t.Context(), []eventstore.Transaction{
+				eventstore.To(left, eventstore.NoStream, some(1)...), r,
+				eventstore.To(right, eventstore.NoStream, some(1)...),
 			})
 			require.NoError(t, results[0].Err, name)
 			require.ErrorIs(t, results[1].Err, eventstore.ErrBadEvent, name)
 			require.NoError(t, results[2].Err, name)
-			require.Empty(t, n.stream(t, r.Stream), name)
+			require.Empty(t, n.stream(t, r.Writes[0].Stream), name)
 			require.Len(t, n.stream(t, left), 1, name)
 			require.Len(t, n.stream(t, right), 1, name)
 		}

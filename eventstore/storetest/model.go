@@ -27,7 +27,7 @@ type kept struct {
 }
 
 // append returns what a store must return: the revision and whether it is a repetition, or a conflict.
-func (m *model) append(r eventstore.Request) (revision int64, replayed bool, wrong *eventstore.WrongRevision) {
+func (m *model) append(r eventstore.Write) (revision int64, replayed bool, wrong *eventstore.WrongRevision) {
 	held := m.streams[r.Stream]
 	current := int64(len(held)) - 1
 	open := r.Expected < eventstore.NoStream
@@ -48,7 +48,7 @@ func (m *model) append(r eventstore.Request) (revision int64, replayed bool, wro
 
 // find looks up the events of an append where it would have put them. It returns the revision of the last one, or -1
 // unless all are there and adjacent, and whether any of them is known.
-func (m *model) find(r eventstore.Request, open bool) (last int64, some bool) {
+func (m *model) find(r eventstore.Write, open bool) (last int64, some bool) {
 	held := m.streams[r.Stream]
 	begin := int(min(r.Expected, 1<<30)) + 1
 	if open {
@@ -82,7 +82,7 @@ func followsModel(t *testing.T, n *node) {
 			names   = []string{stream(), stream(), stream()}
 			before  = n.head(t)
 			known   []event.New
-			asked   []eventstore.Request
+			asked   []eventstore.Write
 			through = func() *node { return rapid.SampledFrom(nodes).Draw(rt, "node") }
 		)
 		events := func() (events []event.New) {
@@ -99,7 +99,7 @@ func followsModel(t *testing.T, n *node) {
 			}
 			return events
 		}
-		request := func() (r eventstore.Request) {
+		request := func() (r eventstore.Write) {
 			if len(asked) > 0 && rapid.IntRange(0, 3).Draw(rt, "again") == 0 {
 				return rapid.SampledFrom(asked).Draw(rt, "request")
 			}
@@ -113,7 +113,7 @@ func followsModel(t *testing.T, n *node) {
 			known = append(known, r.Events...)
 			return r
 		}
-		check := func(r eventstore.Request, got eventstore.Result, told bool) {
+		check := func(r eventstore.Write, got eventstore.Result, told bool) {
 			revision, replayed, wrong := m.append(r)
 			if wrong != nil {
 				var err *eventstore.WrongRevision
@@ -142,13 +142,17 @@ func followsModel(t *testing.T, n *node) {
 		rt.Repeat(map[string]func(*rapid.T){
 			"append": func(*rapid.T) {
 				r := request()
-				done, err := through().Append(t.Context(), r.Stream, r.Expected, r.Events...)
+				done, err := through().Append(t.Context(), eventstore.To(r.Stream, r.Expected, r.Events...))
 				check(r, eventstore.Result{Appended: done, Err: err}, true)
 			},
 			"append each": func(*rapid.T) {
-				var requests []eventstore.Request
+				var (
+					requests []eventstore.Write
+					each     []eventstore.Transaction
+				)
 				for range rapid.IntRange(1, 4).Draw(rt, "appends") {
-					requests = append(requests, request())
+					r := request()
+					requests, each = append(requests, r), append(each, eventstore.To(r.Stream, r.Expected, r.Events...))
 				}
 				order := func(yield func(int)) { // one stream's events in order; streams are independent
 					for _, name := range names {
@@ -159,7 +163,7 @@ func followsModel(t *testing.T, n *node) {
 						}
 					}
 				}
-				results := through().AppendEach(t.Context(), requests)
+				results := through().AppendEach(t.Context(), each)
 				order(func(i int) { check(requests[i], results[i], !n.suite.EachUntold) })
 			},
 			"": func(*rapid.T) {

@@ -43,6 +43,9 @@ type Suite struct {
 	// EachUntold says that AppendEach does not tell a repetition, nor the time of an append.
 	EachUntold bool
 
+	// OneStream says that a transaction is one write.
+	OneStream bool
+
 	// OwnTimes says that each event of an append has its own time. Otherwise they have the same.
 	OwnTimes bool
 }
@@ -59,7 +62,11 @@ type sentence struct {
 func Run(t *testing.T, s Suite) {
 	t.Helper()
 	shared := s.node(t)
-	for _, chapter := range [][]sentence{expecting, repeating, together, refusing, reading, timing, following, cancelling, closing} {
+	chapters := [][]sentence{expecting, repeating, together, refusing, reading, timing, following, cancelling, closing}
+	if !s.OneStream {
+		chapters = append(chapters, transacting)
+	}
+	for _, chapter := range chapters {
 		for _, c := range chapter {
 			t.Run(c.says, func(t *testing.T) {
 				t.Parallel()
@@ -124,7 +131,7 @@ func (n *node) must(t testing.TB, stream string, expected eventstore.Expected, e
 // persist repeats an append that a busy machine did not answer in time, as a client does.
 func (n *node) persist(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
 	for late := time.Now().Add(patience); ; {
-		done, err := n.Append(ctx, stream, expected, events...)
+		done, err := n.Append(ctx, eventstore.To(stream, expected, events...))
 		if !errors.Is(err, eventstore.ErrInDoubt) && !errors.Is(err, eventstore.ErrUnavailable) || ctx.Err() != nil || time.Now().After(late) {
 			return done, err
 		}
@@ -135,7 +142,7 @@ func (n *node) persist(ctx context.Context, stream string, expected eventstore.E
 func (n *node) refused(t testing.TB, stream string, expected eventstore.Expected, actual int64, events ...event.New) {
 	t.Helper()
 	before := n.stream(t, stream)
-	_, err := n.Append(t.Context(), stream, expected, events...)
+	_, err := n.Append(t.Context(), eventstore.To(stream, expected, events...))
 	var wrong *eventstore.WrongRevision
 	require.ErrorAs(t, err, &wrong)
 	require.Equal(t, &eventstore.WrongRevision{Stream: stream, Expected: expected, Actual: actual}, wrong)

@@ -208,7 +208,7 @@ var following = []sentence{
 		var all sync.WaitGroup
 		all.Go(func() {
 			for range count - 1 {
-				if _, err := n.Append(t.Context(), s, eventstore.StreamExists, one()); err != nil {
+				if _, err := n.Append(t.Context(), eventstore.To(s, eventstore.StreamExists, one())); err != nil {
 					return
 				}
 			}
@@ -234,7 +234,7 @@ var following = []sentence{
 					case <-stop:
 						return
 					default:
-						if _, err := n.Append(t.Context(), s, eventstore.Any, some(20)...); err != nil {
+						if _, err := n.Append(t.Context(), eventstore.To(s, eventstore.Any, some(20)...)); err != nil {
 							return
 						}
 					}
@@ -273,9 +273,9 @@ var cancelling = []sentence{
 		s := stream()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := n.Append(ctx, s, eventstore.NoStream, one())
+		_, err := n.Append(ctx, eventstore.To(s, eventstore.NoStream, one()))
 		require.ErrorIs(t, err, context.Canceled)
-		for _, r := range n.AppendEach(ctx, []eventstore.Request{{Stream: s, Expected: eventstore.Any, Events: some(2)}}) {
+		for _, r := range n.AppendEach(ctx, []eventstore.Transaction{eventstore.To(s, eventstore.Any, some(2)...)}) {
 			require.ErrorIs(t, r.Err, context.Canceled)
 		}
 		require.Empty(t, n.stream(t, s))
@@ -294,7 +294,7 @@ var cancelling = []sentence{
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*20*time.Microsecond)
 				defer cancel()
-				_, o.err = n.Append(ctx, o.stream, eventstore.NoStream, o.events...)
+				_, o.err = n.Append(ctx, eventstore.To(o.stream, eventstore.NoStream, o.events...))
 			})
 		}
 		all.Wait()
@@ -321,7 +321,7 @@ var closing = []sentence{
 		short.shut()
 		short.shut = func() {}
 		require.Error(t, end())
-		_, err := short.Append(t.Context(), s, eventstore.Any, one())
+		_, err := short.Append(t.Context(), eventstore.To(s, eventstore.Any, one()))
 		require.ErrorIs(t, err, eventstore.ErrUnavailable)
 		require.Error(t, ends(short.Subscribe(t.Context(), 0)))
 		require.Len(t, n.stream(t, s), 1)
@@ -341,7 +341,7 @@ var closing = []sentence{
 			all.Go(func() {
 				for {
 					e := one()
-					_, err := short.Append(t.Context(), s, eventstore.Any, e)
+					_, err := short.Append(t.Context(), eventstore.To(s, eventstore.Any, e))
 					mu.Lock()
 					if err == nil {
 						answered = append(answered, e)

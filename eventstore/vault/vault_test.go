@@ -325,7 +325,7 @@ func TestTablesAndLogHaveNoClearValueOrKey(t *testing.T) {
 	require.NoError(t, err)
 	encoded, err := kind.Encode(uuid.New(), events[0], event.Meta{})
 	require.NoError(t, err)
-	_, err = store.Append(t.Context(), "pupil-1", eventstore.NoStream, encoded)
+	_, err = store.Append(t.Context(), eventstore.To("pupil-1", eventstore.NoStream, encoded))
 	require.NoError(t, err)
 	named, err := v.Named(t.Context(), "jwt", 32)
 	require.NoError(t, err)

@@ -18,7 +18,6 @@ import (
 
 	"bahi/commands"
 	"bahi/domain/access/picture"
-	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/internal/app"
 	"bahi/internal/app/apptest"
@@ -173,9 +172,9 @@ type doubtful struct {
 	lost atomic.Bool
 }
 
-func (d *doubtful) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
-	done, err := d.Store.Append(ctx, stream, expected, events...)
-	if err == nil && d.lost.Load() && events[0].Type == "UserPictureChanged" {
+func (d *doubtful) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+	done, err := d.Store.Append(ctx, t)
+	if err == nil && d.lost.Load() && t.Writes[0].Events[0].Type == "UserPictureChanged" {
 		err = eventstore.ErrInDoubt
 	}
 	return done, err

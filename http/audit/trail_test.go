@@ -172,7 +172,7 @@ func TestAmbiguousMetadataCannotHideAChange(t *testing.T) {
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	write := func(stream, kind, data, meta string) {
 		e := event.New{ID: uuid.New(), Type: kind, Data: []byte(data), Meta: []byte(`{"schema":1,"occurred_at":"2025-03-02T10:00:00Z",` + meta + `}`)}
-		_, err := o.Sys.Store.Append(t.Context(), stream, eventstore.Any, e)
+		_, err := o.Sys.Store.Append(t.Context(), eventstore.To(stream, eventstore.Any, e))
 		require.NoError(t, err)
 	}
 	own := `"workspace":"` + home + `","actor":"user:x"`

@@ -79,7 +79,7 @@ func start(t *testing.T, accounts int) *office {
 	for range accounts {
 		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: "SBI"}, event.Meta{})
 		require.NoError(t, err)
-		_, err = store.Append(t.Context(), "bank-"+uuid.NewString(), eventstore.NoStream, e)
+		_, err = store.Append(t.Context(), eventstore.To("bank-"+uuid.NewString(), eventstore.NoStream, e))
 		require.NoError(t, err)
 	}
 	reactor := reactors.Define("greeter", reactors.On(func(q *reactors.Queue, e event.Recorded[book.AccountOpened]) error {

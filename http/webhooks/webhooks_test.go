@@ -213,10 +213,10 @@ func TestFailedCallIsTriedAgainAndParkedAtTheEnd(t *testing.T) {
 func TestCallThatNoLogTakesIsParkedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.fails["1"] = fmt.Errorf("store the message: %w", &eventstore.TooLarge{Most: eventstore.MaxAppend})
+	r.fails["1"] = fmt.Errorf("store the message: %w", &eventstore.TooLarge{Most: 1_000_000})
 	r.send("1 hello").Status(200)
 	require.NoError(t, r.inbox.Process(t.Context(), r.list("")[0].ID, false))
-	require.Contains(t, *r.until("parked", 1)[0].Error, "an append has at most 1000000 bytes")
+	require.Contains(t, *r.until("parked", 1)[0].Error, "at most 1000000 bytes are stored at once")
 }
 
 // The process ends in the middle of an effect: the attempt's transaction is gone, and another process handles the call.

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/eventstore"
 	proofs "bahi/eventstore/audit"
@@ -115,15 +114,15 @@ type closable struct {
 }
 
 // Append implements [eventstore.Store].
-func (c closable) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+func (c closable) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	if c.signer.Lost() != "" {
 		return eventstore.Appended{}, errTailLost
 	}
-	return c.Store.Append(ctx, stream, expected, events...)
+	return c.Store.Append(ctx, t)
 }
 
 // AppendEach implements [eventstore.Store].
-func (c closable) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
+func (c closable) AppendEach(ctx context.Context, appends []eventstore.Transaction) []eventstore.Result {
 	if c.signer.Lost() == "" {
 		return c.Store.AppendEach(ctx, appends)
 	}

@@ -62,16 +62,16 @@ func TestNoListenerWritesToALogWithoutItsTail(t *testing.T) {
 		Problem(503, "The log lost events that were signed for: "+why)
 	_, err = o.Sys.Commands.Numbers(t.Context(), "rows", 100_000)
 	require.ErrorContains(t, err, why)
-	order := func() eventstore.Request {
+	order := func() eventstore.Transaction {
 		e := event.New{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)}
-		return eventstore.Request{Stream: "orders-1", Expected: eventstore.NoStream, Events: []event.New{e}}
+		return eventstore.To("orders-1", eventstore.NoStream, e)
 	}
-	for _, r := range o.Sys.Commands.AppendEach(t.Context(), []eventstore.Request{order(), order()}) {
+	for _, r := range o.Sys.Commands.AppendEach(t.Context(), []eventstore.Transaction{order(), order()}) {
 		require.ErrorContains(t, r.Err, why)
 	}
-	_, err = outside.Append(t.Context(), "orders-1", eventstore.NoStream, order().Events...)
+	_, err = outside.Append(t.Context(), order())
 	require.ErrorContains(t, err, why)
-	for _, r := range outside.AppendEach(t.Context(), []eventstore.Request{order()}) {
+	for _, r := range outside.AppendEach(t.Context(), []eventstore.Transaction{order()}) {
 		require.ErrorContains(t, r.Err, why)
 	}
 	require.Equal(t, head, o.Head())

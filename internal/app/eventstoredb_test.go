@@ -128,7 +128,7 @@ func TestAStartAndItsFirstKnownAtReadLittleOfTheLog(t *testing.T) {
 			events[n] = event.New{ID: uuid.Must(uuid.NewV7()), Type: "OrderPlaced", Data: []byte(`{}`), Meta: fmt.Appendf(nil, `{"n":%d}`, i)}
 		}
 		var err error
-		appended, err = o.Sys.Store.Append(t.Context(), "orders-1", eventstore.Expected(100*i-1), events...)
+		appended, err = o.Sys.Store.Append(t.Context(), eventstore.To("orders-1", eventstore.Expected(100*i-1), events...))
 		require.NoError(t, err)
 	}
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "2"))

@@ -142,6 +142,9 @@ func CheckForeign(stream string, e event.New) error {
 	if notText.Match(aside.ReplaceAll(e.Meta, nil)) {
 		return fmt.Errorf("the metadata of %s have a NUL in them, or half of a character, and the log could not be searched by them any more", e.Type)
 	}
+	if event.More(e.Meta) > 0 {
+		return fmt.Errorf("the metadata of %s have \"more\", which only transactions of Bahi have", e.Type)
+	}
 	category, _ := event.SplitStream(stream)
 	t, known := domain.Catalogue.Lookup(e.Type)
 	if !known {

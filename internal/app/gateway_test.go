@@ -38,7 +38,7 @@ func TestTheGatewayIsForOperatorsOnly(t *testing.T) {
 	head, err := log.Head(t.Context())
 	require.NoError(t, err)
 	require.NotZero(t, head)
-	_, err = log.Append(t.Context(), "orders-1", eventstore.NoStream, event.New{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)})
+	_, err = log.Append(t.Context(), eventstore.To("orders-1", eventstore.NoStream, event.New{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)}))
 	require.ErrorContains(t, err, "BAHI_GATEWAY_WRITE")
 }
 
@@ -55,6 +55,7 @@ func TestEventsFromOutsideAreChecked(t *testing.T) {
 		"orders-3":  {e("OrderPlaced", `[]`, `{"by":"\u0000"}`), "the metadata of OrderPlaced have a NUL in them, or half of a character"},
 		"orders-4":  {e("OrderPlaced", `[]`, `{"by":"\\\uD83d"}`), "half of a character"},
 		"orders-5":  {e("OrderPlaced", `["\u0000"]`, `{"by":"\ud83d\uDE00\\u0000\u0041"}`), ""},
+		"orders-6":  {e("OrderPlaced", `{}`, `{"more":1}`), `"more", which only transactions of Bahi have`},
 		"bank-1":    {e("OrderPlaced", `{}`, `{}`), "streams bank-… hold events of Bahi, and OrderPlaced is none"},
 		"orders-2":  {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1}`), "BankAccountRenamed belongs in streams bank-…, not in orders-2"},
 		"bank-2":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1}`), ""},
@@ -72,6 +73,7 @@ func TestEventsFromOutsideAreChecked(t *testing.T) {
 		"bank-11":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"workspace":"0195e8a0-7c1e-7000-8000-0000000000aa","$correlationId":"A"}`), ""},
 		"bank-12":    {e("BankAccountRenamed", `{"from":"HDFC","To":"SBI"}`, `{"schema":1}`), `has the name "To"`},
 		"bank-13":    {e("BankAccountRenamed", `{"from":"HDFC","to":"\u0000"}`, `{"schema":1}`), "has a NUL in it"},
+		"bank-14":    {e("BankAccountRenamed", `{"from":"HDFC","to":"SBI"}`, `{"schema":1,"\u006dore":1}`), "more is set, which only transactions of Bahi have"},
 		"bankbulk-1": {e("BankRowsPosted", `{"account":1,"rows":[{"date":"2025-03-01","in_entries":[{"Amount":5}]}]}`, `{"schema":1}`), `has the name "Amount"`},
 		"bankbulk-2": {e("BankRowsPosted", `{"account":1,"rows":[{"date":"2025-03-01","in_entries":[{"amount":5}]}]}`, `{"schema":1}`), ""},
 	} {

@@ -12,10 +12,11 @@ import (
 	opsviews "bahi/readmodels/ops"
 )
 
-// Register adds the metrics of the process, jobs, projections, feed and audit. Call it before anything is signed.
+// Register adds the metrics of the process, commands, jobs, projections, feed and audit. Call it before anything is signed.
 func (s *System) Register(metrics *prometheus.Registry) {
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		&projectionMetrics{registry: s.registry(), log: s.Log}, workingMetric{s}, newAuditMetrics(s))
+	s.Commands.Register(metrics)
 	s.queue.Register(metrics)
 	if s.feed != nil {
 		s.feed.Register(metrics)

@@ -180,9 +180,9 @@ func TestNoViewForgetsTheAskersWorkspace(t *testing.T) {
 	require.NoError(t, err)
 	row, err := bank.Ledger.Rows.Encode(uuid.New(), book.RowAdded{Account: 1, Date: 20000, In: book.SideOf([]bank.Entry{{Amount: 1}})}, meta)
 	require.NoError(t, err)
-	for _, done := range store.AppendEach(t.Context(), []eventstore.Request{
-		{Stream: "bank-1", Expected: eventstore.NoStream, Events: []event.New{account}},
-		{Stream: "bankrow-1", Expected: eventstore.NoStream, Events: []event.New{row}},
+	for _, done := range store.AppendEach(t.Context(), []eventstore.Transaction{
+		eventstore.To("bank-1", eventstore.NoStream, account),
+		eventstore.To("bankrow-1", eventstore.NoStream, row),
 	}) {
 		require.NoError(t, done.Err)
 	}

@@ -139,7 +139,7 @@ func TestAnImportAbandonsNoCheckpointOfItsOwn(t *testing.T) {
 	apptest.Open(o.Clerk(apptest.Home), "HDFC")
 	lost, err := audits.Kind.Encode(uuid.New(), audits.RestoreAccepted{LastNumber: 40, Abandoned: 3, Reason: "the disk burnt"}, event.Meta{Actor: "system:shell"})
 	require.NoError(t, err)
-	_, err = o.Sys.Store.Append(t.Context(), audits.Kind.Stream(audits.Log), eventstore.Any, lost)
+	_, err = o.Sys.Store.Append(t.Context(), eventstore.To(audits.Kind.Stream(audits.Log), eventstore.Any, lost))
 	require.NoError(t, err)
 	o.Signed()
 	dir, copied := filepath.Join(t.TempDir(), "archive"), pgtest.DB(t)

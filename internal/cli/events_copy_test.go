@@ -24,7 +24,7 @@ func logWithOtherPositions(t *testing.T) *esdb.Store {
 	t.Helper()
 	behind, _ := apptest.EmptyLog(t)
 	e := event.New{ID: uuid.New(), Type: "$stats", Data: []byte(`{}`), Meta: []byte(`{}`)}
-	_, err := behind.Append(t.Context(), "$stats-1", eventstore.NoStream, e)
+	_, err := behind.Append(t.Context(), eventstore.To("$stats-1", eventstore.NoStream, e))
 	require.NoError(t, err)
 	store, err := esdb.Open(t.Context(), apptest.Served(t, behind), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func all(t *testing.T, log eventstore.Store) (events []event.Stored) {
 
 func put(t *testing.T, log eventstore.Store, stream, kind, data, meta string) eventstore.Appended {
 	t.Helper()
-	done, err := log.Append(t.Context(), stream, eventstore.Any, event.New{ID: uuid.New(), Type: kind, Data: []byte(data), Meta: []byte(meta)})
+	done, err := log.Append(t.Context(), eventstore.To(stream, eventstore.Any, event.New{ID: uuid.New(), Type: kind, Data: []byte(data), Meta: []byte(meta)}))
 	require.NoError(t, err)
 	return done
 }
@@ -89,7 +89,7 @@ type failing struct {
 	left int
 }
 
-func (f *failing) AppendEach(ctx context.Context, appends []eventstore.Request) []eventstore.Result {
+func (f *failing) AppendEach(ctx context.Context, appends []eventstore.Transaction) []eventstore.Result {
 	n := min(max(f.left, 0), len(appends))
 	f.left -= n
 	results := f.Store.AppendEach(ctx, appends[:n])

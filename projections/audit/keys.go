@@ -189,7 +189,7 @@ func (r *Ring) takeOver(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = r.Store.Append(ctx, audits.Kind.Stream(audits.Log), eventstore.Expected(revision), encoded)
+		_, err = r.Store.Append(ctx, eventstore.To(audits.Kind.Stream(audits.Log), eventstore.Expected(revision), encoded))
 		if _, other := errors.AsType[*eventstore.WrongRevision](err); err != nil && !other { // another node was faster
 			return err
 		}

@@ -56,7 +56,7 @@ func (r *rig) tell(e audits.Event) {
 	r.t.Helper()
 	encoded, err := audits.Kind.Encode(uuid.New(), e, event.Meta{Actor: "system:shell"})
 	require.NoError(r.t, err)
-	_, err = r.store.Append(r.t.Context(), audits.Kind.Stream(audits.Log), eventstore.Any, encoded)
+	_, err = r.store.Append(r.t.Context(), eventstore.To(audits.Kind.Stream(audits.Log), eventstore.Any, encoded))
 	require.NoError(r.t, err)
 }
 

@@ -49,7 +49,7 @@ func (r *rig) add(n int) {
 	for i := range events {
 		events[i] = event.New{ID: uuid.New(), Type: "Noted", Data: fmt.Appendf(nil, `{"n": %d}`, i), Meta: []byte(`{}`)}
 	}
-	_, err := r.store.Append(r.t.Context(), "note-"+uuid.NewString(), eventstore.NoStream, events...)
+	_, err := r.store.Append(r.t.Context(), eventstore.To("note-"+uuid.NewString(), eventstore.NoStream, events...))
 	require.NoError(r.t, err)
 }
 

@@ -28,9 +28,9 @@ import (
 )
 
 // history draws what happens to the books of two workspaces: also what breaks their rules, which is void.
-func history(rt *rapid.T, length int) []eventstore.Request {
+func history(rt *rapid.T, length int) []eventstore.Transaction {
 	var (
-		all   []eventstore.Request
+		all   []eventstore.Transaction
 		rows  []int64 // that were ever asked for
 		dates = rapid.Custom(func(rt *rapid.T) unit.Date { return day + unit.Date(rapid.IntRange(0, 4).Draw(rt, "day")) })
 		next  = int64(1)
@@ -46,7 +46,7 @@ func history(rt *rapid.T, length int) []eventstore.Request {
 		}
 		e, err := encode(meta)
 		require.NoError(rt, err)
-		all = append(all, eventstore.Request{Stream: kind.Stream(id), Expected: eventstore.Any, Events: []event.New{e}})
+		all = append(all, eventstore.To(kind.Stream(id), eventstore.Any, e))
 	}
 	ofAccount := func(id int64, e event.Event[book.Account]) {
 		add(bank.Ledger.Accounts, text(id), func(m event.Meta) (event.New, error) { return bank.Ledger.Accounts.Encode(uuid.New(), e, m) }, 0)
@@ -184,7 +184,7 @@ func TestPartsThatWereLeftAtDifferentPlacesGiveTheSameBooks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := openBooks(t)
 		for i, e := range history(rt, 250) {
-			done, err := b.store.Append(t.Context(), e.Stream, e.Expected, e.Events...)
+			done, err := b.store.Append(t.Context(), e)
 			require.NoError(t, err)
 			require.EqualValues(t, i+1, done.Position)
 		}

@@ -67,7 +67,7 @@ func Run(t *testing.T, p *projections.Projection, events ...Event) *Tables {
 	for _, e := range events {
 		encoded, err := e.encode(seal)
 		require.NoError(t, err)
-		_, err = store.Append(t.Context(), e.stream, eventstore.Any, encoded)
+		_, err = store.Append(t.Context(), eventstore.To(e.stream, eventstore.Any, encoded))
 		require.NoError(t, err)
 	}
 	tables := &Tables{t: t, pool: pool, vault: v, build: projections.Build{

@@ -21,7 +21,6 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/access/workspace"
 	"bahi/domain/actor"
-	"bahi/domain/event"
 	"bahi/domain/patch"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
@@ -85,11 +84,11 @@ type frail struct {
 	faults *faults
 }
 
-func (f frail) Append(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
-	if err := f.faults.at("append to " + stream); err != nil {
+func (f frail) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+	if err := f.faults.at("append to " + t.Writes[0].Stream); err != nil {
 		return eventstore.Appended{}, err
 	}
-	return f.Store.Append(ctx, stream, expected, events...)
+	return f.Store.Append(ctx, t)
 }
 
 type frailVault struct {

@@ -47,7 +47,7 @@ func TestEventsOfSeveralStreamsWithOneIDAreAllForwarded(t *testing.T) {
 	r := newRig(t)
 	e := event.New{ID: uuid.New(), Type: "Linked", Data: []byte(`{}`), Meta: []byte(`{}`)}
 	for _, stream := range []string{"one-1", "two-1", "three-1"} {
-		_, err := r.store.Append(t.Context(), stream, eventstore.Any, e)
+		_, err := r.store.Append(t.Context(), eventstore.To(stream, eventstore.Any, e))
 		require.NoError(t, err)
 	}
 	r.run().reached(3)
@@ -284,7 +284,7 @@ func TestOperatorSkipsAnEvent(t *testing.T) {
 	r.parked(3)
 	skip, err := follower.Kind.Encode(uuid.New(), follower.Skipped{Position: 3, Reason: "too large"}, event.Meta{})
 	require.NoError(t, err)
-	_, err = r.store.Append(t.Context(), follower.Kind.Stream(feed.Name), eventstore.NoStream, skip)
+	_, err = r.store.Append(t.Context(), eventstore.To(follower.Kind.Stream(feed.Name), eventstore.NoStream, skip))
 	require.NoError(t, err)
 	require.NoError(t, projections.RetryReactor(t.Context(), r.pool, feed.Name))
 	run.reached(6)

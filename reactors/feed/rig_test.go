@@ -62,7 +62,7 @@ func (r *rig) add(n, size int) {
 	r.t.Helper()
 	for i := range n {
 		e := event.New{ID: uuid.New(), Type: "Sold", Data: fmt.Appendf(nil, `{"n":%d,"pad":"%s"}`, i, bytes.Repeat([]byte("x"), size)), Meta: []byte(`{}`)}
-		_, err := r.store.Append(r.t.Context(), fmt.Sprintf("shop-%d", i%3), eventstore.Any, e)
+		_, err := r.store.Append(r.t.Context(), eventstore.To(fmt.Sprintf("shop-%d", i%3), eventstore.Any, e))
 		require.NoError(r.t, err)
 	}
 }
@@ -75,7 +75,7 @@ func (r *rig) addAtOnce(n int) {
 		for i := range events {
 			events[i] = event.New{ID: uuid.New(), Type: "Sold", Data: fmt.Appendf(nil, `{"n":%d}`, begun+i), Meta: []byte(`{"schema":1,"actor":"user:7"}`)}
 		}
-		_, err := r.store.Append(r.t.Context(), fmt.Sprintf("shop-%d", begun/100%16), eventstore.Any, events...)
+		_, err := r.store.Append(r.t.Context(), eventstore.To(fmt.Sprintf("shop-%d", begun/100%16), eventstore.Any, events...))
 		require.NoError(r.t, err)
 	}
 }

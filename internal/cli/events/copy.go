@@ -214,13 +214,14 @@ func (c *copier) take(ctx context.Context, e event.Stored) error {
 
 // send appends the waiting events, and notes their positions.
 func (c *copier) send(ctx context.Context) error {
-	requests := make([]eventstore.Request, len(c.waiting))
+	requests := make([]eventstore.Transaction, len(c.waiting))
 	for i, events := range c.waiting {
-		requests[i] = eventstore.Request{Stream: events[0].Stream, Expected: eventstore.Expected(events[0].Revision - 1)}
-		for _, e := range events {
-			requests[i].Events = append(requests[i].Events, event.New{ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta})
+		copied := make([]event.New, len(events))
+		for j, e := range events {
+			copied[j] = event.New{ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta}
 		}
-		if err := requests[i].Check(maxCopied); err != nil { // before any is sent: those behind it would be out of order
+		requests[i] = eventstore.To(events[0].Stream, eventstore.Expected(events[0].Revision-1), copied...)
+		if err := requests[i].Check(); err != nil { // before any is sent: those behind it would be out of order
 			return fmt.Errorf("copy %s@%d: %w", events[0].Stream, events[0].Revision, err)
 		}
 	}

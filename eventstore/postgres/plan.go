@@ -1,0 +1,128 @@
+package postgres
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// plan is what becomes of a group at the window's head.
+type plan struct {
+	accepted  []*pending
+	refused   []*pending
+	wrong     []*eventstore.WrongRevision // of each that is refused
+	undecided bool                        // the window does not know enough
+	events    []event.Stored
+	open      []bool // of each event: appended without an exact revision
+}
+
+// lookedUp is what the log says, under its lock, of streams that the window does not know.
+type lookedUp struct {
+	revisions map[string]int64
+	repeated  map[appendedEvent]bool // of the transactions without an exact revision
+}
+
+// appendedEvent is an event that was appended to a stream without an exact revision.
+type appendedEvent struct {
+	stream string
+	id     uuid.UUID
+}
+
+func (l *lookedUp) repeats(w eventstore.Write) bool {
+	return slices.ContainsFunc(w.Events, func(e event.New) bool { return l.repeated[appendedEvent{w.Stream, e.ID}] })
+}
+
+// plan validates the members of a group in order. Each sees the writes of those before it.
+func (a *appender) plan(group []*pending, looked *lookedUp) *plan {
+	var (
+		p       = &plan{}
+		written = map[string]int64{}
+		next    = a.window.head
+	)
+	current := func(stream string) (revision int64, known bool) {
+		if revision, known = written[stream]; known {
+			return revision, true
+		}
+		if c, changed := a.window.last[stream]; changed {
+			return c.revision, true
+		}
+		if looked != nil {
+			revision, known = looked.revisions[stream]
+		}
+		return revision, known
+	}
+	refuses := func(m *pending) *eventstore.WrongRevision {
+		for stream, expected := range m.streams {
+			revision, known := current(stream)
+			switch {
+			case !known && a.window.trusts(expected, m.AsOf):
+			case !known:
+				p.undecided = true
+				return nil
+			case !holds(expected, revision) || m.open() && looked != nil && looked.repeats(m.Writes[0]):
+				return &eventstore.WrongRevision{Stream: stream, Expected: expected, Actual: revision}
+			}
+		}
+		p.undecided = m.open() && looked == nil
+		return nil
+	}
+	for _, m := range group {
+		wrong := refuses(m)
+		switch {
+		case p.undecided:
+			return p
+		case wrong != nil:
+			p.refused, p.wrong = append(p.refused, m), append(p.wrong, wrong)
+			continue
+		}
+		p.accepted = append(p.accepted, m)
+		for _, w := range m.Writes {
+			revision, exact := int64(w.Expected), w.Expected >= eventstore.NoStream
+			if !exact {
+				revision, _ = current(w.Stream)
+			}
+			for _, e := range w.Events {
+				next, revision = next+1, revision+1
+				p.events = append(p.events, event.Stored{
+					Position: next, Stream: w.Stream, Revision: revision, ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta,
+				})
+				p.open = append(p.open, !exact)
+			}
+			written[w.Stream] = revision
+		}
+	}
+	return p
+}
+
+// holds reports whether a stream whose last revision is current matches expected.
+func holds(expected eventstore.Expected, current int64) bool {
+	switch expected {
+	case eventstore.Any:
+		return true
+	case eventstore.StreamExists:
+		return current >= 0
+	default:
+		return int64(expected) == current
+	}
+}
+
+// columns returns the arguments of insertGroup.
+func (p *plan) columns(head event.Position, locked bool) []any {
+	var (
+		n                            = len(p.events)
+		streams, types, datas, metas = make([]string, n), make([]string, n), make([]string, n), make([]string, n)
+		revisions                    = make([]int64, n)
+		ids                          = make([]pgtype.UUID, n) // pgx encodes its own type faster
+	)
+	for i, e := range p.events {
+		streams[i], revisions[i], ids[i], types[i] = e.Stream, e.Revision, pgUUID(e.ID), e.Type
+		datas[i], metas[i] = string(e.Data), string(e.Meta)
+	}
+	return []any{int64(head), streams, revisions, ids, p.open, types, datas, metas, locked}
+}
+
+func pgUUID(id uuid.UUID) pgtype.UUID { return pgtype.UUID{Bytes: id, Valid: true} }
