@@ -2,6 +2,7 @@ package projections
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -253,16 +254,9 @@ func (p *part) blame(ctx context.Context, d decoded, err error) error {
 		return err
 	}
 	defer tx.Rollback(context.WithoutCancel(ctx)) //nolint:errcheck // rolled back on purpose
-	p.kept, p.resumed = nil, true
-	b := p.batch(tx)
-	for i := range d.len() {
-		one := guarded(func() error { return p.p.fold(ctx, b, d.one(i)) })
-		if one != nil && !isTransient(p.conn, one) {
-			return d.blame(i, one)
-		}
-		if one != nil {
-			break
-		}
+	p.kept, p.resumed, d.singly = nil, true, true
+	if bad, found := errors.AsType[*poison](p.p.fold(ctx, p.batch(tx), d)); found {
+		return bad
 	}
 	return err
 }
@@ -377,7 +371,16 @@ func (b Build) ahead(ctx context.Context, decoding decoder, after, limit event.P
 		}
 		go func() {
 			defer close(batches)
-			batch, size, sent := eventstore.Batch{}, c.batch(), after
+			batch, size, sent, end := eventstore.Batch{}, c.batch(), after, event.Position(0)
+			full := func() bool { return len(batch.Events) >= size || batch.UpTo >= sent+mostPassed }
+			hand := func() bool {
+				if full() {
+					if err := c.wait(ctx, len(batch.Events)); err != nil {
+						return send(decoded{}, err)
+					}
+				}
+				return len(batch.Events) == 0 || send(decoding.decode(ctx, batch))
+			}
 			for e, err := range b.read(ctx, after, limit) {
 				if err != nil {
 					send(decoded{}, &unreachable{err})
@@ -386,21 +389,15 @@ func (b Build) ahead(ctx context.Context, decoding decoder, after, limit event.P
 				if e.Position > limit {
 					break
 				}
-				batch.Events, batch.UpTo = append(batch.Events, e), e.Position
-				if len(batch.Events) >= size || e.Position-sent >= mostPassed {
-					if err := c.wait(ctx, len(batch.Events)); err != nil {
-						send(decoded{}, err)
+				if e.Position > end && full() { // not inside a transaction
+					if !hand() {
 						return
 					}
-					if !send(decoding.decode(ctx, batch)) {
-						return
-					}
-					batch.Events, size, sent = batch.Events[:0], c.batch(), e.Position
+					batch.Events, size, sent = batch.Events[:0], c.batch(), batch.UpTo
 				}
+				batch.Events, batch.UpTo, end = append(batch.Events, e), e.Position, endOf(&e)
 			}
-			if len(batch.Events) > 0 {
-				send(decoding.decode(ctx, batch))
-			}
+			hand()
 		}()
 		for next := range batches {
 			if !yield(next.d, next.err) {

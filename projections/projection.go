@@ -261,6 +261,9 @@ func isKnown(eventType string) bool {
 
 // fold applies a piece of the log in order. Successive events of one Apply go to it together.
 func (p *Projection) fold(ctx context.Context, b *Batch, d decoded) error {
+	if d.singly {
+		return p.foldSingly(ctx, b, d)
+	}
 	if len(d.stored) > 0 {
 		if err := p.raw.raw(ctx, b, d.stored); err != nil {
 			return err
@@ -287,6 +290,21 @@ func (p *Projection) fold(ctx context.Context, b *Batch, d decoded) error {
 		start = end
 	}
 	return b.flush(ctx)
+}
+
+// foldSingly folds event by event. It returns a [poison] for the first one that cannot be folded.
+func (p *Projection) foldSingly(ctx context.Context, b *Batch, d decoded) error {
+	for i := range d.len() {
+		err := guarded(func() error { return p.fold(ctx, b, d.some(i, i+1)) })
+		switch {
+		case err == nil:
+		case isTransient(b.Tx.Conn(), err):
+			return err
+		default:
+			return d.blame(i, err)
+		}
+	}
+	return nil
 }
 
 // Batch is a transaction of a projection.

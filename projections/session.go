@@ -105,20 +105,46 @@ type decoded struct {
 	stored []event.Stored
 	upTo   event.Position
 	last   *uuid.UUID // of the event at upTo, if the batch has it
+	singly bool       // fold each event by itself, so that the one at fault is known
 }
 
 // len returns the number of events to fold.
 func (d *decoded) len() int { return len(d.events) + len(d.stored) }
 
-// one returns the piece with the nth event alone.
-func (d *decoded) one(nth int) decoded {
+// some returns the piece with some of the events.
+func (d *decoded) some(from, to int) decoded {
+	if d.stored != nil {
+		e := &d.stored[to-1]
+		return decoded{stored: d.stored[from:to], upTo: e.Position, last: &e.ID}
+	}
+	e := &d.events[to-1]
+	return decoded{events: d.events[from:to], names: d.names[from:to], upTo: e.Position, last: &e.ID}
+}
+
+// transaction returns the piece with the events of one transaction of the log, from one of them on.
+func (d *decoded) transaction(from int) decoded {
+	_, end := d.place(from)
+	to := from + 1
+	for ; to < d.len(); to++ {
+		if at, _ := d.place(to); at > end {
+			break
+		}
+	}
+	return d.some(from, to)
+}
+
+// place returns the position of an event, and where its transaction ends.
+func (d *decoded) place(nth int) (at, end event.Position) {
 	if d.stored != nil {
 		e := &d.stored[nth]
-		return decoded{stored: d.stored[nth : nth+1], upTo: e.Position, last: &e.ID}
+		return e.Position, endOf(e)
 	}
 	e := &d.events[nth]
-	return decoded{events: d.events[nth : nth+1], names: d.names[nth : nth+1], upTo: e.Position, last: &e.ID}
+	return e.Position, e.Position + event.Position(max(e.Meta.More, 0))
 }
+
+// endOf returns where an event's transaction ends.
+func endOf(e *event.Stored) event.Position { return e.Position + event.Position(event.More(e.Meta)) }
 
 // blame returns the error that the nth event cannot be folded.
 func (d *decoded) blame(nth int, err error) error {
@@ -144,7 +170,7 @@ func (p *poison) Error() string {
 
 func (p *poison) Unwrap() error { return p.err }
 
-// decode decodes the events that the projection folds. If an event is bad, it returns those before it, with the error.
+// decode decodes the events that the projection folds. If an event is bad, it returns those before its transaction, with the error.
 func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]bool) (d decoded, err error) {
 	if p.raw != nil {
 		d.stored = slices.Clone(batch.Events) // the batch's memory is reused, the payloads' is not
@@ -156,8 +182,12 @@ func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]b
 		return d, nil
 	}
 	d.events, d.names = make([]event.Recorded[any], 0, len(batch.Events)), make([]string, 0, len(batch.Events))
+	first, before, end := 0, 0, event.Position(0) // of the transaction: its first event, what is decoded before it, where it ends
 	for i := range batch.Events {
 		e := &batch.Events[i]
+		if e.Position > end {
+			first, before, end = i, len(d.events), endOf(e)
+		}
 		if p.takes(e) && !skipped[e.Position] {
 			var r event.Recorded[any]
 			err := ErrUnknownType
@@ -165,7 +195,8 @@ func (p *Projection) decode(batch eventstore.Batch, skipped map[event.Position]b
 				err = guarded(func() (err error) { r, err = domain.Catalogue.Decode(*e); return err })
 			}
 			if err != nil {
-				d.reach(batch.Events[:i])
+				d.events, d.names = d.events[:before], d.names[:before]
+				d.reach(batch.Events[:first])
 				return d, &poison{at: e.Position, typ: e.Type, err: err}
 			}
 			d.events, d.names = append(d.events, r), append(d.names, e.Type)
@@ -240,8 +271,8 @@ func (s *session) fenced(ctx context.Context) error {
 	return err
 }
 
-// applyFinding applies a batch. If that fails for another reason than the connection, it applies event by event to find the one at fault,
-// so that all before it take effect.
+// applyFinding applies a batch. If that fails for another reason than the connection, it applies each transaction of the log by itself, so
+// that all before the event at fault take effect, and no part of a transaction does.
 func (s *session) applyFinding(ctx context.Context, d decoded) error {
 	return applyFinding(ctx, s, s.conn, d)
 }
@@ -254,11 +285,12 @@ func applyFinding(ctx context.Context, h held, conn *pgx.Conn, d decoded) error 
 	if err := h.fenced(ctx); err != nil { // the tables may have been dropped
 		return err
 	}
-	for i := range d.len() {
-		one := d.one(i)
-		if i == d.len()-1 {
+	for from := 0; from < d.len(); {
+		one := d.transaction(from)
+		if from += one.len(); from == d.len() {
 			one.upTo, one.last = d.upTo, d.last
 		}
+		one.singly = true
 		if err := h.apply(ctx, one); err != nil {
 			if isTransient(conn, err) {
 				return err
@@ -266,7 +298,10 @@ func applyFinding(ctx context.Context, h held, conn *pgx.Conn, d decoded) error 
 			if err := h.fenced(ctx); err != nil {
 				return err
 			}
-			return d.blame(i, err)
+			if bad, found := errors.AsType[*poison](err); found {
+				return bad
+			}
+			return one.blame(0, err) // at the commit
 		}
 	}
 	return nil
