@@ -47,6 +47,7 @@ type Config struct {
 	Jobs        *views.Jobs
 	Queue       ops.Queue
 	Events      Events
+	Whole       func(context.Context, event.Position) (event.Position, error) // is http/ledger's Log
 	Accounts    *views.Accounts
 	Books       *books.Views
 	Commands    *commands.Handler

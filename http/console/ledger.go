@@ -173,7 +173,8 @@ func (v *visit) past() (p past, err error) {
 // known parses a position, or a time, which means the last position recorded until then.
 func (v *visit) known(text string) (at event.Position, why string, err error) {
 	if n, err := strconv.ParseUint(text, 10, 62); err == nil {
-		return event.Position(n), "", nil
+		at, err = v.Whole(v.r.Context(), event.Position(n))
+		return at, "", err
 	}
 	moment, err := clock(text, v.Zone, true)
 	if err != nil {

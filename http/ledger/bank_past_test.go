@@ -6,8 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/eventstore"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
 )
@@ -167,4 +172,35 @@ func TestAPastThatNobodyCanKnowIsRefusedAtOnce(t *testing.T) {
 	s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf?page_size=10")).Problem(422, "Validation error", "page_size", "unknown parameter")
 	s.clerk.GET("/banks?%zz").Problem(400, "Malformed URL")
 	s.clerk.GET("/banks?as_of=%ff").Problem(400, "Malformed URL")
+}
+
+// What was stored together is known together.
+func TestAPositionInsideATransactionIsTheEndOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(o.Home)
+	first := apptest.Open(clerk, "First")
+	var x eventstore.Transaction
+	for i, name := range []string{"Second", "Third", "Fourth"} {
+		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{Workspace: uuid.MustParse(o.Home), OccurredAt: time.Now(), More: 2 - i})
+		require.NoError(t, err)
+		x.Writes = append(x.Writes, eventstore.Write{Stream: fmt.Sprintf("bank-%d", 900+i), Expected: eventstore.NoStream, Events: []event.New{e}})
+	}
+	done, err := o.Sys.Store.Append(t.Context(), x)
+	require.NoError(t, err)
+	before, after := int64(done.First-1), int64(done.Position)
+	last := apptest.Open(clerk, "Last")
+	for at, want := range map[int64][]int64{
+		before: {first}, before + 1: {first}, before + 2: {first}, after: {first, 900, 901, 902}, o.Head(): {first, 900, 901, 902, last},
+	} {
+		for range 2 {
+			var listed []struct{ ID int64 }
+			apptest.Lenient(t, clerk.GET(fmt.Sprintf("/banks?known_at=%d", at)), &listed)
+			var got []int64
+			for _, l := range listed {
+				got = append(got, l.ID)
+			}
+			require.ElementsMatch(t, want, got, "known at %d, after %d", at, before)
+		}
+	}
 }

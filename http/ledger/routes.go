@@ -24,6 +24,8 @@ type Log interface {
 	PositionAt(ctx context.Context, at time.Time) (event.Position, error)
 	// RecordedAt is the moment at which the event at a position was recorded.
 	RecordedAt(ctx context.Context, position event.Position) (time.Time, error)
+	// Whole is the position itself, or if it is inside a transaction, the end of the one before.
+	Whole(ctx context.Context, position event.Position) (event.Position, error)
 }
 
 // Proof knows what was signed about the log.
@@ -75,9 +77,9 @@ func (r *Routes) as(ctx context.Context, in AsOf) (as views.As, err error) {
 		return as, nil
 	}
 	if n, err := strconv.ParseUint(in.KnownAt, 10, 63); err == nil {
-		position := event.Position(n)
+		position, err := r.Log.Whole(ctx, event.Position(n))
 		as.KnownAt = &position
-		return as, nil
+		return as, err
 	}
 	at, err := time.Parse(time.RFC3339Nano, in.KnownAt)
 	if err != nil {

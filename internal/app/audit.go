@@ -275,7 +275,7 @@ const PollEvery = 50 * time.Millisecond
 // Trail returns the report of who changed what in the books.
 func (s *System) Trail(zone *time.Location) *auditroutes.TrailReport {
 	return &auditroutes.TrailReport{
-		Trails: &auditviews.Trails{Reader: s.Ledger.Reader, Log: s.logElsewhere()}, Books: s.Ledger, Log: Recorder{s.Store}, Signed: signed{s.Proofs}, Store: s.Store.ID(),
+		Trails: &auditviews.Trails{Reader: s.Ledger.Reader, Log: s.logElsewhere()}, Books: s.Ledger, Log: s.recorder(), Signed: signed{s.Proofs}, Store: s.Store.ID(),
 		Zone: zone, Now: time.Now,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -39,7 +40,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		zone = time.UTC // Open has refused an invalid zone
 	}
 	(&ledgerroutes.Routes{
-		API: a, Books: s.Books, Views: s.Ledger, Log: Recorder{s.Store}, Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
+		API: a, Books: s.Books, Views: s.Ledger, Log: s.recorder(), Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
 		Proofs: s.Proofs, Scans: s.Khatas,
 	}).Register()
 	people := &accessroutes.Routes{
@@ -107,12 +108,43 @@ func (c captured) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Me
 	return messages, total, nil
 }
 
-// Recorder returns when events were recorded.
-type Recorder struct{ eventstore.Store }
+// Recorder knows when events were recorded, and together with which others.
+type Recorder struct {
+	eventstore.Store
+
+	whole *lru.Cache[event.Position, event.Position] // what Whole found
+}
+
+func (s *System) recorder() Recorder {
+	whole, _ := lru.New[event.Position, event.Position](1024) // fails only for sizes below 1
+	return Recorder{s.Store, whole}
+}
+
+// Whole returns the position itself, or if it is inside a transaction, the end of the one before.
+func (r Recorder) Whole(ctx context.Context, position event.Position) (event.Position, error) {
+	if found, known := r.whole.Get(position); known {
+		return found, nil
+	}
+	whole, there := position, false
+	for e, err := range r.ReadAll(ctx, min(position, eventstore.End-1)+1, eventstore.Backwards) {
+		if err != nil {
+			return 0, err
+		}
+		there = there || e.Position == position
+		if e.Position+event.Position(event.More(e.Meta)) <= position {
+			break
+		}
+		whole = e.Position - 1
+	}
+	if there { // otherwise it may still become another one
+		r.whole.Add(position, whole)
+	}
+	return whole, nil
+}
 
 // RecordedAt returns the time of the event at a position, the zero time for the empty log.
 func (r Recorder) RecordedAt(ctx context.Context, position event.Position) (time.Time, error) {
-	for e, err := range ViewedLog(r).Before(ctx, position+1) {
+	for e, err := range r.ReadAll(ctx, position+1, eventstore.Backwards) {
 		return e.At, err
 	}
 	return time.Time{}, nil
