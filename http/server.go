@@ -49,7 +49,7 @@ type Projection struct {
 	Generation int            `json:"generation"`
 	State      string         `json:"state"` // live, building, parked, waiting, paused
 	Position   event.Position `json:"position"`
-	LagEvents  *uint64        `json:"lag_events"`      // null: some, and nobody counts them, as the log is in EventStoreDB
+	LagEvents  uint64         `json:"lag_events"`
 	Error      string         `json:"error,omitempty"` // why it is parked, waits or is not built
 }
 
@@ -57,7 +57,7 @@ type Projection struct {
 type Feed struct {
 	State     string         `json:"state"` // live, waiting, parked
 	Position  event.Position `json:"position"`
-	LagEvents *uint64        `json:"lag_events"`      // null as a projection's
+	LagEvents uint64         `json:"lag_events"`
 	Error     string         `json:"error,omitempty"` // why it waits or is parked
 }
 

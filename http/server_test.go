@@ -42,7 +42,7 @@ func start(t *testing.T, grace time.Duration, ready http.Readiness, slow func(co
 
 func TestTheProcessSaysHowItIs(t *testing.T) {
 	t.Parallel()
-	parked := http.Projection{Name: "books", Version: 1, Generation: 2, State: "parked", Position: 5, LagEvents: new(uint64(3))}
+	parked := http.Projection{Name: "books", Version: 1, Generation: 2, State: "parked", Position: 5, LagEvents: 3}
 	url, _, _ := start(t, time.Second, http.Readiness{Ready: true, Head: 8, Projections: []http.Projection{parked}}, func(context.Context) {})
 	probe := apitest.New(t, url, "")
 	probe.GET("/livez").Status(200).Body(`{"alive":true}`)

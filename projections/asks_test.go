@@ -31,7 +31,7 @@ func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
 		return err == nil && all
 	})
 
-	reader := readmodels.NewReader(r.pool, map[string]int{"seen": 1}, two.Follow, nil)
+	reader := readmodels.NewReader(r.pool, map[string]int{"seen": 1}, two.Follow)
 	reader.Poll = time.Hour
 	var want []string
 	for i := range 20 {

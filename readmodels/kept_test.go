@@ -90,7 +90,7 @@ func TestAKeptAnswerIsReadAgainWhenItsWorkspaceChanged(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	end := s.folding(t, defineSigns(true))
-	k := &keeping{shelf: s, reader: s.read(nil, nil)}
+	k := &keeping{shelf: s, reader: s.read(nil)}
 	mine, other := uuid.New(), uuid.New()
 	s.sign(t, mine, "a")
 	s.told(t)
@@ -134,7 +134,7 @@ func TestAKeptAnswerDoesNotOutliveItsTables(t *testing.T) {
 	s := open(t)
 	signs := defineSigns(true)
 	end := s.folding(t, signs)
-	k := &keeping{shelf: s, reader: s.read(nil, nil)}
+	k := &keeping{shelf: s, reader: s.read(nil)}
 	mine := uuid.New()
 	at := s.sign(t, mine, "a")
 	s.sign(t, uuid.New(), "x")
@@ -165,7 +165,7 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	s := open(t)
 	end := s.folding(t, defineSigns(true))
 	defer end()
-	k := &keeping{shelf: s, reader: s.read(nil, nil)}
+	k := &keeping{shelf: s, reader: s.read(nil)}
 	readmodels.Keep(k.reader, 2000)
 	workspaces := []uuid.UUID{uuid.New(), uuid.New(), uuid.New(), uuid.New()}
 	for _, w := range workspaces {

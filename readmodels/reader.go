@@ -30,7 +30,6 @@ type Reader struct {
 	lookups  *lookups
 	versions map[string]int // of each projection, as this program knows it
 	follow   Follow
-	head     func(context.Context) (event.Position, error)
 	looks    looks
 	kept     answers
 
@@ -55,14 +54,13 @@ type statement struct {
 // when none will. Events up to the asked position are folded without delay.
 type Follow func(name string, generation int, asked event.Position) (at event.Position, moved <-chan struct{}, folds bool)
 
-// NewReader makes a reader. Versions has the projections that this program reads. Follow may be nil. Head
-// is nil when the log is in the same database, where each read finds it in its own snapshot; otherwise it
-// returns the log's head.
-func NewReader(pool *pgxpool.Pool, versions map[string]int, follow Follow, head func(context.Context) (event.Position, error)) *Reader {
+// NewReader makes a reader. Versions has the projections that this program reads. Follow may be nil. Each read finds the log's head in its
+// own snapshot.
+func NewReader(pool *pgxpool.Pool, versions map[string]int, follow Follow) *Reader {
 	if follow == nil {
 		follow = func(string, int, event.Position) (event.Position, <-chan struct{}, bool) { return 0, nil, false }
 	}
-	return &Reader{Wait: defaultWait, Poll: askedPoll, pool: pool, lookups: newLookups(pool), versions: versions, follow: follow, head: head, kept: answers{most: keptBytes}, live: map[string]int{}, sql: map[string]*statement{}}
+	return &Reader{Wait: defaultWait, Poll: askedPoll, pool: pool, lookups: newLookups(pool), versions: versions, follow: follow, kept: answers{most: keptBytes}, live: map[string]int{}, sql: map[string]*statement{}}
 }
 
 // Rows returns a view's rows. The SQL names tables as projection.table.
@@ -134,15 +132,6 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, few bool, col
 	if head, known := f.firstHead(); known && w.toHead {
 		w.toHead, w.arrived, w.least = false, true, max(w.needed, head)
 	}
-	if r.head != nil && !w.arrived {
-		head, err := r.head(ctx)
-		if err == nil {
-			err = w.arrive(head)
-		}
-		if err != nil {
-			return err
-		}
-	}
 	for tries, gone := 0, 0; ; tries++ {
 		s, err := r.statement(ctx, sql, args)
 		if err != nil {
@@ -213,13 +202,11 @@ func (r *Reader) settle(told *toldRows, s *statement, w *wait) (settled, stale b
 		return false, false, errMoved
 	}
 	at, head := event.Position(*told.position), event.Position(told.head)
-	if r.head == nil {
-		if ahead := w.arrive(head); ahead != nil {
-			return false, false, ahead
-		}
+	if ahead := w.arrive(head); ahead != nil {
+		return false, false, ahead
 	}
 	switch {
-	case r.head == nil && at > head: // the projection is of another log, or of one that lost its tail
+	case at > head: // the projection is of another log, or of one that lost its tail
 		return true, true, nil
 	case at >= w.least, told.stands != goesOn && w.needed <= at:
 		return true, at < w.least || told.stands == standsLost, nil

@@ -56,12 +56,12 @@ func open(t *testing.T) *shelf {
 	require.NoError(t, err)
 	t.Cleanup(s.store.Close)
 	s.runner = projections.NewRunner(s.store, pool, slog.New(slog.DiscardHandler))
-	s.reader = s.read(s.runner.Follow, nil)
+	s.reader = s.read(s.runner.Follow)
 	return s
 }
 
-func (s *shelf) read(follow readmodels.Follow, head func(context.Context) (event.Position, error)) *readmodels.Reader {
-	return readmodels.NewReader(s.pool, map[string]int{"names": 1}, follow, head)
+func (s *shelf) read(follow readmodels.Follow) *readmodels.Reader {
+	return readmodels.NewReader(s.pool, map[string]int{"names": 1}, follow)
 }
 
 // built is a shelf whose projection has seen so many events, and does not go on.
@@ -152,7 +152,7 @@ func TestAReadWaitsForWhatTheLogHadOnItsArrival(t *testing.T) {
 			s := built(t, 1)
 			reader := s.reader
 			if elsewhere {
-				reader = s.read(nil, nil)
+				reader = s.read(nil)
 			}
 			at := s.add(t, "new")
 			f := &readmodels.Freshness{Wait: forever}
@@ -178,7 +178,7 @@ func TestEachReadSeesEveryWriteAnsweredBefore(t *testing.T) {
 	t.Parallel()
 	s := built(t, 0)
 	s.run(t)
-	other := s.read(nil, nil)
+	other := s.read(nil)
 	for i := range 50 {
 		s.add(t, strconv.Itoa(i))
 		for _, r := range []*readmodels.Reader{s.reader, other} {
@@ -354,7 +354,7 @@ func TestReadersSeeNoGapWhileGenerationsAreSwitched(t *testing.T) {
 	for i := range 6 {
 		reader := s.reader
 		if i%2 == 0 {
-			reader = s.read(nil, nil)
+			reader = s.read(nil)
 		}
 		all.Go(func() {
 			for ctx.Err() == nil {
@@ -400,7 +400,7 @@ func TestAConnectionThatKnowsAnOldGenerationReadsTheNewOne(t *testing.T) {
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(pool.Close)
-	reader := readmodels.NewReader(pool, map[string]int{"names": 1}, nil, nil)
+	reader := readmodels.NewReader(pool, map[string]int{"names": 1}, nil)
 	for range 4 {
 		for range 3 {
 			n, err := count(t.Context(), reader)
@@ -425,7 +425,7 @@ func TestWhatIsNotBuiltIsToldAtOnce(t *testing.T) {
 	s.build(t)
 	_, err = count(t.Context(), s.reader)
 	require.NoError(t, err)
-	next := readmodels.NewReader(s.pool, map[string]int{"names": 2}, nil, nil)
+	next := readmodels.NewReader(s.pool, map[string]int{"names": 2}, nil)
 	_, err = count(t.Context(), next)
 	require.ErrorIs(t, err, readmodels.ErrNotBuilt, "another version's tables are not its own")
 }
@@ -467,32 +467,4 @@ func TestAMistakeInAViewIsTold(t *testing.T) {
 	s.build(t)
 	_, err = find(t.Context(), s.reader, "n0")
 	require.ErrorIs(t, err, pgx.ErrTooManyRows)
-}
-
-// A log elsewhere is asked for its head once, on arrival.
-func TestALogInAnotherDatabaseIsAskedForItsHead(t *testing.T) {
-	t.Parallel()
-	s := built(t, 2)
-	head, asked := event.Position(2), 0
-	var headErr error
-	reader := s.read(s.runner.Follow, func(context.Context) (event.Position, error) { asked++; return head, headErr })
-	f := &readmodels.Freshness{Wait: forever}
-	n, err := count(fresh(t, f), reader)
-	require.NoError(t, err)
-	require.Equal(t, 2, n)
-	require.False(t, f.Stale())
-
-	head = 9
-	f = &readmodels.Freshness{Wait: time.Millisecond}
-	_, err = count(fresh(t, f), reader)
-	require.NoError(t, err)
-	require.True(t, f.Stale())
-	_, err = count(fresh(t, &readmodels.Freshness{Min: 9, Wait: time.Millisecond}), reader)
-	require.ErrorIs(t, err, readmodels.ErrNotYet, "the log has it, the projection does not yet")
-	_, err = count(fresh(t, &readmodels.Freshness{Min: 10, Wait: forever}), reader)
-	require.ErrorIs(t, err, readmodels.ErrAhead)
-	require.Equal(t, 4, asked)
-	headErr = eventstore.ErrUnavailable
-	_, err = count(t.Context(), reader)
-	require.ErrorIs(t, err, eventstore.ErrUnavailable)
 }

@@ -43,7 +43,7 @@ func TestReadersNeverGoBackWhileGenerationsSwitch(t *testing.T) {
 	for i := range readers {
 		reader := s.reader
 		if i%2 == 0 {
-			reader = s.read(nil, nil)
+			reader = s.read(nil)
 		}
 		all.Go(func() {
 			rows, position := 0, int64(0)

@@ -3,18 +3,20 @@ package main
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
 	official "github.com/EventStore/EventStore-Client-Go/v4/esdb"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/shared"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
+	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/encoding"
@@ -24,7 +26,6 @@ import (
 
 	"bahi/domain/ledger/bank"
 	"bahi/eventstore"
-	"bahi/eventstore/esdb"
 	"bahi/internal/app"
 	"bahi/internal/bench"
 	"bahi/internal/cli/screen"
@@ -112,20 +113,24 @@ func (d *door) url() string {
 }
 
 func (b *benchmark) throughDoor(ctx context.Context, sys *app.System, d *door) error {
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	adapter, err := esdb.Open(ctx, d.url(), log)
+	config, err := official.ParseConnectionString(d.url())
 	if err != nil {
 		return err
 	}
-	defer adapter.Close()
-	if err := b.following(ctx, sys.Store, d, adapter); err != nil {
+	config.Logger = official.NoopLogging()
+	client, err := official.NewClient(config)
+	if err != nil {
 		return err
 	}
-	return b.appendingThrough(ctx, sys.Store, adapter)
+	defer client.Close() //nolint:errcheck // the connection is discarded
+	if err := b.following(ctx, sys.Store, d, client); err != nil {
+		return err
+	}
+	return b.appendingThrough(ctx, sys.Store, client)
 }
 
 // following measures subscriptions that catch up with the whole log.
-func (b *benchmark) following(ctx context.Context, store eventstore.Store, d *door, adapter eventstore.Store) error {
+func (b *benchmark) following(ctx context.Context, store eventstore.Store, d *door, client *official.Client) error {
 	head, err := store.Head(ctx)
 	if err != nil {
 		return err
@@ -136,8 +141,7 @@ func (b *benchmark) following(ctx context.Context, store eventstore.Store, d *do
 	}{
 		{"direct", "", subscriptionTo(store)},
 		{"served", "catch-up subscription, as the gateway serves it", d.receive},
-		{"official", "catch-up subscription, as the official client decodes it", d.read},
-		{"adapter", "catch-up subscription, as Bahi's adapter of that client gives it", subscriptionTo(adapter)},
+		{"official", "catch-up subscription, as the official client decodes it", readBy(client)},
 	}
 	var (
 		cpu    = make([][]float64, len(ways)) // per event, in microseconds
@@ -191,32 +195,24 @@ func subscriptionTo(store eventstore.Store) func(context.Context, int) error {
 	}
 }
 
-// read follows the log with the official client alone.
-func (d *door) read(ctx context.Context, events int) error {
-	config, err := official.ParseConnectionString(d.url())
-	if err != nil {
-		return err
-	}
-	config.Logger = official.NoopLogging()
-	c, err := official.NewClient(config)
-	if err != nil {
-		return err
-	}
-	defer c.Close() //nolint:errcheck // the connection is discarded
-	subscription, err := c.SubscribeToAll(ctx, official.SubscribeToAllOptions{From: official.Start{}})
-	if err != nil {
-		return err
-	}
-	defer subscription.Close() //nolint:errcheck // the connection is discarded
-	for events > 0 {
-		switch e := subscription.Recv(); {
-		case e.SubscriptionDropped != nil:
-			return e.SubscriptionDropped.Error
-		case e.EventAppeared != nil:
-			events--
+// readBy returns a function that follows the log with the official client.
+func readBy(client *official.Client) func(context.Context, int) error {
+	return func(ctx context.Context, events int) error {
+		subscription, err := client.SubscribeToAll(ctx, official.SubscribeToAllOptions{From: official.Start{}})
+		if err != nil {
+			return err
 		}
+		defer subscription.Close() //nolint:errcheck // the connection is discarded
+		for events > 0 {
+			switch e := subscription.Recv(); {
+			case e.SubscriptionDropped != nil:
+				return e.SubscriptionDropped.Error
+			case e.EventAppeared != nil:
+				events--
+			}
+		}
+		return nil
 	}
-	return nil
 }
 
 // undecoded is a codec that does not decode messages.
@@ -266,19 +262,14 @@ func (d *door) receive(ctx context.Context, events int) error {
 	return nil
 }
 
-// appendingThrough measures appends through the adapter and the gateway, which checks them, and direct ones.
-func (b *benchmark) appendingThrough(ctx context.Context, store, adapter eventstore.Store) error {
-	direct, through := &appender{store: store}, &appender{store: adapter}
+// appendingThrough measures appends through the gateway, and direct ones.
+func (b *benchmark) appendingThrough(ctx context.Context, store eventstore.Store, client *official.Client) error {
+	direct := &appender{store: store}
 	direct.rows.Store(1 << 40) // row ids that the log does not have
-	through.rows.Store(1 << 41)
-	for _, clients := range []int{1, 64} {
-		what := fmt.Sprintf("appends through adapter and gateway, %d clients", clients)
-		if clients == 1 {
-			what = "appends through adapter and gateway, 1 client"
-		}
+	for clients, what := range map[int]string{1: "appends by the official client through the gateway, 1 client", 64: "appends by the official client through the gateway, 64 clients"} {
 		limit, found, err := b.interleave(ctx, what,
 			func() (bench.Sample, error) { return direct.run(ctx, clients, spreadOver, b.Round) },
-			func() (bench.Sample, error) { return through.run(ctx, clients, spreadOver, b.Round) })
+			func() (bench.Sample, error) { return appendsByClient(ctx, client, clients, b.Round) })
 		if err != nil {
 			return err
 		}
@@ -286,4 +277,32 @@ func (b *benchmark) appendingThrough(ctx context.Context, store, adapter eventst
 			found[0].By(bench.Rate), "directly", limit.By(bench.Rate))
 	}
 	return nil
+}
+
+// appendsByClient appends events to new streams by the server's own client. Their type is none of ours, so that Bahi passes over them.
+func appendsByClient(ctx context.Context, client *official.Client, clients int, during time.Duration) (bench.Sample, error) {
+	var (
+		running sync.WaitGroup
+		took    = make([][]time.Duration, clients)
+		failed  = make([]error, clients)
+		began   = time.Now()
+		all     []time.Duration
+	)
+	for i := range clients {
+		running.Go(func() {
+			for at := began; at.Before(began.Add(during)) && failed[i] == nil; {
+				e := rowOf300Bytes(1, at)
+				_, failed[i] = client.AppendToStream(ctx, "raw-"+uuid.NewString(), official.AppendToStreamOptions{ExpectedRevision: official.NoStream{}},
+					official.EventData{EventID: e.ID, EventType: "RawAppended", ContentType: official.ContentTypeJson, Data: e.Data, Metadata: e.Meta})
+				now := time.Now()
+				took[i], at = append(took[i], now.Sub(at)), now
+			}
+		})
+	}
+	running.Wait()
+	elapsed := time.Since(began)
+	for _, t := range took {
+		all = append(all, t...)
+	}
+	return bench.SampleOf(all, elapsed), errors.Join(failed...)
 }

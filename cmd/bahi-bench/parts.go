@@ -25,7 +25,7 @@ var parts = []part{
 	{of: "the audit log", names: []string{"verify", "proof", "tree"}, run: (*benchmark).audits},
 	{of: "two nodes", names: []string{"nodes"}, run: (*benchmark).nodes},
 	{of: "the gateway", names: []string{"gateway"}, run: (*benchmark).gateways},
-	{of: "the EventStoreDB that EVENTSTORE_TEST_URL names", names: []string{"eventstore"}, run: (*benchmark).eventStoreDB},
+	{of: "a journal, in the EventStoreDB that EVENTSTORE_TEST_URL names or in a gateway", names: []string{"journal"}, run: (*benchmark).journals},
 	{of: "memory", names: []string{"memory"}, run: (*benchmark).memory},
 	{of: "the party ledgers", names: []string{"party"}, run: (*benchmark).party},
 	{of: "many accounts", names: []string{"karigars", "summary"}, run: (*benchmark).manyAccounts},

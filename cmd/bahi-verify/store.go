@@ -36,8 +36,7 @@ func (c storeCommand) Run(ctx context.Context, status *int) error {
 		return fmt.Errorf("find the newest event: %w", err)
 	}
 	if total == 0 && log.tables != log.id {
-		return fmt.Errorf("the tables belong to the log %s, which is not in this database: its log is empty. "+
-			"If that log is in EventStoreDB, bahi audit verify --store reads it there, and bahi audit export exports an archive of it; otherwise its events are lost", log.tables)
+		return fmt.Errorf("the tables belong to the log %s, which is not in this database: its log is empty, and its events are lost", log.tables)
 	}
 	return c.verify(ctx, log.source(), total, c.given, status)
 }

@@ -125,8 +125,8 @@ func TestLogInADatabaseIsVerified(t *testing.T) {
 	require.Contains(t, problems, "find the log in the database")
 }
 
-// Bahi's tables may be in a database whose log is empty, because the log is in EventStoreDB.
-func TestLogElsewhereIsNotCalledEmpty(t *testing.T) {
+// The tables of a log may outlive its events.
+func TestLostLogIsNotCalledEmpty(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t)
 	d.exec(t, `delete from log.event; update log.identity set store_id = gen_random_uuid()`)

@@ -76,7 +76,7 @@ func openOffice(t *testing.T) *office {
 	for _, p := range all {
 		versions[p.Name] = p.Version
 	}
-	o.views = &views.Views{Reader: readmodels.NewReader(pool, versions, runner.Follow, nil)}
+	o.views = &views.Views{Reader: readmodels.NewReader(pool, versions, runner.Follow)}
 	run(t, func(ctx context.Context) error { return runner.Run(ctx, all...) })
 	require.Eventually(t, func() bool {
 		for _, p := range all {

@@ -28,7 +28,6 @@ import (
 type text struct {
 	id     uuid.UUID
 	events []event.Stored
-	gaps   bool  // positions only increase
 	fails  error // at the end
 }
 
@@ -54,15 +53,6 @@ func (l *text) head() event.Position {
 	return l.events[len(l.events)-1].Position
 }
 
-// sparse returns the log with positions that far apart; 1 does not change it.
-func (l *text) sparse(apart event.Position) *text {
-	l.gaps = apart > 1
-	for i := range l.events {
-		l.events[i].Position *= apart
-	}
-	return l
-}
-
 var began = time.Date(2026, 11, 21, 18, 0, 0, 123456000, time.UTC)
 
 // logOf returns a log of n events in a few streams.
@@ -86,7 +76,7 @@ var options = Options{Program: "v0-test", At: began, SegmentEvents: 4}
 
 func (l *text) options() Options {
 	o := options
-	o.UpTo, o.Sparse = l.head(), l.gaps
+	o.UpTo = l.head()
 	return o
 }
 
@@ -154,7 +144,7 @@ func TestArchiveHasTheLog(t *testing.T) {
 	var m Manifest
 	require.NoError(t, json.Unmarshal([]byte(all[manifestName]), &m))
 	require.EqualValues(t, 10, m.Events)
-	require.Equal(t, Dense, m.Positions)
+	require.Equal(t, dense, m.Positions)
 	require.EqualValues(t, 1, m.FirstPosition)
 	require.EqualValues(t, 10, m.LastPosition)
 	require.Equal(t, l.id, m.StoreID)
@@ -243,7 +233,6 @@ func TestEventsRoundTrip(t *testing.T) {
 			e.Type = "X" + rapid.String().Draw(t, "type")
 			e.Data, e.Meta = anyJSON(t), anyJSON(t)
 		}
-		l.sparse(rapid.SampledFrom([]event.Position{1, 977}).Draw(t, "apart"))
 		o := l.options()
 		o.SegmentEvents = rapid.Uint64Range(1, 5).Draw(t, "segment events")
 		o.SegmentBytes = rapid.Int64Range(1, 2000).Draw(t, "segment bytes")
@@ -421,12 +410,11 @@ func FuzzLine(f *testing.F) {
 	}
 	f.Add([]byte(`{"position":1}`))
 	f.Fuzz(func(t *testing.T, l []byte) {
-		e, err := parseLine(l, Sparse)
+		e, err := parseLine(l)
 		if err != nil {
 			return
 		}
-		_, err = parseLine(l, Dense)
-		require.Equal(t, json.Valid(e.Data) && json.Valid(e.Meta), err == nil)
+		require.True(t, json.Valid(e.Data) && json.Valid(e.Meta))
 		again, err := appendLine(nil, e)
 		require.NoError(t, err)
 		require.Equal(t, string(l)+"\n", string(again))

@@ -85,8 +85,8 @@ func appendText(to []byte, text string) []byte {
 }
 
 // parseLine parses a line without its line break. It accepts only the canonical form, so that two readers cannot understand a line
-// differently. In a sparse log, to which other programs may have written, payload and metadata may be any text.
-func parseLine(text []byte, positions Positions) (e event.Stored, err error) {
+// differently.
+func parseLine(text []byte) (e event.Stored, err error) {
 	var l line
 	if err := json.Unmarshal(text, &l); err != nil {
 		return e, fmt.Errorf("it is not JSON of an event: %w", err)
@@ -109,7 +109,7 @@ func parseLine(text []byte, positions Positions) (e event.Stored, err error) {
 	switch {
 	case e.Stream == "" || e.Type == "" || e.ID == uuid.Nil || e.Revision < 0:
 		return e, errors.New("stream, type, id or revision is missing")
-	case positions == Dense && (!json.Valid(e.Data) || !json.Valid(e.Meta)):
+	case !json.Valid(e.Data) || !json.Valid(e.Meta):
 		return e, errors.New("data or meta does not hold JSON")
 	}
 	return e, nil

@@ -26,14 +26,8 @@ const (
 	Version = 1
 )
 
-// Positions says how a log's positions follow each other.
-type Positions string
-
-// The kinds of positions.
-const (
-	Dense  Positions = "dense"  // 1, 2, 3 …
-	Sparse Positions = "sparse" // increasing, as in EventStoreDB
-)
+// dense says that positions are 1, 2, 3 …. Other logs are not read.
+const dense = "dense"
 
 const (
 	manifestName = "manifest.json"
@@ -45,7 +39,7 @@ type Manifest struct {
 	Format        string         `json:"format"`
 	Version       int            `json:"version"`
 	StoreID       uuid.UUID      `json:"store_id"`       // the log's id
-	Positions     Positions      `json:"positions"`      // sparse if there is a gap
+	Positions     string         `json:"positions"`      // dense
 	FirstPosition event.Position `json:"first_position"` // 0 in an archive of an empty log
 	LastPosition  event.Position `json:"last_position"`
 	Events        uint64         `json:"events"`
@@ -199,8 +193,8 @@ func (m Manifest) complaint() string {
 		return fmt.Sprintf("its format has version %d; this program reads version %d", m.Version, Version)
 	case m.StoreID == uuid.Nil:
 		return "it does not name the log"
-	case m.Positions != Dense && m.Positions != Sparse:
-		return fmt.Sprintf("its positions are %q, which is neither %s nor %s", m.Positions, Dense, Sparse)
+	case m.Positions != dense:
+		return fmt.Sprintf("its positions are %q, and this program reads %s ones", m.Positions, dense)
 	}
 	var (
 		first, last event.Position
@@ -208,9 +202,9 @@ func (m Manifest) complaint() string {
 	)
 	for _, s := range m.Segments {
 		switch {
-		case !m.Positions.follow(last, s.FirstPosition):
+		case s.FirstPosition != last+1:
 			return fmt.Sprintf("%s begins at position %d, and follows position %d", s.File, s.FirstPosition, last)
-		case !s.fits(m.Positions):
+		case !s.fits():
 			return fmt.Sprintf("%s has %d events from position %d to %d", s.File, s.Events, s.FirstPosition, s.LastPosition)
 		case s.Bytes <= 0 || !isSHA256(s.SHA256), s.isCompressed() && (s.CompressedBytes <= 0 || !isSHA256(s.CompressedSHA256)):
 			return s.File + " has no sizes and hashes"
@@ -226,8 +220,6 @@ func (m Manifest) complaint() string {
 	case m.FirstPosition != first || m.LastPosition != last || m.Events != events:
 		return fmt.Sprintf("it counts %d events from position %d to %d, and its segments have %d from %d to %d",
 			m.Events, m.FirstPosition, m.LastPosition, events, first, last)
-	case m.Positions == Sparse && events == uint64(last):
-		return fmt.Sprintf("its positions are %s, and have no gap", Sparse)
 	}
 	for i, f := range m.Files {
 		switch {
@@ -240,15 +232,9 @@ func (m Manifest) complaint() string {
 	return ""
 }
 
-// follow reports whether a position may follow another one; after 0, whether it may be the first.
-func (p Positions) follow(last, next event.Position) bool {
-	return next > last && (p == Sparse || next == last+1)
-}
-
-// fits reports whether the segment's events fit between its positions.
-func (s Segment) fits(p Positions) bool {
-	steps := uint64(s.LastPosition - s.FirstPosition)
-	return s.LastPosition >= s.FirstPosition && s.Events > 0 && (s.Events-1 == steps || p == Sparse && s.Events > 1 && s.Events-1 < steps)
+// fits reports whether the segment has an event at each of its positions.
+func (s Segment) fits() bool {
+	return s.LastPosition >= s.FirstPosition && s.Events > 0 && s.Events-1 == uint64(s.LastPosition-s.FirstPosition)
 }
 
 func isSHA256(text string) bool {

@@ -71,7 +71,7 @@ func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
 			before uint64
 		)
 		for _, s := range a.Segments {
-			r := &segmentReader{Segment: s, positions: a.Positions, before: before, last: last}
+			r := &segmentReader{Segment: s, before: before, last: last}
 			goOn, err := r.read(ctx, a.files, yield)
 			if err != nil {
 				yield(event.Stored{}, err)
@@ -87,7 +87,7 @@ func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
 // last returns the archive's last event.
 func (a *Archive) last(ctx context.Context) (event.Stored, error) {
 	s := a.Segments[len(a.Segments)-1]
-	r := &segmentReader{Segment: s, positions: a.Positions, before: a.Manifest.Events - s.Events, last: event.Stored{Position: s.FirstPosition - 1}}
+	r := &segmentReader{Segment: s, before: a.Manifest.Events - s.Events, last: event.Stored{Position: s.FirstPosition - 1}}
 	_, err := r.read(ctx, a.files, func(event.Stored, error) bool { return true })
 	return r.last, err
 }
@@ -117,11 +117,10 @@ func (a *Archive) File(name string) (text []byte, found bool, err error) {
 type segmentReader struct {
 	Segment
 
-	positions Positions
-	before    uint64       // number of events in the previous segments
-	last      event.Stored // the previous event
-	lines     uint64
-	size      int64 // of the file
+	before uint64       // number of events in the previous segments
+	last   event.Stored // the previous event
+	lines  uint64
+	size   int64 // of the file
 }
 
 func (r *segmentReader) broken(format string, args ...any) error {
@@ -192,15 +191,15 @@ func (r *segmentReader) readLines(ctx context.Context, text io.Reader, yield fun
 		if err != nil {
 			return false, r.brokenLine("it cannot be read: %s", err)
 		}
-		e, err := parseLine(l, r.positions)
+		e, err := parseLine(l)
 		switch {
 		case err != nil:
 			return false, r.brokenLine("%s", err)
-		case !r.positions.follow(r.last.Position, e.Position):
+		case e.Position != r.last.Position+1:
 			return false, r.brokenLine("it has position %d, and follows position %d", e.Position, r.last.Position)
 		case r.lines == 1 && e.Position != r.FirstPosition, r.lines == r.Events && e.Position != r.LastPosition:
 			return false, r.brokenLine("it has position %d, and by the manifest the segment goes from position %d to %d", e.Position, r.FirstPosition, r.LastPosition)
-		case r.positions == Dense && e.At.Before(r.last.At):
+		case e.At.Before(r.last.At):
 			return false, r.brokenLine("it was recorded at %s, before the event before it", e.At.Format(moment))
 		}
 		r.last = e

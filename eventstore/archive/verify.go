@@ -16,7 +16,7 @@ func (a *Archive) Verify(ctx context.Context, keys audit.Keys, kept []audit.Kept
 	if err != nil && wrong == nil {
 		return audit.Result{}, err
 	}
-	r, err := audit.Verify(ctx, a.Events(ctx), audit.Evidence{Kept: append(own, kept...), Sparse: a.Positions == Sparse, Progress: progress})
+	r, err := audit.Verify(ctx, a.Events(ctx), audit.Evidence{Kept: append(own, kept...), Progress: progress})
 	if b := asBroken(err); b != nil {
 		r = r.Also(a.asFinding(b, r.Proven))
 		err = nil

@@ -34,10 +34,9 @@ type Log interface {
 
 // Options say how to write an archive.
 type Options struct {
-	UpTo   event.Position    // the last position to archive, which the log must have
-	Sparse bool              // the log's positions only increase, as in EventStoreDB; otherwise they are 1, 2, 3 …, and a gap is an error
-	Files  map[string][]byte // further files by name
-	Plain  bool              // do not compress segments
+	UpTo  event.Position    // the last position to archive, which the log must have
+	Files map[string][]byte // further files by name
+	Plain bool              // do not compress segments
 
 	Program string    // version of the program
 	At      time.Time // the current time
@@ -109,8 +108,6 @@ func (a *Archive) continues(ctx context.Context, log Log, o Options) error {
 	switch {
 	case a.StoreID != log.ID():
 		return fmt.Errorf("the archive is of the log %s, and this is the log %s", a.StoreID, log.ID())
-	case a.Positions == Sparse && !o.Sparse:
-		return errors.New("the archive's positions have gaps, and those of this log have none")
 	case o.UpTo < a.LastPosition:
 		return fmt.Errorf("the archive goes up to position %d, and the log ends at %d: it lost its tail", a.LastPosition, o.UpTo)
 	case a.LastPosition == 0:
@@ -236,10 +233,8 @@ func (w *writer) events(ctx context.Context, log Log) error {
 			return fmt.Errorf("read the log: %w", err)
 		case e.Position > w.options.UpTo:
 			return w.endSegment()
-		case e.Position <= w.manifest.LastPosition:
-			return fmt.Errorf("the log goes from position %d to %d, and positions rise", w.manifest.LastPosition, e.Position)
-		case !w.options.Sparse && e.Position != w.manifest.LastPosition+1:
-			return fmt.Errorf("the log goes from position %d to %d, and its positions have no gap: an event is missing", w.manifest.LastPosition, e.Position)
+		case e.Position != w.manifest.LastPosition+1:
+			return fmt.Errorf("the log goes from position %d to %d, and positions are 1, 2, 3 …: an event is missing", w.manifest.LastPosition, e.Position)
 		}
 		if err := w.add(e); err != nil {
 			return err
@@ -289,9 +284,7 @@ func (w *writer) endSegment() error {
 // finish writes the further files and the manifest.
 func (w *writer) finish() (Manifest, error) {
 	m := w.manifest
-	if m.Positions = Dense; m.Events < uint64(m.LastPosition) {
-		m.Positions = Sparse
-	}
+	m.Positions = dense
 	m.Program, m.WrittenAt = w.options.Program, w.options.At.UTC()
 	m.Files = nil
 	for _, name := range slices.Sorted(maps.Keys(w.options.Files)) {

@@ -89,9 +89,7 @@ func (v *verifier) classify(kept *leaves, index uint64, bad []event.Stored) (Kin
 		return Truncated, fmt.Sprintf("The log ends after %d events.", index)
 	}
 	was := func(e event.Stored, at uint64) bool { // reports whether e is the kept event at that index
-		if !v.Sparse {
-			e.Position = event.Position(at + 1)
-		}
+		e.Position = event.Position(at + 1)
 		leaf, ok := kept.at(at)
 		return ok && leaf == LeafHash(e)
 	}

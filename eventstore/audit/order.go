@@ -10,7 +10,6 @@ import (
 // order checks a log against itself: positions, times, and the revisions of each stream. It needs no checkpoint, but a forger
 // who knows the rules can follow them.
 type order struct {
-	dense uint64 // number of leading positions that must be 1, 2, 3 …; later ones only increase
 	count uint64
 	torn  bool // positions are broken: nothing after them can be checked
 	last  event.Stored
@@ -31,8 +30,8 @@ const mostNoted = 100
 const mostExpected = 1 << 20
 
 // newOrder reserves memory for a number of events, most of which have their own streams.
-func newOrder(dense, expected uint64) order {
-	return order{dense: dense, streams: newStreams(min(expected, mostExpected))}
+func newOrder(expected uint64) order {
+	return order{streams: newStreams(min(expected, mostExpected))}
 }
 
 // expect announces the next events to add.
@@ -42,11 +41,11 @@ func (o *order) expect(events []event.Stored) { o.streams.expect(events) }
 func (o *order) add(e *event.Stored) bool {
 	n := o.count + 1
 	switch {
-	case n <= o.dense && e.Position > event.Position(n):
+	case e.Position > event.Position(n):
 		return o.ended(e, Removed, n, "The log has no position %d: %s.", n, o.neighbours(e))
 	case e.Position <= o.last.Position:
 		return o.ended(e, Reordered, n, "Positions do not increase: %s.", o.neighbours(e))
-	case n <= o.dense && e.At.Before(o.last.At): // with gaps, times come from the clock of the current leader
+	case e.At.Before(o.last.At):
 		o.found(e, Reordered, o.count, n, "Time runs backward: event %d was recorded at %s, and event %d before it at %s; one of them was changed, moved or inserted.",
 			n, e.At.UTC().Format(moment), o.count, o.last.At.UTC().Format(moment))
 	}

@@ -57,10 +57,6 @@ func (r Result) Sentences() (all []string) {
 			"Provide a checkpoint that was kept elsewhere, or the log's public key.", events(r.Events, "that was read is", "that were read are"))
 		r.sayAgreed(say)
 	}
-	if r.Finding == nil && r.Proven < r.Events && uint64(r.Last) > r.Events {
-		say("This log's positions have gaps, as EventStoreDB's do, so a gap does not show a removed event. After the proven events, " +
-			"the removal of a stream's newest events leaves no trace.")
-	}
 	if n := len(r.Unlisted); n > 0 {
 		say("Not verified, and no part of the log: %s, which the manifest does not list. The first is %s.", files(n), shown(r.Unlisted[0]))
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -149,10 +148,6 @@ type Evidence struct {
 	// to a checkpoint.
 	Tiles Tiles
 
-	// Sparse says that positions only increase and times may decrease, as in EventStoreDB. Otherwise positions are 1, 2, 3 …. They are
-	// so even in a sparse log up to a most trusted checkpoint whose last position is its number of events.
-	Sparse bool
-
 	Progress func(events uint64) // called now and then by the goroutine of Verify; may be nil
 }
 
@@ -238,21 +233,8 @@ func newVerifier(e Evidence) *verifier {
 			v.inside[k.Size/blockEvents*blockEvents] = true
 		}
 	}
-	v.order = newOrder(v.dense(), expected)
+	v.order = newOrder(expected)
 	return v
-}
-
-// dense returns the number of leading positions that must have no gap.
-func (v *verifier) dense() (n uint64) {
-	if !v.Sparse {
-		return math.MaxUint64
-	}
-	for _, k := range v.kept {
-		if k.Trust == v.strongest && k.Trust < Doubtful && uint64(k.Position) == k.Size {
-			n = k.Size
-		}
-	}
-	return n
 }
 
 // read reads the log to its end and joins the hashed blocks.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -202,81 +201,6 @@ func TestSignedAnomalyIsNotForged(t *testing.T) {
 	r, err := Verify(t.Context(), each(odd, nil), Evidence{Kept: keptAt(odd, 300)})
 	require.NoError(t, err)
 	require.Nil(t, r.Finding)
-}
-
-// sparse moves the events of a log a thousand positions apart.
-func sparse(events []event.Stored) []event.Stored {
-	for i := range events {
-		events[i].Position *= 1000
-	}
-	return events
-}
-
-func TestSparsePositionsMayHaveGaps(t *testing.T) {
-	t.Parallel()
-	honest := sparse(logOf(300))
-	r, err := Verify(t.Context(), each(honest, nil), Evidence{Kept: keptAt(honest, 10, 300), Sparse: true})
-	require.NoError(t, err)
-	require.Nil(t, r.Finding)
-	forged := slices.Delete(sparse(logOf(299)), 20, 21)
-	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: keptAt(honest, 10, 290), Sparse: true, Tiles: tilesOf(t, honest)})
-	require.NoError(t, err)
-	require.Equal(t, Removed, r.Finding.Kind)
-	require.EqualValues(t, 21, r.Finding.First)
-}
-
-// The newest event of a stream, after the checkpoint, is removed: nobody can detect that, and the result says so.
-func TestSparseLogNamesItsBlindSpot(t *testing.T) {
-	t.Parallel()
-	honest := sparse(logOf(300))
-	said := func(e Evidence) string {
-		e.Sparse = true
-		r, err := Verify(t.Context(), each(slices.Delete(slices.Clone(honest), 298, 299), nil), e)
-		require.NoError(t, err)
-		return strings.Join(r.Sentences(), "\n")
-	}
-	const unseen = "the removal of a stream's newest events leaves no trace"
-	require.Regexp(t, `(?s)^VERIFIED\. The first 290 events.*`+unseen, said(Evidence{Kept: keptAt(honest, 290)}))
-	require.Regexp(t, `(?s)^CANNOT TELL\..*`+unseen, said(Evidence{}))
-	require.Regexp(t, `^TAMPERED\. `, said(Evidence{Kept: keptAt(honest, 300)}))
-	r, err := Verify(t.Context(), each(honest, nil), Evidence{Kept: keptAt(honest, 300), Sparse: true})
-	require.NoError(t, err)
-	require.Len(t, r.Sentences(), 1, "all of it is proven")
-}
-
-// Times come from the leader's clock, and leaders change.
-func TestSparseTimesMayDecrease(t *testing.T) {
-	t.Parallel()
-	odd := sparse(logOf(300))
-	odd[100].At = began.Add(-time.Hour)
-	r, err := Verify(t.Context(), each(odd, nil), Evidence{Sparse: true})
-	require.NoError(t, err)
-	require.Nil(t, r.Finding)
-}
-
-// A forger who removes an event and declares the log sparse is found by the checkpoints, which have positions.
-func TestDenselySignedLogMustBeDense(t *testing.T) {
-	t.Parallel()
-	honest := logOf(300)
-	forged := slices.Delete(logOf(300), 149, 150)
-	verify := func(events []event.Stored, kept ...Kept) *Finding {
-		t.Helper()
-		r, err := Verify(t.Context(), each(events, nil), Evidence{Kept: kept, Sparse: true})
-		require.NoError(t, err)
-		return r.Finding
-	}
-	f := verify(forged, keptAt(honest, 100, 300)...)
-	require.Equal(t, []uint64{150, 150}, []uint64{f.First, f.Last}, f.String())
-	require.Contains(t, f.Why, "The log has no position 150: position 149 is followed by position 151.")
-	require.EqualValues(t, 1, verify(sparse(logOf(300)), keptAt(honest, 300)...).First)
-
-	// A checkpoint says nothing of later events, and a less trusted one says nothing at all.
-	later := slices.Concat(logOf(150), sparse(logOf(300))[150:])
-	require.Nil(t, verify(later, keptAt(later, 150, 300)...))
-	wrong := keptAt(later, 300)[0]
-	wrong.Position = 300
-	wrong.Trust = SignedByKey
-	require.Nil(t, verify(later, keptAt(later, 300)[0], wrong))
 }
 
 func TestUnreadableLogReportsWhatWasRead(t *testing.T) {

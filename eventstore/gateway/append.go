@@ -75,7 +75,7 @@ func (s *Server) begin(r *eventstore.Write, o *streams.AppendReq_Options) (err e
 	default:
 		return refuse(codes.InvalidArgument, "an append begins with its stream and expected revision")
 	}
-	r.Stream, err = s.streamName(o.GetStreamIdentifier())
+	r.Stream, err = streamName(o.GetStreamIdentifier())
 	return err
 }
 

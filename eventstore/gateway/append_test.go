@@ -174,8 +174,8 @@ func TestInvalidAppendIsRefused(t *testing.T) {
 		"too much": {with(func(p *streams.AppendReq_ProposedMessage) {
 			p.Data, p.CustomMetadata = []byte(`"`+large+large+`"`), []byte(`"`+large[:9<<19]+`"`)
 		}), codes.InvalidArgument, "maximum-append-size-exceeded"},
-		"too many": {many(513), codes.InvalidArgument, "at most 1000000 bytes and 512 events"},
-		"nothing":  {nil, codes.InvalidArgument, "1 to 512 events"},
+		"too many": {many(maxEvents + 1), codes.InvalidArgument, "at most 4000000 bytes and 4096 events"},
+		"nothing":  {nil, codes.InvalidArgument, "a write has at least one event"},
 	} {
 		_, err := appendTo(asOperator(t), r, "refused-1", nil, c.proposals...)
 		require.Error(t, err, name)

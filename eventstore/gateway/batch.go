@@ -127,7 +127,7 @@ func (s *streamsService) beginBatch(ctx context.Context, b *batch, o *streams.Ba
 	if err := s.admitWrite(ctx); err != nil {
 		return err
 	}
-	_, err := s.streamName(o.GetStreamIdentifier())
+	_, err := streamName(o.GetStreamIdentifier())
 	return err
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/gossip"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/serverfeatures"
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
-	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/encoding"
@@ -57,10 +56,6 @@ type Config struct {
 	// Writable permits appends.
 	Writable bool
 
-	// Name is the log's id, by which a Bahi that uses the gateway as its log recognizes the log. Without it such a Bahi stores a new id, which is
-	// an event in the log.
-	Name uuid.UUID
-
 	// Check returns why an event must not be appended to a stream; the client gets the text. Nil checks nothing.
 	Check func(stream string, e event.New) error
 
@@ -84,11 +79,9 @@ type Server struct {
 }
 
 const (
-	// maxAppend limits the bytes of payloads and metadata of one append.
-	maxAppend = 1_000_000 // below the 1,048,576 bytes that EventStoreDB accepts by default
-
-	// maxEvents limits the events of one append, as every store does.
-	maxEvents = 512
+	// maxAppend and maxEvents limit the bytes and the events of one append, as every store does.
+	maxAppend = eventstore.MaxAppend
+	maxEvents = eventstore.MaxEvents
 
 	// maxMessage limits a client's message. It is what official clients take themselves, so that they are told why a larger append is refused.
 	maxMessage = 17 << 20

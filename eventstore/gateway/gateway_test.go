@@ -195,19 +195,6 @@ func TestFailureToCheckAKeyIsUnavailable(t *testing.T) {
 	require.NotContains(t, err.Error(), "hunter2")
 }
 
-func TestGatewayReportsTheLogsID(t *testing.T) {
-	t.Parallel()
-	name := uuid.New()
-	r := start(t, func(c *Config) { c.Name = name })
-	call, err := r.streams().Read(asOperator(t), readStream(nameStream, forwards, 1))
-	require.NoError(t, err)
-	require.JSONEq(t, fmt.Sprintf(`{"id":%q}`, name), string(next(t, call).GetEvent().GetEvent().GetData()))
-	require.Empty(t, r.names(t, readAll(forwards, 10, nil)), "the id is not an event of the log")
-
-	nameless := start(t)
-	require.Equal(t, []string{"no " + nameStream}, nameless.names(t, readStream(nameStream, forwards, 1)))
-}
-
 func TestNothingIsDeleted(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -68,7 +68,7 @@ func (a absurd) scalar(f protoreflect.FieldDescriptor) protoreflect.Value {
 	case protoreflect.StringKind:
 		return protoreflect.ValueOfString(a.text())
 	case protoreflect.BytesKind:
-		return protoreflect.ValueOfBytes([]byte(pick(a, "", "{}", `"\u0000"`, "\xff-1", "a\x00-1", "$all", nameStream, "hostile-1", a.text())))
+		return protoreflect.ValueOfBytes([]byte(pick(a, "", "{}", `"\u0000"`, "\xff-1", "a\x00-1", "$all", "hostile-1", a.text())))
 	case protoreflect.BoolKind:
 		return protoreflect.ValueOfBool(n%2 == 1)
 	case protoreflect.EnumKind:
@@ -104,9 +104,7 @@ func answered[T any](recv func() (T, error)) codes.Code {
 
 func TestServerSurvivesAbsurdMessages(t *testing.T) {
 	t.Parallel()
-	name := uuid.New()
 	r := start(t, func(c *Config) {
-		c.Name = name
 		c.Check = func(stream string, e event.New) error {
 			if e.Type == "BankRowAdded" {
 				return fmt.Errorf("%s is not for %s", e.Type, stream)
@@ -262,17 +260,6 @@ func TestRevokedKeyGetsNoLaterEvents(t *testing.T) {
 	r.put(t, "kept-1", thing("Kept"))
 	_, err = call.Recv()
 	requireRefused(t, err, codes.Unauthenticated, "no such API key")
-}
-
-func TestTheLogsIDIsNotOverwritten(t *testing.T) {
-	t.Parallel()
-	r := start(t, func(c *Config) { c.Name = uuid.New() })
-	_, err := appendTo(asOperator(t), r, nameStream, nil, proposal1(thing("LogNamed")))
-	requireRefused(t, err, codes.PermissionDenied, "the log's id")
-	b := r.batches(t)
-	b.send(t, batchOf(nameStream, true, thing("LogNamed")))
-	requireDetail(t, b.next(t), &shared.AccessDenied{})
-	require.Empty(t, r.holds(t, nameStream))
 }
 
 func TestPendingAppendsDoNotDelayTheStop(t *testing.T) {

@@ -3,13 +3,10 @@ package gateway
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"math"
-	"time"
 
 	"github.com/EventStore/EventStore-Client-Go/v4/protos/streams"
-	"github.com/google/uuid"
 	"google.golang.org/grpc/codes"
 
 	"bahi/domain/event"
@@ -135,9 +132,6 @@ func (s *streamsService) readStream(call *reader, q query) error {
 	if found > 0 {
 		return nil
 	}
-	if q.stream == nameStream && s.Name != uuid.Nil {
-		return call.sendEvent(s.named())
-	}
 	last, err := s.lastRevision(call.Context(), q.stream)
 	if err != nil || last >= 0 {
 		return err
@@ -145,17 +139,6 @@ func (s *streamsService) readStream(call *reader, q query) error {
 	return call.Send(&streams.ReadResp{Content: &streams.ReadResp_StreamNotFound_{
 		StreamNotFound: &streams.ReadResp_StreamNotFound{StreamIdentifier: identifier(q.stream)},
 	}})
-}
-
-// nameStream is where eventstore/esdb looks for the log's id. The log does not have it.
-const nameStream = "bahi-identity"
-
-// named is the event that would store the log's id.
-func (s *Server) named() event.Stored {
-	return event.Stored{
-		Stream: nameStream, ID: uuid.NewSHA1(s.Name, []byte(nameStream)), Type: "LogNamed",
-		Data: fmt.Appendf(nil, `{"id":%q}`, s.Name), Meta: []byte(`{"schema":1}`), At: time.Unix(0, 0),
-	}
 }
 
 // lastRevision returns -1 if the stream does not exist.

@@ -77,13 +77,10 @@ func proposed(p proposal) (e event.New, err error) {
 }
 
 // streamName returns the name of a stream to which a client may append.
-func (s *Server) streamName(id *shared.StreamIdentifier) (string, error) {
+func streamName(id *shared.StreamIdentifier) (string, error) {
 	name := string(id.GetStreamName())
-	switch {
-	case strings.HasPrefix(name, "$"):
+	if strings.HasPrefix(name, "$") {
 		return "", denied("streams that begin with $ are the server's own")
-	case name == nameStream && s.Name != uuid.Nil:
-		return "", denied("stream " + nameStream + " has the log's id, which never changes")
 	}
 	return name, nil
 }

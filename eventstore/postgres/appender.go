@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -15,6 +16,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/eventstore/journal"
 )
 
 const (
@@ -50,6 +52,7 @@ type pending struct {
 	ctx     context.Context //nolint:containedctx // of the caller, who may give up waiting
 	events  int
 	bytes   int
+	sent    int // bytes in an append to the journal
 	tries   int
 	claimed atomic.Bool            // by its group, or by a caller that gave up waiting
 	reply   chan eventstore.Result // has room for one result, so that a send never blocks
@@ -65,6 +68,7 @@ func newPending(ctx context.Context, t eventstore.Transaction) (*pending, error)
 		p.events += len(w.Events)
 		for _, e := range w.Events {
 			p.bytes += len(e.Data) + len(e.Meta)
+			p.sent += journal.Size(w.Stream, e)
 		}
 	}
 	own := make([]byte, 0, p.bytes)
@@ -122,9 +126,11 @@ type appender struct {
 	timeouts timeouts
 	tail     *tail
 	log      *slog.Logger
+	journal  *journal.Journal // nil: none
 
 	conn    *pgx.Conn  // nil: not connected
 	session session    // of conn, or of the last one
+	leveled bool       // since conn was opened, or the journal had an unexpected end
 	carried []*pending // for the next group
 
 	window      window
@@ -262,10 +268,14 @@ func (a *appender) next() (group []*pending) {
 		ids     = map[uuid.UUID]bool{}
 		events  int
 		bytes   int
+		sent    int
 	)
 	a.carried = nil
 	fits := func(p *pending) bool {
 		if events >= maxGroupEvents || bytes >= maxGroupBytes || len(group) > 0 && p.events > maxGroupEvents {
+			return false
+		}
+		if a.journal != nil && len(group) > 0 && sent+p.sent > journal.MaxBytes {
 			return false
 		}
 		for stream := range p.streams {
@@ -296,6 +306,7 @@ func (a *appender) next() (group []*pending) {
 			}
 			events += p.events
 			bytes += p.bytes
+			sent += p.sent
 		}
 	}
 	for _, p := range carried {
@@ -329,6 +340,12 @@ func (a *appender) write(ctx context.Context, group []*pending) {
 	case a.conn == nil:
 		a.log.Warn("append connection lost; determining the outcome of its appends", "appends", len(group), "error", err)
 		again = a.resolve(ctx, group, err)
+	case errors.Is(err, journal.ErrMoved):
+		again = group
+	case errors.Is(err, eventstore.ErrInDoubt):
+		for _, p := range group {
+			p.fail(err)
+		}
 	case !concernsData(err):
 		a.log.Error("append failed", "appends", len(group), "error", err)
 		for _, p := range group {
@@ -340,6 +357,8 @@ func (a *appender) write(ctx context.Context, group []*pending) {
 	case isDouble(err) && group[0].AsOf > 0: // its AsOf is newer than what it read
 		group[0].AsOf = 0
 		a.write(ctx, group)
+	case errors.Is(err, eventstore.ErrBadEvent):
+		group[0].fail(err)
 	default:
 		group[0].fail(fmt.Errorf("%w: %w", eventstore.ErrBadEvent, err))
 	}
@@ -383,7 +402,7 @@ func (a *appender) connect(ctx context.Context) error {
 		a.disconnect()
 		return err
 	}
-	a.undisturbed, a.head = 0, uuid.Nil // other processes may have appended
+	a.undisturbed, a.head, a.leveled = 0, uuid.Nil, false // other processes may have appended
 	a.tail.reset()
 	return nil
 }
@@ -408,6 +427,9 @@ func (a *appender) resolve(ctx context.Context, group []*pending, why error) (un
 		err := a.connect(ctx)
 		if err == nil {
 			err = a.end(ctx, lost)
+		}
+		if err == nil {
+			err = a.level(ctx)
 		}
 		if err == nil {
 			group, undone, err = a.lookUp(ctx, group, undone)

@@ -78,8 +78,11 @@ const maxCatchUp = 4096
 func (a *appender) attempt(ctx context.Context, group []*pending) (again []*pending, err error) {
 	answer, cancel := context.WithTimeout(ctx, a.timeouts.answer)
 	defer cancel()
+	if err = a.level(ctx); err != nil {
+		return nil, a.broken(err)
+	}
 	var p *plan
-	if a.undisturbed >= calm && a.head != uuid.Nil {
+	if a.journal == nil && a.undisturbed >= calm && a.head != uuid.Nil {
 		p = a.plan(group, nil)
 	}
 	at, done := time.Time{}, false
@@ -135,6 +138,10 @@ func (a *appender) insertLocked(ctx context.Context, group []*pending) (p *plan,
 		return nil, at, err
 	}
 	p = a.plan(group, looked)
+	if a.journal != nil && len(p.events) > 0 {
+		at, err = a.insertJournaled(ctx, p)
+		return p, at, err
+	}
 	batch := &pgx.Batch{}
 	if len(p.events) > 0 {
 		batch.Queue(insertGroup, p.columns(a.window.head, true)...)
@@ -382,7 +389,8 @@ func (a *appender) findWrite(ctx context.Context, w eventstore.Write) (done even
 // read-only. It returns err.
 func (a *appender) broken(err error) error {
 	server, answered := errors.AsType[*pgconn.PgError](err)
-	if answered && !a.conn.IsClosed() && !strings.HasPrefix(server.Code, "57P") && server.Code != "25006" {
+	_, journals := errors.AsType[*journalError](err)
+	if !a.conn.IsClosed() && (journals || answered && !strings.HasPrefix(server.Code, "57P") && server.Code != "25006") {
 		return err
 	}
 	a.disconnect()
@@ -390,10 +398,10 @@ func (a *appender) broken(err error) error {
 }
 
 // concernsData reports whether the server rejected the data: data exceptions (class 22), constraint violations
-// (23), statements that are too complex (54).
+// (23), statements that are too complex (54). The journal rejects what is too large.
 func concernsData(err error) bool {
 	server, answered := errors.AsType[*pgconn.PgError](err)
-	return answered && (strings.HasPrefix(server.Code, "22") || strings.HasPrefix(server.Code, "23") || strings.HasPrefix(server.Code, "54"))
+	return errors.Is(err, eventstore.ErrBadEvent) || answered && (strings.HasPrefix(server.Code, "22") || strings.HasPrefix(server.Code, "23") || strings.HasPrefix(server.Code, "54"))
 }
 
 // isDouble reports whether err is a unique violation.

@@ -67,7 +67,7 @@ func (in Import) into(ctx context.Context, tx pgx.Tx) (store uuid.UUID, err erro
 	if id == uuid.Nil {
 		id = uuid.New()
 	}
-	if err := tx.QueryRow(ctx, `update log.identity set store_id = $1 returning store_id`, id).Scan(&store); err != nil {
+	if err := tx.QueryRow(ctx, `update log.identity set store_id = $1, journal = null returning store_id`, id).Scan(&store); err != nil {
 		return store, err
 	}
 	return store, withoutIndexes(ctx, tx, func() error { return in.copyEvents(ctx, tx) })

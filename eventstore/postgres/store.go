@@ -23,6 +23,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/eventstore/journal"
 )
 
 // A read fetches few events with its first query, because many readers want only one, and more with each
@@ -40,34 +41,73 @@ type Store struct {
 	log      *slog.Logger
 	tail     *tail
 	appender *appender
+	server   journal.Server // nil: none
 	stop     context.CancelFunc
 	running  sync.WaitGroup
 }
 
 var _ eventstore.Store = (*Store)(nil)
 
-// Open opens the log in the pool's migrated database. Close it before the pool.
+// Open opens the log in the pool's migrated database. Close it before the pool. It refuses a log that has a journal.
 func Open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) (*Store, error) {
-	return open(ctx, pool, log, defaultTimeouts)
+	return open(ctx, pool, log, defaultTimeouts, nil)
 }
 
-func open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, p timeouts) (*Store, error) {
-	s := &Store{pool: pool, log: log, tail: newTail()}
-	if err := pool.QueryRow(ctx, `select store_id from log.identity`).Scan(&s.id); err != nil {
+// OpenJournaled opens the log and its journal in a server, makes them equal, and appends to both. The store closes the server.
+func OpenJournaled(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, server journal.Server) (*Store, error) {
+	return open(ctx, pool, log, defaultTimeouts, server)
+}
+
+func open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, p timeouts, server journal.Server) (s *Store, err error) {
+	defer func() {
+		if err != nil && server != nil {
+			server.Close()
+		}
+	}()
+	s = &Store{pool: pool, log: log, tail: newTail()}
+	var bound bool
+	if s.id, bound, err = identify(ctx, pool); err == nil && bound && server == nil {
+		err = errNoJournal
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open the event log: %w", err)
+	}
+	var j *journal.Journal
+	if server != nil {
+		j = journal.New(server, s.id, log)
+		if err := openJournal(ctx, pool, j, log); err != nil {
+			return nil, fmt.Errorf("open the event log: %w", err)
+		}
+		p.answer += journal.MaxWait
 	}
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.appender = newAppender(ctx, pool.Config().ConnConfig.Copy(), p, s.tail, log)
+	if s.appender.journal, s.server = j, server; j != nil {
+		s.running.Go(func() { watchJournal(ctx, j, log) })
+	}
 	s.running.Go(func() { s.appender.run() })
 	s.running.Go(func() { tell(ctx, pool, s.tail, s.appender.done, log) })
-	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), p.look, s.tail, log) })
+	s.running.Go(func() { listen(ctx, pool.Config().ConnConfig.Copy(), p.look, s.tail, log, s.level) })
 	return s, nil
+}
+
+// identify returns the log's id, and whether it has a journal.
+func identify(ctx context.Context, pool *pgxpool.Pool) (id uuid.UUID, bound bool, err error) {
+	var format int
+	err = pool.QueryRow(ctx, `select store_id, journal is not null, format from log.identity`).Scan(&id, &bound, &format)
+	if err == nil && format != Format {
+		err = fmt.Errorf("the data are in format %d, and this program reads format %d: start the program that wrote them", format, Format)
+	}
+	return id, bound, err
 }
 
 // Close ends subscriptions, finishes the group in progress, and refuses the appends that still wait.
 func (s *Store) Close() {
 	s.stop()
 	s.running.Wait()
+	if s.server != nil {
+		s.server.Close()
+	}
 }
 
 // ID implements [eventstore.Store].
@@ -365,6 +405,9 @@ func (s *Store) look(ctx context.Context, limit *int, at event.Position, id uuid
 	}
 	if at == 0 {
 		return batch, more, nil
+	}
+	if (len(batch) == 0 || batch[0].Position != at) && s.restored(ctx, at) {
+		return s.look(ctx, limit, at, id)
 	}
 	if len(batch) == 0 || batch[0].Position != at || id != uuid.Nil && batch[0].ID != id {
 		return nil, false, fmt.Errorf("follow the log after position %d: %w", at, eventstore.ErrTailLost)

@@ -54,7 +54,7 @@ func newStore(t testing.TB, url string) *Store {
 
 func newStoreWith(t testing.TB, url string, p timeouts, change ...func(*pgxpool.Config)) *Store {
 	t.Helper()
-	s, err := open(t.Context(), newPool(t, url, change...), slog.New(slog.NewTextHandler(t.Output(), nil)), p)
+	s, err := open(t.Context(), newPool(t, url, change...), slog.New(slog.NewTextHandler(t.Output(), nil)), p, nil)
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
 	return s

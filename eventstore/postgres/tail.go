@@ -219,9 +219,11 @@ func (t *tail) appended() event.Position {
 }
 
 // listen wakes followers when other processes append. It also polls, because a notice is lost with its connection.
-func listen(ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail, log *slog.Logger) {
+func listen(
+	ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail, log *slog.Logger, connected func(context.Context, *pgx.Conn),
+) {
 	for ctx.Err() == nil {
-		err := listenOnce(ctx, config, look, t)
+		err := listenOnce(ctx, config, look, t, connected)
 		if ctx.Err() != nil {
 			return
 		}
@@ -234,7 +236,7 @@ func listen(ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *
 	}
 }
 
-func listenOnce(ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail) error {
+func listenOnce(ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail, connected func(context.Context, *pgx.Conn)) error {
 	connecting, cancel := context.WithTimeout(ctx, defaultTimeouts.ask)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(connecting, config)
@@ -245,6 +247,7 @@ func listenOnce(ctx context.Context, config *pgx.ConnConfig, look time.Duration,
 	if _, err := conn.Exec(ctx, `listen `+channel); err != nil {
 		return err
 	}
+	connected(ctx, conn)
 	t.reset() // look for events that were appended before the LISTEN
 	for {
 		wait, cancel := context.WithTimeout(ctx, look)

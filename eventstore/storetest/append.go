@@ -228,11 +228,7 @@ var repeating = []sentence{
 			a.Replayed = answers[0].Replayed
 			require.Equal(t, answers[0], a)
 		}
-		if n.suite.ConcurrentFirsts {
-			require.Positive(t, firsts)
-		} else {
-			require.Equal(t, 1, firsts)
-		}
+		require.Equal(t, 1, firsts)
 	}},
 }
 
@@ -244,14 +240,8 @@ var together = []sentence{
 		n.holds(t, s, events...)
 		stored := n.stream(t, s)
 		for i, e := range stored[1:] {
-			if !n.suite.OpaquePositions {
-				require.Equal(t, stored[i].Position+1, e.Position, "another event lies between")
-			}
-			if n.suite.OwnTimes {
-				require.False(t, e.At.Before(stored[i].At))
-			} else {
-				require.Equal(t, stored[i].At, e.At)
-			}
+			require.Equal(t, stored[i].Position+1, e.Position, "another event lies between")
+			require.Equal(t, stored[i].At, e.At)
 		}
 	}},
 	{"results are in the order of the appends", func(t *testing.T, n *node) {

@@ -14,8 +14,7 @@ import (
 
 // model is the log as its interface describes it, in a few lines.
 type model struct {
-	streams       map[string][]kept
-	anyRetryFound bool // see [Suite]
+	streams map[string][]kept
 }
 
 // kept is an event in the model.
@@ -41,7 +40,7 @@ func (m *model) append(r eventstore.Write) (revision int64, replayed bool, wrong
 		return 0, false, &eventstore.WrongRevision{Stream: r.Stream, Expected: r.Expected, Actual: current}
 	}
 	for _, e := range r.Events {
-		m.streams[r.Stream] = append(m.streams[r.Stream], kept{New: e, open: open || m.anyRetryFound})
+		m.streams[r.Stream] = append(m.streams[r.Stream], kept{New: e, open: open})
 	}
 	return current + int64(len(r.Events)), false, nil
 }
@@ -78,7 +77,7 @@ func followsModel(t *testing.T, n *node) {
 	nodes := []*node{n, n.another(t)}
 	rapid.Check(t, func(rt *rapid.T) {
 		var (
-			m       = &model{streams: map[string][]kept{}, anyRetryFound: n.suite.AnyRetryFound}
+			m       = &model{streams: map[string][]kept{}}
 			names   = []string{stream(), stream(), stream()}
 			before  = n.head(t)
 			known   []event.New
@@ -113,7 +112,7 @@ func followsModel(t *testing.T, n *node) {
 			known = append(known, r.Events...)
 			return r
 		}
-		check := func(r eventstore.Write, got eventstore.Result, told bool) {
+		check := func(r eventstore.Write, got eventstore.Result) {
 			revision, replayed, wrong := m.append(r)
 			if wrong != nil {
 				var err *eventstore.WrongRevision
@@ -122,9 +121,7 @@ func followsModel(t *testing.T, n *node) {
 				return
 			}
 			require.NoError(rt, got.Err)
-			if told {
-				require.Equal(rt, replayed, got.Replayed)
-			}
+			require.Equal(rt, replayed, got.Replayed)
 			require.Equal(rt, revision, got.Revision)
 			held := m.streams[r.Stream]
 			if !replayed {
@@ -133,9 +130,6 @@ func followsModel(t *testing.T, n *node) {
 				require.NotZero(rt, got.Position) // the first position inside a longer append is unknown
 			} else {
 				got.Replayed, got.First = false, first.First // perhaps only the last event was repeated
-				if !told {
-					got.At = first.At
-				}
 				require.Equal(rt, first, got.Appended)
 			}
 		}
@@ -143,7 +137,7 @@ func followsModel(t *testing.T, n *node) {
 			"append": func(*rapid.T) {
 				r := request()
 				done, err := through().Append(t.Context(), eventstore.To(r.Stream, r.Expected, r.Events...))
-				check(r, eventstore.Result{Appended: done, Err: err}, true)
+				check(r, eventstore.Result{Appended: done, Err: err})
 			},
 			"append each": func(*rapid.T) {
 				var (
@@ -164,7 +158,7 @@ func followsModel(t *testing.T, n *node) {
 					}
 				}
 				results := through().AppendEach(t.Context(), each)
-				order(func(i int) { check(requests[i], results[i], !n.suite.EachUntold) })
+				order(func(i int) { check(requests[i], results[i]) })
 			},
 			"": func(*rapid.T) {
 				name := rapid.SampledFrom(names).Draw(rt, "read")

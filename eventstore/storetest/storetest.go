@@ -1,5 +1,5 @@
 // Package storetest is the conformance suite of the event log: a sentence for each behaviour that [eventstore.Store]
-// promises. An implementation says how to open a log and what it lacks; the suite checks the rest.
+// promises. An implementation says how to open a log.
 //
 // The sentences run in parallel on one log that others may write to as well. So each uses its own streams, and what it
 // checks of the whole log holds while others append.
@@ -28,26 +28,6 @@ type Suite struct {
 	// Open opens the log again, as another node of the same system would: all nodes must find the same log. The suite
 	// calls shut once for each node.
 	Open func(t testing.TB) (store eventstore.Store, shut func())
-
-	// OpaquePositions says that positions only increase. Otherwise they must be 1, 2, 3 and so on.
-	OpaquePositions bool
-
-	// AnyRetryFound says that a retry finds its events whatever the first append expected. Otherwise a retry without an
-	// exact revision does not find events that were appended at one.
-	AnyRetryFound bool
-
-	// ConcurrentFirsts says that several of the equal appends made at the same time may be reported as the first,
-	// although the events are appended once.
-	ConcurrentFirsts bool
-
-	// EachUntold says that AppendEach does not tell a repetition, nor the time of an append.
-	EachUntold bool
-
-	// OneStream says that a transaction is one write.
-	OneStream bool
-
-	// OwnTimes says that each event of an append has its own time. Otherwise they have the same.
-	OwnTimes bool
 }
 
 // patience is the suite's timeout, longer than any correct implementation needs.
@@ -62,11 +42,7 @@ type sentence struct {
 func Run(t *testing.T, s Suite) {
 	t.Helper()
 	shared := s.node(t)
-	chapters := [][]sentence{expecting, repeating, together, refusing, reading, timing, following, cancelling, closing}
-	if !s.OneStream {
-		chapters = append(chapters, transacting)
-	}
-	for _, chapter := range chapters {
+	for _, chapter := range [][]sentence{expecting, repeating, together, refusing, reading, timing, following, cancelling, closing, transacting} {
 		for _, c := range chapter {
 			t.Run(c.says, func(t *testing.T) {
 				t.Parallel()
@@ -199,7 +175,7 @@ func ends[T any](seq iter.Seq2[T, error]) (last error) {
 }
 
 // follow subscribes until it has seen count events of these streams, and returns them. It checks that the subscription
-// never repeats or goes back and, with dense positions, never skips.
+// never repeats, goes back or skips.
 func (n *node) follow(t testing.TB, after event.Position, count int, streams ...string) []event.Stored {
 	t.Helper()
 	var got []event.Stored
@@ -229,11 +205,7 @@ func (n *node) follow(t testing.TB, after event.Position, count int, streams ...
 func (n *node) next(t testing.TB, last event.Position, batch eventstore.Batch) event.Position {
 	t.Helper()
 	for _, e := range batch.Events {
-		if n.suite.OpaquePositions {
-			require.Greater(t, e.Position, last)
-		} else {
-			require.Equal(t, last+1, e.Position)
-		}
+		require.Equal(t, last+1, e.Position)
 		last = e.Position
 	}
 	require.GreaterOrEqual(t, batch.UpTo, last)

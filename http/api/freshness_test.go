@@ -44,7 +44,7 @@ func grow(t *testing.T, pool *pgxpool.Pool, head int) {
 func TestAnAnswerSaysHowFreshItIs(t *testing.T) {
 	t.Parallel()
 	pool := log(t)
-	reader := readmodels.NewReader(pool, map[string]int{"books": 1}, nil, nil)
+	reader := readmodels.NewReader(pool, map[string]int{"books": 1}, nil)
 	s := serve(t)
 	count := func(ctx context.Context) (*api.Body[int], error) {
 		return api.Answer(readmodels.Row(ctx, reader, nil, pgx.RowTo[int], `select count(*)::int from books.row`))

@@ -152,11 +152,6 @@ func (r *Routes) follow() {
 		if after > head {
 			return nil, readmodels.ErrAhead
 		}
-		if in.From.Set && in.Last == "" && after < head {
-			if after, err = r.before(ctx, event.Position(in.From.Value)); err != nil {
-				return nil, err
-			}
-		}
 		return func(ctx context.Context, send func(api.Event) error) error {
 			t := tailing{views: r.Events, filter: f, workspace: workspace, send: send, told: time.Now(), at: after, left: in.Limit}
 			from, err := after, error(nil)
@@ -172,14 +167,6 @@ func (r *Routes) follow() {
 			return err
 		}, nil
 	})
-}
-
-// before returns the position of the event before a position, or 0: following begins after an event.
-func (r *Routes) before(ctx context.Context, at event.Position) (event.Position, error) {
-	for e, err := range r.Events.Log.Before(ctx, at) {
-		return e.Position, err
-	}
-	return 0, nil
 }
 
 // tailing is a running stream.

@@ -31,7 +31,7 @@ const Path = "/console"
 // Builds rebuilds projections and handles parked followers.
 type Builds = ops.Builds
 
-// Events searches the log: [views.Events], or [views.Walked] for a log outside Postgres.
+// Events searches the log.
 type Events interface {
 	Search(ctx context.Context, f views.Filter, size int) (views.Found, error)
 	Event(ctx context.Context, at event.Position) (views.Event, views.Place, error)
@@ -62,7 +62,6 @@ type Config struct {
 	Zone      *time.Location // time zone of the workshop, for display
 	Version   string         // of the program
 	Store     string         // the log's id
-	Elsewhere bool           // the log is outside Postgres, and its positions do not count its events
 	Now       func() time.Time
 	Log       *slog.Logger
 

@@ -13,7 +13,6 @@ import (
 type system struct {
 	Head        event.Position
 	Recorded    time.Time // time of the head
-	Elsewhere   bool      // the head is not the number of events
 	Projections []views.Projection
 	Parked      []views.Parked
 	Jobs        []jobCount
@@ -55,7 +54,6 @@ func (v *visit) frontLive() (page, error) {
 }
 
 func (v *visit) system() (s system, err error) {
-	s.Elsewhere = v.Elsewhere
 	ctx := v.r.Context()
 	if s.Head, s.Recorded, err = v.Events.Head(ctx); err != nil {
 		return s, err

@@ -57,16 +57,12 @@ func size(bytes int64) string {
 	return strconv.FormatFloat(f, 'f', places, 64) + " " + units[unit]
 }
 
-// behind formats a projection's lag. If positions do not count events, only the time is known.
+// behind formats a projection's lag.
 func behind(p views.Projection) string {
-	switch {
-	case p.LagEvents == nil:
-		return seconds(p.LagSeconds)
-	case *p.LagEvents == 0:
+	if p.LagEvents == 0 {
 		return "0"
-	default:
-		return count(*p.LagEvents) + " events, " + seconds(p.LagSeconds)
 	}
+	return count(p.LagEvents) + " events, " + seconds(p.LagSeconds)
 }
 
 func seconds(f float64) string { return duration(time.Duration(f * float64(time.Second))) }

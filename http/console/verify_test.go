@@ -70,9 +70,6 @@ func TestVerifierWorksInABrowserAndFromAFile(t *testing.T) {
 	})
 	bad, kept := forged.Archive(t, forged.Checkpoint(t, 400)), audittest.File(t, "kept.txt", l.Checkpoint(t, 400))
 
-	gaps := audittest.NewSparse(t, 300)
-	gapsKept := audittest.File(t, "kept.txt", gaps.Checkpoint(t, 300))
-
 	for base, path := range map[string]string{server.URL: "/", "file://" + filepath.Dir(saved): "/saved.html"} {
 		p := browsertest.Open(t, base)
 		p.Go(path)
@@ -84,12 +81,6 @@ func TestVerifierWorksInABrowserAndFromAFile(t *testing.T) {
 		require.Equal(t, "Verified", title, text)
 		require.Contains(t, text, "The first 400 events are what was signed; 1 checkpoint agrees.")
 		p.Accessible()
-
-		p.Choose("#log input[webkitdirectory]", gaps.Archive(t))
-		p.Choose("#checkpoints", gapsKept)
-		title, text = verifies(p)
-		require.Equal(t, "Verified", title, text)
-		require.Contains(t, text, "The first 300 events are what was signed; 1 checkpoint agrees.")
 
 		p.Choose("#log input[webkitdirectory]", bad)
 		p.Choose("#checkpoints", kept)

@@ -394,13 +394,10 @@ func (j *journey) audit() {
 	j.inSteps(whole)
 }
 
-// inSteps reads the trail once more, in the smallest steps, by the log's table or as where there is none.
+// inSteps reads the trail once more, in the smallest steps.
 func (j *journey) inSteps(whole apptest.Trail) {
 	small := &auditviews.Trails{
 		Reader: j.o.Sys.Ledger.Reader, Look: rapid.IntRange(1, 7).Draw(j.t, "look"), Rows: rapid.IntRange(1, 3).Draw(j.t, "rows"),
-	}
-	if rapid.Bool().Draw(j.t, "without the table") || apptest.Elsewhere {
-		small.Log = app.ViewedLog{Store: j.o.Sys.Store}
 	}
 	ctx := readmodels.WithFreshness(j.o.T.Context(), &readmodels.Freshness{Wait: apptest.ReadWait})
 	f := auditviews.TrailFilter{Workspace: &j.space}

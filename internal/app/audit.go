@@ -236,7 +236,7 @@ func (s *System) SignAll(ctx context.Context) error {
 	if err := s.Signer.Ring.Ready(ctx); err != nil {
 		return err
 	}
-	return s.WhileFolding(ctx, s.UntilSigned, audittables.Tree, audittables.Places)
+	return s.WhileFolding(ctx, s.UntilSigned, audittables.Tree)
 }
 
 // SignedWithin bounds the wait until any process has signed the newest events.
@@ -275,7 +275,7 @@ const PollEvery = 50 * time.Millisecond
 // Trail returns the report of who changed what in the books.
 func (s *System) Trail(zone *time.Location) *auditroutes.TrailReport {
 	return &auditroutes.TrailReport{
-		Trails: &auditviews.Trails{Reader: s.Ledger.Reader, Log: s.logElsewhere()}, Books: s.Ledger, Log: s.recorder(), Signed: signed{s.Proofs}, Store: s.Store.ID(),
+		Trails: &auditviews.Trails{Reader: s.Ledger.Reader}, Books: s.Ledger, Log: s.recorder(), Signed: signed{s.Proofs}, Store: s.Store.ID(),
 		Zone: zone, Now: time.Now,
 	}
 }

@@ -73,9 +73,6 @@ func (b Builds) Rebuild(ctx context.Context, name string, how ops.Rebuild) error
 func (b Builds) Estimate(ctx context.Context, name string) (e views.Estimate, err error) {
 	err = b.with(name, func(p *projections.Projection) error {
 		found, err := b.System.Build(p).Estimate(ctx)
-		if err == nil && b.System.Settings.EventStore != "" {
-			found.Events, err = b.counted(ctx)
-		}
 		e = views.Estimate{Events: found.Events, Rate: float64(found.Rate), Bytes: found.Bytes}
 		if found.Rate > 0 {
 			filling := float64(e.Events) / float64(found.Rate)
@@ -84,15 +81,6 @@ func (b Builds) Estimate(ctx context.Context, name string) (e views.Estimate, er
 		return err
 	})
 	return e, err
-}
-
-// counted returns the number of events where positions do not count them: the leaves of the tree, a moment late.
-func (b Builds) counted(ctx context.Context) (event.Position, error) {
-	size, err := b.System.Tree.Size(ctx)
-	if err == nil && size == 0 {
-		err = projections.ErrNotBuilt // only the tree can count them
-	}
-	return event.Position(size), err
 }
 
 // Throttle implements ops.Builds.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"bahi/eventstore/esdb"
+	"bahi/eventstore/journal"
 	"bahi/eventstore/vault"
 	"bahi/providers/blob"
 	"bahi/providers/chat"
@@ -48,7 +48,7 @@ func (s *Settings) check(ctx context.Context) error {
 		wrong = append(wrong, fmt.Errorf("DATABASE_URL: %w", err))
 	}
 	if s.EventStore != "" {
-		wrong = append(wrong, esdb.CheckAddress(s.EventStore))
+		wrong = append(wrong, journal.CheckAddress(s.EventStore))
 	}
 	if s.MasterKey != "" {
 		_, err := vault.LoadOrMakeMasterKey("", s.MasterKey)

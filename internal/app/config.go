@@ -21,7 +21,7 @@ import (
 type Settings struct {
 	Data        string        `env:"BAHI_DATA" default:"./data" help:"Data folder: private Postgres cluster, keys, mail, blobs." group:"shared"`
 	DatabaseURL string        `env:"DATABASE_URL" name:"database-url" placeholder:"URL" help:"Postgres 15 or newer. Without it, a private cluster in the data folder." group:"shared"`
-	EventStore  string        `env:"EVENTSTORE_URL" name:"eventstore-url" placeholder:"URL" help:"Event log in EventStoreDB or KurrentDB, esdb://user:password@host:port. Without it, the log is in Postgres." group:"shared"`
+	EventStore  string        `env:"EVENTSTORE_URL" name:"eventstore-url" placeholder:"URL" help:"EventStoreDB or KurrentDB with a replicated journal of the log, esdb://user:password@host:port. Without it, the log is in Postgres only." group:"shared"`
 	MasterKey   string        `env:"BAHI_MASTER_KEY" placeholder:"BASE64" help:"Key that wraps every other key: 32 bytes. Without it, one is made in the data folder." group:"shared"`
 	Timezone    string        `env:"BAHI_TIMEZONE" default:"Asia/Kolkata" help:"Time zone of the workshop; decides when a day begins." group:"shared"`
 	ReadWait    time.Duration `env:"BAHI_READ_WAIT" default:"500ms" help:"How long a read without Bahi-Min-Position waits for its tables to catch up with the log. Then it answers with a Warning." group:"shared"`

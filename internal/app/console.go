@@ -43,10 +43,10 @@ func (s *System) console(a *api.API) error {
 	pages, err := console.New(console.Config{
 		Projections: registry, Builds: Builds{s},
 		Jobs: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue,
-		Events: s.explored(), Whole: s.recorder().Whole,
+		Events: &opsviews.Events{DB: s.Pool}, Whole: s.recorder().Whole,
 		Accounts: &opsviews.Accounts{Reader: s.reader(registry.Versions)}, Books: s.Ledger, Commands: s.Commands, Marketplace: s.Marketplace,
 		Captured: kept, Inbox: s.Inbox, Scans: s.Khatas,
-		Sessions: s.Accounts.Credentials.Sessions, Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version, Store: s.Store.ID().String(), Elsewhere: s.Settings.EventStore != "",
+		Sessions: s.Accounts.Credentials.Sessions, Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version, Store: s.Store.ID().String(),
 		Now: time.Now, Log: s.Log, Classify: Classify,
 	})
 	if err != nil {

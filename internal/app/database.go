@@ -79,7 +79,7 @@ func (s Settings) AttachAlone(ctx context.Context) (db *Database, err error) {
 	return db, nil
 }
 
-// Emptied is AttachAlone, with the tables of an empty log.
+// Emptied is AttachAlone, with the tables of a log.
 func (s Settings) Emptied(ctx context.Context) (*Database, error) {
 	db, err := s.AttachAlone(ctx)
 	if err != nil {

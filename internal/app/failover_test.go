@@ -19,8 +19,6 @@ import (
 type recovering struct {
 	t        *testing.T
 	database string
-	log      string // address of the log, if not in the database
-	loses    string // the database of the log
 
 	data  string
 	p     *apptest.Process
@@ -29,15 +27,15 @@ type recovering struct {
 
 func (r *recovering) command(args ...string) *apptest.Cmd {
 	cmd := apptest.Command(r.t, r.data, args...)
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+r.database, "EVENTSTORE_URL="+r.log, "BAHI_READ_WAIT=200ms")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+r.database, "BAHI_READ_WAIT=200ms")
 	return cmd
 }
 
 // loseTail removes the events after a position and cuts all connections, like a failover to a replica that was behind. The
-// tables stay: they may be in another database.
+// tables stay.
 func (r *recovering) loseTail(after string) {
 	r.t.Helper()
-	admin, err := pgx.Connect(r.t.Context(), r.loses)
+	admin, err := pgx.Connect(r.t.Context(), r.database)
 	require.NoError(r.t, err)
 	defer admin.Close(r.t.Context())
 	_, err = admin.Exec(r.t.Context(), `delete from log.event where position > $1::text::bigint`, after)
@@ -117,16 +115,7 @@ func (r *recovering) done(args ...string) string {
 
 func TestLostTailIsRecoveredWithoutARestart(t *testing.T) {
 	t.Parallel()
-	if apptest.Elsewhere {
-		return
-	}
-	database := apptest.Database(t)
-	recovers(&recovering{t: t, database: database, loses: database})
-}
-
-func recovers(r *recovering) {
-	t := r.t
-	r.data, r.given = t.TempDir(), map[int64]bool{}
+	r := &recovering{t: t, database: apptest.Database(t), data: t.TempDir(), given: map[int64]bool{}}
 	r.p = apptest.Serve(t, r.command("serve"))
 	r.p.Ready()
 	account := apptest.Open(r.p.Client(), "HDFC")
@@ -142,9 +131,6 @@ func recovers(r *recovering) {
 	r.loseTail(kept)
 	// An uncertain client repeats its last request. Later writes are taken until the signer notices the loss, and refused then.
 	taken := r.offer(account, "lost-11", apptest.Deposit("2025-03-02", "10"))
-	if r.log != "" { // there, positions do not show how far a projection is
-		r.p.Until(func(said, _ string) bool { return strings.Contains(said, "projection books is at position") })
-	}
 	for n := range 4 {
 		more := r.offer(account, fmt.Sprintf("after-%d", n), apptest.Withdrawal("2025-03-03", "5"))
 		require.False(t, more && !taken, "a row was taken after one was refused")
@@ -170,7 +156,7 @@ func recovers(r *recovering) {
 	r.p.Stop()
 	r.done("doctor")
 	require.Contains(t, r.done("audit", "verify", "--store"), "VERIFIED.")
-	admin, err := pgx.Connect(t.Context(), r.loses)
+	admin, err := pgx.Connect(t.Context(), r.database)
 	require.NoError(t, err)
 	defer admin.Close(t.Context())
 	var gaps int
@@ -247,9 +233,6 @@ func (r *recovering) signed() {
 // The tables and the checkpoints lose the same events as the log. The process's own memory is reset to the tables.
 func TestFailoverToAReplicaThatWasBehindGoesOnOnceAccepted(t *testing.T) {
 	t.Parallel()
-	if apptest.Elsewhere {
-		return
-	}
 	database := apptest.Database(t)
 	r := &recovering{t: t, database: database, data: t.TempDir(), given: map[int64]bool{}}
 	r.p = apptest.Serve(t, r.command("serve"))

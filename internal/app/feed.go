@@ -56,7 +56,7 @@ func (s *System) openFeed() (*forwarding, error) {
 		return nil, err
 	}
 	return &forwarding{broker: broker, Feed: feeds.New(feeds.Config{
-		Store: s.Store, Gaps: s.Settings.EventStore != "", Pool: s.Pool, Broker: broker, Refused: refusedMessage, Topic: topic, FromNow: o.FeedFrom == "now", Program: Version, Log: s.Log, Silent: s.Settings.TakeOver,
+		Store: s.Store, Pool: s.Pool, Broker: broker, Refused: refusedMessage, Topic: topic, FromNow: o.FeedFrom == "now", Program: Version, Log: s.Log, Silent: s.Settings.TakeOver,
 	})}, nil
 }
 
@@ -104,5 +104,5 @@ func (s *System) feedReadiness(head event.Position) *http.Feed {
 		return nil
 	}
 	now := s.feed.Status()
-	return &http.Feed{State: now.State, Position: now.Position, LagEvents: s.Settings.lag(head, now.Position), Error: now.Error}
+	return &http.Feed{State: now.State, Position: now.Position, LagEvents: lag(head, now.Position), Error: now.Error}
 }

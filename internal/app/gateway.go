@@ -80,7 +80,7 @@ func (c GatewaySettings) Gateway(sys *System, key string) (*gateway.Server, erro
 	}
 	ring := &access.KeyRing{Commands: sys.Commands, Admin: key, Home: sys.Home, Now: time.Now}
 	return gateway.New(gateway.Config{
-		Store: sys.written(), Name: sys.Store.ID(), Writable: c.GatewayWrite, Check: CheckForeign, Guesses: sys.guesses, TLS: certificates, Log: sys.Log,
+		Store: sys.written(), Writable: c.GatewayWrite, Check: CheckForeign, Guesses: sys.guesses, TLS: certificates, Log: sys.Log,
 		Authenticate: func(ctx context.Context, key string) error {
 			by, err := ring.Authenticate(ctx, key)
 			switch {

@@ -8,17 +8,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/eventstore"
-	"bahi/eventstore/esdb"
+	"bahi/eventstore/journal"
 	"bahi/internal/app"
 	"bahi/internal/app/apptest"
 )
 
+// client returns a client of a gateway.
+func client(t *testing.T, address string) journal.Server {
+	t.Helper()
+	server, err := journal.Connect(address, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(server.Close)
+	return server
+}
+
 func TestTheGatewayIsForOperatorsOnly(t *testing.T) {
 	t.Parallel()
-	if apptest.Elsewhere {
-		return // its log is in another gateway
-	}
 	data := t.TempDir()
 	cmd := apptest.Command(t, data, "serve")
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+apptest.Database(t))
@@ -28,17 +33,14 @@ func TestTheGatewayIsForOperatorsOnly(t *testing.T) {
 	operator.POST("/api/v1/api-keys", `{"name":"reader","permissions":{"ledger":"read"}}`).Status(201).JSON(&member)
 
 	for key, why := range map[string]string{member.Key: "permission operator", "bahi_nobody": "no such API key"} {
-		_, err := esdb.Open(t.Context(), g.Connection(key), slog.New(slog.DiscardHandler))
+		_, _, err := client(t, g.Connection(key)).Last(t.Context(), "apikey-"+member.ID)
 		require.ErrorContains(t, err, why)
 	}
-	log, err := esdb.Open(t.Context(), g.Connection(apptest.OperatorKey), slog.New(slog.DiscardHandler))
+	log := client(t, g.Connection(apptest.OperatorKey))
+	_, found, err := log.Last(t.Context(), "apikey-"+member.ID)
 	require.NoError(t, err)
-	defer log.Close()
-	require.Contains(t, g.Text(), "log="+log.ID().String(), "the gateway serves the same log")
-	head, err := log.Head(t.Context())
-	require.NoError(t, err)
-	require.NotZero(t, head)
-	_, err = log.Append(t.Context(), eventstore.To("orders-1", eventstore.NoStream, event.New{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)}))
+	require.True(t, found, "the gateway serves the same log")
+	err = log.Append(t.Context(), "orders-1", -1, []event.New{{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)}})
 	require.ErrorContains(t, err, "BAHI_GATEWAY_WRITE")
 }
 
@@ -83,16 +85,5 @@ func TestEventsFromOutsideAreChecked(t *testing.T) {
 		} else {
 			require.ErrorContains(t, err, c.why, "%s", stream)
 		}
-	}
-}
-
-func TestCommandsForAPostgresLogSaySo(t *testing.T) {
-	t.Parallel()
-	for _, args := range [][]string{{"backup", "folder"}, {"restore", "folder"}, {"events", "import", "folder"}} {
-		cmd := apptest.Command(t, t.TempDir(), args...)
-		cmd.Env = append(cmd.Env, "EVENTSTORE_URL=esdb://127.0.0.1:1")
-		_, stderr, status := apptest.Execute(t, cmd)
-		require.NotZero(t, status)
-		require.Contains(t, stderr, "works on a log in Postgres, and EVENTSTORE_URL says that it is elsewhere")
 	}
 }

@@ -38,7 +38,7 @@ type projectionMetrics struct {
 var (
 	projectionGauges = []gauge[opsviews.Projection]{
 		{"position", "Position of the log up to which the projection has come.", func(p opsviews.Projection) float64 { return float64(p.Position) }},
-		{"lag_events", "Events of the log that are not in the tables yet.", lagEvents},
+		{"lag_events", "Events of the log that are not in the tables yet.", func(p opsviews.Projection) float64 { return float64(p.LagEvents) }},
 		{"lag_seconds", "How long the oldest of them has been in the log.", func(p opsviews.Projection) float64 { return p.LagSeconds }},
 		{"parked", "1 while an error has stopped the projection.", func(p opsviews.Projection) float64 { return one(p.LastError != nil) }},
 		{"paused", "1 while an operator has paused the projection.", func(p opsviews.Projection) float64 { return one(p.State == "paused") }},
@@ -65,14 +65,6 @@ func (g gauge[T]) tell(out chan<- prometheus.Metric, projection string, of T) {
 	if value := g.of(of); !math.IsNaN(value) {
 		out <- prometheus.MustNewConstMetric(g.desc(), prometheus.GaugeValue, value, projection)
 	}
-}
-
-// lagEvents returns no number if positions do not count events.
-func lagEvents(p opsviews.Projection) float64 {
-	if p.LagEvents == nil {
-		return math.NaN()
-	}
-	return float64(*p.LagEvents)
 }
 
 func one(yes bool) float64 {

@@ -87,9 +87,6 @@ func (o *outside) survivor() (c *apitest.Client, died time.Time) {
 
 func TestAnAnswerWhoseProcessDiesIsGivenByAnother(t *testing.T) {
 	t.Parallel()
-	if apptest.Elsewhere {
-		return
-	}
 	o := openOutside(t)
 	c := o.serving[0].Client()
 	var channel views.Channel
@@ -119,9 +116,6 @@ func TestAnAnswerWhoseProcessDiesIsGivenByAnother(t *testing.T) {
 
 func TestACampaignWhoseProcessDiesGoesOn(t *testing.T) {
 	t.Parallel()
-	if apptest.Elsewhere {
-		return
-	}
 	o := openOutside(t)
 	c := o.serving[0].Client()
 	c.POST("/api/channels", `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1","accountId":"ACC"}}`).Status(201)

@@ -22,7 +22,7 @@ const takenOverWithin = 45 * time.Second
 type nodes struct {
 	t        *testing.T
 	database string
-	log      string // address of the log, if not in the database
+	log      string // address of the journal, if there is one
 	data     [2]string
 	env      [2][]string // what the nodes' settings differ in
 	serving  [2]*apptest.Process
@@ -87,9 +87,7 @@ func (n *nodes) signed(nth int) uint64 {
 
 func TestNodesOnOneDatabaseTakeOverFromEachOther(t *testing.T) {
 	t.Parallel()
-	if !apptest.Elsewhere {
-		failOver(t, &nodes{t: t, database: apptest.Database(t)})
-	}
+	failOver(t, &nodes{t: t, database: apptest.Database(t)})
 }
 
 // failOver kills the node that works, then the one that took over, while clients write to both and read from both.
@@ -153,9 +151,6 @@ func failOver(t *testing.T, n *nodes) {
 
 func TestMissingDatabaseHostIsSkipped(t *testing.T) {
 	t.Parallel()
-	if apptest.Elsewhere {
-		return
-	}
 	u, err := url.Parse(apptest.Database(t))
 	require.NoError(t, err)
 	q := u.Query()

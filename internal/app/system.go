@@ -19,7 +19,7 @@ import (
 	"bahi/domain/access/picture"
 	"bahi/domain/actor"
 	"bahi/domain/unit"
-	"bahi/eventstore/esdb"
+	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
 	"bahi/http/api"
 	messagingroutes "bahi/http/messaging"
@@ -50,7 +50,7 @@ func AllProjections() []*projections.Projection {
 		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, ledgertables.Khatas, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, accesstables.Plans,
 		marketplacetables.Companies, marketplacetables.Products, marketplacetables.Contacts, marketplacetables.Enquiries,
 		messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Templates,
-		messagingtables.Bots, messagingtables.BotAnswers, messagingtables.Campaigns, audittables.Tree, audittables.Places,
+		messagingtables.Bots, messagingtables.BotAnswers, messagingtables.Campaigns, audittables.Tree,
 	}
 }
 
@@ -62,7 +62,7 @@ type System struct {
 	Log        *slog.Logger
 	cluster    *pgcluster.Cluster // nil: DATABASE_URL
 	Pool       *pgxpool.Pool
-	Store      EventLog
+	Store      *postgres.Store
 	Vault      *vault.Vault
 	Runner     *projections.Runner
 	backlog    *projections.Backlog
@@ -185,12 +185,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	if sys.Store, err = sys.openLog(ctx); err != nil {
 		return sys, err
 	}
-	// Named after the database's own log, which stays there even if EVENTSTORE_URL moves the events elsewhere.
-	var installation uuid.UUID
-	if err := sys.Pool.QueryRow(ctx, `select store_id from log.identity`).Scan(&installation); err != nil {
-		return sys, fmt.Errorf("read the installation's name: %w", err)
-	}
-	sys.Home = uuid.NewSHA1(installation, []byte("workspace"))
+	sys.Home = uuid.NewSHA1(sys.Store.ID(), []byte("workspace"))
 	sys.Runner = projections.NewRunner(sys.Store, sys.Pool, sys.Log)
 	sys.backlog = &projections.Backlog{Store: sys.Store, Statuses: sys.Runner.Statuses, Now: time.Now}
 	sys.Runner.Reveal, sys.Runner.Program, sys.Runner.Now, sys.Runner.Silent = sys.Vault.Reveal, Version, time.Now, s.TakeOver
@@ -199,10 +194,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 		versions[p.Name] = p.Version
 	}
 	sys.Views = NewViews(sys.reader(versions))
-	if log, elsewhere := sys.Store.(*esdb.Store); elsewhere {
-		log.UsePlaces(auditviews.Places{Reader: sys.reader(versions)})
-	}
-	if err := sys.joinAudit(ctx, serving); err != nil { // it looks in the log for what was signed, by the places
+	if err := sys.joinAudit(ctx, serving); err != nil {
 		return sys, err
 	}
 	sys.Commands = commands.New(sys.written(), sys.Vault, time.Now)
@@ -216,7 +208,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 
 // reader returns a reader of the projections of these versions, with the settings' waiting times.
 func (s *System) reader(versions map[string]int) *readmodels.Reader {
-	r := readmodels.NewReader(s.Pool, versions, s.Runner.Follow, s.Settings.headElsewhere(s.Store))
+	r := readmodels.NewReader(s.Pool, versions, s.Runner.Follow)
 	r.Wait = s.Settings.ReadWait
 	return r
 }

@@ -193,7 +193,7 @@ func TestNoViewForgetsTheAskersWorkspace(t *testing.T) {
 		versions[p.Name] = p.Version
 		require.NoError(t, projections.Build{Store: store, Config: plain, Projection: p, Log: log}.Run(t.Context()))
 	}
-	views := allViews(readmodels.NewReader(pool, versions, nil, nil))
+	views := allViews(readmodels.NewReader(pool, versions, nil))
 	require.Equal(t, areas(t), slices.Sorted(func(yield func(string) bool) {
 		for area := range views {
 			if !yield(area) {

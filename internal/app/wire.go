@@ -59,7 +59,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		Campaign: messagingroutes.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone, Now: time.Now,
 	}).Register()
 	(&auditroutes.Routes{
-		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: s.explored(), Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
+		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: &opsviews.Events{DB: s.Pool}, Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
 		Feed: feed{s.Store}, Report: s.Trail(zone),
 	}).Register()
 	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
@@ -82,7 +82,7 @@ func (s *System) registry() *opsviews.Projections {
 	for _, p := range AllProjections() {
 		versions[p.Name] = p.Version
 	}
-	return &opsviews.Projections{DB: s.Pool, Versions: versions, Log: s.logElsewhere()}
+	return &opsviews.Projections{DB: s.Pool, Versions: versions}
 }
 
 // captured adapts the mail folder to the operators' view of it.
@@ -202,7 +202,7 @@ func (s *System) ready(ctx context.Context) http.Readiness {
 		}
 		r.Projections = append(r.Projections, http.Projection{
 			Name: p.Name, Version: p.Version, Generation: status.Generation, State: state,
-			Position: status.Position, LagEvents: s.Settings.lag(head, status.Position), Error: CauseOf(status),
+			Position: status.Position, LagEvents: lag(head, status.Position), Error: CauseOf(status),
 		})
 	}
 	r.Head, r.Feed, r.OCR = head, s.feedReadiness(head), s.Tools.Known()
@@ -268,22 +268,13 @@ func (s *System) paused(ctx context.Context) map[string]bool {
 	return paused
 }
 
-// lag returns the number of events in between; nil: some, but positions do not count them.
-func (s Settings) lag(head, position event.Position) *uint64 {
-	switch {
-	case position >= head:
-		return new(uint64)
-	case s.EventStore != "":
-		return nil
-	default:
-		return new(uint64(head - position))
+// lag returns the number of events in between.
+func lag(head, position event.Position) uint64 {
+	if position >= head {
+		return 0
 	}
+	return uint64(head - position)
 }
 
 // Behind is lag in a table.
-func (s Settings) Behind(head, position event.Position) string {
-	if events := s.lag(head, position); events != nil {
-		return strconv.FormatUint(*events, 10)
-	}
-	return "some"
-}
+func Behind(head, position event.Position) string { return strconv.FormatUint(lag(head, position), 10) }

@@ -31,7 +31,7 @@ import (
 type Commands struct {
 	Serve       serve.Command              `cmd:"" help:"Serve the HTTP interface. Needs no configuration."`
 	Demo        demo.Command               `cmd:"" help:"Fill a workspace with a year of a workshop and its shop, to look around in."`
-	Gateway     gateway.Command            `cmd:"" help:"Serve the log alone over the EventStoreDB protocol: other bahis may have their log there."`
+	Gateway     gateway.Command            `cmd:"" help:"Serve the log alone over the EventStoreDB protocol: other bahis may have the journals of their logs there."`
 	Events      events.Command             `cmd:"" help:"Look at the log, export it, import it."`
 	Projections projections.Command        `cmd:"" help:"List and rebuild the tables."`
 	Reactors    reactors.Command           `cmd:"" help:"List the reactors of side effects, and replay old events to them."`

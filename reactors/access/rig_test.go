@@ -201,7 +201,7 @@ func newRig(t *testing.T) *rig {
 		cancel()
 		require.NoError(t, <-stopped)
 	})
-	r.views = &views.Views{Reader: readmodels.NewReader(r.pool, map[string]int{"users": tables.Users.Version, "workspaces": tables.Workspaces.Version, "endings": tables.Endings.Version}, runner.Follow, nil)}
+	r.views = &views.Views{Reader: readmodels.NewReader(r.pool, map[string]int{"users": tables.Users.Version, "workspaces": tables.Workspaces.Version, "endings": tables.Endings.Version}, runner.Follow)}
 	require.Eventually(t, func() bool {
 		_, users := r.views.Users(t.Context())
 		_, members := r.views.Members(t.Context(), uuid.Nil)

@@ -27,7 +27,6 @@ const (
 // Config has the dependencies of a Feed.
 type Config struct {
 	Store eventstore.Store
-	Gaps  bool          // the log's positions have gaps, so that the number of remaining events is unknown
 	Pool  *pgxpool.Pool // on the database with the checkpoint
 
 	// Broker takes messages. Publish MUST return nil only if it has stored all of them, each subject's in the given order, and MUST

@@ -2,7 +2,6 @@ package feed_test
 
 import (
 	"context"
-	"iter"
 	"sync"
 	"testing"
 	"time"
@@ -191,47 +190,6 @@ func TestCheckpointOfAnotherLogParksTheFeedUntilAReplay(t *testing.T) {
 			require.Equal(t, append(r.ids(0)[:5], r.ids(6)...), r.forwarded(9))
 		})
 	}
-}
-
-// passing is a log that reports after each batch that it skipped events of its own, as EventStoreDB does.
-type passing struct {
-	eventstore.Store
-
-	told chan event.Position // the position of the last of ours when the subscriber had processed a report
-}
-
-func (p passing) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
-	return func(yield func(eventstore.Batch, error) bool) {
-		for batch, err := range p.Store.Subscribe(ctx, after) {
-			if !yield(batch, err) || err != nil || !yield(eventstore.Batch{UpTo: batch.UpTo + 100}, nil) {
-				return
-			}
-			select {
-			case p.told <- batch.UpTo:
-			case <-ctx.Done():
-			}
-		}
-	}
-}
-
-func TestCheckpointNamesItsEventEvenAfterSkippedEvents(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.add(5, 0)
-	told := make(chan event.Position)
-	run := r.run(func(c *feed.Config) { c.Store, c.Gaps = passing{r.store, told}, true })
-	for at := range told {
-		if at == 5 {
-			break
-		}
-	}
-	run.reached(5)
-	run.stop()
-	c, err := feed.Look(t.Context(), r.pool)
-	require.NoError(t, err)
-	require.Equal(t, event.Position(5), c.Position)
-	require.NotNil(t, c.EventID, "otherwise a log that lost it would go unnoticed")
-	require.Equal(t, r.ids(4)[0], c.EventID.String())
 }
 
 // takesAtMost restarts the broker with a limit for messages in bytes.

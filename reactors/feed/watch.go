@@ -118,9 +118,7 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	tell(positionGauge, float64(at.Position))
-	if !g.f.config.Gaps {
-		tell(eventsGauge, float64(max(lag.Head, at.Position)-at.Position))
-	}
+	tell(eventsGauge, float64(max(lag.Head, at.Position)-at.Position))
 	tell(secondsGauge, lag.Time.Seconds())
 	tell(parkedGauge, one(at.Error != nil))
 }

@@ -26,7 +26,7 @@ type Event struct {
 	Leaf     []byte          `json:"leaf_hash" doc:"Of the event as it is stored: docs/audit-format.md"`
 }
 
-// Search searches the log: [ops.Events], or [ops.Walked] if the log is not in Postgres.
+// Search searches the log.
 type Search interface {
 	Onward(ctx context.Context, f ops.Filter, size int) (ops.Found, error)
 }

@@ -34,7 +34,6 @@ import (
 // at all. So the trail needs no records of its own, and nothing can switch it off.
 type Trails struct {
 	Reader *readmodels.Reader
-	Log    ops.Log // nil: the log is in the same database
 
 	// Look is the number of positions of the log that one step searches, and Rows the number of rows of events that one
 	// step reads; 0: 20,000 and 1,000. A step takes an event whole, so an event of many rows may add as many again.
@@ -135,10 +134,9 @@ type Change struct {
 	Fields    []Field        `json:"fields"`
 
 	// The rest is for [Restated], which finds the closing balances that the change moved.
-	moves    []move
-	ends     *unit.Date     // the oldest day of a row of the account that the change deletes
-	opened   time.Time      // when the account was
-	openedAt event.Position // position of that in the log
+	moves  []move
+	ends   *unit.Date // the oldest day of a row of the account that the change deletes
+	opened time.Time  // when the account was
 }
 
 // move is an amount that a change adds to the balance from a day on.
@@ -150,9 +148,6 @@ type move struct {
 // Begin waits until the books are as fresh as the context wants. It returns the positions between which the moments
 // from and to lie, both included; upTo is at most the position up to which a trail is complete.
 func (v *Trails) Begin(ctx context.Context, from, to *time.Time) (after, upTo event.Position, err error) {
-	if v.Log != nil {
-		return v.beginInLog(ctx, from, to)
-	}
 	type span struct{ After, UpTo int64 }
 	s, err := readmodels.Row(ctx, v.Reader, errNoSpan, pgx.RowToStructByPos[span], `
 		select case when $1::timestamptz is null then 0 else log.position_at($1::timestamptz - interval '1 microsecond') end,
@@ -171,8 +166,6 @@ type Walk struct {
 	at, upTo event.Position
 	pending  []logged // found events after at
 	ahead    event.Position
-
-	opened map[event.Position]time.Time // when accounts were opened, by position; for a log that is not in Postgres
 }
 
 // Walk begins a trail after a position. It reads what was known at position upTo.
@@ -195,11 +188,6 @@ func (w *Walk) Next(ctx context.Context) (changes []Change, more bool, err error
 	}
 	if changes, err = w.trails.changes(ctx, w.filter, w.pending[:n]); err != nil {
 		return nil, false, err
-	}
-	if w.trails.Log != nil {
-		if err := w.date(ctx, changes); err != nil {
-			return nil, false, err
-		}
 	}
 	if w.pending = w.pending[n:]; len(w.pending) == 0 {
 		w.at = w.ahead
@@ -277,9 +265,6 @@ func (v *Trails) events(ctx context.Context, f TrailFilter, after, upTo event.Po
 	places, arg := f.places()
 	if arg != nil {
 		args = append(args, arg)
-	}
-	if v.Log != nil {
-		return v.eventsInLog(ctx, f, places, args, after, upTo)
 	}
 	if f.Workspace != nil { // a UUID has several forms
 		filter(`(e.meta::text ilike '%%' || $%[1]d || '%%' or e.meta::text ilike '%%' || replace($%[1]d, '-', '') || '%%' or position('\' in e.meta::text) > 0)`, f.Workspace.String())

@@ -88,7 +88,6 @@ type versioned struct {
 	ledger    string
 	workspace uuid.UUID
 	opened    time.Time
-	openedAt  event.Position
 	now, was  state
 }
 
@@ -102,7 +101,7 @@ type state struct {
 const stateSums = `(%[1]s.in_cash - %[1]s.out_cash)::text, (%[1]s.in_fine - %[1]s.out_fine)::text`
 
 var versionsSQL = `
-	select w.position, w.row_id, v.account_id, n.name, a.ledger, a.workspace_id, coalesce(o.recorded_at, 'epoch'), a.opened_position,
+	select w.position, w.row_id, v.account_id, n.name, a.ledger, a.workspace_id, coalesce(o.recorded_at, 'epoch'),
 		` + columnsOf("v") + `, ` + columnsOf("b") + `
 	from unnest($1::bigint[], $2::bigint[]) w (position, row_id)
 	join books.row_version v on v.row_id = w.row_id and v.from_position = w.position
@@ -142,7 +141,7 @@ func toVersioned(row pgx.CollectableRow) (v versioned, err error) {
 		now, was scanned
 	)
 	err = row.Scan(slices.Concat(
-		[]any{&position, &v.row, &v.account.ID, &v.account.Name, &v.ledger, &v.workspace, &v.opened, &v.openedAt}, now.into(), was.into(),
+		[]any{&position, &v.row, &v.account.ID, &v.account.Name, &v.ledger, &v.workspace, &v.opened}, now.into(), was.into(),
 	)...)
 	v.position, v.now, v.was = event.Position(position), now.state(v.account.ID), was.state(v.account.ID)
 	return v, err
@@ -167,7 +166,7 @@ func (s *scanned) state(account int64) state {
 func (v versioned) change(f TrailFilter, e logged, row int64) (Change, bool) {
 	c := Change{
 		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason, Change: book.Change(v.was.Row, v.now.Row),
-		Kind: e.kind, ID: strconv.FormatInt(row, 10), Ledger: v.ledger, Account: &v.account, opened: v.opened, openedAt: v.openedAt,
+		Kind: e.kind, ID: strconv.FormatInt(row, 10), Ledger: v.ledger, Account: &v.account, opened: v.opened,
 	}
 	if string(e.kind) == khataKind {
 		c.Kind = Kind(ledgers.Named(v.ledger).Rows.Category())
@@ -328,7 +327,7 @@ func (v *Trails) accounts(ctx context.Context, events []logged) (map[event.Posit
 		return nil, nil
 	}
 	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[renamed], `
-		select w.position, a.id, a.ledger, a.workspace_id, was.name, n.name, was.type, n.type, a.deleted_position = w.position, coalesce(o.recorded_at, 'epoch'), a.opened_position
+		select w.position, a.id, a.ledger, a.workspace_id, was.name, n.name, was.type, n.type, a.deleted_position = w.position, coalesce(o.recorded_at, 'epoch')
 		from unnest($1::bigint[], $2::bigint[]) w (position, id)
 		join books.account a on a.id = w.id
 		left join log.event o on o.position = a.opened_position
@@ -355,13 +354,12 @@ type renamed struct {
 	Was, Is   *int // the types
 	Deleted   bool
 	Opened    time.Time
-	OpenedAt  event.Position
 }
 
 func accountChange(f TrailFilter, e logged, r renamed) (Change, bool) {
 	c := Change{
 		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason,
-		Kind: e.kind, ID: strconv.FormatInt(r.ID, 10), Ledger: r.Ledger, Account: &Named{ID: r.ID}, opened: r.Opened, openedAt: r.OpenedAt,
+		Kind: e.kind, ID: strconv.FormatInt(r.ID, 10), Ledger: r.Ledger, Account: &Named{ID: r.ID}, opened: r.Opened,
 	}
 	name, kind := Field{Field: "name", From: null, To: null}, Field{Field: "type", From: null, To: null}
 	var names []string

@@ -68,7 +68,7 @@ func open(t *testing.T) *office {
 	runner := projections.NewRunner(store, pool, log)
 	h := commands.New(store, noKeys{}, time.Now)
 	ledgerflows.AddRules(h)
-	v := &views.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": projected.Books.Version}, runner.Follow, nil)}
+	v := &views.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": projected.Books.Version}, runner.Follow)}
 	o := &office{
 		ctx: ctx, store: store, pool: pool, views: v, log: log,
 		books: &ledgerflows.Books{Commands: h, Reads: v, Today: func() unit.Date { return today }, Log: log},

@@ -40,7 +40,7 @@ func TestWhatTwoNodesKeepIsWhatTheTablesSay(t *testing.T) {
 	t.Parallel()
 	o := open(t)
 	reader := func() *views.Views {
-		return &views.Views{Reader: readmodels.NewReader(o.pool, map[string]int{"books": projected.Books.Version}, nil, nil)}
+		return &views.Views{Reader: readmodels.NewReader(o.pool, map[string]int{"books": projected.Books.Version}, nil)}
 	}
 	nodes := []*views.Views{o.views, reader()}
 	var asked, read atomic.Int64

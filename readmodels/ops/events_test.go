@@ -3,7 +3,6 @@ package ops_test
 import (
 	"context"
 	"fmt"
-	"iter"
 	"log/slog"
 	"slices"
 	"testing"
@@ -58,69 +57,6 @@ func (d *diary) writeIn(workspace uuid.UUID, stream, kind, actor string) event.P
 	return done.Position
 }
 
-// apart is the distance of positions in the other log.
-const apart = 977
-
-// elsewhere presents the log like one outside Postgres: only the order of its positions means something.
-type elsewhere struct{ *postgres.Store }
-
-func sparse(events iter.Seq2[event.Stored, error]) iter.Seq2[event.Stored, error] {
-	return func(yield func(event.Stored, error) bool) {
-		for e, err := range events {
-			e.Position *= apart
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
-}
-
-func (l elsewhere) After(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error] {
-	return sparse(l.ReadAll(ctx, at/apart, eventstore.Forwards))
-}
-
-func (l elsewhere) Before(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error] {
-	if at < eventstore.End {
-		at = (at + apart - 1) / apart
-	}
-	return sparse(l.ReadAll(ctx, at, eventstore.Backwards))
-}
-
-func (l elsewhere) At(ctx context.Context, at event.Position) (event.Stored, bool, error) {
-	for e, err := range l.Before(ctx, at+1) {
-		return e, err == nil && e.Position == at, err
-	}
-	return event.Stored{}, false, nil
-}
-
-func (l elsewhere) Stream(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error] {
-	return sparse(l.ReadStream(ctx, stream, from, eventstore.Forwards))
-}
-
-func (l elsewhere) Back(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error] {
-	return sparse(l.ReadStream(ctx, stream, from, eventstore.Backwards))
-}
-
-func (l elsewhere) PositionAt(ctx context.Context, moment time.Time) (event.Position, error) {
-	at, err := l.Store.PositionAt(ctx, moment)
-	return at * apart, err
-}
-
-func (l elsewhere) Head(ctx context.Context) (event.Position, error) {
-	head, err := l.Store.Head(ctx)
-	return head * apart, err
-}
-
-// searching searches the diary, by its tables or by reading along it.
-type searching interface {
-	Search(ctx context.Context, f ops.Filter, size int) (ops.Found, error)
-	Onward(ctx context.Context, f ops.Filter, size int) (ops.Found, error)
-	Event(ctx context.Context, at event.Position) (ops.Event, ops.Place, error)
-	Upto(ctx context.Context, stream string, revision int64, most int) ([]ops.Event, error)
-	Head(ctx context.Context) (event.Position, time.Time, error)
-	PositionAt(ctx context.Context, moment time.Time) (event.Position, error)
-}
-
 func positions(events []ops.Event) (all []event.Position) {
 	for _, e := range events {
 		all = append(all, e.Position)
@@ -150,14 +86,9 @@ func TestContinuedSearchFindsEveryEventOnce(t *testing.T) {
 			From:      moment(r, "from"), To: moment(r, "to"),
 			After: event.Position(rapid.IntRange(0, 130).Draw(r, "after")), Before: event.Position(rapid.IntRange(0, 130).Draw(r, "before")),
 		}
-		v, times := searching(&ops.Events{DB: d.pool, Window: rapid.IntRange(1, 40).Draw(r, "window"), Windows: rapid.IntRange(1, 3).Draw(r, "windows")}), event.Position(1)
-		if rapid.Bool().Draw(r, "elsewhere") {
-			v, times = &ops.Walked{Log: elsewhere{d.store}, Most: rapid.IntRange(1, 130).Draw(r, "most")}, apart
-			f.After, f.Before = f.After*apart, f.Before*apart
-		}
+		v := &ops.Events{DB: d.pool, Window: rapid.IntRange(1, 40).Draw(r, "window"), Windows: rapid.IntRange(1, 3).Draw(r, "windows")}
 		var want []event.Position
 		for _, e := range d.events {
-			e.Position *= times
 			category, _ := event.SplitStream(e.Stream)
 			if (f.Stream == "" || f.Stream == e.Stream) && (f.Category == "" || f.Category == category) && (f.Type == "" || f.Type == e.Type) &&
 				(f.Actor == "" || f.Actor == e.Meta.Actor) && (f.From == nil || !e.At.Before(*f.From)) && (f.To == nil || !e.At.After(*f.To)) &&
@@ -218,28 +149,13 @@ func TestSearchIsLimitedAndReportsHowFarItCame(t *testing.T) {
 
 func TestEventHasItsNeighbours(t *testing.T) {
 	t.Parallel()
-	for where, of := range map[string]struct {
-		apart event.Position
-		views func(*diary) searching
-	}{
-		"in Postgres": {1, func(d *diary) searching { return &ops.Events{DB: d.pool} }},
-		"elsewhere":   {apart, func(d *diary) searching { return &ops.Walked{Log: elsewhere{d.store}} }},
-	} {
-		t.Run(where, func(t *testing.T) {
-			t.Parallel()
-			d := startDiary(t)
-			knowsNeighbours(t, d, of.views(d), of.apart)
-		})
-	}
-}
-
-func knowsNeighbours(t *testing.T, d *diary, v searching, apart event.Position) {
-	t.Helper()
+	d := startDiary(t)
+	v := &ops.Events{DB: d.pool}
 	head, recorded, err := v.Head(t.Context())
 	require.NoError(t, err)
 	require.Zero(t, head)
 	require.True(t, recorded.IsZero())
-	first, _, last := apart*d.write("bank-1", "Opened", "user:a"), d.write("bank-2", "Opened", "user:b"), apart*d.write("bank-1", "Renamed", "user:a")
+	first, _, last := d.write("bank-1", "Opened", "user:a"), d.write("bank-2", "Opened", "user:b"), d.write("bank-1", "Renamed", "user:a")
 
 	e, place, err := v.Event(t.Context(), last)
 	require.NoError(t, err)
@@ -273,11 +189,9 @@ func TestEventWithForeignMetadataIsShown(t *testing.T) {
 	d := startDiary(t)
 	_, err := d.store.Append(t.Context(), eventstore.To("orders-1", eventstore.NoStream, event.New{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`[]`), Meta: []byte(`["theirs"]`)}))
 	require.NoError(t, err)
-	for _, v := range []searching{&ops.Events{DB: d.pool}, &ops.Walked{Log: elsewhere{d.store}}} {
-		found, err := v.Search(t.Context(), ops.Filter{}, 5)
-		require.NoError(t, err)
-		require.Len(t, found.Events, 1)
-		require.Equal(t, event.Meta{}, found.Events[0].Meta)
-		require.JSONEq(t, `["theirs"]`, string(found.Events[0].MetaText))
-	}
+	found, err := (&ops.Events{DB: d.pool}).Search(t.Context(), ops.Filter{}, 5)
+	require.NoError(t, err)
+	require.Len(t, found.Events, 1)
+	require.Equal(t, event.Meta{}, found.Events[0].Meta)
+	require.JSONEq(t, `["theirs"]`, string(found.Events[0].MetaText))
 }

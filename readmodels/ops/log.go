@@ -4,25 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"time"
 
 	"bahi/domain/event"
 )
 
-// Log is the log in any store. Only the order of its positions means something.
+// Log is the log itself, where its table would not do.
 type Log interface {
-	// After yields the events after a position, oldest first.
-	After(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error]
-	// Before yields the events before a position, newest first.
-	Before(ctx context.Context, at event.Position) iter.Seq2[event.Stored, error]
 	// At returns the event at a position, or false.
 	At(ctx context.Context, at event.Position) (event.Stored, bool, error)
 	// Stream yields a stream's events from a revision on, oldest first.
 	Stream(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error]
-	// Back yields a stream's events up to a revision, newest first.
-	Back(ctx context.Context, stream string, from int64) iter.Seq2[event.Stored, error]
-	// PositionAt returns the last position recorded at or before a time, 0 if there is none.
-	PositionAt(ctx context.Context, moment time.Time) (event.Position, error)
 	// Head returns the position of the newest event.
 	Head(ctx context.Context) (event.Position, error)
 }

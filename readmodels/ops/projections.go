@@ -34,7 +34,7 @@ type Projection struct {
 	State      string         `json:"state" enum:"live,building,parked,paused"`
 	Position   event.Position `json:"position" doc:"All events up to here are in the tables"`
 	Head       event.Position `json:"head" doc:"The log's newest position"`
-	LagEvents  *uint64        `json:"lag_events" doc:"Number of events that are not in the tables yet; null: unknown, because positions in EventStoreDB do not count events"`
+	LagEvents  uint64         `json:"lag_events" doc:"Number of events that are not in the tables yet"`
 	LagSeconds float64        `json:"lag_seconds" doc:"Age of the oldest event that is not in the tables yet"`
 	Rate       float64        `json:"rate" doc:"Recent rate, in events a second"`
 	LastError  *string        `json:"last_error"`
@@ -106,7 +106,6 @@ type Estimate struct {
 type Projections struct {
 	DB       *pgxpool.Pool
 	Versions map[string]int // versions that this program reads, by projection
-	Log      Log            // nil: in the same database
 }
 
 // All returns the projections of this program by name, in one snapshot.
@@ -173,11 +172,7 @@ const projectionsQuery = `
 
 func (p *Projections) read(ctx context.Context, names []string, versions []int) ([]Projection, error) {
 	rows, _ := p.DB.Query(ctx, projectionsQuery, names, versions)
-	all, err := pgx.CollectRows(rows, scanProjection)
-	if err == nil && p.Log != nil {
-		err = p.fromLog(ctx, all)
-	}
-	return all, err
+	return pgx.CollectRows(rows, scanProjection)
 }
 
 func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
@@ -218,11 +213,9 @@ func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
 	default:
 		p.State = "live"
 	}
-	lag := uint64(0)
 	if p.Head > p.Position {
-		lag = uint64(p.Head - p.Position)
+		p.LagEvents = uint64(p.Head - p.Position)
 	}
-	p.LagEvents = &lag
 	if build.generation != nil {
 		p.Build = &Build{
 			Generation: *build.generation, Phase: requested, Done: *build.done, Total: *build.total, Rate: *build.rate,
@@ -293,9 +286,6 @@ func (p *Projections) Parked(ctx context.Context) ([]Parked, error) {
 		left join log.event e on e.position = p.error_position
 		order by p.kind, p.name, p.generation`, names, versions)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Parked])
-	if err == nil && p.Log != nil {
-		err = p.events(ctx, all)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("list what is parked: %w", err)
 	}

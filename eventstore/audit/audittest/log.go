@@ -29,28 +29,13 @@ type Log struct {
 	Key    audit.Key
 	Seed   []byte // of the key
 
-	id    uuid.UUID
-	apart event.Position // the distance between positions
+	id uuid.UUID
 }
-
-// Apart is the distance between positions of a sparse log.
-const Apart = 977
 
 // New returns a log of n events in five streams. Event i, from 0, has the amount i.5.
 func New(t testing.TB, n int) *Log {
 	t.Helper()
-	return newLog(t, n, 1)
-}
-
-// NewSparse returns a log with positions like EventStoreDB's.
-func NewSparse(t testing.TB, n int) *Log {
-	t.Helper()
-	return newLog(t, n, Apart)
-}
-
-func newLog(t testing.TB, n int, apart event.Position) *Log {
-	t.Helper()
-	l := &Log{id: uuid.New(), apart: apart}
+	l := &Log{id: uuid.New()}
 	private, err := audit.NewKey(rand.Reader, audit.Origin(l.id))
 	require.NoError(t, err)
 	l.Key, err = audit.ParseKey(private)
@@ -60,7 +45,7 @@ func newLog(t testing.TB, n int, apart event.Position) *Log {
 	l.Seed = seed[1:] // the first byte is the type of the key
 	for i := range n {
 		l.Events = append(l.Events, event.Stored{
-			Position: event.Position(i+1) * apart, Stream: fmt.Sprintf("bankrow-%d", i%5), Revision: int64(i / 5), ID: uuid.New(), Type: "BankRowEdited",
+			Position: event.Position(i + 1), Stream: fmt.Sprintf("bankrow-%d", i%5), Revision: int64(i / 5), ID: uuid.New(), Type: "BankRowEdited",
 			Data: fmt.Appendf(nil, `{"amount":%d.5,"description":"<b>Bill</b>"}`, i), Meta: []byte(`{"schema":1,"actor":"user:9"}`),
 			At: time.Date(2026, 11, 21, 18, 0, i, 0, time.UTC),
 		})
@@ -90,15 +75,12 @@ func (l *Log) head(size int) event.Position {
 	return l.Events[size-1].Position
 }
 
-// Forged returns the log with a changed history, under the same key. A dense log has no gap afterwards; in a sparse one, an inserted
-// event has a position in a gap.
+// Forged returns the log with a changed history, under the same key. Its positions have no gap afterwards.
 func (l *Log) Forged(change func([]event.Stored) []event.Stored) *Log {
 	other := *l
 	other.Events = change(slices.Clone(l.Events))
 	for i := range other.Events {
-		if least := other.head(i) + 1; l.apart == 1 || other.Events[i].Position < least {
-			other.Events[i].Position = least
-		}
+		other.Events[i].Position = event.Position(i + 1)
 	}
 	return &other
 }
@@ -120,7 +102,7 @@ func (l *Log) Archive(t testing.TB, checkpoints ...[]byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "archive")
 	_, err := archive.Create(t.Context(), dir, l, archive.Options{
-		UpTo: l.head(len(l.Events)), Sparse: l.apart > 1, At: time.Now(), Program: "test", Checkpoints: checkpoints, PublicKeys: []string{l.Key.Public()},
+		UpTo: l.head(len(l.Events)), At: time.Now(), Program: "test", Checkpoints: checkpoints, PublicKeys: []string{l.Key.Public()},
 	})
 	require.NoError(t, err)
 	return dir

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"bahi/eventstore/esdb/esdbtest"
 	"bahi/http/api/apitest"
 )
 
@@ -90,9 +89,5 @@ func Each[T, U any](list []T, do func(T) U) (out []U) {
 // Past moves all events of the log days into the past, where the log is stored.
 func (o *Office) Past(days int) {
 	o.T.Helper()
-	if cluster, there := logClusters.Load(o.Database); there {
-		cluster.(*esdbtest.Cluster).Past(days)
-		return
-	}
 	o.Sql(`update log.event set recorded_at = recorded_at - make_interval(days => $1)`, days)
 }

@@ -1,6 +1,7 @@
 package apptest
 
 import (
+	"cmp"
 	"net/url"
 	"os"
 	"os/exec"
@@ -12,19 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/eventstore/esdb/esdbtest"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 )
-
-// Elsewhere: the systems of this test run have their logs in EventStoreDB, behind gateways in processes of their own.
-var Elsewhere = os.Getenv(elsewhereVariable) != ""
-
-// elsewhereVariable has the path of the program that serves the gateways, or vendors, or a server's address, which one system at a time uses.
-const elsewhereVariable = "BAHI_TEST_LOG_BEHIND_GATEWAY"
-
-// vendors means servers in this process that behave as the vendor's do.
-const vendors = "vendors"
 
 // gatewayProcess is a bahi that serves its log to EventStoreDB clients.
 type gatewayProcess struct {
@@ -53,74 +44,49 @@ func (g *gatewayProcess) Connection(key string) string {
 	return "esdb://" + url.UserPassword("bahi", key).String() + "@" + g.address + "?tlsCAFile=" + url.QueryEscape(filepath.Join(g.data, "gateway", "ca.crt"))
 }
 
-// EventStore returns the command of a bahi that only has a log, for other systems. Without a program it runs in the test's own process.
-func EventStore(t testing.TB, program, data string) *Cmd {
+// EventStore returns the command of a bahi that only has a log, for the journals of other systems. It runs in the test's own process.
+func EventStore(t testing.TB, data string) *Cmd {
 	t.Helper()
 	cmd := Command(t, data, "gateway")
-	cmd.Program = program
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+pgtest.Template(t, "migrated", migrations.Up), "BAHI_GATEWAY_WRITE=true")
 	return cmd
 }
 
-var logsBehindGateways sync.Map // connection strings, by the database of the system that uses the log
+// journalVariable has the address of the server of journals for all systems of a test run; gateways: each has one in this process.
+const (
+	journalVariable = "BAHI_TEST_JOURNAL"
+	gateways        = "gateways"
+)
 
-var logClusters sync.Map // servers of logs, by the database of the system that uses the log
+var journals sync.Map // addresses of servers, by the database of the log
 
-// logBehindGateway returns the log of a second process, the same for the same database.
-func logBehindGateway(t testing.TB, database string) string {
+// withJournal returns the server of the journal of a database's log, the same for the same database; "": none.
+func withJournal(t testing.TB, database string) string {
 	t.Helper()
-	if known, ok := logsBehindGateways.Load(database); ok {
-		return known.(string)
+	server := os.Getenv(journalVariable)
+	if known, ok := journals.Load(database); ok || server == "" {
+		address, _ := known.(string)
+		return address
 	}
-	var connection string
-	switch program := os.Getenv(elsewhereVariable); {
-	case strings.HasPrefix(program, "esdb"):
-		connection = program
-	case program == vendors:
-		cluster := esdbtest.Start(t, 1)
-		connection = cluster.URL()
-		logClusters.Store(database, cluster)
-	default:
-		data := t.TempDir()
-		connection = ServeGateway(t, EventStore(t, program, data), data).Connection(OperatorKey)
+	if server == gateways {
+		log, _ := EmptyLog(t)
+		server = Served(t, log)
 	}
-	logsBehindGateways.Store(database, connection)
-	return connection
+	journals.Store(database, server)
+	return server
 }
 
-// OnGateway runs tests of the calling package again, each system with its log behind a gateway in a process of its own, or on a server like the vendor's,
-// or on the server with this address.
-func OnGateway(t *testing.T, gateway string, tests ...string) {
+// OnJournal runs tests of the calling package again, each system with a journal in the server at this address; "": in a gateway.
+func OnJournal(t *testing.T, address string, tests ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^("+strings.Join(tests, "|")+")$", "-test.v", "-test.timeout", "20m")
-	cmd.Env = append(os.Environ(), elsewhereVariable+"="+gateway)
+	cmd.Env = append(os.Environ(), journalVariable+"="+cmp.Or(address, gateways))
 	out, err := cmd.CombinedOutput()
 	text := string(out)
 	require.NoError(t, err, "%s", text[max(0, len(text)-20000):])
 	for _, name := range tests {
 		require.Contains(t, text, "--- PASS: "+name+" ", "the test ran")
 	}
-}
-
-// InAnotherProcess runs tests of the calling package again, each system with its log in another process. Within that run it does nothing.
-func InAnotherProcess(t *testing.T, tests ...string) {
-	t.Helper()
-	if Elsewhere {
-		return
-	}
-	program, err := Binary()
-	require.NoError(t, err)
-	OnGateway(t, program, tests...)
-}
-
-// OnEventStoreDB runs tests of the calling package again, each system on a log in a server that behaves as the vendor's does. Within
-// that run it does nothing.
-func OnEventStoreDB(t *testing.T, tests ...string) {
-	t.Helper()
-	if Elsewhere {
-		return
-	}
-	OnGateway(t, vendors, tests...)
 }
 
 var testNamed = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)

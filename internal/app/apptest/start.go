@@ -8,6 +8,7 @@ import (
 	"iter"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -54,8 +55,8 @@ const ReadWait = 25 * time.Second
 // Database returns a database on which Bahi has run once: the tables of its projections exist.
 func Database(t testing.TB) string {
 	t.Helper()
-	if Elsewhere {
-		return pgtest.Template(t, "migrated", migrations.Up)
+	if os.Getenv(journalVariable) != "" {
+		return Migrated(t)
 	}
 	return pgtest.Template(t, "served", func(ctx context.Context, url string) error {
 		sys, err := Settings(t, url).Open(ctx, true)
@@ -65,6 +66,18 @@ func Database(t testing.TB) string {
 		defer sys.Close()
 		return sys.CatchUp(ctx)
 	})
+}
+
+// Migrated returns a database on which Bahi has not run. Its log has a name of its own: all test databases are copies of one.
+func Migrated(t testing.TB) string {
+	t.Helper()
+	url := pgtest.Template(t, "migrated", migrations.Up)
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	_, err = conn.Exec(t.Context(), `update log.identity set store_id = gen_random_uuid()`)
+	require.NoError(t, err)
+	return url
 }
 
 // Office is the whole system, served in this process.
@@ -93,8 +106,8 @@ func StartOn(t testing.TB, database string) *Office {
 // StartAs serves a system with these settings, which name the database.
 func StartAs(t testing.TB, with app.Settings, adapt ...func(*app.System)) *Office {
 	t.Helper()
-	if Elsewhere && with.EventStore == "" {
-		with.EventStore = logBehindGateway(t, with.DatabaseURL)
+	if with.EventStore == "" {
+		with.EventStore = withJournal(t, with.DatabaseURL)
 	}
 	sys, err := with.Open(t.Context(), true)
 	require.NoError(t, err)

@@ -45,9 +45,6 @@ func (c trailAudit) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.Close()
-	if err := sys.OwnLog(ctx); err != nil {
-		return err
-	}
 	zone, err := c.Zone()
 	if err != nil {
 		return err

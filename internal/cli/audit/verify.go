@@ -131,9 +131,6 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 		return r, err
 	}
 	defer sys.Close()
-	if err := sys.OwnLog(ctx); err != nil {
-		return r, err
-	}
 	if c.Key == "" {
 		if trusted, err = sys.Signer.Ring.Trusted(ctx); err != nil {
 			return r, err
@@ -181,12 +178,12 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	bar := screen.NewBar(c.Shell.Err, "verifying", "events")
 	defer bar.End()
 	r, err = proofs.Verify(ctx, sys.Store.ReadAll(ctx, 0, eventstore.Forwards), proofs.Evidence{
-		Kept: append(own, kept...), Tiles: sys.Tree, Sparse: c.EventStore != "", Progress: func(events uint64) { bar.Show(int64(events), int64(head)) },
+		Kept: append(own, kept...), Tiles: sys.Tree, Progress: func(events uint64) { bar.Show(int64(events), int64(head)) },
 	})
 	if wrong != nil {
 		r = r.Also(proofs.Falsified(wrong))
 	}
-	if c.EventStore == "" && err == nil {
+	if err == nil {
 		r, err = noneBefore(ctx, sys, r)
 	}
 	if err == nil {

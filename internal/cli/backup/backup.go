@@ -81,9 +81,6 @@ type Command struct {
 
 // Run takes the backup under a temporary name and renames the complete one.
 func (c Command) Run(ctx context.Context) (err error) {
-	if err := c.LogInPostgres("backup"); err != nil {
-		return err
-	}
 	began := time.Now()
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {

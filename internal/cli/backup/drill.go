@@ -11,6 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/vault"
@@ -19,6 +21,7 @@ import (
 	"bahi/internal/cli/events"
 	"bahi/internal/cli/screen"
 	"bahi/internal/pgcluster"
+	"bahi/migrations"
 )
 
 // drill restores a backup as a test and removes everything again.
@@ -75,7 +78,7 @@ func (d drill) run(ctx context.Context) (err error) {
 		return err
 	}
 	s := d.Settings
-	s.Data, s.DatabaseURL, s.MasterKey = scratch, db.Url, key
+	s.Data, s.DatabaseURL, s.MasterKey, s.EventStore = scratch, db.Url, key, ""
 	if key == "" {
 		if err := forgetKeys(ctx, db, scratch); err != nil {
 			return err
@@ -98,7 +101,26 @@ func (d drill) restoreInto(ctx context.Context, db *app.Database, found *finding
 	began := time.Now()
 	err := load(ctx, db, d.Settings, d.manifest, d.Dir)
 	found.restoring = time.Since(began)
-	return err
+	if err != nil && !errors.Is(err, errOtherHead) {
+		return err
+	}
+	return errors.Join(err, leaveJournal(ctx, db))
+}
+
+// leaveJournal separates the restored log from the original's journal.
+func leaveJournal(ctx context.Context, db *app.Database) error {
+	if err := migrations.Up(ctx, db.Url); err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, db.Url)
+	if err != nil {
+		return fmt.Errorf("connect to the restored database: %w", err)
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
+	if _, err := conn.Exec(ctx, `update log.identity set journal = null`); err != nil {
+		return fmt.Errorf("separate the restored log from its journal: %w", err)
+	}
+	return nil
 }
 
 // examine builds every projection, reads the log to its end, and lets the doctor fold it again to compare.

@@ -27,9 +27,6 @@ type RestoreCommand struct {
 
 // Run restores the backup, or tries it. The data folder or database must be empty except for the master key.
 func (c RestoreCommand) Run(ctx context.Context) error {
-	if err := c.LogInPostgres("restore"); err != nil {
-		return err
-	}
 	m, err := OpenBackup(c.Dir)
 	if err != nil {
 		return err

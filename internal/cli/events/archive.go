@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -35,7 +34,7 @@ type Archiving struct {
 
 // Options returns the options for an archive of the whole log, with its checkpoints.
 func (c Archiving) Options(ctx context.Context, sys *app.System) (o archive.Options, err error) {
-	o = archive.Options{Program: app.Version, At: time.Now(), Plain: c.Plain, Sparse: sys.Settings.EventStore != ""}
+	o = archive.Options{Program: app.Version, At: time.Now(), Plain: c.Plain}
 	if o.UpTo, err = sys.Store.Head(ctx); err != nil {
 		return o, err
 	}
@@ -105,24 +104,13 @@ type importEvents struct {
 
 	Dir        string `arg:"" help:"The archive's folder."`
 	NewStoreID bool   `name:"new-store-id" help:"Give the log an id of its own, for a copy beside the original. Without it, the copy replaces the original."`
-	Renumber   bool   `help:"Number positions 1, 2, 3 …, for the archive of a log in EventStoreDB. The log gets an id of its own, and no proof of the archive holds for it."`
 }
-
-var errGaps = errors.New("the positions of this archive's log have gaps, as those of EventStoreDB have, and a log in Postgres counts 1, 2, 3 …. " +
-	"With --renumber its events are imported with positions of their own, into a log of another name: what was signed holds for the archive and not for that log. " +
-	"If the log itself is there, bahi events copy makes the same of it")
 
 // Run fills the log, all or nothing.
 func (c importEvents) Run(ctx context.Context) error {
-	if err := c.LogInPostgres("events import"); err != nil {
-		return err
-	}
 	a, err := archive.Open(c.Dir)
 	if err != nil {
 		return err
-	}
-	if a.Positions == archive.Sparse && !c.Renumber {
-		return errGaps
 	}
 	keys, err := KeysOf(a)
 	if err != nil {
@@ -147,7 +135,7 @@ func (c importEvents) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	into := &Importing{said: c.Shell.Err, archive: a, keys: keys, vault: v, subjects: map[string]bool{}, renamed: c.NewStoreID || c.Renumber, renumbers: c.Renumber}
+	into := &Importing{said: c.Shell.Err, archive: a, keys: keys, vault: v, subjects: map[string]bool{}, renamed: c.NewStoreID}
 	if into.signed, err = signedOf(a); err != nil {
 		return err
 	}
@@ -206,10 +194,6 @@ type Importing struct {
 	given   [][]byte // as in BAHI_AUDIT_KEY
 	renamed bool     // the log gets an id of its own
 	signsOn bool     // with the key that signed it before
-
-	renumbers bool         // positions
-	places    moved        // new positions of the events
-	last      event.Stored // with its new position and time
 }
 
 // checkVault finds obstacles in the vault before the import begins.
@@ -251,9 +235,6 @@ func (i *Importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 				}
 				err = brokenCheckpoints(i.signed.Take(e))
 			}
-			if err == nil && i.renumbers {
-				e, err = i.Renumbered(e)
-			}
 			if !yield(e, err) {
 				return
 			}
@@ -262,24 +243,6 @@ func (i *Importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 			yield(event.Stored{}, err)
 		}
 	}
-}
-
-// Renumbered returns the event with the next position and with new positions in place of those that it names. Its time is not
-// before the previous event's, as it may be in EventStoreDB.
-func (i *Importing) Renumbered(e event.Stored) (event.Stored, error) {
-	if namesAfter(e, 0) {
-		if _, err := i.places.renumber(&e); err != nil {
-			return e, fmt.Errorf("renumber %s@%d: %w", e.Stream, e.Revision, err)
-		}
-	}
-	next := i.last.Position + 1
-	i.places.add(e.Position, next)
-	e.Position = next
-	if e.At.Before(i.last.At) {
-		e.At = i.last.At
-	}
-	i.last = event.Stored{Position: e.Position, At: e.At}
-	return e, nil
 }
 
 // within runs in the transaction of the events' import. The vault commits its own transaction; if that of the events then fails,

@@ -21,7 +21,7 @@ type Command struct {
 
 	Export exportEvents `cmd:"" help:"Write the log into a folder as an archive, readable without a database."`
 	Import importEvents `cmd:"" help:"Fill an empty log from an archive."`
-	Copy   copyEvents   `cmd:"" help:"Copy the log, or the rest of it, into another store."`
+	Copy   copyEvents   `cmd:"" help:"Copy the log, or the rest of it, to a journal in EventStoreDB."`
 }
 
 type tailEvents struct {

@@ -41,7 +41,7 @@ func (c feedStatus) Run(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			behind, since = c.Behind(lag.Head, at.Position), lag.Time.Round(time.Second).String()
+			behind, since = app.Behind(lag.Head, at.Position), lag.Time.Round(time.Second).String()
 		}
 		out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(out, "STATE\tPOSITION\tLAG\tOLDEST\tLOG\tERROR")

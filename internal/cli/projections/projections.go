@@ -53,7 +53,7 @@ func (c listProjections) Run(ctx context.Context) error {
 	out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "PROJECTION\tVERSION\tGENERATION\tSTATE\tPOSITION\tLAG\tNOTE")
 	for _, g := range all {
-		fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%d\t%s\t%s\n", g.Name, g.Version, g.Generation, g.State, g.Position, c.Behind(head, g.Position), noteOn(g))
+		fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%d\t%s\t%s\n", g.Name, g.Version, g.Generation, g.State, g.Position, app.Behind(head, g.Position), noteOn(g))
 	}
 	return out.Flush()
 }

@@ -40,7 +40,7 @@ func (c listReactors) Run(ctx context.Context) error {
 	out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "REACTOR\tSTATE\tPOSITION\tLAG\tERROR")
 	for _, r := range all {
-		fmt.Fprintf(out, "%s\t%s\t%d\t%s\t%s\n", r.Name, r.State, r.Position, c.Behind(head, r.Position), r.Error)
+		fmt.Fprintf(out, "%s\t%s\t%d\t%s\t%s\n", r.Name, r.State, r.Position, app.Behind(head, r.Position), r.Error)
 	}
 	return out.Flush()
 }

@@ -1,0 +1,310 @@
+// Package journal keeps a replicated journal of the log in EventStoreDB or KurrentDB.
+//
+// The log is in Postgres. Its journal is one stream, bahi-<log id>: revision n has the event at position n+1. Each group of
+// transactions is appended to it, in one call at the exact expected revision, before Postgres commits the group. So an answered
+// write is on a majority of the servers, and a lost tail of either is restored from the other.
+//
+// The facts of the server that this rests on: an append is all or nothing. It is answered once it is replicated. Under the same exact
+// revision the same event ids are the same append for ever, so a group whose answer was lost can be sent again. Turned down: a stream
+// for each stream of the log, since no call of the server appends to several; and an asynchronous copy, which may lack answered writes.
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// Server is a server of EventStoreDB's protocol, with the three calls that a journal needs. [Connect] returns one. Streams are read as
+// its leader has them.
+type Server interface {
+	// Append appends all events to a stream whose last revision is last (-1: there is no stream), or none of them. It returns nil
+	// when they are replicated; ErrMoved if the stream has another last revision; ErrRefused or [eventstore.TooLarge] if the server
+	// never takes them; ErrNotSent if it has not received the call. After any other error the events may be appended, now or later.
+	Append(ctx context.Context, stream string, last int64, events []event.New) error
+
+	// Read returns events of a stream from a revision on, at most count; none at its end, or if there is no stream.
+	Read(ctx context.Context, stream string, from int64, count int) ([]event.Stored, error)
+
+	// Last returns the newest event of a stream; found is false if there is no stream.
+	Last(ctx context.Context, stream string) (e event.Stored, found bool, err error)
+
+	Close()
+}
+
+// The errors of a server.
+var (
+	ErrMoved   = errors.New("the journal does not end where the log does")
+	ErrRefused = errors.New("the server of the journal refuses the call")
+	ErrNotSent = errors.New("the server of the journal was not reached")
+)
+
+// The errors that keep a log and its journal apart.
+var (
+	ErrEmpty = errors.New("the journal is empty, and the log is not: EVENTSTORE_URL may name the wrong server. " +
+		"bahi events copy fills an empty journal")
+	ErrUnnamed  = errors.New("the log is empty, and its journal is not, but the server's stream " + NamesStream + " does not name this log")
+	ErrDiverged = errors.New("the log and its journal are not copies of each other: they have different events at the same position")
+	ErrCut      = errors.New("the journal does not begin with the log's first event: $maxCount, $maxAge, $tb or a deletion has cut it")
+)
+
+// NamesStream names the logs that have their journals in a server.
+const NamesStream = "bahi-identity"
+
+// Limits of one append. The server's own limit is 1,048,576 bytes by default; only a transaction that is larger comes near it.
+const (
+	MaxBytes = 1_000_000
+	maxRead  = 512 // events
+)
+
+// MaxWait is how long an append lasts at most.
+const MaxWait = 15 * time.Second
+
+// timing has the durations of a journal.
+type timing struct {
+	answer time.Duration // of one try
+	reach  time.Duration // to reach the server
+	doubt  time.Duration // until the outcome of a group is given up
+	pause  time.Duration // between tries
+}
+
+var defaultTiming = timing{answer: 5 * time.Second, reach: 3 * time.Second, doubt: MaxWait, pause: 50 * time.Millisecond}
+
+// Journal is the journal of a log.
+type Journal struct {
+	server Server
+	log    uuid.UUID
+	logger *slog.Logger
+	timing timing
+}
+
+// New returns the journal of a log, which may not exist yet.
+func New(server Server, log uuid.UUID, logger *slog.Logger) *Journal {
+	return &Journal{server, log, logger, defaultTiming}
+}
+
+// Stream returns the name of the journal's stream.
+func (j *Journal) Stream() string { return "bahi-" + j.log.String() }
+
+// Append appends a group that follows the events up to a position. It returns nil once the group is replicated. It returns ErrMoved, and
+// has appended nothing, if the journal does not end at that position; ErrRefused or [eventstore.TooLarge] if the server never takes the
+// group; [eventstore.ErrUnavailable] if nothing was appended; [eventstore.ErrInDoubt] if the outcome is unknown after a while.
+//
+// A group without an answer is sent again, identical and at the same revision, until the server says what became of it. To
+// look at the journal's end instead would not do: a write that is under way may come after the look.
+func (j *Journal) Append(ctx context.Context, after event.Position, group []Entry) error {
+	events, err := encode(group)
+	if err != nil {
+		return fmt.Errorf("%w: %w", eventstore.ErrBadEvent, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, j.timing.doubt)
+	defer cancel()
+	began := time.Now()
+	for doubt, first := false, true; ; {
+		err := j.try(ctx, after, events)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrMoved):
+			switch ours, moved, lookErr := j.look(ctx, after, events); {
+			case lookErr != nil:
+				err = lookErr
+			case ours:
+				return nil
+			case moved:
+				return err
+			}
+			// The leader counts a write that is not replicated, perhaps ours.
+		case errors.Is(err, ErrRefused), errors.Is(err, eventstore.ErrBadEvent):
+			if !doubt {
+				return err
+			}
+		case errors.Is(err, ErrNotSent):
+			if !doubt && time.Since(began) > j.timing.reach {
+				return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+			}
+		default:
+			doubt = true
+		}
+		level := slog.LevelDebug
+		if first {
+			level, first = slog.LevelWarn, false
+		}
+		j.logger.Log(ctx, level, "the journal has not taken a group yet; trying again", "after", after, "events", len(group), "error", err)
+		switch {
+		case pause(ctx, j.timing.pause):
+		case doubt:
+			return fmt.Errorf("%w: %w", eventstore.ErrInDoubt, err)
+		default:
+			return fmt.Errorf("%w: %w", eventstore.ErrUnavailable, err)
+		}
+	}
+}
+
+func (j *Journal) try(ctx context.Context, after event.Position, events []event.New) error {
+	ctx, cancel := context.WithTimeout(ctx, j.timing.answer)
+	defer cancel()
+	return j.server.Append(ctx, j.Stream(), int64(after)-1, events)
+}
+
+// look reads the journal where a group would be. ours: the group is there. moved: others are, or the journal ends before.
+func (j *Journal) look(ctx context.Context, after event.Position, events []event.New) (ours, moved bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, j.timing.answer)
+	defer cancel()
+	for from, left := int64(after), events; ; {
+		found, err := j.server.Read(ctx, j.Stream(), from, len(left))
+		switch {
+		case err != nil:
+			return false, false, err
+		case len(found) == 0 && len(left) < len(events): // a part of the group, from another one
+			return false, true, nil
+		case len(found) == 0:
+			last, _, err := j.Last(ctx)
+			return false, err == nil && last.Position != after, err
+		}
+		for i, e := range found {
+			if i >= len(left) || e.ID != left[i].ID {
+				return false, true, nil
+			}
+		}
+		from += int64(len(found))
+		if left = left[len(found):]; len(left) == 0 {
+			return true, false, nil
+		}
+	}
+}
+
+// pause returns false if the context ends first.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// read reads the journal's stream.
+func (j *Journal) read(ctx context.Context, from int64, count int) ([]event.Stored, error) {
+	ctx, cancel := context.WithTimeout(ctx, j.timing.doubt)
+	defer cancel()
+	return j.server.Read(ctx, j.Stream(), from, count)
+}
+
+// Last returns the newest entry; found is false in an empty journal.
+func (j *Journal) Last(ctx context.Context) (e Entry, found bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, j.timing.doubt)
+	defer cancel()
+	raw, found, err := j.server.Last(ctx, j.Stream())
+	if err == nil && found {
+		e, err = decode(raw)
+	}
+	return e, found, err
+}
+
+// After yields the entries after a position, in parts.
+func (j *Journal) After(ctx context.Context, position event.Position) iter.Seq2[[]Entry, error] {
+	return func(yield func([]Entry, error) bool) {
+		for from := int64(position); ; {
+			found, err := j.read(ctx, from, maxRead)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			entries := make([]Entry, len(found))
+			for i, raw := range found {
+				if raw.Revision != from {
+					err = ErrCut
+				}
+				if from++; err == nil {
+					entries[i], err = decode(raw)
+				}
+			}
+			if len(found) == 0 || !yield(entries, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// At returns the entry at a position; found is false if the journal ends before it.
+func (j *Journal) At(ctx context.Context, position event.Position) (e Entry, found bool, err error) {
+	raw, err := j.read(ctx, int64(position)-1, 1)
+	if err != nil || len(raw) == 0 {
+		return e, false, err
+	}
+	e, err = decode(raw[0])
+	return e, err == nil && e.Position == position, err
+}
+
+// Whole returns ErrCut if the journal does not have its first event.
+func (j *Journal) Whole(ctx context.Context) error {
+	first, err := j.read(ctx, 0, 1)
+	if err == nil && len(first) == 0 {
+		var found bool
+		if _, found, err = j.Last(ctx); err == nil && found {
+			err = ErrCut
+		}
+	} else if err == nil && first[0].Revision != 0 {
+		err = ErrCut
+	}
+	return err
+}
+
+// named is an event of NamesStream.
+type named struct {
+	ID uuid.UUID `json:"id"`
+}
+
+// Names returns the logs that have their journals in a server.
+func Names(ctx context.Context, server Server) (logs []uuid.UUID, err error) {
+	for {
+		found, err := server.Read(ctx, NamesStream, int64(len(logs)), maxRead)
+		if err != nil || len(found) == 0 {
+			return logs, err
+		}
+		for _, e := range found {
+			var n named
+			if err := json.Unmarshal(e.Data, &n); err != nil {
+				return nil, fmt.Errorf("read the stream %s: %w", NamesStream, err)
+			}
+			logs = append(logs, n.ID)
+		}
+	}
+}
+
+// Name adds the log to those that the server names.
+func (j *Journal) Name(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, j.timing.doubt)
+	defer cancel()
+	e := event.New{
+		ID: uuid.NewSHA1(j.log, []byte(NamesStream)), Type: "LogNamed", Data: fmt.Appendf(nil, `{"id":%q}`, j.log), Meta: []byte(`{"schema":1}`),
+	}
+	for {
+		logs, err := Names(ctx, j.server)
+		if err != nil || slices.Contains(logs, j.log) {
+			return err
+		}
+		if err := j.server.Append(ctx, NamesStream, int64(len(logs))-1, []event.New{e}); !errors.Is(err, ErrMoved) { // by another log
+			return err
+		}
+	}
+}
+
+// Named reports whether the server names the log.
+func (j *Journal) Named(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, j.timing.doubt)
+	defer cancel()
+	logs, err := Names(ctx, j.server)
+	return slices.Contains(logs, j.log), err
+}

@@ -1,0 +1,435 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/eventstore/audit"
+	"bahi/eventstore/gateway"
+	"bahi/eventstore/journal"
+	"bahi/eventstore/journal/journaltest"
+	"bahi/eventstore/storetest"
+)
+
+// journaled opens a log with its journal until the test ends.
+func journaled(t testing.TB, url string, server journal.Server) *Store {
+	t.Helper()
+	s, err := OpenJournaled(t.Context(), newPool(t, url), slog.New(slog.NewTextHandler(t.Output(), nil)), server)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// refusedWith opens a log with its journal and returns why it is refused.
+func refusedWith(t testing.TB, url string, server journal.Server) error {
+	t.Helper()
+	s, err := OpenJournaled(t.Context(), newPool(t, url), slog.New(slog.DiscardHandler), server)
+	if err == nil {
+		s.Close()
+	}
+	return err
+}
+
+// mirrored requires that a log and its journal are equal, and returns the log.
+func mirrored(t testing.TB, s *Store, server journal.Server) (all []event.Stored) {
+	t.Helper()
+	for e, err := range s.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		all = append(all, e)
+	}
+	n := 0
+	for entries, err := range journal.New(server, s.ID(), slog.New(slog.DiscardHandler)).After(t.Context(), 0) {
+		require.NoError(t, err)
+		for _, e := range entries {
+			require.Less(t, n, len(all), "the journal is longer")
+			require.Equal(t, audit.LeafHash(all[n]), audit.LeafHash(e.Stored), "position %d", n+1)
+			n++
+		}
+	}
+	require.Len(t, all, n, "the journal is as long as the log")
+	return all
+}
+
+func TestStoreWithJournal(t *testing.T) {
+	t.Parallel()
+	url, server := newLog(t), journaltest.New()
+	server.MaxBytes = 2 * eventstore.MaxAppend
+	t.Run("suite", func(t *testing.T) {
+		storetest.Run(t, storetest.Suite{Open: func(t testing.TB) (eventstore.Store, func()) {
+			s := journaled(t, url, server)
+			return s, s.Close
+		}})
+	})
+	require.NotEmpty(t, mirrored(t, journaled(t, url, server), server))
+}
+
+// served returns the connection string of a gateway to a log of its own.
+func served(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	ca, err := gateway.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
+	require.NoError(t, err)
+	g := gateway.New(gateway.Config{
+		Store: newStore(t, newLog(t)), Writable: true, TLS: ca.TLS(), Log: slog.New(slog.DiscardHandler), Authenticate: func(context.Context, string) error { return nil },
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- g.Serve(ctx, listener) }()
+	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
+	return "esdb://bahi:key@" + listener.Addr().String() + "?tlsCAFile=" + filepath.Join(dir, "ca.crt")
+}
+
+func connected(t testing.TB, address string) journal.Server {
+	t.Helper()
+	server, err := journal.Connect(address, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(server.Close)
+	return server
+}
+
+func TestStoreWithJournalInAGateway(t *testing.T) {
+	t.Parallel()
+	holdsWithJournal(t, served(t))
+}
+
+// holdsWithJournal runs the suite with a journal in a server, each node with a connection of its own.
+func holdsWithJournal(t *testing.T, address string) {
+	t.Helper()
+	url, server := newLog(t), connected(t, address)
+	t.Run("suite", func(t *testing.T) {
+		storetest.Run(t, storetest.Suite{Open: func(t testing.TB) (eventstore.Store, func()) {
+			s := journaled(t, url, connected(t, address))
+			return s, s.Close
+		}})
+	})
+	require.NotEmpty(t, mirrored(t, journaled(t, url, server), server))
+}
+
+// Two nodes write under faults of the server. Each answered event is in the log once, and the journal is equal to the log.
+func TestFaultsLoseNoAnsweredEvent(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(12) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 1))
+			url, server := newLog(t), journaltest.New()
+			nodes := []*Store{journaled(t, url, server), journaled(t, url, server)}
+			for range 30 {
+				server.Fail(journaltest.Faults[random.IntN(len(journaltest.Faults))])
+				for range random.IntN(3) {
+					server.Fail(journaltest.None)
+				}
+			}
+			var (
+				writers  sync.WaitGroup
+				mu       sync.Mutex
+				answered []uuid.UUID
+			)
+			for w := range 6 {
+				writers.Go(func() {
+					for range 8 {
+						events := makes(2)
+						if _, err := nodes[w%2].Append(t.Context(), eventstore.To(fmt.Sprintf("writer-%d", w), eventstore.Any, events...)); err != nil {
+							continue
+						}
+						mu.Lock()
+						answered = append(answered, events[0].ID, events[1].ID)
+						mu.Unlock()
+					}
+				})
+			}
+			writers.Wait()
+			require.NotEmpty(t, answered)
+			there := byID(t, wholeLog(t, nodes[0]))
+			for _, id := range answered {
+				require.Contains(t, there, id)
+			}
+			mirrored(t, journaled(t, url, server), server)
+		})
+	}
+}
+
+// A node loses its connection to Postgres when its group is in the journal and not yet in the log.
+func TestGroupInTheJournalOnlyIsAnsweredAfterTheConnectionIsLost(t *testing.T) {
+	t.Parallel()
+	url, server := newLog(t), journaltest.New()
+	s := journaled(t, url, server)
+	must(t, s, "things-1", makes(1)...)
+	admin := connect(t, url)
+	var once atomic.Bool
+	server.Written = func(string, int) {
+		if once.CompareAndSwap(false, true) {
+			_, _ = admin.Exec(context.WithoutCancel(t.Context()), `select pg_terminate_backend($1)`, s.appender.session.pid)
+		}
+	}
+	events := makes(2)
+	done := must(t, s, "things-1", events...)
+	require.EqualValues(t, 3, done.Position)
+	require.True(t, once.Load())
+	again := must(t, s, "things-1", events...)
+	require.True(t, again.Replayed)
+	require.Len(t, mirrored(t, s, server), 3)
+}
+
+// The outcome of a group is unknown; it comes into the journal later. The next group finds it there, and so does a client that tries again.
+func TestGroupInDoubtIsFoundLater(t *testing.T) {
+	t.Parallel()
+	url, server := newLog(t), journaltest.New()
+	s, other := journaled(t, url, server), journaled(t, url, server)
+	events := makes(1)
+	entry := event.Stored{Position: 1, Stream: "things-1", ID: events[0].ID, Type: events[0].Type, Data: events[0].Data, Meta: events[0].Meta, At: time.Now().UTC().Truncate(time.Microsecond)}
+	j := journal.New(server, s.ID(), slog.New(slog.DiscardHandler))
+	require.NoError(t, j.Append(t.Context(), 0, []journal.Entry{{Stored: entry, OpenEnded: true}})) // as a node does that dies then
+	require.EqualValues(t, 2, must(t, other, "things-2", makes(1)...).Position)
+	done := must(t, s, "things-1", events...)
+	require.True(t, done.Replayed)
+	require.EqualValues(t, 1, done.Position)
+	require.Len(t, mirrored(t, s, server), 2)
+}
+
+// What decides must see the events that only the journal had.
+func TestEventsOfTheJournalAreValidatedAgainst(t *testing.T) {
+	t.Parallel()
+	url, server := newLog(t), journaltest.New()
+	s := journaled(t, url, server)
+	must(t, s, "things-1", makes(1)...)
+	e := made(uuid.New())
+	entry := event.Stored{Position: 2, Stream: "things-1", Revision: 1, ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta, At: time.Now().UTC().Truncate(time.Microsecond)}
+	require.NoError(t, journal.New(server, s.ID(), slog.New(slog.DiscardHandler)).Append(t.Context(), 1, []journal.Entry{{Stored: entry}}))
+	_, err := s.Append(t.Context(), eventstore.Transaction{AsOf: 1, Writes: []eventstore.Write{{Stream: "things-1", Expected: 0, Events: makes(1)}}})
+	var wrong *eventstore.WrongRevision
+	require.ErrorAs(t, err, &wrong)
+	require.EqualValues(t, 1, wrong.Actual)
+	require.Len(t, mirrored(t, s, server), 2)
+}
+
+func TestLogAndJournalAreLeveledAtTheStart(t *testing.T) {
+	t.Parallel()
+	const total = 1200 // some sections
+	stream := func(s *Store) string { return "bahi-" + s.ID().String() }
+	for name, c := range map[string]struct {
+		lose    func(t *testing.T, url string, server *journaltest.Server, stream string)
+		refused string
+	}{
+		"equal": {func(*testing.T, string, *journaltest.Server, string) {}, ""},
+		"the log lost its tail": {func(t *testing.T, url string, _ *journaltest.Server, _ string) {
+			sql(t, url, `delete from log.event where position > 100`)
+		}, ""},
+		"the log lost its last event": {func(t *testing.T, url string, _ *journaltest.Server, _ string) {
+			sql(t, url, `delete from log.event where position = 1200`)
+		}, ""},
+		"the log is empty": {func(t *testing.T, url string, _ *journaltest.Server, _ string) { sql(t, url, `delete from log.event`) }, ""},
+		"the log is empty and has no name there": {func(t *testing.T, url string, server *journaltest.Server, _ string) {
+			sql(t, url, `delete from log.event`)
+			server.LoseTail(journal.NamesStream, 1)
+		}, "does not name this log"},
+		"the journal lost its tail": {func(_ *testing.T, _ string, server *journaltest.Server, stream string) {
+			server.LoseTail(stream, total-100)
+		}, ""},
+		"the journal is empty": {func(_ *testing.T, _ string, server *journaltest.Server, stream string) {
+			server.LoseTail(stream, total)
+		}, "the journal is empty, and the log is not"},
+		"the journal was cut": {func(_ *testing.T, _ string, server *journaltest.Server, stream string) { server.Cut(stream, 1) }, "$maxCount"},
+		"the last event differs": {func(t *testing.T, url string, _ *journaltest.Server, _ string) {
+			sql(t, url, `update log.event set data = '{}' where position = 1200`)
+		}, "different events at the same position, 1200"},
+		"an event differs where the log ends": {func(t *testing.T, url string, _ *journaltest.Server, _ string) {
+			sql(t, url, `delete from log.event where position > 700; update log.event set recorded_at = now() where position = 700`)
+		}, "different events at the same position, 700"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, server := newLog(t), journaltest.New()
+			s := journaled(t, url, server)
+			for range total / 100 {
+				must(t, s, "things-1", makes(100)...)
+			}
+			before := mirrored(t, s, server)
+			s.Close()
+			c.lose(t, url, server, stream(s))
+			if c.refused != "" {
+				require.ErrorContains(t, refusedWith(t, url, server), c.refused)
+				return
+			}
+			again := journaled(t, url, server)
+			require.Equal(t, before, mirrored(t, again, server))
+			require.EqualValues(t, total+1, must(t, again, "things-1", makes(1)...).Position)
+			mirrored(t, again, server)
+		})
+	}
+}
+
+// A server acknowledged events and lost them, while the nodes run.
+func TestRunningNodeRestoresTheTailOfItsJournal(t *testing.T) {
+	t.Parallel()
+	url, server := newLog(t), journaltest.New()
+	s := journaled(t, url, server)
+	for range 20 {
+		must(t, s, "things-1", makes(2)...)
+	}
+	server.LoseTail("bahi-"+s.ID().String(), 7)
+	require.EqualValues(t, 41, must(t, s, "things-1", makes(1)...).Position)
+	require.Len(t, mirrored(t, s, server), 41)
+}
+
+// Postgres fails over to a server that lacks the newest events, while the nodes run.
+func TestRunningNodeRestoresTheTailOfItsLog(t *testing.T) {
+	t.Parallel()
+	url, server := newLog(t), journaltest.New()
+	s := journaled(t, url, server)
+	for range 20 {
+		must(t, s, "things-1", makes(2)...)
+	}
+	sql(t, url, `delete from log.event where position > 30`)
+	sql(t, url, `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`)
+	require.EqualValues(t, 41, must(t, s, "things-1", makes(1)...).Position)
+	require.Eventually(t, func() bool {
+		for batch, err := range s.Subscribe(t.Context(), 40) {
+			require.NotErrorIs(t, err, eventstore.ErrTailLost)
+			return err == nil && batch.UpTo == 41
+		}
+		return false
+	}, time.Minute, 10*time.Millisecond, "its other connections were cut, too")
+	require.Len(t, mirrored(t, s, server), 41)
+}
+
+// A follower is the first to notice that events are gone.
+func TestFollowerRestoresTheTailOfItsLog(t *testing.T) {
+	t.Parallel()
+	url, server := newLog(t), journaltest.New()
+	s := journaled(t, url, server)
+	must(t, s, "things-1", makes(40)...)
+	sql(t, url, `delete from log.event where position > 30`)
+	s.tail.reset()
+	events := makes(1)
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Append(t.Context(), eventstore.To("things-1", eventstore.Any, events...))
+		done <- err
+	}()
+	for batch, err := range s.Subscribe(t.Context(), 35) {
+		require.NoError(t, err)
+		require.EqualValues(t, 36, batch.Events[0].Position)
+		break
+	}
+	require.NoError(t, <-done)
+	require.Len(t, mirrored(t, s, server), 41)
+}
+
+func TestLogWithJournalIsNotOpenedWithoutIt(t *testing.T) {
+	t.Parallel()
+	url, server := newLog(t), journaltest.New()
+	journaled(t, url, server).Close()
+	_, err := Open(t.Context(), newPool(t, url), slog.New(slog.DiscardHandler))
+	require.ErrorContains(t, err, "this log has a journal in EventStoreDB: set EVENTSTORE_URL")
+}
+
+func TestOtherFormatIsRefused(t *testing.T) {
+	t.Parallel()
+	url := newLog(t)
+	sql(t, url, `update log.identity set format = 7`)
+	_, err := Open(t.Context(), newPool(t, url), slog.New(slog.DiscardHandler))
+	require.ErrorContains(t, err, "the data are in format 7, and this program reads format 1")
+	require.ErrorContains(t, refusedWith(t, url, journaltest.New()), "the data are in format 7")
+}
+
+func TestUnreachableJournalRefusesAppendsAndReadsGoOn(t *testing.T) {
+	t.Parallel()
+	url, server := newLog(t), journaltest.New()
+	s := journaled(t, url, server)
+	must(t, s, "things-1", makes(1)...)
+	for range 200 {
+		server.Fail(journaltest.NotSent)
+	}
+	_, err := s.Append(t.Context(), eventstore.To("things-1", eventstore.Any, makes(1)...))
+	require.ErrorIs(t, err, eventstore.ErrUnavailable)
+	require.Len(t, wholeLog(t, s), 1)
+}
+
+func TestTransactionTooLargeForTheServerIsRefusedAlone(t *testing.T) {
+	t.Parallel()
+	url, server := newLog(t), journaltest.New()
+	server.MaxBytes = 64 << 10
+	s := journaled(t, url, server)
+	large := made(uuid.New())
+	large.Data = fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("m", 64<<10))
+	appends := []eventstore.Transaction{
+		eventstore.To("things-1", eventstore.Any, makes(1)...), eventstore.To("things-2", eventstore.Any, large), eventstore.To("things-3", eventstore.Any, makes(1)...),
+	}
+	results := s.AppendEach(t.Context(), appends)
+	require.NoError(t, results[0].Err)
+	require.NoError(t, results[2].Err)
+	var tooLarge *eventstore.TooLarge
+	require.ErrorAs(t, results[1].Err, &tooLarge)
+	require.EqualValues(t, 64<<10, tooLarge.Most)
+	require.Len(t, mirrored(t, s, server), 2)
+}
+
+// Many transactions that fit one by one do not exceed the server's usual limit together.
+func TestGroupsFitTheServer(t *testing.T) {
+	t.Parallel()
+	url, server := newLog(t), journaltest.New()
+	s := journaled(t, url, server)
+	appends := make([]eventstore.Transaction, 60)
+	for i := range appends {
+		e := made(uuid.New())
+		e.Data = fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("m", 100_000))
+		appends[i] = eventstore.To(fmt.Sprintf("things-%d", i), eventstore.NoStream, e)
+	}
+	for _, r := range s.AppendEach(t.Context(), appends) {
+		require.NoError(t, r.Err)
+	}
+	require.Len(t, mirrored(t, s, server), len(appends))
+	require.Less(t, server.Appends, len(appends), "they are grouped")
+}
+
+func TestLogIsCopiedToAnEmptyJournal(t *testing.T) {
+	t.Parallel()
+	url, server := newLog(t), journaltest.New()
+	s := newStore(t, url)
+	for range 30 {
+		must(t, s, "things-1", makes(40)...)
+	}
+	must(t, s, "things-2", made(uuid.New()))
+	before := wholeLog(t, s)
+	s.Close()
+	require.ErrorIs(t, refusedWith(t, url, server), journal.ErrEmpty)
+	var shown []int64
+	stream, err := CopyToJournal(t.Context(), newPool(t, url), server, slog.New(slog.DiscardHandler), func(done, of int64) {
+		require.EqualValues(t, len(before), of)
+		shown = append(shown, done)
+	})
+	require.NoError(t, err)
+	require.Equal(t, "bahi-"+s.ID().String(), stream)
+	require.IsNonDecreasing(t, shown)
+	again := journaled(t, url, server)
+	require.Equal(t, before, mirrored(t, again, server))
+	require.Equal(t, s.ID(), again.ID())
+	replayed := must(t, again, "things-2", event.New{ID: before[1200].ID, Type: before[1200].Type, Data: before[1200].Data, Meta: before[1200].Meta})
+	require.True(t, replayed.Replayed, "retries find what was appended before the copy")
+	_, err = CopyToJournal(t.Context(), newPool(t, url), server, slog.New(slog.DiscardHandler), nil)
+	require.NoError(t, err, "a copy can be repeated")
+}
+
+func sql(t testing.TB, url, text string) {
+	t.Helper()
+	_, err := connect(t, url).Exec(t.Context(), text)
+	require.NoError(t, err)
+}

@@ -1,0 +1,157 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+	ledgerviews "bahi/readmodels/ledger"
+	messagingviews "bahi/readmodels/messaging"
+	opsviews "bahi/readmodels/ops"
+)
+
+func TestTheGreatestRequestsAreStoredOrRefused(t *testing.T) {
+	t.Parallel()
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.AllowedPhones = []string{"+91 98123 45678"}
+	o := apptest.StartAs(t, with)
+	t.Run("rows", func(t *testing.T) { storesTheGreatestBulk(t, o) })
+	t.Run("draft", func(t *testing.T) { storesTheGreatestDraft(t, o) })
+	t.Run("chat", func(t *testing.T) { storesTheGreatestChatMessage(t, o) })
+}
+
+// storesTheGreatestBulk posts 1,000 rows with descriptions of 500 characters, of which as many have three bytes as fit.
+func storesTheGreatestBulk(t *testing.T, o *apptest.Office) {
+	t.Helper()
+	clerk := o.Clerk(o.Home).With("Bahi-Reason", url.PathEscape(strings.Repeat("क", 500)))
+	account := apptest.Open(clerk, "HDFC")
+	described := func(i, wide int) string {
+		if i < wide {
+			return strings.Repeat("म", 500)
+		}
+		return strings.Repeat("m", 500)
+	}
+	bulk := func(wide int) string {
+		rows := make([]string, 1000)
+		for i := range rows {
+			rows[i] = fmt.Sprintf(`{"date":"2025-03-01","in_entries":[{"amount":1,"description":%q}]}`, described(i, wide))
+		}
+		return apptest.Bulk(rows...)
+	}
+	path := apptest.Ledger(account, "/rows")
+	first := sort.Search(1001, func(wide int) bool {
+		return clerk.With("Bahi-Dry-Run", "true").POST(path, bulk(wide)).Response.StatusCode == http.StatusUnprocessableEntity
+	})
+	require.Greater(t, first, 1, "1,000 rows with the longest descriptions of one byte a character are no problem")
+	require.LessOrEqual(t, first, 1000, "of three bytes a character they are more than an append")
+	head := o.Head()
+	clerk.POST(path, bulk(first)).Problem(422, "Validation error", "rows", "more than 1,000,000 bytes together: send fewer at once")
+	require.Equal(t, head, o.Head(), "nothing is written")
+	keyed := clerk.With("Idempotency-Key", strings.Repeat("k", 255))
+	for _, replayed := range []string{"", "true"} {
+		a := keyed.POST(path, bulk(first-1)).Status(201)
+		require.Equal(t, replayed, a.Header("Idempotency-Replayed"))
+		require.Len(t, apptest.Posted(a), 1000)
+	}
+	read := 0
+	for page := 1; read < 1000; page++ {
+		var rows []struct {
+			In []struct{ Description string } `json:"in_entries"`
+		}
+		apptest.Lenient(t, clerk.GET(apptest.Ledger(account, "?page_size=100&page=", page)).Status(200), &rows)
+		require.NotEmpty(t, rows)
+		for _, r := range rows {
+			require.Equal(t, described(read, first-1), r.In[0].Description, "row %d", read)
+			read++
+		}
+	}
+	require.Equal(t, "1000", apptest.ClerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
+}
+
+// fromGateway returns a caller that the gateway's endpoints accept, and a message as the gateway sends it.
+func fromGateway(t *testing.T, o *apptest.Office) (g *apitest.Client, message func(id, text string) string) {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(o.Sys.Settings.Data, "keys", "gateway.token"))
+	require.NoError(t, err)
+	return o.Stranger().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json"), func(id, text string) string {
+		return fmt.Sprintf(`{"app":"WorkshopApp","type":"message","timestamp":%d,"payload":{"id":%q,"source":"919812345678","type":"text","payload":{"text":%q},"sender":{"name":"Asha"}}}`,
+			time.Now().UnixMilli(), id, text)
+	}
+}
+
+// judged waits for the verdicts of an endpoint's calls, the newest first.
+func judged(t *testing.T, o *apptest.Office, endpoint string, count int) (calls []opsviews.Webhook) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		o.Operator().GET("/ops/webhooks?endpoint=" + endpoint).Status(200).JSON(&calls)
+		for _, call := range calls {
+			if call.Verdict == "waiting" {
+				return false
+			}
+		}
+		return len(calls) == count
+	}, time.Minute, 10*time.Millisecond)
+	return calls
+}
+
+const (
+	longText    = 700_000   // characters of a text that a sealed event can have
+	tooLongText = 1_900_000 // characters that fit into a call
+)
+
+func storesTheGreatestDraft(t *testing.T, o *apptest.Office) {
+	t.Helper()
+	g, message := fromGateway(t, o)
+	source := "party: Ramesh\npayal 250 gm\n" + strings.Repeat("m", longText)
+	g.POST("/gateway_incoming_webhook", message("D1", source)).Status(200)
+	require.Equal(t, "handled", judged(t, o, "receive-gateway-message", 1)[0].Verdict)
+	g.POST("/gateway_incoming_webhook", message("D2", strings.Repeat("m", tooLongText))).Status(200)
+	refused := judged(t, o, "receive-gateway-message", 2)[0]
+	require.Equal(t, "parked", refused.Verdict)
+	require.Contains(t, *refused.Error, "at most 1000000 bytes")
+	var drafts []ledgerviews.OrderDraft
+	o.Operator().GET("/order-drafts").Status(200).JSON(&drafts)
+	require.Len(t, drafts, 1, "nothing of the refused one is stored")
+	require.Equal(t, source, *drafts[0].Raw)
+	require.Len(t, drafts[0].Entries, 1)
+}
+
+func storesTheGreatestChatMessage(t *testing.T, o *apptest.Office) {
+	t.Helper()
+	agent := o.Bearer(o.Key(o.Home, `{"messaging":"write"}`).Key)
+	var channel messagingviews.Channel
+	agent.POST("/api/channels", `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`).Status(201).JSON(&channel)
+	o.Operator().POST(fmt.Sprintf("/ops/channels/%d/confirm", channel.ID), "").Status(200)
+	g, message := fromGateway(t, o)
+	const incoming = "/api/webhooks/gateway/incoming_msg"
+	heard, said := strings.Repeat("m", longText), strings.Repeat("🪙", 4096)
+	g.POST(incoming, message("M1", heard)).Status(200)
+	require.Equal(t, "handled", judged(t, o, "receive-gateway-chat", 1)[0].Verdict)
+	g.POST(incoming, message("M2", strings.Repeat("m", tooLongText))).Status(200)
+	refused := judged(t, o, "receive-gateway-chat", 2)[0]
+	require.Equal(t, "parked", refused.Verdict)
+	require.Contains(t, *refused.Error, "at most 1000000 bytes")
+
+	send := func(text string) *apitest.Answer {
+		return agent.POST("/api/chat/send", fmt.Sprintf(`{"to":"919812345678","message":%q,"channelId":%d}`, text, channel.ID))
+	}
+	send(said).Status(200)
+	send(said+"m").Problem(422, "Validation error", "message", "at most 4096 characters")
+	var people []messagingviews.Contact
+	agent.GET("/api/contacts?search=Asha").Status(200).JSON(&people)
+	require.Len(t, people, 1)
+	var talk []messagingviews.Message
+	agent.GET(fmt.Sprintf("/api/contacts/%d/messages", people[0].ID)).Status(200).JSON(&talk)
+	require.Len(t, talk, 2, "nothing of the refused ones is stored")
+	require.ElementsMatch(t, []string{heard, said}, []string{*talk[0].Text, *talk[1].Text})
+}

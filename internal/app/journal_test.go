@@ -1,0 +1,149 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"bahi/eventstore/audit/audittest"
+	"bahi/internal/app"
+	"bahi/internal/app/apptest"
+)
+
+// journalServer returns the address of a gateway to another log, which has the journals of a test.
+func journalServer(t *testing.T) string {
+	t.Helper()
+	log, _ := apptest.EmptyLog(t)
+	return apptest.Served(t, log)
+}
+
+// A read sees each write that was answered before it came, whichever of the nodes answered.
+func TestAWriteOnOneNodeWithAJournalIsReadOnTheOther(t *testing.T) {
+	t.Parallel()
+	with := apptest.Settings(t, apptest.Migrated(t))
+	with.EventStore = journalServer(t)
+	one := apptest.StartAs(t, with)
+	with.Data = t.TempDir()
+	nodes := []*apptest.Office{one, apptest.StartAs(t, with)}
+	key := one.Key(apptest.Home, `{"ledger":"write"}`).Key
+	var writers sync.WaitGroup
+	for w := range 4 {
+		writers.Go(func() {
+			account := apptest.Open(one.Bearer(key), "HDFC")
+			for i := range 20 {
+				writes, reads := nodes[(w+i)%2].Bearer(key), nodes[(w+i+1)%2].Bearer(key)
+				apptest.Post(writes, account, apptest.Deposit("2025-03-01", "1"))
+				a := reads.GET(fmt.Sprint("/bank/", account)).Status(200)
+				var now apptest.BankAccount
+				apptest.Lenient(t, a, &now)
+				assert.Equal(t, strconv.Itoa(i+1), now.Balance.String())
+				assert.Empty(t, a.Header("Bahi-Stale"))
+			}
+		})
+	}
+	writers.Wait()
+}
+
+// A log gets a journal, and keeps its positions, proofs and checkpoints. Then no node serves it without.
+func TestALogIsCopiedToAJournalAndServedWithIt(t *testing.T) {
+	t.Parallel()
+	database, data, server := apptest.Database(t), t.TempDir(), journalServer(t)
+	bahi := func(journal string, args ...string) *apptest.Cmd {
+		cmd := apptest.Command(t, data, args...)
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "EVENTSTORE_URL="+journal)
+		return cmd
+	}
+	done := func(cmd *apptest.Cmd) string {
+		t.Helper()
+		out, wrong, status := apptest.Execute(t, cmd)
+		require.Equal(t, 0, status, "%s%s", out, wrong)
+		return out
+	}
+	refused := func(why string, cmd *apptest.Cmd) {
+		t.Helper()
+		out, wrong, status := apptest.Execute(t, cmd)
+		require.NotZero(t, status)
+		require.Empty(t, out)
+		require.Contains(t, wrong, why)
+	}
+	before := apptest.Serve(t, bahi("", "serve"))
+	before.Ready()
+	clerk := before.Client()
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
+	clerk.POST(apptest.Ledger(account, "/rows"), `{"rows":[{"date":"2025-03-02","in_entries":[{"amount":1}]},{"date":"2025-03-03","in_entries":[{"amount":2}]}]}`).Status(201)
+	want := map[string]string{}
+	for _, path := range []string{"/banks", apptest.Ledger(account)} {
+		want[path] = clerk.GET(path).Status(200).Text
+	}
+	at := clerk.GET("/banks").Status(200).Header("Bahi-Position")
+	require.Eventually(t, func() bool {
+		_, _, status := apptest.Execute(t, bahi("", "audit", "proof", at))
+		return status == 0
+	}, app.SignedWithin, app.PollEvery, "it is signed for")
+	kept := audittest.File(t, "kept", []byte(done(bahi("", "audit", "checkpoint"))))
+	refused("other", bahi("", "events", "copy", "--to", server))
+	before.Stop()
+
+	for _, args := range [][]string{{"serve"}, {"audit", "verify", "--store"}} {
+		refused("the journal is empty, and the log is not", bahi(server, args...))
+	}
+	require.Regexp(t, `^\d+ events are in the journal bahi-\S+\. From now on`, done(bahi("", "events", "copy", "--to", server)))
+	done(bahi(server, "events", "copy", "--to", server))
+	for _, args := range [][]string{{"serve"}, {"audit", "verify", "--store"}, {"events", "tail"}} {
+		refused("set EVENTSTORE_URL", bahi("", args...))
+	}
+	after := apptest.Serve(t, bahi(server, "serve"))
+	after.Ready()
+	for path, text := range want {
+		require.Equal(t, text, after.Client().GET(path).Status(200).Text)
+	}
+	apptest.Post(after.Client(), account, apptest.Deposit("2025-03-04", "4"))
+	after.Stop()
+	require.Contains(t, done(bahi(server, "audit", "verify", "--store", "--checkpoint", kept)), "VERIFIED.")
+	archive, keys := filepath.Join(t.TempDir(), "archive"), audittest.File(t, "keys", []byte(done(bahi(server, "audit", "key"))))
+	done(bahi(server, "audit", "export", archive))
+	require.Contains(t, done(bahi(server, "audit", "verify", archive, "--key", keys, "--checkpoint", kept)), "VERIFIED.")
+	done(bahi(server, "doctor"))
+	backup := filepath.Join(t.TempDir(), "backup")
+	done(bahi(server, "backup", backup))
+	done(bahi(server, "restore", "--drill", backup))
+}
+
+// Postgres fails over to a server that lacks the newest events. The journal has them, so nothing is lost and nobody needs to accept a loss.
+func TestLostTailOfTheDatabaseComesBackFromTheJournal(t *testing.T) {
+	t.Parallel()
+	with := apptest.Settings(t, apptest.Migrated(t))
+	with.EventStore = journalServer(t)
+	o := apptest.StartAs(t, with)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "100"))
+	kept := o.Head()
+	for range 12 {
+		apptest.Post(clerk, account, apptest.Deposit("2025-03-02", "10"))
+	}
+	o.Sql(`delete from log.event where position > $1`, kept)
+	o.Sql(`select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`)
+	require.Eventually(t, func() bool {
+		return clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-03", "1")).Response.StatusCode == http.StatusCreated
+	}, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool {
+		a := clerk.GET(fmt.Sprint("/bank/", account))
+		var now apptest.BankAccount
+		if a.Response.StatusCode != http.StatusOK || a.Header("Warning") != "" {
+			return false
+		}
+		a.JSON(&now)
+		return now.Balance.String() == "221"
+	}, time.Minute, 20*time.Millisecond)
+	require.NotContains(t, apptest.Readiness(t, o.Operator()).Text, `"parked"`)
+	require.Empty(t, o.Sys.Signer.Lost())
+}
