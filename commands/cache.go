@@ -40,8 +40,7 @@ type cache struct {
 type ticket struct {
 	stream string
 	holds  int
-	newest int64    // revision that the log's followers have seen since
-	seen   []landed // the last events that they have seen since
+	newest int64 // revision that the log's followers have seen since
 }
 
 // landed is where an event is, and when it was recorded.
@@ -50,9 +49,6 @@ type landed struct {
 	position event.Position
 	at       time.Time
 }
-
-// maxSeen limits what a ticket remembers: more than an append has events.
-const maxSeen = 1024
 
 func newCache() *cache {
 	c := &cache{loading: map[string]*ticket{}, moved: make(chan struct{})}
@@ -121,10 +117,6 @@ func (c *cache) feed(batch eventstore.Batch) {
 		}
 		if t := c.loading[e.Stream]; t != nil {
 			t.newest = max(t.newest, e.Revision)
-			if len(t.seen) == maxSeen {
-				t.seen = append(t.seen[:0], t.seen[maxSeen/2:]...)
-			}
-			t.seen = append(t.seen, landed{e.Revision, e.Position, e.At})
 		}
 	}
 	c.move(batch.UpTo)
@@ -134,18 +126,6 @@ func (c *cache) move(to event.Position) {
 	c.fed = to
 	close(c.moved)
 	c.moved = make(chan struct{})
-}
-
-// landed returns what the log's followers have seen of a stream between two revisions, both included, since the ticket was taken.
-func (c *cache) landed(t *ticket, first, last int64) (all []landed) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, l := range t.seen {
-		if l.revision >= first && l.revision <= last {
-			all = append(all, l)
-		}
-	}
-	return all
 }
 
 func (c *cache) position() event.Position {

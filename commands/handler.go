@@ -2,7 +2,6 @@ package commands
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -354,7 +353,7 @@ func commit[S any](
 		h.cache.end(t, nil)
 		return replay(ctx, h, kind, stream, done.Revision)
 	}
-	landed, err := h.landed(ctx, t, stream, done, len(events))
+	landed, err := h.landed(ctx, stream, done, len(events))
 	if err != nil {
 		h.cache.end(t, nil)
 		return out, fmt.Errorf("%w: %w", eventstore.ErrInDoubt, err)
@@ -394,20 +393,13 @@ func dense(done eventstore.Appended, count int) (all []landed, known bool) {
 	return all, true
 }
 
-// landed returns where an append's events are. What the store did not tell is taken from what the log's followers saw, or read from
-// the log.
-func (h *Handler) landed(ctx context.Context, t *ticket, stream string, done eventstore.Appended, count int) ([]landed, error) {
-	first := done.Revision - int64(count) + 1
+// landed returns where an append's events are. What the store did not tell is read from the log.
+func (h *Handler) landed(ctx context.Context, stream string, done eventstore.Appended, count int) ([]landed, error) {
 	if all, known := dense(done, count); known {
 		return all, nil
 	}
-	if h.cache.reached(ctx, done.Position, feedPatience) {
-		if all := h.cache.landed(t, first, done.Revision); len(all) == count {
-			return all, nil
-		}
-	}
 	all := make([]landed, 0, count)
-	for e, err := range h.store.ReadStream(ctx, stream, first, eventstore.Forwards) {
+	for e, err := range h.store.ReadStream(ctx, stream, done.Revision-int64(count)+1, eventstore.Forwards) {
 		if err != nil {
 			return nil, err
 		}
@@ -470,43 +462,6 @@ func (h *Handler) noteRefusal(ctx context.Context, req Request, stream string, d
 	if e, err := encode(meta); err == nil {
 		_, _ = h.store.Append(context.WithoutCancel(ctx), eventstore.To(stream, eventstore.Expected(done.Revision), e))
 	}
-}
-
-func hash(sum []byte) string { return hex.EncodeToString(sum) }
-
-// Hash returns a keyed hash as text, for the names of streams that must not tell what they are about.
-func (h *Handler) Hash(ctx context.Context, name string, parts ...[]byte) (string, error) {
-	sum, err := h.vault.HMAC(ctx, name, parts...)
-	if err != nil {
-		return "", fmt.Errorf("hash for %s: %w", name, err)
-	}
-	return hash(sum), nil
-}
-
-// Reveal returns a state, or a value of one, with its personal values in clear. What is erased has none any more.
-func Reveal[T any](ctx context.Context, h *Handler, v T) (T, error) {
-	all, err := event.MapSealed([]T{v}, func(values []*event.Sealed) error { return h.vault.Reveal(ctx, values) })
-	if err != nil {
-		return v, fmt.Errorf("open personal values: %w", err)
-	}
-	return all[0], nil
-}
-
-// RevealOf returns a personal value of a stream in clear, "" if there is none or it was erased.
-func RevealOf[S any](ctx context.Context, h *Handler, k *event.Kind[S], id string, value func(S) event.Personal) (string, error) {
-	l, err := Load(ctx, h.Fresh(), k, id)
-	if err != nil {
-		return "", err
-	}
-	s, err := Reveal(ctx, h, l.State)
-	if err != nil {
-		return "", err
-	}
-	text, err := value(s).Text()
-	if errors.Is(err, event.ErrErased) {
-		return "", nil
-	}
-	return text, err
 }
 
 // Now returns the time by the handler's clock.
