@@ -1,10 +1,8 @@
 package commands
 
 import (
-	"context"
 	"math"
 	"sync"
-	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
@@ -33,7 +31,6 @@ type cache struct {
 	bytes   int // of all states
 	loading map[string]*ticket
 	fed     event.Position
-	moved   chan struct{} // closed when fed changes
 }
 
 // ticket is a load or an append under way: what it brings home may be old by then.
@@ -43,15 +40,8 @@ type ticket struct {
 	newest int64 // revision that the log's followers have seen since
 }
 
-// landed is where an event is, and when it was recorded.
-type landed struct {
-	revision int64
-	position event.Position
-	at       time.Time
-}
-
 func newCache() *cache {
-	c := &cache{loading: map[string]*ticket{}, moved: make(chan struct{})}
+	c := &cache{loading: map[string]*ticket{}}
 	c.states, _ = simplelru.NewLRU(maxCached, func(_ string, gone cached) { c.bytes -= gone.bytes }) // fails for sizes below 1 only
 	return c
 }
@@ -104,7 +94,7 @@ func (c *cache) reset(at event.Position) {
 	for _, t := range c.loading {
 		t.newest = math.MaxInt64
 	}
-	c.move(at)
+	c.fed = at
 }
 
 // feed drops states as newer events are appended, by whomever.
@@ -119,40 +109,11 @@ func (c *cache) feed(batch eventstore.Batch) {
 			t.newest = max(t.newest, e.Revision)
 		}
 	}
-	c.move(batch.UpTo)
-}
-
-func (c *cache) move(to event.Position) {
-	c.fed = to
-	close(c.moved)
-	c.moved = make(chan struct{})
+	c.fed = batch.UpTo
 }
 
 func (c *cache) position() event.Position {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.fed
-}
-
-// reached waits until every state in the cache is as new as the position, but not for long.
-func (c *cache) reached(ctx context.Context, position event.Position, atMost time.Duration) bool {
-	var late <-chan time.Time
-	for {
-		c.mu.Lock()
-		fed, moved := c.fed, c.moved
-		c.mu.Unlock()
-		if fed >= position {
-			return true
-		}
-		if late == nil {
-			late = time.After(atMost)
-		}
-		select {
-		case <-moved:
-		case <-late:
-			return false
-		case <-ctx.Done():
-			return false
-		}
-	}
 }

@@ -1,9 +1,6 @@
 package commands
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -189,66 +186,4 @@ func TestFollowingGoesOnAfterItsSubscriptionBroke(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "2", l.State.Name)
 	b.store.set(func() { require.Zero(t, b.store.broken) })
-}
-
-func TestWaitingForTheFeedEnds(t *testing.T) {
-	t.Parallel()
-	c := newCache()
-	require.False(t, c.reached(t.Context(), 1, time.Millisecond))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.False(t, c.reached(ctx, 1, time.Hour))
-	came := make(chan bool)
-	go func() { came <- c.reached(t.Context(), 7, time.Minute) }()
-	for p := range event.Position(8) {
-		c.feed(eventstore.Batch{UpTo: p})
-	}
-	require.True(t, <-came)
-	require.True(t, c.reached(ctx, 7, 0))
-}
-
-// An append that turns out to be in the log already has an old revision: the stream may have gone
-// on since, and the feed with it.
-func TestARepeatedAppendLeavesNoOldStateBehind(t *testing.T) {
-	t.Parallel()
-	all := nodes(t, 2)
-	a, b := all[0], all[1]
-	crash := errors.New("crash")
-	a.store.set(func() {
-		a.store.after = func(_ context.Context, stream string) error { return crashAt(stream, "request-", crash) }
-	})
-	_, err := Create(t.Context(), a.Handler, as(t, keyed("k", "x")), things, called("1"), makeThing{Name: "x"})
-	require.ErrorIs(t, err, crash, "accepted, and no more")
-	a.store.set(func() { a.store.after = nil })
-
-	// b takes it up; before its append arrives, a has done the same and renamed the thing.
-	b.store.set(func() {
-		b.store.before = func(_ context.Context, stream string) error {
-			if stream != "thing-1" {
-				return nil
-			}
-			_, err := Create(t.Context(), a.Handler, as(t, keyed("k", "x")), things, called("1"), makeThing{Name: "x"})
-			if err == nil {
-				_, err = Handle(t.Context(), a.Handler, as(t), things, "1", nameThing{Name: "y"})
-			}
-			b.catchUp(t)
-			return err
-		}
-	})
-	out, err := Create(t.Context(), b.Handler, as(t, keyed("k", "x")), things, called("2"), makeThing{Name: "x"})
-	require.NoError(t, err)
-	require.True(t, out.Replayed)
-	require.Equal(t, thing{Name: "x"}, out.State)
-	require.Zero(t, out.Revision)
-	l, err := Load(t.Context(), b.Cached(), things, "1")
-	require.NoError(t, err)
-	require.Equal(t, "y", l.State.Name)
-	require.Equal(t, []string{"RequestAccepted", "ThingMade", "ThingNamed"}, b.log(t))
-}
-
-func crashAt(stream, prefix string, err error) error {
-	if strings.HasPrefix(stream, prefix) {
-		return fmt.Errorf("at %s: %w", stream, err)
-	}
-	return nil
 }

@@ -28,63 +28,51 @@ type Done[S any] struct {
 	Changed bool // this call appended what follows; false: another one was faster, or nothing follows
 }
 
-// HandleEach handles commands on different streams together, in as few round trips as the log allows. Of several callers, one changes a stream: that
-// which Changed is true for. It is not for kinds with a [Rule].
+// HandleEach handles commands on different streams together, in as few round trips as the log allows. Each is a transaction of its own. Of
+// several callers, one changes a stream: the one for which Changed is true. HandleEach is not for kinds with a [Rule].
 func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []One[S]) ([]Done[S], error) {
-	done := make([]Done[S], len(all))
-	decided := make([][]event.Event[S], len(all))
+	done, readings := make([]Done[S], len(all)), make([]*reading[S], len(all))
 	var flat []event.Event[S]
 	for i, one := range all {
-		events, err := one.Command.Decide(one.State)
-		if err != nil {
+		done[i].Loaded = one.Loaded
+		readings[i] = &reading[S]{h: h, kind: kind, id: one.ID, workspace: req.Workspace, read: one.Loaded, now: one.Loaded}
+		var err error
+		if readings[i].events, err = one.Command.Decide(one.State); err != nil {
 			return nil, err
 		}
-		done[i].Loaded, decided[i] = one.Loaded, events
-		flat = append(flat, events...)
+		flat = append(flat, readings[i].events...)
 	}
-	flat, err := event.MapSealed(flat, func(values []*event.Sealed) error {
-		if err := kind.MaySeal(values); err != nil {
-			return err
-		}
-		return h.vault.Seal(ctx, values)
-	})
+	flat, err := seal(ctx, h, kind, flat)
 	if err != nil {
 		return nil, err
 	}
-	meta := h.meta(req)
 	var appends []eventstore.Transaction
 	var of []int
-	for i, one := range all {
-		n := len(decided[i])
-		if decided[i], flat = flat[:n], flat[n:]; n == 0 {
+	for i, r := range readings {
+		n := r.count()
+		if r.events, flat = flat[:n], flat[n:]; n == 0 {
 			continue
 		}
-		var events []event.New
-		for _, e := range decided[i] {
-			encoded, err := kind.Encode(newEventID(), e, meta)
-			if err != nil {
-				return nil, err
-			}
-			events = append(events, encoded)
+		w, err := r.encode(req, 0)
+		if err != nil {
+			return nil, err
 		}
-		appends, of = append(appends, one.write(kind.Stream(one.ID), events...)), append(of, i)
+		appends, of = append(appends, eventstore.Transaction{AsOf: all[i].asOf, Writes: []eventstore.Write{w}}), append(of, i)
 	}
-	tickets := make([]*ticket, len(appends))
-	for n, t := range appends {
-		tickets[n] = h.cache.begin(t.Writes[0].Stream)
+	for _, i := range of {
+		readings[i].begin()
 	}
-	for n, r := range h.AppendEach(ctx, appends) {
-		var entry *cached
-		if r.Err == nil {
-			d := &done[of[n]]
-			after, whole := follow(d.Loaded, kind, meta, r.Appended, appends[n].Writes[0], decided[of[n]])
-			if d.Loaded, d.Changed = after, true; whole {
-				entry = &cached{loaded: after, revision: after.Revision, bytes: after.bytes}
+	for n, result := range h.AppendEach(ctx, appends) {
+		r := readings[of[n]]
+		if result.Err != nil {
+			r.end(nil, 0)
+			if _, lost := errors.AsType[*eventstore.WrongRevision](result.Err); !lost {
+				err = errors.Join(err, result.Err)
 			}
-		} else if _, lost := errors.AsType[*eventstore.WrongRevision](r.Err); !lost {
-			err = errors.Join(err, r.Err)
+			continue
 		}
-		h.cache.end(tickets[n], entry)
+		r.end(&result.Appended, result.Position+1-event.Position(r.count()))
+		done[of[n]] = Done[S]{Loaded: r.now, Changed: true}
 	}
 	return done, err
 }
@@ -98,18 +86,4 @@ func HandleAll[S any](ctx context.Context, h *Handler, req Request, kind *event.
 		}
 	}
 	return err
-}
-
-// follow returns the state after an append, and whether it is as the log has it: some logs do not tell where each event is.
-func follow[S any](l Loaded[S], kind *event.Kind[S], meta event.Meta, done eventstore.Appended, a eventstore.Write, events []event.Event[S]) (_ Loaded[S], whole bool) {
-	all, whole := dense(done, len(events))
-	for i, e := range events {
-		r := event.Recorded[event.Event[S]]{Position: eventstore.End, Stream: a.Stream, ID: a.Events[i].ID, Meta: meta, Data: e}
-		if whole {
-			r.Position, r.Revision, r.At = all[i].position, all[i].revision, all[i].at
-		}
-		l = l.and(kind, r, len(a.Events[i].Data))
-	}
-	l.Revision, l.Position = done.Revision, done.Position
-	return l, whole
 }

@@ -2,14 +2,11 @@ package commands
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 
 	"bahi/domain/event"
-	"bahi/domain/fault"
 	"bahi/eventstore"
 )
 
@@ -23,6 +20,7 @@ type Loaded[S any] struct {
 	Workspace uuid.UUID      // of its first event
 
 	bytes int            // of its events' payloads
+	end   event.Position // of the transaction that wrote the last event
 	asOf  event.Position // which this process knew before it read the stream
 }
 
@@ -39,53 +37,52 @@ func (l Loaded[S]) and(kind *event.Kind[S], r event.Recorded[event.Event[S]], by
 		l.Workspace, l.Began = r.Meta.Workspace, r.At
 	}
 	l.State, l.Revision, l.Position, l.At, l.bytes = kind.Evolve(l.State, r), r.Revision, r.Position, r.At, l.bytes+bytes
+	l.end = r.Position + event.Position(r.Meta.More)
 	return l
 }
 
-// Rule is a rule that spans streams. No append can keep it, so it is decided by position: an event
-// that breaks it where it is in the log is void, for everybody who folds the stream.
-type Rule[S any] struct {
-	// Refuses returns a fault when the event may not follow on before at its position. What it loads
-	// from other streams it must judge as of that position.
-	Refuses func(ctx context.Context, from Source, before S, r event.Recorded[event.Event[S]]) error
+// Rule is a rule between streams for the events of a kind. It returns a fault if an event may not follow on the state before.
+// The transaction checks what the rule loads.
+type Rule[S any] func(ctx context.Context, from Source, before S, e event.Recorded[event.Event[S]]) error
 
-	// Refusal is the event that notes, for those who read the stream, that the one at a position is void.
-	Refusal func(at event.Position, why string) event.Event[S]
-}
-
-// Govern makes the rule part of the kind. Call it before anything is handled.
+// Govern adds a rule to a kind. Call it before anything is handled.
 func Govern[S any](h *Handler, kind *event.Kind[S], rule Rule[S]) { h.rules[kind.Category()] = rule }
 
-func ruleOf[S any](h *Handler, kind *event.Kind[S]) (Rule[S], bool) {
-	r, ok := h.rules[kind.Category()].(Rule[S])
-	return r, ok
-}
+// Source is where [Load] takes states from: [Handler.Cached], [Handler.Fresh] or a [Tx].
+type Source interface{ source() source }
 
-// Source is where states are loaded from: the cache, which follows the log closely, or the store.
-type Source struct {
+type source struct {
 	h     *Handler
 	fresh bool
+	tx    *Tx
 }
+
+func (s source) source() source { return s }
 
 // Load returns the state of a stream.
 func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id string) (Loaded[S], error) {
-	stream, asOf := kind.Stream(id), from.h.cache.position()
+	s := from.source()
+	if s.tx != nil {
+		r, err := read(ctx, s.tx, kind, id)
+		return r.now, err
+	}
+	stream, asOf := kind.Stream(id), s.h.cache.position()
 	l := Loaded[S]{Revision: -1}
-	if entry, ok := from.h.cache.get(stream); ok {
+	if entry, ok := s.h.cache.get(stream); ok {
 		l, _ = entry.loaded.(Loaded[S])
 		l.asOf = asOf
-		if !from.fresh {
+		if !s.fresh {
 			return l, nil
 		}
 	}
-	t := from.h.cache.begin(stream)
-	l, _, err := readOn(ctx, from.h, kind, stream, l, eventstore.LastRevision)
+	t := s.h.cache.begin(stream)
+	l, err := readOn(ctx, s.h, kind, stream, l, eventstore.LastRevision)
 	l.asOf = asOf
 	if err != nil {
-		from.h.cache.end(t, nil)
+		s.h.cache.end(t, nil)
 		return l, err
 	}
-	from.h.cache.end(t, &cached{loaded: l, revision: l.Revision, bytes: l.bytes})
+	s.h.cache.end(t, &cached{loaded: l, revision: l.Revision, bytes: l.bytes})
 	return l, nil
 }
 
@@ -98,43 +95,20 @@ func AtHand[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id stri
 	return l, err
 }
 
-// readOn folds what follows on l. void tells why the last event that it read may not be there, nil
-// if it may.
-func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], upTo int64) (_ Loaded[S], void *fault.Error, err error) {
+// readOn adds the events of a stream that follow on l, up to a revision.
+func readOn[S any](ctx context.Context, h *Handler, kind *event.Kind[S], stream string, l Loaded[S], upTo int64) (Loaded[S], error) {
 	for stored, err := range h.store.ReadStream(ctx, stream, l.Revision+1, eventstore.Forwards) {
 		if err != nil {
-			return l, nil, err
+			return l, err
 		}
 		if stored.Revision > upTo {
 			break
 		}
 		r, err := kind.Decode(stored)
 		if err != nil {
-			return l, nil, err
+			return l, err
 		}
-		if void, err = isVoid(ctx, h, kind, l.State, r); err != nil {
-			return l, nil, fmt.Errorf("judge %s at position %d: %w", r.Stream, r.Position, err)
-		}
-		before := l.State
-		if l = l.and(kind, r, len(stored.Data)); void != nil {
-			l.State = before
-		}
+		l = l.and(kind, r, len(stored.Data))
 	}
-	return l, void, nil
-}
-
-// isVoid returns why an event that is in the log may not be there, nil if it may.
-func isVoid[S any](ctx context.Context, h *Handler, kind *event.Kind[S], before S, r event.Recorded[event.Event[S]]) (*fault.Error, error) {
-	rule, governed := ruleOf(h, kind)
-	if !governed {
-		return nil, nil
-	}
-	// The cache knows every event up to where it was fed; before the position is reached, only the
-	// store does.
-	from := Source{h: h, fresh: !h.cache.reached(ctx, r.Position, feedPatience)}
-	err := rule.Refuses(ctx, from, before, r)
-	if refused, ok := errors.AsType[*fault.Error](err); ok {
-		return refused, nil
-	}
-	return nil, err
+	return l, nil
 }

@@ -96,12 +96,14 @@ type faulty struct {
 	eventstore.Store
 
 	mu sync.Mutex
-	// before is asked before each append; its error takes the append's place.
+	// before is asked before each write; its error takes the append's place.
 	before func(ctx context.Context, stream string) error
-	// after is asked after each append that took place; its error takes the answer's place.
+	// after is asked after each write that took place; its error takes the answer's place.
 	after func(ctx context.Context, stream string) error
 	// held keeps subscriptions from telling anything until it is closed.
 	held chan struct{}
+	// subscribed is called at each subscription.
+	subscribed func()
 	// broken ends subscriptions with an error, as often as it says.
 	broken int
 }
@@ -116,22 +118,32 @@ func (f *faulty) Append(ctx context.Context, t eventstore.Transaction) (eventsto
 	f.mu.Lock()
 	before, after := f.before, f.after
 	f.mu.Unlock()
-	if before != nil {
-		if err := before(ctx, t.Writes[0].Stream); err != nil {
-			return eventstore.Appended{}, err
+	each := func(ask func(context.Context, string) error) error {
+		for _, w := range t.Writes {
+			if ask == nil {
+				break
+			}
+			if err := ask(ctx, w.Stream); err != nil {
+				return err
+			}
 		}
+		return nil
+	}
+	if err := each(before); err != nil {
+		return eventstore.Appended{}, err
 	}
 	done, err := f.Store.Append(ctx, t)
-	if err == nil && after != nil {
-		if err := after(ctx, t.Writes[0].Stream); err != nil {
-			return eventstore.Appended{}, err
-		}
+	if err == nil {
+		err = each(after)
 	}
 	return done, err
 }
 
 func (f *faulty) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
 	return func(yield func(eventstore.Batch, error) bool) {
+		f.mu.Lock()
+		f.subscribed()
+		f.mu.Unlock()
 		for batch, err := range f.Store.Subscribe(ctx, after) {
 			f.mu.Lock()
 			held, broken := f.held, f.broken > 0
@@ -209,9 +221,8 @@ func (n *node) follow(t *testing.T) *node {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
-	n.cache.mu.Lock()
-	began := n.cache.moved
-	n.cache.mu.Unlock()
+	began := make(chan struct{})
+	n.store.set(func() { n.store.subscribed = sync.OnceFunc(func() { close(began) }) })
 	go func() { stopped <- n.Run(ctx) }()
 	<-began
 	t.Cleanup(func() {
@@ -227,9 +238,7 @@ func (n *node) catchUp(t *testing.T) {
 	t.Helper()
 	head, err := n.store.Head(t.Context())
 	require.NoError(t, err)
-	if head > 0 {
-		require.True(t, n.cache.reached(t.Context(), head, time.Minute))
-	}
+	soon(t, "the log is followed", func() bool { return n.cache.position() >= head })
 }
 
 // hold keeps the node from learning what others append, until release is called.

@@ -19,14 +19,12 @@ type Request struct {
 	Key         string // Idempotency-Key, empty for none
 	Operation   string // with the actor and the workspace, the scope of the key
 	Fingerprint []byte // everything that makes it the same request
-
-	attempt string // tells the events of this try from those of another one with the same key
 }
 
 // FollowUp returns the request for what follows from it in other streams: the caller's key and If-Match are
 // about the stream that decides.
 func (r Request) FollowUp() Request {
-	r.Key, r.IfMatch, r.attempt = "", nil, ""
+	r.Key, r.IfMatch = "", nil
 	return r
 }
 

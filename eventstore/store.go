@@ -166,10 +166,10 @@ type Result struct {
 
 // Appended reports the positions of appended events.
 type Appended struct {
-	First    event.Position // of the first event; 0 if there are none, or the log would have to be read to find out
+	First    event.Position // of the first event; 0 if there are none
 	Position event.Position // of the last event; without writes: where the checks hold
 	Revision int64          // of the last event
-	At       time.Time      // zero if the log would have to be read to find out
+	At       time.Time      // when the events were recorded
 	Replayed bool           // an earlier call appended them
 }
 

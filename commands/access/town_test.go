@@ -81,11 +81,17 @@ func (f *frail) ask(ctx context.Context, which *func(context.Context, string) er
 }
 
 func (f *frail) Append(ctx context.Context, t eventstore.Transaction) (done eventstore.Appended, err error) {
-	if err := f.ask(ctx, &f.before, t.Writes[0].Stream); err != nil {
-		return done, err
+	for _, w := range t.Writes {
+		if err := f.ask(ctx, &f.before, w.Stream); err != nil {
+			return done, err
+		}
 	}
-	if done, err = f.Store.Append(ctx, t); err == nil {
-		if err = f.ask(ctx, &f.after, t.Writes[0].Stream); err != nil {
+	done, err = f.Store.Append(ctx, t)
+	for _, w := range t.Writes {
+		if err != nil {
+			break
+		}
+		if err = f.ask(ctx, &f.after, w.Stream); err != nil {
 			err = fmt.Errorf("%w: %w", eventstore.ErrInDoubt, err)
 		}
 	}

@@ -62,64 +62,48 @@ func AddRules(h *commands.Handler) {
 	addOrderRule(h)
 	addTakadaRule(h)
 	addDraftRule(h)
-	addKhataRule(h)
 }
 
 func addRules(h *commands.Handler, l *book.Ledger) {
-	commands.Govern(h, l.Accounts, commands.Rule[book.Account]{
-		Refuses: func(ctx context.Context, from commands.Source, _ book.Account, r event.Recorded[event.Event[book.Account]]) error {
-			deleted, ok := r.Data.(book.AccountDeleted)
-			if !ok {
-				return nil
-			}
-			lock, err := commands.Load(ctx, from, bookslock.Kind, r.Meta.Workspace.String())
-			if err != nil {
-				return err
-			}
-			return book.Standing{
-				AccountOpen: true, LockedThrough: lock.State.Through(r.Position), LockMoved: lock.State.MovedAt(r.Position),
-			}.RefusesDeletion(deleted)
-		},
-		Refusal: func(at event.Position, why string) event.Event[book.Account] {
-			return book.AccountDeletionRefused{Position: at, Why: why}
-		},
+	commands.Govern(h, l.Accounts, func(ctx context.Context, from commands.Source, _ book.Account, r event.Recorded[event.Event[book.Account]]) error {
+		deleted, ok := r.Data.(book.AccountDeleted)
+		if !ok {
+			return nil
+		}
+		lock, err := commands.Load(ctx, from, bookslock.Kind, r.Meta.Workspace.String())
+		if err != nil {
+			return err
+		}
+		return book.Standing{
+			AccountOpen: true, LockedThrough: lock.State.Through(r.Position), LockMoved: lock.State.MovedAt(r.Position),
+		}.RefusesDeletion(deleted)
 	})
-	commands.Govern(h, l.Rows, commands.Rule[book.Row]{
-		Refuses: func(ctx context.Context, from commands.Source, before book.Row, r event.Recorded[event.Event[book.Row]]) error {
-			after := l.Rows.Evolve(before, r)
-			return missing(l, book.RefusesStep(before, after, func() (book.Standing, error) {
-				return standingOf(ctx, from, l, after.Account, r.Meta, at(r))
-			}))
-		},
-		Refusal: func(at event.Position, why string) event.Event[book.Row] {
-			return book.RowRefused{Position: at, Why: why}
-		},
+	commands.Govern(h, l.Rows, func(ctx context.Context, from commands.Source, before book.Row, r event.Recorded[event.Event[book.Row]]) error {
+		after := l.Rows.Evolve(before, r)
+		return missing(l, book.RefusesStep(before, after, func() (book.Standing, error) {
+			return standingOf(ctx, from, l, after.Account, r.Meta, at(r))
+		}))
 	})
-	commands.Govern(h, l.Bulks, commands.Rule[book.Bulk]{
-		Refuses: func(ctx context.Context, from commands.Source, before book.Bulk, r event.Recorded[event.Event[book.Bulk]]) error {
-			after := l.Bulks.Evolve(before, r)
-			if after.Posted == before.Posted {
-				return nil // it posts nothing
-			}
-			s, err := standingOf(ctx, from, l, after.Account, r.Meta, at(r))
-			if err == nil {
-				err = missing(l, after.RefusedBy(s))
-			}
-			if err != nil || r.Position == eventstore.End { // before the append, it is the writer that reserves the rows
-				return err
-			}
-			first, err := strconv.ParseInt(r.StreamID(), 10, 64)
-			if err != nil {
-				return book.ErrNotReserved
-			}
-			return after.NotReserved(first, r.Position, func(row int64) (book.Row, error) {
-				found, err := commands.Load(ctx, from, l.Rows, id(row))
-				return found.State, err
-			})
-		},
-		Refusal: func(at event.Position, why string) event.Event[book.Bulk] {
-			return book.RowsRefused{Position: at, Why: why}
-		},
+	commands.Govern(h, l.Bulks, func(ctx context.Context, from commands.Source, before book.Bulk, r event.Recorded[event.Event[book.Bulk]]) error {
+		after := l.Bulks.Evolve(before, r)
+		if after.Posted == before.Posted {
+			return nil // it posts nothing
+		}
+		s, err := standingOf(ctx, from, l, after.Account, r.Meta, at(r))
+		if err == nil {
+			err = missing(l, after.RefusedBy(s))
+		}
+		if err != nil || r.Position == eventstore.End { // before the append, it is the writer that reserves the rows
+			return err
+		}
+		first, err := strconv.ParseInt(r.StreamID(), 10, 64)
+		if err != nil {
+			return book.ErrNotReserved
+		}
+		return after.NotReserved(first, r.Position, func(row int64) (book.Row, error) {
+			found, err := commands.Load(ctx, from, l.Rows, id(row))
+			return found.State, err
+		})
 	})
 }
 

@@ -79,7 +79,7 @@ func resume(ctx context.Context, b *Books, l *book.Ledger, first int64) error {
 // fill appends the first event of each row's own stream, and notes the reversal in the rows that the bulk reverses. The
 // ids are derived from the bulk, so doing it again changes nothing.
 func fill(ctx context.Context, b *Books, l *book.Ledger, first int64, bulk book.Bulk) error {
-	if len(bulk.Rows) == 0 { // it is void
+	if len(bulk.Rows) == 0 { // it was abandoned
 		return nil
 	}
 	stream := l.Bulks.Stream(id(first))

@@ -110,31 +110,6 @@ func TestABulkIsThereWhereverTheProcessDies(t *testing.T) {
 	o.agree(t)
 }
 
-func TestARefusalsNoteTellsOfWhatItRefuses(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	loser, winner := o.node(t), o.node(t)
-	account := winner.open(t)
-	loser.store.at("bankrow-", winner.locks(t, today-10))
-	out, err := ledger.AddRow(patient(t), as(t), loser.Books, bank.Ledger, account, asked{Date: new(today - 10), In: rupees(1)})
-	require.ErrorIs(t, err, errLocked)
-	var void uuid.UUID
-	var at event.Position
-	for e, err := range o.store.ReadStream(t.Context(), bank.Ledger.Rows.Stream(out.ID), 0, eventstore.Forwards) {
-		require.NoError(t, err)
-		r, err := bank.Ledger.Rows.Decode(e)
-		require.NoError(t, err)
-		require.Equal(t, "user:7", r.Meta.Actor)
-		require.Equal(t, workspace, r.Meta.Workspace)
-		if e.Revision == 0 {
-			void, at = e.ID, e.Position
-			continue
-		}
-		require.Equal(t, void.String(), r.Meta.CausationID)
-		require.JSONEq(t, `{"position":`+idText(int64(at))+`,"why":"Books are locked through 2025-05-22"}`, string(e.Data))
-	}
-}
-
 func TestAnUnfilledRowIsFilledByWhoeverNeedsIt(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(req commands.Request, n *node, account, row int64) error{

@@ -32,7 +32,7 @@ func ResumeConversions(ctx context.Context, b *Books) error {
 }
 
 // tellOrders appends the first event of each order that a draft was converted into, and ends the draft. The ids of the events are derived from the
-// draft, so doing it again changes nothing. It does nothing for a draft that was not converted, or whose conversion is void.
+// draft, so doing it again changes nothing. It does nothing for a draft that was not converted, or has ended.
 func (b *Books) tellOrders(ctx context.Context, draft int64) error {
 	l, err := commands.Load(ctx, b.Commands.Fresh(), orderdraft.Kind, id(draft))
 	if err != nil || l.State.Orders == nil || l.State.Deleted {

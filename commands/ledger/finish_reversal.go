@@ -75,7 +75,7 @@ func giveUp(ctx context.Context, req commands.Request, b *Books, l *book.Ledger,
 func decision(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, bulk int64, within time.Duration) (book.Bulk, error) {
 	for deadline := time.Now().Add(within); ; {
 		found, err := commands.Load(ctx, b.Commands.Fresh(), l.Bulks, id(bulk))
-		if err != nil || found.Revision >= 0 { // its first event has decided, also one that is void
+		if err != nil || found.Revision >= 0 { // its first event has decided
 			return found.State, err
 		}
 		if !time.Now().Before(deadline) {

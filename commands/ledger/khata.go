@@ -21,27 +21,6 @@ import (
 	"bahi/eventstore"
 )
 
-// addKhataRule keeps the rules between a submission, the accounts and the lock. Before the append all accounts must be open; in the log,
-// only a locked date makes a submission void, see [khata.Submitted.Refuses].
-func addKhataRule(h *commands.Handler) {
-	commands.Govern(h, khata.Kind, commands.Rule[khata.State]{
-		Refuses: func(ctx context.Context, from commands.Source, _ khata.State, r event.Recorded[event.Event[khata.State]]) error {
-			e, ok := r.Data.(khata.Submitted)
-			if !ok {
-				return nil
-			}
-			lock, err := commands.Load(ctx, from, bookslock.Kind, r.Meta.Workspace.String())
-			if err != nil {
-				return err
-			}
-			return e.Refuses(lock.State.Through(r.Position))
-		},
-		Refusal: func(at event.Position, why string) event.Event[khata.State] {
-			return khata.Refused{Position: at, Why: why}
-		},
-	})
-}
-
 // ScannedPage is a page of a file that was recognised.
 type ScannedPage struct {
 	khatapage.Page
@@ -307,36 +286,35 @@ func (k *Khatas) Remove(ctx context.Context, workspace uuid.UUID, number string)
 // event is in the log. It returns the id of each row, 0 in a dry run.
 func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int64, rows []khata.Asked) (out commands.Outcome[khata.State], err error) {
 	khata.Arrange(rows)
-	if out, done, err := commands.Earlier(ctx, b.Commands, req, khata.Kind); done || err != nil {
-		return out, err
-	}
-	c := khata.Submit{Upload: upload != 0, Today: b.Today(), Rows: rows}
-	if err := b.standings(ctx, req.Workspace, &c); err != nil {
-		return out, err
-	}
-	var now commands.Loaded[khata.State]
-	if upload != 0 {
-		if now, err = commands.Load(ctx, b.Commands.Fresh(), khata.Kind, id(upload)); err != nil {
-			return out, err
+	out, err = commands.Do(ctx, b.Commands, req, khata.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		c := khata.Submit{Upload: upload != 0, Today: b.Today(), Rows: rows}
+		if err := standings(ctx, tx, req.Workspace, &c); err != nil {
+			return err
 		}
-		if now.Workspace != req.Workspace {
-			return out, khata.ErrNotFound
+		var now commands.Loaded[khata.State]
+		if upload != 0 {
+			if now, err = commands.Load(ctx, tx, khata.Kind, id(upload)); err != nil {
+				return err
+			}
+			if now.Workspace != req.Workspace {
+				return khata.ErrNotFound
+			}
 		}
-	}
-	if _, err := c.Decide(now.State); err != nil { // it must use up no numbers
-		return out, err
-	}
-	if !req.DryRun {
-		if c.First, err = b.Commands.Numbers(ctx, number.Rows, int64(len(rows))); err != nil {
-			return out, err
+		if _, err := c.Decide(now.State); err == nil && !req.DryRun { // a refusal uses up no numbers
+			if c.First, err = commands.Once(tx, "rows", func() (int64, error) {
+				return b.Commands.Numbers(ctx, number.Rows, int64(len(rows)))
+			}); err != nil {
+				return err
+			}
 		}
-	}
-	if upload != 0 {
-		out, err = commands.Handle(ctx, b.Commands, req, khata.Kind, id(upload), c)
-	} else {
-		out, err = commands.Create(ctx, b.Commands, req, khata.Kind, b.Commands.Numbered(number.Rows, 1), c)
-	}
-	if err == nil && out.Changed && !req.DryRun {
+		if upload != 0 {
+			_, err = commands.Decide(ctx, tx, khata.Kind, id(upload), c)
+		} else {
+			_, err = commands.DecideNew(ctx, tx, khata.Kind, b.Commands.Numbered(number.Rows, 1), func(string) event.Command[khata.State] { return c })
+		}
+		return err
+	})
+	if err == nil && out.Changed && !out.Replayed && !req.DryRun {
 		after := context.WithoutCancel(ctx)
 		b.filling.Go(func() {
 			if err := fillKhata(after, b, out.ID, out.State); err != nil {
@@ -348,13 +326,13 @@ func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int
 }
 
 // standings loads what the rules between streams say of the rows.
-func (b *Books) standings(ctx context.Context, workspace uuid.UUID, c *khata.Submit) error {
+func standings(ctx context.Context, from commands.Source, workspace uuid.UUID, c *khata.Submit) error {
 	closed := map[int64]bool{} // by account: its id is of one ledger only
 	for _, row := range c.Rows {
 		if _, known := closed[row.Account]; known {
 			continue
 		}
-		open, err := isOpen(ctx, b.Commands.Fresh(), row.Ledger, row.Account, workspace, eventstore.End)
+		open, err := isOpen(ctx, from, row.Ledger, row.Account, workspace, eventstore.End)
 		if err != nil {
 			return err
 		}
@@ -367,7 +345,7 @@ func (b *Books) standings(ctx context.Context, workspace uuid.UUID, c *khata.Sub
 		}
 	}
 	c.Closed = func(l *book.Ledger, account int64) bool { return closed[account] || of[account] != l }
-	lock, err := commands.Load(ctx, b.Commands.Fresh(), bookslock.Kind, workspace.String())
+	lock, err := commands.Load(ctx, from, bookslock.Kind, workspace.String())
 	c.LockedThrough = lock.State.Through(eventstore.End)
 	return err
 }

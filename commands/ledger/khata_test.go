@@ -7,6 +7,7 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/ledger"
+	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/khata"
@@ -98,13 +99,13 @@ func TestSubmittedRowsAreThereTogetherWhereverTheProcessDies(t *testing.T) {
 
 func TestSubmissionThatLostToTheLockNeverWas(t *testing.T) {
 	t.Parallel()
-	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+	lost(t, func(t *testing.T, o *office, loser, winner *node) {
 		one, other, maker := winner.open(t), winner.open(t), winner.open(t)
 		upload := winner.uploads(t)
-		loser.loses("khata-", noted, winner.locks(t, today-10))
+		loser.store.at("khata-", winner.locks(t, today-10))
 		_, err := loser.submits(t, upload, page(t, one, other, maker, today-10))
 		require.ErrorIs(t, err, errLocked)
-		require.Equal(t, refusedNames(noted, "KhataUploaded", "KhataRead", "KhataSubmitted", "KhataRefused"), o.names(t, khata.Kind.Stream(idText(upload))))
+		require.Equal(t, []string{"KhataUploaded", "KhataRead"}, o.names(t, khata.Kind.Stream(idText(upload))))
 		require.Zero(t, o.rowsOf(t, bank.Ledger, one)+o.rowsOf(t, bank.Ledger, other)+o.rowsOf(t, bank.Ledger, maker))
 
 		// The upload is still to be submitted.
@@ -116,19 +117,17 @@ func TestSubmissionThatLostToTheLockNeverWas(t *testing.T) {
 	})
 }
 
-func TestAccountDeletedMeanwhileTakesItsRowsWithItAndNoOthers(t *testing.T) {
+func TestAnAccountThatIsDeletedMeanwhileRefusesTheSubmission(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	n, winner := o.node(t), o.node(t)
 	one, other, maker := n.open(t), n.open(t), n.open(t)
 	n.store.at("khata-", winner.ends(t, bank.Ledger, other))
-	out, err := n.submits(t, 0, page(t, one, other, maker, today))
-	require.NoError(t, err)
-	n.Wait()
-	require.Equal(t, int64(1), o.rowsOf(t, bank.Ledger, one))
-	require.Equal(t, int64(1), o.rowsOf(t, bank.Ledger, maker))
-	_, err = ledger.DeleteRow(patient(t), as(t), n.Books, bank.Ledger, 0, out.State.First+1)
-	require.ErrorIs(t, err, bank.Ledger.NoRow)
+	_, err := n.submits(t, 0, page(t, one, other, maker, today))
+	refused := new(fault.Error)
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, bank.Ledger.NoAccount.Error(), refused.Fields[0].Message)
+	require.Zero(t, o.rowsOf(t, bank.Ledger, one)+o.rowsOf(t, bank.Ledger, maker))
 	o.agree(t)
 }
 

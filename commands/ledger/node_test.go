@@ -105,7 +105,6 @@ func run(t *testing.T, do func(context.Context) error) {
 type interrupted struct {
 	eventstore.Store
 
-	dead   bool // when it comes to what follows on an answer
 	mu     sync.Mutex
 	before func(stream string) error
 	fill   error // takes the place of the next appends that follow on an answer
@@ -150,8 +149,10 @@ func (i *interrupted) happens(stream string) error {
 }
 
 func (i *interrupted) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
-	if err := i.happens(t.Writes[0].Stream); err != nil {
-		return eventstore.Appended{}, err
+	for _, w := range t.Writes {
+		if err := i.happens(w.Stream); err != nil {
+			return eventstore.Appended{}, err
+		}
 	}
 	return i.Store.Append(ctx, t)
 }
@@ -161,9 +162,6 @@ func (i *interrupted) AppendEach(ctx context.Context, appends []eventstore.Trans
 	err := i.fill
 	i.fill = nil
 	i.mu.Unlock()
-	if i.dead {
-		err = errCrash
-	}
 	if err == nil && i.left != nil {
 		done := min(*i.left, len(appends))
 		results := i.Store.AppendEach(ctx, appends[:done])
@@ -193,24 +191,15 @@ type node struct {
 // node starts a process.
 func (o *office) node(t *testing.T) *node {
 	t.Helper()
-	n := o.hasty(t)
-	n.store.dead = false
-	ledger.AddRules(n.Commands)
-	return n
-}
-
-// hasty starts a process that appends without a look at the rules between streams, neither before nor
-// after it: one that is late with everything, and dies right after each append.
-func (o *office) hasty(t *testing.T) *node {
-	t.Helper()
 	log, err := postgres.Open(t.Context(), o.pool, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(log.Close)
-	n := &node{o: o, store: &interrupted{Store: log, dead: true}}
+	n := &node{o: o, store: &interrupted{Store: log}}
 	h := commands.New(n.store, o.vault, time.Now)
 	n.Books = &ledger.Books{
 		Commands: h, Reads: o.views, Today: func() unit.Date { return today }, Log: slog.New(slog.DiscardHandler),
 	}
+	ledger.AddRules(h)
 	run(t, h.Run)
 	t.Cleanup(n.Wait)
 	return n

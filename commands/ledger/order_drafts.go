@@ -28,19 +28,14 @@ type DraftReads interface {
 }
 
 func addDraftRule(h *commands.Handler) {
-	commands.Govern(h, orderdraft.Kind, commands.Rule[orderdraft.State]{
-		Refuses: func(ctx context.Context, from commands.Source, before orderdraft.State, r event.Recorded[event.Event[orderdraft.State]]) error {
-			e, converts := r.Data.(orderdraft.Converted)
-			if !converts {
-				return nil
-			}
-			return e.Refuses(before, func(account int64) (bool, error) {
-				return isOpen(ctx, from, client.Ledger, account, r.Meta.Workspace, r.Position)
-			})
-		},
-		Refusal: func(at event.Position, why string) event.Event[orderdraft.State] {
-			return orderdraft.ConversionRefused{Position: at, Why: why}
-		},
+	commands.Govern(h, orderdraft.Kind, func(ctx context.Context, from commands.Source, before orderdraft.State, r event.Recorded[event.Event[orderdraft.State]]) error {
+		e, converts := r.Data.(orderdraft.Converted)
+		if !converts {
+			return nil
+		}
+		return e.Refuses(before, func(account int64) (bool, error) {
+			return isOpen(ctx, from, client.Ledger, account, r.Meta.Workspace, r.Position)
+		})
 	})
 }
 

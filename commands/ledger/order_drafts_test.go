@@ -123,45 +123,37 @@ func TestConvertedDraftIsItsOrdersWhereverTheProcessDies(t *testing.T) {
 	o.ordersAgree(t, t, sure)
 }
 
-// Another process deletes the client between the look at it and the append: the conversion is void, also where nobody notes that.
-func TestConversionForAClientWhoIsDeletedMeanwhileIsVoid(t *testing.T) {
+// Another process deletes the client between the look at it and the append.
+func TestConversionForAClientWhoIsDeletedMeanwhileIsRefused(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	n, other := o.node(t), o.node(t)
-	for _, dies := range []bool{false, true} {
-		first, second := n.opens(t, client.Ledger), n.opens(t, client.Ledger)
-		draft := n.drafts(t, "slip 7\npayal 250 gm", first)
-		added, err := ledger.AddDraftEntry(patient(t), as(t), n.Books, draft, orderdraft.AddEntry{EditEntry: orderdraft.EditEntry{
-			Item: patch.Set(book.Text("ring")), Weight: patch.Set(unit.Grams(5_000)), ClientID: patch.Set(second), Slip: patch.Set(book.Text("8")),
-		}})
-		require.NoError(t, err)
-		writer := n
-		if dies {
-			writer = o.hasty(t)
-		}
-		writer.store.at("orderdraft-", other.ends(t, client.Ledger, second))
-		_, err = writer.converts(t, draft)
-		if !dies {
-			require.ErrorIs(t, err, orderdraft.ErrNotReady)
-		}
-		require.Equal(t, []int64{draft}, o.pending(t))
-		require.Empty(t, o.ordersOf(t, first), "all or none")
+	first, second := n.opens(t, client.Ledger), n.opens(t, client.Ledger)
+	draft := n.drafts(t, "slip 7\npayal 250 gm", first)
+	added, err := ledger.AddDraftEntry(patient(t), as(t), n.Books, draft, orderdraft.AddEntry{EditEntry: orderdraft.EditEntry{
+		Item: patch.Set(book.Text("ring")), Weight: patch.Set(unit.Grams(5_000)), ClientID: patch.Set(second), Slip: patch.Set(book.Text("8")),
+	}})
+	require.NoError(t, err)
+	n.store.at("orderdraft-", other.ends(t, client.Ledger, second))
+	_, err = n.converts(t, draft)
+	require.ErrorIs(t, err, orderdraft.ErrNotReady)
+	require.Equal(t, []int64{draft}, o.pending(t))
+	require.Empty(t, o.ordersOf(t, first), "all or none")
 
-		require.NoError(t, ledger.ResumeConversions(patient(t), other.Books))
-		require.Equal(t, []int64{draft}, o.pending(t))
-		_, err = other.converts(t, draft)
-		refused := new(fault.Error)
-		require.ErrorAs(t, err, &refused)
-		last := added.State.Entries[len(added.State.Entries)-1]
-		require.Equal(t, []fault.Field{{Field: "entries[1].client_id", Message: "there is no such client", ID: last.ID}}, refused.Fields)
-		_, err = ledger.EditDraftEntry(patient(t), as(t), other.Books, draft, orderdraft.EditEntry{ID: last.ID, ClientID: patch.Set(first)})
-		require.NoError(t, err)
-		out, err := other.converts(t, draft)
-		require.NoError(t, err)
-		require.Len(t, out.State.Orders, 2)
-		require.Len(t, o.ordersOf(t, first), 2)
-		require.Empty(t, o.pending(t))
-	}
+	require.NoError(t, ledger.ResumeConversions(patient(t), other.Books))
+	require.Equal(t, []int64{draft}, o.pending(t))
+	_, err = other.converts(t, draft)
+	refused := new(fault.Error)
+	require.ErrorAs(t, err, &refused)
+	last := added.State.Entries[len(added.State.Entries)-1]
+	require.Equal(t, []fault.Field{{Field: "entries[1].client_id", Message: "there is no such client", ID: last.ID}}, refused.Fields)
+	_, err = ledger.EditDraftEntry(patient(t), as(t), other.Books, draft, orderdraft.EditEntry{ID: last.ID, ClientID: patch.Set(first)})
+	require.NoError(t, err)
+	out, err := other.converts(t, draft)
+	require.NoError(t, err)
+	require.Len(t, out.State.Orders, 2)
+	require.Len(t, o.ordersOf(t, first), 2)
+	require.Empty(t, o.pending(t))
 	o.ordersAgree(t, t, n)
 }
 

@@ -36,18 +36,13 @@ const sameSlip = 365
 const maxChanges = 4
 
 func addOrderRule(h *commands.Handler) {
-	commands.Govern(h, order.Kind, commands.Rule[order.State]{
-		Refuses: func(ctx context.Context, from commands.Source, before order.State, r event.Recorded[event.Event[order.State]]) error {
-			if r.Meta.Of != 0 { // it tells of what is decided
-				return nil
-			}
-			return order.RefusesStep(before, order.Kind.Evolve(before, r), func(account int64) (bool, error) {
-				return isOpen(ctx, from, client.Ledger, account, r.Meta.Workspace, r.Position)
-			})
-		},
-		Refusal: func(at event.Position, why string) event.Event[order.State] {
-			return order.Refused{Position: at, Why: why}
-		},
+	commands.Govern(h, order.Kind, func(ctx context.Context, from commands.Source, before order.State, r event.Recorded[event.Event[order.State]]) error {
+		if r.Meta.Of != 0 { // it tells of what is decided
+			return nil
+		}
+		return order.RefusesStep(before, order.Kind.Evolve(before, r), func(account int64) (bool, error) {
+			return isOpen(ctx, from, client.Ledger, account, r.Meta.Workspace, r.Position)
+		})
 	})
 }
 

@@ -197,20 +197,19 @@ func TestADeletionOfAClientThatWasRefusedLeavesItsOrders(t *testing.T) {
 
 func TestAnOrderThatLostToTheDeletionOfItsClientNeverWas(t *testing.T) {
 	t.Parallel()
-	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+	lost(t, func(t *testing.T, o *office, loser, winner *node) {
 		holder := winner.opens(t, client.Ledger)
-		loser.loses("clientorder-", noted, winner.ends(t, client.Ledger, holder))
+		loser.store.at("clientorder-", winner.ends(t, client.Ledger, holder))
 		out, err := ledger.AddOrder(patient(t), as(t), loser.Books, orderOf(holder))
 		require.Equal(t, invalid("client_id", "there is no such client"), err)
-		require.Equal(t, refusedNames(noted, "ClientOrderAdded", "ClientOrderRefused"), o.names(t, "clientorder-"+out.ID))
-		require.Nil(t, o.order(t, id(t, out.ID)))
+		require.Empty(t, out.ID)
 		o.ordersAgree(t, t, winner)
 	})
 }
 
 func TestATakadaThatLostToADeletionNeverWas(t *testing.T) {
 	t.Parallel()
-	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+	lost(t, func(t *testing.T, o *office, loser, winner *node) {
 		holder, maker := winner.opens(t, client.Ledger), winner.opens(t, karigar.Ledger)
 		for field, wins := range map[string]func(number int64) error{
 			"client_order_id": func(number int64) error {
@@ -223,12 +222,12 @@ func TestATakadaThatLostToADeletionNeverWas(t *testing.T) {
 			if field == "client_order_id" {
 				karigarID = nil
 			}
-			loser.loses("takada-", noted, func() error { return wins(number) })
+			loser.store.at("takada-", func() error { return wins(number) })
 			out, err := ledger.AddTakada(patient(t), as(t), loser.Books, takadaOf(number, karigarID))
 			refused, isFault := errors.AsType[*fault.Error](err)
 			require.True(t, isFault, "%v", err)
 			require.Equal(t, field, refused.Fields[0].Field)
-			require.Nil(t, o.takada(t, id(t, out.ID)))
+			require.Empty(t, out.ID)
 			loser.store.at("", nil)
 		}
 		o.ordersAgree(t, t, winner)

@@ -86,10 +86,10 @@ func TestARowInALockedPeriodIsTakenBackByOneAfterIt(t *testing.T) {
 
 func TestAReversalThatLostToTheLockLetsItsRowsGo(t *testing.T) {
 	t.Parallel()
-	lost(t, func(t *testing.T, o *office, loser, winner *node, noted bool) {
+	lost(t, func(t *testing.T, o *office, loser, winner *node) {
 		account := winner.open(t)
 		row := winner.add(t, account, today-10)
-		loser.loses("bankbulk-", noted, winner.locks(t, today-10))
+		loser.store.at("bankbulk-", winner.locks(t, today-10))
 		_, err := ledger.ReverseRows(patient(t), as(t), loser.Books, bank.Ledger, account, ledger.Reversal{Rows: []int64{row}, Date: new(today - 10)})
 		require.ErrorIs(t, err, errLocked)
 		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversalDropped"}, o.names(t, bank.Ledger.Rows.Stream(idText(row))))

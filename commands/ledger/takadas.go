@@ -15,16 +15,11 @@ import (
 )
 
 func addTakadaRule(h *commands.Handler) {
-	commands.Govern(h, takada.Kind, commands.Rule[takada.State]{
-		Refuses: func(ctx context.Context, from commands.Source, before takada.State, r event.Recorded[event.Event[takada.State]]) error {
-			if r.Meta.Of != 0 { // it tells of what is decided
-				return nil
-			}
-			return takada.RefusesStep(before, takada.Kind.Evolve(before, r), lookAt(ctx, from, r.Meta.Workspace, r.Position))
-		},
-		Refusal: func(at event.Position, why string) event.Event[takada.State] {
-			return takada.Refused{Position: at, Why: why}
-		},
+	commands.Govern(h, takada.Kind, func(ctx context.Context, from commands.Source, before takada.State, r event.Recorded[event.Event[takada.State]]) error {
+		if r.Meta.Of != 0 { // it tells of what is decided
+			return nil
+		}
+		return takada.RefusesStep(before, takada.Kind.Evolve(before, r), lookAt(ctx, from, r.Meta.Workspace, r.Position))
 	})
 }
 

@@ -395,8 +395,10 @@ type overtaken struct {
 }
 
 func (o *overtaken) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
-	if t.Writes[0].Stream == o.append {
-		o.once.Do(o.then)
+	for _, w := range t.Writes {
+		if w.Stream == o.append {
+			o.once.Do(o.then)
+		}
 	}
 	return o.Store.Append(ctx, t)
 }

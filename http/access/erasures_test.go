@@ -174,8 +174,10 @@ type doubtful struct {
 
 func (d *doubtful) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
 	done, err := d.Store.Append(ctx, t)
-	if err == nil && d.lost.Load() && t.Writes[0].Events[0].Type == "UserPictureChanged" {
-		err = eventstore.ErrInDoubt
+	for _, w := range t.Writes {
+		if err == nil && d.lost.Load() && w.Events[0].Type == "UserPictureChanged" {
+			err = eventstore.ErrInDoubt
+		}
 	}
 	return done, err
 }

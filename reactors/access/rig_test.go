@@ -85,8 +85,10 @@ type frail struct {
 }
 
 func (f frail) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
-	if err := f.faults.at("append to " + t.Writes[0].Stream); err != nil {
-		return eventstore.Appended{}, err
+	for _, w := range t.Writes {
+		if err := f.faults.at("append to " + w.Stream); err != nil {
+			return eventstore.Appended{}, err
+		}
 	}
 	return f.Store.Append(ctx, t)
 }

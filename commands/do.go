@@ -1,0 +1,94 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/eventstore"
+)
+
+// Do carries out a decision on any number of records. decide reads them by [Load] from the transaction, and decides on them by [Decide] and
+// [DecideNew]. Everything that it decides is written in one append. If a record that it has read changes meanwhile, decide runs again, on
+// newer state: so it must do nothing that lasts, except by [Once].
+//
+// Do returns the first record that was decided. It returns the domain's refusal, [ErrStale], [ErrBusy], or an error of the store. A refusal
+// was right at some moment during the call. A repetition with the same Idempotency-Key returns the first outcome and decides nothing.
+func Do[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], decide func(ctx context.Context, tx *Tx) error) (Outcome[S], error) {
+	if req.RequestID != "" {
+		defer h.waiting.begin()()
+	}
+	none := Outcome[S]{Revision: -1}
+	var name, mark string
+	if req.Key != "" && !req.DryRun {
+		var err error
+		if name, mark, err = marks(ctx, h, req); err != nil {
+			return none, err
+		}
+	}
+	overdue, made := map[string]bool{}, map[string]any{}
+	for range maxTries {
+		out, err := attempt(ctx, newTx(h, req, overdue, made), kind, name, mark, decide)
+		wrong, moved := errors.AsType[*eventstore.WrongRevision](err)
+		if !moved {
+			return out, err
+		}
+		overdue[wrong.Stream] = true
+	}
+	return none, ErrBusy
+}
+
+// attempt decides once. It returns [eventstore.WrongRevision] if a record has changed meanwhile.
+func attempt[S any](
+	ctx context.Context, tx *Tx, kind *event.Kind[S], name, mark string, decide func(ctx context.Context, tx *Tx) error,
+) (Outcome[S], error) {
+	if name != "" {
+		if out, done, err := earlier(ctx, tx.h, tx, kind, name, mark); done || err != nil {
+			return out, err
+		}
+	}
+	err := decide(ctx, tx)
+	r, decided := tx.first.(*reading[S])
+	if !decided {
+		r = &reading[S]{read: Loaded[S]{Revision: -1}}
+		if err == nil {
+			err = fmt.Errorf("the command decided on no %s", kind.Category())
+		}
+	}
+	before := r.read
+	out := Outcome[S]{ID: r.id, State: before.State, Revision: before.Revision, Position: before.Position, At: before.At, Began: before.Began}
+	if err != nil {
+		if _, refused := errors.AsType[*fault.Error](err); refused {
+			if _, moved := tx.confirm(ctx); moved != nil {
+				return out, moved
+			}
+		}
+		return out, err
+	}
+	writes := 0
+	for _, r := range tx.records {
+		writes += r.count()
+	}
+	if tx.req.DryRun || writes == 0 && name == "" {
+		out.State, out.Changed = r.now.State, writes > 0
+		at, err := tx.confirm(ctx)
+		if writes == 0 {
+			out.Position = max(out.Position, at)
+		}
+		return out, err
+	}
+	if name != "" {
+		tx.remember(name, mark)
+	}
+	done, err := tx.commit(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Position, out.Changed = done.Position, r.count() > 0
+	if out.Changed {
+		out.State, out.Revision, out.At, out.Began = r.now.State, r.now.Revision, r.now.At, r.now.Began
+	}
+	return out, nil
+}

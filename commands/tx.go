@@ -1,0 +1,314 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/domain/request"
+	"bahi/eventstore"
+)
+
+// Tx is one try of a decision: the records that it reads and what it writes to them. All is written in one append, and only if every record
+// that was read is still as it was read.
+type Tx struct {
+	*try
+
+	workspace uuid.UUID
+}
+
+type try struct {
+	h       *Handler
+	req     Request
+	asOf    event.Position  // that this process knew before the first read
+	overdue map[string]bool // streams that an earlier try read too early
+	made    map[string]any  // what [Once] has made
+	records []record        // in the order in which they were read
+	first   record          // that was decided
+}
+
+// record is a *reading of any type.
+type record interface {
+	stream() string
+	expected() eventstore.Expected
+	count() int // of the events that are written
+	seal(ctx context.Context) error
+	encode(req Request, follow int) (eventstore.Write, error)
+	begin()
+	end(done *eventstore.Appended, first event.Position)
+}
+
+func newTx(h *Handler, req Request, overdue map[string]bool, made map[string]any) *Tx {
+	return &Tx{&try{h: h, req: req, asOf: h.cache.position(), overdue: overdue, made: made}, req.Workspace}
+}
+
+func (tx *Tx) source() source { return source{h: tx.h, tx: tx} }
+
+// In returns the transaction for records of another workspace. Those of [uuid.Nil] belong to none.
+func (tx *Tx) In(workspace uuid.UUID) *Tx { return &Tx{tx.try, workspace} }
+
+// DryRun reports whether nothing will be written.
+func (tx *Tx) DryRun() bool { return tx.req.DryRun }
+
+// Once returns what make made in the first try in which it was called with this name. It is for numbers and ids.
+func Once[T any](tx *Tx, name string, make func() (T, error)) (T, error) {
+	if known, ok := tx.made[name].(T); ok {
+		return known, nil
+	}
+	v, err := make()
+	if err == nil {
+		tx.made[name] = v
+	}
+	return v, err
+}
+
+// reading is a record that a transaction has read.
+type reading[S any] struct {
+	h         *Handler
+	kind      *event.Kind[S]
+	id        string
+	workspace uuid.UUID
+	read, now Loaded[S] // before and after what is written
+	events    []event.Event[S]
+	encoded   []event.New
+	meta      event.Meta
+	ticket    *ticket
+}
+
+// add adds a record to the transaction.
+func add[S any](tx *Tx, kind *event.Kind[S], id string, l Loaded[S]) *reading[S] {
+	r := &reading[S]{h: tx.h, kind: kind, id: id, workspace: tx.workspace, read: l, now: l}
+	tx.records = append(tx.records, r)
+	return r
+}
+
+// read returns a record of the transaction. It loads the record if the transaction has not read it yet.
+func read[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string) (*reading[S], error) {
+	stream := kind.Stream(id)
+	for _, known := range tx.records {
+		if known.stream() != stream {
+			continue
+		}
+		if r, ok := known.(*reading[S]); ok {
+			return r, nil
+		}
+		return &reading[S]{}, fmt.Errorf("stream %s was read as %T", stream, known)
+	}
+	l, err := Load(ctx, source{h: tx.h, fresh: tx.overdue[stream]}, kind, id)
+	if err != nil {
+		return &reading[S]{now: l}, err
+	}
+	return add(tx, kind, id, l), nil
+}
+
+// Decide adds what follows from a command on a record to the transaction, and returns the record with it. The first record that a
+// transaction decides is the one that [Do] returns and that If-Match is about.
+func Decide[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string, cmd event.Command[S]) (Loaded[S], error) {
+	r, err := read(ctx, tx, kind, id)
+	if err != nil {
+		return r.now, err
+	}
+	return r.now, r.decide(ctx, tx, cmd)
+}
+
+// DecideNew is [Decide] for a new record. It calls newID once, when nothing refuses the command; not in a dry run. The command that cmd
+// returns for the empty id must be refused for the same reasons as that for the record's id.
+func DecideNew[S any](
+	ctx context.Context, tx *Tx, kind *event.Kind[S], newID func(context.Context) (string, error), cmd func(id string) event.Command[S],
+) (Loaded[S], error) {
+	trial := &reading[S]{h: tx.h, kind: kind, workspace: tx.workspace, read: Loaded[S]{Revision: -1}, now: Loaded[S]{Revision: -1}}
+	if err := trial.decide(ctx, tx, cmd("")); err != nil || tx.req.DryRun || Untried(ctx) != nil {
+		tx.records = append(tx.records, trial)
+		return trial.now, err
+	}
+	if tx.first == record(trial) {
+		tx.first = nil
+	}
+	id, err := Once(tx, kind.Category(), func() (string, error) { return newID(ctx) })
+	if err != nil {
+		return trial.now, err
+	}
+	r := add(tx, kind, id, trial.read)
+	if tx.overdue[kind.Stream(id)] { // somebody has begun it
+		tx.records = tx.records[:len(tx.records)-1]
+		if r, err = read(ctx, tx, kind, id); err != nil {
+			return r.now, err
+		}
+	}
+	return r.now, r.decide(ctx, tx, cmd(id))
+}
+
+func (r *reading[S]) decide(ctx context.Context, tx *Tx, cmd event.Command[S]) error {
+	if tx.first == nil {
+		tx.first = r
+	}
+	r.workspace = tx.workspace
+	foreign := r.now.Revision >= 0 && r.now.Workspace != tx.workspace
+	state := r.now.State
+	if foreign { // as if it were not there
+		var zero S
+		state = zero
+	}
+	events, err := cmd.Decide(state)
+	switch {
+	case err != nil:
+		return err
+	case foreign:
+		return errForeign
+	case tx.first == record(r) && len(r.events) == 0 && tx.req.IfMatch != nil && *tx.req.IfMatch != r.read.Revision:
+		return ErrStale
+	}
+	rule, governed := tx.h.rules[r.kind.Category()].(Rule[S])
+	for _, e := range events {
+		next := event.Recorded[event.Event[S]]{
+			Position: eventstore.End, Stream: r.kind.Stream(r.id), Revision: r.now.Revision + 1, Data: e, Meta: event.Meta{Workspace: tx.workspace},
+		}
+		if governed {
+			if err := rule(ctx, tx, r.now.State, next); err != nil {
+				return err
+			}
+		}
+		r.now = r.now.and(r.kind, next, 0)
+	}
+	r.events = append(r.events, events...)
+	return nil
+}
+
+// stream returns the name of the record's stream, "" for a new record of a dry run.
+func (r *reading[S]) stream() string {
+	if r.id == "" {
+		return ""
+	}
+	return r.kind.Stream(r.id)
+}
+
+func (r *reading[S]) expected() eventstore.Expected { return eventstore.Expected(r.read.Revision) }
+func (r *reading[S]) count() int                    { return len(r.events) }
+
+func (r *reading[S]) seal(ctx context.Context) (err error) {
+	r.events, err = seal(ctx, r.h, r.kind, r.events)
+	return err
+}
+
+// seal returns events of a kind with their personal and secret values encrypted.
+func seal[S any](ctx context.Context, h *Handler, kind *event.Kind[S], events []event.Event[S]) ([]event.Event[S], error) {
+	sealed, err := event.MapSealed(events, func(values []*event.Sealed) error {
+		if err := kind.MaySeal(values); err != nil {
+			return err
+		}
+		return h.vault.Seal(ctx, values)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("seal events of %s: %w", kind.Category(), err)
+	}
+	return sealed, nil
+}
+
+// encode returns the write of the sealed events. So many events of the same transaction follow them.
+func (r *reading[S]) encode(req Request, follow int) (w eventstore.Write, err error) {
+	r.encoded, r.meta = make([]event.New, len(r.events)), r.h.meta(req.In(r.workspace))
+	for i, e := range r.events {
+		r.meta.More = follow + len(r.events) - 1 - i
+		if r.encoded[i], err = r.kind.Encode(newEventID(), e, r.meta); err != nil {
+			return w, err
+		}
+	}
+	return eventstore.Write{Stream: r.stream(), Expected: r.expected(), Events: r.encoded}, nil
+}
+
+func (r *reading[S]) begin() { r.ticket = r.h.cache.begin(r.stream()) }
+
+// end takes note of where the events landed, the first of them at a position; nil: nowhere.
+func (r *reading[S]) end(done *eventstore.Appended, first event.Position) {
+	var entry *cached
+	if done != nil {
+		r.now = r.read
+		for i, e := range r.events {
+			meta := r.meta
+			meta.More = int(done.Position-first) - i
+			r.now = r.now.and(r.kind, event.Recorded[event.Event[S]]{
+				Position: first + event.Position(i), Stream: r.stream(), Revision: r.read.Revision + 1 + int64(i), ID: r.encoded[i].ID, At: done.At,
+				Meta: meta, Data: e,
+			}, len(r.encoded[i].Data))
+		}
+		entry = &cached{loaded: r.now, revision: r.now.Revision, bytes: r.now.bytes}
+	}
+	r.h.cache.end(r.ticket, entry)
+}
+
+// checks returns the checks of the records that are only read.
+func (tx *Tx) checks(written bool) (all []eventstore.Check) {
+	for _, r := range tx.records {
+		if r.stream() != "" && (r.count() == 0 || !written) {
+			all = append(all, eventstore.Check{Stream: r.stream(), Expected: r.expected()})
+		}
+	}
+	return all
+}
+
+// confirm returns a position at which all that was read is as it was read.
+func (tx *Tx) confirm(ctx context.Context) (event.Position, error) {
+	checks := tx.checks(false)
+	if len(checks) == 0 {
+		return 0, nil
+	}
+	done, err := tx.h.appendAny(ctx, eventstore.Transaction{AsOf: tx.asOf, Checks: checks})
+	return done.Position, err
+}
+
+// commit writes what was decided.
+func (tx *Tx) commit(ctx context.Context) (eventstore.Appended, error) {
+	if err := Untried(ctx); err != nil { // before keys are made to seal with
+		return eventstore.Appended{}, err
+	}
+	count := 0
+	for _, r := range tx.records {
+		count += r.count()
+	}
+	t, follow := eventstore.Transaction{AsOf: tx.asOf, Checks: tx.checks(true)}, count
+	var written []record
+	for _, r := range tx.records {
+		if r.count() == 0 {
+			continue
+		}
+		if err := r.seal(ctx); err != nil {
+			return eventstore.Appended{}, err
+		}
+		follow -= r.count()
+		w, err := r.encode(tx.req, follow)
+		if err != nil {
+			return eventstore.Appended{}, err
+		}
+		t.Writes, written = append(t.Writes, w), append(written, r)
+	}
+	for _, r := range written {
+		r.begin()
+	}
+	done, err := tx.h.appendAny(ctx, t)
+	first := done.Position + 1 - event.Position(count)
+	for _, r := range written {
+		if err != nil {
+			r.end(nil, 0)
+			continue
+		}
+		r.end(&done, first)
+		first += event.Position(r.count())
+	}
+	return done, err
+}
+
+// remember adds that a request with an Idempotency-Key was carried out on the first record that was decided.
+func (tx *Tx) remember(name, mark string) {
+	for i, known := range tx.records {
+		r, ok := known.(*reading[request.State])
+		if !ok || r.id != name {
+			continue
+		}
+		r.events = []event.Event[request.State]{request.Accepted{
+			Fingerprint: mark, Stream: tx.first.stream(), Nothing: tx.first.count() == 0, Revision: int64(tx.first.expected()) + int64(tx.first.count()),
+		}}
+		tx.records[0], tx.records[i] = tx.records[i], tx.records[0]
+	}
+}
