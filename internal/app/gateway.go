@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -136,72 +134,21 @@ var (
 	notText = regexp.MustCompile(`\\u(0000|[dD][89a-fA-F])`)
 )
 
-// CheckForeign returns why an event from outside must not be in a stream. Our types are allowed only in their own streams, and must
-// be readable; our streams hold nothing else. All other streams and types are the clients' own.
+// CheckForeign returns why an event from outside must not be in a stream. Bahi's streams have what its commands decided, by rules that no
+// event from outside was checked against. All other streams and types are the clients' own.
 func CheckForeign(stream string, e event.New) error {
-	if notText.Match(aside.ReplaceAll(e.Meta, nil)) {
-		return fmt.Errorf("the metadata of %s have a NUL in them, or half of a character, and the log could not be searched by them any more", e.Type)
-	}
-	if event.More(e.Meta) > 0 {
-		return fmt.Errorf("the metadata of %s have \"more\", which only transactions of Bahi have", e.Type)
-	}
 	category, _ := event.SplitStream(stream)
-	t, known := domain.Catalogue.Lookup(e.Type)
-	if !known {
-		if slices.ContainsFunc(domain.Catalogue.All(), func(t event.TypeInfo) bool { return t.Category == category }) {
-			return fmt.Errorf("streams %s-… hold events of Bahi, and %s is none", category, e.Type)
-		}
+	_, known := domain.Catalogue.Lookup(e.Type)
+	switch {
+	case slices.ContainsFunc(domain.Catalogue.All(), func(t event.TypeInfo) bool { return t.Category == category }):
+		return fmt.Errorf("only Bahi appends to streams %s-…: send its commands over HTTP", category)
+	case known:
+		return fmt.Errorf("%s is an event of Bahi, which clients do not append", e.Type)
+	case notText.Match(aside.ReplaceAll(e.Meta, nil)):
+		return fmt.Errorf("the metadata of %s have a NUL in them, or half of a character, and the log could not be searched by them any more", e.Type)
+	case event.More(e.Meta) > 0:
+		return fmt.Errorf("the metadata of %s have \"more\", which only transactions of Bahi have", e.Type)
+	default:
 		return nil
 	}
-	if t.Category != category {
-		return fmt.Errorf("%s belongs in streams %s-…, not in %s", e.Type, t.Category, stream)
-	}
-	if _, err := domain.Catalogue.Decode(event.Stored{Stream: stream, ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta}); err != nil {
-		return fmt.Errorf("%s cannot be read: %w", e.Type, errors.Unwrap(err))
-	}
-	// SQL must search and report the same values that Go folds; otherwise an event would change the books without a trace in the trail.
-	if err := event.CheckMeta(e.Meta); err != nil {
-		return fmt.Errorf("the metadata of %s cannot be searched: %w", e.Type, err)
-	}
-	switch name, err := oddName(e.Data); {
-	case err != nil:
-		return fmt.Errorf("%s cannot be read: %w", e.Type, err)
-	case name != "":
-		return fmt.Errorf("%s has the name %q, and names are in lower case", e.Type, name)
-	case notText.Match(aside.ReplaceAll(e.Data, nil)):
-		return fmt.Errorf("%s has a NUL in it, or half of a character, and nothing could be reported of it", e.Type)
-	}
-	return nil
-}
-
-// oddName returns a name in JSON that Go takes for one of ours, which are lower case, and others do not: with an upper-case letter, or
-// one that Unicode folds to an ASCII letter.
-func oddName(text []byte) (string, error) {
-	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
-		return "", err
-	}
-	odd := func(r rune) bool { return r >= 'A' && r <= 'Z' || r == 'ſ' || r == '\u212a' }
-	var find func(value any) string
-	find = func(value any) string {
-		switch value := value.(type) {
-		case []any:
-			for _, v := range value {
-				if name := find(v); name != "" {
-					return name
-				}
-			}
-		case map[string]any:
-			for name, v := range value {
-				if strings.ContainsFunc(name, odd) {
-					return name
-				}
-				if name := find(v); name != "" {
-					return name
-				}
-			}
-		}
-		return ""
-	}
-	return find(value), nil
 }

@@ -114,12 +114,12 @@ export function suite(name, lib, Client, expecting) {
       assert.equal((await collect(client.readStream(s))).length, 1);
     });
 
-    test("what is no JSON, or Bahi's and wrong, is refused", async () => {
+    test("what is no JSON, or Bahi's, is refused", async () => {
       const s = stream();
       const binary = lib.binaryEvent({ type: "OrderPlaced", data: Buffer.from([1, 2, 3]) });
       await assert.rejects(client.appendToStream(s, [binary]), /JSON/);
       const foreign = lib.jsonEvent({ type: "BankAccountRenamed", data: { from: "a", to: "b" }, metadata: { schema: 1 } });
-      await assert.rejects(client.appendToStream(s, [foreign]), /BankAccountRenamed belongs in streams bank-/);
+      await assert.rejects(client.appendToStream(s, [foreign]), /BankAccountRenamed is an event of Bahi/);
       await assert.rejects(client.appendToStream("$settings", [placed(1)]), refusedAs(lib.AccessDeniedError));
       await assert.rejects(collect(client.readStream(s)), refusedAs(lib.StreamNotFoundError));
     });
