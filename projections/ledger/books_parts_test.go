@@ -73,7 +73,7 @@ func history(rt *rapid.T, length int) []eventstore.Transaction {
 		case 6:
 			ofRow(old(), book.RowDeleted{}, 0)
 		case 7:
-			ofRow(old(), book.RowRefused{Position: 1, Why: "locked"}, 0)
+			ofRow(old(), book.RowVoided{}, 0)
 		case 8:
 			through := new(dates.Draw(rt, "through"))
 			if rapid.Bool().Draw(rt, "open") {

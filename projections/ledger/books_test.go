@@ -47,10 +47,6 @@ func ended(row int64) happened {
 	return projectiontest.Happened(bank.Ledger.Rows, text(row), book.RowDeleted{}, clerk)
 }
 
-func refused(row int64) happened {
-	return projectiontest.Happened(bank.Ledger.Rows, text(row), book.RowRefused{Position: 1, Why: "locked"}, clerk)
-}
-
 func locked(through *unit.Date) happened {
 	return projectiontest.Happened(bookslock.Kind, home.String(), bookslock.Moved{To: through}, clerk)
 }
@@ -110,11 +106,11 @@ func TestWhatBreaksARuleWhereItStandsIsVoid(t *testing.T) {
 		added(3, day, 1),   // 5: locked
 		added(4, day+1, 1), // 6
 		edited(2, book.RowEdited{Date: new(day + 1)}), // 7: from a locked day
-		refused(2),                            // 8
-		edited(4, book.RowEdited{Date: &day}), // 9: to a locked day
-		ended(2),                              // 10
-		posted(10, day+1, day),                // 11: one of them
-		deleted(1, &day),                      // 12
+		edited(2, book.RowEdited{Date: new(day + 2)}), // 8: likewise
+		edited(4, book.RowEdited{Date: &day}),         // 9: to a locked day
+		ended(2),                                      // 10
+		posted(10, day+1, day),                        // 11: one of them
+		deleted(1, &day),                              // 12
 		edited(3, book.RowEdited{Date: new(day + 1)}), // 13: of what never was
 		projectiontest.Happened(bank.Ledger.Rows, "20", book.RowAdded{Account: 1, Date: day + 1, In: entries(1)}, stranger), // 14
 		locked(nil),      // 15

@@ -12,7 +12,7 @@ import (
 var khatasDDL string
 
 // Khatas has the scanned pages that were uploaded. [Books] has the rows that were submitted.
-var Khatas = projections.Define("khatas", 1, khatasDDL,
+var Khatas = projections.Define("khatas", 2, khatasDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Uploaded]) {
 		b.Exec(`
 			insert into khata (id, workspace_id, pipeline, blob, content_type, size_bytes, status, pages, pages_done, entry_count, removed, created_at, revision)
@@ -30,9 +30,6 @@ var Khatas = projections.Define("khatas", 1, khatasDDL,
 		b.Exec(`update khata set status = 'failed', error = $2, revision = $3 where id = $1`, e.StreamID(), e.Data.Why, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Submitted]) {
-		b.Exec(`update khata set revision = $2 where id = $1`, e.StreamID(), e.Revision)
-	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[khata.Refused]) {
 		b.Exec(`update khata set revision = $2 where id = $1`, e.StreamID(), e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Removed]) {

@@ -16,7 +16,7 @@ import (
 var orderDraftsDDL string
 
 // OrderDrafts has the drafts that wait for their review, and the replies to their senders. Whether a conversion holds is decided by the orders.
-var OrderDrafts = projections.Define("order_drafts", 3, orderDraftsDDL,
+var OrderDrafts = projections.Define("order_drafts", 4, orderDraftsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Received]) {
 		b.Exec(`
 			insert into order_draft (id, workspace_id, sender, phone_number, raw_message, media, warnings, cut, created_at, converted, revision)
@@ -62,10 +62,6 @@ var OrderDrafts = projections.Define("order_drafts", 3, orderDraftsDDL,
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Converted]) {
 		b.Exec(`update order_draft set converted = true where id = $1`, e.StreamID())
-		revise(b, e)
-	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.ConversionRefused]) {
-		b.Exec(`update order_draft set converted = false where id = $1`, e.StreamID())
 		revise(b, e)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Deleted]) {

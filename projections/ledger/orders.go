@@ -30,7 +30,7 @@ var ordersDDL string
 //
 // It folds whole batches because rules span the streams: whether an event holds depends on clients, karigars, other orders and the lock of the
 // books. The domain's functions decide that here as they do in commands.
-var Orders = projections.Define("orders", 3, ordersDDL+projections.Tally("client_order", "not deleted", "workspace_id", "client_id")+projections.Tally("takada", "not deleted", "workspace_id"),
+var Orders = projections.Define("orders", 4, ordersDDL+projections.Tally("client_order", "not deleted", "workspace_id", "client_id")+projections.Tally("takada", "not deleted", "workspace_id"),
 	projections.Apply(ordersTypes(), foldOrders))
 
 // ordersTypes names what the orders fold. Of the ledgers that is the life of the accounts that orders and takadas name, by stored names: a further

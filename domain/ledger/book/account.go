@@ -47,17 +47,11 @@ type AccountTypeChanged struct {
 // AccountDeleted ends the account and all its rows.
 type AccountDeleted struct {
 	// EarliestRow is the date of its oldest row when it was decided, absent when there was none.
-	// The event is void where that date is locked.
+	// It was not locked.
 	EarliestRow *unit.Date `json:"earliest_row,omitempty"`
-	// RowsAsOf is the position up to which that is known. The event is void where the lock moved after
-	// it, too: an older row may have been posted and locked since.
+	// RowsAsOf is the position up to which that is known. The lock has not moved since: an older row may have been posted meanwhile,
+	// but not locked.
 	RowsAsOf event.Position `json:"rows_as_of,omitempty"`
-}
-
-// AccountDeletionRefused tells that the deletion at a position lost a race and is void.
-type AccountDeletionRefused struct {
-	Position event.Position `json:"position"`
-	Why      string         `json:"why"`
 }
 
 // EvolveAt records where the account began.
@@ -83,9 +77,6 @@ func (e AccountDeleted) EvolveAt(a Account, at event.Position) Account {
 
 // Evolve is EvolveAt for folds without positions.
 func (e AccountDeleted) Evolve(a Account) Account { return e.EvolveAt(a, a.Opened+1) }
-
-// Evolve changes nothing: what was refused was void already.
-func (AccountDeletionRefused) Evolve(a Account) Account { return a }
 
 // OpenAccount opens an account under a new id.
 type OpenAccount struct {

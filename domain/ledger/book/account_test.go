@@ -103,13 +103,6 @@ func TestAccountIsOpenBetweenItsOpeningAndItsDeletion(t *testing.T) {
 	require.False(t, a.Open(4))
 }
 
-// What is refused is void by its position, and folds pass over it.
-func TestRefusedDeletionIsForReaders(t *testing.T) {
-	t.Parallel()
-	given := eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"})
-	require.Equal(t, given.State(), given.And(deletionRefused{Position: 2, Why: "Books are locked through 2025-03-31"}).State())
-}
-
 func TestAccountFoldsAlikeWithoutPositions(t *testing.T) {
 	t.Parallel()
 	a := accountDeleted{}.Evolve(opened{Name: "HDFC"}.Evolve(book.Account{}))

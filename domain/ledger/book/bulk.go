@@ -38,12 +38,6 @@ type RowsPosted struct {
 	Rows    []BulkRow `json:"rows"`
 }
 
-// RowsRefused tells that the bulk lost a race and is void.
-type RowsRefused struct {
-	Position event.Position `json:"position"`
-	Why      string         `json:"why"`
-}
-
 // EvolveAt begins the bulk.
 func (e RowsPosted) EvolveAt(_ Bulk, at event.Position) Bulk {
 	return Bulk{Posted: at, Account: e.Account, Rows: e.Rows}
@@ -55,9 +49,6 @@ func (e RowsPosted) Evolve(b Bulk) Bulk { return e.EvolveAt(b, 1) }
 // PostsTo returns the account.
 func (e RowsPosted) PostsTo() int64 { return e.Account }
 
-// Evolve changes nothing: what was refused was void already.
-func (RowsRefused) Evolve(b Bulk) Bulk { return b }
-
 // Dates returns every date that the bulk touches, for the rules of [Standing].
 func (b Bulk) Dates() []unit.Date {
 	dates := make([]unit.Date, len(b.Rows))
@@ -67,7 +58,7 @@ func (b Bulk) Dates() []unit.Date {
 	return dates
 }
 
-// RefusedBy returns why the bulk is void, nil if it is not. Where rows are in a locked period it names each.
+// RefusedBy returns why the bulk may not be posted, nil if it may. Where rows are in a locked period it names each.
 func (b Bulk) RefusedBy(s Standing) error {
 	err := s.Refuses(b.Dates()...)
 	refused, ok := errors.AsType[*fault.Error](err)
@@ -93,7 +84,7 @@ func (b Bulk) Added(i int) RowAdded {
 	return e
 }
 
-// NotReserved returns why a reversal is void, nil if it is not: each row that it reverses must be [Row.ReservedFor] it,
+// NotReserved returns why a reversal may not be posted, nil if it may: each row that it reverses must be [Row.ReservedFor] it,
 // once. First is the bulk's id, at its position; row returns a row as it is there.
 func (b Bulk) NotReserved(first int64, at event.Position, row func(id int64) (Row, error)) error {
 	for i, id := range b.Reverses {

@@ -64,7 +64,6 @@ func TestBulkKnowsItsRowsOneByOne(t *testing.T) {
 	history := eventtest.Given(t, bank.Ledger.Bulks, posted{Account: 12, Rows: rows})
 	b := history.State()
 	require.EqualValues(t, 1, b.Posted)
-	require.Equal(t, b, history.And(rowsRefused{Position: 1, Why: "Account not found"}).State())
 	require.Equal(t, []unit.Date{today, today - 30}, b.Dates())
 	require.Equal(t, added{Account: 12, Date: today - 30, Out: of(2, 3)}, b.Added(1))
 	require.NotZero(t, posted{Account: 12, Rows: rows}.Evolve(book.Bulk{}).Posted)

@@ -3,11 +3,9 @@
 // entry counts in each unit, and its stored names; nothing else.
 //
 // An account's stream (bank-12) holds its life, each row is a stream of its own (bankrow-812). So
-// posting to one busy account never conflicts, and no command loads more as a ledger grows. The price
-// is that "no row for a deleted account" and "no row in a locked period" span streams, and no store
-// appends to two streams atomically. They are therefore decided by position: an event that breaks a
-// rule where it is in the log is void, for commands and projections alike (see [Standing]).
-// Writers check before they append, and after it; if they lost the race they append a refusal.
+// posting to one busy account never conflicts, and no command loads more as a ledger grows. "No row for a
+// deleted account" and "no row in a locked period" span streams (see [Standing]): a command that changes a
+// row has the append check the account and the lock that it has read.
 //
 // One stream per account with the rows inside was turned down: it makes every posting conflict with
 // every other and needs snapshots.

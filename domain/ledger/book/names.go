@@ -10,9 +10,9 @@ import (
 type names struct {
 	account, row, bulk string // the categories of streams
 
-	accounts [5]string // of accountTypes, in their order; "" where the ledger has no such event
-	rows     [8]string // of rowTypes
-	bulks    [4]string // of bulkTypes
+	accounts [4]string // of accountTypes, in their order; "" where the ledger has no such event
+	rows     [7]string // of rowTypes
+	bulks    [3]string // of bulkTypes
 }
 
 // stored has the names of all five ledgers, by the ledgers' own: also of those that are not built yet, so that
@@ -20,62 +20,62 @@ type names struct {
 var stored = map[string]names{
 	"bank": {
 		"bank", "bankrow", "bankbulk",
-		[...]string{"BankAccountOpened", "BankAccountRenamed", "", "BankAccountDeleted", "BankAccountDeletionRefused"},
+		[...]string{"BankAccountOpened", "BankAccountRenamed", "", "BankAccountDeleted"},
 		[...]string{
 			"BankRowAdded", "BankRowEdited", "BankRowDeleted", "BankRowVoided",
-			"BankRowReversalAnnounced", "BankRowReversalDropped", "BankRowReversed", "BankRowRefused",
+			"BankRowReversalAnnounced", "BankRowReversalDropped", "BankRowReversed",
 		},
-		[...]string{"BankRowsPosted", "BankRowsReversed", "BankRowsForsaken", "BankRowsRefused"},
+		[...]string{"BankRowsPosted", "BankRowsReversed", "BankRowsForsaken"},
 	},
 	"bullion": {
 		"bullion", "bullionrow", "bullionbulk",
-		[...]string{"BullionAccountOpened", "BullionAccountRenamed", "", "BullionAccountDeleted", "BullionAccountDeletionRefused"},
+		[...]string{"BullionAccountOpened", "BullionAccountRenamed", "", "BullionAccountDeleted"},
 		[...]string{
 			"BullionRowAdded", "BullionRowEdited", "BullionRowDeleted", "BullionRowVoided",
-			"BullionRowReversalAnnounced", "BullionRowReversalDropped", "BullionRowReversed", "BullionRowRefused",
+			"BullionRowReversalAnnounced", "BullionRowReversalDropped", "BullionRowReversed",
 		},
-		[...]string{"BullionRowsPosted", "BullionRowsReversed", "BullionRowsAbandoned", "BullionRowsRefused"},
+		[...]string{"BullionRowsPosted", "BullionRowsReversed", "BullionRowsAbandoned"},
 	},
 	"client": {
 		"client", "clientrow", "clientbulk",
-		[...]string{"ClientOpened", "ClientRenamed", "", "ClientDeleted", "ClientDeletionRefused"},
+		[...]string{"ClientOpened", "ClientRenamed", "", "ClientDeleted"},
 		[...]string{
 			"ClientRowAdded", "ClientRowEdited", "ClientRowDeleted", "ClientRowVoided",
-			"ClientRowReversalAnnounced", "ClientRowReversalDropped", "ClientRowReversed", "ClientRowRefused",
+			"ClientRowReversalAnnounced", "ClientRowReversalDropped", "ClientRowReversed",
 		},
-		[...]string{"ClientRowsPosted", "ClientRowsReversed", "ClientRowsAbandoned", "ClientRowsRefused"},
+		[...]string{"ClientRowsPosted", "ClientRowsReversed", "ClientRowsAbandoned"},
 	},
 	"karigar": {
 		"karigar", "karigarrow", "karigarbulk",
-		[...]string{"KarigarOpened", "KarigarRenamed", "", "KarigarDeleted", "KarigarDeletionRefused"},
+		[...]string{"KarigarOpened", "KarigarRenamed", "", "KarigarDeleted"},
 		[...]string{
 			"KarigarRowAdded", "KarigarRowEdited", "KarigarRowDeleted", "KarigarRowVoided",
-			"KarigarRowReversalAnnounced", "KarigarRowReversalDropped", "KarigarRowReversed", "KarigarRowRefused",
+			"KarigarRowReversalAnnounced", "KarigarRowReversalDropped", "KarigarRowReversed",
 		},
-		[...]string{"KarigarRowsPosted", "KarigarRowsReversed", "KarigarRowsAbandoned", "KarigarRowsRefused"},
+		[...]string{"KarigarRowsPosted", "KarigarRowsReversed", "KarigarRowsAbandoned"},
 	},
 	"polisher": {
 		"polisher", "polisherrow", "polisherbulk",
-		[...]string{"PolisherOpened", "PolisherRenamed", "PolisherTypeChanged", "PolisherDeleted", "PolisherDeletionRefused"},
+		[...]string{"PolisherOpened", "PolisherRenamed", "PolisherTypeChanged", "PolisherDeleted"},
 		[...]string{
 			"PolisherRowAdded", "PolisherRowEdited", "PolisherRowDeleted", "PolisherRowVoided",
-			"PolisherRowReversalAnnounced", "PolisherRowReversalDropped", "PolisherRowReversed", "PolisherRowRefused",
+			"PolisherRowReversalAnnounced", "PolisherRowReversalDropped", "PolisherRowReversed",
 		},
-		[...]string{"PolisherRowsPosted", "PolisherRowsReversed", "PolisherRowsAbandoned", "PolisherRowsRefused"},
+		[...]string{"PolisherRowsPosted", "PolisherRowsReversed", "PolisherRowsAbandoned"},
 	},
 }
 
 // What the streams of a ledger hold.
 var (
 	accountTypes = [...]func(string) event.Type[Account]{
-		typeOf[AccountOpened], typeOf[AccountRenamed], typeOf[AccountTypeChanged], typeOf[AccountDeleted], typeOf[AccountDeletionRefused],
+		typeOf[AccountOpened], typeOf[AccountRenamed], typeOf[AccountTypeChanged], typeOf[AccountDeleted],
 	}
 	rowTypes = [...]func(string) event.Type[Row]{
 		typeOf[RowAdded], typeOf[RowEdited], typeOf[RowDeleted], typeOf[RowVoided],
-		typeOf[ReversalAnnounced], typeOf[ReversalDropped], typeOf[RowReversed], typeOf[RowRefused],
+		typeOf[ReversalAnnounced], typeOf[ReversalDropped], typeOf[RowReversed],
 	}
 	bulkTypes = [...]func(string) event.Type[Bulk]{
-		typeOf[RowsPosted], typeOf[RowsReversed], typeOf[RowsAbandoned], typeOf[RowsRefused],
+		typeOf[RowsPosted], typeOf[RowsReversed], typeOf[RowsAbandoned],
 	}
 )
 

@@ -34,7 +34,7 @@ var ErrOvertaken = fault.New(fault.Conflict, "A row was changed meanwhile, try a
 // ErrVoid refuses a change of a row that is void.
 var ErrVoid = fault.New(fault.Conflict, "The row is void and stays as it is")
 
-// ErrNotReserved is why a reversal is void: a row changed after the reversal was planned.
+// ErrNotReserved refuses a reversal of a row that changed after the reversal was planned.
 var ErrNotReserved = fault.New(fault.Conflict, "A row was changed after its reversal was planned")
 
 // Editable returns why the row can no longer be edited, moved, deleted or made void, nil if it can. A row

@@ -70,12 +70,6 @@ type RowEdited struct {
 // RowDeleted ends the row.
 type RowDeleted struct{}
 
-// RowRefused tells that the event at a position lost a race and is void.
-type RowRefused struct {
-	Position event.Position `json:"position"`
-	Why      string         `json:"why"`
-}
-
 // Evolve begins the row, unless it exists.
 func (e RowAdded) Evolve(r Row) Row {
 	if r.Exists() {
@@ -109,9 +103,6 @@ func (e RowEdited) Evolve(r Row) Row {
 
 // Evolve ends the row.
 func (RowDeleted) Evolve(r Row) Row { r.Deleted = r.Account != 0; return r }
-
-// Evolve changes nothing: what was refused was void already.
-func (RowRefused) Evolve(r Row) Row { return r }
 
 // Asked is what somebody wants a row to be. On an edit, what is absent stays.
 type Asked struct {

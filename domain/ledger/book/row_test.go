@@ -131,7 +131,6 @@ func TestRowFoldsToWhatItIs(t *testing.T) {
 	moved := history.And(edited{Date: new(today - 1)}, edited{In: new(of())}).State()
 	require.Equal(t, book.Row{Account: 12, Date: today - 1, In: of(), Out: of(2)}, moved)
 	require.False(t, history.And(rowDeleted{}).State().Exists())
-	require.Equal(t, history.State(), history.And(rowRefused{Position: 1, Why: "Account not found"}).State())
 }
 
 func TestAStepIsJudgedByBothEndsOfAMove(t *testing.T) {

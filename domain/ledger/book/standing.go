@@ -8,18 +8,18 @@ import (
 	"bahi/domain/unit"
 )
 
-// Standing is what the rules between streams look at, as of the position of an event.
+// Standing is what the rules between streams look at.
 type Standing struct {
 	AccountOpen   bool           // opened before, not deleted, and of the event's workspace
 	LockedThrough *unit.Date     // nil: nothing is locked
 	LockMoved     event.Position // when it last did; 0: never
 }
 
-// ErrLockMoved is why the deletion of an account is void: its rows may have been locked meanwhile.
+// ErrLockMoved refuses the deletion of an account whose rows may have been locked meanwhile.
 var ErrLockMoved = fault.New(fault.Conflict, "The lock of the books was moved meanwhile, try again")
 
-// RefusesDeletion returns why the account's deletion is void, nil if it is not: none of its rows may be
-// in a locked period (DESIGN.md, hard case 8).
+// RefusesDeletion returns why the account may not be deleted, nil if it may: none of its rows may be in a locked
+// period.
 func (s Standing) RefusesDeletion(c AccountDeleted) error {
 	if c.EarliestRow != nil {
 		if err := s.Refuses(*c.EarliestRow); err != nil {
@@ -32,10 +32,10 @@ func (s Standing) RefusesDeletion(c AccountDeleted) error {
 	return nil
 }
 
-// ErrNoAccount is why a row is void whose account is not open.
+// ErrNoAccount refuses a row whose account is not open.
 var ErrNoAccount = fault.New(fault.NotFound, "Account not found")
 
-// Refuses returns why an event that touches rows of these dates is void, nil if it is not: no row
+// Refuses returns why rows of these dates may not change, nil if they may: no row
 // for an account that is not open, none in a locked period (CONTRACT.md 0.4; both dates of a move count).
 func (s Standing) Refuses(dates ...unit.Date) error {
 	if !s.AccountOpen {

@@ -14,19 +14,17 @@ import (
 type (
 	entry = bank.Entry
 
-	opened          = book.AccountOpened
-	renamed         = book.AccountRenamed
-	accountDeleted  = book.AccountDeleted
-	deletionRefused = book.AccountDeletionRefused
-	openAccount     = book.OpenAccount
-	changeAccount   = book.ChangeAccount
-	deleteAccount   = book.DeleteAccount
+	opened         = book.AccountOpened
+	renamed        = book.AccountRenamed
+	accountDeleted = book.AccountDeleted
+	openAccount    = book.OpenAccount
+	changeAccount  = book.ChangeAccount
+	deleteAccount  = book.DeleteAccount
 
 	rowEvent   = event.Event[book.Row]
 	added      = book.RowAdded
 	edited     = book.RowEdited
 	rowDeleted = book.RowDeleted
-	rowRefused = book.RowRefused
 	addRow     = book.AddRow
 	editRow    = book.EditRow
 	deleteRow  = book.DeleteRow
@@ -46,10 +44,9 @@ type (
 	abandonRows   = book.AbandonRows
 	reversalRow   = book.ReversalRow
 
-	bulkRow     = book.BulkRow
-	posted      = book.RowsPosted
-	rowsRefused = book.RowsRefused
-	postRows    = book.PostRows
+	bulkRow  = book.BulkRow
+	posted   = book.RowsPosted
+	postRows = book.PostRows
 )
 
 // today is when all these tests take place.

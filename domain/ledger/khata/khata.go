@@ -18,7 +18,6 @@ var Kind = event.NewKind("khata",
 	event.Of[Read]("KhataRead", 1),
 	event.Of[Failed]("KhataFailed", 1),
 	event.Of[Submitted](SubmittedName, 1).Reading(measure),
-	event.Of[Refused]("KhataRefused", 1),
 	event.Of[Removed]("KhataRemoved", 1),
 )
 
@@ -97,12 +96,6 @@ type Submitted struct {
 	Rows  []Row `json:"rows"`
 }
 
-// Refused tells that a submission lost a race and is void.
-type Refused struct {
-	Position event.Position `json:"position"`
-	Why      string         `json:"why"`
-}
-
 // Removed tells that the file, and what was read of it, are kept no longer.
 type Removed struct{}
 
@@ -129,9 +122,6 @@ func (e Submitted) EvolveAt(s State, at event.Position) State {
 
 // Evolve is EvolveAt for folds without positions.
 func (e Submitted) Evolve(s State) State { return e.EvolveAt(s, 1) }
-
-// Evolve changes nothing: what was refused was void already.
-func (Refused) Evolve(s State) State { return s }
 
 // Evolve forgets the file.
 func (Removed) Evolve(s State) State { s.Removed = true; return s }
@@ -165,8 +155,7 @@ func (e Submitted) Dates() []unit.Date {
 	return dates
 }
 
-// Refuses returns why a submission is void, nil if it is not: all its dates must be open. A row of an account that was deleted before is
-// as if the account had been deleted just after it, so that it does not make the others void.
+// Refuses returns why rows may not be submitted, nil if they may: all dates must be open.
 func (e Submitted) Refuses(lockedThrough *unit.Date) error {
 	return book.Standing{AccountOpen: true, LockedThrough: lockedThrough}.Refuses(e.Dates()...)
 }

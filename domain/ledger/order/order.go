@@ -19,7 +19,6 @@ var Kind = event.NewKind("clientorder",
 	event.Of[Deleted]("ClientOrderDeleted", 1),
 	event.Of[ClientChangeAnnounced]("ClientOrderClientChangeAnnounced", 1),
 	event.Of[ClientChangeDropped]("ClientOrderClientChangeDropped", 1),
-	event.Of[Refused]("ClientOrderRefused", 1),
 )
 
 // The refusals of orders.
@@ -174,12 +173,6 @@ type ClientChangeAnnounced struct{}
 // ClientChangeDropped ends an announcement: the client stays.
 type ClientChangeDropped struct{}
 
-// Refused tells that the event at a position lost a race and is void.
-type Refused struct {
-	Position event.Position `json:"position"`
-	Why      string         `json:"why"`
-}
-
 // EvolveAt begins the order, unless it began before.
 func (e Added) EvolveAt(s State, at event.Position) State {
 	if len(s.Places) > 0 {
@@ -239,9 +232,6 @@ func (ClientChangeDropped) EvolveAt(s State, at event.Position) State {
 
 // Evolve is EvolveAt for folds without positions.
 func (e ClientChangeDropped) Evolve(s State) State { return e.EvolveAt(s, s.next()) }
-
-// Evolve changes nothing: what was refused was void already.
-func (Refused) Evolve(s State) State { return s }
 
 // moved returns the state with one more place; the state before may be in use elsewhere.
 func (s State) moved(to Place) State {

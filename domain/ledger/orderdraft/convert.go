@@ -128,7 +128,7 @@ func notReady(lacking []fault.Field) error {
 	return &fault.Error{Kind: ErrNotReady.Kind, Detail: ErrNotReady.Detail, Fields: lacking}
 }
 
-// Refuses returns why a conversion is void, nil if it is not: every client must be open. open is asked as of the event's position. Before is
+// Refuses returns why a draft may not be converted, nil if it may: every client must be open. Before is
 // the draft, whose entries are named in the refusal.
 func (e Converted) Refuses(before State, open func(client int64) (bool, error)) error {
 	var lacking []fault.Field

@@ -22,7 +22,6 @@ var Kind = event.NewKind("orderdraft",
 	event.Of[EntryDeleted]("OrderDraftEntryDeleted", 1),
 	event.Of[SlipsAssigned]("OrderDraftSlipsAssigned", 1),
 	event.Of[Converted]("OrderDraftConverted", 1),
-	event.Of[ConversionRefused]("OrderDraftConversionRefused", 1),
 	event.Of[Deleted]("OrderDraftDeleted", 1),
 ).Sealing(Senders)
 
@@ -177,12 +176,6 @@ type Converted struct {
 	Orders []Ordered `json:"orders"`
 }
 
-// ConversionRefused tells that the conversion at a position lost a race and is void.
-type ConversionRefused struct {
-	Position event.Position `json:"position"`
-	Why      string         `json:"why"`
-}
-
 // Deleted ends a draft. With metadata "of" it follows on a conversion.
 type Deleted struct{}
 
@@ -270,9 +263,6 @@ func (e Converted) EvolveAt(s State, at event.Position) State {
 
 // Evolve is EvolveAt for folds without positions.
 func (e Converted) Evolve(s State) State { return e.EvolveAt(s, 1) }
-
-// Evolve does nothing: the conversion was void before anybody noted it.
-func (ConversionRefused) Evolve(s State) State { return s }
 
 // Evolve ends the draft.
 func (Deleted) Evolve(s State) State { s.Deleted = true; return s }

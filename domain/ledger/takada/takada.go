@@ -20,7 +20,6 @@ var Kind = event.NewKind("takada",
 	event.Of[Added]("TakadaAdded", 1),
 	event.Of[Edited]("TakadaEdited", 1),
 	event.Of[Deleted]("TakadaDeleted", 1),
-	event.Of[Refused]("TakadaRefused", 1),
 )
 
 // The refusals of takadas.
@@ -170,12 +169,6 @@ type Edited struct {
 // Deleted ends the takada. With metadata "of" it tells the takada's stream of a deletion that was decided elsewhere.
 type Deleted struct{}
 
-// Refused tells that the event at a position lost a race and is void.
-type Refused struct {
-	Position event.Position `json:"position"`
-	Why      string         `json:"why"`
-}
-
 // Evolve begins the takada, unless it began before.
 func (e Added) Evolve(s State) State {
 	if s.Order != 0 {
@@ -194,9 +187,6 @@ func (e Edited) Evolve(s State) State {
 
 // Evolve ends the takada.
 func (Deleted) Evolve(s State) State { s.Deleted = s.Order != 0; return s }
-
-// Evolve changes nothing: what was refused was void already.
-func (Refused) Evolve(s State) State { return s }
 
 // Add makes a takada.
 type Add struct {
