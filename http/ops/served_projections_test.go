@@ -219,7 +219,9 @@ func TestAReactorAndAProjectionOfOneNameAreBothSetGoing(t *testing.T) {
 		parked = nil
 		o.Operator().GET("/ops/parked").Status(200).JSON(&parked)
 		for _, p := range parked {
-			found = append(found, p.Kind+" "+p.Name)
+			if p.Position != 0 { // another error passes
+				found = append(found, p.Kind+" "+p.Name)
+			}
 		}
 		slices.Sort(found)
 		return found
