@@ -22,7 +22,6 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
-	"bahi/domain/ledger/bookslock"
 	"bahi/domain/unit"
 	"bahi/eventstore/postgres"
 	"bahi/internal/draws"
@@ -365,33 +364,6 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 	found, err := build.Examine(o.ctx)
 	require.NoError(t, err)
 	require.Empty(t, found.Differences)
-}
-
-func TestRowAppendedPastALockIsVoid(t *testing.T) {
-	t.Parallel()
-	o := open(t)
-	workspace := uuid.New()
-	ctx, req := o.patient(), as(workspace)
-	a, err := ledgerflows.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount{Name: "SBI"})
-	require.NoError(t, err)
-	account := number(t, a.ID)
-	locked := today - 10
-	_, err = o.books.SetLock(ctx, req, bookslock.Set{Through: &locked})
-	require.NoError(t, err)
-
-	// Another node that does not know the lock yet appends a row dated in the locked period.
-	h := commands.New(o.store, noKeys{}, time.Now)
-	out, err := commands.Create(ctx, h, req, bank.Ledger.Rows, func(context.Context) (string, error) { return "990", nil },
-		book.AddRow{Ledger: bank.Ledger, Account: account, Today: today, Asked: book.Asked{Date: &locked, In: book.Entries([]bank.Entry{{Amount: 100}})}})
-	require.NoError(t, err)
-	require.NotZero(t, out.Position)
-
-	_, total, err := o.views.Rows(ctx, workspace, bank.Ledger, account, views.Selection{Page: 1})
-	require.NoError(t, err)
-	require.Zero(t, total)
-	date := today
-	_, err = ledgerflows.EditRow(ctx, req, o.books, bank.Ledger, account, 990, book.Asked{Date: &date})
-	require.ErrorIs(t, err, bank.Ledger.NoRow)
 }
 
 func number(t require.TestingT, id string) (n int64) {
