@@ -148,17 +148,20 @@ const (
 	lately  = 100 * time.Millisecond
 )
 
-// giveWay pauses an expensive answer for as long as it was made since the last pause, while others are served. With every processor in
-// use, Go looks for
-// arrived requests every 10 ms only, and Postgres's processes wait for each other.
-func (s *spool) giveWay() {
-	now := time.Now()
+// giveWay pauses an expensive answer for as long as it was made since the last pause, while others are served. It ends at once with the
+// request. With every processor in use, Go looks for arrived requests every 10 ms only, and Postgres's processes wait for each other.
+func (s *spool) giveWay() error {
+	now, ctx := time.Now(), s.call.r.Context()
 	if now.Sub(s.rested) < stretch {
-		return
+		return nil
 	}
 	if now.UnixNano()-s.call.api.served.Load() < int64(lately) {
-		time.Sleep(min(now.Sub(s.rested), 5*stretch))
+		select {
+		case <-time.After(min(now.Sub(s.rested), 5*stretch)):
+		case <-ctx.Done():
+		}
 		now = time.Now()
 	}
 	s.rested = now
+	return ctx.Err()
 }

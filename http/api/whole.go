@@ -74,7 +74,9 @@ func (s *spool) Write(text []byte) (int, error) {
 
 // spill moves a full buffer to the file.
 func (s *spool) spill() (err error) {
-	s.giveWay()
+	if err := s.giveWay(); err != nil {
+		return err
+	}
 	a, n := s.call.api, int64(s.buffer.Len())
 	switch {
 	case n < contentBuffer:
