@@ -3,18 +3,24 @@ package messaging_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/xuri/excelize/v2"
 
+	"bahi/commands"
 	"bahi/commands/spreadsheet"
+	"bahi/eventstore"
 	"bahi/http/api/apitest"
+	"bahi/internal/app"
 	"bahi/internal/app/apptest"
 )
 
@@ -101,6 +107,46 @@ func TestALargeFileIsImportedInBatches(t *testing.T) {
 	require.Len(t, people(t, c, "?search=C1202"), 1)
 	bring(file.String()+"D,1\n").Problem(422, "Idempotency-Key was used with another request")
 	bring("name\n"+strings.Repeat("x\n", 50_001)).Problem(413, "The file has too many rows: at most 50,000")
+}
+
+// outage is a log that can be away for appends.
+type outage struct {
+	eventstore.Store
+
+	left atomic.Int64 // appends of many until it is away
+}
+
+func (o *outage) AppendEach(ctx context.Context, all []eventstore.Transaction) []eventstore.Result {
+	if o.left.Add(-1) < 0 {
+		return slices.Repeat([]eventstore.Result{{Err: eventstore.ErrUnavailable}}, len(all))
+	}
+	return o.Store.AppendEach(ctx, all)
+}
+
+func TestAnImportThatIsInterruptedSaysHowFarItCameAndGoesOn(t *testing.T) {
+	t.Parallel()
+	log := &outage{}
+	log.left.Store(3) // claims and contacts of a batch, and claims of the next
+	o := apptest.StartAs(t, apptest.Settings(t, apptest.Database(t)), func(s *app.System) {
+		log.Store = s.Store
+		s.Commands = commands.New(log, s.Vault, time.Now)
+	})
+	c := agent(o, o.Home)
+	var file strings.Builder
+	file.WriteString("name,phone\n")
+	const rows = 1100
+	for i := range rows {
+		fmt.Fprintf(&file, "C%d,98100%05d\n", i, i)
+	}
+	bring := func() *apitest.Answer {
+		body, kind := apptest.Form(t, "text/csv", []byte(file.String()))
+		return c.With("Idempotency-Key", "cut").With("Content-Type", kind).POST(contacts+"/import", body)
+	}
+	bring().Problem(503, "The import was interrupted: of 1100 rows, 500 are contacts and 0 have faults. "+
+		"Send the file again with the same Idempotency-Key, and it goes on")
+	log.left.Store(1000)
+	toldOf(t, bring(), fmt.Sprintf(`{"success":true,"created":%d,"failed":0,"errors":[]}`, rows))
+	require.Equal(t, fmt.Sprint(rows), c.GET(contacts+"?limit=1").Status(200).Header("X-Total-Count"))
 }
 
 func TestNumbersOfASpreadsheetAreReadAsItShowsThem(t *testing.T) {
