@@ -30,9 +30,14 @@ func eventually[T any](t *testing.T, read func() T, wanted func(T) bool) (found 
 }
 
 // taught gives a bot a file and waits until it is read.
-func taught(t *testing.T, c *apitest.Client, b views.Bot, content string) (f views.BotFile) {
+func taught(t *testing.T, c *apitest.Client, b views.Bot, content string) views.BotFile {
 	t.Helper()
-	body, contentType := apptest.Form(t, "text/plain", []byte(content))
+	return taughtAs(t, c, b, "text/plain", content)
+}
+
+func taughtAs(t *testing.T, c *apitest.Client, b views.Bot, kind, content string) (f views.BotFile) {
+	t.Helper()
+	body, contentType := apptest.Form(t, kind, []byte(content))
 	c.With("Content-Type", contentType).POST(botAt(b.ID, "/files"), string(body)).Status(201).JSON(&f)
 	require.Equal(t, "processing", f.Status)
 	return eventually(t, func() (f views.BotFile) {
@@ -126,6 +131,35 @@ func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from knowledge.chunk where bot_id = $1`, b.ID).Scan(&n))
 		return n
 	}, func(n int) bool { return n == 0 })
+}
+
+func TestABotQuotesRowsOfOurOwnStatement(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	clerk, c := o.Clerk(o.Home), agent(o, o.Home)
+	account := apptest.Open(clerk, "Kiran Stores")
+	for _, row := range []string{
+		`{"date":"2025-03-03","in_entries":[{"amount":48500,"description":"Gold advance"}]}`,
+		`{"date":"2025-03-09","out_entries":[{"amount":1250.50,"description":"Courier"}]}`,
+		`{"date":"2025-03-21","in_entries":[{"amount":700,"description":"Polish charges"}]}`,
+	} {
+		clerk.POST(apptest.Ledger(account), row).Status(201)
+	}
+	statement := clerk.GET(apptest.Ledger(account, "/statement.pdf")).Status(200)
+	b := botOf(t, c, "")
+	require.Equal(t, "ready", taughtAs(t, c, b, "application/pdf", statement.Text).Status)
+	for question, want := range map[string][]string{
+		"What was the courier?":          {"Details: Courier", "OUT (naame) Cash ₹: 1,250.50"},
+		"How much was the gold advance?": {"03 Mar 2025", "Details: Gold advance", "IN (jama) Cash ₹: 48,500.00"},
+		"What are the polish charges?":   {"Polish charges", "IN (jama) Cash ₹: 700.00"},
+		"What is the closing balance?":   {"Closing balance", "Balance Cash ₹: 47,949.50"},
+	} {
+		said := c.POST(botAt(b.ID, "/try"), fmt.Sprintf(`{"text":%q}`, question)).Status(200).Text
+		answer, _, _ := strings.Cut(said, `","handover":false`)
+		for _, words := range want {
+			require.Contains(t, answer, words, question)
+		}
+	}
 }
 
 func TestWhatABotCannotReadIsToldOrRefused(t *testing.T) {

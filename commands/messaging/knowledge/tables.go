@@ -120,7 +120,7 @@ func lined(table [][]field) (lines []string) {
 	}
 	var names []field
 	if titled(table) && len(table) > 1 && (len(table[0]) > 2 || len(table) > 2) {
-		names, table = table[0], table[1:]
+		names, table = columnsOf(table)
 	}
 	for _, row := range table {
 		if names == nil {
@@ -133,7 +133,7 @@ func lined(table [][]field) (lines []string) {
 		}
 		values := make([]string, len(names))
 		for i, f := range row {
-			if len(row) < len(names) || len(row) > len(names) {
+			if len(row) != len(names) {
 				i = nearest(names, f)
 			}
 			values[i] = strings.TrimSpace(values[i] + " " + f.text)
