@@ -16,7 +16,9 @@ import (
 //
 // Do returns the first record that was decided. It returns the domain's refusal, [ErrStale], [ErrBusy], or an error of the store. A refusal
 // was right at some moment during the call. A repetition with the same Idempotency-Key returns the first outcome and decides nothing.
-func Do[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], decide func(ctx context.Context, tx *Tx) error) (Outcome[S], error) {
+func Do[S any](
+	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], decide func(ctx context.Context, tx *Tx) error,
+) (Outcome[S], error) {
 	if req.RequestID != "" {
 		defer h.waiting.begin()()
 	}
@@ -80,7 +82,7 @@ func attempt[S any](
 		return out, err
 	}
 	if name != "" {
-		tx.remember(name, mark)
+		tx.remember(mark)
 	}
 	done, err := tx.commit(ctx)
 	if err != nil {

@@ -107,10 +107,10 @@ func read[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string) (*
 // transaction decides is the one that [Do] returns and that If-Match is about.
 func Decide[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string, cmd event.Command[S]) (Loaded[S], error) {
 	r, err := read(ctx, tx, kind, id)
-	if err != nil {
-		return r.now, err
+	if err == nil {
+		err = r.decide(ctx, tx, cmd)
 	}
-	return r.now, r.decide(ctx, tx, cmd)
+	return r.now, err
 }
 
 // DecideNew is [Decide] for a new record. It calls newID once, when nothing refuses the command; not in a dry run. The command that cmd
@@ -137,7 +137,8 @@ func DecideNew[S any](
 			return r.now, err
 		}
 	}
-	return r.now, r.decide(ctx, tx, cmd(id))
+	err = r.decide(ctx, tx, cmd(id))
+	return r.now, err
 }
 
 func (r *reading[S]) decide(ctx context.Context, tx *Tx, cmd event.Command[S]) error {
@@ -299,16 +300,12 @@ func (tx *Tx) commit(ctx context.Context) (eventstore.Appended, error) {
 	return done, err
 }
 
-// remember adds that a request with an Idempotency-Key was carried out on the first record that was decided.
-func (tx *Tx) remember(name, mark string) {
-	for i, known := range tx.records {
-		r, ok := known.(*reading[request.State])
-		if !ok || r.id != name {
-			continue
-		}
+// remember adds that a request with an Idempotency-Key was carried out on the first record that was decided. The request was read first.
+func (tx *Tx) remember(mark string) {
+	revision := int64(tx.first.expected()) + int64(tx.first.count())
+	if r, ok := tx.records[0].(*reading[request.State]); ok {
 		r.events = []event.Event[request.State]{request.Accepted{
-			Fingerprint: mark, Stream: tx.first.stream(), Nothing: tx.first.count() == 0, Revision: int64(tx.first.expected()) + int64(tx.first.count()),
+			Fingerprint: mark, Stream: tx.first.stream(), Nothing: tx.first.count() == 0, Revision: revision,
 		}}
-		tx.records[0], tx.records[i] = tx.records[i], tx.records[0]
 	}
 }
