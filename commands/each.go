@@ -28,51 +28,71 @@ type Done[S any] struct {
 	Changed bool // this call appended what follows; false: another one was faster, or nothing follows
 }
 
-// HandleEach handles commands on different streams together, in as few round trips as the log allows. Each is a transaction of its own. Of
-// several callers, one changes a stream: the one for which Changed is true. HandleEach is not for kinds with a [Rule].
+// HandleEach handles commands on different streams together. Each is a transaction of its own. Of several callers, one changes a stream: the one
+// for which Changed is true.
 func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []One[S]) ([]Done[S], error) {
-	done, readings := make([]Done[S], len(all)), make([]*reading[S], len(all))
+	return DoEach(ctx, h, req, kind, len(all), func(ctx context.Context, n int, tx *Tx) error {
+		tx.asOf = all[n].asOf
+		return add(tx, kind, all[n].ID, all[n].Loaded).decide(ctx, tx, all[n].Command)
+	})
+}
+
+// DoEach is [Do] for many decisions, each a transaction of its own, in as few round trips as the log allows. A decision whose records have
+// changed meanwhile is not taken again: Changed is false for it.
+func DoEach[S any](
+	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], count int, decide func(ctx context.Context, n int, tx *Tx) error,
+) ([]Done[S], error) {
+	done, all := make([]Done[S], count), make([]*Tx, count)
 	var flat []event.Event[S]
-	for i, one := range all {
-		done[i].Loaded = one.Loaded
-		readings[i] = &reading[S]{h: h, kind: kind, id: one.ID, workspace: req.Workspace, read: one.Loaded, now: one.Loaded}
-		var err error
-		if readings[i].events, err = one.Command.Decide(one.State); err != nil {
+	var of []*reading[S]
+	for n := range all {
+		all[n] = newTx(h, req, map[string]bool{}, map[string]any{})
+		if err := decide(ctx, n, all[n]); err != nil {
 			return nil, err
 		}
-		flat = append(flat, readings[i].events...)
+		for _, r := range all[n].records {
+			if r, ok := r.(*reading[S]); ok {
+				flat, of = append(flat, r.events...), append(of, r)
+			}
+		}
+		if first, ok := all[n].first.(*reading[S]); ok {
+			done[n].Loaded = first.read
+		}
 	}
-	flat, err := seal(ctx, h, kind, flat)
+	flat, err := seal(ctx, h, kind, flat) // one call, since each makes keys
 	if err != nil {
 		return nil, err
 	}
+	for _, r := range of {
+		r.events, flat = flat[:r.count()], flat[r.count():]
+	}
 	var appends []eventstore.Transaction
-	var of []int
-	for i, r := range readings {
-		n := r.count()
-		if r.events, flat = flat[:n], flat[n:]; n == 0 {
-			continue
-		}
-		w, err := r.encode(req, 0)
+	var written []int
+	for n, tx := range all {
+		t, err := tx.encode()
 		if err != nil {
 			return nil, err
 		}
-		appends, of = append(appends, eventstore.Transaction{AsOf: all[i].asOf, Writes: []eventstore.Write{w}}), append(of, i)
+		if tx.count > 0 {
+			appends, written = append(appends, t), append(written, n)
+		}
 	}
-	for _, i := range of {
-		readings[i].begin()
+	for _, n := range written {
+		all[n].begin()
 	}
 	for n, result := range h.AppendEach(ctx, appends) {
-		r := readings[of[n]]
-		if result.Err != nil {
-			r.end(nil, 0)
-			if _, lost := errors.AsType[*eventstore.WrongRevision](result.Err); !lost {
-				err = errors.Join(err, result.Err)
+		tx := all[written[n]]
+		tx.end(result.Appended, result.Err)
+		if result.Err == nil {
+			first, ok := tx.first.(*reading[S])
+			if ok {
+				done[written[n]] = Done[S]{Loaded: first.now, Changed: true}
 			}
 			continue
 		}
-		r.end(&result.Appended, result.Position+1-event.Position(r.count()))
-		done[of[n]] = Done[S]{Loaded: r.now, Changed: true}
+		if _, lost := errors.AsType[*eventstore.WrongRevision](result.Err); !lost {
+			err = errors.Join(err, result.Err)
+		}
 	}
 	return done, err
 }

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -27,6 +28,7 @@ type try struct {
 	made    map[string]any  // what [Once] has made
 	records []record        // in the order in which they were read
 	first   record          // that was decided
+	count   int             // of the events that are written
 }
 
 // record is a *reading of any type.
@@ -48,6 +50,9 @@ func (tx *Tx) source() source { return source{h: tx.h, tx: tx} }
 
 // In returns the transaction for records of another workspace. Those of [uuid.Nil] belong to none.
 func (tx *Tx) In(workspace uuid.UUID) *Tx { return &Tx{tx.try, workspace} }
+
+// Now returns the time by the handler's clock.
+func (tx *Tx) Now() time.Time { return tx.h.now() }
 
 // DryRun reports whether nothing will be written.
 func (tx *Tx) DryRun() bool { return tx.req.DryRun }
@@ -264,40 +269,64 @@ func (tx *Tx) commit(ctx context.Context) (eventstore.Appended, error) {
 	if err := Untried(ctx); err != nil { // before keys are made to seal with
 		return eventstore.Appended{}, err
 	}
-	count := 0
 	for _, r := range tx.records {
-		count += r.count()
+		if err := r.seal(ctx); err != nil {
+			return eventstore.Appended{}, err
+		}
 	}
-	t, follow := eventstore.Transaction{AsOf: tx.asOf, Checks: tx.checks(true)}, count
-	var written []record
+	t, err := tx.encode()
+	if err != nil {
+		return eventstore.Appended{}, err
+	}
+	tx.begin()
+	done, err := tx.h.appendAny(ctx, t)
+	tx.end(done, err)
+	return done, err
+}
+
+// encode returns the transaction of what was decided and sealed.
+func (tx *Tx) encode() (eventstore.Transaction, error) {
+	t := eventstore.Transaction{AsOf: tx.asOf, Checks: tx.checks(true)}
+	for _, r := range tx.records {
+		tx.count += r.count()
+	}
+	follow := tx.count
 	for _, r := range tx.records {
 		if r.count() == 0 {
 			continue
 		}
-		if err := r.seal(ctx); err != nil {
-			return eventstore.Appended{}, err
-		}
 		follow -= r.count()
 		w, err := r.encode(tx.req, follow)
 		if err != nil {
-			return eventstore.Appended{}, err
+			return t, err
 		}
-		t.Writes, written = append(t.Writes, w), append(written, r)
+		t.Writes = append(t.Writes, w)
 	}
-	for _, r := range written {
-		r.begin()
+	return t, nil
+}
+
+// begin announces the append to the cache.
+func (tx *Tx) begin() {
+	for _, r := range tx.records {
+		if r.count() > 0 {
+			r.begin()
+		}
 	}
-	done, err := tx.h.appendAny(ctx, t)
-	first := done.Position + 1 - event.Position(count)
-	for _, r := range written {
-		if err != nil {
+}
+
+// end takes note of where the events landed.
+func (tx *Tx) end(done eventstore.Appended, err error) {
+	first := done.Position + 1 - event.Position(tx.count)
+	for _, r := range tx.records {
+		switch {
+		case r.count() == 0:
+		case err != nil:
 			r.end(nil, 0)
-			continue
+		default:
+			r.end(&done, first)
+			first += event.Position(r.count())
 		}
-		r.end(&done, first)
-		first += event.Position(r.count())
 	}
-	return done, err
 }
 
 // remember adds that a request with an Idempotency-Key was carried out on the first record that was decided. The request was read first.
