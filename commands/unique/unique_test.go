@@ -90,8 +90,7 @@ func (end) Decide(s shop) ([]event.Event[shop], error) {
 type aPhone struct{}
 
 var (
-	shops = event.NewKind("shop", event.Of[opened]("ShopOpened", 1), event.Of[moved]("ShopMoved", 1), event.Of[closed]("ShopClosed", 1),
-		event.Of[claims.Fenced[shop]]("ShopFenced", 1))
+	shops  = event.NewKind("shop", event.Of[opened]("ShopOpened", 1), event.Of[moved]("ShopMoved", 1), event.Of[closed]("ShopClosed", 1))
 	phones = claims.New[aPhone]("shopphone", "ShopPhoneClaimed", "ShopPhoneReleased")
 	phone  = unique.Field[shop]{
 		Records: shops, Claims: phones, Key: func(s shop) string { return s.phone }, Name: "phone", Taken: "Another shop has this phone",

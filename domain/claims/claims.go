@@ -78,8 +78,7 @@ func (c Release) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{c.Value.released(c.Holder)}, nil
 }
 
-// Fenced records that another record takes over an unused claim of this one. The event changes nothing, but a
-// change of the record that was decided before it is decided again.
+// Fenced begins the stream of a record that will not be: another record takes over its claim.
 type Fenced[S any] struct{}
 
 // Evolve changes nothing.

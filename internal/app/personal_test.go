@@ -2,8 +2,6 @@ package app_test
 
 import (
 	"reflect"
-	"slices"
-	"strings"
 	"testing"
 
 	"bahi/domain"
@@ -43,25 +41,3 @@ func TestEveryProjectionThatFoldsPersonalFieldsFoldsTheirEnd(t *testing.T) {
 		}
 	}
 }
-
-// A fence moves the revision of a record, which clients send back in If-Match.
-func TestEveryProjectionThatFoldsARecordWithClaimsFoldsItsFence(t *testing.T) {
-	t.Parallel()
-	fences := map[string]string{} // by category
-	for _, of := range domain.Catalogue.All() {
-		if strings.HasPrefix(of.Go.Name(), "Fenced[") {
-			fences[of.Category] = of.Name
-		}
-	}
-	for _, p := range app.AllProjections() {
-		for _, name := range p.Types() {
-			of, known := domain.Catalogue.Lookup(name)
-			if fence := fences[of.Category]; known && fence != "" && !slices.Contains(p.Types(), fence) && !slices.Contains(unrevised, p.Name) {
-				t.Errorf("projection %s folds %s and not %s", p.Name, name, fence)
-			}
-		}
-	}
-}
-
-// unrevised are projections without the revisions of what they fold. Contacts and campaigns have their own, and none of the companies or people that they name.
-var unrevised = []string{"campaigns", "contacts", "endings", "messages", "plans", "templates"}

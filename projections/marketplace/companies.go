@@ -4,7 +4,6 @@ package marketplace
 import (
 	_ "embed"
 
-	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/patch"
@@ -17,7 +16,7 @@ import (
 var companiesDDL string
 
 // Companies has the directory of companies.
-var Companies = projections.Define("companies", 3, companiesDDL+projections.Tally("company", "true", "category_key?", "city_key?", "verified"),
+var Companies = projections.Define("companies", 4, companiesDDL+projections.Tally("company", "true", "category_key?", "city_key?", "verified"),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Created]) {
 		b.Exec(`
 			insert into company (id, workspace_id, slug, name, claims_domain, verified, created_at, updated_at, revision)
@@ -34,9 +33,6 @@ var Companies = projections.Define("companies", 3, companiesDDL+projections.Tall
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Deleted]) {
 		b.Exec(`delete from company where id = $1`, e.StreamID())
-	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[claims.Fenced[company.State]]) {
-		b.Set("company", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.EmailNamed]) {
 		b.Set("company", e.StreamID(), "email_key", e.Data.Key, "updated_at", e.At, "revision", e.Revision)

@@ -37,7 +37,7 @@ const tallies = `
 const changes = `update catalog set changed = $2, changed_at = $3 where company_id = (select company_id from product where id = $1)`
 
 // Products has what companies sell.
-var Products = projections.Define("products", 2, productsDDL,
+var Products = projections.Define("products", 3, productsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Created]) {
 		b.Exec(`insert into catalog (company_id, workspace_id, company_name, changed, changed_at) values ($1, $2, $3, $4, $5)`,
 			e.StreamID(), e.Meta.Workspace, e.Data.Name, int64(e.Position), e.At)
@@ -56,7 +56,6 @@ var Products = projections.Define("products", 2, productsDDL,
 			b.Exec(`delete from `+table+` where company_id = $1`, e.StreamID())
 		}
 	}),
-	projections.On(func(*projections.Batch, event.Recorded[claims.Fenced[company.State]]) {}), // no revision of companies is here
 	changing(func(b *projections.Batch, e event.Recorded[product.Added]) {
 		if e.Meta.Of != 0 { // it is in its batch
 			return
@@ -100,9 +99,6 @@ var Products = projections.Define("products", 2, productsDDL,
 		}
 		learned(b, found)
 		b.Exec(changes, id, int64(e.Position), e.At)
-	}),
-	changing(func(b *projections.Batch, e event.Recorded[claims.Fenced[product.State]]) {
-		b.Exec(`update product set revision = $2 where id = $1`, e.StreamID(), e.Revision)
 	}),
 	changing(func(b *projections.Batch, e event.Recorded[product.Deleted]) {
 		b.Exec(tallies, []uuid.UUID{idOf(e.StreamID())}, -1)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"bahi/domain/access/user"
-	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/messaging/bot"
 	"bahi/domain/messaging/botsource"
@@ -20,7 +19,7 @@ import (
 var botsDDL string
 
 // Bots has bots, what they know from, and the endpoints that they may call.
-var Bots = projections.Define("bots", 2, botsDDL,
+var Bots = projections.Define("bots", 3, botsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[bot.Created]) {
 		s := e.Data.Evolve(bot.State{})
 		b.Exec(`
@@ -51,7 +50,6 @@ var Bots = projections.Define("bots", 2, botsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Deleted]) {
 		b.Exec(`update bot set channel_ids = array_remove(channel_ids, $2) where workspace_id = $1 and $2 = any(channel_ids)`, e.Meta.Workspace, e.StreamID())
 	}),
-	projections.On(func(*projections.Batch, event.Recorded[claims.Fenced[channel.State]]) {}), // no revision of channels is here
 	projections.On(func(b *projections.Batch, e event.Recorded[user.Erased]) {
 		b.Exec(`update bot set owner_id = null where owner_id = $1`, e.StreamID())
 	}),
@@ -80,7 +78,6 @@ var Bots = projections.Define("bots", 2, botsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[botsource.Deleted]) {
 		b.Exec(`delete from source where id = $1`, e.StreamID())
 	}),
-	projections.On(func(*projections.Batch, event.Recorded[claims.Fenced[botsource.State]]) {}), // no revision of sources is shown
 	projections.On(func(b *projections.Batch, e event.Recorded[botwebhook.Created]) {
 		c := e.Data
 		b.Exec(`

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 
-	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/patch"
@@ -15,7 +14,7 @@ import (
 var channelsDDL string
 
 // Channels has the channels of workspaces.
-var Channels = projections.Define("channels", 4, channelsDDL,
+var Channels = projections.Define("channels", 5, channelsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Created]) {
 		s := e.Data.Evolve(channel.State{})
 		b.Exec(`
@@ -42,9 +41,6 @@ var Channels = projections.Define("channels", 4, channelsDDL,
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Deleted]) {
 		b.Exec(`delete from channel where id = $1`, e.StreamID())
-	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[claims.Fenced[channel.State]]) {
-		b.Set("channel", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
 	}),
 )
 

@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/patch"
@@ -33,11 +32,10 @@ func TestChannelsShowWhichSecretsThereAreAndNone(t *testing.T) {
 		}),
 		happened("2", channel.Edited{Name: patch.Set("Robot"), Secrets: channel.Secrets{AccessToken: secret("2"), ConsumerSecret: secret("2")}}),
 		happened("2", channel.Edited{Secrets: channel.Secrets{ConsumerSecret: patch.Clear[event.Secret](), RefreshToken: secret("2"), ClientSecret: secret("2")}}),
-		happened("2", claims.Fenced[channel.State]{}),
 		happened("3", channel.Deleted{}),
 	)
 	require.Equal(t, []string{
-		`(1,Sales,chat,error,no,"{""senderId"": ""PN1"", ""allowedOrigins"": [""https://a.example""]}",f,f,{appSecret},t,2)`, `(2,Robot,telegram,disconnected,,{},f,t,"{clientSecret,refreshToken}",t,3)`,
+		`(1,Sales,chat,error,no,"{""senderId"": ""PN1"", ""allowedOrigins"": [""https://a.example""]}",f,f,{appSecret},t,2)`, `(2,Robot,telegram,disconnected,,{},f,t,"{clientSecret,refreshToken}",t,2)`,
 	}, tables.Rows(`select id, name, type, status, last_error, settings, has_api_key, has_access_token, secret_settings,
 		updated_at > created_at, revision from channel order by id`))
 	require.Empty(t, tables.Examine())

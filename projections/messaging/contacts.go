@@ -4,7 +4,6 @@ package messaging
 import (
 	_ "embed"
 
-	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/contactlist"
@@ -17,7 +16,7 @@ import (
 var contactsDDL string
 
 // Contacts has the contacts of workspaces. What is personal comes into it in clear, for as long as its key is there.
-var Contacts = projections.Define("messaging_contacts", 6, contactsDDL+projections.Tally("contact", "true", "workspace_id", "status", "source", "opt_in"),
+var Contacts = projections.Define("messaging_contacts", 7, contactsDDL+projections.Tally("contact", "true", "workspace_id", "status", "source", "opt_in"),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Added]) {
 		s := e.Data.Evolve(contact.State{})
 		b.Exec(`
@@ -62,9 +61,6 @@ var Contacts = projections.Define("messaging_contacts", 6, contactsDDL+projectio
 	projections.On(func(b *projections.Batch, e event.Recorded[contactlist.Created]) {
 		b.Exec(`insert into list (id, workspace_id, name, created_at) values ($1, $2, $3, $4)`, e.StreamID(), e.Meta.Workspace, e.Data.Name, e.At)
 		b.Exec(`insert into member (contact_id, list_id) select id, $1 from contact where id = any($2)`, e.StreamID(), e.Data.Contacts)
-	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[claims.Fenced[contact.State]]) {
-		b.Set("contact", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
 	}),
 )
 

@@ -6,7 +6,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/contactlist"
@@ -27,7 +26,6 @@ func TestContactsAreShownUntilTheyAreDeleted(t *testing.T) {
 		added("1", "Élodie"), added("2", "Asha"), added("3", "Ravi"),
 		happened("1", contact.Edited{OptIn: patch.Set(true), Status: patch.Set("pending"), Phone: patch.Clear[event.Personal]()}),
 		happened("2", contact.Edited{Name: patch.Set(contact.Subjects.Personal("2", "USHA")), Email: patch.Set(contact.Subjects.Personal("2", "usha@example.org"))}),
-		happened("1", claims.Fenced[contact.State]{}),
 		happened("1", contact.Listed{Lists: []int64{5}}),
 		projectiontest.Happened(contactlist.Kind, "7", contactlist.Created{Name: "All", Contacts: []int64{1, 2, 3}}, event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111")}),
 		happened("1", contact.Listed{Lists: []int64{5, 7}}),
@@ -38,7 +36,7 @@ func TestContactsAreShownUntilTheyAreDeleted(t *testing.T) {
 		happened("2", contact.Absorbed{Contact: 4, Name: contact.Subjects.Personal("2", "Asha")}),
 	)
 	require.Equal(t, []string{
-		`(1,Élodie,élodie,,,chat,t,t,pending,t,4)`, `(2,Asha,asha,919812345672,usha@example.org,chat,f,t,open,t,3)`,
+		`(1,Élodie,élodie,,,chat,t,t,pending,t,3)`, `(2,Asha,asha,919812345672,usha@example.org,chat,f,t,open,t,3)`,
 	}, tables.Rows(`select id, name, name_folded, phone, email, source, opt_in, reply_bot, status, updated_at > created_at, revision from contact order by id`))
 	require.Equal(t, []string{`(1,5)`, `(1,7)`}, tables.Rows(`select contact_id, list_id from member order by 1, 2`))
 	require.Equal(t, []string{`(7,All)`}, tables.Rows(`select id, name from list`))

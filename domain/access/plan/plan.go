@@ -11,7 +11,6 @@ import (
 // Kind names what a stream plan-<workspace> holds. A name is for ever: old logs have it.
 var Kind = event.NewKind("plan",
 	event.Of[Reported]("PlanReported", 1),
-	event.Of[claims.Fenced[State]]("PlanFenced", 1),
 )
 
 type customer struct{}

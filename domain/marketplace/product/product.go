@@ -27,7 +27,6 @@ var Kind = event.NewKind("product",
 	event.Of[Added]("ProductAdded", 1),
 	event.Of[Edited]("ProductEdited", 1),
 	event.Of[Deleted]("ProductDeleted", 1),
-	event.Of[claims.Fenced[State]]("ProductFenced", 1),
 )
 
 type sku struct{}

@@ -25,7 +25,6 @@ var Kind = event.NewKind("botsource",
 	event.Of[Read]("BotSourceRead", 1),
 	event.Of[Unread]("BotSourceUnread", 1),
 	event.Of[Deleted]("BotSourceDeleted", 1),
-	event.Of[claims.Fenced[State]]("BotSourceFenced", 1),
 )
 
 type page struct{}

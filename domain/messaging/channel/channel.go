@@ -21,7 +21,6 @@ var Kind = event.NewKind("channel",
 	event.Of[Reported]("ChannelReported", 1),
 	event.Of[Confirmed]("ChannelConfirmed", 1),
 	event.Of[Deleted]("ChannelDeleted", 1),
-	event.Of[claims.Fenced[State]]("ChannelFenced", 1),
 ).Sealing(Subjects)
 
 type identity struct{}

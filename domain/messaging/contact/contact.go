@@ -25,7 +25,6 @@ var Kind = event.NewKind("messagingcontact",
 	event.Of[Absorbed]("MessagingContactAbsorbed", 1),
 	event.Of[Merged]("MessagingContactMerged", 1),
 	event.Of[Deleted]("MessagingContactDeleted", 1),
-	event.Of[claims.Fenced[State]]("MessagingContactFenced", 1),
 ).Sealing(Subjects)
 
 type phone struct{}
