@@ -23,12 +23,13 @@ type Tx struct {
 type try struct {
 	h       *Handler
 	req     Request
-	asOf    event.Position  // that this process knew before the first read
-	overdue map[string]bool // streams that an earlier try read too early
-	made    map[string]any  // what [Once] has made
-	records []record        // in the order in which they were read
-	first   record          // that was decided
-	count   int             // of the events that are written
+	asOf    event.Position    // that this process knew before the first read
+	overdue map[string]bool   // streams that an earlier try read too early
+	made    map[string]any    // what [Once] has made
+	records []record          // in the order in which they were read
+	read    map[string]record // by stream
+	first   record            // that was decided
+	count   int               // of the events that are written
 }
 
 // record is a *reading of any type.
@@ -43,7 +44,7 @@ type record interface {
 }
 
 func newTx(h *Handler, req Request, overdue map[string]bool, made map[string]any) *Tx {
-	return &Tx{&try{h: h, req: req, asOf: h.cache.position(), overdue: overdue, made: made}, req.Workspace}
+	return &Tx{&try{h: h, req: req, asOf: h.cache.position(), overdue: overdue, made: made, read: map[string]record{}}, req.Workspace}
 }
 
 func (tx *Tx) source() source { return source{h: tx.h, tx: tx} }
@@ -85,17 +86,24 @@ type reading[S any] struct {
 // add adds a record to the transaction.
 func add[S any](tx *Tx, kind *event.Kind[S], id string, l Loaded[S]) *reading[S] {
 	r := &reading[S]{h: tx.h, kind: kind, id: id, workspace: tx.workspace, read: l, now: l}
-	tx.records = append(tx.records, r)
+	tx.records, tx.read[r.stream()] = append(tx.records, r), r
 	return r
 }
+
+// Unseen takes it that a record has not begun, without reading it. The append finds out whether that is so. [Tx.Again] says that it was not so
+// for some record.
+func Unseen[S any](tx *Tx, kind *event.Kind[S], id string) {
+	tx.asOf = 0
+	add(tx, kind, id, Loaded[S]{Revision: -1})
+}
+
+// Again reports whether an earlier try found a record other than it was read.
+func (tx *Tx) Again() bool { return len(tx.overdue) > 0 }
 
 // read returns a record of the transaction. It loads the record if the transaction has not read it yet.
 func read[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string) (*reading[S], error) {
 	stream := kind.Stream(id)
-	for _, known := range tx.records {
-		if known.stream() != stream {
-			continue
-		}
+	if known, ok := tx.read[stream]; ok {
 		if r, ok := known.(*reading[S]); ok {
 			return r, nil
 		}
@@ -135,12 +143,13 @@ func DecideNew[S any](
 	if err != nil {
 		return trial.now, err
 	}
-	r := add(tx, kind, id, trial.read)
+	var r *reading[S]
 	if tx.overdue[kind.Stream(id)] { // somebody has begun it
-		tx.records = tx.records[:len(tx.records)-1]
 		if r, err = read(ctx, tx, kind, id); err != nil {
 			return r.now, err
 		}
+	} else {
+		r = add(tx, kind, id, trial.read)
 	}
 	err = r.decide(ctx, tx, cmd(id))
 	return r.now, err

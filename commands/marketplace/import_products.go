@@ -3,8 +3,8 @@ package marketplace
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -12,30 +12,13 @@ import (
 	"bahi/commands"
 	"bahi/commands/spreadsheet"
 	"bahi/commands/unique"
-	"bahi/domain/claims"
 	"bahi/domain/event"
-	"bahi/domain/fault"
 	"bahi/domain/marketplace/product"
 )
 
 // skus lets one product of a company have a SKU. The streams of claims are named after company and SKU without a secret: SKUs are public.
 var skus = unique.Field[product.State]{
-	Records: product.Kind, Claims: product.SKUs, Key: product.State.SKUClaim, Name: "sku", Taken: product.SKUTaken, Begun: begun,
-}
-
-// begun begins the stream of an imported product. Where its batch is not in the log, no batch of that id will be.
-func begun(ctx context.Context, h *commands.Handler, req commands.Request, id string) error {
-	of, err := uuid.Parse(id)
-	if err != nil {
-		return fmt.Errorf("a claim names a product: %w", err)
-	}
-	in, _ := product.BatchOf(of)
-	req.IfMatch = new(int64(-1))
-	_, err = commands.Handle(ctx, h, req, product.Batches, in.String(), claims.Fence[product.Batch]{})
-	if err != nil && !errors.Is(err, commands.ErrStale) {
-		return err
-	}
-	return begin(ctx, h, req, of)
+	Records: product.Kind, Claims: product.SKUs, Key: product.State.SKUClaim, Name: "sku", Taken: product.SKUTaken, Load: productOf,
 }
 
 // Shelf is what imports ask of the read side.
@@ -69,8 +52,8 @@ type Imported struct {
 	Replayed bool
 }
 
-// ImportProducts makes products of a company, and changes those that have the SKU of a row, in batches. The new products of a batch are in
-// the log as a whole. A repetition with the same key continues where the earlier request stopped. After each batch progress gets the number
+// ImportProducts makes products of a company, and changes those that have the SKU of a row, in batches. A batch is one transaction. A
+// repetition with the same key continues where the earlier request stopped. After each batch progress gets the number
 // of lines that are done; it may be nil.
 func ImportProducts(
 	ctx context.Context, h *commands.Handler, req commands.Request, of uuid.UUID, shelf Shelf, lines []Line, progress func(done int),
@@ -106,7 +89,7 @@ func ImportProducts(
 		if err != nil {
 			return all, err
 		}
-		all.Created += len(out.State.Products) + out.State.Apart
+		all.Created += len(out.State.Products)
 		all.Updated, all.Unchanged = all.Updated+out.State.Updated, all.Unchanged+out.State.Unchanged
 		all.Position = max(all.Position, out.Position)
 		replayed = replayed && out.Replayed
@@ -138,227 +121,188 @@ func fits(lines []Line) (count int, err error) {
 type importing struct {
 	h     *commands.Handler
 	of    uuid.UUID
-	known map[string]product.Listed // by SKU
+	known map[string]product.Listed // by SKU; may be late
 
 	failed []spreadsheet.RowError
 }
 
-// update is a line that changes a product.
-type update struct {
-	id   uuid.UUID // of the product; uuid.Nil: it is not known
-	line Line
+// batch carries out lines in one transaction.
+func (i *importing) batch(ctx context.Context, req commands.Request, lines []Line) (commands.Outcome[product.Batch], error) {
+	var known []uuid.UUID
+	for _, line := range lines {
+		if p, found := i.known[line.key]; found && line.Given != nil {
+			known = append(known, p.ID)
+		}
+	}
+	if !req.DryRun {
+		if err := i.own(ctx, req, known); err != nil {
+			return commands.Outcome[product.Batch]{}, err
+		}
+	}
+	var c product.Import
+	var failed []spreadsheet.RowError
+	out, err := commands.Do(ctx, i.h, req, product.Batches, func(ctx context.Context, tx *commands.Tx) (err error) {
+		c, failed, err = i.decide(ctx, tx, req, lines)
+		return err
+	})
+	if err == nil && !out.Replayed {
+		i.failed = append(i.failed, failed...)
+		out.State = product.Batch(c.Imported)
+	}
+	return out, err
 }
 
-// elsewhere is the command of a batch whose id is not that which the claims of its products name.
-type elsewhere struct{}
-
-// Decide refuses.
-func (elsewhere) Decide(product.Batch) ([]event.Event[product.Batch], error) {
-	return nil, commands.ErrStale
-}
-
-// batch carries out lines. What became of those that are no new products of the batch is recorded with it, so that a repetition answers the
-// same.
-func (i *importing) batch(ctx context.Context, req commands.Request, lines []Line) (out commands.Outcome[product.Batch], err error) {
-	if out, done, err := commands.Earlier(ctx, i.h, req, product.Batches); done || err != nil {
-		return out, err
+// decide decides what becomes of lines, and returns the lines that make no product.
+func (i *importing) decide(ctx context.Context, tx *commands.Tx, req commands.Request, lines []Line) (c product.Import, failed []spreadsheet.RowError, err error) {
+	if tx.Again() {
+		if err := i.look(ctx, req, lines); err != nil {
+			return c, nil, err
+		}
+	}
+	type change struct {
+		id string // of the product
+		product.Edit
 	}
 	var (
-		id      = newBatch()
-		c       = product.Import{Imported: product.Imported{Company: i.of}}
-		plain   []product.Item // new products without a SKU
-		claimed []Line         // new products with one, and their claims
-		news    []unique.New[product.State]
-		changes []update
+		changes []change
+		claimed []string // claims of new products, "" for one without, in the order of the products
 	)
+	c = product.Import{Imported: product.Imported{Company: i.of}, Always: req.Key != ""}
 	for _, line := range lines {
-		if line.Given == nil {
-			c.Products, plain = append(c.Products, line.Item), append(plain, line.Item)
+		_, listed := i.known[line.key]
+		if line.Given != nil && line.New != nil && !listed {
 			continue
 		}
-		known, found := i.known[line.key]
-		if line.New != nil && !found {
-			continue
-		}
-		if !found {
-			news = append(news, unique.New[product.State]{
-				ID: product.InBatch(id, len(c.Products)).String(), Key: product.SKUClaim(i.of, line.key), Command: line.add(i.of),
-			})
-			c.Products, claimed = append(c.Products, line.Item), append(claimed, line)
-			continue
-		}
-		events, err := line.Given.Decide(product.State{Company: i.of, Item: known.Item})
+		id, before, err := i.holder(ctx, tx, line)
 		switch {
 		case err != nil:
-			return out, err
+			return c, nil, err
+		case id == "" && line.New != nil: // it was there
+			failed = append(failed, *line.New)
+			continue
+		case id == "":
+			c.Products, claimed = append(c.Products, line.Item), append(claimed, product.SKUClaim(i.of, line.key))
+			continue
+		}
+		events, err := line.Given.Decide(before)
+		switch {
+		case err != nil:
+			return c, nil, err
 		case len(events) == 0:
 			c.Unchanged++
 		default:
-			changes = append(changes, update{known.ID, line})
+			c.Updated++
+			changes = append(changes, change{id, *line.Given})
 		}
 	}
-	if req.DryRun {
-		c.Updated = len(changes)
-		return commands.Create(ctx, i.h, req, product.Batches, func(context.Context) (string, error) { return "", nil }, c)
+	var batch uuid.UUID
+	newID := func(context.Context) (string, error) {
+		return product.NewBatchID(uuid.Must(uuid.NewV7())).String(), nil
 	}
-	together := true
-	if len(news) > 0 {
-		if together, err = skus.ClaimEach(ctx, i.h, req, news); err != nil {
-			return out, err
+	_, err = commands.DecideNew(ctx, tx, product.Batches, newID, func(id string) event.Command[product.Batch] {
+		batch, _ = uuid.Parse(id)
+		return c
+	})
+	if err != nil || req.DryRun {
+		return c, failed, err
+	}
+	for _, change := range changes {
+		if _, err := commands.Decide(ctx, tx, product.Kind, change.id, change.Edit); err != nil {
+			return c, nil, err
 		}
 	}
-	if err := i.update(ctx, req, changes, &c.Imported); err != nil {
-		return out, err
+	for n, key := range claimed {
+		if err := skus.Give(ctx, tx, key, product.InBatch(batch, n).String()); err != nil {
+			return c, nil, err
+		}
 	}
-	for range maxTries {
-		if !together && len(news) > 0 {
-			if err := i.apart(ctx, req, news, claimed, &c.Imported); err != nil {
-				return out, err
-			}
-			id, news, c.Products = newBatch(), nil, plain
-		}
-		if req.Key == "" && len(c.Products)+c.Apart+c.Updated == 0 { // nothing was written, and without a key no repetition asks for the counts
-			return commands.Outcome[product.Batch]{State: product.Batch(c.Imported)}, nil
-		}
-		req.IfMatch = new(int64(-1))
-		out, err = commands.Begin(ctx, i.h, req, product.Batches, func(context.Context) (string, error) { return id.String(), nil },
-			func(began string) event.Command[product.Batch] {
-				if began != "" && began != id.String() && len(news) > 0 {
-					return elsewhere{}
-				}
-				return c
-			})
-		if !errors.Is(err, commands.ErrStale) {
-			return out, err
-		}
-		together = false // another request wanted a SKU of the batch, and did not wait for it
-	}
-	return out, commands.ErrBusy
+	return c, failed, nil
 }
 
-func newBatch() uuid.UUID { return product.NewBatchID(uuid.Must(uuid.NewV7())) }
+// holder returns the product that has the SKU of a line, no id if there is none.
+func (i *importing) holder(ctx context.Context, tx *commands.Tx, line Line) (id string, before product.State, err error) {
+	key := product.SKUClaim(i.of, line.key)
+	if line.Given == nil || key == "" {
+		return "", before, nil
+	}
+	known, listed := i.known[line.key]
+	switch {
+	case listed && tx.DryRun():
+		return known.ID.String(), product.State{Company: i.of, Item: known.Item}, nil
+	case listed:
+		l, err := commands.Load(ctx, tx, product.Kind, known.ID.String())
+		if err != nil || l.State.SKUClaim() == key {
+			return known.ID.String(), l.State, err
+		}
+	case tx.DryRun():
+		return "", before, nil
+	case !tx.Again():
+		commands.Unseen(tx, product.SKUs.Kind, key)
+		return "", before, nil
+	}
+	claim, err := commands.Load(ctx, tx, product.SKUs.Kind, key)
+	if err != nil || claim.State.Holder == "" {
+		return "", before, err
+	}
+	before, err = productOf(ctx, tx, claim.State.Holder)
+	if err != nil || before.SKUClaim() != key {
+		return "", product.State{}, err
+	}
+	return claim.State.Holder, before, nil
+}
 
-// loaders is how many products are loaded at once.
+// loaders is how many streams are loaded at once.
 const loaders = 16
 
-// update changes products.
-func (i *importing) update(ctx context.Context, req commands.Request, changes []update, c *product.Imported) error {
-	loaded := make([]commands.Loaded[product.State], len(changes))
-	load := func(wanted func(n int) bool) error {
-		var all errgroup.Group
-		all.SetLimit(loaders)
-		for n, change := range changes {
-			if wanted(n) {
-				all.Go(func() (err error) {
-					loaded[n], err = commands.Load(ctx, i.h.Fresh(), product.Kind, change.id.String())
-					return err
-				})
-			}
-		}
-		return all.Wait()
-	}
-	if err := load(func(int) bool { return true }); err != nil {
-		return err
-	}
-	var none []uuid.UUID
-	for n, l := range loaded {
-		if l.Revision < 0 {
-			none = append(none, changes[n].id)
-		}
-	}
-	if err := begin(ctx, i.h, req, none...); err != nil {
-		return err
-	}
-	if err := load(func(n int) bool { return loaded[n].Revision < 0 }); err != nil {
-		return err
-	}
-	var (
-		ones []commands.One[product.State]
-		of   []update
-		left []update
-	)
-	for n, l := range loaded {
-		line := changes[n].line
-		if l.State.SKUClaim() != product.SKUClaim(i.of, line.key) { // it was deleted, or has another SKU now
-			left = append(left, update{line: line})
-			continue
-		}
-		ones = append(ones, commands.One[product.State]{Loaded: l, ID: changes[n].id.String(), Command: line.Given})
-		of = append(of, changes[n])
-	}
-	done, err := commands.HandleEach(ctx, i.h, req.FollowUp(), product.Kind, ones)
-	if err != nil {
-		return err
-	}
-	for n, d := range done {
-		if d.Changed {
-			c.Updated++
-		} else {
-			left = append(left, of[n])
-		}
-	}
-	return i.each(ctx, req, left, c)
-}
-
-// apart makes new products in streams of their own.
-func (i *importing) apart(
-	ctx context.Context, req commands.Request, news []unique.New[product.State], of []Line, c *product.Imported,
-) error {
-	done, err := skus.CreateEach(ctx, i.h, req, news)
-	if err != nil {
-		return err
-	}
-	var left []update
-	for n, d := range done {
-		if d.Changed {
-			c.Apart++
-		} else {
-			left = append(left, update{line: of[n]})
-		}
-	}
-	return i.each(ctx, req, left, c)
-}
-
-// each carries out lines one by one: others changed their products, or wanted their SKUs.
-func (i *importing) each(ctx context.Context, req commands.Request, lines []update, c *product.Imported) error {
-	for _, line := range lines {
-		if err := i.one(ctx, req.FollowUp(), line, c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// one edits a product, or adds one if there is none with the SKU.
-func (i *importing) one(ctx context.Context, req commands.Request, to update, c *product.Imported) error {
-	for range maxTries {
-		if to.id != uuid.Nil {
-			edited, err := EditProduct(ctx, i.h, req, to.id, *to.line.Given)
-			switch {
-			case errors.Is(err, product.ErrNotFound): // it was deleted since
-			case err != nil:
-				return err
-			case edited.Changed:
-				c.Updated++
-				return nil
-			default:
-				c.Unchanged++
-				return nil
-			}
-		}
-		if to.line.New != nil {
-			i.failed = append(i.failed, *to.line.New)
+// look loads what the log has of the SKUs of lines: tables are late, or others were faster.
+func (i *importing) look(ctx context.Context, req commands.Request, lines []Line) error {
+	holders := make([]uuid.UUID, len(lines))
+	err := inParallel(len(lines), func(n int) error {
+		if lines[n].Given == nil {
 			return nil
 		}
-		_, err := addProduct(ctx, i.h, req, to.line.add(i.of))
-		taken, refused := errors.AsType[*fault.Error](err)
-		if !refused || taken.Detail != product.SKUTaken {
-			if err == nil {
-				c.Apart++
-			}
-			return err
+		claim, err := commands.Load(ctx, i.h.Fresh(), product.SKUs.Kind, product.SKUClaim(i.of, lines[n].key))
+		if err == nil && claim.State.Holder != "" {
+			holders[n], err = uuid.Parse(claim.State.Holder)
 		}
-		to.id, _ = uuid.Parse(fmt.Sprint(taken.Fields[0].ID))
+		return err
+	})
+	if err != nil {
+		return err
 	}
-	return commands.ErrBusy
+	return i.own(ctx, req, slices.DeleteFunc(holders, func(id uuid.UUID) bool { return id == uuid.Nil }))
+}
+
+// own sees to it that products have streams of their own, and loads these.
+func (i *importing) own(ctx context.Context, req commands.Request, ids []uuid.UUID) error {
+	begun := make([]bool, len(ids))
+	load := func(n int) error {
+		l, err := commands.Load(ctx, i.h.Fresh(), product.Kind, ids[n].String())
+		begun[n] = l.Revision >= 0
+		return err
+	}
+	if err := inParallel(len(ids), load); err != nil {
+		return err
+	}
+	var of []uuid.UUID
+	for n, id := range ids {
+		if !begun[n] {
+			of = append(of, id)
+		}
+	}
+	if err := begin(ctx, i.h, req, of...); err != nil {
+		return err
+	}
+	ids, begun = of, make([]bool, len(of))
+	return inParallel(len(of), load)
+}
+
+// inParallel calls do for 0 to count-1, some at once.
+func inParallel(count int, do func(n int) error) error {
+	var all errgroup.Group
+	all.SetLimit(loaders)
+	for n := range count {
+		all.Go(func() error { return do(n) })
+	}
+	return all.Wait()
 }

@@ -3,6 +3,7 @@ package marketplace
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -94,12 +95,21 @@ func change(
 
 // LoadProduct returns a product's state, also of one that has no stream of its own yet.
 func LoadProduct(ctx context.Context, h *commands.Handler, id uuid.UUID) (product.State, error) {
-	l, err := commands.Load(ctx, h.Fresh(), product.Kind, id.String())
+	return productOf(ctx, h.Fresh(), id.String())
+}
+
+// productOf is [LoadProduct] from any source.
+func productOf(ctx context.Context, from commands.Source, id string) (product.State, error) {
+	l, err := commands.Load(ctx, from, product.Kind, id)
 	if err != nil || l.Revision >= 0 {
 		return l.State, err
 	}
-	in, nth := product.BatchOf(id)
-	batch, err := commands.Load(ctx, h.Fresh(), product.Batches, in.String())
+	of, err := uuid.Parse(id)
+	if err != nil {
+		return l.State, fmt.Errorf("load a product: %w", err)
+	}
+	in, nth := product.BatchOf(of)
+	batch, err := commands.Load(ctx, from, product.Batches, in.String())
 	if err != nil || nth < 0 || nth >= len(batch.State.Products) {
 		return product.State{}, err
 	}

@@ -8,10 +8,8 @@ package unique
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"bahi/commands"
 	"bahi/domain/claims"
@@ -87,34 +85,10 @@ type Field[S any] struct {
 	Name    string         // of the field in requests
 	Taken   string         // what a request is told whose value another record has
 
-	// Begun begins the stream of a record that exists in another stream only. If no stream has the record, Begun prevents that one
-	// gets it. Nil: each record begins its own stream.
-	Begun func(ctx context.Context, h *commands.Handler, req commands.Request, id string) error
+	// Load returns a record of a kind some of which have no stream of their own. Nil: all have one.
+	Load func(ctx context.Context, from commands.Source, id string) (S, error)
 
 	Everywhere bool // one record of the deployment has a value, not one of each workspace: its claim belongs to no workspace
-}
-
-// errUnbegun asks to begin the stream of a record that exists in another stream only.
-type errUnbegun struct{ id string }
-
-func (errUnbegun) Error() string { return "the stream of the record has not begun" }
-
-// begun does something, and begins streams that it finds not begun.
-func begun[T any](ctx context.Context, h *commands.Handler, f func(context.Context, *commands.Handler, commands.Request, string) error,
-	req commands.Request, do func() (T, error),
-) (T, error) {
-	for range maxTries {
-		out, err := do()
-		unbegun, is := errors.AsType[errUnbegun](err)
-		if !is {
-			return out, err
-		}
-		if err := f(ctx, h, req.FollowUp(), unbegun.id); err != nil {
-			return out, err
-		}
-	}
-	var none T
-	return none, commands.ErrBusy
 }
 
 // Create begins a record that has the value of the key, none if the key is empty. It is [commands.Begin] otherwise. It refuses a value that another
@@ -122,24 +96,22 @@ func begun[T any](ctx context.Context, h *commands.Handler, f func(context.Conte
 func (f Field[S]) Create(
 	ctx context.Context, h *commands.Handler, req commands.Request, key string, newID func(context.Context) (string, error), cmd func(id string) event.Command[S],
 ) (commands.Outcome[S], error) {
-	return begun(ctx, h, f.Begun, req, func() (commands.Outcome[S], error) {
-		return commands.Do(ctx, h, req, f.Records, func(ctx context.Context, tx *commands.Tx) error {
-			var zero S
-			if _, err := cmd("").Decide(zero); err == nil {
-				if err := f.free(ctx, tx, key, ""); err != nil {
-					return err
-				}
-			}
-			var mine string
-			_, err := commands.DecideNew(ctx, tx, f.Records, newID, func(id string) event.Command[S] {
-				mine = id
-				return cmd(id)
-			})
-			if err != nil {
+	return commands.Do(ctx, h, req, f.Records, func(ctx context.Context, tx *commands.Tx) error {
+		var zero S
+		if _, err := cmd("").Decide(zero); err == nil {
+			if err := f.free(ctx, tx, key, ""); err != nil {
 				return err
 			}
-			return f.give(ctx, tx, key, mine)
+		}
+		var mine string
+		_, err := commands.DecideNew(ctx, tx, f.Records, newID, func(id string) event.Command[S] {
+			mine = id
+			return cmd(id)
 		})
+		if err != nil {
+			return err
+		}
+		return f.Give(ctx, tx, key, mine)
 	})
 }
 
@@ -161,21 +133,23 @@ func (f Field[S]) free(ctx context.Context, tx *commands.Tx, key, id string) err
 	if err != nil || other == "" || other == id {
 		return err
 	}
-	holder, err := commands.Load(ctx, tx, f.Records, other)
-	switch {
-	case err != nil:
-		return err
-	case holder.Revision < 0 && f.Begun != nil && !tx.DryRun():
-		return errUnbegun{other}
-	case f.Key(holder.State) == key:
-		return fault.Taken(f.Name, f.Taken, other)
-	default:
-		return nil
+	holder, err := f.load(ctx, tx, other)
+	if err == nil && f.Key(holder) == key {
+		err = fault.Taken(f.Name, f.Taken, other)
 	}
+	return err
 }
 
-// give gives a free value to a record.
-func (f Field[S]) give(ctx context.Context, tx *commands.Tx, key, id string) error {
+func (f Field[S]) load(ctx context.Context, tx *commands.Tx, id string) (S, error) {
+	if f.Load != nil {
+		return f.Load(ctx, tx, id)
+	}
+	l, err := commands.Load(ctx, tx, f.Records, id)
+	return l.State, err
+}
+
+// Give gives a free value to a record in a transaction.
+func (f Field[S]) Give(ctx context.Context, tx *commands.Tx, key, id string) error {
 	if key == "" || tx.DryRun() {
 		return nil
 	}
@@ -191,31 +165,26 @@ func (f Field[S]) Handle(
 	if key == nil {
 		return commands.Handle(ctx, h, req, f.Records, id, cmd)
 	}
-	return begun(ctx, h, f.Begun, req, func() (commands.Outcome[S], error) {
-		return commands.Do(ctx, h, req, f.Records, func(ctx context.Context, tx *commands.Tx) error {
-			before, err := commands.Load(ctx, tx, f.Records, id)
-			if err != nil {
-				return err
-			}
-			after, err := commands.Decide(ctx, tx, f.Records, id, cmd)
-			was := f.Key(before.State)
-			if err != nil || after.Revision == before.Revision || *key == was {
-				return err
-			}
-			if err := f.free(ctx, tx, *key, id); err != nil {
-				return err
-			}
-			if err := f.give(ctx, tx, *key, id); err != nil || was == "" {
-				return err
-			}
-			_, err = commands.Decide(ctx, f.in(tx), f.Claims.Kind, was, claims.Release{Value: f.Claims, Holder: id})
+	return commands.Do(ctx, h, req, f.Records, func(ctx context.Context, tx *commands.Tx) error {
+		before, err := commands.Load(ctx, tx, f.Records, id)
+		if err != nil {
 			return err
-		})
+		}
+		after, err := commands.Decide(ctx, tx, f.Records, id, cmd)
+		was := f.Key(before.State)
+		if err != nil || after.Revision == before.Revision || *key == was {
+			return err
+		}
+		if err := f.free(ctx, tx, *key, id); err != nil {
+			return err
+		}
+		if err := f.Give(ctx, tx, *key, id); err != nil || was == "" {
+			return err
+		}
+		_, err = commands.Decide(ctx, f.in(tx), f.Claims.Kind, was, claims.Release{Value: f.Claims, Holder: id})
+		return err
 	})
 }
-
-// claimers is how many claims are looked at at once.
-const claimers = 16
 
 // New is a record that is to begin.
 type New[S any] struct {
@@ -223,51 +192,16 @@ type New[S any] struct {
 	Command event.Command[S]
 }
 
-// ClaimEach claims values for records that are to begin, without reading their claims: it claims those that nobody has claimed before. It
-// reports whether it claimed all. If not, call [Field.CreateEach] with the same records.
-func (f Field[S]) ClaimEach(ctx context.Context, h *commands.Handler, req commands.Request, all []New[S]) (bool, error) {
-	takes := make([]commands.One[claims.State], len(all))
-	for i, n := range all {
-		takes[i] = commands.Begins[claims.State](n.Key, claims.Claim{Value: f.Claims, Holder: n.ID, Now: h.Now()})
-	}
-	req = req.FollowUp()
-	if f.Everywhere {
-		req = req.In(uuid.Nil)
-	}
-	taken, err := commands.HandleEach(ctx, h, req, f.Claims.Kind, takes)
-	return !slices.ContainsFunc(taken, func(d commands.Done[claims.State]) bool { return !d.Changed }), err
-}
-
-// CreateEach begins records together, in few appends. It leaves out those whose value is claimed for another id, and those that another
-// request has begun meanwhile: for these, Changed is false, and [Field.Create] decides.
+// CreateEach begins records together, in few appends. It leaves out those whose value was claimed before, and those that another request has
+// begun meanwhile: for these, Changed is false, and [Field.Create] decides.
 func (f Field[S]) CreateEach(ctx context.Context, h *commands.Handler, req commands.Request, all []New[S]) ([]commands.Done[S], error) {
-	var looking errgroup.Group // what it loads is at hand for the transactions
-	looking.SetLimit(claimers)
-	for _, n := range all {
-		if n.Key == "" {
-			continue
-		}
-		looking.Go(func() error {
-			_, err := commands.Load(ctx, h.Cached(), f.Claims.Kind, n.Key)
-			return err
-		})
-	}
-	if err := looking.Wait(); err != nil {
-		return make([]commands.Done[S], len(all)), err
-	}
 	return commands.DoEach(ctx, h, req.FollowUp(), f.Records, len(all), func(ctx context.Context, n int, tx *commands.Tx) error {
 		one := all[n]
-		if one.Key != "" {
-			held, err := commands.Load(ctx, tx, f.Claims.Kind, one.Key)
-			if err != nil || held.State.Holder != "" && held.State.Holder != one.ID {
-				return err
-			}
-		}
-		_, err := commands.DecideNew(ctx, tx, f.Records, func(context.Context) (string, error) { return one.ID, nil },
-			func(string) event.Command[S] { return one.Command })
-		if err != nil {
+		commands.Unseen(tx, f.Records, one.ID)
+		if _, err := commands.Decide(ctx, tx, f.Records, one.ID, one.Command); err != nil || one.Key == "" {
 			return err
 		}
-		return f.give(ctx, tx, one.Key, one.ID)
+		commands.Unseen(f.in(tx), f.Claims.Kind, one.Key)
+		return f.Give(ctx, tx, one.Key, one.ID)
 	})
 }

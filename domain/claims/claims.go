@@ -77,15 +77,3 @@ func (c Release) Decide(s State) ([]event.Event[State], error) {
 	}
 	return []event.Event[State]{c.Value.released(c.Holder)}, nil
 }
-
-// Fenced begins the stream of a record that will not be: another record takes over its claim.
-type Fenced[S any] struct{}
-
-// Evolve changes nothing.
-func (Fenced[S]) Evolve(s S) S { return s }
-
-// Fence notes it.
-type Fence[S any] struct{}
-
-// Decide always notes it.
-func (Fence[S]) Decide(S) ([]event.Event[S], error) { return []event.Event[S]{Fenced[S]{}}, nil }

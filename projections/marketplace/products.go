@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/product"
@@ -62,7 +61,6 @@ var Products = projections.Define("products", 3, productsDDL,
 		}
 		offered(b, e.Data.Company, []uuid.UUID{idOf(e.StreamID())}, []product.Item{e.Data.Item}, e.Position, e.At)
 	}),
-	projections.On(func(*projections.Batch, event.Recorded[claims.Fenced[product.Batch]]) {}), // it has no products
 	changing(func(b *projections.Batch, e event.Recorded[product.Imported]) {
 		if len(e.Data.Products) == 0 { // its file changed others
 			return

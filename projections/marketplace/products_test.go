@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/claims"
 	"bahi/domain/event"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/product"
@@ -46,7 +45,6 @@ func TestACatalogHasWhatItsCompanySells(t *testing.T) {
 		sold(first, product.Edited{
 			Name: patch.Set("Hooks"), Details: product.Details{SKU: patch.Set("AB 1"), Category: patch.Set("GOLD"), Images: patch.Set([]string{})},
 		}),
-		projectiontest.Happened(product.Batches, otherBatch, claims.Fenced[product.Batch]{}, meta),
 		projectiontest.Happened(product.Batches, id(0), product.Imported{Company: uuid.MustParse(asha), Updated: 3}, meta),
 		sold(id(3), product.Added{Company: uuid.MustParse(asha), Item: item("gone", "Gold")}), sold(id(3), product.Deleted{}),
 		sold(id(4), product.Added{Company: uuid.MustParse(asha), Item: item("hidden", "Gold")}),

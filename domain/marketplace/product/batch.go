@@ -5,16 +5,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"bahi/domain/claims"
 	"bahi/domain/event"
 )
 
-// Batches names what a stream productbatch-<uuid> holds: products that were imported at once. Its one event is decisive: readers see all of
-// them or none. A product's id is made of the batch's and its place there, so nothing is written to the product's own stream before
+// Batches names what a stream productbatch-<uuid> holds: products that were imported at once. A product's id is made of the batch's and its place there, so nothing is written to the product's own stream before
 // somebody changes it.
 var Batches = event.NewKind("productbatch",
 	event.Of[Imported]("ProductsImported", 1),
-	event.Of[claims.Fenced[Batch]]("ProductBatchFenced", 1),
 )
 
 // The bounds of a batch (CONTRACT.md M10).
@@ -27,7 +24,6 @@ const (
 type Batch struct {
 	Company   uuid.UUID
 	Products  []Item
-	Apart     int
 	Updated   int
 	Unchanged int
 }
@@ -36,7 +32,6 @@ type Batch struct {
 type Imported struct {
 	Company   uuid.UUID `json:"company_id"`
 	Products  []Item    `json:"products"`
-	Apart     int       `json:"apart,omitzero"`     // products that were added to streams of their own
 	Updated   int       `json:"updated,omitzero"`   // products that were edited
 	Unchanged int       `json:"unchanged,omitzero"` // products that have already what their row says
 }
@@ -45,10 +40,17 @@ type Imported struct {
 func (e Imported) Evolve(Batch) Batch { return Batch(e) }
 
 // Import makes products of a company. The items are in order already, see [Item.Tidied].
-type Import struct{ Imported }
+type Import struct {
+	Imported
+
+	Always bool // also what changes nothing is recorded: a repetition asks for it
+}
 
 // Decide makes them.
 func (c Import) Decide(Batch) ([]event.Event[Batch], error) {
+	if !c.Always && len(c.Products)+c.Updated == 0 {
+		return nil, nil
+	}
 	return []event.Event[Batch]{c.Imported}, nil
 }
 
