@@ -86,6 +86,11 @@ func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id strin
 	return l, nil
 }
 
+// LoadAt returns a stream's state at a revision, which it has.
+func LoadAt[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, revision int64) (Loaded[S], error) {
+	return readOn(ctx, h, kind, kind.Stream(id), Loaded[S]{Revision: -1}, revision)
+}
+
 // AtHand returns what this process has of a record, which may be late by a moment, if that is there, else what the log has.
 func AtHand[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, there func(S) bool) (Loaded[S], error) {
 	l, err := Load(ctx, h.Cached(), kind, id)

@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,6 +30,7 @@ type try struct {
 	records []record          // in the order in which they were read
 	read    map[string]record // by stream
 	first   record            // that was decided
+	decided int               // how many records were
 	count   int               // of the events that are written
 }
 
@@ -37,6 +39,7 @@ type record interface {
 	stream() string
 	expected() eventstore.Expected
 	count() int // of the events that are written
+	place() int // among the records that were decided, from 1; 0: it was not
 	seal(ctx context.Context) error
 	encode(req Request, follow int) (eventstore.Write, error)
 	begin()
@@ -78,6 +81,7 @@ type reading[S any] struct {
 	workspace uuid.UUID
 	read, now Loaded[S] // before and after what is written
 	events    []event.Event[S]
+	nth       int // see place
 	encoded   []event.New
 	meta      event.Meta
 	ticket    *ticket
@@ -90,11 +94,13 @@ func add[S any](tx *Tx, kind *event.Kind[S], id string, l Loaded[S]) *reading[S]
 	return r
 }
 
-// Unseen takes it that a record has not begun, without reading it. The append finds out whether that is so. [Tx.Again] says that it was not so
-// for some record.
+// Fresh adds a record with an id that was made for it.
+func Fresh[S any](tx *Tx, kind *event.Kind[S], id string) { add(tx, kind, id, Loaded[S]{Revision: -1}) }
+
+// Unseen adds a record of which the caller guesses that it has not begun. The append finds out. [Tx.Again] says that a guess was wrong.
 func Unseen[S any](tx *Tx, kind *event.Kind[S], id string) {
-	tx.asOf = 0
-	add(tx, kind, id, Loaded[S]{Revision: -1})
+	tx.asOf = 0 // the guess is about the head
+	Fresh(tx, kind, id)
 }
 
 // Again reports whether an earlier try found a record other than it was read.
@@ -187,6 +193,10 @@ func (r *reading[S]) decide(ctx context.Context, tx *Tx, cmd event.Command[S]) e
 		}
 		r.now = r.now.and(r.kind, next, 0)
 	}
+	if r.nth == 0 {
+		tx.decided++
+		r.nth = tx.decided
+	}
 	r.events = append(r.events, events...)
 	return nil
 }
@@ -201,6 +211,7 @@ func (r *reading[S]) stream() string {
 
 func (r *reading[S]) expected() eventstore.Expected { return eventstore.Expected(r.read.Revision) }
 func (r *reading[S]) count() int                    { return len(r.events) }
+func (r *reading[S]) place() int                    { return r.nth }
 
 func (r *reading[S]) seal(ctx context.Context) (err error) {
 	r.events, err = seal(ctx, r.h, r.kind, r.events)
@@ -293,8 +304,9 @@ func (tx *Tx) commit(ctx context.Context) (eventstore.Appended, error) {
 	return done, err
 }
 
-// encode returns the transaction of what was decided and sealed.
+// encode returns the transaction of what was decided and sealed, in the order in which it was decided.
 func (tx *Tx) encode() (eventstore.Transaction, error) {
+	slices.SortStableFunc(tx.records, func(a, b record) int { return a.place() - b.place() })
 	t := eventstore.Transaction{AsOf: tx.asOf, Checks: tx.checks(true)}
 	for _, r := range tx.records {
 		tx.count += r.count()

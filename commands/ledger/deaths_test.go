@@ -51,7 +51,6 @@ func (o *office) whereverItDies(t *testing.T, appends int, begin func(left int) 
 // resumeAll is what a process does when it starts.
 func resumeAll(t *testing.T, n *node) error {
 	t.Helper()
-	require.NoError(t, ledger.ResumeBulks(patient(t), n.Books))
 	require.NoError(t, ledger.ResumeConversions(patient(t), n.Books))
 	return ledger.ResumeClosings(patient(t), n.Books)
 }

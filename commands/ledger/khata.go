@@ -12,7 +12,6 @@ import (
 	"bahi/commands"
 	"bahi/domain/event"
 	"bahi/domain/fault"
-	ledgers "bahi/domain/ledger"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/khata"
@@ -282,16 +281,13 @@ func (k *Khatas) Remove(ctx context.Context, workspace uuid.UUID, number string)
 	return k.forget(ctx, out.State.Blob)
 }
 
-// SubmitKhata posts rows to several ledgers, all or none, for an upload; 0: without one. Like [PostRows] it returns as soon as the decisive
-// event is in the log. It returns the id of each row, 0 in a dry run.
-func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int64, rows []khata.Asked) (out commands.Outcome[khata.State], err error) {
+// SubmitKhata posts rows to several ledgers, all or none, for an upload; 0: without one. It returns the id of each row, 0 in a dry run.
+func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int64, rows []khata.Asked) (commands.Outcome[khata.State], error) {
 	khata.Arrange(rows)
-	out, err = commands.Do(ctx, b.Commands, req, khata.Kind, func(ctx context.Context, tx *commands.Tx) error {
-		c := khata.Submit{Upload: upload != 0, Today: b.Today(), Rows: rows}
-		if err := standings(ctx, tx, req.Workspace, &c); err != nil {
-			return err
-		}
+	return commands.Do(ctx, b.Commands, req, khata.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		submit := khata.Submit{Upload: upload != 0, Submitted: khata.Submitted{Rows: len(rows)}}
 		var now commands.Loaded[khata.State]
+		var err error
 		if upload != 0 {
 			if now, err = commands.Load(ctx, tx, khata.Kind, id(upload)); err != nil {
 				return err
@@ -300,33 +296,35 @@ func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int
 				return khata.ErrNotFound
 			}
 		}
-		if _, err := c.Decide(now.State); err == nil && !req.DryRun { // a refusal uses up no numbers
-			if c.First, err = commands.Once(tx, "rows", func() (int64, error) {
-				return b.Commands.Numbers(ctx, number.Rows, int64(len(rows)))
-			}); err != nil {
-				return err
-			}
+		if _, err := submit.Decide(now.State); err != nil {
+			return err
+		}
+		c := khata.PostRows{Today: b.Today(), Rows: rows}
+		if err := standings(ctx, tx, req.Workspace, &c); err != nil {
+			return err
+		}
+		posted, err := c.Decide()
+		if err != nil {
+			return err
+		}
+		if submit.First, err = b.rowNumbers(ctx, tx, len(rows)); err != nil {
+			return err
 		}
 		if upload != 0 {
-			_, err = commands.Decide(ctx, tx, khata.Kind, id(upload), c)
-		} else {
-			_, err = commands.DecideNew(ctx, tx, khata.Kind, b.Commands.Numbered(number.Rows, 1), func(string) event.Command[khata.State] { return c })
+			_, err = commands.Decide(ctx, tx, khata.Kind, id(upload), submit)
+		} else { // it has the number of its first row
+			newID := func(context.Context) (string, error) { return id(submit.First), nil }
+			_, err = commands.DecideNew(ctx, tx, khata.Kind, newID, func(string) event.Command[khata.State] { return submit })
+		}
+		if err == nil {
+			_, err = b.post(ctx, tx, posted)
 		}
 		return err
 	})
-	if err == nil && out.Changed && !out.Replayed && !req.DryRun {
-		after := context.WithoutCancel(ctx)
-		b.filling.Go(func() {
-			if err := fillKhata(after, b, out.ID, out.State); err != nil {
-				b.Log.Warn("khata incomplete; missing rows are written on demand", "khata", out.ID, "error", err)
-			}
-		})
-	}
-	return out, err
 }
 
 // standings loads what the rules between streams say of the rows.
-func standings(ctx context.Context, from commands.Source, workspace uuid.UUID, c *khata.Submit) error {
+func standings(ctx context.Context, from commands.Source, workspace uuid.UUID, c *khata.PostRows) error {
 	closed := map[int64]bool{} // by account: its id is of one ledger only
 	for _, row := range c.Rows {
 		if _, known := closed[row.Account]; known {
@@ -346,31 +344,8 @@ func standings(ctx context.Context, from commands.Source, workspace uuid.UUID, c
 	}
 	c.Closed = func(l *book.Ledger, account int64) bool { return closed[account] || of[account] != l }
 	lock, err := commands.Load(ctx, from, bookslock.Kind, workspace.String())
-	c.LockedThrough = lock.State.Through(eventstore.End)
+	c.LockedThrough = lock.State.Through
 	return err
-}
-
-// resumeKhata fills the streams of a khata's rows that an earlier process left out.
-func resumeKhata(ctx context.Context, b *Books, number int64) error {
-	l, err := commands.Load(ctx, b.Commands.Fresh(), khata.Kind, id(number))
-	if err != nil {
-		return err
-	}
-	return fillKhata(ctx, b, id(number), l.State)
-}
-
-func fillKhata(ctx context.Context, b *Books, number string, s khata.State) error {
-	if s.Posted == 0 {
-		return nil
-	}
-	stream := khata.Kind.Stream(number)
-	meta, err := b.Commands.MetaAt(ctx, stream, s.Posted)
-	if err != nil {
-		return err
-	}
-	return fillRows(ctx, b, stream, meta, s.First, len(s.Rows), func(i int) (*book.Ledger, book.RowAdded) {
-		return ledgers.Named(s.Rows[i].Ledger), s.Rows[i].Added()
-	})
 }
 
 // RowOf returns the id of a submitted row, nil in a dry run.

@@ -50,50 +50,30 @@ func (o *office) rowsOf(t *testing.T, l *book.Ledger, account int64) int64 {
 	return total
 }
 
-func TestSubmittedRowsAreThereTogetherWhereverTheProcessDies(t *testing.T) {
+func TestSubmittedRowsAreOneTransaction(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
-	sure := o.node(t)
-	o.whereverItDies(t, 3, func(left int) deed {
-		one, other, maker := sure.open(t), sure.open(t), sure.open(t)
-		upload := sure.uploads(t)
-		submits := func(n *node, change ...func(*commands.Request)) (commands.Outcome[khata.State], error) {
-			return n.submits(t, upload, page(t, one, other, maker, today), change...)
-		}
-		withKey := func(r *commands.Request) { r.Key = idText(upload) }
-		counted := func() []int64 {
-			return []int64{o.rowsOf(t, bank.Ledger, one), o.rowsOf(t, bank.Ledger, other), o.rowsOf(t, bank.Ledger, maker)}
-		}
-		first := int64(0)
-		return deed{
-			decides: "khata-",
-			do: func(n *node) error {
-				out, err := submits(n, withKey)
-				first = out.State.First
-				return err
-			},
-			undone: func() { require.Equal(t, []int64{0, 0, 0}, counted()) },
-			told: func() int {
-				return o.count(t, []string{"BankRowAdded"}, streamsOf(bank.Ledger.Rows, numbersFrom(first, 3)...)...)
-			},
-			done: func(*node) {
-				require.Equal(t, []int64{1, 1, 1}, counted(), "entries of one account and date are one row")
-				again, err := submits(sure, withKey)
-				require.NoError(t, err)
-				require.True(t, again.Replayed)
-				require.Equal(t, first, again.State.First)
-				_, err = submits(sure)
-				require.ErrorIs(t, err, khata.ErrSubmitted)
-			},
-			resume: func(n *node) error {
-				if left == 0 { // a command that needs a row fills all of them
-					_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, one, first, asked{Date: new(today - 1)})
-					return err
-				}
-				return ledger.ResumeBulks(patient(t), n.Books)
-			},
-		}
-	})
+	dead, n := o.node(t), o.node(t)
+	one, other, maker := n.open(t), n.open(t), n.open(t)
+	upload := n.uploads(t)
+	counted := func() []int64 {
+		return []int64{o.rowsOf(t, bank.Ledger, one), o.rowsOf(t, bank.Ledger, other), o.rowsOf(t, bank.Ledger, maker)}
+	}
+	dead.store.at("khata-", func() error { return errCrash })
+	_, err := dead.submits(t, upload, page(t, one, other, maker, today), keyed)
+	require.ErrorIs(t, err, errCrash)
+	require.Equal(t, []int64{0, 0, 0}, counted())
+
+	out, err := n.submits(t, upload, page(t, one, other, maker, today), keyed)
+	require.NoError(t, err)
+	require.Equal(t, []int64{1, 1, 1}, counted(), "entries of one account and date are one row")
+	require.Equal(t, []int{4, 3, 2, 1, 0}, o.after(t, out.Position-5), "with the key")
+	again, err := dead.submits(t, upload, page(t, one, other, maker, today), keyed)
+	require.NoError(t, err)
+	out.Replayed = true
+	require.Equal(t, out, again)
+	_, err = n.submits(t, upload, page(t, one, other, maker, today))
+	require.ErrorIs(t, err, khata.ErrSubmitted)
 	o.agree(t)
 }
 
@@ -112,7 +92,6 @@ func TestSubmissionThatLostToTheLockNeverWas(t *testing.T) {
 		_, err = winner.submits(t, upload, page(t, one, other, maker, today))
 		require.NoError(t, err)
 		require.Equal(t, int64(1), o.rowsOf(t, bank.Ledger, maker))
-		winner.Wait()
 		o.agree(t)
 	})
 }
@@ -144,6 +123,5 @@ func TestOneOfTwoSubmissionsOfAnUploadWins(t *testing.T) {
 	_, err := n.submits(t, upload, page(t, one, other, maker, today))
 	require.ErrorIs(t, err, khata.ErrSubmitted)
 	require.Equal(t, int64(1), o.rowsOf(t, bank.Ledger, maker))
-	winner.Wait()
 	o.agree(t)
 }

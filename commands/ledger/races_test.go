@@ -128,7 +128,7 @@ func TestABulkThatLostIsRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	lost(t, func(t *testing.T, o *office, loser, winner *node) {
 		account := winner.open(t)
-		loser.store.at("bankbulk-", winner.locks(t, today-10))
+		loser.store.at("bankrow-", winner.locks(t, today-10))
 		_, err := ledger.PostRows(patient(t), as(t), loser.Books, bank.Ledger, account, []asked{
 			{Date: new(today), In: rupees(1)}, {Date: new(today - 10), In: rupees(1)},
 		})
@@ -201,10 +201,8 @@ func TestAnAccountIsNotDeletedWithARowThatWasPostedAndLockedMeanwhile(t *testing
 					return winner.locks(t, today-15)()
 				})
 				_, err := ledger.DeleteAccount(patient(t), as(t), loser.Books, bank.Ledger, account)
-				require.ErrorIs(t, err, book.ErrLockMoved)
-				require.NotNil(t, o.row(t, account, late))
-				_, err = ledger.DeleteAccount(patient(t), as(t), loser.Books, bank.Ledger, account)
 				require.ErrorIs(t, err, fault.Newf(fault.Conflict, "Books are locked through %s", today-15))
+				require.NotNil(t, o.row(t, account, late))
 				winner.lock(t, nil)
 				_, err = ledger.DeleteAccount(patient(t), as(t), loser.Books, bank.Ledger, account)
 				require.NoError(t, err)
@@ -289,7 +287,7 @@ func TestADryRunSaysWhatTheRulesWouldSay(t *testing.T) {
 	require.ErrorIs(t, err, errLocked)
 	bulk, err := ledger.PostRows(patient(t), dry, n.Books, bank.Ledger, account, []asked{{Date: new(today), In: rupees(1)}})
 	require.NoError(t, err)
-	require.Len(t, bulk.State.Rows, 1)
+	require.Len(t, bulk.Rows, 1)
 	_, err = n.SetLock(patient(t), dry, bookslock.Set{})
 	require.NoError(t, err)
 	n.Wait()

@@ -5,26 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"time"
 
 	"bahi/commands"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
-	"bahi/domain/number"
 	"bahi/domain/unit"
 )
 
-const (
-	// maxReversed is how many rows one request may reverse. Each takes an event in its own stream.
-	maxReversed = 1000
-
-	// maxAtOnce is how many rows are reserved at once. The log commits them together.
-	maxAtOnce = 32
-
-	// maxOvertaken is how often a reversal is tried again after another change has overtaken it.
-	maxOvertaken = 8
-)
+// maxReversed is how many rows one request may reverse. Each takes two events.
+const maxReversed = 1000
 
 // Reversal asks to reverse rows.
 type Reversal struct {
@@ -32,38 +21,49 @@ type Reversal struct {
 	Date *unit.Date // of the new rows; nil: today, or the latest of the rows' own dates
 }
 
-// ReverseRows reverses rows of an account by new ones that mirror them, all or none (see package book).
-// Like [PostRows] it returns as soon as the decisive event is in the log. It returns the domain's refusal:
-// a conflict that names the reversal where a row is reversed already.
-func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, c Reversal) (commands.Outcome[book.Bulk], error) {
-	none := commands.Outcome[book.Bulk]{Revision: -1}
+// ReverseRows reverses rows of an account by new ones that mirror them, all or none (see package book). It returns the domain's refusal: a
+// conflict that names the reversal where a row is reversed already.
+func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, c Reversal) (Posted, error) {
 	if err := checkReversal(req, c); err != nil {
-		return none, err
+		return Posted{}, err
 	}
-	if out, done, err := commands.Earlier(ctx, b.Commands, req, l.Bulks); done || err != nil {
-		return out, err
-	}
-	for tries := 1; ; tries++ {
-		out, err := reverse(ctx, req, b, l, account, c)
-		overtaken := errors.Is(err, book.ErrOvertaken) || errors.Is(err, book.ErrNotReserved) || errors.Is(err, book.ErrReversing)
-		if _, refused := errors.AsType[*fault.Error](err); refused {
-			// Another process may have carried out this very request.
-			if out, done, err := commands.Earlier(ctx, b.Commands, req, l.Bulks); done || err != nil {
-				return out, err
+	ifMatch := req.IfMatch
+	req.IfMatch = nil // it is about the rows that are reversed
+	p, err := postTogether(ctx, req, b, l, len(c.Rows), func(ctx context.Context, tx *commands.Tx) ([]book.RowAdded, error) {
+		d := book.ReverseRows{Ledger: l, Account: account, Date: c.Date, Today: b.Today(), IDs: c.Rows, Rows: make([]book.Row, len(c.Rows))}
+		for i, row := range c.Rows {
+			found, err := commands.Load(ctx, tx, l.Rows, id(row))
+			if err == nil && found.Workspace != req.Workspace {
+				found.State = book.Row{}
+			}
+			if err == nil {
+				_, err = book.ReverseRow{Ledger: l, Account: account}.Decide(found.State)
+			}
+			if err == nil && ifMatch != nil && *ifMatch != found.Revision {
+				err = commands.ErrStale
+			}
+			if err != nil {
+				return nil, &rowError{row, err}
+			}
+			d.Rows[i] = found.State
+		}
+		s, err := standingOf(ctx, tx, l, account, req.Workspace)
+		if err != nil {
+			return nil, err
+		}
+		added, err := d.Decide(s)
+		if err != nil {
+			return nil, missing(l, err)
+		}
+		first, err := b.post(ctx, tx, rowsOf(l, added))
+		for i, row := range c.Rows {
+			if err == nil {
+				_, err = commands.Decide(ctx, tx, l.Rows, id(row), book.ReverseRow{Ledger: l, Account: account, By: first + int64(i)})
 			}
 		}
-		if !overtaken || req.DryRun {
-			return out, ofRow(err, len(c.Rows) > 1)
-		}
-		if tries == maxOvertaken {
-			return none, commands.ErrBusy
-		}
-		select {
-		case <-time.After(time.Duration(tries) * decideWithin / maxOvertaken): // the other request ends meanwhile
-		case <-ctx.Done():
-			return none, ctx.Err()
-		}
-	}
+		return added, err
+	})
+	return p, ofRow(err, len(c.Rows) > 1)
 }
 
 func checkReversal(req commands.Request, c Reversal) error {
@@ -103,77 +103,6 @@ func VoidRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger
 	return handleRow(ctx, req, b, l, row, book.VoidRow{Ledger: l, Account: account})
 }
 
-// reverse tries once: it reads the rows, reserves them, and decides.
-func reverse(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, c Reversal) (commands.Outcome[book.Bulk], error) {
-	none := commands.Outcome[book.Bulk]{Revision: -1}
-	if err := finishAll(ctx, req, b, l, c.Rows); err != nil {
-		return none, err
-	}
-	reserve := book.ReserveRow{Ledger: l, Account: account}
-
-	// A refusal uses up no number.
-	reserving := req
-	reserving.Key = ""
-	look := reserving
-	look.DryRun = true
-	rows, err := reserveEach(ctx, look, b, l, c.Rows, reserve)
-	if err != nil {
-		return none, err
-	}
-	plan, err := mirrored(b, l, account, c, rows)
-	if err != nil {
-		return none, err
-	}
-	out, err := commands.Create(ctx, b.Commands, unmatched(look), l.Bulks, nil, plan)
-	if err != nil || req.DryRun {
-		return out, err
-	}
-
-	first, err := b.Commands.Numbers(ctx, number.Rows, int64(len(c.Rows)))
-	if err != nil {
-		return none, err
-	}
-	reserve.Bulk = first
-	rows, err = reserveEach(ctx, reserving, b, l, c.Rows, reserve)
-	if err == nil {
-		plan, err = mirrored(b, l, account, c, rows)
-	}
-	if err == nil {
-		numbered := func(context.Context) (string, error) { return id(first), nil }
-		out, err = commands.Create(ctx, b.Commands, unmatched(req), l.Bulks, numbered, plan)
-	}
-	if err != nil {
-		giveUp(ctx, req, b, l, c.Rows, first)
-		return out, err
-	}
-	fillAfterwards(ctx, b, l, out)
-	return out, nil
-}
-
-// unmatched returns the request without If-Match, which is about the row and not about the bulk's stream.
-func unmatched(req commands.Request) commands.Request {
-	req.IfMatch = nil
-	return req
-}
-
-// mirrored returns the command that reverses rows as they are.
-func mirrored(b *Books, l *book.Ledger, account int64, c Reversal, rows []book.Row) (book.ReverseRows, error) {
-	d := book.ReverseRows{Account: account, Today: b.Today(), Latest: rows[0].Date, Rows: make([]book.ReversalRow, len(rows))}
-	for i, row := range rows {
-		in, out, err := l.Mirror(row.In, row.Out)
-		if err != nil {
-			return d, fmt.Errorf("mirror row %d: %w", c.Rows[i], err)
-		}
-		d.Rows[i] = book.ReversalRow{Reverses: c.Rows[i], In: in, Out: out}
-		d.Latest = max(d.Latest, row.Date)
-	}
-	d.Date = max(d.Today, d.Latest)
-	if c.Date != nil {
-		d.Date = *c.Date
-	}
-	return d, nil
-}
-
 // rowError is the error of one of several rows.
 type rowError struct {
 	row int64
@@ -195,38 +124,4 @@ func ofRow(err error, several bool) error {
 	named := *refused
 	named.Detail = fmt.Sprintf("Row %d: %s", one.row, refused.Detail)
 	return &named
-}
-
-// reserveEach reserves each row, and returns the reserved rows.
-func reserveEach(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, rows []int64, c book.ReserveRow) ([]book.Row, error) {
-	states := make([]book.Row, len(rows))
-	err := manyAtOnce(rows, func(i int, row int64) error {
-		out, err := handleRow(ctx, req, b, l, row, c)
-		states[i] = out.State
-		return err
-	})
-	return states, err
-}
-
-// manyAtOnce does something to each row, and returns the error of the first row that has one.
-func manyAtOnce(rows []int64, do func(i int, row int64) error) error {
-	var (
-		all  sync.WaitGroup
-		free = make(chan struct{}, maxAtOnce)
-		errs = make([]error, len(rows))
-	)
-	for i, row := range rows {
-		free <- struct{}{}
-		all.Go(func() {
-			defer func() { <-free }()
-			errs[i] = do(i, row)
-		})
-	}
-	all.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return &rowError{rows[i], err}
-		}
-	}
-	return nil
 }

@@ -11,11 +11,10 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
-	"bahi/eventstore"
 	views "bahi/readmodels/ledger"
 )
 
-func (n *node) reverse(t *testing.T, req commands.Request, account int64, rows ...int64) (commands.Outcome[book.Bulk], error) {
+func (n *node) reverse(t *testing.T, req commands.Request, account int64, rows ...int64) (ledger.Posted, error) {
 	return ledger.ReverseRows(patient(t), req, n.Books, bank.Ledger, account, ledger.Reversal{Rows: rows})
 }
 
@@ -27,41 +26,38 @@ func (o *office) balance(t *testing.T, account int64) string {
 	return a.Cash.String()
 }
 
-func TestRowsAreTakenBackTogetherAndKnowOfEachOther(t *testing.T) {
+func TestRowsAreReversedTogetherAndKnowOfEachOther(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	n := o.node(t)
 	account := n.open(t)
 	one, kept, two := n.add(t, account, today-3), n.add(t, account, today-2), n.add(t, account, today-1)
+	before := o.head(t)
 	out, err := n.reverse(t, as(t), account, two, one)
 	require.NoError(t, err)
-	first := id(t, out.ID)
+	require.Equal(t, []int{3, 2, 1, 0}, o.after(t, before), "one transaction")
 	require.Equal(t, "1", o.balance(t, account))
-	n.Wait()
 	for i, old := range []int64{two, one} {
-		back := o.row(t, account, first+int64(i))
+		back := o.row(t, account, out.First+int64(i))
 		require.Equal(t, old, back.Reverses)
 		require.Equal(t, today, back.Date)
 		require.JSONEq(t, `[{"amount":1}]`, string(back.Out.JSON()))
 		require.JSONEq(t, `[]`, string(back.In.JSON()))
-		require.Equal(t, first+int64(i), o.row(t, account, old).ReversedBy)
-		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Ledger.Rows.Stream(idText(old))))
-		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Ledger.Rows.Stream(idText(first+int64(i)))))
+		require.Equal(t, out.First+int64(i), o.row(t, account, old).ReversedBy)
+		require.EqualValues(t, 1, o.row(t, account, old).Revision)
+		require.Equal(t, []string{"BankRowAdded", "BankRowReversed"}, o.names(t, bank.Ledger.Rows.Stream(idText(old))))
+		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Ledger.Rows.Stream(idText(out.First+int64(i)))))
 	}
 	require.Zero(t, o.row(t, account, kept).ReversedBy)
-	unfinished, err := o.views.UnfinishedBulks(patient(t), "bank")
-	require.NoError(t, err)
-	require.Empty(t, unfinished)
 	o.agree(t)
 
-	again, err := n.reverse(t, as(t), account, first)
+	again, err := n.reverse(t, as(t), account, out.First)
 	require.NoError(t, err, "a reversal can be reversed")
-	n.Wait()
 	require.Equal(t, "2", o.balance(t, account))
-	_, err = o.node(t).reverse(t, as(t), account, kept, first)
-	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "Row %d: The row is reversed by row %s already", first, again.ID))
+	_, err = o.node(t).reverse(t, as(t), account, kept, out.First)
+	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "Row %d: The row is reversed by row %d already", out.First, again.First))
 	_, err = o.node(t).reverse(t, as(t), account, one)
-	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "The row is reversed by row %d already", first+1))
+	require.ErrorIs(t, err, fault.Newf(fault.Conflict, "The row is reversed by row %d already", out.First+1))
 	require.Zero(t, o.row(t, account, kept).ReversedBy, "all or none")
 	o.agree(t)
 }
@@ -79,28 +75,21 @@ func TestARowInALockedPeriodIsTakenBackByOneAfterIt(t *testing.T) {
 	require.ErrorIs(t, err, errLocked)
 	_, err = n.reverse(t, as(t), account, row)
 	require.NoError(t, err)
-	n.Wait()
 	require.Equal(t, "0", o.balance(t, account))
 	o.agree(t)
 }
 
-func TestAReversalThatLostToTheLockLetsItsRowsGo(t *testing.T) {
+func TestAReversalThatLostToTheLockChangesNothing(t *testing.T) {
 	t.Parallel()
 	lost(t, func(t *testing.T, o *office, loser, winner *node) {
 		account := winner.open(t)
 		row := winner.add(t, account, today-10)
-		loser.store.at("bankbulk-", winner.locks(t, today-10))
+		loser.store.at("bankrow-", winner.locks(t, today-10))
 		_, err := ledger.ReverseRows(patient(t), as(t), loser.Books, bank.Ledger, account, ledger.Reversal{Rows: []int64{row}, Date: new(today - 10)})
 		require.ErrorIs(t, err, errLocked)
-		require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversalDropped"}, o.names(t, bank.Ledger.Rows.Stream(idText(row))))
-		require.Zero(t, o.row(t, account, row).ReversedBy)
-		o.agree(t)
-		winner.lock(t, nil)
-		_, err = ledger.EditRow(patient(t), as(t), winner.Books, bank.Ledger, account, row, asked{In: rupees(2)})
-		require.NoError(t, err)
+		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Ledger.Rows.Stream(idText(row))))
 		_, err = loser.reverse(t, as(t), account, row)
 		require.NoError(t, err)
-		loser.Wait()
 		require.Equal(t, "0", o.balance(t, account))
 		o.agree(t)
 	})
@@ -112,154 +101,25 @@ func TestAReversalThatLostToTheDeletionOfItsAccountNeverWas(t *testing.T) {
 	loser, winner := o.node(t), o.node(t)
 	account := winner.open(t)
 	row := winner.add(t, account, today)
-	loser.store.at("bankbulk-", func() error {
-		_, err := ledger.DeleteAccount(patient(t), as(t), winner.Books, bank.Ledger, account)
-		return err
-	})
+	loser.store.at("bankrow-", winner.ends(t, bank.Ledger, account))
 	_, err := loser.reverse(t, as(t), account, row)
 	require.ErrorIs(t, err, bank.Ledger.NoAccount)
 	o.agree(t)
 }
 
-// announcesAndDies announces the reversal of rows and dies before it is decided.
-func (n *node) announcesAndDies(t *testing.T, account int64, rows ...int64) {
-	t.Helper()
-	n.store.at("bankbulk-", func() error {
-		n.store.at("bankbulk-", func() error { return errCrash }) // nor can it abandon the bulk
-		return errCrash
-	})
-	_, err := n.reverse(t, as(t), account, rows...)
-	require.ErrorIs(t, err, errCrash)
-	n.store.at("", nil)
-}
-
-func TestAReversalWhoseProcessDiedIsForsakenByWhoeverNeedsARow(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(req commands.Request, n *node, account, row int64) error{
-		"edit": func(req commands.Request, n *node, account, row int64) error {
-			_, err := ledger.EditRow(patient(t), req, n.Books, bank.Ledger, account, row, asked{In: rupees(5)})
-			return err
-		},
-		"delete": func(req commands.Request, n *node, account, row int64) error {
-			_, err := ledger.DeleteRow(patient(t), req, n.Books, bank.Ledger, account, row)
-			return err
-		},
-		"void": func(req commands.Request, n *node, account, row int64) error {
-			_, err := ledger.VoidRow(patient(t), req, n.Books, bank.Ledger, account, row)
-			return err
-		},
-		"reverse": func(req commands.Request, n *node, account, row int64) error {
-			_, err := n.reverse(t, req, account, row)
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := openOffice(t)
-			dead, n := o.node(t), o.node(t)
-			account := n.open(t)
-			one, two := n.add(t, account, today), n.add(t, account, today)
-			dead.announcesAndDies(t, account, one, two)
-			require.Equal(t, "2", o.balance(t, account))
-			o.agree(t)
-			before := o.head(t)
-			require.ErrorIs(t, change(as(t, dryRun), n, account, one), book.ErrReversing)
-			require.Equal(t, before, o.head(t), "a dry run ends nothing of others")
-			require.NoError(t, change(as(t), n, account, one))
-			n.Wait()
-			require.Contains(t, o.names(t, bank.Ledger.Rows.Stream(idText(one))), "BankRowReversalDropped")
-			o.agree(t)
-			_, err := n.reverse(t, as(t), account, two)
-			require.NoError(t, err)
-			n.Wait()
-			o.agree(t)
-		})
-	}
-}
-
-func TestAnUndecidedReversalThatIsForsakenBeginsAnew(t *testing.T) {
+func TestARowIsReversedAsItIsAndNotAsItWas(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
 	slow, quick := o.node(t), o.node(t)
 	account := quick.open(t)
 	one, two := quick.add(t, account, today), quick.add(t, account, today)
-	slow.store.at("bankbulk-", func() error {
+	slow.store.at("bankrow-", func() error {
 		_, err := ledger.EditRow(patient(t), as(t), quick.Books, bank.Ledger, account, two, asked{In: rupees(5)})
 		return err
 	})
 	_, err := slow.reverse(t, as(t, keyed), account, one, two)
 	require.NoError(t, err)
-	slow.Wait()
-	require.Equal(t, "0", o.balance(t, account), "the row is reversed as it is, not as it was")
-	o.agree(t)
-}
-
-func TestADecidedReversalIsThereWhereverTheProcessDies(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	sure := o.node(t)
-	o.whereverItDies(t, 4, func(left int) deed {
-		account := sure.open(t)
-		one, two := sure.add(t, account, today), sure.add(t, account, today)
-		first := int64(0)
-		edit := func(n *node) error { //nolint:unparam // one of two such functions
-			_, err := ledger.EditRow(patient(t), as(t), n.Books, bank.Ledger, account, two, asked{In: rupees(5)})
-			require.ErrorIs(t, err, fault.Newf(fault.Conflict, "The row is reversed by row %d and stays as it is", first+1))
-			return nil
-		}
-		return deed{
-			decides: "bankbulk-",
-			do: func(n *node) error {
-				out, err := n.reverse(t, as(t), account, one, two)
-				if err == nil {
-					first = id(t, out.ID)
-				}
-				return err
-			},
-			undone: func() { require.Equal(t, "2", o.balance(t, account)) },
-			told: func() int {
-				return o.count(t, []string{"BankRowReversed"}, streamsOf(bank.Ledger.Rows, one, two)...) +
-					o.count(t, []string{"BankRowAdded"}, streamsOf(bank.Ledger.Rows, numbersFrom(first, 2)...)...)
-			},
-			done: func(*node) {
-				require.Equal(t, "0", o.balance(t, account))
-				require.Equal(t, first+1, o.row(t, account, two).ReversedBy, "the books know at once")
-				o.agree(t)
-			},
-			resume: func(n *node) error {
-				if left%2 == 0 { // a command that needs a row carries all of it out
-					return edit(n)
-				}
-				return ledger.ResumeBulks(patient(t), n.Books)
-			},
-		}
-	})
-}
-
-func TestSeveralProcessesCarryAReversalOutOnce(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	n := o.node(t)
-	account := n.open(t)
-	row := n.add(t, account, today)
-	n.store.fails(errCrash)
-	_, err := n.reverse(t, as(t), account, row)
-	require.NoError(t, err)
-	n.Wait()
-	var all sync.WaitGroup
-	for range 4 {
-		other := o.node(t)
-		all.Go(func() {
-			if err := ledger.ResumeBulks(patient(t), other.Books); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	require.Equal(t, []string{"BankRowAdded", "BankRowReversalAnnounced", "BankRowReversed"}, o.names(t, bank.Ledger.Rows.Stream(idText(row))))
-	unfinished, err := o.views.UnfinishedBulks(patient(t), "bank")
-	require.NoError(t, err)
-	require.Empty(t, unfinished)
+	require.Equal(t, "0", o.balance(t, account))
 	o.agree(t)
 }
 
@@ -281,8 +141,7 @@ func TestOverlappingReversalsAreAllOrNone(t *testing.T) {
 	}
 	all.Wait()
 	succeeded := 0
-	for i, n := range nodes {
-		n.Wait()
+	for i := range nodes {
 		if errs[i] == nil {
 			succeeded++
 			continue
@@ -304,7 +163,6 @@ func TestAReversalWithAKeyIsDoneOnce(t *testing.T) {
 	row := one.add(t, account, today)
 	first, err := one.reverse(t, as(t, keyed), account, row)
 	require.NoError(t, err)
-	one.Wait()
 	again, err := two.reverse(t, as(t, keyed), account, row)
 	require.NoError(t, err)
 	first.Replayed = true
@@ -321,7 +179,7 @@ func TestAReversalThatItsRepetitionWasFasterWithIsNotRefused(t *testing.T) {
 	one, two := o.node(t), o.node(t)
 	account := one.open(t)
 	row := one.add(t, account, today)
-	var first commands.Outcome[book.Bulk]
+	var first ledger.Posted
 	two.store.at("bankrow-", func() (err error) {
 		first, err = one.reverse(t, as(t, keyed), account, row)
 		return err
@@ -330,30 +188,8 @@ func TestAReversalThatItsRepetitionWasFasterWithIsNotRefused(t *testing.T) {
 	require.NoError(t, err)
 	first.Replayed = true
 	require.Equal(t, first, again)
-	one.Wait()
 	_, err = two.reverse(t, as(t), account, row)
 	require.ErrorContains(t, err, "The row is reversed by row", "another request is")
-	o.agree(t)
-}
-
-func TestAReversalWithAKeyThatDiedBeforeItWasDecidedIsDoneByItsRepetition(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	dead, n := o.node(t), o.node(t)
-	account := n.open(t)
-	row := n.add(t, account, today)
-	dead.store.at("bankbulk-", func() error {
-		dead.store.at("bankbulk-", func() error { return errCrash })
-		return errCrash
-	})
-	_, err := dead.reverse(t, as(t, keyed), account, row)
-	require.ErrorIs(t, err, errCrash)
-	out, err := n.reverse(t, as(t, keyed), account, row)
-	require.NoError(t, err)
-	require.False(t, out.Replayed)
-	n.Wait()
-	require.Equal(t, id(t, out.ID), o.row(t, account, row).ReversedBy)
-	require.Equal(t, "0", o.balance(t, account))
 	o.agree(t)
 }
 
@@ -394,9 +230,8 @@ func TestAReversalIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 	}
 	out, err := n.reverse(t, as(t, dryRun), account, row)
 	require.NoError(t, err)
-	require.Equal(t, book.RowAdded{Account: account, Date: today, Out: booked(1), Reverses: row}, out.State.Added(0))
+	require.Equal(t, ledger.Posted{Rows: []book.Row{{Account: account, Date: today, Out: booked(1), Reverses: row}}}, out)
 	require.Equal(t, before, o.head(t))
-	n.store.fails(eventstore.ErrUnavailable)
 	_, err = n.reverse(t, as(t, func(r *commands.Request) { r.IfMatch = new(int64(0)) }), account, row)
 	require.NoError(t, err)
 }

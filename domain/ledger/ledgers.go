@@ -23,7 +23,7 @@ var All = []*book.Ledger{
 // Kinds returns the kinds of the ledgers' streams.
 func Kinds() (all []event.AnyKind) {
 	for _, l := range All {
-		all = append(all, l.Accounts, l.Rows, l.Bulks)
+		all = append(all, l.Accounts, l.Rows)
 	}
 	return all
 }
@@ -41,7 +41,7 @@ func Named(name string) *book.Ledger {
 // Of returns the ledger that a category of streams belongs to, nil when it is none's.
 func Of(category string) *book.Ledger {
 	for _, l := range All {
-		if category == l.Accounts.Category() || category == l.Rows.Category() || category == l.Bulks.Category() {
+		if category == l.Accounts.Category() || category == l.Rows.Category() {
 			return l
 		}
 	}

@@ -74,6 +74,7 @@ func TestRebuildIsWatchedPausedCancelledAndRolledBack(t *testing.T) {
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
 	fill(clerk, account, 800)
+	fill(clerk, account, 800)
 	p := o.Browse()
 	p.Go("/console/projections")
 	p.Submit(`a[href$="/projections/books"]`)

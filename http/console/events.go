@@ -193,16 +193,7 @@ func stepOf(l *book.Ledger, id string, steps []views.Event) (*rowStep, error) {
 		}
 		before, after = after, l.Rows.Evolve(after, r)
 	}
-	step := &rowStep{Ledger: l.Name, Row: row, Account: after.Account, Changes: changes(rowDocument(before), rowDocument(after))}
-	switch {
-	case after == before:
-		step.Change = "refused"
-	case before.Reserved == 0 && after.Reserved != 0:
-		step.Change = "about to be reversed"
-	case before.Reserved != 0 && after.Reserved == 0:
-		step.Change = "not reversed after all"
-	default:
-		step.Change = book.Change(before, after)
-	}
-	return step, nil
+	return &rowStep{
+		Ledger: l.Name, Row: row, Account: after.Account, Change: book.Change(before, after), Changes: changes(rowDocument(before), rowDocument(after)),
+	}, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"bahi/commands"
 	flows "bahi/commands/ledger"
+	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/http/api"
@@ -108,7 +109,7 @@ func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Ou
 	api.Wrote(ctx, out.Position, out.Replayed)
 	api.Prefers(ctx) // the whole account is answered in any case
 	if known == nil && shown.ID != nil {
-		read, err := o.Views.Account(readmodels.AtLeast(ctx, out.Position), workspace(ctx), o.l, *shown.ID, asWritten(out))
+		read, err := o.Views.Account(readmodels.AtLeast(ctx, out.Position), workspace(ctx), o.l, *shown.ID, asWritten(out.Position, out.Replayed))
 		if err == nil {
 			known = &views.Balance{Cash: read.Cash, Fine: read.Fine}
 		}
@@ -121,9 +122,9 @@ func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Ou
 
 // asWritten is the state that the answer to a write shows: the newest, or for a repeated request that
 // of the first time.
-func asWritten[S any](out commands.Outcome[S]) (as views.As) {
-	if out.Replayed {
-		as.KnownAt = &out.Position
+func asWritten(at event.Position, replayed bool) (as views.As) {
+	if replayed {
+		as.KnownAt = &at
 	}
 	return as
 }

@@ -28,7 +28,7 @@ func (r *Routes) BooksLock() {
 	}, func(ctx context.Context, in *struct{ Body bookslock.Set }) (*api.Tagged[views.Lock], error) {
 		out, err := r.Books.SetLock(ctx, api.Request(ctx), in.Body)
 		return api.Written(ctx, out, err, func(out commands.Outcome[bookslock.State]) views.Lock {
-			return views.Lock{LockedThrough: out.State.Now()}
+			return views.Lock{LockedThrough: out.State.Through}
 		})
 	})
 }

@@ -56,7 +56,7 @@ func replay(t require.TestingT, o *apptest.Office, workspace uuid.UUID, upTo eve
 		e, err := domain.Catalogue.Decode(stored)
 		require.NoError(t, err)
 		r.revisions[stored.Stream] = stored.Revision
-		if e.Meta.Workspace != workspace || e.Meta.Of != 0 {
+		if e.Meta.Workspace != workspace {
 			continue
 		}
 		id, _ := strconv.ParseInt(e.StreamID(), 10, 64)
@@ -65,17 +65,6 @@ func replay(t require.TestingT, o *apptest.Office, workspace uuid.UUID, upTo eve
 			delete(r.accounts, id)
 		case event.Event[book.Account]:
 			r.accounts[id] = data.Evolve(r.accounts[id])
-		case book.RowsPosted:
-			b := data.Evolve(book.Bulk{})
-			for i := range b.Rows {
-				r.rows[id+int64(i)] = &replayedRow{b.Added(i).Evolve(book.Row{}), id + int64(i)}
-			}
-		case book.RowsReversed:
-			b := data.Evolve(book.Bulk{})
-			for i, old := range b.Reverses {
-				r.rows[id+int64(i)] = &replayedRow{b.Added(i).Evolve(book.Row{}), id + int64(i)}
-				r.rows[old].ReversedBy = id + int64(i)
-			}
 		case event.Event[book.Row]:
 			if r.rows[id] == nil {
 				r.rows[id] = &replayedRow{id: id}

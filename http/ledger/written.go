@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bahi/commands"
+	flows "bahi/commands/ledger"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/http/api"
@@ -30,7 +31,7 @@ func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out 
 	}
 	api.Wrote(ctx, out.Position, out.Replayed)
 	if api.Prefers(ctx) {
-		read, err := o.Views.Row(readmodels.AtLeast(ctx, out.Position), workspace(ctx), o.l, account, *row.ID, asWritten(out))
+		read, err := o.Views.Row(readmodels.AtLeast(ctx, out.Position), workspace(ctx), o.l, account, *row.ID, asWritten(out.Position, out.Replayed))
 		if err == nil { // else the write is answered without it: it is in the log
 			row.Balance, row.Metal = balances(o.l, views.Balance{Cash: read.Cash, Fine: read.Fine})
 		}
@@ -40,28 +41,23 @@ func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out 
 
 // rowsWritten returns rows as a command left them, with the balances after each in a dry run or when the
 // caller wants them.
-func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, out commands.Outcome[book.Bulk]) ([]Row[In, Out], error) {
-	var (
-		first = number(out.ID) // none in a dry run
-		rows  = make([]Row[In, Out], len(out.State.Rows))
-		added = make([]book.Row, len(rows))
-	)
-	for i := range rows {
+func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, posted flows.Posted) ([]Row[In, Out], error) {
+	rows := make([]Row[In, Out], len(posted.Rows))
+	for i, row := range posted.Rows {
 		var id *int64
-		if first != nil {
-			id = new(*first + int64(i))
+		if posted.First != 0 {
+			id = new(posted.First + int64(i))
 		}
-		added[i] = out.State.Added(i).Evolve(book.Row{})
-		rows[i] = o.row(id, new(int64(0)), added[i])
+		rows[i] = o.row(id, new(int64(0)), row)
 	}
 	if api.Request(ctx).DryRun {
-		return rows, o.balancesIf(ctx, account, rows, added)
+		return rows, o.balancesIf(ctx, account, rows, posted.Rows)
 	}
 	if api.Prefers(ctx) {
-		read, err := o.Views.RowsFrom(readmodels.AtLeast(ctx, out.Position), workspace(ctx), o.l, account, *first, int64(len(rows)), asWritten(out))
+		read, err := o.Views.RowsFrom(readmodels.AtLeast(ctx, posted.Position), workspace(ctx), o.l, account, posted.First, int64(len(rows)), asWritten(posted.Position, posted.Replayed))
 		if err == nil { // else the write is answered without them: it is in the log
 			for _, r := range read {
-				row := &rows[r.ID-*first]
+				row := &rows[r.ID-posted.First]
 				row.Balance, row.Metal = balances(o.l, views.Balance{Cash: r.Cash, Fine: r.Fine})
 			}
 		}

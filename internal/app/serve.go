@@ -161,7 +161,7 @@ func (s *System) Working(ctx context.Context, do func(context.Context) error) er
 // resume finishes the work of an earlier process.
 func (s *System) resume(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := errors.Join(ledgerflows.ResumeBulks(ctx, s.Books), ledgerflows.ResumeConversions(ctx, s.Books), ledgerflows.ResumeClosings(ctx, s.Books))
+		err := errors.Join(ledgerflows.ResumeConversions(ctx, s.Books), ledgerflows.ResumeClosings(ctx, s.Books))
 		if err == nil {
 			return
 		}

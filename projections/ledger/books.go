@@ -14,7 +14,6 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
-	"bahi/domain/ledger/khata"
 	"bahi/domain/unit"
 	"bahi/projections"
 )
@@ -26,7 +25,7 @@ var booksDDL string
 //
 // It folds a batch in memory and writes the result with few statements: what a row of the log costs
 // decides how fast the whole system writes and rebuilds. `bahi bench` measures it. What becomes of an account or a
-// row the domain's own Evolve says, and the domain's rules say which events are void.
+// row the domain's own Evolve says.
 var Books = projections.Define("books", 5, booksDDL,
 	projections.Apply(booksTypes(), foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).Parted(partOf).Gathering(booksGather).Telling()
 
@@ -39,7 +38,7 @@ const stillCurrent = math.MaxInt64
 // booksTypes names what the books fold: also events of ledgers that this program does not have yet, so that a ledger
 // comes without a new version of the tables.
 func booksTypes() []string {
-	return append(book.EventNames(), append(bookslock.Kind.Names(), khata.SubmittedName)...)
+	return append(book.EventNames(), bookslock.Kind.Names()...)
 }
 
 // account is what the fold knows of an account.
@@ -53,12 +52,11 @@ type account struct {
 	changed   bool // by this batch
 }
 
-// lock is what the fold knows of the lock of a workspace's books.
+// lock is the lock of a workspace's books, which this batch moves.
 type lock struct {
 	through  *unit.Date
-	moved    event.Position
+	position event.Position
 	revision int64
-	changed  bool
 }
 
 // version is a row as it was between two positions.
@@ -67,8 +65,6 @@ type version struct {
 
 	row, from, to int64
 	revision      int64
-	first         int64 // revision with which the version began
-	bulk          int64
 	actor, reason string
 	at            time.Time
 	stored        bool // it was in the table before this batch
@@ -88,11 +84,8 @@ type books struct {
 	current  map[int64]*version // by row
 	versions []*version         // new ones, in order
 	ended    []*version         // stored ones that are no longer current
-	passed   []*version         // stored ones whose streams went on without changing them
-	notes    []note             // where they, and others, did
 	names    []renamed
-	bulks    []bulk
-	filled   map[carried]int64
+	locks    map[uuid.UUID]lock
 	sums     *sums
 }
 
@@ -106,27 +99,11 @@ type renamed struct {
 	first    bool
 }
 
-// note is an event of a row's own stream that changed nothing of the row.
-type note struct{ row, position, revision int64 }
-
-type bulk struct {
-	id       int64
-	ledger   string
-	account  int64
-	khata    *int64
-	position int64
-
-	followUps int
-}
-
-// carried names a bulk, by which the events that carry it out are counted.
-type carried struct{ position, account int64 }
-
 // posting is an event that posts rows to an account.
 type posting interface{ PostsTo() int64 }
 
 // partOf shares a fill out by accounts. An event that changes a row does not name the account, so every part looks
-// whether the row is of one of its own; and a lock concerns all accounts of its workspace.
+// whether the row is of one of its own.
 func partOf(r *event.Recorded[any]) (account int64, all bool) {
 	switch e := r.Data.(type) {
 	case event.Event[book.Account]:
@@ -134,6 +111,8 @@ func partOf(r *event.Recorded[any]) (account int64, all bool) {
 		return id, err != nil // all of them refuse what has no number
 	case posting:
 		return e.PostsTo(), false
+	case bookslock.Moved:
+		return 0, false
 	default:
 		return 0, true
 	}
@@ -150,7 +129,7 @@ func foldBooks(ctx context.Context, b *projections.Batch, events []event.Recorde
 		return err
 	}
 	b.Kept = k
-	f := &books{kept: k, current: map[int64]*version{}, filled: map[carried]int64{}, sums: newSums(k)}
+	f := &books{kept: k, current: map[int64]*version{}, locks: map[uuid.UUID]lock{}, sums: newSums(k)}
 	if err := f.load(ctx, b.Tx, events); err != nil {
 		return err
 	}
@@ -177,19 +156,12 @@ func (f *books) tell(b *projections.Batch, events []event.Recorded[any]) {
 	for _, a := range f.changed {
 		b.Changed(a.workspace)
 	}
-	for _, v := range f.passed {
-		if a := f.accounts[v.Account]; a != nil {
-			b.Changed(a.workspace)
-		}
-	}
 }
 
-// fold takes one event. Rules that span streams are decided here, by position: what breaks one
-// changes nothing.
+// fold takes one event.
 func (f *books) fold(r *event.Recorded[any]) error {
 	if e, isLock := r.Data.(bookslock.Moved); isLock {
-		l := f.lock(r.Meta.Workspace)
-		l.through, l.moved, l.revision, l.changed = e.To, r.Position, r.Revision, true
+		f.locks[r.Meta.Workspace] = lock{e.To, r.Position, r.Revision}
 		return nil
 	}
 	id, err := numbered(r)
@@ -200,16 +172,7 @@ func (f *books) fold(r *event.Recorded[any]) error {
 	case event.Event[book.Account]:
 		return f.foldAccount(r, id, e)
 	case event.Event[book.Row]:
-		if r.Meta.Of != 0 { // it only fills the stream of a row that its bulk has posted or reversed
-			f.carryOut(r, id, e)
-			return nil
-		}
-		f.foldRow(r, id, 0, e, r.Revision)
-		return nil
-	case event.Event[book.Bulk]:
-		return f.foldBulk(r, id, e)
-	case khata.Submitted:
-		f.foldKhata(r, id, e)
+		f.foldRow(r, id, e)
 		return nil
 	default:
 		return fmt.Errorf("%T is nothing that the books know", r.Data)
@@ -232,12 +195,6 @@ func (f *books) foldAccount(r *event.Recorded[any], id int64, e event.Event[book
 		a.changed = true
 		f.changed = append(f.changed, a)
 	}
-	if deleted, ok := e.(book.AccountDeleted); ok {
-		l := f.lock(a.workspace)
-		if (book.Standing{AccountOpen: true, LockedThrough: l.through, LockMoved: l.moved}).RefusesDeletion(deleted) != nil {
-			return nil //nolint:nilerr // a deletion that breaks a rule is void
-		}
-	}
 	was := a.Deleted
 	a.Account = event.Evolve(a.Account, e, r.Position)
 	if was == 0 && a.Deleted != 0 {
@@ -254,24 +211,6 @@ func (f *books) foldAccount(r *event.Recorded[any], id int64, e event.Event[book
 func ledgerOf(r *event.Recorded[any]) string {
 	category, _ := event.SplitStream(r.Stream)
 	return book.LedgerOf(category)
-}
-
-// standing is how the rules see the account at this event.
-func (f *books) standing(id int64, r *event.Recorded[any]) book.Standing {
-	a := f.accounts[id]
-	return book.Standing{
-		AccountOpen:   a != nil && a.Open(r.Position) && a.workspace == r.Meta.Workspace && (a.ledger == ledgerOf(r) || ledgerOf(r) == ""),
-		LockedThrough: f.lock(r.Meta.Workspace).through,
-	}
-}
-
-func (f *books) lock(workspace uuid.UUID) *lock {
-	l := f.locks[workspace]
-	if l == nil {
-		l = &lock{}
-		f.locks[workspace] = l
-	}
-	return l
 }
 
 // numbered returns the number in the stream's name.

@@ -30,16 +30,6 @@ create table books_lock (
   revision       bigint not null
 );
 
--- While the tables are filled in parts, each part knows the locks as of its own place.
-create table filling_lock (
-  part           int not null,
-  workspace_id   uuid not null,
-  locked_through date,
-  moved_position bigint not null,
-  revision       bigint not null,
-  primary key (part, workspace_id)
-);
-
 -- Every version of every row, with the positions between which it was current. An added or edited row
 -- begins one, and so does one that is void or reversed; a deletion begins the last.
 create table row_version (
@@ -55,27 +45,15 @@ create table row_version (
   out_cash numeric(38,2) not null,
   in_fine numeric(38,3) not null, -- grams of pure metal
   out_fine numeric(38,3) not null,
-  revision      bigint not null,  -- of the row's own stream, now
-  first_revision bigint not null, -- and when the version began
+  revision      bigint not null,  -- of the row's own stream
   deleted       boolean not null,
   void          boolean not null, -- it stays in its place; its sums are 0, whatever its entries
-  bulk          bigint,           -- id of the bulk that the row was posted in
-  reverses      bigint,           -- the row that this one takes back
-  reversed_by   bigint,           -- the row that takes this one back
-  reversal      bigint,           -- id of the bulk that takes it back, or is about to
+  reverses      bigint,           -- the row that this one reverses
+  reversed_by   bigint,           -- the row that reverses this one
   actor         text not null,
   reason        text,
   recorded_at   timestamptz not null,
   primary key (row_id, from_position)
-);
-
--- Events of a row's own stream that changed nothing of the row. From there on it had this revision, until its next version
--- began: a ledger is read as it was known at any position with the revisions that its rows had then.
-create table row_note (
-  row_id   bigint not null,
-  position bigint not null,
-  revision bigint not null,
-  primary key (row_id, position)
 );
 
 -- What the rows of an account amount to now, at each level of the calendar: 0 the account, 1 its 64-day
@@ -157,17 +135,6 @@ create table posting (
   day_rows     bigint not null, day_cash numeric(38,2) not null, day_fine numeric(38,3) not null
 );
 
--- Rows of one account posted in bulk, and how many of the events that carry it out are there.
-create table bulk (
-  id         bigint primary key, -- of its first row
-  ledger     text not null,
-  account_id bigint not null,
-  khata      bigint,             -- number of the khata that posted the rows with those of other accounts; null: none
-  position   bigint not null,
-  follow_ups bigint not null, -- one for each of its rows, and for each that these take back
-  filled     bigint not null
-);
-
 -- after fill
 
 create index account_workspace_id_ledger_id_idx on account (workspace_id, ledger, id);
@@ -176,12 +143,6 @@ create index row_version_account_id_date_row_id_idx on row_version (account_id, 
 create unique index posting_account_id_position_idx on posting (account_id, position, nth);
 create index posting_account_id_period_position_idx on posting (account_id, period, position, nth);
 create index posting_account_id_day_position_idx on posting (account_id, day, position, nth);
-create index bulk_position_idx on bulk (position);
-create index bulk_ledger_id_idx on bulk (ledger, id) where filled < follow_ups;
-create index bulk_khata_idx on bulk (khata) where filled < follow_ups;
-
-insert into books_lock select workspace_id, locked_through, moved_position, revision from filling_lock where part = 0;
-drop table filling_lock;
 
 select make_parts(array_agg(t.account_id), array_agg(l.level::smallint), array_agg(t.node), array_agg(0::bigint), array_agg(1::bigint << 40), array_agg(l.rows))
 from total t join (values (3, 4096::bigint), (4, 32)) l (level, rows) on t.row_count > l.rows

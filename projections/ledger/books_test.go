@@ -51,18 +51,8 @@ func locked(through *unit.Date) happened {
 	return projectiontest.Happened(bookslock.Kind, home.String(), bookslock.Moved{To: through}, clerk)
 }
 
-func posted(first int64, dates ...unit.Date) happened {
-	e := book.RowsPosted{Account: 1}
-	for _, d := range dates {
-		e.Rows = append(e.Rows, book.BulkRow{Date: d, Out: entries(100)})
-	}
-	return projectiontest.Happened(bank.Ledger.Bulks, text(first), e, clerk)
-}
-
-func filled(row int64, date unit.Date, of event.Position) happened {
-	meta := clerk
-	meta.Of = of
-	return projectiontest.Happened(bank.Ledger.Rows, text(row), book.RowAdded{Account: 1, Date: date, Out: entries(100)}, meta)
+func of(row int64, e event.Event[book.Row]) happened {
+	return projectiontest.Happened(bank.Ledger.Rows, text(row), e, clerk)
 }
 
 func text(n int64) string { return strconv.FormatInt(n, 10) }
@@ -71,7 +61,7 @@ func entries(paise int64) book.Side { return book.SideOf([]bank.Entry{{Amount: u
 
 // what is read of rows and totals in these tests.
 const (
-	rows   = `select row_id, from_position, case when to_position < 1e18 then to_position end as to_position, account_id, date, in_cash, out_cash, revision, deleted, bulk from row_version order by row_id, from_position`
+	rows   = `select row_id, from_position, case when to_position < 1e18 then to_position end as to_position, account_id, date, in_cash, out_cash, revision, deleted from row_version order by row_id, from_position`
 	totals = `select account_id, level, node, row_count, cash from total where level = 0 or level = 2 and row_count <> 0 order by 1, 2, 3`
 )
 
@@ -82,11 +72,11 @@ func TestARowsVersionsFollowOneAnother(t *testing.T) {
 		edited(7, book.RowEdited{Date: new(day + 300)}), added(8, day, 1), ended(7),
 	)
 	require.Equal(t, []string{
-		"(7,2,3,1,2024-10-04,10.50,0.00,0,f,)",
-		"(7,3,4,1,2024-10-04,10.50,0.50,1,f,)",
-		"(7,4,6,1,2025-07-31,10.50,0.50,2,f,)",
-		"(7,6,,1,2025-07-31,10.50,0.50,3,t,)",
-		"(8,5,,1,2024-10-04,0.01,0.00,0,f,)",
+		"(7,2,3,1,2024-10-04,10.50,0.00,0,f)",
+		"(7,3,4,1,2024-10-04,10.50,0.50,1,f)",
+		"(7,4,6,1,2025-07-31,10.50,0.50,2,f)",
+		"(7,6,,1,2025-07-31,10.50,0.50,3,t)",
+		"(8,5,,1,2024-10-04,0.01,0.00,0,f)",
 	}, tables.Rows(rows))
 	require.Equal(t, []string{"(1,0,0,1,0.01)", "(1,2,20000,1,0.01)"}, tables.Rows(totals))
 	require.Equal(t, []string{"(5)"}, tables.Rows(`select count(*) from row_version where reason = E'tab\there \\ and\nthere ₹' and actor = 'user:7'`))
@@ -94,53 +84,34 @@ func TestARowsVersionsFollowOneAnother(t *testing.T) {
 		select distinct on (position) account_id, position, account_rows, account_cash from posting order by position, nth desc`))
 }
 
-func TestWhatBreaksARuleWhereItStandsIsVoid(t *testing.T) {
+func TestARowAndTheOneThatReversesItKnowOfEachOther(t *testing.T) {
 	t.Parallel()
-	stranger := clerk
-	stranger.Workspace = away
-	tables := projectiontest.Run(t, ledger.Books,
-		added(1, day, 1),   // 1: before the account
-		opened(1, "SBI"),   // 2
-		added(2, day, 1),   // 3
-		locked(&day),       // 4
-		added(3, day, 1),   // 5: locked
-		added(4, day+1, 1), // 6
-		edited(2, book.RowEdited{Date: new(day + 1)}), // 7: from a locked day
-		edited(2, book.RowEdited{Date: new(day + 2)}), // 8: likewise
-		edited(4, book.RowEdited{Date: &day}),         // 9: to a locked day
-		ended(2),                                      // 10
-		posted(10, day+1, day),                        // 11: one of them
-		deleted(1, &day),                              // 12
-		edited(3, book.RowEdited{Date: new(day + 1)}), // 13: of what never was
-		projectiontest.Happened(bank.Ledger.Rows, "20", book.RowAdded{Account: 1, Date: day + 1, In: entries(1)}, stranger), // 14
-		locked(nil),      // 15
-		deleted(1, &day), // 16
-		added(5, day, 1), // 17: after the account
-		edited(4, book.RowEdited{In: new(entries(2))}), // 18
-		posted(30, day), // 19
-	)
+	tables := projectiontest.Run(t, ledger.Books, opened(1, "SBI"), added(7, day, 100), added(8, day, 100),
+		of(20, book.RowAdded{Account: 1, Date: day + 5, Out: entries(100), Reverses: 7}), of(7, book.RowReversed{By: 20}))
 	require.Equal(t, []string{
-		"(2,3,,1,2024-10-04,0.01,0.00,3,f,)",
-		"(4,6,,1,2024-10-05,0.01,0.00,2,f,)",
-	}, tables.Rows(rows), "the revision is the stream's, for If-Match")
-	require.Equal(t, []string{"(1,SBI,2,2,16)"}, tables.Rows(`select id, name, revision, opened_position, deleted_position from account`))
-	require.Equal(t, []string{"(1,0,0,2,0.02)", "(1,2,20000,1,0.01)", "(1,2,20001,1,0.01)"}, tables.Rows(totals))
-	require.Empty(t, tables.Rows(`select * from bulk`))
-	require.Equal(t, []string{"(,1)"}, tables.Rows(`select locked_through, revision from books_lock`))
+		"(7,2,5,2024-10-04,1.00,0.00,0,,)", "(7,5,,2024-10-04,1.00,0.00,1,,20)", "(8,3,,2024-10-04,1.00,0.00,0,,)", "(20,4,,2024-10-09,0.00,1.00,0,7,)",
+	}, tables.Rows(`select row_id, from_position, case when to_position < 1e18 then to_position end as to_position, date, in_cash, out_cash, revision,
+		reverses, reversed_by from row_version order by row_id, from_position`))
+	require.Equal(t, []string{"(1,0,0,3,1.00)", "(1,2,20000,2,2.00)", "(1,2,20005,1,-1.00)"}, tables.Rows(totals))
+	require.Equal(t, []string{"(5,3,1.00)"}, tables.Rows(`select position, account_rows, account_cash from posting where position = 5`),
+		"a list of an account's changes finds it by its posting")
 }
 
-func TestABulksRowsAreThereBeforeTheirStreamsAreFilled(t *testing.T) {
+func TestAVoidRowStaysAndCountsNothing(t *testing.T) {
 	t.Parallel()
-	tables := projectiontest.Run(t, ledger.Books,
-		opened(1, "SBI"), posted(7, day, day+1, day), filled(7, day, 2), filled(8, day+1, 2),
-		edited(7, book.RowEdited{Date: new(day + 1)}), posted(20, day), filled(9, day, 2),
-	)
-	require.Equal(t, []string{
-		"(7,2,5,1,2024-10-04,0.00,1.00,0,f,7)", "(7,5,,1,2024-10-05,0.00,1.00,1,f,7)", "(8,2,,1,2024-10-05,0.00,1.00,0,f,7)",
-		"(9,2,,1,2024-10-04,0.00,1.00,0,f,7)", "(20,6,,1,2024-10-04,0.00,1.00,0,f,20)",
-	}, tables.Rows(rows))
-	require.Equal(t, []string{"(7,bank,2,3,3)", "(20,bank,6,1,0)"}, tables.Rows(`select id, ledger, position, follow_ups, filled from bulk order by id`))
-	require.Equal(t, []string{"(1,0,0,4,-4.00)", "(1,2,20000,2,-2.00)", "(1,2,20001,2,-2.00)"}, tables.Rows(totals))
+	tables := projectiontest.Run(t, ledger.Books, opened(1, "SBI"), added(7, day, 100), added(8, day, 1), of(7, book.RowVoided{}))
+	require.Equal(t, []string{"(7,2,4,1,2024-10-04,1.00,0.00,0,f)", "(7,4,,1,2024-10-04,0.00,0.00,1,f)", "(8,3,,1,2024-10-04,0.01,0.00,0,f)"}, tables.Rows(rows))
+	require.Equal(t, []string{`(7,"[{""amount"":1}]")`}, tables.Rows(`select row_id, in_entries from row_version where void`))
+	require.Equal(t, []string{"(1,0,0,2,0.01)", "(1,2,20000,2,0.01)"}, tables.Rows(totals))
+}
+
+func TestAnAccountEndsWithItsRows(t *testing.T) {
+	t.Parallel()
+	tables := projectiontest.Run(t, ledger.Books, opened(1, "SBI"), opened(2, "HDFC"), added(7, day, 100), deleted(1, &day))
+	require.Equal(t, []string{"(1,1,1,4)", "(2,0,2,9223372036854775807)"},
+		tables.Rows(`select id, revision, opened_position, deleted_position from account order by id`))
+	require.Equal(t, []string{"(1)"}, tables.Rows(`select accounts from ledger_total`))
+	require.Empty(t, tables.Rows(`select from ledger_day`))
 }
 
 func TestNamesAndLocksAreKept(t *testing.T) {
@@ -198,9 +169,9 @@ func TestMoneyIsExactInTheTables(t *testing.T) {
 func TestTheDoctorFindsADifferenceInEachTable(t *testing.T) {
 	t.Parallel()
 	tables := projectiontest.Run(t, ledger.Books,
-		opened(1, "SBI"), added(7, day, 100), added(8, day, 100), posted(9, day), locked(new(day-1)), opened(2, "HDFC"))
+		opened(1, "SBI"), added(7, day, 100), added(8, day, 100), added(9, day, 1), locked(new(day-1)), opened(2, "HDFC"))
 	require.Empty(t, tables.Examine())
-	for _, table := range []string{"account", "account_name", "books_lock", "row_version", "total", "posting", "bulk", "ledger_total", "ledger_day"} {
+	for _, table := range []string{"account", "account_name", "books_lock", "row_version", "total", "posting", "ledger_total", "ledger_day"} {
 		tables.Exec(fmt.Sprintf(`create table public.kept_%[1]s as select * from %[1]s`, table))
 		for what, change := range map[string]string{
 			"lost":    fmt.Sprintf(`delete from %[1]s where ctid = (select min(ctid) from %[1]s)`, table),
@@ -217,10 +188,10 @@ func TestTheDoctorFindsADifferenceInEachTable(t *testing.T) {
 	}
 	tables.Exec(`create table extra (n int)`)
 	require.Equal(t, "extra", tables.Examine()[0].Table)
-	tables.Exec(`drop table extra; alter table bulk rename to gone`)
+	tables.Exec(`drop table extra; alter table account_name rename to gone`)
 	found := tables.Examine()
 	require.Len(t, found, 2)
-	require.Equal(t, []string{"bulk", "log", "gone", "live tables"}, []string{found[0].Table, found[0].OnlyIn, found[1].Table, found[1].OnlyIn})
+	require.Equal(t, []string{"account_name", "log", "gone", "live tables"}, []string{found[0].Table, found[0].OnlyIn, found[1].Table, found[1].OnlyIn})
 }
 
 // changes are the smallest ones that matter.
@@ -233,5 +204,4 @@ var changes = map[string]string{
 	"row_version":  `update row_version set recorded_at = recorded_at + interval '1 microsecond' where row_id = 7`,
 	"total":        `update total set cash = cash + 0.01 where level = 0 and account_id = 1`,
 	"posting":      `update posting set day_rows = day_rows + 1 where position = 2`,
-	"bulk":         `update bulk set filled = 1`,
 }

@@ -17,55 +17,34 @@ func (f *books) write(ctx context.Context, b *projections.Batch) error {
 	if err := f.copyPostings(ctx, b.Tx); err != nil {
 		return err
 	}
-	if err := f.copyNotes(ctx, b.Tx); err != nil {
-		return err
-	}
 	f.queueEnded(b)
-	f.queuePassed(b)
 	f.queueAccounts(b)
 	if !b.Filling {
 		queueTotals(b, f.sums.touched)
 		f.queueLedgers(b)
 	}
 	f.queueCrowded(b)
-	f.queueBulks(b)
 	f.queueLocks(b)
 	return nil
 }
 
 func (f *books) queueLocks(b *projections.Batch) {
-	into, key, args := `books_lock (`, `workspace_id`, []any{}
-	if f.filling {
-		into, key, args = `filling_lock (part, `, `part, workspace_id`, []any{f.part.Nth}
-	}
 	for workspace, l := range f.locks {
-		if !l.changed {
-			continue
-		}
-		l.changed = false
-		values := `$1, $2::text::date, $3, $4`
-		if f.filling {
-			values = `$1, $2, $3::text::date, $4, $5`
+		var through *string
+		if l.through != nil {
+			through = new(l.through.String())
 		}
 		b.Exec(`
-			insert into `+into+`workspace_id, locked_through, moved_position, revision) values (`+values+`)
-			on conflict (`+key+`) do update set
+			insert into books_lock (workspace_id, locked_through, moved_position, revision) values ($1, $2::text::date, $3, $4)
+			on conflict (workspace_id) do update set
 				locked_through = excluded.locked_through, moved_position = excluded.moved_position, revision = excluded.revision`,
-			append(args, workspace, l.text(), int64(l.moved), l.revision)...)
+			workspace, through, int64(l.position), l.revision)
 	}
-}
-
-// text returns the last locked day, nil for none.
-func (l *lock) text() *string {
-	if l.through == nil {
-		return nil
-	}
-	return new(l.through.String())
 }
 
 func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 	return projections.CopyInto(ctx, tx, `row_version (row_id, from_position, to_position, account_id, date, in_entries, out_entries, warnings,
-		in_cash, out_cash, in_fine, out_fine, revision, first_revision, deleted, void, bulk, reverses, reversed_by, reversal, actor, reason, recorded_at)`,
+		in_cash, out_cash, in_fine, out_fine, revision, deleted, void, reverses, reversed_by, actor, reason, recorded_at)`,
 		len(f.versions), func(c *projections.Copy, row int) {
 			v := f.versions[row]
 			c.Bigint(v.row)
@@ -82,10 +61,9 @@ func (f *books) copyVersions(ctx context.Context, tx pgx.Tx) error {
 			c.Numeric(int64(in.Fine), unit.GramsPlaces)
 			c.Numeric(int64(out.Fine), unit.GramsPlaces)
 			c.Bigint(v.revision)
-			c.Bigint(v.first)
 			c.Boolean(v.Deleted)
 			c.Boolean(v.Void)
-			for _, id := range [...]int64{v.bulk, v.Reverses, v.ReversedBy, v.Reserved} {
+			for _, id := range [...]int64{v.Reverses, v.ReversedBy} {
 				if id == 0 {
 					c.Null()
 				} else {
@@ -123,15 +101,6 @@ func (f *books) copyPostings(ctx context.Context, tx pgx.Tx) error {
 		})
 }
 
-func (f *books) copyNotes(ctx context.Context, tx pgx.Tx) error {
-	return projections.CopyInto(ctx, tx, `row_note (row_id, position, revision)`, len(f.notes), func(c *projections.Copy, row int) {
-		n := f.notes[row]
-		c.Bigint(n.row)
-		c.Bigint(n.position)
-		c.Bigint(n.revision)
-	})
-}
-
 func (f *books) queueEnded(b *projections.Batch) {
 	if len(f.ended) == 0 {
 		return
@@ -144,14 +113,6 @@ func (f *books) queueEnded(b *projections.Batch) {
 		update row_version v set to_position = e.to_position
 		from unnest($1::bigint[], $2::bigint[], $3::bigint[]) e (row_id, from_position, to_position)
 		where v.row_id = e.row_id and v.from_position = e.from_position`, rows, from, to)
-}
-
-func (f *books) queuePassed(b *projections.Batch) {
-	for _, v := range f.passed {
-		b.Exec(`
-			update row_version set revision = $3, reversal = nullif($4::bigint, 0), reversed_by = nullif($5::bigint, 0)
-			where row_id = $1 and from_position = $2`, v.row, v.from, v.revision, v.Reserved, v.ReversedBy)
-	}
 }
 
 func (f *books) queueAccounts(b *projections.Batch) {
@@ -203,14 +164,4 @@ func columns(totals map[node]*amount) []any {
 		rows, cash, fine = append(rows, a.rows), append(cash, a.cash.String()), append(fine, a.fine.String())
 	}
 	return []any{accounts, levels, nodes, rows, cash, fine}
-}
-
-func (f *books) queueBulks(b *projections.Batch) {
-	for _, k := range f.bulks {
-		b.Exec(`insert into bulk (id, ledger, account_id, khata, position, follow_ups, filled) values ($1, $2, $3, $4, $5, $6, 0)`,
-			k.id, k.ledger, k.account, k.khata, k.position, k.followUps)
-	}
-	for of, n := range f.filled {
-		b.Exec(`update bulk set filled = filled + $3 where position = $1 and account_id = $2`, of.position, of.account, n)
-	}
 }

@@ -46,12 +46,10 @@ func TestADayOfVeryManyRowsHasPartsOfBothSizes(t *testing.T) {
 	t.Parallel()
 	const bulk, bulks = 1000, 6
 	events := []happened{opened(1, "SBI")}
-	dates := make([]unit.Date, bulk)
-	for i := range dates {
-		dates[i] = day
-	}
 	for n := range int64(bulks) {
-		events = append(events, posted(1+(bulks-n)*bulk*2, dates...))
+		for i := range int64(bulk) {
+			events = append(events, added(1+(bulks-n)*bulk*2+i, day, 100))
+		}
 	}
 	first := int64(1)
 	for ; !ledger.Begins(first, 1<<12) || (first-1)%(2*bulk) < bulk; first++ { // between the bulks' ids

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/google/uuid"
-
 	"bahi/projections"
 )
 
@@ -19,7 +17,6 @@ const mostKept = 1 << 19
 // it need not read what it has just written.
 type kept struct {
 	accounts map[int64]*account
-	locks    map[uuid.UUID]*lock
 	totals   map[node]*amount
 	starts   map[node][]int64 // where the short parts of a crowded day begin, in order
 	held     int              // how many of these
@@ -35,7 +32,7 @@ type kept struct {
 
 func newKept(b *projections.Batch) *kept {
 	return &kept{
-		accounts: map[int64]*account{}, locks: map[uuid.UUID]*lock{}, totals: map[node]*amount{}, starts: map[node][]int64{},
+		accounts: map[int64]*account{}, totals: map[node]*amount{}, starts: map[node][]int64{},
 		filling: b.Filling, written: !b.Filling || b.Resumed, part: b.Part, most: mostKept / max(b.Part.Of, 1),
 	}
 }
@@ -44,9 +41,6 @@ func newKept(b *projections.Batch) *kept {
 func (k *kept) bounded(ctx context.Context, b *projections.Batch) (*kept, error) {
 	if len(k.accounts) > k.most {
 		k.accounts = map[int64]*account{}
-	}
-	if len(k.locks) > k.most {
-		k.locks = map[uuid.UUID]*lock{}
 	}
 	if len(k.totals)+k.held > k.most {
 		if k.filling {

@@ -15,8 +15,8 @@ var khatasDDL string
 var Khatas = projections.Define("khatas", 2, khatasDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Uploaded]) {
 		b.Exec(`
-			insert into khata (id, workspace_id, pipeline, blob, content_type, size_bytes, status, pages, pages_done, entry_count, removed, created_at, revision)
-			values ($1, $2, $3, $4, $5, $6, 'processing', 0, 0, 0, false, $7, $8)`,
+			insert into khata (id, workspace_id, pipeline, blob, content_type, size_bytes, status, pages, pages_done, entry_count, removed, submitted, created_at, revision)
+			values ($1, $2, $3, $4, $5, $6, 'processing', 0, 0, 0, false, false, $7, $8)`,
 			e.StreamID(), e.Meta.Workspace, e.Data.Pipeline, e.Data.Blob, e.Data.Type, e.Data.Size, e.At, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.PageRead]) {
@@ -30,7 +30,7 @@ var Khatas = projections.Define("khatas", 2, khatasDDL,
 		b.Exec(`update khata set status = 'failed', error = $2, revision = $3 where id = $1`, e.StreamID(), e.Data.Why, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Submitted]) {
-		b.Exec(`update khata set revision = $2 where id = $1`, e.StreamID(), e.Revision)
+		b.Exec(`update khata set submitted = true, revision = $2 where id = $1`, e.StreamID(), e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Removed]) {
 		b.Exec(`update khata set removed = true, revision = $2 where id = $1`, e.StreamID(), e.Revision)

@@ -12,6 +12,7 @@ create table khata (
   pages_done   int not null,
   entry_count  int not null,
   removed      boolean not null,
+  submitted    boolean not null,
   created_at   timestamptz not null,
   revision     bigint not null
 );

@@ -23,9 +23,9 @@ func TestUploadsAreShownWithHowFarTheyAreRead(t *testing.T) {
 		happened("3", begun), happened("3", khata.PageRead{Page: 1, Of: 2}),
 		happened("4", begun), happened("4", khata.Failed{Why: "broken"}),
 		happened("5", begun), happened("5", khata.Read{Engine: "text", Pages: 2, Entries: 7}), happened("5", khata.Removed{}),
-		happened("9", khata.Submitted{First: 10}),
+		happened("5", khata.Submitted{First: 10}), happened("9", khata.Submitted{First: 20}),
 	)
-	require.Equal(t, []string{`(3,v2,processing,,2,1,0,f,1)`, `(4,v2,failed,broken,0,0,0,f,1)`, `(5,v2,done,,2,2,7,t,2)`},
-		tables.Rows(`select id, pipeline, status, error, pages, pages_done, entry_count, removed, revision from khata order by id`))
+	require.Equal(t, []string{`(3,v2,processing,,2,1,0,f,f,1)`, `(4,v2,failed,broken,0,0,0,f,f,1)`, `(5,v2,done,,2,2,7,t,t,3)`},
+		tables.Rows(`select id, pipeline, status, error, pages, pages_done, entry_count, removed, submitted, revision from khata order by id`))
 	require.Empty(t, tables.Examine())
 }

@@ -13,7 +13,6 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
-	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/order"
@@ -38,7 +37,7 @@ var Orders = projections.Define("orders", 4, ordersDDL+projections.Tally("client
 func ordersTypes() []string {
 	return slices.Concat(
 		[]string{"ClientOpened", "ClientRenamed", "ClientDeleted", "KarigarOpened", "KarigarRenamed", "KarigarDeleted"},
-		bookslock.Kind.Names(), order.Kind.Names(), takada.Kind.Names(), []string{"OrderDraftConverted"},
+		order.Kind.Names(), takada.Kind.Names(), []string{"OrderDraftConverted"},
 	)
 }
 
@@ -90,7 +89,6 @@ type recorded struct {
 type orders struct {
 	tx       pgx.Tx
 	accounts map[int64]*account
-	locks    map[uuid.UUID]*lock
 	orders   map[int64]*orderRecord
 	takadas  map[int64]*takadaRecord
 	versions []recorded
@@ -98,7 +96,7 @@ type orders struct {
 
 func foldOrders(ctx context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	f := &orders{
-		tx: b.Tx, accounts: map[int64]*account{}, locks: map[uuid.UUID]*lock{}, orders: map[int64]*orderRecord{}, takadas: map[int64]*takadaRecord{},
+		tx: b.Tx, accounts: map[int64]*account{}, orders: map[int64]*orderRecord{}, takadas: map[int64]*takadaRecord{},
 	}
 	if err := f.load(ctx, events); err != nil {
 		return err
@@ -113,10 +111,6 @@ func foldOrders(ctx context.Context, b *projections.Batch, events []event.Record
 
 // fold takes one event. What breaks a rule where it is in the log changes nothing.
 func (f *orders) fold(ctx context.Context, r *event.Recorded[any]) error {
-	if e, isLock := r.Data.(bookslock.Moved); isLock {
-		f.locks[r.Meta.Workspace] = &lock{through: e.To, moved: r.Position, changed: true}
-		return nil
-	}
 	id, err := numbered(r)
 	if err != nil {
 		return err
@@ -144,16 +138,7 @@ func (f *orders) foldAccount(ctx context.Context, r *event.Recorded[any], id int
 	if a == nil {
 		return fmt.Errorf("account %d was not opened", id)
 	}
-	deleted, ends := e.(book.AccountDeleted)
-	if ends {
-		standing := book.Standing{AccountOpen: true}
-		if l := f.locks[a.workspace]; l != nil {
-			standing.LockedThrough, standing.LockMoved = l.through, l.moved
-		}
-		if standing.RefusesDeletion(deleted) != nil {
-			return nil //nolint:nilerr // a deletion that breaks a rule is void
-		}
-	}
+	_, ends := e.(book.AccountDeleted)
 	a.Account, a.changed = event.Evolve(a.Account, e, r.Position), true
 	if !ends || a.ledger != client.Ledger.Name {
 		return nil

@@ -10,13 +10,6 @@ create table account (
   deleted_position bigint -- null: open
 );
 
--- The locks of the books, which decide whether the deletion of an account holds.
-create table books_lock (
-  workspace_id   uuid primary key,
-  locked_through date,
-  moved_position bigint not null
-);
-
 create table client_order (
   id              bigint primary key,
   workspace_id    uuid not null,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain/event"
@@ -20,14 +19,13 @@ import (
 func (f *orders) load(ctx context.Context, events []event.Recorded[any]) error {
 	var (
 		accounts, orders, takadas []int64
-		workspaces                []uuid.UUID
 	)
 	for i := range events {
 		r := &events[i]
 		number, _ := numbered(r) // fold refuses what has none
 		switch e := r.Data.(type) {
 		case event.Event[book.Account]:
-			accounts, workspaces = append(accounts, number), append(workspaces, r.Meta.Workspace)
+			accounts = append(accounts, number)
 		case event.Event[order.State]:
 			orders = append(orders, number)
 			switch e := e.(type) {
@@ -56,10 +54,7 @@ func (f *orders) load(ctx context.Context, events []event.Recorded[any]) error {
 	if err := f.loadOrders(ctx, orders); err != nil {
 		return err
 	}
-	if err := f.loadAccounts(ctx, accounts); err != nil {
-		return err
-	}
-	return f.loadLocks(ctx, missing(f.locks, workspaces))
+	return f.loadAccounts(ctx, accounts)
 }
 
 // loadTakadas reads takadas with their orders.
@@ -140,23 +135,6 @@ func (f *orders) loadAccounts(ctx context.Context, ids []int64) error {
 	return err
 }
 
-func (f *orders) loadLocks(ctx context.Context, workspaces []uuid.UUID) error {
-	if len(workspaces) == 0 {
-		return nil
-	}
-	found, _ := f.tx.Query(ctx, `select workspace_id, locked_through::text, moved_position from books_lock where workspace_id = any($1)`, workspaces)
-	var (
-		workspace uuid.UUID
-		through   *string
-		moved     int64
-	)
-	_, err := pgx.ForEachRow(found, []any{&workspace, &through, &moved}, func() (err error) {
-		f.locks[workspace], err = lockOf(through, moved)
-		return err
-	})
-	return err
-}
-
 // write brings the batch's result into the tables.
 func (f *orders) write(b *projections.Batch) error {
 	for _, a := range f.accounts {
@@ -165,14 +143,6 @@ func (f *orders) write(b *projections.Batch) error {
 				insert into account (id, ledger, workspace_id, name, opened_position, deleted_position) values ($1, $2, $3, $4, $5, nullif($6::bigint, 0))
 				on conflict (id) do update set name = excluded.name, deleted_position = excluded.deleted_position`,
 				a.id, a.ledger, a.workspace, a.Name, int64(a.Opened), int64(a.Deleted))
-		}
-	}
-	for workspace, l := range f.locks {
-		if l.changed {
-			b.Exec(`
-				insert into books_lock (workspace_id, locked_through, moved_position) values ($1, $2::text::date, $3)
-				on conflict (workspace_id) do update set locked_through = excluded.locked_through, moved_position = excluded.moved_position`,
-				workspace, l.text(), int64(l.moved))
 		}
 	}
 	for _, o := range f.orders {

@@ -19,7 +19,6 @@ import (
 	"bahi/domain/fault"
 	ledgers "bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
-	"bahi/domain/ledger/khata"
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
@@ -45,10 +44,9 @@ const (
 	defaultRows = 1_000
 )
 
-// These are the categories of streams in a trail. It shows the rows of a bulk as rows.
+// These are the categories of streams in a trail.
 var (
 	lockKind     = bookslock.Kind.Category()
-	khataKind    = khata.Kind.Category() // posts rows of several ledgers
 	accountKinds = func() map[string]bool {
 		kinds := map[string]bool{}
 		for _, l := range ledgers.All {
@@ -56,13 +54,11 @@ var (
 		}
 		return kinds
 	}()
-	rowKinds = func() map[string]string {
-		kinds := map[string]string{}
+	rowKinds = func() map[string]bool {
+		kinds := map[string]bool{}
 		for _, l := range ledgers.All {
-			row := l.Rows.Category()
-			kinds[row], kinds[l.Bulks.Category()] = row, row
+			kinds[l.Rows.Category()] = true
 		}
-		kinds[khataKind] = khataKind
 		return kinds
 	}()
 )
@@ -82,9 +78,7 @@ func Kinds() (all []Kind) {
 func (k Kind) IsAccount() bool { return accountKinds[string(k)] }
 
 // isRow reports whether the kind is a ledger's row.
-func (k Kind) isRow() bool {
-	return k != "" && rowKinds[string(k)] == string(k) && string(k) != khataKind
-}
+func (k Kind) isRow() bool { return rowKinds[string(k)] }
 
 // IsLock reports whether the kind is the lock of the books.
 func (k Kind) IsLock() bool { return string(k) == lockKind }
@@ -181,11 +175,7 @@ func (w *Walk) Next(ctx context.Context) (changes []Change, more bool, err error
 			return nil, false, err
 		}
 	}
-	rows, n := 0, 0
-	for n < len(w.pending) && rows < cmp.Or(w.trails.Rows, defaultRows) {
-		rows += len(w.pending[n].rows)
-		n++
-	}
+	n := min(len(w.pending), cmp.Or(w.trails.Rows, defaultRows))
 	if changes, err = w.trails.changes(ctx, w.filter, w.pending[:n]); err != nil {
 		return nil, false, err
 	}
@@ -203,14 +193,11 @@ type logged struct {
 	at       time.Time
 	meta     event.Meta
 	data     json.RawMessage // of an account's or a lock's event
-	rows     []int64         // that the event may concern
+	row      int64           // that the event changes; 0: none
 }
 
-// loggedColumns are the columns of an event e. The rows of a bulk are new rows, numbered from the bulk's id on, and the
-// rows that they reverse. A khata names its first row.
-const loggedColumns = `@.position, coalesce(e.stream, ''), coalesce(e.recorded_at, 'epoch'), coalesce(e.meta::text, '{}'),
-	case when e.data -> 'rows' is null then coalesce(e.data::text, '') else '' end, coalesce(json_array_length(e.data -> 'rows'), 0),
-	coalesce((e.data ->> 'first_row')::bigint, 0), (select array_agg((r ->> 'reverses')::bigint) from json_array_elements(e.data -> 'rows') r where r ->> 'reverses' is not null)`
+// loggedColumns are the columns of an event e.
+const loggedColumns = `@.position, coalesce(e.stream, ''), coalesce(e.recorded_at, 'epoch'), coalesce(e.meta::text, '{}'), coalesce(e.data::text, '')`
 
 // streamCondition returns the SQL condition on events of the streams that the filter selects. It may let more events through than
 // [TrailFilter.selects] but never fewer: selects reads metadata as the books do, and an attacker who writes past Bahi may count
@@ -231,15 +218,12 @@ func (f TrailFilter) streamCondition() string {
 
 // wants reports whether the filter selects a category of streams.
 func (f TrailFilter) wants(category string) bool {
-	if category == khataKind {
-		return f.Kind == "" || f.Kind.isRow()
-	}
-	return f.Kind == "" || string(f.Kind) == category || string(f.Kind) == rowKinds[category] || slices.Contains(recordKinds[string(f.Kind)], category)
+	return f.Kind == "" || string(f.Kind) == category || slices.Contains(recordKinds[string(f.Kind)], category)
 }
 
 // follows reports whether events of a category may merely carry out another event.
 func follows(category string) bool {
-	return rowKinds[category] == category || changesRecords(category)
+	return rowKinds[category] || changesRecords(category)
 }
 
 // decisive is the SQL condition that an event does not merely carry out another event. It allows for any letter case of "of".
@@ -302,7 +286,7 @@ const stepPlaces = 500
 func (f TrailFilter) places() (sql string, arg any) {
 	id, _ := strconv.ParseInt(f.ID, 10, 64) // 0 finds no rows
 	switch {
-	case rowKinds[string(f.Kind)] != "" && f.ID != "":
+	case f.Kind.isRow() && f.ID != "":
 		return placesOfRow, id
 	case f.Kind.IsAccount() && f.ID != "":
 		return placesOfAccount, id
@@ -335,11 +319,8 @@ func toLogged(row pgx.CollectableRow) (e logged, err error) {
 	var (
 		position   int64
 		meta, data string
-		posted     int
-		first      int64
-		reversed   []int64
 	)
-	if err := row.Scan(&position, &e.stream, &e.at, &meta, &data, &posted, &first, &reversed); err != nil {
+	if err := row.Scan(&position, &e.stream, &e.at, &meta, &data); err != nil {
 		return e, err
 	}
 	e.position, e.at, e.data = event.Position(position), e.at.UTC(), json.RawMessage(data)
@@ -347,31 +328,11 @@ func toLogged(row pgx.CollectableRow) (e logged, err error) {
 		return e, nil
 	}
 	e.meta = ops.MetaOf(event.Stored{Meta: []byte(meta)})
-	e.concern(posted, first, reversed)
-	return e, nil
-}
-
-// concern sets the rows of the event: the rows that it posts, from its first row or that of its stream on, or the row of its stream, and the
-// rows that it reverses.
-func (e *logged) concern(posted int, first int64, reversed []int64) {
 	category, id := event.SplitStream(e.stream)
-	if e.kind = Kind(rowKinds[category]); e.kind == "" {
-		e.kind = Kind(category)
-		return
+	if e.kind = Kind(category); e.kind.isRow() {
+		e.row, _ = strconv.ParseInt(id, 10, 64) // no row has an id that is no number
 	}
-	if category == khataKind && first == 0 {
-		return // it posts nothing
-	}
-	if first == 0 || category != khataKind {
-		var err error
-		if first, err = strconv.ParseInt(id, 10, 64); err != nil {
-			return // no row has such an id
-		}
-	}
-	for n := range max(posted, 1) {
-		e.rows = append(e.rows, first+int64(n))
-	}
-	e.rows = append(e.rows, reversed...)
+	return e, nil
 }
 
 // errUnknown is the error for a filter with an unknown account.

@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain/event"
-	ledgers "bahi/domain/ledger"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/unit"
@@ -22,7 +21,7 @@ import (
 	"bahi/readmodels/ledger"
 )
 
-// changes returns what events changed. A void event changed nothing: the books have no version that begins with it.
+// changes returns what events changed.
 func (v *Trails) changes(ctx context.Context, f TrailFilter, events []logged) ([]Change, error) {
 	versions, err := v.versions(ctx, events)
 	if err != nil {
@@ -52,11 +51,9 @@ func (v *Trails) changes(ctx context.Context, f TrailFilter, events []logged) ([
 			}
 		case changesRecords(string(e.kind)): // as below
 		default:
-			for _, row := range slices.Sorted(slices.Values(e.rows)) {
-				if version, known := versions[place{e.position, row}]; known && (f.Workspace == nil || version.workspace == *f.Workspace) {
-					if c, ok := version.change(f, e, row); ok {
-						found = append(found, c)
-					}
+			if version, known := versions[place{e.position, e.row}]; known && (f.Workspace == nil || version.workspace == *f.Workspace) {
+				if c, ok := version.change(f, e); ok {
+					found = append(found, c)
 				}
 			}
 		}
@@ -116,8 +113,8 @@ var versionsSQL = `
 func (v *Trails) versions(ctx context.Context, events []logged) (map[place]versioned, error) {
 	var positions, rows []int64
 	for _, e := range events {
-		for _, row := range e.rows {
-			positions, rows = append(positions, int64(e.position)), append(rows, row)
+		if e.row != 0 {
+			positions, rows = append(positions, int64(e.position)), append(rows, e.row)
 		}
 	}
 	if len(rows) == 0 {
@@ -163,16 +160,10 @@ func (s *scanned) state(account int64) state {
 	return state{Row: s.Row(account), cash: *s.cash, fine: *s.fine}
 }
 
-func (v versioned) change(f TrailFilter, e logged, row int64) (Change, bool) {
+func (v versioned) change(f TrailFilter, e logged) (Change, bool) {
 	c := Change{
 		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason, Change: book.Change(v.was.Row, v.now.Row),
-		Kind: e.kind, ID: strconv.FormatInt(row, 10), Ledger: v.ledger, Account: &v.account, opened: v.opened,
-	}
-	if string(e.kind) == khataKind {
-		c.Kind = Kind(ledgers.Named(v.ledger).Rows.Category())
-	}
-	if f.Kind.isRow() && f.Kind != c.Kind {
-		return c, false
+		Kind: e.kind, ID: strconv.FormatInt(e.row, 10), Ledger: v.ledger, Account: &v.account, opened: v.opened,
 	}
 	before, after := v.was.fields(), v.now.fields()
 	c.Fields = differences(before, after)
@@ -312,7 +303,7 @@ func quoted(text string) json.RawMessage {
 	return b
 }
 
-// accounts returns what events did to accounts, by position, without deletions that were void.
+// accounts returns what events did to accounts, by position.
 func (v *Trails) accounts(ctx context.Context, events []logged) (map[event.Position]renamed, error) {
 	var positions, ids []int64
 	for _, e := range events {

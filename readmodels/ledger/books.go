@@ -84,25 +84,23 @@ const day0 = `date '1970-01-01'`
 
 // sources are the SQL fragments that a view adds up: the totals now, or as known at a position ($known).
 type sources struct {
-	account     string // conditions on table account a
-	name        string // the account's name
-	kind        string // the account's type
-	revision    string // revision of the account's stream
-	whole       string // totals of account a
-	node        string // row_count, cash, fine of account a's nodes of one level; %d is the level, %s a condition on t.node
-	current     string // conditions on table row_version v
-	rowRevision string // revision of row v's stream
+	account  string // conditions on table account a
+	name     string // the account's name
+	kind     string // the account's type
+	revision string // revision of the account's stream
+	whole    string // totals of account a
+	node     string // row_count, cash, fine of account a's nodes of one level; %d is the level, %s a condition on t.node
+	current  string // conditions on table row_version v
 }
 
 var now = sources{
-	account:     `a.deleted_position = 9223372036854775807`,
-	name:        `a.name`,
-	kind:        `a.type`,
-	revision:    `a.revision`,
-	whole:       `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`,
-	node:        `select t.node, t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = %d and %s`,
-	current:     `v.to_position = 9223372036854775807`,
-	rowRevision: `v.revision`,
+	account:  `a.deleted_position = 9223372036854775807`,
+	name:     `a.name`,
+	kind:     `a.type`,
+	revision: `a.revision`,
+	whole:    `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`,
+	node:     `select t.node, t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = %d and %s`,
+	current:  `v.to_position = 9223372036854775807`,
 }
 
 var then = sources{
@@ -118,8 +116,6 @@ var then = sources{
 			order by q.position desc, q.nth desc limit 1) q
 		where t.account_id = a.id and t.level = %d and %s`,
 	current: `v.from_position <= $known and v.to_position > $known`,
-	rowRevision: `coalesce((select n.revision from books.row_note n
-		where n.row_id = v.row_id and n.position > v.from_position and n.position <= $known order by n.position desc limit 1), v.first_revision)`,
 }
 
 // calledThen returns the SQL of a column of account a's name as known at a position.
@@ -381,7 +377,7 @@ func (sel Selection) pageSQL() string {
 				limit a.rank - start.rank
 			) v
 		) before, lateral (
-			select v.row_id, v.in_cash, v.out_cash, v.in_fine, v.out_fine, ` + RowColumns("v") + `, ` + s.rowRevision + ` as revision` + rows + `
+			select v.row_id, v.in_cash, v.out_cash, v.in_fine, v.out_fine, ` + RowColumns("v") + `, v.revision` + rows + `
 			limit $size::bigint offset a.rank - start.rank
 		) v
 	) page on true`

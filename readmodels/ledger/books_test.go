@@ -198,7 +198,7 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 				out, err := ledgerflows.PostRows(ctx, req, o.books, bank.Ledger, account, rows)
 				require.NoError(t, err)
 				for i, sum := range sums {
-					lines = append(lines, line{id: number(t, out.ID) + int64(i), date: date, sum: sum})
+					lines = append(lines, line{id: out.First + int64(i), date: date, sum: sum})
 				}
 				done(out.Position)
 			},
@@ -244,7 +244,7 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 				out, err := ledgerflows.ReverseRows(ctx, req, o.books, bank.Ledger, account, c)
 				require.NoError(t, err)
 				for k, i := range which {
-					id := number(t, out.ID) + int64(k)
+					id := out.First + int64(k)
 					lines[i].by = id
 					lines = append(lines, line{id: id, date: date, sum: -lines[i].sum, back: lines[i].id})
 				}

@@ -28,12 +28,12 @@ type Khata struct {
 	Removed   bool
 	CreatedAt time.Time
 	Revision  int64
-	Submitted bool // its rows are in the books
+	Submitted bool
 }
 
 const allKhatasSQL = `
 	select k.id, k.workspace_id, k.pipeline, k.blob, k.content_type, k.status, coalesce(k.error, ''), k.pages, k.pages_done, k.entry_count, k.removed, k.created_at,
-		k.revision, exists (select from books.bulk b where b.khata = k.id)
+		k.revision, k.submitted
 	from khatas.khata k`
 
 const khatasSQL = allKhatasSQL + ` where k.workspace_id = $1`

@@ -108,7 +108,7 @@ func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, l *book.Ledge
 			select * from books.row_version v
 			where v.row_id between $row and $last and v.account_id + 0 = $account and not v.deleted and `+s.current+dated+`
 		)
-		select v.row_id, b.cash::text, b.fine::text, `+s.rowRevision+`, `+RowColumns("v")+`
+		select v.row_id, b.cash::text, b.fine::text, v.revision, `+RowColumns("v")+`
 		from v join books.account a on a.id = v.account_id, lateral (`+s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`)+`) b
 		where a.workspace_id = $workspace and a.ledger = $ledger and `+s.account+` order by v.row_id`, values)
 	return readmodels.Rows(as.reading(ctx), v.Reader, func(row pgx.CollectableRow) (r Row, err error) {
@@ -226,7 +226,7 @@ func (v *Views) SideBefore(ctx context.Context, workspace uuid.UUID, l *book.Led
 // History returns all versions of a row, oldest first, also of a deleted row, or the ledger's NoRow.
 func (v *Views) History(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, row int64) ([]Version, error) {
 	sql, args := bind(`
-		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.first_revision, `+RowColumns("v")+rowOf+now.account+` order by v.from_position`,
+		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.revision, `+RowColumns("v")+rowOf+now.account+` order by v.from_position`,
 		map[string]any{"workspace": workspace, "ledger": l.Name, "account": account, "row": row})
 	versions, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (o Version, err error) {
 		var (
@@ -268,50 +268,18 @@ func (v *Views) Lock(ctx context.Context, workspace uuid.UUID) (Lock, int64, err
 	}
 }
 
-// EarliestRow returns the date of an account's oldest row, nil without rows, and the position at which that was true.
-// EarliestRow, BulkOf and UnfinishedBulks are complete or return [readmodels.ErrNotYet], since commands decide on them.
-func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, event.Position, error) {
+// EarliestRow returns the date of an account's oldest row, nil without rows. It is complete or returns [readmodels.ErrNotYet], since a command
+// decides on it.
+func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error) {
 	errNone := errors.New("no rows")
-	date, at, err := readmodels.CompleteAsOf(ctx, func(ctx context.Context) (time.Time, error) {
+	date, err := readmodels.Complete(ctx, func(ctx context.Context) (time.Time, error) {
 		return readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[time.Time], `
 			select v.date from books.account a join books.row_version v on v.account_id = a.id
 			where a.id = $1 and a.workspace_id = $2 and not v.deleted and v.to_position = 9223372036854775807
 			order by v.date limit 1`, account, workspace)
 	})
 	if errors.Is(err, errNone) {
-		return nil, at, nil
+		return nil, nil
 	}
-	d := unit.DateOf(date)
-	return &d, at, err
-}
-
-// BulkOf returns the id of the bulk that a row was posted in, and the number of the khata that posted it; 0 for none.
-func (v *Views) BulkOf(ctx context.Context, workspace uuid.UUID, row int64) (bulk, khata int64, err error) {
-	errNone := errors.New("no bulk")
-	type found struct{ Bulk, Khata int64 }
-	one, err := readmodels.Complete(ctx, func(ctx context.Context) (found, error) {
-		return readmodels.Row(ctx, v.Reader, errNone, pgx.RowToStructByPos[found], `
-			select v.bulk, coalesce(b.khata, 0) from books.row_version v join books.account a on a.id = v.account_id join books.bulk b on b.id = v.bulk
-			where v.row_id = $1 and a.workspace_id = $2 limit 1`, row, workspace)
-	})
-	if errors.Is(err, errNone) {
-		err = nil
-	}
-	return one.Bulk, one.Khata, err
-}
-
-// UnfinishedBulks returns the bulks of a ledger, in all workspaces, that have rows without their own streams.
-func (v *Views) UnfinishedBulks(ctx context.Context, ledger string) ([]int64, error) {
-	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
-		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
-			`select id from books.bulk where ledger = $1 and khata is null and filled < follow_ups order by id`, ledger)
-	})
-}
-
-// UnfinishedKhatas returns the khatas, in all workspaces, that posted rows without their own streams.
-func (v *Views) UnfinishedKhatas(ctx context.Context) ([]int64, error) {
-	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
-		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
-			`select distinct khata from books.bulk where khata is not null and filled < follow_ups order by 1`)
-	})
+	return new(unit.DateOf(date)), err
 }

@@ -124,7 +124,7 @@ func (v *Views) CashBefore(ctx context.Context, workspace uuid.UUID, l *book.Led
 func (v *Views) EachEntered(ctx context.Context, workspace uuid.UUID, from, to unit.Date, as As, take func(Entered) error) error {
 	s := as.sources()
 	sql, args := bind(`
-		select a.ledger, a.id, `+s.name+`, v.row_id, `+s.rowRevision+`, v.in_cash::text, v.out_cash::text, v.in_fine::text, v.out_fine::text, `+RowColumns("v")+`
+		select a.ledger, a.id, `+s.name+`, v.row_id, v.revision, v.in_cash::text, v.out_cash::text, v.in_fine::text, v.out_fine::text, `+RowColumns("v")+`
 		from books.account a join books.row_version v on v.account_id = a.id
 		where a.workspace_id = $workspace and `+s.account+` and not v.deleted and `+s.current+`
 			and v.date between `+day0+` + $low::int and `+day0+` + $high::int

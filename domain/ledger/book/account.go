@@ -46,12 +46,7 @@ type AccountTypeChanged struct {
 
 // AccountDeleted ends the account and all its rows.
 type AccountDeleted struct {
-	// EarliestRow is the date of its oldest row when it was decided, absent when there was none.
-	// It was not locked.
-	EarliestRow *unit.Date `json:"earliest_row,omitempty"`
-	// RowsAsOf is the position up to which that is known. The lock has not moved since: an older row may have been posted meanwhile,
-	// but not locked.
-	RowsAsOf event.Position `json:"rows_as_of,omitempty"`
+	EarliestRow *unit.Date `json:"earliest_row,omitempty"` // date of its oldest row, absent when it had none
 }
 
 // EvolveAt records where the account began.
@@ -145,17 +140,21 @@ func (l *Ledger) checkType(given *int, wanted bool) []fault.Field {
 // DeleteAccount ends the account and all its rows.
 type DeleteAccount struct {
 	Ledger      *Ledger
-	EarliestRow *unit.Date     // its oldest row, from the books
-	RowsAsOf    event.Position // as of which they say so
+	EarliestRow *unit.Date // date of its oldest row; nil: it has none
+	Standing    Standing
 }
 
-// Decide returns the ledger's NoAccount for an account that is not open. Whether the oldest row is locked is for
-// the rules between streams.
+// Decide returns the ledger's NoAccount for an account that is not open, and a conflict for one with a row in a locked period.
 func (c DeleteAccount) Decide(a Account) ([]event.Event[Account], error) {
 	if a.Opened == 0 || a.Deleted != 0 {
 		return nil, c.Ledger.NoAccount
 	}
-	return []event.Event[Account]{AccountDeleted{EarliestRow: c.EarliestRow, RowsAsOf: c.RowsAsOf}}, nil
+	if c.EarliestRow != nil {
+		if err := c.Standing.Refuses(*c.EarliestRow); err != nil {
+			return nil, err
+		}
+	}
+	return []event.Event[Account]{AccountDeleted{EarliestRow: c.EarliestRow}}, nil
 }
 
 func cleanName(name string) (string, []fault.Field) {

@@ -65,24 +65,16 @@ func TestDeleteAccount(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"})
 	given.Case("an account without rows").When(deleteAccount{Ledger: bank.Ledger}).Then(accountDeleted{})
-	given.Case("the date of its oldest row is kept for the lock").
-		When(deleteAccount{Ledger: bank.Ledger, EarliestRow: &today}).Then(accountDeleted{EarliestRow: &today})
+	yesterday := today - 1
+	locked := book.Standing{AccountOpen: true, LockedThrough: &yesterday}
+	given.Case("an account whose rows are not locked").
+		When(deleteAccount{Ledger: bank.Ledger, EarliestRow: &today, Standing: locked}).Then(accountDeleted{EarliestRow: &today})
+	given.Case("one with a locked row").When(deleteAccount{Ledger: bank.Ledger, EarliestRow: &yesterday, Standing: locked}).
+		ThenFails(fault.Newf(fault.Conflict, "Books are locked through %s", yesterday))
 	given.And(accountDeleted{}).
 		Case("twice").When(deleteAccount{Ledger: bank.Ledger}).ThenFails(bank.Ledger.NoAccount)
 	eventtest.Given(t, bank.Ledger.Accounts).
 		Case("no account").When(deleteAccount{Ledger: bank.Ledger}).ThenFails(bank.Ledger.NoAccount)
-}
-
-func TestAnAccountWithRowsThatMayBeLockedIsNotDeleted(t *testing.T) {
-	t.Parallel()
-	earlier := today - 1
-	locked := book.Standing{AccountOpen: true, LockedThrough: &earlier, LockMoved: 7}
-	require.NoError(t, locked.RefusesDeletion(accountDeleted{RowsAsOf: 7}))
-	require.NoError(t, locked.RefusesDeletion(accountDeleted{EarliestRow: &today, RowsAsOf: 8}))
-	require.NoError(t, locked.RefusesDeletion(accountDeleted{EarliestRow: &today}), "it does not say as of when")
-	require.ErrorIs(t, locked.RefusesDeletion(accountDeleted{EarliestRow: &today, RowsAsOf: 6}), book.ErrLockMoved)
-	require.ErrorIs(t, locked.RefusesDeletion(accountDeleted{RowsAsOf: 6}), book.ErrLockMoved)
-	require.ErrorContains(t, locked.RefusesDeletion(accountDeleted{EarliestRow: &earlier, RowsAsOf: 6}), "locked through")
 }
 
 func TestAccountIsOpenBetweenItsOpeningAndItsDeletion(t *testing.T) {

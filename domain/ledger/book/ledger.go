@@ -18,7 +18,6 @@ type Ledger struct {
 
 	Accounts *event.Kind[Account]
 	Rows     *event.Kind[Row]
-	Bulks    *event.Kind[Bulk]
 
 	NoAccount error
 	NoRow     error
@@ -37,7 +36,7 @@ type Spec[In, Out Entry] struct {
 	Gross     bool
 	NoAccount string // what a client reads where there is no such account
 
-	// Mirror returns the entries of the row that takes another one back: what came IN goes OUT, and the
+	// Mirror returns the entries of the row that reverses another one: what came IN goes OUT, and the
 	// other way round. Each new side counts what the old one counts on the other.
 	Mirror func(in []In, out []Out) (newIn []In, newOut []Out)
 
@@ -80,11 +79,10 @@ func New[In, Out Entry](s Spec[In, Out]) *Ledger {
 	}
 	l.Accounts = kindOf(n.account, n.accounts[:], accountTypes[:], nil)
 	l.Rows = kindOf(n.row, n.rows[:], rowTypes[:], l.readRow)
-	l.Bulks = kindOf(n.bulk, n.bulks[:], bulkTypes[:], l.readBulk)
 	return l
 }
 
-// Mirror returns the sides of the row that takes another one back.
+// Mirror returns the sides of the row that reverses another one.
 func (l *Ledger) Mirror(in, out Side) (newIn, newOut Side, err error) { return l.mirror(in, out) }
 
 // Entries returns the types of the ledger's IN and OUT entries.
@@ -126,27 +124,6 @@ func (l *Ledger) readRow(e event.Event[Row]) (event.Event[Row], error) {
 			out = e.Out
 		}
 		return e, l.measure(in, out)
-	default:
-		return e, nil
-	}
-}
-
-func (l *Ledger) readBulk(e event.Event[Bulk]) (event.Event[Bulk], error) {
-	switch e := e.(type) {
-	case RowsPosted:
-		for i := range e.Rows {
-			if err := l.measure(&e.Rows[i].In, &e.Rows[i].Out); err != nil {
-				return e, fmt.Errorf("row %d: %w", i, err)
-			}
-		}
-		return e, nil
-	case RowsReversed:
-		for i := range e.Rows {
-			if err := l.measure(&e.Rows[i].In, &e.Rows[i].Out); err != nil {
-				return e, fmt.Errorf("row %d: %w", i, err)
-			}
-		}
-		return e, nil
 	default:
 		return e, nil
 	}

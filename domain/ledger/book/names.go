@@ -8,60 +8,49 @@ import (
 
 // names are what the log calls a ledger's streams and events. They are for ever: old logs have them.
 type names struct {
-	account, row, bulk string // the categories of streams
+	account, row string // the categories of streams
 
 	accounts [4]string // of accountTypes, in their order; "" where the ledger has no such event
-	rows     [7]string // of rowTypes
-	bulks    [3]string // of bulkTypes
+	rows     [5]string // of rowTypes
 }
 
 // stored has the names of all five ledgers, by the ledgers' own: also of those that are not built yet, so that
 // the books fold the same events before and after.
 var stored = map[string]names{
 	"bank": {
-		"bank", "bankrow", "bankbulk",
+		"bank", "bankrow",
 		[...]string{"BankAccountOpened", "BankAccountRenamed", "", "BankAccountDeleted"},
 		[...]string{
-			"BankRowAdded", "BankRowEdited", "BankRowDeleted", "BankRowVoided",
-			"BankRowReversalAnnounced", "BankRowReversalDropped", "BankRowReversed",
+			"BankRowAdded", "BankRowEdited", "BankRowDeleted", "BankRowVoided", "BankRowReversed",
 		},
-		[...]string{"BankRowsPosted", "BankRowsReversed", "BankRowsForsaken"},
 	},
 	"bullion": {
-		"bullion", "bullionrow", "bullionbulk",
+		"bullion", "bullionrow",
 		[...]string{"BullionAccountOpened", "BullionAccountRenamed", "", "BullionAccountDeleted"},
 		[...]string{
-			"BullionRowAdded", "BullionRowEdited", "BullionRowDeleted", "BullionRowVoided",
-			"BullionRowReversalAnnounced", "BullionRowReversalDropped", "BullionRowReversed",
+			"BullionRowAdded", "BullionRowEdited", "BullionRowDeleted", "BullionRowVoided", "BullionRowReversed",
 		},
-		[...]string{"BullionRowsPosted", "BullionRowsReversed", "BullionRowsAbandoned"},
 	},
 	"client": {
-		"client", "clientrow", "clientbulk",
+		"client", "clientrow",
 		[...]string{"ClientOpened", "ClientRenamed", "", "ClientDeleted"},
 		[...]string{
-			"ClientRowAdded", "ClientRowEdited", "ClientRowDeleted", "ClientRowVoided",
-			"ClientRowReversalAnnounced", "ClientRowReversalDropped", "ClientRowReversed",
+			"ClientRowAdded", "ClientRowEdited", "ClientRowDeleted", "ClientRowVoided", "ClientRowReversed",
 		},
-		[...]string{"ClientRowsPosted", "ClientRowsReversed", "ClientRowsAbandoned"},
 	},
 	"karigar": {
-		"karigar", "karigarrow", "karigarbulk",
+		"karigar", "karigarrow",
 		[...]string{"KarigarOpened", "KarigarRenamed", "", "KarigarDeleted"},
 		[...]string{
-			"KarigarRowAdded", "KarigarRowEdited", "KarigarRowDeleted", "KarigarRowVoided",
-			"KarigarRowReversalAnnounced", "KarigarRowReversalDropped", "KarigarRowReversed",
+			"KarigarRowAdded", "KarigarRowEdited", "KarigarRowDeleted", "KarigarRowVoided", "KarigarRowReversed",
 		},
-		[...]string{"KarigarRowsPosted", "KarigarRowsReversed", "KarigarRowsAbandoned"},
 	},
 	"polisher": {
-		"polisher", "polisherrow", "polisherbulk",
+		"polisher", "polisherrow",
 		[...]string{"PolisherOpened", "PolisherRenamed", "PolisherTypeChanged", "PolisherDeleted"},
 		[...]string{
-			"PolisherRowAdded", "PolisherRowEdited", "PolisherRowDeleted", "PolisherRowVoided",
-			"PolisherRowReversalAnnounced", "PolisherRowReversalDropped", "PolisherRowReversed",
+			"PolisherRowAdded", "PolisherRowEdited", "PolisherRowDeleted", "PolisherRowVoided", "PolisherRowReversed",
 		},
-		[...]string{"PolisherRowsPosted", "PolisherRowsReversed", "PolisherRowsAbandoned"},
 	},
 }
 
@@ -71,11 +60,7 @@ var (
 		typeOf[AccountOpened], typeOf[AccountRenamed], typeOf[AccountTypeChanged], typeOf[AccountDeleted],
 	}
 	rowTypes = [...]func(string) event.Type[Row]{
-		typeOf[RowAdded], typeOf[RowEdited], typeOf[RowDeleted], typeOf[RowVoided],
-		typeOf[ReversalAnnounced], typeOf[ReversalDropped], typeOf[RowReversed],
-	}
-	bulkTypes = [...]func(string) event.Type[Bulk]{
-		typeOf[RowsPosted], typeOf[RowsReversed], typeOf[RowsAbandoned],
+		typeOf[RowAdded], typeOf[RowEdited], typeOf[RowDeleted], typeOf[RowVoided], typeOf[RowReversed],
 	}
 )
 
@@ -98,7 +83,7 @@ func LedgerOf(category string) string { return ledgerOf[category] }
 var ledgerOf = func() map[string]string {
 	all := map[string]string{}
 	for name, n := range stored {
-		all[n.account], all[n.row], all[n.bulk] = name, name, name
+		all[n.account], all[n.row] = name, name
 	}
 	return all
 }()
@@ -106,7 +91,7 @@ var ledgerOf = func() map[string]string {
 // EventNames returns the stored names of all five ledgers' events, in order.
 func EventNames() (all []string) {
 	for _, n := range stored {
-		for _, name := range slices.Concat(n.accounts[:], n.rows[:], n.bulks[:]) {
+		for _, name := range slices.Concat(n.accounts[:], n.rows[:]) {
 			if name != "" {
 				all = append(all, name)
 			}

@@ -15,10 +15,8 @@ type Row struct {
 	Deleted  bool
 	Void     bool // it stays where it is and counts nothing
 
-	Reverses   int64          // the row that this one takes back; 0: none
-	ReversedBy int64          // the row that takes this one back; 0: none
-	Reserved   int64          // the bulk that takes it back, or is about to; 0: none
-	ReservedAt event.Position // since when it is
+	Reverses   int64 // the row that this one reverses; 0: none
+	ReversedBy int64 // the row that reverses this one; 0: none
 }
 
 // Exists reports whether the row was added and not deleted.
@@ -55,7 +53,7 @@ type RowAdded struct {
 	In       Side      `json:"in_entries,omitzero"`
 	Out      Side      `json:"out_entries,omitzero"`
 	Warnings Warnings  `json:"warnings,omitempty"`
-	// Reverses is the row that this one takes back, absent for a row of its own right.
+	// Reverses is the row that this one reverses, absent for a row of its own right.
 	Reverses int64 `json:"reverses,omitempty"`
 }
 
@@ -134,7 +132,7 @@ const (
 // size returns how many bytes a row takes of an event.
 func size(in, out Side, w Warnings) int { return len(in.text) + len(out.text) + len(w) + rowBytes }
 
-// errTooLarge is the refusal of rows that do not fit into one event.
+// errTooLarge is the refusal of rows that do not fit into one transaction.
 var errTooLarge = fault.Fields(fault.Field{Field: "rows", Message: "more than 1,000,000 bytes together: send fewer at once"})
 
 // AddRow posts a row to an account. Today bounds the date.
@@ -150,16 +148,25 @@ func (c AddRow) Decide(r Row) ([]event.Event[Row], error) {
 	if r.Account != 0 {
 		return nil, fault.New(fault.Conflict, "Row exists already")
 	}
-	row, wrong := c.row()
-	if len(wrong) > 0 {
-		return nil, fault.Fields(wrong...)
+	row, err := c.Row()
+	if err != nil {
+		return nil, err
 	}
-	return []event.Event[Row]{RowAdded{Account: c.Account, Date: row.Date, In: row.In, Out: row.Out, Warnings: row.Warnings}}, nil
+	return []event.Event[Row]{row}, nil
 }
 
-func (c AddRow) row() (Row, []fault.Field) {
+// Row returns the row, or what is wrong with it.
+func (c AddRow) Row() (RowAdded, error) {
+	row, wrong := c.row()
+	if len(wrong) > 0 {
+		return row, fault.Fields(wrong...)
+	}
+	return row, nil
+}
+
+func (c AddRow) row() (RowAdded, []fault.Field) {
 	row, wrong := c.Ledger.decide(Row{}, c.Asked)
-	return row, row.check(c.Today, wrong)
+	return RowAdded{Account: c.Account, Date: row.Date, In: row.In, Out: row.Out, Warnings: row.Warnings}, row.check(c.Today, wrong)
 }
 
 // EditRow changes what is asked for of a row of the account. Today bounds the date.

@@ -17,25 +17,25 @@ import (
 
 // badRows are rows that cannot be posted, and why.
 var badRows = map[string]struct {
-	row bulkRow
+	row added
 	why *fault.Error
 }{
-	"without entries":          {bulkRow{Date: today}, invalid("in_entries", "at least one entry is needed, on either side")},
-	"of the day after next":    {bulkRow{Date: today + 2, In: of(1)}, invalid("date", "must not be after tomorrow")},
-	"with an amount of zero":   {bulkRow{Date: today, In: of(0)}, invalid("in_entries[0].amount", "must be more than 0")},
-	"with a negative amount":   {bulkRow{Date: today, Out: of(5, -1)}, invalid("out_entries[1].amount", "must be more than 0")},
-	"with 501 entries":         {bulkRow{Date: today, In: of(make([]int64, 501)...), Out: of(1)}, invalid("in_entries", "at most 500 entries")},
-	"with a control character": {bulkRow{Date: today, In: texts("a\x07b")}, invalid("in_entries[0].description", "control characters are not allowed")},
-	"with a line break":        {bulkRow{Date: today, In: texts("a\nb")}, invalid("in_entries[0].description", "control characters are not allowed")},
+	"without entries":          {added{Date: today}, invalid("in_entries", "at least one entry is needed, on either side")},
+	"of the day after next":    {added{Date: today + 2, In: of(1)}, invalid("date", "must not be after tomorrow")},
+	"with an amount of zero":   {added{Date: today, In: of(0)}, invalid("in_entries[0].amount", "must be more than 0")},
+	"with a negative amount":   {added{Date: today, Out: of(5, -1)}, invalid("out_entries[1].amount", "must be more than 0")},
+	"with 501 entries":         {added{Date: today, In: of(make([]int64, 501)...), Out: of(1)}, invalid("in_entries", "at most 500 entries")},
+	"with a control character": {added{Date: today, In: texts("a\x07b")}, invalid("in_entries[0].description", "control characters are not allowed")},
+	"with a line break":        {added{Date: today, In: texts("a\nb")}, invalid("in_entries[0].description", "control characters are not allowed")},
 	"with a long description": {
-		bulkRow{Date: today, In: texts(strings.Repeat("म", 501))}, invalid("in_entries[0].description", "at most 500 characters"),
+		added{Date: today, In: texts(strings.Repeat("म", 501))}, invalid("in_entries[0].description", "at most 500 characters"),
 	},
 	"of more bytes than an event may have": {
-		bulkRow{Date: today, In: texts(slices.Repeat([]string{strings.Repeat("म", 400)}, 450)...), Out: texts(slices.Repeat([]string{strings.Repeat("म", 400)}, 450)...)},
+		added{Date: today, In: texts(slices.Repeat([]string{strings.Repeat("म", 400)}, 450)...), Out: texts(slices.Repeat([]string{strings.Repeat("म", 400)}, 450)...)},
 		invalid("in_entries", "both sides together have more than 1,000,000 bytes"),
 	},
 	"with several faults": {
-		bulkRow{Date: today + 2, In: book.SideOf([]entry{{Description: "\x00"}}), Out: of(0)},
+		added{Date: today + 2, In: book.SideOf([]entry{{Description: "\x00"}}), Out: of(0)},
 		invalid(
 			"date", "must not be after tomorrow",
 			"in_entries[0].description", "control characters are not allowed", "in_entries[0].amount", "must be more than 0",
@@ -136,13 +136,12 @@ func TestRowFoldsToWhatItIs(t *testing.T) {
 func TestAStepIsJudgedByBothEndsOfAMove(t *testing.T) {
 	t.Parallel()
 	lock := today - 1
-	standing := func() (book.Standing, error) { return book.Standing{AccountOpen: true, LockedThrough: &lock}, nil }
+	standing := book.Standing{AccountOpen: true, LockedThrough: &lock}
 	locked := fault.New(fault.Conflict, "Books are locked through 2025-03-30")
 	row := book.Row{Account: 12, Date: today, In: of(1)}
 	change := func(r book.Row, f func(*book.Row)) book.Row { f(&r); return r }
 	early := change(row, func(r *book.Row) { r.Date = lock })
 	gone := change(row, func(r *book.Row) { r.Deleted = true })
-	void := change(row, func(r *book.Row) { r.Void = true })
 	for sentence, c := range map[string]struct {
 		before, after book.Row
 		want          error
@@ -153,12 +152,12 @@ func TestAStepIsJudgedByBothEndsOfAMove(t *testing.T) {
 		"a move out of it":               {early, row, locked},
 		"a deletion":                     {row, gone, nil},
 		"a deletion, locked":             {early, change(early, func(r *book.Row) { r.Deleted = true }), locked},
-		"an edit of a void row":          {void, change(void, func(r *book.Row) { r.In = of(2) }), book.ErrVoid},
+		"a void row, locked":             {early, change(early, func(r *book.Row) { r.Void = true }), locked},
 		"nothing":                        {early, early, nil},
-		"a reservation of a locked row":  {early, change(early, func(r *book.Row) { r.Reserved = 40 }), nil},
+		"a reversal of a locked row":     {early, change(early, func(r *book.Row) { r.ReversedBy = 40 }), nil},
 		"a deleted row, and one like it": {gone, gone, nil},
 	} {
-		err := book.RefusesStep(c.before, c.after, standing)
+		err := standing.RefusesStep(c.before, c.after)
 		if c.want == nil {
 			require.NoError(t, err, sentence)
 			continue
@@ -213,7 +212,7 @@ func TestEventsOfARowThatIsNotThereChangeNothing(t *testing.T) {
 	t.Parallel()
 	gone := eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today, In: of(1)}, rowDeleted{})
 	for _, history := range []*eventtest.History[book.Row]{eventtest.Given(t, bank.Ledger.Rows), gone} {
-		for _, e := range []rowEvent{edited{Date: new(today - 1), In: new(of(2))}, rowDeleted{}, rowVoided{}, announced{Bulk: 40}, dropped{Bulk: 40}} {
+		for _, e := range []rowEvent{edited{Date: new(today - 1), In: new(of(2))}, rowDeleted{}, rowVoided{}} {
 			require.Equal(t, history.State(), history.And(e).State(), "%T", e)
 		}
 	}

@@ -30,23 +30,11 @@ type (
 	deleteRow  = book.DeleteRow
 	emptySide  = book.EmptySide
 
-	rowVoided = book.RowVoided
-	announced = book.ReversalAnnounced
-	dropped   = book.ReversalDropped
-	reversed  = book.RowReversed
-	voidRow   = book.VoidRow
-	reserve   = book.ReserveRow
-	release   = book.ReleaseRow
-
-	rowsReversed  = book.RowsReversed
-	rowsAbandoned = book.RowsAbandoned
-	reverseRows   = book.ReverseRows
-	abandonRows   = book.AbandonRows
-	reversalRow   = book.ReversalRow
-
-	bulkRow  = book.BulkRow
-	posted   = book.RowsPosted
-	postRows = book.PostRows
+	rowVoided  = book.RowVoided
+	reversed   = book.RowReversed
+	voidRow    = book.VoidRow
+	reverseRow = book.ReverseRow
+	postRows   = book.PostRows
 )
 
 // today is when all these tests take place.

@@ -4,9 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"bahi/domain/event"
 	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/bookslock"
@@ -48,41 +45,4 @@ func TestSet(t *testing.T) {
 
 	locked.And(bookslock.Moved{From: quarter}).
 		Case("after it was taken away it is as at first").When(set{Through: yearEnd, Today: today}).Then(bookslock.Moved{To: yearEnd})
-}
-
-func TestLockHoldsFromTheEventAfterIt(t *testing.T) {
-	t.Parallel()
-	nothing := eventtest.Given(t, bookslock.Kind)
-	require.Nil(t, nothing.State().Now())
-	require.Nil(t, nothing.State().Through(1<<62))
-
-	s := nothing.And(bookslock.Moved{To: quarter}, bookslock.Moved{From: quarter}, bookslock.Moved{To: yearEnd}).State()
-	require.Equal(t, yearEnd, s.Now())
-	for at, want := range []*unit.Date{nil, nil, quarter, nil, yearEnd, yearEnd} {
-		require.Equal(t, want, s.Through(event.Position(at)), "at position %d", at)
-	}
-}
-
-func TestMovesMayBeFoldedWithoutPositions(t *testing.T) {
-	t.Parallel()
-	s := bookslock.Moved{To: yearEnd}.Evolve(bookslock.Moved{To: quarter}.Evolve(bookslock.State{}))
-	require.Equal(t, bookslock.State{Moves: []bookslock.Move{{At: 1, Through: quarter}, {At: 2, Through: yearEnd}}}, s)
-}
-
-// States are shared: two futures of one state must not write into each other.
-func TestFoldingOnTwiceFromOneStateGivesTwoStates(t *testing.T) {
-	t.Parallel()
-	s := eventtest.Given(t, bookslock.Kind, bookslock.Moved{To: quarter}, bookslock.Moved{From: quarter}, bookslock.Moved{To: quarter}).State()
-	one := bookslock.Moved{From: quarter, To: yearEnd}.EvolveAt(s, 9)
-	two := bookslock.Moved{From: quarter}.EvolveAt(s, 9)
-	require.Equal(t, yearEnd, one.Now())
-	require.Nil(t, two.Now())
-}
-
-func TestTheLockKnowsWhereItMoved(t *testing.T) {
-	t.Parallel()
-	s := bookslock.State{Moves: []bookslock.Move{{At: 5, Through: yearEnd}, {At: 9}}}
-	for at, want := range map[event.Position]event.Position{0: 0, 5: 0, 6: 5, 9: 5, 10: 9} {
-		require.Equal(t, want, s.MovedAt(at), "%d", at)
-	}
 }

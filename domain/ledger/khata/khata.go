@@ -2,13 +2,8 @@
 package khata
 
 import (
-	"fmt"
-
 	"bahi/domain/event"
 	"bahi/domain/fault"
-	ledgers "bahi/domain/ledger"
-	"bahi/domain/ledger/book"
-	"bahi/domain/unit"
 )
 
 // Kind names what a stream khata-<number> holds. A name is for ever: old logs have it.
@@ -17,12 +12,9 @@ var Kind = event.NewKind("khata",
 	event.Of[PageRead]("KhataPageRead", 1),
 	event.Of[Read]("KhataRead", 1),
 	event.Of[Failed]("KhataFailed", 1),
-	event.Of[Submitted](SubmittedName, 1).Reading(measure),
+	event.Of[Submitted]("KhataSubmitted", 1),
 	event.Of[Removed]("KhataRemoved", 1),
 )
-
-// SubmittedName is the stored name of [Submitted], the only event of a khata that the books fold.
-const SubmittedName = "KhataSubmitted"
 
 // The refusals of khatas.
 var (
@@ -47,13 +39,11 @@ type State struct {
 	Failed   bool
 	Removed  bool
 
-	Posted event.Position // 0: nothing was submitted
-	First  int64
-	Rows   []Row
+	First int64 // id of the first row that was submitted; 0: none was
 }
 
 // Exists reports whether the khata was uploaded or submitted.
-func (s State) Exists() bool { return s.Blob != "" || s.Posted != 0 }
+func (s State) Exists() bool { return s.Blob != "" || s.First != 0 }
 
 // Uploaded begins an upload, whose file is kept elsewhere under the name of Blob.
 type Uploaded struct {
@@ -82,18 +72,10 @@ type Failed struct {
 	Why string `json:"why"`
 }
 
-// Row is a row that was submitted.
-type Row struct {
-	Ledger  string `json:"ledger"`
-	Account int64  `json:"account"`
-	book.BulkRow
-}
-
-// Submitted posts rows to several ledgers, all or none. Their ids follow one another from First on; rows of one account are beside each
-// other.
+// Submitted records the rows that were posted in the same transaction. Their ids follow one another.
 type Submitted struct {
 	First int64 `json:"first_row"`
-	Rows  []Row `json:"rows"`
+	Rows  int   `json:"rows"`
 }
 
 // Removed tells that the file, and what was read of it, are kept no longer.
@@ -114,56 +96,11 @@ func (Read) Evolve(s State) State { s.Done = true; return s }
 // Evolve ends the reading.
 func (Failed) Evolve(s State) State { s.Failed = true; return s }
 
-// EvolveAt notes what was submitted.
-func (e Submitted) EvolveAt(s State, at event.Position) State {
-	s.Posted, s.First, s.Rows = at, e.First, e.Rows
-	return s
-}
-
-// Evolve is EvolveAt for folds without positions.
-func (e Submitted) Evolve(s State) State { return e.EvolveAt(s, 1) }
+// Evolve notes what was submitted.
+func (e Submitted) Evolve(s State) State { s.First = e.First; return s }
 
 // Evolve forgets the file.
 func (Removed) Evolve(s State) State { s.Removed = true; return s }
-
-// measure works out what the rows of a submission count.
-func measure(e event.Event[State]) (event.Event[State], error) {
-	submitted, ok := e.(Submitted)
-	if !ok {
-		return e, nil
-	}
-	for i, r := range submitted.Rows {
-		l := ledgers.Named(r.Ledger)
-		if l == nil {
-			return e, fmt.Errorf("row %d is of ledger %q", i, r.Ledger)
-		}
-		measured, err := l.Measured(book.Row{In: r.In, Out: r.Out})
-		if err != nil {
-			return e, fmt.Errorf("row %d: %w", i, err)
-		}
-		submitted.Rows[i].In, submitted.Rows[i].Out = measured.In, measured.Out
-	}
-	return submitted, nil
-}
-
-// Dates returns the dates of the rows, for the rules of [book.Standing].
-func (e Submitted) Dates() []unit.Date {
-	dates := make([]unit.Date, len(e.Rows))
-	for i, r := range e.Rows {
-		dates[i] = r.Date
-	}
-	return dates
-}
-
-// Refuses returns why rows may not be submitted, nil if they may: all dates must be open.
-func (e Submitted) Refuses(lockedThrough *unit.Date) error {
-	return book.Standing{AccountOpen: true, LockedThrough: lockedThrough}.Refuses(e.Dates()...)
-}
-
-// Added returns the event of a row's own stream.
-func (r Row) Added() book.RowAdded {
-	return book.RowAdded{Account: r.Account, Date: r.Date, In: r.In, Out: r.Out, Warnings: r.Warnings}
-}
 
 // Upload begins an upload. With a Read it is read already.
 type Upload struct {

@@ -48,15 +48,8 @@ func TestSubmissionNamesEveryFault(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, khata.Kind)
 	good := khata.Line{Ledger: "bank", Account: 3, Side: "in", Date: today, Item: "cash", Amount: new(unit.Money(100))}
-	submit := khata.Submit{First: 7, Today: today, Rows: lines(t, good), Closed: open}
-	row := khata.Row{Ledger: "bank", Account: 3, BulkRow: book.BulkRow{Date: today}}
-	posted := func() khata.Submitted {
-		events, err := submit.Decide(khata.State{})
-		require.NoError(t, err)
-		e, _ := events[0].(khata.Submitted)
-		row.In = e.Rows[0].In
-		return khata.Submitted{First: 7, Rows: []khata.Row{row}}
-	}()
+	posted := khata.Submitted{First: 7, Rows: 1}
+	submit := khata.Submit{Submitted: posted}
 	given.Case("without an upload").When(submit).Then(posted)
 	of := submit
 	of.Upload = true
@@ -66,14 +59,15 @@ func TestSubmissionNamesEveryFault(t *testing.T) {
 	given.And(uploaded, read).Case("of an upload").When(of).Then(posted)
 	given.And(uploaded, read, posted).Case("for the second time").When(of).ThenFails(khata.ErrSubmitted)
 
-	bad := submit
+	rows := khata.PostRows{Today: today, Rows: lines(t, good), Closed: open}
+	bad := rows
 	bad.Rows = lines(t, good,
 		khata.Line{Ledger: "karigar", Account: 4, Side: "in", Date: today, Item: "payal", Weight: new(unit.Grams(520_000))},
 		khata.Line{Ledger: "bank", Account: 5, Side: "out", Date: today + 5, Amount: new(unit.Money(1))},
 		khata.Line{Ledger: "client", Account: 6, Side: "out", Date: today - 9, Item: "nothing"})
 	bad.Closed = func(_ *book.Ledger, account int64) bool { return account == 5 }
 	bad.LockedThrough = new(today - 9)
-	_, err := bad.Decide(khata.State{})
+	_, err := bad.Decide()
 	refused := err.(*fault.Error) //nolint:errorlint // a test
 	require.Equal(t, fault.Invalid, refused.Kind)
 	var fields []string
@@ -82,9 +76,9 @@ func TestSubmissionNamesEveryFault(t *testing.T) {
 	}
 	require.Equal(t, []string{"entries[1].weight", "entries[2].date", "entries[2].account_id", "entries[3]", "entries[3].date"}, fields)
 
-	locked := submit
+	locked := rows
 	locked.LockedThrough = new(today)
-	_, err = locked.Decide(khata.State{})
+	_, err = locked.Decide()
 	refused = err.(*fault.Error) //nolint:errorlint // a test
 	require.Equal(t, fault.Conflict, refused.Kind)
 	require.Equal(t, []fault.Field{{Field: "entries[0].date", Message: "Books are locked through " + today.String()}}, refused.Fields)
@@ -100,11 +94,10 @@ func TestLinesBecomeTheEntriesOfTheirLedgers(t *testing.T) {
 		khata.Line{Ledger: "karigar", Account: 1, Side: "out", Date: today - 1, Amount: amount})
 	require.Len(t, rows, 3)
 	require.Equal(t, []int{0, 2}, rows[0].Of)
-	events, err := khata.Submit{Today: today, Rows: rows, Closed: open}.Decide(khata.State{})
+	posted, err := khata.PostRows{Today: today, Rows: rows, Closed: open}.Decide()
 	require.NoError(t, err)
-	e, _ := events[0].(khata.Submitted)
-	require.JSONEq(t, `[{"item_name":"payal","pure_weight":10,"fine_percent":92,"fine_weight":9.2,"other":5,"computed":["fine_weight"]}]`, string(e.Rows[0].In.JSON()))
-	require.JSONEq(t, `[{"kind":"metal","weight":10,"touch":92,"fine_weight":9.2,"computed":["fine_weight"]},{"kind":"cash","amount":5}]`, string(e.Rows[1].Out.JSON()))
+	require.JSONEq(t, `[{"item_name":"payal","pure_weight":10,"fine_percent":92,"fine_weight":9.2,"other":5,"computed":["fine_weight"]}]`, string(posted[0].In.JSON()))
+	require.JSONEq(t, `[{"kind":"metal","weight":10,"touch":92,"fine_weight":9.2,"computed":["fine_weight"]},{"kind":"cash","amount":5}]`, string(posted[1].Out.JSON()))
 
 	_, err = khata.Lines([]khata.Line{{Ledger: "polisher", Account: 1, Side: "in", Date: today, Weight: weight, Touch: touch}, {Ledger: "bank", Account: 1, Side: "in", Date: today, Fine: weight}})
 	require.ErrorContains(t, err, "entries[0].touch")

@@ -32,14 +32,36 @@ type Asked struct {
 	Of    []int // the entries of the request that it has, for the answer
 }
 
-// Submit posts rows, of an upload or without one. The rows of one account are beside each other.
-type Submit struct {
-	Upload bool // the rows are of an upload
-	First  int64
-	Today  unit.Date
-	Rows   []Asked
+// Row is a row of a ledger.
+type Row struct {
+	*book.Ledger
+	book.RowAdded
+}
 
-	// What the rules between streams say now.
+// Submit records that rows were posted, of an upload or without one.
+type Submit struct {
+	Submitted
+
+	Upload bool // the rows are of an upload
+}
+
+// Decide refuses an upload that is not there, is not read yet, or was submitted.
+func (c Submit) Decide(s State) ([]event.Event[State], error) {
+	switch {
+	case c.Upload && s.Blob == "":
+		return nil, ErrNotFound
+	case s.First != 0:
+		return nil, ErrSubmitted
+	case c.Upload && !s.Done && !s.Failed:
+		return nil, ErrNotRead
+	}
+	return []event.Event[State]{c.Submitted}, nil
+}
+
+// PostRows posts rows to several ledgers, all or none.
+type PostRows struct {
+	Today         unit.Date
+	Rows          []Asked
 	Closed        func(ledger *book.Ledger, account int64) bool
 	LockedThrough *unit.Date
 }
@@ -51,20 +73,13 @@ func Arrange(rows []Asked) {
 	})
 }
 
-// Decide refuses all rows for what is wrong with any of them, and names each: a locked date is a conflict, unless something else is wrong.
-func (c Submit) Decide(s State) ([]event.Event[State], error) {
-	switch {
-	case c.Upload && s.Blob == "":
-		return nil, ErrNotFound
-	case s.Posted != 0:
-		return nil, ErrSubmitted
-	case c.Upload && !s.Done && !s.Failed:
-		return nil, ErrNotRead
-	}
+// Decide returns the rows. It refuses all of them for what is wrong with any, and names each: a locked date is a conflict, unless something else is
+// wrong.
+func (c PostRows) Decide() ([]Row, error) {
 	var (
 		wrong, locked []fault.Field
 		bytes         int
-		e             = Submitted{First: c.First, Rows: make([]Row, len(c.Rows))}
+		rows          = make([]Row, len(c.Rows))
 	)
 	for i, asked := range c.Rows {
 		row, faults := asked.row(c.Today)
@@ -77,7 +92,7 @@ func (c Submit) Decide(s State) ([]event.Event[State], error) {
 		if c.LockedThrough != nil && asked.Row.Date != nil && *asked.Row.Date <= *c.LockedThrough {
 			locked = append(locked, fault.Field{Field: asked.Place("date"), Message: fmt.Sprintf("Books are locked through %s", *c.LockedThrough)})
 		}
-		e.Rows[i] = row
+		rows[i] = row
 		bytes += len(row.In.JSON()) + len(row.Out.JSON()) + len(row.Warnings) + rowBytes
 	}
 	switch {
@@ -88,12 +103,12 @@ func (c Submit) Decide(s State) ([]event.Event[State], error) {
 	case bytes > mostBytes:
 		return nil, fault.Fields(fault.Field{Field: "entries", Message: "more than 1,000,000 bytes together: send fewer at once"})
 	}
-	return []event.Event[State]{e}, nil
+	return rows, nil
 }
 
 // row returns the row by the ledger's own rules, and what is wrong with it.
 func (a Asked) row(today unit.Date) (row Row, wrong []fault.Field) {
-	row = Row{Ledger: a.Ledger.Name, Account: a.Account}
+	row.Ledger = a.Ledger
 	events, err := book.AddRow{Ledger: a.Ledger, Account: a.Account, Today: today, Asked: a.Row}.Decide(book.Row{})
 	if refused, ok := errors.AsType[*fault.Error](err); ok {
 		if len(refused.Fields) == 0 {
@@ -101,9 +116,7 @@ func (a Asked) row(today unit.Date) (row Row, wrong []fault.Field) {
 		}
 		return row, refused.Fields
 	}
-	if added, ok := events[0].(book.RowAdded); ok {
-		row.Date, row.In, row.Out, row.Warnings = added.Date, added.In, added.Out, added.Warnings
-	}
+	row.RowAdded, _ = events[0].(book.RowAdded)
 	return row, nil
 }
 
