@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/fault"
 )
 
 // both renames one thing if another one has a name.
@@ -114,7 +113,6 @@ func TestNumbersAreMadeOnceAndOnlyIfNothingIsRefused(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
 	all[0].make(t, "other", "b")
-	tired := fault.New(fault.Conflict, "Too tired")
 	runs, made := 0, 0
 	newID := func(context.Context) (string, error) {
 		made++
@@ -138,8 +136,10 @@ func TestNumbersAreMadeOnceAndOnlyIfNothingIsRefused(t *testing.T) {
 	require.Equal(t, "new", out.ID)
 	require.Equal(t, []int{2, 1}, []int{runs, made})
 
-	Govern(all[0].Handler, things, func(context.Context, Source, thing, event.Recorded[event.Event[thing]]) error { return tired })
-	_, err = Create(t.Context(), all[0].Handler, as(t), things, newID, makeThing{Name: "y"})
-	require.ErrorIs(t, err, tired)
-	require.Equal(t, 1, made, "a rule refused it")
+	_, err = Do(t.Context(), all[0].Handler, as(t), things, func(ctx context.Context, tx *Tx) error {
+		_, err := DecideNew(ctx, tx, things, newID, always[thing](makeThing{}))
+		return err
+	})
+	require.Error(t, err)
+	require.Equal(t, 1, made, "the command refused it")
 }

@@ -45,15 +45,14 @@ type Handler struct {
 	now     func() time.Time
 	cache   *cache
 	numbers *numbers
-	rules   map[string]any // by category: Rule[S]
-	waiting waiting        // requests that wait for their commands
+	waiting waiting // requests that wait for their commands
 
 	conflicts *prometheus.CounterVec
 }
 
 // New makes a Handler. Run must be running for it to be fast.
 func New(store eventstore.Store, vault Vault, now func() time.Time) *Handler {
-	h := &Handler{store: store, vault: vault, now: now, cache: newCache(), rules: map[string]any{}}
+	h := &Handler{store: store, vault: vault, now: now, cache: newCache()}
 	h.numbers = newNumbers(h)
 	h.conflicts = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "bahi_append_conflicts_total", Help: "Appends that were refused because a stream had changed meanwhile, by its category.",
@@ -202,25 +201,16 @@ func (h *Handler) meta(req Request) event.Meta {
 	}
 }
 
-// MetaOf is what events say of themselves that only carry out one that is in the log, the first of a
-// stream: the same as that, for every process that carries it out, and which one it is.
+// MetaOf returns the metadata of an event that repeats what the first event of a stream has said.
 func (h *Handler) MetaOf(ctx context.Context, stream string) (meta event.Meta, err error) {
-	return h.MetaAt(ctx, stream, 0)
-}
-
-// MetaAt is [Handler.MetaOf] for the event of a stream at a position; 0: the first.
-func (h *Handler) MetaAt(ctx context.Context, stream string, at event.Position) (meta event.Meta, err error) {
 	for stored, err := range h.store.ReadStream(ctx, stream, 0, eventstore.Forwards) {
 		if err != nil {
 			return meta, err
 		}
-		if stored.Position < at {
-			continue
-		}
 		if err := json.Unmarshal(stored.Meta, &meta); err != nil {
 			return meta, fmt.Errorf("decode metadata of %s: %w", stream, err)
 		}
-		meta.Of, meta.CausationID = stored.Position, stored.ID.String()
+		meta.Of, meta.CausationID, meta.More = stored.Position, stored.ID.String(), 0
 		return meta, nil
 	}
 	return meta, fmt.Errorf("stream %s is not in the log", stream)

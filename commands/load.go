@@ -41,13 +41,6 @@ func (l Loaded[S]) and(kind *event.Kind[S], r event.Recorded[event.Event[S]], by
 	return l
 }
 
-// Rule is a rule between streams for the events of a kind. It returns a fault if an event may not follow on the state before.
-// The transaction checks what the rule loads.
-type Rule[S any] func(ctx context.Context, from Source, before S, e event.Recorded[event.Event[S]]) error
-
-// Govern adds a rule to a kind. Call it before anything is handled.
-func Govern[S any](h *Handler, kind *event.Kind[S], rule Rule[S]) { h.rules[kind.Category()] = rule }
-
 // Source is where [Load] takes states from: [Handler.Cached], [Handler.Fresh] or a [Tx].
 type Source interface{ source() source }
 

@@ -181,17 +181,10 @@ func (r *reading[S]) decide(ctx context.Context, tx *Tx, cmd event.Command[S]) e
 	case tx.first == record(r) && len(r.events) == 0 && tx.req.IfMatch != nil && *tx.req.IfMatch != r.read.Revision:
 		return ErrStale
 	}
-	rule, governed := tx.h.rules[r.kind.Category()].(Rule[S])
 	for _, e := range events {
-		next := event.Recorded[event.Event[S]]{
+		r.now = r.now.and(r.kind, event.Recorded[event.Event[S]]{
 			Position: eventstore.End, Stream: r.kind.Stream(r.id), Revision: r.now.Revision + 1, Data: e, Meta: event.Meta{Workspace: tx.workspace},
-		}
-		if governed {
-			if err := rule(ctx, tx, r.now.State, next); err != nil {
-				return err
-			}
-		}
-		r.now = r.now.and(r.kind, next, 0)
+		}, 0)
 	}
 	if r.nth == 0 {
 		tx.decided++

@@ -71,6 +71,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	template.Kind,
 	number.Kind,
 	order.Kind,
+	order.TakadasKind,
 	product.Batches,
 	product.Kind,
 	product.SKUs.Kind,

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"sync"
 
 	"github.com/google/uuid"
 
@@ -19,7 +18,6 @@ import (
 	"bahi/domain/ledger/khata"
 	"bahi/domain/number"
 	"bahi/domain/unit"
-	"bahi/eventstore"
 )
 
 // Reads is what commands ask of the read side. An answer that is late only narrows what a command decides, or where it
@@ -39,25 +37,11 @@ type Books struct {
 	Today    func() unit.Date // in the workshop's own zone
 	Log      *slog.Logger
 	Reader   OrderReader // nil: rules read messages
-
-	filling sync.WaitGroup
-}
-
-const maxOvertaken = 8
-
-// Wait returns when the work that follows answered requests is done.
-func (b *Books) Wait() { b.filling.Wait() }
-
-// AddRules adds the rules between streams to the kinds of all ledgers, of orders, takadas and order drafts.
-func AddRules(h *commands.Handler) {
-	addOrderRule(h)
-	addTakadaRule(h)
-	addDraftRule(h)
 }
 
 // standingOf returns what the rules between streams say of the rows of an account.
 func standingOf(ctx context.Context, tx *commands.Tx, l *book.Ledger, account int64, workspace uuid.UUID) (s book.Standing, err error) {
-	if s.AccountOpen, err = isOpen(ctx, tx, l, account, workspace, eventstore.End); err != nil {
+	if s.AccountOpen, err = isOpen(ctx, tx, l, account, workspace); err != nil {
 		return s, err
 	}
 	lock, err := commands.Load(ctx, tx, bookslock.Kind, workspace.String())
@@ -136,7 +120,7 @@ func (b *Books) post(ctx context.Context, tx *commands.Tx, rows []khata.Row) (fi
 		_, err = commands.DecideNew(ctx, tx, rows[0].Rows, nil, func(string) event.Command[book.Row] { return book.Post{RowAdded: rows[0].RowAdded} })
 		return 0, err
 	}
-	first, err = b.rowNumbers(ctx, tx, len(rows))
+	first, err = b.numbers(ctx, tx, number.Rows, len(rows))
 	for i, row := range rows {
 		if err != nil {
 			return 0, err
@@ -146,14 +130,6 @@ func (b *Books) post(ctx context.Context, tx *commands.Tx, rows []khata.Row) (fi
 		_, err = commands.Decide(ctx, tx, row.Rows, number, book.Post{RowAdded: row.RowAdded})
 	}
 	return first, err
-}
-
-// rowNumbers returns the first of so many new numbers for the rows of a transaction, 0 in a dry run.
-func (b *Books) rowNumbers(ctx context.Context, tx *commands.Tx, count int) (int64, error) {
-	if tx.DryRun() {
-		return 0, nil
-	}
-	return commands.Once(tx, number.Rows, func() (int64, error) { return b.Commands.Numbers(ctx, number.Rows, int64(count)) })
 }
 
 // EditRow changes a row of an account.

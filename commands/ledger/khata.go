@@ -17,7 +17,6 @@ import (
 	"bahi/domain/ledger/khata"
 	"bahi/domain/ledger/khatapage"
 	"bahi/domain/number"
-	"bahi/eventstore"
 )
 
 // ScannedPage is a page of a file that was recognised.
@@ -307,7 +306,7 @@ func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int
 		if err != nil {
 			return err
 		}
-		if submit.First, err = b.rowNumbers(ctx, tx, len(rows)); err != nil {
+		if submit.First, err = b.numbers(ctx, tx, number.Rows, len(rows)); err != nil {
 			return err
 		}
 		if upload != 0 {
@@ -330,7 +329,7 @@ func standings(ctx context.Context, from commands.Source, workspace uuid.UUID, c
 		if _, known := closed[row.Account]; known {
 			continue
 		}
-		open, err := isOpen(ctx, from, row.Ledger, row.Account, workspace, eventstore.End)
+		open, err := isOpen(ctx, from, row.Ledger, row.Account, workspace)
 		if err != nil {
 			return err
 		}

@@ -107,15 +107,6 @@ type interrupted struct {
 
 	mu     sync.Mutex
 	before func(stream string) error
-	fill   error // takes the place of the next appends that follow on an answer
-	left   *int  // of the appends that follow on an answer, so many until the process dies; nil: it lives
-}
-
-// fails keeps the node from its next appends that follow on an answer.
-func (i *interrupted) fails(err error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.fill = err
 }
 
 // at lets do happen once (nothing when it is nil), before the next append to a stream whose name begins like this. It does not happen where numbers are reserved:
@@ -157,29 +148,6 @@ func (i *interrupted) Append(ctx context.Context, t eventstore.Transaction) (eve
 	return i.Store.Append(ctx, t)
 }
 
-func (i *interrupted) AppendEach(ctx context.Context, appends []eventstore.Transaction) []eventstore.Result {
-	i.mu.Lock()
-	err := i.fill
-	i.fill = nil
-	i.mu.Unlock()
-	if err == nil && i.left != nil {
-		done := min(*i.left, len(appends))
-		results := i.Store.AppendEach(ctx, appends[:done])
-		for *i.left -= done; len(results) < len(appends); {
-			results = append(results, eventstore.Result{Err: errCrash})
-		}
-		return results
-	}
-	if err != nil {
-		results := make([]eventstore.Result, len(appends))
-		for k := range results {
-			results[k].Err = err
-		}
-		return results
-	}
-	return i.Store.AppendEach(ctx, appends)
-}
-
 // node is one of several processes of the office.
 type node struct {
 	*ledger.Books
@@ -199,9 +167,7 @@ func (o *office) node(t *testing.T) *node {
 	n.Books = &ledger.Books{
 		Commands: h, Reads: o.views, Today: func() unit.Date { return today }, Log: slog.New(slog.DiscardHandler),
 	}
-	ledger.AddRules(h)
 	run(t, h.Run)
-	t.Cleanup(n.Wait)
 	return n
 }
 

@@ -54,73 +54,42 @@ func (o *office) ordersOf(t *testing.T, holder int64) (all []views.ClientOrder) 
 	return all
 }
 
-// A draft becomes two orders.
-func TestConvertedDraftIsItsOrdersWhereverTheProcessDies(t *testing.T) {
+// A draft becomes two orders, in one transaction.
+func TestADraftBecomesOrdersAllOrNone(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
-	sure := o.node(t)
-	o.whereverItDies(t, 3, func(left int) deed {
-		holder := sure.opens(t, client.Ledger)
-		draft := sure.drafts(t, "slip 7\npayal 250 gm 4 pcs\nring 20.5 gm", holder)
-		read, err := o.views.OrderDraft(patient(t), workspace, time.UTC, draft)
-		require.NoError(t, err)
-		_, err = ledger.EditDraftEntry(patient(t), as(t), sure.Books, draft, orderdraft.EditEntry{ID: read.Entries[1].ID, Slip: patch.Set(book.Text("8"))})
-		require.NoError(t, err)
-		var made []orderdraft.Ordered
-		withKey := func(r *commands.Request) { r.Key = idText(draft) }
-		return deed{
-			decides: "orderdraft-",
-			do: func(n *node) error {
-				out, err := n.converts(t, draft, withKey)
-				made = out.State.Orders
-				return err
-			},
-			undone: func() {
-				require.Equal(t, []int64{draft}, o.pending(t))
-				require.Empty(t, o.ordersOf(t, holder))
-				made = nil
-			},
-			told: func() int {
-				told := o.count(t, []string{"OrderDraftDeleted"}, orderdraft.Kind.Stream(idText(draft)))
-				for _, one := range made {
-					told += o.count(t, []string{"ClientOrderAdded"}, order.Kind.Stream(idText(one.ID)))
-				}
-				return told
-			},
-			done: func(*node) {
-				require.Empty(t, o.pending(t))
-				require.Len(t, made, 2)
-				shown := o.ordersOf(t, holder)
-				require.Len(t, shown, 2)
-				for i, one := range shown {
-					require.Equal(t, made[i].ID, *one.ID)
-					require.Equal(t, made[i].Order.Items, one.Items)
-				}
-				require.Equal(t, "payal", string(shown[0].Items[0].Name))
-				require.Equal(t, int64(4), shown[0].Items[0].Quantity)
-				again, err := sure.converts(t, draft, withKey)
-				require.NoError(t, err)
-				require.True(t, again.Replayed)
-				require.Equal(t, made, again.State.Orders)
-				_, err = sure.converts(t, draft)
-				require.ErrorIs(t, err, orderdraft.ErrNotFound)
-				history, err := o.views.OrderHistory(patient(t), workspace, made[0].ID)
-				require.NoError(t, err)
-				require.Equal(t, "added", history[0].Change)
-			},
-			resume: func(n *node) error {
-				switch left { // who comes first tells them
-				case 0:
-					require.NotNil(t, o.takada(t, n.delivers(t, made[1].ID)))
-				case 1:
-					_, err := ledger.EditOrder(patient(t), as(t), n.Books, made[1].ID, order.Edit{Date: patch.Set(today - 5)})
-					return err
-				}
-				return ledger.ResumeConversions(patient(t), n.Books)
-			},
-		}
-	})
-	o.ordersAgree(t, t, sure)
+	dead, n := o.node(t), o.node(t)
+	holder := n.opens(t, client.Ledger)
+	draft := n.drafts(t, "slip 7\npayal 250 gm", holder)
+	_, err := ledger.AddDraftEntry(patient(t), as(t), n.Books, draft, orderdraft.AddEntry{EditEntry: orderdraft.EditEntry{
+		Item: patch.Set(book.Text("ring")), Weight: patch.Set(unit.Grams(5_000)), ClientID: patch.Set(holder), Slip: patch.Set(book.Text("8")),
+	}})
+	require.NoError(t, err)
+	dead.store.at("orderdraft-", func() error { return errCrash })
+	_, err = dead.converts(t, draft, keyed)
+	require.ErrorIs(t, err, errCrash)
+	require.Equal(t, []int64{draft}, o.pending(t))
+	require.Empty(t, o.ordersOf(t, holder))
+
+	out, err := n.converts(t, draft, keyed)
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 2, 1, 0}, o.after(t, out.Position-4), "the key, the draft and its orders")
+	require.Empty(t, o.pending(t))
+	shown := o.ordersOf(t, holder)
+	require.Len(t, shown, 2)
+	for i, made := range out.State.Orders {
+		require.Equal(t, made.ID, *shown[i].ID)
+		require.Equal(t, made.Items, shown[i].Items)
+		require.Equal(t, []string{"ClientOrderAdded"}, o.names(t, order.Kind.Stream(idText(made.ID))))
+	}
+	again, err := dead.converts(t, draft, keyed)
+	require.NoError(t, err)
+	require.True(t, again.Replayed)
+	require.Equal(t, out.State.Orders, again.State.Orders)
+	_, err = n.converts(t, draft)
+	require.ErrorIs(t, err, orderdraft.ErrNotFound)
+	n.delivers(t, out.State.Orders[1].ID)
+	o.ordersAgree(t, t, n)
 }
 
 // Another process deletes the client between the look at it and the append.
@@ -140,8 +109,6 @@ func TestConversionForAClientWhoIsDeletedMeanwhileIsRefused(t *testing.T) {
 	require.Equal(t, []int64{draft}, o.pending(t))
 	require.Empty(t, o.ordersOf(t, first), "all or none")
 
-	require.NoError(t, ledger.ResumeConversions(patient(t), other.Books))
-	require.Equal(t, []int64{draft}, o.pending(t))
 	_, err = other.converts(t, draft)
 	refused := new(fault.Error)
 	require.ErrorAs(t, err, &refused)
@@ -155,28 +122,6 @@ func TestConversionForAClientWhoIsDeletedMeanwhileIsRefused(t *testing.T) {
 	require.Len(t, o.ordersOf(t, first), 2)
 	require.Empty(t, o.pending(t))
 	o.ordersAgree(t, t, n)
-}
-
-// A client is deleted after the conversion and before its orders' streams are told.
-func TestConvertedOrdersEndWithTheirClientBeforeTheirStreamsBegin(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	sure, mortal := o.node(t), o.node(t)
-	holder := sure.opens(t, client.Ledger)
-	draft := sure.drafts(t, "slip 7\npayal 250 gm", holder)
-	mortal.store.left = new(0)
-	out, err := mortal.converts(t, draft)
-	require.NoError(t, err)
-	require.NoError(t, sure.ends(t, client.Ledger, holder)())
-	sure.Wait()
-	require.Empty(t, o.ordersOf(t, holder))
-	require.Equal(t, []string{"ClientOrderAdded", "ClientOrderDeleted"}, o.names(t, order.Kind.Stream(idText(out.State.Orders[0].ID))))
-	_, err = ledger.DeleteOrder(patient(t), as(t), sure.Books, out.State.Orders[0].ID)
-	require.ErrorIs(t, err, order.ErrNotFound)
-	unfinished, err := o.views.UnfinishedClosings(patient(t))
-	require.NoError(t, err)
-	require.Empty(t, unfinished)
-	o.ordersAgree(t, t, sure)
 }
 
 func TestSlipNumbersContinueThoseOfOrdersAndOtherDrafts(t *testing.T) {

@@ -96,87 +96,61 @@ func (o *office) takadas(t *testing.T) (all []int64) {
 	return all
 }
 
-// A client with two orders and their takadas is deleted.
-func TestADeletedClientsOrdersAreGoneWhereverTheProcessDies(t *testing.T) {
+// A client with two orders and their takadas is deleted. Nothing is written to their streams.
+func TestOrdersAndTakadasEndWithTheirClient(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
-	sure := o.node(t)
-	other := sure.orders(t, sure.opens(t, client.Ledger))
-	staying := sure.delivers(t, other)
-	o.whereverItDies(t, 5, func(int) deed {
-		holder := sure.opens(t, client.Ledger)
-		first, second := sure.orders(t, holder), sure.orders(t, holder)
-		delivered := []int64{sure.delivers(t, first), sure.delivers(t, first), sure.delivers(t, second)}
-		// It was deleted before, and is not told of anything.
-		before := sure.delivers(t, second)
-		_, err := ledger.DeleteTakada(patient(t), as(t), sure.Books, before)
-		require.NoError(t, err)
-		streams := append(streamsOf(order.Kind, first, second), streamsOf(takada.Kind, delivered...)...)
-		return deed{
-			decides: "client-",
-			do:      func(n *node) error { return n.ends(t, client.Ledger, holder)() },
-			undone:  func() { require.NotNil(t, o.order(t, first)) },
-			told:    func() int { return o.count(t, []string{"ClientOrderDeleted", "TakadaDeleted"}, streams...) },
-			resume:  func(n *node) error { return ledger.ResumeClosings(patient(t), n.Books) },
-			done: func(mortal *node) {
-				require.Nil(t, o.order(t, first))
-				require.Nil(t, o.order(t, second))
-				require.Equal(t, []int64{staying}, o.takadas(t))
-				for _, n := range []*node{mortal, sure, o.node(t)} {
-					_, err := ledger.EditOrder(patient(t), as(t), n.Books, first, order.Edit{})
-					require.ErrorIs(t, err, order.ErrNotFound)
-					_, err = ledger.EditOrder(patient(t), as(t), n.Books, second, order.Edit{Date: patch.Set(today + 5)})
-					require.ErrorIs(t, err, order.ErrNotFound, "whatever else is wrong")
-					_, err = ledger.DeleteOrder(patient(t), as(t), n.Books, second)
-					require.ErrorIs(t, err, order.ErrNotFound)
-					_, err = ledger.EditTakada(patient(t), as(t), n.Books, delivered[0], takada.Edit{})
-					require.ErrorIs(t, err, takada.ErrNotFound)
-					_, err = ledger.DeleteTakada(patient(t), as(t), n.Books, delivered[2])
-					require.ErrorIs(t, err, takada.ErrNotFound)
-					_, err = ledger.AddTakada(patient(t), as(t), n.Books, takadaOf(first, nil))
-					require.Equal(t, invalid("client_order_id", "there is no such order"), err)
-					_, err = ledger.AddOrder(patient(t), as(t), n.Books, orderOf(holder))
-					require.Equal(t, invalid("client_id", "there is no such client"), err)
-				}
-				history, err := o.views.OrderHistory(patient(t), workspace, first)
-				require.NoError(t, err)
-				require.Equal(t, []string{"added", "deleted"}, []string{history[0].Change, history[1].Change})
-				require.Equal(t, "because", history[1].Reason, "the deletion is the client's")
-			},
-		}
-	})
-	o.ordersAgree(t, t, sure)
+	n := o.node(t)
+	staying := n.delivers(t, n.orders(t, n.opens(t, client.Ledger)))
+	holder := n.opens(t, client.Ledger)
+	first, second := n.orders(t, holder), n.orders(t, holder)
+	delivered := []int64{n.delivers(t, first), n.delivers(t, first), n.delivers(t, second)}
+	head := o.head(t)
+	require.NoError(t, n.ends(t, client.Ledger, holder)())
+	require.Equal(t, head+1, o.head(t))
+	require.Nil(t, o.order(t, first))
+	require.Nil(t, o.order(t, second))
+	require.Equal(t, []int64{staying}, o.takadas(t))
+	for _, n := range []*node{n, o.node(t)} {
+		_, err := ledger.EditOrder(patient(t), as(t), n.Books, first, order.Edit{})
+		require.ErrorIs(t, err, order.ErrNotFound)
+		_, err = ledger.EditOrder(patient(t), as(t), n.Books, second, order.Edit{Date: patch.Set(today + 5)})
+		require.ErrorIs(t, err, order.ErrNotFound, "whatever else is wrong")
+		_, err = ledger.DeleteOrder(patient(t), as(t), n.Books, second)
+		require.ErrorIs(t, err, order.ErrNotFound)
+		_, err = ledger.EditTakada(patient(t), as(t), n.Books, delivered[0], takada.Edit{})
+		require.ErrorIs(t, err, takada.ErrNotFound)
+		_, err = ledger.DeleteTakada(patient(t), as(t), n.Books, delivered[2])
+		require.ErrorIs(t, err, takada.ErrNotFound)
+		_, err = ledger.AddTakada(patient(t), as(t), n.Books, takadaOf(first, nil))
+		require.Equal(t, invalid("client_order_id", "there is no such order"), err)
+		_, err = ledger.AddOrder(patient(t), as(t), n.Books, orderOf(holder))
+		require.Equal(t, invalid("client_id", "there is no such client"), err)
+	}
+	history, err := o.views.OrderHistory(patient(t), workspace, first)
+	require.NoError(t, err)
+	require.Equal(t, []string{"added", "deleted"}, []string{history[0].Change, history[1].Change})
+	require.Equal(t, "because", history[1].Reason, "the deletion is the client's")
+	o.ordersAgree(t, t, n)
 }
 
 func invalid(field, message string) error {
 	return fault.Fields(fault.Field{Field: field, Message: message})
 }
 
-func TestADeletedOrdersTakadasAreGoneWhereverTheProcessDies(t *testing.T) {
+func TestTakadasEndWithTheirOrder(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
-	sure := o.node(t)
-	holder := sure.opens(t, client.Ledger)
-	o.whereverItDies(t, 2, func(int) deed {
-		number := sure.orders(t, holder)
-		first, second := sure.delivers(t, number), sure.delivers(t, number)
-		return deed{
-			decides: "clientorder-",
-			do: func(n *node) error {
-				_, err := ledger.DeleteOrder(patient(t), as(t), n.Books, number)
-				return err
-			},
-			undone: func() { require.Equal(t, []int64{first, second}, o.takadas(t)) },
-			told:   func() int { return o.count(t, []string{"TakadaDeleted"}, streamsOf(takada.Kind, first, second)...) },
-			done: func(n *node) {
-				require.Empty(t, o.takadas(t))
-				_, err := ledger.EditTakada(patient(t), as(t), n.Books, second, takada.Edit{Date: patch.Set(today - 1)})
-				require.ErrorIs(t, err, takada.ErrNotFound)
-			},
-			resume: func(n *node) error { return ledger.ResumeClosings(patient(t), n.Books) },
-		}
-	})
-	o.ordersAgree(t, t, sure)
+	n := o.node(t)
+	number := n.orders(t, n.opens(t, client.Ledger))
+	first, second := n.delivers(t, number), n.delivers(t, number)
+	_, err := ledger.DeleteOrder(patient(t), as(t), n.Books, number)
+	require.NoError(t, err)
+	require.Empty(t, o.takadas(t))
+	_, err = ledger.EditTakada(patient(t), as(t), n.Books, second, takada.Edit{Date: patch.Set(today - 1)})
+	require.ErrorIs(t, err, takada.ErrNotFound)
+	require.Equal(t, []string{"TakadaAdded"}, o.names(t, takada.Kind.Stream(idText(first))))
+	o.ordersAgree(t, t, n)
 }
 
 func TestADeletionOfAClientThatWasRefusedLeavesItsOrders(t *testing.T) {
@@ -283,55 +257,31 @@ func TestAnOrderWithTakadasKeepsItsClient(t *testing.T) {
 		_, err = winner.moves(t, delivered, other, change)
 		require.ErrorIs(t, err, order.ErrDelivered)
 	}
-	require.Len(t, o.names(t, order.Kind.Stream(idText(delivered))), 1, "nothing was announced")
 	_, err = winner.moves(t, delivered, other, func(r *commands.Request) { r.IfMatch = new(int64(7)) })
 	require.ErrorIs(t, err, commands.ErrStale)
 	_, err = winner.moves(t, delivered, 999_999)
 	require.Equal(t, invalid("client_id", "there is no such client"), err)
 
 	raced := winner.orders(t, holder)
-	loser.store.at("clientorder-", func() error { // before the announcement
-		loser.store.at("clientorder-", func() error { // and after it
-			winner.delivers(t, raced)
-			return nil
-		})
+	loser.store.at("clientorder-", func() error {
+		winner.delivers(t, raced)
 		return nil
 	})
 	_, err = loser.moves(t, raced, other)
 	require.ErrorIs(t, err, order.ErrDelivered)
-	require.Equal(t, []string{"ClientOrderAdded", "ClientOrderClientChangeAnnounced", "ClientOrderClientChangeDropped"}, o.names(t, order.Kind.Stream(idText(raced))))
-	require.Equal(t, holder, o.order(t, raced).Client)
+	require.Equal(t, []string{"ClientOrderAdded"}, o.names(t, order.Kind.Stream(idText(raced))))
+	require.Zero(t, *o.order(t, raced).Revision, "a takada moves no revision of the order")
 
-	left := winner.orders(t, holder)
-	loser.store.at("clientorder-", func() error { // the process dies after its announcement
-		loser.store.at("clientorder-", func() error {
-			loser.store.at("clientorder-", func() error { return errCrash })
-			return errCrash
-		})
-		return nil
-	})
-	_, err = loser.moves(t, left, other)
-	require.ErrorIs(t, err, errCrash)
-	require.Len(t, o.names(t, order.Kind.Stream(idText(left))), 2)
-	_, err = ledger.AddTakada(patient(t), as(t, dryRun), winner.Books, takadaOf(left, nil))
-	require.ErrorIs(t, err, order.ErrChanging)
-	winner.delivers(t, left)
-	_, err = winner.moves(t, left, other)
-	require.ErrorIs(t, err, order.ErrDelivered)
-	o.ordersAgree(t, t, winner)
-}
-
-func TestATakadaThatMeetsAnAnnouncementIsAddedAllTheSame(t *testing.T) {
-	t.Parallel()
-	o := openOffice(t)
-	loser, winner := o.node(t), o.node(t)
-	number := winner.orders(t, winner.opens(t, client.Ledger))
+	moved := winner.orders(t, holder)
+	one := winner.delivers(t, moved)
 	loser.store.at("takada-", func() error {
-		_, err := commands.Handle(patient(t), winner.Commands, as(t), order.Kind, idText(number), order.AnnounceClientChange{})
+		_, err := ledger.DeleteTakada(patient(t), as(t), winner.Books, one)
+		require.NoError(t, err)
+		_, err = winner.moves(t, moved, other)
 		return err
 	})
-	one := loser.delivers(t, number)
-	require.Equal(t, []int64{one}, o.takadas(t))
+	loser.delivers(t, moved)
+	require.Equal(t, other, o.order(t, moved).Client, "the takada is the new client's")
 	o.ordersAgree(t, t, winner)
 }
 

@@ -133,7 +133,6 @@ func TestABulkThatLostIsRefusedAsAWhole(t *testing.T) {
 			{Date: new(today), In: rupees(1)}, {Date: new(today - 10), In: rupees(1)},
 		})
 		require.ErrorIs(t, err, errLocked)
-		loser.Wait()
 		require.Zero(t, o.rowsOf(t, bank.Ledger, account))
 		o.agree(t)
 	})
@@ -290,7 +289,6 @@ func TestADryRunSaysWhatTheRulesWouldSay(t *testing.T) {
 	require.Len(t, bulk.Rows, 1)
 	_, err = n.SetLock(patient(t), dry, bookslock.Set{})
 	require.NoError(t, err)
-	n.Wait()
 	require.Equal(t, head, o.head(t))
 	require.Equal(t, row+1, n.add(t, account, today), "no number was used up")
 }

@@ -11,74 +11,90 @@ import (
 	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/takada"
-	"bahi/eventstore"
 )
 
-func addTakadaRule(h *commands.Handler) {
-	commands.Govern(h, takada.Kind, func(ctx context.Context, from commands.Source, before takada.State, r event.Recorded[event.Event[takada.State]]) error {
-		if r.Meta.Of != 0 { // it tells of what is decided
-			return nil
-		}
-		return takada.RefusesStep(before, takada.Kind.Evolve(before, r), lookAt(ctx, from, r.Meta.Workspace, r.Position))
-	})
-}
-
-// lookAt looks at what a takada refers to, as of a position.
-func lookAt(ctx context.Context, from commands.Source, workspace uuid.UUID, at event.Position) takada.Look {
+// lookAt looks at what a takada refers to.
+func lookAt(ctx context.Context, tx *commands.Tx, workspace uuid.UUID) takada.Look {
 	return takada.Look{
-		Order: func(number int64) (int64, bool, error) { return clientOf(ctx, from, number, workspace, at) },
-		Karigar: func(account int64) (bool, error) {
-			return isOpen(ctx, from, karigar.Ledger, account, workspace, at)
+		Order: func(number int64) (int64, error) {
+			o, err := loadOrder(ctx, tx, number, workspace)
+			if errors.Is(err, order.ErrNotFound) {
+				return 0, nil
+			}
+			return o.State.Client, err
 		},
+		Karigar: func(account int64) (bool, error) { return isOpen(ctx, tx, karigar.Ledger, account, workspace) },
 	}
 }
 
 // AddTakada records a delivery of an order.
 func AddTakada(ctx context.Context, req commands.Request, b *Books, c takada.Add) (commands.Outcome[takada.State], error) {
-	c.Today, c.Look = b.Today(), lookAt(ctx, b.Commands.Fresh(), req.Workspace, eventstore.End)
-	return attach(ctx, req, b, c.Takada.Order, func() (commands.Outcome[takada.State], error) {
-		return commands.Create(ctx, b.Commands, req, takada.Kind, b.Commands.Numbered(takada.Kind.Category(), 1), c)
+	out, err := commands.Do(ctx, b.Commands, req, takada.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		c.Today, c.Look = b.Today(), lookAt(ctx, tx, req.Workspace)
+		added := ""
+		_, err := commands.DecideNew(ctx, tx, takada.Kind, b.Commands.Numbered(takada.Kind.Category(), 1), func(id string) event.Command[takada.State] {
+			added = id
+			return c
+		})
+		if err != nil || tx.DryRun() {
+			return err
+		}
+		_, err = commands.Decide(ctx, tx, order.TakadasKind, id(c.Order), order.Attach{Takada: numbered(added)})
+		return err
 	})
+	return shown(ctx, req, b, out, err)
 }
 
 // EditTakada changes a takada.
 func EditTakada(ctx context.Context, req commands.Request, b *Books, number int64, c takada.Edit) (commands.Outcome[takada.State], error) {
-	c.Today, c.Look = b.Today(), lookAt(ctx, b.Commands.Fresh(), req.Workspace, eventstore.End)
-	return attach(ctx, req, b, c.Order.Value, func() (commands.Outcome[takada.State], error) {
-		return handleTakada(ctx, req, b, number, c)
+	out, err := commands.Do(ctx, b.Commands, req, takada.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		c.Today, c.Look = b.Today(), lookAt(ctx, tx, req.Workspace)
+		before, err := loadTakada(ctx, tx, number, req.Workspace)
+		if err != nil {
+			return err
+		}
+		after, err := commands.Decide(ctx, tx, takada.Kind, id(number), c)
+		if err != nil || after.State.Order == before.State.Order {
+			return err
+		}
+		if _, err := commands.Decide(ctx, tx, order.TakadasKind, id(before.State.Order), order.Detach{Takada: number}); err != nil {
+			return err
+		}
+		_, err = commands.Decide(ctx, tx, order.TakadasKind, id(after.State.Order), order.Attach{Takada: number})
+		return err
 	})
+	return shown(ctx, req, b, out, err)
 }
 
 // DeleteTakada ends a takada.
 func DeleteTakada(ctx context.Context, req commands.Request, b *Books, number int64) (commands.Outcome[takada.State], error) {
-	return handleTakada(ctx, req, b, number, takada.Delete{})
-}
-
-// attach does what may add a takada to an order, and opens the order to it if a change of its client was announced, whose process may be gone.
-func attach(
-	ctx context.Context, req commands.Request, b *Books, number int64, do func() (commands.Outcome[takada.State], error),
-) (commands.Outcome[takada.State], error) {
-	if err := b.tellOrder(ctx, req, number); err != nil {
-		return commands.Outcome[takada.State]{Revision: -1}, err
-	}
-	out, err := do()
-	if err == nil || !errors.Is(err, order.ErrChanging) || req.DryRun {
-		return shown(ctx, req, b, out, err)
-	}
-	if _, err := handleOrder(ctx, req.FollowUp(), b, number, order.DropClientChange{}); err != nil {
-		return out, err
-	}
-	out, err = do()
-	return shown(ctx, req, b, out, err)
-}
-
-// handleTakada handles a command on a takada. It may have ended with its order or its client, which its own stream need not say.
-func handleTakada(ctx context.Context, req commands.Request, b *Books, number int64, c event.Command[takada.State]) (commands.Outcome[takada.State], error) {
-	out, err := commands.Handle(ctx, b.Commands, req, takada.Kind, id(number), c)
-	return out, standing(out, err, takada.ErrNotFound, func() (bool, error) {
-		holder, _, err := clientOf(ctx, b.Commands.Fresh(), out.State.Order, req.Workspace, eventstore.End)
-		return holder != 0, err
+	return commands.Do(ctx, b.Commands, req, takada.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		before, err := loadTakada(ctx, tx, number, req.Workspace)
+		if err != nil {
+			return err
+		}
+		if _, err := commands.Decide(ctx, tx, takada.Kind, id(number), takada.Delete{}); err != nil {
+			return err
+		}
+		_, err = commands.Decide(ctx, tx, order.TakadasKind, id(before.State.Order), order.Detach{Takada: number})
+		return err
 	})
+}
+
+// loadTakada returns a takada of a workspace, or [takada.ErrNotFound]. A takada ends with its order, without an event of its own.
+func loadTakada(ctx context.Context, tx *commands.Tx, number int64, workspace uuid.UUID) (commands.Loaded[takada.State], error) {
+	t, err := commands.Load(ctx, tx, takada.Kind, id(number))
+	if err != nil {
+		return t, err
+	}
+	if !t.State.Exists() || t.Workspace != workspace {
+		return t, takada.ErrNotFound
+	}
+	_, err = loadOrder(ctx, tx, t.State.Order, workspace)
+	if errors.Is(err, order.ErrNotFound) {
+		err = takada.ErrNotFound
+	}
+	return t, err
 }
 
 // shown returns the outcome without the karigars who are deleted: no event tells the takada of it.
@@ -88,7 +104,7 @@ func shown(ctx context.Context, req commands.Request, b *Books, out commands.Out
 	}
 	gone := map[int64]bool{}
 	for _, account := range out.State.Karigars() {
-		open, err := isOpen(ctx, b.Commands.Cached(), karigar.Ledger, account, req.Workspace, eventstore.End)
+		open, err := isOpen(ctx, b.Commands.Cached(), karigar.Ledger, account, req.Workspace)
 		if err != nil {
 			return out, err
 		}

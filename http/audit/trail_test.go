@@ -36,7 +36,6 @@ func dealings(t *testing.T) (o *apptest.Office, clerk *apitest.Client, account i
 	o.Clerk(apptest.Home).DELETE(apptest.At(account, row.ID+2)).Status(204)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-01-31"}`).Status(200)
 	clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-01-31", "1")).Status(409)
-	o.Sys.Books.Wait() // follow-ups of answered commands
 	return o, clerk, account, row
 }
 

@@ -219,7 +219,6 @@ func TestRebuildWorksWithoutScripts(t *testing.T) {
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
 	apptest.FillOnce(clerk, account, 100)
-	o.Sys.Books.Wait() // for the effects of the writes
 	v := o.Sign()
 	const books = "/console/projections/books"
 	until := func(words string) apptest.Sheet {

@@ -215,7 +215,6 @@ func (j *journey) change(a *apitest.Answer) {
 
 // past draws what a reader asks for, and answers the query, and the state that it is of.
 func (j *journey) past() (query url.Values, of *unit.Date, known event.Position) {
-	j.o.Sys.Books.Wait() // for what follows on answers
 	query, known = url.Values{}, event.Position(j.o.Head())
 	if rapid.Bool().Draw(j.t, "as of") {
 		query.Set("as_of", j.date())
@@ -320,7 +319,6 @@ func (j *journey) lookAtRows(ask func(string, ...string) *apitest.Answer, accoun
 
 // audit replays the trail's fields from nothing, and holds what comes of it against the books.
 func (j *journey) audit() {
-	j.o.Sys.Books.Wait()
 	whole := apptest.TrailOf(j.auditor, "")
 	state := map[string]map[string]json.RawMessage{}
 	for _, c := range whole.Changes {

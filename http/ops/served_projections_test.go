@@ -44,7 +44,6 @@ func TestProjectionIsRebuiltOverHTTP(t *testing.T) {
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
 	apptest.FillOnce(clerk, account, 100)
-	o.Sys.Books.Wait() // for the effects of the writes
 	before := apptest.Balances(clerk, apptest.Ledger(account))
 	var all []opsviews.Projection
 	o.Operator().GET("/ops/projections").Status(200).JSON(&all)

@@ -20,7 +20,6 @@ import (
 	_ "golang.org/x/crypto/x509roots/fallback" // for a container that has nothing but Bahi
 
 	"bahi/commands/access"
-	ledgerflows "bahi/commands/ledger"
 	"bahi/domain/actor"
 	"bahi/domain/fault"
 	"bahi/eventstore"
@@ -83,7 +82,6 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 	var running sync.WaitGroup
 	failed := make(chan error, 8)
 	s.work(background, serving, &running, failed)
-	running.Go(func() { s.resume(background) })
 	running.Go(func() { s.cleanFolders(background) })
 	running.Go(func() { s.Signer.Run(background) })
 	if s.Settings.AuditReread {
@@ -97,7 +95,6 @@ func (s *System) Serve(ctx context.Context, listener net.Listener, key string, t
 		running.Go(func() { failed <- s.feed.run(background) })
 	}
 	defer func() {
-		s.Books.Wait()
 		s.signLast(ctx)
 		stop()
 		running.Wait()
@@ -146,7 +143,7 @@ func (s *System) Working(ctx context.Context, do func(context.Context) error) er
 	if err == nil {
 		err = do(serving)
 	}
-	if s.Books.Wait(); err == nil {
+	if err == nil {
 		err = s.untilCaughtUp(serving, nil, AllProjections())
 	}
 	if cause := context.Cause(serving); err != nil && cause != nil {
@@ -156,20 +153,6 @@ func (s *System) Working(ctx context.Context, do func(context.Context) error) er
 	stop()
 	running.Wait()
 	return err
-}
-
-// resume finishes the work of an earlier process.
-func (s *System) resume(ctx context.Context) {
-	for ctx.Err() == nil {
-		err := errors.Join(ledgerflows.ResumeConversions(ctx, s.Books), ledgerflows.ResumeClosings(ctx, s.Books))
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Second):
-		}
-	}
 }
 
 // admit delays writes of the ledgers while the books lag behind, and refuses them if that lasts.

@@ -198,7 +198,6 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 		return sys, err
 	}
 	sys.Commands = commands.New(sys.written(), sys.Vault, time.Now)
-	ledgerflows.AddRules(sys.Commands)
 	sys.Books = &ledgerflows.Books{
 		Commands: sys.Commands, Reads: sys.Ledger, Log: sys.Log,
 		Today: func() unit.Date { return unit.DateOf(time.Now().In(zone)) },

@@ -15,12 +15,12 @@ import (
 //go:embed order_drafts.sql
 var orderDraftsDDL string
 
-// OrderDrafts has the drafts that wait for their review, and the replies to their senders. Whether a conversion holds is decided by the orders.
+// OrderDrafts has the drafts that wait for their review, and the replies to their senders.
 var OrderDrafts = projections.Define("order_drafts", 4, orderDraftsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Received]) {
 		b.Exec(`
-			insert into order_draft (id, workspace_id, sender, phone_number, raw_message, media, warnings, cut, created_at, converted, revision)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, false, $10)`,
+			insert into order_draft (id, workspace_id, sender, phone_number, raw_message, media, warnings, cut, created_at, revision)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
 			e.StreamID(), e.Meta.Workspace, e.Data.Sender, e.Data.Phone, e.Data.Raw, e.Data.Media, e.Data.Unused, e.Data.Cut, e.At, e.Revision)
 		b.Exec(`insert into order_draft_reply (draft_id, workspace_id, sender, phone_number) values ($1, $2, $3, $4)`,
 			e.StreamID(), e.Meta.Workspace, e.Data.Sender, e.Data.Phone)
@@ -60,20 +60,19 @@ var OrderDrafts = projections.Define("order_drafts", 4, orderDraftsDDL,
 		}
 		revise(b, e)
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Converted]) {
-		b.Exec(`update order_draft set converted = true where id = $1`, e.StreamID())
-		revise(b, e)
-	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Deleted]) {
-		b.Exec(`delete from order_draft_entry where draft_id = $1`, e.StreamID())
-		b.Exec(`delete from order_draft where id = $1`, e.StreamID())
-	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Converted]) { endDraft(b, e.StreamID()) }),
+	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Deleted]) { endDraft(b, e.StreamID()) }),
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.SenderErased]) {
 		b.Exec(`update order_draft_entry set item_name = null, client_name = null where draft_id in (select id from order_draft where sender = $1)`, e.StreamID())
 		b.Exec(`update order_draft set phone_number = null, raw_message = null, media = null, warnings = null where sender = $1`, e.StreamID())
 		b.Exec(`update order_draft_reply set phone_number = null where sender = $1`, e.StreamID())
 	}),
 )
+
+func endDraft(b *projections.Batch, id string) {
+	b.Exec(`delete from order_draft_entry where draft_id = $1`, id)
+	b.Exec(`delete from order_draft where id = $1`, id)
+}
 
 func insertEntry(b *projections.Batch, draft string, meta event.Meta, e orderdraft.Entry) {
 	proposals, err := json.Marshal(e.Proposals)

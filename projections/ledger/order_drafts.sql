@@ -13,7 +13,6 @@ create table order_draft (
   date          text,             -- 2025-03-31
   delivery_date text,
   notes         text,
-  converted     boolean not null, -- a conversion is in the log, which may be void; the orders know
   revision      bigint not null
 );
 
@@ -51,6 +50,5 @@ create index order_draft_entry_draft_id_id_idx on order_draft_entry (draft_id, i
 -- after fill
 
 create index order_draft_workspace_id_id_idx on order_draft (workspace_id, id);
-create index order_draft_converted_idx on order_draft (id) where converted;
 create index order_draft_entry_workspace_id_slip_number_idx on order_draft_entry (workspace_id, (case when slip_number ~ '^[0-9]{1,9}$' then slip_number::bigint end));
 create index order_draft_reply_at_idx on order_draft_reply (at, draft_id);

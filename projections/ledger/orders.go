@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/google/uuid"
@@ -14,9 +13,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/client"
-	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/order"
-	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/unit"
 	"bahi/projections"
@@ -27,8 +24,7 @@ var ordersDDL string
 
 // Orders has the orders of clients and the takadas that deliver them, every version of both, and what is delivered of an order.
 //
-// It folds whole batches because rules span the streams: whether an event holds depends on clients, karigars, other orders and the lock of the
-// books. The domain's functions decide that here as they do in commands.
+// It folds whole batches because a deletion ends many records, and a takada counts for its order.
 var Orders = projections.Define("orders", 4, ordersDDL+projections.Tally("client_order", "not deleted", "workspace_id", "client_id")+projections.Tally("takada", "not deleted", "workspace_id"),
 	projections.Apply(ordersTypes(), foldOrders))
 
@@ -37,14 +33,8 @@ var Orders = projections.Define("orders", 4, ordersDDL+projections.Tally("client
 func ordersTypes() []string {
 	return slices.Concat(
 		[]string{"ClientOpened", "ClientRenamed", "ClientDeleted", "KarigarOpened", "KarigarRenamed", "KarigarDeleted"},
-		order.Kind.Names(), takada.Kind.Names(), []string{"OrderDraftConverted"},
+		order.Kind.Names(), takada.Kind.Names(),
 	)
-}
-
-// cause is the event that deleted a record with another one.
-type cause struct {
-	stream   string
-	position event.Position
 }
 
 // record is an order or a takada as the fold knows it.
@@ -53,16 +43,7 @@ type record[S any] struct {
 	workspace uuid.UUID
 	state     S
 	revision  int64
-	cause     *cause // nil: none, or its own stream says so too
 	changed   bool
-}
-
-// told takes an event of the record's own stream. One that tells what another record's event decided is its cause no longer.
-func (r *record[S]) told(e *event.Recorded[any]) {
-	_, began := e.Data.(order.Added) // which tells of a conversion, not of an end
-	if r.revision, r.changed = e.Revision, true; e.Meta.Of != 0 && !began {
-		r.cause = nil
-	}
 }
 
 type orderRecord struct {
@@ -109,7 +90,7 @@ func foldOrders(ctx context.Context, b *projections.Batch, events []event.Record
 	return f.write(b)
 }
 
-// fold takes one event. What breaks a rule where it is in the log changes nothing.
+// fold takes one event.
 func (f *orders) fold(ctx context.Context, r *event.Recorded[any]) error {
 	id, err := numbered(r)
 	if err != nil {
@@ -122,8 +103,6 @@ func (f *orders) fold(ctx context.Context, r *event.Recorded[any]) error {
 		return f.foldOrder(ctx, r, id, e)
 	case event.Event[takada.State]:
 		return f.foldTakada(r, id, e)
-	case orderdraft.Converted:
-		return f.foldConverted(r, id, e)
 	default:
 		return fmt.Errorf("%T is nothing that the orders know", r.Data)
 	}
@@ -146,113 +125,40 @@ func (f *orders) foldAccount(ctx context.Context, r *event.Recorded[any], id int
 	return f.deleteOrders(ctx, r, id)
 }
 
-// isOpen reports whether an account of a ledger is open where the event is.
-func (f *orders) isOpen(l *book.Ledger, id int64, r *event.Recorded[any]) (bool, error) {
-	a := f.accounts[id]
-	return a != nil && a.ledger == l.Name && a.workspace == r.Meta.Workspace && a.Open(r.Position), nil
-}
-
 func (f *orders) foldOrder(ctx context.Context, r *event.Recorded[any], id int64, e event.Event[order.State]) error {
 	o := f.orders[id]
-	var before order.State
-	if o != nil {
-		before = o.state
-		o.told(r)
-	}
-	if r.Meta.Of != 0 { // it tells of what is decided
-		return nil
-	}
-	after := event.Evolve(before, e, r.Position)
-	if order.RefusesStep(before, after, func(id int64) (bool, error) { return f.isOpen(client.Ledger, id, r) }) != nil {
-		return nil //nolint:nilerr // an event that breaks a rule is void
-	}
 	if o == nil {
-		if !after.Exists() {
-			return nil
-		}
-		o = &orderRecord{record: record[order.State]{id: id, workspace: r.Meta.Workspace, revision: r.Revision, changed: true}}
+		o = &orderRecord{record: record[order.State]{id: id, workspace: r.Meta.Workspace}}
 		f.orders[id] = o
 	}
-	o.state = after
-	if after.Exists() {
-		if before.Exists() && reflect.DeepEqual(before.Order, after.Order) {
-			return nil
-		}
-		return f.note(order.Kind.Category(), id, after.Client, after.Order, &o.revision, r)
-	}
-	if !before.Exists() {
-		return nil
-	}
-	if err := f.note(order.Kind.Category(), id, before.Client, nil, &o.revision, r); err != nil {
-		return err
-	}
-	return f.deleteTakadas(ctx, r, []int64{id})
-}
-
-// foldConverted adds the orders of a draft, whose own streams are told afterwards.
-func (f *orders) foldConverted(r *event.Recorded[any], draft int64, e orderdraft.Converted) error {
-	if e.Refuses(orderdraft.State{}, func(id int64) (bool, error) { return f.isOpen(client.Ledger, id, r) }) != nil {
-		return nil //nolint:nilerr // a conversion that breaks a rule is void
-	}
-	for _, made := range e.Orders {
-		o := &orderRecord{record: record[order.State]{id: made.ID, workspace: r.Meta.Workspace, changed: true}, draft: draft}
-		o.state = order.Added{Order: made.Order}.EvolveAt(order.State{}, r.Position)
-		f.orders[made.ID] = o
-		if err := f.note(order.Kind.Category(), made.ID, made.Client, made.Order, &o.revision, r); err != nil {
+	before := o.state
+	o.state, o.revision, o.changed = e.Evolve(before), r.Revision, true
+	switch e := e.(type) {
+	case order.Added:
+		o.draft = e.Draft
+	case order.Deleted:
+		if err := f.note(order.Kind.Category(), id, before.Client, nil, &o.revision, r); err != nil {
 			return err
 		}
+		return f.deleteTakadas(ctx, r, []int64{id})
 	}
-	return nil
+	return f.note(order.Kind.Category(), id, o.state.Client, o.state.Order, &o.revision, r)
 }
 
 func (f *orders) foldTakada(r *event.Recorded[any], id int64, e event.Event[takada.State]) error {
 	t := f.takadas[id]
-	var before takada.State
-	if t != nil {
-		before = t.state
-		t.told(r)
-	}
-	if r.Meta.Of != 0 { // it tells of what is decided
-		return nil
-	}
-	after := event.Evolve(before, e, r.Position)
-	refused := takada.RefusesStep(before, after, takada.Look{
-		Order:   func(id int64) (int64, bool, error) { return f.clientOf(id, r) },
-		Karigar: func(id int64) (bool, error) { return f.isOpen(karigar.Ledger, id, r) },
-	})
-	if refused != nil {
-		return nil //nolint:nilerr // an event that breaks a rule is void
-	}
 	if t == nil {
-		if !after.Exists() {
-			return nil
-		}
-		t = &takadaRecord{record[takada.State]{id: id, workspace: r.Meta.Workspace, revision: r.Revision, changed: true}}
+		t = &takadaRecord{record[takada.State]{id: id, workspace: r.Meta.Workspace}}
 		f.takadas[id] = t
 	}
-	if before.Exists() == after.Exists() && reflect.DeepEqual(before, after) {
-		return nil
-	}
-	return f.step(t, after, &t.revision, r)
-}
-
-// clientOf returns whose order it is where the event is, 0 if it is nobody's, and whether that is about to change.
-func (f *orders) clientOf(id int64, r *event.Recorded[any]) (holder int64, changing bool, err error) {
-	o := f.orders[id]
-	if o == nil || o.workspace != r.Meta.Workspace {
-		return 0, false, nil
-	}
-	holder, changing = o.state.At(r.Position)
-	if open, _ := f.isOpen(client.Ledger, holder, r); !open {
-		return 0, false, nil
-	}
-	return holder, changing, nil
+	t.revision = r.Revision
+	return f.step(t, e.Evolve(t.state), &t.revision, r)
 }
 
 // step makes a takada what it is after an event, counts it for its order, and notes the version.
 func (f *orders) step(t *takadaRecord, after takada.State, revision *int64, r *event.Recorded[any]) error {
 	before := t.state
-	t.state = after
+	t.state, t.changed = after, true
 	if before.Exists() {
 		f.count(before, -1)
 	}
@@ -299,7 +205,7 @@ func (f *orders) deleteOrders(ctx context.Context, r *event.Recorded[any], holde
 			continue
 		}
 		ended = append(ended, id)
-		o.state, o.cause, o.changed = order.Deleted{}.EvolveAt(o.state, r.Position), &cause{r.Stream, r.Position}, true
+		o.state, o.changed = order.Deleted{}.Evolve(o.state), true
 		if err := f.note(order.Kind.Category(), id, holder, nil, nil, r); err != nil {
 			return err
 		}
@@ -316,7 +222,6 @@ func (f *orders) deleteTakadas(ctx context.Context, r *event.Recorded[any], of [
 		if !t.state.Exists() || !slices.Contains(of, t.state.Order) {
 			continue
 		}
-		t.cause, t.changed = &cause{r.Stream, r.Position}, true
 		if err := f.step(t, takada.Deleted{}.Evolve(t.state), nil, r); err != nil {
 			return err
 		}

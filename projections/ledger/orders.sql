@@ -22,9 +22,7 @@ create table client_order (
   state           text not null,   -- JSON of the domain's State
   revision        bigint not null,
   deleted         boolean not null,
-  draft_id        bigint,          -- that it was made of; null: it was not ordered by chat
-  cause_stream    text,            -- of the event that deleted it with another record; null: none, or the order's own stream says so too
-  cause_position  bigint
+  draft_id        bigint           -- that it was made of; null: it was not ordered by chat
 );
 
 create table takada (
@@ -34,9 +32,7 @@ create table takada (
   karigars        bigint[] not null,
   state           text not null,
   revision        bigint not null,
-  deleted         boolean not null,
-  cause_stream    text,
-  cause_position  bigint
+  deleted         boolean not null
 );
 
 -- Every version of orders (kind clientorder) and takadas (kind takada), with the position of the event that made it.
@@ -66,8 +62,6 @@ create index client_order_draft_id_idx on client_order (draft_id) where draft_id
 create index client_order_workspace_id_id_idx on client_order (workspace_id, id) where not deleted;
 create index client_order_workspace_id_client_id_id_idx on client_order (workspace_id, client_id, id) where not deleted;
 create index client_order_workspace_id_slip_folded_date_idx on client_order (workspace_id, slip_folded, date) where not deleted;
-create index client_order_cause_idx on client_order (id) where cause_position is not null;
 create index takada_workspace_id_id_idx on takada (workspace_id, id) where not deleted;
-create index takada_cause_idx on takada (id) where cause_position is not null;
 create index record_version_position_idx on record_version (position);
 create index record_version_client_id_position_idx on record_version (client_id, position);

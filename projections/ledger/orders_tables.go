@@ -9,7 +9,6 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/order"
-	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/unit"
 	"bahi/projections"
@@ -28,23 +27,13 @@ func (f *orders) load(ctx context.Context, events []event.Recorded[any]) error {
 			accounts = append(accounts, number)
 		case event.Event[order.State]:
 			orders = append(orders, number)
-			switch e := e.(type) {
-			case order.Added:
-				accounts = append(accounts, e.Client)
-			case order.Edited:
-				accounts = append(accounts, e.Client.Value)
-			}
-		case orderdraft.Converted:
-			for _, o := range e.Orders {
-				accounts = append(accounts, o.Client)
-			}
 		case event.Event[takada.State]:
 			takadas = append(takadas, number)
 			switch e := e.(type) {
 			case takada.Added:
-				orders, accounts = append(orders, e.Order), append(accounts, e.Karigars()...)
+				orders = append(orders, e.Order)
 			case takada.Edited:
-				orders, accounts = append(orders, e.Order.Value), append(accounts, takada.Takada{Items: e.Items.Value}.Karigars()...)
+				orders = append(orders, e.Order.Value)
 			}
 		}
 	}
@@ -62,7 +51,7 @@ func (f *orders) loadTakadas(ctx context.Context, ids []int64) error {
 	if ids = missing(f.takadas, ids); len(ids) == 0 {
 		return nil
 	}
-	found, _ := f.tx.Query(ctx, `select id, workspace_id, revision, coalesce(cause_stream, ''), coalesce(cause_position, 0), state from takada where id = any($1)`, ids)
+	found, _ := f.tx.Query(ctx, `select id, workspace_id, revision, state from takada where id = any($1)`, ids)
 	var of []int64
 	err := eachRecord(found, func(one record[takada.State]) {
 		f.takadas[one.id] = &takadaRecord{one}
@@ -74,41 +63,28 @@ func (f *orders) loadTakadas(ctx context.Context, ids []int64) error {
 	return f.loadOrders(ctx, of)
 }
 
-// loadOrders reads orders with their clients.
+// loadOrders reads orders.
 func (f *orders) loadOrders(ctx context.Context, ids []int64) error {
 	if ids = missing(f.orders, ids); len(ids) == 0 {
 		return nil
 	}
 	found, _ := f.tx.Query(ctx, `
-		select id, workspace_id, revision, coalesce(cause_stream, ''), coalesce(cause_position, 0), state, delivered_mg, takadas, coalesce(draft_id, 0)
+		select id, workspace_id, revision, state, delivered_mg, takadas, coalesce(draft_id, 0)
 		from client_order where id = any($1)`, ids)
-	var (
-		of                        []int64
-		delivered, takadas, draft int64
-	)
-	err := eachRecord(found, func(one record[order.State]) {
+	var delivered, takadas, draft int64
+	return eachRecord(found, func(one record[order.State]) {
 		f.orders[one.id] = &orderRecord{record: one, delivered: unit.Grams(delivered), takadas: takadas, draft: draft}
-		of = append(of, one.state.Client)
 	}, &delivered, &takadas, &draft)
-	if err != nil {
-		return err
-	}
-	return f.loadAccounts(ctx, of)
 }
 
 // eachRecord hands over records; more takes the columns behind theirs.
 func eachRecord[S any](found pgx.Rows, take func(record[S]), more ...any) error {
 	var (
-		one    record[S]
-		caused cause
-		at     int64
-		state  string
+		one   record[S]
+		state string
 	)
-	_, err := pgx.ForEachRow(found, append([]any{&one.id, &one.workspace, &one.revision, &caused.stream, &at, &state}, more...), func() error {
+	_, err := pgx.ForEachRow(found, append([]any{&one.id, &one.workspace, &one.revision, &state}, more...), func() error {
 		read := one
-		if caused.stream != "" {
-			read.cause = &cause{caused.stream, event.Position(at)}
-		}
 		err := json.Unmarshal([]byte(state), &read.state)
 		take(read)
 		return err
@@ -153,15 +129,14 @@ func (f *orders) write(b *projections.Batch) error {
 		if err != nil {
 			return err
 		}
-		stream, position := o.cause.columns()
 		b.Exec(`
-			insert into client_order (id, workspace_id, client_id, date, slip_folded, weight_mg, delivered_mg, takadas, state, revision, deleted, cause_stream, cause_position, draft_id)
-			values ($1, $2, $3, $4::text::date, $5, $6, $7, $8, $9, $10, $11, $12, $13, nullif($14::bigint, 0))
+			insert into client_order (id, workspace_id, client_id, date, slip_folded, weight_mg, delivered_mg, takadas, state, revision, deleted, draft_id)
+			values ($1, $2, $3, $4::text::date, $5, $6, $7, $8, $9, $10, $11, nullif($12::bigint, 0))
 			on conflict (id) do update set client_id = excluded.client_id, date = excluded.date, slip_folded = excluded.slip_folded,
 				weight_mg = excluded.weight_mg, delivered_mg = excluded.delivered_mg, takadas = excluded.takadas, state = excluded.state,
-				revision = excluded.revision, deleted = excluded.deleted, cause_stream = excluded.cause_stream, cause_position = excluded.cause_position`,
+				revision = excluded.revision, deleted = excluded.deleted`,
 			o.id, o.workspace, o.state.Client, o.state.Date.String(), order.Folded(o.state.Slip), int64(o.state.Weight()), int64(o.delivered), o.takadas,
-			string(state), o.revision, !o.state.Exists(), stream, position, o.draft)
+			string(state), o.revision, !o.state.Exists(), o.draft)
 	}
 	for _, t := range f.takadas {
 		if !t.changed {
@@ -171,13 +146,12 @@ func (f *orders) write(b *projections.Batch) error {
 		if err != nil {
 			return err
 		}
-		stream, position := t.cause.columns()
 		b.Exec(`
-			insert into takada (id, workspace_id, order_id, karigars, state, revision, deleted, cause_stream, cause_position)
-			values ($1, $2, $3, coalesce($4::bigint[], '{}'), $5, $6, $7, $8, $9)
+			insert into takada (id, workspace_id, order_id, karigars, state, revision, deleted)
+			values ($1, $2, $3, coalesce($4::bigint[], '{}'), $5, $6, $7)
 			on conflict (id) do update set order_id = excluded.order_id, karigars = excluded.karigars, state = excluded.state, revision = excluded.revision,
-				deleted = excluded.deleted, cause_stream = excluded.cause_stream, cause_position = excluded.cause_position`,
-			t.id, t.workspace, t.state.Order, t.state.Karigars(), string(state), t.revision, !t.state.Exists(), stream, position)
+				deleted = excluded.deleted`,
+			t.id, t.workspace, t.state.Order, t.state.Karigars(), string(state), t.revision, !t.state.Exists())
 	}
 	for _, v := range f.versions {
 		b.Exec(`
@@ -186,12 +160,4 @@ func (f *orders) write(b *projections.Batch) error {
 			v.kind, v.id, int64(v.by.Position), v.by.Meta.Workspace, v.client, v.state, v.revision, v.by.Meta.Actor, v.by.Meta.Reason, v.by.At)
 	}
 	return nil
-}
-
-// columns returns the stream and the position, null without a cause.
-func (c *cause) columns() (stream *string, position *int64) {
-	if c == nil {
-		return nil, nil
-	}
-	return &c.stream, new(int64(c.position))
 }

@@ -49,7 +49,7 @@ func (v *Trails) changes(ctx context.Context, f TrailFilter, events []logged) ([
 			if c, ok := accountChange(f, e, accounts[e.position]); ok {
 				found = append(found, c)
 			}
-		case changesRecords(string(e.kind)): // as below
+		case e.kind.IsRecord(): // as below
 		default:
 			if version, known := versions[place{e.position, e.row}]; known && (f.Workspace == nil || version.workspace == *f.Workspace) {
 				if c, ok := version.change(f, e); ok {

@@ -12,26 +12,20 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/order"
-	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/unit"
 	"bahi/readmodels"
 	"bahi/readmodels/ledger"
 )
 
-// recordKinds are the categories of orders and takadas, with those whose events also make or delete them.
+// recordKinds are the categories of orders and takadas, with those whose events also delete them.
 var recordKinds = map[string][]string{
-	order.Kind.Category():  {client.Ledger.Accounts.Category(), orderdraft.Kind.Category()},
+	order.Kind.Category():  {client.Ledger.Accounts.Category()},
 	takada.Kind.Category(): {client.Ledger.Accounts.Category(), order.Kind.Category()},
 }
 
 // IsRecord reports whether the kind is that of orders or of takadas.
 func (k Kind) IsRecord() bool { return recordKinds[string(k)] != nil }
-
-// changesRecords reports whether events of a category may change orders and takadas and no account: their own, and conversions of drafts.
-func changesRecords(category string) bool {
-	return Kind(category).IsRecord() || category == orderdraft.Kind.Category()
-}
 
 // Each returns the first positions at which orders and takadas changed, in order.
 const (
@@ -56,7 +50,7 @@ type recorded struct {
 func (v *Trails) records(ctx context.Context, events []logged) (map[event.Position][]recorded, error) {
 	var positions []int64
 	for _, e := range events {
-		if changesRecords(string(e.kind)) || e.kind.IsAccount() {
+		if e.kind.IsRecord() || e.kind.IsAccount() {
 			positions = append(positions, int64(e.position))
 		}
 	}

@@ -66,7 +66,6 @@ func open(t *testing.T) *office {
 	require.NoError(t, err)
 	runner := projections.NewRunner(store, pool, log)
 	h := commands.New(store, noKeys{}, time.Now)
-	ledgerflows.AddRules(h)
 	v := &views.Views{Reader: readmodels.NewReader(pool, map[string]int{"books": projected.Books.Version}, runner.Follow)}
 	o := &office{
 		ctx: ctx, store: store, pool: pool, views: v, log: log,
@@ -76,7 +75,6 @@ func open(t *testing.T) *office {
 	go func() { stopped <- h.Run(ctx) }()
 	go func() { stopped <- runner.Run(ctx, projected.Books) }()
 	t.Cleanup(func() {
-		o.books.Wait()
 		cancel()
 		<-stopped
 		<-stopped
@@ -353,7 +351,6 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 			},
 		})
 	})
-	o.books.Wait()
 	build := projections.Build{Store: o.store, Config: o.pool.Config().ConnConfig.Copy(), Projection: projected.Books, Log: o.log}
 	for parts, size := range []int{1, 37, 1 << 30} {
 		build.How.Partitions = 1 + parts

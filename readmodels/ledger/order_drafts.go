@@ -55,7 +55,6 @@ type DraftMedia struct {
 	ContentType string `json:"content_type,omitempty"`
 }
 
-// allDraftsSQL leaves out drafts whose orders exist: a conversion adds the orders a moment before it ends the draft.
 const allDraftsSQL = `
 	select d.id, d.created_at, d.phone_number, d.raw_message, d.media, coalesce(d.warnings, '[]'), d.cut,
 		json_build_object('client_id', d.client_id, 'date', d.date, 'delivery_date', d.delivery_date, 'notes', d.notes)::text as details,
@@ -64,10 +63,9 @@ const allDraftsSQL = `
 			'confidence', trim_scale(e.confidence / 100000.0), 'client_proposals', e.proposals::json) order by e.id), '[]')::text
 			from order_drafts.order_draft_entry e where e.draft_id = d.id) as entries,
 		d.revision
-	from order_drafts.order_draft d
-	where not (d.converted and exists (select from orders.client_order o where o.draft_id = d.id))`
+	from order_drafts.order_draft d`
 
-const draftsSQL = allDraftsSQL + ` and d.workspace_id = $1`
+const draftsSQL = allDraftsSQL + ` where d.workspace_id = $1`
 
 // draftIn returns the scanner of drafts for a time zone.
 func draftIn(zone *time.Location) pgx.RowToFunc[OrderDraft] {
@@ -144,25 +142,6 @@ func (v *Views) HighestSlip(ctx context.Context, workspace uuid.UUID, but int64)
 			(select max(case when e.slip_number ~ '^[0-9]{1,9}$' then e.slip_number::bigint end)
 				from order_drafts.order_draft_entry e where e.workspace_id = $1 and e.draft_id <> $2),
 			0)`, workspace, but)
-}
-
-// DraftOf returns the draft that an order was made of, 0 if there is none. It is complete or returns [readmodels.ErrNotYet].
-func (v *Views) DraftOf(ctx context.Context, workspace uuid.UUID, order int64) (int64, error) {
-	draft, err := readmodels.Complete(ctx, func(ctx context.Context) (int64, error) {
-		return readmodels.Row(ctx, v.Reader, orderdraft.ErrNotFound, pgx.RowTo[int64], `
-			select coalesce(o.draft_id, 0) from orders.client_order o where o.workspace_id = $1 and o.id = $2`, workspace, order)
-	})
-	if errors.Is(err, orderdraft.ErrNotFound) {
-		return 0, nil
-	}
-	return draft, err
-}
-
-// UnfinishedConversions returns the drafts, of all workspaces, whose conversion is in the log and that have not ended.
-func (v *Views) UnfinishedConversions(ctx context.Context) ([]int64, error) {
-	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
-		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select d.id from order_drafts.order_draft d where d.converted order by d.id`)
-	})
 }
 
 // DraftReply is a confirmation of a draft.

@@ -121,33 +121,6 @@ func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip str
 	return id, err
 }
 
-// HasTakadas reports whether an order has takadas. It is complete or returns [readmodels.ErrNotYet], since a command decides on it.
-func (v *Views) HasTakadas(ctx context.Context, workspace uuid.UUID, id int64) (bool, error) {
-	errNone := errors.New("no such order")
-	count, err := readmodels.Complete(ctx, func(ctx context.Context) (int64, error) {
-		return readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[int64],
-			`select o.takadas from orders.client_order o where o.workspace_id = $1 and o.id = $2 and not o.deleted`, workspace, id)
-	})
-	if errors.Is(err, errNone) {
-		return false, nil
-	}
-	return count > 0, err
-}
-
-// closingsAtOnce is the number of closings in one answer.
-const closingsAtOnce = 500
-
-// UnfinishedClosings returns the first orders and takadas, of all workspaces, that were deleted with another record, and whose own streams do not say so.
-func (v *Views) UnfinishedClosings(ctx context.Context) ([]order.Closing, error) {
-	return readmodels.Complete(ctx, func(ctx context.Context) ([]order.Closing, error) {
-		return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[order.Closing], `
-			(select 'clientorder-' || o.id, o.cause_stream, o.cause_position, coalesce(o.draft_id, 0) from orders.client_order o where o.cause_position is not null order by o.id limit $1)
-			union all
-			(select 'takada-' || t.id, t.cause_stream, t.cause_position, 0 from orders.takada t where t.cause_position is not null order by t.id limit $1)`,
-			int64(closingsAtOnce))
-	})
-}
-
 // OrderHistory returns all versions of an order, oldest first, also of a deleted one, or [order.ErrNotFound].
 func (v *Views) OrderHistory(ctx context.Context, workspace uuid.UUID, id int64) ([]RecordVersion[ClientOrder], error) {
 	return history(ctx, v, workspace, order.Kind.Category(), id, order.ErrNotFound, func(o order.Order, revision *int64) ClientOrder {

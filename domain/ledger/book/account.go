@@ -21,10 +21,8 @@ type Account struct {
 	Deleted event.Position // 0: it is not deleted
 }
 
-// Open reports whether rows may be posted to the account at this position of the log.
-func (a Account) Open(at event.Position) bool {
-	return a.Opened != 0 && a.Opened < at && (a.Deleted == 0 || at < a.Deleted)
-}
+// Open reports whether the account was opened and not deleted.
+func (a Account) Open() bool { return a.Opened != 0 && a.Deleted == 0 }
 
 // AccountOpened begins an account.
 type AccountOpened struct {
@@ -102,7 +100,7 @@ type ChangeAccount struct {
 
 // Decide returns the ledger's NoAccount for an account that is not open.
 func (c ChangeAccount) Decide(a Account) (events []event.Event[Account], err error) {
-	if a.Opened == 0 || a.Deleted != 0 {
+	if !a.Open() {
 		return nil, c.Ledger.NoAccount
 	}
 	wrong := c.Ledger.checkType(c.Type, false)
@@ -146,7 +144,7 @@ type DeleteAccount struct {
 
 // Decide returns the ledger's NoAccount for an account that is not open, and a conflict for one with a row in a locked period.
 func (c DeleteAccount) Decide(a Account) ([]event.Event[Account], error) {
-	if a.Opened == 0 || a.Deleted != 0 {
+	if !a.Open() {
 		return nil, c.Ledger.NoAccount
 	}
 	if c.EarliestRow != nil {

@@ -70,10 +70,10 @@ type Edit struct {
 	FirstItem int64     `json:"-"`
 	Found     []Warning `json:"-"`
 	IsOpen    IsOpen    `json:"-"`
-	Alone     bool      `json:"-"` // the order has no takadas
+	Takadas   int       `json:"-"` // that the order has
 }
 
-// Decide returns [ErrDelivered] for another client, unless the order has no takadas. An item with a known id keeps it.
+// Decide returns [ErrDelivered] for another client of an order that has takadas. An item with a known id keeps it.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if !s.Exists() {
 		return nil, ErrNotFound
@@ -100,7 +100,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if err := c.IsOpen.check(after.Client, append(wrong, after.check(c.Today)...)); err != nil {
 		return nil, err
 	}
-	if e.Client.Named() && !c.Alone {
+	if e.Client.Named() && c.Takadas > 0 {
 		return nil, ErrDelivered
 	}
 	numberItems(after.Items, c.FirstItem)
@@ -128,27 +128,11 @@ func (Delete) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Deleted{}}, nil
 }
 
-// AnnounceClientChange closes the order to takadas, so that it can be seen whether it has any.
-type AnnounceClientChange struct{}
+// Make makes an order of a draft, which is in order already.
+type Make struct{ Added }
 
-// Decide announces once more what is announced: only the newest announcement is carried out.
-func (AnnounceClientChange) Decide(s State) ([]event.Event[State], error) {
-	if !s.Exists() {
-		return nil, ErrNotFound
-	}
-	return []event.Event[State]{ClientChangeAnnounced{}}, nil
-}
-
-// DropClientChange opens the order to takadas again.
-type DropClientChange struct{}
-
-// Decide does nothing where no change is announced.
-func (DropClientChange) Decide(s State) ([]event.Event[State], error) {
-	if !s.changing() {
-		return nil, nil
-	}
-	return []event.Event[State]{ClientChangeDropped{}}, nil
-}
+// Decide makes it.
+func (c Make) Decide(State) ([]event.Event[State], error) { return []event.Event[State]{c.Added}, nil }
 
 // check returns the faults of all fields.
 func (o Order) check(today unit.Date) (wrong []fault.Field) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event"
 	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
@@ -102,9 +101,9 @@ func TestEdit(t *testing.T) {
 	given.Case("another delivery date leaves them").
 		When(order.Edit{Delivery: patch.Set(today + 9), Today: today, Found: warned}).Then(order.Edited{Delivery: patch.Set(today + 9)})
 	given.Case("another client needs an order without takadas").
-		When(order.Edit{Client: patch.Set[int64](8), Today: today}).ThenFails(order.ErrDelivered)
+		When(order.Edit{Client: patch.Set[int64](8), Today: today, Takadas: 1}).ThenFails(order.ErrDelivered)
 	given.Case("which it may be").
-		When(order.Edit{Client: patch.Set[int64](8), Today: today, Alone: true}).Then(order.Edited{Client: patch.Set[int64](8)})
+		When(order.Edit{Client: patch.Set[int64](8), Today: today}).Then(order.Edited{Client: patch.Set[int64](8)})
 	eventtest.Given(t, order.Kind).Case("there is none").When(order.Edit{}).ThenFails(order.ErrNotFound)
 	given.And(order.Deleted{}).Case("it was deleted").When(order.Edit{}).ThenFails(order.ErrNotFound)
 }
@@ -114,57 +113,36 @@ func TestDelete(t *testing.T) {
 	given := eventtest.Given(t, order.Kind, added)
 	given.Case("it ends").When(order.Delete{}).Then(order.Deleted{})
 	given.And(order.Deleted{}).Case("once").When(order.Delete{}).ThenFails(order.ErrNotFound)
-	require.Equal(t, given.And(order.Deleted{}).State(), given.And(
-		order.Deleted{}, order.Edited{Slip: patch.Clear[book.Text]()}, order.ClientChangeAnnounced{}, order.ClientChangeDropped{}, added, order.Deleted{},
-	).State(), "and stays as it was")
-}
-
-func TestAChangeOfTheClientIsAnnouncedAndDropped(t *testing.T) {
-	t.Parallel()
-	given := eventtest.Given(t, order.Kind, added)
-	given.Case("nothing is announced").When(order.DropClientChange{}).ThenNothing()
-	given.Case("it is announced").When(order.AnnounceClientChange{}).Then(order.ClientChangeAnnounced{})
-	announced := given.And(order.ClientChangeAnnounced{})
-	announced.Case("again").When(order.AnnounceClientChange{}).Then(order.ClientChangeAnnounced{})
-	announced.Case("and dropped").When(order.DropClientChange{}).Then(order.ClientChangeDropped{})
-	announced.And(order.Edited{Client: patch.Set[int64](8)}).Case("what is done is not dropped").When(order.DropClientChange{}).ThenNothing()
-	eventtest.Given(t, order.Kind).Case("of no order").When(order.AnnounceClientChange{}).ThenFails(order.ErrNotFound)
-}
-
-// whose is what State.At returns.
-type whose struct {
-	client   int64
-	changing bool
-}
-
-func TestWhoseAnOrderWasAtAPosition(t *testing.T) {
-	t.Parallel()
-	s := eventtest.Given(t, order.Kind, added, order.ClientChangeAnnounced{}, order.ClientChangeDropped{}, order.ClientChangeAnnounced{},
-		order.Edited{Client: patch.Set[int64](8)}, order.Deleted{}).State()
-	var all []whose
-	for at := range event.Position(9) {
-		client, changing := s.At(at)
-		all = append(all, whose{client, changing})
-	}
-	require.Equal(t, []whose{{}, {}, {7, false}, {7, true}, {7, false}, {7, true}, {8, false}, {}, {}}, all)
+	require.False(t, given.And(order.Deleted{}).State().Exists())
 }
 
 func TestAnOrderNeedsAnOpenClient(t *testing.T) {
 	t.Parallel()
-	s := eventtest.Given(t, order.Kind, added).State()
-	open := func(clients ...int64) func(int64) (bool, error) {
+	open := func(clients ...int64) order.IsOpen {
 		return func(id int64) (bool, error) { return slices.Contains(clients, id), nil }
 	}
-	other := order.Edited{Client: patch.Set[int64](8)}.Evolve(s)
 	unknown := wrong("client_id", "there is no such client")
-	require.NoError(t, order.RefusesStep(order.State{}, s, open(7)))
-	require.Equal(t, unknown, order.RefusesStep(order.State{}, s, open()))
-	require.NoError(t, order.RefusesStep(s, other, open(7, 8)))
-	require.Equal(t, unknown, order.RefusesStep(s, other, open(7)))
-	require.Equal(t, order.ErrNotFound, order.RefusesStep(s, other, open(8)), "it ended with its client")
-	require.Equal(t, order.ErrNotFound, order.RefusesStep(s, order.Deleted{}.Evolve(s), open()))
+	none, given := eventtest.Given(t, order.Kind), eventtest.Given(t, order.Kind, added)
+	add := order.Add{Order: added.Order, Today: today, FirstItem: 1, IsOpen: open(7)}
+	none.Case("of an open client").When(add).Then(added)
+	add.IsOpen = open()
+	none.Case("of no client").When(add).ThenFails(unknown)
+	edit := order.Edit{Client: patch.Set[int64](8), Today: today, IsOpen: open(8)}
+	given.Case("to another one").When(edit).Then(order.Edited{Client: patch.Set[int64](8)})
+	edit.IsOpen = open(7)
+	given.Case("to none").When(edit).ThenFails(unknown)
 	errAway := errors.New("away")
-	require.ErrorIs(t, order.RefusesStep(s, s, func(int64) (bool, error) { return false, errAway }), errAway)
+	edit.IsOpen = func(int64) (bool, error) { return false, errAway }
+	given.Case("nobody knows").When(edit).ThenFails(errAway)
+}
+
+func TestTakadasOfAnOrderAreCounted(t *testing.T) {
+	t.Parallel()
+	none := eventtest.Given(t, order.TakadasKind)
+	none.Case("one comes").When(order.Attach{Takada: 3}).Then(order.TakadaAttached{Takada: 3})
+	given := none.And(order.TakadaAttached{Takada: 3}, order.TakadaAttached{Takada: 4})
+	given.Case("one goes").When(order.Detach{Takada: 3}).Then(order.TakadaDetached{Takada: 3})
+	require.Equal(t, order.Takadas(1), given.And(order.TakadaDetached{Takada: 3}).State())
 }
 
 func TestStatus(t *testing.T) {

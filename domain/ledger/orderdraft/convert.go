@@ -19,7 +19,6 @@ type Convert struct {
 	Today      unit.Date      `json:"-"`
 	FirstOrder int64          `json:"-"` // id of the first order; the others follow; 0: none is given, in a dry run
 	FirstItem  int64          `json:"-"`
-	Room       int            `json:"-"` // how many entries the ids are enough for
 	Found      Warnings       `json:"-"`
 	Gone       map[int64]bool `json:"-"` // clients who were deleted
 	Reveal     Reveal         `json:"-"`
@@ -33,9 +32,6 @@ func (c Convert) Decide(s State) ([]event.Event[State], error) {
 	orders, err := c.Plan(s)
 	if err != nil {
 		return nil, err
-	}
-	if c.FirstOrder != 0 && len(s.Entries) > c.Room {
-		return nil, ErrMoved
 	}
 	item := c.FirstItem
 	for i := range orders {
@@ -126,34 +122,6 @@ func (e Entry) lacks(place int) (lacking []fault.Field) {
 
 func notReady(lacking []fault.Field) error {
 	return &fault.Error{Kind: ErrNotReady.Kind, Detail: ErrNotReady.Detail, Fields: lacking}
-}
-
-// Refuses returns why a draft may not be converted, nil if it may: every client must be open. Before is
-// the draft, whose entries are named in the refusal.
-func (e Converted) Refuses(before State, open func(client int64) (bool, error)) error {
-	var lacking []fault.Field
-	for _, o := range e.Orders {
-		stands, err := open(o.Client)
-		if err != nil {
-			return err
-		}
-		if stands {
-			continue
-		}
-		known := len(lacking)
-		for i, entry := range before.Entries {
-			if entry.ClientID != nil && *entry.ClientID == o.Client && order.Folded(o.Slip) == order.Folded((*book.Text)(entry.Slip)) {
-				lacking = append(lacking, entry.noClient(i))
-			}
-		}
-		if len(lacking) == known {
-			lacking = append(lacking, fault.Field{Field: "client_id", Message: "there is no such client"})
-		}
-	}
-	if len(lacking) == 0 {
-		return nil
-	}
-	return notReady(lacking)
 }
 
 // noClient returns that the entry's client was deleted.

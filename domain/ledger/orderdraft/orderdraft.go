@@ -43,7 +43,6 @@ var (
 	ErrNoEntry  = fault.New(fault.NotFound, "Order draft entry not found")
 	ErrEmpty    = fault.New(fault.Conflict, "Order draft has no entries")
 	ErrNotReady = fault.New(fault.Conflict, "Order draft is not ready")
-	ErrMoved    = fault.New(fault.Conflict, "The draft was changed meanwhile, try again")
 )
 
 // Who read an entry.
@@ -88,8 +87,6 @@ type State struct {
 	Replied bool      // the sender got one, or cannot
 	Orders  []Ordered // that the draft was converted into
 	Deleted bool
-
-	ConvertedAt event.Position
 }
 
 // Open reports whether the draft waits for its review.
@@ -170,13 +167,12 @@ type Assigned struct {
 	Slip string `json:"slip_number"`
 }
 
-// Converted turns the draft into client orders. It decides for their streams too, which are told afterwards, and for the draft's end
-// (DESIGN.md, hard case 1).
+// Converted ends the draft. The client orders that were made of it begin in the same transaction.
 type Converted struct {
 	Orders []Ordered `json:"orders"`
 }
 
-// Deleted ends a draft. With metadata "of" it follows on a conversion.
+// Deleted ends a draft.
 type Deleted struct{}
 
 // SenderMet records with which phone a user of the network writes, since later messages may name the user alone (CONTRACT.md 0.9).
@@ -255,14 +251,8 @@ func (e SlipsAssigned) Evolve(s State) State {
 	return s
 }
 
-// EvolveAt keeps the orders until their own streams are told.
-func (e Converted) EvolveAt(s State, at event.Position) State {
-	s.Orders, s.ConvertedAt = e.Orders, at
-	return s
-}
-
-// Evolve is EvolveAt for folds without positions.
-func (e Converted) Evolve(s State) State { return e.EvolveAt(s, 1) }
+// Evolve keeps the orders, for repetitions of the request.
+func (e Converted) Evolve(s State) State { s.Orders = e.Orders; return s }
 
 // Evolve ends the draft.
 func (Deleted) Evolve(s State) State { s.Deleted = true; return s }

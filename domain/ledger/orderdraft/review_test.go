@@ -1,13 +1,9 @@
 package orderdraft_test
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
 	"bahi/domain/event/eventtest"
@@ -143,35 +139,22 @@ func TestConvert(t *testing.T) {
 		}}},
 		{ID: 101, Order: order.Order{Client: 8, Slip: slip("A-1"), Date: today - 3, Delivery: new(today + 3), Items: []order.Item{{ID: 52, Name: "chain", Weight: 5_000}}, Warnings: warned}},
 	}
-	convert := orderdraft.Convert{Reveal: openly, Today: today, FirstOrder: 100, FirstItem: 50, Room: 3, Found: func(o order.Order) []order.Warning {
+	convert := orderdraft.Convert{Reveal: openly, Today: today, FirstOrder: 100, FirstItem: 50, Found: func(o order.Order) []order.Warning {
 		if o.Client == 8 {
 			return warned
 		}
 		return nil
 	}}
 	ready.Case("a client and a slip make an order").When(convert).Then(orderdraft.Converted{Orders: orders})
-	convert.Room = 2
-	ready.Case("a draft that grew meanwhile is not cut").When(convert).ThenFails(orderdraft.ErrMoved)
 	ready.Case("dates of the request win, and are checked").When(orderdraft.Convert{Reveal: openly, Delivery: new(today - 4), Today: today}).
 		ThenFails(fault.Fields(fault.Field{Field: "delivery_date", Message: "must not be before date"}))
 	ready.And(orderdraft.Converted{Orders: orders}).Case("once").When(orderdraft.Convert{Reveal: openly, Today: today}).ThenFails(orderdraft.ErrNotFound)
 	draft.And(orderdraft.EntryDeleted{ID: 1}, orderdraft.EntryDeleted{ID: 2}).Case("no entries, no orders").When(orderdraft.Convert{Reveal: openly, Today: today}).ThenFails(orderdraft.ErrEmpty)
 
-	before := received.Evolve(orderdraft.State{})
-	before.Entries = slices.Clone(before.Entries) // other tests have them too
-	before.Entries[1].ClientID, before.Entries[1].Slip = new(int64(8)), new("a-1")
-	converted := orderdraft.Converted{Orders: orders}
-	require.NoError(t, converted.Refuses(before, func(int64) (bool, error) { return true, nil }))
-	err := converted.Refuses(before, func(client int64) (bool, error) { return client != 8, nil })
-	require.ErrorIs(t, err, orderdraft.ErrNotReady)
-	refused, _ := errors.AsType[*fault.Error](err)
-	require.Equal(t, []fault.Field{{Field: "entries[1].client_id", Message: "there is no such client", ID: int64(2)}}, refused.Fields)
 	gone := map[int64]bool{9: true, 8: true}
 	ready.Case("every entry whose client was deleted is named").When(orderdraft.Convert{Reveal: openly, Today: today, Gone: gone}).ThenFails(&fault.Error{
 		Kind: fault.Conflict, Detail: "Order draft is not ready", Fields: []fault.Field{noClient(0), noClient(1), noClient(2)},
 	})
 	ready.Case("beside a date that is wrong").When(orderdraft.Convert{Reveal: openly, Today: today, Delivery: new(today - 4), Gone: map[int64]bool{8: true}}).
 		ThenFails(fault.Fields(fault.Field{Field: "delivery_date", Message: "must not be before date"}, noClient(2)))
-	errAway := errors.New("away")
-	require.ErrorIs(t, converted.Refuses(before, func(int64) (bool, error) { return false, errAway }), errAway)
 }

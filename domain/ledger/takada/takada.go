@@ -3,7 +3,6 @@
 package takada
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -82,40 +81,28 @@ func (t Takada) Without(gone func(karigar int64) bool) Takada {
 	return t
 }
 
-// Look is what the rules between streams ask, as of the position of an event.
+// Look is what a takada refers to.
 type Look struct {
-	Order   func(order int64) (client int64, changing bool, err error) // as [order.State.At]; also 0 where its client is not open
+	Order   func(order int64) (client int64, err error) // whose order it is; 0: there is none, or its client is not open
 	Karigar func(karigar int64) (open bool, err error)
 }
 
-// RefusesStep returns why an event may not make the takada after of the takada before, nil if it may: the order must exist, of the same client
-// as before, and not be about to go to another one; new items need karigars who are open.
-func RefusesStep(before, after State, look Look) error {
-	var client int64
-	if before.Exists() {
-		var err error
-		if client, _, err = look.Order(before.Order); err != nil {
-			return err
-		}
-		if client == 0 {
-			return ErrNotFound
-		}
-	}
-	if !after.Exists() {
-		return nil
-	}
-	var wrong []fault.Field
+// check returns why a takada may not become another one, nil if it may, and all faults together: its order must exist, of the same client as before,
+// and new items need karigars who are open.
+func (look Look) check(before, after State, today unit.Date) error {
+	wrong, other := after.check(today), false
 	if !before.Exists() || after.Order != before.Order {
-		now, changing, err := look.Order(after.Order)
-		switch {
-		case err != nil:
-			return err
-		case now == 0:
+		client, err := look.Order(after.Order)
+		if err == nil && client == 0 {
 			wrong = append(wrong, fault.Field{Field: "client_order_id", Message: "there is no such order"})
-		case before.Exists() && now != client:
-			return ErrOtherClient
-		case changing:
-			return order.ErrChanging
+		}
+		if err == nil && client != 0 && before.Exists() {
+			var was int64
+			was, err = look.Order(before.Order)
+			other = client != was
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if !sameItems(before.Items, after.Items) {
@@ -132,28 +119,14 @@ func RefusesStep(before, after State, look Look) error {
 			}
 		}
 	}
-	if len(wrong) > 0 {
+	switch {
+	case len(wrong) > 0:
 		return fault.Fields(wrong...)
-	}
-	return nil
-}
-
-// check returns all faults of a takada. What another record forbids for the moment is left to [RefusesStep], at the event's position.
-func (look Look) check(before, after State, today unit.Date) error {
-	wrong := after.check(today)
-	if look.Order != nil {
-		err := RefusesStep(before, after, look)
-		switch refused, is := errors.AsType[*fault.Error](err); {
-		case is && refused.Kind == fault.Invalid:
-			wrong = append(wrong, refused.Fields...)
-		case err != nil && !is:
-			return err
-		}
-	}
-	if len(wrong) == 0 {
+	case other:
+		return ErrOtherClient
+	default:
 		return nil
 	}
-	return fault.Fields(wrong...)
 }
 
 // Added begins a takada.
@@ -166,37 +139,30 @@ type Edited struct {
 	Items patch.Field[[]Item]    `json:"items,omitzero"`
 }
 
-// Deleted ends the takada. With metadata "of" it tells the takada's stream of a deletion that was decided elsewhere.
+// Deleted ends the takada.
 type Deleted struct{}
 
-// Evolve begins the takada, unless it began before.
-func (e Added) Evolve(s State) State {
-	if s.Order != 0 {
-		return s
-	}
-	return State{Takada: e.Takada}
-}
+// Evolve begins the takada.
+func (e Added) Evolve(State) State { return State{Takada: e.Takada} }
 
 // Evolve changes what is named.
 func (e Edited) Evolve(s State) State {
-	if s.Exists() {
-		s.Order, s.Date, s.Items = e.Order.Or(s.Order), e.Date.Or(s.Date), e.Items.Or(s.Items)
-	}
+	s.Order, s.Date, s.Items = e.Order.Or(s.Order), e.Date.Or(s.Date), e.Items.Or(s.Items)
 	return s
 }
 
 // Evolve ends the takada.
-func (Deleted) Evolve(s State) State { s.Deleted = s.Order != 0; return s }
+func (Deleted) Evolve(s State) State { s.Deleted = true; return s }
 
 // Add makes a takada.
 type Add struct {
 	Takada
 
-	Today unit.Date `json:"-"`
-	Look  Look      `json:"-"` // so that unknown ids are told beside all other faults; zero: nobody looks // bounds the date
+	Today unit.Date `json:"-"` // bounds the date
+	Look  Look      `json:"-"`
 }
 
-// Decide refuses what is wrong in any field. Whether there is such an order is for the rules between streams.
+// Decide refuses what is wrong in any field.
 func (c Add) Decide(State) ([]event.Event[State], error) {
 	if err := c.Look.check(State{}, State{Takada: c.Takada}, c.Today); err != nil {
 		return nil, err

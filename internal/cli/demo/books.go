@@ -201,7 +201,6 @@ func (f *filler) writeBooks(ctx context.Context) error {
 			if err := f.do(ctx); err != nil {
 				return err
 			}
-			f.sys.Books.Wait()
 			head, err := f.sys.Store.Head(ctx)
 			if err != nil {
 				return err
