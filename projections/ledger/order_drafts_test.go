@@ -47,15 +47,14 @@ func TestDraftsAreShownUntilTheyEndAndTheirSendersUntilTheyAreErased(t *testing.
 		}),
 		happened("2", orderdraft.Edited{Notes: patch.Clear[book.Text]()}),
 		happened("2", orderdraft.SlipsAssigned{Slips: []orderdraft.Assigned{{ID: 5, Slip: "41"}}}),
-		happened("2", orderdraft.Converted{Orders: []orderdraft.Ordered{{ID: 1}}}),
-		happened("1", orderdraft.Converted{Orders: []orderdraft.Ordered{{ID: 2}}}),
+		received("4", "b2"), happened("4", orderdraft.Converted{Orders: []orderdraft.Ordered{{ID: 1}}}),
 		projectiontest.Happened(orderdraft.SenderKind, "a1", orderdraft.SenderErased{}, meta),
 	)
-	require.Equal(t, []string{`(1,,,,,,,t,2)`, `(2,91777,payal,"[""soon""]",8,2024-10-04,,t,10)`},
-		tables.Rows(`select id, phone_number, raw_message, warnings, client_id, date, notes, converted, revision from order_draft order by id`))
+	require.Equal(t, []string{`(1,,,,,,,1)`, `(2,91777,payal,"[""soon""]",8,2024-10-04,,9)`},
+		tables.Rows(`select id, phone_number, raw_message, warnings, client_id, date, notes, revision from order_draft order by id`))
 	require.Equal(t, []string{`(4,,2500,,,,7,80000,[])`, `(5,ring,2500,,8,Ravi,41,80000,[])`, `(6,chain,,4,3,Asha,7,80000,[])`},
 		tables.Rows(`select id, item_name, weight_mg, quantity, client_id, client_name, slip_number, confidence, proposals from order_draft_entry order by id`))
-	require.Equal(t, []string{`(1,,,)`, `(2,91b2,ok,sent)`, `(3,,,)`},
+	require.Equal(t, []string{`(1,,,)`, `(2,91b2,ok,sent)`, `(3,,,)`, `(4,91b2,,)`},
 		tables.Rows(`select draft_id, phone_number, text, status from order_draft_reply order by draft_id`))
 	require.Empty(t, tables.Examine())
 }
