@@ -97,18 +97,26 @@ func (c *control) batch() int {
 	return batchAt(c.limiter.Load().Limit())
 }
 
-// wait waits until events may be folded.
+// wait waits until so many events may be folded. A transaction may have more of them than the limiter gives at once.
 func (c *control) wait(ctx context.Context, events int) error {
 	if c == nil {
 		return nil
 	}
-	for c.paused.Load() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(tellEvery):
+	for {
+		for c.paused.Load() {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(tellEvery):
+			}
+		}
+		limiter := c.limiter.Load()
+		some := min(events, limiter.Burst())
+		if err := limiter.WaitN(ctx, some); err != nil {
+			return err
+		}
+		if events -= some; events == 0 {
+			return nil
 		}
 	}
-	limiter := c.limiter.Load()
-	return limiter.WaitN(ctx, min(events, limiter.Burst()))
 }

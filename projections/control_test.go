@@ -10,6 +10,16 @@ import (
 	"bahi/domain/event"
 )
 
+func TestALargeTransactionWaitsForAllItsEvents(t *testing.T) {
+	t.Parallel()
+	c := &control{}
+	throttle := 200
+	c.obey(generation{Throttle: &throttle})
+	began := time.Now()
+	require.NoError(t, c.wait(t.Context(), 60))
+	require.GreaterOrEqual(t, time.Since(began), 200*time.Millisecond, "60 events at 200 a second, but for those that may come at once")
+}
+
 func TestBuildIsPausedAndResumed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
