@@ -137,9 +137,9 @@ func TestNumbersAreMadeOnceAndOnlyIfNothingIsRefused(t *testing.T) {
 	require.Equal(t, []int{2, 1}, []int{runs, made})
 
 	_, err = Do(t.Context(), all[0].Handler, as(t), things, func(ctx context.Context, tx *Tx) error {
-		_, err := DecideNew(ctx, tx, things, newID, always[thing](makeThing{}))
+		_, err := DecideNew(ctx, tx, things, newID, always[thing](nameThing{Name: "of nothing"}))
 		return err
 	})
-	require.Error(t, err)
-	require.Equal(t, 1, made, "the command refused it")
+	require.ErrorIs(t, err, errNoThing)
+	require.Equal(t, 1, made, "the command was refused")
 }
