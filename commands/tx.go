@@ -94,13 +94,13 @@ func add[S any](tx *Tx, kind *event.Kind[S], id string, l Loaded[S]) *reading[S]
 	return r
 }
 
-// Fresh adds a record with an id that was made for it.
-func Fresh[S any](tx *Tx, kind *event.Kind[S], id string) { add(tx, kind, id, Loaded[S]{Revision: -1}) }
+// NewRecord adds a record with an id that was made for it.
+func NewRecord[S any](tx *Tx, kind *event.Kind[S], id string) { add(tx, kind, id, Loaded[S]{Revision: -1}) }
 
 // Unseen adds a record of which the caller guesses that it has not begun. The append finds out. [Tx.Again] says that a guess was wrong.
 func Unseen[S any](tx *Tx, kind *event.Kind[S], id string) {
 	tx.asOf = 0 // the guess is about the head
-	Fresh(tx, kind, id)
+	NewRecord(tx, kind, id)
 }
 
 // Again reports whether an earlier try found a record other than it was read.

@@ -126,7 +126,7 @@ func (b *Books) post(ctx context.Context, tx *commands.Tx, rows []khata.Row) (fi
 			return 0, err
 		}
 		number := id(first + int64(i))
-		commands.Fresh(tx, row.Rows, number)
+		commands.NewRecord(tx, row.Rows, number)
 		_, err = commands.Decide(ctx, tx, row.Rows, number, book.Post{RowAdded: row.RowAdded})
 	}
 	return first, err

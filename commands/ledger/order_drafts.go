@@ -141,7 +141,7 @@ func ConvertDraft(ctx context.Context, req commands.Request, b *Books, draft int
 			return err
 		}
 		for _, o := range after.State.Orders {
-			commands.Fresh(tx, order.Kind, id(o.ID))
+			commands.NewRecord(tx, order.Kind, id(o.ID))
 			made := order.Make{Added: order.Added{Order: o.Order, Draft: draft}}
 			if _, err := commands.Decide(ctx, tx, order.Kind, id(o.ID), made); err != nil {
 				return err

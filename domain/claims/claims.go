@@ -1,6 +1,6 @@
 // Package claims keeps values that at most one record may have: an email address, a phone, a domain, a slug.
 // Each value has a stream, named after a keyed hash of it, which says whose it is and does not tell what it is
-// (DESIGN.md, hard case 7). Package commands/unique has the protocol between this stream and the records.
+// (DESIGN.md, hard case 7). Package commands/unique writes it together with the record.
 package claims
 
 import (

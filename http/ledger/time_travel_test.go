@@ -45,7 +45,7 @@ type replayedRow struct {
 	id int64
 }
 
-// replay folds the log up to a position. Nobody races in these tests, so that no event in it is void.
+// replay folds the log up to a position.
 func replay(t require.TestingT, o *apptest.Office, workspace uuid.UUID, upTo event.Position) replayed {
 	r := replayed{accounts: map[int64]book.Account{}, rows: map[int64]*replayedRow{}, revisions: map[string]int64{}}
 	for stored, err := range o.Sys.Store.ReadAll(o.T.Context(), 0, eventstore.Forwards) {
