@@ -61,6 +61,7 @@ func ImportProducts(
 	if req, err = Seller(ctx, h, req, of); err != nil {
 		return all, err
 	}
+	req.IfMatch = nil // a file has no revision that a client could have read
 	i := importing{h: h, of: of}
 	var keys []string
 	for _, line := range lines {
