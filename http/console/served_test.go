@@ -218,7 +218,7 @@ func TestRebuildWorksWithoutScripts(t *testing.T) {
 	o := startKeeping(t)
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
-	apptest.FillOnce(clerk, account, 100)
+	apptest.Fill(clerk, account, 200)
 	v := o.Sign()
 	const books = "/console/projections/books"
 	until := func(words string) apptest.Sheet {

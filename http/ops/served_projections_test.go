@@ -43,7 +43,7 @@ func TestProjectionIsRebuiltOverHTTP(t *testing.T) {
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
-	apptest.FillOnce(clerk, account, 100)
+	apptest.Fill(clerk, account, 200)
 	before := apptest.Balances(clerk, apptest.Ledger(account))
 	var all []opsviews.Projection
 	o.Operator().GET("/ops/projections").Status(200).JSON(&all)
@@ -124,7 +124,7 @@ func TestRebuildIsCancelledOverHTTP(t *testing.T) {
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
-	apptest.FillOnce(clerk, account, 100)
+	apptest.Fill(clerk, account, 200)
 	was, before := o.Projection("books"), apptest.Balances(clerk, apptest.Ledger(account))
 	o.Operator().POST("/ops/projections/books/rebuild", `{"throttle":1}`).Status(202) // takes minutes
 	stream := o.Operator().Stream("/ops/projections/books/progress")

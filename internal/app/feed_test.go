@@ -130,8 +130,8 @@ func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 	}
 	c := p.Client()
 	account := apptest.IdOf(t, []byte(c.POST("/bank", `{"name":"SBI"}`).Status(201).Text))
-	row := `{"date":"2026-10-14","in_entries":[{"description":"A pair of bangles, and the box that they come in","amount":18400}]}`
-	c.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(slices.Repeat([]string{row}, 60)...)).Status(201)
+	entries := slices.Repeat([]string{`{"description":"A pair of bangles, and the box that they come in","amount":18400}`}, 60)
+	c.POST(apptest.Ledger(account), `{"date":"2026-10-14","in_entries":[`+strings.Join(entries, ",")+`]}`).Status(201)
 	require.Eventually(t, func() bool {
 		return strings.Contains(c.GET("/readyz").Text, `"feed":{"state":"parked"`)
 	}, takenOverWithin, 10*time.Millisecond)
@@ -144,7 +144,7 @@ func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 	require.Len(t, parked, 1)
 	require.Equal(t, "feed", parked[0].Name)
 	require.Equal(t, "reactor", parked[0].Kind)
-	require.Equal(t, "BankRowsPosted", parked[0].Type)
+	require.Equal(t, "BankRowAdded", parked[0].Type)
 	require.Contains(t, tool("skip", "--position", fmt.Sprint(parked[0].Position), "--reason", "the broker is too small"), "passes over")
 	log, _ := forwarded(t, broker, database, 1)
 	require.Contains(t, tool("status"), "live")
