@@ -22,7 +22,7 @@ func (p past) holds(t *testing.T, c *apitest.Client) {
 }
 
 const (
-	oldCommit = "6b1a895"
+	oldCommit = "c84d2ea"
 	oldBooks  = "testdata/" + oldCommit
 )
 
