@@ -253,7 +253,7 @@ func TestRebuildWorksWithoutScripts(t *testing.T) {
 	v.Get("/projections").Says("books live")
 	v.Post("/projections/books/rollback").Leads(books + "?done=rollback")
 	require.Equal(t, was, o.Projection("books").Generation)
-	require.Equal(t, "100", apptest.ClerkBanks(clerk.GET("/banks"))[0].Balance.String())
+	require.Equal(t, "200", apptest.ClerkBanks(clerk.GET("/banks"))[0].Balance.String())
 	v.Post("/projections/books/pause").Leads(books + "?done=pause")
 	until("paused")
 	v.Get("/").Says("1 projection is paused.")

@@ -173,7 +173,7 @@ func TestServerFinishesAnInterruptedRebuild(t *testing.T) {
 	_, wrong, status = apptest.Attached(t, o, "projections", "rebuild", "books")
 	require.Equal(t, 0, status, wrong)
 	require.Greater(t, o.Projection("books").Generation, 1)
-	require.Equal(t, "150", apptest.ClerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
+	require.Equal(t, "300", apptest.ClerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
 }
 
 func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
@@ -242,7 +242,7 @@ func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond)
 	require.Eventually(t, func() bool { return state().Generation == was.Build.Generation }, time.Minute, 10*time.Millisecond, "the same build goes on")
 	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
-	require.Equal(t, "200", apptest.ClerkBanks(apitest.New(t, p.URL, apptest.OperatorKey).GET("/banks").Status(200))[0].Balance.String())
+	require.Equal(t, "400", apptest.ClerkBanks(apitest.New(t, p.URL, apptest.OperatorKey).GET("/banks").Status(200))[0].Balance.String())
 	p.Stop()
 }
 
