@@ -28,8 +28,8 @@ type Done[S any] struct {
 	Changed bool // this call appended what follows; false: another one was faster, or nothing follows
 }
 
-// HandleEach handles commands on different streams together. Each is a transaction of its own. Of several callers, one changes a stream: the one
-// for which Changed is true.
+// HandleEach handles commands on different streams, each in its own transaction. If several callers change a stream at once, Changed is true
+// for one of them.
 func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []One[S]) ([]Done[S], error) {
 	return DoEach(ctx, h, req, kind, len(all), func(ctx context.Context, n int, tx *Tx) error {
 		tx.asOf = all[n].asOf
@@ -37,8 +37,8 @@ func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event
 	})
 }
 
-// DoEach is [Do] for many decisions, each a transaction of its own, in as few round trips as the log allows. A decision whose records have
-// changed meanwhile is not taken again: Changed is false for it.
+// DoEach is [Do] for many decisions, each in its own transaction. It makes as few round trips as the log allows. It does not repeat a decision
+// whose records have changed meanwhile: Changed is false for it.
 func DoEach[S any](
 	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], count int, decide func(ctx context.Context, n int, tx *Tx) error,
 ) ([]Done[S], error) {

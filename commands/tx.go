@@ -95,7 +95,9 @@ func add[S any](tx *Tx, kind *event.Kind[S], id string, l Loaded[S]) *reading[S]
 }
 
 // NewRecord adds a record with an id that was made for it.
-func NewRecord[S any](tx *Tx, kind *event.Kind[S], id string) { add(tx, kind, id, Loaded[S]{Revision: -1}) }
+func NewRecord[S any](tx *Tx, kind *event.Kind[S], id string) {
+	add(tx, kind, id, Loaded[S]{Revision: -1})
+}
 
 // Unseen adds a record of which the caller guesses that it has not begun. The append finds out. [Tx.Again] says that a guess was wrong.
 func Unseen[S any](tx *Tx, kind *event.Kind[S], id string) {

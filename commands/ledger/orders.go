@@ -36,7 +36,7 @@ func clientOpen(ctx context.Context, tx *commands.Tx, workspace uuid.UUID) order
 	return func(account int64) (bool, error) { return isOpen(ctx, tx, client.Ledger, account, workspace) }
 }
 
-// loadOrder returns an order of a workspace, or [order.ErrNotFound]. An order ends with its client, without an event of its own.
+// loadOrder returns an order of a workspace, or [order.ErrNotFound]. An order whose client was deleted is not found; no event says so.
 func loadOrder(ctx context.Context, from commands.Source, number int64, workspace uuid.UUID) (commands.Loaded[order.State], error) {
 	o, err := commands.Load(ctx, from, order.Kind, id(number))
 	if err != nil {

@@ -81,7 +81,7 @@ func DeleteTakada(ctx context.Context, req commands.Request, b *Books, number in
 	})
 }
 
-// loadTakada returns a takada of a workspace, or [takada.ErrNotFound]. A takada ends with its order, without an event of its own.
+// loadTakada returns a takada of a workspace, or [takada.ErrNotFound]. A takada whose order was deleted is not found; no event says so.
 func loadTakada(ctx context.Context, tx *commands.Tx, number int64, workspace uuid.UUID) (commands.Loaded[takada.State], error) {
 	t, err := commands.Load(ctx, tx, takada.Kind, id(number))
 	if err != nil {

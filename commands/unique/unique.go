@@ -1,6 +1,6 @@
 // Package unique lets at most one record have a value.
 //
-// A value has a stream of its own, the claim, which names the record that has it. A record that gets or gives up a value is written in one
+// Each value has a stream, its claim, which names the record that has the value. A record that gets or gives up a value is written in one
 // transaction with the claim. A claim may also come before its record, where a flow asks outside in between: then it counts once the record
 // has the value, and until then another record takes it over.
 package unique
@@ -192,8 +192,8 @@ type New[S any] struct {
 	Command event.Command[S]
 }
 
-// CreateEach begins records together, in few appends. It leaves out those whose value was claimed before, and those that another request has
-// begun meanwhile: for these, Changed is false, and [Field.Create] decides.
+// CreateEach begins records together, in few appends. It leaves out records whose value was claimed before, and records that another
+// request has begun: for these, Changed is false, and [Field.Create] decides.
 func (f Field[S]) CreateEach(ctx context.Context, h *commands.Handler, req commands.Request, all []New[S]) ([]commands.Done[S], error) {
 	return commands.DoEach(ctx, h, req.FollowUp(), f.Records, len(all), func(ctx context.Context, n int, tx *commands.Tx) error {
 		one := all[n]
