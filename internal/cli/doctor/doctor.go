@@ -1,8 +1,9 @@
-// Package doctor has the command that folds the log again and compares it with every table.
+// Package doctor has the command that folds the log again, compares it with every table, and checks the rules between records.
 package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -11,6 +12,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"bahi/domain"
+	"bahi/domain/event"
+	"bahi/domain/laws"
+	"bahi/eventstore"
 	"bahi/internal/app"
 	"bahi/internal/cli/screen"
 	"bahi/internal/ocrtools"
@@ -24,7 +29,8 @@ type Command struct {
 	Partitions int      `placeholder:"N" help:"Fold in this many parts at once, if the projection allows it; without it, by the machine's size."`
 }
 
-// Run folds the log again and compares. It fails when a table differs from the log.
+// Run folds the log again and compares. Without names it also checks the rules between records. It fails when a table differs
+// from the log, or the log breaks a rule.
 func (c Command) Run(ctx context.Context) error {
 	chosen, err := app.ProjectionsNamed(c.Names)
 	if err != nil {
@@ -39,7 +45,51 @@ func (c Command) Run(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(c.Shell.Out, "scanned pages: %s\n", ocrtools.Look(ctx))
-	return Examine(ctx, sys, c.Shell.Out, projections.How{Partitions: c.Partitions}, chosen...)
+	err = Examine(ctx, sys, c.Shell.Out, projections.How{Partitions: c.Partitions}, chosen...)
+	if len(c.Names) > 0 || err != nil && !errors.Is(err, app.ErrDifferent) {
+		return err
+	}
+	return errors.Join(err, judge(ctx, sys, c.Shell.Out))
+}
+
+// errBroken reports that the log breaks a rule between records.
+var errBroken = errors.New("the log breaks rules between records")
+
+// mostBroken is how many events that break a rule are named.
+const mostBroken = 20
+
+// judge checks that the log keeps the rules between records. It returns errBroken when it does not.
+func judge(ctx context.Context, s *app.System, out io.Writer) error {
+	var (
+		checker = laws.New()
+		broken  int
+		head    event.Position
+	)
+	for stored, err := range s.Store.ReadAll(ctx, 0, eventstore.Forwards) {
+		if err != nil {
+			return fmt.Errorf("read the log: %w", err)
+		}
+		head = stored.Position
+		category, _ := event.SplitStream(stored.Stream)
+		if _, known := domain.Catalogue.Lookup(stored.Type); !known || !laws.Reads(category) {
+			continue
+		}
+		e, err := domain.Catalogue.Decode(stored)
+		if err != nil {
+			return err
+		}
+		for _, law := range checker.Next(e) {
+			if broken++; broken <= mostBroken {
+				fmt.Fprintf(out, "laws: position %d, %s %s: %s\n", e.Position, e.Stream, stored.Type, law)
+			}
+		}
+	}
+	if broken > 0 {
+		fmt.Fprintf(out, "laws: broken %d times up to position %d\n", broken, head)
+		return errBroken
+	}
+	fmt.Fprintf(out, "laws: the log keeps the rules between records up to position %d\n", head)
+	return nil
 }
 
 // Examine compares projections with the log, as many at once as there are processors, and prints its findings.

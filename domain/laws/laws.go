@@ -1,0 +1,218 @@
+// Package laws checks that a log keeps the rules between the records of a workshop (docs/events.md, "Rules between records").
+// Commands check them before they write, so an event that breaks one was written by a faulty program or by another hand.
+package laws
+
+import (
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	ledgers "bahi/domain/ledger"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/client"
+	"bahi/domain/ledger/karigar"
+	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/takada"
+	"bahi/domain/request"
+	"bahi/domain/unit"
+)
+
+// Checker reads a log from its first event on. It keeps some 100 bytes for each row, order and takada.
+type Checker struct {
+	accounts map[int64]account
+	rows     map[int64]row
+	locks    map[uuid.UUID]*unit.Date
+	orders   map[int64]ordered
+	takadas  map[int64]int64 // the order of each one that is there
+	wrong    []string
+}
+
+type account struct {
+	ledger    *book.Ledger
+	workspace uuid.UUID
+	open      bool
+}
+
+type row struct {
+	account, reverses int64
+	date              unit.Date
+	reversed, void    bool
+}
+
+type ordered struct {
+	client    int64
+	workspace uuid.UUID
+	takadas   int
+}
+
+// New returns a Checker for an empty log.
+func New() *Checker {
+	return &Checker{
+		accounts: map[int64]account{}, rows: map[int64]row{}, locks: map[uuid.UUID]*unit.Date{},
+		orders: map[int64]ordered{}, takadas: map[int64]int64{},
+	}
+}
+
+// Next takes the next event, and returns the laws that it breaks.
+func (c *Checker) Next(e event.Recorded[any]) []string {
+	c.wrong = nil
+	id, _ := strconv.ParseInt(e.StreamID(), 10, 64) // only records with numbers are looked up by it
+	switch data := e.Data.(type) {
+	case bookslock.Moved:
+		c.locks[e.Meta.Workspace] = data.To
+	case request.Accepted:
+		c.law(e.Revision == 0, "an Idempotency-Key has one effect")
+	case event.Event[book.Account]:
+		c.account(e, id, data)
+	case event.Event[book.Row]:
+		c.row(e, id, data)
+	case event.Event[order.State]:
+		c.order(e, id, data)
+	case event.Event[takada.State]:
+		c.takada(e, id, data)
+	}
+	return c.wrong
+}
+
+// Reads reports whether events of a category of streams matter to a Checker.
+func Reads(category string) bool {
+	switch category {
+	case bookslock.Kind.Category(), request.Kind.Category(), order.Kind.Category(), takada.Kind.Category():
+		return true
+	default:
+		return ledgers.Of(category) != nil
+	}
+}
+
+// law notes a law that an event breaks.
+func (c *Checker) law(kept bool, text string) {
+	if !kept {
+		c.wrong = append(c.wrong, text)
+	}
+}
+
+func (c *Checker) account(e event.Recorded[any], id int64, data event.Event[book.Account]) {
+	category, _ := event.SplitStream(e.Stream)
+	switch data := data.(type) {
+	case book.AccountOpened:
+		c.accounts[id] = account{ledgers.Of(category), e.Meta.Workspace, true}
+	case book.AccountDeleted:
+		c.law(c.isOpen(id, ledgers.Of(category), e), "what is deleted is there")
+		c.law(data.EarliestRow == nil || !c.isLocked(e, *data.EarliestRow), "an account with a locked row is not deleted")
+		a := c.accounts[id]
+		a.open = false
+		c.accounts[id] = a
+	}
+}
+
+// isOpen reports whether an account of a ledger is open, in the workspace of an event.
+func (c *Checker) isOpen(id int64, of *book.Ledger, e event.Recorded[any]) bool {
+	a := c.accounts[id]
+	return a.open && a.ledger == of && a.workspace == e.Meta.Workspace
+}
+
+func (c *Checker) isLocked(e event.Recorded[any], date unit.Date) bool {
+	through := c.locks[e.Meta.Workspace]
+	return through != nil && date <= *through
+}
+
+func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row]) {
+	category, _ := event.SplitStream(e.Stream)
+	before, known := c.rows[id]
+	added, adds := data.(book.RowAdded)
+	if adds {
+		c.law(!known, "a row is added once")
+		before = row{account: added.Account, date: added.Date, reverses: added.Reverses}
+	} else {
+		c.law(known, "what is changed is there")
+	}
+	after := before
+	c.law(c.isOpen(before.account, ledgers.Of(category), e), "a row is of an open account of its workspace")
+	if reversed, ok := data.(book.RowReversed); ok {
+		c.law(!before.reversed && !before.void, "a row is reversed once")
+		by := c.rows[reversed.By]
+		c.law(by.reverses == id && by.account == before.account, "a row is reversed by a row of its account that names it")
+		after.reversed = true
+		c.rows[id] = after
+		return
+	}
+	if !adds {
+		c.law(!before.reversed && !before.void && before.reverses == 0, "a settled row does not change")
+	}
+	switch data := data.(type) {
+	case book.RowEdited:
+		if data.Date != nil {
+			after.date = *data.Date
+		}
+	case book.RowVoided:
+		after.void = true
+	}
+	c.law(!c.isLocked(e, before.date) && !c.isLocked(e, after.date), "no row changes on a locked day")
+	c.rows[id] = after
+	if _, deleted := data.(book.RowDeleted); deleted {
+		delete(c.rows, id)
+	}
+}
+
+func (c *Checker) order(e event.Recorded[any], id int64, data event.Event[order.State]) {
+	o, known := c.orders[id]
+	_, adds := data.(order.Added)
+	c.law(known != adds, "an order is added once, and changed while it is there")
+	switch data := data.(type) {
+	case order.Added:
+		o = ordered{client: data.Client, workspace: e.Meta.Workspace}
+	case order.Edited:
+		if data.Client.Named() {
+			c.law(o.takadas == 0, "an order with takadas keeps its client")
+			o.client = data.Client.Value
+		}
+	case order.Deleted:
+		delete(c.orders, id)
+		return
+	}
+	c.law(c.isOpen(o.client, client.Ledger, e), "an order is of an open client of its workspace")
+	c.orders[id] = o
+}
+
+func (c *Checker) takada(e event.Recorded[any], id int64, data event.Event[takada.State]) {
+	was, known := c.takadas[id]
+	_, adds := data.(takada.Added)
+	c.law(known != adds, "a takada is added once, and changed while it is there")
+	now, items := was, []takada.Item{}
+	switch data := data.(type) {
+	case takada.Added:
+		now, items = data.Order, data.Items
+	case takada.Edited:
+		now, items = data.Order.Or(was), data.Items.Value
+	case takada.Deleted:
+		c.attach(was, -1)
+		delete(c.takadas, id)
+		return
+	}
+	c.law(c.hasOrder(now, e), "a takada is of an order that is there")
+	c.law(!known || c.orders[was].client == c.orders[now].client, "a takada stays with its client")
+	for _, item := range items {
+		c.law(item.Karigar == nil || c.isOpen(*item.Karigar, karigar.Ledger, e), "a takada names open karigars of its workspace")
+	}
+	if known {
+		c.attach(was, -1)
+	}
+	c.attach(now, 1)
+	c.takadas[id] = now
+}
+
+// hasOrder reports whether an order is there, in the workspace of an event. An order ends with its client.
+func (c *Checker) hasOrder(id int64, e event.Recorded[any]) bool {
+	o, known := c.orders[id]
+	return known && o.workspace == e.Meta.Workspace && c.isOpen(o.client, client.Ledger, e)
+}
+
+// attach counts a takada of an order, or counts it no longer.
+func (c *Checker) attach(id int64, by int) {
+	if o, known := c.orders[id]; known {
+		o.takadas += by
+		c.orders[id] = o
+	}
+}

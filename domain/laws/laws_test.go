@@ -1,0 +1,133 @@
+package laws_test
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/laws"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/client"
+	"bahi/domain/ledger/karigar"
+	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/takada"
+	"bahi/domain/patch"
+	"bahi/domain/request"
+	"bahi/domain/unit"
+)
+
+const day unit.Date = 20_000
+
+var home, away = uuid.New(), uuid.New()
+
+type logged struct {
+	stream   string
+	revision int64
+	data     any
+	of       uuid.UUID
+}
+
+func of(kind interface{ Stream(id string) string }, id int64, data any) logged {
+	return logged{kind.Stream(strconv.FormatInt(id, 10)), 0, data, home}
+}
+
+func (l logged) in(workspace uuid.UUID) logged { l.of = workspace; return l }
+
+var (
+	rows   = bank.Ledger.Rows
+	opened = of(bank.Ledger.Accounts, 1, book.AccountOpened{Name: "SBI"})
+	second = of(bank.Ledger.Accounts, 2, book.AccountOpened{Name: "HDFC"})
+	added  = of(rows, 7, book.RowAdded{Account: 1, Date: day})
+	locked = logged{bookslock.Kind.Stream(home.String()), 0, bookslock.Moved{To: new(day)}, home}
+	back   = of(rows, 8, book.RowAdded{Account: 1, Date: day + 1, Reverses: 7})
+	taken  = of(rows, 7, book.RowReversed{By: 8})
+
+	meena   = of(client.Ledger.Accounts, 10, book.AccountOpened{Name: "Meena"})
+	asha    = of(client.Ledger.Accounts, 11, book.AccountOpened{Name: "Asha"})
+	imran   = of(karigar.Ledger.Accounts, 12, book.AccountOpened{Name: "Imran"})
+	ordered = of(order.Kind, 1, order.Added{Order: order.Order{Client: 10}})
+	another = of(order.Kind, 2, order.Added{Order: order.Order{Client: 11}})
+	moved   = of(order.Kind, 1, order.Edited{Client: patch.Set(int64(11))})
+)
+
+func delivered(id, number int64, maker *int64) logged {
+	items := []takada.Item{{Name: "ring", Weight: 1, Karigar: maker}}
+	return of(takada.Kind, id, takada.Added{Takada: takada.Takada{Order: number, Items: items}})
+}
+
+// check returns the laws that the last event breaks. No event before it may break any.
+func check(t *testing.T, events []logged) (broken []string) {
+	t.Helper()
+	c := laws.New()
+	for i, e := range events {
+		broken = c.Next(event.Recorded[any]{
+			Position: event.Position(i + 1), Stream: e.stream, Revision: e.revision, Data: e.data, Meta: event.Meta{Workspace: e.of},
+		})
+		if i < len(events)-1 {
+			require.Empty(t, broken, "event %d", i)
+		}
+	}
+	return broken
+}
+
+func TestEachLawIsBrokenByAnEvent(t *testing.T) {
+	t.Parallel()
+	closed := of(bank.Ledger.Accounts, 1, book.AccountDeleted{EarliestRow: new(day)})
+	edit := of(rows, 7, book.RowEdited{Date: new(day + 5)})
+	void, gone := of(rows, 7, book.RowVoided{}), of(rows, 7, book.RowDeleted{})
+	key := logged{request.Kind.Stream("k"), 1, request.Accepted{}, home}
+	noMeena, noOrder := of(client.Ledger.Accounts, 10, book.AccountDeleted{}), of(order.Kind, 1, order.Deleted{})
+	later, first := of(rows, 7, book.RowAdded{Account: 1, Date: day + 1}), delivered(1, 1, nil)
+	for law, logs := range map[string][][]logged{
+		"an Idempotency-Key has one effect":           {{key}},
+		"what is deleted is there":                    {{closed}, {opened, of(bank.Ledger.Accounts, 1, book.AccountDeleted{}), closed}},
+		"an account with a locked row is not deleted": {{opened, added, locked, closed}},
+		"a row is added once":                         {{opened, added, added}},
+		"what is changed is there":                    {{opened, added, gone, edit}},
+		"a row is of an open account of its workspace": {
+			{added}, {opened, added.in(away)}, {opened, added, closed, edit}, {meena, of(rows, 7, book.RowAdded{Account: 10, Date: day})},
+		},
+		"a row is reversed once": {{opened, added, back, taken, taken}, {opened, added, back, void, taken}},
+		"a row is reversed by a row of its account that names it": {
+			{opened, added, taken}, {opened, second, added, of(rows, 8, book.RowAdded{Account: 2, Date: day, Reverses: 7}), taken},
+		},
+		"a settled row does not change": {
+			{opened, added, back, taken, edit}, {opened, added, void, gone}, {opened, added, back, of(rows, 8, book.RowDeleted{})},
+		},
+		"no row changes on a locked day": {
+			{opened, locked, added}, {opened, added, locked, edit}, {opened, later, locked, of(rows, 7, book.RowEdited{Date: new(day)})},
+			{opened, added, locked, gone},
+		},
+		"an order is added once, and changed while it is there": {{meena, ordered, ordered}, {meena, asha, ordered, noOrder, moved}},
+		"an order with takadas keeps its client":                {{meena, asha, ordered, first, moved}},
+		"an order is of an open client of its workspace":        {{ordered}, {meena, ordered, moved}, {meena, ordered.in(away)}},
+		"a takada is added once, and changed while it is there": {{meena, ordered, first, first}},
+		"a takada is of an order that is there":                 {{first}, {meena, ordered, noMeena, first}},
+		"a takada stays with its client": {
+			{meena, asha, ordered, another, first, of(takada.Kind, 1, takada.Edited{Order: patch.Set(int64(2))})},
+		},
+		"a takada names open karigars of its workspace": {{meena, ordered, delivered(1, 1, new(int64(12)))}},
+	} {
+		for _, log := range logs {
+			require.Contains(t, check(t, log), law)
+		}
+	}
+}
+
+func TestALogThatKeepsTheLawsBreaksNone(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, check(t, []logged{
+		opened, added, locked, back, taken, of(rows, 9, book.RowAdded{Account: 1, Date: day + 2}),
+		of(rows, 9, book.RowEdited{Date: new(day + 3)}), of(rows, 9, book.RowDeleted{}),
+		meena, asha, imran, ordered, moved, of(order.Kind, 3, order.Added{Order: order.Order{Client: 11}}),
+		delivered(1, 1, new(int64(12))), of(takada.Kind, 1, takada.Edited{Order: patch.Set(int64(3))}),
+		of(order.Kind, 1, order.Edited{Client: patch.Set(int64(10))}),
+		of(takada.Kind, 1, takada.Deleted{}), of(client.Ledger.Accounts, 11, book.AccountDeleted{}),
+		{request.Kind.Stream("k"), 0, request.Accepted{}, home},
+	}))
+}
