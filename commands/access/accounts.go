@@ -11,7 +11,6 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/access/credentials"
-	"bahi/commands/unique"
 	"bahi/domain/access/claim"
 	"bahi/domain/access/user"
 	"bahi/domain/access/workspace"
@@ -59,9 +58,6 @@ var (
 	ErrWrongPassword   = &fault.Error{Kind: fault.Malformed, Detail: "Incorrect current password", Code: "wrong_password"}
 	errUnknownIdentity = fault.New(fault.Forbidden, "The identity provider does not vouch for the email address")
 )
-
-// patience is how long a claim holds for a user who does not exist: the registration may still be running.
-const patience = time.Minute
 
 // These are the names of the vault's keys for unique values.
 const (
@@ -137,9 +133,7 @@ type newcomer struct {
 	verified           bool   // the address is known to be theirs
 }
 
-// register spans several streams. The claim of the address decides; the account exists from its UserRegistered on. A crash in
-// between leaves a claim without a user, which the next registration takes over; a registration that comes too late then
-// finds its claim lost, and is refused.
+// register makes the user, their workspace and the claim of the address in one transaction.
 func (a *Accounts) register(ctx context.Context, req commands.Request, n newcomer) (Registered, error) {
 	id, home := uuid.New(), uuid.New()
 	key, err := a.EmailKey(ctx, n.email)
@@ -150,27 +144,35 @@ func (a *Accounts) register(ctx context.Context, req commands.Request, n newcome
 	if n.verified {
 		by = proven
 	}
-	claimed, err := a.claimEmail(ctx, req, key, id, by)
-	if err != nil {
-		return Registered{}, err
+	own := func(text string) event.Personal { return user.Subjects.Personal(id.String(), text) }
+	c := user.Register{
+		Provider: n.provider, Workspace: home, EmailKey: key, Verified: n.verified,
+		Email: own(n.email), FirstName: own(n.first), LastName: own(n.last),
 	}
-	req = as(req, id, home)
+	write := func(req commands.Request) (commands.Outcome[user.State], error) {
+		return commands.Do(ctx, a.Commands, as(req, id, home), user.Kind, func(ctx context.Context, tx *commands.Tx) error {
+			commands.NewRecord(tx, user.Kind, id.String())
+			if _, err := commands.Decide(ctx, tx, user.Kind, id.String(), c); err != nil {
+				return err
+			}
+			commands.NewRecord(tx, workspace.Kind, home.String())
+			if _, err := commands.Decide(ctx, tx, workspace.Kind, home.String(), workspace.Make{Owner: id}); err != nil {
+				return err
+			}
+			return a.takeEmail(ctx, tx, key, id, by)
+		})
+	}
 	if n.password != "" {
+		dry := req
+		dry.DryRun = true
+		if _, err := write(dry); err != nil { // before the work of a password
+			return Registered{}, err
+		}
 		if err := a.Credentials.Passwords.Set(ctx, id, n.password); err != nil {
 			return Registered{}, err
 		}
 	}
-	if _, err := commands.Handle(ctx, a.Commands, req, workspace.Kind, home.String(), workspace.Make{Owner: id}); err != nil {
-		return Registered{}, a.discard(ctx, id, err)
-	}
-	own := func(text string) event.Personal { return user.Subjects.Personal(id.String(), text) }
-	out, err := commands.Handle(ctx, a.Commands, req, user.Kind, id.String(), user.Register{
-		Provider: n.provider, Workspace: home, EmailKey: key, Verified: n.verified, Claim: claimed,
-		Email: own(n.email), FirstName: own(n.first), LastName: own(n.last),
-	})
-	if isNotFound(err) { // the new holder of the claim has begun the stream, in no workspace
-		err = ErrTaken
-	}
+	out, err := write(req)
 	if err != nil {
 		return Registered{}, a.discard(ctx, id, err)
 	}
@@ -198,54 +200,35 @@ const (
 	regained                // it was theirs, and they have proved that it still is
 )
 
-// claimEmail claims the address for the user. It returns the revision of the claim, or [ErrTaken].
-func (a *Accounts) claimEmail(ctx context.Context, req commands.Request, key string, id uuid.UUID, by grounds) (claimed int64, err error) {
-	return unique.Claim(ctx, a.Commands, as(req, id, uuid.Nil), claim.Email, key, id.String(), func(held commands.Loaded[claims.State]) error {
-		age := a.Now().Sub(held.State.Since)
-		if age < patience && by == asked {
-			return ErrTaken
-		}
-		_, err := a.loseEmail(ctx, req, key, held, user.LoseEmail{Lapsed: by != asked || age >= verifiedWithin, Regained: by == regained})
-		return err
-	})
-}
-
-// loseEmail makes sure that a claim's holder neither has the address nor gets it by that claim. It returns [ErrTaken] if the
-// holder has the address with good reason.
-func (a *Accounts) loseEmail(ctx context.Context, req commands.Request, key string, held commands.Loaded[claims.State], why user.LoseEmail) (event.Position, error) {
-	id := held.State.Holder
-	holder, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id)
+// takeEmail gives an address to a user, and takes it from a user who has it on weaker grounds. It returns [ErrTaken] if another
+// user has it with good reason.
+func (a *Accounts) takeEmail(ctx context.Context, tx *commands.Tx, key string, id uuid.UUID, by grounds) error {
+	held, err := commands.Load(ctx, tx.In(uuid.Nil), claim.Email.Kind, key)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	why.EmailKey, why.Claim = key, held.Revision
-	out, err := commands.Handle(ctx, a.Commands, as(req, uuid.Nil, holder.Workspace), user.Kind, id, why)
-	if isNotFound(err) { // the holder was registered just now, in a workspace of their own
-		err = ErrTaken
+	if other := held.State.Holder; other != "" && other != id.String() {
+		holder, err := commands.Load(ctx, tx, user.Kind, other)
+		if err != nil {
+			return err
+		}
+		lapsed := by != asked || a.Now().Sub(held.State.Since) >= verifiedWithin
+		lose := user.LoseEmail{EmailKey: key, Lapsed: lapsed, Regained: by == regained}
+		if _, err := commands.Decide(ctx, tx.In(holder.Workspace), user.Kind, other, lose); err != nil {
+			return err
+		}
 	}
-	return out.Position, err
+	_, err = commands.Decide(ctx, tx.In(uuid.Nil), claim.Email.Kind, key, claims.Claim{Value: claim.Email, Holder: id.String(), Now: a.Now()})
+	return err
 }
 
-// releaseEmail gives up the user's claim, unless the address is theirs again. It returns the position of its last write to the
-// user's stream.
-func (a *Accounts) releaseEmail(ctx context.Context, req commands.Request, key string, id uuid.UUID) (event.Position, error) {
-	held, err := commands.Load(ctx, a.Commands.Fresh(), claim.Email.Kind, key)
-	if err != nil || held.State.Holder != id.String() {
-		return 0, err
+// leaveEmail gives up a user's address; "" is none.
+func leaveEmail(ctx context.Context, tx *commands.Tx, key string, id uuid.UUID) error {
+	if key == "" {
+		return nil
 	}
-	at, err := a.loseEmail(ctx, req, key, held, user.LoseEmail{})
-	if err == nil {
-		err = unique.Release(ctx, a.Commands, as(req, id, uuid.Nil), claim.Email, key, id.String(), held)
-	}
-	if errors.Is(err, ErrTaken) {
-		err = nil
-	}
-	return at, err
-}
-
-func isNotFound(err error) bool {
-	refused, ok := errors.AsType[*fault.Error](err)
-	return ok && refused.Kind == fault.NotFound
+	_, err := commands.Decide(ctx, tx.In(uuid.Nil), claim.Email.Kind, key, claims.Release{Value: claim.Email, Holder: id.String()})
+	return err
 }
 
 // HolderOf returns the user who has the address, or [uuid.Nil].
@@ -295,12 +278,12 @@ func (a *Accounts) decide(ctx context.Context, req commands.Request, id uuid.UUI
 	return commands.Handle(ctx, a.Commands, keyed(req, id, s.Workspace), user.Kind, id.String(), cmd)
 }
 
-// edit is decide with If-Match: if the caller names a revision, the change is only for that revision.
-func (a *Accounts) edit(ctx context.Context, req commands.Request, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
+// matching is keyed with If-Match: if the caller names a revision, the change is only for that revision.
+func matching(req commands.Request, id, workspace uuid.UUID) commands.Request {
 	seen := req.IfMatch
-	req = keyed(req, id, s.Workspace)
+	req = keyed(req, id, workspace)
 	req.IfMatch = seen
-	return commands.Handle(ctx, a.Commands, req, user.Kind, id.String(), cmd)
+	return req
 }
 
 // Earlier returns the outcome of an earlier request of the user with the same key.

@@ -4,16 +4,13 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
 	"bahi/commands"
 	"bahi/commands/access/credentials"
-	"bahi/commands/unique"
 	"bahi/domain/access/claim"
 	"bahi/domain/access/session"
 	"bahi/domain/access/user"
@@ -170,27 +167,16 @@ type Identity struct {
 // address loses its password and sessions: its maker may have registered it to lie in wait. A user who has verified one, and
 // changed to this address since, is another person: they keep the account, without the address. A new user gets an account.
 func (a *Accounts) SignInByProvider(ctx context.Context, req commands.Request, who Identity) (SignedIn, error) {
-	pause := giveWay
 	for tries := 1; ; tries++ {
 		in, err := a.signInByProvider(ctx, req, who)
 		if !errors.Is(err, ErrTaken) || tries == maxOvertaken {
 			return in, err
 		}
-		select {
-		case <-time.After(pause + rand.N(giveWay)): //nolint:gosec // G404: only has to differ from other sign-ins' pauses
-			pause += giveWay
-		case <-ctx.Done():
-			return SignedIn{}, ctx.Err()
-		}
 	}
 }
 
-// Of two sign-ins that a newcomer begins at once, such as in two tabs, one loses the address to the other. It is tried again, and then finds the account
-// that the other made. Without pauses of unequal length they would take the address from each other again.
-const (
-	maxOvertaken = 5
-	giveWay      = 40 * time.Millisecond
-)
+// maxOvertaken is how often a sign-in is tried again because another one made the account, such as in two tabs.
+const maxOvertaken = 5
 
 func (a *Accounts) signInByProvider(ctx context.Context, req commands.Request, who Identity) (SignedIn, error) {
 	sum, err := a.Vault.HMAC(ctx, identityHash, []byte(who.Issuer), []byte(who.Subject))
@@ -210,23 +196,39 @@ func (a *Accounts) signInByProvider(ctx context.Context, req commands.Request, w
 	if err != nil && !errors.Is(err, user.ErrNotFound) {
 		return SignedIn{}, err
 	}
-	unused := held.State.Holder // claimed, and never linked
 	if id, s, err = a.vouchedFor(ctx, req, who); err != nil {
 		return SignedIn{}, err
 	}
-	_, err = unique.Claim(ctx, a.Commands, as(req, id, uuid.Nil), claim.Identity, key, id.String(), func(held commands.Loaded[claims.State]) error {
-		if held.State.Holder != unused {
-			return ErrTaken
+	_, err = commands.Do(ctx, a.Commands, as(req, id, s.Workspace), user.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if _, err := commands.Decide(ctx, tx, user.Kind, id.String(), user.LinkIdentity{IdentityKey: key}); err != nil {
+			return err
 		}
-		return nil
+		return takeIdentity(ctx, tx, key, id)
 	})
 	if err != nil {
 		return SignedIn{}, err
 	}
-	if _, err := a.handle(ctx, req, id, s, user.LinkIdentity{IdentityKey: key}); err != nil {
-		return SignedIn{}, err
-	}
 	return a.begin(ctx, req, id, s, credentials.Vouched(id), session.ByProvider)
+}
+
+// takeIdentity gives an identity to a user. It returns [ErrTaken] if another user signs in by it.
+func takeIdentity(ctx context.Context, tx *commands.Tx, key string, id uuid.UUID) error {
+	held, err := commands.Load(ctx, tx.In(uuid.Nil), claim.Identity.Kind, key)
+	if err != nil {
+		return err
+	}
+	if other := held.State.Holder; other != "" && other != id.String() {
+		holder, err := commands.Load(ctx, tx, user.Kind, other)
+		if err != nil {
+			return err
+		}
+		if holder.State.Active() && slices.Contains(holder.State.Identities, key) {
+			return ErrTaken
+		}
+	}
+	c := claims.Claim{Value: claim.Identity, Holder: id.String(), Now: tx.Now()}
+	_, err = commands.Decide(ctx, tx.In(uuid.Nil), claim.Identity.Kind, key, c)
+	return err
 }
 
 // vouchedFor returns the account of an address that a provider has verified.

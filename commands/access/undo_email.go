@@ -70,11 +70,32 @@ func (a *Accounts) undoEmail(ctx context.Context, req commands.Request, id uuid.
 	if err != nil {
 		return out, err
 	}
-	claimed, err := a.claimEmail(ctx, req, left.EmailKey, id, regained)
-	if errors.Is(err, ErrTaken) {
-		err = ErrAnothers
+	restore := func(dryRun bool) error {
+		req := as(req, id, s.Workspace)
+		req.DryRun = dryRun
+		out, err = commands.Do(ctx, a.Commands, req, user.Kind, func(ctx context.Context, tx *commands.Tx) error {
+			before, err := commands.Load(ctx, tx, user.Kind, id.String())
+			if err != nil {
+				return err
+			}
+			c := user.RestoreEmail{Change: change, Email: user.Subjects.Personal(id.String(), email), EmailKey: left.EmailKey}
+			if _, err := commands.Decide(ctx, tx, user.Kind, id.String(), c); err != nil {
+				return err
+			}
+			if err := a.takeEmail(ctx, tx, left.EmailKey, id, regained); err != nil || before.State.EmailKey == left.EmailKey {
+				return err
+			}
+			return leaveEmail(ctx, tx, before.State.EmailKey, id)
+		})
+		switch {
+		case errors.Is(err, user.ErrNotFound), errors.Is(err, user.ErrUndone):
+			err = credentials.Undo.Refusal()
+		case errors.Is(err, ErrTaken):
+			err = ErrAnothers
+		}
+		return err
 	}
-	if err != nil {
+	if err := restore(true); err != nil {
 		return out, err
 	}
 	if s.Provider == user.ByEmail {
@@ -85,22 +106,8 @@ func (a *Accounts) undoEmail(ctx context.Context, req commands.Request, id uuid.
 	if err := a.Credentials.Sessions.RevokeAll(ctx, id, uuid.Nil); err != nil {
 		return out, err
 	}
-	out, err = a.handle(ctx, req, id, s, user.RestoreEmail{Change: change, Email: user.Subjects.Personal(id.String(), email), EmailKey: left.EmailKey, Claim: claimed})
-	switch {
-	case errors.Is(err, user.ErrNotFound), errors.Is(err, user.ErrUndone):
-		return out, credentials.Undo.Refusal()
-	case errors.Is(err, ErrTaken):
-		return out, ErrAnothers
-	case err != nil:
+	if err := restore(false); err != nil {
 		return out, err
 	}
-	if err := a.Credentials.Sessions.RevokeAll(ctx, id, uuid.Nil); err != nil {
-		return out, err
-	}
-	if s.EmailKey == "" || s.EmailKey == left.EmailKey {
-		return out, nil
-	}
-	released, err := a.releaseEmail(ctx, req, s.EmailKey, id)
-	out.Position = max(out.Position, released)
-	return out, err
+	return out, a.Credentials.Sessions.RevokeAll(ctx, id, uuid.Nil)
 }

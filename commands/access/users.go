@@ -25,11 +25,8 @@ type Profile struct {
 }
 
 // Change changes a user's profile. A new address takes effect at once, and is still to be verified (G11).
-//
-// It claims the new address first and releases the old one last. A crash in between, or a concurrent change of the profile,
-// leaves a claim that matches no user's address, which another claim may take over.
 func (a *Accounts) Change(ctx context.Context, req commands.Request, id uuid.UUID, p Profile) (out commands.Outcome[user.State], err error) {
-	l, err := a.active(ctx, id)
+	s, err := a.Load(ctx, id)
 	if err != nil {
 		return out, err
 	}
@@ -38,20 +35,29 @@ func (a *Accounts) Change(ctx context.Context, req commands.Request, id uuid.UUI
 		return out, err
 	}
 	if email != "" {
-		if edit.Email, err = a.claimAnother(ctx, req, id, l, email); err != nil {
+		key, err := a.EmailKey(ctx, email)
+		if err != nil {
 			return out, err
 		}
+		edit.Email = &user.ChangeEmail{Email: user.Subjects.Personal(id.String(), email), EmailKey: key}
 	}
-	out, err = a.edit(ctx, req, id, l.State, edit)
-	if errors.Is(err, ErrTaken) {
-		err = ErrInUse
-	}
-	if err != nil || edit.Email == nil {
-		return out, err
-	}
-	released, err := a.releaseEmail(ctx, req, l.State.EmailKey, id)
-	out.Position = max(out.Position, released)
-	return out, err
+	return commands.Do(ctx, a.Commands, matching(req, id, s.Workspace), user.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		before, err := commands.Load(ctx, tx, user.Kind, id.String())
+		if err != nil {
+			return err
+		}
+		after, err := commands.Decide(ctx, tx, user.Kind, id.String(), edit)
+		if err != nil || after.State.EmailKey == before.State.EmailKey {
+			return err
+		}
+		if err := a.takeEmail(ctx, tx, after.State.EmailKey, id, asked); err != nil {
+			if errors.Is(err, ErrTaken) {
+				err = ErrInUse
+			}
+			return err
+		}
+		return leaveEmail(ctx, tx, before.State.EmailKey, id)
+	})
 }
 
 // edited returns the change that a profile asks for, with its address apart, or an empty change. It
@@ -76,22 +82,6 @@ func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 	set(&edit.Profile.LastName, p.LastName, person.Name, "last_name")
 	set(&edit.Profile.Phone, p.Phone, wording.Phone, "phone")
 	return edit, email, fault.Join(wrong...)
-}
-
-// claimAnother claims an address for the user, and returns the change to it; nil if it is theirs already.
-func (a *Accounts) claimAnother(ctx context.Context, req commands.Request, id uuid.UUID, l commands.Loaded[user.State], email string) (*user.ChangeEmail, error) {
-	key, err := a.EmailKey(ctx, email)
-	if err != nil || key == l.State.EmailKey {
-		return nil, err
-	}
-	if seen := req.IfMatch; seen != nil && *seen != l.Revision { // before the claim
-		return nil, commands.ErrStale
-	}
-	claimed, err := a.claimEmail(ctx, req, key, id, asked)
-	if errors.Is(err, ErrTaken) {
-		err = ErrInUse
-	}
-	return &user.ChangeEmail{Email: user.Subjects.Personal(id.String(), email), EmailKey: key, Claim: claimed}, err
 }
 
 // ChangePassword sets a new password and ends the user's other sessions. It needs no If-Match: the current password is proof
@@ -132,7 +122,7 @@ func (a *Accounts) ChangePicture(ctx context.Context, req commands.Request, id u
 	if err != nil {
 		return "", out, err
 	}
-	out, err = a.edit(ctx, req, id, s, user.ChangePicture{Key: key})
+	out, err = commands.Handle(ctx, a.Commands, matching(req, id, s.Workspace), user.Kind, id.String(), user.ChangePicture{Key: key})
 	if out.Replayed {
 		return key, out, err
 	}

@@ -113,25 +113,38 @@ func CreateCompany(ctx context.Context, h *commands.Handler, req commands.Reques
 }
 
 func createCompany(ctx context.Context, h *commands.Handler, req commands.Request, c company.Create) (commands.Outcome[company.State], error) {
-	return domains.Create(ctx, h, req, c.DomainKey, newID, func(id string) event.Command[company.State] {
-		if id == "" { // it is only checked
-			return c
+	return commands.Do(ctx, h, req, company.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if err := domains.Free(ctx, tx, c.DomainKey, ""); err != nil {
+			return err
 		}
+		var key string
 		named := c
-		named.ID = id
-		var err error
-		if named.Slug, err = claimSlug(ctx, h, req, company.Slug(c.Name, id), id); err != nil {
-			return unnamed{err}
+		if !tx.DryRun() {
+			id, err := commands.Once(tx, company.Kind.Category(), func() (string, error) { return newID(ctx) })
+			if err != nil {
+				return err
+			}
+			named.ID = id
+			if named.Slug, key, err = freeSlug(ctx, h, tx, company.Slug(c.Name, id)); err != nil {
+				return err
+			}
 		}
-		return named
+		_, err := commands.DecideNew(ctx, tx, company.Kind, newID, func(id string) event.Command[company.State] {
+			if id == "" { // it is only checked
+				return c
+			}
+			return named
+		})
+		if err != nil || tx.DryRun() {
+			return err
+		}
+		if err := domains.Give(ctx, tx, c.DomainKey, named.ID); err != nil {
+			return err
+		}
+		_, err = commands.Decide(ctx, tx.In(uuid.Nil), company.Slugs.Kind, key, claims.Claim{Value: company.Slugs, Holder: named.ID, Now: tx.Now()})
+		return err
 	})
 }
-
-// unnamed is the command of a company for which no slug could be claimed.
-type unnamed struct{ why error }
-
-// Decide returns why.
-func (c unnamed) Decide(company.State) ([]event.Event[company.State], error) { return nil, c.why }
 
 // mailDomain returns the domain of the verified mail address of the user who asks, or nothing.
 func mailDomain(ctx context.Context, h *commands.Handler, req commands.Request) (string, error) {
@@ -150,45 +163,26 @@ func mailDomain(ctx context.Context, h *commands.Handler, req commands.Request) 
 	return domain, nil
 }
 
-// maxTries is how often a slug is looked for because others were faster.
-const maxTries = 16
-
-var errSlugTaken = errors.New("another company was faster")
-
-// claimSlug claims the first free one of the slugs that a company would like to have. A company that never came to be keeps its slug: links
-// to it may exist.
-func claimSlug(ctx context.Context, h *commands.Handler, req commands.Request, wanted, id string) (string, error) {
-	for range maxTries {
-		n, err := firstFree(func(n int) (bool, error) {
-			held, err := slugClaim(ctx, h, company.Nth(wanted, n))
-			return held.State.Holder != "" && held.State.Holder != id, err
-		})
+// freeSlug returns the first free one of the slugs that a company would like to have, and the name of its claim.
+func freeSlug(ctx context.Context, h *commands.Handler, tx *commands.Tx, wanted string) (slug, key string, err error) {
+	n, err := firstFree(func(n int) (bool, error) {
+		key, err := slugKey(ctx, h, company.Nth(wanted, n))
 		if err != nil {
-			return "", err
+			return false, err
 		}
-		slug := company.Nth(wanted, n)
-		key, err := slugKey(ctx, h, slug)
-		if err != nil {
-			return "", err
-		}
-		_, err = unique.Claim(ctx, h, req.In(uuid.Nil), company.Slugs, key, id, func(commands.Loaded[claims.State]) error { return errSlugTaken })
-		if !errors.Is(err, errSlugTaken) {
-			return slug, err
-		}
+		held, err := commands.Load(ctx, tx.In(uuid.Nil), company.Slugs.Kind, key)
+		return held.State.Holder != "", err
+	})
+	if err != nil {
+		return "", "", err
 	}
-	return "", commands.ErrBusy
+	slug = company.Nth(wanted, n)
+	key, err = slugKey(ctx, h, slug)
+	return slug, key, err
 }
 
 func slugKey(ctx context.Context, h *commands.Handler, slug string) (string, error) {
 	return unique.Key(ctx, h, company.Slugs, []byte(slug))
-}
-
-func slugClaim(ctx context.Context, h *commands.Handler, slug string) (commands.Loaded[claims.State], error) {
-	key, err := slugKey(ctx, h, slug)
-	if err != nil {
-		return commands.Loaded[claims.State]{}, err
-	}
-	return commands.Load(ctx, h.Fresh(), company.Slugs.Kind, key)
 }
 
 // firstFree returns a number that is free and follows on one that is taken, or 1. It looks at few of many.

@@ -1,13 +1,11 @@
 // Package unique lets at most one record have a value.
 //
-// Each value has a stream, its claim, which names the record that has the value. A record that gets or gives up a value is written in one
-// transaction with the claim. A claim may also come before its record, where a flow asks outside in between: then it counts once the record
-// has the value, and until then another record takes it over.
+// Each value has a stream, its claim, which names the record that has the value. A record that gets or gives up a value is
+// written in one transaction with the claim.
 package unique
 
 import (
 	"context"
-	"errors"
 
 	"github.com/google/uuid"
 
@@ -17,9 +15,6 @@ import (
 	"bahi/domain/fault"
 )
 
-// maxTries is how often a claim is tried again because its stream or the record's moved.
-const maxTries = 16
-
 // Key returns the name of a value's claim, none for an empty value. The parts are what must be equal: a workspace, if each has values of its own,
 // and the value.
 func Key(ctx context.Context, h *commands.Handler, v claims.Value, parts ...[]byte) (string, error) {
@@ -27,54 +22,6 @@ func Key(ctx context.Context, h *commands.Handler, v claims.Value, parts ...[]by
 		return "", nil
 	}
 	return h.Hash(ctx, v.Category(), parts...)
-}
-
-// Claim gives a value to a record and returns the revision of the claim. Where another record's claim has it, yield is asked: it
-// refuses, or sees to it that the other record neither has the value nor gets it by that claim.
-func Claim(
-	ctx context.Context, h *commands.Handler, req commands.Request, v claims.Value, key, holder string,
-	yield func(held commands.Loaded[claims.State]) error,
-) (int64, error) {
-	for range maxTries {
-		held, err := commands.Load(ctx, h.Fresh(), v.Kind, key)
-		if err != nil {
-			return 0, err
-		}
-		if other := held.State.Holder; other != "" && other != holder {
-			if err := yield(held); err != nil {
-				return 0, err
-			}
-		}
-		claimed, err := take(ctx, h, req, v, key, holder, held)
-		if !errors.Is(err, commands.ErrStale) {
-			return claimed, err
-		}
-	}
-	return 0, commands.ErrBusy
-}
-
-// take claims a value at the revision at which its claim was looked at.
-func take(
-	ctx context.Context, h *commands.Handler, req commands.Request, v claims.Value, key, holder string, held commands.Loaded[claims.State],
-) (int64, error) {
-	out, err := commands.Handle(ctx, h, at(req, held), v.Kind, key, claims.Claim{Value: v, Holder: holder, Now: h.Now()})
-	return out.Revision, err
-}
-
-// Release gives up a record's claim, if it is still the one that was looked at.
-func Release(ctx context.Context, h *commands.Handler, req commands.Request, v claims.Value, key, holder string, held commands.Loaded[claims.State]) error {
-	_, err := commands.Handle(ctx, h, at(req, held), v.Kind, key, claims.Release{Value: v, Holder: holder})
-	if errors.Is(err, commands.ErrStale) {
-		return nil
-	}
-	return err
-}
-
-// at returns the request for a follow-up at the revision of a stream that was looked at.
-func at[S any](req commands.Request, l commands.Loaded[S]) commands.Request {
-	req = req.FollowUp()
-	req.IfMatch = &l.Revision
-	return req
 }
 
 // Field is a field of records each value of which one record has at most.
@@ -99,7 +46,7 @@ func (f Field[S]) Create(
 	return commands.Do(ctx, h, req, f.Records, func(ctx context.Context, tx *commands.Tx) error {
 		var zero S
 		if _, err := cmd("").Decide(zero); err == nil {
-			if err := f.free(ctx, tx, key, ""); err != nil {
+			if err := f.Free(ctx, tx, key, ""); err != nil {
 				return err
 			}
 		}
@@ -123,8 +70,8 @@ func (f Field[S]) in(tx *commands.Tx) *commands.Tx {
 	return tx
 }
 
-// free refuses a value that another record has.
-func (f Field[S]) free(ctx context.Context, tx *commands.Tx, key, id string) error {
+// Free refuses a value that another record has.
+func (f Field[S]) Free(ctx context.Context, tx *commands.Tx, key, id string) error {
 	if key == "" {
 		return nil
 	}
@@ -175,7 +122,7 @@ func (f Field[S]) Handle(
 		if err != nil || after.Revision == before.Revision || *key == was {
 			return err
 		}
-		if err := f.free(ctx, tx, *key, id); err != nil {
+		if err := f.Free(ctx, tx, *key, id); err != nil {
 			return err
 		}
 		if err := f.Give(ctx, tx, *key, id); err != nil || was == "" {

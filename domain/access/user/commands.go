@@ -19,16 +19,12 @@ type Register struct {
 	FirstName event.Personal
 	LastName  event.Personal
 	Verified  bool
-	Claim     int64 // by which the address is theirs
 }
 
-// Decide registers once, and not with an address that went to somebody else meanwhile.
+// Decide registers once.
 func (c Register) Decide(s State) ([]event.Event[State], error) {
-	switch {
-	case s.Registered:
+	if s.Registered {
 		return nil, nil
-	case s.lost(c.EmailKey, c.Claim):
-		return nil, claim.ErrTaken
 	}
 	return []event.Event[State]{Registered{
 		Provider: c.Provider, Workspace: c.Workspace, Email: c.Email, EmailKey: c.EmailKey,
@@ -81,23 +77,19 @@ func (c ChangeProfile) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{e}, nil
 }
 
-// ChangeEmail gives the user another address, which must be claimed for them already.
+// ChangeEmail gives the user another address, which is claimed for them in the same transaction.
 type ChangeEmail struct {
 	Email    event.Personal
 	EmailKey string
-	Claim    int64 // by which it is
 }
 
-// Decide changes it once, and not to an address that went to somebody else meanwhile.
+// Decide changes it once.
 func (c ChangeEmail) Decide(s State) ([]event.Event[State], error) {
 	if !s.Active() {
 		return nil, ErrNotFound
 	}
 	if c.EmailKey == s.EmailKey {
 		return nil, nil
-	}
-	if s.lost(c.EmailKey, c.Claim) {
-		return nil, claim.ErrTaken
 	}
 	return []event.Event[State]{EmailChanged{Email: c.Email, EmailKey: c.EmailKey, Before: s.Email, EmailBefore: s.EmailKey}}, nil
 }
@@ -122,26 +114,22 @@ func (c Edit) Decide(s State) (events []event.Event[State], err error) {
 	return append(events, changed...), nil
 }
 
-// RestoreEmail undoes a change of the address, for who has proved that they read the one before. It must be claimed
-// for them already, and their password be gone: who changed the address may know it.
+// RestoreEmail undoes a change of the address, for who has proved that they read the one before. Their password must be
+// gone: who changed the address may know it.
 type RestoreEmail struct {
 	Change   int // its number
 	Email    event.Personal
 	EmailKey string
-	Claim    int64 // by which the address is theirs
 }
 
-// Decide undoes it once, and not to an address that went to somebody else meanwhile.
+// Decide undoes it once.
 func (c RestoreEmail) Decide(s State) ([]event.Event[State], error) {
 	if !s.Active() {
 		return nil, ErrNotFound
 	}
 	left, there := s.LeftBy(c.Change)
-	switch {
-	case !there || left.EmailKey != c.EmailKey:
+	if !there || left.EmailKey != c.EmailKey {
 		return nil, ErrUndone
-	case s.lost(c.EmailKey, c.Claim):
-		return nil, claim.ErrTaken
 	}
 	events := []event.Event[State]{EmailRestored{Change: c.Change, Email: c.Email, EmailKey: c.EmailKey}}
 	if s.Provider == ByEmail {
@@ -150,25 +138,22 @@ func (c RestoreEmail) Decide(s State) ([]event.Event[State], error) {
 	return events, nil
 }
 
-// LoseEmail keeps an address from becoming the user's by a claim, so that somebody else can have it. The
-// claim and the user's address are in two streams: after this event the claim may be taken over,
-// however late the user's own registration comes.
+// LoseEmail takes an address from the user, so that somebody else can have it.
 type LoseEmail struct {
 	EmailKey string
-	Claim    int64
 	Lapsed   bool // somebody else has proved it, or the time to verify it has passed
 	Regained bool // who had it before has proved it, and has it back unless it was verified since
 }
 
-// Decide refuses while it is the user's.
+// Decide refuses while it is the user's with good reason.
 func (c LoseEmail) Decide(s State) ([]event.Event[State], error) {
 	switch {
-	case s.Active() && s.EmailKey == c.EmailKey && (!c.Lapsed || s.Trusted()) && (!c.Regained || s.Verified):
-		return nil, claim.ErrTaken
-	case s.Registered && !s.Active(), s.lost(c.EmailKey, c.Claim): // nothing becomes theirs
+	case !s.Active() || s.EmailKey != c.EmailKey:
 		return nil, nil
+	case (!c.Lapsed || s.Trusted()) && (!c.Regained || s.Verified):
+		return nil, claim.ErrTaken
 	}
-	return []event.Event[State]{EmailLost{EmailKey: c.EmailKey, Claim: c.Claim}}, nil
+	return []event.Event[State]{EmailLost{EmailKey: c.EmailKey}}, nil
 }
 
 // ChangePassword notes a new password, which is kept elsewhere.

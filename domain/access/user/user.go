@@ -18,7 +18,7 @@ var Kind = event.NewKind("user",
 	event.Of[EmailVerified]("UserEmailVerified", 1),
 	event.Of[ProfileChanged]("UserProfileChanged", 1),
 	event.Of[EmailChanged]("UserEmailChanged", 1),
-	event.Of[EmailLost]("UserEmailForsaken", 1),
+	event.Of[EmailLost]("UserEmailLost", 1),
 	event.Of[EmailRestored]("UserEmailRestored", 1),
 	event.Of[PasswordChanged]("UserPasswordChanged", 1),
 	event.Of[PictureChanged]("UserPictureChanged", 1),
@@ -60,11 +60,10 @@ type State struct {
 	Phone       event.Personal
 	EmailKey    string // keyed hash, which names the claim of the address
 	Verified    bool
-	Proven      bool    // this address or one before was verified
-	Left        []Left  // verified addresses that they changed from, oldest first, and may go back to
-	Changes     int     // of the address, ever
-	Lost        []Claim // up to which of an address's claims it is not to become theirs; the newest ones
-	Picture     string  // key of the stored image; empty: none
+	Proven      bool   // this address or one before was verified
+	Left        []Left // verified addresses that they changed from, oldest first, and may go back to
+	Changes     int    // of the address, ever
+	Picture     string // key of the stored image; empty: none
 	Identities  []string
 	Operator    bool
 	DeleteAfter *time.Time
@@ -106,26 +105,6 @@ func (s State) LeftBy(change int) (Left, bool) {
 	return Left{}, false
 }
 
-// Claim is one claim of an address.
-type Claim struct {
-	EmailKey string
-	Revision int64 // of the address's stream
-}
-
-// mostLost bounds what is remembered of claims that came to nothing. Each matters for as long as the
-// request that made it is under way.
-const mostLost = 64
-
-// lost says whether the address is not to become theirs by that claim.
-func (s State) lost(emailKey string, claim int64) bool {
-	for _, f := range s.Lost {
-		if f.EmailKey == emailKey && claim <= f.Revision {
-			return true
-		}
-	}
-	return false
-}
-
 // Registered records that a person opened an account.
 type Registered struct {
 	Provider  string         `json:"auth_provider"`
@@ -158,11 +137,9 @@ type EmailChanged struct {
 	EmailBefore string         `json:"email_key_before"`
 }
 
-// EmailLost records that the user lost the claims on an address, which is free for others. A user who had the address, but never
-// verified it, has it no more.
+// EmailLost records that the user lost an address to another user.
 type EmailLost struct {
 	EmailKey string `json:"email_key"`
-	Claim    int64  `json:"claim"` // revision of the address's stream
 }
 
 // EmailRestored records that the reader of a former, verified address undid the change from it, and with it all later changes of
@@ -247,13 +224,9 @@ func (e EmailChanged) Evolve(s State) State {
 	return s
 }
 
-// Evolve notes the claim.
+// Evolve takes the address away.
 func (e EmailLost) Evolve(s State) State {
-	s.Lost = append(slices.Clip(s.Lost), Claim{EmailKey: e.EmailKey, Revision: e.Claim}) // the state before may be in use elsewhere
-	s.Lost = s.Lost[max(0, len(s.Lost)-mostLost):]
-	if e.EmailKey == s.EmailKey {
-		s.Email, s.EmailKey, s.Verified = event.Personal{}, "", false
-	}
+	s.Email, s.EmailKey, s.Verified = event.Personal{}, "", false
 	return s
 }
 

@@ -34,7 +34,7 @@ func TestRegister(t *testing.T) {
 	t.Parallel()
 	register := user.Register{
 		Provider: user.ByEmail, Workspace: home, Email: registered.Email, EmailKey: "k1",
-		FirstName: registered.FirstName, LastName: registered.LastName, Claim: 3,
+		FirstName: registered.FirstName, LastName: registered.LastName,
 	}
 	nobody := eventtest.Given(t, user.Kind)
 	nobody.Case("somebody registers").When(register).Then(registered)
@@ -44,26 +44,20 @@ func TestRegister(t *testing.T) {
 		Provider: user.ByProvider, Workspace: home, Email: registered.Email, EmailKey: "k1", FirstName: registered.FirstName, Verified: true,
 	})
 	eventtest.Given(t, user.Kind, registered).Case("once").When(register).ThenNothing()
-	eventtest.Given(t, user.Kind, user.EmailLost{EmailKey: "k1", Claim: 3}).
-		Case("not with a claim that was lost meanwhile").When(register).ThenFails(claim.ErrTaken)
-	eventtest.Given(t, user.Kind, user.EmailLost{EmailKey: "k1", Claim: 2}, user.EmailLost{EmailKey: "k2", Claim: 9}).
-		Case("others' claims, and those before, do not matter").When(register).Then(registered)
 }
 
 func TestLoseEmail(t *testing.T) {
 	t.Parallel()
-	lose := user.LoseEmail{EmailKey: "k1", Claim: 3}
-	eventtest.Given(t, user.Kind).Case("before they came to be").When(lose).Then(user.EmailLost{EmailKey: "k1", Claim: 3})
-	eventtest.Given(t, user.Kind, user.EmailLost{EmailKey: "k1", Claim: 3}).Case("once").When(lose).ThenNothing()
-	eventtest.Given(t, user.Kind, user.EmailLost{EmailKey: "k1", Claim: 4}).Case("nor after a later one").When(lose).ThenNothing()
-	eventtest.Given(t, user.Kind, user.EmailLost{EmailKey: "k1", Claim: 2}).Case("but after an earlier one").
-		When(lose).Then(user.EmailLost{EmailKey: "k1", Claim: 3})
-
+	lose := user.LoseEmail{EmailKey: "k1"}
+	eventtest.Given(t, user.Kind).Case("nobody has it").When(lose).ThenNothing()
 	given := eventtest.Given(t, user.Kind, registered)
 	given.Case("an address that one has is not lost").When(lose).ThenFails(claim.ErrTaken)
-	given.Case("one that one does not have is").When(user.LoseEmail{EmailKey: "k2"}).Then(user.EmailLost{EmailKey: "k2"})
-	given.And(user.EmailChanged{EmailKey: "k2", EmailBefore: "k1"}).Case("nor one that one had").
-		When(lose).Then(user.EmailLost{EmailKey: "k1", Claim: 3})
+	given.Case("one that one does not have is not theirs").When(user.LoseEmail{EmailKey: "k2"}).ThenNothing()
+	given.And(user.EmailChanged{EmailKey: "k2", EmailBefore: "k1"}).Case("nor is one that one had").When(lose).ThenNothing()
+	lapsed := user.LoseEmail{EmailKey: "k1", Lapsed: true}
+	moved := given.And(user.EmailVerified{EmailKey: "k1"}, user.EmailChanged{EmailKey: "k2", EmailBefore: "k1"}, user.EmailChanged{EmailKey: "k1", EmailBefore: "k2"})
+	moved.Case("an address that was not verified in time").When(lapsed).Then(user.EmailLost{EmailKey: "k1"})
+	require.Empty(t, moved.And(user.EmailLost{EmailKey: "k1"}).State().EmailKey)
 	ending := given.And(user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{})
 	ending.Case("who is being erased comes to have nothing").When(lose).ThenNothing()
 	ending.And(user.Erased{}).Case("nor does who was").When(lose).ThenNothing()
@@ -109,27 +103,23 @@ func TestChangeProfile(t *testing.T) {
 
 func TestChangeEmail(t *testing.T) {
 	t.Parallel()
-	change := user.ChangeEmail{Email: hers("rao@example.org"), EmailKey: "k2", Claim: 3}
+	change := user.ChangeEmail{Email: hers("rao@example.org"), EmailKey: "k2"}
 	changed := user.EmailChanged{Email: change.Email, EmailKey: "k2", Before: registered.Email, EmailBefore: "k1"}
 	given := eventtest.Given(t, user.Kind, registered)
 	given.Case("the log keeps who is told").When(change).Then(changed)
 	given.Case("the same").When(user.ChangeEmail{Email: registered.Email, EmailKey: "k1"}).ThenNothing()
 	given.And(changed).Case("once").When(change).ThenNothing()
-	given.And(user.EmailLost{EmailKey: "k2", Claim: 3}).Case("not by a claim that was lost meanwhile").When(change).ThenFails(claim.ErrTaken)
-	given.And(user.EmailLost{EmailKey: "k2", Claim: 2}).Case("but by one after it").When(change).Then(changed)
 }
 
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, user.Kind, registered)
-	address := user.ChangeEmail{Email: hers("rao@example.org"), EmailKey: "k2", Claim: 3}
+	address := user.ChangeEmail{Email: hers("rao@example.org"), EmailKey: "k2"}
 	name := user.ChangeProfile{FirstName: new(hers("Usha"))}
 	moved := user.EmailChanged{Email: address.Email, EmailKey: "k2", Before: registered.Email, EmailBefore: "k1"}
 	given.Case("nothing").When(user.Edit{}).ThenNothing()
 	given.Case("a name").When(user.Edit{Profile: name}).Then(user.ProfileChanged{FirstName: hers("Usha")})
 	given.Case("both at once").When(user.Edit{Profile: name, Email: &address}).Then(moved, user.ProfileChanged{FirstName: hers("Usha")})
-	given.And(user.EmailLost{EmailKey: "k2", Claim: 3}).Case("or neither").
-		When(user.Edit{Profile: name, Email: &address}).ThenFails(claim.ErrTaken)
 	eventtest.Given(t, user.Kind).Case("of nobody").When(user.Edit{}).ThenFails(user.ErrNotFound)
 }
 
@@ -138,7 +128,7 @@ func TestRestoreEmail(t *testing.T) {
 	changed := func(from, to string) user.EmailChanged {
 		return user.EmailChanged{Email: hers(to), EmailKey: to, Before: hers(from), EmailBefore: from}
 	}
-	restore := user.RestoreEmail{Change: 0, Email: registered.Email, EmailKey: "k1", Claim: 3}
+	restore := user.RestoreEmail{Change: 0, Email: registered.Email, EmailKey: "k1"}
 	restored := user.EmailRestored{Change: 0, Email: registered.Email, EmailKey: "k1"}
 	gone := user.PasswordChanged{Removed: true}
 	given := eventtest.Given(t, user.Kind, registered)
@@ -149,8 +139,7 @@ func TestRestoreEmail(t *testing.T) {
 	moved := verified.And(changed("k1", "k2"))
 	moved.Case("the address, and no password").When(restore).Then(restored, gone)
 	moved.Case("not another address").When(user.RestoreEmail{Email: hers("k3"), EmailKey: "k3"}).ThenFails(user.ErrUndone)
-	moved.And(user.EmailLost{EmailKey: "k1", Claim: 3}).Case("not by a claim that was lost meanwhile").When(restore).ThenFails(claim.ErrTaken)
-	moved.And(user.EmailLost{EmailKey: "k2", Claim: 3}).Case("the address after it may be gone").When(restore).Then(restored, gone)
+	moved.And(user.EmailLost{EmailKey: "k2"}).Case("the address after it may be gone").When(restore).Then(restored, gone)
 	moved.And(user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}).Case("nobody is brought back").When(restore).ThenFails(user.ErrNotFound)
 
 	// Who took the account over went on: linked an identity, and changed the address again.
@@ -178,10 +167,10 @@ func TestRestoreEmail(t *testing.T) {
 
 func TestAnAddressIsLostForWhoRegainsItUnlessItIsVerified(t *testing.T) {
 	t.Parallel()
-	regained := user.LoseEmail{EmailKey: "k1", Claim: 3, Lapsed: true, Regained: true}
+	regained := user.LoseEmail{EmailKey: "k1", Lapsed: true, Regained: true}
 	given := eventtest.Given(t, user.Kind, registered)
-	given.Case("others only proved it").When(user.LoseEmail{EmailKey: "k1", Claim: 3, Lapsed: true}).ThenFails(claim.ErrTaken)
-	given.Case("who had it before has it back").When(regained).Then(user.EmailLost{EmailKey: "k1", Claim: 3})
+	given.Case("others only proved it").When(user.LoseEmail{EmailKey: "k1", Lapsed: true}).ThenFails(claim.ErrTaken)
+	given.Case("who had it before has it back").When(regained).Then(user.EmailLost{EmailKey: "k1"})
 	given.And(user.EmailVerified{EmailKey: "k1"}).Case("it is another's now").When(regained).ThenFails(claim.ErrTaken)
 }
 
@@ -246,7 +235,6 @@ func TestOnlyUsersDoSomething(t *testing.T) {
 	t.Parallel()
 	for who, history := range map[string]*eventtest.History[user.State]{
 		"nobody":                 eventtest.Given(t, user.Kind),
-		"one who never came":     eventtest.Given(t, user.Kind, user.EmailLost{EmailKey: "k1"}),
 		"one who is being gone":  eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}),
 		"one who was erased":     eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}, user.Erased{}),
 		"one from an older time": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.Erased{}),
