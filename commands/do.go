@@ -14,7 +14,7 @@ import (
 // [DecideNew]. Everything that it decides is written in one append. If a record that it has read changes meanwhile, decide runs again, on
 // newer state: so it must do nothing that lasts, except by [Once].
 //
-// Do returns the first record that was decided. It returns the domain's refusal, [ErrStale], [ErrBusy], or an error of the store. A refusal
+// Do returns the first record of the kind that was decided, with revision -1 if none was. It returns the domain's refusal, [ErrStale], [ErrBusy], or an error of the store. A refusal
 // was right at some moment during the call. A repetition with the same Idempotency-Key returns the first outcome and decides nothing.
 func Do[S any](
 	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], decide func(ctx context.Context, tx *Tx) error,
@@ -32,7 +32,7 @@ func Do[S any](
 	}
 	overdue, made := map[string]bool{}, map[string]any{}
 	for range maxTries {
-		out, err := attempt(ctx, newTx(h, req, overdue, made), kind, name, mark, decide)
+		out, err := attempt(ctx, newTx(h, req, kind.Category(), overdue, made), kind, name, mark, decide)
 		wrong, moved := errors.AsType[*eventstore.WrongRevision](err)
 		if !moved {
 			return out, err
@@ -55,7 +55,7 @@ func attempt[S any](
 	r, decided := tx.first.(*reading[S])
 	if !decided {
 		r = &reading[S]{read: Loaded[S]{Revision: -1}}
-		if err == nil {
+		if err == nil && tx.decided > 0 {
 			err = fmt.Errorf("the command decided on no %s", kind.Category())
 		}
 	}
@@ -68,6 +68,9 @@ func attempt[S any](
 			}
 		}
 		return out, err
+	}
+	if !decided {
+		return out, nil
 	}
 	writes := 0
 	for _, r := range tx.records {

@@ -46,7 +46,7 @@ func DoEach[S any](
 	var flat []event.Event[S]
 	var of []*reading[S]
 	for n := range all {
-		all[n] = newTx(h, req, map[string]bool{}, map[string]any{})
+		all[n] = newTx(h, req, kind.Category(), map[string]bool{}, map[string]any{})
 		if err := decide(ctx, n, all[n]); err != nil {
 			return nil, err
 		}

@@ -29,7 +29,8 @@ type try struct {
 	made    map[string]any    // what [Once] has made
 	records []record          // in the order in which they were read
 	read    map[string]record // by stream
-	first   record            // that was decided
+	primary string            // category of the records one of which is returned
+	first   record            // of that category that was decided
 	decided int               // how many records were
 	count   int               // of the events that are written
 }
@@ -46,8 +47,9 @@ type record interface {
 	end(done *eventstore.Appended, first event.Position)
 }
 
-func newTx(h *Handler, req Request, overdue map[string]bool, made map[string]any) *Tx {
-	return &Tx{&try{h: h, req: req, asOf: h.cache.position(), overdue: overdue, made: made, read: map[string]record{}}, req.Workspace}
+func newTx(h *Handler, req Request, category string, overdue map[string]bool, made map[string]any) *Tx {
+	t := &try{h: h, req: req, asOf: h.cache.position(), primary: category, overdue: overdue, made: made, read: map[string]record{}}
+	return &Tx{t, req.Workspace}
 }
 
 func (tx *Tx) source() source { return source{h: tx.h, tx: tx} }
@@ -124,8 +126,8 @@ func read[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string) (*
 	return add(tx, kind, id, l), nil
 }
 
-// Decide adds what follows from a command on a record to the transaction, and returns the record with it. The first record that a
-// transaction decides is the one that [Do] returns and that If-Match is about.
+// Decide adds what follows from a command on a record to the transaction, and returns the record with it. The first record of the kind
+// of [Do] that a transaction decides is the one that Do returns and that If-Match is about.
 func Decide[S any](ctx context.Context, tx *Tx, kind *event.Kind[S], id string, cmd event.Command[S]) (Loaded[S], error) {
 	r, err := read(ctx, tx, kind, id)
 	if err == nil {
@@ -164,7 +166,7 @@ func DecideNew[S any](
 }
 
 func (r *reading[S]) decide(ctx context.Context, tx *Tx, cmd event.Command[S]) error {
-	if tx.first == nil {
+	if tx.first == nil && r.kind.Category() == tx.primary {
 		tx.first = r
 	}
 	r.workspace = tx.workspace

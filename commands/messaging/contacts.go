@@ -4,6 +4,8 @@ package messaging
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"bahi/commands"
 	"bahi/commands/unique"
 	"bahi/domain/event"
@@ -20,16 +22,16 @@ var phones = unique.Field[contact.State]{
 }
 
 // name adds the name of the phone's claim. What is no phone has none: the command refuses it.
-func name(ctx context.Context, h *commands.Handler, req commands.Request, r *contact.Reach) (err error) {
+func name(ctx context.Context, h *commands.Handler, workspace uuid.UUID, r *contact.Reach) (err error) {
 	number, _ := person.Dialled("phone", r.Phone.Value)
 	number, r.Respelt = network.Spelling(number)
-	r.PhoneKey, err = unique.Key(ctx, h, contact.Phones, req.Workspace[:], []byte(number))
+	r.PhoneKey, err = unique.Key(ctx, h, contact.Phones, workspace[:], []byte(number))
 	return err
 }
 
 // AddContact makes a contact in the request's workspace.
 func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Add) (out commands.Outcome[contact.State], err error) {
-	if err := name(ctx, h, req, &c.Reach); err != nil {
+	if err := name(ctx, h, req.Workspace, &c.Reach); err != nil {
 		return out, err
 	}
 	_, wrong := c.Decide(contact.State{})
@@ -44,7 +46,7 @@ func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, 
 
 // EditContact changes what the command names of a contact.
 func EditContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Edit) (out commands.Outcome[contact.State], err error) {
-	if err := name(ctx, h, req, &c.Reach); err != nil {
+	if err := name(ctx, h, req.Workspace, &c.Reach); err != nil {
 		return out, err
 	}
 	l, err := commands.Load(ctx, h.Fresh(), contact.Kind, c.ID)
@@ -66,12 +68,14 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 
 // DeleteContact ends a contact, with those that were merged into it. Its phone is free, and its key is destroyed soon after.
 func DeleteContact(ctx context.Context, h *commands.Handler, req commands.Request, id string) (commands.Outcome[contact.State], error) {
-	l, err := commands.Load(ctx, h.Fresh(), contact.Kind, id)
-	if err == nil && l.Workspace == req.Workspace && (req.IfMatch == nil || *req.IfMatch == l.Revision) {
-		err = forget(ctx, h, req, l.State.Absorbed) // before it: a request that is repeated after a crash finds it
-	}
-	if err != nil {
-		return commands.Outcome[contact.State]{Revision: -1}, err
-	}
-	return phones.Handle(ctx, h, req, id, new(""), contact.Delete{})
+	return commands.Do(ctx, h, req, contact.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		l, err := commands.Load(ctx, tx, contact.Kind, id)
+		if err != nil {
+			return err
+		}
+		if err := phones.Decide(ctx, tx, id, new(""), contact.Delete{}); err != nil {
+			return err
+		}
+		return forget(ctx, tx, l.State.Absorbed)
+	})
 }

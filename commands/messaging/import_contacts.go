@@ -125,7 +125,7 @@ func (i *importing) write(ctx context.Context, number int, batch []imported) err
 				return err
 			}
 		}
-		err = name(ctx, i.h, i.req, &row.add.Reach)
+		err = name(ctx, i.h, i.req.Workspace, &row.add.Reach)
 		news[n] = unique.New[contact.State]{ID: row.add.ID, Key: row.add.PhoneKey, Command: row.add}
 		return err
 	})

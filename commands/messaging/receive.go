@@ -53,7 +53,9 @@ type Arrival struct {
 }
 
 // claimed returns the record that has a claimed value, 0 for none. One that had it a moment ago, and that this process has at hand, still has it.
-func claimed[S any](ctx context.Context, h *commands.Handler, v claims.Value, records *event.Kind[S], key string, of func(S) string) (id int64, s S, err error) {
+func claimed[S any](
+	ctx context.Context, h *commands.Handler, v claims.Value, records *event.Kind[S], key string, of func(S) string,
+) (id int64, s S, err error) {
 	for _, from := range []commands.Source{h.Cached(), h.Fresh()} {
 		if id, s, err = claimedIn(ctx, from, v, records, key, of); err != nil || id != 0 {
 			return id, s, err
@@ -62,7 +64,12 @@ func claimed[S any](ctx context.Context, h *commands.Handler, v claims.Value, re
 	return 0, s, nil
 }
 
-func claimedIn[S any](ctx context.Context, from commands.Source, v claims.Value, records *event.Kind[S], key string, of func(S) string) (id int64, s S, err error) {
+func claimedIn[S any](
+	ctx context.Context, from commands.Source, v claims.Value, records *event.Kind[S], key string, of func(S) string,
+) (id int64, s S, err error) {
+	if key == "" {
+		return 0, s, nil
+	}
 	claim, err := commands.Load(ctx, from, v.Kind, key)
 	if err != nil || claim.State.Holder == "" {
 		return 0, s, err
@@ -87,60 +94,64 @@ func (f *Messages) from(ctx context.Context, id int64) (of commands.Loaded[chann
 // errNobody refuses a message without a sender.
 var errNobody = fault.Fields(fault.Field{Field: "from", Message: "the sender is not named"})
 
-// Receive keeps a message that came in, once however often it comes. A sender who is no contact becomes one. It opens a resolved contact again, and heeds
-// the words that withdraw or give consent. A reaction does neither, and a removed reaction creates no contact.
+// Receive keeps a message that came in, once however often it comes. A sender who is no contact becomes one. It opens a resolved contact
+// again, and heeds the words that withdraw or give consent. A reaction does neither, and a removed reaction creates no contact.
 func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[message.State], error) {
-	none := commands.Outcome[message.State]{Revision: -1}
 	of, req, err := f.from(ctx, a.Channel)
 	if err != nil {
-		return none, err
+		return commands.Outcome[message.State]{Revision: -1}, err
 	}
 	phone := ""
 	if of.State.Type == channel.Chat && !a.Social {
 		phone = network.Phone(a.From)
 	}
-	first := req
-	first.Key, first.Operation = strconv.FormatInt(a.Channel, 10)+" "+a.ProviderID, "receive-message" // a network's ids are its own
-	first.Fingerprint = a.Print
-	if out, done, err := commands.Earlier(ctx, f.Commands, first, message.Kind); done || err != nil {
-		return out, err
-	}
-	reaction := a.Type == "reaction"
-	if reaction && a.Text == "" {
-		if id, err := f.contactOf(ctx, req, a.Channel, a.Writer); err != nil || id == 0 {
-			return none, err
+	req.Key, req.Operation = strconv.FormatInt(a.Channel, 10)+" "+a.ProviderID, "receive-message" // a network's ids are its own
+	req.Fingerprint = a.Print
+	return commands.Do(ctx, f.Commands, req, message.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		reaction := a.Type == "reaction"
+		if reaction && a.Text == "" {
+			if id, err := f.contactOf(ctx, tx, req.Workspace, a.Channel, a.Writer); err != nil || id == 0 {
+				return err
+			}
 		}
-	}
-	sender, err := f.sender(ctx, req, a.Channel, a.Writer)
-	if err != nil {
-		return none, err
-	}
-	// What follows from the message comes before it: after a crash in between, the message comes again, and is not known.
-	if !reaction {
-		who, err := commands.Load(ctx, f.Commands.Cached(), contact.Kind, strconv.FormatInt(sender, 10))
-		if err == nil && who.State.Status == contact.Resolved {
-			_, err = commands.Handle(ctx, f.Commands, req, contact.Kind, strconv.FormatInt(sender, 10), contact.Reopen{})
-		}
-		if err == nil {
-			err = f.heed(ctx, req, sender, a.Text, network.Moment{At: a.SentAt, ArrivedAt: a.ArrivedAt})
+		sender, err := f.sender(ctx, tx, req.Workspace, a.Channel, a.Writer)
+		if err == nil && !reaction {
+			err = f.reopen(ctx, tx, sender, a.Text, network.Moment{At: a.SentAt, ArrivedAt: a.ArrivedAt})
 		}
 		if err != nil {
-			return none, err
+			return err
 		}
-	}
-	return commands.Create(ctx, f.Commands, first, message.Kind, f.Commands.Numbered(message.Kind.Category(), 1), message.Receive{
-		Draft: message.Draft{Channel: a.Channel, Text: a.Text, Image: a.Image}, Contact: sender, Type: a.Type, Ref: a.Ref, RefType: a.RefType, Reacts: a.Reacts,
-		ProviderID: a.ProviderID, Phone: phone, SentAt: a.SentAt, ArrivedAt: a.ArrivedAt, Now: f.Commands.Now(), Code: a.Code, Title: a.Title, Details: a.Details,
+		c := message.Receive{
+			Draft: message.Draft{Channel: a.Channel, Text: a.Text, Image: a.Image}, Contact: sender, Type: a.Type, Ref: a.Ref, RefType: a.RefType,
+			Reacts: a.Reacts, ProviderID: a.ProviderID, Phone: phone, SentAt: a.SentAt, ArrivedAt: a.ArrivedAt, Now: tx.Now(),
+			Code: a.Code, Title: a.Title, Details: a.Details,
+		}
+		newID := f.Commands.Numbered(message.Kind.Category(), 1)
+		_, err = commands.DecideNew(ctx, tx, message.Kind, newID, func(string) event.Command[message.State] { return c })
+		return err
 	})
 }
 
+// reopen opens a contact who has written again, and heeds what they wrote.
+func (f *Messages) reopen(ctx context.Context, tx *commands.Tx, id int64, text string, at network.Moment) error {
+	stream := strconv.FormatInt(id, 10)
+	who, err := commands.Load(ctx, tx, contact.Kind, stream)
+	if err == nil && who.State.Status == contact.Resolved {
+		_, err = commands.Decide(ctx, tx, contact.Kind, stream, contact.Reopen{})
+	}
+	if err != nil {
+		return err
+	}
+	return f.heed(ctx, tx, id, text, at)
+}
+
 // heed moves a contact's consent if a text is one of the words for it.
-func (f *Messages) heed(ctx context.Context, req commands.Request, id int64, text string, at network.Moment) error {
+func (f *Messages) heed(ctx context.Context, tx *commands.Tx, id int64, text string, at network.Moment) error {
 	optIn, is := contact.Word(text)
 	if !is {
 		return nil
 	}
-	return f.consent(ctx, req, id, contact.MoveConsent{OptIn: optIn, By: contact.ByWord, Moment: f.past(at)})
+	return consent(ctx, tx, id, contact.MoveConsent{OptIn: optIn, By: contact.ByWord, Moment: f.past(at)})
 }
 
 // past returns a moment as events have it, never one that is yet to come.
@@ -153,17 +164,26 @@ func (f *Messages) past(m network.Moment) network.Moment {
 
 // holder returns the contact that has a phone, 0 for none.
 func (f *Messages) holder(ctx context.Context, workspace uuid.UUID, phone string) (int64, error) {
-	id, _, err := f.owner(ctx, workspace, phone)
+	key, err := f.phoneKey(ctx, workspace, phone)
+	if err != nil || key == "" {
+		return 0, err
+	}
+	id, _, err := claimed(ctx, f.Commands, contact.Phones, contact.Kind, key, reachedBy(key))
 	return id, err
 }
 
-// owner is holder with the contact's state.
-func (f *Messages) owner(ctx context.Context, workspace uuid.UUID, phone string) (id int64, s contact.State, err error) {
+// reachedBy returns what a contact has of a phone.
+func reachedBy(key string) func(contact.State) string {
+	return func(s contact.State) string { return cmp.Or(s.SenderKey(key), s.PhoneKey) }
+}
+
+// owner returns the contact that has a phone, 0 for none, with its state.
+func (f *Messages) owner(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, phone string) (id int64, s contact.State, err error) {
 	key, err := f.phoneKey(ctx, workspace, phone)
-	if err != nil || key == "" {
+	if err != nil {
 		return 0, s, err
 	}
-	return claimed(ctx, f.Commands, contact.Phones, contact.Kind, key, func(s contact.State) string { return cmp.Or(s.SenderKey(key), s.PhoneKey) })
+	return claimedIn(ctx, tx, contact.Phones, contact.Kind, key, reachedBy(key))
 }
 
 // phoneKey names the claim of a phone, in whichever spelling.
@@ -179,19 +199,21 @@ func senders(key string) unique.Field[contact.State] {
 	}
 }
 
-// known returns the contact that a network knows by an id, 0 for none, and the id as it is kept.
-func (f *Messages) known(ctx context.Context, workspace uuid.UUID, of int64, user string) (id int64, s contact.Sender, err error) {
-	id, _, s, err = f.knownAs(ctx, workspace, of, user)
-	return id, s, err
+// at returns an id at a channel's network as it is kept.
+func (f *Messages) at(ctx context.Context, workspace uuid.UUID, of int64, user string) (s contact.Sender, err error) {
+	s = contact.Sender{Channel: of, InClear: user}
+	s.Key, err = unique.Key(ctx, f.Commands, contact.Senders, workspace[:], []byte(strconv.FormatInt(of, 10)), []byte(user))
+	return s, err
 }
 
-// knownAs is known with the contact's state.
-func (f *Messages) knownAs(ctx context.Context, workspace uuid.UUID, of int64, user string) (id int64, who contact.State, s contact.Sender, err error) {
-	s = contact.Sender{Channel: of, InClear: user}
-	if s.Key, err = unique.Key(ctx, f.Commands, contact.Senders, workspace[:], []byte(strconv.FormatInt(of, 10)), []byte(user)); err != nil || s.Key == "" {
+// known returns the contact that a network knows by an id, 0 for none, and the id as it is kept.
+func (f *Messages) known(
+	ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of int64, user string,
+) (id int64, who contact.State, s contact.Sender, err error) {
+	if s, err = f.at(ctx, workspace, of, user); err != nil {
 		return 0, who, s, err
 	}
-	id, who, err = claimed(ctx, f.Commands, contact.Senders, contact.Kind, s.Key, senders(s.Key).Key)
+	id, who, err = claimedIn(ctx, tx, contact.Senders, contact.Kind, s.Key, senders(s.Key).Key)
 	return id, who, s, err
 }
 
@@ -205,45 +227,48 @@ func (w Writer) named() (phone, user string) {
 }
 
 // contactOf returns the contact of a sender, 0 for none.
-func (f *Messages) contactOf(ctx context.Context, req commands.Request, of int64, w Writer) (int64, error) {
+func (f *Messages) contactOf(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of int64, w Writer) (int64, error) {
 	phone, user := w.named()
-	id, _, err := f.known(ctx, req.Workspace, of, user)
-	if err == nil && id == 0 && phone != "" {
-		id, err = f.holder(ctx, req.Workspace, phone)
+	id, _, _, err := f.known(ctx, tx, workspace, of, user)
+	if err == nil && id == 0 {
+		id, _, err = f.owner(ctx, tx, workspace, phone)
 	}
 	return id, err
 }
 
-// sender returns the contact who is a writer, or makes one: the network's id goes before the phone. Who has both keeps both (CONTRACT.md 0.9).
-func (f *Messages) sender(ctx context.Context, req commands.Request, of int64, w Writer) (int64, error) {
+// sender returns the contact who is a writer, or makes one: the network's id goes before the phone. Who has both keeps both
+// (CONTRACT.md 0.9).
+func (f *Messages) sender(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of int64, w Writer) (int64, error) {
 	phone, user := w.named()
 	if phone == "" && user == "" {
 		return 0, errNobody
 	}
-	id, who, s, err := f.knownAs(ctx, req.Workspace, of, user)
+	id, who, s, err := f.known(ctx, tx, workspace, of, user)
 	if err != nil || id != 0 {
-		return f.met(ctx, req, of, id, who, phone, err)
+		return f.met(ctx, tx, workspace, of, id, who, phone, err)
 	}
-	if phone != "" {
-		if id, err = f.holder(ctx, req.Workspace, phone); err != nil {
-			return 0, err
-		}
+	if id, _, err = f.owner(ctx, tx, workspace, phone); err != nil {
+		return 0, err
 	}
 	if id == 0 {
-		if id, err = f.begin(ctx, req, w, phone, s); err != nil || phone == "" {
+		if id, err = f.begin(ctx, tx, workspace, w, phone, s); err != nil || phone == "" {
 			return id, err
 		}
 	}
 	if s.Key == "" {
 		return id, nil
 	}
+	return id, identify(ctx, tx, senders(s.Key), id, s)
+}
+
+// identify notes by what id a network knows a contact.
+func identify(ctx context.Context, tx *commands.Tx, of unique.Field[contact.State], id int64, s contact.Sender) error {
 	stream := strconv.FormatInt(id, 10)
-	_, err = senders(s.Key).Handle(ctx, f.Commands, req, stream, &s.Key, contact.Identify{Sender: s, Contact: stream})
-	return id, err
+	return of.Decide(ctx, tx, stream, &s.Key, contact.Identify{Sender: s, Contact: stream})
 }
 
 // begin makes a contact of a writer: of the phone, else of the network's id.
-func (f *Messages) begin(ctx context.Context, req commands.Request, w Writer, phone string, s contact.Sender) (int64, error) {
+func (f *Messages) begin(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, w Writer, phone string, s contact.Sender) (int64, error) {
 	c := contact.Add{Name: w.Name, Source: "chat"}
 	if w.Social {
 		c.Source = "social"
@@ -261,31 +286,31 @@ func (f *Messages) begin(ctx context.Context, req commands.Request, w Writer, ph
 	if _, err := person.Name("name", c.Name); err != nil {
 		c.Name = contact.Nameless
 	}
-	var (
-		out commands.Outcome[contact.State]
-		err error
-	)
+	field, key := senders(s.Key), s.Key
 	if phone != "" {
-		c.Reach = contact.Reach{Phone: patch.Set(phone)}
-		out, err = AddContact(ctx, f.Commands, req, c)
+		var err error
+		if c.Reach, err = dialled(ctx, f.Commands, workspace, phone); err != nil {
+			return 0, err
+		}
+		field, key = phones, c.PhoneKey
 	} else {
 		c.Sender = s
-		out, err = senders(s.Key).Create(ctx, f.Commands, req, s.Key, f.Commands.Numbered(contact.Kind.Category(), 1), func(id string) event.Command[contact.State] {
-			c.ID = id
-			return c
-		})
 	}
-	refused, isRefused := errors.AsType[*fault.Error](err)
-	switch { // another message of theirs was faster
-	case isRefused && refused.Code == "phone_taken":
-		return f.holder(ctx, req.Workspace, phone)
-	case isRefused && refused.Code == "sender_taken":
-		id, _, err := f.known(ctx, req.Workspace, s.Channel, s.InClear)
-		return id, err
-	case err != nil:
+	newID := f.Commands.Numbered(contact.Kind.Category(), 1)
+	id, err := field.DecideNew(ctx, tx, key, newID, func(id string) event.Command[contact.State] {
+		c.ID = id
+		return c
+	})
+	if err != nil {
 		return 0, err
 	}
-	return strconv.ParseInt(out.ID, 10, 64)
+	return strconv.ParseInt(id, 10, 64)
+}
+
+// dialled returns a phone as commands take it.
+func dialled(ctx context.Context, h *commands.Handler, workspace uuid.UUID, phone string) (contact.Reach, error) {
+	r := contact.Reach{Phone: patch.Set(phone)}
+	return r, name(ctx, h, workspace, &r)
 }
 
 // OptedOut takes back a contact's consent if a network's code says so.
@@ -293,67 +318,88 @@ func (f *Messages) OptedOut(ctx context.Context, req commands.Request, id int64,
 	if code != codeOptOut || id == 0 {
 		return nil
 	}
-	who, err := living(ctx, f.Commands, id)
-	if err == nil {
-		err = f.consent(ctx, req.FollowUp(), who, contact.MoveConsent{By: contact.ByNetwork})
-	}
+	_, err := commands.Do(ctx, f.Commands, req.FollowUp(), contact.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		who, err := living(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		return consent(ctx, tx, who, contact.MoveConsent{By: contact.ByNetwork})
+	})
 	if errors.Is(err, contact.ErrNotFound) { // deleted, with its consent
 		return nil
 	}
 	return err
 }
 
-func (f *Messages) consent(ctx context.Context, req commands.Request, id int64, c contact.MoveConsent) error {
-	_, err := commands.Handle(ctx, f.Commands, req, contact.Kind, strconv.FormatInt(id, 10), c)
+func consent(ctx context.Context, tx *commands.Tx, id int64, c contact.MoveConsent) error {
+	_, err := commands.Decide(ctx, tx, contact.Kind, strconv.FormatInt(id, 10), c)
 	return err
 }
 
 // Consent notes what a person has told the network about messages, and returns whose values that has. Who is no contact is nobody.
 func (f *Messages) Consent(ctx context.Context, of int64, w Writer, optIn bool, at network.Moment) (subject string, err error) {
-	_, req, err := f.from(ctx, of)
-	if err != nil {
-		return "", err
-	}
-	id, err := f.contactOf(ctx, req, of, w)
-	if err != nil || id == 0 {
-		return "", err
-	}
-	return contact.Subjects.Of(strconv.FormatInt(id, 10)), f.consent(ctx, req, id, contact.MoveConsent{OptIn: optIn, By: contact.ByNetwork, Moment: f.past(at)})
+	return f.change(ctx, of, w, func(ctx context.Context, tx *commands.Tx, id int64, _ uuid.UUID) error {
+		return consent(ctx, tx, id, contact.MoveConsent{OptIn: optIn, By: contact.ByNetwork, Moment: f.past(at)})
+	})
 }
 
-// Move notes that a person has another phone, or another id at the network, and returns whose values that has. A phone that another contact has stays there,
-// and the one who moved has none.
-func (f *Messages) Move(ctx context.Context, of int64, before string, w Writer) (subject string, err error) {
+// change carries out what a network tells of a person, and returns whose values that has. Who is no contact is nobody.
+func (f *Messages) change(
+	ctx context.Context, of int64, w Writer, decide func(ctx context.Context, tx *commands.Tx, id int64, workspace uuid.UUID) error,
+) (subject string, err error) {
 	_, req, err := f.from(ctx, of)
 	if err != nil {
 		return "", err
 	}
-	id, err := f.contactOf(ctx, req, of, Writer{From: before, UserID: before})
-	if err != nil || id == 0 {
-		return "", err
+	_, err = commands.Do(ctx, f.Commands, req, contact.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		id, err := f.contactOf(ctx, tx, req.Workspace, of, w)
+		if err != nil || id == 0 {
+			return err
+		}
+		subject = contact.Subjects.Of(strconv.FormatInt(id, 10))
+		return decide(ctx, tx, id, req.Workspace)
+	})
+	return subject, err
+}
+
+// Move notes that a person has another phone, or another id at the network, and returns whose values that has. A phone that another
+// contact has stays there, and the one who moved has none.
+func (f *Messages) Move(ctx context.Context, of int64, before string, w Writer) (subject string, err error) {
+	phone, user := w.named()
+	old := Writer{From: before, UserID: before}
+	return f.change(ctx, of, old, func(ctx context.Context, tx *commands.Tx, id int64, workspace uuid.UUID) error {
+		if user != "" {
+			taken, _, s, err := f.known(ctx, tx, workspace, of, user)
+			if err == nil && taken == 0 {
+				err = identify(ctx, tx, senders(s.Key), id, s)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if phone == "" {
+			return nil
+		}
+		other, _, err := f.owner(ctx, tx, workspace, phone)
+		if err != nil {
+			return err
+		}
+		if other != 0 && other != id {
+			stream := strconv.FormatInt(id, 10)
+			return phones.Decide(ctx, tx, stream, new(""), contact.Edit{ID: stream, Reach: contact.Reach{Phone: patch.Clear[string]()}})
+		}
+		return f.setPhone(ctx, tx, workspace, id, phone)
+	})
+}
+
+// setPhone gives a phone to a contact.
+func (f *Messages) setPhone(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, id int64, phone string) error {
+	r, err := dialled(ctx, f.Commands, workspace, phone)
+	if err != nil {
+		return err
 	}
 	stream := strconv.FormatInt(id, 10)
-	subject = contact.Subjects.Of(stream)
-	phone, user := w.named()
-	if user != "" {
-		taken, s, err := f.known(ctx, req.Workspace, of, user)
-		if err == nil && taken == 0 {
-			_, err = senders(s.Key).Handle(ctx, f.Commands, req, stream, &s.Key, contact.Identify{Sender: s, Contact: stream})
-		}
-		if err != nil {
-			return subject, err
-		}
-	}
-	if phone == "" {
-		return subject, nil
-	}
-	c := contact.Edit{ID: stream, Reach: contact.Reach{Phone: patch.Set(phone)}}
-	_, err = EditContact(ctx, f.Commands, req, c)
-	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Code == "phone_taken" {
-		c.Phone = patch.Clear[string]()
-		_, err = EditContact(ctx, f.Commands, req, c)
-	}
-	return subject, err
+	return phones.Decide(ctx, tx, stream, &r.PhoneKey, contact.Edit{ID: stream, Reach: r})
 }
 
 // told returns the message that a network names, and the request of what it tells of it. It returns [ErrUnmatched] for a message that is not known.
@@ -375,14 +421,17 @@ func (f *Messages) Revise(ctx context.Context, of int64, providerID, text string
 	if err != nil {
 		return "", err
 	}
-	out, err := commands.Handle(ctx, f.Commands, req, message.Kind, id, message.Revise{Text: text, Moment: f.past(at)})
-	if err != nil || out.State.Status != message.Inbound {
-		return out.State.Subject(), err
-	}
-	who, err := living(ctx, f.Commands, out.State.Contact)
-	if err == nil {
-		err = f.heed(ctx, req.FollowUp(), who, text, at)
-	}
+	out, err := commands.Do(ctx, f.Commands, req, message.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		l, err := commands.Decide(ctx, tx, message.Kind, id, message.Revise{Text: text, Moment: f.past(at)})
+		if err != nil || l.State.Status != message.Inbound {
+			return err
+		}
+		who, err := living(ctx, tx, l.State.Contact)
+		if err == nil {
+			err = f.heed(ctx, tx, who, text, at)
+		}
+		return err
+	})
 	return out.State.Subject(), err
 }
 

@@ -111,7 +111,7 @@ func (f *Messages) Read(ctx context.Context, req commands.Request, id, upTo int6
 	}
 	who := int64(0)
 	if l.Workspace == req.Workspace {
-		if who, err = living(ctx, f.Commands, l.State.Contact); err != nil {
+		if who, err = living(ctx, f.Commands.Fresh(), l.State.Contact); err != nil {
 			return out, err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"bahi/commands"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
 )
 
@@ -145,7 +146,11 @@ func (f *Visitors) Enter(ctx context.Context, key, origin, token string) (Visito
 
 // Contact returns the contact that a visitor has become, 0 for one who has not written.
 func (f *Visitors) Contact(ctx context.Context, v Visitor) (int64, error) {
-	id, _, err := f.known(ctx, v.Workspace, v.Channel, v.ID.String())
+	s, err := f.at(ctx, v.Workspace, v.Channel, v.ID.String())
+	if err != nil {
+		return 0, err
+	}
+	id, _, err := claimed(ctx, f.Commands, contact.Senders, contact.Kind, s.Key, senders(s.Key).Key)
 	return id, err
 }
 

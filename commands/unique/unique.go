@@ -38,28 +38,36 @@ type Field[S any] struct {
 	Everywhere bool // one record of the deployment has a value, not one of each workspace: its claim belongs to no workspace
 }
 
-// Create begins a record that has the value of the key, none if the key is empty. It is [commands.Begin] otherwise. It refuses a value that another
-// record has, by a conflict that has the other's id.
+// Create begins a record that has the value of the key. It is [commands.Begin] otherwise.
 func (f Field[S]) Create(
-	ctx context.Context, h *commands.Handler, req commands.Request, key string, newID func(context.Context) (string, error), cmd func(id string) event.Command[S],
+	ctx context.Context, h *commands.Handler, req commands.Request, key string, newID func(context.Context) (string, error),
+	cmd func(id string) event.Command[S],
 ) (commands.Outcome[S], error) {
 	return commands.Do(ctx, h, req, f.Records, func(ctx context.Context, tx *commands.Tx) error {
-		var zero S
-		if _, err := cmd("").Decide(zero); err == nil {
-			if err := f.Free(ctx, tx, key, ""); err != nil {
-				return err
-			}
-		}
-		var mine string
-		_, err := commands.DecideNew(ctx, tx, f.Records, newID, func(id string) event.Command[S] {
-			mine = id
-			return cmd(id)
-		})
-		if err != nil {
-			return err
-		}
-		return f.Give(ctx, tx, key, mine)
+		_, err := f.DecideNew(ctx, tx, key, newID, cmd)
+		return err
 	})
+}
+
+// DecideNew begins a record that has the value of the key, none if the key is empty, and returns its id. It is [commands.DecideNew]
+// otherwise. It refuses a value that another record has, by a conflict that has the other's id.
+func (f Field[S]) DecideNew(
+	ctx context.Context, tx *commands.Tx, key string, newID func(context.Context) (string, error), cmd func(id string) event.Command[S],
+) (id string, err error) {
+	var zero S
+	if _, err := cmd("").Decide(zero); err == nil {
+		if err := f.Free(ctx, tx, key, ""); err != nil {
+			return "", err
+		}
+	}
+	_, err = commands.DecideNew(ctx, tx, f.Records, newID, func(made string) event.Command[S] {
+		id = made
+		return cmd(made)
+	})
+	if err != nil {
+		return "", err
+	}
+	return id, f.Give(ctx, tx, key, id)
 }
 
 // in returns the transaction for the claims.
@@ -104,33 +112,35 @@ func (f Field[S]) Give(ctx context.Context, tx *commands.Tx, key, id string) err
 	return err
 }
 
-// Handle carries out a command after which the record has the value of the key; nil: the one that it has; empty: none. It is [commands.Handle] otherwise. It
-// refuses a value that another record has, by a conflict that has the other's id.
+// Handle carries out a command after which the record has the value of the key. It is [commands.Handle] otherwise.
 func (f Field[S]) Handle(
 	ctx context.Context, h *commands.Handler, req commands.Request, id string, key *string, cmd event.Command[S],
 ) (commands.Outcome[S], error) {
-	if key == nil {
-		return commands.Handle(ctx, h, req, f.Records, id, cmd)
-	}
 	return commands.Do(ctx, h, req, f.Records, func(ctx context.Context, tx *commands.Tx) error {
-		before, err := commands.Load(ctx, tx, f.Records, id)
-		if err != nil {
-			return err
-		}
-		after, err := commands.Decide(ctx, tx, f.Records, id, cmd)
-		was := f.Key(before.State)
-		if err != nil || after.Revision == before.Revision || *key == was {
-			return err
-		}
-		if err := f.Free(ctx, tx, *key, id); err != nil {
-			return err
-		}
-		if err := f.Give(ctx, tx, *key, id); err != nil || was == "" {
-			return err
-		}
-		_, err = commands.Decide(ctx, f.in(tx), f.Claims.Kind, was, claims.Release{Value: f.Claims, Holder: id})
-		return err
+		return f.Decide(ctx, tx, id, key, cmd)
 	})
+}
+
+// Decide decides a command after which the record has the value of the key; nil: the one that it has; empty: none. It refuses a value that
+// another record has, by a conflict that has the other's id.
+func (f Field[S]) Decide(ctx context.Context, tx *commands.Tx, id string, key *string, cmd event.Command[S]) error {
+	before, err := commands.Load(ctx, tx, f.Records, id)
+	if err != nil {
+		return err
+	}
+	after, err := commands.Decide(ctx, tx, f.Records, id, cmd)
+	was := f.Key(before.State)
+	if err != nil || key == nil || after.Revision == before.Revision || *key == was {
+		return err
+	}
+	if err := f.Free(ctx, tx, *key, id); err != nil {
+		return err
+	}
+	if err := f.Give(ctx, tx, *key, id); err != nil || was == "" {
+		return err
+	}
+	_, err = commands.Decide(ctx, f.in(tx), f.Claims.Kind, was, claims.Release{Value: f.Claims, Holder: id})
+	return err
 }
 
 // New is a record that is to begin.

@@ -28,7 +28,8 @@ func (r *Routes) ContactLists() {
 			out, err := flows.CreateContactList(ctx, r.Commands, api.Request(ctx), in.Body)
 			return api.Written(ctx, out, err, func(out commands.Outcome[contactlist.State]) views.ContactList {
 				id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
-				return views.ContactList{ID: id, Name: out.State.Name, ContactCount: int64(len(out.State.Contacts)), CreatedAt: out.Began}
+				count := int64(len(contactlist.Distinct(in.Body.ContactIDs)))
+				return views.ContactList{ID: id, Name: out.State.Name, ContactCount: count, CreatedAt: out.Began}
 			})
 		})
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	messagingflows "bahi/commands/messaging"
 	"bahi/reactors"
 	accessreactors "bahi/reactors/access"
 	inboxreactors "bahi/reactors/inbox"
@@ -17,7 +16,7 @@ import (
 
 // AllReactors returns the reactors of this program.
 func AllReactors() []*reactors.Reactor {
-	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts, ledgerreactors.Khatas, marketplacereactors.Companies, messagingreactors.Messages, messagingreactors.Lists, messagingreactors.Bots, messagingreactors.Campaigns}
+	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts, ledgerreactors.Khatas, marketplacereactors.Companies, messagingreactors.Messages, messagingreactors.Bots, messagingreactors.Campaigns}
 }
 
 // workers returns the workers for the jobs of reactors and sweeps.
@@ -33,9 +32,7 @@ func (s *System) workers() reactors.Workers {
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)},
 		inboxreactors.Workers(s.Inbox), s.confirming.Workers(), s.notices.Workers(), (&messagingreactors.Player{Commands: s.Commands, Keep: s.Messages.KeepFile}).Workers(),
 		s.bots.knowledge.Workers(), s.bots.answers.Workers(), s.reading().Workers(), s.Campaigns.Workers(),
-		messagingreactors.ListWorkers(func(ctx context.Context, list string) error {
-			return messagingflows.FinishContactList(ctx, s.Commands, list)
-		}), messagingreactors.HookWorkers(s.HookChannels))
+		messagingreactors.HookWorkers(s.HookChannels))
 }
 
 // Eraser returns the eraser of people.

@@ -60,7 +60,6 @@ var Contacts = projections.Define("messaging_contacts", 7, contactsDDL+projectio
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contactlist.Created]) {
 		b.Exec(`insert into list (id, workspace_id, name, created_at) values ($1, $2, $3, $4)`, e.StreamID(), e.Meta.Workspace, e.Data.Name, e.At)
-		b.Exec(`insert into member (contact_id, list_id) select id, $1 from contact where id = any($2)`, e.StreamID(), e.Data.Contacts)
 	}),
 )
 

@@ -1,4 +1,4 @@
-// Package contactlist is a named list of contacts. Who is in it is part of the contacts; only a new list brings contacts of its own.
+// Package contactlist is a named list of contacts. Who is in it is part of the contacts.
 package contactlist
 
 import (
@@ -17,14 +17,12 @@ var ErrNotFound = fault.New(fault.NotFound, "Contact list not found")
 
 // State is what decisions and answers need.
 type State struct {
-	Name     string // empty: there is no list
-	Contacts []int64
+	Name string // empty: there is no list
 }
 
-// Created records a new list and who is in it at first. The contacts' own streams follow.
+// Created records a new list.
 type Created struct {
-	Name     string  `json:"name"`
-	Contacts []int64 `json:"contacts,omitempty"`
+	Name string `json:"name"`
 }
 
 // Evolve begins the list.
@@ -42,7 +40,7 @@ func (c Create) Decide(State) ([]event.Event[State], error) {
 	if err != nil {
 		return nil, err
 	}
-	return []event.Event[State]{Created{Name: name, Contacts: Distinct(c.ContactIDs)}}, nil
+	return []event.Event[State]{Created{Name: name}}, nil
 }
 
 // Distinct returns ids in their order, each once.
