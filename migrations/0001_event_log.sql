@@ -6,10 +6,13 @@
 
 create schema log;
 
--- The log's id and format.
+-- The log's id, the format of its events, and the stream in EventStoreDB that is its journal; null: it has none. A log with a journal is
+-- never served without it.
 create table log.identity (
   only_row boolean primary key default true check (only_row),
-  store_id uuid not null default gen_random_uuid()
+  store_id uuid not null default gen_random_uuid(),
+  format   int not null default 2,
+  journal  text
 );
 
 insert into log.identity default values;

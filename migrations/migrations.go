@@ -25,15 +25,36 @@ func Up(ctx context.Context, url string) error {
 	if _, err := conn.Exec(ctx, `select pg_advisory_lock(8241005)`); err != nil {
 		return fmt.Errorf("wait for others to migrate: %w", err)
 	}
+	if err := mayRead(ctx, conn); err != nil {
+		return err
+	}
 	if err := ours(ctx, conn); err != nil {
 		return err
 	}
 	return jobs(ctx, url)
 }
 
-// firstRelease is the number of migrations of the first release (commit 6b1a895). It refuses a database on which public.bahi_schema_version counts
-// more, so public.bahi_schema counts all of them.
-const firstRelease = 7
+// Format is the format of the logs that this program reads and writes. A new log has it from 0001_event_log.sql.
+const Format = 2
+
+// mayRead returns an error if the database has a log of another format.
+func mayRead(ctx context.Context, conn *pgx.Conn) error {
+	var there bool
+	if err := conn.QueryRow(ctx, `select to_regclass('log.identity') is not null`).Scan(&there); err != nil {
+		return fmt.Errorf("look for a log: %w", err)
+	}
+	if !there {
+		return nil
+	}
+	var format int // format 1 does not always have the column
+	if err := conn.QueryRow(ctx, `select coalesce((to_jsonb(i)->>'format')::int, 1) from log.identity i`).Scan(&format); err != nil {
+		return fmt.Errorf("read the log's format: %w", err)
+	}
+	if format != Format {
+		return fmt.Errorf("the data are in format %d, and this program reads format %d: start the program that wrote them", format, Format)
+	}
+	return nil
+}
 
 func ours(ctx context.Context, conn *pgx.Conn) error {
 	m, err := migrate.NewMigrator(ctx, conn, "public.bahi_schema")
@@ -42,9 +63,6 @@ func ours(ctx context.Context, conn *pgx.Conn) error {
 	}
 	if err := m.LoadMigrations(files); err != nil {
 		return fmt.Errorf("load migrations: %w", err)
-	}
-	if err := carryOver(ctx, conn); err != nil {
-		return err
 	}
 	done, err := m.GetCurrentVersion(ctx)
 	if err != nil {
@@ -60,25 +78,10 @@ func ours(ctx context.Context, conn *pgx.Conn) error {
 	return mayServe(ctx, conn, newest, done)
 }
 
-// carryOver counts the migrations of a database that only the first release, or a program before public.bahi_schema, has migrated.
-func carryOver(ctx context.Context, conn *pgx.Conn) error {
-	_, err := conn.Exec(ctx, `create table if not exists public.bahi_schema_version (version int not null)`)
-	if err == nil {
-		_, err = conn.Exec(ctx, `
-			update public.bahi_schema set version = before.version from public.bahi_schema_version before where bahi_schema.version = 0`)
-	}
-	if err != nil {
-		return fmt.Errorf("count the migrations of the first release: %w", err)
-	}
-	return nil
-}
-
 // mayServe returns nil unless a newer program has migrated the database and one of its migrations leaves this program behind.
 // Migrations only add, and what they add harms no older program. One that does more says which programs may still serve:
 //
 //	comment on table public.bahi_schema is 'oldest: 12'; -- programs that have 12 migrations
-//
-// mayServe tells the first release, too.
 func mayServe(ctx context.Context, conn *pgx.Conn, newest, done int32) error {
 	var oldest int32
 	err := conn.QueryRow(ctx, `
@@ -89,13 +92,6 @@ func mayServe(ctx context.Context, conn *pgx.Conn, newest, done int32) error {
 	if newest < oldest {
 		return fmt.Errorf("a newer program has migrated this database to version %d, and this one, of version %d, cannot serve it: "+
 			"start a program of version %d or newer, or restore a backup from before", done, newest, oldest)
-	}
-	_, err = conn.Exec(ctx, `
-		merge into public.bahi_schema_version using (select greatest($1::int, $2::int) as version) as told on true
-		when matched and bahi_schema_version.version < told.version then update set version = told.version
-		when not matched then insert values (told.version)`, firstRelease, oldest)
-	if err != nil {
-		return fmt.Errorf("tell the first release whether it may serve the database: %w", err)
 	}
 	return nil
 }

@@ -40,8 +40,25 @@ func TestAProgramServesADatabaseThatANewerOneHasMigrated(t *testing.T) {
 	require.Equal(t, version+3, now, "it changes nothing")
 }
 
+func TestALogOfAnotherFormatIsRefused(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Template(t, "migrated", migrations.Up)
+	conn, err := pgx.Connect(t.Context(), url)
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	for _, c := range []struct {
+		sql    string
+		format int
+	}{{`update log.identity set format = 7`, 7}, {`alter table log.identity drop format`, 1}} {
+		_, err := conn.Exec(t.Context(), c.sql+`; update public.bahi_schema set version = 19`)
+		require.NoError(t, err)
+		const text = "the data are in format %d, and this program reads format %d: start the program that wrote them"
+		require.EqualError(t, migrations.Up(t.Context(), url), fmt.Sprintf(text, c.format, migrations.Format))
+	}
+}
+
 // firstReleased is the first migration of a database that an older program may be serving.
-const firstReleased = 8
+const firstReleased = 9
 
 func TestAMigrationOnlyAddsOrSaysWhichProgramsItLeavesBehind(t *testing.T) {
 	t.Parallel()

@@ -18,9 +18,6 @@ import (
 	"bahi/eventstore/journal"
 )
 
-// Format is the format of the logs that this program reads and writes.
-const Format = 1
-
 const (
 	// findEntries returns events after a position, in order, as entries of the journal.
 	findEntries = `select ` + columns + `, open_ended from log.event where position > $1 order by position limit $2`

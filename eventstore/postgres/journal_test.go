@@ -341,15 +341,6 @@ func TestLogWithJournalIsNotOpenedWithoutIt(t *testing.T) {
 	require.ErrorContains(t, err, "this log has a journal in EventStoreDB: set EVENTSTORE_URL")
 }
 
-func TestOtherFormatIsRefused(t *testing.T) {
-	t.Parallel()
-	url := newLog(t)
-	sql(t, url, `update log.identity set format = 7`)
-	_, err := Open(t.Context(), newPool(t, url), slog.New(slog.DiscardHandler))
-	require.ErrorContains(t, err, "the data are in format 7, and this program reads format 1")
-	require.ErrorContains(t, refusedWith(t, url, journaltest.New()), "the data are in format 7")
-}
-
 func TestUnreachableJournalRefusesAppendsAndReadsGoOn(t *testing.T) {
 	t.Parallel()
 	url, server := newLog(t), journaltest.New()

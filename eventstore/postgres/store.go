@@ -93,11 +93,7 @@ func open(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger, p timeouts,
 
 // identify returns the log's id, and whether it has a journal.
 func identify(ctx context.Context, pool *pgxpool.Pool) (id uuid.UUID, bound bool, err error) {
-	var format int
-	err = pool.QueryRow(ctx, `select store_id, journal is not null, format from log.identity`).Scan(&id, &bound, &format)
-	if err == nil && format != Format {
-		err = fmt.Errorf("the data are in format %d, and this program reads format %d: start the program that wrote them", format, Format)
-	}
+	err = pool.QueryRow(ctx, `select store_id, journal is not null from log.identity`).Scan(&id, &bound)
 	return id, bound, err
 }
 

@@ -90,7 +90,7 @@ func TestBackupUnderLoadIsOneSnapshot(t *testing.T) {
 func TestABackupHasEveryTableButThoseOfProjections(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	o.Sql(`insert into knowledge.chunk (source_id, nth, bot_id, text, words) values (1, 0, 1, 'open until eight', '')`)
+	o.Sql(`insert into knowledge.chunk (source_id, nth, bot_id, text, keys, marks) values (1, 0, 1, 'open until eight', '{}', '')`)
 	dir, copied := filepath.Join(t.TempDir(), "backup"), pgtest.DB(t)
 	apptest.Done(t, o.Database, "backup", dir)
 	apptest.Done(t, copied, "restore", dir)

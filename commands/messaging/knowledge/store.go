@@ -75,7 +75,8 @@ func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks
 					by, vector = &model, vectors[count]
 				}
 				keys, marks := counted.keys(words[i])
-				added.Queue(`insert into knowledge.chunk (source_id, nth, bot_id, text, words, keys, marks, model, embedding) values ($1, $2, $3, $4, '', $5, $6, $7, $8)`,
+				added.Queue(`
+					insert into knowledge.chunk (source_id, nth, bot_id, text, keys, marks, model, embedding) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 					source, count, bot, text, keys, marks, by, vector)
 				count++
 			}
@@ -222,9 +223,10 @@ func (s *Store) ForgetBot(ctx context.Context, bot int64) error {
 	return s.Index(ctx)
 }
 
-// Outdated lists the sources whose vectors are of another model than the one there is now, or whose chunks an older program wrote, at most so many.
+// Outdated lists the sources whose vectors are of another model than the one there is now, at most so many.
 func (s *Store) Outdated(ctx context.Context, most int) ([]int64, error) {
-	rows, err := s.Pool.Query(ctx, `select distinct source_id from knowledge.chunk where keys is null or model is distinct from nullif($1, '') limit $2`, s.Model.Embeds(), most)
+	rows, err := s.Pool.Query(ctx, `
+		select distinct source_id from knowledge.chunk where model is distinct from nullif($1, '') limit $2`, s.Model.Embeds(), most)
 	if err != nil {
 		return nil, fmt.Errorf("find chunks of another model: %w", err)
 	}

@@ -32,7 +32,7 @@ const (
 	BackupManifest  = "manifest.json"
 	DatabaseDump    = "database.dump"
 	MigrationDump   = "migrations.dump" // the applied migrations; a separate dump, since pg_dump takes either schemas or a table
-	migrationTables = "public.bahi_schema*"
+	migrationTables = "public.bahi_schema"
 	blobsFolder     = "blobs"
 	withoutRows     = "projection.*"
 	blobsInFolder   = "folder"
@@ -210,7 +210,7 @@ func (c Command) dump(ctx context.Context, db *app.Database, conn *pgx.Conn, dir
 // look fills in the facts of the snapshot and returns its name.
 func (m *Manifest) look(ctx context.Context, tx pgx.Tx) (snapshot string, err error) {
 	var there bool
-	if err := tx.QueryRow(ctx, `select to_regclass('log.event') is not null and to_regclass('public.bahi_schema_version') is not null`).Scan(&there); err != nil {
+	if err := tx.QueryRow(ctx, `select to_regclass('log.event') is not null and to_regclass('public.bahi_schema') is not null`).Scan(&there); err != nil {
 		return "", fmt.Errorf("look at the database: %w", err)
 	}
 	if !there {

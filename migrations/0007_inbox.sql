@@ -14,6 +14,7 @@ create table inbox.call (
   error        text,            -- of the last attempt
   subjects     text[] not null default '{}', -- of the vault, whose values the body has: it is removed with them
   settled_at   timestamptz,     -- when the verdict was given; null: it waits
+  held_for     bigint[] not null default '{}', -- channels that could have the sender: it is handled again once one is known to have it
   constraint call_waiting_or_settled check ((verdict = 'waiting') = (settled_at is null))
 );
 
@@ -21,3 +22,4 @@ create unique index call_endpoint_key_hash_idx on inbox.call (endpoint, key_hash
 create index call_received_at_idx on inbox.call (received_at, id);
 create index call_verdict_received_at_idx on inbox.call (verdict, received_at) where verdict in ('waiting', 'parked');
 create index call_with_body_idx on inbox.call (received_at) where body is not null;
+create index call_held_for_idx on inbox.call using gin (held_for) where held_for <> '{}';

@@ -17,7 +17,7 @@ create table audit.key (
 -- Every signed checkpoint. A witness's signature is added to the note; an accepted restore that lost the log's tail abandons the
 -- checkpoints that the log no longer contains.
 create table audit.checkpoint (
-  number    bigint generated always as identity primary key, -- the order in which they were signed
+  number    bigint primary key, -- the order in which they were signed, without gaps: a missing number means a removed checkpoint
   size      bigint not null check (size > 0), -- events that it covers
   root      bytea not null,
   position  bigint not null, -- of the last of them
@@ -28,3 +28,12 @@ create table audit.checkpoint (
 );
 
 create unique index checkpoint_size_idx on audit.checkpoint (size) where abandoned is null;
+
+-- The last number of a checkpoint. Those up to imported came with another database's log, and need not all be there.
+create table audit.numbering (
+  only_row boolean primary key default true check (only_row),
+  last     bigint not null,
+  imported bigint not null
+);
+
+insert into audit.numbering (last, imported) values (0, 0);
