@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"bahi/domain/event"
 	"bahi/eventstore"
@@ -82,6 +83,19 @@ func Load[S any](ctx context.Context, from Source, kind *event.Kind[S], id strin
 // LoadAt returns a stream's state at a revision, which it has.
 func LoadAt[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, revision int64) (Loaded[S], error) {
 	return readOn(ctx, h, kind, kind.Stream(id), Loaded[S]{Revision: -1}, revision)
+}
+
+// loaders is how many records are loaded at once.
+const loaders = 16
+
+// InParallel calls load for 0 to count-1, some at once. It returns the first error.
+func InParallel(count int, load func(n int) error) error {
+	var all errgroup.Group
+	all.SetLimit(loaders)
+	for n := range count {
+		all.Go(func() error { return load(n) })
+	}
+	return all.Wait()
 }
 
 // AtHand returns what this process has of a record, which may be late by a moment, if that is there, else what the log has.

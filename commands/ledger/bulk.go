@@ -46,18 +46,17 @@ func postTogether(
 		return Posted{}, err
 	}
 	p := Posted{First: numbered(out.ID), Rows: make([]book.Row, count), Position: out.Position, Replayed: out.Replayed}
-	for i := range p.Rows {
-		if !out.Replayed {
+	if !out.Replayed {
+		for i := range p.Rows {
 			p.Rows[i] = added[i].Evolve(book.Row{})
-			continue
 		}
-		row, err := commands.LoadAt(ctx, b.Commands, l.Rows, id(p.First+int64(i)), 0)
-		if err != nil {
-			return p, err
-		}
-		p.Rows[i] = row.State
+		return p, nil
 	}
-	return p, nil
+	return p, commands.InParallel(count, func(i int) error {
+		row, err := commands.LoadAt(ctx, b.Commands, l.Rows, id(p.First+int64(i)), 0)
+		p.Rows[i] = row.State
+		return err
+	})
 }
 
 func rowsOf(l *book.Ledger, added []book.RowAdded) []khata.Row {

@@ -27,6 +27,13 @@ func ReverseRows(ctx context.Context, req commands.Request, b *Books, l *book.Le
 	if err := checkReversal(req, c); err != nil {
 		return Posted{}, err
 	}
+	err := commands.InParallel(len(c.Rows), func(i int) error { // the decision finds them in the cache
+		_, err := commands.Load(ctx, b.Commands.Cached(), l.Rows, id(c.Rows[i]))
+		return err
+	})
+	if err != nil {
+		return Posted{}, err
+	}
 	ifMatch := req.IfMatch
 	req.IfMatch = nil // it is about the rows that are reversed
 	p, err := postTogether(ctx, req, b, l, len(c.Rows), func(ctx context.Context, tx *commands.Tx) ([]book.RowAdded, error) {

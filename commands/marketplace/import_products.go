@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"bahi/commands"
 	"bahi/commands/spreadsheet"
@@ -252,13 +251,10 @@ func (i *importing) holder(ctx context.Context, tx *commands.Tx, line Line) (id 
 	return claim.State.Holder, before, nil
 }
 
-// loaders is how many streams are loaded at once.
-const loaders = 16
-
 // look loads what the log has of the SKUs of lines: tables are late, or others were faster.
 func (i *importing) look(ctx context.Context, req commands.Request, lines []Line) error {
 	holders := make([]uuid.UUID, len(lines))
-	err := inParallel(len(lines), func(n int) error {
+	err := commands.InParallel(len(lines), func(n int) error {
 		if lines[n].Given == nil {
 			return nil
 		}
@@ -282,7 +278,7 @@ func (i *importing) own(ctx context.Context, req commands.Request, ids []uuid.UU
 		begun[n] = l.Revision >= 0
 		return err
 	}
-	if err := inParallel(len(ids), load); err != nil {
+	if err := commands.InParallel(len(ids), load); err != nil {
 		return err
 	}
 	var of []uuid.UUID
@@ -295,15 +291,5 @@ func (i *importing) own(ctx context.Context, req commands.Request, ids []uuid.UU
 		return err
 	}
 	ids, begun = of, make([]bool, len(of))
-	return inParallel(len(of), load)
-}
-
-// inParallel calls do for 0 to count-1, some at once.
-func inParallel(count int, do func(n int) error) error {
-	var all errgroup.Group
-	all.SetLimit(loaders)
-	for n := range count {
-		all.Go(func() error { return do(n) })
-	}
-	return all.Wait()
+	return commands.InParallel(len(of), load)
 }
