@@ -246,13 +246,13 @@ func (a *Accounts) HolderOf(ctx context.Context, key string) (id uuid.UUID, s us
 
 // Load returns a user's current state, or [user.ErrNotFound].
 func (a *Accounts) Load(ctx context.Context, id uuid.UUID) (user.State, error) {
-	l, err := a.active(ctx, id)
+	l, err := active(ctx, a.Commands.Fresh(), id)
 	return l.State, err
 }
 
-// active is Load, with the revision.
-func (a *Accounts) active(ctx context.Context, id uuid.UUID) (commands.Loaded[user.State], error) {
-	l, err := commands.Load(ctx, a.Commands.Fresh(), user.Kind, id.String())
+// active returns a user who is there, or [user.ErrNotFound].
+func active(ctx context.Context, from commands.Source, id uuid.UUID) (commands.Loaded[user.State], error) {
+	l, err := commands.Load(ctx, from, user.Kind, id.String())
 	if err == nil && !l.State.Active() {
 		err = user.ErrNotFound
 	}

@@ -20,6 +20,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/access/workspace"
 	"bahi/domain/actor"
+	"bahi/domain/event"
 	"bahi/domain/fault"
 )
 
@@ -36,14 +37,18 @@ const secretBytes = 32
 // have it.
 func CreateAPIKey(ctx context.Context, h *commands.Handler, req commands.Request, c apikey.Create) (key string, out commands.Outcome[apikey.State], err error) {
 	c.By = req.Actor
-	if err := origin(ctx, h, &c); err != nil {
-		return "", out, err
-	}
 	secret := make([]byte, secretBytes)
 	rand.Read(secret)
 	sum := sha256.Sum256(secret)
 	c.SecretHash = sum[:]
-	out, err = commands.Create(ctx, h, req, apikey.Kind, func(context.Context) (string, error) { return uuid.NewString(), nil }, c)
+	out, err = commands.Do(ctx, h, req, apikey.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		if err := origin(ctx, tx, &c); err != nil {
+			return err
+		}
+		newID := func(context.Context) (string, error) { return uuid.NewString(), nil }
+		_, err := commands.DecideNew(ctx, tx, apikey.Kind, newID, func(string) event.Command[apikey.State] { return c })
+		return err
+	})
 	if err != nil || out.Replayed || out.ID == "" { // shown before, or a dry run
 		return "", out, err
 	}
@@ -55,17 +60,17 @@ func CreateAPIKey(ctx context.Context, h *commands.Handler, req commands.Request
 }
 
 // origin sets the user whose rights limit the key, [uuid.Nil] for the deployment, and the keys above it.
-func origin(ctx context.Context, h *commands.Handler, c *apikey.Create) (err error) {
+func origin(ctx context.Context, from commands.Source, c *apikey.Create) (err error) {
 	id, named := uuid.Parse(c.By.ID)
 	switch {
 	case c.By.Type == "user":
 		c.User, err = id, named
 	case c.By.Type == "api_key" && named == nil:
-		by, err := commands.Load(ctx, h.Fresh(), apikey.Kind, id.String())
+		by, err := commands.Load(ctx, from, apikey.Kind, id.String())
 		if err != nil {
 			return err
 		}
-		above, err := makers(ctx, h.Fresh(), by.State)
+		above, err := makers(ctx, from, by.State)
 		if err != nil {
 			return err
 		}

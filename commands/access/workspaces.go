@@ -113,16 +113,19 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 		return in, out, credentials.Invitation.Refusal()
 	}
 	err = a.Credentials.Mailed.Use(ctx, credentials.Invitation, mailed, func(ctx context.Context, invitation uuid.UUID) error {
-		inviter, err := a.inviter(ctx, in, invitation)
-		if err != nil {
+		out, err = commands.Do(ctx, a.Commands, keyed(req, id, in), workspace.Kind, func(ctx context.Context, tx *commands.Tx) error {
+			inviter, err := a.inviter(ctx, tx, in, invitation)
+			if err != nil {
+				return err
+			}
+			l, err := active(ctx, tx, id)
+			if err != nil {
+				return err
+			}
+			join := workspace.Join{Invitation: invitation, Inviter: inviter, User: id, EmailKey: l.State.ProvenEmail(), Now: a.Now()}
+			_, err = commands.Decide(ctx, tx, workspace.Kind, in.String(), join)
 			return err
-		}
-		s, err := a.Load(ctx, id)
-		if err != nil {
-			return err
-		}
-		join := workspace.Join{Invitation: invitation, Inviter: inviter, User: id, EmailKey: s.ProvenEmail(), Now: a.Now()}
-		out, err = commands.Handle(ctx, a.Commands, keyed(req, id, in), workspace.Kind, in.String(), join)
+		})
 		if errors.Is(err, workspace.ErrAnothers) { // the workspace's owner gets a mail, see reactors/access
 			_, strayErr := commands.Handle(ctx, a.Commands, as(req, id, in), workspace.Kind, in.String(), workspace.Stray{Invitation: invitation})
 			return errors.Join(err, strayErr)
@@ -156,8 +159,8 @@ func (a *Accounts) keepKey(ctx context.Context, req commands.Request, id uuid.UU
 
 // inviter returns the actor who sent an invitation, with their current permissions from outside the workspace's own stream, or the
 // zero Actor if there is no such invitation.
-func (a *Accounts) inviter(ctx context.Context, in, invitation uuid.UUID) (actor.Actor, error) {
-	l, err := commands.Load(ctx, a.Commands.Fresh(), workspace.Kind, in.String())
+func (a *Accounts) inviter(ctx context.Context, from commands.Source, in, invitation uuid.UUID) (actor.Actor, error) {
+	l, err := commands.Load(ctx, from, workspace.Kind, in.String())
 	if err != nil {
 		return actor.Actor{}, err
 	}
@@ -167,10 +170,10 @@ func (a *Accounts) inviter(ctx context.Context, in, invitation uuid.UUID) (actor
 	switch {
 	case kind == "user":
 		var u commands.Loaded[user.State]
-		u, err = commands.Load(ctx, a.Commands.Fresh(), user.Kind, id.String())
+		u, err = commands.Load(ctx, from, user.Kind, id.String())
 		who.Permissions.Operator = u.State.Active() && u.State.Operator
 	case kind == "api_key" && named == nil:
-		who.Permissions, err = keyRights(ctx, a.Commands.Fresh(), id, a.Now())
+		who.Permissions, err = keyRights(ctx, from, id, a.Now())
 	case kind == "api_key", kind == "system": // the operator's own key, and the shell
 		who.Permissions.Operator = true
 	}
