@@ -269,6 +269,11 @@ func (s *server) follow(ctx context.Context, projection string, follows bool) er
 			return err
 		}
 	}
+	return allCaughtUp(ctx, conn)
+}
+
+// allCaughtUp waits until each projection has the whole log.
+func allCaughtUp(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, caughtUpAfter)
 	defer cancel()
 	for {

@@ -31,6 +31,8 @@ type benchCommand struct {
 	Filled  string        `placeholder:"DIR" help:"For evening: the data folder of an installation that bahi demo has filled, and that is stopped. Without it, a new one is filled with --rows events."`
 	Dir     string        `placeholder:"DIR" help:"Parent of the temporary folder. By default the system's."`
 	Profile string        `placeholder:"DIR" help:"Measure nothing, but write CPU profiles of appends, requests, rebuild and conversations, with the server inside this process, and list the statements that took most of Postgres's time."`
+
+	HandWritten string `hidden:"" placeholder:"ADDRESS" help:"Serve the hand-written ledger at this address, on the database DATABASE_URL."`
 }
 
 // benchmark is a running benchmark.
@@ -46,6 +48,9 @@ type benchmark struct {
 
 // Run measures, prints a table and writes JSON. A missed goal is not an error. After an error, the table has what was measured before.
 func (c benchCommand) Run(ctx context.Context) (err error) {
+	if c.HandWritten != "" {
+		return serveHandWritten(ctx, c.HandWritten, os.Getenv("DATABASE_URL"))
+	}
 	began := time.Now()
 	b := &benchmark{benchCommand: c.complete()}
 	b.report = &bench.Report{Date: began.UTC().Truncate(time.Second), Version: app.Version, Quick: b.Quick, Rows: b.Rows}
@@ -159,8 +164,10 @@ func (b *benchmark) database(ctx context.Context, name string) (string, error) {
 }
 
 // settle writes a checkpoint, so that none falls into a round by chance.
-func (b *benchmark) settle(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, b.cluster.URL())
+func (b *benchmark) settle(ctx context.Context) error { return checkpoint(ctx, b.cluster) }
+
+func checkpoint(ctx context.Context, cluster *pgcluster.Cluster) error {
+	conn, err := pgx.Connect(ctx, cluster.URL())
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type part struct {
 var parts = []part{
 	{of: "the log", names: []string{"store", "busy"}, run: (*benchmark).appends},
 	{of: "rows", names: []string{"post", "bulk"}, run: func(b *benchmark, ctx context.Context) error { return b.onServer(ctx, "http", b.requests) }},
+	{of: "rows beside a hand-written ledger", names: []string{"handwritten"}, run: (*benchmark).handWritten},
 	{of: "a thousand accounts", names: []string{"shop", "mix", "single", "few"}, run: (*benchmark).shop},
 	{of: "the books", names: []string{"rebuild", "doctor", "page", "edit", "balance"}, run: (*benchmark).books},
 	{of: "the audit log", names: []string{"verify", "proof", "tree"}, run: (*benchmark).audits},

@@ -32,8 +32,23 @@ const (
 	readyWithin = 10 * time.Minute
 )
 
-// serve starts a server on a database and waits until it is ready.
+// serve starts a server on a database, waits until it is ready and makes a key.
 func (b *benchmark) serve(ctx context.Context, database string, run func(context.Context, *server) (func() error, error)) (*server, error) {
+	s, err := b.launch(ctx, database, run)
+	if err != nil {
+		return nil, err
+	}
+	if s.key, err = s.makeKey(ctx, `{"ledger":"write"}`); err != nil {
+		_ = s.stop() // the first error says more
+		return nil, err
+	}
+	return s, nil
+}
+
+// launch starts a server on a database and waits until it is ready.
+func (b *benchmark) launch(
+	ctx context.Context, database string, run func(context.Context, *server) (func() error, error),
+) (*server, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -47,10 +62,6 @@ func (b *benchmark) serve(ctx context.Context, database string, run func(context
 		return nil, err
 	}
 	if err := s.ready(ctx); err != nil {
-		_ = s.stop() // the first error says more
-		return nil, err
-	}
-	if s.key, err = s.makeKey(ctx, `{"ledger":"write"}`); err != nil {
 		_ = s.stop() // the first error says more
 		return nil, err
 	}
@@ -96,30 +107,35 @@ func (b *benchmark) onServer(ctx context.Context, name string, measure func(ctx 
 // process returns a function that runs bahi serve; more are further settings.
 func (b *benchmark) process(database string, more ...string) func(context.Context, *server) (func() error, error) {
 	return func(ctx context.Context, s *server) (func() error, error) {
-		var said bytes.Buffer
 		cmd := exec.CommandContext(ctx, b.Bahi, "serve") //nolint:gosec // the operator chooses it
 		cmd.Env = append(os.Environ(), "BAHI_DATA="+b.data(), "DATABASE_URL="+database, "BAHI_ADDR="+s.address,
 			"BAHI_ADMIN_API_KEY="+operatorKey, "BAHI_LOG_LEVEL=WARN")
 		cmd.Env = append(cmd.Env, more...)
-		cmd.Stdout, cmd.Stderr = &said, &said
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's interrupt must reach only this process, which then stops the server
-		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-		cmd.WaitDelay = app.StopWithin
-		if err := cmd.Start(); err != nil {
-			return nil, err
-		}
-		s.pid = cmd.Process.Pid
-		return sync.OnceValue(func() error {
-			_ = cmd.Process.Signal(syscall.SIGTERM) // Wait reports if it has ended already
-			if err := cmd.Wait(); err != nil && ctx.Err() == nil {
-				return fmt.Errorf("the server ended with %w: %s", err, said.Bytes())
-			}
-			if said.Len() > 0 {
-				b.sayf("output of the server: %s", said.Bytes())
-			}
-			return nil
-		}), nil
+		return b.start(ctx, s, cmd)
 	}
+}
+
+// start starts a server's program. It returns a function that stops it.
+func (b *benchmark) start(ctx context.Context, s *server, cmd *exec.Cmd) (func() error, error) {
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the terminal's interrupt must reach only this process, which then stops the server
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = app.StopWithin
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s.pid = cmd.Process.Pid
+	return sync.OnceValue(func() error {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // Wait reports if it has ended already
+		if err := cmd.Wait(); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("the server ended with %w: %s", err, said.Bytes())
+		}
+		if said.Len() > 0 {
+			b.sayf("output of the server: %s", said.Bytes())
+		}
+		return nil
+	}), nil
 }
 
 func (s *server) ready(ctx context.Context) error {

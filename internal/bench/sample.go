@@ -13,12 +13,17 @@ type Sample struct {
 	P50  time.Duration // of one request
 	P99  time.Duration
 	Lag  time.Duration // 99th percentile of the projections' lag
+
+	Requests  int
+	Processor time.Duration // of one request, if it was measured
 }
 
 // SampleOf returns the sample of a round of requests.
 func SampleOf(took []time.Duration, elapsed time.Duration) Sample {
 	slices.Sort(took)
-	return Sample{Rate: float64(len(took)) / elapsed.Seconds(), P50: Percentile(took, 50), P99: Percentile(took, 99)}
+	return Sample{
+		Rate: float64(len(took)) / elapsed.Seconds(), P50: Percentile(took, 50), P99: Percentile(took, 99), Requests: len(took),
+	}
 }
 
 // P99Of sorts the values and returns their 99th percentile.
@@ -64,6 +69,8 @@ func (s Sample) p50() float64  { return milliseconds(s.P50) }
 func (s Sample) p99() float64  { return milliseconds(s.P99) }
 func (s Sample) lag() float64  { return milliseconds(s.Lag) }
 
+func (s Sample) processor() float64 { return float64(s.Processor) / float64(time.Microsecond) }
+
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // The numbers of a sample that a figure may be about.
@@ -72,6 +79,8 @@ var (
 	P50  = Sample.p50  // in milliseconds
 	P99  = Sample.p99  // in milliseconds
 	Lag  = Sample.lag  // in milliseconds
+
+	Processor = Sample.processor // in microseconds
 )
 
 // Interleave alternates rounds: the limit, each of the others, the limit, …, and finally the limit. It returns the limit's rounds, one more
