@@ -20,6 +20,9 @@ type part struct {
 var parts = []part{
 	{of: "the log", names: []string{"store", "busy"}, run: (*benchmark).appends},
 	{of: "rows", names: []string{"post", "bulk"}, run: func(b *benchmark, ctx context.Context) error { return b.onServer(ctx, "http", b.requests) }},
+	{of: "rows with a key, beside a lock and beside bulks", names: []string{"beside"}, run: func(b *benchmark, ctx context.Context) error {
+		return b.onServer(ctx, "beside", b.disturbed)
+	}},
 	{of: "rows beside a hand-written ledger", names: []string{"handwritten"}, run: (*benchmark).handWritten},
 	{of: "a thousand accounts", names: []string{"shop", "mix", "single", "few"}, run: (*benchmark).shop},
 	{of: "the books", names: []string{"rebuild", "doctor", "page", "edit", "balance"}, run: (*benchmark).books},

@@ -44,6 +44,7 @@ func TestBenchMeasuresEveryFigure(t *testing.T) {
 	for _, name := range []string{
 		"store_appends_1", "store_appends_64", "store_appends_256", "store_appends_busy",
 		"post", "post_p99", "post_lag_p99", "post_one", "post_one_p99", "post_one_lag_p99", "bulk", "bulk_p99",
+		"post_key", "single_key_p50", "post_beside_lock", "post_beside_bulk_p99",
 		"handwritten_1", "handwritten_1_processor", "handwritten_16", "handwritten_64", "handwritten_64_processor_of_anchor",
 		"rebuild", "page", "page_one_day", "edit", "edit_newest_page", "balance", "balance_known_at",
 		"verify", "verify_sha256", "proof_p99", "post_with_tree", "nodes", "nodes_p99",

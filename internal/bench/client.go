@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Answer is a response. Its body is valid until the connection's next request.
@@ -177,6 +179,7 @@ type Load struct {
 	Clients  int
 	For      time.Duration
 	Requests [][]byte                    // each client cycles through them from a different start
+	Keyed    bool                        // each request gets an Idempotency-Key
 	Odd      [][]byte                    // requests of every second client; nil: the same
 	Each     int                         // what a request counts as; 0: 1
 	Answered func(client int, a Answer)  // may be nil
@@ -229,6 +232,12 @@ func (l Load) Run(ctx context.Context) (Sample, error) {
 	return s, nil
 }
 
+// withKey returns a request with an Idempotency-Key.
+func withKey(request []byte) []byte {
+	line, rest, _ := bytes.Cut(request, []byte("\r\n"))
+	return fmt.Appendf(nil, "%s\r\nIdempotency-Key: %s\r\n%s", line, uuid.New(), rest)
+}
+
 func (l Load) client(ctx context.Context, n int, c *Conn, until time.Time) (took []time.Duration, err error) {
 	requests := l.Requests
 	if n%2 == 1 && l.Odd != nil {
@@ -236,7 +245,11 @@ func (l Load) client(ctx context.Context, n int, c *Conn, until time.Time) (took
 	}
 	next := n * len(requests) / l.Clients
 	for at := time.Now(); at.Before(until) && ctx.Err() == nil; next++ {
-		a, err := c.Do(requests[next%len(requests)])
+		request := requests[next%len(requests)]
+		if l.Keyed {
+			request = withKey(request)
+		}
+		a, err := c.Do(request)
 		if err != nil {
 			return took, err
 		}
