@@ -22,7 +22,7 @@ func (p past) holds(t *testing.T, c *apitest.Client) {
 }
 
 const (
-	oldCommit = "c84d2ea"
+	oldCommit = "469e03e"
 	oldBooks  = "testdata/" + oldCommit
 )
 
