@@ -1,8 +1,10 @@
-// Package laws checks that a log keeps the rules between the records of a workshop (docs/events.md, "Rules between records").
+// Package laws checks that a log keeps the rules between its records (docs/events.md, "Rules between records").
 // Commands check them before they write, so an event that breaks one was written by a faulty program or by another hand.
 package laws
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/google/uuid"
@@ -15,18 +17,30 @@ import (
 	"bahi/domain/ledger/karigar"
 	"bahi/domain/ledger/order"
 	"bahi/domain/ledger/takada"
+	"bahi/domain/marketplace/product"
 	"bahi/domain/request"
 	"bahi/domain/unit"
 )
 
-// Checker reads a log from its first event on. It keeps some 100 bytes for each row, order and takada.
+// Breach is an event that breaks a law.
+type Breach struct {
+	Position event.Position
+	Stream   string
+	Law      string
+}
+
+// Checker reads a log from its first event on. It keeps some 100 bytes for each row, order, takada and unique value.
 type Checker struct {
+	values
+
 	accounts map[int64]account
 	rows     map[int64]row
 	locks    map[uuid.UUID]*unit.Date
 	orders   map[int64]ordered
 	takadas  map[int64]int64 // the order of each one that is there
-	wrong    []string
+
+	at    Breach // the event that is judged
+	wrong []Breach
 }
 
 type account struct {
@@ -50,14 +64,15 @@ type ordered struct {
 // New returns a Checker for an empty log.
 func New() *Checker {
 	return &Checker{
+		values:   values{claimed: map[uint64]value{}, records: map[uint64][]held{}, changes: map[uint64]int{}, sellers: map[uint64]uuid.UUID{}},
 		accounts: map[int64]account{}, rows: map[int64]row{}, locks: map[uuid.UUID]*unit.Date{},
 		orders: map[int64]ordered{}, takadas: map[int64]int64{},
 	}
 }
 
-// Next takes the next event, and returns the laws that it breaks.
-func (c *Checker) Next(e event.Recorded[any]) []string {
-	c.wrong = nil
+// Next takes the next event, and returns the laws that it breaks by itself. Commit judges the rest of a transaction.
+func (c *Checker) Next(e event.Recorded[any]) []Breach {
+	c.wrong, c.at = nil, Breach{Position: e.Position, Stream: e.Stream}
 	id, _ := strconv.ParseInt(e.StreamID(), 10, 64) // only records with numbers are looked up by it
 	switch data := e.Data.(type) {
 	case bookslock.Moved:
@@ -72,24 +87,26 @@ func (c *Checker) Next(e event.Recorded[any]) []string {
 		c.order(e, id, data)
 	case event.Event[takada.State]:
 		c.takada(e, id, data)
+	default:
+		c.unique(e)
 	}
 	return c.wrong
 }
 
+// judged has the categories of streams whose events matter to a Checker, but those of ledgers.
+var judged = append(slices.Concat(slices.Collect(maps.Keys(claimants)), slices.Collect(maps.Values(claimants))), product.Batches.Category(),
+	bookslock.Kind.Category(), request.Kind.Category(), order.Kind.Category(), takada.Kind.Category())
+
 // Reads reports whether events of a category of streams matter to a Checker.
 func Reads(category string) bool {
-	switch category {
-	case bookslock.Kind.Category(), request.Kind.Category(), order.Kind.Category(), takada.Kind.Category():
-		return true
-	default:
-		return ledgers.Of(category) != nil
-	}
+	return slices.Contains(judged, category) || ledgers.Of(category) != nil
 }
 
 // law notes a law that an event breaks.
 func (c *Checker) law(kept bool, text string) {
 	if !kept {
-		c.wrong = append(c.wrong, text)
+		c.at.Law = text
+		c.wrong = append(c.wrong, c.at)
 	}
 }
 

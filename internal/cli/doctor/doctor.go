@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -49,46 +50,58 @@ func (c Command) Run(ctx context.Context) error {
 	if len(c.Names) > 0 || err != nil && !errors.Is(err, app.ErrDifferent) {
 		return err
 	}
-	return errors.Join(err, judge(ctx, sys, c.Shell.Out))
+	return errors.Join(err, Judge(sys.Store.ReadAll(ctx, 0, eventstore.Forwards), c.Shell.Out))
 }
 
-// errBroken reports that the log breaks a rule between records.
-var errBroken = errors.New("the log breaks rules between records")
+// ErrBroken reports that a log breaks a rule between records.
+var ErrBroken = errors.New("the log breaks rules between records")
 
-// mostBroken is how many events that break a rule are named.
-const mostBroken = 20
+// maxBroken is how many breaches are named.
+const maxBroken = 20
 
-// judge checks that the log keeps the rules between records. It returns errBroken when it does not.
-func judge(ctx context.Context, s *app.System, out io.Writer) error {
+// Judge checks that a log keeps the rules between records. It returns ErrBroken when the log does not. It judges neither a log without its
+// first events, whose records may be in these, nor a last transaction that is cut.
+func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 	var (
-		checker = laws.New()
-		broken  int
-		head    event.Position
+		checker     = laws.New()
+		broken      int
+		last, whole event.Position // of all events, and of whole transactions
 	)
-	for stored, err := range s.Store.ReadAll(ctx, 0, eventstore.Forwards) {
+	for stored, err := range log {
 		if err != nil {
 			return fmt.Errorf("read the log: %w", err)
 		}
-		head = stored.Position
+		if last == 0 && stored.Position != 1 {
+			fmt.Fprintf(out, "laws: not checked, since the log begins at position %d\n", stored.Position)
+			return nil
+		}
+		last = stored.Position
 		category, _ := event.SplitStream(stored.Stream)
-		if _, known := domain.Catalogue.Lookup(stored.Type); !known || !laws.Reads(category) {
-			continue
+		var breaches []laws.Breach
+		if _, known := domain.Catalogue.Lookup(stored.Type); known && laws.Reads(category) {
+			e, err := domain.Catalogue.Decode(stored)
+			if err != nil {
+				return err
+			}
+			breaches = checker.Next(e)
 		}
-		e, err := domain.Catalogue.Decode(stored)
-		if err != nil {
-			return err
+		if event.More(stored.Meta) == 0 {
+			breaches, whole = append(breaches, checker.Commit()...), last
 		}
-		for _, law := range checker.Next(e) {
-			if broken++; broken <= mostBroken {
-				fmt.Fprintf(out, "laws: position %d, %s %s: %s\n", e.Position, e.Stream, stored.Type, law)
+		for _, b := range breaches {
+			if broken++; broken <= maxBroken {
+				fmt.Fprintf(out, "laws: position %d, %s: %s\n", b.Position, b.Stream, b.Law)
 			}
 		}
 	}
-	if broken > 0 {
-		fmt.Fprintf(out, "laws: broken %d times up to position %d\n", broken, head)
-		return errBroken
+	if whole != last {
+		fmt.Fprintf(out, "laws: the transaction after position %d is cut, and not judged\n", whole)
 	}
-	fmt.Fprintf(out, "laws: the log keeps the rules between records up to position %d\n", head)
+	if broken > 0 {
+		fmt.Fprintf(out, "laws: broken %d times up to position %d\n", broken, whole)
+		return ErrBroken
+	}
+	fmt.Fprintf(out, "laws: the log keeps the rules between records up to position %d\n", whole)
 	return nil
 }
 
