@@ -14,13 +14,14 @@ import (
 	"bahi/eventstore/archive"
 	proofs "bahi/eventstore/audit"
 	"bahi/internal/app"
+	"bahi/internal/cli/doctor"
 	"bahi/internal/cli/screen"
 )
 
 type verifyAudit struct {
 	app.Settings
 
-	Archive    string   `arg:"" optional:"" help:"The archive's folder."`
+	Archive    string   `arg:"" optional:"" help:"The archive's folder. The rules between records are checked too."`
 	Store      bool     `help:"Hash the log itself and compare it with every signed checkpoint."`
 	Checkpoint []string `placeholder:"FILE" type:"existingfile" sep:"none" help:"Files with checkpoints that you kept. A checkpoint kept elsewhere proves more than one beside the log."`
 	Key        string   `placeholder:"FILE" type:"existingfile" help:"Public keys that you trust, as bahi audit key prints them. Without it, with --store, those of this installation."`
@@ -38,6 +39,9 @@ var (
 // Run prints the verdict, and fails unless the log is verified: with 1 only if it was tampered with, since that is what the status is read for.
 func (c verifyAudit) Run(ctx context.Context) error {
 	err := c.run(ctx)
+	if errors.As(err, new(unlawful)) {
+		return err
+	}
 	if _, broken := errors.AsType[*archive.Broken](err); err == nil || broken || errors.Is(err, errNotVerified) {
 		return err
 	}
@@ -76,6 +80,11 @@ func (c verifyAudit) run(ctx context.Context) error {
 		}
 		fmt.Fprintf(c.Shell.Out, "An archive from before names the very event: bahi-verify %s --compare ARCHIVE.\n", what)
 	}
+	if c.Archive != "" && r.Verdict() != proofs.Tampered {
+		if err := c.judge(ctx); err != nil {
+			return err
+		}
+	}
 	switch r.Verdict() {
 	case proofs.Verified:
 		return nil
@@ -91,6 +100,24 @@ type undecided struct{ error }
 
 // ExitCode returns the status that bahi-verify has for this verdict.
 func (undecided) ExitCode() int { return 2 }
+
+// unlawful: the archive is not said to be tampered with, and its events break rules between records.
+type unlawful struct{ error }
+
+// ExitCode returns a status that no verdict on the evidence has.
+func (unlawful) ExitCode() int { return 3 }
+
+// judge checks the rules between records, which doctor checks for a log.
+func (c verifyAudit) judge(ctx context.Context) error {
+	a, err := archive.Open(c.Archive)
+	if err != nil {
+		return err
+	}
+	if err = doctor.Judge(a.Events(ctx), c.Shell.Out); errors.Is(err, doctor.ErrBroken) {
+		err = unlawful{err}
+	}
+	return err
+}
 
 // given returns the caller's checkpoints. They count, no matter who signed them.
 func (c verifyAudit) given(trusted proofs.Keys, origin string) (all []proofs.Kept, err error) {
