@@ -21,6 +21,7 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/actor"
 	"bahi/domain/event"
+	"bahi/domain/laws/lawstest"
 	"bahi/domain/patch"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
@@ -155,6 +156,7 @@ func newTown(t *testing.T, count int) *town {
 		n.ring = &access.TokenRing{Commands: n.Commands, Sessions: c.Sessions}
 		tn.nodes = append(tn.nodes, n)
 	}
+	lawstest.Keep(t, tn.log)
 	return tn
 }
 

@@ -21,6 +21,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/domain/laws/lawstest"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/patch"
@@ -50,6 +51,7 @@ func newMill(t *testing.T) *mill {
 	log, err := postgres.Open(t.Context(), pool, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(log.Close)
+	lawstest.Keep(t, log)
 	keys, err := vault.Open(t.Context(), pool, make([]byte, 32), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	m := &mill{T: t, log: log, vault: keys}
