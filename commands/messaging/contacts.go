@@ -17,7 +17,7 @@ import (
 
 // phones lets one contact of a workspace have a phone.
 var phones = unique.Field[contact.State]{
-	Records: contact.Kind, Claims: contact.Phones, Key: func(s contact.State) string { return s.PhoneKey },
+	Records: contact.Kind, Claims: contact.Phones, Key: func(s contact.State) string { return s.PhoneKey }, Has: reachedBy,
 	Name: "phone", Taken: "Another contact has this phone",
 }
 

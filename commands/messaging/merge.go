@@ -122,7 +122,7 @@ func (f *Messages) alike(ctx context.Context, req commands.Request, id int64, ph
 // spelt lets one contact of a workspace have a further spelling of its phone. It is a sender of no channel.
 func spelt(key string) unique.Field[contact.State] {
 	f := senders(key)
-	f.Claims = contact.Phones
+	f.Claims, f.Has = contact.Phones, reachedBy
 	return f
 }
 

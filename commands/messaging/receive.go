@@ -54,10 +54,10 @@ type Arrival struct {
 
 // claimed returns the record that has a claimed value, 0 for none. One that had it a moment ago, and that this process has at hand, still has it.
 func claimed[S any](
-	ctx context.Context, h *commands.Handler, v claims.Value, records *event.Kind[S], key string, of func(S) string,
+	ctx context.Context, h *commands.Handler, v claims.Value, records *event.Kind[S], key string, has func(S, string) bool,
 ) (id int64, s S, err error) {
 	for _, from := range []commands.Source{h.Cached(), h.Fresh()} {
-		if id, s, err = claimedIn(ctx, from, v, records, key, of); err != nil || id != 0 {
+		if id, s, err = claimedIn(ctx, from, v, records, key, has); err != nil || id != 0 {
 			return id, s, err
 		}
 	}
@@ -65,7 +65,7 @@ func claimed[S any](
 }
 
 func claimedIn[S any](
-	ctx context.Context, from commands.Source, v claims.Value, records *event.Kind[S], key string, of func(S) string,
+	ctx context.Context, from commands.Source, v claims.Value, records *event.Kind[S], key string, has func(S, string) bool,
 ) (id int64, s S, err error) {
 	if key == "" {
 		return 0, s, nil
@@ -75,7 +75,7 @@ func claimedIn[S any](
 		return 0, s, err
 	}
 	l, err := commands.Load(ctx, from, records, claim.State.Holder)
-	if err != nil || of(l.State) != key {
+	if err != nil || !has(l.State, key) {
 		return 0, s, err
 	}
 	id, err = strconv.ParseInt(claim.State.Holder, 10, 64)
@@ -168,14 +168,12 @@ func (f *Messages) holder(ctx context.Context, workspace uuid.UUID, phone string
 	if err != nil || key == "" {
 		return 0, err
 	}
-	id, _, err := claimed(ctx, f.Commands, contact.Phones, contact.Kind, key, reachedBy(key))
+	id, _, err := claimed(ctx, f.Commands, contact.Phones, contact.Kind, key, reachedBy)
 	return id, err
 }
 
-// reachedBy returns what a contact has of a phone.
-func reachedBy(key string) func(contact.State) string {
-	return func(s contact.State) string { return cmp.Or(s.SenderKey(key), s.PhoneKey) }
-}
+// reachedBy reports whether a contact has a phone, in one of its spellings.
+func reachedBy(s contact.State, key string) bool { return s.PhoneKey == key || s.SenderKey(key) != "" }
 
 // owner returns the contact that has a phone, 0 for none, with its state.
 func (f *Messages) owner(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, phone string) (id int64, s contact.State, err error) {
@@ -183,7 +181,7 @@ func (f *Messages) owner(ctx context.Context, tx *commands.Tx, workspace uuid.UU
 	if err != nil {
 		return 0, s, err
 	}
-	return claimedIn(ctx, tx, contact.Phones, contact.Kind, key, reachedBy(key))
+	return claimedIn(ctx, tx, contact.Phones, contact.Kind, key, reachedBy)
 }
 
 // phoneKey names the claim of a phone, in whichever spelling.
@@ -206,6 +204,9 @@ func (f *Messages) at(ctx context.Context, workspace uuid.UUID, of int64, user s
 	return s, err
 }
 
+// sentBy reports whether a network knows a contact by an id.
+func sentBy(s contact.State, key string) bool { return s.SenderKey(key) != "" }
+
 // known returns the contact that a network knows by an id, 0 for none, and the id as it is kept.
 func (f *Messages) known(
 	ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of int64, user string,
@@ -213,7 +214,7 @@ func (f *Messages) known(
 	if s, err = f.at(ctx, workspace, of, user); err != nil {
 		return 0, who, s, err
 	}
-	id, who, err = claimedIn(ctx, tx, contact.Senders, contact.Kind, s.Key, senders(s.Key).Key)
+	id, who, err = claimedIn(ctx, tx, contact.Senders, contact.Kind, s.Key, sentBy)
 	return id, who, s, err
 }
 

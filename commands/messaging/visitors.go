@@ -150,7 +150,7 @@ func (f *Visitors) Contact(ctx context.Context, v Visitor) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	id, _, err := claimed(ctx, f.Commands, contact.Senders, contact.Kind, s.Key, senders(s.Key).Key)
+	id, _, err := claimed(ctx, f.Commands, contact.Senders, contact.Kind, s.Key, sentBy)
 	return id, err
 }
 

@@ -28,9 +28,10 @@ func Key(ctx context.Context, h *commands.Handler, v claims.Value, parts ...[]by
 type Field[S any] struct {
 	Records *event.Kind[S]
 	Claims  claims.Value
-	Key     func(S) string // name of the claim of the value that a record has; empty: it has none
-	Name    string         // of the field in requests
-	Taken   string         // what a request is told whose value another record has
+	Key     func(S) string       // name of the claim of the value that a record has; empty: it has none
+	Has     func(S, string) bool // whether a record has the value of a claim; nil: Key says it
+	Name    string               // of the field in requests
+	Taken   string               // what a request is told whose value another record has
 
 	// Load returns a record of a kind some of which have no stream of their own. Nil: all have one.
 	Load func(ctx context.Context, from commands.Source, id string) (S, error)
@@ -89,7 +90,7 @@ func (f Field[S]) Free(ctx context.Context, tx *commands.Tx, key, id string) err
 		return err
 	}
 	holder, err := f.load(ctx, tx, other)
-	if err == nil && f.Key(holder) == key {
+	if err == nil && (f.Key(holder) == key || f.Has != nil && f.Has(holder, key)) {
 		err = fault.Taken(f.Name, f.Taken, other)
 	}
 	return err

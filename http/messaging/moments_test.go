@@ -115,6 +115,9 @@ func TestTwoSpellingsThatANetworkTellsAreOneContact(t *testing.T) {
 	}
 	require.Len(t, people(t, c, ""), 1)
 	require.Len(t, conversation(t, c, typed.ID, ""), 5, "with one reply window")
+	for _, phone := range []string{"919812345600", "919812345601"} {
+		c.POST(contacts, fmt.Sprintf(`{"name":"Usha","phone":%q}`, phone)).Problem(409, "Another contact has this phone")
+	}
 }
 
 func TestACampaignLearnsSpellingsToo(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// The proofs of an archive are right whoever wrote its events.
+// Proofs say that events are as they were written, and not that they keep the rules.
 func TestAnArchiveWhoseEventsBreakARuleIsNamed(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
