@@ -1,0 +1,225 @@
+package interleave
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+)
+
+// Suite is commands to run at once, in processes of a type.
+type Suite[P any] struct {
+	Log      *Log // before the commands; each run has a copy of it
+	Commands []Command[P]
+
+	// Start starts a process on a log. Its numbers must not depend on what other processes do after that.
+	Start func(ctx context.Context, n *Node) (P, *commands.Handler, error)
+	// Broken returns the rules that a log breaks.
+	Broken func(events []event.Stored) ([]string, error)
+	// Same returns a payload without what may differ between two runs that are the same otherwise. Nil: nothing may.
+	Same func(e event.Stored) string
+}
+
+// Command is a command of a suite. What it returns must not depend on positions.
+type Command[P any] struct {
+	Name string
+	Do   func(ctx context.Context, p P, dryRun bool) (any, error)
+}
+
+// Outcome returns an outcome without what depends on positions and times, for a [Command].
+func Outcome[S any](out commands.Outcome[S], err error) (any, error) {
+	return commands.Outcome[S]{ID: out.ID, State: out.State, Revision: out.Revision, Changed: out.Changed, Replayed: out.Replayed}, err
+}
+
+// round is a run of some commands, each in a process of its own or in one of a few.
+type round[P any] struct {
+	t     require.TestingT
+	suite *Suite[P]
+	log   *Log
+	nodes []*Node
+	procs []P
+	stop  func()
+}
+
+func (s *Suite[P]) round(ctx context.Context, t require.TestingT, processes int) *round[P] {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &round[P]{t: t, suite: s, log: s.Log.Clone()}
+	stopped := make(chan error, processes)
+	for range processes {
+		n := NewNode(r.log)
+		p, h, err := s.Start(ctx, n)
+		require.NoError(t, err)
+		go func() { stopped <- h.Run(ctx) }()
+		r.nodes, r.procs = append(r.nodes, n), append(r.procs, p)
+	}
+	for _, n := range r.nodes {
+		n.Hear()
+	}
+	r.stop = func() {
+		cancel()
+		for range processes {
+			require.NoError(t, <-stopped)
+		}
+	}
+	return r
+}
+
+// do carries out a command, and returns its outcome as text. Only refusals are errors that it expects.
+func (r *round[P]) do(ctx context.Context, c Command[P], process int) (string, error) {
+	out, err := c.Do(ctx, r.procs[process], false)
+	if refused, ok := errors.AsType[*fault.Error](err); ok && !errors.Is(err, commands.ErrBusy) {
+		return fmt.Sprintf("refused: %s %v", refused, refused.Fields), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(out)
+	return string(text), err
+}
+
+// keepsRules requires that the round's log breaks no rule.
+func (r *round[P]) keepsRules(what func() string) {
+	broken, err := r.suite.Broken(r.log.After(0))
+	require.NoError(r.t, err)
+	if len(broken) > 0 {
+		require.Fail(r.t, "broken: "+strings.Join(broken, "; "), what())
+	}
+}
+
+// effect returns what the round has appended.
+func (r *round[P]) effect() string {
+	var text strings.Builder
+	for _, e := range r.log.After(r.suite.Log.head()) {
+		if isNumbers(e.Stream) {
+			continue
+		}
+		data := string(e.Data)
+		if r.suite.Same != nil {
+			data = r.suite.Same(e)
+		}
+		fmt.Fprintf(&text, "\n    %s %d %s %s", e.Stream, e.Revision, e.Type, data)
+	}
+	return text.String()
+}
+
+// Pairs runs each two commands, also one with itself, in all orders of their steps. Each has a process of its own, whose cache is empty at
+// first, or has what the command reads. In the second case, it also matters when the process hears of events. What two commands return
+// and append must be what they return and append one after the other, in one of both orders.
+func (s *Suite[P]) Pairs(t *testing.T) {
+	runs := 0
+	for i, a := range s.Commands {
+		for _, b := range s.Commands[i:] {
+			pair := []Command[P]{a, b}
+			want := []string{s.sequence(t, pair, 0, 1), s.sequence(t, pair, 1, 0)}
+			before := runs
+			for _, warm := range []bool{false, true} {
+				Orders(func(choose func(n int) int) {
+					got, what, whole := s.pair(t, pair, warm, choose)
+					if runs++; whole && !slices.Contains(want, got) {
+						require.Fail(t, "no order of both commands has this outcome", "%s\ngot:%s\none after the other:%s\nor:%s", what(), got, want[0], want[1])
+					}
+				})
+			}
+			if os.Getenv("PAIRS") != "" {
+				fmt.Println(a.Name, "/", b.Name, runs-before)
+			}
+		}
+	}
+	t.Logf("%d runs", runs)
+}
+
+// sequence returns the outcome of two commands one after the other.
+func (s *Suite[P]) sequence(t *testing.T, pair []Command[P], order ...int) string {
+	r := s.round(t.Context(), t, len(pair))
+	defer r.stop()
+	outs := make([]string, len(pair))
+	for _, i := range order {
+		var err error
+		outs[i], err = r.do(t.Context(), pair[i], i)
+		require.NoError(t, err, pair[i].Name)
+	}
+	r.keepsRules(func() string { return fmt.Sprintf("%s, %s, in the order %v", pair[0].Name, pair[1].Name, order) })
+	return "\n  " + strings.Join(outs, "\n  ") + r.effect()
+}
+
+// pair returns the outcome of two commands whose steps are in the order of the choices.
+func (s *Suite[P]) pair(t *testing.T, pair []Command[P], warm bool, choose func(n int) int) (outcome string, what func() string, whole bool) {
+	r := s.round(t.Context(), t, len(pair))
+	defer r.stop()
+	var (
+		acts  []*Act
+		hears []*Node
+		taken []int
+		outs  = make([]string, len(pair))
+	)
+	what = func() string { return fmt.Sprintf("%s, %s, warm %t, steps %v", pair[0].Name, pair[1].Name, warm, taken) }
+	if warm {
+		hears = r.nodes
+		for i, c := range pair {
+			_, _ = c.Do(t.Context(), r.procs[i], true) // what it returns does not matter
+		}
+	}
+	for i, c := range pair {
+		acts = append(acts, Begin(t.Context(), c.Name, func(ctx context.Context) (err error) {
+			if warm { // else it begins with a read
+				err = pause(ctx, true)
+			}
+			if err == nil {
+				outs[i], err = r.do(ctx, c, i)
+			}
+			return err
+		}))
+	}
+	whole = Run(acts, hears, true, func(n int) int {
+		taken = append(taken, choose(n))
+		return taken[len(taken)-1]
+	})
+	if !whole {
+		return "", what, false
+	}
+	for _, a := range acts {
+		require.NoError(t, a.Err, what())
+	}
+	r.keepsRules(what)
+	return "\n  " + strings.Join(outs, "\n  ") + r.effect(), what, true
+}
+
+// Some runs some commands on two processes, with random steps. The log must break no rule, and no command may give up.
+func (s *Suite[P]) Some(t *testing.T, count int) {
+	rapid.Check(t, func(rt *rapid.T) {
+		r := s.round(t.Context(), rt, 2)
+		defer r.stop()
+		for _, n := range r.nodes {
+			n.Answers = true
+		}
+		var acts []*Act
+		var names []string
+		for range count {
+			c, process := rapid.SampledFrom(s.Commands).Draw(rt, "command"), rapid.IntRange(0, 1).Draw(rt, "process")
+			names = append(names, c.Name)
+			acts = append(acts, Begin(t.Context(), c.Name, func(ctx context.Context) error {
+				err := Pause(ctx)
+				if err == nil {
+					_, err = r.do(ctx, c, process)
+				}
+				return err
+			}))
+		}
+		Run(acts, r.nodes, false, func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "step") })
+		for _, a := range acts {
+			require.NoError(rt, a.Err, a.What)
+		}
+		r.keepsRules(func() string { return strings.Join(names, ", ") })
+	})
+}
