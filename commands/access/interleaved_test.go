@@ -19,66 +19,17 @@ import (
 	"bahi/commands/access"
 	"bahi/domain/patch"
 	"bahi/internal/draws"
+	"bahi/internal/interleave"
 )
 
-// act is an action that stops before every read of the log and every append, until the test lets it continue.
-type act struct {
-	what    string
-	paused  chan struct{}
-	verdict chan verdict
-	done    chan error
-	dead    bool // its process has died: nothing that it does later takes effect
-}
-
-type verdict int
-
-const (
-	goOn verdict = iota
-	dieNow
-)
-
-type actKey struct{}
-
-// pause is the hook of a log that acts stop at.
-func pause(ctx context.Context) error {
-	a, _ := ctx.Value(actKey{}).(*act)
-	if a == nil {
-		return nil
-	}
-	if !a.dead {
-		a.paused <- struct{}{}
-		a.dead = <-a.verdict == dieNow
-	}
-	if a.dead {
-		return errCrash
-	}
-	return nil
-}
-
-// begin starts an act. It returns once the act has stopped.
-func begin(ctx context.Context, what string, do func(ctx context.Context) error) *act {
-	a := &act{what: what, paused: make(chan struct{}), verdict: make(chan verdict), done: make(chan error, 1)}
-	go func() { a.done <- do(context.WithValue(ctx, actKey{}, a)) }()
-	return a
-}
-
-// waits waits until the act has stopped; false when it is done.
-func (a *act) waits(t *rapid.T) bool {
-	select {
-	case <-a.paused:
-		return true
-	case err := <-a.done:
-		switch {
-		case err == nil, errors.Is(err, errCrash), errors.Is(err, access.ErrTaken), errors.Is(err, access.ErrInUse),
-			errors.Is(err, commands.ErrBusy), errors.Is(err, commands.ErrStale):
-		default:
-			t.Fatalf("%s: %v", a.what, err)
+// settled fails the test if an act that is done was neither refused nor cut off.
+func settled(t *rapid.T, a *interleave.Act) {
+	for _, expected := range []error{nil, interleave.ErrDied, access.ErrTaken, access.ErrInUse, commands.ErrBusy, commands.ErrStale} {
+		if errors.Is(a.Err, expected) {
+			return
 		}
-		return false
-	case <-time.After(30 * time.Second):
-		t.Fatalf("%s hangs", a.what)
-		return false
 	}
+	t.Fatalf("%s: %v", a.What, a.Err)
 }
 
 // TestMain lets rapid make fewer runs: each settles people and lets them race.
@@ -94,9 +45,9 @@ func TestRacesForAnAddressLeaveOneAccount(t *testing.T) {
 	tn := newTown(t, 2)
 	for _, n := range tn.nodes {
 		n.store.set(func() {
-			n.store.read = func(ctx context.Context, _ string) error { return pause(ctx) }
-			n.store.before = func(ctx context.Context, _ string) error { return pause(ctx) }
-			n.store.after = func(ctx context.Context, _ string) error { return pause(ctx) }
+			n.store.read = func(ctx context.Context, _ string) error { return interleave.Pause(ctx) }
+			n.store.before = func(ctx context.Context, _ string) error { return interleave.Pause(ctx) }
+			n.store.after = func(ctx context.Context, _ string) error { return interleave.Pause(ctx) }
 		})
 	}
 	sane := tn.nodes[0]
@@ -112,32 +63,38 @@ func TestRacesForAnAddressLeaveOneAccount(t *testing.T) {
 		}
 		tn.pass(time.Minute)
 		email, node := rapid.SampledFrom(emails), rapid.SampledFrom(tn.nodes)
-		acts := map[int]*act{}
+		acts := map[int]*interleave.Act{}
 		for i := range rapid.IntRange(2, 5).Draw(rt, "acts") {
 			n, to := node.Draw(rt, "node"), email.Draw(rt, "to")
-			var a *act
+			var a *interleave.Act
 			if who := rapid.IntRange(0, len(users)).Draw(rt, "who"); who == len(users) {
-				a = begin(t.Context(), "register "+to, func(ctx context.Context) error {
+				a = interleave.Begin(t.Context(), "register "+to, func(ctx context.Context) error {
 					_, err := n.Register(ctx, commands.Request{}, registration(to))
 					return err
 				})
 			} else {
-				a = begin(t.Context(), fmt.Sprintf("move %d to %s", who, to), func(ctx context.Context) error {
+				a = interleave.Begin(t.Context(), fmt.Sprintf("move %d to %s", who, to), func(ctx context.Context) error {
 					_, err := n.Change(ctx, commands.Request{}, users[who], access.Profile{Email: patch.Set(to)})
 					return err
 				})
 			}
-			if a.waits(rt) {
+			if a.Waits() {
 				acts[i] = a
+			} else {
+				settled(rt, a)
 			}
 		}
 		for len(acts) > 0 {
 			i := rapid.SampledFrom(slices.Sorted(maps.Keys(acts))).Draw(rt, "act")
 			a := acts[i]
 			tn.pass(rapid.SampledFrom([]time.Duration{0, 0, 0, 20 * time.Second, 2 * time.Minute, 25 * time.Hour}).Draw(rt, "time passes"))
-			a.verdict <- rapid.SampledFrom([]verdict{goOn, goOn, goOn, goOn, goOn, goOn, goOn, goOn, goOn, dieNow}).Draw(rt, "verdict")
-			if !a.waits(rt) {
+			goOn := a.Continue
+			if rapid.IntRange(0, 9).Draw(rt, "dies") == 9 {
+				goOn = a.Die
+			}
+			if !goOn() {
 				delete(acts, i)
+				settled(rt, a)
 			}
 		}
 		tn.pass(2 * time.Minute)

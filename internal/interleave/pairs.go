@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -122,7 +121,6 @@ func (s *Suite[P]) Pairs(t *testing.T) {
 		for _, b := range s.Commands[i:] {
 			pair := []Command[P]{a, b}
 			want := []string{s.sequence(t, pair, 0, 1), s.sequence(t, pair, 1, 0)}
-			before := runs
 			for _, warm := range []bool{false, true} {
 				Orders(func(choose func(n int) int) {
 					got, what, whole := s.pair(t, pair, warm, choose)
@@ -130,9 +128,6 @@ func (s *Suite[P]) Pairs(t *testing.T) {
 						require.Fail(t, "no order of both commands has this outcome", "%s\ngot:%s\none after the other:%s\nor:%s", what(), got, want[0], want[1])
 					}
 				})
-			}
-			if os.Getenv("PAIRS") != "" {
-				fmt.Println(a.Name, "/", b.Name, runs-before)
 			}
 		}
 	}
@@ -163,7 +158,9 @@ func (s *Suite[P]) pair(t *testing.T, pair []Command[P], warm bool, choose func(
 		taken []int
 		outs  = make([]string, len(pair))
 	)
-	what = func() string { return fmt.Sprintf("%s, %s, warm %t, steps %v", pair[0].Name, pair[1].Name, warm, taken) }
+	what = func() string {
+		return fmt.Sprintf("%s, %s, warm %t, steps %v", pair[0].Name, pair[1].Name, warm, taken)
+	}
 	if warm {
 		hears = r.nodes
 		for i, c := range pair {
@@ -198,28 +195,34 @@ func (s *Suite[P]) pair(t *testing.T, pair []Command[P], warm bool, choose func(
 // Some runs some commands on two processes, with random steps. The log must break no rule, and no command may give up.
 func (s *Suite[P]) Some(t *testing.T, count int) {
 	rapid.Check(t, func(rt *rapid.T) {
-		r := s.round(t.Context(), rt, 2)
-		defer r.stop()
-		for _, n := range r.nodes {
-			n.Answers = true
+		for range 5 {
+			s.some(t.Context(), rt, count)
 		}
-		var acts []*Act
-		var names []string
-		for range count {
-			c, process := rapid.SampledFrom(s.Commands).Draw(rt, "command"), rapid.IntRange(0, 1).Draw(rt, "process")
-			names = append(names, c.Name)
-			acts = append(acts, Begin(t.Context(), c.Name, func(ctx context.Context) error {
-				err := Pause(ctx)
-				if err == nil {
-					_, err = r.do(ctx, c, process)
-				}
-				return err
-			}))
-		}
-		Run(acts, r.nodes, false, func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "step") })
-		for _, a := range acts {
-			require.NoError(rt, a.Err, a.What)
-		}
-		r.keepsRules(func() string { return strings.Join(names, ", ") })
 	})
+}
+
+func (s *Suite[P]) some(ctx context.Context, rt *rapid.T, count int) {
+	r := s.round(ctx, rt, 2)
+	defer r.stop()
+	for _, n := range r.nodes {
+		n.Answers = true
+	}
+	var acts []*Act
+	var names []string
+	for range count {
+		c, process := rapid.SampledFrom(s.Commands).Draw(rt, "command"), rapid.IntRange(0, 1).Draw(rt, "process")
+		names = append(names, c.Name)
+		acts = append(acts, Begin(ctx, c.Name, func(ctx context.Context) error {
+			err := Pause(ctx)
+			if err == nil {
+				_, err = r.do(ctx, c, process)
+			}
+			return err
+		}))
+	}
+	Run(acts, r.nodes, false, func(n int) int { return rapid.IntRange(0, n-1).Draw(rt, "step") })
+	for _, a := range acts {
+		require.NoError(rt, a.Err, a.What)
+	}
+	r.keepsRules(func() string { return strings.Join(names, ", ") })
 }
