@@ -147,7 +147,10 @@ func settle(t *testing.T, log *interleave.Log) (w workshop) {
 type bookCommand = interleave.Command[*ledger.Books]
 
 // command returns a command of a suite.
-func command[S any](t *testing.T, name string, do func(context.Context, commands.Request, *ledger.Books) (commands.Outcome[S], error), change ...func(*commands.Request)) bookCommand {
+func command[S any](
+	t *testing.T, name string, do func(context.Context, commands.Request, *ledger.Books) (commands.Outcome[S], error),
+	change ...func(*commands.Request),
+) bookCommand {
 	return bookCommand{Name: name, Do: func(ctx context.Context, b *ledger.Books, dryRun bool) (any, error) {
 		req := as(t, change...)
 		req.DryRun = req.DryRun || dryRun
@@ -156,7 +159,9 @@ func command[S any](t *testing.T, name string, do func(context.Context, commands
 }
 
 // posting is command for rows that are posted together.
-func posting(t *testing.T, name string, do func(context.Context, commands.Request, *ledger.Books) (ledger.Posted, error), change ...func(*commands.Request)) bookCommand {
+func posting(
+	t *testing.T, name string, do func(context.Context, commands.Request, *ledger.Books) (ledger.Posted, error), change ...func(*commands.Request),
+) bookCommand {
 	return bookCommand{Name: name, Do: func(ctx context.Context, b *ledger.Books, dryRun bool) (any, error) {
 		req := as(t, change...)
 		req.DryRun = req.DryRun || dryRun
@@ -273,7 +278,7 @@ func (w workshop) commands(t *testing.T) []bookCommand {
 	}
 }
 
-// broken returns a function that returns the rules between records that a log breaks. It keeps the decoded events of the log that all begin with.
+// broken returns a function that returns the rules between records that a log breaks. It decodes the events of base once.
 func broken(base *interleave.Log) func([]event.Stored) ([]string, error) {
 	known := map[uuid.UUID]event.Recorded[any]{}
 	for _, stored := range base.After(0) {

@@ -50,12 +50,13 @@ func newSuite(t *testing.T) *interleave.Suite[*commands.Handler] {
 	t.Helper()
 	s := &interleave.Suite[*commands.Handler]{Log: interleave.NewLog(), Start: startShops, Broken: twice}
 	command := func(name string, do func(context.Context, *commands.Handler, commands.Request) (commands.Outcome[shop], error)) {
-		s.Commands = append(s.Commands, interleave.Command[*commands.Handler]{Name: name, Do: func(ctx context.Context, h *commands.Handler, dryRun bool) (any, error) {
+		run := func(ctx context.Context, h *commands.Handler, dryRun bool) (any, error) {
 			req := request("")
 			req.DryRun = dryRun
 			out, err := interleave.Outcome(do(ctx, h, req))
 			return fmt.Sprintf("%+v", out), err
-		}})
+		}
+		s.Commands = append(s.Commands, interleave.Command[*commands.Handler]{Name: name, Do: run})
 	}
 	opens := func(key, number string) {
 		command("open "+number+key, func(ctx context.Context, h *commands.Handler, req commands.Request) (commands.Outcome[shop], error) {

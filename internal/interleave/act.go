@@ -130,7 +130,7 @@ func steps(acts []*Act, nodes []*Node) (all []step) {
 	return all
 }
 
-// Run lets acts do steps in the order that choose says, until all are done. That the subscriber of a node hears of new events is a step, too.
+// Run lets acts do steps in the order that choose says, until all are done. It is a step, too, that a node hears of new events.
 // If brief, Run may find that an order only swaps steps of another one that do not depend on each other. It returns false then.
 func Run(acts []*Act, nodes []*Node, brief bool, choose func(n int) int) bool {
 	waiting := slices.Clone(acts)

@@ -78,7 +78,7 @@ func (l *Log) append(t eventstore.Transaction) (done eventstore.Appended, err er
 	for _, w := range t.Writes {
 		for i, e := range w.Events {
 			if more--; event.More(e.Meta) != more {
-				return done, fmt.Errorf("%w: %s of %s: %d events follow, it says %d", eventstore.ErrBadEvent, e.Type, w.Stream, more, event.More(e.Meta))
+				return done, fmt.Errorf("%w: %d events follow %s of %s, not %d", eventstore.ErrBadEvent, more, e.Type, w.Stream, event.More(e.Meta))
 			}
 			done.Position, done.Revision = done.Position+1, int64(w.Expected)+1+int64(i)
 			s := event.Stored{

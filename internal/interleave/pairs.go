@@ -125,7 +125,8 @@ func (s *Suite[P]) Pairs(t *testing.T) {
 				Orders(func(choose func(n int) int) {
 					got, what, whole := s.pair(t, pair, warm, choose)
 					if runs++; whole && !slices.Contains(want, got) {
-						require.Fail(t, "no order of both commands has this outcome", "%s\ngot:%s\none after the other:%s\nor:%s", what(), got, want[0], want[1])
+						require.Fail(t, "no order of both commands has this outcome",
+							"%s\ngot:%s\none after the other:%s\nor:%s", what(), got, want[0], want[1])
 					}
 				})
 			}
@@ -148,8 +149,10 @@ func (s *Suite[P]) sequence(t *testing.T, pair []Command[P], order ...int) strin
 	return "\n  " + strings.Join(outs, "\n  ") + r.effect()
 }
 
-// pair returns the outcome of two commands whose steps are in the order of the choices.
-func (s *Suite[P]) pair(t *testing.T, pair []Command[P], warm bool, choose func(n int) int) (outcome string, what func() string, whole bool) {
+// pair returns the outcome of two commands whose steps are in the order of the choices; whole is false if [Run] left the order out.
+func (s *Suite[P]) pair(
+	t *testing.T, pair []Command[P], warm bool, choose func(n int) int,
+) (outcome string, what func() string, whole bool) {
 	r := s.round(t.Context(), t, len(pair))
 	defer r.stop()
 	var (
