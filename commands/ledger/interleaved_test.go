@@ -226,7 +226,7 @@ func (w workshop) commands(t *testing.T) []bookCommand {
 		}
 	}
 	seen := func(r *commands.Request) { r.IfMatch = new(int64(0)) }
-	return []bookCommand{
+	all := []bookCommand{
 		command(t, "post", post(today-5)),
 		command(t, "post with a key", post(today-5), keyed),
 		command(t, "try to post", post(today-5), dryRun),
@@ -276,6 +276,10 @@ func (w workshop) commands(t *testing.T) []bookCommand {
 			return ledger.EditDraft(c, r, b, w.draft, orderdraft.Edit{Date: patch.Set(today - 1)})
 		}),
 	}
+	for i, c := range all {
+		all[i].Once = !slices.Contains([]string{"post", "bulk", "submit without upload", "order", "deliver", "deliver of a karigar"}, c.Name)
+	}
+	return all
 }
 
 // broken returns a function that returns the rules between records that a log breaks. It decodes the events of base once.

@@ -78,6 +78,31 @@ func TestStoreWithJournal(t *testing.T) {
 	require.NotEmpty(t, mirrored(t, journaled(t, url, server), server))
 }
 
+// An answered append is on disk: a server that crashes must not hide it from reads, even if the journal has it.
+func TestEachCommitWaitsForTheDisk(t *testing.T) {
+	t.Parallel()
+	for _, with := range []bool{false, true} {
+		url := newLog(t)
+		sql(t, url, `
+			create function check_commit() returns trigger language plpgsql as $$
+			begin
+			  if current_setting('synchronous_commit') = 'off' then raise exception 'the commit does not wait for the disk'; end if;
+			  return null;
+			end $$;
+			create constraint trigger check_commit after insert on log.event deferrable initially deferred
+			for each row execute function check_commit()`)
+		s := newStore(t, url)
+		if with {
+			s.Close()
+			s = journaled(t, url, journaltest.New())
+		}
+		for range calm + 2 { // the last ones are alone
+			_, err := s.Append(t.Context(), eventstore.To("things-1", eventstore.Any, makes(2)...))
+			require.NoError(t, err)
+		}
+	}
+}
+
 // served returns the connection string of a gateway to a log of its own.
 func served(t testing.TB) string {
 	t.Helper()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -221,6 +222,32 @@ var transacting = []sentence{
 			require.Equal(t, len(streams)*size, seen)
 		}
 		all.Wait()
+	}},
+	{"no reader sees a part of a transaction", func(t *testing.T, n *node) {
+		reader, written := n.another(t), make(chan struct{})
+		go func() {
+			defer close(written)
+			for range 100 {
+				x := eventstore.Transaction{Writes: []eventstore.Write{write(stream(), eventstore.NoStream, 3, 3), write(stream(), eventstore.NoStream, 3, 0)}}
+				_, err := n.Append(t.Context(), x)
+				assert.NoError(t, err)
+			}
+		}()
+		at := n.head(t)
+		for done := false; !done; {
+			select {
+			case <-written:
+				done = true
+			default:
+			}
+			var last event.Stored
+			for e, err := range reader.ReadAll(t.Context(), at, eventstore.Forwards) {
+				require.NoError(t, err)
+				last = e
+			}
+			require.Zero(t, event.More(last.Meta), "position %d is inside a transaction", last.Position)
+			at = max(at, last.Position)
+		}
 	}},
 	{"an invalid transaction is refused", func(t *testing.T, n *node) {
 		s, e := stream(), one()

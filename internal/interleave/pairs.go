@@ -33,6 +33,7 @@ type Suite[P any] struct {
 // Command is a command of a suite. What it returns must not depend on positions.
 type Command[P any] struct {
 	Name string
+	Once bool // a second time, it is refused or replayed, and appends nothing
 	Do   func(ctx context.Context, p P, dryRun bool) (any, error)
 }
 
@@ -96,9 +97,13 @@ func (r *round[P]) keepsRules(what func() string) {
 	}
 }
 
-// effect returns what the round has appended.
-func (r *round[P]) effect() string {
+// effects is between the outcomes and the effects of commands.
+const effects = "\n  appended:"
+
+// result returns what commands returned, and what the round has appended.
+func (r *round[P]) result(outs []string) string {
 	var text strings.Builder
+	fmt.Fprintf(&text, "\n  %s%s", strings.Join(outs, "\n  "), effects)
 	for _, e := range r.log.After(r.suite.Log.head()) {
 		if isNumbers(e.Stream) {
 			continue
@@ -118,9 +123,14 @@ func (r *round[P]) effect() string {
 func (s *Suite[P]) Pairs(t *testing.T) {
 	runs := 0
 	for i, a := range s.Commands {
-		for _, b := range s.Commands[i:] {
+		for j, b := range s.Commands[i:] {
 			pair := []Command[P]{a, b}
 			want := []string{s.sequence(t, pair, 0, 1), s.sequence(t, pair, 1, 0)}
+			if j == 0 && a.Once {
+				_, once, _ := strings.Cut(s.sequence(t, pair, 0), effects)
+				_, twice, _ := strings.Cut(want[0], effects)
+				require.Equal(t, once, twice, "%s twice", a.Name)
+			}
 			for _, warm := range []bool{false, true} {
 				Orders(func(choose func(n int) int) {
 					got, what, whole := s.pair(t, pair, warm, choose)
@@ -146,7 +156,7 @@ func (s *Suite[P]) sequence(t *testing.T, pair []Command[P], order ...int) strin
 		require.NoError(t, err, pair[i].Name)
 	}
 	r.keepsRules(func() string { return fmt.Sprintf("%s, %s, in the order %v", pair[0].Name, pair[1].Name, order) })
-	return "\n  " + strings.Join(outs, "\n  ") + r.effect()
+	return r.result(outs)
 }
 
 // pair returns the outcome of two commands whose steps are in the order of the choices; whole is false if [Run] left the order out.
@@ -192,7 +202,7 @@ func (s *Suite[P]) pair(
 		require.NoError(t, a.Err, what())
 	}
 	r.keepsRules(what)
-	return "\n  " + strings.Join(outs, "\n  ") + r.effect(), what, true
+	return r.result(outs), what, true
 }
 
 // Some runs some commands on two processes, with random steps. The log must break no rule, and no command may give up.
