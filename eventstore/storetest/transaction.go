@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -224,19 +223,21 @@ var transacting = []sentence{
 		all.Wait()
 	}},
 	{"no reader sees a part of a transaction", func(t *testing.T, n *node) {
-		reader, written := n.another(t), make(chan struct{})
+		reader, written := n.another(t), make(chan error, 1)
 		go func() {
-			defer close(written)
-			for range 100 {
-				x := eventstore.Transaction{Writes: []eventstore.Write{write(stream(), eventstore.NoStream, 3, 3), write(stream(), eventstore.NoStream, 3, 0)}}
-				_, err := n.Append(t.Context(), x)
-				assert.NoError(t, err)
+			var err error
+			for i := 0; i < 100 && err == nil; i++ {
+				_, err = n.Append(t.Context(), eventstore.Transaction{Writes: []eventstore.Write{
+					write(stream(), eventstore.NoStream, 3, 3), write(stream(), eventstore.NoStream, 3, 0),
+				}})
 			}
+			written <- err
 		}()
 		at := n.head(t)
 		for done := false; !done; {
 			select {
-			case <-written:
+			case err := <-written:
+				require.NoError(t, err)
 				done = true
 			default:
 			}
