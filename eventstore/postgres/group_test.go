@@ -15,6 +15,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/eventstore/journal/journaltest"
 )
 
 // queued appends in the background and waits until the queue has as many appends as waiting says.
@@ -230,4 +231,43 @@ func TestALargeTransactionIsNotOvertakenOnItsStreams(t *testing.T) {
 		at = append(at, r.Position)
 	}
 	require.True(t, slices.IsSorted(at), "%v", at)
+}
+
+// A group's commit waits. None of its callers has an answer yet, not even the one that does not write the group.
+func TestAnswersWaitForTheCommit(t *testing.T) {
+	t.Parallel()
+	for _, with := range []bool{false, true} {
+		url := newLog(t)
+		sql(t, url, `
+			create function wait_late() returns trigger language plpgsql as $$
+			begin
+			  if new.stream like 'late-%' then perform pg_advisory_xact_lock(77); end if;
+			  return null;
+			end $$;
+			create constraint trigger wait_late after insert on log.event deferrable initially deferred
+			for each row execute function wait_late()`)
+		s := newStore(t, url)
+		if with {
+			s.Close()
+			s = journaled(t, url, journaltest.New())
+		}
+		must(t, s, "taken-1", makes(1)...)
+		holder, unlock := connect(t, url), lock(t, url)
+		_, err := holder.Exec(t.Context(), `select pg_advisory_lock(77)`)
+		require.NoError(t, err)
+		first := queued(t.Context(), t, s, 0, eventstore.To("first-1", eventstore.NoStream, makes(1)...))
+		waitersForLock(t, url, 1)
+		one := queued(t.Context(), t, s, 1, eventstore.To("late-1", eventstore.NoStream, makes(1)...))
+		other := queued(t.Context(), t, s, 2, eventstore.To("late-2", eventstore.NoStream, makes(1)...))
+		unlock()
+		require.NoError(t, (<-first).Err)
+		waitersForLock(t, url, 1)
+		require.Empty(t, one)
+		require.Empty(t, other)
+		_, err = holder.Exec(t.Context(), `select pg_advisory_unlock(77)`)
+		require.NoError(t, err)
+		require.NoError(t, (<-one).Err)
+		require.NoError(t, (<-other).Err)
+		require.Len(t, wholeLog(t, s), 4)
+	}
 }
