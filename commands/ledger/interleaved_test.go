@@ -160,7 +160,8 @@ func command[S any](
 
 // posting is command for rows that are posted together.
 func posting(
-	t *testing.T, name string, do func(context.Context, commands.Request, *ledger.Books) (ledger.Posted, error), change ...func(*commands.Request),
+	t *testing.T, name string, do func(context.Context, commands.Request, *ledger.Books) (ledger.Posted, error),
+	change ...func(*commands.Request),
 ) bookCommand {
 	return bookCommand{Name: name, Do: func(ctx context.Context, b *ledger.Books, dryRun bool) (any, error) {
 		req := as(t, change...)
@@ -312,7 +313,7 @@ func newSuite(t *testing.T) *interleave.Suite[*ledger.Books] {
 	s.Commands = settle(t, s.Log).commands(t)
 	s.Broken = broken(s.Log)
 	s.Same = func(e event.Stored) string { // the oldest row may be one that has come since: it narrows only what is refused
-		if slices.Contains(bank.Ledger.Accounts.Names(), e.Type) {
+		if e.Type == "BankAccountDeleted" {
 			return ""
 		}
 		return string(e.Data)

@@ -208,7 +208,7 @@ func (s *Suite[P]) pair(
 // Some runs some commands on two processes, with random steps. The log must break no rule, and no command may give up.
 func (s *Suite[P]) Some(t *testing.T, count int) {
 	rapid.Check(t, func(rt *rapid.T) {
-		for range 5 {
+		for range 20 {
 			s.some(t.Context(), rt, count)
 		}
 	})
