@@ -38,6 +38,7 @@ type Checker struct {
 	locks    map[uuid.UUID]*unit.Date
 	orders   map[int64]ordered
 	takadas  map[int64]int64 // the order of each one that is there
+	backs    []back          // rows of the transaction that reverse others
 
 	at    Breach // the event that is judged
 	wrong []Breach
@@ -53,6 +54,12 @@ type row struct {
 	account, reverses int64
 	date              unit.Date
 	reversed, void    bool
+}
+
+// back is a row that reverses another.
+type back struct {
+	at  Breach
+	row int64 // the other one
 }
 
 type ordered struct {
@@ -96,6 +103,18 @@ func (c *Checker) Next(e event.Recorded[any]) []Breach {
 // judged has the categories of streams whose events matter to a Checker, but those of ledgers.
 var judged = append(slices.Concat(slices.Collect(maps.Keys(claimants)), slices.Collect(maps.Values(claimants))), product.Batches.Category(),
 	bookslock.Kind.Category(), request.Kind.Category(), order.Kind.Category(), takada.Kind.Category())
+
+// Commit ends a transaction. It returns the laws that the transaction breaks as a whole.
+func (c *Checker) Commit() []Breach {
+	c.wrong = nil
+	for _, b := range c.backs {
+		c.at = b.at
+		c.law(c.rows[b.row].reversed, "a row that names another reverses it")
+	}
+	c.backs = c.backs[:0]
+	c.commitValues()
+	return c.wrong
+}
 
 // Reads reports whether events of a category of streams matter to a Checker.
 func Reads(category string) bool {
@@ -142,6 +161,9 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 	if adds {
 		c.law(!known, "a row is added once")
 		before = row{account: added.Account, date: added.Date, reverses: added.Reverses}
+		if added.Reverses != 0 {
+			c.backs = append(c.backs, back{c.at, added.Reverses})
+		}
 	} else {
 		c.law(known, "what is changed is there")
 	}

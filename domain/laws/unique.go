@@ -161,9 +161,8 @@ func (c *Checker) lose(record uint64, lost func(held) bool) {
 	}
 }
 
-// Commit ends a transaction, whose events may take values over in any order. It returns the laws that the transaction breaks as a whole.
-func (c *Checker) Commit() []Breach {
-	c.wrong = nil
+// commitValues judges the values of a transaction, whose events may take them over in any order.
+func (c *Checker) commitValues() {
 	for _, t := range c.touched {
 		c.at = t.at
 		v := c.claimed[t.value]
@@ -181,5 +180,4 @@ func (c *Checker) Commit() []Breach {
 		c.claimed[t.value] = v
 	}
 	c.touched = c.touched[:0]
-	return c.wrong
 }
