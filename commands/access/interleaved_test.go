@@ -19,12 +19,12 @@ import (
 	"bahi/commands/access"
 	"bahi/domain/patch"
 	"bahi/internal/draws"
-	"bahi/internal/interleave"
+	"bahi/internal/interleavetest"
 )
 
 // settled fails the test if an act that is done was neither refused nor cut off.
-func settled(t *rapid.T, a *interleave.Act) {
-	for _, expected := range []error{nil, interleave.ErrDied, access.ErrTaken, access.ErrInUse, commands.ErrBusy, commands.ErrStale} {
+func settled(t *rapid.T, a *interleavetest.Act) {
+	for _, expected := range []error{nil, interleavetest.ErrDied, access.ErrTaken, access.ErrInUse, commands.ErrBusy, commands.ErrStale} {
 		if errors.Is(a.Err, expected) {
 			return
 		}
@@ -45,9 +45,9 @@ func TestRacesForAnAddressLeaveOneAccount(t *testing.T) {
 	tn := newTown(t, 2)
 	for _, n := range tn.nodes {
 		n.store.set(func() {
-			n.store.read = func(ctx context.Context, _ string) error { return interleave.Pause(ctx) }
-			n.store.before = func(ctx context.Context, _ string) error { return interleave.Pause(ctx) }
-			n.store.after = func(ctx context.Context, _ string) error { return interleave.Pause(ctx) }
+			n.store.read = func(ctx context.Context, _ string) error { return interleavetest.Pause(ctx) }
+			n.store.before = func(ctx context.Context, _ string) error { return interleavetest.Pause(ctx) }
+			n.store.after = func(ctx context.Context, _ string) error { return interleavetest.Pause(ctx) }
 		})
 	}
 	sane := tn.nodes[0]
@@ -63,17 +63,17 @@ func TestRacesForAnAddressLeaveOneAccount(t *testing.T) {
 		}
 		tn.pass(time.Minute)
 		email, node := rapid.SampledFrom(emails), rapid.SampledFrom(tn.nodes)
-		acts := map[int]*interleave.Act{}
+		acts := map[int]*interleavetest.Act{}
 		for i := range rapid.IntRange(2, 5).Draw(rt, "acts") {
 			n, to := node.Draw(rt, "node"), email.Draw(rt, "to")
-			var a *interleave.Act
+			var a *interleavetest.Act
 			if who := rapid.IntRange(0, len(users)).Draw(rt, "who"); who == len(users) {
-				a = interleave.Begin(t.Context(), "register "+to, func(ctx context.Context) error {
+				a = interleavetest.Begin(t.Context(), "register "+to, func(ctx context.Context) error {
 					_, err := n.Register(ctx, commands.Request{}, registration(to))
 					return err
 				})
 			} else {
-				a = interleave.Begin(t.Context(), fmt.Sprintf("move %d to %s", who, to), func(ctx context.Context) error {
+				a = interleavetest.Begin(t.Context(), fmt.Sprintf("move %d to %s", who, to), func(ctx context.Context) error {
 					_, err := n.Change(ctx, commands.Request{}, users[who], access.Profile{Email: patch.Set(to)})
 					return err
 				})

@@ -30,7 +30,7 @@ import (
 	"bahi/domain/patch"
 	"bahi/domain/unit"
 	"bahi/eventstore"
-	"bahi/internal/interleave"
+	"bahi/internal/interleavetest"
 )
 
 // open is a Vault whose ciphertext is the text.
@@ -56,8 +56,8 @@ func (openVault) Reveal(_ context.Context, values []*event.Sealed) error {
 	return nil
 }
 
-// logReads answers from the log what commands ask of the read side.
-type logReads struct{ *interleave.Node }
+// logReads finds in the log what commands read from tables.
+type logReads struct{ *interleavetest.Node }
 
 func (r logReads) EarliestRow(ctx context.Context, _ uuid.UUID, account int64) (first *unit.Date, err error) {
 	rows := map[string]book.Row{}
@@ -100,7 +100,7 @@ type workshop struct {
 }
 
 // startBooks starts a process.
-func startBooks(ctx context.Context, n *interleave.Node) (*ledger.Books, *commands.Handler, error) {
+func startBooks(ctx context.Context, n *interleavetest.Node) (*ledger.Books, *commands.Handler, error) {
 	clock := func() time.Time { return today.Time() }
 	h := commands.New(n, openVault{}, clock)
 	for _, series := range []string{number.Rows, number.OrderItems, order.Kind.Category(), takada.Kind.Category()} {
@@ -112,9 +112,9 @@ func startBooks(ctx context.Context, n *interleave.Node) (*ledger.Books, *comman
 }
 
 // settle makes the records.
-func settle(t *testing.T, log *interleave.Log) (w workshop) {
+func settle(t *testing.T, log *interleavetest.Log) (w workshop) {
 	t.Helper()
-	b, _, err := startBooks(t.Context(), interleave.NewNode(log))
+	b, _, err := startBooks(t.Context(), interleavetest.NewNode(log))
 	require.NoError(t, err)
 	req := as(t)
 	opens := func(l *book.Ledger, name string) int64 {
@@ -144,7 +144,7 @@ func settle(t *testing.T, log *interleave.Log) (w workshop) {
 	return w
 }
 
-type bookCommand = interleave.Command[*ledger.Books]
+type bookCommand = interleavetest.Command[*ledger.Books]
 
 // command returns a command of a suite.
 func command[S any](
@@ -154,7 +154,7 @@ func command[S any](
 	return bookCommand{Name: name, Do: func(ctx context.Context, b *ledger.Books, dryRun bool) (any, error) {
 		req := as(t, change...)
 		req.DryRun = req.DryRun || dryRun
-		return interleave.Outcome(do(ctx, req, b))
+		return interleavetest.Outcome(do(ctx, req, b))
 	}}
 }
 
@@ -284,7 +284,7 @@ func (w workshop) commands(t *testing.T) []bookCommand {
 }
 
 // broken returns a function that returns the rules between records that a log breaks. It decodes the events of base once.
-func broken(base *interleave.Log) func([]event.Stored) ([]string, error) {
+func broken(base *interleavetest.Log) func([]event.Stored) ([]string, error) {
 	known := map[uuid.UUID]event.Recorded[any]{}
 	for _, stored := range base.After(0) {
 		known[stored.ID], _ = domain.Catalogue.Decode(stored)
@@ -298,8 +298,12 @@ func broken(base *interleave.Log) func([]event.Stored) ([]string, error) {
 					return nil, err
 				}
 			}
-			for _, law := range checker.Next(e) {
-				found = append(found, fmt.Sprintf("%s at %s %d", law, e.Stream, e.Revision))
+			breaches := checker.Next(e)
+			if event.More(stored.Meta) == 0 {
+				breaches = append(breaches, checker.Commit()...)
+			}
+			for _, b := range breaches {
+				found = append(found, fmt.Sprintf("%s at %s, position %d", b.Law, b.Stream, b.Position))
 			}
 		}
 		return found, nil
@@ -307,9 +311,9 @@ func broken(base *interleave.Log) func([]event.Stored) ([]string, error) {
 }
 
 // newSuite returns the ledger's commands, with a workshop in which they may be carried out.
-func newSuite(t *testing.T) *interleave.Suite[*ledger.Books] {
+func newSuite(t *testing.T) *interleavetest.Suite[*ledger.Books] {
 	t.Helper()
-	s := &interleave.Suite[*ledger.Books]{Log: interleave.NewLog(), Start: startBooks}
+	s := &interleavetest.Suite[*ledger.Books]{Log: interleavetest.NewLog(), Start: startBooks}
 	s.Commands = settle(t, s.Log).commands(t)
 	s.Broken = broken(s.Log)
 	s.Same = func(e event.Stored) string { // the oldest row may be one that has come since: it narrows only what is refused

@@ -10,11 +10,11 @@ import (
 
 	"bahi/commands"
 	"bahi/domain/event"
-	"bahi/internal/interleave"
+	"bahi/internal/interleavetest"
 )
 
 // startShops starts a process that gives ids to shops.
-func startShops(ctx context.Context, n *interleave.Node) (*commands.Handler, *commands.Handler, error) {
+func startShops(ctx context.Context, n *interleavetest.Node) (*commands.Handler, *commands.Handler, error) {
 	h := commands.New(n, hashes{}, func() time.Time { return time.Unix(0, 0).UTC() })
 	_, err := h.Numbers(ctx, shops.Category(), 1)
 	return h, h, err
@@ -46,17 +46,17 @@ func twice(events []event.Stored) (found []string, err error) {
 }
 
 // newSuite returns commands of shops, the first two of which have the phones 1 and 2.
-func newSuite(t *testing.T) *interleave.Suite[*commands.Handler] {
+func newSuite(t *testing.T) *interleavetest.Suite[*commands.Handler] {
 	t.Helper()
-	s := &interleave.Suite[*commands.Handler]{Log: interleave.NewLog(), Start: startShops, Broken: twice}
+	s := &interleavetest.Suite[*commands.Handler]{Log: interleavetest.NewLog(), Start: startShops, Broken: twice}
 	command := func(name string, do func(context.Context, *commands.Handler, commands.Request) (commands.Outcome[shop], error)) {
 		run := func(ctx context.Context, h *commands.Handler, dryRun bool) (any, error) {
 			req := request("")
 			req.DryRun = dryRun
-			out, err := interleave.Outcome(do(ctx, h, req))
+			out, err := interleavetest.Outcome(do(ctx, h, req))
 			return fmt.Sprintf("%+v", out), err
 		}
-		s.Commands = append(s.Commands, interleave.Command[*commands.Handler]{Name: name, Do: run})
+		s.Commands = append(s.Commands, interleavetest.Command[*commands.Handler]{Name: name, Do: run})
 	}
 	opens := func(key, number string) {
 		command("open "+number+key, func(ctx context.Context, h *commands.Handler, req commands.Request) (commands.Outcome[shop], error) {
@@ -80,7 +80,7 @@ func newSuite(t *testing.T) *interleave.Suite[*commands.Handler] {
 	command("close 2", func(ctx context.Context, h *commands.Handler, req commands.Request) (commands.Outcome[shop], error) {
 		return phone.Handle(ctx, h, req, "2", new(""), end{})
 	})
-	h, _, err := startShops(t.Context(), interleave.NewNode(s.Log))
+	h, _, err := startShops(t.Context(), interleavetest.NewNode(s.Log))
 	require.NoError(t, err)
 	for _, c := range s.Commands[:2] { // the shops 2 and 3: number 1 is taken
 		_, err := c.Do(t.Context(), h, false)

@@ -1,6 +1,6 @@
-// Package interleave runs commands step by step, in any order of their steps, for tests. A command stops before each read of the log and
-// before each append, until the test lets it continue.
-package interleave
+// Package interleavetest runs commands step by step, in any order of their steps, for tests. A command stops before each read of
+// the log and before each append, until the test lets it continue.
+package interleavetest
 
 import (
 	"context"
