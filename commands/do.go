@@ -7,6 +7,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
+	"bahi/domain/request"
 	"bahi/eventstore"
 )
 
@@ -15,7 +16,7 @@ import (
 // newer state: so it must do nothing that lasts, except by [Once].
 //
 // Do returns the first record of the kind that was decided, with revision -1 if none was. It returns the domain's refusal, [ErrStale], [ErrBusy], or an error of the store. A refusal
-// was right at some moment during the call. A repetition with the same Idempotency-Key returns the first outcome and decides nothing.
+// was right at some moment during the call. A repetition with the same Idempotency-Key returns the first outcome and writes nothing.
 func Do[S any](
 	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], decide func(ctx context.Context, tx *Tx) error,
 ) (Outcome[S], error) {
@@ -47,7 +48,9 @@ func attempt[S any](
 	ctx context.Context, tx *Tx, kind *event.Kind[S], name, mark string, decide func(ctx context.Context, tx *Tx) error,
 ) (Outcome[S], error) {
 	if name != "" {
-		if out, done, err := earlier(ctx, tx.h, tx, kind, name, mark); done || err != nil {
+		if !tx.overdue[request.Kind.Stream(name)] {
+			Unseen(tx, request.Kind, name) // most requests come once
+		} else if out, done, err := earlier(ctx, tx.h, tx, kind, name, mark); done || err != nil {
 			return out, err
 		}
 	}

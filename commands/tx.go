@@ -40,6 +40,7 @@ type record interface {
 	stream() string
 	expected() eventstore.Expected
 	count() int // of the events that are written
+	guessed() bool
 	place() int // among the records that were decided, from 1; 0: it was not
 	seal(ctx context.Context) error
 	encode(req Request, follow int) (eventstore.Write, error)
@@ -83,7 +84,8 @@ type reading[S any] struct {
 	workspace uuid.UUID
 	read, now Loaded[S] // before and after what is written
 	events    []event.Event[S]
-	nth       int // see place
+	nth       int  // see place
+	guess     bool // nobody has read it: it is said not to have begun
 	encoded   []event.New
 	meta      event.Meta
 	ticket    *ticket
@@ -103,8 +105,7 @@ func NewRecord[S any](tx *Tx, kind *event.Kind[S], id string) {
 
 // Unseen adds a record of which the caller guesses that it has not begun. The append finds out. [Tx.Again] says that a guess was wrong.
 func Unseen[S any](tx *Tx, kind *event.Kind[S], id string) {
-	tx.asOf = 0 // the guess is about the head
-	NewRecord(tx, kind, id)
+	add(tx, kind, id, Loaded[S]{Revision: -1}).guess = true
 }
 
 // Again reports whether an earlier try found a record other than it was read.
@@ -209,6 +210,7 @@ func (r *reading[S]) stream() string {
 func (r *reading[S]) expected() eventstore.Expected { return eventstore.Expected(r.read.Revision) }
 func (r *reading[S]) count() int                    { return len(r.events) }
 func (r *reading[S]) place() int                    { return r.nth }
+func (r *reading[S]) guessed() bool                 { return r.guess }
 
 func (r *reading[S]) seal(ctx context.Context) (err error) {
 	r.events, err = seal(ctx, r.h, r.kind, r.events)
@@ -238,7 +240,7 @@ func (r *reading[S]) encode(req Request, follow int) (w eventstore.Write, err er
 			return w, err
 		}
 	}
-	return eventstore.Write{Stream: r.stream(), Expected: r.expected(), Events: r.encoded}, nil
+	return eventstore.Write{Stream: r.stream(), Expected: r.expected(), Events: r.encoded, Guess: r.guess}, nil
 }
 
 func (r *reading[S]) begin() { r.ticket = r.h.cache.begin(r.stream()) }
@@ -261,23 +263,27 @@ func (r *reading[S]) end(done *eventstore.Appended, first event.Position) {
 	r.h.cache.end(r.ticket, entry)
 }
 
-// checks returns the checks of the records that are only read.
-func (tx *Tx) checks(written bool) (all []eventstore.Check) {
+// checks returns the checks of the records that are only read, and the position at which they were true.
+func (tx *Tx) checks(written bool) (all []eventstore.Check, asOf event.Position) {
+	asOf = tx.asOf
 	for _, r := range tx.records {
 		if r.stream() != "" && (r.count() == 0 || !written) {
 			all = append(all, eventstore.Check{Stream: r.stream(), Expected: r.expected()})
+			if r.guessed() {
+				asOf = 0
+			}
 		}
 	}
-	return all
+	return all, asOf
 }
 
 // confirm returns a position at which all that was read is as it was read.
 func (tx *Tx) confirm(ctx context.Context) (event.Position, error) {
-	checks := tx.checks(false)
+	checks, asOf := tx.checks(false)
 	if len(checks) == 0 {
 		return 0, nil
 	}
-	done, err := tx.h.appendAny(ctx, eventstore.Transaction{AsOf: tx.asOf, Checks: checks})
+	done, err := tx.h.appendAny(ctx, eventstore.Transaction{AsOf: asOf, Checks: checks})
 	return done.Position, err
 }
 
@@ -304,7 +310,8 @@ func (tx *Tx) commit(ctx context.Context) (eventstore.Appended, error) {
 // encode returns the transaction of what was decided and sealed, in the order in which it was decided.
 func (tx *Tx) encode() (eventstore.Transaction, error) {
 	slices.SortStableFunc(tx.records, func(a, b record) int { return a.place() - b.place() })
-	t := eventstore.Transaction{AsOf: tx.asOf, Checks: tx.checks(true)}
+	var t eventstore.Transaction
+	t.Checks, t.AsOf = tx.checks(true)
 	for _, r := range tx.records {
 		tx.count += r.count()
 	}

@@ -54,6 +54,9 @@ func (t Transaction) Check() error {
 		if err := expect(w.Stream, w.Expected, !exact); err != nil {
 			return err
 		}
+		if w.Guess && w.Expected != NoStream {
+			return bad("a guess is that a stream does not exist")
+		}
 		if len(w.Events) == 0 {
 			return bad("a write has at least one event")
 		}

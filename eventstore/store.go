@@ -145,6 +145,9 @@ type Write struct {
 	Stream   string
 	Expected Expected
 	Events   []event.New
+
+	// Guess says that the caller has not read the stream, and guesses that it does not exist: AsOf says nothing of it.
+	Guess bool
 }
 
 // Check requires that a stream is at a revision, [NoStream] or exact.

@@ -92,15 +92,20 @@ func (p *pending) open() bool {
 	return len(p.Writes) == 1 && p.Writes[0].Expected < eventstore.NoStream
 }
 
-// streams yields the streams that the transaction writes or checks.
-func (p *pending) streams(yield func(stream string, expected eventstore.Expected) bool) {
+// streams yields the streams that the transaction writes or checks. asOf is the position at which their expectations were true, 0 for a
+// guess.
+func (p *pending) streams(yield func(c eventstore.Check, asOf event.Position) bool) {
 	for _, w := range p.Writes {
-		if !yield(w.Stream, w.Expected) {
+		asOf := p.AsOf
+		if w.Guess {
+			asOf = 0
+		}
+		if !yield(eventstore.Check{Stream: w.Stream, Expected: w.Expected}, asOf) {
 			return
 		}
 	}
 	for _, c := range p.Checks {
-		if !yield(c.Stream, c.Expected) {
+		if !yield(c, p.AsOf) {
 			return
 		}
 	}
@@ -278,8 +283,8 @@ func (a *appender) next() (group []*pending) {
 		if a.journal != nil && len(group) > 0 && sent+p.sent > journal.MaxBytes {
 			return false
 		}
-		for stream := range p.streams {
-			if blocked[stream] {
+		for c := range p.streams {
+			if blocked[c.Stream] {
 				return false
 			}
 		}
@@ -293,8 +298,8 @@ func (a *appender) next() (group []*pending) {
 			p.fail(p.ctx.Err())
 		case !fits(p):
 			a.carried = append(a.carried, p)
-			for stream := range p.streams {
-				blocked[stream] = true
+			for c := range p.streams {
+				blocked[c.Stream] = true
 			}
 		case !p.claim(): // its caller gave up
 		default:

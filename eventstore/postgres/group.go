@@ -174,9 +174,9 @@ func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp
 	var unknown, streams []string
 	var ids []pgtype.UUID
 	for _, m := range group {
-		for stream, expected := range m.streams {
-			if _, changed := a.window.last[stream]; !known || !changed && !a.window.trusts(expected, m.AsOf) {
-				unknown = append(unknown, stream)
+		for c, asOf := range m.streams {
+			if _, changed := a.window.last[c.Stream]; !known || !changed && !a.window.trusts(c.Expected, asOf) {
+				unknown = append(unknown, c.Stream)
 			}
 		}
 		if m.open() {
@@ -241,8 +241,8 @@ func (a *appender) lockAndLook(ctx context.Context, group []*pending) (*lookedUp
 	}
 	var all []string
 	for _, m := range group {
-		for stream := range m.streams {
-			all = append(all, stream)
+		for c := range m.streams {
+			all = append(all, c.Stream)
 		}
 	}
 	looked.revisions, err = readRevisions(a.conn.Query(ctx, findRevisions, all))

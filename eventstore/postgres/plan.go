@@ -56,15 +56,16 @@ func (a *appender) plan(group []*pending, looked *lookedUp) *plan {
 		return revision, known
 	}
 	refuses := func(m *pending) *eventstore.WrongRevision {
-		for stream, expected := range m.streams {
-			revision, known := current(stream)
+		for c, asOf := range m.streams {
+			revision, known := current(c.Stream)
 			switch {
-			case !known && a.window.trusts(expected, m.AsOf):
+			case !known && a.window.trusts(c.Expected, asOf):
+			case !known && asOf < m.AsOf && looked == nil: // the insert finds out whether the stream exists
 			case !known:
 				p.undecided = true
 				return nil
-			case !holds(expected, revision) || m.open() && looked != nil && looked.repeats(m.Writes[0]):
-				return &eventstore.WrongRevision{Stream: stream, Expected: expected, Actual: revision}
+			case !holds(c.Expected, revision) || m.open() && looked != nil && looked.repeats(m.Writes[0]):
+				return &eventstore.WrongRevision{Stream: c.Stream, Expected: c.Expected, Actual: revision}
 			}
 		}
 		p.undecided = m.open() && looked == nil

@@ -90,6 +90,22 @@ var transacting = []sentence{
 			}, eventstore.WrongRevision{Stream: checked, Expected: eventstore.NoStream, Actual: 1})
 		}
 	}},
+	{"a guess that a stream does not exist is about the head", func(t *testing.T, n *node) {
+		guess := func(s string) eventstore.Write {
+			w := write(s, eventstore.NoStream, 1, 0)
+			w.Guess = true
+			return w
+		}
+		for _, other := range []*node{n, n.another(t)} {
+			known := other.exists(t, 2)
+			for _, asOf := range []event.Position{0, 1, n.head(t)} {
+				n.fails(t, eventstore.Transaction{AsOf: asOf, Writes: []eventstore.Write{guess(known)}},
+					eventstore.WrongRevision{Stream: known, Expected: eventstore.NoStream, Actual: 1})
+				_, err := n.Append(t.Context(), eventstore.Transaction{AsOf: asOf, Writes: []eventstore.Write{guess(stream())}})
+				require.NoError(t, err)
+			}
+		}
+	}},
 	{"a check that was true at AsOf, and is no longer, refuses the transaction", func(t *testing.T, n *node) {
 		for _, other := range []*node{n, n.another(t)} {
 			checked := n.exists(t, 1)
@@ -263,6 +279,7 @@ var transacting = []sentence{
 			"a check beside an inexact write": {
 				Writes: []eventstore.Write{write(s, eventstore.Any, 1, 0)}, Checks: []eventstore.Check{{Stream: known, Expected: 0}},
 			},
+			"a guess of a revision":        {Writes: []eventstore.Write{{Stream: known, Expected: 0, Events: []event.New{e}, Guess: true}}},
 			"a check of a nameless stream": {Checks: []eventstore.Check{{Expected: 0}}},
 			"too many bytes":               eventstore.To(s, eventstore.NoStream, heavy(5, 900_000)...),
 		} {
@@ -315,13 +332,21 @@ func followsTransactions(t *testing.T, n *node) {
 			fits, ids := true, []uuid.UUID{}
 			for _, name := range rapid.Permutation(names).Draw(rt, "streams") {
 				expected := eventstore.Expected(v.revisions[name])
-				kind := rapid.IntRange(0, 2).Draw(rt, "kind")
-				fits = fits && (kind == 0 || v.revisions[name] == now[name])
+				kind := rapid.IntRange(0, 3).Draw(rt, "kind")
+				switch kind {
+				case 1, 2:
+					fits = fits && v.revisions[name] == now[name]
+				case 3: // nobody has read the stream
+					fits = fits && now[name] == -1
+				}
 				switch kind {
 				case 1:
 					x.Checks = append(x.Checks, eventstore.Check{Stream: name, Expected: expected})
-				case 2:
+				case 2, 3:
 					w := write(name, expected, rapid.IntRange(1, 3).Draw(rt, "events"), 0)
+					if kind == 3 {
+						w.Expected, w.Guess = eventstore.NoStream, true
+					}
 					x.Writes = append(x.Writes, w)
 					for _, e := range w.Events {
 						ids = append(ids, e.ID)
