@@ -15,8 +15,9 @@ import (
 // [DecideNew]. Everything that it decides is written in one append. If a record that it has read changes meanwhile, decide runs again, on
 // newer state: so it must do nothing that lasts, except by [Once].
 //
-// Do returns the first record of the kind that was decided, with revision -1 if none was. It returns the domain's refusal, [ErrStale], [ErrBusy], or an error of the store. A refusal
-// was right at some moment during the call. A repetition with the same Idempotency-Key returns the first outcome and writes nothing.
+// Do returns the first record of the kind that was decided, with revision -1 if none was. It returns the domain's refusal, [ErrStale],
+// [ErrBusy], or an error of the store. A refusal was right at some moment during the call. A repetition with the same Idempotency-Key
+// returns the first outcome and writes nothing.
 func Do[S any](
 	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], decide func(ctx context.Context, tx *Tx) error,
 ) (Outcome[S], error) {

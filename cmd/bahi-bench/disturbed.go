@@ -25,19 +25,23 @@ func (b *benchmark) disturbed(ctx context.Context, s *server, accounts []int64) 
 		return func() (bench.Sample, error) { return b.limits.Inserts(ctx, clients) }
 	}
 	limit, found, err := b.interleave(ctx, "POST of rows with a key, beside a lock, beside bulks", inserts(postClients),
-		run(keyed), inserts(1), run(alone), run(one), run(one, each(time.Second, s.moveLock())), run(load), run(load, each(time.Second/4, s.postBulk(accounts))))
+		run(keyed), inserts(1), run(alone), run(one), run(one, each(time.Second, s.moveLock())),
+		run(load), run(load, each(time.Second/4, s.postBulk(accounts))))
 	if err != nil {
 		return err
 	}
-	b.conclude(bench.Figure{Name: "post_key", Title: "POST of a row with an Idempotency-Key, 64 clients", Unit: "/s", Goal: bench.AtLeast(0.5)},
-		found[0].By(bench.Rate), "pgbench INSERT, 64 clients", limit.By(bench.Rate))
+	b.conclude(bench.Figure{
+		Name: "post_key", Title: "POST of a row with an Idempotency-Key, 64 clients", Unit: "/s", Goal: bench.AtLeast(0.5),
+	}, found[0].By(bench.Rate), "pgbench INSERT, 64 clients", limit.By(bench.Rate))
 	b.conclude(bench.Figure{Name: "single_key_p50", Title: "the same, 1 client: p50", Unit: "ms", Goal: bench.AtMost(2.8)},
 		found[2].By(bench.P50), "pgbench INSERT, 1 client", found[1].By(bench.P50))
 	b.conclude(bench.Figure{
-		Name: "post_beside_lock", Title: "POST of a row, 64 clients on one account, beside a lock that moves once a second", Unit: "/s", Goal: bench.AtLeast(0.95),
+		Name: "post_beside_lock", Title: "POST of a row, 64 clients on one account, beside a lock that moves once a second", Unit: "/s",
+		Goal: bench.AtLeast(0.95),
 	}, found[4].By(bench.Rate), "without the lock", found[3].By(bench.Rate))
 	b.conclude(bench.Figure{
-		Name: "post_beside_bulk_p99", Title: "POST of a row, 64 clients, beside 4,000 rows a second in bulks of 1,000: p99", Unit: "ms", Goal: bench.AtMost(2),
+		Name: "post_beside_bulk_p99", Title: "POST of a row, 64 clients, beside 4,000 rows a second in bulks of 1,000: p99", Unit: "ms",
+		Goal: bench.AtMost(2),
 	}, found[6].By(bench.P99), "without the bulks", found[5].By(bench.P99))
 	return nil
 }

@@ -141,7 +141,8 @@ func createCompany(ctx context.Context, h *commands.Handler, req commands.Reques
 		if err := domains.Give(ctx, tx, c.DomainKey, named.ID); err != nil {
 			return err
 		}
-		_, err = commands.Decide(ctx, tx.In(uuid.Nil), company.Slugs.Kind, key, claims.Claim{Value: company.Slugs, Holder: named.ID, Now: tx.Now()})
+		claim := claims.Claim{Value: company.Slugs, Holder: named.ID, Now: tx.Now()}
+		_, err = commands.Decide(ctx, tx.In(uuid.Nil), company.Slugs.Kind, key, claim)
 		return err
 	})
 }

@@ -215,7 +215,8 @@ func (f *Channels) ChannelOf(ctx context.Context, kind, identity string) (id int
 	if err != nil || key == "" {
 		return 0, false, err
 	}
-	id, _, err = claimed(ctx, f.Commands, channel.Identities, channel.Kind, key, func(s channel.State, key string) bool { return s.IdentityKey == key })
+	has := func(s channel.State, key string) bool { return s.IdentityKey == key }
+	id, _, err = claimed(ctx, f.Commands, channel.Identities, channel.Kind, key, has)
 	return id, id != 0, err
 }
 

@@ -14,7 +14,8 @@ import (
 
 // known returns a fault for each id of a field that names no record of the request's workspace.
 func known[S any](
-	ctx context.Context, from commands.Source, req commands.Request, kind *event.Kind[S], field, missing string, there func(S) bool, ids []int64,
+	ctx context.Context, from commands.Source, req commands.Request, kind *event.Kind[S], field, missing string,
+	there func(S) bool, ids []int64,
 ) error {
 	var wrong []error
 	for i, id := range ids {
@@ -31,7 +32,8 @@ func known[S any](
 
 // lists checks the lists that a contact is to be in.
 func lists(ctx context.Context, h *commands.Handler, req commands.Request, ids []int64) error {
-	return known(ctx, h.Fresh(), req, contactlist.Kind, "listIds", contactlist.ErrNotFound.Detail, func(s contactlist.State) bool { return s.Name != "" }, ids)
+	isThere := func(s contactlist.State) bool { return s.Name != "" }
+	return known(ctx, h.Fresh(), req, contactlist.Kind, "listIds", contactlist.ErrNotFound.Detail, isThere, ids)
 }
 
 // CreateContactList makes a list, and puts its first contacts into it.

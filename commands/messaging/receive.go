@@ -269,7 +269,9 @@ func identify(ctx context.Context, tx *commands.Tx, of unique.Field[contact.Stat
 }
 
 // begin makes a contact of a writer: of the phone, else of the network's id.
-func (f *Messages) begin(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, w Writer, phone string, s contact.Sender) (int64, error) {
+func (f *Messages) begin(
+	ctx context.Context, tx *commands.Tx, workspace uuid.UUID, w Writer, phone string, s contact.Sender,
+) (int64, error) {
 	c := contact.Add{Name: w.Name, Source: "chat"}
 	if w.Social {
 		c.Source = "social"

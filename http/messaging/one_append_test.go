@@ -19,7 +19,8 @@ func TestAMessageThatComesInIsOneTransaction(t *testing.T) {
 	c := agent(o, o.Home)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
 	receive := func(id, text string, from flows.Writer) (types []string) {
-		out, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: from, Channel: sales.ID, Text: text, ProviderID: id, SentAt: time.Now()})
+		a := flows.Arrival{Writer: from, Channel: sales.ID, Text: text, ProviderID: id, SentAt: time.Now()}
+		out, err := o.Sys.Messages.Receive(t.Context(), a)
 		require.NoError(t, err)
 		const most = 16
 		var written []event.Stored
@@ -46,7 +47,10 @@ func TestAMessageThatComesInIsOneTransaction(t *testing.T) {
 		[]string{"RequestAccepted", "MessagingContactAdded", "MessagingPhoneClaimed", "MessageReceived"},
 		receive("2", "STOP", flows.Writer{From: "919812345671", Name: "Asha Rao"}))
 	require.Equal(t,
-		[]string{"RequestAccepted", "MessagingContactAbsorbed", "MessagingContactEdited", "MessagingContactMerged", "MessagingPhoneClaimed", "MessageReceived"},
+		[]string{
+			"RequestAccepted", "MessagingContactAbsorbed", "MessagingContactEdited", "MessagingContactMerged", "MessagingPhoneClaimed",
+			"MessageReceived",
+		},
 		receive("3", "Hello again", flows.Writer{From: "919812345671", UserID: "IN.1"}))
 	require.Equal(t,
 		[]string{"RequestAccepted", "MessageReceived"},

@@ -8,12 +8,13 @@ import (
 	"bahi/domain/event"
 )
 
-// Decided returns the events after a position, without those that only carry out an earlier one: these come at any time.
+// Decided returns the events after a position, without those that only carry out an earlier one, and without reservations of numbers:
+// these come at any time.
 func (o *Office) Decided(after int64) (all []string) {
 	for e := range o.Events(after) {
 		var meta event.Meta
 		require.NoError(o.T, json.Unmarshal(e.Meta, &meta))
-		if meta.Of == 0 {
+		if meta.Of == 0 && e.Type != "NumbersReserved" {
 			all = append(all, e.Type+" of "+e.Stream)
 		}
 	}

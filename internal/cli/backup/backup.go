@@ -210,7 +210,8 @@ func (c Command) dump(ctx context.Context, db *app.Database, conn *pgx.Conn, dir
 // look fills in the facts of the snapshot and returns its name.
 func (m *Manifest) look(ctx context.Context, tx pgx.Tx) (snapshot string, err error) {
 	var there bool
-	if err := tx.QueryRow(ctx, `select to_regclass('log.event') is not null and to_regclass('public.bahi_schema') is not null`).Scan(&there); err != nil {
+	err = tx.QueryRow(ctx, `select to_regclass('log.event') is not null and to_regclass('public.bahi_schema') is not null`).Scan(&there)
+	if err != nil {
 		return "", fmt.Errorf("look at the database: %w", err)
 	}
 	if !there {
