@@ -17,7 +17,7 @@ import (
 //
 // Do returns the first record of the kind that was decided, with revision -1 if none was. It returns the domain's refusal, [ErrStale],
 // [ErrBusy], or an error of the store. A refusal was right at some moment during the call. A repetition with the same Idempotency-Key
-// returns the first outcome and writes nothing.
+// returns the first outcome. It may have reserved numbers, and writes nothing else.
 func Do[S any](
 	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], decide func(ctx context.Context, tx *Tx) error,
 ) (Outcome[S], error) {

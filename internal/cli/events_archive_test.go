@@ -68,7 +68,7 @@ func TestImportedLogServesTheSameAnswers(t *testing.T) {
 	clerk = o.Bearer(key)
 	require.Equal(t, "03-02 7", apptest.Balances(clerk, apptest.Ledger(till)))
 	require.Equal(t, row, apptest.Post(clerk.With("Idempotency-Key", "bill 214"), till, apptest.Deposit("2025-03-02", "7")), "a retried request has no second effect")
-	require.Equal(t, head, o.Head())
+	require.Empty(t, o.Decided(head))
 	next := clerk.POST(apptest.Ledger(till), apptest.Deposit("2025-03-03", "1")).Status(201)
 	require.Equal(t, strconv.FormatInt(o.Head(), 10), next.Header("Bahi-Position"))
 	require.Greater(t, o.Head(), head)

@@ -18,7 +18,7 @@ func revised[E any](b *projections.Batch, e event.Recorded[E]) {
 }
 
 // Users has people's accounts. What is personal comes into it in clear, for as long as its key is there.
-var Users = projections.Define("users", 2, usersDDL,
+var Users = projections.Define("users", 3, usersDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[user.Registered]) {
 		b.Exec(`
 			insert into account (id, workspace_id, email, email_key, first_name, last_name, auth_provider, email_verified, created_at, revision)
@@ -44,8 +44,7 @@ var Users = projections.Define("users", 2, usersDDL,
 			e.StreamID(), e.Data.Email, e.Data.EmailKey, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[user.EmailLost]) {
-		b.Exec(`update account set email = null, email_key = null, email_verified = false where id = $1 and email_key = $2`, e.StreamID(), e.Data.EmailKey)
-		revised(b, e)
+		b.Exec(`update account set email = null, email_key = null, email_verified = false, revision = $2 where id = $1`, e.StreamID(), e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[user.EmailRestored]) {
 		b.Exec(`update account set email = $2, email_key = $3, email_verified = true, revision = $4 where id = $1`,
