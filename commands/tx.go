@@ -85,7 +85,7 @@ type reading[S any] struct {
 	read, now Loaded[S] // before and after what is written
 	events    []event.Event[S]
 	nth       int  // see place
-	guess     bool // nobody has read it: it is said not to have begun
+	guess     bool // it was not read, and is assumed not to exist
 	encoded   []event.New
 	meta      event.Meta
 	ticket    *ticket

@@ -170,7 +170,7 @@ func (l handWritten) post(w http.ResponseWriter, r *http.Request) {
 // settings, so that the processor time of each is known.
 func (b *benchmark) handWritten(ctx context.Context) error {
 	return b.onServer(ctx, "beside_hand_written", func(ctx context.Context, s *server, accounts []int64) (err error) {
-		b.sayf("starting a hand-written ledger on a Postgres of its own")
+		b.sayf("starting a hand-written ledger with its own Postgres")
 		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		cluster, err := pgcluster.Start(ctx, pgcluster.Options{Dir: filepath.Join(b.dir, "hand_written"), Log: log})
 		if err != nil {

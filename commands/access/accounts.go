@@ -200,21 +200,30 @@ const (
 	regained                // it was theirs, and they have proved that it still is
 )
 
-// takeEmail gives an address to a user, and takes it from a user who has it on weaker grounds. It returns [ErrTaken] if another
-// user has it with good reason.
+// rival returns the claim of a value, and the user who has claimed it. The user is nil if it is the one with the id, or nobody.
+func rival(
+	ctx context.Context, tx *commands.Tx, v claims.Value, key string, id uuid.UUID,
+) (held claims.State, holder *commands.Loaded[user.State], err error) {
+	l, err := commands.Load(ctx, tx.In(uuid.Nil), v.Kind, key)
+	held = l.State
+	if err != nil || held.Holder == "" || held.Holder == id.String() {
+		return held, nil, err
+	}
+	other, err := commands.Load(ctx, tx, user.Kind, held.Holder)
+	return held, &other, err
+}
+
+// takeEmail gives an address to a user. A user who has the address on weaker grounds loses it. takeEmail returns [ErrTaken] if another
+// user has it on grounds as strong.
 func (a *Accounts) takeEmail(ctx context.Context, tx *commands.Tx, key string, id uuid.UUID, by grounds) error {
-	held, err := commands.Load(ctx, tx.In(uuid.Nil), claim.Email.Kind, key)
+	held, holder, err := rival(ctx, tx, claim.Email, key, id)
 	if err != nil {
 		return err
 	}
-	if other := held.State.Holder; other != "" && other != id.String() {
-		holder, err := commands.Load(ctx, tx, user.Kind, other)
-		if err != nil {
-			return err
-		}
-		lapsed := by != asked || a.Now().Sub(held.State.Since) >= verifiedWithin
+	if holder != nil {
+		lapsed := by != asked || a.Now().Sub(held.Since) >= verifiedWithin
 		lose := user.LoseEmail{EmailKey: key, Lapsed: lapsed, Regained: by == regained}
-		if _, err := commands.Decide(ctx, tx.In(holder.Workspace), user.Kind, other, lose); err != nil {
+		if _, err := commands.Decide(ctx, tx.In(holder.Workspace), user.Kind, held.Holder, lose); err != nil {
 			return err
 		}
 	}
@@ -250,7 +259,7 @@ func (a *Accounts) Load(ctx context.Context, id uuid.UUID) (user.State, error) {
 	return l.State, err
 }
 
-// active returns a user who is there, or [user.ErrNotFound].
+// active returns a user whose account is active, or [user.ErrNotFound].
 func active(ctx context.Context, from commands.Source, id uuid.UUID) (commands.Loaded[user.State], error) {
 	l, err := commands.Load(ctx, from, user.Kind, id.String())
 	if err == nil && !l.State.Active() {

@@ -213,18 +213,12 @@ func (a *Accounts) signInByProvider(ctx context.Context, req commands.Request, w
 
 // takeIdentity gives an identity to a user. It returns [ErrTaken] if another user signs in by it.
 func takeIdentity(ctx context.Context, tx *commands.Tx, key string, id uuid.UUID) error {
-	held, err := commands.Load(ctx, tx.In(uuid.Nil), claim.Identity.Kind, key)
+	_, holder, err := rival(ctx, tx, claim.Identity, key, id)
 	if err != nil {
 		return err
 	}
-	if other := held.State.Holder; other != "" && other != id.String() {
-		holder, err := commands.Load(ctx, tx, user.Kind, other)
-		if err != nil {
-			return err
-		}
-		if holder.State.Active() && slices.Contains(holder.State.Identities, key) {
-			return ErrTaken
-		}
+	if holder != nil && holder.State.Active() && slices.Contains(holder.State.Identities, key) {
+		return ErrTaken
 	}
 	c := claims.Claim{Value: claim.Identity, Holder: id.String(), Now: tx.Now()}
 	_, err = commands.Decide(ctx, tx.In(uuid.Nil), claim.Identity.Kind, key, c)

@@ -94,8 +94,8 @@ func (f *Messages) from(ctx context.Context, id int64) (of commands.Loaded[chann
 // errNobody refuses a message without a sender.
 var errNobody = fault.Fields(fault.Field{Field: "from", Message: "the sender is not named"})
 
-// Receive keeps a message that came in, once however often it comes. A sender who is no contact becomes one. It opens a resolved contact
-// again, and heeds the words that withdraw or give consent. A reaction does neither, and a removed reaction creates no contact.
+// Receive stores an incoming message. A repeated delivery is stored once. An unknown sender becomes a contact. The message reopens a
+// resolved contact, and its text may give or withdraw consent. A reaction does neither, and a removed reaction creates no contact.
 func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[message.State], error) {
 	of, req, err := f.from(ctx, a.Channel)
 	if err != nil {
@@ -132,7 +132,7 @@ func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[mes
 	})
 }
 
-// reopen opens a contact who has written again, and heeds what they wrote.
+// reopen reopens a resolved contact, and changes the consent if the text is a word for it.
 func (f *Messages) reopen(ctx context.Context, tx *commands.Tx, id int64, text string, at network.Moment) error {
 	stream := strconv.FormatInt(id, 10)
 	who, err := commands.Load(ctx, tx, contact.Kind, stream)

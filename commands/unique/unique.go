@@ -31,7 +31,7 @@ type Field[S any] struct {
 	Key     func(S) string       // name of the claim of the value that a record has; empty: it has none
 	Has     func(S, string) bool // whether a record has the value of a claim; nil: Key says it
 	Name    string               // of the field in requests
-	Taken   string               // what a request is told whose value another record has
+	Taken   string               // error message for a value that another record has
 
 	// Load returns a record of a kind some of which have no stream of their own. Nil: all have one.
 	Load func(ctx context.Context, from commands.Source, id string) (S, error)

@@ -1,4 +1,4 @@
-// Package contactlist is a named list of contacts. Who is in it is part of the contacts.
+// Package contactlist is a named list of contacts. Each contact records the lists that it is in.
 package contactlist
 
 import (
