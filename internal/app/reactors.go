@@ -16,7 +16,11 @@ import (
 
 // AllReactors returns the reactors of this program.
 func AllReactors() []*reactors.Reactor {
-	return []*reactors.Reactor{accessreactors.Accounts, accessreactors.Endings, ledgerreactors.Drafts, ledgerreactors.Khatas, marketplacereactors.Companies, messagingreactors.Messages, messagingreactors.Bots, messagingreactors.Campaigns}
+	return []*reactors.Reactor{
+		accessreactors.Accounts, accessreactors.Endings,
+		ledgerreactors.Drafts, ledgerreactors.Khatas, marketplacereactors.Companies,
+		messagingreactors.Messages, messagingreactors.Bots, messagingreactors.Campaigns,
+	}
 }
 
 // workers returns the workers for the jobs of reactors and sweeps.

@@ -55,7 +55,8 @@ func TestLoseEmail(t *testing.T) {
 	given.Case("one that one does not have is not theirs").When(user.LoseEmail{EmailKey: "k2"}).ThenNothing()
 	given.And(user.EmailChanged{EmailKey: "k2", EmailBefore: "k1"}).Case("nor is one that one had").When(lose).ThenNothing()
 	lapsed := user.LoseEmail{EmailKey: "k1", Lapsed: true}
-	moved := given.And(user.EmailVerified{EmailKey: "k1"}, user.EmailChanged{EmailKey: "k2", EmailBefore: "k1"}, user.EmailChanged{EmailKey: "k1", EmailBefore: "k2"})
+	moved := given.And(user.EmailVerified{EmailKey: "k1"}, user.EmailChanged{EmailKey: "k2", EmailBefore: "k1"},
+		user.EmailChanged{EmailKey: "k1", EmailBefore: "k2"})
 	moved.Case("an address that was not verified in time").When(lapsed).Then(user.EmailLost{EmailKey: "k1"})
 	require.Empty(t, moved.And(user.EmailLost{EmailKey: "k1"}).State().EmailKey)
 	ending := given.And(user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{})

@@ -20,7 +20,8 @@ func log(t *testing.T, from event.Position, more ...int) iter.Seq2[event.Stored,
 		for i, n := range more {
 			e, err := claim.Email.Encode(uuid.New(), claim.Claimed{User: uuid.New()}, event.Meta{Actor: "system:shell", More: n})
 			require.NoError(t, err)
-			if !yield(event.Stored{Position: from + event.Position(i), Stream: claim.Email.Stream("k"), Type: e.Type, Data: e.Data, Meta: e.Meta}, nil) {
+			at := from + event.Position(i)
+			if !yield(event.Stored{Position: at, Stream: claim.Email.Stream("k"), Type: e.Type, Data: e.Data, Meta: e.Meta}, nil) {
 				return
 			}
 		}
