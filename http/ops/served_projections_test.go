@@ -237,9 +237,17 @@ func TestAReactorAndAProjectionOfOneNameAreBothSetGoing(t *testing.T) {
 		o.Sql(`alter table bots_g1.source drop constraint parked_for_a_test`)
 		return parked[0].Position
 	}
-	park("rings")
+	rings := park("rings")
 	o.Sql(`alter table river.river_job drop constraint parked_for_a_test`)
 	o.Operator().POST("/ops/parked/bots/retry", nil).Status(200)
+	require.Eventually(t, func() (passed bool) { // an event that is tried again is not shown as parked until it fails again
+		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `
+			select min(position) >= $1 from (
+				select position from projection.generation where name = 'bots' and live
+				union all
+				select position from reactor.checkpoint where name = 'bots') checkpoints`, int64(rings)).Scan(&passed))
+		return passed
+	}, time.Minute, 5*time.Millisecond)
 	comes()
 	skip := map[string]any{"position": park("chains"), "reason": "a test"}
 	o.Operator().POST("/ops/parked/bots/skip", skip).Status(200)
