@@ -90,6 +90,9 @@ type API struct {
 	pages   map[string]bool // paths that are served beside the operations, by GET
 	spec    func() []byte
 
+	cookies Cookies // nil: operations accept none
+	signIn  string  // path of the page for signing in
+
 	ending context.Context //nolint:containedctx // of all streams
 	end    context.CancelFunc
 }
@@ -168,10 +171,14 @@ func firstSegment(path string) string {
 
 // ServeHTTP serves one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{ResponseWriter: w, api: a, r: r, started: time.Now()}
+	a.serve(&call{ResponseWriter: w, api: a, started: time.Now()}, r)
+}
+
+func (a *API) serve(c *call, r *http.Request) {
+	c.r = r
 	c.request.RequestID = requestID(r.Header)
 	c.request.CorrelationID = c.request.RequestID
-	h := w.Header()
+	h := c.Header()
 	h["X-Request-Id"] = []string{c.request.RequestID}
 	h["X-Content-Type-Options"] = nosniff
 	if a.config.Secure {

@@ -38,6 +38,15 @@ var (
 
 // authenticate identifies the caller.
 func (c *call) authenticate() error {
+	if c.outer != nil {
+		return c.inherit()
+	}
+	if c.readsByCookie() {
+		c.Header().Add("Vary", "Cookie")
+		if known, err := c.byCookie(); known || err != nil {
+			return err
+		}
+	}
 	given := c.r.Header["Authorization"]
 	if len(given) != 1 {
 		return ErrNotAuthenticated
@@ -50,10 +59,20 @@ func (c *call) authenticate() error {
 	return c.identify(bearer)
 }
 
+// inherit takes the caller of the request that this one is inside of.
+func (c *call) inherit() error {
+	if c.outer.request.Actor.Type == "" {
+		return ErrNotAuthenticated
+	}
+	c.request.Actor, c.request.Workspace = c.outer.request.Actor, c.outer.request.Workspace
+	return nil
+}
+
 // ifGiven returns the check for requests with a credential.
 func ifGiven(check func(*call) error) func(*call) error {
 	return func(c *call) error {
-		if c.r.Header["Authorization"] == nil {
+		switch {
+		case c.outer != nil && c.outer.request.Actor.Type == "", c.outer == nil && c.r.Header["Authorization"] == nil:
 			return nil
 		}
 		return check(c)
@@ -91,6 +110,10 @@ func (c *call) enter() error {
 	if err != nil {
 		return invalidHeader("Bahi-Workspace", wantUUID)
 	}
+	return c.enterWorkspace(workspace)
+}
+
+func (c *call) enterWorkspace(workspace uuid.UUID) (err error) {
 	who := c.request.Actor
 	switch {
 	case workspace == who.Workspace:

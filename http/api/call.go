@@ -39,11 +39,13 @@ type call struct {
 	wrong   []fault.Field // faults found so far
 	unsure  []string      // fields that no rule can judge, see decode
 
-	head    bool // HEAD: the body is not sent
-	again   bool // a stream's caller is checked again, which is no guess
-	prefers bool // return=representation
-	later   bool // respond-async
-	applied bool // the handler followed it
+	head    bool  // HEAD: the body is not sent
+	outer   *call // this request is inside of that one; nil: it comes from outside
+	cookie  bool  // identified the caller
+	again   bool  // a stream's caller is checked again, which is no guess
+	prefers bool  // return=representation
+	later   bool  // respond-async
+	applied bool  // the handler followed it
 
 	expensive bool // it wants a turn
 
@@ -171,6 +173,9 @@ func (c *call) send() {
 		c.status = http.StatusOK
 	}
 	h := c.Header()
+	if c.cookie && h["Content-Security-Policy"] == nil && h.Get("Content-Type") != "application/pdf" {
+		h["Content-Security-Policy"] = sandboxed
+	}
 	if position, stale, known := c.complete(); known {
 		h["Bahi-Position"] = []string{strconv.FormatUint(uint64(position), 10)}
 		if stale {
@@ -194,6 +199,7 @@ var (
 	noStore               = []string{"no-store"}
 	nosniff               = []string{"nosniff"}
 	transportSecurity     = []string{"max-age=31536000"} // a year
+	sandboxed             = []string{sandbox}
 	retrySoon             = []string{"1"}
 	bearerOnly            = []string{"Bearer"}
 )

@@ -27,7 +27,9 @@ func (c *call) run(o *operation, r *http.Request, ctx huma.Context, next func(hu
 		c.Header()["Cache-Control"] = noStore
 	}
 	if err := c.steps(); err != nil {
-		c.refuse(err)
+		if !c.leadsToSignIn(err) {
+			c.refuse(err)
+		}
 		return
 	}
 	next(&c.view)
