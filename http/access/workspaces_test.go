@@ -106,12 +106,14 @@ func TestWorkspacesAndMembersAreListed(t *testing.T) {
 	require.Equal(t, "read", members[1].Permissions["ledger"])
 	var workspaces []struct {
 		ID          string         `json:"id"`
+		Name        string         `json:"name"`
 		Own         bool           `json:"own"`
 		Permissions map[string]any `json:"permissions"`
 		JoinedAt    time.Time      `json:"joined_at"`
 	}
 	ravi.GET("/api/v1/workspaces").Status(200).JSON(&workspaces)
 	require.Equal(t, []any{ravi.Workspace, true, asha.Workspace, false}, []any{workspaces[0].ID, workspaces[0].Own, workspaces[1].ID, workspaces[1].Own})
+	require.Equal(t, "Asha Soni", workspaces[1].Name)
 	asha.GET("/api/v1/workspaces").Status(200).JSON(&workspaces)
 	require.Len(t, workspaces, 1)
 	o.Operator().GET("/api/v1/workspaces/" + asha.Workspace + "/members").Status(200).JSON(&members)

@@ -18,7 +18,7 @@ func revised[E any](b *projections.Batch, e event.Recorded[E]) {
 }
 
 // Users has people's accounts. What is personal comes into it in clear, for as long as its key is there.
-var Users = projections.Define("users", 3, usersDDL,
+var Users = projections.Define("users", 4, usersDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[user.Registered]) {
 		b.Exec(`
 			insert into account (id, workspace_id, email, email_key, first_name, last_name, auth_provider, email_verified, created_at, revision)

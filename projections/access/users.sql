@@ -20,5 +20,6 @@ create table account (
 
 -- after fill
 
+create index account_workspace_id_idx on account (workspace_id);
 create index account_created_at_idx on account (created_at, id);
 create index account_delete_after_idx on account (delete_after) where erased_at is null and delete_after is not null;
