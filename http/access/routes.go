@@ -24,7 +24,6 @@ type Routes struct {
 	Studio   *picture.Studio
 
 	Companies Companies
-	Public    string // address of the operations
 	Frontend  string // address of the pages: https://example.org
 	Fragment  bool   // the pages get the access token behind #
 	Now       func() time.Time
@@ -40,5 +39,4 @@ func (r *Routes) Register() {
 	r.Workspaces()
 	r.APIKeys()
 	r.Plans()
-	r.Mailed()
 }

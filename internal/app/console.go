@@ -8,12 +8,13 @@ import (
 	"bahi/http/api"
 	"bahi/http/console"
 	opsroutes "bahi/http/ops"
+	"bahi/http/pages"
 	opsviews "bahi/readmodels/ops"
 )
 
 // consoleSettings configure the operators' pages. The zero value serves them.
 type consoleSettings struct {
-	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether to serve the operators' console at /console, and the inbox of members at /inbox."`
+	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether to serve the operators' console at /console, the inbox of members at /inbox, and the books at /app."`
 }
 
 // consoleKeyWithin is how long a start waits for the key of the console's cookies.
@@ -40,7 +41,7 @@ func (s *System) console(a *api.API) error {
 	}
 	kept["gateway"] = outbox{s.Ledger}
 	s.captureNotices(kept)
-	pages, err := console.New(console.Config{
+	operators, err := console.New(console.Config{
 		Projections: registry, Builds: Builds{s},
 		Jobs: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue,
 		Events: &opsviews.Events{DB: s.Pool}, Whole: s.recorder().Whole,
@@ -52,7 +53,7 @@ func (s *System) console(a *api.API) error {
 	if err != nil {
 		return fmt.Errorf("make the console: %w", err)
 	}
-	a.Mount("console", console.Path, pages)
+	a.Mount("console", console.Path, operators)
 	inbox, err := console.NewInbox(console.Config{
 		Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version, Now: time.Now, Log: s.Log, Classify: Classify,
 	}, console.InboxConfig{
@@ -63,5 +64,11 @@ func (s *System) console(a *api.API) error {
 		return fmt.Errorf("make the inbox: %w", err)
 	}
 	a.Mount("inbox", console.InboxPath, inbox)
+	if _, err := pages.Mount(pages.Config{
+		API: a, Sessions: s.Accounts.Credentials.Sessions, Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version,
+		Now: time.Now, Log: s.Log,
+	}); err != nil {
+		return fmt.Errorf("make the pages: %w", err)
+	}
 	return nil
 }

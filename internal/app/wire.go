@@ -45,7 +45,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	}).Register()
 	people := &accessroutes.Routes{
 		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio, Companies: s.Marketplace,
-		Public: s.Settings.Outside.PublicURL, Frontend: s.Settings.Outside.FrontendURL, Fragment: s.Settings.Outside.Fragment, Now: time.Now, Log: s.Log,
+		Frontend: s.Settings.Outside.FrontendURL, Fragment: s.Settings.Outside.Fragment, Now: time.Now, Log: s.Log,
 	}
 	if s.Provider != nil {
 		people.Provider = s.Provider

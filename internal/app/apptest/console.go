@@ -16,16 +16,19 @@ import (
 // visitor is a browser without scripts.
 type visitor struct {
 	t    testing.TB
-	base string
+	base string // of the site
 	HTTP *http.Client
 }
 
 // Visitor returns a browser that is not signed in to the console.
-func (o *Office) Visitor() *visitor {
+func (o *Office) Visitor() *visitor { return o.VisitorOf("/console") }
+
+// VisitorOf returns a browser that is not signed in to a site.
+func (o *Office) VisitorOf(site string) *visitor {
 	o.T.Helper()
 	jar, err := cookiejar.New(nil)
 	require.NoError(o.T, err)
-	return &visitor{o.T, o.URL, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &visitor{o.T, o.URL + site, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
 // Sign returns a browser that is signed in with the operator's key.
@@ -47,7 +50,7 @@ type Sheet struct {
 
 func (v *visitor) Ask(method, path string, form url.Values) Sheet {
 	v.t.Helper()
-	r, err := http.NewRequestWithContext(v.t.Context(), method, v.base+"/console"+path, strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(v.t.Context(), method, v.base+path, strings.NewReader(form.Encode()))
 	require.NoError(v.t, err)
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")

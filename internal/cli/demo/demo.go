@@ -76,11 +76,12 @@ func (c Command) Run(ctx context.Context) error {
 	took := time.Since(began)
 	_, err = fmt.Fprintf(c.Shell.Out, `%d events in %s, %.0f a second.
 
+The books       %[4]s/app/
 The console     %[4]s/console/
 The inbox       %[4]s/inbox/
 All operations  %[4]s/docs
 
-The console and the operations want the key, the inbox wants the address and the password:
+The books and the inbox want the address and the password, the console and the operations want the key:
 API key   %[7]s
 Address   %[5]s
 Password  %[6]s

@@ -1,0 +1,103 @@
+// Keys, lines and previews. Every page works without it.
+(() => {
+  "use strict";
+  document.documentElement.classList.add("scripted");
+  const inputs = form => [...form.querySelectorAll("input:not([type=hidden]):not([type=radio]), select, textarea, button.primary")]
+    .filter(e => e.offsetParent && !e.classList.contains("computed") && !e.dataset.skip);
+
+  // A preview is the answer of a dry run, a moment after the last key.
+  for (const form of document.querySelectorAll("form[data-preview]")) {
+    const shown = form.querySelector(".preview");
+    let timer = 0, turn = 0;
+    const look = async () => {
+      const body = new URLSearchParams(new FormData(form)), mine = ++turn;
+      body.set("preview", "part");
+      const answer = await fetch(form.action, {method: "POST", body}).catch(() => null);
+      if (!answer || !answer.ok || mine !== turn) return;
+      const part = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const computed = new Map([...part.querySelectorAll("data")].map(d => [d.value, d.textContent]));
+      for (const e of form.querySelectorAll(".line input")) {
+        e.placeholder = computed.get(e.name) || "";
+        e.classList.toggle("computed", computed.has(e.name) && !e.value);
+      }
+      shown.replaceChildren(...part.body.childNodes);
+    };
+    form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(look, 300); });
+    form.addEventListener("submit", () => { clearTimeout(timer); turn++; });
+  }
+
+  // Another line has the names of the last one, with the next number.
+  const addLine = lines => {
+    const all = lines.querySelectorAll(".line"), last = all[all.length - 1], n = all.length, line = last.cloneNode(true);
+    for (const e of line.querySelectorAll("[name], [id], [for], [aria-describedby]")) {
+      for (const a of ["name", "id", "for", "aria-describedby"]) {
+        if (e.hasAttribute(a)) e.setAttribute(a, e.getAttribute(a).replace(`[${n - 1}]`, `[${n}]`).replace(`-${n - 1}-`, `-${n}-`));
+      }
+      if ("value" in e && e.name) { e.value = ""; e.placeholder = ""; e.classList.remove("computed"); e.removeAttribute("aria-invalid"); }
+    }
+    last.after(line);
+    return line;
+  };
+  const empty = line => [...line.querySelectorAll("input, select")].every(e => !e.value);
+
+  // A day is typed as 5, 5/10 or -1.
+  const dayOf = text => {
+    const now = new Date();
+    if (/^-\d+$/.test(text)) now.setDate(now.getDate() + Number(text));
+    else {
+      const [day, month, year] = text.split(/[/.-]/).map(Number);
+      if (!day) return "";
+      if (month) now.setMonth(month - 1, 1);
+      if (year) now.setFullYear(year < 100 ? 2000 + year : year);
+      now.setDate(day);
+    }
+    return [now.getFullYear(), String(now.getMonth() + 1).padStart(2, "0"), String(now.getDate()).padStart(2, "0")].join("-");
+  };
+
+  const entry = document.getElementById("entry");
+  // Enter goes to the next field; after the last one of a line to the next line; on an empty line to the button.
+  const goOn = (form, at) => {
+    const line = at.closest(".line"), all = inputs(form), next = all[all.indexOf(at) + 1];
+    if (line && empty(line)) return all[all.length - 1].focus();
+    if (line && (!next || next.closest(".line") !== line)) {
+      const after = line.nextElementSibling || addLine(line.parentNode);
+      return after.querySelector("input").focus();
+    }
+    next?.focus();
+  };
+  const press = (e, id) => { const b = document.getElementById(id); if (b) { e.preventDefault(); b.click(); } };
+  let handled = false;
+  document.addEventListener("keydown", e => {
+    handled = false;
+    const form = e.target.closest?.("form[data-preview]"), typing = e.target.matches?.("input, textarea, select");
+    if (e.key === "Enter" && e.ctrlKey && form) { e.preventDefault(); form.requestSubmit(); }
+    else if (e.key === "Enter" && form && e.target.matches("input, select")) { e.preventDefault(); handled = true; goOn(form, e.target); }
+    else if (e.key === "F2" && entry) {
+      e.preventDefault();
+      const date = entry.querySelector("[type=date]"), text = prompt(date.labels[0].textContent), day = text && dayOf(text.trim());
+      if (day) { date.value = day; date.dispatchEvent(new Event("input", {bubbles: true})); }
+    }
+    else if (e.key === "F4" && entry) {
+      e.preventDefault();
+      const side = document.getElementById("side-in").checked ? "out" : "in";
+      document.getElementById("side-" + side).click();
+      entry.querySelector(`[data-lines=${side}_entries] input`).focus();
+    }
+    else if (e.altKey && e.key === "p") press(e, "statement");
+    else if (e.altKey && e.key === "z") press(e, "undo");
+    else if (e.key === "/" && !typing || e.key === "k" && e.ctrlKey) {
+      const find = document.getElementById("find");
+      if (find) { e.preventDefault(); find.focus(); }
+    }
+    else if ((e.key === "ArrowDown" || e.key === "ArrowUp") && !typing) {
+      const links = [...document.querySelectorAll(".rows tbody a")], at = links.indexOf(document.activeElement), down = e.key === "ArrowDown";
+      const next = at < 0 ? links.at(down ? 0 : -1) : links[at + (down ? 1 : -1)];
+      if (next) { e.preventDefault(); next.focus(); }
+    }
+  });
+  document.addEventListener("keypress", e => { if (handled) e.preventDefault(); }); // some send it all the same
+  document.querySelector(".where select")?.addEventListener("change", e => e.target.form.requestSubmit());
+  if (!document.querySelector("[autofocus]") && !matchMedia("(pointer: coarse)").matches) {
+    (entry?.querySelector("[type=date]") || document.getElementById("account"))?.focus();
+  }
+})();

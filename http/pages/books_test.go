@@ -1,0 +1,250 @@
+package pages_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+)
+
+// browser is a browser without scripts, which submits the forms that pages have.
+type browser struct {
+	t    testing.TB
+	site interface {
+		Ask(method, path string, form url.Values) apptest.Sheet
+	}
+}
+
+func visitor(o *apptest.Office) browser { return browser{o.T, o.VisitorOf("")} }
+
+func (b browser) get(path string) apptest.Sheet {
+	b.t.Helper()
+	return b.site.Ask(http.MethodGet, path, nil)
+}
+
+// signedIn returns the browser of a member.
+func signedIn(o *apptest.Office, email string) browser {
+	o.T.Helper()
+	b := visitor(o)
+	b.submit("/app/sign-in", "/app/sign-in", "email", email, "password", apptest.GoodPassword).Leads("/app/")
+	return b
+}
+
+// byKey returns the browser of the owner of an API key.
+func byKey(o *apptest.Office, workspace, permissions string) browser {
+	o.T.Helper()
+	b := visitor(o)
+	b.submit("/app/sign-in", "/app/sign-in", "key", o.Key(workspace, permissions).Key).Leads("/app/")
+	return b
+}
+
+var (
+	formOf   = regexp.MustCompile(`(?s)<form[^>]*>.*?</form>`)
+	hiddenOf = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`)
+)
+
+// form returns the hidden values of the form of a page that leads to an address and has a text.
+func form(s apptest.Sheet, action, has string) url.Values {
+	values := url.Values{}
+	for _, text := range formOf.FindAllString(s.Text, -1) {
+		if !strings.Contains(text, `action="`+action+`"`) || !strings.Contains(text, has) {
+			continue
+		}
+		for _, m := range hiddenOf.FindAllStringSubmatch(text, -1) {
+			values.Set(m[1], m[2])
+		}
+		break
+	}
+	return values
+}
+
+// submit fills the form of a page, and submits it.
+func (b browser) submit(page, action string, pairs ...string) apptest.Sheet {
+	b.t.Helper()
+	return b.submitOf(page, action, "", pairs...)
+}
+
+func (b browser) submitOf(page, action, has string, pairs ...string) apptest.Sheet {
+	b.t.Helper()
+	values := form(b.get(page).Is(200), action, has)
+	require.NotEmpty(b.t, values, "%s has no form for %s", page, action)
+	for i := 0; i < len(pairs); i += 2 {
+		values.Set(pairs[i], pairs[i+1])
+	}
+	return b.site.Ask(http.MethodPost, action, values)
+}
+
+// follow opens the page that an answer leads to.
+func (b browser) follow(s apptest.Sheet) apptest.Sheet {
+	b.t.Helper()
+	s.Is(http.StatusSeeOther)
+	return b.get(s.Header.Get("Location")).Is(200)
+}
+
+const write = `{"ledger":"write"}`
+
+// entries has a row of each ledger, and what the account's page says after it.
+var entries = []struct {
+	kind, open string
+	row        []string
+	says       []string
+}{
+	{"bank", "", []string{"in_entries[0].amount", "1,20,000", "in_entries[0].description", "rent"}, []string{"₹1,20,000.00", "rent"}},
+	{"bullion", "", []string{"out_entries[0].item_name", "bar", "out_entries[0].weight", "100", "out_entries[0].touch", "99.5"},
+		[]string{"99.500 g", "owes you", "worked out"}},
+	{"client", "", []string{"out_entries[0].item_name", "payal", "out_entries[0].weight", "520", "out_entries[0].touch", "92"},
+		[]string{"478.400 g", "owes you"}},
+	{"karigar", "", []string{
+		"in_entries[0].item_name", "payal", "in_entries[0].pure_weight", "520", "in_entries[0].fine_percent", "92",
+		"in_entries[0].wastage_percent", "2", "in_entries[0].other", "1500",
+	}, []string{"478.400 g", "10.400 g", "₹1,500.00", "you owe"}},
+	{"polisher", "1", []string{"out_entries[0].item_name", "kada", "out_entries[0].weight", "12.5"}, []string{"12.500 g", "owes you"}},
+}
+
+func TestBooksAreKeptInABrowser(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b := byKey(o, apptest.Home, write)
+	for _, e := range entries {
+		opened := b.submitOf("/app/accounts", "/app/accounts", `name="token"`, "kind", e.kind, "name", "Party of "+e.kind, "type", e.open)
+		b.follow(opened).Says("The account is open.", "Party of "+e.kind, "There are no rows yet.")
+		account := strings.SplitN(opened.Header.Get("Location"), "?", 2)[0]
+		preview := b.submit(account, account+"/rows", append([]string{"date", "2025-03-01", "preview", "part"}, e.row...)...).Is(200)
+		preview.Says("After it:")
+		require.NotContains(t, preview.Text, "<main", "only a part is sent")
+		b.get(account).Is(200).Says("There are no rows yet.")
+		added := b.submit(account, account+"/rows", append([]string{"date", "2025-03-01"}, e.row...)...)
+		b.follow(added).Says(append([]string{"Saved.", "01 Mar 2025"}, e.says...)...)
+		row := account + "/rows/" + regexp.MustCompile(`row=(\d+)`).FindStringSubmatch(added.Header.Get("Location"))[1]
+		b.get(row).Is(200).Says("History", "added the row")
+		b.get(account + "/statement?from=2025-03-01").Is(200).Says("from 01 Mar 2025")
+		for _, kind := range []string{"pdf", "csv", "xlsx"} { // the files open by the cookie
+			link := regexp.MustCompile(`href="([^"]+\.` + kind + `\?[^"]*)"`).FindStringSubmatch(b.get(account + "/statement?from=2025-03-01").Text)
+			require.NotNil(t, link, kind)
+			require.NotEmpty(t, b.get(strings.ReplaceAll(link[1], "&amp;", "&")).Is(200).Text)
+		}
+		voided := b.submitOf(row, row, `value="void"`, "reason", "typed twice")
+		b.follow(voided).Says("The row is void.", "made the row void", "typed twice")
+	}
+	b.get("/app/").Is(200).Says("Who owes what", "Karigar", "Bank")
+	b.get("/app/accounts?q=karigar&go=1").Is(http.StatusSeeOther)
+	b.get("/app/accounts?kind=bank").Is(200).Says("Party of bank")
+	require.NotContains(t, b.get("/app/accounts?kind=bank").Words(), "Party of client")
+}
+
+// book is an account of a bank with rows.
+func book(o *apptest.Office, clerk *apitest.Client, rows int) (address string) {
+	account := apptest.Open(clerk, "HDFC")
+	for i := range rows {
+		apptest.Post(clerk, account, apptest.Deposit(fmt.Sprintf("2025-03-%02d", i%28+1), fmt.Sprint(i+1)))
+	}
+	return fmt.Sprintf("/app/accounts/bank/%d", account)
+}
+
+func TestRowsAreCorrectedInABrowser(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	account := book(o, clerk, 3)
+	first := account + "/rows/1"
+	edited := b.submitOf(first, first, `value="edit"`, "date", "2025-03-01", "in_entries[0].amount", "₹ 7.50", "reason", "a slip")
+	b.follow(edited).Says("The row was changed.", "edited the row", "a slip", "Received, line 1 · Amount", "₹1.00", "₹7.50")
+	require.NotContains(t, b.get(first).Words(), "in_entries")
+
+	stale := form(b.get(first), first, `value="edit"`)
+	b.follow(b.submitOf(first, first, `value="edit"`, "date", "2025-03-01", "in_entries[0].amount", "8"))
+	stale.Set("date", "2025-03-01")
+	stale.Set("in_entries[0].amount", "9")
+	b.site.Ask(http.MethodPost, first, stale).Is(412).Says("Another person has changed this row", "₹8.00", "₹9.00")
+
+	b.submitOf(first, first, `value="edit"`, "date", "2025-03-01", "in_entries[0].amount", "much").Is(422).Says("Amount")
+	b.submitOf(first, first, `value="void"`).Is(422).Says("Say why.")
+	b.submitOf(first, first, `value="void"`, "reason", "x", "preview", "page").Is(200).Says("After it:")
+	reversed := b.submitOf(account+"/rows/2", account+"/rows/2", `value="reverse"`, "reversed_on", "2025-03-05", "reason", "wrong account")
+	b.follow(reversed).Says("The row was reversed.", "reverses row 2")
+	deleted := b.submitOf(account+"/rows/3", account+"/rows/3", `value="delete"`, "reason", "never was")
+	b.follow(deleted).Says("Deleted.")
+	b.get(account+"/rows/3").Is(200).Says("This row was deleted.", "never was")
+	b.get(account + "/rows/77").Is(404)
+}
+
+func TestAFormThatIsSentTwiceHasOneEffect(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	account := book(o, clerk, 0)
+	filled := form(b.get(account), account+"/rows", "")
+	filled.Set("date", "2025-03-01")
+	filled.Set("in_entries[0].amount", "5")
+	first := b.site.Ask(http.MethodPost, account+"/rows", filled)
+	require.Equal(t, first.Header.Get("Location"), b.site.Ask(http.MethodPost, account+"/rows", filled).Is(303).Header.Get("Location"))
+	undone := b.submitOf(first.Header.Get("Location"), account+"/rows/1", `value="undone"`)
+	b.follow(undone).Says("The last entry was taken back.", "There are no rows yet.")
+
+	again := form(b.get(account), account+"/rows", "")
+	again.Set("date", "2025-13-01")
+	again.Set("in_entries[0].amount", "many")
+	refused := b.site.Ask(http.MethodPost, account+"/rows", again).Is(422)
+	require.Contains(t, refused.Text, `aria-invalid="true"`)
+	require.Contains(t, refused.Text, `value="many"`)
+	require.Equal(t, again.Get("key"), form(refused, account+"/rows", "").Get("key"), "the mended form is the same entry")
+}
+
+func TestFormsOfOthersChangeNothing(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	account := book(o, clerk, 0)
+	filled := form(b.get(account), account+"/rows", "")
+	filled.Set("date", "2025-03-01")
+	filled.Set("in_entries[0].amount", "5")
+	with := func(name, value string) url.Values {
+		other := url.Values{}
+		for key, values := range filled {
+			other[key] = values
+		}
+		other.Set(name, value)
+		return other
+	}
+	b.site.Ask(http.MethodPost, account+"/rows", with("token", "x")).Is(403)
+	b.site.Ask(http.MethodPost, account+"/rows", with("workspace", apptest.Abroad)).Is(409).Says("another workspace")
+	visitor(o).site.Ask(http.MethodPost, account+"/rows", filled).Is(403)
+	reader := byKey(o, apptest.Home, `{"ledger":"read"}`)
+	require.NotContains(t, reader.get(account).Is(200).Text, `id="entry"`)
+	require.NotContains(t, reader.get("/app/accounts").Is(200).Text, `id="open"`)
+	theirs := with("token", form(reader.get("/app/"), "/app/sign-out", "").Get("token"))
+	reader.site.Ask(http.MethodPost, account+"/rows", theirs).Is(403)
+	stranger := byKey(o, apptest.Abroad, write)
+	stranger.get(account).Is(404)
+	stranger.get(account + "/rows/1").Is(404)
+	stranger.get(account + "/statement").Is(404)
+	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/").Is(200).Says("You may not read the books of this workspace.")
+	b.get(account).Is(200).Says("There are no rows yet.")
+}
+
+func TestNewestRowsComeFirst(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	account := book(o, clerk, 33)
+	ids := func(path string) (found []string) {
+		for _, m := range regexp.MustCompile(`/rows/(\d+)">`).FindAllStringSubmatch(b.get(path).Is(200).Text, -1) {
+			found = append(found, m[1])
+		}
+		return found
+	}
+	newest, oldest := ids(account), ids(account+"?page=2")
+	require.Len(t, newest, 3)
+	require.Len(t, oldest, 30)
+	require.Equal(t, "1", oldest[len(oldest)-1])
+	require.Contains(t, b.get(account).Text, `rel="next"`)
+	b.get(account + "?as_of=2025-03-02").Is(200).Says("These are earlier books.")
+	require.NotContains(t, b.get(account+"?as_of=2025-03-02").Text, `id="entry"`)
+}

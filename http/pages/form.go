@@ -1,0 +1,402 @@
+package pages
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// field is an input of a form, or a group of inputs. Its kind is one of text, area (a long text), secret, number, whole, date, select,
+// tick, file, group (an object), lines (an array of objects), list (an array of plain values, one a line of the text), map (lines
+// name = value) and json (any value).
+type field struct {
+	Name               string // JSON path, as problems name it: in_entries[0].fine_percent
+	Key                string // last part of the name
+	Label, Kind        string
+	Unit, Hint         string
+	Value, Error       string
+	Required, Computed bool // Computed: the server computed the value
+	Skip               bool // the server computes it as a rule, so the Enter key passes over it
+	Focus              bool // the first input with a fault
+	Options            []string
+	Fields             []field   // of a group
+	Lines              [][]field // the fields of each object
+}
+
+const (
+	maxLines = 500 // of an array in a form
+	maxName  = 200 // bytes of an input's name
+)
+
+// fields returns the inputs of the properties of an object. The names start with the prefix. The value is the present one as decoded
+// JSON, nil for none. The faults are messages by JSON path. Lines get a number of blank ones at their end.
+func (s *schema) fields(prefix string, value any, faults map[string]string, blank int) []field {
+	drawn := drawing{faults, blank}.object(s, prefix, value, true)
+	focus(drawn, false)
+	return drawn
+}
+
+type drawing struct {
+	faults map[string]string
+	blank  int
+}
+
+// object draws the inputs of an object. An object that may be absent has no required inputs.
+func (d drawing) object(s *schema, prefix string, value any, required bool) []field {
+	var drawn []field
+	values, _ := value.(map[string]any)
+	computed, _ := values["computed"].([]any)
+	for _, p := range s.Properties {
+		if p.ReadOnly {
+			continue
+		}
+		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: p.Description, Options: p.Options}
+		f.Name, f.Label = below(prefix, p.Name), labelOf(p.Name)
+		f.Required, f.Computed = required && p.Required, slices.Contains(computed, any(p.Name))
+		f.Skip = strings.HasSuffix(p.Name, "_weight") && strings.Contains(p.Description, "unless it is given")
+		if head, _, _ := strings.Cut(f.Hint, ":"); head == "Grams" || head == "Rupees" || head == "Percent" {
+			f.Hint = "" // the unit says it
+		}
+		if strings.HasSuffix(f.Label, f.Unit) {
+			f.Unit = ""
+		}
+		d.fill(&f, p.schema, values[p.Name])
+		drawn = append(drawn, f)
+	}
+	return drawn
+}
+
+func (d drawing) fill(f *field, s *schema, value any) {
+	var messages []string
+	for path, message := range d.faults {
+		if f.concerns(path) {
+			messages = append(messages, message)
+		}
+	}
+	slices.Sort(messages)
+	f.Error = strings.Join(messages, "; ")
+	switch f.Kind {
+	case "group":
+		f.Fields = d.object(s, f.Name, value, f.Required)
+	case "lines":
+		lines, _ := value.([]any)
+		for i := range len(lines) + d.blank {
+			var line any
+			if i < len(lines) {
+				line = lines[i]
+			}
+			inputs := d.object(s.Items, fmt.Sprintf("%s[%d]", f.Name, i), line, false)
+			for j := range inputs {
+				if inputs[j].Kind == "area" {
+					inputs[j].Kind = "text" // Enter ends it
+				}
+			}
+			f.Lines = append(f.Lines, inputs)
+		}
+	case "secret", "file":
+	default:
+		f.Value = s.text(value)
+	}
+}
+
+// concerns reports whether the fault of a path is one of the field's own, not of a field in it.
+func (f field) concerns(path string) bool {
+	rest, found := strings.CutPrefix(path, f.Name)
+	whole := f.Kind == "list" || f.Kind == "map" || f.Kind == "json"
+	return found && (rest == "" || whole && strings.ContainsAny(rest[:1], "[."))
+}
+
+// misplaced returns the faults, with their paths, that no field shows.
+func misplaced(drawn []field, faults map[string]string) []string {
+	var rest []string
+	for path, message := range faults {
+		if !shown(drawn, path) {
+			rest = append(rest, strings.TrimPrefix(path+": "+message, ": "))
+		}
+	}
+	slices.Sort(rest)
+	return rest
+}
+
+func shown(drawn []field, path string) bool {
+	return slices.ContainsFunc(drawn, func(f field) bool {
+		inLine := func(line []field) bool { return shown(line, path) }
+		return f.concerns(path) || shown(f.Fields, path) || slices.ContainsFunc(f.Lines, inLine)
+	})
+}
+
+// focus marks the first input with a fault, its own or that of the group around it.
+func focus(drawn []field, faulty bool) bool {
+	for i := range drawn {
+		f := &drawn[i]
+		bad := faulty || f.Error != ""
+		switch {
+		case focus(f.Fields, bad) || slices.ContainsFunc(f.Lines, func(line []field) bool { return focus(line, bad) }):
+			return true
+		case f.Kind != "group" && f.Kind != "lines" && bad:
+			f.Focus = true
+			return true
+		}
+	}
+	return false
+}
+
+// text returns a value as its input shows it.
+func (s *schema) text(value any) string {
+	var lines []string
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case string:
+		if s.Kind != "json" || s.value(v) == value {
+			return v
+		}
+	case bool:
+		if s.Kind == "tick" && !v {
+			return ""
+		}
+	case []any:
+		for i := 0; i < len(v) && s.Kind == "list"; i++ {
+			lines = append(lines, s.Items.text(v[i]))
+		}
+	case map[string]any:
+		if s.Kind == "map" {
+			for name, item := range v {
+				lines = append(lines, name+" = "+s.Items.text(item))
+			}
+			slices.Sort(lines)
+		}
+	}
+	if text := strings.Join(lines, "\n"); (s.Kind == "list" || s.Kind == "map") && reflect.DeepEqual(s.value(text), value) {
+		return text // else a line would be read as something else
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// read returns the JSON body of a posted form. It leaves out empty inputs, and lines of which all inputs are empty; so the form must be
+// drawn again from the body that it returns. An edit has empty values for those inputs of the form that are empty: null where that may
+// be, otherwise an empty text, array or map.
+func (s *schema) read(form url.Values, edit bool) map[string]any {
+	r := reader{form, map[string][]int{}}
+	for name := range form {
+		r.index(name)
+	}
+	body, _ := r.object(s, "", edit)
+	return body
+}
+
+// reader has a form, and the numbers of the lines that it has, by the array's path.
+type reader struct {
+	form  url.Values
+	lines map[string][]int
+}
+
+func (r reader) index(name string) {
+	if len(name) > maxName {
+		return
+	}
+	for at := range len(name) {
+		if name[at] != '[' {
+			continue
+		}
+		array := name[:at]
+		digits, _, _ := strings.Cut(name[at+1:], "]")
+		n, err := strconv.Atoi(digits)
+		if err == nil && n >= 0 && n < maxLines && strconv.Itoa(n) == digits && !slices.Contains(r.lines[array], n) {
+			r.lines[array] = append(r.lines[array], n)
+		}
+	}
+}
+
+// object reads an object. It reports whether an input has something.
+func (r reader) object(s *schema, prefix string, edit bool) (object map[string]any, given bool) {
+	object = map[string]any{}
+	for _, p := range s.Properties {
+		if p.ReadOnly {
+			continue
+		}
+		value, filled, kept := r.value(p.schema, below(prefix, p.Name), edit)
+		if kept {
+			object[p.Name] = value
+		}
+		given = given || filled
+	}
+	return object, given
+}
+
+// value reads a value. It reports whether an input has something, and whether the body has the value.
+func (r reader) value(s *schema, name string, edit bool) (value any, given, kept bool) {
+	inputs := r.form[name]
+	named := len(inputs) > 0
+	switch s.Kind {
+	case "file":
+		return nil, false, false
+	case "group":
+		object, given := r.object(s, name, edit)
+		return object, given, given
+	case "lines":
+		lines := []any{}
+		slices.Sort(r.lines[name])
+		for _, i := range r.lines[name] {
+			if line, given := r.object(s.Items, fmt.Sprintf("%s[%d]", name, i), false); given {
+				lines = append(lines, line)
+			}
+		}
+		return lines, len(lines) > 0, len(lines) > 0 || edit && len(r.lines[name]) > 0
+	case "tick":
+		ticked := slices.ContainsFunc(inputs, func(input string) bool { return input != "" })
+		return ticked, ticked, ticked || s.Required || edit && named
+	}
+	if named && strings.TrimSpace(inputs[0]) != "" {
+		return s.value(inputs[0]), true, true
+	}
+	value, may := s.empty()
+	return value, false, edit && named && may
+}
+
+// empty returns the value of an empty input. It reports false if there is none.
+func (s *schema) empty() (any, bool) {
+	switch {
+	case s.Secret:
+		return nil, false // the form did not show it, so an empty one leaves it as it is
+	case s.Kind == "list" || s.Kind == "map":
+		return s.value(""), true
+	case s.Nullable:
+		return nil, true
+	default:
+		return "", s.Kind == "text" || s.Kind == "area"
+	}
+}
+
+// value returns the value of an input's text.
+func (s *schema) value(text string) any {
+	switch s.Kind {
+	case "number", "whole":
+		return number(text, s.Unit)
+	case "json", "tick":
+		return jsonOr(text)
+	case "secret":
+		return text
+	case "area":
+		return strings.ReplaceAll(text, "\r\n", "\n")
+	case "list":
+		if list, is := jsonOr(text).([]any); is {
+			return list
+		}
+		list := []any{}
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); line != "" && len(list) < maxLines {
+				list = append(list, s.Items.value(line))
+			}
+		}
+		return list
+	case "map":
+		if pairs, is := jsonOr(text).(map[string]any); is {
+			return pairs
+		}
+		pairs := map[string]any{}
+		for line := range strings.Lines(text) {
+			name, value, _ := strings.Cut(line, "=")
+			if name = strings.TrimSpace(name); name != "" && len(pairs) < maxLines {
+				pairs[name] = s.Items.value(strings.TrimSpace(value))
+			}
+		}
+		return pairs
+	default:
+		return strings.TrimSpace(text)
+	}
+}
+
+// jsonOr returns the value of JSON, and other texts as they are.
+func jsonOr(text string) any {
+	var value any
+	if json.Valid([]byte(text)) && decode([]byte(text), &value) == nil {
+		return value
+	}
+	return strings.TrimSpace(text)
+}
+
+// figure is a number as people write it: 1500, 1,20,000.50 or 120,000.50.
+var figure = regexp.MustCompile(`^(\d*|[1-9]\d?(?:,\d\d)*,\d{3}|[1-9]\d{0,2}(?:,\d{3})+)(\.\d*)?$`)
+
+// number returns the JSON number of a text, without loss. It returns a text that is no number as it is, so that the interface names
+// the fault.
+func number(text, unit string) any {
+	rest, minus := strings.CutPrefix(strings.TrimSpace(strings.Map(ascii, text)), "-")
+	switch unit {
+	case "₹":
+		rest = strings.TrimPrefix(rest, "₹")
+	case "%", "g":
+		rest = strings.TrimSuffix(rest, unit)
+	}
+	parts := figure.FindStringSubmatch(strings.TrimSpace(rest))
+	if parts == nil || !strings.ContainsAny(rest, "0123456789") {
+		return strings.TrimSpace(text)
+	}
+	n := cmp.Or(strings.TrimLeft(strings.ReplaceAll(parts[1], ",", ""), "0"), "0") + strings.TrimSuffix(parts[2], ".")
+	if minus {
+		n = "-" + n
+	}
+	return json.Number(n)
+}
+
+// ascii returns the ASCII digit of a Devanagari or Gujarati one, and the hyphen of a minus sign.
+func ascii(r rune) rune {
+	switch {
+	case r >= '०' && r <= '९':
+		return r - '०' + '0'
+	case r >= '૦' && r <= '૯':
+		return r - '૦' + '0'
+	case r == '−':
+		return '-'
+	default:
+		return r
+	}
+}
+
+func below(prefix, name string) string { return strings.TrimPrefix(prefix+"."+name, ".") }
+
+var idParts = strings.NewReplacer("[", "-", ".", "-", "]", "", " ", "_")
+
+// fieldID returns the id of the input with a name.
+func fieldID(name string) string { return "f-" + idParts.Replace(name) }
+
+// fieldLabels are the labels of fields that are not of entries and do not follow from the name.
+var fieldLabels = map[string]string{
+	"in_entries": "Received", "out_entries": "Given", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity", "url": "Address (URL)",
+}
+
+var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+
+// labelOf returns the English words of the name of a field or an option.
+func labelOf(name string) string {
+	if i := slices.IndexFunc(entryFields, func(f entryField) bool { return f.key == name }); i >= 0 {
+		return entryFields[i].label
+	}
+	if label, known := fieldLabels[name]; known {
+		return label
+	}
+	if strings.ToUpper(name) == name {
+		return name // such as GET
+	}
+	words := strings.ToLower(strings.ReplaceAll(capital.ReplaceAllString(name, "$1 $2"), "_", " "))
+	return strings.ToUpper(words[:1]) + strings.TrimSuffix(words[1:], " id")
+}
+
+// Word returns the English words of an option.
+func (field) Word(option string) string {
+	return cmp.Or(enumWords[option], labelOf(option))
+}
+
+// Number returns the number of the line with an index, from 1.
+func (field) Number(index int) int { return index + 1 }

@@ -1,0 +1,207 @@
+package pages
+
+import (
+	"slices"
+	"strings"
+)
+
+// change is a change of a row in words. At is an RFC 3339 time.
+type change struct {
+	At, Actor, Reason, Position, Sentence string
+	Lines                                 []difference
+}
+
+// difference is a figure or a text that a change changed. Before is empty for what the change added, After for what it removed.
+type difference struct{ What, Before, After string }
+
+// entryField is a field of an entry that people see.
+type entryField struct {
+	key, label string
+	format     func(any) string
+}
+
+// entryFields are the fields of the entries of all ledgers, in the order in which they are shown.
+var entryFields = []entryField{
+	{"item_name", "Item", textOf},
+	{"slip_number", "Slip number", textOf},
+	{"kind", "Kind", enumWord},
+	{"pieces", "Pieces", plain},
+	{"weight", "Weight", grams},
+	{"pure_weight", "Pure weight", grams},
+	{"touch", "Touch %", percent},
+	{"fine_percent", "Fine %", percent},
+	{"fine_weight", "Fine weight", grams},
+	{"wastage_percent", "Wastage %", percent},
+	{"wastage_weight", "Wastage weight", grams},
+	{"loss_weight", "Loss weight", grams},
+	{"rate", "Rate", rupees},
+	{"rate_unit", "Rate unit", enumWord},
+	{"other", "Labour", rupees},
+	{"making_charge", "Making charge", rupees},
+	{"amount", "Amount", rupees},
+	{"description", "Description", textOf},
+}
+
+var enumWords = map[string]string{
+	"metal": "Metal", "cash": "Cash", "rate_cut": "Rate cut", "per_gram": "per gram", "per_10g": "per 10 g", "per_kg": "per kg",
+}
+
+func enumWord(v any) string { return enumWords[textOf(v)] }
+
+// history returns the versions of a row in words, in their order. The function name returns the name of an actor.
+func (l language) history(versions []map[string]any, name func(string) string) []change {
+	changes := make([]change, 0, len(versions))
+	for _, v := range versions {
+		before, _ := v["before"].(map[string]any)
+		after, _ := v["after"].(map[string]any)
+		c := change{At: textOf(v["at"]), Actor: name(textOf(v["actor"])), Reason: textOf(v["reason"]), Position: textOf(v["position"])}
+		c.Sentence = l.sentence(textOf(v["change"]), c.Actor, after)
+		if was, is := l.day(textOf(before["date"])), l.day(textOf(after["date"])); was != is {
+			c.Lines = append(c.Lines, difference{l.t("Date"), was, is})
+		}
+		c.Lines = append(c.Lines, l.differences(l.t("Received"), before["in_entries"], after["in_entries"])...)
+		c.Lines = append(c.Lines, l.differences(l.t("Given"), before["out_entries"], after["out_entries"])...)
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+func (l language) sentence(change, actor string, after map[string]any) string {
+	switch {
+	case change == "added" && after["reverses"] != nil:
+		return l.tf("%s added the row, which reverses another", actor)
+	case change == "added":
+		return l.tf("%s added the row", actor)
+	case change == "deleted":
+		return l.tf("%s deleted the row", actor)
+	case change == "voided":
+		return l.tf("%s made the row void", actor)
+	case change == "reversed":
+		return l.tf("%s reversed the row", actor)
+	default:
+		return l.tf("%s edited the row", actor)
+	}
+}
+
+// differences compares a side of a row by the places of its entries.
+func (l language) differences(side string, before, after any) []difference {
+	var found []difference
+	was, is := entriesOf(before), entriesOf(after)
+	for i := range max(len(was), len(is)) {
+		line := l.tf("%s, line %s", side, i+1)
+		if i >= len(was) {
+			found = append(found, difference{What: line, After: l.line(is[i])})
+			continue
+		}
+		if i >= len(is) {
+			found = append(found, difference{What: line, Before: l.line(was[i])})
+			continue
+		}
+		for _, f := range entryFields {
+			if f.format(was[i][f.key]) != f.format(is[i][f.key]) {
+				found = append(found, difference{line + " · " + l.t(f.label), l.value(f, was[i]), l.value(f, is[i])})
+			}
+		}
+	}
+	return found
+}
+
+// line returns the fields of an entry as one text.
+func (l language) line(entry map[string]any) string {
+	var parts []string
+	for _, f := range entryFields {
+		switch value := l.value(f, entry); {
+		case value == "":
+		case f.key == "item_name", f.key == "kind", f.key == "rate_unit", f.key == "description":
+			parts = append(parts, value)
+		default:
+			parts = append(parts, strings.TrimSuffix(l.t(f.label), " %")+" "+value)
+		}
+	}
+	return strings.Join(parts, " · ")
+}
+
+// value returns the value of a field of an entry, with a mark if the service computed it.
+func (l language) value(f entryField, entry map[string]any) string {
+	value := f.format(entry[f.key])
+	if f.key == "kind" || f.key == "rate_unit" {
+		value = l.t(value)
+	}
+	if value != "" && slices.Contains(computedOf(entry), f.key) {
+		value += " (" + l.t("worked out") + ")"
+	}
+	return value
+}
+
+func entriesOf(side any) []map[string]any {
+	list, _ := side.([]any)
+	entries := make([]map[string]any, len(list))
+	for i := range list {
+		entries[i], _ = list[i].(map[string]any)
+	}
+	return entries
+}
+
+// computedOf returns the fields of an entry that the service computed.
+func computedOf(entry map[string]any) []string {
+	list, _ := entry["computed"].([]any)
+	keys := make([]string, len(list))
+	for i := range list {
+		keys[i] = textOf(list[i])
+	}
+	return keys
+}
+
+// formula is the formula of a computed field with the values put in.
+type formula struct{ Key, Text string }
+
+// rateGrams are the grams that a rate is the price of, where that is not one.
+var rateGrams = map[string]string{"per_10g": "10 g", "per_kg": "1,000 g"}
+
+// formulas returns the formulas of the computed fields of an entry, as in the packages of domain/ledger. The results are the server's.
+func formulas(kind, side string, entry map[string]any) []formula {
+	var found []formula
+	for _, key := range computedOf(entry) {
+		if text := formulaOf(kind, side, key, entry); text != "" {
+			found = append(found, formula{key, text})
+		}
+	}
+	return found
+}
+
+func formulaOf(kind, side, key string, entry map[string]any) string {
+	weight, share, result := "weight", "touch", grams(entry[key])
+	if kind == "karigar" && strings.HasPrefix(side, "in") {
+		weight, share = "pure_weight", "fine_percent"
+	}
+	fine, rate, amount := grams(entry["fine_weight"]), rupees(entry["rate"]), rupees(entry["amount"])
+	per := rateGrams[textOf(entry["rate_unit"])]
+	var parts []string // values and signs in turn
+	switch key {
+	case "fine_weight":
+		parts = []string{grams(entry[weight]), " × ", percent(entry[share])}
+		switch extra, added := percent(entry["wastage_percent"]), grams(entry["wastage_weight"]); {
+		case kind != "client":
+		case extra != "":
+			parts = []string{grams(entry[weight]), " × (", percent(entry[share]), " + ", extra, ")"}
+		case added != "":
+			parts = append(parts, " + ", added)
+		}
+	case "wastage_weight":
+		parts = []string{grams(entry[weight]), " × ", percent(entry["wastage_percent"])}
+	case "amount":
+		parts, result = []string{fine, " × ", rate}, amount
+		if per != "" {
+			parts = append(parts, " ÷ ", per)
+		}
+	case "rate":
+		parts, result = []string{amount, " ÷ ", fine}, rate
+		if per != "" {
+			parts = append(parts, " × ", per)
+		}
+	}
+	if result == "" || len(parts) == 0 || slices.Contains(parts, "") {
+		return ""
+	}
+	return strings.Join(parts, "") + " = " + result
+}

@@ -1,0 +1,385 @@
+// Package pages serves the pages that people use in a browser. Each read and write of a page is an operation of the interface, which
+// runs in the same process for the person who has signed in. So the interface's permissions, limits, dry runs and revisions hold
+// for pages too.
+package pages
+
+import (
+	"bytes"
+	"crypto/cipher"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"bahi/domain/actor"
+	"bahi/domain/fault"
+	"bahi/http/api"
+)
+
+// Path is the path of the pages.
+const Path = "/app"
+
+// Config has the dependencies of Pages.
+type Config struct {
+	API       *api.API
+	Sessions  Sessions
+	Key       []byte         // seals cookies; 32 bytes, the same on all nodes
+	PublicURL string         // the system's address for browsers
+	Zone      *time.Location // time zone of the workshop
+	Version   string         // of the program
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Pages serves the pages. It is an [http.Handler] for [api.API.Mount], and the [api.Cookies] of the interface.
+type Pages struct {
+	Config
+
+	mux      *http.ServeMux
+	document func() (*document, error)
+	views    map[language]map[string]*template.Template
+	assets   map[string]asset
+	seal     cipher.AEAD
+	origin   *http.CrossOriginProtection
+	secure   bool
+}
+
+//go:embed templates
+var templates embed.FS
+
+//go:embed assets
+var assetFiles embed.FS
+
+// Mount adds the pages to the interface. It returns an error if the key or the public URL is invalid.
+func Mount(config Config) (*Pages, error) {
+	p := &Pages{Config: config, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), assets: map[string]asset{}}
+	p.document = sync.OnceValues(func() (*document, error) { return readDocument(p.API.OpenAPI()) }) // all operations are registered by then
+	public, err := url.Parse(config.PublicURL)
+	if err == nil {
+		p.secure = public.Scheme == "https"
+		err = p.origin.AddTrustedOrigin(public.Scheme + "://" + public.Host)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the public URL of the pages: %w", err)
+	}
+	if p.seal, err = newSeal(config.Key); err != nil {
+		return nil, err
+	}
+	if err := p.readFiles(); err != nil {
+		return nil, err
+	}
+	p.routes()
+	config.API.AcceptCookies(p, Path+"/sign-in")
+	config.API.Mount("pages", Path, p)
+	for _, d := range doors {
+		if !strings.HasPrefix(d.path, Path) {
+			config.API.Mount("pages", d.path, p)
+		}
+	}
+	config.API.Page("/", http.RedirectHandler(Path+"/", http.StatusSeeOther))
+	return p, nil
+}
+
+func (p *Pages) routes() {
+	p.mux.HandleFunc("GET "+Path+"/assets/{file}", p.asset)
+	p.open("GET /app/sign-in", (*visit).signInPage)
+	p.open("POST /app/sign-in", (*visit).signIn)
+	p.open("POST /app/sign-out", (*visit).signOut)
+	p.open("POST /app/look", (*visit).look)
+	for _, d := range doors {
+		answer := func(v *visit) (page, error) { return v.door(d) }
+		p.open("GET "+d.path, answer)
+		p.open("POST "+d.path, answer)
+	}
+	p.member("POST /app/workspace", (*visit).chooseWorkspace)
+	p.member("GET /app/{$}", (*visit).today)
+	p.member("GET /app/accounts", (*visit).accounts)
+	p.member("POST /app/accounts", (*visit).openAccount)
+	const account = "/app/accounts/{kind}/{id}"
+	p.member("GET "+account, (*visit).account)
+	p.member("POST "+account, (*visit).editAccount)
+	p.member("POST "+account+"/rows", (*visit).addRow)
+	p.member("GET "+account+"/rows/{row}", (*visit).row)
+	p.member("POST "+account+"/rows/{row}", (*visit).editRow)
+	p.member("GET "+account+"/statement", (*visit).statement)
+	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
+	})
+}
+
+var (
+	errNoPage    = fault.New(fault.NotFound, "There is no such page")
+	errForeign   = fault.New(fault.Forbidden, "This form came from another site. Nothing was done.")
+	errOldForm   = fault.New(fault.Forbidden, "This form is of an earlier session. Nothing was done. Open the page again.")
+	errElsewhere = fault.New(fault.Conflict, "You have gone to another workspace in the meantime. Nothing was done. Open the page again.")
+)
+
+// open registers a page for everybody.
+func (p *Pages) open(pattern string, answer func(*visit) (page, error)) {
+	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, false, answer) })
+}
+
+// member registers a page for those who have signed in.
+func (p *Pages) member(pattern string, answer func(*visit) (page, error)) {
+	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, true, answer) })
+}
+
+// policy lets pages load from this server alone, and forbids scripts and styles inside of a page.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+const mostForm = 1 << 20 // bytes
+
+// ServeHTTP serves one request.
+func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	if r.URL.Path == Path {
+		http.Redirect(w, r, Path+"/", http.StatusSeeOther)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+	p.mux.ServeHTTP(w, r)
+}
+
+// visit is one request of a browser.
+type visit struct {
+	*Pages
+
+	w       http.ResponseWriter
+	r       *http.Request
+	lang    language
+	session session
+	who     actor.Actor // the zero Actor: not signed in
+}
+
+// serve responds with a page.
+func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, answer func(*visit) (page, error)) {
+	v := &visit{Pages: p, w: w, r: r, lang: languageOf(cookieOf(r, languageCookie), r.Header.Get("Accept-Language"))}
+	if err := v.recall(); err != nil {
+		v.fail(err)
+		return
+	}
+	if r.Method != http.MethodGet {
+		if err := v.ours(); err != nil {
+			v.fail(err)
+			return
+		}
+	}
+	if signedIn && v.who.Type == "" {
+		http.Redirect(w, r, v.signInPath(), http.StatusSeeOther)
+		return
+	}
+	shown, err := answer(v)
+	if err != nil {
+		v.fail(err)
+		return
+	}
+	v.render(shown)
+}
+
+// ours refuses a form of another site, session or workspace.
+func (v *visit) ours() error {
+	if v.origin.Check(v.r) != nil {
+		return errForeign
+	}
+	if err := v.r.ParseForm(); err != nil {
+		return fault.New(fault.Malformed, "This form cannot be read. Nothing was done.")
+	}
+	if !v.session.holds(v.r.PostForm.Get("token")) {
+		return errOldForm
+	}
+	if in := v.r.PostForm.Get("workspace"); in != "" && in != v.who.Workspace.String() && v.r.URL.Path != Path+"/workspace" {
+		return errElsewhere
+	}
+	return nil
+}
+
+// page is the answer to a request.
+type page struct {
+	template string // name of the file
+	title    string
+	status   int    // 0: 200
+	part     string // only this template of the file
+	body     any
+	redirect string // instead of a page
+}
+
+// frame has the layout's data around a page's body.
+type frame struct {
+	Title, Theme, Here, Token, Workspace, Version, Key string
+	Lang                                               language
+	Who                                                string // empty: not signed in
+	Workspaces                                         []choice
+	Done                                               string // what was done
+	Stale                                              bool
+	May                                                map[string]bool // permissions, such as ledger:write
+	Body                                               any
+}
+
+// done has the confirmations by the word in the address. No other text of an address is shown.
+var done = map[string]string{
+	"added": "Saved.", "edited": "The row was changed.", "void": "The row is void.", "reverse": "The row was reversed.", "delete": "Deleted.",
+	"opened": "The account is open.", "renamed": "The account has a new name.", "workspace": "You are in another workspace now.",
+	"undone": "The last entry was taken back.",
+}
+
+// render writes the whole page or none of it.
+func (v *visit) render(p page) {
+	if p.redirect != "" {
+		http.Redirect(v.w, v.r, p.redirect, http.StatusSeeOther)
+		return
+	}
+	f := frame{
+		Title: v.lang.t(p.title), Theme: cookieOf(v.r, themeCookie), Here: v.r.URL.RequestURI(), Token: v.session.Token, Version: v.Version,
+		Key: newKey(), Lang: v.lang, Done: done[v.r.URL.Query().Get("done")], May: v.permissions(), Body: p.body,
+		Stale: v.w.Header().Get("Bahi-Stale") != "",
+	}
+	if v.r.Method != http.MethodGet { // a refused form; its own address may have no page
+		f.Here = v.r.PostForm.Get("here")
+	}
+	if v.who.Type != "" {
+		f.Who, f.Workspace = v.who.String(), v.who.Workspace.String()
+		f.Workspaces = v.workspaces()
+	}
+	name := p.part
+	if name == "" {
+		name = "layout.html"
+	}
+	var text bytes.Buffer
+	if err := v.views[v.lang][p.template].ExecuteTemplate(&text, name, f); err != nil {
+		v.Log.Error("render a page", "page", p.template, "error", err)
+		http.Error(v.w, "The page cannot be shown.", http.StatusInternalServerError)
+		return
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if p.status != 0 {
+		v.w.WriteHeader(p.status)
+	}
+	_, _ = text.WriteTo(v.w)
+}
+
+// failure is the content of the page of an error.
+type failure struct {
+	Status int
+	Detail string
+}
+
+// fail shows why a request was refused.
+func (v *visit) fail(err error) {
+	shown := failure{http.StatusInternalServerError, "Something went wrong here. Nothing was done; try again in a moment."}
+	switch refused, known := errors.AsType[*fault.Error](err); {
+	case known:
+		shown = failure{api.StatusOf(refused.Kind), refused.Detail}
+	default:
+		if p, is := errors.AsType[*problem](err); is {
+			shown = failure{p.Status, p.Detail}
+			break
+		}
+		api.Failed(v.r.Context(), err)
+		v.Log.Error("serve a page", "path", v.r.URL.Path, "error", err)
+	}
+	v.render(page{template: "error", title: "Not possible", status: shown.Status, body: shown})
+}
+
+// permissions returns what the visitor may do, by words such as ledger:write.
+func (v *visit) permissions() map[string]bool {
+	may := map[string]bool{"operator": v.who.Permissions.Operator}
+	for _, area := range []actor.Area{actor.Ledger, actor.Messaging, actor.Marketplace, actor.Audit} {
+		for _, level := range []actor.Level{actor.Read, actor.Write} {
+			may[string(area)+":"+string(level)] = v.who.Type != "" && v.who.May(area, level)
+		}
+	}
+	return may
+}
+
+// readFiles parses the templates, once for each language, and reads the assets.
+func (p *Pages) readFiles() error {
+	files, err := fs.Glob(templates, "templates/*.html")
+	if err != nil {
+		return err
+	}
+	shared := []string{"templates/layout.html", "templates/form.html", "templates/parts.html"}
+	p.views = map[language]map[string]*template.Template{}
+	for _, lang := range languages {
+		p.views[lang] = map[string]*template.Template{}
+		for _, file := range files {
+			if slices.Contains(shared, file) {
+				continue
+			}
+			own, err := template.New("layout.html").Funcs(p.functions(lang)).ParseFS(templates, append(shared, file)...)
+			if err != nil {
+				return fmt.Errorf("the template %s: %w", file, err)
+			}
+			p.views[lang][strings.TrimSuffix(path.Base(file), ".html")] = own
+		}
+	}
+	for name, kind := range map[string]string{
+		"app.css": "text/css; charset=utf-8", "app.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
+	} {
+		content, err := assetFiles.ReadFile("assets/" + name)
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(content)
+		p.assets[name] = asset{content, kind, hex.EncodeToString(sum[:6])}
+	}
+	return nil
+}
+
+// functions are the functions of the templates.
+func (p *Pages) functions(lang language) template.FuncMap {
+	return template.FuncMap{
+		"t": lang.t, "tf": lang.tf, "asset": func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
+		"rupees": rupees, "grams": grams, "day": lang.day, "moment": func(text string) string { return lang.moment(text, p.Zone) },
+		"fieldID": fieldID, "languages": func() []language { return languages }, "segment": url.PathEscape,
+		"fields": func(pairs ...any) map[string]any {
+			m := make(map[string]any, len(pairs)/2)
+			for i := 0; i+1 < len(pairs); i += 2 {
+				m[fmt.Sprint(pairs[i])] = pairs[i+1]
+			}
+			return m
+		},
+	}
+}
+
+// asset is a file that browsers may keep, since its address has its version.
+type asset struct {
+	content []byte
+	kind    string
+	version string
+}
+
+func (p *Pages) asset(w http.ResponseWriter, r *http.Request) {
+	a, known := p.assets[r.PathValue("file")]
+	if !known {
+		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
+		return
+	}
+	w.Header().Set("Content-Type", a.kind)
+	if r.URL.Query().Get("v") == a.version {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	_, _ = w.Write(a.content)
+}
+
+// decode reads JSON, with numbers as they are written.
+func decode(body []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	return d.Decode(into)
+}

@@ -1,0 +1,162 @@
+package pages
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// rowPage is the content of the page of a row.
+type rowPage struct {
+	Kind, KindName, Account, Link, ID, Revision, Date string // Link: of the account
+	Row                                               rowLine
+	Formulas                                          []formula
+	History                                           []change
+	Fields                                            []field
+	Wrong                                             []string
+	Theirs                                            []difference // what another person changed it to, beside what this one wrote
+	Preview                                           *preview
+	Do                                                string // what was refused or tried
+	Reason                                            string
+	Key                                               string
+}
+
+func (v *visit) row() (page, error) { return v.showRow(rowPage{}, nil, nil, 0) }
+
+// showRow shows a row, with the body and the faults of a refused edit.
+func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]string, status int) (page, error) {
+	kind, err := v.kind()
+	if err != nil {
+		return page{}, err
+	}
+	account, id := v.r.PathValue("id"), v.r.PathValue("row")
+	shown.Kind, shown.KindName, shown.Link, shown.ID = kind, kindName(kind), accountPath(kind, account), id
+	var of, row map[string]any
+	var versions []map[string]any
+	if _, err := v.call("get-"+kind, request{vars: []string{account}}, &of); err != nil {
+		return page{}, err
+	}
+	if _, err := v.call("read-"+kind+"-row-history", request{vars: []string{account, id}}, &versions); err != nil {
+		return page{}, err
+	}
+	shown.Account, shown.History = textOf(of["name"]), v.lang.history(versions, v.actor())
+	slices.Reverse(shown.History)
+	_, err = v.call("get-"+kind+"-row", request{vars: []string{account, id}}, &row)
+	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound { // deleted: its history is left
+		return page{template: "row", title: "Row", status: status, body: shown}, nil
+	}
+	if err != nil {
+		return page{}, err
+	}
+	shown.Row, shown.Revision, shown.Date = v.lineOf(kind, row), plain(row["revision"]), v.day()
+	for _, side := range []string{"in_entries", "out_entries"} {
+		for _, e := range entriesOf(row[side]) {
+			shown.Formulas = append(shown.Formulas, formulas(kind, side, e)...)
+		}
+	}
+	edit, err := v.schemaOf("edit-" + kind + "-row")
+	if err != nil {
+		return page{}, err
+	}
+	if status == http.StatusPreconditionFailed {
+		shown.Theirs = append(v.lang.differences(v.lang.t("Received"), row["in_entries"], body["in_entries"]),
+			v.lang.differences(v.lang.t("Given"), row["out_entries"], body["out_entries"])...)
+	}
+	if body == nil {
+		body = row
+	}
+	shown.Fields = edit.fields("", body, faults, 1)
+	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
+	return page{template: "row", title: "Row", status: status, body: shown}, nil
+}
+
+// actors are the words for the kinds of actors that are no users.
+var actors = map[string]string{"api_key": "An API key"}
+
+// actor returns a function for the names of actors. Members are looked up once, and only if there is a user to name.
+func (v *visit) actor() func(string) string {
+	var names map[string]string
+	return func(actor string) string {
+		kind, id, _ := strings.Cut(actor, ":")
+		if kind != "user" {
+			return v.lang.t(cmp.Or(actors[kind], "The system"))
+		}
+		if id == v.who.ID {
+			return v.lang.t("You")
+		}
+		if names == nil {
+			names = map[string]string{}
+			var members []map[string]any
+			_, _ = v.call("list-members", request{vars: []string{v.who.Workspace.String()}}, &members) // without them it is a former member
+			for _, m := range members {
+				name := strings.TrimSpace(textOf(m["first_name"]) + " " + textOf(m["last_name"]))
+				names[textOf(m["user_id"])] = cmp.Or(name, textOf(m["email"]))
+			}
+		}
+		return cmp.Or(names[id], v.lang.t("former member"))
+	}
+}
+
+// editRow edits, voids, reverses or deletes a row, or shows what that would do.
+func (v *visit) editRow() (page, error) {
+	kind, err := v.kind()
+	if err != nil {
+		return page{}, err
+	}
+	form, account, id := v.r.PostForm, v.r.PathValue("id"), v.r.PathValue("row")
+	do := form.Get("do")
+	in := request{
+		vars: []string{account, id}, key: form.Get("key"), match: form.Get("revision"), dry: form.Get("preview") != "",
+		reason: strings.TrimSpace(form.Get("reason")),
+	}
+	operation, word := do+"-"+kind+"-row", do
+	var body map[string]any
+	switch do {
+	case "edit":
+		edit, err := v.schemaOf(operation)
+		if err != nil {
+			return page{}, err
+		}
+		body, word = edit.read(form, true), "edited"
+		in.vars, in.query, in.body = in.vars[:1], url.Values{"row_id": {id}}, body
+	case "void", "delete":
+		in.body = nil
+		if do == "void" {
+			in.body = map[string]any{}
+		}
+	case "reverse":
+		in.match = "" // it changes what is beside the row
+		in.body = map[string]any{"date": form.Get("reversed_on")}
+	default:
+		return page{}, errNoPage
+	}
+	if in.reason == "" && do != "edit" {
+		return v.showRow(rowPage{Do: do, Wrong: []string{v.lang.t("Say why.")}}, nil, nil, http.StatusUnprocessableEntity)
+	}
+	var row map[string]any
+	out, err := v.call(operation, in, &row)
+	switch refused := refusal(err); {
+	case in.dry:
+		return v.previewed(kind, form.Get("preview"), row, err, func(p *preview) (page, error) {
+			return v.showRow(rowPage{Preview: p, Do: do, Reason: in.reason, Key: in.key}, body, refused.faults(), 0)
+		})
+	case refused != nil:
+		shown := rowPage{Do: do, Reason: in.reason, Key: in.key}
+		if do != "edit" || len(refused.Errors) == 0 {
+			shown.Wrong = []string{detail(refused)}
+		}
+		return v.showRow(shown, body, refused.faults(), refused.Status)
+	case err != nil:
+		return page{}, err
+	}
+	to := accountPath(kind, account)
+	if do == "edit" || do == "void" {
+		to += "/rows/" + id
+	}
+	if do == "delete" && in.reason == "undone" {
+		word = "undone"
+	}
+	return page{redirect: after(out, to, word)}, nil
+}

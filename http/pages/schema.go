@@ -1,0 +1,266 @@
+package pages
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// document is the OpenAPI document, by operation.
+type document struct{ operations map[string]*operation }
+
+// operation is what a page must know of an operation of the interface.
+type operation struct {
+	ID, Method, Path, Summary string
+
+	Permission string // such as "ledger:write", or "operator"; empty: everybody
+	DryRun     bool   // it documents the header Bahi-Dry-Run
+	Match      bool   // … If-Match
+	Key        bool   // … Idempotency-Key
+	Params     []parameter
+	Body       *schema // nil: it takes no body, or one that no form can make
+	Example    any     // of the body
+	Files      bool    // the body is a multipart form
+}
+
+// parameter is a parameter in the path or in the query.
+type parameter struct {
+	In string
+	property
+}
+
+// schema says what a value is. Its kind is that of the input in a form: see [field].
+type schema struct {
+	Kind, Description  string
+	Unit               string // ₹, g, %, or none
+	Required           bool   // in the object that has it
+	ReadOnly, Nullable bool
+	Secret             bool // no answer has it
+	Options            []string
+	MaxLength          int
+	Properties         []property // in the order in which they are drawn
+	Items              *schema    // of an array or a map
+	Example            any
+}
+
+// property is a named value of an object.
+type property struct {
+	Name string
+	*schema
+}
+
+// without returns the schema of an object without some properties.
+func (s *schema) without(names ...string) *schema {
+	rest := *s
+	rest.Properties = slices.DeleteFunc(slices.Clone(s.Properties), func(p property) bool { return slices.Contains(names, p.Name) })
+	return &rest
+}
+
+// operation returns an operation by its id.
+func (d *document) operation(id string) (*operation, bool) {
+	o, known := d.operations[id]
+	return o, known
+}
+
+// The document as it is written.
+type (
+	specification struct {
+		Paths      map[string]map[string]specOperation
+		Components struct{ Schemas specSchemas }
+	}
+	specOperation struct {
+		ID         string `json:"operationId"`
+		Summary    string
+		Permission string `json:"x-permission"`
+		Parameters []struct {
+			In, Name, Description string
+			Required              bool
+			Schema                specSchema
+		}
+		Body struct {
+			Content map[string]struct {
+				Schema  specSchema
+				Example any
+			}
+		} `json:"requestBody"`
+	}
+	specSchema struct {
+		Ref         string `json:"$ref"`
+		Type        any    // a name, or an array of names of which one may be null
+		Format      string
+		Description string
+		Enum        []any
+		AnyOf       []specSchema
+		MultipleOf  json.Number
+		MaxLength   int
+		ReadOnly    bool
+		Properties  specSchemas
+		Required    []string
+		Items       *specSchema
+		Additional  json.RawMessage `json:"additionalProperties"` // a boolean, or the schema of a map's values
+		Examples    []any
+	}
+	specSchemas map[string]specSchema
+)
+
+// readDocument reads an OpenAPI document.
+func readDocument(spec []byte) (*document, error) {
+	var s specification
+	if err := decode(spec, &s); err != nil {
+		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
+	}
+	d := &document{operations: map[string]*operation{}}
+	for path, methods := range s.Paths {
+		for method, from := range methods {
+			o := &operation{ID: from.ID, Method: strings.ToUpper(method), Path: path, Summary: from.Summary, Permission: from.Permission}
+			for _, p := range from.Parameters {
+				switch {
+				case p.In == "path" || p.In == "query":
+					of := s.Components.Schemas.read(p.Name, p.Schema, 0)
+					of.Required, of.Description = p.Required, cmp.Or(p.Description, of.Description)
+					o.Params = append(o.Params, parameter{p.In, property{p.Name, of}})
+				case p.Name == "Bahi-Dry-Run":
+					o.DryRun = true
+				case p.Name == "If-Match":
+					o.Match = true
+				case p.Name == "Idempotency-Key":
+					o.Key = true
+				}
+			}
+			for _, media := range []string{"multipart/form-data", "application/json"} {
+				if body, has := from.Body.Content[media]; has {
+					o.Body, o.Example, o.Files = s.Components.Schemas.read("", body.Schema, 0), body.Example, media != "application/json"
+				}
+			}
+			d.operations[o.ID] = o
+		}
+	}
+	return d, nil
+}
+
+const maxDepth = 8 // of objects in objects; what is deeper is any JSON
+
+// read returns the schema of a value with a name.
+func (all specSchemas) read(name string, outer specSchema, depth int) *schema {
+	from, nullable := all.resolve(outer)
+	s := &schema{Nullable: nullable, ReadOnly: outer.ReadOnly || from.ReadOnly, MaxLength: from.MaxLength}
+	s.Description = cmp.Or(outer.Description, from.Description)
+	s.Secret = secret.MatchString(name) || strings.Contains(s.Description, "ever shown again")
+	if len(from.Examples) > 0 {
+		s.Example = from.Examples[0]
+	}
+	if depth < maxDepth {
+		for key, of := range from.Properties {
+			p := property{key, all.read(key, of, depth+1)}
+			p.Required = slices.Contains(from.Required, key)
+			s.Properties = append(s.Properties, p)
+		}
+		slices.SortFunc(s.Properties, func(a, b property) int { return cmp.Or(rank(a.Name)-rank(b.Name), strings.Compare(a.Name, b.Name)) })
+		var values specSchema
+		if from.Items != nil {
+			s.Items = all.read("", *from.Items, depth+1)
+		} else if strings.HasPrefix(string(from.Additional), "{") && json.Unmarshal(from.Additional, &values) == nil {
+			s.Items = all.read("", values, depth+1)
+		}
+	}
+	switch s.Kind = kindOf(name, from, s); s.Kind {
+	case "select":
+		for _, option := range from.Enum {
+			s.Options = append(s.Options, fmt.Sprint(option))
+		}
+	case "number":
+		s.Unit = unitOf(name, s.Description, from.MultipleOf.String())
+	}
+	return s
+}
+
+// resolve follows references, and takes the other one of two schemas of which one is null.
+func (all specSchemas) resolve(s specSchema) (_ specSchema, nullable bool) {
+	for range maxDepth {
+		nullable = nullable || s.is("null")
+		null := slices.IndexFunc(s.AnyOf, func(one specSchema) bool { return one.is("null") })
+		switch {
+		case s.Ref != "":
+			s = all[s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]]
+		case null >= 0 && len(s.AnyOf) == 2:
+			s, nullable = s.AnyOf[1-null], true
+		default:
+			return s, nullable
+		}
+	}
+	return specSchema{}, nullable
+}
+
+func (s specSchema) is(name string) bool {
+	several, _ := s.Type.([]any)
+	return s.Type == name || slices.Contains(several, any(name))
+}
+
+func kindOf(name string, from specSchema, s *schema) string {
+	switch {
+	case from.Format == "binary":
+		return "file"
+	case from.is("string") && len(from.Enum) > 0:
+		return "select"
+	case from.is("string") && from.Format == "date":
+		return "date"
+	case from.is("string") && s.Secret:
+		return "secret"
+	case from.is("string") && s.MaxLength > 200 && !oneLine.MatchString(name):
+		return "area"
+	case from.is("string"):
+		return "text"
+	case from.is("number"):
+		return "number"
+	case from.is("integer"):
+		return "whole"
+	case from.is("boolean"):
+		return "tick"
+	case from.is("array") && s.Items != nil && s.Items.Kind == "group":
+		return "lines"
+	case from.is("array") && s.Items != nil && !slices.Contains([]string{"lines", "list", "map", "file"}, s.Items.Kind):
+		return "list"
+	case from.is("object") && len(s.Properties) > 0:
+		return "group"
+	case from.is("object") && s.Items != nil:
+		return "map"
+	default:
+		return "json"
+	}
+}
+
+var (
+	secret  = regexp.MustCompile(`(?i)(password|secret|apikey|accesstoken)$`)
+	oneLine = regexp.MustCompile(`(?i)(name|url)$`)
+)
+
+func unitOf(name, description, multipleOf string) string {
+	switch {
+	case multipleOf == "0.01":
+		return "₹"
+	case strings.HasSuffix(name, "weight") || strings.HasPrefix(description, "Grams") || strings.HasPrefix(description, "In grams"):
+		return "g"
+	case strings.HasSuffix(name, "percent") || name == "touch" || strings.HasPrefix(description, "Percent"):
+		return "%"
+	default:
+		return ""
+	}
+}
+
+// rank sorts the properties of an object: first dates and sides, then texts, then figures as a bill has them.
+func rank(name string) int {
+	texts := []string{
+		"date", "in_entries", "out_entries", "name", "first_name", "last_name", "title", "item_name", "slip_number", "kind",
+	}
+	figures := []string{
+		"pieces", "quantity", "pure_weight", "weight", "loss_weight", "touch", "fine_percent", "fine_weight", "wastage_percent",
+		"wastage_weight", "rate", "rate_unit", "other", "making_charge", "amount", "description",
+	}
+	if i := slices.Index(texts, name); i >= 0 {
+		return i
+	}
+	return len(texts) + 1 + slices.Index(figures, name) // others are between texts and figures
+}

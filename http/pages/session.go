@@ -1,0 +1,344 @@
+package pages
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+
+	"bahi/commands/access/credentials"
+	"bahi/domain/fault"
+	"bahi/http/api"
+)
+
+const (
+	sessionCookie  = "bahi_session"
+	themeCookie    = "bahi_theme"
+	languageCookie = "bahi_language"
+
+	sessionLasts = 12 * time.Hour // without a visit
+	sessionEnds  = 30 * 24 * time.Hour
+	lookLasts    = 365 * 24 * time.Hour
+
+	limitGroup = "auth" // of sign-ins
+)
+
+// Sessions stores the sessions. A cookie alone opens nothing, so that signing out ends each copy of it.
+type Sessions interface {
+	// Begin starts a session of an API key.
+	Begin(ctx context.Context, session uuid.UUID, ends time.Time) error
+	// Alive reports whether a session was started and has not ended.
+	Alive(ctx context.Context, session uuid.UUID) (bool, error)
+	// Revoke ends a session, on all nodes within seconds.
+	Revoke(ctx context.Context, session uuid.UUID) error
+	// Access returns an access token of a user's session.
+	Access(ctx context.Context, of credentials.Bearer) (string, error)
+}
+
+// session is the content of the cookie: before the sign-in, only the token of its forms.
+type session struct {
+	Token string    `json:"token"` // of forms
+	ID    uuid.UUID `json:"id"`    // of the session on the server; uuid.Nil before the sign-in
+	User  uuid.UUID `json:"user,omitzero"`
+	Key   string    `json:"key,omitempty"` // an API key, in place of a user
+	In    uuid.UUID `json:"in,omitzero"`   // the workspace that was chosen
+	Ends  time.Time `json:"ends"`
+	Last  time.Time `json:"last"` // it is not renewed beyond that
+}
+
+// sealed is the associated data of the cookie: nothing else that the key has sealed opens as one.
+const sealed = "bahi session 2"
+
+func newSeal(key []byte) (cipher.AEAD, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("the key of the pages' cookies: %w", err)
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+func (s session) holds(token string) bool {
+	return s.Token != "" && subtle.ConstantTimeCompare([]byte(s.Token), []byte(token)) == 1
+}
+
+// unseal returns the session of a cookie, the zero session for one that is invalid or has expired.
+func (p *Pages) unseal(r *http.Request) (s session) {
+	box, err := base64.RawURLEncoding.DecodeString(cookieOf(r, sessionCookie))
+	if err != nil {
+		return session{}
+	}
+	text, err := p.seal.Open(nil, nil, box, []byte(sealed))
+	if err != nil || json.Unmarshal(text, &s) != nil || !p.Now().Before(s.Ends) {
+		return session{}
+	}
+	return s
+}
+
+// bearer returns the bearer token of a session, "" if it has ended.
+func (p *Pages) bearer(ctx context.Context, s session) (string, error) {
+	if s.ID == uuid.Nil {
+		return "", nil
+	}
+	if alive, err := p.Sessions.Alive(ctx, s.ID); err != nil || !alive {
+		return "", err
+	}
+	if s.Key != "" {
+		return s.Key, nil
+	}
+	return p.Sessions.Access(ctx, credentials.Bearer{User: s.User, Session: s.ID})
+}
+
+// Bearer returns the token and the workspace of a browser's session. It is for [api.API.AcceptCookies].
+func (p *Pages) Bearer(r *http.Request) (string, uuid.UUID, error) {
+	s := p.unseal(r)
+	bearer, err := p.bearer(r.Context(), s)
+	return bearer, s.In, err
+}
+
+// recall identifies the visitor. An error means that this cannot be done now.
+func (v *visit) recall() error {
+	v.session = v.unseal(v.r)
+	if v.session.Token == "" {
+		return v.keep(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)})
+	}
+	bearer, err := v.bearer(v.r.Context(), v.session)
+	if err != nil || bearer == "" {
+		return err
+	}
+	if err := v.enter(bearer); err != nil {
+		return err
+	}
+	if v.who.Type != "" && v.session.Ends.Sub(v.Now()) < sessionLasts/2 {
+		return v.keep(v.session)
+	}
+	return nil
+}
+
+// enter identifies the visitor by a token, in the workspace that the session has chosen.
+func (v *visit) enter(bearer string) error {
+	ctx, who, err := api.Authenticate(v.r.Context(), bearer)
+	if refused, is := errors.AsType[*fault.Error](err); is && refused.Kind == fault.Unauthorized {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if v.session.In != uuid.Nil && v.session.In != who.Workspace {
+		if elsewhere, err := api.Enter(ctx, v.session.In); err == nil { // who was removed is at home again
+			ctx = elsewhere
+		}
+	}
+	v.r, v.who = v.r.WithContext(ctx), api.Request(ctx).Actor
+	return nil
+}
+
+// keep gives the browser a session.
+func (v *visit) keep(s session) error {
+	s.Ends = v.Now().Add(sessionLasts)
+	if s.Ends.After(s.Last) {
+		s.Ends = s.Last
+	}
+	v.session = s
+	text, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("encode a session: %w", err)
+	}
+	box := v.seal.Seal(nil, nil, text, []byte(sealed)) //nolint:gosec // G407: this AEAD makes its nonces itself
+	v.setCookie(sessionCookie, base64.RawURLEncoding.EncodeToString(box), sessionLasts)
+	return nil
+}
+
+// setCookie sets a cookie. Lax lets the links in mails open signed in; forms have a token of their own.
+func (v *visit) setCookie(name, value string, lasts time.Duration) {
+	http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // G124: it is secure wherever the system is reached by HTTPS
+		Name: name, Value: value, Path: "/", MaxAge: int(lasts.Seconds()), HttpOnly: true, Secure: v.secure, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+func cookieOf(r *http.Request, name string) string {
+	cookie, err := r.Cookie(name)
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
+}
+
+// newKey returns an Idempotency-Key for a form, so that a form that is sent twice has one effect.
+func newKey() string { return uuid.NewString() }
+
+// signInPath leads back to the page after the sign-in.
+func (v *visit) signInPath() string {
+	if v.r.Method != http.MethodGet || v.r.URL.Path == Path+"/" {
+		return Path + "/sign-in"
+	}
+	return Path + "/sign-in?next=" + url.QueryEscape(v.r.URL.RequestURI())
+}
+
+// signingIn is the content of the sign-in page.
+type signingIn struct {
+	Next, Email, Wrong string
+	Unverified         bool
+}
+
+func (v *visit) signInPage() (page, error) {
+	next := within(v.r.FormValue("next"))
+	if v.who.Type != "" {
+		return page{redirect: next}, nil
+	}
+	return page{template: "sign-in", title: "Sign in", body: signingIn{Next: next}}, nil
+}
+
+// signIn begins a session by an email and its password, or by an API key.
+func (v *visit) signIn() (page, error) {
+	shown := signingIn{Next: within(v.r.PostForm.Get("next")), Email: v.r.PostForm.Get("email")}
+	s, err := v.proven()
+	switch refused := refusal(err); {
+	case err == nil && s.ID != uuid.Nil:
+		return page{redirect: shown.Next}, v.keep(s)
+	case err == nil:
+		shown.Wrong = "This does not sign you in. Look at it again."
+	case refused == nil:
+		return page{}, err
+	case refused.Status == http.StatusForbidden:
+		shown.Unverified, shown.Wrong = true, refused.Detail
+	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusUnprocessableEntity:
+		shown.Wrong = "This does not sign you in. Look at it again."
+	default:
+		return page{}, err
+	}
+	return page{template: "sign-in", title: "Sign in", status: http.StatusUnauthorized, body: shown}, nil
+}
+
+// proven returns a new session of the person whom the form proves, the zero session for a wrong key.
+func (v *visit) proven() (session, error) {
+	s := session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)}
+	if key := strings.TrimSpace(v.r.PostForm.Get("key")); key != "" {
+		if err := v.enter(key); err != nil || v.who.Type != "api_key" { // an access token ends too soon
+			if err == nil {
+				err = api.Count(v.r.Context(), limitGroup)
+			}
+			return session{}, err
+		}
+		s.ID, s.Key = uuid.New(), key
+		return s, v.Sessions.Begin(v.r.Context(), s.ID, s.Last)
+	}
+	var in struct {
+		Token string `json:"access_token"`
+	}
+	body := map[string]any{"email": v.r.PostForm.Get("email"), "password": v.r.PostForm.Get("password")}
+	if _, err := v.call("login", request{body: body}, &in); err != nil {
+		return session{}, err
+	}
+	claims := jwt.MapClaims{}
+	if _, _, err := jwt.NewParser().ParseUnverified(in.Token, claims); err != nil { // it was made in this process
+		return session{}, fmt.Errorf("read the session of a sign-in: %w", err)
+	}
+	var errs [2]error
+	s.User, errs[0] = uuid.Parse(fmt.Sprint(claims["sub"]))
+	s.ID, errs[1] = uuid.Parse(fmt.Sprint(claims["sid"]))
+	return s, errors.Join(errs[:]...)
+}
+
+// signOut ends the session on the server.
+func (v *visit) signOut() (page, error) {
+	var err error
+	switch {
+	case v.who.Type == "":
+	case v.session.Key != "":
+		err = v.Sessions.Revoke(v.r.Context(), v.session.ID)
+	default:
+		_, err = v.call("logout", request{}, nil)
+	}
+	if err != nil {
+		return page{}, err
+	}
+	return page{redirect: Path + "/sign-in"}, v.keep(session{Token: rand.Text(), Last: v.Now().Add(sessionEnds)})
+}
+
+// look stores the theme and the language.
+func (v *visit) look() (page, error) {
+	if theme := v.r.PostForm.Get("theme"); slices.Contains([]string{"light", "dark", "auto"}, theme) {
+		v.setCookie(themeCookie, theme, lookLasts)
+	}
+	if chosen := language(v.r.PostForm.Get("language")); slices.Contains(languages, chosen) {
+		v.setCookie(languageCookie, string(chosen), lookLasts)
+	}
+	return page{redirect: within(v.r.PostForm.Get("here"))}, nil
+}
+
+// choice is a value that a person can choose.
+type choice struct {
+	Value, Text string
+	Chosen      bool
+}
+
+// workspaces returns the workspaces of a user.
+func (v *visit) workspaces() (found []choice) {
+	if v.session.User == uuid.Nil {
+		return nil
+	}
+	var all []struct {
+		ID   string `json:"id"`
+		Own  bool   `json:"own"`
+		Name string `json:"name"`
+	}
+	if _, err := v.call("list-workspaces", request{}, &all); err != nil || len(all) < 2 {
+		return nil
+	}
+	for _, w := range all {
+		name := w.Name
+		if name == "" {
+			name = w.ID[:8]
+		}
+		found = append(found, choice{w.ID, name, w.ID == v.who.Workspace.String()})
+	}
+	return found
+}
+
+// chooseWorkspace goes to another workspace of the user's.
+func (v *visit) chooseWorkspace() (page, error) {
+	to, err := uuid.Parse(v.r.PostForm.Get("workspace"))
+	if err != nil {
+		return page{}, fault.New(fault.Invalid, "Choose one of your workspaces")
+	}
+	if _, err := api.Enter(v.r.Context(), to); err != nil {
+		return page{}, err
+	}
+	s := v.session
+	s.In = to
+	return page{redirect: Path + "/?done=workspace"}, v.keep(s)
+}
+
+// within returns the address if it is of a page of ours, otherwise that of the first page.
+func within(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.Opaque != "" || strings.Contains(next, `\`) ||
+		!strings.HasPrefix(u.Path, "/") || u.Path == "/" || strings.HasPrefix(u.Path, "//") || strings.HasPrefix(u.Path, Path+"/sign-") {
+		return Path + "/"
+	}
+	return u.RequestURI()
+}
+
+// joined goes to the workspace that the visitor has joined.
+func (v *visit) joined(workspace string) (page, error) {
+	in, err := uuid.Parse(workspace)
+	if err != nil {
+		return page{}, fmt.Errorf("the workspace that was joined: %w", err)
+	}
+	s := v.session
+	s.In = in
+	return page{redirect: Path + "/?done=workspace"}, v.keep(s)
+}

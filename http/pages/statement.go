@@ -1,0 +1,71 @@
+package pages
+
+import (
+	"html/template"
+	"strconv"
+	"strings"
+)
+
+// statementPage is the content of the statement that is printed.
+type statementPage struct {
+	Company, Kind, KindName, Name, Link, From, To string
+	Files                                         string       // address of the files, without their ending
+	Query                                         template.URL // for the files
+	Balances                                      []balance
+	Rows                                          []rowLine
+	More                                          bool // the page has not all rows of the period; the files have
+}
+
+const statementRows = 500
+
+// statement shows an account for print, the oldest row first.
+func (v *visit) statement() (page, error) {
+	kind, err := v.kind()
+	if err != nil {
+		return page{}, err
+	}
+	id, q := v.r.PathValue("id"), v.r.URL.Query()
+	query := v.past()
+	for _, name := range []string{"from", "to"} {
+		if day := q.Get(name); day != "" {
+			query.Set(name, day)
+		}
+	}
+	var of map[string]any
+	if _, err := v.call("get-"+kind, request{vars: []string{id}, query: v.past()}, &of); err != nil {
+		return page{}, err
+	}
+	shown := statementPage{
+		Kind: kind, KindName: kindName(kind), Name: textOf(of["name"]), Link: accountPath(kind, id), From: query.Get("from"), To: query.Get("to"),
+		Balances: v.lang.balancesOf(kind, of), Query: template.URL(query.Encode()), Company: v.company(),
+	}
+	file, err := v.request("get-"+kind+"-statement", request{vars: []string{id}})
+	if err != nil {
+		return page{}, err
+	}
+	shown.Files = strings.TrimSuffix(file.URL.Path, ".pdf")
+	query.Set("page_size", strconv.Itoa(statementRows))
+	var rows []map[string]any
+	out, err := v.call("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, &rows)
+	if err != nil {
+		return page{}, err
+	}
+	total, _ := strconv.Atoi(out.Header.Get("X-Total-Count"))
+	shown.More = total > len(rows)
+	for _, r := range rows {
+		shown.Rows = append(shown.Rows, v.lineOf(kind, r))
+	}
+	return page{template: "statement", title: "Statement", body: shown}, nil
+}
+
+// company returns the name of the visitor's company, "" without one.
+func (v *visit) company() string {
+	var me, company map[string]any
+	if _, err := v.call("get-me", request{}, &me); err != nil || me["company_id"] == nil {
+		return ""
+	}
+	if _, err := v.call("get-company", request{vars: []string{textOf(me["company_id"])}}, &company); err != nil {
+		return ""
+	}
+	return textOf(company["name"])
+}

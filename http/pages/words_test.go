@@ -1,0 +1,262 @@
+package pages
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"html"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"text/template/parse"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWordsAreTranslated fails for each text without a translation, and logs these texts as JSON to fill in. It also fails for a
+// translation of a text that is used nowhere.
+func TestWordsAreTranslated(t *testing.T) {
+	t.Parallel()
+	used := usedTexts(t)
+	for _, l := range languages[1:] {
+		missing, verbs := map[string]string{}, regexp.MustCompile(`%(\[\d\])?s`)
+		for text := range used {
+			translated, known := translations[l][text]
+			if !known || translated == "" {
+				missing[text] = ""
+				continue
+			}
+			require.Len(t, verbs.FindAllString(translated, -1), len(verbs.FindAllString(text, -1)), "%s: the verbs of %q", l, text)
+		}
+		if len(missing) > 0 {
+			t.Errorf("words/%s.json has no translation for %d texts:\n%s", l, len(missing), indented(t, missing))
+		}
+		for text := range translations[l] {
+			if !used[text] {
+				t.Errorf("words/%s.json translates a text that nothing uses: %q", l, text)
+			}
+		}
+		file, err := os.ReadFile("words/" + string(l) + ".json")
+		require.NoError(t, err)
+		require.Equal(t, indented(t, translations[l]), string(file), "words/%s.json is sorted, with two spaces before each text", l)
+	}
+}
+
+// TestWordsOfTemplatesAreGivenToT fails for English text in a template outside of an action.
+func TestWordsOfTemplatesAreGivenToT(t *testing.T) {
+	t.Parallel()
+	unseen := regexp.MustCompile(`(?s)\{\{.*?\}\}|<!--.*?-->|<kbd.*?</kbd>|<script.*?</script>`)
+	seen := regexp.MustCompile(`\b(?:placeholder|title|alt|aria-label|label|value)="([^"]*)"`)
+	tag := regexp.MustCompile(`(?s)<[^>]*>`)
+	allowed := regexp.MustCompile(`\b(Bahi|g|kg|PDF|CSV|XLSX|csv|pdf|xlsx)\b|[a-z-]+="[^"]*"|\b(required|autofocus)\b`) // or attributes
+	eachTemplate(t, func(name, text string) {
+		text = unseen.ReplaceAllString(text, "")
+		visible := []string{tag.ReplaceAllString(text, "\n")}
+		for _, attribute := range seen.FindAllStringSubmatch(text, -1) {
+			if !strings.HasPrefix(attribute[0], "value") || strings.Contains(attribute[1], " ") { // one word is a value that a form sends
+				visible = append(visible, attribute[1])
+			}
+		}
+		for line := range strings.Lines(strings.Join(visible, "\n")) {
+			if words := allowed.ReplaceAllString(html.UnescapeString(line), ""); regexp.MustCompile(`\pL`).MatchString(words) {
+				t.Errorf("%s has text that is not given to t: %q", name, strings.TrimSpace(line))
+			}
+		}
+	})
+}
+
+func TestWordsAreInTheLanguageOfTheVisitor(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		cookie, accept string
+		want           language
+	}{
+		{"", "", "en"},
+		{"gu", "hi", "gu"},
+		{"fr", "hi-IN,en;q=0.5", "hi"},
+		{"", "en-IN,gu;q=0.9", "en"},
+		{"", "fr,gu;q=0.9,en;q=0.8", "gu"},
+		{"", "ta,*;q=0.1", "en"},
+		{"", "%%%;q=x", "en"},
+	} {
+		require.Equal(t, c.want, languageOf(c.cookie, c.accept), "%+v", c)
+	}
+	require.Equal(t, "तारीख़", language("hi").t("Date"))
+	require.Equal(t, "a text without a translation", language("hi").t("a text without a translation"))
+	require.Equal(t, "जमा, लाइन 2", language("hi").tf("%s, line %s", "जमा", 2))
+	for _, l := range languages {
+		require.NotEmpty(t, l.Name())
+	}
+}
+
+// usedTexts returns the texts that templates and code translate.
+func usedTexts(t *testing.T) map[string]bool {
+	t.Helper()
+	used := map[string]bool{}
+	for _, text := range append(texts, monthNames[:]...) {
+		used[text] = true
+	}
+	for _, f := range entryFields {
+		used[f.label] = true
+	}
+	for _, label := range fieldLabels {
+		used[label] = true
+	}
+	eachTemplate(t, func(name, text string) {
+		trees, tree := map[string]*parse.Tree{}, parse.New(name)
+		tree.Mode = parse.SkipFuncCheck
+		_, err := tree.Parse(text, "", "", trees)
+		require.NoError(t, err)
+		trees[name] = tree
+		for _, tree := range trees {
+			templateTexts(tree.Root, used)
+		}
+	})
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		if !strings.HasSuffix(file, "_test.go") {
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+			require.NoError(t, err)
+			ast.Inspect(parsed, func(n ast.Node) bool { return codeTexts(n, used) })
+		}
+	}
+	return used
+}
+
+// templateTexts adds the literals that a part of a template gives to t or tf.
+func templateTexts(n parse.Node, used map[string]bool) {
+	branch := func(b parse.BranchNode) {
+		templateTexts(b.Pipe, used)
+		templateTexts(b.List, used)
+		templateTexts(b.ElseList, used)
+	}
+	translates := func(c *parse.CommandNode) bool {
+		name, is := c.Args[0].(*parse.IdentifierNode)
+		return is && (name.Ident == "t" || name.Ident == "tf")
+	}
+	switch n := n.(type) {
+	case *parse.ListNode:
+		if n != nil { // an absent else
+			for _, part := range n.Nodes {
+				templateTexts(part, used)
+			}
+		}
+	case *parse.IfNode:
+		branch(n.BranchNode)
+	case *parse.RangeNode:
+		branch(n.BranchNode)
+	case *parse.WithNode:
+		branch(n.BranchNode)
+	case *parse.ActionNode:
+		templateTexts(n.Pipe, used)
+	case *parse.TemplateNode:
+		templateTexts(n.Pipe, used)
+	case *parse.PipeNode:
+		if n == nil {
+			return
+		}
+		for i, c := range n.Cmds {
+			literals := c.Args[1:]
+			if i+1 < len(n.Cmds) && translates(n.Cmds[i+1]) {
+				literals = c.Args[:1]
+			} else if !translates(c) {
+				literals = nil
+			}
+			for _, arg := range c.Args {
+				templateTexts(arg, used)
+			}
+			if len(literals) > 0 {
+				if text, is := literals[0].(*parse.StringNode); is {
+					used[text.Text] = true
+				}
+			}
+		}
+	default:
+	}
+}
+
+// codeTexts adds the literals that code gives to t or tf, or shows as a title, a fault or a confirmation.
+func codeTexts(n ast.Node, used map[string]bool) bool {
+	add := func(expressions ...ast.Expr) {
+		for _, e := range expressions {
+			if literal, is := e.(*ast.BasicLit); is && literal.Kind == token.STRING {
+				text, _ := strconv.Unquote(literal.Value)
+				used[text] = text != ""
+			}
+		}
+	}
+	nameOf := func(e ast.Node) string {
+		switch e := e.(type) {
+		case *ast.Ident:
+			return e.Name
+		case *ast.SelectorExpr:
+			return e.Sel.Name
+		default:
+			return ""
+		}
+	}
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		_, isMethod := n.Fun.(*ast.SelectorExpr)
+		switch name := nameOf(n.Fun); {
+		case !isMethod || len(n.Args) == 0:
+		case name == "t", name == "tf":
+			add(n.Args[0])
+		case name == "New" && len(n.Args) == 2: // fault.New
+			add(n.Args[1])
+		}
+	case *ast.KeyValueExpr:
+		switch nameOf(n.Key) {
+		case "title", "about", "button", "then":
+			add(n.Value)
+		}
+	case *ast.AssignStmt:
+		if nameOf(n.Lhs[len(n.Lhs)-1]) == "Wrong" {
+			add(n.Rhs[len(n.Rhs)-1])
+		}
+	case *ast.CompositeLit:
+		if nameOf(n.Type) == "failure" {
+			add(n.Elts...)
+		}
+	case *ast.ValueSpec:
+		if nameOf(n.Names[0]) != "done" || len(n.Values) == 0 {
+			break
+		}
+		words, _ := n.Values[0].(*ast.CompositeLit)
+		for _, e := range words.Elts {
+			if pair, is := e.(*ast.KeyValueExpr); is {
+				add(pair.Value)
+			}
+		}
+	}
+	return true
+}
+
+func eachTemplate(t *testing.T, visit func(name, text string)) {
+	t.Helper()
+	require.NoError(t, fs.WalkDir(os.DirFS("templates"), ".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(name) != ".html" {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join("templates", name))
+		visit(name, string(text))
+		return err
+	}))
+}
+
+func indented(t *testing.T, words map[string]string) string {
+	t.Helper()
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	require.NoError(t, e.Encode(words))
+	return text.String()
+}
