@@ -45,12 +45,12 @@ type replayedRow struct {
 	id int64
 }
 
-// replay folds the log up to a position.
+// replay folds the log's transactions that end at a position or before.
 func replay(t require.TestingT, o *apptest.Office, workspace uuid.UUID, upTo event.Position) replayed {
 	r := replayed{accounts: map[int64]book.Account{}, rows: map[int64]*replayedRow{}, revisions: map[string]int64{}}
 	for stored, err := range o.Sys.Store.ReadAll(o.T.Context(), 0, eventstore.Forwards) {
 		require.NoError(t, err)
-		if stored.Position > upTo {
+		if stored.Position+event.Position(event.More(stored.Meta)) > upTo {
 			break
 		}
 		e, err := domain.Catalogue.Decode(stored)
