@@ -5,8 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"mime/multipart"
 	"net/http"
+	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 
 	"bahi/domain/fault"
@@ -18,10 +23,30 @@ type request struct {
 	vars   []string // values of the path's variables, in order
 	query  url.Values
 	body   any    // nil: none
+	files  []file // with them the body's fields are sent as a form
 	key    string // Idempotency-Key
 	match  string // revision for If-Match
 	reason string // Bahi-Reason
 	dry    bool   // Bahi-Dry-Run
+}
+
+// file is a file that the visitor uploads, by the name of its field.
+type file struct {
+	field string
+	*multipart.FileHeader
+}
+
+// files returns the uploaded files of a field, without the empty ones that a browser sends for no choice.
+func (v *visit) files(field string) (chosen []file) {
+	if v.r.MultipartForm == nil {
+		return nil
+	}
+	for _, h := range v.r.MultipartForm.File[field] {
+		if h.Filename != "" || h.Size > 0 {
+			chosen = append(chosen, file{field, h})
+		}
+	}
+	return chosen
 }
 
 // problem is the refusal of an operation.
@@ -59,6 +84,9 @@ func (v *visit) call(operation string, in request, into any) (api.Response, erro
 		return api.Response{}, err
 	}
 	out := v.API.Inside(v.r.Context(), r)
+	if r.Body != nil {
+		_ = r.Body.Close() // the writer of a form ends with it
+	}
 	if out.Status >= http.StatusBadRequest {
 		refused := &problem{Status: out.Status, Detail: http.StatusText(out.Status)}
 		if err := json.Unmarshal(out.Body, refused); err != nil {
@@ -99,18 +127,16 @@ func (v *visit) request(id string, in request) (*http.Request, error) {
 	if len(in.query) > 0 {
 		address += "?" + in.query.Encode()
 	}
-	var body []byte
-	if in.body != nil {
-		if body, err = json.Marshal(in.body); err != nil {
-			return nil, fmt.Errorf("encode the body of %s: %w", id, err)
-		}
+	body, kind, err := in.content(o)
+	if err != nil {
+		return nil, fmt.Errorf("encode the body of %s: %w", id, err)
 	}
-	r, err := http.NewRequestWithContext(v.r.Context(), o.Method, address, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(v.r.Context(), o.Method, address, body)
 	if err != nil {
 		return nil, err
 	}
-	if in.body != nil {
-		r.Header.Set("Content-Type", "application/json")
+	if kind != "" {
+		r.Header.Set("Content-Type", kind)
 	}
 	set := func(name, value string, documented bool) {
 		if value != "" && documented {
@@ -127,6 +153,54 @@ func (v *visit) request(id string, in request) (*http.Request, error) {
 	}
 	set("Bahi-Min-Position", v.r.URL.Query().Get("at"), o.Method == http.MethodGet)
 	return r, nil
+}
+
+// content returns the request's body and its media type.
+func (in request) content(o *operation) (body io.Reader, kind string, err error) {
+	if !o.Files || in.files == nil {
+		if in.body == nil {
+			return nil, "", nil
+		}
+		text, err := json.Marshal(in.body)
+		return bytes.NewReader(text), "application/json", err
+	}
+	fields, _ := in.body.(map[string]any)
+	read, write := io.Pipe()
+	form := multipart.NewWriter(write)
+	go func() { write.CloseWithError(errors.Join(writeForm(form, fields, in.files), form.Close())) }()
+	return read, form.FormDataContentType(), nil
+}
+
+// writeForm writes the fields, and after them the files. It stops when nobody reads on.
+func writeForm(form *multipart.Writer, fields map[string]any, files []file) error {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if err := form.WriteField(name, textOf(fields[name])); err != nil {
+			return err
+		}
+	}
+	for _, f := range files {
+		if err := f.write(form); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f file) write(form *multipart.Writer) error {
+	from, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	header := textproto.MIMEHeader{"Content-Disposition": {multipart.FileContentDisposition(f.field, f.Filename)}}
+	if kind := f.Header.Get("Content-Type"); kind != "" {
+		header.Set("Content-Type", kind)
+	}
+	part, err := form.CreatePart(header)
+	if err == nil {
+		_, err = io.Copy(part, from)
+	}
+	return err
 }
 
 // after returns the address of a page that shows what was written.

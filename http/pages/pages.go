@@ -123,6 +123,7 @@ var (
 	errNoPage    = fault.New(fault.NotFound, "There is no such page")
 	errForeign   = fault.New(fault.Forbidden, "This form came from another site. Nothing was done.")
 	errOldForm   = fault.New(fault.Forbidden, "This form is of an earlier session. Nothing was done. Open the page again.")
+	errLarge     = fault.New(fault.TooLarge, "This file is too large. Nothing was done.")
 	errElsewhere = fault.New(fault.Conflict, "You have gone to another workspace in the meantime. Nothing was done. Open the page again.")
 )
 
@@ -140,7 +141,10 @@ func (p *Pages) member(pattern string, answer func(*visit) (page, error)) {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-const mostForm = 1 << 20 // bytes
+const (
+	mostForm = 1 << 20  // bytes
+	mostFile = 34 << 20 // bytes of a form with a file; the operation has a limit of its own
+)
 
 // ServeHTTP serves one request.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -152,7 +156,11 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, Path+"/", http.StatusSeeOther)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+	most := int64(mostForm)
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
+		most = mostFile
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
 	p.mux.ServeHTTP(w, r)
 }
 
@@ -170,6 +178,11 @@ type visit struct {
 // serve responds with a page.
 func (p *Pages) serve(w http.ResponseWriter, r *http.Request, signedIn bool, answer func(*visit) (page, error)) {
 	v := &visit{Pages: p, w: w, r: r, lang: languageOf(cookieOf(r, languageCookie), r.Header.Get("Accept-Language"))}
+	defer func() {
+		if r.MultipartForm != nil {
+			_ = r.MultipartForm.RemoveAll() // files on the disk
+		}
+	}()
 	if err := v.recall(); err != nil {
 		v.fail(err)
 		return
@@ -197,7 +210,14 @@ func (v *visit) ours() error {
 	if v.origin.Check(v.r) != nil {
 		return errForeign
 	}
-	if err := v.r.ParseForm(); err != nil {
+	err := v.r.ParseForm()
+	if err == nil && strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/form-data") {
+		err = v.r.ParseMultipartForm(mostForm) // what is larger goes to the disk
+	}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return errLarge
+	}
+	if err != nil {
 		return fault.New(fault.Malformed, "This form cannot be read. Nothing was done.")
 	}
 	if !v.session.holds(v.r.PostForm.Get("token")) {
@@ -224,6 +244,7 @@ type frame struct {
 	Title, Theme, Here, Token, Workspace, Version, Key string
 	Lang                                               language
 	Who                                                string // empty: not signed in
+	Places                                             []place
 	Workspaces                                         []choice
 	Done                                               string // what was done
 	Stale                                              bool
@@ -255,6 +276,7 @@ func (v *visit) render(p page) {
 	if v.who.Type != "" {
 		f.Who, f.Workspace = v.who.String(), v.who.Workspace.String()
 		f.Workspaces = v.workspaces()
+		f.Places = v.places(f.May)
 	}
 	name := p.part
 	if name == "" {
@@ -331,7 +353,7 @@ func (p *Pages) readFiles() error {
 	for name, kind := range map[string]string{
 		"app.css": "text/css; charset=utf-8", "app.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
 	} {
-		content, err := assetFiles.ReadFile("assets/" + name)
+		content, err := joined(name)
 		if err != nil {
 			return err
 		}
@@ -339,6 +361,22 @@ func (p *Pages) readFiles() error {
 		p.assets[name] = asset{content, kind, hex.EncodeToString(sum[:6])}
 	}
 	return nil
+}
+
+// joined returns the content of an asset, and after it that of the files of the areas: inbox.css belongs to app.css.
+func joined(name string) ([]byte, error) {
+	content, err := assetFiles.ReadFile("assets/" + name)
+	if err != nil || path.Ext(name) == ".svg" {
+		return content, err
+	}
+	files, err := fs.Glob(assetFiles, "assets/*"+path.Ext(name))
+	for _, file := range files {
+		more, _ := assetFiles.ReadFile(file) // it is part of the program
+		if file != "assets/"+name {
+			content = append(content, more...)
+		}
+	}
+	return content, err
 }
 
 // functions are the functions of the templates.

@@ -214,7 +214,7 @@ func codeTexts(n ast.Node, used map[string]bool) bool {
 		}
 	case *ast.KeyValueExpr:
 		switch nameOf(n.Key) {
-		case "title", "about", "button", "then":
+		case "title", "about", "button", "then", "Name", "Label":
 			add(n.Value)
 		}
 	case *ast.AssignStmt:

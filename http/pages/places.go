@@ -1,0 +1,43 @@
+package pages
+
+import "strings"
+
+// place is a page that the head of each page leads to.
+type place struct {
+	Name, Link string
+	needs      string // permission; empty: everybody
+	More       bool   // it stands in the menu
+	Here       bool   // the page that is shown is below it
+}
+
+var places = []place{
+	{Name: "Today", Link: Path + "/"},
+	{Name: "Accounts", Link: Path + "/accounts", needs: "ledger:read"},
+	{Name: "Orders", Link: Path + "/orders", needs: "ledger:read"},
+	{Name: "Inbox", Link: Path + "/inbox", needs: "messaging:read"},
+	{Name: "Operate", Link: Path + "/operate", needs: "operator"},
+	{Name: "Daybook", Link: Path + "/daybook", needs: "ledger:read", More: true},
+	{Name: "Drafts", Link: Path + "/drafts", needs: "ledger:read", More: true},
+	{Name: "Khata pages", Link: Path + "/khata", needs: "ledger:read", More: true},
+	{Name: "Trail", Link: Path + "/audit", needs: "audit:read", More: true},
+	{Name: "Enquiries", Link: Path + "/enquiries", needs: "marketplace:read", More: true},
+	{Name: "Companies", Link: Path + "/list/companies", needs: "marketplace:read", More: true},
+	{Name: "Products", Link: Path + "/list/products", needs: "marketplace:read", More: true},
+	{Name: "Contacts", Link: Path + "/list/contacts", needs: "messaging:read", More: true},
+	{Name: "Campaigns", Link: Path + "/campaigns", needs: "messaging:read", More: true},
+	{Name: "Channels", Link: Path + "/list/channels", needs: "messaging:read", More: true},
+	{Name: "Bots", Link: Path + "/list/bots", needs: "messaging:read", More: true},
+	{Name: "Settings", Link: Path + "/settings", More: true},
+}
+
+// places returns the pages that the visitor may see.
+func (v *visit) places(may map[string]bool) (seen []place) {
+	for _, p := range places {
+		if p.needs != "" && !may[p.needs] {
+			continue
+		}
+		p.Here = p.Link == v.r.URL.Path || p.Link != Path+"/" && strings.HasPrefix(v.r.URL.Path, p.Link+"/")
+		seen = append(seen, p)
+	}
+	return seen
+}
