@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	flows "bahi/commands/messaging"
-	"bahi/http/console/browsertest"
+	"bahi/http/pages/browsertest"
 	"bahi/internal/app/apptest"
 	views "bahi/readmodels/messaging"
 )

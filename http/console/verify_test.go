@@ -19,7 +19,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore/audit/audittest"
-	"bahi/http/console/browsertest"
+	"bahi/http/pages/browsertest"
 )
 
 // made returns the page with the current verifier, whether or not one was built into this program.

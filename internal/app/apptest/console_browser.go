@@ -1,7 +1,7 @@
 package apptest
 
 import (
-	"bahi/http/console/browsertest"
+	"bahi/http/pages/browsertest"
 )
 
 // Browse opens a tab that is signed in.
