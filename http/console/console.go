@@ -183,13 +183,9 @@ func (c *Console) routes() {
 	c.act("POST /companies/{id}/verify", (*visit).verifyCompany)
 	c.act("POST /companies/{id}/unverify", (*visit).unverifyCompany)
 	c.show("GET /outbox", (*visit).outbox)
-	c.serveVerifier(builtVerifier)
 }
 
-var (
-	errNoPage     = fault.New(fault.NotFound, "There is no such page")
-	errNoVerifier = fault.New(fault.NotFound, "This program was built without the verifier's page. bahi-verify does the same at the shell.")
-)
+var errNoPage = fault.New(fault.NotFound, "There is no such page")
 
 // visit is one request of a browser.
 type visit struct {
