@@ -49,6 +49,7 @@ type Pages struct {
 
 	mux      *http.ServeMux
 	document func() (*document, error)
+	manual   func() (*manual, error)
 	views    map[language]map[string]*template.Template
 	assets   map[string]asset
 	seal     cipher.AEAD
@@ -66,6 +67,7 @@ var assetFiles embed.FS
 func Mount(config Config) (*Pages, error) {
 	p := &Pages{Config: config, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), assets: map[string]asset{}}
 	p.document = sync.OnceValues(func() (*document, error) { return readDocument(p.API.OpenAPI()) }) // all operations are registered by then
+	p.manual = sync.OnceValues(func() (*manual, error) { return readManual(p.API.OpenAPI()) })
 	public, err := url.Parse(config.PublicURL)
 	if err == nil {
 		p.secure = public.Scheme == "https"
@@ -88,6 +90,9 @@ func Mount(config Config) (*Pages, error) {
 			config.API.Mount("pages", d.path, p)
 		}
 	}
+	for _, site := range []string{docsPath, verifyPath} {
+		config.API.Mount("pages", site, p)
+	}
 	config.API.Page("/", http.RedirectHandler(Path+"/", http.StatusSeeOther))
 	return p, nil
 }
@@ -103,6 +108,8 @@ func (p *Pages) routes() {
 		p.open("GET "+d.path, answer)
 		p.open("POST "+d.path, answer)
 	}
+	p.docsRoutes()
+	p.verifyRoutes(builtVerifier)
 	p.member("POST /app/workspace", (*visit).chooseWorkspace)
 	p.member("GET /app/{$}", (*visit).today)
 	p.member("GET /app/accounts", (*visit).accounts)

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"bahi/http/api"
@@ -20,6 +21,7 @@ const consoleKeyWithin = 10 * time.Second
 // console adds the pages, unless the settings forbid it.
 func (s *System) console(a *api.API) error {
 	if s.Settings.Outside.Console == "false" {
+		a.Page("/docs", http.RedirectHandler("/openapi.json", http.StatusSeeOther)) // what is left without pages
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), consoleKeyWithin)

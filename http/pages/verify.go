@@ -1,4 +1,4 @@
-package console
+package pages
 
 import (
 	"bytes"
@@ -10,10 +10,12 @@ import (
 	"net/http"
 	"sync"
 	"text/template"
+
+	"bahi/domain/fault"
 )
 
 // verifyPath is the verifier's path. It is open to everybody: auditors have no account here, and the page shows no data.
-const verifyPath = Path + "/verify"
+const verifyPath = "/verify"
 
 // verifyFiles are the page's files, and those that scripts/verifier.sh builds. A program built by go build alone has none of the latter.
 //
@@ -79,21 +81,23 @@ func builtVerifier() (*verifier, error) {
 	return newVerifier(program, support)
 }
 
-// serveVerifier registers the page, which is assembled at the first request.
-func (c *Console) serveVerifier(build func() (*verifier, error)) {
+var errNoVerifier = fault.New(fault.NotFound, "This program was built without the verifier's page. bahi-verify does the same at the shell.")
+
+// verifyRoutes registers the page, which is assembled at the first request.
+func (p *Pages) verifyRoutes(build func() (*verifier, error)) {
 	build = sync.OnceValues(build)
 	serve := func(disposition string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			v, err := build()
+			made, err := build()
 			if err != nil {
-				c.visit(w, r).fail(errNoVerifier)
+				p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoVerifier })
 				return
 			}
-			v.serve(w, disposition)
+			made.serve(w, disposition)
 		}
 	}
-	c.mux.HandleFunc("GET "+verifyPath, serve("inline"))
-	c.mux.HandleFunc("GET "+verifyPath+"/bahi-verify.html", serve(`attachment; filename="bahi-verify.html"`))
+	p.mux.HandleFunc("GET "+verifyPath, serve("inline"))
+	p.mux.HandleFunc("GET "+verifyPath+"/bahi-verify.html", serve(`attachment; filename="bahi-verify.html"`))
 }
 
 func (v *verifier) serve(w http.ResponseWriter, disposition string) {

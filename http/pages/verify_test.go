@@ -1,9 +1,10 @@
-package console
+package pages
 
 import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,7 +20,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore/audit/audittest"
-	"bahi/http/console/browsertest"
+	"bahi/http/pages/browsertest"
 )
 
 // made returns the page with the current verifier, whether or not one was built into this program.
@@ -125,13 +126,15 @@ func TestVerifierIsPublicAndCanBeSaved(t *testing.T) {
 		err    error
 		status int
 	}{{v, nil, http.StatusOK}, {nil, fs.ErrNotExist, http.StatusNotFound}} {
-		c := build(t, "http://127.0.0.1", time.Now)
-		c.mux = http.NewServeMux()
-		c.serveVerifier(func() (*verifier, error) { return made.page, made.err })
-		server := httptest.NewServer(c)
+		p := &Pages{Config: Config{Now: time.Now, Log: slog.New(slog.DiscardHandler)}, mux: http.NewServeMux(), assets: map[string]asset{}}
+		p.seal, err = newSeal(make([]byte, 32))
+		require.NoError(t, err)
+		require.NoError(t, p.readFiles())
+		p.verifyRoutes(func() (*verifier, error) { return made.page, made.err })
+		server := httptest.NewServer(p)
 		t.Cleanup(server.Close)
 		for path, disposition := range map[string]string{"/verify": "inline", "/verify/bahi-verify.html": `attachment; filename="bahi-verify.html"`} {
-			answer, err := http.Get(server.URL + Path + path)
+			answer, err := http.Get(server.URL + path)
 			require.NoError(t, err)
 			body, err := io.ReadAll(answer.Body)
 			require.NoError(t, err)
