@@ -104,7 +104,7 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		mine, theirs := filled(b, draft, "entries[0].weight", "251", "entries[1].weight", "6"), filled(b, draft, "entries[0].weight", "252", "entries[1].delete", "yes")
 		b.follow(post(draft, theirs)).Says("Saved.")
 		post(draft, mine).Is(412).Says("Another person has changed this", "252.000 g", "251.000 g", "An entry that was deleted")
-		post(draft, filled(b, draft, "revision", "0", "do", "convert")).Is(409)
+		post(draft, filled(b, draft, "revision", "0", "do", "convert")).Is(412).Says("It was changed since you read it")
 		b.submit(draft, draft+"/delete").Is(422).Says("Say why.")
 		b.submit(draft, draft+"/delete", "reason", "x", "revision", "0").Is(412)
 		b.follow(b.submit(draft, draft+"/delete", "reason", "twice")).Says("Deleted.")
