@@ -272,6 +272,7 @@ type accountPage struct {
 type preview struct {
 	Balances []balance
 	Computed []choice // the inputs' names and their values
+	Says     []string // what it comes to, in words
 	Warnings []string
 	Wrong    []string
 }

@@ -25,6 +25,7 @@ type field struct {
 	Skip               bool // the server computes it as a rule, so the Enter key passes over it
 	Focus              bool // the first input with a fault
 	Options            []string
+	List               string    // id of a datalist
 	Fields             []field   // of a group
 	Lines              [][]field // the fields of each object
 }
@@ -56,7 +57,7 @@ func (d drawing) object(s *schema, prefix string, value any, required bool) []fi
 		if p.ReadOnly {
 			continue
 		}
-		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: p.Description, Options: p.Options}
+		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: p.Description, Options: p.Options, List: p.List}
 		f.Name, f.Label = below(prefix, p.Name), labelOf(p.Name)
 		f.Required, f.Computed = required && p.Required, slices.Contains(computed, any(p.Name))
 		f.Skip = strings.HasSuffix(p.Name, "_weight") && strings.Contains(p.Description, "unless it is given")

@@ -40,6 +40,8 @@ var entryFields = []entryField{
 	{"making_charge", "Making charge", rupees},
 	{"amount", "Amount", rupees},
 	{"description", "Description", textOf},
+	{"client", "Client", textOf},
+	{"karigar", "Karigar", textOf},
 }
 
 var enumWords = map[string]string{

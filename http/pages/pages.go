@@ -121,6 +121,7 @@ func (p *Pages) routes() {
 	p.member("GET "+account+"/rows/{row}", (*visit).row)
 	p.member("POST "+account+"/rows/{row}", (*visit).editRow)
 	p.member("GET "+account+"/statement", (*visit).statement)
+	p.ordersRoutes()
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -263,7 +264,9 @@ type frame struct {
 var done = map[string]string{
 	"added": "Saved.", "edited": "The row was changed.", "void": "The row is void.", "reverse": "The row was reversed.", "delete": "Deleted.",
 	"opened": "The account is open.", "renamed": "The account has a new name.", "workspace": "You are in another workspace now.",
-	"undone": "The last entry was taken back.",
+	"undone":       "The last entry was taken back.",
+	"edited-order": "The order was changed.", "edited-takada": "The takada was changed.", "delivered": "The takada was added.",
+	"numbered": "The slips have numbers.", "converted": "The draft was converted.",
 }
 
 // render writes the whole page or none of it.

@@ -42,6 +42,7 @@ type schema struct {
 	Secret             bool // no answer has it
 	Options            []string
 	MaxLength          int
+	List               string     // id of the datalist of a text that names a record
 	Properties         []property // in the order in which they are drawn
 	Items              *schema    // of an array or a map
 	Example            any

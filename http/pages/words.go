@@ -85,4 +85,8 @@ var texts = []string{
 	"Metal", "Cash", "Rate cut", "per gram", "per 10 g", "per kg", // enumWords
 	"Date", "Name", "Reason", "First name", "Last name",
 	"An API key", "The system", // actors
+	"open", "partly delivered", "delivered", // statusWords
+	"%s added the order", "%s edited the order", "%s deleted the order", // recordSentences
+	"%s added the takada of %s", "%s edited the takada of %s", "%s deleted the takada of %s",
+	"Order", "Takada", "Delivery date", "Notes", "Phone number", draftClient, "is required", "Order draft has no entries",
 }

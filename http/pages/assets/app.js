@@ -70,7 +70,7 @@
   document.addEventListener("keydown", e => {
     handled = false;
     const form = e.target.closest?.("form[data-preview]"), typing = e.target.matches?.("input, textarea, select");
-    if (e.key === "Enter" && e.ctrlKey && form) { e.preventDefault(); form.requestSubmit(); }
+    if (e.key === "Enter" && e.ctrlKey && form) { e.preventDefault(); handled = true; form.requestSubmit(); }
     else if (e.key === "Enter" && form && e.target.matches("input, select")) { e.preventDefault(); handled = true; goOn(form, e.target); }
     else if (e.key === "F2" && entry) {
       e.preventDefault();

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -198,6 +199,12 @@ func (p *Page) TabTo(selector string) {
 func (p *Page) Enter() {
 	p.t.Helper()
 	p.leaving(func() { p.Keys(kb.Enter) })
+}
+
+// CtrlEnter presses Ctrl+Enter and waits for the next page.
+func (p *Page) CtrlEnter() {
+	p.t.Helper()
+	p.leaving(func() { p.run(chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(input.ModifierCtrl))) })
 }
 
 // Is returns the value of a JavaScript condition.
