@@ -122,6 +122,7 @@ func (p *Pages) routes() {
 	p.member("POST "+account+"/rows/{row}", (*visit).editRow)
 	p.member("GET "+account+"/statement", (*visit).statement)
 	p.ordersRoutes()
+	p.khataRoutes()
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -267,6 +268,7 @@ var done = map[string]string{
 	"undone":       "The last entry was taken back.",
 	"edited-order": "The order was changed.", "edited-takada": "The takada was changed.", "delivered": "The takada was added.",
 	"numbered": "The slips have numbers.", "converted": "The draft was converted.",
+	"posted": "The rows are in the books.",
 }
 
 // render writes the whole page or none of it.

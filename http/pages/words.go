@@ -84,6 +84,8 @@ var texts = []string{
 	"Bank", "Bullion dealer", "Client", "Karigar", "Polisher",
 	"Metal", "Cash", "Rate cut", "per gram", "per 10 g", "per kg", // enumWords
 	"Date", "Name", "Reason", "First name", "Last name",
+	"posted", "to check", "not readable", "being read", // khataUpload.Word
+	"Polisher: regular", "Polisher: meena", "Polisher: rodium", // polisherKinds
 	"An API key", "The system", // actors
 	"open", "partly delivered", "delivered", // statusWords
 	"%s added the order", "%s edited the order", "%s deleted the order", // recordSentences
