@@ -25,6 +25,8 @@ type field struct {
 	Skip               bool // the server computes it as a rule, so the Enter key passes over it
 	Focus              bool // the first input with a fault
 	Options            []string
+	Choices            []choice  // of the kinds choice and choices: records by their names
+	Scope              string    // sets its id apart from that of another form's field
 	Fields             []field   // of a group
 	Lines              [][]field // the fields of each object
 }
@@ -157,6 +159,10 @@ func (s *schema) text(value any) string {
 		if s.Kind != "json" || s.value(v) == value {
 			return v
 		}
+	case json.Number:
+		if amount, is := toDecimal(v); s.Paise && is {
+			return amount.Shift(-2).StringFixed(2)
+		}
 	case bool:
 		if s.Kind == "tick" && !v {
 			return ""
@@ -282,7 +288,11 @@ func (s *schema) empty() (any, bool) {
 func (s *schema) value(text string) any {
 	switch s.Kind {
 	case "number", "whole":
-		return number(text, s.Unit)
+		n := number(text, s.Unit)
+		if amount, is := toDecimal(n); s.Paise && is {
+			return json.Number(amount.Shift(2).String())
+		}
+		return n
 	case "json", "tick":
 		return jsonOr(text)
 	case "secret":
@@ -397,6 +407,9 @@ func labelOf(name string) string {
 func (field) Word(option string) string {
 	return cmp.Or(enumWords[option], labelOf(option))
 }
+
+// ID returns the id of the input.
+func (f field) ID() string { return fieldID(f.Name) + f.Scope }
 
 // Number returns the number of the line with an index, from 1.
 func (field) Number(index int) int { return index + 1 }

@@ -24,6 +24,7 @@ type operation struct {
 	Body       *schema // nil: it takes no body, or one that no form can make
 	Example    any     // of the body
 	Files      bool    // the body is a multipart form
+	Answer     *schema // of a success; nil: none in JSON
 }
 
 // parameter is a parameter in the path or in the query.
@@ -39,6 +40,8 @@ type schema struct {
 	Required           bool   // in the object that has it
 	ReadOnly, Nullable bool
 	Secret             bool // no answer has it
+	Paise              bool // the value is in paise, the input in rupees
+	Fixed              bool // it is given once and cannot change
 	Options            []string
 	MaxLength          int
 	Properties         []property // in the order in which they are drawn
@@ -86,6 +89,9 @@ type (
 				Example any
 			}
 		} `json:"requestBody"`
+		Responses map[string]struct {
+			Content map[string]struct{ Schema specSchema }
+		}
 	}
 	specSchema struct {
 		Ref         string `json:"$ref"`
@@ -135,6 +141,11 @@ func readDocument(spec []byte) (*document, error) {
 					o.Body, o.Example, o.Files = s.Components.Schemas.read("", body.Schema, 0), body.Example, media != "application/json"
 				}
 			}
+			for _, status := range []string{"200", "201", "202"} {
+				if media, has := from.Responses[status].Content["application/json"]; has && o.Answer == nil {
+					o.Answer = s.Components.Schemas.read("", media.Schema, 0)
+				}
+			}
 			d.operations[o.ID] = o
 		}
 	}
@@ -148,6 +159,7 @@ func (all specSchemas) read(name string, outer specSchema, depth int) *schema {
 	from, nullable := all.resolve(outer)
 	s := &schema{Nullable: nullable, ReadOnly: outer.ReadOnly || from.ReadOnly, MaxLength: from.MaxLength}
 	s.Description = cmp.Or(outer.Description, from.Description)
+	s.Fixed = s.Description == "Cannot change"
 	s.Secret = secret.MatchString(name) || strings.Contains(s.Description, "ever shown again")
 	if len(from.Examples) > 0 {
 		s.Example = from.Examples[0]
@@ -173,6 +185,10 @@ func (all specSchemas) read(name string, outer specSchema, depth int) *schema {
 		}
 	case "number":
 		s.Unit = unitOf(name, s.Description, from.MultipleOf.String())
+	case "whole":
+		if s.Paise = name == "price_amount"; s.Paise {
+			s.Unit, s.Description = "₹", ""
+		}
 	}
 	return s
 }

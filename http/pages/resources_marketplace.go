@@ -1,0 +1,4 @@
+package pages
+
+// marketplaceResources are the resources of the marketplace.
+var marketplaceResources = []*resource{}
