@@ -103,7 +103,9 @@ func (d drawing) fill(f *field, s *schema, value any) {
 		}
 	case "secret", "file":
 	default:
-		f.Value = s.text(value)
+		if f.Value = s.text(value); value == nil && s.On {
+			f.Value = "true"
+		}
 	}
 }
 
@@ -261,7 +263,7 @@ func (r reader) value(s *schema, name string, edit bool) (value any, given, kept
 		return lines, len(lines) > 0, len(lines) > 0 || edit && len(r.lines[name]) > 0
 	case "tick":
 		ticked := slices.ContainsFunc(inputs, func(input string) bool { return input != "" })
-		return ticked, ticked, ticked || s.Required || edit && named
+		return ticked, ticked, ticked || s.Required || (edit || s.On) && named
 	}
 	if named && strings.TrimSpace(inputs[0]) != "" {
 		return s.value(inputs[0]), true, true

@@ -258,6 +258,7 @@ var done = map[string]string{
 	"added": "Saved.", "edited": "The row was changed.", "void": "The row is void.", "reverse": "The row was reversed.", "delete": "Deleted.",
 	"opened": "The account is open.", "renamed": "The account has a new name.", "workspace": "You are in another workspace now.",
 	"undone": "The last entry was taken back.", "changed": "The change is saved.", "done": "Done.",
+	"sent": "The campaign is being sent.", "cancelled": "The campaign was cancelled.",
 }
 
 // render writes the whole page or none of it.

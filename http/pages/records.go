@@ -187,7 +187,7 @@ func (d *desk) act() (page, error) {
 	case a.operation == d.of.create && id != "" && d.of.leads == "":
 		to = d.of.address(d.parent, id)
 	}
-	return page{redirect: after(done, to, cmp.Or(a.then, "done"))}, nil
+	return page{redirect: after(done, to, cmp.Or(a.did, "done"))}, nil
 }
 
 // lastPart returns the last name of a JSON path.

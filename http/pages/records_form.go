@@ -154,6 +154,8 @@ func (d *desk) choose(fields []field, scope string) {
 	}
 }
 
+const shownOfTemplate = 60 // characters of its text
+
 // namesOf returns the names of the newest records of a resource, none if the visitor may not list them.
 func (d *desk) namesOf(word string) []choice {
 	if known, is := d.names[word]; is {
@@ -170,7 +172,11 @@ func (d *desk) namesOf(word string) []choice {
 		return nil
 	}
 	for _, r := range rows {
-		d.names[word] = append(d.names[word], choice{Value: idOf(r), Text: other.title(r)})
+		name := other.title(r)
+		if body := []rune(textOf(r["body"])); word == "templates" {
+			name += " · " + string(body[:min(len(body), shownOfTemplate)])
+		}
+		d.names[word] = append(d.names[word], choice{Value: idOf(r), Text: name})
 	}
 	return slices.Clone(d.names[word])
 }
@@ -203,28 +209,38 @@ func (d *desk) title(record map[string]any) string {
 	return cmp.Or(name, textOf(record["phone"]), d.lang.t("Without a name"))
 }
 
-// filters returns the parameters of the list's query that people fill in, and what they filled in.
-func (d *desk) filters(o *operation) (fields []field, asked url.Values) {
-	asked = url.Values{}
-	inputs := &schema{}
-	given := map[string]any{}
-	paging := []string{"page", "limit", "page_size", "skip", d.of.by}
+// asked returns what people filled in of the list's filters.
+func (d *desk) asked(o *operation) url.Values {
+	asked := url.Values{}
 	for _, p := range o.Params {
-		if p.In != "query" || slices.Contains(paging, p.Name) || d.of.fixed.Has(p.Name) {
+		if value := strings.TrimSpace(d.r.URL.Query().Get(p.Name)); d.isFilter(p) && value != "" {
+			asked.Set(p.Name, value)
+		}
+	}
+	return asked
+}
+
+// isFilter reports whether a parameter is one of the query that people fill in.
+func (d *desk) isFilter(p parameter) bool {
+	return p.In == "query" && !slices.Contains([]string{"page", "limit", "page_size", "skip", "sort", d.of.by}, p.Name) && !d.of.fixed.Has(p.Name)
+}
+
+// filters returns the inputs of the list's filters.
+func (d *desk) filters(o *operation, asked url.Values) []field {
+	inputs, given := &schema{}, map[string]any{}
+	for _, p := range o.Params {
+		if !d.isFilter(p) {
 			continue
 		}
 		one := *p.schema
 		one.Required, one.Description = false, ""
-		if one.Kind == "tick" || slices.Equal(one.Options, []string{"true", "false"}) {
+		if one.Kind == "tick" {
 			one.Kind, one.Options = "select", []string{"true", "false"}
 		}
 		inputs.Properties = append(inputs.Properties, property{p.Name, &one})
-		if value := strings.TrimSpace(d.r.URL.Query().Get(p.Name)); value != "" {
-			given[p.Name] = value
-			asked.Set(p.Name, value)
-		}
+		given[p.Name] = asked.Get(p.Name)
 	}
-	fields = inputs.fields("", given, nil, 0)
+	fields := inputs.fields("", given, nil, 0)
 	d.choose(fields, "-of")
-	return fields, asked
+	return fields
 }

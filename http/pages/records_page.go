@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -108,6 +109,8 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 		out.Text = d.actor(strings.Replace(text, "key:", "api_key:", 1))
 	case strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://"):
 		out.Text, out.Link = text, text
+	case name == "secretSettings":
+		out.Text = d.lang.t(labelOf(lastPart(text)))
 	default:
 		out.Text, out.Long = text, len(text) > 200 || strings.Contains(text, "\n")
 	}
@@ -184,6 +187,7 @@ type listPage struct {
 	Tried                        bool
 	Stream, Events               string
 	Wrong                        []string
+	Lacks                        string // what must be there before
 }
 
 // list shows the records of a resource.
@@ -200,17 +204,20 @@ func (d *desk) list(in sent) (page, error) {
 	if b.Above, err = d.above(); err != nil {
 		return page{}, err
 	}
-	fields, asked := d.filters(o)
-	b.Filters, b.Asked, b.Query = fields, len(asked) > 0, asked.Encode()
+	asked := d.asked(o)
+	b.Asked, b.Query = len(asked) > 0, asked.Encode()
+	if first := d.of.first; first != "" && !asked.Has(first) {
+		if own := d.namesOf(references[first]); len(own) > 0 {
+			asked.Set(first, own[0].Value)
+		} else {
+			b.Lacks = d.of.lacks
+		}
+	}
+	b.Filters = d.filters(o, asked)
 	query := d.listQuery()
-	for name := range asked {
-		query.Set(name, asked.Get(name))
-	}
-	if d.of.defaults != nil {
-		err = d.of.defaults(d, query)
-	}
+	maps.Copy(query, asked)
 	var rows []map[string]any
-	if err == nil {
+	if b.Lacks == "" {
 		rows, b.Total, err = d.rows(query, number, rowsListed)
 	}
 	if refused := refusal(err); refused != nil && refused.Status != http.StatusForbidden && refused.Status != http.StatusNotFound {
@@ -255,7 +262,8 @@ func (d *desk) lines(b *listPage, rows []map[string]any) error {
 	for _, p := range s.Properties {
 		schemas[p.Name] = p.schema
 	}
-	for _, name := range d.of.columns {
+	columns := d.of.columns
+	for _, name := range columns {
 		b.Columns = append(b.Columns, d.lang.t(labelOf(name)))
 	}
 	for _, r := range rows {
@@ -263,10 +271,12 @@ func (d *desk) lines(b *listPage, rows []map[string]any) error {
 		if d.of.leads == "" {
 			line.Link = d.of.address(d.parent, idOf(r))
 		}
-		if first := d.shown(d.of.columns[0], schemas[d.of.columns[0]], r[d.of.columns[0]]); first.Moment != "" {
-			line.Name = d.lang.moment(first.Moment, d.Zone)
+		if d.of.flat {
+			line = recordLine{}
+		} else {
+			columns = d.of.columns[1:]
 		}
-		for _, name := range d.of.columns[1:] {
+		for _, name := range columns {
 			line.Cells = append(line.Cells, d.shown(name, schemas[name], r[name]))
 		}
 		b.Rows = append(b.Rows, line)
@@ -357,6 +367,9 @@ func (d *desk) record(in sent) (page, error) {
 	}
 	if b.Forms, err = d.forms(in, record); err != nil {
 		return page{}, err
+	}
+	for _, l := range d.of.links {
+		b.Parts = append(b.Parts, choice{Value: strings.Replace(l.Value, "{id}", url.PathEscape(d.id), 1), Text: d.lang.t(l.Text)})
 	}
 	for _, part := range d.of.parts {
 		b.Parts = append(b.Parts, choice{Value: part.address(d.id, ""), Text: d.lang.t(part.title)})

@@ -30,19 +30,22 @@ type resource struct {
 	fixed   url.Values // query of the list in any case
 	without []string   // fields that are neither shown nor asked for
 	by      string     // query parameter and field for the id of the parent, where the operations have no variable for it
+	first   string     // filter that is always set, if need be to the first record that it can name
+	lacks   string     // what is said if there is no such record
 	stream  string     // operation whose event stream says that the list of a part, or a record, has changed
 	events  string     // names of its events
+	flat    bool       // its records have no page
 	shows   bool       // the answer to create is shown, since it has what is never shown again
 	leads   string     // address to which names in the list lead instead of the record's page; the id follows
 
-	kinds    map[string][]string                // fields of the forms by the record's type, which is chosen first
-	defaults func(*desk, url.Values) error      // completes the query of a list
-	note     func(record map[string]any) string // what a visitor should know of a record
-	more     func(*desk, map[string]any) any    // data for a template "more-WORD" on the record's page
-	actions  []action                           // of the list
-	each     []action                           // of a record
-	parts    []*resource                        // of a record
-	parent   *resource                          // of a part
+	kinds   map[string][]string                // fields of the forms by the record's type, which is chosen first
+	note    func(record map[string]any) string // what a visitor should know of a record
+	more    func(*desk, map[string]any) any    // data for the template "more-WORD" of record.html
+	actions []action                           // of the list
+	each    []action                           // of a record
+	links   []choice                           // to other pages about a record, with {id} in the address
+	parts   []*resource                        // of a record
+	parent  *resource                          // of a part
 }
 
 // action is an operation that a form runs. Its inputs are the parameters of the operation's query and the fields of its body.
@@ -50,7 +53,7 @@ type action struct {
 	operation string
 	button    string
 	about     string                    // what it does
-	then      string                    // word of the confirmation, see done
+	did       string                    // word of the confirmation, see done
 	reason    bool                      // the form asks for one
 	danger    bool                      // it cannot be taken back
 	shows     bool                      // its answer is shown on the page
@@ -66,6 +69,7 @@ var resources = slices.Concat(messagingResources, marketplaceResources)
 
 // ResourceRoutes registers the pages of all resources.
 func (p *Pages) ResourceRoutes() {
+	p.member("GET /app/list/channels/{id}/try", (*visit).tryWidget)
 	for _, r := range resources {
 		p.resource(r)
 	}
@@ -76,7 +80,7 @@ func (p *Pages) resource(r *resource) {
 	path := r.path()
 	for _, method := range []string{"GET ", "POST "} {
 		p.member(method+path, func(v *visit) (page, error) { return v.desk(r, false).serve() })
-		if r.leads == "" {
+		if r.leads == "" && !r.flat {
 			p.member(method+path+"/{"+r.variable()+"}", func(v *visit) (page, error) { return v.desk(r, true).serve() })
 		}
 	}
@@ -118,18 +122,18 @@ func (r *resource) address(parent, id string) string {
 // listActions returns what the forms of the list do, and recordActions those of a record.
 func (r *resource) listActions() (all []action) {
 	if r.create != "" {
-		all = append(all, action{operation: r.create, button: r.button, then: "added", shows: r.shows})
+		all = append(all, action{operation: r.create, button: r.button, did: "added", shows: r.shows})
 	}
 	return append(all, r.actions...)
 }
 
 func (r *resource) recordActions() (all []action) {
 	if r.edit != "" {
-		all = append(all, action{operation: r.edit, button: "Change", then: "changed", edit: true})
+		all = append(all, action{operation: r.edit, button: "Change", did: "changed", edit: true})
 	}
 	all = append(all, r.each...)
 	if r.remove != "" {
-		all = append(all, action{operation: r.remove, button: "Delete", then: "delete", danger: true})
+		all = append(all, action{operation: r.remove, button: "Delete", did: "delete", danger: true})
 	}
 	return all
 }

@@ -42,6 +42,7 @@ type schema struct {
 	Secret             bool // no answer has it
 	Paise              bool // the value is in paise, the input in rupees
 	Fixed              bool // it is given once and cannot change
+	On                 bool // ticked by default
 	Options            []string
 	MaxLength          int
 	Properties         []property // in the order in which they are drawn
@@ -185,6 +186,8 @@ func (all specSchemas) read(name string, outer specSchema, depth int) *schema {
 		}
 	case "number":
 		s.Unit = unitOf(name, s.Description, from.MultipleOf.String())
+	case "tick":
+		s.On = strings.Contains(s.Description, "true by default")
 	case "whole":
 		if s.Paise = name == "price_amount"; s.Paise {
 			s.Unit, s.Description = "₹", ""
@@ -223,6 +226,8 @@ func kindOf(name string, from specSchema, s *schema) string {
 		return "select"
 	case from.is("string") && from.Format == "date":
 		return "date"
+	case name == "scheduledAt" && from.Format == "":
+		return "moment"
 	case from.is("string") && s.Secret:
 		return "secret"
 	case from.is("string") && s.MaxLength > 200 && !oneLine.MatchString(name):
@@ -250,7 +255,7 @@ func kindOf(name string, from specSchema, s *schema) string {
 
 var (
 	secret  = regexp.MustCompile(`(?i)(password|secret|apikey|accesstoken)$`)
-	oneLine = regexp.MustCompile(`(?i)(name|url)$`)
+	oneLine = regexp.MustCompile(`(?i)(name|url|email|domain|website|line1|apiKey|designation)$`)
 )
 
 func unitOf(name, description, multipleOf string) string {

@@ -85,4 +85,6 @@ var texts = []string{
 	"Metal", "Cash", "Rate cut", "per gram", "per 10 g", "per kg", // enumWords
 	"Date", "Name", "Reason", "First name", "Last name",
 	"An API key", "The system", // actors
+	"Empty Excel file", "Empty CSV file", "Conversation", "Products belong to a company: add your company first.", // resources
+	"A link was mailed to the address of the company. Enquiries go there once somebody has opened it.",
 }
