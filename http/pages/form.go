@@ -386,6 +386,19 @@ func fieldID(name string) string { return "f-" + idParts.Replace(name) }
 // fieldLabels are the labels of fields that are not of entries and do not follow from the name.
 var fieldLabels = map[string]string{
 	"in_entries": "Received", "out_entries": "Given", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity", "url": "Address (URL)",
+	"optIn": "Consents to messages", "optInAt": "Consent changed", "optInBy": "Consent given or taken by", "optInEvidence": "Evidence of the consent",
+	"listId": "Contact list", "listIds": "Contact lists", "channelId": "Channel", "channelIds": "Channels", "contactCount": "Contacts",
+	"lastMessageAt": "Last message", "replyBot": "A bot may answer", "fileCount": "Files", "urlCount": "Pages of a site", "chunkCount": "Passages",
+	"systemPrompt": "Who the bot is", "fallbackMessage": "Says when it hands over", "colorTheme": "Colour", "httpStatus": "HTTP status",
+	"durationMs": "Milliseconds", "queryParams": "Query parameters", "jsonData": "Body (JSON)", "dataType": "Kind of value",
+	"apiKey": "Key or token", "hasApiKey": "Has a key or token", "baseUrl": "Network's address (URL)", "templateId": "Template",
+	"templateParams": "Values of the template", "scheduledAt": "Time to send", "nextRunAt": "Next run", "completedAt": "Completed",
+	"startedAt": "Started", "createdAt": "Created", "created_at": "Created", "updatedAt": "Changed", "updated_at": "Changed", "stats": "Progress",
+	"delayHours": "Hours after the step before", "price_amount": "Price", "price_currency": "Currency", "is_active": "Others see it",
+	"is_primary": "First to turn to", "sub_category": "Sub-category", "address_line1": "Address", "runWebhooks": "Call the webhooks",
+	"accept": "Columns that only resemble a field", "toolCalls": "Calls", "handover": "A person would be asked", "lastFetchedAt": "Last read",
+	"fileName": "File", "mimeType": "Type of file", "incoming": "Incoming messages", "secretSettings": "Secrets that are set",
+	"created": "Added", "updated": "Changed", "at": "Time", "lastError": "Last fault", "error": "Fault", "errors": "Faults",
 }
 
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)

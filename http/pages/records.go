@@ -46,12 +46,12 @@ type sent struct {
 
 // actForm is a form that runs an operation.
 type actForm struct {
-	Do, Button, About, Key, Revision, Reason string
-	AsksReason, Danger, Files, DryRun, Open  bool
-	Fields                                   []field
-	Links                                    []choice
-	Wrong                                    []string
-	Address                                  string
+	Do, Button, About, Key, Revision, Reason, Kind string
+	AsksReason, Danger, Files, DryRun, Open        bool
+	Fields                                         []field
+	Links                                          []choice
+	Wrong                                          []string
+	Address                                        string
 }
 
 // serve shows the list or the record, or runs the operation that a form names.
@@ -140,6 +140,9 @@ func (d *desk) act() (page, error) {
 		out.body = a.body(record)
 	case body != nil:
 		in.body = body.read(form, a.edit)
+		if d.of.kinds != nil && a.operation == d.of.create {
+			in.body["type"] = d.kind(nil)
+		}
 		if d.of.by != "" && d.parent != "" {
 			in.body[d.of.by] = d.parent
 		}

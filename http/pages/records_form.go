@@ -20,7 +20,7 @@ func (d *desk) inputs(o *operation, a action, record map[string]any) (query, bod
 	if o.Body == nil || a.body != nil {
 		return query, nil
 	}
-	hidden := slices.Concat([]string{"id", d.of.by}, d.of.without, a.without)
+	hidden := slices.Concat([]string{"id", d.of.by}, d.of.without, d.of.given, a.without)
 	for _, p := range o.Body.Properties {
 		if a.edit && p.Fixed {
 			hidden = append(hidden, p.Name)
@@ -35,10 +35,10 @@ func (d *desk) inputs(o *operation, a action, record map[string]any) (query, bod
 
 // kind returns the type of the record, or the one that was chosen for a new one.
 func (d *desk) kind(record map[string]any) string {
-	return cmp.Or(textOf(record["type"]), d.r.PostFormValue("type"), d.r.URL.Query().Get("type"))
+	return cmp.Or(textOf(record["type"]), d.r.FormValue("new"))
 }
 
-// only returns the schema of an object with some of its properties, by their paths.
+// only returns the schema of an object with some of its properties, by their paths, in the order of these.
 func (s *schema) only(prefix string, paths []string) *schema {
 	rest := *s
 	rest.Properties = nil
@@ -52,6 +52,12 @@ func (s *schema) only(prefix string, paths []string) *schema {
 			rest.Properties = append(rest.Properties, property{p.Name, p.only(path, paths)})
 		}
 	}
+	at := func(p property) int {
+		return slices.IndexFunc(paths, func(one string) bool {
+			return one == below(prefix, p.Name) || strings.HasPrefix(one, below(prefix, p.Name)+".")
+		})
+	}
+	slices.SortFunc(rest.Properties, func(a, b property) int { return at(a) - at(b) })
 	return &rest
 }
 
@@ -94,8 +100,10 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 			f.Fields = append(f.Fields, body.fields("", value, mine.faults, 1)...)
 		}
 		if d.of.kinds != nil && a.operation == d.of.create {
-			f.Fields = d.chosenKind(f.Fields)
-			f.Open = f.Open || d.kind(nil) != ""
+			if f.Kind = d.kind(nil); d.of.kinds[f.Kind] == nil {
+				continue // it is chosen first
+			}
+			f.Open = true
 		}
 		d.choose(f.Fields, "-"+a.operation)
 		f.Wrong = append(mine.wrong, misplaced(f.Fields, mine.faults)...)
@@ -107,24 +115,14 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 	return all, nil
 }
 
-// chosenKind returns the fields without that of the type, which was chosen before. It returns none as long as it was not.
-func (d *desk) chosenKind(fields []field) []field {
-	if d.of.kinds[d.kind(nil)] == nil {
-		return nil
-	}
-	for i := range fields {
-		if fields[i].Name == "type" {
-			fields[i].Value = d.kind(nil)
-		}
-	}
-	return fields
-}
-
 // choose makes fields that have ids of records into choices by name, and gives all the scope of their form.
 func (d *desk) choose(fields []field, scope string) {
 	for i := range fields {
 		f := &fields[i]
 		f.Scope = scope
+		if hint, known := hints[f.Hint]; known {
+			f.Hint = hint
+		}
 		d.choose(f.Fields, scope)
 		for _, line := range f.Lines {
 			d.choose(line, scope)

@@ -242,8 +242,7 @@ func (d *desk) list(in sent) (page, error) {
 	if stream, known := d.streamOf(); known {
 		b.Stream = stream
 	}
-	if d.of.kinds != nil && len(b.Forms) > 0 && b.Forms[0].Do == d.of.create && b.Forms[0].Fields == nil {
-		b.Forms = b.Forms[1:]
+	if create, err := d.operation(d.of.create); err == nil && d.may(create) && d.of.kinds[d.kind(nil)] == nil {
 		for kind := range d.of.kinds {
 			b.Kinds = append(b.Kinds, choice{Value: kind, Text: d.lang.t(field{}.Word(kind))})
 		}
@@ -332,7 +331,7 @@ type recordPage struct {
 }
 
 // inside are fields that only programs need.
-var inside = regexp.MustCompile(`^(id|.*_id|.*Id|revision|created_?[aA]t|updated_?[aA]t)$`)
+var inside = regexp.MustCompile(`^(id|.*_id|.*Id|revision|created_?[aA]t|updated_?[aA]t|has[A-Z].*)$`)
 
 // record shows a record, and the forms of what can be done with it.
 func (d *desk) record(in sent) (page, error) {

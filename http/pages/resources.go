@@ -29,6 +29,7 @@ type resource struct {
 	columns []string   // fields of a record that its list shows; the first is its name
 	fixed   url.Values // query of the list in any case
 	without []string   // fields that are neither shown nor asked for
+	given   []string   // fields that are shown and not asked for
 	by      string     // query parameter and field for the id of the parent, where the operations have no variable for it
 	first   string     // filter that is always set, if need be to the first record that it can name
 	lacks   string     // what is said if there is no such record
@@ -136,6 +137,41 @@ func (r *resource) recordActions() (all []action) {
 		all = append(all, action{operation: r.remove, button: "Delete", did: "delete", danger: true})
 	}
 	return all
+}
+
+// hints replace descriptions that speak to programmers. An empty hint says nothing.
+var hints = map[string]string{
+	"Where the contact is from; absent: manual":                                     "",
+	"https address of the network's interface; absent: the deployment's":            "Only if it is not the usual one",
+	"Wire format of a chat channel; absent: cloud":                                  "Empty: the Cloud interface",
+	"null: a line in the customer's language":                                       "Empty: a line in the customer's language",
+	"What it says when it hands over; by default a line in the customer's language": "Empty: a line in the customer's language",
+	"blue by default":                                         "",
+	"It answers; true by default":                             "",
+	"all, or the id of a contact list":                        "",
+	"Of a recurring one; absent: every week":                  "Empty: every week",
+	"Absent: 1":                                               "Empty: 1",
+	"Absent: week":                                            "Empty: week",
+	"Absent, and immediate: no timer, it waits for send":      "At once: it waits until you send it",
+	"An approved template; of a drip, that of its first step": "Of a drip, that of its first step",
+	"Without an offset, on the clock of the workspace":        "",
+	"One of the caller's; may be absent if they have one":     "",
+	"One of the caller's; may be absent if they have one, or be a field of the form":            "",
+	"guesses: read the columns whose headers only resemble a field; may be a field of the form": "",
+	"The bot may call it; true by default":                                                      "",
+	"Others see it; true by default":                                                            "",
+	"by_ai: the bot fills it":                                                                   "",
+	"A bot may answer":                                                                          "",
+	"Consents to be written to":                                                                 "",
+	"Call webhooks instead of simulating them":                                                  "",
+	"The first to turn to; of strangers it counts where a company has none":                     "",
+	"The first to turn to; of strangers it stays":                                               "",
+	"Least quantity of an order; 1 by default":                                                  "Empty: 1",
+	"By ISO 4217; INR by default":                                                               "Empty: INR",
+	"Web addresses":                                                                             "One address a line",
+	"Pages that may show the chat widget":                                                       "One address a line, such as https://example.com",
+	"A value for each placeholder; {{name}} and {{phone}} in it are the contact's":              "A line for each: 1 = Asha. {{name}} and {{phone}} are those of the contact",
+	"No run begins after it":                                                                    "A time like 2026-12-01T09:30:00+05:30",
 }
 
 // references are the resources whose records a field names by their ids.

@@ -103,8 +103,8 @@ var campaigns = &resource{
 	columns: []string{"name", "type", "status", "audience", "scheduledAt", "startedAt"},
 	kinds: map[string][]string{
 		"broadcast": campaignFields, "survey": campaignFields,
-		"drip":    append([]string{"steps"}, campaignFields[:6]...),
-		"trigger": {"name", "type", "audience", "templateId", "templateParams", "trigger"},
+		"drip":    append(campaignFields[:6:6], "steps"),
+		"trigger": {"name", "audience", "templateId", "templateParams", "trigger"},
 	},
 	stream: "watch-campaign", events: "progress",
 	note: func(c map[string]any) string { return textOf(c["reason"]) },
@@ -131,7 +131,7 @@ var campaigns = &resource{
 	},
 }
 
-var campaignFields = []string{"name", "type", "audience", "templateId", "templateParams", "schedule", "scheduledAt", "recurrence"}
+var campaignFields = []string{"name", "audience", "templateId", "templateParams", "schedule", "scheduledAt", "recurrence"}
 
 // inStatus returns a function that reports whether a record has one of the statuses.
 func inStatus(statuses ...string) func(map[string]any) bool {

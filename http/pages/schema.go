@@ -182,7 +182,9 @@ func (all specSchemas) read(name string, outer specSchema, depth int) *schema {
 	switch s.Kind = kindOf(name, from, s); s.Kind {
 	case "select":
 		for _, option := range from.Enum {
-			s.Options = append(s.Options, fmt.Sprint(option))
+			if option != nil {
+				s.Options = append(s.Options, fmt.Sprint(option))
+			}
 		}
 	case "number":
 		s.Unit = unitOf(name, s.Description, from.MultipleOf.String())

@@ -96,7 +96,12 @@ func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFi
 	if f.Verified {
 		w.SQL += " and r.verified"
 	}
-	return readmodels.Tallied(ctx, v.Reader, page, listed, `created_at desc, id desc`, readmodels.Tally(`companies.company`, `r`, w.SQL), `select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
+	tally := readmodels.Tally(`companies.company`, `r`, w.SQL)
+	if of != uuid.Nil { // the tally does not have workspaces
+		tally = `select count(*) from companies.company r where ` + w.SQL
+	}
+	return readmodels.Tallied(ctx, v.Reader, page, listed, `created_at desc, id desc`, tally,
+		`select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
 }
 
 // FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.
