@@ -84,7 +84,7 @@ func typedPage(lines ...string) []byte {
 }
 
 // filled returns what a browser sends of the form of a page with an id.
-func filled(s apptest.Sheet, id string) url.Values {
+func filledKhata(s apptest.Sheet, id string) url.Values {
 	values := url.Values{}
 	root, err := html.Parse(strings.NewReader(s.Text))
 	if err != nil {
@@ -153,7 +153,7 @@ func TestAKhataPageIsCheckedAndPosted(t *testing.T) {
 	page := u.get(at).Is(200).Says("Imran · Karigar", "Received", "478.400 g", "no such account", "Accepted: 1. Left out: 1.", "497.500 g fine → 19.100 g fine owes you")
 	require.Contains(t, page.Text, `href="/khata-uploads/`)
 
-	check := filled(page, "check")
+	check := filledKhata(page, "check")
 	require.Equal(t, []string{"yes", "", "Zaveri"}, []string{check.Get("entries[0].accepted"), check.Get("entries[1].accepted"), check.Get("entries[1].account")})
 	ask := func(pairs ...string) apptest.Sheet { return u.site.Ask(http.MethodPost, at, with(check, pairs...)) }
 	preview := ask("preview", "part", "entries[0].touch", "93", "entries[0].fine_weight", "").Is(200).Says("497.500 g fine → 13.900 g fine owes you")
@@ -166,8 +166,8 @@ func TestAKhataPageIsCheckedAndPosted(t *testing.T) {
 	u.site.Ask(http.MethodPost, at, none).Is(422).Says("Accept a row first.")
 
 	opened := ask("open", "1", "entries[1].kind", "bank").Is(200).Says("Zaveri · Bank", "Accepted: 2. Left out: 0.", "₹0.00 → ₹20,000.00")
-	require.Equal(t, check.Get("key"), filled(opened, "check").Get("key"))
-	check = filled(opened, "check")
+	require.Equal(t, check.Get("key"), filledKhata(opened, "check").Get("key"))
+	check = filledKhata(opened, "check")
 	o.Clerk(apptest.Home).GET("/banks").Status(200).Contains("Zaveri")
 	u.get(account).Is(200).Says("497.500 g")
 	u.follow(ask()).Says("The rows are in the books.", "Imran · Karigar", "Zaveri · Bank", "A page is posted once.")
@@ -183,7 +183,7 @@ func TestAKhataPageOfOthers(t *testing.T) {
 	o := apptest.Start(t)
 	u := uploaderOf(o)
 	at := u.read(typedPage("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5"))
-	check := filled(u.get(at), "check")
+	check := filledKhata(u.get(at), "check")
 	reader := byKey(o, apptest.Home, `{"ledger":"read"}`)
 	seen := reader.get(at).Is(200).Says("silver")
 	require.NotContains(t, seen.Text, `id="check"`)

@@ -21,8 +21,8 @@ func (v *visit) recordOf() record {
 	return record{"order", "client-order", v.r.PathValue("id"), back + "/edit", back}
 }
 
-// recordPage is the content of the page that edits an order or a takada.
-type recordPage struct {
+// orderRecord is the content of the page that edits an order or a takada.
+type orderRecord struct {
 	Noun, ID, Link, Back, Order, Revision string
 	Names                                 []refs
 	Fields                                []field
@@ -34,10 +34,10 @@ type recordPage struct {
 	Reason, Key, Do                       string
 }
 
-func (v *visit) showRecord() (page, error) { return v.showRecordOf(recordPage{}, nil, nil, 0) }
+func (v *visit) showRecord() (page, error) { return v.showRecordOf(orderRecord{}, nil, nil, 0) }
 
 // showRecordOf shows the form of a record, with the body and the faults of a refused edit.
-func (v *visit) showRecordOf(shown recordPage, body map[string]any, faults map[string]string, status int) (page, error) {
+func (v *visit) showRecordOf(shown orderRecord, body map[string]any, faults map[string]string, status int) (page, error) {
 	r := v.recordOf()
 	shown.Noun, shown.ID, shown.Link, shown.Back, shown.Order = r.noun, r.id, r.link, r.back, v.r.PathValue("id")
 	names, err := v.orderNames()
@@ -99,7 +99,7 @@ func (v *visit) editRecord() (page, error) {
 		vars: []string{r.id}, key: form.Get("key"), match: form.Get("revision"), reason: strings.TrimSpace(form.Get("reason")),
 		dry: form.Get("preview") != "",
 	}
-	shown := recordPage{Key: in.key, Reason: in.reason, Do: form.Get("do")}
+	shown := orderRecord{Key: in.key, Reason: in.reason, Do: form.Get("do")}
 	if shown.Do == "delete" {
 		if in.reason == "" {
 			shown.Wrong = []string{v.lang.t("Say why.")}

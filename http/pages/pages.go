@@ -123,6 +123,7 @@ func (p *Pages) routes() {
 	p.member("GET "+account+"/statement", (*visit).statement)
 	p.ordersRoutes()
 	p.khataRoutes()
+	p.ResourceRoutes()
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -268,7 +269,9 @@ var done = map[string]string{
 	"undone":       "The last entry was taken back.",
 	"edited-order": "The order was changed.", "edited-takada": "The takada was changed.", "delivered": "The takada was added.",
 	"numbered": "The slips have numbers.", "converted": "The draft was converted.",
-	"posted": "The rows are in the books.",
+	"posted":  "The rows are in the books.",
+	"changed": "The change is saved.", "done": "Done.",
+	"sent": "The campaign is being sent.", "cancelled": "The campaign was cancelled.",
 }
 
 // render writes the whole page or none of it.

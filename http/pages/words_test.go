@@ -108,6 +108,7 @@ func usedTexts(t *testing.T) map[string]bool {
 	for _, label := range fieldLabels {
 		used[label] = true
 	}
+	recordTexts(t, used)
 	eachTemplate(t, func(name, text string) {
 		trees, tree := map[string]*parse.Tree{}, parse.New(name)
 		tree.Mode = parse.SkipFuncCheck
