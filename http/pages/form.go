@@ -374,6 +374,8 @@ func fieldID(name string) string { return "f-" + idParts.Replace(name) }
 // fieldLabels are the labels of fields that are not of entries and do not follow from the name.
 var fieldLabels = map[string]string{
 	"in_entries": "Received", "out_entries": "Given", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity", "url": "Address (URL)",
+	"text": "Message", "imageUrl": "Address of a picture", "optIn": "Agrees to messages", "optInEvidence": "How they agreed",
+	"replyBot": "The bot may answer",
 }
 
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)

@@ -114,6 +114,8 @@ func (p *Pages) routes() {
 	p.member("GET "+account+"/rows/{row}", (*visit).row)
 	p.member("POST "+account+"/rows/{row}", (*visit).editRow)
 	p.member("GET "+account+"/statement", (*visit).statement)
+	p.InboxRoutes()
+	p.EnquiryRoutes()
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -257,6 +259,9 @@ var done = map[string]string{
 	"added": "Saved.", "edited": "The row was changed.", "void": "The row is void.", "reverse": "The row was reversed.", "delete": "Deleted.",
 	"opened": "The account is open.", "renamed": "The account has a new name.", "workspace": "You are in another workspace now.",
 	"undone": "The last entry was taken back.",
+	"sent": "Sent.", "marked": "Marked as read.", "resolved": "The conversation is resolved.", "reopened": "The conversation is open again.",
+	"bot-off": "The bot does not answer here any more.", "bot-on": "The bot may answer here.", "contact": "The contact was changed.",
+	"enquiry": "The enquiry was changed.", "contacted": "The enquiry is marked as contacted.",
 }
 
 // render writes the whole page or none of it.
