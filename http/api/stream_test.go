@@ -295,7 +295,9 @@ func TestStreamEndsWhenItsCallerCannotBeChecked(t *testing.T) {
 // anyBrowser reads any request as the operator's.
 type anyBrowser struct{}
 
-func (anyBrowser) Bearer(*http.Request) (string, uuid.UUID, error) { return "bahi_operator", uuid.Nil, nil }
+func (anyBrowser) Bearer(*http.Request) (string, uuid.UUID, error) {
+	return "bahi_operator", uuid.Nil, nil
+}
 
 func TestStreamOfABrowserIsCheckedToo(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ func TestEnquiriesAreAnswered(t *testing.T) {
 	chat := b.submit(first, first, "do", "chat")
 	require.Contains(t, chat.Header.Get("Location"), talk+"?")
 	b.follow(chat).Says("The enquiry is marked as contacted.", "Hello Asha Rao, thank you for your enquiry.", "> <b>How many?</b>")
-	b.get(first).Is(200).Says("An API key: from Pending to Contacted")
+	b.get(first).Is(200).Says(": from Pending to Contacted")
 	require.NotContains(t, b.submit(first, first, "do", "chat").Is(303).Header.Get("Location"), "done=", "it was answered before")
 
 	second := askedOf(o, mill, "")

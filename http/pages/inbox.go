@@ -218,7 +218,7 @@ func (v *visit) consent(c map[string]any, name func(string) string) string {
 	if at := textOf(c["optInAt"]); at != "" {
 		words += " · " + v.lang.moment(at, v.Zone)
 	}
-	if by := textOf(c["optInBy"]); by != "" && by != "contact" {
+	if by := textOf(c["optInBy"]); by != "" {
 		words += " · " + name(by)
 	}
 	return words + around(" · ", textOf(c["optInEvidence"]), "")

@@ -63,34 +63,17 @@ func reasonOf(code, title string) string {
 	return title
 }
 
-// writer returns a function for the names of those who write. The contact has a name already, others are looked up once.
+// writer returns a function for the names of those who write to a contact, and of the contact.
 func (v *visit) writer(contact string) func(string) string {
-	names, actor := map[string]map[string]string{}, v.actor()
-	lookUp := func(operation, id string) string {
-		if names[operation] == nil {
-			names[operation] = map[string]string{}
-			var all []map[string]any
-			_, _ = v.call(operation, request{query: url.Values{"limit": {"200"}}}, &all) // without them there is a word for all
-			for _, one := range all {
-				names[operation][plain(one["id"])] = textOf(one["name"])
-			}
-		}
-		return names[operation][id]
-	}
+	actor := v.actor()
 	return func(by string) string {
-		kind, id, _ := strings.Cut(by, ":")
-		switch kind {
-		case "contact":
+		if by == "contact" {
 			return contact
-		case "bot":
-			return strings.TrimSpace(v.lang.t("Bot") + " " + lookUp("list-bots", id))
-		case "campaign":
-			return strings.TrimSpace(v.lang.t("Campaign") + " " + lookUp("list-campaigns", id))
-		case "key":
-			return actor("api_key:" + id)
-		default:
-			return actor(by)
 		}
+		if id, is := strings.CutPrefix(by, "key:"); is {
+			by = "api_key:" + id
+		}
+		return actor(by)
 	}
 }
 
@@ -122,7 +105,7 @@ func (v *visit) sendMessage() (page, error) {
 		return page{}, err
 	}
 	if refused == nil {
-		return page{redirect: withQuery(after(out, talkPath(id), "sent"), v.filter())}, nil
+		return page{redirect: withQuery(after(out, talkPath(id), "answered"), v.filter())}, nil
 	}
 	body["text"] = text // what was written stays, also below a picture
 	tried := attempt{message: body, template: template, status: refused.Status, faults: map[string]string{}}

@@ -258,8 +258,8 @@ type frame struct {
 var done = map[string]string{
 	"added": "Saved.", "edited": "The row was changed.", "void": "The row is void.", "reverse": "The row was reversed.", "delete": "Deleted.",
 	"opened": "The account is open.", "renamed": "The account has a new name.", "workspace": "You are in another workspace now.",
-	"undone": "The last entry was taken back.",
-	"sent": "Sent.", "marked": "Marked as read.", "resolved": "The conversation is resolved.", "reopened": "The conversation is open again.",
+	"undone":   "The last entry was taken back.",
+	"answered": "Sent.", "marked": "Marked as read.", "resolved": "The conversation is resolved.", "reopened": "The conversation is open again.",
 	"bot-off": "The bot does not answer here any more.", "bot-on": "The bot may answer here.", "contact": "The contact was changed.",
 	"enquiry": "The enquiry was changed.", "contacted": "The enquiry is marked as contacted.",
 }
