@@ -400,6 +400,7 @@ var fieldLabels = map[string]string{
 	"accept": "Columns that only resemble a field", "toolCalls": "Calls", "handover": "A person would be asked", "lastFetchedAt": "Last read",
 	"fileName": "File", "mimeType": "Type of file", "incoming": "Incoming messages", "secretSettings": "Secrets that are set",
 	"created": "Added", "updated": "Changed", "at": "Time", "lastError": "Last fault", "error": "Fault", "errors": "Faults",
+	"text": "Message", "imageUrl": "Address of a picture",
 }
 
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)

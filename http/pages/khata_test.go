@@ -28,7 +28,7 @@ type uploader struct {
 
 func uploaderOf(o *apptest.Office) uploader {
 	o.T.Helper()
-	site := o.VisitorOf("")
+	site := o.Visitor()
 	b := browser{o.T, site}
 	b.submit("/app/sign-in", "/app/sign-in", "key", o.Key(apptest.Home, write).Key).Leads("/app/")
 	return uploader{b, site.HTTP, o.URL}

@@ -124,6 +124,8 @@ func (p *Pages) routes() {
 	p.ordersRoutes()
 	p.khataRoutes()
 	p.ResourceRoutes()
+	p.InboxRoutes()
+	p.EnquiryRoutes()
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -272,6 +274,9 @@ var done = map[string]string{
 	"posted":  "The rows are in the books.",
 	"changed": "The change is saved.", "done": "Done.",
 	"sent": "The campaign is being sent.", "cancelled": "The campaign was cancelled.",
+	"answered": "Sent.", "marked": "Marked as read.", "resolved": "The conversation is resolved.", "reopened": "The conversation is open again.",
+	"bot-off": "The bot does not answer here any more.", "bot-on": "The bot may answer here.", "contact": "The contact was changed.",
+	"enquiry": "The enquiry was changed.", "contacted": "The enquiry is marked as contacted.",
 }
 
 // render writes the whole page or none of it.

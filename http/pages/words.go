@@ -93,4 +93,7 @@ var texts = []string{
 	"Order", "Takada", "Delivery date", "Notes", "Phone number", draftClient, "is required", "Order draft has no entries",
 	"Empty Excel file", "Empty CSV file", "Conversation", "Products belong to a company: add your company first.", // resources
 	"A link was mailed to the address of the company. Enquiries go there once somebody has opened it.",
+	"Still open", "Pending", "Resolved", "Contacted", "Qualified", "Converted", "Lost", // statuses of conversations and enquiries
+	"Mail to you", "Chat to you", "CRM", // ways of telling the company
+	"Image", "File", "Audio", "Video", "Reaction", "Location", "Sticker", "Status", "Phone", "Email",
 }
