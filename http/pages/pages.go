@@ -172,7 +172,8 @@ type visit struct {
 	r       *http.Request
 	lang    language
 	session session
-	who     actor.Actor // the zero Actor: not signed in
+	who     actor.Actor                  // the zero Actor: not signed in
+	names   map[string]map[string]string // of actors, by their kind and id
 }
 
 // serve responds with a page.

@@ -84,5 +84,6 @@ var texts = []string{
 	"Bank", "Bullion dealer", "Client", "Karigar", "Polisher",
 	"Metal", "Cash", "Rate cut", "per gram", "per 10 g", "per kg", // enumWords
 	"Date", "Name", "Reason", "First name", "Last name",
-	"An API key", "The system", // actors
+	"API key %s", "Campaign %s", "Bot %s", "former member", "An API key", "A campaign", "A bot", "A provider", "A visitor", "A member", // actorKinds
+	"The system",
 }
