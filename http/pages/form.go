@@ -374,6 +374,8 @@ func fieldID(name string) string { return "f-" + idParts.Replace(name) }
 // fieldLabels are the labels of fields that are not of entries and do not follow from the name.
 var fieldLabels = map[string]string{
 	"in_entries": "Received", "out_entries": "Given", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity", "url": "Address (URL)",
+	"ledger": "Books", "messaging": "Messages", "marketplace": "Marketplace, members and keys", "audit": "Trail", "permissions": "Rights",
+	"expires_at": "Ends on", "address_line1": "Address", "pincode": "PIN code", "locked_through": "Locked through",
 }
 
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)

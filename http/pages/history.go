@@ -44,6 +44,7 @@ var entryFields = []entryField{
 
 var enumWords = map[string]string{
 	"metal": "Metal", "cash": "Cash", "rate_cut": "Rate cut", "per_gram": "per gram", "per_10g": "per 10 g", "per_kg": "per kg",
+	"none": "Nothing", "read": "Read", "write": "Read and write",
 }
 
 func enumWord(v any) string { return enumWords[textOf(v)] }

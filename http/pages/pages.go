@@ -114,6 +114,7 @@ func (p *Pages) routes() {
 	p.member("GET "+account+"/rows/{row}", (*visit).row)
 	p.member("POST "+account+"/rows/{row}", (*visit).editRow)
 	p.member("GET "+account+"/statement", (*visit).statement)
+	p.SettingsRoutes()
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -257,7 +258,11 @@ type frame struct {
 var done = map[string]string{
 	"added": "Saved.", "edited": "The row was changed.", "void": "The row is void.", "reverse": "The row was reversed.", "delete": "Deleted.",
 	"opened": "The account is open.", "renamed": "The account has a new name.", "workspace": "You are in another workspace now.",
-	"undone": "The last entry was taken back.",
+	"undone":  "The last entry was taken back.",
+	"profile": "Saved.", "password": "The password is changed. Other devices are signed out.", "picture": "The picture is changed.",
+	"deletion": "Your account will be deleted.", "invited": "The invitation is on its way.", "withdrawn": "The invitation is withdrawn.",
+	"member": "The rights are changed.", "removed": "The member is removed.", "left": "You have left the workspace.",
+	"revoked": "The key opens nothing any more.", "company": "The company is saved.", "lock": "The lock is changed.",
 }
 
 // render writes the whole page or none of it.

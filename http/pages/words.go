@@ -86,4 +86,6 @@ var texts = []string{
 	"Date", "Name", "Reason", "First name", "Last name",
 	"API key %s", "Campaign %s", "Bot %s", "former member", "An API key", "A campaign", "A bot", "A provider", "A visitor", "A member", // actorKinds
 	"The system",
+	"Nothing", "Read", "Read and write", "Light", "Dark", "As the system", // settings
+	"Email", "Phone", "Current password", "New password", "City", "State", "Country", "Website", "Domain", "Category", "Sub category", "Description",
 }
