@@ -401,6 +401,8 @@ var fieldLabels = map[string]string{
 	"fileName": "File", "mimeType": "Type of file", "incoming": "Incoming messages", "secretSettings": "Secrets that are set",
 	"created": "Added", "updated": "Changed", "at": "Time", "lastError": "Last fault", "error": "Fault", "errors": "Faults",
 	"text": "Message", "imageUrl": "Address of a picture",
+	"ledger": "Books", "messaging": "Messages", "marketplace": "Marketplace, members and keys", "audit": "Trail", "permissions": "Rights",
+	"expires_at": "Ends on", "pincode": "PIN code", "locked_through": "Locked through",
 }
 
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)

@@ -80,7 +80,7 @@ func (v *visit) writer(contact string) func(string) string {
 // sendMessage sends a text, a picture by its address, or a template.
 func (v *visit) sendMessage() (page, error) {
 	form, id := v.r.PostForm, v.r.PathValue("contact")
-	body := map[string]any{"channelId": idOf(form.Get("channelId"))}
+	body := map[string]any{"channelId": numberOf(form.Get("channelId"))}
 	text, picture, template := strings.TrimSpace(form.Get("text")), strings.TrimSpace(form.Get("imageUrl")), form.Get("template")
 	switch {
 	case template != "":
@@ -90,7 +90,7 @@ func (v *visit) sendMessage() (page, error) {
 				values[place] = form.Get(name)
 			}
 		}
-		body["templateId"], body["templateParams"] = idOf(template), values
+		body["templateId"], body["templateParams"] = numberOf(template), values
 	case picture != "":
 		body["imageUrl"] = picture
 		if text != "" {
@@ -127,8 +127,8 @@ func (v *visit) sendMessage() (page, error) {
 	return v.showTalk(tried)
 }
 
-// idOf returns the number of an id, and what is no number as it is, so that the interface names the fault.
-func idOf(text string) any {
+// numberOf returns the number of an id, and what is no number as it is, so that the interface names the fault.
+func numberOf(text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n
 	}
@@ -164,7 +164,7 @@ func (v *visit) editContact() (page, error) {
 		if form.Has("lists") {
 			lists := []any{}
 			for _, list := range form["listIds"] {
-				lists = append(lists, idOf(list))
+				lists = append(lists, numberOf(list))
 			}
 			body["listIds"] = lists
 		}

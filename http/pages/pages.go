@@ -126,6 +126,7 @@ func (p *Pages) routes() {
 	p.ResourceRoutes()
 	p.InboxRoutes()
 	p.EnquiryRoutes()
+	p.SettingsRoutes()
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -184,7 +185,8 @@ type visit struct {
 	r       *http.Request
 	lang    language
 	session session
-	who     actor.Actor // the zero Actor: not signed in
+	who     actor.Actor                  // the zero Actor: not signed in
+	names   map[string]map[string]string // of actors, by their kind and id
 }
 
 // serve responds with a page.
@@ -277,6 +279,10 @@ var done = map[string]string{
 	"answered": "Sent.", "marked": "Marked as read.", "resolved": "The conversation is resolved.", "reopened": "The conversation is open again.",
 	"bot-off": "The bot does not answer here any more.", "bot-on": "The bot may answer here.", "contact": "The contact was changed.",
 	"enquiry": "The enquiry was changed.", "contacted": "The enquiry is marked as contacted.",
+	"profile": "Saved.", "password": "The password is changed. Other devices are signed out.", "picture": "The picture is changed.",
+	"deletion": "Your account will be deleted.", "invited": "The invitation is on its way.", "withdrawn": "The invitation is withdrawn.",
+	"member": "The rights are changed.", "removed": "The member is removed.", "left": "You have left the workspace.",
+	"revoked": "The key opens nothing any more.", "company": "The company is saved.", "lock": "The lock is changed.",
 }
 
 // render writes the whole page or none of it.

@@ -96,4 +96,8 @@ var texts = []string{
 	"Still open", "Pending", "Resolved", "Contacted", "Qualified", "Converted", "Lost", // statuses of conversations and enquiries
 	"Mail to you", "Chat to you", "CRM", // ways of telling the company
 	"Image", "File", "Audio", "Video", "Reaction", "Location", "Sticker", "Status", "Phone", "Email",
+	"API key %s", "Campaign %s", "Bot %s", "former member", "An API key", "A campaign", "A bot", "A provider", "A visitor", "A member", // actorKinds
+	"The system",
+	"Nothing", "Read", "Read and write", "Light", "Dark", "As the system", // settings
+	"Email", "Phone", "Current password", "New password", "City", "State", "Country", "Website", "Domain", "Category", "Sub category", "Description",
 }
