@@ -335,7 +335,7 @@ func (p *Pages) readFiles() error {
 	if err != nil {
 		return err
 	}
-	shared := []string{"templates/layout.html", "templates/form.html", "templates/parts.html"}
+	shared := []string{"templates/layout.html", "templates/form.html", "templates/parts.html", "templates/keys.html"}
 	p.views = map[language]map[string]*template.Template{}
 	for _, lang := range languages {
 		p.views[lang] = map[string]*template.Template{}
