@@ -3,7 +3,6 @@ package pages
 import (
 	"net/url"
 	"slices"
-	"strings"
 )
 
 // owedOf is what the accounts of a kind owe, and are owed.
@@ -40,9 +39,7 @@ func (v *visit) today() (page, error) {
 	for _, k := range summary.Kinds {
 		o := owedOf{Kind: k.Kind, Name: kindName(k.Kind), Accounts: plain(k.Accounts)}
 		if k.Kind == "bank" {
-			for _, b := range v.lang.balancesOf("bank", map[string]any{"balance": k.Cash["net"]}) {
-				o.InAll = append(o.InAll, strings.TrimSpace(b.Figure+" "+b.Words))
-			}
+			o.InAll = []string{v.held(k.Cash["net"])}
 		} else {
 			o.WeOwe = owings(k.Cash["we_owe"], k.Crystal["we_owe"])
 			o.TheyOwe = owings(k.Cash["they_owe"], k.Crystal["they_owe"])
@@ -54,12 +51,7 @@ func (v *visit) today() (page, error) {
 	}
 	var book struct {
 		Days []struct {
-			Rows []struct {
-				Kind    string         `json:"kind"`
-				Account any            `json:"account_id"`
-				Name    string         `json:"account_name"`
-				Row     map[string]any `json:"row"`
-			} `json:"rows"`
+			Rows []enteredRow `json:"rows"`
 		} `json:"days"`
 	}
 	if _, err := v.call("get-daybook", request{query: url.Values{"from": {shown.Day}, "to": {shown.Day}}}, &book); err != nil {
@@ -67,9 +59,7 @@ func (v *visit) today() (page, error) {
 	}
 	for _, day := range book.Days {
 		for _, r := range slices.Backward(day.Rows) {
-			line := v.lineOf(r.Kind, r.Row)
-			line.Account, line.Link = r.Name, accountPath(r.Kind, plain(r.Account))+"/rows/"+line.ID
-			if shown.Rows = append(shown.Rows, line); len(shown.Rows) == rowsShown {
+			if shown.Rows = append(shown.Rows, v.entered(r)); len(shown.Rows) == rowsShown {
 				break
 			}
 		}
