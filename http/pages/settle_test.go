@@ -15,12 +15,12 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-var valueOf = regexp.MustCompile(`<input value="([^"]*)"[^>]* name="((?:in|out)_entries[^"]*)"`)
+var entryInput = regexp.MustCompile(`<input value="([^"]*)"[^>]* name="((?:in|out)_entries[^"]*)"`)
 
-// typed returns the values that the inputs of a page have.
-func typed(s apptest.Sheet) url.Values {
+// entriesIn returns the values that the inputs of a page have.
+func entriesIn(s apptest.Sheet) url.Values {
 	values := url.Values{}
-	for _, m := range valueOf.FindAllStringSubmatch(s.Text, -1) {
+	for _, m := range entryInput.FindAllStringSubmatch(s.Text, -1) {
 		if m[1] != "" {
 			values.Set(m[2], html.UnescapeString(m[1]))
 		}
@@ -28,8 +28,8 @@ func typed(s apptest.Sheet) url.Values {
 	return values
 }
 
-// open opens an account with a row.
-func open(clerk *apitest.Client, kind, name, row string) (address string) {
+// openedWith opens an account with a row.
+func openedWith(clerk *apitest.Client, kind, name, row string) (address string) {
 	var opened map[string]any
 	clerk.POST("/"+kind, name).Status(201).JSON(&opened)
 	clerk.POST(fmt.Sprintf("/%s-ledger/%v", kind, opened["id"]), row).Status(201)
@@ -47,12 +47,12 @@ func TestAccountsAreSettled(t *testing.T) {
 		{"karigar", `{"name":"Salim"}`, `{"date":"2025-03-01","in_entries":[{"other":1500}],"out_entries":[{"fine_weight":5}]}`},
 		{"polisher", `{"name":"Raju","type":0}`, `{"date":"2025-03-01","out_entries":[{"weight":12.5,"amount":3}]}`},
 	} {
-		account := open(clerk, c.kind, c.name, c.row)
+		account := openedWith(clerk, c.kind, c.name, c.row)
 		require.NotContains(t, b.get(account).Text, "statement?from", "nothing was settled yet")
 		settled := b.get(account + "?settle=1").Is(200).Says("After it:")
 		require.Regexp(t, `After it: ₹0\.00 settled 0\.000 g (fine|weight) settled`, settled.Words(), c.row)
 		values := form(settled, account+"/rows", "")
-		for name, value := range typed(settled) {
+		for name, value := range entriesIn(settled) {
 			values[name] = value
 		}
 		values.Set("date", "2025-03-02")
@@ -61,12 +61,12 @@ func TestAccountsAreSettled(t *testing.T) {
 		b.submit(account, account+"/rows", "date", "2025-03-03", "in_entries[0].item_name", "x", "in_entries[0].weight", "1", "in_entries[0].fine_weight", "1",
 			"in_entries[0].kind", "").Is(303)
 		require.Contains(t, b.get(account).Text, "statement?from=2025-03-03")
-		again := typed(b.get(account + "?again=1").Is(200).Says("After it:"))
+		again := entriesIn(b.get(account + "?again=1").Is(200).Says("After it:"))
 		require.Equal(t, "x", again.Get("in_entries[0].item_name"))
 	}
 	bank := book(o, clerk, 1)
 	require.NotContains(t, b.get(bank).Text, `id="settle"`)
-	require.Empty(t, typed(b.get(bank+"?settle=1").Is(200)))
+	require.Empty(t, entriesIn(b.get(bank+"?settle=1").Is(200)))
 	require.NotContains(t, byKey(o, apptest.Home, `{"ledger":"read"}`).get("/app/accounts/karigar/3?settle=1").Is(200).Text, `id="settle"`)
 }
 

@@ -83,6 +83,7 @@ var texts = []string{
 	"you owe", "owes you", "settled", "overdrawn", // owed
 	"Bank", "Bullion dealer", "Client", "Karigar", "Polisher",
 	"Metal", "Cash", "Rate cut", "per gram", "per 10 g", "per kg", // enumWords
+	"Drafts to check", "Khata pages to post", "Unread conversations", "New enquiries", // todos
 	"Date", "Name", "Reason", "First name", "Last name", "Locked through",
 	"An API key", "The system", // actors
 }
