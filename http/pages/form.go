@@ -373,7 +373,7 @@ func fieldID(name string) string { return "f-" + idParts.Replace(name) }
 
 // fieldLabels are the labels of fields that are not of entries and do not follow from the name.
 var fieldLabels = map[string]string{
-	"in_entries": "Received", "out_entries": "Given", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity", "url": "Address (URL)",
+	"in_entries": "Received", "out_entries": "Given", "items": "Items", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity", "url": "Address (URL)",
 }
 
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)

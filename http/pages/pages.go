@@ -116,6 +116,7 @@ func (p *Pages) routes() {
 	p.member("GET "+account+"/statement", (*visit).statement)
 	p.member("GET /app/daybook", (*visit).daybook)
 	p.member("POST /app/daybook", (*visit).moveLock)
+	p.member("GET /app/audit", (*visit).trail)
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})

@@ -84,6 +84,10 @@ var texts = []string{
 	"Bank", "Bullion dealer", "Client", "Karigar", "Polisher",
 	"Metal", "Cash", "Rate cut", "per gram", "per 10 g", "per kg", // enumWords
 	"Drafts to check", "Khata pages to post", "Unread conversations", "New enquiries", // todos
+	"%s opened the account", "%s renamed the account", "%s edited the account", "%s deleted the account", // trailWords
+	"%s added the order", "%s edited the order", "%s deleted the order",
+	"%s added the takada", "%s edited the takada", "%s deleted the takada", "%s moved the lock of the books",
+	"Items", "Type", "Delivery date",
 	"Date", "Name", "Reason", "First name", "Last name", "Locked through",
 	"An API key", "The system", // actors
 }
