@@ -127,6 +127,9 @@ func (p *Pages) routes() {
 	p.InboxRoutes()
 	p.EnquiryRoutes()
 	p.SettingsRoutes()
+	p.member("GET /app/daybook", (*visit).daybook)
+	p.member("POST /app/daybook", (*visit).moveLock)
+	p.member("GET /app/audit", (*visit).trail)
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -283,6 +286,7 @@ var done = map[string]string{
 	"deletion": "Your account will be deleted.", "invited": "The invitation is on its way.", "withdrawn": "The invitation is withdrawn.",
 	"member": "The rights are changed.", "removed": "The member is removed.", "left": "You have left the workspace.",
 	"revoked": "The key opens nothing any more.", "company": "The company is saved.", "lock": "The lock is changed.",
+	"locked": "The lock of the books was moved.",
 }
 
 // render writes the whole page or none of it.
@@ -361,7 +365,7 @@ func (p *Pages) readFiles() error {
 	if err != nil {
 		return err
 	}
-	shared := []string{"templates/layout.html", "templates/form.html", "templates/parts.html"}
+	shared := []string{"templates/layout.html", "templates/form.html", "templates/parts.html", "templates/keys.html"}
 	p.views = map[language]map[string]*template.Template{}
 	for _, lang := range languages {
 		p.views[lang] = map[string]*template.Template{}

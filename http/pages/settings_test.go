@@ -26,7 +26,7 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
-	site := o.VisitorOf("")
+	site := o.Visitor()
 	b := browser{t, site}
 	b.submit("/app/sign-in", "/app/sign-in", "email", "asha@example.com", "password", apptest.GoodPassword).Leads("/app/")
 	profile := func(pairs ...string) apptest.Sheet {

@@ -86,6 +86,12 @@ var texts = []string{
 	"Date", "Name", "Reason", "First name", "Last name",
 	"posted", "to check", "not readable", "being read", // khataUpload.Word
 	"Polisher: regular", "Polisher: meena", "Polisher: rodium", // polisherKinds
+	"Drafts to check", "Khata pages to post", "Unread conversations", "New enquiries", // todos
+	"%s opened the account", "%s renamed the account", "%s edited the account", "%s deleted the account", // trailWords
+	"%s added the order", "%s edited the order", "%s deleted the order",
+	"%s added the takada", "%s edited the takada", "%s deleted the takada", "%s moved the lock of the books",
+	"Items", "Type", "Delivery date",
+	"Date", "Name", "Reason", "First name", "Last name", "Locked through",
 	"An API key", "The system", // actors
 	"open", "partly delivered", "delivered", // statusWords
 	"%s added the order", "%s edited the order", "%s deleted the order", // recordSentences

@@ -66,6 +66,12 @@
     next?.focus();
   };
   const press = (e, id) => { const b = document.getElementById(id); if (b) { e.preventDefault(); b.click(); } };
+  const alts = {KeyC: "open-account", KeyL: "again", KeyP: "statement", KeyZ: "undo", Equal: "settle"}; // by the key's place: layouts differ
+  for (const b of document.querySelectorAll("[data-open]")) b.addEventListener("click", () => {
+    entry.classList.add("open");
+    document.getElementById("side-" + b.dataset.open).click();
+    entry.querySelector(`[data-lines=${b.dataset.open}_entries] input`).focus();
+  });
   let handled = false;
   document.addEventListener("keydown", e => {
     handled = false;
@@ -83,8 +89,8 @@
       document.getElementById("side-" + side).click();
       entry.querySelector(`[data-lines=${side}_entries] input`).focus();
     }
-    else if (e.altKey && e.key === "p") press(e, "statement");
-    else if (e.altKey && e.key === "z") press(e, "undo");
+    else if (e.altKey && alts[e.code]) press(e, alts[e.code]);
+    else if (e.key === "?" && !typing) press(e, "show-keys");
     else if (e.key === "/" && !typing || e.key === "k" && e.ctrlKey) {
       const find = document.getElementById("find");
       if (find) { e.preventDefault(); find.focus(); }
