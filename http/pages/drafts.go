@@ -28,24 +28,23 @@ type draftsPage struct {
 
 // drafts lists the orders that came by chat and are not converted yet, the newest first.
 func (v *visit) drafts() (page, error) {
-	query := url.Values{"page": {"1"}, "page_size": {"1"}}
-	out, err := v.call("list-order-drafts", request{query: query}, nil)
-	if err != nil {
+	total := 0
+	read := func(page url.Values) (drafts []map[string]any, err error) {
+		out, err := v.call("list-order-drafts", request{query: page}, &drafts)
+		if err == nil {
+			total, err = strconv.Atoi(out.Header.Get("X-Total-Count"))
+		}
+		return drafts, err
+	}
+	if _, err := read(url.Values{"page": {"1"}, "page_size": {"1"}}); err != nil {
 		return page{}, err
 	}
-	total, err := strconv.Atoi(out.Header.Get("X-Total-Count"))
+	drafts, beside, err := v.newestFirst(total, read)
 	if err != nil {
-		return page{}, fmt.Errorf("the number of drafts: %w", err)
-	}
-	number, beside := v.newestFirst(total)
-	query.Set("page", strconv.Itoa(number))
-	query.Set("page_size", strconv.Itoa(rowsShown))
-	var drafts []map[string]any
-	if _, err := v.call("list-order-drafts", request{query: query}, &drafts); err != nil {
 		return page{}, err
 	}
 	shown := draftsPage{Pages: beside}
-	for _, d := range slices.Backward(drafts) {
+	for _, d := range drafts {
 		entries, warnings := entriesOf(d["entries"]), warningTexts(d)
 		line := draftLine{
 			ID: plain(d["id"]), Link: draftPath(plain(d["id"])), From: textOf(d["phone_number"]), At: v.lang.localTime(textOf(d["created_at"])),

@@ -55,7 +55,8 @@ func (v *visit) showRecordOf(shown orderRecord, body map[string]any, faults map[
 	var now map[string]any
 	_, err = v.call("get-"+r.operation, request{vars: []string{r.id}}, &now)
 	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound && len(shown.History) > 0 {
-		shown.Deleted, result.body = true, shown
+		shown.Deleted = true
+		result.body = shown
 		return result, nil
 	}
 	if err != nil {

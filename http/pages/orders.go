@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -115,18 +116,30 @@ func (l language) orderWords(o map[string]any) string {
 // pager has the numbers of the pages beside the one that is shown; 0: there is none.
 type pager struct{ Newer, Older int }
 
-// newestFirst returns the number that the interface gives to a page, and the pages beside it. The interface counts from the oldest record.
-func (v *visit) newestFirst(total int) (number int, beside pager) {
-	last := max(1, (total+rowsShown-1)/rowsShown)
-	number, _ = strconv.Atoi(v.r.URL.Query().Get("page")) // 0 without one
-	number = min(max(number, 1), last)
+// newestFirst reads a page of records, the newest first. The interface counts pages from the oldest record; so its last page has a few
+// records, and the first page here has those of the page before it too.
+func (v *visit) newestFirst(total int, read func(page url.Values) ([]map[string]any, error)) (records []map[string]any, beside pager, err error) {
+	full := total / rowsShown
+	number, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // 0 without one
+	number = min(max(number, 1), max(full, 1))
 	if number > 1 {
 		beside.Newer = number - 1
 	}
-	if number < last {
+	if number < full {
 		beside.Older = number + 1
 	}
-	return last - number + 1, beside
+	for n := max(1, full-number+1); n <= full || number == 1 && n == full+1; n++ {
+		some, err := read(url.Values{"page": {strconv.Itoa(n)}, "page_size": {strconv.Itoa(rowsShown)}})
+		if err != nil {
+			return nil, beside, err
+		}
+		records = append(records, some...)
+		if number != 1 {
+			break
+		}
+	}
+	slices.Reverse(records)
+	return records, beside, nil
 }
 
 // ordersPage is the content of the list of orders.
@@ -189,21 +202,21 @@ func (v *visit) listOrders(query url.Values, shown *ordersPage) error {
 		Items []map[string]any `json:"items"`
 		Total int              `json:"total"`
 	}
-	query.Set("page_size", "1")
-	if _, err := v.call("list-client-orders", request{query: query}, &list); err != nil {
+	read := func(page url.Values) ([]map[string]any, error) {
+		maps.Copy(page, query)
+		list.Items = nil // or the decoder fills the records of the page before
+		_, err := v.call("list-client-orders", request{query: page}, &list)
+		return list.Items, err
+	}
+	if _, err := read(url.Values{"page_size": {"1"}}); err != nil {
 		return err
 	}
-	number, beside := v.newestFirst(list.Total)
-	query.Set("page_size", strconv.Itoa(rowsShown))
-	query.Set("page", strconv.Itoa(number))
-	if _, err := v.call("list-client-orders", request{query: query}, &list); err != nil {
-		return err
-	}
+	orders, beside, err := v.newestFirst(list.Total, read)
 	shown.Pages = beside
-	for _, o := range slices.Backward(list.Items) {
+	for _, o := range orders {
 		shown.Orders = append(shown.Orders, v.orderLineOf(o))
 	}
-	return nil
+	return err
 }
 
 // recordSchema returns the schema of an operation's body, and the form's, which has texts for references and no ids of items.

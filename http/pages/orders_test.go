@@ -1,8 +1,10 @@
 package pages_test
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,19 +83,28 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 		}
 		stale.Set("items[0].weight", "102")
 		b.site.Ask(http.MethodPost, edit, stale).Is(412).Says("Another person has changed this", "101.000 g", "102.000 g", "Keep theirs")
-		b.submit(edit, edit, "client_id", "Patel & Sons", "date", "", "items[0].item_name", "payal", "items[0].weight", "1").Is(422)
+		b.submit(edit, edit, "client_id", "Patel & Sons", "date", "2025-03-01", "items[0].item_name", "", "items[0].weight", "1").Is(422)
 		b.follow(b.submitOf(edit, edit, `value="delete"`, "reason", "cancelled")).Says("Deleted.", "This order was deleted.", "cancelled")
 		b.get("/app/orders").Is(200).Says("There are no orders.")
 	})
 
 	t.Run("pages", func(t *testing.T) {
-		for range 31 {
-			clerk.POST("/client-order", `{"client_id":1,"date":"2025-03-01","items":[{"item_name":"kada","weight":10}]}`).Status(201)
+		var all []string
+		for range 61 {
+			var made map[string]any
+			clerk.POST("/client-order", `{"client_id":1,"date":"2025-03-01","items":[{"item_name":"kada","weight":10}]}`).Status(201).JSON(&made)
+			all = append([]string{fmt.Sprint(made["id"])}, all...)
 		}
-		first := b.get("/app/orders").Is(200)
-		require.Contains(t, first.Text, `href="/app/orders/32"`)
-		require.NotContains(t, first.Text, `href="/app/orders/2"`)
-		require.Contains(t, b.get("/app/orders?page=2").Is(200).Text, `href="/app/orders/2"`)
+		ids := func(path string) (found []string) {
+			for _, m := range regexp.MustCompile(`href="/app/orders/(\d+)"`).FindAllStringSubmatch(b.get(path).Is(200).Text, -1) {
+				found = append(found, m[1])
+			}
+			return found
+		}
+		newest, oldest := ids("/app/orders"), ids("/app/orders?page=2")
+		require.Len(t, newest, 31)
+		require.Len(t, oldest, 30)
+		require.Equal(t, all, slices.Concat(newest, oldest), "each order once, the newest first")
 		pdf := regexp.MustCompile(`href="(/client-orders/pdf[^"]*)"`).FindStringSubmatch(b.get("/app/orders?client=Patel+Jewellers").Text)
 		require.Equal(t, "/client-orders/pdf?client_id=1", pdf[1])
 		require.NotEmpty(t, b.get(pdf[1]).Is(200).Text)
