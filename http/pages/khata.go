@@ -178,7 +178,8 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 	if shown.Submitted {
 		for _, r := range shown.khataUpload.Rows {
 			link := accountPath(r.Ledger, plain(r.Account)) + "/rows/" + plain(r.Row)
-			shown.Posted = append(shown.Posted, postedEntry{accounts.text(r.Ledger, plain(r.Account)), link})
+			name := accounts.text(r.Ledger, plain(r.Account)) + " · " + v.lang.tf("Row %s", plain(r.Row))
+			shown.Posted = append(shown.Posted, postedEntry{name, link})
 		}
 		p.body = shown
 		return p, nil
