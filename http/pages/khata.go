@@ -243,7 +243,8 @@ func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) (*khataPr
 			shown.Wrong = []string{refused.Detail}
 		}
 		for _, f := range entryFaults(v.lang, refused, entries, of) {
-			shown.Wrong = append(shown.Wrong, v.lang.tf("Row %s", f.entry+1)+": "+strings.TrimPrefix(f.label(v.lang)+": "+f.message, ": "))
+			message := strings.TrimPrefix(f.label(v.lang)+": "+f.message, ": ")
+			shown.Wrong = append(shown.Wrong, v.lang.tf("Row %s", f.entry+1)+": "+message)
 		}
 		return shown, nil
 	}
