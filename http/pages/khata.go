@@ -204,7 +204,9 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 }
 
 // polisherKinds are the kinds of a new polisher's account, by the work.
-var polisherKinds = []choice{{"polisher 0", "Polisher: regular", false}, {"polisher 1", "Polisher: meena", false}, {"polisher 2", "Polisher: rodium", false}}
+var polisherKinds = []choice{
+	{"polisher 0", "Polisher: regular", false}, {"polisher 1", "Polisher: meena", false}, {"polisher 2", "Polisher: rodium", false},
+}
 
 // submission returns the request of the accepted entries, and the number of the entry that each line of its body is of.
 func submission(upload khataUpload, entries []khataEntry) (in request, of []int) {
