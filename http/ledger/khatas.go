@@ -19,6 +19,7 @@ import (
 	"bahi/domain/ledger/khatapage"
 	"bahi/domain/unit"
 	"bahi/http/api"
+	"bahi/readmodels"
 	views "bahi/readmodels/ledger"
 )
 
@@ -404,7 +405,7 @@ func (r *Routes) submitKhata(ctx context.Context, upload *int64, rows []khata.As
 	out, posted, err := flows.SubmitKhata(ctx, req, r.Books, of, rows)
 	var accounts []KhataAccount
 	if err == nil && req.DryRun {
-		accounts, err = r.changed(ctx, posted)
+		accounts, err = r.changed(readmodels.AtLeast(ctx, out.Position), posted) // an account may be new
 	}
 	return api.Reply(ctx, out, err, func(out commands.Outcome[khata.State]) KhataSubmitted {
 		answer := KhataSubmitted{UploadID: upload, Created: len(rows), Results: []SubmittedEntry{}, Accounts: accounts}

@@ -178,7 +178,8 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 	if shown.Submitted {
 		for _, r := range shown.khataUpload.Rows {
 			link := accountPath(r.Ledger, plain(r.Account)) + "/rows/" + plain(r.Row)
-			shown.Posted = append(shown.Posted, postedEntry{accounts.text(r.Ledger, plain(r.Account)), link})
+			name := accounts.text(r.Ledger, plain(r.Account)) + " · " + v.lang.tf("Row %s", plain(r.Row))
+			shown.Posted = append(shown.Posted, postedEntry{name, link})
 		}
 		p.body = shown
 		return p, nil
@@ -203,7 +204,9 @@ func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[stri
 }
 
 // polisherKinds are the kinds of a new polisher's account, by the work.
-var polisherKinds = []choice{{"polisher 0", "Polisher: regular", false}, {"polisher 1", "Polisher: meena", false}, {"polisher 2", "Polisher: rodium", false}}
+var polisherKinds = []choice{
+	{"polisher 0", "Polisher: regular", false}, {"polisher 1", "Polisher: meena", false}, {"polisher 2", "Polisher: rodium", false},
+}
 
 // submission returns the request of the accepted entries, and the number of the entry that each line of its body is of.
 func submission(upload khataUpload, entries []khataEntry) (in request, of []int) {
@@ -242,7 +245,8 @@ func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) (*khataPr
 			shown.Wrong = []string{refused.Detail}
 		}
 		for _, f := range entryFaults(v.lang, refused, entries, of) {
-			shown.Wrong = append(shown.Wrong, v.lang.tf("Row %s", f.entry+1)+": "+strings.TrimPrefix(f.label(v.lang)+": "+f.message, ": "))
+			message := strings.TrimPrefix(f.label(v.lang)+": "+f.message, ": ")
+			shown.Wrong = append(shown.Wrong, v.lang.tf("Row %s", f.entry+1)+": "+message)
 		}
 		return shown, nil
 	}

@@ -132,8 +132,8 @@ func (v *visit) khataRows(upload khataUpload, lines *schema, entries []khataEntr
 		}
 		rows[i] = r
 	}
-	if first >= 0 {
-		rows[first].Focus = true
+	if len(rows) > 0 {
+		rows[max(first, 0)].Focus = true
 	}
 	return rows
 }

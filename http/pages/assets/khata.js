@@ -4,11 +4,14 @@
   const form = document.getElementById("check");
   if (!form) return;
   const accept = row => row.querySelector(".accept input");
+  let handled = false;
   form.addEventListener("keydown", e => {
+    handled = false;
     const row = e.target.closest(".khata-row");
     if (e.key !== "Enter" || e.ctrlKey || !row || !e.target.matches("input, select")) return;
     e.preventDefault();
     e.stopPropagation();
+    handled = true;
     const inputs = [...row.querySelectorAll(".khata-fields :is(input, select)")].filter(i => i.offsetParent), at = inputs.indexOf(e.target);
     if (at >= 0) return (inputs[at + 1] || accept(row)).focus();
     const box = accept(row), rows = [...form.querySelectorAll(".khata-row")];
@@ -17,7 +20,7 @@
     const rest = rows.slice(rows.indexOf(row) + 1).find(r => !accept(r).checked);
     (rest ? accept(rest) : form.querySelector(".primary")).focus();
   });
-  form.addEventListener("keypress", e => { if (e.key === "Enter" && e.target.matches("input")) e.preventDefault(); }); // some send it all the same
+  form.addEventListener("keypress", e => { if (handled) e.preventDefault(); }); // some send it all the same
   form.addEventListener("input", e => {
     const row = e.target.closest(".khata-row");
     if (!row || e.target === accept(row)) return;
