@@ -234,7 +234,7 @@ func kindOf(name string, from specSchema, s *schema) string {
 
 var (
 	secret  = regexp.MustCompile(`(?i)(password|secret|apikey|accesstoken)$`)
-	oneLine = regexp.MustCompile(`(?i)(name|url)$`)
+	oneLine = regexp.MustCompile(`(?i)(name|url|email|website|domain|line1)$`)
 )
 
 func unitOf(name, description, multipleOf string) string {

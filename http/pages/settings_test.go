@@ -29,7 +29,9 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	site := o.VisitorOf("")
 	b := browser{t, site}
 	b.submit("/app/sign-in", "/app/sign-in", "email", "asha@example.com", "password", apptest.GoodPassword).Leads("/app/")
-	profile := func(pairs ...string) apptest.Sheet { return b.submitOf(settings, settings, `value="profile"`, pairs...) }
+	profile := func(pairs ...string) apptest.Sheet {
+		return b.submitOf(settings, settings, `value="profile"`, pairs...)
+	}
 	same := []string{"first_name", "Asha", "last_name", "Soni", "email", "asha@example.com", "phone", ""}
 	b.follow(profile(append(same, "phone", "98123 45678", "last_name", "Rao")...)).Says("Saved.")
 	me := asha.Me()
@@ -46,7 +48,9 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	b.site.Ask(http.MethodPost, settings, with(stale, append(same, "first_name", "Nisha")...)).Is(412).
 		Says("Somebody has changed this in the meantime", "First name Usha Nisha")
 
-	password := func(pairs ...string) apptest.Sheet { return b.submitOf(settings, settings, `value="password"`, pairs...) }
+	password := func(pairs ...string) apptest.Sheet {
+		return b.submitOf(settings, settings, `value="password"`, pairs...)
+	}
 	password("current_password", "not mine at all", "new_password", "jadau and polki").Is(400).Says("Incorrect current password")
 	require.Contains(t, password("current_password", apptest.GoodPassword, "new_password", "short").Is(422).Text, `id="f-new_password-error"`)
 	b.follow(password("current_password", apptest.GoodPassword, "new_password", "jadau and polki")).Says("The password is changed.")
@@ -77,7 +81,7 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	require.Equal(t, 303, upload(drawn.Bytes()))
 	link := regexp.MustCompile(`class="portrait" src="([^"]+)"`).FindStringSubmatch(b.get(settings).Text)
 	require.NotNil(t, link)
-	require.Equal(t, "image/jpeg", b.get(html.UnescapeString(link[1])).Is(200).Header.Get("Content-Type"))
+	require.Equal(t, "image/png", b.get(html.UnescapeString(link[1])).Is(200).Header.Get("Content-Type"))
 
 	b.follow(b.submitOf(settings, settings, `value="deletion"`)).Says("Your account will be deleted after")
 	require.NotContains(t, b.get(settings).Text, `value="deletion"`)
@@ -104,7 +108,9 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
 	b := signedIn(o, "asha@example.com")
 	const members = settings + "/members"
-	invite := func(pairs ...string) apptest.Sheet { return b.submitOf(members, members, "permissions.ledger", pairs...) }
+	invite := func(pairs ...string) apptest.Sheet {
+		return b.submitOf(members, members, "permissions.ledger", pairs...)
+	}
 	require.Contains(t, invite("email", "ravi").Is(422).Text, `id="f-email-error"`)
 	require.Contains(t, invite("email", "ravi@example.com").Is(422).Text, `id="f-permissions-error"`)
 	filled := with(form(b.get(members), members, "permissions.ledger"), "email", "ravi@example.com", "permissions.ledger", "write")
@@ -119,7 +125,7 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	// The first mail may be asked for only after two minutes, so he is invited by another address.
 	asha.Join(o, o.Person("usha@example.com"), `{"ledger":"read"}`)
 	asha.Join(o, o.Person("nisha@example.com"), `{"marketplace":"read"}`)
-	usha := regexp.MustCompile(members + `/[0-9a-f-]+`).FindAllString(b.get(members).Text, -1)[1]
+	usha := regexp.MustCompile(members+`/[0-9a-f-]+`).FindAllString(b.get(members).Text, -1)[1]
 	stale := form(b.get(usha).Says("usha@example.com"), usha, `value="change"`)
 	b.follow(b.site.Ask(http.MethodPost, usha, with(stale, "permissions.ledger", "write"))).Says("The rights are changed.")
 	stale.Set("key", "another")
