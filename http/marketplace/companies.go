@@ -54,7 +54,6 @@ func (r *Routes) Companies() {
 			api.Shelf
 			views.CompanyFilter
 		}) (*api.Body[api.DataOf[views.Listed]], error) {
-			in.Workspace = api.Caller(ctx).Workspace
 			rows, total, err := r.Views.Companies(ctx, in.Get(), in.CompanyFilter)
 			return api.Shelved(in.Get(), rows, total, err)
 		})

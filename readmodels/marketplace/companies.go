@@ -77,15 +77,12 @@ type CompanyFilter struct {
 	Category string `query:"category" maxLength:"200" doc:"In any case"`
 	City     string `query:"city"     maxLength:"200" doc:"In any case"`
 	Verified bool   `query:"verified" doc:"Only those that an operator has looked at"`
-	Own      bool   `query:"own"      doc:"Only those of the caller's workspace"`
-
-	Workspace uuid.UUID `json:"-"` // of the caller
 }
 
 const listedColumns = `r.id, r.name, r.slug, r.category, r.city, r.verified, r.created_at`
 
 // Companies lists a page of the companies of the deployment, newest first.
-func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFilter) ([]Listed, int64, error) {
+func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFilter) (rows []Listed, total int64, err error) {
 	w := readmodels.Where{SQL: "true"}
 	if category := person.Folded(f.Category); category != "" {
 		w.And("r.category_key = $n", category)
@@ -96,12 +93,7 @@ func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFi
 	if f.Verified {
 		w.SQL += " and r.verified"
 	}
-	total := readmodels.Tally(`companies.company`, `r`, w.SQL)
-	if f.Own {
-		w.And("r.workspace_id = $n", f.Workspace)
-		total = `select count(*) from companies.company r where ` + w.SQL
-	}
-	return readmodels.Tallied(ctx, v.Reader, page, listed, `created_at desc, id desc`, total, `select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
+	return readmodels.Tallied(ctx, v.Reader, page, listed, `created_at desc, id desc`, readmodels.Tally(`companies.company`, `r`, w.SQL), `select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
 }
 
 // FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.
