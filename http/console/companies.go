@@ -3,6 +3,8 @@ package console
 import (
 	"context"
 
+	"github.com/google/uuid"
+
 	"bahi/commands"
 	flows "bahi/commands/marketplace"
 	"bahi/domain/marketplace/company"
@@ -18,7 +20,7 @@ func (v *visit) companies() (page, error) {
 	words := v.r.FormValue("q")
 	return listed(v, page{template: "companies", title: "Companies"}, companiesOfPage, words, func(ctx context.Context, of readmodels.Page) ([]marketplace.Listed, int64, error) {
 		if words == "" {
-			return v.Marketplace.Companies(ctx, of, marketplace.CompanyFilter{})
+			return v.Marketplace.Companies(ctx, of, marketplace.CompanyFilter{}, uuid.Nil)
 		}
 		return v.Marketplace.FindCompanies(ctx, of, words)
 	})
