@@ -376,6 +376,7 @@ var fieldLabels = map[string]string{
 	"in_entries": "Received", "out_entries": "Given", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity", "url": "Address (URL)",
 	"ledger": "Books", "messaging": "Messages", "marketplace": "Marketplace, members and keys", "audit": "Trail", "permissions": "Rights",
 	"expires_at": "Ends on", "address_line1": "Address", "pincode": "PIN code", "locked_through": "Locked through",
+	"user_name": "Your name", "user_email": "Your email", "user_phone": "Your phone",
 }
 
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)

@@ -76,7 +76,7 @@ func (v *visit) ownCompany() map[string]any {
 	var list struct {
 		Data []map[string]any `json:"data"`
 	}
-	query := url.Values{"own": {"true"}, "limit": {"100"}}
+	query := url.Values{"mine": {"true"}, "limit": {"100"}}
 	if _, err := v.call("list-companies", request{query: query}, &list); err != nil || len(list.Data) == 0 {
 		return nil
 	}

@@ -41,6 +41,8 @@ type Config struct {
 	Version   string         // of the program
 	Now       func() time.Time
 	Log       *slog.Logger
+	MailsKept bool // in the data folder, since there is no mail server
+	Provider  bool // whether one can sign in through an identity provider
 }
 
 // Pages serves the pages. It is an [http.Handler] for [api.API.Mount], and the [api.Cookies] of the interface.
@@ -88,6 +90,9 @@ func Mount(config Config) (*Pages, error) {
 			config.API.Mount("pages", d.path, p)
 		}
 	}
+	for _, path := range publicPaths {
+		config.API.Mount("pages", path, p)
+	}
 	config.API.Page("/", http.RedirectHandler(Path+"/", http.StatusSeeOther))
 	return p, nil
 }
@@ -115,6 +120,7 @@ func (p *Pages) routes() {
 	p.member("POST "+account+"/rows/{row}", (*visit).editRow)
 	p.member("GET "+account+"/statement", (*visit).statement)
 	p.SettingsRoutes()
+	p.PublicRoutes()
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -263,6 +269,7 @@ var done = map[string]string{
 	"deletion": "Your account will be deleted.", "invited": "The invitation is on its way.", "withdrawn": "The invitation is withdrawn.",
 	"member": "The rights are changed.", "removed": "The member is removed.", "left": "You have left the workspace.",
 	"revoked": "The key opens nothing any more.", "company": "The company is saved.", "lock": "The lock is changed.",
+	"asked": "Your enquiry is sent. The company answers you by mail or telephone.",
 }
 
 // render writes the whole page or none of it.
