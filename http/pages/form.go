@@ -403,6 +403,7 @@ var fieldLabels = map[string]string{
 	"text": "Message", "imageUrl": "Address of a picture",
 	"ledger": "Books", "messaging": "Messages", "marketplace": "Marketplace, members and keys", "audit": "Trail", "permissions": "Rights",
 	"expires_at": "Ends on", "pincode": "PIN code", "locked_through": "Locked through",
+	"user_name": "Your name", "user_email": "Your email", "user_phone": "Your phone",
 }
 
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)

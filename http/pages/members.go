@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
 	"time"
 )
@@ -218,12 +219,12 @@ func (v *visit) makeKey() (page, error) {
 		return page{}, err
 	}
 	body := s.read(v.r.PostForm, false)
-	request := request{body: changed(body, nil)}
+	asks := maps.Clone(body)
 	if day, err := time.ParseInLocation(time.DateOnly, textOf(body["expires_at"]), v.Zone); err == nil {
-		request.body.(map[string]any)["expires_at"] = day.Format(time.RFC3339)
+		asks["expires_at"] = day.Format(time.RFC3339)
 	}
 	var made map[string]any
-	_, sent, err := v.post("create-api-key", request, body, &made)
+	_, sent, err := v.post("create-api-key", request{body: asks}, body, &made)
 	switch {
 	case err != nil:
 		return page{}, err
@@ -284,19 +285,14 @@ func (v *visit) showCompany(sent *rejected) (page, error) {
 func (v *visit) saveCompany() (page, error) {
 	id, operation := v.r.PostForm.Get("id"), "create-company"
 	in := request{}
-	now := map[string]any{}
 	if id != "" {
 		operation, in.vars = "edit-company", []string{id}
-		if _, err := v.call("get-company", in, &now); err != nil {
-			return page{}, err
-		}
 	}
 	s, err := v.schemaOf(operation)
 	if err != nil {
 		return page{}, err
 	}
 	body := s.ask(companyFields...).read(v.r.PostForm, id != "")
-	in.body = changed(body, now)
 	out, sent, err := v.post(operation, in, body, nil)
 	switch {
 	case err != nil:

@@ -41,6 +41,8 @@ type Config struct {
 	Version   string         // of the program
 	Now       func() time.Time
 	Log       *slog.Logger
+	MailsKept bool // in the data folder, since there is no mail server
+	Provider  bool // whether one can sign in through an identity provider
 }
 
 // Pages serves the pages. It is an [http.Handler] for [api.API.Mount], and the [api.Cookies] of the interface.
@@ -90,8 +92,8 @@ func Mount(config Config) (*Pages, error) {
 			config.API.Mount("pages", d.path, p)
 		}
 	}
-	for _, site := range []string{docsPath, verifyPath} {
-		config.API.Mount("pages", site, p)
+	for _, path := range append([]string{docsPath, verifyPath}, publicPaths...) {
+		config.API.Mount("pages", path, p)
 	}
 	config.API.Page("/", http.RedirectHandler(Path+"/", http.StatusSeeOther))
 	return p, nil
@@ -130,6 +132,7 @@ func (p *Pages) routes() {
 	p.member("GET /app/daybook", (*visit).daybook)
 	p.member("POST /app/daybook", (*visit).moveLock)
 	p.member("GET /app/audit", (*visit).trail)
+	p.PublicRoutes()
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -287,6 +290,7 @@ var done = map[string]string{
 	"member": "The rights are changed.", "removed": "The member is removed.", "left": "You have left the workspace.",
 	"revoked": "The key opens nothing any more.", "company": "The company is saved.", "lock": "The lock is changed.",
 	"locked": "The lock of the books was moved.",
+	"asked":  "Your enquiry is sent. The company answers you by mail or telephone.",
 }
 
 // render writes the whole page or none of it.

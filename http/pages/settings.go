@@ -151,18 +151,12 @@ func (v *visit) post(operation string, in request, body map[string]any, into any
 // revisionOf returns the revision of what an operation has answered.
 func revisionOf(out api.Response) string { return strings.Trim(out.Header.Get("ETag"), `"`) }
 
-// changed returns the values of a form that are not those of now.
-func changed(body, now map[string]any) map[string]any {
-	rest := maps.Clone(body)
-	maps.DeleteFunc(rest, func(name string, value any) bool { return textOf(value) == textOf(now[name]) })
-	return rest
-}
-
 // selfPage is the content of the page on the visitor.
 type selfPage struct {
 	Key, Picture, DeleteAfter string // Key: the name of the API key of a visitor who is no user
 	Mail, HasPassword         bool   // Mail: the address is not confirmed yet
 	Profile, Password         filled
+	Address                   string
 	PictureWrong, DeleteWrong []string
 	Themes                    []choice
 }
@@ -204,6 +198,7 @@ func (v *visit) showSelf(do string, sent *rejected) (page, error) {
 	shown.Profile = v.fill(profile.ask(profileFields...), me, revisionOf(out), of("profile"))
 	shown.Password = v.fill(password, nil, "", of("password"))
 	shown.HasPassword, shown.Mail = me["auth_provider"] == "email", me["email_verified"] != true
+	shown.Address = textOf(me["email"])
 	shown.DeleteAfter, shown.Picture = textOf(me["delete_after"]), strings.TrimPrefix(textOf(me["profile_picture_url"]), v.PublicURL)
 	switch {
 	case do == "picture":
@@ -258,17 +253,18 @@ func (v *visit) editSelf() (page, error) {
 	return page{redirect: after(out, settings, do)}, nil
 }
 
+// editProfile leaves an address out that is as the form was drawn: one that is sent counts, and is mailed to.
 func (v *visit) editProfile() (api.Response, *rejected, error) {
-	var me map[string]any
-	if _, err := v.call("get-me", request{}, &me); err != nil {
-		return api.Response{}, nil, err
-	}
 	s, err := v.schemaOf("update-me")
 	if err != nil {
 		return api.Response{}, nil, err
 	}
 	body := s.ask(profileFields...).read(v.r.PostForm, true)
-	return v.post("update-me", request{body: changed(body, me)}, body, nil) // an address that is sent counts, and is mailed to
+	sent := maps.Clone(body)
+	if body["email"] == v.r.PostForm.Get("address") {
+		delete(sent, "email")
+	}
+	return v.post("update-me", request{body: sent}, body, nil)
 }
 
 // booksPage is the content of the page on the lock of the books.

@@ -81,7 +81,7 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	require.Equal(t, 303, upload(drawn.Bytes()))
 	link := regexp.MustCompile(`class="portrait" src="([^"]+)"`).FindStringSubmatch(b.get(settings).Text)
 	require.NotNil(t, link)
-	require.Equal(t, "image/jpeg", b.get(html.UnescapeString(link[1])).Is(200).Header.Get("Content-Type"))
+	require.Equal(t, "image/png", b.get(html.UnescapeString(link[1])).Is(200).Header.Get("Content-Type"))
 
 	b.follow(b.submitOf(settings, settings, `value="deletion"`)).Says("Your account will be deleted after")
 	require.NotContains(t, b.get(settings).Text, `value="deletion"`)

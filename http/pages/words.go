@@ -106,4 +106,5 @@ var texts = []string{
 	"The system",
 	"Nothing", "Read", "Read and write", "Light", "Dark", "As the system", // settings
 	"Email", "Phone", "Current password", "New password", "City", "State", "Country", "Website", "Domain", "Category", "Sub category", "Description",
+	"in stock", "out of stock", "preorder", "discontinued", "Quantity", "Message", // goods
 }

@@ -36,7 +36,7 @@ func (s *System) console(a *api.API) error {
 	}
 	if _, err := pages.Mount(pages.Config{
 		API: a, Sessions: s.Accounts.Credentials.Sessions, Key: key, PublicURL: s.Settings.Outside.PublicURL, Zone: zone, Version: Version,
-		Now: time.Now, Log: s.Log,
+		Now: time.Now, Log: s.Log, MailsKept: s.Mails.folder != nil, Provider: s.Provider != nil,
 	}); err != nil {
 		return fmt.Errorf("make the pages: %w", err)
 	}
