@@ -114,6 +114,7 @@ func (p *Pages) routes() {
 	p.member("GET "+account+"/rows/{row}", (*visit).row)
 	p.member("POST "+account+"/rows/{row}", (*visit).editRow)
 	p.member("GET "+account+"/statement", (*visit).statement)
+	p.OperateRoutes()
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -256,7 +257,7 @@ type frame struct {
 var done = map[string]string{
 	"added": "Saved.", "edited": "The row was changed.", "void": "The row is void.", "reverse": "The row was reversed.", "delete": "Deleted.",
 	"opened": "The account is open.", "renamed": "The account has a new name.", "workspace": "You are in another workspace now.",
-	"undone": "The last entry was taken back.",
+	"undone": "The last entry was taken back.", "ordered": "Done.",
 }
 
 // render writes the whole page or none of it.

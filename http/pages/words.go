@@ -85,4 +85,10 @@ var texts = []string{
 	"Metal", "Cash", "Rate cut", "per gram", "per 10 g", "per kg", // enumWords
 	"Date", "Name", "Reason", "First name", "Last name",
 	"An API key", "The system", // actors
+	"Available", "Pending", "Scheduled", "Running", "Retryable", "Completed", "Cancelled", "Discarded", // states of jobs
+	"Live", "Building", "Parked", "Paused", "Requested", "Filling", "Indexing", "Catching up", "Comparing", "Differs", // of projections
+	"Projection", "Build", "Kept", "Reactor", "Waiting", "Handled", "Ignored", "Sent", "Failed", "Unknown", // of what is parked, calls, messages
+	"Mail", "Chat", "Crm", "Gateway", "State", "Kind", "Endpoint", "Verdict", "Port", // filters of operators
+	"Stream", "Category", "Type", "Actor", "Workspace", "From time", "To time", "To position",
+	"Accept differences", "Keep seconds", "Partitions", "Throttle", // of a rebuild
 }
