@@ -161,7 +161,7 @@ func (v *visit) request(id string, in request) (*http.Request, error) {
 func (in request) content(o *operation) (body io.Reader, kind string, err error) {
 	if !o.Files || in.files == nil {
 		if in.body == nil {
-			return nil, "", nil
+			return http.NoBody, "", nil
 		}
 		text, err := json.Marshal(in.body)
 		return bytes.NewReader(text), "application/json", err

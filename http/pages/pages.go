@@ -133,6 +133,7 @@ func (p *Pages) routes() {
 	p.member("POST /app/daybook", (*visit).moveLock)
 	p.member("GET /app/audit", (*visit).trail)
 	p.PublicRoutes()
+	p.OperateRoutes()
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -289,8 +290,9 @@ var done = map[string]string{
 	"deletion": "Your account will be deleted.", "invited": "The invitation is on its way.", "withdrawn": "The invitation is withdrawn.",
 	"member": "The rights are changed.", "removed": "The member is removed.", "left": "You have left the workspace.",
 	"revoked": "The key opens nothing any more.", "company": "The company is saved.", "lock": "The lock is changed.",
-	"locked": "The lock of the books was moved.",
-	"asked":  "Your enquiry is sent. The company answers you by mail or telephone.",
+	"locked":  "The lock of the books was moved.",
+	"asked":   "Your enquiry is sent. The company answers you by mail or telephone.",
+	"ordered": "Done.",
 }
 
 // render writes the whole page or none of it.

@@ -107,4 +107,10 @@ var texts = []string{
 	"Nothing", "Read", "Read and write", "Light", "Dark", "As the system", // settings
 	"Email", "Phone", "Current password", "New password", "City", "State", "Country", "Website", "Domain", "Category", "Sub category", "Description",
 	"in stock", "out of stock", "preorder", "discontinued", "Quantity", "Message", // goods
+	"Available", "Pending", "Scheduled", "Running", "Retryable", "Completed", "Cancelled", "Discarded", // states of jobs
+	"Live", "Building", "Parked", "Paused", "Requested", "Filling", "Indexing", "Catching up", "Comparing", "Differs", // of projections
+	"Projection", "Build", "Kept", "Reactor", "Waiting", "Handled", "Ignored", "Sent", "Failed", "Unknown", // of what is parked, calls, messages
+	"Mail", "Chat", "Crm", "Gateway", "State", "Kind", "Endpoint", "Verdict", "Port", // filters of operators
+	"Stream", "Category", "Type", "Actor", "Workspace", "From time", "To time", "To position",
+	"Accept differences", "Keep seconds", "Partitions", "Throttle", // of a rebuild
 }

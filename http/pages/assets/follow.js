@@ -7,9 +7,9 @@
     if (!answer || !answer.ok) return;
     const drawn = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById(part.id);
     if (!drawn) return location.reload();
+    for (const name of ["data-stream", "data-again"]) if (!drawn.hasAttribute(name)) part.removeAttribute(name);
     if (drawn.innerHTML === part.innerHTML) return;
     part.replaceChildren(...drawn.childNodes);
-    for (const name of ["data-stream", "data-again"]) if (!drawn.hasAttribute(name)) part.removeAttribute(name);
     part.dispatchEvent(new CustomEvent("drawn", {bubbles: true}));
   };
   for (const part of document.querySelectorAll("[data-stream]")) {
