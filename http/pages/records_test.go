@@ -66,7 +66,8 @@ func keptOnes(company string) []kept {
 		{
 			list: "/app/list/bots", add: "create-bot", edit: "edit-bot", remove: "delete-bot",
 			fill: []string{"name", "Munshi", "description", "Answers all questions", "systemPrompt", "Be short", "active", "true"}, name: "Munshi",
-			wrong: "description", faulty: "x", says: "10 to 5000 characters", changed: "description", theirs: "It answers in Hindi", mine: "It answers in Gujarati",
+			wrong: "description", faulty: "x", says: "10 to 5000 characters",
+			changed: "description", theirs: "It answers in Hindi", mine: "It answers in Gujarati",
 		},
 		{
 			list: "/app/list/bots/1/pages", add: "add-bot-url", remove: "delete-bot-url", fill: []string{"url", "https://example.com/about"},
@@ -75,7 +76,8 @@ func keptOnes(company string) []kept {
 		{
 			list: "/app/list/bots/1/webhooks", add: "create-bot-webhook", edit: "edit-bot-webhook",
 			fill: []string{"name", "stock", "url", "https://example.com/stock", "method", "GET", "description", "Tells what there is"},
-			name: "stock", wrong: "url", faulty: "nonsense", says: "http", changed: "description", theirs: "Tells the stock", mine: "Tells the price",
+			name: "stock", wrong: "url", faulty: "nonsense", says: "http",
+			changed: "description", theirs: "Tells the stock", mine: "Tells the price",
 		},
 		{
 			list: "/app/list/companies", add: "create-company", edit: "edit-company", remove: "delete-company",
@@ -89,8 +91,8 @@ func keptOnes(company string) []kept {
 		},
 		{
 			list: "/app/list/products", add: "add-product", edit: "edit-product", remove: "delete-product",
-			fill: []string{"name", "Payal", "price_amount", "1,500.50", "sku", "P-1", "is_active", "true"}, name: "Payal", wrong: "price_amount", faulty: "much",
-			says: "Price", changed: "price_amount", theirs: "1600", mine: "1700",
+			fill: []string{"name", "Payal", "price_amount", "1,500.50", "sku", "P-1", "is_active", "true"},
+			name: "Payal", wrong: "price_amount", faulty: "much", says: "Price", changed: "price_amount", theirs: "1600", mine: "1700",
 		},
 		{
 			list: "/app/campaigns", choose: "?new=broadcast", add: "create-campaign",
@@ -102,7 +104,8 @@ func keptOnes(company string) []kept {
 
 // readOnly are the resources whose records nobody adds.
 var readOnly = []string{
-	"/app/list/templates", "/app/list/channels/{id}/usage", "/app/list/bots/{id}/tools", "/app/list/bots/{id}/calls", "/app/list/bots/{id}/usage",
+	"/app/list/templates", "/app/list/channels/{id}/usage", "/app/list/bots/{id}/tools", "/app/list/bots/{id}/calls",
+	"/app/list/bots/{id}/usage",
 	"/app/list/bots/{id}/files", // see TestFilesAreImported
 	"/app/campaigns/{id}/recipients", "/app/campaigns/{id}/responses",
 }
@@ -121,7 +124,8 @@ func TestRecordsOfEachResource(t *testing.T) {
 		t.Run(k.add, func(t *testing.T) { k.test(t, b, reader, stranger) })
 	}
 	require.ElementsMatch(t, tested, pages.ResourcePaths(), "each resource is tested")
-	clerk.POST("/api/campaigns", `{"name":"Holi","type":"broadcast","templateId":1,"audience":"all","templateParams":{"1":"A","2":"B"}}`).Status(201)
+	clerk.POST("/api/campaigns", `{"name":"Holi","type":"broadcast","templateId":1,"audience":"all",
+		"templateParams":{"1":"A","2":"B"}}`).Status(201)
 	for _, path := range readOnly {
 		at := strings.Replace(path, "{id}", "1", 1)
 		require.NotContains(t, b.get(at).Is(200).Words(), "Internal error", at)
@@ -131,7 +135,7 @@ func TestRecordsOfEachResource(t *testing.T) {
 			b.get(strings.Replace(path, "{id}", "99", 1)).Is(404)
 		}
 	}
-	for _, path := range []string{"/app/list/nothing", "/app/list/contacts/99", "/app/list/contacts/x", "/app/list/lists/1", "/app/list/bots/1/tools/99"} {
+	for _, path := range []string{"/app/list/nothing", "/app/list/contacts/99", "/app/list/contacts/x", "/app/list/lists/1", "/app/list/bots/1/tools/9"} {
 		b.get(path).Is(404)
 	}
 }
@@ -321,7 +325,8 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 	clerk.PATCH("/api/contacts/2", `{"optIn":true}`).Status(200)
 	added := b.submitOf("/app/campaigns?new=broadcast", "/app/campaigns", `value="create-campaign"`,
 		"name", "Diwali", "audience", "all", "templateId", "1", "templateParams", "1 = A-204\n2 = {{name}}", "schedule", "immediate")
-	b.follow(added).Says("Diwali", "Draft", "All contacts", "What it sends", "Order A-204 is ready for {{name}}", "It goes to 1 of 2 contacts.")
+	b.follow(added).Says("Diwali", "Draft", "All contacts", "What it sends", "Order A-204 is ready for {{name}}",
+		"It goes to 1 of 2 contacts.")
 	const campaign = "/app/campaigns/1"
 	require.Contains(t, b.get(campaign).Text, `data-stream="/api/campaigns/1/progress"`)
 	sent := form(b.get(campaign), campaign, `value="send-campaign"`)
@@ -333,7 +338,7 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 	}
 	done := b.get(campaign).Is(200).Says("Completed", "Sent 1")
 	require.NotContains(t, done.Text, `value="cancel-campaign"`)
-	b.get(campaign+"/recipients").Is(200).Says("Asha", "919812300001")
+	b.get(campaign+"/recipients").Is(200).Says("Asha", "+91 98123 00001")
 	b.get(campaign + "/responses").Is(200).Says("There are none yet.")
 	b.get(fmt.Sprint("/app/campaigns/", 9)).Is(404)
 }
