@@ -54,6 +54,9 @@ type actForm struct {
 	Address                                        string
 }
 
+// Word returns the English words of a type of records.
+func (actForm) Word(kind string) string { return field{}.Word(kind) }
+
 // serve shows the list or the record, or runs the operation that a form names.
 func (d *desk) serve() (page, error) {
 	if d.r.Method == http.MethodPost {

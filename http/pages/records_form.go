@@ -9,6 +9,8 @@ import (
 	"strings"
 )
 
+const blankLines = 3 // of an array in a form, since a page without scripts adds none
+
 // inputs returns the schemas of the parameters of an operation's query and of its body, nil for none.
 func (d *desk) inputs(o *operation, a action, record map[string]any) (query, body *schema) {
 	query = &schema{}
@@ -95,9 +97,9 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 		for name := range mine.query {
 			chosen[name] = mine.query.Get(name)
 		}
-		f.Fields = query.fields("", chosen, mine.faults, 1)
+		f.Fields = query.fields("", chosen, mine.faults, 0)
 		if body != nil {
-			f.Fields = append(f.Fields, body.fields("", value, mine.faults, 1)...)
+			f.Fields = append(f.Fields, body.fields("", value, mine.faults, blankLines)...)
 		}
 		if d.of.kinds != nil && a.operation == d.of.create {
 			if f.Kind = d.kind(nil); d.of.kinds[f.Kind] == nil {
@@ -115,14 +117,20 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 	return all, nil
 }
 
+// hintOf returns what an input says for the description of its value.
+func hintOf(description string) string {
+	if hint, known := hints[description]; known {
+		return hint
+	}
+	return description
+}
+
 // choose makes fields that have ids of records into choices by name, and gives all the scope of their form.
 func (d *desk) choose(fields []field, scope string) {
 	for i := range fields {
 		f := &fields[i]
 		f.Scope = scope
-		if hint, known := hints[f.Hint]; known {
-			f.Hint = hint
-		}
+		f.Hint = hintOf(f.Hint)
 		d.choose(f.Fields, scope)
 		for _, line := range f.Lines {
 			d.choose(line, scope)
@@ -152,7 +160,10 @@ func (d *desk) choose(fields []field, scope string) {
 	}
 }
 
-const shownOfTemplate = 60 // characters of its text
+const (
+	shownOfTemplate = 60    // characters of its text
+	templateText    = " · " // between its name and its text
+)
 
 // namesOf returns the names of the newest records of a resource, none if the visitor may not list them.
 func (d *desk) namesOf(word string) []choice {
@@ -172,7 +183,7 @@ func (d *desk) namesOf(word string) []choice {
 	for _, r := range rows {
 		name := other.title(r)
 		if body := []rune(textOf(r["body"])); word == "templates" {
-			name += " · " + string(body[:min(len(body), shownOfTemplate)])
+			name += templateText + string(body[:min(len(body), shownOfTemplate)])
 		}
 		d.names[word] = append(d.names[word], choice{Value: idOf(r), Text: name})
 	}
@@ -201,6 +212,9 @@ func (d *desk) nameOf(word, id string) string {
 // title returns the name of a record.
 func (d *desk) title(record map[string]any) string {
 	name := textOf(record[d.of.columns[0]])
+	if d.of.word == "tools" {
+		name = d.lang.t(labelOf(name))
+	}
 	if last := textOf(record["last_name"]); last != "" {
 		name = strings.TrimSpace(name + " " + last)
 	}
@@ -220,7 +234,8 @@ func (d *desk) asked(o *operation) url.Values {
 
 // isFilter reports whether a parameter is one of the query that people fill in.
 func (d *desk) isFilter(p parameter) bool {
-	return p.In == "query" && !slices.Contains([]string{"page", "limit", "page_size", "skip", "sort", d.of.by}, p.Name) && !d.of.fixed.Has(p.Name)
+	paging := []string{"page", "limit", "page_size", "skip", "sort", d.of.by}
+	return p.In == "query" && !slices.Contains(paging, p.Name) && !d.of.fixed.Has(p.Name)
 }
 
 // filters returns the inputs of the list's filters.
@@ -239,6 +254,7 @@ func (d *desk) filters(o *operation, asked url.Values) []field {
 		given[p.Name] = asked.Get(p.Name)
 	}
 	fields := inputs.fields("", given, nil, 0)
+	slices.SortStableFunc(fields, func(a, b field) int { return strings.Compare(b.Kind, a.Kind) }) // texts first: search
 	d.choose(fields, "-of")
 	return fields
 }

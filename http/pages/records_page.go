@@ -49,6 +49,7 @@ func (d *desk) shown(name string, s *schema, value any) display {
 		out.Text = d.figure(s, v)
 		if word != "" {
 			out.Text, out.Link = d.nameOf(word, v.String()), linkOf(word, v.String())
+			out.Text, _, _ = strings.Cut(out.Text, templateText)
 		}
 	case string:
 		d.text(&out, name, s, v)
@@ -109,11 +110,24 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 		out.Text = d.actor(strings.Replace(text, "key:", "api_key:", 1))
 	case strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://"):
 		out.Text, out.Link = text, text
+	case name == "phone":
+		out.Text = phone(text)
 	case name == "secretSettings":
 		out.Text = d.lang.t(labelOf(lastPart(text)))
 	default:
 		out.Text, out.Long = text, len(text) > 200 || strings.Contains(text, "\n")
 	}
+}
+
+// phone returns a phone number as people write it: +91 98123 00001.
+func phone(digits string) string {
+	if national, indian := strings.CutPrefix(digits, "91"); indian && len(national) == 10 {
+		return "+91 " + national[:5] + " " + national[5:]
+	}
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return digits
+	}
+	return "+" + digits
 }
 
 // array returns the values of an array, those of objects as a table.
@@ -205,7 +219,7 @@ func (d *desk) list(in sent) (page, error) {
 		return page{}, err
 	}
 	asked := d.asked(o)
-	b.Asked, b.Query = len(asked) > 0, asked.Encode()
+	b.Asked, b.Query = len(asked) > 0, asked.Encode() // without what is set in any case
 	if first := d.of.first; first != "" && !asked.Has(first) {
 		if own := d.namesOf(linked[first]); len(own) > 0 {
 			asked.Set(first, own[0].Value)
@@ -293,7 +307,8 @@ func (d *desk) above() ([]choice, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, choice{Value: r.address("", ""), Text: d.lang.t(r.title)}, choice{Value: r.address("", d.parent), Text: parent.title(record)})
+		all = append(all, choice{Value: r.address("", ""), Text: d.lang.t(r.title)})
+		all = append(all, choice{Value: r.address("", d.parent), Text: parent.title(record)})
 	}
 	if d.id != "" {
 		all = append(all, choice{Value: d.of.address(d.parent, ""), Text: d.lang.t(d.of.title)})

@@ -14,7 +14,19 @@ func recordTexts(t *testing.T, used map[string]bool) {
 	require.NoError(t, err)
 	d, err := readDocument(spec)
 	require.NoError(t, err)
-	var of func(s *schema)
+	var of, asked func(s *schema)
+	asked = func(s *schema) {
+		if s == nil {
+			return
+		}
+		asked(s.Items)
+		for _, p := range s.Properties {
+			asked(p.schema)
+			if hint := hintOf(p.Description); hint != "" && !p.ReadOnly && !p.Fixed {
+				used[hint] = true
+			}
+		}
+	}
 	of = func(s *schema) {
 		if s == nil {
 			return
@@ -42,6 +54,7 @@ func recordTexts(t *testing.T, used map[string]bool) {
 					continue
 				}
 				of(o.Body)
+				asked(o.Body)
 				of(o.Answer)
 				for _, p := range o.Params {
 					of(&schema{Properties: []property{p.property}})

@@ -134,7 +134,7 @@ func (r *resource) recordActions() (all []action) {
 	}
 	all = append(all, r.each...)
 	if r.remove != "" {
-		all = append(all, action{operation: r.remove, button: "Delete", did: "delete", danger: true})
+		all = append(all, action{operation: r.remove, button: "Delete", about: "It cannot be brought back.", did: "delete", danger: true})
 	}
 	return all
 }
@@ -161,17 +161,23 @@ var hints = map[string]string{
 	"The bot may call it; true by default":                                                      "",
 	"Others see it; true by default":                                                            "",
 	"by_ai: the bot fills it":                                                                   "",
-	"A bot may answer":                                                                          "",
-	"Consents to be written to":                                                                 "",
-	"Call webhooks instead of simulating them":                                                  "",
-	"The first to turn to; of strangers it counts where a company has none":                     "",
-	"The first to turn to; of strangers it stays":                                               "",
-	"Least quantity of an order; 1 by default":                                                  "Empty: 1",
-	"By ISO 4217; INR by default":                                                               "Empty: INR",
-	"Web addresses":                                                                             "One address a line",
-	"Pages that may show the chat widget":                                                       "One address a line, such as https://example.com",
-	"A value for each placeholder; {{name}} and {{phone}} in it are the contact's":              "A line for each: 1 = Asha. {{name}} and {{phone}} are those of the contact",
-	"No run begins after it":                                                                    "A time like 2026-12-01T09:30:00+05:30",
+	"Of operators alone, ignored from others. A change of name, gstin or domain ends it":        "",
+	"Of the registry: see GET with available=true":                                              "", "Contacts that are in it at once": "",
+	"Another of the caller's companies; of strangers it stays":              "",
+	"All channels that it answers on from now on":                           "Channels that it answers on",
+	"All lists that the contact is in from now on":                          "Lists that the contact is in",
+	"in stock, out of stock, preorder or discontinued; in stock by default": "in stock, out of stock, preorder or discontinued",
+	"A bot may answer":                         "",
+	"Consents to be written to":                "",
+	"Call webhooks instead of simulating them": "",
+	"The first to turn to; of strangers it counts where a company has none":        "",
+	"The first to turn to; of strangers it stays":                                  "",
+	"Least quantity of an order; 1 by default":                                     "Empty: 1",
+	"By ISO 4217; INR by default":                                                  "Empty: INR",
+	"Web addresses":                                                                "One address a line",
+	"Pages that may show the chat widget":                                          "One address a line, such as https://example.com",
+	"A value for each placeholder; {{name}} and {{phone}} in it are the contact's": "A line for each: 1 = Asha. {{name}} and {{phone}} are the contact's",
+	"No run begins after it":                                                       "A time like 2026-12-01T09:30:00+05:30",
 }
 
 // linked are the resources whose records a field names by their ids.

@@ -7,7 +7,8 @@ var marketplaceResources = []*resource{
 	{
 		word: "companies", title: "Companies", button: "Add a company", about: "Your companies, as buyers find them.",
 		list: "list-companies", get: "get-company", create: "create-company", edit: "edit-company", remove: "delete-company",
-		fixed: url.Values{"mine": {"true"}}, columns: []string{"name", "city", "category", "verified"}, without: []string{"slug", "warnings"}, given: []string{"verified"},
+		fixed: url.Values{"mine": {"true"}}, columns: []string{"name", "city", "category", "verified"},
+		without: []string{"slug", "warnings"}, given: []string{"verified"},
 		note: func(c map[string]any) string {
 			if textOf(c["email"]) != "" && c["email_confirmed"] != true {
 				return "A link was mailed to the address of the company. Enquiries go there once somebody has opened it."

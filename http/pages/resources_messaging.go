@@ -116,7 +116,8 @@ var campaigns = &resource{
 			body: func(c map[string]any) any { return map[string]any{"campaignId": c["id"]} },
 		},
 		{
-			operation: "cancel-campaign", button: "Cancel", about: "What was sent stays sent. The rest does not go out.", danger: true, did: "cancelled",
+			operation: "cancel-campaign", button: "Cancel", about: "What was sent stays sent. The rest does not go out.",
+			danger: true, did: "cancelled",
 			when: inStatus("scheduled", "active", "paused"),
 		},
 	},
