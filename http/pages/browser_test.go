@@ -105,7 +105,9 @@ func fits(t *testing.T, p *browsertest.Page, path string, width int64, dark bool
 			if (!n.data.trim() || !n.parentElement.checkVisibility() || n.parentElement.closest(".unseen, .skip, .hint, thead, option")) continue;
 			const range = document.createRange();
 			range.selectNodeContents(n);
-			const clip = n.parentElement.closest("[role=region]")?.getBoundingClientRect(), shown = r => clip ? new DOMRect(
+			let box = n.parentElement;
+			while (box && getComputedStyle(box).overflow === "visible") box = box.parentElement;
+			const clip = box?.getBoundingClientRect(), shown = r => clip ? new DOMRect(
 				Math.max(r.x, clip.x), Math.max(r.y, clip.y), Math.min(r.right, clip.right) - Math.max(r.x, clip.x),
 				Math.min(r.bottom, clip.bottom) - Math.max(r.y, clip.y)) : r;
 			for (const r of [...range.getClientRects()].map(shown)) if (r.width > 1 && r.height > 1) texts.push([n, r]);
