@@ -72,6 +72,9 @@ func (v *visit) enquiries() (page, error) {
 			known = append(known, of)
 		}
 	}
+	if len(known) == 1 && asked.Get("company_id") == "" {
+		known = nil // there is nothing to choose
+	}
 	for _, id := range known {
 		shown.Companies = append(shown.Companies, choice{id, company(id), id == asked.Get("company_id")})
 	}

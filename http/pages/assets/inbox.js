@@ -30,6 +30,6 @@
 })();
 
 // An answer by mail marks the enquiry as answered.
-document.getElementById("mail")?.addEventListener("click", () => {
+document.getElementById("answer-mail")?.addEventListener("click", () => {
   setTimeout(() => document.querySelector("#answer button[value=mail]").click());
 });
