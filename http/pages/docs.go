@@ -47,7 +47,7 @@ func (v *visit) docs() (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	shown := docsPage{Shell: v.shell(), Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Tags: m.tags, Groups: m.tags, Guides: m.guides}
+	shown := docsPage{Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Tags: m.tags, Groups: m.tags, Guides: m.guides}
 	if words := strings.Fields(strings.ToLower(shown.Query)); len(words) > 0 {
 		shown.Groups, shown.Guides, shown.Sections = m.find(words), nil, m.findSections(words)
 	}
