@@ -44,7 +44,6 @@ func TestTheDocsFit(t *testing.T) {
 			}
 			fits(t, member, "/docs/add-karigar-row", width, dark, "en")
 			member.Evaluate(`[...document.querySelectorAll(".docs details")].forEach(d => { d.open = true })`, nil)
-			member.Picture("/tmp/pics-docs/open-"+map[int64]string{360: "360", 1280: "1280"}[width]+".png")
 			member.Accessible()
 			require.True(t, member.Is(`document.documentElement.scrollWidth <= innerWidth`))
 		}

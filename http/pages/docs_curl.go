@@ -76,7 +76,7 @@ func (d *described) curl(workspace string) string {
 	}
 	switch {
 	case d.Raw:
-		words = append(words, `-H "Content-Type: application/octet-stream"`, "--data-binary @body.json")
+		words = append(words, `-H "Content-Type: application/octet-stream"`, "--data-binary '{}'")
 	case d.Files:
 		example, _ := d.Example.(map[string]any)
 		for _, p := range d.Body.Properties {

@@ -41,6 +41,11 @@ func TestDocsOfTheInterface(t *testing.T) {
 			require.Contains(t, curlOf(t, page), `"$BAHI/`)
 		}
 	}
+	size := len(all.Text)
+	for _, asset := range regexp.MustCompile(`(?:src|href)="(/app/assets/[^"]+)"`).FindAllStringSubmatch(all.Text, -1) {
+		size += len(b.get(html.UnescapeString(asset[1])).Is(200).Text)
+	}
+	require.Less(t, size, 300_000, "bytes of the first view; with Swagger UI they were 2,791,449")
 	require.NotContains(t, all.Text, `src="http`)
 
 	b.get("/docs/add-karigar-row").Is(200).Says("It needs the permission ledger:write.", "in_entries[].fine_percent", "Idempotency-Key", "If-Match",

@@ -15,7 +15,7 @@ import (
 
 // consoleSettings configure the operators' pages. The zero value serves them.
 type consoleSettings struct {
-	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether to serve the operators' console at /console, the inbox of members at /inbox, and the books at /app."`
+	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether to serve the operators' console at /console, the inbox of members at /inbox, and the pages at /app, /docs and /verify."`
 }
 
 // consoleKeyWithin is how long a start waits for the key of the console's cookies.
