@@ -40,15 +40,19 @@ type docsSection struct {
 	section
 }
 
-const mostSections = 30 // of guides that a search shows
+const (
+	mostSections = 30 // of guides that a search shows
+	mostWords    = 8  // of a search that count
+)
 
 func (v *visit) docs() (page, error) {
 	m, err := v.manual()
 	if err != nil {
 		return page{}, err
 	}
-	shown := docsPage{Shell: v.shell(), Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Tags: m.tags, Groups: m.tags, Guides: m.guides}
+	shown := docsPage{Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Tags: m.tags, Groups: m.tags, Guides: m.guides}
 	if words := strings.Fields(strings.ToLower(shown.Query)); len(words) > 0 {
+		words = words[:min(len(words), mostWords)]
 		shown.Groups, shown.Guides, shown.Sections = m.find(words), nil, m.findSections(words)
 	}
 	return page{template: "docs", title: "Documentation", body: shown}, nil

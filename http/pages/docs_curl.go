@@ -31,6 +31,25 @@ func (p parameter) sample(workspace string) any {
 	}
 }
 
+// withFirstIDs returns an example in which each id that is a number is 1, which is more likely to exist than the recorded one.
+func withFirstIDs(example any) any {
+	switch e := example.(type) {
+	case map[string]any:
+		for name, value := range e {
+			if _, is := value.(json.Number); is && (name == "id" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "Id")) {
+				e[name] = json.Number("1")
+			} else {
+				e[name] = withFirstIDs(value)
+			}
+		}
+	case []any:
+		for i, value := range e {
+			e[i] = withFirstIDs(value)
+		}
+	}
+	return example
+}
+
 // sampleFiles are names of files to upload, by operation.
 var sampleFiles = map[string]string{"import-products": "catalog.csv", "import-messaging-contacts": "contacts.csv", "add-bot-file": "faq.txt"}
 
@@ -57,7 +76,7 @@ func (d *described) curl(workspace string) string {
 	}
 	switch {
 	case d.Raw:
-		words = append(words, `-H "Content-Type: application/octet-stream"`, "--data-binary @body.json")
+		words = append(words, `-H "Content-Type: application/octet-stream"`, "--data-binary '{}'")
 	case d.Files:
 		example, _ := d.Example.(map[string]any)
 		for _, p := range d.Body.Properties {

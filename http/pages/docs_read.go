@@ -124,6 +124,7 @@ func readManual(spec []byte) (*manual, error) {
 
 func (s *manualSpecification) describe(o *operation, from manualOperation, meanings map[int]refused) *described {
 	all := s.Components.Schemas
+	o.Example = withFirstIDs(o.Example)
 	d := &described{operation: o, Description: from.Description, Tags: from.Tags, Public: len(from.Security) == 0}
 	for _, one := range from.Security {
 		d.Public = d.Public || len(one) == 0

@@ -8,7 +8,7 @@
       await navigator.clipboard.writeText(code.textContent).then(() => { button.textContent = block.dataset.copied; },
         () => getSelection().selectAllChildren(code)); // a browser lets only safe addresses copy
     });
-    block.append(button);
+    block.prepend(button);
   }
   const field = document.querySelector("[data-filter]");
   if (!field) return;
