@@ -117,6 +117,7 @@ func (p *Pages) routes() {
 	p.member("GET /app/daybook", (*visit).daybook)
 	p.member("POST /app/daybook", (*visit).moveLock)
 	p.member("GET /app/audit", (*visit).trail)
+	p.member("GET /app/find", (*visit).find)
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
