@@ -163,6 +163,7 @@ func detail(p *problem) string {
 // rowLine is a row in a list.
 type rowLine struct {
 	ID, Date, Link, Account string
+	AccountKind             string // in words
 	AccountLink             string
 	Received, Given         []string // an entry each, in words
 	Balances                []balance
