@@ -28,6 +28,7 @@ type trailLine struct {
 	change
 
 	Account, Kind, Link, Date string
+	Whole                     bool // the lines are the record, not what differs
 }
 
 // restated is a closing balance of a month that the changes moved.
@@ -159,7 +160,10 @@ func (v *visit) trailLine(c trailChange, name func(string) string) trailLine {
 	default:
 		line.Sentence = v.lang.tf(trailWords[c.Kind+" "+c.Change], line.Actor)
 	}
-	line.Lines = v.lang.changed(c)
+	line.Lines, line.Whole = v.lang.changed(c), c.Change == "opened" || c.Change == "added" || c.Change == "deleted"
+	if line.Whole { // the sentence has the name and the date
+		line.Lines = slices.DeleteFunc(line.Lines, func(d difference) bool { return d.What == v.lang.t("Name") || d.What == v.lang.t("Date") })
+	}
 	return line
 }
 

@@ -84,27 +84,14 @@ func (v *visit) accountList(shown accountsPage, status int) (page, error) {
 	q := v.r.URL.Query()
 	shown.Query, shown.Kind = strings.TrimSpace(q.Get("q")), q.Get("kind")
 	shown.New = shown.Wrong != "" || q.Get("new") != ""
-	wanted := strings.ToLower(shown.Query)
 	for _, k := range kinds {
 		k.Chosen = k.Value == shown.Kind
 		shown.Kinds = append(shown.Kinds, k)
-		if shown.Kind != "" && !k.Chosen {
-			continue
-		}
-		var all []map[string]any
-		if _, err := v.call("list-"+k.Value+"s", request{query: v.past()}, &all); err != nil {
-			return page{}, err
-		}
-		for _, a := range all {
-			name, id := textOf(a["name"]), plain(a["id"])
-			if strings.Contains(strings.ToLower(name), wanted) {
-				shown.Accounts = append(shown.Accounts, accountLine{k.Value, k.Text, id, name, accountPath(k.Value, id), v.lang.balancesOf(k.Value, a)})
-			}
-		}
 	}
-	slices.SortFunc(shown.Accounts, func(a, b accountLine) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), strings.Compare(a.Kind, b.Kind))
-	})
+	var err error
+	if shown.Accounts, err = v.accountsNamed(shown.Query, shown.Kind); err != nil {
+		return page{}, err
+	}
 	if q.Get("go") != "" && len(shown.Accounts) == 1 {
 		return page{redirect: shown.Accounts[0].Link}, nil
 	}
@@ -112,6 +99,30 @@ func (v *visit) accountList(shown accountsPage, status int) (page, error) {
 		shown.Accounts, shown.More = shown.Accounts[:accountsShown], len(shown.Accounts)-accountsShown
 	}
 	return page{template: "accounts", title: "Accounts", status: status, body: shown}, nil
+}
+
+// accountsNamed returns the accounts of a kind, or of all kinds, that have a text in their names.
+func (v *visit) accountsNamed(text, kind string) (found []accountLine, err error) {
+	text = strings.ToLower(text)
+	for _, k := range kinds {
+		if kind != "" && k.Value != kind {
+			continue
+		}
+		var all []map[string]any
+		if _, err := v.call("list-"+k.Value+"s", request{query: v.past()}, &all); err != nil {
+			return nil, err
+		}
+		for _, a := range all {
+			name, id := textOf(a["name"]), plain(a["id"])
+			if strings.Contains(strings.ToLower(name), text) {
+				found = append(found, accountLine{k.Value, k.Text, id, name, accountPath(k.Value, id), v.lang.balancesOf(k.Value, a)})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b accountLine) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), strings.Compare(a.Kind, b.Kind))
+	})
+	return found, nil
 }
 
 // openAccount opens an account.
@@ -152,6 +163,7 @@ func detail(p *problem) string {
 // rowLine is a row in a list.
 type rowLine struct {
 	ID, Date, Link, Account string
+	AccountKind             string // in words
 	AccountLink             string
 	Received, Given         []string // an entry each, in words
 	Balances                []balance

@@ -128,7 +128,7 @@ type enteredRow struct {
 
 func (v *visit) entered(r enteredRow) rowLine {
 	line, account := v.lineOf(r.Kind, r.Row), accountPath(r.Kind, plain(r.Account))
-	line.Account, line.AccountLink, line.Link = r.Name, account, account+"/rows/"+line.ID
+	line.Account, line.AccountKind, line.AccountLink, line.Link = r.Name, kindName(r.Kind), account, account+"/rows/"+line.ID
 	return line
 }
 

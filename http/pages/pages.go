@@ -134,6 +134,7 @@ func (p *Pages) routes() {
 	p.member("GET /app/audit", (*visit).trail)
 	p.PublicRoutes()
 	p.OperateRoutes()
+	p.member("GET /app/find", (*visit).find)
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -297,6 +298,11 @@ var done = map[string]string{
 
 // render writes the whole page or none of it.
 func (v *visit) render(p page) {
+	if p.redirect != "" && v.r.Header.Get("X-Requested-With") == "fetch" { // a script goes there itself
+		v.w.Header().Set("Location", p.redirect)
+		v.w.WriteHeader(http.StatusNoContent)
+		return
+	}
 	if p.redirect != "" {
 		http.Redirect(v.w, v.r, p.redirect, http.StatusSeeOther)
 		return
@@ -371,7 +377,7 @@ func (p *Pages) readFiles() error {
 	if err != nil {
 		return err
 	}
-	shared := []string{"templates/layout.html", "templates/form.html", "templates/parts.html", "templates/keys.html"}
+	shared := []string{"templates/layout.html", "templates/form.html", "templates/parts.html", "templates/keys.html", "templates/unsent.html"}
 	p.views = map[language]map[string]*template.Template{}
 	for _, lang := range languages {
 		p.views[lang] = map[string]*template.Template{}

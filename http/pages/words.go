@@ -90,7 +90,7 @@ var texts = []string{
 	"%s opened the account", "%s renamed the account", "%s edited the account", "%s deleted the account", // trailWords
 	"%s added the order", "%s edited the order", "%s deleted the order",
 	"%s added the takada", "%s edited the takada", "%s deleted the takada", "%s moved the lock of the books",
-	"Items", "Type", "Delivery date",
+	"Items", "Type", "Delivery date", "Conversations",
 	"Date", "Name", "Reason", "First name", "Last name", "Locked through",
 	"An API key", "The system", // actors
 	"open", "partly delivered", "delivered", // statusWords
