@@ -75,6 +75,8 @@ func TestInboxAnswersContacts(t *testing.T) {
 	wrong := b.submit(talk, talk+"/messages", "text", "Below it", "imageUrl", "a.jpg").Is(422).Says("expected an address", "Below it")
 	require.Contains(t, wrong.Text, `f-imageUrl-error"`)
 	b.follow(b.submit(talk, talk+"/messages", "text", "Below it", "imageUrl", "https://cdn.example.org/a.jpg")).Says("Sent.", "Image")
+	b.follow(b.submit(talk, talk+"/messages", "imageUrl", o.Sys.Settings.Outside.PublicURL+"/blobs/a.jpg"))
+	require.Contains(t, b.get(talk).Text, `<img src="/blobs/a.jpg"`, "a file of ours is shown, whatever the address of the site")
 
 	var templates []views.Template
 	c.GET("/api/chat/templates").Status(200).JSON(&templates)
