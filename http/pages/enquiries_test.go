@@ -18,7 +18,8 @@ const answering = `{"marketplace":"write","messaging":"write"}`
 // asked founds a company and has a buyer ask it. It returns the address of the enquiry's page.
 func asked(o *apptest.Office, c *apitest.Client, more string) (page string, company market.Company) {
 	o.T.Helper()
-	c.POST("/api/v1/companies", fmt.Sprintf(`{"name":"Mill %s"}`, strings.Map(func(r rune) rune { return r%10 + 'a' }, o.Home))).Status(201).JSON(&company)
+	name := "Mill " + strings.Map(func(r rune) rune { return r%10 + 'a' }, o.Home)
+	c.POST("/api/v1/companies", fmt.Sprintf(`{"name":%q}`, name)).Status(201).JSON(&company)
 	return askedOf(o, company, more), company
 }
 

@@ -109,7 +109,8 @@ func TestInboxAndEnquiriesFit(t *testing.T) {
 	c.POST(path+"/messages", of).Status(201)
 	of.Text, of.ImageURL = "", "https://cdn.example.org/a.jpg"
 	c.POST(path+"/messages", of).Status(201)
-	enquiry, company := asked(o, c, `,"message":"How many do you have? `+strings.Repeat("I need many of them. ", 20)+`","quantity":3,"user_phone":"+919812345002"`)
+	long := "How many do you have? " + strings.Repeat("I need many of them. ", 20)
+	enquiry, company := asked(o, c, `,"message":"`+long+`","quantity":3,"user_phone":"+919812345002"`)
 	askedOf(o, company, "")
 	p := enter(o, answering)
 	for _, lang := range []string{"en", "gu"} {
