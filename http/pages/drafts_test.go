@@ -119,6 +119,7 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		draft := received(o, "payal 250 gm\nring 5 gm")
 		b.follow(post(draft, filled(b, draft, "entries[0].client_id", "Patel Jewellers", "entries[1].client_id", "Ramesh Jewellers", "do", "number"))).Says("2 orders:")
 		b.follow(post(draft, filled(b, draft))).Says("The draft was converted.", "Order 2", "Order 3")
+		require.NotContains(t, b.get("/app/orders?made=call+us").Is(200).Text, "call us")
 	})
 
 	t.Run("others", func(t *testing.T) {

@@ -182,7 +182,9 @@ func (v *visit) showOrders(shown ordersPage, body map[string]any, faults map[str
 		return page{}, err
 	}
 	for _, id := range v.r.URL.Query()["made"] {
-		shown.Made = append(shown.Made, orderLine{ID: id, Link: orderPath(id)})
+		if _, err := strconv.ParseUint(id, 10, 63); err == nil { // no other text of an address is shown
+			shown.Made = append(shown.Made, orderLine{ID: id, Link: orderPath(id)})
+		}
 	}
 	form, _, err := v.recordSchema("add-client-order", references{"client_id": clients})
 	if err != nil {
