@@ -76,7 +76,7 @@ func (v *visit) trail() (page, error) {
 	}
 	shown.Query = template.URL(files.Encode()) //nolint:gosec // G203: it is encoded
 	name := v.actor()
-	shown.Members = v.members(user)
+	shown.Members = v.memberChoices(user)
 	var trail struct {
 		Changes      []trailChange    `json:"changes"`
 		Restatements []map[string]any `json:"restatements"`
@@ -113,8 +113,8 @@ func (v *visit) trail() (page, error) {
 	return page{template: "audit", title: "Trail", body: shown}, nil
 }
 
-// members returns the members of the workspace to choose from, none where the visitor may not read them.
-func (v *visit) members(chosen string) (found []choice) {
+// memberChoices returns the members of the workspace to choose from, none where the visitor may not read them.
+func (v *visit) memberChoices(chosen string) (found []choice) {
 	var members []map[string]any
 	_, _ = v.call("list-members", request{vars: []string{v.who.Workspace.String()}}, &members)
 	for _, m := range members {

@@ -102,6 +102,9 @@ type todayPage struct {
 func (v *visit) today() (page, error) {
 	past := v.past()
 	shown := todayPage{Day: v.day(), AsOf: past.Get("as_of"), KnownAt: past.Get("known_at")}
+	if shown.AsOf != "" {
+		shown.Day = shown.AsOf
+	}
 	if len(past) == 0 {
 		var err error
 		if shown.ToDo, err = v.toDo(); err != nil {

@@ -48,7 +48,9 @@ func TestTodaySaysWhatWaits(t *testing.T) {
 	require.NotContains(t, agent.Words(), "Drafts to check")
 	require.NotContains(t, byKey(o, apptest.Abroad, write).get("/app/").Is(200).Words(), "To do")
 
-	past := all.get("/app/?as_of=2025-03-01").Is(200).Says("These are earlier books.", "₹1.00")
+	past := all.get("/app/?as_of=2025-03-01").Is(200).Says("Earlier books 01 Mar 2025", "These are earlier books.", "₹1.00")
+	require.Contains(t, past.Text, `href="/app/accounts?kind=bank&amp;as_of=2025-03-01&amp;known_at="`)
+	require.Contains(t, all.get("/app/accounts?kind=bank&as_of=2025-03-01&known_at=").Is(200).Says("These are earlier books.", "₹1.00").Text, `?as_of=2025-03-01"`)
 	require.NotContains(t, past.Words(), "Rows of today")
 	require.NotContains(t, past.Words(), "To do")
 	all.get("/app/").Is(200).Says("₹3.00", "Earlier books")
