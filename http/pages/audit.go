@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"html/template"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -16,8 +15,8 @@ import (
 type trailPage struct {
 	From, To string
 	Members  []choice
-	Query    template.URL // for the files
-	Changes  []trailLine  // the newest first
+	Files    string      // address of the files, which wants their format
+	Changes  []trailLine // the newest first
 	Moved    []restated
 	More     bool // the page has not all changes of the period; the files have
 	Wrong    []string
@@ -74,14 +73,18 @@ func (v *visit) trail() (page, error) {
 	if asked := v.r.URL.Query().Get("from"); asked != "" {
 		files.Set("from", asked)
 	}
-	shown.Query = template.URL(files.Encode()) //nolint:gosec // G203: it is encoded
+	file, err := v.request("read-trail", request{query: files})
+	if err != nil {
+		return page{}, err
+	}
+	shown.Files = file.URL.String()
 	name := v.actor()
 	shown.Members = v.memberChoices(user)
 	var trail struct {
 		Changes      []trailChange    `json:"changes"`
 		Restatements []map[string]any `json:"restatements"`
 	}
-	_, err := v.call("read-trail", request{query: query}, &trail)
+	_, err = v.call("read-trail", request{query: query}, &trail)
 	if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity {
 		shown.Wrong = []string{detail(refused)}
 		return page{template: "audit", title: "Trail", status: refused.Status, body: shown}, nil

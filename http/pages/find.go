@@ -95,11 +95,12 @@ func (f *findPage) add(in foundIn) {
 	}
 }
 
-// search returns the first page of a list, which is an array, or an object with its data. A refusal finds nothing.
+// search returns the first page of a list, which is an array, or an object with its data. A refusal finds nothing: the text may be too
+// long to search.
 func (v *visit) search(operation string, query url.Values) (found []map[string]any, err error) {
 	var list any
 	if _, err = v.call(operation, request{query: query}, &list); refusal(err) != nil {
-		return nil, nil //nolint:nilerr // such as a text that is too long to search
+		return nil, nil
 	}
 	if object, is := list.(map[string]any); is {
 		list = object["data"]

@@ -1,6 +1,7 @@
 package pages_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -21,14 +22,16 @@ func waiting(o *apptest.Office) {
 		flows.Message{ID: uuid.NewString(), From: "919812345678", Text: "party: ramesh\npayal 250 gm 4 pcs", At: time.Now()})
 	require.NoError(o.T, err)
 	agent := o.Bearer(o.Key(apptest.Home, `{"messaging":"write","marketplace":"write"}`).Key)
-	var company, channel map[string]any
+	var company map[string]any
+	var channel struct{ ID int64 }
 	agent.POST("/api/v1/companies", `{"name":"Mill"}`).Status(201).JSON(&company)
 	for range 2 {
 		o.Stranger().POST("/api/v1/enquiries", fmt.Sprintf(`{"to_company_id":%q,"user_name":"Asha","user_email":"asha@example.com"}`, company["id"])).Status(201)
 	}
-	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
+	made := agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
+	require.NoError(o.T, json.Unmarshal([]byte(made.Text), &channel))
 	_, err = o.Sys.Messages.Receive(o.T.Context(), talks.Arrival{
-		Channel: int64(channel["id"].(float64)), Writer: talks.Writer{From: "919812345001", Name: "Ravi"}, Text: "Hello?", ProviderID: uuid.NewString(), SentAt: time.Now(),
+		Channel: channel.ID, Writer: talks.Writer{From: "919812345001", Name: "Ravi"}, Text: "Hello?", ProviderID: uuid.NewString(), SentAt: time.Now(),
 	})
 	require.NoError(o.T, err)
 }
