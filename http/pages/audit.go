@@ -148,7 +148,8 @@ var trailWords = map[string]string{
 }
 
 func (v *visit) trailLine(c trailChange, name func(string) string) trailLine {
-	line := trailLine{change: change{At: c.At, Actor: name(c.Actor), Reason: c.Reason}, Account: textOf(c.Account["name"]), Kind: kindName(c.Ledger), Date: c.Date}
+	line := trailLine{change: change{At: c.At, Actor: name(c.Actor), Reason: c.Reason}, Date: c.Date}
+	line.Account, line.Kind = textOf(c.Account["name"]), kindName(c.Ledger)
 	account := accountPath(c.Ledger, plain(c.Account["id"]))
 	isRow := c.Kind == c.Ledger+"row"
 	switch {
@@ -181,7 +182,10 @@ func (c trailChange) after() map[string]any {
 
 var entryPath = regexp.MustCompile(`^(in_entries|out_entries|items)\[(\d{1,3})\]\.(\w+)$`)
 
-// changed returns the fields of a change in words. It leaves out those that its sentence tells, and ids.
+// told are the fields that the sentence of a change tells.
+var told = map[string]bool{"void": true, "reverses": true, "reversed_by": true}
+
+// changed returns the fields of a change in words. It leaves out ids.
 func (l language) changed(c trailChange) (lines []difference) {
 	before, after := map[string][]any{}, map[string][]any{}
 	put := func(into map[string][]any, side string, at int, key string, value any) {
@@ -203,7 +207,7 @@ func (l language) changed(c trailChange) (lines []difference) {
 			put(after, m[1], at, key, f.To)
 			continue
 		}
-		if f.Field != "void" && f.Field != "reverses" && f.Field != "reversed_by" && !strings.HasSuffix(f.Field, "id") && !strings.ContainsAny(f.Field, "[.") {
+		if !told[f.Field] && !strings.HasSuffix(f.Field, "id") && !strings.ContainsAny(f.Field, "[.") {
 			lines = append(lines, difference{l.t(labelOf(f.Field)), l.word(f.Field, f.From), l.word(f.Field, f.To)})
 		}
 	}

@@ -160,7 +160,8 @@ func (v *visit) moveLock() (page, error) {
 	case refused == nil || refused.Status == http.StatusForbidden:
 		return page{}, err
 	}
-	shown := booksLock{Wanted: form.Get("locked_through"), Reason: in.reason, Key: in.key, Stale: refused.Status == http.StatusPreconditionFailed}
+	shown := booksLock{Wanted: form.Get("locked_through"), Reason: in.reason, Key: in.key}
+	shown.Stale = refused.Status == http.StatusPreconditionFailed
 	for path, message := range refused.faults() {
 		shown.Wrong = append(shown.Wrong, v.lang.t(labelOf(path))+": "+message)
 	}
