@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"html/template"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -16,8 +15,8 @@ import (
 type trailPage struct {
 	From, To string
 	Members  []choice
-	Query    template.URL // for the files
-	Changes  []trailLine  // the newest first
+	Files    string      // address of the files, which wants their format
+	Changes  []trailLine // the newest first
 	Moved    []restated
 	More     bool // the page has not all changes of the period; the files have
 	Wrong    []string
@@ -74,14 +73,18 @@ func (v *visit) trail() (page, error) {
 	if asked := v.r.URL.Query().Get("from"); asked != "" {
 		files.Set("from", asked)
 	}
-	shown.Query = template.URL(files.Encode()) //nolint:gosec // G203: it is encoded
+	file, err := v.request("read-trail", request{query: files})
+	if err != nil {
+		return page{}, err
+	}
+	shown.Files = file.URL.String()
 	name := v.actor()
 	shown.Members = v.memberChoices(user)
 	var trail struct {
 		Changes      []trailChange    `json:"changes"`
 		Restatements []map[string]any `json:"restatements"`
 	}
-	_, err := v.call("read-trail", request{query: query}, &trail)
+	_, err = v.call("read-trail", request{query: query}, &trail)
 	if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity {
 		shown.Wrong = []string{detail(refused)}
 		return page{template: "audit", title: "Trail", status: refused.Status, body: shown}, nil
@@ -145,7 +148,8 @@ var trailWords = map[string]string{
 }
 
 func (v *visit) trailLine(c trailChange, name func(string) string) trailLine {
-	line := trailLine{change: change{At: c.At, Actor: name(c.Actor), Reason: c.Reason}, Account: textOf(c.Account["name"]), Kind: kindName(c.Ledger), Date: c.Date}
+	line := trailLine{change: change{At: c.At, Actor: name(c.Actor), Reason: c.Reason}, Date: c.Date}
+	line.Account, line.Kind = textOf(c.Account["name"]), kindName(c.Ledger)
 	account := accountPath(c.Ledger, plain(c.Account["id"]))
 	isRow := c.Kind == c.Ledger+"row"
 	switch {
@@ -178,7 +182,10 @@ func (c trailChange) after() map[string]any {
 
 var entryPath = regexp.MustCompile(`^(in_entries|out_entries|items)\[(\d{1,3})\]\.(\w+)$`)
 
-// changed returns the fields of a change in words. It leaves out those that its sentence tells, and ids.
+// told are the fields that the sentence of a change tells.
+var told = map[string]bool{"void": true, "reverses": true, "reversed_by": true}
+
+// changed returns the fields of a change in words. It leaves out ids.
 func (l language) changed(c trailChange) (lines []difference) {
 	before, after := map[string][]any{}, map[string][]any{}
 	put := func(into map[string][]any, side string, at int, key string, value any) {
@@ -200,7 +207,7 @@ func (l language) changed(c trailChange) (lines []difference) {
 			put(after, m[1], at, key, f.To)
 			continue
 		}
-		if f.Field != "void" && f.Field != "reverses" && f.Field != "reversed_by" && !strings.HasSuffix(f.Field, "id") && !strings.ContainsAny(f.Field, "[.") {
+		if !told[f.Field] && !strings.HasSuffix(f.Field, "id") && !strings.ContainsAny(f.Field, "[.") {
 			lines = append(lines, difference{l.t(labelOf(f.Field)), l.word(f.Field, f.From), l.word(f.Field, f.To)})
 		}
 	}

@@ -60,6 +60,7 @@ type accountLine struct {
 // accountsPage is the content of the list of accounts.
 type accountsPage struct {
 	Query, Kind string
+	Past        bool // these are earlier books
 	Kinds       []choice
 	Accounts    []accountLine
 	More        int // accounts that match and are not shown
@@ -83,6 +84,7 @@ func (v *visit) accounts() (page, error) { return v.accountList(accountsPage{}, 
 func (v *visit) accountList(shown accountsPage, status int) (page, error) {
 	q := v.r.URL.Query()
 	shown.Query, shown.Kind = strings.TrimSpace(q.Get("q")), q.Get("kind")
+	shown.Past = len(v.past()) > 0
 	shown.New = shown.Wrong != "" || q.Get("new") != ""
 	for _, k := range kinds {
 		k.Chosen = k.Value == shown.Kind
@@ -115,7 +117,11 @@ func (v *visit) accountsNamed(text, kind string) (found []accountLine, err error
 		for _, a := range all {
 			name, id := textOf(a["name"]), plain(a["id"])
 			if strings.Contains(strings.ToLower(name), text) {
-				found = append(found, accountLine{k.Value, k.Text, id, name, accountPath(k.Value, id), v.lang.balancesOf(k.Value, a)})
+				link := accountPath(k.Value, id)
+				if past := v.past().Encode(); past != "" {
+					link += "?" + past
+				}
+				found = append(found, accountLine{k.Value, k.Text, id, name, link, v.lang.balancesOf(k.Value, a)})
 			}
 		}
 	}

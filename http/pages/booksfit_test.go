@@ -22,8 +22,8 @@ func TestPagesOfTheBooksFit(t *testing.T) {
 	for _, lang := range []string{"en", "gu"} {
 		p.Speak(lang)
 		for _, path := range []string{
-			"/app/", "/app/?as_of=2025-03-01", account, account + "?settle=1", account + "/rows/1", "/app/daybook?from=2025-03-01&to=2025-03-02", "/app/audit",
-			"/app/find?q=ra",
+			"/app/", "/app/?as_of=2025-03-01", account, account + "?settle=1", account + "/rows/1",
+			"/app/daybook?from=2025-03-01&to=2025-03-02", "/app/audit", "/app/find?q=ra",
 		} {
 			for _, width := range []int64{360, 1280} {
 				fits(t, p, path, width, lang == "gu", lang)

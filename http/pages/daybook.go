@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,8 +11,8 @@ import (
 // daybookPage is the content of the daybook: the rows of all ledgers by their days.
 type daybookPage struct {
 	Company, From, To string
-	Query             template.URL // for the files
-	Opening, Closing  string       // cash in the bank accounts
+	Files             string // address of the files, which wants their format
+	Opening, Closing  string // cash in the bank accounts
 	Days              []dayOfBook
 	More              bool // the page has not all rows of the period; the files have
 	Wrong             []string
@@ -67,7 +66,11 @@ func (v *visit) showDaybook(lock booksLock, status int) (page, error) {
 	asked, shown := v.r.URL.Query(), daybookPage{Company: v.company(), Lock: lock}
 	shown.From, shown.To, shown.More = v.period(daybookDays)
 	files := url.Values{"from": {cmp.Or(asked.Get("from"), shown.From)}, "to": {shown.To}}
-	shown.Query = template.URL(files.Encode()) //nolint:gosec // G203: it is encoded
+	file, err := v.request("get-daybook", request{query: files})
+	if err != nil {
+		return page{}, err
+	}
+	shown.Files = file.URL.String()
 	var through map[string]any
 	out, err := v.call("get-books-lock", request{}, &through)
 	if err != nil {
@@ -157,7 +160,8 @@ func (v *visit) moveLock() (page, error) {
 	case refused == nil || refused.Status == http.StatusForbidden:
 		return page{}, err
 	}
-	shown := booksLock{Wanted: form.Get("locked_through"), Reason: in.reason, Key: in.key, Stale: refused.Status == http.StatusPreconditionFailed}
+	shown := booksLock{Wanted: form.Get("locked_through"), Reason: in.reason, Key: in.key}
+	shown.Stale = refused.Status == http.StatusPreconditionFailed
 	for path, message := range refused.faults() {
 		shown.Wrong = append(shown.Wrong, v.lang.t(labelOf(path))+": "+message)
 	}

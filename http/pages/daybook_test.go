@@ -18,7 +18,8 @@ func TestTheDaybookHasAllLedgersByDay(t *testing.T) {
 	account := karigar(o)
 	book(o, clerk, 2)
 	b.get("/app/daybook").Is(200).Says("There are no rows of these days.", "The books are not locked.")
-	shown := b.get("/app/daybook?from=2025-03-01&to=2025-03-02").Is(200).Says("01 Mar 2025", "HDFC", "Imran", "fine silver", "Bank, in all", "₹3.00", "497.500 g")
+	shown := b.get("/app/daybook?from=2025-03-01&to=2025-03-02").Is(200).Says("01 Mar 2025", "HDFC",
+		"Imran", "fine silver", "Bank, in all", "₹3.00", "497.500 g")
 	require.Contains(t, shown.Text, `href="`+account+`"`)
 	require.Contains(t, shown.Text, `href="`+account+`/rows/`)
 	for _, link := range regexp.MustCompile(`href="(/books/daybook[^"]*)"`).FindAllStringSubmatch(shown.Text, -1) {

@@ -30,12 +30,14 @@ const (
 
 // searches are the operations that search, by area.
 var searches = []struct {
-	name, needs, operation, size string
-	all, link                    string
-	title, about                 []string // fields; the first with a value counts
+	name, needs, operation string
+	all, link              string
+	title, about           []string // fields; the first with a value counts
 }{
-	{"Conversations", "messaging:read", "list-messaging-contacts", "limit", Path + "/inbox?q=", Path + "/inbox/", []string{"name", "phone", "email"}, []string{"phone", "email"}},
-	{"Products", "marketplace:read", "list-products", "limit", Path + "/list/products?search=", Path + "/list/products/", []string{"name"}, []string{"sku", "category"}},
+	{"Conversations", "messaging:read", "list-messaging-contacts", Path + "/inbox?q=", Path + "/inbox/",
+		[]string{"name", "phone", "email"}, []string{"phone", "email"}},
+	{"Products", "marketplace:read", "list-products", Path + "/list/products?search=", Path + "/list/products/",
+		[]string{"name"}, []string{"sku", "category"}},
 }
 
 // find searches accounts, people, products and pages. It goes to the account that alone has the text.
@@ -54,7 +56,7 @@ func (v *visit) find() (page, error) {
 		if !may[s.needs] {
 			continue
 		}
-		found, err := v.search(s.operation, url.Values{"search": {shown.Query}, s.size: {"11"}})
+		found, err := v.search(s.operation, url.Values{"search": {shown.Query}, "limit": {"11"}})
 		if err != nil {
 			return page{}, err
 		}
@@ -95,11 +97,12 @@ func (f *findPage) add(in foundIn) {
 	}
 }
 
-// search returns the first page of a list, which is an array, or an object with its data. A refusal finds nothing.
+// search returns the first page of a list, which is an array, or an object with its data. A refusal finds nothing: the text may be too
+// long to search.
 func (v *visit) search(operation string, query url.Values) (found []map[string]any, err error) {
 	var list any
 	if _, err = v.call(operation, request{query: query}, &list); refusal(err) != nil {
-		return nil, nil //nolint:nilerr // such as a text that is too long to search
+		return nil, nil
 	}
 	if object, is := list.(map[string]any); is {
 		list = object["data"]

@@ -24,10 +24,11 @@ var todos = []struct {
 	todo
 }{
 	{"ledger:read", "list-order-drafts", "page_size=1", nil, todo{"", "Drafts to check", Path + "/drafts"}},
-	{"ledger:read", "list-khata-uploads", "page_size=100", func(k map[string]any) bool { return k["submitted"] == false && k["status"] != "failed" },
+	{"ledger:read", "list-khata-uploads", "page_size=100",
+		func(k map[string]any) bool { return k["submitted"] == false && k["status"] != "failed" },
 		todo{"", "Khata pages to post", Path + "/khata"}},
-	{"messaging:read", "list-messaging-contacts", "limit=100&sort=recent", func(c map[string]any) bool { return plain(c["unread"]) != "0" },
-		todo{"", "Unread conversations", Path + "/inbox"}},
+	{"messaging:read", "list-messaging-contacts", "limit=100&sort=recent",
+		func(c map[string]any) bool { return plain(c["unread"]) != "0" }, todo{"", "Unread conversations", Path + "/inbox"}},
 	{"marketplace:read", "list-enquiries", "page_size=1&status=pending", nil, todo{"", "New enquiries", Path + "/enquiries?status=pending"}},
 }
 
@@ -102,6 +103,9 @@ type todayPage struct {
 func (v *visit) today() (page, error) {
 	past := v.past()
 	shown := todayPage{Day: v.day(), AsOf: past.Get("as_of"), KnownAt: past.Get("known_at")}
+	if shown.AsOf != "" {
+		shown.Day = shown.AsOf
+	}
 	if len(past) == 0 {
 		var err error
 		if shown.ToDo, err = v.toDo(); err != nil {

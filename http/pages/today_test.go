@@ -1,6 +1,7 @@
 package pages_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -21,14 +22,18 @@ func waiting(o *apptest.Office) {
 		flows.Message{ID: uuid.NewString(), From: "919812345678", Text: "party: ramesh\npayal 250 gm 4 pcs", At: time.Now()})
 	require.NoError(o.T, err)
 	agent := o.Bearer(o.Key(apptest.Home, `{"messaging":"write","marketplace":"write"}`).Key)
-	var company, channel map[string]any
+	var company map[string]any
+	var channel struct{ ID int64 }
 	agent.POST("/api/v1/companies", `{"name":"Mill"}`).Status(201).JSON(&company)
 	for range 2 {
-		o.Stranger().POST("/api/v1/enquiries", fmt.Sprintf(`{"to_company_id":%q,"user_name":"Asha","user_email":"asha@example.com"}`, company["id"])).Status(201)
+		o.Stranger().POST("/api/v1/enquiries",
+			fmt.Sprintf(`{"to_company_id":%q,"user_name":"Asha","user_email":"asha@example.com"}`, company["id"])).Status(201)
 	}
-	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
+	made := agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
+	require.NoError(o.T, json.Unmarshal([]byte(made.Text), &channel))
 	_, err = o.Sys.Messages.Receive(o.T.Context(), talks.Arrival{
-		Channel: int64(channel["id"].(float64)), Writer: talks.Writer{From: "919812345001", Name: "Ravi"}, Text: "Hello?", ProviderID: uuid.NewString(), SentAt: time.Now(),
+		Channel: channel.ID, Writer: talks.Writer{From: "919812345001", Name: "Ravi"}, Text: "Hello?",
+		ProviderID: uuid.NewString(), SentAt: time.Now(),
 	})
 	require.NoError(o.T, err)
 }
@@ -48,7 +53,10 @@ func TestTodaySaysWhatWaits(t *testing.T) {
 	require.NotContains(t, agent.Words(), "Drafts to check")
 	require.NotContains(t, byKey(o, apptest.Abroad, write).get("/app/").Is(200).Words(), "To do")
 
-	past := all.get("/app/?as_of=2025-03-01").Is(200).Says("These are earlier books.", "₹1.00")
+	past := all.get("/app/?as_of=2025-03-01").Is(200).Says("Earlier books 01 Mar 2025", "These are earlier books.", "₹1.00")
+	require.Contains(t, past.Text, `href="/app/accounts?kind=bank&amp;as_of=2025-03-01&amp;known_at="`)
+	then := all.get("/app/accounts?kind=bank&as_of=2025-03-01&known_at=").Is(200).Says("These are earlier books.", "₹1.00")
+	require.Contains(t, then.Text, `?as_of=2025-03-01"`)
 	require.NotContains(t, past.Words(), "Rows of today")
 	require.NotContains(t, past.Words(), "To do")
 	all.get("/app/").Is(200).Says("₹3.00", "Earlier books")
