@@ -25,7 +25,7 @@ func curlOf(t *testing.T, page apptest.Sheet) string {
 func TestDocsOfTheInterface(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	b := visitor(o)
+	b, member := visitor(o), byKey(o, apptest.Home, write)
 	var document struct {
 		Paths map[string]map[string]struct {
 			ID string `json:"operationId"`
@@ -39,6 +39,11 @@ func TestDocsOfTheInterface(t *testing.T) {
 			require.Contains(t, all.Text, `href="/docs/`+operation.ID+`"`)
 			page := b.get("/docs/"+operation.ID).Is(200).Says(path, "Answers", "BAHI=")
 			require.Contains(t, curlOf(t, page), `"$BAHI/`)
+			names := map[string]bool{}
+			for _, input := range regexp.MustCompile(`<(?:input|select|textarea) [^>]*id="(f-[^"]+)"`).FindAllStringSubmatch(member.get("/docs/"+operation.ID).Is(200).Text, -1) {
+				require.False(t, names[input[1]], "%s has two inputs %s", operation.ID, input[1])
+				names[input[1]] = true
+			}
 		}
 	}
 	size := len(all.Text)
