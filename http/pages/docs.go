@@ -294,6 +294,6 @@ func (d *described) fill(v *visit) request {
 // inJSON reports whether the operation answers with JSON or with nothing.
 func (d *described) inJSON() bool {
 	return !slices.ContainsFunc(d.Answers, func(a answer) bool {
-		return !slices.Equal(a.Kinds, []string{"application/json"}) && len(a.Kinds) > 0 || a.Status >= "300"
+		return len(a.Kinds) > 0 && !slices.Equal(a.Kinds, []string{"application/json"}) || a.Status >= "300"
 	})
 }
