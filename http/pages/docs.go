@@ -235,7 +235,10 @@ func (v *visit) tryOperation() (page, error) {
 	if err != nil && refused == nil {
 		return page{}, err
 	}
-	try := docsTry{Key: in.key, Status: out.Status, Meaning: http.StatusText(out.Status), Answer: string(out.Body), Dry: in.dry && refused == nil}
+	try := docsTry{
+		Key: in.key, Status: out.Status, Meaning: http.StatusText(out.Status), Answer: string(out.Body),
+		Dry: in.dry && refused == nil,
+	}
 	if try.Dry || refused == nil {
 		try.Key = "" // the next call is another one
 	}
