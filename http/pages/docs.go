@@ -167,7 +167,8 @@ func (d *described) address() *schema {
 	if d.Match {
 		s.Properties = append(s.Properties, property{"revision", &schema{Kind: "text"}})
 	}
-	if d.Method != http.MethodGet && (d.Body == nil || !slices.ContainsFunc(d.Body.Properties, func(p property) bool { return p.Name == "reason" })) {
+	inBody := d.Body != nil && slices.ContainsFunc(d.Body.Properties, func(p property) bool { return p.Name == "reason" })
+	if d.Method != http.MethodGet && !inBody {
 		s.Properties = append(s.Properties, property{"reason", &schema{Kind: "text"}})
 	}
 	return s
@@ -234,7 +235,10 @@ func (v *visit) tryOperation() (page, error) {
 	if err != nil && refused == nil {
 		return page{}, err
 	}
-	try := docsTry{Key: in.key, Status: out.Status, Meaning: http.StatusText(out.Status), Answer: string(out.Body), Dry: in.dry && out.Status < 300}
+	try := docsTry{
+		Key: in.key, Status: out.Status, Meaning: http.StatusText(out.Status), Answer: string(out.Body),
+		Dry: in.dry && refused == nil,
+	}
 	if try.Dry || refused == nil {
 		try.Key = "" // the next call is another one
 	}
@@ -256,7 +260,10 @@ func (d *described) fill(v *visit) request {
 	form := v.r.PostForm
 	outer := (&schema{Properties: []property{{ofAddress, d.address()}}}).read(form, false)
 	values, _ := outer[ofAddress].(map[string]any)
-	in := request{query: url.Values{}, key: form.Get("key"), match: textOf(values["revision"]), reason: textOf(values["reason"]), dry: form.Get("dry") != ""}
+	in := request{
+		query: url.Values{}, key: form.Get("key"), match: textOf(values["revision"]), reason: textOf(values["reason"]),
+		dry: form.Get("dry") != "",
+	}
 	for _, p := range d.Params {
 		value, given := values[p.Name]
 		list, several := value.([]any)
@@ -290,6 +297,6 @@ func (d *described) fill(v *visit) request {
 // inJSON reports whether the operation answers with JSON or with nothing.
 func (d *described) inJSON() bool {
 	return !slices.ContainsFunc(d.Answers, func(a answer) bool {
-		return !slices.Equal(a.Kinds, []string{"application/json"}) && len(a.Kinds) > 0 || a.Status >= "300"
+		return len(a.Kinds) > 0 && !slices.Equal(a.Kinds, []string{"application/json"}) || a.Status >= "300"
 	})
 }

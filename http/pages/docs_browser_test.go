@@ -15,7 +15,8 @@ func TestTheDocsAreSearchedWhileTyping(t *testing.T) {
 	p := browsertest.Open(t, o.URL)
 	p.Go("/docs")
 	p.Type("#docs-q", "fine_percent")
-	p.Until(`document.querySelector('#docs-found a[href="/docs/add-karigar-row"]') && !document.querySelector('#docs-found a[href="/docs/open-bank"]')`)
+	p.Until(`document.querySelector('#docs-found a[href="/docs/add-karigar-row"]') &&
+		!document.querySelector('#docs-found a[href="/docs/open-bank"]')`)
 	p.Until(`location.search === "?q=fine_percent"`)
 	require.True(t, p.Is(`document.activeElement.id === "docs-q"`))
 	p.Submit(`#docs-found a[href="/docs/add-karigar-row"]`)

@@ -51,7 +51,9 @@ func withFirstIDs(example any) any {
 }
 
 // sampleFiles are names of files to upload, by operation.
-var sampleFiles = map[string]string{"import-products": "catalog.csv", "import-messaging-contacts": "contacts.csv", "add-bot-file": "faq.txt"}
+var sampleFiles = map[string]string{
+	"import-products": "catalog.csv", "import-messaging-contacts": "contacts.csv", "add-bot-file": "faq.txt",
+}
 
 // curl returns a command that calls the operation: its path and body are those of the example. The shell has the server's address
 // in BAHI and an API key in KEY.

@@ -100,7 +100,8 @@ func readGuide(name string, source []byte, files []string) (*guide, error) {
 		return nil, err
 	}
 	rendered := strings.NewReplacer( // the keyboard scrolls what has a tabindex
-		"<pre>", `<pre tabindex="0">`, "<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>", "<th></th>", "<td></td>",
+		"<pre>", `<pre tabindex="0">`,
+		"<table>", `<div class="wide" tabindex="0"><table>`, "</table>", "</table></div>", "<th></th>", "<td></td>",
 	).Replace(out.String())
 	g.HTML = template.HTML(rendered) //nolint:gosec // G203: of our own text, in which goldmark has left out all HTML
 	return g, nil

@@ -22,10 +22,12 @@ func curlOf(t *testing.T, page apptest.Sheet) string {
 	return html.UnescapeString(command[1])
 }
 
+var inputOf = regexp.MustCompile(`<(?:input|select|textarea) [^>]*id="(f-[^"]+)"`)
+
 func TestDocsOfTheInterface(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	b := visitor(o)
+	b, member := visitor(o), byKey(o, apptest.Home, write)
 	var document struct {
 		Paths map[string]map[string]struct {
 			ID string `json:"operationId"`
@@ -39,6 +41,11 @@ func TestDocsOfTheInterface(t *testing.T) {
 			require.Contains(t, all.Text, `href="/docs/`+operation.ID+`"`)
 			page := b.get("/docs/"+operation.ID).Is(200).Says(path, "Answers", "BAHI=")
 			require.Contains(t, curlOf(t, page), `"$BAHI/`)
+			names := map[string]bool{}
+			for _, input := range inputOf.FindAllStringSubmatch(member.get("/docs/"+operation.ID).Is(200).Text, -1) {
+				require.False(t, names[input[1]], "%s has two inputs %s", operation.ID, input[1])
+				names[input[1]] = true
+			}
 		}
 	}
 	size := len(all.Text)
@@ -48,8 +55,8 @@ func TestDocsOfTheInterface(t *testing.T) {
 	require.Less(t, size, 300_000, "bytes of the first view; with Swagger UI they were 2,791,449")
 	require.NotContains(t, all.Text, `src="http`)
 
-	b.get("/docs/add-karigar-row").Is(200).Says("It needs the permission ledger:write.", "in_entries[].fine_percent", "Idempotency-Key", "If-Match",
-		"Bahi-Dry-Run", "not_authenticated", "sign in again", "it was changed since you read it")
+	b.get("/docs/add-karigar-row").Is(200).Says("It needs the permission ledger:write.", "in_entries[].fine_percent",
+		"Idempotency-Key", "If-Match", "Bahi-Dry-Run", "not_authenticated", "sign in again", "it was changed since you read it")
 	found := b.get("/docs?q=fine_percent").Is(200)
 	require.Contains(t, found.Text, `href="/docs/add-karigar-row"`)
 	require.NotContains(t, found.Text, `href="/docs/open-bank"`)
@@ -73,7 +80,8 @@ func TestCommandsOfTheDocsWorkWhenPasted(t *testing.T) {
 	b := visitor(o)
 	key := o.Key(apptest.Home, write).Key
 	for _, c := range []struct{ operation, says string }{
-		{"open-bank", `"id":1`}, {"add-bank-row", `"revision":0`}, {"edit-bank-row", `"revision":1`}, {"list-banks", `"id":1`}, {"get-bank-row", `"id":1`},
+		{"open-bank", `"id":1`}, {"add-bank-row", `"revision":0`}, {"edit-bank-row", `"revision":1`},
+		{"list-banks", `"id":1`}, {"get-bank-row", `"id":1`},
 	} {
 		command := exec.CommandContext(t.Context(), "bash", "-c", curlOf(t, b.get("/docs/"+c.operation).Is(200)))
 		command.Env = append(command.Environ(), "BAHI="+o.URL, "KEY="+key)
@@ -121,7 +129,9 @@ func TestOperationsAreTriedInTheDocs(t *testing.T) {
 	call("list-banks").Is(200).Says("200 OK", `"name": "HDFC"`)
 	edit := "/docs/edit-bank-row"
 	stale := form(b.get(edit), edit+"#try", "")
-	for name, value := range map[string]string{"of-address.bank_account_id": "1", "id": "1", "of-address.revision": "8", "in_entries[0].amount": "9"} {
+	for name, value := range map[string]string{
+		"of-address.bank_account_id": "1", "id": "1", "of-address.revision": "8", "in_entries[0].amount": "9",
+	} {
 		stale.Set(name, value)
 	}
 	b.site.Ask(http.MethodPost, edit, stale).Is(200).Says("412 Precondition Failed")
