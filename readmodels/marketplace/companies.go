@@ -140,6 +140,16 @@ func (v *Views) OldestCompany(ctx context.Context, workspaces []uuid.UUID) (*uui
 	return &found[0], nil
 }
 
+// CompanyName returns the name of the oldest company of a workspace, "" without one.
+func (v *Views) CompanyName(ctx context.Context, workspace uuid.UUID) (string, error) {
+	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[string],
+		`select c.name from companies.company c where c.workspace_id = $1 order by c.created_at, c.id limit 1`, workspace)
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return found[0], nil
+}
+
 // CompaniesMailed returns the companies whose enquiries go to the address with a keyed hash.
 func (v *Views) CompaniesMailed(ctx context.Context, emailKey string) ([]uuid.UUID, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID], `select c.id from companies.company c where c.email_key = $1`, emailKey)
