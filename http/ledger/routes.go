@@ -57,7 +57,7 @@ type Companies interface {
 	CompanyName(ctx context.Context, workspace uuid.UUID) (string, error)
 }
 
-// title returns what stands on prints: the name of the workspace's company, or Bahi.
+// title returns the title of prints: the name of the workspace's company, or Bahi.
 func (r *Routes) title(ctx context.Context) (string, error) {
 	name, err := r.Companies.CompanyName(ctx, workspace(ctx))
 	return cmp.Or(name, "Bahi"), err

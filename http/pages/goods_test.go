@@ -8,12 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/console/browsertest"
+	"bahi/http/pages/browsertest"
 	"bahi/internal/app/apptest"
 )
 
 // shop makes a company that sells a product, and returns the addresses of their pages.
-func shop(o *apptest.Office) (company, product string) {
+func shopOf(o *apptest.Office) (company, product string) {
 	o.T.Helper()
 	seller := o.Bearer(o.Key(apptest.Home, `{"marketplace":"write"}`).Key)
 	var made, sold map[string]any
@@ -30,7 +30,7 @@ func shop(o *apptest.Office) (company, product string) {
 func TestAnybodySeesGoodsAndAsksForThem(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	company, product := shop(o)
+	company, product := shopOf(o)
 	b := visitor(o)
 	b.get(company).Is(200).Says("Surat Mills", "We weave.", "Payal <22k>", "₹1,20,000.50")
 	page := b.get(product).Is(200).Says("Surat Mills", "Payal <22k>", "Silver anklets", "₹1,20,000.50", "Least quantity 10", "in stock")
@@ -67,6 +67,6 @@ func TestAnybodySeesGoodsAndAsksForThem(t *testing.T) {
 func TestGoodsFit(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	company, product := shop(o)
+	company, product := shopOf(o)
 	visitAll(t, browsertest.Open(t, o.URL), company, product, "/auth/callback?error=server_error")
 }

@@ -296,8 +296,17 @@ type choice struct {
 	Chosen      bool
 }
 
-// workspaces returns the workspaces of a user.
-func (v *visit) workspaces() (found []choice) {
+// workspaces returns the workspaces among which the visitor can choose: those of a user, and the one into which an operator has gone.
+func (v *visit) workspaces() []choice {
+	found := v.memberships()
+	if v.session.In != uuid.Nil && v.who.Permissions.Operator && !slices.ContainsFunc(found, func(c choice) bool { return c.Chosen }) {
+		found = append(found, v.elsewhere()[min(1, len(found)):]...)
+	}
+	return found
+}
+
+// memberships returns the workspaces of a user.
+func (v *visit) memberships() (found []choice) {
 	if v.session.User == uuid.Nil {
 		return nil
 	}

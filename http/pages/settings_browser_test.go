@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/console/browsertest"
+	"bahi/http/pages/browsertest"
 	"bahi/internal/app/apptest"
 )
 

@@ -26,7 +26,7 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
-	site := o.VisitorOf("")
+	site := o.Visitor()
 	b := browser{t, site}
 	b.submit("/app/sign-in", "/app/sign-in", "email", "asha@example.com", "password", apptest.GoodPassword).Leads("/app/")
 	profile := func(pairs ...string) apptest.Sheet {
@@ -42,10 +42,10 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	require.Contains(t, refused.Text, `id="f-first_name-error"`)
 
 	stale := form(b.get(settings), settings, `value="profile"`)
-	first := b.site.Ask(http.MethodPost, settings, with(stale, append(same, "first_name", "Usha")...))
-	require.Equal(t, first.Header.Get("Location"), b.site.Ask(http.MethodPost, settings, with(stale, append(same, "first_name", "Usha")...)).Header.Get("Location"))
+	first := b.site.Ask(http.MethodPost, settings, asMember(stale, append(same, "first_name", "Usha")...))
+	require.Equal(t, first.Header.Get("Location"), b.site.Ask(http.MethodPost, settings, asMember(stale, append(same, "first_name", "Usha")...)).Header.Get("Location"))
 	stale.Set("key", "another")
-	b.site.Ask(http.MethodPost, settings, with(stale, append(same, "first_name", "Nisha")...)).Is(412).
+	b.site.Ask(http.MethodPost, settings, asMember(stale, append(same, "first_name", "Nisha")...)).Is(412).
 		Says("Somebody has changed this in the meantime", "First name Usha Nisha")
 
 	password := func(pairs ...string) apptest.Sheet {
@@ -91,7 +91,7 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 }
 
 // with returns a form with other values.
-func with(values url.Values, pairs ...string) url.Values {
+func asMember(values url.Values, pairs ...string) url.Values {
 	filled := url.Values{}
 	for name, value := range values {
 		filled[name] = value
@@ -113,7 +113,7 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	}
 	require.Contains(t, invite("email", "ravi").Is(422).Text, `id="f-email-error"`)
 	require.Contains(t, invite("email", "ravi@example.com").Is(422).Text, `id="f-permissions-error"`)
-	filled := with(form(b.get(members), members, "permissions.ledger"), "email", "ravi@example.com", "permissions.ledger", "write")
+	filled := asMember(form(b.get(members), members, "permissions.ledger"), "email", "ravi@example.com", "permissions.ledger", "write")
 	for range 2 { // sent twice
 		b.follow(b.site.Ask(http.MethodPost, members, filled)).Says("The invitation is on its way.")
 	}
@@ -127,9 +127,9 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	asha.Join(o, o.Person("nisha@example.com"), `{"marketplace":"read"}`)
 	usha := regexp.MustCompile(members+`/[0-9a-f-]+`).FindAllString(b.get(members).Text, -1)[1]
 	stale := form(b.get(usha).Says("usha@example.com"), usha, `value="change"`)
-	b.follow(b.site.Ask(http.MethodPost, usha, with(stale, "permissions.ledger", "write"))).Says("The rights are changed.")
+	b.follow(b.site.Ask(http.MethodPost, usha, asMember(stale, "permissions.ledger", "write"))).Says("The rights are changed.")
 	stale.Set("key", "another")
-	b.site.Ask(http.MethodPost, usha, with(stale, "permissions.ledger", "none", "permissions.audit", "read")).Is(412).
+	b.site.Ask(http.MethodPost, usha, asMember(stale, "permissions.ledger", "none", "permissions.audit", "read")).Is(412).
 		Says("Somebody has changed this in the meantime", "Books Read and write Nothing", "Trail Nothing Read")
 	b.submitOf(usha, usha, `value="change"`, "permissions.ledger", "none").Is(422).Says("Rights")
 	b.submitOf(usha, usha, `value="change"`, "permissions.ledger", "read", "workspace", ravi.Workspace).Is(409)
@@ -140,8 +140,8 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	require.NotContains(t, reads.Text, `id="invite"`)
 	require.NotContains(t, reads.Text, usha)
 	token := form(nisha.get(members), "/app/sign-out", "")
-	nisha.site.Ask(http.MethodPost, members, with(token, "email", "x@example.com", "permissions.ledger", "read")).Is(403)
-	nisha.site.Ask(http.MethodPost, usha, with(token, "do", "remove")).Is(403)
+	nisha.site.Ask(http.MethodPost, members, asMember(token, "email", "x@example.com", "permissions.ledger", "read")).Is(403)
+	nisha.site.Ask(http.MethodPost, usha, asMember(token, "do", "remove")).Is(403)
 
 	b.follow(b.submitOf(usha, usha, `value="remove"`)).Says("The member is removed.")
 	b.get(usha).Is(404)
@@ -164,7 +164,7 @@ func TestAPIKeysAreMadeAndRevoked(t *testing.T) {
 	require.Contains(t, past.Text, `id="f-expires_at-error">must be in the future`)
 	require.Contains(t, past.Text, `value="2020-01-01"`)
 	make("name", "Till", "permissions.audit", "write").Is(403).Says("A key cannot have more permissions than its maker")
-	filled := with(form(b.get(keys), keys, "permissions.ledger"), "name", "Till", "permissions.ledger", "read", "expires_at", "2099-01-01")
+	filled := asMember(form(b.get(keys), keys, "permissions.ledger"), "name", "Till", "permissions.ledger", "read", "expires_at", "2099-01-01")
 	made := b.site.Ask(http.MethodPost, keys, filled).Is(200).Says("Copy it now.", "01 Jan 2099, 00:00")
 	key := regexp.MustCompile(`id="new-key" readonly value="([^"]+)"`).FindStringSubmatch(made.Text)[1]
 	o.Bearer(key).GET("/banks").Status(200)
@@ -190,13 +190,13 @@ func TestTheCompanyIsMadeAndEdited(t *testing.T) {
 	wrong := b.submit(company, company, "name", "Soni Jewellers", "gstin", "1").Is(422)
 	require.Contains(t, wrong.Text, `id="f-gstin-error"`)
 	require.Contains(t, wrong.Text, `value="Soni Jewellers"`)
-	filled := with(form(b.get(company), company, ""), "name", "Soni Jewellers", "city", "Surat")
+	filled := asMember(form(b.get(company), company, ""), "name", "Soni Jewellers", "city", "Surat")
 	for range 2 {
 		b.follow(b.site.Ask(http.MethodPost, company, filled)).Says("The company is saved.")
 	}
 	stale := form(b.get(company), company, "")
-	b.follow(b.site.Ask(http.MethodPost, company, with(stale, "name", "Soni and Sons", "city", "Surat")))
-	b.site.Ask(http.MethodPost, company, with(stale, "name", "Soni", "city", "Pune", "key", "another")).Is(412).
+	b.follow(b.site.Ask(http.MethodPost, company, asMember(stale, "name", "Soni and Sons", "city", "Surat")))
+	b.site.Ask(http.MethodPost, company, asMember(stale, "name", "Soni", "city", "Pune", "key", "another")).Is(412).
 		Says("Somebody has changed this in the meantime", "Name Soni and Sons Soni", "City Surat Pune")
 	page := b.get(company).Is(200)
 	require.Contains(t, page.Text, `value="Soni and Sons"`)
@@ -213,8 +213,8 @@ func TestTheBooksAreLocked(t *testing.T) {
 	require.Contains(t, b.submit(lock, lock, "locked_through", "2025-13-01").Is(422).Text, `id="f-locked_through-error"`)
 	b.follow(b.submit(lock, lock, "locked_through", "2025-03-30"))
 	stale := form(b.get(lock), lock, "")
-	b.follow(b.site.Ask(http.MethodPost, lock, with(stale, "locked_through", "2025-03-31"))).Says("The books are locked through 31 Mar 2025.")
-	b.site.Ask(http.MethodPost, lock, with(stale, "locked_through", "2025-04-30", "key", "another")).Is(412).Says("Locked through 2025-03-31 2025-04-30")
+	b.follow(b.site.Ask(http.MethodPost, lock, asMember(stale, "locked_through", "2025-03-31"))).Says("The books are locked through 31 Mar 2025.")
+	b.site.Ask(http.MethodPost, lock, asMember(stale, "locked_through", "2025-04-30", "key", "another")).Is(412).Says("Locked through 2025-03-31 2025-04-30")
 	b.submit(lock, lock, "locked_through", "").Is(422)
 	b.follow(b.submit(lock, lock, "locked_through", "", "reason", "a late bill")).Says("Nothing is locked.")
 	require.NotContains(t, byKey(o, apptest.Home, `{"ledger":"read"}`).get(lock).Is(200).Text, `id="reason"`)

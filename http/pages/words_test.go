@@ -105,9 +105,12 @@ func usedTexts(t *testing.T) map[string]bool {
 	for _, f := range entryFields {
 		used[f.label] = true
 	}
-	for _, label := range fieldLabels {
-		used[label] = true
+	for _, words := range []map[string]string{fieldLabels, reasons, delivery, told} {
+		for _, text := range words {
+			used[text] = true
+		}
 	}
+	recordTexts(t, used)
 	eachTemplate(t, func(name, text string) {
 		trees, tree := map[string]*parse.Tree{}, parse.New(name)
 		tree.Mode = parse.SkipFuncCheck
