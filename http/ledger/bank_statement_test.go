@@ -32,7 +32,8 @@ func TestAStatementIsDrawnOfWhatTheLedgerShows(t *testing.T) {
 	s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf?form=2025-01-01")).Problem(422, "Validation error", "form", "unknown parameter")
 }
 
-// What was drawn once can be drawn again, byte for byte, once the log is signed behind it: then its newest checkpoint is the last.
+// What was drawn once can be drawn again, byte for byte, once the log is signed behind it: then its newest checkpoint is the last. The
+// company that heads it must have kept its name.
 func TestAStatementAsKnownIsAlwaysTheSame(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
@@ -42,4 +43,19 @@ func TestAStatementAsKnownIsAlwaysTheSame(t *testing.T) {
 	first := s.clerk.GET(path).Status(200).Text
 	apptest.Post(s.clerk, s.account, apptest.Deposit("2025-01-01", "1000"))
 	require.Equal(t, first, s.clerk.GET(path).Status(200).Text)
+}
+
+func TestPrintsAreHeadedByTheCompany(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Bearer(o.Key(o.Home, `{"ledger":"write","marketplace":"write"}`).Key)
+	account := apptest.Open(clerk, "HDFC")
+	prints := []string{apptest.Ledger(account, "/statement.pdf"), "/books/daybook?from=2025-03-01&to=2025-03-31&format=pdf", "/client-orders/pdf"}
+	for _, path := range prints {
+		require.Contains(t, apptest.Words(t, clerk.GET(path)), "Bahi", path)
+	}
+	clerk.POST("/api/v1/companies", `{"name":"Soni Jewellers"}`).Status(201)
+	for _, path := range prints {
+		require.Contains(t, apptest.Words(t, clerk.GET(path)), "Soni Jewellers", path)
+	}
 }

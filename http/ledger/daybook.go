@@ -80,6 +80,7 @@ type drawingDaybook struct {
 	recorded time.Time
 	opening  unit.Sum
 	drawn    pdf.Drawn
+	title    string
 }
 
 // Daybook registers the daybook.
@@ -91,6 +92,9 @@ func (r *Routes) Daybook() {
 	api.Download(r.API, op, map[string]any{"application/json": Daybook{}, pdfType: nil, sheet.XLSX: nil}, func(ctx context.Context, in *DaybookQuery) (c api.Content, err error) {
 		d := drawingDaybook{Routes: r}
 		if d.from, d.to, err = in.days(r.today()); err != nil {
+			return c, err
+		}
+		if d.title, err = r.title(ctx); err != nil {
 			return c, err
 		}
 		if _, _, err = r.Views.Lock(ctx, workspace(ctx)); err != nil { // tells up to where the books are complete
@@ -279,7 +283,7 @@ func (t DayTotals) amounts() (in, out []decimal.Decimal) {
 
 // writePDF draws the daybook.
 func (d drawingDaybook) writePDF(ctx context.Context, w io.Writer) error {
-	paper := pdf.NewDaybook(w, "Bahi", []string{"From " + day(d.from) + " to " + day(d.to)}, d.drawn)
+	paper := pdf.NewDaybook(w, d.title, []string{"From " + day(d.from) + " to " + day(d.to)}, d.drawn)
 	cash, err := d.each(ctx, func(day unit.Date, cash unit.Sum) error { return paper.Day(day.Time(), cash.Decimal) }, func(e views.Entered) error {
 		l := books.Named(e.Ledger)
 		row, err := drawn(l, e.Row, pdf.Both)

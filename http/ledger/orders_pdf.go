@@ -21,7 +21,11 @@ func (r *Routes) ordersPDF() {
 		OrderPage
 		views.OrderFilter
 	}) (c api.Content, err error) {
-		o := pdf.Orders{Title: "Bahi", Scope: []string{"All clients"}}
+		title, err := r.title(ctx)
+		if err != nil {
+			return c, err
+		}
+		o := pdf.Orders{Title: title, Scope: []string{"All clients"}}
 		if in.Client != 0 {
 			name, err := r.Views.ClientName(ctx, workspace(ctx), in.Client)
 			if err != nil {

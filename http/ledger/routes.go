@@ -2,6 +2,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -45,8 +46,21 @@ type Routes struct {
 	Zone  *time.Location // of the workshop
 	Now   func() time.Time
 
-	Proofs Proofs
-	Scans  *flows.Khatas
+	Proofs    Proofs
+	Scans     *flows.Khatas
+	Companies Companies
+}
+
+// Companies knows the companies of workspaces.
+type Companies interface {
+	// CompanyName returns the name of the oldest company of a workspace, "" without one.
+	CompanyName(ctx context.Context, workspace uuid.UUID) (string, error)
+}
+
+// title returns the title of prints: the name of the workspace's company, or Bahi.
+func (r *Routes) title(ctx context.Context) (string, error) {
+	name, err := r.Companies.CompanyName(ctx, workspace(ctx))
+	return cmp.Or(name, "Bahi"), err
 }
 
 // The permissions and limits that the area's operations share.

@@ -126,7 +126,11 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 		return c, err
 	}
 	sel = from.sel
-	s := pdf.Statement{Title: "Bahi", Account: from.account.Name, Ledger: l.Title + " ledger", Side: side, Units: units(l), Opening: amounts(l, from.opening)}
+	title, err := r.title(ctx)
+	if err != nil {
+		return c, err
+	}
+	s := pdf.Statement{Title: title, Account: from.account.Name, Ledger: l.Title + " ledger", Side: side, Units: units(l), Opening: amounts(l, from.opening)}
 	if s.Drawn, err = r.drawnFrom(ctx, *sel.KnownAt, from.recorded); err != nil {
 		return c, err
 	}

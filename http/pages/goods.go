@@ -56,6 +56,7 @@ type goodsPage struct {
 
 // picture is a picture of a product. Only those of this server are drawn, as the policy says; others are links.
 type picture struct {
+	Number  int
 	Address string
 	Own     bool
 }
@@ -85,12 +86,12 @@ func (v *visit) showProduct(sent *rejected) (page, error) {
 	}
 	shown.Price, shown.Description = priceOf(p), oneLineOf(p["description"])
 	images, _ := p["images"].([]any)
-	for _, image := range images {
+	for i, image := range images {
 		address, own := strings.CutPrefix(textOf(image), v.PublicURL+"/")
 		if own {
 			address = "/" + address
 		}
-		shown.Pictures = append(shown.Pictures, picture{address, own})
+		shown.Pictures = append(shown.Pictures, picture{i + 1, address, own})
 	}
 	return v.goods(shown, textOf(p["name"]), enquiryFields, sent)
 }

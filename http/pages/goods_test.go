@@ -52,7 +52,7 @@ func TestAnybodySeesGoodsAndAsksForThem(t *testing.T) {
 	visitor(o).site.Ask(http.MethodPost, product, filled).Is(403)
 	var list map[string]any
 	o.Bearer(o.Key(apptest.Home, `{"marketplace":"read"}`).Key).GET("/api/v1/enquiries").Status(200).JSON(&list)
-	all, _ := list["data"].([]any)
+	all, _ := list["items"].([]any)
 	require.Len(t, all, 2)
 	first, second := all[0].(map[string]any), all[1].(map[string]any)
 	require.Equal(t, []any{"Usha", "Ravi", 20.0}, []any{first["user_name"], second["user_name"], second["quantity"]})

@@ -254,7 +254,7 @@ type companyPageOf struct {
 
 // companyFields are those of a company that its members change.
 var companyFields = []asked{
-	{name: "name", about: "It stands on statements and other prints."}, {name: "gstin"}, {name: "phone"},
+	{name: "name", about: "It is printed on statements and the like."}, {name: "gstin"}, {name: "phone"},
 	{name: "email", about: "Enquiries go there, once the link in a mail has confirmed it. Others do not see it."},
 	{name: "address_line1"}, {name: "city"}, {name: "pincode"}, {name: "state"}, {name: "country"}, {name: "website"},
 	{name: "domain", about: "Such as example.org. One company alone can have it."}, {name: "category"}, {name: "sub_category"}, {name: "description"},

@@ -66,7 +66,7 @@ func fullName(of map[string]any) string {
 	return strings.TrimSpace(textOf(of["first_name"]) + " " + textOf(of["last_name"]))
 }
 
-// company returns the name of the workspace's oldest company, which stands on prints, "" without one.
+// company returns the name of the workspace's oldest company, the title of prints, "" without one.
 func (v *visit) company() string {
 	return textOf(v.ownCompany()["name"])
 }

@@ -6,7 +6,7 @@ import "strings"
 type place struct {
 	Name, Link string
 	needs      string // permission; empty: everybody
-	More       bool   // it stands in the menu
+	More       bool   // it is in the menu
 	Here       bool   // the page that is shown is below it
 }
 

@@ -41,7 +41,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	}
 	(&ledgerroutes.Routes{
 		API: a, Books: s.Books, Views: s.Ledger, Log: s.recorder(), Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
-		Proofs: s.Proofs, Scans: s.Khatas,
+		Proofs: s.Proofs, Scans: s.Khatas, Companies: s.Marketplace,
 	}).Register()
 	people := &accessroutes.Routes{
 		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio, Companies: s.Marketplace,

@@ -81,12 +81,8 @@ type CompanyFilter struct {
 
 const listedColumns = `r.id, r.name, r.slug, r.category, r.city, r.verified, r.created_at`
 
-// Companies lists a page of the companies of a workspace, or of the deployment for uuid.Nil, newest first.
-func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFilter, of uuid.UUID) (rows []Listed, total int64, err error) {
+func (f CompanyFilter) where() readmodels.Where {
 	w := readmodels.Where{SQL: "true"}
-	if of != uuid.Nil {
-		w.And("r.workspace_id = $n", of)
-	}
 	if category := person.Folded(f.Category); category != "" {
 		w.And("r.category_key = $n", category)
 	}
@@ -96,12 +92,20 @@ func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFi
 	if f.Verified {
 		w.SQL += " and r.verified"
 	}
-	tally := readmodels.Tally(`companies.company`, `r`, w.SQL)
-	if of != uuid.Nil { // the tally does not have workspaces
-		tally = `select count(*) from companies.company r where ` + w.SQL
-	}
-	return readmodels.Tallied(ctx, v.Reader, page, listed, `created_at desc, id desc`, tally,
-		`select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
+	return w
+}
+
+// Companies lists a page of the companies of the deployment, newest first.
+func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFilter) (rows []Listed, total int64, err error) {
+	w := f.where()
+	return readmodels.Tallied(ctx, v.Reader, page, listed, `created_at desc, id desc`, readmodels.Tally(`companies.company`, `r`, w.SQL), `select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
+}
+
+// CompaniesOf lists a page of the companies of a workspace, newest first.
+func (v *Views) CompaniesOf(ctx context.Context, page readmodels.Page, f CompanyFilter, workspace uuid.UUID) (rows []Listed, total int64, err error) {
+	w := f.where()
+	w.And("r.workspace_id = $n", workspace)
+	return readmodels.Paged(ctx, v.Reader, page, listed, `created_at desc, id desc`, `select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
 }
 
 // FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.
@@ -141,6 +145,16 @@ func (v *Views) OldestCompany(ctx context.Context, workspaces []uuid.UUID) (*uui
 		return nil, err
 	}
 	return &found[0], nil
+}
+
+// CompanyName returns the name of the oldest company of a workspace, "" without one.
+func (v *Views) CompanyName(ctx context.Context, workspace uuid.UUID) (string, error) {
+	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[string],
+		`select c.name from companies.company c where c.workspace_id = $1 order by c.created_at, c.id limit 1`, workspace)
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return found[0], nil
 }
 
 // CompaniesMailed returns the companies whose enquiries go to the address with a keyed hash.
