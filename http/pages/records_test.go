@@ -135,7 +135,8 @@ func TestRecordsOfEachResource(t *testing.T) {
 			b.get(strings.Replace(path, "{id}", "99", 1)).Is(404)
 		}
 	}
-	for _, path := range []string{"/app/list/nothing", "/app/list/contacts/99", "/app/list/contacts/x", "/app/list/lists/1", "/app/list/bots/1/tools/9"} {
+	nowhere := []string{"/app/list/nothing", "/app/list/contacts/99", "/app/list/contacts/x", "/app/list/lists/1", "/app/list/bots/1/tools/9"}
+	for _, path := range nowhere {
 		b.get(path).Is(404)
 	}
 }

@@ -176,7 +176,7 @@ var hints = map[string]string{
 	"By ISO 4217; INR by default":                                                  "Empty: INR",
 	"Web addresses":                                                                "One address a line",
 	"Pages that may show the chat widget":                                          "One address a line, such as https://example.com",
-	"A value for each placeholder; {{name}} and {{phone}} in it are the contact's": "A line for each: 1 = Asha. {{name}} and {{phone}} are the contact's",
+	"A value for each placeholder; {{name}} and {{phone}} in it are the contact's": "A line for each: 1 = Asha",
 	"No run begins after it":                                                       "A time like 2026-12-01T09:30:00+05:30",
 }
 
