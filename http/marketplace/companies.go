@@ -60,7 +60,11 @@ func (r *Routes) Companies() {
 		}) (*api.Body[api.DataOf[views.Listed]], error) {
 			of := uuid.Nil
 			if in.Mine {
-				if of = mayRead(ctx); of == uuid.Nil {
+				of = mayRead(ctx)
+				switch {
+				case api.Caller(ctx).Type == "":
+					return nil, api.ErrNotAuthenticated
+				case of == uuid.Nil:
 					return nil, api.ErrNotPermitted
 				}
 			}

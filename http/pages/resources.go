@@ -35,6 +35,7 @@ type resource struct {
 	lacks   string     // what is said if there is no such record
 	stream  string     // operation whose event stream says that the list of a part, or a record, has changed
 	events  string     // names of its events
+	live    []string   // fields of a record that the stream is about; empty: of the list
 	flat    bool       // its records have no page
 	shows   bool       // the answer to create is shown, since it has what is never shown again
 	leads   string     // address to which names in the list lead instead of the record's page; the id follows
