@@ -40,7 +40,7 @@ type kept struct {
 	add, edit, remove     string // operations; empty: there is none
 	fill                  []string
 	name                  string // by which its list shows it
-	wrong, faulty, says   string // a field, a value that it cannot have, and what stands there
+	wrong, faulty, says   string // a field, a value that it cannot have, and what the page says there
 	changed, theirs, mine string // a field, and what two people make of it
 	without               bool   // the record has no page
 	open                  bool   // the interface lets everybody do it
@@ -135,6 +135,7 @@ func TestRecordsOfEachResource(t *testing.T) {
 			b.get(strings.Replace(path, "{id}", "99", 1)).Is(404)
 		}
 	}
+	byKey(o, apptest.Home, write).get("/app/list/contacts").Is(403)
 	nowhere := []string{"/app/list/nothing", "/app/list/contacts/99", "/app/list/contacts/x", "/app/list/lists/1", "/app/list/bots/1/tools/9"}
 	for _, path := range nowhere {
 		b.get(path).Is(404)
