@@ -314,6 +314,8 @@ func TestAWidgetIsShownAndTried(t *testing.T) {
 	b.get(channel + "/try").Is(200).Says("does not allow this page yet")
 	b.follow(b.submitOf(channel, channel, `value="edit-channel"`, "settings.allowedOrigins", origin))
 	require.Contains(t, b.get(channel+"/try").Is(200).Text, `<script src="/widget.js" data-channel=`)
+	b.follow(b.submitOf(channel, channel, `value="edit-channel"`, "name", "Site", "settings.allowedOrigins", ""))
+	require.NotContains(t, b.get(channel).Text, `>`+origin+`</a>`, "an emptied field is empty")
 	b.get("/app/list/channels/9/try").Is(404)
 }
 
