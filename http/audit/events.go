@@ -38,13 +38,26 @@ type Range struct {
 
 	From     int64  `query:"from_position" minimum:"0" maximum:"4611686018427387904" doc:"First position"`
 	FromTime string `query:"from_time" maxLength:"64" doc:"Recorded at this RFC 3339 moment or later"`
+	To       int64  `query:"to_position" minimum:"0" maximum:"4611686018427387904" doc:"Last position; absent: the log's end"`
 	ToTime   string `query:"to_time"   maxLength:"64" doc:"Recorded at this RFC 3339 moment or before"`
+	Newest   bool   `query:"newest_first" doc:"Newest first; the next page has older events"`
 	Limit    int    `query:"limit" default:"100" minimum:"1" maximum:"1000" doc:"Events of a page"`
 }
 
 // next returns the address of the page that begins at a position.
 func (r Range) next(at event.Position) string {
-	q := url.Values{"from_position": {strconv.FormatUint(uint64(at), 10)}, "limit": {strconv.Itoa(r.Limit)}}
+	from, to := strconv.FormatUint(uint64(at), 10), strconv.FormatInt(r.To, 10)
+	q := url.Values{"limit": {strconv.Itoa(r.Limit)}}
+	if r.Newest {
+		from, to = strconv.FormatInt(r.From, 10), from
+		q.Set("newest_first", "true")
+	}
+	if from != "0" {
+		q.Set("from_position", from)
+	}
+	if to != "0" {
+		q.Set("to_position", to)
+	}
 	for name, value := range map[string]string{
 		"stream": r.Stream, "category": r.Category, "type": r.Type, "actor": r.Actor, "from_time": r.FromTime, "to_time": r.ToTime,
 	} {
@@ -63,7 +76,7 @@ func (r *Routes) Trail() {
 	r.follow()
 	api.Handle(r.API, api.Op{
 		ID: "list-events", Method: "GET", Path: "/audit/events",
-		Summary: "List events of the log, oldest first. One page looks at a bounded part of the log, so it may be short, or empty, though a next one is linked",
+		Summary: "List events of the log, oldest first unless newest_first. One page looks at a bounded part of the log, so it may be short, or empty, though a next one is linked",
 		Tags:    tags, Area: area, Limit: limit, Reads: []string{"log"}, StrictQuery: true,
 	}, func(ctx context.Context, in *Range) (*struct {
 		Link string `header:"Link" doc:"The next page (RFC 8288); absent on the last"`
@@ -83,6 +96,9 @@ func (r *Routes) Trail() {
 			return nil, wrong("from_time", "must not be after to_time")
 		}
 		f.After = event.Position(max(in.From-1, 0))
+		if in.To > 0 {
+			f.Before = event.Position(in.To) + 1
+		}
 		head, err := r.Events.Log.Head(ctx)
 		if err == nil {
 			err = readmodels.FreshnessOf(ctx).ReadLog(head)
@@ -93,7 +109,11 @@ func (r *Routes) Trail() {
 		if err != nil {
 			return nil, err
 		}
-		page, err := r.Events.Page(ctx, workspace, f, in.Limit)
+		read := r.Events.Page
+		if in.Newest {
+			read = r.Events.PageBack
+		}
+		page, err := read(ctx, workspace, f, in.Limit)
 		if err != nil {
 			return nil, err
 		}

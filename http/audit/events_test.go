@@ -183,6 +183,36 @@ func TestAuditorsSeeTheirWorkspaceAndOperatorsAll(t *testing.T) {
 	o.Bearer(o.Key(asha.Workspace, `{"ledger":"write"}`).Key).GET("/audit/events").Problem(403, "Not enough permissions")
 }
 
+func TestEventsAreReadFromTheNewest(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	accounts := []int64{apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI"), apptest.Open(clerk, "Axis")}
+	slices.Reverse(accounts)
+	read := func(path string) (positions []string, next string) {
+		a := o.Operator().GET(path).Status(200)
+		var page []apptest.AuditEvent
+		apptest.Lenient(t, a, &page)
+		for _, e := range page {
+			positions = append(positions, e.Stream)
+		}
+		link, _, _ := strings.Cut(strings.TrimPrefix(a.Header("Link"), "<"), ">")
+		return positions, link
+	}
+	first, next := read("/audit/events?newest_first=true&category=bank&limit=2")
+	require.Equal(t, []string{fmt.Sprintf("bank-%d", accounts[0]), fmt.Sprintf("bank-%d", accounts[1])}, first)
+	require.Contains(t, next, "newest_first=true")
+	rest, next := read(next)
+	require.Equal(t, []string{fmt.Sprintf("bank-%d", accounts[2])}, rest)
+	require.Empty(t, next)
+	upto, next := read("/audit/events?to_position=2&limit=2")
+	require.Len(t, upto, 2)
+	require.Empty(t, next)
+	upto, next = read("/audit/events?newest_first=true&to_position=2&limit=1")
+	require.Len(t, upto, 1)
+	require.Contains(t, next, "to_position=1")
+}
+
 func TestEventStreamResumesAfterTheLastEvent(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)

@@ -2,7 +2,9 @@
 package ops
 
 import (
+	"bahi/commands"
 	"bahi/http/api"
+	people "bahi/readmodels/access"
 	views "bahi/readmodels/ops"
 )
 
@@ -15,6 +17,8 @@ type Routes struct {
 	Registry *views.Projections
 	Builds   Builds
 
+	People   *people.Views
+	Commands *commands.Handler
 	Inbox    Inbox
 	Networks Channels
 	Eraser   Eraser
@@ -32,4 +36,7 @@ func (r *Routes) Register() {
 	r.Webhooks()
 	r.Erasures()
 	r.Senders()
+	r.Workspaces()
+	r.Companies()
+	r.Status()
 }

@@ -25,6 +25,7 @@ type field struct {
 	Skip               bool // the server computes it as a rule, so the Enter key passes over it
 	Focus              bool // the first input with a fault
 	Options            []string
+	List               string    // id of a datalist
 	Choices            []choice  // of the kinds choice and choices: records by their names
 	Scope              string    // sets its id apart from that of another form's field
 	Fields             []field   // of a group
@@ -58,7 +59,7 @@ func (d drawing) object(s *schema, prefix string, value any, required bool) []fi
 		if p.ReadOnly {
 			continue
 		}
-		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: p.Description, Options: p.Options}
+		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: p.Description, Options: p.Options, List: p.List}
 		f.Name, f.Label = below(prefix, p.Name), labelOf(p.Name)
 		f.Required, f.Computed = required && p.Required, slices.Contains(computed, any(p.Name))
 		f.Skip = strings.HasSuffix(p.Name, "_weight") && strings.Contains(p.Description, "unless it is given")
@@ -385,12 +386,10 @@ func fieldID(name string) string { return "f-" + idParts.Replace(name) }
 
 // fieldLabels are the labels of fields that are not of entries and do not follow from the name.
 var fieldLabels = map[string]string{
-	"in_entries": "Received", "out_entries": "Given", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity", "url": "Address (URL)",
-	"optIn": "Consents to messages", "optInAt": "Consent changed", "optInBy": "Consent given or taken by",
-	"optInEvidence": "Evidence of the consent",
-	"listId":        "Contact list", "listIds": "Contact lists", "channelId": "Channel", "channelIds": "Channels", "contactCount": "Contacts",
-	"lastMessageAt": "Last message", "replyBot": "A bot may answer", "fileCount": "Files", "urlCount": "Pages of a site",
-	"chunkCount":   "Passages",
+	"in_entries": "Received", "out_entries": "Given", "items": "Items", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity", "url": "Address (URL)",
+	"optIn": "Consents to messages", "optInAt": "Consent changed", "optInBy": "Consent given or taken by", "optInEvidence": "Evidence of the consent",
+	"listId": "Contact list", "listIds": "Contact lists", "channelId": "Channel", "channelIds": "Channels", "contactCount": "Contacts",
+	"lastMessageAt": "Last message", "replyBot": "A bot may answer", "fileCount": "Files", "urlCount": "Pages of a site", "chunkCount": "Passages",
 	"systemPrompt": "Who the bot is", "fallbackMessage": "Says when it hands over", "colorTheme": "Colour", "httpStatus": "HTTP status",
 	"durationMs": "Milliseconds", "queryParams": "Query parameters", "jsonData": "Body (JSON)", "dataType": "Kind of value",
 	"apiKey": "Key or token", "hasApiKey": "Has a key or token", "baseUrl": "Network's address (URL)", "templateId": "Template",
@@ -402,6 +401,10 @@ var fieldLabels = map[string]string{
 	"accept": "Columns that only resemble a field", "toolCalls": "Calls", "handover": "A person would be asked", "lastFetchedAt": "Last read",
 	"fileName": "File", "mimeType": "Type of file", "incoming": "Incoming messages", "secretSettings": "Secrets that are set",
 	"created": "Added", "updated": "Changed", "at": "Time", "lastError": "Last fault", "error": "Fault", "errors": "Faults",
+	"text": "Message", "imageUrl": "Address of a picture",
+	"ledger": "Books", "messaging": "Messages", "marketplace": "Marketplace, members and keys", "audit": "Trail", "permissions": "Rights",
+	"expires_at": "Ends on", "pincode": "PIN code", "locked_through": "Locked through",
+	"user_name": "Your name", "user_email": "Your email", "user_phone": "Your phone",
 }
 
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)

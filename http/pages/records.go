@@ -167,7 +167,7 @@ func (d *desk) act() (page, error) {
 func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) request {
 	form := d.r.PostForm
 	for name, values := range form { // of several boxes with one name
-		if references[lastPart(name)] != "" {
+		if linked[lastPart(name)] != "" {
 			form.Set(name, strings.Join(values, "\n"))
 		}
 	}

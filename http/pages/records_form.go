@@ -135,7 +135,7 @@ func (d *desk) choose(fields []field, scope string) {
 		for _, line := range f.Lines {
 			d.choose(line, scope)
 		}
-		word := references[f.Key]
+		word := linked[f.Key]
 		if word == "" {
 			continue
 		}

@@ -38,7 +38,7 @@ func (d *desk) shown(name string, s *schema, value any) display {
 	if name != "" {
 		out.Label = d.lang.t(labelOf(name))
 	}
-	word := references[name]
+	word := linked[name]
 	switch v := value.(type) {
 	case bool:
 		out.Text = d.lang.t("No")
@@ -90,7 +90,7 @@ func (d *desk) figure(s *schema, n json.Number) string {
 var actorText = regexp.MustCompile(`^(user|key|api_key|system)(:|$)`)
 
 func (d *desk) text(out *display, name string, s *schema, text string) {
-	word := references[name]
+	word := linked[name]
 	_, notTime := time.Parse(time.RFC3339, text)
 	_, notDay := time.Parse(time.DateOnly, text)
 	switch {
@@ -221,7 +221,7 @@ func (d *desk) list(in sent) (page, error) {
 	asked := d.asked(o)
 	b.Asked, b.Query = len(asked) > 0, asked.Encode() // without what is set in any case
 	if first := d.of.first; first != "" && !asked.Has(first) {
-		if own := d.namesOf(references[first]); len(own) > 0 {
+		if own := d.namesOf(linked[first]); len(own) > 0 {
 			asked.Set(first, own[0].Value)
 		} else {
 			b.Lacks = d.of.lacks
@@ -367,7 +367,7 @@ func (d *desk) record(in sent) (page, error) {
 	}
 	var internal []string
 	for _, p := range s.Properties {
-		if inside.MatchString(p.Name) && references[p.Name] == "" {
+		if inside.MatchString(p.Name) && linked[p.Name] == "" {
 			internal = append(internal, p.Name)
 		}
 	}

@@ -246,7 +246,7 @@ func TestFilesAreImported(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	_, company := shop(o, apptest.Home)
-	v := o.VisitorOf("")
+	v := o.Visitor()
 	b := browser{t, v}
 	b.submit("/app/sign-in", "/app/sign-in", "key", o.Key(apptest.Home, trade).Key).Leads("/app/")
 	send := func(page, do, name, content string, pairs ...string) string {

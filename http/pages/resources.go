@@ -181,8 +181,8 @@ var hints = map[string]string{
 	"No run begins after it":                                                       "A time like 2026-12-01T09:30:00+05:30",
 }
 
-// references are the resources whose records a field names by their ids.
-var references = map[string]string{
+// linked are the resources whose records a field names by their ids.
+var linked = map[string]string{
 	"audience": "lists", "channelId": "channels", "channelIds": "channels", "company_id": "companies", "contactId": "contacts",
 	"listId": "lists", "listIds": "lists", "templateId": "templates",
 }

@@ -36,6 +36,7 @@ type parameter struct {
 // schema says what a value is. Its kind is that of the input in a form: see [field].
 type schema struct {
 	Kind, Description  string
+	Format             string // of a text, such as date-time
 	Unit               string // ₹, g, %, or none
 	Required           bool   // in the object that has it
 	ReadOnly, Nullable bool
@@ -45,6 +46,7 @@ type schema struct {
 	On                 bool // ticked by default
 	Options            []string
 	MaxLength          int
+	List               string     // id of the datalist of a text that names a record
 	Properties         []property // in the order in which they are drawn
 	Items              *schema    // of an array or a map
 	Example            any
@@ -158,7 +160,7 @@ const maxDepth = 8 // of objects in objects; what is deeper is any JSON
 // read returns the schema of a value with a name.
 func (all specSchemas) read(name string, outer specSchema, depth int) *schema {
 	from, nullable := all.resolve(outer)
-	s := &schema{Nullable: nullable, ReadOnly: outer.ReadOnly || from.ReadOnly, MaxLength: from.MaxLength}
+	s := &schema{Nullable: nullable, ReadOnly: outer.ReadOnly || from.ReadOnly, MaxLength: from.MaxLength, Format: from.Format}
 	s.Description = cmp.Or(outer.Description, from.Description)
 	s.Fixed = s.Description == "Cannot change"
 	s.Secret = secret.MatchString(name) || strings.Contains(s.Description, "ever shown again")

@@ -65,7 +65,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
 	operations := &opsroutes.Routes{
 		API: a, Views: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s}, Inbox: s.Inbox, Networks: s.channels,
-		Captured: map[string]opsroutes.Captured{}, Eraser: s.Everywhere(),
+		Captured: map[string]opsroutes.Captured{}, Eraser: s.Everywhere(), People: s.Access, Commands: s.Commands,
 	}
 	if s.Mails.folder != nil {
 		operations.Captured["mail"] = captured{s.Mails.folder}

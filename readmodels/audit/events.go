@@ -29,6 +29,7 @@ type Event struct {
 // Search searches the log.
 type Search interface {
 	Onward(ctx context.Context, f ops.Filter, size int) (ops.Found, error)
+	Search(ctx context.Context, f ops.Filter, size int) (ops.Found, error)
 }
 
 // Events reads the log for auditors.
@@ -39,31 +40,38 @@ type Events struct {
 	Reveal func(ctx context.Context, values []*event.Sealed) error
 }
 
-// Page is a part of the found events, oldest first. It may have few events or none and still set More: a search
-// covers a bounded part of the log.
+// Page is a part of the found events. It may have few events or none and still set More: a search covers a bounded part of the log.
 type Page struct {
 	Events []Event
-	Next   event.Position // the next page begins after it
+	Next   event.Position // the next page begins here
 	More   bool
 	Upto   event.Position // the search covered everything up to here
 }
 
-// Page returns at most size events that match a filter. Personal values are in clear in events of workspace in.
+// Page returns at most size events that match a filter, oldest first. Personal values are in clear in events of workspace in.
 func (v *Events) Page(ctx context.Context, in uuid.UUID, f ops.Filter, size int) (Page, error) {
 	found, err := v.Search.Onward(ctx, f, size)
-	if err != nil {
-		return Page{}, err
-	}
-	page := Page{Events: make([]Event, 0, len(found.Events)), Next: found.To + 1, More: found.More, Upto: found.To}
-	for _, e := range found.Events {
+	return Page{Events: v.matching(ctx, in, f, found.Events), Next: found.To + 1, More: found.More, Upto: found.To}, err
+}
+
+// PageBack is [Events.Page] with the newest events first.
+func (v *Events) PageBack(ctx context.Context, in uuid.UUID, f ops.Filter, size int) (Page, error) {
+	found, err := v.Search.Search(ctx, f, size)
+	return Page{Events: v.matching(ctx, in, f, found.Events), Next: max(found.From, 1) - 1, More: found.More, Upto: found.To}, err
+}
+
+// matching returns the found events that match by Go, not by SQL's reading of the metadata.
+func (v *Events) matching(ctx context.Context, in uuid.UUID, f ops.Filter, found []ops.Event) []Event {
+	events := make([]Event, 0, len(found))
+	for _, e := range found {
 		stored := event.Stored{
 			Position: e.Position, Stream: e.Stream, Revision: e.Revision, ID: e.ID, Type: e.Type, At: e.At, Meta: e.MetaText, Data: e.Data,
 		}
-		if f.Matches(stored) { // Go decides, not SQL's reading of the metadata
-			page.Events = append(page.Events, v.show(ctx, in, stored, e.Meta.Workspace))
+		if f.Matches(stored) {
+			events = append(events, v.show(ctx, in, stored, e.Meta.Workspace))
 		}
 	}
-	return page, nil
+	return events
 }
 
 // Show returns an event as auditors of workspace in see it.

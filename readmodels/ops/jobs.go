@@ -86,6 +86,20 @@ func (j *Jobs) Jobs(ctx context.Context, sel Selection) (page []Job, total int64
 	return page, total, nil
 }
 
+// Unfinished returns the number of jobs that are unfinished or were discarded, by state.
+func (j *Jobs) Unfinished(ctx context.Context) (map[string]int64, error) {
+	counts := map[string]int64{}
+	rows, _ := j.DB.Query(ctx, `select state::text, count(*) from river.river_job where state not in ('completed', 'cancelled') group by state`)
+	var (
+		state string
+		count int64
+	)
+	if _, err := pgx.ForEachRow(rows, []any{&state, &count}, func() error { counts[state] = count; return nil }); err != nil {
+		return nil, fmt.Errorf("count jobs: %w", err)
+	}
+	return counts, nil
+}
+
 // Job returns one job, or [ErrNoJob].
 func (j *Jobs) Job(ctx context.Context, id int64) (Job, error) {
 	rows, _ := j.DB.Query(ctx, `select `+jobColumns+` from river.river_job where id = $1`, id)

@@ -1,0 +1,112 @@
+package ops_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/ops"
+	"bahi/internal/app/apptest"
+	accessviews "bahi/readmodels/access"
+)
+
+func TestOperatorListsAllWorkspaces(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	asha.Join(o, ravi, `{"ledger":"read"}`)
+	asha.POST("/api/v1/companies", `{"name":"Asha's Silver"}`).Status(201)
+	o.Key(apptest.Home, `{"ledger":"read"}`)
+
+	var all []accessviews.Workspace
+	list := func(query string) (names []string) {
+		t.Helper()
+		a := o.Operator().GET("/ops/workspaces" + query).Status(200)
+		a.JSON(&all)
+		for _, w := range all {
+			name := w.ID.String()
+			if w.Name != nil {
+				name = *w.Name
+			}
+			names = append(names, name)
+		}
+		return names
+	}
+	require.ElementsMatch(t, []string{"Asha's Silver", "Asha Soni", apptest.Home}, list(""))
+	require.Equal(t, []string{"Asha's Silver"}, list("?q=SILVER"))
+	require.Equal(t, asha.Workspace, all[0].ID.String())
+	require.Equal(t, []any{"asha@example.com", int64(2)}, []any{*all[0].OwnerEmail, all[0].Members})
+	require.Equal(t, []string{"Asha Soni"}, list("?q=ravi@"))
+	require.Equal(t, []string{apptest.Home}, list("?q="+apptest.Home))
+	require.Nil(t, all[0].OwnerEmail)
+	require.Empty(t, list("?q=nobody"))
+	require.Len(t, list("?page_size=2&page=2"), 1)
+	require.Equal(t, "3", o.Operator().GET("/ops/workspaces?page_size=1").Status(200).Header("X-Total-Count"))
+	o.Operator().GET("/ops/workspaces?colour=red").Status(422)
+	asha.GET("/ops/workspaces").Problem(403, "Not enough permissions")
+}
+
+func TestOperatorMarksCompanies(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	var company struct{ ID, Slug string }
+	require.NoError(t, json.Unmarshal([]byte(asha.POST("/api/v1/companies", `{"name":"Asha's Silver"}`).Status(201).Text), &company))
+	path := "/ops/companies/" + company.ID + "/mark"
+	events := func() string { return o.Operator().GET("/audit/events?category=company").Status(200).Text }
+	before := events()
+	var marked ops.Marked
+	o.Operator().With("Bahi-Dry-Run", "true").PUT(path, `{"verified":true}`).Status(200).JSON(&marked)
+	require.Equal(t, ops.Marked{ID: uuid.MustParse(company.ID), Name: "Asha's Silver", Slug: company.Slug, Mark: ops.Mark{Verified: true}}, marked)
+	require.Equal(t, before, events())
+	once := o.Operator().With("Idempotency-Key", "k1").With("Bahi-Reason", "papers seen")
+	once.PUT(path, `{"verified":true}`).Status(200).JSON(&marked)
+	require.Equal(t, "true", once.PUT(path, `{"verified":true}`).Status(200).Header("Idempotency-Replayed"))
+	require.Equal(t, 1, strings.Count(events(), "papers seen"))
+	asha.GET("/api/v1/companies/" + company.ID).Status(200).Contains(`"verified":true`)
+	o.Operator().PUT(path, `{"verified":false}`).Status(200).Contains(`"verified":false`)
+
+	asha.PUT(path, `{"verified":true}`).Problem(403, "Not enough permissions")
+	o.Operator().PUT("/ops/companies/"+uuid.NewString()+"/mark", `{"verified":true}`).Status(404)
+	for _, body := range []string{`{}`, `{"verified":"yes"}`, `{"verified":true,"colour":"red"}`} {
+		o.Operator().PUT(path, body).Status(422)
+	}
+}
+
+func TestStatusTellsWhatNeedsAnOperator(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	o.Worked("send_verification")
+	var s ops.Status
+	status := func() (needs []string) {
+		t.Helper()
+		s = ops.Status{}
+		o.Operator().GET("/ops/status").Status(200).JSON(&s)
+		for _, n := range s.Needs {
+			require.Positive(t, n.Count)
+			needs = append(needs, n.What)
+		}
+		return needs
+	}
+	require.Empty(t, status())
+	require.EqualValues(t, o.Head(), s.Head)
+	require.NotNil(t, s.RecordedAt)
+	require.Equal(t, 1, s.Outbox["mail"])
+	asha.GET("/ops/status").Problem(403, "Not enough permissions")
+
+	for _, state := range []string{"retryable", "discarded"} {
+		o.Sql(`insert into river.river_job (state, kind, args, max_attempts, scheduled_at, finalized_at) values
+			($1::text::river.river_job_state, 'send_verification', '{}', 5, now() + interval '1 day', case when $1::text = 'discarded' then now() end)`, state)
+	}
+	o.Order("pause", "")
+	o.Sql(`insert into inbox.call (id, endpoint, key_hash, received_at, content_type, verdict, settled_at)
+		values (gen_random_uuid(), 'social', '', now(), 'application/json', 'parked', now())`)
+	require.Equal(t, "discarded webhooks retryable paused", strings.Join(status(), " "))
+	require.EqualValues(t, 1, s.Jobs["retryable"])
+	o.Order("resume", "")
+	require.NotContains(t, status(), "paused")
+}

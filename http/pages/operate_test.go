@@ -1,0 +1,263 @@
+package pages_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+)
+
+const operatorRights = `{"operator":true}`
+
+// formWith returns the hidden values of the form that has a text.
+func formWith(s apptest.Sheet, has string) url.Values {
+	values := url.Values{}
+	for _, text := range formOf.FindAllString(s.Text, -1) {
+		if strings.Contains(text, has) {
+			for _, m := range hiddenOf.FindAllStringSubmatch(text, -1) {
+				values.Set(m[1], m[2])
+			}
+			break
+		}
+	}
+	return values
+}
+
+// until reads a page until it says all texts.
+func (b browser) until(path string, texts ...string) apptest.Sheet {
+	b.t.Helper()
+	var page apptest.Sheet
+	require.Eventually(b.t, func() bool {
+		page = b.get(path)
+		for _, text := range texts {
+			if !strings.Contains(page.Words(), text) {
+				return false
+			}
+		}
+		return true
+	}, time.Minute, 20*time.Millisecond, "%s says %q", path, texts)
+	return page
+}
+
+func TestOnlyOperatorsSeeThePagesOfOperators(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	o.Person("asha@example.com")
+	b := signedIn(o, "asha@example.com")
+	require.NotContains(t, b.get("/app/").Text, "/app/operate")
+	for _, path := range []string{
+		"", "/projections", "/projections/books", "/projections/books/rebuild", "/events", "/events/1", "/jobs", "/parked", "/webhooks",
+		"/outbox", "/workspaces",
+	} {
+		b.get("/app/operate" + path).Is(403)
+	}
+	token := form(b.get("/app/"), "/app/look", "")
+	for path, do := range map[string]string{"projections/books": "pause", "jobs": "retry-job", "parked": "retry-parked", "companies": "mark-company"} {
+		token.Set("do", do)
+		token.Set("id", "1")
+		b.site.Ask(http.MethodPost, "/app/operate/"+path, token).Is(403)
+	}
+	visitor(o).get("/app/operate").Leads("/app/sign-in?next=%2Fapp%2Foperate")
+	byKey(o, apptest.Home, write).get("/app/operate").Is(403)
+}
+
+func TestOperatorsSeeWhatNeedsThem(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	o.Worked("send_verification")
+	b := byKey(o, apptest.Home, operatorRights)
+	require.Contains(t, b.get("/app/").Text, `href="/app/operate"`)
+	b.get("/app/operate").Is(200).Says("All is well.", "1 not sent: no SMTP_URL", "books", "up to date", "Asha Soni")
+	b.get("/app/operate/outbox").Is(200).Says("asha@example.com", "Not sent", apptest.VerifySubject)
+	b.get("/app/operate/outbox?port=gateway").Is(200).Says("There is nothing here.")
+
+	o.Sql(`insert into river.river_job (id, state, kind, args, attempt, max_attempts, scheduled_at, errors) values
+		(900, 'retryable', 'send_verification', '{"user":"u"}', 1, 5, now() + interval '1 day', array['{"error":"the mail server is away"}'::jsonb])`)
+	page := b.get("/app/operate").Is(200).Says("This needs you:", "Jobs that failed and are tried again: 1")
+	require.NotContains(t, page.Words(), "All is well.")
+	const jobs = "/app/operate/jobs?state=retryable"
+	b.get(jobs).Is(200).Says("send verification 900", "the mail server is away", "1 of 5", "Run now")
+	values := formWith(b.get(jobs), "cancel-job")
+	b.site.Ask(http.MethodPost, jobs, values).Leads("/app/operate/jobs?done=ordered&state=retryable")
+	b.get("/app/operate/jobs?state=cancelled").Is(200).Says("send verification 900")
+	b.get("/app/operate").Is(200).Says("All is well.")
+	values.Set("do", "retry-job")
+	values.Set("id", "999999")
+	b.site.Ask(http.MethodPost, jobs, values).Is(404).Says("Job not found")
+	values.Set("do", "drop")
+	b.site.Ask(http.MethodPost, jobs, values).Is(404)
+	b.get("/app/operate/jobs?state=lost").Is(422)
+
+	// An operator enters a workspace and comes back.
+	b.get("/app/operate/workspaces?q=asha").Is(200).Says("asha@example.com", "Enter")
+	b.submitOf("/app/operate/workspaces?q=asha", "/app/workspace", `value="`+asha.Workspace+`"`).Leads("/app/?done=workspace")
+	asha.POST("/bank", `{"name":"HDFC"}`).Status(201)
+	b.until("/app/accounts", "HDFC")
+	b.get("/app/operate/workspaces?q=asha").Is(200).Says("you are here")
+	b.submit("/app/operate", "/app/workspace", "workspace", "00000000-0000-0000-0000-000000000000").Is(303)
+	require.NotContains(t, b.get("/app/accounts").Is(200).Words(), "HDFC")
+}
+
+func TestOperatorsMarkCompanies(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	asha.POST("/api/v1/companies", `{"name":"Asha's Silver","city":"Rajkot"}`).Status(201)
+	b := byKey(o, apptest.Home, operatorRights)
+	const companies = "/app/operate/companies?q=silver"
+	values := formWith(b.get(companies).Is(200), "mark-company")
+	values.Set("reason", "papers seen")
+	for range 2 { // the same form twice
+		answer := b.site.Ask(http.MethodPost, companies, values).Is(303)
+		b.follow(answer).Says("Done.", "Verified", "Take the mark back")
+	}
+	require.Equal(t, 1, strings.Count(o.Operator().GET("/audit/events?category=company").Text, "papers seen"))
+	b.get("/app/operate/companies").Is(200).Says("Rajkot")
+}
+
+func TestOperatorsReadTheLog(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	for i := range 60 {
+		clerk.POST("/bank", fmt.Sprintf(`{"name":"Bank %d"}`, i)).Status(201)
+	}
+	o.Signed()
+	b := byKey(o, apptest.Home, operatorRights)
+	b.get("/app/operate/events").Is(200).Says("Older ones")
+	banks := b.get("/app/operate/events?category=bank").Is(200).Says("bank-60", "BankAccountOpened", "Older ones")
+	require.NotContains(t, banks.Words(), "bank-10 ")
+	older := linkOf(t, banks, `rel="next"`)
+	require.NotContains(t, b.get(older).Is(200).Says("bank-1 ").Words(), "bank-60")
+	b.get("/app/operate/events?stream=bank-7").Is(200).Says("bank-7")
+	b.get("/app/operate/events?from_time=2001-01-01T10:00&to_time=2001-01-02T10:00").Is(200).Says("There is nothing here.")
+	b.get("/app/operate/events?workspace=x").Is(422)
+	b.get("/app/operate/events?from_time=yesterday").Is(422).Says("expected an RFC 3339 moment")
+	event := linkOf(t, b.get("/app/operate/events?stream=bank-7"), "/app/operate/events/")
+	page := b.get(event).Is(200).Says("Payload", "Bank 6", "Metadata", "bank-7", "leaf")
+	b.get(linkOf(t, page, "tlog-proof")).Is(200)
+	b.get("/app/operate/events/99999").Is(404)
+	b.get("/app/operate/events/x").Is(404)
+}
+
+// linkOf returns the address of the first link of a page that has a text in its tag.
+func linkOf(t *testing.T, s apptest.Sheet, has string) string {
+	t.Helper()
+	for tag := range strings.SplitSeq(s.Text, "<a ") {
+		tag, _, _ = strings.Cut(tag, ">")
+		if strings.Contains(tag, has) {
+			_, rest, _ := strings.Cut(tag, `href="`)
+			address, _, _ := strings.Cut(rest, `"`)
+			return strings.ReplaceAll(address, "&amp;", "&")
+		}
+	}
+	require.Fail(t, "no link", has)
+	return ""
+}
+
+func TestOperatorsSteerProjections(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Fill(clerk, account, 50)
+	b := byKey(o, apptest.Home, operatorRights)
+	const books, rebuild = "/app/operate/projections/books", "/app/operate/projections/books/rebuild"
+	do := func(what string, pairs ...string) apptest.Sheet {
+		t.Helper()
+		values := formWith(b.get(books).Is(200), `name="do" value="`+what+`"`)
+		require.NotEmpty(t, values, "%s is offered", what)
+		for i := 0; i < len(pairs); i += 2 {
+			values.Set(pairs[i], pairs[i+1])
+		}
+		return b.site.Ask(http.MethodPost, books, values)
+	}
+	b.get("/app/operate/projections").Is(200).Says("books", "Live", "up to date")
+	b.get("/app/operate/projections/nothing").Is(404)
+
+	b.follow(do("pause")).Says("Done.", "Paused", "Resume")
+	b.get("/app/operate").Says("Paused projections and rebuilds: 1")
+	b.follow(do("resume")).Says("Live")
+
+	b.until(rebuild, "Events to read", "It takes about", "Disk until it is over", "MB more")
+	b.submit(rebuild, rebuild, "throttle", "0").Is(422).Says("Throttle")
+	begun := b.submit(rebuild, rebuild, "throttle", "1", "keep_seconds", "3600").Is(303)
+	going := begun.Header.Get("Location")
+	require.True(t, strings.HasPrefix(going, books+"?rebuild="), going)
+	page := b.get(going).Is(200).Says("A rebuild goes on:", "1 events a second", "Cancel the rebuild", "Pause the rebuild")
+	require.Contains(t, page.Text, `data-stream="/ops/projections/books/progress"`)
+	require.NotContains(t, page.Words(), "Go back to the tables")
+	b.get(rebuild).Leads(books)
+	b.follow(do("pause")).Says("Resume the rebuild")
+	b.follow(do("resume")).Says("Pause the rebuild")
+	do("throttle", "events_per_second", "many").Is(422)
+	b.follow(do("cancel"))
+	b.until(going, "The rebuild was cancelled.")
+
+	going = b.submit(rebuild, rebuild, "throttle", "", "keep_seconds", "3600").Is(303).Header.Get("Location")
+	page = b.until(going, "The rebuild is over. Its tables are live.", "Go back to the tables before the rebuild")
+	require.NotContains(t, page.Words(), "A rebuild goes on")
+	require.NotContains(t, page.Text, "data-stream")
+	b.follow(do("rollback"))
+	do("pause").Is(303)
+	values := formWith(b.get(books), `value="resume"`)
+	values.Set("do", "accept")
+	b.site.Ask(http.MethodPost, books, values).Is(409).Says("The rebuild does not wait for its differences")
+	values.Set("do", "drop")
+	b.site.Ask(http.MethodPost, books, values).Is(404)
+}
+
+func TestOperatorsLetParkedProjectionsGoOn(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	clerk.GET("/banks").Status(200)
+	o.Park()
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	b := byKey(o, apptest.Home, operatorRights)
+	b.until("/app/operate", "This needs you:", "Stopped at an event: 1")
+	const parked = "/app/operate/parked"
+	b.get(parked).Is(200).Says("books", "BankRowAdded", "parked_for_a_test", "Skip the event")
+	b.get("/app/operate/projections/books").Is(200).Says("Stopped at an event", "parked_for_a_test")
+	skip := formWith(b.get(parked), "skip-parked")
+	require.NotEmpty(t, skip.Get("position"))
+	skip.Set("reason", " ")
+	b.site.Ask(http.MethodPost, parked, skip).Is(422).Says("Reason")
+	skip.Set("reason", "posted by hand")
+	right := skip.Get("position")
+	skip.Set("position", "1")
+	b.site.Ask(http.MethodPost, parked, skip).Is(409)
+	skip.Set("position", right)
+	b.follow(b.site.Ask(http.MethodPost, parked, skip)).Says("Done.")
+	b.until(parked, "There is nothing here.")
+	b.get("/app/operate/projections/books").Is(200).Says("Skipped events")
+	b.get("/app/operate/events?type=EventSkipped").Is(200).Says("posted by hand")
+	retry := url.Values{"token": skip["token"], "do": {"retry-parked"}, "id": {"books"}}
+	b.site.Ask(http.MethodPost, parked, retry).Is(409).Says("The projection is not parked")
+}
+
+func TestOperatorsReplayWebhooks(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	const id = "6f1f0f5e-0000-4000-8000-000000000001"
+	o.Sql(`insert into inbox.call (id, endpoint, key_hash, received_at, content_type, verdict, error, settled_at)
+		values ($1, 'social', '', now(), 'application/json', 'parked', 'no such channel', now())`, id)
+	b := byKey(o, apptest.Home, operatorRights)
+	b.get("/app/operate").Says("Calls of providers that could not be handled: 1")
+	b.get("/app/operate/webhooks?verdict=parked").Is(200).Says("social", "no such channel")
+	b.get("/app/operate/webhooks/"+id).Is(200).Says("Its body was removed.", "no such channel")
+	b.get("/app/operate/webhooks/x").Is(404)
+	values := form(b.get("/app/operate/webhooks"), "/app/look", "")
+	values.Set("do", "replay-webhook")
+	values.Set("id", id)
+	b.site.Ask(http.MethodPost, "/app/operate/webhooks", values).Is(409)
+	require.NotContains(t, b.get("/app/operate/webhooks").Words(), "Handle again")
+}
