@@ -63,7 +63,10 @@ func (r *Routes) Companies() {
 				return api.Shelved(in.Get(), rows, total, err)
 			}
 			of := api.Caller(ctx).Workspace // who keeps its books prints the name of its company, and may do nothing in the marketplace
-			if of == uuid.Nil {
+			switch {
+			case api.Caller(ctx).Type == "":
+				return nil, api.ErrNotAuthenticated
+			case of == uuid.Nil:
 				return nil, api.ErrNotPermitted
 			}
 			rows, total, err := r.Views.CompaniesOf(ctx, in.Get(), in.CompanyFilter, of)

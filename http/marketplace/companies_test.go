@@ -46,6 +46,20 @@ type page struct {
 	Limit int            `json:"limit"`
 }
 
+func TestTheListOfCompaniesCanBeOnesOwn(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home)
+	mine := founded(t, c, `{"name":"Mine"}`)
+	founded(t, seller(o, o.Abroad), `{"name":"Theirs"}`)
+	var own page
+	c.GET(companies + "?mine=true").Status(200).JSON(&own)
+	require.Equal(t, int64(1), own.Total)
+	require.Equal(t, mine.ID, own.Data[0].ID)
+	o.Stranger().GET(companies + "?mine=true").Status(401)
+	o.Bearer(o.Key(o.Home, `{"ledger":"write"}`).Key).GET(companies + "?mine=true").Status(403)
+}
+
 func TestACompanyIsReadByItsIDAndItsSlug(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)

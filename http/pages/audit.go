@@ -182,8 +182,8 @@ func (c trailChange) after() map[string]any {
 
 var entryPath = regexp.MustCompile(`^(in_entries|out_entries|items)\[(\d{1,3})\]\.(\w+)$`)
 
-// told are the fields that the sentence of a change tells.
-var told = map[string]bool{"void": true, "reverses": true, "reversed_by": true}
+// inSentence are the fields that the sentence of a change tells.
+var inSentence = map[string]bool{"void": true, "reverses": true, "reversed_by": true}
 
 // changed returns the fields of a change in words. It leaves out ids.
 func (l language) changed(c trailChange) (lines []difference) {
@@ -207,7 +207,7 @@ func (l language) changed(c trailChange) (lines []difference) {
 			put(after, m[1], at, key, f.To)
 			continue
 		}
-		if !told[f.Field] && !strings.HasSuffix(f.Field, "id") && !strings.ContainsAny(f.Field, "[.") {
+		if !inSentence[f.Field] && !strings.HasSuffix(f.Field, "id") && !strings.ContainsAny(f.Field, "[.") {
 			lines = append(lines, difference{l.t(labelOf(f.Field)), l.word(f.Field, f.From), l.word(f.Field, f.To)})
 		}
 	}

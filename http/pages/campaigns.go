@@ -16,7 +16,7 @@ type campaignReach struct {
 // reach returns what a campaign that was not sent would send. The interface has no dry run of a campaign.
 func (d *desk) reach(campaign map[string]any) any {
 	r := campaignReach{Draft: inStatus("draft", "scheduled", "paused")(campaign)}
-	if d.scripted() || !r.Draft {
+	if !r.Draft {
 		return r
 	}
 	var templates []map[string]any

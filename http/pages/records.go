@@ -125,40 +125,7 @@ func (d *desk) act() (page, error) {
 			return page{}, err
 		}
 	}
-	for name, values := range form { // of several boxes with one name
-		if linked[lastPart(name)] != "" {
-			form.Set(name, strings.Join(values, "\n"))
-		}
-	}
-	query, body := d.inputs(o, a, record)
-	in.query = url.Values{}
-	for name, value := range query.read(form, false) {
-		in.query.Set(name, textOf(value))
-	}
-	out := request{
-		vars: d.vars(o), query: in.query, key: in.key, reason: in.reason, dry: form.Get("preview") != "" && o.DryRun, match: form.Get("revision"),
-	}
-	switch {
-	case a.body != nil:
-		out.body = a.body(record)
-	case body != nil:
-		in.body = body.read(form, a.edit)
-		if d.of.kinds != nil && a.operation == d.of.create {
-			in.body["type"] = d.kind(nil)
-		}
-		if d.of.by != "" && d.parent != "" {
-			in.body[d.of.by] = d.parent
-		}
-		out.body = in.body
-		if a.edit {
-			out.body = differing(in.body, record)
-		}
-		for _, p := range body.Properties {
-			if p.Kind == "file" {
-				out.files = append(out.files, d.files(p.Name)...)
-			}
-		}
-	}
+	out := d.inputOf(o, a, record, &in)
 	if a.reason && in.reason == "" {
 		in.status, in.wrong = http.StatusUnprocessableEntity, []string{d.lang.t("Say why.")}
 		return d.show(in)
@@ -194,6 +161,50 @@ func (d *desk) act() (page, error) {
 		to = d.of.address(d.parent, id)
 	}
 	return page{redirect: after(done, to, cmp.Or(a.did, "done"))}, nil
+}
+
+// inputOf returns the request of a posted form, and adds to in what the form is drawn from if it is refused.
+func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) request {
+	form := d.r.PostForm
+	for name, values := range form { // of several boxes with one name
+		if linked[lastPart(name)] != "" {
+			form.Set(name, strings.Join(values, "\n"))
+		}
+	}
+	query, body := d.inputs(o, a, record)
+	in.query = url.Values{}
+	for name, value := range query.read(form, false) {
+		in.query.Set(name, textOf(value))
+	}
+	out := request{
+		vars: d.vars(o), query: in.query, key: in.key, reason: in.reason, dry: form.Get("preview") != "" && o.DryRun, match: form.Get("revision"),
+	}
+	if a.body != nil {
+		out.body = a.body(record)
+	}
+	if body == nil {
+		return out
+	}
+	in.body = body.read(form, a.edit)
+	if d.of.kinds != nil && a.operation == d.of.create {
+		in.body["type"] = d.kind(nil)
+	}
+	if d.of.by != "" && d.parent != "" {
+		in.body[d.of.by] = d.parent
+	}
+	for _, p := range body.Properties {
+		if was, is := record[p.Name].(map[string]any); a.edit && p.Kind == "group" && is && in.body[p.Name] == nil && len(was) > 0 {
+			in.body[p.Name], _ = reader{form, map[string][]int{}}.object(p.schema, p.Name, true) // all of it was emptied
+		}
+		if p.Kind == "file" {
+			out.files = append(out.files, d.files(p.Name)...)
+		}
+	}
+	out.body = in.body
+	if a.edit {
+		out.body = differing(in.body, record)
+	}
+	return out
 }
 
 // lastPart returns the last name of a JSON path.

@@ -254,7 +254,9 @@ func (d *desk) filters(o *operation, asked url.Values) []field {
 		given[p.Name] = asked.Get(p.Name)
 	}
 	fields := inputs.fields("", given, nil, 0)
-	slices.SortStableFunc(fields, func(a, b field) int { return strings.Compare(b.Kind, a.Kind) }) // texts first: search
+	if i := slices.IndexFunc(fields, func(f field) bool { return f.Key == "search" }); i > 0 {
+		fields[0], fields[i] = fields[i], fields[0]
+	}
 	d.choose(fields, "-of")
 	return fields
 }

@@ -335,6 +335,7 @@ type recordPage struct {
 	Title, Address, Note string
 	Above                []choice
 	Values, Details      []display
+	Live                 []display // what changes while the page is open
 	Forms                []actForm
 	Parts                []choice
 	Theirs               []difference // what another person changed, beside what this one wrote
@@ -370,7 +371,18 @@ func (d *desk) record(in sent) (page, error) {
 			internal = append(internal, p.Name)
 		}
 	}
-	b.Values = d.pairs(s, record, slices.Concat(internal, d.of.without, d.of.columns[:1]))
+	var rest []string
+	for _, p := range s.Properties {
+		if !slices.Contains(d.of.live, p.Name) {
+			rest = append(rest, p.Name)
+		}
+	}
+	if d.of.live != nil {
+		b.Live = d.pairs(s, record, rest)
+	}
+	if !d.scripted() { // a script reads the live part alone
+		b.Values = d.pairs(s, record, slices.Concat(internal, d.of.without, d.of.columns[:1], d.of.live))
+	}
 	for _, name := range internal {
 		if one := d.shown(name, nil, record[name]); !one.Empty() && one.Label != "" {
 			b.Details = append(b.Details, one)
@@ -395,10 +407,10 @@ func (d *desk) record(in sent) (page, error) {
 		}
 		slices.SortFunc(b.Theirs, func(x, y difference) int { return strings.Compare(x.What, y.What) })
 	}
-	if stream, known := d.streamOf(); known {
+	if stream, known := d.streamOf(); known && inStatus("scheduled", "active", "paused")(record) {
 		b.Stream = stream
 	}
-	if d.of.more != nil {
+	if d.of.more != nil && !d.scripted() {
 		b.More = d.of.more(d, record)
 	}
 	return page{template: "record", title: b.Title, status: in.status, body: b}, nil

@@ -40,7 +40,7 @@ type kept struct {
 	add, edit, remove     string // operations; empty: there is none
 	fill                  []string
 	name                  string // by which its list shows it
-	wrong, faulty, says   string // a field, a value that it cannot have, and what stands there
+	wrong, faulty, says   string // a field, a value that it cannot have, and what the page says there
 	changed, theirs, mine string // a field, and what two people make of it
 	without               bool   // the record has no page
 	open                  bool   // the interface lets everybody do it
@@ -135,7 +135,9 @@ func TestRecordsOfEachResource(t *testing.T) {
 			b.get(strings.Replace(path, "{id}", "99", 1)).Is(404)
 		}
 	}
-	for _, path := range []string{"/app/list/nothing", "/app/list/contacts/99", "/app/list/contacts/x", "/app/list/lists/1", "/app/list/bots/1/tools/9"} {
+	byKey(o, apptest.Home, write).get("/app/list/contacts").Is(403)
+	nowhere := []string{"/app/list/nothing", "/app/list/contacts/99", "/app/list/contacts/x", "/app/list/lists/1", "/app/list/bots/1/tools/9"}
+	for _, path := range nowhere {
 		b.get(path).Is(404)
 	}
 }
@@ -312,6 +314,8 @@ func TestAWidgetIsShownAndTried(t *testing.T) {
 	b.get(channel + "/try").Is(200).Says("does not allow this page yet")
 	b.follow(b.submitOf(channel, channel, `value="edit-channel"`, "settings.allowedOrigins", origin))
 	require.Contains(t, b.get(channel+"/try").Is(200).Text, `<script src="/widget.js" data-channel=`)
+	b.follow(b.submitOf(channel, channel, `value="edit-channel"`, "name", "Site", "settings.allowedOrigins", ""))
+	require.NotContains(t, b.get(channel).Text, `>`+origin+`</a>`, "an emptied field is empty")
 	b.get("/app/list/channels/9/try").Is(404)
 }
 
@@ -328,7 +332,7 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 	b.follow(added).Says("Diwali", "Draft", "All contacts", "What it sends", "Order A-204 is ready for {{name}}",
 		"It goes to 1 of 2 contacts.")
 	const campaign = "/app/campaigns/1"
-	require.Contains(t, b.get(campaign).Text, `data-stream="/api/campaigns/1/progress"`)
+	require.NotContains(t, b.get(campaign).Text, "data-stream")
 	sent := form(b.get(campaign), campaign, `value="send-campaign"`)
 	b.follow(b.site.Ask(http.MethodPost, campaign, sent)).Says("The campaign is being sent.")
 	b.site.Ask(http.MethodPost, campaign, sent).Is(303)
@@ -340,5 +344,11 @@ func TestCampaignsAreSentAndWatched(t *testing.T) {
 	require.NotContains(t, done.Text, `value="cancel-campaign"`)
 	b.get(campaign+"/recipients").Is(200).Says("Asha", "+91 98123 00001")
 	b.get(campaign + "/responses").Is(200).Says("There are none yet.")
-	b.get(fmt.Sprint("/app/campaigns/", 9)).Is(404)
+	b.get("/app/campaigns/9").Is(404)
+
+	clerk.POST("/api/campaigns", `{"name":"Holi","type":"broadcast","templateId":1,"audience":"all","schedule":"scheduled",
+		"scheduledAt":"2099-03-01T10:00","templateParams":{"1":"A","2":"B"}}`).Status(201)
+	require.Contains(t, b.get("/app/campaigns/2").Text, `data-stream="/api/campaigns/2/progress"`)
+	b.get("/app/campaigns/2").Says("01 Mar 2099, 10:00")
+	b.follow(b.submitOf("/app/campaigns/2", "/app/campaigns/2", `value="cancel-campaign"`)).Says("The campaign was cancelled.", "cancelled")
 }

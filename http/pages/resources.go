@@ -35,6 +35,7 @@ type resource struct {
 	lacks   string     // what is said if there is no such record
 	stream  string     // operation whose event stream says that the list of a part, or a record, has changed
 	events  string     // names of its events
+	live    []string   // fields of a record that the stream is about; empty: of the list
 	flat    bool       // its records have no page
 	shows   bool       // the answer to create is shown, since it has what is never shown again
 	leads   string     // address to which names in the list lead instead of the record's page; the id follows
@@ -176,7 +177,7 @@ var hints = map[string]string{
 	"By ISO 4217; INR by default":                                                  "Empty: INR",
 	"Web addresses":                                                                "One address a line",
 	"Pages that may show the chat widget":                                          "One address a line, such as https://example.com",
-	"A value for each placeholder; {{name}} and {{phone}} in it are the contact's": "A line for each: 1 = Asha. {{name}} and {{phone}} are the contact's",
+	"A value for each placeholder; {{name}} and {{phone}} in it are the contact's": "A line for each: 1 = Asha",
 	"No run begins after it":                                                       "A time like 2026-12-01T09:30:00+05:30",
 }
 

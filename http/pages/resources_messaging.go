@@ -106,7 +106,7 @@ var campaigns = &resource{
 		"drip":    append(campaignFields[:6:6], "steps"),
 		"trigger": {"name", "audience", "templateId", "templateParams", "trigger"},
 	},
-	stream: "watch-campaign", events: "progress",
+	stream: "watch-campaign", events: "progress", live: []string{"status", "reason", "pausedUntil", "nextRunAt", "stats", "completedAt"},
 	note: func(c map[string]any) string { return textOf(c["reason"]) },
 	more: (*desk).reach,
 	each: []action{
