@@ -374,6 +374,7 @@ func fieldID(name string) string { return "f-" + idParts.Replace(name) }
 // fieldLabels are the labels of fields that are not of entries and do not follow from the name.
 var fieldLabels = map[string]string{
 	"in_entries": "Received", "out_entries": "Given", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity", "url": "Address (URL)",
+	"throttle": "Most events a second", "partitions": "Parts filled at the same time", "keep_seconds": "Seconds to keep the old tables",
 }
 
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)

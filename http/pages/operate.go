@@ -70,6 +70,7 @@ type operatePage struct {
 // opsTable is a table of operators. Its columns are the labels of its first line.
 type opsTable struct {
 	Label, Count, Link string
+	Narrow             bool // it is a table on a phone, too
 	Lines              []opsLine
 }
 
@@ -245,11 +246,9 @@ func (v *visit) operateList(l operateList, refused *problem) (page, error) {
 				query.Set(p.Name, value)
 				b.Asked = true
 			}
-			if len(inputs.Properties) == 0 || p.Name != "q" {
-				one := *p.schema
-				one.Required, one.Description = false, ""
-				inputs.Properties = append(inputs.Properties, property{p.Name, &one})
-			}
+			one := *p.schema
+			one.Required, one.Description = false, ""
+			inputs.Properties = append(inputs.Properties, property{p.Name, &one})
 			given[p.Name] = query.Get(p.Name)
 		}
 	}
@@ -354,7 +353,7 @@ func (v *visit) operated(out api.Response) string {
 func (v *visit) lasting(seconds float64) string {
 	switch {
 	case seconds < 120:
-		return v.lang.tf("%s seconds", fmt.Sprintf("%.0f", seconds))
+		return v.lang.tf("%s seconds", fmt.Sprintf("%.0f", max(seconds, 1)))
 	case seconds < 2*60*60:
 		return v.lang.tf("%s minutes", fmt.Sprintf("%.0f", seconds/60))
 	default:

@@ -54,8 +54,8 @@ func TestPagesOfOperatorsFit(t *testing.T) {
 	b.until("/app/operate", "Stopped at an event: 1")
 	p := enter(o, operatorRights)
 	for _, path := range []string{
-		"", "/projections", "/projections/books", "/projections/users/rebuild", "/events", "/events/5", "/jobs?state=retryable", "/parked", "/webhooks",
-		"/outbox", "/workspaces", "/companies",
+		"", "/projections", "/projections/books", "/projections/users/rebuild", "/events", "/events/5", "/jobs?state=retryable",
+		"/parked", "/webhooks", "/outbox", "/workspaces", "/companies",
 	} {
 		for i, lang := range []string{"en", "gu"} {
 			p.Speak(lang)
