@@ -33,7 +33,7 @@ run: build ## start Bahi with nothing configured (settings: bin/bahi serve --hel
 
 .PHONY: build
 build: need ## build the static binary bin/bahi
-	@scripts/verifier.sh # for the page /console/verify, which is built in
+	@scripts/verifier.sh # for the page /verify, which is built in
 	CGO_ENABLED=0 go build -ldflags '-s -w -X bahi/internal/app.Version=$(VERSION)' -o $(BIN) ./cmd/bahi
 
 .PHONY: verifier

@@ -21,7 +21,7 @@ sbom=$(tool cyclonedx-gomod github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-g
 umask 022
 rm -rf dist
 mkdir -p dist/container/root/{usr/bin,tmp,var/lib/bahi}
-scripts/verifier.sh # for the page /console/verify, which is built in
+scripts/verifier.sh # for the page /verify, which is built in
 go build -ldflags "-s -w -X bahi/internal/app.Version=$VERSION" -o dist/bahi ./cmd/bahi
 go build -ldflags "-s -w -X main.version=$VERSION" -o dist/bahi-verify ./cmd/bahi-verify
 cp dist/bahi dist/bahi-verify dist/container/root/usr/bin

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds cmd/bahi-verify for browsers, for the page /console/verify: Go embeds the files in http/console/verify.
+# Builds cmd/bahi-verify for browsers, for the page /verify: Go embeds the files in http/pages/verify.
 # Usage: verifier.sh [folder]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-into=${1:-http/console/verify}
+into=${1:-http/pages/verify}
 program=$(mktemp)
 trap 'rm -f "$program"' EXIT
 

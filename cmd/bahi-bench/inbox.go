@@ -76,7 +76,7 @@ func (s *server) enterInbox(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	browser, base := &http.Client{Jar: jar}, "http://"+s.address+"/inbox/"
+	browser, base := &http.Client{Jar: jar}, "http://"+s.address+"/app/"
 	ask := func(method, path, form string) (string, error) {
 		r, err := http.NewRequestWithContext(ctx, method, base+path, strings.NewReader(form))
 		if err != nil {
@@ -102,7 +102,7 @@ func (s *server) enterInbox(ctx context.Context) ([]byte, error) {
 	if text, err = ask("POST", "sign-in", url.Values{"token": {token[1]}, "email": {campaignEmail}, "password": {campaignPassword}}.Encode()); err != nil {
 		return nil, err
 	}
-	if !strings.Contains(text, "/inbox/contacts/") {
+	if !strings.Contains(text, "/app/inbox/") {
 		return nil, errors.New("the inbox shows no conversation")
 	}
 	at, err := url.Parse(base)
@@ -113,5 +113,5 @@ func (s *server) enterInbox(ctx context.Context) ([]byte, error) {
 	for _, c := range jar.Cookies(at) {
 		cookies = append(cookies, c.Name+"="+c.Value)
 	}
-	return bench.Request("GET", "/inbox/", "", "", "Cookie: "+strings.Join(cookies, "; ")), nil
+	return bench.Request("GET", "/app/inbox", "", "", "Cookie: "+strings.Join(cookies, "; ")), nil
 }

@@ -198,7 +198,8 @@ func (w workshop) commands(t *testing.T) []bookCommand {
 	}
 	submit := func(upload int64) func(ctx, req, books) (commands.Outcome[khata.State], error) {
 		return func(c ctx, r req, b books) (commands.Outcome[khata.State], error) {
-			return ledger.SubmitKhata(c, r, b, upload, page(t, w.sbi, w.hdfc, w.sbi, today-5))
+			out, _, err := ledger.SubmitKhata(c, r, b, upload, page(t, w.sbi, w.hdfc, w.sbi, today-5))
+			return out, err
 		}
 	}
 	lock := func(through *unit.Date) func(ctx, req, books) (commands.Outcome[bookslock.State], error) {

@@ -280,10 +280,11 @@ func (k *Khatas) Remove(ctx context.Context, workspace uuid.UUID, number string)
 	return k.forget(ctx, out.State.Blob)
 }
 
-// SubmitKhata posts rows to several ledgers, all or none, for an upload; 0: without one. It returns the id of each row, 0 in a dry run.
-func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int64, rows []khata.Asked) (commands.Outcome[khata.State], error) {
+// SubmitKhata posts rows to several ledgers, all or none, for an upload; 0: without one. [RowOf] returns their ids. SubmitKhata also returns the
+// rows as it posted them, none for a repetition with the same key.
+func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int64, rows []khata.Asked) (out commands.Outcome[khata.State], posted []khata.Row, err error) {
 	khata.Arrange(rows)
-	return commands.Do(ctx, b.Commands, req, khata.Kind, func(ctx context.Context, tx *commands.Tx) error {
+	out, err = commands.Do(ctx, b.Commands, req, khata.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		submit := khata.Submit{Upload: upload != 0, Submitted: khata.Submitted{Rows: len(rows)}}
 		var now commands.Loaded[khata.State]
 		var err error
@@ -302,8 +303,7 @@ func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int
 		if err := standings(ctx, tx, req.Workspace, &c); err != nil {
 			return err
 		}
-		posted, err := c.Decide()
-		if err != nil {
+		if posted, err = c.Decide(); err != nil {
 			return err
 		}
 		if submit.First, err = b.numbers(ctx, tx, number.Rows, len(rows)); err != nil {
@@ -320,6 +320,7 @@ func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int
 		}
 		return err
 	})
+	return out, posted, err
 }
 
 // standings loads what the rules between streams say of the rows.

@@ -39,7 +39,8 @@ func (n *node) uploads(t *testing.T) int64 {
 
 func (n *node) submits(t *testing.T, upload int64, rows []khata.Asked, change ...func(*commands.Request)) (commands.Outcome[khata.State], error) {
 	t.Helper()
-	return ledger.SubmitKhata(patient(t), as(t, change...), n.Books, upload, rows)
+	out, _, err := ledger.SubmitKhata(patient(t), as(t, change...), n.Books, upload, rows)
+	return out, err
 }
 
 // rowsOf counts the rows of an account.

@@ -77,7 +77,9 @@ type InInvitation struct {
 
 // Workspaces registers the operations on workspaces and their members.
 func (r *Routes) Workspaces() {
-	api.Handle(r.API, workspaceOp("list-workspaces", "GET", "/api/v1/workspaces", "List the workspaces that one belongs to"),
+	own := workspaceOp("list-workspaces", "GET", "/api/v1/workspaces", "List the workspaces that one belongs to")
+	own.Reads = append(own.Reads, "companies")
+	api.Handle(r.API, own,
 		func(ctx context.Context, _ *struct{}) (*api.Body[[]views.Membership], error) {
 			id, err := caller(ctx)
 			if err != nil {

@@ -114,6 +114,11 @@ func TestWorkspacesAndMembersAreListed(t *testing.T) {
 	ravi.GET("/api/v1/workspaces").Status(200).JSON(&workspaces)
 	require.Equal(t, []any{ravi.Workspace, true, asha.Workspace, false}, []any{workspaces[0].ID, workspaces[0].Own, workspaces[1].ID, workspaces[1].Own})
 	require.Equal(t, "Asha Soni", workspaces[1].Name)
+	for _, name := range []string{"Soni Jewellers", "Younger"} {
+		asha.POST("/api/v1/companies", map[string]string{"name": name}).Status(201)
+	}
+	ravi.GET("/api/v1/workspaces").Status(200).JSON(&workspaces)
+	require.Equal(t, []string{"Asha Soni", "Soni Jewellers"}, []string{workspaces[0].Name, workspaces[1].Name})
 	asha.GET("/api/v1/workspaces").Status(200).JSON(&workspaces)
 	require.Len(t, workspaces, 1)
 	o.Operator().GET("/api/v1/workspaces/" + asha.Workspace + "/members").Status(200).JSON(&members)

@@ -132,7 +132,7 @@ func New(config Config) *API {
 	a.router.MethodNotAllowedHandler = a.router.NotFoundHandler
 	a.huma = huma.NewAPI(humaConfig(config), &adapter{root: a.router, below: map[string]huma.Adapter{}})
 	a.spec = sync.OnceValue(a.encodeSpec)
-	a.serveDocs()
+	a.serveDocument()
 	return a
 }
 

@@ -42,7 +42,9 @@ func (c *call) authenticate() error {
 		return c.inherit()
 	}
 	if c.readsByCookie() {
-		c.Header().Add("Vary", "Cookie")
+		if !c.again { // the stream that is checked has its headers
+			c.Header().Add("Vary", "Cookie")
+		}
 		if known, err := c.byCookie(); known || err != nil {
 			return err
 		}

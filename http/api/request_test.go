@@ -223,7 +223,7 @@ func TestUnroutedRequestGetsAProblem(t *testing.T) {
 	a := clerk.PUT("/ledger/3", good).Problem(405, "Method not allowed")
 	require.Equal(t, "POST, GET, HEAD, DELETE", a.Header("Allow"))
 	clerk.Do("OPTIONS", "/ledger/3", nil).Problem(405, "Method not allowed")
-	clerk.POST("/docs", "").Problem(405, "Method not allowed")
+	clerk.POST("/openapi.json", "").Problem(405, "Method not allowed")
 }
 
 func TestHEADIsGETWithoutItsBody(t *testing.T) {

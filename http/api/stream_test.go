@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
@@ -288,5 +289,39 @@ func TestStreamEndsWhenItsCallerCannotBeChecked(t *testing.T) {
 	}
 	who.says.Store(&says)
 	<-asked // it outlived two failures
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
+// anyBrowser reads any request as the operator's.
+type anyBrowser struct{}
+
+func (anyBrowser) Bearer(*http.Request) (string, uuid.UUID, error) {
+	return "bahi_operator", uuid.Nil, nil
+}
+
+func TestStreamOfABrowserIsCheckedToo(t *testing.T) {
+	t.Parallel()
+	who, ended := &moody{}, make(chan error, 1)
+	a := api.New(api.Config{Credentials: []api.Credential{{Authenticator: who}}, Recheck: time.Millisecond})
+	a.AcceptCookies(anyBrowser{}, "/sign-in")
+	api.Stream(a, api.Op{ID: "listen", Method: "GET", Path: "/news", Operator: true}, map[string]any{"news": tidings{}},
+		func(context.Context, *ByStation) (api.Source, error) { return until(ended)(nil) })
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	answer, err := http.Get(server.URL + "/news")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = answer.Body.Close() })
+	require.Equal(t, http.StatusOK, answer.StatusCode)
+	checked := make(chan struct{})
+	again := 0
+	says := func() error {
+		if again++; again == 3 {
+			close(checked)
+			return api.ErrNotAuthenticated
+		}
+		return nil
+	}
+	who.says.Store(&says)
+	<-checked
 	require.ErrorIs(t, <-ended, context.Canceled)
 }

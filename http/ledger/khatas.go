@@ -19,6 +19,7 @@ import (
 	"bahi/domain/ledger/khatapage"
 	"bahi/domain/unit"
 	"bahi/http/api"
+	"bahi/readmodels"
 	views "bahi/readmodels/ledger"
 )
 
@@ -55,15 +56,32 @@ func readOf(id *int64, r flows.KhataResult) KhataRead {
 
 // KhataUpload tells how far the reading of an upload is.
 type KhataUpload struct {
-	UploadID  int64      `json:"upload_id"`
-	Status    string     `json:"status" enum:"processing,done,failed"`
-	Pipeline  string     `json:"pipeline" enum:"v1,v2"`
-	Pages     int        `json:"pages" doc:"0: not known yet"`
-	PagesDone int        `json:"pages_done"`
-	Error     string     `json:"error,omitempty" doc:"Why it failed"`
-	Submitted bool       `json:"submitted"`
-	CreatedAt time.Time  `json:"created_at"`
-	Result    *KhataRead `json:"result" doc:"null: it is not read, or kept no longer"`
+	ListedUpload
+
+	Result *KhataRead           `json:"result" doc:"null: it is not read, or kept no longer"`
+	Rows   []views.SubmittedRow `json:"submitted_rows" nullable:"false" doc:"That are not deleted"`
+}
+
+// ListedUpload is an upload in a list.
+type ListedUpload struct {
+	UploadID    int64     `json:"upload_id"`
+	Status      string    `json:"status" enum:"processing,done,failed"`
+	Pipeline    string    `json:"pipeline" enum:"v1,v2"`
+	ContentType string    `json:"content_type" doc:"Of the file"`
+	Pages       int       `json:"pages" doc:"0: not known yet"`
+	PagesDone   int       `json:"pages_done"`
+	Entries     int       `json:"entry_count" doc:"Entries that were read"`
+	Error       string    `json:"error,omitempty" doc:"Why it failed"`
+	Submitted   bool      `json:"submitted"`
+	CreatedAt   time.Time `json:"created_at"`
+	Actor       string    `json:"actor" doc:"Who uploaded it"`
+}
+
+func listedUpload(k views.Khata) ListedUpload {
+	return ListedUpload{
+		UploadID: k.ID, Status: k.Status, Pipeline: k.Pipeline, ContentType: k.Type, Pages: k.Pages, PagesDone: k.PagesDone, Entries: k.Entries,
+		Error: k.Error, Submitted: k.Submitted(), CreatedAt: k.CreatedAt.UTC(), Actor: k.Actor,
+	}
 }
 
 // khataAnswer is the answer to an upload: 200 with what was read, or 202 with where that will be.
@@ -85,6 +103,24 @@ func khataOp(id, method, path, summary string) api.Op {
 func (r *Routes) ScannedPages() {
 	r.khataUpload("upload-khata", "/khata-upload", khata.V1, "Read a scanned khata page: JPEG, PNG, WebP, TIFF or PDF")
 	r.khataUpload("upload-khata-v2", "/khata-upload-v2", khata.V2, "Read a scanned khata page with the second pipeline, which also finds similar names and groups rows")
+	list := khataOp("list-khata-uploads", "GET", "/khata-uploads", "List the uploads of khata pages, newest first")
+	list.Reads = []string{"khatas"}
+	api.Handle(r.API, list, func(ctx context.Context, in *struct{ SomePage }) (answer *api.Array[ListedUpload], err error) {
+		page, err := in.get()
+		if err != nil {
+			return nil, err
+		}
+		err = in.inTurn(ctx, func() error {
+			found, total, err := r.Views.Khatas(ctx, workspace(ctx), page)
+			uploads := make([]ListedUpload, len(found))
+			for i, k := range found {
+				uploads[i] = listedUpload(k)
+			}
+			answer, err = api.Listed(uploads, total, err)
+			return err
+		})
+		return answer, err
+	})
 	show := khataOp("get-khata-upload", "GET", "/khata-uploads/{upload_id}", "Read how far the reading of a khata page is, and what was read")
 	show.Reads = []string{"khatas", "books"}
 	api.Handle(r.API, show, func(ctx context.Context, in *ByKhata) (*api.Body[KhataUpload], error) {
@@ -125,8 +161,13 @@ func (r *Routes) Original(ctx context.Context, k views.Khata) (api.Content, erro
 }
 
 func (r *Routes) uploadOf(ctx context.Context, k views.Khata) (KhataUpload, error) {
-	shown := KhataUpload{
-		UploadID: k.ID, Status: k.Status, Pipeline: k.Pipeline, Pages: k.Pages, PagesDone: k.PagesDone, Error: k.Error, Submitted: k.Submitted, CreatedAt: k.CreatedAt.UTC(),
+	shown := KhataUpload{ListedUpload: listedUpload(k), Rows: []views.SubmittedRow{}}
+	if k.Submitted() {
+		rows, err := r.Views.SubmittedRows(ctx, k)
+		if err != nil {
+			return shown, err
+		}
+		shown.Rows = append(shown.Rows, rows...)
 	}
 	if k.Status != "done" {
 		return shown, nil
@@ -284,6 +325,43 @@ type KhataSubmitted struct {
 	Created  int              `json:"created" doc:"Rows"`
 	Failed   int              `json:"failed" doc:"Always 0: all are posted, or none"`
 	Results  []SubmittedEntry `json:"results" nullable:"false" doc:"One for each that was sent, in order"`
+	Accounts []KhataAccount   `json:"accounts,omitempty" nullable:"false" doc:"Only in a dry run: what the rows would change"`
+}
+
+// KhataAccount tells what rows change of an account.
+type KhataAccount struct {
+	Ledger  string          `json:"ledger" enum:"bank,bullion,client,karigar,polisher"`
+	Account int64           `json:"account_id"`
+	Name    string          `json:"name"`
+	Before  KhataAccountSum `json:"before"`
+	After   KhataAccountSum `json:"after"`
+}
+
+// KhataAccountSum is what an account amounts to.
+type KhataAccountSum struct {
+	Balance *unit.Sum `json:"balance,omitempty" doc:"Of a bank account"`
+	Metal
+}
+
+// changed returns what rows would change of their accounts, which are in order.
+func (r *Routes) changed(ctx context.Context, rows []khata.Row) (accounts []KhataAccount, err error) {
+	var after views.Balance
+	for i, row := range rows {
+		if i == 0 || rows[i-1].Account != row.Account {
+			a, err := r.Views.Account(ctx, workspace(ctx), row.Ledger, row.Account, views.As{})
+			if err != nil {
+				return nil, err
+			}
+			after = views.Balance{Cash: a.Cash, Fine: a.Fine}
+			c := KhataAccount{Ledger: row.Name, Account: a.ID, Name: a.Name}
+			c.Before.Balance, c.Before.Metal = balances(row.Ledger, after)
+			accounts = append(accounts, c)
+		}
+		after = after.Plus(row.In.Effect.Minus(row.Out.Effect))
+		c := &accounts[len(accounts)-1]
+		c.After.Balance, c.After.Metal = balances(row.Ledger, after)
+	}
+	return accounts, nil
 }
 
 // SubmittedEntry tells which row an entry is in.
@@ -321,12 +399,16 @@ func (r *Routes) submitKhata(ctx context.Context, upload *int64, rows []khata.As
 			return nil, err
 		}
 		req.DryRun, req.Key = true, ""
-		_, ruled := flows.SubmitKhata(ctx, req, r.Books, of, rows)
+		_, _, ruled := flows.SubmitKhata(ctx, req, r.Books, of, rows)
 		return nil, fault.Besides(err, ruled)
 	}
-	out, err := flows.SubmitKhata(ctx, req, r.Books, of, rows)
+	out, posted, err := flows.SubmitKhata(ctx, req, r.Books, of, rows)
+	var accounts []KhataAccount
+	if err == nil && req.DryRun {
+		accounts, err = r.changed(readmodels.AtLeast(ctx, out.Position), posted) // an account may be new
+	}
 	return api.Reply(ctx, out, err, func(out commands.Outcome[khata.State]) KhataSubmitted {
-		answer := KhataSubmitted{UploadID: upload, Created: len(rows), Results: []SubmittedEntry{}}
+		answer := KhataSubmitted{UploadID: upload, Created: len(rows), Results: []SubmittedEntry{}, Accounts: accounts}
 		for nth, row := range rows {
 			for _, i := range row.Of {
 				answer.Results = append(answer.Results, SubmittedEntry{i, row.Ledger.Name, row.Account, flows.RowOf(out.State, nth)})

@@ -58,6 +58,11 @@ type scanned struct {
 	Submitted bool              `json:"submitted"`
 	CreatedAt time.Time         `json:"created_at"`
 	Result    *scanned          `json:"result"`
+
+	ContentType string            `json:"content_type"`
+	EntryCount  int               `json:"entry_count"`
+	Actor       string            `json:"actor"`
+	Submits     []json.RawMessage `json:"submitted_rows"`
 }
 
 func opened(t *testing.T, c *apitest.Client, path, name string) (id int64) {
@@ -116,7 +121,9 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 	// What was read can be sent back as it is, with the fields that nobody reads.
 	body := fmt.Sprintf(`{"upload_id":%d,"entries":[%s,{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-02","item_name":"cash","amount":20000}]}`, *read.UploadID, strings.ReplaceAll(string(read.Entries[0]), `"amount":null`, `"amount":10`), sbi)
 	stranger.POST("/khata-submit", body).Status(404)
-	clerk.With("Bahi-Dry-Run", "true").POST("/khata-submit", body).Status(200).Contains(`"created":2`, `"row_id":null`)
+	clerk.With("Bahi-Dry-Run", "true").POST("/khata-submit", body).Status(200).Contains(`"created":2`, `"row_id":null`,
+		fmt.Sprintf(`{"ledger":"bank","account_id":%d,"name":"SBI","before":{"balance":0},"after":{"balance":20000}}`, sbi),
+		`"after":{"cash_balance":-10,"crystal_balance":-497.5,"cash_position":"they_owe","crystal_position":"they_owe"}`)
 	var done struct {
 		UploadID *int64 `json:"upload_id"`
 		Created  int    `json:"created"`
@@ -139,6 +146,11 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 	clerk.GET(fmt.Sprintf("/bank-ledger/%d/row/%d", sbi, done.Results[1].RowID)).Status(200).Contains(`"balance":20000`)
 	clerk.GET(at).Status(200).JSON(&upload)
 	require.True(t, upload.Submitted)
+	posts := `"submitted_rows":[{"ledger":"karigar","account_id":%d,"row_id":%d},{"ledger":"bank","account_id":%d,"row_id":%d}]`
+	if done.Results[1].RowID < done.Results[0].RowID {
+		posts = `"submitted_rows":[{"ledger":"bank","account_id":%[3]d,"row_id":%[4]d},{"ledger":"karigar","account_id":%[1]d,"row_id":%[2]d}]`
+	}
+	clerk.GET(at).Contains(fmt.Sprintf(posts, imran, done.Results[0].RowID, sbi, done.Results[1].RowID))
 	clerk.POST("/khata-submit", body).Problem(409, "Khata upload was already submitted")
 	clerk.POST("/khata/submit", fmt.Sprintf(`{"upload_id":%d,"rows":[{"ledger":"bank","account_id":%d,"date":"2025-03-02","in_entries":[{"amount":1}]}]}`, *read.UploadID, sbi)).Problem(409, "Khata upload was already submitted")
 	clerk.DELETE(fmt.Sprintf("/karigar-ledger-row/%d", done.Results[0].RowID)).Status(204)
@@ -148,6 +160,41 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 	trail := auditor.GET(fmt.Sprintf("/audit/trail?kind=bankrow&id=%d", done.Results[1].RowID)).Status(200)
 	trail.Contains(`"change":"added"`, `"kind":"bankrow"`)
 	auditor.GET(fmt.Sprintf("/audit/trail?kind=karigarrow&id=%d", done.Results[0].RowID)).Status(200).Contains(`"change":"added"`, `"change":"deleted"`)
+}
+
+func TestUploadsAreListedNewestFirst(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
+	var uploads []scanned
+	clerk.GET("/khata-uploads").Status(200).JSON(&uploads)
+	require.NotNil(t, uploads)
+	require.Empty(t, uploads)
+	var ids []int64
+	for _, path := range []string{"/khata-upload", "/khata-upload-v2", "/khata-upload"} {
+		var read scanned
+		scan(t, clerk, path, typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5")).Status(200).JSON(&read)
+		ids = append(ids, *read.UploadID)
+	}
+	clerk.POST("/khata-submit", fmt.Sprintf(`{"upload_id":%d,"entries":[{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-01","amount":5}]}`,
+		ids[2], opened(t, clerk, "/bank", "SBI"))).Status(201)
+	all := clerk.GET("/khata-uploads").Status(200)
+	all.JSON(&uploads)
+	require.Equal(t, "3", all.Header("X-Total-Count"))
+	require.Equal(t, []int64{ids[2], ids[1], ids[0]}, []int64{*uploads[0].UploadID, *uploads[1].UploadID, *uploads[2].UploadID})
+	require.Equal(t, []any{"done", "v1", "application/pdf", 1, true},
+		[]any{uploads[0].Status, uploads[0].Pipeline, uploads[0].ContentType, uploads[0].EntryCount, uploads[0].Submitted})
+	require.Equal(t, []any{"v2", false}, []any{uploads[1].Pipeline, uploads[1].Submitted})
+	require.Contains(t, uploads[0].Actor, "key:")
+	page := clerk.GET("/khata-uploads?page=2&page_size=2").Status(200)
+	uploads = nil
+	page.JSON(&uploads)
+	require.Equal(t, "3", page.Header("X-Total-Count"))
+	require.Equal(t, []int64{ids[0]}, []int64{*uploads[0].UploadID})
+	require.Len(t, uploads, 1)
+	clerk.GET("/khata-uploads?page=2").Status(422)
+	clerk.GET("/khata-uploads?pages=2").Status(422)
+	require.Equal(t, "[]", strings.TrimSpace(o.Clerk(o.Abroad).GET("/khata-uploads").Status(200).Text))
 }
 
 func TestSecondPipelineGroupsRowsThatCanBeSubmitted(t *testing.T) {

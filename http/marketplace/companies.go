@@ -49,12 +49,22 @@ type Said struct {
 // Companies registers the directory of companies.
 func (r *Routes) Companies() {
 	reads := []string{"companies"}
-	api.Handle(r.API, open(api.Op{ID: "list-companies", Method: "GET", Path: companies, Summary: "List companies, newest first", Limit: readCompanies, Reads: reads}),
+	api.Handle(r.API, open(api.Op{
+		ID: "list-companies", Method: "GET", Path: companies, Summary: "List companies, newest first", Limit: readCompanies, Reads: reads,
+		Errors: []int{http.StatusForbidden},
+	}),
 		func(ctx context.Context, in *struct {
 			api.Shelf
 			views.CompanyFilter
+			Mine bool `query:"mine" doc:"Only those of the caller's workspace"`
 		}) (*api.Body[api.DataOf[views.Listed]], error) {
-			rows, total, err := r.Views.Companies(ctx, in.Get(), in.CompanyFilter)
+			of := uuid.Nil
+			if in.Mine {
+				if of = mayRead(ctx); of == uuid.Nil {
+					return nil, api.ErrNotPermitted
+				}
+			}
+			rows, total, err := r.Views.Companies(ctx, in.Get(), in.CompanyFilter, of)
 			return api.Shelved(in.Get(), rows, total, err)
 		})
 	api.Handle(r.API, open(api.Op{

@@ -193,3 +193,15 @@ func TestACompanyIsCreatedOnceForAKey(t *testing.T) {
 	require.Equal(t, first.Text, again.Text)
 	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
 }
+
+func TestTheCallersCompaniesAreListed(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	made := founded(t, seller(o, o.Home), `{"name":"Home"}`)
+	founded(t, seller(o, o.Abroad), `{"name":"Abroad"}`)
+	var own page
+	o.Reader(o.Home).GET(companies + "?mine=true").Status(200).JSON(&own)
+	require.Equal(t, int64(1), own.Total)
+	require.Equal(t, made.ID, own.Data[0].ID)
+	o.Stranger().GET(companies + "?mine=true").Status(403)
+}

@@ -51,88 +51,6 @@ func (v *visit) past() url.Values {
 	return query
 }
 
-// owedOf is what the accounts of a kind owe, and are owed.
-type owedOf struct {
-	Kind, Name, Accounts  string
-	WeOwe, TheyOwe, InAll []string
-}
-
-// todayPage is the content of the first page.
-type todayPage struct {
-	Day    string
-	Owed   []owedOf
-	Rows   []rowLine
-	Closes string
-}
-
-// today shows who owes what, and the rows of today.
-func (v *visit) today() (page, error) {
-	shown := todayPage{Day: v.day()}
-	if !v.permissions()["ledger:read"] {
-		return page{template: "today", title: "Today", body: shown}, nil
-	}
-	var summary struct {
-		Kinds []struct {
-			Kind     string         `json:"kind"`
-			Accounts any            `json:"accounts"`
-			Cash     map[string]any `json:"cash"`
-			Crystal  map[string]any `json:"crystal"`
-		} `json:"kinds"`
-	}
-	if _, err := v.call("get-books-summary", request{}, &summary); err != nil {
-		return page{}, err
-	}
-	for _, k := range summary.Kinds {
-		o := owedOf{Kind: k.Kind, Name: kindName(k.Kind), Accounts: plain(k.Accounts)}
-		if k.Kind == "bank" {
-			for _, b := range v.lang.balancesOf("bank", map[string]any{"balance": k.Cash["net"]}) {
-				o.InAll = append(o.InAll, strings.TrimSpace(b.Figure+" "+b.Words))
-			}
-		} else {
-			o.WeOwe = owings(k.Cash["we_owe"], k.Crystal["we_owe"])
-			o.TheyOwe = owings(k.Cash["they_owe"], k.Crystal["they_owe"])
-			if len(o.WeOwe)+len(o.TheyOwe) == 0 {
-				o.InAll = []string{v.lang.t("settled")}
-			}
-		}
-		shown.Owed = append(shown.Owed, o)
-	}
-	var book struct {
-		Days []struct {
-			Rows []struct {
-				Kind    string         `json:"kind"`
-				Account any            `json:"account_id"`
-				Name    string         `json:"account_name"`
-				Row     map[string]any `json:"row"`
-			} `json:"rows"`
-		} `json:"days"`
-	}
-	if _, err := v.call("get-daybook", request{query: url.Values{"from": {shown.Day}, "to": {shown.Day}}}, &book); err != nil {
-		return page{}, err
-	}
-	for _, day := range book.Days {
-		for _, r := range slices.Backward(day.Rows) {
-			line := v.lineOf(r.Kind, r.Row)
-			line.Account, line.Link = r.Name, accountPath(r.Kind, plain(r.Account))+"/rows/"+line.ID
-			if shown.Rows = append(shown.Rows, line); len(shown.Rows) == rowsShown {
-				break
-			}
-		}
-	}
-	return page{template: "today", title: "Today", body: shown}, nil
-}
-
-// owings returns the amounts that are not zero.
-func owings(cash, metal any) (texts []string) {
-	if amount, known := toDecimal(cash); known && !amount.IsZero() {
-		texts = append(texts, rupees(cash))
-	}
-	if weight, known := toDecimal(metal); known && !weight.IsZero() {
-		texts = append(texts, grams(metal))
-	}
-	return texts
-}
-
 // accountLine is an account in a list.
 type accountLine struct {
 	Kind, KindName, ID, Name, Link string
@@ -147,6 +65,7 @@ type accountsPage struct {
 	More        int // accounts that match and are not shown
 	Name, Type  string
 	Wrong       string
+	New         bool // the form of a new account is open
 }
 
 const (
@@ -164,27 +83,15 @@ func (v *visit) accounts() (page, error) { return v.accountList(accountsPage{}, 
 func (v *visit) accountList(shown accountsPage, status int) (page, error) {
 	q := v.r.URL.Query()
 	shown.Query, shown.Kind = strings.TrimSpace(q.Get("q")), q.Get("kind")
-	wanted := strings.ToLower(shown.Query)
+	shown.New = shown.Wrong != "" || q.Get("new") != ""
 	for _, k := range kinds {
 		k.Chosen = k.Value == shown.Kind
 		shown.Kinds = append(shown.Kinds, k)
-		if shown.Kind != "" && !k.Chosen {
-			continue
-		}
-		var all []map[string]any
-		if _, err := v.call("list-"+k.Value+"s", request{query: v.past()}, &all); err != nil {
-			return page{}, err
-		}
-		for _, a := range all {
-			name, id := textOf(a["name"]), plain(a["id"])
-			if strings.Contains(strings.ToLower(name), wanted) {
-				shown.Accounts = append(shown.Accounts, accountLine{k.Value, k.Text, id, name, accountPath(k.Value, id), v.lang.balancesOf(k.Value, a)})
-			}
-		}
 	}
-	slices.SortFunc(shown.Accounts, func(a, b accountLine) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), strings.Compare(a.Kind, b.Kind))
-	})
+	var err error
+	if shown.Accounts, err = v.accountsNamed(shown.Query, shown.Kind); err != nil {
+		return page{}, err
+	}
 	if q.Get("go") != "" && len(shown.Accounts) == 1 {
 		return page{redirect: shown.Accounts[0].Link}, nil
 	}
@@ -192,6 +99,30 @@ func (v *visit) accountList(shown accountsPage, status int) (page, error) {
 		shown.Accounts, shown.More = shown.Accounts[:accountsShown], len(shown.Accounts)-accountsShown
 	}
 	return page{template: "accounts", title: "Accounts", status: status, body: shown}, nil
+}
+
+// accountsNamed returns the accounts of a kind, or of all kinds, that have a text in their names.
+func (v *visit) accountsNamed(text, kind string) (found []accountLine, err error) {
+	text = strings.ToLower(text)
+	for _, k := range kinds {
+		if kind != "" && k.Value != kind {
+			continue
+		}
+		var all []map[string]any
+		if _, err := v.call("list-"+k.Value+"s", request{query: v.past()}, &all); err != nil {
+			return nil, err
+		}
+		for _, a := range all {
+			name, id := textOf(a["name"]), plain(a["id"])
+			if strings.Contains(strings.ToLower(name), text) {
+				found = append(found, accountLine{k.Value, k.Text, id, name, accountPath(k.Value, id), v.lang.balancesOf(k.Value, a)})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b accountLine) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), strings.Compare(a.Kind, b.Kind))
+	})
+	return found, nil
 }
 
 // openAccount opens an account.
@@ -232,6 +163,8 @@ func detail(p *problem) string {
 // rowLine is a row in a list.
 type rowLine struct {
 	ID, Date, Link, Account string
+	AccountKind             string // in words
+	AccountLink             string
 	Received, Given         []string // an entry each, in words
 	Balances                []balance
 	Void                    bool
@@ -262,18 +195,15 @@ type accountPage struct {
 	AsOf, KnownAt                            string
 	Fields                                   []field
 	Side                                     string
+	Settle                                   bool   // a balance is not zero
+	Since                                    string // first day of the statement since the last settlement
+	Open                                     bool   // the form has something, so a phone shows it too
 	Undo                                     string // the row that was added last
 	Wrong                                    []string
 	Preview                                  *preview
 	Key                                      string // of the form that was refused
-}
 
-// preview is what a change would do.
-type preview struct {
-	Balances []balance
-	Computed []choice // the inputs' names and their values
-	Warnings []string
-	Wrong    []string
+	newest map[string]any // row that counts
 }
 
 func (v *visit) account() (page, error) {
@@ -297,8 +227,19 @@ func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[s
 	if shown.Rows, err = v.newestRows(kind, id, &shown); err != nil {
 		return page{}, err
 	}
+	shown.Settle = kind != "bank" && slices.ContainsFunc(shown.Balances, func(b balance) bool { return b.Class != "settled" })
+	shown.Open, shown.Side = len(body) > 0 || status != 0, cmp.Or(v.r.FormValue("side"), "in")
+	fill, side := v.filled(kind, of, shown.newest)
+	if v.r.Method == http.MethodGet && fill != nil {
+		body, shown.Side, shown.Open = fill, side, true
+	}
 	if body["date"] == nil {
 		body["date"] = cmp.Or(v.r.URL.Query().Get("date"), v.day())
+	}
+	if shown.Open && shown.Preview == nil && status == 0 {
+		if shown.Preview, err = v.tried(kind, id, body); err != nil {
+			return page{}, err
+		}
 	}
 	rows, err := v.schemaOf("add-" + kind + "-row")
 	if err != nil {
@@ -306,7 +247,7 @@ func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[s
 	}
 	shown.Fields = rows.fields("", body, faults, 1)
 	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
-	shown.Undo, shown.Side = v.r.URL.Query().Get("row"), cmp.Or(v.r.FormValue("side"), "in")
+	shown.Undo = v.r.URL.Query().Get("row")
 	return page{template: "account", title: shown.Name, status: status, body: shown}, nil
 }
 
@@ -341,7 +282,12 @@ func (v *visit) newestRows(kind, id string, shown *accountPage) ([]rowLine, erro
 	for _, r := range slices.Backward(rows) {
 		line := v.lineOf(kind, r)
 		line.Link = accountPath(kind, id) + "/rows/" + line.ID
-		lines = append(lines, line)
+		if lines = append(lines, line); shown.newest == nil && !line.Void {
+			shown.newest = r
+		}
+	}
+	if number == 1 && len(v.past()) == 0 {
+		shown.Since = since(lines)
 	}
 	return lines, nil
 }
@@ -423,38 +369,4 @@ func (v *visit) addRow() (page, error) {
 		"date": {textOf(body["date"])}, "row": {plain(row["id"])}, "side": {form.Get("side")},
 	}.Encode()
 	return page{redirect: to}, nil
-}
-
-// previewed shows what a change would do: only that part for a script, otherwise with the whole page.
-func (v *visit) previewed(kind, wanted string, row map[string]any, err error, whole func(*preview) (page, error)) (page, error) {
-	p := &preview{Balances: v.lang.balancesOf(kind, row)}
-	switch refused := refusal(err); {
-	case refused != nil && refused.Status == http.StatusUnprocessableEntity:
-		p.Wrong = []string{v.lang.t("Not complete yet.")}
-		for _, f := range refused.Errors {
-			p.Wrong = append(p.Wrong, labelOf(f.Field)+": "+f.Message)
-		}
-	case refused != nil:
-		p.Wrong = []string{detail(refused)}
-	case err != nil:
-		return page{}, err
-	}
-	for _, side := range []string{"in_entries", "out_entries"} {
-		for i, e := range entriesOf(row[side]) {
-			for _, f := range entryFields {
-				if slices.Contains(computedOf(e), f.key) {
-					p.Computed = append(p.Computed, choice{Value: fmt.Sprintf("%s[%d].%s", side, i, f.key), Text: textOf(e[f.key])})
-				}
-			}
-		}
-	}
-	warnings, _ := row["warnings"].([]any)
-	for _, w := range warnings {
-		one, _ := w.(map[string]any)
-		p.Warnings = append(p.Warnings, textOf(one["message"]))
-	}
-	if wanted == "part" {
-		return page{template: "account", part: "preview", body: p}, nil
-	}
-	return whole(p)
 }

@@ -22,7 +22,7 @@ type browser struct {
 	}
 }
 
-func visitor(o *apptest.Office) browser { return browser{o.T, o.VisitorOf("")} }
+func visitor(o *apptest.Office) browser { return browser{o.T, o.Visitor()} }
 
 func (b browser) get(path string) apptest.Sheet {
 	b.t.Helper()

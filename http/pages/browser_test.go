@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/console/browsertest"
+	"bahi/http/pages/browsertest"
 	"bahi/internal/app/apptest"
 )
 
@@ -102,10 +102,15 @@ func fits(t *testing.T, p *browsertest.Page, path string, width int64, dark bool
 	p.Evaluate(`(() => {
 		const texts = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 		for (let n; n = walk.nextNode();) {
-			if (!n.data.trim() || !n.parentElement.checkVisibility() || n.parentElement.closest(".unseen, .skip, .hint, thead, option")) continue;
+			if (!n.data.trim() || !n.parentElement.checkVisibility() || n.parentElement.closest(".unseen, .skip, .hint, thead, option, .foot")) continue;
 			const range = document.createRange();
 			range.selectNodeContents(n);
-			for (const r of range.getClientRects()) if (r.width > 1 && r.height > 1) texts.push([n, r]);
+			let box = n.parentElement;
+			while (box && getComputedStyle(box).overflow === "visible") box = box.parentElement;
+			const clip = box?.getBoundingClientRect(), shown = r => clip ? new DOMRect(
+				Math.max(r.x, clip.x), Math.max(r.y, clip.y), Math.min(r.right, clip.right) - Math.max(r.x, clip.x),
+				Math.min(r.bottom, clip.bottom) - Math.max(r.y, clip.y)) : r;
+			for (const r of [...range.getClientRects()].map(shown)) if (r.width > 1 && r.height > 1) texts.push([n, r]);
 		}
 		return texts.flatMap(([a, x], i) => texts.slice(i + 1).filter(([b, y]) => a !== b &&
 			Math.min(x.right, y.right) - Math.max(x.left, y.left) > 1 && Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top) > 4)

@@ -28,6 +28,7 @@ type request struct {
 	match  string // revision for If-Match
 	reason string // Bahi-Reason
 	dry    bool   // Bahi-Dry-Run
+	prefer string // Prefer
 }
 
 // file is a file that the visitor uploads, by the name of its field.
@@ -147,6 +148,7 @@ func (v *visit) request(id string, in request) (*http.Request, error) {
 	if in.match != "" {
 		set("If-Match", `"`+in.match+`"`, true)
 	}
+	set("Prefer", in.prefer, true)
 	set("Bahi-Reason", url.PathEscape(in.reason), true)
 	if in.dry {
 		set("Bahi-Dry-Run", "true", o.DryRun)

@@ -12,17 +12,18 @@ type door struct {
 	title, about, button string
 	then                 string // what is shown when it is done; "": what the interface says
 	signedIn             bool   // only a person who has signed in can pass
+	mails                bool   // it sends a mail
 }
 
 // doors are all of them. Those below other paths than /app are the links in our mails.
 var doors = []door{
 	{
-		path: Path + "/register", operation: "register", title: "Register", button: "Register",
+		path: Path + "/register", operation: "register", title: "Register", button: "Register", mails: true,
 		about: "Your account has books of its own. A mail asks you to confirm your address.",
 		then:  "Look into your mails: a link there confirms your address.",
 	},
 	{
-		path: Path + "/forgot", operation: "request-password-reset", title: "Forgot password", button: "Send the mail",
+		path: Path + "/forgot", operation: "request-password-reset", title: "Forgot password", button: "Send the mail", mails: true,
 		about: "A mail brings you a link to set a new password. It also confirms your address.",
 		then:  "If there is an account of this address, a mail is on its way.",
 	},
@@ -56,6 +57,7 @@ type doorPage struct {
 	Fields                             []field
 	Wrong                              []string
 	Key                                string
+	MailsKept                          bool
 }
 
 func (v *visit) door(d door) (page, error) {
@@ -66,7 +68,7 @@ func (v *visit) door(d door) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	shown := doorPage{Path: d.path, Heading: d.title, About: d.about, Button: d.button, Token: v.r.URL.Query().Get("token")}
+	shown := doorPage{Path: d.path, Heading: d.title, About: d.about, Button: d.button, Token: v.r.URL.Query().Get("token"), MailsKept: d.mails && v.MailsKept}
 	drawn, body, faults, status := schema.without("token"), map[string]any{}, map[string]string(nil), 0
 	if v.r.Method == http.MethodPost {
 		body = drawn.read(v.r.PostForm, false)

@@ -98,6 +98,24 @@ func owed(position string, figure any) (words, class string) {
 	return "", ""
 }
 
+// signed returns the words for the sign of a balance, which is what was received less what was given.
+func (l language) signed(kind string, n any) string {
+	d, known := toDecimal(n)
+	position := "settled"
+	switch {
+	case !known:
+		return ""
+	case kind == "bank":
+		position = ""
+	case d.IsPositive():
+		position = "we_owe"
+	case d.IsNegative():
+		position = "they_owe"
+	}
+	words, _ := owed(position, n)
+	return l.t(words)
+}
+
 // balancesOf returns the balances of an account, or of a row, in the order cash, metal. It leaves out those that the interface did.
 func (l language) balancesOf(kind string, account map[string]any) []balance {
 	if kind == "bank" {

@@ -25,6 +25,9 @@ type field struct {
 	Skip               bool // the server computes it as a rule, so the Enter key passes over it
 	Focus              bool // the first input with a fault
 	Options            []string
+	List               string    // id of a datalist
+	Choices            []choice  // of the kinds choice and choices: records by their names
+	Scope              string    // sets its id apart from that of another form's field
 	Fields             []field   // of a group
 	Lines              [][]field // the fields of each object
 }
@@ -56,7 +59,7 @@ func (d drawing) object(s *schema, prefix string, value any, required bool) []fi
 		if p.ReadOnly {
 			continue
 		}
-		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: p.Description, Options: p.Options}
+		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: p.Description, Options: p.Options, List: p.List}
 		f.Name, f.Label = below(prefix, p.Name), labelOf(p.Name)
 		f.Required, f.Computed = required && p.Required, slices.Contains(computed, any(p.Name))
 		f.Skip = strings.HasSuffix(p.Name, "_weight") && strings.Contains(p.Description, "unless it is given")
@@ -101,7 +104,9 @@ func (d drawing) fill(f *field, s *schema, value any) {
 		}
 	case "secret", "file":
 	default:
-		f.Value = s.text(value)
+		if f.Value = s.text(value); value == nil && s.On {
+			f.Value = "true"
+		}
 	}
 }
 
@@ -156,6 +161,10 @@ func (s *schema) text(value any) string {
 	case string:
 		if s.Kind != "json" || s.value(v) == value {
 			return v
+		}
+	case json.Number:
+		if amount, is := toDecimal(v); s.Paise && is {
+			return amount.Shift(-2).StringFixed(2)
 		}
 	case bool:
 		if s.Kind == "tick" && !v {
@@ -255,7 +264,7 @@ func (r reader) value(s *schema, name string, edit bool) (value any, given, kept
 		return lines, len(lines) > 0, len(lines) > 0 || edit && len(r.lines[name]) > 0
 	case "tick":
 		ticked := slices.ContainsFunc(inputs, func(input string) bool { return input != "" })
-		return ticked, ticked, ticked || s.Required || edit && named
+		return ticked, ticked, ticked || s.Required || (edit || s.On) && named
 	}
 	if named && strings.TrimSpace(inputs[0]) != "" {
 		return s.value(inputs[0]), true, true
@@ -282,7 +291,11 @@ func (s *schema) empty() (any, bool) {
 func (s *schema) value(text string) any {
 	switch s.Kind {
 	case "number", "whole":
-		return number(text, s.Unit)
+		n := number(text, s.Unit)
+		if amount, is := toDecimal(n); s.Paise && is {
+			return json.Number(amount.Shift(2).String())
+		}
+		return n
 	case "json", "tick":
 		return jsonOr(text)
 	case "secret":
@@ -373,7 +386,25 @@ func fieldID(name string) string { return "f-" + idParts.Replace(name) }
 
 // fieldLabels are the labels of fields that are not of entries and do not follow from the name.
 var fieldLabels = map[string]string{
-	"in_entries": "Received", "out_entries": "Given", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity", "url": "Address (URL)",
+	"in_entries": "Received", "out_entries": "Given", "items": "Items", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity", "url": "Address (URL)",
+	"optIn": "Consents to messages", "optInAt": "Consent changed", "optInBy": "Consent given or taken by", "optInEvidence": "Evidence of the consent",
+	"listId": "Contact list", "listIds": "Contact lists", "channelId": "Channel", "channelIds": "Channels", "contactCount": "Contacts",
+	"lastMessageAt": "Last message", "replyBot": "A bot may answer", "fileCount": "Files", "urlCount": "Pages of a site", "chunkCount": "Passages",
+	"systemPrompt": "Who the bot is", "fallbackMessage": "Says when it hands over", "colorTheme": "Colour", "httpStatus": "HTTP status",
+	"durationMs": "Milliseconds", "queryParams": "Query parameters", "jsonData": "Body (JSON)", "dataType": "Kind of value",
+	"apiKey": "Key or token", "hasApiKey": "Has a key or token", "baseUrl": "Network's address (URL)", "templateId": "Template",
+	"templateParams": "Values of the template", "scheduledAt": "Time to send", "nextRunAt": "Next run", "completedAt": "Completed",
+	"startedAt": "Started", "createdAt": "Created", "created_at": "Created", "updatedAt": "Changed", "updated_at": "Changed",
+	"stats":      "Progress",
+	"delayHours": "Hours after the step before", "price_amount": "Price", "price_currency": "Currency", "is_active": "Others see it",
+	"is_primary": "First to turn to", "sub_category": "Sub-category", "address_line1": "Address", "runWebhooks": "Call the webhooks",
+	"accept": "Columns that only resemble a field", "toolCalls": "Calls", "handover": "A person would be asked", "lastFetchedAt": "Last read",
+	"fileName": "File", "mimeType": "Type of file", "incoming": "Incoming messages", "secretSettings": "Secrets that are set",
+	"created": "Added", "updated": "Changed", "at": "Time", "lastError": "Last fault", "error": "Fault", "errors": "Faults",
+	"text": "Message", "imageUrl": "Address of a picture",
+	"ledger": "Books", "messaging": "Messages", "marketplace": "Marketplace, members and keys", "audit": "Trail", "permissions": "Rights",
+	"expires_at": "Ends on", "pincode": "PIN code", "locked_through": "Locked through",
+	"user_name": "Your name", "user_email": "Your email", "user_phone": "Your phone",
 	"throttle": "Most events a second", "partitions": "Parts filled at the same time", "keep_seconds": "Seconds to keep the old tables",
 }
 
@@ -398,6 +429,9 @@ func labelOf(name string) string {
 func (field) Word(option string) string {
 	return cmp.Or(enumWords[option], labelOf(option))
 }
+
+// ID returns the id of the input.
+func (f field) ID() string { return fieldID(f.Name) + f.Scope }
 
 // Number returns the number of the line with an index, from 1.
 func (field) Number(index int) int { return index + 1 }

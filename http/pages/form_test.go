@@ -263,7 +263,7 @@ func TestFormDrawsInputs(t *testing.T) {
 	page = render(t, secret.fields("", map[string]any{"new_password": "hidden"}, nil, 0))
 	require.NotContains(t, page, "hidden\"")
 	require.Contains(t, page, `type="password"`)
-	for name, label := range map[string]string{"replyBot": "Reply bot", "client_id": "Client", "templateId": "Template", "gstin": "GSTIN"} {
+	for name, label := range map[string]string{"unreadCount": "Unread count", "client_id": "Client", "gstin": "GSTIN"} {
 		require.Equal(t, label, labelOf(name))
 	}
 	for option, words := range map[string]string{"rate_cut": "Rate cut", "per_10g": "per 10 g", "in_stock": "In stock", "": "", "GET": "GET"} {

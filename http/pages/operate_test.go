@@ -215,6 +215,24 @@ func TestOperatorsSteerProjections(t *testing.T) {
 	b.site.Ask(http.MethodPost, books, values).Is(404)
 }
 
+func TestOperatorsAcceptARebuildThatDiffers(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	apptest.Fill(clerk, apptest.Open(clerk, "HDFC"), 10)
+	clerk.GET("/banks").Status(200)
+	o.Sql(`update books_g1.row_version set actor = 'nobody'`)
+	b := byKey(o, apptest.Home, operatorRights)
+	const books, rebuild = "/app/operate/projections/books", "/app/operate/projections/books/rebuild"
+	going := b.submit(rebuild, rebuild, "keep_seconds", "3600").Is(303).Header.Get("Location")
+	page := b.until(going, "The new tables differ from the live ones.", "row_version", "nobody", "Accept the new tables", "Cancel the rebuild")
+	require.NotContains(t, page.Words(), "Pause")
+	b.get("/app/operate").Says("Rebuilds that differ and wait for you: 1")
+	values := formWith(page, `value="accept"`)
+	b.site.Ask(http.MethodPost, books, values).Is(303)
+	b.until(going, "The rebuild is over. Its tables are live.")
+}
+
 func TestOperatorsLetParkedProjectionsGoOn(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)

@@ -41,6 +41,8 @@ type Config struct {
 	Version   string         // of the program
 	Now       func() time.Time
 	Log       *slog.Logger
+	MailsKept bool // in the data folder, since there is no mail server
+	Provider  bool // whether one can sign in through an identity provider
 }
 
 // Pages serves the pages. It is an [http.Handler] for [api.API.Mount], and the [api.Cookies] of the interface.
@@ -49,6 +51,7 @@ type Pages struct {
 
 	mux      *http.ServeMux
 	document func() (*document, error)
+	manual   func() (*manual, error)
 	views    map[language]map[string]*template.Template
 	assets   map[string]asset
 	seal     cipher.AEAD
@@ -66,6 +69,7 @@ var assetFiles embed.FS
 func Mount(config Config) (*Pages, error) {
 	p := &Pages{Config: config, mux: http.NewServeMux(), origin: http.NewCrossOriginProtection(), assets: map[string]asset{}}
 	p.document = sync.OnceValues(func() (*document, error) { return readDocument(p.API.OpenAPI()) }) // all operations are registered by then
+	p.manual = sync.OnceValues(func() (*manual, error) { return readManual(p.API.OpenAPI()) })
 	public, err := url.Parse(config.PublicURL)
 	if err == nil {
 		p.secure = public.Scheme == "https"
@@ -88,6 +92,9 @@ func Mount(config Config) (*Pages, error) {
 			config.API.Mount("pages", d.path, p)
 		}
 	}
+	for _, path := range append([]string{docsPath, verifyPath}, publicPaths...) {
+		config.API.Mount("pages", path, p)
+	}
 	config.API.Page("/", http.RedirectHandler(Path+"/", http.StatusSeeOther))
 	return p, nil
 }
@@ -103,6 +110,8 @@ func (p *Pages) routes() {
 		p.open("GET "+d.path, answer)
 		p.open("POST "+d.path, answer)
 	}
+	p.docsRoutes()
+	p.verifyRoutes(builtVerifier)
 	p.member("POST /app/workspace", (*visit).chooseWorkspace)
 	p.member("GET /app/{$}", (*visit).today)
 	p.member("GET /app/accounts", (*visit).accounts)
@@ -114,7 +123,18 @@ func (p *Pages) routes() {
 	p.member("GET "+account+"/rows/{row}", (*visit).row)
 	p.member("POST "+account+"/rows/{row}", (*visit).editRow)
 	p.member("GET "+account+"/statement", (*visit).statement)
+	p.ordersRoutes()
+	p.khataRoutes()
+	p.ResourceRoutes()
+	p.InboxRoutes()
+	p.EnquiryRoutes()
+	p.SettingsRoutes()
+	p.member("GET /app/daybook", (*visit).daybook)
+	p.member("POST /app/daybook", (*visit).moveLock)
+	p.member("GET /app/audit", (*visit).trail)
+	p.PublicRoutes()
 	p.OperateRoutes()
+	p.member("GET /app/find", (*visit).find)
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
 	})
@@ -173,7 +193,8 @@ type visit struct {
 	r       *http.Request
 	lang    language
 	session session
-	who     actor.Actor // the zero Actor: not signed in
+	who     actor.Actor                  // the zero Actor: not signed in
+	names   map[string]map[string]string // of actors, by their kind and id
 }
 
 // serve responds with a page.
@@ -257,11 +278,31 @@ type frame struct {
 var done = map[string]string{
 	"added": "Saved.", "edited": "The row was changed.", "void": "The row is void.", "reverse": "The row was reversed.", "delete": "Deleted.",
 	"opened": "The account is open.", "renamed": "The account has a new name.", "workspace": "You are in another workspace now.",
-	"undone": "The last entry was taken back.", "ordered": "Done.",
+	"undone":       "The last entry was taken back.",
+	"edited-order": "The order was changed.", "edited-takada": "The takada was changed.", "delivered": "The takada was added.",
+	"numbered": "The slips have numbers.", "converted": "The draft was converted.",
+	"posted":  "The rows are in the books.",
+	"changed": "The change is saved.", "done": "Done.",
+	"sent": "The campaign is being sent.", "cancelled": "The campaign was cancelled.",
+	"answered": "Sent.", "marked": "Marked as read.", "resolved": "The conversation is resolved.", "reopened": "The conversation is open again.",
+	"bot-off": "The bot does not answer here any more.", "bot-on": "The bot may answer here.", "contact": "The contact was changed.",
+	"enquiry": "The enquiry was changed.", "contacted": "The enquiry is marked as contacted.",
+	"profile": "Saved.", "password": "The password is changed. Other devices are signed out.", "picture": "The picture is changed.",
+	"deletion": "Your account will be deleted.", "invited": "The invitation is on its way.", "withdrawn": "The invitation is withdrawn.",
+	"member": "The rights are changed.", "removed": "The member is removed.", "left": "You have left the workspace.",
+	"revoked": "The key opens nothing any more.", "company": "The company is saved.", "lock": "The lock is changed.",
+	"locked":  "The lock of the books was moved.",
+	"asked":   "Your enquiry is sent. The company answers you by mail or telephone.",
+	"ordered": "Done.",
 }
 
 // render writes the whole page or none of it.
 func (v *visit) render(p page) {
+	if p.redirect != "" && v.r.Header.Get("X-Requested-With") == "fetch" { // a script goes there itself
+		v.w.Header().Set("Location", p.redirect)
+		v.w.WriteHeader(http.StatusNoContent)
+		return
+	}
 	if p.redirect != "" {
 		http.Redirect(v.w, v.r, p.redirect, http.StatusSeeOther)
 		return
@@ -336,7 +377,7 @@ func (p *Pages) readFiles() error {
 	if err != nil {
 		return err
 	}
-	shared := []string{"templates/layout.html", "templates/form.html", "templates/parts.html"}
+	shared := []string{"templates/layout.html", "templates/form.html", "templates/parts.html", "templates/keys.html", "templates/unsent.html"}
 	p.views = map[language]map[string]*template.Template{}
 	for _, lang := range languages {
 		p.views[lang] = map[string]*template.Template{}

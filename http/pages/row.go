@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -70,33 +69,6 @@ func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]st
 	shown.Fields = edit.fields("", body, faults, 1)
 	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
 	return page{template: "row", title: "Row", status: status, body: shown}, nil
-}
-
-// actors are the words for the kinds of actors that are no users.
-var actors = map[string]string{"api_key": "An API key"}
-
-// actor returns a function for the names of actors. Members are looked up once, and only if there is a user to name.
-func (v *visit) actor() func(string) string {
-	var names map[string]string
-	return func(actor string) string {
-		kind, id, _ := strings.Cut(actor, ":")
-		if kind != "user" {
-			return v.lang.t(cmp.Or(actors[kind], "The system"))
-		}
-		if id == v.who.ID {
-			return v.lang.t("You")
-		}
-		if names == nil {
-			names = map[string]string{}
-			var members []map[string]any
-			_, _ = v.call("list-members", request{vars: []string{v.who.Workspace.String()}}, &members) // without them it is a former member
-			for _, m := range members {
-				name := strings.TrimSpace(textOf(m["first_name"]) + " " + textOf(m["last_name"]))
-				names[textOf(m["user_id"])] = cmp.Or(name, textOf(m["email"]))
-			}
-		}
-		return cmp.Or(names[id], v.lang.t("former member"))
-	}
 }
 
 // editRow edits, voids, reverses or deletes a row, or shows what that would do.

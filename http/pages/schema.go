@@ -24,6 +24,7 @@ type operation struct {
 	Body       *schema // nil: it takes no body, or one that no form can make
 	Example    any     // of the body
 	Files      bool    // the body is a multipart form
+	Answer     *schema // of a success; nil: none in JSON
 }
 
 // parameter is a parameter in the path or in the query.
@@ -35,12 +36,17 @@ type parameter struct {
 // schema says what a value is. Its kind is that of the input in a form: see [field].
 type schema struct {
 	Kind, Description  string
+	Format             string // of a text, such as date-time
 	Unit               string // ₹, g, %, or none
 	Required           bool   // in the object that has it
 	ReadOnly, Nullable bool
 	Secret             bool // no answer has it
+	Paise              bool // the value is in paise, the input in rupees
+	Fixed              bool // it is given once and cannot change
+	On                 bool // ticked by default
 	Options            []string
 	MaxLength          int
+	List               string     // id of the datalist of a text that names a record
 	Properties         []property // in the order in which they are drawn
 	Items              *schema    // of an array or a map
 	Example            any
@@ -86,6 +92,9 @@ type (
 				Example any
 			}
 		} `json:"requestBody"`
+		Responses map[string]struct {
+			Content map[string]struct{ Schema specSchema }
+		}
 	}
 	specSchema struct {
 		Ref         string `json:"$ref"`
@@ -135,6 +144,11 @@ func readDocument(spec []byte) (*document, error) {
 					o.Body, o.Example, o.Files = s.Components.Schemas.read("", body.Schema, 0), body.Example, media != "application/json"
 				}
 			}
+			for _, status := range []string{"200", "201", "202"} {
+				if media, has := from.Responses[status].Content["application/json"]; has && o.Answer == nil {
+					o.Answer = s.Components.Schemas.read("", media.Schema, 0)
+				}
+			}
 			d.operations[o.ID] = o
 		}
 	}
@@ -146,8 +160,9 @@ const maxDepth = 8 // of objects in objects; what is deeper is any JSON
 // read returns the schema of a value with a name.
 func (all specSchemas) read(name string, outer specSchema, depth int) *schema {
 	from, nullable := all.resolve(outer)
-	s := &schema{Nullable: nullable, ReadOnly: outer.ReadOnly || from.ReadOnly, MaxLength: from.MaxLength}
+	s := &schema{Nullable: nullable, ReadOnly: outer.ReadOnly || from.ReadOnly, MaxLength: from.MaxLength, Format: from.Format}
 	s.Description = cmp.Or(outer.Description, from.Description)
+	s.Fixed = s.Description == "Cannot change"
 	s.Secret = secret.MatchString(name) || strings.Contains(s.Description, "ever shown again")
 	if len(from.Examples) > 0 {
 		s.Example = from.Examples[0]
@@ -169,10 +184,18 @@ func (all specSchemas) read(name string, outer specSchema, depth int) *schema {
 	switch s.Kind = kindOf(name, from, s); s.Kind {
 	case "select":
 		for _, option := range from.Enum {
-			s.Options = append(s.Options, fmt.Sprint(option))
+			if option != nil {
+				s.Options = append(s.Options, fmt.Sprint(option))
+			}
 		}
 	case "number":
 		s.Unit = unitOf(name, s.Description, from.MultipleOf.String())
+	case "tick":
+		s.On = strings.Contains(s.Description, "true by default")
+	case "whole":
+		if s.Paise = name == "price_amount"; s.Paise {
+			s.Unit, s.Description = "₹", ""
+		}
 	}
 	return s
 }
@@ -207,6 +230,8 @@ func kindOf(name string, from specSchema, s *schema) string {
 		return "select"
 	case from.is("string") && from.Format == "date":
 		return "date"
+	case name == "scheduledAt" && from.Format == "":
+		return "moment"
 	case from.is("string") && s.Secret:
 		return "secret"
 	case from.is("string") && s.MaxLength > 200 && !oneLine.MatchString(name):
@@ -234,7 +259,7 @@ func kindOf(name string, from specSchema, s *schema) string {
 
 var (
 	secret  = regexp.MustCompile(`(?i)(password|secret|apikey|accesstoken)$`)
-	oneLine = regexp.MustCompile(`(?i)(name|url)$`)
+	oneLine = regexp.MustCompile(`(?i)(name|url|email|domain|website|line1|apiKey|designation)$`)
 )
 
 func unitOf(name, description, multipleOf string) string {

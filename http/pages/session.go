@@ -57,6 +57,9 @@ type session struct {
 	In    uuid.UUID `json:"in,omitzero"`   // the workspace that was chosen
 	Ends  time.Time `json:"ends"`
 	Last  time.Time `json:"last"` // it is not renewed beyond that
+
+	Away time.Time `json:"away,omitzero"`  // when the browser went to the identity provider
+	Next string    `json:"next,omitempty"` // where it goes when it has come back
 }
 
 // sealed is the associated data of the cookie: nothing else that the key has sealed opens as one.
@@ -191,6 +194,7 @@ func (v *visit) signInPath() string {
 type signingIn struct {
 	Next, Email, Wrong string
 	Unverified         bool
+	Provider           string // address at which a sign-in through the provider begins, "" without one
 }
 
 func (v *visit) signInPage() (page, error) {
@@ -198,7 +202,14 @@ func (v *visit) signInPage() (page, error) {
 	if v.who.Type != "" {
 		return page{redirect: next}, nil
 	}
-	return page{template: "sign-in", title: "Sign in", body: signingIn{Next: next}}, nil
+	return v.showSignIn(signingIn{Next: next}, 0)
+}
+
+func (v *visit) showSignIn(shown signingIn, status int) (page, error) {
+	if v.Provider {
+		shown.Provider = Path + "/sign-in/provider?" + url.Values{"next": {shown.Next}, "token": {v.session.Token}}.Encode()
+	}
+	return page{template: "sign-in", title: "Sign in", status: status, body: shown}, nil
 }
 
 // signIn begins a session by an email and its password, or by an API key.
@@ -219,7 +230,7 @@ func (v *visit) signIn() (page, error) {
 	default:
 		return page{}, err
 	}
-	return page{template: "sign-in", title: "Sign in", status: http.StatusUnauthorized, body: shown}, nil
+	return v.showSignIn(shown, http.StatusUnauthorized)
 }
 
 // proven returns a new session of the person whom the form proves, the zero session for a wrong key.

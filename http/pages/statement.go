@@ -57,15 +57,3 @@ func (v *visit) statement() (page, error) {
 	}
 	return page{template: "statement", title: "Statement", body: shown}, nil
 }
-
-// company returns the name of the visitor's company, "" without one.
-func (v *visit) company() string {
-	var me, company map[string]any
-	if _, err := v.call("get-me", request{}, &me); err != nil || me["company_id"] == nil {
-		return ""
-	}
-	if _, err := v.call("get-company", request{vars: []string{textOf(me["company_id"])}}, &company); err != nil {
-		return ""
-	}
-	return textOf(company["name"])
-}

@@ -84,7 +84,29 @@ var texts = []string{
 	"Bank", "Bullion dealer", "Client", "Karigar", "Polisher",
 	"Metal", "Cash", "Rate cut", "per gram", "per 10 g", "per kg", // enumWords
 	"Date", "Name", "Reason", "First name", "Last name",
+	"posted", "to check", "not readable", "being read", // khataUpload.Word
+	"Polisher: regular", "Polisher: meena", "Polisher: rodium", // polisherKinds
+	"Drafts to check", "Khata pages to post", "Unread conversations", "New enquiries", // todos
+	"%s opened the account", "%s renamed the account", "%s edited the account", "%s deleted the account", // trailWords
+	"%s added the order", "%s edited the order", "%s deleted the order",
+	"%s added the takada", "%s edited the takada", "%s deleted the takada", "%s moved the lock of the books",
+	"Items", "Type", "Delivery date", "Conversations",
+	"Date", "Name", "Reason", "First name", "Last name", "Locked through",
 	"An API key", "The system", // actors
+	"open", "partly delivered", "delivered", // statusWords
+	"%s added the order", "%s edited the order", "%s deleted the order", // recordSentences
+	"%s added the takada of %s", "%s edited the takada of %s", "%s deleted the takada of %s",
+	"Order", "Takada", "Delivery date", "Notes", "Phone number", draftClient, "is required", "Order draft has no entries",
+	"Empty Excel file", "Empty CSV file", "Conversation", "Products belong to a company: add your company first.", // resources
+	"A link was mailed to the address of the company. Enquiries go there once somebody has opened it.",
+	"Still open", "Pending", "Resolved", "Contacted", "Qualified", "Converted", "Lost", // statuses of conversations and enquiries
+	"Mail to you", "Chat to you", "CRM", // ways of telling the company
+	"Image", "File", "Audio", "Video", "Reaction", "Location", "Sticker", "Status", "Phone", "Email",
+	"API key %s", "Campaign %s", "Bot %s", "former member", "An API key", "A campaign", "A bot", "A provider", "A visitor", "A member", // actorKinds
+	"The system",
+	"Nothing", "Read", "Read and write", "Light", "Dark", "As the system", // settings
+	"Email", "Phone", "Current password", "New password", "City", "State", "Country", "Website", "Domain", "Category", "Sub category", "Description",
+	"in stock", "out of stock", "preorder", "discontinued", "Quantity", "Message", // goods
 	"Available", "Pending", "Scheduled", "Running", "Retryable", "Completed", "Cancelled", "Discarded", // states of jobs
 	"Live", "Building", "Parked", "Paused", "Requested", "Filling", "Indexing", "Catching up", "Comparing", "Differs", // of projections
 	"Projection", "Build", "Kept", "Reactor", "Waiting", "Handled", "Ignored", "Sent", "Failed", "Unknown", // of what is parked, calls, messages

@@ -42,9 +42,6 @@ import (
 // spanning are the views that answer for all workspaces, and why they may.
 var spanning = map[string]string{
 	"ledger.DraftReplies":       "it is an operator's, who sees the outbox of all",
-	"ledger.AllOrderDrafts":     "it is an operator's, in the console",
-	"ledger.AllKhatas":          "it is an operator's, in the console",
-	"ledger.AnyKhata":           "it is an operator's, in the console",
 	"ledger.KhatasBefore":       "it is the system's own, now and then",
 	"access.Users":              "it is an operator's, who sees all",
 	"access.DueForErasure":      "it is the system's own, now and then",

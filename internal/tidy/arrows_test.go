@@ -35,6 +35,7 @@ var mayImport = map[string][]string{
 
 // mayAlsoImport lists packages with a right that their folder lacks.
 var mayAlsoImport = map[string][]string{
+	"http/pages":          {"docs"},                                               // the guides
 	"http/webhooks":       {"providers/..."},                                      // verifies and decodes what a provider sends
 	"readmodels/audit":    {"eventstore/audit"},                                   // leaves, trees and proofs, which need no store
 	"internal/khatapages": {"domain/ledger/khatapage", "domain/unit", "http/pdf"}, // draws pages in the fonts of documents, for tests and the benchmark

@@ -12,7 +12,9 @@ create table khata (
   pages_done   int not null,
   entry_count  int not null,
   removed      boolean not null,
-  submitted    boolean not null,
+  first_row    bigint not null, -- of those that were submitted, whose ids follow one another; 0: none was
+  row_count    bigint not null,
+  actor        text not null, -- who uploaded it
   created_at   timestamptz not null,
   revision     bigint not null
 );

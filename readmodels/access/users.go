@@ -57,7 +57,7 @@ func (v *Views) DueForErasure(ctx context.Context, now time.Time) ([]uuid.UUID, 
 // Membership is what a user may do in a workspace.
 type Membership struct {
 	ID          uuid.UUID         `json:"id"`
-	Name        *string           `json:"name" doc:"Of its owner"`
+	Name        *string           `json:"name" doc:"Of its oldest company, or else of its owner"`
 	Own         bool              `json:"own" doc:"The one that was made with the user"`
 	Permissions actor.Permissions `json:"permissions"`
 	JoinedAt    time.Time         `json:"joined_at"`
@@ -66,7 +66,9 @@ type Membership struct {
 // WorkspacesOf lists the workspaces that a user belongs to.
 func (v *Views) WorkspacesOf(ctx context.Context, id uuid.UUID) ([]Membership, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Membership], `
-		select m.workspace_id, nullif(concat_ws(' ', o.first_name, o.last_name), ''), coalesce(o.id = m.user_id, false), m.permissions, m.joined_at
+		select m.workspace_id, coalesce(
+				(select c.name from companies.company c where c.workspace_id = m.workspace_id order by c.created_at, c.id limit 1),
+				nullif(concat_ws(' ', o.first_name, o.last_name), '')), coalesce(o.id = m.user_id, false), m.permissions, m.joined_at
 		from workspaces.member m left join users.account o on o.workspace_id = m.workspace_id
 		where m.user_id = $1 order by m.joined_at, m.workspace_id`, id)
 }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"time"
 
@@ -28,12 +29,17 @@ type Khata struct {
 	Removed   bool
 	CreatedAt time.Time
 	Revision  int64
-	Submitted bool
+	First     int64 // id of the first row that was submitted, 0: none was
+	Rows      int64 // that were submitted
+	Actor     string
 }
+
+// Submitted reports whether the upload was submitted.
+func (k Khata) Submitted() bool { return k.First != 0 }
 
 const allKhatasSQL = `
 	select k.id, k.workspace_id, k.pipeline, k.blob, k.content_type, k.status, coalesce(k.error, ''), k.pages, k.pages_done, k.entry_count, k.removed, k.created_at,
-		k.revision, k.submitted
+		k.revision, k.first_row, k.row_count, k.actor
 	from khatas.khata k`
 
 const khatasSQL = allKhatasSQL + ` where k.workspace_id = $1`
@@ -41,6 +47,31 @@ const khatasSQL = allKhatasSQL + ` where k.workspace_id = $1`
 // Khata reads an upload of a workspace, or returns [khata.ErrNotFound].
 func (v *Views) Khata(ctx context.Context, workspace uuid.UUID, id int64) (Khata, error) {
 	return readmodels.Row(ctx, v.Reader, khata.ErrNotFound, pgx.RowToStructByPos[Khata], khatasSQL+` and k.id = $2`, workspace, id)
+}
+
+// Khatas lists a page of the uploads of a workspace, newest first. A page of size 0 is all of them.
+func (v *Views) Khatas(ctx context.Context, workspace uuid.UUID, page readmodels.Page) ([]Khata, int64, error) {
+	if page.Size == 0 {
+		page.Size = math.MaxInt32
+	}
+	count := readmodels.Tally(`khatas.khata`, `t`, `t.workspace_id = $1`)
+	return readmodels.Tallied(ctx, v.Reader, page, pgx.RowToStructByPos[Khata], `id desc`, count, khatasSQL, workspace)
+}
+
+// SubmittedRow names a row that was submitted.
+type SubmittedRow struct {
+	Ledger  string `json:"ledger" enum:"bank,bullion,client,karigar,polisher"`
+	Account int64  `json:"account_id"`
+	Row     int64  `json:"row_id"`
+}
+
+// SubmittedRows returns the rows that were submitted of an upload and are not deleted.
+func (v *Views) SubmittedRows(ctx context.Context, k Khata) ([]SubmittedRow, error) {
+	const newest = int64(1<<63 - 1)
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[SubmittedRow], `
+		select a.ledger, a.id, r.row_id from books.row_version r join books.account a on a.id = r.account_id
+		where r.row_id between $1 and $2 and r.to_position = $3 and not r.deleted and a.deleted_position = $3 and a.workspace_id = $4
+		order by r.row_id`, k.First, k.First+k.Rows-1, newest, k.Workspace)
 }
 
 // AllKhatas lists a page of the uploads of all workspaces, newest first. It is for operators.

@@ -81,9 +81,12 @@ type CompanyFilter struct {
 
 const listedColumns = `r.id, r.name, r.slug, r.category, r.city, r.verified, r.created_at`
 
-// Companies lists a page of the companies of the deployment, newest first.
-func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFilter) (rows []Listed, total int64, err error) {
+// Companies lists a page of the companies of a workspace, or of the deployment for uuid.Nil, newest first.
+func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFilter, of uuid.UUID) (rows []Listed, total int64, err error) {
 	w := readmodels.Where{SQL: "true"}
+	if of != uuid.Nil {
+		w.And("r.workspace_id = $n", of)
+	}
 	if category := person.Folded(f.Category); category != "" {
 		w.And("r.category_key = $n", category)
 	}
@@ -93,7 +96,12 @@ func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFi
 	if f.Verified {
 		w.SQL += " and r.verified"
 	}
-	return readmodels.Tallied(ctx, v.Reader, page, listed, `created_at desc, id desc`, readmodels.Tally(`companies.company`, `r`, w.SQL), `select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
+	tally := readmodels.Tally(`companies.company`, `r`, w.SQL)
+	if of != uuid.Nil { // the tally does not have workspaces
+		tally = `select count(*) from companies.company r where ` + w.SQL
+	}
+	return readmodels.Tallied(ctx, v.Reader, page, listed, `created_at desc, id desc`, tally,
+		`select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
 }
 
 // FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.

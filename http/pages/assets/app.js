@@ -66,11 +66,17 @@
     next?.focus();
   };
   const press = (e, id) => { const b = document.getElementById(id); if (b) { e.preventDefault(); b.click(); } };
+  const alts = {KeyC: "open-account", KeyL: "again", KeyP: "statement", KeyZ: "undo", Equal: "settle"}; // by the key's place: layouts differ
+  for (const b of document.querySelectorAll("[data-open]")) b.addEventListener("click", () => {
+    entry.classList.add("open");
+    document.getElementById("side-" + b.dataset.open).click();
+    entry.querySelector(`[data-lines=${b.dataset.open}_entries] input`).focus();
+  });
   let handled = false;
   document.addEventListener("keydown", e => {
     handled = false;
     const form = e.target.closest?.("form[data-preview]"), typing = e.target.matches?.("input, textarea, select");
-    if (e.key === "Enter" && e.ctrlKey && form) { e.preventDefault(); form.requestSubmit(); }
+    if (e.key === "Enter" && e.ctrlKey && form) { e.preventDefault(); handled = true; form.requestSubmit(); }
     else if (e.key === "Enter" && form && e.target.matches("input, select")) { e.preventDefault(); handled = true; goOn(form, e.target); }
     else if (e.key === "F2" && entry) {
       e.preventDefault();
@@ -83,8 +89,8 @@
       document.getElementById("side-" + side).click();
       entry.querySelector(`[data-lines=${side}_entries] input`).focus();
     }
-    else if (e.altKey && e.key === "p") press(e, "statement");
-    else if (e.altKey && e.key === "z") press(e, "undo");
+    else if (e.altKey && alts[e.code]) press(e, alts[e.code]);
+    else if (e.key === "?" && !typing) press(e, "show-keys");
     else if (e.key === "/" && !typing || e.key === "k" && e.ctrlKey) {
       const find = document.getElementById("find");
       if (find) { e.preventDefault(); find.focus(); }

@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api/apitest"
-	"bahi/http/console/browsertest"
+	"bahi/http/pages/browsertest"
 	"bahi/internal/app"
 )
 

@@ -77,11 +77,9 @@ func (c Command) Run(ctx context.Context) error {
 	_, err = fmt.Fprintf(c.Shell.Out, `%d events in %s, %.0f a second.
 
 The books       %[4]s/app/
-The console     %[4]s/console/
-The inbox       %[4]s/inbox/
 All operations  %[4]s/docs
 
-The books and the inbox want the address and the password, the console and the operations want the key:
+Sign in with the address and the password as the owner, or with the key as an operator. Operations want the key:
 API key   %[7]s
 Address   %[5]s
 Password  %[6]s

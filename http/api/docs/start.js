@@ -1,1 +1,0 @@
-SwaggerUIBundle({ url: "openapi.json", dom_id: "#page", deepLinking: true, validatorUrl: null });

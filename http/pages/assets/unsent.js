@@ -1,0 +1,76 @@
+// Rows without a connection. A row that cannot be sent stays in this browser with its key, so that it is written once however often it is
+// sent. The line on top lists these rows; a row that the books refuse stays there with the reason until a person discards it.
+(() => {
+  "use strict";
+  const shown = document.getElementById("unsent"), entry = document.getElementById("entry");
+  if (!shown) return;
+  const name = "bahi-unsent", read = () => JSON.parse(localStorage.getItem(name) || "[]");
+  const keep = rows => { if (rows.length) localStorage.setItem(name, JSON.stringify(rows)); else localStorage.removeItem(name); };
+  const post = (action, body) => fetch(action, {method: "POST", body, redirect: "manual", headers: {"X-Requested-With": "fetch"}}).catch(() => null);
+
+  const draw = () => {
+    const rows = read(), line = shown.querySelector("template").content.firstElementChild;
+    shown.hidden = !rows.length;
+    shown.querySelector("b").textContent = shown.dataset.text.replace("%s", rows.length);
+    shown.querySelector("ul").replaceChildren(...rows.map(row => {
+      const drawn = line.cloneNode(true);
+      drawn.querySelector("a").href = row.page;
+      drawn.querySelector("a").textContent = row.name;
+      drawn.querySelector("span").textContent = row.text;
+      drawn.querySelector("em").textContent = row.why || "";
+      drawn.querySelector("button").onclick = () => { keep(read().filter(r => r.key !== row.key)); draw(); };
+      return drawn;
+    }));
+  };
+
+  // The reason of a refusal stands in the page that the form would lead to.
+  const reason = async answer => {
+    const part = new DOMParser().parseFromString(await answer.text(), "text/html");
+    return [...part.querySelectorAll(".wrong, .error")].map(e => e.textContent.trim()).join("; ") || String(answer.status);
+  };
+  let busy = false;
+  const sendAll = async () => {
+    if (busy) return;
+    busy = true;
+    for (const row of read()) {
+      const body = new URLSearchParams(row.body);
+      body.set("token", shown.dataset.token); // of now: the row may be of an earlier session
+      const answer = await post(row.action, body);
+      if (!answer) break;
+      const why = answer.ok ? "" : await reason(answer);
+      keep(answer.ok ? read().filter(r => r.key !== row.key) : read().map(r => r.key === row.key ? {...r, why} : r));
+    }
+    busy = false;
+    draw();
+  };
+
+  const empty = form => {
+    for (const e of form.querySelectorAll(".line :is(input, select)")) { e.value = ""; e.placeholder = ""; e.classList.remove("computed"); }
+    form.querySelector(".preview").replaceChildren();
+    form.elements.key.value = [...crypto.getRandomValues(new Uint8Array(16))].map(b => b.toString(16).padStart(2, "0")).join("");
+    form.querySelector("[type=date]").focus();
+  };
+  entry?.addEventListener("submit", async e => {
+    if (e.submitter?.name) return; // a try
+    e.preventDefault();
+    const body = new URLSearchParams(new FormData(entry)), answer = await post(entry.action, body);
+    if (answer?.ok) return location.assign(answer.headers.get("Location"));
+    if (answer && answer.status !== 403 && answer.status < 500) return entry.submit(); // the page of the refusal
+    const values = [...entry.querySelectorAll(".line :is(input, select)")].filter(e => e.value).map(e => e.value);
+    keep([...read(), {
+      key: body.get("key"), action: entry.action, body: body.toString(), page: location.pathname,
+      name: document.querySelector("h1").firstChild.textContent.trim(), text: [body.get("date"), ...values].join(" · "),
+      why: answer ? await reason(answer) : "", // such as a session that has ended
+    }]);
+    empty(entry);
+    draw();
+  });
+  shown.querySelector("#send-now").onclick = sendAll;
+  window.addEventListener("online", sendAll);
+  document.querySelector(`form[action="/app/sign-out"]`)?.addEventListener("submit", e => {
+    if (!read().length) return;
+    if (!confirm(shown.dataset.leave)) return e.preventDefault();
+    keep([]);
+  });
+  draw();
+})();

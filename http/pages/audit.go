@@ -1,0 +1,230 @@
+package pages
+
+import (
+	"html/template"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bahi/domain/actor"
+)
+
+// trailPage is the content of the trail: who changed what in the books.
+type trailPage struct {
+	From, To string
+	Members  []choice
+	Query    template.URL // for the files
+	Changes  []trailLine  // the newest first
+	Moved    []restated
+	More     bool // the page has not all changes of the period; the files have
+	Wrong    []string
+}
+
+// trailLine is a change with what it changed.
+type trailLine struct {
+	change
+
+	Account, Kind, Link, Date string
+	Whole                     bool // the lines are the record, not what differs
+}
+
+// restated is a closing balance of a month that the changes moved.
+type restated struct{ Account, Link, Closing, From, To string }
+
+const (
+	trailDays    = 31
+	trailChanges = 300
+)
+
+// trailChange is a change as the operation returns it.
+type trailChange struct {
+	At      string         `json:"recorded_at"`
+	Actor   string         `json:"actor"`
+	Reason  string         `json:"reason"`
+	Change  string         `json:"change"`
+	Kind    string         `json:"kind"`
+	ID      string         `json:"id"`
+	Ledger  string         `json:"ledger"`
+	Account map[string]any `json:"account"`
+	Date    string         `json:"date"`
+	Fields  []struct {
+		Field    string
+		From, To any
+	} `json:"fields"`
+}
+
+// trail shows the changes of a period.
+func (v *visit) trail() (page, error) {
+	var shown trailPage
+	shown.From, shown.To, shown.More = v.period(trailDays)
+	query, user := url.Values{"from": {shown.From}, "to": {shown.To}}, v.r.URL.Query().Get("user")
+	if user != "" {
+		query.Set("user", user)
+	}
+	if v.who.Permissions.Operator {
+		query.Set("workspace", v.who.Workspace.String())
+	}
+	files := url.Values{}
+	for name, values := range query {
+		files[name] = values
+	}
+	if asked := v.r.URL.Query().Get("from"); asked != "" {
+		files.Set("from", asked)
+	}
+	shown.Query = template.URL(files.Encode()) //nolint:gosec // G203: it is encoded
+	name := v.actor()
+	shown.Members = v.memberChoices(user)
+	var trail struct {
+		Changes      []trailChange    `json:"changes"`
+		Restatements []map[string]any `json:"restatements"`
+	}
+	_, err := v.call("read-trail", request{query: query}, &trail)
+	if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity {
+		shown.Wrong = []string{detail(refused)}
+		return page{template: "audit", title: "Trail", status: refused.Status, body: shown}, nil
+	}
+	if err != nil {
+		return page{}, err
+	}
+	for _, c := range slices.Backward(trail.Changes) {
+		if len(shown.Changes) == trailChanges {
+			shown.More = true
+			break
+		}
+		shown.Changes = append(shown.Changes, v.trailLine(c, name))
+	}
+	for _, r := range trail.Restatements {
+		account, _ := r["account"].(map[string]any)
+		kind := textOf(r["ledger"])
+		value := func(n any) string { // it is known by its kind which way it is owed
+			shown := rupees(n)
+			if r["unit"] == "fine" {
+				shown = grams(n)
+			}
+			return strings.TrimSpace(shown + " " + v.lang.signed(kind, n))
+		}
+		shown.Moved = append(shown.Moved, restated{
+			textOf(account["name"]), v.linkOf(accountPath(kind, plain(account["id"]))), textOf(r["closing"]), value(r["from"]), value(r["to"]),
+		})
+	}
+	return page{template: "audit", title: "Trail", body: shown}, nil
+}
+
+// memberChoices returns the members of the workspace to choose from, none where the visitor may not read them.
+func (v *visit) memberChoices(chosen string) (found []choice) {
+	var members []map[string]any
+	_, _ = v.call("list-members", request{vars: []string{v.who.Workspace.String()}}, &members)
+	for _, m := range members {
+		id := "user:" + textOf(m["user_id"])
+		name := strings.TrimSpace(textOf(m["first_name"]) + " " + textOf(m["last_name"]))
+		if name == "" {
+			name = textOf(m["email"])
+		}
+		found = append(found, choice{id, name, id == chosen})
+	}
+	return found
+}
+
+// linkOf returns a link into the books if the visitor may read them.
+func (v *visit) linkOf(path string) string {
+	if v.who.May(actor.Ledger, actor.Read) {
+		return path
+	}
+	return ""
+}
+
+// trailWords are the sentences for changes of records that are no rows.
+var trailWords = map[string]string{
+	"account opened": "%s opened the account", "account renamed": "%s renamed the account", "account edited": "%s edited the account",
+	"account deleted": "%s deleted the account", "clientorder added": "%s added the order", "clientorder edited": "%s edited the order",
+	"clientorder deleted": "%s deleted the order", "takada added": "%s added the takada", "takada edited": "%s edited the takada",
+	"takada deleted": "%s deleted the takada", "bookslock locked": "%s moved the lock of the books",
+}
+
+func (v *visit) trailLine(c trailChange, name func(string) string) trailLine {
+	line := trailLine{change: change{At: c.At, Actor: name(c.Actor), Reason: c.Reason}, Account: textOf(c.Account["name"]), Kind: kindName(c.Ledger), Date: c.Date}
+	account := accountPath(c.Ledger, plain(c.Account["id"]))
+	isRow := c.Kind == c.Ledger+"row"
+	switch {
+	case isRow:
+		line.Link = v.linkOf(account + "/rows/" + url.PathEscape(c.ID))
+		line.Sentence = v.lang.sentence(c.Change, line.Actor, c.after())
+	case c.Kind == c.Ledger:
+		line.Link, line.Sentence = v.linkOf(account), v.lang.tf(trailWords["account "+c.Change], line.Actor)
+	case c.Kind == "clientorder":
+		line.Link = v.linkOf(Path + "/orders/" + url.PathEscape(c.ID))
+		fallthrough
+	default:
+		line.Sentence = v.lang.tf(trailWords[c.Kind+" "+c.Change], line.Actor)
+	}
+	line.Lines, line.Whole = v.lang.changed(c), c.Change == "opened" || c.Change == "added" || c.Change == "deleted"
+	if line.Whole { // the sentence has the name and the date
+		line.Lines = slices.DeleteFunc(line.Lines, func(d difference) bool { return d.What == v.lang.t("Name") || d.What == v.lang.t("Date") })
+	}
+	return line
+}
+
+// after returns the fields of a change after it.
+func (c trailChange) after() map[string]any {
+	fields := map[string]any{}
+	for _, f := range c.Fields {
+		fields[f.Field] = f.To
+	}
+	return fields
+}
+
+var entryPath = regexp.MustCompile(`^(in_entries|out_entries|items)\[(\d{1,3})\]\.(\w+)$`)
+
+// changed returns the fields of a change in words. It leaves out those that its sentence tells, and ids.
+func (l language) changed(c trailChange) (lines []difference) {
+	before, after := map[string][]any{}, map[string][]any{}
+	put := func(into map[string][]any, side string, at int, key string, value any) {
+		for len(into[side]) <= at {
+			into[side] = append(into[side], map[string]any{})
+		}
+		if entry, _ := into[side][at].(map[string]any); value != nil {
+			entry[key] = value
+		}
+	}
+	for _, f := range c.Fields {
+		if m := entryPath.FindStringSubmatch(f.Field); m != nil {
+			at, _ := strconv.Atoi(m[2])
+			key := m[3]
+			if key == "quantity" { // of an order
+				key = "pieces"
+			}
+			put(before, m[1], at, key, f.From)
+			put(after, m[1], at, key, f.To)
+			continue
+		}
+		if f.Field != "void" && f.Field != "reverses" && f.Field != "reversed_by" && !strings.HasSuffix(f.Field, "id") && !strings.ContainsAny(f.Field, "[.") {
+			lines = append(lines, difference{l.t(labelOf(f.Field)), l.word(f.Field, f.From), l.word(f.Field, f.To)})
+		}
+	}
+	for _, side := range []string{"in_entries", "out_entries", "items"} {
+		was, is := before[side], after[side]
+		switch c.Change {
+		case "added":
+			was = nil // whole lines
+		case "deleted":
+			is = nil
+		}
+		lines = append(lines, l.differences(l.t(labelOf(side)), was, is)...)
+	}
+	return lines
+}
+
+// word returns the value of a field that is not of an entry.
+func (l language) word(field string, value any) string {
+	if field == "type" { // of a polisher
+		for i, work := range []string{"Regular", "Meena", "Rodium"} {
+			if plain(value) == strconv.Itoa(i) {
+				return l.t(work)
+			}
+		}
+	}
+	return l.day(textOf(value))
+}

@@ -1,0 +1,102 @@
+package pages
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// campaignReach is what a campaign says, and to how many it says it.
+type campaignReach struct {
+	Text            string // of the template, with its values
+	Contacts, Agree int
+	Draft           bool
+}
+
+// reach returns what a campaign that was not sent would send. The interface has no dry run of a campaign.
+func (d *desk) reach(campaign map[string]any) any {
+	r := campaignReach{Draft: inStatus("draft", "scheduled", "paused")(campaign)}
+	if d.scripted() || !r.Draft {
+		return r
+	}
+	var templates []map[string]any
+	if _, err := d.call("list-templates", request{query: url.Values{"limit": {strconv.Itoa(rowsFound)}}}, &templates); err != nil {
+		return r
+	}
+	for _, t := range templates {
+		if textOf(t["id"]) != textOf(campaign["templateId"]) {
+			continue
+		}
+		values, _ := campaign["templateParams"].(map[string]any)
+		r.Text = textOf(t["body"])
+		for name, value := range values {
+			r.Text = strings.ReplaceAll(r.Text, "{{"+name+"}}", textOf(value))
+		}
+	}
+	query := url.Values{"limit": {"1"}}
+	if audience := textOf(campaign["audience"]); audience != "all" {
+		query.Set("listId", audience)
+	}
+	r.Contacts = d.count(query)
+	query.Set("optIn", "true")
+	r.Agree = d.count(query)
+	return r
+}
+
+// count returns the number of contacts that a query matches.
+func (d *desk) count(query url.Values) int {
+	out, err := d.call("list-messaging-contacts", request{query: query}, nil)
+	if err != nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(out.Header.Get("X-Total-Count")) // 0 without one
+	return n
+}
+
+// scripted reports whether a script reads the page for a part that has changed.
+func (d *desk) scripted() bool { return d.r.Header.Get("Sec-Fetch-Dest") == "empty" }
+
+// widgetPage is what a page needs to show the chat of a channel.
+type widgetPage struct{ Snippet, Try string }
+
+// widget returns the line of HTML that shows the chat of a channel on a page.
+func (d *desk) widget(channel map[string]any) any {
+	key := textOf(channel["channelKey"])
+	if key == "" {
+		return nil
+	}
+	return widgetPage{
+		`<script src="` + strings.TrimSuffix(d.PublicURL, "/") + `/widget.js" data-channel="` + key + `" async></script>`,
+		d.of.address("", d.id) + "/try",
+	}
+}
+
+// tryPage is the content of the page on which the chat of a channel is tried.
+type tryPage struct {
+	Key, Origin, Name, Back string
+	Allowed                 bool
+}
+
+// tryWidget shows the chat of a channel as visitors of a site see it.
+func (v *visit) tryWidget() (page, error) {
+	var channel map[string]any
+	id := v.r.PathValue("id")
+	if _, err := v.call("get-channel", request{vars: []string{id}}, &channel); err != nil {
+		return page{}, err
+	}
+	b := tryPage{Key: textOf(channel["channelKey"]), Name: textOf(channel["name"]), Back: Path + "/list/channels/" + url.PathEscape(id)}
+	if b.Key == "" {
+		return page{}, errNoPage
+	}
+	public, err := url.Parse(v.PublicURL)
+	if err != nil {
+		return page{}, err
+	}
+	b.Origin = public.Scheme + "://" + public.Host
+	settings, _ := channel["settings"].(map[string]any)
+	origins, _ := settings["allowedOrigins"].([]any)
+	for _, o := range origins {
+		b.Allowed = b.Allowed || textOf(o) == b.Origin
+	}
+	return page{template: "try-widget", title: b.Name, body: b}, nil
+}

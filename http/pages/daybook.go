@@ -1,0 +1,168 @@
+package pages
+
+import (
+	"cmp"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// daybookPage is the content of the daybook: the rows of all ledgers by their days.
+type daybookPage struct {
+	Company, From, To string
+	Query             template.URL // for the files
+	Opening, Closing  string       // cash in the bank accounts
+	Days              []dayOfBook
+	More              bool // the page has not all rows of the period; the files have
+	Wrong             []string
+	Lock              booksLock
+}
+
+type dayOfBook struct {
+	Date, Opening, Closing string
+	Rows                   []rowLine
+	Totals                 []dayTotal
+}
+
+// dayTotal is what the rows of a ledger and a day count.
+type dayTotal struct {
+	Name            string
+	Received, Given []string
+}
+
+// booksLock is the lock of the books, with what a refused form said.
+type booksLock struct {
+	Through, Revision   string
+	Wanted, Reason, Key string
+	Wrong               []string
+	Stale               bool // another person has moved it in the meantime
+}
+
+const (
+	daybookDays = 92
+	daybookRows = 500
+)
+
+// period returns the days that a visitor asks for: without them the last week, and at most as many as a page has room for. It reports
+// whether these are fewer than were asked for.
+func (v *visit) period(most int) (from, to string, cut bool) {
+	q := v.r.URL.Query()
+	to = cmp.Or(q.Get("to"), max(q.Get("from"), v.day()))
+	last, err := time.Parse(time.DateOnly, to)
+	if err != nil {
+		return q.Get("from"), to, false // the operation says what is wrong
+	}
+	from = cmp.Or(q.Get("from"), last.AddDate(0, 0, -6).Format(time.DateOnly))
+	if first := last.AddDate(0, 0, 1-most).Format(time.DateOnly); len(from) == len(first) && from < first {
+		return first, to, true
+	}
+	return from, to, false
+}
+
+func (v *visit) daybook() (page, error) { return v.showDaybook(booksLock{}, 0) }
+
+func (v *visit) showDaybook(lock booksLock, status int) (page, error) {
+	asked, shown := v.r.URL.Query(), daybookPage{Company: v.company(), Lock: lock}
+	shown.From, shown.To, shown.More = v.period(daybookDays)
+	files := url.Values{"from": {cmp.Or(asked.Get("from"), shown.From)}, "to": {shown.To}}
+	shown.Query = template.URL(files.Encode()) //nolint:gosec // G203: it is encoded
+	var through map[string]any
+	out, err := v.call("get-books-lock", request{}, &through)
+	if err != nil {
+		return page{}, err
+	}
+	shown.Lock.Through, shown.Lock.Revision = textOf(through["locked_through"]), strings.Trim(out.Header.Get("ETag"), `"`)
+	if lock.Wrong == nil && !lock.Stale {
+		shown.Lock.Wanted = shown.Lock.Through
+	}
+	var book struct {
+		Opening any `json:"opening_cash"`
+		Closing any `json:"closing_cash"`
+		Days    []struct {
+			Date    string           `json:"date"`
+			Opening any              `json:"opening_cash"`
+			Closing any              `json:"closing_cash"`
+			Rows    []enteredRow     `json:"rows"`
+			Totals  []map[string]any `json:"totals"`
+		} `json:"days"`
+	}
+	_, err = v.call("get-daybook", request{query: url.Values{"from": {shown.From}, "to": {shown.To}}}, &book)
+	if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity {
+		shown.Wrong = []string{detail(refused)}
+		return page{template: "daybook", title: "Daybook", status: refused.Status, body: shown}, nil
+	}
+	if err != nil {
+		return page{}, err
+	}
+	shown.Opening, shown.Closing = v.held(book.Opening), v.held(book.Closing)
+	left := daybookRows
+	for _, day := range book.Days {
+		one := dayOfBook{Date: day.Date, Opening: v.held(day.Opening), Closing: v.held(day.Closing)}
+		if len(day.Rows) > left {
+			shown.More = true
+			break // a day is shown whole, or its totals would not be of its rows
+		}
+		left -= len(day.Rows)
+		for _, r := range day.Rows {
+			one.Rows = append(one.Rows, v.entered(r))
+		}
+		for _, t := range day.Totals {
+			one.Totals = append(one.Totals, dayTotal{
+				kindName(textOf(t["kind"])), owings(t["cash_in"], t["crystal_in"]), owings(t["cash_out"], t["crystal_out"]),
+			})
+		}
+		shown.Days = append(shown.Days, one)
+	}
+	return page{template: "daybook", title: "Daybook", status: status, body: shown}, nil
+}
+
+// enteredRow is a row of the daybook with its account.
+type enteredRow struct {
+	Kind    string         `json:"kind"`
+	Account any            `json:"account_id"`
+	Name    string         `json:"account_name"`
+	Row     map[string]any `json:"row"`
+}
+
+func (v *visit) entered(r enteredRow) rowLine {
+	line, account := v.lineOf(r.Kind, r.Row), accountPath(r.Kind, plain(r.Account))
+	line.Account, line.AccountKind, line.AccountLink, line.Link = r.Name, kindName(r.Kind), account, account+"/rows/"+line.ID
+	return line
+}
+
+// held returns the cash in the bank accounts in words.
+func (v *visit) held(cash any) string {
+	var text string
+	for _, b := range v.lang.balancesOf("bank", map[string]any{"balance": cash}) {
+		text = strings.TrimSpace(b.Figure + " " + b.Words)
+	}
+	return text
+}
+
+// moveLock locks the books through a day, or unlocks them.
+func (v *visit) moveLock() (page, error) {
+	form := v.r.PostForm
+	body := map[string]any{"locked_through": nil}
+	if day := strings.TrimSpace(form.Get("locked_through")); day != "" {
+		body["locked_through"] = day
+	}
+	in := request{body: body, key: form.Get("key"), match: form.Get("revision"), reason: strings.TrimSpace(form.Get("reason"))}
+	out, err := v.call("set-books-lock", in, nil)
+	refused := refusal(err)
+	switch {
+	case err == nil:
+		return page{redirect: after(out, Path+"/daybook", "locked")}, nil
+	case refused == nil || refused.Status == http.StatusForbidden:
+		return page{}, err
+	}
+	shown := booksLock{Wanted: form.Get("locked_through"), Reason: in.reason, Key: in.key, Stale: refused.Status == http.StatusPreconditionFailed}
+	for path, message := range refused.faults() {
+		shown.Wrong = append(shown.Wrong, v.lang.t(labelOf(path))+": "+message)
+	}
+	if len(shown.Wrong) == 0 && !shown.Stale {
+		shown.Wrong = []string{refused.Detail}
+	}
+	return v.showDaybook(shown, refused.Status)
+}

@@ -1,0 +1,295 @@
+package pages
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// docsPath is the path of the documentation, which is for everybody.
+const docsPath = "/docs"
+
+func (p *Pages) docsRoutes() {
+	p.open("GET "+docsPath, (*visit).docs)
+	p.open("GET "+docsPath+"/{operation}", (*visit).docsOperation)
+	p.open("POST "+docsPath+"/{operation}", (*visit).tryOperation)
+	p.open("GET "+docsPath+"/guides/{name}", (*visit).docsGuide)
+}
+
+// docsPage is the content of a page of the documentation: the list, an operation or a guide.
+type docsPage struct {
+	Shell     string // commands that set the variables of the others
+	Query     string
+	Tags      []docsGroup // all, for the menu
+	Groups    []docsGroup // of the list
+	Guides    []*guide    // of the list
+	Sections  []docsSection
+	Guide     *guide
+	Operation *described
+	Curl      string
+	Try       *docsTry
+}
+
+// docsSection is a section of a guide that a search found.
+type docsSection struct {
+	Guide *guide
+	section
+}
+
+const (
+	mostSections = 30 // of guides that a search shows
+	mostWords    = 8  // of a search that count
+)
+
+func (v *visit) docs() (page, error) {
+	m, err := v.manual()
+	if err != nil {
+		return page{}, err
+	}
+	shown := docsPage{Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Tags: m.tags, Groups: m.tags, Guides: m.guides}
+	if words := strings.Fields(strings.ToLower(shown.Query)); len(words) > 0 {
+		words = words[:min(len(words), mostWords)]
+		shown.Groups, shown.Guides, shown.Sections = m.find(words), nil, m.findSections(words)
+	}
+	return page{template: "docs", title: "Documentation", body: shown}, nil
+}
+
+// shell returns the commands that set the variables of the other commands.
+func (v *visit) shell() string {
+	return "BAHI=" + strings.TrimSuffix(v.PublicURL, "/") + "\nKEY=bahi_…"
+}
+
+// find returns the operations that have all words, by tag. Operations that have them in their names come first, as one group.
+func (m *manual) find(words []string) (found []docsGroup) {
+	named := docsGroup{Name: "Best matches", ID: "best"}
+	for _, tag := range m.tags {
+		group := docsGroup{Name: tag.Name, ID: tag.ID}
+		for _, o := range tag.Operations {
+			switch {
+			case hasAll(o.title, words):
+				if !slices.Contains(named.Operations, o) {
+					named.Operations = append(named.Operations, o)
+				}
+			case hasAll(o.words, words):
+				group.Operations = append(group.Operations, o)
+			}
+		}
+		if len(group.Operations) > 0 {
+			found = append(found, group)
+		}
+	}
+	if len(named.Operations) > 0 {
+		found = append([]docsGroup{named}, found...)
+	}
+	return found
+}
+
+// findSections returns the sections of guides that have all words.
+func (m *manual) findSections(words []string) (found []docsSection) {
+	for _, g := range m.guides {
+		for _, s := range g.Sections {
+			if hasAll(s.words, words) && len(found) < mostSections {
+				found = append(found, docsSection{g, s})
+			}
+		}
+	}
+	return found
+}
+
+func hasAll(text string, words []string) bool {
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
+}
+
+func (v *visit) docsGuide() (page, error) {
+	m, err := v.manual()
+	if err != nil {
+		return page{}, err
+	}
+	for _, g := range m.guides {
+		if g.Name == v.r.PathValue("name") {
+			return page{template: "docs", title: g.Title, body: docsPage{Tags: m.tags, Guide: g}}, nil
+		}
+	}
+	return page{}, errNoPage
+}
+
+// docsTry is the form that calls an operation, and the answer of the last call.
+type docsTry struct {
+	Address, Fields []field // Address: of the path, the query and the headers
+	Wrong           []string
+	Key             string
+	Status          int // 0: it was not called
+	Meaning, Answer string
+	Dry             bool
+}
+
+func (v *visit) docsOperation() (page, error) { return v.showOperation(nil, nil, docsTry{}) }
+
+// showOperation shows an operation, with the values and the faults of a call.
+func (v *visit) showOperation(in *request, faults map[string]string, try docsTry) (page, error) {
+	m, err := v.manual()
+	if err != nil {
+		return page{}, err
+	}
+	o, known := m.operations[v.r.PathValue("operation")]
+	if !known {
+		return page{}, errNoPage
+	}
+	shown := docsPage{Shell: v.shell(), Tags: m.tags, Operation: o, Curl: o.curl(v.who.Workspace.String())}
+	if v.who.Type != "" && !o.Raw {
+		address, body := o.samples(v.who.Workspace.String()), o.Example
+		if in != nil {
+			address, body = o.given(*in), in.body
+		}
+		try.Address = o.address().fields(ofAddress, address, faults, 0)
+		if o.Body != nil {
+			try.Fields = o.Body.fields("", body, faults, 1)
+		}
+		try.Wrong = misplaced(slices.Concat(try.Address, try.Fields), faults)
+		shown.Try = &try
+	}
+	return page{template: "docs", title: o.Summary, body: shown}, nil
+}
+
+// ofAddress begins the names of inputs that are not of the body. No field of a body has a hyphen.
+const ofAddress = "of-address"
+
+// address returns the schema of what a call has beside its body.
+func (d *described) address() *schema {
+	s := &schema{Kind: "group"}
+	for _, p := range d.Params {
+		s.Properties = append(s.Properties, p.property)
+	}
+	if d.Match {
+		s.Properties = append(s.Properties, property{"revision", &schema{Kind: "text"}})
+	}
+	if d.Method != http.MethodGet && (d.Body == nil || !slices.ContainsFunc(d.Body.Properties, func(p property) bool { return p.Name == "reason" })) {
+		s.Properties = append(s.Properties, property{"reason", &schema{Kind: "text"}})
+	}
+	return s
+}
+
+// samples returns the values of the path's variables and of required parameters for a first call.
+func (d *described) samples(workspace string) map[string]any {
+	values := map[string]any{}
+	for _, p := range d.Params {
+		if p.In == "path" || p.Required {
+			values[p.Name] = p.sample(workspace)
+		}
+	}
+	return values
+}
+
+// given returns the values of the path's variables and the parameters of a request.
+func (d *described) given(in request) map[string]any {
+	values := map[string]any{"revision": in.match, "reason": in.reason}
+	for i, name := range d.variables() {
+		values[name] = in.vars[i]
+	}
+	for name := range in.query {
+		values[name] = in.query.Get(name)
+	}
+	return values
+}
+
+var variable = regexp.MustCompile(`\{([^}]+)\}`)
+
+// variables returns the names of the path's variables, in order.
+func (d *described) variables() (names []string) {
+	for _, m := range variable.FindAllStringSubmatch(d.Path, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+const mostAnswer = 64 << 10 // bytes of an answer that the page shows
+
+// tryOperation calls the operation of the page for the visitor, as a dry run or in earnest.
+func (v *visit) tryOperation() (page, error) {
+	if v.who.Type == "" {
+		return page{redirect: v.signInPath()}, nil
+	}
+	m, err := v.manual()
+	if err != nil {
+		return page{}, err
+	}
+	o, known := m.operations[v.r.PathValue("operation")]
+	if !known || o.Raw {
+		return page{}, errNoPage
+	}
+	in := o.fill(v)
+	if o.Method == http.MethodGet && !o.inJSON() { // the browser shows or saves it, by the cookie
+		r, err := v.request(o.ID, in)
+		if err != nil {
+			return page{}, err
+		}
+		return page{redirect: r.URL.RequestURI()}, nil
+	}
+	out, err := v.call(o.ID, in, nil)
+	refused := refusal(err)
+	if err != nil && refused == nil {
+		return page{}, err
+	}
+	try := docsTry{Key: in.key, Status: out.Status, Meaning: http.StatusText(out.Status), Answer: string(out.Body), Dry: in.dry && out.Status < 300}
+	if try.Dry || refused == nil {
+		try.Key = "" // the next call is another one
+	}
+	var value any
+	switch {
+	case json.Valid(out.Body) && decode(out.Body, &value) == nil:
+		try.Answer = indentedJSON(value)
+	case !utf8.Valid(out.Body):
+		try.Answer = ""
+	}
+	if len(try.Answer) > mostAnswer {
+		try.Answer = strings.ToValidUTF8(try.Answer[:mostAnswer], "") + "…"
+	}
+	return v.showOperation(&in, refused.faults(), try)
+}
+
+// fill returns the request of a posted form.
+func (d *described) fill(v *visit) request {
+	form := v.r.PostForm
+	outer := (&schema{Properties: []property{{ofAddress, d.address()}}}).read(form, false)
+	values, _ := outer[ofAddress].(map[string]any)
+	in := request{query: url.Values{}, key: form.Get("key"), match: textOf(values["revision"]), reason: textOf(values["reason"]), dry: form.Get("dry") != ""}
+	for _, p := range d.Params {
+		value, given := values[p.Name]
+		list, several := value.([]any)
+		switch {
+		case p.In == "path" || !given:
+		case several:
+			var texts []string
+			for _, one := range list {
+				texts = append(texts, textOf(one))
+			}
+			in.query.Set(p.Name, strings.Join(texts, ","))
+		default:
+			in.query.Set(p.Name, textOf(value))
+		}
+	}
+	for _, name := range d.variables() {
+		in.vars = append(in.vars, textOf(values[name]))
+	}
+	if d.Body == nil {
+		return in
+	}
+	in.body = d.Body.read(form, false)
+	for _, p := range d.Body.Properties {
+		if p.Kind == "file" {
+			in.files = append(in.files, v.files(p.Name)...)
+		}
+	}
+	return in
+}
+
+// inJSON reports whether the operation answers with JSON or with nothing.
+func (d *described) inJSON() bool {
+	return !slices.ContainsFunc(d.Answers, func(a answer) bool {
+		return !slices.Equal(a.Kinds, []string{"application/json"}) && len(a.Kinds) > 0 || a.Status >= "300"
+	})
+}

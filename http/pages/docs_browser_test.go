@@ -1,0 +1,53 @@
+package pages_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/pages/browsertest"
+	"bahi/internal/app/apptest"
+)
+
+func TestTheDocsAreSearchedWhileTyping(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	p := browsertest.Open(t, o.URL)
+	p.Go("/docs")
+	p.Type("#docs-q", "fine_percent")
+	p.Until(`document.querySelector('#docs-found a[href="/docs/add-karigar-row"]') && !document.querySelector('#docs-found a[href="/docs/open-bank"]')`)
+	p.Until(`location.search === "?q=fine_percent"`)
+	require.True(t, p.Is(`document.activeElement.id === "docs-q"`))
+	p.Submit(`#docs-found a[href="/docs/add-karigar-row"]`)
+	require.Contains(t, p.Text(".curl"), "$BAHI/karigar-ledger/1")
+	require.Equal(t, "Copy", p.Text(".curl .copy"))
+	p.Evaluate(`navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve() }`, nil)
+	p.Click(".curl .copy")
+	p.Until(`document.querySelector(".curl .copy").textContent === "Copied"`)
+	require.True(t, p.Is(`window.copied.startsWith("curl -sS -X POST") && !window.copied.includes("Copy")`))
+
+	member := enter(o, write)
+	member.Go("/docs/open-bank")
+	member.Click("#try + details summary")
+	member.Submit(`button[name="dry"]`)
+	require.Contains(t, member.Text("main"), "Nothing was saved.")
+}
+
+func TestTheDocsFit(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	stranger, member := browsertest.Open(t, o.URL), enter(o, write)
+	for _, width := range []int64{360, 1280} {
+		for _, dark := range []bool{false, true} {
+			for _, path := range []string{"/docs", "/docs?q=statement", "/docs/guides/books"} {
+				fits(t, stranger, path, width, dark, "en")
+			}
+			fits(t, member, "/docs/add-karigar-row", width, dark, "en")
+			member.Evaluate(`[...document.querySelectorAll(".docs details")].forEach(d => { d.open = true })`, nil)
+			member.Accessible()
+			require.True(t, member.Is(`document.documentElement.scrollWidth <= innerWidth`))
+		}
+	}
+	stranger.Speak("gu")
+	fits(t, stranger, "/docs/add-karigar-row", 360, false, "gu")
+}

@@ -1,0 +1,122 @@
+package pages
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// sampleID is the id in recorded examples.
+const sampleID = "0199c2f4-8a10-7c3e-9b52-5d1f0c6a7e21"
+
+// sample returns a value for a parameter of a first call.
+func (p parameter) sample(workspace string) any {
+	byName := map[string]any{"name": "books", "format": "csv", "q": "silver"}
+	switch {
+	case p.Example != nil:
+		return p.Example
+	case len(p.Options) > 0:
+		return p.Options[0]
+	case p.Kind == "whole":
+		return json.Number("1")
+	case p.Name == "workspace_id" && strings.Trim(workspace, "0-") != "":
+		return workspace
+	case byName[p.Name] != nil:
+		return byName[p.Name]
+	default:
+		return sampleID
+	}
+}
+
+// withFirstIDs returns an example in which each id that is a number is 1, which is more likely to exist than the recorded one.
+func withFirstIDs(example any) any {
+	switch e := example.(type) {
+	case map[string]any:
+		for name, value := range e {
+			if _, is := value.(json.Number); is && (name == "id" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "Id")) {
+				e[name] = json.Number("1")
+			} else {
+				e[name] = withFirstIDs(value)
+			}
+		}
+	case []any:
+		for i, value := range e {
+			e[i] = withFirstIDs(value)
+		}
+	}
+	return example
+}
+
+// sampleFiles are names of files to upload, by operation.
+var sampleFiles = map[string]string{"import-products": "catalog.csv", "import-messaging-contacts": "contacts.csv", "add-bot-file": "faq.txt"}
+
+// curl returns a command that calls the operation: its path and body are those of the example. The shell has the server's address
+// in BAHI and an API key in KEY.
+func (d *described) curl(workspace string) string {
+	values, query := d.samples(workspace), url.Values{}
+	path := variable.ReplaceAllStringFunc(d.Path, func(name string) string { return url.PathEscape(textOf(values[strings.Trim(name, "{}")])) })
+	for _, p := range d.Params {
+		if p.In == "query" && p.Required {
+			query.Set(p.Name, textOf(values[p.Name]))
+		}
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	words := []string{"curl -sS"}
+	if d.Method != http.MethodGet {
+		words[0] += " -X " + d.Method
+	}
+	words[0] += d.output() + ` "$BAHI` + path + `"`
+	if !d.Public {
+		words = append(words, `-H "Authorization: Bearer $KEY"`)
+	}
+	switch {
+	case d.Raw:
+		words = append(words, `-H "Content-Type: application/octet-stream"`, "--data-binary '{}'")
+	case d.Files:
+		example, _ := d.Example.(map[string]any)
+		for _, p := range d.Body.Properties {
+			switch value := textOf(example[p.Name]); {
+			case p.Kind == "file":
+				words = append(words, "-F "+quoted(p.Name+"=@"+cmp.Or(sampleFiles[d.ID], "page.png")))
+			case value != "":
+				words = append(words, "-F "+quoted(p.Name+"="+value))
+			}
+		}
+	case d.Body != nil:
+		body, err := json.Marshal(d.Example)
+		if err != nil || d.Example == nil {
+			body = []byte("{}")
+		}
+		if text := string(body); len(text) > 72 {
+			body = []byte(indentedJSON(d.Example))
+		}
+		words = append(words, `-H "Content-Type: application/json"`, "-d "+quoted(string(body)))
+	}
+	return strings.Join(words, " \\\n  ")
+}
+
+// output returns the options of curl for the answer: a stream is shown as it comes, and a binary file is written to the disk.
+func (d *described) output() string {
+	endings := map[string]string{
+		"application/pdf": "pdf", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx", "image/png": "png",
+	}
+	for _, a := range d.Answers {
+		if slices.Contains(a.Kinds, "text/event-stream") {
+			return " -N"
+		}
+		for _, kind := range a.Kinds {
+			if ending := endings[kind]; ending != "" {
+				return " -o answer." + ending
+			}
+		}
+	}
+	return ""
+}
+
+// quoted returns a text as one word of a shell.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,0 +1,155 @@
+package pages_test
+
+import (
+	"encoding/json"
+	"html"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+)
+
+// curlOf returns the command of an operation's page.
+func curlOf(t *testing.T, page apptest.Sheet) string {
+	t.Helper()
+	command := regexp.MustCompile(`(?s)<pre class="curl"[^>]*><code>(.*?)</code>`).FindStringSubmatch(page.Text)
+	require.NotNil(t, command)
+	return html.UnescapeString(command[1])
+}
+
+func TestDocsOfTheInterface(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b := visitor(o)
+	var document struct {
+		Paths map[string]map[string]struct {
+			ID string `json:"operationId"`
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(o.Stranger().GET("/openapi.json").Status(200).Text), &document))
+	all := b.get("/docs").Is(200).Says("Documentation", "Guides", "Keep the books in a browser")
+	require.Contains(t, all.Header.Get("Content-Security-Policy"), "script-src 'self'; style-src 'self'")
+	for path, methods := range document.Paths {
+		for _, operation := range methods {
+			require.Contains(t, all.Text, `href="/docs/`+operation.ID+`"`)
+			page := b.get("/docs/"+operation.ID).Is(200).Says(path, "Answers", "BAHI=")
+			require.Contains(t, curlOf(t, page), `"$BAHI/`)
+		}
+	}
+	size := len(all.Text)
+	for _, asset := range regexp.MustCompile(`(?:src|href)="(/app/assets/[^"]+)"`).FindAllStringSubmatch(all.Text, -1) {
+		size += len(b.get(html.UnescapeString(asset[1])).Is(200).Text)
+	}
+	require.Less(t, size, 300_000, "bytes of the first view; with Swagger UI they were 2,791,449")
+	require.NotContains(t, all.Text, `src="http`)
+
+	b.get("/docs/add-karigar-row").Is(200).Says("It needs the permission ledger:write.", "in_entries[].fine_percent", "Idempotency-Key", "If-Match",
+		"Bahi-Dry-Run", "not_authenticated", "sign in again", "it was changed since you read it")
+	found := b.get("/docs?q=fine_percent").Is(200)
+	require.Contains(t, found.Text, `href="/docs/add-karigar-row"`)
+	require.NotContains(t, found.Text, `href="/docs/open-bank"`)
+	require.Contains(t, b.get("/docs?q=restore+drill").Is(200).Text, `href="/docs/guides/operating#`)
+	require.Contains(t, b.get("/docs?q=STATEMENT.PDF+bank").Is(200).Text, `href="/docs/get-bank-statement"`)
+	b.get("/docs?q=" + url.QueryEscape(`<b>"nothing`)).Is(200).Says("Nothing was found.")
+
+	guide := b.get("/docs/guides/client").Is(200).Says("Guide for clients", "Idempotency-Key")
+	require.Contains(t, guide.Text, `<a href="/docs/guides/books">`)
+	require.Contains(t, guide.Text, "<table>")
+	for _, missing := range []string{"/docs/nothing", "/docs/guides/nothing", "/docs/guides", "/docs/guides/client.md"} {
+		b.get(missing).Is(404)
+	}
+	b.submit("/docs", "/app/look", "language", "gu").Leads("/docs")
+	b.get("/docs").Is(200).Says("દસ્તાવેજ")
+}
+
+func TestCommandsOfTheDocsWorkWhenPasted(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b := visitor(o)
+	key := o.Key(apptest.Home, write).Key
+	for _, c := range []struct{ operation, says string }{
+		{"open-bank", `"id":1`}, {"add-bank-row", `"revision":0`}, {"edit-bank-row", `"revision":1`}, {"list-banks", `"id":1`}, {"get-bank-row", `"id":1`},
+	} {
+		command := exec.CommandContext(t.Context(), "bash", "-c", curlOf(t, b.get("/docs/"+c.operation).Is(200)))
+		command.Env = append(command.Environ(), "BAHI="+o.URL, "KEY="+key)
+		out, err := command.CombinedOutput()
+		require.NoError(t, err, "%s: %s", c.operation, out)
+		require.Contains(t, string(out), c.says, c.operation)
+		require.NotContains(t, string(out), "request_id", c.operation)
+	}
+}
+
+func TestOperationsAreTriedInTheDocs(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	require.EqualValues(t, 1, account)
+	const add = "/docs/add-bank-row"
+	try := func(pairs ...string) apptest.Sheet {
+		filled := form(b.get(add).Is(200), add+"#try", "")
+		filled.Set("of-address.bank_account_id", "1")
+		filled.Set("date", "2025-03-01")
+		for i := 0; i < len(pairs); i += 2 {
+			filled.Set(pairs[i], pairs[i+1])
+		}
+		return b.site.Ask(http.MethodPost, add, filled)
+	}
+	try("in_entries[0].amount", "5", "dry", "yes").Is(200).Says("200 OK", "Nothing was saved.", `"amount": 5`)
+	clerk.GET("/bank-ledger/1").Status(200).Body(`[]`)
+	faulty := try("in_entries[0].amount", "much", "dry", "yes").Is(200).Says("422")
+	require.Contains(t, faulty.Text, `aria-invalid="true"`)
+	require.Contains(t, faulty.Text, `value="much"`)
+	try("of-address.bank_account_id", "77", "in_entries[0].amount", "5").Is(200).Says("404 Not Found")
+	filled := form(b.get(add), add+"#try", "")
+	for name, value := range map[string]string{"of-address.bank_account_id": "1", "date": "2025-03-01", "in_entries[0].amount": "7"} {
+		filled.Set(name, value)
+	}
+	for range 2 { // the same form twice
+		b.site.Ask(http.MethodPost, add, filled).Is(200).Says("201 Created", `"amount": 7`)
+	}
+
+	call := func(operation string) apptest.Sheet {
+		page := "/docs/" + operation
+		return b.site.Ask(http.MethodPost, page, form(b.get(page).Is(200), page+"#try", ""))
+	}
+	call("list-banks").Is(200).Says("200 OK", `"name": "HDFC"`)
+	edit := "/docs/edit-bank-row"
+	stale := form(b.get(edit), edit+"#try", "")
+	for name, value := range map[string]string{"of-address.bank_account_id": "1", "id": "1", "of-address.revision": "8", "in_entries[0].amount": "9"} {
+		stale.Set(name, value)
+	}
+	b.site.Ask(http.MethodPost, edit, stale).Is(200).Says("412 Precondition Failed")
+	call("list-projections").Is(200).Says("403 Forbidden")
+	statement := form(b.get("/docs/get-bank-statement"), "/docs/get-bank-statement#try", "")
+	statement.Set("of-address.bank_account_id", "1")
+	b.site.Ask(http.MethodPost, "/docs/get-bank-statement", statement).Leads("/bank-ledger/1/statement.pdf")
+
+	filled.Set("token", "x")
+	b.site.Ask(http.MethodPost, add, filled).Is(403)
+	visitor(o).get(add).Is(200).Says("Sign in")
+	visitor(o).submit(add, "/app/look").Leads(add)
+	stranger := byKey(o, apptest.Abroad, write)
+	elsewhere := form(stranger.get(add), add+"#try", "")
+	for name, value := range map[string]string{"of-address.bank_account_id": "1", "date": "2025-03-01", "in_entries[0].amount": "7"} {
+		elsewhere.Set(name, value)
+	}
+	stranger.site.Ask(http.MethodPost, add, elsewhere).Is(200).Says("404 Not Found")
+}
+
+func TestWithoutPagesTheDocsLeadToTheDocument(t *testing.T) {
+	t.Parallel()
+	s := apptest.Settings(t, apptest.Database(t))
+	s.Outside.Console = "false"
+	o := apptest.StartAs(t, s)
+	visitor(o).get("/docs").Leads("/openapi.json")
+	o.Stranger().GET("/openapi.json").Status(200)
+	for _, path := range []string{"/docs/open-bank", "/verify", "/app/"} {
+		o.Stranger().GET(path).Problem(404, "Not found")
+	}
+}

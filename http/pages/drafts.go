@@ -1,0 +1,318 @@
+package pages
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bahi/domain/fault"
+)
+
+func draftPath(id string) string { return Path + "/drafts/" + url.PathEscape(id) }
+
+// draftLine is a draft in the list.
+type draftLine struct {
+	ID, Link, From, At, Message, Entries string
+	Warnings, Unsure                     int
+}
+
+// draftsPage is the content of the list of drafts.
+type draftsPage struct {
+	Drafts []draftLine
+	Pages  pager
+}
+
+// drafts lists the orders that came by chat and are not converted yet, the newest first.
+func (v *visit) drafts() (page, error) {
+	total := 0
+	read := func(page url.Values) (drafts []map[string]any, err error) {
+		out, err := v.call("list-order-drafts", request{query: page}, &drafts)
+		if err == nil {
+			total, err = strconv.Atoi(out.Header.Get("X-Total-Count"))
+		}
+		return drafts, err
+	}
+	if _, err := read(url.Values{"page": {"1"}, "page_size": {"1"}}); err != nil {
+		return page{}, err
+	}
+	drafts, beside, err := v.newestFirst(total, read)
+	if err != nil {
+		return page{}, err
+	}
+	shown := draftsPage{Pages: beside}
+	for _, d := range drafts {
+		entries, warnings := entriesOf(d["entries"]), warningTexts(d)
+		line := draftLine{
+			ID: plain(d["id"]), Link: draftPath(plain(d["id"])), From: textOf(d["phone_number"]), At: v.lang.localTime(textOf(d["created_at"])),
+			Message: textOf(d["raw_message"]), Entries: v.lang.count(len(entries)), Warnings: len(warnings),
+		}
+		for _, e := range entries {
+			if unsure(e) {
+				line.Unsure++
+			}
+		}
+		shown.Drafts = append(shown.Drafts, line)
+	}
+	return page{template: "drafts", title: "Drafts", body: shown}, nil
+}
+
+func warningTexts(draft map[string]any) (found []string) {
+	list, _ := draft["warnings"].([]any)
+	for _, w := range list {
+		found = append(found, textOf(w))
+	}
+	return found
+}
+
+// localTime formats a time without a zone, such as 2025-03-02T14:45:00.
+func (l language) localTime(text string) string {
+	day, clock, found := strings.Cut(text, "T")
+	if !found || len(clock) < len("14:45") {
+		return text
+	}
+	return l.day(day) + ", " + clock[:len("14:45")]
+}
+
+// unsure reports whether a person should look at an entry as it was read.
+func unsure(entry map[string]any) bool {
+	sure, known := toDecimal(entry["confidence"])
+	return known && sure.Shift(2).IntPart() < 80
+}
+
+// draftEntry is an entry of a draft: a line of inputs, and what was read.
+type draftEntry struct {
+	Name      string // of the line: entries[0]
+	Number    int
+	Fields    []field
+	Known     bool // the draft has it; a new line is not known
+	Sure      string
+	Unsure    bool
+	Written   string   // name of the client as it was written
+	Proposals []string // names of clients that are like it
+	Delete    bool
+}
+
+// draftPage is the content of the page of a draft.
+type draftPage struct {
+	ID, Link, From, At, Message, Media, Revision string
+	MediaURL                                     string
+	Warnings                                     []string
+	Cut                                          bool
+	Head                                         []field
+	Entries                                      []draftEntry
+	Base                                         string // the values that the draft has, as JSON by the inputs' names
+	Clients                                      refs
+	Plan                                         *preview // the orders that it would be
+	Next                                         string   // what is to do next, the main button: save, number or convert
+	Focus                                        bool     // the main button has the focus
+	Wrong                                        []string
+	Theirs                                       []difference
+	Reason                                       string
+	Deleting                                     bool
+}
+
+// draftForm is the form of a draft.
+type draftForm struct {
+	names  references
+	head   *schema
+	entry  *schema // with the id
+	whole  *schema
+	client refs
+}
+
+func (v *visit) draftForm() (f draftForm, err error) {
+	if f.client, err = v.accountRefs("client"); err != nil {
+		return f, err
+	}
+	f.names = references{"client_id": f.client}
+	if f.head, _, err = v.recordSchema("edit-order-draft", f.names); err != nil {
+		return f, err
+	}
+	if f.entry, _, err = v.recordSchema("edit-order-draft-entry", f.names); err != nil {
+		return f, err
+	}
+	withID := *f.entry
+	withID.Properties = append([]property{{"id", &schema{Kind: "whole"}}}, f.entry.Properties...)
+	lines := property{"entries", &schema{Kind: "lines", Items: &withID}}
+	f.whole = &schema{Kind: "group", Properties: append(slices.Clone(f.head.Properties), lines)}
+	return f, nil
+}
+
+// draw returns the inputs of a draft with values.
+func (f draftForm) draw(values map[string]any, faults map[string]string) (head []field, lines [][]field) {
+	drawn := f.whole.fields("", values, faults, 1)
+	for i := range drawn {
+		for j := range drawn[i].Lines {
+			drawn[i].Lines[j] = arranged(drawn[i].Lines[j], "client_id")
+		}
+	}
+	drawn = arranged(drawn, "client_id")
+	drawn[0].Label = draftClient
+	for _, one := range drawn {
+		if one.Key == "entries" {
+			lines = one.Lines
+			continue
+		}
+		head = append(head, one)
+	}
+	return head, lines
+}
+
+// draftClient is the label of a draft's client.
+const draftClient = "Client of the entries without one"
+
+func (v *visit) draft() (page, error) { return v.showDraft(draftPage{}, nil, nil, 0) }
+
+// showDraft shows a draft: the message beside its entries. A refused change has what the visitor typed, and the faults.
+func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[string]string, status int) (page, error) {
+	id := v.r.PathValue("id")
+	form, err := v.draftForm()
+	if err != nil {
+		return page{}, err
+	}
+	var draft map[string]any
+	if _, err := v.call("get-order-draft", request{vars: []string{id}}, &draft); err != nil {
+		return page{}, err
+	}
+	shown.ID, shown.Link, shown.From, shown.At = id, draftPath(id), textOf(draft["phone_number"]), v.lang.localTime(textOf(draft["created_at"]))
+	shown.Message, shown.Revision, shown.Warnings, shown.Cut = textOf(draft["raw_message"]), plain(draft["revision"]), warningTexts(draft), draft["cut"] == true
+	if media, has := draft["media"].(map[string]any); has {
+		shown.Media, shown.MediaURL = textOf(media["content_type"]), textOf(media["url"])
+	}
+	shown.Clients = form.client
+	stored, _ := form.names.texts(draft).(map[string]any)
+	base := map[string]string{}
+	head, lines := form.draw(stored, nil)
+	valuesOf(append(head, field{Lines: lines}), base)
+	values := typed.over(stored)
+	for i, e := range entriesOf(draft["entries"]) {
+		base[fmt.Sprintf("entries[%d].written", i)] = textOf(e["client_name"])
+		if drawn := entriesOf(values["entries"])[i]; e["client_id"] == nil && drawn["client_id"] == nil {
+			if found, _ := form.client.find(v.lang, textOf(e["client_name"])); found != "" {
+				drawn["client_id"] = form.client.text(found) // it is not saved yet
+			}
+		}
+	}
+	if status == http.StatusPreconditionFailed && typed != nil {
+		shown.Theirs = typed.besides(v.lang, stored, values)
+	}
+	shown.Head, lines = form.draw(values, typed.placed(faults))
+	for i, fields := range lines {
+		shown.Entries = append(shown.Entries, v.entryOf(i, fields, entriesOf(draft["entries"]), typed))
+	}
+	all := append(slices.Clone(shown.Head), field{Lines: lines})
+	shown.Wrong = append(shown.Wrong, misplaced(all, typed.placed(faults))...)
+	text, err := json.Marshal(base)
+	if err != nil {
+		return page{}, err
+	}
+	shown.Base = string(text)
+	shown.Next = "save"
+	if shown.Plan == nil && v.permissions()["ledger:write"] {
+		if shown.Plan, shown.Next, err = v.plan(id); err != nil {
+			return page{}, err
+		}
+	}
+	if typed == nil {
+		shown.Focus = shown.Next != "save"
+		shown.Head[0].Focus = !shown.Focus
+	}
+	return page{template: "draft", title: v.lang.tf("Draft %s", id), status: status, body: shown}, nil
+}
+
+// entryOf returns the line of an entry.
+func (v *visit) entryOf(i int, fields []field, stored []map[string]any, typed *draftChanges) draftEntry {
+	shown := draftEntry{Name: fmt.Sprintf("entries[%d]", i), Number: i + 1, Fields: fields}
+	if i >= len(stored) {
+		return shown
+	}
+	e := stored[i]
+	shown.Known, shown.Delete = true, typed.deletes(plain(e["id"]))
+	if sure, _ := toDecimal(e["confidence"]); e["parser"] != "staff" {
+		shown.Sure, shown.Unsure = sure.Shift(2).StringFixed(0), unsure(e)
+	}
+	if e["client_id"] == nil {
+		shown.Written = textOf(e["client_name"])
+		for _, p := range entriesOf(e["client_proposals"]) {
+			shown.Proposals = append(shown.Proposals, textOf(p["name"]))
+		}
+	}
+	return shown
+}
+
+// valuesOf adds the values of inputs by their names.
+func valuesOf(fields []field, into map[string]string) {
+	for _, f := range fields {
+		if f.Name != "" {
+			into[f.Name] = f.Value
+		}
+		for _, line := range f.Lines {
+			valuesOf(line, into)
+		}
+	}
+}
+
+// plan says what the draft would be converted to, and what is to do next.
+func (v *visit) plan(id string) (_ *preview, next string, err error) {
+	var made struct {
+		Orders []map[string]any `json:"orders"`
+	}
+	_, err = v.call("convert-order-draft", request{vars: []string{id}, body: map[string]any{}, dry: true}, &made)
+	refused := refusal(err)
+	if err != nil && refused == nil {
+		return nil, "", err
+	}
+	p := &preview{}
+	if refused != nil {
+		p.Wrong = v.lang.lacking(refused)
+		lacksOther := func(f fault.Field) bool { return !strings.HasSuffix(f.Field, ".slip_number") }
+		if next = "save"; len(refused.Errors) > 0 && !slices.ContainsFunc(refused.Errors, lacksOther) {
+			next = "number"
+		}
+		return p, next, nil
+	}
+	if len(made.Orders) == 1 {
+		p.Says = []string{v.lang.tf("1 order: %s", v.lang.orderWords(made.Orders[0]))}
+	} else {
+		p.Says = []string{v.lang.tf("%s orders:", len(made.Orders))}
+	}
+	for _, o := range made.Orders {
+		if len(made.Orders) > 1 {
+			p.Says = append(p.Says, v.lang.orderWords(o))
+		}
+		for _, w := range warningsOf(o) {
+			p.Warnings = append(p.Warnings, v.lang.tf("slip %s", textOf(o["slip_number"]))+": "+w)
+		}
+	}
+	return p, "convert", nil
+}
+
+// lacking says what entries lack, a line for each field: Client: entries 1, 2.
+func (l language) lacking(refused *problem) []string {
+	var keys, lines []string
+	places := map[string][]string{}
+	for _, f := range refused.Errors {
+		array, rest, _ := strings.Cut(f.Field, "[")
+		digits, key, of := strings.Cut(rest, "].")
+		i, err := strconv.Atoi(digits)
+		if array != "entries" || !of || err != nil {
+			lines = append(lines, l.t(fieldLabel(f.Field))+": "+l.t(f.Message))
+			continue
+		}
+		if places[key] == nil {
+			keys = append(keys, key)
+		}
+		places[key] = append(places[key], strconv.Itoa(i+1))
+	}
+	for _, key := range keys {
+		lines = append(lines, l.tf("%s: entry %s", l.t(fieldLabel(key)), strings.Join(places[key], ", ")))
+	}
+	if len(lines) == 0 {
+		return []string{l.t(refused.Detail)}
+	}
+	return append([]string{l.t("These are missing before it can be converted:")}, lines...)
+}

@@ -1,0 +1,190 @@
+package pages_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"bahi/commands"
+	flows "bahi/commands/ledger"
+	"bahi/internal/app/apptest"
+)
+
+// received returns the address of the draft of a message.
+func received(o *apptest.Office, text string) string {
+	o.T.Helper()
+	id, _, err := flows.ReceiveDraft(o.T.Context(), commands.Request{Workspace: uuid.MustParse(o.Home)}, o.Sys.Books,
+		flows.Message{ID: uuid.NewString(), From: "919812345678", Text: text, At: time.Now().Add(-25 * time.Hour)})
+	require.NoError(o.T, err)
+	return "/app/drafts/" + id
+}
+
+// filled returns the form of a draft as a browser sends it.
+func filled(b browser, draft string, pairs ...string) url.Values {
+	values := url.Values{}
+	_, inside, _ := strings.Cut(b.get(draft).Is(200).Text, `action="`+draft+`"`)
+	inside, _, _ = strings.Cut(inside, "</form>")
+	page, err := html.Parse(strings.NewReader(inside))
+	require.NoError(b.t, err)
+	for n := range page.Descendants() {
+		attributes := map[string]string{}
+		for _, a := range n.Attr {
+			attributes[a.Key] = a.Val
+		}
+		if kind := attributes["type"]; n.Data == "input" && kind != "checkbox" && kind != "radio" {
+			values.Set(attributes["name"], attributes["value"])
+		}
+		if n.Data == "textarea" {
+			values.Set(attributes["name"], "")
+		}
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		values.Set(pairs[i], pairs[i+1])
+	}
+	return values
+}
+
+func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	for _, name := range []string{"Patel Jewellers", "Ramesh Jewellers"} {
+		clerk.POST("/client", `{"name":"`+name+`"}`).Status(201)
+	}
+	post := func(draft string, values url.Values) apptest.Sheet { return b.site.Ask(http.MethodPost, draft, values) }
+
+	t.Run("convert", func(t *testing.T) {
+		b.get("/app/drafts").Is(200).Says("No draft is waiting.")
+		draft := received(o, "party: ramesh jewelers\npayal 250 gm 4 pcs\nring 5 gm")
+		b.get("/app/drafts").Is(200).Says("+919812345678", "2 items", "party: ramesh jewelers")
+		b.get(draft).Is(200).Says("party: ramesh jewelers", "written: ramesh jewelers", "Ramesh Jewellers?", "% sure", "Client: entry 1, 2", "Slip number: entry 1, 2")
+		post(draft, filled(b, draft, "do", "convert")).Is(409).Says("is required")
+
+		typed := filled(b, draft, "entries[0].take", "Ramesh Jewellers", "entries[1].weight", "5.5", "entries[2].item_name", "kada", "entries[2].weight", "20",
+			"entries[2].client_id", "Patel Jewellers", "notes", "by Holi", "do", "number")
+		typed.Set("preview", "part")
+		post(draft, typed).Is(200).Says("Not saved yet.")
+		typed.Del("preview")
+		numbered := post(draft, typed)
+		b.follow(numbered).Says("The slips have numbers.", "2 orders:", "Ramesh Jewellers, slip 1, 2 items, 255.500 g", "Patel Jewellers, slip 2, 1 item, 20.000 g")
+		b.follow(post(draft, typed)).Says("2 orders:") // the form that is sent twice has one effect
+		require.Equal(t, 3, strings.Count(b.get(draft).Text, `class="read"`))
+		b.follow(post(draft, filled(b, draft, "entries[2].delete", "yes", "entries[2].weight", "7"))).Says("Saved.", "1 order: Ramesh Jewellers, slip 1, 2 items, 255.500 g")
+
+		unsaved := filled(b, draft, "entries[0].weight", "251", "do", "convert")
+		b.follow(post(draft, unsaved)).Says("Saved.", "256.500 g") // it was not shown, so it is not converted
+		last := filled(b, draft, "do", "convert")
+		converted := post(draft, last)
+		b.follow(converted).Says("The draft was converted.", "Ramesh Jewellers", "slip 1", "payal · Pieces 4 · Weight 251.000 g")
+		require.Equal(t, converted.Header.Get("Location"), post(draft, last).Is(303).Header.Get("Location"))
+		b.get(draft).Is(404)
+	})
+
+	t.Run("faults", func(t *testing.T) {
+		draft := received(o, "payal 250 gm\nring 5 gm")
+		refused := post(draft, filled(b, draft, "entries[0].client_id", "Patel", "entries[1].weight", "-5", "entries[2].weight", "3", "do", "save")).Is(422)
+		refused.Says("Is it Patel Jewellers?")
+		require.Equal(t, 3, strings.Count(refused.Text, `class="error"`), "the name, the weight and the new entry without an item")
+		require.Contains(t, refused.Text, `value="-5"`)
+		require.NotContains(t, b.get(draft).Text, `value="-5"`)
+		b.get(draft).Is(200).Says("Draft")
+		post(draft, url.Values{"token": filled(b, draft)["token"], "base": {"x"}}).Is(400)
+	})
+
+	t.Run("two people", func(t *testing.T) {
+		draft := received(o, "payal 250 gm\nring 5 gm")
+		mine, theirs := filled(b, draft, "entries[0].weight", "251", "entries[1].weight", "6"), filled(b, draft, "entries[0].weight", "252", "entries[1].delete", "yes")
+		b.follow(post(draft, theirs)).Says("Saved.")
+		post(draft, mine).Is(412).Says("Another person has changed this", "252.000 g", "251.000 g", "An entry that was deleted")
+		post(draft, filled(b, draft, "revision", "0", "do", "convert")).Is(412).Says("It was changed since you read it")
+		b.submit(draft, draft+"/delete").Is(422).Says("Say why.")
+		b.submit(draft, draft+"/delete", "reason", "x", "revision", "0").Is(412)
+		b.follow(b.submit(draft, draft+"/delete", "reason", "twice")).Says("Deleted.")
+		b.get(draft).Is(404)
+	})
+
+	t.Run("several orders", func(t *testing.T) {
+		draft := received(o, "payal 250 gm\nring 5 gm")
+		b.follow(post(draft, filled(b, draft, "entries[0].client_id", "Patel Jewellers", "entries[1].client_id", "Ramesh Jewellers", "do", "number"))).Says("2 orders:")
+		b.follow(post(draft, filled(b, draft))).Says("The draft was converted.", "Order 2", "Order 3")
+	})
+
+	t.Run("others", func(t *testing.T) {
+		draft := received(o, "payal 250 gm")
+		reader := byKey(o, apptest.Home, `{"ledger":"read"}`)
+		require.NotContains(t, reader.get(draft).Is(200).Text, `name="do"`)
+		theirs := filled(b, draft, "entries[0].weight", "9")
+		theirs.Set("token", form(reader.get("/app/"), "/app/sign-out", "").Get("token"))
+		reader.site.Ask(http.MethodPost, draft, theirs).Is(403)
+		stranger := byKey(o, apptest.Abroad, write)
+		stranger.get(draft).Is(404)
+		stranger.get("/app/drafts").Is(200).Says("No draft is waiting.")
+		for range 60 {
+			received(o, "kada 3 gm")
+		}
+		require.NotContains(t, b.get("/app/drafts").Is(200).Text, draft+`"`)
+		require.Contains(t, b.get("/app/drafts?page=2").Is(200).Text, draft+`"`)
+	})
+}
+
+// TestADraftIsConvertedByTheKeyboard is the fourth flow of PAGES.md.
+func TestADraftIsConvertedByTheKeyboard(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	clerk.POST("/client", `{"name":"Patel Jewellers"}`).Status(201)
+	clerk.POST("/client-order", `{"client_id":1,"date":"2025-03-01","slip_number":"11","items":[{"item_name":"kada","weight":10}]}`).Status(201)
+	received(o, "payal 100 gm 4 pcs\nring 20.5 gm\nbali 10.25 gm")
+	p := enter(o, write)
+	p.Go("/app/drafts")
+	p.Keys(kb.ArrowDown)
+	p.Enter()
+	p.Until(`document.activeElement.name === "client_id"`)
+	p.Keys(strings.Split("Patel Jewellers", "")...)
+	p.Until(`document.querySelector(".preview").innerText.includes("Not saved yet.")`)
+	p.CtrlEnter()
+	require.Contains(t, p.Text(".preview"), "Slip number: entry 1, 2, 3")
+	p.Until(`document.activeElement.value === "number"`)
+	p.Enter()
+	require.Contains(t, p.Text(".preview"), "1 order: Patel Jewellers, slip 12, 3 items, 130.750 g")
+	p.Until(`document.activeElement.value === "convert"`)
+	p.CtrlEnter()
+	require.Contains(t, p.URL(), "/app/orders/2")
+	require.Contains(t, p.Text("main"), "The draft was converted.")
+}
+
+func TestOrdersFit(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	clerk.POST("/client", `{"name":"Patel Jewellers"}`).Status(201)
+	clerk.POST("/client", `{"name":"Ramesh Jewellers"}`).Status(201)
+	clerk.POST("/karigar", `{"name":"Imran"}`).Status(201)
+	for i := range 3 {
+		clerk.POST("/client-order", fmt.Sprintf(`{"client_id":%d,"date":"2025-03-0%d","delivery_date":"2025-03-20","slip_number":"%d","items":[
+			{"item_name":"payal","weight":100,"quantity":4},{"item_name":"ring","weight":30.75,"making_charge":1200}]}`, i%2+1, i+1, 10+i)).Status(201)
+	}
+	clerk.POST("/takada", `{"client_order_id":1,"date":"2025-03-05","items":[{"item_name":"payal","weight":60,"karigar_id":3}]}`).Status(201)
+	clerk.POST("/takada", `{"client_order_id":2,"date":"2025-03-05","items":[{"item_name":"payal","weight":200}]}`).Status(201)
+	clerk.With("Bahi-Reason", "weighed").PUT("/client-order/1", `{"slip_number":"21"}`).Status(200)
+	draft := received(o, "slip 214\nparty: ramesh jewelers\npayal 250 gm 4 pcs urgent\nring 20.5 gm\nsend the old one too")
+	p := enter(o, write)
+	for _, lang := range []string{"en", "gu"} {
+		p.Speak(lang)
+		for _, path := range []string{"/app/orders", "/app/orders/1", "/app/orders/1/edit", "/app/orders/1/takadas/1", "/app/drafts", draft} {
+			for _, width := range []int64{360, 1280} {
+				for _, dark := range []bool{false, true} {
+					fits(t, p, path, width, dark, lang)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package pages_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+	market "bahi/readmodels/marketplace"
+)
+
+const answering = `{"marketplace":"write","messaging":"write"}`
+
+// asked founds a company and has a buyer ask it. It returns the address of the enquiry's page.
+func asked(o *apptest.Office, c *apitest.Client, more string) (page string, company market.Company) {
+	o.T.Helper()
+	name := "Mill " + strings.Map(func(r rune) rune { return r%10 + 'a' }, o.Home)
+	c.POST("/api/v1/companies", fmt.Sprintf(`{"name":%q}`, name)).Status(201).JSON(&company)
+	return askedOf(o, company, more), company
+}
+
+func askedOf(o *apptest.Office, company market.Company, more string) string {
+	o.T.Helper()
+	var made market.SentEnquiry
+	o.Stranger().POST("/api/v1/enquiries", fmt.Sprintf(`{"to_company_id":%q,"user_name":"Asha Rao","user_email":%q%s}`,
+		company.ID, o.Address("asha"), more)).Status(201).JSON(&made)
+	return fmt.Sprint("/app/enquiries/", made.ID)
+}
+
+func TestEnquiriesAreAnswered(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, b := o.Bearer(o.Key(o.Home, answering).Key), byKey(o, o.Home, answering)
+	b.get("/app/enquiries").Is(200).Says("There is no enquiry.")
+	phone := "9198" + fmt.Sprintf("%08d", len(o.Home)*7919)
+	first, mill := asked(o, c, `,"message":"<b>How many?</b>","quantity":3,"user_phone":"+`+phone+`"`)
+	b.get("/app/enquiries").Is(200).Says("Asha Rao", "<b>How many?</b>", mill.Name, "Pending")
+	b.get("/app/enquiries?status=lost").Is(200).Says("There is no enquiry.")
+	b.get("/app/enquiries?company_id=" + mill.ID.String()).Is(200).Says("Asha Rao")
+	shown := b.get(first).Is(200).Says("<b>How many?</b>", "Quantity 3", "+"+phone, "The enquiry came.", "Who was told")
+	require.Contains(t, shown.Text, `href="mailto:asha@`)
+	require.NotContains(t, shown.Text, `value="chat"`, "nobody has this phone")
+	b.get("/enquiries/" + strings.TrimPrefix(first, "/app/enquiries/")).Leads(first)
+
+	// An answer by chat: the conversation opens with the text ready.
+	talk := arrives(o, c, channelOf(c, "Sales"), phone, "Asha", "Hello", 0)
+	chat := b.submit(first, first, "do", "chat")
+	require.Contains(t, chat.Header.Get("Location"), talk+"?")
+	b.follow(chat).Says("The enquiry is marked as contacted.", "Hello Asha Rao, thank you for your enquiry.", "> <b>How many?</b>")
+	b.get(first).Is(200).Says(": from Pending to Contacted")
+	require.NotContains(t, b.submit(first, first, "do", "chat").Is(303).Header.Get("Location"), "done=", "it was answered before")
+
+	second := askedOf(o, mill, "")
+	b.follow(b.submit(second, second, "do", "mail")).Says("The enquiry is marked as contacted.", "Contacted")
+	edit := func(pairs ...string) apptest.Sheet {
+		return b.submitOf(second, second, `value="edit"`, append([]string{"status", "converted", "notes", "wants 3"}, pairs...)...)
+	}
+	b.follow(edit()).Says("The enquiry was changed.", "from Contacted to Converted", "wants 3")
+	edit("status", "lost").Is(409).Says("Status cannot change from converted to lost", "wants 3")
+	edit("notes", strings.Repeat("a", 5001)).Is(422).Says("5000")
+	stale := form(b.get(second), second, `value="edit"`)
+	c.PATCH("/api/v1/enquiries/"+strings.TrimPrefix(second, "/app/enquiries/"), `{"notes":"theirs"}`).Status(200)
+	stale.Set("status", "converted")
+	stale.Set("notes", "mine")
+	b.site.Ask(http.MethodPost, second, stale).Is(412).Says("Another person has changed this enquiry", "theirs → mine")
+	fresh := form(b.get(second), second, `value="edit"`)
+	fresh.Set("status", "converted")
+	fresh.Set("notes", "mine")
+	saved := b.site.Ask(http.MethodPost, second, fresh).Is(303).Header.Get("Location")
+	require.Equal(t, saved, b.site.Ask(http.MethodPost, second, fresh).Is(303).Header.Get("Location"))
+
+	spam := askedOf(o, mill, `,"website":"http://spam.example"`)
+	b.get(spam).Is(404)
+	require.NotContains(t, b.get("/app/enquiries").Text, spam)
+	require.Contains(t, b.get("/app/enquiries?spam=true").Is(200).Text, spam+"?spam=true")
+	b.get(spam + "?spam=true").Is(200).Says("Asha Rao")
+
+	reader := byKey(o, o.Home, `{"marketplace":"read"}`)
+	require.NotContains(t, reader.get(first).Is(200).Text, `action="`+first+`"`)
+	fresh.Set("token", form(reader.get(first), "/app/sign-out", "").Get("token"))
+	reader.site.Ask(http.MethodPost, first, fresh).Is(403)
+	byKey(o, o.Home, write).get("/app/enquiries").Is(403)
+	stranger := byKey(o, o.Abroad, answering)
+	stranger.get(first).Is(404)
+	stranger.get("/app/enquiries").Is(200).Says("There is no enquiry.")
+}

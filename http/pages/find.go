@@ -1,0 +1,117 @@
+package pages
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+)
+
+// findPage is the content of the page of what was found.
+type findPage struct {
+	Query    string
+	Accounts []accountLine
+	More     int // accounts that match and are not shown
+	Others   []foundIn
+}
+
+// foundIn are the hits of an area.
+type foundIn struct {
+	Name, All string // All: address of all hits, empty: these are all
+	Hits      []hit
+}
+
+// hit is something that was found.
+type hit struct{ Name, About, Link string }
+
+const (
+	accountsFound = 20
+	othersFound   = 10
+)
+
+// searches are the operations that search, by area.
+var searches = []struct {
+	name, needs, operation, size string
+	all, link                    string
+	title, about                 []string // fields; the first with a value counts
+}{
+	{"Conversations", "messaging:read", "list-messaging-contacts", "limit", Path + "/inbox?q=", Path + "/inbox/", []string{"name", "phone", "email"}, []string{"phone", "email"}},
+	{"Products", "marketplace:read", "list-products", "limit", Path + "/list/products?search=", Path + "/list/products/", []string{"name"}, []string{"sku", "category"}},
+}
+
+// find searches accounts, people, products and pages. It goes to the account that alone has the text.
+func (v *visit) find() (page, error) {
+	shown, may := findPage{Query: strings.TrimSpace(v.r.URL.Query().Get("q"))}, v.permissions()
+	if shown.Query == "" {
+		return page{template: "find", title: "Find", body: shown}, nil
+	}
+	if may["ledger:read"] {
+		var err error
+		if shown.Accounts, err = v.accountsNamed(shown.Query, ""); err != nil {
+			return page{}, err
+		}
+	}
+	for _, s := range searches {
+		if !may[s.needs] {
+			continue
+		}
+		found, err := v.search(s.operation, url.Values{"search": {shown.Query}, s.size: {"11"}})
+		if err != nil {
+			return page{}, err
+		}
+		in := foundIn{Name: s.name}
+		for _, f := range found {
+			if len(in.Hits) == othersFound {
+				in.All = s.all + url.QueryEscape(shown.Query)
+				break
+			}
+			h := hit{firstOf(f, s.title), firstOf(f, s.about), s.link + url.PathEscape(textOf(f["id"]))}
+			if h.About == h.Name {
+				h.About = ""
+			}
+			in.Hits = append(in.Hits, h)
+		}
+		shown.add(in)
+	}
+	in, wanted := foundIn{Name: "Pages"}, strings.ToLower(shown.Query)
+	for _, p := range v.places(may) {
+		if name := v.lang.t(p.Name); strings.Contains(strings.ToLower(name+" "+p.Name), wanted) {
+			in.Hits = append(in.Hits, hit{Name: name, Link: p.Link})
+		}
+	}
+	shown.add(in)
+	if len(shown.Accounts) == 1 && len(shown.Others) == 0 {
+		return page{redirect: shown.Accounts[0].Link}, nil
+	}
+	if len(shown.Accounts) > accountsFound {
+		shown.Accounts, shown.More = shown.Accounts[:accountsFound], len(shown.Accounts)-accountsFound
+	}
+	return page{template: "find", title: "Find", body: shown}, nil
+}
+
+// add adds the hits of an area that has some.
+func (f *findPage) add(in foundIn) {
+	if len(in.Hits) > 0 {
+		f.Others = append(f.Others, in)
+	}
+}
+
+// search returns the first page of a list, which is an array, or an object with its data. A refusal finds nothing.
+func (v *visit) search(operation string, query url.Values) (found []map[string]any, err error) {
+	var list any
+	if _, err = v.call(operation, request{query: query}, &list); refusal(err) != nil {
+		return nil, nil //nolint:nilerr // such as a text that is too long to search
+	}
+	if object, is := list.(map[string]any); is {
+		list = object["data"]
+	}
+	return entriesOf(list), err
+}
+
+// firstOf returns the first of the fields that has a value.
+func firstOf(record map[string]any, fields []string) string {
+	var values []string
+	for _, name := range fields {
+		values = append(values, textOf(record[name]))
+	}
+	return cmp.Or(values...)
+}

@@ -1,0 +1,376 @@
+package pages
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	inboxPath     = Path + "/inbox"
+	peopleShown   = 30
+	messagesShown = 30
+)
+
+// InboxRoutes registers the conversations with contacts.
+func (p *Pages) InboxRoutes() {
+	p.member("GET "+inboxPath, (*visit).inbox)
+	const talk = "/app/inbox/{contact}"
+	p.member("GET "+talk, (*visit).talk)
+	p.member("POST "+talk, (*visit).editContact)
+	p.member("POST "+talk+"/messages", (*visit).sendMessage)
+	p.member("POST "+talk+"/read", (*visit).readMessages)
+}
+
+// inboxPage is the content of the inbox: the list of conversations, and one of them.
+type inboxPage struct {
+	Search       string
+	Statuses     []choice
+	People       []person
+	Newer, Older string // addresses
+	Talk         *talk  // nil: none is open
+}
+
+// person is a contact in the list of conversations.
+type person struct {
+	ID, Name, Link, Status, Unread, At string
+	Here                               bool
+}
+
+// choicesOf returns values with their words, of which one is chosen.
+func choicesOf(values []string, chosen string) (all []choice) {
+	for _, value := range values {
+		all = append(all, choice{value, statusWord(value), value == chosen})
+	}
+	return all
+}
+
+// statusWord returns the English word of a status.
+func statusWord(status any) string { return field{}.Word(textOf(status)) }
+
+// filter returns the part of the address that narrows the list. A form has it in the address of its page.
+func (v *visit) filter() url.Values {
+	query := v.r.URL.Query()
+	if here, err := url.Parse(v.r.PostForm.Get("here")); v.r.Method != http.MethodGet && err == nil {
+		query = here.Query()
+	}
+	kept := url.Values{}
+	for _, name := range []string{"q", "status", "page"} {
+		if value := query.Get(name); value != "" {
+			kept.Set(name, value)
+		}
+	}
+	return kept
+}
+
+func talkPath(contact string) string { return inboxPath + "/" + url.PathEscape(contact) }
+
+// withQuery returns an address with a query, if there is one.
+func withQuery(address string, query url.Values) string {
+	if len(query) == 0 {
+		return address
+	}
+	if strings.Contains(address, "?") {
+		return address + "&" + query.Encode()
+	}
+	return address + "?" + query.Encode()
+}
+
+func (v *visit) inbox() (page, error) {
+	shown, err := v.people("")
+	return page{template: "inbox", title: "Inbox", body: shown}, err
+}
+
+// people returns the list of conversations, the newest first. A search finds contacts who have not written too.
+func (v *visit) people(open string) (inboxPage, error) {
+	kept := v.filter()
+	shown := inboxPage{Search: kept.Get("q"), Statuses: choicesOf([]string{"open", "pending", "resolved"}, kept.Get("status"))}
+	number, _ := strconv.Atoi(kept.Get("page")) // 0 without one
+	number = max(number, 1)
+	query := url.Values{"sort": {"recent"}, "limit": {strconv.Itoa(peopleShown)}, "page": {strconv.Itoa(number)}}
+	for name, value := range map[string]string{"search": kept.Get("q"), "status": kept.Get("status")} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	var contacts []map[string]any
+	if _, err := v.call("list-messaging-contacts", request{query: query}, &contacts); err != nil {
+		return shown, err
+	}
+	full := len(contacts) == peopleShown
+	for _, c := range contacts {
+		if c["lastMessageAt"] == nil && shown.Search == "" {
+			full = false
+			break
+		}
+		shown.People = append(shown.People, v.personOf(c, kept, open))
+	}
+	turned := func(to int) string {
+		kept.Set("page", strconv.Itoa(to))
+		return withQuery(inboxPath, kept)
+	}
+	if number > 1 {
+		shown.Newer = turned(number - 1)
+	}
+	if full {
+		shown.Older = turned(number + 1)
+	}
+	return shown, nil
+}
+
+func (v *visit) personOf(c map[string]any, kept url.Values, open string) person {
+	p := person{ID: plain(c["id"]), Name: v.contactName(c), Status: statusWord(c["status"]), At: textOf(c["lastMessageAt"])}
+	if unread := plain(c["unread"]); unread != "0" {
+		p.Unread = unread
+	}
+	p.Link, p.Here = withQuery(talkPath(p.ID), kept), p.ID == open
+	return p
+}
+
+// contactName returns the name of a contact, and a word in its place if the contact was erased.
+func (v *visit) contactName(c map[string]any) string {
+	return cmp.Or(textOf(c["name"]), v.lang.t("Erased contact"))
+}
+
+// talk is a conversation with a contact.
+type talk struct {
+	person
+
+	Phone, Email, Revision, Consent string
+	Bot, Resolved, Erased           bool
+	Post                            string // address of its forms
+	Messages                        []said
+	ReadTo                          string // the newest message of the contact, if it was not read
+	Earlier                         string // address
+	Past                            bool   // the newest messages are not shown
+	Channels                        []choice
+	Fields                          []field // of a message
+	Templates                       []ready
+	Closed                          bool    // only a template can be sent
+	Edit                            []field // of the contact
+	Lists                           []choice
+	In                              []string // names of the lists that have the contact
+	Editing                         bool
+	Theirs                          []difference
+	Wrong                           []string
+}
+
+// ready is a template that a channel can send.
+type ready struct {
+	ID, Channel, Name, Language, Body string
+	Fields                            []field
+	Open                              bool
+}
+
+// attempt is a form that was refused.
+type attempt struct {
+	message, contact map[string]any
+	template         string // id
+	faults           map[string]string
+	wrong            []string
+	closed           bool
+	status           int
+}
+
+func (v *visit) talk() (page, error) {
+	return v.showTalk(attempt{message: map[string]any{"text": v.greeting()}})
+}
+
+// showTalk shows a conversation, with the forms of a refused attempt.
+func (v *visit) showTalk(tried attempt) (page, error) {
+	id := v.r.PathValue("contact")
+	var c map[string]any
+	if _, err := v.call("get-messaging-contact", request{vars: []string{id}}, &c); err != nil {
+		return page{}, err
+	}
+	shown, err := v.people(id)
+	if err != nil {
+		return page{}, err
+	}
+	t := &talk{
+		person: v.personOf(c, v.filter(), id), Phone: around("+", textOf(c["phone"]), ""), Email: textOf(c["email"]),
+		Revision: plain(c["revision"]), Bot: c["replyBot"] == true, Resolved: c["status"] == "resolved", Erased: c["name"] == nil,
+		Post: talkPath(id), Wrong: tried.wrong, Closed: tried.closed,
+	}
+	name := v.writer(t.Name)
+	t.Consent, shown.Talk = v.consent(c, name), t
+	messages, err := v.messages(t, name)
+	if err != nil {
+		return page{}, err
+	}
+	if v.permissions()["messaging:write"] && !t.Past {
+		if err := v.writing(t, c, messages, tried); err != nil {
+			return page{}, err
+		}
+	}
+	return page{template: "inbox", title: t.Name, status: tried.status, body: shown}, nil
+}
+
+// consent says whether and since when the contact agrees to messages.
+func (v *visit) consent(c map[string]any, name func(string) string) string {
+	words := v.lang.t("Does not agree to messages")
+	if c["optIn"] == true {
+		words = v.lang.t("Agrees to messages")
+	}
+	if at := textOf(c["optInAt"]); at != "" {
+		words += " · " + v.lang.moment(at, v.Zone)
+	}
+	if by := textOf(c["optInBy"]); by != "" {
+		words += " · " + name(by)
+	}
+	return words + around(" · ", textOf(c["optInEvidence"]), "")
+}
+
+// messages adds a part of the conversation, and returns it as the interface gives it.
+func (v *visit) messages(t *talk, name func(string) string) ([]map[string]any, error) {
+	query := url.Values{"limit": {strconv.Itoa(messagesShown + 1)}}
+	if before := v.r.URL.Query().Get("before"); before != "" {
+		query.Set("before", before)
+		t.Past = true
+	}
+	var all []map[string]any
+	if _, err := v.call("list-messages", request{vars: []string{t.ID}, query: query}, &all); err != nil {
+		return nil, err
+	}
+	if len(all) > messagesShown {
+		all = all[:messagesShown]
+		t.Earlier = withQuery(t.Link, url.Values{"before": {textOf(all[messagesShown-1]["id"])}})
+	}
+	for _, m := range slices.Backward(all) {
+		t.Messages = append(t.Messages, v.saidOf(m, name))
+	}
+	heard := func(m map[string]any) bool { return m["direction"] == "in" && m["type"] != "reaction" }
+	if newest := slices.IndexFunc(all, heard); newest >= 0 && t.Unread != "" && !t.Past {
+		t.ReadTo = textOf(all[newest]["id"])
+	}
+	return all, nil
+}
+
+// writing adds the forms for an answer and for the contact's details.
+func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tried attempt) error {
+	var channels, templates, lists []map[string]any
+	most := request{query: url.Values{"limit": {"200"}}}
+	for operation, into := range map[string]*[]map[string]any{
+		"list-channels": &channels, "list-templates": &templates, "list-contact-lists": &lists,
+	} {
+		if _, err := v.call(operation, most, into); err != nil && refusal(err) == nil {
+			return err // the conversation is shown without what the interface refuses
+		}
+	}
+	message, err := v.schemaOf("send-message")
+	if err != nil {
+		return err
+	}
+	contact, err := v.schemaOf("edit-messaging-contact")
+	if err != nil {
+		return err
+	}
+	faults := tried.faults
+	if tried.contact != nil || tried.template != "" {
+		faults = nil
+	}
+	t.Channels = v.reaching(c, channels, messages, textOf(tried.message["channelId"]))
+	t.Fields = message.without("caption", "channelId", "templateId", "templateParams").fields("", tried.message, faults, 0)
+	slices.Reverse(t.Fields) // the text comes before the picture
+	for _, m := range templates {
+		if of := plain(m["channelId"]); slices.ContainsFunc(t.Channels, func(c choice) bool { return c.Value == of }) {
+			t.Templates = append(t.Templates, v.readyOf(m, tried))
+		}
+	}
+	value := c
+	if faults = nil; tried.contact != nil {
+		value, faults, t.Editing = tried.contact, tried.faults, true
+		if tried.status == http.StatusPreconditionFailed {
+			t.Theirs = v.contactDifferences(c, tried.contact)
+		}
+	}
+	t.Edit = contact.without("listIds").fields("", value, faults, 0)
+	for _, l := range lists {
+		id, name := plain(l["id"]), textOf(l["name"])
+		if hasID(c["listIds"], id) {
+			t.In = append(t.In, name)
+		}
+		t.Lists = append(t.Lists, choice{id, name, hasID(value["listIds"], id)})
+	}
+	drawn := append(slices.Clone(t.Fields), t.Edit...)
+	for _, m := range t.Templates {
+		drawn = append(drawn, m.Fields...)
+	}
+	t.Wrong = append(t.Wrong, misplaced(drawn, tried.faults)...)
+	return nil
+}
+
+// hasID reports whether an array of ids has one.
+func hasID(ids any, id string) bool {
+	all, _ := ids.([]any)
+	return slices.ContainsFunc(all, func(one any) bool { return plain(one) == id })
+}
+
+// contactDifferences compares a contact with what the visitor wrote.
+func (v *visit) contactDifferences(theirs, mine map[string]any) (found []difference) {
+	for _, name := range []string{"name", "phone", "email", "status", "optIn", "replyBot"} {
+		if was, is := textOf(theirs[name]), textOf(mine[name]); was != is {
+			found = append(found, difference{v.lang.t(labelOf(name)), v.worded(was), v.worded(is)})
+		}
+	}
+	return found
+}
+
+// worded returns the words for a status or a tick, and other texts as they are.
+func (v *visit) worded(value string) string {
+	switch value {
+	case "true":
+		return v.lang.t("Yes")
+	case "false":
+		return v.lang.t("No")
+	case "open", "pending", "resolved":
+		return v.lang.t(statusWord(value))
+	default:
+		return value
+	}
+}
+
+// reaching returns the channels by which the contact can be written to, that of the newest message first.
+func (v *visit) reaching(c map[string]any, channels, messages []map[string]any, chosen string) (all []choice) {
+	last := func(id string) int { // counted from the newest; len(messages) for none
+		n := slices.IndexFunc(messages, func(m map[string]any) bool { return plain(m["channelId"]) == id })
+		if n < 0 {
+			return len(messages)
+		}
+		return n
+	}
+	for _, ch := range channels {
+		id := plain(ch["id"])
+		if last(id) < len(messages) || ch["type"] == "chat" && c["phone"] != nil || ch["type"] == "gmail" && c["email"] != nil {
+			all = append(all, choice{id, textOf(ch["name"]), id == chosen})
+		}
+	}
+	slices.SortStableFunc(all, func(x, y choice) int { return last(x.Value) - last(y.Value) })
+	return all
+}
+
+// readyOf returns a template with the inputs of its values.
+func (v *visit) readyOf(m map[string]any, tried attempt) ready {
+	r := ready{
+		ID: plain(m["id"]), Channel: plain(m["channelId"]), Name: textOf(m["name"]), Language: textOf(m["language"]), Body: textOf(m["body"]),
+	}
+	r.Open = r.ID == tried.template
+	values, _ := tried.message["templateParams"].(map[string]any)
+	places, _ := m["parameters"].([]any)
+	for _, place := range places {
+		name := textOf(place)
+		f := field{Name: "t" + r.ID + "." + name, Key: name, Kind: "text", Label: name, Required: true}
+		if _, err := strconv.Atoi(name); err == nil {
+			f.Label = v.lang.tf("Value %s", name)
+		}
+		if r.Open {
+			f.Value, f.Error = textOf(values[name]), tried.faults[f.Name]
+		}
+		r.Fields = append(r.Fields, f)
+	}
+	focus(r.Fields, false)
+	return r
+}

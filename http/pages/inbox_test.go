@@ -1,0 +1,176 @@
+package pages_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	flows "bahi/commands/messaging"
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+	views "bahi/readmodels/messaging"
+)
+
+const messages = `{"messaging":"write"}`
+
+// arrives plays a message of a person. It returns the address of the conversation.
+func arrives(o *apptest.Office, c *apitest.Client, channel int64, phone, name, text string, ago time.Duration) string {
+	o.T.Helper()
+	_, err := o.Sys.Messages.Receive(o.T.Context(), flows.Arrival{
+		Channel: channel, Writer: flows.Writer{From: phone, Name: name}, Text: text, ProviderID: uuid.NewString(), SentAt: time.Now().Add(-ago),
+	})
+	require.NoError(o.T, err)
+	var found []views.Contact
+	c.GET("/api/contacts?search=" + phone).Status(200).JSON(&found)
+	require.Len(o.T, found, 1)
+	return fmt.Sprint("/app/inbox/", found[0].ID)
+}
+
+func channelOf(c *apitest.Client, name string) int64 {
+	var made views.Channel
+	c.POST("/api/channels", fmt.Sprintf(`{"name":%q,"type":"chat"}`, name)).Status(201).JSON(&made)
+	return made.ID
+}
+
+func contactOf(c *apitest.Client, talk string) (found views.Contact) {
+	c.GET("/api/contacts/" + strings.TrimPrefix(talk, "/app/inbox/")).Status(200).JSON(&found)
+	return found
+}
+
+func TestInboxAnswersContacts(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, b := o.Bearer(o.Key(o.Home, messages).Key), byKey(o, o.Home, messages)
+	b.get("/app/inbox").Is(200).Says("Nobody is here.")
+	sales := channelOf(c, "Sales")
+	old := arrives(o, c, sales, "919812345001", "Ravi", "Hello?", 30*time.Hour)
+	talk := arrives(o, c, sales, "919812345002", "Asha", "Is A-204 <b>ready</b>?", 0)
+
+	list := b.get("/app/inbox").Is(200).Says("Asha", "Ravi", "1 new", "Still open")
+	require.Less(t, strings.Index(list.Text, "Asha"), strings.Index(list.Text, "Ravi"), "the newest message comes first")
+	require.NotContains(t, b.get("/app/inbox?q=asha").Is(200).Words(), "Ravi")
+	b.get("/app/inbox?status=resolved").Is(200).Says("Nobody is here.")
+	shown := b.get(talk+"?q=asha").Is(200).Says("Is A-204 <b>ready</b>?", "+919812345002", "Does not agree to messages", "The whole record")
+	require.NotContains(t, shown.Text, "<b>ready")
+	require.EqualValues(t, 1, contactOf(c, talk).Unread, "reading a page changes nothing")
+	b.follow(b.submit(talk, talk+"/read")).Says("Marked as read.")
+	require.EqualValues(t, 0, contactOf(c, talk).Unread)
+
+	sent := b.submit(talk+"?q=asha", talk+"/messages", "text", "Yes,\nsince noon.")
+	require.Contains(t, sent.Header.Get("Location"), "q=asha", "the list stays as narrow as it was")
+	b.follow(sent).Says("Sent.", "Yes, since noon.", "API key")
+	twice := form(b.get(talk), talk+"/messages", "")
+	twice.Set("text", "Only once")
+	b.site.Ask(http.MethodPost, talk+"/messages", twice).Is(303)
+	b.site.Ask(http.MethodPost, talk+"/messages", twice).Is(303)
+	require.Equal(t, 1, strings.Count(b.get(talk).Text, "Only once"))
+	b.submit(talk, talk+"/messages", "text", " ").Is(422).Says("Write a message first.")
+	require.NotContains(t, b.submit(talk, talk+"/messages").Words(), "alidation")
+	wrong := b.submit(talk, talk+"/messages", "text", "Below it", "imageUrl", "a.jpg").Is(422).Says("expected an address", "Below it")
+	require.Contains(t, wrong.Text, `f-imageUrl-error"`)
+	b.follow(b.submit(talk, talk+"/messages", "text", "Below it", "imageUrl", "https://cdn.example.org/a.jpg")).Says("Sent.", "Image")
+	b.follow(b.submit(talk, talk+"/messages", "imageUrl", o.Sys.Settings.Outside.PublicURL+"/blobs/a.jpg"))
+	require.Contains(t, b.get(talk).Text, `<img src="/blobs/a.jpg"`, "a file of ours is shown, whatever the address of the site")
+
+	var templates []views.Template
+	c.GET("/api/chat/templates").Status(200).JSON(&templates)
+	closed := b.submit(old, old+"/messages", "text", "Are you there?").Is(409).Says("has not written in the last 24 hours", "Are you there?")
+	require.Contains(t, closed.Text, `<details id="templates" open>`)
+	ready := templates[0]
+	for _, m := range templates {
+		if len(m.Parameters) == 2 {
+			ready = m
+		}
+	}
+	has, value := fmt.Sprintf(`name="template" value="%d"`, ready.ID), fmt.Sprintf("t%d.", ready.ID)
+	b.submitOf(old, old+"/messages", has, value+"1", "A-204").Is(422).Says("must be filled")
+	b.follow(b.submitOf(old, old+"/messages", has, value+"1", "A-204", value+"2", "{{name}}")).Says("Sent.", "A-204", "Ravi")
+
+	// Resolving goes on to the next conversation that wants an answer.
+	resolve := func(talk string) string {
+		next, _, _ := strings.Cut(b.submitOf(talk, talk, `value="resolved"`, "do", "resolved").Is(303).Header.Get("Location"), "?")
+		return next
+	}
+	require.Equal(t, old, resolve(talk))
+	require.Equal(t, "/app/inbox", resolve(old))
+	require.Equal(t, "resolved", contactOf(c, talk).Status)
+	b.follow(b.submitOf(talk, talk, `value="reopened"`, "do", "reopened")).Says("The conversation is open again.")
+	b.follow(b.submitOf(talk, talk, `value="bot-off"`, "do", "bot-off")).Says("The bot does not answer here any more.", "Let the bot answer")
+	b.follow(b.submitOf(talk, talk, `value="bot-on"`, "do", "bot-on")).Says("The bot may answer here.", "Stop the bot")
+}
+
+func TestInboxChangesContacts(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, b := o.Bearer(o.Key(o.Home, messages).Key), byKey(o, o.Home, messages)
+	talk := arrives(o, c, channelOf(c, "Sales"), "919812345003", "Asha", "Hello", 0)
+	var list views.ContactList
+	c.POST("/api/contact-lists", `{"name":"Diwali"}`).Status(201).JSON(&list)
+	details := []string{"name", "Asha Rao", "phone", "919812345003", "email", "asha@example.org", "status", "pending", "optIn", "true"}
+	edited := b.submitOf(talk, talk, `name="revision"`, append(details, "optInEvidence", "a form", "listIds", fmt.Sprint(list.ID))...)
+	b.follow(edited).Says("The contact was changed.", "Asha Rao", "asha@example.org", "Agrees to messages", "a form", "Pending", "Diwali")
+	require.Equal(t, []int64{list.ID}, contactOf(c, talk).ListIDs)
+	b.submitOf(talk, talk, `name="revision"`, append(details, "email", "nobody")...).Is(422).Says("expected an email address")
+	stale := form(b.get(talk), talk, `name="revision"`)
+	c.PATCH("/api/contacts/"+strings.TrimPrefix(talk, "/app/inbox/"), `{"name":"Asha Patel"}`).Status(200)
+	for i := 0; i < len(details); i += 2 {
+		stale.Set(details[i], details[i+1])
+	}
+	again := b.site.Ask(http.MethodPost, talk, stale).Is(412).Says("Another person has changed this contact", "Asha Patel → Asha Rao")
+	mine := form(again, talk, `name="revision"`)
+	for i := 0; i < len(details); i += 2 {
+		mine.Set(details[i], details[i+1])
+	}
+	b.follow(b.site.Ask(http.MethodPost, talk, mine)).Says("Asha Rao")
+}
+
+func TestInboxKeepsOthersOut(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, b := o.Bearer(o.Key(o.Home, messages).Key), byKey(o, o.Home, messages)
+	talk := arrives(o, c, channelOf(c, "Sales"), "919812345004", "Asha", "Hello", 0)
+	filled := form(b.get(talk), talk+"/messages", "")
+	reader := byKey(o, o.Home, `{"messaging":"read"}`)
+	require.NotContains(t, reader.get(talk).Is(200).Says("Hello").Text, `id="write"`)
+	filled.Set("token", form(reader.get(talk), "/app/sign-out", "").Get("token"))
+	filled.Set("text", "x")
+	reader.site.Ask(http.MethodPost, talk+"/messages", filled).Is(403)
+	filled.Set("do", "resolved")
+	reader.site.Ask(http.MethodPost, talk, filled).Is(403)
+	stranger := byKey(o, o.Abroad, messages)
+	stranger.get(talk).Is(404)
+	stranger.get("/app/inbox").Is(200).Says("Nobody is here.")
+	byKey(o, o.Home, write).get("/app/inbox").Is(403)
+	b.get("/app/inbox/999999999").Is(404)
+	require.Equal(t, "open", contactOf(c, talk).Status)
+}
+
+func TestInboxReadsALongConversation(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, b := o.Bearer(o.Key(o.Home, messages).Key), byKey(o, o.Home, messages)
+	sales, talk := channelOf(c, "Sales"), ""
+	for i := range 61 {
+		talk = arrives(o, c, sales, "919812345005", "Asha", fmt.Sprintf("No. %02d.", i), time.Hour-time.Duration(i)*time.Second)
+	}
+	number, earlier := regexp.MustCompile(`No\. \d\d\.`), regexp.MustCompile(`rel="prev" href="([^"]*)"`)
+	var all []string
+	shown := b.get(talk).Is(200)
+	for {
+		all = append(number.FindAllString(shown.Text, -1), all...)
+		link := earlier.FindStringSubmatch(shown.Text)
+		if link == nil {
+			break
+		}
+		shown = b.get(link[1]).Is(200).Says("Newest messages")
+		require.NotContains(t, shown.Text, `id="write"`)
+	}
+	require.Len(t, all, 61)
+	require.IsIncreasing(t, all)
+}

@@ -1,0 +1,209 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// said is a message of a conversation.
+type said struct {
+	ID, By, At, Text, Kind, State string
+	Out, Failed, Edited, Deleted  bool
+	File                          string // address of what came or went with it
+	Picture                       bool   // the page shows the file
+}
+
+// reasons are the words for the codes of messages that were not sent, or not at once.
+var reasons = map[string]string{
+	"unknown":                 "The network has not said whether it took the message.",
+	"provider_unknown":        "The network has not said whether it took the message.",
+	"recipient_failed":        "The person cannot be reached.",
+	"reply_window_closed":     "The person has not written in the last 24 hours, so only a template can be sent.",
+	"provider_auth":           "The network refuses the channel's password.",
+	"provider_refused":        "The network refuses the message.",
+	"provider_rate_limited":   "Too many messages at once. Send it again in a moment.",
+	"provider_unavailable":    "The network is away. Send it again in a moment.",
+	"provider_not_configured": "The channel is not set up completely.",
+	"campaign_stopped":        "The campaign was stopped.",
+	"campaign_passed_over":    "The campaign passed over this contact.",
+}
+
+// delivery has the words for how far a message of ours has come.
+var delivery = map[string]string{"queued": "waiting", "sent": "sent", "delivered": "delivered", "read": "seen", "failed": "not sent"}
+
+// saidOf returns a message as the page shows it.
+func (v *visit) saidOf(m map[string]any, name func(string) string) said {
+	s := said{
+		ID: textOf(m["id"]), By: name(textOf(m["by"])), At: textOf(m["at"]), Text: textOf(m["text"]), Out: m["direction"] == "out",
+		Edited: m["editedAt"] != nil, Deleted: m["deletedAt"] != nil, File: textOf(m["mediaUrl"]), Failed: m["status"] == "failed",
+	}
+	if kind := textOf(m["type"]); kind != "text" && kind != "template" {
+		s.Kind = labelOf(kind)
+	}
+	if own, is := strings.CutPrefix(s.File, v.PublicURL+"/"); is { // so that it opens at the address that the visitor came by
+		s.File, s.Picture = "/"+own, s.Kind == "Image"
+	}
+	if s.Out {
+		s.State = v.lang.t(delivery[textOf(m["status"])])
+		if failed, _ := m["error"].(map[string]any); failed != nil {
+			s.State += ": " + v.lang.t(reasonOf(textOf(failed["code"]), textOf(failed["title"])))
+		}
+	}
+	return s
+}
+
+// reasonOf returns the words of a code, otherwise what the network said.
+func reasonOf(code, title string) string {
+	if words, known := reasons[code]; known {
+		return words
+	}
+	return title
+}
+
+// writer returns a function for the names of those who write to a contact, and of the contact.
+func (v *visit) writer(contact string) func(string) string {
+	actor := v.actor()
+	return func(by string) string {
+		if by == "contact" {
+			return contact
+		}
+		if id, is := strings.CutPrefix(by, "key:"); is {
+			by = "api_key:" + id
+		}
+		return actor(by)
+	}
+}
+
+// sendMessage sends a text, a picture by its address, or a template.
+func (v *visit) sendMessage() (page, error) {
+	form, id := v.r.PostForm, v.r.PathValue("contact")
+	body := map[string]any{"channelId": numberOf(form.Get("channelId"))}
+	text, picture, template := strings.TrimSpace(form.Get("text")), strings.TrimSpace(form.Get("imageUrl")), form.Get("template")
+	switch {
+	case template != "":
+		values := map[string]any{}
+		for name := range form {
+			if place, is := strings.CutPrefix(name, "t"+template+"."); is {
+				values[place] = form.Get(name)
+			}
+		}
+		body["templateId"], body["templateParams"] = numberOf(template), values
+	case picture != "":
+		body["imageUrl"] = picture
+		if text != "" {
+			body["caption"] = text
+		}
+	case text != "":
+		body["text"] = text
+	}
+	out, err := v.call("send-message", request{vars: []string{id}, body: body, key: form.Get("key")}, nil)
+	refused := refusal(err)
+	if err != nil && (refused == nil || refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden) {
+		return page{}, err
+	}
+	if refused == nil {
+		return page{redirect: withQuery(after(out, talkPath(id), "answered"), v.filter())}, nil
+	}
+	body["text"] = text // what was written stays, also below a picture
+	tried := attempt{message: body, template: template, status: refused.Status, faults: map[string]string{}}
+	tried.closed = refused.Code == "reply_window_closed"
+	for path, message := range refused.faults() {
+		switch place, isValue := strings.CutPrefix(path, "templateParams."); {
+		case isValue:
+			path = "t" + template + "." + place
+		case path == "caption":
+			path = "text"
+		case path == "text" && text == "" && picture == "":
+			message = v.lang.t("Write a message first.")
+		}
+		tried.faults[path] = message
+	}
+	if len(tried.faults) == 0 {
+		tried.wrong = []string{reasonOf(refused.Code, refused.Detail)}
+	}
+	return v.showTalk(tried)
+}
+
+// numberOf returns the number of an id, and what is no number as it is, so that the interface names the fault.
+func numberOf(text string) any {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	return text
+}
+
+// readMessages marks the messages as read that the page has shown.
+func (v *visit) readMessages() (page, error) {
+	id, body := v.r.PathValue("contact"), map[string]any{}
+	if message := v.r.PostForm.Get("message"); message != "" {
+		body["messageId"] = message
+	}
+	out, err := v.call("mark-read", request{vars: []string{id}, body: body, key: v.r.PostForm.Get("key")}, nil)
+	return page{redirect: withQuery(after(out, talkPath(id), "marked"), v.filter())}, err
+}
+
+// editContact resolves a conversation, starts or stops the bot, or changes the contact's details.
+func (v *visit) editContact() (page, error) {
+	form, id := v.r.PostForm, v.r.PathValue("contact")
+	in := request{vars: []string{id}, key: form.Get("key")}
+	word, body := form.Get("do"), map[string]any{}
+	switch word {
+	case "resolved", "reopened":
+		body["status"] = map[string]string{"resolved": "resolved", "reopened": "open"}[word]
+	case "bot-off", "bot-on":
+		body["replyBot"] = word == "bot-on"
+	case "contact":
+		edit, err := v.schemaOf("edit-messaging-contact")
+		if err != nil {
+			return page{}, err
+		}
+		body, in.match = edit.without("listIds").read(form, true), form.Get("revision")
+		if form.Has("lists") {
+			lists := []any{}
+			for _, list := range form["listIds"] {
+				lists = append(lists, numberOf(list))
+			}
+			body["listIds"] = lists
+		}
+	default:
+		return page{}, errNoPage
+	}
+	in.body = body
+	out, err := v.call("edit-messaging-contact", in, nil)
+	refused := refusal(err)
+	if err != nil && (refused == nil || word != "contact" || refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden) {
+		return page{}, err
+	}
+	if refused != nil {
+		tried := attempt{contact: body, faults: refused.faults(), status: refused.Status}
+		if len(refused.Errors) == 0 && refused.Status != http.StatusPreconditionFailed {
+			tried.wrong = []string{refused.Detail}
+		}
+		return v.showTalk(tried)
+	}
+	to := talkPath(id)
+	if word == "resolved" {
+		if to, err = v.nextUnread(id); err != nil {
+			return page{}, err
+		}
+	}
+	return page{redirect: withQuery(after(out, to, word), v.filter())}, nil
+}
+
+// nextUnread returns the address of the conversation that wants an answer after one, that of the list if none does.
+func (v *visit) nextUnread(after string) (string, error) {
+	var all []map[string]any
+	if _, err := v.call("list-messaging-contacts", request{query: url.Values{"sort": {"recent"}, "limit": {"200"}}}, &all); err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(all, func(c map[string]any) bool { return plain(c["id"]) == after })
+	for _, c := range slices.Concat(all[at+1:], all[:max(at, 0)]) {
+		if plain(c["unread"]) != "0" && c["status"] != "resolved" && plain(c["id"]) != after {
+			return talkPath(plain(c["id"])), nil
+		}
+	}
+	return inboxPath, nil
+}

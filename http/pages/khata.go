@@ -1,0 +1,357 @@
+package pages
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+func (p *Pages) khataRoutes() {
+	p.member("GET /app/khata", (*visit).khatas)
+	p.member("POST /app/khata", (*visit).uploadKhata)
+	p.member("GET /app/khata/{id}", (*visit).khata)
+	p.member("POST /app/khata/{id}", (*visit).checkKhata)
+}
+
+const khatasShown = 30
+
+// khataUpload is an upload of a khata page.
+type khataUpload struct {
+	ID        any    `json:"upload_id"`
+	Status    string `json:"status"`
+	Type      string `json:"content_type"`
+	Pages     any    `json:"pages"`
+	PagesDone any    `json:"pages_done"`
+	Entries   any    `json:"entry_count"`
+	Error     string `json:"error"`
+	Submitted bool   `json:"submitted"`
+	CreatedAt string `json:"created_at"`
+	Actor     string `json:"actor"`
+	Result    *struct {
+		Entries  []map[string]any `json:"entries"`
+		Warnings []string         `json:"warnings"`
+	} `json:"result"`
+	Rows []struct {
+		Ledger  string `json:"ledger"`
+		Account any    `json:"account_id"`
+		Row     any    `json:"row_id"`
+	} `json:"submitted_rows"`
+}
+
+// Word returns what became of the upload.
+func (u khataUpload) Word() string {
+	switch {
+	case u.Submitted:
+		return "posted"
+	case u.Status == "done":
+		return "to check"
+	case u.Status == "failed":
+		return "not readable"
+	default:
+		return "being read"
+	}
+}
+
+// Link returns the address of the upload's page.
+func (u khataUpload) Link() string { return Path + "/khata/" + plain(u.ID) }
+
+// File returns the address of the uploaded file.
+func (u khataUpload) File() string { return "/khata-uploads/" + plain(u.ID) + "/original" }
+
+// Picture reports whether browsers show the file as a picture.
+func (u khataUpload) Picture() bool {
+	return strings.HasPrefix(u.Type, "image/") && u.Type != "image/tiff"
+}
+
+// khatasPage is the content of the list of uploads.
+type khatasPage struct {
+	Uploads      []khataUpload
+	Newer, Older int // numbers of pages, 0: none
+	Reading      bool
+	Wrong        []string
+	Key          string
+}
+
+func (v *visit) khatas() (page, error) { return v.khataList(khatasPage{}, 0) }
+
+func (v *visit) khataList(shown khatasPage, status int) (page, error) {
+	number, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // 0 without one
+	number = max(number, 1)
+	query := url.Values{"page": {strconv.Itoa(number)}, "page_size": {strconv.Itoa(khatasShown)}}
+	out, err := v.call("list-khata-uploads", request{query: query}, &shown.Uploads)
+	if err != nil {
+		return page{}, err
+	}
+	total, err := strconv.Atoi(out.Header.Get("X-Total-Count"))
+	if err != nil {
+		return page{}, fmt.Errorf("the number of uploads: %w", err)
+	}
+	shown.Newer = number - 1
+	if number*khatasShown < total {
+		shown.Older = number + 1
+	}
+	name := v.actor()
+	for i, u := range shown.Uploads {
+		shown.Uploads[i].Actor = name(u.Actor)
+		shown.Reading = shown.Reading || u.Status == "processing"
+	}
+	return page{template: "khatas", title: "Khata pages", status: status, body: shown}, nil
+}
+
+// uploadKhata uploads a page, which is read after the answer.
+func (v *visit) uploadKhata() (page, error) {
+	in := request{files: append(v.files("photo"), v.files("file")...), key: v.r.PostForm.Get("key"), prefer: "respond-async"}
+	if len(in.files) == 0 {
+		return v.khataList(khatasPage{Wrong: []string{v.lang.t("Choose a picture or a PDF.")}, Key: in.key}, http.StatusUnprocessableEntity)
+	}
+	in.files = in.files[:1]
+	in.files[0].field = "file"
+	var upload khataUpload
+	out, err := v.call("upload-khata-v2", in, &upload)
+	if refused := refusal(err); refused != nil && refused.Status != http.StatusForbidden {
+		return v.khataList(khatasPage{Wrong: []string{detail(refused)}, Key: in.key}, refused.Status)
+	}
+	if err != nil {
+		return page{}, err
+	}
+	return page{redirect: after(out, upload.Link(), "")}, nil
+}
+
+// khataPage is the content of the page of an upload.
+type khataPage struct {
+	khataUpload
+
+	By       string
+	Rows     []khataRow
+	Accounts []string      // that the names of accounts are completed by
+	Kinds    []choice      // of accounts to open
+	Posted   []postedEntry // rows in the books
+	Preview  *khataPreview
+	Wrong    []string
+	Key      string
+}
+
+// postedEntry is a row that was posted.
+type postedEntry struct{ Name, Link string }
+
+// khataPreview is what posting the accepted rows would change.
+type khataPreview struct {
+	Accepted, Left int // entries
+	Changes        []khataChange
+	Wrong          []string
+}
+
+// khataChange is what the rows change of an account, unit by unit.
+type khataChange struct {
+	Name, KindName string
+	Before, After  []balance
+}
+
+func (v *visit) upload() (u khataUpload, err error) {
+	_, err = v.call("get-khata-upload", request{vars: []string{v.r.PathValue("id")}}, &u)
+	return u, err
+}
+
+// khata shows an upload: how far its reading is, the rows to check, or the rows that were posted.
+func (v *visit) khata() (page, error) {
+	upload, err := v.upload()
+	if err != nil {
+		return page{}, err
+	}
+	return v.showKhata(khataPage{khataUpload: upload}, nil, nil, 0)
+}
+
+// showKhata shows an upload, with the entries and the faults of a refused form.
+func (v *visit) showKhata(shown khataPage, entries []khataEntry, faults map[string]string, status int) (page, error) {
+	p := page{template: "khata", title: "Khata page", status: status}
+	shown.By = v.actor()(shown.Actor)
+	if shown.Result == nil && !shown.Submitted {
+		p.body = shown
+		return p, nil
+	}
+	accounts, err := v.ledgerAccounts()
+	if err != nil {
+		return page{}, err
+	}
+	if shown.Submitted {
+		for _, r := range shown.khataUpload.Rows {
+			link := accountPath(r.Ledger, plain(r.Account)) + "/rows/" + plain(r.Row)
+			name := accounts.text(r.Ledger, plain(r.Account)) + " · " + v.lang.tf("Row %s", plain(r.Row))
+			shown.Posted = append(shown.Posted, postedEntry{name, link})
+		}
+		p.body = shown
+		return p, nil
+	}
+	lines, err := v.khataLines()
+	if err != nil {
+		return page{}, err
+	}
+	if entries == nil {
+		entries = entriesRead(shown.khataUpload, accounts)
+		if shown.Preview, err = v.previewKhata(shown.khataUpload, entries); err != nil {
+			return page{}, err
+		}
+	}
+	shown.Rows = v.khataRows(shown.khataUpload, lines, entries, faults)
+	for _, a := range accounts {
+		shown.Accounts = append(shown.Accounts, a.text)
+	}
+	shown.Kinds = append(kinds[:len(kinds)-1:len(kinds)-1], polisherKinds...)
+	p.body = shown
+	return p, nil
+}
+
+// polisherKinds are the kinds of a new polisher's account, by the work.
+var polisherKinds = []choice{
+	{"polisher 0", "Polisher: regular", false}, {"polisher 1", "Polisher: meena", false}, {"polisher 2", "Polisher: rodium", false},
+}
+
+// submission returns the request of the accepted entries, and the number of the entry that each line of its body is of.
+func submission(upload khataUpload, entries []khataEntry) (in request, of []int) {
+	lines := []any{}
+	for i, e := range entries {
+		if e.Accepted {
+			lines, of = append(lines, e.Line), append(of, i)
+		}
+	}
+	in.body = map[string]any{"upload_id": upload.ID, "entries": lines}
+	return in, of
+}
+
+// previewKhata returns what posting the accepted entries would change, nil for those who may not post.
+func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) (*khataPreview, error) {
+	if !v.permissions()["ledger:write"] {
+		return nil, nil
+	}
+	in, of := submission(upload, entries)
+	shown := &khataPreview{Accepted: len(of), Left: len(entries) - len(of)}
+	if len(of) == 0 {
+		return shown, nil
+	}
+	in.dry = true
+	var would struct {
+		Accounts []struct {
+			Ledger string         `json:"ledger"`
+			Name   string         `json:"name"`
+			Before map[string]any `json:"before"`
+			After  map[string]any `json:"after"`
+		} `json:"accounts"`
+	}
+	_, err := v.call("submit-khata", in, &would)
+	if refused := refusal(err); refused != nil {
+		if len(refused.Errors) == 0 {
+			shown.Wrong = []string{refused.Detail}
+		}
+		for _, f := range entryFaults(v.lang, refused, entries, of) {
+			message := strings.TrimPrefix(f.label(v.lang)+": "+f.message, ": ")
+			shown.Wrong = append(shown.Wrong, v.lang.tf("Row %s", f.entry+1)+": "+message)
+		}
+		return shown, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range would.Accounts {
+		c := khataChange{Name: a.Name, KindName: kindName(a.Ledger)}
+		before, after := v.lang.balancesOf(a.Ledger, a.Before), v.lang.balancesOf(a.Ledger, a.After)
+		for i := range min(len(before), len(after)) {
+			if before[i] != after[i] {
+				c.Before, c.After = append(c.Before, before[i]), append(c.After, after[i])
+			}
+		}
+		shown.Changes = append(shown.Changes, c)
+	}
+	return shown, nil
+}
+
+// checkKhata posts the accepted rows, shows what that would change, or opens an account for a row.
+func (v *visit) checkKhata() (page, error) {
+	upload, err := v.upload()
+	if err != nil {
+		return page{}, err
+	}
+	form := v.r.PostForm
+	shown := khataPage{khataUpload: upload, Key: form.Get("key")}
+	if upload.Result == nil {
+		return v.showKhata(shown, nil, nil, http.StatusConflict)
+	}
+	entries, err := v.entriesPosted(len(upload.Result.Entries))
+	if err != nil {
+		return page{}, err
+	}
+	if form.Get("open") != "" {
+		return v.openForKhata(shown, entries)
+	}
+	if form.Get("preview") != "" {
+		if shown.Preview, err = v.previewKhata(upload, entries); err != nil {
+			return page{}, err
+		}
+		if form.Get("preview") == "part" {
+			return page{template: "khata", part: "khata-preview", body: shown.Preview}, nil
+		}
+		return v.showKhata(shown, entries, nil, 0)
+	}
+	in, of := submission(upload, entries)
+	in.key = shown.Key
+	if len(of) == 0 {
+		shown.Wrong = []string{v.lang.t("Accept a row first.")}
+		return v.showKhata(shown, entries, nil, http.StatusUnprocessableEntity)
+	}
+	out, err := v.call("submit-khata", in, nil)
+	refused := refusal(err)
+	if refused == nil && err != nil || refused != nil && refused.Status == http.StatusForbidden {
+		return page{}, err
+	}
+	if refused == nil {
+		return page{redirect: after(out, upload.Link(), "posted")}, nil
+	}
+	faults := map[string]string{}
+	for _, f := range entryFaults(v.lang, refused, entries, of) {
+		faults[f.path()] = f.message
+	}
+	if len(faults) == 0 || refused.Status == http.StatusConflict {
+		shown.Wrong = []string{refused.Detail}
+	}
+	return v.showKhata(shown, entries, faults, refused.Status)
+}
+
+// openForKhata opens an account by the name in a row, and gives it to all rows with that name.
+func (v *visit) openForKhata(shown khataPage, entries []khataEntry) (page, error) {
+	form := v.r.PostForm
+	at, err := strconv.Atoi(form.Get("open"))
+	if err != nil || at < 0 || at >= len(entries) {
+		return page{}, errNoPage
+	}
+	kind, work, _ := strings.Cut(form.Get(fmt.Sprintf("entries[%d].kind", at)), " ")
+	if kindName(kind) == "" {
+		return page{}, errNoPage
+	}
+	name := entries[at].Account
+	body := map[string]any{"name": name}
+	if kind == "polisher" {
+		body["type"], _ = strconv.Atoi(work)
+	}
+	var opened map[string]any
+	_, err = v.call("open-"+kind, request{body: body, key: keyOf(shown.Key, kind, name)}, &opened)
+	refused := refusal(err)
+	switch {
+	case refused != nil:
+		faults := map[string]string{fmt.Sprintf("entries[%d].account", at): detail(refused)}
+		return v.showKhata(shown, entries, faults, refused.Status)
+	case err != nil:
+		return page{}, err
+	}
+	for i := range entries {
+		if e := &entries[i]; e.Line["account_id"] == nil && strings.EqualFold(e.Account, name) {
+			e.Line["ledger"], e.Line["account_id"] = kind, opened["id"]
+			e.Account = v.accountText(textOf(opened["name"]), kind)
+		}
+	}
+	entries[at].Accepted = true
+	if shown.Preview, err = v.previewKhata(shown.khataUpload, entries); err != nil {
+		return page{}, err
+	}
+	return v.showKhata(shown, entries, nil, 0)
+}

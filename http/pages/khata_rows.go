@@ -1,0 +1,251 @@
+package pages
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// khataEntry is an entry of a khata page as it was read or checked. Its line is as the operation takes it.
+type khataEntry struct {
+	Line     map[string]any
+	Account  string // as the form names it
+	Accepted bool
+}
+
+// khataRow is an entry as the page shows it.
+type khataRow struct {
+	Number, Index int
+	Name          string // JSON path
+	Summary       string
+	Accepted      bool
+	Account       field
+	Ledger, ID    string  // of the account
+	Fields        []field // the others
+	Sure          string  // percent
+	Unsure        bool
+	Unknown       bool // no account has the name
+	Open, Focus   bool // the inputs are shown; the row comes first
+	Raw, Wrong    string
+}
+
+// leastSure is the confidence below which a row is marked, and waits until somebody accepts it.
+const leastSure = 0.8
+
+// entriesRead returns the entries as they were read.
+func entriesRead(upload khataUpload, accounts ledgerAccounts) []khataEntry {
+	entries := make([]khataEntry, len(upload.Result.Entries))
+	for i, read := range upload.Result.Entries {
+		e := khataEntry{Line: map[string]any{}, Account: textOf(read["party_name"])}
+		for _, name := range []string{"ledger", "account_id", "side", "date", "item_name", "weight", "touch", "fine_weight", "amount"} {
+			if read[name] != nil {
+				e.Line[name] = read[name]
+			}
+		}
+		if id := read["account_id"]; id != nil {
+			e.Account = accounts.text(textOf(read["ledger"]), plain(id))
+		}
+		e.Accepted = isSure(read) && e.Line["account_id"] != nil && e.Line["date"] != nil
+		entries[i] = e
+	}
+	return entries
+}
+
+func isSure(read map[string]any) bool {
+	confidence, _ := toDecimal(read["confidence"])
+	return confidence.InexactFloat64() >= leastSure
+}
+
+// khataLines returns the schema of a line of a submission.
+func (v *visit) khataLines() (*schema, error) {
+	body, err := v.schemaOf("submit-khata")
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range body.Properties {
+		if p.Name == "entries" {
+			return p.Items, nil
+		}
+	}
+	return nil, fmt.Errorf("submit-khata takes no entries")
+}
+
+// entriesPosted returns the entries of the form.
+func (v *visit) entriesPosted(count int) ([]khataEntry, error) {
+	lines, err := v.khataLines()
+	if err != nil {
+		return nil, err
+	}
+	form := v.r.PostForm
+	var accounts ledgerAccounts
+	entries := make([]khataEntry, count)
+	for i := range entries {
+		name, e := fmt.Sprintf("entries[%d]", i), &entries[i]
+		e.Line, _ = reader{form: form}.object(lines, name, false)
+		e.Account, e.Accepted = strings.TrimSpace(form.Get(name+".account")), form.Get(name+".accepted") != ""
+		if e.Line["account_id"] != nil && e.Account == form.Get(name+".was") {
+			continue
+		}
+		delete(e.Line, "ledger")
+		delete(e.Line, "account_id")
+		if e.Account == "" {
+			continue
+		}
+		if accounts == nil {
+			if accounts, err = v.ledgerAccounts(); err != nil {
+				return nil, err
+			}
+		}
+		if a, found := accounts.named(e.Account); found {
+			e.Line["ledger"], e.Line["account_id"], e.Account = a.kind, number(a.id, ""), a.text
+		}
+	}
+	return entries, nil
+}
+
+// khataRows returns the rows of the page.
+func (v *visit) khataRows(upload khataUpload, lines *schema, entries []khataEntry, faults map[string]string) []khataRow {
+	rows := make([]khataRow, len(entries))
+	first := -1
+	for i, e := range entries {
+		read := upload.Result.Entries[i]
+		name := fmt.Sprintf("entries[%d]", i)
+		r := khataRow{
+			Number: i + 1, Index: i, Name: name, Accepted: e.Accepted, Ledger: textOf(e.Line["ledger"]), ID: plain(e.Line["account_id"]),
+			Unsure: !isSure(read), Raw: textOf(read["raw_text"]), Wrong: faults[name],
+		}
+		confidence, _ := toDecimal(read["confidence"])
+		r.Sure = confidence.Shift(2).Round(0).String()
+		r.Unknown = r.ID == "" && e.Account != ""
+		parts := []string{v.lang.day(textOf(e.Line["date"])), e.Account, v.lang.t(enumWord(e.Line["side"])), v.lang.line(e.Line)}
+		r.Summary = strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
+		r.Account = field{Name: name + ".account", Label: "Account", Kind: "text", Value: e.Account, Error: faults[name+".account"]}
+		r.Fields = drawing{faults: faults}.object(lines.without("ledger", "account_id"), name, any(e.Line), false)
+		faulty := r.Wrong != "" || r.Account.Error != "" || slices.ContainsFunc(r.Fields, func(f field) bool { return f.Error != "" })
+		r.Open = faulty || r.ID == "" || e.Line["date"] == nil
+		if first < 0 && (faulty || len(faults) == 0 && !e.Accepted) {
+			first = i
+		}
+		rows[i] = r
+	}
+	if len(rows) > 0 {
+		rows[max(first, 0)].Focus = true
+	}
+	return rows
+}
+
+// entryFault is a fault of an entry, by its number on the page.
+type entryFault struct {
+	entry          int
+	field, message string
+}
+
+func (f entryFault) path() string {
+	return strings.TrimSuffix(fmt.Sprintf("entries[%d].%s", f.entry, f.field), ".")
+}
+
+func (f entryFault) label(l language) string {
+	switch f.field {
+	case "":
+		return ""
+	case "account":
+		return l.t("Account")
+	default:
+		return l.t(labelOf(f.field))
+	}
+}
+
+var ofEntry = regexp.MustCompile(`^entries\[(\d+)\]\.?(.*)$`)
+
+// entryFaults returns the faults of the entries of a refused submission. of has the numbers of the lines that were sent.
+func entryFaults(l language, refused *problem, entries []khataEntry, of []int) (found []entryFault) {
+	known := map[string]bool{}
+	for _, e := range refused.Errors {
+		f := entryFault{field: "", message: e.Message}
+		if m := ofEntry.FindStringSubmatch(e.Field); m != nil {
+			if n, err := strconv.Atoi(m[1]); err == nil && n < len(of) {
+				f.entry, f.field = of[n], m[2]
+			}
+		}
+		if f.field == "ledger" || f.field == "account_id" {
+			f.field = "account"
+			switch at := entries[f.entry]; {
+			case at.Account == "":
+				f.message = l.t("Name the account.")
+			case at.Line["account_id"] == nil:
+				f.message = l.t("No account has this name.")
+			}
+		}
+		if path := f.path(); !known[path] {
+			known[path] = true
+			found = append(found, f)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b entryFault) int { return a.entry - b.entry })
+	return found
+}
+
+// ledgerAccounts are the accounts of all ledgers. Their texts are unique.
+type ledgerAccounts []ledgerAccount
+
+type ledgerAccount struct{ kind, id, name, text string }
+
+// accountText returns an account's name with its kind.
+func (v *visit) accountText(name, kind string) string {
+	return name + " · " + v.lang.t(kindName(kind))
+}
+
+// ledgerAccounts lists the accounts of all ledgers.
+func (v *visit) ledgerAccounts() (all ledgerAccounts, err error) {
+	known := map[string]bool{}
+	for _, k := range kinds {
+		var of []map[string]any
+		if _, err := v.call("list-"+k.Value+"s", request{}, &of); err != nil {
+			return nil, err
+		}
+		for _, a := range of {
+			one := ledgerAccount{kind: k.Value, id: plain(a["id"]), name: textOf(a["name"])}
+			one.text = v.accountText(one.name, k.Value)
+			if known[strings.ToLower(one.text)] {
+				one.text += " · " + one.id
+			}
+			known[strings.ToLower(one.text)] = true
+			all = append(all, one)
+		}
+	}
+	return all, nil
+}
+
+// text returns the text of an account, "" for one that is not there.
+func (all ledgerAccounts) text(kind, id string) string {
+	for _, a := range all {
+		if a.kind == kind && a.id == id {
+			return a.text
+		}
+	}
+	return ""
+}
+
+// named returns the account with a text, or the only one with a name.
+func (all ledgerAccounts) named(text string) (found ledgerAccount, is bool) {
+	count := 0
+	for _, a := range all {
+		if strings.EqualFold(a.text, text) {
+			return a, true
+		}
+		if strings.EqualFold(a.name, text) {
+			found = a
+			count++
+		}
+	}
+	return found, count == 1
+}
+
+// keyOf returns an Idempotency-Key for a part of what a form does.
+func keyOf(key string, parts ...string) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(key+"\n"+strings.Join(parts, "\n"))).String()
+}

@@ -1,0 +1,263 @@
+package pages_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"bahi/internal/app/apptest"
+)
+
+// uploader is a browser that can send files.
+type uploader struct {
+	browser
+	http *http.Client
+	base string
+}
+
+func uploaderOf(o *apptest.Office) uploader {
+	o.T.Helper()
+	site := o.Visitor()
+	b := browser{o.T, site}
+	b.submit("/app/sign-in", "/app/sign-in", "key", o.Key(apptest.Home, write).Key).Leads("/app/")
+	return uploader{b, site.HTTP, o.URL}
+}
+
+// send submits a form with a file, and returns the status, the address that it leads to, and the page.
+func (u uploader) send(action string, fields url.Values, file []byte) (status int, location, text string) {
+	u.t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	for name := range fields {
+		require.NoError(u.t, form.WriteField(name, fields.Get(name)))
+	}
+	if file != nil {
+		part, err := form.CreateFormFile("file", "page")
+		require.NoError(u.t, err)
+		_, err = part.Write(file)
+		require.NoError(u.t, err)
+	}
+	require.NoError(u.t, form.Close())
+	r, err := http.NewRequestWithContext(u.t.Context(), http.MethodPost, u.base+action, &body)
+	require.NoError(u.t, err)
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	answer, err := u.http.Do(r)
+	require.NoError(u.t, err)
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	require.NoError(u.t, err)
+	return answer.StatusCode, answer.Header.Get("Location"), string(content)
+}
+
+// read uploads a page and waits until it is read.
+func (u uploader) read(file []byte) (address string) {
+	u.t.Helper()
+	status, location, text := u.send("/app/khata", form(u.get("/app/khata"), "/app/khata", ""), file)
+	require.Equal(u.t, 303, status, text)
+	address, _, _ = strings.Cut(location, "?")
+	isRead := func() bool { return !strings.Contains(u.get(location).Is(200).Text, `id="reading"`) }
+	require.Eventually(u.t, isRead, 4*time.Minute, 50*time.Millisecond)
+	return address
+}
+
+// typedPage is a PDF with a page of text.
+func typedPage(lines ...string) []byte {
+	content := "BT /F 10 Tf 20 180 Td"
+	for _, line := range lines {
+		content += " (" + line + ") Tj 0 -20 Td"
+	}
+	content += " ET"
+	return fmt.Appendf(nil, "%%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"+
+		"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj\n"+
+		"4 0 obj<</Length %d>>stream\n%s\nendstream endobj\n"+
+		"5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\ntrailer<</Root 1 0 R>>\n", len(content), content)
+}
+
+// filled returns what a browser sends of the form of a page with an id.
+func filledKhata(s apptest.Sheet, id string) url.Values {
+	values := url.Values{}
+	root, err := html.Parse(strings.NewReader(s.Text))
+	if err != nil {
+		return nil
+	}
+	attributes := func(n *html.Node) map[string]string {
+		all := map[string]string{}
+		for _, a := range n.Attr {
+			all[a.Key] = a.Val
+		}
+		return all
+	}
+	var within func(n *html.Node, in bool)
+	within = func(n *html.Node, in bool) {
+		a := attributes(n)
+		in = in || n.Data == "form" && a["id"] == id
+		_, checked := a["checked"]
+		if in && n.Data == "input" && a["name"] != "" && (a["type"] != "checkbox" || checked) {
+			values.Set(a["name"], a["value"])
+		}
+		if in && n.Data == "option" && n.Parent.Data == "select" {
+			name := attributes(n.Parent)["name"]
+			if _, selected := a["selected"]; selected || !values.Has(name) {
+				values.Set(name, a["value"])
+			}
+		}
+		for child := range n.ChildNodes() {
+			within(child, in)
+		}
+	}
+	within(root, false)
+	return values
+}
+
+func with(values url.Values, pairs ...string) url.Values {
+	other := url.Values{}
+	for name := range values {
+		other.Set(name, values.Get(name))
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		other.Set(pairs[i], pairs[i+1])
+	}
+	return other
+}
+
+func TestAKhataPageIsCheckedAndPosted(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	u := uploaderOf(o)
+	account := karigar(o)
+	u.get("/app/khata").Is(200).Says("No page was uploaded yet.")
+	empty := form(u.get("/app/khata"), "/app/khata", "")
+	status, _, text := u.send("/app/khata", empty, nil)
+	require.Equal(t, 422, status)
+	require.Contains(t, text, "Choose a picture or a PDF.")
+	status, _, text = u.send("/app/khata", empty, []byte("hello"))
+	require.Equal(t, 415, status)
+	require.Contains(t, text, "File must be a JPEG")
+
+	file := typedPage("Party: Imran", "IN", "1/3 payal 520 92 478.4", "Party: Zaveri", "2/3 cash 20,000")
+	_, first, _ := u.send("/app/khata", empty, file)
+	_, again, _ := u.send("/app/khata", empty, file)
+	require.Equal(t, first, again, "a form that is sent twice uploads once")
+	at := u.read(file)
+	u.get("/app/khata").Is(200).Says("to check", "An API key")
+	page := u.get(at).Is(200).Says("Imran · Karigar", "Received", "478.400 g", "no such account", "Accepted: 1. Left out: 1.",
+		"497.500 g fine → 19.100 g fine owes you")
+	require.Contains(t, page.Text, `href="/khata-uploads/`)
+
+	check := filledKhata(page, "check")
+	require.Equal(t, []string{"yes", "", "Zaveri"},
+		[]string{check.Get("entries[0].accepted"), check.Get("entries[1].accepted"), check.Get("entries[1].account")})
+	ask := func(pairs ...string) apptest.Sheet { return u.site.Ask(http.MethodPost, at, with(check, pairs...)) }
+	preview := ask("preview", "part", "entries[0].touch", "93", "entries[0].fine_weight", "").Is(200)
+	preview.Says("497.500 g fine → 13.900 g fine owes you")
+	require.NotContains(t, preview.Text, "<main")
+	ask("preview", "page", "entries[1].accepted", "yes").Is(200).Says("Row 2: Account: No account has this name.")
+	refused := ask("entries[1].accepted", "yes", "entries[0].weight", "much").Is(422).Says("No account has this name.")
+	require.Contains(t, refused.Text, `id="f-entries-0-weight" name="entries[0].weight" aria-invalid="true"`)
+	require.Contains(t, refused.Text, `value="much"`)
+	none := with(check)
+	none.Del("entries[0].accepted")
+	u.site.Ask(http.MethodPost, at, none).Is(422).Says("Accept a row first.")
+
+	opened := ask("open", "1", "entries[1].kind", "bank").Is(200)
+	opened.Says("Zaveri · Bank", "Accepted: 2. Left out: 0.", "₹0.00 → ₹20,000.00")
+	require.Equal(t, check.Get("key"), filledKhata(opened, "check").Get("key"))
+	check = filledKhata(opened, "check")
+	o.Clerk(apptest.Home).GET("/banks").Status(200).Contains("Zaveri")
+	u.get(account).Is(200).Says("497.500 g")
+	u.follow(ask()).Says("The rows are in the books.", "Imran · Karigar", "Zaveri · Bank", "A page is posted once.")
+	require.Contains(t, u.get(at).Text, `href="/app/accounts/karigar/1/rows/`)
+	u.follow(ask()) // the same form has the same effect
+	ask("key", "another-form").Is(409).Says("Khata upload was already submitted", "Zaveri · Bank")
+	u.get(account).Is(200).Says("19.100 g")
+	u.get("/app/khata").Says("posted")
+}
+
+func TestAKhataPageOfOthers(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	u := uploaderOf(o)
+	at := u.read(typedPage("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5"))
+	check := filledKhata(u.get(at), "check")
+	reader := byKey(o, apptest.Home, `{"ledger":"read"}`)
+	seen := reader.get(at).Is(200).Says("silver")
+	require.NotContains(t, seen.Text, `id="check"`)
+	require.NotContains(t, reader.get("/app/khata").Is(200).Text, `type="file"`)
+	token := form(reader.get("/app/"), "/app/sign-out", "").Get("token")
+	reader.site.Ask(http.MethodPost, at, with(check, "token", token, "entries[0].accepted", "yes")).Is(403)
+	byKey(o, apptest.Abroad, write).get(at).Is(404)
+	byKey(o, apptest.Abroad, write).get("/app/khata").Is(200).Says("No page was uploaded yet.")
+	u.site.Ask(http.MethodPost, at, with(check, "workspace", apptest.Abroad)).Is(409)
+	u.get("/app/khata/999999").Is(404)
+	u.get("/app/khata/x").Is(422)
+	bad := u.read([]byte("%PDF-1.4 nothing"))
+	u.get(bad).Is(200).Says("The page cannot be read.", "Upload another picture")
+}
+
+// TestAKhataPageIsPostedByTheKeyboard is the fifth flow of PAGES.md.
+func TestAKhataPageIsPostedByTheKeyboard(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	karigar(o)
+	p := enter(o, write)
+	scan, err := filepath.Abs("../../docs/khata-page.png")
+	require.NoError(t, err)
+	upload := func(file string) {
+		p.Go("/app/khata")
+		p.Choose("#file", file)
+		p.Submit(".upload .primary")
+		p.Until(`document.getElementById("check")`)
+		p.Until(`document.activeElement.matches(".accept input")`)
+	}
+	upload(scan)
+	require.True(t, p.Is(`document.querySelector(".scan img").naturalWidth > 0`))
+	at, _, _ := strings.Cut(p.URL(), "?")
+	for _, lang := range []string{"en", "gu"} {
+		p.Speak(lang)
+		fits(t, p, "/app/khata", 360, true, lang)
+		fits(t, p, at, 360, true, lang)
+		fits(t, p, at, 1280, false, lang)
+	}
+	p.Speak("en")
+	p.Go(at)
+	p.Until(`document.activeElement.matches(".accept input")`)
+	p.Keys(kb.Enter) // all rows are sure
+	p.Until(`document.activeElement.matches("#check .primary")`)
+	p.Enter()
+	require.Contains(t, p.Text("main"), "The rows are in the books.")
+	fits(t, p, at, 1280, false, "en")
+
+	page := filepath.Join(t.TempDir(), "page.pdf")
+	content := typedPage("Party: Imran", "IN", "1/3 payal 520 92 478.4", "Party: Zaveri", "2/3 cash 20,000")
+	require.NoError(t, os.WriteFile(page, content, 0o600))
+	upload(page)
+	at, _, _ = strings.Cut(p.URL(), "?")
+	fits(t, p, at, 360, false, "en")
+	fits(t, p, at, 1280, true, "en")
+	p.Go(at)
+	p.Until(`document.activeElement.name === "entries[1].accepted"`)
+	p.Keys(kb.Enter)
+	p.Until(`document.querySelector("#check .preview").innerText.includes("Row 2: Account: No account has this name.")`)
+	p.TabTo(`[name="entries[0].accepted"]`)
+	p.TabTo(`[name="entries[1].kind"]`)
+	p.Keys("B") // Bank
+	p.Keys(kb.Tab)
+	p.Enter()
+	require.Contains(t, p.Text("#check .preview"), "→ ₹20,000.00")
+	p.Keys(kb.Enter)
+	p.Until(`document.activeElement.matches("#check .primary")`)
+	p.Enter()
+	require.Contains(t, p.Text(".posted"), "Zaveri · Bank")
+}

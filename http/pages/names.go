@@ -1,0 +1,84 @@
+package pages
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+)
+
+// actorKinds are the kinds of actors: the operation that lists those of the workspace and the field with their ids, how one is named,
+// and the words for one without a name.
+var actorKinds = map[string]struct{ operation, id, named, nameless string }{
+	"user":     {"list-members", "user_id", "%s", "former member"},
+	"api_key":  {"list-api-keys", "id", "API key %s", "An API key"},
+	"campaign": {"list-campaigns", "id", "Campaign %s", "A campaign"},
+	"bot":      {"list-bots", "id", "Bot %s", "A bot"},
+	"provider": {nameless: "A provider"},
+	"public":   {nameless: "A visitor"},
+}
+
+// actor returns a function for the names of actors, such as user:<id>. Each kind is looked up once a request, and only if there is one
+// to name.
+func (v *visit) actor() func(string) string {
+	if v.names == nil {
+		v.names = map[string]map[string]string{}
+	}
+	return func(actor string) string {
+		kind, id, _ := strings.Cut(actor, ":")
+		of, known := actorKinds[kind]
+		switch {
+		case kind == "user" && id == v.who.ID:
+			return v.lang.t("You")
+		case !known:
+			return v.lang.t("The system")
+		case of.operation == "":
+			return v.lang.t(of.nameless)
+		}
+		if v.names[kind] == nil {
+			v.names[kind] = v.namesOf(kind, of.operation, of.id)
+		}
+		if name := v.names[kind][id]; name != "" {
+			return v.lang.tf(of.named, name)
+		}
+		return v.lang.t(cmp.Or(v.names[kind][""], of.nameless))
+	}
+}
+
+// namesOf returns the names of the actors of a kind by their ids. By "" it has what one is called if the visitor may not see them.
+func (v *visit) namesOf(kind, operation, id string) map[string]string {
+	names := map[string]string{}
+	var vars []string
+	if kind == "user" {
+		vars = []string{v.who.Workspace.String()}
+	}
+	var all []map[string]any
+	if _, err := v.call(operation, request{vars: vars}, &all); err != nil && kind == "user" {
+		names[""] = "A member"
+	}
+	for _, one := range all {
+		names[textOf(one[id])] = cmp.Or(textOf(one["name"]), fullName(one), textOf(one["email"]))
+	}
+	return names
+}
+
+// fullName returns the name of a user or a member.
+func fullName(of map[string]any) string {
+	return strings.TrimSpace(textOf(of["first_name"]) + " " + textOf(of["last_name"]))
+}
+
+// company returns the name of the workspace's oldest company, which stands on prints, "" without one.
+func (v *visit) company() string {
+	return textOf(v.ownCompany()["name"])
+}
+
+// ownCompany returns the workspace's oldest company, nil without one.
+func (v *visit) ownCompany() map[string]any {
+	var list struct {
+		Data []map[string]any `json:"data"`
+	}
+	query := url.Values{"mine": {"true"}, "limit": {"100"}}
+	if _, err := v.call("list-companies", request{query: query}, &list); err != nil || len(list.Data) == 0 {
+		return nil
+	}
+	return list.Data[len(list.Data)-1] // the newest one is the first
+}

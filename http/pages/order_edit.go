@@ -1,0 +1,203 @@
+package pages
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// record is an order or a takada that a page edits. The operations of both have the same names but for the noun.
+type record struct {
+	noun, operation, id string // noun: order or takada
+	link, back          string
+}
+
+// recordOf returns the takada that the path names, else its order.
+func (v *visit) recordOf() record {
+	back := orderPath(v.r.PathValue("id"))
+	if id := v.r.PathValue("takada"); id != "" {
+		return record{"takada", "takada", id, back + "/takadas/" + id, back}
+	}
+	return record{"order", "client-order", v.r.PathValue("id"), back + "/edit", back}
+}
+
+// orderRecord is the content of the page that edits an order or a takada.
+type orderRecord struct {
+	Noun, ID, Link, Back, Order, Revision string
+	Names                                 []refs
+	Fields                                []field
+	History                               []change // of a takada
+	Theirs                                []difference
+	Deleted                               bool
+	Wrong                                 []string
+	Preview                               *preview
+	Reason, Key, Do                       string
+}
+
+func (v *visit) showRecord() (page, error) { return v.showRecordOf(orderRecord{}, nil, nil, 0) }
+
+// showRecordOf shows the form of a record, with the body and the faults of a refused edit.
+func (v *visit) showRecordOf(shown orderRecord, body map[string]any, faults map[string]string, status int) (page, error) {
+	r := v.recordOf()
+	shown.Noun, shown.ID, shown.Link, shown.Back, shown.Order = r.noun, r.id, r.link, r.back, v.r.PathValue("id")
+	names, err := v.orderNames()
+	if err != nil {
+		return page{}, err
+	}
+	result := page{template: "order-edit", title: "Order", status: status}
+	if r.noun == "takada" {
+		result.title = "Takada"
+		if shown.History, err = v.recordHistory("takada", r.id, names); err != nil {
+			return page{}, err
+		}
+		slices.Reverse(shown.History)
+	}
+	var now map[string]any
+	_, err = v.call("get-"+r.operation, request{vars: []string{r.id}}, &now)
+	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound && len(shown.History) > 0 {
+		shown.Deleted = true
+		result.body = shown
+		return result, nil
+	}
+	if err != nil {
+		return page{}, err
+	}
+	form, _, err := v.recordSchema("edit-"+r.operation, names)
+	if err != nil {
+		return page{}, err
+	}
+	theirs, _ := names.texts(now).(map[string]any)
+	if status == http.StatusPreconditionFailed {
+		shown.Theirs = v.lang.recordDifferences(theirs, body)
+	}
+	if body == nil {
+		body = theirs
+	}
+	first := "date"
+	if r.noun == "order" {
+		first, shown.Names = "client_id", []refs{names["client_id"]}
+	} else {
+		shown.Names = []refs{names["karigar_id"]}
+	}
+	shown.Revision, shown.Fields = plain(now["revision"]), arranged(form.fields("", body, faults, 1), first)
+	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
+	result.body = shown
+	return result, nil
+}
+
+// editRecord edits or deletes an order or a takada, or shows what an edit would do.
+func (v *visit) editRecord() (page, error) {
+	r, form := v.recordOf(), v.r.PostForm
+	names, err := v.orderNames()
+	if err != nil {
+		return page{}, err
+	}
+	fields, _, err := v.recordSchema("edit-"+r.operation, names)
+	if err != nil {
+		return page{}, err
+	}
+	in := request{
+		vars: []string{r.id}, key: form.Get("key"), match: form.Get("revision"), reason: strings.TrimSpace(form.Get("reason")),
+		dry: form.Get("preview") != "",
+	}
+	shown := orderRecord{Key: in.key, Reason: in.reason, Do: form.Get("do")}
+	if shown.Do == "delete" {
+		if in.reason == "" {
+			shown.Wrong = []string{v.lang.t("Say why.")}
+			return v.showRecordOf(shown, nil, nil, http.StatusUnprocessableEntity)
+		}
+		out, err := v.call("delete-"+r.operation, in, nil)
+		if refused := refusal(err); refused != nil && refused.Status != http.StatusNotFound {
+			shown.Wrong = []string{detail(refused)}
+			return v.showRecordOf(shown, nil, nil, refused.Status)
+		}
+		if err != nil {
+			return page{}, err
+		}
+		return page{redirect: after(out, r.back, "delete")}, nil
+	}
+	body := withoutEmptyItems(fields.read(form, true))
+	in.body = body
+	var now map[string]any
+	out, err := v.callNaming("edit-"+r.operation, names, in, &now)
+	refused := refusal(err)
+	switch {
+	case in.dry:
+		return v.previewedOrder(v.sayOrder(now), err, func(p *preview) (page, error) {
+			shown.Preview = p
+			return v.showRecordOf(shown, body, refused.faults(), 0)
+		})
+	case refused != nil:
+		shown.Wrong = general(refused)
+		return v.showRecordOf(shown, body, refused.faults(), refused.Status)
+	case err != nil:
+		return page{}, err
+	}
+	return page{redirect: after(out, r.back, "edited-"+r.noun)}, nil
+}
+
+// recordSentences say what was done to an order or a takada.
+var recordSentences = map[string]string{
+	"order added": "%s added the order", "order edited": "%s edited the order", "order deleted": "%s deleted the order",
+	"takada added": "%s added the takada of %s", "takada edited": "%s edited the takada of %s", "takada deleted": "%s deleted the takada of %s",
+}
+
+// recordHistory returns the history of an order or a takada in words, the oldest change first.
+func (v *visit) recordHistory(noun, id string, names references) ([]change, error) {
+	operation := "read-takada-history"
+	if noun == "order" {
+		operation = "read-client-order-history"
+	}
+	var versions []map[string]any
+	if _, err := v.call(operation, request{vars: []string{id}}, &versions); err != nil {
+		return nil, err
+	}
+	who := v.actor()
+	changes := make([]change, 0, len(versions))
+	for _, version := range versions {
+		before, _ := names.texts(version["before"]).(map[string]any)
+		after, _ := names.texts(version["after"]).(map[string]any)
+		c := change{
+			At: textOf(version["at"]), Actor: who(textOf(version["actor"])), Reason: textOf(version["reason"]), Position: textOf(version["position"]),
+			Lines: v.lang.recordDifferences(before, after),
+		}
+		words := []any{c.Actor}
+		if noun == "takada" {
+			day := after["date"]
+			if day == nil {
+				day = before["date"]
+			}
+			words = append(words, v.lang.day(textOf(day)))
+		}
+		c.Sentence = v.lang.tf(recordSentences[noun+" "+textOf(version["change"])], words...)
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+// recordDifferences compares two versions of an order or a takada, both with texts in place of ids.
+func (l language) recordDifferences(before, after map[string]any) (found []difference) {
+	for _, key := range []string{"client_id", "slip_number", "date", "delivery_date"} {
+		was, is := textOf(before[key]), textOf(after[key])
+		if strings.HasSuffix(key, "date") {
+			was, is = l.day(was), l.day(is)
+		}
+		if was != is {
+			found = append(found, difference{l.t(labelOf(key)), was, is})
+		}
+	}
+	return append(found, l.itemDifferences(l.t("Items"), before["items"], after["items"])...)
+}
+
+// itemDifferences compares items by their places.
+func (l language) itemDifferences(what string, before, after any) []difference {
+	list := func(items any) any {
+		all := itemsOf(items)
+		list := make([]any, len(all))
+		for i := range all {
+			list[i] = all[i]
+		}
+		return list
+	}
+	return l.differences(what, list(before), list(after))
+}

@@ -1,0 +1,484 @@
+package pages
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/shopspring/decimal"
+)
+
+func (p *Pages) ordersRoutes() {
+	p.member("GET /app/orders", (*visit).orders)
+	p.member("POST /app/orders", (*visit).addOrder)
+	const order = "/app/orders/{id}"
+	p.member("GET "+order, (*visit).order)
+	p.member("GET "+order+"/edit", (*visit).showRecord)
+	p.member("POST "+order+"/edit", (*visit).editRecord)
+	p.member("POST "+order+"/takadas", (*visit).deliver)
+	p.member("GET "+order+"/takadas/{takada}", (*visit).showRecord)
+	p.member("POST "+order+"/takadas/{takada}", (*visit).editRecord)
+	p.member("GET /app/drafts", (*visit).drafts)
+	p.member("GET /app/drafts/{id}", (*visit).draft)
+	p.member("POST /app/drafts/{id}", (*visit).editDraft)
+	p.member("POST /app/drafts/{id}/delete", (*visit).deleteDraft)
+}
+
+func orderPath(id string) string { return Path + "/orders/" + url.PathEscape(id) }
+
+// orderLine is an order in a list, or in the head of its page.
+type orderLine struct {
+	ID, Link, Client, ClientLink, Slip, Date, Delivery string
+	Status, Class                                      string // in words; class of the chip
+	Ordered, Delivered, Left                           string
+	TooMuch, Late                                      bool // Left is what was delivered too much; the day of delivery is over
+	Items, Warnings                                    []string
+}
+
+var statusWords = map[string]string{"open": "open", "partial": "partly delivered", "delivered": "delivered"}
+
+func (v *visit) orderLineOf(o map[string]any) orderLine {
+	status, id := textOf(o["status"]), plain(o["id"])
+	line := orderLine{
+		ID: id, Link: orderPath(id), Client: textOf(o["client_name"]), ClientLink: accountPath("client", plain(o["client_id"])), Slip: textOf(o["slip_number"]),
+		Date: textOf(o["date"]), Delivery: textOf(o["delivery_date"]), Status: statusWords[status], Class: status,
+		Ordered: grams(weightOf(o["items"])), Delivered: grams(o["delivered_weight"]), Left: grams(o["pending_weight"]),
+		Warnings: warningsOf(o),
+	}
+	left, _ := toDecimal(o["pending_weight"])
+	line.TooMuch = left.IsNegative()
+	line.Late = status != "delivered" && line.Delivery != "" && line.Delivery < v.day()
+	for _, item := range itemsOf(o["items"]) {
+		line.Items = append(line.Items, v.lang.line(item))
+	}
+	return line
+}
+
+// weightOf returns the weight of all items.
+func weightOf(items any) decimal.Decimal {
+	sum := decimal.Zero
+	for _, item := range entriesOf(items) {
+		weight, _ := toDecimal(item["weight"])
+		sum = sum.Add(weight)
+	}
+	return sum
+}
+
+// itemsOf returns items with the keys of entryFields.
+func itemsOf(items any) []map[string]any {
+	shown := entriesOf(items)
+	for i, from := range shown {
+		item := map[string]any{
+			"item_name": from["item_name"], "slip_number": from["slip_number"], "pieces": from["quantity"], "weight": from["weight"],
+			"karigar": from["karigar_id"], "client": from["client_id"],
+		}
+		if charge, _ := toDecimal(from["making_charge"]); !charge.IsZero() {
+			item["making_charge"] = from["making_charge"]
+		}
+		shown[i] = item
+	}
+	return shown
+}
+
+func warningsOf(record map[string]any) (messages []string) {
+	for _, w := range entriesOf(record["warnings"]) {
+		messages = append(messages, textOf(w["message"]))
+	}
+	return messages
+}
+
+// count returns a number of items in words.
+func (l language) count(items int) string {
+	if items == 1 {
+		return l.t("1 item")
+	}
+	return l.tf("%s items", items)
+}
+
+// orderWords returns an order as a part of a sentence: Patel Jewellers, slip 12, 3 items, 130.750 g.
+func (l language) orderWords(o map[string]any) string {
+	var parts []string
+	if client := textOf(o["client_name"]); client != "" {
+		parts = append(parts, client)
+	}
+	if slip := textOf(o["slip_number"]); slip != "" {
+		parts = append(parts, l.tf("slip %s", slip))
+	}
+	parts = append(parts, l.count(len(entriesOf(o["items"]))), grams(weightOf(o["items"])))
+	return strings.Join(parts, ", ")
+}
+
+// pager has the numbers of the pages beside the one that is shown; 0: there is none.
+type pager struct{ Newer, Older int }
+
+// newestFirst reads a page of records, the newest first. The interface counts pages from the oldest record; so its last page has a few
+// records, and the first page here has those of the page before it too.
+func (v *visit) newestFirst(total int, read func(page url.Values) ([]map[string]any, error)) (records []map[string]any, beside pager, err error) {
+	full := total / rowsShown
+	number, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // 0 without one
+	number = min(max(number, 1), max(full, 1))
+	if number > 1 {
+		beside.Newer = number - 1
+	}
+	if number < full {
+		beside.Older = number + 1
+	}
+	for n := max(1, full-number+1); n <= full || number == 1 && n == full+1; n++ {
+		some, err := read(url.Values{"page": {strconv.Itoa(n)}, "page_size": {strconv.Itoa(rowsShown)}})
+		if err != nil {
+			return nil, beside, err
+		}
+		records = append(records, some...)
+		if number != 1 {
+			break
+		}
+	}
+	slices.Reverse(records)
+	return records, beside, nil
+}
+
+// ordersPage is the content of the list of orders.
+type ordersPage struct {
+	Orders      []orderLine
+	Pages       pager
+	Client      string // as the visitor typed it
+	ClientWrong string
+	Clients     refs
+	PDF         string
+	Made        []orderLine // of the draft that was converted
+	Fields      []field
+	Wrong       []string
+	Preview     *preview
+	Key         string
+	Open        bool // the form
+}
+
+func (v *visit) orders() (page, error) { return v.showOrders(ordersPage{}, nil, nil, 0) }
+
+// showOrders lists the orders, with the body and the faults of a refused new one.
+func (v *visit) showOrders(shown ordersPage, body map[string]any, faults map[string]string, status int) (page, error) {
+	clients, err := v.accountRefs("client")
+	if err != nil {
+		return page{}, err
+	}
+	shown.Clients, shown.Client = clients, strings.TrimSpace(v.r.URL.Query().Get("client"))
+	query := url.Values{}
+	if shown.Client != "" {
+		id, wrong := clients.find(v.lang, shown.Client)
+		if shown.ClientWrong = wrong; wrong == "" {
+			query.Set("client_id", id)
+		}
+	}
+	pdf, err := v.request("get-client-orders-pdf", request{query: query})
+	if err != nil {
+		return page{}, err
+	}
+	shown.PDF = pdf.URL.String()
+	if err := v.listOrders(query, &shown); err != nil {
+		return page{}, err
+	}
+	for _, id := range v.r.URL.Query()["made"] {
+		shown.Made = append(shown.Made, orderLine{ID: id, Link: orderPath(id)})
+	}
+	form, _, err := v.recordSchema("add-client-order", references{"client_id": clients})
+	if err != nil {
+		return page{}, err
+	}
+	if body == nil {
+		body = map[string]any{"date": v.day()}
+	}
+	shown.Fields = arranged(form.fields("", body, faults, 1), "client_id")
+	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
+	return page{template: "orders", title: "Orders", status: status, body: shown}, nil
+}
+
+func (v *visit) listOrders(query url.Values, shown *ordersPage) error {
+	var list struct {
+		Items []map[string]any `json:"items"`
+		Total int              `json:"total"`
+	}
+	read := func(page url.Values) ([]map[string]any, error) {
+		maps.Copy(page, query)
+		list.Items = nil // or the decoder fills the records of the page before
+		_, err := v.call("list-client-orders", request{query: page}, &list)
+		return list.Items, err
+	}
+	if _, err := read(url.Values{"page_size": {"1"}}); err != nil {
+		return err
+	}
+	orders, beside, err := v.newestFirst(list.Total, read)
+	shown.Pages = beside
+	for _, o := range orders {
+		shown.Orders = append(shown.Orders, v.orderLineOf(o))
+	}
+	return err
+}
+
+// recordSchema returns the schema of an operation's body, and the form's, which has texts for references and no ids of items.
+func (v *visit) recordSchema(operation string, names references) (form, of *schema, err error) {
+	of, err = v.schemaOf(operation)
+	if err != nil {
+		return nil, nil, err
+	}
+	return names.schema(of.without("client_order_id")), of, nil
+}
+
+// arranged puts a field first, and gives the fields of orders their labels. The hints of the interface are for programs.
+func arranged(fields []field, first string) []field {
+	slices.SortStableFunc(fields, func(a, b field) int {
+		return cmp.Compare(btoi(a.Key != first), btoi(b.Key != first))
+	})
+	for i := range fields {
+		f := &fields[i]
+		f.Hint = ""
+		switch f.Key {
+		case "id":
+			f.Kind = "hidden"
+		case "quantity":
+			f.Label = "Pieces"
+		}
+		for _, line := range f.Lines {
+			arranged(line, "")
+		}
+	}
+	return fields
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// withoutEmptyItems drops the items of a body that have an id alone: their inputs were emptied.
+func withoutEmptyItems(body map[string]any) map[string]any {
+	if items, is := body["items"].([]any); is {
+		body["items"] = slices.DeleteFunc(items, func(item any) bool {
+			fields, _ := item.(map[string]any)
+			return len(fields) == 1 && fields["id"] != nil
+		})
+	}
+	return body
+}
+
+// addOrder adds an order, or shows what it would be.
+func (v *visit) addOrder() (page, error) {
+	clients, err := v.accountRefs("client")
+	if err != nil {
+		return page{}, err
+	}
+	names := references{"client_id": clients}
+	form, _, err := v.recordSchema("add-client-order", names)
+	if err != nil {
+		return page{}, err
+	}
+	body := withoutEmptyItems(form.read(v.r.PostForm, false))
+	in := request{body: body, key: v.r.PostForm.Get("key"), dry: v.r.PostForm.Get("preview") != ""}
+	var order map[string]any
+	out, err := v.callNaming("add-client-order", names, in, &order)
+	refused := refusal(err)
+	switch {
+	case in.dry:
+		return v.previewedOrder(v.sayOrder(order), err, func(p *preview) (page, error) {
+			return v.showOrders(ordersPage{Preview: p, Key: in.key, Open: true}, body, refused.faults(), 0)
+		})
+	case refused != nil:
+		return v.showOrders(ordersPage{Wrong: general(refused), Key: in.key, Open: true}, body, refused.faults(), refused.Status)
+	case err != nil:
+		return page{}, err
+	}
+	return page{redirect: after(out, orderPath(plain(order["id"])), "added")}, nil
+}
+
+// general returns the detail of a problem without faults of fields.
+func general(p *problem) []string {
+	if len(p.Errors) > 0 {
+		return nil
+	}
+	return []string{p.Detail}
+}
+
+// sayOrder returns the preview of an order.
+func (v *visit) sayOrder(order map[string]any) *preview {
+	if order == nil {
+		return &preview{}
+	}
+	return &preview{Says: []string{v.lang.orderWords(order)}, Warnings: warningsOf(order)}
+}
+
+// previewedOrder shows what a change would do, as previewed does for rows.
+func (v *visit) previewedOrder(p *preview, err error, whole func(*preview) (page, error)) (page, error) {
+	refused := refusal(err)
+	if err != nil && refused == nil {
+		return page{}, err
+	}
+	if refused != nil {
+		p = &preview{Wrong: []string{detail(refused)}}
+		if refused.Status == http.StatusUnprocessableEntity {
+			p.Wrong = []string{v.lang.t("Not complete yet.")}
+			for _, f := range refused.Errors {
+				p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.t(f.Message))
+			}
+		}
+	}
+	if v.r.PostForm.Get("preview") == "part" {
+		return page{template: "order", part: "preview", body: p}, nil
+	}
+	return whole(p)
+}
+
+// pathWords returns the words of the JSON path of a field: items[1].weight is line 2, Weight.
+func (l language) pathWords(path string) string {
+	array, rest, in := strings.Cut(path, "[")
+	digits, key, of := strings.Cut(rest, "].")
+	n, err := strconv.Atoi(digits)
+	if !in || !of || err != nil {
+		return l.t(fieldLabel(cmp.Or(array, path)))
+	}
+	return l.tf("line %s", n+1) + ", " + l.t(fieldLabel(key))
+}
+
+// fieldLabel returns the label of a field of an order.
+func fieldLabel(key string) string {
+	if key == "quantity" {
+		return "Pieces"
+	}
+	return labelOf(key)
+}
+
+// takadaLine is a takada in the list of an order.
+type takadaLine struct {
+	Link, Date string
+	Items      []string
+	Weight     string
+}
+
+// orderPage is the content of the page of an order.
+type orderPage struct {
+	Order    orderLine
+	Deleted  bool
+	Takadas  []takadaLine
+	History  []change
+	Karigars refs
+	Fields   []field // of a new takada
+	Wrong    []string
+	Preview  *preview
+	Key      string
+}
+
+func (v *visit) order() (page, error) { return v.showOrder(orderPage{}, nil, nil, 0) }
+
+// showOrder shows an order with its takadas, with the body and the faults of a refused new takada.
+func (v *visit) showOrder(shown orderPage, body map[string]any, faults map[string]string, status int) (page, error) {
+	id := v.r.PathValue("id")
+	names, err := v.orderNames()
+	if err != nil {
+		return page{}, err
+	}
+	if shown.History, err = v.recordHistory("order", id, names); err != nil {
+		return page{}, err
+	}
+	var order map[string]any
+	_, err = v.call("get-client-order", request{vars: []string{id}}, &order)
+	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound { // deleted: its history is left
+		shown.Deleted, shown.Order.ID = true, id
+		return page{template: "order", title: "Order", status: status, body: shown}, nil
+	}
+	if err != nil {
+		return page{}, err
+	}
+	shown.Order, shown.Karigars = v.orderLineOf(order), names["karigar_id"]
+	var takadas []map[string]any
+	if _, err := v.call("list-takadas", request{query: url.Values{"client_order_id": {id}}}, &takadas); err != nil {
+		return page{}, err
+	}
+	for _, t := range takadas {
+		line := takadaLine{Link: orderPath(id) + "/takadas/" + plain(t["id"]), Date: textOf(t["date"]), Weight: grams(weightOf(t["items"]))}
+		named, _ := names.texts(t).(map[string]any)
+		for _, item := range itemsOf(named["items"]) {
+			line.Items = append(line.Items, v.lang.line(item))
+		}
+		shown.Takadas = append(shown.Takadas, line)
+		history, err := v.recordHistory("takada", plain(t["id"]), names)
+		if err != nil {
+			return page{}, err
+		}
+		shown.History = append(shown.History, history...)
+	}
+	slices.SortStableFunc(shown.History, func(a, b change) int { return cmp.Compare(position(b), position(a)) })
+	form, _, err := v.recordSchema("add-takada", names)
+	if err != nil {
+		return page{}, err
+	}
+	if body == nil {
+		body = map[string]any{"date": v.day()}
+	}
+	shown.Fields = arranged(form.fields("", body, faults, 1), "date")
+	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
+	return page{template: "order", title: v.lang.tf("Order %s", id), status: status, body: shown}, nil
+}
+
+func position(c change) int64 {
+	n, _ := strconv.ParseInt(c.Position, 10, 64)
+	return n
+}
+
+// orderNames returns the references of orders and takadas.
+func (v *visit) orderNames() (references, error) {
+	clients, err := v.accountRefs("client")
+	if err != nil {
+		return nil, err
+	}
+	karigars, err := v.accountRefs("karigar")
+	return references{"client_id": clients, "karigar_id": karigars}, err
+}
+
+// deliver adds a takada to an order, or shows what it would be.
+func (v *visit) deliver() (page, error) {
+	id := v.r.PathValue("id")
+	names, err := v.orderNames()
+	if err != nil {
+		return page{}, err
+	}
+	form, _, err := v.recordSchema("add-takada", names)
+	if err != nil {
+		return page{}, err
+	}
+	body := form.read(v.r.PostForm, false)
+	body["client_order_id"] = number(id, "")
+	in := request{body: body, key: v.r.PostForm.Get("key"), dry: v.r.PostForm.Get("preview") != ""}
+	var takada map[string]any
+	out, err := v.callNaming("add-takada", names, in, &takada)
+	refused := refusal(err)
+	switch {
+	case in.dry:
+		p := &preview{}
+		var order map[string]any
+		if _, failed := v.call("get-client-order", request{vars: []string{id}}, &order); failed == nil && err == nil {
+			left, _ := toDecimal(order["pending_weight"])
+			p.Says = []string{v.lang.orderWords(takada), v.lang.left(left.Sub(weightOf(takada["items"])))}
+		}
+		return v.previewedOrder(p, err, func(p *preview) (page, error) {
+			return v.showOrder(orderPage{Preview: p, Key: in.key}, body, refused.faults(), 0)
+		})
+	case refused != nil:
+		return v.showOrder(orderPage{Wrong: general(refused), Key: in.key}, body, refused.faults(), refused.Status)
+	case err != nil:
+		return page{}, err
+	}
+	return page{redirect: after(out, orderPath(id), "delivered")}, nil
+}
+
+// left returns the words for what is left after a delivery.
+func (l language) left(weight decimal.Decimal) string {
+	if weight.IsNegative() {
+		return l.tf("After it %s too much is delivered.", grams(json.Number(weight.String())))
+	}
+	return l.tf("After it %s is left.", grams(json.Number(weight.String())))
+}

@@ -1,0 +1,67 @@
+package pages
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// preview is what a change would do.
+type preview struct {
+	Balances []balance
+	Computed []choice // the inputs' names and their values
+	Says     []string // what it comes to, in words
+	Warnings []string
+	Wrong    []string
+}
+
+// tried returns what a row would do.
+func (v *visit) tried(kind, account string, body map[string]any) (*preview, error) {
+	var row map[string]any
+	_, err := v.call("add-"+kind+"-row", request{vars: []string{account}, body: body, dry: true}, &row)
+	return v.previewOf(kind, row, err)
+}
+
+// previewed shows what a change would do: only that part for a script, otherwise with the whole page.
+func (v *visit) previewed(kind, wanted string, row map[string]any, err error, whole func(*preview) (page, error)) (page, error) {
+	p, err := v.previewOf(kind, row, err)
+	switch {
+	case err != nil:
+		return page{}, err
+	case wanted == "part":
+		return page{template: "account", part: "preview", body: p}, nil
+	default:
+		return whole(p)
+	}
+}
+
+// previewOf returns what the answer of a dry run says.
+func (v *visit) previewOf(kind string, row map[string]any, err error) (*preview, error) {
+	p := &preview{Balances: v.lang.balancesOf(kind, row)}
+	switch refused := refusal(err); {
+	case refused != nil && refused.Status == http.StatusUnprocessableEntity:
+		p.Wrong = []string{v.lang.t("Not complete yet.")}
+		for _, f := range refused.Errors {
+			p.Wrong = append(p.Wrong, labelOf(f.Field)+": "+f.Message)
+		}
+	case refused != nil:
+		p.Wrong = []string{detail(refused)}
+	case err != nil:
+		return nil, err
+	}
+	for _, side := range []string{"in_entries", "out_entries"} {
+		for i, e := range entriesOf(row[side]) {
+			for _, f := range entryFields {
+				if slices.Contains(computedOf(e), f.key) {
+					p.Computed = append(p.Computed, choice{Value: fmt.Sprintf("%s[%d].%s", side, i, f.key), Text: textOf(e[f.key])})
+				}
+			}
+		}
+	}
+	warnings, _ := row["warnings"].([]any)
+	for _, w := range warnings {
+		one, _ := w.(map[string]any)
+		p.Warnings = append(p.Warnings, textOf(one["message"]))
+	}
+	return p, nil
+}

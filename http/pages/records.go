@@ -1,0 +1,347 @@
+package pages
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// desk is a visit to a page of a resource.
+type desk struct {
+	*visit
+
+	of         *resource
+	parent, id string              // ids of the parent and of the record; empty: none
+	names      map[string][]choice // names of records by their resource, as far as they were looked up
+	actor      func(string) string
+}
+
+func (v *visit) desk(r *resource, record bool) *desk {
+	d := &desk{visit: v, of: r, names: map[string][]choice{}, actor: v.actor()}
+	if r.parent != nil {
+		d.parent = v.r.PathValue("id")
+	}
+	if record {
+		d.id = v.r.PathValue(r.variable())
+	}
+	return d
+}
+
+// sent is a form that was refused or tried.
+type sent struct {
+	do, key, reason string
+	body            map[string]any
+	query           url.Values
+	faults          map[string]string
+	wrong           []string
+	status          int
+	answer          *display // of an operation whose answer is shown
+	tried           bool     // a dry run gave the answer
+}
+
+// actForm is a form that runs an operation.
+type actForm struct {
+	Do, Button, About, Key, Revision, Reason, Kind string
+	AsksReason, Danger, Files, DryRun, Open        bool
+	Fields                                         []field
+	Links                                          []choice
+	Wrong                                          []string
+	Address                                        string
+}
+
+// Word returns the English words of a type of records.
+func (actForm) Word(kind string) string { return field{}.Word(kind) }
+
+// serve shows the list or the record, or runs the operation that a form names.
+func (d *desk) serve() (page, error) {
+	if d.r.Method == http.MethodPost {
+		return d.act()
+	}
+	return d.show(sent{})
+}
+
+func (d *desk) show(in sent) (page, error) {
+	if d.id == "" {
+		return d.list(in)
+	}
+	return d.record(in)
+}
+
+// operation returns an operation of the table.
+func (d *desk) operation(id string) (*operation, error) {
+	document, err := d.document()
+	if err != nil {
+		return nil, err
+	}
+	o, known := document.operation(id)
+	if !known {
+		return nil, fmt.Errorf("there is no operation %q", id)
+	}
+	return o, nil
+}
+
+// may reports whether the visitor has the permission for an operation.
+func (d *desk) may(o *operation) bool { return o.Permission == "" || d.permissions()[o.Permission] }
+
+// vars returns the values of the variables of an operation's path.
+func (d *desk) vars(o *operation) []string {
+	ids := slices.DeleteFunc([]string{d.parent, d.id}, func(id string) bool { return id == "" })
+	if d.of.by != "" && d.parent != "" {
+		ids = ids[1:]
+	}
+	return ids[:min(len(ids), strings.Count(o.Path, "{"))]
+}
+
+// actions returns what the forms of the page do.
+func (d *desk) actions() []action {
+	if d.id == "" {
+		return d.of.listActions()
+	}
+	return d.of.recordActions()
+}
+
+// act runs the operation that the form names.
+func (d *desk) act() (page, error) {
+	form := d.r.PostForm
+	in := sent{do: form.Get("do"), key: form.Get("key"), reason: strings.TrimSpace(form.Get("reason"))}
+	actions := d.actions()
+	i := slices.IndexFunc(actions, func(a action) bool { return a.operation == in.do })
+	if i < 0 {
+		return page{}, errNoPage
+	}
+	a := actions[i]
+	o, err := d.operation(a.operation)
+	if err != nil {
+		return page{}, err
+	}
+	var record map[string]any
+	if d.id != "" {
+		if record, err = d.find(); err != nil {
+			return page{}, err
+		}
+	}
+	for name, values := range form { // of several boxes with one name
+		if linked[lastPart(name)] != "" {
+			form.Set(name, strings.Join(values, "\n"))
+		}
+	}
+	query, body := d.inputs(o, a, record)
+	in.query = url.Values{}
+	for name, value := range query.read(form, false) {
+		in.query.Set(name, textOf(value))
+	}
+	out := request{
+		vars: d.vars(o), query: in.query, key: in.key, reason: in.reason, dry: form.Get("preview") != "" && o.DryRun, match: form.Get("revision"),
+	}
+	switch {
+	case a.body != nil:
+		out.body = a.body(record)
+	case body != nil:
+		in.body = body.read(form, a.edit)
+		if d.of.kinds != nil && a.operation == d.of.create {
+			in.body["type"] = d.kind(nil)
+		}
+		if d.of.by != "" && d.parent != "" {
+			in.body[d.of.by] = d.parent
+		}
+		out.body = in.body
+		if a.edit {
+			out.body = differing(in.body, record)
+		}
+		for _, p := range body.Properties {
+			if p.Kind == "file" {
+				out.files = append(out.files, d.files(p.Name)...)
+			}
+		}
+	}
+	if a.reason && in.reason == "" {
+		in.status, in.wrong = http.StatusUnprocessableEntity, []string{d.lang.t("Say why.")}
+		return d.show(in)
+	}
+	if o.Files && len(out.files) == 0 {
+		in.status, in.faults = http.StatusUnprocessableEntity, map[string]string{"file": d.lang.t("Choose a file.")}
+		return d.show(in)
+	}
+	var answer any
+	done, err := d.call(o.ID, out, &answer)
+	switch refused := refusal(err); {
+	case refused != nil && refused.Status == http.StatusNotFound:
+		return page{}, err
+	case refused != nil:
+		in.status, in.faults = refused.Status, refused.faults()
+		if len(refused.Errors) == 0 {
+			in.wrong = []string{refused.Detail}
+		}
+		return d.show(in)
+	case err != nil:
+		return page{}, err
+	case out.dry, a.shows:
+		of := d.shown("", o.Answer, answer)
+		in.answer, in.tried, in.body = &of, out.dry, nil
+		return d.show(in)
+	}
+	to := d.of.address(d.parent, d.id)
+	made, _ := answer.(map[string]any)
+	switch id := textOf(made["id"]); {
+	case a.operation == d.of.remove:
+		to = d.of.address(d.parent, "")
+	case a.operation == d.of.create && id != "" && d.of.leads == "":
+		to = d.of.address(d.parent, id)
+	}
+	return page{redirect: after(done, to, cmp.Or(a.did, "done"))}, nil
+}
+
+// lastPart returns the last name of a JSON path.
+func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+// differing returns the values of a body that differ from the record.
+func differing(body, record map[string]any) map[string]any {
+	changed := map[string]any{}
+	for name, value := range body {
+		inner, isObject := value.(map[string]any)
+		was, wasObject := record[name].(map[string]any)
+		switch {
+		case isObject && wasObject:
+			if inner = differing(inner, was); len(inner) > 0 {
+				changed[name] = inner
+			}
+		case !same(value, record[name]):
+			changed[name] = value
+		}
+	}
+	return changed
+}
+
+// same reports whether an input's value is that of the record. An empty input is no value.
+func same(value, was any) bool {
+	empty := func(v any) bool { return v == nil || v == "" || fmt.Sprint(v) == "[]" || fmt.Sprint(v) == "map[]" }
+	return empty(value) && empty(was) || fmt.Sprint(value) == fmt.Sprint(was)
+}
+
+// find returns the record of the page.
+func (d *desk) find() (map[string]any, error) {
+	if d.of.get != "" {
+		var record map[string]any
+		o, err := d.operation(d.of.get)
+		if err != nil {
+			return nil, err
+		}
+		_, err = d.call(o.ID, request{vars: d.vars(o)}, &record)
+		if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity { // an id of another kind
+			return nil, errNoPage
+		}
+		return record, err
+	}
+	for number := 1; ; number++ {
+		rows, total, err := d.rows(d.listQuery(), number, rowsFound)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range rows {
+			if idOf(r) == d.id {
+				return r, nil
+			}
+		}
+		if len(rows) < rowsFound || number*rowsFound >= total {
+			return nil, errNoPage
+		}
+	}
+}
+
+const (
+	rowsListed = 50
+	rowsFound  = 100 // of a page of a list in which a record is looked for
+)
+
+// idOf returns the id of a record.
+func idOf(record map[string]any) string {
+	return cmp.Or(textOf(record["id"]), textOf(record["name"]))
+}
+
+// listQuery returns the query that the list always has.
+func (d *desk) listQuery() url.Values {
+	query := maps.Clone(d.of.fixed)
+	if query == nil {
+		query = url.Values{}
+	}
+	if d.of.by != "" && d.parent != "" {
+		query.Set(d.of.by, d.parent)
+	}
+	return query
+}
+
+// rows returns a page of the list, and how many records there are.
+func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, total int, err error) {
+	o, err := d.operation(d.of.list)
+	if err != nil {
+		return nil, 0, err
+	}
+	query = maps.Clone(query)
+	for _, p := range o.Params {
+		switch p.Name {
+		case "page":
+			query.Set("page", strconv.Itoa(number))
+		case "skip":
+			query.Set("skip", strconv.Itoa((number-1)*size))
+		case "limit", "page_size":
+			query.Set(p.Name, strconv.Itoa(size))
+		}
+	}
+	var answer any
+	vars := d.vars(o)
+	if d.parent != "" && d.of.by == "" {
+		vars = vars[:1]
+	}
+	out, err := d.call(o.ID, request{vars: vars[:min(len(vars), strings.Count(o.Path, "{"))], query: query}, &answer)
+	if err != nil {
+		return nil, 0, err
+	}
+	list, total := listOf(answer)
+	if counted, err := strconv.Atoi(out.Header.Get("X-Total-Count")); err == nil {
+		total = counted
+	}
+	for _, one := range list {
+		if row, is := one.(map[string]any); is {
+			rows = append(rows, row)
+		}
+	}
+	return rows, total, nil
+}
+
+// listOf returns the records of the answer to a list, an array or an object with one, and the number that it tells.
+func listOf(answer any) (list []any, total int) {
+	switch a := answer.(type) {
+	case []any:
+		return a, len(a)
+	case map[string]any:
+		for _, name := range []string{"data", "items", "rows"} {
+			if list, is := a[name].([]any); is {
+				total, _ = strconv.Atoi(textOf(a["total"])) // 0 without one
+				return list, max(total, len(list))
+			}
+		}
+	}
+	return nil, 0
+}
+
+// rowSchema returns the schema of a record, as its list has it.
+func (d *desk) rowSchema() (*schema, error) {
+	o, err := d.operation(cmp.Or(d.of.get, d.of.list))
+	if err != nil || o.Answer == nil {
+		return &schema{}, err
+	}
+	if o.Answer.Kind == "lines" {
+		return o.Answer.Items, nil
+	}
+	for _, p := range o.Answer.Properties {
+		if p.Kind == "lines" && d.of.get == "" {
+			return p.Items, nil
+		}
+	}
+	return o.Answer, nil
+}

@@ -1,0 +1,260 @@
+package pages
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+const blankLines = 3 // of an array in a form, since a page without scripts adds none
+
+// inputs returns the schemas of the parameters of an operation's query and of its body, nil for none.
+func (d *desk) inputs(o *operation, a action, record map[string]any) (query, body *schema) {
+	query = &schema{}
+	for _, p := range o.Params {
+		if p.In == "query" && p.Name != d.of.by && !slices.Contains(a.without, p.Name) {
+			query.Properties = append(query.Properties, p.property)
+		}
+	}
+	if o.Body == nil || a.body != nil {
+		return query, nil
+	}
+	hidden := slices.Concat([]string{"id", d.of.by}, d.of.without, d.of.given, a.without)
+	for _, p := range o.Body.Properties {
+		if a.edit && p.Fixed {
+			hidden = append(hidden, p.Name)
+		}
+	}
+	body = o.Body.without(hidden...)
+	if d.of.kinds != nil && (a.edit || a.operation == d.of.create) {
+		body = body.only("", d.of.kinds[d.kind(record)])
+	}
+	return query, body
+}
+
+// kind returns the type of the record, or the one that was chosen for a new one.
+func (d *desk) kind(record map[string]any) string {
+	return cmp.Or(textOf(record["type"]), d.r.FormValue("new"))
+}
+
+// only returns the schema of an object with some of its properties, by their paths, in the order of these.
+func (s *schema) only(prefix string, paths []string) *schema {
+	rest := *s
+	rest.Properties = nil
+	for _, p := range s.Properties {
+		path := below(prefix, p.Name)
+		within := slices.ContainsFunc(paths, func(one string) bool { return strings.HasPrefix(one, path+".") })
+		switch {
+		case slices.Contains(paths, path):
+			rest.Properties = append(rest.Properties, p)
+		case within:
+			rest.Properties = append(rest.Properties, property{p.Name, p.only(path, paths)})
+		}
+	}
+	at := func(p property) int {
+		return slices.IndexFunc(paths, func(one string) bool {
+			return one == below(prefix, p.Name) || strings.HasPrefix(one, below(prefix, p.Name)+".")
+		})
+	}
+	slices.SortFunc(rest.Properties, func(a, b property) int { return at(a) - at(b) })
+	return &rest
+}
+
+// forms returns the forms of the page for those operations that the visitor may run.
+func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) {
+	for _, a := range d.actions() {
+		o, err := d.operation(a.operation)
+		if err != nil {
+			return nil, err
+		}
+		if !d.may(o) || a.when != nil && !a.when(record) {
+			continue
+		}
+		f := actForm{
+			Do: a.operation, Button: a.button, About: a.about, AsksReason: a.reason, Danger: a.danger, Files: o.Files, DryRun: o.DryRun,
+			Links: a.links, Address: d.of.address(d.parent, d.id), Revision: textOf(record["revision"]),
+		}
+		mine := sent{}
+		if in.do == a.operation {
+			mine, f.Key, f.Reason, f.Open = in, in.key, in.reason, true
+			if in.answer != nil && !in.tried {
+				f.Key = "" // the next one is another
+			}
+		}
+		var value any = mine.body
+		if a.edit {
+			whole := maps.Clone(record)
+			maps.Copy(whole, mine.body)
+			value = whole
+		} else if mine.body == nil {
+			value = map[string]any{}
+		}
+		query, body := d.inputs(o, a, record)
+		chosen := map[string]any{}
+		for name := range mine.query {
+			chosen[name] = mine.query.Get(name)
+		}
+		f.Fields = query.fields("", chosen, mine.faults, 0)
+		if body != nil {
+			f.Fields = append(f.Fields, body.fields("", value, mine.faults, blankLines)...)
+		}
+		if d.of.kinds != nil && a.operation == d.of.create {
+			if f.Kind = d.kind(nil); d.of.kinds[f.Kind] == nil {
+				continue // it is chosen first
+			}
+			f.Open = true
+		}
+		d.choose(f.Fields, "-"+a.operation)
+		f.Wrong = append(mine.wrong, misplaced(f.Fields, mine.faults)...)
+		if mine.status == http.StatusPreconditionFailed {
+			f.Wrong = nil // the page says it
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// hintOf returns what an input says for the description of its value.
+func hintOf(description string) string {
+	if hint, known := hints[description]; known {
+		return hint
+	}
+	return description
+}
+
+// choose makes fields that have ids of records into choices by name, and gives all the scope of their form.
+func (d *desk) choose(fields []field, scope string) {
+	for i := range fields {
+		f := &fields[i]
+		f.Scope = scope
+		f.Hint = hintOf(f.Hint)
+		d.choose(f.Fields, scope)
+		for _, line := range f.Lines {
+			d.choose(line, scope)
+		}
+		word := linked[f.Key]
+		if word == "" {
+			continue
+		}
+		chosen := strings.Fields(f.Value)
+		if f.Key == "audience" {
+			f.Choices = []choice{{"all", d.lang.t("All contacts"), false}}
+		}
+		f.Choices = append(f.Choices, d.namesOf(word)...)
+		for _, id := range chosen {
+			if !slices.ContainsFunc(f.Choices, func(c choice) bool { return c.Value == id }) {
+				f.Choices = append(f.Choices, choice{id, d.nameOf(word, id), false})
+			}
+		}
+		for j := range f.Choices {
+			f.Choices[j].Chosen = slices.Contains(chosen, f.Choices[j].Value)
+		}
+		kind := "choice"
+		if f.Kind == "list" {
+			kind = "choices"
+		}
+		f.Kind = kind
+	}
+}
+
+const (
+	shownOfTemplate = 60    // characters of its text
+	templateText    = " · " // between its name and its text
+)
+
+// namesOf returns the names of the newest records of a resource, none if the visitor may not list them.
+func (d *desk) namesOf(word string) []choice {
+	if known, is := d.names[word]; is {
+		return slices.Clone(known)
+	}
+	d.names[word] = nil
+	i := slices.IndexFunc(resources, func(r *resource) bool { return r.word == word })
+	if i < 0 {
+		return nil
+	}
+	other := d.visit.desk(resources[i], false)
+	rows, _, err := other.rows(other.listQuery(), 1, rowsFound)
+	if err != nil {
+		return nil
+	}
+	for _, r := range rows {
+		name := other.title(r)
+		if body := []rune(textOf(r["body"])); word == "templates" {
+			name += templateText + string(body[:min(len(body), shownOfTemplate)])
+		}
+		d.names[word] = append(d.names[word], choice{Value: idOf(r), Text: name})
+	}
+	return slices.Clone(d.names[word])
+}
+
+// nameOf returns the name of a record.
+func (d *desk) nameOf(word, id string) string {
+	d.namesOf(word)
+	known := d.names[word]
+	if i := slices.IndexFunc(known, func(c choice) bool { return c.Value == id }); i >= 0 {
+		return known[i].Text
+	}
+	name := d.lang.t("deleted")
+	if i := slices.IndexFunc(resources, func(r *resource) bool { return r.word == word }); i >= 0 && resources[i].get != "" {
+		other := d.visit.desk(resources[i], false)
+		other.id = id
+		if record, err := other.find(); err == nil {
+			name = other.title(record)
+		}
+	}
+	d.names[word] = append(d.names[word], choice{Value: id, Text: name})
+	return name
+}
+
+// title returns the name of a record.
+func (d *desk) title(record map[string]any) string {
+	name := textOf(record[d.of.columns[0]])
+	if d.of.word == "tools" {
+		name = d.lang.t(labelOf(name))
+	}
+	if last := textOf(record["last_name"]); last != "" {
+		name = strings.TrimSpace(name + " " + last)
+	}
+	return cmp.Or(name, textOf(record["phone"]), d.lang.t("Without a name"))
+}
+
+// asked returns what people filled in of the list's filters.
+func (d *desk) asked(o *operation) url.Values {
+	asked := url.Values{}
+	for _, p := range o.Params {
+		if value := strings.TrimSpace(d.r.URL.Query().Get(p.Name)); d.isFilter(p) && value != "" {
+			asked.Set(p.Name, value)
+		}
+	}
+	return asked
+}
+
+// isFilter reports whether a parameter is one of the query that people fill in.
+func (d *desk) isFilter(p parameter) bool {
+	paging := []string{"page", "limit", "page_size", "skip", "sort", d.of.by}
+	return p.In == "query" && !slices.Contains(paging, p.Name) && !d.of.fixed.Has(p.Name)
+}
+
+// filters returns the inputs of the list's filters.
+func (d *desk) filters(o *operation, asked url.Values) []field {
+	inputs, given := &schema{}, map[string]any{}
+	for _, p := range o.Params {
+		if !d.isFilter(p) {
+			continue
+		}
+		one := *p.schema
+		one.Required, one.Description = false, ""
+		if one.Kind == "tick" {
+			one.Kind, one.Options = "select", []string{"true", "false"}
+		}
+		inputs.Properties = append(inputs.Properties, property{p.Name, &one})
+		given[p.Name] = asked.Get(p.Name)
+	}
+	fields := inputs.fields("", given, nil, 0)
+	slices.SortStableFunc(fields, func(a, b field) int { return strings.Compare(b.Kind, a.Kind) }) // texts first: search
+	d.choose(fields, "-of")
+	return fields
+}

@@ -1,0 +1,418 @@
+package pages
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// display is a value as people read it.
+type display struct {
+	Label, Text, Link string
+	Day, Moment       string // in place of the text
+	Chip, Long        bool
+	Items             []display   // of an array
+	Pairs             []display   // of an object
+	Columns           []string    // of an array of objects
+	Rows              [][]display // its lines
+}
+
+// Empty reports whether there is nothing to show.
+func (s display) Empty() bool {
+	return s.Text+s.Day+s.Moment == "" && len(s.Items)+len(s.Pairs)+len(s.Rows) == 0
+}
+
+// shown returns a value with a name as people read it. The schema may be nil.
+func (d *desk) shown(name string, s *schema, value any) display {
+	if s == nil {
+		s = &schema{}
+	}
+	out := display{}
+	if name != "" {
+		out.Label = d.lang.t(labelOf(name))
+	}
+	word := linked[name]
+	switch v := value.(type) {
+	case bool:
+		out.Text = d.lang.t("No")
+		if v {
+			out.Text = d.lang.t("Yes")
+		}
+	case json.Number:
+		out.Text = d.figure(s, v)
+		if word != "" {
+			out.Text, out.Link = d.nameOf(word, v.String()), linkOf(word, v.String())
+			out.Text, _, _ = strings.Cut(out.Text, templateText)
+		}
+	case string:
+		d.text(&out, name, s, v)
+	case []any:
+		return d.array(out, name, s, v)
+	case map[string]any:
+		out.Pairs = d.pairs(s, v, nil)
+	}
+	return out
+}
+
+// linkOf returns the address of a record that a field names.
+func linkOf(word, id string) string {
+	i := slices.IndexFunc(resources, func(r *resource) bool { return r.word == word })
+	if i < 0 {
+		return ""
+	}
+	if leads := resources[i].leads; leads != "" {
+		return leads + url.QueryEscape(id)
+	}
+	return resources[i].address("", id)
+}
+
+func (d *desk) figure(s *schema, n json.Number) string {
+	switch {
+	case s.Paise:
+		amount, _ := toDecimal(n)
+		return rupees(amount.Shift(-2))
+	case s.Unit == "₹":
+		return rupees(n)
+	case s.Unit == "g":
+		return grams(n)
+	default:
+		return plain(n)
+	}
+}
+
+var actorText = regexp.MustCompile(`^(user|key|api_key|system)(:|$)`)
+
+func (d *desk) text(out *display, name string, s *schema, text string) {
+	word := linked[name]
+	_, notTime := time.Parse(time.RFC3339, text)
+	_, notDay := time.Parse(time.DateOnly, text)
+	switch {
+	case name == "audience" && text == "all":
+		out.Text = d.lang.t("All contacts")
+	case word != "" && text != "":
+		out.Text, out.Link = d.nameOf(word, text), linkOf(word, text)
+	case notTime == nil:
+		out.Moment = text
+	case notDay == nil:
+		out.Day = text
+	case s.Kind == "select" && text != "":
+		out.Text, out.Chip = d.lang.t(field{}.Word(text)), true
+	case name == "ownerId":
+		out.Text = d.actor("user:" + text)
+	case strings.HasSuffix(name, "By") && actorText.MatchString(text):
+		out.Text = d.actor(strings.Replace(text, "key:", "api_key:", 1))
+	case strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://"):
+		out.Text, out.Link = text, text
+	case name == "phone":
+		out.Text = phone(text)
+	case name == "secretSettings":
+		out.Text = d.lang.t(labelOf(lastPart(text)))
+	default:
+		out.Text, out.Long = text, len(text) > 200 || strings.Contains(text, "\n")
+	}
+}
+
+// phone returns a phone number as people write it: +91 98123 00001.
+func phone(digits string) string {
+	if national, indian := strings.CutPrefix(digits, "91"); indian && len(national) == 10 {
+		return "+91 " + national[:5] + " " + national[5:]
+	}
+	if digits == "" || strings.Trim(digits, "0123456789") != "" {
+		return digits
+	}
+	return "+" + digits
+}
+
+// array returns the values of an array, those of objects as a table.
+func (d *desk) array(out display, name string, s *schema, values []any) display {
+	if s.Kind == "lines" && s.Items != nil {
+		for _, p := range s.Items.Properties {
+			out.Columns = append(out.Columns, d.lang.t(labelOf(p.Name)))
+		}
+		for _, value := range values {
+			object, _ := value.(map[string]any)
+			var row []display
+			for _, p := range s.Items.Properties {
+				row = append(row, d.shown(p.Name, p.schema, object[p.Name]))
+			}
+			out.Rows = append(out.Rows, row)
+		}
+		return out
+	}
+	for _, value := range values {
+		item := d.shown(name, s.Items, value)
+		item.Label = ""
+		out.Items = append(out.Items, item)
+	}
+	return out
+}
+
+// pairs returns the values of an object, first the plain ones.
+func (d *desk) pairs(s *schema, object map[string]any, hidden []string) (all []display) {
+	var names []string
+	schemas := map[string]*schema{}
+	for _, p := range s.Properties {
+		names, schemas[p.Name] = append(names, p.Name), p.schema
+	}
+	if len(names) == 0 {
+		for name := range object {
+			names, schemas[name] = append(names, name), s.Items
+		}
+		slices.Sort(names)
+	}
+	for _, name := range names {
+		if slices.Contains(hidden, name) {
+			continue
+		}
+		if one := d.shown(name, schemas[name], object[name]); !one.Empty() {
+			all = append(all, one)
+		}
+	}
+	large := func(s display) int { return min(1, len(s.Rows)+len(s.Items)+len(s.Pairs)) }
+	slices.SortStableFunc(all, func(a, b display) int { return large(a) - large(b) })
+	return all
+}
+
+// recordLine is a record in a list.
+type recordLine struct {
+	Name, Link string
+	Cells      []display
+}
+
+// listPage is the content of the page of a list.
+type listPage struct {
+	Title, About, Address, Query string // Query: the filters, for the links to other pages of the list
+	Above                        []choice
+	Columns                      []string
+	Rows                         []recordLine
+	Filters                      []field
+	Asked                        bool
+	Total, Newer, Older          int // Newer and Older are numbers of pages, 0: none
+	Forms                        []actForm
+	Kinds                        []choice // types of which a new record can be
+	Answer                       *display
+	Tried                        bool
+	Stream, Events               string
+	Wrong                        []string
+	Lacks                        string // what must be there before
+}
+
+// list shows the records of a resource.
+func (d *desk) list(in sent) (page, error) {
+	o, err := d.operation(d.of.list)
+	if err != nil {
+		return page{}, err
+	}
+	number, _ := strconv.Atoi(d.r.URL.Query().Get("page")) // 0 without one
+	number = max(number, 1)
+	b := &listPage{
+		Title: d.of.title, About: d.of.about, Address: d.of.address(d.parent, ""), Answer: in.answer, Tried: in.tried, Events: d.of.events,
+	}
+	if b.Above, err = d.above(); err != nil {
+		return page{}, err
+	}
+	asked := d.asked(o)
+	b.Asked, b.Query = len(asked) > 0, asked.Encode() // without what is set in any case
+	if first := d.of.first; first != "" && !asked.Has(first) {
+		if own := d.namesOf(linked[first]); len(own) > 0 {
+			asked.Set(first, own[0].Value)
+		} else {
+			b.Lacks = d.of.lacks
+		}
+	}
+	b.Filters = d.filters(o, asked)
+	query := d.listQuery()
+	maps.Copy(query, asked)
+	var rows []map[string]any
+	if b.Lacks == "" {
+		rows, b.Total, err = d.rows(query, number, rowsListed)
+	}
+	if refused := refusal(err); refused != nil && refused.Status != http.StatusForbidden && refused.Status != http.StatusNotFound {
+		b.Wrong, err = []string{detail(refused)}, nil
+		in.status = cmp.Or(in.status, refused.Status)
+	}
+	if err != nil {
+		return page{}, err
+	}
+	if number > 1 {
+		b.Newer = number - 1
+	}
+	if number*rowsListed < b.Total {
+		b.Older = number + 1
+	}
+	if err := d.lines(b, rows); err != nil {
+		return page{}, err
+	}
+	if b.Forms, err = d.forms(in, nil); err != nil {
+		return page{}, err
+	}
+	if stream, known := d.streamOf(); known {
+		b.Stream = stream
+	}
+	if create, err := d.operation(d.of.create); err == nil && d.may(create) && d.of.kinds[d.kind(nil)] == nil {
+		for kind := range d.of.kinds {
+			b.Kinds = append(b.Kinds, choice{Value: kind, Text: d.lang.t(field{}.Word(kind))})
+		}
+		slices.SortFunc(b.Kinds, func(x, y choice) int { return strings.Compare(x.Text, y.Text) })
+	}
+	return page{template: "list", title: d.of.title, status: in.status, body: b}, nil
+}
+
+// lines adds the records to the list.
+func (d *desk) lines(b *listPage, rows []map[string]any) error {
+	s, err := d.rowSchema()
+	if err != nil {
+		return err
+	}
+	schemas := map[string]*schema{}
+	for _, p := range s.Properties {
+		schemas[p.Name] = p.schema
+	}
+	columns := d.of.columns
+	for _, name := range columns {
+		b.Columns = append(b.Columns, d.lang.t(labelOf(name)))
+	}
+	for _, r := range rows {
+		line := recordLine{Name: d.title(r), Link: d.of.leads + url.QueryEscape(idOf(r))}
+		if d.of.leads == "" {
+			line.Link = d.of.address(d.parent, idOf(r))
+		}
+		if d.of.flat {
+			line = recordLine{}
+		} else {
+			columns = d.of.columns[1:]
+		}
+		for _, name := range columns {
+			line.Cells = append(line.Cells, d.shown(name, schemas[name], r[name]))
+		}
+		b.Rows = append(b.Rows, line)
+	}
+	return nil
+}
+
+// above returns the pages above this one.
+func (d *desk) above() ([]choice, error) {
+	var all []choice
+	if r := d.of.parent; r != nil {
+		parent := d.visit.desk(r, false)
+		parent.id = d.parent
+		record, err := parent.find()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, choice{Value: r.address("", ""), Text: d.lang.t(r.title)})
+		all = append(all, choice{Value: r.address("", d.parent), Text: parent.title(record)})
+	}
+	if d.id != "" {
+		all = append(all, choice{Value: d.of.address(d.parent, ""), Text: d.lang.t(d.of.title)})
+	}
+	return all, nil
+}
+
+// streamOf returns the address of the event stream that tells of changes.
+func (d *desk) streamOf() (string, bool) {
+	o, err := d.operation(d.of.stream)
+	if d.of.stream == "" || err != nil {
+		return "", false
+	}
+	address := o.Path
+	for _, id := range d.vars(o) {
+		open, end := strings.IndexByte(address, '{'), strings.IndexByte(address, '}')
+		address = address[:open] + url.PathEscape(id) + address[end+1:]
+	}
+	return address, !strings.Contains(address, "{")
+}
+
+// recordPage is the content of the page of a record.
+type recordPage struct {
+	Title, Address, Note string
+	Above                []choice
+	Values, Details      []display
+	Forms                []actForm
+	Parts                []choice
+	Theirs               []difference // what another person changed, beside what this one wrote
+	Answer               *display
+	Tried                bool
+	Stream, Events       string
+	More                 any
+	Word                 string
+}
+
+// inside are fields that only programs need.
+var inside = regexp.MustCompile(`^(id|.*_id|.*Id|revision|created_?[aA]t|updated_?[aA]t|has[A-Z].*)$`)
+
+// record shows a record, and the forms of what can be done with it.
+func (d *desk) record(in sent) (page, error) {
+	record, err := d.find()
+	if err != nil {
+		return page{}, err
+	}
+	s, err := d.rowSchema()
+	if err != nil {
+		return page{}, err
+	}
+	b := &recordPage{
+		Title: d.title(record), Address: d.of.address(d.parent, d.id), Answer: in.answer, Tried: in.tried, Word: d.of.word, Events: d.of.events,
+	}
+	if b.Above, err = d.above(); err != nil {
+		return page{}, err
+	}
+	var internal []string
+	for _, p := range s.Properties {
+		if inside.MatchString(p.Name) && linked[p.Name] == "" {
+			internal = append(internal, p.Name)
+		}
+	}
+	b.Values = d.pairs(s, record, slices.Concat(internal, d.of.without, d.of.columns[:1]))
+	for _, name := range internal {
+		if one := d.shown(name, nil, record[name]); !one.Empty() && one.Label != "" {
+			b.Details = append(b.Details, one)
+		}
+	}
+	if d.of.note != nil {
+		b.Note = d.of.note(record)
+	}
+	if b.Forms, err = d.forms(in, record); err != nil {
+		return page{}, err
+	}
+	for _, l := range d.of.links {
+		b.Parts = append(b.Parts, choice{Value: strings.Replace(l.Value, "{id}", url.PathEscape(d.id), 1), Text: d.lang.t(l.Text)})
+	}
+	for _, part := range d.of.parts {
+		b.Parts = append(b.Parts, choice{Value: part.address(d.id, ""), Text: d.lang.t(part.title)})
+	}
+	if in.status == http.StatusPreconditionFailed {
+		for name, mine := range differing(in.body, record) {
+			theirs, yours := d.shown(name, nil, record[name]), d.shown(name, nil, mine)
+			b.Theirs = append(b.Theirs, difference{theirs.Label, d.short(theirs), d.short(yours)})
+		}
+		slices.SortFunc(b.Theirs, func(x, y difference) int { return strings.Compare(x.What, y.What) })
+	}
+	if stream, known := d.streamOf(); known {
+		b.Stream = stream
+	}
+	if d.of.more != nil {
+		b.More = d.of.more(d, record)
+	}
+	return page{template: "record", title: b.Title, status: in.status, body: b}, nil
+}
+
+// short returns a value as one text.
+func (d *desk) short(s display) string {
+	parts := []string{s.Text + d.lang.day(s.Day) + d.lang.moment(s.Moment, d.Zone)}
+	for _, item := range append(slices.Clone(s.Items), s.Pairs...) {
+		text := d.short(item)
+		if item.Label != "" {
+			text = item.Label + ": " + text
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ", ")
+}

@@ -1,0 +1,344 @@
+package pages_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/http/pages"
+	"bahi/internal/app/apptest"
+)
+
+const (
+	trade     = `{"messaging":"write","marketplace":"write"}`
+	tradeRead = `{"messaging":"read","marketplace":"read"}`
+)
+
+// shop has what the records of the pages belong to: a channel, a bot and a company.
+func shop(o *apptest.Office, workspace string) (clerk *apitest.Client, company string) {
+	o.T.Helper()
+	clerk = o.Bearer(o.Key(workspace, trade).Key)
+	clerk.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
+	clerk.POST("/api/bots", `{"name":"Helper","description":"Answers questions","systemPrompt":"Be kind"}`).Status(201)
+	made := map[string]any{}
+	clerk.POST("/api/v1/companies", `{"name":"Asha Mills","email":"asha@example.com"}`).Status(201).JSON(&made)
+	return clerk, fmt.Sprint(made["id"])
+}
+
+// kept is a resource whose records are added, changed and deleted on its pages.
+type kept struct {
+	list, choose          string // choose: query of the type
+	add, edit, remove     string // operations; empty: there is none
+	fill                  []string
+	name                  string // by which its list shows it
+	wrong, faulty, says   string // a field, a value that it cannot have, and what stands there
+	changed, theirs, mine string // a field, and what two people make of it
+	without               bool   // the record has no page
+	open                  bool   // the interface lets everybody do it
+}
+
+func keptOnes(company string) []kept {
+	return []kept{
+		{
+			list: "/app/list/contacts", add: "add-messaging-contact", edit: "edit-messaging-contact", remove: "delete-messaging-contact",
+			fill: []string{"name", "Usha", "phone", "9812300001"}, name: "Usha", wrong: "phone", faulty: "12", says: "phone",
+			changed: "name", theirs: "Usha Soni", mine: "Usha Shah",
+		},
+		{
+			list: "/app/list/lists", add: "create-contact-list", fill: []string{"name", "Retailers"}, name: "Retailers",
+			wrong: "name", faulty: "", says: "is required", without: true,
+		},
+		{
+			list: "/app/list/channels", choose: "?new=web", add: "create-channel", edit: "edit-channel", remove: "delete-channel",
+			fill: []string{"name", "Site", "settings.allowedOrigins", "https://example.com"}, name: "Site",
+			wrong: "settings.allowedOrigins", faulty: "nonsense", says: "expected",
+			changed: "name", theirs: "Our site", mine: "My site",
+		},
+		{
+			list: "/app/list/bots", add: "create-bot", edit: "edit-bot", remove: "delete-bot",
+			fill: []string{"name", "Munshi", "description", "Answers all questions", "systemPrompt", "Be short", "active", "true"}, name: "Munshi",
+			wrong: "description", faulty: "x", says: "10 to 5000 characters",
+			changed: "description", theirs: "It answers in Hindi", mine: "It answers in Gujarati",
+		},
+		{
+			list: "/app/list/bots/1/pages", add: "add-bot-url", remove: "delete-bot-url", fill: []string{"url", "https://example.com/about"},
+			name: "https://example.com/about", wrong: "url", faulty: "nonsense", says: "http",
+		},
+		{
+			list: "/app/list/bots/1/webhooks", add: "create-bot-webhook", edit: "edit-bot-webhook",
+			fill: []string{"name", "stock", "url", "https://example.com/stock", "method", "GET", "description", "Tells what there is"},
+			name: "stock", wrong: "url", faulty: "nonsense", says: "http",
+			changed: "description", theirs: "Tells the stock", mine: "Tells the price",
+		},
+		{
+			list: "/app/list/companies", add: "create-company", edit: "edit-company", remove: "delete-company",
+			fill: []string{"name", "Usha Mills", "city", "Surat"}, name: "Usha Mills", wrong: "gstin", faulty: "x", says: "GSTIN",
+			changed: "city", theirs: "Rajkot", mine: "Agra",
+		},
+		{
+			list: "/app/list/companies/" + company + "/contacts", open: true, add: "add-contact", edit: "edit-contact", remove: "delete-contact",
+			fill: []string{"first_name", "Asha", "last_name", "Soni", "email", "asha@example.com"}, name: "Asha Soni",
+			wrong: "email", faulty: "asha", says: "email", changed: "designation", theirs: "Owner", mine: "Clerk",
+		},
+		{
+			list: "/app/list/products", add: "add-product", edit: "edit-product", remove: "delete-product",
+			fill: []string{"name", "Payal", "price_amount", "1,500.50", "sku", "P-1", "is_active", "true"},
+			name: "Payal", wrong: "price_amount", faulty: "much", says: "Price", changed: "price_amount", theirs: "1600", mine: "1700",
+		},
+		{
+			list: "/app/campaigns", choose: "?new=broadcast", add: "create-campaign",
+			fill: []string{"name", "Diwali", "audience", "all", "templateId", "1", "templateParams", "1 = A-204\n2 = {{name}}"}, name: "Diwali",
+			wrong: "audience", faulty: "nobody", says: "expected all or the id of a contact list",
+		},
+	}
+}
+
+// readOnly are the resources whose records nobody adds.
+var readOnly = []string{
+	"/app/list/templates", "/app/list/channels/{id}/usage", "/app/list/bots/{id}/tools", "/app/list/bots/{id}/calls",
+	"/app/list/bots/{id}/usage",
+	"/app/list/bots/{id}/files", // see TestFilesAreImported
+	"/app/campaigns/{id}/recipients", "/app/campaigns/{id}/responses",
+}
+
+var uuidText = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-`)
+
+func TestRecordsOfEachResource(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk, company := shop(o, apptest.Home)
+	b, reader, stranger := byKey(o, apptest.Home, trade), byKey(o, apptest.Home, tradeRead), byKey(o, apptest.Abroad, trade)
+	tested := append([]string{}, readOnly...)
+	for _, k := range keptOnes(company) {
+		path := strings.NewReplacer("/bots/1/", "/bots/{id}/", company, "{id}").Replace(k.list)
+		tested = append(tested, path)
+		t.Run(k.add, func(t *testing.T) { k.test(t, b, reader, stranger) })
+	}
+	require.ElementsMatch(t, tested, pages.ResourcePaths(), "each resource is tested")
+	clerk.POST("/api/campaigns", `{"name":"Holi","type":"broadcast","templateId":1,"audience":"all",
+		"templateParams":{"1":"A","2":"B"}}`).Status(201)
+	for _, path := range readOnly {
+		at := strings.Replace(path, "{id}", "1", 1)
+		require.NotContains(t, b.get(at).Is(200).Words(), "Internal error", at)
+		reader.get(at).Is(200)
+		if at != path {
+			stranger.get(at).Is(404)
+			b.get(strings.Replace(path, "{id}", "99", 1)).Is(404)
+		}
+	}
+	for _, path := range []string{"/app/list/nothing", "/app/list/contacts/99", "/app/list/contacts/x", "/app/list/lists/1", "/app/list/bots/1/tools/9"} {
+		b.get(path).Is(404)
+	}
+}
+
+func (k kept) test(t *testing.T, b, reader, stranger browser) {
+	page, marked := k.list+k.choose, `value="`+k.add+`"`
+	require.NotContains(t, b.get(page).Is(200).Words(), k.name)
+	filled := form(b.get(page), k.list, marked)
+	for i := 0; i < len(k.fill); i += 2 {
+		filled.Set(k.fill[i], k.fill[i+1])
+	}
+	right := filled.Get(k.wrong)
+	filled.Set(k.wrong, k.faulty)
+	refused := b.site.Ask(http.MethodPost, k.list, filled).Is(422).Says(k.says)
+	require.Contains(t, refused.Text, `aria-invalid="true"`)
+	require.NotContains(t, refused.Words(), "Validation error")
+	filled.Set(k.wrong, right)
+	if right == "" && k.wrong != "name" {
+		filled.Del(k.wrong)
+	}
+	if k.wrong == "name" {
+		filled.Set("name", k.name)
+	}
+	again := form(refused, k.list, marked)
+	require.Equal(t, filled.Get("key"), again.Get("key"), "the mended form is the same one")
+
+	foreign := url.Values{}
+	for name, values := range filled {
+		foreign[name] = values
+	}
+	foreign.Set("token", form(reader.get("/app/"), "/app/sign-out", "").Get("token"))
+	if !k.open {
+		require.NotContains(t, reader.get(page).Is(200).Text, `name="do"`)
+		reader.site.Ask(http.MethodPost, k.list, foreign).Is(403)
+	}
+
+	first := b.site.Ask(http.MethodPost, k.list, filled)
+	second := b.site.Ask(http.MethodPost, k.list, filled)
+	if k.add == "create-bot-webhook" { // its secret is shown once
+		first.Is(200).Says("Secret")
+		second.Is(200).Says("Done")
+	} else {
+		require.Equal(t, first.Is(303).Header.Get("Location"), second.Is(303).Header.Get("Location"), "the same form has one effect")
+		b.follow(first).Says(k.name)
+	}
+	list := b.get(k.list).Is(200).Says(k.name)
+	require.Equal(t, 1, strings.Count(list.Text, ">"+k.name+"</a>"), "there is one")
+	require.NotRegexp(t, uuidText, list.Words(), "names in place of ids")
+	switch {
+	case strings.Contains(k.list, "/1/"):
+		stranger.get(k.list).Is(404)
+	case strings.Contains(k.list, "companies/"): // companies are public, their people are not
+		stranger.get(k.list).Is(403)
+	default:
+		require.NotContains(t, stranger.get(k.list).Is(200).Words(), k.name)
+	}
+	if k.without {
+		return
+	}
+	record := regexp.MustCompile(`href="([^"?]+)">` + regexp.QuoteMeta(k.name) + `</a>`).FindStringSubmatch(list.Text)[1]
+	b.get(record).Is(200).Says(k.name)
+	if k.add != "add-product" && k.add != "create-company" && !k.open { // which are public
+		stranger.get(record).Is(404)
+	}
+	if k.edit != "" {
+		stale := form(b.get(record), record, `value="`+k.edit+`"`)
+		b.follow(b.submitOf(record, record, `value="`+k.edit+`"`, k.changed, k.theirs)).Says("The change is saved.")
+		stale.Set(k.changed, k.mine)
+		b.site.Ask(http.MethodPost, record, stale).Is(412).Says("Another person has changed this", k.theirs, k.mine)
+		if !k.open {
+			change := url.Values{"do": {k.edit}, "token": {foreign.Get("token")}, k.changed: {k.mine}}
+			reader.site.Ask(http.MethodPost, record, change).Is(403)
+		}
+	}
+	if k.remove != "" {
+		b.follow(b.submitOf(record, record, `value="`+k.remove+`"`)).Says("Deleted.")
+		b.get(record).Is(404)
+	}
+}
+
+// upload sends a form with a file.
+func upload(t *testing.T, client *http.Client, address string, values url.Values, name, content string) apptest.Sheet {
+	t.Helper()
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	for key := range values {
+		require.NoError(t, w.WriteField(key, values.Get(key)))
+	}
+	part, err := w.CreateFormFile("file", name)
+	require.NoError(t, err)
+	_, err = part.Write([]byte(content))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, &body)
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", w.FormDataContentType())
+	answer, err := client.Do(r)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return apptest.Sheet{Text: string(text), Header: answer.Header}
+}
+
+func TestFilesAreImported(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	_, company := shop(o, apptest.Home)
+	v := o.Visitor()
+	b := browser{t, v}
+	b.submit("/app/sign-in", "/app/sign-in", "key", o.Key(apptest.Home, trade).Key).Leads("/app/")
+	send := func(page, do, name, content string, pairs ...string) string {
+		values := form(b.get(page).Is(200), page, `value="`+do+`"`)
+		require.NotEmpty(t, values, do)
+		for i := 0; i < len(pairs); i += 2 {
+			values.Set(pairs[i], pairs[i+1])
+		}
+		return upload(t, v.HTTP, o.URL+page, values, name, content).Words()
+	}
+	const contacts = "/app/list/contacts"
+	report := send(contacts, "import-messaging-contacts", "people.csv", "name,phone,shoe size\nImran,9812345702,8\n,9812345703,\n")
+	for _, text := range []string{"Done", "Added 1", "Failed 1", "1 to 100 characters", "shoe size"} {
+		require.Contains(t, report, text)
+	}
+	b.get(contacts).Is(200).Says("Imran")
+	require.Contains(t, send(contacts, "import-messaging-contacts", "people.csv", ""), "File must be CSV or Excel")
+	b.submitOf(contacts, contacts, `value="import-messaging-contacts"`).Is(422).Says("Choose a file.")
+
+	const products = "/app/list/products"
+	goods := "name,price,sku\nKada,1500,K-1\nNath,,N-1\n"
+	tried := send(products, "import-products", "goods.csv", goods, "preview", "page")
+	require.Contains(t, tried, "What it would do")
+	require.NotContains(t, b.get(products).Words(), "Kada")
+	report = send(products, "import-products", "goods.csv", goods, "company_id", company)
+	for _, text := range []string{"Added 1", "Failed 1", "price: is required"} {
+		require.Contains(t, report, text)
+	}
+	b.get(products).Is(200).Says("Kada", "₹1,500.00")
+	for _, kind := range []string{"csv", "xlsx"} {
+		require.NotEmpty(t, b.get("/api/v1/catalog/bulk/template."+kind).Is(200).Text)
+	}
+
+	const files = "/app/list/bots/1/files"
+	send(files, "add-bot-file", "rates.txt", "The rate of silver is 92 rupees.")
+	list := b.get(files).Is(200).Says("rates.txt")
+	require.Contains(t, list.Text, `data-stream="/api/bots/1/knowledge/stream"`)
+	b.follow(b.submitOf(files+"/1", files+"/1", `value="delete-bot-file"`)).Says("Deleted.", "There are none yet.")
+}
+
+func TestBotsAreTriedAndGetTools(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	shop(o, apptest.Home)
+	b := byKey(o, apptest.Home, trade)
+	const bot = "/app/list/bots/1"
+	b.submitOf(bot, bot, `value="try-bot"`, "text", "What is the rate?").Is(200).Says("Answer", "Tokens")
+	b.submitOf(bot, bot, `value="try-bot"`).Is(422)
+	tool := bot + "/tools/1"
+	b.follow(b.submitOf(tool, tool, `value="attach-bot-tool"`)).Says("Done.", "Attached Yes", "Take it away")
+	b.follow(b.submitOf(tool, tool, `value="remove-bot-tool"`)).Says("Attached No")
+	b.submitOf(tool, tool, "", "do", "remove-bot-tool").Is(404)
+	b.submitOf(tool, tool, "", "do", "delete-bot").Is(404)
+}
+
+func TestAWidgetIsShownAndTried(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b := byKey(o, apptest.Home, trade)
+	const channel = "/app/list/channels/1"
+	added := b.submitOf("/app/list/channels?new=web", "/app/list/channels", `value="create-channel"`, "name", "Site")
+	snippet := b.follow(added).Says("Copy this line").Words()
+	require.Contains(t, snippet, "/widget.js")
+	origin := regexp.MustCompile(`src="(https?://[^/"]+)/widget.js`).FindStringSubmatch(snippet)[1]
+	b.get(channel + "/try").Is(200).Says("does not allow this page yet")
+	b.follow(b.submitOf(channel, channel, `value="edit-channel"`, "settings.allowedOrigins", origin))
+	require.Contains(t, b.get(channel+"/try").Is(200).Text, `<script src="/widget.js" data-channel=`)
+	b.get("/app/list/channels/9/try").Is(404)
+}
+
+func TestCampaignsAreSentAndWatched(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk, _ := shop(o, apptest.Home)
+	b := byKey(o, apptest.Home, trade)
+	clerk.POST("/api/contacts", `{"name":"Silent","phone":"9812300004"}`).Status(201)
+	clerk.POST("/api/contacts", `{"name":"Asha","phone":"9812300001"}`).Status(201)
+	clerk.PATCH("/api/contacts/2", `{"optIn":true}`).Status(200)
+	added := b.submitOf("/app/campaigns?new=broadcast", "/app/campaigns", `value="create-campaign"`,
+		"name", "Diwali", "audience", "all", "templateId", "1", "templateParams", "1 = A-204\n2 = {{name}}", "schedule", "immediate")
+	b.follow(added).Says("Diwali", "Draft", "All contacts", "What it sends", "Order A-204 is ready for {{name}}",
+		"It goes to 1 of 2 contacts.")
+	const campaign = "/app/campaigns/1"
+	require.Contains(t, b.get(campaign).Text, `data-stream="/api/campaigns/1/progress"`)
+	sent := form(b.get(campaign), campaign, `value="send-campaign"`)
+	b.follow(b.site.Ask(http.MethodPost, campaign, sent)).Says("The campaign is being sent.")
+	b.site.Ask(http.MethodPost, campaign, sent).Is(303)
+	progress := clerk.Stream("/api/campaigns/1/progress")
+	for told := map[string]any{}; told["status"] != "completed"; {
+		progress.Next(&told)
+	}
+	done := b.get(campaign).Is(200).Says("Completed", "Sent 1")
+	require.NotContains(t, done.Text, `value="cancel-campaign"`)
+	b.get(campaign+"/recipients").Is(200).Says("Asha", "+91 98123 00001")
+	b.get(campaign + "/responses").Is(200).Says("There are none yet.")
+	b.get(fmt.Sprint("/app/campaigns/", 9)).Is(404)
+}

@@ -1,0 +1,67 @@
+package pages
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// recordTexts adds the labels of all fields of the resources, and the words of their options.
+func recordTexts(t *testing.T, used map[string]bool) {
+	t.Helper()
+	spec, err := os.ReadFile("../testdata/openapi.json")
+	require.NoError(t, err)
+	d, err := readDocument(spec)
+	require.NoError(t, err)
+	var of, asked func(s *schema)
+	asked = func(s *schema) {
+		if s == nil {
+			return
+		}
+		asked(s.Items)
+		for _, p := range s.Properties {
+			asked(p.schema)
+			if hint := hintOf(p.Description); hint != "" && !p.ReadOnly && !p.Fixed {
+				used[hint] = true
+			}
+		}
+	}
+	of = func(s *schema) {
+		if s == nil {
+			return
+		}
+		for _, option := range s.Options {
+			used[field{}.Word(option)] = true
+		}
+		of(s.Items)
+		for _, p := range s.Properties {
+			used[labelOf(p.Name)] = true
+			of(p.schema)
+		}
+	}
+	var each func(all []*resource)
+	each = func(all []*resource) {
+		for _, r := range all {
+			operations := []string{r.list, r.get}
+			for _, a := range append(r.listActions(), r.recordActions()...) {
+				operations = append(operations, a.operation)
+			}
+			for _, id := range operations {
+				o, known := d.operation(id)
+				require.True(t, known || id == "", "there is no operation %q", id)
+				if id == "" {
+					continue
+				}
+				of(o.Body)
+				asked(o.Body)
+				of(o.Answer)
+				for _, p := range o.Params {
+					of(&schema{Properties: []property{p.property}})
+				}
+			}
+			each(r.parts)
+		}
+	}
+	each(resources)
+}

@@ -1,0 +1,173 @@
+package pages
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"bahi/domain/fault"
+	"bahi/http/api"
+)
+
+// refs are records that a form names by a text in place of the id, such as the clients of an order. The text has a datalist.
+type refs struct {
+	List    string   // id of the datalist
+	Choices []choice // Value: the id; Text: what people read and type; no two are equal
+}
+
+// newRefs returns the references to records. Equal names get their ids.
+func newRefs(list string, records []choice) refs {
+	same := map[string]int{}
+	for _, c := range records {
+		same[folded(c.Text)]++
+	}
+	r := refs{List: list, Choices: slices.Clone(records)}
+	for i, c := range records {
+		if same[folded(c.Text)] > 1 {
+			r.Choices[i].Text += " · " + c.Value
+		}
+	}
+	slices.SortStableFunc(r.Choices, func(a, b choice) int { return strings.Compare(folded(a.Text), folded(b.Text)) })
+	return r
+}
+
+// accountRefs returns the references to the accounts of a kind.
+func (v *visit) accountRefs(kind string) (refs, error) {
+	var all []map[string]any
+	if _, err := v.call("list-"+kind+"s", request{}, &all); err != nil {
+		return refs{}, err
+	}
+	records := make([]choice, len(all))
+	for i, a := range all {
+		records[i] = choice{Value: plain(a["id"]), Text: textOf(a["name"])}
+	}
+	return newRefs(kind+"s", records), nil
+}
+
+// folded returns a name as it is compared.
+func folded(name string) string { return strings.ToLower(strings.Join(strings.Fields(name), " ")) }
+
+// text returns the text of an id, "" for an id without a record.
+func (r refs) text(id string) string {
+	if i := slices.IndexFunc(r.Choices, func(c choice) bool { return c.Value == id }); i >= 0 {
+		return r.Choices[i].Text
+	}
+	return ""
+}
+
+const maxSuggestions = 3
+
+// find returns the id of the record that a text names, or else what is wrong with the text and what to do.
+func (r refs) find(l language, text string) (id, wrong string) {
+	name := folded(text)
+	if name == "" {
+		return "", l.t("Type a name.")
+	}
+	var like []string
+	for _, c := range r.Choices {
+		switch other := folded(c.Text); {
+		case other == name:
+			return c.Value, ""
+		case strings.HasPrefix(other, name+" · "):
+			wrong = l.t("Several have this name. Choose one of the list.")
+		case strings.Contains(other, name) && len(like) < maxSuggestions:
+			like = append(like, c.Text)
+		}
+	}
+	switch {
+	case wrong != "":
+		return "", wrong
+	case len(like) > 0:
+		return "", l.tf("No account has this name. Is it %s?", strings.Join(like, " / "))
+	default:
+		return "", l.t("No account has this name. Choose one of the list, or open the account first.")
+	}
+}
+
+// references are the references of a form by the key of the field, such as client_id.
+type references map[string]refs
+
+// schema returns the schema of the form: texts in place of ids, at any depth.
+func (all references) schema(s *schema) *schema {
+	if s == nil {
+		return nil
+	}
+	form := *s
+	form.Items, form.Properties = all.schema(s.Items), slices.Clone(s.Properties)
+	for i, p := range form.Properties {
+		inner := all.schema(p.schema)
+		if r, is := all[p.Name]; is {
+			inner.Kind, inner.List, inner.Description = "text", r.List, ""
+		}
+		form.Properties[i].schema = inner
+	}
+	return &form
+}
+
+// texts returns a value with texts in place of ids.
+func (all references) texts(value any) any {
+	return all.replace(value, "", func(r refs, id any, _ string) (any, bool) {
+		text := r.text(plain(id))
+		return text, text != ""
+	})
+}
+
+// replace returns a copy of a value with the references replaced. It leaves out those for which the function returns false.
+func (all references) replace(value any, path string, by func(r refs, value any, path string) (any, bool)) any {
+	switch value := value.(type) {
+	case map[string]any:
+		changed := maps.Clone(value)
+		for key, one := range value {
+			r, is := all[key]
+			if !is || one == nil {
+				changed[key] = all.replace(one, below(path, key), by)
+			} else if other, kept := by(r, one, below(path, key)); kept {
+				changed[key] = other
+			} else {
+				delete(changed, key)
+			}
+		}
+		return changed
+	case []any:
+		changed := make([]any, len(value))
+		for i, one := range value {
+			changed[i] = all.replace(one, fmt.Sprintf("%s[%d]", path, i), by)
+		}
+		return changed
+	default:
+		return value
+	}
+}
+
+// callNaming runs an operation of which the body has texts in place of ids. If a text names no record, nothing is written, and the
+// problem has the faults of the texts beside those of the operation.
+func (v *visit) callNaming(operation string, all references, in request, into any) (api.Response, error) {
+	var wrong []fault.Field
+	in.body = all.replace(in.body, "", func(r refs, text any, path string) (any, bool) {
+		id, fails := r.find(v.lang, textOf(text))
+		if fails != "" {
+			wrong = append(wrong, fault.Field{Field: path, Message: fails})
+		}
+		return json.Number(id), fails == ""
+	})
+	if len(wrong) == 0 {
+		return v.call(operation, in, into)
+	}
+	in.dry = true
+	out, err := v.call(operation, in, nil)
+	refused := refusal(err)
+	if err != nil && refused == nil {
+		return out, err
+	}
+	if refused != nil {
+		for _, f := range refused.Errors {
+			if !slices.ContainsFunc(wrong, func(w fault.Field) bool { return w.Field == f.Field }) {
+				wrong = append(wrong, f)
+			}
+		}
+	}
+	return out, &problem{Detail: v.lang.t("Some names are not known."), Status: http.StatusUnprocessableEntity, Errors: wrong}
+}

@@ -1,0 +1,187 @@
+package pages
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// resource is a kind of records that people list, read and change. The pages of a resource are drawn from this description and from
+// the OpenAPI document, which has the labels, the kinds of inputs, the permissions, the paging and the headers of each operation. A
+// resource has these pages:
+//
+//	GET  base/word              the list, with its filters, the form that adds a record, and the actions of the list
+//	GET  base/word/{id}         a record: its values, the form that changes it, its actions, and links to its parts
+//	POST to both                runs the operation that the form names by "do"
+//	GET  base/word/{id}/part…   the same for the parts of a record
+//
+// The operations of a list have no variable in their path, those of a record one: its id. The operations of a part have the id of
+// the record before these. To add a resource, add an entry to a table that [Pages.resource] registers.
+type resource struct {
+	word   string // last part of the address: contacts
+	base   string // address before it; empty: /app/list
+	title  string // of the list
+	about  string // what the records are for; may be empty
+	button string // of the form that adds one: Add a contact
+
+	list, get, create, edit, remove string // ids of operations; empty: there is none. Without get, a record is found in its list
+
+	columns []string   // fields of a record that its list shows; the first is its name
+	fixed   url.Values // query of the list in any case
+	without []string   // fields that are neither shown nor asked for
+	given   []string   // fields that are shown and not asked for
+	by      string     // query parameter and field for the id of the parent, where the operations have no variable for it
+	first   string     // filter that is always set, if need be to the first record that it can name
+	lacks   string     // what is said if there is no such record
+	stream  string     // operation whose event stream says that the list of a part, or a record, has changed
+	events  string     // names of its events
+	flat    bool       // its records have no page
+	shows   bool       // the answer to create is shown, since it has what is never shown again
+	leads   string     // address to which names in the list lead instead of the record's page; the id follows
+
+	kinds   map[string][]string                // fields of the forms by the record's type, which is chosen first
+	note    func(record map[string]any) string // what a visitor should know of a record
+	more    func(*desk, map[string]any) any    // data for the template "more-WORD" of record.html
+	actions []action                           // of the list
+	each    []action                           // of a record
+	links   []choice                           // to other pages about a record, with {id} in the address
+	parts   []*resource                        // of a record
+	parent  *resource                          // of a part
+}
+
+// action is an operation that a form runs. Its inputs are the parameters of the operation's query and the fields of its body.
+type action struct {
+	operation string
+	button    string
+	about     string                    // what it does
+	did       string                    // word of the confirmation, see done
+	reason    bool                      // the form asks for one
+	danger    bool                      // it cannot be taken back
+	shows     bool                      // its answer is shown on the page
+	edit      bool                      // the form starts with the record, and sends what differs
+	when      func(map[string]any) bool // reports whether a record has the action; nil: each has
+	body      func(map[string]any) any  // body without a form
+	without   []string                  // fields that are not asked for
+	links     []choice                  // addresses of files that help to fill the form
+}
+
+// resources are the resources of /app/list and /app/campaigns.
+var resources = slices.Concat(messagingResources, marketplaceResources)
+
+// ResourceRoutes registers the pages of all resources.
+func (p *Pages) ResourceRoutes() {
+	p.member("GET /app/list/channels/{id}/try", (*visit).tryWidget)
+	for _, r := range resources {
+		p.resource(r)
+	}
+}
+
+// resource registers the pages of a resource and of its parts.
+func (p *Pages) resource(r *resource) {
+	path := r.path()
+	for _, method := range []string{"GET ", "POST "} {
+		p.member(method+path, func(v *visit) (page, error) { return v.desk(r, false).serve() })
+		if r.leads == "" && !r.flat {
+			p.member(method+path+"/{"+r.variable()+"}", func(v *visit) (page, error) { return v.desk(r, true).serve() })
+		}
+	}
+	for _, part := range r.parts {
+		part.parent = r
+		p.resource(part)
+	}
+}
+
+// path returns the address of the list, with a variable for the id of the parent.
+func (r *resource) path() string {
+	switch {
+	case r.parent != nil:
+		return r.parent.path() + "/{id}/" + r.word
+	case r.base != "":
+		return r.base + "/" + r.word
+	default:
+		return Path + "/list/" + r.word
+	}
+}
+
+// variable returns the name of the path's variable for the id of a record.
+func (r *resource) variable() string {
+	if r.parent != nil {
+		return "part"
+	}
+	return "id"
+}
+
+// address returns the address of the list, or of a record.
+func (r *resource) address(parent, id string) string {
+	address := strings.Replace(r.path(), "{id}", url.PathEscape(parent), 1)
+	if id != "" {
+		address += "/" + url.PathEscape(id)
+	}
+	return address
+}
+
+// listActions returns what the forms of the list do, and recordActions those of a record.
+func (r *resource) listActions() (all []action) {
+	if r.create != "" {
+		all = append(all, action{operation: r.create, button: r.button, did: "added", shows: r.shows})
+	}
+	return append(all, r.actions...)
+}
+
+func (r *resource) recordActions() (all []action) {
+	if r.edit != "" {
+		all = append(all, action{operation: r.edit, button: "Change", did: "changed", edit: true})
+	}
+	all = append(all, r.each...)
+	if r.remove != "" {
+		all = append(all, action{operation: r.remove, button: "Delete", about: "It cannot be brought back.", did: "delete", danger: true})
+	}
+	return all
+}
+
+// hints replace descriptions that speak to programmers. An empty hint says nothing.
+var hints = map[string]string{
+	"Where the contact is from; absent: manual":                                     "",
+	"https address of the network's interface; absent: the deployment's":            "Only if it is not the usual one",
+	"Wire format of a chat channel; absent: cloud":                                  "Empty: the Cloud interface",
+	"null: a line in the customer's language":                                       "Empty: a line in the customer's language",
+	"What it says when it hands over; by default a line in the customer's language": "Empty: a line in the customer's language",
+	"blue by default":                                         "",
+	"It answers; true by default":                             "",
+	"all, or the id of a contact list":                        "",
+	"Of a recurring one; absent: every week":                  "Empty: every week",
+	"Absent: 1":                                               "Empty: 1",
+	"Absent: week":                                            "Empty: week",
+	"Absent, and immediate: no timer, it waits for send":      "At once: it waits until you send it",
+	"An approved template; of a drip, that of its first step": "Of a drip, that of its first step",
+	"Without an offset, on the clock of the workspace":        "",
+	"One of the caller's; may be absent if they have one":     "",
+	"One of the caller's; may be absent if they have one, or be a field of the form":            "",
+	"guesses: read the columns whose headers only resemble a field; may be a field of the form": "",
+	"The bot may call it; true by default":                                                      "",
+	"Others see it; true by default":                                                            "",
+	"by_ai: the bot fills it":                                                                   "",
+	"Of operators alone, ignored from others. A change of name, gstin or domain ends it":        "",
+	"Of the registry: see GET with available=true":                                              "", "Contacts that are in it at once": "",
+	"Another of the caller's companies; of strangers it stays":              "",
+	"All channels that it answers on from now on":                           "Channels that it answers on",
+	"All lists that the contact is in from now on":                          "Lists that the contact is in",
+	"in stock, out of stock, preorder or discontinued; in stock by default": "in stock, out of stock, preorder or discontinued",
+	"A bot may answer":                         "",
+	"Consents to be written to":                "",
+	"Call webhooks instead of simulating them": "",
+	"The first to turn to; of strangers it counts where a company has none":        "",
+	"The first to turn to; of strangers it stays":                                  "",
+	"Least quantity of an order; 1 by default":                                     "Empty: 1",
+	"By ISO 4217; INR by default":                                                  "Empty: INR",
+	"Web addresses":                                                                "One address a line",
+	"Pages that may show the chat widget":                                          "One address a line, such as https://example.com",
+	"A value for each placeholder; {{name}} and {{phone}} in it are the contact's": "A line for each: 1 = Asha. {{name}} and {{phone}} are the contact's",
+	"No run begins after it":                                                       "A time like 2026-12-01T09:30:00+05:30",
+}
+
+// linked are the resources whose records a field names by their ids.
+var linked = map[string]string{
+	"audience": "lists", "channelId": "channels", "channelIds": "channels", "company_id": "companies", "contactId": "contacts",
+	"listId": "lists", "listIds": "lists", "templateId": "templates",
+}

@@ -1,0 +1,173 @@
+package pages
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+)
+
+// owedOf is what the accounts of a kind owe, and are owed.
+type owedOf struct {
+	Kind, Name, Accounts  string
+	WeOwe, TheyOwe, InAll []string
+}
+
+// todo is something that waits for a person.
+type todo struct{ Count, Text, Link string }
+
+// todos are what may wait, with the operations that list it. Where these count more than what waits, the entries are counted that do.
+var todos = []struct {
+	needs, operation, query string
+	waits                   func(map[string]any) bool // nil: all wait
+	todo
+}{
+	{"ledger:read", "list-order-drafts", "page_size=1", nil, todo{"", "Drafts to check", Path + "/drafts"}},
+	{"ledger:read", "list-khata-uploads", "page_size=100", func(k map[string]any) bool { return k["submitted"] == false && k["status"] != "failed" },
+		todo{"", "Khata pages to post", Path + "/khata"}},
+	{"messaging:read", "list-messaging-contacts", "limit=100&sort=recent", func(c map[string]any) bool { return plain(c["unread"]) != "0" },
+		todo{"", "Unread conversations", Path + "/inbox"}},
+	{"marketplace:read", "list-enquiries", "page_size=1&status=pending", nil, todo{"", "New enquiries", Path + "/enquiries?status=pending"}},
+}
+
+// toDo returns what waits. It leaves out what the visitor may not read.
+func (v *visit) toDo() (waiting []todo, err error) {
+	may := v.permissions()
+	d, err := v.document()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range todos {
+		if _, known := d.operation(t.operation); !known || !may[t.needs] {
+			continue
+		}
+		query, _ := url.ParseQuery(t.query)
+		var list json.RawMessage
+		out, err := v.call(t.operation, request{query: query}, &list)
+		if refusal(err) != nil {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		count := out.Header.Get("X-Total-Count")
+		switch {
+		case t.waits != nil:
+			count = counted(list, t.waits)
+		case count == "":
+			var listed struct{ Total json.Number }
+			if err := json.Unmarshal(list, &listed); err != nil {
+				return nil, fmt.Errorf("the number of %s: %w", t.operation, err)
+			}
+			count = listed.Total.String()
+		}
+		if count != "0" {
+			t.Count = count
+			waiting = append(waiting, t.todo)
+		}
+	}
+	return waiting, nil
+}
+
+// counted counts the entries of a page that wait, with a plus if the page ends with one.
+func counted(list json.RawMessage, waits func(map[string]any) bool) string {
+	var page []map[string]any
+	if decode(list, &page) != nil {
+		return "0"
+	}
+	n, more := 0, ""
+	for i, entry := range page {
+		if !waits(entry) {
+			continue
+		}
+		if n++; i == 99 {
+			more = "+"
+		}
+	}
+	return strconv.Itoa(n) + more
+}
+
+// todayPage is the content of the first page.
+type todayPage struct {
+	Day           string
+	AsOf, KnownAt string // of earlier books
+	ToDo          []todo
+	Owed          []owedOf
+	Rows          []rowLine
+	Wrong         []string
+}
+
+// today shows who owes what, and the rows of today.
+func (v *visit) today() (page, error) {
+	past := v.past()
+	shown := todayPage{Day: v.day(), AsOf: past.Get("as_of"), KnownAt: past.Get("known_at")}
+	if len(past) == 0 {
+		var err error
+		if shown.ToDo, err = v.toDo(); err != nil {
+			return page{}, err
+		}
+	}
+	if !v.permissions()["ledger:read"] {
+		return page{template: "today", title: "Today", body: shown}, nil
+	}
+	var summary struct {
+		Kinds []struct {
+			Kind     string         `json:"kind"`
+			Accounts any            `json:"accounts"`
+			Cash     map[string]any `json:"cash"`
+			Crystal  map[string]any `json:"crystal"`
+		} `json:"kinds"`
+	}
+	_, err := v.call("get-books-summary", request{query: past}, &summary)
+	if refused := refusal(err); refused != nil && len(past) > 0 {
+		shown.Wrong = []string{detail(refused)}
+		return page{template: "today", title: "Today", status: refused.Status, body: shown}, nil
+	}
+	if err != nil {
+		return page{}, err
+	}
+	for _, k := range summary.Kinds {
+		o := owedOf{Kind: k.Kind, Name: kindName(k.Kind), Accounts: plain(k.Accounts)}
+		if k.Kind == "bank" {
+			o.InAll = []string{v.held(k.Cash["net"])}
+		} else {
+			o.WeOwe = owings(k.Cash["we_owe"], k.Crystal["we_owe"])
+			o.TheyOwe = owings(k.Cash["they_owe"], k.Crystal["they_owe"])
+			if len(o.WeOwe)+len(o.TheyOwe) == 0 {
+				o.InAll = []string{v.lang.t("settled")}
+			}
+		}
+		shown.Owed = append(shown.Owed, o)
+	}
+	if len(past) > 0 {
+		return page{template: "today", title: "Today", body: shown}, nil
+	}
+	var book struct {
+		Days []struct {
+			Rows []enteredRow `json:"rows"`
+		} `json:"days"`
+	}
+	if _, err := v.call("get-daybook", request{query: url.Values{"from": {shown.Day}, "to": {shown.Day}}}, &book); err != nil {
+		return page{}, err
+	}
+	for _, day := range book.Days {
+		for _, r := range slices.Backward(day.Rows) {
+			if shown.Rows = append(shown.Rows, v.entered(r)); len(shown.Rows) == rowsShown {
+				break
+			}
+		}
+	}
+	return page{template: "today", title: "Today", body: shown}, nil
+}
+
+// owings returns the amounts that are not zero.
+func owings(cash, metal any) (texts []string) {
+	if amount, known := toDecimal(cash); known && !amount.IsZero() {
+		texts = append(texts, rupees(cash))
+	}
+	if weight, known := toDecimal(metal); known && !weight.IsZero() {
+		texts = append(texts, grams(metal))
+	}
+	return texts
+}

@@ -1,0 +1,109 @@
+package pages
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"sync"
+	"text/template"
+
+	"bahi/domain/fault"
+)
+
+// verifyPath is the verifier's path. It is open to everybody: auditors have no account here, and the page shows no data.
+const verifyPath = "/verify"
+
+// verifyFiles are the page's files, and those that scripts/verifier.sh builds. A program built by go build alone has none of the latter.
+//
+//go:embed verify
+var verifyFiles embed.FS
+
+// The built files.
+const (
+	verifierFile = "verify/bahi-verify.wasm.gz"
+	supportFile  = "verify/wasm_exec.js"
+)
+
+// verifier is the page that verifies archives and proofs in the browser, in a single file: it can be saved and opened without a server,
+// and its policy allows no connections.
+type verifier struct {
+	page   []byte
+	policy string
+}
+
+// newVerifier assembles the page. Program is cmd/bahi-verify for a browser, gzipped; support is Go's runtime support for it.
+func newVerifier(program, support []byte) (*verifier, error) {
+	style, err := verifyFiles.ReadFile("verify/page.css")
+	if err != nil {
+		return nil, err
+	}
+	script, err := verifyFiles.ReadFile("verify/page.js")
+	if err != nil {
+		return nil, err
+	}
+	// Not html/template: nothing in it is anybody's words, and the policy is over the exact bytes.
+	page, err := template.ParseFS(verifyFiles, "verify/page.html")
+	if err != nil {
+		return nil, fmt.Errorf("the verifier's page: %w", err)
+	}
+	script = bytes.Join([][]byte{support, script}, []byte("\n"))
+	v := &verifier{policy: "default-src 'none'; script-src " + digest(script) + " 'wasm-unsafe-eval'; style-src " + digest(style) +
+		"; img-src data:; base-uri 'none'; form-action 'none'"}
+	var text bytes.Buffer
+	err = page.Execute(&text, map[string]string{
+		"Policy": v.policy, "Style": string(style), "Script": string(script), "Save": verifyPath + "/bahi-verify.html",
+		"Program": base64.StdEncoding.EncodeToString(program),
+	})
+	v.page = text.Bytes()
+	return v, err
+}
+
+// digest returns the policy's source for a script or style.
+func digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// builtVerifier returns the page of this program, or fs.ErrNotExist if none was built in.
+func builtVerifier() (*verifier, error) {
+	program, err := fs.ReadFile(verifyFiles, verifierFile)
+	if err != nil {
+		return nil, err
+	}
+	support, err := fs.ReadFile(verifyFiles, supportFile)
+	if err != nil {
+		return nil, err
+	}
+	return newVerifier(program, support)
+}
+
+var errNoVerifier = fault.New(fault.NotFound, "This program was built without the verifier's page. bahi-verify does the same at the shell.")
+
+// verifyRoutes registers the page, which is assembled at the first request.
+func (p *Pages) verifyRoutes(build func() (*verifier, error)) {
+	build = sync.OnceValues(build)
+	serve := func(disposition string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			made, err := build()
+			if err != nil {
+				p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoVerifier })
+				return
+			}
+			made.serve(w, disposition)
+		}
+	}
+	p.mux.HandleFunc("GET "+verifyPath, serve("inline"))
+	p.mux.HandleFunc("GET "+verifyPath+"/bahi-verify.html", serve(`attachment; filename="bahi-verify.html"`))
+}
+
+func (v *verifier) serve(w http.ResponseWriter, disposition string) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Disposition", disposition)
+	h.Set("Content-Security-Policy", v.policy+"; frame-ancestors 'none'")
+	_, _ = w.Write(v.page) // the browser may have gone
+}

@@ -1,0 +1,83 @@
+package apptest
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// visitor is a browser without scripts.
+type visitor struct {
+	t    testing.TB
+	base string
+	HTTP *http.Client
+}
+
+// Visitor returns a browser that is not signed in.
+func (o *Office) Visitor() *visitor {
+	o.T.Helper()
+	jar, err := cookiejar.New(nil)
+	require.NoError(o.T, err)
+	return &visitor{o.T, o.URL, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// Sheet is a page as the browser got it.
+type Sheet struct {
+	t      testing.TB
+	status int
+	Text   string
+	Header http.Header
+}
+
+// Ask gets a page or submits a form.
+func (v *visitor) Ask(method, path string, form url.Values) Sheet {
+	v.t.Helper()
+	r, err := http.NewRequestWithContext(v.t.Context(), method, v.base+path, strings.NewReader(form.Encode()))
+	require.NoError(v.t, err)
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	response, err := v.HTTP.Do(r)
+	require.NoError(v.t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(v.t, err)
+	return Sheet{v.t, response.StatusCode, string(body), response.Header}
+}
+
+func (s Sheet) Is(status int) Sheet {
+	s.t.Helper()
+	require.Equal(s.t, status, s.status, s.Words())
+	return s
+}
+
+func (s Sheet) Leads(to string) {
+	s.t.Helper()
+	s.Is(http.StatusSeeOther)
+	require.Equal(s.t, to, s.Header.Get("Location"))
+}
+
+var (
+	tags   = regexp.MustCompile(`<[^>]*>`)
+	spaces = regexp.MustCompile(`\s+`)
+)
+
+// Words returns the visible text of the page.
+func (s Sheet) Words() string {
+	return strings.TrimSpace(spaces.ReplaceAllString(html.UnescapeString(tags.ReplaceAllString(s.Text, " ")), " "))
+}
+
+func (s Sheet) Says(words ...string) Sheet {
+	s.t.Helper()
+	for _, w := range words {
+		require.Contains(s.t, s.Words(), w)
+	}
+	return s
+}
