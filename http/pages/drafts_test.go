@@ -72,6 +72,10 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 			"entries[2].client_id", "Patel Jewellers", "notes", "by Holi", "do", "number")
 		typed.Set("preview", "part")
 		post(draft, typed).Is(200).Says("Not saved yet.")
+		typed.Set("preview", "page")
+		whole := post(draft, typed).Is(200)
+		whole.Says("Not saved yet.", "party: ramesh jewelers")
+		require.Contains(t, whole.Text, `value="kada"`)
 		typed.Del("preview")
 		numbered := post(draft, typed)
 		b.follow(numbered).Says("The slips have numbers.", "2 orders:", "Ramesh Jewellers, slip 1, 2 items, 255.500 g", "Patel Jewellers, slip 2, 1 item, 20.000 g")
@@ -115,6 +119,7 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		draft := received(o, "payal 250 gm\nring 5 gm")
 		b.follow(post(draft, filled(b, draft, "entries[0].client_id", "Patel Jewellers", "entries[1].client_id", "Ramesh Jewellers", "do", "number"))).Says("2 orders:")
 		b.follow(post(draft, filled(b, draft))).Says("The draft was converted.", "Order 2", "Order 3")
+		require.NotContains(t, b.get("/app/orders?made=call+us").Is(200).Text, "call us")
 	})
 
 	t.Run("others", func(t *testing.T) {

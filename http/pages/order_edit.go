@@ -2,6 +2,7 @@ package pages
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -16,7 +17,7 @@ type record struct {
 func (v *visit) recordOf() record {
 	back := orderPath(v.r.PathValue("id"))
 	if id := v.r.PathValue("takada"); id != "" {
-		return record{"takada", "takada", id, back + "/takadas/" + id, back}
+		return record{"takada", "takada", id, back + "/takadas/" + url.PathEscape(id), back}
 	}
 	return record{"order", "client-order", v.r.PathValue("id"), back + "/edit", back}
 }
@@ -61,6 +62,9 @@ func (v *visit) showRecordOf(shown orderRecord, body map[string]any, faults map[
 	}
 	if err != nil {
 		return page{}, err
+	}
+	if of := now["client_order_id"]; of != nil && plain(of) != shown.Order {
+		return page{}, errNoPage
 	}
 	form, _, err := v.recordSchema("edit-"+r.operation, names)
 	if err != nil {

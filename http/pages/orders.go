@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
@@ -183,7 +182,9 @@ func (v *visit) showOrders(shown ordersPage, body map[string]any, faults map[str
 		return page{}, err
 	}
 	for _, id := range v.r.URL.Query()["made"] {
-		shown.Made = append(shown.Made, orderLine{ID: id, Link: orderPath(id)})
+		if _, err := strconv.ParseUint(id, 10, 63); err == nil { // no other text of an address is shown
+			shown.Made = append(shown.Made, orderLine{ID: id, Link: orderPath(id)})
+		}
 	}
 	form, _, err := v.recordSchema("add-client-order", references{"client_id": clients})
 	if err != nil {
@@ -196,6 +197,8 @@ func (v *visit) showOrders(shown ordersPage, body map[string]any, faults map[str
 	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
 	return page{template: "orders", title: "Orders", status: status, body: shown}, nil
 }
+
+const itemsShown = 3 // of an order in the list
 
 func (v *visit) listOrders(query url.Values, shown *ordersPage) error {
 	var list struct {
@@ -214,7 +217,11 @@ func (v *visit) listOrders(query url.Values, shown *ordersPage) error {
 	orders, beside, err := v.newestFirst(list.Total, read)
 	shown.Pages = beside
 	for _, o := range orders {
-		shown.Orders = append(shown.Orders, v.orderLineOf(o))
+		line := v.orderLineOf(o)
+		if more := len(line.Items) - itemsShown; more > 1 {
+			line.Items = append(line.Items[:itemsShown], v.lang.tf("and %s more", more))
+		}
+		shown.Orders = append(shown.Orders, line)
 	}
 	return err
 }
@@ -350,135 +357,4 @@ func fieldLabel(key string) string {
 		return "Pieces"
 	}
 	return labelOf(key)
-}
-
-// takadaLine is a takada in the list of an order.
-type takadaLine struct {
-	Link, Date string
-	Items      []string
-	Weight     string
-}
-
-// orderPage is the content of the page of an order.
-type orderPage struct {
-	Order    orderLine
-	Deleted  bool
-	Takadas  []takadaLine
-	History  []change
-	Karigars refs
-	Fields   []field // of a new takada
-	Wrong    []string
-	Preview  *preview
-	Key      string
-}
-
-func (v *visit) order() (page, error) { return v.showOrder(orderPage{}, nil, nil, 0) }
-
-// showOrder shows an order with its takadas, with the body and the faults of a refused new takada.
-func (v *visit) showOrder(shown orderPage, body map[string]any, faults map[string]string, status int) (page, error) {
-	id := v.r.PathValue("id")
-	names, err := v.orderNames()
-	if err != nil {
-		return page{}, err
-	}
-	if shown.History, err = v.recordHistory("order", id, names); err != nil {
-		return page{}, err
-	}
-	var order map[string]any
-	_, err = v.call("get-client-order", request{vars: []string{id}}, &order)
-	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound { // deleted: its history is left
-		shown.Deleted, shown.Order.ID = true, id
-		return page{template: "order", title: "Order", status: status, body: shown}, nil
-	}
-	if err != nil {
-		return page{}, err
-	}
-	shown.Order, shown.Karigars = v.orderLineOf(order), names["karigar_id"]
-	var takadas []map[string]any
-	if _, err := v.call("list-takadas", request{query: url.Values{"client_order_id": {id}}}, &takadas); err != nil {
-		return page{}, err
-	}
-	for _, t := range takadas {
-		line := takadaLine{Link: orderPath(id) + "/takadas/" + plain(t["id"]), Date: textOf(t["date"]), Weight: grams(weightOf(t["items"]))}
-		named, _ := names.texts(t).(map[string]any)
-		for _, item := range itemsOf(named["items"]) {
-			line.Items = append(line.Items, v.lang.line(item))
-		}
-		shown.Takadas = append(shown.Takadas, line)
-		history, err := v.recordHistory("takada", plain(t["id"]), names)
-		if err != nil {
-			return page{}, err
-		}
-		shown.History = append(shown.History, history...)
-	}
-	slices.SortStableFunc(shown.History, func(a, b change) int { return cmp.Compare(position(b), position(a)) })
-	form, _, err := v.recordSchema("add-takada", names)
-	if err != nil {
-		return page{}, err
-	}
-	if body == nil {
-		body = map[string]any{"date": v.day()}
-	}
-	shown.Fields = arranged(form.fields("", body, faults, 1), "date")
-	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
-	return page{template: "order", title: v.lang.tf("Order %s", id), status: status, body: shown}, nil
-}
-
-func position(c change) int64 {
-	n, _ := strconv.ParseInt(c.Position, 10, 64)
-	return n
-}
-
-// orderNames returns the references of orders and takadas.
-func (v *visit) orderNames() (references, error) {
-	clients, err := v.accountRefs("client")
-	if err != nil {
-		return nil, err
-	}
-	karigars, err := v.accountRefs("karigar")
-	return references{"client_id": clients, "karigar_id": karigars}, err
-}
-
-// deliver adds a takada to an order, or shows what it would be.
-func (v *visit) deliver() (page, error) {
-	id := v.r.PathValue("id")
-	names, err := v.orderNames()
-	if err != nil {
-		return page{}, err
-	}
-	form, _, err := v.recordSchema("add-takada", names)
-	if err != nil {
-		return page{}, err
-	}
-	body := form.read(v.r.PostForm, false)
-	body["client_order_id"] = number(id, "")
-	in := request{body: body, key: v.r.PostForm.Get("key"), dry: v.r.PostForm.Get("preview") != ""}
-	var takada map[string]any
-	out, err := v.callNaming("add-takada", names, in, &takada)
-	refused := refusal(err)
-	switch {
-	case in.dry:
-		p := &preview{}
-		var order map[string]any
-		if _, failed := v.call("get-client-order", request{vars: []string{id}}, &order); failed == nil && err == nil {
-			left, _ := toDecimal(order["pending_weight"])
-			p.Says = []string{v.lang.orderWords(takada), v.lang.left(left.Sub(weightOf(takada["items"])))}
-		}
-		return v.previewedOrder(p, err, func(p *preview) (page, error) {
-			return v.showOrder(orderPage{Preview: p, Key: in.key}, body, refused.faults(), 0)
-		})
-	case refused != nil:
-		return v.showOrder(orderPage{Wrong: general(refused), Key: in.key}, body, refused.faults(), refused.Status)
-	case err != nil:
-		return page{}, err
-	}
-	return page{redirect: after(out, orderPath(id), "delivered")}, nil
-}
-
-// left returns the words for what is left after a delivery.
-func (l language) left(weight decimal.Decimal) string {
-	if weight.IsNegative() {
-		return l.tf("After it %s too much is delivered.", grams(json.Number(weight.String())))
-	}
-	return l.tf("After it %s is left.", grams(json.Number(weight.String())))
 }

@@ -60,31 +60,42 @@ func (r refs) text(id string) string {
 
 const maxSuggestions = 3
 
-// find returns the id of the record that a text names, or else what is wrong with the text and what to do.
+// find returns the id of the record that a text names, or else what is wrong with the text and what to do. The name before the last dot is
+// enough if no other record has it.
 func (r refs) find(l language, text string) (id, wrong string) {
 	name := folded(text)
 	if name == "" {
 		return "", l.t("Type a name.")
 	}
-	var like []string
+	var same, like []choice
 	for _, c := range r.Choices {
 		switch other := folded(c.Text); {
 		case other == name:
 			return c.Value, ""
 		case strings.HasPrefix(other, name+" · "):
-			wrong = l.t("Several have this name. Choose one of the list.")
-		case strings.Contains(other, name) && len(like) < maxSuggestions:
-			like = append(like, c.Text)
+			same = append(same, c)
+		case strings.Contains(other, name):
+			like = append(like, c)
 		}
 	}
 	switch {
-	case wrong != "":
-		return "", wrong
+	case len(same) == 1:
+		return same[0].Value, ""
+	case len(same) > 1:
+		return "", l.tf("Several have this name. Is it %s?", suggestions(same))
 	case len(like) > 0:
-		return "", l.tf("No account has this name. Is it %s?", strings.Join(like, " / "))
+		return "", l.tf("No account has this name. Is it %s?", suggestions(like))
 	default:
 		return "", l.t("No account has this name. Choose one of the list, or open the account first.")
 	}
+}
+
+func suggestions(of []choice) string {
+	var texts []string
+	for _, c := range of[:min(len(of), maxSuggestions)] {
+		texts = append(texts, c.Text)
+	}
+	return strings.Join(texts, " / ")
 }
 
 // references are the references of a form by the key of the field, such as client_id.
