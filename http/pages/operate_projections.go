@@ -225,7 +225,7 @@ func (p opsProjection) forms() (can []opsForm) {
 	}
 	if b == nil && built {
 		address := operatePath + "/projections/" + url.PathEscape(p.Name) + "/rebuild"
-		can = append(can, opsForm{Name: "Rebuild", Address: address, Main: p.State != "paused"})
+		can = append(can, opsForm{Name: "Rebuild", Address: address, Main: p.State == "live"})
 		if p.State != "paused" {
 			can = append(can, opsForm{Name: "Pause", Label: "What it shows falls behind the log until it is resumed.", Do: "pause"})
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -265,18 +267,31 @@ func TestOperatorsLetParkedProjectionsGoOn(t *testing.T) {
 
 func TestOperatorsReplayWebhooks(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	const id = "6f1f0f5e-0000-4000-8000-000000000001"
-	o.Sql(`insert into inbox.call (id, endpoint, key_hash, received_at, content_type, verdict, error, settled_at)
-		values ($1, 'social', '', now(), 'application/json', 'parked', 'no such channel', now())`, id)
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.AllowedPhones = []string{"+91 98123 45678"}
+	o := apptest.StartAs(t, with)
+	token, err := os.ReadFile(filepath.Join(with.Data, "keys", "gateway.token"))
+	require.NoError(t, err)
+	gateway := o.Stranger().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json")
+	gateway.POST("/gateway_incoming_webhook", `{"nonsense": <script>`).Status(200)
+	gateway.POST("/gateway_incoming_webhook", fmt.Sprintf(
+		`{"type":"message","timestamp":%d,"payload":{"id":"m1","source":"919812345678","type":"text","payload":{"text":"payal 250 gm"}}}`,
+		time.Now().UnixMilli())).Status(200)
 	b := byKey(o, apptest.Home, operatorRights)
-	b.get("/app/operate").Says("Calls of providers that could not be handled: 1")
-	b.get("/app/operate/webhooks?verdict=parked").Is(200).Says("social", "no such channel")
-	b.get("/app/operate/webhooks/"+id).Is(200).Says("Its body was removed.", "no such channel")
-	b.get("/app/operate/webhooks/x").Is(404)
-	values := form(b.get("/app/operate/webhooks"), "/app/look", "")
-	values.Set("do", "replay-webhook")
-	values.Set("id", id)
-	b.site.Ask(http.MethodPost, "/app/operate/webhooks", values).Is(409)
-	require.NotContains(t, b.get("/app/operate/webhooks").Words(), "Handle again")
+	const webhooks = "/app/operate/webhooks"
+	b.until(webhooks, "Handled", "Parked")
+	b.get("/app/operate").Is(200).Says("Calls of providers that could not be handled: 1")
+	b.until("/app/operate/outbox?port=gateway", "Our staff will confirm it.", "Not sent")
+	parked := b.get(webhooks+"?verdict=parked").Is(200).Says("gateway", "the body is in no known dialect", "Handle again")
+	call := linkOf(t, parked, webhooks+"/")
+	page := b.get(call).Is(200).Says("the body is in no known dialect", `{"nonsense":`)
+	require.NotContains(t, page.Text, "<script>")
+	b.follow(b.site.Ask(http.MethodPost, webhooks, formWith(page, "replay-webhook"))).Says("Done.")
+	handled := b.get(webhooks + "?verdict=handled").Is(200)
+	require.NotContains(t, handled.Words(), "Handle again")
+	values := formWith(page, "replay-webhook")
+	values.Set("id", strings.TrimPrefix(linkOf(t, handled, webhooks+"/"), webhooks+"/"))
+	b.site.Ask(http.MethodPost, webhooks, values).Is(409)
+	b.get(webhooks + "/x").Is(404)
+	b.get(webhooks + "/11111111-1111-4111-8111-111111111111").Is(404)
 }
