@@ -186,7 +186,12 @@ func (operatePage) Sections() (all []choice) {
 }
 
 // stateWord returns the word for a state in the visitor's language.
-func (v *visit) stateWord(state string) string { return v.lang.t(field{}.Word(cmp.Or(state, "none"))) }
+func (v *visit) stateWord(state string) string {
+	if state == "" {
+		return ""
+	}
+	return v.lang.t(field{}.Word(state))
+}
 
 // stateChips are the CSS classes of states that are good or bad news.
 var stateChips = map[string]string{
