@@ -405,6 +405,7 @@ var fieldLabels = map[string]string{
 	"ledger": "Books", "messaging": "Messages", "marketplace": "Marketplace, members and keys", "audit": "Trail", "permissions": "Rights",
 	"expires_at": "Ends on", "pincode": "PIN code", "locked_through": "Locked through",
 	"user_name": "Your name", "user_email": "Your email", "user_phone": "Your phone",
+	"throttle": "Most events a second", "partitions": "Parts filled at the same time", "keep_seconds": "Seconds to keep the old tables",
 }
 
 var capital = regexp.MustCompile(`([a-z0-9])([A-Z])`)

@@ -70,6 +70,7 @@ type operatePage struct {
 // opsTable is a table of operators. Its columns are the labels of its first line.
 type opsTable struct {
 	Label, Count, Link string
+	Narrow             bool // it is a table on a phone, too
 	Lines              []opsLine
 }
 
@@ -185,7 +186,12 @@ func (operatePage) Sections() (all []choice) {
 }
 
 // stateWord returns the word for a state in the visitor's language.
-func (v *visit) stateWord(state string) string { return v.lang.t(field{}.Word(cmp.Or(state, "none"))) }
+func (v *visit) stateWord(state string) string {
+	if state == "" {
+		return ""
+	}
+	return v.lang.t(field{}.Word(state))
+}
 
 // stateChips are the CSS classes of states that are good or bad news.
 var stateChips = map[string]string{
@@ -245,11 +251,9 @@ func (v *visit) operateList(l operateList, refused *problem) (page, error) {
 				query.Set(p.Name, value)
 				b.Asked = true
 			}
-			if len(inputs.Properties) == 0 || p.Name != "q" {
-				one := *p.schema
-				one.Required, one.Description = false, ""
-				inputs.Properties = append(inputs.Properties, property{p.Name, &one})
-			}
+			one := *p.schema
+			one.Required, one.Description = false, ""
+			inputs.Properties = append(inputs.Properties, property{p.Name, &one})
 			given[p.Name] = query.Get(p.Name)
 		}
 	}
@@ -354,7 +358,7 @@ func (v *visit) operated(out api.Response) string {
 func (v *visit) lasting(seconds float64) string {
 	switch {
 	case seconds < 120:
-		return v.lang.tf("%s seconds", fmt.Sprintf("%.0f", seconds))
+		return v.lang.tf("%s seconds", fmt.Sprintf("%.0f", max(seconds, 1)))
 	case seconds < 2*60*60:
 		return v.lang.tf("%s minutes", fmt.Sprintf("%.0f", seconds/60))
 	default:

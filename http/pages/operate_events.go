@@ -74,7 +74,9 @@ func (v *visit) events() (page, error) {
 		for _, p := range o.Params {
 			if p.Name == name {
 				one := *p.schema
-				one.Description = ""
+				if one.Description = ""; one.Kind == "area" {
+					one.Kind = "text"
+				}
 				inputs.Properties = append(inputs.Properties, property{name, &one})
 			}
 		}
@@ -139,7 +141,8 @@ func (v *visit) event() (page, error) {
 	var meta opsRecord
 	_ = json.Unmarshal(e.Meta, &meta) // of another program: only its text is shown
 	line := v.eventLine(e)
-	b := operatePage{Up: up("events", "Events"), Facts: slices.DeleteFunc(line.Cells, func(c opsCell) bool { return c.Label == "Type" })}
+	b := operatePage{Up: up("events", "Events")}
+	b.Facts = slices.DeleteFunc(line.Cells, func(c opsCell) bool { return c.Label == "Type" || c.Label == "Reason" && c.Text == "" })
 	b.Facts[0].Link = ""
 	b.Facts = append(b.Facts, opsCell{Label: "Revision", Text: e.Revision.String()})
 	if in := meta.text("workspace"); in != "" {

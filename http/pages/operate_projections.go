@@ -67,17 +67,16 @@ func (v *visit) behind(p opsProjection) string {
 }
 
 func (v *visit) projectionTable(all []opsProjection) opsTable {
-	t := opsTable{Label: "Projections"}
+	t := opsTable{Label: "Projections", Narrow: true}
 	for _, p := range all {
-		line := opsLine{Cells: []opsCell{
-			{Label: "Name", Text: p.Name, Link: operatePath + "/projections/" + url.PathEscape(p.Name)}, v.stateChip("State", p.State),
-			{Label: "Behind", Text: v.behind(p)}, {Label: "Rebuild"},
-		}}
+		state := v.stateChip("State", p.State)
 		if p.Build != nil {
-			line.Cells[3] = v.stateChip("Rebuild", p.Build.state())
-			line.Cells[3].Text += fmt.Sprintf(" · %.0f %%", p.Build.Percent)
+			state = v.stateChip("State", p.Build.state())
+			state.Text = fmt.Sprintf("%s: %s %.0f %%", v.lang.t("Rebuild"), state.Text, p.Build.Percent)
 		}
-		t.Lines = append(t.Lines, line)
+		t.Lines = append(t.Lines, opsLine{Cells: []opsCell{
+			{Label: "Name", Text: p.Name, Link: operatePath + "/projections/" + url.PathEscape(p.Name)}, state, {Label: "Behind", Text: v.behind(p)},
+		}})
 	}
 	return t
 }
@@ -226,7 +225,7 @@ func (p opsProjection) forms() (can []opsForm) {
 	}
 	if b == nil && built {
 		address := operatePath + "/projections/" + url.PathEscape(p.Name) + "/rebuild"
-		can = append(can, opsForm{Name: "Rebuild", Address: address, Main: p.State != "paused"})
+		can = append(can, opsForm{Name: "Rebuild", Address: address, Main: p.State == "live"})
 		if p.State != "paused" {
 			can = append(can, opsForm{Name: "Pause", Label: "What it shows falls behind the log until it is resumed.", Do: "pause"})
 		}

@@ -15,9 +15,8 @@ var workspaceList = operateList{
 	word: "workspaces", title: "Workspaces", operation: "list-all-workspaces", size: "page_size",
 	about: "Enter a workspace to see its books and to work in them. The log names you.",
 	line: func(v *visit, w opsRecord) opsLine {
-		owner := strings.TrimSuffix(strings.TrimSpace(w.text("owner_name")+" · "+w.text("owner_email")), " ·")
 		line := opsLine{Cells: []opsCell{
-			{Label: "Name", Text: w.text("name")}, {Label: "Owner", Text: strings.TrimPrefix(owner, "· ")},
+			{Label: "Name", Text: w.text("name")}, {Label: "Owner", Text: strings.Trim(w.text("owner_name")+" · "+w.text("owner_email"), " ·")},
 			{Label: "Members", Text: unsigned(w["members"], 0)}, {Label: "Since", Moment: w.text("created_at")},
 		}}
 		if line.Cells[0].Text == "" {

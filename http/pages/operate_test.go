@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +60,7 @@ func TestOnlyOperatorsSeeThePagesOfOperators(t *testing.T) {
 		b.get("/app/operate" + path).Is(403)
 	}
 	token := form(b.get("/app/"), "/app/look", "")
-	for path, do := range map[string]string{"projections/books": "pause", "jobs": "retry-job", "parked": "retry-parked", "companies": "mark-company"} {
+	for path, do := range map[string]string{"projections/books": "pause", "jobs": "retry-job", "parked": "retry-parked"} {
 		token.Set("do", do)
 		token.Set("id", "1")
 		b.site.Ask(http.MethodPost, "/app/operate/"+path, token).Is(403)
@@ -79,7 +81,8 @@ func TestOperatorsSeeWhatNeedsThem(t *testing.T) {
 	b.get("/app/operate/outbox?port=gateway").Is(200).Says("There is nothing here.")
 
 	o.Sql(`insert into river.river_job (id, state, kind, args, attempt, max_attempts, scheduled_at, errors) values
-		(900, 'retryable', 'send_verification', '{"user":"u"}', 1, 5, now() + interval '1 day', array['{"error":"the mail server is away"}'::jsonb])`)
+		(900, 'retryable', 'send_verification', '{"user":"u"}', 1, 5, now() + interval '1 day',
+		array['{"error":"the mail server is away"}'::jsonb])`)
 	page := b.get("/app/operate").Is(200).Says("This needs you:", "Jobs that failed and are tried again: 1")
 	require.NotContains(t, page.Words(), "All is well.")
 	const jobs = "/app/operate/jobs?state=retryable"
@@ -187,7 +190,7 @@ func TestOperatorsSteerProjections(t *testing.T) {
 	b.follow(do("resume")).Says("Live")
 
 	b.until(rebuild, "Events to read", "It takes about", "Disk until it is over", "MB more")
-	b.submit(rebuild, rebuild, "throttle", "0").Is(422).Says("Throttle")
+	b.submit(rebuild, rebuild, "throttle", "0").Is(422).Says("Most events a second")
 	begun := b.submit(rebuild, rebuild, "throttle", "1", "keep_seconds", "3600").Is(303)
 	going := begun.Header.Get("Location")
 	require.True(t, strings.HasPrefix(going, books+"?rebuild="), going)
@@ -212,6 +215,24 @@ func TestOperatorsSteerProjections(t *testing.T) {
 	b.site.Ask(http.MethodPost, books, values).Is(409).Says("The rebuild does not wait for its differences")
 	values.Set("do", "drop")
 	b.site.Ask(http.MethodPost, books, values).Is(404)
+}
+
+func TestOperatorsAcceptARebuildThatDiffers(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	apptest.Fill(clerk, apptest.Open(clerk, "HDFC"), 10)
+	clerk.GET("/banks").Status(200)
+	o.Sql(`update books_g1.row_version set actor = 'nobody'`)
+	b := byKey(o, apptest.Home, operatorRights)
+	const books, rebuild = "/app/operate/projections/books", "/app/operate/projections/books/rebuild"
+	going := b.submit(rebuild, rebuild, "keep_seconds", "3600").Is(303).Header.Get("Location")
+	page := b.until(going, "The new tables differ from the live ones.", "row_version", "nobody", "Accept the new tables", "Cancel the rebuild")
+	require.NotContains(t, page.Words(), "Pause")
+	b.get("/app/operate").Says("Rebuilds that differ and wait for you: 1")
+	values := formWith(page, `value="accept"`)
+	b.site.Ask(http.MethodPost, books, values).Is(303)
+	b.until(going, "The rebuild is over. Its tables are live.")
 }
 
 func TestOperatorsLetParkedProjectionsGoOn(t *testing.T) {
@@ -246,18 +267,31 @@ func TestOperatorsLetParkedProjectionsGoOn(t *testing.T) {
 
 func TestOperatorsReplayWebhooks(t *testing.T) {
 	t.Parallel()
-	o := apptest.Start(t)
-	const id = "6f1f0f5e-0000-4000-8000-000000000001"
-	o.Sql(`insert into inbox.call (id, endpoint, key_hash, received_at, content_type, verdict, error, settled_at)
-		values ($1, 'social', '', now(), 'application/json', 'parked', 'no such channel', now())`, id)
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.AllowedPhones = []string{"+91 98123 45678"}
+	o := apptest.StartAs(t, with)
+	token, err := os.ReadFile(filepath.Join(with.Data, "keys", "gateway.token"))
+	require.NoError(t, err)
+	gateway := o.Stranger().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json")
+	gateway.POST("/gateway_incoming_webhook", `{"nonsense": <script>`).Status(200)
+	gateway.POST("/gateway_incoming_webhook", fmt.Sprintf(
+		`{"type":"message","timestamp":%d,"payload":{"id":"m1","source":"919812345678","type":"text","payload":{"text":"payal 250 gm"}}}`,
+		time.Now().UnixMilli())).Status(200)
 	b := byKey(o, apptest.Home, operatorRights)
-	b.get("/app/operate").Says("Calls of providers that could not be handled: 1")
-	b.get("/app/operate/webhooks?verdict=parked").Is(200).Says("social", "no such channel")
-	b.get("/app/operate/webhooks/"+id).Is(200).Says("Its body was removed.", "no such channel")
-	b.get("/app/operate/webhooks/x").Is(404)
-	values := form(b.get("/app/operate/webhooks"), "/app/look", "")
-	values.Set("do", "replay-webhook")
-	values.Set("id", id)
-	b.site.Ask(http.MethodPost, "/app/operate/webhooks", values).Is(409)
-	require.NotContains(t, b.get("/app/operate/webhooks").Words(), "Handle again")
+	const webhooks = "/app/operate/webhooks"
+	b.until(webhooks, "Handled", "Parked")
+	b.get("/app/operate").Is(200).Says("Calls of providers that could not be handled: 1")
+	b.until("/app/operate/outbox?port=gateway", "Our staff will confirm it.", "Not sent")
+	parked := b.get(webhooks+"?verdict=parked").Is(200).Says("gateway", "the body is in no known dialect", "Handle again")
+	call := linkOf(t, parked, webhooks+"/")
+	page := b.get(call).Is(200).Says("the body is in no known dialect", `{"nonsense":`)
+	require.NotContains(t, page.Text, "<script>")
+	b.follow(b.site.Ask(http.MethodPost, webhooks, formWith(page, "replay-webhook"))).Says("Done.")
+	handled := b.get(webhooks + "?verdict=handled").Is(200)
+	require.NotContains(t, handled.Words(), "Handle again")
+	values := formWith(page, "replay-webhook")
+	values.Set("id", strings.TrimPrefix(linkOf(t, handled, webhooks+"/"), webhooks+"/"))
+	b.site.Ask(http.MethodPost, webhooks, values).Is(409)
+	b.get(webhooks + "/x").Is(404)
+	b.get(webhooks + "/11111111-1111-4111-8111-111111111111").Is(404)
 }

@@ -112,5 +112,5 @@ var texts = []string{
 	"Projection", "Build", "Kept", "Reactor", "Waiting", "Handled", "Ignored", "Sent", "Failed", "Unknown", // of what is parked, calls, messages
 	"Mail", "Chat", "Crm", "Gateway", "State", "Kind", "Endpoint", "Verdict", "Port", // filters of operators
 	"Stream", "Category", "Type", "Actor", "Workspace", "From time", "To time", "To position",
-	"Accept differences", "Keep seconds", "Partitions", "Throttle", // of a rebuild
+	"Accept differences", // of a rebuild
 }
