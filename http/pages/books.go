@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -257,42 +258,31 @@ func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[s
 	return page{template: "account", title: shown.Name, status: status, body: shown}, nil
 }
 
-// newestRows returns a page of an account's rows, the newest first. The interface counts pages from the oldest row.
+// newestRows returns a page of an account's rows, the newest first.
 func (v *visit) newestRows(kind, id string, shown *accountPage) ([]rowLine, error) {
-	query := v.past()
-	query.Set("page_size", "1")
-	out, err := v.call("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, nil)
+	read := func(page url.Values) (rows []map[string]any, total int, err error) {
+		query := v.past()
+		maps.Copy(query, page)
+		out, err := v.call("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, &rows)
+		if err == nil {
+			total, err = strconv.Atoi(out.Header.Get("X-Total-Count"))
+		}
+		return rows, total, err
+	}
+	rows, beside, err := v.newestFirst(read)
 	if err != nil {
 		return nil, err
 	}
-	total, err := strconv.Atoi(out.Header.Get("X-Total-Count"))
-	if err != nil {
-		return nil, fmt.Errorf("the number of rows: %w", err)
-	}
-	last := max(1, (total+rowsShown-1)/rowsShown)
-	number, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // 0 without one
-	number = min(max(number, 1), last)
-	if number > 1 {
-		shown.Newer = number - 1
-	}
-	if number < last {
-		shown.Older = number + 1
-	}
-	query.Set("page_size", strconv.Itoa(rowsShown))
-	query.Set("page", strconv.Itoa(last-number+1))
-	var rows []map[string]any
-	if _, err := v.call("read-"+kind+"-ledger", request{vars: []string{id}, query: query}, &rows); err != nil {
-		return nil, err
-	}
+	shown.Newer, shown.Older = beside.Newer, beside.Older
 	lines := make([]rowLine, 0, len(rows))
-	for _, r := range slices.Backward(rows) {
+	for _, r := range rows {
 		line := v.lineOf(kind, r)
 		line.Link = accountPath(kind, id) + "/rows/" + line.ID
 		if lines = append(lines, line); shown.newest == nil && !line.Void {
 			shown.newest = r
 		}
 	}
-	if number == 1 && len(v.past()) == 0 {
+	if beside.Newer == 0 && len(v.past()) == 0 {
 		shown.Since = since(lines)
 	}
 	return lines, nil

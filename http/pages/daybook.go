@@ -16,7 +16,7 @@ type daybookPage struct {
 	Days              []dayOfBook
 	More              bool // the page has not all rows of the period; the files have
 	Wrong             []string
-	Lock              booksLock
+	Locked            string // last day of the lock; empty: the books are not locked
 }
 
 type dayOfBook struct {
@@ -29,14 +29,6 @@ type dayOfBook struct {
 type dayTotal struct {
 	Name            string
 	Received, Given []string
-}
-
-// booksLock is the lock of the books, with what a refused form said.
-type booksLock struct {
-	Through, Revision   string
-	Wanted, Reason, Key string
-	Wrong               []string
-	Stale               bool // another person has moved it in the meantime
 }
 
 const (
@@ -60,10 +52,8 @@ func (v *visit) period(most int) (from, to string, cut bool) {
 	return from, to, false
 }
 
-func (v *visit) daybook() (page, error) { return v.showDaybook(booksLock{}, 0) }
-
-func (v *visit) showDaybook(lock booksLock, status int) (page, error) {
-	asked, shown := v.r.URL.Query(), daybookPage{Company: v.company(), Lock: lock}
+func (v *visit) daybook() (page, error) {
+	asked, shown := v.r.URL.Query(), daybookPage{Company: v.company()}
 	shown.From, shown.To, shown.More = v.period(daybookDays)
 	files := url.Values{"from": {cmp.Or(asked.Get("from"), shown.From)}, "to": {shown.To}}
 	file, err := v.request("get-daybook", request{query: files})
@@ -71,15 +61,11 @@ func (v *visit) showDaybook(lock booksLock, status int) (page, error) {
 		return page{}, err
 	}
 	shown.Files = file.URL.String()
-	var through map[string]any
-	out, err := v.call("get-books-lock", request{}, &through)
-	if err != nil {
+	var lock map[string]any
+	if _, err := v.call("get-books-lock", request{}, &lock); err != nil {
 		return page{}, err
 	}
-	shown.Lock.Through, shown.Lock.Revision = textOf(through["locked_through"]), strings.Trim(out.Header.Get("ETag"), `"`)
-	if lock.Wrong == nil && !lock.Stale {
-		shown.Lock.Wanted = shown.Lock.Through
-	}
+	shown.Locked = textOf(lock["locked_through"])
 	var book struct {
 		Opening any `json:"opening_cash"`
 		Closing any `json:"closing_cash"`
@@ -118,7 +104,7 @@ func (v *visit) showDaybook(lock booksLock, status int) (page, error) {
 		}
 		shown.Days = append(shown.Days, one)
 	}
-	return page{template: "daybook", title: "Daybook", status: status, body: shown}, nil
+	return page{template: "daybook", title: "Daybook", body: shown}, nil
 }
 
 // enteredRow is a row of the daybook with its account.
@@ -142,31 +128,4 @@ func (v *visit) held(cash any) string {
 		text = strings.TrimSpace(b.Figure + " " + b.Words)
 	}
 	return text
-}
-
-// moveLock locks the books through a day, or unlocks them.
-func (v *visit) moveLock() (page, error) {
-	form := v.r.PostForm
-	body := map[string]any{"locked_through": nil}
-	if day := strings.TrimSpace(form.Get("locked_through")); day != "" {
-		body["locked_through"] = day
-	}
-	in := request{body: body, key: form.Get("key"), match: form.Get("revision"), reason: strings.TrimSpace(form.Get("reason"))}
-	out, err := v.call("set-books-lock", in, nil)
-	refused := refusal(err)
-	switch {
-	case err == nil:
-		return page{redirect: after(out, Path+"/daybook", "locked")}, nil
-	case refused == nil || refused.Status == http.StatusForbidden:
-		return page{}, err
-	}
-	shown := booksLock{Wanted: form.Get("locked_through"), Reason: in.reason, Key: in.key}
-	shown.Stale = refused.Status == http.StatusPreconditionFailed
-	for path, message := range refused.faults() {
-		shown.Wrong = append(shown.Wrong, v.lang.t(labelOf(path))+": "+message)
-	}
-	if len(shown.Wrong) == 0 && !shown.Stale {
-		shown.Wrong = []string{refused.Detail}
-	}
-	return v.showDaybook(shown, refused.Status)
 }

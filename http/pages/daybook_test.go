@@ -36,11 +36,11 @@ func TestTheLockIsMovedInABrowser(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	b := byKey(o, apptest.Home, write)
-	const path = "/app/daybook"
+	const path = "/app/settings/books"
 	twice := form(b.get(path), path, `name="revision"`)
 	twice.Set("locked_through", "2025-03-31")
 	first := b.site.Ask(http.MethodPost, path, twice)
-	b.follow(first).Says("The lock of the books was moved.", "The books are locked through 31 Mar 2025.")
+	b.follow(first).Says("The lock is changed.", "The books are locked through 31 Mar 2025.")
 	require.Equal(t, first.Header.Get("Location"), b.site.Ask(http.MethodPost, path, twice).Is(303).Header.Get("Location"))
 	b.submitOf(path, path, `name="revision"`, "locked_through", "2198-01-01").Is(422).Says("Locked through: must be before today")
 	b.submitOf(path, path, `name="revision"`, "locked_through", "").Is(422).Says("Moving the lock back wants a reason")

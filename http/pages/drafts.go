@@ -28,18 +28,13 @@ type draftsPage struct {
 
 // drafts lists the orders that came by chat and are not converted yet, the newest first.
 func (v *visit) drafts() (page, error) {
-	total := 0
-	read := func(page url.Values) (drafts []map[string]any, err error) {
+	drafts, beside, err := v.newestFirst(func(page url.Values) (drafts []map[string]any, total int, err error) {
 		out, err := v.call("list-order-drafts", request{query: page}, &drafts)
 		if err == nil {
 			total, err = strconv.Atoi(out.Header.Get("X-Total-Count"))
 		}
-		return drafts, err
-	}
-	if _, err := read(url.Values{"page": {"1"}, "page_size": {"1"}}); err != nil {
-		return page{}, err
-	}
-	drafts, beside, err := v.newestFirst(total, read)
+		return drafts, total, err
+	})
 	if err != nil {
 		return page{}, err
 	}

@@ -14,8 +14,8 @@ const (
 	enquiriesShown = 30
 )
 
-// EnquiryRoutes registers the questions of buyers. Mails lead to them without /app.
-func (p *Pages) EnquiryRoutes() {
+// enquiryRoutes registers the questions of buyers. Mails lead to them without /app.
+func (p *Pages) enquiryRoutes() {
 	p.member("GET "+enquiriesPath, (*visit).enquiries)
 	p.member("GET "+enquiriesPath+"/{enquiry}", (*visit).enquiry)
 	p.member("POST "+enquiriesPath+"/{enquiry}", (*visit).editEnquiry)

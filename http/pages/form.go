@@ -283,7 +283,7 @@ func (s *schema) empty() (any, bool) {
 	case s.Nullable:
 		return nil, true
 	default:
-		return "", s.Kind == "text" || s.Kind == "area"
+		return "", s.Kind == "text" || s.Kind == "area" || s.Required // the interface says that it is wanted
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 // back from the identity provider.
 var publicPaths = []string{callback, "/products", "/companies", "/enquiries", "/contacts"}
 
-// PublicRoutes registers them.
-func (p *Pages) PublicRoutes() {
+// publicRoutes registers them.
+func (p *Pages) publicRoutes() {
 	p.open("GET "+Path+"/sign-in/provider", (*visit).toProvider)
 	p.open("GET "+callback, (*visit).fromProvider)
 	p.open("POST "+callback, (*visit).fromProvider)

@@ -15,8 +15,8 @@ const (
 	messagesShown = 30
 )
 
-// InboxRoutes registers the conversations with contacts.
-func (p *Pages) InboxRoutes() {
+// inboxRoutes registers the conversations with contacts.
+func (p *Pages) inboxRoutes() {
 	p.member("GET "+inboxPath, (*visit).inbox)
 	const talk = "/app/inbox/{contact}"
 	p.member("GET "+talk, (*visit).talk)

@@ -14,8 +14,8 @@ import (
 	"bahi/http/api"
 )
 
-// OperateRoutes registers the pages of operators.
-func (p *Pages) OperateRoutes() {
+// operateRoutes registers the pages of operators.
+func (p *Pages) operateRoutes() {
 	operator := func(pattern string, answer func(*visit) (page, error)) {
 		p.member(pattern, func(v *visit) (page, error) {
 			if !v.who.Permissions.Operator {

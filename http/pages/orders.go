@@ -117,7 +117,15 @@ type pager struct{ Newer, Older int }
 
 // newestFirst reads a page of records, the newest first. The interface counts pages from the oldest record; so its last page has a few
 // records, and the first page here has those of the page before it too.
-func (v *visit) newestFirst(total int, read func(page url.Values) ([]map[string]any, error)) (records []map[string]any, beside pager, err error) {
+func (v *visit) newestFirst(read func(page url.Values) (records []map[string]any, total int, err error)) ([]map[string]any, pager, error) {
+	var (
+		records []map[string]any
+		beside  pager
+	)
+	_, total, err := read(url.Values{"page_size": {"1"}})
+	if err != nil {
+		return nil, beside, err
+	}
 	full := total / rowsShown
 	number, _ := strconv.Atoi(v.r.URL.Query().Get("page")) // 0 without one
 	number = min(max(number, 1), max(full, 1))
@@ -128,7 +136,7 @@ func (v *visit) newestFirst(total int, read func(page url.Values) ([]map[string]
 		beside.Older = number + 1
 	}
 	for n := max(1, full-number+1); n <= full || number == 1 && n == full+1; n++ {
-		some, err := read(url.Values{"page": {strconv.Itoa(n)}, "page_size": {strconv.Itoa(rowsShown)}})
+		some, _, err := read(url.Values{"page": {strconv.Itoa(n)}, "page_size": {strconv.Itoa(rowsShown)}})
 		if err != nil {
 			return nil, beside, err
 		}
@@ -205,16 +213,12 @@ func (v *visit) listOrders(query url.Values, shown *ordersPage) error {
 		Items []map[string]any `json:"items"`
 		Total int              `json:"total"`
 	}
-	read := func(page url.Values) ([]map[string]any, error) {
+	orders, beside, err := v.newestFirst(func(page url.Values) ([]map[string]any, int, error) {
 		maps.Copy(page, query)
 		list.Items = nil // or the decoder fills the records of the page before
 		_, err := v.call("list-client-orders", request{query: page}, &list)
-		return list.Items, err
-	}
-	if _, err := read(url.Values{"page_size": {"1"}}); err != nil {
-		return err
-	}
-	orders, beside, err := v.newestFirst(list.Total, read)
+		return list.Items, list.Total, err
+	})
 	shown.Pages = beside
 	for _, o := range orders {
 		line := v.orderLineOf(o)

@@ -125,15 +125,14 @@ func (p *Pages) routes() {
 	p.member("GET "+account+"/statement", (*visit).statement)
 	p.ordersRoutes()
 	p.khataRoutes()
-	p.ResourceRoutes()
-	p.InboxRoutes()
-	p.EnquiryRoutes()
-	p.SettingsRoutes()
+	p.resourceRoutes()
+	p.inboxRoutes()
+	p.enquiryRoutes()
+	p.settingsRoutes()
 	p.member("GET /app/daybook", (*visit).daybook)
-	p.member("POST /app/daybook", (*visit).moveLock)
 	p.member("GET /app/audit", (*visit).trail)
-	p.PublicRoutes()
-	p.OperateRoutes()
+	p.publicRoutes()
+	p.operateRoutes()
 	p.member("GET /app/find", (*visit).find)
 	p.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, false, func(*visit) (page, error) { return page{}, errNoPage })
@@ -291,7 +290,6 @@ var done = map[string]string{
 	"deletion": "Your account will be deleted.", "invited": "The invitation is on its way.", "withdrawn": "The invitation is withdrawn.",
 	"member": "The rights are changed.", "removed": "The member is removed.", "left": "You have left the workspace.",
 	"revoked": "The key opens nothing any more.", "company": "The company is saved.", "lock": "The lock is changed.",
-	"locked":  "The lock of the books was moved.",
 	"asked":   "Your enquiry is sent. The company answers you by mail or telephone.",
 	"ordered": "Done.",
 }

@@ -69,8 +69,8 @@ type action struct {
 // resources are the resources of /app/list and /app/campaigns.
 var resources = slices.Concat(messagingResources, marketplaceResources)
 
-// ResourceRoutes registers the pages of all resources.
-func (p *Pages) ResourceRoutes() {
+// resourceRoutes registers the pages of all resources.
+func (p *Pages) resourceRoutes() {
 	p.member("GET /app/list/channels/{id}/try", (*visit).tryWidget)
 	for _, r := range resources {
 		p.resource(r)

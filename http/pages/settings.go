@@ -12,8 +12,8 @@ import (
 
 const settings = Path + "/settings"
 
-// SettingsRoutes registers the pages on the visitor and on the workspace.
-func (p *Pages) SettingsRoutes() {
+// settingsRoutes registers the pages on the visitor and on the workspace.
+func (p *Pages) settingsRoutes() {
 	p.member("GET "+settings, (*visit).self)
 	p.member("POST "+settings, (*visit).editSelf)
 	p.member("GET "+settings+"/members", (*visit).members)
