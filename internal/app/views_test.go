@@ -55,6 +55,7 @@ var spanning = map[string]string{
 	"marketplace.CompaniesMailed": "it is an operator's, who erases somebody everywhere",
 	"marketplace.OldestCompany":   "the caller names the workspaces of a user, whose own account is asked for",
 	"marketplace.Notices":         "it is an operator's, who sees the outbox of all",
+	"ledger.SubmittedRows":        "it takes an upload, which has its workspace",
 	"ledger.HasSender":            "it is an operator's, who erases somebody everywhere",
 
 	"messaging.DueCampaigns":  "it is the system's own, which begins campaigns at their time",
