@@ -44,6 +44,7 @@ var spanning = map[string]string{
 	"ledger.DraftReplies":       "it is an operator's, who sees the outbox of all",
 	"ledger.KhatasBefore":       "it is the system's own, now and then",
 	"access.Users":              "it is an operator's, who sees all",
+	"access.AllWorkspaces":      "it is an operator's, who may go into all",
 	"access.DueForErasure":      "it is the system's own, now and then",
 	"access.Ended":              "it is the system's own, now and then",
 	"access.InvitationsTo":      "it is the system's own, which erases somebody everywhere",
@@ -54,6 +55,7 @@ var spanning = map[string]string{
 	"marketplace.CompaniesMailed": "it is an operator's, who erases somebody everywhere",
 	"marketplace.OldestCompany":   "the caller names the workspaces of a user, whose own account is asked for",
 	"marketplace.Notices":         "it is an operator's, who sees the outbox of all",
+	"ledger.SubmittedRows":        "it takes an upload, which has its workspace",
 	"ledger.HasSender":            "it is an operator's, who erases somebody everywhere",
 
 	"messaging.DueCampaigns":  "it is the system's own, which begins campaigns at their time",

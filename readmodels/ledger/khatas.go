@@ -74,16 +74,6 @@ func (v *Views) SubmittedRows(ctx context.Context, k Khata) ([]SubmittedRow, err
 		order by r.row_id`, k.First, k.First+k.Rows-1, newest, k.Workspace)
 }
 
-// AllKhatas lists a page of the uploads of all workspaces, newest first. It is for operators.
-func (v *Views) AllKhatas(ctx context.Context, page readmodels.Page) ([]Khata, int64, error) {
-	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByPos[Khata], `id desc`, allKhatasSQL)
-}
-
-// AnyKhata is [Views.Khata] of any workspace, for operators.
-func (v *Views) AnyKhata(ctx context.Context, id int64) (Khata, error) {
-	return readmodels.Row(ctx, v.Reader, khata.ErrNotFound, pgx.RowToStructByPos[Khata], allKhatasSQL+` where k.id = $1`, id)
-}
-
 // OldKhata names an upload of some workspace.
 type OldKhata struct {
 	Workspace uuid.UUID

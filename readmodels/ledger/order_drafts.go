@@ -123,11 +123,6 @@ func (v *Views) OrderDrafts(ctx context.Context, workspace uuid.UUID, zone *time
 	return readmodels.Paged(ctx, v.Reader, page, draftIn(zone), `id`, draftsSQL, workspace)
 }
 
-// AllOrderDrafts lists a page of the drafts of all workspaces, newest first. It is for operators.
-func (v *Views) AllOrderDrafts(ctx context.Context, zone *time.Location, page readmodels.Page) ([]OrderDraft, int64, error) {
-	return readmodels.Paged(ctx, v.Reader, page, draftIn(zone), `id desc`, allDraftsSQL)
-}
-
 // Clients returns the clients of a workspace.
 func (v *Views) Clients(ctx context.Context, workspace uuid.UUID) ([]orderdraft.Client, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[orderdraft.Client], `
