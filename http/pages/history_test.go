@@ -83,7 +83,7 @@ func TestHistoryKnowsEachFieldOfAnEntry(t *testing.T) {
 			require.Contains(t, texts, enumWord(word), "the words of %s", f.key)
 		}
 	}
-	require.ElementsMatch(t, slices.Collect(maps.Keys(fields)), known)
+	require.Subset(t, known, slices.Collect(maps.Keys(fields)))
 }
 
 func TestHistoryFormulasHaveTheValues(t *testing.T) {

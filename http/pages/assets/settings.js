@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   document.addEventListener("click", async event => {
-    const button = event.target.closest("[data-copy]");
+    const button = event.target.closest("button[data-copy]");
     if (!button) return;
     const input = document.getElementById(button.dataset.copy);
     input.select();
