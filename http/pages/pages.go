@@ -315,12 +315,13 @@ func (v *visit) render(p page) {
 	}
 	if v.who.Type != "" {
 		f.Who, f.Workspace = v.who.String(), v.who.Workspace.String()
-		f.Workspaces = v.workspaces()
-		f.Places = v.places(f.May)
 	}
 	name := p.part
 	if name == "" {
 		name = "layout.html"
+		if v.who.Type != "" {
+			f.Workspaces, f.Places = v.workspaces(), v.places(f.May)
+		}
 	}
 	var text bytes.Buffer
 	if err := v.views[v.lang][p.template].ExecuteTemplate(&text, name, f); err != nil {
