@@ -52,7 +52,7 @@ func TestRowsWaitForAConnection(t *testing.T) {
 	require.Contains(t, p.Text("#unsent"), "2 rows not sent")
 	require.Contains(t, p.Text("#unsent"), "HDFC")
 	p.Click("#send-now")
-	p.Until(`document.querySelectorAll("#unsent li").length === 2`)
+	p.Until(`document.querySelector("#unsent[aria-busy=false]")`)
 
 	cut.Store(false)
 	p.Go("/app/") // the rows are known on each page, and in an other session

@@ -28,10 +28,9 @@
     const part = new DOMParser().parseFromString(await answer.text(), "text/html");
     return [...part.querySelectorAll(".wrong, .error")].map(e => e.textContent.trim()).join("; ") || String(answer.status);
   };
-  let busy = false;
   const sendAll = async () => {
-    if (busy) return;
-    busy = true;
+    if (shown.ariaBusy === "true") return;
+    shown.ariaBusy = "true";
     for (const row of read()) {
       const body = new URLSearchParams(row.body);
       body.set("token", shown.dataset.token); // of now: the row may be of an earlier session
@@ -40,7 +39,7 @@
       const why = answer.ok ? "" : await reason(answer);
       keep(answer.ok ? read().filter(r => r.key !== row.key) : read().map(r => r.key === row.key ? {...r, why} : r));
     }
-    busy = false;
+    shown.ariaBusy = "false";
     draw();
   };
 
