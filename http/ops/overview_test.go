@@ -1,11 +1,9 @@
 package ops_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/ops"
@@ -47,33 +45,6 @@ func TestOperatorListsAllWorkspaces(t *testing.T) {
 	require.Equal(t, "3", o.Operator().GET("/ops/workspaces?page_size=1").Status(200).Header("X-Total-Count"))
 	o.Operator().GET("/ops/workspaces?colour=red").Status(422)
 	asha.GET("/ops/workspaces").Problem(403, "Not enough permissions")
-}
-
-func TestOperatorMarksCompanies(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	asha := o.Person("asha@example.com")
-	var company struct{ ID, Slug string }
-	require.NoError(t, json.Unmarshal([]byte(asha.POST("/api/v1/companies", `{"name":"Asha's Silver"}`).Status(201).Text), &company))
-	path := "/ops/companies/" + company.ID + "/mark"
-	events := func() string { return o.Operator().GET("/audit/events?category=company").Status(200).Text }
-	before := events()
-	var marked ops.Marked
-	o.Operator().With("Bahi-Dry-Run", "true").PUT(path, `{"verified":true}`).Status(200).JSON(&marked)
-	require.Equal(t, ops.Marked{ID: uuid.MustParse(company.ID), Name: "Asha's Silver", Slug: company.Slug, Mark: ops.Mark{Verified: true}}, marked)
-	require.Equal(t, before, events())
-	once := o.Operator().With("Idempotency-Key", "k1").With("Bahi-Reason", "papers seen")
-	once.PUT(path, `{"verified":true}`).Status(200).JSON(&marked)
-	require.Equal(t, "true", once.PUT(path, `{"verified":true}`).Status(200).Header("Idempotency-Replayed"))
-	require.Equal(t, 1, strings.Count(events(), "papers seen"))
-	asha.GET("/api/v1/companies/" + company.ID).Status(200).Contains(`"verified":true`)
-	o.Operator().PUT(path, `{"verified":false}`).Status(200).Contains(`"verified":false`)
-
-	asha.PUT(path, `{"verified":true}`).Problem(403, "Not enough permissions")
-	o.Operator().PUT("/ops/companies/"+uuid.NewString()+"/mark", `{"verified":true}`).Status(404)
-	for _, body := range []string{`{}`, `{"verified":"yes"}`, `{"verified":true,"colour":"red"}`} {
-		o.Operator().PUT(path, body).Status(422)
-	}
 }
 
 func TestStatusTellsWhatNeedsAnOperator(t *testing.T) {

@@ -37,6 +37,5 @@ func (r *Routes) Register() {
 	r.Erasures()
 	r.Senders()
 	r.Workspaces()
-	r.Companies()
 	r.Status()
 }

@@ -331,7 +331,7 @@ func (v *visit) operateRun(l operateList) (page, error) {
 	switch do {
 	case "skip-parked":
 		in.body = map[string]any{"position": number(form.Get("position"), ""), "reason": in.reason}
-	case "mark-company":
+	case "edit-company":
 		in.body = map[string]any{"verified": form.Get("value") == "true"}
 	}
 	out, err := v.call(do, in, nil)

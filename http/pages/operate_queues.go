@@ -34,18 +34,18 @@ var workspaceList = operateList{
 var companyList = operateList{
 	word: "companies", title: "Marks of companies", operation: "list-companies", search: "search-companies", size: "limit",
 	about: "Mark a company as verified after you have checked who it is. A change of its name, GSTIN or domain ends the mark.",
-	forms: []string{"mark-company"},
+	forms: []string{"edit-company"},
 	line: func(v *visit, c opsRecord) opsLine {
 		mark := opsForm{
 			Name: "Mark as verified", Label: "Buyers will see that it is verified.",
-			Do: "mark-company", ID: c.text("id"), Field: "value", Value: "true", Reason: true,
+			Do: "edit-company", ID: c.text("id"), Field: "value", Value: "true", Reason: true,
 		}
 		state := opsCell{Label: "Mark"}
 		if c["verified"] == true {
 			state = opsCell{Label: "Mark", Text: v.lang.t("Verified"), Chip: "good"}
 			mark = opsForm{
 				Name: "Take the mark back", Label: "Buyers will see no mark any more.",
-				Do: "mark-company", ID: c.text("id"), Field: "value", Value: "false", Reason: true, Danger: true,
+				Do: "edit-company", ID: c.text("id"), Field: "value", Value: "false", Reason: true, Danger: true,
 			}
 		}
 		return opsLine{

@@ -115,7 +115,7 @@ func TestOperatorsMarkCompanies(t *testing.T) {
 	asha.POST("/api/v1/companies", `{"name":"Asha's Silver","city":"Rajkot"}`).Status(201)
 	b := byKey(o, apptest.Home, operatorRights)
 	const companies = "/app/operate/companies?q=silver"
-	values := formWith(b.get(companies).Is(200), "mark-company")
+	values := formWith(b.get(companies).Is(200), "edit-company")
 	values.Set("reason", "papers seen")
 	for range 2 { // the same form twice
 		answer := b.site.Ask(http.MethodPost, companies, values).Is(303)
