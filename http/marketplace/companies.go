@@ -51,7 +51,7 @@ func (r *Routes) Companies() {
 	reads := []string{"companies"}
 	api.Handle(r.API, open(api.Op{
 		ID: "list-companies", Method: "GET", Path: companies, Summary: "List companies, newest first", Limit: readCompanies, Reads: reads,
-		Errors: []int{http.StatusForbidden},
+		Errors: []int{http.StatusUnauthorized, http.StatusForbidden},
 	}),
 		func(ctx context.Context, in *struct {
 			api.Shelf

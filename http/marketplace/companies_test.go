@@ -216,5 +216,5 @@ func TestTheCallersCompaniesAreListed(t *testing.T) {
 	o.Reader(o.Home).GET(companies + "?mine=true").Status(200).JSON(&own)
 	require.Equal(t, int64(1), own.Total)
 	require.Equal(t, made.ID, own.Data[0].ID)
-	o.Stranger().GET(companies + "?mine=true").Status(403)
+	o.Stranger().GET(companies + "?mine=true").Status(401)
 }
