@@ -220,13 +220,9 @@ func (r *Routes) written(ctx context.Context, id uuid.UUID, out commands.Outcome
 
 // company returns the oldest of the companies of a user's workspaces, nil for none.
 func (r *Routes) company(ctx context.Context, id uuid.UUID) (*uuid.UUID, error) {
-	in, err := r.Views.WorkspacesOf(ctx, id)
+	workspaces, err := r.Views.WorkspacesOf(ctx, id)
 	if err != nil {
 		return nil, err
-	}
-	workspaces := make([]uuid.UUID, len(in))
-	for i, m := range in {
-		workspaces[i] = m.ID
 	}
 	return r.Companies.OldestCompany(ctx, workspaces)
 }

@@ -85,7 +85,7 @@ func (r *Routes) Workspaces() {
 			if err != nil {
 				return nil, err
 			}
-			return api.Answer(r.Views.WorkspacesOf(ctx, id))
+			return api.Answer(r.Views.Memberships(ctx, id))
 		})
 	api.Handle(r.API, workspaceOp("list-members", "GET", "/api/v1/workspaces/{workspace_id}/members", "List a workspace's members"),
 		func(ctx context.Context, in *InWorkspace) (*api.Body[[]views.Member], error) {

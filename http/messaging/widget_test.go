@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -99,8 +100,10 @@ func TestAVisitorOfAPageIsAnswered(t *testing.T) {
 	require.True(t, visitor.Is(within(`chat.querySelector("textarea").value.trim() === "" && !chat.querySelector(".wrong")`)))
 
 	var all []views.Contact
-	owner.GET(contacts + "?search=visitor").Status(200).JSON(&all)
-	require.Len(t, all, 1)
+	require.Eventually(t, func() bool { // the widget shows a message before it is sent
+		owner.GET(contacts + "?search=visitor").Status(200).JSON(&all)
+		return len(all) == 1
+	}, time.Minute, 50*time.Millisecond)
 	answer := func(text string) {
 		owner.POST(at(all[0].ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":%q}`, channel.ID, text)).Status(201)
 	}

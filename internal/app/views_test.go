@@ -80,6 +80,7 @@ var spanning = map[string]string{
 var personal = map[string]string{
 	"access.User":         "id",
 	"access.WorkspacesOf": "user_id",
+	"access.Memberships":  "user_id",
 }
 
 // ofCompany are those of them that take a company's id.

@@ -442,12 +442,12 @@ func (e *Eraser) leave(ctx context.Context, id uuid.UUID, of *memory) error {
 			return fmt.Errorf("release an identity: %w", err)
 		}
 	}
-	memberships, err := e.Views.WorkspacesOf(ctx, id)
+	workspaces, err := e.Views.WorkspacesOf(ctx, id)
 	if err != nil {
 		return err
 	}
-	for _, m := range memberships {
-		_, err := commands.Handle(ctx, e.Commands, acting(m.ID), workspace.Kind, m.ID.String(), workspace.Remove{User: id, Erased: true})
+	for _, of := range workspaces {
+		_, err := commands.Handle(ctx, e.Commands, acting(of), workspace.Kind, of.String(), workspace.Remove{User: id, Erased: true})
 		if err != nil {
 			return fmt.Errorf("leave a workspace: %w", err)
 		}

@@ -63,8 +63,14 @@ type Membership struct {
 	JoinedAt    time.Time         `json:"joined_at"`
 }
 
-// WorkspacesOf lists the workspaces that a user belongs to.
-func (v *Views) WorkspacesOf(ctx context.Context, id uuid.UUID) ([]Membership, error) {
+// WorkspacesOf returns the ids of the workspaces that a user belongs to, the oldest membership first.
+func (v *Views) WorkspacesOf(ctx context.Context, id uuid.UUID) ([]uuid.UUID, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID], `
+		select m.workspace_id from workspaces.member m where m.user_id = $1 order by m.joined_at, m.workspace_id`, id)
+}
+
+// Memberships lists the workspaces that a user belongs to, the oldest membership first.
+func (v *Views) Memberships(ctx context.Context, id uuid.UUID) ([]Membership, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Membership], `
 		select m.workspace_id, coalesce(
 				(select c.name from companies.company c where c.workspace_id = m.workspace_id order by c.created_at, c.id limit 1),
