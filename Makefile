@@ -48,6 +48,10 @@ package: need ## make the Debian package, the container's folder, SBOMs and chec
 test: need-cc ## run all tests, race detector included
 	@scripts/test.sh
 
+.PHONY: pictures
+pictures: need ## take pictures of all pages, on one sheet: dist/pictures/index.html
+	@scripts/pictures.sh
+
 .PHONY: vet
 vet: need ## run go vet
 	go vet ./...

@@ -117,9 +117,22 @@ func fits(t *testing.T, p *browsertest.Page, path string, width int64, dark bool
 			.map(([b]) => a.data.trim() + " / " + b.data.trim()));
 	})()`, &crossing)
 	require.Empty(t, crossing, "%s prints texts over each other", where)
-	if folder := os.Getenv("BAHI_PICTURES"); folder != "" {
-		name := strings.NewReplacer("/", "_", "?", "_", "=", "_").Replace(strings.TrimPrefix(path, "/app"))
-		p.Picture(filepath.Join(folder, fmt.Sprintf("%s-%d-%t-%s.png", name, width, dark, lang)))
+	if folder := os.Getenv("BAHI_PICTURES"); folder != "" && lang == "en" {
+		pictures(p, filepath.Join(folder, strings.NewReplacer("/", "_", "?", "_", "=", "_").Replace(strings.Trim(path, "/"))))
+		p.Look(width, 800, dark)
+	}
+}
+
+// pictures takes the pictures of a page for `make pictures`, unless they are there.
+func pictures(p *browsertest.Page, name string) {
+	for _, width := range []int64{360, 1280} {
+		for _, theme := range []string{"light", "dark"} {
+			file := fmt.Sprintf("%s-%d-%s.png", name, width, theme)
+			if _, err := os.Stat(file); err != nil {
+				p.Look(width, 800, theme == "dark")
+				p.Picture(file)
+			}
+		}
 	}
 }
 
