@@ -10,7 +10,7 @@ import (
 )
 
 // both renames one thing if another one has a name.
-func both(n *node, runs *int, between func()) func(context.Context, *Tx) error {
+func both(_ *node, runs *int, between func()) func(context.Context, *Tx) error {
 	return func(ctx context.Context, tx *Tx) error {
 		*runs++
 		other, err := Load(ctx, tx, things, "other")

@@ -2,6 +2,7 @@ package http_test
 
 import (
 	"fmt"
+	"net/http"
 	"strconv"
 	"testing"
 	"time"
@@ -93,6 +94,6 @@ func TestAParkedProjectionAnswersWhatItHasAndSaysSoAtOnce(t *testing.T) {
 	require.NoError(t, app.Builds{System: o.Sys}.Retry(t.Context(), "books"))
 	require.Eventually(t, func() bool { return !o.Parked() }, time.Minute, 5*time.Millisecond)
 	newest := clerk.With("Bahi-Min-Position", wrote.Header("Bahi-Position"))
-	require.Eventually(t, func() bool { return newest.GET("/banks").Response.StatusCode == 200 }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return newest.GET("/banks").Response.StatusCode == http.StatusOK }, time.Minute, 5*time.Millisecond)
 	require.Equal(t, "03-02 3", apptest.Balances(clerk, apptest.Ledger(account)))
 }

@@ -37,11 +37,6 @@ type Line struct {
 	key   string                // see [product.SKUKey]
 }
 
-// add returns the command that makes the product.
-func (l Line) add(of uuid.UUID) product.Add {
-	return product.Add{Details: l.Details, Name: l.Name, Price: l.Price, Company: of}
-}
-
 // Imported is what became of the rows of a file.
 type Imported struct {
 	Created, Updated, Unchanged int

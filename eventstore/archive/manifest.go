@@ -216,8 +216,7 @@ func (m Manifest) complaint() string {
 		}
 		last, events = s.LastPosition, events+s.Events
 	}
-	switch {
-	case m.FirstPosition != first || m.LastPosition != last || m.Events != events:
+	if m.FirstPosition != first || m.LastPosition != last || m.Events != events {
 		return fmt.Sprintf("it counts %d events from position %d to %d, and its segments have %d from %d to %d",
 			m.Events, m.FirstPosition, m.LastPosition, events, first, last)
 	}

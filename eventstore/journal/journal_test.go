@@ -2,7 +2,6 @@ package journal_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -265,5 +264,5 @@ func TestAbsentServerIsNotReached(t *testing.T) {
 	require.ErrorIs(t, s.Append(t.Context(), "bahi-1", -1, nil), journal.ErrNotSent)
 	s.Close()
 	_, err = s.Read(t.Context(), "bahi-1", 0, 1)
-	require.True(t, errors.Is(err, journal.ErrNotSent))
+	require.ErrorIs(t, err, journal.ErrNotSent)
 }

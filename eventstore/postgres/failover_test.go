@@ -90,7 +90,7 @@ func TestExpectationsOfLostEventsAreLookedUp(t *testing.T) {
 	}
 	lost := must(t, s, "row-1", made(uuid.New()))
 	loseTail(t, url, 1)
-	for n := 0; n < 2*calm; n++ { // now as many as were there
+	for range 2 * calm { // now as many as were there
 		_, err := s.Append(t.Context(), eventstore.To("row-2", eventstore.Any, made(uuid.New())))
 		require.NoError(t, err)
 		x := eventstore.To("row-1", 1, made(uuid.New()))

@@ -27,8 +27,8 @@ func (n *node) all(t testing.TB, from event.Position, direction eventstore.Direc
 	last, first := from, direction == eventstore.Backwards
 	for e, err := range n.ReadAll(t.Context(), from, direction) {
 		require.NoError(t, err)
-		switch {
-		case direction == eventstore.Backwards:
+		switch direction {
+		case eventstore.Backwards:
 			require.Less(t, e.Position, last)
 			require.True(t, first || e.Position == last-1, "%d is followed by %d", last, e.Position)
 			first = false

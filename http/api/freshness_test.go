@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
@@ -81,7 +82,7 @@ func TestAnAnswerSaysHowFreshItIs(t *testing.T) {
 	})
 	require.Eventually(t, func() bool { // on a busy machine the change may come later than a read waits
 		a = anyone.With("Bahi-Min-Position", "7").GET("/count")
-		return a.Response.StatusCode == 200
+		return a.Response.StatusCode == http.StatusOK
 	}, time.Minute, time.Millisecond)
 	require.Equal(t, "7", a.Header("Bahi-Position"), "a named position makes the read wait longer")
 	require.Empty(t, a.Header("Warning"))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
@@ -288,7 +289,7 @@ func TestConcurrentWrongPasswordsAreCountedBeforeTheyAreChecked(t *testing.T) {
 	)
 	for range 60 {
 		trying.Go(func() {
-			if at(t, url, "198.51.100.1").POST("/api/v1/auth/password", map[string]string{"account": "asha", "password": "wrong"}).Response.StatusCode == 401 {
+			if at(t, url, "198.51.100.1").POST("/api/v1/auth/password", map[string]string{"account": "asha", "password": "wrong"}).Response.StatusCode == http.StatusUnauthorized {
 				checked.Add(1)
 			}
 		})

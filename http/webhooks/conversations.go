@@ -305,7 +305,7 @@ func (k *Conversations) channels(ctx context.Context, c inbox.Call, e gateway.Ev
 		return about, held, err
 	}
 	var signers []int64
-	for _, text := range strings.Split(c.About, ",") {
+	for text := range strings.SplitSeq(c.About, ",") {
 		id, _ := strconv.ParseInt(text, 10, 64) // the proof has found it
 		if sender, err := k.SenderOf(ctx, id); err != nil || sender != "" && sender == e.Sender {
 			return []int64{id}, nil, err

@@ -40,10 +40,3 @@ func (f Filter) Matches(e event.Stored) bool {
 	meta := MetaOf(e)
 	return (f.Actor == "" || f.Actor == meta.Actor) && (f.Workspace == nil || *f.Workspace == meta.Workspace)
 }
-
-func eventOf(e event.Stored) Event {
-	return Event{
-		Position: e.Position, Stream: e.Stream, Revision: e.Revision, ID: e.ID, Type: e.Type, At: e.At.UTC(),
-		Meta: MetaOf(e), MetaText: e.Meta, Data: e.Data,
-	}
-}

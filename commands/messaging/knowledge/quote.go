@@ -235,11 +235,11 @@ func (q Quoted) of(c *choice, chosen []held, most int) Quoted {
 	seen := map[string]bool{}
 	for _, h := range chosen {
 		head := strings.Join(h.heads, "\n\n")
-		if key := head + "\n" + h.text; seen[key] { // two passages have their border in common
+		key := head + "\n" + h.text
+		if seen[key] { // two passages have their border in common
 			continue
-		} else {
-			seen[key] = true
 		}
+		seen[key] = true
 		before := ""
 		switch same := text.Len() > 0 && slices.Equal(h.heads, heads); {
 		case same && h.listed:

@@ -70,12 +70,14 @@ func dateOf(text string) (d day, formed bool) {
 			return d, false
 		}
 		between += separator
-		if at[2] >= 0 {
+		month := monthOf(text[at[0]:at[1]])
+		switch {
+		case at[2] >= 0:
 			numbers = append(numbers, text[at[2]:at[3]])
-		} else if d.month > 0 || monthOf(text[at[0]:at[1]]) == 0 {
+		case d.month > 0 || month == 0:
 			return d, false
-		} else {
-			d.month = monthOf(text[at[0]:at[1]])
+		default:
+			d.month = month
 		}
 	}
 	named, count := d.month > 0, len(numbers)
