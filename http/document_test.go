@@ -2,6 +2,7 @@ package http_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,6 +61,44 @@ func TestTheDocumentKeepsTheLintersRules(t *testing.T) {
 	for name := range document.Components.Responses {
 		require.True(t, used[name], "no-unused-components: %s", name)
 	}
+}
+
+// A generated client then has numbers and lists, without a case for null.
+func TestIDsAndListsOfTheDocumentAreNeverNull(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/openapi.json")
+	require.NoError(t, err)
+	type schema struct {
+		Type       any
+		Required   []string
+		Properties map[string]struct{ Type any }
+	}
+	var document struct {
+		Components struct{ Schemas map[string]schema }
+		Paths      map[string]map[string]struct {
+			Responses map[string]struct {
+				Content map[string]struct{ Schema schema }
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &document))
+	list := []any{"array", "null"}
+	for name, s := range document.Components.Schemas {
+		require.NotContains(t, fmt.Sprint(s.Properties["id"].Type), "null", name)
+		for _, property := range s.Required {
+			require.NotEqual(t, list, s.Properties[property].Type, "%s of %s", property, name)
+		}
+	}
+	for path, operations := range document.Paths {
+		for _, op := range operations {
+			for _, response := range op.Responses {
+				require.NotEqual(t, list, response.Content["application/json"].Schema.Type, path)
+			}
+		}
+	}
+	row := document.Components.Schemas["LedgerBankRow"]
+	require.Equal(t, "integer", row.Properties["id"].Type)
+	require.Contains(t, row.Required, "id", "though a dry run's answer has none")
 }
 
 func TestEveryOperationHasAnExample(t *testing.T) {

@@ -149,7 +149,7 @@ func compare(ctx context.Context, tx pgx.Tx, live, fresh string, columns map[str
 		case columns == nil:
 			of = "*"
 		}
-		d, n, err := Difference{Table: t.Name, Count: 1, OnlyIn: inLive}, int64(0), error(nil)
+		d, n, err := Difference{Table: t.Name, Count: 1, OnlyIn: inLive, Rows: []DifferentRow{}}, int64(0), error(nil)
 		switch {
 		case !t.Fresh:
 		case !t.InLive:

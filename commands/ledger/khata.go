@@ -348,10 +348,10 @@ func standings(ctx context.Context, from commands.Source, workspace uuid.UUID, c
 	return err
 }
 
-// RowOf returns the id of a submitted row, nil in a dry run.
-func RowOf(s khata.State, nth int) *int64 {
+// RowOf returns the id of a submitted row, 0 in a dry run.
+func RowOf(s khata.State, nth int) int64 {
 	if s.First == 0 {
-		return nil
+		return 0
 	}
-	return new(s.First + int64(nth))
+	return s.First + int64(nth)
 }

@@ -78,7 +78,7 @@ func TestADraftBecomesOrdersAllOrNone(t *testing.T) {
 	shown := o.ordersOf(t, holder)
 	require.Len(t, shown, 2)
 	for i, made := range out.State.Orders {
-		require.Equal(t, made.ID, *shown[i].ID)
+		require.Equal(t, made.ID, shown[i].ID)
 		require.Equal(t, made.Items, shown[i].Items)
 		require.Equal(t, []string{"ClientOrderAdded"}, o.names(t, order.Kind.Stream(idText(made.ID))))
 	}

@@ -89,7 +89,7 @@ func found[T any](t *testing.T, missing error, read func() (T, error)) *T {
 func (o *office) takadas(t *testing.T) (all []int64) {
 	t.Helper()
 	_, err := o.views.EachTakada(patient(t), workspace, readmodels.Page{Number: 1}, views.TakadaFilter{}, func(one views.ClientTakada) error {
-		all = append(all, *one.ID)
+		all = append(all, one.ID)
 		return nil
 	})
 	require.NoError(t, err)

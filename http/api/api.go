@@ -101,7 +101,7 @@ const defaultTimeout = 30 * time.Second
 
 // New makes an API without operations.
 func New(config Config) *API {
-	replaceErrors()
+	setGlobals()
 	if config.Log == nil {
 		config.Log = slog.New(slog.DiscardHandler)
 	}

@@ -199,9 +199,10 @@ func (c *call) answer(p *Problem) {
 	_ = json.NewEncoder(c).Encode(p) //nolint:errchkjson // the client may be gone
 }
 
-// replaceErrors makes huma answer in our form. huma has one global for that, so it is set once; everything specific to an API is
-// in the call.
-var replaceErrors = sync.OnceFunc(func() {
+// setGlobals makes huma answer in our form, and say of lists that they are never null. huma has globals for that, so they are set once;
+// everything specific to an API is in the call.
+var setGlobals = sync.OnceFunc(func() {
+	huma.DefaultArrayNullable = false
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
 		return fromHuma(status, msg, errs)
 	}

@@ -69,7 +69,7 @@ func (o operations[In, Out]) corrections() {
 			return nil, err
 		}
 		answer := &api.Tagged[Row[In, Out]]{Body: rows[0]}
-		if rows[0].ID != nil {
+		if rows[0].ID != 0 {
 			answer.ETag = api.Revision(*rows[0].Revision)
 		}
 		return answer, nil

@@ -36,7 +36,7 @@ type ByKhata struct {
 
 // KhataRead is what was read of a page: a proposal to be checked and submitted.
 type KhataRead struct {
-	UploadID *int64              `json:"upload_id" doc:"null in a dry run"`
+	UploadID int64               `json:"upload_id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
 	Status   string              `json:"status" enum:"processing,done,failed"`
 	Pipeline string              `json:"pipeline" enum:"v1,v2"`
 	Engine   string              `json:"engine,omitempty" enum:"tesseract,text,model" doc:"text: the PDF's own"`
@@ -46,7 +46,7 @@ type KhataRead struct {
 	Rows     []khata.ProposedRow `json:"rows,omitzero" nullable:"false" doc:"Only of pipeline v2: the entries in the form of ledger rows"`
 }
 
-func readOf(id *int64, r flows.KhataResult) KhataRead {
+func readOf(id int64, r flows.KhataResult) KhataRead {
 	k := KhataRead{UploadID: id, Status: "done", Pipeline: r.Pipeline, Engine: r.Engine, Pages: r.Pages, Entries: r.Entries, Warnings: r.Warnings}
 	if r.Pipeline == khata.V2 {
 		k.Rows = khata.Rows(r.Entries)
@@ -174,7 +174,7 @@ func (r *Routes) uploadOf(ctx context.Context, k views.Khata) (KhataUpload, erro
 	}
 	result, err := r.Scans.Result(ctx, k.Blob)
 	if result != nil {
-		shown.Result = new(readOf(&k.ID, *result))
+		shown.Result = new(readOf(k.ID, *result))
 	}
 	return shown, err
 }
@@ -369,7 +369,7 @@ type SubmittedEntry struct {
 	Index   int    `json:"index"`
 	Ledger  string `json:"ledger"`
 	Account int64  `json:"account_id"`
-	Row     *int64 `json:"row_id" doc:"null in a dry run"`
+	Row     int64  `json:"row_id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
 }
 
 func (r *Routes) khataSubmits() {

@@ -87,12 +87,10 @@ func (r *Routes) OrderDrafts() {
 			return api.Reply(ctx, out, err, func(out commands.Outcome[orderdraft.State]) ConvertedDraft {
 				c := ConvertedDraft{Draft: in.ID, Orders: make([]views.ClientOrder, len(out.State.Orders))}
 				for i, o := range out.State.Orders {
-					if o.ID == 0 { // a dry run
-						c.Orders[i] = r.orderShown(ctx, out.Position, nil, o.Order)
-						continue
+					c.Orders[i] = r.orderShown(ctx, out.Position, o.ID, o.Order)
+					if o.ID != 0 { // no dry run
+						c.Orders[i].Revision = new(int64)
 					}
-					c.Orders[i] = r.orderShown(ctx, out.Position, &o.ID, o.Order)
-					c.Orders[i].Revision = new(int64)
 				}
 				return c
 			})
@@ -139,7 +137,7 @@ func (r *Routes) draftEntries() {
 // draftWritten returns the answer to a write: the draft as the command left it.
 func (r *Routes) draftWritten(ctx context.Context) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[views.OrderDraft], error) {
 	return written(ctx, r, func(out commands.Outcome[orderdraft.State]) views.OrderDraft {
-		return views.DraftAfter(*number(out.ID), out.State, out.Began, r.Zone, out.Revision)
+		return views.DraftAfter(number(out.ID), out.State, out.Began, r.Zone, out.Revision)
 	})
 }
 

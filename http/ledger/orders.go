@@ -103,18 +103,18 @@ func (r *Routes) orderWritten(ctx context.Context, out commands.Outcome[order.St
 	})
 }
 
-// orderShown returns an order as of a write; id is nil in a dry run. It leaves out what follows from clients and takadas where that is late, since the
+// orderShown returns an order as of a write; id is 0 in a dry run. It leaves out what follows from clients and takadas where that is late, since the
 // write is in the log.
-func (r *Routes) orderShown(ctx context.Context, at event.Position, id *int64, made order.Order) views.ClientOrder {
+func (r *Routes) orderShown(ctx context.Context, at event.Position, id int64, made order.Order) views.ClientOrder {
 	o := views.ClientOrder{ID: id, Order: made}
 	fresh := readmodels.AtLeast(ctx, at)
 	name, err := r.Views.ClientName(fresh, workspace(ctx), o.Client)
 	if err != nil {
 		return o
 	}
-	if o.ID == nil { // nothing can be delivered of what is not there
+	if o.ID == 0 { // nothing can be delivered of what is not there
 		o.Derived = views.Derive(name, o.Weight(), 0)
-	} else if read, err := r.Views.Order(fresh, workspace(ctx), *o.ID); err == nil {
+	} else if read, err := r.Views.Order(fresh, workspace(ctx), o.ID); err == nil {
 		o.Derived = views.Derive(name, o.Weight(), *read.Delivered)
 	}
 	return o

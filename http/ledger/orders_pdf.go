@@ -73,7 +73,7 @@ func (p OrderPage) get() readmodels.Page {
 
 func drawnOrder(o views.ClientOrder) pdf.Order {
 	drawn := pdf.Order{
-		ID: *o.ID, Date: o.Date.Time(), Client: o.ClientName, Status: o.Status,
+		ID: o.ID, Date: o.Date.Time(), Client: o.ClientName, Status: o.Status,
 		Ordered: o.Weight().Decimal(), Delivered: o.Delivered.Decimal(), Pending: o.Pending.Decimal(),
 	}
 	if o.Slip != nil {

@@ -93,7 +93,7 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 		o.sheets()
 		o.proof()
 	}, func(r views.Row) any {
-		return operations[In, Out]{l: l}.row(&r.ID, &r.Revision, r.Row)
+		return operations[In, Out]{l: l}.row(r.ID, &r.Revision, r.Row)
 	}, func(row SubmitRow, at string) (book.Asked, []fault.Field) {
 		in, wrongIn := entriesOf[In](row.In, at+"in_entries")
 		out, wrongOut := entriesOf[Out](row.Out, at+"out_entries")

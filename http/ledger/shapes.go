@@ -115,7 +115,7 @@ func typeNames(l *book.Ledger) string {
 
 // Account is an account as it is answered.
 type Account[In, Out book.Entry] struct {
-	ID      *int64    `json:"id" doc:"null in a dry run"`
+	ID      int64     `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
 	Name    string    `json:"name"`
 	Type    *int      `json:"type,omitempty"`
 	Balance *unit.Sum `json:"balance,omitempty" doc:"IN less OUT, of all rows"`
@@ -132,14 +132,14 @@ func (Account[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.S
 }
 
 func (o operations[In, Out]) account(a views.Account) (shown Account[In, Out]) {
-	shown = Account[In, Out]{ID: &a.ID, Name: a.Name, Type: a.Type, Revision: &a.Revision}
+	shown = Account[In, Out]{ID: a.ID, Name: a.Name, Type: a.Type, Revision: &a.Revision}
 	shown.Balance, shown.Metal = balances(o.l, views.Balance{Cash: a.Cash, Fine: a.Fine})
 	return shown
 }
 
 // Row is a row as it is answered.
 type Row[In, Out book.Entry] struct {
-	ID      *int64       `json:"id" doc:"null in a dry run"`
+	ID      int64        `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
 	Date    unit.Date    `json:"date"`
 	In      Entries[In]  `json:"in_entries"`
 	Out     Entries[Out] `json:"out_entries"`
@@ -176,7 +176,7 @@ func (Warnings) Schema(huma.Registry) *huma.Schema {
 }
 
 // row is a row as it is answered, without its balances.
-func (o operations[In, Out]) row(id, revision *int64, r book.Row) Row[In, Out] {
+func (o operations[In, Out]) row(id int64, revision *int64, r book.Row) Row[In, Out] {
 	shown := Row[In, Out]{
 		ID: id, Date: r.Date, In: Entries[In]{r.In.JSON()}, Out: Entries[Out]{r.Out.JSON()}, Revision: revision,
 		Void: r.Void, Reverses: r.Reverses, ReversedBy: r.ReversedBy,
@@ -189,7 +189,7 @@ func (o operations[In, Out]) row(id, revision *int64, r book.Row) Row[In, Out] {
 
 // read is a row as it is in the books, with the balances after it.
 func (o operations[In, Out]) read(r views.Row) Row[In, Out] {
-	shown := o.row(&r.ID, &r.Revision, r.Row)
+	shown := o.row(r.ID, &r.Revision, r.Row)
 	shown.Balance, shown.Metal = balances(o.l, views.Balance{Cash: r.Cash, Fine: r.Fine})
 	return shown
 }
@@ -217,7 +217,7 @@ func (o operations[In, Out]) history(id int64, versions []views.Version) []RowVe
 	for i, v := range versions {
 		var after *Row[In, Out]
 		if v.Exists() {
-			after = new(o.row(&id, &v.Revision, v.Row))
+			after = new(o.row(id, &v.Revision, v.Row))
 		}
 		all[i] = RowVersion[In, Out]{Position: v.Position, At: v.At, Actor: v.Actor, Reason: v.Reason, Change: v.Change(last), Before: before, After: after}
 		before, last = after, &versions[i]
@@ -330,11 +330,11 @@ func (b EditRow[In, Out]) asked() (asked book.Asked) {
 	return asked
 }
 
-// number is a stream's id as a number, nil where there is none yet.
-func number(id string) *int64 {
+// number is a stream's id as a number, 0 where there is none yet: in a dry run.
+func number(id string) int64 {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		return nil
+		return 0
 	}
-	return &n
+	return n
 }

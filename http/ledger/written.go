@@ -31,7 +31,7 @@ func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out 
 	}
 	api.Wrote(ctx, out.Position, out.Replayed)
 	if api.Prefers(ctx) {
-		read, err := o.Views.Row(readmodels.AtLeast(ctx, out.Position), workspace(ctx), o.l, account, *row.ID, asWritten(out.Position, out.Replayed))
+		read, err := o.Views.Row(readmodels.AtLeast(ctx, out.Position), workspace(ctx), o.l, account, row.ID, asWritten(out.Position, out.Replayed))
 		if err == nil { // else the write is answered without it: it is in the log
 			row.Balance, row.Metal = balances(o.l, views.Balance{Cash: read.Cash, Fine: read.Fine})
 		}
@@ -44,9 +44,9 @@ func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out 
 func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, posted flows.Posted) ([]Row[In, Out], error) {
 	rows := make([]Row[In, Out], len(posted.Rows))
 	for i, row := range posted.Rows {
-		var id *int64
+		var id int64
 		if posted.First != 0 {
-			id = new(posted.First + int64(i))
+			id = posted.First + int64(i)
 		}
 		rows[i] = o.row(id, new(int64(0)), row)
 	}
@@ -100,20 +100,17 @@ func net(r book.Row) book.Effect {
 }
 
 // balanceIf returns what an account amounts to after a row that is not in the books yet, or is there otherwise.
-func (o operations[In, Out]) balanceIf(ctx context.Context, account int64, id *int64, row book.Row) (views.Balance, error) {
-	place := int64(views.LastRow)
-	if id != nil {
-		place = *id
-	}
+func (o operations[In, Out]) balanceIf(ctx context.Context, account int64, id int64, row book.Row) (views.Balance, error) {
+	place := cmp.Or(id, views.LastRow)
 	balance, err := o.Views.BalanceAt(ctx, workspace(ctx), o.l, account, row.Date, place)
 	if err != nil {
 		return balance, err
 	}
 	balance = balance.Plus(net(row))
-	if id == nil {
+	if id == 0 {
 		return balance, nil
 	}
-	now, err := o.Views.Row(ctx, workspace(ctx), o.l, account, *id, views.As{})
+	now, err := o.Views.Row(ctx, workspace(ctx), o.l, account, id, views.As{})
 	if err != nil || now.Date > row.Date {
 		return balance, err
 	}

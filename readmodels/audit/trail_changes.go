@@ -350,7 +350,7 @@ type renamed struct {
 func accountChange(f TrailFilter, e logged, r renamed) (Change, bool) {
 	c := Change{
 		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason,
-		Kind: e.kind, ID: strconv.FormatInt(r.ID, 10), Ledger: r.Ledger, Account: &Named{ID: r.ID}, opened: r.Opened,
+		Kind: e.kind, ID: strconv.FormatInt(r.ID, 10), Ledger: r.Ledger, Account: &Named{ID: r.ID}, Fields: []Field{}, opened: r.Opened,
 	}
 	name, kind := Field{Field: "name", From: null, To: null}, Field{Field: "type", From: null, To: null}
 	var names []string

@@ -19,7 +19,7 @@ import (
 
 // ClientOrder is an order with what follows from its takadas.
 type ClientOrder struct {
-	ID *int64 `json:"id" doc:"null in a dry run of a new one"`
+	ID int64 `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer for a new one"`
 	order.Order
 	Derived
 
@@ -59,7 +59,7 @@ func toOrder(row pgx.CollectableRow) (o ClientOrder, err error) {
 		return o, err
 	}
 	err = json.Unmarshal([]byte(state), &s)
-	return ClientOrder{ID: &id, Order: s.Order, Derived: Derive(name, s.Weight(), unit.Grams(delivered)), Revision: &revision}, err
+	return ClientOrder{ID: id, Order: s.Order, Derived: Derive(name, s.Weight(), unit.Grams(delivered)), Revision: &revision}, err
 }
 
 // Order reads an order of a workspace, or returns [order.ErrNotFound].
@@ -124,6 +124,6 @@ func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip str
 // OrderHistory returns all versions of an order, oldest first, also of a deleted one, or [order.ErrNotFound].
 func (v *Views) OrderHistory(ctx context.Context, workspace uuid.UUID, id int64) ([]RecordVersion[ClientOrder], error) {
 	return history(ctx, v, workspace, order.Kind.Category(), id, order.ErrNotFound, func(o order.Order, revision *int64) ClientOrder {
-		return ClientOrder{ID: &id, Order: o, Revision: revision}
+		return ClientOrder{ID: id, Order: o, Revision: revision}
 	})
 }

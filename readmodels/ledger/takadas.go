@@ -15,7 +15,7 @@ import (
 
 // ClientTakada is a delivery of a client's order.
 type ClientTakada struct {
-	ID *int64 `json:"id" doc:"null in a dry run of a new one"`
+	ID int64 `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer for a new one"`
 	takada.Takada
 
 	Revision *int64 `json:"revision,omitempty" doc:"For If-Match"`
@@ -48,7 +48,7 @@ func toTakada(row pgx.CollectableRow) (t ClientTakada, err error) {
 	}
 	err = json.Unmarshal([]byte(state), &s)
 	shown := s.Without(func(karigar int64) bool { return slices.Contains(gone, karigar) })
-	return ClientTakada{ID: &id, Takada: shown, Revision: &revision}, err
+	return ClientTakada{ID: id, Takada: shown, Revision: &revision}, err
 }
 
 // Takada reads a takada of a workspace, or returns [takada.ErrNotFound].
@@ -94,6 +94,6 @@ func (v *Views) DeletedTakadas(ctx context.Context, workspace uuid.UUID, client,
 // TakadaHistory returns all versions of a takada, oldest first, also of a deleted one, or [takada.ErrNotFound]. It names the karigars as they were recorded.
 func (v *Views) TakadaHistory(ctx context.Context, workspace uuid.UUID, id int64) ([]RecordVersion[ClientTakada], error) {
 	return history(ctx, v, workspace, takada.Kind.Category(), id, takada.ErrNotFound, func(t takada.Takada, revision *int64) ClientTakada {
-		return ClientTakada{ID: &id, Takada: t, Revision: revision}
+		return ClientTakada{ID: id, Takada: t, Revision: revision}
 	})
 }

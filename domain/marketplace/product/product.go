@@ -81,7 +81,7 @@ type Details struct {
 	OriginCountry   patch.Field[string]   `json:"origin_country,omitzero"   maxLength:"100"`
 	ImporterName    patch.Field[string]   `json:"importer_name,omitzero"    maxLength:"200"`
 	ImporterAddress patch.Field[string]   `json:"importer_address,omitzero" maxLength:"500"`
-	Images          patch.Field[[]string] `json:"images,omitzero"           maxItems:"20" doc:"Web addresses"`
+	Images          patch.Field[[]string] `json:"images,omitzero"           nullable:"true" maxItems:"20" doc:"Web addresses"`
 	Availability    patch.Field[string]   `json:"availability,omitzero"     maxLength:"20" doc:"in stock, out of stock, preorder or discontinued; in stock by default"`
 	Active          patch.Field[bool]     `json:"is_active,omitzero"        doc:"Others see it; true by default"`
 }

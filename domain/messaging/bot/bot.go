@@ -149,7 +149,7 @@ type Create struct {
 	Color       patch.Field[string]  `json:"colorTheme,omitzero" enum:"blue,indigo,purple,green,red,orange,yellow" doc:"blue by default"`
 	Active      patch.Field[bool]    `json:"active,omitzero" doc:"It answers; true by default"`
 	Fallback    patch.Field[string]  `json:"fallbackMessage,omitzero" maxLength:"1200" doc:"What it says when it hands over; by default a line in the customer's language"`
-	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" maxItems:"100" doc:"Channels that it answers on"`
+	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"true" maxItems:"100" doc:"Channels that it answers on"`
 
 	Owner string `json:"-"`
 }
@@ -182,7 +182,7 @@ type Edit struct {
 	Color       patch.Field[string]  `json:"colorTheme,omitzero"   nullable:"false" enum:"blue,indigo,purple,green,red,orange,yellow"`
 	Active      patch.Field[bool]    `json:"active,omitzero"       nullable:"false"`
 	Fallback    patch.Field[string]  `json:"fallbackMessage,omitzero" maxLength:"1200" doc:"null: a line in the customer's language"`
-	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" maxItems:"100" doc:"All channels that it answers on from now on"`
+	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"true" maxItems:"100" doc:"All channels that it answers on from now on"`
 }
 
 // Decide changes what is named and differs.

@@ -208,7 +208,7 @@ type Edit struct {
 	ReplyBot patch.Field[bool]   `json:"replyBot,omitzero" nullable:"false" doc:"A bot may answer"`
 	Status   patch.Field[string] `json:"status,omitzero"   nullable:"false" enum:"open,pending,resolved"`
 
-	ListIDs patch.Field[[]int64] `json:"listIds,omitzero" maxItems:"100" doc:"All lists that the contact is in from now on"`
+	ListIDs patch.Field[[]int64] `json:"listIds,omitzero" nullable:"true" maxItems:"100" doc:"All lists that the contact is in from now on"`
 }
 
 // Decide changes what is named and differs. Whether a name or an email differs cannot be told: both are sealed.
