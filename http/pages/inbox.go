@@ -280,7 +280,7 @@ func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tr
 	t.Fields = message.without("caption", "channelId", "templateId", "templateParams").fields("", tried.message, faults, 0)
 	slices.Reverse(t.Fields) // the text comes before the picture
 	for _, f := range file.without("caption", "channelId").fields("", nil, faults, 0) {
-		f.Required, f.Focus = false, f.Error != ""
+		f.Required, f.Hint, f.Focus = false, "", f.Error != ""
 		t.Fields = append(t.Fields, f)
 	}
 	for _, m := range templates {
