@@ -3,6 +3,7 @@ package http_test
 import (
 	"encoding/json"
 	"fmt"
+	"image/color"
 	"slices"
 	"strings"
 	"testing"
@@ -28,9 +29,14 @@ type scenes struct {
 // ask asks for an operation, and notes request and answer. Rest is what its path has after its last known part.
 func (s scenes) ask(t *testing.T, id string, c *apitest.Client, path, body string) *apitest.Answer {
 	t.Helper()
+	return s.askWith(t, id, c, path, body, "application/json")
+}
+
+func (s scenes) askWith(t *testing.T, id string, c *apitest.Client, path, body, contentType string) *apitest.Answer {
+	t.Helper()
 	i := slices.IndexFunc(s.ops, func(op api.Op) bool { return op.ID == id })
 	require.GreaterOrEqual(t, i, 0, id)
-	r := request{s.ops[i].Method, path, body, "application/json"}
+	r := request{s.ops[i].Method, path, body, contentType}
 	a := r.ask(c)
 	require.Equal(t, 2, a.Response.StatusCode/100, "%s: %s", id, a.Text)
 	s.examples.note(s.ops[i], r, a)
@@ -104,6 +110,8 @@ func (s scenes) conversations(t *testing.T) {
 	require.Len(t, people, 1)
 	s.values["messaging_contact_id"] = fmt.Sprint(people[0].ID) // one with a conversation
 	s.ask(t, "send-message", s.asha.Client, fmt.Sprintf("/api/contacts/%d/messages", people[0].ID), fmt.Sprintf(`{"channelId":%d,"text":"Come by tomorrow"}`, channel))
+	form, kind := apptest.Form(t, "image/png", apptest.Painted(t, color.White, 8, 8), "channelId", fmt.Sprint(channel))
+	s.askWith(t, "send-image-file", s.asha.Client, fmt.Sprintf("/api/contacts/%d/images", people[0].ID), string(form), kind)
 
 	const page = "https://shop.example.org"
 	_, key := made(fmt.Sprintf(`{"name":"Page","type":"web","settings":{"allowedOrigins":[%q]}}`, page))

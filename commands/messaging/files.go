@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"time"
+
+	"github.com/google/uuid"
 
 	"bahi/commands"
 	"bahi/domain/event"
@@ -12,8 +15,9 @@ import (
 	"bahi/domain/messaging/message"
 )
 
-// Files keeps the files that contacts send. A contact's are in the folder files/<subject>, which is deleted with the contact.
+// Files keeps the files of conversations. A contact's are in the folder files/<subject>, which is deleted with the contact.
 type Files interface {
+	URL(ctx context.Context, key string, lasts time.Duration) (string, error)
 	Put(ctx context.Context, key, contentType string, data []byte) error
 	Delete(ctx context.Context, key string) error
 }
@@ -70,5 +74,26 @@ func (f *Messages) KeepFile(ctx context.Context, id string) error {
 	return nil
 }
 
-// fileOf returns the key of the file of a message.
+// pictureLink is how long networks may fetch a picture that is sent.
+const pictureLink = 7 * 24 * time.Hour
+
+// keepPicture keeps a picture that goes to a contact, unless an earlier try has, and returns a link to it.
+func (f *Messages) keepPicture(ctx context.Context, earlier message.State, id int64, p *message.Picture) (link string, err error) {
+	if p.Key = earlier.File; p.Key == "" {
+		p.Key = fileOf(message.State{Contact: id}, uuid.NewString())
+		if err := f.Files.Put(ctx, p.Key, p.Type, p.Bytes); err != nil {
+			return "", err
+		}
+		who, err := commands.Load(ctx, f.Commands.Fresh(), contact.Kind, strconv.FormatInt(id, 10))
+		if err == nil && who.State.Status == "" { // the contact was deleted meanwhile
+			err = contact.ErrNotFound
+		}
+		if err != nil {
+			return "", errors.Join(err, f.Files.Delete(ctx, p.Key))
+		}
+	}
+	return f.Files.URL(ctx, p.Key, pictureLink)
+}
+
+// fileOf returns the key of a file of a message.
 func fileOf(s message.State, id string) string { return "files/" + s.Subject() + "/" + id }

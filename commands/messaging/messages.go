@@ -168,6 +168,10 @@ func (f *Messages) call(
 	calling, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
 	settle, as := message.Settle{Contact: c.Contact}, ""
+	var picture []byte
+	if c.Picture != nil {
+		picture = c.Picture.Bytes
+	}
 	thread, err := f.thread(calling, of, c)
 	if err != nil {
 		f.Log.Warn("the thread of a mail is not known", "channel", c.Channel, "error", err)
@@ -177,7 +181,7 @@ func (f *Messages) call(
 	} else {
 		err = f.renewed(calling, strconv.FormatInt(c.Channel, 10), account, func(a network.Account) (err error) {
 			settle.ProviderID, err = f.Networks.Send(calling, a, network.Message{
-				ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Subject: of.State.Name, Template: filled, Thread: thread, As: &as,
+				ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Picture: picture, Subject: of.State.Name, Template: filled, Thread: thread, As: &as,
 			})
 			return err
 		})

@@ -52,7 +52,20 @@ func (f *Messages) SendTo(
 			return out, err
 		}
 	}
-	return f.deliver(ctx, req, of, message.Queue{Draft: d, Contact: id}, filled, admit)
+	if d.Picture == nil {
+		return f.deliver(ctx, req, of, message.Queue{Draft: d, Contact: id}, filled, admit)
+	}
+	earlier := out.State
+	if d.Image, err = f.keepPicture(ctx, earlier, id, d.Picture); err != nil {
+		return out, err
+	}
+	out, err = f.deliver(ctx, req, of, message.Queue{Draft: d, Contact: id}, nil, admit)
+	if (out.ID == "" || out.Replayed) && earlier.File == "" { // no message has the picture
+		if err := f.Files.Delete(context.WithoutCancel(ctx), d.Picture.Key); err != nil {
+			f.Log.Warn("a picture that was not sent is kept", "error", err)
+		}
+	}
+	return out, err
 }
 
 // reach returns by what a channel of a type reaches a contact, "" if it does not.

@@ -44,6 +44,7 @@ type Op struct {
 
 	MaxBody     int64    // in bytes; of a form (see File) the bytes of its file; 0: 1 MB
 	AnyField    bool     // of a form: its one file counts, whatever its field is called
+	Texts       []Text   // of a form: its fields beside the file, for the document
 	EmptyFile   error    // the refusal of an empty file; nil: 422
 	StrictBody  bool     // unknown fields of the body are refused, except ReadOnly ones
 	ReadOnly    []string // fields that a read of the same record has and a write ignores: id, rows.balance

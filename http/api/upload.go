@@ -87,14 +87,31 @@ func (o *operation) form(in reflect.Type) {
 	}
 }
 
+// Text is a field of a form beside its file.
+type Text struct {
+	Name, Doc         string
+	Integer, Required bool
+}
+
 // documentForm returns the document's description of the body.
 func (o *operation) documentForm() *huma.RequestBody {
-	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{formType: {Schema: &huma.Schema{
+	schema := &huma.Schema{
 		Type: huma.TypeObject, Required: []string{fileField}, AdditionalProperties: !o.StrictBody,
 		Properties: map[string]*huma.Schema{
 			fileField: {Type: huma.TypeString, Format: "binary", Description: "At most " + inWords(o.MaxBody)},
 		},
-	}}}}
+	}
+	for _, text := range o.Texts {
+		kind := huma.TypeString
+		if text.Integer {
+			kind = huma.TypeInteger
+		}
+		schema.Properties[text.Name] = &huma.Schema{Type: kind, Description: text.Doc}
+		if text.Required {
+			schema.Required = append(schema.Required, text.Name)
+		}
+	}
+	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{formType: {Schema: schema}}}
 }
 
 func (o *operation) fileTooLarge() error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"bahi/commands"
+	"bahi/domain/fault"
 	"bahi/domain/messaging/message"
 	"bahi/http/api"
 	"bahi/readmodels"
@@ -71,6 +72,24 @@ func (r *Routes) Chat() {
 		out, err := r.Messages.SendTo(ctx, api.Request(ctx), in.ID, in.Body, countSend(ctx))
 		return api.Reply(ctx, out, err, func(out commands.Outcome[message.State]) views.Message { return r.sent(ctx, out, in.Body) })
 	})
+	picture := contactOp("send-image-file", "POST", "/{id}/images", "Send a JPEG, PNG or WebP file to a contact, drawn again without its metadata")
+	picture.Errors, picture.MaxBody, picture.EmptyFile, picture.Expensive, picture.Untried = []int{400, 409, 429, 502}, MaxPicture, errNotPicture, true, true
+	picture.Texts = []api.Text{{Name: "channelId", Integer: true, Required: true}, {Name: "caption", Doc: "Below the picture, at most 1024 characters"}}
+	api.Handle(r.API, picture, func(ctx context.Context, in *struct {
+		ByContact
+		File api.File
+	}) (*api.Body[views.Message], error) {
+		drawn, err := r.Draw(ctx, in.File.Open())
+		if err != nil {
+			return nil, err
+		}
+		b := message.ToContact{Caption: in.File.Texts["caption"], Picture: drawn}
+		if b.ChannelID, err = strconv.ParseInt(in.File.Texts["channelId"], 10, 64); err != nil || b.ChannelID < 1 {
+			return nil, fault.Fields(fault.Field{Field: "channelId", Message: "expected the id of a channel"})
+		}
+		out, err := r.Messages.SendTo(ctx, api.Request(ctx), in.ID, b, countSend(ctx))
+		return api.Reply(ctx, out, err, func(out commands.Outcome[message.State]) views.Message { return r.sent(ctx, out, b) })
+	})
 	read := contactOp("mark-read", "POST", "/{id}/read", "Mark the conversation with a contact as read, up to a message or to its end")
 	read.Status = 200
 	api.Handle(r.API, read, func(ctx context.Context, in *struct {
@@ -99,6 +118,12 @@ func (r *Routes) Chat() {
 	})
 }
 
+// MaxPicture bounds a picture to send, in bytes (CONTRACT.md N11).
+const MaxPicture = 16 << 20
+
+// errNotPicture refuses a file that is no picture.
+var errNotPicture = fault.New(fault.Malformed, "File must be an image")
+
 // Unread is how many messages of a contact nobody has read.
 type Unread struct {
 	Unread int64 `json:"unread"`
@@ -107,7 +132,7 @@ type Unread struct {
 // fileLink is how long a link to a file works.
 const fileLink = time.Hour
 
-// link adds links to the files that came in.
+// link adds links to the files that are kept here.
 func link(ctx context.Context, files Files, rows []views.Message) error {
 	for i := range rows {
 		if rows[i].File == nil {
@@ -127,6 +152,10 @@ func (r *Routes) sent(ctx context.Context, out commands.Outcome[message.State], 
 	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
 	row, err := r.Views.Message(readmodels.AtLeast(ctx, out.Position), api.Caller(ctx).Workspace, id)
 	if err == nil {
+		rows := []views.Message{row}
+		if link(ctx, r.Files, rows) == nil { // otherwise the link of the message works for some days
+			row = rows[0]
+		}
 		return row
 	}
 	d, _ := b.Draft()
@@ -137,7 +166,7 @@ func (r *Routes) sent(ctx context.Context, out commands.Outcome[message.State], 
 	switch {
 	case d.Template != 0:
 		row.Type = "template"
-	case d.Image != "":
+	case d.Image != "", d.Picture != nil:
 		row.Type = "image"
 	}
 	return row

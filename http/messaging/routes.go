@@ -3,12 +3,14 @@ package messaging
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"bahi/commands"
 	flows "bahi/commands/messaging"
 	"bahi/commands/messaging/answering"
 	"bahi/domain/actor"
+	"bahi/domain/messaging/message"
 	"bahi/http/api"
 	views "bahi/readmodels/messaging"
 )
@@ -27,13 +29,14 @@ type Routes struct {
 	ChatTemplates *flows.Templates
 	Campaign      CampaignsConfig
 	Files         Files
+	Draw          func(ctx context.Context, upload io.Reader) (*message.Picture, error) // of a picture to send
 	Live          *Live
 	Visitors      *flows.Visitors
 
 	Now func() time.Time
 }
 
-// Files has the files that contacts sent.
+// Files has the files of conversations.
 type Files interface {
 	URL(ctx context.Context, key string, lasts time.Duration) (string, error)
 }

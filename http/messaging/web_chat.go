@@ -161,6 +161,9 @@ func (r *Routes) converse(ctx context.Context, v flows.Visitor, last event.Posit
 		if err != nil {
 			return err
 		}
+		if err := link(ctx, r.Files, rows); err != nil {
+			return err
+		}
 		rows = slices.DeleteFunc(rows, func(m views.Message) bool { return m.ChannelID != v.Channel || m.Position <= last })
 		slices.Reverse(rows)
 		if err := tell(rows, 0); err != nil {

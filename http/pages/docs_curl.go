@@ -85,6 +85,8 @@ func (d *described) curl(workspace string) string {
 			switch value := textOf(example[p.Name]); {
 			case p.Kind == "file":
 				words = append(words, "-F "+quoted(p.Name+"=@"+cmp.Or(sampleFiles[d.ID], "page.png")))
+			case value == "" && p.Required && p.Kind == "whole": // an id
+				words = append(words, "-F "+quoted(p.Name+"=1"))
 			case value != "":
 				words = append(words, "-F "+quoted(p.Name+"="+value))
 			}

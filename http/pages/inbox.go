@@ -264,6 +264,10 @@ func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tr
 	if err != nil {
 		return err
 	}
+	file, err := v.schemaOf("send-image-file")
+	if err != nil {
+		return err
+	}
 	contact, err := v.schemaOf("edit-messaging-contact")
 	if err != nil {
 		return err
@@ -275,6 +279,10 @@ func (v *visit) writing(t *talk, c map[string]any, messages []map[string]any, tr
 	t.Channels = v.reaching(c, channels, messages, textOf(tried.message["channelId"]))
 	t.Fields = message.without("caption", "channelId", "templateId", "templateParams").fields("", tried.message, faults, 0)
 	slices.Reverse(t.Fields) // the text comes before the picture
+	for _, f := range file.without("caption", "channelId").fields("", nil, faults, 0) {
+		f.Required, f.Hint, f.Focus = false, "", f.Error != ""
+		t.Fields = append(t.Fields, f)
+	}
 	for _, m := range templates {
 		if of := plain(m["channelId"]); slices.ContainsFunc(t.Channels, func(c choice) bool { return c.Value == of }) {
 			t.Templates = append(t.Templates, v.readyOf(m, tried))

@@ -77,12 +77,20 @@ func (v *visit) writer(contact string) func(string) string {
 	}
 }
 
-// sendMessage sends a text, a picture by its address, or a template.
+// sendMessage sends a text, a picture from a file or by its address, or a template.
 func (v *visit) sendMessage() (page, error) {
 	form, id := v.r.PostForm, v.r.PathValue("contact")
 	body := map[string]any{"channelId": numberOf(form.Get("channelId"))}
 	text, picture, template := strings.TrimSpace(form.Get("text")), strings.TrimSpace(form.Get("imageUrl")), form.Get("template")
+	operation, in := "send-message", request{vars: []string{id}, body: body, key: form.Get("key")}
+	files := append(v.files("photo"), v.files("file")...)
 	switch {
+	case len(files) > 1 || len(files) == 1 && picture != "":
+		body["text"], body["imageUrl"] = text, picture
+		return v.showTalk(attempt{message: body, status: http.StatusUnprocessableEntity, faults: map[string]string{"file": v.lang.t("Choose one picture.")}})
+	case len(files) == 1:
+		operation, in.files = "send-image-file", files
+		files[0].field, body["caption"] = "file", text
 	case template != "":
 		values := map[string]any{}
 		for name := range form {
@@ -99,7 +107,7 @@ func (v *visit) sendMessage() (page, error) {
 	case text != "":
 		body["text"] = text
 	}
-	out, err := v.call("send-message", request{vars: []string{id}, body: body, key: form.Get("key")}, nil)
+	out, err := v.call(operation, in, nil)
 	refused := refusal(err)
 	if err != nil && (refused == nil || refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden) {
 		return page{}, err
@@ -121,7 +129,12 @@ func (v *visit) sendMessage() (page, error) {
 		}
 		tried.faults[path] = message
 	}
-	if len(tried.faults) == 0 {
+	switch {
+	case len(files) == 1 && refused.Status == http.StatusBadRequest:
+		tried.faults["file"] = v.lang.t("This is no picture. Choose a JPEG, PNG or WebP file.")
+	case len(files) == 1 && refused.Status == http.StatusRequestEntityTooLarge:
+		tried.faults["file"] = v.lang.t("The picture is too large: at most 16 MB and 6000 pixels a side.")
+	case len(tried.faults) == 0:
 		tried.wrong = []string{reasonOf(refused.Code, refused.Detail)}
 	}
 	return v.showTalk(tried)

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	messagingflows "bahi/commands/messaging"
+	"bahi/domain/messaging/message"
 	"bahi/http/api"
 	messagingroutes "bahi/http/messaging"
 	"bahi/providers/chat"
@@ -86,4 +88,16 @@ func (s *System) HookChannels(ctx context.Context) error {
 // SpeaksOutside reports whether messages or leads leave this installation by its settings.
 func (o OutsideSettings) SpeaksOutside() bool {
 	return o.ChatURL+o.ReplyURL+o.CRMURL+o.SMTPURL != ""
+}
+
+// pictureSide is the longest side of a picture that is sent, in pixels.
+const pictureSide = 2048
+
+// drawPicture draws an upload again, so that it can be sent: without the place where it was taken.
+func (s *System) drawPicture(ctx context.Context, upload io.Reader) (*message.Picture, error) {
+	drawn, err := s.studio.Draw(ctx, upload, messagingroutes.MaxPicture, pictureSide)
+	if err != nil {
+		return nil, err
+	}
+	return &message.Picture{Type: drawn.Type, Bytes: drawn.Bytes}, nil
 }

@@ -91,6 +91,26 @@ func TestAnImageThatCannotBeUploadedIsNotSent(t *testing.T) {
 	require.EqualValues(t, 2, sent.Load(), "only the texts")
 }
 
+// A picture of ours is uploaded without fetching it from us.
+func TestAPictureOfOursIsUploaded(t *testing.T) {
+	t.Parallel()
+	var uploaded atomic.Bool
+	n := networks(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/2/media/upload" {
+			uploaded.Store(bytes.Contains(bodyOf(r), pixel))
+			_, _ = io.WriteString(w, `{"data":{"id":"m1"}}`)
+			return
+		}
+		_, _ = io.WriteString(w, `{"data":{"dm_event_id":"e1"}}`)
+	}))
+	d := dialects["twitter"]
+	m := d.message(phone, "http://127.0.0.1:1"+pixelAt)
+	m.Picture = pixel
+	_, err := n.Send(t.Context(), d.account, m)
+	require.NoError(t, err)
+	require.True(t, uploaded.Load())
+}
+
 // A mail names the network's thread of the one before it. A thread that the account's owner has deleted is begun again.
 func TestMailsStayInTheNetworksThread(t *testing.T) {
 	t.Parallel()

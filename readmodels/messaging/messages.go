@@ -22,7 +22,7 @@ type Message struct {
 	ChannelID int64         `json:"channelId"`
 	Type      string        `json:"type" doc:"text, image, template; of one that came in also file, audio, video, reaction and other words of networks"`
 	Text      *string       `json:"text"`
-	MediaURL  *string       `json:"mediaUrl" doc:"For an hour, if it came in"`
+	MediaURL  *string       `json:"mediaUrl" doc:"A link to a file that is kept here works for an hour"`
 	Status    string        `json:"status" enum:"queued,sent,failed,delivered,read,received"`
 	Error     *MessageError `json:"error"`
 	At        time.Time     `json:"at"`
@@ -30,7 +30,7 @@ type Message struct {
 	DeletedAt *time.Time    `json:"deletedAt,omitempty" doc:"When the contact took it back"`
 	By        string        `json:"by" doc:"contact, user:<id>, key:<id>, bot:<id> or campaign:<id>"`
 
-	File     *string        `json:"-"` // key of the file that came in with it
+	File     *string        `json:"-"` // key of its file, if that is kept here
 	FileType *string        `json:"-"`
 	Contact  int64          `json:"-"`
 	Began    event.Position `json:"-"`

@@ -56,8 +56,12 @@ var (
 	ErrNotImage = fault.New(fault.Malformed, "File must be an image")
 
 	// ErrTooLarge refuses more bytes than [MaxBytes] or more pixels than [MaxSide].
-	ErrTooLarge = fault.Newf(fault.TooLarge, "The picture is too large: at most %d MB and %d x %d pixels", MaxBytes>>20, MaxSide, MaxSide)
+	ErrTooLarge = tooLarge(MaxBytes)
 )
+
+func tooLarge(most int64) *fault.Error {
+	return fault.Newf(fault.TooLarge, "The picture is too large: at most %d MB and %d x %d pixels", most>>20, MaxSide, MaxSide)
+}
 
 // Picture is what can be shown.
 type Picture struct {
@@ -78,16 +82,25 @@ func NewStudio() *Studio {
 // It refuses with [ErrNotImage] and [ErrTooLarge]; other errors are those of reading, and the context's,
 // whose end it obeys while it waits for its turn and while it decodes.
 func (s *Studio) Make(ctx context.Context, upload io.Reader) (Picture, error) {
+	return s.Draw(ctx, upload, MaxBytes, Side)
+}
+
+// Draw is [Studio.Make] for uploads of at most so many bytes, and with sides of at most so many pixels.
+func (s *Studio) Draw(ctx context.Context, upload io.Reader, most int64, side int) (Picture, error) {
+	large := ErrTooLarge
+	if most != MaxBytes {
+		large = tooLarge(most)
+	}
 	if err := s.places.Acquire(ctx, 1); err != nil {
 		return Picture{}, fmt.Errorf("wait to decode a picture: %w", err)
 	}
 	defer s.places.Release(1)
-	data, err := io.ReadAll(io.LimitReader(upload, MaxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(upload, most+1))
 	switch {
 	case err != nil:
 		return Picture{}, fmt.Errorf("read a picture: %w", err)
-	case len(data) > MaxBytes:
-		return Picture{}, ErrTooLarge
+	case int64(len(data)) > most:
+		return Picture{}, large
 	}
 	f := sniff(data)
 	if f == nil {
@@ -98,20 +111,20 @@ func (s *Studio) Make(ctx context.Context, upload io.Reader) (Picture, error) {
 	case err != nil || size.Width < 1 || size.Height < 1:
 		return Picture{}, ErrNotImage
 	case size.Width > MaxSide || size.Height > MaxSide:
-		return Picture{}, ErrTooLarge
+		return Picture{}, large
 	case f.meta == imagemeta.JPEG && bytes.Count(data, []byte{0xff, 0xda}) > mostScans:
 		return Picture{}, ErrNotImage
 	}
 	if size.Width*size.Height > manyPixels {
 		if f.meta == imagemeta.JPEG && (size.ColorModel == color.CMYKModel || progressive(data)) {
-			return Picture{}, ErrTooLarge
+			return Picture{}, large
 		}
 		if err := s.large.Acquire(ctx, 1); err != nil {
 			return Picture{}, fmt.Errorf("wait to decode a large picture: %w", err)
 		}
 		defer s.large.Release(1)
 	}
-	return f.make(ctx, data)
+	return f.make(ctx, data, side)
 }
 
 // progressive says whether a JPEG may be progressive: its frame begins with the marker SOF2 (ITU-T T.81,
@@ -143,7 +156,7 @@ type whileWanted func([]byte) (int, error)
 
 func (read whileWanted) Read(p []byte) (int, error) { return read(p) }
 
-func (f *format) make(ctx context.Context, data []byte) (Picture, error) {
+func (f *format) make(ctx context.Context, data []byte, side int) (Picture, error) {
 	source := bytes.NewReader(data)
 	decoded, err := f.decode(whileWanted(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
@@ -157,7 +170,7 @@ func (f *format) make(ctx context.Context, data []byte) (Picture, error) {
 	if err != nil || decoded.Bounds().Empty() {
 		return Picture{}, ErrNotImage
 	}
-	drawn := Upright(scale(decoded), Orientation(data, f.meta))
+	drawn := Upright(scale(decoded, side), Orientation(data, f.meta))
 	if ctx.Err() != nil {
 		return Picture{}, fmt.Errorf("draw a picture: %w", ctx.Err())
 	}
@@ -166,15 +179,15 @@ func (f *format) make(ctx context.Context, data []byte) (Picture, error) {
 
 // scale draws the picture again, smaller if it is too large. What is fully transparent loses the colours
 // that were hidden in it.
-func scale(from image.Image) *image.RGBA {
+func scale(from image.Image, side int) *image.RGBA {
 	size := from.Bounds().Size()
 	longest := max(size.X, size.Y)
-	if longest <= Side {
+	if longest <= side {
 		to := image.NewRGBA(image.Rectangle{Max: size})
 		draw.Draw(to, to.Rect, from, from.Bounds().Min, draw.Src)
 		return to
 	}
-	smaller := func(side int) int { return max(1, (side*Side+longest/2)/longest) }
+	smaller := func(of int) int { return max(1, (of*side+longest/2)/longest) }
 	to := image.NewRGBA(image.Rect(0, 0, smaller(size.X), smaller(size.Y)))
 	draw.CatmullRom.Scale(to, to.Rect, from, from.Bounds(), draw.Src, nil)
 	return to

@@ -36,7 +36,8 @@ type Image struct {
 type Draft struct {
 	Channel         int64
 	To, Text, Image string
-	Template        int64 // it is of; Text is what the person reads; 0: none
+	Template        int64    // it is of; Text is what the person reads; 0: none
+	Picture         *Picture // which Image links to; nil: Image is an address of others
 }
 
 // Draft returns the text in order, or what is wrong with it.
@@ -107,12 +108,21 @@ type ToContact struct {
 	Caption        string            `json:"caption,omitempty" maxLength:"1024" doc:"Below the image"`
 	TemplateID     int64             `json:"templateId,omitempty" minimum:"1"`
 	TemplateParams map[string]string `json:"templateParams,omitempty" doc:"A value for each of the template's parameters; {{name}} and {{phone}} are the contact's"`
+
+	Picture *Picture `json:"-"` // instead of an address
+}
+
+// Picture is an image that goes out and is kept here.
+type Picture struct {
+	Type  string // media type
+	Bytes []byte
+	Key   string // of the blob
 }
 
 // Draft returns the message in order, or what is wrong with it. Of a template, only its id is in it.
 func (b ToContact) Draft() (Draft, error) {
 	given := 0
-	for _, is := range []bool{b.Text != "", b.ImageURL != "", b.TemplateID != 0} {
+	for _, is := range []bool{b.Text != "", b.ImageURL != "", b.Picture != nil, b.TemplateID != 0} {
 		if is {
 			given++
 		}
@@ -120,6 +130,9 @@ func (b ToContact) Draft() (Draft, error) {
 	switch {
 	case given != 1:
 		return Draft{}, fault.Fields(fault.Field{Field: "text", Message: "expected one of text, imageUrl and templateId"})
+	case b.Picture != nil:
+		caption, err := written("caption", b.Caption, longestCaption)
+		return Draft{Channel: b.ChannelID, Text: caption, Picture: b.Picture}, err
 	case b.Caption != "" && b.ImageURL == "":
 		return Draft{}, fault.Fields(fault.Field{Field: "caption", Message: "expected below an image only"})
 	case b.ImageURL != "":

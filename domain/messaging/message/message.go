@@ -56,6 +56,7 @@ type State struct {
 	ProviderID string
 	NetworkID  string         // where the network has another id than the one who took it; empty: none is known
 	Ref        event.Personal // of a file that came with it and is not kept yet, as its network names it
+	File       string         // key of its file, that is kept
 	Seen       bool           // by people of the workspace
 	At         network.Moment // when it was sent, of one that came in
 	Changed    network.Moment // when the contact changed it last; zero: never
@@ -153,7 +154,7 @@ type Revised struct {
 // Revoked records that the contact has taken back a message.
 type Revoked struct{ network.Moment }
 
-// Filed records that the file of a message that came in is kept.
+// Filed records that the file of a message is kept: one that came in, or a picture that goes out.
 type Filed struct {
 	Key         string `json:"key"` // of the blob
 	ContentType string `json:"content_type"`
@@ -243,8 +244,8 @@ func (Revoked) Evolve(s State) State {
 }
 
 // Evolve notes it.
-func (Filed) Evolve(s State) State {
-	s.Ref = event.Personal{}
+func (e Filed) Evolve(s State) State {
+	s.Ref, s.File = event.Personal{}, e.Key
 	return s
 }
 
@@ -277,7 +278,11 @@ func (c Queue) Decide(State) ([]event.Event[State], error) {
 	if c.Template != 0 {
 		said.Type = "template"
 	}
-	return []event.Event[State]{Queued{Content: said, Channel: c.Channel, Contact: c.Contact, To: sealed(c.Contact, c.To), Template: c.Template}}, nil
+	events := []event.Event[State]{Queued{Content: said, Channel: c.Channel, Contact: c.Contact, To: sealed(c.Contact, c.To), Template: c.Template}}
+	if p := c.Picture; p != nil {
+		events = append(events, Filed{Key: p.Key, ContentType: p.Type, Size: int64(len(p.Bytes))})
+	}
+	return events, nil
 }
 
 func sealed(contact int64, text string) event.Personal {

@@ -47,6 +47,7 @@ type Message struct {
 	To      string // a phone without its plus sign, an email address, or the network's id of a person
 	Text    string // of an image: what is written below it
 	Image   string // URL; empty: there is none
+	Picture []byte // what Image leads to, if it is ours
 	Subject string // of a mail
 
 	As *string // where the adapter puts the id by which the network knows the person, if it tells; nil: nobody asks

@@ -24,10 +24,13 @@ import (
 const Me = "/api/v1/users/me"
 
 // Form returns a body with a file, and its Content-Type.
-func Form(t testing.TB, kind string, content []byte) (body []byte, contentType string) {
+func Form(t testing.TB, kind string, content []byte, texts ...string) (body []byte, contentType string) {
 	t.Helper()
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
+	for i := 0; i < len(texts); i += 2 {
+		require.NoError(t, w.WriteField(texts[i], texts[i+1]))
+	}
 	part, err := w.CreatePart(textproto.MIMEHeader{
 		"Content-Disposition": {`form-data; name="file"; filename="asha.png"`}, "Content-Type": {kind},
 	})
