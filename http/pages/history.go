@@ -1,6 +1,8 @@
 package pages
 
 import (
+	"html"
+	"html/template"
 	"slices"
 	"strings"
 )
@@ -128,6 +130,16 @@ func (l language) line(entry map[string]any) string {
 	return strings.Join(parts, " · ")
 }
 
+// worked marks what the service computed. Templates show it by marked.
+const worked = "\u00a0ƒ"
+
+// marked returns the HTML of a text with the marks explained.
+func (l language) marked(text string) template.HTML {
+	mark := `<span class="worked" title="` + html.EscapeString(l.t("worked out")) + `"><span aria-hidden="true">` + worked +
+		`</span><span class="unseen"> (` + html.EscapeString(l.t("worked out")) + `)</span></span>`
+	return template.HTML(strings.ReplaceAll(html.EscapeString(text), worked, mark)) //nolint:gosec // the text is escaped
+}
+
 // value returns the value of a field of an entry, with a mark if the service computed it.
 func (l language) value(f entryField, entry map[string]any) string {
 	value := f.format(entry[f.key])
@@ -135,7 +147,7 @@ func (l language) value(f entryField, entry map[string]any) string {
 		value = l.t(value)
 	}
 	if value != "" && slices.Contains(computedOf(entry), f.key) {
-		value += " (" + l.t("worked out") + ")"
+		value += worked
 	}
 	return value
 }
