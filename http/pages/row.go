@@ -22,6 +22,7 @@ type rowPage struct {
 	Key                                               string
 	Undo                                              bool   // the newest change is an edit that was made just now
 	Locked                                            string // last day of the lock that holds the row
+	Editable, Reversible                              bool   // a reversed row stays as it is, and so does a void one
 }
 
 func (v *visit) row() (page, error) { return v.showRow(rowPage{}, nil, nil, 0) }
@@ -76,6 +77,8 @@ func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]st
 	if through := textOf(lock["locked_through"]); shown.Row.Date <= through {
 		shown.Locked = through
 	}
+	shown.Reversible = !shown.Row.Void && shown.Row.ReversedBy == ""
+	shown.Editable = shown.Reversible && shown.Row.Reverses == "" && shown.Locked == ""
 	shown.Fields = edit.fields("", body, faults, 1)
 	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
 	return page{template: "row", title: "Row", status: status, body: shown}, nil

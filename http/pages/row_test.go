@@ -31,3 +31,22 @@ func TestAnEditIsTakenBack(t *testing.T) {
 	locked := b.get(row).Is(200).Says("This row can only be reversed.", "Reverse")
 	require.NotContains(t, locked.Text, "Make void")
 }
+
+func TestARowThatStaysAsItIsOffersNoChange(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	account := book(o, clerk, 2)
+	first, second := account+"/rows/1", account+"/rows/2"
+	b.submitOf(first, first, `value="reverse"`, "reversed_on", "2025-03-05", "reason", "wrong account").Is(303)
+	b.submitOf(second, second, `value="void"`, "reason", "twice").Is(303)
+	for _, row := range []string{first, second} {
+		shown := b.get(row).Is(200)
+		for _, act := range []string{"edit", "void", "reverse", "delete"} {
+			require.NotContains(t, shown.Text, `name="do" value="`+act+`"`)
+		}
+	}
+	reversal := b.get(account + "/rows/3").Is(200)
+	require.Contains(t, reversal.Text, `name="do" value="reverse"`)
+	require.NotContains(t, reversal.Text, `name="do" value="edit"`)
+}
