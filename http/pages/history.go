@@ -3,6 +3,7 @@ package pages
 import (
 	"html"
 	"html/template"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -133,11 +134,15 @@ func (l language) line(entry map[string]any) string {
 // worked marks what the service computed. Templates show it by marked.
 const worked = "\u00a0ƒ"
 
+// figureWithUnit is a figure that stays on one line with its unit.
+var figureWithUnit = regexp.MustCompile(`[\d,.]+ [g%]`)
+
 // marked returns the HTML of a text with the marks explained.
 func (l language) marked(text string) template.HTML {
 	mark := `<span class="worked" title="` + html.EscapeString(l.t("worked out")) + `"><span aria-hidden="true">` + worked +
 		`</span><span class="unseen"> (` + html.EscapeString(l.t("worked out")) + `)</span></span>`
-	return template.HTML(strings.ReplaceAll(html.EscapeString(text), worked, mark)) //nolint:gosec // the text is escaped
+	text = figureWithUnit.ReplaceAllString(html.EscapeString(text), `<span class="whole">$0</span>`)
+	return template.HTML(strings.ReplaceAll(text, worked, mark)) //nolint:gosec // the text is escaped
 }
 
 // value returns the value of a field of an entry, with a mark if the service computed it.

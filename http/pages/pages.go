@@ -424,7 +424,7 @@ func joined(name string) ([]byte, error) {
 // functions are the functions of the templates.
 func (p *Pages) functions(lang language) template.FuncMap {
 	return template.FuncMap{
-		"t": lang.t, "tf": lang.tf, "asset": func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
+		"t": lang.t, "tf": lang.tf, "said": lang.said, "asset": func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
 		"rupees": rupees, "grams": grams, "day": lang.day, "marked": lang.marked, "moment": func(text string) string { return lang.moment(text, p.Zone) },
 		"fieldID": fieldID, "languages": func() []language { return languages }, "segment": url.PathEscape,
 		"fields": func(pairs ...any) map[string]any {
