@@ -50,3 +50,14 @@ func TestARowThatStaysAsItIsOffersNoChange(t *testing.T) {
 	require.Contains(t, reversal.Text, `name="do" value="reverse"`)
 	require.NotContains(t, reversal.Text, `name="do" value="edit"`)
 }
+
+func TestTheFirstAccountIsOffered(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b := byKey(o, apptest.Home, write)
+	b.get("/app/").Is(200).Says("There are no accounts yet. Open the first one.")
+	b.get("/app/accounts").Is(200).Says("There are no accounts yet. Open the first one.")
+	o.Clerk(apptest.Home).POST("/bank", `{"name":"HDFC"}`).Status(201)
+	require.NotContains(t, b.get("/app/").Is(200).Text, "There are no accounts yet")
+	b.get("/app/accounts?q=x").Is(200).Says("There is no such account.")
+}
