@@ -62,6 +62,7 @@ type accountLine struct {
 type accountsPage struct {
 	Query, Kind string
 	Past        bool // these are earlier books
+	None        bool // nobody has opened an account
 	Kinds       []choice
 	Accounts    []accountLine
 	More        int // accounts that match and are not shown
@@ -94,6 +95,9 @@ func (v *visit) accountList(shown accountsPage, status int) (page, error) {
 	var err error
 	if shown.Accounts, err = v.accountsNamed(shown.Query, shown.Kind); err != nil {
 		return page{}, err
+	}
+	if shown.None = len(shown.Accounts) == 0 && shown.Query+shown.Kind == "" && !shown.Past; shown.None {
+		shown.New = true
 	}
 	if q.Get("go") != "" && len(shown.Accounts) == 1 {
 		return page{redirect: shown.Accounts[0].Link}, nil
@@ -176,6 +180,7 @@ type rowLine struct {
 	Balances                []balance
 	Void                    bool
 	Reverses, ReversedBy    string
+	New                     bool // it was added just now
 }
 
 // lineOf returns a row as a list shows it.
@@ -255,6 +260,9 @@ func (v *visit) showAccount(shown accountPage, body map[string]any, faults map[s
 	shown.Fields = rows.fields("", body, faults, 1)
 	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
 	shown.Undo = v.r.URL.Query().Get("row")
+	for i := range shown.Rows {
+		shown.Rows[i].New = shown.Undo != "" && shown.Rows[i].ID == shown.Undo
+	}
 	return page{template: "account", title: shown.Name, status: status, body: shown}, nil
 }
 

@@ -98,7 +98,7 @@ var entries = []struct {
 }{
 	{"bank", "", []string{"in_entries[0].amount", "1,20,000", "in_entries[0].description", "rent"}, []string{"₹1,20,000.00", "rent"}},
 	{"bullion", "", []string{"out_entries[0].item_name", "bar", "out_entries[0].weight", "100", "out_entries[0].touch", "99.5"},
-		[]string{"99.500 g", "owes you", "worked out"}},
+		[]string{"99.500 g", "owes you", "ƒ", "worked out"}},
 	{"client", "", []string{"out_entries[0].item_name", "payal", "out_entries[0].weight", "520", "out_entries[0].touch", "92"},
 		[]string{"478.400 g", "owes you"}},
 	{"karigar", "", []string{

@@ -15,6 +15,7 @@ func TestPagesOfTheBooksFit(t *testing.T) {
 		`{"id":1,"date":"2025-03-01","out_entries":[{"item_name":"fine silver","weight":500,"touch":99}],
 		"in_entries":[{"item_name":"payal","pure_weight":20,"fine_percent":92,"other":1234567.5}]}`).Status(200)
 	clerk.POST("/karigar-ledger/1", `{"date":"2025-03-02","in_entries":[{"item_name":"kada","fine_weight":3}]}`).Status(201)
+	clerk.With("Bahi-Reason", "twice").POST("/karigar-ledger/1/row/2/reverse", `{"date":"2025-03-02"}`).Status(201)
 	book(o, clerk, 2)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-01-31"}`).Status(200)
 	waiting(o)

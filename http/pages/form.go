@@ -60,6 +60,11 @@ func (d drawing) object(s *schema, prefix string, value any, required bool) []fi
 			continue
 		}
 		f := field{Key: p.Name, Kind: p.Kind, Unit: p.Unit, Hint: p.Description, Options: p.Options, List: p.List}
+		for _, e := range entryFields {
+			if strings.Contains(e.key, "_") {
+				f.Hint = strings.ReplaceAll(f.Hint, e.key, strings.ToLower(e.label)) // people do not know the names of JSON
+			}
+		}
 		f.Name, f.Label = below(prefix, p.Name), labelOf(p.Name)
 		f.Required, f.Computed = required && p.Required, slices.Contains(computed, any(p.Name))
 		f.Skip = strings.HasSuffix(p.Name, "_weight") && strings.Contains(p.Description, "unless it is given")

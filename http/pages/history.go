@@ -1,6 +1,9 @@
 package pages
 
 import (
+	"html"
+	"html/template"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -128,6 +131,20 @@ func (l language) line(entry map[string]any) string {
 	return strings.Join(parts, " · ")
 }
 
+// worked marks what the service computed. Templates show it by marked.
+const worked = "\u00a0ƒ"
+
+// figureWithUnit is a figure that stays on one line with its unit.
+var figureWithUnit = regexp.MustCompile(`[\d,.]+ [g%]`)
+
+// marked returns the HTML of a text with the marks explained.
+func (l language) marked(text string) template.HTML {
+	mark := `<span class="worked" title="` + html.EscapeString(l.t("worked out")) + `"><span aria-hidden="true">` + worked +
+		`</span><span class="unseen"> (` + html.EscapeString(l.t("worked out")) + `)</span></span>`
+	text = figureWithUnit.ReplaceAllString(html.EscapeString(text), `<span class="whole">$0</span>`)
+	return template.HTML(strings.ReplaceAll(text, worked, mark)) //nolint:gosec // the text is escaped
+}
+
 // value returns the value of a field of an entry, with a mark if the service computed it.
 func (l language) value(f entryField, entry map[string]any) string {
 	value := f.format(entry[f.key])
@@ -135,7 +152,7 @@ func (l language) value(f entryField, entry map[string]any) string {
 		value = l.t(value)
 	}
 	if value != "" && slices.Contains(computedOf(entry), f.key) {
-		value += " (" + l.t("worked out") + ")"
+		value += worked
 	}
 	return value
 }

@@ -18,7 +18,7 @@ func TestHistoryTellsEachChangeInWords(t *testing.T) {
 	const after = `{"id":7,"revision":1,"date":"2025-03-06","cash_balance":5,"in_entries":[
 		{"item_name":"payal","pure_weight":520.0,"fine_percent":91.5,"fine_weight":475.8,"other":1500,"computed":["fine_weight"]}],
 		"out_entries":[{"amount":1200.5}]}`
-	payal := "payal · Pure weight 520.000 g · Fine 92 % · Fine weight 478.400 g (worked out)"
+	payal := "payal · Pure weight 520.000 g · Fine 92 % · Fine weight 478.400 g ƒ"
 	for _, c := range []struct {
 		name, version, sentence string
 		in                      language
@@ -30,14 +30,14 @@ func TestHistoryTellsEachChangeInWords(t *testing.T) {
 		{"edited", `{"change":"edited","before":` + before + `,"after":` + after + `}`, "Asha edited the row", "en", []difference{
 			{"Date", "05 Mar 2025", "06 Mar 2025"},
 			{"Received, line 1 · Fine %", "92 %", "91.5 %"},
-			{"Received, line 1 · Fine weight", "478.400 g (worked out)", "475.800 g (worked out)"},
+			{"Received, line 1 · Fine weight", "478.400 g ƒ", "475.800 g ƒ"},
 			{"Received, line 1 · Labour", "", "₹1,500.00"},
 			{"Given, line 1", "", "Amount ₹1,200.50"},
 		}},
 		{"edited in Gujarati", `{"change":"edited","before":` + after + `,"after":` + before + `}`, "Asha એ એન્ટ્રી બદલી", "gu", []difference{
 			{"તારીખ", "06 માર્ચ 2025", "05 માર્ચ 2025"},
 			{"જમા, લાઇન 1 · ફાઇન %", "91.5 %", "92 %"},
-			{"જમા, લાઇન 1 · ફાઇન વજન", "475.800 g (ગણતરીથી)", "478.400 g (ગણતરીથી)"},
+			{"જમા, લાઇન 1 · ફાઇન વજન", "475.800 g ƒ", "478.400 g ƒ"},
 			{"જમા, લાઇન 1 · મજૂરી", "₹1,500.00", ""},
 			{"ઉધાર, લાઇન 1", "રકમ ₹1,200.50", ""},
 		}},
@@ -50,7 +50,7 @@ func TestHistoryTellsEachChangeInWords(t *testing.T) {
 			"a reversal", `{"change":"added","after":{"date":"2025-03-06","reverses":7,"in_entries":[{"kind":"rate_cut","fine_weight":100,
 			"rate":70000,"rate_unit":"per_10g","amount":700000,"computed":["amount"],"counter":true}]}}`,
 			"Asha added the row, which reverses another", "en", []difference{{"Date", "", "06 Mar 2025"}, {
-				"Received, line 1", "", "Rate cut · Fine weight 100.000 g · Rate ₹70,000.00 · per 10 g · Amount ₹7,00,000.00 (worked out)",
+				"Received, line 1", "", "Rate cut · Fine weight 100.000 g · Rate ₹70,000.00 · per 10 g · Amount ₹7,00,000.00 ƒ",
 			}},
 		},
 	} {

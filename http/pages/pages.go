@@ -278,6 +278,7 @@ var done = map[string]string{
 	"added": "Saved.", "edited": "The row was changed.", "void": "The row is void.", "reverse": "The row was reversed.", "delete": "Deleted.",
 	"opened": "The account is open.", "renamed": "The account has a new name.", "workspace": "You are in another workspace now.",
 	"undone":       "The last entry was taken back.",
+	"put-back":     "The change was taken back.",
 	"edited-order": "The order was changed.", "edited-takada": "The takada was changed.", "delivered": "The takada was added.",
 	"numbered": "The slips have numbers.", "converted": "The draft was converted.",
 	"posted":  "The rows are in the books.",
@@ -423,8 +424,8 @@ func joined(name string) ([]byte, error) {
 // functions are the functions of the templates.
 func (p *Pages) functions(lang language) template.FuncMap {
 	return template.FuncMap{
-		"t": lang.t, "tf": lang.tf, "asset": func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
-		"rupees": rupees, "grams": grams, "day": lang.day, "moment": func(text string) string { return lang.moment(text, p.Zone) },
+		"t": lang.t, "tf": lang.tf, "said": lang.said, "asset": func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
+		"rupees": rupees, "grams": grams, "day": lang.day, "marked": lang.marked, "moment": func(text string) string { return lang.moment(text, p.Zone) },
 		"fieldID": fieldID, "languages": func() []language { return languages }, "segment": url.PathEscape,
 		"fields": func(pairs ...any) map[string]any {
 			m := make(map[string]any, len(pairs)/2)

@@ -42,7 +42,7 @@ func (v *visit) previewOf(kind string, row map[string]any, err error) (*preview,
 	case refused != nil && refused.Status == http.StatusUnprocessableEntity:
 		p.Wrong = []string{v.lang.t("Not complete yet.")}
 		for _, f := range refused.Errors {
-			p.Wrong = append(p.Wrong, labelOf(f.Field)+": "+f.Message)
+			p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.t(f.Message))
 		}
 	case refused != nil:
 		p.Wrong = []string{detail(refused)}

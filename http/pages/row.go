@@ -20,6 +20,9 @@ type rowPage struct {
 	Do                                                string // what was refused or tried
 	Reason                                            string
 	Key                                               string
+	Undo                                              bool   // the newest change is an edit that was made just now
+	Locked                                            string // last day of the lock that holds the row
+	Editable, Reversible                              bool   // a reversed row stays as it is, and so does a void one
 }
 
 func (v *visit) row() (page, error) { return v.showRow(rowPage{}, nil, nil, 0) }
@@ -66,6 +69,16 @@ func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]st
 	if body == nil {
 		body = row
 	}
+	shown.Undo = v.r.URL.Query().Get("done") == "edited" && textOf(versions[len(versions)-1]["change"]) == "edited"
+	var lock map[string]any
+	if _, err := v.call("get-books-lock", request{}, &lock); err != nil {
+		return page{}, err
+	}
+	if through := textOf(lock["locked_through"]); shown.Row.Date <= through {
+		shown.Locked = through
+	}
+	shown.Reversible = !shown.Row.Void && shown.Row.ReversedBy == ""
+	shown.Editable = shown.Reversible && shown.Row.Reverses == "" && shown.Locked == ""
 	shown.Fields = edit.fields("", body, faults, 1)
 	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
 	return page{template: "row", title: "Row", status: status, body: shown}, nil
@@ -86,6 +99,12 @@ func (v *visit) editRow() (page, error) {
 	operation, word := do+"-"+kind+"-row", do
 	var body map[string]any
 	switch do {
+	case "undo":
+		if body, err = v.before(kind, account, id); err != nil {
+			return page{}, err
+		}
+		do, operation, word = "edit", "edit-"+kind+"-row", "put-back"
+		in.vars, in.query, in.body, in.reason = in.vars[:1], url.Values{"row_id": {id}}, body, "undone"
 	case "edit":
 		edit, err := v.schemaOf(operation)
 		if err != nil {
@@ -131,4 +150,21 @@ func (v *visit) editRow() (page, error) {
 		word = "undone"
 	}
 	return page{redirect: after(out, to, word)}, nil
+}
+
+// before returns a row as it was before its newest change, as an edit takes it.
+func (v *visit) before(kind, account, id string) (map[string]any, error) {
+	var versions []map[string]any
+	if _, err := v.call("read-"+kind+"-row-history", request{vars: []string{account, id}}, &versions); err != nil {
+		return nil, err
+	}
+	newest := map[string]any{}
+	if len(versions) > 0 {
+		newest = versions[len(versions)-1]
+	}
+	was, is := newest["before"].(map[string]any)
+	if !is || textOf(newest["change"]) != "edited" {
+		return nil, errNoPage
+	}
+	return map[string]any{"date": was["date"], "in_entries": given(was["in_entries"]), "out_entries": given(was["out_entries"])}, nil
 }

@@ -79,6 +79,11 @@ func TestTheInvitedJoins(t *testing.T) {
 	asha.Submit("form.rights button.primary")
 	require.Contains(t, asha.Text("main"), "The invitation is on its way.")
 
+	asha.Go(settings + "/keys")
+	asha.Type("#f-name", "Accountant")
+	asha.Submit("form.rights button.primary")
+	require.Equal(t, "Copy", asha.Text("[data-copy]"))
+
 	invitation := mailed(o, "ravi@example.com", apptest.InviteSubject)
 	register(ravi, "ravi@example.com", "Ravi")
 	ravi.Go(invitation) // leads to the sign-in, and back

@@ -95,6 +95,7 @@ type todayPage struct {
 	AsOf, KnownAt string // of earlier books
 	ToDo          []todo
 	Owed          []owedOf
+	None          bool // nobody has opened an account
 	Rows          []rowLine
 	Wrong         []string
 }
@@ -144,6 +145,7 @@ func (v *visit) today() (page, error) {
 		}
 		shown.Owed = append(shown.Owed, o)
 	}
+	shown.None = !slices.ContainsFunc(shown.Owed, func(o owedOf) bool { return o.Accounts != "0" })
 	if len(past) > 0 {
 		return page{template: "today", title: "Today", body: shown}, nil
 	}

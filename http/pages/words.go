@@ -4,7 +4,9 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 
 	xlanguage "golang.org/x/text/language"
 )
@@ -77,11 +79,28 @@ func (l language) tf(format string, args ...any) string {
 	return fmt.Sprintf(l.t(format), texts...)
 }
 
+// isoDay is a day in a message of the interface.
+var isoDay = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
+
+// said translates a message of the interface, and writes its days as people do.
+func (l language) said(text string) string {
+	days := isoDay.FindAllString(text, -1)
+	if len(days) == 0 {
+		return l.t(text)
+	}
+	args := make([]any, len(days))
+	for i, day := range days {
+		args[i] = l.day(day)
+	}
+	return l.tf(isoDay.ReplaceAllString(strings.ReplaceAll(text, "%", "%%"), "%s"), args...)
+}
+
 // texts are texts that code translates by a variable, so that a test cannot find them where they are used. A test finds the literals
 // that are given to t and tf, titles of pages, faults, monthNames and the labels of entryFields.
 var texts = []string{
 	"you owe", "owes you", "settled", "overdrawn", // owed
 	"Bank", "Bullion dealer", "Client", "Karigar", "Polisher",
+	"Books are locked through %s", "expected a number", // said
 	"Metal", "Cash", "Rate cut", "per gram", "per 10 g", "per kg", // enumWords
 	"Date", "Name", "Reason", "First name", "Last name",
 	"posted", "to check", "not readable", "being read", // khataUpload.Word

@@ -1,7 +1,7 @@
 // The documentation: the list follows what is typed, and commands have a button that copies them.
 (() => {
   "use strict";
-  for (const block of document.querySelectorAll("[data-copy]")) {
+  for (const block of document.querySelectorAll("pre[data-copy]")) {
     const button = Object.assign(document.createElement("button"), {type: "button", className: "copy", textContent: block.dataset.copy});
     const code = block.querySelector("code");
     button.addEventListener("click", async () => {

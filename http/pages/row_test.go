@@ -1,0 +1,63 @@
+package pages_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestAnEditIsTakenBack(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	clerk.POST("/karigar", `{"name":"Imran"}`).Status(201)
+	clerk.POST("/karigar-ledger/1", `{"date":"2025-03-01","out_entries":[{"item_name":"fine silver","weight":500,"touch":99.5}]}`).Status(201)
+	const row = "/app/accounts/karigar/1/rows/1"
+	edit := func() apptest.Sheet {
+		return b.submitOf(row, row, `value="edit"`, "date", "2025-03-01", "out_entries[0].weight", "400", "out_entries[0].touch", "99.5", "reason", "weighed again").Is(303)
+	}
+	edited := edit().Header.Get("Location")
+	b.follow(b.submitOf(edited, row, `value="undo"`)).Says("The change was taken back.", "497.500 g", "undone")
+	require.NotContains(t, b.get(row).Is(200).Text, "Take the change back")
+
+	stale := form(b.get(edit().Header.Get("Location")), row, `value="undo"`)
+	b.submitOf(row, row, `value="edit"`, "date", "2025-03-01", "out_entries[0].weight", "450", "out_entries[0].touch", "99.5").Is(303)
+	b.site.Ask(http.MethodPost, row, stale).Is(412).Says("Another person has changed this row", "450.000 g")
+
+	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
+	locked := b.get(row).Is(200).Says("This row can only be reversed.", "Reverse")
+	require.NotContains(t, locked.Text, "Make void")
+}
+
+func TestARowThatStaysAsItIsOffersNoChange(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b, clerk := byKey(o, apptest.Home, write), o.Clerk(apptest.Home)
+	account := book(o, clerk, 2)
+	first, second := account+"/rows/1", account+"/rows/2"
+	b.submitOf(first, first, `value="reverse"`, "reversed_on", "2025-03-05", "reason", "wrong account").Is(303)
+	b.submitOf(second, second, `value="void"`, "reason", "twice").Is(303)
+	for _, row := range []string{first, second} {
+		shown := b.get(row).Is(200)
+		for _, act := range []string{"edit", "void", "reverse", "delete"} {
+			require.NotContains(t, shown.Text, `name="do" value="`+act+`"`)
+		}
+	}
+	reversal := b.get(account + "/rows/3").Is(200)
+	require.Contains(t, reversal.Text, `name="do" value="reverse"`)
+	require.NotContains(t, reversal.Text, `name="do" value="edit"`)
+}
+
+func TestTheFirstAccountIsOffered(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	b := byKey(o, apptest.Home, write)
+	b.get("/app/").Is(200).Says("There are no accounts yet. Open the first one.")
+	b.get("/app/accounts").Is(200).Says("There are no accounts yet. Open the first one.")
+	o.Clerk(apptest.Home).POST("/bank", `{"name":"HDFC"}`).Status(201)
+	require.NotContains(t, b.get("/app/").Is(200).Text, "There are no accounts yet")
+	b.get("/app/accounts?q=x").Is(200).Says("There is no such account.")
+}
