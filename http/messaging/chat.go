@@ -83,10 +83,8 @@ func (r *Routes) Chat() {
 		if err != nil {
 			return nil, err
 		}
-		b := message.ToContact{Caption: in.File.Texts["caption"], Picture: drawn}
-		if b.ChannelID, err = strconv.ParseInt(in.File.Texts["channelId"], 10, 64); err != nil || b.ChannelID < 1 {
-			return nil, fault.Fields(fault.Field{Field: "channelId", Message: "expected the id of a channel"})
-		}
+		channel, _ := strconv.ParseInt(in.File.Texts["channelId"], 10, 64) // 0 is the id of no channel
+		b := message.ToContact{ChannelID: channel, Caption: in.File.Texts["caption"], Picture: drawn}
 		out, err := r.Messages.SendTo(ctx, api.Request(ctx), in.ID, b, countSend(ctx))
 		return api.Reply(ctx, out, err, func(out commands.Outcome[message.State]) views.Message { return r.sent(ctx, out, b) })
 	})

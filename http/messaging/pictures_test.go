@@ -64,7 +64,7 @@ func TestAPictureIsSentFromAFile(t *testing.T) {
 	sendFile(t, c, asha.ID, bytes.Repeat([]byte("a"), 16<<20+1), "channelId", channel).Problem(413, "The file is too large: at most 16 MB")
 	sendFile(t, c, asha.ID, apptest.Painted(t, color.White, 6001, 1), "channelId", channel).
 		Problem(413, "The picture is too large: at most 16 MB and 6000 x 6000 pixels")
-	sendFile(t, c, asha.ID, picture).Problem(422, "Validation error", "channelId", "expected the id of a channel")
+	sendFile(t, c, asha.ID, picture).Problem(422, "Validation error", "channelId", "Channel not found")
 	sendFile(t, c, asha.ID, picture, "channelId", "77").Problem(422, "Validation error", "channelId", "Channel not found")
 	sendFile(t, c, asha.ID, picture, "channelId", channel, "caption", strings.Repeat("a", 1025)).
 		Problem(422, "Validation error", "caption", "at most 1024 characters")

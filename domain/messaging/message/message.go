@@ -154,13 +154,6 @@ type Revised struct {
 // Revoked records that the contact has taken back a message.
 type Revoked struct{ network.Moment }
 
-// Filed records that the file of a message is kept: one that came in, or a picture that goes out.
-type Filed struct {
-	Key         string `json:"key"` // of the blob
-	ContentType string `json:"content_type"`
-	Size        int64  `json:"size"`
-}
-
 // Seen records that people of the workspace have read the conversation up to this message.
 type Seen struct {
 	Contact int64     `json:"contact"`
@@ -240,12 +233,6 @@ func (e Revised) Evolve(s State) State {
 // Evolve forgets what it said, and its file.
 func (Revoked) Evolve(s State) State {
 	s.Revoked, s.Said, s.Ref = true, event.Personal{}, event.Personal{}
-	return s
-}
-
-// Evolve notes it.
-func (e Filed) Evolve(s State) State {
-	s.Ref, s.File = event.Personal{}, e.Key
 	return s
 }
 
@@ -430,17 +417,6 @@ type SeeNothing struct{}
 
 // Decide decides nothing.
 func (SeeNothing) Decide(State) ([]event.Event[State], error) { return nil, nil }
-
-// File notes that the file of a message is kept.
-type File Filed
-
-// Decide passes over a message without a file, or with one that is kept.
-func (c File) Decide(s State) ([]event.Event[State], error) {
-	if s.Ref.IsZero() {
-		return nil, nil
-	}
-	return []event.Event[State]{Filed(c)}, nil
-}
 
 // Revise changes the text of a message that came in.
 type Revise struct {
