@@ -41,6 +41,7 @@ type call struct {
 
 	head    bool  // HEAD: the body is not sent
 	outer   *call // this request is inside of that one; nil: it comes from outside
+	counted bool  // a read inside of this one was counted: see limit
 	cookie  bool  // identified the caller
 	again   bool  // a stream's caller is checked again, which is no guess
 	prefers bool  // return=representation

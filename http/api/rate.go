@@ -53,7 +53,7 @@ type limiter struct {
 	proxies []netip.Prefix
 	limits  Limits
 
-	keys, guesses *policy
+	keys, guesses, pages *policy
 
 	now    func() time.Time
 	warned atomic.Int64 // time of the last warning, in seconds
@@ -90,7 +90,7 @@ func newLimiter(config Limiting) *limiter {
 		config.Guesses = NewGuesses(config.Limits, config.Now)
 	}
 	l := &limiter{counter: config.Counter, proxies: config.Proxies, limits: config.Limits, refused: config.Guesses, now: config.Now}
-	l.keys, l.guesses = l.policy(GroupAPIKeys), l.policy(GroupRefused)
+	l.keys, l.guesses, l.pages = l.policy(GroupAPIKeys), l.policy(GroupRefused), l.policy(GroupPages)
 	return l
 }
 
@@ -148,10 +148,16 @@ func (c *call) address() netip.Addr {
 // warnEvery limits warnings that any client can cause.
 const warnEvery = time.Minute
 
-// limit counts the request for its caller.
+// limit counts the request for its caller. The reads of a page count once, whatever they read.
 func (c *call) limit() error {
 	p, who := c.op.limit, c.request.Actor
 	key := window.Key{Caller: who.ID}
+	if c.outer != nil && c.api.limiter != nil && c.r.Method == http.MethodGet {
+		if c.outer.counted {
+			return nil
+		}
+		c.outer.counted, p = true, c.api.limiter.pages
+	}
 	switch who.Type {
 	case "":
 		key = window.Key{Address: c.address()}
@@ -161,7 +167,7 @@ func (c *call) limit() error {
 	if p == nil {
 		return nil
 	}
-	d := c.counted(p, key)
+	d := c.countIn(p, key)
 	c.tell(p, d)
 	switch {
 	case d.Allowed:
@@ -173,7 +179,7 @@ func (c *call) limit() error {
 	return nil
 }
 
-func (c *call) counted(p *policy, key window.Key) window.Decision {
+func (c *call) countIn(p *policy, key window.Key) window.Decision {
 	key.Group = p.group
 	return c.api.limiter.counter.Take(c.ctx, key, p.limit)
 }
@@ -209,7 +215,7 @@ func CountFor(ctx context.Context, group, about string) error {
 }
 
 func (c *call) countAs(p *policy, key window.Key) error {
-	d := c.counted(p, key)
+	d := c.countIn(p, key)
 	if d.Allowed {
 		return nil
 	}

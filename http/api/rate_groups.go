@@ -20,6 +20,7 @@ const (
 	GroupRefused = "refused_authentication" // invalid credentials from one address
 	GroupWrong   = "wrong_passwords"        // of one account, from any address
 	GroupAgain   = "sign_in_again"          // tries of one account after too many wrong passwords
+	GroupPages   = "pages"                  // pages of a browser: the reads of one page count once
 )
 
 // DefaultLimits returns all groups with the limits of SPEC.txt ("Limits"), or where it has none, of D45 to D47 of the
@@ -46,7 +47,7 @@ func DefaultLimits() Limits {
 		// Ours: the log, its proofs and the trail.
 		"audit_general": 120,
 		// An office with expired tokens behind one address stays below it; a dictionary attack does not get far.
-		GroupRefused: 120,
+		GroupRefused: 120, GroupPages: 300,
 	} {
 		limits[group] = window.Limit{Requests: perMinute, Per: time.Minute}
 	}
