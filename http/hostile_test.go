@@ -54,7 +54,8 @@ func TestPathsAndMethodsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	clerk := o.Clerk(o.Home)
-	for _, path := range []string{"/bank/", "//banks", "/banks/", "/Banks", "/bank-ledger", "/bank-ledger/", "/bank-ledger//row/1", "/bank/1/2", "/api/v1/nothing", "/bank/../banks", "/.env"} {
+	for _, path := range []string{"/bank/", "//banks", "/banks/", "/Banks", "/bank-ledger", "/bank-ledger/", "/bank-ledger//row/1",
+		"/bank/1/2", "/api/v1/nothing", "/bank/../banks", "/.env"} {
 		clerk.GET(path).Problem(404, "Not found")
 		o.Stranger().GET(path).Problem(404, "Not found")
 	}

@@ -280,9 +280,11 @@ func (k *Khatas) Remove(ctx context.Context, workspace uuid.UUID, number string)
 	return k.forget(ctx, out.State.Blob)
 }
 
-// SubmitKhata posts rows to several ledgers, all or none, for an upload; 0: without one. [RowOf] returns their ids. SubmitKhata also returns the
+// SubmitKhata posts rows to several ledgers, all or none, for an upload; 0: without one. [RowOf] returns their ids. SubmitKhata also
+// returns the
 // rows as it posted them, none for a repetition with the same key.
-func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int64, rows []khata.Asked) (out commands.Outcome[khata.State], posted []khata.Row, err error) {
+func SubmitKhata(ctx context.Context, req commands.Request, b *Books, upload int64,
+	rows []khata.Asked) (out commands.Outcome[khata.State], posted []khata.Row, err error) {
 	khata.Arrange(rows)
 	out, err = commands.Do(ctx, b.Commands, req, khata.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		submit := khata.Submit{Upload: upload != 0, Submitted: khata.Submitted{Rows: len(rows)}}

@@ -181,7 +181,8 @@ func (f *Messages) call(
 	} else {
 		err = f.renewed(calling, strconv.FormatInt(c.Channel, 10), account, func(a network.Account) (err error) {
 			settle.ProviderID, err = f.Networks.Send(calling, a, network.Message{
-				ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Picture: picture, Subject: of.State.Name, Template: filled, Thread: thread, As: &as,
+				ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Picture: picture, Subject: of.State.Name, Template: filled,
+				Thread: thread, As: &as,
 			})
 			return err
 		})

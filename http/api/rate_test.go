@@ -289,7 +289,8 @@ func TestConcurrentWrongPasswordsAreCountedBeforeTheyAreChecked(t *testing.T) {
 	)
 	for range 60 {
 		trying.Go(func() {
-			if at(t, url, "198.51.100.1").POST("/api/v1/auth/password", map[string]string{"account": "asha", "password": "wrong"}).Response.StatusCode == http.StatusUnauthorized {
+			if at(t, url, "198.51.100.1").POST("/api/v1/auth/password", map[string]string{"account": "asha",
+				"password": "wrong"}).Response.StatusCode == http.StatusUnauthorized {
 				checked.Add(1)
 			}
 		})

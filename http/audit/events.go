@@ -76,8 +76,9 @@ func (r *Routes) Trail() {
 	r.follow()
 	api.Handle(r.API, api.Op{
 		ID: "list-events", Method: "GET", Path: "/audit/events",
-		Summary: "List events of the log, oldest first unless newest_first. One page looks at a bounded part of the log, so it may be short, or empty, though a next one is linked",
-		Tags:    tags, Area: area, Limit: limit, Reads: []string{"log"}, StrictQuery: true,
+		Summary: "List events of the log, oldest first unless newest_first. " +
+			"One page looks at a bounded part of the log, so it may be short, or empty, though a next one is linked",
+		Tags: tags, Area: area, Limit: limit, Reads: []string{"log"}, StrictQuery: true,
 	}, func(ctx context.Context, in *Range) (*struct {
 		Link string `header:"Link" doc:"The next page (RFC 8288); absent on the last"`
 		Body []views.Event

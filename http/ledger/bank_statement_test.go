@@ -50,7 +50,8 @@ func TestPrintsAreHeadedByTheCompany(t *testing.T) {
 	o := apptest.Start(t)
 	clerk := o.Bearer(o.Key(o.Home, `{"ledger":"write","marketplace":"write"}`).Key)
 	account := apptest.Open(clerk, "HDFC")
-	prints := []string{apptest.Ledger(account, "/statement.pdf"), "/books/daybook?from=2025-03-01&to=2025-03-31&format=pdf", "/client-orders/pdf"}
+	prints := []string{apptest.Ledger(account, "/statement.pdf"), "/books/daybook?from=2025-03-01&to=2025-03-31&format=pdf",
+		"/client-orders/pdf"}
 	for _, path := range prints {
 		require.Contains(t, apptest.Words(t, clerk.GET(path)), "Bahi", path)
 	}

@@ -68,7 +68,8 @@ func TestDraftIsReviewedAndConverted(t *testing.T) {
 	r.clerk.DELETE(extra).Problem(404, "Order draft entry not found")
 
 	r.clerk.POST(r.path+"/recalculate_slip_numbers", nil).Status(200).Contains(`"slip_number":"1"`)
-	r.clerk.With("Bahi-Dry-Run", "true").POST(r.path+"/convert", nil).Status(200).Contains(`"orders":[{"client_id":`, `"client_name":"Ramesh Jewellers"`)
+	r.clerk.With("Bahi-Dry-Run", "true").POST(r.path+"/convert", nil).Status(200).Contains(`"orders":[{"client_id":`,
+		`"client_name":"Ramesh Jewellers"`)
 	key := r.clerk.With("Idempotency-Key", "k")
 	converted := key.POST(r.path+"/convert", `{"delivery_date": "2025-03-10"}`).Status(200)
 	converted.Contains(fmt.Sprintf(`"draft_id":%d`, r.draft.ID), `"slip_number":"1","date":"2025-03-01","delivery_date":"2025-03-10"`, `"status":"open"`, `"pending_weight":255.5`,

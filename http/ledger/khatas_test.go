@@ -121,7 +121,8 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 	// What was read can be sent back as it is, with the fields that nobody reads.
 	body := fmt.Sprintf(`{"upload_id":%d,"entries":[%s,{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-02","item_name":"cash","amount":20000}]}`, *read.UploadID, strings.ReplaceAll(string(read.Entries[0]), `"amount":null`, `"amount":10`), sbi)
 	stranger.POST("/khata-submit", body).Status(404)
-	clerk.With("Bahi-Dry-Run", "true").POST("/khata-submit", body).Status(200).Contains(`"created":2`, fmt.Sprintf(`"ledger":"bank","account_id":%d}`, sbi),
+	clerk.With("Bahi-Dry-Run", "true").POST("/khata-submit", body).Status(200).Contains(`"created":2`,
+		fmt.Sprintf(`"ledger":"bank","account_id":%d}`, sbi),
 		fmt.Sprintf(`{"ledger":"bank","account_id":%d,"name":"SBI","before":{"balance":0},"after":{"balance":20000}}`, sbi),
 		`"after":{"cash_balance":-10,"crystal_balance":-497.5,"cash_position":"they_owe","crystal_position":"they_owe"}`)
 	var done struct {
@@ -176,7 +177,8 @@ func TestUploadsAreListedNewestFirst(t *testing.T) {
 		scan(t, clerk, path, typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5")).Status(200).JSON(&read)
 		ids = append(ids, *read.UploadID)
 	}
-	clerk.POST("/khata-submit", fmt.Sprintf(`{"upload_id":%d,"entries":[{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-01","amount":5}]}`,
+	clerk.POST("/khata-submit", fmt.Sprintf(
+		`{"upload_id":%d,"entries":[{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-01","amount":5}]}`,
 		ids[2], opened(t, clerk, "/bank", "SBI"))).Status(201)
 	all := clerk.GET("/khata-uploads").Status(200)
 	all.JSON(&uploads)

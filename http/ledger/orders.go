@@ -103,7 +103,8 @@ func (r *Routes) orderWritten(ctx context.Context, out commands.Outcome[order.St
 	})
 }
 
-// orderShown returns an order as of a write; id is 0 in a dry run. It leaves out what follows from clients and takadas where that is late, since the
+// orderShown returns an order as of a write; id is 0 in a dry run. It leaves out what follows from clients and takadas where that is
+// late, since the
 // write is in the log.
 func (r *Routes) orderShown(ctx context.Context, at event.Position, id int64, made order.Order) views.ClientOrder {
 	o := views.ClientOrder{ID: id, Order: made}

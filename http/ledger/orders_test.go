@@ -153,7 +153,8 @@ func TestADryRunOfOrdersSaysWhatWouldBe(t *testing.T) {
 	s := openShop(t)
 	dry := s.clerk.With("Bahi-Dry-Run", "true")
 	body := fmt.Sprintf(`{"client_id":%d,"date":"2025-03-01","items":[{"item_name":"ring","weight":2}]}`, s.client)
-	dry.POST("/client-order", body).Status(200).Body(fmt.Sprintf(`{"client_id":%d,"client_name":"Meena Shah","slip_number":null,"date":"2025-03-01","delivery_date":null,
+	dry.POST("/client-order", body).Status(200).Body(fmt.Sprintf(`{"client_id":%d,"client_name":"Meena Shah","slip_number":null,
+		"date":"2025-03-01","delivery_date":null,
 		"items":[{"item_name":"ring","weight":2,"making_charge":0}],"delivered_weight":0,"pending_weight":2,"status":"open"}`, s.client))
 	s.delivers(s.order, "5")
 	require.Contains(t, dry.PUT(s.path(), `{"items":[{"item_name":"ring","weight":7}]}`).Status(200).Text, `"pending_weight":2`)

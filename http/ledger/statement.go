@@ -130,7 +130,8 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 	if err != nil {
 		return c, err
 	}
-	s := pdf.Statement{Title: title, Account: from.account.Name, Ledger: l.Title + " ledger", Side: side, Units: units(l), Opening: amounts(l, from.opening)}
+	s := pdf.Statement{Title: title, Account: from.account.Name, Ledger: l.Title + " ledger", Side: side, Units: units(l),
+		Opening: amounts(l, from.opening)}
 	if s.Drawn, err = r.drawnFrom(ctx, *sel.KnownAt, from.recorded); err != nil {
 		return c, err
 	}

@@ -31,7 +31,8 @@ func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out 
 	}
 	api.Wrote(ctx, out.Position, out.Replayed)
 	if api.Prefers(ctx) {
-		read, err := o.Views.Row(readmodels.AtLeast(ctx, out.Position), workspace(ctx), o.l, account, row.ID, asWritten(out.Position, out.Replayed))
+		read, err := o.Views.Row(readmodels.AtLeast(ctx, out.Position), workspace(ctx), o.l, account, row.ID, asWritten(out.Position,
+			out.Replayed))
 		if err == nil { // else the write is answered without it: it is in the log
 			row.Balance, row.Metal = balances(o.l, views.Balance{Cash: read.Cash, Fine: read.Fine})
 		}

@@ -72,9 +72,12 @@ func (r *Routes) Chat() {
 		out, err := r.Messages.SendTo(ctx, api.Request(ctx), in.ID, in.Body, countSend(ctx))
 		return api.Reply(ctx, out, err, func(out commands.Outcome[message.State]) views.Message { return r.sent(ctx, out, in.Body) })
 	})
-	picture := contactOp("send-image-file", "POST", "/{id}/images", "Send a JPEG, PNG or WebP file to a contact, drawn again without its metadata")
-	picture.Errors, picture.MaxBody, picture.EmptyFile, picture.Expensive, picture.Untried = []int{400, 409, 429, 502}, MaxPicture, errNotPicture, true, true
-	picture.Texts = []api.Text{{Name: "channelId", Integer: true, Required: true}, {Name: "caption", Doc: "Below the picture, at most 1024 characters"}}
+	picture := contactOp("send-image-file", "POST", "/{id}/images",
+		"Send a JPEG, PNG or WebP file to a contact, drawn again without its metadata")
+	picture.Errors, picture.MaxBody, picture.EmptyFile, picture.Expensive, picture.Untried = []int{400, 409, 429, 502}, MaxPicture,
+		errNotPicture, true, true
+	picture.Texts = []api.Text{{Name: "channelId", Integer: true, Required: true}, {Name: "caption",
+		Doc: "Below the picture, at most 1024 characters"}}
 	api.Handle(r.API, picture, func(ctx context.Context, in *struct {
 		ByContact
 		File api.File

@@ -56,7 +56,8 @@ func TestAPictureIsSentFromAFile(t *testing.T) {
 		return all
 	}
 
-	sendFile(t, c, asha.ID, picture, "channelId", channel).Problem(409, "The person has not written in the last 24 hours: only templates can be sent")
+	sendFile(t, c, asha.ID, picture, "channelId", channel).Problem(409,
+		"The person has not written in the last 24 hours: only templates can be sent")
 	require.Empty(t, kept(), "what was not sent is not kept")
 	heard(t, o, sales.ID, "919812345678", "w1", time.Now())
 	sendFile(t, c, asha.ID, []byte("<html>"), "channelId", channel).Problem(400, "File must be an image")

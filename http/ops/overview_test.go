@@ -71,7 +71,8 @@ func TestStatusTellsWhatNeedsAnOperator(t *testing.T) {
 
 	for _, state := range []string{"retryable", "discarded"} {
 		o.Sql(`insert into river.river_job (state, kind, args, max_attempts, scheduled_at, finalized_at) values
-			($1::text::river.river_job_state, 'send_verification', '{}', 5, now() + interval '1 day', case when $1::text = 'discarded' then now() end)`, state)
+			($1::text::river.river_job_state, 'send_verification', '{}', 5, now() + interval '1 day',
+				case when $1::text = 'discarded' then now() end)`, state)
 	}
 	o.Order("pause", "")
 	o.Sql(`insert into inbox.call (id, endpoint, key_hash, received_at, content_type, verdict, settled_at)

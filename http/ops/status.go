@@ -20,15 +20,16 @@ type Status struct {
 
 // Need is a kind of things that need an operator.
 type Need struct {
-	What  string `json:"what" enum:"parked,differs,discarded,webhooks,retryable,paused" doc:"parked: projections and reactors that have stopped; differs: rebuilds that wait for a decision; discarded: jobs that were given up; webhooks: calls that could not be handled; retryable: jobs that have failed and are tried again; paused: projections and rebuilds"`
+	What  string `json:"what" enum:"parked,differs,discarded,webhooks,retryable,paused" doc:"differs: a rebuild waits for a decision"`
 	Count int64  `json:"count"`
 }
 
 // Status registers the overview of the deployment.
 func (r *Routes) Status() {
 	api.Handle(r.API, api.Op{
-		ID: "get-status", Method: "GET", Path: "/ops/status", Summary: "Tell whether anything needs an operator, with the log's head, jobs and kept messages",
-		Tags: tags, Operator: true, StrictQuery: true,
+		ID: "get-status", Method: "GET", Path: "/ops/status",
+		Summary: "Tell whether anything needs an operator, with the log's head, jobs and kept messages",
+		Tags:    tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, _ *struct{}) (*api.Body[Status], error) { return api.Answer(r.status(ctx)) })
 }
 

@@ -15,7 +15,7 @@ import (
 type trailPage struct {
 	From, To string
 	Members  []choice
-	Files    string      // address of the files, which wants their format
+	Files    string      // address of the files, without the format parameter
 	Changes  []trailLine // the newest first
 	Moved    []restated
 	More     bool // the page has not all changes of the period; the files have

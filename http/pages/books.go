@@ -62,7 +62,7 @@ type accountLine struct {
 type accountsPage struct {
 	Query, Kind string
 	Past        bool // these are earlier books
-	None        bool // nobody has opened an account
+	None        bool // the workspace has no accounts
 	Kinds       []choice
 	Accounts    []accountLine
 	More        int // accounts that match and are not shown

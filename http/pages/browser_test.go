@@ -102,7 +102,8 @@ func fits(t *testing.T, p *browsertest.Page, path string, width int64, dark bool
 	p.Evaluate(`(() => {
 		const texts = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 		for (let n; n = walk.nextNode();) {
-			if (!n.data.trim() || !n.parentElement.checkVisibility() || n.parentElement.closest(".unseen, .skip, .hint, thead, option, .foot")) continue;
+			if (!n.data.trim() || !n.parentElement.checkVisibility()) continue;
+			if (n.parentElement.closest(".unseen, .skip, .hint, thead, option, .foot")) continue;
 			const range = document.createRange();
 			range.selectNodeContents(n);
 			let box = n.parentElement;

@@ -173,7 +173,7 @@ func (in request) content(o *operation) (body io.Reader, kind string, err error)
 	return read, form.FormDataContentType(), nil
 }
 
-// writeForm writes the fields, and after them the files. It stops when nobody reads on.
+// writeForm writes the fields, and after them the files. It returns an error if the reader was closed.
 func writeForm(form *multipart.Writer, fields map[string]any, files []file) error {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if err := form.WriteField(name, textOf(fields[name])); err != nil {

@@ -11,7 +11,7 @@ import (
 // daybookPage is the content of the daybook: the rows of all ledgers by their days.
 type daybookPage struct {
 	Company, From, To string
-	Files             string // address of the files, which wants their format
+	Files             string // address of the files, without the format parameter
 	Opening, Closing  string // cash in the bank accounts
 	Days              []dayOfBook
 	More              bool // the page has not all rows of the period; the files have

@@ -68,7 +68,8 @@ func (v *visit) door(d door) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	shown := doorPage{Path: d.path, Heading: d.title, About: d.about, Button: d.button, Token: v.r.URL.Query().Get("token"), MailsKept: d.mails && v.MailsKept}
+	shown := doorPage{Path: d.path, Heading: d.title, About: d.about, Button: d.button, Token: v.r.URL.Query().Get("token"),
+		MailsKept: d.mails && v.MailsKept}
 	drawn, body, faults, status := schema.without("token"), map[string]any{}, map[string]string(nil), 0
 	if v.r.Method == http.MethodPost {
 		body = drawn.read(v.r.PostForm, false)

@@ -341,7 +341,8 @@ func (v *visit) previewedDraft(form draftForm, changes *draftChanges) (page, err
 // deleteDraft deletes a draft.
 func (v *visit) deleteDraft() (page, error) {
 	form := v.r.PostForm
-	in := request{vars: []string{v.r.PathValue("id")}, key: form.Get("key"), match: form.Get("revision"), reason: strings.TrimSpace(form.Get("reason"))}
+	in := request{vars: []string{v.r.PathValue("id")}, key: form.Get("key"), match: form.Get("revision"),
+		reason: strings.TrimSpace(form.Get("reason"))}
 	if in.reason == "" {
 		return v.showDraft(draftPage{Deleting: true, Wrong: []string{v.lang.t("Say why.")}}, nil, nil, http.StatusUnprocessableEntity)
 	}

@@ -173,8 +173,10 @@ func (v *visit) showDraft(shown draftPage, typed *draftChanges, faults map[strin
 	if _, err := v.call("get-order-draft", request{vars: []string{id}}, &draft); err != nil {
 		return page{}, err
 	}
-	shown.ID, shown.Link, shown.From, shown.At = id, draftPath(id), textOf(draft["phone_number"]), v.lang.localTime(textOf(draft["created_at"]))
-	shown.Message, shown.Revision, shown.Warnings, shown.Cut = textOf(draft["raw_message"]), plain(draft["revision"]), warningTexts(draft), draft["cut"] == true
+	shown.ID, shown.Link, shown.From, shown.At = id, draftPath(id), textOf(draft["phone_number"]),
+		v.lang.localTime(textOf(draft["created_at"]))
+	shown.Message, shown.Revision, shown.Warnings, shown.Cut = textOf(draft["raw_message"]), plain(draft["revision"]), warningTexts(draft),
+		draft["cut"] == true
 	if media, has := draft["media"].(map[string]any); has {
 		shown.Media, shown.MediaURL = textOf(media["content_type"]), textOf(media["url"])
 	}

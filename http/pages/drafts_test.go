@@ -65,10 +65,12 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		b.get("/app/drafts").Is(200).Says("No draft is waiting.")
 		draft := received(o, "party: ramesh jewelers\npayal 250 gm 4 pcs\nring 5 gm")
 		b.get("/app/drafts").Is(200).Says("+919812345678", "2 items", "party: ramesh jewelers")
-		b.get(draft).Is(200).Says("party: ramesh jewelers", "written: ramesh jewelers", "Ramesh Jewellers?", "% sure", "Client: entry 1, 2", "Slip number: entry 1, 2")
+		b.get(draft).Is(200).Says("party: ramesh jewelers", "written: ramesh jewelers", "Ramesh Jewellers?", "% sure", "Client: entry 1, 2",
+			"Slip number: entry 1, 2")
 		post(draft, filled(b, draft, "do", "convert")).Is(409).Says("is required")
 
-		typed := filled(b, draft, "entries[0].take", "Ramesh Jewellers", "entries[1].weight", "5.5", "entries[2].item_name", "kada", "entries[2].weight", "20",
+		typed := filled(b, draft, "entries[0].take", "Ramesh Jewellers", "entries[1].weight", "5.5", "entries[2].item_name", "kada",
+			"entries[2].weight", "20",
 			"entries[2].client_id", "Patel Jewellers", "notes", "by Holi", "do", "number")
 		typed.Set("preview", "part")
 		post(draft, typed).Is(200).Says("Not saved yet.")
@@ -78,10 +80,12 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		require.Contains(t, whole.Text, `value="kada"`)
 		typed.Del("preview")
 		numbered := post(draft, typed)
-		b.follow(numbered).Says("The slips have numbers.", "2 orders:", "Ramesh Jewellers, slip 1, 2 items, 255.500 g", "Patel Jewellers, slip 2, 1 item, 20.000 g")
+		b.follow(numbered).Says("The slips have numbers.", "2 orders:", "Ramesh Jewellers, slip 1, 2 items, 255.500 g",
+			"Patel Jewellers, slip 2, 1 item, 20.000 g")
 		b.follow(post(draft, typed)).Says("2 orders:") // the form that is sent twice has one effect
 		require.Equal(t, 3, strings.Count(b.get(draft).Text, `class="read"`))
-		b.follow(post(draft, filled(b, draft, "entries[2].delete", "yes", "entries[2].weight", "7"))).Says("Saved.", "1 order: Ramesh Jewellers, slip 1, 2 items, 255.500 g")
+		b.follow(post(draft, filled(b, draft, "entries[2].delete", "yes", "entries[2].weight", "7"))).Says("Saved.",
+			"1 order: Ramesh Jewellers, slip 1, 2 items, 255.500 g")
 
 		unsaved := filled(b, draft, "entries[0].weight", "251", "do", "convert")
 		b.follow(post(draft, unsaved)).Says("Saved.", "256.500 g") // it was not shown, so it is not converted
@@ -94,7 +98,8 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 
 	t.Run("faults", func(t *testing.T) {
 		draft := received(o, "payal 250 gm\nring 5 gm")
-		refused := post(draft, filled(b, draft, "entries[0].client_id", "Patel", "entries[1].weight", "-5", "entries[2].weight", "3", "do", "save")).Is(422)
+		refused := post(draft, filled(b, draft, "entries[0].client_id", "Patel", "entries[1].weight", "-5", "entries[2].weight", "3", "do",
+			"save")).Is(422)
 		refused.Says("Is it Patel Jewellers?")
 		require.Equal(t, 3, strings.Count(refused.Text, `class="error"`), "the name, the weight and the new entry without an item")
 		require.Contains(t, refused.Text, `value="-5"`)
@@ -105,7 +110,8 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 
 	t.Run("two people", func(t *testing.T) {
 		draft := received(o, "payal 250 gm\nring 5 gm")
-		mine, theirs := filled(b, draft, "entries[0].weight", "251", "entries[1].weight", "6"), filled(b, draft, "entries[0].weight", "252", "entries[1].delete", "yes")
+		mine, theirs := filled(b, draft, "entries[0].weight", "251", "entries[1].weight", "6"), filled(b, draft, "entries[0].weight", "252",
+			"entries[1].delete", "yes")
 		b.follow(post(draft, theirs)).Says("Saved.")
 		post(draft, mine).Is(412).Says("Another person has changed this", "252.000 g", "251.000 g", "An entry that was deleted")
 		post(draft, filled(b, draft, "revision", "0", "do", "convert")).Is(412).Says("It was changed since you read it")
@@ -117,7 +123,8 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 
 	t.Run("several orders", func(t *testing.T) {
 		draft := received(o, "payal 250 gm\nring 5 gm")
-		b.follow(post(draft, filled(b, draft, "entries[0].client_id", "Patel Jewellers", "entries[1].client_id", "Ramesh Jewellers", "do", "number"))).Says("2 orders:")
+		b.follow(post(draft, filled(b, draft, "entries[0].client_id", "Patel Jewellers", "entries[1].client_id", "Ramesh Jewellers", "do",
+			"number"))).Says("2 orders:")
 		b.follow(post(draft, filled(b, draft))).Says("The draft was converted.", "Order 2", "Order 3")
 		require.NotContains(t, b.get("/app/orders?made=call+us").Is(200).Text, "call us")
 	})
@@ -146,7 +153,8 @@ func TestADraftIsConvertedByTheKeyboard(t *testing.T) {
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
 	clerk.POST("/client", `{"name":"Patel Jewellers"}`).Status(201)
-	clerk.POST("/client-order", `{"client_id":1,"date":"2025-03-01","slip_number":"11","items":[{"item_name":"kada","weight":10}]}`).Status(201)
+	order := `{"client_id":1,"date":"2025-03-01","slip_number":"11","items":[{"item_name":"kada","weight":10}]}`
+	clerk.POST("/client-order", order).Status(201)
 	received(o, "payal 100 gm 4 pcs\nring 20.5 gm\nbali 10.25 gm")
 	p := enter(o, write)
 	p.Go("/app/drafts")
@@ -175,7 +183,8 @@ func TestOrdersFit(t *testing.T) {
 	clerk.POST("/karigar", `{"name":"Imran"}`).Status(201)
 	for i := range 3 {
 		clerk.POST("/client-order", fmt.Sprintf(`{"client_id":%d,"date":"2025-03-0%d","delivery_date":"2025-03-20","slip_number":"%d","items":[
-			{"item_name":"payal","weight":100,"quantity":4},{"item_name":"ring","weight":30.75,"making_charge":1200}]}`, i%2+1, i+1, 10+i)).Status(201)
+			{"item_name":"payal","weight":100,"quantity":4},{"item_name":"ring","weight":30.75,"making_charge":1200}]}`,
+			i%2+1, i+1, 10+i)).Status(201)
 	}
 	clerk.POST("/takada", `{"client_order_id":1,"date":"2025-03-05","items":[{"item_name":"payal","weight":60,"karigar_id":3}]}`).Status(201)
 	clerk.POST("/takada", `{"client_order_id":2,"date":"2025-03-05","items":[{"item_name":"payal","weight":200}]}`).Status(201)

@@ -242,7 +242,7 @@ func (v *visit) chatWith(phone string) (string, error) {
 	return "", nil
 }
 
-// editEnquiry sets the status or the notes. An answer by chat or by mail sets the status of an enquiry that nobody has answered.
+// editEnquiry sets the status or the notes. An answer by chat or by mail sets the status contacted, if it was pending or lost.
 func (v *visit) editEnquiry() (page, error) {
 	form, id := v.r.PostForm, v.r.PathValue("enquiry")
 	in, word := request{vars: []string{id}, key: form.Get("key")}, "enquiry"

@@ -391,10 +391,13 @@ func fieldID(name string) string { return "f-" + idParts.Replace(name) }
 
 // fieldLabels are the labels of fields that are not of entries and do not follow from the name.
 var fieldLabels = map[string]string{
-	"in_entries": "Received", "out_entries": "Given", "items": "Items", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity", "url": "Address (URL)",
-	"optIn": "Consents to messages", "optInAt": "Consent changed", "optInBy": "Consent given or taken by", "optInEvidence": "Evidence of the consent",
-	"listId": "Contact list", "listIds": "Contact lists", "channelId": "Channel", "channelIds": "Channels", "contactCount": "Contacts",
-	"lastMessageAt": "Last message", "replyBot": "A bot may answer", "fileCount": "Files", "urlCount": "Pages of a site", "chunkCount": "Passages",
+	"in_entries": "Received", "out_entries": "Given", "items": "Items", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity",
+	"url":   "Address (URL)",
+	"optIn": "Consents to messages", "optInAt": "Consent changed", "optInBy": "Consent given or taken by",
+	"optInEvidence": "Evidence of the consent",
+	"listId":        "Contact list", "listIds": "Contact lists", "channelId": "Channel", "channelIds": "Channels", "contactCount": "Contacts",
+	"lastMessageAt": "Last message", "replyBot": "A bot may answer", "fileCount": "Files", "urlCount": "Pages of a site",
+	"chunkCount":   "Passages",
 	"systemPrompt": "Who the bot is", "fallbackMessage": "Says when it hands over", "colorTheme": "Colour", "httpStatus": "HTTP status",
 	"durationMs": "Milliseconds", "queryParams": "Query parameters", "jsonData": "Body (JSON)", "dataType": "Kind of value",
 	"apiKey": "Key or token", "hasApiKey": "Has a key or token", "baseUrl": "Network's address (URL)", "templateId": "Template",

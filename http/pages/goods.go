@@ -68,7 +68,8 @@ const offers = 24 // on a page
 
 // enquiryFields are those of an enquiry. People do not see the last one, which only programs fill.
 var enquiryFields = []asked{
-	{name: "user_name"}, {name: "user_email", about: "The company answers there."}, {name: "user_phone"}, {name: "quantity"}, {name: "message"},
+	{name: "user_name"}, {name: "user_email", about: "The company answers there."}, {name: "user_phone"}, {name: "quantity"},
+	{name: "message"},
 }
 
 const honeypot = "website"
@@ -124,7 +125,8 @@ func (v *visit) showSeller(sent *rejected) (page, error) {
 	if list.Total > number*offers {
 		shown.Older = number + 1
 	}
-	return v.goods(shown, textOf(shown.Company["name"]), slices.DeleteFunc(slices.Clone(enquiryFields), func(f asked) bool { return f.name == "quantity" }), sent)
+	return v.goods(shown, textOf(shown.Company["name"]), slices.DeleteFunc(slices.Clone(enquiryFields),
+		func(f asked) bool { return f.name == "quantity" }), sent)
 }
 
 func (v *visit) goods(shown goodsPage, title string, fields []asked, sent *rejected) (page, error) {

@@ -43,7 +43,8 @@ func TestAnybodySeesGoodsAndAsksForThem(t *testing.T) {
 	wrong := b.submit(product, product, "user_name", "Ravi", "user_email", "x", "quantity", "many").Is(400)
 	require.Contains(t, wrong.Text, `id="f-user_email-error"`)
 	require.Contains(t, wrong.Text, `value="Ravi"`)
-	filled := with(form(b.get(product), product, ""), "user_name", "Ravi", "user_email", "ravi@example.com", "quantity", "20", "message", "In rose gold?")
+	filled := with(form(b.get(product), product, ""), "user_name", "Ravi", "user_email", "ravi@example.com", "quantity", "20", "message",
+		"In rose gold?")
 	for range 2 { // sent twice
 		b.follow(b.site.Ask(http.MethodPost, product, filled)).Says("Your enquiry is sent.")
 	}

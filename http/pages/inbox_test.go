@@ -92,7 +92,7 @@ func TestInboxAnswersContacts(t *testing.T) {
 	b.submitOf(old, old+"/messages", has, value+"1", "A-204").Is(422).Says("must be filled")
 	b.follow(b.submitOf(old, old+"/messages", has, value+"1", "A-204", value+"2", "{{name}}")).Says("Sent.", "A-204", "Ravi")
 
-	// Resolving goes on to the next conversation that wants an answer.
+	// Resolve opens the next unread conversation.
 	resolve := func(talk string) string {
 		next, _, _ := strings.Cut(b.submitOf(talk, talk, `value="resolved"`, "do", "resolved").Is(303).Header.Get("Location"), "?")
 		return next

@@ -87,7 +87,8 @@ func (v *visit) sendMessage() (page, error) {
 	switch {
 	case len(files) > 1 || len(files) == 1 && picture != "":
 		body["text"], body["imageUrl"] = text, picture
-		return v.showTalk(attempt{message: body, status: http.StatusUnprocessableEntity, faults: map[string]string{"file": v.lang.t("Choose one picture.")}})
+		return v.showTalk(attempt{message: body, status: http.StatusUnprocessableEntity,
+			faults: map[string]string{"file": v.lang.t("Choose one picture.")}})
 	case len(files) == 1:
 		operation, in.files = "send-image-file", files
 		files[0].field, body["caption"] = "file", text
@@ -206,7 +207,7 @@ func (v *visit) editContact() (page, error) {
 	return page{redirect: withQuery(after(out, to, word), v.filter())}, nil
 }
 
-// nextUnread returns the address of the conversation that wants an answer after one, that of the list if none does.
+// nextUnread returns the address of the unread conversation after one, or of the list if there is none.
 func (v *visit) nextUnread(after string) (string, error) {
 	var all []map[string]any
 	if _, err := v.call("list-messaging-contacts", request{query: url.Values{"sort": {"recent"}, "limit": {"200"}}}, &all); err != nil {

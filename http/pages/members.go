@@ -35,7 +35,8 @@ func (v *visit) showMembers(sent *rejected) (page, error) {
 	shown, name := membersPage{Members: all}, v.actor()
 	for _, i := range invited {
 		shown.Invited = append(shown.Invited, memberLine{
-			ID: textOf(i["id"]), Email: textOf(i["email"]), By: name(textOf(i["invited_by"])), Until: textOf(i["expires_at"]), Rights: v.rights(i["permissions"]),
+			ID: textOf(i["id"]), Email: textOf(i["email"]), By: name(textOf(i["invited_by"])), Until: textOf(i["expires_at"]),
+			Rights: v.rights(i["permissions"]),
 		})
 	}
 	s, err := v.schemaOf("invite-member")
@@ -70,7 +71,8 @@ func (v *visit) invite() (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	out, sent, err := v.post("invite-member", request{vars: []string{v.who.Workspace.String()}}, permissionFields(s).read(v.r.PostForm, false), nil)
+	out, sent, err := v.post("invite-member", request{vars: []string{v.who.Workspace.String()}}, permissionFields(s).read(v.r.PostForm,
+		false), nil)
 	switch {
 	case err != nil:
 		return page{}, err
@@ -174,7 +176,8 @@ func (v *visit) showKeys(shown keysPage, sent *rejected) (page, error) {
 	name := v.actor()
 	for _, k := range all {
 		line := memberLine{
-			ID: textOf(k["id"]), Name: textOf(k["name"]), By: name(textOf(k["created_by"])), At: textOf(k["created_at"]), Until: textOf(k["expires_at"]),
+			ID: textOf(k["id"]), Name: textOf(k["name"]), By: name(textOf(k["created_by"])), At: textOf(k["created_at"]),
+			Until: textOf(k["expires_at"]),
 			Ended: textOf(k["revoked_at"]), Rights: v.rights(k["permissions"]),
 		}
 		until, err := time.Parse(time.RFC3339, line.Until)
@@ -257,7 +260,8 @@ var companyFields = []asked{
 	{name: "name", about: "It is printed on statements and the like."}, {name: "gstin"}, {name: "phone"},
 	{name: "email", about: "Enquiries go there, once the link in a mail has confirmed it. Others do not see it."},
 	{name: "address_line1"}, {name: "city"}, {name: "pincode"}, {name: "state"}, {name: "country"}, {name: "website"},
-	{name: "domain", about: "Such as example.org. One company alone can have it."}, {name: "category"}, {name: "sub_category"}, {name: "description"},
+	{name: "domain", about: "Such as example.org. One company alone can have it."}, {name: "category"}, {name: "sub_category"},
+	{name: "description"},
 }
 
 func (v *visit) companyPage() (page, error) { return v.showCompany(nil) }

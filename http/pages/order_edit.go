@@ -143,7 +143,8 @@ func (v *visit) editRecord() (page, error) {
 // recordSentences say what was done to an order or a takada.
 var recordSentences = map[string]string{
 	"order added": "%s added the order", "order edited": "%s edited the order", "order deleted": "%s deleted the order",
-	"takada added": "%s added the takada of %s", "takada edited": "%s edited the takada of %s", "takada deleted": "%s deleted the takada of %s",
+	"takada added": "%s added the takada of %s", "takada edited": "%s edited the takada of %s",
+	"takada deleted": "%s deleted the takada of %s",
 }
 
 // recordHistory returns the history of an order or a takada in words, the oldest change first.
@@ -162,8 +163,9 @@ func (v *visit) recordHistory(noun, id string, names references) ([]change, erro
 		before, _ := names.texts(version["before"]).(map[string]any)
 		after, _ := names.texts(version["after"]).(map[string]any)
 		c := change{
-			At: textOf(version["at"]), Actor: who(textOf(version["actor"])), Reason: textOf(version["reason"]), Position: textOf(version["position"]),
-			Lines: v.lang.recordDifferences(before, after),
+			At: textOf(version["at"]), Actor: who(textOf(version["actor"])), Reason: textOf(version["reason"]),
+			Position: textOf(version["position"]),
+			Lines:    v.lang.recordDifferences(before, after),
 		}
 		words := []any{c.Actor}
 		if noun == "takada" {

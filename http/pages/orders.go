@@ -44,7 +44,8 @@ var statusWords = map[string]string{"open": "open", "partial": "partly delivered
 func (v *visit) orderLineOf(o map[string]any) orderLine {
 	status, id := textOf(o["status"]), plain(o["id"])
 	line := orderLine{
-		ID: id, Link: orderPath(id), Client: textOf(o["client_name"]), ClientLink: accountPath("client", plain(o["client_id"])), Slip: textOf(o["slip_number"]),
+		ID: id, Link: orderPath(id), Client: textOf(o["client_name"]), ClientLink: accountPath("client", plain(o["client_id"])),
+		Slip: textOf(o["slip_number"]),
 		Date: textOf(o["date"]), Delivery: textOf(o["delivery_date"]), Status: statusWords[status], Class: status,
 		Ordered: grams(weightOf(o["items"])), Delivered: grams(o["delivered_weight"]), Left: grams(o["pending_weight"]),
 		Warnings: warningsOf(o),

@@ -15,7 +15,8 @@ import (
 
 // orderValues are the inputs of an order of Patel Jewellers.
 var orderValues = []string{
-	"client_id", " patel  jewellers", "date", "2025-03-01", "slip_number", "12", "items[0].item_name", "payal", "items[0].weight", "100", "items[0].quantity", "4",
+	"client_id", " patel  jewellers", "date", "2025-03-01", "slip_number", "12", "items[0].item_name", "payal", "items[0].weight", "100",
+	"items[0].quantity", "4",
 	"items[1].item_name", "ring", "items[1].weight", "30.75",
 }
 
@@ -36,7 +37,8 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 		whole := b.submitOf("/app/orders", "/app/orders", "items[0]", append([]string{"preview", "page"}, orderValues...)...).Is(200)
 		whole.Says("Patel Jewellers, slip 12, 2 items, 130.750 g", "There are no orders.")
 		require.Contains(t, whole.Text, `value="payal"`)
-		wrong := b.submitOf("/app/orders", "/app/orders", "items[0]", "client_id", "patel", "items[0].item_name", "payal", "items[0].weight", "much").Is(422)
+		wrong := b.submitOf("/app/orders", "/app/orders", "items[0]", "client_id", "patel", "items[0].item_name", "payal", "items[0].weight",
+			"much").Is(422)
 		wrong.Says("No account has this name. Is it Patel & Sons / Patel Jewellers?")
 		require.Contains(t, wrong.Text, `value="much"`)
 		require.Equal(t, 3, strings.Count(wrong.Text, `class="error"`), "the client, the date and the weight")
@@ -48,7 +50,8 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 			filled.Set(orderValues[i], orderValues[i+1])
 		}
 		added := b.site.Ask(http.MethodPost, "/app/orders", filled)
-		b.follow(added).Says("Saved.", "Order 1", "Patel Jewellers", "slip 12", "130.750 g", "payal · Pieces 4 · Weight 100.000 g", "added the order", "Nothing was delivered yet.")
+		b.follow(added).Says("Saved.", "Order 1", "Patel Jewellers", "slip 12", "130.750 g", "payal · Pieces 4 · Weight 100.000 g",
+			"added the order", "Nothing was delivered yet.")
 		require.Equal(t, added.Header.Get("Location"), b.site.Ask(http.MethodPost, "/app/orders", filled).Is(303).Header.Get("Location"))
 		b.get("/app/orders").Is(200).Says("Order 1", "Patel Jewellers", "open", "130.750 g")
 		b.get("/app/orders?client=ram+%C2%B7+3").Is(200).Says("There are no orders.")
@@ -58,18 +61,25 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 	const order = "/app/orders/1"
 	t.Run("deliver", func(t *testing.T) {
 		takada := []string{"date", "2025-03-05", "items[0].item_name", "payal", "items[0].weight", "60", "items[0].karigar_id", "imran"}
-		b.submit(order, order+"/takadas", append([]string{"preview", "part"}, takada...)...).Is(200).Says("1 item, 60.000 g", "After it 70.750 g is left.")
-		b.submit(order, order+"/takadas", "date", "2025-03-05", "items[0].item_name", "payal", "items[0].weight", "200", "preview", "part").Is(200).
+		b.submit(order, order+"/takadas", append([]string{"preview", "part"}, takada...)...).Is(200).Says("1 item, 60.000 g",
+			"After it 70.750 g is left.")
+		b.submit(order, order+"/takadas", "date", "2025-03-05", "items[0].item_name", "payal", "items[0].weight", "200", "preview",
+			"part").Is(200).
 			Says("After it 69.250 g too much is delivered.")
-		b.submit(order, order+"/takadas", append([]string{"preview", "page"}, takada...)...).Is(200).Says("After it 70.750 g is left.", "Nothing was delivered yet.")
-		b.submit(order, order+"/takadas", "date", "2025-03-05", "items[0].weight", "60", "items[0].karigar_id", "Imra").Is(422).Says("Is it Imran?")
+		b.submit(order, order+"/takadas", append([]string{"preview", "page"}, takada...)...).Is(200).Says("After it 70.750 g is left.",
+			"Nothing was delivered yet.")
+		b.submit(order, order+"/takadas", "date", "2025-03-05", "items[0].weight", "60", "items[0].karigar_id",
+			"Imra").Is(422).Says("Is it Imran?")
 		delivered := b.submit(order, order+"/takadas", takada...)
-		b.follow(delivered).Says("The takada was added.", "partly delivered", "60.000 g", "70.750 g", "Karigar Imran", "added the takada of 05 Mar 2025")
+		b.follow(delivered).Says("The takada was added.", "partly delivered", "60.000 g", "70.750 g", "Karigar Imran",
+			"added the takada of 05 Mar 2025")
 
 		one := order + "/takadas/1"
 		b.get(one).Is(200).Says("Takada 1", "History")
-		edited := b.submit(one, one, "items[0].item_name", "payal", "items[0].weight", "140", "items[0].karigar_id", "", "date", "2025-03-05", "reason", "weighed again")
-		b.follow(edited).Says("The takada was changed.", "delivered", "9.250 g too much", "weighed again", "Items, line 1 · Weight", "Items, line 1 · Karigar")
+		edited := b.submit(one, one, "items[0].item_name", "payal", "items[0].weight", "140", "items[0].karigar_id", "", "date", "2025-03-05",
+			"reason", "weighed again")
+		b.follow(edited).Says("The takada was changed.", "delivered", "9.250 g too much", "weighed again", "Items, line 1 · Weight",
+			"Items, line 1 · Karigar")
 		b.submit(one, one, "items[0].item_name", "payal", "items[0].weight", "5", "preview", "page").Is(200).Says("1 item, 5.000 g", "Takada 1")
 		b.get("/app/orders/77/takadas/1").Is(404)
 		b.submitOf(one, one, `value="delete"`).Is(422).Says("Say why.")
@@ -82,7 +92,8 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 		shown := b.get(edit).Is(200)
 		require.Contains(t, shown.Text, `value="Patel Jewellers"`)
 		stale := form(shown, edit, "items[0]")
-		values := []string{"client_id", "Patel & Sons", "date", "2025-03-01", "items[0].item_name", "payal", "items[0].weight", "101", "slip_number", "12", "reason", "a slip"}
+		values := []string{"client_id", "Patel & Sons", "date", "2025-03-01", "items[0].item_name", "payal", "items[0].weight", "101",
+			"slip_number", "12", "reason", "a slip"}
 		b.follow(b.submit(edit, edit, values...)).Says("The order was changed.", "Patel & Sons", "101.000 g", "a slip", "Items, line 2")
 		for i := 0; i < len(values); i += 2 {
 			stale.Set(values[i], values[i+1])

@@ -284,8 +284,9 @@ var done = map[string]string{
 	"posted":  "The rows are in the books.",
 	"changed": "The change is saved.", "done": "Done.",
 	"sent": "The campaign is being sent.", "cancelled": "The campaign was cancelled.",
-	"answered": "Sent.", "marked": "Marked as read.", "resolved": "The conversation is resolved.", "reopened": "The conversation is open again.",
-	"bot-off": "The bot does not answer here any more.", "bot-on": "The bot may answer here.", "contact": "The contact was changed.",
+	"answered": "Sent.", "marked": "Marked as read.", "resolved": "The conversation is resolved.",
+	"reopened": "The conversation is open again.",
+	"bot-off":  "The bot does not answer here any more.", "bot-on": "The bot may answer here.", "contact": "The contact was changed.",
 	"enquiry": "The enquiry was changed.", "contacted": "The enquiry is marked as contacted.",
 	"profile": "Saved.", "password": "The password is changed. Other devices are signed out.", "picture": "The picture is changed.",
 	"deletion": "Your account will be deleted.", "invited": "The invitation is on its way.", "withdrawn": "The invitation is withdrawn.",
@@ -424,8 +425,12 @@ func joined(name string) ([]byte, error) {
 // functions are the functions of the templates.
 func (p *Pages) functions(lang language) template.FuncMap {
 	return template.FuncMap{
-		"t": lang.t, "tf": lang.tf, "said": lang.said, "asset": func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
-		"rupees": rupees, "grams": grams, "day": lang.day, "marked": lang.marked, "moment": func(text string) string { return lang.moment(text, p.Zone) },
+		"t": lang.t, "tf": lang.tf, "said": lang.said,
+		"asset":  func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
+		"rupees": rupees, "grams": grams, "day": lang.day, "marked": lang.marked, "moment": func(text string) string {
+			return lang.moment(text,
+				p.Zone)
+		},
 		"fieldID": fieldID, "languages": func() []language { return languages }, "segment": url.PathEscape,
 		"fields": func(pairs ...any) map[string]any {
 			m := make(map[string]any, len(pairs)/2)

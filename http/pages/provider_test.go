@@ -18,12 +18,14 @@ import (
 func TestABrowserSignsInThroughTheProvider(t *testing.T) {
 	t.Parallel()
 	provider, s := idptest.New(t), apptest.Settings(t, apptest.Database(t))
-	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Timeout: 30 * time.Second}
+	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret,
+		Timeout: 30 * time.Second}
 	o := apptest.StartAs(t, s)
 	// through goes to the provider and returns the address to which the interface leads from there.
 	through := func() string {
 		consent, flow := o.SetOff()
-		back := o.Stranger().With("Cookie", flow.Name+"="+flow.Value).GET(apptest.Auth + "/idp/callback?" + provider.Consent(consent).RawQuery).Status(302)
+		back := o.Stranger().With("Cookie", flow.Name+"="+flow.Value).
+			GET(apptest.Auth + "/idp/callback?" + provider.Consent(consent).RawQuery).Status(302)
 		to, err := url.Parse(back.Header("Location"))
 		require.NoError(t, err)
 		return to.RequestURI()

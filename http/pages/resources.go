@@ -165,7 +165,7 @@ var hints = map[string]string{
 	"Of operators alone, ignored from others. A change of name, gstin or domain ends it":        "",
 	"Of the registry: see GET with available=true":                                              "", "Contacts that are in it at once": "",
 	"Another of the caller's companies; of strangers it stays":              "",
-	"All channels that it answers on from now on":                           "Channels that it answers on",
+	"All channels it answers on from now on":                                "Channels that it answers on",
 	"All lists that the contact is in from now on":                          "Lists that the contact is in",
 	"in stock, out of stock, preorder or discontinued; in stock by default": "in stock, out of stock, preorder or discontinued",
 	"A bot may answer":                         "",
@@ -176,7 +176,7 @@ var hints = map[string]string{
 	"Least quantity of an order; 1 by default":                                     "Empty: 1",
 	"By ISO 4217; INR by default":                                                  "Empty: INR",
 	"Web addresses":                                                                "One address a line",
-	"Pages that may show the chat widget":                                          "One address a line, such as https://example.com",
+	"Pages that may show the widget":                                               "One address a line, such as https://example.com",
 	"A value for each placeholder; {{name}} and {{phone}} in it are the contact's": "A line for each: 1 = Asha",
 	"No run begins after it":                                                       "A time like 2026-12-01T09:30:00+05:30",
 }

@@ -17,7 +17,8 @@ func TestAnEditIsTakenBack(t *testing.T) {
 	clerk.POST("/karigar-ledger/1", `{"date":"2025-03-01","out_entries":[{"item_name":"fine silver","weight":500,"touch":99.5}]}`).Status(201)
 	const row = "/app/accounts/karigar/1/rows/1"
 	edit := func() apptest.Sheet {
-		return b.submitOf(row, row, `value="edit"`, "date", "2025-03-01", "out_entries[0].weight", "400", "out_entries[0].touch", "99.5", "reason", "weighed again").Is(303)
+		return b.submitOf(row, row, `value="edit"`, "date", "2025-03-01", "out_entries[0].weight", "400", "out_entries[0].touch", "99.5",
+			"reason", "weighed again").Is(303)
 	}
 	edited := edit().Header.Get("Location")
 	b.follow(b.submitOf(edited, row, `value="undo"`)).Says("The change was taken back.", "497.500 g", "undone")

@@ -43,7 +43,8 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 
 	stale := form(b.get(settings), settings, `value="profile"`)
 	first := b.site.Ask(http.MethodPost, settings, asMember(stale, append(same, "first_name", "Usha")...))
-	require.Equal(t, first.Header.Get("Location"), b.site.Ask(http.MethodPost, settings, asMember(stale, append(same, "first_name", "Usha")...)).Header.Get("Location"))
+	require.Equal(t, first.Header.Get("Location"), b.site.Ask(http.MethodPost, settings, asMember(stale, append(same, "first_name",
+		"Usha")...)).Header.Get("Location"))
 	stale.Set("key", "another")
 	b.site.Ask(http.MethodPost, settings, asMember(stale, append(same, "first_name", "Nisha")...)).Is(412).
 		Says("Somebody has changed this in the meantime", "First name Usha Nisha")
@@ -213,8 +214,10 @@ func TestTheBooksAreLocked(t *testing.T) {
 	require.Contains(t, b.submit(lock, lock, "locked_through", "2025-13-01").Is(422).Text, `id="f-locked_through-error"`)
 	b.follow(b.submit(lock, lock, "locked_through", "2025-03-30"))
 	stale := form(b.get(lock), lock, "")
-	b.follow(b.site.Ask(http.MethodPost, lock, asMember(stale, "locked_through", "2025-03-31"))).Says("The books are locked through 31 Mar 2025.")
-	b.site.Ask(http.MethodPost, lock, asMember(stale, "locked_through", "2025-04-30", "key", "another")).Is(412).Says("Locked through 2025-03-31 2025-04-30")
+	b.follow(b.site.Ask(http.MethodPost, lock, asMember(stale, "locked_through",
+		"2025-03-31"))).Says("The books are locked through 31 Mar 2025.")
+	b.site.Ask(http.MethodPost, lock, asMember(stale, "locked_through", "2025-04-30", "key",
+		"another")).Is(412).Says("Locked through 2025-03-31 2025-04-30")
 	b.submit(lock, lock, "locked_through", "").Is(422)
 	b.follow(b.submit(lock, lock, "locked_through", "", "reason", "a late bill")).Says("Nothing is locked.")
 	require.NotContains(t, byKey(o, apptest.Home, `{"ledger":"read"}`).get(lock).Is(200).Text, `id="reason"`)

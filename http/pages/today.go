@@ -95,7 +95,7 @@ type todayPage struct {
 	AsOf, KnownAt string // of earlier books
 	ToDo          []todo
 	Owed          []owedOf
-	None          bool // nobody has opened an account
+	None          bool // the workspace has no accounts
 	Rows          []rowLine
 	Wrong         []string
 }

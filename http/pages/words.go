@@ -121,14 +121,17 @@ var texts = []string{
 	"Still open", "Pending", "Resolved", "Contacted", "Qualified", "Converted", "Lost", // statuses of conversations and enquiries
 	"Mail to you", "Chat to you", "CRM", // ways of telling the company
 	"Image", "File", "Audio", "Video", "Reaction", "Location", "Sticker", "Status", "Phone", "Email",
-	"API key %s", "Campaign %s", "Bot %s", "former member", "An API key", "A campaign", "A bot", "A provider", "A visitor", "A member", // actorKinds
+	"API key %s", "Campaign %s", "Bot %s", "former member", "An API key", "A campaign", "A bot", "A provider", "A visitor", "A member",
+	// actorKinds
 	"The system",
 	"Nothing", "Read", "Read and write", "Light", "Dark", "As the system", // settings
-	"Email", "Phone", "Current password", "New password", "City", "State", "Country", "Website", "Domain", "Category", "Sub category", "Description",
+	"Email", "Phone", "Current password", "New password", "City", "State", "Country", "Website", "Domain", "Category", "Sub category",
+	"Description",
 	"in stock", "out of stock", "preorder", "discontinued", "Quantity", "Message", // goods
 	"Available", "Pending", "Scheduled", "Running", "Retryable", "Completed", "Cancelled", "Discarded", // states of jobs
 	"Live", "Building", "Parked", "Paused", "Requested", "Filling", "Indexing", "Catching up", "Comparing", "Differs", // of projections
-	"Projection", "Build", "Kept", "Reactor", "Waiting", "Handled", "Ignored", "Sent", "Failed", "Unknown", // of what is parked, calls, messages
+	"Projection", "Build", "Kept", "Reactor", "Waiting", "Handled", "Ignored", "Sent", "Failed", "Unknown",
+	// of what is parked, calls, messages
 	"Mail", "Chat", "Crm", "Gateway", "State", "Kind", "Endpoint", "Verdict", "Port", // filters of operators
 	"Stream", "Category", "Type", "Actor", "Workspace", "From time", "To time", "To position",
 	"Accept differences", // of a rebuild

@@ -54,7 +54,8 @@ func TestWordsOfTemplatesAreGivenToT(t *testing.T) {
 	unseen := regexp.MustCompile(`(?s)\{\{.*?\}\}|<!--.*?-->|<kbd.*?</kbd>|<script.*?</script>`)
 	seen := regexp.MustCompile(`\b(?:placeholder|title|alt|aria-label|label|value)="([^"]*)"`)
 	tag := regexp.MustCompile(`(?s)<[^>]*>`)
-	allowed := regexp.MustCompile(`\b(Bahi|g|kg|PDF|CSV|XLSX|SKU|GSTIN|csv|pdf|xlsx)\b|[a-z-]+="[^"]*"|\b(required|autofocus)\b`) // or attributes
+	allowed := regexp.MustCompile( // or attributes
+		`\b(Bahi|g|kg|PDF|CSV|XLSX|SKU|GSTIN|csv|pdf|xlsx)\b|[a-z-]+="[^"]*"|\b(required|autofocus)\b`)
 	eachTemplate(t, func(name, text string) {
 		text = unseen.ReplaceAllString(text, "")
 		visible := []string{tag.ReplaceAllString(text, "\n")}

@@ -12,7 +12,7 @@ import (
 
 // consoleSettings configure the pages. The zero value serves them.
 type consoleSettings struct {
-	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether to serve the pages: /app, /docs, /verify and what mailed links lead to."`
+	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether to serve pages: /app, /docs, /verify."`
 }
 
 // consoleKeyWithin is how long a start waits for the key of the cookies.

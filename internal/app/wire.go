@@ -55,7 +55,8 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	sellers.API = a
 	sellers.Register()
 	(&messagingroutes.Routes{
-		API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates, Files: s.Blobs, Live: s.live,
+		API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates,
+		Files: s.Blobs, Live: s.live,
 		Draw: s.drawPicture, Visitors: s.visitors,
 		Campaign: messagingroutes.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone, Now: time.Now,
 	}).Register()

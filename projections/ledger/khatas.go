@@ -15,7 +15,8 @@ var khatasDDL string
 var Khatas = projections.Define("khatas", 3, khatasDDL+projections.Tally("khata", "true", "workspace_id"),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Uploaded]) {
 		b.Exec(`
-			insert into khata (id, workspace_id, pipeline, blob, content_type, size_bytes, status, pages, pages_done, entry_count, removed, first_row, row_count, actor, created_at, revision)
+			insert into khata (id, workspace_id, pipeline, blob, content_type, size_bytes, status, pages, pages_done, entry_count, removed,
+				first_row, row_count, actor, created_at, revision)
 			values ($1, $2, $3, $4, $5, $6, 'processing', 0, 0, 0, false, 0, 0, $7, $8, $9)`,
 			e.StreamID(), e.Meta.Workspace, e.Data.Pipeline, e.Data.Blob, e.Data.Type, e.Data.Size, e.Meta.Actor, e.At, e.Revision)
 	}),
@@ -30,7 +31,8 @@ var Khatas = projections.Define("khatas", 3, khatasDDL+projections.Tally("khata"
 		b.Exec(`update khata set status = 'failed', error = $2, revision = $3 where id = $1`, e.StreamID(), e.Data.Why, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Submitted]) {
-		b.Exec(`update khata set first_row = $2, row_count = $3, revision = $4 where id = $1`, e.StreamID(), e.Data.First, e.Data.Rows, e.Revision)
+		b.Exec(`update khata set first_row = $2, row_count = $3, revision = $4 where id = $1`, e.StreamID(), e.Data.First, e.Data.Rows,
+			e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[khata.Removed]) {
 		b.Exec(`update khata set removed = true, revision = $2 where id = $1`, e.StreamID(), e.Revision)

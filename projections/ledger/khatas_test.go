@@ -25,7 +25,9 @@ func TestUploadsAreShownWithHowFarTheyAreRead(t *testing.T) {
 		happened("5", begun), happened("5", khata.Read{Engine: "text", Pages: 2, Entries: 7}), happened("5", khata.Removed{}),
 		happened("5", khata.Submitted{First: 10, Rows: 2}), happened("9", khata.Submitted{First: 20}),
 	)
-	require.Equal(t, []string{`(3,v2,processing,,2,1,0,f,0,0,user:7,1)`, `(4,v2,failed,broken,0,0,0,f,0,0,user:7,1)`, `(5,v2,done,,2,2,7,t,10,2,user:7,3)`},
-		tables.Rows(`select id, pipeline, status, error, pages, pages_done, entry_count, removed, first_row, row_count, actor, revision from khata order by id`))
+	require.Equal(t, []string{`(3,v2,processing,,2,1,0,f,0,0,user:7,1)`, `(4,v2,failed,broken,0,0,0,f,0,0,user:7,1)`,
+		`(5,v2,done,,2,2,7,t,10,2,user:7,3)`},
+		tables.Rows(`select id, pipeline, status, error, pages, pages_done, entry_count, removed,
+			first_row, row_count, actor, revision from khata order by id`))
 	require.Empty(t, tables.Examine())
 }

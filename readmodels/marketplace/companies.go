@@ -102,10 +102,12 @@ func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFi
 }
 
 // CompaniesOf lists a page of the companies of a workspace, newest first.
-func (v *Views) CompaniesOf(ctx context.Context, page readmodels.Page, f CompanyFilter, workspace uuid.UUID) (rows []Listed, total int64, err error) {
+func (v *Views) CompaniesOf(ctx context.Context, page readmodels.Page, f CompanyFilter, workspace uuid.UUID) (rows []Listed, total int64,
+	err error) {
 	w := f.where()
 	w.And("r.workspace_id = $n", workspace)
-	return readmodels.Paged(ctx, v.Reader, page, listed, `created_at desc, id desc`, `select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
+	return readmodels.Paged(ctx, v.Reader, page, listed, `created_at desc, id desc`,
+		`select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
 }
 
 // FindCompanies lists a page of the companies of the deployment that have the words, the best first, then the newest.

@@ -89,7 +89,8 @@ func (j *Jobs) Jobs(ctx context.Context, sel Selection) (page []Job, total int64
 // Unfinished returns the number of jobs that are unfinished or were discarded, by state.
 func (j *Jobs) Unfinished(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
-	rows, _ := j.DB.Query(ctx, `select state::text, count(*) from river.river_job where state not in ('completed', 'cancelled') group by state`)
+	rows, _ := j.DB.Query(ctx, `
+		select state::text, count(*) from river.river_job where state not in ('completed', 'cancelled') group by state`)
 	var (
 		state string
 		count int64

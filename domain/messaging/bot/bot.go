@@ -182,7 +182,7 @@ type Edit struct {
 	Color       patch.Field[string]  `json:"colorTheme,omitzero"   nullable:"false" enum:"blue,indigo,purple,green,red,orange,yellow"`
 	Active      patch.Field[bool]    `json:"active,omitzero"       nullable:"false"`
 	Fallback    patch.Field[string]  `json:"fallbackMessage,omitzero" maxLength:"1200" doc:"null: a line in the customer's language"`
-	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"true" maxItems:"100" doc:"All channels that it answers on from now on"`
+	Channels    patch.Field[[]int64] `json:"channelIds,omitzero" nullable:"true" maxItems:"100" doc:"All channels it answers on from now on"`
 }
 
 // Decide changes what is named and differs.

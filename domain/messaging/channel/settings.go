@@ -32,7 +32,7 @@ type Change struct {
 	Dialect        patch.Field[string]   `json:"dialect,omitzero"   enum:"cloud,envelope_v2,graph_v3,form_v1" doc:"Wire format of a chat channel; absent: cloud"`
 	UserID         patch.Field[string]   `json:"userId,omitzero"    doc:"The network's id of the user who owns the channel"`
 	ClientID       patch.Field[string]   `json:"clientId,omitzero"  maxLength:"500" doc:"Of our app at gmail or twitter, which renews access tokens"`
-	AllowedOrigins patch.Field[[]string] `json:"allowedOrigins,omitzero" nullable:"true" maxItems:"50" doc:"Pages that may show the chat widget"`
+	AllowedOrigins patch.Field[[]string] `json:"allowedOrigins,omitzero" nullable:"true" maxItems:"50" doc:"Pages that may show the widget"`
 }
 
 // Sender returns what calls name a chat channel by on paths that channels share, "" for a channel of another type and one that no call

@@ -265,7 +265,8 @@ func (c Queue) Decide(State) ([]event.Event[State], error) {
 	if c.Template != 0 {
 		said.Type = "template"
 	}
-	events := []event.Event[State]{Queued{Content: said, Channel: c.Channel, Contact: c.Contact, To: sealed(c.Contact, c.To), Template: c.Template}}
+	events := []event.Event[State]{Queued{Content: said, Channel: c.Channel, Contact: c.Contact, To: sealed(c.Contact, c.To),
+		Template: c.Template}}
 	if p := c.Picture; p != nil {
 		events = append(events, Filed{Key: p.Key, ContentType: p.Type, Size: int64(len(p.Bytes))})
 	}

@@ -25,7 +25,10 @@ func (o *Office) Visitor() *visitor {
 	o.T.Helper()
 	jar, err := cookiejar.New(nil)
 	require.NoError(o.T, err)
-	return &visitor{o.T, o.URL, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &visitor{o.T, o.URL, &http.Client{Jar: jar, CheckRedirect: func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}}}
 }
 
 // Sheet is a page as the browser got it.
