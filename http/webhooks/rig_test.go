@@ -150,7 +150,9 @@ func newRig(t *testing.T, adapt ...func(*inbox.Config)) *rig {
 
 	a := api.New(api.Config{
 		Credentials: []api.Credential{{Authenticator: operator{}}},
-		Limiting:    api.Limiting{Limits: api.Limits{"webhooks": window.Limit{Requests: 3, Per: time.Hour}, api.GroupAPIKeys: {}, api.GroupRefused: {}}, Now: time.Now},
+		Limiting: api.Limiting{Limits: api.Limits{
+			"webhooks": window.Limit{Requests: 3, Per: time.Hour}, api.GroupAPIKeys: {}, api.GroupRefused: {}, api.GroupPages: {},
+		}, Now: time.Now},
 	})
 	(&webhooks.Routes{API: a, Inbox: r.inbox, Endpoints: hooks, Metrics: r.metrics}).Register()
 	(&ops.Routes{API: a, Views: &views.Jobs{DB: r.pool}, Inbox: r.inbox}).Webhooks()
