@@ -97,8 +97,8 @@ func (i *importing) keyed(part string, number int) commands.Request {
 	return req
 }
 
-// write makes contacts of a batch in one transaction. The id of a contact is that of the batch, which is its first, and the row's place in it: so
-// a repetition finds the contacts. It creates those that were refused when the batch came first, if they are in order now.
+// write makes contacts of a batch in one transaction. Their ids follow one another in the order of the rows, from the id of the batch. So a
+// repetition finds the contacts. It creates those that were refused when the batch came first, if they are in order now.
 func (i *importing) write(ctx context.Context, number int, batch []imported) error {
 	if err := commands.InParallel(len(batch), func(n int) error { return name(ctx, i.h, i.req.Workspace, &batch[n].add.Reach) }); err != nil {
 		return err

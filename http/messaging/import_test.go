@@ -73,7 +73,8 @@ func TestContactsAreImported(t *testing.T) {
 	require.Equal(t, []spreadsheet.Column{{Header: "Full Name", Field: "name"}}, told.Columns.Used)
 
 	// A batch is known by its first contact, also where that was refused. Two spellings of one phone are one phone.
-	first, spelt := c.With("Idempotency-Key", "first"), "name,phone\nThere again,919812345701\nMobile,5511987654321\nOld spelling,551187654321\n"
+	first := c.With("Idempotency-Key", "first")
+	const spelt = "name,phone\nThere again,919812345701\nMobile,5511987654321\nOld spelling,551187654321\n"
 	const one = `{"success":true,"created":1,"failed":2,"errors":[{"row":2,"error":"phone: Another contact has this phone"},` +
 		`{"row":4,"error":"phone: Another contact has this phone"}]}`
 	require.Empty(t, toldOf(t, bring(first, spelt), one).Header("Idempotency-Replayed"))
