@@ -159,9 +159,8 @@ func schemaName(t reflect.Type, hint string, folders int) string {
 	}
 	for argument := range strings.FieldsFuncSeq(arguments, func(r rune) bool { return strings.ContainsRune("[],*", r) }) {
 		argument = argument[strings.LastIndexByte(argument, '/')+1:]
-		for part := range strings.SplitSeq(argument, ".") {
-			qualified += capital(part)
-		}
+		pkg, name, _ := strings.Cut(argument, ".")
+		qualified += capital(layer.ReplaceAllString(pkg, "$1")) + capital(name)
 	}
 	return qualified
 }
