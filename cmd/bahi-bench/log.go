@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -12,32 +13,28 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bullion"
+	"bahi/domain/ledger/client"
+	"bahi/domain/ledger/karigar"
+	"bahi/domain/ledger/polisher"
 	"bahi/domain/number"
 	"bahi/domain/unit"
 	"bahi/eventstore"
 	"bahi/internal/app"
 )
 
-// The shapes of a ledger's events.
-type (
-	accountOpened = book.AccountOpened
-	rowAdded      = book.RowAdded
-	rowEdited     = book.RowEdited
-	rowDeleted    = book.RowDeleted
-)
-
 const (
 	chunkEvents = 2048 // of one AppendEach
 	writers     = 2    // one prepares a chunk while the other appends
 
-	reservedAccounts = 20_000
-	ledgerYears      = 10
+	ledgerAccounts = 100 // of each ledger
+	ledgerYears    = 10
 )
 
 // logMaker fills a log with the events of commands, without the commands.
 type logMaker struct {
-	sys    *app.System
 	meta   event.Meta
 	random *rand.Rand
 	row    int64 // id of the last row
@@ -53,14 +50,14 @@ type logMaker struct {
 
 func newLogMaker(ctx context.Context, sys *app.System, rows int) (*logMaker, error) {
 	m := &logMaker{
-		sys: sys, random: rand.New(rand.NewPCG(seed, 3)), //nolint:gosec // the same log in each run
-		meta:  event.Meta{Workspace: sys.Home, Actor: "api_key:1f0c9f1f-3a67-4a0c-9a7e-6fd1f3b54a11", RequestID: "0190163d8694739b8a2f3f0c9f1f4a11"},
-		chunk: min(chunkEvents, 1+rows/32), chunks: make(chan []eventstore.Transaction), failed: make(chan error, writers),
+		random: rand.New(rand.NewPCG(seed, 3)), //nolint:gosec // the same log in each run
+		meta:   event.Meta{Workspace: sys.Home, Actor: "api_key:1f0c9f1f-3a67-4a0c-9a7e-6fd1f3b54a11", RequestID: "1"},
+		chunk:  min(chunkEvents, 1+rows/32), chunks: make(chan []eventstore.Transaction), failed: make(chan error, writers),
 	}
 	for range writers {
 		m.running.Go(func() {
 			for chunk := range m.chunks {
-				for _, r := range m.sys.Store.AppendEach(ctx, chunk) {
+				for _, r := range sys.Store.AppendEach(ctx, chunk) {
 					if r.Err != nil {
 						select {
 						case m.failed <- r.Err:
@@ -73,20 +70,13 @@ func newLogMaker(ctx context.Context, sys *app.System, rows int) (*logMaker, err
 		})
 	}
 	// A server on this log must give out other numbers.
-	for _, of := range []struct {
-		series string
-		last   int64
-	}{{number.Accounts, reservedAccounts}, {number.Rows, 4 * int64(rows)}} {
-		if err := reserve(ctx, sys, of.series, of.last); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m, errors.Join(reserve(ctx, sys, number.Accounts, 10_000), reserve(ctx, sys, number.Rows, 4*int64(rows)))
 }
 
 // reserve takes the first numbers of a series for the log that is made.
 func reserve(ctx context.Context, sys *app.System, series string, last int64) error {
-	e, err := number.Kind.Encode(uuid.Must(uuid.NewV7()), number.Reserved{First: 1, Last: last}, event.Meta{Workspace: sys.Home, OccurredAt: time.Now().UTC().Truncate(time.Microsecond)})
+	meta := event.Meta{Workspace: sys.Home, OccurredAt: time.Now().UTC().Truncate(time.Microsecond)}
+	e, err := number.Kind.Encode(uuid.Must(uuid.NewV7()), number.Reserved{First: 1, Last: last}, meta)
 	if err == nil {
 		_, err = sys.Store.Append(ctx, eventstore.To(number.Kind.Stream(series), eventstore.NoStream, e))
 	}
@@ -103,7 +93,7 @@ func (m *logMaker) now() event.Meta {
 func (m *logMaker) open(l *book.Ledger, first int64, count int) error {
 	for account := first; account < first+int64(count); account++ {
 		id := strconv.FormatInt(account, 10)
-		opened := accountOpened{Name: l.Title + " account " + id}
+		opened := book.AccountOpened{Name: l.Title + " account " + id}
 		if l.Types > 0 {
 			opened.Type = new(int(account) % l.Types)
 		}
@@ -169,7 +159,7 @@ func (m *logMaker) pause() error {
 // add posts a row with the next id.
 func (m *logMaker) add(l *book.Ledger, account int64, day unit.Date) error {
 	m.row++
-	e := rowAdded{Account: account, Date: day}
+	e := book.RowAdded{Account: account, Date: day}
 	e.In, e.Out = sides(l, m.random)
 	return queue(m, l.Rows, m.row, eventstore.NoStream, e)
 }
@@ -180,11 +170,11 @@ func ago(i, n int) unit.Date {
 	return unit.DateOf(time.Now()) - days + unit.Date(i*days/n)
 }
 
-// mixed appends events of bankAccounts of each of the ledgers, from an account on, with increasing dates: most add rows, one in
+// mixed appends events of ledgerAccounts of each of the ledgers, from an account on, with increasing dates: most add rows, one in
 // twenty edits one, one in a hundred deletes one.
 func (m *logMaker) mixed(ctx context.Context, first int64, events int, show func(done, total int64), ledgers ...*book.Ledger) error {
 	for i, l := range ledgers {
-		if err := m.open(l, first+int64(i*bankAccounts), bankAccounts); err != nil {
+		if err := m.open(l, first+int64(i*ledgerAccounts), ledgerAccounts); err != nil {
 			return err
 		}
 	}
@@ -209,10 +199,10 @@ func (m *logMaker) mixed(ctx context.Context, first int64, events int, show func
 		nth := 1 + m.random.IntN(max(1, len(rows)-1))
 		if r := &rows[min(nth, len(rows)-1)]; kind < 6 && i > lag && r.revision >= 0 && r.revision < math.MaxInt8 && r.touched < i-lag {
 			l := ledgers[r.ledger]
-			var e event.Event[book.Row] = rowDeleted{}
+			var e event.Event[book.Row] = book.RowDeleted{}
 			if kind > 0 {
 				in, out := sides(l, m.random)
-				e = rowEdited{In: &in, Out: &out}
+				e = book.RowEdited{In: &in, Out: &out}
 			}
 			if err := queue(m, l.Rows, before+int64(nth), eventstore.Expected(r.revision), e); err != nil {
 				return err
@@ -223,8 +213,8 @@ func (m *logMaker) mixed(ctx context.Context, first int64, events int, show func
 			}
 			continue
 		}
-		account := m.random.IntN(bankAccounts * len(ledgers))
-		of := account / bankAccounts
+		account := m.random.IntN(ledgerAccounts * len(ledgers))
+		of := account / ledgerAccounts
 		if err := m.add(ledgers[of], first+int64(account), ago(i, events)); err != nil {
 			return err
 		}
@@ -233,26 +223,64 @@ func (m *logMaker) mixed(ctx context.Context, first int64, events int, show func
 	return nil
 }
 
-// ledger appends an account with rows, spread over years or all on one day, and returns the id of its first row.
-func (m *logMaker) ledger(ctx context.Context, l *book.Ledger, account int64, rows int, oneDay bool, show func(done, total int64)) (int64, error) {
-	if err := m.open(l, account, 1); err != nil {
-		return 0, err
-	}
-	first := m.row + 1
-	for i := range rows {
-		if i%1000 == 0 {
-			show(int64(i), int64(rows))
-			if ctx.Err() != nil {
-				return 0, ctx.Err()
-			}
+// lines makes the entries of one side of a row, as commands store them.
+var lines = map[*book.Ledger]func(random *rand.Rand) (in, out book.Side){
+	bank.Ledger: func(random *rand.Rand) (in, out book.Side) {
+		return either(random, bankEntry, bankEntry)
+	},
+	bullion.Ledger: func(random *rand.Rand) (in, out book.Side) {
+		entry := func(random *rand.Rand) bullion.Entry {
+			return bullion.Entry{ItemName: party(random), Weight: grams(random), Touch: touch(random)}.Complete(&book.Computer{})
 		}
-		day := ago(i, rows)
-		if oneDay {
-			day = ago(1, 2)
-		}
-		if err := m.add(l, account, day); err != nil {
-			return 0, err
-		}
-	}
-	return first, nil
+		return either(random, entry, entry)
+	},
+	client.Ledger: func(random *rand.Rand) (in, out book.Side) {
+		return either(random, func(random *rand.Rand) client.In {
+			return client.In{Description: party(random), Amount: money(random)}
+		}, func(random *rand.Rand) client.Out {
+			return client.Out{
+				ItemName: "payal", Weight: grams(random), Touch: touch(random), WastagePercent: new(unit.Percent(3000)), MakingCharge: money(random),
+			}.Complete(&book.Computer{})
+		})
+	},
+	karigar.Ledger: func(random *rand.Rand) (in, out book.Side) {
+		return either(random, func(random *rand.Rand) karigar.In {
+			return karigar.In{
+				ItemName: "payal", PureWeight: grams(random), FinePercent: touch(random), WastagePercent: new(unit.Percent(2000)), Other: money(random),
+			}.Complete(&book.Computer{})
+		}, func(random *rand.Rand) karigar.Out {
+			return karigar.Out{ItemName: "fine silver", Weight: grams(random), Touch: touch(random)}.Complete(&book.Computer{})
+		})
+	},
+	polisher.Ledger: func(random *rand.Rand) (in, out book.Side) {
+		return either(random, func(random *rand.Rand) polisher.In {
+			return polisher.In{ItemName: "payal", Weight: grams(random), LossWeight: new(unit.Grams(500)), Amount: money(random)}
+		}, func(random *rand.Rand) polisher.Out {
+			return polisher.Out{ItemName: "payal", Weight: grams(random), Pieces: new(1 + random.Int64N(50))}
+		})
+	},
 }
+
+// sides returns the sides of a row with one entry.
+func sides(l *book.Ledger, random *rand.Rand) (in, out book.Side) { return lines[l](random) }
+
+// either makes an entry of one of the sides, more often of IN.
+func either[In, Out book.Entry](random *rand.Rand, in func(*rand.Rand) In, out func(*rand.Rand) Out) (inSide, outSide book.Side) {
+	if random.IntN(3) == 0 {
+		return book.Side{}, book.SideOf([]Out{out(random)})
+	}
+	return book.SideOf([]In{in(random)}), book.Side{}
+}
+
+func bankEntry(random *rand.Rand) bank.Entry {
+	text := fmt.Sprintf("%s %s, invoice %d", ways[random.IntN(len(ways))], party(random), 1000+random.IntN(9000))
+	return bank.Entry{Description: book.Text(text), Amount: *money(random)}
+}
+
+func party(random *rand.Rand) book.Text { return book.Text(parties[random.IntN(len(parties))]) }
+
+func money(random *rand.Rand) *unit.Money { return new(unit.Money(10_000 + random.IntN(50_000_000))) }
+
+func grams(random *rand.Rand) *unit.Grams { return new(unit.Grams(1 + random.IntN(1_000_000))) }
+
+func touch(random *rand.Rand) *unit.Percent { return new(unit.Percent(90_000 + random.IntN(9_900))) }

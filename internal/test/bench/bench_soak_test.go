@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/bench"
+	"bahi/internal/test/bench"
 )
 
 // TestBenchMeasuresEveryFigure runs the real benchmark, but so small that its numbers mean nothing.
