@@ -48,7 +48,8 @@ const handWrittenInsert = `
 
 // handWrittenPage is a page of an account's rows.
 const handWrittenPage = `
-	select id, account, date::text, kind, amount::text, note, created_at from row where account = $1::bigint order by date, id limit $2 offset $3`
+	select id, account, date::text, kind, amount::text, note, created_at from row where account = $1::bigint
+	order by date, id limit $2 offset $3`
 
 // handWritten is the hand-written ledger: what an engineer would write instead of using Bahi.
 type handWritten struct {

@@ -87,7 +87,10 @@ func (b *benchmark) catalog(ctx context.Context, s *server) error {
 	path, told := "/api/v1/catalog/bulk?company_id="+companies[0].String(), fmt.Sprintf(`"created":%d,"failed":0`, rows)
 	return b.compare(ctx, "excelize alone", timed(rows, func() error { return readAlone(file) }),
 		timed(rows, func() error { return s.upload(ctx, path, operatorKey, "catalog.xlsx", file, told) }),
-		figure{name: "import", title: fmt.Sprintf("import of an XLSX of %d products", rows), number: bench.Rate, unit: "rows/s", goal: bench.AtLeast(0.3)})
+		figure{
+			name: "import", title: fmt.Sprintf("import of an XLSX of %d products", rows), number: bench.Rate, unit: "rows/s",
+			goal: bench.AtLeast(0.3),
+		})
 }
 
 // timed returns a round of something that is done once, as so many things.

@@ -29,7 +29,8 @@ func phone(prefix, i int) string { return fmt.Sprintf("98%02d%05d1", prefix, i) 
 
 // importContacts imports new contacts.
 func (s *server) importContacts(ctx context.Context, key string, prefix, count int) error {
-	return s.upload(ctx, "/api/contacts/import", key, "contacts.csv", contactsFile(prefix, count), fmt.Sprintf(`"created":%d,"failed":0`, count))
+	told := fmt.Sprintf(`"created":%d,"failed":0`, count)
+	return s.upload(ctx, "/api/contacts/import", key, "contacts.csv", contactsFile(prefix, count), told)
 }
 
 // contacts measures imports of contacts, and rows that are posted in another workspace beside them.

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,7 +40,9 @@ func (b *benchmark) rebuilds(ctx context.Context) error {
 			return err
 		}
 		if err := b.onDatabase(ctx, url, func(sys *app.System) error {
-			if err := b.fill(ctx, sys, of.ledgers); err != nil {
+			bar := screen.NewBar(os.Stderr, "making a log", "events")
+			err := fillLog(ctx, sys, b.Rows, bar.Show, of.ledgers...)
+			if bar.End(); err != nil {
 				return err
 			}
 			return b.besideReading(ctx, sys, figure{name: of.name, title: of.title, number: bench.Rate, goal: of.goal}, func() error {
@@ -94,18 +95,6 @@ func (b *benchmark) rebuildLive(ctx context.Context, url string) error {
 		b.value("rebuild_memory", "memory of the process that rebuilds", "MB", bench.AtMost(300), peak)
 	}
 	return err
-}
-
-// fill makes a log of mixed events.
-func (b *benchmark) fill(ctx context.Context, sys *app.System, ledgers []*book.Ledger) error {
-	m, err := newLogMaker(ctx, sys, b.Rows)
-	if err != nil {
-		return err
-	}
-	b.sayf("making a log of %d events", b.Rows)
-	bar := screen.NewBar(os.Stderr, "making a log", "events")
-	defer bar.End()
-	return errors.Join(m.mixed(ctx, 1, b.Rows, bar.Show, ledgers...), m.end())
 }
 
 // besideReading measures an operation on the whole log a few times, and reads and decodes the log before and after each: the least work of

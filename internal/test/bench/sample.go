@@ -85,7 +85,9 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 // Interleave alternates rounds: the limit, each of the others, the limit, …, and finally the limit. It returns the limit's rounds, one more
 // than the others have, and the others' rounds. Progress may be nil.
-func Interleave(rounds int, progress func(done, total int), limit func() (Sample, error), others ...func() (Sample, error)) (Series, []Series, error) {
+func Interleave(
+	rounds int, progress func(done, total int), limit func() (Sample, error), others ...func() (Sample, error),
+) (Series, []Series, error) {
 	total := rounds*(len(others)+1) + 1
 	done := 0
 	step := func(run func() (Sample, error)) (Sample, error) {
