@@ -40,25 +40,17 @@ func (b *benchmark) contacts(ctx context.Context, s *server) error {
 	if err != nil {
 		return err
 	}
-	var (
-		imports atomic.Int64
-		other   struct {
-			Token string `json:"access_token"`
-		}
-	)
-	a, err := s.do(ctx, registration())
-	if err == nil {
-		err = decode(a, &other)
-	}
+	other, err := s.signUp(ctx)
 	if err != nil {
 		return err
 	}
+	var imports atomic.Int64
 	bring := func(ctx context.Context, key string) error {
 		return s.importContacts(ctx, key, int(imports.Add(1)), rows)
 	}
 	beside := func(ctx context.Context) error {
 		for ctx.Err() == nil {
-			if err := bring(context.WithoutCancel(ctx), other.Token); err != nil {
+			if err := bring(context.WithoutCancel(ctx), other); err != nil {
 				return err
 			}
 		}
