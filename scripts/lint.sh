@@ -9,6 +9,7 @@ if [ -n "$unformatted" ]; then
   printf 'not formatted by gofmt:\n%s\n' "$unformatted"
   status=1
 fi
+scripts/size.sh || status=1
 go vet ./... || status=1
 "$LINT" run ./... || status=1
 "$LINT" run --build-tags soak ./internal/... || status=1

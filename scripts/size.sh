@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints lines and bytes of Go by folder, product and test apart, benchmark and test kits apart from both.
-# Fails if a line of Go has more than 140 characters (a tab is one).
+# Fails if a line of Go has more than 140 characters (a tab is one), unless it has a struct tag, which cannot be broken.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C.UTF-8
@@ -37,7 +37,7 @@ files | xargs wc -lc | awk '
   awk '$1 == "all" { all = $0; next } { print } END { print all }'
 }
 
-long=$(files | xargs grep -nE "^.{$((max + 1)),}" /dev/null | cut -d: -f1,2 || true)
+long=$(files | xargs grep -nE "^.{$((max + 1)),}" /dev/null | grep -vE '`.*[a-z]+:".*`' | cut -d: -f1,2 || true)
 if [ -n "$long" ]; then
   printf 'lines of more than %d characters:\n%s\n' "$max" "$long" >&2
   exit 1

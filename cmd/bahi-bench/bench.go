@@ -229,24 +229,20 @@ func (b *benchmark) compare(ctx context.Context, what string, limit, measured ro
 		return err
 	}
 	for _, f := range figures {
-		b.conclude(f, found[0], what, limits)
+		b.conclude(f, found, what, limits)
 	}
 	return nil
 }
 
 // interleave is [bench.Interleave] with a progress bar. A checkpoint before it keeps others out of the rounds.
-func (b *benchmark) interleave(ctx context.Context, what string, limit round, others ...round) (bench.Series, []bench.Series, error) {
+func (b *benchmark) interleave(ctx context.Context, what string, limit, measured round) (limits, found bench.Series, err error) {
 	b.sayf("%s: %d rounds", what, b.Rounds)
 	if err := execute(ctx, b.cluster.URL(), `checkpoint`); err != nil {
 		return nil, nil, err
 	}
 	bar := screen.NewBar(os.Stderr, what, "measurements")
 	defer bar.End()
-	all := make([]func() (bench.Sample, error), len(others))
-	for i, other := range others {
-		all[i] = other
-	}
-	return bench.Interleave(b.Rounds, func(done, total int) { bar.Show(int64(done), int64(total)) }, limit, all...)
+	return bench.Interleave(b.Rounds, func(done, total int) { bar.Show(int64(done), int64(total)) }, limit, measured)
 }
 
 // conclude adds a figure to the report.

@@ -241,10 +241,10 @@ func (b *benchmark) handWritten(ctx context.Context, s *server) error {
 			if of.processor == 0 {
 				of64 = nil
 			}
-			b.conclude(figure{name: name, title: what, number: bench.Rate, goal: bench.AtLeast(of.rate)}, found[0], "hand-written ledger", limit)
+			b.conclude(figure{name: name, title: what, number: bench.Rate, goal: bench.AtLeast(of.rate)}, found, "hand-written ledger", limit)
 			if hasProcessorTime {
 				what += ": processor time, with Postgres"
-				b.conclude(figure{name: name + "_processor", title: what, number: bench.Processor, goal: of64}, found[0], "", nil)
+				b.conclude(figure{name: name + "_processor", title: what, number: bench.Processor, goal: of64}, found, "", nil)
 				b.conclude(figure{name: name + "_processor_of_anchor", title: what + ", hand-written", number: bench.Processor}, limit, "", nil)
 			}
 		}

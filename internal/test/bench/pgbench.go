@@ -23,73 +23,51 @@ type Limits struct {
 	Dir     string                                                           // for scripts and logs of transactions
 	Round   time.Duration                                                    // approximate duration of a measurement
 
-	rates map[string]float64 // last rate of each kind
+	rates map[int]float64 // last rate by the number of clients
 }
 
 const (
 	rowBytes  = 300
-	readRows  = 100_000
 	fewEach   = 50 // transactions of each client in a trial that finds how many fit into a round
 	insertRow = `insert into appended (payload) values (:payload);`
-	selectRow = "\\set id random(1, %d)\nselect payload from stored where id = :id;"
 )
 
-// Prepare creates the tables.
+// Prepare creates the table.
 func (l *Limits) Prepare(ctx context.Context) error {
+	l.rates = map[int]float64{}
 	conn, err := pgx.Connect(ctx, l.URL)
 	if err != nil {
 		return fmt.Errorf("connect for pgbench: %w", err)
 	}
 	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
-	for _, sql := range []string{
-		`create table appended (id bigserial primary key, payload text not null)`,
-		`create table stored (id bigint primary key, payload text not null)`,
-		fmt.Sprintf(`insert into stored select n, repeat('x', %d) from generate_series(1, %d) n`, rowBytes, readRows),
-		`vacuum analyze stored`,
-	} {
-		if _, err := conn.Exec(ctx, sql); err != nil {
-			return fmt.Errorf("prepare for pgbench: %w", err)
-		}
+	if _, err := conn.Exec(ctx, `create table appended (id bigserial primary key, payload text not null)`); err != nil {
+		return fmt.Errorf("create the table of pgbench: %w", err)
 	}
 	return nil
 }
 
-// Inserts measures transactions that insert one row of 300 bytes.
+// Inserts measures transactions that insert one row of 300 bytes, for about a round. It is counted in transactions: pgbench's own clock
+// also runs while the clients connect, which can take a second.
 func (l *Limits) Inserts(ctx context.Context, clients int) (Sample, error) {
-	return l.run(ctx, "insert", insertRow, clients)
-}
-
-// Selects measures transactions that read one row by its primary key.
-func (l *Limits) Selects(ctx context.Context, clients int) (Sample, error) {
-	return l.run(ctx, "select", fmt.Sprintf(selectRow, readRows), clients)
-}
-
-// run measures for about a round, counted in transactions: pgbench's own clock also runs while the clients connect, which can take a
-// second.
-func (l *Limits) run(ctx context.Context, name, script string, clients int) (Sample, error) {
-	kind := name + strconv.Itoa(clients)
-	if l.rates[kind] == 0 {
-		s, err := l.each(ctx, name, script, clients, fewEach)
+	if l.rates[clients] == 0 {
+		s, err := l.each(ctx, clients, fewEach)
 		if err != nil {
 			return s, err
 		}
-		if l.rates == nil {
-			l.rates = map[string]float64{}
-		}
-		l.rates[kind] = s.Rate
+		l.rates[clients] = s.Rate
 	}
-	s, err := l.each(ctx, name, script, clients, max(fewEach, int(l.rates[kind]*l.Round.Seconds())/clients))
-	l.rates[kind] = s.Rate
+	s, err := l.each(ctx, clients, max(fewEach, int(l.rates[clients]*l.Round.Seconds())/clients))
+	l.rates[clients] = s.Rate
 	return s, err
 }
 
 // each measures a number of transactions of each client.
-func (l *Limits) each(ctx context.Context, name, script string, clients, transactions int) (s Sample, err error) {
-	path := filepath.Join(l.Dir, name+".sql")
-	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+func (l *Limits) each(ctx context.Context, clients, transactions int) (s Sample, err error) {
+	path := filepath.Join(l.Dir, "insert.sql")
+	if err := os.WriteFile(path, []byte(insertRow), 0o600); err != nil {
 		return s, fmt.Errorf("write pgbench's script: %w", err)
 	}
-	times := filepath.Join(l.Dir, name+".times")
+	times := filepath.Join(l.Dir, "insert.times")
 	cmd := l.Command(ctx, "pgbench", "--file="+path, "--no-vacuum", "--protocol=prepared", "--define=payload="+strings.Repeat("x", rowBytes),
 		"--client="+strconv.Itoa(clients), "--jobs="+strconv.Itoa(min(clients, 2)), "--transactions="+strconv.Itoa(transactions),
 		"--log", "--log-prefix="+times, l.URL)

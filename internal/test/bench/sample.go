@@ -83,36 +83,21 @@ var (
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// Interleave alternates rounds: the limit, each of the others, the limit, …, and finally the limit. It returns the limit's rounds, one more
-// than the others have, and the others' rounds. Progress may be nil.
-func Interleave(
-	rounds int, progress func(done, total int), limit func() (Sample, error), others ...func() (Sample, error),
-) (Series, []Series, error) {
-	total := rounds*(len(others)+1) + 1
-	done := 0
-	step := func(run func() (Sample, error)) (Sample, error) {
-		s, err := run()
-		if done++; progress != nil {
-			progress(done, total)
+// Interleave alternates rounds: the limit, what is measured, the limit, …, and finally the limit. The limit has one round more.
+func Interleave(rounds int, progress func(done, total int), limit, measured func() (Sample, error)) (limits, found Series, err error) {
+	for done := range 2*rounds + 1 {
+		run, series := limit, &limits
+		if done%2 == 1 {
+			run, series = measured, &found
 		}
-		return s, err
-	}
-	limits, found := Series{}, make([]Series, len(others))
-	for range rounds {
-		s, err := step(limit)
+		s, err := run()
 		if err != nil {
 			return nil, nil, err
 		}
-		limits = append(limits, s)
-		for i, run := range others {
-			if s, err = step(run); err != nil {
-				return nil, nil, err
-			}
-			found[i] = append(found[i], s)
-		}
+		*series = append(*series, s)
+		progress(done+1, 2*rounds+1)
 	}
-	s, err := step(limit)
-	return append(limits, s), found, err
+	return limits, found, nil
 }
 
 // Ratio returns the median of the rounds' ratios to the mean of the limit's neighbouring rounds. A last round without a successor uses
