@@ -1,4 +1,4 @@
-// Package khatapages draws khata pages whose entries are known, to measure what is read of them: for tests and the benchmark.
+// Package khatapages draws khata pages whose entries are known, to measure what is read of them, for tests.
 package khatapages
 
 import (

@@ -38,7 +38,7 @@ var mayAlsoImport = map[string][]string{
 	"http/pages":          {"docs"},                                               // the guides
 	"http/webhooks":       {"providers/..."},                                      // verifies and decodes what a provider sends
 	"readmodels/audit":    {"eventstore/audit"},                                   // leaves, trees and proofs, which need no store
-	"internal/khatapages": {"domain/ledger/khatapage", "domain/unit", "http/pdf"}, // draws pages in the fonts of documents, for tests and the benchmark
+	"internal/khatapages": {"domain/ledger/khatapage", "domain/unit", "http/pdf"}, // draws pages in the fonts of documents, for tests
 }
 
 // areas are the parts of the system; below domain they do not know each other.
