@@ -220,7 +220,7 @@ func (b *benchmark) handWritten(ctx context.Context, s *server) error {
 		}
 		postOurs := func(clients int) round { // a row's time includes that of the projections
 			load := b.load(s, clients, s.postings(accounts))
-			return withProcessorTime(ctx, load, s.pid, b.cluster.PID(), s.caughtUp)
+			return withProcessorTime(ctx, load, s.pid, b.cluster.PID(), s.after(folding))
 		}
 		if err := warm(postTheirs(64), postOurs(64)); err != nil {
 			return err

@@ -83,7 +83,7 @@ func (b *benchmark) messages(ctx context.Context, s *server) error {
 		return err
 	}
 	comeIn := b.load(s, 64, nil)
-	comeIn.After = s.caughtUp
+	comeIn.After = s.after(acting)
 	comeIn.Fresh = func() [][]byte {
 		return requests(prebuilt, func(i int, _ *rand.Rand) []byte {
 			return bench.Request("POST", "/api/webhooks/gateway/incoming_msg", "", fmt.Sprintf(`{"app":"BenchApp","type":"message",`+
@@ -98,7 +98,7 @@ func (b *benchmark) messages(ctx context.Context, s *server) error {
 		return bench.Request("POST", "/api/chat/send", s.key, fmt.Sprintf(`{"to":"91%s","message":"Your order A-%d is ready","channelId":%d}`,
 			phone(0, i%people), i, channel.ID))
 	}))
-	goOut.After = s.caughtUp
+	goOut.After = s.after(acting)
 	return errors.Join(
 		b.compare(ctx, insert64, b.inserts(ctx, 64), rounds(ctx, comeIn),
 			figure{name: "inbound", title: "messages that come in, 64 senders, with their effects", number: bench.Rate, goal: bench.AtLeast(0.6)},

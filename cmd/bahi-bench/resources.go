@@ -32,7 +32,7 @@ func (b *benchmark) bytes(ctx context.Context, s *server) error {
 			disk, wal   *bench.Goal
 			after       func(context.Context) error
 		}{
-			{s, accounts, "bytes", "bytes of a row", bench.AtMost(900), bench.AtMost(1400), s.caughtUp},
+			{s, accounts, "bytes", "bytes of a row", bench.AtMost(900), bench.AtMost(1400), s.after(folding)},
 			{anchor, theirs, "bytes_of_anchor", "bytes of a row, hand-written", nil, nil, func(context.Context) error { return nil }},
 		} {
 			load := b.load(of.s, 64, of.s.postings(of.accounts))
@@ -82,7 +82,7 @@ func grown(ctx context.Context, url string, do func() error) (disk, wal float64,
 
 // idle measures a server without requests.
 func (b *benchmark) idle(ctx context.Context, s *server) error {
-	if err := s.caughtUp(ctx); err != nil {
+	if err := s.after(folding)(ctx); err != nil {
 		return err
 	}
 	memory := memoryOf(s.pid, "VmRSS")

@@ -134,7 +134,7 @@ func (b *benchmark) bulks(ctx context.Context, s *server) error {
 		account := accounts[random.IntN(len(accounts))]
 		return bench.Request("POST", fmt.Sprintf("/bank-ledger/%d/rows", account), s.key, bulkBody(random, rows))
 	}))
-	bulk.Each, bulk.After = rows, s.caughtUp
+	bulk.Each, bulk.After = rows, s.after(foldingBooks)
 	if err := warm(rounds(ctx, alone)); err != nil {
 		return err
 	}

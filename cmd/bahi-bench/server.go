@@ -237,23 +237,29 @@ func (s *server) openAccounts(ctx context.Context) (accounts []int64, err error)
 	return accounts, nil
 }
 
-// caughtUp waits until each projection has the whole log, and no job of calls and messages waits.
-func (s *server) caughtUp(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, s.url)
-	if err != nil {
-		return err
-	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
-	for {
-		var busy bool
-		err := conn.QueryRow(ctx, `select exists (select from projection.generation where live and not paused and position < log.head())
-			or exists (select from inbox.call where verdict = 'waiting')
-			or exists (select from river.river_job where state in ('available', 'running') and kind in ('handle_webhook', 'play_receipts'))
-			or exists (select from reactor.checkpoint where position < log.head())`).Scan(&busy)
-		if err != nil || !busy {
+// What a server may be waited for, as SQL that is true while it is busy.
+const (
+	foldingBooks = `exists (select from projection.generation where live and name = 'books' and position < log.head())`
+	folding      = `exists (select from projection.generation where live and not paused and position < log.head())`
+	acting       = folding + ` or exists (select from inbox.call where verdict = 'waiting')
+		or exists (select from river.river_job where state in ('available', 'running') and kind in ('handle_webhook', 'play_receipts'))
+		or exists (select from reactor.checkpoint where name = 'messages' and position < log.head())`
+)
+
+// after returns a function that waits until the server is not busy any more.
+func (s *server) after(busy string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		conn, err := pgx.Connect(ctx, s.url)
+		if err != nil {
 			return err
 		}
-		time.Sleep(lookEvery)
+		defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
+		for waits := true; waits; time.Sleep(lookEvery) {
+			if err := conn.QueryRow(ctx, `select `+busy).Scan(&waits); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }
 
