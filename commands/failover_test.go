@@ -20,7 +20,8 @@ func loseTail(t *testing.T, pool *pgxpool.Pool, count int) {
 	defer conn.Release()
 	_, err = conn.Exec(t.Context(), `delete from log.event where position > (select max(position) - $1 from log.event)`, count)
 	require.NoError(t, err)
-	_, err = conn.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`)
+	_, err = conn.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+		and pid <> pg_backend_pid()`)
 	require.NoError(t, err)
 	pool.Reset() // otherwise a test would find the broken connections one by one
 }

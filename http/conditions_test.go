@@ -67,7 +67,8 @@ func TestOfManyEditsOfOneCopyOneWins(t *testing.T) {
 		)
 		for i := range 8 {
 			all.Go(func() {
-				status := clerk.With("If-Match", seen).PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry(fmt.Sprintf("%d.0%d", round+2, i)))).Response.StatusCode
+				status := clerk.With("If-Match", seen).PUT(apptest.Ledger(account),
+					fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry(fmt.Sprintf("%d.0%d", round+2, i)))).Response.StatusCode
 				mu.Lock()
 				defer mu.Unlock()
 				when[status]++

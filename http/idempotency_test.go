@@ -88,10 +88,12 @@ func TestARepetitionShowsTheBalanceOfTheFirstTime(t *testing.T) {
 	keyed := clerk.With("Idempotency-Key", "k", "Prefer", "return=representation")
 	first := keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "2")).Status(201)
 	require.Contains(t, first.Text, `"balance":2,`)
-	both := keyed.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-03-03", "3"), apptest.Deposit("2025-03-03", "4"))).Status(201)
+	both := keyed.POST(apptest.Ledger(account, "/rows"),
+		apptest.Bulk(apptest.Deposit("2025-03-03", "3"), apptest.Deposit("2025-03-03", "4"))).Status(201)
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "100"))
 	same(t, first, keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "2")))
-	same(t, both, keyed.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-03-03", "3"), apptest.Deposit("2025-03-03", "4"))))
+	same(t, both, keyed.POST(apptest.Ledger(account, "/rows"),
+		apptest.Bulk(apptest.Deposit("2025-03-03", "3"), apptest.Deposit("2025-03-03", "4"))))
 }
 
 func TestAKeyIsForOneRequestOfOneCaller(t *testing.T) {
@@ -114,7 +116,8 @@ func TestAKeyIsForOneRequestOfOneCaller(t *testing.T) {
 	require.Equal(t, "03-01 1, 03-01 4", apptest.Balances(clerk, apptest.Ledger(account)))
 
 	for _, key := range []string{strings.Repeat("k", 256), strings.Repeat("क", 256)} {
-		clerk.With("Idempotency-Key", key).POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(422, "Validation error", "Idempotency-Key", "1 to 255 characters")
+		clerk.With("Idempotency-Key", key).POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(422, "Validation error",
+			"Idempotency-Key", "1 to 255 characters")
 	}
 	for _, key := range []string{strings.Repeat("k", 255), strings.Repeat("क", 255), `" \ ' ; -- %00`} {
 		clerk.With("Idempotency-Key", key).POST("/bank", `{"name":"B"}`).Status(201)
@@ -143,7 +146,8 @@ func TestARefusedRequestDoesNotBurnItsKey(t *testing.T) {
 	}
 	require.Zero(t, taken, "nothing was accepted")
 	keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-04-01", "1")).Status(201)
-	require.Equal(t, "true", keyed.POST(apptest.Ledger(account), apptest.Deposit("2025-04-01", "1")).Status(201).Header("Idempotency-Replayed"))
+	require.Equal(t, "true", keyed.POST(apptest.Ledger(account),
+		apptest.Deposit("2025-04-01", "1")).Status(201).Header("Idempotency-Replayed"))
 	require.Equal(t, "04-01 1", apptest.Balances(clerk, apptest.Ledger(account)))
 }
 

@@ -34,7 +34,8 @@ func TestAProgramServesADatabaseThatANewerOneHasMigrated(t *testing.T) {
 	newer(fmt.Sprintf(`comment on table public.bahi_schema is 'oldest: %d'`, version))
 	require.NoError(t, migrations.Up(t.Context(), url), "it leaves older programs behind")
 	newer(fmt.Sprintf(`comment on table public.bahi_schema is 'oldest: %d'`, version+1))
-	require.ErrorContains(t, migrations.Up(t.Context(), url), fmt.Sprintf("to version %d, and this one, of version %d, cannot serve it", version+3, version))
+	require.ErrorContains(t, migrations.Up(t.Context(), url),
+		fmt.Sprintf("to version %d, and this one, of version %d, cannot serve it", version+3, version))
 	var now int
 	require.NoError(t, conn.QueryRow(t.Context(), `select version from public.bahi_schema`).Scan(&now))
 	require.Equal(t, version+3, now, "it changes nothing")
@@ -71,7 +72,8 @@ func TestAMigrationOnlyAddsOrSaysWhichProgramsItLeavesBehind(t *testing.T) {
 		}
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		statements := regexp.MustCompile(`--.*|alter column \w+ set (storage|statistics) \w+|drop index \S+`).ReplaceAllString(string(text), "") // nobody notices where a value is, or how it is found
+		// nobody notices where a value is, or how it is found
+		statements := regexp.MustCompile(`--.*|alter column \w+ set (storage|statistics) \w+|drop index \S+`).ReplaceAllString(string(text), "")
 		if !strings.Contains(statements, "comment on table public.bahi_schema is 'oldest: ") {
 			require.Empty(t, breaks.FindAllString(statements, -1), "%s breaks programs that serve: see mayServe", file)
 		}
@@ -93,6 +95,7 @@ func TestProcessesThatStartAtOnceMigrateOnce(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close(t.Context())
 	var log, jobs int
-	require.NoError(t, conn.QueryRow(t.Context(), `select (select count(*) from log.event), (select count(*) from river.river_job)`).Scan(&log, &jobs))
+	require.NoError(t, conn.QueryRow(t.Context(),
+		`select (select count(*) from log.event), (select count(*) from river.river_job)`).Scan(&log, &jobs))
 	require.Zero(t, log+jobs)
 }

@@ -21,7 +21,8 @@ func CopyInto(ctx context.Context, tx pgx.Tx, table string, n int, write func(c 
 		return nil
 	}
 	c := &Copy{rows: append(make([]byte, 0, 2*copyChunk), signature...)}
-	if _, err := tx.Conn().PgConn().CopyFrom(ctx, &copyReader{copied: c, n: n, write: write}, `copy `+table+` from stdin (format binary)`); err != nil {
+	if _, err := tx.Conn().PgConn().CopyFrom(ctx, &copyReader{copied: c, n: n, write: write},
+		`copy `+table+` from stdin (format binary)`); err != nil {
 		return fmt.Errorf("copy into %s: %w", table, err)
 	}
 	return nil

@@ -66,11 +66,13 @@ func TestCopyTakesAnyValue(t *testing.T) {
 		for i, v := range all {
 			got := make([]string, 10)
 			require.NoError(t, r.pool.QueryRow(t.Context(), `select small::text, whole::text, big::text, yes::text, text, day::text,
-				(extract(epoch from at) * 1000000)::bigint::text, cash::text, fine::text, any_scale::text from public.copied where nth = $1 and none is null`, i).
+				(extract(epoch from at) * 1000000)::bigint::text, cash::text, fine::text, any_scale::text from public.copied where nth = $1
+					and none is null`, i).
 				Scan(&got[0], &got[1], &got[2], &got[3], &got[4], &got[5], &got[6], &got[7], &got[8], &got[9]))
 			places := func(n *big.Int, places int32) string { return decimal.NewFromBigInt(n, -places).StringFixed(places) }
 			require.Equal(t, []string{
-				strconv.Itoa(int(v.small)), strconv.Itoa(int(v.whole)), strconv.FormatInt(v.big, 10), strconv.FormatBool(i%2 == 0), v.text, postgresDate(t, r, v.day),
+				strconv.Itoa(int(v.small)), strconv.Itoa(int(v.whole)), strconv.FormatInt(v.big, 10), strconv.FormatBool(i%2 == 0), v.text,
+				postgresDate(t, r, v.day),
 				strconv.FormatInt(v.at.UnixMicro(), 10), places(big.NewInt(v.cash), 2), places(big.NewInt(v.cash), 3), places(v.huge, 3),
 			}, got)
 		}

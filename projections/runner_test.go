@@ -27,7 +27,8 @@ func TestLostConnectionsRepeatNoEffect(t *testing.T) {
 			b.Exec(`insert into seen (position, name) values (0, 'never')`)
 			b.Exec(killSelf)
 		case name == "n0007" && once(2): // after its commit
-			b.Exec(`create function pg_temp.die() returns trigger language plpgsql as $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$`)
+			b.Exec(`create function pg_temp.die() returns trigger language plpgsql as $$ begin perform pg_terminate_backend(pg_backend_pid()); ` +
+				`return null; end $$`)
 			b.Exec(`create constraint trigger die after insert on seen initially deferred for each row execute function pg_temp.die()`)
 		}
 	})
@@ -51,7 +52,8 @@ func TestRandomlyKilledConnectionsRepeatNoEffect(t *testing.T) {
 	want := numberedNames(0, 400)
 	for batch := range slices.Chunk(want, 20) {
 		r.add(t, batch...)
-		r.exec(t, `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'bahi projection seen'`)
+		r.exec(t, `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+			and application_name = 'bahi projection seen'`)
 	}
 	run.reached("seen", r.head(t))
 	require.ElementsMatch(t, want, r.names(t, "seen"))

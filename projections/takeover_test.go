@@ -23,7 +23,8 @@ const (
 )
 
 // hanging runs two processes, of which the first hangs at the event of a name until the test releases it.
-func hanging(t *testing.T, r *rig, start func(silent time.Duration, hook func(name string)) *running, reached func(*running, event.Position)) {
+func hanging(t *testing.T, r *rig, start func(silent time.Duration, hook func(name string)) *running,
+	reached func(*running, event.Position)) {
 	t.Helper()
 	var hung atomic.Bool
 	goOn := make(chan struct{})
@@ -102,7 +103,8 @@ func TestOnlyAProcessWithEventsToFoldCanHang(t *testing.T) {
 	f := &follower{r: runner, p: p, k: registry{runner, p}, log: r.log}
 	alive := func() bool {
 		var count int
-		require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity where pid = $1`, holder.PgConn().PID()).Scan(&count))
+		require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_stat_activity where pid = $1`,
+			holder.PgConn().PID()).Scan(&count))
 		return count == 1
 	}
 	for _, at := range []place{{position: 1}, {position: 0, paused: true}, {position: 0, err: "parked"}} {

@@ -32,7 +32,8 @@ func isNetwork(err error) bool {
 
 // isTransient reports whether an error will pass without a repair, and no event is to blame.
 func isTransient(conn *pgx.Conn, err error) bool {
-	if errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || conn.IsClosed() || isNetwork(err) {
+	if errors.Is(err, ErrFenced) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || conn.IsClosed() ||
+		isNetwork(err) {
 		return true
 	}
 	if _, lost := errors.AsType[*unreachable](err); lost {

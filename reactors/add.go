@@ -41,7 +41,8 @@ func (j *Jobs) AddAll(ctx context.Context, tx pgx.Tx, at time.Time, jobs ...Args
 		if !known {
 			return fmt.Errorf("no worker for jobs of kind %s", args.Kind())
 		}
-		all[i] = river.InsertManyParams{Args: args, InsertOpts: &river.InsertOpts{Queue: args.Kind(), MaxAttempts: policy.Attempts, ScheduledAt: at}}
+		all[i] = river.InsertManyParams{Args: args,
+			InsertOpts: &river.InsertOpts{Queue: args.Kind(), MaxAttempts: policy.Attempts, ScheduledAt: at}}
 	}
 	if _, err := j.client.InsertManyTx(ctx, tx, all); err != nil {
 		return fmt.Errorf("add %d jobs: %w", len(jobs), err)

@@ -14,7 +14,8 @@ import (
 	"bahi/projections"
 )
 
-const kill = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'bahi reactor greeter'`
+const kill = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+	and application_name = 'bahi reactor greeter'`
 
 func TestKilledRunnerAddsEachJobOnce(t *testing.T) {
 	t.Parallel()
@@ -74,9 +75,11 @@ func TestAPlacedReactorMissesNoEvent(t *testing.T) {
 	run.stop()
 	require.Equal(t, want, r.events())
 
-	r.exec(`update reactor.checkpoint set store_id = gen_random_uuid(), position = 1, error = 'sick'`) // as of a log that this one took the place of
+	// as of a log that this one took the place of
+	r.exec(`update reactor.checkpoint set store_id = gen_random_uuid(), position = 1, error = 'sick'`)
 	place()
-	require.EqualValues(t, 1, r.exec(`delete from reactor.checkpoint where store_id = $1 and position = $2 and error is null`, r.store.ID(), int64(r.head())))
+	require.EqualValues(t, 1, r.exec(`delete from reactor.checkpoint where store_id = $1 and position = $2 and error is null`,
+		r.store.ID(), int64(r.head())))
 	require.Contains(t, r.said.String(), "of another log")
 }
 
@@ -115,7 +118,8 @@ func TestCheckpointOfAnotherLogIsDiscardedWithAWarning(t *testing.T) {
 			want = append(want, r.add("SBI")...)
 			run.reached(r.head())
 			require.Equal(t, want, r.events())
-			require.Contains(t, r.said.String(), `level=WARN msg="the reactor's checkpoint does not match the log; starting at the log's head" reactor=greeter`)
+			require.Contains(t, r.said.String(), `level=WARN msg="the reactor's checkpoint does not match the log; starting at the log's head" `+
+				`reactor=greeter`)
 		})
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Where is a condition with its parameters, made of what was asked for. A part that was not asked for is left out: in the SQL, it would keep Postgres
-// from using the index of one that was.
+// Where is a condition with its parameters, made of what was asked for. A part that was not asked for is left out: in the SQL, it would
+// keep Postgres from using the index of one that was.
 type Where struct {
 	SQL  string
 	Args []any // from $1 on

@@ -14,7 +14,8 @@ import (
 )
 
 // toolMemory is what a command at the shell should get along with, bytes: it runs beside a server. Only
-// collecting more often keeps to it, so what really needs more gets it. A demo serves itself: under this limit half its time went into collecting.
+// collecting more often keeps to it, so what really needs more gets it. A demo serves itself: under this limit half its time went into
+// collecting.
 const toolMemory = 160 << 20
 
 func main() {

@@ -40,8 +40,8 @@ func (r Row) whole(columns []string) error {
 	return fault.Join(faults...)
 }
 
-// cellReader reads a sheet beside the library, which returns values without their kinds: it reads a formula that was never computed as an empty
-// cell, and an error, a date or a truth as the text or number that stands for it.
+// cellReader reads a sheet beside the library, which returns values without their kinds: it reads a formula that was never computed as an
+// empty cell, and an error, a date or a truth as the text or number that stands for it.
 type cellReader struct {
 	part  io.ReadCloser
 	xml   *xml.Decoder
@@ -186,8 +186,8 @@ func (r *cellReader) begin(t xml.StartElement) {
 	}
 }
 
-// otherwise reports whether the cell that ends here is shown otherwise than the library reads it, and how. A formula whose value is an empty text
-// has the kind str and an empty value.
+// otherwise reports whether the cell that ends here is shown otherwise than the library reads it, and how. A formula whose value is an
+// empty text has the kind str and an empty value.
 func (r *cellReader) otherwise(c *cell) bool {
 	value := strings.TrimSpace(string(r.value))
 	switch {

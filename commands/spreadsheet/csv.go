@@ -43,7 +43,8 @@ func readCSV(text []byte, take func(Row) error) error {
 		r := Row{Cells: cells}
 		begins := lines + 1
 		if broken, ok := errors.AsType[*csv.ParseError](err); ok {
-			r.Wrong, begins = "a quote is not closed, or is inside a cell: the row, and the rows up to the next quote, cannot be read", broken.StartLine
+			r.Wrong, begins = "a quote is not closed, or is inside a cell: the row, and the rows up to the next quote, cannot be read",
+				broken.StartLine
 		} else if err != nil {
 			return err
 		} else if len(cells) > 0 {
@@ -71,8 +72,8 @@ var (
 	anyOrder = unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM)
 )
 
-// decoded returns a text in UTF-8. What has a mark at its beginning, or more letters of UTF-8 than bytes that are none, is in UTF-8; other text is in
-// Windows-1252, as old spreadsheet programs write it.
+// decoded returns a text in UTF-8. What has a mark at its beginning, or more letters of UTF-8 than bytes that are none, is in UTF-8; other
+// text is in Windows-1252, as old spreadsheet programs write it.
 func decoded(text []byte) ([]byte, error) {
 	switch {
 	case bytes.HasPrefix(text, utf8BOM):

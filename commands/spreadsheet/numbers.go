@@ -68,8 +68,9 @@ func formsOf(book *excelize.File) (f forms) {
 var tagged = regexp.MustCompile(`\[\$([^\]-]*)[^\]]*\]`)
 
 // named finds a currency other than the rupee in a text, and every sign of one.
-var named = regexp.MustCompile(`(?i)\p{Sc}|\b(usd|us|eur|gbp|aed|sar|qar|kwd|omr|bhd|sgd|aud|cad|nzd|hkd|jpy|cny|rmb|chf|thb|myr|lkr|npr|bdt|pkr|idr|zar|rub|try|krw|` +
-	`dollars?|euros?|pounds?|dirhams?|dhs?|riyals?|yen|yuan)\b`)
+var named = regexp.MustCompile(
+	`(?i)\p{Sc}|\b(usd|us|eur|gbp|aed|sar|qar|kwd|omr|bhd|sgd|aud|cad|nzd|hkd|jpy|cny|rmb|chf|thb|myr|lkr|npr|bdt|pkr|idr|zar|rub|try|krw|` +
+		`dollars?|euros?|pounds?|dirhams?|dhs?|riyals?|yen|yuan)\b`)
 
 // ForeignMoney returns the first currency in a text that is not the rupee, empty for none.
 func ForeignMoney(text string) string {
@@ -121,7 +122,8 @@ func formOf(code string) form {
 	return plainly
 }
 
-// number returns what a spreadsheet shows of a number with this style: 15 digits and no exponent; a date as in ISO 8601; a percentage with its sign.
+// number returns what a spreadsheet shows of a number with this style: 15 digits and no exponent; a date as in ISO 8601; a percentage with
+// its sign.
 func (f forms) number(text, style string) string {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsNaN(n) || math.Abs(n) >= 1e18 {

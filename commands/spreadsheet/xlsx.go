@@ -121,8 +121,8 @@ func unpacks(file *io.SectionReader) error {
 	return nil
 }
 
-// whole returns an error if a part of an archive is not as it was packed, or is a sheet that breaks off, or is made to use much memory. The library
-// passes over that, and reads the rows before the damage.
+// whole returns an error if a part of an archive is not as it was packed, or is a sheet that breaks off, or is made to use much memory. The
+// library passes over that, and reads the rows before the damage.
 func whole(f *zip.File) error {
 	r, err := f.Open()
 	if err != nil {

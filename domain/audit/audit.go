@@ -40,8 +40,8 @@ type State struct {
 	Accepted int64    // number of the newest abandoned checkpoint
 }
 
-// KeyRotated says that another key signs checkpoints from now on. Keys are verifier keys in the signed-note format (C2SP signed-note): name,
-// key id and public key in one text. Both keys sign the first checkpoint that covers this event.
+// KeyRotated says that another key signs checkpoints from now on. Keys are verifier keys in the signed-note format (C2SP signed-note):
+// name, key id and public key in one text. Both keys sign the first checkpoint that covers this event.
 type KeyRotated struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -61,8 +61,8 @@ type Tree struct {
 }
 
 // RestoreAccepted says that the log lacks events of some checkpoints, after a restore that lost the log's tail, and continues without them.
-// Those checkpoints are abandoned: they remain visible, but the log need no longer agree with them. An auditor who keeps one elsewhere finds
-// this event to ask about.
+// Those checkpoints are abandoned: they remain visible, but the log need no longer agree with them. An auditor who keeps one elsewhere
+// finds this event to ask about.
 type RestoreAccepted struct {
 	Kept       Tree   `json:"kept"`        // of the newest checkpoint that the log contains; size 0: of none
 	Newest     Tree   `json:"newest"`      // of the newest abandoned checkpoint

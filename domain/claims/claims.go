@@ -23,7 +23,8 @@ type Value struct {
 	released func(holder string) event.Event[State]
 }
 
-// New names a kind of value and its two events. V is a type of its own, which keeps its events apart from other values'. Names are for ever.
+// New names a kind of value and its two events. V is a type of its own, which keeps its events apart from other values'. Names are for
+// ever.
 func New[V any](category, claimed, released string) Value {
 	return Stored(event.NewKind(category, event.Of[Claimed[V]](claimed, 1), event.Of[Released[V]](released, 1)),
 		func(holder string, since time.Time) event.Event[State] { return Claimed[V]{holder, since} },
@@ -31,7 +32,8 @@ func New[V any](category, claimed, released string) Value {
 }
 
 // Stored is [New] for events with a payload of their own.
-func Stored(kind *event.Kind[State], claimed func(holder string, since time.Time) event.Event[State], released func(holder string) event.Event[State]) Value {
+func Stored(kind *event.Kind[State], claimed func(holder string, since time.Time) event.Event[State],
+	released func(holder string) event.Event[State]) Value {
 	return Value{kind, claimed, released}
 }
 

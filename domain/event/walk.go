@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// MapSealed calls do once with all sealed values inside the given events, and returns the events with the resulting values. The given events,
-// and what they point to, do not change. If there are no sealed values, it does not call do and returns the given slice.
+// MapSealed calls do once with all sealed values inside the given events, and returns the events with the resulting values. The given
+// events, and what they point to, do not change. If there are no sealed values, it does not call do and returns the given slice.
 func MapSealed[E any](events []E, do func([]*Sealed) error) ([]E, error) {
 	for i, e := range events {
 		if v := reflect.ValueOf(e); v.IsValid() && walkOf(v.Type()) != nil {

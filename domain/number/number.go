@@ -9,8 +9,8 @@ var Kind = event.NewKind("number",
 	event.Of[Reserved]("NumbersReserved", 1),
 )
 
-// The series. Accounts of all five ledgers share one, and so do their rows, so an id is unique in the whole deployment. The items of all orders
-// share one, too.
+// The series. Accounts of all five ledgers share one, and so do their rows, so an id is unique in the whole deployment. The items of all
+// orders share one, too.
 const (
 	Accounts   = "account"
 	Rows       = "row"

@@ -30,7 +30,8 @@ var (
 )
 
 // latin are letters that are no letter of ASCII with a mark.
-var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ø", "o", "Ø", "o", "đ", "d", "Đ", "d", "ł", "l", "Ł", "l", "þ", "th", "Þ", "th", "&", " and ")
+var latin = strings.NewReplacer("ß", "ss", "æ", "ae", "Æ", "ae", "œ", "oe", "Œ", "oe", "ø", "o", "Ø", "o", "đ", "d", "Đ",
+	"d", "ł", "l", "Ł", "l", "þ", "th", "Þ", "th", "&", " and ")
 
 // unmarked drops marks of letters.
 func unmarked(c rune) rune {

@@ -34,7 +34,8 @@ func appendLine(to []byte, e event.Stored) ([]byte, error) {
 	if e.At.Year() < 0 || e.At.Year() > 9999 {
 		return nil, fmt.Errorf("position %d: no line can say the year %d", e.Position, e.At.Year())
 	}
-	for _, part := range []struct{ name, text string }{{"stream", e.Stream}, {"type", e.Type}, {"data", string(e.Data)}, {"meta", string(e.Meta)}} {
+	for _, part := range []struct{ name, text string }{{"stream", e.Stream}, {"type", e.Type}, {"data", string(e.Data)},
+		{"meta", string(e.Meta)}} {
 		if !utf8.ValidString(part.text) {
 			return nil, fmt.Errorf("position %d: its %s is not text in UTF-8", e.Position, part.name)
 		}
@@ -58,8 +59,8 @@ func appendLine(to []byte, e event.Stored) ([]byte, error) {
 	return append(to, "}\n"...), nil
 }
 
-// appendText appends a JSON string as in RFC 8785, section 3.2.2.2: only what must be escaped is escaped. Go's encoder escapes more, and not
-// the same in each version.
+// appendText appends a JSON string as in RFC 8785, section 3.2.2.2: only what must be escaped is escaped. Go's encoder escapes more, and
+// not the same in each version.
 func appendText(to []byte, text string) []byte {
 	const short, hex = `btn fr`, `0123456789abcdef`
 	to = append(to, '"')

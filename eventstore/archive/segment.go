@@ -19,8 +19,8 @@ import (
 // window is the window of the compression, and with it a reader's memory.
 const window = 4 << 20
 
-// widest is the largest window that a reader accepts: the one that every reader should support (RFC 8878, section 3.1.1.1.2), because somebody may
-// have compressed the text again.
+// widest is the largest window that a reader accepts: the one that every reader should support (RFC 8878, section 3.1.1.1.2), because
+// somebody may have compressed the text again.
 const widest = 8 << 20
 
 // segmentWriter writes one segment.
@@ -42,7 +42,8 @@ func newSegment(dir string, n int, plain bool) (*segmentWriter, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("begin %s: %w", w.File, err)
 	}
-	if w.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil { //nolint:gosec // G304: the operator names the folder
+	//nolint:gosec // G304: the operator names the folder
+	if w.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600); err != nil {
 		return nil, fmt.Errorf("begin %s: %w", w.File, err)
 	}
 	if plain {

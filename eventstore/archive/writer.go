@@ -50,8 +50,8 @@ type Options struct {
 	Progress func(done, total event.Position) // in positions; may be nil
 }
 
-// Create writes a log into a folder, which it creates if missing and refuses if not empty. Memory does not grow with the log. On an error it
-// removes what it has written. A folder that a killed run leaves has no manifest and is no archive; [Append] fills it again.
+// Create writes a log into a folder, which it creates if missing and refuses if not empty. Memory does not grow with the log. On an error
+// it removes what it has written. A folder that a killed run leaves has no manifest and is no archive; [Append] fills it again.
 func Create(ctx context.Context, dir string, log Log, o Options) (Manifest, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -72,9 +72,9 @@ func begin(ctx context.Context, dir string, log Log, o Options) (Manifest, error
 	return write(ctx, dir, log, Manifest{Format: Format, Version: Version, StoreID: log.ID()}, o)
 }
 
-// Append adds the log's events after the archive's last position to it, in new segments: existing files do not change. It refuses an archive
-// whose last event is not the log's at that position, and says what it found. It fills an empty or missing folder like [Create], and that of
-// a killed first run.
+// Append adds the log's events after the archive's last position to it, in new segments: existing files do not change. It refuses an
+// archive whose last event is not the log's at that position, and says what it found. It fills an empty or missing folder like [Create],
+// and that of a killed first run.
 //
 // If the archive has further files, all of them must be given again, because they must be as new as the events.
 func Append(ctx context.Context, dir string, log Log, o Options) (Manifest, error) {
@@ -133,7 +133,8 @@ func (a *Archive) continues(ctx context.Context, log Log, o Options) error {
 			return err
 		}
 		if !bytes.Equal(inLog, inArchive) {
-			return fmt.Errorf("the log is not the one that the archive was made of: at position %d the archive has %s %s@%d (id %s), and the log has %s %s@%d (id %s)",
+			return fmt.Errorf("the log is not the one that the archive was made of: at position %d the archive has %s %s@%d (id %s), and the log "+
+				"has %s %s@%d (id %s)",
 				last.Position, last.Type, last.Stream, last.Revision, last.ID, e.Type, e.Stream, e.Revision, e.ID)
 		}
 		return nil
@@ -234,7 +235,8 @@ func (w *writer) events(ctx context.Context, log Log) error {
 		case e.Position > w.options.UpTo:
 			return w.endSegment()
 		case e.Position != w.manifest.LastPosition+1:
-			return fmt.Errorf("the log goes from position %d to %d, and positions are 1, 2, 3 …: an event is missing", w.manifest.LastPosition, e.Position)
+			return fmt.Errorf("the log goes from position %d to %d, and positions are 1, 2, 3 …: an event is missing", w.manifest.LastPosition,
+				e.Position)
 		}
 		if err := w.add(e); err != nil {
 			return err

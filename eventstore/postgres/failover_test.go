@@ -19,7 +19,8 @@ func loseTail(t testing.TB, url string, count int) {
 	admin := connect(t, url)
 	_, err := admin.Exec(t.Context(), `delete from log.event where position > (select max(position) - $1 from log.event)`, count)
 	require.NoError(t, err)
-	_, err = admin.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`)
+	_, err = admin.Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+		and pid <> pg_backend_pid()`)
 	require.NoError(t, err)
 }
 

@@ -401,7 +401,8 @@ func (a *appender) broken(err error) error {
 // (23), statements that are too complex (54). The journal rejects what is too large.
 func concernsData(err error) bool {
 	server, answered := errors.AsType[*pgconn.PgError](err)
-	return errors.Is(err, eventstore.ErrBadEvent) || answered && (strings.HasPrefix(server.Code, "22") || strings.HasPrefix(server.Code, "23") || strings.HasPrefix(server.Code, "54"))
+	return errors.Is(err, eventstore.ErrBadEvent) || answered &&
+		(strings.HasPrefix(server.Code, "22") || strings.HasPrefix(server.Code, "23") || strings.HasPrefix(server.Code, "54"))
 }
 
 // isDouble reports whether err is a unique violation.

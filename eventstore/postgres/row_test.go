@@ -21,7 +21,8 @@ func TestEventsAreReadInEachQueryExecMode(t *testing.T) {
 		Position: 1, Stream: "café-1", Revision: 0, ID: uuid.New(), Type: "Made", Data: []byte(`{ "é" :1.50}`), Meta: []byte("{}"),
 		At: time.Date(1999, 12, 31, 23, 59, 59, 999_999_000, time.UTC),
 	}
-	_, err := pool.Exec(t.Context(), `insert into log.event (position, stream, revision, id, open_ended, type, data, meta, recorded_at) values ($1, $2, $3, $4, false, $5, $6, $7, $8)`,
+	_, err := pool.Exec(t.Context(), `insert into log.event (position, stream, revision, id, open_ended, type, data, meta, recorded_at)
+		values ($1, $2, $3, $4, false, $5, $6, $7, $8)`,
 		want.Position, want.Stream, want.Revision, want.ID, want.Type, want.Data, want.Meta, want.At)
 	require.NoError(t, err)
 	first := func(mode pgx.QueryExecMode) (e event.Stored, err error) {
@@ -32,7 +33,8 @@ func TestEventsAreReadInEachQueryExecMode(t *testing.T) {
 		return e, err
 	}
 	modes := []pgx.QueryExecMode{
-		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec, pgx.QueryExecModeSimpleProtocol,
+		pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec, pgx.QueryExecModeExec,
+		pgx.QueryExecModeSimpleProtocol,
 	}
 	for _, mode := range modes {
 		e, err := first(mode)

@@ -146,11 +146,14 @@ func TestBodiesOfAllShapes(t *testing.T) {
 	}, varyHandler)
 	anyone := s.as(t, "")
 	const id = `"id":"11111111-1111-4111-8111-111111111111"`
-	full := `{` + id + `,"at":"2025-03-31T09:15:00Z","tree":{"name":"a","children":[{"name":"b","children":[],"id":3}],"by":{"x":1,"y":null}},` +
+	full := `{` + id + `,"at":"2025-03-31T09:15:00Z","tree":{"name":"a","children":[{"name":"b","children":[],"id":3}],"by":{"x":1,` +
+		`"y":null}},` +
 		`"flag":false,"small":-128,"natural":1000,"share":0.25,"any":{"n":[1.50,null,"x"]},"code":"abc"}`
-	anyone.PUT("/varied", full).Status(200).Body(`{` + id + `,"at":"2025-03-31T09:15:00Z","tree":{"name":"a","children":[{"name":"b"}],"by":{"x":1,"y":null}},` +
+	anyone.PUT("/varied", full).Status(200).Body(`{` + id + `,"at":"2025-03-31T09:15:00Z","tree":{"name":"a","children":[{"name":"b"}],` +
+		`"by":{"x":1,"y":null}},` +
 		`"flag":false,"small":-128,"natural":1000,"share":0.25,"any":{"n":[1.50,null,"x"]},"code":"abc"}`)
-	anyone.PUT("/varied", `{"id":"{11111111-1111-4111-8111-111111111111}","at":"yesterday","tree":{"name":"","children":[{"name":"b","x":1}],"id":1},
+	anyone.PUT("/varied", `{"id":"{11111111-1111-4111-8111-111111111111}","at":"yesterday","tree":{"name":"","children":[{"name":"b",`+
+		`"x":1}],"id":1},
 		"flag":"yes","small":128,"natural":1001,"share":1e999,"any":"\u0000","code":"A1","hidden":"x","by":{"x":"1"}}`).
 		Problem(422, "Validation error",
 			"id", "expected a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8",

@@ -25,11 +25,13 @@ func TestAListedOriginMayReadAnswers(t *testing.T) {
 	require.Empty(t, a.Header("Access-Control-Allow-Credentials"))
 	require.Equal(t, "Origin", a.Header("Vary"))
 	exposed := strings.ToLower(a.Header("Access-Control-Expose-Headers"))
-	for name := range strings.FieldsSeq("Bahi-Position Bahi-Stale Deprecation Sunset Location ETag X-Total-Count X-Request-Id RateLimit RateLimit-Policy Retry-After Idempotency-Replayed Warning Link") {
+	for name := range strings.FieldsSeq("Bahi-Position Bahi-Stale Deprecation Sunset Location ETag X-Total-Count X-Request-Id RateLimit " +
+		"RateLimit-Policy Retry-After Idempotency-Replayed Warning Link") {
 		require.Contains(t, strings.Split(exposed, ", "), strings.ToLower(name))
 	}
 	page.GET("/rows").Status(204)
-	for _, refused := range []*apitest.Answer{page.GET("/rows").Status(429), page.With("Authorization", "").GET("/rows").Status(401), page.GET("/nowhere").Status(404)} {
+	for _, refused := range []*apitest.Answer{page.GET("/rows").Status(429), page.With("Authorization", "").GET("/rows").Status(401),
+		page.GET("/nowhere").Status(404)} {
 		require.Equal(t, frontend, refused.Header("Access-Control-Allow-Origin"), "a page must be able to read the reason")
 	}
 }
@@ -57,7 +59,8 @@ func TestABrowserLearnsWhatItMaySend(t *testing.T) {
 	require.Contains(t, a.Header("Vary"), "Origin")
 	require.NotEmpty(t, a.Header("X-Request-Id"))
 	require.Empty(t, a.Header("RateLimit"), "a preflight is not counted")
-	for _, other := range []*apitest.Client{ask.With("Access-Control-Request-Method", "TRACE"), ask.With("Access-Control-Request-Headers", "cookie2")} {
+	for _, other := range []*apitest.Client{ask.With("Access-Control-Request-Method", "TRACE"),
+		ask.With("Access-Control-Request-Headers", "cookie2")} {
 		require.Empty(t, other.Do("OPTIONS", "/rows", nil).Status(204).Header("Access-Control-Allow-Origin"))
 	}
 	ask.With("Access-Control-Request-Method", "").Do("OPTIONS", "/rows", nil).Status(405)
@@ -66,7 +69,8 @@ func TestABrowserLearnsWhatItMaySend(t *testing.T) {
 func TestOtherOriginsGetNothing(t *testing.T) {
 	t.Parallel()
 	page := sharing(t)
-	for _, origin := range []string{"https://evil.example", "null", "*", "https://app.example.com.evil.example", "http://app.example.com", "https://APP.example.com", "https://app.example.com:444"} {
+	for _, origin := range []string{"https://evil.example", "null", "*", "https://app.example.com.evil.example", "http://app.example.com",
+		"https://APP.example.com", "https://app.example.com:444"} {
 		for _, a := range []*apitest.Answer{
 			page.With("Origin", origin).GET("/rows").Status(401),
 			page.With("Origin", origin, "Access-Control-Request-Method", "GET").Do("OPTIONS", "/api/v1/auth/login", nil).Status(204),
@@ -93,7 +97,8 @@ func TestOriginIsParsedAsBrowsersSendIt(t *testing.T) {
 		require.NoError(t, err, url)
 		require.Equal(t, want, origin, url)
 	}
-	for _, url := range []string{"", "*", "null", "app.example.com", "ftp://app.example.com", "https://", "https://*.example.com", "https://a:b@example.com", "https://दुकान.example", "https://a.example:x"} {
+	for _, url := range []string{"", "*", "null", "app.example.com", "ftp://app.example.com", "https://", "https://*.example.com",
+		"https://a:b@example.com", "https://दुकान.example", "https://a.example:x"} {
 		_, err := api.Origin(url)
 		require.ErrorContains(t, err, "expected a URL such as", url)
 	}

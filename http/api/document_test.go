@@ -47,7 +47,8 @@ func TestDocumentMatchesTheServersRules(t *testing.T) {
 	require.Equal(t, "ledger:write", at("paths /ledger/{account_id} post x-permission"))
 	require.Equal(t, "ledger", at("paths /ledger/{account_id} post x-rate-limit"))
 	require.Equal(t, "#/components/responses/UnprocessableEntity", at("paths /ledger/{account_id} post responses 422 $ref"))
-	require.Equal(t, "#/components/schemas/Problem", at("components responses UnprocessableEntity content application/problem+json schema $ref"))
+	require.Equal(t, "#/components/schemas/Problem",
+		at("components responses UnprocessableEntity content application/problem+json schema $ref"))
 	require.Contains(t, at("components schemas Problem properties"), "request_id")
 	at("paths /ledger/{account_id} post responses 201 headers Bahi-Position")
 	at("paths /ledger/{account_id} post responses 201 headers ETag")

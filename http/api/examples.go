@@ -41,7 +41,8 @@ func (o *operation) showExamples(h *huma.Operation, success *huma.Response) {
 	}
 }
 
-// further are the codes of refusals that have one of their own, by status. A conflict about a field that another record has is named after the field.
+// further are the codes of refusals that have one of their own, by status. A conflict about a field that another record has is named after
+// the field.
 var further = map[int][]string{
 	http.StatusBadRequest: {"wrong_password"},
 	http.StatusForbidden:  {"email_not_verified"},
@@ -52,7 +53,8 @@ var further = map[int][]string{
 	http.StatusUnprocessableEntity: {"dry_run_unsupported", "provider_refused", "recipient_failed"},
 	http.StatusTooManyRequests:     {"provider_rate_limited", "too_many_streams"},
 	http.StatusBadGateway:          {"provider_auth"},
-	http.StatusServiceUnavailable:  {"campaign_passed_over", "campaign_stopped", "provider_not_configured", "provider_unavailable", "provider_unknown"},
+	http.StatusServiceUnavailable: {"campaign_passed_over", "campaign_stopped", "provider_not_configured", "provider_unavailable",
+		"provider_unknown"},
 }
 
 // codeOf returns the code of a status where the refusal has none of its own.
@@ -76,5 +78,6 @@ func exampleOf(status int) any {
 	if detail == "" {
 		detail = http.StatusText(status)
 	}
-	return map[string]any{"detail": detail, "code": codeOf(status), "status": status, "title": http.StatusText(status), "request_id": "9b78ec1b6e030ca406e730d79703fa40"}
+	return map[string]any{"detail": detail, "code": codeOf(status), "status": status, "title": http.StatusText(status),
+		"request_id": "9b78ec1b6e030ca406e730d79703fa40"}
 }

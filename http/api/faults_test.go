@@ -44,7 +44,8 @@ func (s *server) ruledRoutes(ran *bool) {
 		*ran = *ran || !api.Request(ctx).DryRun
 		return &api.Nothing{}, nil
 	}
-	op := api.Op{ID: "ruled", Method: "POST", Path: "/ruled", Area: actor.Ledger, StrictBody: true, DryRun: true, StrictQuery: true, Status: 204}
+	op := api.Op{ID: "ruled", Method: "POST", Path: "/ruled", Area: actor.Ledger, StrictBody: true, DryRun: true, StrictQuery: true,
+		Status: 204}
 	api.Handle(s.API, op, rule)
 	op.ID, op.Path, op.DryRun, op.Untried = "unruled", "/unruled", false, true
 	api.Handle(s.API, op, rule)

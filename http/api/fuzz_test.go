@@ -39,7 +39,8 @@ func (s *server) do(method, target string, header http.Header, body string) *htt
 // field, and a body that encoding/json cannot read is refused. No answer is a 5xx.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
-		good, `{"id":"11111111-1111-4111-8111-111111111111","at":"2025-03-31T09:15:00Z","tree":{"name":"a","children":[{"name":"b"}],"by":{"x":1,"y":null}},"flag":true,"small":-1,"natural":7,"share":1e2,"any":{"n":[1.50,null,"x"]},"code":"abc"}`,
+		good, `{"id":"11111111-1111-4111-8111-111111111111","at":"2025-03-31T09:15:00Z","tree":{"name":"a","children":[{"name":"b"}],` +
+			`"by":{"x":1,"y":null}},"flag":true,"small":-1,"natural":7,"share":1e2,"any":{"n":[1.50,null,"x"]},"code":"abc"}`,
 		`{"id":"11111111-1111-4111-8111-111111111111","tree":{"name":"\ud83d\ude00"}}`, `{"tree":{"name":"a","name":"b"}}`,
 		`{"id":1}`, `[]`, `null`, `"`, `{"a":` + strings.Repeat("[", 70), "{\"\xff\":1}", `{"share":1e400}`, `{"any":"\u0000"}`, ``, ` `,
 	} {

@@ -26,13 +26,15 @@ func TestAListHasOneOfTwoShapes(t *testing.T) {
 			return nil, 0, nil
 		}
 	}
-	api.Handle(s.API, api.Op{ID: "list-array", Method: "GET", Path: "/array", Public: true}, func(_ context.Context, in *struct{ api.Limited }) (*api.Array[int], error) {
-		return api.Listed(rows(in.Get()))
-	})
-	api.Handle(s.API, api.Op{ID: "list-object", Method: "GET", Path: "/object", Public: true}, func(_ context.Context, in *struct{ api.Pages }) (*api.Body[api.PageOf[int]], error) {
-		found, total, err := rows(in.Get())
-		return api.Paginated(in.Get(), found, total, err)
-	})
+	api.Handle(s.API, api.Op{ID: "list-array", Method: "GET", Path: "/array", Public: true},
+		func(_ context.Context, in *struct{ api.Limited }) (*api.Array[int], error) {
+			return api.Listed(rows(in.Get()))
+		})
+	api.Handle(s.API, api.Op{ID: "list-object", Method: "GET", Path: "/object", Public: true},
+		func(_ context.Context, in *struct{ api.Pages }) (*api.Body[api.PageOf[int]], error) {
+			found, total, err := rows(in.Get())
+			return api.Paginated(in.Get(), found, total, err)
+		})
 	public := s.as(t, "")
 	a := public.GET("/array?page=2&limit=2").Status(200).Body(`[3]`)
 	require.Equal(t, "3", a.Header("X-Total-Count"))

@@ -27,10 +27,11 @@ func TestAPatchTellsAbsentFromNullFromAValue(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	var got patchShop
-	api.Handle(s.API, api.Op{ID: "patch-shop", Method: "PATCH", Path: "/shop", Public: true}, func(_ context.Context, in *struct{ Body patchShop }) (*api.Nothing, error) {
-		got = in.Body
-		return &api.Nothing{}, nil
-	})
+	api.Handle(s.API, api.Op{ID: "patch-shop", Method: "PATCH", Path: "/shop", Public: true},
+		func(_ context.Context, in *struct{ Body patchShop }) (*api.Nothing, error) {
+			got = in.Body
+			return &api.Nothing{}, nil
+		})
 	public := s.as(t, "")
 	id := uuid.New()
 	for body, wanted := range map[string]patchShop{
@@ -51,7 +52,8 @@ func TestAPatchTellsAbsentFromNullFromAValue(t *testing.T) {
 		"name", "must not be null", "tags", "must not be null", "active", "must not be null")
 	public.PATCH("/shop", `{"name":"Ashapriya","city":"Delhi","owner":"x","price":1.234,"active":7}`).Problem(422, "Validation error",
 		"name", "at most 5 characters", "city", "expected one of Surat, Pune",
-		"owner", "expected a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8", "price", "at most 2 decimal places", "active", "expected true or false")
+		"owner", "expected a UUID such as 6ba7b810-9dad-41d1-80b4-00c04fd430c8", "price", "at most 2 decimal places", "active",
+		"expected true or false")
 
 	var document struct {
 		Components struct {

@@ -161,10 +161,12 @@ func TestOtherContentTypesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	anyone := s.as(t, "")
-	for _, kind := range []string{"application/json", "application/json; charset=utf-8", "Application/JSON;charset=UTF-8", "application/merge-patch+json"} {
+	for _, kind := range []string{"application/json", "application/json; charset=utf-8", "Application/JSON;charset=UTF-8",
+		"application/merge-patch+json"} {
 		anyone.With("Content-Type", kind).POST("/echo", `{}`).Status(200)
 	}
-	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "json", "application/cbor", "+;"} {
+	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "json",
+		"application/cbor", "+;"} {
 		anyone.With("Content-Type", kind).POST("/echo", `{}`).Problem(415, "The body must be application/json")
 	}
 	anyone.With("Content-Encoding", "gzip").POST("/echo", `{}`).Problem(415, "The body must be application/json")
@@ -193,8 +195,10 @@ func TestABodyThatBreaksOffIsMalformed(t *testing.T) {
 	require.Equal(t, "HTTP/1.1 400 Bad Request", s.raw(t, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"))
 	require.Equal(t, "HTTP/1.1 400 Bad Request", s.raw(t, "POST /upload HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{"))
 	require.Equal(t, "HTTP/1.1 400 Bad Request", s.raw(t, "POST /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{"))
-	require.Equal(t, "HTTP/1.1 422 Unprocessable Entity", s.raw(t, "GET /ledger/3 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer bahi_clerk\r\nBahi-Min-Position: 1\r\nBahi-Min-Position: 2\r\nConnection: close\r\n\r\n"))
-	require.Equal(t, "HTTP/1.1 401 Unauthorized", s.raw(t, "GET /me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer bahi_clerk\r\nAuthorization: Bearer bahi_clerk\r\nConnection: close\r\n\r\n"))
+	require.Equal(t, "HTTP/1.1 422 Unprocessable Entity", s.raw(t, "GET /ledger/3 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+
+		"bahi_clerk\r\nBahi-Min-Position: 1\r\nBahi-Min-Position: 2\r\nConnection: close\r\n\r\n"))
+	require.Equal(t, "HTTP/1.1 401 Unauthorized", s.raw(t, "GET /me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+
+		"bahi_clerk\r\nAuthorization: Bearer bahi_clerk\r\nConnection: close\r\n\r\n"))
 }
 
 func TestASlowBodyIsNotWaitedFor(t *testing.T) {

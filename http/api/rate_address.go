@@ -122,7 +122,8 @@ func parseHop(text string) (netip.Addr, bool) {
 var (
 	forwardedName = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 	forwardedText = `(?:"([^"\\]*)"|([^"\\,; \t]+))`
-	forwardedForm = regexp.MustCompile(`^[ \t]*` + forwardedName + `=` + forwardedText + `(?:[ \t]*[,;][ \t]*` + forwardedName + `=` + forwardedText + `)*[ \t]*$`)
+	forwardedForm = regexp.MustCompile(`^[ \t]*` + forwardedName + `=` + forwardedText + `(?:[ \t]*[,;][ \t]*` + forwardedName +
+		`=` + forwardedText + `)*[ \t]*$`)
 	forwardedPair = regexp.MustCompile(`([,;]?)[ \t]*(` + forwardedName + `)=` + forwardedText)
 )
 

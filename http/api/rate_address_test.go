@@ -48,8 +48,10 @@ func TestAClientIsThePeerUnlessTrustedProxiesNameAnother(t *testing.T) {
 		{"a word that is no address", "10.1.2.3", asking("10.1.2.3:1", old, "198.51.100.1, unknown")},
 		{"nothing behind a comma", "10.1.2.3", asking("10.1.2.3:1", old, "198.51.100.1,")},
 		{"nothing", "10.1.2.3", asking("10.1.2.3:1", old, "")},
-		{"the standard's word", "2001:db8:1:2::", asking("[2001:db8:ffff::1]:1", standard, `proto=https;For="[2001:db8:1:2::5]:4711";by=10.0.0.1`)},
-		{"the standard's chain", "198.51.100.1", asking("10.1.2.3:1", standard, `for="_x,y", for=198.51.100.1;host="a;b,c"`, standard, "for=10.0.0.2")},
+		{"the standard's word", "2001:db8:1:2::",
+			asking("[2001:db8:ffff::1]:1", standard, `proto=https;For="[2001:db8:1:2::5]:4711";by=10.0.0.1`)},
+		{"the standard's chain", "198.51.100.1",
+			asking("10.1.2.3:1", standard, `for="_x,y", for=198.51.100.1;host="a;b,c"`, standard, "for=10.0.0.2")},
 		{"an obfuscated one", "10.1.2.3", asking("10.1.2.3:1", standard, "for=198.51.100.1, for=_hidden")},
 		{"an element without one", "10.1.2.3", asking("10.1.2.3:1", standard, "for=198.51.100.1, by=10.0.0.1")},
 		{"a quote that would swallow the proxy's element", "10.1.2.3", asking("10.1.2.3:1", standard, `for=8.8.8.8;a=", for=198.51.100.1`)},
@@ -63,7 +65,8 @@ func TestAClientIsThePeerUnlessTrustedProxiesNameAnother(t *testing.T) {
 
 func TestProxiesAreAddressesAndNetworks(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("10.0.0.0/8")},
+	require.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.1/32"),
+		netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("10.0.0.0/8")},
 		proxies(t, " 10.1.2.3/8", "192.0.2.1", "2001:db8::1/32 ", "::ffff:10.1.2.3/104"))
 	require.Empty(t, proxies(t))
 	for _, text := range []string{"", "proxy", "10.0.0.0/33", "10.0.0.1:80", "fe80::1%eth0", "10.0.0.0/8,"} {
@@ -75,7 +78,8 @@ func TestProxiesAreAddressesAndNetworks(t *testing.T) {
 // FuzzClientAddress lets a client send anything: it is counted as itself or as the proxy, never as an address of its
 // choice.
 func FuzzClientAddress(f *testing.F) {
-	for _, sent := range []string{"", "8.8.8.8", "10.0.0.1,", `for=8.8.8.8`, `for="`, `for=8.8.8.8;a="\`, `for=8.8.8.8,for="[2001:db8::1]`, `a=",`, "unknown, [::1", "fe80::1%x"} {
+	for _, sent := range []string{"", "8.8.8.8", "10.0.0.1,", `for=8.8.8.8`, `for="`, `for=8.8.8.8;a="\`, `for=8.8.8.8,for="[2001:db8::1]`,
+		`a=",`, "unknown, [::1", "fe80::1%x"} {
 		f.Add(sent, sent)
 	}
 	trusting := proxies(f, "10.0.0.0/8")

@@ -200,7 +200,8 @@ func (c *canvas) fill(y, h float64) {
 	})
 }
 
-// perEm is the grid of outlines. gofpdf writes coordinates with two places and scales with four, so 100 keeps a ten-thousandth of an em in both.
+// perEm is the grid of outlines. gofpdf writes coordinates with two places and scales with four, so 100 keeps a ten-thousandth of an em in
+// both.
 const perEm = 100
 
 // embolden is the stroke around an outline in bold text, in units of the grid: only regular weights of these fonts are embedded.

@@ -154,7 +154,8 @@ func (d *Daybook) Close(cash decimal.Decimal) error {
 // Finish ends the daybook.
 func (d *Daybook) Finish(opening, closing decimal.Decimal) error {
 	if !d.any {
-		d.sentence(strings.Join([]string{"There are no rows. Opening cash", Rupees.words(opening) + ",", "closing cash", Rupees.words(closing) + "."}, " "))
+		d.sentence(strings.Join([]string{"There are no rows. Opening cash", Rupees.words(opening) + ",", "closing cash",
+			Rupees.words(closing) + "."}, " "))
 	}
 	d.under = func() {}
 	d.check("daybook")

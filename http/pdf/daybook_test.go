@@ -30,7 +30,9 @@ func TestDaybookBreaksPagesBetweenShortRows(t *testing.T) {
 	require.NoError(t, d.Day(march, decimal.Zero))
 	const rows = 60
 	for i := range rows {
-		require.NoError(t, d.Row("Client: Meena Shah", Row{ID: int64(i + 1), In: []Line{{Text: "old gold", Amounts: sums("0", "9.16")}}, Out: []Line{{Text: "पायल, शुद्ध चाँदी की", Amounts: sums("1500.50", "95")}}}))
+		require.NoError(t, d.Row("Client: Meena Shah",
+			Row{ID: int64(i + 1), In: []Line{{Text: "old gold", Amounts: sums("0", "9.16")}},
+				Out: []Line{{Text: "पायल, शुद्ध चाँदी की", Amounts: sums("1500.50", "95")}}}))
 	}
 	long := Row{ID: 99}
 	for i := range 120 {

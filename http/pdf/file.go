@@ -70,7 +70,8 @@ func (f *file) finish(shared []byte, pages int) error {
 	theirs := len(f.offsets) + pages // number of objects before those of shared
 	for n := range pages {
 		f.begin()
-		f.printf("<</Type /Page\n/Parent %d 0 R\n/Resources %d 0 R\n/Contents [%d 0 R %d 0 R]>>\nendobj\n", theirs+rootOfPages, theirs+resources, n+1, n+1+pages)
+		f.printf("<</Type /Page\n/Parent %d 0 R\n/Resources %d 0 R\n/Contents [%d 0 R %d 0 R]>>\nendobj\n", theirs+rootOfPages, theirs+resources,
+			n+1, n+1+pages)
 	}
 	objects, err := objectsOf(shared)
 	if err != nil {

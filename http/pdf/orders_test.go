@@ -18,7 +18,8 @@ func someOrders(n int) Orders {
 	var all []Order
 	for i := range n {
 		o := Order{
-			ID: int64(1000 + i), Date: time.Date(2025, 3, 1+i%28, 0, 0, 0, 0, time.UTC), Slip: fmt.Sprintf("A-%d", i), Client: "રમેશભાઈ શાહ જ્વેલર્સ", Status: "partial",
+			ID: int64(1000 + i), Date: time.Date(2025, 3, 1+i%28, 0, 0, 0, 0, time.UTC), Slip: fmt.Sprintf("A-%d", i),
+			Client: "રમેશભાઈ શાહ જ્વેલર્સ", Status: "partial",
 			Ordered: dec("20.5"), Delivered: dec("25"), Pending: dec("-4.5"),
 			Items: []OrderItem{
 				{"पायल, शुद्ध चाँदी की × 2, making ₹ 1,250.50", dec("10.5")},

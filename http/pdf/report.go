@@ -17,7 +17,8 @@ type report struct {
 }
 
 func newReport(w io.Writer, kind, title string, scope []string, drawn Drawn) *report {
-	d := &report{document: &document{canvas: newCanvas(w, drawn.RecordedAt), s: Statement{Drawn: drawn}}, kind: kind, title: title, scope: scope, under: func() {}}
+	d := &report{document: &document{canvas: newCanvas(w, drawn.RecordedAt), s: Statement{Drawn: drawn}}, kind: kind, title: title,
+		scope: scope, under: func() {}}
 	d.pdf.SetTitle(d.types.shown(kind+", "+title), true)
 	d.pdf.SetSubject(d.types.shown(strings.Join(scope, "; ")), true)
 	d.pdf.SetCreator("Bahi", true)

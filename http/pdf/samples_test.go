@@ -85,7 +85,8 @@ func bank(n int) sample {
 		Title: "Shree Ganesh Jewellers, Rajkot", Account: "HDFC current account", Ledger: "Bank ledger",
 		From: time.Date(2025, 4, 1, 0, 0, 0, 0, ist), To: time.Date(2026, 3, 31, 0, 0, 0, 0, ist),
 		Units: []Unit{Rupees}, Opening: decs("125000.50"),
-		Drawn: Drawn{StoreID: "7f1c2a9e-5b0d-4c1e-9a55-0e6f6f0c7d11", Position: 128445, RecordedAt: time.Date(2026, 4, 2, 10, 22, 33, 123456000, ist)},
+		Drawn: Drawn{StoreID: "7f1c2a9e-5b0d-4c1e-9a55-0e6f6f0c7d11", Position: 128445,
+			RecordedAt: time.Date(2026, 4, 2, 10, 22, 33, 123456000, ist)},
 	}}
 	balance := s.Opening[0]
 	for i := range n {
@@ -110,10 +111,12 @@ func karigar(n int) sample {
 	s.Title, s.Account, s.Ledger = "श्री गणेश ज्वेलर्स · Shree Ganesh Jewellers", "રમેશભાઈ સોની (Ramesh Soni)", "Karigar ledger"
 	s.Units, s.Opening = []Unit{Rupees, FineGrams}, decs("-1250000.5", "12.345")
 	s.Drawn.Checkpoint = checkpoint
-	s.Notes = []string{"As known at position 128445.", "Balance = IN − OUT. Positive: we owe the karigar; negative: the karigar owes us or holds our metal."}
+	s.Notes = []string{"As known at position 128445.", "Balance = IN − OUT. Positive: we owe the karigar; negative: the karigar owes us or " +
+		"holds our metal."}
 	texts := []string{
 		"Fine silver, 500 g at touch 99.5", "पायल, शुद्ध चाँदी की, लक्ष्मी डिज़ाइन", "સોનાની બંગડી, ક્ષત્રિય ડિઝાઇન, શ્રી લક્ષ્મી જ્વેલર્સ",
-		"Payal pairs returned after polishing; wastage 2 % agreed on the telephone with Rameshbhai, see slip 4711 and the message of the same evening",
+		"Payal pairs returned after polishing; wastage 2 % agreed on the telephone with Rameshbhai, see slip 4711 and the message of the same " +
+			"evening",
 		"ક્રિષ્ના jewellers द्वारा कड़ा, labour ₹ 1,500",
 	}
 	sums := newRunning(s.Opening)

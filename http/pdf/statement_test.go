@@ -79,7 +79,8 @@ func TestOneSideShowsItsOwnEntriesAndTheirTotal(t *testing.T) {
 		require.Equal(t, "Opening total | 10,00,00,000.00 | 1.500", p.One("Opening"))
 		closing := newRunning(s.Before)
 		closing.add(In, total(sums))
-		require.Equal(t, fmt.Sprintf("Closing total | %s | %s", Rupees.number(closing.balance[0]), FineGrams.number(closing.balance[1])), p.One("Closing"))
+		require.Equal(t, fmt.Sprintf("Closing total | %s | %s", Rupees.number(closing.balance[0]), FineGrams.number(closing.balance[1])),
+			p.One("Closing"))
 		shown := 0
 		for _, row := range s.Rows {
 			if len(row.of(side)) > 0 {
@@ -130,7 +131,8 @@ func TestSumsCarriedForwardCoverTheRowsAbove(t *testing.T) {
 	}
 	s.Rows = s.Rows[:above]
 	sums := sumsOf(t, s)
-	require.Equal(t, fmt.Sprintf("Carried forward | %s | %s | %s", Rupees.number(sums.in[0]), Rupees.number(sums.out[0]), Rupees.number(sums.balance[0])),
+	require.Equal(t, fmt.Sprintf("Carried forward | %s | %s | %s", Rupees.number(sums.in[0]), Rupees.number(sums.out[0]),
+		Rupees.number(sums.balance[0])),
 		p.Starting("Carried forward")[0])
 }
 
@@ -252,7 +254,8 @@ func TestTheSignedCheckpointIsPrintedWhole(t *testing.T) {
 			require.Contains(t, last, l)
 		}
 	}
-	require.Len(t, p.Starting("Checkpoint bahi.example.in/log, size 128445, root hash qlAbFvVUUvLMbLRkGCpHbTk8mzQwbCyRUQLK9bfVqXo="), len(p.Pages))
+	require.Len(t, p.Starting("Checkpoint bahi.example.in/log, size 128445, root hash qlAbFvVUUvLMbLRkGCpHbTk8mzQwbCyRUQLK9bfVqXo="),
+		len(p.Pages))
 }
 
 func TestStatementsDrawConcurrently(t *testing.T) {

@@ -244,8 +244,10 @@ func TestNamesInEveryScriptAreCopiedAsTheyWereWritten(t *testing.T) {
 func FuzzDescriptions(f *testing.F) {
 	for _, seed := range []string{
 		"", "Sale of rings", "श्री लक्ष्मी", "ક્ષત્રિય", "मिला jewellers જ્વેલર્સ", "\x00\x01\x1f\x7f", "\xff\xfe\xfd", "\u202e\u2066abc\u2069",
-		"👨\u200d👩\u200d👧💍", strings.Repeat("W", 120), strings.Repeat("क्ष", 1700), strings.Repeat("word ", 1000), "()\\\r\n(\\)", "\u0a0d\u0d0a\u5c29",
-		"e" + strings.Repeat("\u0301", 300), "ि्\u200d\u200c़", "\u200d\u200c", "عربي", "\U0010ffff\ufffe\uffff", "/F1 12 Tf ET Q", "<<>>", "₹ 1,25,000.50", "□",
+		"👨\u200d👩\u200d👧💍", strings.Repeat("W", 120), strings.Repeat("क्ष", 1700), strings.Repeat("word ", 1000), "()\\\r\n(\\)",
+		"\u0a0d\u0d0a\u5c29",
+		"e" + strings.Repeat("\u0301", 300), "ि्\u200d\u200c़", "\u200d\u200c", "عربي", "\U0010ffff\ufffe\uffff", "/F1 12 Tf ET Q",
+		"<<>>", "₹ 1,25,000.50", "□",
 	} {
 		f.Add(seed)
 	}

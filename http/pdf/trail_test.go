@@ -28,14 +28,16 @@ func (r memory) whole() Trail {
 // changes returns a trail of n changes in three scripts.
 func changes(n int) memory {
 	t := memory{Trail: Trail{
-		Title: "श्री गणेश ज्वेलर्स · Shree Ganesh Jewellers", Scope: []string{"FY 2026-27: recorded 01 Apr 2026 to 31 Mar 2027", "Party: રમેશભાઈ"},
+		Title: "श्री गणेश ज्वेलर्स · Shree Ganesh Jewellers",
+		Scope: []string{"FY 2026-27: recorded 01 Apr 2026 to 31 Mar 2027", "Party: રમેશભાઈ"},
 		Drawn: bank(0).Drawn,
 	}}
 	for i := range n {
 		t.Changes = append(t.Changes, TrailChange{
 			At: time.Date(2026, 4, 2, 10, 22, i, 0, ist), Position: uint64(1000 + i), What: fmt.Sprintf("Row %d of HDFC चालू खाता edited", i),
 			Who: "user:0195e8a0-7c1e-7000-8000-0000000000aa", Why: "ભૂલ સુધારી, typed twice",
-			Fields: []TrailField{{"date", "2026-03-31", "2026-04-01"}, {"in_entries[0].description", "पायल, शुद्ध चाँदी की", ""}, {"in_entries[0].amount", "1250.5", "-7"}},
+			Fields: []TrailField{{"date", "2026-03-31", "2026-04-01"}, {"in_entries[0].description", "पायल, शुद्ध चाँदी की", ""},
+				{"in_entries[0].amount", "1250.5", "-7"}},
 		})
 	}
 	return t
@@ -64,7 +66,8 @@ func TestTrailShowsEachFieldAndItsSource(t *testing.T) {
 		require.Contains(t, lines, line)
 	}
 	whole := strings.ReplaceAll(strings.Join(lines, "\n"), " | ", "") // each script is a run of its own
-	for _, text := range []string{"Party: રમેશભાઈ", "Row 0 of HDFC चालू   खाता edited", "because: ભૂલ   સુધારી, typed twice", "पायल, शुद्ध   चाँदी   की"} {
+	for _, text := range []string{"Party: રમેશભાઈ", "Row 0 of HDFC चालू   खाता edited", "because: ભૂલ   સુધારી, typed twice",
+		"पायल, शुद्ध   चाँदी   की"} {
 		require.Contains(t, strings.Join(strings.Fields(whole), " "), strings.Join(strings.Fields(text), " "))
 	}
 }
@@ -82,7 +85,8 @@ func TestEveryTrailPageNamesItsSource(t *testing.T) {
 	trail.Drawn.Checkpoint = checkpoint
 	trail.Changes[50].Fields = []TrailField{{"in_entries[0].description", strings.Repeat("long ", 2000), strings.Repeat("लंबा ", 500)}}
 	for i := range 150 {
-		trail.Closings = append(trail.Closings, TrailClosing{fmt.Sprintf("Account %d", i/40), "31 Mar 2026", "₹ 1.00", "₹ 2.00", "1 change, position 1000"})
+		trail.Closings = append(trail.Closings,
+			TrailClosing{fmt.Sprintf("Account %d", i/40), "31 Mar 2026", "₹ 1.00", "₹ 2.00", "1 change, position 1000"})
 	}
 	p := writeTrail(t, trail)
 	require.Greater(t, len(p.Pages), 10)
@@ -108,7 +112,8 @@ func TestLongNamesDoNotOverlap(t *testing.T) {
 	trail := changes(3)
 	name := strings.TrimSpace(strings.Repeat("WIDE MILLS ", 11))
 	for i := range 60 {
-		trail.Closings = append(trail.Closings, TrailClosing{name + " (bank 1)", fmt.Sprintf("31 Mar 20%02d", i), "₹ 1.00", "₹ 2.00", "1 change, position 1000"})
+		trail.Closings = append(trail.Closings,
+			TrailClosing{name + " (bank 1)", fmt.Sprintf("31 Mar 20%02d", i), "₹ 1.00", "₹ 2.00", "1 change, position 1000"})
 	}
 	trail.Changes[0].What, trail.Changes[1].Why = "Row 1 of "+name+" (bank 1) edited", strings.Repeat("because ", 60)
 	type place struct{ x, y float64 }

@@ -40,5 +40,6 @@ func TestDDLChangesOnlyWithTheVersion(t *testing.T) {
 		}
 		require.Equal(t, newest[p.Name], p.Version, "the released version of %s must be the newest", p.Name)
 	}
-	require.Empty(t, missing, "the DDL or the event types are not those of these versions: raise the version, and add to %s:\n%s", released, strings.Join(missing, "\n"))
+	require.Empty(t, missing, "the DDL or the event types are not those of these versions: raise the version, and add to %s:\n%s",
+		released, strings.Join(missing, "\n"))
 }

@@ -106,7 +106,8 @@ func TestSlowDiskIsWaitedFor(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		go l.After(ctx, 20+random.Int64N(200), func() {
 			var pid int
-			for errors.Is(conn.QueryRow(ctx, `select pid from pg_stat_activity where query ilike '%insert into log.event%' and pid <> pg_backend_pid()
+			for errors.Is(conn.QueryRow(ctx, `select pid from pg_stat_activity where query ilike '%insert into log.event%'
+				and pid <> pg_backend_pid()
 				order by query_start desc limit 1`).Scan(&pid), pgx.ErrNoRows) {
 			}
 			how := time.Duration(50+random.IntN(1500)) * time.Millisecond

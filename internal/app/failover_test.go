@@ -40,7 +40,8 @@ func (r *recovering) loseTail(after string) {
 	defer admin.Close(r.t.Context())
 	_, err = admin.Exec(r.t.Context(), `delete from log.event where position > $1::text::bigint`, after)
 	require.NoError(r.t, err)
-	_, err = admin.Exec(r.t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`)
+	_, err = admin.Exec(r.t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+		and pid <> pg_backend_pid()`)
 	require.NoError(r.t, err)
 }
 

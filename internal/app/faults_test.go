@@ -21,7 +21,8 @@ func TestKilledServerLosesNothingThatItAnswered(t *testing.T) {
 	losesNothingWhenKilled(t, 3)
 }
 
-// losesNothingWhenKilled kills bahi under load again and again, and each second time Postgres with it; environment is that of its processes.
+// losesNothingWhenKilled kills bahi under load again and again, and each second time Postgres with it; environment is that of its
+// processes.
 func losesNothingWhenKilled(t *testing.T, rounds int, environment ...string) {
 	t.Helper()
 	data := pgtest.Dir(t)
@@ -33,7 +34,8 @@ func losesNothingWhenKilled(t *testing.T, rounds int, environment ...string) {
 		return cmd
 	}
 	p := apptest.Serve(t, program("serve"))
-	environment = append(environment, "BAHI_ADDR="+strings.TrimPrefix(p.URL, "http://")) // each start follows a kill at once, and wants the port of the one before
+	// each start follows a kill at once, and wants the port of the one before
+	environment = append(environment, "BAHI_ADDR="+strings.TrimPrefix(p.URL, "http://"))
 	p.Ready()
 	l := apptest.NewLoad(t, p.URL, 1)
 	l.AllAreas()
@@ -96,7 +98,8 @@ func TestKilledPostgresComesBackUnderLoad(t *testing.T) {
 	t.Logf("%d writes were answered, %d times it was away", l.Answered.Load(), l.Away.Load())
 	require.NotZero(t, l.Away.Load())
 	for line := range strings.Lines(p.Text()) {
-		require.False(t, strings.Contains(line, "status=500") && !strings.Contains(line, "operation=create-enquiry"), line) // whose 503 is a 500, by SPEC.txt
+		// whose 503 is a 500, by SPEC.txt
+		require.False(t, strings.Contains(line, "status=500") && !strings.Contains(line, "operation=create-enquiry"), line)
 	}
 	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
 	p.Stop()

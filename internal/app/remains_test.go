@@ -32,7 +32,8 @@ func TestScrubWaitsForAConcurrentAnalyze(t *testing.T) {
 		`alter system set autovacuum = on`, `alter system set autovacuum_naptime = '1s'`, `select pg_reload_conf()`,
 		`create schema account`, `create table account.person (name text)`, `insert into account.person values ('` + name + `')`,
 		`create function slow(x int) returns int language plpgsql immutable as 'begin perform pg_advisory_xact_lock(42); return x; end'`,
-		`create table slow (x int) with (autovacuum_analyze_threshold = 1, autovacuum_analyze_scale_factor = 0, autovacuum_vacuum_insert_threshold = -1)`,
+		`create table slow (x int) with (autovacuum_analyze_threshold = 1, autovacuum_analyze_scale_factor = 0,
+			autovacuum_vacuum_insert_threshold = -1)`,
 		`create index on slow (slow(x))`, // an ANALYZE evaluates it
 		`select pg_advisory_lock(42)`,
 		`insert into slow select generate_series(1, 100)`,
@@ -43,7 +44,8 @@ func TestScrubWaitsForAConcurrentAnalyze(t *testing.T) {
 	require.Eventually(t, func() bool {
 		var analyzes bool
 		require.NoError(t, pool.QueryRow(t.Context(), `
-			select exists (select from pg_stat_activity where backend_type = 'autovacuum worker' and wait_event = 'advisory' and backend_xmin is not null)`).Scan(&analyzes))
+			select exists (select from pg_stat_activity where backend_type = 'autovacuum worker' and wait_event = 'advisory'
+				and backend_xmin is not null)`).Scan(&analyzes))
 		return analyzes
 	}, 2*time.Minute, 20*time.Millisecond)
 	_, err = pool.Exec(t.Context(), `delete from account.person`)
@@ -67,7 +69,8 @@ func TestScrubWaitsForAConcurrentAnalyze(t *testing.T) {
 		require.NoError(t, <-done)
 	}
 	var folder, file string
-	require.NoError(t, pool.QueryRow(t.Context(), `select current_setting('data_directory'), pg_relation_filepath('account.person')`).Scan(&folder, &file))
+	require.NoError(t, pool.QueryRow(t.Context(),
+		`select current_setting('data_directory'), pg_relation_filepath('account.person')`).Scan(&folder, &file))
 	bytesOf, err := os.ReadFile(filepath.Join(folder, file))
 	require.NoError(t, err)
 	require.False(t, bytes.Contains(bytesOf, []byte(name)))

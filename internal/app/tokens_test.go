@@ -15,7 +15,8 @@ import (
 	"bahi/migrations"
 )
 
-// Tokens of webhooks are printed by the start that makes them. A later one, also of another node, keeps them in its data folder and says where.
+// Tokens of webhooks are printed by the start that makes them. A later one, also of another node, keeps them in its data folder and says
+// where.
 func TestTokensOfWebhooksArePrintedOnce(t *testing.T) {
 	t.Parallel()
 	database := pgtest.Template(t, "migrated", migrations.Up) // nobody has started on it

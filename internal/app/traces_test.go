@@ -19,7 +19,8 @@ func TestTracesAreFoundInTheirForms(t *testing.T) {
 	for _, text := range []string{
 		"<Zéphyrine@Example.org>", "zéphyrine@example.org", "ZÉPHYRINE@EXAMPLE.ORG", "?q=z%C3%A9phyrine%40example.org&",
 		apptest.InUTF16(endian.LittleEndian, "to zéphyrine@example.org"), apptest.InUTF16(endian.BigEndian, "ZÉPHYRINE@EXAMPLE.ORG"),
-		base64.StdEncoding.EncodeToString([]byte("mailto:zéphyrine@example.org")), base64.URLEncoding.EncodeToString([]byte("x:Zéphyrine@Example.org,")),
+		base64.StdEncoding.EncodeToString([]byte("mailto:zéphyrine@example.org")),
+		base64.URLEncoding.EncodeToString([]byte("x:Zéphyrine@Example.org,")),
 		`\x` + hex.EncodeToString([]byte("zéphyrine@example.org")),
 		hex.EncodeToString(hashOf("zéphyrine@example.org")), string(hashOf("zéphyrine@example.org")),
 	} {

@@ -147,7 +147,8 @@ var bounds = regexp.MustCompile(`\b([a-z_]+) = \$([0-9]+)\b`)
 // complaint says why a statement does not keep to what the column says is the asker's, nothing if it does.
 func (s sent) complaint(column string) string {
 	for _, m := range bounds.FindAllStringSubmatch(s.sql, -1) {
-		if n, err := strconv.Atoi(m[2]); err == nil && m[1] == column && n <= len(s.args) && (s.args[n-1] == asker || s.args[n-1] == pgtype.UUID{Bytes: asker, Valid: true}) {
+		if n, err := strconv.Atoi(m[2]); err == nil && m[1] == column && n <= len(s.args) &&
+			(s.args[n-1] == asker || s.args[n-1] == pgtype.UUID{Bytes: asker, Valid: true}) {
 			return ""
 		}
 	}
@@ -217,7 +218,8 @@ func TestNoViewForgetsTheAskersWorkspace(t *testing.T) {
 			said.take()
 			statements := 0
 			for args := range product(choices) {
-				of.Method(i).Call(append([]reflect.Value{reflect.ValueOf(readmodels.WithFreshness(t.Context(), &readmodels.Freshness{Wait: time.Millisecond}))}, args...))
+				of.Method(i).Call(append([]reflect.Value{reflect.ValueOf(readmodels.WithFreshness(t.Context(),
+					&readmodels.Freshness{Wait: time.Millisecond}))}, args...))
 				for _, s := range said.take() {
 					if !reads.MatchString(s.sql) {
 						continue
@@ -363,5 +365,6 @@ func TestAForgottenWorkspaceIsFound(t *testing.T) {
 	} {
 		require.NotEmpty(t, sent{sql, args}.complaint("workspace_id"), fmt.Sprint(sql, args))
 	}
-	require.Empty(t, sent{`select * from books_g1.account a where a.id = $1 and a.workspace_id = $2`, []any{1, asker}}.complaint("workspace_id"))
+	require.Empty(t, sent{`select * from books_g1.account a where a.id = $1 and a.workspace_id = $2`,
+		[]any{1, asker}}.complaint("workspace_id"))
 }

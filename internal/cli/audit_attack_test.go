@@ -124,24 +124,30 @@ func TestVerifyNamesTheFirstBadEventOfEachAttack(t *testing.T) {
 		first string
 		start string // the error at startup; empty: only reading the whole log finds the attack
 	}{
-		"a byte of a payload":    {`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = P`, true, "event P:", ""},
-		"a date in the metadata": {`update log.event set meta = regexp_replace(meta::text, '"occurred_at":"2', '"occurred_at":"1')::json where position = P`, true, "event P:", ""},
-		"recorded at no time":    {`update log.event set recorded_at = 'infinity' where position = P`, true, "event P:", ""},
-		"two events swapped":     {`update log.event set position = -position where position in (P, P + 2); update log.event set position = 2 * P + 2 + position where position < 0`, true, "event P:", ""},
+		"a byte of a payload": {`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = P`,
+			true, "event P:", ""},
+		"a date in the metadata": {`update log.event set meta = regexp_replace(meta::text, '"occurred_at":"2', '"occurred_at":"1')::json
+			where position = P`, true, "event P:", ""},
+		"recorded at no time": {`update log.event set recorded_at = 'infinity' where position = P`, true, "event P:", ""},
+		"two events swapped": {`update log.event set position = -position where position in (P, P + 2); update log.event
+			set position = 2 * P + 2 + position where position < 0`, true, "event P:", ""},
 		"one deleted in the middle": {
 			`delete from log.event where position = P`, true, "event P", "",
 		},
 		"one deleted and the gap closed": {
-			`delete from log.event where position = P; update log.event set position = 1 - position where position > P; update log.event set position = -position where position < 0`,
+			`delete from log.event where position = P; update log.event set position = 1 - position where position > P; update log.event
+				set position = -position where position < 0`,
 			true, "event P:", "it ends at position",
 		},
 		"one inserted before the first position": {
-			`insert into log.event select -3, 9, recorded_at, gen_random_uuid(), false, stream, type, data, meta from log.event where position = P`, true, "event 1: ", "before the log's first",
+			`insert into log.event select -3, 9, recorded_at, gen_random_uuid(), false, stream, type, data, meta from log.event where position = P`,
+			true, "event 1: ", "before the log's first",
 		},
 		"the tail deleted": {`delete from log.event where position > P`, true, "event P+1", "so its newest events are lost"},
 		"one inserted": {
 			`update log.event set position = -1 - position where position >= P; update log.event set position = -position where position < 0;
-			insert into log.event select P, 0, recorded_at, gen_random_uuid(), false, 'bankrow-900', type, data, meta from log.event where position = P + 1`,
+			insert into log.event select P, 0, recorded_at, gen_random_uuid(), false, 'bankrow-900', type, data, meta from log.event
+				where position = P + 1`,
 			true, "event P:", "the event at position",
 		},
 	} {
@@ -157,7 +163,8 @@ func TestVerifyNamesTheFirstBadEventOfEachAttack(t *testing.T) {
 				out, wrong, status = v.verify(args...)
 				require.Equal(t, 1, status, out)
 				require.Contains(t, wrong, "bahi: the log is not verified")
-				require.Contains(t, out, "TAMPERED. The first bad event is "+strings.NewReplacer("P+1", strconv.FormatInt(p+1, 10), "P", strconv.FormatInt(p, 10)).Replace(attack.first))
+				require.Contains(t, out, "TAMPERED. The first bad event is "+strings.NewReplacer("P+1", strconv.FormatInt(p+1, 10), "P",
+					strconv.FormatInt(p, 10)).Replace(attack.first))
 			}
 			sys, err := apptest.Settings(t, v.url).Open(t.Context(), true)
 			if attack.start == "" {
@@ -178,19 +185,22 @@ func TestKeptCheckpointRevealsARewrittenLog(t *testing.T) {
 	t.Parallel()
 	v := newVictim(t)
 	v.exec(fmt.Sprintf(`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position = %d`, v.at(4)))
-	v.exec(`truncate audit.checkpoint; update audit.numbering set last = 0; drop schema audit_g1 cascade; delete from projection.generation where name = 'audit'`)
+	v.exec(`truncate audit.checkpoint; update audit.numbering set last = 0; drop schema audit_g1 cascade; delete from projection.generation ` +
+		`where name = 'audit'`)
 	o := apptest.StartOn(t, v.url)
 	o.Signed()
 	out, _, status := v.verify()
 	require.Equal(t, 0, status, "the log agrees with its own tree: %s", out)
 	out, _, status = v.verify("--checkpoint", v.kept)
 	require.Equal(t, 1, status)
-	require.Contains(t, out, fmt.Sprintf("TAMPERED. The first bad event is one of the events 1 to %d. The log does not lead to the checkpoint of %d events", v.size, v.size))
+	require.Contains(t, out, fmt.Sprintf("TAMPERED. The first bad event is one of the events 1 to %d. The log does not lead to the "+
+		"checkpoint of %d events", v.size, v.size))
 	require.Contains(t, out, "kept.checkpoint")
 	require.Contains(t, out, "An archive from before names the very event: bahi-verify store --compare ARCHIVE.")
 	out, _, status = v.verify("--checkpoint", v.kept, "--checkpoint", v.early)
 	require.Equal(t, 1, status)
-	require.Contains(t, out, fmt.Sprintf("The first bad event is one of the events %d to %d.", v.earlier+1, v.size), "between the two kept checkpoints")
+	require.Contains(t, out, fmt.Sprintf("The first bad event is one of the events %d to %d.", v.earlier+1, v.size),
+		"between the two kept checkpoints")
 	require.Contains(t, out, fmt.Sprintf("while its first %d events are as they were signed", v.earlier))
 	o.Stop()
 }
@@ -227,7 +237,8 @@ func TestRestoreWithoutItsTailIsRefusedUntilAccepted(t *testing.T) {
 	out, wrong, status := accept("--reason", "the disk burnt")
 	require.Equal(t, 0, status, wrong)
 	require.NotContains(t, wrong, "rewritten")
-	held := slices.Max(slices.DeleteFunc(slices.Clone(v.sizes), func(size int64) bool { return size > end })) // a checkpoint is signed every second
+	// a checkpoint is signed every second
+	held := slices.Max(slices.DeleteFunc(slices.Clone(v.sizes), func(size int64) bool { return size > end }))
 	require.GreaterOrEqual(t, held, v.earlier)
 	require.Contains(t, out, fmt.Sprintf("The log is held against the checkpoint of %d events", held))
 	_, wrong, status = accept("--reason", "once more")
@@ -261,19 +272,23 @@ func TestEventsRemovedWithTheirCheckpointsAreMissed(t *testing.T) {
 	t.Parallel()
 	const unsign = `delete from audit.checkpoint where position > P;`
 	for name, attack := range map[string]struct{ sql, found string }{
-		"removed":   {`delete from log.event where position > P`, "(the tree beside the log, not signed)"},
-		"rewritten": {`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position > P and type = 'BankRowAdded'`, "(the tree beside the log, not signed)"},
+		"removed": {`delete from log.event where position > P`, "(the tree beside the log, not signed)"},
+		"rewritten": {`update log.event set data = replace(data::text, '2025-03-02', '2025-03-03')::json where position > P
+			and type = 'BankRowAdded'`, "(the tree beside the log, not signed)"},
 		"removed also from the tree": {
-			`delete from log.event where position > P; drop schema audit_g1 cascade; delete from projection.generation where name = 'audit'`, "the newest events are gone",
+			`delete from log.event where position > P; drop schema audit_g1 cascade; delete from projection.generation where name = 'audit'`,
+			"the newest events are gone",
 		},
-		"removed with the newest tile": {`delete from log.event where position > P; delete from audit_g1.tile where level = 0`, "the newest events are gone"},
-		"nothing but checkpoints":      {`select 1`, "signed checkpoints were removed"},
-		"all checkpoints and the tree": {`truncate audit.checkpoint, audit_g1.tree, audit_g1.tile`, "signed checkpoints were removed, from number 1 on"},
-		"a checkpoint in the middle":   {`delete from audit.checkpoint where number = 1`, "from number 1 on"},
-		"the numbers as well":          {`delete from audit.numbering`, "signed checkpoints were removed"},
-		"renumbered":                   {`update audit.checkpoint set number = number + 100`, "does not say what its note does"},
-		"the tree alone":               {`truncate audit_g1.tree, audit_g1.tile`, "somebody removed leaves"},
-		"a column of a checkpoint":     {`update audit.checkpoint set position = position + 1 where number = 1`, "does not say what its note does"},
+		"removed with the newest tile": {`delete from log.event where position > P; delete from audit_g1.tile where level = 0`,
+			"the newest events are gone"},
+		"nothing but checkpoints": {`select 1`, "signed checkpoints were removed"},
+		"all checkpoints and the tree": {`truncate audit.checkpoint, audit_g1.tree, audit_g1.tile`,
+			"signed checkpoints were removed, from number 1 on"},
+		"a checkpoint in the middle": {`delete from audit.checkpoint where number = 1`, "from number 1 on"},
+		"the numbers as well":        {`delete from audit.numbering`, "signed checkpoints were removed"},
+		"renumbered":                 {`update audit.checkpoint set number = number + 100`, "does not say what its note does"},
+		"the tree alone":             {`truncate audit_g1.tree, audit_g1.tile`, "somebody removed leaves"},
+		"a column of a checkpoint":   {`update audit.checkpoint set position = position + 1 where number = 1`, "does not say what its note does"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -299,5 +314,6 @@ func TestNothingIsWrittenToALogThatLostItsTail(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Response.StatusCode == http.StatusServiceUnavailable
 	}, time.Minute, 20*time.Millisecond)
-	clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(503, "The log lost events that were signed for: nothing is written until an operator has accepted it")
+	clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(503, "The log lost events that were signed for: nothing "+
+		"is written until an operator has accepted it")
 }

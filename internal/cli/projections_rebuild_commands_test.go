@@ -25,7 +25,8 @@ func TestDoctorNamesARowOfEachTableThatIsMissing(t *testing.T) {
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
-	clerk.POST(apptest.Ledger(account, "/rows"), `{"rows":[`+apptest.Deposit("2025-03-02", "1")+`,`+apptest.Deposit("2025-03-02", "2")+`]}`).Status(201)
+	clerk.POST(apptest.Ledger(account, "/rows"),
+		`{"rows":[`+apptest.Deposit("2025-03-02", "1")+`,`+apptest.Deposit("2025-03-02", "2")+`]}`).Status(201)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-02-28"}`).Status(200)
 	_, wrong, status := apptest.Attached(t, o, "doctor")
 	require.Equal(t, 0, status, wrong)
@@ -40,7 +41,8 @@ func TestDoctorNamesARowOfEachTableThatIsMissing(t *testing.T) {
 	taken := map[table]string{}
 	for _, table := range tables {
 		var row string
-		err := conn.QueryRow(t.Context(), fmt.Sprintf(`delete from %[1]s.%[2]s t where ctid = (select min(ctid) from %[1]s.%[2]s) returning to_json(t)::text`,
+		err := conn.QueryRow(t.Context(), fmt.Sprintf(`delete from %[1]s.%[2]s t where ctid = (select min(ctid) from %[1]s.%[2]s)
+			returning to_json(t)::text`,
 			table.Schema, table.Name)).Scan(&row)
 		if err != pgx.ErrNoRows { //nolint:errorlint // as Scan answers it
 			require.NoError(t, err)
@@ -129,7 +131,8 @@ func TestRebuildWithDifferencesWaitsForAcceptance(t *testing.T) {
 	require.Equal(t, 1, status)
 	require.Empty(t, out)
 	for _, words := range []string{
-		"bahi: books: the new tables differ from the live ones:\ntable row_version: 2 rows differ; the first is only in the ", fmt.Sprintf(`: {"row_id":%d,`, row.ID),
+		"bahi: books: the new tables differ from the live ones:\ntable row_version: 2 rows differ; the first is only in the ",
+		fmt.Sprintf(`: {"row_id":%d,`, row.ID),
 		"`bahi projections accept books` lets them be read all the same, `bahi projections cancel books` drops them\n",
 	} {
 		require.Contains(t, wrong, words)
@@ -159,7 +162,8 @@ func TestServerFinishesAnInterruptedRebuild(t *testing.T) {
 	_, wrong, status := apptest.Attached(t, o, "projections", "rebuild", "books", "--dry-run")
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, 1, shell.Interrupt())
-	require.Contains(t, shell.Text(), "bahi: books: interrupted; a process that serves goes on with the build, or this command given again; `bahi projections cancel books` ends it")
+	require.Contains(t, shell.Text(), "bahi: books: interrupted; a process that serves goes on with the build, or this command given again; "+
+		"`bahi projections cancel books` ends it")
 
 	out, wrong, status := apptest.Attached(t, o, "projections", "pause", "books")
 	require.Equal(t, 0, status, wrong)
@@ -187,7 +191,8 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	at := o.Head()
 	require.Eventually(t, func() bool { return o.Projection("books").State == "parked" }, time.Minute, 5*time.Millisecond)
 	list, _, _ := apptest.Attached(t, o, "projections", "list")
-	require.Regexp(t, fmt.Sprintf(`(?m)^books +\d+ +1 +parked +\d+ +(\d+|some) +event BankRowAdded at position %d: .*parked_for_a_test`, at), list)
+	require.Regexp(t, fmt.Sprintf(`(?m)^books +\d+ +1 +parked +\d+ +(\d+|some) +event BankRowAdded at position %d: .*parked_for_a_test`, at),
+		list)
 	_, wrong, status := apptest.Attached(t, o, "doctor", "books")
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, fmt.Sprintf("bahi: projection books has stopped: event BankRowAdded at position %d", at))
@@ -196,7 +201,8 @@ func TestAParkedProjectionIsShownAndSkippedAtTheShell(t *testing.T) {
 	require.Contains(t, out, "users: generation 1 is what the log says")
 
 	o.Sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
-	out, wrong, status = apptest.Attached(t, o, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason", "for a test")
+	out, wrong, status = apptest.Attached(t, o, "projections", "skip", "books", "--position", strconv.FormatInt(at, 10), "--reason",
+		"for a test")
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, "books: passes over the event\n", out)
 	require.Eventually(t, func() bool { return o.Projection("books").State == "live" }, time.Minute, 5*time.Millisecond)
@@ -240,7 +246,8 @@ func TestARebuildIsResumedAfterPostgresWasKilled(t *testing.T) {
 	require.Eventually(t, func() bool { // the server is up again; no throttle is needed
 		return p.Client().POST("/ops/projections/books/throttle", `{"events_per_second":null}`).Response.StatusCode == http.StatusOK
 	}, time.Minute, 50*time.Millisecond)
-	require.Eventually(t, func() bool { return state().Generation == was.Build.Generation }, time.Minute, 10*time.Millisecond, "the same build goes on")
+	require.Eventually(t, func() bool { return state().Generation == was.Build.Generation }, time.Minute, 10*time.Millisecond,
+		"the same build goes on")
 	apptest.Healthy(t, apptest.Command(t, data, "doctor"))
 	require.Equal(t, "400", apptest.ClerkBanks(apitest.New(t, p.URL, apptest.OperatorKey).GET("/banks").Status(200))[0].Balance.String())
 	p.Stop()

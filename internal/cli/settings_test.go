@@ -127,14 +127,18 @@ func TestAllThatIsWrongWithTheSettingsIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	cmd := apptest.Command(t, data, "serve")
-	cmd.Env = append(cmd.Env, "BAHI_ADDR=nowhere", "BAHI_ADMIN_API_KEY=short", "BAHI_TIMEZONE=Mars", "BAHI_DB_CONNECTIONS=1", "BAHI_PUBLIC_URL=abc", "BAHI_STREAMS=-1",
-		"BAHI_LIMIT_AUTH=abc", "GATEWAY_BASE_URL=https://x.example", "FEED_URL=kafka://localhost?sasl=md5", "SMTP_URL=smtp://localhost", "CHAT_BASE_URL=abc",
+	cmd.Env = append(cmd.Env, "BAHI_ADDR=nowhere", "BAHI_ADMIN_API_KEY=short", "BAHI_TIMEZONE=Mars", "BAHI_DB_CONNECTIONS=1",
+		"BAHI_PUBLIC_URL=abc", "BAHI_STREAMS=-1",
+		"BAHI_LIMIT_AUTH=abc", "GATEWAY_BASE_URL=https://x.example", "FEED_URL=kafka://localhost?sasl=md5", "SMTP_URL=smtp://localhost",
+		"CHAT_BASE_URL=abc",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=abc", "BAHI_GATEWAY_TLS_CERT=none", "BAHI_AUDIT_EVERY=40s")
 	_, said, status := apptest.Execute(t, cmd)
 	require.NotZero(t, status)
 	for _, why := range []string{
-		"BAHI_ADDR: ", "BAHI_ADMIN_API_KEY: ", "BAHI_TIMEZONE: ", "BAHI_DB_CONNECTIONS: ", "BAHI_PUBLIC_URL: ", "BAHI_STREAMS: ", "BAHI_LIMIT_AUTH: ", "a gateway needs its API key",
-		"FEED_URL: sasl: ", "SMTP_URL: from: the sender is missing", "CHAT_BASE_URL: ", "OTEL_EXPORTER_OTLP_ENDPOINT: ", "BAHI_GATEWAY_TLS_CERT and", "BAHI_AUDIT_EVERY: ",
+		"BAHI_ADDR: ", "BAHI_ADMIN_API_KEY: ", "BAHI_TIMEZONE: ", "BAHI_DB_CONNECTIONS: ", "BAHI_PUBLIC_URL: ", "BAHI_STREAMS: ",
+		"BAHI_LIMIT_AUTH: ", "a gateway needs its API key",
+		"FEED_URL: sasl: ", "SMTP_URL: from: the sender is missing", "CHAT_BASE_URL: ", "OTEL_EXPORTER_OTLP_ENDPOINT: ",
+		"BAHI_GATEWAY_TLS_CERT and", "BAHI_AUDIT_EVERY: ",
 	} {
 		require.Contains(t, said, why)
 	}
@@ -162,7 +166,8 @@ func TestCommandsFindTheServerWhateverItsAddress(t *testing.T) {
 	said, status = health()
 	require.NotZero(t, status)
 	require.Contains(t, said, "the server does not respond")
-	for setting, want := range map[string]string{"": app.DefaultAddr, "127.0.0.1:0": app.DefaultAddr, "0.0.0.0:99": "127.0.0.1:99", ":99": "127.0.0.1:99", "[::]:99": "127.0.0.1:99", "[::1]:99": "[::1]:99"} {
+	for setting, want := range map[string]string{"": app.DefaultAddr, "127.0.0.1:0": app.DefaultAddr, "0.0.0.0:99": "127.0.0.1:99",
+		":99": "127.0.0.1:99", "[::]:99": "127.0.0.1:99", "[::1]:99": "[::1]:99"} {
 		addr, err := app.ServerAddr(data, setting)
 		require.NoError(t, err)
 		require.Equal(t, want, addr, setting)

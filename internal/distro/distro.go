@@ -51,13 +51,15 @@ func Install(ctx context.Context, log *slog.Logger, choose Choose) error {
 		}
 	}
 	log.Info("installing", "packages", strings.Join(packages, " "))
-	_, err = Run(ctx, "apt-get", append([]string{"install", "-y", "--no-install-recommends", "-o", "Dpkg::Options::=--force-confold", "-o", "DPkg::Lock::Timeout=300"}, packages...)...)
+	_, err = Run(ctx, "apt-get", append([]string{"install", "-y", "--no-install-recommends", "-o", "Dpkg::Options::=--force-confold",
+		"-o", "DPkg::Lock::Timeout=300"}, packages...)...)
 	return err
 }
 
 // Unpack unpacks packages and their missing dependencies, without those that skip matches, into the folder root of tmp. It returns the
 // names of the wanted packages and the folder.
-func Unpack(ctx context.Context, log *slog.Logger, tmp string, choose Choose, skip *regexp.Regexp) (wanted []string, root string, err error) {
+func Unpack(ctx context.Context, log *slog.Logger, tmp string, choose Choose, skip *regexp.Regexp) (wanted []string, root string,
+	err error) {
 	var private []string
 	wanted, err = choose(ctx, private)
 	if err != nil {
@@ -88,7 +90,8 @@ func Unpack(ctx context.Context, log *slog.Logger, tmp string, choose Choose, sk
 		}
 	}
 	log.Info("fetching packages", "packages", strings.Join(packages, " "))
-	cmd := exec.CommandContext(ctx, "apt-get", slices.Concat(private, []string{"download"}, packages)...) //nolint:gosec // G204: names that apt gave us.
+	//nolint:gosec // G204: names that apt gave us.
+	cmd := exec.CommandContext(ctx, "apt-get", slices.Concat(private, []string{"download"}, packages)...)
 	cmd.Dir = tmp
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, "", fmt.Errorf("apt-get download: %w: %s", err, lastLine(out))
@@ -136,7 +139,8 @@ func Alone(do func() error) error {
 
 // Libraries returns the folders of the libraries that were unpacked below root, as LD_LIBRARY_PATH has them.
 func Libraries(root string) string {
-	dirs, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-*")) // Our path has no brackets; without a match the system's libraries are used.
+	// Our path has no brackets; without a match the system's libraries are used.
+	dirs, _ := filepath.Glob(filepath.Join(root, "usr/lib/*-linux-*"))
 	more, _ := filepath.Glob(filepath.Join(root, "lib/*-linux-*"))
 	return strings.Join(append(dirs, more...), ":")
 }

@@ -69,9 +69,12 @@ var (
 		{"ચાંદી", "પાયલ", "બંગડી", "ચેન", "વીંટી", "કડું", "રોકડ", "મજૂરી"},
 	}
 	names = [3]map[string]string{
-		{"khata": "Khata", "party": "Party:", "in": "IN", "out": "OUT", "date": "Date", "item": "Item", "weight": "Wt", "touch": "Touch", "fine": "Fine", "amount": "Rs"},
-		{"khata": "खाता", "party": "पार्टी:", "in": "जमा", "out": "नाम", "date": "तारीख", "item": "विवरण", "weight": "वजन", "touch": "टंच", "fine": "फाइन", "amount": "रकम"},
-		{"khata": "ખાતું", "party": "પાર્ટી:", "in": "જમા", "out": "ઉધાર", "date": "તારીખ", "item": "વિગત", "weight": "વજન", "touch": "ટચ", "fine": "ફાઇન", "amount": "રકમ"},
+		{"khata": "Khata", "party": "Party:", "in": "IN", "out": "OUT", "date": "Date", "item": "Item", "weight": "Wt", "touch": "Touch",
+			"fine": "Fine", "amount": "Rs"},
+		{"khata": "खाता", "party": "पार्टी:", "in": "जमा", "out": "नाम", "date": "तारीख", "item": "विवरण", "weight": "वजन", "touch": "टंच",
+			"fine": "फाइन", "amount": "रकम"},
+		{"khata": "ખાતું", "party": "પાર્ટી:", "in": "જમા", "out": "ઉધાર", "date": "તારીખ", "item": "વિગત", "weight": "વજન", "touch": "ટચ",
+			"fine": "ફાઇન", "amount": "રકમ"},
 	}
 )
 
@@ -272,7 +275,8 @@ func (p *page) draw(x, y, size int, text string, ink bool) int {
 		face := p.faces[run.script]
 		scripts := [3]language.Script{language.Latin, language.Devanagari, language.Gujarati}
 		out := p.shaper.Shape(shaping.Input{
-			Text: run.text, RunEnd: len(run.text), Direction: di.DirectionLTR, Face: face, Size: fixed.I(size), Script: scripts[run.script], Language: "en",
+			Text: run.text, RunEnd: len(run.text), Direction: di.DirectionLTR, Face: face, Size: fixed.I(size), Script: scripts[run.script],
+			Language: "en",
 		})
 		scale := float32(size) / float32(face.Upem())
 		for _, g := range out.Glyphs {

@@ -26,7 +26,8 @@ func (s Score) Precision() int { return 100 * s.Rows / max(1, s.Read) }
 // Plus adds.
 func (s Score) Plus(o Score) Score {
 	return Score{
-		s.True + o.True, s.Read + o.Read, s.Rows + o.Rows, s.Wrong + o.Wrong, s.Side + o.Side, s.Date + o.Date, s.Item + o.Item, s.Weight + o.Weight, s.Amount + o.Amount, s.Of + o.Of,
+		s.True + o.True, s.Read + o.Read, s.Rows + o.Rows, s.Wrong + o.Wrong, s.Side + o.Side, s.Date + o.Date, s.Item + o.Item,
+		s.Weight + o.Weight, s.Amount + o.Amount, s.Of + o.Of,
 	}
 }
 
@@ -144,7 +145,8 @@ func Styles() (clean, noisy []Style) {
 	for script := Latin; script <= Gujarati; script++ {
 		for _, sides := range []int{1, 2} {
 			for n := range 5 {
-				s := Style{Script: script, Sides: sides, Headers: n != 4, Digits: n == 1, Ditto: n == 2 || n == 3, Rows: 22 + 3*n, Party: "Imran", Close: n == 3}
+				s := Style{Script: script, Sides: sides, Headers: n != 4, Digits: n == 1, Ditto: n == 2 || n == 3, Rows: 22 + 3*n, Party: "Imran",
+					Close: n == 3}
 				clean = append(clean, s)
 				s.Skew, s.Noise, s.Quality, s.Shadow, s.Speckle = []float64{-5, 3, 1.5, -2, 5}[n], 20+5*n, 60, n%2 == 0, 20*(n%3)
 				noisy = append(noisy, s)

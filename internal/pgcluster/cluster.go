@@ -358,7 +358,8 @@ func (c *Cluster) createDatabase(ctx context.Context, conn *pgx.Conn) error {
 	if err == nil && !there {
 		_, err = conn.Exec(ctx, `create database `+pgx.Identifier{database}.Sanitize())
 	}
-	// Postgres was still creating it for a Bahi that was killed: duplicate_database, or what its catalogue says of two at once, unique_violation.
+	// Postgres was still creating it for a Bahi that was killed: duplicate_database, or what its catalogue says of two at once,
+	// unique_violation.
 	if refused, is := errors.AsType[*pgconn.PgError](err); is && (refused.Code == "42P04" || refused.Code == "23505") {
 		return nil
 	}

@@ -131,7 +131,8 @@ func TestClusterIsPrivateAndDurable(t *testing.T) {
 		}
 		require.Equal(t, want, ask(t, c, sql, setting), setting)
 	}
-	require.Equal(t, "initdb.conf", ask(t, c, `select regexp_replace(sourcefile, '.*/', '') from pg_settings where name = 'dynamic_shared_memory_type'`),
+	require.Equal(t, "initdb.conf", ask(t, c, `select regexp_replace(sourcefile, '.*/', '') from pg_settings
+		where name = 'dynamic_shared_memory_type'`),
 		"initdb's choices for this machine are kept")
 	require.Equal(t, "peer", ask(t, c, `select string_agg(distinct auth_method, ',') from pg_hba_file_rules`))
 	require.Equal(t, "bahi", ask(t, c, `select current_database()::text`))
@@ -210,7 +211,8 @@ func TestKilledBahiLeavesAClusterThatIsAdopted(t *testing.T) {
 	var inUse *InUseError
 	require.ErrorAs(t, err, &inUse)
 	require.Equal(t, &InUseError{Dir: dir, PID: cmd.Process.Pid}, inUse)
-	require.EqualError(t, err, "the data folder "+dir+" is in use by another bahi (pid "+strconv.Itoa(cmd.Process.Pid)+"): stop it, or name another folder in BAHI_DATA")
+	require.EqualError(t, err, "the data folder "+dir+" is in use by another bahi (pid "+strconv.Itoa(cmd.Process.Pid)+
+		"): stop it, or name another folder in BAHI_DATA")
 
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()

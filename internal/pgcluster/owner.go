@@ -46,7 +46,8 @@ func ownerOf(ctx context.Context, f folder) (owner, error) {
 	}
 	switch {
 	case self != 0 && uid != self:
-		return owner{}, fmt.Errorf("%s belongs to the user %s: run bahi as that user or as root, or name another folder in BAHI_DATA", f.postgres(), userName(uid))
+		return owner{}, fmt.Errorf("%s belongs to the user %s: run bahi as that user or as root, or name another folder in BAHI_DATA",
+			f.postgres(), userName(uid))
 	case uid != 0:
 		u, err := user.LookupId(strconv.Itoa(uid))
 		if err != nil {
@@ -81,7 +82,8 @@ func addUser(ctx context.Context) (owner, error) {
 		}
 		return newOwner(u)
 	}
-	return owner{}, fmt.Errorf("make a user to run Postgres, which refuses to run as root (make a user named postgres, or run bahi as an ordinary user): %w", errors.Join(errs...))
+	return owner{}, fmt.Errorf("make a user to run Postgres, which refuses to run as root (make a user named postgres, or run bahi as an "+
+		"ordinary user): %w", errors.Join(errs...))
 }
 
 func newOwner(u *user.User) (owner, error) {

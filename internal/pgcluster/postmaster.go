@@ -127,7 +127,8 @@ func commandLine(pid int) []string {
 	if _, err := os.Stat("/proc/self"); err == nil {
 		return nil
 	}
-	out, err := exec.Command("ps", "-ww", "-o", "args=", "-p", strconv.Itoa(pid)).Output() //nolint:gosec,noctx // G204: a number; ps ends at once.
+	//nolint:gosec,noctx // G204: a number; ps ends at once.
+	out, err := exec.Command("ps", "-ww", "-o", "args=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {
 		return nil
 	}
@@ -238,7 +239,8 @@ func lastLogLine(f folder) string {
 
 // readFile returns the last 8 KiB of a file in another user's folder. It follows no symbolic link.
 func readFile(path string) (string, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0) //nolint:gosec // G304: fixed names in the data folder.
+	//nolint:gosec // G304: fixed names in the data folder.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err //nolint:wrapcheck // It names the file, and callers compare it.
 	}

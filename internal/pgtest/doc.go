@@ -2,7 +2,8 @@
 //
 // Each package of a run is a process. The first one starts the cluster, the others join it, and a small shell process stops it a few
 // seconds after its last use. They coordinate by file locks, which end with their process, so a killed test run leaves nothing
-// behind that disturbs the next. A TestMain in each package that stops the cluster was turned down: a forgotten one leaves a server running.
+// behind that disturbs the next. A TestMain in each package that stops the cluster was turned down: a forgotten one leaves a server
+// running.
 //
 // The cluster does not sync to disk. A test about durability, or one that kills Postgres, uses Cluster.
 package pgtest

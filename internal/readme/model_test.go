@@ -17,7 +17,8 @@ import (
 
 func TestTheSessionWithAModelCallsAnEndpoint(t *testing.T) {
 	t.Parallel()
-	model := llmtest.New(t, llmtest.Calls(llmtest.Call{ID: "1", Name: "wh_1_stock", Arguments: `{"item":"payal"}`}), llmtest.Says("We have 7 payal."))
+	model := llmtest.New(t, llmtest.Calls(llmtest.Call{ID: "1", Name: "wh_1_stock", Arguments: `{"item":"payal"}`}),
+		llmtest.Says("We have 7 payal."))
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method+" "+r.URL.String() != "GET /stock/payal?unit=pieces" || r.Header.Get("X-Key") != "hunter2" {
 			w.WriteHeader(http.StatusForbidden)

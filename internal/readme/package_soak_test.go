@@ -87,7 +87,8 @@ func TestDebianPackageIsInstalledAndRemoved(t *testing.T) {
 	require.NoError(t, err)
 	require.Regexp(t, `(?m)^bahi:.*:/var/lib/bahi:/usr/sbin/nologin$`, string(users))
 	if _, err := exec.LookPath("systemd-analyze"); err == nil {
-		ran(t, root, nil, "systemd-analyze", "security", "--offline=true", "--threshold=20", in("usr/lib/systemd/system/bahi.service")) // 2.0 of 10: "OK" ends at 4.9
+		// 2.0 of 10: "OK" ends at 4.9
+		ran(t, root, nil, "systemd-analyze", "security", "--offline=true", "--threshold=20", in("usr/lib/systemd/system/bahi.service"))
 	}
 	require.NoError(t, os.WriteFile(in("etc/bahi/bahi.env"), []byte("BAHI_ADDR=127.0.0.1:9090\n"), 0o600))
 	require.NoError(t, os.MkdirAll(in("var/lib/bahi/keys"), 0o750))

@@ -47,7 +47,9 @@ func steps(text string) (all []step) {
 func TestSessionsPrintWhatTheirPagesShow(t *testing.T) {
 	t.Parallel()
 	var all []step
-	for _, page := range []string{"README.md", "docs/accounts.md", "docs/workshop.md", "docs/marketplace.md", "docs/messaging.md", "docs/campaigns.md", "docs/bots.md"} { // one shell: each page goes on where the one before ends
+	// one shell: each page goes on where the one before ends
+	for _, page := range []string{"README.md", "docs/accounts.md", "docs/workshop.md", "docs/marketplace.md", "docs/messaging.md",
+		"docs/campaigns.md", "docs/bots.md"} {
 		text, err := os.ReadFile("../../" + page)
 		require.NoError(t, err)
 		of := steps(string(text))
@@ -114,7 +116,8 @@ func (s *shell) run(command string) string {
 	return got.String()
 }
 
-// pattern is what an output must look like: what the page shows, which writes … for what is another each time, and a line of … for any lines.
+// pattern is what an output must look like: what the page shows, which writes … for what is another each time, and a line of … for any
+// lines.
 func pattern(shown string) string {
 	var p strings.Builder
 	for line := range strings.Lines(shown) {
@@ -130,7 +133,8 @@ func pattern(shown string) string {
 // build makes the programs that `make run` and `make verifier` make.
 func build(t *testing.T, checkout string) {
 	t.Helper()
-	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(checkout, "bin")+"/", "bahi/cmd/bahi", "bahi/cmd/bahi-verify").CombinedOutput()
+	built, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(checkout, "bin")+"/", "bahi/cmd/bahi",
+		"bahi/cmd/bahi-verify").CombinedOutput()
 	require.NoError(t, err, string(built))
 }
 
@@ -145,7 +149,8 @@ func serve(t *testing.T, program string) (address, data string) {
 	served := exec.CommandContext(ctx, program, "serve")
 	served.Cancel = func() error { return served.Process.Signal(syscall.SIGTERM) }
 	served.WaitDelay = 20 * time.Second
-	served.Env = append(os.Environ(), "BAHI_ADDR=127.0.0.1:0", "BAHI_DATA="+data, "GATEWAY_ALLOWED_PHONES=+919812345678") // as docs/workshop.md has it
+	// as docs/workshop.md has it
+	served.Env = append(os.Environ(), "BAHI_ADDR=127.0.0.1:0", "BAHI_DATA="+data, "GATEWAY_ALLOWED_PHONES=+919812345678")
 	said, err := served.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, served.Start())

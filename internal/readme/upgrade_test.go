@@ -11,7 +11,8 @@ import (
 	"bahi/internal/pgtest"
 )
 
-// testdata has a log of the old program, a checkpoint and the key that it was signed with, and what that program returned at some positions.
+// testdata has a log of the old program, a checkpoint and the key that it was signed with, and what that program returned at some
+// positions.
 // `go test -tags soak -run TestUpgradeOfALoneProcess ./internal/readme -args -update` lets the old program write it again.
 func TestOldLogIsReadContinuedAndProven(t *testing.T) {
 	t.Parallel()

@@ -78,8 +78,10 @@ func TestOutdatedExcerptsAreFound(t *testing.T) {
 		return above + "\n\n```" + language + "\n" + strings.Join(lines, "\n") + "\n```\n"
 	}
 	for text, complaint := range map[string]string{
-		block("`a/a.go`", "go", "func F() {", "\tthree()", "}"):          "guide.md:5: a/a.go has no such line below the excerpt's last one: three()",
-		block("`a/a.go`", "go", "two()", "one()"):                        "guide.md:5: a/a.go has no such line below the excerpt's last one: one()",
+		block("`a/a.go`", "go", "func F() {", "\tthree()",
+			"}"): "guide.md:5: a/a.go has no such line below the excerpt's last one: three()",
+		block("`a/a.go`", "go", "two()",
+			"one()"): "guide.md:5: a/a.go has no such line below the excerpt's last one: one()",
 		block("`a/b.go`", "go", "func F() {"):                            "guide.md:3: open a/b.go: file does not exist",
 		block("See here:", "go", "func F() {"):                           "guide.md:3: the line above this block names no file",
 		block("`a/a.go`", "go", "one()") + block("And:", "sql", "two()"): "guide.md:8: the line above this block names no file",

@@ -25,8 +25,8 @@ func Sign(secret, text string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Check returns [ErrNotProven] unless one of the secrets has signed the body: t=<seconds>,v1=<hex> over the time and the body, within five minutes, or,
-// without a time, the hex over the body alone.
+// Check returns [ErrNotProven] unless one of the secrets has signed the body: t=<seconds>,v1=<hex> over the time and the body, within five
+// minutes, or, without a time, the hex over the body alone.
 func Check(secrets []string, header string, body []byte, now time.Time) error {
 	stamp, given := "", []string{}
 	for part := range strings.SplitSeq(header, ",") {
@@ -88,7 +88,8 @@ type object struct {
 	} `json:"items"`
 }
 
-// Decode reads a body in one of the forms {"id","type","created","data":{"object"}} and {"event","created_at","payload":{<name>:{"entity"}}}.
+// Decode reads a body in one of the forms {"id","type","created","data":{"object"}} and
+// {"event","created_at","payload":{<name>:{"entity"}}}.
 func Decode(body []byte) (e Event, err error) {
 	var in struct {
 		ID      string `json:"id"`

@@ -91,7 +91,8 @@ func keeps(t *testing.T, s *blob.Store) {
 	})
 	t.Run("a malformed key is refused", func(t *testing.T) {
 		for _, key := range []string{
-			"", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/..", ".hidden", "a/.hidden", "a b", "a\\b", "a\x00", "a\n", "ä", "a?b", "a%2e", "a.attrs",
+			"", "/", "/a", "a/", "a//b", ".", "..", "../a", "a/../b", "a/..", ".hidden", "a/.hidden", "a b", "a\\b", "a\x00", "a\n", "ä",
+			"a?b", "a%2e", "a.attrs",
 			strings.Repeat("a", 201), strings.Repeat("abc/", 128) + "a",
 		} {
 			require.ErrorIs(t, s.Put(t.Context(), key, "image/png", picture), blob.ErrKey, "%q", key)
@@ -110,7 +111,8 @@ func keeps(t *testing.T, s *blob.Store) {
 		require.Error(t, s.Put(t.Context(), "untyped", "", picture))
 	})
 	t.Run("a link lives for a second to seven days", func(t *testing.T) {
-		for ttl, fits := range map[time.Duration]bool{-1: false, 0: false, time.Millisecond: false, time.Second: true, 168 * time.Hour: true, 169 * time.Hour: false} {
+		for ttl, fits := range map[time.Duration]bool{-1: false, 0: false, time.Millisecond: false, time.Second: true, 168 * time.Hour: true,
+			169 * time.Hour: false} {
 			_, err := s.URL(t.Context(), "a", ttl)
 			if fits {
 				require.NoError(t, err, ttl)

@@ -96,10 +96,13 @@ func TestFilesLinksOpenOnlyTheirBlob(t *testing.T) {
 		return answer.StatusCode
 	}
 	require.Equal(t, http.StatusOK, status(signed(t, server, "a.png", driver.SignedURLOptions{Method: http.MethodGet, Expiry: time.Minute})))
-	require.Equal(t, http.StatusForbidden, status(signed(t, server, "a.png", driver.SignedURLOptions{Method: http.MethodGet, Expiry: -2 * time.Second})), "expired")
-	require.Equal(t, http.StatusForbidden, status(signed(t, server, "a.png", driver.SignedURLOptions{Method: http.MethodPut, Expiry: time.Minute})), "for something else")
+	require.Equal(t, http.StatusForbidden,
+		status(signed(t, server, "a.png", driver.SignedURLOptions{Method: http.MethodGet, Expiry: -2 * time.Second})), "expired")
+	require.Equal(t, http.StatusForbidden,
+		status(signed(t, server, "a.png", driver.SignedURLOptions{Method: http.MethodPut, Expiry: time.Minute})), "for something else")
 	for _, key := range []string{"../secret", "/../secret", "..", "", "a.png/../../secret", "a.png.attrs", "/etc/passwd"} {
-		require.Equal(t, http.StatusForbidden, status(signed(t, server, key, driver.SignedURLOptions{Method: http.MethodGet, Expiry: time.Minute})), "not a key: %s", key)
+		require.Equal(t, http.StatusForbidden,
+			status(signed(t, server, key, driver.SignedURLOptions{Method: http.MethodGet, Expiry: time.Minute})), "not a key: %s", key)
 	}
 	for _, path := range []string{"a.png", "%2e%2e%2fsecret", "?obj=a.png", ""} {
 		require.Equal(t, http.StatusForbidden, status(server.URL+"/blobs/"+path), path)
@@ -176,7 +179,8 @@ func TestFilesReportDiskErrors(t *testing.T) {
 	var logged bytes.Buffer
 	handler := s.Handler(slog.New(slog.NewTextHandler(&logged, nil)))
 	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, signed(t, server, "a.png", driver.SignedURLOptions{Method: http.MethodGet, Expiry: time.Minute}), nil))
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet,
+		signed(t, server, "a.png", driver.SignedURLOptions{Method: http.MethodGet, Expiry: time.Minute}), nil))
 	require.Equal(t, http.StatusInternalServerError, w.Code)
 	require.Equal(t, "Internal server error\n", w.Body.String())
 	require.Contains(t, logged.String(), "key=a.png")

@@ -20,7 +20,8 @@ func (s *Store) Handler(log *slog.Logger) http.Handler {
 			return
 		}
 		key, err := s.signer.KeyFromURL(r.Context(), r.URL)
-		if err != nil || checkKey(key) != nil || r.URL.Query().Get("method") != http.MethodGet { // the signer does not check the method that it signed
+		// the signer does not check the method that it signed
+		if err != nil || checkKey(key) != nil || r.URL.Query().Get("method") != http.MethodGet {
 			http.Error(w, "Link expired or altered", http.StatusForbidden)
 			return
 		}

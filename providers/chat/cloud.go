@@ -82,9 +82,11 @@ func (n cloud) health(ctx context.Context, a network.Account) (h network.Health,
 	if a.SenderID == "" || a.APIKey == "" {
 		return h, &network.Failure{Reason: network.Unconfigured}
 	}
-	fields := url.Values{"fields": {"display_phone_number,verified_name,status,quality_rating,name_status,throughput," + n.limitField + ",health_status"}}
+	fields := url.Values{"fields": {"display_phone_number,verified_name,status,quality_rating,name_status,throughput," + n.limitField +
+		",health_status"}}
 	var said map[string]json.RawMessage
-	if failed := n.ask(ctx, jsonCall(http.MethodGet, a.BaseURL+"/"+a.SenderID+"?"+fields.Encode(), a.APIKey, nil), &said, cloudFailure); failed != nil {
+	if failed := n.ask(ctx, jsonCall(http.MethodGet, a.BaseURL+"/"+a.SenderID+"?"+fields.Encode(), a.APIKey, nil), &said,
+		cloudFailure); failed != nil {
 		return h, failed
 	}
 	text := func(name string) (value string) {
@@ -109,8 +111,9 @@ var cloudReasons = func() map[int]network.Reason {
 		network.Restricted:   {368, 131031, 131037, 131042, 131045, 131057, 131063, 131064},
 		network.Throttled:    {4, 80007, 130429, 131048, network.PairLimit, 133016},
 		network.WindowClosed: {131047},
-		network.Recipient:    {130472, 130497, 131005, 131008, 131009, 131021, 131026, 131030, 131049, 131050, 131051, 131052, 131053, 131062, 137000},
-		network.Temporary:    {1, 2, 131000, 131016},
+		network.Recipient: {130472, 130497, 131005, 131008, 131009, 131021, 131026, 131030, 131049, 131050, 131051, 131052, 131053,
+			131062, 137000},
+		network.Temporary: {1, 2, 131000, 131016},
 	} {
 		for _, code := range codes {
 			all[code] = reason

@@ -69,8 +69,8 @@ func (n gmail) post(ctx context.Context, a network.Account, body gmailBody) (sen
 	return sent, failed
 }
 
-// thread returns the id of a mail that all mails of a channel to an address answer, so that the recipient's mail program shows them together (RFC 5322, section 3.6.4). The mail itself
-// was never sent, which programs expect of mails that they no longer have.
+// thread returns the id of a mail that all mails of a channel to an address answer, so that the recipient's mail program shows them
+// together (RFC 5322, section 3.6.4). The mail itself was never sent, which programs expect of mails that they no longer have.
 func thread(a network.Account, to string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", a.Channel, to))
 	return "<" + hex.EncodeToString(sum[:16]) + "@thread.bahi.invalid>"
@@ -81,7 +81,8 @@ func (n gmail) health(ctx context.Context, a network.Account) (h network.Health,
 	var me struct {
 		Address string `json:"emailAddress"`
 	}
-	if failed := n.ask(ctx, jsonCall(http.MethodGet, a.BaseURL+"/gmail/v1/users/me/profile", a.AccessToken, nil), &me, gmailFailure); failed != nil {
+	if failed := n.ask(ctx, jsonCall(http.MethodGet, a.BaseURL+"/gmail/v1/users/me/profile", a.AccessToken, nil), &me,
+		gmailFailure); failed != nil {
 		return h, failed
 	}
 	return network.Health{CanSend: "available"}, nil

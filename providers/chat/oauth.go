@@ -10,12 +10,13 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// Renew has a network give another access token for the refresh token of an account (RFC 6749, section 6). Its error is a [*network.Failure]. It asks
-// once: a refresh token may be good for one time.
+// Renew has a network give another access token for the refresh token of an account (RFC 6749, section 6). Its error is a
+// [*network.Failure]. It asks once: a refresh token may be good for one time.
 func (n *Networks) Renew(ctx context.Context, a network.Account) (network.Renewed, error) {
 	via, a := n.of(a)
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.RefreshToken}, "client_id": {a.ClientID}}
-	c := call{method: http.MethodPost, header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, secrets: []string{a.RefreshToken, a.ClientSecret}}
+	c := call{method: http.MethodPost, header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
+		secrets: []string{a.RefreshToken, a.ClientSecret}}
 	_, sandboxed := via.(*Sandbox)
 	switch {
 	case a.RefreshToken == "" || sandboxed:
@@ -54,7 +55,8 @@ func oauthFailure(a answer) *network.Failure {
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
 	}
-	if json.Unmarshal(a.body, &said) != nil || said.Error == "" || a.status >= http.StatusInternalServerError || a.status == http.StatusTooManyRequests {
+	if json.Unmarshal(a.body, &said) != nil || said.Error == "" || a.status >= http.StatusInternalServerError ||
+		a.status == http.StatusTooManyRequests {
 		return nil //nolint:nilerr // an answer that cannot be read says nothing
 	}
 	return a.failed(network.Credentials, a.status, said.Error, said.Description)

@@ -15,7 +15,8 @@ const unreachable = "000"
 // send implements adapter.
 func (*Sandbox) send(_ context.Context, _ network.Account, m network.Message) (string, *network.Failure) {
 	if strings.HasSuffix(m.To, unreachable) {
-		return "", &network.Failure{Reason: network.Recipient, Code: 131026, Title: "Message undeliverable", Details: "The sandbox reaches nobody whose phone ends in 000"}
+		return "", &network.Failure{Reason: network.Recipient, Code: 131026, Title: "Message undeliverable",
+			Details: "The sandbox reaches nobody whose phone ends in 000"}
 	}
 	return "sandbox." + m.ID, nil
 }

@@ -30,7 +30,8 @@ func start(t *testing.T, reply func(n int) (int, string)) *system {
 	s := &system{reply: reply}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		s.asked = append(s.asked, fmt.Sprintf("%s %s %s %s", r.URL.RequestURI(), r.Header.Get("Authorization"), r.Header.Get("Idempotency-Key"), body))
+		s.asked = append(s.asked, fmt.Sprintf("%s %s %s %s", r.URL.RequestURI(), r.Header.Get("Authorization"), r.Header.Get("Idempotency-Key"),
+			body))
 		status, text := s.reply(len(s.asked))
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, text)
@@ -43,7 +44,8 @@ func always(status int, body string) func(int) (int, string) {
 	return func(int) (int, string) { return status, body }
 }
 
-var lead = crm.Lead{ID: "e-1", Name: "Asha Rani Rao", Email: "asha@example.org", Phone: "+919812345678", Company: "Mill", Product: "Hook", Message: "How many?", Quantity: 3, Source: "web"}
+var lead = crm.Lead{ID: "e-1", Name: "Asha Rani Rao", Email: "asha@example.org", Phone: "+919812345678", Company: "Mill",
+	Product: "Hook", Message: "How many?", Quantity: 3, Source: "web"}
 
 func client(t *testing.T, s crm.Settings) *crm.Client {
 	t.Helper()
@@ -94,13 +96,16 @@ func TestWhatIsRefusedForGoodIsToldFromWhatMayPass(t *testing.T) {
 		body    string
 		final   bool
 	}{
-		{"generic", 400, `{}`, true}, {"generic", 401, ``, true}, {"generic", 302, ``, true}, {"generic", 500, ``, false}, {"generic", 429, ``, false}, {"generic", 200, `<html>`, false},
+		{"generic", 400, `{}`, true}, {"generic", 401, ``, true}, {"generic", 302, ``, true}, {"generic", 500, ``, false},
+		{"generic", 429, ``, false}, {"generic", 200, `<html>`, false},
 		{"generic", 200, `{"id":"` + strings.Repeat("a", 300) + `"}`, false},
-		{"data_array", 202, `{"data":[{"code":"MANDATORY_NOT_FOUND"}]}`, true}, {"data_array", 201, `{}`, true}, {"properties", 409, `{"message":"taken"}`, true},
+		{"data_array", 202, `{"data":[{"code":"MANDATORY_NOT_FOUND"}]}`, true}, {"data_array", 201, `{}`, true},
+		{"properties", 409, `{"message":"taken"}`, true},
 		{"attribute_list", 200, `{"Status":"Error"}`, true},
 	} {
 		s := start(t, always(of.status, of.body))
-		_, err := client(t, crm.Settings{URL: s.URL, Dialect: of.dialect, Token: "secret", AccessKey: "secret", SecretKey: "secret"}).Push(t.Context(), lead)
+		_, err := client(t, crm.Settings{URL: s.URL, Dialect: of.dialect, Token: "secret", AccessKey: "secret",
+			SecretKey: "secret"}).Push(t.Context(), lead)
 		_, final := errors.AsType[*crm.Refused](err)
 		require.Error(t, err)
 		require.Equal(t, of.final, final, "%s %d %s", of.dialect, of.status, of.body)
@@ -142,7 +147,8 @@ func TestATokenThatRanOutIsRenewed(t *testing.T) {
 	})
 	now := time.Now()
 	settings := crm.Settings{
-		URL: s.URL, Dialect: "data_array", Token: "old", TokenURL: tokens.URL, RefreshToken: "again", ClientID: "c", ClientSecret: "s", Now: func() time.Time { return now },
+		URL: s.URL, Dialect: "data_array", Token: "old", TokenURL: tokens.URL, RefreshToken: "again", ClientID: "c", ClientSecret: "s",
+		Now: func() time.Time { return now },
 	}
 	c := client(t, settings)
 	push := func() { _, err := c.Push(context.WithoutCancel(t.Context()), lead); require.NoError(t, err) }
@@ -162,7 +168,8 @@ func TestATokenThatRanOutIsRenewed(t *testing.T) {
 func TestWrongSettingsAreRefusedAtTheStart(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]crm.Settings{
-		"CRM_DIALECT": {URL: "https://crm.example.org", Dialect: "soap"}, "CRM_URL": {URL: "crm"}, "CRM_TOKEN_URL": {URL: "https://crm.example.org", TokenURL: "x"},
+		"CRM_DIALECT": {URL: "https://crm.example.org", Dialect: "soap"}, "CRM_URL": {URL: "crm"},
+		"CRM_TOKEN_URL":    {URL: "https://crm.example.org", TokenURL: "x"},
 		"CRM_LEAD_POINTER": {URL: "https://crm.example.org", Pointer: "id"}, "CRM_TOKEN": {URL: "https://crm.example.org", Dialect: "data_array"},
 	} {
 		_, err := crm.New(s)

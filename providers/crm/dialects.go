@@ -96,7 +96,8 @@ func (attributeList) request(s Settings, l Lead, req *http.Request, _ string) an
 	first, last := l.names()
 	var list []attribute
 	for _, a := range []attribute{
-		{"FirstName", first}, {"LastName", last}, {"EmailAddress", l.Email}, {"Phone", l.Phone}, {"Source", "Marketplace"}, {"Notes", l.description()},
+		{"FirstName", first}, {"LastName", last}, {"EmailAddress", l.Email}, {"Phone", l.Phone}, {"Source", "Marketplace"},
+		{"Notes", l.description()},
 	} {
 		if a.Value != "" {
 			list = append(list, a)
@@ -133,7 +134,8 @@ func (t *token) get(ctx context.Context, s Settings) (string, error) {
 	if !t.renewable(s) || t.text != "" && (t.ends.IsZero() || s.Now().Before(t.ends)) {
 		return t.text, nil
 	}
-	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {s.RefreshToken}, "client_id": {s.ClientID}, "client_secret": {s.ClientSecret}}
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {s.RefreshToken}, "client_id": {s.ClientID},
+		"client_secret": {s.ClientSecret}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.TokenURL, strings.NewReader(form.Encode()))
 	if err != nil {
 		return "", errors.New("CRM_TOKEN_URL cannot be called")

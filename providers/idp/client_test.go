@@ -141,7 +141,8 @@ func TestMissingProviderIsUnavailable(t *testing.T) {
 func TestDiscoveryIsRetriedOnceIfThatCanHelp(t *testing.T) {
 	t.Parallel()
 	for how, tries := range map[idptest.Trouble]int{
-		idptest.Fails: 2, idptest.HangsUp: 2, idptest.Refuses: 1, idptest.Throttles: 1, idptest.Redirects: 1, idptest.Floods: 1, idptest.Babbles: 1,
+		idptest.Fails: 2, idptest.HangsUp: 2, idptest.Refuses: 1, idptest.Throttles: 1, idptest.Redirects: 1, idptest.Floods: 1,
+		idptest.Babbles: 1,
 	} {
 		p := idptest.New(t)
 		p.Break(idptest.Discovery, how)
@@ -196,7 +197,8 @@ func TestExplicitEndpointsNeedNoDiscovery(t *testing.T) {
 	config.AuthURL, config.TokenURL, config.JWKSURL = p.URL(idptest.Authorize), p.URL(idptest.Token), p.URL(idptest.JWKS)
 	who, err := signIn(t, open(t, config), p)
 	require.NoError(t, err)
-	require.Equal(t, idp.Identity{Issuer: p.Issuer(), Subject: "asha", GivenName: "Asha", FamilyName: "Rao", Picture: "https://example.com/asha.png"}, who)
+	require.Equal(t, idp.Identity{Issuer: p.Issuer(), Subject: "asha", GivenName: "Asha", FamilyName: "Rao",
+		Picture: "https://example.com/asha.png"}, who)
 
 	config.UserinfoURL = p.URL(idptest.Userinfo)
 	who, err = signIn(t, open(t, config), p)

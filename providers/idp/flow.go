@@ -56,8 +56,8 @@ func (f Flow) Seal(key []byte) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-// OpenFlow opens a flow that [Flow.Seal] sealed with the same key. It fails with ErrInvalidRequest if it is given anything else, or the flow
-// has expired.
+// OpenFlow opens a flow that [Flow.Seal] sealed with the same key. It fails with ErrInvalidRequest if it is given anything else, or the
+// flow has expired.
 func OpenFlow(sealed string, key []byte, now time.Time) (Flow, error) {
 	aead, err := newAEAD(key)
 	if err != nil {

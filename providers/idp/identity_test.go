@@ -98,7 +98,8 @@ func TestInvalidTokenSignsNobodyIn(t *testing.T) {
 		for _, f := range []idptest.Fault{
 			idptest.NoAccessToken, idptest.NoIDToken, idptest.WrongNonce, idptest.NoNonce, idptest.WrongAudience, idptest.SharedAudience,
 			idptest.WrongAuthorizedParty, idptest.WrongIssuer, idptest.WrongAccessTokenHash, idptest.Expired, idptest.NoExpiry, idptest.NoSubject,
-			idptest.EndlessSubject, idptest.EmailIsNumber, idptest.Unsigned, idptest.SignedByPublicKey, idptest.SignedByUnknownKey, idptest.BadSignature,
+			idptest.EndlessSubject, idptest.EmailIsNumber, idptest.Unsigned, idptest.SignedByPublicKey, idptest.SignedByUnknownKey,
+			idptest.BadSignature,
 		} {
 			p.Misbehave(f)
 			who, err := signIn(t, c, p)

@@ -84,7 +84,8 @@ func (c *Client) Chat(ctx context.Context, messages []Message, tools []Tool) (An
 func (m Message) param() messageParam {
 	sent := messageParam{Role: m.Role, Content: m.Text, CallID: m.CallID}
 	for _, call := range m.Calls {
-		sent.Calls = append(sent.Calls, callParam{call.ID, "function", function{Name: call.Name, Arguments: new(cmp.Or(string(call.Arguments), "{}"))}})
+		sent.Calls = append(sent.Calls,
+			callParam{call.ID, "function", function{Name: call.Name, Arguments: new(cmp.Or(string(call.Arguments), "{}"))}})
 	}
 	if m.Text == "" && len(m.Calls) > 0 {
 		sent.Content = nil
@@ -92,7 +93,8 @@ func (m Message) param() messageParam {
 	if len(m.Images) > 0 {
 		parts := []part{{Type: "text", Text: m.Text}}
 		for _, i := range m.Images {
-			parts = append(parts, part{Type: "image_url", ImageURL: &imageURL{"data:" + i.Type + ";base64," + base64.StdEncoding.EncodeToString(i.Data)}})
+			parts = append(parts, part{Type: "image_url",
+				ImageURL: &imageURL{"data:" + i.Type + ";base64," + base64.StdEncoding.EncodeToString(i.Data)}})
 		}
 		sent.Content = parts
 	}

@@ -35,7 +35,8 @@ const (
 func asking(t *testing.T, s *llmtest.Server, change ...func(*llm.Config)) *llm.Client {
 	t.Helper()
 	config := llm.Config{
-		BaseURL: s.URL, Key: key, Model: "m", VisionModel: "v", EmbeddingModel: "e", Timeout: time.Minute, LongestPause: time.Millisecond, Rest: time.Hour,
+		BaseURL: s.URL, Key: key, Model: "m", VisionModel: "v", EmbeddingModel: "e", Timeout: time.Minute, LongestPause: time.Millisecond,
+		Rest: time.Hour,
 	}
 	for _, c := range change {
 		c(&config)
@@ -59,24 +60,26 @@ func impatient(c *llm.Config) { c.Timeout = 100 * time.Millisecond }
 func TestValueIsReadFromWhateverAServerSends(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string][]llmtest.Reply{
-		"an object":                          {llmtest.Says(good)},
-		"in parts":                           {llmtest.SaysInParts(good[:20], good[20:])},
-		"in a fence":                         {llmtest.Says("Here it is:\n```json\n" + good + "\n```\nAnything else?")},
-		"after a thought with objects":       {llmtest.Says(`<think>{"entries": "?"} {broken</think>` + good)},
-		"as text that is no JSON by header":  {llmtest.Raw("text/plain", `{"choices":[{"message":{"content":`+fmt.Sprintf("%q", good)+`}}]}`)},
-		"without a schema":                   {llmtest.WithoutSchemas(nil), llmtest.WithoutSchemas(llmtest.Says(good))},
-		"without JSON":                       {llmtest.WithoutJSON(nil), llmtest.WithoutJSON(nil), llmtest.WithoutJSON(llmtest.Says("Sure. " + good))},
-		"after a plain text refused":         {llmtest.FailsWith(400, "what is response_format?"), llmtest.Says(good)},
-		"after an error that is a text":      {llmtest.FailsWith(422, `{"error":"json_schema"}`), llmtest.Says(good)},
-		"from a newer model":                 {llmtest.Wants(nil), llmtest.Wants(nil), llmtest.Wants(llmtest.Says(good))},
-		"after 429":                          {llmtest.TooMany("0"), llmtest.Says(good)},
-		"after 500 and 503":                  {llmtest.Fails(500, "", ""), llmtest.FailsWith(503, "<html>"), llmtest.Says(good)},
-		"after a connection that hung up":    {llmtest.HangsUp, llmtest.Says(good)},
-		"when asked again for a wrong type":  {llmtest.Says(`{"entries": [{"item_name": "payal", "weight": "250"}]}`), llmtest.Says(good)},
-		"when asked again for a wrong value": {llmtest.Says(`{"entries": [{"item_name":"a","weight":1},{"item_name":"b","weight":2}]}`), llmtest.Says(good)},
-		"when asked again for truncation":    {llmtest.Says(good[:30]), llmtest.Says(good)},
-		"when asked again for null":          {llmtest.Says(`{"entries": null}`), llmtest.Says(good)},
-		"when asked again for more fields":   {llmtest.Says(`{"entries": [], "sql": "drop table"}`), llmtest.Says(good)},
+		"an object":                         {llmtest.Says(good)},
+		"in parts":                          {llmtest.SaysInParts(good[:20], good[20:])},
+		"in a fence":                        {llmtest.Says("Here it is:\n```json\n" + good + "\n```\nAnything else?")},
+		"after a thought with objects":      {llmtest.Says(`<think>{"entries": "?"} {broken</think>` + good)},
+		"as text that is no JSON by header": {llmtest.Raw("text/plain", `{"choices":[{"message":{"content":`+fmt.Sprintf("%q", good)+`}}]}`)},
+		"without a schema":                  {llmtest.WithoutSchemas(nil), llmtest.WithoutSchemas(llmtest.Says(good))},
+		"without JSON": {llmtest.WithoutJSON(nil), llmtest.WithoutJSON(nil),
+			llmtest.WithoutJSON(llmtest.Says("Sure. " + good))},
+		"after a plain text refused":        {llmtest.FailsWith(400, "what is response_format?"), llmtest.Says(good)},
+		"after an error that is a text":     {llmtest.FailsWith(422, `{"error":"json_schema"}`), llmtest.Says(good)},
+		"from a newer model":                {llmtest.Wants(nil), llmtest.Wants(nil), llmtest.Wants(llmtest.Says(good))},
+		"after 429":                         {llmtest.TooMany("0"), llmtest.Says(good)},
+		"after 500 and 503":                 {llmtest.Fails(500, "", ""), llmtest.FailsWith(503, "<html>"), llmtest.Says(good)},
+		"after a connection that hung up":   {llmtest.HangsUp, llmtest.Says(good)},
+		"when asked again for a wrong type": {llmtest.Says(`{"entries": [{"item_name": "payal", "weight": "250"}]}`), llmtest.Says(good)},
+		"when asked again for a wrong value": {llmtest.Says(`{"entries": [{"item_name":"a","weight":1},{"item_name":"b","weight":2}]}`),
+			llmtest.Says(good)},
+		"when asked again for truncation":  {llmtest.Says(good[:30]), llmtest.Says(good)},
+		"when asked again for null":        {llmtest.Says(`{"entries": null}`), llmtest.Says(good)},
+		"when asked again for more fields": {llmtest.Says(`{"entries": [], "sql": "drop table"}`), llmtest.Says(good)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -201,7 +204,8 @@ func TestServerThatFailsOftenIsLeftAlone(t *testing.T) {
 
 	s.Always(llmtest.Says(good))
 	c = asking(t, s, func(c *llm.Config) { c.Rest = time.Nanosecond })
-	s.Then(llmtest.Fails(401, "", ""), llmtest.Fails(401, "", ""), llmtest.Fails(401, "", ""), llmtest.Fails(401, "", ""), llmtest.Fails(401, "", ""))
+	s.Then(llmtest.Fails(401, "", ""), llmtest.Fails(401, "", ""), llmtest.Fails(401, "", ""), llmtest.Fails(401, "", ""),
+		llmtest.Fails(401, "", ""))
 	for range 5 {
 		_, err := extract(t.Context(), c)
 		require.Error(t, err)
@@ -229,16 +233,19 @@ func TestCallerWhoLeavesSaysNothingAboutTheServer(t *testing.T) {
 func TestTalkWithTools(t *testing.T) {
 	t.Parallel()
 	s := llmtest.New(t,
-		llmtest.Calls(llmtest.Call{ID: "a", Name: "search", Arguments: `{"q":"payal"}`}, llmtest.Call{Name: "search", Arguments: `{"q":"ring"}`, Object: true},
+		llmtest.Calls(llmtest.Call{ID: "a", Name: "search", Arguments: `{"q":"payal"}`},
+			llmtest.Call{Name: "search", Arguments: `{"q":"ring"}`, Object: true},
 			llmtest.Call{Name: "broken", Arguments: `{"q":`}, llmtest.Call{Name: "none", Arguments: ""}),
 		llmtest.Says("Both are in stock."))
 	c := asking(t, s)
-	tools := []llm.Tool{{Name: "search", Description: "Searches.", Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}}}`)}}
+	tools := []llm.Tool{{Name: "search", Description: "Searches.",
+		Parameters: json.RawMessage(`{"type":"object","properties":{"q":{"type":"string"}}}`)}}
 	talk := []llm.Message{{Role: llm.System, Text: "Be brief."}, {Role: llm.User, Text: "payal, ring?"}}
 	a, err := c.Chat(t.Context(), talk, tools)
 	require.NoError(t, err)
 	require.Equal(t, []llm.ToolCall{
-		{ID: "a", Name: "search", Arguments: json.RawMessage(`{"q":"payal"}`)}, {ID: "call_1", Name: "search", Arguments: json.RawMessage(`{"q":"ring"}`)},
+		{ID: "a", Name: "search", Arguments: json.RawMessage(`{"q":"payal"}`)},
+		{ID: "call_1", Name: "search", Arguments: json.RawMessage(`{"q":"ring"}`)},
 		{ID: "call_2", Name: "broken"}, {ID: "call_3", Name: "none", Arguments: json.RawMessage(`{}`)},
 	}, a.Calls)
 	require.Equal(t, int64(42), a.Tokens)
@@ -251,9 +258,12 @@ func TestTalkWithTools(t *testing.T) {
 	require.Equal(t, "Both are in stock.", a.Text)
 	second := s.Asked()[1]
 	require.Len(t, second.Messages[2].ToolCalls, 4)
-	require.JSONEq(t, `{"id":"call_1","type":"function","function":{"name":"search","arguments":"{\"q\":\"ring\"}"}}`, string(second.Messages[2].ToolCalls[1]))
-	require.Equal(t, []string{"tool", "call_3", "in stock"}, []string{second.Messages[6].Role, second.Messages[6].ToolCallID, second.Messages[6].Text()})
-	require.JSONEq(t, `{"type":"function","function":{"name":"search","description":"Searches.","parameters":{"type":"object","properties":{"q":{"type":"string"}}}}}`,
+	require.JSONEq(t, `{"id":"call_1","type":"function","function":{"name":"search","arguments":"{\"q\":\"ring\"}"}}`,
+		string(second.Messages[2].ToolCalls[1]))
+	require.Equal(t, []string{"tool", "call_3", "in stock"},
+		[]string{second.Messages[6].Role, second.Messages[6].ToolCallID, second.Messages[6].Text()})
+	require.JSONEq(t, `{"type":"function","function":{"name":"search","description":"Searches.","parameters":{"type":"object",`+
+		`"properties":{"q":{"type":"string"}}}}}`,
 		string(second.Tools[0]))
 }
 
@@ -273,7 +283,8 @@ func TestVectors(t *testing.T) {
 	}
 	require.Equal(t, []int{64, 64, 2}, []int{len(s.Asked()[0].Input), len(s.Asked()[1].Input), len(s.Asked()[2].Input)})
 	for _, broken := range []string{
-		`{"data":[{"embedding":[1]}]}`, `{"data":[{"embedding":[1]},{"embedding":[1,2]}]}`, `{"data":[{"index":1,"embedding":[1]},{"index":1,"embedding":[2]}]}`,
+		`{"data":[{"embedding":[1]}]}`, `{"data":[{"embedding":[1]},{"embedding":[1,2]}]}`,
+		`{"data":[{"index":1,"embedding":[1]},{"index":1,"embedding":[2]}]}`,
 		`{"data":[{"index":5,"embedding":[1]},{"embedding":[1]}]}`, `{"data":[{"embedding":[]},{"embedding":[]}]}`, `{"data":"none"}`,
 	} {
 		s := llmtest.New(t, llmtest.Raw("application/json", broken))
@@ -313,7 +324,8 @@ func TestPictureIsMadeSmallForTheVisionModel(t *testing.T) {
 	require.Equal(t, []bool{true, true, false, false}, []bool{bright(2, 5), bright(17, 5), bright(2, 35), bright(17, 35)})
 
 	s := llmtest.New(t, llmtest.Says(good))
-	_, err = llm.Extract(t.Context(), asking(t, s), llm.Question{Rules: "Read.", Data: "a caption", Images: []llm.Image{picture}}, func(order) error { return nil })
+	_, err = llm.Extract(t.Context(), asking(t, s), llm.Question{Rules: "Read.", Data: "a caption", Images: []llm.Image{picture}},
+		func(order) error { return nil })
 	require.NoError(t, err)
 	asked := s.Asked()[0]
 	require.Equal(t, "v", asked.Model)
@@ -333,7 +345,8 @@ func TestWhatIsNotConfiguredIsNotAsked(t *testing.T) {
 	_, err = none.Embed(t.Context(), []string{"a"})
 	require.ErrorIs(t, err, llm.ErrNoModel)
 	for _, wrong := range []llm.Config{
-		{Model: "m"}, {BaseURL: "http://127.0.0.1/v1"}, {BaseURL: "ftp://127.0.0.1/v1", Model: "m"}, {BaseURL: "http://user:secret@127.0.0.1/v1", Model: "m"},
+		{Model: "m"}, {BaseURL: "http://127.0.0.1/v1"}, {BaseURL: "ftp://127.0.0.1/v1", Model: "m"},
+		{BaseURL: "http://user:secret@127.0.0.1/v1", Model: "m"},
 		{BaseURL: "::", Model: "m"}, {BaseURL: "http://127.0.0.1/v1", Model: "m", Timeout: -1},
 	} {
 		_, err := llm.New(wrong)

@@ -266,13 +266,15 @@ func TestFolderReportsDiskErrors(t *testing.T) {
 func TestFolderReadsMailAsSent(t *testing.T) {
 	t.Parallel()
 	folder, _ := open(t, clock)
-	line := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{".", "--", "From ", "=3D", "=", " trailing ", strings.Repeat("ल", 400), "\x00"}))
+	line := rapid.OneOf(rapid.String(),
+		rapid.SampledFrom([]string{".", "--", "From ", "=3D", "=", " trailing ", strings.Repeat("ल", 400), "\x00"}))
 	text := rapid.Custom(func(t *rapid.T) string {
 		return strings.NewReplacer("\r", "").Replace(strings.Join(rapid.SliceOfN(line, 1, 6).Draw(t, "lines"), "\n"))
 	})
 	// A header's spaces are where it is folded, so only single ones between words are kept.
 	word := rapid.Custom(func(t *rapid.T) string {
-		character := rapid.OneOf(rapid.RuneFrom([]rune("abc आशा<>\",;:@()=?_")), rapid.Rune().Filter(func(r rune) bool { return !unicode.IsControl(r) && r != '\\' }))
+		character := rapid.OneOf(rapid.RuneFrom([]rune("abc आशा<>\",;:@()=?_")),
+			rapid.Rune().Filter(func(r rune) bool { return !unicode.IsControl(r) && r != '\\' }))
 		return strings.Join(strings.Fields(rapid.StringOf(character).Draw(t, "characters")), " ")
 	})
 	rapid.Check(t, func(t *rapid.T) {

@@ -70,15 +70,30 @@ func sends(t *testing.T, send func(context.Context, mail.Message) error, arrived
 	})
 	t.Run("a message that breaks its header, or that no server takes, is refused for good", func(t *testing.T) {
 		for what, spoil := range map[string]func(*mail.Message){
-			"subject: a control character or broken UTF-8":                            func(m *mail.Message) { m.Subject = "hello\r\nBcc: eve@evil.example" },
-			"subject: a control character or broken UTF-8 (LF)":                       func(m *mail.Message) { m.Subject = "hello\n\nbody" },
-			"subject: a control character or broken UTF-8 (bytes)":                    func(m *mail.Message) { m.Subject = "\xff" },
-			"recipient: a control character or broken UTF-8":                          func(m *mail.Message) { m.To.Name = "Asha\r\nBcc: eve@evil.example" },
-			"recipient: not an address":                                               func(m *mail.Message) { m.To.Address = "asha@mill.example>\r\nBcc: <eve@evil.example" },
-			"recipient: not an address (two)":                                         func(m *mail.Message) { m.To.Address = "asha@mill.example, eve@evil.example" },
-			"recipient: not an address (none)":                                        func(m *mail.Message) { m.To.Address = "" },
-			"recipient: not an address (end of line)":                                 func(m *mail.Message) { m.To.Address += "\n" },
-			"recipient: not an address (long)":                                        func(m *mail.Message) { m.To.Address = strings.Repeat("a", 254) + m.To.Address },
+			"subject: a control character or broken UTF-8": func(
+				m *mail.Message) {
+				m.Subject = "hello\r\nBcc: eve@evil.example"
+			},
+			"subject: a control character or broken UTF-8 (LF)":    func(m *mail.Message) { m.Subject = "hello\n\nbody" },
+			"subject: a control character or broken UTF-8 (bytes)": func(m *mail.Message) { m.Subject = "\xff" },
+			"recipient: a control character or broken UTF-8": func(
+				m *mail.Message) {
+				m.To.Name = "Asha\r\nBcc: eve@evil.example"
+			},
+			"recipient: not an address": func(
+				m *mail.Message) {
+				m.To.Address = "asha@mill.example>\r\nBcc: <eve@evil.example"
+			},
+			"recipient: not an address (two)": func(
+				m *mail.Message) {
+				m.To.Address = "asha@mill.example, eve@evil.example"
+			},
+			"recipient: not an address (none)":        func(m *mail.Message) { m.To.Address = "" },
+			"recipient: not an address (end of line)": func(m *mail.Message) { m.To.Address += "\n" },
+			"recipient: not an address (long)": func(m *mail.Message) {
+				m.To.Address = strings.Repeat("a",
+					254) + m.To.Address
+			},
 			"reply address: a control character or broken UTF-8":                      func(m *mail.Message) { m.ReplyTo.Name = "Help\nX: y" },
 			"reply address: not an address":                                           func(m *mail.Message) { m.ReplyTo.Address = "help" },
 			"an id is 1 to 100 of A-Z a-z 0-9 . _ -, a letter or digit first":         func(m *mail.Message) { m.ID = "../../../etc/cron.d/x" },

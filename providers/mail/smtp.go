@@ -26,8 +26,8 @@ type SMTP struct {
 	now      func() time.Time
 }
 
-// patience is how long a server may take for one message. It is within the 30 s of a job. A server that scans a message before it takes it needs long,
-// and delivers it although the reply comes too late: the retry then sends a second copy (RFC 5321, section 4.5.3.2.6).
+// patience is how long a server may take for one message. It is within the 30 s of a job. A server that scans a message before it takes it
+// needs long, and delivers it although the reply comes too late: the retry then sends a second copy (RFC 5321, section 4.5.3.2.6).
 const patience = 25 * time.Second
 
 // NewSMTP parses SMTP_URL. It does not connect.
@@ -97,8 +97,8 @@ func NewSMTP(rawURL string, roots *x509.CertPool, now func() time.Time) (*SMTP, 
 }
 
 // Send hands the message to the server. Nil means that the server took it, not that it was delivered. Send fails with [Permanent] if
-// the message is malformed or the server refuses it with 5xx. Every other error may pass: no connection, no reply in time, 4xx, or a 5xx about
-// our login, which the operator repairs. After such an error the server may still have the message.
+// the message is malformed or the server refuses it with 5xx. Every other error may pass: no connection, no reply in time, 4xx, or a 5xx
+// about our login, which the operator repairs. After such an error the server may still have the message.
 func (s *SMTP) Send(ctx context.Context, m Message) error {
 	if err := m.check(); err != nil {
 		return err

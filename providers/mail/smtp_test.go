@@ -132,8 +132,10 @@ func authority(t *testing.T) (*x509.CertPool, *tls.Certificate) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	require.NoError(t, err)
@@ -289,7 +291,8 @@ func TestSMTPReportsAnOutage(t *testing.T) {
 
 func TestSMTPCountsAnAcceptedMailAsSent(t *testing.T) {
 	t.Parallel()
-	lines := script(t, "220 hello\r\n", "250 hello\r\n", "250 noop\r\n", "250 sender\r\n", "250 recipient\r\n", "354 go on\r\n", "250 taken\r\n", "")
+	lines := script(t, "220 hello\r\n", "250 hello\r\n", "250 noop\r\n", "250 sender\r\n", "250 recipient\r\n", "354 go on\r\n",
+		"250 taken\r\n", "")
 	require.NoError(t, connect(t, "smtp://"+lines.addr+from+"&tls=none", nil).Send(t.Context(), verification()))
 }
 
@@ -317,16 +320,19 @@ func TestSMTPSendsConcurrently(t *testing.T) {
 func TestInvalidSMTPURLIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
-		"smtp://asha:s3cret@host:port?from=a@b.example":              "SMTP_URL cannot be read; expected smtp://user:password@host:port?from=address",
-		"smtp://asha:s3cret@host%zz?from=a@b.example":                "SMTP_URL cannot be read; expected smtp://user:password@host:port?from=address",
-		"http://asha:s3cret@host?from=a@b.example":                   "SMTP_URL begins with neither smtp:// nor smtps://",
-		"smtp://asha:s3cret@:25?from=a@b.example":                    "SMTP_URL names no host",
-		"smtp://asha:s3cret@host:70000?from=a@b.example":             "SMTP_URL: the port is not 1 to 65535",
-		"smtp://asha:s3cret@host?from=a@b.example&tls=yes":           "SMTP_URL: tls is mandatory, opportunistic or none, and only with smtp://",
-		"smtps://asha:s3cret@host?from=a@b.example&tls=none":         "SMTP_URL: tls is mandatory, opportunistic or none, and only with smtp://",
-		"smtp://asha:s3cret@host?from=a@b.example&timeout=10":        "SMTP_URL: timeout is a duration such as 10s",
-		"smtp://asha:s3cret@host?from=a@b.example&insecure=true":     `SMTP_URL: unknown parameter "insecure"`,
-		"smtp://asha:s3cret@host":                                    "SMTP_URL: from: the sender is missing: expected an address such as bahi@example.org",
+		"smtp://asha:s3cret@host:port?from=a@b.example": "SMTP_URL cannot be read; expected " +
+			"smtp://user:password@host:port?from=address",
+		"smtp://asha:s3cret@host%zz?from=a@b.example": "SMTP_URL cannot be read; expected " +
+			"smtp://user:password@host:port?from=address",
+		"http://asha:s3cret@host?from=a@b.example":               "SMTP_URL begins with neither smtp:// nor smtps://",
+		"smtp://asha:s3cret@:25?from=a@b.example":                "SMTP_URL names no host",
+		"smtp://asha:s3cret@host:70000?from=a@b.example":         "SMTP_URL: the port is not 1 to 65535",
+		"smtp://asha:s3cret@host?from=a@b.example&tls=yes":       "SMTP_URL: tls is mandatory, opportunistic or none, and only with smtp://",
+		"smtps://asha:s3cret@host?from=a@b.example&tls=none":     "SMTP_URL: tls is mandatory, opportunistic or none, and only with smtp://",
+		"smtp://asha:s3cret@host?from=a@b.example&timeout=10":    "SMTP_URL: timeout is a duration such as 10s",
+		"smtp://asha:s3cret@host?from=a@b.example&insecure=true": `SMTP_URL: unknown parameter "insecure"`,
+		"smtp://asha:s3cret@host": "SMTP_URL: from: the sender is missing: expected an address such as " +
+			"bahi@example.org",
 		"smtp://asha:s3cret@host?from=%22a%20b%22@b.example":         `SMTP_URL: from: sender "\"a b\"@b.example": not an address`,
 		"smtp://asha:s3cret@host?from=Bahi%0D%0AX:y<bahi@b.example>": "",
 	} {

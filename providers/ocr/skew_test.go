@@ -12,7 +12,8 @@ import (
 func TestTheAngleOfAPageIsFound(t *testing.T) {
 	t.Parallel()
 	for _, degrees := range []float64{0, -2, 3, 5, -5} {
-		file, _ := khatapages.Page(5, khatapages.Style{Sides: 1, Headers: true, Rows: 10, Skew: degrees, Noise: 20, Quality: 60, Shadow: true, Party: "Imran"})
+		file, _ := khatapages.Page(5, khatapages.Style{Sides: 1, Headers: true, Rows: 10, Skew: degrees, Noise: 20, Quality: 60, Shadow: true,
+			Party: "Imran"})
 		s, err := decode(JPEG, file)
 		require.NoError(t, err)
 		require.InDelta(t, math.Abs(degrees), math.Abs(s.skew()), 0.3)

@@ -7,7 +7,8 @@ import (
 	"bahi/domain/ledger/khatapage"
 )
 
-// words reads tesseract's TSV: level, page_num, block_num, par_num, line_num, word_num, left, top, width, height, conf, text. Words have level 5.
+// words reads tesseract's TSV: level, page_num, block_num, par_num, line_num, word_num, left, top, width, height, conf, text. Words have
+// level 5.
 func words(tsv []byte) (all []khatapage.Word) {
 	for line := range strings.SplitSeq(string(tsv), "\n") {
 		f := strings.SplitN(strings.TrimRight(line, "\r"), "\t", 12)

@@ -49,7 +49,8 @@ func (s Secret) Sign(id, timestamp string, body []byte) string {
 	return "v1," + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// Check returns [ErrNotProven] unless one of the secrets has signed the call within five minutes. Signatures of other versions are passed over.
+// Check returns [ErrNotProven] unless one of the secrets has signed the call within five minutes. Signatures of other versions are passed
+// over.
 func Check(secrets []Secret, h http.Header, body []byte, now time.Time) error {
 	id, stamp := h.Get(IDHeader), h.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)

@@ -28,9 +28,12 @@ func TestCallsOfAPartner(t *testing.T) {
 	require.NoError(t, check("msg_1", "1760000000", "v1a,x "+vector, body, at.Add(5*time.Minute)))
 	require.NoError(t, check("msg_1", "1760000000", vector+" v1,other", body, at.Add(-5*time.Minute)))
 	for what, err := range map[string]error{
-		"old": check("msg_1", "1760000000", vector, body, at.Add(301*time.Second)), "early": check("msg_1", "1760000000", vector, body, at.Add(-301*time.Second)),
-		"another id": check("msg_2", "1760000000", vector, body, at), "no id": check("", "1760000000", vector, body, at), "no time": check("msg_1", "x", vector, body, at),
-		"another time": check("msg_1", "1760000001", vector, body, at), "another body": check("msg_1", "1760000000", vector, body+" ", at), "none": check("msg_1", "1760000000", "", body, at),
+		"old":        check("msg_1", "1760000000", vector, body, at.Add(301*time.Second)),
+		"early":      check("msg_1", "1760000000", vector, body, at.Add(-301*time.Second)),
+		"another id": check("msg_2", "1760000000", vector, body, at), "no id": check("", "1760000000", vector, body, at),
+		"no time":      check("msg_1", "x", vector, body, at),
+		"another time": check("msg_1", "1760000001", vector, body, at), "another body": check("msg_1", "1760000000", vector, body+" ", at),
+		"none":            check("msg_1", "1760000000", "", body, at),
 		"another version": check("msg_1", "1760000000", "v1a"+vector[2:], body, at),
 	} {
 		require.ErrorIs(t, err, partner.ErrNotProven, what)

@@ -47,14 +47,17 @@ func TestGoodRunIsShort(t *testing.T) {
 func TestFailuresAreShownAndCounted(t *testing.T) {
 	t.Parallel()
 	out, ok := runTests(t, map[string]string{
-		"a/a_test.go": `package a; import "testing"; func TestGood(t *testing.T) { t.Log("chatter") }; func TestBad(t *testing.T) { t.Error("the reason") }`,
+		"a/a_test.go": `package a; import "testing"; func TestGood(t *testing.T) { t.Log("chatter") }; func TestBad(t *testing.T) { ` +
+			`t.Error("the reason") }`,
 		"b/b_test.go": `package b; import "testing"; func TestPanic(t *testing.T) { panic("the panic") }`,
 		"c/c_test.go": `package c; import "testing"; func TestBuild(t *testing.T) { undefined() }`,
 		"d/d_test.go": `package d; import ("os"; "testing"); func TestExit(t *testing.T) { println("last words"); os.Exit(3) }`,
-		"e/e_test.go": `package e; import ("os"; "testing"); func TestSkips(t *testing.T) { t.Skip() }; func TestSilent(t *testing.T) { os.Exit(3) }`,
+		"e/e_test.go": `package e; import ("os"; "testing"); func TestSkips(t *testing.T) { t.Skip() }; func TestSilent(t *testing.T) { ` +
+			`os.Exit(3) }`,
 	})
 	require.False(t, ok)
-	for _, want := range []string{"--- FAIL: sample/a TestBad", "the reason", "the panic", "undefined: undefined", "last words", "FAIL  sample/c", "--- unfinished: TestSilent"} {
+	for _, want := range []string{"--- FAIL: sample/a TestBad", "the reason", "the panic", "undefined: undefined", "last words",
+		"FAIL  sample/c", "--- unfinished: TestSilent"} {
 		require.Contains(t, out, want)
 	}
 	require.NotContains(t, out, "chatter")

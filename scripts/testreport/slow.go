@@ -13,7 +13,8 @@ import (
 // tooLong times as long, and has no reason in slow.txt, fails the run. Both times are seconds of the machine that slow.txt is for, two
 // cores with nothing else to do: they are multiplied by how much slower this one was while the tests ran. The times between the two
 // bounds are for everything that the measured work does not tell, such as a slow disk: a run must not fail by chance. In a whole run of a
-// quarter of an hour the slowest package took 168 s; beside other builds a test of 5 s took up to 190, on a machine that was several times as slow.
+// quarter of an hour the slowest package took 168 s; beside other builds a test of 5 s took up to 190, on a machine that was several times
+// as slow.
 const (
 	longTest    = 5
 	longPackage = 60
@@ -34,7 +35,8 @@ type slowness struct {
 
 // newSlowness reads lines of a name and a reason, with a colon between. A name is a package's path in the module, or that and a test's.
 func newSlowness(lines string, pace func() float64) (*slowness, error) {
-	s := &slowness{reasons: map[string]string{}, pace: pace, ran: map[string]bool{}, within: map[string]map[string]float64{}, slow: map[string]float64{}}
+	s := &slowness{reasons: map[string]string{}, pace: pace, ran: map[string]bool{}, within: map[string]map[string]float64{},
+		slow: map[string]float64{}}
 	for line := range strings.Lines(lines) {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue

@@ -115,7 +115,8 @@ var mistakes = map[string]struct {
 	"no error":               {func(t *testing.T) { eventtest.Given(t, kind).Case("c").When(to()).ThenFails(errOwn) }, "own"},
 	"a refusal for another field": {
 		func(t *testing.T) {
-			eventtest.Given(t, kind).Case("c").When(decide{err: refusal}).ThenFails(fault.Fields(fault.Field{Field: "date", Message: "must not be empty"}))
+			eventtest.Given(t, kind).Case("c").When(decide{err: refusal}).ThenFails(fault.Fields(fault.Field{Field: "date",
+				Message: "must not be empty"}))
 		}, "Not equal",
 	},
 	"a case without a Then": {func(t *testing.T) { eventtest.Given(t, kind).Case("c").When(to()) }, `"c" has no Then`},

@@ -19,7 +19,8 @@ func TestEntryCountsItsAmountInCash(t *testing.T) {
 
 func TestEntryIsChecked(t *testing.T) {
 	t.Parallel()
-	for _, good := range []bank.Entry{{Amount: 1}, {Description: book.Text(strings.Repeat("₹", 500)), Amount: 1}, {Description: "", Amount: 999_999_999_999_999}} {
+	for _, good := range []bank.Entry{{Amount: 1}, {Description: book.Text(strings.Repeat("₹", 500)), Amount: 1},
+		{Description: "", Amount: 999_999_999_999_999}} {
 		require.Empty(t, good.Check())
 	}
 	amount := fault.Field{Field: "amount", Message: "must be more than 0"}
@@ -29,8 +30,10 @@ func TestEntryIsChecked(t *testing.T) {
 	}{
 		{bank.Entry{}, []fault.Field{amount}},
 		{bank.Entry{Amount: -1}, []fault.Field{amount}},
-		{bank.Entry{Description: book.Text(strings.Repeat("₹", 501)), Amount: 1}, []fault.Field{{Field: "description", Message: "at most 500 characters"}}},
-		{bank.Entry{Description: "a\u0085", Amount: 0}, []fault.Field{{Field: "description", Message: "control characters are not allowed"}, amount}},
+		{bank.Entry{Description: book.Text(strings.Repeat("₹", 501)), Amount: 1},
+			[]fault.Field{{Field: "description", Message: "at most 500 characters"}}},
+		{bank.Entry{Description: "a\u0085", Amount: 0},
+			[]fault.Field{{Field: "description", Message: "control characters are not allowed"}, amount}},
 	} {
 		require.Equal(t, c.want, c.bad.Check())
 	}

@@ -67,7 +67,8 @@ var (
 func typeOf[E event.Event[S], S any](name string) event.Type[S] { return event.Of[E, S](name, 1) }
 
 // kindOf makes the kind of a category's streams, whose events are completed when they are read.
-func kindOf[S any](category string, names []string, types []func(string) event.Type[S], read func(event.Event[S]) (event.Event[S], error)) *event.Kind[S] {
+func kindOf[S any](category string, names []string, types []func(string) event.Type[S],
+	read func(event.Event[S]) (event.Event[S], error)) *event.Kind[S] {
 	var used []event.Type[S]
 	for i, name := range names {
 		if name != "" {

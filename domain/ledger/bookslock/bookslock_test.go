@@ -34,8 +34,10 @@ func TestSet(t *testing.T) {
 
 	locked := open.And(bookslock.Moved{To: quarter})
 	locked.Case("the same day changes nothing").When(set{Through: new(*quarter), Today: today}).ThenNothing()
-	locked.Case("the same day changes nothing, even if it is not over on this clock").When(set{Through: quarter, Today: *quarter}).ThenNothing()
-	locked.Case("forwards without a reason").When(set{Through: new(*quarter + 1), Today: today}).Then(bookslock.Moved{From: quarter, To: new(*quarter + 1)})
+	locked.Case("the same day changes nothing, even if it is not over on this clock").When(set{Through: quarter,
+		Today: *quarter}).ThenNothing()
+	locked.Case("forwards without a reason").When(set{Through: new(*quarter + 1), Today: today}).Then(bookslock.Moved{From: quarter,
+		To: new(*quarter + 1)})
 	locked.Case("back without a reason").When(set{Through: yearEnd, Today: today}).ThenFails(wantsReason)
 	locked.Case("back with a blank reason").When(set{Through: yearEnd, Today: today, Reason: " \t"}).ThenFails(wantsReason)
 	locked.Case("back with a reason").When(set{Through: yearEnd, Today: today, Reason: "auditor's finding"}).

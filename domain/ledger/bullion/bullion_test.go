@@ -38,8 +38,9 @@ func wrong(pairs ...string) error { return fault.Fields(booktest.Faults(pairs...
 
 // The cut of CONTRACT.md 6.3: 100 g at 7,000 rupees a gram, as it is sent and as it is stored.
 var (
-	sent    = entry{Kind: "rate_cut", FineWeight: g("100"), Rate: rupees("7000")}
-	stored  = entry{Kind: "rate_cut", FineWeight: g("100"), Rate: rupees("7000"), RateUnit: "per_gram", Amount: rupees("700000"), Computed: []string{"amount"}}
+	sent   = entry{Kind: "rate_cut", FineWeight: g("100"), Rate: rupees("7000")}
+	stored = entry{Kind: "rate_cut", FineWeight: g("100"), Rate: rupees("7000"), RateUnit: "per_gram", Amount: rupees("700000"),
+		Computed: []string{"amount"}}
 	against = entry{Kind: "rate_cut", Amount: rupees("700000"), Counter: true}
 	paid    = entry{Kind: "cash", Amount: rupees("5")}
 )
@@ -53,11 +54,13 @@ func TestTheKindIsInferredWhereItIsPlain(t *testing.T) {
 	}{
 		"an amount alone is cash": {entry{Amount: rupees("5")}, paid, book.Effect{Cash: 5_00}},
 		"metal alone is metal": {
-			entry{Weight: g("10"), Touch: percent("99.5")}, entry{Kind: "metal", Weight: g("10"), Touch: percent("99.5"), FineWeight: g("9.95"), Computed: []string{"fine_weight"}},
+			entry{Weight: g("10"), Touch: percent("99.5")},
+			entry{Kind: "metal", Weight: g("10"), Touch: percent("99.5"), FineWeight: g("9.95"), Computed: []string{"fine_weight"}},
 			book.Effect{Fine: 9_950},
 		},
 		"metal may say a rate, which counts nothing": {
-			entry{Kind: "metal", FineWeight: g("10"), Rate: rupees("72000"), RateUnit: "per_10g"}, entry{Kind: "metal", FineWeight: g("10"), Rate: rupees("72000"), RateUnit: "per_10g"},
+			entry{Kind: "metal", FineWeight: g("10"), Rate: rupees("72000"), RateUnit: "per_10g"},
+			entry{Kind: "metal", FineWeight: g("10"), Rate: rupees("72000"), RateUnit: "per_10g"},
 			book.Effect{Fine: 10_000},
 		},
 	} {
@@ -75,14 +78,17 @@ func TestACutGetsItsCounterEntry(t *testing.T) {
 	none.Case("metal that was given is priced").When(add(nil, []entry{sent})).Then(added([]entry{against}, []entry{stored}))
 	require.Equal(t, book.Effect{Fine: 100_000}, stored.Effect())
 	require.Equal(t, book.Effect{Cash: 700000_00}, against.Effect())
-	none.Case("metal that was received, beside other entries").When(add([]entry{sent}, []entry{paid})).Then(added([]entry{stored}, []entry{paid, against}))
+	none.Case("metal that was received, beside other entries").When(add([]entry{sent}, []entry{paid})).Then(added([]entry{stored},
+		[]entry{paid, against}))
 
 	bySum := entry{Kind: "rate_cut", FineWeight: g("33"), RateUnit: "per_10g", Amount: rupees("100000")}
 	byRate := bySum
 	byRate.Rate, byRate.Computed = rupees("30303.03"), []string{"rate"}
-	none.Case("the rate follows from the amount").When(add(nil, []entry{bySum})).Then(added([]entry{{Kind: "rate_cut", Amount: rupees("100000"), Counter: true}}, []entry{byRate}))
+	none.Case("the rate follows from the amount").When(add(nil,
+		[]entry{bySum})).Then(added([]entry{{Kind: "rate_cut", Amount: rupees("100000"), Counter: true}}, []entry{byRate}))
 	little := entry{Kind: "rate_cut", FineWeight: g("100"), RateUnit: "per_gram", Amount: rupees("0.01")}
-	none.Case("a rate that comes to 0 is none").When(add(nil, []entry{little})).Then(added([]entry{{Kind: "rate_cut", Amount: rupees("0.01"), Counter: true}}, []entry{little}))
+	none.Case("a rate that comes to 0 is none").When(add(nil,
+		[]entry{little})).Then(added([]entry{{Kind: "rate_cut", Amount: rupees("0.01"), Counter: true}}, []entry{little}))
 	money := entry{Kind: "rate_cut", Amount: rupees("1000"), Rate: rupees("90000"), RateUnit: "per_kg"}
 	none.Case("the metal of a cut of money is in the counter entry alone").When(add([]entry{money}, nil)).
 		Then(added([]entry{money}, []entry{{Kind: "rate_cut", FineWeight: g("11.111"), Counter: true}}))
@@ -118,17 +124,23 @@ func TestACutIsRefused(t *testing.T) {
 		in, out []entry
 		err     error
 	}{
-		"metal alone":              {nil, []entry{{Kind: "rate_cut", FineWeight: g("1")}}, wrong("out_entries[0].rate", needed)},
-		"money alone":              {[]entry{paid, money}, nil, wrong("in_entries[1].rate", needed)},
-		"two of metal":             {[]entry{sent}, []entry{sent}, wrong("out_entries[0].kind", one)},
-		"two of money":             {[]entry{money}, []entry{sent, money}, wrong("out_entries[1].kind", one)},
-		"both on one side":         {nil, []entry{sent, money}, wrong("out_entries[1].kind", "the two entries of a cut belong on different sides")},
-		"metal for nothing":        {nil, []entry{{Kind: "rate_cut", FineWeight: g("0.001"), Rate: rupees("0.01")}}, wrong("out_entries[0].amount", zero)},
-		"metal of no value":        {nil, []entry{{Kind: "rate_cut", Weight: g("10"), Touch: percent("0"), Rate: rupees("7000")}}, wrong("out_entries[0].amount", zero)},
-		"money for nothing":        {nil, []entry{{Kind: "rate_cut", Amount: rupees("0.01"), Rate: rupees("7000")}}, wrong("out_entries[0].amount", zero)},
-		"more metal than there is": {nil, []entry{{Kind: "rate_cut", Amount: rupees("9999999999999"), Rate: rupees("0.01")}}, wrong("out_entries[0].amount", "comes to more digits than the books have")},
+		"metal alone":  {nil, []entry{{Kind: "rate_cut", FineWeight: g("1")}}, wrong("out_entries[0].rate", needed)},
+		"money alone":  {[]entry{paid, money}, nil, wrong("in_entries[1].rate", needed)},
+		"two of metal": {[]entry{sent}, []entry{sent}, wrong("out_entries[0].kind", one)},
+		"two of money": {[]entry{money}, []entry{sent, money}, wrong("out_entries[1].kind", one)},
+		"both on one side": {nil, []entry{sent, money},
+			wrong("out_entries[1].kind", "the two entries of a cut belong on different sides")},
+		"metal for nothing": {nil, []entry{{Kind: "rate_cut", FineWeight: g("0.001"), Rate: rupees("0.01")}},
+			wrong("out_entries[0].amount", zero)},
+		"metal of no value": {nil, []entry{{Kind: "rate_cut", Weight: g("10"), Touch: percent("0"), Rate: rupees("7000")}},
+			wrong("out_entries[0].amount", zero)},
+		"money for nothing": {nil, []entry{{Kind: "rate_cut", Amount: rupees("0.01"), Rate: rupees("7000")}},
+			wrong("out_entries[0].amount", zero)},
+		"more metal than there is": {nil, []entry{{Kind: "rate_cut", Amount: rupees("9999999999999"), Rate: rupees("0.01")}},
+			wrong("out_entries[0].amount", "comes to more digits than the books have")},
 		"somebody's counter entry": {[]entry{against}, []entry{sent}, wrong("in_entries[0].counter", "take `counter` out to set it yourself")},
-		"more money than there is": {nil, []entry{{Kind: "rate_cut", FineWeight: g("999999999"), Rate: rupees("20000")}}, wrong("out_entries[0].amount", "comes to more digits than the books have")},
+		"more money than there is": {nil, []entry{{Kind: "rate_cut", FineWeight: g("999999999"), Rate: rupees("20000")}},
+			wrong("out_entries[0].amount", "comes to more digits than the books have")},
 	} {
 		none.Case(sentence).When(add(c.in, c.out)).ThenFails(c.err)
 	}
@@ -143,16 +155,21 @@ func TestTheCounterEntryFollowsTheCut(t *testing.T) {
 	dearer.Rate, dearer.Amount, more.Amount = rupees("7100"), rupees("710000"), rupees("710000")
 	asked := stored
 	asked.Rate = rupees("7100")
-	history.Case("the rate is edited, and the amounts follow").When(edit(nil, []entry{asked})).Then(edited([]entry{paid, more}, []entry{dearer}))
-	history.Case("sent back with the edited cut").When(edit([]entry{against, paid}, []entry{asked})).Then(edited([]entry{more, paid}, []entry{dearer}))
+	history.Case("the rate is edited, and the amounts follow").When(edit(nil, []entry{asked})).Then(edited([]entry{paid, more},
+		[]entry{dearer}))
+	history.Case("sent back with the edited cut").When(edit([]entry{against, paid}, []entry{asked})).Then(edited([]entry{more, paid},
+		[]entry{dearer}))
 	changed := against
 	changed.Amount = rupees("1")
-	history.Case("sent back changed").When(edit([]entry{paid, changed}, nil)).ThenFails(wrong("in_entries[1].counter", "take `counter` out to set it yourself"))
-	history.Case("sent back twice").When(edit([]entry{against, against}, nil)).ThenFails(wrong("in_entries[1].counter", "take `counter` out to set it yourself"))
+	history.Case("sent back changed").When(edit([]entry{paid, changed}, nil)).ThenFails(wrong("in_entries[1].counter",
+		"take `counter` out to set it yourself"))
+	history.Case("sent back twice").When(edit([]entry{against, against}, nil)).ThenFails(wrong("in_entries[1].counter",
+		"take `counter` out to set it yourself"))
 	own := entry{Kind: "rate_cut", Amount: rupees("700000")}
 	history.Case("set by hand").When(edit([]entry{paid, own}, nil)).Then(edited([]entry{paid, own}, nil))
 	history.Case("the cut goes, and it goes").When(edit(nil, []entry{})).Then(edited([]entry{paid}, []entry{}))
-	history.Case("the cut changes sides").When(edit([]entry{paid, against, sent}, []entry{})).Then(edited([]entry{paid, stored}, []entry{against}))
+	history.Case("the cut changes sides").When(edit([]entry{paid, against, sent}, []entry{})).Then(edited([]entry{paid, stored},
+		[]entry{against}))
 }
 
 func TestEntriesAreChecked(t *testing.T) {
@@ -164,17 +181,20 @@ func TestEntriesAreChecked(t *testing.T) {
 		{Entry: entry{Kind: "rate_cut", Rate: rupees("7000"), RateUnit: "per_gram", FineWeight: g("0")}, Faults: []string{"", empty}},
 		{Entry: entry{Kind: "metal", FineWeight: g("1"), Amount: rupees("0")}, Faults: []string{"amount", none("metal")}},
 		{
-			Entry:  entry{Kind: "cash", Weight: g("1"), Touch: percent("92"), FineWeight: g("1"), Rate: rupees("1"), RateUnit: "per_gram", Amount: rupees("1")},
+			Entry: entry{Kind: "cash", Weight: g("1"), Touch: percent("92"), FineWeight: g("1"), Rate: rupees("1"), RateUnit: "per_gram",
+				Amount: rupees("1")},
 			Faults: []string{"weight", none("cash"), "touch", none("cash"), "fine_weight", none("cash"), "rate", none("cash")},
 		},
 		{Entry: entry{Kind: "gift", Amount: rupees("1"), Rate: rupees("0"), RateUnit: "per_tola"}, Faults: []string{
 			"rate", "must be more than 0", "rate_unit", "expected one of per_gram, per_10g, per_kg", "kind", "expected one of metal, cash, rate_cut",
 		}},
-		{Entry: entry{Kind: "metal", Weight: g("-1"), Touch: percent("101"), FineWeight: g("-1"), ItemName: "\x00", Description: "\x00"}, Faults: []string{
-			"item_name", "control characters are not allowed", "weight", negative, "touch", "must be from 0 to 100", "fine_weight", negative,
-			"description", "control characters are not allowed",
-		}},
-		{Entry: entry{Kind: "cash", Amount: rupees("-1"), RateUnit: "per_kg"}, Faults: []string{"amount", negative, "rate_unit", "wants rate too"}},
+		{Entry: entry{Kind: "metal", Weight: g("-1"), Touch: percent("101"), FineWeight: g("-1"), ItemName: "\x00", Description: "\x00"},
+			Faults: []string{
+				"item_name", "control characters are not allowed", "weight", negative, "touch", "must be from 0 to 100", "fine_weight", negative,
+				"description", "control characters are not allowed",
+			}},
+		{Entry: entry{Kind: "cash", Amount: rupees("-1"), RateUnit: "per_kg"},
+			Faults: []string{"amount", negative, "rate_unit", "wants rate too"}},
 		{Entry: entry{Kind: "metal", Weight: g("5")}, Faults: []string{"weight", "wants touch or fine_weight too"}},
 	})
 }

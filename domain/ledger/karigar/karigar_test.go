@@ -45,7 +45,8 @@ func TestWeightsAreComputed(t *testing.T) {
 	agreed := payal
 	agreed.FineWeight, agreed.WastageWeight = g("478.4"), g("12")
 	warned := booktest.Added([]in{agreed}, []out(nil))
-	warned.Warnings = `[{"field":"in_entries[0].wastage_weight","message":"differs from what the other values say","given":12,"computed":10.4}]`
+	warned.Warnings = `[{"field":"in_entries[0].wastage_weight","message":"differs from what the other values say","given":12,` +
+		`"computed":10.4}]`
 	none.Case("the agreement on paper is kept, with a warning").When(add([]in{agreed}, nil)).Then(warned)
 }
 
@@ -54,16 +55,20 @@ func TestEntriesAreChecked(t *testing.T) {
 	long := book.Text(strings.Repeat("₹", 201))
 	const negative, empty = "must not be negative", "a weight or an amount above 0 is needed"
 	booktest.Checks(t, []book.Entry{
-		in{FineWeight: g("1")}, in{WastageWeight: g("1")}, in{Other: rupees("1")}, in{PureWeight: g("1"), FineWeight: g("0")}, in{ItemName: long[3:], Other: rupees("1")},
+		in{FineWeight: g("1")}, in{WastageWeight: g("1")}, in{Other: rupees("1")}, in{PureWeight: g("1"), FineWeight: g("0")},
+		in{ItemName: long[3:], Other: rupees("1")},
 		out{FineWeight: g("1")}, out{Amount: rupees("1")}, out{Weight: g("1"), Touch: percent("0"), FineWeight: g("0")},
 	}, []booktest.Wrong{
 		{Entry: in{}, Faults: []string{"", empty}},
-		{Entry: in{ItemName: "payal", PureWeight: g("0"), FinePercent: percent("92"), FineWeight: g("0"), Other: rupees("0")}, Faults: []string{"", empty}},
+		{Entry: in{ItemName: "payal", PureWeight: g("0"), FinePercent: percent("92"), FineWeight: g("0"), Other: rupees("0")},
+			Faults: []string{"", empty}},
 		{Entry: in{PureWeight: g("5")}, Faults: []string{"pure_weight", "wants fine_percent or fine_weight too"}},
-		{Entry: in{PureWeight: g("5"), WastagePercent: percent("2"), WastageWeight: g("0.1")}, Faults: []string{"pure_weight", "wants fine_percent or fine_weight too"}},
+		{Entry: in{PureWeight: g("5"), WastagePercent: percent("2"), WastageWeight: g("0.1")},
+			Faults: []string{"pure_weight", "wants fine_percent or fine_weight too"}},
 		{Entry: in{FinePercent: percent("92"), Other: rupees("1")}, Faults: []string{"fine_percent", "wants pure_weight too"}},
 		{Entry: in{WastagePercent: percent("2"), Other: rupees("1")}, Faults: []string{"wastage_percent", "wants pure_weight too"}},
-		{Entry: in{PureWeight: g("-1"), FinePercent: percent("101"), FineWeight: g("-1"), WastagePercent: percent("-1"), WastageWeight: g("-1"), Other: rupees("-1")}, Faults: []string{
+		{Entry: in{PureWeight: g("-1"), FinePercent: percent("101"), FineWeight: g("-1"), WastagePercent: percent("-1"), WastageWeight: g("-1"),
+			Other: rupees("-1")}, Faults: []string{
 			"pure_weight", negative, "fine_percent", "must be from 0 to 100", "fine_weight", negative,
 			"wastage_percent", "must be from 0 to 100", "wastage_weight", negative, "other", negative,
 		}},
@@ -84,13 +89,15 @@ func TestAReversalTranslates(t *testing.T) {
 	t.Parallel()
 	newIn, newOut, err := karigar.Ledger.Mirror(
 		book.SideOf([]in{
-			{ItemName: "payal", PureWeight: g("520"), FinePercent: percent("92"), FineWeight: g("478.4"), WastageWeight: g("10.4"), Other: rupees("1500"), Computed: []string{"fine_weight"}},
+			{ItemName: "payal", PureWeight: g("520"), FinePercent: percent("92"), FineWeight: g("478.4"), WastageWeight: g("10.4"),
+				Other: rupees("1500"), Computed: []string{"fine_weight"}},
 			{WastageWeight: g("3")}, {Other: rupees("5")},
 		}),
 		book.SideOf([]out{{ItemName: "silver", Weight: g("500"), Touch: percent("99.5"), FineWeight: g("497.5"), Amount: rupees("7")}}))
 	require.NoError(t, err)
 	require.Equal(t, book.SideOf([]in{{ItemName: "silver", PureWeight: g("500"), FineWeight: g("497.5"), Other: rupees("7")}}), newIn)
-	require.Equal(t, book.SideOf([]out{{ItemName: "payal", Weight: g("520"), FineWeight: g("488.8"), Amount: rupees("1500")}, {FineWeight: g("3")}, {Amount: rupees("5")}}), newOut)
+	require.Equal(t, book.SideOf([]out{{ItemName: "payal", Weight: g("520"), FineWeight: g("488.8"), Amount: rupees("1500")},
+		{FineWeight: g("3")}, {Amount: rupees("5")}}), newOut)
 }
 
 func TestLaws(t *testing.T) {

@@ -32,7 +32,8 @@ func TestUploadIsReadOnce(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, khata.Kind)
 	given.Case("it begins").When(khata.Upload{Uploaded: uploaded}).Then(uploaded)
-	given.And(uploaded).Case("it is there already").When(khata.Upload{Uploaded: uploaded}).ThenFails(fault.New(fault.Conflict, "Khata upload exists already"))
+	given.And(uploaded).Case("it is there already").When(khata.Upload{Uploaded: uploaded}).ThenFails(fault.New(fault.Conflict,
+		"Khata upload exists already"))
 	given.And(uploaded).Case("a page is noted").When(khata.NotePage{Page: 1, Of: 2}).Then(khata.PageRead{Page: 1, Of: 2})
 	given.And(uploaded, khata.PageRead{Page: 1, Of: 2}).Case("a page is noted once").When(khata.NotePage{Page: 1, Of: 2}).ThenNothing()
 	read := khata.Read{Engine: "tesseract", Pages: 2, Entries: 5}
@@ -96,13 +97,17 @@ func TestLinesBecomeTheEntriesOfTheirLedgers(t *testing.T) {
 	require.Equal(t, []int{0, 2}, rows[0].Of)
 	posted, err := khata.PostRows{Today: today, Rows: rows, Closed: open}.Decide()
 	require.NoError(t, err)
-	require.JSONEq(t, `[{"item_name":"payal","pure_weight":10,"fine_percent":92,"fine_weight":9.2,"other":5,"computed":["fine_weight"]}]`, string(posted[0].In.JSON()))
-	require.JSONEq(t, `[{"kind":"metal","weight":10,"touch":92,"fine_weight":9.2,"computed":["fine_weight"]},{"kind":"cash","amount":5}]`, string(posted[1].Out.JSON()))
+	require.JSONEq(t, `[{"item_name":"payal","pure_weight":10,"fine_percent":92,"fine_weight":9.2,"other":5,"computed":["fine_weight"]}]`,
+		string(posted[0].In.JSON()))
+	require.JSONEq(t, `[{"kind":"metal","weight":10,"touch":92,"fine_weight":9.2,"computed":["fine_weight"]},{"kind":"cash","amount":5}]`,
+		string(posted[1].Out.JSON()))
 
-	_, err = khata.Lines([]khata.Line{{Ledger: "polisher", Account: 1, Side: "in", Date: today, Weight: weight, Touch: touch}, {Ledger: "bank", Account: 1, Side: "in", Date: today, Fine: weight}})
+	_, err = khata.Lines([]khata.Line{{Ledger: "polisher", Account: 1, Side: "in", Date: today, Weight: weight, Touch: touch},
+		{Ledger: "bank", Account: 1, Side: "in", Date: today, Fine: weight}})
 	require.ErrorContains(t, err, "entries[0].touch")
 	require.ErrorContains(t, err, "entries[1].fine_weight")
-	rows, err = khata.Lines([]khata.Line{{Ledger: "gold", Side: "in", Date: today}, {Ledger: "bank", Side: "up", Date: today}, {Ledger: "bank", Side: "in", Date: today}})
+	rows, err = khata.Lines([]khata.Line{{Ledger: "gold", Side: "in", Date: today}, {Ledger: "bank", Side: "up", Date: today},
+		{Ledger: "bank", Side: "in", Date: today}})
 	require.NoError(t, err)
 	khata.Arrange(rows)
 	require.Len(t, rows, 1, "the schema has refused the others")
@@ -115,14 +120,16 @@ func TestLinesBecomeTheEntriesOfTheirLedgers(t *testing.T) {
 func TestRowsAreProposedInTheFormOfTheirLedgers(t *testing.T) {
 	t.Parallel()
 	entry := func(side, item string, ledger *book.Ledger, account int64) khatapage.Entry {
-		e := khatapage.Entry{Side: side, Date: new(today), Item: &item, Party: new("Imran"), Weight: new(unit.Grams(10_000)), Touch: new(unit.Percent(92_000))}
+		e := khatapage.Entry{Side: side, Date: new(today), Item: &item, Party: new("Imran"), Weight: new(unit.Grams(10_000)),
+			Touch: new(unit.Percent(92_000))}
 		if ledger != nil {
 			e.Ledger, e.Account = &ledger.Name, &account
 		}
 		return e
 	}
 	rows := khata.Rows([]khatapage.Entry{
-		entry("in", "payal", karigar.Ledger, 4), entry("out", "silver", karigar.Ledger, 4), entry("in", "bar", bullion.Ledger, 5), entry("in", "x", nil, 0),
+		entry("in", "payal", karigar.Ledger, 4), entry("out", "silver", karigar.Ledger, 4), entry("in", "bar", bullion.Ledger, 5),
+		entry("in", "x", nil, 0),
 	})
 	require.Len(t, rows, 3)
 	require.JSONEq(t, `[{"item_name":"payal","pure_weight":10,"fine_percent":92}]`, string(rows[0].In))

@@ -141,7 +141,8 @@ func joined(words []Word) (all []Word) {
 			before := &all[n-1]
 			head, tail := strings.TrimRight(before.Text, ".,"), strings.TrimLeft(w.Text, ".,")
 			separated := head != before.Text || tail != w.Text && head == before.Text
-			if separated && digits(head) > 0 && letters(head) == 0 && !isDate(head) && tail != "" && tail[0] >= '0' && tail[0] <= '9' && letters(tail) == 0 {
+			if separated && digits(head) > 0 && letters(head) == 0 && !isDate(head) && tail != "" && tail[0] >= '0' && tail[0] <= '9' &&
+				letters(tail) == 0 {
 				separator := ","
 				if digits(tail) == len(tail) && len(tail) <= 3 && (len(tail) < 3 || !strings.HasSuffix(before.Text, ",")) {
 					separator = "."
@@ -230,7 +231,8 @@ func (r *reader) assign(l *layout, side string, c *cell, numbers []amountOf) {
 			c.amount = new(unit.Money(v / 10))
 		}
 	}
-	if missing := slices.IndexFunc(order[2:5], func(kind string) bool { return l.named(kind) && !given[kind] }); missing >= 0 && (c.weight != nil || c.fine != nil) {
+	if missing := slices.IndexFunc(order[2:5], func(kind string) bool { return l.named(kind) && !given[kind] }); missing >= 0 &&
+		(c.weight != nil || c.fine != nil) {
 		r.doubt(c, "the line %q has metal, and no %s", c.raw, order[2+missing])
 	}
 	c.checkMetal(r)

@@ -20,7 +20,8 @@ var today = func() unit.Date {
 	return d
 }()
 
-var accounts = []khatapage.Account{{Ledger: "karigar", ID: 4, Name: "Imran"}, {Ledger: "client", ID: 9, Name: "Meena Shah"}, {Ledger: "client", ID: 10, Name: "Imran Khan"}}
+var accounts = []khatapage.Account{{Ledger: "karigar", ID: 4, Name: "Imran"}, {Ledger: "client", ID: 9, Name: "Meena Shah"},
+	{Ledger: "client", ID: 10, Name: "Imran Khan"}}
 
 // written is a page as text: the place of a word in its line, in characters, is its place on the page.
 func written(text string) khatapage.Page {
@@ -147,7 +148,8 @@ Party: Imran
 `
 	got, warnings := read(khatapage.Options{}, text)
 	require.Contains(t, warnings, "page 1: no column header found, sides taken from position")
-	require.Equal(t, []string{"in 2025-03-01 4 silver 500 - - -", "out 2025-03-02 4 cash - - - 20000", "in 2025-03-03 4 payal 20.5 - - -", "out 2025-03-04 4 cash - - - 500"}, got)
+	require.Equal(t, []string{"in 2025-03-01 4 silver 500 - - -", "out 2025-03-02 4 cash - - - 20000", "in 2025-03-03 4 payal 20.5 - - -",
+		"out 2025-03-04 4 cash - - - 500"}, got)
 	got, _ = read(khatapage.Options{OutLeft: true}, text)
 	require.Equal(t, "out 2025-03-01 4 silver 500 - - -", got[0])
 }
@@ -193,7 +195,8 @@ Date  Item             IN      OUT
 	require.Empty(t, warnings)
 	_, warnings = read(khatapage.Options{}, fmt.Sprintf(page, "1100"))
 	require.Equal(t, "page 1: the total of amount on the in side is 1100, but its entries add up to 100", warnings)
-	_, warnings = read(khatapage.Options{}, "Party: Imran\nOUT\nDate  Item               Rs\n2/3   balance payment    500\n3/3   cash               200")
+	_, warnings = read(khatapage.Options{}, "Party: Imran\nOUT\nDate  Item               Rs\n2/3   balance payment    500\n3/3   cash       "+
+		"        200")
 	require.Equal(t, "page 1: the line \"2/3 balance payment 500\" is taken for a balance and is left out", warnings)
 }
 
@@ -269,7 +272,8 @@ Date  Item          Rs
 		require.Equal(t, "out 2025-03-01 9 cash - - - 100", got[0])
 		require.Contains(t, warnings, `"`+name+`" is taken for client "Meena Shah"`)
 	}
-	got, _ = read(khatapage.Options{Accounts: []khatapage.Account{{Ledger: "bank", ID: 1, Name: "Ravi"}, {Ledger: "client", ID: 2, Name: "Ravi"}}}, "Client khata: Ravi\nOUT\nDate  Item   Rs\n1/3   cash   5")
+	got, _ = read(khatapage.Options{Accounts: []khatapage.Account{{Ledger: "bank", ID: 1, Name: "Ravi"},
+		{Ledger: "client", ID: 2, Name: "Ravi"}}}, "Client khata: Ravi\nOUT\nDate  Item   Rs\n1/3   cash   5")
 	require.Equal(t, []string{"out 2025-03-01 2 cash - - - 5"}, got)
 }
 
@@ -297,9 +301,11 @@ func TestEmptyPagesAndPagesOfTextHaveNoEntries(t *testing.T) {
 
 func TestModelIsCheckedAgainstTheWords(t *testing.T) {
 	t.Parallel()
-	words := khatapage.Read([]khatapage.Page{written("OUT\nDate  Item   Rs\n1/3   cash   500\n2/3   rent   70")}, khatapage.Options{Today: today})
+	words := khatapage.Read([]khatapage.Page{written("OUT\nDate  Item   Rs\n1/3   cash   500\n2/3   rent   70")},
+		khatapage.Options{Today: today})
 	seen := []khatapage.Entry{
-		{Side: "out", Party: new("imran"), Item: new("cash"), Amount: new(unit.Money(500_00))}, {Side: "out", Item: new("rent"), Amount: new(unit.Money(99_00))},
+		{Side: "out", Party: new("imran"), Item: new("cash"), Amount: new(unit.Money(500_00))},
+		{Side: "out", Item: new("rent"), Amount: new(unit.Money(99_00))},
 	}
 	got, _ := khatapage.Merge(words, [][]khatapage.Entry{seen}, khatapage.Options{Accounts: accounts, Today: today})
 	require.Len(t, got.Entries, 2)
@@ -342,7 +348,8 @@ func TestNothingThatAModelOrTheTextSawVanishes(t *testing.T) {
 	got, _ := khatapage.Merge(words, [][]khatapage.Entry{{aside, cash, unread}}, khatapage.Options{Today: today})
 	require.Len(t, got.Entries, 1)
 	for _, warning := range []string{
-		`page 1: an entry that the model saw is left out, as its side is unknown: "ring"`, `page 1: an entry that the model saw is left out, as no number of it can be read: "Imran"`,
+		`page 1: an entry that the model saw is left out, as its side is unknown: "ring"`, `page 1: an entry that the model saw is left out, ` +
+			`as no number of it can be read: "Imran"`,
 		`page 1: the text has entries that the model did not see, among them "2/3 rent 700"`,
 	} {
 		require.Contains(t, got.Warnings, warning)
@@ -358,7 +365,8 @@ func TestYearOfAModelIsBelievedAsOneOfTheText(t *testing.T) {
 		require.NoError(t, err)
 		return khatapage.Entry{Side: "out", Date: &date, Amount: new(unit.Money(5_00))}
 	}
-	got, _ := khatapage.Merge(khatapage.Result{}, [][]khatapage.Entry{{dated("2099-01-01"), dated("2026-03-01")}}, khatapage.Options{Today: today})
+	got, _ := khatapage.Merge(khatapage.Result{}, [][]khatapage.Entry{{dated("2099-01-01"), dated("2026-03-01")}},
+		khatapage.Options{Today: today})
 	require.Equal(t, "2025-01-01", got.Entries[0].Date.String())
 	require.Contains(t, got.Warnings, "page 1: the year 2099 is not believed")
 	require.Equal(t, "2026-03-01", got.Entries[1].Date.String())

@@ -16,7 +16,8 @@ func prove(numbers []amountOf) (all []amountOf, proven bool) {
 				continue
 			}
 			kinds := order[2:5]
-			if k := []string{way.three[0].kind, way.three[1].kind, way.three[2].kind}; k[2] == fineColumn && k[0] == touchColumn && k[1] == weightColumn {
+			if k := []string{way.three[0].kind, way.three[1].kind, way.three[2].kind}; k[2] == fineColumn && k[0] == touchColumn &&
+				k[1] == weightColumn {
 				kinds = k
 			}
 			for i := range way.three {

@@ -5,7 +5,8 @@ func signed(words, signs []Word) {
 	for _, sign := range signs {
 		for i, w := range words {
 			height := w.Bottom - w.Top
-			if gap := w.Left - sign.Right; gap >= 0 && gap < height && sign.middleY() > w.Top && sign.middleY() < w.Bottom && w.Text != "" && digits(w.Text[:1]) > 0 {
+			if gap := w.Left - sign.Right; gap >= 0 && gap < height && sign.middleY() > w.Top && sign.middleY() < w.Bottom && w.Text != "" &&
+				digits(w.Text[:1]) > 0 {
 				words[i].Text, words[i].Left = sign.Text+w.Text, sign.Left
 			}
 		}

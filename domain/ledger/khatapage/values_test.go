@@ -19,10 +19,14 @@ func TestADateIsReadOrNull(t *testing.T) {
 	t.Parallel()
 	for _, heads := range []string{"OUT\nDate             Item    Rs", "OUT"} {
 		for text, want := range map[string]string{
-			"2-Mar-25": "2025-03-02", "02 Mar 2025": "2025-03-02", "2nd March 2025": "2025-03-02", "2025-03-02": "2025-03-02", "Mar 2, 2025": "2025-03-02", "2.3.2025": "2025-03-02",
-			"2Mar25": "2025-03-02", "02 03 2025": "2025-03-02", "2 / 3 / 25": "2025-03-02", "२ मार्च २०२५": "2025-03-02", "०२-०३-२०२५": "2025-03-02", "૨ માર્ચ ૨૦૨૫": "2025-03-02", "૨-ફેબ્રુઆરી-૨૫": "2025-02-02",
-			"2 फ़रवरी 2025": "2025-02-02", "5 સપ્ટેમ્બર 2024": "2024-09-05", "11 Sept. '24": "2024-09-11", "1st Jan": "2025-01-01", `"`: "2024-11-07", "": "2024-11-07",
-			"31-02-2025": "-", "12/13/2025": "-", "32 Mar 2025": "-", "73-9-25": "-", "0-5-25": "-", "2-Mxr-25": "-", "11.09.202S5": "-", "31 जून 2025": "-", "2025-13-01": "-",
+			"2-Mar-25": "2025-03-02", "02 Mar 2025": "2025-03-02", "2nd March 2025": "2025-03-02", "2025-03-02": "2025-03-02",
+			"Mar 2, 2025": "2025-03-02", "2.3.2025": "2025-03-02",
+			"2Mar25": "2025-03-02", "02 03 2025": "2025-03-02", "2 / 3 / 25": "2025-03-02", "२ मार्च २०२५": "2025-03-02",
+			"०२-०३-२०२५": "2025-03-02", "૨ માર્ચ ૨૦૨૫": "2025-03-02", "૨-ફેબ્રુઆરી-૨૫": "2025-02-02",
+			"2 फ़रवरी 2025": "2025-02-02", "5 સપ્ટેમ્બર 2024": "2024-09-05", "11 Sept. '24": "2024-09-11", "1st Jan": "2025-01-01",
+			`"`: "2024-11-07", "": "2024-11-07",
+			"31-02-2025": "-", "12/13/2025": "-", "32 Mar 2025": "-", "73-9-25": "-", "0-5-25": "-", "2-Mxr-25": "-", "11.09.202S5": "-",
+			"31 जून 2025": "-", "2025-13-01": "-",
 		} {
 			line := func(date, item string) string {
 				return date + strings.Repeat(" ", 17-utf8.RuneCountInString(date)) + item
@@ -50,11 +54,13 @@ func TestADateIsReadOrNull(t *testing.T) {
 func TestRowsAreMatchedByTheirOwnLine(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
-	text.WriteString("IN                                                OUT\nDate        Item          Rs            Date        Item          Rs\n")
+	text.WriteString("IN                                                OUT\nDate        Item          Rs            Date        Item       " +
+		"   Rs\n")
 	for i := range 9 {
 		fmt.Fprintf(&text, "%02d-04-2025  chain      1,%d00            %02d-05-2025  ring       2,%d00\n", i+1, i, i+11, i)
 	}
-	for _, fall := range [][2]int{{0, 0}, {20, 20}, {-35, -35}, {10, 30}, {-30, -10}, {50, 50}} { // of the first and the last line, in thousandths
+	// of the first and the last line, in thousandths
+	for _, fall := range [][2]int{{0, 0}, {20, 20}, {-35, -35}, {10, 30}, {-30, -10}, {50, 50}} {
 		p := written(text.String())
 		for i, w := range p.Words {
 			down := (w.Left + w.Right) / 2 * (fall[0] + (fall[1]-fall[0])*w.Top/440) / 1000
@@ -88,11 +94,12 @@ func TestNumbersAreRightOrUnsure(t *testing.T) {
 	t.Parallel()
 	const heads = "OUT\nDate   Item            Wt   Touch    Fine              Rs\n"
 	for line, want := range map[string]string{
-		"1/3    payal       799.65      65   519.773":                  "out 2025-03-01 - payal 799.65 65 519.773 -",
-		"1/3    payal      799 65       65   519.773":                  "out 2025-03-01 - payal 799.65 65 519.773 -",    // its point was lost
-		"1/3    payal         394    92362.48":                         "out 2025-03-01 - payal 394 92 362.48 -",        // two numbers as one
-		"1/3    payal      402.405  99.5400.393":                       "out 2025-03-01 - payal 402.405 99.5 400.393 -", // and with a point more
-		"1/3    payal         500    99.5":                             "? out 2025-03-01 - payal 500 99.5 497.5 -",     // a page that has fine weights
+		"1/3    payal       799.65      65   519.773": "out 2025-03-01 - payal 799.65 65 519.773 -",
+		"1/3    payal      799 65       65   519.773": "out 2025-03-01 - payal 799.65 65 519.773 -",    // its point was lost
+		"1/3    payal         394    92362.48":        "out 2025-03-01 - payal 394 92 362.48 -",        // two numbers as one
+		"1/3    payal      402.405  99.5400.393":      "out 2025-03-01 - payal 402.405 99.5 400.393 -", // and with a point more
+		// a page that has fine weights
+		"1/3    payal         500    99.5":                             "? out 2025-03-01 - payal 500 99.5 497.5 -",
 		"1/3    payal      799 65":                                     "? out 2025-03-01 - payal 799 - - -",
 		"1/3    payal      23.82     99.5    23.761":                   "? out 2025-03-01 - payal 23.82 99.5 23.761 -", // it is 23.701
 		"1/3    cash     1,37,809":                                     "? out 2025-03-01 - cash - - - 137809",
@@ -117,15 +124,18 @@ func TestNumbersAreRightOrUnsure(t *testing.T) {
 
 func TestHeadingsThatTouchAreApart(t *testing.T) {
 	t.Parallel()
-	for _, heads := range []string{"WtTouchFine              Rs", "Wt   TouchFine           Rs", "Wt  Touch  FineRs", "वजनटंचफाइन              रकम", "Wt(g) Touch%FineRs."} {
-		got, warnings := read(khatapage.Options{}, "OUT\nDate  Item     "+heads+"\n1/3   kada     500   92   460\n2/3   cash                      1,25,00,000.50")
+	for _, heads := range []string{"WtTouchFine              Rs", "Wt   TouchFine           Rs", "Wt  Touch  FineRs",
+		"वजनटंचफाइन              रकम", "Wt(g) Touch%FineRs."} {
+		got, warnings := read(khatapage.Options{},
+			"OUT\nDate  Item     "+heads+"\n1/3   kada     500   92   460\n2/3   cash                      1,25,00,000.50")
 		require.Equal(t, []string{"out 2025-03-01 - kada 500 92 460 -", "out 2025-03-02 - cash - - - 12500000.5"}, got, "%s: %s", heads, warnings)
 	}
 }
 
 func TestAModelConfirmsWhatTheTextSaysAsAWhole(t *testing.T) {
 	t.Parallel()
-	words := khatapage.Read([]khatapage.Page{written("OUT\nDate  Item   Wt    Touch\n1/3   kada   500   92\n2/3   ring   10    75")}, khatapage.Options{Today: today})
+	words := khatapage.Read([]khatapage.Page{written("OUT\nDate  Item   Wt    Touch\n1/3   kada   500   92\n2/3   ring   10    75")},
+		khatapage.Options{Today: today})
 	seen := words.Entries[:2:2]
 	model := []khatapage.Entry{
 		{Side: "out", Date: seen[0].Date, Weight: seen[0].Weight, Touch: seen[0].Touch}, // without the fine weight, which is computed

@@ -35,8 +35,9 @@ var headers = dictionary(map[string]string{
 var (
 	totals   = dictionary(map[string]string{"total": "total sum कुल जोड़ योग टोटल કુલ સરવાળો ટોટલ"})
 	openings = dictionary(map[string]string{"opening": "opening balance b/f b/d c/f c/d o/b closing शेष बाकी बकाया પુરાંત બાકી સિલક"})
-	parties  = dictionary(map[string]string{"party": "party name a/c account m/s shri श्री श्रीमान नाम पार्टी खातेदार શ્રી નામ પાર્ટી ખાતેદાર"})
-	titles   = dictionary(map[string]string{
+	parties  = dictionary(map[string]string{
+		"party": "party name a/c account m/s shri श्री श्रीमान नाम पार्टी खातेदार શ્રી નામ પાર્ટી ખાતેદાર"})
+	titles = dictionary(map[string]string{
 		"":         "khata bahi ledger book page folio sheet no year fy खाता बही खाते पन्ना पृष्ठ वर्ष ખાતું ખાતા વહી પાનું વર્ષ",
 		"bank":     "bank बैंक બેંક",
 		"bullion":  "bullion dealer बुलियन બુલિયન",
@@ -52,7 +53,8 @@ var (
 // counting are words for what a number before them counts: it is no value.
 var counting = func() map[string]bool {
 	all := map[string]bool{}
-	for word := range strings.FieldsSeq("pcs pc pieces piece nos no kt k ct carat karat pair pairs inch नग पीस कैरेट जोड़ी નંગ પીસ કેરેટ જોડી") {
+	for word := range strings.FieldsSeq(
+		"pcs pc pieces piece nos no kt k ct carat karat pair pairs inch नग पीस कैरेट जोड़ी નંગ પીસ કેરેટ જોડી") {
 		all[folded(normal(word))] = true
 	}
 	return all
@@ -109,7 +111,8 @@ var asciiDigits = func() *strings.Replacer {
 			pairs = append(pairs, string(zero+i), string('0'+i))
 		}
 	}
-	return strings.NewReplacer(append(pairs, "–", "-", "—", "-", "−", "-", "’", "'", "‘", "'", "“", "\"", "”", "\"", "„", "\"", "″", "\"", "〃", "\"")...)
+	return strings.NewReplacer(append(pairs, "–", "-", "—", "-", "−", "-", "’", "'", "‘", "'", "“", "\"", "”", "\"", "„", "\"",
+		"″", "\"", "〃", "\"")...)
 }()
 
 // normal returns a word in NFC, with ASCII digits and quotes, without characters that have no width.

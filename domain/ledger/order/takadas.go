@@ -2,8 +2,8 @@ package order
 
 import "bahi/domain/event"
 
-// TakadasKind names what a stream ordertakadas-<number of an order> holds: the takadas that were attached to the order and detached from it. An order
-// changes its client while it has none. The order's own stream does not have them, so that its revision is that of the order.
+// TakadasKind names what a stream ordertakadas-<number of an order> holds: the takadas that were attached to the order and detached from
+// it. An order changes its client while it has none. The order's own stream does not have them, so that its revision is that of the order.
 var TakadasKind = event.NewKind("ordertakadas",
 	event.Of[TakadaAttached]("OrderTakadaAttached", 1),
 	event.Of[TakadaDetached]("OrderTakadaDetached", 1),

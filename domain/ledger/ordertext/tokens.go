@@ -118,14 +118,16 @@ func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsMark(r) }
 
 // timesAt reports whether the letter at i is the x of 5gmx4.
 func timesAt(runes []rune, start, i int) bool {
-	return (runes[i] == 'x' || runes[i] == 'X') && i > start && i+1 < len(runes) && digit(runes[i+1]) && unitWord(fold.String(string(runes[start:i])))
+	return (runes[i] == 'x' || runes[i] == 'X') && i > start && i+1 < len(runes) && digit(runes[i+1]) &&
+		unitWord(fold.String(string(runes[start:i])))
 }
 
 const longestMark = 20 // characters of a word that stands for itself, at most
 
 // joins reports whether the mark at i makes one word of two, as in k-pin.
 func joins(runes []rune, start, i int) bool {
-	return (runes[i] == '-' || runes[i] == '&') && i+1 < len(runes) && letter(runes[i+1]) && (i-start > longestMark || !lone(fold.String(string(runes[start:i]))))
+	return (runes[i] == '-' || runes[i] == '&') && i+1 < len(runes) && letter(runes[i+1]) &&
+		(i-start > longestMark || !lone(fold.String(string(runes[start:i]))))
 }
 
 func digit(r rune) bool { return r >= '0' && r <= '9' }

@@ -43,9 +43,12 @@ var (
 	})
 	// spelled are thousandths of numbers that count only before a unit: "do" also means give.
 	spelled = factors(map[string]int64{
-		"half aadha adha आधा અડધો અડધા": 500, "paav pav पाव પા": 250, "pauna paun पौन पौना પોણો": 750, "dedh डेढ़ દોઢ": 1_500, "dhai adhai ढाई અઢી": 2_500,
-		"one ek एक એક": 1_000, "two do दो બે": 2_000, "three teen tin तीन ત્રણ": 3_000, "four char चार ચાર": 4_000, "five panch paanch पांच पाँच પાંચ": 5_000,
-		"six chhe chah छह છ": 6_000, "seven saat सात સાત": 7_000, "eight aath आठ આઠ": 8_000, "nine nau नौ નવ": 9_000, "ten das दस દસ": 10_000,
+		"half aadha adha आधा અડધો અડધા": 500, "paav pav पाव પા": 250, "pauna paun पौन पौना પોણો": 750, "dedh डेढ़ દોઢ": 1_500,
+		"dhai adhai ढाई અઢી": 2_500,
+		"one ek एक એક":       1_000, "two do दो બે": 2_000, "three teen tin तीन ત્રણ": 3_000, "four char चार ચાર": 4_000,
+		"five panch paanch पांच पाँच પાંચ": 5_000,
+		"six chhe chah छह છ":               6_000, "seven saat सात સાત": 7_000, "eight aath आठ આઠ": 8_000, "nine nau नौ નવ": 9_000,
+		"ten das दस દસ": 10_000,
 	})
 
 	// ofTheName follow a number that is a part of the item's name, such as 22k or 2.5 inch. sizes come before such a number.
@@ -70,33 +73,48 @@ var (
 	ke          = set("ke के")
 
 	// ofANames are second words of a name, whatever separates it from an item.
-	ofANames = set(`ji jee bhai bhaiya ben behen bahen jewellers jeweller jewelers jewels jewellery ornaments gold silver traders trader sons bros brothers
+	ofANames = set(`ji jee bhai bhaiya ben behen bahen jewellers jeweller jewelers jewels jewellery ornaments gold silver traders trader ` +
+		`sons bros brothers
 		company co house art arts palace जी भाई बेन ज्वेलर्स જી ભાઈ બેન બહેન જ્વેલર્સ ज्वैलर्स सोनी સોની`)
-	courtesy = set(`ji jee bhai bhaiya bhaijaan ben behen sir madam mam saab sahab saheb seth sethji didi kaka uncle aunty all everyone sab sabko team dear
+	courtesy = set(`ji jee bhai bhaiya bhaijaan ben behen sir madam mam saab sahab saheb seth sethji didi kaka uncle aunty all everyone ` +
+		`sab sabko team dear
 		जी भाई भैया बेन सर साहब सेठ सब सबको જી ભાઈ બેન બહેન સાહેબ શેઠ બધા`)
 
 	// starters and deities make salutations: a starter and deities, or a deity twice.
 	starters = set("jai jay jaya hare har hari om bolo sat जय हर हरे हरि ॐ ओम सत જય હર હરે હરિ ૐ ઓમ")
-	deities  = set(`ram raam rama siyaram sita sitaram shri shree sri krishna krushna krishn krisna radhe radha shyam swaminarayan jinendra jinendr mata mataji maa
-		ma di ambe amba bhavani bholenath bhole mahadev shiv shiva shivay shivaya namah namo hanuman bajrangbali ganesh ganesha gurudev dwarkadhish dwarikadhish
-		gopal khodiyar jalaram akal hind bhim jhulelal jagannath om vitthal राम सिया सीता सियाराम सीताराम श्री कृष्ण कृष्णा राधे राधा श्याम स्वामीनारायण जिनेन्द्र
-		जिनेंद्र माता माताजी मां माँ दी अंबे अम्बे भवानी भोलेनाथ महादेव शिव शिवाय नमः हनुमान गणेश अकाल हिंद हिन्द झूलेलाल ॐ રામ સિયા સીતા સીતારામ શ્રી કૃષ્ણ કૃષ્ણા રાધે રાધા
+	deities  = set(`ram raam rama siyaram sita sitaram shri shree sri krishna krushna krishn krisna radhe radha shyam swaminarayan ` +
+		`jinendra jinendr mata mataji maa
+		ma di ambe amba bhavani bholenath bhole mahadev shiv shiva shivay shivaya namah namo hanuman bajrangbali ganesh ganesha gurudev ` +
+		`dwarkadhish dwarikadhish
+		gopal khodiyar jalaram akal hind bhim jhulelal jagannath om vitthal राम सिया सीता सियाराम सीताराम श्री कृष्ण कृष्णा राधे राधा श्याम ` +
+		`स्वामीनारायण जिनेन्द्र
+		जिनेंद्र माता माताजी मां माँ दी अंबे अम्बे भवानी भोलेनाथ महादेव शिव शिवाय नमः हनुमान गणेश अकाल हिंद हिन्द झूलेलाल ॐ રામ સિયા સીતા ` +
+		`સીતારામ શ્રી કૃષ્ણ કૃષ્ણા રાધે રાધા
 		શ્યામ સ્વામિનારાયણ જિનેન્દ્ર જીનેન્દ્ર માતા માતાજી મા અંબે ભવાની ભોલેનાથ મહાદેવ શિવ શિવાય નમઃ હનુમાન ગણેશ હિંદ ખોડિયાર જલારામ`)
-	hails = set(`hello helo hlo hi hey hii namaste namaskar namaskaram pranam pranaam good gud morning evening afternoon night jsk kem cho chho majama
-		kaise kaisa ho hain haal salam salaam assalamualaikum walekum adaab vanakkam waheguru vande mataram shubh suprabhat ramram radheradhe jaishreekrishna
-		jaishrikrishna jaijinendra jaimatadi harharmahadev sitaram नमस्ते नमस्कार प्रणाम सुप्रभात शुभ प्रभात कैसे हो हैं केम छो जयश्रीकृष्ण रामराम राधेराधे जयजिनेन्द्र सलाम
+	hails = set(`hello helo hlo hi hey hii namaste namaskar namaskaram pranam pranaam good gud morning evening afternoon night jsk kem cho ` +
+		`chho majama
+		kaise kaisa ho hain haal salam salaam assalamualaikum walekum adaab vanakkam waheguru vande mataram shubh suprabhat ramram radheradhe ` +
+		`jaishreekrishna
+		jaishrikrishna jaijinendra jaimatadi harharmahadev sitaram नमस्ते नमस्कार प्रणाम सुप्रभात शुभ प्रभात कैसे हो हैं केम छो जयश्रीकृष्ण ` +
+		`रामराम राधेराधे जयजिनेन्द्र सलाम
 		નમસ્તે નમસ્કાર પ્રણામ સુપ્રભાત શુભ પ્રભાત સવાર કેમ છો મજામાં જયશ્રીકૃષ્ણ રામરામ જયજિનેન્દ્ર greetings welcome`)
 
 	// noiseWords has words that neither items nor clients have.
-	noiseWords = set(`please pls plz kindly send bhejo bhejna bhejdo bhej bhejiye order orders chahiye chaiye chahie need needed want urgent urgently jaldi fast asap soon
-		thanks thank thankyou you so much ok okay done forwarded today tomorrow kal aaj note new कृपया भेजो भेजना भेजें भेजिए चाहिए ऑर्डर जल्दी धन्यवाद शुक्रिया कल आज મોકલો
-		મોકલજો જોઈએ ઓર્ડર જલ્દી આભાર કાલે આજે make banao banana banwana बनाओ बनाना બનાવો dijiye dena do de दो देना दीजिए આપો the of a is are my our we i me
-		will require required ready give mujhe muje hume hamein मुझे हमें મને અમને this that these following items item list ye yeh ka ki ke का की के ના ની નું
+	noiseWords = set(`please pls plz kindly send bhejo bhejna bhejdo bhej bhejiye order orders chahiye chaiye chahie need needed want ` +
+		`urgent urgently jaldi fast asap soon
+		thanks thank thankyou you so much ok okay done forwarded today tomorrow kal aaj note new कृपया भेजो भेजना भेजें भेजिए चाहिए ऑर्डर ` +
+		`जल्दी धन्यवाद शुक्रिया कल आज મોકલો
+		મોકલજો જોઈએ ઓર્ડર જલ્દી આભાર કાલે આજે make banao banana banwana बनाओ बनाना બનાવો dijiye dena do de दो देना दीजिए આપો the of a is are ` +
+		`my our we i me
+		will require required ready give mujhe muje hume hamein मुझे हमें મને અમને this that these following items item list ye yeh ka ki ke ` +
+		`का की के ના ની નું
 		date dated dt tarikh तारीख તારીખ`)
 
 	// pieces of jewellery: a line of them alone names no client.
-	articles = set(`payal anklet anklets ring rings chain chains kada kadas bichiya bichhiya nath jhanjhar bangle bangles mangalsutra pendant pendants set coin
-		coins sikka tops earring earrings necklace bracelet mala gold silver चांदी पायल अंगूठी चेन कड़ा नथ झांझर बिछिया कंगन मंगलसूत्र सिक्का माला પાયલ વીંટી ચેઇન
+	articles = set(`payal anklet anklets ring rings chain chains kada kadas bichiya bichhiya nath jhanjhar bangle bangles mangalsutra ` +
+		`pendant pendants set coin
+		coins sikka tops earring earrings necklace bracelet mala gold silver चांदी पायल अंगूठी चेन कड़ा नथ झांझर बिछिया कंगन मंगलसूत्र सिक्का ` +
+		`माला પાયલ વીંટી ચેઇન
 		સાંકળા કડું નથ ઝાંઝર બંગડી મંગળસૂત્ર સિક્કો`)
 
 	// until come before a moment, behindIt after it. strict ones need no known moment.
@@ -105,12 +123,18 @@ var (
 	fillers  = set("the next this coming agle is अगले इस આવતા")
 	behindIt = set("tak pehle pahle pehele pahela pahelan sudhi sudhima तक पहले सुधी પહેલા પહેલાં સુધી સુધીમાં")
 	se       = set("se ke से के ની ના")
-	months   = set(`jan january feb february mar march apr april may june jun july jul aug august sep sept september oct october nov november dec december
-		जनवरी फरवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर अक्टूबर नवंबर दिसंबर જાન્યુઆરી ફેબ્રુઆરી માર્ચ એપ્રિલ મે જૂન જુલાઈ ઓગસ્ટ સપ્ટેમ્બર ઓક્ટોબર નવેમ્બર ડિસેમ્બર`)
-	moments = set(`monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun somvar mangalvar budhvar guruvar shukravar shanivar ravivar
-		today tomorrow tonight kal aaj parso week month hafte mahine diwali deepavali dipawali divali dhanteras navratri dussehra dasara akshaya akha holi rakhi eid christmas
-		ganpati janmashtami onam pongal wedding marriage shaadi shadi सोमवार मंगलवार बुधवार गुरुवार शुक्रवार शनिवार रविवार आज कल परसों हफ्ते महीने दिवाली दीपावली
-		धनतेरस नवरात्रि दशहरा होली राखी ईद शादी સોમવાર મંગળવાર બુધવાર ગુરુવાર શુક્રવાર શનિવાર રવિવાર આજે કાલે દિવાળી ધનતેરસ નવરાત્રિ હોળી રાખડી લગ્ન`)
+	months   = set(`jan january feb february mar march apr april may june jun july jul aug august sep sept september oct october nov ` +
+		`november dec december
+		जनवरी फरवरी मार्च अप्रैल मई जून जुलाई अगस्त सितंबर अक्टूबर नवंबर दिसंबर જાન્યુઆરી ફેબ્રુઆરી માર્ચ એપ્રિલ મે જૂન જુલાઈ ઓગસ્ટ સપ્ટેમ્બર ` +
+		`ઓક્ટોબર નવેમ્બર ડિસેમ્બર`)
+	moments = set(`monday tuesday wednesday thursday friday saturday sunday mon tue wed thu fri sat sun somvar mangalvar budhvar guruvar ` +
+		`shukravar shanivar ravivar
+		today tomorrow tonight kal aaj parso week month hafte mahine diwali deepavali dipawali divali dhanteras navratri dussehra dasara ` +
+		`akshaya akha holi rakhi eid christmas
+		ganpati janmashtami onam pongal wedding marriage shaadi shadi सोमवार मंगलवार बुधवार गुरुवार शुक्रवार शनिवार रविवार आज कल परसों हफ्ते ` +
+		`महीने दिवाली दीपावली
+		धनतेरस नवरात्रि दशहरा होली राखी ईद शादी સોમવાર મંગળવાર બુધવાર ગુરુવાર શુક્રવાર શનિવાર રવિવાર આજે કાલે દિવાળી ધનતેરસ નવરાત્રિ હોળી ` +
+		`રાખડી લગ્ન`)
 	ordinals = set("st nd rd th")
 	hours    = set("am pm baje bje o'clock बजे વાગ્યે વાગે")
 	spans    = set("day days din week weeks hafte month months mahine दिन दिनों हफ्ते महीने દિવસ દિવસમાં અઠવાડિયા")

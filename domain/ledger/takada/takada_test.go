@@ -44,7 +44,8 @@ func TestAdd(t *testing.T) {
 	maker := int64(8)
 	none.Case("so are ids that nobody has").
 		When(takada.Add{
-			Takada: takada.Takada{Order: 5, Date: today + 2, Items: []takada.Item{{Name: "ring", Weight: -1, Karigar: &maker}}}, Today: today, Look: look(nil),
+			Takada: takada.Takada{Order: 5, Date: today + 2, Items: []takada.Item{{Name: "ring", Weight: -1, Karigar: &maker}}}, Today: today,
+			Look: look(nil),
 		}).
 		ThenFails(wrong("date", "must not be after tomorrow", "items[0].weight", "must be above 0", "client_order_id", "there is no such order",
 			"items[0].karigar_id", "there is no such karigar"))
@@ -55,7 +56,8 @@ func TestEdit(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, takada.Kind, added)
 	given.Case("what it is already changes nothing").
-		When(takada.Edit{Order: patch.Set[int64](5), Date: patch.Set(today), Items: patch.Set(slices.Clone(added.Items)), Today: today, Look: look(one)}).ThenNothing()
+		When(takada.Edit{Order: patch.Set[int64](5), Date: patch.Set(today), Items: patch.Set(slices.Clone(added.Items)), Today: today,
+			Look: look(one)}).ThenNothing()
 	given.Case("a karigar is taken away").
 		When(takada.Edit{Items: patch.Set([]takada.Item{piece(nil), piece(nil)}), Today: today, Look: look(one)}).
 		Then(takada.Edited{Items: patch.Set([]takada.Item{piece(nil), piece(nil)})})

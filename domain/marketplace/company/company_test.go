@@ -23,49 +23,63 @@ func faults(of ...string) error {
 	return fault.Fields(fields...)
 }
 
-var mill = company.Created{Name: "Asha Mills", Slug: "asha-mills", DomainKey: "k1", Profile: company.Profile{Domain: set("asha.example"), City: set("Surat"), Pincode: set("395003")}}
+var mill = company.Created{Name: "Asha Mills", Slug: "asha-mills", DomainKey: "k1",
+	Profile: company.Profile{Domain: set("asha.example"), City: set("Surat"), Pincode: set("395003")}}
 
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, company.Kind)
 	given.Case("a name is enough").When(company.Create{Name: " Asha ", Slug: "asha"}).Then(company.Created{Name: "Asha", Slug: "asha"})
 	given.Case("values are put in order").When(company.Create{Name: "Asha", Slug: "asha", Profile: company.Profile{
-		Domain: set("https://WWW.Äsha.example:8080/x"), GSTIN: set("27aapfu0939f1zv"), Phone: set("98123 45678"), Country: set("IND"), Pincode: set("395 003"),
-		City: set("  "), Website: set("asha.example/shop"), Description: set("<b>=1+1</b>"),
+		Domain: set("https://WWW.Äsha.example:8080/x"), GSTIN: set("27aapfu0939f1zv"), Phone: set("98123 45678"), Country: set("IND"),
+		Pincode: set("395 003"),
+		City:    set("  "), Website: set("asha.example/shop"), Description: set("<b>=1+1</b>"),
 	}}).Then(company.Created{Name: "Asha", Slug: "asha", Profile: company.Profile{
-		Domain: set("xn--sha-pla.example"), GSTIN: set("27AAPFU0939F1ZV"), Phone: set("+919812345678"), Country: set("India"), Pincode: set("395003"),
+		Domain: set("xn--sha-pla.example"), GSTIN: set("27AAPFU0939F1ZV"), Phone: set("+919812345678"), Country: set("India"),
+		Pincode: set("395003"),
 		Website: set("https://asha.example/shop"), Description: set("<b>=1+1</b>"),
 	}})
-	given.Case("a phone that cannot be read is kept as a text").When(company.Create{Name: "Asha", Profile: company.Profile{Phone: set("\u202a12 to 15\u202c")}}).
+	given.Case("a phone that cannot be read is kept as a text").When(company.Create{Name: "Asha",
+		Profile: company.Profile{Phone: set("\u202a12 to 15\u202c")}}).
 		Then(company.Created{Name: "Asha", Profile: company.Profile{Phone: set("12 to 15")}})
 	given.Case("all that is wrong is told").When(company.Create{Name: " ", Profile: company.Profile{
-		Description: set("a\x01b"), City: set(strings.Repeat("é", 101)), Website: set("ftp://asha.example"), Domain: set("asha"), Pincode: set("012345"),
-		GSTIN: set("27AAPFU0939F1ZW"), Phone: set("1\x002"),
-	}}).ThenFails(faults("name", "must not be empty", "phone", "control characters are not allowed", "description", "control characters are not allowed",
-		"website", "expected a web address, as in https://example.org", "domain", "expected a domain, as in example.org", "city", "at most 100 characters",
+		Description: set("a\x01b"), City: set(strings.Repeat("é", 101)), Website: set("ftp://asha.example"), Domain: set("asha"),
+		Pincode: set("012345"),
+		GSTIN:   set("27AAPFU0939F1ZW"), Phone: set("1\x002"),
+	}}).ThenFails(faults("name", "must not be empty", "phone", "control characters are not allowed", "description",
+		"control characters are not allowed",
+		"website", "expected a web address, as in https://example.org", "domain", "expected a domain, as in example.org", "city",
+		"at most 100 characters",
 		"gstin", "the check character is wrong: one of the others is mistyped",
 		"pincode", "expected six digits, the first of them not 0"))
-	given.Case("codes of places abroad are free").When(company.Create{Name: "Asha", Profile: company.Profile{Country: set("Nepal"), Pincode: set("AB 1")}}).
+	given.Case("codes of places abroad are free").When(company.Create{Name: "Asha",
+		Profile: company.Profile{Country: set("Nepal"), Pincode: set("AB 1")}}).
 		Then(company.Created{Name: "Asha", Profile: company.Profile{Country: set("Nepal"), Pincode: set("AB 1")}})
 }
 
 func TestEdit(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, company.Kind, mill)
-	given.Case("what it has already").When(company.Edit{Name: set("Asha Mills"), Profile: company.Profile{City: set("Surat "), State: patch.Clear[string](), Phone: set("")}}).ThenNothing()
+	given.Case("what it has already").When(company.Edit{Name: set("Asha Mills"),
+		Profile: company.Profile{City: set("Surat "), State: patch.Clear[string](), Phone: set("")}}).ThenNothing()
 	given.Case("what is named").When(company.Edit{Profile: company.Profile{City: patch.Clear[string](), Category: set("Textiles")}}).
 		Then(company.Edited{Profile: company.Profile{City: patch.Clear[string](), Category: set("Textiles")}})
 	given.Case("the country decides what the code of a place may be").When(company.Edit{Profile: company.Profile{Pincode: set("1234")}}).
 		ThenFails(faults("pincode", "expected six digits, the first of them not 0"))
-	given.And(company.Edited{Profile: company.Profile{Country: set("Nepal"), Pincode: set("1234")}}).Case("also where only the country changes").
-		When(company.Edit{Profile: company.Profile{Country: patch.Clear[string]()}}).ThenFails(faults("pincode", "expected six digits, the first of them not 0"))
+	given.And(company.Edited{Profile: company.Profile{Country: set("Nepal"),
+		Pincode: set("1234")}}).Case("also where only the country changes").
+		When(company.Edit{Profile: company.Profile{Country: patch.Clear[string]()}}).ThenFails(faults("pincode",
+		"expected six digits, the first of them not 0"))
 	given.Case("nobody verifies themselves").When(company.Edit{Verified: patch.Set(true)}).ThenNothing()
 	verified := given.And(company.Edited{Verified: patch.Set(true)})
-	given.Case("an operator does").When(company.Edit{Verified: patch.Set(true), ByOperator: true}).Then(company.Edited{Verified: patch.Set(true)})
-	verified.Case("another name is not verified").When(company.Edit{Name: set("Usha Mills")}).Then(company.Edited{Name: set("Usha Mills"), Verified: patch.Set(false)})
+	given.Case("an operator does").When(company.Edit{Verified: patch.Set(true),
+		ByOperator: true}).Then(company.Edited{Verified: patch.Set(true)})
+	verified.Case("another name is not verified").When(company.Edit{Name: set("Usha Mills")}).Then(company.Edited{Name: set("Usha Mills"),
+		Verified: patch.Set(false)})
 	verified.Case("another domain is not either").When(company.Edit{Profile: company.Profile{Domain: set("usha.example")}, DomainKey: "k2"}).
 		Then(company.Edited{Profile: company.Profile{Domain: set("usha.example")}, DomainKey: set("k2"), Verified: patch.Set(false)})
-	verified.Case("another city is").When(company.Edit{Profile: company.Profile{City: set("Pune")}}).Then(company.Edited{Profile: company.Profile{City: set("Pune")}})
+	verified.Case("another city is").When(company.Edit{Profile: company.Profile{City: set("Pune")}}).Then(
+		company.Edited{Profile: company.Profile{City: set("Pune")}})
 	verified.Case("unless an operator says so").When(company.Edit{Name: set("Usha Mills"), Verified: patch.Set(true), ByOperator: true}).
 		Then(company.Edited{Name: set("Usha Mills")})
 	given.Case("no domain").When(company.Edit{Profile: company.Profile{Domain: patch.Clear[string]()}}).
@@ -83,14 +97,17 @@ func TestDelete(t *testing.T) {
 func TestDomainsAreComparedInOneForm(t *testing.T) {
 	t.Parallel()
 	for text, domain := range map[string]string{
-		"Example.org": "example.org", " https://www.example.org:8443/a?b#c ": "example.org", "asha@example.org": "example.org", "http://u:p@example.org": "example.org",
-		"www.co": "www.co", "www.www.example.org": "example.org", "bücher.example": "xn--bcher-kva.example", "xn--bcher-kva.example.": "xn--bcher-kva.example", "example.org:80": "example.org",
+		"Example.org": "example.org", " https://www.example.org:8443/a?b#c ": "example.org", "asha@example.org": "example.org",
+		"http://u:p@example.org": "example.org",
+		"www.co":                 "www.co", "www.www.example.org": "example.org", "bücher.example": "xn--bcher-kva.example",
+		"xn--bcher-kva.example.": "xn--bcher-kva.example", "example.org:80": "example.org",
 	} {
 		found, err := company.Domain("domain", text)
 		require.NoError(t, err, text)
 		require.Equal(t, domain, found, text)
 	}
-	for _, text := range []string{"", "example", "http://", "127.0.0.1", "[::1]:80", "a..b", ".example.org", "exa mple.org", "-a.org", "a_b.org", strings.Repeat("a.", 127) + "org", "\x00.org", "@", "www."} {
+	for _, text := range []string{"", "example", "http://", "127.0.0.1", "[::1]:80", "a..b", ".example.org", "exa mple.org", "-a.org",
+		"a_b.org", strings.Repeat("a.", 127) + "org", "\x00.org", "@", "www."} {
 		_, err := company.Domain("domain", text)
 		require.Error(t, err, "%q", text)
 	}
@@ -113,7 +130,8 @@ func TestGSTINsAreChecked(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"00AAPFU0939F1ZV", "39AAPFU0939F1ZV", "27AAPFU0939F1YV", "27AAPFU0939F0ZV", "27AAPFU0939F1Z", "भ7AAPFU0939F1ZV"} {
+	for _, bad := range []string{"00AAPFU0939F1ZV", "39AAPFU0939F1ZV", "27AAPFU0939F1YV", "27AAPFU0939F0ZV", "27AAPFU0939F1Z",
+		"भ7AAPFU0939F1ZV"} {
 		_, err := number(bad).Decide(company.State{})
 		require.ErrorContains(t, err, "gstin", bad)
 	}
@@ -123,15 +141,18 @@ func TestSlugsAreMadeOfNames(t *testing.T) {
 	t.Parallel()
 	const id = "0195e8a0-7c1e-7000-8000-0123456789ab"
 	for name, slug := range map[string]string{
-		"Asha & Sons, Ltd.": "asha-and-sons-ltd", "Élodie": "elodie", "Straße": "strasse", "કમલ જ્વેલર્સ": "kamala-jvelarsa", "श्री गणेश": "sri-ganesa", "हिंदी 123": "himdi-123", "ক্রোড়": "kroda",
+		"Asha & Sons, Ltd.": "asha-and-sons-ltd", "Élodie": "elodie", "Straße": "strasse", "કમલ જ્વેલર્સ": "kamala-jvelarsa",
+		"श्री गणेश": "sri-ganesa", "हिंदी 123": "himdi-123", "ক্রোড়": "kroda",
 		"黄金": "company-456789ab", "!!!": "company-456789ab", "Search": "search-company", "New": "new-company", "me": "me-company",
-		"0195e8a0-7c1e-7000-8000-0123456789ab": "0195e8a0-7c1e-7000-8000-0123456789ab-company", strings.Repeat("ab ", 60): strings.Repeat("ab-", 26) + "ab",
+		"0195e8a0-7c1e-7000-8000-0123456789ab": "0195e8a0-7c1e-7000-8000-0123456789ab-company",
+		strings.Repeat("ab ", 60):              strings.Repeat("ab-", 26) + "ab",
 	} {
 		require.Equal(t, slug, company.Slug(name, id), name)
 	}
 	require.Equal(t, []string{"a", "a-2"}, []string{company.Nth("a", 1), company.Nth("a", 2)})
 	long := strings.Repeat("ab-", 26) + "ab"
-	require.Equal(t, []string{long, strings.Repeat("ab-", 25) + "ab-2", strings.Repeat("ab-", 25) + "a-100"}, []string{company.Nth(long, 1), company.Nth(long, 2), company.Nth(long, 100)})
+	require.Equal(t, []string{long, strings.Repeat("ab-", 25) + "ab-2", strings.Repeat("ab-", 25) + "a-100"},
+		[]string{company.Nth(long, 1), company.Nth(long, 2), company.Nth(long, 100)})
 	rapid.Check(t, func(t *rapid.T) {
 		slug := company.Slug(rapid.String().Draw(t, "name"), id)
 		require.Regexp(t, `^[a-z0-9]+(-[a-z0-9]+)*$`, slug)

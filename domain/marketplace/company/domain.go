@@ -9,8 +9,8 @@ import (
 	"bahi/domain/fault"
 )
 
-// Domain returns the host of a domain, of a web address or of an email address, in the form in which it is claimed and compared: in punycode,
-// without www., port and path (CONTRACT.md G20).
+// Domain returns the host of a domain, of a web address or of an email address, in the form in which it is claimed and compared: in
+// punycode, without www., port and path (CONTRACT.md G20).
 func Domain(field, text string) (string, error) {
 	host := strings.TrimSpace(text)
 	if _, rest, found := strings.Cut(host, "://"); found {
@@ -27,7 +27,8 @@ func Domain(field, text string) (string, error) {
 	for strings.HasPrefix(host, "www.") && strings.Count(host, ".") > 1 {
 		host = strings.TrimPrefix(host, "www.")
 	}
-	if err != nil || len(host) > maxDomain || !strings.Contains(host, ".") || net.ParseIP(host) != nil || strings.Contains(host, "..") || host[0] == '.' {
+	if err != nil || len(host) > maxDomain || !strings.Contains(host, ".") || net.ParseIP(host) != nil || strings.Contains(host, "..") ||
+		host[0] == '.' {
 		return "", fault.Fields(fault.Field{Field: field, Message: "expected a domain, as in example.org"})
 	}
 	return host, nil

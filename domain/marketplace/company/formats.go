@@ -49,8 +49,8 @@ const gstinDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 var gstinForm = regexp.MustCompile(`^[0-9]{2}[A-Z]{5}[0-9]{4}[A-Z][1-9A-Z][0-9A-Z]{2}$`)
 
-// gstin takes a number of the Goods and Services Tax whose state exists and whose last character is that of the others (CONTRACT.md 8.1). Only those of special
-// registrations have another 14th character than Z.
+// gstin takes a number of the Goods and Services Tax whose state exists and whose last character is that of the others (CONTRACT.md 8.1).
+// Only those of special registrations have another 14th character than Z.
 func gstin(anyType bool, field, text string) (string, error) {
 	text = strings.ToUpper(strings.ReplaceAll(text, " ", ""))
 	if !gstinForm.MatchString(text) || !anyType && text[13] != 'Z' {

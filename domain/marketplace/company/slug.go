@@ -20,7 +20,8 @@ var idForm = regexp.MustCompile(`(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-
 // IsID reports whether a text from a path is an id, and no slug.
 func IsID(text string) bool { return idForm.MatchString(text) }
 
-// Slug returns the slug that a company of this name would like to have. One without a letter that can be written in ASCII gets one of its id.
+// Slug returns the slug that a company of this name would like to have. One without a letter that can be written in ASCII gets one of its
+// id.
 func Slug(name, id string) string {
 	slug := strings.Trim(apart.ReplaceAllString(strings.ToLower(wording.Romanised(name)), "-"), "-")
 	if len(slug) > maxSlug {

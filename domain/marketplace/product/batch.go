@@ -8,8 +8,8 @@ import (
 	"bahi/domain/event"
 )
 
-// Batches names what a stream productbatch-<uuid> holds: products that were imported at once. A product's id is made of the batch's and its place there, so nothing is written to the product's own stream before
-// somebody changes it.
+// Batches names what a stream productbatch-<uuid> holds: products that were imported at once. A product's id is made of the batch's and its
+// place there, so nothing is written to the product's own stream before somebody changes it.
 var Batches = event.NewKind("productbatch",
 	event.Of[Imported]("ProductsImported", 1),
 )

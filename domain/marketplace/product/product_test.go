@@ -27,7 +27,8 @@ func faults(of ...string) error {
 
 // hook returns a product with the defaults and a change.
 func hook(change product.Details) product.Added {
-	defaults := product.Details{Currency: patch.Set("INR"), MOQ: patch.Set[int64](1), Availability: patch.Set("in stock"), Active: patch.Set(true)}
+	defaults := product.Details{Currency: patch.Set("INR"), MOQ: patch.Set[int64](1), Availability: patch.Set("in stock"),
+		Active: patch.Set(true)}
 	return product.Added{Company: mill, Item: product.Item{Name: "Hook", Price: 12550, Details: defaults.After(change)}}
 }
 
@@ -42,7 +43,8 @@ func TestATextThatCannotBeSeenIsTheDefaultToo(t *testing.T) {
 	for _, unseen := range []string{"", " ", "\ufeff", "\u200b ", "\u3164"} {
 		asked := product.Details{Currency: patch.Set(unseen), Availability: patch.Set(unseen)}
 		none.Case("added").When(add(asked)).Then(hook(product.Details{}))
-		foreign.Case("edited").When(product.Edit{Details: asked}).Then(product.Edited{Details: product.Details{Currency: patch.Set("INR"), Availability: patch.Set("in stock")}})
+		foreign.Case("edited").When(product.Edit{Details: asked}).Then(product.Edited{Details: product.Details{Currency: patch.Set("INR"),
+			Availability: patch.Set("in stock")}})
 	}
 }
 
@@ -51,34 +53,44 @@ func TestAdd(t *testing.T) {
 	given := eventtest.Given(t, product.Kind)
 	given.Case("a name and a price are enough").When(add(product.Details{})).Then(hook(product.Details{}))
 	given.Case("null and an empty text are the default").When(add(product.Details{
-		Currency: patch.Set(" "), MOQ: patch.Clear[int64](), Availability: patch.Clear[string](), Active: patch.Clear[bool](), Images: patch.Clear[[]string](), Category: patch.Set(""),
+		Currency: patch.Set(" "), MOQ: patch.Clear[int64](), Availability: patch.Clear[string](), Active: patch.Clear[bool](),
+		Images: patch.Clear[[]string](), Category: patch.Set(""),
 	})).Then(hook(product.Details{}))
 	full := product.Details{
-		Description: patch.Set("<b>Brass</b>"), Currency: patch.Set("USD"), MOQ: patch.Set[int64](10), Availability: patch.Set("preorder"), Active: patch.Set(false),
+		Description: patch.Set("<b>Brass</b>"), Currency: patch.Set("USD"), MOQ: patch.Set[int64](10), Availability: patch.Set("preorder"),
+		Active: patch.Set(false),
 		Images: patch.Set([]string{"https://cdn.example/h.jpg"}),
 	}
 	asked := full
-	asked.Currency, asked.Availability, asked.Images = patch.Set("usd"), patch.Set("PreOrder"), patch.Set([]string{" https://cdn.example/h.jpg"})
+	asked.Currency, asked.Availability, asked.Images = patch.Set("usd"), patch.Set("PreOrder"),
+		patch.Set([]string{" https://cdn.example/h.jpg"})
 	given.Case("values are put in order").When(add(asked)).Then(hook(full))
 	given.Case("all that is wrong is told").When(product.Add{Name: strings.Repeat("a", 201), Price: -1, Details: product.Details{
 		Currency: patch.Set("ZZQ"), MOQ: patch.Set[int64](0), Availability: patch.Set("soon"), ImporterName: patch.Set("a\u202eb"),
 		Images: patch.Set([]string{"javascript:x", "https://a.example/b", "https://u:p@a.example"}),
-	}}).ThenFails(faults("name", "at most 200 characters", "price_amount", "expected 0 to 999999999999999", "price_currency", "expected a currency of ISO 4217, as in INR",
-		"importer_name", "control characters are not allowed", "availability", "expected one of in stock, out of stock, preorder, discontinued", "moq", "expected 1 to 1000000000",
-		"images[0]", "expected a web address, as in https://example.org/a.jpg", "images[2]", "expected a web address, as in https://example.org/a.jpg"))
+	}}).ThenFails(faults("name", "at most 200 characters", "price_amount", "expected 0 to 999999999999999", "price_currency",
+		"expected a currency of ISO 4217, as in INR",
+		"importer_name", "control characters are not allowed", "availability", "expected one of in stock, out of stock, preorder, discontinued",
+		"moq", "expected 1 to 1000000000",
+		"images[0]", "expected a web address, as in https://example.org/a.jpg", "images[2]",
+		"expected a web address, as in https://example.org/a.jpg"))
 	given.Case("too many images").When(add(product.Details{Images: patch.Set(slices.Repeat([]string{"https://a.example/b"}, 21))})).
 		ThenFails(faults("images", "at most 20 items"))
 }
 
 func TestEdit(t *testing.T) {
 	t.Parallel()
-	given := eventtest.Given(t, product.Kind, hook(product.Details{Category: patch.Set("Hardware"), Images: patch.Set([]string{"https://a.example/b"}), MOQ: patch.Set[int64](5)}))
+	given := eventtest.Given(t, product.Kind,
+		hook(product.Details{Category: patch.Set("Hardware"), Images: patch.Set([]string{"https://a.example/b"}), MOQ: patch.Set[int64](5)}))
 	given.Case("what it has already").When(product.Edit{Name: patch.Set("Hook "), Price: patch.Set[int64](12550), Details: product.Details{
-		Currency: patch.Set("inr"), Images: patch.Set([]string{"https://a.example/b"}), Description: patch.Clear[string](), Active: patch.Clear[bool](),
+		Currency: patch.Set("inr"), Images: patch.Set([]string{"https://a.example/b"}), Description: patch.Clear[string](),
+		Active: patch.Clear[bool](),
 	}}).ThenNothing()
-	given.Case("absent stays, null goes, a value comes").When(product.Edit{Details: product.Details{Category: patch.Clear[string](), MOQ: patch.Clear[int64](), Description: patch.Set("Brass")}}).
+	given.Case("absent stays, null goes, a value comes").When(product.Edit{Details: product.Details{Category: patch.Clear[string](),
+		MOQ: patch.Clear[int64](), Description: patch.Set("Brass")}}).
 		Then(product.Edited{Details: product.Details{Category: patch.Clear[string](), MOQ: patch.Set[int64](1), Description: patch.Set("Brass")}})
-	given.Case("no images").When(product.Edit{Details: product.Details{Images: patch.Clear[[]string]()}}).Then(product.Edited{Details: product.Details{Images: patch.Set([]string{})}})
+	given.Case("no images").When(product.Edit{Details: product.Details{Images: patch.Clear[[]string]()}}).Then(
+		product.Edited{Details: product.Details{Images: patch.Set([]string{})}})
 	given.Case("another price").When(product.Edit{Price: patch.Set[int64](0), Details: product.Details{Active: patch.Set(false)}}).
 		Then(product.Edited{Price: patch.Set[int64](0), Details: product.Details{Active: patch.Set(false)}})
 	gone := given.And(product.Deleted{})
@@ -99,7 +111,8 @@ func TestASKUIsInOneLineAndComparedInAnyCase(t *testing.T) {
 	given := none.And(hook(sku("AB 12")))
 	given.Case("the same").When(product.Edit{Details: sku("AB  12")}).ThenNothing()
 	given.Case("another spelling").When(product.Edit{Details: sku("ab 12")}).Then(product.Edited{Details: sku("ab 12")})
-	given.Case("none").When(product.Edit{Details: product.Details{SKU: patch.Clear[string]()}}).Then(product.Edited{Details: product.Details{SKU: patch.Clear[string]()}})
+	given.Case("none").When(product.Edit{Details: product.Details{SKU: patch.Clear[string]()}}).Then(
+		product.Edited{Details: product.Details{SKU: patch.Clear[string]()}})
 	for _, text := range []string{"AB 12", "ab 12 ", "Ab\t12", "\ufeffaB  12"} {
 		require.Equal(t, given.State().SKUClaim(), product.SKUClaim(mill, product.SKUKey(text)), text)
 	}

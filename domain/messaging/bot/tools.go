@@ -31,8 +31,10 @@ type Tool struct {
 var Tools = []Tool{
 	{ID: KnowledgeSearch, Name: "knowledge_search", Description: "Search the bot's files and pages once more"},
 	{ID: CatalogSearch, Name: "catalog_search", Description: "Search products of this company", Area: actor.Marketplace, Level: actor.Read},
-	{ID: CreateEnquiry, Name: "create_enquiry", Description: "Send the company an enquiry in the customer's name", Area: actor.Marketplace, Level: actor.Write},
-	{ID: OrderStatus, Name: "order_status", Description: "Tell the status of the orders that the customer sent from this phone", Area: actor.Ledger, Level: actor.Read},
+	{ID: CreateEnquiry, Name: "create_enquiry", Description: "Send the company an enquiry in the customer's name", Area: actor.Marketplace,
+		Level: actor.Write},
+	{ID: OrderStatus, Name: "order_status", Description: "Tell the status of the orders that the customer sent from this phone",
+		Area: actor.Ledger, Level: actor.Read},
 	{ID: HandoffToHuman, Name: "handoff_to_human", Description: "Hand the conversation over to a person"},
 	{ID: CurrentDatetime, Name: "current_datetime", Description: "Tell the date and time at the company"},
 }

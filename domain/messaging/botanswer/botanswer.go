@@ -7,7 +7,8 @@ import (
 	"bahi/domain/event"
 )
 
-// Kind names what a stream botanswer-<number> holds; the number is that of the message that the answer began with. A name is for ever: old logs have it.
+// Kind names what a stream botanswer-<number> holds; the number is that of the message that the answer began with. A name is for ever: old
+// logs have it.
 var Kind = event.NewKind("botanswer",
 	event.Of[CallBegan]("BotCallBegan", 1),
 	event.Of[CallEnded]("BotCallEnded", 1),

@@ -24,8 +24,9 @@ var create = botwebhook.Create{
 	Name: "Stock", URL: "https://shop.example/stock/{sku}?v=1", Method: "POST", Description: "Tells the stock", Bot: 1, Secret: "whsec_x",
 	Input: botwebhook.Input{
 		Headers: patch.Set(map[string]string{"X-Key": "k", "A": "b"}), Query: patch.Set(map[string]string{"shop": "1"}),
-		JSON:       patch.Set(map[string]json.RawMessage{"n": json.RawMessage("9007199254740993")}),
-		Parameters: patch.Set([]botwebhook.Given{given("sku", "path_param", "by_ai", patch.Field[string]{}), given("till", "post_data", "fixed", patch.Set("7"))}),
+		JSON: patch.Set(map[string]json.RawMessage{"n": json.RawMessage("9007199254740993")}),
+		Parameters: patch.Set([]botwebhook.Given{given("sku", "path_param", "by_ai", patch.Field[string]{}),
+			given("till", "post_data", "fixed", patch.Set("7"))}),
 	},
 }
 
@@ -36,7 +37,8 @@ var made = botwebhook.Created{
 		Query: []botwebhook.Header{{Name: "shop", Value: secret("1")}}, JSON: []botwebhook.Header{{Name: "n", Value: secret("9007199254740993")}},
 		Headers: []botwebhook.Header{{Name: "A", Value: secret("b")}, {Name: "X-Key", Value: secret("k")}},
 		Parameters: []botwebhook.Parameter{
-			{Name: "sku", DataType: "string", Place: "path_param", Source: "by_ai"}, {Name: "till", DataType: "string", Place: "post_data", Source: "fixed", Value: secret("7")},
+			{Name: "sku", DataType: "string", Place: "path_param", Source: "by_ai"},
+			{Name: "till", DataType: "string", Place: "post_data", Source: "fixed", Value: secret("7")},
 		},
 	},
 }
@@ -67,8 +69,10 @@ func TestCreate(t *testing.T) {
 	bad := create
 	bad.Headers = patch.Set(map[string]string{"Host": "x", "B": "a\r\nC: d", "ok": "********", "a b": "c"})
 	bad.Parameters = patch.Set([]botwebhook.Given{
-		given("a b", "query_param", "by_ai", patch.Field[string]{}), given("x", "query_param", "fixed", patch.Field[string]{}), given("x", "query_param", "by_ai", patch.Field[string]{}),
-		{Name: "n", DataType: "number", Place: "query_param", Source: "fixed", Value: patch.Set("1e9")}, given("y", "query_param", "by_ai", patch.Set("v")),
+		given("a b", "query_param", "by_ai", patch.Field[string]{}), given("x", "query_param", "fixed", patch.Field[string]{}),
+		given("x", "query_param", "by_ai", patch.Field[string]{}),
+		{Name: "n", DataType: "number", Place: "query_param", Source: "fixed", Value: patch.Set("1e9")},
+		given("y", "query_param", "by_ai", patch.Set("v")),
 	})
 	_, err := bad.Decide(botwebhook.State{})
 	refused := &fault.Error{}
@@ -78,7 +82,8 @@ func TestCreate(t *testing.T) {
 		fields = append(fields, f.Field+": "+f.Message)
 	}
 	require.Equal(t, []string{
-		"headers.B: control characters are not allowed", "headers.Host: not a header that may be set", "headers.a b: not a header that may be set", "headers.ok: there is no value to keep",
+		"headers.B: control characters are not allowed", "headers.Host: not a header that may be set",
+		"headers.a b: not a header that may be set", "headers.ok: there is no value to keep",
 		"parameters[0].name: 1 to 64 letters, digits, _ and -", "parameters[1].value: is required", "parameters[2].name: is there twice",
 		"parameters[3].value: expected a number, as in 12.5", "parameters[4].value: only a fixed parameter has one",
 	}, fields)
@@ -89,19 +94,24 @@ func TestEdit(t *testing.T) {
 	history := eventtest.Given(t, botwebhook.Kind, made)
 	history.Case("nothing").When(botwebhook.Edit{Bot: 1}).ThenNothing()
 	history.Case("another bot's").When(botwebhook.Edit{Bot: 2}).ThenFails(botwebhook.ErrNotFound)
-	history.Case("it is switched off").When(botwebhook.Edit{Bot: 1, Active: patch.Set(false)}).Then(botwebhook.Edited{Active: patch.Set(false)})
-	history.Case("null empties").When(botwebhook.Edit{Bot: 1, Input: botwebhook.Input{JSON: patch.Clear[map[string]json.RawMessage](), Query: patch.Clear[map[string]string]()}}).
+	history.Case("it is switched off").When(botwebhook.Edit{Bot: 1,
+		Active: patch.Set(false)}).Then(botwebhook.Edited{Active: patch.Set(false)})
+	history.Case("null empties").When(botwebhook.Edit{Bot: 1,
+		Input: botwebhook.Input{JSON: patch.Clear[map[string]json.RawMessage](), Query: patch.Clear[map[string]string]()}}).
 		Then(botwebhook.Edited{JSON: patch.Clear[[]botwebhook.Header](), Query: patch.Clear[[]botwebhook.Header]()})
 	keep := patch.Set(map[string]string{"x-key": botwebhook.Stars})
 	history.Case("stars keep a secret, what is not named goes").When(botwebhook.Edit{Bot: 1, Input: botwebhook.Input{Headers: keep}}).
 		Then(botwebhook.Edited{Headers: patch.Set([]botwebhook.Header{{Name: "x-key", Value: secret("k")}})})
 	history.Case("stars keep a value of the body and the query").When(botwebhook.Edit{Bot: 1, Input: botwebhook.Input{
-		JSON: patch.Set(map[string]json.RawMessage{"n": json.RawMessage(`"********"`), "b": json.RawMessage(`{"c":[1]}`)}), Query: patch.Set(map[string]string{"shop": botwebhook.Stars}),
+		JSON:  patch.Set(map[string]json.RawMessage{"n": json.RawMessage(`"********"`), "b": json.RawMessage(`{"c":[1]}`)}),
+		Query: patch.Set(map[string]string{"shop": botwebhook.Stars}),
 	}}).Then(botwebhook.Edited{
-		JSON: patch.Set([]botwebhook.Header{{Name: "b", Value: secret(`{"c":[1]}`)}, {Name: "n", Value: secret("9007199254740993")}}), Query: patch.Set(made.Query),
+		JSON:  patch.Set([]botwebhook.Header{{Name: "b", Value: secret(`{"c":[1]}`)}, {Name: "n", Value: secret("9007199254740993")}}),
+		Query: patch.Set(made.Query),
 	})
 	elsewhere := patch.Set("https://thief.example/{sku}")
-	history.Case("another server wants the secrets again").When(botwebhook.Edit{Bot: 1, URL: elsewhere, Input: botwebhook.Input{Headers: keep}}).ThenFails(fault.Fields(
+	history.Case("another server wants the secrets again").When(botwebhook.Edit{Bot: 1, URL: elsewhere,
+		Input: botwebhook.Input{Headers: keep}}).ThenFails(fault.Fields(
 		fault.Field{Field: "headers.x-key", Message: "must be given again, since url names another server"},
 		fault.Field{Field: "queryParams", Message: "must be given again, since url names another server"},
 		fault.Field{Field: "jsonData", Message: "must be given again, since url names another server"},
@@ -118,7 +128,8 @@ func TestValuesAreCoerced(t *testing.T) {
 		value    any
 		want     any
 	}{
-		{"string", "a", "a"}, {"string", json.Number("12"), "12"}, {"number", " 12.50 ", json.Number("12.50")}, {"number", json.Number("-3"), json.Number("-3")},
+		{"string", "a", "a"}, {"string", json.Number("12"), "12"}, {"number", " 12.50 ", json.Number("12.50")},
+		{"number", json.Number("-3"), json.Number("-3")},
 		{"date", "2026-03-31", "2026-03-31"}, {"datetime", "2026-03-31T18:00:00+05:30", "2026-03-31T18:00:00+05:30"},
 	} {
 		got, err := botwebhook.Coerce(c.dataType, c.value)
@@ -126,7 +137,8 @@ func TestValuesAreCoerced(t *testing.T) {
 		require.Equal(t, c.want, got)
 	}
 	for dataType, values := range map[string][]any{
-		"string": {nil, true, []any{"a"}, strings.Repeat("a", 2001)}, "number": {"1e9", "NaN", "", "12,5", map[string]any{}}, "date": {"31.3.2026", json.Number("2026")}, "datetime": {"2026-03-31"},
+		"string": {nil, true, []any{"a"}, strings.Repeat("a", 2001)}, "number": {"1e9", "NaN", "", "12,5", map[string]any{}},
+		"date": {"31.3.2026", json.Number("2026")}, "datetime": {"2026-03-31"},
 	} {
 		for _, value := range values {
 			_, err := botwebhook.Coerce(dataType, value)

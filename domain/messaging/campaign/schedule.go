@@ -11,8 +11,8 @@ type Recurrence struct {
 	Until *time.Time `json:"until,omitempty" doc:"No run begins after it"`
 }
 
-// Next returns the first time after now at which a campaign runs, nil for none. A month without the anchor's day has its last day instead. The
-// clock shows the same at each run, whether daylight saving is on or not.
+// Next returns the first time after now at which a campaign runs, nil for none. A month without the anchor's day has its last day instead.
+// The clock shows the same at each run, whether daylight saving is on or not.
 func (r Recurrence) Next(anchor, now time.Time, zone *time.Location) *time.Time {
 	first := anchor.In(zone)
 	for n := max(0, r.atLeast(first, now)); ; n++ {
@@ -47,8 +47,8 @@ func (r Recurrence) nth(first time.Time, n int) time.Time {
 	return onClock(time.Date(y, m, d, first.Hour(), first.Minute(), first.Second(), 0, time.UTC), first.Location())
 }
 
-// onClock returns when the clock of a zone first shows what wall shows in UTC. Where it skips that, onClock returns when it begins to skip, which
-// is the first moment after the gap (CONTRACT.md N8).
+// onClock returns when the clock of a zone first shows what wall shows in UTC. Where it skips that, onClock returns when it begins to skip,
+// which is the first moment after the gap (CONTRACT.md N8).
 func onClock(wall time.Time, zone *time.Location) time.Time {
 	const day = 24 * time.Hour // no zone changes its offset twice within two days
 	_, before := wall.Add(-day).In(zone).Zone()

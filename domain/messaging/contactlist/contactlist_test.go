@@ -15,6 +15,7 @@ func TestCreate(t *testing.T) {
 	given := eventtest.Given(t, contactlist.Kind)
 	created := contactlist.Created{Name: "Retailers"}
 	given.Case("its name is trimmed").When(contactlist.Create{Name: " Retailers"}).Then(created)
-	given.Case("it needs a name").When(contactlist.Create{Name: " "}).ThenFails(fault.Fields(fault.Field{Field: "name", Message: "1 to 100 characters"}))
+	given.Case("it needs a name").When(contactlist.Create{Name: " "}).ThenFails(fault.Fields(fault.Field{Field: "name",
+		Message: "1 to 100 characters"}))
 	require.Equal(t, contactlist.State(created), given.And(created).State())
 }

@@ -6,7 +6,8 @@ import (
 	"bahi/domain/event"
 )
 
-// ThreadKind names what a stream messagethread-<channel>.<contact> holds: where a network of mails keeps the messages of a channel to a contact together.
+// ThreadKind names what a stream messagethread-<channel>.<contact> holds: where a network of mails keeps the messages of a channel to a
+// contact together.
 var ThreadKind = event.NewKind("messagethread",
 	event.Of[Threaded]("MessageThreaded", 1),
 )

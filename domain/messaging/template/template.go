@@ -1,5 +1,5 @@
-// Package template is a message that a chat network has approved, with places for values. The network keeps templates; here is what it last said of each, under
-// an id of ours.
+// Package template is a message that a chat network has approved, with places for values. The network keeps templates; here is what it last
+// said of each, under an id of ours.
 package template
 
 import (
@@ -124,12 +124,13 @@ func (s State) Check(field string, given Values) error {
 	return nil
 }
 
-// Filled returns the template with values for a contact, and what the contact reads in its body. A contact without a name is "you" to a template.
-// Each group of blanks and line breaks in a name becomes one blank.
+// Filled returns the template with values for a contact, and what the contact reads in its body. A contact without a name is "you" to a
+// template. Each group of blanks and line breaks in a name becomes one blank.
 func (s State) Filled(given Values, name, phone string) (network.Filled, string) {
 	name = strings.Join(strings.Fields(name), " ")
 	of := strings.NewReplacer("{{name}}", cmp.Or(name, "you"), "{{phone}}", phone)
-	out := network.Filled{ProviderID: s.ProviderID, Name: s.Name, Language: s.Language, Named: s.Format == network.Named, Extras: map[string]string{}}
+	out := network.Filled{ProviderID: s.ProviderID, Name: s.Name, Language: s.Language, Named: s.Format == network.Named,
+		Extras: map[string]string{}}
 	text := s.Body
 	for _, place := range s.Parameters {
 		value := of.Replace(strings.TrimSpace(given[place]))

@@ -13,7 +13,8 @@ import (
 )
 
 func ready(status string) network.Template {
-	t := network.Template{ProviderID: "T1", Name: "order_ready", Language: "en", Category: "UTILITY", Status: status, Format: network.Positional, Extras: []string{"button_0"}}
+	t := network.Template{ProviderID: "T1", Name: "order_ready", Language: "en", Category: "UTILITY", Status: status,
+		Format: network.Positional, Extras: []string{"button_0"}}
 	t.Read("Order {{ 1 }} is ready for {{2}}; call {{1}}")
 	return t
 }
@@ -41,7 +42,8 @@ func TestATemplateIsFilled(t *testing.T) {
 	require.Equal(t, []string{"1", "2", "button_0"}, s.Places())
 	require.Equal(t, fault.Fields(
 		fault.Field{Field: "templateParams.1", Message: "is too long"}, fault.Field{Field: "templateParams.2", Message: "must be filled"},
-		fault.Field{Field: "templateParams.button_0", Message: "must be filled"}), s.Check("templateParams", template.Values{"1": strings.Repeat("a", 5000), "2": " ", "3": "x"}))
+		fault.Field{Field: "templateParams.button_0", Message: "must be filled"}),
+		s.Check("templateParams", template.Values{"1": strings.Repeat("a", 5000), "2": " ", "3": "x"}))
 	given := template.Values{"1": "A-204", "2": "{{name}} ({{phone}})", "button_0": "A-204"}
 	require.NoError(t, s.Check("templateParams", given))
 	filled, text := s.Filled(given, "Asha {{phone}}", "919812345678")
@@ -60,7 +62,8 @@ func TestAValueIsOneLine(t *testing.T) {
 	t.Parallel()
 	s := template.State{Template: ready("APPROVED"), Channel: 3}
 	const message = "must have no line break, no tab and at most three blanks in a row"
-	for _, value := range []string{"A\nB", "A\r\nB", "A\tB", "A\vB", "A\u2028B", "A\u0085B", "A    B", "A \u00a0 \u3000B", "A\n", "{{name}}\n", "રૂ\n૧૦"} {
+	for _, value := range []string{"A\nB", "A\r\nB", "A\tB", "A\vB", "A\u2028B", "A\u0085B", "A    B", "A \u00a0 \u3000B", "A\n",
+		"{{name}}\n", "રૂ\n૧૦"} {
 		for _, place := range []string{"2", "button_0", "unused"} {
 			given := template.Values{"1": "A-204", "2": "{{name}}", "button_0": "A-204"}
 			given[place] = value

@@ -65,8 +65,8 @@ func Open(t testing.TB, base string) *Page {
 	return p
 }
 
-// hear records errors in the browser. HTTP statuses are no errors: tests cause them on purpose. Nor is what the browser only remarks, such as that a field
-// got no focus since another one had it.
+// hear records errors in the browser. HTTP statuses are no errors: tests cause them on purpose. Nor is what the browser only remarks, such
+// as that a field got no focus since another one had it.
 func (p *Page) hear(event any) {
 	var text string
 	switch e := event.(type) {
@@ -163,14 +163,16 @@ func (p *Page) leaving(do func()) {
 // Type replaces the text of the field.
 func (p *Page) Type(selector, text string) {
 	p.t.Helper()
-	p.run(chromedp.Evaluate(`document.querySelector(`+quote(selector)+`).value = ""`, nil), chromedp.SendKeys(selector, text, chromedp.ByQuery))
+	p.run(chromedp.Evaluate(`document.querySelector(`+quote(selector)+`).value = ""`, nil),
+		chromedp.SendKeys(selector, text, chromedp.ByQuery))
 }
 
 // Choose selects files or a folder in the field, and waits until the page has heard of it: the browser reads a folder on its own time.
 func (p *Page) Choose(selector string, paths ...string) {
 	p.t.Helper()
 	p.run(chromedp.Evaluate(`window.heard = new Promise(hear => {
-		for (const kind of ["change", "cancel"]) document.querySelector(`+quote(selector)+`).addEventListener(kind, () => hear(), {once: true}) // cancel: it has them already
+		for (const kind of ["change", "cancel"]) document.querySelector(`+quote(selector)+
+		`).addEventListener(kind, () => hear(), {once: true}) // cancel: it has them already
 	}), 0`, nil), chromedp.SetUploadFiles(selector, paths, chromedp.ByQuery))
 	p.Evaluate(`window.heard.then(() => 0)`, new(int))
 }

@@ -41,7 +41,8 @@ func ServeGateway(t testing.TB, cmd *Cmd, data string) *gatewayProcess {
 
 // Connection returns a connection string with an API key.
 func (g *gatewayProcess) Connection(key string) string {
-	return "esdb://" + url.UserPassword("bahi", key).String() + "@" + g.address + "?tlsCAFile=" + url.QueryEscape(filepath.Join(g.data, "gateway", "ca.crt"))
+	return "esdb://" + url.UserPassword("bahi",
+		key).String() + "@" + g.address + "?tlsCAFile=" + url.QueryEscape(filepath.Join(g.data, "gateway", "ca.crt"))
 }
 
 // EventStore returns the command of a bahi that only has a log, for the journals of other systems. It runs in the test's own process.

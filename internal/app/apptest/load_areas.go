@@ -49,7 +49,8 @@ var markedKinds = []marked{
 		return map[string]any{"company_id": a.company, "name": name, "price_amount": 100}
 	}},
 	{post: "/client-order", list: "/client-orders?page_size=100", paged: true, body: func(a *areas, name string, _ int) any {
-		return map[string]any{"client_id": a.client, "slip_number": name, "date": "2025-03-01", "items": []any{map[string]any{"item_name": "ring", "weight": 2}}}
+		return map[string]any{"client_id": a.client, "slip_number": name, "date": "2025-03-01",
+			"items": []any{map[string]any{"item_name": "ring", "weight": 2}}}
 	}},
 	{post: "/api/contacts", list: "/api/contacts?limit=100", paged: true, body: func(_ *areas, name string, _ int) any {
 		return map[string]any{"name": name}
@@ -63,7 +64,8 @@ var markedKinds = []marked{
 		post: "/api/webhooks/gateway/incoming_msg?token=" + areasToken, list: "/api/contacts?limit=100", paged: true, also: `"unread":1,`,
 		body: func(_ *areas, name string, n int) any { // a sender becomes a contact, whose only message it is
 			return map[string]any{"app": "Load", "version": 2, "type": "message", "payload": map[string]any{
-				"id": name, "source": fmt.Sprintf("9198%08d", n), "type": "text", "payload": map[string]any{"text": "Hello"}, "sender": map[string]any{"name": name},
+				"id": name, "source": fmt.Sprintf("9198%08d", n), "type": "text", "payload": map[string]any{"text": "Hello"},
+				"sender": map[string]any{"name": name},
 			}}
 		},
 	},
@@ -73,12 +75,14 @@ var markedKinds = []marked{
 func (l *Load) AllAreas() {
 	l.t.Helper()
 	made := func(path string, body map[string]any) (text []byte) {
-		require.True(l.t, l.Clients[0].write(context.Background(), retry{"POST", path, "areas " + path, body, func(_ int, answer []byte) { text = answer }}))
+		require.True(l.t, l.Clients[0].write(context.Background(),
+			retry{"POST", path, "areas " + path, body, func(_ int, answer []byte) { text = answer }}))
 		return text
 	}
 	var company struct{ ID string }
 	require.NoError(l.t, json.Unmarshal(made("/api/v1/companies", map[string]any{"name": "Load Mills"}), &company))
-	made("/api/channels", map[string]any{"name": "Load", "type": "chat", "settings": map[string]any{"dialect": "envelope_v2", "appName": "Load"}})
+	made("/api/channels", map[string]any{"name": "Load", "type": "chat",
+		"settings": map[string]any{"dialect": "envelope_v2", "appName": "Load"}})
 	l.areas = &areas{company: company.ID, client: IdOf(l.t, made("/client", map[string]any{"name": "Load"}))}
 }
 

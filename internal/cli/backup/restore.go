@@ -58,7 +58,8 @@ func (c RestoreCommand) Run(ctx context.Context) error {
 		fmt.Fprintln(c.Shell.Err, "The images were in a bucket, and the backup has none of them.")
 	}
 	if c.Erasures == "" {
-		fmt.Fprintln(c.Shell.Err, "WARNING: no list of erasures was given. Users who were erased after the backup are there again, with their names.\n"+
+		fmt.Fprintln(c.Shell.Err, "WARNING: no list of erasures was given. Users who were erased after the backup are there again, with their "+
+			"names.\n"+
 			"Before you start the server, run bahi vault erasures apply FILE with the newest list.")
 		return nil
 	}
@@ -132,7 +133,8 @@ func checkEmpty(ctx context.Context, db *app.Database) (server string, err error
 		return "", fmt.Errorf("look at the database: %w", err)
 	}
 	if len(schemas) > 0 {
-		return "", fmt.Errorf("the database is not empty: it has the schemas %s. Restore into an empty one, or into another data folder (BAHI_DATA)",
+		return "", fmt.Errorf("the database is not empty: it has the schemas %s. Restore into an empty one, or into another data folder "+
+			"(BAHI_DATA)",
 			strings.Join(schemas, ", "))
 	}
 	return server, nil

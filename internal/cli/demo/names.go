@@ -6,20 +6,26 @@ import (
 )
 
 var (
-	given  = []string{"Asha", "Ravi", "Meera", "Imran", "Kavita", "Suresh", "Farida", "Jignesh", "Lata", "Anil", "Nisha", "Harish", "Salma", "Dinesh", "Pooja", "Vikram", "Rekha", "Yusuf", "Geeta", "Mahesh"}
-	family = []string{"Shah", "Soni", "Mehta", "Patel", "Rao", "Khan", "Zaveri", "Iyer", "Desai", "Joshi", "Verma", "Parmar", "Chauhan", "Nair", "Bhatt", "Shaikh"}
+	given = []string{"Asha", "Ravi", "Meera", "Imran", "Kavita", "Suresh", "Farida", "Jignesh", "Lata", "Anil", "Nisha", "Harish",
+		"Salma", "Dinesh", "Pooja", "Vikram", "Rekha", "Yusuf", "Geeta", "Mahesh"}
+	family = []string{"Shah", "Soni", "Mehta", "Patel", "Rao", "Khan", "Zaveri", "Iyer", "Desai", "Joshi", "Verma", "Parmar",
+		"Chauhan", "Nair", "Bhatt", "Shaikh"}
 	banks  = []string{"HDFC current account", "SBI current account", "Cash in hand"}
 	houses = []string{"Jewellers", "Ornaments", "Gold House", "Silver Palace", "& Sons", "Gems"}
 	cities = []string{"Surat", "Rajkot", "Jaipur", "Mumbai", "Ahmedabad", "Kolkata", "Hyderabad", "Indore"}
-	pieces = []string{"payal", "bangle", "ring", "chain", "jhumka", "kada", "pendant", "nath", "tops", "bichhiya", "mangalsutra", "waist chain"}
+	pieces = []string{"payal", "bangle", "ring", "chain", "jhumka", "kada", "pendant", "nath", "tops", "bichhiya", "mangalsutra",
+		"waist chain"}
 	styles = []string{"plain", "meena", "kundan", "oxidised", "filigree", "antique", "gold-plated", "hammered"}
 	asks   = []string{
-		"Is my order ready?", "What is the price of a plain payal today?", "Do you make this in 92.5 silver?", "Please send photos of new bangles.",
+		"Is my order ready?", "What is the price of a plain payal today?", "Do you make this in 92.5 silver?",
+		"Please send photos of new bangles.",
 		"Can I have it by Friday?", "Are you open on Sunday?", "May I return unworn jewellery?", "How long does polishing take?",
 	}
-	answers = []string{"Yes, please come by after eleven.", "It will be ready on Friday.", "I have sent the photos.", "Yes, in 92.5 and in 99.9.", "We are open until eight."}
-	wishes  = []string{
-		"Do you deliver to %s? We need them before Diwali.", "Please quote for a yearly order, with hallmark. We are in %s.", "Can you make these lighter? Our buyers in %s ask for it.",
+	answers = []string{"Yes, please come by after eleven.", "It will be ready on Friday.", "I have sent the photos.",
+		"Yes, in 92.5 and in 99.9.", "We are open until eight."}
+	wishes = []string{
+		"Do you deliver to %s? We need them before Diwali.", "Please quote for a yearly order, with hallmark. We are in %s.",
+		"Can you make these lighter? Our buyers in %s ask for it.",
 		"We run two shops in %s and look for a supplier.", "Is there a catalog for resellers in %s?",
 	}
 )

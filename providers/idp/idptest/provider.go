@@ -75,7 +75,8 @@ type grant struct {
 func New(t testing.TB) *Provider {
 	p := &Provider{
 		ClientID: "bahi", ClientSecret: rand.Text(), t: t,
-		user:  User{Subject: "asha", Email: "asha@example.com", EmailVerified: true, GivenName: "Asha", FamilyName: "Rao", Picture: "https://example.com/asha.png"},
+		user: User{Subject: "asha", Email: "asha@example.com", EmailVerified: true, GivenName: "Asha", FamilyName: "Rao",
+			Picture: "https://example.com/asha.png"},
 		asked: map[Endpoint]int{}, trouble: map[Endpoint]trouble{}, codes: map[string]*grant{}, access: map[string]*grant{},
 	}
 	p.Rotate("ES256")

@@ -16,7 +16,8 @@ import (
 // profile returns the claims about a user, in an ID token or as userinfo.
 func (p *Provider) profile(u User) map[string]any {
 	said := map[string]any{"sub": u.Subject}
-	for name, value := range map[string]string{"email": u.Email, "given_name": u.GivenName, "family_name": u.FamilyName, "picture": u.Picture} {
+	for name, value := range map[string]string{"email": u.Email, "given_name": u.GivenName, "family_name": u.FamilyName,
+		"picture": u.Picture} {
 		if value != "" {
 			said[name] = value
 		}
@@ -46,7 +47,8 @@ func (p *Provider) idToken(g *grant, access string) string {
 	p.mu.Unlock()
 	now := time.Now()
 	claims := jwt.MapClaims{
-		"iss": p.Issuer(), "aud": p.ClientID, "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(), "nonce": g.nonce, "at_hash": atHash(signer.alg, access),
+		"iss": p.Issuer(), "aud": p.ClientID, "iat": now.Unix(), "exp": now.Add(5 * time.Minute).Unix(), "nonce": g.nonce,
+		"at_hash": atHash(signer.alg, access),
 	}
 	maps.Copy(claims, p.profile(g.user))
 	for fault, change := range map[Fault]func(){

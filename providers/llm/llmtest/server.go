@@ -66,8 +66,8 @@ type Server struct {
 	asked  []Request
 }
 
-// New starts a server with the answers to its first requests, and stops it when the test ends. Further requests fail with status 500, unless
-// [Server.Always] says otherwise.
+// New starts a server with the answers to its first requests, and stops it when the test ends. Further requests fail with status 500,
+// unless [Server.Always] says otherwise.
 func New(t testing.TB, script ...Reply) *Server {
 	s := &Server{ended: make(chan struct{}), script: script, always: Fails(http.StatusInternalServerError, "nothing_scripted", "")}
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
