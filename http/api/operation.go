@@ -32,6 +32,8 @@ type Op struct {
 	Area     actor.Area
 	Level    actor.Level
 
+	Permission string // that the handler itself asks for, or that a member of a Public one needs, such as marketplace:write; for the document
+
 	Faulty   int    // status of faults of fields; 0: 422
 	Unstored string // detail of a refusal because the log cannot be reached, which is a 500 then; "": it is a 503
 
