@@ -94,9 +94,6 @@ func (r *Routes) Daybook() {
 		if d.from, d.to, err = in.days(r.today()); err != nil {
 			return c, err
 		}
-		if d.title, err = r.title(ctx); err != nil {
-			return c, err
-		}
 		if _, _, err = r.Views.Lock(ctx, workspace(ctx)); err != nil { // tells up to where the books are complete
 			return c, err
 		}
@@ -105,6 +102,9 @@ func (r *Routes) Daybook() {
 			return c, err
 		}
 		d.known = *as.KnownAt
+		if d.title, err = r.title(ctx, d.known); err != nil {
+			return c, err
+		}
 		if d.opening, err = r.Views.CashBefore(ctx, workspace(ctx), bank.Ledger, d.from, as); err != nil {
 			return c, err
 		}

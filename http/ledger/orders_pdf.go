@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 
 	"bahi/domain/ledger/order"
 	"bahi/http/api"
@@ -21,7 +22,7 @@ func (r *Routes) ordersPDF() {
 		OrderPage
 		views.OrderFilter
 	}) (c api.Content, err error) {
-		title, err := r.title(ctx)
+		title, err := r.title(ctx, math.MaxInt64-1)
 		if err != nil {
 			return c, err
 		}
