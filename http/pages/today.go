@@ -3,6 +3,7 @@ package pages
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -123,8 +124,15 @@ func (v *visit) today() (page, error) {
 			Cash     map[string]any `json:"cash"`
 			Crystal  map[string]any `json:"crystal"`
 		} `json:"kinds"`
+		Day struct {
+			Newest []enteredRow `json:"newest"`
+		} `json:"day"`
 	}
-	_, err := v.call("get-books-summary", request{query: past}, &summary)
+	query := maps.Clone(past)
+	if len(past) == 0 {
+		query.Set("newest", strconv.Itoa(rowsShown))
+	}
+	_, err := v.call("get-books-summary", request{query: query}, &summary)
 	if refused := refusal(err); refused != nil && len(past) > 0 {
 		shown.Wrong = []string{detail(refused)}
 		return page{template: "today", title: "Today", status: refused.Status, body: shown}, nil
@@ -146,23 +154,8 @@ func (v *visit) today() (page, error) {
 		shown.Owed = append(shown.Owed, o)
 	}
 	shown.None = !slices.ContainsFunc(shown.Owed, func(o owedOf) bool { return o.Accounts != "0" })
-	if len(past) > 0 {
-		return page{template: "today", title: "Today", body: shown}, nil
-	}
-	var book struct {
-		Days []struct {
-			Rows []enteredRow `json:"rows"`
-		} `json:"days"`
-	}
-	if _, err := v.call("get-daybook", request{query: url.Values{"from": {shown.Day}, "to": {shown.Day}}}, &book); err != nil {
-		return page{}, err
-	}
-	for _, day := range book.Days {
-		for _, r := range slices.Backward(day.Rows) {
-			if shown.Rows = append(shown.Rows, v.entered(r)); len(shown.Rows) == rowsShown {
-				break
-			}
-		}
+	for _, r := range summary.Day.Newest {
+		shown.Rows = append(shown.Rows, v.entered(r))
 	}
 	return page{template: "today", title: "Today", body: shown}, nil
 }
