@@ -176,5 +176,6 @@ func (r *Routes) Register() {
 	r.ScannedPages()
 	r.BooksLock()
 	r.Summary()
+	r.Named()
 	r.Daybook()
 }

@@ -46,9 +46,10 @@ func (v *visit) find() (page, error) {
 	if shown.Query == "" {
 		return page{template: "find", title: "Find", body: shown}, nil
 	}
+	total := 0
 	if may["ledger:read"] {
 		var err error
-		if shown.Accounts, err = v.accountsNamed(shown.Query, ""); err != nil {
+		if shown.Accounts, total, err = v.accountsNamed(shown.Query, "", 1, accountsFound); err != nil && refusal(err) == nil {
 			return page{}, err
 		}
 	}
@@ -84,9 +85,7 @@ func (v *visit) find() (page, error) {
 	if len(shown.Accounts) == 1 && len(shown.Others) == 0 {
 		return page{redirect: shown.Accounts[0].Link}, nil
 	}
-	if len(shown.Accounts) > accountsFound {
-		shown.Accounts, shown.More = shown.Accounts[:accountsFound], len(shown.Accounts)-accountsFound
-	}
+	shown.More = total - len(shown.Accounts)
 	return page{template: "find", title: "Find", body: shown}, nil
 }
 
