@@ -34,6 +34,9 @@ func (r *Routes) ordersPDF() {
 			}
 			o.Scope[0] = "Client: " + name
 		}
+		if in.Slip != "" {
+			o.Scope = append(o.Scope, "Slip number: "+in.Slip)
+		}
 		page := in.get()
 		if page.Size != 0 {
 			o.Scope = append(o.Scope, fmt.Sprintf("Page %d of the list, with %d orders a page", page.Number, page.Size))

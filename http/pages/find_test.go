@@ -16,7 +16,7 @@ func TestFindLeadsToAccountsPeopleAndPages(t *testing.T) {
 	o.Clerk(apptest.Home).POST("/client", `{"name":"Ravi Traders"}`).Status(201)
 	waiting(o)
 	b := byKey(o, apptest.Home, `{"ledger":"read","messaging":"read","marketplace":"read"}`)
-	b.get("/app/find").Is(200).Says("Name, phone or page")
+	b.get("/app/find").Is(200).Says("Name, phone, slip number or page")
 	require.Equal(t, account, b.get("/app/find?q=IMRAN").Is(http.StatusSeeOther).Header.Get("Location"), "it is the only hit")
 	both := b.get("/app/find?q=ravi").Is(200).Says("Ravi Traders", "Client", "Conversations", "919812345001")
 	require.Contains(t, both.Text, `href="/app/inbox/`)
