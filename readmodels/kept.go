@@ -37,8 +37,8 @@ type Key struct {
 
 // Kept returns what read returned for the key before, as long as the projection changed no rows of the workspace since then, and otherwise calls
 // it. Of callers who ask at once one reads, and the others look again whether its answer is theirs.
-// The answer is as fresh as that of a read, and reports the same position. read must find the same for each caller of the workspace, and nothing may
-// change its value afterwards; size is how many bytes that has, 0 for one that is not worth keeping.
+// The answer is as fresh as that of a read, and reports the same position. read must find the same for each caller of the workspace, and
+// nothing may change its value afterwards; size is how many bytes that has, 0 for one that is not worth keeping.
 //
 // A cache that is told of changes by messages would be late by the time that a message takes. This one asks the database, in one snapshot,
 // how far the tables are and when the workspace last changed.

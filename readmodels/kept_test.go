@@ -148,7 +148,8 @@ func TestOfCallersAtOnceOneReads(t *testing.T) {
 		all.Go(func() {
 			key := readmodels.Key{Projection: "names", Workspace: mine, Of: "at once"}
 			size := func(all []string) int { return len(all) }
-			found, err := readmodels.Kept(readmodels.WithFreshness(t.Context(), patient()), k.reader, key, size, func(ctx context.Context) ([]string, error) {
+			ctx := readmodels.WithFreshness(t.Context(), patient())
+			found, err := readmodels.Kept(ctx, k.reader, key, size, func(ctx context.Context) ([]string, error) {
 				if reads.Add(1) == 2 {
 					close(two)
 				}

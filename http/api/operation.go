@@ -32,7 +32,8 @@ type Op struct {
 	Area     actor.Area
 	Level    actor.Level
 
-	Permission string // that the handler itself asks for, or that a member of a Public one needs, such as marketplace:write; for the document
+	// Permission is for the document, such as marketplace:write: the handler itself asks for it, or a member needs it for a Public one.
+	Permission string
 
 	Faulty   int    // status of faults of fields; 0: 422
 	Unstored string // detail of a refusal because the log cannot be reached, which is a 500 then; "": it is a 503

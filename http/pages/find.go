@@ -106,8 +106,8 @@ func (f *findPage) add(in foundIn) {
 	}
 }
 
-// search returns the first page of a list, which is an array, or an object with its data or items. A refusal finds nothing: the text may be too
-// long to search.
+// search returns the first page of a list, which is an array, or an object with its data or items. A refusal finds nothing: the text may
+// be too long to search.
 func (v *visit) search(operation string, query url.Values) (found []map[string]any, err error) {
 	var list any
 	if _, err = v.call(operation, request{query: query}, &list); refusal(err) != nil {

@@ -127,7 +127,8 @@ func (f *books) queueAccounts(b *projections.Batch) {
 			insert into account (id, ledger, workspace_id, name, name_folded, type, revision, opened_position, deleted_position)
 			values ($1, $2, $3, $4, $9, $5, $6, $7, $8)
 			on conflict (id) do update set
-				name = excluded.name, name_folded = excluded.name_folded, type = excluded.type, revision = excluded.revision, deleted_position = excluded.deleted_position`,
+				name = excluded.name, name_folded = excluded.name_folded, type = excluded.type, revision = excluded.revision,
+				deleted_position = excluded.deleted_position`,
 			a.id, a.ledger, a.workspace, a.Name, a.Type, a.revision, int64(a.Opened), deleted, person.Folded(a.Name))
 	}
 	for _, n := range f.names {

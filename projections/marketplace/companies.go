@@ -16,7 +16,8 @@ import (
 var companiesDDL string
 
 // Companies has the directory of companies.
-var Companies = projections.Define("companies", 5, companiesDDL+projections.Tally("company", "true", "category_key?", "city_key?", "verified"),
+var Companies = projections.Define("companies", 5,
+	companiesDDL+projections.Tally("company", "true", "category_key?", "city_key?", "verified"),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Created]) {
 		b.Exec(`
 			insert into company (id, workspace_id, slug, name, claims_domain, verified, created_at, updated_at, revision)

@@ -24,7 +24,9 @@ type NamedAccount struct {
 }
 
 // AccountsNamed lists a page of the workspace's accounts of all ledgers by their names. It adds up no account that is not on the page.
-func (v *Views) AccountsNamed(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f AccountFilter, as As) ([]NamedAccount, int64, error) {
+func (v *Views) AccountsNamed(
+	ctx context.Context, workspace uuid.UUID, page readmodels.Page, f AccountFilter, as As,
+) ([]NamedAccount, int64, error) {
 	s := as.sources()
 	values := map[string]any{"known": as.known(), "workspace": workspace, "ledger": f.Kind, "text": person.Folded(f.Search)}
 	where, tallied := ` where a.workspace_id = $workspace and `+s.account, ` where a.workspace_id = $workspace`

@@ -152,7 +152,9 @@ func bind(sql string, values map[string]any) (string, []any) {
 	found, known := bindings.Load(sql)
 	if !known {
 		b := binding{text: sql}
-		for _, name := range []string{"known", "workspace", "ledger", "account", "row", "last", "low", "high", "skip", "size", "type", "text", "today", "days", "day"} {
+		for _, name := range []string{
+			"known", "workspace", "ledger", "account", "row", "last", "low", "high", "skip", "size", "type", "text", "today", "days", "day",
+		} {
 			if strings.Contains(b.text, "$"+name) {
 				b.names = append(b.names, name)
 				b.text = strings.ReplaceAll(b.text, "$"+name, fmt.Sprintf("$%d", len(b.names)))

@@ -122,7 +122,9 @@ type DraftFilter struct {
 }
 
 // OrderDrafts lists a page of a workspace's drafts, by id.
-func (v *Views) OrderDrafts(ctx context.Context, workspace uuid.UUID, zone *time.Location, page readmodels.Page, f DraftFilter) ([]OrderDraft, int64, error) {
+func (v *Views) OrderDrafts(
+	ctx context.Context, workspace uuid.UUID, zone *time.Location, page readmodels.Page, f DraftFilter,
+) ([]OrderDraft, int64, error) {
 	if page.Size == 0 {
 		page.Size = math.MaxInt32
 	}

@@ -46,8 +46,8 @@ type Summary struct {
 	Newest  []Entered
 }
 
-// Summary returns the ledgers of which the workspace has accounts, with the rows of a day, and so many of its newest rows, the newest first.
-// Everything is of one position.
+// Summary returns the ledgers of which the workspace has accounts, with the rows of a day, and so many of its newest rows, the newest
+// first. Everything is of one position.
 func (v *Views) Summary(ctx context.Context, workspace uuid.UUID, day unit.Date, newest int, as As) (Summary, error) {
 	sql, args := as.summary(workspace, day)
 	read := func(ctx context.Context) (s Summary, err error) {
@@ -163,7 +163,8 @@ func toEntered(row pgx.CollectableRow) (o Entered, err error) {
 		s       RowScan
 		account int64
 	)
-	err = row.Scan(append([]any{&o.Ledger, &account, &o.Name, &o.ID, &o.Revision, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut}, s.Into()...)...)
+	into := []any{&o.Ledger, &account, &o.Name, &o.ID, &o.Revision, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut}
+	err = row.Scan(append(into, s.Into()...)...)
 	o.Row.Row = s.Row(account)
 	return o, err
 }
