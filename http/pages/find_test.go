@@ -36,7 +36,8 @@ func TestASlipNumberIsFound(t *testing.T) {
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
 	clerk.POST("/client", `{"name":"Ravi Traders"}`).Status(201)
-	clerk.POST("/client-order", `{"client_id":1,"date":"2025-03-01","slip_number":"A-214","items":[{"item_name":"kada","weight":10}]}`).Status(201)
+	clerk.POST("/client-order",
+		`{"client_id":1,"date":"2025-03-01","slip_number":"A-214","items":[{"item_name":"kada","weight":10}]}`).Status(201)
 	received(o, "slip 215\nparty: ramesh\npayal 250 gm")
 	b := byKey(o, apptest.Home, write)
 	order := b.get("/app/find?q=a-214").Is(200).Says("Orders with this slip number", "Ravi Traders", "01 Mar 2025")

@@ -154,8 +154,8 @@ func (v *Views) CashBefore(ctx context.Context, workspace uuid.UUID, l *book.Led
 
 // enteredSQL selects rows v of accounts a, as [toEntered] scans them.
 func enteredSQL(s sources) string {
-	return `select a.ledger, a.id, ` + s.name + `, v.row_id, v.revision, v.in_cash::text, v.out_cash::text, v.in_fine::text, v.out_fine::text, ` +
-		RowColumns("v")
+	return `select a.ledger, a.id, ` + s.name + `, v.row_id, v.revision,
+		v.in_cash::text, v.out_cash::text, v.in_fine::text, v.out_fine::text, ` + RowColumns("v")
 }
 
 func toEntered(row pgx.CollectableRow) (o Entered, err error) {
