@@ -10,9 +10,12 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,7 +30,7 @@ func TestEachMutationAppliesToTheTree(t *testing.T) {
 	all, err := readAll(".")
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, len(all), 30)
-	packages := listed(t, all)
+	packages, tests := listed(t, all), testsOf(t)
 	numbers := map[string]bool{}
 	for _, m := range all {
 		require.False(t, numbers[m.name[:2]], "two mutations have the number %s", m.name[:2])
@@ -35,7 +38,49 @@ func TestEachMutationAppliesToTheTree(t *testing.T) {
 		source, err := m.apply(root)
 		require.NoError(t, err)
 		assert.NoError(t, compiles(packages, m, source), m.name)
+		for _, f := range m.finders {
+			folder := strings.Trim(strings.TrimPrefix(strings.Fields(string(f))[1], "./"), "/")
+			for _, name := range testName.FindAllString(string(f), -1) {
+				assert.True(t, tests[folder+"."+name], "%s: there is no test %s in %s", m.name, name, folder)
+			}
+		}
 	}
+}
+
+// What a reader cannot look up convinces nobody.
+func TestThePageNamesWhatExists(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(root, "docs/correctness.md"))
+	require.NoError(t, err)
+	tests := testsOf(t)
+	require.NotEmpty(t, testName.FindAllString(string(text), -1))
+	for _, name := range testName.FindAllString(string(text), -1) {
+		assert.True(t, tests[name], "there is no test %s", name)
+	}
+	for _, path := range regexp.MustCompile("`((?:internal|scripts|docs|cmd)/[^ `]+)`").FindAllStringSubmatch(string(text), -1) {
+		_, err := os.Stat(filepath.Join(root, path[1]))
+		assert.NoError(t, err)
+	}
+}
+
+var testName = regexp.MustCompile(`\bTest[A-Z][A-Za-z0-9]+`)
+
+// testsOf returns the names of all tests, alone and with their folders.
+func testsOf(t *testing.T) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9]+)\(`)
+	require.NoError(t, fs.WalkDir(os.DirFS(root), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(root, path))
+		for _, name := range declared.FindAllStringSubmatch(string(text), -1) {
+			found[name[1]], found[filepath.ToSlash(filepath.Dir(path))+"."+name[1]] = true, true
+		}
+		return err
+	}))
+	return found
 }
 
 func TestAMutationMustMatchOnce(t *testing.T) {
