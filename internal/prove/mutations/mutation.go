@@ -33,7 +33,7 @@ func (f finder) args() []string {
 	case len(words) < 3:
 		return append([]string{"test"}, words[1:]...)
 	default:
-		return append([]string{"test", "-count=1", "-vet=off", "-failfast", "-timeout=5m", words[1], "-run", words[2]}, words[3:]...)
+		return append([]string{"test", "-count=1", "-vet=off", "-failfast", "-timeout=10m", words[1], "-run", words[2]}, words[3:]...)
 	}
 }
 
