@@ -137,7 +137,7 @@ func (m mutation) hunt(ctx context.Context) error {
 }
 
 var (
-	failedTest = regexp.MustCompile(`--- FAIL: (\S+)|panic: (test timed out)`)
+	failedTest = regexp.MustCompile(`(?m)--- FAIL: (\S+)|^(?:panic|fatal error): (.{1,60})`)
 	seed       = regexp.MustCompile(`(?i)seed[ =:]+\d+`)
 )
 
