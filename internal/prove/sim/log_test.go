@@ -150,6 +150,16 @@ var logStatements = []known{
 		}
 		x.tag = "SELECT 1"
 	}},
+	{"select e.position, e.revision, e.recorded_at from unnest", "and e.open_ended", "text uuid[]", "position:int8 revision:int8 at:timestamptz", func(x *execution) {
+		for _, id := range arg[[][16]byte](x, 2) {
+			for _, e := range x.s.log() {
+				if e.Stream == arg[string](x, 1) && e.ID == id && e.open {
+					x.row(int64(e.Position), e.Revision, e.At)
+				}
+			}
+		}
+		x.tag = "SELECT 1"
+	}},
 	{"insert into log.event", "pg_try_advisory_xact_lock_shared", "int8 text[] int8[] uuid[] bool[] text[] text[] text[] bool", "recorded_at:timestamptz", insertGroup},
 	{"select position, stream, revision, id, type, case when", "", "int8 int8", eventColumns, func(x *execution) {
 		after := arg[int64](x, 1)

@@ -24,6 +24,11 @@ const maxSteps = 60_000
 
 // run runs a seed and returns the world after it.
 func run(t *testing.T, seed uint64) (w *world) {
+	defer func() {
+		if r := recover(); r != nil {
+			panic(fmt.Sprintf("seed %d: %v", seed, r))
+		}
+	}()
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(seed)
 		w.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,7 +135,7 @@ func (s *session) receive() {
 		if err != nil {
 			return
 		}
-		ends, acts := false, false
+		ends := false
 		switch m := m.(type) {
 		case *pgproto3.Terminate:
 			return
@@ -166,16 +167,19 @@ func (s *session) receive() {
 		if !ends {
 			continue
 		}
-		for _, o := range r.ops {
-			acts = acts || o.kind == 'E' || o.kind == 'Q'
-		}
-		s.w.mu.Lock()
-		r.began, s.acted = time.Now(), time.Now()
-		if s.asked = r; !acts { // it only prepares
-			s.carryOut(len(r.ops))
-		}
-		s.w.mu.Unlock()
+		s.ask(r)
 		r = &request{}
+	}
+}
+
+// ask puts a request before the scheduler. One that only prepares statements is carried out at once.
+func (s *session) ask(r *request) {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	r.began, s.acted = time.Now(), time.Now()
+	s.asked = r
+	if !slices.ContainsFunc(r.ops, func(o op) bool { return o.kind == 'E' || o.kind == 'Q' }) {
+		s.carryOut(len(r.ops))
 	}
 }
 
@@ -215,7 +219,7 @@ func (s *session) carryOut(upTo int) bool {
 				return false
 			}
 		case 'Q':
-			for part := range strings.SplitSeq(o.sql, ";") {
+			for part := range strings.SplitSeq(note.ReplaceAllString(o.sql, ""), ";") {
 				if part = strings.TrimSpace(part); part != "" && !r.skip {
 					st := s.w.parse(part)
 					if len(st.cols) > 0 {
