@@ -269,5 +269,17 @@ func TestAnswersWaitForTheCommit(t *testing.T) {
 		require.NoError(t, (<-one).Err)
 		require.NoError(t, (<-other).Err)
 		require.Len(t, wholeLog(t, s), 4)
+
+		for n := range calm + 2 { // then it inserts without the log's lock
+			must(t, s, fmt.Sprintf("calm-%d", n), makes(1)...)
+		}
+		_, err = holder.Exec(t.Context(), `select pg_advisory_lock(77)`)
+		require.NoError(t, err)
+		alone := queued(t.Context(), t, s, 0, eventstore.To("late-3", eventstore.NoStream, makes(1)...))
+		waitersForLock(t, url, 1)
+		require.Empty(t, alone)
+		_, err = holder.Exec(t.Context(), `select pg_advisory_unlock(77)`)
+		require.NoError(t, err)
+		require.NoError(t, (<-alone).Err)
 	}
 }
