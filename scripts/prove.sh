@@ -13,16 +13,15 @@ fi
 
 seed=${SEED:-$RANDOM}
 if [ "${1:-short}" = long ]; then
-  seeds=1000000 rounds=50 mutations=(all)
+  seeds=1000000 rounds=50 mutations=(all) systems=("1 postgres" "3 postgres" "1 journal" "3 journal")
 else
-  seeds=5000 rounds=1 mutations=(02 15 28 31) # of the store, the commands, the tables and the builds
+  seeds=2000 rounds=1 mutations=(02 15 28 31) systems=("3 postgres" "1 journal") # faults of the store, the commands, the tables and the builds
 fi
 echo "seed $seed"
 go test -count=1 -timeout 30m ./internal/prove/spec
 go test -count=1 -timeout 24h ./internal/prove/sim -run Sim -seeds "$seeds" -from "$seed"
-for nodes in 1 3; do
-  for log in postgres journal; do
-    go run ./cmd/bahi-prove histories --rounds "$rounds" --length 60s --seed "$seed" --nodes "$nodes" --log "$log"
-  done
+for system in "${systems[@]}"; do
+  read -r nodes log <<<"$system"
+  go run ./cmd/bahi-prove histories --rounds "$rounds" --length 60s --seed "$seed" --nodes "$nodes" --log "$log"
 done
 go run ./internal/prove/mutations "${mutations[@]}"
