@@ -115,7 +115,7 @@ func (c *client) run() {
 				time.Sleep(30 * time.Millisecond)
 				continue
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+			ctx, cancel := context.WithTimeout(as(context.Background(), c.name), 60*time.Second)
 			at, err := o.call(ctx, store, h)
 			cancel()
 			o.calls++

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"bahi/commands"
@@ -36,7 +37,7 @@ type node struct {
 }
 
 // config is the pool's of every process.
-var config = must(pgxpool.ParseConfig("postgres://sim@127.0.0.1:5432/sim?sslmode=disable&pool_max_conns=4"))
+var config = must(pgxpool.ParseConfig("postgres://sim@127.0.0.1:5432/sim?sslmode=disable&pool_max_conns=30"))
 
 // plainVault is a vault without secrets.
 type plainVault struct{}
@@ -59,6 +60,12 @@ func (w *world) start(name string) *node {
 func (n *node) run() {
 	c := config.Copy()
 	c.ConnConfig.DialFunc = n.w.dial(n.name)
+	// Which connection of the pool a caller gets is not the scheduler's choice. So the caller names it, and dead ones are not handed out.
+	c.PrepareConn = func(ctx context.Context, conn *pgx.Conn) (bool, error) {
+		n.w.name(conn.PgConn().PID(), ctx)
+		return true, nil
+	}
+	c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return true }
 	pool, err := pgxpool.NewWithConfig(n.life, c)
 	if err != nil {
 		panic(err)
@@ -84,13 +91,31 @@ func (n *node) run() {
 	defer all.Wait()
 	all.Go(func() {
 		for n.life.Err() == nil {
-			_ = h.Run(n.life) // it fails if the log is away at first
+			_ = h.Run(as(n.life, "commands")) // it fails if the log is away at first
 			pause(n.life, 50*time.Millisecond)
 		}
 	})
 	all.Go(func() { n.follow(store) })
 	all.Go(func() { n.project(store, pool, quiet) })
 	<-n.life.Done()
+}
+
+type callerKey struct{}
+
+// as returns a context whose queries are a caller's.
+func as(ctx context.Context, caller string) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller)
+}
+
+func (w *world) name(pid uint32, ctx context.Context) { //nolint:revive // the context is what is looked at
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.sessions {
+		if s.pid == pid {
+			s.caller, _ = ctx.Value(callerKey{}).(string)
+			s.pooled = true
+		}
+	}
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -108,7 +133,7 @@ func (n *node) follow(store eventstore.Store) {
 		n.mu.Lock()
 		after := event.Position(len(n.followed))
 		n.mu.Unlock()
-		for batch, err := range store.Subscribe(n.life, after) {
+		for batch, err := range store.Subscribe(as(n.life, "follower"), after) {
 			if err != nil {
 				if errors.Is(err, eventstore.ErrTailLost) {
 					n.w.wrongLater("%s: the tail of a log was lost that loses nothing: %v", n.name, err)
@@ -134,7 +159,7 @@ func (w *world) wrongLater(format string, args ...any) {
 // restart kills a process and starts another one in its place.
 func (w *world) restart(n *node) {
 	w.cutOff[n.name] = true
-	for _, s := range append([]*session(nil), w.sessions...) {
+	for _, s := range w.busyFirst() {
 		if s.node == n.name {
 			if s.asked != nil && w.rng.IntN(2) == 0 {
 				s.mute(len(s.asked.ops)) // it was on its way

@@ -73,7 +73,7 @@ func (w *world) play() {
 func (w *world) end() {
 	synctest.Wait()
 	w.check()
-	w.faults = 0
+	w.faults, w.over = 0, true
 	clear(w.paused)
 	for _, n := range w.nodes {
 		n.stop()
@@ -142,6 +142,10 @@ func TestSim(t *testing.T) {
 func TestASeedRepeats(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
-		require.Equal(t, run(t, seed+1).trace, run(t, seed+1).trace, "seed %d", seed+1)
+		one, two := run(t, seed+1).trace, run(t, seed+1).trace
+		for i := range min(len(one), len(two)) {
+			require.Equal(t, one[i], two[i], "seed %d, step %d, after %s", seed+1, i, strings.Join(one[max(0, i-20):i], "\n"))
+		}
+		require.Len(t, two, len(one), "seed %d", seed+1)
 	}
 }

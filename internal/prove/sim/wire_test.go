@@ -16,6 +16,8 @@ import (
 type session struct {
 	w       *world
 	node    string
+	caller  string // of its query, for a connection of the pool
+	pooled  bool
 	pid     uint32
 	started time.Time
 	pipe    net.Conn
@@ -178,7 +180,7 @@ func (s *session) ask(r *request) {
 	defer s.w.mu.Unlock()
 	r.began, s.acted = time.Now(), time.Now()
 	s.asked = r
-	if !slices.ContainsFunc(r.ops, func(o op) bool { return o.kind == 'E' || o.kind == 'Q' }) {
+	if !slices.ContainsFunc(r.ops, func(o op) bool { return o.kind == 'E' || o.kind == 'Q' && o.sql != "-- ping" }) {
 		s.carryOut(len(r.ops))
 	}
 }

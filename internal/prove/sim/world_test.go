@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -41,7 +43,8 @@ type world struct {
 	trace      []string
 	broken     []string // what a rule says against this run
 	steps      int
-	changes    int // releases of locks
+	over       bool // only the end of the processes follows
+	changes    int  // releases of locks
 	live       liveness
 }
 
@@ -61,6 +64,9 @@ type choice struct {
 }
 
 func (w *world) say(format string, args ...any) {
+	if w.over {
+		return
+	}
 	w.trace = append(w.trace, fmt.Sprintf("%12s  %s", time.Since(w.begins).Round(time.Microsecond), fmt.Sprintf(format, args...)))
 }
 
@@ -77,6 +83,9 @@ func (w *world) notify(channel, text string) {
 			w.notices = append(w.notices, notice{s, channel, text})
 		}
 	}
+	slices.SortStableFunc(w.notices, func(a, b notice) int {
+		return cmp.Or(strings.Compare(a.to.node, b.to.node), strings.Compare(a.text, b.text))
+	})
 }
 
 // label names a request in the trace, without ids.
@@ -96,7 +105,24 @@ func (s *session) label() string {
 			break
 		}
 	}
-	return s.node + ":" + strings.TrimPrefix(text, " |")
+	return s.node + " " + s.caller + ":" + strings.TrimPrefix(text, " |")
+}
+
+// busyFirst returns the sessions in an order that does not depend on the connections of pools: those that do something, and the rest.
+func (w *world) busyFirst() (all []*session) {
+	busy := func(s *session) string {
+		switch {
+		case s.asked != nil:
+			return "0" + s.label()
+		case !s.pooled:
+			return "1" + s.node + s.schema
+		default:
+			return "2"
+		}
+	}
+	all = slices.Clone(w.sessions)
+	slices.SortStableFunc(all, func(a, b *session) int { return strings.Compare(busy(a), busy(b)) })
+	return all
 }
 
 func (w *world) sqlOf(s *session, name string) string {
@@ -117,6 +143,7 @@ func (w *world) choices() (all []choice) {
 	for _, s := range w.sessions {
 		paused := now.Before(w.paused[s.node])
 		switch {
+		case s.asked == nil && s.gone && s.pooled: // nothing depends on it
 		case s.asked == nil && s.gone:
 			all = append(all, choice{5, s.node + ": session ends", s.kill})
 		case s.asked == nil, paused, now.Before(s.asked.slow):
@@ -214,13 +241,14 @@ func (w *world) strikes() (all []choice) {
 	}
 	rarely("CRASH of the database", func() { w.db.crash(w, w.rng.IntN(8)); w.live = liveness{} })
 	rarely("CLOCK of the database jumps", func() { w.db.skew = time.Duration(w.rng.IntN(200_000)-100_000) * time.Millisecond })
-	if len(w.sessions) > 0 {
-		rarely("CUT", func() {
-			s := w.sessions[w.rng.IntN(len(w.sessions))]
+	rarely("CUT", func() {
+		all := slices.DeleteFunc(w.busyFirst(), func(s *session) bool { return s.pooled && s.asked == nil })
+		if len(all) > 0 {
+			s := all[w.rng.IntN(len(all))]
 			w.say("CUT %s", s.node)
 			s.kill()
-		})
-	}
+		}
+	})
 	n := w.nodes[w.rng.IntN(len(w.nodes))]
 	rarely("PAUSE "+n.name, func() { w.paused[n.name] = time.Now().Add(time.Duration(w.rng.IntN(30_000)) * time.Millisecond) })
 	rarely("KILL "+n.name, func() { w.restart(n) })
@@ -233,6 +261,11 @@ func (w *world) step() bool {
 	w.mu.Lock()
 	all := w.choices()
 	w.steps++
+	if os.Getenv("SIMDEBUG") != "" {
+		for _, c := range all {
+			w.say("     ? %s", c.name)
+		}
+	}
 	sum := 0
 	for _, c := range all {
 		sum += c.weight
