@@ -52,14 +52,14 @@ func (r *run) between(ctx context.Context, least, most time.Duration) {
 
 // inject lets one thing after the other go wrong until the context ends.
 func (r *run) inject(ctx context.Context) error {
-	r.between(ctx, 500*time.Millisecond, 2*time.Second)
+	r.between(ctx, 300*time.Millisecond, 1500*time.Millisecond)
 	for ctx.Err() == nil && len(r.faults.names) > 0 {
 		name := r.faults.names[r.faults.IntN(len(r.faults.names))]
 		r.report(name)
 		if err := faults[name](r, ctx); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		r.between(ctx, time.Second, 4*time.Second)
+		r.between(ctx, 200*time.Millisecond, 2*time.Second)
 	}
 	return nil
 }

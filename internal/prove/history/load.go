@@ -208,6 +208,9 @@ func (c *client) step(ctx context.Context, s *set) {
 			s.mu.Lock()
 			revision := s.revisions[row.Row]
 			s.mu.Unlock()
+			if c.random.IntN(4) == 0 {
+				revision = max(0, revision-1)
+			}
 			call.Match = &revision
 		}
 	case n < 57:

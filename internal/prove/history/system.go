@@ -246,11 +246,15 @@ func startSystem(ctx context.Context, p *Postgres, s Settings) (sys *system, err
 		}
 		node.env = append(node.env, "DATABASE_URL="+p.through(sys.name, via), "EVENTSTORE_URL="+journal)
 		sys.nodes = append(sys.nodes, node)
-		if err := node.start(ctx); err != nil {
-			return nil, err
-		}
 	}
-	return sys, nil
+	started := make(chan error, s.Nodes) // together: each finds the others at work on the tables
+	for _, node := range sys.nodes {
+		go func() { started <- node.start(ctx) }()
+	}
+	for range sys.nodes {
+		err = errors.Join(err, <-started)
+	}
+	return sys, err
 }
 
 // startJournal starts a bahi gateway on a database of its own, and returns the address of the proxy before it.
