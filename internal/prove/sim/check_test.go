@@ -18,7 +18,7 @@ func (o *operation) events() int {
 		return 2
 	case "each":
 		return 3
-	case "confirm":
+	case "confirm", "build", "rollback", "lease":
 		return 0
 	default:
 		return 1

@@ -31,6 +31,7 @@ type node struct {
 	mu       sync.Mutex
 	store    *postgres.Store // nil: not open yet
 	commands *commands.Handler
+	pool     *pgxpool.Pool
 
 	followed []event.Stored // what its follower was given
 	batches  []int          // lengths of followed at the ends of batches
@@ -85,7 +86,7 @@ func (n *node) run() {
 	defer store.Close()
 	h := commands.New(store, plainVault{}, n.w.clock)
 	n.mu.Lock()
-	n.store, n.commands = store, h
+	n.store, n.commands, n.pool = store, h, pool
 	n.mu.Unlock()
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -189,7 +190,3 @@ func (n *node) open() (*postgres.Store, *commands.Handler) {
 func requestOf(key string) commands.Request {
 	return commands.Request{Key: key, Operation: "sim", Fingerprint: []byte(key), Workspace: uuid.UUID{2}}
 }
-
-func (n *node) project(eventstore.Store, *pgxpool.Pool, *slog.Logger) {}
-
-func (w *world) lateTables() []string { return nil }

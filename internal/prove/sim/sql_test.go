@@ -378,6 +378,7 @@ func (p *parser) conjunction() expression {
 	left := p.comparison()
 	for p.take("and") {
 		a, b := left, p.comparison()
+		p.typed(b, oids["bool"])
 		left = expression{oid: oids["bool"], eval: func(x *execution, r, n row) any {
 			return a.eval(x, r, n) == true && b.eval(x, r, n) == true
 		}}

@@ -65,7 +65,7 @@ type op struct {
 
 // dial opens a connection of a node.
 func (w *world) dial(n string) func(context.Context, string, string) (net.Conn, error) {
-	return func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.cutOff[n] {
@@ -77,6 +77,7 @@ func (w *world) dial(n string) func(context.Context, string, string) (net.Conn, 
 			w: w, node: n, pid: w.pids, started: time.Now().UTC().Truncate(time.Microsecond), pipe: server, out: make(chan []byte, 4096), quit: make(chan struct{}),
 			stmts: map[string]*statement{}, listens: map[string]bool{}, acted: time.Now(),
 		}
+		s.caller, _ = ctx.Value(callerKey{}).(string)
 		w.sessions = append(w.sessions, s)
 		w.running.Go(s.send)
 		w.running.Go(s.receive)

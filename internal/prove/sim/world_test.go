@@ -46,6 +46,7 @@ type world struct {
 	over       bool // only the end of the processes follows
 	changes    int  // releases of locks
 	live       liveness
+	owners     int // of the lease
 }
 
 // odds are how likely what is. Each seed has its own.
@@ -108,12 +109,25 @@ func (s *session) label() string {
 	return s.node + " " + s.caller + ":" + strings.TrimPrefix(text, " |")
 }
 
+// key is the label with those arguments that are the same in each run of a seed.
+func (s *session) key() string {
+	text := s.label()
+	for _, o := range s.asked.ops {
+		for _, a := range o.args {
+			if len(a) != 16 {
+				text += fmt.Sprintf(" %q", a)
+			}
+		}
+	}
+	return text
+}
+
 // busyFirst returns the sessions in an order that does not depend on the connections of pools: those that do something, and the rest.
 func (w *world) busyFirst() (all []*session) {
 	busy := func(s *session) string {
 		switch {
 		case s.asked != nil:
-			return "0" + s.label()
+			return "0" + s.key()
 		case !s.pooled:
 			return "1" + s.node + s.schema
 		default:
@@ -149,7 +163,7 @@ func (w *world) choices() (all []choice) {
 		case s.asked == nil, paused, now.Before(s.asked.slow):
 		case s.asked.tried == w.changes+1 && (s.lockFor == 0 || now.Sub(s.asked.began) <= s.lockFor): // for a lock that nobody has released
 		default:
-			all = append(all, choice{10, s.label(), func() { w.handle(s) }})
+			all = append(all, choice{10, s.key(), func() { w.handle(s) }})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b choice) int { return strings.Compare(a.name, b.name) })
