@@ -15,8 +15,8 @@ const (
 	renewEvery = 4 * time.Second
 )
 
-// WithLease lets one job of all nodes answer a contact at a time. It returns false if another job does. No connection is held meanwhile. The
-// context of do ends when the lease can have ended: a job counts from when it asked, and not from when it was answered.
+// WithLease lets one job of all nodes answer a contact at a time. It returns false if another job does. No connection is held meanwhile.
+// The context of do ends when the lease can have ended: a job counts from when it asked, and not from when it was answered.
 func WithLease(ctx context.Context, pool *pgxpool.Pool, contact int64, do func(context.Context) error) (held bool, err error) {
 	holder, until := uuid.New(), time.Now().Add(leaseFor)
 	err = pool.QueryRow(ctx, `

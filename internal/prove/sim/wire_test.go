@@ -74,8 +74,8 @@ func (w *world) dial(n string) func(context.Context, string, string) (net.Conn, 
 		client, server := net.Pipe()
 		w.pids++
 		s := &session{
-			w: w, node: n, pid: w.pids, started: time.Now().UTC().Truncate(time.Microsecond), pipe: server, out: make(chan []byte, 4096), quit: make(chan struct{}),
-			stmts: map[string]*statement{}, listens: map[string]bool{}, acted: time.Now(),
+			w: w, node: n, pid: w.pids, started: time.Now().UTC().Truncate(time.Microsecond), pipe: server,
+			out: make(chan []byte, 4096), quit: make(chan struct{}), stmts: map[string]*statement{}, listens: map[string]bool{}, acted: time.Now(),
 		}
 		s.caller, _ = ctx.Value(callerKey{}).(string)
 		w.sessions = append(w.sessions, s)
@@ -147,7 +147,7 @@ func (s *session) receive() {
 		case *pgproto3.Describe:
 			r.ops = append(r.ops, op{kind: 'D', name: m.Name, sql: string(m.ObjectType)})
 		case *pgproto3.Bind:
-			o := op{kind: 'B', name: m.PreparedStatement, formats: append([]int16{}, m.ParameterFormatCodes...), results: append([]int16{}, m.ResultFormatCodes...)}
+			o := op{kind: 'B', name: m.PreparedStatement, formats: slices.Clone(m.ParameterFormatCodes), results: slices.Clone(m.ResultFormatCodes)}
 			for _, p := range m.Parameters {
 				if p != nil {
 					p = append([]byte{}, p...)

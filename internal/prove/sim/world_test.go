@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -275,11 +274,6 @@ func (w *world) step() bool {
 	w.mu.Lock()
 	all := w.choices()
 	w.steps++
-	if os.Getenv("SIMDEBUG") != "" {
-		for _, c := range all {
-			w.say("     ? %s", c.name)
-		}
-	}
 	sum := 0
 	for _, c := range all {
 		sum += c.weight
