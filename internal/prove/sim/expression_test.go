@@ -145,6 +145,7 @@ func (p *parser) exists() expression {
 		}
 	}
 	if strings.Contains(text, "owner = $7") {
+		p.st.params = append(p.st.params, make([]uint32, 7-len(p.st.params))...)
 		p.st.params[6] = oids["uuid"]
 		return expression{eval: func(x *execution, r, _ row) any {
 			g, ok := x.s.get(fmt.Sprintf("projection.generation|%v|%v", r["name"], r["generation"]))

@@ -40,6 +40,7 @@ var logStatements = []known{
 		}
 		x.s.commit()
 	}},
+	{"rollback to", "", "", "", func(x *execution) { x.tag, x.s.failed = "ROLLBACK", false }},
 	{"rollback", "", "", "", func(x *execution) { x.tag = "ROLLBACK"; x.s.rollback() }},
 	{"savepoint", "", "", "", func(x *execution) { x.tag = "SAVEPOINT" }},
 	{"release savepoint", "", "", "", func(x *execution) { x.tag = "RELEASE" }},

@@ -36,6 +36,7 @@ type session struct {
 	since    time.Time
 
 	asked *request // not answered yet
+	muted bool     // its replies are lost
 	gone  bool     // the client has closed the connection
 	dead  bool     // the database has
 	acted time.Time
@@ -192,7 +193,7 @@ func (s *session) carryOut(upTo int) bool {
 	r := s.asked
 	say := func(m pgproto3.BackendMessage) { r.reply = must(m.Encode(r.reply)) }
 	for ; r.next < upTo; r.next++ {
-		o := &r.ops[r.next]
+		o, said := &r.ops[r.next], len(r.reply)
 		if r.skip && o.kind != 'S' {
 			continue
 		}
@@ -219,6 +220,7 @@ func (s *session) carryOut(upTo int) bool {
 				b = r.ops[r.next-2]
 			}
 			if !s.execute(s.stmts[b.name], b, say) {
+				r.reply = r.reply[:said]
 				return false
 			}
 		case 'Q':
@@ -229,6 +231,7 @@ func (s *session) carryOut(upTo int) bool {
 						say(st.describe(nil))
 					}
 					if !s.execute(st, op{}, say) {
+						r.reply = r.reply[:said]
 						return false
 					}
 				}
@@ -259,7 +262,9 @@ func (s *session) carryOut(upTo int) bool {
 		return false
 	}
 	s.asked, s.acted = nil, time.Now()
-	s.out <- r.reply
+	if !s.muted {
+		s.out <- r.reply
+	}
 	return true
 }
 

@@ -215,10 +215,8 @@ func (w *world) handle(s *session) {
 
 // mute carries out a request, and cuts the connection before the client has the answer.
 func (s *session) mute(upTo int) {
-	out := s.out
-	s.out = make(chan []byte, 1)
+	s.muted = true
 	s.carryOut(upTo)
-	s.out = out
 	s.kill()
 }
 
