@@ -14,7 +14,7 @@ import (
 const eventColumns = `position:int8 stream:text revision:int8 id:uuid type:text data:json meta:json recorded_at:timestamptz`
 
 // special are the statements that the small language does not have: those on the log, on locks and on sessions.
-var special = slices.Concat(logStatements, projectionStatements)
+var special = slices.Concat(journalStatements, logStatements, projectionStatements)
 
 // known is a statement that has a function of its own.
 type known struct {
@@ -78,7 +78,8 @@ var logStatements = []known{
 		x.tag = "SELECT 1"
 	}},
 	{"select store_id, journal is not null", "", "", "id:uuid bound:bool", func(x *execution) {
-		x.row(x.s.w.db.store, false)
+		_, bound := x.s.get("identity")
+		x.row(x.s.w.db.store, bound)
 		x.tag = "SELECT 1"
 	}},
 

@@ -58,6 +58,13 @@ func (w *world) start(name string) *node {
 	return n
 }
 
+func (n *node) openLog(pool *pgxpool.Pool, quiet *slog.Logger) (*postgres.Store, error) {
+	if n.w.db.journal != nil {
+		return postgres.OpenJournaled(n.life, pool, quiet, &journalServer{n.w, n.name})
+	}
+	return postgres.Open(n.life, pool, quiet)
+}
+
 func (n *node) run() {
 	c := config.Copy()
 	c.ConnConfig.DialFunc = n.w.dial(n.name)
@@ -75,7 +82,7 @@ func (n *node) run() {
 	quiet := slog.New(slog.DiscardHandler)
 	var store *postgres.Store
 	for n.life.Err() == nil {
-		if store, err = postgres.Open(n.life, pool, quiet); err == nil {
+		if store, err = n.openLog(pool, quiet); err == nil {
 			break
 		}
 		pause(n.life, 50*time.Millisecond)

@@ -31,6 +31,7 @@ type world struct {
 	cutOff   map[string]bool
 	paused   map[string]time.Time // processes that do nothing until then
 	notices  []notice
+	calls    []*call
 	running  sync.WaitGroup // goroutines of sessions
 
 	nodes      []*node
@@ -163,6 +164,11 @@ func (w *world) choices() (all []choice) {
 		case s.asked.tried == w.changes+1 && (s.lockFor == 0 || now.Sub(s.asked.began) <= s.lockFor): // for a lock that nobody has released
 		default:
 			all = append(all, choice{10, s.key(), func() { w.handle(s) }})
+		}
+	}
+	for _, c := range w.calls {
+		if !now.Before(w.paused[c.node]) {
+			all = append(all, choice{10, c.node + " journal " + c.name, func() { w.arrive(c) }})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b choice) int { return strings.Compare(a.name, b.name) })
@@ -322,5 +328,8 @@ func newWorld(seed uint64) *world {
 	}
 	w.odds = odds{fault: rng.IntN(60), kinds: rng.IntN(60), jump: rng.IntN(20)}
 	w.faults = rng.IntN(12)
+	if rng.IntN(4) == 0 {
+		w.db.journal = map[string][]event.Stored{}
+	}
 	return w
 }
