@@ -18,7 +18,7 @@ func (o *operation) events() int {
 		return 2
 	case "each":
 		return 3
-	case "confirm":
+	case "confirm", "build", "rollback", "lease":
 		return 0
 	default:
 		return 1
@@ -34,6 +34,7 @@ func (e logged) added() (a added) {
 
 // answered checks a write when its client is told that it is in the log: it is committed, whole, and before the position.
 func (w *world) answered(o *operation) {
+	w.checkJournal()
 	n := 0
 	for _, e := range w.db.events[:min(int(o.at), len(w.db.events))] {
 		if e.added().Op == o.nth {
@@ -84,6 +85,7 @@ func (w *world) check() {
 			w.wrong("operation %d (%s, %s) has %d of %d events in the log", o.nth, o.kind, o.outcome, n, o.events())
 		}
 	}
+	w.checkJournal()
 	for _, n := range append(w.ended, w.nodes...) {
 		w.checkFollower(n)
 	}

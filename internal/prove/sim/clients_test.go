@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -74,6 +75,8 @@ func (w *world) newClient(name string, operations int) *client {
 	return c
 }
 
+var kinds = []string{"add", "guarded", "transfer", "append", "each", "confirm"}
+
 // begin chooses an operation. The scheduler calls it.
 func (c *client) begin() {
 	w := c.w
@@ -83,7 +86,12 @@ func (c *client) begin() {
 	if w.rng.IntN(2) == 0 {
 		o.cells[0], o.cells[1] = o.cells[1], o.cells[0]
 	}
-	o.kind = []string{"add", "guarded", "transfer", "append", "each", "confirm"}[w.rng.IntN(6)]
+	switch {
+	case strings.HasPrefix(c.name, "operator"):
+		o.kind = []string{"build", "rollback", "lease"}[w.rng.IntN(3)]
+	default:
+		o.kind = kinds[w.rng.IntN(len(kinds))]
+	}
 	if o.by == 0 {
 		o.by = 1
 	}
@@ -108,6 +116,17 @@ func (w *world) newID() uuid.UUID {
 
 func (c *client) run() {
 	for o := range c.go_ {
+		if strings.HasPrefix(c.name, "operator") {
+			c.w.mu.Lock()
+			n := c.w.nodes[o.nth%len(c.w.nodes)]
+			c.w.mu.Unlock()
+			err := o.operate(n)
+			c.w.mu.Lock()
+			o.outcome, c.idle = "unknown", true
+			c.w.say(c.name+" ends %d, a %s: %v", o.nth, o.kind, short(err))
+			c.w.mu.Unlock()
+			continue
+		}
 		began := time.Now()
 		for first := true; ; first = false {
 			store, h := c.w.nodeFor(o.calls)
@@ -138,7 +157,7 @@ func (o *operation) call(ctx context.Context, store eventstore.Store, h *command
 	case "append", "each":
 		var all []eventstore.Transaction
 		for i, id := range o.ids {
-			e := event.New{ID: id, Type: "CellAdded", Data: must(json.Marshal(added{Op: o.nth, By: 0})), Meta: []byte(`{"schema":1,"ws":"` + uuid.Nil.String() + `"}`)}
+			e := event.New{ID: id, Type: "CellAdded", Data: must(json.Marshal(added{Op: o.nth})), Meta: []byte(`{"schema":1}`)}
 			stream, expected := fmt.Sprintf("raw-%d", i), eventstore.Any
 			if o.keyed { // a stream of its own
 				stream, expected = fmt.Sprintf("raw%d-%d", i, o.nth), eventstore.NoStream

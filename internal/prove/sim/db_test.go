@@ -32,6 +32,8 @@ type database struct {
 	locked map[string]*session // records that a transaction has changed
 	unsafe []undo              // commits that a crash may lose, in order
 	skew   time.Duration       // of its clock
+
+	journal map[string][]event.Stored // in another server; nil: the log has none
 }
 
 // hold is a session's hold on an advisory lock.

@@ -14,7 +14,7 @@ import (
 const eventColumns = `position:int8 stream:text revision:int8 id:uuid type:text data:json meta:json recorded_at:timestamptz`
 
 // special are the statements that the small language does not have: those on the log, on locks and on sessions.
-var special = slices.Concat(logStatements, projectionStatements)
+var special = slices.Concat(journalStatements, logStatements, projectionStatements)
 
 // known is a statement that has a function of its own.
 type known struct {
@@ -40,6 +40,7 @@ var logStatements = []known{
 		}
 		x.s.commit()
 	}},
+	{"rollback to", "", "", "", func(x *execution) { x.tag, x.s.failed = "ROLLBACK", false }},
 	{"rollback", "", "", "", func(x *execution) { x.tag = "ROLLBACK"; x.s.rollback() }},
 	{"savepoint", "", "", "", func(x *execution) { x.tag = "SAVEPOINT" }},
 	{"release savepoint", "", "", "", func(x *execution) { x.tag = "RELEASE" }},
@@ -77,13 +78,16 @@ var logStatements = []known{
 		x.tag = "SELECT 1"
 	}},
 	{"select store_id, journal is not null", "", "", "id:uuid bound:bool", func(x *execution) {
-		x.row(x.s.w.db.store, false)
+		_, bound := x.s.get("identity")
+		x.row(x.s.w.db.store, bound)
 		x.tag = "SELECT 1"
 	}},
 
 	// Locks.
 	{"select pg_advisory_xact_lock(8241001)", "", "", "n:void", func(x *execution) { locks(x, "log", true, false) }},
-	{"select pg_advisory_xact_lock(hashtext('projection.generation'))", "", "", "n:void", func(x *execution) { locks(x, "registry", true, false) }},
+	{"select pg_advisory_xact_lock(hashtext('projection.generation'))", "", "", "n:void", func(x *execution) {
+		locks(x, "registry", true, false)
+	}},
 	{"select pg_try_advisory_lock($2,", "", "text int4", "ok:bool", func(x *execution) { tries(x, arg[string](x, 1), true) }},
 	{"select pg_try_advisory_xact_lock($2,", "", "text int4", "ok:bool", func(x *execution) { tries(x, arg[string](x, 1), false) }},
 	{"select pg_try_advisory_lock(8241003", "", "text", "ok:bool", func(x *execution) { tries(x, "g "+arg[string](x, 1), true) }},
@@ -118,12 +122,13 @@ var logStatements = []known{
 		}
 		x.tag = "SELECT 1"
 	}},
-	{"select position, id, stream, revision from log.event where position >= $1", "", "int8 int8", "position:int8 id:uuid stream:text revision:int8", func(x *execution) {
-		for _, e := range between(x.s.log(), arg[int64](x, 1), arg[int64](x, 2)) {
-			x.row(int64(e.Position), e.ID, e.Stream, e.Revision)
-		}
-		x.tag = "SELECT 1"
-	}},
+	{"select position, id, stream, revision from log.event where position >= $1", "",
+		"int8 int8", "position:int8 id:uuid stream:text revision:int8", func(x *execution) {
+			for _, e := range between(x.s.log(), arg[int64](x, 1), arg[int64](x, 2)) {
+				x.row(int64(e.Position), e.ID, e.Stream, e.Revision)
+			}
+			x.tag = "SELECT 1"
+		}},
 	{"select stream, coalesce((select e.revision", "", "text[]", "stream:text revision:int8", func(x *execution) {
 		for _, stream := range arg[[]string](x, 1) {
 			x.row(stream, lastRevision(x.s.log(), stream))
@@ -140,27 +145,30 @@ var logStatements = []known{
 		}
 		x.tag = "SELECT 1"
 	}},
-	{"select e.position, e.revision, e.recorded_at from unnest", "e.revision = $3 + a.n", "text uuid[] int8", "position:int8 revision:int8 at:timestamptz", func(x *execution) {
-		for n, id := range arg[[][16]byte](x, 2) {
-			for _, e := range x.s.log() {
-				if e.Stream == arg[string](x, 1) && e.Revision == arg[int64](x, 3)+int64(n)+1 && e.ID == id {
-					x.row(int64(e.Position), e.Revision, e.At)
+	{"select e.position, e.revision, e.recorded_at from unnest", "e.revision = $3 + a.n",
+		"text uuid[] int8", "position:int8 revision:int8 at:timestamptz", func(x *execution) {
+			for n, id := range arg[[][16]byte](x, 2) {
+				for _, e := range x.s.log() {
+					if e.Stream == arg[string](x, 1) && e.Revision == arg[int64](x, 3)+int64(n)+1 && e.ID == id {
+						x.row(int64(e.Position), e.Revision, e.At)
+					}
 				}
 			}
-		}
-		x.tag = "SELECT 1"
-	}},
-	{"select e.position, e.revision, e.recorded_at from unnest", "and e.open_ended", "text uuid[]", "position:int8 revision:int8 at:timestamptz", func(x *execution) {
-		for _, id := range arg[[][16]byte](x, 2) {
-			for _, e := range x.s.log() {
-				if e.Stream == arg[string](x, 1) && e.ID == id && e.open {
-					x.row(int64(e.Position), e.Revision, e.At)
+			x.tag = "SELECT 1"
+		}},
+	{"select e.position, e.revision, e.recorded_at from unnest", "and e.open_ended",
+		"text uuid[]", "position:int8 revision:int8 at:timestamptz", func(x *execution) {
+			for _, id := range arg[[][16]byte](x, 2) {
+				for _, e := range x.s.log() {
+					if e.Stream == arg[string](x, 1) && e.ID == id && e.open {
+						x.row(int64(e.Position), e.Revision, e.At)
+					}
 				}
 			}
-		}
-		x.tag = "SELECT 1"
-	}},
-	{"insert into log.event", "pg_try_advisory_xact_lock_shared", "int8 text[] int8[] uuid[] bool[] text[] text[] text[] bool", "recorded_at:timestamptz", insertGroup},
+			x.tag = "SELECT 1"
+		}},
+	{"insert into log.event", "pg_try_advisory_xact_lock_shared",
+		"int8 text[] int8[] uuid[] bool[] text[] text[] text[] bool", "recorded_at:timestamptz", insertGroup},
 	{"select position, stream, revision, id, type, case when", "", "int8 int8", eventColumns, func(x *execution) {
 		after := arg[int64](x, 1)
 		for _, e := range between(x.s.log(), after, arg[int64](x, 2)) {
@@ -171,14 +179,15 @@ var logStatements = []known{
 		}
 		x.tag = "SELECT 1"
 	}},
-	{"select position, stream, revision", "where stream = $1 and revision >=", "text int8 int8", eventColumns, func(x *execution) {
-		for _, e := range x.s.log() {
-			if e.Stream == arg[string](x, 1) && e.Revision >= arg[int64](x, 2) && len(x.rows) < int(arg[int64](x, 3)) {
-				x.event(e)
+	{"select position, stream, revision", "where stream = $1 and revision >=",
+		"text int8 int8", eventColumns, func(x *execution) {
+			for _, e := range x.s.log() {
+				if e.Stream == arg[string](x, 1) && e.Revision >= arg[int64](x, 2) && len(x.rows) < int(arg[int64](x, 3)) {
+					x.event(e)
+				}
 			}
-		}
-		x.tag = "SELECT 1"
-	}},
+			x.tag = "SELECT 1"
+		}},
 	{"select position, stream, revision", "where position > $1 order by", "int8 int8", eventColumns, func(x *execution) {
 		for _, e := range between(x.s.log(), arg[int64](x, 1)+1, arg[int64](x, 2)) {
 			x.event(e)

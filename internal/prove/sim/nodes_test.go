@@ -31,6 +31,7 @@ type node struct {
 	mu       sync.Mutex
 	store    *postgres.Store // nil: not open yet
 	commands *commands.Handler
+	pool     *pgxpool.Pool
 
 	followed []event.Stored // what its follower was given
 	batches  []int          // lengths of followed at the ends of batches
@@ -57,6 +58,13 @@ func (w *world) start(name string) *node {
 	return n
 }
 
+func (n *node) openLog(pool *pgxpool.Pool, quiet *slog.Logger) (*postgres.Store, error) {
+	if n.w.db.journal != nil {
+		return postgres.OpenJournaled(n.life, pool, quiet, &journalServer{n.w, n.name})
+	}
+	return postgres.Open(n.life, pool, quiet)
+}
+
 func (n *node) run() {
 	c := config.Copy()
 	c.ConnConfig.DialFunc = n.w.dial(n.name)
@@ -74,7 +82,7 @@ func (n *node) run() {
 	quiet := slog.New(slog.DiscardHandler)
 	var store *postgres.Store
 	for n.life.Err() == nil {
-		if store, err = postgres.Open(n.life, pool, quiet); err == nil {
+		if store, err = n.openLog(pool, quiet); err == nil {
 			break
 		}
 		pause(n.life, 50*time.Millisecond)
@@ -85,7 +93,7 @@ func (n *node) run() {
 	defer store.Close()
 	h := commands.New(store, plainVault{}, n.w.clock)
 	n.mu.Lock()
-	n.store, n.commands = store, h
+	n.store, n.commands, n.pool = store, h, pool
 	n.mu.Unlock()
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -189,7 +197,3 @@ func (n *node) open() (*postgres.Store, *commands.Handler) {
 func requestOf(key string) commands.Request {
 	return commands.Request{Key: key, Operation: "sim", Fingerprint: []byte(key), Workspace: uuid.UUID{2}}
 }
-
-func (n *node) project(eventstore.Store, *pgxpool.Pool, *slog.Logger) {}
-
-func (w *world) lateTables() []string { return nil }

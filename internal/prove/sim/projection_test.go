@@ -12,28 +12,29 @@ var projectionStatements = []known{
 		x.row(x.s.schema)
 		x.tag = "SELECT 1"
 	}},
-	{"insert into projection.generation", "coalesce(max(generation), 0) + 1", "text int4 text uuid text int4 int4 bool interval bool", "generation", func(x *execution) {
-		r := row{}
-		for k, v := range generationTable.zero {
-			r[k] = v
-		}
-		last := int64(0)
-		for _, key := range x.s.all("projection.generation") {
-			if g, _ := x.s.get(key); g["name"] == x.value(1) {
-				last = max(last, g["generation"].(int64))
+	{"insert into projection.generation", "coalesce(max(generation), 0) + 1",
+		"text int4 text uuid text int4 int4 bool interval bool", "generation", func(x *execution) {
+			r := row{}
+			for k, v := range generationTable.zero {
+				r[k] = v
 			}
-		}
-		r["generation"] = last + 1
-		for i, name := range []string{"name", "version", "ddl_sha256", "store_id", "phase", "throttle", "partitions", "accepted", "keep_for", "scratch"} {
-			r[name] = x.value(i + 1)
-		}
-		if !x.change(generationTable.keyOf("projection.generation", r), r) {
-			return
-		}
-		x.unique()
-		x.rows = [][]any{generationRow(x, r)}
-		x.tag = "INSERT 0 1"
-	}},
+			last := int64(0)
+			for _, key := range x.s.all("projection.generation") {
+				if g, _ := x.s.get(key); g["name"] == x.value(1) {
+					last = max(last, g["generation"].(int64))
+				}
+			}
+			r["generation"] = last + 1
+			for i, name := range strings.Fields("name version ddl_sha256 store_id phase throttle partitions accepted keep_for scratch") {
+				r[name] = x.value(i + 1)
+			}
+			if !x.change(generationTable.keyOf("projection.generation", r), r) {
+				return
+			}
+			x.unique()
+			x.rows = [][]any{generationRow(x, r)}
+			x.tag = "INSERT 0 1"
+		}},
 	{"create schema", "", "", "", func(x *execution) {
 		x.change("schema|"+strings.Fields(x.st.sql)[2], row{})
 		x.tag = "CREATE SCHEMA"

@@ -38,6 +38,9 @@ func run(t *testing.T, seed uint64) (w *world) {
 		for i := range 1 + w.rng.IntN(4) {
 			w.clients = append(w.clients, w.newClient(fmt.Sprint("client", i), 2+w.rng.IntN(8)))
 		}
+		for i := range w.rng.IntN(3) {
+			w.clients = append(w.clients, w.newClient(fmt.Sprint("operator", i), 1+w.rng.IntN(3)))
+		}
 		w.mu.Unlock()
 		w.play()
 		w.end()

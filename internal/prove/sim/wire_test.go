@@ -36,6 +36,7 @@ type session struct {
 	since    time.Time
 
 	asked *request // not answered yet
+	muted bool     // its replies are lost
 	gone  bool     // the client has closed the connection
 	dead  bool     // the database has
 	acted time.Time
@@ -65,7 +66,7 @@ type op struct {
 
 // dial opens a connection of a node.
 func (w *world) dial(n string) func(context.Context, string, string) (net.Conn, error) {
-	return func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.cutOff[n] {
@@ -74,9 +75,10 @@ func (w *world) dial(n string) func(context.Context, string, string) (net.Conn, 
 		client, server := net.Pipe()
 		w.pids++
 		s := &session{
-			w: w, node: n, pid: w.pids, started: time.Now().UTC().Truncate(time.Microsecond), pipe: server, out: make(chan []byte, 4096), quit: make(chan struct{}),
-			stmts: map[string]*statement{}, listens: map[string]bool{}, acted: time.Now(),
+			w: w, node: n, pid: w.pids, started: time.Now().UTC().Truncate(time.Microsecond), pipe: server,
+			out: make(chan []byte, 4096), quit: make(chan struct{}), stmts: map[string]*statement{}, listens: map[string]bool{}, acted: time.Now(),
 		}
+		s.caller, _ = ctx.Value(callerKey{}).(string)
 		w.sessions = append(w.sessions, s)
 		w.running.Go(s.send)
 		w.running.Go(s.receive)
@@ -146,7 +148,7 @@ func (s *session) receive() {
 		case *pgproto3.Describe:
 			r.ops = append(r.ops, op{kind: 'D', name: m.Name, sql: string(m.ObjectType)})
 		case *pgproto3.Bind:
-			o := op{kind: 'B', name: m.PreparedStatement, formats: append([]int16{}, m.ParameterFormatCodes...), results: append([]int16{}, m.ResultFormatCodes...)}
+			o := op{kind: 'B', name: m.PreparedStatement, formats: slices.Clone(m.ParameterFormatCodes), results: slices.Clone(m.ResultFormatCodes)}
 			for _, p := range m.Parameters {
 				if p != nil {
 					p = append([]byte{}, p...)
@@ -191,7 +193,7 @@ func (s *session) carryOut(upTo int) bool {
 	r := s.asked
 	say := func(m pgproto3.BackendMessage) { r.reply = must(m.Encode(r.reply)) }
 	for ; r.next < upTo; r.next++ {
-		o := &r.ops[r.next]
+		o, said := &r.ops[r.next], len(r.reply)
 		if r.skip && o.kind != 'S' {
 			continue
 		}
@@ -218,6 +220,7 @@ func (s *session) carryOut(upTo int) bool {
 				b = r.ops[r.next-2]
 			}
 			if !s.execute(s.stmts[b.name], b, say) {
+				r.reply = r.reply[:said]
 				return false
 			}
 		case 'Q':
@@ -228,6 +231,7 @@ func (s *session) carryOut(upTo int) bool {
 						say(st.describe(nil))
 					}
 					if !s.execute(st, op{}, say) {
+						r.reply = r.reply[:said]
 						return false
 					}
 				}
@@ -258,7 +262,9 @@ func (s *session) carryOut(upTo int) bool {
 		return false
 	}
 	s.asked, s.acted = nil, time.Now()
-	s.out <- r.reply
+	if !s.muted {
+		s.out <- r.reply
+	}
 	return true
 }
 

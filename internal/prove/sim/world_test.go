@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -32,6 +31,7 @@ type world struct {
 	cutOff   map[string]bool
 	paused   map[string]time.Time // processes that do nothing until then
 	notices  []notice
+	calls    []*call
 	running  sync.WaitGroup // goroutines of sessions
 
 	nodes      []*node
@@ -46,6 +46,7 @@ type world struct {
 	over       bool // only the end of the processes follows
 	changes    int  // releases of locks
 	live       liveness
+	owners     int // of the lease
 }
 
 // odds are how likely what is. Each seed has its own.
@@ -108,12 +109,25 @@ func (s *session) label() string {
 	return s.node + " " + s.caller + ":" + strings.TrimPrefix(text, " |")
 }
 
+// key is the label with those arguments that are the same in each run of a seed.
+func (s *session) key() string {
+	text := s.label()
+	for _, o := range s.asked.ops {
+		for _, a := range o.args {
+			if len(a) != 16 {
+				text += fmt.Sprintf(" %q", a)
+			}
+		}
+	}
+	return text
+}
+
 // busyFirst returns the sessions in an order that does not depend on the connections of pools: those that do something, and the rest.
 func (w *world) busyFirst() (all []*session) {
 	busy := func(s *session) string {
 		switch {
 		case s.asked != nil:
-			return "0" + s.label()
+			return "0" + s.key()
 		case !s.pooled:
 			return "1" + s.node + s.schema
 		default:
@@ -149,7 +163,12 @@ func (w *world) choices() (all []choice) {
 		case s.asked == nil, paused, now.Before(s.asked.slow):
 		case s.asked.tried == w.changes+1 && (s.lockFor == 0 || now.Sub(s.asked.began) <= s.lockFor): // for a lock that nobody has released
 		default:
-			all = append(all, choice{10, s.label(), func() { w.handle(s) }})
+			all = append(all, choice{10, s.key(), func() { w.handle(s) }})
+		}
+	}
+	for _, c := range w.calls {
+		if !now.Before(w.paused[c.node]) {
+			all = append(all, choice{10, c.node + " journal " + c.name, func() { w.arrive(c) }})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b choice) int { return strings.Compare(a.name, b.name) })
@@ -202,10 +221,8 @@ func (w *world) handle(s *session) {
 
 // mute carries out a request, and cuts the connection before the client has the answer.
 func (s *session) mute(upTo int) {
-	out := s.out
-	s.out = make(chan []byte, 1)
+	s.muted = true
 	s.carryOut(upTo)
-	s.out = out
 	s.kill()
 }
 
@@ -261,11 +278,6 @@ func (w *world) step() bool {
 	w.mu.Lock()
 	all := w.choices()
 	w.steps++
-	if os.Getenv("SIMDEBUG") != "" {
-		for _, c := range all {
-			w.say("     ? %s", c.name)
-		}
-	}
 	sum := 0
 	for _, c := range all {
 		sum += c.weight
@@ -316,5 +328,8 @@ func newWorld(seed uint64) *world {
 	}
 	w.odds = odds{fault: rng.IntN(60), kinds: rng.IntN(60), jump: rng.IntN(20)}
 	w.faults = rng.IntN(12)
+	if rng.IntN(4) == 0 {
+		w.db.journal = map[string][]event.Stored{}
+	}
 	return w
 }

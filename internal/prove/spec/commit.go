@@ -4,9 +4,7 @@ import "slices"
 
 // CommitDescribes are the functions that [Commit] describes.
 var CommitDescribes = map[string][]string{
-	"eventstore/postgres/group.go": {
-		"attempt", "insertCalm", "insertLocked", "lockAndLook", "conclude", "find",
-	},
+	"eventstore/postgres/group.go":    {"attempt", "insertCalm", "insertLocked", "lockAndLook", "conclude", "find"},
 	"eventstore/postgres/appender.go": {"write", "retryable", "resolve", "end", "lookUp"},
 	"eventstore/postgres/journal.go":  {"insertJournaled", "section", "toLog", "toJournal"},
 	"eventstore/journal/journal.go":   {"Append", "look"},
@@ -51,6 +49,7 @@ const (
 	ended   // its lost session has ended
 	done    // the caller has an answer
 	refused // the caller knows that nothing was appended
+	dead    // nobody waits for an answer
 )
 
 // CommitState is a state of [Commit].
@@ -62,7 +61,6 @@ type CommitState struct {
 	P            [2]struct {
 		Phase, Head, Tries int8
 		Session            bool // a lost session that may still insert and commit at Head
-		Rest               int8 // what the answer says
 	}
 }
 
@@ -74,8 +72,7 @@ func (c Commit) Model() Model[CommitState] {
 }
 
 func (c Commit) next(s CommitState, to func(string, CommitState)) {
-	if s.Late > 0 {
-		n := s
+	if n := s; s.Late > 0 {
 		if n.Late = 0; s.Journal.len() == s.LateAt && s.Journal.count(s.Late) == 0 {
 			n.Journal = s.Journal.and(s.Late)
 		}
@@ -87,7 +84,7 @@ func (c Commit) next(s CommitState, to func(string, CommitState)) {
 }
 
 func (c Commit) process(s CommitState, i int, to func(string, CommitState)) {
-	id, p := int8(i+1), s.P[i]
+	id, p, free := int8(i+1), s.P[i], s.Lock == 0
 	move := func(step string, phase int8, change func(n *CommitState)) {
 		n := s
 		n.P[i].Phase = phase
@@ -96,16 +93,12 @@ func (c Commit) process(s CommitState, i int, to func(string, CommitState)) {
 		}
 		to(step, n)
 	}
-	free := s.Lock == 0 || s.Lock == id
-	if p.Session && p.Phase != lost && c.Without != "end" {
-		p.Session = false
-	}
 	if p.Session && free && (s.Log.len() == p.Head || c.Without == "head") {
 		move("its lost session commits", p.Phase, func(n *CommitState) { n.Log, n.P[i].Session = s.Log.and(id), false })
 	}
 	switch p.Phase {
-	case idle:
-		c.begin(s, id, move)
+	case idle, ended:
+		c.look(s, i, move)
 	case validated:
 		move("sends its group", sent, nil)
 		if c.Without == "commit" {
@@ -121,48 +114,16 @@ func (c Commit) process(s CommitState, i int, to func(string, CommitState)) {
 	case inserted, replicated:
 		c.journaled(s, i, move)
 	case lost:
-		if c.Without == "end" {
-			move("looks", ended, nil)
-		} else {
-			move("ends its lost session", ended, func(n *CommitState) { n.P[i].Session = false })
-		}
-	case ended: // a new connection, which makes the log equal to its journal before anything else
-		c.look(s, i, move)
+		move("ends its lost session", ended, func(n *CommitState) { n.P[i].Session = c.Without == "end" })
 	}
-}
-
-// begin validates the group at the head. With a journal, it does so under the log's lock.
-func (c Commit) begin(s CommitState, id int8, move func(string, int8, func(*CommitState))) {
-	head := func(n *CommitState) { n.P[id-1].Head = s.Log.len() }
-	switch {
-	case c.Journal && s.Lock != 0: // waits
-	case c.Journal && s.Journal != s.Log:
-		move("copies the journal", idle, func(n *CommitState) { n.Log, n.Journal = level(s.Log, s.Journal) })
-	case s.Log.count(id) > 0:
-		move("finds its group", done, nil)
-	case s.Log.len() > 0:
-		move("is refused", refused, nil)
-	case c.Journal:
-		move("inserts under the lock", inserted, func(n *CommitState) { head(n); n.Lock = id })
-	default:
-		move("validates", validated, head)
-	}
-}
-
-// level returns a log and its journal after what one lacks was copied from the other.
-func level(log, journal commitLog) (commitLog, commitLog) {
-	if log.len() > journal.len() {
-		return log, log
-	}
-	return journal, journal
 }
 
 // journaled appends to the journal at the head, and commits then.
 func (c Commit) journaled(s CommitState, i int, move func(string, int8, func(*CommitState))) {
 	id, p := int8(i+1), s.P[i]
 	unlock := func(n *CommitState) { n.Lock = 0 }
-	if p.Phase == replicated {
-		move("commits", done, func(n *CommitState) { n.Log = s.Log.and(id); unlock(n) })
+	if move("dies", dead, unlock); p.Phase == replicated {
+		move("commits", done, func(n *CommitState) { n.Log, n.Lock = s.Log.and(id), 0 })
 		move("loses its connection", ended, unlock)
 		return
 	}
@@ -193,20 +154,31 @@ func (c Commit) journaled(s CommitState, i int, move func(string, int8, func(*Co
 	}
 }
 
-// look finds out what became of a group.
+// look looks for a group in the log, before it is sent and after its connection was lost. A new connection makes the log equal to its
+// journal before anything else. With a journal, a group is validated under the log's lock.
 func (c Commit) look(s CommitState, i int, move func(string, int8, func(*CommitState))) {
-	id := int8(i + 1)
+	id, phase := int8(i+1), s.P[i].Phase
 	switch {
 	case c.Journal && s.Lock != 0: // waits
 	case c.Journal && s.Journal != s.Log:
-		move("copies the journal", ended, func(n *CommitState) { n.Log, n.Journal = level(s.Log, s.Journal) })
+		move("copies the journal", phase, func(n *CommitState) {
+			if n.Log = s.Journal; s.Log.len() > s.Journal.len() {
+				n.Log, n.Journal = s.Log, s.Log
+			}
+		})
 	case s.Log.count(id) > 0:
 		move("finds its group", done, nil)
-	default:
+	case phase == ended:
 		move("knows that nothing was appended", refused, nil)
 		if s.P[i].Tries < 2 {
 			move("tries again", idle, func(n *CommitState) { n.P[i].Tries = 2 })
 		}
+	case s.Log.len() > 0:
+		move("is refused", refused, nil)
+	case c.Journal:
+		move("inserts under the lock", inserted, func(n *CommitState) { n.P[i].Head, n.Lock = s.Log.len(), id })
+	default:
+		move("validates", validated, func(n *CommitState) { n.P[i].Head = s.Log.len() })
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package spec has exhaustive models of the three protocols that everything else rests on: the commit of a group of appends, the move of a
-// projection's pointer, and a lease. Each says what of the program it describes. Every state that any order of steps reaches is checked.
+// Package spec has exhaustive models of the three protocols that everything else rests on: the commit of a group of appends, the move of
+// a projection's pointer, and a lease. Each says what of the program it describes. Every state that any order of steps reaches is checked.
 package spec
 
 import (
@@ -21,8 +21,8 @@ type Model[S comparable] struct {
 // maxStates limits a model: one with more states is a mistake.
 const maxStates = 5_000_000
 
-// Explore visits all states, those after few steps first. It returns their number, and an error with the shortest way to a state that breaks
-// a rule.
+// Explore visits all states, those after few steps first. It returns their number, and an error with the shortest way to a state that
+// breaks a rule.
 func Explore[S comparable](m Model[S]) (states int, err error) {
 	type way struct {
 		from int

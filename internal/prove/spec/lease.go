@@ -4,7 +4,8 @@ import "fmt"
 
 // LeaseDescribes are the functions that [Lease] describes.
 var LeaseDescribes = map[string][]string{
-	"reactors/messaging/answer_message.go": {"lease", "renew", "release", "answer"},
+	"reactors/messaging/lease.go":          {"WithLease", "renew"},
+	"reactors/messaging/answer_message.go": {"answer"},
 	"commands/do.go":                       {"Do"},
 }
 
@@ -16,8 +17,8 @@ type Lease struct {
 }
 
 const (
-	leaseFor  = 3
-	leaseEnds = 8 // of time
+	leaseFor  = 2
+	leaseEnds = 6 // of time
 
 	// The phases of a job.
 	waits   = 0
