@@ -271,15 +271,15 @@ func TestAnswersWaitForTheCommit(t *testing.T) {
 		require.NoError(t, (<-other).Err)
 		require.Len(t, wholeLog(t, s), 4)
 
-		for n := range calm + 2 { // then it inserts without the log's lock
+		for n := range calm + 2 { // then it inserts without the log's lock what it can validate in memory
 			must(t, s, fmt.Sprintf("calm-%d", n), makes(1)...)
 		}
 		_, err = holder.Exec(t.Context(), `select pg_advisory_lock(77), pg_advisory_lock(78)`)
 		require.NoError(t, err)
 		first = queued(t.Context(), t, s, 0, eventstore.To("early-1", eventstore.NoStream, makes(1)...))
 		waitersForLock(t, url, 1)
-		one = queued(t.Context(), t, s, 1, eventstore.To("late-3", eventstore.NoStream, makes(1)...))
-		other = queued(t.Context(), t, s, 2, eventstore.To("late-4", eventstore.NoStream, makes(1)...))
+		one = queued(t.Context(), t, s, 1, eventstore.To("late-1", 0, makes(1)...))
+		other = queued(t.Context(), t, s, 2, eventstore.To("late-2", 0, makes(1)...))
 		_, err = holder.Exec(t.Context(), `select pg_advisory_unlock(78)`)
 		require.NoError(t, err)
 		require.NoError(t, (<-first).Err)
