@@ -80,6 +80,27 @@ func TestRebuildOfAQuietProjectionIsNotLate(t *testing.T) {
 	require.Contains(t, r.names(t, "seen"), "later")
 }
 
+// Nobody follows the log when the new generation goes live, and it has what the old one had.
+func TestANewGenerationIsLiveWhereTheOldOneStopped(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	run := r.run(t, p)
+	r.add(t, "a")
+	run.reached("seen", 1)
+	build, looks := r.build(p), 0
+	build.Store = &atHead{Store: r.store, then: func() {
+		if looks++; looks == 2 { // the build will fold no more than the first event
+			r.add(t, "late")
+			run.reached("seen", 2)
+			run.stop()
+		}
+	}}
+	require.NoError(t, build.Run(t.Context()))
+	require.Equal(t, 2, r.live(t, p).Generation)
+	require.Equal(t, []string{"a", "late"}, r.names(t, "seen"))
+}
+
 // atHead runs a function after each of the first two reads of the head.
 type atHead struct {
 	eventstore.Store
