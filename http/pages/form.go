@@ -391,7 +391,7 @@ func fieldID(name string) string { return "f-" + idParts.Replace(name) }
 
 // fieldLabels are the labels of fields that are not of entries and do not follow from the name.
 var fieldLabels = map[string]string{
-	"in_entries": "Received", "out_entries": "Given", "items": "Items", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity",
+	"in_entries": "Received", "out_entries": "Given", "items": "Items", "gstin": "GSTIN", "q": "Name", "sku": "SKU", "moq": "Least quantity",
 	"url":   "Address (URL)",
 	"optIn": "Consents to messages", "optInAt": "Consent changed", "optInBy": "Consent given or taken by",
 	"optInEvidence": "Evidence of the consent",

@@ -106,9 +106,10 @@ var campaigns = &resource{
 		"drip":    append(campaignFields[:6:6], "steps"),
 		"trigger": {"name", "audience", "templateId", "templateParams", "trigger"},
 	},
-	stream: "watch-campaign", events: "progress", live: []string{"status", "reason", "pausedUntil", "nextRunAt", "stats", "completedAt"},
-	note: func(c map[string]any) string { return textOf(c["reason"]) },
-	more: (*desk).reach,
+	stream: "watch-campaign", events: "progress", live: []string{"status", "reason", "pausedUntil", "nextRunAt", "completedAt", "stats"},
+	watch: inStatus("scheduled", "active", "paused"),
+	note:  func(c map[string]any) string { return textOf(c["reason"]) },
+	more:  (*desk).reach,
 	each: []action{
 		{
 			operation: "send-campaign", button: "Send", about: "It goes out at once, to those of its contacts who have consented.", did: "sent",
