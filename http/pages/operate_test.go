@@ -295,3 +295,19 @@ func TestOperatorsReplayWebhooks(t *testing.T) {
 	b.get(webhooks + "/x").Is(404)
 	b.get(webhooks + "/11111111-1111-4111-8111-111111111111").Is(404)
 }
+
+// TestFiltersHoldOnLaterPages shows that a link to the next page of a list has the list's filters.
+func TestFiltersHoldOnLaterPages(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	o.Sql(`insert into river.river_job (id, state, kind, args, attempt, max_attempts, scheduled_at)
+		select 900 + n, case when n > 60 then 'scheduled' else 'retryable' end::river.river_job_state, 'send_verification', '{}', 1, 5,
+			now() + interval '1 day' from generate_series(1, 120) n`)
+	b := byKey(o, apptest.Home, operatorRights)
+	first := b.get("/app/operate/jobs?state=retryable&kind=send_verification").Is(200)
+	second := b.get(linkOf(t, first, `rel="next"`)).Is(200)
+	require.Contains(t, second.Text, "send verification")
+	require.NotContains(t, second.Text, `rel="next"`)
+	require.NotContains(t, second.Text, `<span class="chip plain">Scheduled`)
+	require.Equal(t, "/app/operate/jobs?kind=send_verification&page=1&state=retryable", linkOf(t, second, `rel="prev"`))
+}
