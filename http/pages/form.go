@@ -408,6 +408,8 @@ var fieldLabels = map[string]string{
 	"is_primary": "First to turn to", "sub_category": "Sub-category", "address_line1": "Address", "runWebhooks": "Call the webhooks",
 	"accept": "Columns that only resemble a field", "toolCalls": "Calls", "handover": "A person would be asked", "lastFetchedAt": "Last read",
 	"fileName": "File", "mimeType": "Type of file", "incoming": "Incoming messages", "secretSettings": "Secrets that are set",
+	"received_at": "Received", "settled_at": "Settled", "recorded_at": "Recorded", "scheduled_at": "Due", "finished_at": "Ended",
+	"args": "About", "last_error": "Last fault", "generation": "Live generation", "owner_name": "Owner", "owner_email": "Email",
 	"created": "Added", "updated": "Changed", "at": "Time", "lastError": "Last fault", "error": "Fault", "errors": "Faults",
 	"text": "Message", "imageUrl": "Address of a picture",
 	"ledger": "Books", "messaging": "Messages", "marketplace": "Marketplace, members and keys", "audit": "Trail", "permissions": "Rights",

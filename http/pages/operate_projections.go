@@ -12,8 +12,8 @@ func projectionResource() *resource {
 		find: (*desk).projection, again: 5, stream: "watch-rebuild", events: "progress end",
 		columns: []string{"name", "state", "behind"},
 		live: []string{
-			"rebuild", "rebuilt", "time_left", "rate_of_the_rebuild", "limit_of_the_rebuild", "state", "behind", "position", "rate", "version",
-			"live_generation", "skipped_events", "kept_for_a_rollback_until", "rows_that_only_one_of_the_two_has", "stopped_at_an_event",
+			"rebuild", "progress", "state", "behind", "position", "rate", "version",
+			"generation", "skipped_events", "kept_for_a_rollback_until", "rows_that_only_one_of_the_two_has", "stopped_at_an_event",
 		},
 		watch: building,
 		cells: projectionCells,
@@ -48,23 +48,23 @@ func stoppedAt(p map[string]any) any {
 }
 
 var projectionActions = []action{
-	{operation: "retry-projection", button: "Try again", did: "ordered", when: func(p map[string]any) bool { return stoppedAt(p) != nil }},
+	{operation: "retry-projection", button: "Try again", when: func(p map[string]any) bool { return stoppedAt(p) != nil }},
 	skip("skip-event", stoppedAt),
 	{
-		operation: "accept-rebuild", button: "Accept the new tables", did: "ordered", danger: true, when: differs,
+		operation: "accept-rebuild", button: "Accept the new tables", danger: true, when: differs,
 		about: "They become live although they differ. The old ones are kept for a rollback.",
 	},
-	{operation: "resume-projection", button: "Resume the rebuild", did: "ordered", when: waiting},
+	{operation: "resume-projection", button: "Resume the rebuild", when: waiting},
 	{
-		operation: "pause-projection", button: "Pause the rebuild", did: "ordered",
+		operation: "pause-projection", button: "Pause the rebuild",
 		when: func(p map[string]any) bool { return building(p) && !waiting(p) && !differs(p) },
 	},
 	{
-		operation: "resume-projection", button: "Resume", did: "ordered",
+		operation: "resume-projection", button: "Resume",
 		when: func(p map[string]any) bool { return !building(p) && p["state"] == "paused" },
 	},
 	{
-		operation: "throttle-rebuild", button: "Limit the rate", did: "ordered", fields: []string{"events_per_second"},
+		operation: "throttle-rebuild", button: "Limit the rate", fields: []string{"events_per_second"},
 		about: "A limit leaves capacity for requests. Without a number there is no limit.",
 		when:  func(p map[string]any) bool { return building(p) && !differs(p) },
 		starts: func(p map[string]any) map[string]any {
@@ -72,16 +72,16 @@ var projectionActions = []action{
 		},
 	},
 	{
-		operation: "cancel-rebuild", button: "Cancel the rebuild", did: "ordered", danger: true,
+		operation: "cancel-rebuild", button: "Cancel the rebuild", danger: true,
 		about: "Its tables are dropped. The live ones stay as they are.",
 		when:  func(p map[string]any) bool { return building(p) && built(p) },
 	},
 	{
-		operation: "pause-projection", button: "Pause", did: "ordered", about: "What it shows falls behind the log until it is resumed.",
+		operation: "pause-projection", button: "Pause", about: "What it shows falls behind the log until it is resumed.",
 		when: func(p map[string]any) bool { return !building(p) && built(p) && p["state"] != "paused" },
 	},
 	{
-		operation: "rollback-projection", button: "Go back to the tables before the rebuild", did: "ordered", danger: true,
+		operation: "rollback-projection", button: "Go back to the tables before the rebuild", danger: true,
 		about: "They become live again at once. They are as current as the live ones.",
 		when:  func(p map[string]any) bool { return !building(p) && p["kept"] != nil },
 	},
@@ -106,28 +106,25 @@ var projectionCells = map[string]cell{
 	"position": func(d *desk, p map[string]any) display {
 		return display{Text: d.lang.tf("%s of %s", unsigned(p["position"], 0), unsigned(p["head"], 0))}
 	},
-	"rate":                      func(d *desk, p map[string]any) display { return d.perSecond(p["rate"]) },
-	"live_generation":           textCell("generation"),
-	"skipped_events":            textCell("skipped"),
+	"rate":                      func(d *desk, p map[string]any) display { return display{Text: d.perSecond(p["rate"])} },
 	"kept_for_a_rollback_until": func(_ *desk, p map[string]any) display { return display{Moment: textOf(inner(p, "kept")["until"])} },
+	"skipped_events":            func(_ *desk, p map[string]any) display { return display{Text: textOf(p["skipped"])} },
 	"rebuild":                   (*desk).rebuildState,
-	"rebuilt": func(d *desk, p map[string]any) display {
+	"progress": func(d *desk, p map[string]any) display {
 		b := inner(p, "build")
 		if b == nil {
 			return display{}
 		}
-		done := d.lang.tf("%s of %s", unsigned(b["done"], 0), unsigned(b["total"], 0))
-		return display{Text: fmt.Sprintf("%s · %.0f %%", done, float(b["percent"]))}
-	},
-	"time_left": func(d *desk, p map[string]any) display {
-		left := inner(p, "build")["eta_seconds"]
-		if left == nil {
-			return display{}
+		done, left := d.lang.tf("%s of %s", unsigned(b["done"], 0), unsigned(b["total"], 0)), "–"
+		if b["eta_seconds"] != nil {
+			left = d.lasting(float(b["eta_seconds"]))
 		}
-		return display{Text: d.lasting(float(left))}
+		return display{Pairs: []display{
+			{Label: d.lang.t("Rebuilt"), Text: fmt.Sprintf("%s · %.0f %%", done, float(b["percent"]))}, {Label: d.lang.t("Time left"), Text: left},
+			{Label: d.lang.t("Rate of the rebuild"), Text: d.perSecond(b["rate"])},
+			{Label: d.lang.t("Limit of the rebuild"), Text: d.perSecond(b["throttle"])},
+		}}
 	},
-	"rate_of_the_rebuild":  func(d *desk, p map[string]any) display { return d.perSecond(inner(p, "build")["rate"]) },
-	"limit_of_the_rebuild": func(d *desk, p map[string]any) display { return d.perSecond(inner(p, "build")["throttle"]) },
 	"rows_that_only_one_of_the_two_has": func(d *desk, p map[string]any) (all display) {
 		tables, _ := inner(p, "build")["differences"].([]any)
 		for _, table := range tables {
@@ -169,11 +166,11 @@ func float(n any) float64 {
 	return f
 }
 
-func (d *desk) perSecond(n any) display {
+func (d *desk) perSecond(n any) string {
 	if n == nil {
-		return display{}
+		return d.lang.t("none")
 	}
-	return display{Text: d.lang.tf("%s events a second", unsigned(n, 0))}
+	return d.lang.tf("%s events a second", unsigned(n, 0))
 }
 
 // buildState returns the state of a rebuild in one word.
@@ -249,7 +246,7 @@ func (d *desk) rebuild(in sent) (page, error) {
 		Values: []display{
 			{Label: d.lang.t("Events to read"), Text: unsigned(cost["events"], 0)},
 			{Label: d.lang.t("It takes about"), Text: d.lasting(float(cost["seconds"]))},
-			{Label: d.lang.t("Rate"), Text: d.perSecond(cost["rate"]).Text},
+			{Label: d.lang.t("Rate"), Text: d.perSecond(cost["rate"])},
 			{Label: d.lang.t("Disk until it is over"), Text: d.lang.tf("%s MB more", fmt.Sprintf("%.1f", float(cost["bytes"])/1e6))},
 		},
 	}

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -12,20 +13,14 @@ import (
 
 func workspaceResource() *resource {
 	return &resource{
-		base: operatePath, word: "workspaces", title: "Workspaces", list: "list-all-workspaces", flat: true,
+		base: operatePath, word: "workspaces", title: "Workspaces", list: "list-all-workspaces", inline: true,
 		about:   "Enter a workspace to see its books and to work in them. The log names you.",
-		columns: []string{"name", "owner", "members", "since", "enter"},
+		columns: []string{"name", "owner_name", "owner_email", "members", "created_at", "enter"},
 		cells: map[string]cell{
 			"name": func(d *desk, w map[string]any) display {
-				if name := textOf(w["name"]); name != "" {
-					return display{Text: name}
-				}
-				return display{Text: d.lang.t("Without a name") + " · " + textOf(w["id"])[:8]}
+				name := textOf(w["name"])
+				return display{Text: cmp.Or(name, d.lang.t("Without a name")+" · "+textOf(w["id"])[:8])}
 			},
-			"owner": func(_ *desk, w map[string]any) display {
-				return display{Text: strings.Trim(textOf(w["owner_name"])+" · "+textOf(w["owner_email"]), " ·")}
-			},
-			"since": momentCell("created_at"),
 			"enter": func(d *desk, w map[string]any) display {
 				if textOf(w["id"]) == d.who.Workspace.String() {
 					return display{Text: d.lang.t("you are here"), Chip: "good"}
@@ -54,12 +49,12 @@ func markResource() *resource {
 		},
 		each: []action{
 			{
-				operation: "edit-company", button: "Mark as verified", about: "Buyers will see that it is verified.", did: "ordered", reason: true,
+				operation: "edit-company", button: "Mark as verified", about: "Buyers will see that it is verified.", reason: true,
 				when:   func(c map[string]any) bool { return c["verified"] != true },
 				starts: func(map[string]any) map[string]any { return map[string]any{"verified": true} },
 			},
 			{
-				operation: "edit-company", button: "Take the mark back", about: "Buyers will see no mark any more.", did: "ordered", reason: true,
+				operation: "edit-company", button: "Take the mark back", about: "Buyers will see no mark any more.", reason: true,
 				when:   func(c map[string]any) bool { return c["verified"] == true },
 				starts: func(map[string]any) map[string]any { return map[string]any{"verified": false} }, danger: true,
 			},
@@ -71,7 +66,7 @@ func jobResource() *resource {
 	return &resource{
 		base: operatePath, word: "jobs", title: "Jobs", list: "list-jobs", inline: true,
 		about:   "Side effects of events, such as mails. A job that fails is tried again, and given up after its last attempt.",
-		columns: []string{"kind", "state", "attempts", "due", "ended", "about", "outcome"},
+		columns: []string{"kind", "state", "attempts", "scheduled_at", "finished_at", "args", "last_error", "report"},
 		cells: map[string]cell{
 			"kind": func(_ *desk, j map[string]any) display {
 				return display{Text: strings.ReplaceAll(textOf(j["kind"]), "_", " ") + " " + textOf(j["id"])}
@@ -79,23 +74,14 @@ func jobResource() *resource {
 			"attempts": func(d *desk, j map[string]any) display {
 				return display{Text: d.lang.tf("%s of %s", textOf(j["attempt"]), textOf(j["max_attempts"]))}
 			},
-			"due": func(d *desk, j map[string]any) display {
-				if j["finished_at"] != nil {
-					return display{}
-				}
-				return momentCell("scheduled_at")(d, j)
-			},
-			"ended":   momentCell("finished_at"),
-			"about":   func(_ *desk, j map[string]any) display { return display{Text: compact(j["args"])} },
-			"outcome": textCell("last_error", "report"),
 		},
 		each: []action{
 			{
-				operation: "retry-job", button: "Run now", did: "ordered",
+				operation: "retry-job", button: "Run now",
 				when: inStates("state", "available", "pending", "scheduled", "retryable", "cancelled", "discarded"),
 			},
 			{
-				operation: "cancel-job", button: "Cancel", did: "ordered", about: "It is not tried again. What it would do stays undone.",
+				operation: "cancel-job", button: "Cancel", about: "It is not tried again. What it would do stays undone.",
 				danger: true, when: inStates("state", "available", "pending", "scheduled", "running", "retryable"),
 			},
 		},
@@ -121,7 +107,7 @@ func parkedResource() *resource {
 			"stream": eventsBy("stream", func(p map[string]any) any { return p["stream"] }),
 		},
 		each: []action{
-			{operation: "retry-parked", button: "Try again", did: "ordered"},
+			{operation: "retry-parked", button: "Try again"},
 			skip("skip-parked", func(p map[string]any) any { return p["position"] }),
 		},
 	}
@@ -131,7 +117,7 @@ func parkedResource() *resource {
 func skip(operation string, position func(map[string]any) any) action {
 	return action{
 		operation: operation, button: "Skip the event", about: "It goes on without this event. The log keeps who skipped it, and why.",
-		did: "ordered", danger: true, fields: []string{"reason"},
+		danger: true, fields: []string{"reason"},
 		when:   func(r map[string]any) bool { at := textOf(position(r)); return at != "" && at != "0" },
 		starts: func(r map[string]any) map[string]any { return map[string]any{"position": position(r)} },
 	}
@@ -141,14 +127,9 @@ func webhookResource() *resource {
 	return &resource{
 		base: operatePath, word: "webhooks", title: "Webhooks", list: "list-webhooks", get: "get-webhook", inline: true,
 		about:   "Calls of providers, and what has followed from each.",
-		columns: []string{"endpoint", "received", "verdict", "effect", "error"},
-		live:    []string{"received", "verdict", "effect", "settled", "error", "body"},
+		columns: []string{"endpoint", "received_at", "verdict", "effect", "reason", "error"},
+		live:    []string{"received_at", "verdict", "effect", "reason", "settled_at", "error", "body"},
 		cells: map[string]cell{
-			"received": momentCell("received_at"),
-			"settled":  momentCell("settled_at"),
-			"effect": func(_ *desk, c map[string]any) display {
-				return display{Text: strings.TrimSpace(textOf(c["effect"]) + " " + textOf(c["reason"]))}
-			},
 			"body": func(d *desk, c map[string]any) display {
 				body := textOf(c["body"])
 				if raw, err := base64.StdEncoding.DecodeString(textOf(c["body_base64"])); err == nil && len(raw) > 0 {
@@ -161,7 +142,7 @@ func webhookResource() *resource {
 			},
 		},
 		each: []action{{
-			operation: "replay-webhook", button: "Handle again", did: "ordered",
+			operation: "replay-webhook", button: "Handle again",
 			when: func(c map[string]any) bool {
 				return inStates("verdict", "parked", "ignored")(c) && c["has_body"] == true
 			},
@@ -182,7 +163,6 @@ func outboxResource() *resource {
 				}
 				return one
 			},
-			"text": func(_ *desk, m map[string]any) display { return display{Text: textOf(m["text"]), Long: true} },
 		},
 	}
 }
@@ -192,18 +172,17 @@ func eventResource() *resource {
 		base: operatePath, word: "events", title: "Events", list: "list-events", find: (*desk).event,
 		about: "All that has happened, the newest first. A search looks at a part of the log at a time.",
 		fixed: url.Values{"newest_first": {"true"}}, without: []string{"from_position"},
-		columns: []string{"type", "position", "stream", "recorded", "actor", "reason"},
+		columns: []string{"type", "position", "stream", "recorded_at", "actor", "reason"},
 		live: []string{
-			"position", "stream", "revision", "recorded", "actor", "reason", "workspace", "signed", "payload", "metadata",
+			"position", "stream", "revision", "recorded_at", "actor", "reason", "workspace", "signed", "payload", "metadata",
 		},
 		cells: map[string]cell{
 			"type": func(_ *desk, e map[string]any) display {
 				return display{Text: textOf(e["type"]), Link: operatePath + "/events/" + textOf(e["position"])}
 			},
-			"stream":   eventsBy("stream", func(e map[string]any) any { return e["stream"] }),
-			"recorded": momentCell("recorded_at"),
-			"actor":    eventsBy("actor", func(e map[string]any) any { return inner(e, "metadata")["actor"] }),
-			"reason":   func(_ *desk, e map[string]any) display { return display{Text: textOf(inner(e, "metadata")["reason"])} },
+			"stream": eventsBy("stream", func(e map[string]any) any { return e["stream"] }),
+			"actor":  eventsBy("actor", func(e map[string]any) any { return inner(e, "metadata")["actor"] }),
+			"reason": func(_ *desk, e map[string]any) display { return display{Text: textOf(inner(e, "metadata")["reason"])} },
 			"workspace": func(_ *desk, e map[string]any) display {
 				in := textOf(inner(e, "metadata")["workspace"])
 				return display{Text: in, Link: operatePath + "/workspaces?q=" + url.QueryEscape(in)}
@@ -243,22 +222,6 @@ func (d *desk) signed(event map[string]any) display {
 		{Text: d.lang.tf("leaf %s of a tree of %s events", textOf(proof["index"]), unsigned(proof["size"], 0))},
 		{Text: d.lang.t("Proof that it is in the log"), Link: "/audit/proof/inclusion?" + of.Encode()},
 	}}
-}
-
-// momentCell returns a cell with the time of a field, and textCell one with the first of the fields that is not empty.
-func momentCell(name string) cell {
-	return func(_ *desk, r map[string]any) display { return display{Moment: textOf(r[name])} }
-}
-
-func textCell(names ...string) cell {
-	return func(_ *desk, r map[string]any) display {
-		for _, name := range names {
-			if one := textOf(r[name]); one != "" {
-				return display{Text: one}
-			}
-		}
-		return display{}
-	}
 }
 
 // eventsBy returns a cell that leads to the events with a value.

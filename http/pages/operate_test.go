@@ -88,7 +88,7 @@ func TestOperatorsSeeWhatNeedsThem(t *testing.T) {
 	const jobs = "/app/operate/jobs?state=retryable"
 	b.get(jobs).Is(200).Says("send verification 900", "the mail server is away", "1 of 5", "Run now")
 	values := formWith(b.get(jobs), "cancel-job")
-	b.site.Ask(http.MethodPost, jobs, values).Leads("/app/operate/jobs?done=ordered&state=retryable")
+	b.site.Ask(http.MethodPost, jobs, values).Leads("/app/operate/jobs?done=done&state=retryable")
 	b.get("/app/operate/jobs?state=cancelled").Is(200).Says("send verification 900")
 	b.get("/app/operate").Is(200).Says("All is well.")
 	values.Set("do", "retry-job")
