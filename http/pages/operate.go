@@ -3,11 +3,6 @@ package pages
 import (
 	"cmp"
 	"fmt"
-	"net/url"
-	"slices"
-	"time"
-
-	"github.com/google/uuid"
 
 	"bahi/http/api"
 )
@@ -131,27 +126,6 @@ func (d *desk) chip(state string) display {
 	return display{Text: d.lang.t(field{}.Word(state)), Chip: cmp.Or(stateChips[state], "plain")}
 }
 
-// clockLayouts are the forms of a time in the workshop's zone.
-var clockLayouts = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateOnly}
-
-// clock returns the RFC 3339 time of a time in the workshop, and other texts unchanged. A time without seconds ends with its minute, a day
-// with its last second.
-func (v *visit) clock(text string, end bool) string {
-	for i, layout := range clockLayouts {
-		t, err := time.ParseInLocation(layout, text, v.Zone)
-		switch {
-		case err != nil:
-			continue
-		case end && layout == time.DateOnly:
-			t = t.AddDate(0, 0, 1).Add(-time.Microsecond)
-		case end && i != 1:
-			t = t.Add(time.Minute - time.Microsecond)
-		}
-		return t.Format(time.RFC3339Nano)
-	}
-	return text
-}
-
 // lasting returns a duration in words.
 func (v *visit) lasting(seconds float64) string {
 	switch {
@@ -162,20 +136,4 @@ func (v *visit) lasting(seconds float64) string {
 	default:
 		return v.lang.tf("%s hours", fmt.Sprintf("%.0f", seconds/60/60))
 	}
-}
-
-// elsewhere returns the workspace into which an operator has gone, and the way back.
-func (v *visit) elsewhere() []choice {
-	var found []map[string]any
-	_, _ = v.call("list-all-workspaces", request{query: url.Values{"q": {v.session.In.String()}}}, &found) // without it, its id is shown
-	name := v.session.In.String()[:8]
-	for _, w := range found {
-		name = cmp.Or(textOf(w["name"]), name)
-	}
-	return []choice{{Value: uuid.Nil.String(), Text: v.lang.t("Your own workspace")}, {Value: v.session.In.String(), Text: name, Chosen: true}}
-}
-
-// inStates returns a function that reports whether a record has one of the values of a field.
-func inStates(name string, states ...string) func(map[string]any) bool {
-	return func(record map[string]any) bool { return slices.Contains(states, textOf(record[name])) }
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 const blankLines = 3 // of an array in a form, since a page without scripts adds none
@@ -305,4 +306,25 @@ func (d *desk) filters(o *operation, asked url.Values) []field {
 	}
 	d.choose(fields, "-of")
 	return fields
+}
+
+// clockLayouts are the forms of a time in the workshop's zone.
+var clockLayouts = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateOnly}
+
+// clock returns the RFC 3339 time of a time in the workshop, and other texts unchanged. A time without seconds ends with its minute, a day
+// with its last second.
+func (v *visit) clock(text string, end bool) string {
+	for i, layout := range clockLayouts {
+		t, err := time.ParseInLocation(layout, text, v.Zone)
+		switch {
+		case err != nil:
+			continue
+		case end && layout == time.DateOnly:
+			t = t.AddDate(0, 0, 1).Add(-time.Microsecond)
+		case end && i != 1:
+			t = t.Add(time.Minute - time.Microsecond)
+		}
+		return t.Format(time.RFC3339Nano)
+	}
+	return text
 }
