@@ -147,15 +147,13 @@ var projectionCells = map[string]cell{
 	},
 	"stopped_at_an_event": func(d *desk, p map[string]any) (all display) {
 		stopped, _ := p["stopped"].([]map[string]any)
-		parked := d.visit.desk(parkedResource(), false)
-		for _, name := range []string{"kind", "event", "stream", "since", "error"} {
-			all.Columns = append(all.Columns, d.lang.t(labelOf(name)))
+		var b listPage
+		if d.visit.desk(parkedResource(), false).draw(&b, stopped) != nil { // the document always has the schema
+			return all
 		}
-		for _, one := range stopped {
-			all.Rows = append(all.Rows, []display{
-				d.chip(textOf(one["kind"])), parked.cell("event", nil, one), parked.cell("stream", nil, one), {Moment: textOf(one["since"])},
-				{Text: textOf(one["error"])},
-			})
+		all.Columns = b.Columns
+		for _, line := range b.Rows {
+			all.Rows = append(all.Rows, append([]display{*line.Head}, line.Cells...))
 		}
 		return all
 	},
