@@ -21,7 +21,7 @@ type desk struct {
 	parent, id string              // ids of the parent and of the record; empty: none
 	names      map[string][]choice // names of records by their resource, as far as they were looked up
 	actor      func(string) string
-	next       string // Link header of the list's answer
+	next       string // Link header of the response to the list
 	lines      bool   // it is a list with the actions of its records
 }
 

@@ -78,7 +78,7 @@ type action struct {
 
 	fields []string                            // fields of the body that are asked for; nil: all
 	starts func(map[string]any) map[string]any // values with which the form starts; those that are not asked for are hidden
-	to     func(*desk, map[string]any) string  // returns the address of the next page by the answer
+	to     func(*desk, map[string]any) string  // returns the address of the next page by the response
 }
 
 // resources are the resources of /app/list and /app/campaigns.
