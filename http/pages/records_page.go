@@ -408,6 +408,7 @@ type recordPage struct {
 	Stream, Events       string
 	Again                int      // seconds after which what changes is read again
 	Wrong                []string // of a form that the page does not have
+	Refused              bool     // a form was refused: its faults stay
 	More                 any
 	Word                 string
 }
@@ -462,7 +463,7 @@ func (d *desk) record(in sent) (page, error) {
 	if b.Forms, err = d.forms(in, record); err != nil {
 		return page{}, err
 	}
-	b.Wrong = stray(in, b.Forms)
+	b.Wrong, b.Refused = stray(in, b.Forms), in.status != 0
 	for _, l := range d.of.links {
 		b.Parts = append(b.Parts, choice{Value: strings.Replace(l.Value, "{id}", url.PathEscape(d.id), 1), Text: d.lang.t(l.Text)})
 	}
