@@ -105,6 +105,7 @@ func parkedResource() *resource {
 				return display{Text: textOf(p["position"]) + " " + textOf(p["type"]), Link: operatePath + "/events/" + textOf(p["position"])}
 			},
 			"stream": eventsBy("stream", func(p map[string]any) any { return p["stream"] }),
+			"error":  func(_ *desk, p map[string]any) display { return display{Text: textOf(p["error"])} }, // in full
 		},
 		each: []action{
 			{operation: "retry-parked", button: "Try again"},
