@@ -394,3 +394,29 @@ func (d *desk) rowSchema() (*schema, error) {
 	}
 	return o.Answer, nil
 }
+
+// head returns the name of a record in its list.
+func (d *desk) head(record map[string]any) *display {
+	name := d.of.columns[0]
+	one := display{Text: d.title(record)}
+	switch {
+	case d.of.cells[name] != nil:
+		one = d.cell(name, nil, record)
+	case d.of.leads != "":
+		one.Link = d.of.leads + url.QueryEscape(idOf(record))
+	case !d.of.inline || d.of.get != "":
+		one.Link = d.of.address(d.parent, idOf(record))
+	}
+	return &one
+}
+
+// cell returns a field of a record as people read it.
+func (d *desk) cell(name string, s *schema, record map[string]any) display {
+	of := d.of.cells[name]
+	if of == nil {
+		return d.shown(name, s, record[name])
+	}
+	one := of(d, record)
+	one.Label = d.lang.t(labelOf(name))
+	return one
+}
