@@ -47,7 +47,7 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 		"Usha")...)).Header.Get("Location"))
 	stale.Set("key", "another")
 	b.site.Ask(http.MethodPost, settings, asMember(stale, append(same, "first_name", "Nisha")...)).Is(412).
-		Says("Somebody has changed this in the meantime", "First name Usha Nisha")
+		Says("Another person has changed this", "First name Usha Nisha")
 
 	password := func(pairs ...string) apptest.Sheet {
 		return b.submitOf(settings, settings, `value="password"`, pairs...)
@@ -131,7 +131,7 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	b.follow(b.site.Ask(http.MethodPost, usha, asMember(stale, "permissions.ledger", "write"))).Says("The rights are changed.")
 	stale.Set("key", "another")
 	b.site.Ask(http.MethodPost, usha, asMember(stale, "permissions.ledger", "none", "permissions.audit", "read")).Is(412).
-		Says("Somebody has changed this in the meantime", "Books Read and write Nothing", "Trail Nothing Read")
+		Says("Another person has changed this", "Books Read and write Nothing", "Trail Nothing Read")
 	b.submitOf(usha, usha, `value="change"`, "permissions.ledger", "none").Is(422).Says("Rights")
 	b.submitOf(usha, usha, `value="change"`, "permissions.ledger", "read", "workspace", ravi.Workspace).Is(409)
 
@@ -198,7 +198,7 @@ func TestTheCompanyIsMadeAndEdited(t *testing.T) {
 	stale := form(b.get(company), company, "")
 	b.follow(b.site.Ask(http.MethodPost, company, asMember(stale, "name", "Soni and Sons", "city", "Surat")))
 	b.site.Ask(http.MethodPost, company, asMember(stale, "name", "Soni", "city", "Pune", "key", "another")).Is(412).
-		Says("Somebody has changed this in the meantime", "Name Soni and Sons Soni", "City Surat Pune")
+		Says("Another person has changed this", "Name Soni and Sons Soni", "City Surat Pune")
 	page := b.get(company).Is(200)
 	require.Contains(t, page.Text, `value="Soni and Sons"`)
 	require.NotContains(t, byKey(o, apptest.Home, `{"marketplace":"read"}`).get(company).Is(200).Says("Soni and Sons").Text, "<input name=")
