@@ -104,32 +104,55 @@ func TestPagesFit(t *testing.T) {
 	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite("nisha@example.com", `{"ledger":"read"}`)).Status(201)
 	asha.POST("/api/v1/api-keys", `{"name":"Till at the counter","permissions":{"ledger":"write"}}`).Status(201)
 
-	visit := func(p *browsertest.Page, paths ...string) {
+	visit := func(t *testing.T, p *browsertest.Page, paths ...string) {
 		for _, path := range paths {
 			for _, lang := range []string{"en", "gu"} {
 				fits(t, p, path, lang)
 			}
 		}
 	}
-	visit(browsertest.Open(t, o.URL), "/app/sign-in", "/app/register", "/app/forgot", "/auth/reset-password?token=x", "/app/nothing",
-		"/auth/callback?error=server_error", shopfront, product, "/docs", "/docs?q=statement", "/docs/guides/books", "/docs/add-karigar-row")
-	member := browsertest.Open(t, o.URL)
-	member.Go("/app/sign-in")
-	member.Type("#email", "asha@example.com")
-	member.Type("#password", apptest.GoodPassword)
-	member.Submit(".door button")
-	visit(member, "/app/", "/app/?as_of=2025-03-01", "/app/accounts", account, account+"?settle=1", account+"/rows/1", account+"/statement",
-		"/app/daybook?from=2025-03-01&to=2025-03-02", "/app/audit", "/app/find?q=ra",
-		"/app/orders", "/app/orders/1", "/app/orders/1/edit", "/app/orders/1/takadas/1", "/app/drafts", draft,
-		"/app/list/contacts", "/app/list/contacts/1", "/app/list/lists", "/app/list/channels?new=chat", "/app/list/channels/2", "/app/list/bots",
-		"/app/list/bots/1", "/app/list/bots/1/pages", "/app/list/bots/1/tools", "/app/list/products", "/app/list/companies/"+company,
-		"/app/campaigns", "/app/campaigns?new=drip", "/app/campaigns/1", "/app/inbox", talk, "/app/enquiries", enquiry,
-		settings, settings+"/members", settings+"/members/"+ravi.User.ID, settings+"/keys", settings+"/company", settings+"/books",
-		"/docs/add-karigar-row")
-	member.Speak("en")
-	member.Go("/docs/add-karigar-row")
-	member.Evaluate(`document.querySelectorAll(".docs details").forEach(d => { d.open = true })`, nil)
-	shownFits(t, member, "/docs/add-karigar-row/open", "en")
+	member := func(t *testing.T) *browsertest.Page {
+		p := browsertest.Open(t, o.URL)
+		p.Go("/app/sign-in")
+		p.Type("#email", "asha@example.com")
+		p.Type("#password", apptest.GoodPassword)
+		p.Submit(".door button")
+		return p
+	}
+	t.Run("members", func(t *testing.T) {
+		t.Run("public", func(t *testing.T) {
+			t.Parallel()
+			p := browsertest.Open(t, o.URL)
+			visit(t, p, "/app/sign-in", "/app/register", "/app/forgot", "/auth/reset-password?token=x", "/app/nothing",
+				"/auth/callback?error=server_error", shopfront, product, "/docs/add-karigar-row")
+			for _, path := range []string{"/docs", "/docs?q=statement", "/docs/guides/books"} {
+				fits(t, p, path, "en")
+			}
+		})
+		t.Run("books", func(t *testing.T) {
+			t.Parallel()
+			visit(t, member(t), "/app/", "/app/?as_of=2025-03-01", "/app/accounts", account, account+"?settle=1", account+"/rows/1",
+				account+"/statement", "/app/daybook?from=2025-03-01&to=2025-03-02", "/app/audit", "/app/find?q=ra", "/app/orders", "/app/orders/1",
+				"/app/orders/1/edit", "/app/orders/1/takadas/1", "/app/drafts", draft)
+		})
+		t.Run("trade", func(t *testing.T) {
+			t.Parallel()
+			visit(t, member(t), "/app/list/contacts", "/app/list/contacts/1", "/app/list/lists", "/app/list/channels?new=chat",
+				"/app/list/channels/2", "/app/list/bots", "/app/list/bots/1", "/app/list/bots/1/pages", "/app/list/bots/1/tools",
+				"/app/list/products", "/app/list/companies/"+company, "/app/campaigns", "/app/campaigns?new=drip", "/app/campaigns/1",
+				"/app/inbox", talk, "/app/enquiries", enquiry)
+		})
+		t.Run("settings", func(t *testing.T) {
+			t.Parallel()
+			p := member(t)
+			visit(t, p, settings, settings+"/members", settings+"/members/"+ravi.User.ID, settings+"/keys", settings+"/company",
+				settings+"/books", "/docs/add-karigar-row")
+			p.Speak("en")
+			p.Go("/docs/add-karigar-row")
+			p.Evaluate(`document.querySelectorAll(".docs details").forEach(d => { d.open = true })`, nil)
+			shownFits(t, p, "/docs/add-karigar-row/open", "en")
+		})
+	})
 
 	o.Sql(`insert into river.river_job (id, state, kind, args, attempt, max_attempts, scheduled_at, errors) values
 		(900, 'retryable', 'send_verification', '{"user_id":"6f1f0f5e-0000-4000-8000-000000000001"}', 1, 5, now() + interval '1 day',
@@ -139,7 +162,7 @@ func TestPagesFit(t *testing.T) {
 	book(o, o.Clerk(apptest.Abroad), 1)
 	byKey(o, apptest.Abroad, operatorRights).until("/app/operate", "Stopped at an event: 1")
 	const operate = "/app/operate"
-	visit(enter(o, operatorRights), operate, operate+"/projections", operate+"/projections/books", operate+"/projections/users/rebuild",
+	visit(t, enter(o, operatorRights), operate, operate+"/projections", operate+"/projections/books", operate+"/projections/users/rebuild",
 		operate+"/events", operate+"/events/5", operate+"/jobs?state=retryable", operate+"/parked", operate+"/webhooks", operate+"/outbox",
 		operate+"/workspaces", operate+"/companies")
 }
