@@ -107,7 +107,8 @@ func (v *visit) call(operation string, in request, into any) (api.Response, erro
 	return out, nil
 }
 
-func (v *visit) request(id string, in request) (*http.Request, error) {
+// operation returns an operation by its id.
+func (v *visit) operation(id string) (*operation, error) {
 	d, err := v.document()
 	if err != nil {
 		return nil, err
@@ -115,6 +116,14 @@ func (v *visit) request(id string, in request) (*http.Request, error) {
 	o, known := d.operation(id)
 	if !known {
 		return nil, fmt.Errorf("there is no operation %q", id)
+	}
+	return o, nil
+}
+
+func (v *visit) request(id string, in request) (*http.Request, error) {
+	o, err := v.operation(id)
+	if err != nil {
+		return nil, err
 	}
 	address, rest := "", o.Path
 	for _, value := range in.vars {

@@ -86,19 +86,6 @@ func (d *desk) show(in sent) (page, error) {
 	return d.record(in)
 }
 
-// operation returns an operation of the table.
-func (d *desk) operation(id string) (*operation, error) {
-	document, err := d.document()
-	if err != nil {
-		return nil, err
-	}
-	o, known := document.operation(id)
-	if !known {
-		return nil, fmt.Errorf("there is no operation %q", id)
-	}
-	return o, nil
-}
-
 // may reports whether the visitor has the permission for an operation.
 func (d *desk) may(o *operation) bool { return o.Permission == "" || d.permissions()[o.Permission] }
 

@@ -49,7 +49,7 @@ func (d *desk) shown(name string, s *schema, value any) display {
 			out.Text = d.lang.t("Yes")
 		}
 	case json.Number:
-		out.Text = d.figure(s, v)
+		out.Text = figureOf(s, v)
 		if word != "" {
 			out.Text, out.Link = d.nameOf(word, v.String()), linkOf(word, v.String())
 			out.Text, _, _ = strings.Cut(out.Text, templateText)
@@ -76,7 +76,7 @@ func linkOf(word, id string) string {
 	return resources[i].address("", id)
 }
 
-func (d *desk) figure(s *schema, n json.Number) string {
+func figureOf(s *schema, n json.Number) string {
 	switch {
 	case s.Paise:
 		amount, _ := toDecimal(n)
