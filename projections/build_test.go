@@ -361,7 +361,7 @@ func TestIrrelevantBatchesAreCoalesced(t *testing.T) {
 		f.batches <- eventstore.Batch{Events: []event.Stored{stored(208, "Other")}, UpTo: 208}
 	}()
 	var got []eventstore.Batch
-	for batch, err := range coalesced(t.Context(), p, f, 0, newDemand()) {
+	for batch, err := range coalesced(t.Context(), p, f, 0, &demand{}) {
 		require.NoError(t, err)
 		got = append(got, batch)
 		if batch.UpTo == 208 {
@@ -387,7 +387,7 @@ func TestIrrelevantBatchesAreCoalesced(t *testing.T) {
 func TestGatheredEventsAreYieldedWhenTheirPositionIsAskedFor(t *testing.T) {
 	t.Parallel()
 	f := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
-	sent, asked := make(chan struct{}), newDemand()
+	sent, asked := make(chan struct{}), &demand{}
 	go func() {
 		for i := range event.Position(3) {
 			f.batches <- eventstore.Batch{Events: []event.Stored{stored(i+1, "BankAccountOpened")}, UpTo: i + 1}
@@ -418,13 +418,13 @@ func TestEndOfASubscriptionIsReported(t *testing.T) {
 	t.Parallel()
 	f := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
 	close(f.batches)
-	for _, err := range coalesced(t.Context(), seen("seen", nil), f, 0, newDemand()) {
+	for _, err := range coalesced(t.Context(), seen("seen", nil), f, 0, &demand{}) {
 		require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	quiet := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
-	for _, err := range coalesced(ctx, seen("seen", nil), quiet, 0, newDemand()) {
+	for _, err := range coalesced(ctx, seen("seen", nil), quiet, 0, &demand{}) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
 	<-quiet.ended
