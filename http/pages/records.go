@@ -127,10 +127,7 @@ func (d *desk) act() (page, error) {
 	case refused != nil && refused.Status == http.StatusNotFound:
 		return page{}, err
 	case refused != nil:
-		in.status, in.faults = refused.Status, refused.faults()
-		if len(refused.Errors) == 0 {
-			in.wrong = []string{refused.Detail}
-		}
+		in.status, in.faults, in.wrong = refused.Status, refused.faults(), general(refused)
 		return d.show(in)
 	case err != nil:
 		return page{}, err
