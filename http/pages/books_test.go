@@ -237,3 +237,23 @@ func TestNewestRowsComeFirst(t *testing.T) {
 	b.get(account + "?as_of=2025-03-02").Is(200).Says("These are earlier books.")
 	require.NotContains(t, b.get(account+"?as_of=2025-03-02").Text, `id="entry"`)
 }
+
+func TestAccountsAreShownInPages(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	for i := range 101 {
+		clerk.POST("/client", fmt.Sprintf(`{"name":"Party %03d"}`, i)).Status(201)
+	}
+	apptest.Open(clerk, "Zaveri Bank")
+	b := byKey(o, apptest.Home, write)
+	first := b.get("/app/accounts").Is(200).Says("Party 000", "Party 099")
+	require.NotContains(t, first.Words(), "Party 100")
+	require.NotContains(t, first.Text, `rel="prev"`)
+	next := strings.ReplaceAll(regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(first.Text)[1], "&amp;", "&")
+	last := b.get(next).Is(200).Says("Party 100", "Zaveri Bank", "Previous names")
+	require.NotContains(t, last.Text, `rel="next"`)
+	require.NotContains(t, b.get("/app/accounts?kind=client&page=2").Is(200).Says("Party 100").Words(), "Zaveri")
+	b.get("/app/find?q=party").Is(200).Says("All accounts that match")
+	b.get("/app/accounts?q=PARTY+05").Is(200).Says("Party 050", "Party 059")
+}

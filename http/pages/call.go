@@ -216,7 +216,9 @@ func (f file) write(form *multipart.Writer) error {
 
 // after returns the address of a page that shows what was written.
 func after(out api.Response, address, word string) string {
-	query := url.Values{"done": {word}}
+	address, given, _ := strings.Cut(address, "?")
+	query, _ := url.ParseQuery(given) // the query of a page of ours
+	query.Set("done", word)
 	if at := out.Header.Get("Bahi-Position"); at != "" {
 		query.Set("at", at)
 	}
