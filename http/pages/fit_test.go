@@ -38,7 +38,8 @@ const misfits = `(() => {
 		Math.min(x.right, y.right) - Math.max(x.left, y.left) > 1 && Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top) > 4)
 		.map(([b]) => a.data.trim() + " / " + b.data.trim()));
 	const wide = document.documentElement.scrollWidth > document.documentElement.clientWidth;
-	return [...wide ? ["it scrolls sideways"] : [], ...small.map(e => "too small: " + e.outerHTML), ...crossing.map(c => "over each other: " + c)];
+	return [...wide ? ["it scrolls sideways"] : [], ...small.map(e => "too small: " + e.outerHTML),
+		...crossing.map(c => "over each other: " + c)];
 })()`
 
 // fits opens a page in a language, and checks it in each window and theme.
@@ -220,10 +221,11 @@ func keptTalks(o *apptest.Office, c *apitest.Client, company string) (talk, enqu
 	arrives(o, c, 1, "919812345001", "Ravi", "When do you open?", 30*time.Hour)
 	talk = arrives(o, c, 1, "919812345002", "Asha "+strings.Repeat("W", 60), "Is A-204 ready?\nI need it for a wedding on Sunday.", 0)
 	path := "/api/contacts/" + strings.TrimPrefix(talk, "/app/inbox/")
-	c.POST(path+"/messages", map[string]any{"channelId": 1, "text": "Yes, since noon. " + strings.Repeat("Come by when you like. ", 8)}).Status(201)
+	long := "Yes, since noon. " + strings.Repeat("Come by when you like. ", 8)
+	c.POST(path+"/messages", map[string]any{"channelId": 1, "text": long}).Status(201)
 	c.POST(path+"/messages", map[string]any{"channelId": 1, "imageUrl": "https://cdn.example.org/a.jpg"}).Status(201)
 	mill := market.Company{ID: uuid.MustParse(company)}
-	long := "How many do you have? " + strings.Repeat("I need many of them. ", 20)
+	long = "How many do you have? " + strings.Repeat("I need many of them. ", 20)
 	enquiry = askedOf(o, mill, `,"message":"`+long+`","quantity":3,"user_phone":"+919812345002"`)
 	askedOf(o, mill, "")
 	return talk, enquiry

@@ -362,8 +362,7 @@ func (d *desk) streamOf() (string, bool) {
 	}
 	address := o.Path
 	for _, id := range d.vars(o) {
-		open, end := strings.IndexByte(address, '{'), strings.IndexByte(address, '}')
-		address = address[:open] + url.PathEscape(id) + address[end+1:]
+		address = strings.Replace(address, variable.FindString(address), url.PathEscape(id), 1)
 	}
 	return address, !strings.Contains(address, "{")
 }

@@ -150,7 +150,9 @@ func (v *visit) post(operation string, in request, body map[string]any, into any
 
 // save runs an operation as post does, and leads to an address with a confirmation. Again shows the form that was refused; without it, the
 // page of an error does.
-func (v *visit) save(operation string, in request, body map[string]any, to, word string, again func(*rejected) (page, error)) (page, error) {
+func (v *visit) save(operation string, in request, body map[string]any, to, word string,
+	again func(*rejected) (page, error),
+) (page, error) {
 	out, sent, err := v.post(operation, in, body, nil)
 	switch {
 	case err != nil:
