@@ -39,7 +39,7 @@ func (n *node) converts(t *testing.T, draft int64, change ...func(*commands.Requ
 // pending are the ids of the drafts that wait for their review.
 func (o *office) pending(t *testing.T) (all []int64) {
 	t.Helper()
-	found, _, err := o.views.OrderDrafts(patient(t), workspace, time.UTC, readmodels.Page{Number: 1})
+	found, _, err := o.views.OrderDrafts(patient(t), workspace, time.UTC, readmodels.Page{Number: 1}, views.DraftFilter{})
 	require.NoError(t, err)
 	for _, d := range found {
 		all = append(all, d.ID)
