@@ -88,8 +88,32 @@ func messageOf(e ast.Expr) string {
 	return "{}"
 }
 
-func TestListMessages(t *testing.T) {
-	for m := range messages(t) {
-		t.Logf("MSG %q", m)
+// forPrograms are messages that no page can show: its forms do not send what they refuse.
+var forPrograms = map[string]bool{
+	"The page may not show this chat": true, "The session is unknown or over": true, "expected the id of a message, as in msg_8121": true,
+	"expected true or false": true, "is not the row that row_id names": true, "is not what the header Bahi-Reason says": true,
+	"is required: the id of the row": true, "must be given once": true, "no message has the receipt's id yet": true,
+	"respond-async has no dry run: nothing would be read": true, "take `counter` out to set it yourself": true,
+	"there is no such tool": true, "wants page_size too": true,
+}
+
+func TestMessagesAreTranslatedWithTheirValues(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Books are locked through 2025-03-31":                    "31 मार्च 2025 तक की बहियाँ बंद हैं",
+		"the number 4 of the line \"a; b: c\" is taken for text": "लाइन \"a; b: c\" की संख्या 4 को शब्द माना गया",
+		"wants touch or fine_weight too":                         "टच % या फ़ाइन वज़न भी लिखें",
+		"Validation error; Name: is required":                    "इसमें कुछ ठीक नहीं है; नाम: " + language("hi").t("is required"),
+		"a text of others: 5":                                    "a text of others: 5",
+	} {
+		require.Equal(t, want, language("hi").said(text))
+		require.NotContains(t, language("gu").said(text), "{")
+	}
+	require.Equal(t, "Books are locked through 31 Mar 2025", language("en").said("Books are locked through 2025-03-31"))
+	for text := range messages(t) {
+		if !forPrograms[text] {
+			text = strings.ReplaceAll(text, "{}", "7")
+			require.NotEqual(t, text, language("gu").said(text))
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // preview is what a change would do.
@@ -42,7 +43,7 @@ func (v *visit) previewOf(kind string, row map[string]any, err error) (*preview,
 	case refused != nil && refused.Status == http.StatusUnprocessableEntity:
 		p.Wrong = []string{v.lang.t("Not complete yet.")}
 		for _, f := range refused.Errors {
-			p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.t(f.Message))
+			p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.said(f.Message))
 		}
 	case refused != nil:
 		p.Wrong = []string{detail(refused)}
@@ -58,10 +59,14 @@ func (v *visit) previewOf(kind string, row map[string]any, err error) (*preview,
 			}
 		}
 	}
-	warnings, _ := row["warnings"].([]any)
-	for _, w := range warnings {
-		one, _ := w.(map[string]any)
-		p.Warnings = append(p.Warnings, textOf(one["message"]))
+	for _, w := range entriesOf(row["warnings"]) {
+		at := textOf(w["field"])
+		for _, f := range entryFields {
+			if strings.HasSuffix(at, "."+f.key) {
+				p.Warnings = append(p.Warnings, v.lang.tf("%s: %s is written, the other values give %s",
+					v.lang.pathWords(at), f.format(w["given"]), f.format(w["computed"])))
+			}
+		}
 	}
 	return p, nil
 }
