@@ -113,7 +113,6 @@ func (v *visit) editRow() (page, error) {
 			in.body = map[string]any{}
 		}
 	case "reverse":
-		in.match = "" // it changes what is beside the row
 		in.body = map[string]any{"date": form.Get("reversed_on")}
 	default:
 		return page{}, errNoPage
