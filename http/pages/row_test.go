@@ -16,6 +16,13 @@ func TestAnEditIsTakenBack(t *testing.T) {
 	clerk.POST("/karigar", `{"name":"Imran"}`).Status(201)
 	clerk.POST("/karigar-ledger/1", `{"date":"2025-03-01","out_entries":[{"item_name":"fine silver","weight":500,"touch":99.5}]}`).Status(201)
 	const row = "/app/accounts/karigar/1/rows/1"
+	try := form(b.get("/app/accounts/karigar/1"), "/app/accounts/karigar/1/rows", "")
+	for name, value := range map[string]string{"date": "2025-03-01", "preview": "part", "out_entries[0].weight": "500",
+		"out_entries[0].touch": "99.5", "out_entries[0].fine_weight": "500"} {
+		try.Set(name, value)
+	}
+	b.site.Ask(http.MethodPost, "/app/accounts/karigar/1/rows", try).Is(200).
+		Says("line 1, Fine weight: 500.000 g is written, the other values give 497.500 g")
 	edit := func() apptest.Sheet {
 		return b.submitOf(row, row, `value="edit"`, "date", "2025-03-01", "out_entries[0].weight", "400", "out_entries[0].touch", "99.5",
 			"reason", "weighed again").Is(303)
