@@ -166,7 +166,8 @@ func TestRowsAreCorrectedInABrowser(t *testing.T) {
 	b.site.Ask(http.MethodPost, first, stale).Is(412).Says("Another person has changed this row", "₹8.00", "₹9.00")
 
 	b.submitOf(first, first, `value="edit"`, "date", "2025-03-01", "in_entries[0].amount", "much", "reason", "x").Is(422).Says("Amount")
-	b.submitOf(first, first, `value="edit"`, "date", "2025-03-01", "in_entries[0].amount", "6").Is(422).Says("Say why.", `value="6"`)
+	silent := b.submitOf(first, first, `value="edit"`, "date", "2025-03-01", "in_entries[0].amount", "6").Is(422).Says("Say why.")
+	require.Contains(t, silent.Text, `value="6"`)
 	b.submitOf(first, first, `value="void"`).Is(422).Says("Say why.")
 	b.submitOf(first, first, `value="void"`, "preview", "page").Is(200).Says("After it:")
 	reversed := b.submitOf(account+"/rows/2", account+"/rows/2", `value="reverse"`, "reversed_on", "2025-03-05", "reason", "wrong account")

@@ -102,7 +102,7 @@ func TestMessagesAreTranslatedWithTheirValues(t *testing.T) {
 	for text, want := range map[string]string{
 		"Books are locked through 2025-03-31":                    "31 मार्च 2025 तक की बहियाँ बंद हैं",
 		"the number 4 of the line \"a; b: c\" is taken for text": "लाइन \"a; b: c\" की संख्या 4 को शब्द माना गया",
-		"wants touch or fine_weight too":                         "टच % या फ़ाइन वज़न भी लिखें",
+		"wants touch or fine_weight too":                         "टंच % या फ़ाइन वज़न भी लिखें",
 		"Validation error; Name: is required":                    "इसमें कुछ ठीक नहीं है; नाम: " + language("hi").t("is required"),
 		"a text of others: 5":                                    "a text of others: 5",
 	} {
