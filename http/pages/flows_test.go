@@ -41,7 +41,7 @@ func TestTheFlowsOnAPhone(t *testing.T) {
 	o := apptest.Start(t)
 	account, clerk := karigar(o), o.Clerk(apptest.Home)
 	clerk.POST("/client", `{"name":"Patel Jewellers"}`).Status(201)
-	order := `{"client_id":1,"date":"2025-03-01","slip_number":"11","items":[{"item_name":"kada","weight":10}]}`
+	order := `{"client_id":2,"date":"2025-03-01","slip_number":"11","items":[{"item_name":"kada","weight":10}]}`
 	clerk.POST("/client-order", order).Status(201)
 	received(o, "payal 100 gm 4 pcs\nring 20.5 gm")
 	c := o.Bearer(o.Key(apptest.Home, answering).Key)
