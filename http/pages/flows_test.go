@@ -27,8 +27,7 @@ func TestARowIsCorrectedByTheKeyboard(t *testing.T) {
 	p.TabTo(`[name="out_entries[0].weight"]`)
 	p.Keys("4", "0", "0")
 	p.Until(`document.querySelector("#correct .preview").innerText.includes("398.000 g fine owes you")`)
-	p.PressCtrl(kb.Enter)
-	p.Until(`document.activeElement.name === "reason"`) // it is required
+	p.TabTo("#reason-edit")
 	p.Keys("w", "e", "i", "g", "h", "e", "d")
 	p.CtrlEnter()
 	require.Contains(t, p.Text("main"), "The row was changed.")
@@ -65,6 +64,8 @@ func TestTheFlowsOnAPhone(t *testing.T) {
 		p.Picture(filepath.Join(folder, "formula-360.png"))
 	}
 
+	p.Tap("h1")
+	p.Until(`!document.querySelector(":popover-open")`)
 	p.TapOn(".rows tbody tr a") // a correction
 	require.False(t, p.Is(`document.getElementById("correct").open`), "the keys of a phone cover half of it")
 	p.Tap("#correct summary")
