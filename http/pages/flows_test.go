@@ -91,7 +91,8 @@ func TestTheFlowsOnAPhone(t *testing.T) {
 	require.Contains(t, p.Text("main"), "The draft was converted.")
 
 	page := filepath.Join(t.TempDir(), "page.pdf") // a khata page
-	require.NoError(t, os.WriteFile(page, typedPage("Party: Imran", "IN", "1/3 payal 520 92 478.4", "Party: Zaveri", "2/3 cash 20,000"), 0o600))
+	content := typedPage("Party: Imran", "IN", "1/3 payal 520 92 478.4", "Party: Zaveri", "2/3 cash 20,000")
+	require.NoError(t, os.WriteFile(page, content, 0o600))
 	p.Go("/app/khata")
 	p.Choose("#file", page)
 	p.TapOn(".upload .primary")
