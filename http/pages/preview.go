@@ -39,15 +39,9 @@ func (v *visit) previewed(kind, wanted string, row map[string]any, err error, wh
 // previewOf returns what the answer of a dry run says.
 func (v *visit) previewOf(kind string, row map[string]any, err error) (*preview, error) {
 	p := &preview{Balances: v.lang.balancesOf(kind, row)}
-	switch refused := refusal(err); {
-	case refused != nil && refused.Status == http.StatusUnprocessableEntity:
-		p.Wrong = []string{v.lang.t("Not complete yet.")}
-		for _, f := range refused.Errors {
-			p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.said(f.Message))
-		}
-	case refused != nil:
-		p.Wrong = []string{detail(refused)}
-	case err != nil:
+	if refused := refusal(err); refused != nil {
+		p.Wrong = v.refusedPreview(refused).Wrong
+	} else if err != nil {
 		return nil, err
 	}
 	for _, side := range []string{"in_entries", "out_entries"} {
@@ -69,4 +63,16 @@ func (v *visit) previewOf(kind string, row map[string]any, err error) (*preview,
 		}
 	}
 	return p, nil
+}
+
+// refusedPreview says why a change would be refused.
+func (v *visit) refusedPreview(refused *problem) *preview {
+	if refused.Status != http.StatusUnprocessableEntity {
+		return &preview{Wrong: []string{detail(refused)}}
+	}
+	p := &preview{Wrong: []string{v.lang.t("Not complete yet.")}}
+	for _, f := range refused.Errors {
+		p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.said(f.Message))
+	}
+	return p
 }

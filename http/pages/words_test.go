@@ -111,6 +111,9 @@ func usedTexts(t *testing.T) map[string]bool {
 			used[text] = true
 		}
 	}
+	for _, s := range searches {
+		used[s.name] = true
+	}
 	recordTexts(t, used)
 	for text := range messages(t) {
 		if !forPrograms[text] {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"bahi/commands"
@@ -55,8 +54,6 @@ const (
 	mostHistory = 20
 
 	leaseAgain = time.Second // later a contact is looked at again who is being answered
-	leaseFor   = 15 * time.Second
-	renewEvery = 4 * time.Second
 
 	// TakeOverEvery is how often answers are looked for whose process died.
 	TakeOverEvery = 10 * time.Second
@@ -66,19 +63,13 @@ const (
 func (a *Answers) Workers() reactors.Workers {
 	policy := reactors.Policy{Attempts: answerTries, First: 2 * time.Second, Timeout: answerWithin, AtOnce: answerAtOnce}
 	return reactors.Workers{reactors.WorkIf(policy, a.needed, func(ctx context.Context, job reactors.Job[AnswerMessage]) error {
-		holder := uuid.New()
-		held, err := a.lease(ctx, job.Args.Contact, holder)
-		if err != nil {
-			return err
+		held, err := WithLease(ctx, a.Pool, job.Args.Contact, func(ctx context.Context) error {
+			return a.answer(ctx, job.Args, job.Attempt >= answerTries)
+		})
+		if err == nil && !held {
+			err = reactors.Snooze(leaseAgain)
 		}
-		if !held {
-			return reactors.Snooze(leaseAgain)
-		}
-		defer a.release(context.WithoutCancel(ctx), job.Args.Contact, holder)
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		go a.renew(ctx, stop, job.Args.Contact, holder)
-		return a.answer(ctx, job.Args, job.Attempt >= answerTries)
+		return err
 	}), reactors.Work(reactors.Policy{Attempts: 1}, a.takeOver)}
 }
 
@@ -106,40 +97,6 @@ func ofEach[E any, K comparable](all []E, key func(E) K, look func(E) ([]int64, 
 	return there, nil
 }
 
-// lease lets one job of all nodes answer a contact at a time. No connection is held meanwhile.
-func (a *Answers) lease(ctx context.Context, contact int64, holder uuid.UUID) (held bool, err error) {
-	err = a.Pool.QueryRow(ctx, `
-		insert into knowledge.lease (contact_id, holder, until) values ($1, $2, now() + $3::interval)
-		on conflict (contact_id) do update set holder = excluded.holder, until = excluded.until where lease.until < now()
-		returning true`, contact, holder, leaseFor).Scan(&held)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
-	return held, err
-}
-
-// renew renews a lease until the answer is made. An answer whose lease is another job's, or could not be renewed in time, stops.
-func (a *Answers) renew(ctx context.Context, stop context.CancelFunc, contact int64, holder uuid.UUID) {
-	tick := time.NewTicker(renewEvery)
-	defer tick.Stop()
-	for until := time.Now().Add(leaseFor); ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		began := time.Now()
-		done, err := a.Pool.Exec(ctx, `update knowledge.lease set until = now() + $3::interval where contact_id = $1 and holder = $2`, contact, holder, leaseFor)
-		switch {
-		case err == nil && done.RowsAffected() == 1:
-			until = began.Add(leaseFor)
-		case err == nil || time.Now().After(until):
-			stop()
-			return
-		}
-	}
-}
-
 // TakeOver frees the answers whose process died: those that run although nobody has renewed their lease. Otherwise they would wait for
 // their timeout.
 type TakeOver struct{}
@@ -154,13 +111,6 @@ func (a *Answers) takeOver(ctx context.Context, _ reactors.Job[TakeOver]) error 
 		where j.kind = $1 and j.state = 'running' and j.attempt < j.max_attempts and l.until < now() and j.attempted_at < l.until
 		and l.contact_id = (j.args->>'contact')::bigint`, AnswerMessage{}.Kind())
 	return err
-}
-
-func (a *Answers) release(ctx context.Context, contact int64, holder uuid.UUID) {
-	// A lease that is not released ends by itself, so that its end need not be on the disk.
-	_, _ = a.Pool.Exec(ctx, `
-		with unsafe as materialized (select set_config('synchronous_commit', 'off', true))
-		delete from knowledge.lease using unsafe where contact_id = $1 and holder = $2`, contact, holder)
 }
 
 // turn is an answer that a bot is to give.

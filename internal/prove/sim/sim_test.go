@@ -1,0 +1,154 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	oneSeed  = flag.Uint64("seed", 0, "run this seed alone, and show its trace")
+	seeds    = flag.Uint64("seeds", 300, "run so many seeds")
+	fromSeed = flag.Uint64("from", 1, "the first seed")
+)
+
+// maxSteps limits a run: one that takes longer makes no progress.
+const maxSteps = 60_000
+
+// run runs a seed and returns the world after it.
+func run(t *testing.T, seed uint64) (w *world) {
+	defer func() {
+		if r := recover(); r != nil {
+			panic(fmt.Sprintf("seed %d: %v", seed, r))
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		w = newWorld(seed)
+		w.mu.Lock()
+		for _, name := range []string{"a", "b", "c"}[:1+w.rng.IntN(3)] {
+			w.nodes = append(w.nodes, w.start(name))
+		}
+		for i := range 1 + w.rng.IntN(4) {
+			w.clients = append(w.clients, w.newClient(fmt.Sprint("client", i), 2+w.rng.IntN(8)))
+		}
+		for i := range w.rng.IntN(3) {
+			w.clients = append(w.clients, w.newClient(fmt.Sprint("operator", i), 1+w.rng.IntN(3)))
+		}
+		w.mu.Unlock()
+		w.play()
+		w.end()
+	})
+	return w
+}
+
+// play runs until everything is done, and everybody has caught up. Faults end when the clients have no operations left.
+func (w *world) play() {
+	for w.steps < maxSteps && len(w.broken) == 0 {
+		w.step()
+		w.mu.Lock()
+		begun := true
+		for _, c := range w.clients {
+			begun = begun && c.left == 0
+		}
+		if begun && w.rng.IntN(100) == 0 {
+			w.faults = 0
+			clear(w.paused)
+		}
+		done := w.faults == 0 && len(w.late()) == 0
+		w.mu.Unlock()
+		if done {
+			return
+		}
+	}
+	if len(w.broken) == 0 {
+		w.wrong("no progress: %s", strings.Join(w.late(), "; "))
+	}
+}
+
+// end ends all processes, and checks what is left.
+func (w *world) end() {
+	synctest.Wait()
+	w.check()
+	w.faults, w.over = 0, true
+	clear(w.paused)
+	for _, n := range w.nodes {
+		n.stop()
+	}
+	for _, c := range w.clients {
+		c.end()
+	}
+	ended := make(chan struct{})
+	go func() {
+		for _, n := range append(w.ended, w.nodes...) {
+			n.done.Wait()
+		}
+		close(ended)
+	}()
+	for {
+		select {
+		case <-ended:
+			synctest.Wait()
+			w.mu.Lock()
+			for len(w.sessions) > 0 {
+				w.sessions[0].kill()
+			}
+			w.mu.Unlock()
+			w.running.Wait()
+			return
+		default:
+			w.step()
+		}
+	}
+}
+
+func failure(w *world) string {
+	tail := w.trace[max(0, len(w.trace)-60):]
+	return fmt.Sprintf("seed %d: %s\n%s\nrepeat it: go test ./internal/prove/sim -run Sim -seed %d",
+		w.seed, strings.Join(w.broken, "\n"), strings.Join(tail, "\n"), w.seed)
+}
+
+// Under every seed, no acknowledged write is lost, nothing is done twice, and everybody catches up.
+func TestSim(t *testing.T) {
+	if *oneSeed > 0 {
+		w := run(t, *oneSeed)
+		t.Log(strings.Join(w.trace, "\n"))
+		require.Empty(t, w.broken, "seed %d", *oneSeed)
+		return
+	}
+	var next, steps atomic.Uint64
+	next.Store(*fromSeed)
+	began := time.Now()
+	t.Run("seeds", func(t *testing.T) {
+		for i := range runtime.GOMAXPROCS(0) {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				for seed := next.Add(1) - 1; seed < *fromSeed+*seeds && !t.Failed(); seed = next.Add(1) - 1 {
+					w := run(t, seed)
+					if steps.Add(uint64(w.steps)); len(w.broken) > 0 {
+						t.Error(failure(w))
+					}
+				}
+			})
+		}
+	})
+	t.Logf("%d seeds, %d steps, %.1f seeds a second", *seeds, steps.Load(), float64(*seeds)/time.Since(began).Seconds())
+}
+
+// A seed has one order of steps.
+func TestASeedRepeats(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		one, two := run(t, seed+1).trace, run(t, seed+1).trace
+		for i := range min(len(one), len(two)) {
+			require.Equal(t, one[i], two[i], "seed %d, step %d, after %s", seed+1, i, strings.Join(one[max(0, i-20):i], "\n"))
+		}
+		require.Len(t, two, len(one), "seed %d", seed+1)
+	}
+}

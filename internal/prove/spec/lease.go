@@ -1,0 +1,159 @@
+package spec
+
+import "fmt"
+
+// LeaseDescribes are the functions that [Lease] describes.
+var LeaseDescribes = map[string][]string{
+	"reactors/messaging/lease.go":          {"WithLease", "renew"},
+	"reactors/messaging/answer_message.go": {"answer"},
+	"commands/do.go":                       {"Do"},
+}
+
+// Lease is the lease under which one job of all nodes answers a contact. The database has its end by its own clock, and a job by when it
+// asked. Requests and answers take any time. A job that is paused while its lease ends does one more thing when it continues. What it does
+// then has an Idempotency-Key, so that the message has one reply all the same.
+type Lease struct {
+	Without string // a step that is left out, to see that the rules find it
+}
+
+const (
+	leaseFor  = 2
+	leaseEnds = 6 // of time
+
+	// The phases of a job.
+	waits   = 0
+	asks    = 1 // its request is on its way
+	granted = 2 // the answer is
+	denied  = 3
+	works   = 4
+	stopped = 5
+)
+
+// LeaseState is a state of [Lease].
+type LeaseState struct {
+	Now, Holder, Until int8
+	Replies            int8
+	J                  [2]struct {
+		Phase, Sent, Deadline int8
+		Net                   int8 // of a renewal: 1 on its way, 2 granted, 3 denied
+		Asked                 int8 // when it was sent
+		Paused, Acts          bool // Acts: it has seen that it may act, and will
+	}
+}
+
+// Model returns the model.
+func (c Lease) Model() Model[LeaseState] {
+	return Model[LeaseState]{Next: c.next, Broken: c.broken, Final: func(LeaseState) bool { return true }}
+}
+
+func (c Lease) next(s LeaseState, to func(string, LeaseState)) {
+	if s.Now < leaseEnds {
+		n := s
+		n.Now++
+		to("time passes", n)
+	}
+	for i := range s.J {
+		if s.J[i].Phase < works {
+			c.acquire(s, i, to)
+		} else {
+			c.work(s, i, to)
+		}
+	}
+}
+
+func (c Lease) deadline(sent, now int8) int8 {
+	if c.Without == "sent" { // counts from the answer
+		return now + leaseFor
+	}
+	return sent + leaseFor
+}
+
+func (c Lease) acquire(s LeaseState, i int, to func(string, LeaseState)) {
+	move := func(what string, phase int8, change func(n *LeaseState)) {
+		n := s
+		n.J[i].Phase = phase
+		if change != nil {
+			change(&n)
+		}
+		to(fmt.Sprintf("%d %s", i+1, what), n)
+	}
+	switch s.J[i].Phase {
+	case waits:
+		move("asks", asks, func(n *LeaseState) { n.J[i].Sent = s.Now })
+	case asks:
+		if s.Holder == 0 || s.Until < s.Now {
+			move("gets the lease", granted, func(n *LeaseState) { n.Holder, n.Until = int8(i+1), s.Now+leaseFor })
+		} else {
+			move("does not get the lease", denied, nil)
+		}
+	case granted:
+		move("begins", works, func(n *LeaseState) { n.J[i].Deadline = c.deadline(s.J[i].Sent, s.Now) })
+	case denied:
+		move("waits", waits, nil)
+	}
+}
+
+// owns reports whether a job believes that it has the lease.
+func (c Lease) owns(s LeaseState, i int) bool {
+	j := s.J[i]
+	return j.Phase == works && !j.Paused && (s.Now < j.Deadline || c.Without == "deadline" && j.Net > 0)
+}
+
+func (c Lease) work(s LeaseState, i int, to func(string, LeaseState)) {
+	j := s.J[i]
+	move := func(what string, change func(n *LeaseState)) {
+		n := s
+		change(&n)
+		to(fmt.Sprintf("%d %s", i+1, what), n)
+	}
+	if j.Net == 1 { // the database gets it even if the job has stopped
+		move("is renewed or not", func(n *LeaseState) {
+			if n.J[i].Net = 3; s.Holder == int8(i+1) {
+				n.J[i].Net, n.Until = 2, s.Now+leaseFor
+			}
+		})
+	}
+	switch {
+	case j.Paused:
+		move("continues", func(n *LeaseState) { n.J[i].Paused = false })
+		return
+	case j.Acts: // whatever the time is by now
+		move("replies", func(n *LeaseState) {
+			if n.J[i].Acts = false; s.Replies == 0 || c.Without == "key" {
+				n.Replies++
+			}
+			n.J[i].Phase = stopped
+		})
+	}
+	if j.Phase != works {
+		return
+	}
+	if !c.owns(s, i) {
+		if !j.Acts {
+			move("stops", func(n *LeaseState) { n.J[i].Phase = stopped })
+		}
+		return
+	}
+	move("is paused", func(n *LeaseState) { n.J[i].Paused = true })
+	switch {
+	case j.Net == 0:
+		move("asks for more time", func(n *LeaseState) { n.J[i].Net, n.J[i].Asked = 1, s.Now })
+	case j.Net == 2:
+		move("has more time", func(n *LeaseState) { n.J[i].Net, n.J[i].Deadline = 0, c.deadline(j.Asked, s.Now) })
+	case j.Net == 3:
+		move("has lost the lease", func(n *LeaseState) { n.J[i].Net, n.J[i].Phase = 0, stopped })
+	}
+	if !j.Acts {
+		move("decides to reply", func(n *LeaseState) { n.J[i].Acts = true })
+	}
+}
+
+func (c Lease) broken(s LeaseState) string {
+	switch {
+	case c.owns(s, 0) && c.owns(s, 1):
+		return "two jobs have the lease"
+	case s.Replies > 1:
+		return "a message has two replies"
+	}
+	return ""
+}
