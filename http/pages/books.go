@@ -190,7 +190,7 @@ type rowLine struct {
 	ID, Date, Link, Account string
 	AccountKind             string // in words
 	AccountLink             string
-	Received, Given         []string // an entry each, in words
+	Received, Given         []entryLine
 	Balances                []balance
 	Void                    bool
 	Reverses, ReversedBy    string
@@ -203,12 +203,8 @@ func (v *visit) lineOf(kind string, row map[string]any) rowLine {
 		ID: plain(row["id"]), Date: textOf(row["date"]), Balances: v.lang.balancesOf(kind, row), Void: row["void"] == true,
 		Reverses: plain(row["reverses"]), ReversedBy: plain(row["reversed_by"]),
 	}
-	for _, e := range entriesOf(row["in_entries"]) {
-		line.Received = append(line.Received, v.lang.line(e))
-	}
-	for _, e := range entriesOf(row["out_entries"]) {
-		line.Given = append(line.Given, v.lang.line(e))
-	}
+	line.Received = v.entryLines(kind, "in", row["in_entries"])
+	line.Given = v.entryLines(kind, "out", row["out_entries"])
 	return line
 }
 

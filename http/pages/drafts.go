@@ -282,7 +282,7 @@ func (v *visit) plan(id string) (_ *preview, next string, err error) {
 			p.Says = append(p.Says, v.lang.orderWords(o))
 		}
 		for _, w := range warningsOf(o) {
-			p.Warnings = append(p.Warnings, v.lang.tf("slip %s", textOf(o["slip_number"]))+": "+w)
+			p.Warnings = append(p.Warnings, v.lang.tf("slip %s", textOf(o["slip_number"]))+": "+v.lang.said(w))
 		}
 	}
 	return p, "convert", nil

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"fmt"
 	"html"
 	"html/template"
 	"regexp"
@@ -131,18 +132,56 @@ func (l language) line(entry map[string]any) string {
 	return strings.Join(parts, " · ")
 }
 
-// worked marks what the service computed. Templates show it by marked.
+// entryLine is an entry in words. The formulas are those of its marked figures, in their order.
+type entryLine struct {
+	Text     string
+	Formulas []formula
+}
+
+// formula is the formula of a computed figure with the values put in. ID is its name in the page.
+type formula struct{ ID, Text string }
+
+// entryLines returns the entries of a side of a row.
+func (v *visit) entryLines(kind, side string, entries any) []entryLine {
+	var lines []entryLine
+	for _, e := range entriesOf(entries) {
+		line := entryLine{Text: v.lang.line(e)}
+		for _, f := range entryFields {
+			if f.format(e[f.key]) != "" && slices.Contains(computedOf(e), f.key) {
+				v.formulas++
+				line.Formulas = append(line.Formulas, formula{fmt.Sprintf("formula-%d", v.formulas), formulaOf(kind, side, f.key, e)})
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// worked marks what the service computed. Templates show it by marked or opened.
 const worked = "\u00a0ƒ"
 
 // figureWithUnit is a figure that stays on one line with its unit.
 var figureWithUnit = regexp.MustCompile(`[\d,.]+ [g%]`)
 
 // marked returns the HTML of a text with the marks explained.
-func (l language) marked(text string) template.HTML {
-	mark := `<span class="worked" title="` + html.EscapeString(l.t("worked out")) + `"><span aria-hidden="true">` + worked +
-		`</span><span class="unseen"> (` + html.EscapeString(l.t("worked out")) + `)</span></span>`
-	text = figureWithUnit.ReplaceAllString(html.EscapeString(text), `<span class="whole">$0</span>`)
-	return template.HTML(strings.ReplaceAll(text, worked, mark)) //nolint:gosec // the text is escaped
+func (l language) marked(text string) template.HTML { return l.opened(entryLine{Text: text}) }
+
+// opened returns the HTML of an entry. A mark with a formula opens it.
+func (l language) opened(e entryLine) template.HTML {
+	parts := strings.Split(figureWithUnit.ReplaceAllString(html.EscapeString(e.Text), `<span class="whole">$0</span>`), worked)
+	explained := html.EscapeString(l.t("worked out"))
+	for i := range parts[1:] {
+		mark := `<span class="worked" title="` + explained + `"><span aria-hidden="true">` + worked +
+			`</span><span class="unseen"> (` + explained + `)</span></span>`
+		if i < len(e.Formulas) && e.Formulas[i].Text != "" {
+			f := e.Formulas[i]
+			mark = `<button type="button" class="worked" popovertarget="` + f.ID + `" title="` + explained + `"><span aria-hidden="true">ƒ</span>` +
+				`<span class="unseen">` + explained + `</span></button><span class="formula" popover id="` + f.ID + `">` +
+				html.EscapeString(f.Text) + `</span>`
+		}
+		parts[i] += mark
+	}
+	return template.HTML(strings.Join(parts, "")) //nolint:gosec // the text is escaped
 }
 
 // value returns the value of a field of an entry, with a mark if the service computed it.
@@ -176,26 +215,13 @@ func computedOf(entry map[string]any) []string {
 	return keys
 }
 
-// formula is the formula of a computed field with the values put in.
-type formula struct{ Key, Text string }
-
 // rateGrams are the grams that a rate is the price of, where that is not one.
 var rateGrams = map[string]string{"per_10g": "10 g", "per_kg": "1,000 g"}
 
-// formulas returns the formulas of the computed fields of an entry, as in the packages of domain/ledger. The results are the server's.
-func formulas(kind, side string, entry map[string]any) []formula {
-	var found []formula
-	for _, key := range computedOf(entry) {
-		if text := formulaOf(kind, side, key, entry); text != "" {
-			found = append(found, formula{key, text})
-		}
-	}
-	return found
-}
-
+// formulaOf returns the formula of a computed field, as in the packages of domain/ledger, "" for none. The result is the server's.
 func formulaOf(kind, side, key string, entry map[string]any) string {
 	weight, share, result := "weight", "touch", grams(entry[key])
-	if kind == "karigar" && strings.HasPrefix(side, "in") {
+	if kind == "karigar" && side == "in" {
 		weight, share = "pure_weight", "fine_percent"
 	}
 	fine, rate, amount := grams(entry["fine_weight"]), rupees(entry["rate"]), rupees(entry["amount"])

@@ -245,7 +245,7 @@ func (v *visit) previewKhata(upload khataUpload, entries []khataEntry) (*khataPr
 			shown.Wrong = []string{refused.Detail}
 		}
 		for _, f := range entryFaults(v.lang, refused, entries, of) {
-			message := strings.TrimPrefix(f.label(v.lang)+": "+f.message, ": ")
+			message := strings.TrimPrefix(f.label(v.lang)+": "+v.lang.said(f.message), ": ")
 			shown.Wrong = append(shown.Wrong, v.lang.tf("Row %s", f.entry+1)+": "+message)
 		}
 		return shown, nil

@@ -28,6 +28,7 @@ type khataRow struct {
 	Fields        []field // the others
 	Sure          string  // percent
 	Unsure        bool
+	Added         bool // a row that the reading missed
 	Unknown       bool // no account has the name
 	Open, Focus   bool // the inputs are shown; the row comes first
 	Raw, Wrong    string
@@ -82,11 +83,14 @@ func (v *visit) entriesPosted(count int) ([]khataEntry, error) {
 	}
 	form := v.r.PostForm
 	var accounts ledgerAccounts
-	entries := make([]khataEntry, count)
-	for i := range entries {
-		name, e := fmt.Sprintf("entries[%d]", i), &entries[i]
+	entries := make([]khataEntry, 0, count+1)
+	for i := 0; i < count || i < maxLines && form.Has(fmt.Sprintf("entries[%d].account", i)); i++ {
+		name := fmt.Sprintf("entries[%d]", i)
+		entries = append(entries, khataEntry{
+			Account: strings.TrimSpace(form.Get(name + ".account")), Accepted: form.Get(name+".accepted") != "",
+		})
+		e := &entries[i]
 		e.Line, _ = reader{form: form}.object(lines, name, false)
-		e.Account, e.Accepted = strings.TrimSpace(form.Get(name+".account")), form.Get(name+".accepted") != ""
 		if e.Line["account_id"] != nil && e.Account == form.Get(name+".was") {
 			continue
 		}
@@ -104,19 +108,33 @@ func (v *visit) entriesPosted(count int) ([]khataEntry, error) {
 			e.Line["ledger"], e.Line["account_id"], e.Account = a.kind, number(a.id, ""), a.text
 		}
 	}
+	if last := len(entries) - 1; last >= count && entries[last].blank() {
+		entries = entries[:last]
+	}
 	return entries, nil
 }
 
-// khataRows returns the rows of the page.
+// blank reports whether nobody has written in the entry. The side is always chosen.
+func (e khataEntry) blank() bool {
+	return e.Account == "" && !e.Accepted && len(e.Line) <= 1 && (len(e.Line) == 0 || e.Line["side"] != nil)
+}
+
+// khataRows returns the rows of the page, and after them a blank one for those who may post.
 func (v *visit) khataRows(upload khataUpload, lines *schema, entries []khataEntry, faults map[string]string) []khataRow {
+	count, found, first := len(entries), len(upload.Result.Entries), -1
+	if v.permissions()["ledger:write"] {
+		entries = append(entries[:count:count], khataEntry{Line: map[string]any{}})
+	}
 	rows := make([]khataRow, len(entries))
-	first := -1
 	for i, e := range entries {
-		read := upload.Result.Entries[i]
+		var read map[string]any
+		if i < found {
+			read = upload.Result.Entries[i]
+		}
 		name := fmt.Sprintf("entries[%d]", i)
 		r := khataRow{
 			Number: i + 1, Index: i, Name: name, Accepted: e.Accepted, Ledger: textOf(e.Line["ledger"]), ID: plain(e.Line["account_id"]),
-			Unsure: !isSure(read), Raw: textOf(read["raw_text"]), Wrong: faults[name],
+			Added: i >= found, Unsure: i < found && !isSure(read), Raw: textOf(read["raw_text"]), Wrong: faults[name],
 		}
 		confidence, _ := toDecimal(read["confidence"])
 		r.Sure = confidence.Shift(2).Round(0).String()
@@ -126,8 +144,8 @@ func (v *visit) khataRows(upload khataUpload, lines *schema, entries []khataEntr
 		r.Account = field{Name: name + ".account", Label: "Account", Kind: "text", Value: e.Account, Error: faults[name+".account"]}
 		r.Fields = drawing{faults: faults}.object(lines.without("ledger", "account_id"), name, any(e.Line), false)
 		faulty := r.Wrong != "" || r.Account.Error != "" || slices.ContainsFunc(r.Fields, func(f field) bool { return f.Error != "" })
-		r.Open = faulty || r.ID == "" || e.Line["date"] == nil
-		if first < 0 && (faulty || len(faults) == 0 && !e.Accepted) {
+		r.Open = i < count && (faulty || r.ID == "" || e.Line["date"] == nil)
+		if first < 0 && i < count && (faulty || len(faults) == 0 && !e.Accepted) {
 			first = i
 		}
 		rows[i] = r

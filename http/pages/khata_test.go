@@ -174,7 +174,12 @@ func TestAKhataPageIsCheckedAndPosted(t *testing.T) {
 	opened := ask("open", "1", "entries[1].kind", "bank").Is(200)
 	opened.Says("Zaveri · Bank", "Accepted: 2. Left out: 0.", "₹0.00 → ₹20,000.00")
 	require.Equal(t, check.Get("key"), filledKhata(opened, "check").Get("key"))
-	check = filledKhata(opened, "check")
+	check = with(filledKhata(opened, "check"), "entries[2].account", "Zaveri", "entries[2].side", "in", "entries[2].date", "2025-03-04",
+		"entries[2].amount", "5", "entries[2].accepted", "yes") // the reading missed it
+	missed := ask("preview", "page").Is(200).Says("Accepted: 3. Left out: 0.", "₹0.00 → ₹20,005.00", "A row that was missed")
+	require.Equal(t, "5", filledKhata(missed, "check").Get("entries[2].amount"))
+	require.Contains(t, missed.Text, `name="entries[3].account"`)
+	ask("entries[2].amount", "", "entries[2].date", "").Is(422)
 	o.Clerk(apptest.Home).GET("/banks").Status(200).Contains("Zaveri")
 	u.get(account).Is(200).Says("497.500 g")
 	u.follow(ask()).Says("The rows are in the books.", "Imran · Karigar", "Zaveri · Bank", "A page is posted once.")

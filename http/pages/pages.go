@@ -194,6 +194,8 @@ type visit struct {
 	session session
 	who     actor.Actor                  // the zero Actor: not signed in
 	names   map[string]map[string]string // of actors, by their kind and id
+
+	formulas int // in the page
 }
 
 // serve responds with a page.
@@ -426,7 +428,7 @@ func (p *Pages) functions(lang language) template.FuncMap {
 	return template.FuncMap{
 		"t": lang.t, "tf": lang.tf, "said": lang.said,
 		"asset":  func(name string) string { return Path + "/assets/" + name + "?v=" + p.assets[name].version },
-		"rupees": rupees, "grams": grams, "day": lang.day, "marked": lang.marked, "moment": func(text string) string {
+		"rupees": rupees, "grams": grams, "day": lang.day, "marked": lang.marked, "opened": lang.opened, "moment": func(text string) string {
 			return lang.moment(text,
 				p.Zone)
 		},

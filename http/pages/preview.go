@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // preview is what a change would do.
@@ -52,7 +53,15 @@ func (v *visit) previewOf(kind string, row map[string]any, err error) (*preview,
 			}
 		}
 	}
-	p.Warnings = warningsOf(row)
+	for _, w := range entriesOf(row["warnings"]) {
+		at := textOf(w["field"])
+		for _, f := range entryFields {
+			if strings.HasSuffix(at, "."+f.key) {
+				p.Warnings = append(p.Warnings, v.lang.tf("%s: %s is written, the other values give %s",
+					v.lang.pathWords(at), f.format(w["given"]), f.format(w["computed"])))
+			}
+		}
+	}
 	return p, nil
 }
 
@@ -63,7 +72,7 @@ func (v *visit) refusedPreview(refused *problem) *preview {
 	}
 	p := &preview{Wrong: []string{v.lang.t("Not complete yet.")}}
 	for _, f := range refused.Errors {
-		p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.t(f.Message))
+		p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.said(f.Message))
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,7 +12,6 @@ import (
 type rowPage struct {
 	Kind, KindName, Account, Link, ID, Revision, Date string // Link: of the account
 	Row                                               rowLine
-	Formulas                                          []formula
 	History                                           []change
 	Fields                                            []field
 	Wrong                                             []string
@@ -53,16 +53,11 @@ func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]st
 		return page{}, err
 	}
 	shown.Row, shown.Revision, shown.Date = v.lineOf(kind, row), plain(row["revision"]), v.day()
-	for _, side := range []string{"in_entries", "out_entries"} {
-		for _, e := range entriesOf(row[side]) {
-			shown.Formulas = append(shown.Formulas, formulas(kind, side, e)...)
-		}
-	}
 	edit, err := v.schemaOf("edit-" + kind + "-row")
 	if err != nil {
 		return page{}, err
 	}
-	if status == http.StatusPreconditionFailed {
+	if status == http.StatusPreconditionFailed && body != nil {
 		shown.Theirs = append(v.lang.differences(v.lang.t("Received"), row["in_entries"], body["in_entries"]),
 			v.lang.differences(v.lang.t("Given"), row["out_entries"], body["out_entries"])...)
 	}
@@ -120,23 +115,26 @@ func (v *visit) editRow() (page, error) {
 			in.body = map[string]any{}
 		}
 	case "reverse":
-		in.match = "" // it changes what is beside the row
 		in.body = map[string]any{"date": form.Get("reversed_on")}
 	default:
 		return page{}, errNoPage
 	}
-	if in.reason == "" && do != "edit" {
-		return v.showRow(rowPage{Do: do, Wrong: []string{v.lang.t("Say why.")}}, nil, nil, http.StatusUnprocessableEntity)
+	if in.reason == "" && !in.dry {
+		return v.showRow(rowPage{Do: do, Key: in.key, Wrong: []string{v.lang.t("Say why.")}}, body, nil, http.StatusUnprocessableEntity)
+	}
+	reason := in.reason
+	if in.dry {
+		in.reason = cmp.Or(reason, "tried") // it is stored nowhere
 	}
 	var row map[string]any
 	out, err := v.call(operation, in, &row)
 	switch refused := refusal(err); {
 	case in.dry:
 		return v.previewed(kind, form.Get("preview"), row, err, func(p *preview) (page, error) {
-			return v.showRow(rowPage{Preview: p, Do: do, Reason: in.reason, Key: in.key}, body, refused.faults(), 0)
+			return v.showRow(rowPage{Preview: p, Do: do, Reason: reason, Key: in.key}, body, refused.faults(), 0)
 		})
 	case refused != nil:
-		shown := rowPage{Do: do, Reason: in.reason, Key: in.key}
+		shown := rowPage{Do: do, Reason: reason, Key: in.key}
 		if do != "edit" || len(refused.Errors) == 0 {
 			shown.Wrong = []string{detail(refused)}
 		}

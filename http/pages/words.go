@@ -1,9 +1,11 @@
 package pages
 
 import (
+	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -79,20 +81,65 @@ func (l language) tf(format string, args ...any) string {
 	return fmt.Sprintf(l.t(format), texts...)
 }
 
+// pattern is a message of the interface with values in it, written as {}. The translation numbers them, as in {2}, to change their order.
+type pattern struct {
+	text       *regexp.Regexp
+	translated string
+}
+
+// patterns are the messages with values, those with the longest texts first.
+var patterns = func() map[language][]pattern {
+	of := map[language][]pattern{}
+	for l, words := range translations {
+		for _, text := range slices.SortedFunc(maps.Keys(words), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) }) {
+			if strings.Contains(text, "{}") {
+				exp := "^" + strings.ReplaceAll(regexp.QuoteMeta(text), regexp.QuoteMeta("{}"), "(.+?)") + "$"
+				of[l] = append(of[l], pattern{regexp.MustCompile(exp), words[text]})
+			}
+		}
+	}
+	return of
+}()
+
 // isoDay is a day in a message of the interface.
 var isoDay = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
 
 // said translates a message of the interface, and writes its days as people do.
 func (l language) said(text string) string {
-	days := isoDay.FindAllString(text, -1)
-	if len(days) == 0 {
-		return l.t(text)
+	return isoDay.ReplaceAllStringFunc(l.message(text), l.day)
+}
+
+func (l language) message(text string) string {
+	words := translations[l]
+	if translated, known := words[text]; known {
+		return translated
 	}
-	args := make([]any, len(days))
-	for i, day := range days {
-		args[i] = l.day(day)
+	for _, p := range patterns[l] {
+		found := p.text.FindStringSubmatch(text)
+		if found == nil {
+			continue
+		}
+		translated := p.translated
+		for i, value := range found[1:] {
+			if at := slices.IndexFunc(entryFields, func(f entryField) bool { return f.key == value }); at >= 0 {
+				value = l.t(entryFields[at].label)
+			}
+			for _, place := range []string{fmt.Sprintf("{%d}", i+1), "{}"} {
+				if strings.Contains(translated, place) {
+					translated = strings.Replace(translated, place, value, 1)
+					break
+				}
+			}
+		}
+		return translated
 	}
-	return l.tf(isoDay.ReplaceAllString(strings.ReplaceAll(text, "%", "%%"), "%s"), args...)
+	if first, rest, several := strings.Cut(text, "; "); several { // see detail
+		return l.message(first) + "; " + l.message(rest)
+	}
+	if label, rest, is := strings.Cut(text, ": "); is && words[label] != "" {
+		return words[label] + ": " + l.message(rest)
+	}
+	return text
 }
 
 // texts are texts that code translates by a variable, so that a test cannot find them where they are used. A test finds the literals
@@ -100,7 +147,11 @@ func (l language) said(text string) string {
 var texts = []string{
 	"you owe", "owes you", "settled", "overdrawn", // owed
 	"Bank", "Bullion dealer", "Client", "Karigar", "Polisher",
-	"Books are locked through %s", "expected a number", // said
+	"expected a number", "expected a whole number", "must not be null", // problems of all operations
+	"expected a date such as 2025-03-31, from 1900 to 2199", "at most {} decimal places", "at most {} digits before the decimal point",
+	"Validation error", "Not enough permissions", "Not found", "It was changed since you read it", "It took too long, try again",
+	"The disk is full, try again later", "The answer is too long: narrow it to fewer days, or ask for pages",
+	"The file is too large: at most {}",
 	"Metal", "Cash", "Rate cut", "per gram", "per 10 g", "per kg", // enumWords
 	"Date", "Name", "Reason", "First name", "Last name",
 	"posted", "to check", "not readable", "being read", // khataUpload.Word
@@ -115,7 +166,7 @@ var texts = []string{
 	"open", "partly delivered", "delivered", // statusWords
 	"%s added the order", "%s edited the order", "%s deleted the order", // recordSentences
 	"%s added the takada of %s", "%s edited the takada of %s", "%s deleted the takada of %s",
-	"Order", "Takada", "Delivery date", "Notes", "Phone number", draftClient, "is required", "Order draft has no entries",
+	"Order", "Takada", "Delivery date", "Notes", "Phone number", draftClient,
 	"Empty Excel file", "Empty CSV file", "Conversation", "The log up to here", "Products belong to a company: add your company first.", // resources
 	"A link was mailed to the address of the company. Enquiries go there once somebody has opened it.",
 	"Still open", "Pending", "Resolved", "Contacted", "Qualified", "Converted", "Lost", // statuses of conversations and enquiries

@@ -25,7 +25,7 @@ func TestWordsAreTranslated(t *testing.T) {
 	t.Parallel()
 	used := usedTexts(t)
 	for _, l := range languages[1:] {
-		missing, verbs := map[string]string{}, regexp.MustCompile(`%(\[\d\])?s`)
+		missing, verbs := map[string]string{}, regexp.MustCompile(`%(\[\d\])?s|\{\d?\}`)
 		for text := range used {
 			translated, known := translations[l][text]
 			if !known || translated == "" {
@@ -115,6 +115,11 @@ func usedTexts(t *testing.T) map[string]bool {
 		used[s.name] = true
 	}
 	recordTexts(t, used)
+	for text := range messages(t) {
+		if !forPrograms[text] {
+			used[text] = true
+		}
+	}
 	eachTemplate(t, func(name, text string) {
 		trees, tree := map[string]*parse.Tree{}, parse.New(name)
 		tree.Mode = parse.SkipFuncCheck

@@ -55,15 +55,16 @@
   };
 
   const entry = document.getElementById("entry");
+  const to = e => { e?.focus(); e?.select?.(); };
   // Enter goes to the next field; after the last one of a line to the next line; on an empty line to the button.
   const goOn = (form, at) => {
     const line = at.closest(".line"), all = inputs(form), next = all[all.indexOf(at) + 1];
-    if (line && empty(line)) return all[all.length - 1].focus();
+    if (line && empty(line)) return to(all[all.length - 1]);
     if (line && (!next || next.closest(".line") !== line)) {
       const after = line.nextElementSibling || addLine(line.parentNode);
-      return after.querySelector("input").focus();
+      return to(after.querySelector("input"));
     }
-    next?.focus();
+    to(next);
   };
   const press = (e, id) => { const b = document.getElementById(id); if (b) { e.preventDefault(); b.click(); } };
   const alts = {KeyC: "open-account", KeyL: "again", KeyP: "statement", KeyZ: "undo", Equal: "settle"}; // by the key's place: layouts differ
@@ -104,6 +105,8 @@
   document.addEventListener("keypress", e => { if (handled) e.preventDefault(); }); // some send it all the same
   document.querySelector(".where select")?.addEventListener("change", e => e.target.form.requestSubmit());
   if (!document.querySelector("[autofocus]") && !matchMedia("(pointer: coarse)").matches) {
-    (entry?.querySelector("[type=date]") || document.getElementById("account"))?.focus();
+    const correct = document.getElementById("correct"), form = correct?.parentNode.querySelector("details[open]") ? null : correct;
+    if (form) form.open = true;
+    ((entry || form)?.querySelector("[type=date]") || document.getElementById("account"))?.focus();
   }
 })();

@@ -17,13 +17,14 @@
     const box = accept(row), rows = [...form.querySelectorAll(".khata-row")];
     box.checked = true;
     box.dispatchEvent(new Event("input", {bubbles: true}));
-    const rest = rows.slice(rows.indexOf(row) + 1).find(r => !accept(r).checked);
+    const rest = rows.slice(rows.indexOf(row) + 1).find(r => !accept(r).checked && !r.matches(".added"));
     (rest ? accept(rest) : form.querySelector(".primary")).focus();
   });
   form.addEventListener("keypress", e => { if (handled) e.preventDefault(); }); // some send it all the same
   form.addEventListener("input", e => {
     const row = e.target.closest(".khata-row");
     if (!row || e.target === accept(row)) return;
+    if (row.matches(".added")) accept(row).checked = true;
     const inputs = [...row.querySelectorAll(".khata-fields .field:not(.opening) :is(input, select)")];
     row.querySelector(".read span").textContent = inputs.map(i => i.selectedOptions ? i.selectedOptions[0].text : i.value).filter(Boolean).join(" · ");
   });

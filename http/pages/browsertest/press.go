@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 )
@@ -14,4 +15,31 @@ func (p *Page) PressCtrl(key string) { p.t.Helper(); p.press(key, input.Modifier
 func (p *Page) press(key string, with input.Modifier) {
 	p.t.Helper()
 	p.leaving(func() { p.run(chromedp.KeyEvent(key, chromedp.KeyModifiers(with))) })
+}
+
+// Phone makes the window that of a phone whose screen feels fingers.
+func (p *Page) Phone() {
+	p.t.Helper()
+	p.Look(360, 740, false)
+	p.run(emulation.SetTouchEmulationEnabled(true))
+}
+
+// Tap touches the middle of the first match of the CSS selector.
+func (p *Page) Tap(selector string) {
+	p.t.Helper()
+	var at struct{ X, Y float64 }
+	p.Until(`document.querySelector(` + quote(selector) + `)?.checkVisibility()`)
+	p.Evaluate(`(e => {
+		e.scrollIntoView({block: "center", behavior: "instant"});
+		const box = e.getBoundingClientRect();
+		return {X: box.x + box.width / 2, Y: box.y + box.height / 2};
+	})(document.querySelector(`+quote(selector)+`))`, &at)
+	p.run(input.DispatchTouchEvent(input.TouchStart, []*input.TouchPoint{{X: at.X, Y: at.Y}}),
+		input.DispatchTouchEvent(input.TouchEnd, []*input.TouchPoint{}))
+}
+
+// TapOn taps and waits for the next page.
+func (p *Page) TapOn(selector string) {
+	p.t.Helper()
+	p.leaving(func() { p.Tap(selector) })
 }
