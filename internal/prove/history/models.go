@@ -89,7 +89,7 @@ var rows = rule[row]{"row", func(r row, c Call) (row, bool) {
 	if r.Amount != c.Amount { // what changes nothing writes nothing
 		r.Amount, r.Revision = c.Amount, r.Revision+1
 	}
-	return r, !c.known() || *c.Revision == r.Revision
+	return r, !c.known() || c.Revision != nil && *c.Revision == r.Revision
 }}
 
 func added(r row, c Call) (row, bool) {
