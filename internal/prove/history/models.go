@@ -80,6 +80,8 @@ var rows = rule[row]{"row", func(r row, c Call) (row, bool) {
 		return r, !r.there()
 	case c.Status == 412:
 		return r, !matches
+	case c.known() && !c.ok(): // refused for another reason, such as an API key that a failover lost
+		return r, true
 	case !matches:
 		return r, false
 	case c.Op == Delete:
