@@ -80,6 +80,8 @@ var rows = rule[row]{"row", func(r row, c Call) (row, bool) {
 		return r, !r.there()
 	case c.Status == 412:
 		return r, !matches
+	case c.known() && !c.ok(): // refused for another reason, such as an API key that a failover lost
+		return r, true
 	case !matches:
 		return r, false
 	case c.Op == Delete:
@@ -89,7 +91,7 @@ var rows = rule[row]{"row", func(r row, c Call) (row, bool) {
 	if r.Amount != c.Amount { // what changes nothing writes nothing
 		r.Amount, r.Revision = c.Amount, r.Revision+1
 	}
-	return r, !c.known() || *c.Revision == r.Revision
+	return r, !c.known() || c.Revision != nil && *c.Revision == r.Revision
 }}
 
 func added(r row, c Call) (row, bool) {
