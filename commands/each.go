@@ -28,47 +28,27 @@ type Done[S any] struct {
 	Changed bool // this call appended what follows; false: another one was faster, or nothing follows
 }
 
-// HandleEach handles commands on different streams, each in its own transaction. If several callers change a stream at once, Changed is true
-// for one of them.
+// HandleEach handles commands on different streams, each in its own transaction, in as few round trips as the log allows. It does not
+// repeat a decision whose stream has changed meanwhile: Changed is false for it.
 func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []One[S]) ([]Done[S], error) {
-	return DoEach(ctx, h, req, kind, len(all), func(ctx context.Context, n int, tx *Tx) error {
-		tx.asOf = all[n].asOf
-		return add(tx, kind, all[n].ID, all[n].Loaded).decide(ctx, tx, all[n].Command)
-	})
-}
-
-// DoEach is [Do] for many decisions, each in its own transaction. It makes as few round trips as the log allows. It does not repeat a decision
-// whose records have changed meanwhile: Changed is false for it.
-func DoEach[S any](
-	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], count int, decide func(ctx context.Context, n int, tx *Tx) error,
-) ([]Done[S], error) {
-	done, all := make([]Done[S], count), make([]*Tx, count)
-	var flat []event.Event[S]
-	var of []*reading[S]
-	for n := range all {
-		all[n] = newTx(h, req, kind.Category(), map[string]bool{}, map[string]any{})
-		if err := decide(ctx, n, all[n]); err != nil {
+	done, txs := make([]Done[S], len(all)), make([]*Tx, len(all))
+	var records []record
+	for n, one := range all {
+		done[n].Loaded = one.Loaded
+		txs[n] = newTx(h, req, kind.Category(), map[string]bool{}, map[string]any{})
+		txs[n].asOf = one.asOf
+		r := add(txs[n], kind, one.ID, one.Loaded)
+		if err := r.decide(ctx, txs[n], one.Command); err != nil {
 			return nil, err
 		}
-		for _, r := range all[n].records {
-			if r, ok := r.(*reading[S]); ok {
-				flat, of = append(flat, r.events...), append(of, r)
-			}
-		}
-		if first, ok := all[n].first.(*reading[S]); ok {
-			done[n].Loaded = first.read
-		}
+		records = append(records, r)
 	}
-	flat, err := seal(ctx, h, kind, flat) // one call, since each makes keys
-	if err != nil {
+	if err := h.seal(ctx, records); err != nil {
 		return nil, err
-	}
-	for _, r := range of {
-		r.events, flat = flat[:r.count()], flat[r.count():]
 	}
 	var appends []eventstore.Transaction
 	var written []int
-	for n, tx := range all {
+	for n, tx := range txs {
 		t, err := tx.encode()
 		if err != nil {
 			return nil, err
@@ -78,17 +58,14 @@ func DoEach[S any](
 		}
 	}
 	for _, n := range written {
-		all[n].begin()
+		txs[n].begin()
 	}
-	for n, result := range h.AppendEach(ctx, appends) {
-		tx := all[written[n]]
-		tx.end(result.Appended, result.Err)
-		if result.Err == nil {
-			first, ok := tx.first.(*reading[S])
-			if ok {
-				done[written[n]] = Done[S]{Loaded: first.now, Changed: true}
-			}
-			continue
+	var err error
+	for i, result := range h.AppendEach(ctx, appends) {
+		n := written[i]
+		txs[n].end(result.Appended, result.Err)
+		if r, ok := records[n].(*reading[S]); ok && result.Err == nil {
+			done[n] = Done[S]{Loaded: r.now, Changed: true}
 		}
 		if _, lost := errors.AsType[*eventstore.WrongRevision](result.Err); !lost {
 			err = errors.Join(err, result.Err)

@@ -2,14 +2,11 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
 
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/request"
-	"bahi/eventstore"
 )
 
 // ErrKeyReused is the error of a key that was used for another request.
@@ -69,46 +66,4 @@ func earlier[S any](ctx context.Context, h *Handler, from Source, kind *event.Ki
 			ID: id, State: l.State, Revision: l.Revision, Position: known.end, At: l.At, Began: l.Began, Changed: !was.Nothing, Replayed: true,
 		}, true, err
 	}
-}
-
-// Reserve returns the first of count numbers of a series for the records of a kind that a request begins. A repetition with the same key
-// gets the same
-// numbers; again says that some of its records may be there.
-func Reserve[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], count int64) (first int64, again bool, err error) {
-	if req.Key == "" {
-		first, err = h.Numbers(ctx, kind.Category(), count)
-		return first, false, err
-	}
-	name, mark, err := marks(ctx, h, req)
-	if err != nil {
-		return 0, false, err
-	}
-	for range maxTries {
-		known, err := Load(ctx, h.Fresh(), request.Kind, name)
-		if err != nil {
-			return 0, false, err
-		}
-		if known.State.Accepted {
-			if known.State.Fingerprint != mark {
-				return 0, false, ErrKeyReused
-			}
-			_, id := event.SplitStream(known.State.Stream)
-			first, err = strconv.ParseInt(id, 10, 64)
-			return first, true, err
-		}
-		if first == 0 {
-			if first, err = h.Numbers(ctx, kind.Category(), count); err != nil {
-				return 0, false, err
-			}
-		}
-		e, err := request.Kind.Encode(newEventID(), request.Accepted{Fingerprint: mark, Stream: kind.Stream(strconv.FormatInt(first, 10))}, h.meta(req))
-		if err != nil {
-			return 0, false, err
-		}
-		_, err = h.append(ctx, known.write(request.Kind.Stream(name), e))
-		if _, raced := errors.AsType[*eventstore.WrongRevision](err); !raced {
-			return first, false, err
-		}
-	}
-	return 0, false, ErrBusy
 }

@@ -42,7 +42,8 @@ type record interface {
 	count() int // of the events that are written
 	guessed() bool
 	place() int // among the records that were decided, from 1; 0: it was not
-	seal(ctx context.Context) error
+	payloads() ([]any, error)
+	replace(payloads []any) []any
 	encode(req Request, follow int) (eventstore.Write, error)
 	begin()
 	end(done *eventstore.Appended, first event.Position)
@@ -212,23 +213,47 @@ func (r *reading[S]) count() int                    { return len(r.events) }
 func (r *reading[S]) place() int                    { return r.nth }
 func (r *reading[S]) guessed() bool                 { return r.guess }
 
-func (r *reading[S]) seal(ctx context.Context) (err error) {
-	r.events, err = seal(ctx, r.h, r.kind, r.events)
-	return err
+// payloads returns the payloads of the events that are written. It returns an error if one has a value of a subject that the kind does
+// not declare.
+func (r *reading[S]) payloads() ([]any, error) {
+	if _, err := event.MapSealed(r.events, r.kind.MaySeal); err != nil {
+		return nil, err
+	}
+	all := make([]any, len(r.events))
+	for i, e := range r.events {
+		all[i] = e
+	}
+	return all, nil
 }
 
-// seal returns events of a kind with their personal and secret values encrypted.
-func seal[S any](ctx context.Context, h *Handler, kind *event.Kind[S], events []event.Event[S]) ([]event.Event[S], error) {
-	sealed, err := event.MapSealed(events, func(values []*event.Sealed) error {
-		if err := kind.MaySeal(values); err != nil {
+// replace replaces the payloads by the first ones given, and returns the others.
+func (r *reading[S]) replace(payloads []any) []any {
+	events := make([]event.Event[S], len(r.events))
+	for i := range events {
+		events[i] = payloads[i].(event.Event[S]) //nolint:forcetypeassert // MapSealed keeps the types
+	}
+	r.events = events
+	return payloads[len(events):]
+}
+
+// seal encrypts the personal and secret values of what is written to the records, in one call, since it makes keys.
+func (h *Handler) seal(ctx context.Context, records []record) error {
+	var all []any
+	for _, r := range records {
+		payloads, err := r.payloads()
+		if err != nil {
 			return err
 		}
-		return h.vault.Seal(ctx, values)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("seal events of %s: %w", kind.Category(), err)
+		all = append(all, payloads...)
 	}
-	return sealed, nil
+	all, err := event.MapSealed(all, func(values []*event.Sealed) error { return h.vault.Seal(ctx, values) })
+	if err != nil {
+		return fmt.Errorf("seal events: %w", err)
+	}
+	for _, r := range records {
+		all = r.replace(all)
+	}
+	return nil
 }
 
 // encode returns the write of the sealed events. So many events of the same transaction follow them.
@@ -292,10 +317,8 @@ func (tx *Tx) commit(ctx context.Context) (eventstore.Appended, error) {
 	if err := Untried(ctx); err != nil { // before keys are made to seal with
 		return eventstore.Appended{}, err
 	}
-	for _, r := range tx.records {
-		if err := r.seal(ctx); err != nil {
-			return eventstore.Appended{}, err
-		}
+	if err := tx.h.seal(ctx, tx.records); err != nil {
+		return eventstore.Appended{}, err
 	}
 	t, err := tx.encode()
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,28 +8,28 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"bahi/internal/app"
-	"bahi/internal/bench"
 	"bahi/internal/cli/screen"
 	"bahi/internal/pgcluster"
+	"bahi/internal/test/bench"
 )
 
 type benchCommand struct {
 	Bahi    string        `default:"bin/bahi" placeholder:"FILE" help:"The program to measure."`
 	JSON    string        `placeholder:"FILE" help:"Write the figures to this file as JSON."`
-	Quick   bool          `help:"Short rounds and few rows: under a minute, but rough."`
-	Only    []string      `placeholder:"NAME" enum:"${parts}" help:"Measure only these figures. Of ${about_parts}."`
-	Rows    int           `placeholder:"N" help:"Events of the log to rebuild, and rows of the long ledgers. 1000000, with --quick 50000."`
+	Quick   bool          `help:"Short rounds and few rows: rough."`
+	Only    []string      `placeholder:"NAME" enum:"${scenarios}" help:"Measure only these scenarios. Of ${about}."`
+	Rows    int           `placeholder:"N" help:"Events of the log to rebuild. 1000000, with --quick 50000."`
 	Round   time.Duration `placeholder:"TIME" help:"Duration of a round. 1s, with --quick 500ms."`
 	Rounds  int           `placeholder:"N" help:"Number of rounds, whose median counts. 9, with --quick 3."`
-	Sustain time.Duration `placeholder:"TIME" help:"Duration of the sustained posting of rows of one day. 60s, with --quick 5s."`
-	Filled  string        `placeholder:"DIR" help:"For evening: the data folder of an installation that bahi demo has filled, and that is stopped. Without it, a new one is filled with --rows events."`
+	Sustain time.Duration `placeholder:"TIME" help:"Duration of the runs for the lag and for bytes. 15s, with --quick 5s."`
 	Dir     string        `placeholder:"DIR" help:"Parent of the temporary folder. By default the system's."`
-	Profile string        `placeholder:"DIR" help:"Measure nothing, but write CPU profiles of appends, requests, rebuild and conversations, with the server inside this process, and list the statements that took most of Postgres's time."`
+	Profile string        `placeholder:"DIR" help:"Run the server in this process and write a CPU profile of each scenario."`
 
 	HandWritten string `hidden:"" placeholder:"ADDRESS" help:"Serve the hand-written ledger at this address, on the database DATABASE_URL."`
 }
@@ -41,9 +40,9 @@ type benchmark struct {
 
 	dir     string // temporary
 	cluster *pgcluster.Cluster
-	filled  *pgcluster.Cluster // of --filled; nil: not started
 	limits  *bench.Limits
 	report  *bench.Report
+	servers int // started so far
 }
 
 // Run measures, prints a table and writes JSON. A missed goal is not an error. After an error, the table has what was measured before.
@@ -58,10 +57,7 @@ func (c benchCommand) Run(ctx context.Context) (err error) {
 		return errors.Join(err, b.close())
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	if b.Profile != "" {
-		return b.profiles(ctx)
-	}
-	failed := b.runParts(ctx)
+	failed := b.runScenarios(ctx)
 	if failed != nil && len(b.report.Figures) == 0 {
 		return failed
 	}
@@ -71,7 +67,8 @@ func (c benchCommand) Run(ctx context.Context) (err error) {
 		return errors.Join(failed, err)
 	}
 	fmt.Printf("\n%d of %d goals missed; %s; Postgres %s on %s; %s, %d cores; %.0f seconds\n", b.report.Missed(), len(b.report.Figures),
-		b.report.Version, b.report.Machine.Postgres, b.report.Machine.FileSystem, b.report.Machine.Processor, b.report.Machine.Cores, b.report.Seconds)
+		b.report.Version, b.report.Machine.Postgres, b.report.Machine.FileSystem, b.report.Machine.Processor, b.report.Machine.Cores,
+		b.report.Seconds)
 	if b.JSON == "" || failed != nil {
 		return failed
 	}
@@ -80,7 +77,7 @@ func (c benchCommand) Run(ctx context.Context) (err error) {
 
 // complete sets the defaults that depend on --quick.
 func (c benchCommand) complete() benchCommand {
-	rows, round, rounds, sustain := 1_000_000, time.Second, 9, time.Minute
+	rows, round, rounds, sustain := 1_000_000, time.Second, 9, 15*time.Second
 	if c.Quick {
 		rows, round, rounds, sustain = 50_000, time.Second/2, 3, 5*time.Second
 	}
@@ -99,21 +96,35 @@ func (c benchCommand) complete() benchCommand {
 	return c
 }
 
+// runScenarios runs those that --only names, or all.
+func (b *benchmark) runScenarios(ctx context.Context) error {
+	for _, s := range scenarios {
+		if len(b.Only) > 0 && !slices.Contains(b.Only, s.name) {
+			continue
+		}
+		run := func() error { return s.run(b, ctx) }
+		if b.Profile != "" {
+			run = func() error {
+				return profiled(filepath.Join(b.Profile, s.name+".pprof"), func() error { return s.run(b, ctx) })
+			}
+		}
+		if err := run(); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
 // open starts the cluster and prepares it for pgbench.
 func (b *benchmark) open(ctx context.Context) (err error) {
-	b.sayf("starting a private cluster")
+	b.sayf("starting an embedded Postgres")
 	if b.dir, err = os.MkdirTemp(b.Dir, "bahi-bench-"); err != nil {
 		return err
 	}
 	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // as root, another user runs Postgres in it
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	options := pgcluster.Options{Dir: filepath.Join(b.dir, "cluster"), Log: log}
-	if b.Profile != "" {
-		options.Settings = statementSettings
-	}
-	if b.cluster, err = pgcluster.Start(ctx, options); err != nil {
+	if b.cluster, err = b.startCluster(ctx, "cluster"); err != nil {
 		return err
 	}
 	if b.report.Machine, err = bench.Describe(ctx, b.cluster.URL(), b.dir); err != nil {
@@ -126,13 +137,16 @@ func (b *benchmark) open(ctx context.Context) (err error) {
 	return b.limits.Prepare(ctx)
 }
 
+func (b *benchmark) startCluster(ctx context.Context, name string) (*pgcluster.Cluster, error) {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return pgcluster.Start(ctx, pgcluster.Options{Dir: filepath.Join(b.dir, name), Log: log})
+}
+
 func (b *benchmark) close() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*app.StopWithin)
 	defer cancel()
-	for _, c := range []*pgcluster.Cluster{b.cluster, b.filled} {
-		if c != nil {
-			err = errors.Join(err, c.Stop(ctx))
-		}
+	if b.cluster != nil {
+		err = b.cluster.Stop(ctx)
 	}
 	if b.dir != "" {
 		err = errors.Join(err, os.RemoveAll(b.dir))
@@ -147,12 +161,7 @@ func (b *benchmark) sayf(format string, args ...any) {
 
 // database creates an empty database.
 func (b *benchmark) database(ctx context.Context, name string) (string, error) {
-	conn, err := pgx.Connect(ctx, b.cluster.URL())
-	if err != nil {
-		return "", err
-	}
-	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
-	if _, err := conn.Exec(ctx, `create database `+pgx.Identifier{name}.Sanitize()); err != nil {
+	if err := execute(ctx, b.cluster.URL(), `create database `+pgx.Identifier{name}.Sanitize()); err != nil {
 		return "", fmt.Errorf("create the database %s: %w", name, err)
 	}
 	u, err := url.Parse(b.cluster.URL())
@@ -163,36 +172,30 @@ func (b *benchmark) database(ctx context.Context, name string) (string, error) {
 	return u.String(), nil
 }
 
-// settle writes a checkpoint, so that none falls into a round by chance.
-func (b *benchmark) settle(ctx context.Context) error { return checkpoint(ctx, b.cluster) }
-
-func checkpoint(ctx context.Context, cluster *pgcluster.Cluster) error {
-	conn, err := pgx.Connect(ctx, cluster.URL())
+// execute runs a statement on a connection of its own.
+func execute(ctx context.Context, url, sql string) error {
+	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
-	_, err = conn.Exec(ctx, `checkpoint`)
+	_, err = conn.Exec(ctx, sql)
 	return err
 }
 
-// system assembles Bahi in this process, on a database of the cluster.
-func (b *benchmark) system(ctx context.Context, database string) (*app.System, error) {
-	s := b.settings(database)
-	return s.Open(ctx, false)
-}
-
-// onDatabase returns a system on a new database.
-func (b *benchmark) onDatabase(ctx context.Context, name string) (*app.System, error) {
-	url, err := b.database(ctx, name)
+// onDatabase opens a system in this process on a database, without projections that follow.
+func (b *benchmark) onDatabase(ctx context.Context, url string, use func(*app.System) error) error {
+	s := b.settings(url)
+	sys, err := s.Open(ctx, false)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return b.system(ctx, url)
+	defer sys.Close()
+	return use(sys)
 }
 
 // data returns the data folder of the measured systems.
-func (b *benchmark) data() string { return cmp.Or(b.Filled, filepath.Join(b.dir, "data")) }
+func (b *benchmark) data() string { return filepath.Join(b.dir, "data") }
 
 func (b *benchmark) settings(database string) app.Settings {
 	return app.Settings{
@@ -207,18 +210,70 @@ const (
 	defaultReadWait    = 500 * time.Millisecond
 )
 
-// interleave is [bench.Interleave] with a progress bar.
-func (b *benchmark) interleave(ctx context.Context, what string, limit func() (bench.Sample, error), others ...func() (bench.Sample, error)) (bench.Series, []bench.Series, error) {
+// round measures once.
+type round func() (bench.Sample, error)
+
+// figure is a figure of a scenario, before it is measured.
+type figure struct {
+	name, title string
+	number      bench.Number
+	goal        *bench.Goal
+	unit        string // if it is not the number's
+}
+
+// compare measures in turns with a limit, and adds figures to the report. Those of a number that the limit does not have are compared with
+// nothing.
+func (b *benchmark) compare(ctx context.Context, what string, limit, measured round, figures ...figure) error {
+	limits, found, err := b.interleave(ctx, figures[0].title, limit, measured)
+	if err != nil {
+		return err
+	}
+	for _, f := range figures {
+		b.conclude(f, found[0], what, limits)
+	}
+	return nil
+}
+
+// interleave is [bench.Interleave] with a progress bar. A checkpoint before it keeps others out of the rounds.
+func (b *benchmark) interleave(ctx context.Context, what string, limit round, others ...round) (bench.Series, []bench.Series, error) {
 	b.sayf("%s: %d rounds", what, b.Rounds)
-	if err := b.settle(ctx); err != nil {
+	if err := execute(ctx, b.cluster.URL(), `checkpoint`); err != nil {
 		return nil, nil, err
 	}
 	bar := screen.NewBar(os.Stderr, what, "measurements")
 	defer bar.End()
-	return bench.Interleave(b.Rounds, func(done, total int) { bar.Show(int64(done), int64(total)) }, limit, others...)
+	all := make([]func() (bench.Sample, error), len(others))
+	for i, other := range others {
+		all[i] = other
+	}
+	return bench.Interleave(b.Rounds, func(done, total int) { bar.Show(int64(done), int64(total)) }, limit, all...)
 }
 
 // conclude adds a figure to the report.
-func (b *benchmark) conclude(f bench.Figure, rounds []float64, limit string, against []float64) {
-	b.report.Figures = append(b.report.Figures, f.Conclude(rounds, limit, against))
+func (b *benchmark) conclude(f figure, found bench.Series, what string, limit bench.Series) {
+	of := bench.Figure{Name: f.name, Title: f.title, Unit: f.number.Unit, Goal: f.goal}
+	if f.unit != "" {
+		of.Unit = f.unit
+	}
+	against := limit.By(f.number)
+	if bench.Median(against) == 0 {
+		what, against = "", nil
+	}
+	b.report.Figures = append(b.report.Figures, of.Conclude(found.By(f.number), what, against))
 }
+
+// value adds a figure that was measured once.
+func (b *benchmark) value(name, title, unit string, goal *bench.Goal, value float64) {
+	f := bench.Figure{Name: name, Title: title, Unit: unit, Goal: goal}
+	b.report.Figures = append(b.report.Figures, f.Conclude([]float64{value}, "", nil))
+}
+
+// inserts measures pgbench's INSERT.
+func (b *benchmark) inserts(ctx context.Context, clients int) round {
+	return func() (bench.Sample, error) { return b.limits.Inserts(ctx, clients) }
+}
+
+const (
+	insert1  = "pgbench INSERT, 1 client"
+	insert64 = "pgbench INSERT, 64 clients"
+)

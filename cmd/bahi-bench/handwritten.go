@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -21,8 +22,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/shopspring/decimal"
 
-	"bahi/internal/bench"
 	"bahi/internal/pgcluster"
+	"bahi/internal/test/bench"
 )
 
 // handWrittenTables are the tables of the hand-written ledger: accounts with their balances, and rows.
@@ -44,6 +45,11 @@ const handWrittenInsert = `
 		insert into row (account, date, kind, amount, note) select id, $2, $3, $4, $5 from changed returning id, created_at
 	)
 	select inserted.id, inserted.created_at, changed.balance::text from inserted, changed`
+
+// handWrittenPage is a page of an account's rows.
+const handWrittenPage = `
+	select id, account, date::text, kind, amount::text, note, created_at from row where account = $1::bigint
+	order by date, id limit $2 offset $3`
 
 // handWritten is the hand-written ledger: what an engineer would write instead of using Bahi.
 type handWritten struct {
@@ -68,6 +74,8 @@ func serveHandWritten(ctx context.Context, address, database string) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("POST /bank-ledger/{account}", handWritten{pool}.post)
+	mux.HandleFunc("GET /bank-ledger/{account}", handWritten{pool}.page)
+	mux.HandleFunc("GET /bank/{account}", handWritten{pool}.balance)
 	server := &http.Server{Addr: address, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // ListenAndServe reports it
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
@@ -97,7 +105,7 @@ type writtenRow struct {
 	Amount    json.Number `json:"amount"`
 	Note      string      `json:"note"`
 	CreatedAt time.Time   `json:"created_at"`
-	Balance   json.Number `json:"balance"` // of the account after the row
+	Balance   json.Number `json:"balance,omitempty"` // of the account after the row
 }
 
 const (
@@ -149,131 +157,180 @@ func (l handWritten) post(w http.ResponseWriter, r *http.Request) {
 	row.Account = account
 	err = l.pool.QueryRow(r.Context(), handWrittenInsert, account, row.Date, row.Kind, row.Amount.String(), row.Note).
 		Scan(&row.ID, &row.CreatedAt, (*string)(&row.Balance))
+	respond(w, http.StatusCreated, row, err)
+}
+
+// balance responds with an account's balance.
+func (l handWritten) balance(w http.ResponseWriter, r *http.Request) {
+	out := struct {
+		ID      int64       `json:"id"`
+		Balance json.Number `json:"balance"`
+	}{}
+	err := l.pool.QueryRow(r.Context(), `select id, balance::text from account where id = $1::bigint`, r.PathValue("account")).
+		Scan(&out.ID, (*string)(&out.Balance))
+	respond(w, http.StatusOK, out, err)
+}
+
+// page responds with a page of an account's rows.
+func (l handWritten) page(w http.ResponseWriter, r *http.Request) {
+	size, _ := strconv.Atoi(r.URL.Query().Get("page_size")) // 0 is no page
+	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+	rows, _ := l.pool.Query(r.Context(), handWrittenPage, r.PathValue("account"), size, max(0, page-1)*size) // CollectRows returns the error
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (one writtenRow, err error) {
+		err = row.Scan(&one.ID, &one.Account, &one.Date, &one.Kind, (*string)(&one.Amount), &one.Note, &one.CreatedAt)
+		return one, err
+	})
+	respond(w, http.StatusOK, all, err)
+}
+
+// respond writes a body, or an error.
+func respond(w http.ResponseWriter, status int, out any, err error) {
 	if errors.Is(err, pgx.ErrNoRows) {
 		http.Error(w, "account not found", http.StatusNotFound)
 		return
 	}
 	var body []byte
 	if err == nil {
-		body, err = json.Marshal(row)
+		body, err = json.Marshal(out)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusCreated)
+	w.WriteHeader(status)
 	_, _ = w.Write(body) // the client sees it
 }
 
-// handWritten measures posts of rows beside those to the hand-written ledger. Each of the two has a Postgres of its own with the same
-// settings, so that the processor time of each is known.
-func (b *benchmark) handWritten(ctx context.Context) error {
-	return b.onServer(ctx, "beside_hand_written", func(ctx context.Context, s *server, accounts []int64) (err error) {
-		b.sayf("starting a hand-written ledger with its own Postgres")
-		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-		cluster, err := pgcluster.Start(ctx, pgcluster.Options{Dir: filepath.Join(b.dir, "hand_written"), Log: log})
+// handWritten measures posts of rows, balances and pages beside those of the hand-written ledger. Each of the two has a Postgres of its own
+// with the same settings, so that the processor time of each is known.
+func (b *benchmark) handWritten(ctx context.Context, s *server) error {
+	return b.besideHandWritten(ctx, func(anchor *server, cluster *pgcluster.Cluster) error {
+		accounts, err := s.openAccounts(ctx)
 		if err != nil {
-			return fmt.Errorf("start the hand-written ledger's Postgres: %w", err)
+			return err
 		}
-		defer func() { err = errors.Join(err, cluster.Stop(context.WithoutCancel(ctx))) }()
-		anchor, err := b.launch(ctx, cluster.URL(), b.handWrittenProcess)
-		if err != nil {
-			return fmt.Errorf("start the hand-written ledger: %w", err)
+		theirs := make([]int64, bankAccounts)
+		for i := range theirs {
+			theirs[i] = int64(1 + i)
 		}
-		defer func() { err = errors.Join(err, anchor.stop()) }()
-		return b.besideHandWritten(ctx, s, accounts, anchor, cluster)
+		postTheirs := func(clients int) round {
+			load := b.load(anchor, clients, anchor.postings(theirs))
+			return withProcessorTime(ctx, load, anchor.pid, cluster.PID(), nil)
+		}
+		postOurs := func(clients int) round { // a row's time includes that of the projections
+			load := b.load(s, clients, s.postings(accounts))
+			return withProcessorTime(ctx, load, s.pid, b.cluster.PID(), s.caughtUp)
+		}
+		if err := warm(postTheirs(64), postOurs(64)); err != nil {
+			return err
+		}
+		for _, of := range []struct {
+			clients         int
+			rate, processor float64 // goals
+		}{{1, 1, 600}, {16, 1.2, 220}, {64, 1.7, 150}, {256, 2, 0}} {
+			if err := execute(ctx, anchor.url, `checkpoint`); err != nil {
+				return err
+			}
+			what := fmt.Sprintf("POST of a row, %d clients", of.clients)
+			limit, found, err := b.interleave(ctx, what+", beside a hand-written ledger", postTheirs(of.clients), postOurs(of.clients))
+			if err != nil {
+				return err
+			}
+			name, of64 := fmt.Sprintf("handwritten_%d", of.clients), bench.AtMost(of.processor)
+			if of.processor == 0 {
+				of64 = nil
+			}
+			b.conclude(figure{name: name, title: what, number: bench.Rate, goal: bench.AtLeast(of.rate)}, found[0], "hand-written ledger", limit)
+			if hasProcessorTime {
+				what += ": processor time, with Postgres"
+				b.conclude(figure{name: name + "_processor", title: what, number: bench.Processor, goal: of64}, found[0], "", nil)
+				b.conclude(figure{name: name + "_processor_of_anchor", title: what + ", hand-written", number: bench.Processor}, limit, "", nil)
+			}
+		}
+		return b.readsBesideHandWritten(ctx, s, anchor, accounts, theirs)
 	})
 }
 
-// handWrittenProcess runs the hand-written ledger.
-func (b *benchmark) handWrittenProcess(ctx context.Context, s *server) (func() error, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
+// readsBesideHandWritten measures balances and pages beside those of the hand-written ledger, alone and together with rows.
+func (b *benchmark) readsBesideHandWritten(ctx context.Context, s, anchor *server, accounts, theirs []int64) error {
+	get := func(s *server, accounts []int64, path string) [][]byte {
+		return requests(prebuilt, func(_ int, random *rand.Rand) []byte {
+			return bench.Request("GET", fmt.Sprintf(path, accounts[random.IntN(len(accounts))]), s.key, "")
+		})
 	}
-	cmd := exec.CommandContext(ctx, program, "--hand-written="+s.address) //nolint:gosec // this program
-	cmd.Env = append(os.Environ(), "DATABASE_URL="+s.url)
-	return b.start(ctx, s, cmd)
-}
-
-func (b *benchmark) besideHandWritten(ctx context.Context, s *server, accounts []int64, anchor *server, cluster *pgcluster.Cluster) error {
-	conn, err := pgx.Connect(ctx, s.url)
-	if err != nil {
+	const balance, page, hand = "/bank/%d", "/bank-ledger/%d?page_size=15&page=1", "hand-written ledger"
+	mix := func(s *server, accounts []int64) round {
+		load := b.load(s, 64, s.postings(accounts))
+		pages := get(s, accounts, page)
+		load.Odd = get(s, accounts, balance)
+		for i := range load.Odd {
+			if i%2 == 0 {
+				load.Odd[i] = pages[i]
+			}
+		}
+		return rounds(ctx, load)
+	}
+	read := func(s *server, accounts []int64, path string) round {
+		return rounds(ctx, b.load(s, 16, get(s, accounts, path)))
+	}
+	if err := warm(read(s, accounts, balance), read(s, accounts, page)); err != nil {
 		return err
 	}
-	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
-	anchorAccounts := make([]int64, bankAccounts)
-	for i := range anchorAccounts {
-		anchorAccounts[i] = int64(1 + i)
+	return errors.Join(
+		b.compare(ctx, hand, read(anchor, theirs, balance), read(s, accounts, balance),
+			figure{name: "balance", title: "GET of a balance, 16 clients", number: bench.Rate, goal: bench.AtLeast(1.2)}),
+		b.compare(ctx, hand, read(anchor, theirs, page), read(s, accounts, page),
+			figure{name: "page_15", title: "page of 15 rows, 16 clients", number: bench.Rate, goal: bench.AtLeast(3)}),
+		b.compare(ctx, hand, mix(anchor, theirs), mix(s, accounts),
+			figure{name: "mix", title: "64 clients, half of them reading pages and balances", number: bench.Rate, goal: bench.AtLeast(1.2)},
+			figure{name: "mix_read_p99", title: "the same: p99 of a read", number: bench.OddP99}),
+	)
+}
+
+// besideHandWritten starts a hand-written ledger with a Postgres of its own.
+func (b *benchmark) besideHandWritten(ctx context.Context, measure func(*server, *pgcluster.Cluster) error) (err error) {
+	b.sayf("starting a hand-written ledger with its own Postgres")
+	b.servers++
+	cluster, err := b.startCluster(ctx, fmt.Sprintf("hand_written_%d", b.servers))
+	if err != nil {
+		return fmt.Errorf("start the hand-written ledger's Postgres: %w", err)
 	}
-	toAnchor := bench.Load{Address: anchor.address, For: b.Round, Requests: anchor.postings(anchorAccounts)}
-	toBahi := bench.Load{Address: s.address, For: b.Round, Requests: s.postings(accounts)}
-	postAnchor := func(clients int) func() (bench.Sample, error) {
-		return withProcessorTime(ctx, toAnchor, clients, anchor.pid, cluster.PID(), func() error { return nil })
-	}
-	postBahi := func(clients int) func() (bench.Sample, error) { // a row's time includes that of the projections
-		return withProcessorTime(ctx, toBahi, clients, s.pid, b.cluster.PID(), func() error { return allCaughtUp(ctx, conn) })
-	}
-	for _, post := range []func() (bench.Sample, error){postAnchor(postClients), postBahi(postClients)} {
-		if _, err := post(); err != nil { // warm up: a server that has just started is slower
-			return err
-		}
-	}
-	if !hasProcessorTime {
-		b.sayf("processor times are left out: they are read from Linux's /proc")
-	}
-	for _, of := range []struct {
-		clients         int
-		rate, processor float64 // goals
-	}{{1, 0.8, 1000}, {16, 0.85, 340}, {64, 1.2, 220}} {
-		if err := checkpoint(ctx, cluster); err != nil {
-			return err
-		}
-		clients := fmt.Sprintf("%d clients", of.clients)
-		if of.clients == 1 {
-			clients = "1 client"
-		}
-		what := "POST of rows beside a hand-written ledger, " + clients
-		limit, found, err := b.interleave(ctx, what, postAnchor(of.clients), postBahi(of.clients))
+	defer func() { err = errors.Join(err, cluster.Stop(context.WithoutCancel(ctx))) }()
+	anchor, err := b.launch(ctx, &server{url: cluster.URL()}, func(ctx context.Context, s *server) (func() error, error) {
+		program, err := os.Executable()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		name, title, theirs := fmt.Sprintf("handwritten_%d", of.clients), "POST of a row, "+clients, "hand-written ledger, "+clients
-		const processor = ": processor time, with Postgres"
-		b.conclude(bench.Figure{Name: name, Title: title, Unit: "/s", Goal: bench.AtLeast(of.rate)},
-			found[0].By(bench.Rate), theirs, limit.By(bench.Rate))
-		if !hasProcessorTime {
-			continue
-		}
-		b.conclude(bench.Figure{Name: name + "_processor", Title: title + processor, Unit: "us", Goal: bench.AtMost(of.processor)},
-			found[0].By(bench.Processor), "", nil)
-		b.conclude(bench.Figure{Name: name + "_processor_of_anchor", Title: theirs + processor, Unit: "us"}, limit.By(bench.Processor), "", nil)
+		cmd := exec.CommandContext(ctx, program, "--hand-written="+s.address) //nolint:gosec // this program
+		cmd.Env = append(os.Environ(), "DATABASE_URL="+s.url)
+		return b.start(ctx, s, cmd)
+	})
+	if err != nil {
+		return fmt.Errorf("start the hand-written ledger: %w", err)
 	}
-	return nil
+	return errors.Join(measure(anchor, cluster), anchor.stop())
 }
 
 const hasProcessorTime = runtime.GOOS == "linux"
 
-// withProcessorTime returns a round that measures the processor time of a request, of the server and its Postgres, until followed returns.
-func withProcessorTime(
-	ctx context.Context, load bench.Load, clients, server, postmaster int, followed func() error,
-) func() (bench.Sample, error) {
-	load.Clients = clients
+// withProcessorTime returns a round that measures the processor time of a request, of the server and its Postgres, until
+// after returns.
+func withProcessorTime(ctx context.Context, load bench.Load, server, postmaster int, after func(context.Context) error) round {
 	return func() (bench.Sample, error) {
 		before, err := processorTime(server, postmaster)
 		if err != nil {
 			return bench.Sample{}, err
 		}
 		s, err := load.Run(ctx)
-		if err == nil {
-			err = followed()
+		if err == nil && after != nil {
+			err = after(ctx)
 		}
 		if err != nil {
 			return s, err
 		}
-		after, err := processorTime(server, postmaster)
-		s.Processor = (after - before) / time.Duration(max(s.Requests, 1))
+		until, err := processorTime(server, postmaster)
+		s.Processor = (until - before) / time.Duration(max(s.Requests, 1))
 		return s, err
 	}
 }
@@ -298,4 +355,18 @@ func processorTime(server, postmaster int) (sum time.Duration, err error) {
 		sum += taken
 	}
 	return sum, nil
+}
+
+// childrenOf returns the processes that a process has started and that run.
+func childrenOf(parent int) (children []int) {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", parent))
+	for _, list := range lists {
+		text, _ := os.ReadFile(list) //nolint:gosec // a thread that has ended has no children
+		for field := range strings.FieldsSeq(string(text)) {
+			if pid, err := strconv.Atoi(field); err == nil {
+				children = append(children, pid)
+			}
+		}
+	}
+	return children
 }

@@ -25,6 +25,7 @@ func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	var c benchCommand
-	kong.Parse(&c, kong.Name("bahi-bench"), kong.Description("Measure bahi against the limits of this machine."), kong.UsageOnError(), partVars(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+	kong.Parse(&c, kong.Name("bahi-bench"), kong.Description("Measure bahi against the limits of this machine."), kong.UsageOnError(),
+		scenarioNames(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	return c.Run(ctx)
 }

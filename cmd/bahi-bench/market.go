@@ -1,199 +1,145 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strings"
+	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
+	"github.com/xuri/excelize/v2"
 
-	"bahi/domain/marketplace/company"
-	"bahi/domain/marketplace/product"
-	"bahi/domain/patch"
-	"bahi/eventstore"
-	"bahi/internal/bench"
-	"bahi/internal/cli/screen"
-	"bahi/projections"
-	markettables "bahi/projections/marketplace"
+	"bahi/internal/test/bench"
 )
 
-const (
-	companiesOf = 10  // rows of --rows for one company: 100,000 of a million products
-	sellers     = 100 // companies that have products, beside the large one, which has one in largeOf
-	largeOf     = 10
-	batchChunk  = 8      // batches of one AppendEach
-	vocabulary  = 30_000 // words
-)
+const password = "Kundan-meena-polki-7" //nolint:gosec // G101: of a system that lives as long as the run
 
-// market measures the marketplace: search, lists, the feed, the import and enquiries, with a million products of 100,000 companies.
-func (b *benchmark) market(ctx context.Context) error {
-	return b.inMarket(ctx, b.process, func(m *marketplace) (err error) {
-		for _, of := range []struct {
-			name string
-			run  func(context.Context) error
-		}{{"search", m.search}, {"catalog", m.catalog}, {"feed", m.feed}, {"import", m.imports}, {"enquiries", m.enquiries}} {
-			if b.wanted(of.name) && err == nil {
-				err = of.run(ctx)
-			}
+// registration returns a request of a new user.
+func registration() []byte {
+	return bench.Request("POST", "/api/v1/auth/register", "", fmt.Sprintf(
+		`{"email":"%s@example.org","password":%q,"first_name":"Asha","last_name":"Shah"}`, uuid.New(), password))
+}
+
+// registrations measures registrations, each of which hashes a password.
+func (b *benchmark) registrations(ctx context.Context, s *server) error {
+	load := b.load(s, 8, nil)
+	load.Fresh = func() [][]byte { return requests(prebuilt, func(int, *rand.Rand) []byte { return registration() }) }
+	return b.compare(ctx, insert1, b.inserts(ctx, 1), rounds(ctx, load),
+		figure{name: "register", title: "registrations, 8 clients", number: bench.Rate},
+		figure{name: "register_p50", title: "the same: p50", number: bench.P50})
+}
+
+// openCompanies registers users with companies, and returns the companies' ids.
+func (s *server) openCompanies(ctx context.Context, count int) (companies []uuid.UUID, err error) {
+	for i := range count {
+		var user struct {
+			Token string `json:"access_token"`
 		}
+		a, err := s.do(ctx, registration())
+		if err == nil {
+			err = decode(a, &user)
+		}
+		if err != nil {
+			return nil, err
+		}
+		var company struct{ ID uuid.UUID }
+		body := fmt.Sprintf(`{"name":"Jewellers %d","city":"Surat"}`, i)
+		if err := s.json(ctx, "POST", "/api/v1/companies", user.Token, body, &company); err != nil {
+			return nil, err
+		}
+		companies = append(companies, company.ID)
+	}
+	return companies, nil
+}
+
+// enquiries measures questions of strangers to companies, each with its notifications.
+func (b *benchmark) enquiries(ctx context.Context, s *server) error {
+	companies, err := s.openCompanies(ctx, 20)
+	if err != nil {
 		return err
+	}
+	load := b.load(s, 64, nil)
+	load.Fresh = func() [][]byte {
+		return requests(prebuilt, func(i int, random *rand.Rand) []byte {
+			return bench.Request("POST", "/api/v1/enquiries", "", fmt.Sprintf(`{"to_company_id":%q,"user_name":"Asha Patel",`+
+				`"user_email":"%s@example.org","user_phone":"+9198%08d","message":"What do 500 pieces cost?","quantity":500,`+
+				`"source_platform":"web"}`, companies[random.IntN(len(companies))], uuid.New(), i))
+		})
+	}
+	return b.compare(ctx, insert64, b.inserts(ctx, 64), rounds(ctx, load), figure{
+		name: "enquiries", title: "POST of an enquiry, 64 clients", number: bench.Rate, goal: bench.AtLeast(0.25),
 	})
 }
 
-// unlimited are the settings without the limits that one address would reach.
-var unlimited = []string{
-	"BAHI_LIMIT_COMPANY_READ=off", "BAHI_LIMIT_CATALOG_LIST_SEARCH=off", "BAHI_LIMIT_CATALOG_GENERAL=off", "BAHI_LIMIT_CATALOG_BULK=off", "BAHI_LIMIT_ENQUIRY_CREATE=off",
-}
-
-// inMarket fills a marketplace and starts a server on it.
-func (b *benchmark) inMarket(ctx context.Context, start func(database string, more ...string) func(context.Context, *server) (func() error, error), measure func(*marketplace) error) (err error) {
-	url, err := b.database(ctx, "market")
+// catalog measures the import of a spreadsheet of products.
+func (b *benchmark) catalog(ctx context.Context, s *server) error {
+	const rows = 10_000
+	companies, err := s.openCompanies(ctx, 1)
 	if err != nil {
 		return err
 	}
-	m := &marketplace{benchmark: b, random: rand.New(rand.NewPCG(seed, 9))} //nolint:gosec // the same companies in each run
-	if err := m.fill(ctx, url); err != nil {
-		return err
-	}
-	b.sayf("starting a server")
-	if m.server, err = b.serve(ctx, url, start(url, unlimited...)); err != nil {
-		return err
-	}
-	defer func() {
-		if stopErr := m.server.stop(); err == nil {
-			err = stopErr
-		}
-	}()
-	if m.conn, err = pgx.Connect(ctx, url); err != nil {
-		return err
-	}
-	defer m.conn.Close(context.WithoutCancel(ctx))                //nolint:errcheck // it only read
-	if _, err := m.conn.Exec(ctx, `vacuum analyze`); err != nil { // as autovacuum does within minutes
-		return err
-	}
-	limits := *b.limits
-	limits.URL = url
-	m.plain = &limits
-	return measure(m)
-}
-
-// marketplace is a marketplace that is measured.
-type marketplace struct {
-	*benchmark
-
-	random *rand.Rand
-	server *server
-	conn   *pgx.Conn
-	plain  *bench.Limits // pgbench on the server's database
-	names  []string      // of companies
-	words  []string      // see word
-}
-
-var (
-	trades    = []string{"Textiles", "Jewellers", "Hardware", "Traders", "Exports", "Metals", "Industries", "Agencies", "Polymers", "Foods"}
-	cities    = []string{"Surat", "Rajkot", "Mumbai", "Jaipur", "Coimbatore", "Ludhiana", "Kanpur", "Morbi"}
-	syllables = []string{"ra", "me", "sh", "ka", "la", "vi", "no", "da", "su", "ni", "pa", "te", "jo", "ga", "mu", "re", "li", "tha", "bha", "cha"}
-)
-
-// word returns one of the words of which names are made: of three to five syllables, fewer than there are names.
-func (m *marketplace) word() string {
-	if m.words == nil {
-		m.words = make([]string, vocabulary)
-		for i := range m.words {
-			var word strings.Builder
-			for range 3 + m.random.IntN(3) {
-				word.WriteString(syllables[m.random.IntN(len(syllables))])
-			}
-			m.words[i] = strings.ToUpper(word.String()[:1]) + word.String()[1:]
-		}
-	}
-	return m.words[m.random.IntN(len(m.words))]
-}
-
-// companyAt returns the id of the nth company. The first one is the large one.
-func companyAt(nth int) uuid.UUID {
-	return uuid.NewSHA1(uuid.NameSpaceOID, fmt.Appendf(nil, "company %d", nth))
-}
-
-func (m *marketplace) companies() int { return max(2*sellers, m.Rows/companiesOf) }
-
-func (m *marketplace) large() int { return m.Rows / largeOf }
-
-// fill writes the events of companies and of the batches of their products, and folds them.
-func (m *marketplace) fill(ctx context.Context, url string) error {
-	sys, err := m.system(ctx, url)
+	file, err := spreadsheet(rows)
 	if err != nil {
 		return err
 	}
-	defer sys.Close()
-	log, err := newLogMaker(ctx, sys, m.Rows)
-	if err != nil {
-		return err
-	}
-	m.sayf("making %d companies and %d products", m.companies(), m.Rows)
-	bar := screen.NewBar(os.Stderr, "making products", "products")
-	for i := range m.companies() {
-		name := m.word() + " " + trades[m.random.IntN(len(trades))]
-		m.names = append(m.names, name)
-		e, err := company.Kind.Encode(uuid.Must(uuid.NewV7()), company.Created{Name: name, Slug: fmt.Sprintf("company-%d", i), Profile: company.Profile{
-			City: patch.Set(cities[m.random.IntN(len(cities))]), Category: patch.Set(trades[m.random.IntN(len(trades))]),
-			Description: patch.Set("Makers and sellers of " + m.word() + " since 1974"),
-		}}, log.now())
-		if err == nil {
-			err = log.queue(company.Kind.Stream(companyAt(i).String()), eventstore.NoStream, e)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := log.pause(); err != nil {
-		return err
-	}
-	log.chunk = batchChunk
-	for made := 0; made < m.Rows; {
-		of, count := 0, min(product.MaxBatch, m.Rows-made)
-		if made >= m.large() {
-			of = 1 + made/product.MaxBatch%sellers
-		}
-		if err := m.offer(log, of, made, count); err != nil {
-			return err
-		}
-		made += count
-		bar.Show(int64(made), int64(m.Rows))
-	}
-	bar.End()
-	if err := log.end(); err != nil {
-		return err
-	}
-	for _, p := range []*projections.Projection{markettables.Companies, markettables.Products} {
-		if _, err := m.foldOne(ctx, sys, p); err != nil {
-			return err
-		}
-	}
-	return nil
+	path, told := "/api/v1/catalog/bulk?company_id="+companies[0].String(), fmt.Sprintf(`"created":%d,"failed":0`, rows)
+	return b.compare(ctx, "excelize alone", timed(rows, func() error { return readAlone(file) }),
+		timed(rows, func() error { return s.upload(ctx, path, operatorKey, "catalog.xlsx", file, told) }),
+		figure{
+			name: "import", title: fmt.Sprintf("import of an XLSX of %d products", rows), number: bench.Rate, unit: "rows/s",
+			goal: bench.AtLeast(0.3),
+		})
 }
 
-// offer writes a batch of products. Half of them are in the category Anklets.
-func (m *marketplace) offer(log *logMaker, of, first, count int) error {
-	batch := product.Imported{Company: companyAt(of)}
+// timed returns a round of something that is done once, as so many things.
+func timed(count int, do func() error) round {
+	return func() (bench.Sample, error) {
+		began := time.Now()
+		err := do()
+		return bench.Sample{Rate: float64(count) / time.Since(began).Seconds()}, err
+	}
+}
+
+// spreadsheet returns an XLSX of products.
+func spreadsheet(count int) ([]byte, error) {
+	book := excelize.NewFile()
+	defer book.Close() //nolint:errcheck // temporary files
+	rows, err := book.NewStreamWriter(book.GetSheetName(0))
+	if err != nil {
+		return nil, err
+	}
+	if err := rows.SetRow("A1", []any{"name", "description", "category", "price", "moq", "images"}); err != nil {
+		return nil, err
+	}
 	for i := range count {
-		nth := first + i
-		item, err := product.Item{Name: fmt.Sprintf("%s anklet %d", m.word(), nth), Price: int64(100 + m.random.IntN(10_000_000)), Details: product.Details{
-			Category: patch.Set([]string{"Anklets", trades[m.random.IntN(len(trades))]}[nth%2]), Description: patch.Set("Silver & brass, <b>polished</b> by hand"),
-			Images: patch.Set([]string{fmt.Sprintf("https://cdn.example/%d.jpg", nth)}),
-		}}.Tidied()
-		if err != nil {
-			return err
+		image := fmt.Sprintf("https://cdn.example/%d.jpg", i)
+		cells := []any{fmt.Sprintf("Payal %d", i), "Silver & brass, polished by hand", "Anklets", float64(i) / 4, 1 + i%50, image}
+		if err := rows.SetRow(fmt.Sprintf("A%d", i+2), cells); err != nil {
+			return nil, err
 		}
-		batch.Products = append(batch.Products, item)
 	}
-	id := product.NewBatchID(uuid.Must(uuid.NewV7())).String()
-	e, err := product.Batches.Encode(uuid.Must(uuid.NewV7()), batch, log.now())
+	var file bytes.Buffer
+	err = errors.Join(rows.Flush(), book.Write(&file))
+	return file.Bytes(), err
+}
+
+// readAlone reads all cells of a spreadsheet.
+func readAlone(file []byte) error {
+	book, err := excelize.OpenReader(bytes.NewReader(file))
 	if err != nil {
 		return err
 	}
-	return log.queue(product.Batches.Stream(id), eventstore.NoStream, e)
+	defer book.Close() //nolint:errcheck // temporary files
+	rows, err := book.Rows(book.GetSheetName(0))
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		if _, err := rows.Columns(); err != nil {
+			return err
+		}
+	}
+	return rows.Close()
 }

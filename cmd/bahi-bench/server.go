@@ -4,10 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"mime/multipart"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -15,104 +21,109 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/internal/app"
-	"bahi/internal/bench"
+	"bahi/internal/cli/serve"
+	"bahi/internal/test/bench"
 )
 
-// server is a Bahi that serves in a separate process, with default settings.
+// server is a Bahi, or a hand-written ledger, that serves.
 type server struct {
 	address string
-	key     string // may write the ledger
+	key     string // may write ledgers and messages
 	url     string // of its database
-	pid     int    // 0: it is in this process
+	data    string // its folder
+	pid     int    // of this process with --profile
 	stop    func() error
 }
 
 const (
-	operatorKey = "bahi_admin_bench"
-	readyWithin = 10 * time.Minute
+	operatorKey  = "bahi_admin_bench"
+	webhookToken = "bench-token"
+	readyWithin  = 10 * time.Minute
 )
 
-// serve starts a server on a database, waits until it is ready and makes a key.
-func (b *benchmark) serve(ctx context.Context, database string, run func(context.Context, *server) (func() error, error)) (*server, error) {
-	s, err := b.launch(ctx, database, run)
+// serverSettings turn off the limits that one address would reach.
+var serverSettings = []string{
+	"BAHI_ADMIN_API_KEY=" + operatorKey, "GATEWAY_WEBHOOK_TOKEN=" + webhookToken, "BAHI_LOG_LEVEL=WARN",
+	"BAHI_LIMIT_AUTH=off", "BAHI_LIMIT_CATALOG_BULK=off", "BAHI_LIMIT_ENQUIRY_CREATE=off", "BAHI_LIMIT_MESSAGING_GENERAL=off",
+	"BAHI_LIMIT_WEBHOOKS=off",
+}
+
+// onServer makes a scenario of one that needs a server on a new database.
+func onServer(measure func(*benchmark, context.Context, *server) error) func(*benchmark, context.Context) error {
+	return func(b *benchmark, ctx context.Context) error {
+		b.servers++
+		name := fmt.Sprintf("served_%d", b.servers)
+		url, err := b.database(ctx, name)
+		if err != nil {
+			return err
+		}
+		s, err := b.serve(ctx, url, filepath.Join(b.dir, name))
+		if err != nil {
+			return err
+		}
+		return errors.Join(measure(b, ctx, s), s.stop())
+	}
+}
+
+// serve starts a server with a folder on a database, waits until it is ready and makes a key.
+func (b *benchmark) serve(ctx context.Context, database, data string, settings ...string) (*server, error) {
+	b.sayf("starting a server")
+	run := b.process
+	if b.Profile != "" {
+		run = b.inside
+	}
+	s, err := b.launch(ctx, &server{url: database, data: data}, func(ctx context.Context, s *server) (func() error, error) {
+		return run(ctx, s, settings)
+	})
 	if err != nil {
 		return nil, err
 	}
-	if s.key, err = s.makeKey(ctx, `{"ledger":"write"}`); err != nil {
-		_ = s.stop() // the first error says more
-		return nil, err
+	var made struct{ Key string }
+	err = s.json(ctx, "POST", "/api/v1/api-keys", operatorKey, `{"name":"bench","permissions":{"ledger":"write","messaging":"write"}}`, &made)
+	if err != nil {
+		return nil, errors.Join(err, s.stop())
 	}
+	s.key = made.Key
 	return s, nil
 }
 
-// launch starts a server on a database and waits until it is ready.
-func (b *benchmark) launch(
-	ctx context.Context, database string, run func(context.Context, *server) (func() error, error),
-) (*server, error) {
+// launch starts a server and waits until it is ready.
+func (b *benchmark) launch(ctx context.Context, s *server, run func(context.Context, *server) (func() error, error)) (*server, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	address := listener.Addr().String()
+	s.address = listener.Addr().String()
 	if err := listener.Close(); err != nil { // frees the port for the server
 		return nil, err
 	}
-	s := &server{address: address, url: database}
 	if s.stop, err = run(ctx, s); err != nil {
 		return nil, err
 	}
 	if err := s.ready(ctx); err != nil {
-		_ = s.stop() // the first error says more
-		return nil, err
+		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
 }
 
-// makeKey makes an API key with permissions.
-func (s *server) makeKey(ctx context.Context, permissions string) (string, error) {
-	made, err := s.do(ctx, bench.Request("POST", "/api/v1/api-keys", operatorKey, `{"name":"bench","permissions":`+permissions+`}`))
-	if err != nil {
-		return "", err
-	}
-	var out struct{ Key string }
-	if err = json.Unmarshal(made.Body, &out); err == nil && out.Key == "" {
-		err = fmt.Errorf("creating an API key failed with status %d: %s", made.Status, made.Body)
-	}
-	return out.Key, err
+// process runs bahi serve.
+func (b *benchmark) process(ctx context.Context, s *server, settings []string) (func() error, error) {
+	cmd := exec.CommandContext(ctx, b.Bahi, "serve") //nolint:gosec // the operator chooses it
+	cmd.Env = slices.Concat(os.Environ(), serverSettings, settings, []string{
+		"BAHI_DATA=" + s.data, "DATABASE_URL=" + s.url, "BAHI_ADDR=" + s.address,
+	})
+	return b.start(ctx, s, cmd)
 }
 
-// onServer measures a server on a new database with open accounts.
-func (b *benchmark) onServer(ctx context.Context, name string, measure func(ctx context.Context, s *server, accounts []int64) error) (err error) {
-	url, err := b.database(ctx, name)
-	if err != nil {
-		return err
-	}
-	b.sayf("starting a server")
-	s, err := b.serve(ctx, url, b.process(url))
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if stopErr := s.stop(); err == nil {
-			err = stopErr
-		}
-	}()
-	accounts, err := s.openAccounts(ctx)
-	if err != nil {
-		return err
-	}
-	return measure(ctx, s, accounts)
-}
-
-// process returns a function that runs bahi serve; more are further settings.
-func (b *benchmark) process(database string, more ...string) func(context.Context, *server) (func() error, error) {
-	return func(ctx context.Context, s *server) (func() error, error) {
-		cmd := exec.CommandContext(ctx, b.Bahi, "serve") //nolint:gosec // the operator chooses it
-		cmd.Env = append(os.Environ(), "BAHI_DATA="+b.data(), "DATABASE_URL="+database, "BAHI_ADDR="+s.address,
-			"BAHI_ADMIN_API_KEY="+operatorKey, "BAHI_LOG_LEVEL=WARN")
-		cmd.Env = append(cmd.Env, more...)
-		return b.start(ctx, s, cmd)
-	}
+// inside runs serve in this process.
+func (b *benchmark) inside(ctx context.Context, s *server, settings []string) (func() error, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	c := serve.Command{Settings: b.settings(s.url), Addr: s.address, OperatorSettings: app.OperatorSettings{AdminKey: operatorKey}}
+	c.Data, c.OutsideSettings.WebhookToken, c.Shell.Env = s.data, webhookToken, slices.Concat(serverSettings, settings)
+	s.pid = os.Getpid()
+	go func() { ended <- c.Run(ctx) }()
+	return sync.OnceValue(func() error { cancel(); return <-ended }), nil
 }
 
 // start starts a server's program. It returns a function that stops it.
@@ -164,17 +175,94 @@ func (s *server) do(ctx context.Context, request []byte) (bench.Answer, error) {
 	return c.Do(request)
 }
 
-// post sends a request that creates something and returns its id.
-func (s *server) post(ctx context.Context, path, body string) (int64, error) {
-	a, err := s.do(ctx, bench.Request("POST", path, s.key, body))
+// json sends a request and decodes its response.
+func (s *server) json(ctx context.Context, method, path, key, body string, into any) error {
+	a, err := s.do(ctx, bench.Request(method, path, key, body))
 	if err != nil {
-		return 0, err
+		return err
 	}
-	var out struct{ ID int64 }
-	if err := json.Unmarshal(a.Body, &out); err != nil || out.ID == 0 {
-		return 0, fmt.Errorf("POST %s failed with status %d: %s", path, a.Status, a.Body)
+	if err := decode(a, into); err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	return out.ID, nil
+	return nil
+}
+
+// decode decodes a response, which must be a success.
+func decode(a bench.Answer, into any) error {
+	if a.Status/100 != 2 {
+		return fmt.Errorf("a request failed with status %d: %s", a.Status, a.Body)
+	}
+	return json.Unmarshal(a.Body, into)
+}
+
+// upload sends a file as a form does, and requires that the response contains some text.
+func (s *server) upload(ctx context.Context, path, key, name string, file []byte, text string) error {
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("file", name)
+	if err == nil {
+		_, err = part.Write(file)
+	}
+	if err = errors.Join(err, form.Close()); err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, "POST", "http://"+s.address+path, &body)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+key)
+	request.Header.Set("Content-Type", form.FormDataContentType())
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // it is read
+	got, err := io.ReadAll(response.Body)
+	if err == nil && !bytes.Contains(got, []byte(text)) {
+		err = fmt.Errorf("POST %s returned status %d: %.300s", path, response.StatusCode, got)
+	}
+	return err
+}
+
+// openAccounts opens bank accounts.
+func (s *server) openAccounts(ctx context.Context) (accounts []int64, err error) {
+	c, err := bench.Dial(ctx, s.address)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close() //nolint:errcheck // the connection is discarded
+	for i := range bankAccounts {
+		a, err := c.Do(bench.Request("POST", "/bank", s.key, fmt.Sprintf(`{"name":"HDFC Current %d"}`, 1+i)))
+		if err != nil {
+			return nil, err
+		}
+		var out struct{ ID int64 }
+		if err := json.Unmarshal(a.Body, &out); err != nil || out.ID == 0 {
+			return nil, fmt.Errorf("POST /bank failed with status %d: %s", a.Status, a.Body)
+		}
+		accounts = append(accounts, out.ID)
+	}
+	return accounts, nil
+}
+
+// caughtUp waits until each projection has the whole log, and no job of calls and messages waits.
+func (s *server) caughtUp(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
+	for {
+		var busy bool
+		err := conn.QueryRow(ctx, `select exists (select from projection.generation where live and not paused and position < log.head())
+			or exists (select from inbox.call where verdict = 'waiting')
+			or exists (select from river.river_job where state in ('available', 'running') and kind in ('handle_webhook', 'play_receipts'))
+			or exists (select from reactor.checkpoint where position < log.head())`).Scan(&busy)
+		if err != nil || !busy {
+			return err
+		}
+		time.Sleep(lookEvery)
+	}
 }
 
 // watch polls the position of the books' projection.

@@ -13,15 +13,12 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/internal/bench"
+	"bahi/internal/app"
+	"bahi/internal/test/bench"
 )
 
-const (
-	// appendedBytes is the size of an event's payload and metadata.
-	appendedBytes = 300
-
-	spreadOver = 1000 // number of accounts
-)
+// appendedBytes is the size of an event's payload and metadata.
+const appendedBytes = 300
 
 // appender appends rows to the log, without the rest of Bahi.
 type appender struct {
@@ -31,42 +28,26 @@ type appender struct {
 
 // appends measures the store.
 func (b *benchmark) appends(ctx context.Context) error {
-	sys, err := b.onDatabase(ctx, "store")
+	url, err := b.database(ctx, "store")
 	if err != nil {
 		return err
 	}
-	defer sys.Close()
-	a := &appender{store: sys.Store}
-	inserts := func(clients int) func() (bench.Sample, error) {
-		return func() (bench.Sample, error) { return b.limits.Inserts(ctx, clients) }
-	}
-	appends := func(clients, accounts int) func() (bench.Sample, error) {
-		return func() (bench.Sample, error) { return a.run(ctx, clients, accounts, b.Round) }
-	}
-	if b.wanted("store") {
-		limit, found, err := b.interleave(ctx, "store appends, 1 client", inserts(1), appends(1, spreadOver))
-		if err != nil {
-			return err
+	return b.onDatabase(ctx, url, func(sys *app.System) error {
+		a := &appender{store: sys.Store}
+		appends := func(clients, accounts int) round {
+			return func() (bench.Sample, error) { return a.run(ctx, clients, accounts, b.Round) }
 		}
-		b.conclude(bench.Figure{Name: "store_appends_1", Title: "store appends, 1 client", Unit: "/s", Goal: bench.AtLeast(0.8)},
-			found[0].By(bench.Rate), "pgbench INSERT, 1 client", limit.By(bench.Rate))
-	}
-	limit, found, err := b.interleave(ctx, "store appends, 64 and 256 clients", inserts(64), appends(64, spreadOver), appends(64, 1), appends(256, spreadOver))
-	if err != nil {
-		return err
-	}
-	const insert64 = "pgbench INSERT, 64 clients"
-	if b.wanted("store") {
-		b.conclude(bench.Figure{Name: "store_appends_64", Title: "store appends, 64 clients", Unit: "/s", Goal: &bench.Goal{Bound: 1.6, Aim: 2}},
-			found[0].By(bench.Rate), insert64, limit.By(bench.Rate))
-		b.conclude(bench.Figure{Name: "store_appends_256", Title: "store appends, 256 clients", Unit: "/s", Goal: &bench.Goal{Bound: 2.5, Aim: 3}},
-			found[2].By(bench.Rate), insert64, limit.By(bench.Rate))
-	}
-	if b.wanted("busy") {
-		b.conclude(bench.Figure{Name: "store_appends_busy", Title: "the same, 64 clients on one account", Unit: "/s", Goal: bench.AtLeast(0.95)},
-			found[1].By(bench.Rate), "spread over many", found[0].By(bench.Rate))
-	}
-	return nil
+		return errors.Join(
+			b.compare(ctx, insert1, b.inserts(ctx, 1), appends(1, bankAccounts),
+				figure{name: "store_appends_1", title: "store appends, 1 client", number: bench.Rate, goal: bench.AtLeast(0.8)}),
+			b.compare(ctx, insert64, b.inserts(ctx, 64), appends(64, bankAccounts),
+				figure{name: "store_appends_64", title: "store appends, 64 clients", number: bench.Rate, goal: bench.AtLeast(1.6)}),
+			b.compare(ctx, insert64, b.inserts(ctx, 64), appends(256, bankAccounts),
+				figure{name: "store_appends_256", title: "store appends, 256 clients", number: bench.Rate, goal: bench.AtLeast(2.5)}),
+			b.compare(ctx, "spread over many", appends(64, bankAccounts), appends(64, 1),
+				figure{name: "store_appends_busy", title: "store appends, 64 clients on one account", number: bench.Rate, goal: bench.AtLeast(0.95)}),
+		)
+	})
 }
 
 // run appends events to new streams for a while.
@@ -102,8 +83,8 @@ func (a *appender) run(ctx context.Context, clients, accounts int, during time.D
 
 // rowOf300Bytes returns a row as the bank ledger stores it, padded to size.
 func rowOf300Bytes(account int64, at time.Time) event.New {
-	meta := fmt.Appendf(nil, `{"schema":1,"workspace":"6fd1f3b5-3a67-5a0c-9a7e-3f0c9f1f4a11","actor":"api_key:1f0c9f1f-3a67-4a0c-9a7e-6fd1f3b54a11","occurred_at":%q}`,
-		at.UTC().Format(time.RFC3339Nano))
+	meta := fmt.Appendf(nil, `{"schema":1,"workspace":"6fd1f3b5-3a67-5a0c-9a7e-3f0c9f1f4a11",`+
+		`"actor":"api_key:1f0c9f1f-3a67-4a0c-9a7e-6fd1f3b54a11","occurred_at":%q}`, at.UTC().Format(time.RFC3339Nano))
 	const entry = `{"account":%d,"date":"2026-05-04","in_entries":[{"description":"%s","amount":1845.50}]}`
 	short := fmt.Sprintf(entry, account, "")
 	text := "NEFT Mehta Jewellers, inv 2231 " + strings.Repeat("x", appendedBytes)

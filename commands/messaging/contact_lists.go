@@ -31,9 +31,9 @@ func known[S any](
 }
 
 // lists checks the lists that a contact is to be in.
-func lists(ctx context.Context, h *commands.Handler, req commands.Request, ids []int64) error {
+func lists(ctx context.Context, from commands.Source, req commands.Request, ids []int64) error {
 	isThere := func(s contactlist.State) bool { return s.Name != "" }
-	return known(ctx, h.Fresh(), req, contactlist.Kind, "listIds", contactlist.ErrNotFound.Detail, isThere, ids)
+	return known(ctx, from, req, contactlist.Kind, "listIds", contactlist.ErrNotFound.Detail, isThere, ids)
 }
 
 // CreateContactList makes a list, and puts its first contacts into it.

@@ -34,13 +34,16 @@ func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, 
 	if err := name(ctx, h, req.Workspace, &c.Reach); err != nil {
 		return out, err
 	}
-	_, wrong := c.Decide(contact.State{})
-	if err := fault.Join(wrong, lists(ctx, h, req, c.ListIDs)); err != nil {
-		return out, err
-	}
-	return phones.Create(ctx, h, req, c.PhoneKey, h.Numbered(contact.Kind.Category(), 1), func(id string) event.Command[contact.State] {
-		c.ID = id
-		return c
+	return commands.Do(ctx, h, req, contact.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		_, wrong := c.Decide(contact.State{})
+		if err := fault.Join(wrong, lists(ctx, tx, req, c.ListIDs)); err != nil {
+			return err
+		}
+		_, err := phones.DecideNew(ctx, tx, c.PhoneKey, h.Numbered(contact.Kind.Category(), 1), func(id string) event.Command[contact.State] {
+			c.ID = id
+			return c
+		})
+		return err
 	})
 }
 
@@ -49,21 +52,23 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 	if err := name(ctx, h, req.Workspace, &c.Reach); err != nil {
 		return out, err
 	}
-	l, err := commands.Load(ctx, h.Fresh(), contact.Kind, c.ID)
-	if err != nil {
-		return out, err
-	}
-	if l.Workspace == req.Workspace && l.State.Status != "" { // others do not learn which lists there are
-		_, wrong := c.Decide(l.State)
-		if err := fault.Join(wrong, lists(ctx, h, req, c.ListIDs.Value)); err != nil {
-			return out, err
-		}
-	}
 	var phone *string // nil: it stays
 	if c.Phone.Named() {
 		phone = &c.PhoneKey
 	}
-	return phones.Handle(ctx, h, req, c.ID, phone, c)
+	return commands.Do(ctx, h, req, contact.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		l, err := commands.Load(ctx, tx, contact.Kind, c.ID)
+		if err != nil {
+			return err
+		}
+		if l.Workspace == req.Workspace && l.State.Status != "" { // others do not learn which lists there are
+			_, wrong := c.Decide(l.State)
+			if err := fault.Join(wrong, lists(ctx, tx, req, c.ListIDs.Value)); err != nil {
+				return err
+			}
+		}
+		return phones.Decide(ctx, tx, c.ID, phone, c)
+	})
 }
 
 // DeleteContact ends a contact, with those that were merged into it. Its phone is free, and its key is destroyed soon after.

@@ -8,14 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
-
-	"golang.org/x/sync/errgroup"
 
 	"bahi/commands"
 	"bahi/commands/spreadsheet"
-	"bahi/commands/unique"
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/contact"
@@ -42,7 +38,6 @@ const maxEvidence = 500
 const (
 	mostThousands = 50  // thousands of rows of a file (CONTRACT.md R14)
 	batchSize     = 500 // rows that are written together
-	rowsAtOnce    = 16  // rows of a batch that are looked at at once
 	mostLists     = 100 // of a contact
 )
 
@@ -60,7 +55,7 @@ func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Reque
 	if err != nil {
 		return Imported{}, err
 	}
-	i := importing{h: h, req: req, wrong: wrong, lists: map[int64]error{}}
+	i := importing{h: h, req: req, wrong: wrong}
 	for n := 0; n*batchSize < len(rows); n++ {
 		batch := rows[n*batchSize : min(len(rows), (n+1)*batchSize)]
 		if err := i.write(ctx, n, batch); err != nil {
@@ -77,8 +72,6 @@ type importing struct {
 	h   *commands.Handler
 	req commands.Request
 
-	lists             map[int64]error // what is wrong with lists that rows have named
-	mu                sync.Mutex      // of the rest
 	created, replayed int
 	wrong             []spreadsheet.RowError
 	out               Imported
@@ -104,121 +97,122 @@ func (i *importing) keyed(part string, number int) commands.Request {
 	return req
 }
 
-// write makes contacts of a batch. The ids of a batch follow one another, so that a repetition finds its contacts.
+// write makes contacts of a batch in one transaction. Their ids follow one another in the order of the rows, from the id of the batch. So a
+// repetition finds the contacts. It creates those that were refused when the batch came first, if they are in order now.
 func (i *importing) write(ctx context.Context, number int, batch []imported) error {
-	first, again, err := commands.Reserve(ctx, i.h, i.keyed("batch", number), contact.Kind, int64(len(batch)))
+	if err := commands.InParallel(len(batch), func(n int) error { return name(ctx, i.h, i.req.Workspace, &batch[n].add.Reach) }); err != nil {
+		return err
+	}
+	var refused []error
+	out, err := commands.Do(ctx, i.h, i.keyed("batch", number), contact.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		first, err := commands.Once(tx, "ids", func() (int64, error) {
+			return i.h.Numbers(ctx, contact.Kind.Category(), int64(len(batch)))
+		})
+		if err != nil {
+			return err
+		}
+		refused, err = i.decide(ctx, tx, first, batch)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	for _, row := range batch {
-		if err := i.know(ctx, row.add.ListIDs); err != nil {
-			return err
+	if out.Replayed {
+		return i.repeat(ctx, out, batch)
+	}
+	for n, row := range batch {
+		i.count(row, refused[n], out.Position, false)
+	}
+	return nil
+}
+
+// decide begins the contacts of a batch, and returns why it refuses rows.
+func (i *importing) decide(ctx context.Context, tx *commands.Tx, first int64, batch []imported) ([]error, error) {
+	refused, guessed := make([]error, len(batch)), map[string]bool{"": true}
+	if tx.Again() { // a guess was wrong: look at all values, some at once
+		if err := commands.InParallel(len(batch), func(n int) error { return phones.Prepare(ctx, i.h, batch[n].add.PhoneKey) }); err != nil {
+			return nil, err
 		}
 	}
-	news, there := make([]unique.New[contact.State], len(batch)), make([]bool, len(batch))
-	err = each(batch, func(n int, row imported) (err error) {
+	for n, row := range batch {
 		row.add.ID = strconv.FormatInt(first+int64(n), 10)
-		if again {
-			l, err := commands.Load(ctx, i.h.Fresh(), contact.Kind, row.add.ID)
-			if there[n] = l.Revision >= 0; err != nil || there[n] {
-				i.made(l.Position, true)
-				return err
+		commands.NewRecord(tx, contact.Kind, row.add.ID)
+		if n == 0 {
+			if _, err := commands.Decide(ctx, tx, contact.Kind, row.add.ID, nothing{}); err != nil {
+				return nil, err
 			}
 		}
-		err = name(ctx, i.h, i.req.Workspace, &row.add.Reach)
-		news[n] = unique.New[contact.State]{ID: row.add.ID, Key: row.add.PhoneKey, Command: row.add}
+		if key := row.add.PhoneKey; !guessed[key] && !tx.Again() {
+			phones.Guess(tx, key)
+			guessed[key] = true
+		}
+		err := fault.Join(lists(ctx, tx, i.req, row.add.ListIDs), phones.Free(ctx, tx, row.add.PhoneKey, row.add.ID))
+		if err == nil {
+			_, err = commands.Decide(ctx, tx, contact.Kind, row.add.ID, row.add)
+		}
+		if refused[n] = err; isRefusal(err) {
+			continue
+		}
+		if err == nil {
+			err = phones.Give(ctx, tx, row.add.PhoneKey, row.add.ID)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return refused, nil
+}
+
+// nothing is a command after which nothing follows. The first contact of a batch gets it, so that the batch is known by that contact.
+type nothing struct{}
+
+func (nothing) Decide(contact.State) ([]event.Event[contact.State], error) { return nil, nil }
+
+// isRefusal reports whether an error is about a row, not about the log.
+func isRefusal(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Kind != fault.Unavailable
+}
+
+// repeat counts what became of a batch that was written before.
+func (i *importing) repeat(ctx context.Context, out commands.Outcome[contact.State], batch []imported) error {
+	first, err := strconv.ParseInt(out.ID, 10, 64)
+	if err != nil {
+		return fmt.Errorf("id of a batch: %w", err)
+	}
+	made := make([]commands.Loaded[contact.State], len(batch))
+	err = commands.InParallel(len(batch), func(n int) (err error) {
+		made[n], err = commands.Load(ctx, i.h.Fresh(), contact.Kind, strconv.FormatInt(first+int64(n), 10))
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	var (
-		together []unique.New[contact.State]
-		of, left []imported // left are rows that something is wrong with, or may be
-	)
 	for n, row := range batch {
-		row.add.ID = news[n].ID
-		switch {
-		case there[n]:
-		case i.unknown(row.add.ListIDs) != nil:
-			left = append(left, row)
-		default:
-			together, of = append(together, news[n]), append(of, row)
+		at, replayed := made[n].Position, true
+		var refused error
+		if made[n].Revision < 0 {
+			late, err := AddContact(ctx, i.h, i.keyed("row", row.number), row.add)
+			if err != nil && !isRefusal(err) {
+				return err
+			}
+			at, replayed, refused = late.Position, late.Replayed, err
 		}
+		i.count(row, refused, at, replayed)
 	}
-	done, err := phones.CreateEach(ctx, i.h, i.req, together)
-	for n, d := range done {
-		if d.Changed {
-			i.made(d.Position, false)
-		} else {
-			left = append(left, of[n])
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return each(left, func(_ int, row imported) error {
-		made, err := AddContact(ctx, i.h, i.keyed("row", row.number), row.add)
-		refused, ok := errors.AsType[*fault.Error](err)
-		switch {
-		case err == nil:
-			i.made(made.Position, made.Replayed)
-		case !ok || refused.Kind == fault.Unavailable:
-			return err
-		case i.req.Key != "" && len(refused.Fields) == 1 && fmt.Sprint(refused.Fields[0].ID) == row.add.ID: // the same request is under way in another place
-			i.made(0, true)
-		default:
-			i.mu.Lock()
-			defer i.mu.Unlock()
-			i.wrong = append(i.wrong, spreadsheet.RowError{Row: row.number, Error: spreadsheet.InOneLine(refused)})
-		}
-		return nil
-	})
+	return nil
 }
 
-// each does something for each row, some rows at once.
-func each(rows []imported, do func(n int, row imported) error) error {
-	var all errgroup.Group
-	all.SetLimit(rowsAtOnce)
-	for n, row := range rows {
-		all.Go(func() error { return do(n, row) })
+// count counts a row that became a contact, or was refused.
+func (i *importing) count(row imported, refused error, at event.Position, replayed bool) {
+	if f, ok := errors.AsType[*fault.Error](refused); ok {
+		i.wrong = append(i.wrong, spreadsheet.RowError{Row: row.number, Error: spreadsheet.InOneLine(f)})
+		return
 	}
-	return all.Wait()
-}
-
-// made counts a contact.
-func (i *importing) made(at event.Position, replayed bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	if i.created++; replayed {
 		i.replayed++
 	}
 	i.out.Position = max(i.out.Position, at)
-}
-
-// know looks at lists that were not looked at before.
-func (i *importing) know(ctx context.Context, ids []int64) error {
-	for _, id := range ids {
-		if _, known := i.lists[id]; known {
-			continue
-		}
-		err := lists(ctx, i.h, i.req, []int64{id})
-		if _, refused := errors.AsType[*fault.Error](err); err != nil && !refused {
-			return err
-		}
-		i.lists[id] = err
-	}
-	return nil
-}
-
-// unknown returns the fault of the first list that does not exist.
-func (i *importing) unknown(ids []int64) error {
-	for _, id := range ids {
-		if err := i.lists[id]; err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // readContacts reads the rows of a file that are in order, and what is wrong with the others.

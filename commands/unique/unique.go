@@ -144,22 +144,14 @@ func (f Field[S]) Decide(ctx context.Context, tx *commands.Tx, id string, key *s
 	return err
 }
 
-// New is a record that is to begin.
-type New[S any] struct {
-	ID, Key string // Key names the claim of its value; empty: it has none
-	Command event.Command[S]
-}
+// Guess adds the claim of a value that probably no record has to a transaction. See [commands.Unseen].
+func (f Field[S]) Guess(tx *commands.Tx, key string) { commands.Unseen(f.in(tx), f.Claims.Kind, key) }
 
-// CreateEach begins records together, in few appends. It leaves out records whose value was claimed before, and records that another
-// request has begun: for these, Changed is false, and [Field.Create] decides.
-func (f Field[S]) CreateEach(ctx context.Context, h *commands.Handler, req commands.Request, all []New[S]) ([]commands.Done[S], error) {
-	return commands.DoEach(ctx, h, req.FollowUp(), f.Records, len(all), func(ctx context.Context, n int, tx *commands.Tx) error {
-		one := all[n]
-		commands.Unseen(tx, f.Records, one.ID)
-		if _, err := commands.Decide(ctx, tx, f.Records, one.ID, one.Command); err != nil || one.Key == "" {
-			return err
-		}
-		commands.Unseen(f.in(tx), f.Claims.Kind, one.Key)
-		return f.Give(ctx, tx, one.Key, one.ID)
-	})
+// Prepare reads who has a value, for a decision that will look at many.
+func (f Field[S]) Prepare(ctx context.Context, h *commands.Handler, key string) error {
+	if key == "" {
+		return nil
+	}
+	_, err := commands.Load(ctx, h.Fresh(), f.Claims.Kind, key)
+	return err
 }

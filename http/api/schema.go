@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -133,6 +134,9 @@ func (a *API) ShowAs(t, as reflect.Type) {
 	a.huma.OpenAPI().Components.Schemas.RegisterTypeAlias(t, as)
 }
 
+// layer matches the ending by which a package's name says its layer, such as ledgercmd.
+var layer = regexp.MustCompile(`(.)(cmd|http|view)$`)
+
 func schemaName(t reflect.Type, hint string, folders int) string {
 	if t.Name() == "" {
 		return hint
@@ -146,7 +150,7 @@ func schemaName(t reflect.Type, hint string, folders int) string {
 		parts := strings.Split(path, "/")
 		parts = parts[max(0, len(parts)-folders):]
 		for i, part := range parts {
-			parts[i] = capital(part)
+			parts[i] = capital(layer.ReplaceAllString(part, "$1"))
 		}
 		prefix := strings.Join(parts, "")
 		if !strings.HasPrefix(qualified, prefix) {
@@ -155,9 +159,8 @@ func schemaName(t reflect.Type, hint string, folders int) string {
 	}
 	for argument := range strings.FieldsFuncSeq(arguments, func(r rune) bool { return strings.ContainsRune("[],*", r) }) {
 		argument = argument[strings.LastIndexByte(argument, '/')+1:]
-		for part := range strings.SplitSeq(argument, ".") {
-			qualified += capital(part)
-		}
+		pkg, name, _ := strings.Cut(argument, ".")
+		qualified += capital(layer.ReplaceAllString(pkg, "$1")) + capital(name)
 	}
 	return qualified
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/mail"
+	netmail "net/mail"
 	"net/url"
 	"time"
 
@@ -86,7 +86,7 @@ func (o *OutsideSettings) checkRanges() error {
 }
 
 func (o *OutsideSettings) checkMail() (err error) {
-	if _, wrong := mail.ParseAddress(o.AdminEmail); o.AdminEmail != "" && wrong != nil {
+	if _, wrong := netmail.ParseAddress(o.AdminEmail); o.AdminEmail != "" && wrong != nil {
 		err = errors.New("BAHI_ADMIN_EMAIL: expected an address such as asha@example.org")
 	}
 	if o.SMTPURL != "" {

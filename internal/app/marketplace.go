@@ -85,7 +85,7 @@ func (s *System) openMarketplace(networks *chat.Networks, exceptions outgoing.Ex
 func (s *System) marketplaceRoutes() *marketplaceroutes.Routes {
 	o := &s.Settings.Outside
 	r := &marketplaceroutes.Routes{
-		Commands: s.Commands, Views: s.Marketplace, Frontend: o.FrontendURL, Log: feed{s.Store}, Evidence: s.Messaging, Mailed: s.Accounts.Credentials.Mailed,
+		Commands: s.Commands, Views: s.Marketplace, Frontend: o.FrontendURL, Log: logFeed{s.Store}, Evidence: s.Messaging, Mailed: s.Accounts.Credentials.Mailed,
 		KnownOnly: o.ContactsKnown, AnyGSTIN: o.AnyGSTIN,
 	}
 	if s.lookup != nil {

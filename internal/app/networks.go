@@ -65,7 +65,7 @@ func (s *System) openNetworks(ctx context.Context) error {
 		return err
 	}
 	s.visitors = &messagingflows.Visitors{Messages: s.Messages, Widgets: s.Messaging, Key: key, Origin: api.Origin}
-	s.live = messagingroutes.NewLive(feed{s.Store}, s.Messaging, s.Blobs)
+	s.live = messagingroutes.NewLive(logFeed{s.Store}, s.Messaging, s.Blobs)
 	return s.openMarketplace(networks, exceptions)
 }
 

@@ -62,7 +62,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	}).Register()
 	(&auditroutes.Routes{
 		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: &opsviews.Events{DB: s.Pool}, Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
-		Feed: feed{s.Store}, Report: s.Trail(zone),
+		Feed: logFeed{s.Store}, Report: s.Trail(zone),
 	}).Register()
 	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
 	operations := &opsroutes.Routes{
@@ -164,14 +164,14 @@ func (s signed) Upto(ctx context.Context, position event.Position) (string, erro
 	return c.Note, err
 }
 
-// feed adapts a store to http/audit's Feed and to the Logs of http/marketplace and http/messaging.
-type feed struct{ store eventstore.Store }
+// logFeed adapts a store to http/audit's Feed and to the Logs of http/marketplace and http/messaging.
+type logFeed struct{ store eventstore.Store }
 
 // Head implements these Logs.
-func (f feed) Head(ctx context.Context) (event.Position, error) { return f.store.Head(ctx) }
+func (f logFeed) Head(ctx context.Context) (event.Position, error) { return f.store.Head(ctx) }
 
 // Follow implements http/audit's Feed.
-func (f feed) Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error {
+func (f logFeed) Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error {
 	for batch, err := range f.store.Subscribe(ctx, after) {
 		if err == nil {
 			err = take(batch.Events)

@@ -17,19 +17,19 @@ import (
 	"bahi/domain/patch"
 )
 
-// person is a user with a session, a former address and picture, a provider's identity, and a membership in another
+// erasable is a user with a session, a former address and picture, a provider's identity, and a membership in another
 // workspace.
-type person struct {
+type erasable struct {
 	id    uuid.UUID
 	marks []string // must not occur anywhere afterwards
 	undo  string   // token that would restore the former address
 }
 
-func (r *rig) person(name string, host uuid.UUID) person {
+func (r *rig) person(name string, host uuid.UUID) erasable {
 	r.t.Helper()
 	ctx := r.t.Context()
 	old, now := name+"old@example.org", name+"new@example.org"
-	p := person{id: r.settle(old), marks: []string{name + "old@", name + "new@", "Ashapriya" + name}}
+	p := erasable{id: r.settle(old), marks: []string{name + "old@", name + "new@", "Ashapriya" + name}}
 	_, err := r.accounts.Change(ctx, commands.Request{}, p.id, flows.Profile{Email: patch.Set(now), FirstName: patch.Set("Ashapriya" + name)})
 	require.NoError(r.t, err)
 	r.pass(2 * time.Minute)
@@ -58,7 +58,7 @@ func (r *rig) person(name string, host uuid.UUID) person {
 }
 
 // isGone checks everything that an erasure promises.
-func (r *rig) isGone(p person, before user.State, host uuid.UUID) {
+func (r *rig) isGone(p erasable, before user.State, host uuid.UUID) {
 	r.t.Helper()
 	ctx := r.t.Context()
 	s := r.state(p.id)

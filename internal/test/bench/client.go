@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"runtime"
 	"strconv"
 	"sync"
@@ -21,7 +20,6 @@ import (
 type Answer struct {
 	Status   int
 	Position uint64 // from Bahi-Position; 0 if missing
-	Tag      string // from ETag
 	Body     []byte
 	At       time.Time
 	Took     time.Duration
@@ -90,7 +88,6 @@ var (
 	lengthName   = []byte("Content-Length: ")
 	codingName   = []byte("Transfer-Encoding: chunked")
 	positionName = []byte("Bahi-Position: ")
-	tagName      = []byte("Etag: ")
 )
 
 var errNotHTTP = errors.New("not an HTTP/1.1 response")
@@ -114,7 +111,6 @@ func (c *Conn) read(a *Answer) error {
 		case len(line) == 0:
 			c.body.Reset()
 			switch {
-			case a.Status == http.StatusNotModified: // its length is that of the answer that it spares
 			case chunked:
 				err = c.chunks()
 			default:
@@ -128,8 +124,6 @@ func (c *Conn) read(a *Answer) error {
 			chunked = true
 		case bytes.HasPrefix(line, positionName):
 			a.Position = number(line[len(positionName):])
-		case bytes.HasPrefix(line, tagName):
-			a.Tag = string(line[len(tagName):])
 		}
 	}
 }
@@ -184,10 +178,14 @@ type Load struct {
 	Each     int                         // what a request counts as; 0: 1
 	Answered func(client int, a Answer)  // may be nil
 	After    func(context.Context) error // runs before the time is taken; may be nil
+	Fresh    func() [][]byte             // makes the requests of a run, if they cannot be sent twice; may be nil
 }
 
 // Run puts the load on the server. It fails at the first response that is not a success.
 func (l Load) Run(ctx context.Context) (Sample, error) {
+	if l.Fresh != nil {
+		l.Requests = l.Fresh()
+	}
 	conns := make([]*Conn, 0, l.Clients)
 	defer func() {
 		for _, c := range conns {
@@ -224,10 +222,14 @@ func (l Load) Run(ctx context.Context) (Sample, error) {
 	}
 	elapsed := time.Since(began)
 	var all []time.Duration
-	for _, t := range took {
-		all = append(all, t...)
+	var odd []time.Duration
+	for i, t := range took {
+		if all = append(all, t...); i%2 == 1 && l.Odd != nil {
+			odd = append(odd, t...)
+		}
 	}
 	s := SampleOf(all, elapsed)
+	s.OddP99 = P99Of(odd)
 	s.Rate *= float64(max(l.Each, 1))
 	return s, nil
 }
@@ -253,7 +255,7 @@ func (l Load) client(ctx context.Context, n int, c *Conn, until time.Time) (took
 		if err != nil {
 			return took, err
 		}
-		if a.Status/100 != 2 && a.Status != http.StatusNotModified {
+		if a.Status/100 != 2 {
 			return took, fmt.Errorf("a request failed with status %d: %s", a.Status, a.Body)
 		}
 		took, at = append(took, a.Took), a.At

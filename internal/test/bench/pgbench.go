@@ -64,19 +64,6 @@ func (l *Limits) Selects(ctx context.Context, clients int) (Sample, error) {
 	return l.run(ctx, "select", fmt.Sprintf(selectRow, readRows), clients)
 }
 
-// Queries measures transactions that each run one of the queries, by chance.
-func (l *Limits) Queries(ctx context.Context, name string, clients int, queries ...string) (Sample, error) {
-	return l.run(ctx, name, strings.Join(queries, between), clients)
-}
-
-// between separates the scripts of which pgbench takes one by chance.
-const between = "\n-- or\n"
-
-// Mixed measures transactions of which three in five read a row and the others insert one.
-func (l *Limits) Mixed(ctx context.Context, clients int) (Sample, error) {
-	return l.run(ctx, "mixed", fmt.Sprintf("\\set of random(1, 5)\n\\if :of <= 3\n"+selectRow+"\n\\else\n"+insertRow+"\n\\endif", readRows), clients)
-}
-
 // run measures for about a round, counted in transactions: pgbench's own clock also runs while the clients connect, which can take a
 // second.
 func (l *Limits) run(ctx context.Context, name, script string, clients int) (Sample, error) {
@@ -98,18 +85,14 @@ func (l *Limits) run(ctx context.Context, name, script string, clients int) (Sam
 
 // each measures a number of transactions of each client.
 func (l *Limits) each(ctx context.Context, name, script string, clients, transactions int) (s Sample, err error) {
-	var files []string
-	for i, one := range strings.Split(script, between) {
-		path := filepath.Join(l.Dir, fmt.Sprintf("%s%d.sql", name, i))
-		if err := os.WriteFile(path, []byte(one), 0o600); err != nil {
-			return s, fmt.Errorf("write pgbench's script: %w", err)
-		}
-		files = append(files, "--file="+path)
+	path := filepath.Join(l.Dir, name+".sql")
+	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
+		return s, fmt.Errorf("write pgbench's script: %w", err)
 	}
 	times := filepath.Join(l.Dir, name+".times")
-	cmd := l.Command(ctx, "pgbench", append(files, "--no-vacuum", "--protocol=prepared", "--define=payload="+strings.Repeat("x", rowBytes),
+	cmd := l.Command(ctx, "pgbench", "--file="+path, "--no-vacuum", "--protocol=prepared", "--define=payload="+strings.Repeat("x", rowBytes),
 		"--client="+strconv.Itoa(clients), "--jobs="+strconv.Itoa(min(clients, 2)), "--transactions="+strconv.Itoa(transactions),
-		"--log", "--log-prefix="+times, l.URL)...)
+		"--log", "--log-prefix="+times, l.URL)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return s, fmt.Errorf("pgbench: %w: %s", err, strings.TrimSpace(string(out)))

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/bench"
+	"bahi/internal/test/bench"
 )
 
 func TestClientReadsResponsesOfGosServer(t *testing.T) {

@@ -14,6 +14,8 @@ type Sample struct {
 	P99  time.Duration
 	Lag  time.Duration // 99th percentile of the projections' lag
 
+	OddP99 time.Duration // of one request of every second client, if those have other requests
+
 	Requests  int
 	Processor time.Duration // of one request, if it was measured
 }
@@ -55,37 +57,37 @@ func Median(values []float64) float64 {
 type Series []Sample
 
 // By returns one number per round.
-func (s Series) By(number func(Sample) float64) []float64 {
+func (s Series) By(n Number) []float64 {
 	values := make([]float64, len(s))
 	for i := range s {
-		values[i] = number(s[i])
+		values[i] = n.of(s[i])
 	}
 	return values
 }
 
-// The numbers of a sample.
-func (s Sample) rate() float64 { return s.Rate }
-func (s Sample) p50() float64  { return milliseconds(s.P50) }
-func (s Sample) p99() float64  { return milliseconds(s.P99) }
-func (s Sample) lag() float64  { return milliseconds(s.Lag) }
+// Number is a number of a sample that a figure may be about.
+type Number struct {
+	Unit string
+	of   func(Sample) float64
+}
 
-func (s Sample) processor() float64 { return float64(s.Processor) / float64(time.Microsecond) }
+// The numbers of a sample.
+var (
+	Rate      = Number{"/s", func(s Sample) float64 { return s.Rate }}
+	P50       = Number{"ms", func(s Sample) float64 { return milliseconds(s.P50) }}
+	P99       = Number{"ms", func(s Sample) float64 { return milliseconds(s.P99) }}
+	Lag       = Number{"ms", func(s Sample) float64 { return milliseconds(s.Lag) }}
+	OddP99    = Number{"ms", func(s Sample) float64 { return milliseconds(s.OddP99) }}
+	Processor = Number{"us", func(s Sample) float64 { return float64(s.Processor) / float64(time.Microsecond) }}
+)
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// The numbers of a sample that a figure may be about.
-var (
-	Rate = Sample.rate // per second
-	P50  = Sample.p50  // in milliseconds
-	P99  = Sample.p99  // in milliseconds
-	Lag  = Sample.lag  // in milliseconds
-
-	Processor = Sample.processor // in microseconds
-)
-
 // Interleave alternates rounds: the limit, each of the others, the limit, …, and finally the limit. It returns the limit's rounds, one more
 // than the others have, and the others' rounds. Progress may be nil.
-func Interleave(rounds int, progress func(done, total int), limit func() (Sample, error), others ...func() (Sample, error)) (Series, []Series, error) {
+func Interleave(
+	rounds int, progress func(done, total int), limit func() (Sample, error), others ...func() (Sample, error),
+) (Series, []Series, error) {
 	total := rounds*(len(others)+1) + 1
 	done := 0
 	step := func(run func() (Sample, error)) (Sample, error) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/bench"
+	"bahi/internal/test/bench"
 )
 
 func TestRatioUsesTheLimitsOfTheNeighbouringRounds(t *testing.T) {

@@ -25,35 +25,27 @@ type Machine struct {
 	Settings   map[string]string `json:"settings"` // relevant settings of Postgres
 }
 
-// settingsThatMatter are reported with the figures.
-var settingsThatMatter = []string{
-	"fsync", "synchronous_commit", "full_page_writes", "wal_level", "wal_sync_method", "wal_buffers", "max_wal_size", "shared_buffers", "max_connections",
-}
-
 // Describe describes the machine and its Postgres.
 func Describe(ctx context.Context, url, dir string) (Machine, error) {
 	m := Machine{
 		Processor: field("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), Memory: field("/proc/meminfo", "MemTotal"),
 		System: runtime.GOOS + "/" + runtime.GOARCH, FileSystem: fileSystem(dir), Go: runtime.Version(), Settings: map[string]string{},
 	}
-	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		m.System += " " + strings.TrimSpace(string(release))
-	}
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
-		return m, fmt.Errorf("ask Postgres what it is: %w", err)
+		return m, fmt.Errorf("connect to Postgres to read its settings: %w", err)
 	}
 	defer conn.Close(ctx) //nolint:errcheck // the connection is discarded
-	if err := conn.QueryRow(ctx, `show server_version`).Scan(&m.Postgres); err != nil {
-		return m, fmt.Errorf("ask Postgres what it is: %w", err)
-	}
-	for _, name := range settingsThatMatter {
+	for _, name := range []string{
+		"server_version", "fsync", "synchronous_commit", "full_page_writes", "wal_sync_method", "max_wal_size", "shared_buffers",
+	} {
 		var value string
 		if err := conn.QueryRow(ctx, `select current_setting($1)`, name).Scan(&value); err != nil {
 			return m, fmt.Errorf("ask Postgres for %s: %w", name, err)
 		}
 		m.Settings[name] = value
 	}
+	m.Postgres = m.Settings["server_version"]
 	return m, nil
 }
 
@@ -77,7 +69,7 @@ func fileSystem(dir string) string {
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return "unknown"
 	}
-	names := map[int64]string{0xEF53: "ext4", 0x58465342: "xfs", 0x9123683E: "btrfs", 0x01021994: "tmpfs", 0x794C7630: "overlay", 0x2FC12FC1: "zfs"}
+	names := map[int64]string{0xEF53: "ext4", 0x58465342: "xfs", 0x9123683E: "btrfs", 0x01021994: "tmpfs", 0x794C7630: "overlay"}
 	if name, known := names[int64(s.Type)]; known { //nolint:unconvert // int32 on some systems
 		return name
 	}

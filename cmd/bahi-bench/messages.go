@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/internal/test/bench"
+)
+
+// contactsFile returns a CSV of contacts with phones that begin with the same digits.
+func contactsFile(prefix, count int) []byte {
+	var file strings.Builder
+	file.WriteString("name,phone\n")
+	for i := range count {
+		fmt.Fprintf(&file, "Asha %d,%s\n", i, phone(prefix, i))
+	}
+	return []byte(file.String())
+}
+
+// phone returns a phone that the sandbox reaches: its last digit says whether it does.
+func phone(prefix, i int) string { return fmt.Sprintf("98%02d%05d1", prefix, i) }
+
+// importContacts imports new contacts.
+func (s *server) importContacts(ctx context.Context, key string, prefix, count int) error {
+	told := fmt.Sprintf(`"created":%d,"failed":0`, count)
+	return s.upload(ctx, "/api/contacts/import", key, "contacts.csv", contactsFile(prefix, count), told)
+}
+
+// contacts measures imports of contacts, and rows that are posted in another workspace beside them.
+func (b *benchmark) contacts(ctx context.Context, s *server) error {
+	const rows = 5000
+	accounts, err := s.openAccounts(ctx)
+	if err != nil {
+		return err
+	}
+	var (
+		imports atomic.Int64
+		other   struct {
+			Token string `json:"access_token"`
+		}
+	)
+	a, err := s.do(ctx, registration())
+	if err == nil {
+		err = decode(a, &other)
+	}
+	if err != nil {
+		return err
+	}
+	bring := func(ctx context.Context, key string) error {
+		return s.importContacts(ctx, key, int(imports.Add(1)), rows)
+	}
+	beside := func(ctx context.Context) error {
+		for ctx.Err() == nil {
+			if err := bring(context.WithoutCancel(ctx), other.Token); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	load := b.load(s, 16, s.postings(accounts))
+	if err := warm(rounds(ctx, load)); err != nil {
+		return err
+	}
+	return errors.Join(
+		b.compare(ctx, insert64, b.inserts(ctx, 64), timed(rows, func() error { return bring(ctx, s.key) }), figure{
+			name: "contacts", title: fmt.Sprintf("import of a CSV of %d contacts", rows), number: bench.Rate, unit: "rows/s",
+		}),
+		b.compare(ctx, "without imports", rounds(ctx, load), during(ctx, load, beside), figure{
+			name: "fairness_p99", title: "POST of a row, 16 clients, beside another workspace's imports of contacts: p99", number: bench.P99,
+			goal: bench.AtMost(2),
+		}),
+	)
+}
+
+// messages measures messages that come in and texts that go out through the sandbox, with their effects.
+func (b *benchmark) messages(ctx context.Context, s *server) error {
+	const people = 900
+	var channel struct{ ID int64 }
+	if err := s.json(ctx, "POST", "/api/channels", operatorKey, `{"name":"Sales","type":"chat",`+
+		`"settings":{"dialect":"envelope_v2","appName":"BenchApp","senderId":"919800000001"}}`, &channel); err != nil {
+		return err
+	}
+	if err := s.importContacts(ctx, s.key, 0, people); err != nil {
+		return err
+	}
+	comeIn := b.load(s, 64, nil)
+	comeIn.After = s.caughtUp
+	comeIn.Fresh = func() [][]byte {
+		return requests(prebuilt, func(i int, _ *rand.Rand) []byte {
+			return bench.Request("POST", "/api/webhooks/gateway/incoming_msg", "", fmt.Sprintf(`{"app":"BenchApp","type":"message",`+
+				`"timestamp":%d,"payload":{"id":%q,"source":"91%s","type":"text","payload":{"text":"Is my order ready?"}}}`,
+				time.Now().UnixMilli(), uuid.New(), phone(0, i%people)), "X-Gateway-Token: "+webhookToken)
+		})
+	}
+	if err := warm(rounds(ctx, comeIn)); err != nil { // and each contact has written
+		return err
+	}
+	goOut := b.load(s, 64, requests(prebuilt, func(i int, _ *rand.Rand) []byte {
+		return bench.Request("POST", "/api/chat/send", s.key, fmt.Sprintf(`{"to":"91%s","message":"Your order A-%d is ready","channelId":%d}`,
+			phone(0, i%people), i, channel.ID))
+	}))
+	goOut.After = s.caughtUp
+	return errors.Join(
+		b.compare(ctx, insert64, b.inserts(ctx, 64), rounds(ctx, comeIn),
+			figure{name: "inbound", title: "messages that come in, 64 senders, with their effects", number: bench.Rate, goal: bench.AtLeast(0.6)},
+			figure{name: "inbound_p99", title: "the same: p99 of a response", number: bench.P99}),
+		b.compare(ctx, insert64, b.inserts(ctx, 64), rounds(ctx, goOut),
+			figure{name: "send", title: "texts through the sandbox, 64 clients, with their receipts", number: bench.Rate, goal: bench.AtLeast(0.3)},
+			figure{name: "send_p99", title: "the same: p99 of a response", number: bench.P99}),
+	)
+}

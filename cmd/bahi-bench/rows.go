@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"bahi/internal/test/bench"
+)
+
+const (
+	bankAccounts = 1000
+	prebuilt     = 8192 // requests
+	seed         = 20260504
+)
+
+var (
+	parties = []string{"Mehta Jewellers", "Soni & Sons", "Kalyan Bullion", "Rajesh Karigar", "Anand Traders", "Patel Refinery"}
+	ways    = []string{"NEFT", "UPI", "RTGS", "IMPS", "Cheque", "Cash deposit"}
+)
+
+// rowBody returns a row of a bank account, of today.
+func rowBody(random *rand.Rand) string {
+	side := "in_entries"
+	if random.IntN(3) == 0 {
+		side = "out_entries"
+	}
+	return fmt.Sprintf(`{"date":%q,%q:[{"description":"%s %s, invoice %d","amount":%d.%02d}]}`, time.Now().Format(time.DateOnly), side,
+		ways[random.IntN(len(ways))], parties[random.IntN(len(parties))], 1000+random.IntN(9000), 100+random.IntN(500_000), random.IntN(100))
+}
+
+// bulkBody returns rows of a bank account.
+func bulkBody(random *rand.Rand, count int) string {
+	rows := make([]string, count)
+	for i := range rows {
+		rows[i] = rowBody(random)
+	}
+	return `{"rows":[` + strings.Join(rows, ",") + `]}`
+}
+
+// requests returns requests that are made one after the other, the same in each run.
+func requests(count int, request func(i int, random *rand.Rand) []byte) [][]byte {
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // G404: they are the same in each run
+	all := make([][]byte, count)
+	for i := range all {
+		all[i] = request(i, random)
+	}
+	return all
+}
+
+// postings returns requests that post one row each.
+func (s *server) postings(accounts []int64) [][]byte {
+	return requests(prebuilt, func(_ int, random *rand.Rand) []byte {
+		return bench.Request("POST", fmt.Sprintf("/bank-ledger/%d", accounts[random.IntN(len(accounts))]), s.key, rowBody(random))
+	})
+}
+
+// load returns clients that send requests for a round.
+func (b *benchmark) load(s *server, clients int, requests [][]byte) bench.Load {
+	return bench.Load{Address: s.address, Clients: clients, For: b.Round, Requests: requests}
+}
+
+// rounds returns rounds of a load.
+func rounds(ctx context.Context, load bench.Load) round {
+	return func() (bench.Sample, error) { return load.Run(ctx) }
+}
+
+// warm runs a round that does not count: a server that has just started is slower.
+func warm(all ...round) error {
+	for _, one := range all {
+		if _, err := one(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// posts measures rows, one a request, on many accounts and on one.
+func (b *benchmark) posts(ctx context.Context, s *server) error {
+	accounts, err := s.openAccounts(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := s.watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close(ctx)
+	post := func(clients int, accounts []int64) round {
+		load := b.load(s, clients, s.postings(accounts))
+		return func() (bench.Sample, error) { return measureLag(ctx, w, load) }
+	}
+	if err := warm(post(64, accounts)); err != nil {
+		return err
+	}
+	if err := b.compare(ctx, insert1, b.inserts(ctx, 1), post(1, accounts),
+		figure{name: "single_p50", title: "POST of a row, 1 client: p50", number: bench.P50, goal: bench.AtMost(2.2)}); err != nil {
+		return err
+	}
+	for _, of := range []struct {
+		name, title string
+		clients     int
+		accounts    []int64
+	}{
+		{"post_16", "POST of a row, 16 clients", 16, accounts}, {"post", "POST of a row, 64 clients", 64, accounts},
+		{"post_one", "the same, on one account", 64, accounts[:1]}, {"post_256", "POST of a row, 256 clients", 256, accounts},
+	} {
+		limit := fmt.Sprintf("pgbench INSERT, %d clients", min(of.clients, 64))
+		if err := b.compare(ctx, limit, b.inserts(ctx, min(of.clients, 64)), post(of.clients, of.accounts),
+			figure{name: of.name, title: of.title, number: bench.Rate, goal: bench.AtLeast(0.6)},
+			figure{name: of.name + "_p99", title: of.title + ": p99", number: bench.P99},
+			figure{name: of.name + "_lag_p99", title: of.title + ": p99 of the books' lag", number: bench.Lag, goal: bench.AtMost(150)},
+		); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bulks measures rows that are posted in bulk, beside rows that are posted alone. A round ends when the rows are folded.
+func (b *benchmark) bulks(ctx context.Context, s *server) error {
+	const rows = 100
+	accounts, err := s.openAccounts(ctx)
+	if err != nil {
+		return err
+	}
+	alone := b.load(s, 64, s.postings(accounts))
+	bulk := b.load(s, 16, requests(prebuilt/rows, func(_ int, random *rand.Rand) []byte {
+		account := accounts[random.IntN(len(accounts))]
+		return bench.Request("POST", fmt.Sprintf("/bank-ledger/%d/rows", account), s.key, bulkBody(random, rows))
+	}))
+	bulk.Each, bulk.After = rows, s.caughtUp
+	if err := warm(rounds(ctx, alone)); err != nil {
+		return err
+	}
+	return b.compare(ctx, "rows posted alone", rounds(ctx, alone), rounds(ctx, bulk), figure{
+		name: "bulk", title: "rows in bulk, 100 a request, until they are folded", number: bench.Rate, unit: "rows/s", goal: bench.AtLeast(2.5),
+	})
+}
+
+// disturbed measures rows that are posted with an Idempotency-Key, beside a lock of the books that moves, and beside large bulks.
+func (b *benchmark) disturbed(ctx context.Context, s *server) error {
+	accounts, err := s.openAccounts(ctx)
+	if err != nil {
+		return err
+	}
+	load, one := b.load(s, 64, s.postings(accounts)), b.load(s, 64, s.postings(accounts[:1]))
+	keyed, alone := load, load
+	keyed.Keyed, alone.Keyed, alone.Clients = true, true, 1
+	if err := warm(rounds(ctx, load)); err != nil {
+		return err
+	}
+	day, random := time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC), rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // G404: as above
+	moveLock := func(ctx context.Context) error {
+		day = day.AddDate(0, 0, 1)
+		return s.json(ctx, "PUT", "/books/lock", s.key, fmt.Sprintf(`{"locked_through":%q}`, day.Format(time.DateOnly)), new(any))
+	}
+	large := bulkBody(random, 1000)
+	postBulk := func(ctx context.Context) error {
+		return s.json(ctx, "POST", fmt.Sprintf("/bank-ledger/%d/rows", accounts[random.IntN(len(accounts))]), s.key, large, new(any))
+	}
+	return errors.Join(
+		b.compare(ctx, insert64, b.inserts(ctx, 64), rounds(ctx, keyed), figure{
+			name: "post_key", title: "POST of a row with an Idempotency-Key, 64 clients", number: bench.Rate, goal: bench.AtLeast(0.5),
+		}),
+		b.compare(ctx, insert1, b.inserts(ctx, 1), rounds(ctx, alone), figure{
+			name: "single_key_p50", title: "the same, 1 client: p50", number: bench.P50, goal: bench.AtMost(2.8),
+		}),
+		b.compare(ctx, "without the lock", rounds(ctx, one), during(ctx, one, each(time.Second, moveLock)), figure{
+			name: "post_beside_lock", title: "POST of a row, 64 clients on one account, beside a lock that moves once a second",
+			number: bench.Rate, goal: bench.AtLeast(0.95),
+		}),
+		b.compare(ctx, "without the bulks", rounds(ctx, load), during(ctx, load, each(time.Second/4, postBulk)), figure{
+			name: "post_beside_bulk_p99", title: "POST of a row, 64 clients, beside 4,000 rows a second in bulks of 1,000: p99",
+			number: bench.P99, goal: bench.AtMost(2),
+		}),
+	)
+}
+
+// during returns rounds of a load, with other work beside it.
+func during(ctx context.Context, load bench.Load, work func(context.Context) error) round {
+	return func() (bench.Sample, error) {
+		until, stop := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- work(until) }()
+		sample, err := load.Run(ctx)
+		stop()
+		return sample, errors.Join(err, <-done)
+	}
+}
+
+// each returns work that is done at the same intervals.
+func each(interval time.Duration, do func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-tick.C:
+				if err := do(context.WithoutCancel(ctx)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+// measureLag puts the load on the server and waits until the books have all rows. The lag of a row is the time from its response until
+// a poll every few milliseconds finds it in the projection.
+func measureLag(ctx context.Context, w *watch, load bench.Load) (bench.Sample, error) {
+	answered := make([][]step, load.Clients)
+	load.Answered = func(client int, a bench.Answer) { answered[client] = append(answered[client], step{a.At, a.Position}) }
+	w.mu.Lock()
+	w.steps = w.steps[max(0, len(w.steps)-1):]
+	w.mu.Unlock()
+	sample, err := load.Run(ctx)
+	if err != nil {
+		return sample, err
+	}
+	all, last := slices.Concat(answered...), uint64(0)
+	for _, a := range all {
+		last = max(last, a.position)
+	}
+	if last == 0 {
+		return sample, errors.New("the server's responses have no position")
+	}
+	if err := w.reach(ctx, last); err != nil {
+		return sample, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	lags := make([]time.Duration, len(all))
+	for i, a := range all {
+		seen := w.steps[sort.Search(len(w.steps), func(k int) bool { return w.steps[k].position >= a.position })]
+		lags[i] = max(0, seen.at.Sub(a.at))
+	}
+	sample.Lag = bench.P99Of(lags)
+	return sample, nil
+}
+
+// lag measures the lag of the books beside many clients.
+func (b *benchmark) lag(ctx context.Context, s *server) error {
+	accounts, err := s.openAccounts(ctx)
+	if err != nil {
+		return err
+	}
+	w, err := s.watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer w.close(ctx)
+	load := b.load(s, 512, s.postings(accounts))
+	load.For = b.Sustain
+	b.sayf("rows by 512 clients for %s", b.Sustain)
+	sample, err := measureLag(ctx, w, load)
+	if err != nil {
+		return err
+	}
+	b.conclude(figure{name: "lag_512", title: "rows by 512 clients: p99 of the books' lag", number: bench.Lag, goal: bench.AtMost(150)},
+		bench.Series{sample}, "", nil)
+	b.conclude(figure{name: "post_512", title: "the same: rows", number: bench.Rate}, bench.Series{sample}, "", nil)
+	return nil
+}
