@@ -64,6 +64,14 @@ fuzz: need ## let each fuzz target look for inputs that break it (FUZZTIME=30s)
 soak: need-cc ## run the long fault tests (ROUNDS=100), with those that make test leaves out
 	@ROUNDS=$(ROUNDS) scripts/soak.sh
 
+.PHONY: prove
+prove: need ## look for ten minutes for what breaks a promise (docs/correctness.md), or for planted faults only: MUTATIONS=all
+	@MUTATIONS='$(MUTATIONS)' scripts/prove.sh short
+
+.PHONY: prove-long
+prove-long: need ## the same for a night
+	@scripts/prove.sh long
+
 .PHONY: test-interop
 test-interop: need-cc need-node ## run Node clients: EventStoreDB's against the gateway, pgvector, and one generated from openapi.json
 	@scripts/interop.sh

@@ -90,25 +90,6 @@ func TestWhatADecisionReadIsStillTrueWhereItLands(t *testing.T) {
 	}
 }
 
-func TestARefusalIsRightAlthoughTheCacheIsLate(t *testing.T) {
-	t.Parallel()
-	all := nodes(t, 2)
-	all[0].make(t, "1", "a")
-	all[0].make(t, "other", "b")
-	_, err := Load(t.Context(), all[1].Fresh(), things, "other")
-	require.NoError(t, err)
-	_, err = Handle(t.Context(), all[0].Handler, as(t), things, "other", endThing{})
-	require.NoError(t, err)
-	all[1].catchUp(t)
-	release := all[1].hold()
-	defer release()
-	_, err = Handle(t.Context(), all[0].Handler, as(t), things, "1", endThing{})
-	require.NoError(t, err)
-	runs := 0
-	_, err = Do(t.Context(), all[1].Handler, as(t), things, both(all[1], &runs, nil))
-	require.ErrorIs(t, err, errNoThing)
-}
-
 func TestNumbersAreMadeOnceAndOnlyIfNothingIsRefused(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)

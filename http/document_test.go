@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,4 +163,32 @@ func TestTheDocumentNamesEveryCodeOfARefusal(t *testing.T) {
 		}))
 	}
 	require.Greater(t, found, 20)
+}
+
+// ofMembers are public operations that do less for a caller without the permission.
+var ofMembers = []string{"add-contact", "edit-contact", "get-contact"}
+
+// TestADocumentedOperationNamesItsPermission is about every operation that refuses some who have signed in: see
+// TestAKeyWithoutTheAreaOpensNothing.
+func TestADocumentedOperationNamesItsPermission(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/openapi.json")
+	require.NoError(t, err)
+	var document struct {
+		Paths map[string]map[string]struct {
+			OperationID string
+			Permission  string `json:"x-permission"`
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &document))
+	without := slices.DeleteFunc(slices.Concat(forEverybody, ofTheCallers), func(id string) bool { return slices.Contains(ofMembers, id) })
+	for _, operations := range document.Paths {
+		for _, op := range operations {
+			if slices.Contains(without, op.OperationID) {
+				require.Empty(t, op.Permission, op.OperationID)
+			} else {
+				require.Regexp(t, `^(operator|[a-z]+:(read|write))$`, op.Permission, op.OperationID)
+			}
+		}
+	}
 }

@@ -72,8 +72,7 @@ func (r *Runner) hear(notice string) {
 		r.demands[name].raise(event.Position(at))
 		r.pay(name, s.Position)
 	case verb == "has" && !s.Working: // readers look for themselves
-		close(r.moves[name])
-		r.moves[name] = make(chan struct{})
+		r.moves[name].Notify()
 	}
 }
 

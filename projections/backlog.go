@@ -9,6 +9,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/eventstore/signal"
 )
 
 // ErrSaturated reports that a projection does not keep up with the writes.
@@ -46,10 +47,10 @@ type Backlog struct {
 	Most     time.Duration // 0: 5 seconds
 
 	mu      sync.Mutex
-	asked   bool          // a write asked since the last measurement
-	slow    []string      // projections that writes wait a moment for
-	late    []string      // projections that do not keep up
-	changed chan struct{} // closed when these change
+	asked   bool     // a write asked since the last measurement
+	slow    []string // projections that writes wait a moment for
+	late    []string // projections that do not keep up
+	changed signal.Signal
 
 	marks []mark // when the log's head was at which position
 	moved map[string]mark
@@ -133,10 +134,7 @@ func (b *Backlog) measure(head event.Position, now time.Time) (waiting bool) {
 	defer b.mu.Unlock()
 	if !slices.Equal(slow, b.slow) || !slices.Equal(late, b.late) {
 		b.slow, b.late = slow, late
-		if b.changed != nil {
-			close(b.changed)
-			b.changed = nil
-		}
+		b.changed.Notify()
 	}
 	return waiting
 }
@@ -155,10 +153,7 @@ func (b *Backlog) Admit(ctx context.Context, projection string) error {
 			b.mu.Unlock()
 			return nil
 		}
-		if b.changed == nil {
-			b.changed = make(chan struct{})
-		}
-		changed := b.changed
+		changed := b.changed.Wait()
 		b.mu.Unlock()
 		if deadline == nil {
 			deadline, moment = time.After(heldUp), time.After(pacedFor)

@@ -80,6 +80,27 @@ func TestRebuildOfAQuietProjectionIsNotLate(t *testing.T) {
 	require.Contains(t, r.names(t, "seen"), "later")
 }
 
+// Nobody follows the log when the new generation goes live, and it has what the old one had.
+func TestANewGenerationIsLiveWhereTheOldOneStopped(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	p := seen("seen", nil)
+	run := r.run(t, p)
+	r.add(t, "a")
+	run.reached("seen", 1)
+	build, looks := r.build(p), 0
+	build.Store = &atHead{Store: r.store, then: func() {
+		if looks++; looks == 2 { // the build will fold no more than the first event
+			r.add(t, "late")
+			run.reached("seen", 2)
+			run.stop()
+		}
+	}}
+	require.NoError(t, build.Run(t.Context()))
+	require.Equal(t, 2, r.live(t, p).Generation)
+	require.Equal(t, []string{"a", "late"}, r.names(t, "seen"))
+}
+
 // atHead runs a function after each of the first two reads of the head.
 type atHead struct {
 	eventstore.Store
@@ -340,7 +361,7 @@ func TestIrrelevantBatchesAreCoalesced(t *testing.T) {
 		f.batches <- eventstore.Batch{Events: []event.Stored{stored(208, "Other")}, UpTo: 208}
 	}()
 	var got []eventstore.Batch
-	for batch, err := range coalesced(t.Context(), p, f, 0, newDemand()) {
+	for batch, err := range coalesced(t.Context(), p, f, 0, &demand{}) {
 		require.NoError(t, err)
 		got = append(got, batch)
 		if batch.UpTo == 208 {
@@ -366,7 +387,7 @@ func TestIrrelevantBatchesAreCoalesced(t *testing.T) {
 func TestGatheredEventsAreYieldedWhenTheirPositionIsAskedFor(t *testing.T) {
 	t.Parallel()
 	f := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
-	sent, asked := make(chan struct{}), newDemand()
+	sent, asked := make(chan struct{}), &demand{}
 	go func() {
 		for i := range event.Position(3) {
 			f.batches <- eventstore.Batch{Events: []event.Stored{stored(i+1, "BankAccountOpened")}, UpTo: i + 1}
@@ -397,13 +418,13 @@ func TestEndOfASubscriptionIsReported(t *testing.T) {
 	t.Parallel()
 	f := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
 	close(f.batches)
-	for _, err := range coalesced(t.Context(), seen("seen", nil), f, 0, newDemand()) {
+	for _, err := range coalesced(t.Context(), seen("seen", nil), f, 0, &demand{}) {
 		require.ErrorIs(t, err, eventstore.ErrUnavailable)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	quiet := &feed{batches: make(chan eventstore.Batch), ended: make(chan struct{})}
-	for _, err := range coalesced(ctx, seen("seen", nil), quiet, 0, newDemand()) {
+	for _, err := range coalesced(ctx, seen("seen", nil), quiet, 0, &demand{}) {
 		require.ErrorIs(t, err, context.Canceled)
 	}
 	<-quiet.ended

@@ -10,6 +10,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/eventstore/signal"
 )
 
 // idleCheckpoint is how long a checkpoint may lag that only passes over events of other projections, while nobody asks for it. Without it,
@@ -20,25 +21,22 @@ const idleCheckpoint = 50 * time.Millisecond
 type demand struct {
 	mu     sync.Mutex
 	upTo   event.Position
-	raised chan struct{} // closed at the next raise
+	raised signal.Signal
 }
-
-func newDemand() *demand { return &demand{raised: make(chan struct{})} }
 
 func (d *demand) raise(to event.Position) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if to > d.upTo {
 		d.upTo = to
-		close(d.raised)
-		d.raised = make(chan struct{})
+		d.raised.Notify()
 	}
 }
 
 func (d *demand) now() (event.Position, <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.upTo, d.raised
+	return d.upTo, d.raised.Wait()
 }
 
 // coalesced yields the batches of a subscription after a position. Batches without an event for the projection wait briefly for one that

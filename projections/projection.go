@@ -117,12 +117,7 @@ func (p *Projection) Personal() bool { return p.personal }
 func On[E any](fold func(*Batch, event.Recorded[E])) Fold {
 	return Fold{
 		types: domain.Catalogue.NamesOf(reflect.TypeFor[E]()),
-		on: func(b *Batch, r event.Recorded[any]) {
-			data, _ := r.Data.(E) // the catalogue decodes this name into E
-			fold(b, event.Recorded[E]{
-				Position: r.Position, Stream: r.Stream, Revision: r.Revision, ID: r.ID, At: r.At, Meta: r.Meta, Data: data,
-			})
-		},
+		on:    func(b *Batch, r event.Recorded[any]) { fold(b, event.As[E](r)) },
 	}
 }
 

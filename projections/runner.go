@@ -15,6 +15,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
+	"bahi/eventstore/signal"
 )
 
 // silent is the default of Runner.Silent.
@@ -41,8 +42,8 @@ type Runner struct {
 
 	mu      sync.Mutex
 	status  map[string]*Status
-	moved   chan struct{}                 // closed when a projection advances
-	moves   map[string]chan struct{}      // the same for each projection
+	moved   signal.Signal                 // a projection has advanced
+	moves   map[string]*signal.Signal     // the same for each projection
 	again   map[string]context.CancelFunc // makes a follower look again at its checkpoint
 	demands map[string]*demand
 
@@ -69,8 +70,8 @@ type Status struct {
 func NewRunner(store eventstore.Store, pool *pgxpool.Pool, log *slog.Logger) *Runner {
 	return &Runner{
 		store: store, pool: pool, config: pool.Config().ConnConfig.Copy(), log: log, owner: uuid.New(),
-		status: map[string]*Status{}, moved: make(chan struct{}), moves: map[string]chan struct{}{}, again: map[string]context.CancelFunc{}, asked: make(chan struct{}, 1), demands: map[string]*demand{},
-		together: together{pool: pool}, asks: newAsks(),
+		status: map[string]*Status{}, moves: map[string]*signal.Signal{}, again: map[string]context.CancelFunc{},
+		asked: make(chan struct{}, 1), demands: map[string]*demand{}, together: together{pool: pool}, asks: newAsks(),
 	}
 }
 
@@ -136,11 +137,7 @@ func (r *Runner) Statuses() map[string]Status {
 }
 
 // Moved returns a channel that is closed when a projection of this process next advances.
-func (r *Runner) Moved() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.moved
-}
+func (r *Runner) Moved() <-chan struct{} { return r.moved.Wait() }
 
 // Follow returns how far this process has folded a generation, 0 for the live one, and a channel that is closed at its next move. It
 // returns false if this process does not fold it; the channel is then closed when the process that does tells that it has what was asked, or nil. Events up to
@@ -154,10 +151,10 @@ func (r *Runner) Follow(name string, generation int, asked event.Position) (at e
 	}
 	if !s.Working || generation != 0 && s.Generation != generation {
 		r.ask(name, asked)
-		return 0, r.moves[name], false
+		return 0, r.moves[name].Wait(), false
 	}
 	r.demands[name].raise(asked)
-	return s.Position, r.moves[name], true
+	return s.Position, r.moves[name].Wait(), true
 }
 
 // demandOf returns what readers ask of a projection.
@@ -173,15 +170,12 @@ func (r *Runner) set(p *Projection, change func(*Status)) {
 	s := r.status[p.Name]
 	if s == nil {
 		s = &Status{Name: p.Name, Version: p.Version}
-		r.status[p.Name], r.demands[p.Name] = s, newDemand()
-	} else {
-		close(r.moves[p.Name])
+		r.status[p.Name], r.demands[p.Name], r.moves[p.Name] = s, &demand{}, &signal.Signal{}
 	}
-	r.moves[p.Name] = make(chan struct{})
 	change(s)
 	r.pay(p.Name, s.Position)
-	close(r.moved)
-	r.moved = make(chan struct{})
+	r.moves[p.Name].Notify()
+	r.moved.Notify()
 }
 
 // read tells a projection's follower which generation is live. If that is not the one it works on, it looks again.

@@ -130,7 +130,7 @@ func (b Build) follow(ctx context.Context, s *session, until func() bool) error 
 		}
 		stop()
 	}()
-	for batch, err := range coalesced(following, b.Projection, b.Store, s.g.Position, newDemand()) {
+	for batch, err := range coalesced(following, b.Projection, b.Store, s.g.Position, &demand{}) {
 		if following.Err() != nil && ctx.Err() == nil {
 			return nil
 		}

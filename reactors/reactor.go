@@ -56,12 +56,7 @@ func Define(name string, reactions ...Reaction) *Reactor {
 // On returns the reaction to events of one type. React decides by the event alone and only adds jobs, so that a replay adds the same
 // ones. An error parks the reactor at the event until an operator has repaired it.
 func On[E any](react func(*Queue, event.Recorded[E]) error) Reaction {
-	return Reaction{event: reflect.TypeFor[E](), on: func(q *Queue, r event.Recorded[any]) error {
-		data, _ := r.Data.(E) // the catalogue decodes each name into one type
-		return react(q, event.Recorded[E]{
-			Position: r.Position, Stream: r.Stream, Revision: r.Revision, ID: r.ID, At: r.At, Meta: r.Meta, Data: data,
-		})
-	}}
+	return Reaction{event: reflect.TypeFor[E](), on: func(q *Queue, r event.Recorded[any]) error { return react(q, event.As[E](r)) }}
 }
 
 // OnEnding reacts to every event that ends a subject, whatever its kind.

@@ -36,20 +36,41 @@ type Key struct {
 }
 
 // Kept returns what read returned for the key before, as long as the projection changed no rows of the workspace since then, and otherwise calls
-// it. The answer is as fresh as that of a read, and reports the same position. read must find the same for each caller of the workspace, and nothing may
-// change its value afterwards; size is how many bytes that has, 0 for one that is not worth keeping.
+// it. Of callers who ask at once one reads, and the others look again whether its answer is theirs.
+// The answer is as fresh as that of a read, and reports the same position. read must find the same for each caller of the workspace, and
+// nothing may change its value afterwards; size is how many bytes that has, 0 for one that is not worth keeping.
 //
 // A cache that is told of changes by messages would be late by the time that a message takes. This one asks the database, in one snapshot,
 // how far the tables are and when the workspace last changed.
 func Kept[T any](ctx context.Context, r *Reader, k Key, size func(T) int, read func(context.Context) (T, error)) (T, error) {
 	f, c := FreshnessOf(ctx), &r.kept
 	top := c.newest(k.Projection)
-	if a, found := c.get(k); found {
+	kept := func() (value T, done bool, err error) {
+		a, found := c.get(k)
+		if !found {
+			return value, false, nil
+		}
 		same, own, err := r.unchanged(ctx, k, a, top)
 		if err != nil || same {
 			f.take(own)
-			value, _ := a.value.(T) // the key is of one kind of answer
-			return value, err
+			value, _ = a.value.(T) // the key is of one kind of answer
+		}
+		return value, err != nil || same, err
+	}
+	if value, done, err := kept(); done {
+		return value, err
+	}
+	if f.Min == 0 { // it does not wait long, so that others may wait for it
+		others, end := c.begin(k)
+		defer end()
+		if others != nil {
+			select {
+			case <-others:
+			case <-ctx.Done():
+			}
+			if value, done, err := kept(); done {
+				return value, err
+			}
 		}
 	}
 	own := f.again()
@@ -100,6 +121,8 @@ type answers struct {
 	most  int // bytes
 	top   map[string]event.Position
 	told  map[Key]told // when a workspace last changed, as far as it is known
+
+	reading map[Key]chan struct{} // closed once the caller that reads the answer has it
 }
 
 // answer is what a read found in the tables of a generation, at a position.
@@ -160,6 +183,26 @@ func (c *answers) changed(k Key, last told) {
 	}
 	if was := c.told[k.whose()]; was.generation != last.generation || was.at < last.at {
 		c.told[k.whose()] = last
+	}
+}
+
+// begin returns a channel that is closed once the caller that reads the answer has it, or nil: then this caller is the one, until end.
+func (c *answers) begin(k Key) (others <-chan struct{}, end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if reading := c.reading[k]; reading != nil {
+		return reading, func() {}
+	}
+	if c.reading == nil {
+		c.reading = map[Key]chan struct{}{}
+	}
+	reading := make(chan struct{})
+	c.reading[k] = reading
+	return nil, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.reading, k)
+		close(reading)
 	}
 }
 

@@ -4,11 +4,14 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
@@ -127,6 +130,41 @@ func TestAKeptAnswerIsReadAgainWhenItsWorkspaceChanged(t *testing.T) {
 	reads = k.reads
 	require.Equal(t, []string{"a", "b", "c", "d"}, k.ask(t, mine, patient()))
 	require.Equal(t, reads, k.reads)
+}
+
+func TestOfCallersAtOnceOneReads(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	defer s.folding(t, defineSigns(true))()
+	k, mine := &keeping{shelf: s, reader: s.read(nil)}, uuid.New()
+	s.sign(t, mine, "a")
+	s.told(t)
+	var (
+		all   sync.WaitGroup
+		reads atomic.Int64
+	)
+	two := make(chan struct{})
+	for range 8 {
+		all.Go(func() {
+			key := readmodels.Key{Projection: "names", Workspace: mine, Of: "at once"}
+			size := func(all []string) int { return len(all) }
+			ctx := readmodels.WithFreshness(t.Context(), patient())
+			found, err := readmodels.Kept(ctx, k.reader, key, size, func(ctx context.Context) ([]string, error) {
+				if reads.Add(1) == 2 {
+					close(two)
+				}
+				select { // time enough for another one to read too
+				case <-two:
+				case <-time.After(100 * time.Millisecond):
+				}
+				return readmodels.Few(ctx, k.reader, pgx.RowTo[string], `select name from names.sign where workspace_id = $1`, mine)
+			})
+			assert.NoError(t, err)
+			assert.Equal(t, []string{"a"}, found)
+		})
+	}
+	all.Wait()
+	require.Equal(t, int64(1), reads.Load())
 }
 
 func TestAKeptAnswerDoesNotOutliveItsTables(t *testing.T) {

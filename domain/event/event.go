@@ -73,6 +73,12 @@ type Recorded[E any] struct {
 	Data     E
 }
 
+// As returns an event with its payload as an E, the type into which the catalogue decodes its name.
+func As[E any](r Recorded[any]) Recorded[E] {
+	data, _ := r.Data.(E) // of another type: the zero value
+	return Recorded[E]{Position: r.Position, Stream: r.Stream, Revision: r.Revision, ID: r.ID, At: r.At, Meta: r.Meta, Data: data}
+}
+
 // StreamID returns the part of the stream's name after its category.
 func (r Recorded[E]) StreamID() string {
 	_, id := SplitStream(r.Stream)

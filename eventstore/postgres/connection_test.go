@@ -333,19 +333,30 @@ func TestLongOutageLeavesTheAppendInDoubt(t *testing.T) {
 func TestLostSessionCannotCommitLater(t *testing.T) {
 	t.Parallel()
 	s, _, cable, url := ready(t, defaultTimeouts)
-	unlock := lock(t, url)
+	other := connect(t, url) // keeps the insert itself waiting, and nobody's reads
+	_, err := other.Exec(t.Context(), `begin; lock table log.event in share mode`)
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	answer := make(chan error, 1)
 	go func() {
 		_, err := s.Append(ctx, eventstore.To("a-1", eventstore.NoStream, makes(1)...))
 		answer <- err
 	}()
-	waitersForLock(t, url, 1)
+	waiting := func(count int) {
+		require.Eventually(t, func() bool {
+			var n int
+			err := other.QueryRow(t.Context(), `select count(*) from pg_locks where relation = 'log.event'::regclass and not granted`).Scan(&n)
+			return err == nil && n == count
+		}, time.Minute, time.Millisecond)
+	}
+	waiting(1)
 	cancel() // no retry
 	require.NoError(t, cable.appender.Load().Close())
 	require.ErrorIs(t, <-answer, context.Canceled)
-	unlock()
-	must(t, s, "b-1", makes(1)...) // now the lost session would have had the lock
+	_, err = other.Exec(t.Context(), `commit`) // now the lost session would insert and commit
+	require.NoError(t, err)
+	waiting(0)
+	must(t, s, "b-1", makes(1)...)
 	require.Len(t, wholeLog(t, s), 3)
 }
 

@@ -242,6 +242,7 @@ func TestAnswersWaitForTheCommit(t *testing.T) {
 			create function wait_late() returns trigger language plpgsql as $$
 			begin
 			  if new.stream like 'late-%' then perform pg_advisory_xact_lock(77); end if;
+			  if new.stream like 'early-%' then perform pg_advisory_xact_lock(78); end if;
 			  return null;
 			end $$;
 			create constraint trigger wait_late after insert on log.event deferrable initially deferred
@@ -269,5 +270,25 @@ func TestAnswersWaitForTheCommit(t *testing.T) {
 		require.NoError(t, (<-one).Err)
 		require.NoError(t, (<-other).Err)
 		require.Len(t, wholeLog(t, s), 4)
+
+		for n := range calm + 2 { // then it inserts without the log's lock what it can validate in memory
+			must(t, s, fmt.Sprintf("calm-%d", n), makes(1)...)
+		}
+		_, err = holder.Exec(t.Context(), `select pg_advisory_lock(77), pg_advisory_lock(78)`)
+		require.NoError(t, err)
+		first = queued(t.Context(), t, s, 0, eventstore.To("early-1", eventstore.NoStream, makes(1)...))
+		waitersForLock(t, url, 1)
+		one = queued(t.Context(), t, s, 1, eventstore.To("late-1", 0, makes(1)...))
+		other = queued(t.Context(), t, s, 2, eventstore.To("late-2", 0, makes(1)...))
+		_, err = holder.Exec(t.Context(), `select pg_advisory_unlock(78)`)
+		require.NoError(t, err)
+		require.NoError(t, (<-first).Err)
+		waitersForLock(t, url, 1)
+		require.Empty(t, one)
+		require.Empty(t, other)
+		_, err = holder.Exec(t.Context(), `select pg_advisory_unlock(77)`)
+		require.NoError(t, err)
+		require.NoError(t, (<-one).Err)
+		require.NoError(t, (<-other).Err)
 	}
 }

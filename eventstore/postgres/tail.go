@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"bahi/domain/event"
+	"bahi/eventstore/signal"
 )
 
 const (
@@ -38,13 +39,13 @@ type tail struct {
 	head          event.Position // the last position that a notice announced
 	doubts        int            // counts the times that only the database could tell the head
 	doubtsAtReset int            // doubts at the last new connection
-	change        chan struct{}  // closed at every change
+	change        signal.Signal
 	waiters       map[*waiter]bool
 	began         time.Time
 }
 
 func newTail() *tail {
-	return &tail{keep: tailEvents, doubts: 1, change: make(chan struct{}), waiters: map[*waiter]bool{}, began: time.Now()}
+	return &tail{keep: tailEvents, doubts: 1, waiters: map[*waiter]bool{}, began: time.Now()}
 }
 
 // waiter is a subscriber that waits for a change. To wake each subscriber for each append took more of the processor than the append.
@@ -174,16 +175,11 @@ func (t *tail) moved(head event.Position) {
 
 func (t *tail) announce(head event.Position) {
 	t.head = max(t.head, head)
-	close(t.change)
-	t.change = make(chan struct{})
+	t.change.Notify()
 }
 
 // changed returns a channel that the next change closes.
-func (t *tail) changed() <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.change
-}
+func (t *tail) changed() <-chan struct{} { return t.change.Wait() }
 
 // after returns the events after the position, possibly none. It returns false if only the database knows them,
 // or, after a new connection, whether the event at the position still exists. looked counts the doubts that the

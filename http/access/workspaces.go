@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -37,6 +38,13 @@ func workspaceOp(id, method, path, summary string) api.Op {
 	}
 	if method == http.MethodGet {
 		op.Reads = []string{"users", "workspaces"}
+	}
+	switch {
+	case !strings.Contains(path, "{workspace_id}"):
+	case method == http.MethodGet:
+		op.Permission = "marketplace:read"
+	default:
+		op.Permission = "marketplace:write"
 	}
 	return op
 }

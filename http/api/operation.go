@@ -32,6 +32,9 @@ type Op struct {
 	Area     actor.Area
 	Level    actor.Level
 
+	// Permission is for the document, such as marketplace:write: the handler itself asks for it, or a member needs it for a Public one.
+	Permission string
+
 	Faulty   int    // status of faults of fields; 0: 422
 	Unstored string // detail of a refusal because the log cannot be reached, which is a 500 then; "": it is a 503
 

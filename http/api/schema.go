@@ -215,6 +215,8 @@ func (o *operation) document(h *huma.Operation) {
 		h.Extensions["x-permission"] = "operator"
 	case o.Area != "":
 		h.Extensions["x-permission"] = string(o.Area) + ":" + string(o.Level)
+	case o.Permission != "":
+		h.Extensions["x-permission"] = o.Permission
 	}
 	o.documentAnswers(h)
 }

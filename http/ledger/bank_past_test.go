@@ -90,7 +90,8 @@ func TestAccountsAndRowsAreReadAsOfADateAndAsTheyWereKnown(t *testing.T) {
 	t.Parallel()
 	s := tell(t, apptest.Share(t))
 	for query, want := range map[string]string{
-		"": "75", "?as_of=2025-01-31": "10", "?as_of=2025-01-01": "0", "?known_at=" + s.posted: "65", "?as_of=2025-03-31&known_at=" + s.edited: "30",
+		"": "75", "?as_of=2025-01-09": "0", "?as_of=2025-02-09": "10", "?as_of=2025-02-10": "35", "?known_at=" + s.posted: "65",
+		"?as_of=2025-03-09&known_at=" + s.edited: "35", "?as_of=2025-03-10&known_at=" + s.edited: "30",
 	} {
 		banks := apptest.ClerkBanks(s.clerk.GET("/banks" + query).Status(200))
 		require.Len(t, banks, 1)

@@ -94,9 +94,6 @@ func (r *Routes) Daybook() {
 		if d.from, d.to, err = in.days(r.today()); err != nil {
 			return c, err
 		}
-		if d.title, err = r.title(ctx); err != nil {
-			return c, err
-		}
 		if _, _, err = r.Views.Lock(ctx, workspace(ctx)); err != nil { // tells up to where the books are complete
 			return c, err
 		}
@@ -105,6 +102,9 @@ func (r *Routes) Daybook() {
 			return c, err
 		}
 		d.known = *as.KnownAt
+		if d.title, err = r.title(ctx, d.known); err != nil {
+			return c, err
+		}
 		if d.opening, err = r.Views.CashBefore(ctx, workspace(ctx), bank.Ledger, d.from, as); err != nil {
 			return c, err
 		}
@@ -194,7 +194,7 @@ func (d drawingDaybook) writeJSON(ctx context.Context, w io.Writer) error {
 		betweenDays, betweenRows = ",\n", ""
 		return failed
 	}, func(e views.Entered) error {
-		put(betweenRows+`%s`, DaybookRow{Kind: e.Ledger, AccountID: e.Account, AccountName: e.Name, Row: shownRow(e)})
+		put(betweenRows+`%s`, daybookRow(e))
 		betweenRows = ",\n"
 		return failed
 	}, func(_ unit.Date, c closed) error {
@@ -208,14 +208,14 @@ func (d drawingDaybook) writeJSON(ctx context.Context, w io.Writer) error {
 	return failed
 }
 
-// shownRow is a row as its ledger answers it.
-func shownRow(e views.Entered) any {
+func daybookRow(e views.Entered) DaybookRow {
+	shown := DaybookRow{Kind: e.Ledger, AccountID: e.Account, AccountName: e.Name}
 	for _, s := range ledgers {
 		if s.ledger.Name == e.Ledger {
-			return s.show(e.Row)
+			shown.Row = s.show(e.Row)
 		}
 	}
-	return nil
+	return shown
 }
 
 // writeSheet writes a line for each entry, between those of the opening and closing cash of each day, and a last one that names the position

@@ -143,6 +143,9 @@ func TestEveryFaultIsToldBesideUnknownIds(t *testing.T) {
 		Contains(`"field":"client_order_id"`, `"field":"date"`, `"field":"items[0].item_name"`, `"field":"items[0].weight"`, `"field":"items[0].karigar_id"`)
 
 	r := openReview(t, "payal 250 gm slip 1\nring 5 gm slip 2\nchain 20 gm slip 3")
+	require.Contains(t, r.clerk.GET("/order-drafts?slip_number=2").Status(200).Text, `"slip_number":"3"`)
+	require.Equal(t, "[]", r.clerk.GET("/order-drafts?slip_number=4").Status(200).Text[:2])
+	require.Equal(t, "[]", apptest.Clerk(t).GET("/order-drafts?slip_number=2").Status(200).Text[:2])
 	r.clerk.PUT(r.path, fmt.Sprintf(`{"client_id": %d}`, r.client)).Status(200)
 	r.clerk.DELETE(fmt.Sprint("/client/", r.client)).Status(204)
 	r.clerk.POST(r.path+"/convert", nil).Problem(409, "Order draft is not ready").

@@ -105,13 +105,16 @@ func (r *Routes) ScannedPages() {
 	r.khataUpload("upload-khata-v2", "/khata-upload-v2", khata.V2, "Read a scanned khata page with the second pipeline, which also finds similar names and groups rows")
 	list := khataOp("list-khata-uploads", "GET", "/khata-uploads", "List the uploads of khata pages, newest first")
 	list.Reads = []string{"khatas"}
-	api.Handle(r.API, list, func(ctx context.Context, in *struct{ SomePage }) (answer *api.Array[ListedUpload], err error) {
+	api.Handle(r.API, list, func(ctx context.Context, in *struct {
+		SomePage
+		views.KhataFilter
+	}) (answer *api.Array[ListedUpload], err error) {
 		page, err := in.get()
 		if err != nil {
 			return nil, err
 		}
 		err = in.inTurn(ctx, func() error {
-			found, total, err := r.Views.Khatas(ctx, workspace(ctx), page)
+			found, total, err := r.Views.Khatas(ctx, workspace(ctx), page, in.KhataFilter)
 			uploads := make([]ListedUpload, len(found))
 			for i, k := range found {
 				uploads[i] = listedUpload(k)

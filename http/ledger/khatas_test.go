@@ -188,6 +188,9 @@ func TestUploadsAreListedNewestFirst(t *testing.T) {
 		[]any{uploads[0].Status, uploads[0].Pipeline, uploads[0].ContentType, uploads[0].EntryCount, uploads[0].Submitted})
 	require.Equal(t, []any{"v2", false}, []any{uploads[1].Pipeline, uploads[1].Submitted})
 	require.Contains(t, uploads[0].Actor, "key:")
+	waiting := clerk.GET("/khata-uploads?page_size=1&waiting=true").Status(200)
+	waiting.JSON(&uploads)
+	require.Equal(t, []string{"2", fmt.Sprint(ids[1])}, []string{waiting.Header("X-Total-Count"), fmt.Sprint(*uploads[0].UploadID)})
 	page := clerk.GET("/khata-uploads?page=2&page_size=2").Status(200)
 	uploads = nil
 	page.JSON(&uploads)

@@ -41,12 +41,15 @@ func draftOp(id, method, path, summary string) api.Op {
 // OrderDrafts registers the orders that came by chat.
 func (r *Routes) OrderDrafts() {
 	api.Handle(r.API, draftOp("list-order-drafts", "GET", "", "List the order drafts that wait for their review"),
-		func(ctx context.Context, in *struct{ SomePage }) (*api.Array[views.OrderDraft], error) {
+		func(ctx context.Context, in *struct {
+			SomePage
+			views.DraftFilter
+		}) (*api.Array[views.OrderDraft], error) {
 			page, err := in.get()
 			if err != nil {
 				return nil, err
 			}
-			return api.Listed(r.Views.OrderDrafts(ctx, workspace(ctx), r.Zone, page))
+			return api.Listed(r.Views.OrderDrafts(ctx, workspace(ctx), r.Zone, page, in.DraftFilter))
 		})
 	api.Handle(r.API, draftOp("get-order-draft", "GET", "/{draft_id}", "Read an order draft with its entries"),
 		func(ctx context.Context, in *ByDraft) (*api.Tagged[views.OrderDraft], error) {

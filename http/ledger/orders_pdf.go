@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 
 	"bahi/domain/ledger/order"
 	"bahi/http/api"
@@ -21,7 +22,7 @@ func (r *Routes) ordersPDF() {
 		OrderPage
 		views.OrderFilter
 	}) (c api.Content, err error) {
-		title, err := r.title(ctx)
+		title, err := r.title(ctx, math.MaxInt64-1)
 		if err != nil {
 			return c, err
 		}
@@ -32,6 +33,9 @@ func (r *Routes) ordersPDF() {
 				return c, err
 			}
 			o.Scope[0] = "Client: " + name
+		}
+		if in.Slip != "" {
+			o.Scope = append(o.Scope, "Slip number: "+in.Slip)
 		}
 		page := in.get()
 		if page.Size != 0 {

@@ -134,6 +134,11 @@ func TestOrdersAreListedByPageAndByClient(t *testing.T) {
 		return fmt.Sprint(text, "of ", page.Total)
 	}
 	require.Equal(t, fmt.Sprint(s.order, " ", second, " ", third, " of 3"), ids(""))
+	slip := s.orders(asha, "Ñ 12")
+	require.Equal(t, fmt.Sprint(slip, " of 1"), ids("?slip_number=%20%C3%B1%2012"))
+	require.Equal(t, "of 0", ids(fmt.Sprintf("?slip_number=12&client_id=%d", asha)))
+	s.clerk.DELETE(fmt.Sprint("/client-order/", slip)).Status(204)
+	require.Equal(t, fmt.Sprint(s.order, " of 1"), ids("?slip_number=12"))
 	require.Equal(t, fmt.Sprint(s.order, " ", third, " of 2"), ids(fmt.Sprint("?client_id=", s.client)))
 	require.Equal(t, fmt.Sprint(third, " of 3"), ids("?page=2&page_size=2"))
 	require.Equal(t, "of 3", ids("?page=9&page_size=2"))

@@ -101,14 +101,16 @@ type daybook struct {
 		Date    string
 		Opening decimal.Decimal `json:"opening_cash"`
 		Closing decimal.Decimal `json:"closing_cash"`
-		Rows    []struct {
-			Kind string
-			ID   int64  `json:"account_id"`
-			Name string `json:"account_name"`
-			Row  shown
-		}
-		Totals []map[string]any
+		Rows    []bookRow
+		Totals  []map[string]any
 	}
+}
+
+type bookRow struct {
+	Kind string
+	ID   int64  `json:"account_id"`
+	Name string `json:"account_name"`
+	Row  shown
 }
 
 func TestTheDaybookHasTheRowsOfAllLedgersByDay(t *testing.T) {
@@ -137,6 +139,15 @@ func TestTheDaybookHasTheRowsOfAllLedgersByDay(t *testing.T) {
 		{"kind": "client", "cash_in": 0.0, "cash_out": 500.0, "crystal_in": 0.0, "crystal_out": 92.0},
 	}, first.Totals)
 	require.Equal(t, []string{"2025-03-03", "749.5", "749.5"}, []string{book.Days[1].Date, book.Days[1].Opening.String(), book.Days[1].Closing.String()})
+
+	for _, query := range []string{"", "&known_at=" + fmt.Sprint(book.Position)} {
+		var sum struct {
+			Day struct{ Newest []bookRow }
+		}
+		apptest.Lenient(t, s.GET("/books/summary?as_of=2025-03-02&newest=2"+query), &sum)
+		require.Equal(t, []bookRow{first.Rows[2], first.Rows[1]}, sum.Day.Newest, query)
+	}
+	s.GET("/books/summary?newest=101").Status(422)
 
 	for query, want := range map[string][]string{
 		"":                               {today, today, "0"},

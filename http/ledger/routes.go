@@ -53,13 +53,13 @@ type Routes struct {
 
 // Companies knows the companies of workspaces.
 type Companies interface {
-	// CompanyName returns the name of the oldest company of a workspace, "" without one.
-	CompanyName(ctx context.Context, workspace uuid.UUID) (string, error)
+	// CompanyName returns the name that the oldest company of a workspace had at a position, "" without one.
+	CompanyName(ctx context.Context, workspace uuid.UUID, at event.Position) (string, error)
 }
 
-// title returns the title of prints: the name of the workspace's company, or Bahi.
-func (r *Routes) title(ctx context.Context) (string, error) {
-	name, err := r.Companies.CompanyName(ctx, workspace(ctx))
+// title returns the title of prints: the name that the workspace's company had at a position, or Bahi.
+func (r *Routes) title(ctx context.Context, at event.Position) (string, error) {
+	name, err := r.Companies.CompanyName(ctx, workspace(ctx), at)
 	return cmp.Or(name, "Bahi"), err
 }
 
@@ -176,5 +176,6 @@ func (r *Routes) Register() {
 	r.ScannedPages()
 	r.BooksLock()
 	r.Summary()
+	r.Named()
 	r.Daybook()
 }

@@ -120,7 +120,7 @@ type Account[In, Out book.Entry] struct {
 	Type    *int      `json:"type,omitempty"`
 	Balance *unit.Sum `json:"balance,omitempty" doc:"IN less OUT, of all rows"`
 	Metal
-	Revision *int64 `json:"revision" doc:"For If-Match"`
+	Revision *int64 `json:"revision,omitempty" required:"true" doc:"For If-Match; absent from a dry run's answer"`
 }
 
 // SchemaName implements http/api's Named.
@@ -145,7 +145,7 @@ type Row[In, Out book.Entry] struct {
 	Out     Entries[Out] `json:"out_entries"`
 	Balance *unit.Sum    `json:"balance,omitempty" doc:"Of the account after this row"`
 	Metal
-	Revision *int64    `json:"revision" doc:"For If-Match"`
+	Revision *int64    `json:"revision,omitempty" required:"true" doc:"For If-Match; absent from a dry run's answer"`
 	Warnings *Warnings `json:"warnings,omitempty" doc:"Where a given value differs from its formula"`
 	Void     bool      `json:"void,omitempty" doc:"The row counts nothing, whatever its entries"`
 	Reverses int64     `json:"reverses,omitempty" doc:"The row that this one takes back"`

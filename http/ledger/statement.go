@@ -126,7 +126,7 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 		return c, err
 	}
 	sel = from.sel
-	title, err := r.title(ctx)
+	title, err := r.title(ctx, *sel.KnownAt)
 	if err != nil {
 		return c, err
 	}

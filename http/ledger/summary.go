@@ -39,6 +39,8 @@ type Owed struct {
 type DaySummary struct {
 	Date  unit.Date   `json:"date"`
 	Kinds []DayTotals `json:"kinds"`
+
+	Newest []DaybookRow `json:"newest,omitempty" doc:"Of its rows, the newest first; as many as newest asks for"`
 }
 
 // DayTotals is what the rows of one ledger and day count.
@@ -56,8 +58,11 @@ func (r *Routes) Summary() {
 	api.Handle(r.API, api.Op{
 		ID: "get-books-summary", Method: "GET", Path: "/books/summary", Summary: "Read what all books amount to, and what the rows of a day count",
 		Tags: tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
-	}, func(ctx context.Context, in *AsOf) (*api.Body[Summary], error) {
-		as, err := r.as(ctx, *in)
+	}, func(ctx context.Context, in *struct {
+		AsOf
+		Newest int `query:"newest" minimum:"1" maximum:"100" doc:"How many of the newest rows of the day to return; without it, none"`
+	}) (*api.Body[Summary], error) {
+		as, err := r.as(ctx, in.AsOf)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +70,7 @@ func (r *Routes) Summary() {
 		if as.Of != nil {
 			s.Day.Date = *as.Of
 		}
-		found, err := r.Views.Summary(ctx, workspace(ctx), s.Day.Date, as)
+		found, err := r.Views.Summary(ctx, workspace(ctx), s.Day.Date, in.Newest, as)
 		if err != nil {
 			return nil, err
 		}
@@ -73,8 +78,11 @@ func (r *Routes) Summary() {
 			s.Position = *as.KnownAt
 		}
 		of := map[string]views.Summed{}
-		for _, one := range found {
+		for _, one := range found.Ledgers {
 			of[one.Ledger] = one
+		}
+		for _, e := range found.Newest {
+			s.Day.Newest = append(s.Day.Newest, daybookRow(e))
 		}
 		for _, l := range books.All {
 			one := of[l.Name]

@@ -83,6 +83,7 @@ func (r *Routes) Contacts() {
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "get-contact", Method: "GET", Path: contacts + "/{contact_id}", Summary: "Read a contact", Limit: generalContacts, Reads: reads, Errors: []int{http.StatusNotFound},
+		Permission: "marketplace:read",
 	}), func(ctx context.Context, in *ByContact) (*api.Tagged[views.Contact], error) {
 		id, err := in.id()
 		if err == nil {
@@ -96,6 +97,7 @@ func (r *Routes) Contacts() {
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "add-contact", Method: "POST", Path: contacts, Summary: "Add a contact, of a company or of none", Limit: "contact_create", Errors: []int{http.StatusBadRequest},
+		Permission: "marketplace:write",
 	}), func(ctx context.Context, in *struct{ Body contact.Add }) (*api.Tagged[ContactChange], error) {
 		if err := r.admitted(ctx); err != nil {
 			return nil, err
@@ -105,7 +107,7 @@ func (r *Routes) Contacts() {
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "edit-contact", Method: "PATCH", Path: contacts + "/{contact_id}", Summary: "Change what is named of a contact; company and rank only members change",
-		Limit: generalContacts, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusForbidden},
+		Limit: generalContacts, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusForbidden}, Permission: "marketplace:write",
 	}), func(ctx context.Context, in *struct {
 		ByContact
 		Body contact.Edit

@@ -87,6 +87,19 @@ func TestAConversationIsReadUpToAMessage(t *testing.T) {
 	}
 	require.Equal(t, []int64{silent.ID, empty.ID}, []int64{people(t, c, "?sort=recent&limit=3")[2].ID, people(t, c, "?sort=recent&limit=3&page=2")[0].ID})
 	require.Empty(t, people(t, c, "?sort=recent&limit=2&page=3"))
+	unread := func(query string) (phones []string) {
+		a := c.GET(contacts + "?unread=true" + query).Status(200)
+		var found []views.Contact
+		a.JSON(&found)
+		for _, one := range found {
+			phones = append(phones, *one.Phone)
+		}
+		return append(phones, a.Header("X-Total-Count"))
+	}
+	require.Equal(t, []string{"919812345603", "919812345602", "2"}, unread("&sort=recent"))
+	require.Equal(t, []string{"919812345602", "2"}, unread("&sort=recent&limit=1&page=2"))
+	require.Equal(t, []string{"919812345602", "1"}, unread("&search=602"))
+	require.Equal(t, []string{"0"}, unread("&sort=recent&status=resolved"))
 	talk := conversation(t, c, asha.ID, "")
 	read := at(asha.ID) + "/read"
 	c.POST(read, fmt.Sprintf(`{"messageId":%q}`, talk[1].ID)).Status(200).Body(`{"unread":1}`)
@@ -94,6 +107,7 @@ func TestAConversationIsReadUpToAMessage(t *testing.T) {
 	heard(t, o, sales.ID, "919812345602", "late", now.Add(-time.Hour))
 	require.Equal(t, int64(1), appears(t, c, "919812345602").Unread, "a late message was read")
 	c.POST(read, `{}`).Status(200).Body(`{"unread":0}`)
+	require.Equal(t, []string{"919812345603", "1"}, unread(""))
 	c.POST(at(empty.ID)+"/read", `{}`).Status(200).Body(`{"unread":0}`)
 	c.POST(at(empty.ID)+"/read", fmt.Sprintf(`{"messageId":%q}`, talk[1].ID)).Problem(422, "Validation error", "messageId", "Message not found")
 	c.POST(read, `{"messageId":"7"}`).Problem(422, "Validation error", "messageId", "expected the id of a message, as in msg_8121")

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -66,10 +67,7 @@ func (v *visit) trail() (page, error) {
 	if v.who.Permissions.Operator {
 		query.Set("workspace", v.who.Workspace.String())
 	}
-	files := url.Values{}
-	for name, values := range query {
-		files[name] = values
-	}
+	files := maps.Clone(query)
 	if asked := v.r.URL.Query().Get("from"); asked != "" {
 		files.Set("from", asked)
 	}

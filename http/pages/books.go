@@ -60,19 +60,19 @@ type accountLine struct {
 
 // accountsPage is the content of the list of accounts.
 type accountsPage struct {
-	Query, Kind string
-	Past        bool // these are earlier books
-	None        bool // the workspace has no accounts
-	Kinds       []choice
-	Accounts    []accountLine
-	More        int // accounts that match and are not shown
-	Name, Type  string
-	Wrong       string
-	New         bool // the form of a new account is open
+	Query, Kind  string
+	Past         bool // these are earlier books
+	None         bool // the workspace has no accounts
+	Kinds        []choice
+	Accounts     []accountLine
+	Before, Next string // addresses of the pages beside this one; empty: none
+	Name, Type   string
+	Wrong        string
+	New          bool // the form of a new account is open
 }
 
 const (
-	accountsShown = 200
+	accountsShown = 100
 	rowsShown     = 30
 )
 
@@ -85,55 +85,69 @@ func (v *visit) accounts() (page, error) { return v.accountList(accountsPage{}, 
 
 func (v *visit) accountList(shown accountsPage, status int) (page, error) {
 	q := v.r.URL.Query()
-	shown.Query, shown.Kind = strings.TrimSpace(q.Get("q")), q.Get("kind")
+	if shown.Query = strings.TrimSpace(q.Get("q")); kindName(q.Get("kind")) != "" {
+		shown.Kind = q.Get("kind")
+	}
 	shown.Past = len(v.past()) > 0
 	shown.New = shown.Wrong != "" || q.Get("new") != ""
 	for _, k := range kinds {
 		k.Chosen = k.Value == shown.Kind
 		shown.Kinds = append(shown.Kinds, k)
 	}
-	var err error
-	if shown.Accounts, err = v.accountsNamed(shown.Query, shown.Kind); err != nil {
+	number, _ := strconv.Atoi(q.Get("page")) // 0 without one
+	number = max(number, 1)
+	total, err := 0, error(nil)
+	if shown.Accounts, total, err = v.accountsNamed(shown.Query, shown.Kind, number, accountsShown); err != nil {
 		return page{}, err
 	}
 	if shown.None = len(shown.Accounts) == 0 && shown.Query+shown.Kind == "" && !shown.Past; shown.None {
 		shown.New = true
 	}
-	if q.Get("go") != "" && len(shown.Accounts) == 1 {
+	if q.Get("go") != "" && total == 1 {
 		return page{redirect: shown.Accounts[0].Link}, nil
 	}
-	if len(shown.Accounts) > accountsShown {
-		shown.Accounts, shown.More = shown.Accounts[:accountsShown], len(shown.Accounts)-accountsShown
+	beside := func(number int) string {
+		query := v.past()
+		query.Set("q", shown.Query)
+		query.Set("kind", shown.Kind)
+		query.Set("page", strconv.Itoa(number))
+		return Path + "/accounts?" + query.Encode()
+	}
+	if number > 1 {
+		shown.Before = beside(number - 1)
+	}
+	if number*accountsShown < total {
+		shown.Next = beside(number + 1)
 	}
 	return page{template: "accounts", title: "Accounts", status: status, body: shown}, nil
 }
 
-// accountsNamed returns the accounts of a kind, or of all kinds, that have a text in their names.
-func (v *visit) accountsNamed(text, kind string) (found []accountLine, err error) {
-	text = strings.ToLower(text)
-	for _, k := range kinds {
-		if kind != "" && k.Value != kind {
-			continue
-		}
-		var all []map[string]any
-		if _, err := v.call("list-"+k.Value+"s", request{query: v.past()}, &all); err != nil {
-			return nil, err
-		}
-		for _, a := range all {
-			name, id := textOf(a["name"]), plain(a["id"])
-			if strings.Contains(strings.ToLower(name), text) {
-				link := accountPath(k.Value, id)
-				if past := v.past().Encode(); past != "" {
-					link += "?" + past
-				}
-				found = append(found, accountLine{k.Value, k.Text, id, name, link, v.lang.balancesOf(k.Value, a)})
-			}
+// accountsNamed returns a page of the accounts of a kind, or of all kinds, that have a text in their names, and how many these are.
+func (v *visit) accountsNamed(text, kind string, number, size int) (found []accountLine, total int, err error) {
+	past := v.past()
+	query := maps.Clone(past)
+	query.Set("page", strconv.Itoa(number))
+	query.Set("page_size", strconv.Itoa(size))
+	for name, value := range map[string]string{"search": text, "kind": kind} {
+		if value != "" {
+			query.Set(name, value)
 		}
 	}
-	slices.SortFunc(found, func(a, b accountLine) int {
-		return cmp.Or(strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)), strings.Compare(a.Kind, b.Kind))
-	})
-	return found, nil
+	var all []map[string]any
+	out, err := v.call("list-accounts", request{query: query}, &all)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, a := range all {
+		kind, id := textOf(a["kind"]), plain(a["id"])
+		link := accountPath(kind, id)
+		if len(past) > 0 {
+			link += "?" + past.Encode()
+		}
+		found = append(found, accountLine{kind, kindName(kind), id, textOf(a["name"]), link, v.lang.balancesOf(kind, a)})
+	}
+	total, err = strconv.Atoi(out.Header.Get("X-Total-Count"))
+	return found, total, err
 }
 
 // openAccount opens an account.

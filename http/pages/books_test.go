@@ -75,10 +75,7 @@ func (b browser) submitOf(page, action, has string, pairs ...string) apptest.She
 	b.t.Helper()
 	values := form(b.get(page).Is(200), action, has)
 	require.NotEmpty(b.t, values, "%s has no form for %s", page, action)
-	for i := 0; i < len(pairs); i += 2 {
-		values.Set(pairs[i], pairs[i+1])
-	}
-	return b.site.Ask(http.MethodPost, action, values)
+	return b.site.Ask(http.MethodPost, action, with(values, pairs...))
 }
 
 // follow opens the page that an answer leads to.
@@ -205,21 +202,13 @@ func TestFormsOfOthersChangeNothing(t *testing.T) {
 	filled := form(b.get(account), account+"/rows", "")
 	filled.Set("date", "2025-03-01")
 	filled.Set("in_entries[0].amount", "5")
-	with := func(name, value string) url.Values {
-		other := url.Values{}
-		for key, values := range filled {
-			other[key] = values
-		}
-		other.Set(name, value)
-		return other
-	}
-	b.site.Ask(http.MethodPost, account+"/rows", with("token", "x")).Is(403)
-	b.site.Ask(http.MethodPost, account+"/rows", with("workspace", apptest.Abroad)).Is(409).Says("another workspace")
+	b.site.Ask(http.MethodPost, account+"/rows", with(filled, "token", "x")).Is(403)
+	b.site.Ask(http.MethodPost, account+"/rows", with(filled, "workspace", apptest.Abroad)).Is(409).Says("another workspace")
 	visitor(o).site.Ask(http.MethodPost, account+"/rows", filled).Is(403)
 	reader := byKey(o, apptest.Home, `{"ledger":"read"}`)
 	require.NotContains(t, reader.get(account).Is(200).Text, `id="entry"`)
 	require.NotContains(t, reader.get("/app/accounts").Is(200).Text, `id="open"`)
-	theirs := with("token", form(reader.get("/app/"), "/app/sign-out", "").Get("token"))
+	theirs := with(filled, "token", form(reader.get("/app/"), "/app/sign-out", "").Get("token"))
 	reader.site.Ask(http.MethodPost, account+"/rows", theirs).Is(403)
 	stranger := byKey(o, apptest.Abroad, write)
 	stranger.get(account).Is(404)
@@ -247,4 +236,24 @@ func TestNewestRowsComeFirst(t *testing.T) {
 	require.Contains(t, b.get(account).Text, `rel="next"`)
 	b.get(account + "?as_of=2025-03-02").Is(200).Says("These are earlier books.")
 	require.NotContains(t, b.get(account+"?as_of=2025-03-02").Text, `id="entry"`)
+}
+
+func TestAccountsAreShownInPages(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	for i := range 101 {
+		clerk.POST("/client", fmt.Sprintf(`{"name":"Party %03d"}`, i)).Status(201)
+	}
+	apptest.Open(clerk, "Zaveri Bank")
+	b := byKey(o, apptest.Home, write)
+	first := b.get("/app/accounts").Is(200).Says("Party 000", "Party 099")
+	require.NotContains(t, first.Words(), "Party 100")
+	require.NotContains(t, first.Text, `rel="prev"`)
+	next := strings.ReplaceAll(regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(first.Text)[1], "&amp;", "&")
+	last := b.get(next).Is(200).Says("Party 100", "Zaveri Bank", "Previous names")
+	require.NotContains(t, last.Text, `rel="next"`)
+	require.NotContains(t, b.get("/app/accounts?kind=client&page=2").Is(200).Says("Party 100").Words(), "Zaveri")
+	b.get("/app/find?q=party").Is(200).Says("All accounts that match")
+	b.get("/app/accounts?q=PARTY+05").Is(200).Says("Party 050", "Party 059")
 }

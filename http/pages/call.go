@@ -107,7 +107,8 @@ func (v *visit) call(operation string, in request, into any) (api.Response, erro
 	return out, nil
 }
 
-func (v *visit) request(id string, in request) (*http.Request, error) {
+// operation returns an operation by its id.
+func (v *visit) operation(id string) (*operation, error) {
 	d, err := v.document()
 	if err != nil {
 		return nil, err
@@ -115,6 +116,14 @@ func (v *visit) request(id string, in request) (*http.Request, error) {
 	o, known := d.operation(id)
 	if !known {
 		return nil, fmt.Errorf("there is no operation %q", id)
+	}
+	return o, nil
+}
+
+func (v *visit) request(id string, in request) (*http.Request, error) {
+	o, err := v.operation(id)
+	if err != nil {
+		return nil, err
 	}
 	address, rest := "", o.Path
 	for _, value := range in.vars {
@@ -207,7 +216,9 @@ func (f file) write(form *multipart.Writer) error {
 
 // after returns the address of a page that shows what was written.
 func after(out api.Response, address, word string) string {
-	query := url.Values{"done": {word}}
+	address, given, _ := strings.Cut(address, "?")
+	query, _ := url.ParseQuery(given) // the query of a page of ours
+	query.Set("done", word)
 	if at := out.Header.Get("Bahi-Position"); at != "" {
 		query.Set("at", at)
 	}

@@ -33,22 +33,3 @@ func TestTheDocsAreSearchedWhileTyping(t *testing.T) {
 	member.Submit(`button[name="dry"]`)
 	require.Contains(t, member.Text("main"), "Nothing was saved.")
 }
-
-func TestTheDocsFit(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	stranger, member := browsertest.Open(t, o.URL), enter(o, write)
-	for _, width := range []int64{360, 1280} {
-		for _, dark := range []bool{false, true} {
-			for _, path := range []string{"/docs", "/docs?q=statement", "/docs/guides/books"} {
-				fits(t, stranger, path, width, dark, "en")
-			}
-			fits(t, member, "/docs/add-karigar-row", width, dark, "en")
-			member.Evaluate(`[...document.querySelectorAll(".docs details")].forEach(d => { d.open = true })`, nil)
-			member.Accessible()
-			require.True(t, member.Is(`document.documentElement.scrollWidth <= innerWidth`))
-		}
-	}
-	stranger.Speak("gu")
-	fits(t, stranger, "/docs/add-karigar-row", 360, false, "gu")
-}

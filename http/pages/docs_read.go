@@ -56,47 +56,13 @@ type refused struct {
 	Do     string
 }
 
-// The document as it is written, beyond what specification reads.
-type (
-	manualSpecification struct {
-		Paths      map[string]map[string]manualOperation
-		Components struct {
-			Schemas   specSchemas
-			Responses map[string]manualResponse
-		}
-	}
-	manualOperation struct {
-		specOperation
-
-		Description string
-		Tags        []string
-		Security    []map[string]any
-		Responses   map[string]manualResponse
-	}
-	manualResponse struct {
-		Ref         string `json:"$ref"`
-		Description string
-		Headers     map[string]struct {
-			Description string
-			Schema      specSchema
-		}
-		Content map[string]struct {
-			Schema  specSchema
-			Example any
-		}
-	}
-)
-
 // readManual reads what an OpenAPI document and the guides tell about its operations.
 func readManual(spec []byte) (*manual, error) {
-	d, err := readDocument(spec)
+	s, err := readSpecification(spec)
 	if err != nil {
 		return nil, err
 	}
-	var s manualSpecification
-	if err := decode(spec, &s); err != nil {
-		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
-	}
+	d := s.document()
 	m := &manual{operations: map[string]*described{}}
 	if m.guides, err = readGuides(); err != nil {
 		return nil, err
@@ -122,7 +88,7 @@ func readManual(spec []byte) (*manual, error) {
 	return m, nil
 }
 
-func (s *manualSpecification) describe(o *operation, from manualOperation, meanings map[int]refused) *described {
+func (s *specification) describe(o *operation, from specOperation, meanings map[int]refused) *described {
 	all := s.Components.Schemas
 	o.Example = withFirstIDs(o.Example)
 	d := &described{operation: o, Description: from.Description, Tags: from.Tags, Public: len(from.Security) == 0}

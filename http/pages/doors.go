@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -73,10 +74,7 @@ func (v *visit) door(d door) (page, error) {
 	drawn, body, faults, status := schema.without("token"), map[string]any{}, map[string]string(nil), 0
 	if v.r.Method == http.MethodPost {
 		body = drawn.read(v.r.PostForm, false)
-		sent := map[string]any{}
-		for name, value := range body {
-			sent[name] = value
-		}
+		sent := maps.Clone(body)
 		if shown.Token = v.r.PostForm.Get("mailed"); shown.Token != "" {
 			sent["token"] = shown.Token
 		}

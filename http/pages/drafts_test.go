@@ -1,7 +1,6 @@
 package pages_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -172,33 +171,4 @@ func TestADraftIsConvertedByTheKeyboard(t *testing.T) {
 	p.CtrlEnter()
 	require.Contains(t, p.URL(), "/app/orders/2")
 	require.Contains(t, p.Text("main"), "The draft was converted.")
-}
-
-func TestOrdersFit(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	clerk := o.Clerk(apptest.Home)
-	clerk.POST("/client", `{"name":"Patel Jewellers"}`).Status(201)
-	clerk.POST("/client", `{"name":"Ramesh Jewellers"}`).Status(201)
-	clerk.POST("/karigar", `{"name":"Imran"}`).Status(201)
-	for i := range 3 {
-		clerk.POST("/client-order", fmt.Sprintf(`{"client_id":%d,"date":"2025-03-0%d","delivery_date":"2025-03-20","slip_number":"%d","items":[
-			{"item_name":"payal","weight":100,"quantity":4},{"item_name":"ring","weight":30.75,"making_charge":1200}]}`,
-			i%2+1, i+1, 10+i)).Status(201)
-	}
-	clerk.POST("/takada", `{"client_order_id":1,"date":"2025-03-05","items":[{"item_name":"payal","weight":60,"karigar_id":3}]}`).Status(201)
-	clerk.POST("/takada", `{"client_order_id":2,"date":"2025-03-05","items":[{"item_name":"payal","weight":200}]}`).Status(201)
-	clerk.With("Bahi-Reason", "weighed").PUT("/client-order/1", `{"slip_number":"21"}`).Status(200)
-	draft := received(o, "slip 214\nparty: ramesh jewelers\npayal 250 gm 4 pcs urgent\nring 20.5 gm\nsend the old one too")
-	p := enter(o, write)
-	for _, lang := range []string{"en", "gu"} {
-		p.Speak(lang)
-		for _, path := range []string{"/app/orders", "/app/orders/1", "/app/orders/1/edit", "/app/orders/1/takadas/1", "/app/drafts", draft} {
-			for _, width := range []int64{360, 1280} {
-				for _, dark := range []bool{false, true} {
-					fits(t, p, path, width, dark, lang)
-				}
-			}
-		}
-	}
 }

@@ -14,14 +14,11 @@ const (
 	enquiriesShown = 30
 )
 
-// enquiryRoutes registers the questions of buyers. Mails lead to them without /app.
+// enquiryRoutes registers the questions of buyers.
 func (p *Pages) enquiryRoutes() {
 	p.member("GET "+enquiriesPath, (*visit).enquiries)
 	p.member("GET "+enquiriesPath+"/{enquiry}", (*visit).enquiry)
 	p.member("POST "+enquiriesPath+"/{enquiry}", (*visit).editEnquiry)
-	p.API.Mount("pages", "/enquiries", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, Path+r.URL.EscapedPath(), http.StatusSeeOther)
-	}))
 }
 
 var enquiryStatuses = []string{"pending", "contacted", "qualified", "converted", "lost"}
@@ -127,17 +124,14 @@ func (v *visit) companyNames() func(string) string {
 type enquiryPage struct {
 	enquiryLine
 
-	ID, Email, Phone, Product, Quantity, Source, Notes, Revision string
-	Post, Chat, Mail                                             string // addresses; Chat and Mail: how to answer
-	Statuses                                                     []choice
-	Told                                                         []difference
-	History                                                      []change
-	Wrong                                                        []string
-	Faults                                                       map[string]string
-	Theirs                                                       []difference
+	ID, Email, Phone, Product, Quantity, Source, Notes string
+	Post, Chat, Mail                                   string // addresses; Chat and Mail: how to answer
+	Form                                               filled
+	Told                                               []difference
+	History                                            []change
 }
 
-func (v *visit) enquiry() (page, error) { return v.showEnquiry(nil, enquiryPage{}, 0) }
+func (v *visit) enquiry() (page, error) { return v.showEnquiry(nil) }
 
 // readEnquiry returns an enquiry by the id in the path.
 func (v *visit) readEnquiry(id string) (e map[string]any, err error) {
@@ -150,31 +144,24 @@ func (v *visit) readEnquiry(id string) (e map[string]any, err error) {
 }
 
 // showEnquiry shows an enquiry, with the form of a refused edit.
-func (v *visit) showEnquiry(tried map[string]any, shown enquiryPage, status int) (page, error) {
+func (v *visit) showEnquiry(sent *rejected) (page, error) {
 	id := v.r.PathValue("enquiry")
 	e, err := v.readEnquiry(id)
 	if err != nil {
 		return page{}, err
 	}
+	edit, err := v.schemaOf("edit-enquiry")
+	if err != nil {
+		return page{}, err
+	}
+	shown := enquiryPage{Form: v.fill(edit.ask(asked{name: "status"}, asked{name: "notes"}), e, plain(e["revision"]), sent)}
 	shown.enquiryLine = enquiryLine{
 		Link: v.enquiryLink(id), Name: v.buyer(e), Company: v.companyNames()(textOf(e["to_company_id"])), Status: statusWord(e["status"]),
 		At: textOf(e["created_at"]), Message: textOf(e["message"]),
 	}
-	shown.ID, shown.Post, shown.Revision = id, enquiriesPath+"/"+url.PathEscape(id), plain(e["revision"])
+	shown.ID, shown.Post = id, enquiriesPath+"/"+url.PathEscape(id)
 	shown.Email, shown.Phone, shown.Quantity = textOf(e["user_email"]), textOf(e["user_phone"]), plain(e["quantity"])
 	shown.Source, shown.Notes = textOf(e["source_platform"]), textOf(e["notes"])
-	chosen := textOf(e["status"])
-	if tried != nil {
-		if status == http.StatusPreconditionFailed {
-			shown.Theirs = []difference{
-				{v.lang.t("Status"), v.lang.t(statusWord(chosen)), v.lang.t(statusWord(tried["status"]))},
-				{v.lang.t("Notes"), shown.Notes, textOf(tried["notes"])},
-			}
-			shown.Theirs = slices.DeleteFunc(shown.Theirs, func(d difference) bool { return d.Before == d.After })
-		}
-		chosen, shown.Notes = textOf(tried["status"]), textOf(tried["notes"])
-	}
-	shown.Statuses = choicesOf(enquiryStatuses, chosen)
 	if product := textOf(e["product_id"]); product != "" {
 		var p map[string]any
 		_, _ = v.call("get-product", request{vars: []string{product}}, &p) // without it, it was deleted
@@ -198,7 +185,7 @@ func (v *visit) showEnquiry(tried map[string]any, shown enquiryPage, status int)
 	if shown.History, err = v.enquiryHistory(id); err != nil {
 		return page{}, err
 	}
-	return page{template: "enquiry", title: shown.Name, status: status, body: shown}, nil
+	return page{template: "enquiry", title: shown.Name, status: sent.status(), body: shown}, nil
 }
 
 // told has the words for what became of telling the company.
@@ -244,21 +231,7 @@ func (v *visit) chatWith(phone string) (string, error) {
 
 // editEnquiry sets the status or the notes. An answer by chat or by mail sets the status contacted, if it was pending or lost.
 func (v *visit) editEnquiry() (page, error) {
-	form, id := v.r.PostForm, v.r.PathValue("enquiry")
-	in, word := request{vars: []string{id}, key: form.Get("key")}, "enquiry"
-	body := map[string]any{}
-	switch do := form.Get("do"); do {
-	case "edit":
-		edit, err := v.schemaOf("edit-enquiry")
-		if err != nil {
-			return page{}, err
-		}
-		body, in.match = edit.read(form, true), form.Get("revision")
-	case "chat", "mail":
-		body["status"], word = "contacted", "contacted"
-	default:
-		return page{}, errNoPage
-	}
+	id, do := v.r.PathValue("enquiry"), v.r.PostForm.Get("do")
 	e, err := v.readEnquiry(id)
 	if err != nil {
 		return page{}, err
@@ -267,34 +240,40 @@ func (v *visit) editEnquiry() (page, error) {
 	if v.spam() {
 		more.Set("spam", "true")
 	}
-	if form.Get("do") == "chat" {
-		contact, err := v.chatWith(textOf(e["user_phone"]))
+	again, body, word := v.showEnquiry, map[string]any{"status": "contacted"}, "contacted"
+	switch do {
+	case "edit":
+		edit, err := v.schemaOf("edit-enquiry")
+		if err != nil {
+			return page{}, err
+		}
+		body, word = edit.read(v.r.PostForm, true), "enquiry"
+	case "chat", "mail":
+		again = func(sent *rejected) (page, error) {
+			sent.body = e
+			return v.showEnquiry(sent)
+		}
+		contact := ""
+		if do == "chat" {
+			contact, err = v.chatWith(textOf(e["user_phone"]))
+		}
 		if err != nil {
 			return page{}, err
 		}
 		if contact != "" {
 			to, more = talkPath(contact), url.Values{"enquiry": {id}}
 		}
-	}
-	if word == "contacted" && e["status"] != "pending" && e["status"] != "lost" {
-		return page{redirect: withQuery(to, more)}, nil
-	}
-	in.body = body
-	out, err := v.call("edit-enquiry", in, nil)
-	switch refused := refusal(err); {
-	case refused != nil && refused.Status != http.StatusNotFound && refused.Status != http.StatusForbidden:
-		shown := enquiryPage{Faults: refused.faults()}
-		if len(refused.Errors) == 0 && refused.Status != http.StatusPreconditionFailed {
-			shown.Wrong = []string{refused.Detail}
+		if e["status"] != "pending" && e["status"] != "lost" {
+			return page{redirect: withQuery(to, more)}, nil
 		}
-		if word == "contacted" {
-			body = nil
-		}
-		return v.showEnquiry(body, shown, refused.Status)
-	case err != nil:
-		return page{}, err
+	default:
+		return page{}, errNoPage
 	}
-	return page{redirect: withQuery(after(out, to, word), more)}, nil
+	saved, err := v.save("edit-enquiry", request{vars: []string{id}}, body, to, word, again)
+	if saved.redirect != "" {
+		saved.redirect = withQuery(saved.redirect, more)
+	}
+	return saved, err
 }
 
 // greeting returns the beginning of an answer to the enquiry that the address names, "" for none.

@@ -66,7 +66,7 @@ func TestEnquiriesAreAnswered(t *testing.T) {
 	c.PATCH("/api/v1/enquiries/"+strings.TrimPrefix(second, "/app/enquiries/"), `{"notes":"theirs"}`).Status(200)
 	stale.Set("status", "converted")
 	stale.Set("notes", "mine")
-	b.site.Ask(http.MethodPost, second, stale).Is(412).Says("Another person has changed this enquiry", "theirs → mine")
+	b.site.Ask(http.MethodPost, second, stale).Is(412).Says("Another person has changed this", "Notes theirs mine")
 	fresh := form(b.get(second), second, `value="edit"`)
 	fresh.Set("status", "converted")
 	fresh.Set("notes", "mine")

@@ -31,12 +31,17 @@ const (
 // searches are the operations that search, by area.
 var searches = []struct {
 	name, needs, operation string
-	all, link              string
+	by, size               string   // parameters for the text and for the number of records
+	all, link              string   // all: empty for none
 	title, about           []string // fields; the first with a value counts
 }{
-	{"Conversations", "messaging:read", "list-messaging-contacts", Path + "/inbox?q=", Path + "/inbox/",
+	{"Orders with this slip number", "ledger:read", "list-client-orders", "slip_number", "page_size", "", Path + "/orders/",
+		[]string{"client_name"}, []string{"date"}},
+	{"Drafts with this slip number", "ledger:read", "list-order-drafts", "slip_number", "page_size", "", Path + "/drafts/",
+		[]string{"phone_number", "id"}, []string{"raw_message"}},
+	{"Conversations", "messaging:read", "list-messaging-contacts", "search", "limit", Path + "/inbox?q=", Path + "/inbox/",
 		[]string{"name", "phone", "email"}, []string{"phone", "email"}},
-	{"Products", "marketplace:read", "list-products", Path + "/list/products?search=", Path + "/list/products/",
+	{"Products", "marketplace:read", "list-products", "search", "limit", Path + "/list/products?search=", Path + "/list/products/",
 		[]string{"name"}, []string{"sku", "category"}},
 }
 
@@ -46,9 +51,10 @@ func (v *visit) find() (page, error) {
 	if shown.Query == "" {
 		return page{template: "find", title: "Find", body: shown}, nil
 	}
+	total := 0
 	if may["ledger:read"] {
 		var err error
-		if shown.Accounts, err = v.accountsNamed(shown.Query, ""); err != nil {
+		if shown.Accounts, total, err = v.accountsNamed(shown.Query, "", 1, accountsFound); err != nil && refusal(err) == nil {
 			return page{}, err
 		}
 	}
@@ -56,19 +62,24 @@ func (v *visit) find() (page, error) {
 		if !may[s.needs] {
 			continue
 		}
-		found, err := v.search(s.operation, url.Values{"search": {shown.Query}, "limit": {"11"}})
+		found, err := v.search(s.operation, url.Values{s.by: {shown.Query}, s.size: {"11"}})
 		if err != nil {
 			return page{}, err
 		}
 		in := foundIn{Name: s.name}
 		for _, f := range found {
 			if len(in.Hits) == othersFound {
-				in.All = s.all + url.QueryEscape(shown.Query)
+				if s.all != "" {
+					in.All = s.all + url.QueryEscape(shown.Query)
+				}
 				break
 			}
 			h := hit{firstOf(f, s.title), firstOf(f, s.about), s.link + url.PathEscape(textOf(f["id"]))}
 			if h.About == h.Name {
 				h.About = ""
+			}
+			if s.about[0] == "date" {
+				h.About = v.lang.day(h.About)
 			}
 			in.Hits = append(in.Hits, h)
 		}
@@ -84,9 +95,7 @@ func (v *visit) find() (page, error) {
 	if len(shown.Accounts) == 1 && len(shown.Others) == 0 {
 		return page{redirect: shown.Accounts[0].Link}, nil
 	}
-	if len(shown.Accounts) > accountsFound {
-		shown.Accounts, shown.More = shown.Accounts[:accountsFound], len(shown.Accounts)-accountsFound
-	}
+	shown.More = total - len(shown.Accounts)
 	return page{template: "find", title: "Find", body: shown}, nil
 }
 
@@ -97,15 +106,15 @@ func (f *findPage) add(in foundIn) {
 	}
 }
 
-// search returns the first page of a list, which is an array, or an object with its data. A refusal finds nothing: the text may be too
-// long to search.
+// search returns the first page of a list, which is an array, or an object with its data or items. A refusal finds nothing: the text may
+// be too long to search.
 func (v *visit) search(operation string, query url.Values) (found []map[string]any, err error) {
 	var list any
 	if _, err = v.call(operation, request{query: query}, &list); refusal(err) != nil {
 		return nil, nil
 	}
 	if object, is := list.(map[string]any); is {
-		list = object["data"]
+		list = cmp.Or(object["data"], object["items"])
 	}
 	return entriesOf(list), err
 }

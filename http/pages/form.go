@@ -391,7 +391,7 @@ func fieldID(name string) string { return "f-" + idParts.Replace(name) }
 
 // fieldLabels are the labels of fields that are not of entries and do not follow from the name.
 var fieldLabels = map[string]string{
-	"in_entries": "Received", "out_entries": "Given", "items": "Items", "gstin": "GSTIN", "sku": "SKU", "moq": "Least quantity",
+	"in_entries": "Received", "out_entries": "Given", "items": "Items", "gstin": "GSTIN", "q": "Name", "sku": "SKU", "moq": "Least quantity",
 	"url":   "Address (URL)",
 	"optIn": "Consents to messages", "optInAt": "Consent changed", "optInBy": "Consent given or taken by",
 	"optInEvidence": "Evidence of the consent",
@@ -408,6 +408,8 @@ var fieldLabels = map[string]string{
 	"is_primary": "First to turn to", "sub_category": "Sub-category", "address_line1": "Address", "runWebhooks": "Call the webhooks",
 	"accept": "Columns that only resemble a field", "toolCalls": "Calls", "handover": "A person would be asked", "lastFetchedAt": "Last read",
 	"fileName": "File", "mimeType": "Type of file", "incoming": "Incoming messages", "secretSettings": "Secrets that are set",
+	"received_at": "Received", "settled_at": "Settled", "recorded_at": "Recorded", "scheduled_at": "Due", "finished_at": "Ended",
+	"args": "About", "last_error": "Last fault", "generation": "Live generation", "owner_name": "Owner", "owner_email": "Email",
 	"created": "Added", "updated": "Changed", "at": "Time", "lastError": "Last fault", "error": "Fault", "errors": "Faults",
 	"text": "Message", "imageUrl": "Address of a picture",
 	"ledger": "Books", "messaging": "Messages", "marketplace": "Marketplace, members and keys", "audit": "Trail", "permissions": "Rights",

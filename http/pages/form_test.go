@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/url"
 	"os"
 	"strings"
@@ -411,9 +412,7 @@ func posted(drawn []field) url.Values {
 	for _, f := range drawn {
 		in.Add(f.Name, f.Value)
 		for _, inside := range append(f.Lines, f.Fields) {
-			for name, values := range posted(inside) {
-				in[name] = values
-			}
+			maps.Copy(in, posted(inside))
 		}
 	}
 	return in

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/pages/browsertest"
 	"bahi/internal/app/apptest"
 )
 
@@ -63,11 +62,4 @@ func TestAnybodySeesGoodsAndAsksForThem(t *testing.T) {
 	b.get("/enquiries/" + id).Leads("/app/enquiries/" + id)
 	b.get("/enquiries").Leads("/app/enquiries")
 	b.get("/contacts/" + apptest.Home).Leads("/app/sign-in?next=%2Fcontacts%2F" + apptest.Home)
-}
-
-func TestGoodsFit(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	company, product := shopOf(o)
-	visitAll(t, browsertest.Open(t, o.URL), company, product, "/auth/callback?error=server_error")
 }

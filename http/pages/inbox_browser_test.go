@@ -91,34 +91,3 @@ func TestAnEnquiryIsAnsweredByTheKeyboard(t *testing.T) {
 	p.Submit("#answer-mail")
 	require.Contains(t, p.Text("h1"), "Contacted")
 }
-
-func TestInboxAndEnquiriesFit(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	c := o.Bearer(o.Key(apptest.Home, answering).Key)
-	sales := channelOf(c, "Sales")
-	arrives(o, c, sales, "919812345001", "Ravi", "When do you open?", 30*time.Hour)
-	talk := arrives(o, c, sales, "919812345002", "Asha "+strings.Repeat("W", 60), "Is A-204 ready?\nI need it for a wedding on Sunday.", 0)
-	path := "/api/contacts/" + strings.TrimPrefix(talk, "/app/inbox/")
-	var of struct {
-		ChannelID int64  `json:"channelId"`
-		Text      string `json:"text,omitempty"`
-		ImageURL  string `json:"imageUrl,omitempty"`
-	}
-	of.ChannelID, of.Text = sales, "Yes, since noon. "+strings.Repeat("Come by when you like. ", 8)
-	c.POST(path+"/messages", of).Status(201)
-	of.Text, of.ImageURL = "", "https://cdn.example.org/a.jpg"
-	c.POST(path+"/messages", of).Status(201)
-	long := "How many do you have? " + strings.Repeat("I need many of them. ", 20)
-	enquiry, company := asked(o, c, `,"message":"`+long+`","quantity":3,"user_phone":"+919812345002"`)
-	askedOf(o, company, "")
-	p := enter(o, answering)
-	for _, lang := range []string{"en", "gu"} {
-		p.Speak(lang)
-		for _, path := range []string{"/app/inbox", talk, "/app/enquiries", enquiry} {
-			for _, width := range []int64{360, 1280} {
-				fits(t, p, path, width, lang == "gu", lang)
-			}
-		}
-	}
-}

@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"maps"
-	"net/url"
 	"time"
 )
 
@@ -71,26 +70,13 @@ func (v *visit) invite() (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	out, sent, err := v.post("invite-member", request{vars: []string{v.who.Workspace.String()}}, permissionFields(s).read(v.r.PostForm,
-		false), nil)
-	switch {
-	case err != nil:
-		return page{}, err
-	case sent != nil:
-		return v.showMembers(sent)
-	}
-	return page{redirect: after(out, settings+"/members", "invited")}, nil
+	in := request{vars: []string{v.who.Workspace.String()}}
+	return v.save("invite-member", in, permissionFields(s).read(v.r.PostForm, false), settings+"/members", "invited", v.showMembers)
 }
 
 func (v *visit) withdraw() (page, error) {
-	out, sent, err := v.post("withdraw-invitation", request{vars: []string{v.who.Workspace.String(), v.r.PathValue("id")}}, nil, nil)
-	switch {
-	case err != nil:
-		return page{}, err
-	case sent != nil:
-		return page{}, sent.problem
-	}
-	return page{redirect: after(out, settings+"/members", "withdrawn")}, nil
+	in := request{vars: []string{v.who.Workspace.String(), v.r.PathValue("id")}}
+	return v.save("withdraw-invitation", in, nil, settings+"/members", "withdrawn", nil)
 }
 
 // memberPageOf is the content of the page on a member.
@@ -131,31 +117,24 @@ func (v *visit) showMember(do string, sent *rejected) (page, error) {
 
 // editMember changes what a member may do, or removes the member.
 func (v *visit) editMember() (page, error) {
-	in := request{vars: []string{v.who.Workspace.String(), v.r.PathValue("id")}}
-	do, operation, word := v.r.PostForm.Get("do"), "change-member", "member"
-	var body map[string]any
+	in, do := request{vars: []string{v.who.Workspace.String(), v.r.PathValue("id")}}, v.r.PostForm.Get("do")
+	again := func(sent *rejected) (page, error) { return v.showMember(do, sent) }
 	switch do {
 	case "change":
-		s, err := v.schemaOf(operation)
+		s, err := v.schemaOf("change-member")
 		if err != nil {
 			return page{}, err
 		}
-		body = permissionFields(s).read(v.r.PostForm, false)
+		return v.save("change-member", in, permissionFields(s).read(v.r.PostForm, false), settings+"/members", "member", again)
 	case "remove":
-		operation, word = "remove-member", "removed"
+		removed, err := v.save("remove-member", in, nil, settings+"/members", "removed", again)
+		if removed.redirect != "" && v.r.PathValue("id") == v.who.ID {
+			removed.redirect = Path + "/?done=left" // there may be no way back
+		}
+		return removed, err
 	default:
 		return page{}, errNoPage
 	}
-	out, sent, err := v.post(operation, in, body, nil)
-	switch {
-	case err != nil:
-		return page{}, err
-	case sent != nil:
-		return v.showMember(do, sent)
-	case do == "remove" && v.r.PathValue("id") == v.who.ID:
-		return page{redirect: Path + "/?" + url.Values{"done": {"left"}}.Encode()}, nil // there may be no way back
-	}
-	return page{redirect: after(out, settings+"/members", word)}, nil
 }
 
 // keysPage is the content of the page on the API keys.
@@ -239,14 +218,7 @@ func (v *visit) makeKey() (page, error) {
 }
 
 func (v *visit) revokeKey() (page, error) {
-	out, sent, err := v.post("revoke-api-key", request{vars: []string{v.r.PathValue("id")}}, nil, nil)
-	switch {
-	case err != nil:
-		return page{}, err
-	case sent != nil:
-		return page{}, sent.problem
-	}
-	return page{redirect: after(out, settings+"/keys", "revoked")}, nil
+	return v.save("revoke-api-key", request{vars: []string{v.r.PathValue("id")}}, nil, settings+"/keys", "revoked", nil)
 }
 
 // companyPageOf is the content of the page on the workspace's company.
@@ -297,12 +269,5 @@ func (v *visit) saveCompany() (page, error) {
 		return page{}, err
 	}
 	body := s.ask(companyFields...).read(v.r.PostForm, id != "")
-	out, sent, err := v.post(operation, in, body, nil)
-	switch {
-	case err != nil:
-		return page{}, err
-	case sent != nil:
-		return v.showCompany(sent)
-	}
-	return page{redirect: after(out, settings+"/company", "company")}, nil
+	return v.save(operation, in, body, settings+"/company", "company", v.showCompany)
 }

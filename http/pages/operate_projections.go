@@ -1,338 +1,258 @@
 package pages
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 )
 
-// opsProjection is a projection as operators see it.
-type opsProjection struct {
-	Name       string      `json:"name"`
-	Version    json.Number `json:"version"`
-	Generation json.Number `json:"generation"`
-	State      string      `json:"state"`
-	Position   json.Number `json:"position"`
-	Head       json.Number `json:"head"`
-	LagEvents  json.Number `json:"lag_events"`
-	LagSeconds float64     `json:"lag_seconds"`
-	Rate       json.Number `json:"rate"`
-	Skipped    json.Number `json:"skipped"`
-	Build      *opsBuild   `json:"build"`
-	Kept       *struct {
-		Generation json.Number `json:"generation"`
-		Until      string      `json:"until"`
-	} `json:"kept"`
+func projectionResource() *resource {
+	return &resource{
+		base: operatePath, word: "projections", title: "Projections", list: "list-projections", get: "get-projection",
+		find: (*desk).projection, again: 5, stream: "watch-rebuild", events: "progress end",
+		columns: []string{"name", "state", "behind"},
+		live: []string{
+			"rebuild", "progress", "state", "behind", "position", "rate", "version",
+			"generation", "skipped_events", "kept_for_a_rollback_until", "rows_that_only_one_of_the_two_has", "stopped_at_an_event",
+		},
+		watch: building,
+		cells: projectionCells,
+		each:  projectionActions,
+		parts: []*resource{{
+			word: "rebuild", title: "Rebuild", list: "list-projections", own: (*desk).rebuild, flat: true, without: []string{"dry_run"},
+			when: func(p map[string]any) bool { return !building(p) && built(p) },
+			actions: []action{{operation: "rebuild-projection", button: "Start the rebuild",
+				about: "New tables are filled from the log while the live ones serve reads. Then they are compared, and replace the live ones.",
+				to: func(d *desk, p map[string]any) string {
+					return d.of.parent.address("", d.parent) + "?rebuild=" + textOf(inner(p, "build")["generation"])
+				}}},
+		}},
+	}
 }
 
-// opsBuild is a rebuild that goes on.
-type opsBuild struct {
-	Generation  json.Number `json:"generation"`
-	Phase       string      `json:"phase"`
-	Done        json.Number `json:"done"`
-	Total       json.Number `json:"total"`
-	Percent     float64     `json:"percent"`
-	Rate        json.Number `json:"rate"`
-	ETA         *float64    `json:"eta_seconds"`
-	Paused      bool        `json:"paused"`
-	Throttle    json.Number `json:"throttle"`
-	Error       string      `json:"error"`
-	Differences []struct {
-		Table string      `json:"table"`
-		Count json.Number `json:"count"`
-		Rows  []opsRecord `json:"rows"`
-	} `json:"differences"`
+func building(p map[string]any) bool { return inner(p, "build") != nil }
+
+// built reports whether a projection has live tables, and differs whether a rebuild waits for an operator.
+func built(p map[string]any) bool   { return textOf(p["generation"]) != "0" }
+func differs(p map[string]any) bool { return inner(p, "build")["phase"] == "differs" }
+
+// waiting reports whether the rebuild of a projection is paused.
+func waiting(p map[string]any) bool { return inner(p, "build")["paused"] == true }
+
+// stoppedAt returns the position at which a projection has stopped, nil if it has not.
+func stoppedAt(p map[string]any) any {
+	if stopped, _ := p["stopped"].([]map[string]any); len(stopped) > 0 {
+		return stopped[0]["position"]
+	}
+	return nil
 }
 
-// state returns the state of the rebuild in one word.
-func (b *opsBuild) state() string {
+var projectionActions = []action{
+	{operation: "retry-projection", button: "Try again", when: func(p map[string]any) bool { return stoppedAt(p) != nil }},
+	skip("skip-event", stoppedAt),
+	{
+		operation: "accept-rebuild", button: "Accept the new tables", danger: true, when: differs,
+		about: "They become live although they differ. The old ones are kept for a rollback.",
+	},
+	{operation: "resume-projection", button: "Resume the rebuild", when: waiting},
+	{
+		operation: "pause-projection", button: "Pause the rebuild",
+		when: func(p map[string]any) bool { return building(p) && !waiting(p) && !differs(p) },
+	},
+	{
+		operation: "resume-projection", button: "Resume",
+		when: func(p map[string]any) bool { return !building(p) && p["state"] == "paused" },
+	},
+	{
+		operation: "throttle-rebuild", button: "Limit the rate", fields: []string{"events_per_second"},
+		about: "A limit leaves capacity for requests. Without a number there is no limit.",
+		when:  func(p map[string]any) bool { return building(p) && !differs(p) },
+		starts: func(p map[string]any) map[string]any {
+			return map[string]any{"events_per_second": inner(p, "build")["throttle"]}
+		},
+	},
+	{
+		operation: "cancel-rebuild", button: "Cancel the rebuild", danger: true,
+		about: "Its tables are dropped. The live ones stay as they are.",
+		when:  func(p map[string]any) bool { return building(p) && built(p) },
+	},
+	{
+		operation: "pause-projection", button: "Pause", about: "What it shows falls behind the log until it is resumed.",
+		when: func(p map[string]any) bool { return !building(p) && built(p) && p["state"] != "paused" },
+	},
+	{
+		operation: "rollback-projection", button: "Go back to the tables before the rebuild", danger: true,
+		about: "They become live again at once. They are as current as the live ones.",
+		when:  func(p map[string]any) bool { return !building(p) && p["kept"] != nil },
+	},
+}
+
+var projectionCells = map[string]cell{
+	"state": func(d *desk, p map[string]any) display {
+		b := inner(p, "build")
+		if b == nil || d.id != "" {
+			return d.chip(textOf(p["state"]))
+		}
+		one := d.chip(buildState(b))
+		one.Text = fmt.Sprintf("%s: %s %.0f %%", d.lang.t("Rebuild"), one.Text, float(b["percent"]))
+		return one
+	},
+	"behind": func(d *desk, p map[string]any) display {
+		if textOf(p["lag_events"]) == "0" {
+			return display{Text: d.lang.t("up to date")}
+		}
+		return display{Text: d.lang.tf("%s events, %s", unsigned(p["lag_events"], 0), d.lasting(float(p["lag_seconds"])))}
+	},
+	"position": func(d *desk, p map[string]any) display {
+		return display{Text: d.lang.tf("%s of %s", unsigned(p["position"], 0), unsigned(p["head"], 0))}
+	},
+	"rate":                      func(d *desk, p map[string]any) display { return display{Text: d.perSecond(p["rate"])} },
+	"kept_for_a_rollback_until": func(_ *desk, p map[string]any) display { return display{Moment: textOf(inner(p, "kept")["until"])} },
+	"skipped_events":            func(_ *desk, p map[string]any) display { return display{Text: textOf(p["skipped"])} },
+	"rebuild":                   (*desk).rebuildState,
+	"progress": func(d *desk, p map[string]any) display {
+		b := inner(p, "build")
+		if b == nil {
+			return display{}
+		}
+		done, left := d.lang.tf("%s of %s", unsigned(b["done"], 0), unsigned(b["total"], 0)), "–"
+		if b["eta_seconds"] != nil {
+			left = d.lasting(float(b["eta_seconds"]))
+		}
+		return display{Pairs: []display{
+			{Label: d.lang.t("Rebuilt"), Text: fmt.Sprintf("%s · %.0f %%", done, float(b["percent"]))}, {Label: d.lang.t("Time left"), Text: left},
+			{Label: d.lang.t("Rate of the rebuild"), Text: d.perSecond(b["rate"])},
+			{Label: d.lang.t("Limit of the rebuild"), Text: d.perSecond(b["throttle"])},
+		}}
+	},
+	"rows_that_only_one_of_the_two_has": func(d *desk, p map[string]any) (all display) {
+		tables, _ := inner(p, "build")["differences"].([]any)
+		for _, table := range tables {
+			t, _ := table.(map[string]any)
+			of := display{
+				Label: textOf(t["table"]) + " · " + unsigned(t["count"], 0), Columns: []string{d.lang.t("Only in"), d.lang.t("Values")},
+			}
+			rows, _ := t["rows"].([]any)
+			for _, row := range rows {
+				r, _ := row.(map[string]any)
+				where := d.lang.t("the live tables")
+				if r["where"] == "log" {
+					where = d.lang.t("the new tables")
+				}
+				of.Rows = append(of.Rows, []display{{Text: where}, {Text: compact(r["row"])}})
+			}
+			all.Pairs = append(all.Pairs, of)
+		}
+		return all
+	},
+	"stopped_at_an_event": func(d *desk, p map[string]any) (all display) {
+		stopped, _ := p["stopped"].([]map[string]any)
+		var b listPage
+		if d.visit.desk(parkedResource(), false).draw(&b, stopped) != nil { // the document always has the schema
+			return all
+		}
+		all.Columns = b.Columns
+		for _, line := range b.Rows {
+			all.Rows = append(all.Rows, append([]display{*line.Head}, line.Cells...))
+		}
+		return all
+	},
+}
+
+func float(n any) float64 {
+	f, _ := strconv.ParseFloat(textOf(n), 64) // 0 without one
+	return f
+}
+
+func (d *desk) perSecond(n any) string {
+	if n == nil {
+		return d.lang.t("none")
+	}
+	return d.lang.tf("%s events a second", unsigned(n, 0))
+}
+
+// buildState returns the state of a rebuild in one word.
+func buildState(build map[string]any) string {
 	switch {
-	case b.Error != "":
+	case textOf(build["error"]) != "":
 		return "parked"
-	case b.Paused:
+	case build["paused"] == true:
 		return "paused"
 	default:
-		return b.Phase
+		return textOf(build["phase"])
 	}
 }
 
-func (v *visit) behind(p opsProjection) string {
-	if p.LagEvents == "0" {
-		return v.lang.t("up to date")
+// rebuildState returns what is known of a rebuild that goes on, or what has become of the one that the visitor began.
+func (d *desk) rebuildState(p map[string]any) display {
+	b, begun := inner(p, "build"), d.r.URL.Query().Get("rebuild")
+	switch {
+	case b == nil && begun != "" && textOf(p["generation"]) == begun:
+		return display{Text: d.lang.t("The rebuild is over. Its tables are live.")}
+	case b == nil && begun != "" && textOf(inner(p, "kept")["generation"]) != begun:
+		return display{Text: d.lang.t("The rebuild was cancelled.")}
+	case b == nil:
+		return display{}
 	}
-	return v.lang.tf("%s events, %s", unsigned(p.LagEvents, 0), v.lasting(p.LagSeconds))
+	one := display{Percent: fmt.Sprintf("%.1f", float(b["percent"]))}
+	switch {
+	case textOf(b["error"]) != "":
+		one.Text = d.lang.t("The rebuild has stopped at an event.")
+	case differs(p):
+		one.Text = d.lang.t("The new tables differ from the live ones. Accept them, or cancel the rebuild.")
+	default:
+		one.Text = d.lang.tf("A rebuild goes on: %s.", d.chip(buildState(b)).Text)
+	}
+	return one
 }
 
-func (v *visit) projectionTable(all []opsProjection) opsTable {
-	t := opsTable{Label: "Projections", Narrow: true}
-	for _, p := range all {
-		state := v.stateChip("State", p.State)
-		if p.Build != nil {
-			state = v.stateChip("State", p.Build.state())
-			state.Text = fmt.Sprintf("%s: %s %.0f %%", v.lang.t("Rebuild"), state.Text, p.Build.Percent)
-		}
-		t.Lines = append(t.Lines, opsLine{Cells: []opsCell{
-			{Label: "Name", Text: p.Name, Link: operatePath + "/projections/" + url.PathEscape(p.Name)}, state, {Label: "Behind", Text: v.behind(p)},
-		}})
+// projection returns the projection of the page, with the events at which it has stopped.
+func (d *desk) projection() (map[string]any, error) {
+	var p map[string]any
+	if _, err := d.call("get-projection", request{vars: []string{d.id}}, &p); err != nil {
+		return nil, err
 	}
-	return t
-}
-
-func (v *visit) projections() (page, error) {
-	var all []opsProjection
-	if _, err := v.call("list-projections", request{}, &all); err != nil {
-		return page{}, err
-	}
-	b := operatePage{Here: operatePath + "/projections", Again: 5, Tables: []opsTable{v.projectionTable(all)}}
-	b.Tables[0].Label = ""
-	return page{template: "operate", title: "Projections", body: b}, nil
-}
-
-// steering are the operations on a projection by the word that its forms send.
-var steering = map[string]string{
-	"pause": "pause-projection", "resume": "resume-projection", "cancel": "cancel-rebuild", "accept": "accept-rebuild",
-	"rollback": "rollback-projection", "throttle": "throttle-rebuild", "retry": "retry-projection", "skip": "skip-event",
-}
-
-func (v *visit) projection() (page, error) { return v.showProjection(nil) }
-
-// showProjection shows a projection with what can be done with it now, and what was refused.
-func (v *visit) showProjection(refused *problem) (page, error) {
-	name := v.r.PathValue("name")
-	var p opsProjection
-	if _, err := v.call("get-projection", request{vars: []string{name}}, &p); err != nil {
-		return page{}, err
-	}
-	var parked []opsRecord
-	if _, err := v.call("list-parked", request{}, &parked); err != nil {
-		return page{}, err
-	}
-	b := operatePage{Up: up("projections", "Projections"), Facts: []opsCell{
-		v.stateChip("State", p.State), {Label: "Behind", Text: v.behind(p)},
-		{Label: "Position", Text: v.lang.tf("%s of %s", unsigned(p.Position, 0), unsigned(p.Head, 0))},
-		{Label: "Rate", Text: v.lang.tf("%s events a second", unsigned(p.Rate, 0))}, {Label: "Version", Text: p.Version.String()},
-		{Label: "Live generation", Text: p.Generation.String()}, {Label: "Skipped events", Text: unsigned(p.Skipped, 0)},
-	}}
-	status := 0
-	if refused != nil {
-		b.Wrong, status = []string{detail(refused)}, refused.Status
-	}
-	if p.Kept != nil {
-		b.Facts = append(b.Facts, opsCell{Label: "Kept for a rollback until", Moment: p.Kept.Until})
-	}
-	v.outcome(&b, p)
-	if p.Build != nil {
-		b.Stream = "/ops/projections/" + url.PathEscape(name) + "/progress"
-		v.progress(&b, p.Build)
-	} else if p.LagEvents != "0" {
-		b.Again = 5
-	}
-	stopped := opsTable{Label: "Stopped at an event"}
+	var parked, stopped []map[string]any
+	_, err := d.call("list-parked", request{}, &parked)
 	for _, one := range parked {
-		if one.text("name") == name && one.text("kind") != "reactor" {
-			stopped.Lines = append(stopped.Lines, v.parkedLine(one, "retry", "skip", one.text("kind")))
+		if textOf(one["name"]) == d.id && one["kind"] != "reactor" {
+			stopped = append(stopped, one)
 		}
 	}
-	if len(stopped.Lines) > 0 {
-		b.Fixed = append([]opsTable{stopped}, b.Fixed...)
-	}
-	b.Forms = p.forms()
-	return page{template: "operate", title: p.Name, status: status, body: b}, nil
+	p["stopped"] = stopped
+	return p, err
 }
 
-// outcome says what has become of the rebuild that the visitor began.
-func (v *visit) outcome(b *operatePage, p opsProjection) {
-	begun := v.r.URL.Query().Get("rebuild")
-	kept := p.Kept != nil && p.Kept.Generation.String() == begun
-	switch {
-	case begun == "" || p.Build != nil && p.Build.Generation.String() == begun:
-	case p.Generation.String() == begun:
-		b.Said, b.Tone = v.lang.t("The rebuild is over. Its tables are live."), "done"
-	case !kept && p.Build == nil:
-		b.Said, b.Tone = v.lang.t("The rebuild was cancelled."), "warn"
-	}
-}
-
-// progress adds what is known of a rebuild.
-func (v *visit) progress(b *operatePage, build *opsBuild) {
-	b.Said, b.Tone = v.lang.tf("A rebuild goes on: %s.", v.stateWord(build.state())), "done"
-	switch {
-	case build.Error != "":
-		b.Said, b.Tone = v.lang.t("The rebuild has stopped at an event."), "wrong"
-	case build.Phase == "differs":
-		b.Said, b.Tone = v.lang.t("The new tables differ from the live ones. Accept them, or cancel the rebuild."), "warn"
-	case build.Paused:
-		b.Tone = "warn"
-	}
-	b.Progress = fmt.Sprintf("%.1f", build.Percent)
-	limit := v.lang.t("none")
-	if build.Throttle != "" {
-		limit = v.lang.tf("%s events a second", unsigned(build.Throttle, 0))
-	}
-	left, done := "–", v.lang.tf("%s of %s", unsigned(build.Done, 0), unsigned(build.Total, 0))
-	if build.ETA != nil {
-		left = v.lasting(*build.ETA)
-	}
-	b.Facts = append([]opsCell{
-		{Label: "Rebuilt", Text: fmt.Sprintf("%s · %.0f %%", done, build.Percent)},
-		{Label: "Time left", Text: left}, {Label: "Rate of the rebuild", Text: v.lang.tf("%s events a second", unsigned(build.Rate, 0))},
-		{Label: "Limit of the rebuild", Text: limit},
-	}, b.Facts...)
-	for _, d := range build.Differences {
-		t := opsTable{Label: "Rows that only one of the two has", Count: d.Table + " · " + unsigned(d.Count, 0)}
-		for _, r := range d.Rows {
-			where := opsCell{Label: "Only in", Text: v.lang.t("the live tables")}
-			if r.text("where") == "log" {
-				where.Text = v.lang.t("the new tables")
-			}
-			t.Lines = append(t.Lines, opsLine{Cells: []opsCell{where, {Label: "Values", Text: compact(r["row"]), Code: true}}})
-		}
-		b.Fixed = append(b.Fixed, t)
-	}
-}
-
-// forms returns what can be done with a projection.
-func (p opsProjection) forms() (can []opsForm) {
-	b, built := p.Build, p.Generation != "0"
-	decides := b != nil && b.Phase == "differs"
-	if decides {
-		can = append(can, opsForm{
-			Name: "Accept the new tables", Do: "accept", Danger: true,
-			Label: "They become live although they differ. The old ones are kept for a rollback.",
-		})
-	}
-	switch {
-	case b != nil && b.Paused:
-		can = append(can, opsForm{Name: "Resume the rebuild", Do: "resume", Main: true})
-	case b != nil && !decides:
-		can = append(can, opsForm{Name: "Pause the rebuild", Do: "pause"})
-	case b == nil && p.State == "paused":
-		can = append(can, opsForm{Name: "Resume", Do: "resume", Main: true})
-	}
-	if b != nil && !decides {
-		can = append(can, opsForm{
-			Name: "Limit the rate", Label: "A limit leaves capacity for requests. Without a number there is no limit.", Do: "throttle",
-			Field: "events_per_second", Value: b.Throttle.String(),
-		})
-	}
-	if b != nil && built {
-		can = append(can, opsForm{
-			Name: "Cancel the rebuild", Label: "Its tables are dropped. The live ones stay as they are.", Do: "cancel", Danger: true,
-		})
-	}
-	if b == nil && built {
-		address := operatePath + "/projections/" + url.PathEscape(p.Name) + "/rebuild"
-		can = append(can, opsForm{Name: "Rebuild", Address: address, Main: p.State == "live"})
-		if p.State != "paused" {
-			can = append(can, opsForm{Name: "Pause", Label: "What it shows falls behind the log until it is resumed.", Do: "pause"})
-		}
-	}
-	if b == nil && p.Kept != nil {
-		can = append(can, opsForm{
-			Name: "Go back to the tables before the rebuild", Do: "rollback", Danger: true,
-			Label: "They become live again at once. They are as current as the live ones.",
-		})
-	}
-	return can
-}
-
-// steer runs an operation on a projection.
-func (v *visit) steer() (page, error) {
-	form, name := v.r.PostForm, v.r.PathValue("name")
-	operation, known := steering[form.Get("do")]
-	if !known {
-		return page{}, errNoPage
-	}
-	in := request{vars: []string{name}, reason: strings.TrimSpace(form.Get("reason"))}
-	switch form.Get("do") {
-	case "skip":
-		in.body = map[string]any{"position": number(form.Get("position"), ""), "reason": in.reason}
-	case "throttle":
-		in.body = map[string]any{"events_per_second": nil}
-		if limit := strings.TrimSpace(form.Get("events_per_second")); limit != "" {
-			in.body = map[string]any{"events_per_second": number(limit, "")}
-		}
-	}
-	out, err := v.call(operation, in, nil)
-	if refused := refusal(err); refused != nil && (refused.Status == http.StatusConflict || refused.Status == http.StatusUnprocessableEntity) {
-		return v.showProjection(refused)
-	}
+// rebuild shows what a rebuild would cost, and the form that starts it.
+func (d *desk) rebuild(in sent) (page, error) {
+	of := d.visit.desk(d.of.parent, false)
+	of.id = d.parent
+	p, err := of.find()
 	if err != nil {
 		return page{}, err
 	}
-	return page{redirect: v.operated(out)}, nil
-}
-
-// estimate shows what a rebuild would cost, and the form that begins it.
-func (v *visit) estimate() (page, error) { return v.showEstimate(map[string]any{}, nil) }
-
-func (v *visit) showEstimate(body map[string]any, refused *problem) (page, error) {
-	name := v.r.PathValue("name")
-	s, err := v.schemaOf("rebuild-projection")
+	if building(p) && in.status == 0 {
+		return page{redirect: d.of.parent.address("", d.parent)}, nil
+	}
+	var cost map[string]any
+	_, err = d.call("rebuild-projection", request{vars: []string{d.parent}, query: url.Values{"dry_run": {"true"}}}, &cost)
 	if err != nil {
 		return page{}, err
 	}
-	var p opsProjection
-	if _, err := v.call("get-projection", request{vars: []string{name}}, &p); err != nil {
-		return page{}, err
+	b := &recordPage{
+		Title: d.lang.tf("Rebuild %s", d.parent), Address: d.of.address(d.parent, ""),
+		Values: []display{
+			{Label: d.lang.t("Events to read"), Text: unsigned(cost["events"], 0)},
+			{Label: d.lang.t("It takes about"), Text: d.lasting(float(cost["seconds"]))},
+			{Label: d.lang.t("Rate"), Text: d.perSecond(cost["rate"])},
+			{Label: d.lang.t("Disk until it is over"), Text: d.lang.tf("%s MB more", fmt.Sprintf("%.1f", float(cost["bytes"])/1e6))},
+		},
 	}
-	if p.Build != nil {
-		return page{redirect: operatePath + "/projections/" + url.PathEscape(name)}, nil
+	if b.Above, err = d.above(); err == nil {
+		b.Forms, err = d.forms(in, nil)
 	}
-	b := operatePage{
-		Up:     append(up("projections", "Projections"), choice{Value: operatePath + "/projections/" + url.PathEscape(name), Text: name}),
-		Label:  "New tables are filled from the log while the live ones serve reads. Then they are compared, and replace the live ones.",
-		Fields: s.fields("", body, refused.faults(), 0), Main: opsForm{Name: "Start the rebuild", Address: v.r.URL.Path},
+	for i := range b.Forms {
+		b.Forms[i].Open = true
 	}
-	status := 0
-	if refused != nil {
-		status = refused.Status
-		if b.Wrong = misplaced(b.Fields, refused.faults()); len(refused.Errors) == 0 {
-			b.Wrong = []string{refused.Detail}
-		}
-	}
-	var cost struct {
-		Events  json.Number `json:"events"`
-		Rate    json.Number `json:"rate"`
-		Seconds float64     `json:"seconds"`
-		Bytes   json.Number `json:"bytes"`
-	}
-	_, err = v.call("rebuild-projection", request{vars: []string{name}, query: url.Values{"dry_run": {"true"}}}, &cost)
-	if err != nil {
-		return page{}, err
-	}
-	bytes, _ := strconv.ParseFloat(cost.Bytes.String(), 64)
-	b.Facts = []opsCell{
-		{Label: "Events to read", Text: unsigned(cost.Events, 0)}, {Label: "It takes about", Text: v.lasting(cost.Seconds)},
-		{Label: "Rate", Text: v.lang.tf("%s events a second", unsigned(cost.Rate, 0))},
-		{Label: "Disk until it is over", Text: v.lang.tf("%s MB more", fmt.Sprintf("%.1f", bytes/1e6))},
-	}
-	return page{template: "operate", title: v.lang.tf("Rebuild %s", name), status: status, body: b}, nil
-}
-
-// rebuild begins a rebuild.
-func (v *visit) rebuild() (page, error) {
-	s, err := v.schemaOf("rebuild-projection")
-	if err != nil {
-		return page{}, err
-	}
-	body, name := s.read(v.r.PostForm, false), v.r.PathValue("name")
-	var p opsProjection
-	_, err = v.call("rebuild-projection", request{vars: []string{name}, body: body}, &p)
-	if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity {
-		return v.showEstimate(body, refused)
-	} else if refused != nil && refused.Status == http.StatusConflict {
-		return v.showProjection(refused)
-	}
-	if err != nil {
-		return page{}, err
-	}
-	to := operatePath + "/projections/" + url.PathEscape(name)
-	if p.Build != nil {
-		to += "?rebuild=" + p.Build.Generation.String()
-	}
-	return page{redirect: to}, nil
+	return page{template: "record", title: b.Title, status: in.status, body: b}, err
 }

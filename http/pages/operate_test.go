@@ -78,7 +78,7 @@ func TestOperatorsSeeWhatNeedsThem(t *testing.T) {
 	require.Contains(t, b.get("/app/").Text, `href="/app/operate"`)
 	b.get("/app/operate").Is(200).Says("All is well.", "1 not sent: no SMTP_URL", "books", "up to date", "Asha Soni")
 	b.get("/app/operate/outbox").Is(200).Says("asha@example.com", "Not sent", apptest.VerifySubject)
-	b.get("/app/operate/outbox?port=gateway").Is(200).Says("There is nothing here.")
+	b.get("/app/operate/outbox?port=gateway").Is(200).Says("Nothing matches.")
 
 	o.Sql(`insert into river.river_job (id, state, kind, args, attempt, max_attempts, scheduled_at, errors) values
 		(900, 'retryable', 'send_verification', '{"user":"u"}', 1, 5, now() + interval '1 day',
@@ -88,7 +88,7 @@ func TestOperatorsSeeWhatNeedsThem(t *testing.T) {
 	const jobs = "/app/operate/jobs?state=retryable"
 	b.get(jobs).Is(200).Says("send verification 900", "the mail server is away", "1 of 5", "Run now")
 	values := formWith(b.get(jobs), "cancel-job")
-	b.site.Ask(http.MethodPost, jobs, values).Leads("/app/operate/jobs?done=ordered&state=retryable")
+	b.site.Ask(http.MethodPost, jobs, values).Leads("/app/operate/jobs?done=done&state=retryable")
 	b.get("/app/operate/jobs?state=cancelled").Is(200).Says("send verification 900")
 	b.get("/app/operate").Is(200).Says("All is well.")
 	values.Set("do", "retry-job")
@@ -140,7 +140,7 @@ func TestOperatorsReadTheLog(t *testing.T) {
 	older := linkOf(t, banks, `rel="next"`)
 	require.NotContains(t, b.get(older).Is(200).Says("bank-1 ").Words(), "bank-60")
 	b.get("/app/operate/events?stream=bank-7").Is(200).Says("bank-7")
-	b.get("/app/operate/events?from_time=2001-01-01T10:00&to_time=2001-01-02T10:00").Is(200).Says("There is nothing here.")
+	b.get("/app/operate/events?from_time=2001-01-01T10:00&to_time=2001-01-02T10:00").Is(200).Says("Nothing matches.")
 	b.get("/app/operate/events?workspace=x").Is(422)
 	b.get("/app/operate/events?from_time=yesterday").Is(422).Says("expected an RFC 3339 moment")
 	event := linkOf(t, b.get("/app/operate/events?stream=bank-7"), "/app/operate/events/")
@@ -185,9 +185,9 @@ func TestOperatorsSteerProjections(t *testing.T) {
 	b.get("/app/operate/projections").Is(200).Says("books", "Live", "up to date")
 	b.get("/app/operate/projections/nothing").Is(404)
 
-	b.follow(do("pause")).Says("Done.", "Paused", "Resume")
+	b.follow(do("pause-projection")).Says("Done.", "Paused", "Resume")
 	b.get("/app/operate").Says("Paused projections and rebuilds: 1")
-	b.follow(do("resume")).Says("Live")
+	b.follow(do("resume-projection")).Says("Live")
 
 	b.until(rebuild, "Events to read", "It takes about", "Disk until it is over", "MB more")
 	b.submit(rebuild, rebuild, "throttle", "0").Is(422).Says("Most events a second")
@@ -198,20 +198,20 @@ func TestOperatorsSteerProjections(t *testing.T) {
 	require.Contains(t, page.Text, `data-stream="/ops/projections/books/progress"`)
 	require.NotContains(t, page.Words(), "Go back to the tables")
 	b.get(rebuild).Leads(books)
-	b.follow(do("pause")).Says("Resume the rebuild")
-	b.follow(do("resume")).Says("Pause the rebuild")
-	do("throttle", "events_per_second", "many").Is(422)
-	b.follow(do("cancel"))
+	b.follow(do("pause-projection")).Says("Resume the rebuild")
+	b.follow(do("resume-projection")).Says("Pause the rebuild")
+	do("throttle-rebuild", "events_per_second", "many").Is(422)
+	b.follow(do("cancel-rebuild"))
 	b.until(going, "The rebuild was cancelled.")
 
 	going = b.submit(rebuild, rebuild, "throttle", "", "keep_seconds", "3600").Is(303).Header.Get("Location")
 	page = b.until(going, "The rebuild is over. Its tables are live.", "Go back to the tables before the rebuild")
 	require.NotContains(t, page.Words(), "A rebuild goes on")
 	require.NotContains(t, page.Text, "data-stream")
-	b.follow(do("rollback"))
-	do("pause").Is(303)
-	values := formWith(b.get(books), `value="resume"`)
-	values.Set("do", "accept")
+	b.follow(do("rollback-projection"))
+	do("pause-projection").Is(303)
+	values := formWith(b.get(books), `value="resume-projection"`)
+	values.Set("do", "accept-rebuild")
 	b.site.Ask(http.MethodPost, books, values).Is(409).Says("The rebuild does not wait for its differences")
 	values.Set("do", "drop")
 	b.site.Ask(http.MethodPost, books, values).Is(404)
@@ -230,7 +230,7 @@ func TestOperatorsAcceptARebuildThatDiffers(t *testing.T) {
 	page := b.until(going, "The new tables differ from the live ones.", "row_version", "nobody", "Accept the new tables", "Cancel the rebuild")
 	require.NotContains(t, page.Words(), "Pause")
 	b.get("/app/operate").Says("Rebuilds that differ and wait for you: 1")
-	values := formWith(page, `value="accept"`)
+	values := formWith(page, `value="accept-rebuild"`)
 	b.site.Ask(http.MethodPost, books, values).Is(303)
 	b.until(going, "The rebuild is over. Its tables are live.")
 }
@@ -258,7 +258,7 @@ func TestOperatorsLetParkedProjectionsGoOn(t *testing.T) {
 	b.site.Ask(http.MethodPost, parked, skip).Is(409)
 	skip.Set("position", right)
 	b.follow(b.site.Ask(http.MethodPost, parked, skip)).Says("Done.")
-	b.until(parked, "There is nothing here.")
+	b.until(parked, "There are none yet.")
 	b.get("/app/operate/projections/books").Is(200).Says("Skipped events")
 	b.get("/app/operate/events?type=EventSkipped").Is(200).Says("posted by hand")
 	retry := url.Values{"token": skip["token"], "do": {"retry-parked"}, "id": {"books"}}
@@ -294,4 +294,20 @@ func TestOperatorsReplayWebhooks(t *testing.T) {
 	b.site.Ask(http.MethodPost, webhooks, values).Is(409)
 	b.get(webhooks + "/x").Is(404)
 	b.get(webhooks + "/11111111-1111-4111-8111-111111111111").Is(404)
+}
+
+// TestFiltersHoldOnLaterPages shows that a link to the next page of a list has the list's filters.
+func TestFiltersHoldOnLaterPages(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	o.Sql(`insert into river.river_job (id, state, kind, args, attempt, max_attempts, scheduled_at)
+		select 900 + n, case when n > 60 then 'scheduled' else 'retryable' end::river.river_job_state, 'send_verification', '{}', 1, 5,
+			now() + interval '1 day' from generate_series(1, 120) n`)
+	b := byKey(o, apptest.Home, operatorRights)
+	first := b.get("/app/operate/jobs?state=retryable&kind=send_verification").Is(200)
+	second := b.get(linkOf(t, first, `rel="next"`)).Is(200)
+	require.Contains(t, second.Text, "send verification")
+	require.NotContains(t, second.Text, `rel="next"`)
+	require.NotContains(t, second.Text, `<span class="chip plain">Scheduled`)
+	require.Equal(t, "/app/operate/jobs?kind=send_verification&page=1&state=retryable", linkOf(t, second, `rel="prev"`))
 }

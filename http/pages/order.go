@@ -20,23 +20,21 @@ type takadaLine struct {
 
 // orderPage is the content of the page of an order.
 type orderPage struct {
+	orderForm // of a new takada
+
 	Order    orderLine
 	Deleted  bool
 	Takadas  []takadaLine
 	History  []change
 	Karigars refs
-	Items    refs    // names of the order's items
-	Fields   []field // of a new takada
-	Wrong    []string
-	Preview  *preview
-	Key      string
+	Items    refs // names of the order's items
 }
 
-func (v *visit) order() (page, error) { return v.showOrder(orderPage{}, nil, nil, 0) }
+func (v *visit) order() (page, error) { return v.showOrder(orderForm{}) }
 
-// showOrder shows an order with its takadas, with the body and the faults of a refused new takada.
-func (v *visit) showOrder(shown orderPage, body map[string]any, faults map[string]string, status int) (page, error) {
-	id := v.r.PathValue("id")
+// showOrder shows an order with its takadas, and the form of a new takada.
+func (v *visit) showOrder(f orderForm) (page, error) {
+	id, shown := v.r.PathValue("id"), orderPage{orderForm: f}
 	names, err := v.orderNames()
 	if err != nil {
 		return page{}, err
@@ -48,7 +46,7 @@ func (v *visit) showOrder(shown orderPage, body map[string]any, faults map[strin
 	_, err = v.call("get-client-order", request{vars: []string{id}}, &order)
 	if refused := refusal(err); refused != nil && refused.Status == http.StatusNotFound { // deleted: its history is left
 		shown.Deleted, shown.Order.ID = true, id
-		return page{template: "order", title: "Order", status: status, body: shown}, nil
+		return page{template: "order", title: "Order", status: f.status, body: shown}, nil
 	}
 	if err != nil {
 		return page{}, err
@@ -76,13 +74,9 @@ func (v *visit) showOrder(shown orderPage, body map[string]any, faults map[strin
 	if err != nil {
 		return page{}, err
 	}
-	if body == nil {
-		body = map[string]any{"date": v.day()}
-	}
-	shown.Fields = arranged(form.fields("", body, faults, 1), "date")
+	shown.draw(form, map[string]any{"date": v.day()}, "date")
 	shown.Items = suggestItems(shown.Fields, order)
-	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
-	return page{template: "order", title: v.lang.tf("Order %s", id), status: status, body: shown}, nil
+	return page{template: "order", title: v.lang.tf("Order %s", id), status: f.status, body: shown}, nil
 }
 
 // suggestItems gives a datalist of the order's items to the items of a takada.
@@ -131,27 +125,17 @@ func (v *visit) deliver() (page, error) {
 	}
 	body := form.read(v.r.PostForm, false)
 	body["client_order_id"] = number(id, "")
-	in := request{body: body, key: v.r.PostForm.Get("key"), dry: v.r.PostForm.Get("preview") != ""}
-	var takada map[string]any
-	out, err := v.callNaming("add-takada", names, in, &takada)
-	refused := refusal(err)
-	switch {
-	case in.dry:
-		p := &preview{}
+	say := func(takada map[string]any) *preview {
 		var order map[string]any
-		if _, failed := v.call("get-client-order", request{vars: []string{id}}, &order); failed == nil && err == nil {
-			left, _ := toDecimal(order["pending_weight"])
-			p.Says = []string{v.lang.orderWords(takada), v.lang.left(left.Sub(weightOf(takada["items"])))}
+		if _, err := v.call("get-client-order", request{vars: []string{id}}, &order); err != nil {
+			return &preview{}
 		}
-		return v.previewedOrder(p, err, func(p *preview) (page, error) {
-			return v.showOrder(orderPage{Preview: p, Key: in.key}, body, refused.faults(), 0)
-		})
-	case refused != nil:
-		return v.showOrder(orderPage{Wrong: general(refused), Key: in.key}, body, refused.faults(), refused.Status)
-	case err != nil:
-		return page{}, err
+		left, _ := toDecimal(order["pending_weight"])
+		return &preview{Says: []string{v.lang.orderWords(takada), v.lang.left(left.Sub(weightOf(takada["items"])))}}
 	}
-	return page{redirect: after(out, orderPath(id), "delivered")}, nil
+	return v.writeOrder("add-takada", names, request{body: body}, say, v.showOrder, func(map[string]any) (to, word string) {
+		return orderPath(id), "delivered"
+	})
 }
 
 // left returns the words for what is left after a delivery.

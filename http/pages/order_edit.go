@@ -24,28 +24,28 @@ func (v *visit) recordOf() record {
 
 // orderRecord is the content of the page that edits an order or a takada.
 type orderRecord struct {
+	orderForm
+
 	Noun, ID, Link, Back, Order, Revision string
 	Names                                 []refs
-	Fields                                []field
 	History                               []change // of a takada
 	Theirs                                []difference
 	Deleted                               bool
-	Wrong                                 []string
-	Preview                               *preview
-	Reason, Key, Do                       string
+	Do                                    string
 }
 
-func (v *visit) showRecord() (page, error) { return v.showRecordOf(orderRecord{}, nil, nil, 0) }
+func (v *visit) showRecord() (page, error) { return v.showRecordOf(orderForm{}) }
 
-// showRecordOf shows the form of a record, with the body and the faults of a refused edit.
-func (v *visit) showRecordOf(shown orderRecord, body map[string]any, faults map[string]string, status int) (page, error) {
+// showRecordOf shows the form of a record.
+func (v *visit) showRecordOf(f orderForm) (page, error) {
+	shown := orderRecord{orderForm: f, Do: v.r.PostForm.Get("do")}
 	r := v.recordOf()
 	shown.Noun, shown.ID, shown.Link, shown.Back, shown.Order = r.noun, r.id, r.link, r.back, v.r.PathValue("id")
 	names, err := v.orderNames()
 	if err != nil {
 		return page{}, err
 	}
-	result := page{template: "order-edit", title: "Order", status: status}
+	result := page{template: "order-edit", title: "Order", status: f.status}
 	if r.noun == "takada" {
 		result.title = "Takada"
 		if shown.History, err = v.recordHistory("takada", r.id, names); err != nil {
@@ -71,11 +71,8 @@ func (v *visit) showRecordOf(shown orderRecord, body map[string]any, faults map[
 		return page{}, err
 	}
 	theirs, _ := names.texts(now).(map[string]any)
-	if status == http.StatusPreconditionFailed {
-		shown.Theirs = v.lang.recordDifferences(theirs, body)
-	}
-	if body == nil {
-		body = theirs
+	if f.status == http.StatusPreconditionFailed {
+		shown.Theirs = v.lang.recordDifferences(theirs, f.body)
 	}
 	first := "date"
 	if r.noun == "order" {
@@ -83,15 +80,24 @@ func (v *visit) showRecordOf(shown orderRecord, body map[string]any, faults map[
 	} else {
 		shown.Names = []refs{names["karigar_id"]}
 	}
-	shown.Revision, shown.Fields = plain(now["revision"]), arranged(form.fields("", body, faults, 1), first)
-	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
+	shown.Revision = plain(now["revision"])
+	shown.draw(form, theirs, first)
 	result.body = shown
 	return result, nil
 }
 
 // editRecord edits or deletes an order or a takada, or shows what an edit would do.
 func (v *visit) editRecord() (page, error) {
-	r, form := v.recordOf(), v.r.PostForm
+	r := v.recordOf()
+	in := request{vars: []string{r.id}}
+	if v.r.PostForm.Get("do") == "delete" {
+		if strings.TrimSpace(v.r.PostForm.Get("reason")) == "" {
+			return v.showRecordOf(orderForm{Wrong: []string{v.lang.t("Say why.")}, status: http.StatusUnprocessableEntity})
+		}
+		return v.writeOrder("delete-"+r.operation, nil, in, v.sayOrder, v.showRecordOf, func(map[string]any) (to, word string) {
+			return r.back, "delete"
+		})
+	}
 	names, err := v.orderNames()
 	if err != nil {
 		return page{}, err
@@ -100,44 +106,10 @@ func (v *visit) editRecord() (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	in := request{
-		vars: []string{r.id}, key: form.Get("key"), match: form.Get("revision"), reason: strings.TrimSpace(form.Get("reason")),
-		dry: form.Get("preview") != "",
-	}
-	shown := orderRecord{Key: in.key, Reason: in.reason, Do: form.Get("do")}
-	if shown.Do == "delete" {
-		if in.reason == "" {
-			shown.Wrong = []string{v.lang.t("Say why.")}
-			return v.showRecordOf(shown, nil, nil, http.StatusUnprocessableEntity)
-		}
-		out, err := v.call("delete-"+r.operation, in, nil)
-		if refused := refusal(err); refused != nil && refused.Status != http.StatusNotFound {
-			shown.Wrong = []string{detail(refused)}
-			return v.showRecordOf(shown, nil, nil, refused.Status)
-		}
-		if err != nil {
-			return page{}, err
-		}
-		return page{redirect: after(out, r.back, "delete")}, nil
-	}
-	body := withoutEmptyItems(fields.read(form, true))
-	in.body = body
-	var now map[string]any
-	out, err := v.callNaming("edit-"+r.operation, names, in, &now)
-	refused := refusal(err)
-	switch {
-	case in.dry:
-		return v.previewedOrder(v.sayOrder(now), err, func(p *preview) (page, error) {
-			shown.Preview = p
-			return v.showRecordOf(shown, body, refused.faults(), 0)
-		})
-	case refused != nil:
-		shown.Wrong = general(refused)
-		return v.showRecordOf(shown, body, refused.faults(), refused.Status)
-	case err != nil:
-		return page{}, err
-	}
-	return page{redirect: after(out, r.back, "edited-"+r.noun)}, nil
+	in.body = withoutEmptyItems(fields.read(v.r.PostForm, true))
+	return v.writeOrder("edit-"+r.operation, names, in, v.sayOrder, v.showRecordOf, func(map[string]any) (to, word string) {
+		return r.back, "edited-" + r.noun
+	})
 }
 
 // recordSentences say what was done to an order or a takada.

@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -152,6 +151,8 @@ func (v *visit) newestFirst(read func(page url.Values) (records []map[string]any
 
 // ordersPage is the content of the list of orders.
 type ordersPage struct {
+	orderForm
+
 	Orders      []orderLine
 	Pages       pager
 	Client      string // as the visitor typed it
@@ -159,17 +160,14 @@ type ordersPage struct {
 	Clients     refs
 	PDF         string
 	Made        []orderLine // of the draft that was converted
-	Fields      []field
-	Wrong       []string
-	Preview     *preview
-	Key         string
-	Open        bool // the form
+	Open        bool        // the form
 }
 
-func (v *visit) orders() (page, error) { return v.showOrders(ordersPage{}, nil, nil, 0) }
+func (v *visit) orders() (page, error) { return v.showOrders(orderForm{}) }
 
-// showOrders lists the orders, with the body and the faults of a refused new one.
-func (v *visit) showOrders(shown ordersPage, body map[string]any, faults map[string]string, status int) (page, error) {
+// showOrders lists the orders, with the form of a new one.
+func (v *visit) showOrders(f orderForm) (page, error) {
+	shown := ordersPage{orderForm: f, Open: f.body != nil}
 	clients, err := v.accountRefs("client")
 	if err != nil {
 		return page{}, err
@@ -199,12 +197,8 @@ func (v *visit) showOrders(shown ordersPage, body map[string]any, faults map[str
 	if err != nil {
 		return page{}, err
 	}
-	if body == nil {
-		body = map[string]any{"date": v.day()}
-	}
-	shown.Fields = arranged(form.fields("", body, faults, 1), "client_id")
-	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)
-	return page{template: "orders", title: "Orders", status: status, body: shown}, nil
+	shown.draw(form, map[string]any{"date": v.day()}, "client_id")
+	return page{template: "orders", title: "Orders", status: f.status, body: shown}, nil
 }
 
 const itemsShown = 3 // of an order in the list
@@ -291,21 +285,63 @@ func (v *visit) addOrder() (page, error) {
 		return page{}, err
 	}
 	body := withoutEmptyItems(form.read(v.r.PostForm, false))
-	in := request{body: body, key: v.r.PostForm.Get("key"), dry: v.r.PostForm.Get("preview") != ""}
-	var order map[string]any
-	out, err := v.callNaming("add-client-order", names, in, &order)
+	return v.writeOrder("add-client-order", names, request{body: body}, v.sayOrder, v.showOrders, func(made map[string]any) (to, word string) {
+		return orderPath(plain(made["id"])), "added"
+	})
+}
+
+// orderForm is the form of an order or of a takada.
+type orderForm struct {
+	Fields      []field
+	Wrong       []string
+	Preview     *preview
+	Key, Reason string
+
+	body   map[string]any // as it was sent; nil: it was not
+	faults map[string]string
+	status int
+}
+
+// draw draws the inputs, with what was sent or with the values of now.
+func (f *orderForm) draw(form *schema, now map[string]any, first string) {
+	if f.body != nil {
+		now = f.body
+	}
+	f.Fields = arranged(form.fields("", now, f.faults, 1), first)
+	f.Wrong = append(f.Wrong, misplaced(f.Fields, f.faults)...)
+}
+
+// writeOrder runs the operation of a form, or tries it. Again shows the form that was tried or refused; saved returns the address and the
+// word of the confirmation.
+func (v *visit) writeOrder(operation string, names references, in request, say func(map[string]any) *preview,
+	again func(orderForm) (page, error), saved func(map[string]any) (to, word string),
+) (page, error) {
+	form := v.r.PostForm
+	in.key, in.match, in.dry = form.Get("key"), form.Get("revision"), form.Get("preview") != ""
+	in.reason = strings.TrimSpace(form.Get("reason"))
+	var record map[string]any
+	out, err := v.callNaming(operation, names, in, &record)
 	refused := refusal(err)
-	switch {
-	case in.dry:
-		return v.previewedOrder(v.sayOrder(order), err, func(p *preview) (page, error) {
-			return v.showOrders(ordersPage{Preview: p, Key: in.key, Open: true}, body, refused.faults(), 0)
-		})
-	case refused != nil:
-		return v.showOrders(ordersPage{Wrong: general(refused), Key: in.key, Open: true}, body, refused.faults(), refused.Status)
-	case err != nil:
+	if err != nil && refused == nil {
 		return page{}, err
 	}
-	return page{redirect: after(out, orderPath(plain(order["id"])), "added")}, nil
+	f := orderForm{Key: in.key, Reason: in.reason, faults: refused.faults()}
+	f.body, _ = in.body.(map[string]any)
+	switch {
+	case in.dry && refused != nil:
+		f.Preview = v.refusedPreview(refused)
+	case in.dry:
+		f.Preview = say(record)
+	case refused != nil:
+		f.Wrong, f.status = general(refused), refused.Status
+	default:
+		to, word := saved(record)
+		return page{redirect: after(out, to, word)}, nil
+	}
+	if form.Get("preview") == "part" {
+		return page{template: "order", part: "preview", body: f.Preview}, nil
+	}
+	return again(f)
 }
 
 // general returns the detail of a problem without faults of fields.
@@ -318,31 +354,7 @@ func general(p *problem) []string {
 
 // sayOrder returns the preview of an order.
 func (v *visit) sayOrder(order map[string]any) *preview {
-	if order == nil {
-		return &preview{}
-	}
 	return &preview{Says: []string{v.lang.orderWords(order)}, Warnings: warningsOf(order)}
-}
-
-// previewedOrder shows what a change would do, as previewed does for rows.
-func (v *visit) previewedOrder(p *preview, err error, whole func(*preview) (page, error)) (page, error) {
-	refused := refusal(err)
-	if err != nil && refused == nil {
-		return page{}, err
-	}
-	if refused != nil {
-		p = &preview{Wrong: []string{detail(refused)}}
-		if refused.Status == http.StatusUnprocessableEntity {
-			p.Wrong = []string{v.lang.t("Not complete yet.")}
-			for _, f := range refused.Errors {
-				p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.t(f.Message))
-			}
-		}
-	}
-	if v.r.PostForm.Get("preview") == "part" {
-		return page{template: "order", part: "preview", body: p}, nil
-	}
-	return whole(p)
 }
 
 // pathWords returns the words of the JSON path of a field: items[1].weight is line 2, Weight.

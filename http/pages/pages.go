@@ -292,8 +292,7 @@ var done = map[string]string{
 	"deletion": "Your account will be deleted.", "invited": "The invitation is on its way.", "withdrawn": "The invitation is withdrawn.",
 	"member": "The rights are changed.", "removed": "The member is removed.", "left": "You have left the workspace.",
 	"revoked": "The key opens nothing any more.", "company": "The company is saved.", "lock": "The lock is changed.",
-	"asked":   "Your enquiry is sent. The company answers you by mail or telephone.",
-	"ordered": "Done.",
+	"asked": "Your enquiry is sent. The company answers you by mail or telephone.",
 }
 
 // render writes the whole page or none of it.

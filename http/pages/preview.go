@@ -38,15 +38,9 @@ func (v *visit) previewed(kind, wanted string, row map[string]any, err error, wh
 // previewOf returns what the answer of a dry run says.
 func (v *visit) previewOf(kind string, row map[string]any, err error) (*preview, error) {
 	p := &preview{Balances: v.lang.balancesOf(kind, row)}
-	switch refused := refusal(err); {
-	case refused != nil && refused.Status == http.StatusUnprocessableEntity:
-		p.Wrong = []string{v.lang.t("Not complete yet.")}
-		for _, f := range refused.Errors {
-			p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.t(f.Message))
-		}
-	case refused != nil:
-		p.Wrong = []string{detail(refused)}
-	case err != nil:
+	if refused := refusal(err); refused != nil {
+		p.Wrong = v.refusedPreview(refused).Wrong
+	} else if err != nil {
 		return nil, err
 	}
 	for _, side := range []string{"in_entries", "out_entries"} {
@@ -58,10 +52,18 @@ func (v *visit) previewOf(kind string, row map[string]any, err error) (*preview,
 			}
 		}
 	}
-	warnings, _ := row["warnings"].([]any)
-	for _, w := range warnings {
-		one, _ := w.(map[string]any)
-		p.Warnings = append(p.Warnings, textOf(one["message"]))
-	}
+	p.Warnings = warningsOf(row)
 	return p, nil
+}
+
+// refusedPreview says why a change would be refused.
+func (v *visit) refusedPreview(refused *problem) *preview {
+	if refused.Status != http.StatusUnprocessableEntity {
+		return &preview{Wrong: []string{detail(refused)}}
+	}
+	p := &preview{Wrong: []string{v.lang.t("Not complete yet.")}}
+	for _, f := range refused.Errors {
+		p.Wrong = append(p.Wrong, v.lang.pathWords(f.Field)+": "+v.lang.t(f.Message))
+	}
+	return p
 }

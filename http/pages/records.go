@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"bahi/http/api"
 )
 
 // desk is a visit to a page of a resource.
@@ -19,6 +21,8 @@ type desk struct {
 	parent, id string              // ids of the parent and of the record; empty: none
 	names      map[string][]choice // names of records by their resource, as far as they were looked up
 	actor      func(string) string
+	next       string // Link header of the response to the list
+	lines      bool   // it is a list with the actions of its records
 }
 
 func (v *visit) desk(r *resource, record bool) *desk {
@@ -29,6 +33,7 @@ func (v *visit) desk(r *resource, record bool) *desk {
 	if record {
 		d.id = v.r.PathValue(r.variable())
 	}
+	d.lines = r.inline && !record
 	return d
 }
 
@@ -46,12 +51,14 @@ type sent struct {
 
 // actForm is a form that runs an operation.
 type actForm struct {
-	Do, Button, About, Key, Revision, Reason, Kind string
-	AsksReason, Danger, Files, DryRun, Open        bool
-	Fields                                         []field
-	Links                                          []choice
-	Wrong                                          []string
-	Address                                        string
+	Do, ID, Button, About, Key, Revision, Reason, Kind string
+	AsksReason, Danger, Files, DryRun, Open            bool
+	Main                                               bool // the first one of a page
+	Scope                                              string
+	Fields                                             []field
+	Links                                              []choice
+	Wrong                                              []string
+	Address                                            string
 }
 
 // Word returns the English words of a type of records.
@@ -59,6 +66,9 @@ func (actForm) Word(kind string) string { return field{}.Word(kind) }
 
 // serve shows the list or the record, or runs the operation that a form names.
 func (d *desk) serve() (page, error) {
+	if strings.HasPrefix(d.of.path(), operatePath) && !d.who.Permissions.Operator {
+		return page{}, api.ErrNotPermitted
+	}
 	if d.r.Method == http.MethodPost {
 		return d.act()
 	}
@@ -66,23 +76,14 @@ func (d *desk) serve() (page, error) {
 }
 
 func (d *desk) show(in sent) (page, error) {
-	if d.id == "" {
+	if d.of.own != nil {
+		return d.of.own(d, in)
+	}
+	if d.id == "" || d.lines {
+		d.id = ""
 		return d.list(in)
 	}
 	return d.record(in)
-}
-
-// operation returns an operation of the table.
-func (d *desk) operation(id string) (*operation, error) {
-	document, err := d.document()
-	if err != nil {
-		return nil, err
-	}
-	o, known := document.operation(id)
-	if !known {
-		return nil, fmt.Errorf("there is no operation %q", id)
-	}
-	return o, nil
 }
 
 // may reports whether the visitor has the permission for an operation.
@@ -99,7 +100,7 @@ func (d *desk) vars(o *operation) []string {
 
 // actions returns what the forms of the page do.
 func (d *desk) actions() []action {
-	if d.id == "" {
+	if d.id == "" && !d.lines {
 		return d.of.listActions()
 	}
 	return d.of.recordActions()
@@ -120,7 +121,9 @@ func (d *desk) act() (page, error) {
 		return page{}, err
 	}
 	var record map[string]any
-	if d.id != "" {
+	if d.lines {
+		d.id = form.Get("id")
+	} else if d.id != "" {
 		if record, err = d.find(); err != nil {
 			return page{}, err
 		}
@@ -143,6 +146,8 @@ func (d *desk) act() (page, error) {
 		in.status, in.faults = refused.Status, refused.faults()
 		if len(refused.Errors) == 0 {
 			in.wrong = []string{refused.Detail}
+		} else if d.lines {
+			in.wrong = []string{detail(refused)}
 		}
 		return d.show(in)
 	case err != nil:
@@ -152,15 +157,27 @@ func (d *desk) act() (page, error) {
 		in.answer, in.tried, in.body = &of, out.dry, nil
 		return d.show(in)
 	}
-	to := d.of.address(d.parent, d.id)
+	to := d.here()
 	made, _ := answer.(map[string]any)
 	switch id := textOf(made["id"]); {
+	case a.to != nil:
+		return page{redirect: a.to(d, made)}, nil
 	case a.operation == d.of.remove:
 		to = d.of.address(d.parent, "")
 	case a.operation == d.of.create && id != "" && d.of.leads == "":
 		to = d.of.address(d.parent, id)
+	case d.id == "":
+		to = d.of.address(d.parent, "")
 	}
 	return page{redirect: after(done, to, cmp.Or(a.did, "done"))}, nil
+}
+
+// here returns the address of the page with its query, without the confirmation of what was done.
+func (d *desk) here() string {
+	query := d.r.URL.Query()
+	query.Del("done")
+	query.Del("at")
+	return strings.TrimSuffix(d.r.URL.Path+"?"+query.Encode(), "?")
 }
 
 // inputOf returns the request of a posted form, and adds to in what the form is drawn from if it is refused.
@@ -185,7 +202,7 @@ func (d *desk) inputOf(o *operation, a action, record map[string]any, in *sent) 
 	if body == nil {
 		return out
 	}
-	in.body = body.read(form, a.edit)
+	in.body = body.read(form, a.edit || a.starts != nil)
 	if d.of.kinds != nil && a.operation == d.of.create {
 		in.body["type"] = d.kind(nil)
 	}
@@ -236,6 +253,9 @@ func same(value, was any) bool {
 
 // find returns the record of the page.
 func (d *desk) find() (map[string]any, error) {
+	if d.of.find != nil {
+		return d.of.find(d)
+	}
 	if d.of.get != "" {
 		var record map[string]any
 		o, err := d.operation(d.of.get)
@@ -288,7 +308,11 @@ func (d *desk) listQuery() url.Values {
 
 // rows returns a page of the list, and how many records there are.
 func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, total int, err error) {
-	o, err := d.operation(d.of.list)
+	id := d.of.list
+	if query.Has("q") && d.of.search != "" {
+		id = d.of.search
+	}
+	o, err := d.operation(id)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -312,6 +336,7 @@ func (d *desk) rows(query url.Values, number, size int) (rows []map[string]any, 
 	if err != nil {
 		return nil, 0, err
 	}
+	d.next = out.Header.Get("Link")
 	list, total := listOf(answer)
 	if counted, err := strconv.Atoi(out.Header.Get("X-Total-Count")); err == nil {
 		total = counted
@@ -355,4 +380,30 @@ func (d *desk) rowSchema() (*schema, error) {
 		}
 	}
 	return o.Answer, nil
+}
+
+// head returns the name of a record in its list.
+func (d *desk) head(record map[string]any) *display {
+	name := d.of.columns[0]
+	one := display{Text: d.title(record)}
+	switch {
+	case d.of.cells[name] != nil:
+		one = d.cell(name, nil, record)
+	case d.of.leads != "":
+		one.Link = d.of.leads + url.QueryEscape(idOf(record))
+	case !d.of.inline || d.of.get != "":
+		one.Link = d.of.address(d.parent, idOf(record))
+	}
+	return &one
+}
+
+// cell returns a field of a record as people read it.
+func (d *desk) cell(name string, s *schema, record map[string]any) display {
+	of := d.of.cells[name]
+	if of == nil {
+		return d.shown(name, s, record[name])
+	}
+	one := of(d, record)
+	one.Label = d.lang.t(labelOf(name))
+	return one
 }

@@ -50,35 +50,3 @@ func TestACampaignIsWatched(t *testing.T) {
 	p.Submit(".act button")
 	p.Until(`document.querySelector("#live").innerText.includes("Completed")`)
 }
-
-func TestPagesOfRecordsFit(t *testing.T) {
-	t.Parallel()
-	o := apptest.Start(t)
-	clerk, company := shop(o, apptest.Home)
-	clerk.POST("/api/channels", `{"name":"Our site","type":"web","settings":{"allowedOrigins":["https://example.com"]}}`).Status(201)
-	clerk.POST("/api/contact-lists", `{"name":"Retailers of Rajkot"}`).Status(201)
-	clerk.POST("/api/contacts", `{"name":"Asha Soni","phone":"9812300001","email":"asha.soni@jewellers.example.com","listIds":[1],
-		"source":"manual"}`).Status(201)
-	clerk.PATCH("/api/contacts/1", `{"optIn":true,"optInEvidence":"Signed form 7"}`).Status(200)
-	clerk.POST("/api/bots/1/urls", `{"url":"https://example.com/about"}`).Status(201)
-	clerk.POST("/api/v1/catalog", `{"name":"Payal of silver, 92 touch","price_amount":12345600,"sku":"P-1","category":"Payal",
-		"description":"A pair."}`).Status(201)
-	clerk.POST("/api/campaigns", `{"name":"Diwali","type":"broadcast","templateId":1,"audience":"1",
-		"templateParams":{"1":"A-204","2":"{{name}}"}}`).Status(201)
-	paths := []string{
-		"/app/list/contacts", "/app/list/contacts/1", "/app/list/lists", "/app/list/channels?new=chat", "/app/list/channels/2", "/app/list/bots",
-		"/app/list/bots/1", "/app/list/bots/1/pages", "/app/list/bots/1/tools", "/app/list/products", "/app/list/companies/" + company,
-		"/app/campaigns", "/app/campaigns?new=drip", "/app/campaigns/1",
-	}
-	p := enter(o, trade)
-	for _, lang := range []string{"en", "gu"} {
-		p.Speak(lang)
-		for _, path := range paths {
-			for _, width := range []int64{360, 1280} {
-				for _, dark := range []bool{false, true} {
-					fits(t, p, path, width, dark, lang)
-				}
-			}
-		}
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 const blankLines = 3 // of an array in a form, since a page without scripts adds none
@@ -15,12 +16,15 @@ const blankLines = 3 // of an array in a form, since a page without scripts adds
 func (d *desk) inputs(o *operation, a action, record map[string]any) (query, body *schema) {
 	query = &schema{}
 	for _, p := range o.Params {
-		if p.In == "query" && p.Name != d.of.by && !slices.Contains(a.without, p.Name) {
+		if p.In == "query" && p.Name != d.of.by && !slices.Contains(slices.Concat(d.of.without, a.without), p.Name) {
 			query.Properties = append(query.Properties, p.property)
 		}
 	}
 	if o.Body == nil || a.body != nil {
 		return query, nil
+	}
+	if a.starts != nil {
+		return query, o.Body.only("", slices.AppendSeq(slices.Clone(a.fields), maps.Keys(a.starts(record))))
 	}
 	hidden := slices.Concat([]string{"id", d.of.by}, d.of.without, d.of.given, a.without)
 	for _, p := range o.Body.Properties {
@@ -76,9 +80,16 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 		f := actForm{
 			Do: a.operation, Button: a.button, About: a.about, AsksReason: a.reason, Danger: a.danger, Files: o.Files, DryRun: o.DryRun,
 			Links: a.links, Address: d.of.address(d.parent, d.id), Revision: textOf(record["revision"]),
+			Main: len(all) == 0 && !d.lines, Scope: "-" + a.operation,
+		}
+		if d.id != "" {
+			f.Address, f.ID = d.here(), d.id
+		}
+		if d.lines {
+			f.Scope += "-" + d.id
 		}
 		mine := sent{}
-		if in.do == a.operation {
+		if in.do == a.operation && !d.lines {
 			mine, f.Key, f.Reason, f.Open = in, in.key, in.reason, true
 			if in.answer != nil && !in.tried {
 				f.Key = "" // the next one is another
@@ -92,6 +103,9 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 		} else if mine.body == nil {
 			value = map[string]any{}
 		}
+		if a.starts != nil && mine.body == nil {
+			value = a.starts(record)
+		}
 		query, body := d.inputs(o, a, record)
 		chosen := map[string]any{}
 		for name := range mine.query {
@@ -101,13 +115,18 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 		if body != nil {
 			f.Fields = append(f.Fields, body.fields("", value, mine.faults, blankLines)...)
 		}
+		for i := range f.Fields {
+			if a.starts != nil && !slices.Contains(a.fields, f.Fields[i].Key) {
+				f.Fields[i].Kind = "hidden"
+			}
+		}
 		if d.of.kinds != nil && a.operation == d.of.create {
 			if f.Kind = d.kind(nil); d.of.kinds[f.Kind] == nil {
 				continue // it is chosen first
 			}
 			f.Open = true
 		}
-		d.choose(f.Fields, "-"+a.operation)
+		d.choose(f.Fields, f.Scope)
 		f.Wrong = append(mine.wrong, misplaced(f.Fields, mine.faults)...)
 		if mine.status == http.StatusPreconditionFailed {
 			f.Wrong = nil // the page says it
@@ -115,6 +134,20 @@ func (d *desk) forms(in sent, record map[string]any) (all []actForm, err error) 
 		all = append(all, f)
 	}
 	return all, nil
+}
+
+// Direct reports whether the button runs the operation at once: there is nothing to fill in and nothing to say.
+func (f actForm) Direct() bool {
+	asks := func(f field) bool { return f.Kind != "hidden" }
+	return f.About == "" && !f.AsksReason && !f.Danger && !f.DryRun && len(f.Links)+len(f.Wrong) == 0 && !slices.ContainsFunc(f.Fields, asks)
+}
+
+// stray returns what was wrong with a form that the page does not have.
+func stray(in sent, forms []actForm) []string {
+	if slices.ContainsFunc(forms, func(f actForm) bool { return f.Do == in.do }) {
+		return nil
+	}
+	return in.wrong
 }
 
 // hintOf returns what an input says for the description of its value.
@@ -224,7 +257,7 @@ func (d *desk) title(record map[string]any) string {
 // asked returns what people filled in of the list's filters.
 func (d *desk) asked(o *operation) url.Values {
 	asked := url.Values{}
-	for _, p := range o.Params {
+	for _, p := range d.params(o) {
 		if value := strings.TrimSpace(d.r.URL.Query().Get(p.Name)); d.isFilter(p) && value != "" {
 			asked.Set(p.Name, value)
 		}
@@ -234,14 +267,23 @@ func (d *desk) asked(o *operation) url.Values {
 
 // isFilter reports whether a parameter is one of the query that people fill in.
 func (d *desk) isFilter(p parameter) bool {
-	paging := []string{"page", "limit", "page_size", "skip", "sort", d.of.by}
-	return p.In == "query" && !slices.Contains(paging, p.Name) && !d.of.fixed.Has(p.Name)
+	rest := append([]string{"page", "limit", "page_size", "skip", "sort", d.of.by}, d.of.without...)
+	return p.In == "query" && !slices.Contains(rest, p.Name) && !d.of.fixed.Has(p.Name)
+}
+
+// params returns the parameters of a list, and of the search for its records.
+func (d *desk) params(o *operation) []parameter {
+	found, err := d.operation(d.of.search)
+	if err != nil {
+		return o.Params
+	}
+	return slices.Concat(o.Params, found.Params)
 }
 
 // filters returns the inputs of the list's filters.
 func (d *desk) filters(o *operation, asked url.Values) []field {
 	inputs, given := &schema{}, map[string]any{}
-	for _, p := range o.Params {
+	for _, p := range d.params(o) {
 		if !d.isFilter(p) {
 			continue
 		}
@@ -249,6 +291,11 @@ func (d *desk) filters(o *operation, asked url.Values) []field {
 		one.Required, one.Description = false, ""
 		if one.Kind == "tick" {
 			one.Kind, one.Options = "select", []string{"true", "false"}
+		} else if one.Kind == "area" {
+			one.Kind = "text"
+		}
+		if strings.HasSuffix(p.Name, "_time") {
+			one.Kind = "moment"
 		}
 		inputs.Properties = append(inputs.Properties, property{p.Name, &one})
 		given[p.Name] = asked.Get(p.Name)
@@ -259,4 +306,25 @@ func (d *desk) filters(o *operation, asked url.Values) []field {
 	}
 	d.choose(fields, "-of")
 	return fields
+}
+
+// clockLayouts are the forms of a time in the workshop's zone.
+var clockLayouts = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateOnly}
+
+// clock returns the RFC 3339 time of a time in the workshop, and other texts unchanged. A time without seconds ends with its minute, a day
+// with its last second.
+func (v *visit) clock(text string, end bool) string {
+	for i, layout := range clockLayouts {
+		t, err := time.ParseInLocation(layout, text, v.Zone)
+		switch {
+		case err != nil:
+			continue
+		case end && layout == time.DateOnly:
+			t = t.AddDate(0, 0, 1).Add(-time.Microsecond)
+		case end && i != 1:
+			t = t.Add(time.Minute - time.Microsecond)
+		}
+		return t.Format(time.RFC3339Nano)
+	}
+	return text
 }

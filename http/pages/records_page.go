@@ -16,8 +16,11 @@ import (
 // display is a value as people read it.
 type display struct {
 	Label, Text, Link string
-	Day, Moment       string // in place of the text
-	Chip, Long        bool
+	Day, Moment       string      // in place of the text
+	Chip              string      // CSS class of a chip
+	Long              bool        // it has several lines
+	Percent           string      // of a progress bar below the text
+	Enter             string      // workspace that a button enters
 	Items             []display   // of an array
 	Pairs             []display   // of an object
 	Columns           []string    // of an array of objects
@@ -26,7 +29,7 @@ type display struct {
 
 // Empty reports whether there is nothing to show.
 func (s display) Empty() bool {
-	return s.Text+s.Day+s.Moment == "" && len(s.Items)+len(s.Pairs)+len(s.Rows) == 0
+	return s.Text+s.Day+s.Moment+s.Enter == "" && len(s.Items)+len(s.Pairs)+len(s.Rows) == 0
 }
 
 // shown returns a value with a name as people read it. The schema may be nil.
@@ -46,7 +49,7 @@ func (d *desk) shown(name string, s *schema, value any) display {
 			out.Text = d.lang.t("Yes")
 		}
 	case json.Number:
-		out.Text = d.figure(s, v)
+		out.Text = figureOf(s, v)
 		if word != "" {
 			out.Text, out.Link = d.nameOf(word, v.String()), linkOf(word, v.String())
 			out.Text, _, _ = strings.Cut(out.Text, templateText)
@@ -73,7 +76,7 @@ func linkOf(word, id string) string {
 	return resources[i].address("", id)
 }
 
-func (d *desk) figure(s *schema, n json.Number) string {
+func figureOf(s *schema, n json.Number) string {
 	switch {
 	case s.Paise:
 		amount, _ := toDecimal(n)
@@ -103,7 +106,7 @@ func (d *desk) text(out *display, name string, s *schema, text string) {
 	case notDay == nil:
 		out.Day = text
 	case s.Kind == "select" && text != "":
-		out.Text, out.Chip = d.lang.t(field{}.Word(text)), true
+		out.Text, out.Chip = d.lang.t(field{}.Word(text)), cmp.Or(stateChips[text], "plain")
 	case name == "ownerId":
 		out.Text = d.actor("user:" + text)
 	case strings.HasSuffix(name, "By") && actorText.MatchString(text):
@@ -182,26 +185,31 @@ func (d *desk) pairs(s *schema, object map[string]any, hidden []string) (all []d
 
 // recordLine is a record in a list.
 type recordLine struct {
-	Name, Link string
-	Cells      []display
+	Head  *display
+	Cells []display
+	Forms []actForm
 }
 
 // listPage is the content of the page of a list.
 type listPage struct {
-	Title, About, Address, Query string // Query: the filters, for the links to other pages of the list
-	Above                        []choice
-	Columns                      []string
-	Rows                         []recordLine
-	Filters                      []field
-	Asked                        bool
-	Total, Newer, Older          int // Newer and Older are numbers of pages, 0: none
-	Forms                        []actForm
-	Kinds                        []choice // types of which a new record can be
-	Answer                       *display
-	Tried                        bool
-	Stream, Events               string
-	Wrong                        []string
-	Lacks                        string // what must be there before
+	Title, About, Address string
+	Sections              []choice // other lists
+	Again                 int      // seconds after which the records are read again
+	Above                 []choice
+	Columns               []string
+	Rows                  []recordLine
+	Filters               []field
+	Asked                 bool
+	Total                 int
+	Newer, Older          string // addresses
+	Acts                  bool   // the lines have forms
+	Forms                 []actForm
+	Kinds                 []choice // types of which a new record can be
+	Answer                *display
+	Tried                 bool
+	Stream, Events        string
+	Wrong                 []string
+	Lacks                 string // what must be there before
 }
 
 // list shows the records of a resource.
@@ -214,14 +222,24 @@ func (d *desk) list(in sent) (page, error) {
 	number = max(number, 1)
 	b := &listPage{
 		Title: d.of.title, About: d.of.about, Address: d.of.address(d.parent, ""), Answer: in.answer, Tried: in.tried, Events: d.of.events,
+		Again: d.of.again,
 	}
 	if b.Above, err = d.above(); err != nil {
 		return page{}, err
 	}
 	asked := d.asked(o)
-	b.Asked, b.Query = len(asked) > 0, asked.Encode() // without what is set in any case
+	b.Asked = len(asked) > 0
+	own := maps.Clone(asked) // without what is set in any case
+	link := func(name, value string) string {
+		to := maps.Clone(own)
+		to.Set(name, value)
+		return b.Address + "?" + to.Encode()
+	}
 	if first := d.of.first; first != "" && !asked.Has(first) {
-		if own := d.namesOf(linked[first]); len(own) > 0 {
+		i := slices.IndexFunc(o.Params, func(p parameter) bool { return p.Name == first })
+		if options := o.Params[i].Options; len(options) > 0 {
+			asked.Set(first, options[0])
+		} else if own := d.namesOf(linked[first]); len(own) > 0 {
 			asked.Set(first, own[0].Value)
 		} else {
 			b.Lacks = d.of.lacks
@@ -230,6 +248,11 @@ func (d *desk) list(in sent) (page, error) {
 	b.Filters = d.filters(o, asked)
 	query := d.listQuery()
 	maps.Copy(query, asked)
+	for _, name := range []string{"from_time", "to_time"} {
+		if query.Has(name) {
+			query.Set(name, d.clock(query.Get(name), name == "to_time"))
+		}
+	}
 	var rows []map[string]any
 	if b.Lacks == "" {
 		rows, b.Total, err = d.rows(query, number, rowsListed)
@@ -242,16 +265,27 @@ func (d *desk) list(in sent) (page, error) {
 		return page{}, err
 	}
 	if number > 1 {
-		b.Newer = number - 1
+		b.Newer = link("page", strconv.Itoa(number-1))
 	}
 	if number*rowsListed < b.Total {
-		b.Older = number + 1
+		b.Older = link("page", strconv.Itoa(number+1))
 	}
-	if err := d.lines(b, rows); err != nil {
+	next, _, _ := strings.Cut(strings.TrimPrefix(d.next, "<"), ">")
+	if older, err := url.Parse(next); err == nil && older.Query().Has("to_position") {
+		b.Older, b.Total = link("to_position", older.Query().Get("to_position")), 0 // the whole number is unknown
+	}
+	if err := d.draw(b, rows); err != nil {
 		return page{}, err
 	}
-	if b.Forms, err = d.forms(in, nil); err != nil {
+	if !d.lines {
+		b.Forms, err = d.forms(in, nil)
+	}
+	if err != nil {
 		return page{}, err
+	}
+	b.Wrong = append(b.Wrong, stray(in, b.Forms)...)
+	if d.of.base == operatePath {
+		b.Above, b.Sections = nil, operateSections()
 	}
 	if stream, known := d.streamOf(); known {
 		b.Stream = stream
@@ -265,8 +299,8 @@ func (d *desk) list(in sent) (page, error) {
 	return page{template: "list", title: d.of.title, status: in.status, body: b}, nil
 }
 
-// lines adds the records to the list.
-func (d *desk) lines(b *listPage, rows []map[string]any) error {
+// draw adds the records to the list.
+func (d *desk) draw(b *listPage, rows []map[string]any) error {
 	s, err := d.rowSchema()
 	if err != nil {
 		return err
@@ -275,22 +309,23 @@ func (d *desk) lines(b *listPage, rows []map[string]any) error {
 	for _, p := range s.Properties {
 		schemas[p.Name] = p.schema
 	}
-	columns := d.of.columns
-	for _, name := range columns {
+	for _, name := range d.of.columns {
 		b.Columns = append(b.Columns, d.lang.t(labelOf(name)))
 	}
 	for _, r := range rows {
-		line := recordLine{Name: d.title(r), Link: d.of.leads + url.QueryEscape(idOf(r))}
-		if d.of.leads == "" {
-			line.Link = d.of.address(d.parent, idOf(r))
-		}
-		if d.of.flat {
-			line = recordLine{}
-		} else {
-			columns = d.of.columns[1:]
+		line, columns := recordLine{}, d.of.columns
+		if !d.of.flat {
+			line.Head, columns = d.head(r), columns[1:]
 		}
 		for _, name := range columns {
-			line.Cells = append(line.Cells, d.shown(name, schemas[name], r[name]))
+			line.Cells = append(line.Cells, d.cell(name, schemas[name], r))
+		}
+		if d.lines {
+			d.id = idOf(r)
+			if line.Forms, err = d.forms(sent{}, r); err != nil {
+				return err
+			}
+			d.id, b.Acts = "", b.Acts || len(line.Forms) > 0
 		}
 		b.Rows = append(b.Rows, line)
 	}
@@ -312,6 +347,9 @@ func (d *desk) above() ([]choice, error) {
 	}
 	if d.id != "" {
 		all = append(all, choice{Value: d.of.address(d.parent, ""), Text: d.lang.t(d.of.title)})
+	}
+	if strings.HasPrefix(d.of.path(), operatePath) {
+		all = slices.Insert(all, 0, choice{Value: operatePath, Text: d.lang.t("Operate")})
 	}
 	return all, nil
 }
@@ -342,6 +380,9 @@ type recordPage struct {
 	Answer               *display
 	Tried                bool
 	Stream, Events       string
+	Again                int      // seconds after which what changes is read again
+	Wrong                []string // of a form that the page does not have
+	Refused              bool     // a form was refused: its faults stay
 	More                 any
 	Word                 string
 }
@@ -371,16 +412,18 @@ func (d *desk) record(in sent) (page, error) {
 			internal = append(internal, p.Name)
 		}
 	}
-	var rest []string
+	schemas := map[string]*schema{}
 	for _, p := range s.Properties {
-		if !slices.Contains(d.of.live, p.Name) {
-			rest = append(rest, p.Name)
+		schemas[p.Name] = p.schema
+	}
+	for _, name := range d.of.live {
+		if one := d.cell(name, schemas[name], record); !one.Empty() {
+			b.Live = append(b.Live, one)
 		}
 	}
-	if d.of.live != nil {
-		b.Live = d.pairs(s, record, rest)
-	}
-	if !d.scripted() { // a script reads the live part alone
+	if d.of.cells != nil {
+		internal = nil
+	} else if !d.scripted() { // a script reads the live part alone
 		b.Values = d.pairs(s, record, slices.Concat(internal, d.of.without, d.of.columns[:1], d.of.live))
 	}
 	for _, name := range internal {
@@ -394,10 +437,14 @@ func (d *desk) record(in sent) (page, error) {
 	if b.Forms, err = d.forms(in, record); err != nil {
 		return page{}, err
 	}
+	b.Wrong, b.Refused = stray(in, b.Forms), in.status != 0
 	for _, l := range d.of.links {
 		b.Parts = append(b.Parts, choice{Value: strings.Replace(l.Value, "{id}", url.PathEscape(d.id), 1), Text: d.lang.t(l.Text)})
 	}
 	for _, part := range d.of.parts {
+		if part.when != nil && !part.when(record) {
+			continue
+		}
 		b.Parts = append(b.Parts, choice{Value: part.address(d.id, ""), Text: d.lang.t(part.title)})
 	}
 	if in.status == http.StatusPreconditionFailed {
@@ -407,8 +454,10 @@ func (d *desk) record(in sent) (page, error) {
 		}
 		slices.SortFunc(b.Theirs, func(x, y difference) int { return strings.Compare(x.What, y.What) })
 	}
-	if stream, known := d.streamOf(); known && inStatus("scheduled", "active", "paused")(record) {
+	if stream, known := d.streamOf(); known && d.of.watch != nil && d.of.watch(record) {
 		b.Stream = stream
+	} else {
+		b.Again = d.of.again
 	}
 	if d.of.more != nil && !d.scripted() {
 		b.More = d.of.more(d, record)

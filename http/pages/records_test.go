@@ -3,7 +3,6 @@ package pages_test
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"mime/multipart"
 	"net/http"
 	"net/url"
@@ -164,11 +163,7 @@ func (k kept) test(t *testing.T, b, reader, stranger browser) {
 	again := form(refused, k.list, marked)
 	require.Equal(t, filled.Get("key"), again.Get("key"), "the mended form is the same one")
 
-	foreign := url.Values{}
-	for name, values := range filled {
-		foreign[name] = values
-	}
-	foreign.Set("token", form(reader.get("/app/"), "/app/sign-out", "").Get("token"))
+	foreign := with(filled, "token", form(reader.get("/app/"), "/app/sign-out", "").Get("token"))
 	if !k.open {
 		require.NotContains(t, reader.get(page).Is(200).Text, `name="do"`)
 		reader.site.Ask(http.MethodPost, k.list, foreign).Is(403)
@@ -234,12 +229,7 @@ func upload(t *testing.T, client *http.Client, address string, values url.Values
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, &body)
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", w.FormDataContentType())
-	answer, err := client.Do(r)
-	require.NoError(t, err)
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	return apptest.Sheet{Text: string(text), Header: answer.Header}
+	return apptest.Send(t, client, r)
 }
 
 func TestFilesAreImported(t *testing.T) {

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,6 +45,12 @@ func recordTexts(t *testing.T, used map[string]bool) {
 	each = func(all []*resource) {
 		for _, r := range all {
 			operations := []string{r.list, r.get}
+			if r.cells != nil {
+				operations = nil // their pages show the columns alone
+			}
+			for _, name := range append(r.columns, r.live...) {
+				used[labelOf(name)] = true
+			}
 			for _, a := range append(r.listActions(), r.recordActions()...) {
 				operations = append(operations, a.operation)
 			}
@@ -55,13 +62,18 @@ func recordTexts(t *testing.T, used map[string]bool) {
 				}
 				of(o.Body)
 				asked(o.Body)
-				of(o.Answer)
+				if r.cells == nil && r.own == nil {
+					of(o.Answer)
+				}
 				for _, p := range o.Params {
+					if slices.Contains(r.without, p.Name) || r.cells != nil && p.In == "path" {
+						continue
+					}
 					of(&schema{Properties: []property{p.property}})
 				}
 			}
 			each(r.parts)
 		}
 	}
-	each(resources)
+	each(append(operateResources(), resources...))
 }

@@ -31,7 +31,7 @@ type resource struct {
 	without []string   // fields that are neither shown nor asked for
 	given   []string   // fields that are shown and not asked for
 	by      string     // query parameter and field for the id of the parent, where the operations have no variable for it
-	first   string     // filter that is always set, if need be to the first record that it can name
+	first   string     // filter that is always set, if need be to the first record or word that it can have
 	lacks   string     // what is said if there is no such record
 	stream  string     // operation whose event stream says that the list of a part, or a record, has changed
 	events  string     // names of its events
@@ -39,16 +39,27 @@ type resource struct {
 	flat    bool       // its records have no page
 	shows   bool       // the answer to create is shown, since it has what is never shown again
 	leads   string     // address to which names in the list lead instead of the record's page; the id follows
+	inline  bool       // the lines of its list have the actions of the records, which have a page only if there is get
+	search  string     // operation that finds records by words; it has the parameter q
+	again   int        // seconds after which the records are read again
 
-	kinds   map[string][]string                // fields of the forms by the record's type, which is chosen first
-	note    func(record map[string]any) string // what a visitor should know of a record
-	more    func(*desk, map[string]any) any    // data for the template "more-WORD" of record.html
-	actions []action                           // of the list
-	each    []action                           // of a record
-	links   []choice                           // to other pages about a record, with {id} in the address
-	parts   []*resource                        // of a record
-	parent  *resource                          // of a part
+	kinds   map[string][]string                 // fields of the forms by the record's type, which is chosen first
+	note    func(record map[string]any) string  // what a visitor should know of a record
+	more    func(*desk, map[string]any) any     // data for the template "more-WORD" of record.html
+	cells   map[string]cell                     // fields that are computed; with them a record's page has those of live alone
+	find    func(*desk) (map[string]any, error) // returns a record, in place of get
+	watch   func(map[string]any) bool           // reports whether stream is about a record now
+	own     func(*desk, sent) (page, error)     // page in place of the list
+	actions []action                            // of the list
+	each    []action                            // of a record
+	links   []choice                            // to other pages about a record, with {id} in the address
+	parts   []*resource                         // of a record
+	parent  *resource                           // of a part
+	when    func(map[string]any) bool           // reports whether a record has the part; nil: each has
 }
+
+// cell returns a value that is computed from a record.
+type cell func(*desk, map[string]any) display
 
 // action is an operation that a form runs. Its inputs are the parameters of the operation's query and the fields of its body.
 type action struct {
@@ -64,6 +75,10 @@ type action struct {
 	body      func(map[string]any) any  // body without a form
 	without   []string                  // fields that are not asked for
 	links     []choice                  // addresses of files that help to fill the form
+
+	fields []string                            // fields of the body that are asked for; nil: all
+	starts func(map[string]any) map[string]any // values with which the form starts; those that are not asked for are hidden
+	to     func(*desk, map[string]any) string  // returns the address of the next page by the response
 }
 
 // resources are the resources of /app/list and /app/campaigns.
@@ -82,7 +97,7 @@ func (p *Pages) resource(r *resource) {
 	path := r.path()
 	for _, method := range []string{"GET ", "POST "} {
 		p.member(method+path, func(v *visit) (page, error) { return v.desk(r, false).serve() })
-		if r.leads == "" && !r.flat {
+		if r.leads == "" && !r.flat && (!r.inline || r.get != "") {
 			p.member(method+path+"/{"+r.variable()+"}", func(v *visit) (page, error) { return v.desk(r, true).serve() })
 		}
 	}
@@ -171,14 +186,20 @@ var hints = map[string]string{
 	"A bot may answer":                         "",
 	"Consents to be written to":                "",
 	"Call webhooks instead of simulating them": "",
-	"The first to turn to; of strangers it counts where a company has none":        "",
-	"The first to turn to; of strangers it stays":                                  "",
-	"Least quantity of an order; 1 by default":                                     "Empty: 1",
-	"By ISO 4217; INR by default":                                                  "Empty: INR",
-	"Web addresses":                                                                "One address a line",
-	"Pages that may show the widget":                                               "One address a line, such as https://example.com",
-	"A value for each placeholder; {{name}} and {{phone}} in it are the contact's": "A line for each: 1 = Asha",
-	"No run begins after it":                                                       "A time like 2026-12-01T09:30:00+05:30",
+	"The first to turn to; of strangers it counts where a company has none":                        "",
+	"The first to turn to; of strangers it stays":                                                  "",
+	"Least quantity of an order; 1 by default":                                                     "Empty: 1",
+	"By ISO 4217; INR by default":                                                                  "Empty: INR",
+	"Web addresses":                                                                                "One address a line",
+	"Pages that may show the widget":                                                               "One address a line, such as https://example.com",
+	"A value for each placeholder; {{name}} and {{phone}} in it are the contact's":                 "A line for each: 1 = Asha",
+	"Most events a second; absent: unlimited":                                                      "",
+	"Most events a second; null: unlimited":                                                        "",
+	"How long the replaced generation is kept for a rollback; absent: the setting":                 "",
+	"Number of parts that fill the tables in parallel; absent: chosen by the number of processors": "",
+	"Position of the event at fault, so that no other is skipped by mistake":                       "",
+	"Why; it is recorded in the log":                                                               "",
+	"No run begins after it":                                                                       "A time like 2026-12-01T09:30:00+05:30",
 }
 
 // linked are the resources whose records a field names by their ids.

@@ -1,6 +1,9 @@
 package pages
 
-import "net/url"
+import (
+	"net/url"
+	"slices"
+)
 
 // messagingResources are the resources of messaging.
 var messagingResources = []*resource{
@@ -106,9 +109,10 @@ var campaigns = &resource{
 		"drip":    append(campaignFields[:6:6], "steps"),
 		"trigger": {"name", "audience", "templateId", "templateParams", "trigger"},
 	},
-	stream: "watch-campaign", events: "progress", live: []string{"status", "reason", "pausedUntil", "nextRunAt", "stats", "completedAt"},
-	note: func(c map[string]any) string { return textOf(c["reason"]) },
-	more: (*desk).reach,
+	stream: "watch-campaign", events: "progress", live: []string{"status", "reason", "pausedUntil", "nextRunAt", "completedAt", "stats"},
+	watch: inStatus("scheduled", "active", "paused"),
+	note:  func(c map[string]any) string { return textOf(c["reason"]) },
+	more:  (*desk).reach,
 	each: []action{
 		{
 			operation: "send-campaign", button: "Send", about: "It goes out at once, to those of its contacts who have consented.", did: "sent",
@@ -135,13 +139,9 @@ var campaigns = &resource{
 var campaignFields = []string{"name", "audience", "templateId", "templateParams", "schedule", "scheduledAt", "recurrence"}
 
 // inStatus returns a function that reports whether a record has one of the statuses.
-func inStatus(statuses ...string) func(map[string]any) bool {
-	return func(record map[string]any) bool {
-		for _, s := range statuses {
-			if record["status"] == s {
-				return true
-			}
-		}
-		return false
-	}
+func inStatus(statuses ...string) func(map[string]any) bool { return inStates("status", statuses...) }
+
+// inStates returns a function that reports whether a record has one of the values of a field.
+func inStates(name string, states ...string) func(map[string]any) bool {
+	return func(record map[string]any) bool { return slices.Contains(states, textOf(record[name])) }
 }

@@ -70,14 +70,16 @@ func (v *visit) showRow(shown rowPage, body map[string]any, faults map[string]st
 		body = row
 	}
 	shown.Undo = v.r.URL.Query().Get("done") == "edited" && textOf(versions[len(versions)-1]["change"]) == "edited"
-	var lock map[string]any
-	if _, err := v.call("get-books-lock", request{}, &lock); err != nil {
-		return page{}, err
-	}
-	if through := textOf(lock["locked_through"]); shown.Row.Date <= through {
-		shown.Locked = through
-	}
 	shown.Reversible = !shown.Row.Void && shown.Row.ReversedBy == ""
+	if shown.Reversible && v.permissions()["ledger:write"] {
+		var lock map[string]any
+		if _, err := v.call("get-books-lock", request{}, &lock); err != nil {
+			return page{}, err
+		}
+		if through := textOf(lock["locked_through"]); shown.Row.Date <= through {
+			shown.Locked = through
+		}
+	}
 	shown.Editable = shown.Reversible && shown.Row.Reverses == "" && shown.Locked == ""
 	shown.Fields = edit.fields("", body, faults, 1)
 	shown.Wrong = append(shown.Wrong, misplaced(shown.Fields, faults)...)

@@ -75,13 +75,18 @@ func (d *document) operation(id string) (*operation, bool) {
 type (
 	specification struct {
 		Paths      map[string]map[string]specOperation
-		Components struct{ Schemas specSchemas }
+		Components struct {
+			Schemas   specSchemas
+			Responses map[string]specResponse
+		}
 	}
 	specOperation struct {
-		ID         string `json:"operationId"`
-		Summary    string
-		Permission string `json:"x-permission"`
-		Parameters []struct {
+		ID                   string `json:"operationId"`
+		Summary, Description string
+		Tags                 []string
+		Security             []map[string]any
+		Permission           string `json:"x-permission"`
+		Parameters           []struct {
 			In, Name, Description string
 			Required              bool
 			Schema                specSchema
@@ -92,8 +97,18 @@ type (
 				Example any
 			}
 		} `json:"requestBody"`
-		Responses map[string]struct {
-			Content map[string]struct{ Schema specSchema }
+		Responses map[string]specResponse
+	}
+	specResponse struct {
+		Ref         string `json:"$ref"`
+		Description string
+		Headers     map[string]struct {
+			Description string
+			Schema      specSchema
+		}
+		Content map[string]struct {
+			Schema  specSchema
+			Example any
 		}
 	}
 	specSchema struct {
@@ -115,12 +130,25 @@ type (
 	specSchemas map[string]specSchema
 )
 
-// readDocument reads an OpenAPI document.
-func readDocument(spec []byte) (*document, error) {
+// readSpecification reads an OpenAPI document.
+func readSpecification(spec []byte) (*specification, error) {
 	var s specification
 	if err := decode(spec, &s); err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document: %w", err)
 	}
+	return &s, nil
+}
+
+func readDocument(spec []byte) (*document, error) {
+	s, err := readSpecification(spec)
+	if err != nil {
+		return nil, err
+	}
+	return s.document(), nil
+}
+
+// document returns what forms and requests need.
+func (s *specification) document() *document {
 	d := &document{operations: map[string]*operation{}}
 	for path, methods := range s.Paths {
 		for method, from := range methods {
@@ -152,7 +180,7 @@ func readDocument(spec []byte) (*document, error) {
 			d.operations[o.ID] = o
 		}
 	}
-	return d, nil
+	return d
 }
 
 const maxDepth = 8 // of objects in objects; what is deeper is any JSON

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
@@ -361,4 +362,15 @@ func (v *visit) joined(workspace string) (page, error) {
 	s := v.session
 	s.In = in
 	return page{redirect: Path + "/?done=workspace"}, v.keep(s)
+}
+
+// elsewhere returns the workspace into which an operator has gone, and the way back.
+func (v *visit) elsewhere() []choice {
+	var found []map[string]any
+	_, _ = v.call("list-all-workspaces", request{query: url.Values{"q": {v.session.In.String()}}}, &found) // without it, its id is shown
+	name := v.session.In.String()[:8]
+	for _, w := range found {
+		name = cmp.Or(textOf(w["name"]), name)
+	}
+	return []choice{{Value: uuid.Nil.String(), Text: v.lang.t("Your own workspace")}, {Value: v.session.In.String(), Text: name, Chosen: true}}
 }

@@ -148,6 +148,21 @@ func (v *visit) post(operation string, in request, body map[string]any, into any
 	return out, nil, err
 }
 
+// save runs an operation as post does, and leads to an address with a confirmation. Again shows the form that was refused; without it, the
+// page of an error does.
+func (v *visit) save(operation string, in request, body map[string]any, to, word string, again func(*rejected) (page, error)) (page, error) {
+	out, sent, err := v.post(operation, in, body, nil)
+	switch {
+	case err != nil:
+		return page{}, err
+	case sent == nil:
+		return page{redirect: after(out, to, word)}, nil
+	case again == nil:
+		return page{}, sent.problem
+	}
+	return again(sent)
+}
+
 // revisionOf returns the revision of what an operation has answered.
 func revisionOf(out api.Response) string { return strings.Trim(out.Header.Get("ETag"), `"`) }
 
@@ -221,50 +236,36 @@ func (v *visit) themes() (all []choice) {
 // editSelf changes the visitor's account.
 func (v *visit) editSelf() (page, error) {
 	do := v.r.PostForm.Get("do")
-	var out api.Response
-	var sent *rejected
-	var err error
+	again := func(sent *rejected) (page, error) { return v.showSelf(do, sent) }
 	switch do {
 	case "profile":
-		out, sent, err = v.editProfile()
-	case "password":
-		var s *schema
-		if s, err = v.schemaOf("change-password"); err == nil {
-			out, sent, err = v.post("change-password", request{}, s.read(v.r.PostForm, false), nil)
+		s, err := v.schemaOf("update-me")
+		if err != nil {
+			return page{}, err
 		}
+		body := s.ask(profileFields...).read(v.r.PostForm, true)
+		sent := maps.Clone(body)
+		if body["email"] == v.r.PostForm.Get("address") { // one that is sent counts, and is mailed to
+			delete(sent, "email")
+		}
+		return v.save("update-me", request{body: sent}, body, settings, do, again)
+	case "password":
+		s, err := v.schemaOf("change-password")
+		if err != nil {
+			return page{}, err
+		}
+		return v.save("change-password", request{}, s.read(v.r.PostForm, false), settings, do, again)
 	case "picture":
 		chosen := v.files("file")
 		if len(chosen) == 0 {
-			refused := &problem{Status: http.StatusUnprocessableEntity, Detail: v.lang.t("Choose a picture.")}
-			return v.showSelf(do, &rejected{problem: refused})
+			return again(&rejected{problem: &problem{Status: http.StatusUnprocessableEntity, Detail: v.lang.t("Choose a picture.")}})
 		}
-		out, sent, err = v.post("upload-picture", request{files: chosen}, nil, nil)
+		return v.save("upload-picture", request{files: chosen}, nil, settings, do, again)
 	case "deletion":
-		out, sent, err = v.post("request-deletion", request{}, nil, nil)
+		return v.save("request-deletion", request{}, nil, settings, do, again)
 	default:
 		return page{}, errNoPage
 	}
-	if err != nil {
-		return page{}, err
-	}
-	if sent != nil {
-		return v.showSelf(do, sent)
-	}
-	return page{redirect: after(out, settings, do)}, nil
-}
-
-// editProfile leaves an address out that is as the form was drawn: one that is sent counts, and is mailed to.
-func (v *visit) editProfile() (api.Response, *rejected, error) {
-	s, err := v.schemaOf("update-me")
-	if err != nil {
-		return api.Response{}, nil, err
-	}
-	body := s.ask(profileFields...).read(v.r.PostForm, true)
-	sent := maps.Clone(body)
-	if body["email"] == v.r.PostForm.Get("address") {
-		delete(sent, "email")
-	}
-	return v.post("update-me", request{body: sent}, body, nil)
 }
 
 // booksPage is the content of the page on the lock of the books.
@@ -298,14 +299,8 @@ func (v *visit) setBooksLock() (page, error) {
 	if day := strings.TrimSpace(v.r.PostForm.Get("locked_through")); day != "" {
 		body["locked_through"] = day
 	}
-	out, sent, err := v.post("set-books-lock", request{reason: strings.TrimSpace(v.r.PostForm.Get("reason"))}, body, nil)
-	switch {
-	case err != nil:
-		return page{}, err
-	case sent != nil:
-		return v.showBooksLock(sent)
-	}
-	return page{redirect: after(out, settings+"/books", "lock")}, nil
+	in := request{reason: strings.TrimSpace(v.r.PostForm.Get("reason"))}
+	return v.save("set-books-lock", in, body, settings+"/books", "lock", v.showBooksLock)
 }
 
 var errNoMember = fault.New(fault.NotFound, "This person is no member of the workspace")

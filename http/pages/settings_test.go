@@ -5,9 +5,7 @@ import (
 	"html"
 	"image"
 	"image/png"
-	"mime/multipart"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -42,12 +40,12 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	require.Contains(t, refused.Text, `id="f-first_name-error"`)
 
 	stale := form(b.get(settings), settings, `value="profile"`)
-	first := b.site.Ask(http.MethodPost, settings, asMember(stale, append(same, "first_name", "Usha")...))
-	require.Equal(t, first.Header.Get("Location"), b.site.Ask(http.MethodPost, settings, asMember(stale, append(same, "first_name",
+	first := b.site.Ask(http.MethodPost, settings, with(stale, append(same, "first_name", "Usha")...))
+	require.Equal(t, first.Header.Get("Location"), b.site.Ask(http.MethodPost, settings, with(stale, append(same, "first_name",
 		"Usha")...)).Header.Get("Location"))
 	stale.Set("key", "another")
-	b.site.Ask(http.MethodPost, settings, asMember(stale, append(same, "first_name", "Nisha")...)).Is(412).
-		Says("Somebody has changed this in the meantime", "First name Usha Nisha")
+	b.site.Ask(http.MethodPost, settings, with(stale, append(same, "first_name", "Nisha")...)).Is(412).
+		Says("Another person has changed this", "First name Usha Nisha")
 
 	password := func(pairs ...string) apptest.Sheet {
 		return b.submitOf(settings, settings, `value="password"`, pairs...)
@@ -57,29 +55,13 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	b.follow(password("current_password", apptest.GoodPassword, "new_password", "jadau and polki")).Says("The password is changed.")
 	o.SignIn("asha@example.com", "jadau and polki")
 
-	upload := func(content []byte) (status int) {
-		var text bytes.Buffer
-		w := multipart.NewWriter(&text)
-		for name, values := range form(b.get(settings), settings, `value="picture"`) {
-			require.NoError(t, w.WriteField(name, values[0]))
-		}
-		part, err := w.CreateFormFile("file", "asha.png")
-		require.NoError(t, err)
-		_, err = part.Write(content)
-		require.NoError(t, err)
-		require.NoError(t, w.Close())
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, o.URL+settings, &text)
-		require.NoError(t, err)
-		r.Header.Set("Content-Type", w.FormDataContentType())
-		answer, err := site.HTTP.Do(r)
-		require.NoError(t, err)
-		require.NoError(t, answer.Body.Close())
-		return answer.StatusCode
+	picture := func(content string) apptest.Sheet {
+		return upload(t, site.HTTP, o.URL+settings, form(b.get(settings), settings, `value="picture"`), "asha.png", content)
 	}
 	var drawn bytes.Buffer
 	require.NoError(t, png.Encode(&drawn, image.NewRGBA(image.Rect(0, 0, 4, 4))))
-	require.GreaterOrEqual(t, upload([]byte("no picture")), 400)
-	require.Equal(t, 303, upload(drawn.Bytes()))
+	require.Contains(t, picture("no picture").Text, `role="alert"`)
+	b.follow(picture(drawn.String()))
 	link := regexp.MustCompile(`class="portrait" src="([^"]+)"`).FindStringSubmatch(b.get(settings).Text)
 	require.NotNil(t, link)
 	require.Equal(t, "image/png", b.get(html.UnescapeString(link[1])).Is(200).Header.Get("Content-Type"))
@@ -89,18 +71,6 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	b.submitOf(settings, "/app/look", `id="theme"`, "language", "gu", "theme", "dark").Leads(settings)
 	require.Contains(t, b.get(settings).Text, `data-theme="dark"`)
 	byKey(o, apptest.Home, write).get(settings).Is(200).Says("You have signed in with a key: An API key.")
-}
-
-// with returns a form with other values.
-func asMember(values url.Values, pairs ...string) url.Values {
-	filled := url.Values{}
-	for name, value := range values {
-		filled[name] = value
-	}
-	for i := 0; i < len(pairs); i += 2 {
-		filled.Set(pairs[i], pairs[i+1])
-	}
-	return filled
 }
 
 func TestMembersAreInvitedAndChanged(t *testing.T) {
@@ -114,7 +84,7 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	}
 	require.Contains(t, invite("email", "ravi").Is(422).Text, `id="f-email-error"`)
 	require.Contains(t, invite("email", "ravi@example.com").Is(422).Text, `id="f-permissions-error"`)
-	filled := asMember(form(b.get(members), members, "permissions.ledger"), "email", "ravi@example.com", "permissions.ledger", "write")
+	filled := with(form(b.get(members), members, "permissions.ledger"), "email", "ravi@example.com", "permissions.ledger", "write")
 	for range 2 { // sent twice
 		b.follow(b.site.Ask(http.MethodPost, members, filled)).Says("The invitation is on its way.")
 	}
@@ -128,10 +98,10 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	asha.Join(o, o.Person("nisha@example.com"), `{"marketplace":"read"}`)
 	usha := regexp.MustCompile(members+`/[0-9a-f-]+`).FindAllString(b.get(members).Text, -1)[1]
 	stale := form(b.get(usha).Says("usha@example.com"), usha, `value="change"`)
-	b.follow(b.site.Ask(http.MethodPost, usha, asMember(stale, "permissions.ledger", "write"))).Says("The rights are changed.")
+	b.follow(b.site.Ask(http.MethodPost, usha, with(stale, "permissions.ledger", "write"))).Says("The rights are changed.")
 	stale.Set("key", "another")
-	b.site.Ask(http.MethodPost, usha, asMember(stale, "permissions.ledger", "none", "permissions.audit", "read")).Is(412).
-		Says("Somebody has changed this in the meantime", "Books Read and write Nothing", "Trail Nothing Read")
+	b.site.Ask(http.MethodPost, usha, with(stale, "permissions.ledger", "none", "permissions.audit", "read")).Is(412).
+		Says("Another person has changed this", "Books Read and write Nothing", "Trail Nothing Read")
 	b.submitOf(usha, usha, `value="change"`, "permissions.ledger", "none").Is(422).Says("Rights")
 	b.submitOf(usha, usha, `value="change"`, "permissions.ledger", "read", "workspace", ravi.Workspace).Is(409)
 
@@ -141,8 +111,8 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	require.NotContains(t, reads.Text, `id="invite"`)
 	require.NotContains(t, reads.Text, usha)
 	token := form(nisha.get(members), "/app/sign-out", "")
-	nisha.site.Ask(http.MethodPost, members, asMember(token, "email", "x@example.com", "permissions.ledger", "read")).Is(403)
-	nisha.site.Ask(http.MethodPost, usha, asMember(token, "do", "remove")).Is(403)
+	nisha.site.Ask(http.MethodPost, members, with(token, "email", "x@example.com", "permissions.ledger", "read")).Is(403)
+	nisha.site.Ask(http.MethodPost, usha, with(token, "do", "remove")).Is(403)
 
 	b.follow(b.submitOf(usha, usha, `value="remove"`)).Says("The member is removed.")
 	b.get(usha).Is(404)
@@ -165,7 +135,7 @@ func TestAPIKeysAreMadeAndRevoked(t *testing.T) {
 	require.Contains(t, past.Text, `id="f-expires_at-error">must be in the future`)
 	require.Contains(t, past.Text, `value="2020-01-01"`)
 	make("name", "Till", "permissions.audit", "write").Is(403).Says("A key cannot have more permissions than its maker")
-	filled := asMember(form(b.get(keys), keys, "permissions.ledger"), "name", "Till", "permissions.ledger", "read", "expires_at", "2099-01-01")
+	filled := with(form(b.get(keys), keys, "permissions.ledger"), "name", "Till", "permissions.ledger", "read", "expires_at", "2099-01-01")
 	made := b.site.Ask(http.MethodPost, keys, filled).Is(200).Says("Copy it now.", "01 Jan 2099, 00:00")
 	key := regexp.MustCompile(`id="new-key" readonly value="([^"]+)"`).FindStringSubmatch(made.Text)[1]
 	o.Bearer(key).GET("/banks").Status(200)
@@ -191,14 +161,14 @@ func TestTheCompanyIsMadeAndEdited(t *testing.T) {
 	wrong := b.submit(company, company, "name", "Soni Jewellers", "gstin", "1").Is(422)
 	require.Contains(t, wrong.Text, `id="f-gstin-error"`)
 	require.Contains(t, wrong.Text, `value="Soni Jewellers"`)
-	filled := asMember(form(b.get(company), company, ""), "name", "Soni Jewellers", "city", "Surat")
+	filled := with(form(b.get(company), company, ""), "name", "Soni Jewellers", "city", "Surat")
 	for range 2 {
 		b.follow(b.site.Ask(http.MethodPost, company, filled)).Says("The company is saved.")
 	}
 	stale := form(b.get(company), company, "")
-	b.follow(b.site.Ask(http.MethodPost, company, asMember(stale, "name", "Soni and Sons", "city", "Surat")))
-	b.site.Ask(http.MethodPost, company, asMember(stale, "name", "Soni", "city", "Pune", "key", "another")).Is(412).
-		Says("Somebody has changed this in the meantime", "Name Soni and Sons Soni", "City Surat Pune")
+	b.follow(b.site.Ask(http.MethodPost, company, with(stale, "name", "Soni and Sons", "city", "Surat")))
+	b.site.Ask(http.MethodPost, company, with(stale, "name", "Soni", "city", "Pune", "key", "another")).Is(412).
+		Says("Another person has changed this", "Name Soni and Sons Soni", "City Surat Pune")
 	page := b.get(company).Is(200)
 	require.Contains(t, page.Text, `value="Soni and Sons"`)
 	require.NotContains(t, byKey(o, apptest.Home, `{"marketplace":"read"}`).get(company).Is(200).Says("Soni and Sons").Text, "<input name=")
@@ -214,9 +184,9 @@ func TestTheBooksAreLocked(t *testing.T) {
 	require.Contains(t, b.submit(lock, lock, "locked_through", "2025-13-01").Is(422).Text, `id="f-locked_through-error"`)
 	b.follow(b.submit(lock, lock, "locked_through", "2025-03-30"))
 	stale := form(b.get(lock), lock, "")
-	b.follow(b.site.Ask(http.MethodPost, lock, asMember(stale, "locked_through",
+	b.follow(b.site.Ask(http.MethodPost, lock, with(stale, "locked_through",
 		"2025-03-31"))).Says("The books are locked through 31 Mar 2025.")
-	b.site.Ask(http.MethodPost, lock, asMember(stale, "locked_through", "2025-04-30", "key",
+	b.site.Ask(http.MethodPost, lock, with(stale, "locked_through", "2025-04-30", "key",
 		"another")).Is(412).Says("Locked through 2025-03-31 2025-04-30")
 	b.submit(lock, lock, "locked_through", "").Is(422)
 	b.follow(b.submit(lock, lock, "locked_through", "", "reason", "a late bill")).Says("Nothing is locked.")

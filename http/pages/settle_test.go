@@ -3,6 +3,7 @@ package pages_test
 import (
 	"fmt"
 	"html"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -53,9 +54,7 @@ func TestAccountsAreSettled(t *testing.T) {
 		settled := b.get(account + "?settle=1").Is(200).Says("After it:")
 		require.Regexp(t, `After it: ₹0\.00 settled 0\.000 g (fine|weight) settled`, settled.Words(), c.row)
 		values := form(settled, account+"/rows", "")
-		for name, value := range entriesIn(settled) {
-			values[name] = value
-		}
+		maps.Copy(values, entriesIn(settled))
 		values.Set("date", "2025-03-02")
 		b.follow(b.site.Ask(http.MethodPost, account+"/rows", values))
 		require.NotContains(t, b.get(account).Text, `id="settle"`, "all is settled")

@@ -3,6 +3,7 @@ package pages
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -17,19 +18,15 @@ type owedOf struct {
 // todo is something that waits for a person.
 type todo struct{ Count, Text, Link string }
 
-// todos are what may wait, with the operations that list it. Where these count more than what waits, the entries are counted that do.
+// todos are what may wait, with the operations that list it and count it.
 var todos = []struct {
 	needs, operation, query string
-	waits                   func(map[string]any) bool // nil: all wait
 	todo
 }{
-	{"ledger:read", "list-order-drafts", "page_size=1", nil, todo{"", "Drafts to check", Path + "/drafts"}},
-	{"ledger:read", "list-khata-uploads", "page_size=100",
-		func(k map[string]any) bool { return k["submitted"] == false && k["status"] != "failed" },
-		todo{"", "Khata pages to post", Path + "/khata"}},
-	{"messaging:read", "list-messaging-contacts", "limit=100&sort=recent",
-		func(c map[string]any) bool { return plain(c["unread"]) != "0" }, todo{"", "Unread conversations", Path + "/inbox"}},
-	{"marketplace:read", "list-enquiries", "page_size=1&status=pending", nil, todo{"", "New enquiries", Path + "/enquiries?status=pending"}},
+	{"ledger:read", "list-order-drafts", "page_size=1", todo{"", "Drafts to check", Path + "/drafts"}},
+	{"ledger:read", "list-khata-uploads", "page_size=1&waiting=true", todo{"", "Khata pages to post", Path + "/khata"}},
+	{"messaging:read", "list-messaging-contacts", "limit=1&sort=recent&unread=true", todo{"", "Unread conversations", Path + "/inbox"}},
+	{"marketplace:read", "list-enquiries", "page_size=1&status=pending", todo{"", "New enquiries", Path + "/enquiries?status=pending"}},
 }
 
 // toDo returns what waits. It leaves out what the visitor may not read.
@@ -53,10 +50,7 @@ func (v *visit) toDo() (waiting []todo, err error) {
 			return nil, err
 		}
 		count := out.Header.Get("X-Total-Count")
-		switch {
-		case t.waits != nil:
-			count = counted(list, t.waits)
-		case count == "":
+		if count == "" {
 			var listed struct{ Total json.Number }
 			if err := json.Unmarshal(list, &listed); err != nil {
 				return nil, fmt.Errorf("the number of %s: %w", t.operation, err)
@@ -69,24 +63,6 @@ func (v *visit) toDo() (waiting []todo, err error) {
 		}
 	}
 	return waiting, nil
-}
-
-// counted counts the entries of a page that wait, with a plus if the page ends with one.
-func counted(list json.RawMessage, waits func(map[string]any) bool) string {
-	var page []map[string]any
-	if decode(list, &page) != nil {
-		return "0"
-	}
-	n, more := 0, ""
-	for i, entry := range page {
-		if !waits(entry) {
-			continue
-		}
-		if n++; i == 99 {
-			more = "+"
-		}
-	}
-	return strconv.Itoa(n) + more
 }
 
 // todayPage is the content of the first page.
@@ -123,8 +99,15 @@ func (v *visit) today() (page, error) {
 			Cash     map[string]any `json:"cash"`
 			Crystal  map[string]any `json:"crystal"`
 		} `json:"kinds"`
+		Day struct {
+			Newest []enteredRow `json:"newest"`
+		} `json:"day"`
 	}
-	_, err := v.call("get-books-summary", request{query: past}, &summary)
+	query := maps.Clone(past)
+	if len(past) == 0 {
+		query.Set("newest", strconv.Itoa(rowsShown))
+	}
+	_, err := v.call("get-books-summary", request{query: query}, &summary)
 	if refused := refusal(err); refused != nil && len(past) > 0 {
 		shown.Wrong = []string{detail(refused)}
 		return page{template: "today", title: "Today", status: refused.Status, body: shown}, nil
@@ -146,23 +129,8 @@ func (v *visit) today() (page, error) {
 		shown.Owed = append(shown.Owed, o)
 	}
 	shown.None = !slices.ContainsFunc(shown.Owed, func(o owedOf) bool { return o.Accounts != "0" })
-	if len(past) > 0 {
-		return page{template: "today", title: "Today", body: shown}, nil
-	}
-	var book struct {
-		Days []struct {
-			Rows []enteredRow `json:"rows"`
-		} `json:"days"`
-	}
-	if _, err := v.call("get-daybook", request{query: url.Values{"from": {shown.Day}, "to": {shown.Day}}}, &book); err != nil {
-		return page{}, err
-	}
-	for _, day := range book.Days {
-		for _, r := range slices.Backward(day.Rows) {
-			if shown.Rows = append(shown.Rows, v.entered(r)); len(shown.Rows) == rowsShown {
-				break
-			}
-		}
+	for _, r := range summary.Day.Newest {
+		shown.Rows = append(shown.Rows, v.entered(r))
 	}
 	return page{template: "today", title: "Today", body: shown}, nil
 }

@@ -111,6 +111,9 @@ func usedTexts(t *testing.T) map[string]bool {
 			used[text] = true
 		}
 	}
+	for _, s := range searches {
+		used[s.name] = true
+	}
 	recordTexts(t, used)
 	eachTemplate(t, func(name, text string) {
 		trees, tree := map[string]*parse.Tree{}, parse.New(name)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -284,7 +285,13 @@ func TestCallIsHandledByOneProcessAtATime(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	entered, leave := make(chan struct{}), make(chan struct{})
-	r.during = func(context.Context, string) { entered <- struct{}{}; <-leave }
+	var calls atomic.Int32
+	r.during = func(context.Context, string) {
+		if calls.Add(1) == 1 {
+			close(entered)
+			<-leave
+		}
+	}
 	r.send("1 hello").Status(200)
 	id := r.list("")[0].ID
 	first := make(chan error, 1)
@@ -293,6 +300,7 @@ func TestCallIsHandledByOneProcessAtATime(t *testing.T) {
 	require.NoError(t, r.inbox.Process(t.Context(), id, false), "another process has it")
 	close(leave)
 	require.NoError(t, <-first)
+	require.EqualValues(t, 1, calls.Load())
 	require.Equal(t, map[string]int{"1": 1}, r.made())
 }
 

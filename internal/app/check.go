@@ -127,10 +127,8 @@ func (o *OutsideSettings) checkPartners(ctx context.Context) error {
 			wrong = append(wrong, fmt.Errorf("PARTNER_WEBHOOK_SECRET: %w", err))
 		}
 	}
-	if o.ReplyURL != "" {
-		_, err := o.replyClient()
-		wrong = append(wrong, err)
-	}
+	_, err := o.replyClient()
+	wrong = append(wrong, err)
 	if o.Provider.Configured() {
 		p := o.Provider
 		p.RedirectURL = o.PublicURL

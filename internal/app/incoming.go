@@ -18,6 +18,7 @@ import (
 	"bahi/http/api"
 	opsroutes "bahi/http/ops"
 	"bahi/http/webhooks"
+	"bahi/providers/chat"
 	"bahi/providers/gateway"
 	ledgerreactors "bahi/reactors/ledger"
 	ledgerviews "bahi/readmodels/ledger"
@@ -102,8 +103,10 @@ func senders(list []string) (all []string, err error) {
 }
 
 // replyClient returns the client of the gateway.
-func (i *incomingSettings) replyClient() (*gateway.Client, error) {
-	client, err := gateway.NewClient(gateway.Settings{BaseURL: i.ReplyURL, APIKey: i.ReplyKey, Source: i.ReplySource, App: i.ReplyApp, Channel: i.ReplyChannel}, nil)
+func (i *incomingSettings) replyClient() (*chat.Replies, error) {
+	client, err := chat.NewReplies(chat.ReplySettings{
+		BaseURL: i.ReplyURL, APIKey: i.ReplyKey, Source: i.ReplySource, App: i.ReplyApp, Channel: i.ReplyChannel,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("GATEWAY_BASE_URL, GATEWAY_API_KEY, GATEWAY_SOURCE: %w", err)
 	}
@@ -112,16 +115,14 @@ func (i *incomingSettings) replyClient() (*gateway.Client, error) {
 
 // replies returns the sender of confirmations.
 func (s *System) replies() (*ledgerreactors.Replies, error) {
-	o := &s.Settings.Outside
-	r := &ledgerreactors.Replies{Commands: s.Commands, Gateway: replying{gateway.Sandbox{}}, Status: "kept"}
-	if o.ReplyURL == "" {
-		return r, nil
-	}
-	client, err := o.replyClient()
+	client, err := s.Settings.Outside.replyClient()
 	if err != nil {
 		return nil, err
 	}
-	r.Gateway, r.Status = replying{client}, "sent"
+	r := &ledgerreactors.Replies{Commands: s.Commands, Gateway: client, Status: "kept"}
+	if s.Settings.Outside.ReplyURL != "" {
+		r.Status = "sent"
+	}
 	return r, nil
 }
 
@@ -140,29 +141,4 @@ func (o outbox) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Mess
 		}
 	}
 	return messages, int(total), err
-}
-
-// replying adapts a gateway to the reactors' Gateway.
-type replying struct {
-	sender interface {
-		Send(ctx context.Context, r gateway.Reply) (string, error)
-	}
-}
-
-// Reply implements the reactors' Gateway.
-func (g replying) Reply(ctx context.Context, id, to, text string) (string, error) {
-	return g.sender.Send(ctx, gateway.Reply{ID: id, To: to, Text: text})
-}
-
-// Ended implements the reactors' Gateway.
-func (replying) Ended(err error) string {
-	refused, final := errors.AsType[*gateway.Refused](err)
-	switch {
-	case !final:
-		return ""
-	case refused.Unknown:
-		return "unknown"
-	default:
-		return "failed"
-	}
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 
 	embedded "github.com/fergusstrange/embedded-postgres"
 
@@ -24,13 +23,9 @@ func install(ctx context.Context, log *slog.Logger, major int) (*Programs, error
 		try  func() (*Programs, error)
 	}
 	var ways []way
-	if distro.Available() {
-		if os.Geteuid() == 0 {
-			ways = append(ways, way{"installing Postgres from the distribution's packages (apt-get install), without a system cluster",
-				func() (*Programs, error) { return aptInstall(ctx, log, major) }})
-		}
-		ways = append(ways, way{"unpacking Postgres from the distribution's packages into " + distro.CacheDir(),
-			func() (*Programs, error) { return aptUnpack(ctx, log, distro.CacheDir(), major) }})
+	if distro.Available() && os.Geteuid() == 0 {
+		ways = append(ways, way{"installing Postgres from the distribution's packages (apt-get install), without a system cluster",
+			func() (*Programs, error) { return aptInstall(ctx, log, major) }})
 	}
 	ways = append(ways, way{"downloading a build of Postgres (embedded-postgres, from Maven Central) into " + distro.CacheDir(),
 		func() (*Programs, error) { return download(ctx, distro.CacheDir(), major, "") }})
@@ -76,24 +71,6 @@ func aptInstall(ctx context.Context, log *slog.Logger, major int) (*Programs, er
 		return nil, err
 	}
 	return unpackedIn(ctx, "/", major)
-}
-
-// neverUsed matches dependencies that Bahi's clusters do without. The query compiler is by far the largest and never used (jit=off); the
-// others are for system clusters.
-var neverUsed = regexp.MustCompile(`^(libllvm|libz3|ssl-cert|postgresql-common|postgresql-client-common|perl|lib.*-perl|ucf|netbase|sensible-utils)`)
-
-// aptUnpack unpacks the packages and their missing dependencies into a folder, for users who are not root.
-func aptUnpack(ctx context.Context, log *slog.Logger, cache string, major int) (*Programs, error) {
-	tmp, err := distro.WorkFolder(cache)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(tmp) }()
-	packages, root, err := distro.Unpack(ctx, log, tmp, aptPackages(major), neverUsed)
-	if err != nil {
-		return nil, err
-	}
-	return settle(ctx, root, filepath.Join(cache, packages[0]), major)
 }
 
 // aptPackages returns the chooser of [aptPackage].
@@ -203,13 +180,4 @@ func unpackedIn(ctx context.Context, root string, major int) (*Programs, error) 
 		return p, nil
 	}
 	return nil, fmt.Errorf("no programs of Postgres %s in %s: %w", wanted(major), root, errors.Join(errs...))
-}
-
-// librariesFor returns the folders of the libraries that were unpacked with the programs.
-func librariesFor(bin string) string {
-	root, _, unpacked := strings.Cut(bin, "/usr/lib/postgresql/")
-	if !unpacked || root == "" {
-		return ""
-	}
-	return distro.Libraries(root)
 }

@@ -24,16 +24,14 @@ type Programs struct {
 	Dir     string // the folder with postgres, initdb, pg_dump …
 	Version string // as `postgres --version` has it: "15.18"
 	Major   int
-
-	libraries string // LD_LIBRARY_PATH for programs that were unpacked, not installed
 }
 
 // Find returns Postgres's programs: from BAHI_PG_BIN alone if it is set, otherwise from the PATH, the folders of distributions and
 // Homebrew, and the cache of an earlier call. It takes the newest of major version 15 or later. An existing cluster needs its own
 // major version, which the caller names (0: any).
 //
-// Find installs missing programs, and logs each step: as root the distribution's packages; without root the same packages, unpacked
-// into the user's cache folder; otherwise a build that embedded-postgres downloads.
+// Find installs missing programs, and logs each step: as root the distribution's packages; otherwise a build that embedded-postgres
+// downloads.
 func Find(ctx context.Context, log *slog.Logger, major int) (*Programs, error) {
 	if dir := os.Getenv("BAHI_PG_BIN"); dir != "" {
 		p, err := programsIn(ctx, dir)
@@ -74,11 +72,7 @@ func (p *Programs) env() []string {
 		name, _, _ := strings.Cut(v, "=")
 		return strings.HasPrefix(name, "PG") || strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE" || name == "LD_LIBRARY_PATH"
 	})
-	env = append(env, "LC_ALL=C")
-	if p.libraries != "" {
-		env = append(env, "LD_LIBRARY_PATH="+p.libraries)
-	}
-	return env
+	return append(env, "LC_ALL=C")
 }
 
 // fits returns an error unless these programs run a cluster of the given major version.
@@ -118,7 +112,7 @@ func installed(ctx context.Context) (found []*Programs) {
 	for _, pattern := range []string{
 		"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/usr/libexec/postgresql*",
 		"/opt/homebrew/opt/postgresql*/bin", "/usr/local/opt/postgresql*/bin", "/home/linuxbrew/.linuxbrew/opt/postgresql*/bin",
-		filepath.Join(distro.CacheDir(), "*", "usr/lib/postgresql/*/bin"), filepath.Join(distro.CacheDir(), "*", "bin"),
+		filepath.Join(distro.CacheDir(), "*", "bin"),
 	} {
 		more, _ := filepath.Glob(pattern) // The patterns are constant; a cache folder with brackets in its name is not searched.
 		dirs = append(dirs, more...)
@@ -144,7 +138,7 @@ func programsIn(ctx context.Context, dir string) (*Programs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("programs of Postgres: %w", err)
 	}
-	p := &Programs{Dir: dir, libraries: librariesFor(dir)}
+	p := &Programs{Dir: dir}
 	for _, name := range []string{"initdb", "postgres"} {
 		if info, err := os.Stat(p.path(name)); err != nil || info.IsDir() {
 			return nil, errors.Join(fmt.Errorf("no program %s in %s", name, dir), err)

@@ -81,7 +81,7 @@ func TestProgramsRunWithoutTheVariablesOfOtherServers(t *testing.T) {
 	t.Setenv("PGHOST", "elsewhere")
 	t.Setenv("PGDATA", "/elsewhere")
 	t.Setenv("LANG", "xx_XX")
-	for _, v := range (&Programs{libraries: "/x"}).env() {
+	for _, v := range (&Programs{}).env() {
 		require.NotContains(t, v, "elsewhere")
 		require.NotContains(t, v, "xx_XX")
 	}

@@ -6,6 +6,7 @@ create table account (
   ledger           text not null,
   workspace_id     uuid not null,
   name             text not null, -- the newest
+  name_folded      text collate "C" not null, -- as searches compare it
   type             smallint,      -- the newest; null where accounts of the ledger have none
   revision         bigint not null,
   opened_position  bigint not null,
@@ -18,6 +19,7 @@ create table account_name (
   from_position bigint not null,
   to_position   bigint not null default 9223372036854775807,
   name          text not null,
+  name_folded   text collate "C" not null,
   type          smallint,
   revision      bigint not null, -- of the account's own stream
   primary key (account_id, from_position)
@@ -138,6 +140,7 @@ create table posting (
 -- after fill
 
 create index account_workspace_id_ledger_id_idx on account (workspace_id, ledger, id);
+create index account_workspace_id_name_folded_idx on account (workspace_id, name_folded, ledger, id) where deleted_position = 9223372036854775807;
 create index row_version_account_id_date_row_id_idx on row_version (account_id, date, row_id, to_position, from_position)
   where not deleted;
 create unique index posting_account_id_position_idx on posting (account_id, position, nth);

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"bahi/domain/person"
 	"bahi/domain/unit"
 	"bahi/projections"
 )
@@ -123,18 +124,19 @@ func (f *books) queueAccounts(b *projections.Batch) {
 			deleted = int64(a.Deleted)
 		}
 		b.Exec(`
-			insert into account (id, ledger, workspace_id, name, type, revision, opened_position, deleted_position)
-			values ($1, $2, $3, $4, $5, $6, $7, $8)
+			insert into account (id, ledger, workspace_id, name, name_folded, type, revision, opened_position, deleted_position)
+			values ($1, $2, $3, $4, $9, $5, $6, $7, $8)
 			on conflict (id) do update set
-				name = excluded.name, type = excluded.type, revision = excluded.revision, deleted_position = excluded.deleted_position`,
-			a.id, a.ledger, a.workspace, a.Name, a.Type, a.revision, int64(a.Opened), deleted)
+				name = excluded.name, name_folded = excluded.name_folded, type = excluded.type, revision = excluded.revision,
+				deleted_position = excluded.deleted_position`,
+			a.id, a.ledger, a.workspace, a.Name, a.Type, a.revision, int64(a.Opened), deleted, person.Folded(a.Name))
 	}
 	for _, n := range f.names {
 		if !n.first {
 			b.Exec(`update account_name set to_position = $2 where account_id = $1 and to_position = $3`, n.account, n.position, int64(stillCurrent))
 		}
-		b.Exec(`insert into account_name (account_id, from_position, name, type, revision) values ($1, $2, $3, $4, $5)`,
-			n.account, n.position, n.name, n.kind, n.revision)
+		b.Exec(`insert into account_name (account_id, from_position, name, name_folded, type, revision) values ($1, $2, $3, $6, $4, $5)`,
+			n.account, n.position, n.name, n.kind, n.revision, person.Folded(n.name))
 	}
 }
 

@@ -7,6 +7,7 @@ create table khata (
   content_type text not null,
   size_bytes   bigint not null,
   status       text not null, -- processing, done, failed
+  waits        boolean not null generated always as (first_row = 0 and status <> 'failed') stored, -- for its submission
   error        text,          -- why it failed
   pages        int not null,  -- 0: not known yet
   pages_done   int not null,
@@ -21,4 +22,5 @@ create table khata (
 -- after fill
 
 create index khata_workspace_id_id_idx on khata (workspace_id, id);
+create index khata_workspace_id_waits_idx on khata (workspace_id, id) where waits;
 create index khata_created_at_idx on khata (created_at) where not removed;

@@ -51,4 +51,5 @@ create index order_draft_entry_draft_id_id_idx on order_draft_entry (draft_id, i
 
 create index order_draft_workspace_id_id_idx on order_draft (workspace_id, id);
 create index order_draft_entry_workspace_id_slip_number_idx on order_draft_entry (workspace_id, (case when slip_number ~ '^[0-9]{1,9}$' then slip_number::bigint end));
+create index order_draft_entry_workspace_id_lower_idx on order_draft_entry (workspace_id, lower(slip_number));
 create index order_draft_reply_at_idx on order_draft_reply (at, draft_id);

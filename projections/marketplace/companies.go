@@ -16,12 +16,15 @@ import (
 var companiesDDL string
 
 // Companies has the directory of companies.
-var Companies = projections.Define("companies", 4, companiesDDL+projections.Tally("company", "true", "category_key?", "city_key?", "verified"),
+var Companies = projections.Define("companies", 5,
+	companiesDDL+projections.Tally("company", "true", "category_key?", "city_key?", "verified"),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Created]) {
 		b.Exec(`
 			insert into company (id, workspace_id, slug, name, claims_domain, verified, created_at, updated_at, revision)
 			values ($1, $2, $3, $4, $5, false, $6, $6, $7)`,
 			e.StreamID(), e.Meta.Workspace, e.Data.Slug, e.Data.Name, e.Data.DomainKey != "", e.At, e.Revision)
+		b.Exec(`insert into company_name (company_id, workspace_id, name, created_at, from_position) values ($1, $2, $3, $4, $5)`,
+			e.StreamID(), e.Meta.Workspace, e.Data.Name, e.At, e.Position)
 		described(b, e.StreamID(), patch.Set(e.Data.Name), patch.Texts(&e.Data.Profile))
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Edited]) {
@@ -29,10 +32,17 @@ var Companies = projections.Define("companies", 4, companiesDDL+projections.Tall
 		if e.Data.DomainKey.Named() {
 			b.Set("company", e.StreamID(), "claims_domain", e.Data.DomainKey.Value != "")
 		}
+		if e.Data.Name.Named() {
+			b.Exec(`
+				with earlier as (`+endName+` returning workspace_id, created_at)
+				insert into company_name (company_id, workspace_id, name, created_at, from_position)
+				select $1, workspace_id, $3, created_at, $2 from earlier`, e.StreamID(), e.Position, e.Data.Name.Value)
+		}
 		described(b, e.StreamID(), e.Data.Name, patch.Texts(&e.Data.Profile))
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Deleted]) {
 		b.Exec(`delete from company where id = $1`, e.StreamID())
+		b.Exec(endName, e.StreamID(), e.Position)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.EmailNamed]) {
 		b.Set("company", e.StreamID(), "email_key", e.Data.Key, "updated_at", e.At, "revision", e.Revision)
@@ -41,6 +51,8 @@ var Companies = projections.Define("companies", 4, companiesDDL+projections.Tall
 		b.Set("company", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
 	}),
 )
+
+const endName = `update company_name set to_position = $2 where company_id = $1 and to_position = 9223372036854775807`
 
 // compared are the fields that filters compare, and searched those by whose words a company is found, beside its name.
 var (

@@ -32,6 +32,17 @@ create table company (
   revision      bigint not null -- of the company's stream
 );
 
+-- The names that companies had, with the positions between which they had them: prints of earlier books are headed by them.
+create table company_name (
+  company_id    uuid not null,
+  workspace_id  uuid not null,
+  name          text not null,
+  created_at    timestamptz not null, -- of the company
+  from_position bigint not null,
+  to_position   bigint not null default 9223372036854775807,
+  primary key (company_id, from_position)
+);
+
 -- Words that companies have or had, by their trigrams.
 create table gram (
   gram text not null,
@@ -45,6 +56,7 @@ create table gram (
 create unique index company_slug_idx on company (slug);
 create index company_created_at_id_idx on company (created_at desc, id desc);
 create index company_workspace_id_created_at_id_idx on company (workspace_id, created_at, id);
+create index company_name_workspace_id_idx on company_name (workspace_id);
 create index company_category_key_created_at_id_idx on company (category_key, created_at desc, id desc);
 create index company_city_key_created_at_id_idx on company (city_key, created_at desc, id desc);
 create index company_domain_idx on company (domain);

@@ -58,3 +58,4 @@ create index message_workspace_id_position_idx on message (workspace_id, positio
 create index message_provider_id_idx on message (provider_id);
 create index message_network_id_idx on message (network_id);
 create index conversation_workspace_id_last_at_idx on conversation (workspace_id, last_at);
+create index conversation_workspace_id_last_at_contact_id_idx on conversation (workspace_id, last_at, contact_id) where unread > 0;

@@ -5,52 +5,43 @@ import (
 	"time"
 
 	"bahi/domain/messaging/network"
+	"bahi/providers/breaker"
 )
 
-// breaker stops the calls of a channel whose network does not answer: nobody waits for one call after the other.
-type breaker struct {
-	now func() time.Time
-
+// breakers stop the calls of a channel whose network does not respond, so that callers do not wait for one call after the other.
+type breakers struct {
 	mu sync.Mutex
-	of map[int64]broken
+	of map[int64]*breaker.Breaker[struct{}]
 }
 
-// broken is how often in a row a channel's network did not answer, and until when it is not called.
-type broken struct {
-	times int
-	until time.Time
-}
+const restFor = 30 * time.Second
 
-const (
-	mostBroken = 5
-	restFor    = 30 * time.Second
-)
-
-// refuse returns the failure of a call that is not made, nil if it may be. After the rest, one call tries.
-func (b *breaker) refuse(channel int64) *network.Failure {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	at := b.of[channel]
-	left := at.until.Sub(b.now())
-	if at.times < mostBroken || left <= 0 {
-		if at.times >= mostBroken { // others wait for this one
-			b.of[channel] = broken{at.times, b.now().Add(restFor)}
+// call makes a call of a channel unless its breaker is open. Any response shows that the network is up.
+func (b *breakers) call(channel int64, make func() *network.Failure) *network.Failure {
+	_, err := b.channel(channel).Execute(func() (struct{}, error) {
+		if failed := make(); failed != nil {
+			return struct{}{}, failed
 		}
-		return nil
+		return struct{}{}, nil
+	})
+	if breaker.IsOpen(err) {
+		return &network.Failure{Reason: network.Unreached, After: restFor}
 	}
-	return &network.Failure{Reason: network.Unreached, After: left}
+	return AsFailure(err)
 }
 
-// note counts what became of a call. An answer, whatever it says, shows that the network is there.
-func (b *breaker) note(channel int64, failed *network.Failure) {
+func newBreakers() *breakers { return &breakers{of: map[int64]*breaker.Breaker[struct{}]{}} }
+
+func (b *breakers) channel(id int64) *breaker.Breaker[struct{}] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if failed == nil || failed.Reason != network.Unreached && failed.Reason != network.Unknown {
-		delete(b.of, channel)
-		return
+	one := b.of[id]
+	if one == nil {
+		one = breaker.New[struct{}](restFor, func(err error) bool {
+			reason := AsFailure(err).Reason
+			return reason == network.Unreached || reason == network.Unknown
+		}, nil)
+		b.of[id] = one
 	}
-	if b.of == nil {
-		b.of = map[int64]broken{}
-	}
-	b.of[channel] = broken{b.of[channel].times + 1, b.now().Add(restFor)}
+	return one
 }

@@ -46,8 +46,8 @@ type Networks struct {
 	sandbox  *Sandbox
 	dialects map[string]adapter // by type, and for chat by dialect
 	bases    map[string]string
-	breaker  breaker
-	files    breaker // of files that come in, whose servers are others
+	breakers *breakers
+	files    *breakers // of files that come in, whose servers are others
 }
 
 // New returns the networks. It refuses settings that are no addresses.
@@ -65,7 +65,7 @@ func New(s Settings) (*Networks, error) {
 	via := wire{client: s.Client, within: s.Within}
 	aggregator := gateway{wire: via, product: s.Product}
 	return &Networks{
-		settings: s, sandbox: &Sandbox{}, breaker: breaker{now: time.Now}, files: breaker{now: time.Now},
+		settings: s, sandbox: &Sandbox{}, breakers: newBreakers(), files: newBreakers(),
 		dialects: map[string]adapter{
 			"cloud": cloud{wire: via, product: s.Product, limitField: s.LimitField}, "envelope_v2": aggregator, "graph_v3": aggregator, "form_v1": aggregator,
 			channel.Telegram: telegram{via}, channel.Gmail: gmail{via}, channel.Twitter: twitter{via},
@@ -110,14 +110,12 @@ func (n *Networks) Send(ctx context.Context, a network.Account, m network.Messag
 	via, a := n.of(a)
 	failed := lacking(a)
 	if failed == nil {
-		failed = n.breaker.refuse(a.Channel)
-	}
-	if failed == nil {
-		failed = n.again(ctx, func() (f *network.Failure) {
-			id, f = via.send(ctx, a, m)
-			return f
+		failed = n.breakers.call(a.Channel, func() *network.Failure {
+			return n.again(ctx, func() (f *network.Failure) {
+				id, f = via.send(ctx, a, m)
+				return f
+			})
 		})
-		n.breaker.note(a.Channel, failed)
 	}
 	if failed != nil {
 		return "", failed

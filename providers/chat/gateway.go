@@ -26,14 +26,17 @@ func (gateway) root(a network.Account) string { return strings.TrimSuffix(a.Base
 
 // send implements adapter. The aggregator answers with its own id, before the network knows of the message.
 func (n gateway) send(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
-	if a.SenderID == "" || a.APIKey == "" {
+	if a.SenderID == "" && a.Channel != 0 || a.APIKey == "" {
 		return "", &network.Failure{Reason: network.Unconfigured}
 	}
 	content := map[string]string{"type": "text", "text": m.Text}
 	if m.Image != "" {
 		content = map[string]string{"type": "image", "originalUrl": m.Image, "previewUrl": m.Image, "caption": m.Text}
 	}
-	form, path := url.Values{"channel": {n.product}, "source": {a.SenderID}, "destination": {m.To}, "src.name": {a.AppName}}, "/msg"
+	form, path := url.Values{"channel": {n.product}, "destination": {m.To}, "src.name": {a.AppName}}, "/msg"
+	if a.SenderID != "" { // else the aggregator knows our phone by the key and the app
+		form.Set("source", a.SenderID)
+	}
 	if t := m.Template; t != nil {
 		values := []string{} // the aggregator takes them in their order, without names
 		for _, v := range t.Body {

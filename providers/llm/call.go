@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sony/gobreaker/v2"
+	"bahi/providers/breaker"
 )
 
 // errLeft is the error of a call whose caller left. It says nothing about the server.
@@ -24,7 +24,7 @@ func (c *Client) post(ctx context.Context, path string, asked any) ([]byte, erro
 		}
 		return body, c.failure(status, body, err)
 	})
-	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+	if breaker.IsOpen(err) {
 		return nil, &Error{Why: "was not asked, since it failed too often", Down: true}
 	}
 	return body, err

@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
-	"github.com/sony/gobreaker/v2"
+
+	"bahi/providers/breaker"
 )
 
 // Config is a server and its models. A model that is empty is not asked.
@@ -31,7 +32,6 @@ type Config struct {
 
 const (
 	tries         = 3
-	trusted       = 5 // failed calls in a row, after which the server is left alone
 	mostBytes     = 8 << 20
 	mostText      = 1 << 20
 	defaultTokens = 4096
@@ -44,7 +44,7 @@ const (
 type Client struct {
 	config  Config
 	server  *retryablehttp.Client
-	breaker *gobreaker.CircuitBreaker[[]byte]
+	breaker *breaker.Breaker[[]byte]
 
 	mu    sync.Mutex
 	learn map[string]habits // by model
@@ -80,12 +80,7 @@ func New(c Config) (*Client, error) {
 	}
 	return &Client{
 		config: c, server: serverOf(c), learn: map[string]habits{},
-		breaker: gobreaker.NewCircuitBreaker[[]byte](gobreaker.Settings{
-			Timeout:      c.Rest,
-			ReadyToTrip:  func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= trusted },
-			IsSuccessful: func(err error) bool { return !isDown(err) },
-			IsExcluded:   func(err error) bool { return errors.Is(err, errLeft) },
-		}),
+		breaker: breaker.New[[]byte](c.Rest, isDown, func(err error) bool { return errors.Is(err, errLeft) }),
 	}, nil
 }
 

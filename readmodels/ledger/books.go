@@ -86,6 +86,7 @@ const day0 = `date '1970-01-01'`
 type sources struct {
 	account  string // conditions on table account a
 	name     string // the account's name
+	folded   string // the name as searches compare it
 	kind     string // the account's type
 	revision string // revision of the account's stream
 	whole    string // totals of account a
@@ -96,6 +97,7 @@ type sources struct {
 var now = sources{
 	account:  `a.deleted_position = 9223372036854775807`,
 	name:     `a.name`,
+	folded:   `a.name_folded`,
 	kind:     `a.type`,
 	revision: `a.revision`,
 	whole:    `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`,
@@ -106,6 +108,7 @@ var now = sources{
 var then = sources{
 	account:  `a.opened_position <= $known and a.deleted_position > $known`,
 	name:     calledThen(`name`),
+	folded:   calledThen(`name_folded`),
 	kind:     calledThen(`type`),
 	revision: calledThen(`revision`),
 	whole: `select p.account_rows as row_count, p.account_cash as cash, p.account_fine as fine from books.posting p
@@ -149,7 +152,9 @@ func bind(sql string, values map[string]any) (string, []any) {
 	found, known := bindings.Load(sql)
 	if !known {
 		b := binding{text: sql}
-		for _, name := range []string{"known", "workspace", "ledger", "account", "row", "last", "low", "high", "skip", "size", "type", "today", "days", "day"} {
+		for _, name := range []string{
+			"known", "workspace", "ledger", "account", "row", "last", "low", "high", "skip", "size", "type", "text", "today", "days", "day",
+		} {
 			if strings.Contains(b.text, "$"+name) {
 				b.names = append(b.names, name)
 				b.text = strings.ReplaceAll(b.text, "$"+name, fmt.Sprintf("$%d", len(b.names)))

@@ -250,9 +250,9 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 			},
 			"sum up": func(t *rapid.T) {
 				day, latest := day.Draw(t, "day"), views.As{KnownAt: &known[len(known)-1]}
-				sums, err := o.views.Summary(ctx, workspace, day, views.As{})
+				sums, err := o.views.Summary(ctx, workspace, day, 3, views.As{})
 				require.NoError(t, err)
-				same, err := o.views.Summary(ctx, workspace, day, latest)
+				same, err := o.views.Summary(ctx, workspace, day, 3, latest)
 				require.NoError(t, err)
 				require.Equal(t, fmt.Sprint(same), fmt.Sprint(sums))
 				cash, err := o.views.CashBefore(ctx, workspace, bank.Ledger, day, views.As{})

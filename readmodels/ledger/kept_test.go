@@ -139,7 +139,9 @@ func TestWhatTwoNodesKeepIsWhatTheTablesSay(t *testing.T) {
 				if rapid.Bool().Draw(t, "as of") {
 					of.Of = new(today)
 				}
-				sum := func(ctx context.Context, v *views.Views) (any, error) { return v.Summary(ctx, p.workspace, today, of) }
+				sum := func(ctx context.Context, v *views.Views) (any, error) {
+					return v.Summary(ctx, p.workspace, today, 2, of)
+				}
 				same(t, sum, sum)
 			},
 		})

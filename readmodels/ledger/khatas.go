@@ -49,13 +49,22 @@ func (v *Views) Khata(ctx context.Context, workspace uuid.UUID, id int64) (Khata
 	return readmodels.Row(ctx, v.Reader, khata.ErrNotFound, pgx.RowToStructByPos[Khata], khatasSQL+` and k.id = $2`, workspace, id)
 }
 
+// KhataFilter says which uploads are asked for.
+type KhataFilter struct {
+	Waiting string `query:"waiting" enum:"true" doc:"true: only those that are not submitted and have not failed"`
+}
+
 // Khatas lists a page of the uploads of a workspace, newest first. A page of size 0 is all of them.
-func (v *Views) Khatas(ctx context.Context, workspace uuid.UUID, page readmodels.Page) ([]Khata, int64, error) {
+func (v *Views) Khatas(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f KhataFilter) ([]Khata, int64, error) {
 	if page.Size == 0 {
 		page.Size = math.MaxInt32
 	}
-	count := readmodels.Tally(`khatas.khata`, `t`, `t.workspace_id = $1`)
-	return readmodels.Tallied(ctx, v.Reader, page, pgx.RowToStructByPos[Khata], `id desc`, count, khatasSQL, workspace)
+	waiting := ``
+	if f.Waiting != "" {
+		waiting = ` and waits`
+	}
+	count := readmodels.Tally(`khatas.khata`, `t`, `t.workspace_id = $1`+waiting)
+	return readmodels.Tallied(ctx, v.Reader, page, pgx.RowToStructByPos[Khata], `id desc`, count, khatasSQL+waiting, workspace)
 }
 
 // SubmittedRow names a row that was submitted.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -115,12 +116,24 @@ func (v *Views) OrderDraft(ctx context.Context, workspace uuid.UUID, zone *time.
 	return readmodels.Row(ctx, v.Reader, orderdraft.ErrNotFound, draftIn(zone), draftsSQL+` and d.id = $2`, workspace, id)
 }
 
+// DraftFilter says which drafts are asked for. An absent field fits all.
+type DraftFilter struct {
+	Slip string `query:"slip_number" maxLength:"40" doc:"Only those with this slip number in an entry, in any case"`
+}
+
 // OrderDrafts lists a page of a workspace's drafts, by id.
-func (v *Views) OrderDrafts(ctx context.Context, workspace uuid.UUID, zone *time.Location, page readmodels.Page) ([]OrderDraft, int64, error) {
+func (v *Views) OrderDrafts(
+	ctx context.Context, workspace uuid.UUID, zone *time.Location, page readmodels.Page, f DraftFilter,
+) ([]OrderDraft, int64, error) {
 	if page.Size == 0 {
 		page.Size = math.MaxInt32
 	}
-	return readmodels.Paged(ctx, v.Reader, page, draftIn(zone), `id`, draftsSQL, workspace)
+	w := readmodels.Where{SQL: draftsSQL, Args: []any{workspace}}
+	if f.Slip != "" {
+		w.And(`d.id in (select e.draft_id from order_drafts.order_draft_entry e where e.workspace_id = $1 and lower(e.slip_number) = lower($n))`,
+			strings.TrimSpace(f.Slip))
+	}
+	return readmodels.Paged(ctx, v.Reader, page, draftIn(zone), `id`, w.SQL, w.Args...)
 }
 
 // Clients returns the clients of a workspace.

@@ -13,6 +13,7 @@ import (
 
 	"bahi/domain/ledger/client"
 	"bahi/domain/ledger/order"
+	"bahi/domain/person"
 	"bahi/domain/unit"
 	"bahi/readmodels"
 )
@@ -41,7 +42,8 @@ func Derive(clientName string, total, delivered unit.Grams) Derived {
 
 // OrderFilter says which orders are asked for. An absent field fits all.
 type OrderFilter struct {
-	Client int64 `query:"client_id" minimum:"1" doc:"Only this client's"`
+	Client int64  `query:"client_id" minimum:"1" doc:"Only this client's"`
+	Slip   string `query:"slip_number" maxLength:"40" doc:"Only those with this slip number, in any case"`
 }
 
 const ordersSQL = `
@@ -73,12 +75,18 @@ func (f OrderFilter) where(workspace uuid.UUID) readmodels.Where {
 	if f.Client != 0 {
 		w.And(`o.client_id = $n`, f.Client)
 	}
+	if f.Slip != "" {
+		w.And(`o.slip_folded = $n`, person.Folded(f.Slip))
+	}
 	return w
 }
 
 // Orders lists a page of a workspace's orders, by id.
 func (v *Views) Orders(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter) ([]ClientOrder, int64, error) {
 	w := f.where(workspace)
+	if f.Slip != "" {
+		return readmodels.Paged(ctx, v.Reader, page, toOrder, `id`, ordersSQL+` and `+w.SQL, w.Args...)
+	}
 	return readmodels.Tallied(ctx, v.Reader, page, toOrder, `id`, readmodels.Tally(`orders.client_order`, `o`, w.SQL), ordersSQL+` and `+w.SQL, w.Args...)
 }
 

@@ -40,25 +40,57 @@ func add(a, b unit.Sum) unit.Sum { return unit.Sum{Decimal: a.Add(b.Decimal)} }
 // movedColumns is the SQL of sums that [Moved] scans.
 const movedColumns = `coalesce(sum(d.in_cash), 0)::text, coalesce(sum(d.out_cash), 0)::text, coalesce(sum(d.in_fine), 0)::text, coalesce(sum(d.out_fine), 0)::text`
 
-// Summary returns the ledgers of which the workspace has accounts, with the rows of a day. Everything is of one position.
-func (v *Views) Summary(ctx context.Context, workspace uuid.UUID, day unit.Date, as As) ([]Summed, error) {
+// Summary is what the ledgers of a workspace amount to, and the newest rows of a day.
+type Summary struct {
+	Ledgers []Summed
+	Newest  []Entered
+}
+
+// Summary returns the ledgers of which the workspace has accounts, with the rows of a day, and so many of its newest rows, the newest
+// first. Everything is of one position.
+func (v *Views) Summary(ctx context.Context, workspace uuid.UUID, day unit.Date, newest int, as As) (Summary, error) {
 	sql, args := as.summary(workspace, day)
-	read := func(ctx context.Context) ([]Summed, error) {
-		return readmodels.Few(as.reading(ctx), v.Reader, toSummed, sql, args...)
+	read := func(ctx context.Context) (s Summary, err error) {
+		s.Ledgers, err = readmodels.Few(as.reading(ctx), v.Reader, toSummed, sql, args...)
+		if err != nil || newest == 0 {
+			return s, err
+		}
+		at := as
+		if at.KnownAt == nil { // of the position that was read, whatever is posted meanwhile
+			position, _ := readmodels.FreshnessOf(ctx).Position()
+			at.KnownAt = &position
+		}
+		s.Newest, err = v.newest(ctx, workspace, day, newest, at)
+		return s, err
 	}
 	if as.KnownAt != nil {
 		return read(ctx)
 	}
 	type summary struct {
-		day   unit.Date
-		whole bool
+		day    unit.Date
+		newest int
+		whole  bool
 	}
-	key := readmodels.Key{Projection: "books", Workspace: workspace, Of: summary{day, as.whole()}}
-	return readmodels.Kept(ctx, v.Reader, key, func(s []Summed) int { return summedBytes * (1 + len(s)) }, read)
+	key := readmodels.Key{Projection: "books", Workspace: workspace, Of: summary{day, newest, as.whole()}}
+	return readmodels.Kept(ctx, v.Reader, key, func(s Summary) int { return summedBytes * (1 + len(s.Ledgers) + len(s.Newest)) }, read)
 }
 
-// summedBytes is what a Summed takes in memory, about.
+// summedBytes is what a Summed takes in memory, about, or a row.
 const summedBytes = 1 << 10
+
+// newest returns the newest rows of a day. It reads no more of any account.
+func (v *Views) newest(ctx context.Context, workspace uuid.UUID, day unit.Date, size int, as As) ([]Entered, error) {
+	s := as.sources()
+	sql, args := bind(enteredSQL(s)+`
+		from books.account a cross join lateral (
+			select v.* from books.row_version v
+			where v.account_id = a.id and not v.deleted and `+s.current+` and v.date = `+day0+` + $today::int
+			order by v.row_id desc limit $size::bigint
+		) v
+		where a.workspace_id = $workspace and `+s.account+` order by v.row_id desc limit $size::bigint`,
+		map[string]any{"known": as.known(), "workspace": workspace, "today": int64(day), "size": int64(size)})
+	return readmodels.Rows(as.reading(ctx), v.Reader, toEntered, sql, args...)
+}
 
 func toSummed(row pgx.CollectableRow) (o Summed, err error) {
 	err = row.Scan(&o.Ledger, &o.Accounts, &o.CashAbove, &o.CashBelow, &o.FineAbove, &o.FineBelow, &o.Rows, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut)
@@ -120,23 +152,31 @@ func (v *Views) CashBefore(ctx context.Context, workspace uuid.UUID, l *book.Led
 	return readmodels.Row(as.reading(ctx), v.Reader, nil, pgx.RowTo[unit.Sum], sql, args...)
 }
 
+// enteredSQL selects rows v of accounts a, as [toEntered] scans them.
+func enteredSQL(s sources) string {
+	return `select a.ledger, a.id, ` + s.name + `, v.row_id, v.revision,
+		v.in_cash::text, v.out_cash::text, v.in_fine::text, v.out_fine::text, ` + RowColumns("v")
+}
+
+func toEntered(row pgx.CollectableRow) (o Entered, err error) {
+	var (
+		s       RowScan
+		account int64
+	)
+	into := []any{&o.Ledger, &account, &o.Name, &o.ID, &o.Revision, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut}
+	err = row.Scan(append(into, s.Into()...)...)
+	o.Row.Row = s.Row(account)
+	return o, err
+}
+
 // EachEntered calls take for each row of the workspace's ledgers that is dated between two days, both included, by date and id.
 func (v *Views) EachEntered(ctx context.Context, workspace uuid.UUID, from, to unit.Date, as As, take func(Entered) error) error {
 	s := as.sources()
-	sql, args := bind(`
-		select a.ledger, a.id, `+s.name+`, v.row_id, v.revision, v.in_cash::text, v.out_cash::text, v.in_fine::text, v.out_fine::text, `+RowColumns("v")+`
+	sql, args := bind(enteredSQL(s)+`
 		from books.account a join books.row_version v on v.account_id = a.id
 		where a.workspace_id = $workspace and `+s.account+` and not v.deleted and `+s.current+`
 			and v.date between `+day0+` + $low::int and `+day0+` + $high::int
 		order by v.date, v.row_id`,
 		map[string]any{"known": as.known(), "workspace": workspace, "low": int64(from), "high": int64(to)})
-	return readmodels.Each(as.reading(ctx), v.Reader, func(row pgx.CollectableRow) (o Entered, err error) {
-		var (
-			s       RowScan
-			account int64
-		)
-		err = row.Scan(append([]any{&o.Ledger, &account, &o.Name, &o.ID, &o.Revision, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut}, s.Into()...)...)
-		o.Row.Row = s.Row(account)
-		return o, err
-	}, take, sql, args...)
+	return readmodels.Each(as.reading(ctx), v.Reader, toEntered, take, sql, args...)
 }

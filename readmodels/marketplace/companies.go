@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"bahi/domain/event"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/person"
 	"bahi/readmodels"
@@ -149,10 +150,11 @@ func (v *Views) OldestCompany(ctx context.Context, workspaces []uuid.UUID) (*uui
 	return &found[0], nil
 }
 
-// CompanyName returns the name of the oldest company of a workspace, "" without one.
-func (v *Views) CompanyName(ctx context.Context, workspace uuid.UUID) (string, error) {
-	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[string],
-		`select c.name from companies.company c where c.workspace_id = $1 order by c.created_at, c.id limit 1`, workspace)
+// CompanyName returns the name that the oldest company of a workspace had at a position, "" without one.
+func (v *Views) CompanyName(ctx context.Context, workspace uuid.UUID, at event.Position) (string, error) {
+	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[string], `
+		select n.name from companies.company_name n where n.workspace_id = $1 and n.from_position <= $2 and n.to_position > $2
+		order by n.created_at, n.company_id limit 1`, workspace, int64(at))
 	if err != nil || len(found) == 0 {
 		return "", err
 	}

@@ -49,6 +49,7 @@ type ContactFilter struct {
 	Source string `query:"source" enum:"chat,social,manual"`
 	OptIn  string `query:"optIn"  enum:"true,false"`
 	ListID int64  `query:"listId" minimum:"1" doc:"A list that they are in"`
+	Unread string `query:"unread" enum:"true"     doc:"true: only those who wrote what nobody has read"`
 	Sort   string `query:"sort" enum:"recent" doc:"recent: whose last message is newest comes first; absent: newest contact first"`
 }
 
@@ -99,6 +100,9 @@ func (f ContactFilter) where(workspace uuid.UUID) readmodels.Where {
 	if f.ListID != 0 {
 		w.And(`exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $n)`, f.ListID)
 	}
+	if f.Unread != "" {
+		w.SQL += ` and conversation.workspace_id = $1 and unread > 0`
+	}
 	if text := person.Folded(f.Search); text != "" {
 		w.Args = append(w.Args, text)
 		w.And(fmt.Sprintf(`(strpos(name_folded, $%[1]d) > 0 or strpos(email, $%[1]d) > 0 or strpos(phone, nullif($n, '')) > 0)`, len(w.Args)), dialled.Replace(f.Search))
@@ -110,8 +114,17 @@ func (f ContactFilter) where(workspace uuid.UUID) readmodels.Where {
 func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ContactFilter) (rows []Contact, total int64, err error) {
 	w := f.where(workspace)
 	count := `select count(*) from messaging_contacts.contact where ` + w.SQL
-	if f.ListID == 0 && f.Search == "" {
+	switch {
+	case f == ContactFilter{Unread: "true", Sort: f.Sort}:
+		count = readmodels.Tally(`messages.conversation`, `talk`, `talk.workspace_id = $1`)
+	case f.Unread != "":
+		count = `select count(*) from messaging_contacts.contact join messages.conversation on contact_id = contact.id where ` + w.SQL
+	case f.ListID == 0 && f.Search == "":
 		count = readmodels.Tally(`messaging_contacts.contact`, `contact`, w.SQL)
+	}
+	if f.Sort != "" && f.Unread != "" {
+		return readmodels.Tallied(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `last_message_at desc, id desc`, count,
+			contactColumns+` where `+w.SQL, w.Args...)
 	}
 	if f.Sort == "" {
 		return readmodels.Tallied(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `id desc`, count, contactColumns+` where `+w.SQL, w.Args...)

@@ -2,7 +2,7 @@
 // data-again the seconds after which it is read again without one. The server draws the part, as the whole page has it.
 (() => {
   "use strict";
-  const seen = part => part.innerHTML.replace(/name="key" value="[^"]*"/g, ""); // each drawing of a form has another key
+  const seen = part => part.innerHTML.replace(/name="key" value="[^"]*"| open=""/g, ""); // each drawing of a form has another key, and is closed
   const refresh = async part => {
     const answer = await fetch(location.href).catch(() => null);
     if (!answer || !answer.ok) return;

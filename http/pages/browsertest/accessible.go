@@ -3,8 +3,6 @@ package browsertest
 import (
 	_ "embed"
 	"encoding/json"
-	"fmt"
-	"strings"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -35,14 +33,14 @@ func (p *Page) Accessible(rules ...string) {
 		only, err = json.Marshal(map[string][]string{"runOnly": rules})
 		require.NoError(p.t, err)
 	}
-	p.run(chromedp.Evaluate(axe+`; undefined`, nil))
+	if !p.Is(`window.axe`) {
+		p.run(chromedp.Evaluate(axe+`; undefined`, nil))
+	}
 	var found []violation
 	p.Evaluate(`axe.run(document, `+string(only)+`).then(r => r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.map(n => ({html: n.html, failureSummary: n.failureSummary}))})))`, &found)
-	var told []string
 	for _, v := range found {
 		for _, n := range v.Nodes {
-			told = append(told, fmt.Sprintf("%s (%s): %s\n%s", v.ID, v.Help, n.HTML, n.Summary))
+			p.t.Errorf("%s: %s (%s): %s\n%s", p.URL(), v.ID, v.Help, n.HTML, n.Summary)
 		}
 	}
-	require.Empty(p.t, strings.Join(told, "\n\n"), "%s", p.URL())
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"bahi/eventstore/signal"
 	"bahi/http/api/apitest"
 	"bahi/http/pages/browsertest"
 	"bahi/internal/app"
@@ -162,13 +163,13 @@ type Process struct {
 	mu    sync.Mutex
 	said  bytes.Buffer
 	URL   string
-	wrote chan struct{} // closed at the next output
+	wrote signal.Signal
 }
 
 // Launch starts bahi serve, without waiting.
 func Launch(t testing.TB, c *Cmd) *Process {
 	t.Helper()
-	p := &Process{t: t, Done: make(chan struct{}), wrote: make(chan struct{})}
+	p := &Process{t: t, Done: make(chan struct{})}
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	end := func() {}
@@ -239,8 +240,7 @@ func (p *Process) hear(line string) {
 	if m := serving.FindStringSubmatch(line); m != nil {
 		p.URL = m[1]
 	}
-	close(p.wrote)
-	p.wrote = make(chan struct{})
+	p.wrote.Notify()
 }
 
 // Until waits for output of the process.
@@ -249,7 +249,7 @@ func (p *Process) Until(what func(said, url string) bool) {
 	late := time.After(3 * time.Minute)
 	for {
 		p.mu.Lock()
-		ok, more := what(p.said.String(), p.URL), p.wrote
+		ok, more := what(p.said.String(), p.URL), p.wrote.Wait()
 		p.mu.Unlock()
 		if ok {
 			return

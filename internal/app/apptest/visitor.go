@@ -47,12 +47,18 @@ func (v *visitor) Ask(method, path string, form url.Values) Sheet {
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	response, err := v.HTTP.Do(r)
-	require.NoError(v.t, err)
+	return Send(v.t, v.HTTP, r)
+}
+
+// Send sends a request and reads the page that it returns.
+func Send(t testing.TB, client *http.Client, r *http.Request) Sheet {
+	t.Helper()
+	response, err := client.Do(r)
+	require.NoError(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	require.NoError(v.t, err)
-	return Sheet{v.t, response.StatusCode, string(body), response.Header}
+	require.NoError(t, err)
+	return Sheet{t, response.StatusCode, string(body), response.Header}
 }
 
 func (s Sheet) Is(status int) Sheet {

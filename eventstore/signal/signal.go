@@ -1,0 +1,30 @@
+// Package signal has the broadcast by which goroutines learn that something has changed.
+package signal
+
+import "sync"
+
+// Signal wakes all that wait for the next change. The zero value is ready for use.
+type Signal struct {
+	mu   sync.Mutex
+	next chan struct{} // nil: nobody waits
+}
+
+// Wait returns a channel that the next Notify closes.
+func (s *Signal) Wait() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == nil {
+		s.next = make(chan struct{})
+	}
+	return s.next
+}
+
+// Notify closes the channels that Wait has returned since the last Notify.
+func (s *Signal) Notify() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next != nil {
+		close(s.next)
+		s.next = nil
+	}
+}

@@ -1,0 +1,230 @@
+package pages_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/http/api/apitest"
+	"bahi/http/pages/browsertest"
+	"bahi/internal/app/apptest"
+	market "bahi/readmodels/marketplace"
+)
+
+// misfits returns what does not fit in the window: that the page scrolls sideways, controls that are too small for a finger, and texts
+// that are printed over each other. A link in a text is as high as the text.
+const misfits = `(() => {
+	const texts = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	for (let n; n = walk.nextNode();) {
+		if (!n.data.trim() || !n.parentElement.checkVisibility()) continue;
+		if (n.parentElement.closest(".unseen, .skip, .hint, thead, option, .foot")) continue;
+		const range = document.createRange();
+		range.selectNodeContents(n);
+		let box = n.parentElement;
+		while (box && getComputedStyle(box).overflow === "visible") box = box.parentElement;
+		const clip = box?.getBoundingClientRect(), shown = r => clip ? new DOMRect(
+			Math.max(r.x, clip.x), Math.max(r.y, clip.y), Math.min(r.right, clip.right) - Math.max(r.x, clip.x),
+			Math.min(r.bottom, clip.bottom) - Math.max(r.y, clip.y)) : r;
+		for (const r of [...range.getClientRects()].map(shown)) if (r.width > 1 && r.height > 1) texts.push([n, r]);
+	}
+	const small = [...document.querySelectorAll("button, summary, select, input:not([type=hidden]), .button")]
+		.filter(e => e.offsetParent && (e.offsetHeight < 24 || e.offsetWidth < 24));
+	const crossing = texts.flatMap(([a, x], i) => texts.slice(i + 1).filter(([b, y]) => a !== b &&
+		Math.min(x.right, y.right) - Math.max(x.left, y.left) > 1 && Math.min(x.bottom, y.bottom) - Math.max(x.top, y.top) > 4)
+		.map(([b]) => a.data.trim() + " / " + b.data.trim()));
+	const wide = document.documentElement.scrollWidth > document.documentElement.clientWidth;
+	return [...wide ? ["it scrolls sideways"] : [], ...small.map(e => "too small: " + e.outerHTML), ...crossing.map(c => "over each other: " + c)];
+})()`
+
+// fits opens a page in a language, and checks it in each window and theme.
+func fits(t *testing.T, p *browsertest.Page, path, lang string) {
+	t.Helper()
+	p.Speak(lang)
+	p.Go(path)
+	shownFits(t, p, path, lang)
+}
+
+// shownFits checks the page that a tab shows. A theme changes only colours, so it is checked again for contrasts alone. A language changes
+// only texts, so another one is checked for what does not fit, and with axe once.
+func shownFits(t *testing.T, p *browsertest.Page, name, lang string) {
+	t.Helper()
+	folder := os.Getenv("BAHI_PICTURES")
+	for _, width := range []int64{1280, 360} {
+		for _, dark := range []bool{false, true} {
+			if dark && lang != "en" {
+				continue
+			}
+			p.Look(width, 800, dark)
+			p.Until(fmt.Sprintf(`matchMedia("(width: %dpx) and (prefers-color-scheme: %s)").matches`, width, scheme(dark)))
+			var found []string
+			switch {
+			case dark:
+				p.Accessible("color-contrast", "link-in-text-block")
+			case lang == "en" || width == 360:
+				p.Accessible()
+				fallthrough
+			default:
+				p.Evaluate(misfits, &found)
+			}
+			for _, misfit := range found {
+				t.Errorf("%s at %d, %s: %s", name, width, lang, misfit)
+			}
+			if folder != "" && lang == "en" {
+				file := strings.NewReplacer("/", "_", "?", "_", "=", "_").Replace(strings.Trim(name, "/"))
+				p.Picture(filepath.Join(folder, fmt.Sprintf("%s-%d-%s.png", file, width, scheme(dark))))
+			}
+		}
+	}
+}
+
+func scheme(dark bool) string {
+	if dark {
+		return "dark"
+	}
+	return "light"
+}
+
+// TestPagesFit opens each page in two languages.
+func TestPagesFit(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha, ravi := o.Person("asha@example.com"), o.Person("ravi.of.the.long.address@example.com")
+	o.Home = asha.Workspace
+	shopfront, product := shopOf(o)
+	account := keptBooks(o)
+	draft := keptOrders(o)
+	clerk, company := keptTrade(o)
+	talk, enquiry := keptTalks(o, clerk, company)
+	asha.Join(o, ravi, `{"ledger":"write","messaging":"read"}`)
+	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite("nisha@example.com", `{"ledger":"read"}`)).Status(201)
+	asha.POST("/api/v1/api-keys", `{"name":"Till at the counter","permissions":{"ledger":"write"}}`).Status(201)
+
+	visit := func(t *testing.T, p *browsertest.Page, paths ...string) {
+		for _, path := range paths {
+			for _, lang := range []string{"en", "gu"} {
+				fits(t, p, path, lang)
+			}
+		}
+	}
+	member := func(t *testing.T) *browsertest.Page {
+		p := browsertest.Open(t, o.URL)
+		p.Go("/app/sign-in")
+		p.Type("#email", "asha@example.com")
+		p.Type("#password", apptest.GoodPassword)
+		p.Submit(".door button")
+		return p
+	}
+	t.Run("members", func(t *testing.T) {
+		t.Run("public", func(t *testing.T) {
+			t.Parallel()
+			p := browsertest.Open(t, o.URL)
+			visit(t, p, "/app/sign-in", "/app/register", "/app/forgot", "/auth/reset-password?token=x", "/app/nothing",
+				"/auth/callback?error=server_error", shopfront, product, "/docs/add-karigar-row")
+			for _, path := range []string{"/docs", "/docs?q=statement", "/docs/guides/books"} {
+				fits(t, p, path, "en")
+			}
+		})
+		t.Run("books", func(t *testing.T) {
+			t.Parallel()
+			visit(t, member(t), "/app/", "/app/?as_of=2025-03-01", "/app/accounts", account, account+"?settle=1", account+"/rows/1",
+				account+"/statement", "/app/daybook?from=2025-03-01&to=2025-03-02", "/app/audit", "/app/find?q=ra", "/app/orders", "/app/orders/1",
+				"/app/orders/1/edit", "/app/orders/1/takadas/1", "/app/drafts", draft)
+		})
+		t.Run("trade", func(t *testing.T) {
+			t.Parallel()
+			visit(t, member(t), "/app/list/contacts", "/app/list/contacts/1", "/app/list/lists", "/app/list/channels?new=chat",
+				"/app/list/channels/2", "/app/list/bots", "/app/list/bots/1", "/app/list/bots/1/pages", "/app/list/bots/1/tools",
+				"/app/list/products", "/app/list/companies/"+company, "/app/campaigns", "/app/campaigns?new=drip", "/app/campaigns/1",
+				"/app/inbox", talk, "/app/enquiries", enquiry)
+		})
+		t.Run("settings", func(t *testing.T) {
+			t.Parallel()
+			p := member(t)
+			visit(t, p, settings, settings+"/members", settings+"/members/"+ravi.User.ID, settings+"/keys", settings+"/company",
+				settings+"/books", "/docs/add-karigar-row")
+			p.Speak("en")
+			p.Go("/docs/add-karigar-row")
+			p.Evaluate(`document.querySelectorAll(".docs details").forEach(d => { d.open = true })`, nil)
+			shownFits(t, p, "/docs/add-karigar-row/open", "en")
+		})
+	})
+
+	o.Sql(`insert into river.river_job (id, state, kind, args, attempt, max_attempts, scheduled_at, errors) values
+		(900, 'retryable', 'send_verification', '{"user_id":"6f1f0f5e-0000-4000-8000-000000000001"}', 1, 5, now() + interval '1 day',
+		array['{"error":"dial tcp 10.20.30.40:25: connect: connection refused by the mail server of the workshop"}'::jsonb])`)
+	o.Signed()
+	o.Park()
+	book(o, o.Clerk(apptest.Abroad), 1)
+	byKey(o, apptest.Abroad, operatorRights).until("/app/operate", "Stopped at an event: 1")
+	const operate = "/app/operate"
+	visit(t, enter(o, operatorRights), operate, operate+"/projections", operate+"/projections/books", operate+"/projections/users/rebuild",
+		operate+"/events", operate+"/events/5", operate+"/jobs?state=retryable", operate+"/parked", operate+"/webhooks", operate+"/outbox",
+		operate+"/workspaces", operate+"/companies")
+}
+
+// keptBooks has an account with rows that were corrected and reversed, and a lock. It returns the account's page.
+func keptBooks(o *apptest.Office) (account string) {
+	account = karigar(o)
+	clerk := o.Clerk(o.Home)
+	clerk.With("Bahi-Reason", "mended").PUT("/karigar-ledger/1",
+		`{"id":1,"date":"2025-03-01","out_entries":[{"item_name":"fine silver","weight":500,"touch":99}],
+		"in_entries":[{"item_name":"payal","pure_weight":20,"fine_percent":92,"other":1234567.5}]}`).Status(200)
+	clerk.POST("/karigar-ledger/1", `{"date":"2025-03-02","in_entries":[{"item_name":"kada","fine_weight":3}]}`).Status(201)
+	clerk.With("Bahi-Reason", "twice").POST("/karigar-ledger/1/row/2/reverse", `{"date":"2025-03-02"}`).Status(201)
+	book(o, clerk, 2)
+	clerk.PUT("/books/lock", `{"locked_through":"2025-01-31"}`).Status(200)
+	return account
+}
+
+// keptOrders has orders with takadas, and a draft. It returns the draft's page.
+func keptOrders(o *apptest.Office) (draft string) {
+	clerk := o.Clerk(o.Home)
+	var clients [2]map[string]any
+	for i, name := range []string{"Patel Jewellers", "Ramesh Jewellers"} {
+		clerk.POST("/client", `{"name":"`+name+`"}`).Status(201).JSON(&clients[i])
+	}
+	for i := range 3 {
+		clerk.POST("/client-order", fmt.Sprintf(`{"client_id":%v,"date":"2025-03-0%d","delivery_date":"2025-03-20","slip_number":"%d","items":[
+			{"item_name":"payal","weight":100,"quantity":4},{"item_name":"ring","weight":30.75,"making_charge":1200}]}`,
+			clients[i%2]["id"], i+1, 10+i)).Status(201)
+	}
+	clerk.POST("/takada", `{"client_order_id":1,"date":"2025-03-05","items":[{"item_name":"payal","weight":60,"karigar_id":1}]}`).Status(201)
+	clerk.POST("/takada", `{"client_order_id":2,"date":"2025-03-05","items":[{"item_name":"payal","weight":200}]}`).Status(201)
+	clerk.With("Bahi-Reason", "weighed").PUT("/client-order/1", `{"slip_number":"21"}`).Status(200)
+	return received(o, "slip 214\nparty: ramesh jewelers\npayal 250 gm 4 pcs urgent\nring 20.5 gm\nsend the old one too")
+}
+
+// keptTrade has a record of each resource. It returns the company.
+func keptTrade(o *apptest.Office) (clerk *apitest.Client, company string) {
+	clerk, company = shop(o, o.Home)
+	clerk.POST("/api/channels", `{"name":"Our site","type":"web","settings":{"allowedOrigins":["https://example.com"]}}`).Status(201)
+	clerk.POST("/api/contact-lists", `{"name":"Retailers of Rajkot"}`).Status(201)
+	clerk.POST("/api/contacts", `{"name":"Asha Soni","phone":"9812300001","email":"asha.soni@jewellers.example.com","listIds":[1],
+		"source":"manual"}`).Status(201)
+	clerk.PATCH("/api/contacts/1", `{"optIn":true,"optInEvidence":"Signed form 7"}`).Status(200)
+	clerk.POST("/api/bots/1/urls", `{"url":"https://example.com/about"}`).Status(201)
+	clerk.POST("/api/v1/catalog", `{"name":"Payal of silver, 92 touch","price_amount":12345600,"sku":"P-1","category":"Payal",
+		"description":"A pair."}`).Status(201)
+	clerk.POST("/api/campaigns", `{"name":"Diwali","type":"broadcast","templateId":1,"audience":"1",
+		"templateParams":{"1":"A-204","2":"{{name}}"}}`).Status(201)
+	return clerk, company
+}
+
+// keptTalks has conversations and enquiries. It returns the pages of one of each.
+func keptTalks(o *apptest.Office, c *apitest.Client, company string) (talk, enquiry string) {
+	arrives(o, c, 1, "919812345001", "Ravi", "When do you open?", 30*time.Hour)
+	talk = arrives(o, c, 1, "919812345002", "Asha "+strings.Repeat("W", 60), "Is A-204 ready?\nI need it for a wedding on Sunday.", 0)
+	path := "/api/contacts/" + strings.TrimPrefix(talk, "/app/inbox/")
+	c.POST(path+"/messages", map[string]any{"channelId": 1, "text": "Yes, since noon. " + strings.Repeat("Come by when you like. ", 8)}).Status(201)
+	c.POST(path+"/messages", map[string]any{"channelId": 1, "imageUrl": "https://cdn.example.org/a.jpg"}).Status(201)
+	mill := market.Company{ID: uuid.MustParse(company)}
+	long := "How many do you have? " + strings.Repeat("I need many of them. ", 20)
+	enquiry = askedOf(o, mill, `,"message":"`+long+`","quantity":3,"user_phone":"+919812345002"`)
+	askedOf(o, mill, "")
+	return talk, enquiry
+}

@@ -1,0 +1,258 @@
+package pages
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+func workspaceResource() *resource {
+	return &resource{
+		base: operatePath, word: "workspaces", title: "Workspaces", list: "list-all-workspaces", inline: true,
+		about:   "Enter a workspace to see its books and to work in them. The log names you.",
+		columns: []string{"name", "owner_name", "owner_email", "members", "created_at", "enter"},
+		cells: map[string]cell{
+			"name": func(d *desk, w map[string]any) display {
+				name := textOf(w["name"])
+				return display{Text: cmp.Or(name, d.lang.t("Without a name")+" · "+textOf(w["id"])[:8])}
+			},
+			"enter": func(d *desk, w map[string]any) display {
+				if textOf(w["id"]) == d.who.Workspace.String() {
+					return display{Text: d.lang.t("you are here"), Chip: "good"}
+				}
+				return display{Enter: textOf(w["id"])}
+			},
+		},
+	}
+}
+
+func markResource() *resource {
+	return &resource{
+		base: operatePath, word: "companies", title: "Marks of companies", list: "list-companies", search: "search-companies", inline: true,
+		about:   "Mark a company as verified after you have checked who it is. A change of its name, GSTIN or domain ends the mark.",
+		columns: []string{"name", "category", "city", "mark"}, without: []string{"category", "city", "verified", "mine"},
+		cells: map[string]cell{
+			"name": func(_ *desk, c map[string]any) display {
+				return display{Text: textOf(c["name"]), Link: "/companies/" + url.PathEscape(textOf(c["slug"]))}
+			},
+			"mark": func(d *desk, c map[string]any) display {
+				if c["verified"] != true {
+					return display{}
+				}
+				return display{Text: d.lang.t("Verified"), Chip: "good"}
+			},
+		},
+		each: []action{
+			{
+				operation: "edit-company", button: "Mark as verified", about: "Buyers will see that it is verified.", reason: true,
+				when:   func(c map[string]any) bool { return c["verified"] != true },
+				starts: func(map[string]any) map[string]any { return map[string]any{"verified": true} },
+			},
+			{
+				operation: "edit-company", button: "Take the mark back", about: "Buyers will see no mark any more.", reason: true,
+				when:   func(c map[string]any) bool { return c["verified"] == true },
+				starts: func(map[string]any) map[string]any { return map[string]any{"verified": false} }, danger: true,
+			},
+		},
+	}
+}
+
+func jobResource() *resource {
+	return &resource{
+		base: operatePath, word: "jobs", title: "Jobs", list: "list-jobs", inline: true,
+		about:   "Side effects of events, such as mails. A job that fails is tried again, and given up after its last attempt.",
+		columns: []string{"kind", "state", "attempts", "scheduled_at", "finished_at", "args", "last_error", "report"},
+		cells: map[string]cell{
+			"kind": func(_ *desk, j map[string]any) display {
+				return display{Text: strings.ReplaceAll(textOf(j["kind"]), "_", " ") + " " + textOf(j["id"])}
+			},
+			"attempts": func(d *desk, j map[string]any) display {
+				return display{Text: d.lang.tf("%s of %s", textOf(j["attempt"]), textOf(j["max_attempts"]))}
+			},
+		},
+		each: []action{
+			{
+				operation: "retry-job", button: "Run now",
+				when: inStates("state", "available", "pending", "scheduled", "retryable", "cancelled", "discarded"),
+			},
+			{
+				operation: "cancel-job", button: "Cancel", about: "It is not tried again. What it would do stays undone.",
+				danger: true, when: inStates("state", "available", "pending", "scheduled", "running", "retryable"),
+			},
+		},
+	}
+}
+
+func parkedResource() *resource {
+	return &resource{
+		base: operatePath, word: "parked", title: "Parked", list: "list-parked", inline: true,
+		about:   "Projections and reactors that have stopped at an event which they cannot apply. They are behind the log until they go on.",
+		columns: []string{"name", "kind", "event", "stream", "since", "error", "program"},
+		cells: map[string]cell{
+			"name": func(_ *desk, p map[string]any) display {
+				name := textOf(p["name"])
+				if p["kind"] == "reactor" {
+					return display{Text: name}
+				}
+				return display{Text: name, Link: operatePath + "/projections/" + url.PathEscape(name)}
+			},
+			"event": func(_ *desk, p map[string]any) display {
+				return display{Text: textOf(p["position"]) + " " + textOf(p["type"]), Link: operatePath + "/events/" + textOf(p["position"])}
+			},
+			"stream": eventsBy("stream", func(p map[string]any) any { return p["stream"] }),
+			"error":  func(_ *desk, p map[string]any) display { return display{Text: textOf(p["error"])} }, // in full
+		},
+		each: []action{
+			{operation: "retry-parked", button: "Try again"},
+			skip("skip-parked", func(p map[string]any) any { return p["position"] }),
+		},
+	}
+}
+
+// skip returns the action that skips the event at a position.
+func skip(operation string, position func(map[string]any) any) action {
+	return action{
+		operation: operation, button: "Skip the event", about: "It goes on without this event. The log keeps who skipped it, and why.",
+		danger: true, fields: []string{"reason"},
+		when:   func(r map[string]any) bool { at := textOf(position(r)); return at != "" && at != "0" },
+		starts: func(r map[string]any) map[string]any { return map[string]any{"position": position(r)} },
+	}
+}
+
+func webhookResource() *resource {
+	return &resource{
+		base: operatePath, word: "webhooks", title: "Webhooks", list: "list-webhooks", get: "get-webhook", inline: true,
+		about:   "Calls of providers, and what has followed from each.",
+		columns: []string{"endpoint", "received_at", "verdict", "effect", "reason", "error"},
+		live:    []string{"received_at", "verdict", "effect", "reason", "settled_at", "error", "body"},
+		cells: map[string]cell{
+			"body": func(d *desk, c map[string]any) display {
+				body := textOf(c["body"])
+				if raw, err := base64.StdEncoding.DecodeString(textOf(c["body_base64"])); err == nil && len(raw) > 0 {
+					body = strings.ToValidUTF8(string(raw), string(utf8.RuneError))
+				}
+				if body == "" {
+					return display{Text: d.lang.t("Its body was removed.")}
+				}
+				return display{Text: indent([]byte(body)), Long: true}
+			},
+		},
+		each: []action{{
+			operation: "replay-webhook", button: "Handle again",
+			when: func(c map[string]any) bool {
+				return inStates("verdict", "parked", "ignored")(c) && c["has_body"] == true
+			},
+		}},
+	}
+}
+
+func outboxResource() *resource {
+	return &resource{
+		base: operatePath, word: "outbox", title: "Outbox", list: "list-outbox", flat: true, first: "port",
+		about:   "Messages that are not sent as no provider is configured: mails need SMTP_URL. Their links open accounts, so keep them secret.",
+		columns: []string{"time", "to", "subject", "status", "error", "text"},
+		cells: map[string]cell{
+			"status": func(d *desk, m map[string]any) display {
+				one := d.chip(textOf(m["status"]))
+				if m["status"] == "kept" {
+					one.Text = d.lang.t("Not sent")
+				}
+				return one
+			},
+		},
+	}
+}
+
+func eventResource() *resource {
+	return &resource{
+		base: operatePath, word: "events", title: "Events", list: "list-events", find: (*desk).event,
+		about: "All that has happened, the newest first. A search looks at a part of the log at a time.",
+		fixed: url.Values{"newest_first": {"true"}}, without: []string{"from_position"},
+		columns: []string{"type", "position", "stream", "recorded_at", "actor", "reason"},
+		live: []string{
+			"position", "stream", "revision", "recorded_at", "actor", "reason", "workspace", "signed", "payload", "metadata",
+		},
+		cells: map[string]cell{
+			"type": func(_ *desk, e map[string]any) display {
+				return display{Text: textOf(e["type"]), Link: operatePath + "/events/" + textOf(e["position"])}
+			},
+			"stream": eventsBy("stream", func(e map[string]any) any { return e["stream"] }),
+			"actor":  eventsBy("actor", func(e map[string]any) any { return inner(e, "metadata")["actor"] }),
+			"reason": func(_ *desk, e map[string]any) display { return display{Text: textOf(inner(e, "metadata")["reason"])} },
+			"workspace": func(_ *desk, e map[string]any) display {
+				in := textOf(inner(e, "metadata")["workspace"])
+				return display{Text: in, Link: operatePath + "/workspaces?q=" + url.QueryEscape(in)}
+			},
+			"signed": (*desk).signed,
+			"payload": func(_ *desk, e map[string]any) display {
+				return display{Text: indent([]byte(compact(e["data"]))), Long: true}
+			},
+			"metadata": func(_ *desk, e map[string]any) display {
+				return display{Text: indent([]byte(compact(e["metadata"]))), Long: true}
+			},
+		},
+		links: []choice{{Value: operatePath + "/events?to_position={id}", Text: "The log up to here"}},
+	}
+}
+
+// event returns the event of the page.
+func (d *desk) event() (map[string]any, error) {
+	rows, _, err := d.rows(url.Values{"from_position": {d.id}, "to_position": {d.id}}, 1, 1)
+	if refused := refusal(err); refused != nil && refused.Status == http.StatusUnprocessableEntity || err == nil && len(rows) != 1 {
+		return nil, errNoPage
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rows[0], nil
+}
+
+// signed returns the proof that an event is in the log.
+func (d *desk) signed(event map[string]any) display {
+	of, proof := url.Values{"position": {textOf(event["position"])}}, map[string]any{}
+	if _, err := d.call("prove-inclusion", request{query: of}, &proof); err != nil {
+		return display{Text: d.lang.t("no checkpoint has it yet")}
+	}
+	of.Set("format", "tlog-proof")
+	return display{Items: []display{
+		{Text: d.lang.tf("leaf %s of a tree of %s events", textOf(proof["index"]), unsigned(proof["size"], 0))},
+		{Text: d.lang.t("Proof that it is in the log"), Link: "/audit/proof/inclusion?" + of.Encode()},
+	}}
+}
+
+// eventsBy returns a cell that leads to the events with a value.
+func eventsBy(name string, value func(map[string]any) any) cell {
+	return func(_ *desk, r map[string]any) display {
+		one := textOf(value(r))
+		return display{Text: one, Link: operatePath + "/events?" + url.Values{name: {one}}.Encode()}
+	}
+}
+
+// inner returns the object in a field, nil if there is none.
+func inner(record map[string]any, name string) map[string]any {
+	object, _ := record[name].(map[string]any)
+	return object
+}
+
+// compact returns a JSON value as one line, "" for an empty one.
+func compact(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil || string(text) == "{}" || value == nil {
+		return ""
+	}
+	return string(text)
+}
+
+// indent returns JSON with a line for each value, and other texts as they are.
+func indent(text []byte) string {
+	var out bytes.Buffer
+	if json.Indent(&out, text, "", "  ") != nil {
+		return string(text)
+	}
+	return out.String()
+}

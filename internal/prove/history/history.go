@@ -1,0 +1,173 @@
+// Package history records what clients of bahi serve see while processes and connections fail, and checks the record: porcupine looks
+// for an order of all calls that explains every answer, and each answer is compared with the log at its position.
+package history
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// Operation names what a call does.
+type Operation string
+
+// The operations. Copy and Promote are no calls of a client: the database is copied, and the copy takes its place.
+const (
+	Add     Operation = "add"     // posts a row
+	Edit    Operation = "edit"    // changes its amount
+	Delete  Operation = "delete"  // deletes it
+	ReadRow Operation = "read"    // reads a row
+	List    Operation = "list"    // reads the rows of an account
+	Balance Operation = "balance" // reads the balance of an account
+	SetLock Operation = "lock"    // locks the books through a date
+	GetLock Operation = "locked"  // reads the lock
+	Claim   Operation = "claim"   // creates a contact with a phone
+	Release Operation = "release" // takes the phone from the contact
+	Copy    Operation = "copy"
+	Promote Operation = "promote"
+)
+
+// Call is one request and its answer. Times are nanoseconds since the history began.
+type Call struct {
+	Client    int           `json:"client"`
+	Node      int           `json:"node"`
+	Op        Operation     `json:"op"`
+	Start     time.Duration `json:"start"`
+	End       time.Duration `json:"end,omitempty"` // 0: the outcome is unknown
+	Workspace string        `json:"workspace,omitempty"`
+
+	Account int64  `json:"account,omitempty"`
+	Row     string `json:"row,omitempty"` // its description, which no other row has
+	ID      int64  `json:"id,omitempty"`  // of the row or contact: an argument, or, of Add and Claim, the answer
+	Date    string `json:"date,omitempty"`
+	Amount  int64  `json:"amount,omitempty"`
+	Match   *int64 `json:"match,omitempty"` // the revision of If-Match
+	Key     string `json:"key,omitempty"`   // Idempotency-Key
+	Phone   string `json:"phone,omitempty"`
+	Min     int64  `json:"min,omitempty"`      // Bahi-Min-Position
+	KnownAt int64  `json:"known_at,omitempty"` // a position
+	AsOf    string `json:"as_of,omitempty"`    // a date
+
+	Status   int    `json:"status,omitempty"`
+	Position int64  `json:"position,omitempty"` // Bahi-Position
+	Revision *int64 `json:"revision,omitempty"`
+	Replayed bool   `json:"replayed,omitempty"`
+	Locked   bool   `json:"locked_out,omitempty"` // refused by the lock of the books
+	Stale    bool   `json:"stale,omitempty"`      // the answer has a Warning
+	Rows     []Row  `json:"rows,omitempty"`
+	Sum      int64  `json:"sum,omitempty"` // of Balance
+	Problem  string `json:"problem,omitempty"`
+}
+
+// Row is a row of an answer.
+type Row struct {
+	Name     string `json:"name"`
+	ID       int64  `json:"id"`
+	Date     string `json:"date"`
+	Amount   int64  `json:"amount"`
+	Revision int64  `json:"revision"`
+	Balance  int64  `json:"balance"`
+}
+
+// Event is an event of the log after the calls.
+type Event struct {
+	Position int64           `json:"position"`
+	Stream   string          `json:"stream"`
+	Revision int64           `json:"revision"`
+	Type     string          `json:"type"`
+	Data     json.RawMessage `json:"data"`
+}
+
+// History is a run: its settings, all calls in the order of their ends, and the log.
+type History struct {
+	Settings Settings
+	Calls    []Call
+	Log      []Event
+	Lost     int64 // events after this position were lost by the first Promote
+	Findings []string
+}
+
+// writes reports whether the call changes something if it succeeds.
+func (c Call) writes() bool {
+	switch c.Op {
+	case Add, Edit, Delete, SetLock, Claim, Release:
+		return true
+	}
+	return false
+}
+
+func (c Call) known() bool { return c.End != 0 }
+
+func (c Call) ok() bool { return c.Status >= 200 && c.Status < 300 }
+
+// line is a line of a file. It has one of the fields.
+type line struct {
+	Settings *Settings `json:"settings,omitempty"`
+	Call     *Call     `json:"call,omitempty"`
+	Event    *Event    `json:"event,omitempty"`
+	Lost     int64     `json:"lost,omitempty"`
+	Finding  string    `json:"finding,omitempty"`
+}
+
+// Write writes a history as JSON lines.
+func (h History) Write(w io.Writer) error {
+	buffered := bufio.NewWriter(w)
+	out := json.NewEncoder(buffered)
+	err := out.Encode(line{Settings: &h.Settings, Lost: h.Lost})
+	for _, c := range h.Calls {
+		err = errors.Join(err, out.Encode(line{Call: &c}))
+	}
+	for _, e := range h.Log {
+		err = errors.Join(err, out.Encode(line{Event: &e}))
+	}
+	for _, f := range h.Findings {
+		err = errors.Join(err, out.Encode(line{Finding: f}))
+	}
+	return errors.Join(err, buffered.Flush())
+}
+
+// Save writes a history to a file.
+func (h History) Save(path string) error {
+	f, err := os.Create(path) //nolint:gosec // the operator chooses it
+	if err != nil {
+		return err
+	}
+	return errors.Join(h.Write(f), f.Close())
+}
+
+// Read reads what [History.Write] wrote.
+func Read(r io.Reader) (h History, err error) {
+	in := json.NewDecoder(bufio.NewReader(r))
+	for n := 1; ; n++ {
+		var l line
+		if err := in.Decode(&l); errors.Is(err, io.EOF) {
+			return h, nil
+		} else if err != nil {
+			return h, fmt.Errorf("line %d: %w", n, err)
+		}
+		switch {
+		case l.Settings != nil:
+			h.Settings, h.Lost = *l.Settings, l.Lost
+		case l.Call != nil:
+			h.Calls = append(h.Calls, *l.Call)
+		case l.Event != nil:
+			h.Log = append(h.Log, *l.Event)
+		case l.Finding != "":
+			h.Findings = append(h.Findings, l.Finding)
+		}
+	}
+}
+
+// Open reads a file.
+func Open(path string) (History, error) {
+	f, err := os.Open(path) //nolint:gosec // the operator chooses it
+	if err != nil {
+		return History{}, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	return Read(f)
+}

@@ -1,0 +1,277 @@
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// A rule says what one part of the system may answer: S is its state. Next returns the state after a call, and whether the call may have
+// this answer. A call of unknown outcome may have any.
+type rule[S any] struct {
+	name string
+	next func(S, Call) (S, bool)
+}
+
+// failing is a state with the one that a Promote returns to.
+type failing[S any] struct{ now, copied S }
+
+// model returns the rule for porcupine. Every part of the system is copied and promoted at once.
+func (r rule[S]) model() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return failing[S]{} },
+		Step: func(state, input, _ any) (bool, any) {
+			s, c := state.(failing[S]), input.(Call)
+			switch c.Op {
+			case Copy:
+				s.copied = s.now
+				return true, s
+			case Promote:
+				s.now = s.copied
+				return true, s
+			}
+			now, ok := r.next(s.now, c)
+			s.now = now
+			return ok, s
+		},
+		Equal: func(a, b any) bool { return reflect.DeepEqual(a, b) },
+		Hash: func(state any) uint64 {
+			h := fnv.New64a()
+			fmt.Fprintf(h, "%v", state)
+			return h.Sum64()
+		},
+		DescribeOperation: func(input, _ any) string { return input.(Call).String() },
+		DescribeState:     func(state any) string { return fmt.Sprintf("%+v", state.(failing[S]).now) },
+	}
+}
+
+// row is the state of one row.
+type row struct {
+	Created, Deleted bool
+	ID               int64 // 0: not known yet
+	Amount, Revision int64
+	Key              string // with which it was created
+}
+
+func (r row) there() bool { return r.Created && !r.Deleted }
+
+// rows is the rule of a row with its revision: each edit raises it by one, and If-Match refuses all but the newest.
+var rows = rule[row]{"row", func(r row, c Call) (row, bool) {
+	switch c.Op {
+	case Add:
+		return added(r, c)
+	case ReadRow, List: // a list has been divided: it has this row or not
+		if c.Status == 404 || c.Op == List && len(c.Rows) == 0 {
+			return r, !r.there()
+		}
+		is := c.Rows[0]
+		return r, len(c.Rows) == 1 && r.there() && is.Amount == r.Amount && is.Revision == r.Revision && (r.ID == 0 || is.ID == r.ID)
+	}
+	matches := r.there() && (c.Match == nil || *c.Match == r.Revision)
+	switch {
+	case !c.known() && !matches, c.Locked:
+		return r, true
+	case c.Status == 404:
+		return r, !r.there()
+	case c.Status == 412:
+		return r, !matches
+	case !matches:
+		return r, false
+	case c.Op == Delete:
+		r.Deleted = true
+		return r, true
+	}
+	if r.Amount != c.Amount { // what changes nothing writes nothing
+		r.Amount, r.Revision = c.Amount, r.Revision+1
+	}
+	return r, !c.known() || *c.Revision == r.Revision
+}}
+
+func added(r row, c Call) (row, bool) {
+	switch {
+	case c.known() && !c.ok():
+		return r, true
+	case r.Created && c.Key != "" && c.Key == r.Key: // a repetition
+		return r, !c.known() || r.ID == 0 || r.ID == c.ID
+	case r.Created:
+		return r, !c.known()
+	}
+	return row{Created: true, ID: c.ID, Amount: c.Amount, Key: c.Key}, true
+}
+
+// item is a row of an account.
+type item struct {
+	Name, Date string
+	Amount     int64
+	Deleted    bool // so that a repetition of a key does not create it again
+}
+
+// accounts is the rule of an account: a read shows all rows of one moment, and the balance is their sum.
+var accounts = rule[[]item]{"account", func(all []item, c Call) ([]item, bool) {
+	at, there := slices.BinarySearchFunc(all, c.Row, func(i item, name string) int { return strings.Compare(i.Name, name) })
+	refused := c.known() && !c.ok()
+	switch c.Op {
+	case Add:
+		if refused || there {
+			return all, true // rows says which repetitions are right
+		}
+		return slices.Insert(slices.Clone(all), at, item{Name: c.Row, Date: c.Date, Amount: c.Amount}), true
+	case Edit, Delete:
+		if refused {
+			return all, true
+		}
+		if !there || all[at].Deleted {
+			return all, !c.known()
+		}
+		all = slices.Clone(all)
+		if all[at].Deleted = c.Op == Delete; !all[at].Deleted {
+			all[at].Amount = c.Amount
+		}
+		return all, true
+	}
+	var live []item
+	var sum int64
+	for _, i := range all {
+		if !i.Deleted {
+			live, sum = append(live, i), sum+i.Amount
+		}
+	}
+	if c.Op == Balance {
+		return all, sum == c.Sum
+	}
+	return all, sameRows(live, c.Rows)
+}}
+
+// sameRows reports whether an answer has these rows, in the order of date and number, with running balances.
+func sameRows(want []item, answer []Row) bool {
+	if len(want) != len(answer) {
+		return false
+	}
+	by := map[string]item{}
+	for _, i := range want {
+		by[i.Name] = i
+	}
+	var sum int64
+	for n, a := range answer {
+		sum += a.Amount
+		i, there := by[a.Name]
+		delete(by, a.Name)
+		if !there || i.Amount != a.Amount || i.Date != a.Date || a.Balance != sum {
+			return false
+		}
+		if n > 0 && cmp.Or(strings.Compare(answer[n-1].Date, a.Date), cmp.Compare(answer[n-1].ID, a.ID)) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// used is what a request with an Idempotency-Key did.
+type used struct {
+	Done bool
+	Row  string
+	ID   int64 // 0: not known yet
+}
+
+// keys is the rule of an Idempotency-Key: one request has an effect, its repetitions have the same answer, other requests none.
+var keys = rule[used]{"key", func(u used, c Call) (used, bool) {
+	first := used{Done: true, Row: c.Row, ID: c.ID}
+	switch {
+	case !c.known() && !u.Done:
+		return first, true
+	case !c.known():
+		return u, true
+	case c.Status == 422:
+		return u, u.Done && u.Row != c.Row
+	case c.Locked: // a refused request does not use the key up
+		return u, !u.Done
+	case !c.ok():
+		return u, true
+	case !c.Replayed:
+		return first, !u.Done
+	case u.Done && u.Row == c.Row && (u.ID == 0 || u.ID == c.ID):
+		return first, true
+	}
+	return u, false
+}}
+
+// holder is the contact that has a phone.
+type holder struct {
+	Taken bool
+	ID    int64 // 0: not known
+}
+
+// phones is the rule of a unique value: one contact has it until it is released.
+var phones = rule[holder]{"unique", func(h holder, c Call) (holder, bool) {
+	switch {
+	case c.Op == Claim && c.Status == 409:
+		return h, h.Taken
+	case c.known() && !c.ok():
+		return h, true
+	case c.Op == Claim:
+		if h.Taken {
+			return h, !c.known()
+		}
+		return holder{Taken: true, ID: c.ID}, true
+	case h.Taken && h.ID == c.ID:
+		return holder{}, true
+	}
+	return h, true // the contact had it no more
+}}
+
+// locks is the rule of the lock of the books: no row is written on a date that is locked, and none is refused on one that is not.
+var locks = rule[string]{"lock", func(through string, c Call) (string, bool) {
+	switch {
+	case c.Op == GetLock:
+		return through, c.Date == through
+	case c.Op == SetLock && (!c.known() || c.ok()):
+		return c.Date, true
+	case c.Locked:
+		return through, c.Date <= through
+	case c.known() && c.ok() && !c.Replayed:
+		return through, c.Date > through
+	}
+	return through, true
+}}
+
+func (c Call) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s %s", c.Op, cmp.Or(c.Row, c.Phone, c.Date))
+	if c.Amount != 0 {
+		fmt.Fprintf(&s, " amount %d", c.Amount)
+	}
+	if c.Match != nil {
+		fmt.Fprintf(&s, " if %d", *c.Match)
+	}
+	if c.Key != "" {
+		fmt.Fprintf(&s, " key %s", c.Key)
+	}
+	if !c.known() {
+		return s.String() + ": unknown"
+	}
+	fmt.Fprintf(&s, ": %d at %d", c.Status, c.Position)
+	if c.ID != 0 {
+		fmt.Fprintf(&s, " id %d", c.ID)
+	}
+	if c.Revision != nil {
+		fmt.Fprintf(&s, " revision %d", *c.Revision)
+	}
+	if c.Replayed {
+		s.WriteString(" replayed")
+	}
+	if c.Locked {
+		s.WriteString(" locked")
+	}
+	for _, r := range c.Rows {
+		fmt.Fprintf(&s, " %s=%d@%d", r.Name, r.Amount, r.Revision)
+	}
+	if c.Op == Balance {
+		fmt.Fprintf(&s, " sum %d", c.Sum)
+	}
+	return s.String()
+}
