@@ -104,7 +104,9 @@ func (n *node) run() {
 		}
 	})
 	all.Go(func() { n.follow(store) })
-	all.Go(func() { n.project(store, pool, quiet) })
+	if *whole {
+		all.Go(func() { n.project(store, pool, quiet) })
+	}
 	<-n.life.Done()
 }
 

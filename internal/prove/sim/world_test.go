@@ -328,7 +328,7 @@ func newWorld(seed uint64) *world {
 	}
 	w.odds = odds{fault: rng.IntN(60), kinds: rng.IntN(60), jump: rng.IntN(20)}
 	w.faults = rng.IntN(12)
-	if rng.IntN(4) == 0 {
+	if *whole && rng.IntN(4) == 0 {
 		w.db.journal = map[string][]event.Stored{}
 	}
 	return w
