@@ -88,7 +88,7 @@ func (c Pointer) process(s PointerState, i, g int8, to func(string, PointerState
 	n := s
 	n.P[i].Folds = false
 	switch {
-	case at.Locked != 0 && c.Without != "record": // waits for whoever has the record
+	case at.Locked != 0 && c.Without != "record": // waits for the owner of the record
 	case at.Owner == i+1 && at.Position == p.Position || c.Without == "fence":
 		n.G[g].Position, n.G[g].Rows, n.P[i].Position = p.Position+1, at.Rows+1, p.Position+1
 		to(name("commits in"), n)
