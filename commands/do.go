@@ -64,7 +64,7 @@ func attempt[S any](
 		}
 	}
 	before := r.read
-	out := Outcome[S]{ID: r.id, State: before.State, Revision: before.Revision, Position: before.Position, At: before.At, Began: before.Began}
+	out := Outcome[S]{ID: r.id, State: before.State, Revision: before.Revision, Position: before.Position, At: before.At, CreatedAt: before.CreatedAt}
 	if err != nil {
 		if _, refused := errors.AsType[*fault.Error](err); refused {
 			if _, moved := tx.confirm(ctx); moved != nil {
@@ -97,7 +97,7 @@ func attempt[S any](
 	}
 	out.Position, out.Changed = done.Position, r.count() > 0
 	if out.Changed {
-		out.State, out.Revision, out.At, out.Began = r.now.State, r.now.Revision, r.now.At, r.now.Began
+		out.State, out.Revision, out.At, out.CreatedAt = r.now.State, r.now.Revision, r.now.At, r.now.CreatedAt
 	}
 	return out, nil
 }

@@ -8,8 +8,8 @@ import (
 	"bahi/eventstore"
 )
 
-// One is a command on a stream that the caller has loaded.
-type One[S any] struct {
+// StreamCommand is a command on a stream that the caller has loaded.
+type StreamCommand[S any] struct {
 	Loaded[S]
 
 	ID      string
@@ -17,12 +17,12 @@ type One[S any] struct {
 }
 
 // Begins returns a command on a stream that is to begin.
-func Begins[S any](id string, c event.Command[S]) One[S] {
-	return One[S]{Loaded: Loaded[S]{Revision: -1}, ID: id, Command: c}
+func Begins[S any](id string, c event.Command[S]) StreamCommand[S] {
+	return StreamCommand[S]{Loaded: Loaded[S]{Revision: -1}, ID: id, Command: c}
 }
 
-// Done is what became of a One.
-type Done[S any] struct {
+// StreamResult is what became of a One.
+type StreamResult[S any] struct {
 	Loaded[S]
 
 	Changed bool // this call appended what follows; false: another one was faster, or nothing follows
@@ -30,8 +30,8 @@ type Done[S any] struct {
 
 // HandleEach handles commands on different streams, each in its own transaction, in as few round trips as the log allows. It does not
 // repeat a decision whose stream has changed meanwhile: Changed is false for it.
-func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []One[S]) ([]Done[S], error) {
-	done, txs := make([]Done[S], len(all)), make([]*Tx, len(all))
+func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []StreamCommand[S]) ([]StreamResult[S], error) {
+	done, txs := make([]StreamResult[S], len(all)), make([]*Tx, len(all))
 	var records []record
 	for n, one := range all {
 		done[n].Loaded = one.Loaded
@@ -65,7 +65,7 @@ func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event
 		n := written[i]
 		txs[n].end(result.Appended, result.Err)
 		if r, ok := records[n].(*reading[S]); ok && result.Err == nil {
-			done[n] = Done[S]{Loaded: r.now, Changed: true}
+			done[n] = StreamResult[S]{Loaded: r.now, Changed: true}
 		}
 		if _, lost := errors.AsType[*eventstore.WrongRevision](result.Err); !lost {
 			err = errors.Join(err, result.Err)
@@ -75,7 +75,7 @@ func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event
 }
 
 // HandleAll is [HandleEach] for commands each of which has to take effect: where somebody else was faster, it is decided on what they made.
-func HandleAll[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []One[S]) error {
+func HandleAll[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []StreamCommand[S]) error {
 	done, err := HandleEach(ctx, h, req, kind, all)
 	for i, d := range done {
 		if err == nil && !d.Changed {

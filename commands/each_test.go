@@ -12,13 +12,13 @@ func TestCommandsThatAreHandledTogether(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
 	n, other := all[0], all[1]
-	done, err := HandleEach(t.Context(), n.Handler, as(t), things, []One[thing]{Begins("1", makeThing{Name: "a"}), Begins("2", makeThing{Name: "b"})})
+	done, err := HandleEach(t.Context(), n.Handler, as(t), things, []StreamCommand[thing]{Begins("1", makeThing{Name: "a"}), Begins("2", makeThing{Name: "b"})})
 	require.NoError(t, err)
 	other.catchUp(t)
 	_, err = Handle(t.Context(), other.Handler, as(t), things, "2", nameThing{Name: "faster"})
 	require.NoError(t, err)
 
-	ones := []One[thing]{
+	ones := []StreamCommand[thing]{
 		{Loaded: done[0].Loaded, ID: "1", Command: nameThing{Name: "c"}}, {Loaded: done[1].Loaded, ID: "2", Command: nameThing{Name: "d"}},
 		{Loaded: done[0].Loaded, ID: "1", Command: nameThing{Name: "a"}},
 	}
@@ -53,7 +53,7 @@ func TestCommandsThatAreHandledTogether(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "d", l.State.Name)
 
-	_, err = HandleEach(t.Context(), n.Handler, as(t), things, []One[thing]{Begins("3", makeThing{Name: "e"}), {Loaded: fresh, ID: "1", Command: makeThing{Name: "f"}}})
+	_, err = HandleEach(t.Context(), n.Handler, as(t), things, []StreamCommand[thing]{Begins("3", makeThing{Name: "e"}), {Loaded: fresh, ID: "1", Command: makeThing{Name: "f"}}})
 	require.ErrorIs(t, err, errThing)
 	require.Empty(t, n.stream(t, "thing-3"), "all are decided before any is written")
 }

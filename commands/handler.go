@@ -34,8 +34,8 @@ type Vault interface {
 	HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error)
 	// Seal encrypts the personal and secret values of events that are about to be appended.
 	Seal(ctx context.Context, values []*event.Sealed) error
-	// Reveal opens personal values, or marks them as erased.
-	Reveal(ctx context.Context, values []*event.Sealed) error
+	// OpenPersonal opens personal values, or marks them as erased.
+	OpenPersonal(ctx context.Context, values []*event.Sealed) error
 }
 
 // Handler carries out commands on one log.
@@ -152,14 +152,14 @@ func (h *Handler) AppendEach(ctx context.Context, appends []eventstore.Transacti
 
 // Outcome is what became of a record that a command has decided.
 type Outcome[S any] struct {
-	ID       string         // of the aggregate
-	State    S              // after it
-	Revision int64          // of the stream after it, or as it is when nothing was appended; -1: no stream
-	Position event.Position // of the last event of its transaction; if there is none, where the decision holds
-	At       time.Time      // when the last of its events was recorded
-	Began    time.Time      // when the first event of the stream was recorded
-	Changed  bool           // events were appended to it
-	Replayed bool           // by an earlier request with the same key
+	ID        string         // of the aggregate
+	State     S              // after it
+	Revision  int64          // of the stream after it, or as it is when nothing was appended; -1: no stream
+	Position  event.Position // of the last event of its transaction; if there is none, where the decision holds
+	At        time.Time      // when the last of its events was recorded
+	CreatedAt time.Time      // when the first event of the stream was recorded
+	Changed   bool           // events were appended to it
+	Replayed  bool           // by an earlier request with the same key
 }
 
 // Handle carries out a command on a record. It returns the domain's refusal, [ErrStale], [ErrBusy], or an error of the store.
@@ -177,11 +177,11 @@ func always[S any](cmd event.Command[S]) func(string) event.Command[S] {
 
 // Create is [Handle] for a new record. It calls newID for the record's id when nothing refuses the command.
 func Create[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), cmd event.Command[S]) (Outcome[S], error) {
-	return Begin(ctx, h, req, kind, newID, always(cmd))
+	return CreateWithID(ctx, h, req, kind, newID, always(cmd))
 }
 
-// Begin is [Create] for a command that needs the id, for example to seal personal values of the new record. See [DecideNew].
-func Begin[S any](
+// CreateWithID is [Create] for a command that needs the id, for example to seal personal values of the new record. See [DecideNew].
+func CreateWithID[S any](
 	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), cmd func(id string) event.Command[S],
 ) (Outcome[S], error) {
 	return Do(ctx, h, req, kind, func(ctx context.Context, tx *Tx) error {
@@ -201,8 +201,8 @@ func (h *Handler) meta(req Request) event.Meta {
 	}
 }
 
-// MetaOf returns the metadata of an event that repeats what the first event of a stream has said.
-func (h *Handler) MetaOf(ctx context.Context, stream string) (meta event.Meta, err error) {
+// FollowUpMeta returns the metadata of an event that repeats what the first event of a stream has said.
+func (h *Handler) FollowUpMeta(ctx context.Context, stream string) (meta event.Meta, err error) {
 	for stored, err := range h.store.ReadStream(ctx, stream, 0, eventstore.Forwards) {
 		if err != nil {
 			return meta, err
@@ -210,7 +210,7 @@ func (h *Handler) MetaOf(ctx context.Context, stream string) (meta event.Meta, e
 		if err := json.Unmarshal(stored.Meta, &meta); err != nil {
 			return meta, fmt.Errorf("decode metadata of %s: %w", stream, err)
 		}
-		meta.Of, meta.CausationID, meta.More = stored.Position, stored.ID.String(), 0
+		meta.FollowUpOf, meta.CausationID, meta.More = stored.Position, stored.ID.String(), 0
 		return meta, nil
 	}
 	return meta, fmt.Errorf("stream %s is not in the log", stream)

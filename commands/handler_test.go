@@ -210,7 +210,7 @@ func TestTheOutcomeTellsWhereTheStreamStands(t *testing.T) {
 	require.NoError(t, err)
 	last := n.stream(t, "thing-1")[1]
 	want := Outcome[thing]{
-		ID: "1", State: thing{Name: "b"}, Revision: 1, Position: last.Position, At: last.At, Began: n.stream(t, "thing-1")[0].At, Changed: true,
+		ID: "1", State: thing{Name: "b"}, Revision: 1, Position: last.Position, At: last.At, CreatedAt: n.stream(t, "thing-1")[0].At, Changed: true,
 	}
 	require.Equal(t, want, out)
 	n.make(t, "2", "a")

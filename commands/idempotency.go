@@ -34,9 +34,9 @@ func marks(ctx context.Context, h *Handler, req Request) (name, mark string, err
 	return hash(named), hash(marked), nil
 }
 
-// Earlier returns what the request did when it came before with the same key; done is false when it did not. It is for a flow that must ask
+// PreviousOutcome returns what the request did when it came before with the same key; done is false when it did not. It is for a flow that must ask
 // before it does something outside, such as looking at a password, which would not end the same again. The flow keeps the key for [Do].
-func Earlier[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S]) (out Outcome[S], done bool, err error) {
+func PreviousOutcome[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S]) (out Outcome[S], done bool, err error) {
 	out.Revision = -1
 	if req.Key == "" || req.DryRun {
 		return out, false, nil
@@ -63,7 +63,7 @@ func earlier[S any](ctx context.Context, h *Handler, from Source, kind *event.Ki
 	default:
 		l, err := readOn(ctx, h, kind, was.Stream, Loaded[S]{Revision: -1}, was.Revision)
 		return Outcome[S]{
-			ID: id, State: l.State, Revision: l.Revision, Position: known.end, At: l.At, Began: l.Began, Changed: !was.Nothing, Replayed: true,
+			ID: id, State: l.State, Revision: l.Revision, Position: known.end, At: l.At, CreatedAt: l.CreatedAt, Changed: !was.Nothing, Replayed: true,
 		}, true, err
 	}
 }

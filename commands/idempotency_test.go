@@ -69,25 +69,25 @@ func TestARequestKnowsWhatItDidEarlier(t *testing.T) {
 	all[0].make(t, "a", "before")
 	req := as(t, keyed("k", "x"))
 	for _, without := range []Request{req, as(t)} {
-		_, done, err := Earlier(t.Context(), all[0].Handler, without, things)
+		_, done, err := PreviousOutcome(t.Context(), all[0].Handler, without, things)
 		require.NoError(t, err)
 		require.False(t, done)
 	}
 	out, err := Handle(t.Context(), all[0].Handler, req, things, "a", nameThing{Name: "after"})
 	require.NoError(t, err)
-	again, done, err := Earlier(t.Context(), all[1].Handler, req, things)
+	again, done, err := PreviousOutcome(t.Context(), all[1].Handler, req, things)
 	require.NoError(t, err)
 	require.True(t, done)
 	out.Replayed = true
 	require.Equal(t, out, again)
-	_, _, err = Earlier(t.Context(), all[1].Handler, as(t, keyed("k", "another request")), things)
+	_, _, err = PreviousOutcome(t.Context(), all[1].Handler, as(t, keyed("k", "another request")), things)
 	require.ErrorIs(t, err, ErrKeyReused)
 
 	all[0].crash("thing-", "") // it was accepted, and did nothing
 	crashed := as(t, keyed("k2", "x"))
 	_, err = Handle(t.Context(), all[0].Handler, crashed, things, "a", nameThing{Name: "never"})
 	require.ErrorIs(t, err, errCrash)
-	_, done, err = Earlier(t.Context(), all[1].Handler, crashed, things)
+	_, done, err = PreviousOutcome(t.Context(), all[1].Handler, crashed, things)
 	require.NoError(t, err)
 	require.False(t, done)
 }

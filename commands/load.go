@@ -17,7 +17,7 @@ type Loaded[S any] struct {
 	Revision  int64          // of its last event; -1: there is no such stream
 	Position  event.Position // of its last event
 	At        time.Time      // when that was recorded
-	Began     time.Time      // when its first event was recorded
+	CreatedAt time.Time      // when its first event was recorded
 	Workspace uuid.UUID      // of its first event
 
 	bytes int            // of its events' payloads
@@ -26,7 +26,7 @@ type Loaded[S any] struct {
 }
 
 // write returns the transaction that appends to the stream where it was read.
-func (l Loaded[S]) write(stream string, events ...event.New) eventstore.Transaction {
+func (l Loaded[S]) write(stream string, events ...event.Proposed) eventstore.Transaction {
 	t := eventstore.To(stream, eventstore.Expected(l.Revision), events...)
 	t.AsOf = l.asOf
 	return t
@@ -35,7 +35,7 @@ func (l Loaded[S]) write(stream string, events ...event.New) eventstore.Transact
 // and returns the stream's state with its next event, whose payload has so many bytes.
 func (l Loaded[S]) and(kind *event.Kind[S], r event.Recorded[event.Event[S]], bytes int) Loaded[S] {
 	if l.Revision < 0 {
-		l.Workspace, l.Began = r.Meta.Workspace, r.At
+		l.Workspace, l.CreatedAt = r.Meta.Workspace, r.At
 	}
 	l.State, l.Revision, l.Position, l.At, l.bytes = kind.Evolve(l.State, r), r.Revision, r.Position, r.At, l.bytes+bytes
 	l.end = r.Position + event.Position(r.Meta.More)
@@ -98,8 +98,8 @@ func InParallel(count int, load func(n int) error) error {
 	return all.Wait()
 }
 
-// AtHand returns what this process has of a record, which may be late by a moment, if that is there, else what the log has.
-func AtHand[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, there func(S) bool) (Loaded[S], error) {
+// LoadCached returns what this process has of a record, which may be late by a moment, if that is there, else what the log has.
+func LoadCached[S any](ctx context.Context, h *Handler, kind *event.Kind[S], id string, there func(S) bool) (Loaded[S], error) {
 	l, err := Load(ctx, h.Cached(), kind, id)
 	if err == nil && !there(l.State) {
 		l, err = Load(ctx, h.Fresh(), kind, id)

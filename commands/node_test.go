@@ -80,8 +80,8 @@ func (endThing) Decide(s thing) ([]event.Event[thing], error) {
 // sum is a Vault that all nodes share. No event of these tests has anything to seal.
 type sum struct{}
 
-func (sum) Seal(context.Context, []*event.Sealed) error   { return nil }
-func (sum) Reveal(context.Context, []*event.Sealed) error { return nil }
+func (sum) Seal(context.Context, []*event.Sealed) error         { return nil }
+func (sum) OpenPersonal(context.Context, []*event.Sealed) error { return nil }
 
 func (sum) HMAC(_ context.Context, name string, parts ...[]byte) ([]byte, error) {
 	h := hmac.New(sha256.New, []byte(name))

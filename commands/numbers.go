@@ -145,8 +145,8 @@ func (h *Handler) reserve(ctx context.Context, name string, count int64) (number
 	return number.Reserved{}, ErrBusy
 }
 
-// Numbered returns the id of a new record from a series of numbers, for [Create]: the first of count.
-func (h *Handler) Numbered(series string, count int64) func(context.Context) (string, error) {
+// IDFromSeries returns the id of a new record from a series of numbers, for [Create]: the first of count.
+func (h *Handler) IDFromSeries(series string, count int64) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		n, err := h.Numbers(ctx, series, count)
 		return strconv.FormatInt(n, 10), err

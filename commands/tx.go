@@ -87,7 +87,7 @@ type reading[S any] struct {
 	events    []event.Event[S]
 	nth       int  // see place
 	guess     bool // it was not read, and is assumed not to exist
-	encoded   []event.New
+	encoded   []event.Proposed
 	meta      event.Meta
 	ticket    *ticket
 }
@@ -258,7 +258,7 @@ func (h *Handler) seal(ctx context.Context, records []record) error {
 
 // encode returns the write of the sealed events. So many events of the same transaction follow them.
 func (r *reading[S]) encode(req Request, follow int) (w eventstore.Write, err error) {
-	r.encoded, r.meta = make([]event.New, len(r.events)), r.h.meta(req.In(r.workspace))
+	r.encoded, r.meta = make([]event.Proposed, len(r.events)), r.h.meta(req.In(r.workspace))
 	for i, e := range r.events {
 		r.meta.More = follow + len(r.events) - 1 - i
 		if r.encoded[i], err = r.kind.Encode(newEventID(), e, r.meta); err != nil {

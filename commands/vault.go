@@ -22,7 +22,7 @@ func (h *Handler) Hash(ctx context.Context, name string, parts ...[]byte) (strin
 
 // Reveal returns a state, or a value of one, with its personal values in clear. What is erased has none any more.
 func Reveal[T any](ctx context.Context, h *Handler, v T) (T, error) {
-	all, err := event.MapSealed([]T{v}, func(values []*event.Sealed) error { return h.vault.Reveal(ctx, values) })
+	all, err := event.MapSealed([]T{v}, func(values []*event.Sealed) error { return h.vault.OpenPersonal(ctx, values) })
 	if err != nil {
 		return v, fmt.Errorf("open personal values: %w", err)
 	}

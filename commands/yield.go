@@ -42,18 +42,18 @@ func (w *waiting) total() time.Duration {
 	return w.waited + time.Duration(w.now)*time.Since(epoch)
 }
 
-// Yield is work that nobody waits for. It rests the longer, the longer requests of this process waited for their commands meanwhile: a campaign to a hundred
+// Pacer is work that nobody waits for. It rests the longer, the longer requests of this process waited for their commands meanwhile: a campaign to a hundred
 // thousand people leaves the processors to those who post rows.
-type Yield struct {
+type Pacer struct {
 	handler      *Handler
 	waited, took time.Duration
 }
 
 // Yield returns work that has not begun.
-func (h *Handler) Yield() *Yield { return &Yield{handler: h} }
+func (h *Handler) Yield() *Pacer { return &Pacer{handler: h} }
 
 // Do does a part of the work, and notes what it took.
-func (y *Yield) Do(part func() error) error {
+func (y *Pacer) Do(part func() error) error {
 	waited, began := y.handler.waiting.total(), time.Now()
 	err := part()
 	y.waited, y.took = y.waited+y.handler.waiting.total()-waited, y.took+time.Since(began)
@@ -61,7 +61,7 @@ func (y *Yield) Do(part func() error) error {
 }
 
 // Rest ends the work, and waits as long as it has to rest, or until ctx ends.
-func (y *Yield) Rest(ctx context.Context) {
+func (y *Pacer) Rest(ctx context.Context) {
 	if rest := rest(y.waited, y.took); rest > 0 {
 		select {
 		case <-time.After(rest):

@@ -218,7 +218,7 @@ var samples = map[reflect.Type]any{
 }
 
 func sealed(s event.Sealed) event.Sealed {
-	s.Close(1, []byte("nonce, ciphertext and tag"))
+	s.SetCiphertext(1, []byte("nonce, ciphertext and tag"))
 	return s
 }
 
@@ -328,16 +328,16 @@ func TestEveryKindWithPersonalFieldsSaysWhoseTheyAreAndEndsThem(t *testing.T) {
 }
 
 // unended returns the kinds whose sealed fields no event ends.
-func unended(c *event.Catalogue) (complaints []string) {
-	ended := map[event.Subjects]bool{}
+func unended(c *event.Registry) (complaints []string) {
+	ended := map[event.SubjectType]bool{}
 	sealing := map[string][]string{}
 	for _, of := range c.All() {
 		if event.HoldsSealed(of.Go) {
 			sealing[of.Category] = append(sealing[of.Category], of.Name)
 		}
-		if ending, ends := fullEvent(of).(event.Ending); ends {
-			category, _ := event.SplitStream(ending.Ends("1").Subject)
-			ended[event.Subjects(category)] = true
+		if ending, ends := fullEvent(of).(event.ErasureTrigger); ends {
+			category, _ := event.SplitStream(ending.Erases("1").Subject)
+			ended[event.SubjectType(category)] = true
 		}
 	}
 	for _, k := range c.Kinds() {
@@ -358,9 +358,9 @@ type (
 	dropped struct{}
 )
 
-func (noted) Evolve(int) int             { return 1 }
-func (dropped) Evolve(int) int           { return 0 }
-func (dropped) Ends(id string) event.End { return event.End{Subject: "person-" + id} }
+func (noted) Evolve(int) int                   { return 1 }
+func (dropped) Evolve(int) int                 { return 0 }
+func (dropped) Erases(id string) event.Erasure { return event.Erasure{Subject: "person-" + id} }
 
 func TestAForgottenErasureIsNamed(t *testing.T) {
 	t.Parallel()

@@ -63,22 +63,22 @@ type Store interface {
 	PositionAt(ctx context.Context, at time.Time) (event.Position, error)
 }
 
-// Patient is a store whose subscribers can let events wait.
-type Patient interface {
-	// SubscribePatiently is Subscribe for a reader that wants to be woken rarely. It yields events that may wait together with later
+// DelayedSubscriber is a store whose subscribers can let events wait.
+type DelayedSubscriber interface {
+	// SubscribeDelayed is Subscribe for a reader that wants to be woken rarely. It yields events that may wait together with later
 	// ones. Events that the store has to look for are yielded when they are found.
-	SubscribePatiently(ctx context.Context, after event.Position, p Patience) iter.Seq2[Batch, error]
+	SubscribeDelayed(ctx context.Context, after event.Position, p DeliveryDelay) iter.Seq2[Batch, error]
 }
 
-// Sparing is a store that need not hand over events which a reader of the whole log has no use for.
-type Sparing interface {
-	// ReadSparing is ReadAll forwards, up to a position that is included. It may leave out events of the types in without. The event at that position is never
+// FilteredReader is a store that need not hand over events which a reader of the whole log has no use for.
+type FilteredReader interface {
+	// ReadExcluding is ReadAll forwards, up to a position that is included. It may leave out events of the types in without. The event at that position is never
 	// left out, and now and then another one is not, so that the reader knows how far it is.
-	ReadSparing(ctx context.Context, after, upTo event.Position, without []string) iter.Seq2[event.Stored, error]
+	ReadExcluding(ctx context.Context, after, upTo event.Position, without []string) iter.Seq2[event.Stored, error]
 }
 
-// Patience is what a subscriber lets wait.
-type Patience struct {
+// DeliveryDelay is what a subscriber lets wait.
+type DeliveryDelay struct {
 	// For returns how long new events may wait, 0: not at all. It is called while the log's writer waits.
 	For func([]event.Stored) time.Duration
 	// Over returns a channel that is closed when nothing may wait any longer.
@@ -144,7 +144,7 @@ type Transaction struct {
 type Write struct {
 	Stream   string
 	Expected Expected
-	Events   []event.New
+	Events   []event.Proposed
 
 	// Guess says that the caller has not read the stream, and guesses that it does not exist: AsOf says nothing of it.
 	Guess bool
@@ -157,7 +157,7 @@ type Check struct {
 }
 
 // To returns the transaction that writes to one stream.
-func To(stream string, expected Expected, events ...event.New) Transaction {
+func To(stream string, expected Expected, events ...event.Proposed) Transaction {
 	return Transaction{Writes: []Write{{Stream: stream, Expected: expected, Events: events}}}
 }
 

@@ -113,7 +113,7 @@ func status(op api.Op) int {
 func TestDocumentIsTheCommittedOne(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
-	a := o.Stranger().GET("/openapi.json").Status(200)
+	a := o.Anonymous().GET("/openapi.json").Status(200)
 	require.Equal(t, "application/openapi+json", a.Header("Content-Type"))
 	var pretty bytes.Buffer
 	require.NoError(t, json.Indent(&pretty, []byte(a.Text), "", "  "))
@@ -157,7 +157,7 @@ func TestDocumentIsTheCommittedOne(t *testing.T) {
 func TestHealthAndMetricsAreForEverybody(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	stranger := o.Stranger()
+	stranger := o.Anonymous()
 	stranger.GET("/livez").Status(200).Body(`{"alive":true}`)
 	var ready struct {
 		Ready       bool

@@ -85,10 +85,10 @@ func TestAParkedProjectionAnswersWhatItHasAndSaysSoAtOnce(t *testing.T) {
 		Ready       bool
 		Projections []struct{ Name, State string }
 	}
-	apptest.Lenient(t, apptest.Readiness(t, o.Stranger()), &ready)
+	apptest.Lenient(t, apptest.Readiness(t, o.Anonymous()), &ready)
 	require.True(t, ready.Ready, "its answers are marked, and it is no reason to take the node away")
 	require.Equal(t, "books parked", ready.Projections[0].Name+" "+ready.Projections[0].State)
-	require.Contains(t, o.Stranger().GET("/metrics").Status(200).Text, `bahi_projection_parked{projection="books"} 1`)
+	require.Contains(t, o.Anonymous().GET("/metrics").Status(200).Text, `bahi_projection_parked{projection="books"} 1`)
 
 	o.Sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
 	require.NoError(t, app.Builds{System: o.Sys}.Retry(t.Context(), "books"))

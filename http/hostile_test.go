@@ -57,7 +57,7 @@ func TestPathsAndMethodsThatAreNotThere(t *testing.T) {
 	for _, path := range []string{"/bank/", "//banks", "/banks/", "/Banks", "/bank-ledger", "/bank-ledger/", "/bank-ledger//row/1",
 		"/bank/1/2", "/api/v1/nothing", "/bank/../banks", "/.env"} {
 		clerk.GET(path).Problem(404, "Not found")
-		o.Stranger().GET(path).Problem(404, "Not found")
+		o.Anonymous().GET(path).Problem(404, "Not found")
 	}
 	for method, path := range map[string]string{"PATCH": "/bank/1", "DELETE": "/banks", "POST": "/banks", "PUT": "/bank", "TRACE": "/banks"} {
 		a := clerk.Do(method, path, nil).Problem(405, "Method not allowed")
@@ -140,5 +140,5 @@ func TestWhatIsNoHTTPIsNotTheServersFault(t *testing.T) {
 		}
 		conn.Close()
 	}
-	o.Stranger().GET("/livez").Status(200)
+	o.Anonymous().GET("/livez").Status(200)
 }

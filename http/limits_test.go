@@ -30,7 +30,7 @@ func TestSigningInIsCountedTogether(t *testing.T) {
 		{"POST", "/register"}, {"POST", "/login"}, {"POST", "/verify-email"}, {"POST", "/password-reset/request"},
 		{"POST", "/password-reset/confirm"}, {"POST", "/refresh"}, {"GET", "/idp"}, {"GET", "/idp/callback"},
 	}
-	here := apptest.From(o.Stranger(), "198.51.100.1")
+	here := apptest.From(o.Anonymous(), "198.51.100.1")
 	for i := range 20 {
 		r := public[i%len(public)]
 		a := here.Do(r.method, apptest.Auth+r.path, nil)
@@ -45,17 +45,17 @@ func TestSigningInIsCountedTogether(t *testing.T) {
 	refused(t, here.POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")), "auth", 20)
 	require.Equal(t, before, o.Head())
 	// Another address is another count; what is not of the group has none of it.
-	apptest.From(o.Stranger(), "198.51.100.2").POST(apptest.Auth+"/login", nil).Status(400)
+	apptest.From(o.Anonymous(), "198.51.100.2").POST(apptest.Auth+"/login", nil).Status(400)
 	here.GET("/openapi.json").Status(200)
 	// What the client says itself of its address counts for nothing.
 	here.With("X-Forwarded-For", "198.51.100.77, 198.51.100.1").POST(apptest.Auth+"/login", nil).Status(429)
 	here.With("Forwarded", "for=198.51.100.78").POST(apptest.Auth+"/login", nil).Status(400) // they differ: it is the proxy's own
 	// The networks of IPv6 are counted by their first 64 bits.
 	for i := range 20 {
-		apptest.From(o.Stranger(), fmt.Sprintf("2001:db8::%x", i)).POST(apptest.Auth+"/login", nil).Status(400)
+		apptest.From(o.Anonymous(), fmt.Sprintf("2001:db8::%x", i)).POST(apptest.Auth+"/login", nil).Status(400)
 	}
-	apptest.From(o.Stranger(), "2001:db8::ffff").POST(apptest.Auth+"/login", nil).Status(429)
-	apptest.From(o.Stranger(), "2001:db8:0:1::1").POST(apptest.Auth+"/login", nil).Status(400)
+	apptest.From(o.Anonymous(), "2001:db8::ffff").POST(apptest.Auth+"/login", nil).Status(429)
+	apptest.From(o.Anonymous(), "2001:db8:0:1::1").POST(apptest.Auth+"/login", nil).Status(400)
 }
 
 func TestStrangersCanGuessOnlySlowlyAndLockNobodyOut(t *testing.T) {
@@ -63,7 +63,7 @@ func TestStrangersCanGuessOnlySlowlyAndLockNobodyOut(t *testing.T) {
 	o := apptest.StartLimited(t)
 	asha := o.Person("asha@example.com")
 	try := func(i int, email, password string) *apitest.Answer {
-		return apptest.From(o.Stranger(), fmt.Sprintf("198.51.100.%d", i)).POST(apptest.Auth+"/login", map[string]string{"email": email, "password": password})
+		return apptest.From(o.Anonymous(), fmt.Sprintf("198.51.100.%d", i)).POST(apptest.Auth+"/login", map[string]string{"email": email, "password": password})
 	}
 	for i, email := range []string{"asha@example.com", "nobody@example.com"} { // an unknown account is no different
 		for n := range 10 {
@@ -127,7 +127,7 @@ func TestTheMarketplaceHasTheLimitsOfTheSpecification(t *testing.T) {
 		{"catalog_general", 120, "GET", "catalog/" + nobody, false}, {"company_read", 120, "GET", "companies/" + nobody, false},
 		{"company_write", 60, "PATCH", "companies/" + nobody, true}, {"company_check_domain", 30, "POST", "companies/check-domain", false},
 	} {
-		client := apptest.From(o.Stranger(), "198.51.100.7")
+		client := apptest.From(o.Anonymous(), "198.51.100.7")
 		if of.known {
 			client = asha.Client
 		}
@@ -136,7 +136,7 @@ func TestTheMarketplaceHasTheLimitsOfTheSpecification(t *testing.T) {
 			require.NotEqual(t, http.StatusTooManyRequests, a.Response.StatusCode, "%s %d", of.group, i)
 		}
 		refused(t, client.Do(of.method, base+of.path, nil), of.group, of.limit)
-		require.NotEqual(t, http.StatusTooManyRequests, apptest.From(o.Stranger(), "198.51.100.8").Do(of.method, base+of.path, nil).Response.StatusCode, "another address")
+		require.NotEqual(t, http.StatusTooManyRequests, apptest.From(o.Anonymous(), "198.51.100.8").Do(of.method, base+of.path, nil).Response.StatusCode, "another address")
 	}
 }
 
@@ -158,9 +158,9 @@ func TestKeysAreCountedOnlyWhereTheOperatorSaysSo(t *testing.T) {
 		clerk.GET("/banks").Status(200)
 	}
 	refused(t, clerk.GET("/banks"), "api_keys", 3)
-	o.Clerk(apptest.Abroad).GET("/banks").Status(200)
+	o.Clerk(apptest.OtherWorkspace).GET("/banks").Status(200)
 	for range 30 {
-		o.Stranger().With("X-Forwarded-For", "198.51.100.1").POST(apptest.Auth+"/login", nil).Status(400)
+		o.Anonymous().With("X-Forwarded-For", "198.51.100.1").POST(apptest.Auth+"/login", nil).Status(400)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestPagesOfTheFrontendMayAsk(t *testing.T) {
 	asha := o.Person("asha@example.com")
 	const shop, till = "https://shop.example", "https://till.example"
 	ask := func(origin, method, path string) *apitest.Answer {
-		return o.Stranger().With("Origin", origin, "Access-Control-Request-Method", method, "Access-Control-Request-Headers", "authorization,content-type").Do("OPTIONS", path, nil)
+		return o.Anonymous().With("Origin", origin, "Access-Control-Request-Method", method, "Access-Control-Request-Headers", "authorization,content-type").Do("OPTIONS", path, nil)
 	}
 	for _, origin := range []string{shop, till} {
 		a := ask(origin, "POST", apptest.Auth+"/refresh").Status(204)

@@ -64,7 +64,7 @@ func (s shop) badKeys(t *testing.T) map[string]string {
 	known := s.Key(s.asha.Workspace, `{"ledger":"write","messaging":"write","marketplace":"write","audit":"write"}`).Key
 	id, secret, _ := strings.Cut(strings.TrimPrefix(known, "bahi_"), "_")
 	s.Bearer(known).GET("/banks").Status(200)
-	s.Stranger().With("Authorization", "bearer "+known).GET("/banks").Status(200)
+	s.Anonymous().With("Authorization", "bearer "+known).GET("/banks").Status(200)
 	nobody := uuid.New()
 	return map[string]string{
 		"no header": "", "no key": "Bearer", "an empty key": "Bearer ", "no such key": "Bearer x", "a password": "Basic " + base64.StdEncoding.EncodeToString([]byte("a:b")),
@@ -77,7 +77,7 @@ func (s shop) badKeys(t *testing.T) map[string]string {
 }
 
 // faulty returns the status of a fault of a field.
-func faulty(op api.Op) int { return cmp.Or(op.Faulty, http.StatusUnprocessableEntity) }
+func faulty(op api.Op) int { return cmp.Or(op.FieldErrorStatus, http.StatusUnprocessableEntity) }
 
 func writes(op api.Op) bool { return op.Method != http.MethodGet }
 
@@ -166,14 +166,14 @@ func TestOnlyWhatIsForEverybodyIsOpen(t *testing.T) {
 	before, refused, listed := s.Head(), asked{}, listedAnswers(t)
 	for what, header := range headers {
 		for _, op := range s.ops {
-			a := requests[op.ID].ask(s.Stranger().With("Authorization", header, "Bahi-Workspace", s.asha.Workspace))
+			a := requests[op.ID].ask(s.Anonymous().With("Authorization", header, "Bahi-Workspace", s.asha.Workspace))
 			require.Contains(t, listed[op.ID], strconv.Itoa(a.Response.StatusCode), "the document of %s, %s", op.ID, what)
-			if op.Public && !op.Known {
+			if op.Public && !op.OptionalAuth {
 				require.NotEqual(t, 500, a.Response.StatusCode, "%s, %s: %s", op.ID, what, a.Text)
 				require.NotContains(t, a.Text, "Not authenticated", "%s, %s", op.ID, what)
 				continue
 			}
-			if op.Known && header == "" { // apitest sends none then
+			if op.OptionalAuth && header == "" { // apitest sends none then
 				require.Equal(t, status(op), a.Response.StatusCode, "%s: %s", op.ID, a.Text)
 				continue
 			}
@@ -196,7 +196,7 @@ func TestAnotherWorkspaceIsNotThere(t *testing.T) {
 	for _, op := range s.ops {
 		r := requests[op.ID]
 		if op.Public {
-			if op.Known {
+			if op.OptionalAuth {
 				require.Contains(t, listed[op.ID], "404", op.ID)
 			}
 			continue
@@ -223,7 +223,7 @@ func TestWhoMayReadMayNotWrite(t *testing.T) {
 	s := startShop(t)
 	ravi := s.Person("ravi@example.com")
 	const read = `{"ledger":"read","messaging":"read","marketplace":"read","audit":"read"}`
-	s.asha.Join(s.Office, ravi, read)
+	s.asha.Join(s.Server, ravi, read)
 	key := s.Bearer(s.Key(s.asha.Workspace, read).Key)
 	s.Signed()
 	requests := s.things().requests(t, every)

@@ -77,7 +77,7 @@ func TestEveryOperationHasASample(t *testing.T) {
 
 // shop is a workspace, its owner, and every operation.
 type shop struct {
-	*apptest.Office
+	*apptest.Server
 
 	asha    apptest.Person // its owner
 	ops     []api.Op
@@ -96,7 +96,7 @@ func (s shop) may(op api.Op) *apitest.Client {
 	case op.Operator:
 		return s.Operator()
 	case op.Public:
-		return s.Stranger()
+		return s.Anonymous()
 	default:
 		return s.asha.Client
 	}
@@ -127,7 +127,7 @@ func (w *things) value(t *testing.T, name string) string {
 	}
 	if name == "user_id" { // a member beside the owner
 		ravi := w.Person(uuid.NewString() + "@example.com")
-		w.asha.Join(w.Office, ravi, `{"ledger":"read"}`)
+		w.asha.Join(w.Server, ravi, `{"ledger":"read"}`)
 		w.values[name] = `"` + ravi.User.ID + `"`
 		return w.values[name]
 	}

@@ -58,8 +58,8 @@ func (s scenes) play(t *testing.T) {
 func (s scenes) sessions(t *testing.T) {
 	t.Helper()
 	ravi := s.Person(uuid.NewString() + "@example.com")
-	s.ask(t, "login", s.Stranger(), apptest.Auth+"/login", fmt.Sprintf(`{"email":%q,"password":%q}`, ravi.User.Email, apptest.GoodPassword))
-	s.ask(t, "refresh", s.Stranger(), apptest.Auth+"/refresh", fmt.Sprintf(`{"refresh_token":%q}`, ravi.Refresh))
+	s.ask(t, "login", s.Anonymous(), apptest.Auth+"/login", fmt.Sprintf(`{"email":%q,"password":%q}`, ravi.User.Email, apptest.GoodPassword))
+	s.ask(t, "refresh", s.Anonymous(), apptest.Auth+"/refresh", fmt.Sprintf(`{"refresh_token":%q}`, ravi.Refresh))
 	s.ask(t, "change-password", ravi.Client, apptest.Me+"/password", fmt.Sprintf(`{"current_password":%q,"new_password":"jadau and polki"}`, apptest.GoodPassword))
 }
 
@@ -70,23 +70,23 @@ func (s scenes) mailed(t *testing.T) {
 		return fmt.Sprintf(`{"token":%q}`, token)
 	}
 	usha, meera, mill := uuid.NewString()+"@example.com", uuid.NewString()+"@example.com", uuid.NewString()+"@example.com"
-	s.Stranger().POST(apptest.Auth+"/register", apptest.Registration(usha)).Status(201)
-	s.ask(t, "verify-email", s.Stranger(), apptest.Auth+"/verify-email", token(usha, apptest.VerifySubject))
+	s.Anonymous().POST(apptest.Auth+"/register", apptest.Registration(usha)).Status(201)
+	s.ask(t, "verify-email", s.Anonymous(), apptest.Auth+"/verify-email", token(usha, apptest.VerifySubject))
 
 	s.asha.POST("/api/v1/workspaces/"+s.asha.Workspace+"/invitations", apptest.Invite(usha, `{"ledger":"read"}`)).Status(201)
 	in := s.Bearer(s.SignIn(usha, apptest.GoodPassword).Access)
 	s.ask(t, "accept-invitation", in, "/api/v1/invitations/accept", token(usha, apptest.InviteSubject))
 
-	s.Stranger().POST(apptest.Auth+"/password-reset/request", map[string]string{"email": usha}).Status(200)
-	s.ask(t, "confirm-password-reset", s.Stranger(), apptest.Auth+"/password-reset/confirm",
+	s.Anonymous().POST(apptest.Auth+"/password-reset/request", map[string]string{"email": usha}).Status(200)
+	s.ask(t, "confirm-password-reset", s.Anonymous(), apptest.Auth+"/password-reset/confirm",
 		strings.Replace(token(usha, apptest.ResetSubject), "}", `,"new_password":"jadau and polki"}`, 1))
 
 	s.Bearer(s.SignIn(usha, "jadau and polki").Access).PUT(apptest.Me, map[string]string{"email": meera}).Status(200)
-	s.ask(t, "undo-email-change", s.Stranger(), apptest.Auth+"/email-change/undo", token(usha, "Your email address at Bahi was changed"))
+	s.ask(t, "undo-email-change", s.Anonymous(), apptest.Auth+"/email-change/undo", token(usha, "Your email address at Bahi was changed"))
 
 	company := strings.Trim(s.value(t, "company_id"), `"`)
 	s.asha.PATCH("/api/v1/companies/"+company, fmt.Sprintf(`{"name":"Meera Mill","email":%q}`, mill)).Status(200)
-	s.ask(t, "confirm-company-email", s.Stranger(), "/api/v1/companies/confirm-email", token(mill, "Confirm the address of Meera Mill"))
+	s.ask(t, "confirm-company-email", s.Anonymous(), "/api/v1/companies/confirm-email", token(mill, "Confirm the address of Meera Mill"))
 }
 
 func (s scenes) conversations(t *testing.T) {
@@ -101,7 +101,7 @@ func (s scenes) conversations(t *testing.T) {
 	}
 	channel, _ := made(`{"name":"Sales","type":"chat"}`)
 	const phone = "919812345671"
-	_, err := s.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: flows.Writer{From: phone, Name: "Meera"}, Channel: channel, Text: "Is it ready?", ProviderID: "w1", SentAt: time.Now()})
+	_, err := s.Sys.Messages.Receive(t.Context(), flows.InboundMessage{Sender: flows.Sender{From: phone, Name: "Meera"}, Channel: channel, Text: "Is it ready?", ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
 	s.ask(t, "send-text", s.asha.Client, "/api/chat/send", fmt.Sprintf(`{"to":%q,"message":"Your order is ready","channelId":%d}`, phone, channel))
 	s.ask(t, "send-image", s.asha.Client, "/api/chat/send-image", fmt.Sprintf(`{"to":%q,"imageUrl":"https://cdn.example.org/a.jpg","channelId":%d}`, phone, channel))
@@ -116,12 +116,12 @@ func (s scenes) conversations(t *testing.T) {
 	const page = "https://shop.example.org"
 	_, key := made(fmt.Sprintf(`{"name":"Page","type":"web","settings":{"allowedOrigins":[%q]}}`, page))
 	var session struct{ Token string }
-	visitor := s.Stranger().With("Origin", page)
+	visitor := s.Anonymous().With("Origin", page)
 	require.NoError(t, json.Unmarshal([]byte(s.ask(t, "begin-web-chat", visitor, "/api/web-chat/"+key+"/sessions", "").Text), &session))
 	s.ask(t, "write-web-chat", visitor.With("Authorization", "Bearer "+session.Token), "/api/web-chat/"+key+"/messages", `{"text":"Do you make payal?"}`)
 
 	dms, _ := made(`{"name":"DMs","type":"twitter","accessToken":"t","settings":{"consumerSecret":"consumer","userId":"42"}}`)
-	s.ask(t, "greet-twitter", s.Stranger(), fmt.Sprintf("/api/webhook/twitter/%d?crc_token=abc", dms), "")
+	s.ask(t, "greet-twitter", s.Anonymous(), fmt.Sprintf("/api/webhook/twitter/%d?crc_token=abc", dms), "")
 }
 
 // calls has a call of a provider that has no effect.
@@ -131,7 +131,7 @@ func (s scenes) calls(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(s.asha.POST("/api/channels", `{"name":"Bot","type":"telegram","apiKey":"17:k"}`).Status(201).Text), &bot))
 	secret, err := s.Sys.Messages.HookToken(t.Context(), fmt.Sprint(bot.ID))
 	require.NoError(t, err)
-	s.Stranger().With("X-Telegram-Bot-Api-Secret-Token", secret).POST(fmt.Sprintf("/api/webhook/telegram/%d", bot.ID), `{"update_id":3,"poll":{}}`).Status(200)
+	s.Anonymous().With("X-Telegram-Bot-Api-Secret-Token", secret).POST(fmt.Sprintf("/api/webhook/telegram/%d", bot.ID), `{"update_id":3,"poll":{}}`).Status(200)
 	var ignored []opsviews.Webhook
 	require.Eventually(t, func() bool {
 		s.Operator().GET("/ops/webhooks?verdict=ignored").Status(200).JSON(&ignored)
@@ -144,10 +144,10 @@ func (s scenes) calls(t *testing.T) {
 
 func (s scenes) jobs(t *testing.T) {
 	t.Helper()
-	s.Worked("send_verification")
+	s.WaitJobs("send_verification")
 	job := s.Jobs("kind=send_verification")[0].ID
 	for _, verb := range []string{"retry", "cancel"} {
-		s.Worked("send_verification")
+		s.WaitJobs("send_verification")
 		s.Sql(`update river.river_job set state = 'scheduled', finalized_at = null, scheduled_at = now() + interval '1 day' where id = $1`, job)
 		s.ask(t, verb+"-job", s.Operator(), fmt.Sprintf("/ops/jobs/%d/%s", job, verb), "")
 	}

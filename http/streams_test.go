@@ -15,7 +15,7 @@ import (
 )
 
 // startRechecking serves a system whose streams of events check their callers' rights all the time.
-func startRechecking(t *testing.T) *apptest.Office {
+func startRechecking(t *testing.T) *apptest.Server {
 	t.Helper()
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.Recheck, with.Outside.Streams = 10*time.Millisecond, 3

@@ -17,20 +17,20 @@ import (
 // "has <projection> <position>" to those that have asked. A lost notice only costs time: events are folded, and readers look, also without.
 const asksChannel = "bahi_asks"
 
-// asks are what this process and others ask of each other. The runner's mu guards it.
-type asks struct {
-	told  map[string]event.Position // what this process has asked others for
-	owed  map[string]event.Position // what others have asked this process for
-	out   []string                  // notices to be sent
-	ready chan struct{}             // wakes who sends them
+// positionRequests are what this process and others ask of each other. The runner's mu guards it.
+type positionRequests struct {
+	sent     map[string]event.Position // what this process has asked others for
+	received map[string]event.Position // what others have asked this process for
+	out      []string                  // notices to be sent
+	ready    chan struct{}             // wakes who sends them
 }
 
-func newAsks() asks {
-	return asks{told: map[string]event.Position{}, owed: map[string]event.Position{}, ready: make(chan struct{}, 1)}
+func newAsks() positionRequests {
+	return positionRequests{sent: map[string]event.Position{}, received: map[string]event.Position{}, ready: make(chan struct{}, 1)}
 }
 
-// say queues a notice.
-func (a *asks) say(verb, name string, at event.Position) {
+// enqueue queues a notice.
+func (a *positionRequests) enqueue(verb, name string, at event.Position) {
 	a.out = append(a.out, verb+" "+name+" "+strconv.FormatUint(uint64(at), 10))
 	select {
 	case a.ready <- struct{}{}:
@@ -38,24 +38,24 @@ func (a *asks) say(verb, name string, at event.Position) {
 	}
 }
 
-// ask asks the process that folds a projection for a position, unless this process has done so. The caller holds mu.
-func (r *Runner) ask(name string, asked event.Position) {
-	if asked > r.asks.told[name] {
-		r.asks.told[name] = asked
-		r.asks.say("ask", name, asked)
+// requestPosition asks the process that folds a projection for a position, unless this process has done so. The caller holds mu.
+func (r *Runner) requestPosition(name string, asked event.Position) {
+	if asked > r.asks.sent[name] {
+		r.asks.sent[name] = asked
+		r.asks.enqueue("ask", name, asked)
 	}
 }
 
-// pay tells other processes that a projection has what they have asked for. The caller holds mu.
-func (r *Runner) pay(name string, at event.Position) {
-	if owed := r.asks.owed[name]; owed > 0 && at >= owed {
-		delete(r.asks.owed, name)
-		r.asks.say("has", name, at)
+// announceReached tells other processes that a projection has what they have asked for. The caller holds mu.
+func (r *Runner) announceReached(name string, at event.Position) {
+	if owed := r.asks.received[name]; owed > 0 && at >= owed {
+		delete(r.asks.received, name)
+		r.asks.enqueue("has", name, at)
 	}
 }
 
-// hear takes a notice of another process, or of this one.
-func (r *Runner) hear(notice string) {
+// handleNotice takes a notice of another process, or of this one.
+func (r *Runner) handleNotice(notice string) {
 	verb, rest, _ := strings.Cut(notice, " ")
 	name, number, _ := strings.Cut(rest, " ")
 	at, err := strconv.ParseUint(number, 10, 63)
@@ -68,9 +68,9 @@ func (r *Runner) hear(notice string) {
 	switch {
 	case s == nil:
 	case verb == "ask" && s.Working:
-		r.asks.owed[name] = max(r.asks.owed[name], event.Position(at))
+		r.asks.received[name] = max(r.asks.received[name], event.Position(at))
 		r.demands[name].raise(event.Position(at))
-		r.pay(name, s.Position)
+		r.announceReached(name, s.Position)
 	case verb == "has" && !s.Working: // readers look for themselves
 		r.moves[name].Notify()
 	}
@@ -108,7 +108,7 @@ func (r *Runner) exchangeOnce(ctx context.Context) error {
 			cancel()
 			return errors.Join(<-failed, err)
 		}
-		r.hear(notice.Payload)
+		r.handleNotice(notice.Payload)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	gathers := func() *Projection { return seen("seen", nil).Gathering(time.Hour) } // events wait until somebody asks
+	gathers := func() *Projection { return seen("seen", nil).WithBatchDelay(time.Hour) } // events wait until somebody asks
 	one := r.run(t, gathers())
 	one.until("seen", func(s Status) bool { return s.Working })
 	two := r.run(t, gathers())
@@ -63,7 +63,7 @@ func TestANoticeWakesWhoWaitsForAnotherProcess(t *testing.T) {
 	woken := func(notice string) bool {
 		_, moved, folds := r.Follow("seen", 1, 7)
 		require.False(t, folds)
-		r.hear(notice)
+		r.handleNotice(notice)
 		select {
 		case <-moved:
 			return true
@@ -78,9 +78,9 @@ func TestANoticeWakesWhoWaitsForAnotherProcess(t *testing.T) {
 	require.Equal(t, []string{"ask seen 7"}, said(), "once")
 
 	r.set(p, func(s *Status) { s.Working, s.Generation, s.Position = true, 1, 8 })
-	r.hear("ask seen 8")
+	r.handleNotice("ask seen 8")
 	require.Equal(t, []string{"has seen 8"}, said())
-	r.hear("ask seen 9")
+	r.handleNotice("ask seen 9")
 	require.Empty(t, said())
 	upTo, _ := r.demands["seen"].now()
 	require.Equal(t, event.Position(9), upTo)

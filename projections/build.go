@@ -29,12 +29,12 @@ type Build struct {
 	Program    string           // version of the program, for error reports
 	Now        func() time.Time // nil: measure no rates
 	Stay       bool             // wait if the tables differ from the live ones, instead of returning [ErrDiffers]
-	How        How              // for a new build
+	How        BuildOptions     // for a new build
 	Progress   func(Progress)   // of a build in any process; may be nil
 }
 
-// How has the options of a build.
-type How struct {
+// BuildOptions has the options of a build.
+type BuildOptions struct {
 	Throttle   int           // most events a second; 0: unlimited
 	Partitions int           // parts that fill in parallel, if the projection allows it; 0: chosen by the number of processors
 	Accept     bool          // the tables may differ from those of the replaced generation
@@ -94,7 +94,7 @@ func (b Build) Join(ctx context.Context) error {
 	return b.until(ctx, conn, g)
 }
 
-// Request enters a build into the registry, for [Runner.Tend].
+// Request enters a build into the registry, for [Runner.MaintainGenerations].
 func (b Build) Request(ctx context.Context) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {

@@ -214,7 +214,7 @@ func TestBuildIsResumedByAnotherProcess(t *testing.T) {
 			})
 			r.add(t, numberedNames(0, 1000)...)
 			build := r.build(p)
-			build.How = How{Throttle: 2000} // batches of 100
+			build.How = BuildOptions{Throttle: 2000} // batches of 100
 			require.Error(t, build.Run(ctx))
 			at, found, err := build.underWay(t.Context(), r.pool)
 			require.NoError(t, err)
@@ -401,7 +401,7 @@ func TestGatheredEventsAreYieldedWhenTheirPositionIsAskedFor(t *testing.T) {
 		asked.raise(4)
 	}()
 	var positions []event.Position
-	for batch, err := range coalesced(t.Context(), seen("seen", nil).Gathering(time.Hour), f, 0, asked) {
+	for batch, err := range coalesced(t.Context(), seen("seen", nil).WithBatchDelay(time.Hour), f, 0, asked) {
 		require.NoError(t, err)
 		for _, e := range batch.Events {
 			positions = append(positions, e.Position)
@@ -468,12 +468,12 @@ func TestFoldsOfABatchKeepTheirOrder(t *testing.T) {
 			b.Exec(`insert into seen (position, name) values ($1, $2)`, int64(events[0].Position), fmt.Sprintf("%d after %d", len(events), count))
 			return nil
 		}))
-	open := func(name string) event.New {
+	open := func(name string) event.Proposed {
 		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{})
 		require.NoError(t, err)
 		return e
 	}
-	rename := func() event.New {
+	rename := func() event.Proposed {
 		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountRenamed{To: "x"}, event.Meta{})
 		require.NoError(t, err)
 		return e

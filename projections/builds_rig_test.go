@@ -30,7 +30,7 @@ func (r *rig) serve(t *testing.T, all ...*Projection) *serving {
 	runner.Now, runner.Program = time.Now, "test"
 	s := &serving{running: &running{Runner: runner, t: t, stopped: make(chan error, 1), cancel: cancel}, tended: make(chan struct{})}
 	go func() { s.stopped <- runner.Run(ctx, all...) }()
-	go func() { defer close(s.tended); _ = runner.Tend(ctx, all...) }()
+	go func() { defer close(s.tended); _ = runner.MaintainGenerations(ctx, all...) }()
 	t.Cleanup(s.stop)
 	return s
 }

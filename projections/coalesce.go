@@ -52,9 +52,9 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		read, batches, wait := make(chan item, 1), store.Subscribe, time.After
-		if patient, is := store.(eventstore.Patient); is {
+		if patient, is := store.(eventstore.DelayedSubscriber); is {
 			batches = func(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
-				return patient.SubscribePatiently(ctx, after, p.patience(asked))
+				return patient.SubscribeDelayed(ctx, after, p.patience(asked))
 			}
 			wait = func(most time.Duration) <-chan time.Time { return time.After(most / waitedPart) }
 		}
@@ -126,8 +126,8 @@ func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after
 const waitedPart = 8
 
 // patience returns what a patient store may let wait: as long as [coalesced] does, and no event that a reader asks for.
-func (p *Projection) patience(asked *demand) eventstore.Patience {
-	return eventstore.Patience{
+func (p *Projection) patience(asked *demand) eventstore.DeliveryDelay {
+	return eventstore.DeliveryDelay{
 		For: func(events []event.Stored) time.Duration {
 			upTo, _ := asked.now()
 			switch {

@@ -30,7 +30,7 @@ func TestBuildIsPausedAndResumed(t *testing.T) {
 	require.ErrorIs(t, Pause(t.Context(), r.pool, p), ErrNotBuilt)
 	require.ErrorIs(t, Resume(t.Context(), r.pool, p), ErrNotPaused)
 	build := r.build(p)
-	build.How = How{Throttle: 100, Partitions: 3} // takes half a minute
+	build.How = BuildOptions{Throttle: 100, Partitions: 3} // takes half a minute
 	require.NoError(t, build.Request(t.Context()))
 	r.tend(t, p)
 	soon(t, "the build begins", func() bool { return r.position(t, p) > 0 })

@@ -212,7 +212,7 @@ func (p *part) fold(ctx context.Context) error {
 }
 
 func (p *part) batch(tx pgx.Tx) *Batch {
-	return &Batch{Tx: tx, Filling: true, Resumed: p.resumed, Part: p.Part, Kept: p.kept}
+	return &Batch{Tx: tx, Filling: true, Resumed: p.resumed, Part: p.Part, FoldState: p.kept}
 }
 
 // apply folds a piece and records the part's position, in one transaction; it records the position even if nothing was folded, so that a
@@ -236,7 +236,7 @@ func (p *part) apply(ctx context.Context, d decoded) error {
 	})
 	switch {
 	case err == nil:
-		p.kept, p.stored = b.Kept, d.upTo
+		p.kept, p.stored = b.FoldState, d.upTo
 		p.reach(d)
 		return nil
 	case isTransient(p.conn, err):
@@ -344,8 +344,8 @@ const mostPassed = 100_000
 
 // read yields the events after a position up to a limit that the projection folds, those that this program does not know, and now and then another one.
 func (b Build) read(ctx context.Context, after, limit event.Position) iter.Seq2[event.Stored, error] {
-	if sparing, is := b.Store.(eventstore.Sparing); is && b.Projection.raw == nil {
-		return sparing.ReadSparing(ctx, after, limit, b.Projection.foreign())
+	if sparing, is := b.Store.(eventstore.FilteredReader); is && b.Projection.raw == nil {
+		return sparing.ReadExcluding(ctx, after, limit, b.Projection.foreign())
 	}
 	return b.Store.ReadAll(ctx, after, eventstore.Forwards)
 }

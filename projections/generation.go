@@ -121,7 +121,7 @@ func liveGeneration(ctx context.Context, db querier, p *Projection) (generation,
 }
 
 // newGeneration registers a generation, whose tables do not exist yet, under the next number. A scratch one is locked on the connection.
-func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uuid.UUID, how How, scratch bool) (g generation, err error) {
+func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uuid.UUID, how BuildOptions, scratch bool) (g generation, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if err := lockRegistry(ctx, tx); err != nil {
 			return err
@@ -248,8 +248,8 @@ type mismatch struct{ why string }
 
 func (m *mismatch) Error() string { return m.why }
 
-// Listed is a generation for operators.
-type Listed struct {
+// GenerationInfo is a generation for operators.
+type GenerationInfo struct {
 	Name       string
 	Version    int
 	Generation int
@@ -263,14 +263,14 @@ type Listed struct {
 }
 
 // List returns all generations of all projections.
-func List(ctx context.Context, db querier) ([]Listed, error) {
+func List(ctx context.Context, db querier) ([]GenerationInfo, error) {
 	found, err := generations(ctx, db, `true`)
 	if err != nil {
 		return nil, fmt.Errorf("list projections: %w", err)
 	}
-	all := make([]Listed, len(found))
+	all := make([]GenerationInfo, len(found))
 	for i, g := range found {
-		all[i] = Listed{
+		all[i] = GenerationInfo{
 			Name: g.Name, Version: g.Version, Generation: g.Generation, Position: g.Position, State: "building", Live: g.Live,
 			Phase: g.phase(), Total: g.Total,
 		}

@@ -39,7 +39,7 @@ func TestKeptGenerationFollowsTheLogUntilItExpires(t *testing.T) {
 	soon(t, "the kept generation follows", func() bool { return r.of(t, p, 1).Position == 2 })
 	r.exec(t, `update projection.generation set keep_until = now() where keep_until is not null`)
 	r.onlySchemas(t, "seen_g2")
-	require.ErrorIs(t, r.build(p).Rollback(t.Context(), time.Hour), ErrNothingKept)
+	require.ErrorIs(t, r.build(p).Rollback(t.Context(), time.Hour), ErrNoPreviousGeneration)
 	r.add(t, "Cat")
 	serving.reached("seen", 3)
 	require.Equal(t, []string{"Ant", "Bee", "Cat"}, r.names(t, "seen"))

@@ -15,12 +15,12 @@ import (
 
 // The errors of an operator's requests.
 var (
-	ErrNoBuild     = errors.New("the projection is not being built")
-	ErrNotBuilt    = errors.New("the projection is not built yet")
-	ErrNotParked   = errors.New("the projection is not parked")
-	ErrNotPaused   = errors.New("the projection is not paused")
-	ErrNothingKept = errors.New("no earlier generation is kept")
-	ErrNotDiffers  = errors.New("the build does not wait for its differences to be accepted")
+	ErrNoBuild              = errors.New("the projection is not being built")
+	ErrNotBuilt             = errors.New("the projection is not built yet")
+	ErrNotParked            = errors.New("the projection is not parked")
+	ErrNotPaused            = errors.New("the projection is not paused")
+	ErrNoPreviousGeneration = errors.New("no earlier generation is kept")
+	ErrNotDiffers           = errors.New("the build does not wait for its differences to be accepted")
 )
 
 // change updates the generations that match a condition on name and version: the first condition that matches any. Otherwise it returns
@@ -115,7 +115,7 @@ func (b Build) Drop(ctx context.Context, number int) error {
 	return drop(ctx, conn, g)
 }
 
-// cancelWithin is how long Cancel waits for a build to release its tables. Afterwards [Runner.Tend] of some process drops them.
+// cancelWithin is how long Cancel waits for a build to release its tables. Afterwards [Runner.MaintainGenerations] of some process drops them.
 const cancelWithin = 15 * time.Second
 
 // Cancel ends the build and drops its tables.
@@ -167,7 +167,7 @@ func (b Build) Rollback(ctx context.Context, keep time.Duration) error {
 		return err
 	}
 	if !found {
-		return ErrNothingKept
+		return ErrNoPreviousGeneration
 	}
 	if err := verify(ctx, b.Store, kept); err != nil {
 		return fmt.Errorf("roll %s back: %w", b.Projection.Name, err)
@@ -209,7 +209,7 @@ func (b Build) keptUpTo(ctx context.Context, db querier, kept generation, live e
 		case err != nil:
 			return err
 		case !found:
-			return ErrNothingKept
+			return ErrNoPreviousGeneration
 		case now.Position >= min(live, head): // if the log is another one, the live position means nothing
 			return nil
 		case now.Error != nil:

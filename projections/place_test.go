@@ -20,7 +20,7 @@ func TestBuildRecordsItsPositionWithoutEventsToFold(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	build := r.build(p)
-	build.How = How{Throttle: throttledBatches} // batches of one event
+	build.How = BuildOptions{Throttle: throttledBatches} // batches of one event
 	build.Progress = func(now Progress) {
 		if now.Done >= 15 {
 			stop()

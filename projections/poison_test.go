@@ -57,7 +57,7 @@ func TestPoisonEventStopsOnlyItsProjection(t *testing.T) {
 			case "garbage":
 				bad.Data = []byte(`{"name":7}`)
 			}
-			good := func(name string) event.New {
+			good := func(name string) event.Proposed {
 				e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{})
 				require.NoError(t, err)
 				return e
@@ -95,7 +95,7 @@ func TestPoisonEventStopsOnlyItsProjection(t *testing.T) {
 }
 
 // parked waits until the registry says that a projection is parked.
-func (r *rig) parked(t *testing.T, name string) (found Listed) {
+func (r *rig) parked(t *testing.T, name string) (found GenerationInfo) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		all, err := List(t.Context(), r.pool)

@@ -28,7 +28,7 @@ create index seen_position_idx on seen (position);
 `, On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 		b.Exec(`insert into seen (position, name) values ($1, $2)`, int64(e.Position), e.Data.Name)
 		b.Exec(`insert into counted (key, n) values ($1, 1) on conflict (key) do update set n = counted.n + 1`, int64(e.Position)%11)
-	})).Parted(func(r *event.Recorded[any]) (key int64, all bool) { return int64(r.Position) % 11, false })
+	})).PartitionedBy(func(r *event.Recorded[any]) (key int64, all bool) { return int64(r.Position) % 11, false })
 }
 
 func TestKilledBuildInPartsGivesTheSameTables(t *testing.T) {
@@ -42,7 +42,7 @@ func TestKilledBuildInPartsGivesTheSameTables(t *testing.T) {
 			want := numberedNames(0, 1200)
 			r.add(t, want...)
 			build := r.build(p)
-			build.How = How{Throttle: 100, Partitions: parts + 1} // takes a dozen seconds
+			build.How = BuildOptions{Throttle: 100, Partitions: parts + 1} // takes a dozen seconds
 			require.NoError(t, build.Request(t.Context()))
 			for range 3 {
 				before := r.position(t, p)
@@ -83,7 +83,7 @@ func TestBuildSurvivesLostConnections(t *testing.T) {
 	want := numberedNames(0, 3000)
 	r.add(t, want...)
 	build := r.build(p)
-	build.How = How{Throttle: 1500, Partitions: 2}
+	build.How = BuildOptions{Throttle: 1500, Partitions: 2}
 	require.NoError(t, build.Request(t.Context()))
 	all := []*serving{r.serve(t, p), r.serve(t, p)}
 	random := rand.New(rand.NewPCG(4, 4))
@@ -128,7 +128,7 @@ func TestTablesConvergeToTheLog(t *testing.T) {
 		steps := map[string]func(*rapid.T){
 			"request": func(rt *rapid.T) {
 				b := r.build(p)
-				b.How = How{
+				b.How = BuildOptions{
 					Partitions: rapid.IntRange(1, 3).Draw(rt, "parts"), Throttle: rapid.SampledFrom([]int{0, 400}).Draw(rt, "throttle"),
 					Keep: rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(rt, "keep"),
 				}
@@ -185,7 +185,7 @@ func TestTablesConvergeToTheLog(t *testing.T) {
 			return !found && built
 		})
 		b := r.build(p)
-		b.How = How{Accept: true, Keep: time.Hour}
+		b.How = BuildOptions{Accept: true, Keep: time.Hour}
 		require.NoError(t, b.Run(t.Context()))
 		head := r.head(t)
 		require.EventuallyWithT(t, func(c *assert.CollectT) {

@@ -144,9 +144,9 @@ func (f Fold) Resuming(resume func(context.Context, *Batch) error) Fold {
 	return f
 }
 
-// Parted lets parallel parts, with their own connections and transactions, share a fill. key returns which part folds an event; all means
+// PartitionedBy lets parallel parts, with their own connections and transactions, share a fill. key returns which part folds an event; all means
 // every part. A part must not touch another part's rows, and must not depend on another part's progress.
-func (p *Projection) Parted(key func(*event.Recorded[any]) (key int64, all bool)) *Projection {
+func (p *Projection) PartitionedBy(key func(*event.Recorded[any]) (key int64, all bool)) *Projection {
 	p.parted = key
 	return p
 }
@@ -172,15 +172,15 @@ func (p *Projection) Comparable(columns map[string]string) *Projection {
 	return p
 }
 
-// Gathering makes events wait up to most for later ones, to be folded together. It suits tables that no request waits for, whose fold
+// WithBatchDelay makes events wait up to most for later ones, to be folded together. It suits tables that no request waits for, whose fold
 // costs more per batch than per event.
-func (p *Projection) Gathering(most time.Duration) *Projection {
+func (p *Projection) WithBatchDelay(most time.Duration) *Projection {
 	p.gather = most
 	return p
 }
 
-// Telling declares that the fold calls [Batch.Changed] for each workspace whose rows it changes. Then answers from the tables can be kept.
-func (p *Projection) Telling() *Projection {
+// WithChangeTracking declares that the fold calls [Batch.MarkChanged] for each workspace whose rows it changes. Then answers from the tables can be kept.
+func (p *Projection) WithChangeTracking() *Projection {
 	p.tells = true
 	return p
 }
@@ -312,16 +312,16 @@ type Batch struct {
 	Resumed bool
 	// Part is the part of the fold.
 	Part Part
-	// Kept is for Apply and Raw too: what the fold stored there in an earlier batch of the same runner, the only writer of the tables. It is
+	// FoldState is for Apply and Raw too: what the fold stored there in an earlier batch of the same runner, the only writer of the tables. It is
 	// nil at first, and after a failed batch.
-	Kept any
+	FoldState any
 
 	queued  pgx.Batch
 	changed map[uuid.UUID]struct{} // workspaces
 }
 
-// Changed tells that the batch may change rows of a workspace, for a projection that is [Projection.Telling].
-func (b *Batch) Changed(workspace uuid.UUID) {
+// MarkChanged tells that the batch may change rows of a workspace, for a projection that is [Projection.WithChangeTracking].
+func (b *Batch) MarkChanged(workspace uuid.UUID) {
 	if b.changed == nil {
 		b.changed = map[uuid.UUID]struct{}{}
 	}

@@ -97,7 +97,7 @@ func TestGatheringFoldsFewBatches(t *testing.T) {
 			b.Exec(`insert into seen (position, name) values ($1, $2)`, int64(e.Position), fmt.Sprint(e.Position))
 		}
 		return b.flush(ctx)
-	})).Gathering(200 * time.Millisecond)
+	})).WithBatchDelay(200 * time.Millisecond)
 	run := r.run(t, p)
 	run.until("seen", func(s Status) bool { return s.Ready })
 	want := make([]string, 300)

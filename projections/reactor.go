@@ -33,9 +33,9 @@ func React(name string, types []string, react func(ctx context.Context, tx pgx.T
 	return &Reactor{p: p}
 }
 
-// Gathering is [Projection.Gathering] for a reactor.
-func (a *Reactor) Gathering(most time.Duration) *Reactor {
-	a.p.Gathering(most)
+// WithBatchDelay is [Projection.WithBatchDelay] for a reactor.
+func (a *Reactor) WithBatchDelay(most time.Duration) *Reactor {
+	a.p.WithBatchDelay(most)
 	return a
 }
 
@@ -74,9 +74,9 @@ func (r *Runner) React(ctx context.Context, all ...*Reactor) error {
 	return r.follow(ctx, followers)
 }
 
-// Place gives reactors that have no checkpoint in this log one at its head. It comes before this process writes: a reactor that begins later passes over what was
+// EnsureCheckpoints gives reactors that have no checkpoint in this log one at its head. It comes before this process writes: a reactor that begins later passes over what was
 // appended until then. It is not for reactors that forward.
-func (r *Runner) Place(ctx context.Context, all ...*Reactor) error {
+func (r *Runner) EnsureCheckpoints(ctx context.Context, all ...*Reactor) error {
 	head, id, err := NewestBefore(ctx, r.store, eventstore.End)
 	if err != nil {
 		return err

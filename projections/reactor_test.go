@@ -85,7 +85,7 @@ func TestFencedReactorHasNoEffect(t *testing.T) {
 			require.EqualValues(t, 1, r.exec(t, sql))
 			d := r.decoded(t, a.p)
 			require.ErrorIs(t, h.apply(t.Context(), d), ErrFenced)
-			require.ErrorIs(t, applyFinding(t.Context(), h, conn, d), ErrFenced)
+			require.ErrorIs(t, applyIsolating(t.Context(), h, conn, d), ErrFenced)
 			require.ErrorIs(t, h.fenced(t.Context()), ErrFenced)
 			var effects int
 			require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from effect`).Scan(&effects))

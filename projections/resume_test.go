@@ -16,7 +16,7 @@ import (
 func (r *rig) half(t *testing.T, p *Projection) generation {
 	t.Helper()
 	build := r.build(p)
-	build.How = How{Throttle: 60, Partitions: 2} // takes a dozen seconds
+	build.How = BuildOptions{Throttle: 60, Partitions: 2} // takes a dozen seconds
 	require.NoError(t, build.Request(t.Context()))
 	one := r.serve(t, p)
 	soon(t, "the build begins", func() bool { return r.position(t, p) > 0 })
@@ -135,7 +135,7 @@ func TestScratchTablesAreLockedBeforeTheyAreVisible(t *testing.T) {
 	require.NoError(t, r.build(p).Run(t.Context()))
 	conn, err := connect(t.Context(), r.build(p).Config, p)
 	require.NoError(t, err)
-	g, err := newGeneration(t.Context(), conn, p, r.store.ID(), How{}, true)
+	g, err := newGeneration(t.Context(), conn, p, r.store.ID(), BuildOptions{}, true)
 	require.NoError(t, err)
 	other, err := connect(t.Context(), r.build(p).Config, p)
 	require.NoError(t, err)

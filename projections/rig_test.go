@@ -86,7 +86,7 @@ func (r *rig) addRaw(t *testing.T, name, data, meta string) {
 func (r *rig) addTo(t *testing.T, category, name, data, meta string) {
 	t.Helper()
 	_, err := r.store.Append(t.Context(), eventstore.To(category+"-"+uuid.NewString(), eventstore.NoStream,
-		event.New{ID: uuid.New(), Type: name, Data: []byte(data), Meta: []byte(meta)}))
+		event.Proposed{ID: uuid.New(), Type: name, Data: []byte(data), Meta: []byte(meta)}))
 	require.NoError(t, err)
 }
 
@@ -135,7 +135,7 @@ func (r *rig) tend(t *testing.T, all ...*Projection) {
 	runner.Now = time.Now
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- runner.Tend(ctx, all...) }()
+	go func() { done <- runner.MaintainGenerations(ctx, all...) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-done)
@@ -159,7 +159,7 @@ func (p *running) until(name string, is func(Status) bool) Status {
 	p.t.Helper()
 	late := time.After(time.Minute)
 	for {
-		moved := p.Moved()
+		moved := p.Advanced()
 		if s := p.Statuses()[name]; is(s) {
 			return s
 		}

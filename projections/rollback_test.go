@@ -17,7 +17,7 @@ func TestRollbackSwapsLiveAndKept(t *testing.T) {
 	r.add(t, "Ant")
 	b := r.build(p)
 	b.How.Keep = time.Hour
-	require.ErrorIs(t, b.Rollback(t.Context(), time.Hour), ErrNothingKept)
+	require.ErrorIs(t, b.Rollback(t.Context(), time.Hour), ErrNoPreviousGeneration)
 	require.NoError(t, b.Run(t.Context()))
 	for _, live := range []int{1, 2, 1} {
 		r.add(t, "Bee")

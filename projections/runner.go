@@ -48,9 +48,9 @@ type Runner struct {
 	demands map[string]*demand
 
 	asked chan struct{} // wakes Tend
-	asks  asks
+	asks  positionRequests
 
-	together together
+	together checkpointBatcher
 }
 
 // Status is this process's state of a projection.
@@ -71,7 +71,7 @@ func NewRunner(store eventstore.Store, pool *pgxpool.Pool, log *slog.Logger) *Ru
 	return &Runner{
 		store: store, pool: pool, config: pool.Config().ConnConfig.Copy(), log: log, owner: uuid.New(),
 		status: map[string]*Status{}, moves: map[string]*signal.Signal{}, again: map[string]context.CancelFunc{},
-		asked: make(chan struct{}, 1), demands: map[string]*demand{}, together: together{pool: pool}, asks: newAsks(),
+		asked: make(chan struct{}, 1), demands: map[string]*demand{}, together: checkpointBatcher{pool: pool}, asks: newAsks(),
 	}
 }
 
@@ -136,8 +136,8 @@ func (r *Runner) Statuses() map[string]Status {
 	return out
 }
 
-// Moved returns a channel that is closed when a projection of this process next advances.
-func (r *Runner) Moved() <-chan struct{} { return r.moved.Wait() }
+// Advanced returns a channel that is closed when a projection of this process next advances.
+func (r *Runner) Advanced() <-chan struct{} { return r.moved.Wait() }
 
 // Follow returns how far this process has folded a generation, 0 for the live one, and a channel that is closed at its next move. It
 // returns false if this process does not fold it; the channel is then closed when the process that does tells that it has what was asked, or nil. Events up to
@@ -150,7 +150,7 @@ func (r *Runner) Follow(name string, generation int, asked event.Position) (at e
 		return 0, nil, false
 	}
 	if !s.Working || generation != 0 && s.Generation != generation {
-		r.ask(name, asked)
+		r.requestPosition(name, asked)
 		return 0, r.moves[name].Wait(), false
 	}
 	r.demands[name].raise(asked)
@@ -173,7 +173,7 @@ func (r *Runner) set(p *Projection, change func(*Status)) {
 		r.status[p.Name], r.demands[p.Name], r.moves[p.Name] = s, &demand{}, &signal.Signal{}
 	}
 	change(s)
-	r.pay(p.Name, s.Position)
+	r.announceReached(p.Name, s.Position)
 	r.moves[p.Name].Notify()
 	r.moved.Notify()
 }

@@ -24,7 +24,7 @@ type session struct {
 	kept  any // see Batch.Kept
 	pace  pace
 
-	together *together // moves the checkpoint over events that are not folded; nil: the session does
+	together *checkpointBatcher // moves the checkpoint over events that are not folded; nil: the session does
 }
 
 // connect opens a connection for one generation's tables.
@@ -245,7 +245,7 @@ func (s *session) apply(ctx context.Context, d decoded) error {
 		}
 		return err
 	}
-	b := &Batch{Filling: s.g.Building, Kept: s.kept}
+	b := &Batch{Filling: s.g.Building, FoldState: s.kept}
 	s.kept = nil // a failure makes it outdated
 	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		b.Tx = tx
@@ -256,7 +256,7 @@ func (s *session) apply(ctx context.Context, d decoded) error {
 		return checkpoint(ctx, tx, s.g, s.owner, d.upTo, d.last, s.p.tells, b.changed)
 	})
 	if err == nil {
-		s.g.Position, s.g.EventID, s.kept = d.upTo, d.last, b.Kept
+		s.g.Position, s.g.EventID, s.kept = d.upTo, d.last, b.FoldState
 	}
 	return err
 }
@@ -274,10 +274,10 @@ func (s *session) fenced(ctx context.Context) error {
 // applyFinding applies a batch. If that fails for another reason than the connection, it applies each transaction of the log by itself, so
 // that all before the event at fault take effect, and no part of a transaction does.
 func (s *session) applyFinding(ctx context.Context, d decoded) error {
-	return applyFinding(ctx, s, s.conn, d)
+	return applyIsolating(ctx, s, s.conn, d)
 }
 
-func applyFinding(ctx context.Context, h held, conn *pgx.Conn, d decoded) error {
+func applyIsolating(ctx context.Context, h held, conn *pgx.Conn, d decoded) error {
 	err := h.apply(ctx, d)
 	if err == nil || isTransient(conn, err) || d.len() == 0 {
 		return err

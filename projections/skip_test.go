@@ -85,7 +85,7 @@ func TestSkipUnparksABuild(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			var never atomic.Bool
-			p := seen("seen", poisoned(&never)).Parted(func(e *event.Recorded[any]) (int64, bool) { return int64(e.Position), false })
+			p := seen("seen", poisoned(&never)).PartitionedBy(func(e *event.Recorded[any]) (int64, bool) { return int64(e.Position), false })
 			r.add(t, "Ant", "Bee", "error", "Cat")
 			build := r.build(p)
 			build.How.Partitions = parts

@@ -14,7 +14,7 @@ func TestRowsAreCountedAsTheyChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	tallied := Define("names", 1, `create table name (position bigint primary key, name text, long boolean not null, gone boolean not null);`+"\n-- after fill\n"+
-		Tally("name", "not gone", "name?", "long"),
+		RowCountDDL("name", "not gone", "name?", "long"),
 		On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 			switch name := e.Data.Name; name[0] {
 			case '-':

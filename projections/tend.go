@@ -19,9 +19,9 @@ const lookEvery = time.Second
 // tendAgain is the pause after a failure with a generation.
 const tendAgain = 5 * time.Second
 
-// Tend works on all generations but the live ones until ctx ends: it builds requested ones and resumes interrupted builds, keeps those up
+// MaintainGenerations works on all generations but the live ones until ctx ends: it builds requested ones and resumes interrupted builds, keeps those up
 // to date that are ready for a rollback, and drops the rest. Of several processes, one works on a generation.
-func (r *Runner) Tend(ctx context.Context, all ...*Projection) error {
+func (r *Runner) MaintainGenerations(ctx context.Context, all ...*Projection) error {
 	var (
 		mu     sync.Mutex
 		tended = map[string]bool{}
@@ -62,7 +62,7 @@ func (r *Runner) Tend(ctx context.Context, all ...*Projection) error {
 	return nil
 }
 
-// Ask wakes [Runner.Tend] for a build that this process has entered into the registry.
+// Ask wakes [Runner.MaintainGenerations] for a build that this process has entered into the registry.
 func (r *Runner) Ask() {
 	select {
 	case r.asked <- struct{}{}:

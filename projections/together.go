@@ -17,9 +17,9 @@ import (
 // passingTimeout bounds the statement that moves checkpoints together.
 const passingTimeout = 10 * time.Second
 
-// together moves checkpoints over events that their projections do not fold. Those that ask at the same time share a transaction: most
+// checkpointBatcher moves checkpoints over events that their projections do not fold. Those that ask at the same time share a transaction: most
 // projections pass over most events, and a transaction for each would cost more than folding the events.
-type together struct {
+type checkpointBatcher struct {
 	pool *pgxpool.Pool
 
 	mu      sync.Mutex
@@ -37,7 +37,7 @@ type passing struct {
 }
 
 // pass moves a generation's checkpoint as [checkpoint] does.
-func (t *together) pass(ctx context.Context, g generation, owner uuid.UUID, to event.Position, id *uuid.UUID) error {
+func (t *checkpointBatcher) pass(ctx context.Context, g generation, owner uuid.UUID, to event.Position, id *uuid.UUID) error {
 	p := &passing{g, owner, to, id, make(chan error, 1)}
 	t.mu.Lock()
 	t.waiting = append(t.waiting, p)
@@ -49,7 +49,7 @@ func (t *together) pass(ctx context.Context, g generation, owner uuid.UUID, to e
 	return <-p.done // not ctx: the statement may be on its way
 }
 
-func (t *together) run(ctx context.Context) {
+func (t *checkpointBatcher) run(ctx context.Context) {
 	for {
 		runtime.Gosched() // those that asked at the same time come first
 		t.mu.Lock()
@@ -74,7 +74,7 @@ func (t *together) run(ctx context.Context) {
 }
 
 // move returns the schemas of the generations that it has moved.
-func (t *together) move(ctx context.Context, group []*passing) (map[string]bool, error) {
+func (t *checkpointBatcher) move(ctx context.Context, group []*passing) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, passingTimeout)
 	defer cancel()
 	var (

@@ -13,7 +13,7 @@ import (
 func TestCheckpointsMoveTogetherAndAFencedOneAlone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	all := &together{pool: r.pool}
+	all := &checkpointBatcher{pool: r.pool}
 	var held []*session
 	for i := range 5 {
 		p := seen(fmt.Sprintf("seen%d", i), nil)

@@ -21,7 +21,7 @@ func (r *rig) together(t *testing.T, names ...string) {
 	t.Helper()
 	var x eventstore.Transaction
 	for i, name := range names {
-		var e event.New
+		var e event.Proposed
 		var err error
 		meta := event.Meta{More: len(names) - 1 - i}
 		if name == "renamed" {
@@ -33,7 +33,7 @@ func (r *rig) together(t *testing.T, names ...string) {
 		if name == "garbage" {
 			e.Data = []byte(`{"name":7}`)
 		}
-		x.Writes = append(x.Writes, eventstore.Write{Stream: "bank-" + uuid.NewString(), Expected: eventstore.NoStream, Events: []event.New{e}})
+		x.Writes = append(x.Writes, eventstore.Write{Stream: "bank-" + uuid.NewString(), Expected: eventstore.NoStream, Events: []event.Proposed{e}})
 	}
 	_, err := r.store.Append(t.Context(), x)
 	require.NoError(t, err)

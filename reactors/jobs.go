@@ -147,8 +147,8 @@ var unfinished = []rivertype.JobState{
 // mostAsked bounds how long jobs wait for the answer whether they are needed.
 const mostAsked = time.Second
 
-// sift returns the jobs without those that nobody needs.
-func (j *Jobs) sift(ctx context.Context, jobs []job) []job {
+// dropUnneeded returns the jobs without those that nobody needs.
+func (j *Jobs) dropUnneeded(ctx context.Context, jobs []job) []job {
 	ctx, cancel := context.WithTimeout(ctx, mostAsked)
 	defer cancel()
 	asOf, of := event.Position(0), map[string][]int{}
@@ -184,7 +184,7 @@ func (j *Jobs) sift(ctx context.Context, jobs []job) []job {
 
 // insert writes jobs and returns the number of new ones.
 func (j *Jobs) insert(ctx context.Context, tx pgx.Tx, jobs []job) (added int, err error) {
-	if jobs = j.sift(ctx, jobs); len(jobs) == 0 {
+	if jobs = j.dropUnneeded(ctx, jobs); len(jobs) == 0 {
 		return 0, nil
 	}
 	all := make([]river.InsertManyParams, len(jobs))

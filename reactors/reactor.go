@@ -59,12 +59,12 @@ func On[E any](react func(*Queue, event.Recorded[E]) error) Reaction {
 	return Reaction{event: reflect.TypeFor[E](), on: func(q *Queue, r event.Recorded[any]) error { return react(q, event.As[E](r)) }}
 }
 
-// OnEnding reacts to every event that ends a subject, whatever its kind.
-func OnEnding(react func(*Queue, event.End)) (all []Reaction) {
+// OnErasure reacts to every event that ends a subject, whatever its kind.
+func OnErasure(react func(*Queue, event.Erasure)) (all []Reaction) {
 	for _, t := range domain.Catalogue.Endings() {
 		all = append(all, Reaction{event: t, on: func(q *Queue, r event.Recorded[any]) error {
-			if ending, ok := r.Data.(event.Ending); ok {
-				react(q, ending.Ends(r.StreamID()))
+			if ending, ok := r.Data.(event.ErasureTrigger); ok {
+				react(q, ending.Erases(r.StreamID()))
 			}
 			return nil
 		}})
@@ -79,8 +79,8 @@ type Queue struct {
 	joined map[string]int // where the newest job of a kind is that takes more
 }
 
-// Joined are arguments of a job for several events. Join returns them with those of another job, or false if there are enough. The job has the first event's id.
-type Joined interface {
+// Mergeable are arguments of a job for several events. Join returns them with those of another job, or false if there are enough. The job has the first event's id.
+type Mergeable interface {
 	Args
 
 	Join(other Args) (Args, bool)
@@ -95,12 +95,12 @@ type job struct {
 // Add adds a job. The same job of the same event is added once: its kind, arguments and the event's id are its unique key, as long as
 // River keeps the job.
 func (q *Queue) Add(args Args) {
-	if _, joins := args.(Joined); !joins {
+	if _, joins := args.(Mergeable); !joins {
 		q.AddAt(time.Time{}, args)
 		return
 	}
 	if at, there := q.joined[args.Kind()]; there {
-		if into, ok := q.jobs[at].args.(Joined); ok {
+		if into, ok := q.jobs[at].args.(Mergeable); ok {
 			if all, taken := into.Join(args); taken {
 				q.jobs[at].args = all
 				return
@@ -136,7 +136,7 @@ func (r *Reactor) follower(jobs *Jobs) *projections.Reactor {
 	return projections.React(r.Name, r.types, func(ctx context.Context, tx pgx.Tx, events []event.Recorded[any]) error {
 		_, err := r.react(ctx, jobs, tx, events)
 		return err
-	}).Gathering(r.waits)
+	}).WithBatchDelay(r.waits)
 }
 
 // fromEvent adds to arguments the id of their event, which makes them unique.

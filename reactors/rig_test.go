@@ -166,7 +166,7 @@ func (p *process) until(is func(projections.Status) bool) projections.Status {
 	p.t.Helper()
 	late := time.After(time.Minute)
 	for {
-		moved := p.Moved()
+		moved := p.Advanced()
 		if s := p.Statuses()["greeter"]; is(s) {
 			return s
 		}

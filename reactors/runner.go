@@ -35,7 +35,7 @@ func (r *Runner) TakeOverAfter(silent time.Duration) { r.runner.Silent = silent 
 
 // Place is [projections.Runner.Place]: from now on the reactors miss no event.
 func (r *Runner) Place(ctx context.Context, all ...*Reactor) error {
-	return r.runner.Place(ctx, followers(r.jobs, all)...)
+	return r.runner.EnsureCheckpoints(ctx, followers(r.jobs, all)...)
 }
 
 // Run follows the log until ctx ends.
@@ -54,8 +54,8 @@ func followers(jobs *Jobs, all []*Reactor) []*projections.Reactor {
 // Statuses returns the state of this process's reactors by name.
 func (r *Runner) Statuses() map[string]projections.Status { return r.runner.Statuses() }
 
-// Moved returns a channel that is closed when a reactor of this process next moves.
-func (r *Runner) Moved() <-chan struct{} { return r.runner.Moved() }
+// Advanced returns a channel that is closed when a reactor of this process next moves.
+func (r *Runner) Advanced() <-chan struct{} { return r.runner.Advanced() }
 
 // replayBatch is the number of events in one transaction of a replay.
 const replayBatch = 500

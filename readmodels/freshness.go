@@ -27,11 +27,11 @@ type Freshness struct {
 // mixed is no generation.
 const mixed = -1
 
-// ErrNotYet is the error of a read whose least position was not reached in time.
-var ErrNotYet = fault.New(fault.Unavailable, "The answer is not that fresh yet, try again")
+// ErrPositionTimeout is the error of a read whose least position was not reached in time.
+var ErrPositionTimeout = fault.New(fault.Unavailable, "The answer is not that fresh yet, try again")
 
-// ErrAhead is the error of a read that asks for what the log does not have.
-var ErrAhead = fault.New(fault.Invalid, "The log does not reach that position yet")
+// ErrBeyondHead is the error of a read that asks for what the log does not have.
+var ErrBeyondHead = fault.New(fault.Invalid, "The log does not reach that position yet")
 
 // Position is up to where every answer of the request is complete; false when nothing was read.
 func (f *Freshness) Position() (event.Position, bool) {
@@ -71,7 +71,7 @@ func (f *Freshness) take(part *Freshness) {
 	if at, read := part.Position(); read {
 		f.note(at, part.generation, part.Stale())
 	} else if part.Stale() {
-		f.Late()
+		f.MarkIncomplete()
 	}
 	if first, known := part.firstHead(); known {
 		f.noteHead(first)
@@ -94,17 +94,17 @@ func (f *Freshness) firstHead() (head event.Position, known bool) {
 	return f.first, f.first != 0
 }
 
-// Late says that the answer lacks what somebody else has, such as a provider who could not be asked.
-func (f *Freshness) Late() {
+// MarkIncomplete says that the answer lacks what somebody else has, such as a provider who could not be asked.
+func (f *Freshness) MarkIncomplete() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stale = true
 }
 
-// ReadLog says that the log itself was read, up to a position. It answers [ErrAhead] when the request asks for more.
+// ReadLog says that the log itself was read, up to a position. It answers [ErrBeyondHead] when the request asks for more.
 func (f *Freshness) ReadLog(upTo event.Position) error {
 	if f.Min > upTo {
-		return ErrAhead
+		return ErrBeyondHead
 	}
 	f.note(upTo, 0, false)
 	return nil
@@ -117,15 +117,15 @@ func WithFreshness(ctx context.Context, f *Freshness) context.Context {
 	return context.WithValue(ctx, freshnessKey{}, f)
 }
 
-// AtLeast returns a context whose reads have seen the position, beside what the request asks for, or
+// WithMinPosition returns a context whose reads have seen the position, beside what the request asks for, or
 // fail. It is for reading back what was just written.
-func AtLeast(ctx context.Context, position event.Position) context.Context {
+func WithMinPosition(ctx context.Context, position event.Position) context.Context {
 	return context.WithValue(ctx, leastKey{}, position)
 }
 
-// Past returns a context whose reads are of a past state, as known at the position. They wait for that
+// AsKnownAt returns a context whose reads are of a past state, as known at the position. They wait for that
 // and, unless the request asks for more, for nothing later.
-func Past(ctx context.Context, position event.Position) context.Context {
+func AsKnownAt(ctx context.Context, position event.Position) context.Context {
 	return context.WithValue(ctx, pastKey{}, position)
 }
 
@@ -135,7 +135,7 @@ type (
 )
 
 // Complete is for reads on which a command is decided: read misses nothing that the log had when it
-// began. It answers [ErrNotYet] where another read would answer something stale.
+// began. It answers [ErrPositionTimeout] where another read would answer something stale.
 func Complete[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {
 	found, _, err := CompleteAsOf(ctx, read)
 	return found, err
@@ -149,7 +149,7 @@ func CompleteAsOf[T any](ctx context.Context, read func(context.Context) (T, err
 	at, _ = f.Position()
 	if f.Stale() {
 		var none T
-		return none, at, ErrNotYet
+		return none, at, ErrPositionTimeout
 	}
 	return found, at, err
 }

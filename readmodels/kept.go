@@ -28,21 +28,21 @@ const (
 	mostChanges = 1 << 14
 )
 
-// Key names an answer from the tables of a projection that is Telling: what it is the answer to. The last part is comparable.
-type Key struct {
+// CacheKey names an answer from the tables of a projection that is Telling: what it is the answer to. The last part is comparable.
+type CacheKey struct {
 	Projection string
 	Workspace  uuid.UUID
 	Of         any
 }
 
-// Kept returns what read returned for the key before, as long as the projection changed no rows of the workspace since then, and otherwise calls
+// Cached returns what read returned for the key before, as long as the projection changed no rows of the workspace since then, and otherwise calls
 // it. Of callers who ask at once one reads, and the others look again whether its answer is theirs.
 // The answer is as fresh as that of a read, and reports the same position. read must find the same for each caller of the workspace, and
 // nothing may change its value afterwards; size is how many bytes that has, 0 for one that is not worth keeping.
 //
 // A cache that is told of changes by messages would be late by the time that a message takes. This one asks the database, in one snapshot,
 // how far the tables are and when the workspace last changed.
-func Kept[T any](ctx context.Context, r *Reader, k Key, size func(T) int, read func(context.Context) (T, error)) (T, error) {
+func Cached[T any](ctx context.Context, r *Reader, k CacheKey, size func(T) int, read func(context.Context) (T, error)) (T, error) {
 	f, c := FreshnessOf(ctx), &r.kept
 	top := c.newest(k.Projection)
 	kept := func() (value T, done bool, err error) {
@@ -86,7 +86,7 @@ func Kept[T any](ctx context.Context, r *Reader, k Key, size func(T) int, read f
 var errUntold = errors.New("the changes of the tables are not told")
 
 // unchanged reports whether the answer is still the one, and what that read saw.
-func (r *Reader) unchanged(ctx context.Context, k Key, a answer, top event.Position) (bool, *Freshness, error) {
+func (r *Reader) unchanged(ctx context.Context, k CacheKey, a answer, top event.Position) (bool, *Freshness, error) {
 	own := FreshnessOf(ctx).again()
 	type change struct {
 		Generation int
@@ -115,14 +115,14 @@ func (r *Reader) unchanged(ctx context.Context, k Key, a answer, top event.Posit
 // answers are the answers that a reader keeps, the newest of those that were asked for.
 type answers struct {
 	mu    sync.Mutex
-	byKey map[Key]*list.Element
+	byKey map[CacheKey]*list.Element
 	order list.List // of *keptAnswer, the one that was asked for last first
 	bytes int
 	most  int // bytes
 	top   map[string]event.Position
-	told  map[Key]told // when a workspace last changed, as far as it is known
+	told  map[CacheKey]told // when a workspace last changed, as far as it is known
 
-	reading map[Key]chan struct{} // closed once the caller that reads the answer has it
+	reading map[CacheKey]chan struct{} // closed once the caller that reads the answer has it
 }
 
 // answer is what a read found in the tables of a generation, at a position.
@@ -137,7 +137,7 @@ type answer struct {
 type keptAnswer struct {
 	answer
 
-	key Key
+	key CacheKey
 }
 
 // told is the last change of a workspace in a generation.
@@ -154,7 +154,7 @@ func (c *answers) newest(projection string) event.Position {
 }
 
 // get returns the answer, unless it is known to be outdated.
-func (c *answers) get(k Key) (answer, bool) {
+func (c *answers) get(k CacheKey) (answer, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.byKey[k]
@@ -172,14 +172,14 @@ func (c *answers) get(k Key) (answer, bool) {
 }
 
 // whose is the key of what is known of the workspace.
-func (k Key) whose() Key { return Key{Projection: k.Projection, Workspace: k.Workspace} }
+func (k CacheKey) whose() CacheKey { return CacheKey{Projection: k.Projection, Workspace: k.Workspace} }
 
 // changed notes when a workspace last changed.
-func (c *answers) changed(k Key, last told) {
+func (c *answers) changed(k CacheKey, last told) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.told == nil || len(c.told) >= mostChanges {
-		c.told = map[Key]told{}
+		c.told = map[CacheKey]told{}
 	}
 	if was := c.told[k.whose()]; was.generation != last.generation || was.at < last.at {
 		c.told[k.whose()] = last
@@ -187,14 +187,14 @@ func (c *answers) changed(k Key, last told) {
 }
 
 // begin returns a channel that is closed once the caller that reads the answer has it, or nil: then this caller is the one, until end.
-func (c *answers) begin(k Key) (others <-chan struct{}, end func()) {
+func (c *answers) begin(k CacheKey) (others <-chan struct{}, end func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if reading := c.reading[k]; reading != nil {
 		return reading, func() {}
 	}
 	if c.reading == nil {
-		c.reading = map[Key]chan struct{}{}
+		c.reading = map[CacheKey]chan struct{}{}
 	}
 	reading := make(chan struct{})
 	c.reading[k] = reading
@@ -207,14 +207,14 @@ func (c *answers) begin(k Key) (others <-chan struct{}, end func()) {
 }
 
 // put keeps an answer, and drops those that nobody asked for the longest.
-func (c *answers) put(k Key, a answer, top event.Position) {
+func (c *answers) put(k CacheKey, a answer, top event.Position) {
 	if a.at < top {
 		c.clear()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byKey == nil {
-		c.byKey, c.top = map[Key]*list.Element{}, map[string]event.Position{}
+		c.byKey, c.top = map[CacheKey]*list.Element{}, map[string]event.Position{}
 	}
 	if e := c.byKey[k]; e != nil {
 		c.drop(e)

@@ -27,10 +27,10 @@ func defineSigns(tells bool) *projections.Projection {
 	p := projections.Define("names", 1, `create table sign (workspace_id uuid, name text);`,
 		projections.On(func(b *projections.Batch, e event.Recorded[book.AccountOpened]) {
 			b.Exec(`insert into sign values ($1, $2)`, e.Meta.Workspace, e.Data.Name)
-			b.Changed(e.Meta.Workspace)
+			b.MarkChanged(e.Meta.Workspace)
 		}))
 	if tells {
-		return p.Telling()
+		return p.WithChangeTracking()
 	}
 	return p
 }
@@ -45,11 +45,11 @@ type keeping struct {
 
 func (k *keeping) ask(t *testing.T, workspace uuid.UUID, f *readmodels.Freshness) []string {
 	t.Helper()
-	key := readmodels.Key{Projection: "names", Workspace: workspace, Of: "signs"}
+	key := readmodels.CacheKey{Projection: "names", Workspace: workspace, Of: "signs"}
 	size := func(all []string) int { return len(all) }
-	found, err := readmodels.Kept(readmodels.WithFreshness(t.Context(), f), k.reader, key, size, func(ctx context.Context) ([]string, error) {
+	found, err := readmodels.Cached(readmodels.WithFreshness(t.Context(), f), k.reader, key, size, func(ctx context.Context) ([]string, error) {
 		k.reads++
-		return readmodels.Few(ctx, k.reader, pgx.RowTo[string], `select name from names.sign where workspace_id = $1`, workspace)
+		return readmodels.RowsBatched(ctx, k.reader, pgx.RowTo[string], `select name from names.sign where workspace_id = $1`, workspace)
 	})
 	require.NoError(t, err)
 	slices.Sort(found)
@@ -146,10 +146,10 @@ func TestOfCallersAtOnceOneReads(t *testing.T) {
 	two := make(chan struct{})
 	for range 8 {
 		all.Go(func() {
-			key := readmodels.Key{Projection: "names", Workspace: mine, Of: "at once"}
+			key := readmodels.CacheKey{Projection: "names", Workspace: mine, Of: "at once"}
 			size := func(all []string) int { return len(all) }
 			ctx := readmodels.WithFreshness(t.Context(), patient())
-			found, err := readmodels.Kept(ctx, k.reader, key, size, func(ctx context.Context) ([]string, error) {
+			found, err := readmodels.Cached(ctx, k.reader, key, size, func(ctx context.Context) ([]string, error) {
 				if reads.Add(1) == 2 {
 					close(two)
 				}
@@ -157,7 +157,7 @@ func TestOfCallersAtOnceOneReads(t *testing.T) {
 				case <-two:
 				case <-time.After(100 * time.Millisecond):
 				}
-				return readmodels.Few(ctx, k.reader, pgx.RowTo[string], `select name from names.sign where workspace_id = $1`, mine)
+				return readmodels.RowsBatched(ctx, k.reader, pgx.RowTo[string], `select name from names.sign where workspace_id = $1`, mine)
 			})
 			assert.NoError(t, err)
 			assert.Equal(t, []string{"a"}, found)
@@ -183,7 +183,7 @@ func TestAKeptAnswerDoesNotOutliveItsTables(t *testing.T) {
 	// A rebuild: other tables are live.
 	b := projections.Build{
 		Store: s.store, Config: s.pool.Config().ConnConfig.Copy(), Projection: signs, Log: slog.New(slog.DiscardHandler),
-		How: projections.How{Accept: true},
+		How: projections.BuildOptions{Accept: true},
 	}
 	require.NoError(t, b.Run(t.Context()))
 	end = s.folding(t, signs)

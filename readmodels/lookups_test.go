@@ -47,7 +47,7 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 				}
 			case 4:
 				before := int64(i % all)
-				found, err := readmodels.Few(ctx, s.reader, pgx.RowTo[int64], `select position from names.name where position <= $1`, before)
+				found, err := readmodels.RowsBatched(ctx, s.reader, pgx.RowTo[int64], `select position from names.name where position <= $1`, before)
 				slices.Sort(found)
 				if err != nil || int64(len(found)) != before || before > 0 && found[before-1] != before {
 					t.Errorf("the first %d are %d: %v", before, found, err)

@@ -18,21 +18,21 @@ type Page struct {
 // Paged returns the rows of a page of a view, and how many rows there are on all pages. The SQL has no order of its own: order names columns that it
 // selects, the last of them unique. It takes its parameters from $1 on.
 func Paged[T any](ctx context.Context, r *Reader, page Page, as pgx.RowToFunc[T], order, sql string, args ...any) (rows []T, total int64, err error) {
-	return Skipped(ctx, r, page.Skipped(), page.Size, as, order, sql, args...)
+	return PagedAtOffset(ctx, r, page.Offset(), page.Size, as, order, sql, args...)
 }
 
-// Skipped is how many rows are on the pages before it.
-func (p Page) Skipped() int64 { return int64(p.Number-1) * int64(p.Size) }
+// Offset is how many rows are on the pages before it.
+func (p Page) Offset() int64 { return int64(p.Number-1) * int64(p.Size) }
 
-// Skipped is [Paged] for at most limit rows after the first skip. The rows are counted apart from the page, which costs less than to make them all:
+// PagedAtOffset is [Paged] for at most limit rows after the first skip. The rows are counted apart from the page, which costs less than to make them all:
 // Postgres counts without their columns, and reads a page by an index that has its order.
-func Skipped[T any](ctx context.Context, r *Reader, skip int64, limit int, as pgx.RowToFunc[T], order, sql string, args ...any) (rows []T, total int64, err error) {
+func PagedAtOffset[T any](ctx context.Context, r *Reader, skip int64, limit int, as pgx.RowToFunc[T], order, sql string, args ...any) (rows []T, total int64, err error) {
 	return paged(ctx, r, skip, limit, as, order, `select count(*) from (`+sql+`) every`, sql, args)
 }
 
-// Tallied is [Paged] for a view whose rows are counted as they change: count is the SQL of their number.
-func Tallied[T any](ctx context.Context, r *Reader, page Page, as pgx.RowToFunc[T], order, count, sql string, args ...any) (rows []T, total int64, err error) {
-	return paged(ctx, r, page.Skipped(), page.Size, as, order, count, sql, args)
+// PagedWithCount is [Paged] for a view whose rows are counted as they change: count is the SQL of their number.
+func PagedWithCount[T any](ctx context.Context, r *Reader, page Page, as pgx.RowToFunc[T], order, count, sql string, args ...any) (rows []T, total int64, err error) {
+	return paged(ctx, r, page.Offset(), page.Size, as, order, count, sql, args)
 }
 
 func paged[T any](ctx context.Context, r *Reader, skip int64, limit int, as pgx.RowToFunc[T], order, count, sql string, args []any) (rows []T, total int64, err error) {

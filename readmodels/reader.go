@@ -72,9 +72,9 @@ func Rows[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string
 	return all, err
 }
 
-// Few returns the rows of a view that has few, in no order. Those of many callers take one statement, which costs Postgres more to set
+// RowsBatched returns the rows of a view that has few, in no order. Those of many callers take one statement, which costs Postgres more to set
 // up than to run.
-func Few[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
+func RowsBatched[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
 	err = r.read(ctx, sql, args, true, func(rows pgx.Rows) (err error) {
 		all, err = pgx.CollectRows(rows, as)
 		return err
@@ -211,7 +211,7 @@ func (r *Reader) settle(told *toldRows, s *statement, w *wait) (settled, stale b
 	case at >= w.least, told.stands != goesOn && w.needed <= at:
 		return true, at < w.least || told.stands == standsLost, nil
 	case w.over() && at < w.needed:
-		return false, false, ErrNotYet
+		return false, false, ErrPositionTimeout
 	case w.over():
 		return true, true, nil
 	}

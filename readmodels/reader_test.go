@@ -79,7 +79,7 @@ func (s *shelf) build(t *testing.T) {
 	t.Helper()
 	b := projections.Build{
 		Store: s.store, Config: s.pool.Config().ConnConfig.Copy(), Projection: names, Log: slog.New(slog.DiscardHandler),
-		How: projections.How{Accept: true},
+		How: projections.BuildOptions{Accept: true},
 	}
 	require.NoError(t, b.Run(t.Context()))
 }
@@ -218,11 +218,11 @@ func TestACallerNamesTheLeastPositionItNeeds(t *testing.T) {
 	require.False(t, f.Stale())
 
 	_, err = count(fresh(t, &readmodels.Freshness{Min: 3, Wait: time.Millisecond}), s.reader)
-	require.ErrorIs(t, err, readmodels.ErrNotYet)
+	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
 	_, err = list(fresh(t, &readmodels.Freshness{Min: 3, Wait: time.Millisecond}), s.reader)
-	require.ErrorIs(t, err, readmodels.ErrNotYet)
+	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
 	_, err = count(fresh(t, &readmodels.Freshness{Min: 4, Wait: forever}), s.reader)
-	require.ErrorIs(t, err, readmodels.ErrAhead, "at once")
+	require.ErrorIs(t, err, readmodels.ErrBeyondHead, "at once")
 
 	s.run(t)
 	f = &readmodels.Freshness{Min: 3, Wait: forever}
@@ -236,17 +236,17 @@ func TestAReadOfThePastWaitsForItAlone(t *testing.T) {
 	s := built(t, 2)
 	s.add(t, "new")
 	wait := &readmodels.Freshness{Wait: forever}
-	n, err := count(readmodels.Past(fresh(t, wait), 1), s.reader)
+	n, err := count(readmodels.AsKnownAt(fresh(t, wait), 1), s.reader)
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	require.False(t, wait.Stale())
 	hasty := func() context.Context { return fresh(t, &readmodels.Freshness{Wait: time.Millisecond}) }
-	_, err = count(readmodels.Past(hasty(), 3), s.reader)
-	require.ErrorIs(t, err, readmodels.ErrNotYet)
-	_, err = count(readmodels.Past(hasty(), 4), s.reader)
-	require.ErrorIs(t, err, readmodels.ErrAhead)
-	_, err = count(readmodels.AtLeast(hasty(), 3), s.reader)
-	require.ErrorIs(t, err, readmodels.ErrNotYet)
+	_, err = count(readmodels.AsKnownAt(hasty(), 3), s.reader)
+	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
+	_, err = count(readmodels.AsKnownAt(hasty(), 4), s.reader)
+	require.ErrorIs(t, err, readmodels.ErrBeyondHead)
+	_, err = count(readmodels.WithMinPosition(hasty(), 3), s.reader)
+	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
 }
 
 func TestAParkedProjectionIsStaleAtOnce(t *testing.T) {
@@ -287,9 +287,9 @@ func staleAtOnce(t *testing.T, stop string) {
 	_, err = count(fresh(t, &readmodels.Freshness{Min: 2, Wait: forever}), s.reader)
 	require.NoError(t, err)
 	_, err = count(fresh(t, &readmodels.Freshness{Min: 3, Wait: time.Millisecond}), s.reader)
-	require.ErrorIs(t, err, readmodels.ErrNotYet)
+	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
 	_, err = readmodels.Complete(fresh(t, &readmodels.Freshness{Wait: forever}), func(ctx context.Context) (int, error) { return count(ctx, s.reader) })
-	require.ErrorIs(t, err, readmodels.ErrNotYet, "not for what is decided on it")
+	require.ErrorIs(t, err, readmodels.ErrPositionTimeout, "not for what is decided on it")
 }
 
 func TestAProjectionOfMoreThanTheLogHasIsStale(t *testing.T) {

@@ -34,7 +34,7 @@ type Search struct {
 // Find returns a page of what a search finds, the best first, and how much it finds. The rows have their rank behind the columns.
 func Find[T any](ctx context.Context, r *Reader, page Page, as pgx.RowToFunc[T], s Search, args ...any) (rows []T, total int64, err error) {
 	sql, args := s.SQL(args...)
-	return Counted(ctx, r, page.Skipped(), page.Size, as, sql, args...)
+	return Counted(ctx, r, page.Offset(), page.Size, as, sql, args...)
 }
 
 // SQL returns the SQL for [Counted], and its parameters without the last two, limit and skip. args are those of Where.

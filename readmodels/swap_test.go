@@ -19,7 +19,7 @@ func (s *shelf) tend(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
-	go func() { stopped <- s.runner.Tend(ctx, names) }()
+	go func() { stopped <- s.runner.MaintainGenerations(ctx, names) }()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-stopped)
@@ -76,7 +76,7 @@ func TestReadersNeverGoBackWhileGenerationsSwitch(t *testing.T) {
 	})
 	build := projections.Build{
 		Store: s.store, Config: s.pool.Config().ConnConfig.Copy(), Projection: names, Log: slog.New(slog.DiscardHandler),
-		How: projections.How{Keep: time.Hour},
+		How: projections.BuildOptions{Keep: time.Hour},
 	}
 	const switches = 20
 	for nth := range switches {

@@ -35,10 +35,10 @@ type wait struct {
 	ended   bool
 }
 
-// arrive takes the log's head, as of the read's arrival or later. It returns [ErrAhead] when the read needs more.
+// arrive takes the log's head, as of the read's arrival or later. It returns [ErrBeyondHead] when the read needs more.
 func (w *wait) arrive(head event.Position) error {
 	if w.needed > head {
-		return ErrAhead
+		return ErrBeyondHead
 	}
 	if !w.arrived {
 		w.arrived, w.least = true, w.needed

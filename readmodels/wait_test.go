@@ -78,7 +78,7 @@ func TestWhoReadsNoTableMayWaitForIt(t *testing.T) {
 	s.add(t, "new")
 	require.NoError(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 2, Wait: forever})), "for none")
 	require.NoError(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 1, Wait: forever}), "names"))
-	require.ErrorIs(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 2, Wait: time.Millisecond}), "names"), readmodels.ErrNotYet)
+	require.ErrorIs(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 2, Wait: time.Millisecond}), "names"), readmodels.ErrPositionTimeout)
 	s.run(t)
 	require.NoError(t, s.reader.Await(fresh(t, &readmodels.Freshness{Min: 2, Wait: forever}), "names"))
 }
@@ -86,7 +86,7 @@ func TestWhoReadsNoTableMayWaitForIt(t *testing.T) {
 func TestEventsThatWaitForOthersAreFoldedWhenTheyAreRead(t *testing.T) {
 	t.Parallel()
 	s := built(t, 1)
-	s.runAs(t, defineNames().Gathering(time.Hour))
+	s.runAs(t, defineNames().WithBatchDelay(time.Hour))
 	for i := range 5 {
 		name := fmt.Sprint("late", i)
 		at := s.add(t, name)
@@ -111,7 +111,7 @@ func TestReadsOfOneDecisionNeedWhatTheLogHadAtTheFirst(t *testing.T) {
 		}
 		return nil, nil
 	}
-	_, at, err := readmodels.CompleteAsOf(readmodels.Past(t.Context(), 1), read)
+	_, at, err := readmodels.CompleteAsOf(readmodels.AsKnownAt(t.Context(), 1), read)
 	require.NoError(t, err)
 	require.Equal(t, event.Position(2), at)
 }

@@ -120,7 +120,7 @@ func (b *benchmark) inside(ctx context.Context, s *server, settings []string) (f
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	c := serve.Command{Settings: b.settings(s.url), Addr: s.address, OperatorSettings: app.OperatorSettings{AdminKey: operatorKey}}
-	c.Data, c.OutsideSettings.WebhookToken, c.Shell.Env = s.data, webhookToken, slices.Concat(serverSettings, settings)
+	c.Data, c.IntegrationSettings.WebhookToken, c.Shell.Env = s.data, webhookToken, slices.Concat(serverSettings, settings)
 	s.pid = os.Getpid()
 	go func() { ended <- c.Run(ctx) }()
 	return sync.OnceValue(func() error { cancel(); return <-ended }), nil

@@ -82,12 +82,12 @@ func (a *appender) run(ctx context.Context, clients, accounts int, during time.D
 }
 
 // rowOf300Bytes returns a row as the bank ledger stores it, padded to size.
-func rowOf300Bytes(account int64, at time.Time) event.New {
+func rowOf300Bytes(account int64, at time.Time) event.Proposed {
 	meta := fmt.Appendf(nil, `{"schema":1,"workspace":"6fd1f3b5-3a67-5a0c-9a7e-3f0c9f1f4a11",`+
 		`"actor":"api_key:1f0c9f1f-3a67-4a0c-9a7e-6fd1f3b54a11","occurred_at":%q}`, at.UTC().Format(time.RFC3339Nano))
 	const entry = `{"account":%d,"date":"2026-05-04","in_entries":[{"description":"%s","amount":1845.50}]}`
 	short := fmt.Sprintf(entry, account, "")
 	text := "NEFT Mehta Jewellers, inv 2231 " + strings.Repeat("x", appendedBytes)
 	data := fmt.Appendf(nil, entry, account, text[:appendedBytes-len(meta)-len(short)])
-	return event.New{ID: uuid.Must(uuid.NewV7()), Type: "BankRowAdded", Data: data, Meta: meta}
+	return event.Proposed{ID: uuid.Must(uuid.NewV7()), Type: "BankRowAdded", Data: data, Meta: meta}
 }

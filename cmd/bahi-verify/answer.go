@@ -38,7 +38,7 @@ type file struct {
 }
 
 // kept returns the kept checkpoints of a log.
-func (t trust) kept(origin string) (all []audit.Kept, err error) {
+func (t trust) kept(origin string) (all []audit.RetainedCheckpoint, err error) {
 	for _, f := range t.files {
 		kept, err := t.keys.Collect(origin, f.name, f.text)
 		if err != nil {
@@ -58,13 +58,13 @@ type source struct {
 	origin string
 	live   bool // the log itself, not a copy: no copy can be newer
 	events func(ctx context.Context) iter.Seq2[event.Stored, error]
-	verify func(ctx context.Context, t trust, kept []audit.Kept, progress func(uint64)) (audit.Result, error)
+	verify func(ctx context.Context, t trust, kept []audit.RetainedCheckpoint, progress func(uint64)) (audit.Result, error)
 }
 
 func archiveSource(name string, a *archive.Archive) source {
 	return source{
 		name: name, origin: audit.Origin(a.StoreID), events: a.Events,
-		verify: func(ctx context.Context, t trust, kept []audit.Kept, progress func(uint64)) (audit.Result, error) {
+		verify: func(ctx context.Context, t trust, kept []audit.RetainedCheckpoint, progress func(uint64)) (audit.Result, error) {
 			return a.Verify(ctx, t.keys, kept, progress)
 		},
 	}
@@ -94,12 +94,12 @@ func verify(ctx context.Context, log source, t trust, other *source, progress fu
 }
 
 // compare finds the first difference from a copy and lets the checkpoints decide which of the two is true.
-func (a *answer) compare(ctx context.Context, log, other source, t trust, kept []audit.Kept, progress func(string, uint64)) error {
+func (a *answer) compare(ctx context.Context, log, other source, t trust, kept []audit.RetainedCheckpoint, progress func(string, uint64)) error {
 	if other.origin != log.origin {
 		return fmt.Errorf("%s is of the log %s, and %s of %s", other.name, other.origin, log.name, log.origin)
 	}
 	d, err := audit.Compare(other.events(ctx), log.events(ctx), func(n uint64) { progress("comparing", n) })
-	if b, ok := errors.AsType[*archive.Broken](err); ok {
+	if b, ok := errors.AsType[*archive.CorruptError](err); ok {
 		a.sayf("The comparison stopped: %s.", b)
 		return nil
 	}

@@ -213,7 +213,7 @@ func run(args []string) (status int) {
 		return status
 	}
 	fmt.Fprintln(os.Stderr, "bahi-verify:", printable(err.Error()))
-	if _, broken := errors.AsType[*archive.Broken](err); broken {
+	if _, broken := errors.AsType[*archive.CorruptError](err); broken {
 		return statusTampered
 	}
 	return statusUndecided

@@ -84,7 +84,7 @@ func answerTo(ask js.Value) (string, error) {
 	} else {
 		a, err = verifyArchive(files, given(ask.Get("copy")), t, ask.Get("progress"))
 	}
-	if broken, ok := errors.AsType[*archive.Broken](err); ok {
+	if broken, ok := errors.AsType[*archive.CorruptError](err); ok {
 		a, err = answer{Verdict: audit.Tampered, Sentences: []string{"TAMPERED. " + broken.Error()}}, nil
 	}
 	if err != nil {

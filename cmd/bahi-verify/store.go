@@ -91,12 +91,12 @@ func (l *storedLog) close(ctx context.Context) {
 func (l *storedLog) source() source {
 	return source{
 		name: "the database", origin: audit.Origin(l.id), events: l.events, live: true,
-		verify: func(ctx context.Context, t trust, kept []audit.Kept, progress func(uint64)) (audit.Result, error) {
+		verify: func(ctx context.Context, t trust, kept []audit.RetainedCheckpoint, progress func(uint64)) (audit.Result, error) {
 			notes, err := l.notes(ctx)
 			if err != nil {
 				return audit.Result{}, err
 			}
-			own, wrong := t.keys.Beside(audit.Origin(l.id), "the database's own", notes)
+			own, wrong := t.keys.ParseBundled(audit.Origin(l.id), "the database's own", notes)
 			evidence := audit.Evidence{Kept: append(own, kept...), Progress: progress}
 			if l.schema != "" {
 				evidence.Tiles = l

@@ -50,7 +50,7 @@ func newDatabase(t *testing.T) *database {
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
 	for i := range 300 {
-		_, err := store.Append(t.Context(), eventstore.To(fmt.Sprintf("bankrow-%d", i%5), eventstore.Any, event.New{
+		_, err := store.Append(t.Context(), eventstore.To(fmt.Sprintf("bankrow-%d", i%5), eventstore.Any, event.Proposed{
 			ID: uuid.New(), Type: "BankRowEdited", Data: fmt.Appendf(nil, `{"amount": %d.50}`, i), Meta: []byte(`{"schema":1,"occurred_at":"2026-11-21T18:00:00Z"}`),
 		}))
 		require.NoError(t, err)

@@ -25,11 +25,11 @@ import (
 // Vault has the vault's operations for accounts.
 type Vault interface {
 	HMAC(ctx context.Context, name string, parts ...[]byte) ([]byte, error)
-	Show(ctx context.Context, s event.Sealed) (string, error)
+	OpenValue(ctx context.Context, s event.Sealed) (string, error)
 }
 
-// Post sends mails on request, a moment later. Other mails follow from events.
-type Post interface {
+// MailQueue sends mails on request, a moment later. Other mails follow from events.
+type MailQueue interface {
 	// VerifyEmail mails another token for the user's address.
 	VerifyEmail(ctx context.Context, user uuid.UUID) error
 	// ResetPassword mails a token to the address of this keyed hash, if a user has it. It takes as long without one.
@@ -41,7 +41,7 @@ type Accounts struct {
 	Commands    *commands.Handler
 	Credentials *credentials.Credentials
 	Vault       Vault
-	Post        Post
+	Post        MailQueue
 	Now         func() time.Time
 	Grace       time.Duration // from the request for deletion to the deletion
 
@@ -107,8 +107,8 @@ func (a *Accounts) Register(ctx context.Context, req commands.Request, in Regist
 	return a.enter(ctx, req, in, false)
 }
 
-// Admit is Register for an administrator, who vouches for the address: it counts as verified.
-func (a *Accounts) Admit(ctx context.Context, req commands.Request, in Registration) (Registered, error) {
+// RegisterVerified is Register for an administrator, who vouches for the address: it counts as verified.
+func (a *Accounts) RegisterVerified(ctx context.Context, req commands.Request, in Registration) (Registered, error) {
 	return a.enter(ctx, req, in, true)
 }
 
@@ -156,7 +156,7 @@ func (a *Accounts) register(ctx context.Context, req commands.Request, n newcome
 				return err
 			}
 			commands.NewRecord(tx, workspace.Kind, home.String())
-			if _, err := commands.Decide(ctx, tx, workspace.Kind, home.String(), workspace.Make{Owner: id}); err != nil {
+			if _, err := commands.Decide(ctx, tx, workspace.Kind, home.String(), workspace.Create{Owner: id}); err != nil {
 				return err
 			}
 			return a.takeEmail(ctx, tx, key, id, by)
@@ -222,7 +222,7 @@ func (a *Accounts) takeEmail(ctx context.Context, tx *commands.Tx, key string, i
 	}
 	if holder != nil {
 		lapsed := by != asked || a.Now().Sub(held.Since) >= verifiedWithin
-		lose := user.LoseEmail{EmailKey: key, Lapsed: lapsed, Regained: by == regained}
+		lose := user.LoseEmailClaim{EmailKey: key, Lapsed: lapsed, Regained: by == regained}
 		if _, err := commands.Decide(ctx, tx.In(holder.Workspace), user.Kind, held.Holder, lose); err != nil {
 			return err
 		}
@@ -301,7 +301,7 @@ func (a *Accounts) Earlier(ctx context.Context, req commands.Request, id uuid.UU
 	if err != nil {
 		return out, false, err
 	}
-	return commands.Earlier(ctx, a.Commands, keyed(req, id, s.Workspace), user.Kind)
+	return commands.PreviousOutcome(ctx, a.Commands, keyed(req, id, s.Workspace), user.Kind)
 }
 
 // Text returns a personal value in clear, or "".
@@ -309,7 +309,7 @@ func (a *Accounts) Text(ctx context.Context, p event.Personal) (string, error) {
 	if p.IsZero() {
 		return "", nil
 	}
-	text, err := a.Vault.Show(ctx, p.Sealed)
+	text, err := a.Vault.OpenValue(ctx, p.Sealed)
 	if err != nil {
 		return "", fmt.Errorf("open a %s: %w", p, err)
 	}

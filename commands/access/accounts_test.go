@@ -51,7 +51,7 @@ func TestRegistrationMakesAnAccountAndAWorkspace(t *testing.T) {
 func TestAnAdministratorVouchesForTheAddress(t *testing.T) {
 	t.Parallel()
 	n := newTown(t, 1).nodes[0]
-	made, err := n.Admit(t.Context(), commands.Request{}, registration("asha@example.org"))
+	made, err := n.RegisterVerified(t.Context(), commands.Request{}, registration("asha@example.org"))
 	require.NoError(t, err)
 	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
 	require.NoError(t, err)

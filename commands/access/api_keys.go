@@ -81,7 +81,7 @@ func origin(ctx context.Context, from commands.Source, c *apikey.Create) (err er
 
 // makers returns the keys above a key, each of which made the one before. Beyond the limit it returns one more than the limit.
 func makers(ctx context.Context, from commands.Source, s apikey.State) (above []apikey.State, err error) {
-	for id := s.Maker; id != uuid.Nil && len(above) <= apikey.MaxMakers; id = s.Maker {
+	for id := s.ParentKey; id != uuid.Nil && len(above) <= apikey.MaxMakers; id = s.ParentKey {
 		l, err := commands.Load(ctx, from, apikey.Kind, id.String())
 		if err != nil {
 			return nil, err

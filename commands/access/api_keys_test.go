@@ -170,7 +170,7 @@ func does[S any](t *testing.T, ring *access.KeyRing, kind *event.Kind[S], id, in
 func settler(t *testing.T, ring *access.KeyRing) (id, workspaceID uuid.UUID) {
 	t.Helper()
 	id, workspaceID = uuid.New(), uuid.New()
-	does(t, ring, workspace.Kind, workspaceID, workspaceID, workspace.Make{Owner: id})
+	does(t, ring, workspace.Kind, workspaceID, workspaceID, workspace.Create{Owner: id})
 	does(t, ring, user.Kind, id, workspaceID, user.Register{Provider: user.ByEmail, Workspace: workspaceID, Verified: true})
 	return id, workspaceID
 }

@@ -27,7 +27,7 @@ type Paid struct {
 // customers lets one workspace of the deployment be a customer.
 var customers = unique.Field[plan.State]{
 	Records: plan.Kind, Claims: plan.Customers, Key: func(s plan.State) string { return s.CustomerKey }, Name: "customer", Taken: "Another workspace is this customer",
-	Everywhere: true,
+	Global: true,
 }
 
 // ReportPlan notes what a billing provider says, and returns the workspace that it is about, uuid.Nil for none: a customer who is remembered is that

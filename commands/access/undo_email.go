@@ -24,7 +24,7 @@ func ChangeOf(id uuid.UUID, change int) uuid.UUID {
 
 // IssueUndo makes the token that a job mails to the user's previous address. It returns the error of
 // [credentials.Mailed.Issue] when nothing is to be mailed.
-func (a *Accounts) IssueUndo(ctx context.Context, id uuid.UUID, left user.Left, job int64) (string, error) {
+func (a *Accounts) IssueUndo(ctx context.Context, id uuid.UUID, left user.FormerEmail, job int64) (string, error) {
 	mailed, err := a.Credentials.Mailed.Issue(ctx, credentials.Undo, credentials.Mailing{
 		Subject: ChangeOf(id, left.Change), Recipient: Recipient(left.EmailKey), Number: job,
 	})

@@ -66,7 +66,7 @@ func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 	var (
 		wrong []error
 		set   = func(into **event.Personal, given patch.Field[string], rule func(string, string) (string, error), field string) {
-			if !given.Named() {
+			if !given.Present() {
 				return
 			}
 			text, err := rule(field, given.Value)
@@ -74,7 +74,7 @@ func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 			*into = new(user.Subjects.Personal(id.String(), text))
 		}
 	)
-	if p.Email.Named() {
+	if p.Email.Present() {
 		email, err = person.Email("email", p.Email.Value)
 		wrong = append(wrong, err)
 	}

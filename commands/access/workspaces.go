@@ -127,13 +127,13 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 			return err
 		})
 		if errors.Is(err, workspace.ErrAnothers) { // the workspace's owner gets a mail, see reactors/access
-			_, strayErr := commands.Handle(ctx, a.Commands, as(req, id, in), workspace.Kind, in.String(), workspace.Stray{Invitation: invitation})
+			_, strayErr := commands.Handle(ctx, a.Commands, as(req, id, in), workspace.Kind, in.String(), workspace.RecordMismatch{Invitation: invitation})
 			return errors.Join(err, strayErr)
 		}
 		return err
 	})
 	if errors.Is(err, credentials.Invitation.Refusal()) { // this request may have spent it, a moment ago
-		earlier, done, lookErr := commands.Earlier(ctx, a.Commands, keyed(req, id, in), workspace.Kind)
+		earlier, done, lookErr := commands.PreviousOutcome(ctx, a.Commands, keyed(req, id, in), workspace.Kind)
 		if done || lookErr != nil {
 			out, err = earlier, lookErr
 		}

@@ -189,12 +189,12 @@ func (b *Inbox) claim(ctx context.Context, tx pgx.Tx, where string, args ...any)
 		if err := row.Scan(&h.ID, &h.Endpoint, &h.ReceivedAt, &h.ContentType, &h.Body); err != nil {
 			return nil, err
 		}
-		h.Endpoint, h.About, _ = strings.Cut(h.Endpoint, "/")
+		h.Endpoint, h.ResourceID, _ = strings.Cut(h.Endpoint, "/")
 		if h.Body == nil {
 			return h, nil
 		}
 		var err error
-		h.Body, err = b.Vault.Disclose(ctx, bodies, h.ID.String(), h.Body)
+		h.Body, err = b.Vault.OpenBytes(ctx, bodies, h.ID.String(), h.Body)
 		return h, err
 	})
 }

@@ -36,7 +36,7 @@ var (
 type Call struct {
 	ID          uuid.UUID
 	Endpoint    string
-	About       string // what the proof is of, such as a channel's id; empty: the deployment
+	ResourceID  string // what the proof is of, such as a channel's id; empty: the deployment
 	ReceivedAt  time.Time
 	ContentType string
 	Body        []byte
@@ -171,7 +171,7 @@ func (b *Inbox) Body(ctx context.Context, id uuid.UUID) ([]byte, error) {
 	case body == nil:
 		return nil, nil
 	}
-	return b.Vault.Disclose(ctx, bodies, id.String(), body)
+	return b.Vault.OpenBytes(ctx, bodies, id.String(), body)
 }
 
 // Sweep removes the bodies that are older than the inbox keeps them, and those with values of erased subjects, and returns their number. Their calls stay, so that a

@@ -12,7 +12,7 @@ import (
 // Incoming is a call whose proof was checked.
 type Incoming struct {
 	Endpoint    string
-	About       string // what the path names; the calls of each are their own
+	ResourceID  string // what the path names; the calls of each are their own
 	Key         string // under which the provider would repeat it; empty: its body
 	ContentType string
 	Body        []byte
@@ -38,8 +38,8 @@ const mostWritten = 500
 // Receive records a call, which is on disk when it returns nil, and reports whether it was recorded before. It returns [ErrFull] while too many
 // calls wait. Calls that arrive together are written in one transaction.
 func (b *Inbox) Receive(ctx context.Context, in Incoming) (repeated bool, err error) {
-	if in.About != "" {
-		in.Endpoint += "/" + in.About
+	if in.ResourceID != "" {
+		in.Endpoint += "/" + in.ResourceID
 	}
 	p := &pending{endpoint: in.Endpoint, contentType: in.ContentType, result: make(chan receipt, 1)}
 	if p.id, err = uuid.NewV7(); err != nil {
@@ -52,7 +52,7 @@ func (b *Inbox) Receive(ctx context.Context, in Incoming) (repeated bool, err er
 	if p.hash, err = b.Vault.HMAC(ctx, hashes, []byte(in.Endpoint), []byte(of), what); err != nil {
 		return false, err
 	}
-	if p.body, err = b.Vault.Enclose(ctx, bodies, p.id.String(), in.Body); err != nil {
+	if p.body, err = b.Vault.SealBytes(ctx, bodies, p.id.String(), in.Body); err != nil {
 		return false, err
 	}
 	if err := b.enqueue(ctx, p); err != nil {

@@ -182,23 +182,23 @@ func collect[T any](t *testing.T, o *office, sql string, args ...any) []T {
 }
 
 // entriesOf returns, for each ledger, what a number asks for on each side: metal and money, where it has both.
-var entriesOf = map[string]func(n int) (in, out book.Given){
-	"bank": func(n int) (in, out book.Given) { return rupees(int64(n)), rupees(int64(n)) },
-	"bullion": func(n int) (in, out book.Given) {
+var entriesOf = map[string]func(n int) (in, out book.SideInput){
+	"bank": func(n int) (in, out book.SideInput) { return rupees(int64(n)), rupees(int64(n)) },
+	"bullion": func(n int) (in, out book.SideInput) {
 		return given[bullion.Entry](`{"weight":%d,"touch":99.5}`, n), given[bullion.Entry](`{"amount":%d}`, n)
 	},
-	"client": func(n int) (in, out book.Given) {
+	"client": func(n int) (in, out book.SideInput) {
 		return given[client.In](`{"weight":%d,"touch":91.6}`, n), given[client.Out](`{"weight":100,"touch":92,"wastage_percent":3,"making_charge":%d}`, n)
 	},
-	"karigar": func(n int) (in, out book.Given) {
+	"karigar": func(n int) (in, out book.SideInput) {
 		return given[karigar.In](`{"pure_weight":520,"fine_percent":92,"wastage_percent":2,"other":%d}`, n), given[karigar.Out](`{"weight":%d,"touch":99.5}`, n)
 	},
-	"polisher": func(n int) (in, out book.Given) {
+	"polisher": func(n int) (in, out book.SideInput) {
 		return given[polisher.In](`{"weight":98.5,"loss_weight":1.5,"amount":%d}`, n), given[polisher.Out](`{"weight":%d}`, n)
 	},
 }
 
-func given[E book.Entry](form string, n int) book.Given {
+func given[E book.Entry](form string, n int) book.SideInput {
 	var e E
 	if err := json.Unmarshal(fmt.Appendf(nil, form, n), &e); err != nil {
 		panic(err)

@@ -40,7 +40,7 @@ type Books struct {
 }
 
 // standingOf returns what the rules between streams say of the rows of an account.
-func standingOf(ctx context.Context, tx *commands.Tx, l *book.Ledger, account int64, workspace uuid.UUID) (s book.Standing, err error) {
+func standingOf(ctx context.Context, tx *commands.Tx, l *book.Ledger, account int64, workspace uuid.UUID) (s book.PostingContext, err error) {
 	if s.AccountOpen, err = isOpen(ctx, tx, l, account, workspace); err != nil {
 		return s, err
 	}
@@ -68,7 +68,7 @@ func numbered(id string) int64 {
 // OpenAccount opens an account.
 func OpenAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, c book.OpenAccount) (commands.Outcome[book.Account], error) {
 	c.Ledger = l
-	return commands.Create(ctx, b.Commands, req, l.Accounts, b.Commands.Numbered(number.Accounts, 1), c)
+	return commands.Create(ctx, b.Commands, req, l.Accounts, b.Commands.IDFromSeries(number.Accounts, 1), c)
 }
 
 // ChangeAccount gives an account another name or type.
@@ -95,8 +95,8 @@ func DeleteAccount(ctx context.Context, req commands.Request, b *Books, l *book.
 }
 
 // AddRow posts a row to an account.
-func AddRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, asked book.Asked) (commands.Outcome[book.Row], error) {
-	c := book.AddRow{Ledger: l, Account: account, Today: b.Today(), Asked: asked}
+func AddRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, asked book.RowInput) (commands.Outcome[book.Row], error) {
+	c := book.AddRow{Ledger: l, Account: account, Today: b.Today(), RowInput: asked}
 	return commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) error {
 		row, err := c.Row()
 		if err != nil {
@@ -104,7 +104,7 @@ func AddRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger,
 		}
 		s, err := standingOf(ctx, tx, l, account, req.Workspace)
 		if err == nil {
-			err = missing(l, s.Refuses(row.Date))
+			err = missing(l, s.CheckDates(row.Date))
 		}
 		if err != nil {
 			return err
@@ -133,8 +133,8 @@ func (b *Books) post(ctx context.Context, tx *commands.Tx, rows []khata.Row) (fi
 }
 
 // EditRow changes a row of an account.
-func EditRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64, asked book.Asked) (commands.Outcome[book.Row], error) {
-	return handleRow(ctx, req, b, l, row, book.EditRow{Ledger: l, Account: account, Today: b.Today(), Asked: asked})
+func EditRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64, asked book.RowInput) (commands.Outcome[book.Row], error) {
+	return handleRow(ctx, req, b, l, row, book.EditRow{Ledger: l, Account: account, Today: b.Today(), RowInput: asked})
 }
 
 // DeleteRow ends a row of an account; of any account where that is 0.
@@ -142,8 +142,8 @@ func DeleteRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledg
 	return handleRow(ctx, req, b, l, row, book.DeleteRow{Ledger: l, Account: account})
 }
 
-// EmptySide removes the entries of a row's OUT side, or of its IN side.
-func EmptySide(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64, out bool) (commands.Outcome[book.Row], error) {
+// ClearSide removes the entries of a row's OUT side, or of its IN side.
+func ClearSide(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64, out bool) (commands.Outcome[book.Row], error) {
 	return handleRow(ctx, req, b, l, row, book.EmptySide{Ledger: l, Out: out})
 }
 

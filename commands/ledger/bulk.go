@@ -18,7 +18,7 @@ type Posted struct {
 }
 
 // PostRows posts rows to an account, all or none.
-func PostRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, rows []book.Asked) (Posted, error) {
+func PostRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, rows []book.RowInput) (Posted, error) {
 	c := book.PostRows{Ledger: l, Account: account, Today: b.Today(), Rows: rows}
 	return postTogether(ctx, req, b, l, len(rows), func(ctx context.Context, tx *commands.Tx) ([]book.RowAdded, error) {
 		s, err := standingOf(ctx, tx, l, account, req.Workspace)

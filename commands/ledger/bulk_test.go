@@ -150,7 +150,7 @@ func TestBooksThatAreLateAreNotTakenForComplete(t *testing.T) {
 // park stops the books at an event that they cannot read.
 func (o *office) park(t *testing.T) {
 	t.Helper()
-	_, err := o.store.Append(t.Context(), eventstore.To("bankrow-999999", eventstore.NoStream, event.New{
+	_, err := o.store.Append(t.Context(), eventstore.To("bankrow-999999", eventstore.NoStream, event.Proposed{
 		ID: uuid.New(), Type: "BankRowAdded", Data: []byte(`{}`), Meta: []byte(`{"schema":99}`),
 	}))
 	require.NoError(t, err)

@@ -42,13 +42,13 @@ func (openVault) HMAC(_ context.Context, name string, parts ...[]byte) ([]byte, 
 
 func (openVault) Seal(_ context.Context, values []*event.Sealed) error {
 	for _, v := range values {
-		text, _ := v.Clear()
-		v.Close(1, []byte(text))
+		text, _ := v.Plaintext()
+		v.SetCiphertext(1, []byte(text))
 	}
 	return nil
 }
 
-func (openVault) Reveal(_ context.Context, values []*event.Sealed) error {
+func (openVault) OpenPersonal(_ context.Context, values []*event.Sealed) error {
 	for _, v := range values {
 		_, text, _ := v.Box()
 		v.Open(string(text))

@@ -35,8 +35,8 @@ type Scanner interface {
 	Read(ctx context.Context, workspace uuid.UUID, wait time.Duration, file []byte, each func(ScannedPage) error) error
 }
 
-// Sight reads a page by a model that sees its picture. Its error means that the page is read without it.
-type Sight interface {
+// VisionReader reads a page by a model that sees its picture. Its error means that the page is read without it.
+type VisionReader interface {
 	See(ctx context.Context, image []byte) ([]khatapage.Entry, error)
 }
 
@@ -58,7 +58,7 @@ type Khatas struct {
 	Books   *Books
 	Reads   KhataReads
 	Scanner Scanner
-	Sight   Sight // nil: no model
+	Sight   VisionReader // nil: no model
 	Files   KhataFiles
 	OutLeft bool // unmarked pages have the OUT side at the left
 }
@@ -96,7 +96,7 @@ func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline stri
 	if err != nil {
 		return KhataResult{}, commands.Outcome[khata.State]{}, err
 	}
-	if out, done, err := commands.Earlier(ctx, k.Books.Commands, req, khata.Kind); done || err != nil {
+	if out, done, err := commands.PreviousOutcome(ctx, k.Books.Commands, req, khata.Kind); done || err != nil {
 		if err != nil {
 			return KhataResult{}, out, err
 		}
@@ -130,7 +130,7 @@ func (k *Khatas) UploadLater(ctx context.Context, req commands.Request, pipeline
 	if err != nil {
 		return commands.Outcome[khata.State]{}, err
 	}
-	if out, done, err := commands.Earlier(ctx, k.Books.Commands, req, khata.Kind); done || err != nil {
+	if out, done, err := commands.PreviousOutcome(ctx, k.Books.Commands, req, khata.Kind); done || err != nil {
 		return out, err
 	}
 	blob, err := k.keep(ctx, file, nil)
@@ -143,7 +143,7 @@ func (k *Khatas) UploadLater(ctx context.Context, req commands.Request, pipeline
 // begin records an upload. Files that are not in its record are removed.
 func (k *Khatas) begin(ctx context.Context, req commands.Request, c khata.Upload) (commands.Outcome[khata.State], error) {
 	h := k.Books.Commands
-	out, err := commands.Create(ctx, h, req, khata.Kind, h.Numbered(number.Rows, 1), c)
+	out, err := commands.Create(ctx, h, req, khata.Kind, h.IDFromSeries(number.Rows, 1), c)
 	if _, refused := errors.AsType[*fault.Error](err); refused || err == nil && out.State.Blob != c.Blob {
 		if removing := k.forget(context.WithoutCancel(ctx), c.Blob); removing != nil {
 			k.Books.Log.Warn("a file of a khata that was not recorded is left", "error", removing)

@@ -31,7 +31,7 @@ func page(t *testing.T, one, other, maker int64, date unit.Date) []khata.Asked {
 // uploads records an upload that was read.
 func (n *node) uploads(t *testing.T) int64 {
 	t.Helper()
-	out, err := commands.Create(patient(t), n.Commands, as(t), khata.Kind, n.Commands.Numbered("row", 1),
+	out, err := commands.Create(patient(t), n.Commands, as(t), khata.Kind, n.Commands.IDFromSeries("row", 1),
 		khata.Upload{Uploaded: khata.Uploaded{Pipeline: khata.V1, Blob: "khata/a", Type: "image/png"}, Read: &khata.Read{Engine: "tesseract", Pages: 1, Entries: 4}})
 	require.NoError(t, err)
 	return id(t, out.ID)

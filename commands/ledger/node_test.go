@@ -35,7 +35,7 @@ import (
 )
 
 // asked is what is wanted of a row.
-type asked = book.Asked
+type asked = book.RowInput
 
 var (
 	today     = unit.DateOf(time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC))
@@ -45,7 +45,7 @@ var (
 )
 
 // rupees asks for an entry of n rupees, and booked is the side that has it.
-func rupees(n int64) book.Given { return book.Entries([]bank.Entry{{Amount: unit.Money(100 * n)}}) }
+func rupees(n int64) book.SideInput { return book.Entries([]bank.Entry{{Amount: unit.Money(100 * n)}}) }
 
 func booked(n int64) book.Side { return book.SideOf([]bank.Entry{{Amount: unit.Money(100 * n)}}) }
 
@@ -70,7 +70,7 @@ func openOffice(t *testing.T) *office {
 	o.vault, err = vault.Open(t.Context(), pool, make([]byte, 32), log)
 	require.NoError(t, err)
 	runner := projections.NewRunner(o.store, pool, log)
-	runner.Reveal = o.vault.Reveal
+	runner.Reveal = o.vault.OpenPersonal
 	all := []*projections.Projection{projected.Books, projected.Orders, projected.OrderDrafts}
 	versions := map[string]int{}
 	for _, p := range all {

@@ -152,4 +152,4 @@ func ConvertDraft(ctx context.Context, req commands.Request, b *Books, draft int
 }
 
 // slipOf names an order of a draft by its client and slip.
-func slipOf(o order.Order) string { return id(o.Client) + " " + order.Folded(o.Slip) }
+func slipOf(o order.Order) string { return id(o.Client) + " " + order.NormalisedSlip(o.Slip) }

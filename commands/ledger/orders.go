@@ -62,7 +62,7 @@ func AddOrder(ctx context.Context, req commands.Request, b *Books, c order.Add) 
 		if c.FirstItem, err = b.itemNumbers(ctx, tx, c, order.State{}, len(c.Items)); err != nil {
 			return err
 		}
-		_, err = commands.DecideNew(ctx, tx, order.Kind, b.Commands.Numbered(order.Kind.Category(), 1), func(string) event.Command[order.State] { return c })
+		_, err = commands.DecideNew(ctx, tx, order.Kind, b.Commands.IDFromSeries(order.Kind.Category(), 1), func(string) event.Command[order.State] { return c })
 		return err
 	})
 }
@@ -108,7 +108,7 @@ func DeleteOrder(ctx context.Context, req commands.Request, b *Books, number int
 
 // slipWarnings warns of a slip number that another client's order has.
 func (b *Books) slipWarnings(ctx context.Context, workspace uuid.UUID, o order.Order) ([]order.Warning, error) {
-	slip := order.Folded(o.Slip)
+	slip := order.NormalisedSlip(o.Slip)
 	if slip == "" || order.CheckSlip(o.Slip) != nil {
 		return nil, nil
 	}

@@ -255,7 +255,7 @@ func TestAnOrderWithTakadasKeepsItsClient(t *testing.T) {
 	winner.delivers(t, delivered)
 	for _, change := range []func(*commands.Request){dryRun, func(*commands.Request) {}} {
 		_, err = winner.moves(t, delivered, other, change)
-		require.ErrorIs(t, err, order.ErrDelivered)
+		require.ErrorIs(t, err, order.ErrHasTakadas)
 	}
 	_, err = winner.moves(t, delivered, other, func(r *commands.Request) { r.IfMatch = new(int64(7)) })
 	require.ErrorIs(t, err, commands.ErrStale)
@@ -268,7 +268,7 @@ func TestAnOrderWithTakadasKeepsItsClient(t *testing.T) {
 		return nil
 	})
 	_, err = loser.moves(t, raced, other)
-	require.ErrorIs(t, err, order.ErrDelivered)
+	require.ErrorIs(t, err, order.ErrHasTakadas)
 	require.Equal(t, []string{"ClientOrderAdded"}, o.names(t, order.Kind.Stream(idText(raced))))
 	require.Zero(t, *o.order(t, raced).Revision, "a takada moves no revision of the order")
 

@@ -40,7 +40,7 @@ func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message
 	subject = orderdraft.Senders.Of(sender)
 	// The message's id decides whether it is the same, whatever else the repetition has.
 	req.Key, req.Operation, req.Fingerprint = m.ID, sentBy, []byte(m.ID)
-	if out, done, err := commands.Earlier(ctx, b.Commands, req, orderdraft.Kind); done || err != nil {
+	if out, done, err := commands.PreviousOutcome(ctx, b.Commands, req, orderdraft.Kind); done || err != nil {
 		return out.ID, subject, err
 	}
 	if m.From != "" && m.User != "" {
@@ -60,7 +60,7 @@ func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message
 			return "", "", err
 		}
 	}
-	out, err := commands.Create(ctx, b.Commands, req, orderdraft.Kind, b.Commands.Numbered(orderdraft.Kind.Category(), 1), c)
+	out, err := commands.Create(ctx, b.Commands, req, orderdraft.Kind, b.Commands.IDFromSeries(orderdraft.Kind.Category(), 1), c)
 	return out.ID, subject, err
 }
 

@@ -32,7 +32,7 @@ func AddTakada(ctx context.Context, req commands.Request, b *Books, c takada.Add
 	out, err := commands.Do(ctx, b.Commands, req, takada.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		c.Today, c.Look = b.Today(), lookAt(ctx, tx, req.Workspace)
 		added := ""
-		_, err := commands.DecideNew(ctx, tx, takada.Kind, b.Commands.Numbered(takada.Kind.Category(), 1), func(id string) event.Command[takada.State] {
+		_, err := commands.DecideNew(ctx, tx, takada.Kind, b.Commands.IDFromSeries(takada.Kind.Category(), 1), func(id string) event.Command[takada.State] {
 			added = id
 			return c
 		})

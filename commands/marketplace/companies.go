@@ -22,7 +22,7 @@ import (
 // domains lets one company have a domain.
 var domains = unique.Field[company.State]{
 	Records: company.Kind, Claims: company.Domains, Key: func(s company.State) string { return s.DomainKey },
-	Name: "domain", Taken: company.DomainTaken, Everywhere: true,
+	Name: "domain", Taken: company.DomainTaken, Global: true,
 }
 
 // domainKey returns the name of a domain's claim, none for what nobody may claim. What is no domain is refused by the command.
@@ -76,7 +76,7 @@ func newID(context.Context) (string, error) { return uuid.Must(uuid.NewV7()).Str
 // CreateCompany makes a company in the request's workspace. One without a word on its domain gets that of its creator's mail address, if the
 // address is verified and the domain is free.
 func CreateCompany(ctx context.Context, h *commands.Handler, req commands.Request, c company.Create) (commands.Outcome[company.State], error) {
-	if out, done, err := commands.Earlier(ctx, h, req, company.Kind); done || err != nil {
+	if out, done, err := commands.PreviousOutcome(ctx, h, req, company.Kind); done || err != nil {
 		return out, err
 	}
 	none := commands.Outcome[company.State]{Revision: -1}
@@ -89,7 +89,7 @@ func CreateCompany(ctx context.Context, h *commands.Handler, req commands.Reques
 	if req.IfMatch != nil { // before a slug is claimed
 		return none, commands.ErrStale
 	}
-	guessed := !c.Domain.Named()
+	guessed := !c.Domain.Present()
 	if guessed {
 		domain, err := mailDomain(ctx, h, req)
 		if err != nil {
@@ -225,7 +225,7 @@ func EditCompany(ctx context.Context, h *commands.Handler, req commands.Request,
 		return commands.Outcome[company.State]{Revision: -1}, err
 	}
 	var key *string // nil: it stays
-	if c.Domain.Named() {
+	if c.Domain.Present() {
 		if c.DomainKey, err = domainKey(ctx, h, c.Domain.Value); err != nil {
 			return commands.Outcome[company.State]{Revision: -1}, err
 		}

@@ -66,7 +66,7 @@ func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, 
 	} else {
 		req = req.In(uuid.Nil)
 	}
-	out, done, err := commands.Earlier(ctx, h, req, contact.Kind)
+	out, done, err := commands.PreviousOutcome(ctx, h, req, contact.Kind)
 	switch {
 	case err != nil:
 		return noContact(), err
@@ -76,7 +76,7 @@ func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, 
 		}
 		return noContact(), errNoSuchCompany
 	case !done:
-		out, err = commands.Begin(ctx, h, req, contact.Kind, newID, func(id string) event.Command[contact.State] {
+		out, err = commands.CreateWithID(ctx, h, req, contact.Kind, newID, func(id string) event.Command[contact.State] {
 			c.ID = id
 			return c
 		})
@@ -158,16 +158,16 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 	asked := req.Workspace
 	req = req.In(l.Workspace)
 	var ignored []fault.Field
-	if c.Stranger = !member; c.Stranger {
+	if c.ByNonMember = !member; c.ByNonMember {
 		const why = "only members of the company change it"
-		if c.CompanyID.Named() {
+		if c.CompanyID.Present() {
 			c.CompanyID, ignored = patch.Field[uuid.UUID]{}, append(ignored, fault.Field{Field: "company_id", Message: why})
 		}
-		if c.IsPrimary.Named() {
+		if c.IsPrimary.Present() {
 			c.IsPrimary, ignored = patch.Field[bool]{}, append(ignored, fault.Field{Field: "is_primary", Message: why})
 		}
 	}
-	if c.CompanyID.Named() {
+	if c.CompanyID.Present() {
 		if err := movable(ctx, h, c.CompanyID.Value, l.Workspace, req.In(asked)); err != nil {
 			_, wrong := c.Decide(l.State)
 			return noContact(), fault.Join(err, wrong)
@@ -177,7 +177,7 @@ func EditContact(ctx context.Context, h *commands.Handler, req commands.Request,
 	if err != nil {
 		return noContact(), err
 	}
-	if from := l.State.Company; from != out.State.Company || c.IsPrimary.Named() && !c.IsPrimary.Value {
+	if from := l.State.Company; from != out.State.Company || c.IsPrimary.Present() && !c.IsPrimary.Value {
 		if err := dropPrimary(ctx, h, req, from, c.ID); err != nil {
 			return noContact(), err
 		}

@@ -28,12 +28,12 @@ func BuyerHash(ctx context.Context, h *commands.Handler, address string) (string
 // SendEnquiry asks a company, in the company's workspace.
 func SendEnquiry(ctx context.Context, h *commands.Handler, req commands.Request, c enquiry.Send) (EnquiryOutcome, error) {
 	none := EnquiryOutcome{Revision: -1}
-	to, err := commands.AtHand(ctx, h, company.Kind, c.To.String(), func(s company.State) bool { return s.Name != "" })
+	to, err := commands.LoadCached(ctx, h, company.Kind, c.To.String(), func(s company.State) bool { return s.Name != "" })
 	if err != nil {
 		return none, err
 	}
 	req = req.In(to.Workspace)
-	if out, done, err := commands.Earlier(ctx, h, req, enquiry.Kind); done || err != nil {
+	if out, done, err := commands.PreviousOutcome(ctx, h, req, enquiry.Kind); done || err != nil {
 		return out, err
 	}
 	// What is wrong with the enquiry itself is told first, and all of it.

@@ -69,7 +69,7 @@ func asked(key string) commands.Request {
 	return commands.Request{Actor: actor.Actor{Type: "apikey", ID: "7"}, Workspace: at, Operation: "op", Key: key, Fingerprint: []byte(key)}
 }
 
-// ProductsBySKU implements [marketplace.Shelf].
+// ProductsBySKU implements [marketplace.MarketplacePageParams].
 func (m *mill) ProductsBySKU(_ context.Context, _ uuid.UUID, keys []string) (map[string]product.Listed, error) {
 	found := map[string]product.Listed{}
 	for _, key := range keys {

@@ -48,7 +48,7 @@ func addProduct(ctx context.Context, h *commands.Handler, req commands.Request, 
 // EditProduct changes what the command names of a product.
 func EditProduct(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID, c product.Edit) (commands.Outcome[product.State], error) {
 	return change(ctx, h, req, id, c, func(of uuid.UUID) *string {
-		if !c.SKU.Named() {
+		if !c.SKU.Present() {
 			return nil
 		}
 		return new(product.SKUClaim(of, product.SKUKey(c.SKU.Value)))
@@ -67,7 +67,7 @@ func change(
 	sku func(of uuid.UUID) *string,
 ) (commands.Outcome[product.State], error) {
 	none := commands.Outcome[product.State]{ID: id.String(), Revision: -1}
-	if out, done, err := commands.Earlier(ctx, h, req, product.Kind); done || err != nil {
+	if out, done, err := commands.PreviousOutcome(ctx, h, req, product.Kind); done || err != nil {
 		return out, err
 	}
 	l, err := commands.Load(ctx, h.Fresh(), product.Kind, id.String())
@@ -113,7 +113,7 @@ func productOf(ctx context.Context, from commands.Source, id string) (product.St
 	if err != nil || nth < 0 || nth >= len(batch.State.Products) {
 		return product.State{}, err
 	}
-	return product.State{Company: batch.State.Company, Item: batch.State.Products[nth], ImportedAt: batch.Began}, nil
+	return product.State{Company: batch.State.Company, Item: batch.State.Products[nth], ImportedAt: batch.CreatedAt}, nil
 }
 
 // begin writes the first events of imported products' own streams, which have none. An event's id is made of its product's, so doing it
@@ -133,7 +133,7 @@ func begin(ctx context.Context, h *commands.Handler, req commands.Request, ids .
 			var err error
 			batch.Loaded, err = commands.Load(ctx, h.Fresh(), product.Batches, in.String())
 			if err == nil && batch.Revision >= 0 {
-				batch.meta, err = h.MetaOf(ctx, product.Batches.Stream(in.String()))
+				batch.meta, err = h.FollowUpMeta(ctx, product.Batches.Stream(in.String()))
 			}
 			if err != nil {
 				return err
@@ -146,7 +146,7 @@ func begin(ctx context.Context, h *commands.Handler, req commands.Request, ids .
 		case batch.Workspace != req.Workspace && !req.Actor.Permissions.Operator:
 			return product.ErrNotYours
 		}
-		added := product.Added{Company: batch.State.Company, Item: batch.State.Products[nth], ImportedAt: batch.Began}
+		added := product.Added{Company: batch.State.Company, Item: batch.State.Products[nth], ImportedAt: batch.CreatedAt}
 		e, err := product.Kind.Encode(uuid.NewSHA1(uuid.NameSpaceOID, id[:]), added, batch.meta)
 		if err != nil {
 			return err

@@ -52,7 +52,7 @@ func (f *Bots) Create(ctx context.Context, req commands.Request, c bot.Create) (
 	if err := fault.Join(wrong, f.channels(ctx, req, c.Channels.Value)); err != nil {
 		return commands.Outcome[bot.State]{Revision: -1}, err
 	}
-	return commands.Create(ctx, f.Commands, req, bot.Kind, f.Commands.Numbered(bot.Kind.Category(), 1), c)
+	return commands.Create(ctx, f.Commands, req, bot.Kind, f.Commands.IDFromSeries(bot.Kind.Category(), 1), c)
 }
 
 // Edit changes what the command names of a bot. Its state has no channels that were deleted.
@@ -105,7 +105,7 @@ func (f *Bots) AddFile(ctx context.Context, req commands.Request, c botsource.Ad
 	}
 	sum := sha256.Sum256(data)
 	c.Hash, c.Size = hex.EncodeToString(sum[:]), int64(len(data))
-	number := f.Commands.Numbered(botsource.Kind.Category(), 1)
+	number := f.Commands.IDFromSeries(botsource.Kind.Category(), 1)
 	return commands.Create(ctx, f.Commands, req, botsource.Kind, func(ctx context.Context) (string, error) {
 		id, err := number(ctx)
 		if err == nil {
@@ -128,7 +128,7 @@ func (f *Bots) AddPage(ctx context.Context, req commands.Request, c botsource.Ad
 	if c.PageKey, err = unique.Key(ctx, f.Commands, botsource.Pages, []byte(id), []byte(address)); err != nil {
 		return out, err
 	}
-	return pages.Create(ctx, f.Commands, req, c.PageKey, f.Commands.Numbered(botsource.Kind.Category(), 1), func(string) event.Command[botsource.State] { return c })
+	return pages.Create(ctx, f.Commands, req, c.PageKey, f.Commands.IDFromSeries(botsource.Kind.Category(), 1), func(string) event.Command[botsource.State] { return c })
 }
 
 // RefreshPage lets a page be fetched again.
@@ -162,7 +162,7 @@ func (f *Bots) CreateWebhook(ctx context.Context, req commands.Request, c botweb
 	random := make([]byte, secretBytes)
 	_, _ = rand.Read(random) // it never fails
 	c.Secret = "whsec_" + base64.StdEncoding.EncodeToString(random)
-	out, err = commands.Create(ctx, f.Commands, req, botwebhook.Kind, f.Commands.Numbered(botwebhook.Kind.Category(), 1), c)
+	out, err = commands.Create(ctx, f.Commands, req, botwebhook.Kind, f.Commands.IDFromSeries(botwebhook.Kind.Category(), 1), c)
 	if err != nil || out.Replayed {
 		return "", out, err
 	}

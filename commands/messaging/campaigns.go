@@ -27,7 +27,7 @@ type Campaigns struct {
 
 // Create makes a campaign in the request's workspace.
 func (f *Campaigns) Create(ctx context.Context, req commands.Request, c campaign.Create) (out commands.Outcome[campaign.State], err error) {
-	if out, done, err := commands.Earlier(ctx, f.Commands, req, campaign.Kind); done || err != nil { // its time may be over by now
+	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, campaign.Kind); done || err != nil { // its time may be over by now
 		return out, err
 	}
 	c.Now, c.Zone, c.Autosend = f.Commands.Now(), f.Zone, f.Autosend
@@ -41,7 +41,7 @@ func (f *Campaigns) Create(ctx context.Context, req commands.Request, c campaign
 		}
 		c.HasList = l.Workspace == req.Workspace && l.State.Name != ""
 	}
-	return commands.Create(ctx, f.Commands, req, campaign.Kind, f.Commands.Numbered(campaign.Kind.Category(), 1), c)
+	return commands.Create(ctx, f.Commands, req, campaign.Kind, f.Commands.IDFromSeries(campaign.Kind.Category(), 1), c)
 }
 
 // templates returns the templates of a workspace among some, by their ids.
@@ -59,8 +59,8 @@ func (f *Campaigns) templates(ctx context.Context, workspace uuid.UUID, ids []in
 	return all, nil
 }
 
-// Line is a channel as a campaign sends on it, with the campaign's templates by their ids.
-type Line struct {
+// CampaignChannel is a channel as a campaign sends on it, with the campaign's templates by their ids.
+type CampaignChannel struct {
 	Account   network.Account
 	Sandboxed bool
 	Templates map[int64]template.State
@@ -68,16 +68,16 @@ type Line struct {
 	of commands.Loaded[channel.State]
 }
 
-// NoLineError tells why a campaign cannot be sent at all.
-type NoLineError string
+// UnsendableError tells why a campaign cannot be sent at all.
+type UnsendableError string
 
-func (e NoLineError) Error() string { return string(e) }
+func (e UnsendableError) Error() string { return string(e) }
 
 // ErrNoChannel ends a campaign, whatever it has sent (CONTRACT.md N8).
-const ErrNoChannel NoLineError = "The channel was deleted"
+const ErrNoChannel UnsendableError = "The channel was deleted"
 
-// Line opens the channel of a campaign. Its error is a [NoLineError] where the channel is gone or a template may not be sent.
-func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Plan) (l Line, err error) {
+// Line opens the channel of a campaign. Its error is a [UnsendableError] where the channel is gone or a template may not be sent.
+func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Plan) (l CampaignChannel, err error) {
 	id := strconv.FormatInt(p.Channel, 10)
 	if l.of, err = commands.Load(ctx, f.Commands.Fresh(), channel.Kind, id); err != nil {
 		return l, err
@@ -104,15 +104,15 @@ func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Pl
 	}
 	for _, id := range ids {
 		if t := l.Templates[id]; !t.Sendable() {
-			return l, NoLineError("The template " + t.Name + " is not approved: " + t.Status)
+			return l, UnsendableError("The template " + t.Name + " is not approved: " + t.Status)
 		}
 	}
 	l.Sandboxed = f.Sandboxed(l.Account)
 	return l, nil
 }
 
-// Says asks the network what it says of the channel's account.
-func (f *Campaigns) Says(ctx context.Context, l Line) (network.Health, *network.Failure) {
+// AccountHealth asks the network what it says of the channel's account.
+func (f *Campaigns) AccountHealth(ctx context.Context, l CampaignChannel) (network.Health, *network.Failure) {
 	asking, cancel := f.within(ctx)
 	defer cancel()
 	h, err := f.Networks.Health(asking, l.Account)
@@ -128,7 +128,7 @@ func failureOf(err error) *network.Failure {
 }
 
 // Call sends a campaign's message, and returns what its network said. It goes on when ctx ends: half a call is none that is known.
-func (f *Campaigns) Call(ctx context.Context, req commands.Request, l Line, m network.Message, contact int64) message.Settle {
+func (f *Campaigns) Call(ctx context.Context, req commands.Request, l CampaignChannel, m network.Message, contact int64) message.RecordSendResult {
 	ctx = context.WithoutCancel(ctx)
 	calling, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
@@ -138,10 +138,10 @@ func (f *Campaigns) Call(ctx context.Context, req commands.Request, l Line, m ne
 	if err := f.alike(ctx, req, contact, m.To, as); err != nil {
 		f.Log.Warn("another spelling of a contact's number was not noted", "channel", l.Account.Channel, "error", err)
 	}
-	return message.Settle{Contact: contact, ProviderID: id, Failure: failureOf(err)}
+	return message.RecordSendResult{Contact: contact, ProviderID: id, Failure: failureOf(err)}
 }
 
 // Learn notes what the network's answer says of the channel.
-func (f *Campaigns) Learn(ctx context.Context, l Line, failed *network.Failure) error {
+func (f *Campaigns) Learn(ctx context.Context, l CampaignChannel, failed *network.Failure) error {
 	return f.learn(ctx, l.of, strconv.FormatInt(l.Account.Channel, 10), failed)
 }

@@ -39,7 +39,7 @@ type Networks interface {
 
 // Secrets opens sealed values.
 type Secrets interface {
-	Show(ctx context.Context, s event.Sealed) (string, error)
+	OpenValue(ctx context.Context, s event.Sealed) (string, error)
 }
 
 // Channels has what channels need beyond load, decide, append.
@@ -65,7 +65,7 @@ const (
 // identities lets one channel of the deployment have a sender.
 var identities = unique.Field[channel.State]{
 	Records: channel.Kind, Claims: channel.Identities, Key: func(s channel.State) string { return s.IdentityKey },
-	Name: "channel_identity", Taken: "Another channel has this sender", Everywhere: true,
+	Name: "channel_identity", Taken: "Another channel has this sender", Global: true,
 }
 
 // unnamed returns a conflict about a sender without the other channel, which may be another workspace's.
@@ -83,7 +83,7 @@ func taken(err error) bool {
 
 // Create makes a channel in the request's workspace. It asks the network first: only who can use an account has its sender.
 func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.Create) (out commands.Outcome[channel.State], err error) {
-	if out, done, err := commands.Earlier(ctx, f.Commands, req, channel.Kind); done || err != nil {
+	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, channel.Kind); done || err != nil {
 		return out, err
 	}
 	c.ID, c.Key = "0", rand.Text() // of the secrets that are only used to ask
@@ -101,11 +101,11 @@ func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.C
 	if err != nil {
 		return commands.Outcome[channel.State]{Revision: -1}, err
 	}
-	out, err = identities.Create(ctx, f.Commands, req, c.Found.IdentityKey, f.Commands.Numbered(channel.Kind.Category(), 1), func(id string) event.Command[channel.State] {
+	out, err = identities.Create(ctx, f.Commands, req, c.Found.IdentityKey, f.Commands.IDFromSeries(channel.Kind.Category(), 1), func(id string) event.Command[channel.State] {
 		c.ID = id
 		return c
 	})
-	if err == nil && !out.Replayed && (out.State.Type == channel.Telegram || out.State.RefreshToken.Named()) { // now it has an address that its network can be told, and can keep a token
+	if err == nil && !out.Replayed && (out.State.Type == channel.Telegram || out.State.RefreshToken.Present()) { // now it has an address that its network can be told, and can keep a token
 		if _, err := f.check(ctx, ctx, req.Workspace, number(out.ID)); err != nil {
 			f.Log.Warn("a new channel could not be asked", "channel", out.ID, "error", err)
 		}
@@ -135,7 +135,7 @@ func after(c event.Command[channel.State], s channel.State) (channel.State, erro
 
 // Edit changes what the command names of a channel. It asks the network again where the change is about the account.
 func (f *Channels) Edit(ctx context.Context, req commands.Request, c channel.Edit) (out commands.Outcome[channel.State], err error) {
-	if out, done, err := commands.Earlier(ctx, f.Commands, req, channel.Kind); done || err != nil {
+	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, channel.Kind); done || err != nil {
 		return out, err
 	}
 	l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, c.ID)
@@ -272,7 +272,7 @@ func (f *Channels) account(ctx context.Context, id string, s channel.State) (a n
 		of   patch.Field[event.Secret]
 	}{{&a.APIKey, s.APIKey}, {&a.AccessToken, s.AccessToken}, {&a.RefreshToken, s.RefreshToken}, {&a.ClientSecret, s.ClientSecret}} {
 		if err == nil {
-			*secret.into, err = f.Secrets.Show(ctx, secret.of.Value.Sealed)
+			*secret.into, err = f.Secrets.OpenValue(ctx, secret.of.Value.Sealed)
 		}
 	}
 	if errors.Is(err, event.ErrErased) {

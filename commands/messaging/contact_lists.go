@@ -49,7 +49,7 @@ func CreateContactList(
 			return err
 		}
 		var join contact.Join
-		newID := h.Numbered(contactlist.Kind.Category(), 1)
+		newID := h.IDFromSeries(contactlist.Kind.Category(), 1)
 		_, err := commands.DecideNew(ctx, tx, contactlist.Kind, newID, func(id string) event.Command[contactlist.State] {
 			join.List, _ = strconv.ParseInt(id, 10, 64) // we gave it
 			return c

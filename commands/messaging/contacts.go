@@ -22,8 +22,8 @@ var phones = unique.Field[contact.State]{
 }
 
 // name adds the name of the phone's claim. What is no phone has none: the command refuses it.
-func name(ctx context.Context, h *commands.Handler, workspace uuid.UUID, r *contact.Reach) (err error) {
-	number, _ := person.Dialled("phone", r.Phone.Value)
+func name(ctx context.Context, h *commands.Handler, workspace uuid.UUID, r *contact.Addresses) (err error) {
+	number, _ := person.ParseE164("phone", r.Phone.Value)
 	number, r.Respelt = network.Spelling(number)
 	r.PhoneKey, err = unique.Key(ctx, h, contact.Phones, workspace[:], []byte(number))
 	return err
@@ -31,7 +31,7 @@ func name(ctx context.Context, h *commands.Handler, workspace uuid.UUID, r *cont
 
 // AddContact makes a contact in the request's workspace.
 func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Add) (out commands.Outcome[contact.State], err error) {
-	if err := name(ctx, h, req.Workspace, &c.Reach); err != nil {
+	if err := name(ctx, h, req.Workspace, &c.Addresses); err != nil {
 		return out, err
 	}
 	return commands.Do(ctx, h, req, contact.Kind, func(ctx context.Context, tx *commands.Tx) error {
@@ -39,7 +39,7 @@ func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, 
 		if err := fault.Join(wrong, lists(ctx, tx, req, c.ListIDs)); err != nil {
 			return err
 		}
-		_, err := phones.DecideNew(ctx, tx, c.PhoneKey, h.Numbered(contact.Kind.Category(), 1), func(id string) event.Command[contact.State] {
+		_, err := phones.DecideNew(ctx, tx, c.PhoneKey, h.IDFromSeries(contact.Kind.Category(), 1), func(id string) event.Command[contact.State] {
 			c.ID = id
 			return c
 		})
@@ -49,11 +49,11 @@ func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, 
 
 // EditContact changes what the command names of a contact.
 func EditContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Edit) (out commands.Outcome[contact.State], err error) {
-	if err := name(ctx, h, req.Workspace, &c.Reach); err != nil {
+	if err := name(ctx, h, req.Workspace, &c.Addresses); err != nil {
 		return out, err
 	}
 	var phone *string // nil: it stays
-	if c.Phone.Named() {
+	if c.Phone.Present() {
 		phone = &c.PhoneKey
 	}
 	return commands.Do(ctx, h, req, contact.Kind, func(ctx context.Context, tx *commands.Tx) error {

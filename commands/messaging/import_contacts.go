@@ -100,7 +100,7 @@ func (i *importing) keyed(part string, number int) commands.Request {
 // write makes contacts of a batch in one transaction. Their ids follow one another in the order of the rows, from the id of the batch. So a
 // repetition finds the contacts. It creates those that were refused when the batch came first, if they are in order now.
 func (i *importing) write(ctx context.Context, number int, batch []imported) error {
-	if err := commands.InParallel(len(batch), func(n int) error { return name(ctx, i.h, i.req.Workspace, &batch[n].add.Reach) }); err != nil {
+	if err := commands.InParallel(len(batch), func(n int) error { return name(ctx, i.h, i.req.Workspace, &batch[n].add.Addresses) }); err != nil {
 		return err
 	}
 	var refused []error
@@ -230,7 +230,7 @@ func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported,
 			return err
 		}
 		row, err := contactOf(r, columns)
-		if phone, _ := person.Dialled("phone", row.add.Phone.Value); err == nil && phone != "" {
+		if phone, _ := person.ParseE164("phone", row.add.Phone.Value); err == nil && phone != "" {
 			if first := phones[phone]; first != 0 {
 				err = fault.Fields(fault.Field{Field: "phone", Message: "row " + strconv.Itoa(first) + " has it too"})
 			} else {

@@ -17,8 +17,8 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// Known tells of messages that are there.
-type Known interface {
+// MessageIndex tells of messages that are there.
+type MessageIndex interface {
 	// Heard returns when a contact last wrote to a channel, the zero time for never.
 	Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error)
 	// MessagesNamed returns the messages of a channel that have the network's ids, by these.
@@ -44,8 +44,8 @@ type Messages struct {
 	*Channels
 
 	Templates *Templates
-	Known     Known
-	Windows   *Windows // nil: none are kept
+	Known     MessageIndex
+	Windows   *ReplyWindows // nil: none are kept
 	Files     Files
 	Sandboxed func(network.Account) bool
 }
@@ -81,7 +81,7 @@ func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Dra
 
 // atHand returns a channel as this process knows it: each message would ask the log for it otherwise.
 func (f *Messages) atHand(ctx context.Context, id int64) (commands.Loaded[channel.State], error) {
-	return commands.AtHand(ctx, f.Commands, channel.Kind, strconv.FormatInt(id, 10), func(s channel.State) bool { return s.Type != "" })
+	return commands.LoadCached(ctx, f.Commands, channel.Kind, strconv.FormatInt(id, 10), func(s channel.State) bool { return s.Type != "" })
 }
 
 // channel returns a channel of the request's workspace, or [channel.ErrNotFound].
@@ -101,7 +101,7 @@ func (f *Messages) again(ctx context.Context, req commands.Request) (out command
 		return out, false, err
 	case failed == nil:
 		return out, true, nil
-	case !out.State.Reason.Free():
+	case !out.State.Reason.Retryable():
 		return out, true, failed.Fault()
 	default:
 		return out, false, nil
@@ -142,7 +142,7 @@ func (f *Messages) deliver(
 
 // earlier returns the message of an earlier request with the same key, as it is now.
 func (f *Messages) earlier(ctx context.Context, req commands.Request) (commands.Outcome[message.State], error) {
-	out, done, err := commands.Earlier(ctx, f.Commands, req, message.Kind)
+	out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, message.Kind)
 	if err != nil || !done {
 		return out, err
 	}
@@ -156,7 +156,7 @@ func (f *Messages) queue(ctx context.Context, req commands.Request, before comma
 	if before.Replayed {
 		return commands.Handle(ctx, f.Commands, req.FollowUp(), message.Kind, before.ID, message.Requeue{})
 	}
-	return commands.Create(ctx, f.Commands, req, message.Kind, f.Commands.Numbered(message.Kind.Category(), 1), c)
+	return commands.Create(ctx, f.Commands, req, message.Kind, f.Commands.IDFromSeries(message.Kind.Category(), 1), c)
 }
 
 // call calls the network and notes what it answered, whether or not the client still waits.
@@ -167,7 +167,7 @@ func (f *Messages) call(
 	ctx = context.WithoutCancel(ctx)
 	calling, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
-	settle, as := message.Settle{Contact: c.Contact}, ""
+	settle, as := message.RecordSendResult{Contact: c.Contact}, ""
 	var picture []byte
 	if c.Picture != nil {
 		picture = c.Picture.Bytes
@@ -240,7 +240,7 @@ func (f *Messages) learn(ctx context.Context, of commands.Loaded[channel.State],
 		}
 	}
 	if failed != nil && failed.Reason == network.Suspended {
-		return f.Templates.Again(ctx, of.Workspace, id)
+		return f.Templates.ForceRefresh(ctx, of.Workspace, id)
 	}
 	_, err = f.note(ctx, of.Workspace, id, of.State, r)
 	return err

@@ -124,7 +124,7 @@ func (f *Messages) of(ctx context.Context, id, kind string) (there bool, s chann
 
 // shown opens a secret, "" for none and for one that is forgotten.
 func (f *Messages) shown(ctx context.Context, s event.Secret) (string, error) {
-	text, err := f.Secrets.Show(ctx, s.Sealed)
+	text, err := f.Secrets.OpenValue(ctx, s.Sealed)
 	if errors.Is(err, event.ErrErased) {
 		return "", nil
 	}

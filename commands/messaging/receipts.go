@@ -13,8 +13,8 @@ import (
 	"bahi/domain/messaging/message"
 )
 
-// News is what a network says became of a message.
-type News struct {
+// DeliveryReceipt is what a network says became of a message.
+type DeliveryReceipt struct {
 	message.Receipt
 
 	Channel  int64
@@ -22,8 +22,8 @@ type News struct {
 	Callback string   // our own id of it; empty: the network does not repeat it
 }
 
-// Heard is what became of a [News].
-type Heard struct {
+// ReceiptResult is what became of a [DeliveryReceipt].
+type ReceiptResult struct {
 	Known   bool   // false: no message has one of the ids, or none that is known yet
 	Subject string // whose values the message has
 }
@@ -38,8 +38,8 @@ const codeOptOut = 131050
 const receiptsTogether = 500
 
 // Receipts notes what networks say of messages, all of a channel together: networks tell of a hundred at once.
-func (f *Messages) Receipts(ctx context.Context, all []News) ([]Heard, error) {
-	heard, of := make([]Heard, len(all)), map[int64][]int{}
+func (f *Messages) Receipts(ctx context.Context, all []DeliveryReceipt) ([]ReceiptResult, error) {
+	heard, of := make([]ReceiptResult, len(all)), map[int64][]int{}
 	for i, n := range all {
 		of[n.Channel] = append(of[n.Channel], i)
 	}
@@ -58,26 +58,26 @@ func (f *Messages) Receipts(ctx context.Context, all []News) ([]Heard, error) {
 }
 
 // receipts notes what is said of the messages of one channel.
-func (f *Messages) receipts(ctx context.Context, req commands.Request, all []News, places []int, heard []Heard) error {
+func (f *Messages) receipts(ctx context.Context, req commands.Request, all []DeliveryReceipt, places []int, heard []ReceiptResult) error {
 	numbers, err := f.numbers(ctx, req.Workspace, all, places)
 	if err != nil {
 		return err
 	}
-	var ones, later []commands.One[message.State]
+	var ones, later []commands.StreamCommand[message.State]
 	together := map[string]bool{}
 	for _, place := range places {
 		n, id := all[place], strconv.FormatInt(numbers[place], 10)
 		if numbers[place] == 0 {
 			continue
 		}
-		l, err := commands.AtHand(ctx, f.Commands, message.Kind, id, func(s message.State) bool { return s.ProviderID != "" })
+		l, err := commands.LoadCached(ctx, f.Commands, message.Kind, id, func(s message.State) bool { return s.ProviderID != "" })
 		if err != nil {
 			return err
 		}
 		if l.State.Channel != n.Channel || l.Workspace != req.Workspace {
 			continue
 		}
-		heard[place] = Heard{Known: true, Subject: l.State.Subject()}
+		heard[place] = ReceiptResult{Known: true, Subject: l.State.Subject()}
 		for _, other := range n.IDs {
 			if other != l.State.ProviderID {
 				n.NetworkID = other
@@ -86,7 +86,7 @@ func (f *Messages) receipts(ctx context.Context, req commands.Request, all []New
 		if l.State.ProviderID == "" && l.State.Status == message.Waiting && n.Callback == "" {
 			n.NetworkID = ""
 		}
-		one := commands.One[message.State]{Loaded: l, ID: id, Command: n.Receipt}
+		one := commands.StreamCommand[message.State]{Loaded: l, ID: id, Command: n.Receipt}
 		switch follows, err := n.Receipt.Decide(l.State); {
 		case err != nil:
 			return err
@@ -112,7 +112,7 @@ func (f *Messages) receipts(ctx context.Context, req commands.Request, all []New
 
 // numbers returns the messages that are told of, by the places of what is told. Mostly they were sent long before their receipts come, so the tables are asked
 // as they are first.
-func (f *Messages) numbers(ctx context.Context, workspace uuid.UUID, all []News, places []int) (map[int]int64, error) {
+func (f *Messages) numbers(ctx context.Context, workspace uuid.UUID, all []DeliveryReceipt, places []int) (map[int]int64, error) {
 	numbers := map[int]int64{}
 	var unknown []int
 	for _, place := range places {

@@ -25,8 +25,8 @@ import (
 	"bahi/domain/person"
 )
 
-// Writer is a person as a network names them. From, UserID or both are there.
-type Writer struct {
+// Sender is a person as a network names them. From, UserID or both are there.
+type Sender struct {
 	From     string // phone; empty: unknown
 	UserID   string // the network's id; empty: unknown
 	Name     string // as far as the network tells it
@@ -34,9 +34,9 @@ type Writer struct {
 	Social   bool // of a network where people have no phones
 }
 
-// Arrival is a message that came in on a channel.
-type Arrival struct {
-	Writer
+// InboundMessage is a message that came in on a channel.
+type InboundMessage struct {
+	Sender
 
 	Channel      int64
 	Type         string // empty: text, or image if there is one
@@ -96,7 +96,7 @@ var errNobody = fault.Fields(fault.Field{Field: "from", Message: "the sender is 
 
 // Receive stores an incoming message. A repeated delivery is stored once. An unknown sender becomes a contact. The message reopens a
 // resolved contact, and its text may give or withdraw consent. A reaction does neither, and a removed reaction creates no contact.
-func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[message.State], error) {
+func (f *Messages) Receive(ctx context.Context, a InboundMessage) (commands.Outcome[message.State], error) {
 	of, req, err := f.from(ctx, a.Channel)
 	if err != nil {
 		return commands.Outcome[message.State]{Revision: -1}, err
@@ -110,11 +110,11 @@ func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[mes
 	return commands.Do(ctx, f.Commands, req, message.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		reaction := a.Type == "reaction"
 		if reaction && a.Text == "" {
-			if id, err := f.contactOf(ctx, tx, req.Workspace, a.Channel, a.Writer); err != nil || id == 0 {
+			if id, err := f.contactOf(ctx, tx, req.Workspace, a.Channel, a.Sender); err != nil || id == 0 {
 				return err
 			}
 		}
-		sender, err := f.sender(ctx, tx, req.Workspace, a.Channel, a.Writer)
+		sender, err := f.sender(ctx, tx, req.Workspace, a.Channel, a.Sender)
 		if err == nil && !reaction {
 			err = f.reopen(ctx, tx, sender, a.Text, network.Moment{At: a.SentAt, ArrivedAt: a.ArrivedAt})
 		}
@@ -126,7 +126,7 @@ func (f *Messages) Receive(ctx context.Context, a Arrival) (commands.Outcome[mes
 			Reacts: a.Reacts, ProviderID: a.ProviderID, Phone: phone, SentAt: a.SentAt, ArrivedAt: a.ArrivedAt, Now: tx.Now(),
 			Code: a.Code, Title: a.Title, Details: a.Details,
 		}
-		newID := f.Commands.Numbered(message.Kind.Category(), 1)
+		newID := f.Commands.IDFromSeries(message.Kind.Category(), 1)
 		_, err = commands.DecideNew(ctx, tx, message.Kind, newID, func(string) event.Command[message.State] { return c })
 		return err
 	})
@@ -147,11 +147,11 @@ func (f *Messages) reopen(ctx context.Context, tx *commands.Tx, id int64, text s
 
 // heed moves a contact's consent if a text is one of the words for it.
 func (f *Messages) heed(ctx context.Context, tx *commands.Tx, id int64, text string, at network.Moment) error {
-	optIn, is := contact.Word(text)
+	optIn, is := contact.ConsentKeyword(text)
 	if !is {
 		return nil
 	}
-	return consent(ctx, tx, id, contact.MoveConsent{OptIn: optIn, By: contact.ByWord, Moment: f.past(at)})
+	return consent(ctx, tx, id, contact.ChangeConsent{OptIn: optIn, By: contact.ByWord, Moment: f.past(at)})
 }
 
 // past returns a moment as events have it, never one that is yet to come.
@@ -219,7 +219,7 @@ func (f *Messages) known(
 }
 
 // named returns the phone by which a network names a writer, "" for none, and the id: what is no phone is an id.
-func (w Writer) named() (phone, user string) {
+func (w Sender) named() (phone, user string) {
 	phone = network.Phone(w.From)
 	if phone == "" {
 		return "", cmp.Or(w.UserID, w.From)
@@ -228,7 +228,7 @@ func (w Writer) named() (phone, user string) {
 }
 
 // contactOf returns the contact of a sender, 0 for none.
-func (f *Messages) contactOf(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of int64, w Writer) (int64, error) {
+func (f *Messages) contactOf(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of int64, w Sender) (int64, error) {
 	phone, user := w.named()
 	id, _, _, err := f.known(ctx, tx, workspace, of, user)
 	if err == nil && id == 0 {
@@ -239,7 +239,7 @@ func (f *Messages) contactOf(ctx context.Context, tx *commands.Tx, workspace uui
 
 // sender returns the contact who is a writer, or makes one: the network's id goes before the phone. Who has both keeps both
 // (CONTRACT.md 0.9).
-func (f *Messages) sender(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of int64, w Writer) (int64, error) {
+func (f *Messages) sender(ctx context.Context, tx *commands.Tx, workspace uuid.UUID, of int64, w Sender) (int64, error) {
 	phone, user := w.named()
 	if phone == "" && user == "" {
 		return 0, errNobody
@@ -270,7 +270,7 @@ func identify(ctx context.Context, tx *commands.Tx, of unique.Field[contact.Stat
 
 // begin makes a contact of a writer: of the phone, else of the network's id.
 func (f *Messages) begin(
-	ctx context.Context, tx *commands.Tx, workspace uuid.UUID, w Writer, phone string, s contact.Sender,
+	ctx context.Context, tx *commands.Tx, workspace uuid.UUID, w Sender, phone string, s contact.Sender,
 ) (int64, error) {
 	c := contact.Add{Name: w.Name, Source: "chat"}
 	if w.Social {
@@ -292,14 +292,14 @@ func (f *Messages) begin(
 	field, key := senders(s.Key), s.Key
 	if phone != "" {
 		var err error
-		if c.Reach, err = dialled(ctx, f.Commands, workspace, phone); err != nil {
+		if c.Addresses, err = dialled(ctx, f.Commands, workspace, phone); err != nil {
 			return 0, err
 		}
 		field, key = phones, c.PhoneKey
 	} else {
 		c.Sender = s
 	}
-	newID := f.Commands.Numbered(contact.Kind.Category(), 1)
+	newID := f.Commands.IDFromSeries(contact.Kind.Category(), 1)
 	id, err := field.DecideNew(ctx, tx, key, newID, func(id string) event.Command[contact.State] {
 		c.ID = id
 		return c
@@ -311,8 +311,8 @@ func (f *Messages) begin(
 }
 
 // dialled returns a phone as commands take it.
-func dialled(ctx context.Context, h *commands.Handler, workspace uuid.UUID, phone string) (contact.Reach, error) {
-	r := contact.Reach{Phone: patch.Set(phone)}
+func dialled(ctx context.Context, h *commands.Handler, workspace uuid.UUID, phone string) (contact.Addresses, error) {
+	r := contact.Addresses{Phone: patch.Set(phone)}
 	return r, name(ctx, h, workspace, &r)
 }
 
@@ -326,7 +326,7 @@ func (f *Messages) OptedOut(ctx context.Context, req commands.Request, id int64,
 		if err != nil {
 			return err
 		}
-		return consent(ctx, tx, who, contact.MoveConsent{By: contact.ByNetwork})
+		return consent(ctx, tx, who, contact.ChangeConsent{By: contact.ByNetwork})
 	})
 	if errors.Is(err, contact.ErrNotFound) { // deleted, with its consent
 		return nil
@@ -334,21 +334,21 @@ func (f *Messages) OptedOut(ctx context.Context, req commands.Request, id int64,
 	return err
 }
 
-func consent(ctx context.Context, tx *commands.Tx, id int64, c contact.MoveConsent) error {
+func consent(ctx context.Context, tx *commands.Tx, id int64, c contact.ChangeConsent) error {
 	_, err := commands.Decide(ctx, tx, contact.Kind, strconv.FormatInt(id, 10), c)
 	return err
 }
 
 // Consent notes what a person has told the network about messages, and returns whose values that has. Who is no contact is nobody.
-func (f *Messages) Consent(ctx context.Context, of int64, w Writer, optIn bool, at network.Moment) (subject string, err error) {
+func (f *Messages) Consent(ctx context.Context, of int64, w Sender, optIn bool, at network.Moment) (subject string, err error) {
 	return f.change(ctx, of, w, func(ctx context.Context, tx *commands.Tx, id int64, _ uuid.UUID) error {
-		return consent(ctx, tx, id, contact.MoveConsent{OptIn: optIn, By: contact.ByNetwork, Moment: f.past(at)})
+		return consent(ctx, tx, id, contact.ChangeConsent{OptIn: optIn, By: contact.ByNetwork, Moment: f.past(at)})
 	})
 }
 
 // change carries out what a network tells of a person, and returns whose values that has. Who is no contact is nobody.
 func (f *Messages) change(
-	ctx context.Context, of int64, w Writer, decide func(ctx context.Context, tx *commands.Tx, id int64, workspace uuid.UUID) error,
+	ctx context.Context, of int64, w Sender, decide func(ctx context.Context, tx *commands.Tx, id int64, workspace uuid.UUID) error,
 ) (subject string, err error) {
 	_, req, err := f.from(ctx, of)
 	if err != nil {
@@ -365,11 +365,11 @@ func (f *Messages) change(
 	return subject, err
 }
 
-// Move notes that a person has another phone, or another id at the network, and returns whose values that has. A phone that another
+// ChangeSenderID notes that a person has another phone, or another id at the network, and returns whose values that has. A phone that another
 // contact has stays there, and the one who moved has none.
-func (f *Messages) Move(ctx context.Context, of int64, before string, w Writer) (subject string, err error) {
+func (f *Messages) ChangeSenderID(ctx context.Context, of int64, before string, w Sender) (subject string, err error) {
 	phone, user := w.named()
-	old := Writer{From: before, UserID: before}
+	old := Sender{From: before, UserID: before}
 	return f.change(ctx, of, old, func(ctx context.Context, tx *commands.Tx, id int64, workspace uuid.UUID) error {
 		if user != "" {
 			taken, _, s, err := f.known(ctx, tx, workspace, of, user)
@@ -389,7 +389,7 @@ func (f *Messages) Move(ctx context.Context, of int64, before string, w Writer) 
 		}
 		if other != 0 && other != id {
 			stream := strconv.FormatInt(id, 10)
-			return phones.Decide(ctx, tx, stream, new(""), contact.Edit{ID: stream, Reach: contact.Reach{Phone: patch.Clear[string]()}})
+			return phones.Decide(ctx, tx, stream, new(""), contact.Edit{ID: stream, Addresses: contact.Addresses{Phone: patch.Clear[string]()}})
 		}
 		return f.setPhone(ctx, tx, workspace, id, phone)
 	})
@@ -402,7 +402,7 @@ func (f *Messages) setPhone(ctx context.Context, tx *commands.Tx, workspace uuid
 		return err
 	}
 	stream := strconv.FormatInt(id, 10)
-	return phones.Decide(ctx, tx, stream, &r.PhoneKey, contact.Edit{ID: stream, Reach: r})
+	return phones.Decide(ctx, tx, stream, &r.PhoneKey, contact.Edit{ID: stream, Addresses: r})
 }
 
 // told returns the message that a network names, and the request of what it tells of it. It returns [ErrUnmatched] for a message that is not known.
@@ -425,7 +425,7 @@ func (f *Messages) Revise(ctx context.Context, of int64, providerID, text string
 		return "", err
 	}
 	out, err := commands.Do(ctx, f.Commands, req, message.Kind, func(ctx context.Context, tx *commands.Tx) error {
-		l, err := commands.Decide(ctx, tx, message.Kind, id, message.Revise{Text: text, Moment: f.past(at)})
+		l, err := commands.Decide(ctx, tx, message.Kind, id, message.Edit{Text: text, Moment: f.past(at)})
 		if err != nil || l.State.Status != message.Inbound {
 			return err
 		}

@@ -26,7 +26,7 @@ func (f *Messages) SendTo(
 		return out, err
 	}
 	if to.Workspace == req.Workspace && to.State.Into != 0 {
-		return out, contact.Elsewhere(to.State.Into)
+		return out, contact.MergedError(to.State.Into)
 	}
 	if to.Workspace != req.Workspace || to.State.Status == "" {
 		return out, contact.ErrNotFound
@@ -114,7 +114,7 @@ func (f *Messages) Read(ctx context.Context, req commands.Request, id, upTo int6
 			return out, err
 		}
 		if upTo == 0 { // the request's key notes that there was nothing to read, also if the contact writes before it is repeated
-			return commands.Handle(ctx, f.Commands, req, message.Kind, "0", message.SeeNothing{})
+			return commands.Handle(ctx, f.Commands, req, message.Kind, "0", message.MarkNoneRead{})
 		}
 	}
 	stream := strconv.FormatInt(upTo, 10)
@@ -131,5 +131,5 @@ func (f *Messages) Read(ctx context.Context, req commands.Request, id, upTo int6
 	if who != id {
 		return out, fault.Fields(fault.Field{Field: "messageId", Message: message.ErrNotFound.Detail})
 	}
-	return commands.Handle(ctx, f.Commands, req, message.Kind, stream, message.See{Contact: id})
+	return commands.Handle(ctx, f.Commands, req, message.Kind, stream, message.MarkRead{Contact: id})
 }

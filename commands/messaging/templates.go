@@ -110,8 +110,8 @@ func (f *Templates) refresh(ctx context.Context, workspace uuid.UUID, id int64) 
 	return r, err
 }
 
-// Again asks the network of a channel for its templates, however lately it was asked.
-func (f *Templates) Again(ctx context.Context, workspace uuid.UUID, id string) error {
+// ForceRefresh asks the network of a channel for its templates, however lately it was asked.
+func (f *Templates) ForceRefresh(ctx context.Context, workspace uuid.UUID, id string) error {
 	number, _ := strconv.ParseInt(id, 10, 64) // we gave it
 	f.mu.Lock()
 	delete(f.asked, number)
@@ -169,7 +169,7 @@ func (f *Templates) list(ctx context.Context, req commands.Request, c template.L
 	if id == 0 {
 		first := req
 		first.Operation, first.Key = "list-template", strconv.FormatInt(c.Channel, 10)+" "+c.ProviderID
-		out, err := commands.Create(ctx, f.Commands, first, template.Kind, f.Commands.Numbered(template.Kind.Category(), 1), c)
+		out, err := commands.Create(ctx, f.Commands, first, template.Kind, f.Commands.IDFromSeries(template.Kind.Category(), 1), c)
 		if err != nil || !out.Replayed {
 			return err
 		}

@@ -60,15 +60,15 @@ type Visitor struct {
 
 // The refusals of visitors.
 var (
-	ErrForeignPage = fault.New(fault.Forbidden, "The page may not show this chat")
-	ErrNoSession   = fault.New(fault.Unauthorized, "The session is unknown or over")
+	ErrOriginNotAllowed = fault.New(fault.Forbidden, "The page may not show this chat")
+	ErrNoSession        = fault.New(fault.Unauthorized, "The session is unknown or over")
 )
 
 // sessionLasts is how long a visitor finds the conversation again.
 const sessionLasts = 90 * 24 * time.Hour
 
 // Page returns the channel that a page of an origin shows, as a visitor without an id. It returns [channel.ErrNotFound] for an unknown key, and
-// [ErrForeignPage] for a page that the channel does not allow.
+// [ErrOriginNotAllowed] for a page that the channel does not allow.
 func (f *Visitors) Page(ctx context.Context, key, origin string) (Visitor, error) {
 	f.mu.Lock()
 	w, known := f.pages[key]
@@ -81,7 +81,7 @@ func (f *Visitors) Page(ctx context.Context, key, origin string) (Visitor, error
 	case err != nil:
 		return Visitor{}, err
 	case !slices.Contains(w.origins, origin):
-		return Visitor{}, ErrForeignPage
+		return Visitor{}, ErrOriginNotAllowed
 	}
 	return w.Visitor, nil
 }
@@ -164,8 +164,8 @@ func (f *Visitors) Write(ctx context.Context, req commands.Request, v Visitor, b
 	if named == "" {
 		named = uuid.NewString()
 	}
-	return f.Receive(ctx, Arrival{
-		Writer: Writer{UserID: v.ID.String(), Name: "Visitor " + strings.ToUpper(v.ID.String()[:4])}, Channel: v.Channel, Text: text,
+	return f.Receive(ctx, InboundMessage{
+		Sender: Sender{UserID: v.ID.String(), Name: "Visitor " + strings.ToUpper(v.ID.String()[:4])}, Channel: v.Channel, Text: text,
 		ProviderID: v.ID.String() + " " + named, SentAt: f.Commands.Now().Truncate(time.Microsecond), Print: req.Fingerprint,
 	})
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Windows keeps until when people may be answered freely, as far as this process has looked it up. What came later only opens a window for longer: what is
+// ReplyWindows keeps until when people may be answered freely, as far as this process has looked it up. What came later only opens a window for longer: what is
 // kept is never wrong, and a second answer to a person waits for no table.
-type Windows struct {
+type ReplyWindows struct {
 	mu     sync.Mutex
 	closes map[talkWith]time.Time
 }
@@ -19,7 +19,7 @@ type talkWith struct{ channel, contact int64 }
 const mostWindows = 100_000
 
 // until returns when a window closes at the earliest, the zero time for an unknown one.
-func (w *Windows) until(channel, contact int64) time.Time {
+func (w *ReplyWindows) until(channel, contact int64) time.Time {
 	if w == nil {
 		return time.Time{}
 	}
@@ -29,7 +29,7 @@ func (w *Windows) until(channel, contact int64) time.Time {
 }
 
 // keep keeps when a window closes. Where there are too many, they are looked up again.
-func (w *Windows) keep(channel, contact int64, closes time.Time) {
+func (w *ReplyWindows) keep(channel, contact int64, closes time.Time) {
 	if w == nil {
 		return
 	}

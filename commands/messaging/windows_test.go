@@ -15,7 +15,7 @@ import (
 
 // talkTable is a table of who was heard when, which counts its readers.
 type talkTable struct {
-	Known
+	MessageIndex
 
 	last  time.Time
 	err   error
@@ -31,7 +31,7 @@ func TestAWindowIsLookedUpOnceUntilItCloses(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	table := &talkTable{last: now.Add(-23 * time.Hour)}
-	f := &Messages{Channels: &Channels{Commands: commands.New(nil, nil, func() time.Time { return now })}, Known: table, Windows: &Windows{}}
+	f := &Messages{Channels: &Channels{Commands: commands.New(nil, nil, func() time.Time { return now })}, Known: table, Windows: &ReplyWindows{}}
 	open := func(contact int64, want error, times int) {
 		t.Helper()
 		require.Equal(t, want, f.open(t.Context(), uuid.Nil, 3, contact))
@@ -56,7 +56,7 @@ func TestAWindowIsLookedUpOnceUntilItCloses(t *testing.T) {
 	table.err = nil
 	open(9, nil, 7)
 	open(9, nil, 8)
-	many := &Windows{}
+	many := &ReplyWindows{}
 	for i := range int64(mostWindows + 1) {
 		many.keep(1, i, now)
 	}

@@ -218,7 +218,7 @@ func Guess(named map[string]string, header string) (field string) {
 	const alike = 450 // thousandths
 	best, text := alike-1, plain(header)
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		likeness := wording.Likeness(text, name)
+		likeness := wording.Similarity(text, name)
 		if len(name) > 2 && slices.Contains(wording.Words(header), name) {
 			likeness = 1000 + len(name)
 		}

@@ -61,7 +61,7 @@ func newSuite(t *testing.T) *interleavetest.Suite[*commands.Handler] {
 	opens := func(key, number string) {
 		command("open "+number+key, func(ctx context.Context, h *commands.Handler, req commands.Request) (commands.Outcome[shop], error) {
 			req.Key, req.Fingerprint = key, []byte(key)
-			return phone.Create(ctx, h, req, number, h.Numbered(shops.Category(), 1), func(string) event.Command[shop] { return open{number} })
+			return phone.Create(ctx, h, req, number, h.IDFromSeries(shops.Category(), 1), func(string) event.Command[shop] { return open{number} })
 		})
 	}
 	moves := func(id, number string) {

@@ -36,10 +36,10 @@ type Field[S any] struct {
 	// Load returns a record of a kind some of which have no stream of their own. Nil: all have one.
 	Load func(ctx context.Context, from commands.Source, id string) (S, error)
 
-	Everywhere bool // one record of the deployment has a value, not one of each workspace: its claim belongs to no workspace
+	Global bool // one record of the deployment has a value, not one of each workspace: its claim belongs to no workspace
 }
 
-// Create begins a record that has the value of the key. It is [commands.Begin] otherwise.
+// Create begins a record that has the value of the key. It is [commands.CreateWithID] otherwise.
 func (f Field[S]) Create(
 	ctx context.Context, h *commands.Handler, req commands.Request, key string, newID func(context.Context) (string, error),
 	cmd func(id string) event.Command[S],
@@ -73,7 +73,7 @@ func (f Field[S]) DecideNew(
 
 // in returns the transaction for the claims.
 func (f Field[S]) in(tx *commands.Tx) *commands.Tx {
-	if f.Everywhere {
+	if f.Global {
 		return tx.In(uuid.Nil)
 	}
 	return tx

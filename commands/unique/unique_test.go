@@ -103,8 +103,8 @@ type hashes struct{}
 func (hashes) HMAC(_ context.Context, name string, parts ...[]byte) ([]byte, error) {
 	return fmt.Appendf(nil, "%s%q", name, parts), nil
 }
-func (hashes) Seal(context.Context, []*event.Sealed) error   { return nil }
-func (hashes) Reveal(context.Context, []*event.Sealed) error { return nil }
+func (hashes) Seal(context.Context, []*event.Sealed) error         { return nil }
+func (hashes) OpenPersonal(context.Context, []*event.Sealed) error { return nil }
 
 var errCrash = errors.New("the process is gone")
 

@@ -24,12 +24,12 @@ type catalogued struct {
 // AnyKind is a [Kind] of any state.
 type AnyKind interface {
 	Category() string
-	Subjects() []Subjects
+	Subjects() []SubjectType
 	types() []catalogued
 }
 
-// Catalogue has every kind of stream of the program, and so every stored name.
-type Catalogue struct {
+// Registry has every kind of stream of the program, and so every stored name.
+type Registry struct {
 	byName map[string]catalogued
 	byGo   map[reflect.Type][]string
 	all    []TypeInfo
@@ -37,8 +37,8 @@ type Catalogue struct {
 }
 
 // NewCatalogue returns the catalogue of the kinds. It panics if two kinds share a stored name or a category. They may share Go types.
-func NewCatalogue(kinds ...AnyKind) *Catalogue {
-	c := &Catalogue{byName: map[string]catalogued{}, byGo: map[reflect.Type][]string{}, kinds: kinds}
+func NewCatalogue(kinds ...AnyKind) *Registry {
+	c := &Registry{byName: map[string]catalogued{}, byGo: map[reflect.Type][]string{}, kinds: kinds}
 	categories := map[string]bool{}
 	for _, k := range kinds {
 		if categories[k.Category()] {
@@ -57,15 +57,15 @@ func NewCatalogue(kinds ...AnyKind) *Catalogue {
 }
 
 // All returns the stored names in the order of the kinds.
-func (c *Catalogue) All() []TypeInfo { return c.all }
+func (c *Registry) All() []TypeInfo { return c.all }
 
 // Kinds lists the kinds, in the order in which they were catalogued.
-func (c *Catalogue) Kinds() []AnyKind { return c.kinds }
+func (c *Registry) Kinds() []AnyKind { return c.kinds }
 
-// Endings lists the Go types of the events that end a subject, see [Ending].
-func (c *Catalogue) Endings() (types []reflect.Type) {
+// Endings lists the Go types of the events that end a subject, see [ErasureTrigger].
+func (c *Registry) Endings() (types []reflect.Type) {
 	for _, t := range c.all {
-		if t.Go.Implements(reflect.TypeFor[Ending]()) && !slices.Contains(types, t.Go) {
+		if t.Go.Implements(reflect.TypeFor[ErasureTrigger]()) && !slices.Contains(types, t.Go) {
 			types = append(types, t.Go)
 		}
 	}
@@ -73,14 +73,14 @@ func (c *Catalogue) Endings() (types []reflect.Type) {
 }
 
 // Lookup returns the description of a stored name.
-func (c *Catalogue) Lookup(name string) (TypeInfo, bool) {
+func (c *Registry) Lookup(name string) (TypeInfo, bool) {
 	t, ok := c.byName[name]
 	return t.TypeInfo, ok
 }
 
 // NamesOf returns the stored names of a Go type, one for each kind that has it. It panics if no kind has the type, which is a programming
 // error.
-func (c *Catalogue) NamesOf(t reflect.Type) []string {
+func (c *Registry) NamesOf(t reflect.Type) []string {
 	names := c.byGo[t]
 	if names == nil {
 		panic(fmt.Sprintf("%s is in no kind of the catalogue", t))
@@ -89,7 +89,7 @@ func (c *Catalogue) NamesOf(t reflect.Type) []string {
 }
 
 // Decode decodes a stored event of any kind. Data has the event type's value.
-func (c *Catalogue) Decode(s Stored) (Recorded[any], error) {
+func (c *Registry) Decode(s Stored) (Recorded[any], error) {
 	r := Recorded[any]{Position: s.Position, Stream: s.Stream, Revision: s.Revision, ID: s.ID, At: s.At}
 	t, known := c.byName[s.Type]
 	if !known {

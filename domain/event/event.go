@@ -18,15 +18,15 @@ type Event[S any] interface {
 	Evolve(s S) S
 }
 
-// Placed is an Event whose effect depends on its position in the log, because a rule across streams compares positions.
-type Placed[S any] interface {
+// Positioned is an Event whose effect depends on its position in the log, because a rule across streams compares positions.
+type Positioned[S any] interface {
 	Event[S]
 	EvolveAt(s S, at Position) S
 }
 
 // Evolve returns the state after an event at a position of the log.
 func Evolve[S any](s S, e Event[S], at Position) S {
-	if placed, ok := e.(Placed[S]); ok {
+	if placed, ok := e.(Positioned[S]); ok {
 		return placed.EvolveAt(s, at)
 	}
 	return e.Evolve(s)
@@ -54,8 +54,8 @@ type Stored struct {
 	At       time.Time // when the log stored it: never before its predecessor, in microseconds
 }
 
-// New is an event to append.
-type New struct {
+// Proposed is an event to append.
+type Proposed struct {
 	ID   uuid.UUID // chosen by the caller, so that an append can be repeated
 	Type string
 	Data []byte // JSON

@@ -20,15 +20,15 @@ type Type[S any] struct {
 	lifts   map[int]func(json.RawMessage) (json.RawMessage, error)
 }
 
-// Lift is an upcaster: it turns a payload of version From into version From+1.
-type Lift struct {
+// Upcaster is an upcaster: it turns a payload of version From into version From+1.
+type Upcaster struct {
 	From int
 	Do   func(json.RawMessage) (json.RawMessage, error)
 }
 
 // Of returns the type with a stored name for events E, whose payload is now at version. For each older version, lifts has the step to the
 // next.
-func Of[E Event[S], S any](name string, version int, lifts ...Lift) Type[S] {
+func Of[E Event[S], S any](name string, version int, lifts ...Upcaster) Type[S] {
 	t := Type[S]{
 		name: name, version: version, goType: reflect.TypeFor[E](),
 		decode: func(data []byte) (Event[S], error) {
@@ -95,7 +95,7 @@ type Kind[S any] struct {
 	byName   map[string]Type[S]
 	byGo     map[reflect.Type]Type[S]
 	ordered  []Type[S]
-	subjects []Subjects // whose values its events have sealed
+	subjects []SubjectType // whose values its events have sealed
 }
 
 // NewKind returns the kind of the streams <category>-<id>. Names never change: old logs have them. It panics if a name or a Go type occurs
@@ -139,21 +139,21 @@ func (k *Kind[S]) Has(e Event[S]) bool { return k.byGo[reflect.TypeOf(e)].name !
 func (k *Kind[S]) Stream(id string) string { return StreamName(k.category, id) }
 
 // Encode encodes e for the log under the given id. It sets meta.Schema, and the form of meta.OccurredAt.
-func (k *Kind[S]) Encode(id uuid.UUID, e Event[S], meta Meta) (New, error) {
+func (k *Kind[S]) Encode(id uuid.UUID, e Event[S], meta Meta) (Proposed, error) {
 	t, known := k.byGo[reflect.TypeOf(e)]
 	if !known {
-		return New{}, fmt.Errorf("encode: %T is not an event of kind %s", e, k.category)
+		return Proposed{}, fmt.Errorf("encode: %T is not an event of kind %s", e, k.category)
 	}
 	data, err := json.Marshal(e)
 	if err != nil {
-		return New{}, fmt.Errorf("encode %s: %w", t.name, err)
+		return Proposed{}, fmt.Errorf("encode %s: %w", t.name, err)
 	}
 	meta.Schema, meta.OccurredAt = t.version, meta.OccurredAt.UTC().Truncate(time.Microsecond)
 	m, err := json.Marshal(meta)
 	if err != nil {
-		return New{}, fmt.Errorf("encode metadata of %s: %w", t.name, err)
+		return Proposed{}, fmt.Errorf("encode metadata of %s: %w", t.name, err)
 	}
-	return New{ID: id, Type: t.name, Data: data, Meta: m}, nil
+	return Proposed{ID: id, Type: t.name, Data: data, Meta: m}, nil
 }
 
 // Decode decodes a stored event of this kind, lifted to the current version.

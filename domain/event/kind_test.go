@@ -35,8 +35,8 @@ type sold struct{}
 
 func (sold) Evolve(g goods) goods { return g }
 
-func step(from int, do func(old map[string]any) error) event.Lift {
-	return event.Lift{From: from, Do: func(data json.RawMessage) (json.RawMessage, error) {
+func step(from int, do func(old map[string]any) error) event.Upcaster {
+	return event.Upcaster{From: from, Do: func(data json.RawMessage) (json.RawMessage, error) {
 		var fields map[string]any
 		if err := json.Unmarshal(data, &fields); err != nil {
 			return nil, err
@@ -113,7 +113,7 @@ func TestEncodedEventRoundTrips(t *testing.T) {
 	id := uuid.MustParse("0192f0c1-0000-7000-8000-000000000001")
 	meta := event.Meta{
 		Schema: 99, Workspace: uuid.MustParse("0192f0c1-0000-7000-8000-000000000002"), Actor: "user:9", RequestID: "r", CorrelationID: "c",
-		OccurredAt: time.Date(2026, 3, 31, 18, 29, 59, 123456000, time.UTC), CausationID: "e", Reason: "typo", Of: 5, More: 2,
+		OccurredAt: time.Date(2026, 3, 31, 18, 29, 59, 123456000, time.UTC), CausationID: "e", Reason: "typo", FollowUpOf: 5, More: 2,
 	}
 	n, err := kind.Encode(id, priced{1200, "INR"}, meta)
 	require.NoError(t, err)
@@ -234,7 +234,7 @@ func TestTextsAreDecodedWithoutNULs(t *testing.T) {
 		require.Equal(t, priced{1, want}, r.Data, stored)
 	}
 	p := event.NewPersonal("user-1", "a\x00b")
-	p.Close(1, []byte("box"))
+	p.SetCiphertext(1, []byte("box"))
 	p.Open("a\x00b")
 	text, err := p.Value()
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ type Meta struct {
 	CorrelationID string    `json:"correlation_id,omitempty"` // of the business process, from the caller or the request's own id
 	CausationID   string    `json:"causation_id,omitempty"`   // id of the event that caused it
 	Reason        string    `json:"reason,omitempty"`         // in the words of the actor
-	Of            Position  `json:"of,omitempty"`             // position of an event that has said the same
+	FollowUpOf    Position  `json:"of,omitempty"`             // position of an event that has said the same
 	More          int       `json:"more,omitempty"`           // number of events of the same transaction that follow
 }
 

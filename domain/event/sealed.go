@@ -89,16 +89,16 @@ func (s Sealed) IsZero() bool { return s.state == noValue }
 // Erased reports whether the vault no longer has the key. The value is lost for ever.
 func (s Sealed) Erased() bool { return s.state == erased }
 
-// Clear returns the text that is still to be sealed, for the vault.
-func (s Sealed) Clear() (text string, ok bool) { return s.plain, s.state == inClear }
+// Plaintext returns the text that is still to be sealed, for the vault.
+func (s Sealed) Plaintext() (text string, ok bool) { return s.plain, s.state == inClear }
 
 // Box returns the ciphertext and the version of the subject's key, for the vault.
 func (s Sealed) Box() (key int, box []byte, ok bool) {
 	return s.key, []byte(s.box), s.state >= closed
 }
 
-// Close replaces the text by the ciphertext, for the vault.
-func (s *Sealed) Close(key int, box []byte) {
+// SetCiphertext replaces the text by the ciphertext, for the vault.
+func (s *Sealed) SetCiphertext(key int, box []byte) {
 	s.key, s.box, s.plain, s.state = key, string(box), "", closed
 }
 

@@ -48,8 +48,8 @@ func sample() registered {
 
 func closeAll(fields []*event.Sealed) error {
 	for _, f := range fields {
-		text, _ := f.Clear()
-		f.Close(1, []byte(strings.ToUpper(text)))
+		text, _ := f.Plaintext()
+		f.SetCiphertext(1, []byte(strings.ToUpper(text)))
 	}
 	return nil
 }
@@ -149,11 +149,11 @@ func TestOpenedPersonalValueGoesIntoATable(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, address, text)
 
-	p.Close(1, []byte("box"))
+	p.SetCiphertext(1, []byte("box"))
 	_, err = p.Value()
 	require.ErrorIs(t, err, event.ErrNotOpened)
 	require.False(t, p.Erased())
-	_, ok := p.Clear()
+	_, ok := p.Plaintext()
 	require.False(t, ok)
 
 	p.Open(address)

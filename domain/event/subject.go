@@ -8,15 +8,15 @@ import (
 	"bahi/domain/patch"
 )
 
-// Subjects is a category of those whose personal and secret values the log has: users, invitations, contacts. Each of them has one
+// SubjectType is a category of those whose personal and secret values the log has: users, invitations, contacts. Each of them has one
 // key, and is named <category>-<id>, mostly as its stream.
-type Subjects string
+type SubjectType string
 
 // Of returns the name of one of the subjects. It stays in the log in clear, so an id must not tell who it is.
-func (s Subjects) Of(id string) string { return StreamName(string(s), id) }
+func (s SubjectType) Of(id string) string { return StreamName(string(s), id) }
 
 // Personal returns a personal value of one of the subjects, no value for an empty text.
-func (s Subjects) Personal(id, text string) Personal {
+func (s SubjectType) Personal(id, text string) Personal {
 	if text == "" {
 		return Personal{}
 	}
@@ -24,41 +24,41 @@ func (s Subjects) Personal(id, text string) Personal {
 }
 
 // Field is [Subjects.Personal] for a field of a change. An empty text is null.
-func (s Subjects) Field(id string, f patch.Field[string]) patch.Field[Personal] {
-	if f.Named() && f.Value == "" {
+func (s SubjectType) Field(id string, f patch.Field[string]) patch.Field[Personal] {
+	if f.Present() && f.Value == "" {
 		return patch.Clear[Personal]()
 	}
 	return patch.Field[Personal]{Value: s.Personal(id, f.Value), State: f.State}
 }
 
-// Ending is an event that ends a subject: from a moment on, its sealed values are to be forgotten. What follows from that needs no list: the
+// ErasureTrigger is an event that ends a subject: from a moment on, its sealed values are to be forgotten. What follows from that needs no list: the
 // sweep of erasures destroys the subject's key, and Postgres forgets the rows.
-type Ending interface {
-	// Ends returns the end of a subject. The id is that of the event's stream.
-	Ends(id string) End
+type ErasureTrigger interface {
+	// Erases returns the end of a subject. The id is that of the event's stream.
+	Erases(id string) Erasure
 }
 
-// End says when the values of a subject are to be forgotten.
-type End struct {
+// Erasure says when the values of a subject are to be forgotten.
+type Erasure struct {
 	Subject  string
 	At       time.Time // zero: as soon as the event is in the log
 	Unlisted bool      // no table shows the values, so that destroying the key is enough
 }
 
 // Sealing declares whose values the kind's events have sealed.
-func (k *Kind[S]) Sealing(subjects ...Subjects) *Kind[S] {
+func (k *Kind[S]) Sealing(subjects ...SubjectType) *Kind[S] {
 	k.subjects = append(k.subjects, subjects...)
 	return k
 }
 
 // Subjects returns whose values the kind's events have sealed.
-func (k *Kind[S]) Subjects() []Subjects { return k.subjects }
+func (k *Kind[S]) Subjects() []SubjectType { return k.subjects }
 
 // MaySeal returns an error when a value is of a subject that the kind does not declare: nothing would ever erase it.
 func (k *Kind[S]) MaySeal(values []*Sealed) error {
 	for _, v := range values {
 		category, _ := SplitStream(v.Subject())
-		if !slices.Contains(k.subjects, Subjects(category)) {
+		if !slices.Contains(k.subjects, SubjectType(category)) {
 			return fmt.Errorf("kind %s does not declare that it seals values of %s: add Sealing", k.category, category)
 		}
 	}

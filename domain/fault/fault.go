@@ -37,11 +37,11 @@ type Field struct {
 
 // Error is a refusal, whose text the caller reads.
 type Error struct {
-	Kind   Kind
-	Detail string
-	Code   string // stable word for programs, such as email_taken; empty for the kind's default
-	Fields []Field
-	After  int // seconds until another try may succeed; 0: not known
+	Kind       Kind
+	Detail     string
+	Code       string // stable word for programs, such as email_taken; empty for the kind's default
+	Fields     []Field
+	RetryAfter int // seconds until another try may succeed; 0: not known
 }
 
 // New returns a refusal. Compare it with [errors.Is]: refusals with equal kind and detail are the same.
@@ -116,7 +116,7 @@ func Within(path, field string) bool {
 // Soon returns after how many seconds what is not possible at the moment may be, 0 where that is not known or the error is another.
 func Soon(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok && e.Kind == Unavailable {
-		return e.After
+		return e.RetryAfter
 	}
 	return 0
 }

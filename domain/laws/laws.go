@@ -203,7 +203,7 @@ func (c *Checker) order(e event.Recorded[any], id int64, data event.Event[order.
 	case order.Added:
 		o = ordered{client: data.Client, workspace: e.Meta.Workspace}
 	case order.Edited:
-		if data.Client.Named() {
+		if data.Client.Present() {
 			c.law(o.takadas == 0, "an order with takadas keeps its client")
 			o.client = data.Client.Value
 		}

@@ -74,7 +74,7 @@ func (c *Checker) unique(e event.Recorded[any]) {
 	case user.EmailChanged:
 		c.changes[record]++
 		set(claim.Email, data.EmailKey)
-	case user.EmailLost:
+	case user.EmailClaimLost:
 		set(claim.Email, "")
 	case user.EmailRestored: // it unlinks the identities that were linked since
 		c.lose(record, func(h held) bool { return h.listed && int(h.change) > data.Change })
@@ -89,7 +89,7 @@ func (c *Checker) unique(e event.Recorded[any]) {
 		c.claimed[slug] = value{has: record}
 		set(company.Domains, data.DomainKey)
 	case company.Edited:
-		if data.DomainKey.Named() {
+		if data.DomainKey.Present() {
 			set(company.Domains, data.DomainKey.Value)
 		}
 	case product.Imported:
@@ -102,7 +102,7 @@ func (c *Checker) unique(e event.Recorded[any]) {
 		c.sellers[record] = data.Company
 		set(product.SKUs, product.SKUClaim(data.Company, product.SKUKey(data.SKU.Value)))
 	case product.Edited:
-		if data.SKU.Named() {
+		if data.SKU.Present() {
 			set(product.SKUs, product.SKUClaim(c.sellers[record], product.SKUKey(data.SKU.Value)))
 		}
 	case channel.Reported:
@@ -114,10 +114,10 @@ func (c *Checker) unique(e event.Recorded[any]) {
 	case contact.Added:
 		set(contact.Phones, data.PhoneKey)
 	case contact.Edited:
-		if data.Phone.Named() {
+		if data.Phone.Present() {
 			set(contact.Phones, data.PhoneKey)
 		}
-	case contact.Reached:
+	case contact.SenderAdded:
 		if data.Channel != 0 { // else it is a spelling of the phone
 			c.give(record, contact.Senders, data.Key, held{listed: true})
 		}

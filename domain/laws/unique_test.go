@@ -88,7 +88,7 @@ func kinds() map[string]owned {
 	bulk := give(product.SKUs, skuKey(mill, "AB"), product.Kind, imported, bob, added, product.Deleted{})
 	bulk.gain = record(product.Batches, batch.String(), product.Imported{Company: of, Products: []product.Item{{}, sku("Ab")}})
 	return map[string]owned{
-		"email":         give(claim.Email, "k", user.Kind, ada, bob, user.Registered{EmailKey: "k"}, user.EmailLost{}),
+		"email":         give(claim.Email, "k", user.Kind, ada, bob, user.Registered{EmailKey: "k"}, user.EmailClaimLost{}),
 		"changed email": give(claim.Email, "k", user.Kind, ada, bob, user.EmailChanged{EmailKey: "k"}, user.ErasureBegun{}),
 		"identity":      give(claim.Identity, "i", user.Kind, ada, bob, user.IdentityLinked{IdentityKey: "i"}, user.ErasureBegun{}),
 		"customer":      give(plan.Customers, "c", plan.Kind, ada, bob, plan.Reported{CustomerKey: "c"}, plan.Reported{}),
@@ -100,7 +100,7 @@ func kinds() map[string]owned {
 		"page":         give(botsource.Pages, "p", botsource.Kind, "1", "2", botsource.PageAdded{PageKey: "p"}, botsource.Deleted{}),
 		"phone": give(contact.Phones, "t", contact.Kind, "1", "2", contact.Added{PhoneKey: "t"},
 			contact.Edited{Phone: patch.Clear[event.Personal]()}),
-		"sender": give(contact.Senders, "n", contact.Kind, "1", "2", contact.Reached{Channel: 3, Key: "n"}, contact.Merged{Into: 2}),
+		"sender": give(contact.Senders, "n", contact.Kind, "1", "2", contact.SenderAdded{Channel: 3, Key: "n"}, contact.Merged{Into: 2}),
 	}
 }
 
@@ -167,7 +167,7 @@ func TestAValueIsLostWithWhatGaveIt(t *testing.T) {
 	require.Empty(t, check(t, slices.Concat(log, linked(bob, "since"), linked(bob, "later"))), "an identity that was linked since is free")
 	require.NotEmpty(t, check(t, slices.Concat(log, linked(bob, "before"))))
 
-	spelt := together(record(contact.Kind, "1", contact.Reached{Key: "t"}), claimed(contact.Phones, "t", "1"))
+	spelt := together(record(contact.Kind, "1", contact.SenderAdded{Key: "t"}), claimed(contact.Phones, "t", "1"))
 	added := together(record(contact.Kind, "2", contact.Added{PhoneKey: "t"}), claimed(contact.Phones, "t", "2"))
 	require.Empty(t, check(t, slices.Concat(spelt, added)), "a further spelling gives way to a phone")
 	require.NotEmpty(t, check(t, slices.Concat(added, spelt)))

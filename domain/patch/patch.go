@@ -26,8 +26,8 @@ func Set[T any](value T) Field[T] { return Field[T]{Value: value, State: Given} 
 // Clear returns a field that is null.
 func Clear[T any]() Field[T] { return Field[T]{State: Null} }
 
-// Named reports whether the change names the field, by a value or by null.
-func (f Field[T]) Named() bool { return f.State != Absent }
+// Present reports whether the change names the field, by a value or by null.
+func (f Field[T]) Present() bool { return f.State != Absent }
 
 // Of returns the field after the change of a value that may be none: the old one where the field is absent, nil where it is null.
 func (f Field[T]) Of(old *T) *T {
@@ -98,5 +98,5 @@ func (f Field[T]) column() (any, bool) {
 	if f.State == Given {
 		return f.Value, true
 	}
-	return nil, f.Named()
+	return nil, f.Present()
 }

@@ -15,7 +15,7 @@ func TestAFieldChangesWhatItNames(t *testing.T) {
 	t.Parallel()
 	old := "old"
 	absent, null, given := patch.Field[string]{}, patch.Clear[string](), patch.Set("new")
-	require.Equal(t, []bool{false, true, true}, []bool{absent.Named(), null.Named(), given.Named()})
+	require.Equal(t, []bool{false, true, true}, []bool{absent.Present(), null.Present(), given.Present()})
 	require.Equal(t, &old, absent.Of(&old))
 	require.Nil(t, null.Of(&old))
 	require.Equal(t, "new", *given.Of(&old))

@@ -106,9 +106,9 @@ func Phone(field, text string) (string, error) {
 	return number, nil
 }
 
-// Dialled returns a telephone number as messaging networks have it: E.164 without its plus sign. It also reads that form, which begins with
+// ParseE164 returns a telephone number as messaging networks have it: E.164 without its plus sign. It also reads that form, which begins with
 // a country's code; a mobile number of India and what has no country's code are read as [Phone] reads them (CONTRACT.md 8.3).
-func Dialled(field, text string) (string, error) {
+func ParseE164(field, text string) (string, error) {
 	if given := digits(text); !mobile.MatchString(given) {
 		if number, ok := number("+" + given); ok {
 			return number[1:], nil

@@ -193,12 +193,12 @@ func TestDialled(t *testing.T) {
 		"919812345678.0": "919812345678", "\u202a+91 98123 45678\u202c": "919812345678", "'९१९८१२३४५६७८": "919812345678", "tel:447911123456": "447911123456",
 		"447911123456": "447911123456", "14155552671": "14155552671", "00 44 7911 123456": "447911123456", "022 2282 1234": "912222821234", "+6581234567": "6581234567",
 	} {
-		got, err := person.Dialled("field", given)
+		got, err := person.ParseE164("field", given)
 		require.NoError(t, err, "%q", given)
 		require.Equal(t, want, got, "%q", given)
 	}
 	for _, given := range []string{"1", "+", "++919812345678", "12345", "asha"} {
-		got, err := person.Dialled("field", given)
+		got, err := person.ParseE164("field", given)
 		require.Equal(t, refused("expected a telephone number, as in +919812345678"), err, "%q is %s", given, got)
 	}
 }

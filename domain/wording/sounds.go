@@ -13,9 +13,9 @@ var (
 	schwas  = regexp.MustCompile(`(\pL)a+`)              // every a but a word's first letter
 )
 
-// Sounds returns the words of a name in a spelling that is the same for a name in Devanagari, in Gujarati and as people write it in Latin letters.
+// PhoneticKeys returns the words of a name in a spelling that is the same for a name in Devanagari, in Gujarati and as people write it in Latin letters.
 // Devanagari and Gujarati do not say which a is silent, so no a counts but the first letter.
-func Sounds(name string) (words []string) {
+func PhoneticKeys(name string) (words []string) {
 	for _, word := range Words(Romanised(name)) {
 		word = schwas.ReplaceAllString(breaths.ReplaceAllString(sounding.Replace(word), "$1"), "$1")
 		single := []rune{}

@@ -14,11 +14,11 @@ import (
 	"bahi/domain/person"
 )
 
-// Tidy returns a text without the space around it and marks of direction (CONTRACT.md M4); one of which nothing can be seen is empty. It
+// Normalise returns a text without the space around it and marks of direction (CONTRACT.md M4); one of which nothing can be seen is empty. It
 // refuses one of more than
 // most characters, and characters that no text needs: control characters but tabs and line breaks, and what turns the direction of text
 // around. Markup and formulas are text.
-func Tidy(field, text string, most int) (string, error) {
+func Normalise(field, text string, most int) (string, error) {
 	text = person.Unmarked(text)
 	switch {
 	case utf8.RuneCountInString(text) > most:
@@ -40,7 +40,7 @@ func Phone(field, text string) (string, error) {
 	if err == nil {
 		return number, nil
 	}
-	return Tidy(field, Unformatted(text), maxPhone)
+	return Normalise(field, Unformatted(text), maxPhone)
 }
 
 // Unformatted returns a text without format characters (Unicode's category Cf), which only direct how a text is shown.
@@ -71,7 +71,7 @@ func TidyAll(before, change any, formats map[string]func(field, text string) (st
 	texts := patch.Texts(before)
 	for i, f := range patch.Texts(change) {
 		var err error
-		if *f.Field, err = f.With(func(text string) (string, error) { return Tidy(f.Name, text, f.Most) }); err == nil && f.State == patch.Given && f.Value == "" {
+		if *f.Field, err = f.With(func(text string) (string, error) { return Normalise(f.Name, text, f.Most) }); err == nil && f.State == patch.Given && f.Value == "" {
 			*f.Field = patch.Clear[string]()
 		}
 		if format := formats[f.Name]; format != nil && err == nil {
@@ -136,12 +136,12 @@ func Grams(word string) (grams []string) {
 	return grams
 }
 
-// Likeness returns how alike two names are, in thousandths: 1000 if they are the same after folding, else below, by the trigrams of their words
+// Similarity returns how alike two names are, in thousandths: 1000 if they are the same after folding, else below, by the trigrams of their words
 // that are common, whatever the words' order. Of names in Indian and in Latin letters, the sounds are compared, and nothing is sure. Names without a
 // word are like none.
-func Likeness(a, b string) int {
+func Similarity(a, b string) int {
 	if Indic(a) != Indic(b) {
-		return likeness(Sounds(a), Sounds(b)) * 9 / 10
+		return likeness(PhoneticKeys(a), PhoneticKeys(b)) * 9 / 10
 	}
 	return likeness(Words(a), Words(b))
 }

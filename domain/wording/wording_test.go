@@ -13,12 +13,12 @@ import (
 func TestTextsAreTidied(t *testing.T) {
 	t.Parallel()
 	for text, tidy := range map[string]string{" a\tb\r\nc ": "a\tb\r\nc", "<b>=1+1</b>": "<b>=1+1</b>", "વીંટી": "વીંટી", " ": "", "\u200b \u2060": "", "\u3164": "", "ab\u200dc": "ab\u200dc", "\u200e a\u200fb": "ab"} {
-		got, err := wording.Tidy("name", text, 11)
+		got, err := wording.Normalise("name", text, 11)
 		require.NoError(t, err)
 		require.Equal(t, tidy, got)
 	}
 	for _, text := range []string{"a\x00b", "a\x1bb", "a\u202eb", "a\u2067b", "a\xffb", strings.Repeat("é", 12)} {
-		_, err := wording.Tidy("name", text, 11)
+		_, err := wording.Normalise("name", text, 11)
 		require.ErrorContains(t, err, "name: ", "%q", text)
 	}
 }

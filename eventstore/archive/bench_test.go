@@ -12,7 +12,7 @@ import (
 )
 
 // benchmarked returns an archive of events with the usual sizes of a ledger's.
-func benchmarked(b *testing.B, n int) (*Archive, []audit.Kept) {
+func benchmarked(b *testing.B, n int) (*Archive, []audit.RetainedCheckpoint) {
 	b.Helper()
 	l := logOf(n)
 	for i := range l.events {

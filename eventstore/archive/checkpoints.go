@@ -59,11 +59,11 @@ const (
 )
 
 // Checkpoints returns the archive's checkpoints. Those that a given key signed are trusted; the others are doubtful, because the archive's
-// owner could have written them. It returns the valid ones even with a [Broken] for an invalid one.
-func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.Kept, error) {
+// owner could have written them. It returns the valid ones even with a [CorruptError] for an invalid one.
+func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.RetainedCheckpoint, error) {
 	for _, f := range a.Files {
 		if (f.File == CheckpointsFile || f.File == PublicKeysFile) && f.Bytes > mostSigned {
-			return nil, &Broken{File: f.File, Why: fmt.Sprintf("it is longer than %d bytes", int64(mostSigned))}
+			return nil, &CorruptError{File: f.File, Why: fmt.Sprintf("it is longer than %d bytes", int64(mostSigned))}
 		}
 	}
 	text, found, err := a.File(CheckpointsFile)
@@ -76,24 +76,24 @@ func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.Kept, error) {
 	}
 	own, err := audit.ParseKeys(string(public))
 	if err != nil {
-		return nil, &Broken{File: PublicKeysFile, Why: err.Error()}
+		return nil, &CorruptError{File: PublicKeysFile, Why: err.Error()}
 	}
 	notes := audit.SplitCheckpoints(text)
 	if len(notes) > mostCheckpoints {
-		return nil, &Broken{File: CheckpointsFile, Why: fmt.Sprintf("it has more than %d checkpoints", mostCheckpoints)}
+		return nil, &CorruptError{File: CheckpointsFile, Why: fmt.Sprintf("it has more than %d checkpoints", mostCheckpoints)}
 	}
-	kept, err := trusted.Beside(audit.Origin(a.StoreID), "the archive's own", notes)
+	kept, err := trusted.ParseBundled(audit.Origin(a.StoreID), "the archive's own", notes)
 	if err == nil {
-		_, err = own.Beside(audit.Origin(a.StoreID), "the archive's own", notes)
+		_, err = own.ParseBundled(audit.Origin(a.StoreID), "the archive's own", notes)
 	}
 	if err != nil {
-		return kept, &Broken{File: CheckpointsFile, Why: err.Error()}
+		return kept, &CorruptError{File: CheckpointsFile, Why: err.Error()}
 	}
 	return kept, nil
 }
 
 // asFinding returns where in the log a fault of the archive's files may begin.
-func (a *Archive) asFinding(b *Broken, proven uint64) audit.Finding {
+func (a *Archive) asFinding(b *CorruptError, proven uint64) audit.Finding {
 	f := audit.Finding{Kind: audit.Rewritten, Proven: proven, Why: firstUpper(b.Error()) + "."}
 	before := uint64(0)
 	for _, s := range a.Segments {
@@ -113,8 +113,8 @@ func (a *Archive) asFinding(b *Broken, proven uint64) audit.Finding {
 
 func firstUpper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// asBroken returns the error as a [Broken], or nil.
-func asBroken(err error) *Broken {
-	broken, _ := errors.AsType[*Broken](err)
+// asBroken returns the error as a [CorruptError], or nil.
+func asBroken(err error) *CorruptError {
+	broken, _ := errors.AsType[*CorruptError](err)
 	return broken
 }

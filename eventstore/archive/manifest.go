@@ -84,7 +84,7 @@ type (
 func (s *Segments) UnmarshalJSON(text []byte) (err error) {
 	*s, err = readList(text, func(one Segment, n int) error {
 		if name := segmentName(n, !one.isCompressed()); one.File != name {
-			return &Broken{File: manifestName, Why: fmt.Sprintf("segment %d is called %q, not %s", n, one.File, name)}
+			return &CorruptError{File: manifestName, Why: fmt.Sprintf("segment %d is called %q, not %s", n, one.File, name)}
 		}
 		return nil
 	})
@@ -98,7 +98,7 @@ const mostFiles = 1000
 func (f *Files) UnmarshalJSON(text []byte) (err error) {
 	*f, err = readList(text, func(one File, n int) error {
 		if n > mostFiles || !isFileName(one.File) {
-			return &Broken{File: manifestName, Why: fmt.Sprintf("%q cannot be the name of a further file, of which there are at most %d", one.File, mostFiles)}
+			return &CorruptError{File: manifestName, Why: fmt.Sprintf("%q cannot be the name of a further file, of which there are at most %d", one.File, mostFiles)}
 		}
 		return nil
 	})
@@ -143,7 +143,7 @@ const mostManifest = 64 << 20
 // open opens a file of the archive. Anything else there is a fault: to open a pipe would wait for its writer for ever.
 func open(files fs.FS, name string) (fs.File, error) {
 	if info, err := fs.Stat(files, name); err == nil && !info.Mode().IsRegular() {
-		return nil, &Broken{File: name, Why: "it is no file"}
+		return nil, &CorruptError{File: name, Why: "it is no file"}
 	}
 	return files.Open(name)
 }
@@ -169,17 +169,17 @@ func readManifest(files fs.FS) (m Manifest, err error) {
 		return m, fmt.Errorf("read the archive's manifest: %w", err)
 	}
 	if len(text) > mostManifest {
-		return m, &Broken{File: manifestName, Why: fmt.Sprintf("it is longer than %d bytes", mostManifest)}
+		return m, &CorruptError{File: manifestName, Why: fmt.Sprintf("it is longer than %d bytes", mostManifest)}
 	}
 	err = json.Unmarshal(text, &m)
 	if b := asBroken(err); b != nil {
 		return m, b
 	}
 	if err != nil {
-		return m, &Broken{File: manifestName, Why: "it cannot be read: " + err.Error()}
+		return m, &CorruptError{File: manifestName, Why: "it cannot be read: " + err.Error()}
 	}
 	if why := m.complaint(); why != "" {
-		return m, &Broken{File: manifestName, Why: why}
+		return m, &CorruptError{File: manifestName, Why: why}
 	}
 	return m, nil
 }

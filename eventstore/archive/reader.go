@@ -21,15 +21,15 @@ import (
 // longestLine is longer than the line of any event that the log accepts.
 const longestLine = 64 << 20
 
-// Broken reports a fault of an archive.
-type Broken struct {
+// CorruptError reports a fault of an archive.
+type CorruptError struct {
 	File  string // in the archive
 	Line  uint64 // of the file's text, from 1; 0: the whole file
 	Event uint64 // number of the event in the archive, from 1
 	Why   string
 }
 
-func (b *Broken) Error() string {
+func (b *CorruptError) Error() string {
 	where := b.File
 	if b.Line > 0 {
 		where += fmt.Sprintf(", line %d (event %d)", b.Line, b.Event)
@@ -44,7 +44,7 @@ type Archive struct {
 	files fs.FS
 }
 
-// Open reads the manifest of the archive in a folder. It returns a [Broken] if the manifest contradicts itself.
+// Open reads the manifest of the archive in a folder. It returns a [CorruptError] if the manifest contradicts itself.
 func Open(dir string) (*Archive, error) {
 	a, err := OpenFS(os.DirFS(dir))
 	if errors.Is(err, errNoManifest) {
@@ -62,7 +62,7 @@ func OpenFS(files fs.FS) (*Archive, error) {
 	return &Archive{Manifest: m, files: files}, nil
 }
 
-// Events yields the archive's events in order. A fault of a segment ends them with a [Broken]: an invalid line, a position or (in a dense
+// Events yields the archive's events in order. A fault of a segment ends them with a [CorruptError]: an invalid line, a position or (in a dense
 // log) a time out of order, a difference from the manifest. Only the end without an error proves that no event was changed.
 func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
@@ -92,7 +92,7 @@ func (a *Archive) last(ctx context.Context) (event.Stored, error) {
 	return r.last, err
 }
 
-// File returns one of the further files, and whether the archive has it. It returns a [Broken] if the file differs from the manifest.
+// File returns one of the further files, and whether the archive has it. It returns a [CorruptError] if the file differs from the manifest.
 func (a *Archive) File(name string) (text []byte, found bool, err error) {
 	for _, f := range a.Files {
 		if f.File != name {
@@ -100,13 +100,13 @@ func (a *Archive) File(name string) (text []byte, found bool, err error) {
 		}
 		text, err := readFile(a.files, name, f.Bytes)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, true, &Broken{File: name, Why: "it is missing"}
+			return nil, true, &CorruptError{File: name, Why: "it is missing"}
 		}
 		if err != nil {
 			return nil, true, fmt.Errorf("read %s: %w", name, err)
 		}
 		if sum := sha256.Sum256(text); int64(len(text)) != f.Bytes || hex.EncodeToString(sum[:]) != f.SHA256 {
-			return nil, true, &Broken{File: name, Why: "it is not what the manifest says: it was changed"}
+			return nil, true, &CorruptError{File: name, Why: "it is not what the manifest says: it was changed"}
 		}
 		return text, true, nil
 	}
@@ -124,11 +124,11 @@ type segmentReader struct {
 }
 
 func (r *segmentReader) broken(format string, args ...any) error {
-	return &Broken{File: r.File, Why: fmt.Sprintf(format, args...)}
+	return &CorruptError{File: r.File, Why: fmt.Sprintf(format, args...)}
 }
 
 func (r *segmentReader) brokenLine(format string, args ...any) error {
-	return &Broken{File: r.File, Line: r.lines, Event: r.before + r.lines, Why: fmt.Sprintf(format, args...)}
+	return &CorruptError{File: r.File, Line: r.lines, Event: r.before + r.lines, Why: fmt.Sprintf(format, args...)}
 }
 
 // read yields the segment's events, and reports whether to go on.

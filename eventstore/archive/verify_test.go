@@ -79,7 +79,7 @@ func archived(t testing.TB, l *text, key audit.Key, sizes ...int) *Archive {
 	return a
 }
 
-func kept(t testing.TB, l *text, key audit.Key, size int) []audit.Kept {
+func kept(t testing.TB, l *text, key audit.Key, size int) []audit.RetainedCheckpoint {
 	t.Helper()
 	kept, err := trust(t, key).Collect(audit.Origin(l.id), "kept.txt", l.checkpoints(t, key, size)[0])
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestArchiveIsVerifiedByTrustedCheckpoints(t *testing.T) {
 	l := logOf(20)
 	key, other := keyOf(t, l, 1), keyOf(t, l, 2)
 	a := archived(t, l, key, 3, 10, 18)
-	verify := func(keys audit.Keys, kept []audit.Kept) audit.Result {
+	verify := func(keys audit.Keys, kept []audit.RetainedCheckpoint) audit.Result {
 		t.Helper()
 		r, err := a.Verify(t.Context(), keys, kept, nil)
 		require.NoError(t, err)
@@ -320,7 +320,7 @@ func TestCheckpointsMustBeTheLogs(t *testing.T) {
 	own, err = a.Checkpoints(audit.Keys{})
 	require.NoError(t, err)
 	require.Len(t, own, 3)
-	require.Equal(t, audit.Doubtful, own[0].Trust)
+	require.Equal(t, audit.Untrusted, own[0].Trust)
 }
 
 func TestArchiveIsReadFromAZipOrTarFile(t *testing.T) {

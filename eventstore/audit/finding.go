@@ -57,13 +57,13 @@ func shown(text string) string {
 // Finding is the first fault of a log. Events are numbered from 1; the number is the position if positions are dense.
 // First and Last are 0 if no event is bad, but a signed checkpoint is.
 type Finding struct {
-	Kind       Kind   `json:"kind"`
-	Proven     uint64 `json:"proven"`               // number of leading events that are proven right
-	First      uint64 `json:"first_bad"`            // number of the earliest possible first bad event …
-	Last       uint64 `json:"first_bad_at_latest"`  // … and of the latest
-	Event      *Event `json:"event,omitempty"`      // the log's event there, if it was read
-	Checkpoint *Kept  `json:"checkpoint,omitempty"` // the checkpoint that contradicts the log
-	Why        string `json:"why"`                  // a sentence
+	Kind       Kind                `json:"kind"`
+	Proven     uint64              `json:"proven"`               // number of leading events that are proven right
+	First      uint64              `json:"first_bad"`            // number of the earliest possible first bad event …
+	Last       uint64              `json:"first_bad_at_latest"`  // … and of the latest
+	Event      *Event              `json:"event,omitempty"`      // the log's event there, if it was read
+	Checkpoint *RetainedCheckpoint `json:"checkpoint,omitempty"` // the checkpoint that contradicts the log
+	Why        string              `json:"why"`                  // a sentence
 }
 
 func (f Finding) String() string {
@@ -131,7 +131,7 @@ func (v *verifier) first(toTheEnd bool) *Finding {
 }
 
 // atMost limits proven by a checkpoint that the log does not reach, if it is trusted more than what proved them.
-func (v *verifier) atMost(proven uint64, unreached *Kept) uint64 {
+func (v *verifier) atMost(proven uint64, unreached *RetainedCheckpoint) uint64 {
 	if unreached == nil {
 		return proven
 	}
@@ -148,7 +148,7 @@ func (v *verifier) narrowed(f *Finding) *Finding {
 }
 
 // unreached returns the most trusted checkpoint that is larger than the log.
-func (v *verifier) unreached() (k *Kept) {
+func (v *verifier) unreached() (k *RetainedCheckpoint) {
 	for i := v.next; i < len(v.kept); i++ {
 		if k == nil || v.kept[i].Trust < k.Trust {
 			k = &v.kept[i]
@@ -159,14 +159,14 @@ func (v *verifier) unreached() (k *Kept) {
 
 // before returns the number of events that the log's trusted checkpoints cover; if there are none, that of all checkpoints.
 func (v *verifier) before() uint64 {
-	if slices.ContainsFunc(v.kept, func(k Kept) bool { return k.Trust < Doubtful }) {
+	if slices.ContainsFunc(v.kept, func(k RetainedCheckpoint) bool { return k.Trust < Untrusted }) {
 		return v.led[SignedByKey]
 	}
-	return v.led[Doubtful]
+	return v.led[Untrusted]
 }
 
 // upTo returns a clause with the number of events that checkpoints of the same or greater trust confirm.
-func (v *verifier) upTo(k *Kept) string {
+func (v *verifier) upTo(k *RetainedCheckpoint) string {
 	if v.led[k.Trust] == 0 {
 		return ""
 	}

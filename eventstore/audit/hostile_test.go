@@ -48,7 +48,7 @@ func TestHugeEventsNeedLittleMemory(t *testing.T) {
 		tree.Append(LeafHash(e))
 	}
 	most = 0
-	r, err := Verify(t.Context(), huge(&most), Evidence{Kept: []Kept{{Checkpoint: Checkpoint{Origin: Origin(store), Size: hugeEvents, Root: tree.Root()}}}})
+	r, err := Verify(t.Context(), huge(&most), Evidence{Kept: []RetainedCheckpoint{{Checkpoint: Checkpoint{Origin: Origin(store), Size: hugeEvents, Root: tree.Root()}}}})
 	require.NoError(t, err)
 	require.Equal(t, Verified, r.Verdict())
 	require.Less(t, most, 100)
@@ -175,16 +175,16 @@ func TestFindingsAreTrue(t *testing.T) {
 		evidence := Evidence{Kept: slices.Clone(kept)}
 		for _, size := range rapid.SliceOfN(rapid.IntRange(1, len(log)), 0, 3).Draw(rt, "the forger's own") {
 			own := keptAt(log, size)[0]
-			own.Trust = rapid.SampledFrom([]Trust{SignedByKey, Doubtful}).Draw(rt, "who has the key")
+			own.Trust = rapid.SampledFrom([]Trust{SignedByKey, Untrusted}).Draw(rt, "who has the key")
 			evidence.Kept = append(evidence.Kept, own)
 		}
-		covered := slices.ContainsFunc(kept, func(k Kept) bool { return k.Size > first })
+		covered := slices.ContainsFunc(kept, func(k RetainedCheckpoint) bool { return k.Size > first })
 		r, err := Verify(t.Context(), each(log, nil), evidence)
 		require.NoError(rt, err)
 		if covered {
 			require.NotNil(rt, r.Finding)
 		}
-		keyless := !slices.ContainsFunc(evidence.Kept[len(kept):], func(k Kept) bool { return k.Trust == SignedByKey })
+		keyless := !slices.ContainsFunc(evidence.Kept[len(kept):], func(k RetainedCheckpoint) bool { return k.Trust == SignedByKey })
 		if f := r.Finding; f != nil && f.Last > 0 && (covered || keyless) { // otherwise only the forger's checkpoints cover the change
 			require.Less(rt, f.Proven, first+1, f.String())
 			require.GreaterOrEqual(rt, f.Last, first+1, f.String())

@@ -17,7 +17,7 @@ const (
 // locate reads the log again and finds the first event whose leaf differs from the tiles. It returns a finding only if it is
 // certain: the tiles must lead to the checkpoint k with the log's events before that one, and with another event in its
 // place. Otherwise it returns nil.
-func (v *verifier) locate(ctx context.Context, events iter.Seq2[event.Stored, error], k *Kept) *Finding {
+func (v *verifier) locate(ctx context.Context, events iter.Seq2[event.Stored, error], k *RetainedCheckpoint) *Finding {
 	if k == nil {
 		k = v.unreached()
 	}
@@ -68,7 +68,7 @@ func (v *verifier) locate(ctx context.Context, events iter.Seq2[event.Stored, er
 }
 
 // leads reports whether the checkpoint's tree begins with our tree, followed by the kept leaf.
-func (v *verifier) leads(ctx context.Context, kept *leaves, ours *Tree, k Kept) bool {
+func (v *verifier) leads(ctx context.Context, kept *leaves, ours *Tree, k RetainedCheckpoint) bool {
 	index := ours.Size()
 	leaf, ok := kept.at(index)
 	if !ok {

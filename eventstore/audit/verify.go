@@ -25,11 +25,11 @@ type Trust int
 const (
 	KeptElsewhere Trust = iota // the verifier kept it where the log's operator could not reach it
 	SignedByKey                // it came with the log and is signed by a trusted key: the key's owner confirms it
-	Doubtful                   // it came with the log, and the log's operator could have made it: it can refute the log, but never prove it
+	Untrusted                  // it came with the log, and the log's operator could have made it: it can refute the log, but never prove it
 )
 
 // trustWords are the names of the levels.
-var trustWords = []string{KeptElsewhere: "kept_elsewhere", SignedByKey: "signed_by_key", Doubtful: "doubtful"}
+var trustWords = []string{KeptElsewhere: "kept_elsewhere", SignedByKey: "signed_by_key", Untrusted: "doubtful"}
 
 // MarshalText returns the level's name.
 func (t Trust) MarshalText() ([]byte, error) { return []byte(trustWords[t]), nil }
@@ -44,8 +44,8 @@ func (t *Trust) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Kept is a checkpoint to compare with a log.
-type Kept struct {
+// RetainedCheckpoint is a checkpoint to compare with a log.
+type RetainedCheckpoint struct {
 	Checkpoint
 
 	From string      `json:"from"`         // where it was kept, for people
@@ -54,7 +54,7 @@ type Kept struct {
 	Trust Trust `json:"trust"`
 }
 
-func (k Kept) String() string {
+func (k RetainedCheckpoint) String() string {
 	text := fmt.Sprintf("the checkpoint of %d events", k.Size)
 	if !k.At.IsZero() {
 		text += " made at " + k.At.Format(moment)
@@ -67,7 +67,7 @@ func (k Kept) String() string {
 
 // Collect reads a file of checkpoints of one log; from names the source. It returns an error for a checkpoint of another log and
 // for an invalid signature by a trusted key. By is empty if no trusted key signed a checkpoint.
-func (k Keys) Collect(origin, from string, text []byte) ([]Kept, error) {
+func (k Keys) Collect(origin, from string, text []byte) ([]RetainedCheckpoint, error) {
 	kept, errs := k.keepEach(origin, from, SplitCheckpoints(text))
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
 		return nil, errs[i]
@@ -75,9 +75,9 @@ func (k Keys) Collect(origin, from string, text []byte) ([]Kept, error) {
 	return kept, nil
 }
 
-// Beside reads checkpoints that came with a log and marks them like [BesideTheLog]. Its error is about the first invalid one, and
+// ParseBundled reads checkpoints that came with a log and marks them like [RankBundled]. Its error is about the first invalid one, and
 // [Falsified] makes it a finding. Beside returns the others nevertheless: they may show more.
-func (k Keys) Beside(origin, from string, notes [][]byte) (kept []Kept, wrong error) {
+func (k Keys) ParseBundled(origin, from string, notes [][]byte) (kept []RetainedCheckpoint, wrong error) {
 	all, errs := k.keepEach(origin, from, notes)
 	for i, err := range errs {
 		switch {
@@ -87,7 +87,7 @@ func (k Keys) Beside(origin, from string, notes [][]byte) (kept []Kept, wrong er
 			wrong = err
 		}
 	}
-	return BesideTheLog(kept), wrong
+	return RankBundled(kept), wrong
 }
 
 // Falsified returns the finding that a checkpoint, which came with a log, is invalid.
@@ -96,8 +96,8 @@ func Falsified(wrong error) Finding {
 }
 
 // keepEach reads the notes in parallel: there may be one for every second of years.
-func (k Keys) keepEach(origin, from string, notes [][]byte) ([]Kept, []error) {
-	kept, errs := make([]Kept, len(notes)), make([]error, len(notes))
+func (k Keys) keepEach(origin, from string, notes [][]byte) ([]RetainedCheckpoint, []error) {
+	kept, errs := make([]RetainedCheckpoint, len(notes)), make([]error, len(notes))
 	var opening errgroup.Group
 	opening.SetLimit(runtime.GOMAXPROCS(0))
 	const some = 256
@@ -115,26 +115,26 @@ func (k Keys) keepEach(origin, from string, notes [][]byte) ([]Kept, []error) {
 	return kept, errs
 }
 
-func (k Keys) keep(origin, from string, signed []byte) (Kept, error) {
+func (k Keys) keep(origin, from string, signed []byte) (RetainedCheckpoint, error) {
 	c, by, err := k.Open(signed)
 	switch {
 	case err != nil && !errors.Is(err, ErrNotSigned):
-		return Kept{}, err
+		return RetainedCheckpoint{}, err
 	case c.Origin != origin:
-		return Kept{}, fmt.Errorf("it is of the log %s, and this is the log %s", c.Origin, origin)
+		return RetainedCheckpoint{}, fmt.Errorf("it is of the log %s, and this is the log %s", c.Origin, origin)
 	case err != nil:
 		by = nil // a witness alone does not confirm the log
 	}
-	return Kept{Checkpoint: c, From: from, By: by}, nil
+	return RetainedCheckpoint{Checkpoint: c, From: from, By: by}, nil
 }
 
-// BesideTheLog marks checkpoints that came with the log, or from where its operator can write: those with a signature by a
-// trusted key are [SignedByKey], the others [Doubtful].
-func BesideTheLog(kept []Kept) []Kept {
+// RankBundled marks checkpoints that came with the log, or from where its operator can write: those with a signature by a
+// trusted key are [SignedByKey], the others [Untrusted].
+func RankBundled(kept []RetainedCheckpoint) []RetainedCheckpoint {
 	for i := range kept {
 		kept[i].Trust = SignedByKey
 		if len(kept[i].By) == 0 {
-			kept[i].Trust = Doubtful
+			kept[i].Trust = Untrusted
 		}
 	}
 	return kept
@@ -142,7 +142,7 @@ func BesideTheLog(kept []Kept) []Kept {
 
 // Evidence is what a log is compared with.
 type Evidence struct {
-	Kept []Kept // of this log, in any order
+	Kept []RetainedCheckpoint // of this log, in any order
 
 	// Tiles are kept tiles of the log, or nil. They need not be trusted: what they show about an event counts only if it leads
 	// to a checkpoint.
@@ -157,8 +157,8 @@ type Result struct {
 	Last     event.Position `json:"last_position"`
 	Root     Hash           `json:"root"`               // of the tree over them; not set with a finding
 	Agreed   int            `json:"agreed"`             // number of checkpoints that agree …
-	Trusted  int            `json:"trusted"`            // … and how many of them are not [Doubtful]
-	Proven   uint64         `json:"proven"`             // number of leading events that checkpoints other than [Doubtful] ones confirm
+	Trusted  int            `json:"trusted"`            // … and how many of them are not [Untrusted]
+	Proven   uint64         `json:"proven"`             // number of leading events that checkpoints other than [Untrusted] ones confirm
 	Restores []Event        `json:"restores,omitempty"` // events that report a restore that lost the log's tail: older checkpoints may cover lost events
 	Unsigned *Event         `json:"unsigned,omitempty"` // the first event after all checkpoints, if it should have been signed long ago
 	Unlisted []string       `json:"unlisted,omitempty"` // files among an archive's segments that the manifest does not list; they were not read
@@ -204,9 +204,9 @@ func Verify(ctx context.Context, events iter.Seq2[event.Stored, error], evidence
 type verifier struct {
 	Evidence
 
-	kept      []Kept          // by size
-	strongest Trust           // the greatest trust among kept
-	inside    map[uint64]bool // first indexes of blocks that have the end of a checkpoint inside
+	kept      []RetainedCheckpoint // by size
+	strongest Trust                // the greatest trust among kept
+	inside    map[uint64]bool      // first indexes of blocks that have the end of a checkpoint inside
 	order     order
 
 	// The fields of the goroutine that joins the blocks.
@@ -214,15 +214,15 @@ type verifier struct {
 	next    int // index in kept
 	agreed  int
 	trusted int
-	led     [Doubtful + 1]uint64 // number of events that checkpoints of that trust, or more, confirm
-	refuted *Kept                // the checkpoint that contradicts the log
-	hint    string               // what a less trusted checkpoint shows
+	led     [Untrusted + 1]uint64 // number of events that checkpoints of that trust, or more, confirm
+	refuted *RetainedCheckpoint   // the checkpoint that contradicts the log
+	hint    string                // what a less trusted checkpoint shows
 	failed  atomic.Bool
 }
 
 func newVerifier(e Evidence) *verifier {
-	v := &verifier{Evidence: e, kept: slices.Clone(e.Kept), strongest: Doubtful, inside: map[uint64]bool{}}
-	slices.SortStableFunc(v.kept, func(a, b Kept) int { return cmp.Compare(a.Size, b.Size) })
+	v := &verifier{Evidence: e, kept: slices.Clone(e.Kept), strongest: Untrusted, inside: map[uint64]bool{}}
+	slices.SortStableFunc(v.kept, func(a, b RetainedCheckpoint) int { return cmp.Compare(a.Size, b.Size) })
 	expected := uint64(0)
 	if len(v.kept) > 0 {
 		expected = v.kept[len(v.kept)-1].Size
@@ -370,19 +370,19 @@ func (v *verifier) check() {
 	}
 }
 
-func (v *verifier) agree(k *Kept) {
+func (v *verifier) agree(k *RetainedCheckpoint) {
 	v.agreed++
-	if k.Trust < Doubtful {
+	if k.Trust < Untrusted {
 		v.trusted++
 	}
-	for trust := k.Trust; trust <= Doubtful; trust++ {
+	for trust := k.Trust; trust <= Untrusted; trust++ {
 		v.led[trust] = k.Size
 	}
 }
 
 // refute records a checkpoint that contradicts the log. The first of the most trusted ones counts; a less trusted one is a hint. A
 // checkpoint no longer counts if a more trusted one beyond it agrees with the log.
-func (v *verifier) refute(k *Kept) {
+func (v *verifier) refute(k *RetainedCheckpoint) {
 	switch {
 	case v.refuted == nil || v.overruled():
 		v.refuted = k

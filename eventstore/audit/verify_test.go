@@ -29,9 +29,9 @@ func each(events []event.Stored, err error) iter.Seq2[event.Stored, error] {
 	}
 }
 
-func keptAt(events []event.Stored, sizes ...int) (kept []Kept) {
+func keptAt(events []event.Stored, sizes ...int) (kept []RetainedCheckpoint) {
 	for _, n := range sizes {
-		kept = append(kept, Kept{Checkpoint: checkpointOf(events, n), From: "kept.txt"})
+		kept = append(kept, RetainedCheckpoint{Checkpoint: checkpointOf(events, n), From: "kept.txt"})
 	}
 	return kept
 }
@@ -229,7 +229,7 @@ func TestDoubtfulCheckpointsProveNothing(t *testing.T) {
 	forged[200].Data = []byte("{}")
 	own := keptAt(forged, 100, 300, 500)
 	for i := range own {
-		own[i].Trust = Doubtful
+		own[i].Trust = Untrusted
 	}
 	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: own})
 	require.NoError(t, err)
@@ -280,13 +280,13 @@ func TestMoreTrustedCheckpointCounts(t *testing.T) {
 	forged[599].Data = []byte("{}")
 
 	// The log's own checkpoints are only a hint next to a kept one.
-	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: append(BesideTheLog(keptAt(honest, 590, 610, 900)), keptAt(honest, 100, 1000)...)})
+	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: append(RankBundled(keptAt(honest, 590, 610, 900)), keptAt(honest, 100, 1000)...)})
 	require.NoError(t, err)
 	require.Equal(t, []uint64{101, 1000}, []uint64{r.Finding.First, r.Finding.Last})
 	require.Contains(t, r.Finding.Why, "which is less trusted, it is one of the events 591 to 610.")
 
 	// A false one does not refute a log that a kept one proves, but it is reported.
-	r, err = Verify(t.Context(), each(honest, nil), Evidence{Kept: append(BesideTheLog(keptAt(forged, 700)), keptAt(honest, 1000)...)})
+	r, err = Verify(t.Context(), each(honest, nil), Evidence{Kept: append(RankBundled(keptAt(forged, 700)), keptAt(honest, 1000)...)})
 	require.NoError(t, err)
 	require.Equal(t, Tampered, r.Verdict())
 	require.Zero(t, r.Finding.Last)
@@ -295,7 +295,7 @@ func TestMoreTrustedCheckpointCounts(t *testing.T) {
 	// It does not hide later faults.
 	later := logOf(1000)
 	later[950].Data = []byte("{}")
-	r, err = Verify(t.Context(), each(later, nil), Evidence{Kept: append(BesideTheLog(keptAt(forged, 700)), keptAt(honest, 900, 1000)...)})
+	r, err = Verify(t.Context(), each(later, nil), Evidence{Kept: append(RankBundled(keptAt(forged, 700)), keptAt(honest, 900, 1000)...)})
 	require.NoError(t, err)
 	require.Equal(t, []uint64{901, 1000}, []uint64{r.Finding.First, r.Finding.Last})
 }

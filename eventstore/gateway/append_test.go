@@ -23,7 +23,7 @@ import (
 	"bahi/eventstore"
 )
 
-func proposal1(e event.New) *streams.AppendReq_ProposedMessage {
+func proposal1(e event.Proposed) *streams.AppendReq_ProposedMessage {
 	return &streams.AppendReq_ProposedMessage{
 		Id: textID(e.ID), Metadata: map[string]string{"type": e.Type, "content-type": "application/json"}, CustomMetadata: e.Meta, Data: e.Data,
 	}
@@ -139,7 +139,7 @@ func TestConflictReportsBothRevisions(t *testing.T) {
 func TestInvalidAppendIsRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) {
-		c.Check = func(stream string, e event.New) error {
+		c.Check = func(stream string, e event.Proposed) error {
 			if e.Type == "Unsound" {
 				return fmt.Errorf("%s is not for %s", e.Type, stream)
 			}
@@ -228,7 +228,7 @@ func (b *batches) next(t *testing.T) *streams.BatchAppendResp {
 	return answer
 }
 
-func batchOf(stream string, final bool, events ...event.New) *streams.BatchAppendReq {
+func batchOf(stream string, final bool, events ...event.Proposed) *streams.BatchAppendReq {
 	m := &streams.BatchAppendReq{CorrelationId: textID(uuid.New()), IsFinal: final, Options: &streams.BatchAppendReq_Options{
 		StreamIdentifier: identifier(stream), ExpectedStreamPosition: &streams.BatchAppendReq_Options_Any{Any: &emptypb.Empty{}},
 	}}

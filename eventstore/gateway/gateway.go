@@ -36,8 +36,8 @@ var (
 	ErrNotAllowed = errors.New("this key is for something else")
 )
 
-// Guesses limits the wrong keys from an address.
-type Guesses interface {
+// AuthFailures limits the wrong keys from an address.
+type AuthFailures interface {
 	// Refused counts a wrong key, and reports whether it was one too many.
 	Refused(from netip.Addr) (tooMany bool)
 }
@@ -51,13 +51,13 @@ type Config struct {
 	Authenticate func(ctx context.Context, key string) error
 
 	// Guesses counts the wrong keys by address; nil counts nothing.
-	Guesses Guesses
+	Guesses AuthFailures
 
 	// Writable permits appends.
 	Writable bool
 
 	// Check returns why an event must not be appended to a stream; the client gets the text. Nil checks nothing.
-	Check func(stream string, e event.New) error
+	Check func(stream string, e event.Proposed) error
 
 	// TLS has the server's certificate. Clients send credentials only over TLS, so a gateway needs it.
 	TLS *tls.Config

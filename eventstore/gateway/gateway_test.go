@@ -128,11 +128,11 @@ func asOperator(t *testing.T) context.Context {
 	return with(t, basic(goodKey))
 }
 
-func thing(kind string) event.New {
-	return event.New{ID: uuid.New(), Type: kind, Data: []byte(`{"a": 1}`), Meta: []byte(`{"schema": 1}`)}
+func thing(kind string) event.Proposed {
+	return event.Proposed{ID: uuid.New(), Type: kind, Data: []byte(`{"a": 1}`), Meta: []byte(`{"schema": 1}`)}
 }
 
-func (r *running) put(t *testing.T, stream string, events ...event.New) eventstore.Appended {
+func (r *running) put(t *testing.T, stream string, events ...event.Proposed) eventstore.Appended {
 	t.Helper()
 	done, err := r.log.Append(t.Context(), eventstore.To(stream, eventstore.Any, events...))
 	require.NoError(t, err)

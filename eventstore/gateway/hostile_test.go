@@ -105,7 +105,7 @@ func answered[T any](recv func() (T, error)) codes.Code {
 func TestServerSurvivesAbsurdMessages(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) {
-		c.Check = func(stream string, e event.New) error {
+		c.Check = func(stream string, e event.Proposed) error {
 			if e.Type == "BankRowAdded" {
 				return fmt.Errorf("%s is not for %s", e.Type, stream)
 			}
@@ -163,7 +163,7 @@ func TestServerSurvivesAbsurdMessages(t *testing.T) {
 func TestRefusalsOfHostileInputAreShortText(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) {
-		c.Check = func(stream string, e event.New) error { return fmt.Errorf("%s is not for %s", e.Type, stream) }
+		c.Check = func(stream string, e event.Proposed) error { return fmt.Errorf("%s is not for %s", e.Type, stream) }
 	})
 	p := proposal1(thing("Done"))
 	_, err := appendTo(asOperator(t), r, "bank-\xff", nil, p)

@@ -52,7 +52,7 @@ type proposal interface {
 }
 
 // proposed returns the event of a proposal.
-func proposed(p proposal) (e event.New, err error) {
+func proposed(p proposal) (e event.Proposed, err error) {
 	properties := p.GetMetadata()
 	for _, name := range []string{propertyType, propertyContentType} {
 		if properties[name] == "" {
@@ -68,7 +68,7 @@ func proposed(p proposal) (e event.New, err error) {
 	if strings.HasPrefix(properties[propertyType], "$") {
 		return e, denied("event types that begin with $ are the server's own")
 	}
-	e = event.New{Type: properties[propertyType], Data: p.GetData(), Meta: p.GetCustomMetadata()}
+	e = event.Proposed{Type: properties[propertyType], Data: p.GetData(), Meta: p.GetCustomMetadata()}
 	if len(e.Meta) == 0 {
 		e.Meta = []byte(`{}`) // clients may omit metadata, but every event of the log has some
 	}

@@ -60,16 +60,16 @@ func (h header) begin() ([]byte, error) {
 }
 
 // encode returns entries as events of the journal's stream.
-func encode(entries []Entry) ([]event.New, error) {
+func encode(entries []Entry) ([]event.Proposed, error) {
 	var hasher audit.Hasher
-	events := make([]event.New, len(entries))
+	events := make([]event.Proposed, len(entries))
 	for i, e := range entries {
 		meta, err := header{headerVersion, e.ID, e.Stream, e.Revision, e.At, e.OpenEnded}.begin()
 		if err != nil {
 			return nil, fmt.Errorf("position %d cannot be written to the journal: %w", e.Position, err)
 		}
 		meta = append(append(meta, e.Meta...), '}')
-		events[i] = event.New{ID: e.id(&hasher), Type: typePrefix + e.Type, Data: e.Data, Meta: meta}
+		events[i] = event.Proposed{ID: e.id(&hasher), Type: typePrefix + e.Type, Data: e.Data, Meta: meta}
 	}
 	return events, nil
 }
@@ -101,6 +101,6 @@ func decode(raw event.Stored) (e Entry, err error) {
 }
 
 // Size returns how many bytes an event takes in an append of a journal.
-func Size(stream string, e event.New) int {
+func Size(stream string, e event.Proposed) int {
 	return len(stream) + len(e.Type) + len(e.Data) + len(e.Meta) + headerBytes
 }

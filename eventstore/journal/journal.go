@@ -31,7 +31,7 @@ type Server interface {
 	// Append appends all events to a stream whose last revision is last (-1: there is no stream), or none of them. It returns nil
 	// when they are replicated; ErrMoved if the stream has another last revision; ErrRefused or [eventstore.TooLarge] if the server
 	// never takes them; ErrNotSent if it has not received the call. After any other error the events may be appended, now or later.
-	Append(ctx context.Context, stream string, last int64, events []event.New) error
+	Append(ctx context.Context, stream string, last int64, events []event.Proposed) error
 
 	// Read returns events of a stream from a revision on, at most count; none at its end, or if there is no stream.
 	Read(ctx context.Context, stream string, from int64, count int) ([]event.Stored, error)
@@ -151,14 +151,14 @@ func (j *Journal) Append(ctx context.Context, after event.Position, group []Entr
 	}
 }
 
-func (j *Journal) try(ctx context.Context, after event.Position, events []event.New) error {
+func (j *Journal) try(ctx context.Context, after event.Position, events []event.Proposed) error {
 	ctx, cancel := context.WithTimeout(ctx, j.timing.answer)
 	defer cancel()
 	return j.server.Append(ctx, j.Stream(), int64(after)-1, events)
 }
 
 // look reads the journal where a group would be. ours: the group is there. moved: others are, or the journal ends before.
-func (j *Journal) look(ctx context.Context, after event.Position, events []event.New) (ours, moved bool, err error) {
+func (j *Journal) look(ctx context.Context, after event.Position, events []event.Proposed) (ours, moved bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, j.timing.answer)
 	defer cancel()
 	for from, left := int64(after), events; ; {
@@ -287,7 +287,7 @@ func Names(ctx context.Context, server Server) (logs []uuid.UUID, err error) {
 func (j *Journal) Name(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, j.timing.doubt)
 	defer cancel()
-	e := event.New{
+	e := event.Proposed{
 		ID: uuid.NewSHA1(j.log, []byte(NamesStream)), Type: "LogNamed", Data: fmt.Appendf(nil, `{"id":%q}`, j.log), Meta: []byte(`{"schema":1}`),
 	}
 	for {
@@ -295,7 +295,7 @@ func (j *Journal) Name(ctx context.Context) error {
 		if err != nil || slices.Contains(logs, j.log) {
 			return err
 		}
-		if err := j.server.Append(ctx, NamesStream, int64(len(logs))-1, []event.New{e}); !errors.Is(err, ErrMoved) { // by another log
+		if err := j.server.Append(ctx, NamesStream, int64(len(logs))-1, []event.Proposed{e}); !errors.Is(err, ErrMoved) { // by another log
 			return err
 		}
 	}

@@ -83,21 +83,23 @@ func TestForeignOrChangedEntryIsRefused(t *testing.T) {
 	f := start(t)
 	require.NoError(t, f.Append(t.Context(), 0, []journal.Entry{good}))
 	raw := f.server.Stream(f.Stream())[0]
-	for name, change := range map[string]func(*event.New){
-		"another program's": func(e *event.New) { e.Meta = []byte(`{}`) },
-		"no JSON":           func(e *event.New) { e.Meta = []byte(`no`) },
-		"a changed payload": func(e *event.New) { e.Data = []byte(`{"name":"SBI"}`) },
-		"changed metadata":  func(e *event.New) { e.Meta = []byte(strings.Replace(string(e.Meta), `"schema":1`, `"schema":2`, 1)) },
-		"another type":      func(e *event.New) { e.Type = "BankAccountOpened" },
-		"another id":        func(e *event.New) { e.ID = uuid.New() },
-		"another version":   func(e *event.New) { e.Meta = []byte(strings.Replace(string(e.Meta), `"bahi":1`, `"bahi":2`, 1)) },
+	for name, change := range map[string]func(*event.Proposed){
+		"another program's": func(e *event.Proposed) { e.Meta = []byte(`{}`) },
+		"no JSON":           func(e *event.Proposed) { e.Meta = []byte(`no`) },
+		"a changed payload": func(e *event.Proposed) { e.Data = []byte(`{"name":"SBI"}`) },
+		"changed metadata": func(e *event.Proposed) {
+			e.Meta = []byte(strings.Replace(string(e.Meta), `"schema":1`, `"schema":2`, 1))
+		},
+		"another type":    func(e *event.Proposed) { e.Type = "BankAccountOpened" },
+		"another id":      func(e *event.Proposed) { e.ID = uuid.New() },
+		"another version": func(e *event.Proposed) { e.Meta = []byte(strings.Replace(string(e.Meta), `"bahi":1`, `"bahi":2`, 1)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			other := start(t)
-			e := event.New{ID: raw.ID, Type: raw.Type, Data: raw.Data, Meta: raw.Meta}
+			e := event.Proposed{ID: raw.ID, Type: raw.Type, Data: raw.Data, Meta: raw.Meta}
 			change(&e)
-			require.NoError(t, other.server.Append(t.Context(), other.Stream(), -1, []event.New{e}))
+			require.NoError(t, other.server.Append(t.Context(), other.Stream(), -1, []event.Proposed{e}))
 			_, _, err := other.Last(t.Context())
 			require.ErrorContains(t, err, "read revision 0 of the journal")
 		})

@@ -173,7 +173,7 @@ func call[T any](ctx context.Context, s *server, send func(*esdb.Client) (T, err
 }
 
 // Append implements [Server].
-func (s *server) Append(ctx context.Context, stream string, last int64, events []event.New) error {
+func (s *server) Append(ctx context.Context, stream string, last int64, events []event.Proposed) error {
 	options := esdb.AppendToStreamOptions{ExpectedRevision: esdb.NoStream{}, RequiresLeader: true}
 	if last >= 0 {
 		options.ExpectedRevision = esdb.Revision(uint64(last))

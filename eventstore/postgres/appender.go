@@ -289,7 +289,7 @@ func (a *appender) next() (group []*pending) {
 			}
 		}
 		return !slices.ContainsFunc(p.Writes, func(w eventstore.Write) bool {
-			return slices.ContainsFunc(w.Events, func(e event.New) bool { return ids[e.ID] })
+			return slices.ContainsFunc(w.Events, func(e event.Proposed) bool { return ids[e.ID] })
 		})
 	}
 	take := func(p *pending) {

@@ -171,7 +171,7 @@ func TestBrokenConnectionsLoseNoAppend(t *testing.T) {
 		eventstore.Appended
 
 		stream string
-		events []event.New
+		events []event.Proposed
 		err    error
 	}
 	outcomes := make([]outcome, writers*each)

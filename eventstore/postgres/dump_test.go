@@ -19,7 +19,7 @@ func TestRestoredDumpContinuesTheLog(t *testing.T) {
 	t.Parallel()
 	from, into := newLog(t), pgtest.DB(t)
 	old := newStore(t, from)
-	exact := event.New{
+	exact := event.Proposed{
 		ID: uuid.New(), Type: "Exact\tÉ₹", Meta: []byte("{ }"),
 		Data: []byte(" {\"b\":1.10,\n\"a\":\"\\u20b9\\/ \\\\.\\t\", \"b\":12345678901234567890.0} "),
 	}

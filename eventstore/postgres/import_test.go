@@ -39,7 +39,7 @@ func given(events []event.Stored, fails error) iter.Seq2[event.Stored, error] {
 func TestImportedLogContinuesTheOriginal(t *testing.T) {
 	t.Parallel()
 	old := newStore(t, newLog(t))
-	odd := event.New{
+	odd := event.Proposed{
 		ID: uuid.New(), Type: "Odd\tÉ₹", Meta: []byte("{ }"),
 		Data: []byte(" {\"b\":1.10,\n\"a\":\"\\u20b9\\/ \\\\.\\t\", \"b\":12345678901234567890.0} "),
 	}
@@ -64,7 +64,7 @@ func TestImportedLogContinuesTheOriginal(t *testing.T) {
 	// A client that missed the answer retries and gets it now, with any expectation.
 	for _, c := range []struct {
 		expected eventstore.Expected
-		e        event.New
+		e        event.Proposed
 		at       eventstore.Appended
 	}{{49, exact, first}, {50, open, second}, {eventstore.Any, open, second}, {eventstore.StreamExists, exact, first}, {eventstore.Any, exact, first}} {
 		again, err := s.Append(t.Context(), eventstore.To("b-1", c.expected, c.e))
@@ -213,9 +213,9 @@ func TestArchiveOfAnImportedArchiveIsTheSame(t *testing.T) {
 		from := opened(one)
 		defer from.Close()
 		for range rapid.IntRange(0, 12).Draw(r, "appends") {
-			var events []event.New
+			var events []event.Proposed
 			for range rapid.IntRange(1, 4).Draw(r, "events") {
-				events = append(events, event.New{
+				events = append(events, event.Proposed{
 					ID: uuid.New(), Type: "T" + strings.ReplaceAll(rapid.StringN(0, 20, 40).Draw(r, "type"), "\x00", ""),
 					Data: []byte(value.Draw(r, "data")), Meta: []byte(value.Draw(r, "meta")),
 				})

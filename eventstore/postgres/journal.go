@@ -146,7 +146,7 @@ func (l leveling) toJournal(ctx context.Context, tx pgx.Tx, last event.Position)
 		size, end := 0, i
 		for more := 1; more > 0 && end < len(entries); end++ {
 			e := entries[end]
-			size += journal.Size(e.Stream, event.New{Type: e.Type, Data: e.Data, Meta: e.Meta})
+			size += journal.Size(e.Stream, event.Proposed{Type: e.Type, Data: e.Data, Meta: e.Meta})
 			more = event.More(e.Meta)
 		}
 		if n > 0 && (bytes+size > journal.MaxBytes || end > maxLevel) {

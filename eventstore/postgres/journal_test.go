@@ -441,7 +441,7 @@ func TestLogIsCopiedToAnEmptyJournal(t *testing.T) {
 	again := journaled(t, url, server)
 	require.Equal(t, before, mirrored(t, again, server))
 	require.Equal(t, s.ID(), again.ID())
-	replayed := must(t, again, "things-2", event.New{ID: before[1200].ID, Type: before[1200].Type, Data: before[1200].Data, Meta: before[1200].Meta})
+	replayed := must(t, again, "things-2", event.Proposed{ID: before[1200].ID, Type: before[1200].Type, Data: before[1200].Data, Meta: before[1200].Meta})
 	require.True(t, replayed.Replayed, "retries find what was appended before the copy")
 	_, err = CopyToJournal(t.Context(), newPool(t, url), server, slog.New(slog.DiscardHandler), nil)
 	require.NoError(t, err, "a copy can be repeated")

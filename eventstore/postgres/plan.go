@@ -33,7 +33,7 @@ type appendedEvent struct {
 }
 
 func (l *lookedUp) repeats(w eventstore.Write) bool {
-	return slices.ContainsFunc(w.Events, func(e event.New) bool { return l.repeated[appendedEvent{w.Stream, e.ID}] })
+	return slices.ContainsFunc(w.Events, func(e event.Proposed) bool { return l.repeated[appendedEvent{w.Stream, e.ID}] })
 }
 
 // plan validates the members of a group in order. Each sees the writes of those before it.

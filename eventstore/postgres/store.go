@@ -183,13 +183,13 @@ func (s *Store) ReadAll(ctx context.Context, from event.Position, direction even
 	}
 }
 
-var _ eventstore.Sparing = (*Store)(nil)
+var _ eventstore.FilteredReader = (*Store)(nil)
 
 // sparingSection is how many positions a statement looks through that leaves out events.
 const sparingSection = 50_000
 
-// ReadSparing implements [eventstore.Sparing].
-func (s *Store) ReadSparing(ctx context.Context, after, upTo event.Position, without []string) iter.Seq2[event.Stored, error] {
+// ReadExcluding implements [eventstore.FilteredReader].
+func (s *Store) ReadExcluding(ctx context.Context, after, upTo event.Position, without []string) iter.Seq2[event.Stored, error] {
 	return s.readSections(ctx, after, upTo, without, sparingSection)
 }
 
@@ -292,15 +292,15 @@ func (s *Store) AppendEach(ctx context.Context, all []eventstore.Transaction) []
 
 // Subscribe implements [eventstore.Store].
 func (s *Store) Subscribe(ctx context.Context, after event.Position) iter.Seq2[eventstore.Batch, error] {
-	return s.SubscribePatiently(ctx, after, eventstore.Patience{
+	return s.SubscribeDelayed(ctx, after, eventstore.DeliveryDelay{
 		For: func([]event.Stored) time.Duration { return 0 }, Over: func() <-chan struct{} { return nil },
 	})
 }
 
-var _ eventstore.Patient = (*Store)(nil)
+var _ eventstore.DelayedSubscriber = (*Store)(nil)
 
-// SubscribePatiently implements [eventstore.Patient].
-func (s *Store) SubscribePatiently(ctx context.Context, after event.Position, p eventstore.Patience) iter.Seq2[eventstore.Batch, error] {
+// SubscribeDelayed implements [eventstore.DelayedSubscriber].
+func (s *Store) SubscribeDelayed(ctx context.Context, after event.Position, p eventstore.DeliveryDelay) iter.Seq2[eventstore.Batch, error] {
 	return func(yield func(eventstore.Batch, error) bool) {
 		var (
 			next, last = after, uuid.Nil // last is the id of the event at next, once it was yielded

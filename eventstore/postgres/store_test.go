@@ -83,23 +83,23 @@ func connect(t testing.TB, url string) *pgx.Conn {
 }
 
 // made returns an event whose bytes follow from its id, so that a reader can check them.
-func made(id uuid.UUID) event.New {
-	return event.New{
+func made(id uuid.UUID) event.Proposed {
+	return event.Proposed{
 		ID: id, Type: "ThingDone",
 		Data: fmt.Appendf(nil, `{"id": %q, "text": %q}`, id, strings.Repeat(id.String()[:8], int(id[0])%16)),
 		Meta: fmt.Appendf(nil, `{"of": %q}`, id),
 	}
 }
 
-func makes(n int) []event.New {
-	events := make([]event.New, n)
+func makes(n int) []event.Proposed {
+	events := make([]event.Proposed, n)
 	for i := range events {
 		events[i] = made(uuid.New())
 	}
 	return events
 }
 
-func must(t testing.TB, s *Store, stream string, events ...event.New) eventstore.Appended {
+func must(t testing.TB, s *Store, stream string, events ...event.Proposed) eventstore.Appended {
 	t.Helper()
 	done, err := s.Append(t.Context(), eventstore.To(stream, eventstore.Any, events...))
 	require.NoError(t, err)

@@ -70,7 +70,7 @@ var expecting = []sentence{
 		n.must(t, s, eventstore.NoStream, one())
 		var (
 			all sync.WaitGroup
-			won = make(chan event.New, 16)
+			won = make(chan event.Proposed, 16)
 		)
 		for i := range 16 {
 			all.Go(func() {
@@ -313,41 +313,41 @@ var together = []sentence{
 		n.must(t, s, eventstore.NoStream, e)
 		clear(e.Data)
 		clear(e.Meta)
-		same(t, []event.New{want}, n.follow(t, after, 1, s))
+		same(t, []event.Proposed{want}, n.follow(t, after, 1, s))
 		n.holds(t, s, want)
 	}},
 }
 
 var refusing = []sentence{
 	{"an invalid event is refused, and its neighbours are not", func(t *testing.T, n *node) {
-		with := func(change func(*event.New)) []event.New {
+		with := func(change func(*event.Proposed)) []event.Proposed {
 			e := one()
 			change(&e)
-			return []event.New{e}
+			return []event.Proposed{e}
 		}
 		long, twice := strings.Repeat("x", 1<<16), one()
 		good := stream()
 		for name, r := range map[string]eventstore.Transaction{
 			"no events":                      eventstore.To(good, 0),
-			"a nil id":                       eventstore.To(good, 0, with(func(e *event.New) { e.ID = uuid.Nil })...),
+			"a nil id":                       eventstore.To(good, 0, with(func(e *event.Proposed) { e.ID = uuid.Nil })...),
 			"an id twice":                    eventstore.To(good, 0, twice, twice),
-			"a payload that is no JSON":      eventstore.To(good, 0, with(func(e *event.New) { e.Data = []byte(`{"a":}`) })...),
-			"two JSON values":                eventstore.To(good, 0, with(func(e *event.New) { e.Data = []byte(`{}{}`) })...),
-			"no payload":                     eventstore.To(good, 0, with(func(e *event.New) { e.Data = nil })...),
-			"a payload with a zero byte":     eventstore.To(good, 0, with(func(e *event.New) { e.Data = []byte("\"a\x00b\"") })...),
-			"a payload not in UTF-8":         eventstore.To(good, 0, with(func(e *event.New) { e.Data = []byte("\"a\xffb\"") })...),
-			"metadata that is no JSON":       eventstore.To(good, 0, with(func(e *event.New) { e.Meta = []byte(`nonsense`) })...),
-			"no metadata":                    eventstore.To(good, 0, with(func(e *event.New) { e.Meta = nil })...),
-			"no type":                        eventstore.To(good, 0, with(func(e *event.New) { e.Type = "" })...),
-			"a type with a zero byte":        eventstore.To(good, 0, with(func(e *event.New) { e.Type = "a\x00b" })...),
-			"a type that is too long":        eventstore.To(good, 0, with(func(e *event.New) { e.Type = long })...),
+			"a payload that is no JSON":      eventstore.To(good, 0, with(func(e *event.Proposed) { e.Data = []byte(`{"a":}`) })...),
+			"two JSON values":                eventstore.To(good, 0, with(func(e *event.Proposed) { e.Data = []byte(`{}{}`) })...),
+			"no payload":                     eventstore.To(good, 0, with(func(e *event.Proposed) { e.Data = nil })...),
+			"a payload with a zero byte":     eventstore.To(good, 0, with(func(e *event.Proposed) { e.Data = []byte("\"a\x00b\"") })...),
+			"a payload not in UTF-8":         eventstore.To(good, 0, with(func(e *event.Proposed) { e.Data = []byte("\"a\xffb\"") })...),
+			"metadata that is no JSON":       eventstore.To(good, 0, with(func(e *event.Proposed) { e.Meta = []byte(`nonsense`) })...),
+			"no metadata":                    eventstore.To(good, 0, with(func(e *event.Proposed) { e.Meta = nil })...),
+			"no type":                        eventstore.To(good, 0, with(func(e *event.Proposed) { e.Type = "" })...),
+			"a type with a zero byte":        eventstore.To(good, 0, with(func(e *event.Proposed) { e.Type = "a\x00b" })...),
+			"a type that is too long":        eventstore.To(good, 0, with(func(e *event.Proposed) { e.Type = long })...),
 			"no stream name":                 eventstore.To("", 0, some(1)...),
 			"a stream with a zero byte":      eventstore.To("a\x00-1", 0, some(1)...),
 			"a stream not in UTF-8":          eventstore.To("a\xff-1", 0, some(1)...),
 			"a stream name that is too long": eventstore.To(long, 0, some(1)...),
 			"an unknown expectation":         eventstore.To(good, -3, some(1)...),
-			"a good event and a bad one":     eventstore.To(good, 0, append(some(1), with(func(e *event.New) { e.Data = []byte(`[`) })...)...),
-			"more than can be stored":        eventstore.To(good, 0, with(func(e *event.New) { e.Data = quote(strings.Repeat("x", 20<<20)) })...),
+			"a good event and a bad one":     eventstore.To(good, 0, append(some(1), with(func(e *event.Proposed) { e.Data = []byte(`[`) })...)...),
+			"more than can be stored":        eventstore.To(good, 0, with(func(e *event.Proposed) { e.Data = quote(strings.Repeat("x", 20<<20)) })...),
 		} {
 			if w := &r.Writes[0]; w.Expected == 0 {
 				w.Expected = eventstore.Any
@@ -383,7 +383,7 @@ var refusing = []sentence{
 			e.Data, e.Meta = []byte(text), []byte(text)
 			n.must(t, s, eventstore.Any, e)
 			n.holds(t, s, e)
-			same(t, []event.New{e}, n.follow(t, after, 1, s))
+			same(t, []event.Proposed{e}, n.follow(t, after, 1, s))
 		}
 	}},
 	{"type and stream names keep their exact bytes", func(t *testing.T, n *node) {

@@ -187,7 +187,7 @@ func (l *loser) appends(t *testing.T) {
 }
 
 // append retries, because one connection after the other turns out to be cut.
-func (l *loser) append(t *testing.T, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+func (l *loser) append(t *testing.T, stream string, expected eventstore.Expected, events ...event.Proposed) (eventstore.Appended, error) {
 	t.Helper()
 	return until(t, func() (eventstore.Appended, error) {
 		return l.Append(t.Context(), eventstore.To(stream, expected, events...))

@@ -19,7 +19,7 @@ type model struct {
 
 // kept is an event in the model.
 type kept struct {
-	event.New
+	event.Proposed
 
 	open bool // appended without an exact expected revision
 	at   eventstore.Appended
@@ -40,7 +40,7 @@ func (m *model) append(r eventstore.Write) (revision int64, replayed bool, wrong
 		return 0, false, &eventstore.WrongRevision{Stream: r.Stream, Expected: r.Expected, Actual: current}
 	}
 	for _, e := range r.Events {
-		m.streams[r.Stream] = append(m.streams[r.Stream], kept{New: e, open: open})
+		m.streams[r.Stream] = append(m.streams[r.Stream], kept{Proposed: e, open: open})
 	}
 	return current + int64(len(r.Events)), false, nil
 }
@@ -80,11 +80,11 @@ func followsModel(t *testing.T, n *node) {
 			m       = &model{streams: map[string][]kept{}}
 			names   = []string{stream(), stream(), stream()}
 			before  = n.head(t)
-			known   []event.New
+			known   []event.Proposed
 			asked   []eventstore.Write
 			through = func() *node { return rapid.SampledFrom(nodes).Draw(rt, "node") }
 		)
-		events := func() (events []event.New) {
+		events := func() (events []event.Proposed) {
 			used := map[uuid.UUID]bool{}
 			for range rapid.IntRange(1, 4).Draw(rt, "events") {
 				e := one()

@@ -82,11 +82,11 @@ func (n *node) another(t testing.TB) *node {
 func stream() string { return "suite-" + uuid.NewString() }
 
 // some returns new events for one append, which their metadata tell from others.
-func some(n int) []event.New {
-	events, meta := make([]event.New, n), fmt.Appendf(nil, `{"schema":1,"request_id":%q}`, uuid.New())
+func some(n int) []event.Proposed {
+	events, meta := make([]event.Proposed, n), fmt.Appendf(nil, `{"schema":1,"request_id":%q}`, uuid.New())
 	for i := range events {
 		id := uuid.New()
-		events[i] = event.New{
+		events[i] = event.Proposed{
 			ID: id, Type: fmt.Sprintf("Thing%dDone", i+1),
 			Data: fmt.Appendf(nil, `{"id": %q, "nth": %d}`, id, i+1), Meta: meta,
 		}
@@ -94,10 +94,10 @@ func some(n int) []event.New {
 	return events
 }
 
-func one() event.New { return some(1)[0] }
+func one() event.Proposed { return some(1)[0] }
 
 // must appends and requires success.
-func (n *node) must(t testing.TB, stream string, expected eventstore.Expected, events ...event.New) eventstore.Appended {
+func (n *node) must(t testing.TB, stream string, expected eventstore.Expected, events ...event.Proposed) eventstore.Appended {
 	t.Helper()
 	done, err := n.persist(t.Context(), stream, expected, events...)
 	require.NoError(t, err)
@@ -105,7 +105,7 @@ func (n *node) must(t testing.TB, stream string, expected eventstore.Expected, e
 }
 
 // persist repeats an append that a busy machine did not answer in time, as a client does.
-func (n *node) persist(ctx context.Context, stream string, expected eventstore.Expected, events ...event.New) (eventstore.Appended, error) {
+func (n *node) persist(ctx context.Context, stream string, expected eventstore.Expected, events ...event.Proposed) (eventstore.Appended, error) {
 	for late := time.Now().Add(patience); ; {
 		done, err := n.Append(ctx, eventstore.To(stream, expected, events...))
 		if !errors.Is(err, eventstore.ErrInDoubt) && !errors.Is(err, eventstore.ErrUnavailable) || ctx.Err() != nil || time.Now().After(late) {
@@ -115,7 +115,7 @@ func (n *node) persist(ctx context.Context, stream string, expected eventstore.E
 }
 
 // refused requires that an append conflicts and leaves the stream unchanged.
-func (n *node) refused(t testing.TB, stream string, expected eventstore.Expected, actual int64, events ...event.New) {
+func (n *node) refused(t testing.TB, stream string, expected eventstore.Expected, actual int64, events ...event.Proposed) {
 	t.Helper()
 	before := n.stream(t, stream)
 	_, err := n.Append(t.Context(), eventstore.To(stream, expected, events...))
@@ -132,7 +132,7 @@ func (n *node) stream(t testing.TB, stream string) []event.Stored {
 }
 
 // holds checks that a stream has exactly these events, to the byte.
-func (n *node) holds(t testing.TB, stream string, want ...event.New) {
+func (n *node) holds(t testing.TB, stream string, want ...event.Proposed) {
 	t.Helper()
 	got := n.stream(t, stream)
 	same(t, want, got)
@@ -146,7 +146,7 @@ func (n *node) holds(t testing.TB, stream string, want ...event.New) {
 }
 
 // same compares stored events with the requested ones.
-func same(t testing.TB, want []event.New, got []event.Stored) {
+func same(t testing.TB, want []event.Proposed, got []event.Stored) {
 	t.Helper()
 	require.Len(t, got, len(want))
 	for i, e := range got {

@@ -54,11 +54,11 @@ func (n *node) watch(ctx context.Context, t testing.TB, after event.Position, st
 }
 
 // arrives waits for the next event of a subscription and checks it.
-func arrives(t testing.TB, events <-chan event.Stored, want event.New) event.Stored {
+func arrives(t testing.TB, events <-chan event.Stored, want event.Proposed) event.Stored {
 	t.Helper()
 	select {
 	case e := <-events:
-		same(t, []event.New{want}, []event.Stored{e})
+		same(t, []event.Proposed{want}, []event.Stored{e})
 		return e
 	case <-time.After(patience):
 		require.FailNow(t, "the event did not arrive")
@@ -283,7 +283,7 @@ var cancelling = []sentence{
 	{"an append cancelled in the middle appends all or nothing, and says which", func(t *testing.T, n *node) {
 		type outcome struct {
 			stream string
-			events []event.New
+			events []event.Proposed
 			err    error
 		}
 		outcomes := make([]outcome, 200)
@@ -332,7 +332,7 @@ var closing = []sentence{
 		var (
 			all      sync.WaitGroup
 			mu       sync.Mutex
-			answered []event.New
+			answered []event.Proposed
 			wrong    error
 			busy     = make(chan struct{})
 			once     sync.Once

@@ -63,7 +63,7 @@ var transacting = []sentence{
 		require.NoError(t, err)
 		require.EqualValues(t, 2, done.Revision)
 		require.Equal(t, done.First+5, done.Position)
-		var want []event.New
+		var want []event.Proposed
 		for _, w := range x.Writes {
 			want = append(want, w.Events...)
 		}
@@ -273,13 +273,13 @@ var transacting = []sentence{
 			"neither writes nor checks":         {},
 			"a stream written twice":            {Writes: []eventstore.Write{write(s, eventstore.NoStream, 1, 1), write(s, 0, 1, 0)}},
 			"a stream written and checked":      {Writes: []eventstore.Write{write(known, 0, 1, 0)}, Checks: []eventstore.Check{{Stream: known, Expected: 0}}},
-			"an event twice":                    {Writes: []eventstore.Write{{Stream: s, Expected: -1, Events: []event.New{e}}, {Stream: stream(), Expected: -1, Events: []event.New{e}}}},
+			"an event twice":                    {Writes: []eventstore.Write{{Stream: s, Expected: -1, Events: []event.Proposed{e}}, {Stream: stream(), Expected: -1, Events: []event.Proposed{e}}}},
 			"a check of any revision":           {Checks: []eventstore.Check{{Stream: known, Expected: eventstore.Any}}},
 			"several writes, one without exact": {Writes: []eventstore.Write{write(s, eventstore.NoStream, 1, 1), write(known, eventstore.Any, 1, 0)}},
 			"a check beside an inexact write": {
 				Writes: []eventstore.Write{write(s, eventstore.Any, 1, 0)}, Checks: []eventstore.Check{{Stream: known, Expected: 0}},
 			},
-			"a guess of a revision":        {Writes: []eventstore.Write{{Stream: known, Expected: 0, Events: []event.New{e}, Guess: true}}},
+			"a guess of a revision":        {Writes: []eventstore.Write{{Stream: known, Expected: 0, Events: []event.Proposed{e}, Guess: true}}},
 			"a check of a nameless stream": {Checks: []eventstore.Check{{Expected: 0}}},
 			"too many bytes":               eventstore.To(s, eventstore.NoStream, heavy(5, 900_000)...),
 		} {
@@ -294,7 +294,7 @@ var transacting = []sentence{
 }
 
 // heavy returns events with payloads of a size.
-func heavy(count, size int) []event.New {
+func heavy(count, size int) []event.Proposed {
 	events := some(count)
 	for i := range events {
 		events[i].Data = quote(strings.Repeat("x", size))

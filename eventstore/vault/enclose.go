@@ -8,9 +8,9 @@ import (
 // wrappedSize is the size of a wrapped data key: nonce, key and tag.
 const wrappedSize = 12 + keySize + 16
 
-// Enclose encrypts bytes that are not in the log under a new key of their own, which the named key wraps and the result begins with.
+// SealBytes encrypts bytes that are not in the log under a new key of their own, which the named key wraps and the result begins with.
 // Removing the result destroys the key. Disclose opens it for the same name and purpose only.
-func (v *Vault) Enclose(ctx context.Context, name, purpose string, plain []byte) ([]byte, error) {
+func (v *Vault) SealBytes(ctx context.Context, name, purpose string, plain []byte) ([]byte, error) {
 	outer, err := v.Named(ctx, name, keySize)
 	if err != nil {
 		return nil, err
@@ -35,8 +35,8 @@ func (v *Vault) Enclose(ctx context.Context, name, purpose string, plain []byte)
 	return append(wrapped, box...), nil
 }
 
-// Disclose returns what Enclose was given. It returns [ErrChanged] for anything that Enclose did not return for the name and purpose.
-func (v *Vault) Disclose(ctx context.Context, name, purpose string, enclosed []byte) ([]byte, error) {
+// OpenBytes returns what Enclose was given. It returns [ErrChanged] for anything that Enclose did not return for the name and purpose.
+func (v *Vault) OpenBytes(ctx context.Context, name, purpose string, enclosed []byte) ([]byte, error) {
 	outer, err := v.Named(ctx, name, keySize)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func TestErasedValuesAreGoneOnEveryNodeAtOnce(t *testing.T) {
 	require.True(t, gone.Erased())
 	_, err := gone.Text()
 	require.ErrorIs(t, err, event.ErrErased)
-	_, err = two.Show(t.Context(), asha.Sealed)
+	_, err = two.OpenValue(t.Context(), asha.Sealed)
 	require.ErrorIs(t, err, event.ErrErased)
 	requireText(t, two, ravi, address)
 	require.Equal(t, formOf(t, asha), formOf(t, gone), "the stored form changed")

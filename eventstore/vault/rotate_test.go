@@ -34,7 +34,7 @@ func TestOnlyTheNewMasterKeyOpensAfterARotation(t *testing.T) {
 	require.Equal(t, jwt, same)
 
 	// The node that was not restarted can do no harm.
-	require.ErrorIs(t, left.Reveal(t.Context(), []*event.Sealed{&p.Sealed}), vault.ErrOtherMaster)
+	require.ErrorIs(t, left.OpenPersonal(t.Context(), []*event.Sealed{&p.Sealed}), vault.ErrOtherMaster)
 	_, err = event.MapSealed([]event.Personal{event.NewPersonal("user-4", address)}, sealer(t.Context(), left))
 	require.ErrorIs(t, err, vault.ErrOtherMaster)
 	require.ErrorContains(t, err, "BAHI_MASTER_KEY")
@@ -58,7 +58,7 @@ func TestRotationReachesAllKeys(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, v.Rotate(t.Context(), otherMaster))
 	_, err = event.MapSealed(values, func(fields []*event.Sealed) error {
-		return node(t, url, otherMaster).Reveal(t.Context(), fields)
+		return node(t, url, otherMaster).OpenPersonal(t.Context(), fields)
 	})
 	require.NoError(t, err)
 }

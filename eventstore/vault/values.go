@@ -12,7 +12,7 @@ import (
 // Seal encrypts the values that are in clear, for [event.MapSealed]. A subject gets its key with its first value. Seal
 // returns [event.ErrErased] for an erased subject.
 func (v *Vault) Seal(ctx context.Context, fields []*event.Sealed) error {
-	fields = slices.DeleteFunc(slices.Clone(fields), func(f *event.Sealed) bool { _, inClear := f.Clear(); return !inClear })
+	fields = slices.DeleteFunc(slices.Clone(fields), func(f *event.Sealed) bool { _, inClear := f.Plaintext(); return !inClear })
 	if len(fields) == 0 {
 		return nil
 	}
@@ -25,26 +25,26 @@ func (v *Vault) Seal(ctx context.Context, fields []*event.Sealed) error {
 		if !alive {
 			return fmt.Errorf("seal a value of %s: %w", f.Subject(), event.ErrErased)
 		}
-		text, _ := f.Clear()
+		text, _ := f.Plaintext()
 		box, err := keys[f.Subject()][version].Encrypt([]byte(text), ofValue(f.Class(), f.Subject(), version))
 		if err != nil {
 			return fmt.Errorf("seal a value of %s: %w", f.Subject(), err)
 		}
-		f.Close(version, box)
+		f.SetCiphertext(version, box)
 	}
 	return nil
 }
 
-// Reveal opens the personal values or marks them as erased, for [event.MapSealed] and [event.MapSealedIn]. Secrets stay
+// OpenPersonal opens the personal values or marks them as erased, for [event.MapSealed] and [event.MapSealedIn]. Secrets stay
 // sealed. Reveal returns [ErrNoKey] or [ErrChanged] if a value is neither readable nor erased; it may have opened
 // others before.
-func (v *Vault) Reveal(ctx context.Context, fields []*event.Sealed) error {
+func (v *Vault) OpenPersonal(ctx context.Context, fields []*event.Sealed) error {
 	return v.open(ctx, slices.DeleteFunc(slices.Clone(fields), func(f *event.Sealed) bool { return f.Class() != event.ClassPersonal }))
 }
 
-// Show returns the text of one value, personal or secret, when it is used, or [event.ErrErased].
-func (v *Vault) Show(ctx context.Context, s event.Sealed) (string, error) {
-	if text, inClear := s.Clear(); inClear || s.IsZero() {
+// OpenValue returns the text of one value, personal or secret, when it is used, or [event.ErrErased].
+func (v *Vault) OpenValue(ctx context.Context, s event.Sealed) (string, error) {
+	if text, inClear := s.Plaintext(); inClear || s.IsZero() {
 		return text, nil
 	}
 	if err := v.open(ctx, []*event.Sealed{&s}); err != nil {

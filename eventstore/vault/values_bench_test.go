@@ -30,7 +30,7 @@ func BenchmarkReveal(b *testing.B) {
 			values, err = event.MapSealed(values, func(f []*event.Sealed) error { return v.Seal(b.Context(), f) })
 			require.NoError(b, err)
 			for b.Loop() {
-				_, err := event.MapSealed(values, func(f []*event.Sealed) error { return v.Reveal(b.Context(), f) })
+				_, err := event.MapSealed(values, func(f []*event.Sealed) error { return v.OpenPersonal(b.Context(), f) })
 				require.NoError(b, err)
 			}
 		})

@@ -65,7 +65,7 @@ func sealer(ctx context.Context, v *vault.Vault) func([]*event.Sealed) error {
 
 func reveal(t *testing.T, v *vault.Vault, p event.Personal) event.Personal {
 	t.Helper()
-	require.NoError(t, v.Reveal(t.Context(), []*event.Sealed{&p.Sealed}))
+	require.NoError(t, v.OpenPersonal(t.Context(), []*event.Sealed{&p.Sealed}))
 	return p
 }
 
@@ -111,17 +111,17 @@ func TestOtherNodesOpenSealedValues(t *testing.T) {
 	requireText(t, two, p, address)
 	requireText(t, two, seal(t, two, "user-1", ""), "")
 
-	text, err := two.Show(t.Context(), p.Sealed)
+	text, err := two.OpenValue(t.Context(), p.Sealed)
 	require.NoError(t, err)
 	require.Equal(t, address, text)
-	text, err = two.Show(t.Context(), event.NewPersonal("user-2", "fresh").Sealed)
+	text, err = two.OpenValue(t.Context(), event.NewPersonal("user-2", "fresh").Sealed)
 	require.NoError(t, err)
 	require.Equal(t, "fresh", text)
-	text, err = two.Show(t.Context(), event.Sealed{})
+	text, err = two.OpenValue(t.Context(), event.Sealed{})
 	require.NoError(t, err)
 	require.Empty(t, text)
 	require.NoError(t, two.Seal(t.Context(), nil))
-	require.NoError(t, two.Reveal(t.Context(), nil))
+	require.NoError(t, two.OpenPersonal(t.Context(), nil))
 }
 
 func TestTheSameTextIsSealedDifferentlyEachTime(t *testing.T) {
@@ -138,9 +138,9 @@ func TestSecretsAreShownButNotRevealed(t *testing.T) {
 	require.NoError(t, err)
 	s := out[0]
 	before := s
-	require.NoError(t, v.Reveal(t.Context(), []*event.Sealed{&s.Sealed}))
+	require.NoError(t, v.OpenPersonal(t.Context(), []*event.Sealed{&s.Sealed}))
 	require.Equal(t, before, s)
-	text, err := v.Show(t.Context(), s.Sealed)
+	text, err := v.OpenValue(t.Context(), s.Sealed)
 	require.NoError(t, err)
 	require.Equal(t, "token", text)
 }
@@ -261,10 +261,10 @@ func TestChangedOrMovedValuesDoNotOpen(t *testing.T) {
 	declassed.Class = asha.Class
 	for name, f := range map[string]form{"swapped": swapped, "changed": changed, "short": short, "declassed": declassed} {
 		p := f.personal(t)
-		err := v.Reveal(t.Context(), []*event.Sealed{&p.Sealed})
+		err := v.OpenPersonal(t.Context(), []*event.Sealed{&p.Sealed})
 		require.ErrorIs(t, err, vault.ErrChanged, name)
 		require.NotContains(t, err.Error(), address)
-		_, err = v.Show(t.Context(), p.Sealed)
+		_, err = v.OpenValue(t.Context(), p.Sealed)
 		require.ErrorIs(t, err, vault.ErrChanged, name)
 	}
 }
@@ -284,7 +284,7 @@ func TestChangedOrMovedKeysDoNotOpen(t *testing.T) {
 	} {
 		_, err := pool.Exec(t.Context(), sql)
 		require.NoError(t, err)
-		require.ErrorIs(t, v.Reveal(t.Context(), []*event.Sealed{&p.Sealed}), vault.ErrChanged)
+		require.ErrorIs(t, v.OpenPersonal(t.Context(), []*event.Sealed{&p.Sealed}), vault.ErrChanged)
 	}
 	_, err = pool.Exec(t.Context(), `update vault.named set name = 'other'`)
 	require.NoError(t, err)
@@ -295,7 +295,7 @@ func TestChangedOrMovedKeysDoNotOpen(t *testing.T) {
 func TestMissingKeyIsNotAnErasure(t *testing.T) {
 	t.Parallel()
 	p := seal(t, node(t, database(t), master), "user-1", address)
-	err := node(t, database(t), master).Reveal(t.Context(), []*event.Sealed{&p.Sealed})
+	err := node(t, database(t), master).OpenPersonal(t.Context(), []*event.Sealed{&p.Sealed})
 	require.ErrorIs(t, err, vault.ErrNoKey)
 	require.False(t, p.Erased())
 }

@@ -143,7 +143,7 @@ func (r *Routes) registration() {
 		if err != nil {
 			return nil, err
 		}
-		api.Wrote(ctx, made.Position, false)
+		api.SetWriteHeaders(ctx, made.Position, false)
 		return api.Answer(RegisteredUser{ID: made.ID, Email: made.Email, FirstName: made.FirstName, LastName: made.LastName, CreatedAt: made.At}, nil)
 	})
 	api.Handle(r.API, proved(authOp("verify-email", "POST", "/verify-email", "Confirm an address with the mailed token")),
@@ -183,7 +183,7 @@ func (r *Routes) sessions() {
 		if err != nil {
 			return nil, err
 		}
-		api.Wrote(ctx, s.Position, false)
+		api.SetWriteHeaders(ctx, s.Position, false)
 		return api.Answer(SignedIn{Tokens: tokens(s.Tokens), User: SignedInUser{ID: s.Tokens.User, Email: s.Email, FirstName: s.FirstName}}, nil)
 	})
 	logout := authOp("logout", "POST", "/logout", "End the session of the access token")
@@ -201,7 +201,7 @@ func (r *Routes) sessions() {
 		if err != nil {
 			return nil, err
 		}
-		api.Wrote(ctx, out.Position, out.Replayed)
+		api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 		return &struct {
 			Cookie []http.Cookie `header:"Set-Cookie"`
 			Body   Message
@@ -291,7 +291,7 @@ func (r *Routes) provider() {
 		if err != nil {
 			return r.failed(ctx, err, gone), nil
 		}
-		api.Wrote(ctx, s.Position, false)
+		api.SetWriteHeaders(ctx, s.Position, false)
 		cookies := slices.Concat(gone, r.keep(refreshCookie, s.Tokens.Refresh, s.Tokens.RefreshEnds.Sub(r.Now())))
 		to := r.frontend(url.Values{"access_token": {s.Tokens.Access}})
 		if r.Fragment {

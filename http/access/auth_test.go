@@ -17,7 +17,7 @@ import (
 func TestAddressRegistersOnce(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	stranger := o.Stranger()
+	stranger := o.Anonymous()
 	a := stranger.POST(apptest.Auth+"/register", `{"email":" Asha@Example.COM ","password":"kundan and meena","first_name":" Asha","last_name":"Soni "}`).Status(201)
 	require.NotEmpty(t, a.Header("Bahi-Position"))
 	var made struct {
@@ -49,7 +49,7 @@ func TestInvalidRegistrationListsItsFaults(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	before := o.Head()
-	stranger := o.Stranger()
+	stranger := o.Anonymous()
 	const validation = "Validation error"
 	stranger.POST(apptest.Auth+"/register", `{}`).Problem(422, validation,
 		"email", "is required", "password", "is required", "first_name", "is required", "last_name", "is required")
@@ -78,7 +78,7 @@ func TestUnreadableBodiesOfAuthAreRefused(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	before := o.Head()
-	stranger := o.Stranger()
+	stranger := o.Anonymous()
 	for path, fields := range map[string][]string{
 		"/register": {"email", "password", "first_name", "last_name"}, "/login": {"email", "password"}, "/verify-email": {"token"},
 		"/password-reset/request": {"email"}, "/password-reset/confirm": {"token", "new_password"}, "/refresh": {"refresh_token"},
@@ -114,7 +114,7 @@ func TestUnreadableBodiesOfAuthAreRefused(t *testing.T) {
 func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	stranger := o.Stranger()
+	stranger := o.Anonymous()
 	const email = "asha@example.com"
 	stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Status(201)
 	_, first := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 1))
@@ -128,7 +128,7 @@ func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
 		require.Empty(t, a.Header("Retry-After"))
 	}
 	require.Len(t, o.Mails(email, apptest.VerifySubject), 1, "only the right password sends another mail")
-	o.Worked("send_verification")
+	o.WaitJobs("send_verification")
 	o.LaterMails()
 	stranger.POST(apptest.Auth+"/login", login(email, apptest.GoodPassword)).Problem(403, "Email not verified")
 	_, second := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 2))
@@ -159,7 +159,7 @@ func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
 func TestMailedTokenWorksOnceForItsPurpose(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	stranger := o.Stranger()
+	stranger := o.Anonymous()
 	const email, badVerification, badReset = "asha@example.com", "Invalid or expired verification token", "Invalid or expired reset token"
 	stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Status(201)
 	_, verification := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 1))
@@ -203,7 +203,7 @@ func TestMailedTokenWorksOnceForItsPurpose(t *testing.T) {
 
 	// Of two requests the newer one counts, until it expires after an hour.
 	for nth := 2; nth <= 3; nth++ {
-		o.Worked("send_password_reset") // while one mail is on its way, no other follows
+		o.WaitJobs("send_password_reset") // while one mail is on its way, no other follows
 		o.LaterMails()
 		stranger.POST(apptest.Auth+"/password-reset/request", map[string]string{"email": email}).Status(200)
 		_, newer := apptest.Link(t, o.Mailed(email, apptest.ResetSubject, nth))
@@ -217,7 +217,7 @@ func TestMailedTokenWorksOnceForItsPurpose(t *testing.T) {
 func TestRefreshTokenWorksOnce(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
-	stranger := o.Stranger()
+	stranger := o.Anonymous()
 	asha := o.Person(o.Address("asha"))
 	const refused = "Invalid or expired refresh token"
 	refresh := func(token string) map[string]string { return map[string]string{"refresh_token": token} }
@@ -265,17 +265,17 @@ func TestLogoutEndsTheSessionAtOnce(t *testing.T) {
 	require.Equal(t, "/api/v1/auth", cookie.Path)
 	asha.GET("/banks").Problem(401, "Not authenticated")
 	asha.POST(apptest.Auth+"/logout", nil).Problem(401, "Not authenticated")
-	o.Stranger().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": asha.Refresh}).Problem(401, "Invalid or expired refresh token")
+	o.Anonymous().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": asha.Refresh}).Problem(401, "Invalid or expired refresh token")
 	o.Bearer(other.Access).POST(apptest.Auth+"/logout", `{"refresh_token":"what older clients send"}`).Status(200)
 	o.Bearer(other.Access).GET("/banks").Problem(401, "Not authenticated")
 	o.Operator().POST(apptest.Auth+"/logout", nil).Problem(403, "Only a user who signed in can do this")
-	o.Stranger().POST(apptest.Auth+"/logout", nil).Problem(401, "Not authenticated")
+	o.Anonymous().POST(apptest.Auth+"/logout", nil).Problem(401, "Not authenticated")
 }
 
 func TestSigningInIgnoresIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
-	keyed := o.Stranger().With("Idempotency-Key", "k")
+	keyed := o.Anonymous().With("Idempotency-Key", "k")
 	keyed.POST(apptest.Auth+"/register", apptest.Registration(o.Address("asha"))).Status(201)
 	a := keyed.POST(apptest.Auth+"/register", apptest.Registration(o.Address("asha"))).Problem(409, "Email already registered")
 	require.Empty(t, a.Header("Idempotency-Replayed"))

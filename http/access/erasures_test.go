@@ -96,7 +96,7 @@ func TestErasureSparesTheAddresssNextUser(t *testing.T) {
 	_, token := apptest.Link(t, o.Mailed("ravi@example.com", apptest.InviteSubject, 1))
 	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", `{"email":"eve@example.com","permissions":{"ledger":"read"}}`).Status(201)
 	o.Mailed("eve@example.com", apptest.InviteSubject, 1)
-	o.Worked("send_invitation")
+	o.WaitJobs("send_invitation")
 	o.Erased(eve)
 	require.Empty(t, o.Mails("ravi@example.com", apptest.VerifySubject), "the mail was for her account")
 	require.Empty(t, o.Mails("eve@example.com", apptest.VerifySubject))
@@ -114,7 +114,7 @@ func TestEachNodeRemovesFilesOfUsersErasedElsewhere(t *testing.T) {
 	other := apptest.StartAs(t, s)
 	id := uuid.MustParse(asha.User.ID)
 	// These files are left when a node dies in the middle: here, and on both.
-	left := func(o *apptest.Office) (files []string) {
+	left := func(o *apptest.Server) (files []string) {
 		for _, folder := range []string{filepath.Join("blobs", picture.Folder(id)), "mail"} {
 			found, err := filepath.Glob(filepath.Join(o.Sys.Settings.Data, folder, "*"))
 			require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestEachNodeRemovesFilesOfUsersErasedElsewhere(t *testing.T) {
 		}
 		return files
 	}
-	leave := func(o *apptest.Office) {
+	leave := func(o *apptest.Server) {
 		require.NoError(t, o.Sys.Blobs.Put(t.Context(), picture.Folder(id)+"orphan", "image/png", []byte("orphan")))
 		require.NoError(t, o.Sys.Mails.Mail(t.Context(), "verification-"+hex.EncodeToString(id[:])+"-0", "asha@example.com", "Hello", "Hello"))
 		require.GreaterOrEqual(t, len(left(o)), 3) // also the file with its type
@@ -196,7 +196,7 @@ func TestPictureOfAnUncertainChangeIsKept(t *testing.T) {
 	log.lost.Store(false)
 	shown := asha.Me().Picture
 	require.NotNil(t, shown)
-	o.Stranger().GET(o.Path(*shown)).Status(200)
+	o.Anonymous().GET(o.Path(*shown)).Status(200)
 
 	// A write in the log is no error because the previous picture cannot be deleted.
 	keys, err := o.Sys.Blobs.List(t.Context(), "pictures/")

@@ -19,7 +19,7 @@ import (
 // town is a system with people in it. Its ids and tokens differ in each process that tries inputs, so
 // inputs have names for them, in braces.
 type town struct {
-	*apptest.Office
+	*apptest.Server
 
 	asha   uuid.UUID
 	access string // Asha's
@@ -39,14 +39,14 @@ func settle(t testing.TB) *town {
 	}
 	_, accept := invite("ravi@example.com")
 	open, _ := invite("usha@example.com")
-	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("mira@example.com")).Status(201)
+	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("mira@example.com")).Status(201)
 	_, verify := apptest.Link(t, o.Mailed("mira@example.com", apptest.VerifySubject, 1))
-	o.Stranger().POST(apptest.Auth+"/password-reset/request", `{"email":"ravi@example.com"}`).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"ravi@example.com"}`).Status(200)
 	_, reset := apptest.Link(t, o.Mailed("ravi@example.com", apptest.ResetSubject, 1))
 	usha := o.Person("usha@example.com")
 	usha.PUT(apptest.Me, `{"email":"usha@example.org"}`).Status(200)
 	_, undo := apptest.Link(t, o.Mailed("usha@example.com", "Your email address at Bahi was changed", 1))
-	return &town{Office: o, asha: uuid.MustParse(asha.User.ID), access: asha.Access, names: strings.NewReplacer(
+	return &town{Server: o, asha: uuid.MustParse(asha.User.ID), access: asha.Access, names: strings.NewReplacer(
 		"{asha}", asha.User.ID, "{workspace}", asha.Workspace, "{ravi}", ravi.User.ID, "{invitation}", open,
 		"{accept}", accept, "{verify}", verify, "{reset}", reset, "{undo}", undo,
 		"{refresh}", o.SignIn("asha@example.com", apptest.GoodPassword).Refresh, "{key}", o.Key(asha.Workspace, `{"ledger":"read"}`).ID,

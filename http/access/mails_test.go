@@ -23,8 +23,8 @@ func TestMailsToAnAddressAreLimited(t *testing.T) {
 	o := apptest.Start(t)
 	o.Person("asha@example.com")
 	ask := func() {
-		o.Stranger().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
-		o.Worked("send_password_reset")
+		o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
+		o.WaitJobs("send_password_reset")
 	}
 	ask()
 	_, token := apptest.Link(t, o.Mailed("asha@example.com", apptest.ResetSubject, 1))
@@ -32,18 +32,18 @@ func TestMailsToAnAddressAreLimited(t *testing.T) {
 		ask()
 	}
 	require.Len(t, o.Mails("asha@example.com", apptest.ResetSubject), 1, "no second mail while one is on its way")
-	o.Stranger().POST(apptest.Auth+"/password-reset/confirm", map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/confirm", map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
 
 	for nth := 2; nth <= 6; nth++ {
 		ask()
 		o.Mailed("asha@example.com", apptest.ResetSubject, nth)
 		o.LaterMails()
 	}
-	o.Stranger().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
 	require.Eventually(t, func() bool { return len(o.Jobs("kind=send_password_reset&state=cancelled")) == 1 }, time.Minute, 5*time.Millisecond)
 	require.Len(t, o.Mails("asha@example.com", apptest.ResetSubject), 6, "in an hour")
 	o.Sql(`update account.mailing set ends_at = now()`)
-	o.Stranger().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
 	o.Mailed("asha@example.com", apptest.ResetSubject, 7)
 }
 
@@ -53,9 +53,9 @@ func TestMailsToStrangersHaveNoUserText(t *testing.T) {
 	const words = "You won! https://evil.example"
 	eve := apptest.Registration("ravi@example.com")
 	eve["first_name"] = words
-	o.Stranger().POST(apptest.Auth+"/register", eve).Status(201)
+	o.Anonymous().POST(apptest.Auth+"/register", eve).Status(201)
 	require.NotContains(t, o.Mailed("ravi@example.com", apptest.VerifySubject, 1), "You won") // with its space, which no token has
-	o.Stranger().POST(apptest.Auth+"/password-reset/request", `{"email":"ravi@example.com"}`).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"ravi@example.com"}`).Status(200)
 	require.NotContains(t, o.Mailed("ravi@example.com", apptest.ResetSubject, 1), "You won")
 
 	// An unverified address gets no notice that it was changed.
@@ -63,11 +63,11 @@ func TestMailsToStrangersHaveNoUserText(t *testing.T) {
 	asha.PUT(apptest.Me, map[string]string{"email": "usha@example.com", "first_name": words}).Status(200)
 	asha.PUT(apptest.Me, map[string]string{"email": "asha@example.org"}).Status(200)
 	_, token := apptest.Link(t, o.Mailed("asha@example.org", apptest.VerifySubject, 1))
-	o.Worked("send_email_notice")
+	o.WaitJobs("send_email_notice")
 	require.Len(t, o.Mails("asha@example.com", "Your email address at Bahi was changed"), 1)
 	require.Empty(t, o.Mails("usha@example.com", "Your email address at Bahi was changed"))
-	o.Stranger().POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Status(200)
-	o.Stranger().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.org"}`).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.org"}`).Status(200)
 	require.Contains(t, o.Mailed("asha@example.org", apptest.ResetSubject, 1), "Hello "+words+",")
 }
 
@@ -150,7 +150,7 @@ func TestRepeatedMailIsTheSame(t *testing.T) {
 	go server.serve()
 	t.Cleanup(func() { _ = listener.Close() })
 	o := apptest.StartWithMailServer(t, listener.Addr().String())
-	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
+	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
 	first, again := server.got(t, 1), server.got(t, 2)
 	name := func(text string) string {
 		m, err := mail.ReadMessage(strings.NewReader(text))
@@ -164,8 +164,8 @@ func TestRepeatedMailIsTheSame(t *testing.T) {
 		return token
 	}
 	require.Equal(t, token(first), token(again))
-	o.Worked("send_verification")
-	o.Stranger().POST(apptest.Auth+"/verify-email", map[string]string{"token": token(first)}).Status(200)
+	o.WaitJobs("send_verification")
+	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": token(first)}).Status(200)
 }
 
 func TestRequestForDeletionIsMailedToTheUser(t *testing.T) {
@@ -179,7 +179,7 @@ func TestRequestForDeletionIsMailedToTheUser(t *testing.T) {
 	require.Contains(t, text, asha.Me().DeleteAfter.In(kolkata(t)).Format("2 January 2006, 15:04 MST"))
 	require.Contains(t, text, "write to the administrator")
 	asha.POST(apptest.Me+"/delete-request", nil).Status(200)
-	o.Worked("send_deletion_receipt")
+	o.WaitJobs("send_deletion_receipt")
 	require.Len(t, o.Mails("asha@example.com", "Your account at Bahi is to be deleted"), 1)
 }
 
@@ -215,29 +215,29 @@ func TestUndoReturnsAStolenAccount(t *testing.T) {
 	require.Equal(t, app.OwnAddress+"/auth/undo-email-change", address)
 	with := func(token string) map[string]string { return map[string]string{"token": token} }
 	_, verify := apptest.Link(t, o.Mailed("eve@example.net", apptest.VerifySubject, 1))
-	o.Stranger().POST(apptest.Auth+"/verify-email", with(verify)).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/verify-email", with(verify)).Status(200)
 	eve.POST(apptest.Me+"/delete-request", nil).Status(200)
 
-	o.Stranger().POST(undo, `{}`).Status(422)
-	o.Stranger().POST(undo, with(verify)).Problem(400, "Invalid or expired undo token")
-	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration(o.Address("asha"))).Status(201) // it was free
+	o.Anonymous().POST(undo, `{}`).Status(422)
+	o.Anonymous().POST(undo, with(verify)).Problem(400, "Invalid or expired undo token")
+	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration(o.Address("asha"))).Status(201) // it was free
 	_, verify = apptest.Link(t, o.Mailed(o.Address("asha"), apptest.VerifySubject, 2))
-	o.Stranger().POST(apptest.Auth+"/verify-email", with(verify)).Status(200)
-	o.Stranger().POST(undo, with(token)).Problem(409, "This email address belongs to another account now")
+	o.Anonymous().POST(apptest.Auth+"/verify-email", with(verify)).Status(200)
+	o.Anonymous().POST(undo, with(token)).Problem(409, "This email address belongs to another account now")
 	eve.GET(apptest.Me).Status(200)
 	next := o.SignIn(o.Address("asha"), apptest.GoodPassword)
 	o.Bearer(next.Access).PUT(apptest.Me, map[string]string{"email": o.Address("usha")}).Status(200)
 
-	a := o.Stranger().POST(undo, with(token)).Status(200)
+	a := o.Anonymous().POST(undo, with(token)).Status(200)
 	require.Contains(t, a.Text, "all its sessions have ended")
 	require.NotEmpty(t, a.Header("Bahi-Position"))
-	o.Stranger().POST(undo, with(token)).Problem(400, "Invalid or expired undo token")
+	o.Anonymous().POST(undo, with(token)).Problem(400, "Invalid or expired undo token")
 	eve.GET(apptest.Me).Problem(401, "Not authenticated")
-	o.Stranger().POST(apptest.Auth+"/login", map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
+	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
 	o.Mailed("eve@example.net", "The change of your email address at Bahi was undone", 1)
 	o.Mailed(o.Address("asha"), "Your account at Bahi is to be deleted", 1)
 	_, reset := apptest.Link(t, o.Mailed(o.Address("asha"), apptest.ResetSubject, 1))
-	o.Stranger().POST(apptest.Auth+"/password-reset/confirm", map[string]string{"token": reset, "new_password": "jadau and polki"}).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/confirm", map[string]string{"token": reset, "new_password": "jadau and polki"}).Status(200)
 	asha := apptest.Person{Client: o.Bearer(o.SignIn(o.Address("asha"), "jadau and polki").Access)}
 	require.Equal(t, eve.User.ID, asha.Me().ID)
 	require.True(t, asha.Me().EmailVerified)

@@ -20,7 +20,7 @@ import (
 )
 
 // startWithProvider serves a system with an identity provider. It also returns the log of requests.
-func startWithProvider(t *testing.T) (*apptest.Office, *idptest.Provider, *logtest.Buffer) {
+func startWithProvider(t *testing.T) (*apptest.Server, *idptest.Provider, *logtest.Buffer) {
 	t.Helper()
 	provider, log := idptest.New(t), &logtest.Buffer{}
 	s := apptest.Settings(t, apptest.Database(t))
@@ -35,7 +35,7 @@ func startWithProvider(t *testing.T) (*apptest.Office, *idptest.Provider, *logte
 func TestUserSignsInThroughTheProvider(t *testing.T) {
 	t.Parallel()
 	o, provider, log := startWithProvider(t)
-	consent, flow := o.SetOff()
+	consent, flow := o.BeginSignIn()
 	asked, err := url.Parse(consent)
 	require.NoError(t, err)
 	require.Equal(t, app.OwnAddress+apptest.Auth+"/idp/callback", asked.Query().Get("redirect_uri"))
@@ -51,7 +51,7 @@ func TestUserSignsInThroughTheProvider(t *testing.T) {
 	require.Equal(t, 600, flow.MaxAge)
 
 	back := provider.Consent(consent)
-	a, landed := o.ComeBack(back.RawQuery, flow)
+	a, landed := o.FinishSignIn(back.RawQuery, flow)
 	require.Len(t, landed, 1)
 	access := landed.Get("access_token")
 	asha := apptest.Person{Client: o.Bearer(access)}
@@ -65,15 +65,15 @@ func TestUserSignsInThroughTheProvider(t *testing.T) {
 
 	// The user has no password, and cannot get one (G12).
 	asha.POST(apptest.Me+"/password", `{"current_password":"a","new_password":"jadau and polki"}`).Problem(400, "Password change is not available for this account")
-	o.Stranger().POST(apptest.Auth+"/login", `{"email":"asha@example.com","password":"jadau and polki"}`).Problem(401, "Invalid email or password")
-	o.Stranger().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
-	o.Worked("send_password_reset")
+	o.Anonymous().POST(apptest.Auth+"/login", `{"email":"asha@example.com","password":"jadau and polki"}`).Problem(401, "Invalid email or password")
+	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
+	o.WaitJobs("send_password_reset")
 	require.Empty(t, o.Mails("asha@example.com", apptest.ResetSubject))
 	require.Empty(t, o.Mails("asha@example.com", apptest.VerifySubject))
 
 	// The browser refreshes by its cookie, which changes each time; a token in the body goes first (G9).
 	refresh := func(cookie *http.Cookie) *apitest.Answer {
-		return o.Stranger().With("Cookie", cookie.Name+"="+cookie.Value).POST(apptest.Auth+"/refresh", nil)
+		return o.Anonymous().With("Cookie", cookie.Name+"="+cookie.Value).POST(apptest.Auth+"/refresh", nil)
 	}
 	a = refresh(kept).Status(200)
 	next := apptest.Cookies(a.Response)["bahi_refresh"]
@@ -82,7 +82,7 @@ func TestUserSignsInThroughTheProvider(t *testing.T) {
 	var answered apptest.Tokens
 	a.JSON(&answered)
 	require.Equal(t, next.Value, answered.Refresh)
-	a = o.Stranger().With("Cookie", "bahi_refresh="+next.Value).POST(apptest.Auth+"/refresh", `{"refresh_token":"x"}`).Problem(401, "Invalid or expired refresh token")
+	a = o.Anonymous().With("Cookie", "bahi_refresh="+next.Value).POST(apptest.Auth+"/refresh", `{"refresh_token":"x"}`).Problem(401, "Invalid or expired refresh token")
 	require.Empty(t, a.Header("Set-Cookie"), "the cookie was not refused")
 	a = o.Bearer(answered.Access).POST(apptest.Auth+"/logout", nil).Status(200)
 	require.Negative(t, apptest.Cookies(a.Response)["bahi_refresh"].MaxAge)
@@ -116,12 +116,12 @@ func TestTheTokenCanComeBehindTheHash(t *testing.T) {
 	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Timeout: 30 * time.Second}
 	o := apptest.StartAs(t, s, func(*app.System) {})
 	back := func(query string, flow *http.Cookie) *url.URL {
-		to, err := url.Parse(o.Stranger().With("Cookie", flow.Name+"="+flow.Value).GET(apptest.Auth + "/idp/callback?" + query).Status(302).Header("Location"))
+		to, err := url.Parse(o.Anonymous().With("Cookie", flow.Name+"="+flow.Value).GET(apptest.Auth + "/idp/callback?" + query).Status(302).Header("Location"))
 		require.NoError(t, err)
 		require.Equal(t, "/auth/callback", to.Path)
 		return to
 	}
-	consent, flow := o.SetOff()
+	consent, flow := o.BeginSignIn()
 	to := back(provider.Consent(consent).RawQuery, flow)
 	require.Empty(t, to.RawQuery)
 	landed, err := url.ParseQuery(to.Fragment)
@@ -146,12 +146,12 @@ func TestProviderIsLinkedToTheAccountOfAVerifiedAddress(t *testing.T) {
 	o.SignIn("asha@example.com", apptest.GoodPassword)
 
 	// Registering another person's address first gains nothing (G7).
-	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("ravi@example.com")).Status(201)
+	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("ravi@example.com")).Status(201)
 	_, token := apptest.Link(t, o.Mailed("ravi@example.com", apptest.VerifySubject, 1))
 	provider.NextUser(idptest.User{Subject: "ravi", Email: "Ravi@example.com", EmailVerified: true, GivenName: "Ravi"})
 	ravi := o.Through(provider)
 	require.True(t, ravi.Me().EmailVerified)
-	o.Stranger().POST(apptest.Auth+"/login", map[string]string{"email": "ravi@example.com", "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
+	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": "ravi@example.com", "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
 	require.NotEmpty(t, token)
 }
 
@@ -161,7 +161,7 @@ func TestEveryFailureAtTheProviderReturnsToTheFrontend(t *testing.T) {
 	before := o.Head()
 	fails := func(code string, query string, cookie *http.Cookie) {
 		t.Helper()
-		a, landed := o.ComeBack(query, cookie)
+		a, landed := o.FinishSignIn(query, cookie)
 		require.Equal(t, url.Values{"error": {code}}, landed)
 		require.NotContains(t, apptest.Cookies(a.Response), "bahi_refresh")
 	}
@@ -170,20 +170,20 @@ func TestEveryFailureAtTheProviderReturnsToTheFrontend(t *testing.T) {
 		idptest.WrongAudience: "invalid_token", idptest.Expired: "invalid_token", idptest.SignedByUnknownKey: "invalid_token", idptest.NoIDToken: "invalid_token",
 		idptest.NoVerified: "access_denied",
 	} {
-		consent, flow := o.SetOff()
+		consent, flow := o.BeginSignIn()
 		provider.Misbehave(fault)
 		fails(code, provider.Consent(consent).RawQuery, flow)
 		provider.Misbehave()
 	}
 	provider.NextUser(idptest.User{Subject: "usha", Email: "usha@example.com"})
-	consent, flow := o.SetOff()
+	consent, flow := o.BeginSignIn()
 	fails("access_denied", provider.Consent(consent).RawQuery, flow)
 	provider.NextUser(idptest.User{Subject: "usha", Email: "usha@example.com", EmailVerified: true})
 
 	// The flow's cookie is missing, another's, forged, cut, too old.
-	consent, flow = o.SetOff()
+	consent, flow = o.BeginSignIn()
 	back := provider.Consent(consent)
-	_, foreign := o.SetOff()
+	_, foreign := o.BeginSignIn()
 	with := func(value string) *http.Cookie { return &http.Cookie{Name: flow.Name, Value: value} }
 	old, err := idp.Flow{State: back.Query().Get("state"), Nonce: "n", Verifier: "v", ExpiresAt: time.Now().Add(-time.Second)}.Seal(o.Sys.Provider.Key)
 	require.NoError(t, err)
@@ -198,11 +198,11 @@ func TestEveryFailureAtTheProviderReturnsToTheFrontend(t *testing.T) {
 	require.Contains(t, log.String(), "sign-in through the provider failed")
 	require.Contains(t, log.String(), "code=invalid_token")
 
-	_, landed := o.ComeBack(back.RawQuery, flow) // the failures did not spend the code
+	_, landed := o.FinishSignIn(back.RawQuery, flow) // the failures did not spend the code
 	require.NotEmpty(t, landed.Get("access_token"))
 	fails("invalid_grant", back.RawQuery, flow) // the code is valid once
 
-	consent, flow = o.SetOff()
+	consent, flow = o.BeginSignIn()
 	provider.Break(idptest.Token, idptest.Fails)
 	fails("temporarily_unavailable", provider.Consent(consent).RawQuery, flow)
 }
@@ -211,11 +211,11 @@ func TestMissingOrFailingProviderIsReported(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	for _, path := range []string{"/idp", "/idp/callback", "/idp/callback?code=a&state=b"} {
-		o.Stranger().GET(apptest.Auth+path).Problem(503, "No identity provider is configured")
+		o.Anonymous().GET(apptest.Auth+path).Problem(503, "No identity provider is configured")
 	}
 	o, provider, _ := startWithProvider(t)
 	provider.Break(idptest.Discovery, idptest.Fails)
-	a := o.Stranger().GET(apptest.Auth + "/idp").Status(302)
+	a := o.Anonymous().GET(apptest.Auth + "/idp").Status(302)
 	require.Equal(t, "https://shop.example/app/auth/callback?error=temporarily_unavailable", a.Header("Location"))
 	provider.Mend(idptest.Discovery)
 	o.Through(provider)

@@ -90,7 +90,7 @@ func (r *Routes) Users() {
 			if again {
 				return r.user(ctx, id)
 			}
-			if in.Body.Email.Named() {
+			if in.Body.Email.Present() {
 				if err := api.Count(ctx, limitEmail); err != nil {
 					return nil, err
 				}
@@ -169,7 +169,7 @@ const limitEmail = "users_email"
 func (r *Routes) repeated(ctx context.Context, id uuid.UUID) (bool, error) {
 	out, done, err := r.Accounts.Earlier(ctx, api.Request(ctx), id)
 	if done {
-		api.Wrote(ctx, out.Position, true)
+		api.SetWriteHeaders(ctx, out.Position, true)
 	}
 	return done, err
 }
@@ -198,8 +198,8 @@ func (r *Routes) written(ctx context.Context, id uuid.UUID, out commands.Outcome
 	if err != nil {
 		return nil, err
 	}
-	api.Wrote(ctx, out.Position, out.Replayed)
-	v, err := r.Views.User(readmodels.AtLeast(ctx, out.Position), id)
+	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
+	v, err := r.Views.User(readmodels.WithMinPosition(ctx, out.Position), id)
 	if err == nil {
 		return r.shown(ctx, v)
 	}
@@ -208,7 +208,7 @@ func (r *Routes) written(ctx context.Context, id uuid.UUID, out commands.Outcome
 		return nil, err
 	}
 	if v, err = r.Views.User(ctx, id); err != nil {
-		v = views.User{ID: id, WorkspaceID: s.Workspace, AuthProvider: s.Provider, CreatedAt: out.Began}
+		v = views.User{ID: id, WorkspaceID: s.Workspace, AuthProvider: s.Provider, CreatedAt: out.CreatedAt}
 	}
 	v.Email, v.FirstName, v.LastName, v.Phone = s.Email.Shown(), s.FirstName.Shown(), s.LastName.Shown(), s.Phone.Shown()
 	v.EmailVerified, v.Operator, v.DeleteAfter, v.Revision = s.Verified, s.Operator, s.DeleteAfter, out.Revision

@@ -86,15 +86,15 @@ func TestChangedAddressCountsAtOnceAndNeedsVerification(t *testing.T) {
 	sign := func(email string) map[string]string {
 		return map[string]string{"email": email, "password": apptest.GoodPassword}
 	}
-	o.Stranger().POST(apptest.Auth+"/login", sign("asha@example.com")).Problem(401, "Invalid email or password")
-	o.Worked("send_verification")
+	o.Anonymous().POST(apptest.Auth+"/login", sign("asha@example.com")).Problem(401, "Invalid email or password")
+	o.WaitJobs("send_verification")
 	o.LaterMails()
-	o.Stranger().POST(apptest.Auth+"/login", sign("asha@example.org")).Problem(403, "Email not verified")
+	o.Anonymous().POST(apptest.Auth+"/login", sign("asha@example.org")).Problem(403, "Email not verified")
 	_, newer := apptest.Link(t, o.Mailed("asha@example.org", apptest.VerifySubject, 2)) // the login requested it
-	o.Stranger().POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Problem(400, "Invalid or expired verification token")
-	o.Stranger().POST(apptest.Auth+"/verify-email", map[string]string{"token": newer}).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Problem(400, "Invalid or expired verification token")
+	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": newer}).Status(200)
 	o.SignIn("asha@example.org", apptest.GoodPassword)
-	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201) // it is free again
+	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201) // it is free again
 }
 
 func TestPasswordChangeEndsTheOtherSessions(t *testing.T) {
@@ -118,10 +118,10 @@ func TestPasswordChangeEndsTheOtherSessions(t *testing.T) {
 	require.Equal(t, "message", fieldsOf(t, a))
 	asha.GET("/banks").Status(200)
 	var next apptest.Tokens
-	o.Stranger().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": asha.Refresh}).Status(200).JSON(&next)
+	o.Anonymous().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": asha.Refresh}).Status(200).JSON(&next)
 	o.Bearer(other.Access).GET("/banks").Problem(401, "Not authenticated")
-	o.Stranger().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": other.Refresh}).Problem(401, "Invalid or expired refresh token")
-	o.Stranger().POST(apptest.Auth+"/login", map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
+	o.Anonymous().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": other.Refresh}).Problem(401, "Invalid or expired refresh token")
+	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
 	o.SignIn(o.Address("asha"), "jadau and polki")
 }
 
@@ -191,7 +191,7 @@ func TestRequestsOnOnesAccountAreIdempotentByKey(t *testing.T) {
 func TestPictureHasALinkUntilItIsReplaced(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
-	asha, stranger := o.Person(o.Address("asha")), o.Stranger()
+	asha, stranger := o.Person(o.Address("asha")), o.Anonymous()
 	red := apptest.Painted(t, color.RGBA{200, 0, 0, 255}, 40, 30)
 	var u apptest.UserAnswer
 	apptest.Upload(t, asha.Client, "image/png", red).Status(200).JSON(&u)
@@ -203,7 +203,7 @@ func TestPictureHasALinkUntilItIsReplaced(t *testing.T) {
 	shown, _, err := image.Decode(strings.NewReader(a.Text))
 	require.NoError(t, err)
 	require.Equal(t, image.Pt(40, 30), shown.Bounds().Size())
-	o.Stranger().Do("HEAD", first, nil).Status(200)
+	o.Anonymous().Do("HEAD", first, nil).Status(200)
 
 	// The link is valid for an hour, for this file, and for reading.
 	link, err := url.Parse(first)
@@ -245,7 +245,7 @@ func TestOtherFilesThanPicturesAreRefused(t *testing.T) {
 	asha.POST(apptest.Me+"/profile-picture", `{}`).Status(415)
 	asha.With("Content-Type", "multipart/form-data; boundary=x").POST(apptest.Me+"/profile-picture", "--x").Status(400)
 	require.Nil(t, asha.Me().Picture)
-	apptest.Upload(t, o.Stranger(), "image/png", red).Problem(401, "Not authenticated")
+	apptest.Upload(t, o.Anonymous(), "image/png", red).Problem(401, "Not authenticated")
 	keys, err := o.Sys.Blobs.List(t.Context(), "")
 	require.NoError(t, err)
 	require.Empty(t, keys)

@@ -27,7 +27,7 @@ type Membership struct {
 // memberWritten returns a member after a command. The ETag is that of the member, since all members are in one stream.
 func memberWritten(ctx context.Context, in, user uuid.UUID, out commands.Outcome[workspace.State], err error) (*api.Tagged[Membership], error) {
 	out.Revision = out.State.Revisions[user]
-	return api.Written(ctx, out, err, func(out commands.Outcome[workspace.State]) Membership {
+	return api.WriteResult(ctx, out, err, func(out commands.Outcome[workspace.State]) Membership {
 		return Membership{WorkspaceID: in, UserID: user, Permissions: out.State.Members[user], Revision: out.Revision}
 	})
 }

@@ -186,7 +186,7 @@ func TestInvitingIsIdempotentByKey(t *testing.T) {
 	require.Equal(t, first, again)
 	keyed.POST(path, apptest.Invite("usha@example.com", `{"ledger":"read"}`)).Status(422)
 	o.Mailed("ravi@example.com", apptest.InviteSubject, 1)
-	o.Worked("send_invitation")
+	o.WaitJobs("send_invitation")
 	require.Len(t, o.Mails("ravi@example.com", apptest.InviteSubject), 1)
 }
 
@@ -228,7 +228,7 @@ func TestAnInvitationIsForItsAddress(t *testing.T) {
 	const strayed = "Somebody else tried to accept an invitation to your workspace"
 	o.Mailed("asha@example.com", strayed, 1)
 	o.Person("usha@example.com").POST("/api/v1/invitations/accept", accept).Status(200)
-	o.Worked("send_stray_notice")
+	o.WaitJobs("send_stray_notice")
 	require.Len(t, o.Mails("asha@example.com", strayed), 1)
 }
 
@@ -238,7 +238,7 @@ func TestAnInvitationWaitsForAnAccount(t *testing.T) {
 	asha := o.Person(o.Address("asha"))
 	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite(o.Address("new"), `{"ledger":"write"}`)).Status(201)
 	_, token := apptest.Link(t, o.Mailed(o.Address("new"), apptest.InviteSubject, 1))
-	o.Stranger().POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(401, "Not authenticated")
+	o.Anonymous().POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(401, "Not authenticated")
 	o.Operator().POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(403, "Only a user who signed in can do this")
 	somebody := o.Person(o.Address("new"))
 	somebody.POST("/api/v1/invitations/accept", map[string]string{"token": token}).Status(200)
@@ -346,7 +346,7 @@ func TestEndedInvitationsAreErased(t *testing.T) {
 	written.JSON(&open)
 	position, err := strconv.ParseUint(written.Header("Bahi-Position"), 10, 64)
 	require.NoError(t, err)
-	ctx := readmodels.AtLeast(t.Context(), event.Position(position))
+	ctx := readmodels.WithMinPosition(t.Context(), event.Position(position))
 	for days, ended := range map[int][]views.Ended{6: {}, 8: {{Subject: workspace.InvitationSubject(open.ID)}}} {
 		due, err := o.Sys.Access.Ended(ctx, time.Now().AddDate(0, 0, days))
 		require.NoError(t, err)

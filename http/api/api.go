@@ -68,7 +68,7 @@ type Config struct {
 	Streams int
 
 	Uploads Pace
-	Whole   Whole
+	Whole   BufferLimits
 	Spool   string // folder of uploaded files and long answers; "": the system's temporary folder
 }
 

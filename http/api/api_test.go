@@ -155,7 +155,7 @@ func (s *server) register() {
 		if in.Account == 404 {
 			return nil, fmt.Errorf("add row: %w", fault.New(fault.NotFound, "Account not found"))
 		}
-		api.Wrote(ctx, 41, api.Request(ctx).Key == "again")
+		api.SetWriteHeaders(ctx, 41, api.Request(ctx).Key == "again")
 		api.Prefers(ctx)
 		return &api.Tagged[rowAnswer]{ETag: api.Revision(0), Body: rowAnswer{ID: 7, row: in.Body}}, nil
 	})
@@ -180,7 +180,7 @@ func (s *server) register() {
 		ID: "delete-row", Method: "DELETE", Path: "/ledger/{account_id}", Area: actor.Ledger,
 	}, func(ctx context.Context, _ *struct{ ByAccount }) (*api.Nothing, error) {
 		s.note(ctx)
-		api.Wrote(ctx, 42, false)
+		api.SetWriteHeaders(ctx, 42, false)
 		return &api.Nothing{}, nil
 	})
 	api.Handle(s.API, api.Op{ID: "ops", Method: "GET", Path: "/ops/things", Operator: true},

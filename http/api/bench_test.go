@@ -60,7 +60,7 @@ func BenchmarkPost(b *testing.B) {
 
 					Body row
 				}) (*api.Tagged[rowAnswer], error) {
-					api.Wrote(ctx, 41, false)
+					api.SetWriteHeaders(ctx, 41, false)
 					return &api.Tagged[rowAnswer]{ETag: api.Revision(0), Body: rowAnswer{ID: 7, row: in.Body}}, nil
 				})
 			body := `{"date":"2025-03-31","in_entries":[{"amount":1250.50,"description":"cash sale"}]}`

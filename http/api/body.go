@@ -154,7 +154,7 @@ func (o *operation) finish(a *API, in reflect.Type) {
 		o.body.plan = (&planner{registry: a.huma.OpenAPI().Components.Schemas, strict: o.StrictBody, readOnly: o.ReadOnly}).plan(field.Type, o.schema, "")
 	}
 	switch {
-	case o.Known:
+	case o.OptionalAuth:
 		o.entry = append(o.entry, ifGiven((*call).authenticate))
 	case !o.Public:
 		o.entry = append(o.entry, (*call).authenticate)
@@ -163,7 +163,7 @@ func (o *operation) finish(a *API, in reflect.Type) {
 		o.entry = append(o.entry, (*call).limit)
 	}
 	switch {
-	case o.Known:
+	case o.OptionalAuth:
 		o.entry = append(o.entry, ifGiven((*call).enter))
 	case !o.Public:
 		o.entry = append(o.entry, (*call).enter, (*call).permit)

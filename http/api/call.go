@@ -129,9 +129,9 @@ func PrefersLater(ctx context.Context) bool {
 	return c != nil && c.later
 }
 
-// Wrote sets the headers of a write: the log position of its last event, and whether an earlier request with
-// the same Idempotency-Key wrote it. A dry run has written nothing. See [Written].
-func Wrote(ctx context.Context, position event.Position, replayed bool) {
+// SetWriteHeaders sets the headers of a write: the log position of its last event, and whether an earlier request with
+// the same Idempotency-Key wrote it. A dry run has written nothing. See [WriteResult].
+func SetWriteHeaders(ctx context.Context, position event.Position, replayed bool) {
 	if c := callOf(ctx); c != nil && !c.request.DryRun {
 		c.wrote, c.replayed = position, replayed
 	}

@@ -68,8 +68,8 @@ func rules(allowed func(r *http.Request, origin string) bool) cors.Options {
 	}
 }
 
-// ShareBelow lets pages of the origins that allowed approves read the answers below a path. Config.Origins do not count there.
-func (a *API) ShareBelow(path string, allowed func(r *http.Request, origin string) bool) {
+// AllowOriginsBelow lets pages of the origins that allowed approves read the answers below a path. Config.Origins do not count there.
+func (a *API) AllowOriginsBelow(path string, allowed func(r *http.Request, origin string) bool) {
 	a.shared[path] = cors.New(rules(allowed))
 }
 

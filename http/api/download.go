@@ -24,7 +24,7 @@ type Content struct {
 	Type   string // media type
 	Name   string // of the file; "": no file
 	Inline bool   // a browser shows it, and saves it under the name
-	Drawn  bool   // Write is expensive: it waits for its turn, and never for the client, see [Whole]
+	Drawn  bool   // Write is expensive: it waits for its turn, and never for the client, see [BufferLimits]
 
 	// Clients and proxies may keep the answer for Kept, and ask for it again under the condition that it changed: then Write is not called
 	// for what they have. All are zero for an answer that nobody keeps.

@@ -54,7 +54,7 @@ func TestAnAnswerSaysHowFreshItIs(t *testing.T) {
 		func(ctx context.Context, _ *struct{}) (*api.Body[int], error) { return count(ctx) })
 	api.Handle(s.API, api.Op{ID: "write-and-count", Method: "PUT", Path: "/count", Public: true, Reads: []string{"books"}},
 		func(ctx context.Context, _ *struct{}) (*api.Body[int], error) {
-			api.Wrote(ctx, 7, false)
+			api.SetWriteHeaders(ctx, 7, false)
 			return count(ctx)
 		})
 	anyone := s.as(t, "")

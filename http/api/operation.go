@@ -26,17 +26,17 @@ type Op struct {
 
 	// Who may use it: everybody if Public, operators only if Operator, callers with Level (default: Read for GET, otherwise Write) in
 	// Area, and without an area every authenticated caller.
-	Public   bool
-	Known    bool // with Public: a caller who gives a credential is known, and a wrong one is refused
-	Operator bool
-	Area     actor.Area
-	Level    actor.Level
+	Public       bool
+	OptionalAuth bool // with Public: a caller who gives a credential is known, and a wrong one is refused
+	Operator     bool
+	Area         actor.Area
+	Level        actor.Level
 
 	// Permission is for the document, such as marketplace:write: the handler itself asks for it, or a member needs it for a Public one.
 	Permission string
 
-	Faulty   int    // status of faults of fields; 0: 422
-	Unstored string // detail of a refusal because the log cannot be reached, which is a 500 then; "": it is a 503
+	FieldErrorStatus int    // status of faults of fields; 0: 422
+	Unstored         string // detail of a refusal because the log cannot be reached, which is a 500 then; "": it is a 503
 
 	Errors []int // further statuses of refusals, beside those that follow from the rest of the Op
 
@@ -60,7 +60,7 @@ type Op struct {
 
 	Within time.Duration // bounds the handler; 0: the interface's Timeout
 
-	Still func(context.Context) error // of a Public stream: an error once its client may no longer have it; nil: everybody may
+	StillAllowed func(context.Context) error // of a Public stream: an error once its client may no longer have it; nil: everybody may
 }
 
 // write reports whether the operation writes, by its method.
@@ -93,7 +93,7 @@ func (o *operation) matches(path string) bool { return o.pattern.MatchString(pat
 // [ETag] and [Optional] for outputs and parameters. It panics on an invalid operation, so that the start of the program
 // finds it.
 //
-// The handler's context has the [Request] for commands; see also [Caller], [Prefers] and [Wrote].
+// The handler's context has the [Request] for commands; see also [Caller], [Prefers] and [SetWriteHeaders].
 func Handle[I, O any](a *API, op Op, handler func(ctx context.Context, in *I) (*O, error)) {
 	o := a.add(op, reflect.TypeFor[I]())
 	o.form(reflect.TypeFor[I]())
@@ -131,7 +131,7 @@ func (a *API) add(op Op, input reflect.Type) *operation {
 		panic(fmt.Sprintf("operation %q: ID, Method and Path are needed", op.ID))
 	case op.Public && (op.Operator || op.Area != "") || op.Operator && op.Area != "":
 		panic(fmt.Sprintf("operation %q: Public, Operator and Area exclude each other", op.ID))
-	case op.Known && !op.Public:
+	case op.OptionalAuth && !op.Public:
 		panic(fmt.Sprintf("operation %q: only a Public one is Known to some", op.ID))
 	case op.Level != "" && op.Area == "":
 		panic(fmt.Sprintf("operation %q: a Level needs an Area", op.ID))

@@ -24,8 +24,8 @@ func Answer[T any](value T, err error) (*Body[T], error) {
 	return &Body[T]{Body: value}, nil
 }
 
-// Shown is [Answer] for a record that can be edited: its revision is the ETag.
-func Shown[T any](value T, revision int64, err error) (*Tagged[T], error) {
+// WithETag is [Answer] for a record that can be edited: its revision is the ETag.
+func WithETag[T any](value T, revision int64, err error) (*Tagged[T], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -38,32 +38,32 @@ type Tagged[T any] struct {
 	Body T
 }
 
-// Written returns the output of a write: show's view of the record after the command, with its revision as ETag. The headers have the
+// WriteResult returns the output of a write: show's view of the record after the command, with its revision as ETag. The headers have the
 // position of the write in the log, and whether an earlier request with the same Idempotency-Key did it; a dry run has neither.
 // write is in the log, and whether an earlier request with the same Idempotency-Key did it; those of a dry run do not.
-func Written[S, T any](ctx context.Context, out commands.Outcome[S], err error, show func(commands.Outcome[S]) T) (*Tagged[T], error) {
+func WriteResult[S, T any](ctx context.Context, out commands.Outcome[S], err error, show func(commands.Outcome[S]) T) (*Tagged[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	Wrote(ctx, out.Position, out.Replayed)
+	SetWriteHeaders(ctx, out.Position, out.Replayed)
 	return &Tagged[T]{ETag: Revision(out.Revision), Body: show(out)}, nil
 }
 
-// Reply is [Written] for a result without a revision.
+// Reply is [WriteResult] for a result without a revision.
 func Reply[S, T any](ctx context.Context, out commands.Outcome[S], err error, show func(commands.Outcome[S]) T) (*Body[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	Wrote(ctx, out.Position, out.Replayed)
+	SetWriteHeaders(ctx, out.Position, out.Replayed)
 	return &Body[T]{Body: show(out)}, nil
 }
 
-// Done is [Written] for a write without a body.
+// Done is [WriteResult] for a write without a body.
 func Done[S any](ctx context.Context, out commands.Outcome[S], err error) (*Nothing, error) {
 	if err != nil {
 		return nil, err
 	}
-	Wrote(ctx, out.Position, out.Replayed)
+	SetWriteHeaders(ctx, out.Position, out.Replayed)
 	return &Nothing{}, nil
 }
 

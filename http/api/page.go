@@ -3,7 +3,7 @@ package api
 import "bahi/readmodels"
 
 // The contract has three forms of a list: a bare array with X-Total-Count, which [Listed] returns, and objects with the page's
-// numbers, which [Paginated] and [Shelved] return. An operation that lists embeds [Limited], [Pages] or [Shelf] for the parameters.
+// numbers, which [Paginated] and [MarketplacePage] return. An operation that lists embeds [Limited], [Pages] or [MarketplacePageParams] for the parameters.
 
 // Pages has the parameters page and page_size.
 type Pages struct {
@@ -57,14 +57,16 @@ func Paginated[T any](page readmodels.Page, rows []T, total int64, err error) (*
 	}}, nil
 }
 
-// Shelf has the parameters page and limit as the marketplace has them.
-type Shelf struct {
+// MarketplacePageParams has the parameters page and limit as the marketplace has them.
+type MarketplacePageParams struct {
 	Page  int `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
 	Limit int `query:"limit" default:"20" minimum:"1" maximum:"100" doc:"Rows of a page"`
 }
 
 // Get returns the page.
-func (p Shelf) Get() readmodels.Page { return readmodels.Page{Number: p.Page, Size: p.Limit} }
+func (p MarketplacePageParams) Get() readmodels.Page {
+	return readmodels.Page{Number: p.Page, Size: p.Limit}
+}
 
 // DataOf is a page as the marketplace shows it.
 type DataOf[T any] struct {
@@ -74,8 +76,8 @@ type DataOf[T any] struct {
 	Limit int   `json:"limit"`
 }
 
-// Shelved returns the rows of a page as the marketplace shows them. Its arguments are the results of [readmodels.Paged].
-func Shelved[T any](page readmodels.Page, rows []T, total int64, err error) (*Body[DataOf[T]], error) {
+// MarketplacePage returns the rows of a page as the marketplace shows them. Its arguments are the results of [readmodels.Paged].
+func MarketplacePage[T any](page readmodels.Page, rows []T, total int64, err error) (*Body[DataOf[T]], error) {
 	if err != nil {
 		return nil, err
 	}

@@ -112,8 +112,8 @@ func (c *call) adapt(p *Problem) {
 		return
 	}
 	switch {
-	case c.op.Faulty != 0 && p.Status == http.StatusUnprocessableEntity && len(p.Errors) > 0 && p.Code == kinds[fault.Invalid].code:
-		p.Status = c.op.Faulty
+	case c.op.FieldErrorStatus != 0 && p.Status == http.StatusUnprocessableEntity && len(p.Errors) > 0 && p.Code == kinds[fault.Invalid].code:
+		p.Status = c.op.FieldErrorStatus
 	case c.op.Unstored != "" && (p.Status == http.StatusServiceUnavailable || p.Status == http.StatusInternalServerError):
 		p.Detail, p.Code, p.Status, p.after = c.op.Unstored, others[http.StatusInternalServerError].code, http.StatusInternalServerError, max(p.after, retryUnstored)
 	}
@@ -156,7 +156,7 @@ func ofFault(f *fault.Error) *Problem {
 	if !known {
 		return problemOf(http.StatusInternalServerError)
 	}
-	p := &Problem{Detail: f.Detail, Code: f.Code, Status: k.status, Errors: f.Fields[:min(len(f.Fields), maxWrong)], after: f.After}
+	p := &Problem{Detail: f.Detail, Code: f.Code, Status: k.status, Errors: f.Fields[:min(len(f.Fields), maxWrong)], after: f.RetryAfter}
 	if p.Code == "" {
 		p.Code = k.code
 	}

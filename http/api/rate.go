@@ -42,14 +42,14 @@ type Limiting struct {
 	Limits  Limits           // nil: none
 	Counter Counter          // nil: memory
 	Proxies []netip.Prefix   // trusted to name the client's address, see [ParseProxies]
-	Guesses *Guesses         // nil: counted by this interface alone
+	Guesses *AuthFailures    // nil: counted by this interface alone
 	Now     func() time.Time // nil: time.Now
 }
 
 // limiter enforces a Limiting.
 type limiter struct {
 	counter Counter
-	refused *Guesses
+	refused *AuthFailures
 	proxies []netip.Prefix
 	limits  Limits
 

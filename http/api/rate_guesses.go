@@ -7,23 +7,23 @@ import (
 	"bahi/http/api/window"
 )
 
-// Guesses counts the credentials that a process refused, by address. All listeners of the process share it, so that a guesser
+// AuthFailures counts the credentials that a process refused, by address. All listeners of the process share it, so that a guesser
 // has as many tries at all of them together as at one.
-type Guesses struct {
+type AuthFailures struct {
 	refused *window.Memory
 	limit   window.Limit
 }
 
 // NewGuesses returns a count that the limit [GroupRefused] bounds.
-func NewGuesses(limits Limits, now func() time.Time) *Guesses {
-	return &Guesses{window.NewMemory(now, 0), limits[GroupRefused]}
+func NewGuesses(limits Limits, now func() time.Time) *AuthFailures {
+	return &AuthFailures{window.NewMemory(now, 0), limits[GroupRefused]}
 }
 
 // Refused counts a refused credential, and reports whether it was one too many.
-func (g *Guesses) Refused(from netip.Addr) (tooMany bool) {
+func (g *AuthFailures) Refused(from netip.Addr) (tooMany bool) {
 	return !g.limit.Off() && !g.take(counted(plainAddress(from))).Allowed
 }
 
-func (g *Guesses) take(from netip.Addr) window.Decision {
+func (g *AuthFailures) take(from netip.Addr) window.Decision {
 	return g.refused.Take(window.Key{Group: GroupRefused, Address: from}, g.limit)
 }

@@ -181,7 +181,7 @@ func (o *operation) document(h *huma.Operation) {
 	if !o.Public {
 		h.Security = []map[string][]string{{"bearer": {}}}
 	}
-	if !o.Public || o.Known {
+	if !o.Public || o.OptionalAuth {
 		h.Parameters = append(h.Parameters, header("Bahi-Workspace", "Another workspace of the caller's to act in", "string", "uuid"))
 	}
 	if len(o.Reads) > 0 && !o.write() {
@@ -202,7 +202,7 @@ func (o *operation) document(h *huma.Operation) {
 	}
 	h.Extensions = map[string]any{}
 	switch {
-	case o.Known: // a credential or none
+	case o.OptionalAuth: // a credential or none
 		h.Extensions["security"] = []any{map[string]any{}, map[string]any{"bearer": []string{}}}
 	case o.Public: // huma leaves an empty list out
 		h.Extensions["security"] = []any{}
@@ -248,7 +248,7 @@ func (o *operation) documentAnswers(h *huma.Operation) {
 	switch {
 	case !o.Public:
 		statuses = append(statuses, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound)
-	case o.Known: // the credential, or the workspace, is wrong
+	case o.OptionalAuth: // the credential, or the workspace, is wrong
 		statuses = append(statuses, http.StatusUnauthorized, http.StatusNotFound)
 	}
 	if len(h.Parameters) > 0 || h.RequestBody != nil {

@@ -96,7 +96,7 @@ func Stream[I any](a *API, op Op, kinds map[string]any, handler func(ctx context
 		}
 		still := c.recheck
 		if c.op.Public {
-			still = c.op.Still
+			still = c.op.StillAllowed
 		}
 		return &huma.StreamResponse{Body: func(huma.Context) { c.stream(ctx, names, still, source) }}, nil
 	})
@@ -139,9 +139,9 @@ func (a *API) documentEvents(kinds map[string]any) *huma.Response {
 // other requests.
 func (a *API) EndStreams() { a.end() }
 
-// Tell sends the events of a source to the client of a mounted handler, whom it has authenticated. still returns an error once the client may no
+// ServeEvents sends the events of a source to the client of a mounted handler, whom it has authenticated. still returns an error once the client may no
 // longer have them; kinds are those of [Stream].
-func Tell(ctx context.Context, kinds map[string]any, still func(context.Context) error, source Source) {
+func ServeEvents(ctx context.Context, kinds map[string]any, still func(context.Context) error, source Source) {
 	c := callOf(ctx)
 	check := func(ctx context.Context) error { // which authenticates again: that is no guess
 		return still(context.WithValue(ctx, callKey{}, &call{api: c.api, op: c.op, r: c.r, ctx: ctx, again: true}))

@@ -64,7 +64,7 @@ func (s *server) withLog(t *testing.T) *server {
 			if err != nil {
 				return nil, err
 			}
-			api.Wrote(ctx, out.Position, out.Replayed)
+			api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 			return api.Answer(out.ID, nil)
 		})
 	return s

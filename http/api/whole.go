@@ -18,9 +18,9 @@ import (
 	"bahi/domain/fault"
 )
 
-// Whole bounds the answers that do not wait for their clients, however long they are: lists ([List]) and drawn
+// BufferLimits bounds the answers that do not wait for their clients, however long they are: lists ([List]) and drawn
 // documents ([Content]). While slow clients read them they are in files, and hold neither memory nor the database.
-type Whole struct {
+type BufferLimits struct {
 	AtOnce int           // maximum of expensive responses at once, see [InTurn]; 0: 8
 	Wait   time.Duration // how long a request waits for its turn; 0: 10 seconds
 	Files  int64         // bytes in files, of which one answer may have a quarter; 0: 4 GB
@@ -43,8 +43,8 @@ var (
 )
 
 // complete fills in the defaults.
-func (w Whole) complete() Whole {
-	return Whole{cmp.Or(w.AtOnce, defaultAtOnce), cmp.Or(w.Wait, defaultTurn), cmp.Or(w.Files, defaultFiles), cmp.Or(w.Pause, defaultPause), cmp.Or(w.Hold, defaultHold)}
+func (w BufferLimits) complete() BufferLimits {
+	return BufferLimits{cmp.Or(w.AtOnce, defaultAtOnce), cmp.Or(w.Wait, defaultTurn), cmp.Or(w.Files, defaultFiles), cmp.Or(w.Pause, defaultPause), cmp.Or(w.Hold, defaultHold)}
 }
 
 // spool is an answer that does not wait for its client. What does not fit in its buffer is in a file without a name, so that

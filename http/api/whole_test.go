@@ -51,7 +51,7 @@ type page struct {
 
 var onePage = page{strings.Repeat("x", 1<<10)}
 
-func openLibrary(t *testing.T, whole api.Whole) *library {
+func openLibrary(t *testing.T, whole api.BufferLimits) *library {
 	t.Helper()
 	l := &library{spool: t.TempDir(), begun: make(chan struct{}, 100), goOn: make(chan struct{}), ended: make(chan struct{}, 100)}
 	hold := func(ctx context.Context, holds bool) error {
@@ -147,7 +147,7 @@ func (l *library) empty(t *testing.T) {
 
 func TestAListIsAnsweredAtAnyLength(t *testing.T) {
 	t.Parallel()
-	l := openLibrary(t, api.Whole{})
+	l := openLibrary(t, api.BufferLimits{})
 	for _, items := range []int{0, 1, 2, 63, 64, 5000} {
 		want := make([]page, items)
 		for i := range want {
@@ -167,7 +167,7 @@ func TestAListIsAnsweredAtAnyLength(t *testing.T) {
 func TestACallerHasTwoExpensiveAnswersAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/drawn", "/handled", "/list"} {
-		l := openLibrary(t, api.Whole{AtOnce: 16, Wait: time.Hour})
+		l := openLibrary(t, api.BufferLimits{AtOnce: 16, Wait: time.Hour})
 		answers := l.ask(t, 6, path+"?items=100&holds=true")
 		<-l.begun
 		<-l.begun
@@ -189,7 +189,7 @@ func TestACallerHasTwoExpensiveAnswersAtOnce(t *testing.T) {
 func TestLongWaitForATurnGets503(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/drawn", "/handled", "/list"} {
-		l := openLibrary(t, api.Whole{AtOnce: 1, Wait: time.Millisecond})
+		l := openLibrary(t, api.BufferLimits{AtOnce: 1, Wait: time.Millisecond})
 		answers := l.ask(t, 1, "/drawn?holds=true")
 		<-l.begun
 		refused := l.GET(path).Problem(503, "Too many expensive answers at once, try again")
@@ -204,7 +204,7 @@ func TestLongWaitForATurnGets503(t *testing.T) {
 
 func TestDrawingStopsWhenItsClientLeaves(t *testing.T) {
 	t.Parallel()
-	l := openLibrary(t, api.Whole{AtOnce: 1, Wait: time.Hour})
+	l := openLibrary(t, api.BufferLimits{AtOnce: 1, Wait: time.Hour})
 	ctx, leave := context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, l.server.URL+"/drawn?holds=true", nil)
 	require.NoError(t, err)
@@ -242,7 +242,7 @@ func (l *library) read(t *testing.T, path string, early int) (first, rest []byte
 
 func TestADocumentThatTakesLongIsSentWhileItIsDrawn(t *testing.T) {
 	t.Parallel()
-	l := openLibrary(t, api.Whole{Hold: time.Nanosecond})
+	l := openLibrary(t, api.BufferLimits{Hold: time.Nanosecond})
 	first, rest, err := l.read(t, "/drawn?items=1000&holds=true", 900<<10) // the last of it waits in the buffer
 	require.NoError(t, err)
 	require.Equal(t, strings.Repeat(onePage.Text, 1000), string(first)+string(rest))
@@ -254,7 +254,7 @@ func TestADocumentThatTakesLongIsSentWhileItIsDrawn(t *testing.T) {
 
 func TestLongAnswersUseBoundedDiskSpace(t *testing.T) {
 	t.Parallel()
-	l := openLibrary(t, api.Whole{Files: 4 * 160 << 10})
+	l := openLibrary(t, api.BufferLimits{Files: 4 * 160 << 10})
 	for _, path := range []string{"/list", "/drawn"} {
 		l.GET(path+"?items=1000").Problem(422, "The answer is too long: narrow it to fewer days, or ask for pages")
 		answers := l.ask(t, 4, "/list?items=150&holds=true&paged=true")
@@ -276,7 +276,7 @@ func TestLongAnswersUseBoundedDiskSpace(t *testing.T) {
 
 func TestClientThatReadsNothingIsCutOff(t *testing.T) {
 	t.Parallel()
-	l := openLibrary(t, api.Whole{Pause: 10 * time.Millisecond, Files: 4 * 17 << 20})
+	l := openLibrary(t, api.BufferLimits{Pause: 10 * time.Millisecond, Files: 4 * 17 << 20})
 	for _, path := range []string{"/list", "/list", "/drawn", "/drawn"} {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.server.Listener.Addr().String())
 		require.NoError(t, err)

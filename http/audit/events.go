@@ -105,7 +105,7 @@ func (r *Routes) Trail() {
 			err = readmodels.FreshnessOf(ctx).ReadLog(head)
 		}
 		if err == nil && f.After > head {
-			err = readmodels.ErrAhead
+			err = readmodels.ErrBeyondHead
 		}
 		if err != nil {
 			return nil, err
@@ -171,7 +171,7 @@ func (r *Routes) follow() {
 			after = event.Position(n)
 		}
 		if after > head {
-			return nil, readmodels.ErrAhead
+			return nil, readmodels.ErrBeyondHead
 		}
 		return func(ctx context.Context, send func(api.Event) error) error {
 			t := tailing{views: r.Events, filter: f, workspace: workspace, send: send, told: time.Now(), at: after, left: in.Limit}

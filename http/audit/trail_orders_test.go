@@ -32,7 +32,7 @@ func TestTrailShowsOrdersAndTakadasAlsoWhereAnotherRecordEndedThem(t *testing.T)
 	clerk.With("Bahi-Reason", "twice").DELETE(fmt.Sprint("/client-order/", second)).Status(204)
 	clerk.PUT(fmt.Sprint("/client/", meena), `{"name":"Meena Shah"}`).Status(200)
 	clerk.With("Bahi-Reason", "moved away").DELETE(fmt.Sprint("/client/", meena)).Status(204)
-	foreign := o.Clerk(apptest.Abroad)
+	foreign := o.Clerk(apptest.OtherWorkspace)
 	made(foreign, "/client-order", `{"client_id":%d,"date":"2025-03-01",%s}`, made(foreign, "/client", `{"name":"Stranger"}`), piece)
 
 	auditor := o.Auditor(apptest.Home)

@@ -21,7 +21,7 @@ import (
 )
 
 // dealings makes changes of all sorts, most of them as one clerk.
-func dealings(t *testing.T) (o *apptest.Office, clerk *apitest.Client, account int64, row apptest.BankRow) {
+func dealings(t *testing.T) (o *apptest.Server, clerk *apitest.Client, account int64, row apptest.BankRow) {
 	t.Helper()
 	o = apptest.Start(t)
 	apptest.TodayIn(t, o) // the test records all changes on one day
@@ -40,7 +40,7 @@ func dealings(t *testing.T) (o *apptest.Office, clerk *apitest.Client, account i
 }
 
 // dayOf returns the day of a trail's first change in the workshop's zone. Now may be the next day already.
-func dayOf(t *testing.T, o *apptest.Office, of apptest.Trail) string {
+func dayOf(t *testing.T, o *apptest.Server, of apptest.Trail) string {
 	t.Helper()
 	zone, err := o.Sys.Settings.Zone()
 	require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestTrailFiltersByRecordPartyUserAndDay(t *testing.T) {
 	o, clerk, account, row := dealings(t)
 	other := apptest.Open(clerk, "રમેશભાઈ")
 	apptest.Post(clerk, other, apptest.Deposit("2025-04-01", "7"))
-	foreign := o.Clerk(apptest.Abroad)
+	foreign := o.Clerk(apptest.OtherWorkspace)
 	apptest.Post(foreign, apptest.Open(foreign, "ICICI"), apptest.Deposit("2025-03-05", "1"))
 	auditor := o.Auditor(apptest.Home)
 	all := apptest.TrailOf(auditor, "")
@@ -125,7 +125,7 @@ func TestTrailFiltersByRecordPartyUserAndDay(t *testing.T) {
 		"?kind=bank":                                                    3,
 		"?kind=bookslock":                                               1,
 		"?kind=bookslock&id=" + apptest.Home:                            1,
-		"?kind=bookslock&id=" + apptest.Abroad:                          0,
+		"?kind=bookslock&id=" + apptest.OtherWorkspace:                  0,
 		"?user=" + all.Changes[0].Actor:                                 12,
 		"?user=" + strings.TrimPrefix(all.Changes[9].Actor, "api_key:"): 1,
 		"?user=" + all.Changes[9].Actor:                                 1,
@@ -155,9 +155,9 @@ func TestTrailFiltersByRecordPartyUserAndDay(t *testing.T) {
 		d := apptest.TrailOf(auditor, "?by=effective&period=FY%202024-25").Days
 		return []string{d.From, d.To, d.By, d.Period}
 	}())
-	require.Len(t, apptest.TrailOf(o.Auditor(apptest.Abroad), "").Changes, 2)
+	require.Len(t, apptest.TrailOf(o.Auditor(apptest.OtherWorkspace), "").Changes, 2)
 	require.Len(t, apptest.TrailOf(o.Operator(), "").Changes, 15)
-	require.Len(t, apptest.TrailOf(o.Operator(), "?workspace="+apptest.Abroad).Changes, 2)
+	require.Len(t, apptest.TrailOf(o.Operator(), "?workspace="+apptest.OtherWorkspace).Changes, 2)
 	require.Len(t, apptest.TrailOf(o.Operator(), fmt.Sprintf("?account=%d", other)).Changes, 2)
 }
 
@@ -170,7 +170,7 @@ func TestAmbiguousMetadataCannotHideAChange(t *testing.T) {
 	account := apptest.Open(clerk, "HDFC")
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	write := func(stream, kind, data, meta string) {
-		e := event.New{ID: uuid.New(), Type: kind, Data: []byte(data), Meta: []byte(`{"schema":1,"occurred_at":"2025-03-02T10:00:00Z",` + meta + `}`)}
+		e := event.Proposed{ID: uuid.New(), Type: kind, Data: []byte(data), Meta: []byte(`{"schema":1,"occurred_at":"2025-03-02T10:00:00Z",` + meta + `}`)}
 		_, err := o.Sys.Store.Append(t.Context(), eventstore.To(stream, eventstore.Any, e))
 		require.NoError(t, err)
 	}
@@ -179,7 +179,7 @@ func TestAmbiguousMetadataCannotHideAChange(t *testing.T) {
 		own + `,"of":0`, own + `,"of":2,"OF":0`, own + `,"of":2,"\u004ff":0`,
 		`"actor":"user:x","workspace":"` + strings.ToUpper(home) + `"`,
 		`"actor":"user:x","workspace":"` + strings.ReplaceAll(home, "-", "") + `"`,
-		`"actor":"user:x","workspace":"` + apptest.Abroad + `","Workspace":"` + home + `"`,
+		`"actor":"user:x","workspace":"` + apptest.OtherWorkspace + `","Workspace":"` + home + `"`,
 		`"actor":"user:x","workspace":"\u0061` + home[1:] + `"`,
 		`"workspace":"` + home + `","actor":"user\u003ax"`,
 		`"workspace":"` + home + `","actor":"nobody","Actor":"user:x"`,
@@ -197,7 +197,7 @@ func TestAmbiguousMetadataCannotHideAChange(t *testing.T) {
 	changes := apptest.TrailOf(auditor, "?kind=bookslock").Changes
 	require.Len(t, changes, 1)
 	require.Equal(t, "user:x", changes[0].Actor)
-	require.Empty(t, apptest.TrailOf(o.Auditor(apptest.Abroad), "").Changes)
+	require.Empty(t, apptest.TrailOf(o.Auditor(apptest.OtherWorkspace), "").Changes)
 }
 
 func TestImpossibleTrailFilterIsRefused(t *testing.T) {
@@ -234,11 +234,11 @@ func TestImpossibleTrailFilterIsRefused(t *testing.T) {
 		auditor.GET("/audit/trail?" + query).Status(422)
 	}
 	auditor.GET("/audit/trail?account=99999").Problem(404, "Account not found")
-	foreign := apptest.Open(o.Clerk(apptest.Abroad), "ICICI")
+	foreign := apptest.Open(o.Clerk(apptest.OtherWorkspace), "ICICI")
 	auditor.GET(fmt.Sprintf("/audit/trail?account=%d", foreign)).Problem(404, "Account not found")
-	auditor.GET("/audit/trail?workspace="+apptest.Abroad).Problem(404, "Workspace not found")
+	auditor.GET("/audit/trail?workspace="+apptest.OtherWorkspace).Problem(404, "Workspace not found")
 	clerk.GET("/audit/trail").Problem(403, "Not enough permissions")
-	o.Stranger().GET("/audit/trail").Problem(401, "Not authenticated")
+	o.Anonymous().GET("/audit/trail").Problem(401, "Not authenticated")
 	auditor.With("Bahi-Min-Position", "999999").GET("/audit/trail").Problem(422, "The log does not reach that position yet")
 }
 

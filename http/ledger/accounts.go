@@ -106,10 +106,10 @@ func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Ou
 	if out.Revision >= 0 {
 		shown.Revision = &out.Revision
 	}
-	api.Wrote(ctx, out.Position, out.Replayed)
+	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 	api.Prefers(ctx) // the whole account is answered in any case
 	if known == nil && shown.ID != 0 {
-		read, err := o.Views.Account(readmodels.AtLeast(ctx, out.Position), workspace(ctx), o.l, shown.ID, asWritten(out.Position, out.Replayed))
+		read, err := o.Views.Account(readmodels.WithMinPosition(ctx, out.Position), workspace(ctx), o.l, shown.ID, asWritten(out.Position, out.Replayed))
 		if err == nil {
 			known = &views.Balance{Cash: read.Cash, Fine: read.Fine}
 		}

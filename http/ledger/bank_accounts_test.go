@@ -82,8 +82,8 @@ func TestNamesOfAccountsAreChecked(t *testing.T) {
 		`{}`:                                          {"name", "is required"},
 		`[]`:                                          {"body", "expected an object"},
 		`{"name":"SBI","label":"SBI"}`:                {"label", "unknown field"},
-		`{"name":"SBI","workspace_id":"` + apptest.Abroad + `"}`: {"workspace_id", "unknown field"},
-		`{"name":"SBI","By":{"Permissions":{"operator":1}}}`:     {"By", "unknown field"},
+		`{"name":"SBI","workspace_id":"` + apptest.OtherWorkspace + `"}`: {"workspace_id", "unknown field"},
+		`{"name":"SBI","By":{"Permissions":{"operator":1}}}`:             {"By", "unknown field"},
 	} {
 		clerk.POST("/bank", body).Problem(422, "Validation error", wrong[0], wrong[1])
 		clerk.PUT(path, body).Problem(422, "Validation error", wrong[0], wrong[1])

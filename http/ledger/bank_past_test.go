@@ -27,7 +27,7 @@ type story struct {
 	moment  string // between the edit and the deletion
 }
 
-func tell(t *testing.T, o *apptest.Office) (s story) {
+func tell(t *testing.T, o *apptest.Server) (s story) {
 	t.Helper()
 	s.clerk = o.Clerk(o.Home)
 	s.account = apptest.Open(s.clerk, "HDFC")
@@ -185,7 +185,7 @@ func TestAPositionInsideATransactionIsTheEndOfTheOneBefore(t *testing.T) {
 	for i, name := range []string{"Second", "Third", "Fourth"} {
 		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{Workspace: uuid.MustParse(o.Home), OccurredAt: time.Now(), More: 2 - i})
 		require.NoError(t, err)
-		x.Writes = append(x.Writes, eventstore.Write{Stream: fmt.Sprintf("bank-%d", 900+i), Expected: eventstore.NoStream, Events: []event.New{e}})
+		x.Writes = append(x.Writes, eventstore.Write{Stream: fmt.Sprintf("bank-%d", 900+i), Expected: eventstore.NoStream, Events: []event.Proposed{e}})
 	}
 	done, err := o.Sys.Store.Append(t.Context(), x)
 	require.NoError(t, err)

@@ -27,7 +27,7 @@ func (r *Routes) BooksLock() {
 		Tags:    tags, Area: area, Limit: limit, StrictBody: true, DryRun: true,
 	}, func(ctx context.Context, in *struct{ Body bookslock.Set }) (*api.Tagged[views.Lock], error) {
 		out, err := r.Books.SetLock(ctx, api.Request(ctx), in.Body)
-		return api.Written(ctx, out, err, func(out commands.Outcome[bookslock.State]) views.Lock {
+		return api.WriteResult(ctx, out, err, func(out commands.Outcome[bookslock.State]) views.Lock {
 			return views.Lock{LockedThrough: out.State.Through}
 		})
 	})

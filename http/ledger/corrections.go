@@ -114,6 +114,6 @@ func (o operations[In, Out]) reverse(ctx context.Context, account int64, body Re
 	if err != nil {
 		return nil, err
 	}
-	api.Wrote(ctx, out.Position, out.Replayed)
+	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 	return o.rowsWritten(ctx, account, out)
 }

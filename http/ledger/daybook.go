@@ -134,7 +134,7 @@ type closed struct {
 func (d drawingDaybook) each(ctx context.Context, begin func(day unit.Date, cash unit.Sum) error, row func(views.Entered) error, end func(unit.Date, closed) error) (cash unit.Sum, err error) {
 	var (
 		day     unit.Date
-		sums    map[string]views.Moved
+		sums    map[string]views.Turnover
 		closing = func() error {
 			if sums == nil {
 				return nil
@@ -154,12 +154,12 @@ func (d drawingDaybook) each(ctx context.Context, begin func(day unit.Date, cash
 			if err := closing(); err != nil {
 				return err
 			}
-			day, sums = e.Date, map[string]views.Moved{}
+			day, sums = e.Date, map[string]views.Turnover{}
 			if err := begin(day, cash); err != nil {
 				return err
 			}
 		}
-		sums[e.Ledger] = sums[e.Ledger].Plus(e.Moved)
+		sums[e.Ledger] = sums[e.Ledger].Plus(e.Turnover)
 		if e.Ledger == bank.Ledger.Name {
 			cash = unit.Sum{Decimal: cash.Add(e.CashIn.Decimal).Sub(e.CashOut.Decimal)}
 		}

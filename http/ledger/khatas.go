@@ -207,7 +207,7 @@ func (r *Routes) khataUpload(id, path, pipeline, summary string) {
 		if err != nil {
 			return nil, err
 		}
-		api.Wrote(ctx, out.Position, out.Replayed)
+		api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 		if result.Pipeline != "" {
 			return &khataAnswer{Status: http.StatusOK, Body: readOf(number(out.ID), result)}, nil
 		}
@@ -267,7 +267,7 @@ type AnyEntry struct {
 }
 
 // entriesOf returns entries as those of a ledger, and what is wrong with their fields.
-func entriesOf[E book.Entry](list []AnyEntry, at string) (book.Given, []fault.Field) {
+func entriesOf[E book.Entry](list []AnyEntry, at string) (book.SideInput, []fault.Field) {
 	known := map[string]bool{"computed": true, "counter": true}
 	for field := range reflect.TypeFor[E]().Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -282,7 +282,7 @@ func entriesOf[E book.Entry](list []AnyEntry, at string) (book.Given, []fault.Fi
 		}
 		var given map[string]json.RawMessage
 		if err != nil || json.Unmarshal(text, &given) != nil {
-			return book.Given{}, []fault.Field{{Field: fmt.Sprintf("%s[%d]", at, i), Message: "is no such entry"}}
+			return book.SideInput{}, []fault.Field{{Field: fmt.Sprintf("%s[%d]", at, i), Message: "is no such entry"}}
 		}
 		for name := range given {
 			if !known[name] {
@@ -408,7 +408,7 @@ func (r *Routes) submitKhata(ctx context.Context, upload *int64, rows []khata.As
 	out, posted, err := flows.SubmitKhata(ctx, req, r.Books, of, rows)
 	var accounts []KhataAccount
 	if err == nil && req.DryRun {
-		accounts, err = r.changed(readmodels.AtLeast(ctx, out.Position), posted) // an account may be new
+		accounts, err = r.changed(readmodels.WithMinPosition(ctx, out.Position), posted) // an account may be new
 	}
 	return api.Reply(ctx, out, err, func(out commands.Outcome[khata.State]) KhataSubmitted {
 		answer := KhataSubmitted{UploadID: upload, Created: len(rows), Results: []SubmittedEntry{}, Accounts: accounts}

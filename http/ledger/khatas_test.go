@@ -359,7 +359,7 @@ func TestWithoutProgramsTheServerRunsAndSaysSo(t *testing.T) {
 	scan(t, clerk, "/khata-upload", typed("one")).Problem(503, "No text recognition engine is configured: BAHI_OCR=off")
 	page, _ := khatapages.Page(1, khatapages.Style{Sides: 1, Rows: 1})
 	scan(t, clerk, "/khata-upload", page).Status(503)
-	o.Stranger().GET("/readyz").Contains("BAHI_OCR=off")
+	o.Anonymous().GET("/readyz").Contains("BAHI_OCR=off")
 	sbi := opened(t, clerk, "/bank", "SBI")
 	clerk.POST("/khata-submit", fmt.Sprintf(`{"entries":[{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-01","amount":5}]}`, sbi)).Status(201)
 }

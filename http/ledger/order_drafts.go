@@ -54,7 +54,7 @@ func (r *Routes) OrderDrafts() {
 	api.Handle(r.API, draftOp("get-order-draft", "GET", "/{draft_id}", "Read an order draft with its entries"),
 		func(ctx context.Context, in *ByDraft) (*api.Tagged[views.OrderDraft], error) {
 			d, err := r.Views.OrderDraft(ctx, workspace(ctx), r.Zone, in.ID)
-			return api.Shown(d, d.Revision, err)
+			return api.WithETag(d, d.Revision, err)
 		})
 	editing := draftOp("edit-order-draft", "PUT", "/{draft_id}", "Change what is named of an order draft")
 	editing.ReadOnly = draftAnswered
@@ -140,7 +140,7 @@ func (r *Routes) draftEntries() {
 // draftWritten returns the answer to a write: the draft as the command left it.
 func (r *Routes) draftWritten(ctx context.Context) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[views.OrderDraft], error) {
 	return written(ctx, r, func(out commands.Outcome[orderdraft.State]) views.OrderDraft {
-		return views.DraftAfter(number(out.ID), out.State, out.Began, r.Zone, out.Revision)
+		return views.DraftAfter(number(out.ID), out.State, out.CreatedAt, r.Zone, out.Revision)
 	})
 }
 
@@ -157,6 +157,6 @@ func written[T any](ctx context.Context, r *Routes, shown func(commands.Outcome[
 		if err == nil {
 			out.State, err = commands.Reveal(ctx, r.Books.Commands, out.State)
 		}
-		return api.Written(ctx, out, err, shown)
+		return api.WriteResult(ctx, out, err, shown)
 	}
 }

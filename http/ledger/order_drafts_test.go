@@ -29,7 +29,7 @@ const (
 
 // chat is a system that takes the messages of one phone.
 type chat struct {
-	*apptest.Office
+	*apptest.Server
 
 	gateway *apitest.Client
 }
@@ -47,7 +47,7 @@ func openChat(t *testing.T, change ...func(*app.Settings)) chat {
 	info, err := os.Stat(filepath.Join(with.Data, "keys", "gateway.token"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	return chat{o, o.Stranger().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json")}
+	return chat{o, o.Anonymous().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json")}
 }
 
 // message is an envelope with a text.
@@ -213,7 +213,7 @@ func TestGatewayWithoutItsTokenIsRefused(t *testing.T) {
 	c := openChat(t)
 	body := message("ABEG1", asha, "payal 250 gm", time.Now())
 	for _, token := range []string{"", "x", strings.Repeat("A", 43)} {
-		c.Stranger().With("X-Gateway-Token", token).POST(gatewayPath, body).Problem(401, "Webhook proof missing or wrong")
+		c.Anonymous().With("X-Gateway-Token", token).POST(gatewayPath, body).Problem(401, "Webhook proof missing or wrong")
 	}
 	c.Operator().POST(gatewayPath, body).Problem(401, "Webhook proof missing or wrong")
 	require.Empty(t, c.settled(0))

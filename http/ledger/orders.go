@@ -58,7 +58,7 @@ func (r *Routes) Orders() {
 		if err != nil {
 			return nil, err
 		}
-		return api.Shown(o, *o.Revision, nil)
+		return api.WithETag(o, *o.Revision, nil)
 	})
 	api.Handle(r.API, orderOp(api.Op{
 		ID: "edit-client-order", Method: "PUT", Path: "/client-order/{order_id}",
@@ -94,7 +94,7 @@ func (r *Routes) known(ctx context.Context, f views.OrderFilter) (err error) {
 
 // orderWritten returns an order as a command left it.
 func (r *Routes) orderWritten(ctx context.Context, out commands.Outcome[order.State], err error) (*api.Tagged[views.ClientOrder], error) {
-	return api.Written(ctx, out, err, func(out commands.Outcome[order.State]) views.ClientOrder {
+	return api.WriteResult(ctx, out, err, func(out commands.Outcome[order.State]) views.ClientOrder {
 		o := r.orderShown(ctx, out.Position, number(out.ID), out.State.Order)
 		if out.Revision >= 0 {
 			o.Revision = &out.Revision
@@ -108,7 +108,7 @@ func (r *Routes) orderWritten(ctx context.Context, out commands.Outcome[order.St
 // write is in the log.
 func (r *Routes) orderShown(ctx context.Context, at event.Position, id int64, made order.Order) views.ClientOrder {
 	o := views.ClientOrder{ID: id, Order: made}
-	fresh := readmodels.AtLeast(ctx, at)
+	fresh := readmodels.WithMinPosition(ctx, at)
 	name, err := r.Views.ClientName(fresh, workspace(ctx), o.Client)
 	if err != nil {
 		return o

@@ -62,9 +62,9 @@ type page struct {
 func (p page) size() int { return p.rows.Size() }
 
 // kept returns each for a page that may be kept. It adds the rows of one that was.
-func (o operations[In, Out]) kept(key readmodels.Key, each func(context.Context) (page, error), to api.List[Row[In, Out]]) func(context.Context) (page, error) {
+func (o operations[In, Out]) kept(key readmodels.CacheKey, each func(context.Context) (page, error), to api.List[Row[In, Out]]) func(context.Context) (page, error) {
 	return func(ctx context.Context) (page, error) {
-		p, err := readmodels.Kept(ctx, o.Views.Reader, key, page.size, func(ctx context.Context) (page, error) {
+		p, err := readmodels.Cached(ctx, o.Views.Reader, key, page.size, func(ctx context.Context) (page, error) {
 			p, err := each(ctx)
 			p.rows = to.Encoded()
 			return p, err
@@ -170,7 +170,7 @@ func (o operations[In, Out]) bulk() {
 		ByAccount
 		Body PostRows[In, Out]
 	}) (*api.Body[RowsPosted[In, Out]], error) {
-		asked := make([]book.Asked, len(in.Body.Rows))
+		asked := make([]book.RowInput, len(in.Body.Rows))
 		for i, row := range in.Body.Rows {
 			asked[i] = AddRow[In, Out](row).asked()
 		}
@@ -178,7 +178,7 @@ func (o operations[In, Out]) bulk() {
 		if err != nil {
 			return nil, err
 		}
-		api.Wrote(ctx, out.Position, out.Replayed)
+		api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 		rows, err := o.rowsWritten(ctx, in.Account, out)
 		return api.Answer(RowsPosted[In, Out]{Rows: rows}, err)
 	})
@@ -209,7 +209,7 @@ func (o operations[In, Out]) looseRows() {
 			ID: "delete-" + name + "-row-" + side.name, Method: "DELETE", Path: o.LooseRow + "/" + side.name,
 			Summary: "Delete the " + side.of + " entries of a row, and the row when it has no others", DryRun: true,
 		}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
-			out, err := flows.EmptySide(ctx, api.Request(ctx), o.Books, o.l, in.Row, side.out)
+			out, err := flows.ClearSide(ctx, api.Request(ctx), o.Books, o.l, in.Row, side.out)
 			return api.Done(ctx, out, err)
 		})
 	}

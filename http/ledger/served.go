@@ -68,7 +68,7 @@ type served struct {
 	show     func(views.Row) any // a row as it is answered, without balances
 
 	// entries returns a row of any ledger as one of this, and what is wrong with its fields, whose names begin with at.
-	entries func(row SubmitRow, at string) (book.Asked, []fault.Field)
+	entries func(row SubmitRow, at string) (book.RowInput, []fault.Field)
 }
 
 // operations are those of one ledger.
@@ -94,10 +94,10 @@ func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
 		o.proof()
 	}, func(r views.Row) any {
 		return operations[In, Out]{l: l}.row(r.ID, &r.Revision, r.Row)
-	}, func(row SubmitRow, at string) (book.Asked, []fault.Field) {
+	}, func(row SubmitRow, at string) (book.RowInput, []fault.Field) {
 		in, wrongIn := entriesOf[In](row.In, at+"in_entries")
 		out, wrongOut := entriesOf[Out](row.Out, at+"out_entries")
-		return book.Asked{Date: &row.Date, In: in, Out: out}, append(wrongIn, wrongOut...)
+		return book.RowInput{Date: &row.Date, In: in, Out: out}, append(wrongIn, wrongOut...)
 	}}
 }
 

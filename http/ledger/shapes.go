@@ -285,8 +285,8 @@ func (AddRow[In, Out]) SchemaName() string {
 	return entered("BookAddRow", reflect.TypeFor[In](), reflect.TypeFor[Out]())
 }
 
-func (b AddRow[In, Out]) asked() book.Asked {
-	return book.Asked{Date: &b.Date, In: book.Entries(b.In), Out: book.Entries(b.Out)}
+func (b AddRow[In, Out]) asked() book.RowInput {
+	return book.RowInput{Date: &b.Date, In: book.Entries(b.In), Out: book.Entries(b.Out)}
 }
 
 // BulkRow is one of several new rows.
@@ -319,7 +319,7 @@ type EditRow[In, Out book.Entry] struct {
 // SchemaName implements http/api's Named.
 func (EditRow[In, Out]) SchemaName() string { return titled[In, Out]("LedgerEdit", "Row") }
 
-func (b EditRow[In, Out]) asked() (asked book.Asked) {
+func (b EditRow[In, Out]) asked() (asked book.RowInput) {
 	asked.Date = b.Date
 	if b.In != nil {
 		asked.In = book.Entries(*b.In)

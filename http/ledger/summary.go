@@ -87,7 +87,7 @@ func (r *Routes) Summary() {
 		for _, l := range books.All {
 			one := of[l.Name]
 			s.Kinds = append(s.Kinds, kindSummary(l, one))
-			day := dayTotals(l, one.Moved)
+			day := dayTotals(l, one.Turnover)
 			day.Rows = &one.Rows
 			s.Day.Kinds = append(s.Day.Kinds, day)
 		}
@@ -112,7 +112,7 @@ func owed(above, below unit.Sum) Owed {
 	return Owed{WeOwe: &above, TheyOwe: &below, Net: unit.Sum{Decimal: above.Sub(below.Decimal)}}
 }
 
-func dayTotals(l *book.Ledger, m views.Moved) DayTotals {
+func dayTotals(l *book.Ledger, m views.Turnover) DayTotals {
 	t := DayTotals{Kind: l.Name, CashIn: m.CashIn, CashOut: m.CashOut}
 	if l.Metal {
 		t.CrystalIn, t.CrystalOut = &m.FineIn, &m.FineOut

@@ -59,7 +59,7 @@ func (r *Routes) Takadas() {
 		if err != nil {
 			return nil, err
 		}
-		return api.Shown(t, *t.Revision, nil)
+		return api.WithETag(t, *t.Revision, nil)
 	})
 	api.Handle(r.API, orderOp(api.Op{
 		ID: "edit-takada", Method: "PUT", Path: "/takada/{takada_id}",
@@ -110,7 +110,7 @@ func (r *Routes) knownTakadas(ctx context.Context, f views.TakadaFilter) error {
 
 // takadaWritten returns a takada as a command left it.
 func takadaWritten(ctx context.Context, out commands.Outcome[takada.State], err error) (*api.Tagged[views.ClientTakada], error) {
-	return api.Written(ctx, out, err, func(out commands.Outcome[takada.State]) views.ClientTakada {
+	return api.WriteResult(ctx, out, err, func(out commands.Outcome[takada.State]) views.ClientTakada {
 		t := views.ClientTakada{ID: number(out.ID), Takada: out.State.Takada}
 		if out.Revision >= 0 {
 			t.Revision = &out.Revision

@@ -46,7 +46,7 @@ type replayedRow struct {
 }
 
 // replay folds the log's transactions that end at a position or before.
-func replay(t require.TestingT, o *apptest.Office, workspace uuid.UUID, upTo event.Position) replayed {
+func replay(t require.TestingT, o *apptest.Server, workspace uuid.UUID, upTo event.Position) replayed {
 	r := replayed{accounts: map[int64]book.Account{}, rows: map[int64]*replayedRow{}, revisions: map[string]int64{}}
 	for stored, err := range o.Sys.Store.ReadAll(o.T.Context(), 0, eventstore.Forwards) {
 		require.NoError(t, err)
@@ -151,7 +151,7 @@ type journey struct {
 	at       ledger.Paths
 	t        *rapid.T
 	test     *testing.T
-	o        *apptest.Office
+	o        *apptest.Server
 	clerk    *apitest.Client
 	auditor  *apitest.Client
 	space    uuid.UUID

@@ -29,9 +29,9 @@ func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out 
 		}
 		return &api.Tagged[Row[In, Out]]{ETag: tag(out), Body: row}, err
 	}
-	api.Wrote(ctx, out.Position, out.Replayed)
+	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 	if api.Prefers(ctx) {
-		read, err := o.Views.Row(readmodels.AtLeast(ctx, out.Position), workspace(ctx), o.l, account, row.ID, asWritten(out.Position,
+		read, err := o.Views.Row(readmodels.WithMinPosition(ctx, out.Position), workspace(ctx), o.l, account, row.ID, asWritten(out.Position,
 			out.Replayed))
 		if err == nil { // else the write is answered without it: it is in the log
 			row.Balance, row.Metal = balances(o.l, views.Balance{Cash: read.Cash, Fine: read.Fine})
@@ -55,7 +55,7 @@ func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, pos
 		return rows, o.balancesIf(ctx, account, rows, posted.Rows)
 	}
 	if api.Prefers(ctx) {
-		read, err := o.Views.RowsFrom(readmodels.AtLeast(ctx, posted.Position), workspace(ctx), o.l, account, posted.First, int64(len(rows)), asWritten(posted.Position, posted.Replayed))
+		read, err := o.Views.RowsFrom(readmodels.WithMinPosition(ctx, posted.Position), workspace(ctx), o.l, account, posted.First, int64(len(rows)), asWritten(posted.Position, posted.Replayed))
 		if err == nil { // else the write is answered without them: it is in the log
 			for _, r := range read {
 				row := &rows[r.ID-posted.First]

@@ -63,7 +63,7 @@ func (r *Routes) Bulk() {
 			return nil, err
 		}
 		if out.Position != 0 {
-			api.Wrote(ctx, out.Position, out.Replayed)
+			api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 		}
 		return api.Answer(found.Result(out), nil)
 	})

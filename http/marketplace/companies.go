@@ -54,13 +54,13 @@ func (r *Routes) Companies() {
 		Errors: []int{http.StatusUnauthorized, http.StatusForbidden},
 	}),
 		func(ctx context.Context, in *struct {
-			api.Shelf
+			api.MarketplacePageParams
 			views.CompanyFilter
 			Mine bool `query:"mine" doc:"Only those of the caller's workspace"`
 		}) (*api.Body[api.DataOf[views.Listed]], error) {
 			if !in.Mine {
 				rows, total, err := r.Views.Companies(ctx, in.Get(), in.CompanyFilter)
-				return api.Shelved(in.Get(), rows, total, err)
+				return api.MarketplacePage(in.Get(), rows, total, err)
 			}
 			of := api.Caller(ctx).Workspace // who keeps its books prints the name of its company, and may do nothing in the marketplace
 			switch {
@@ -70,19 +70,19 @@ func (r *Routes) Companies() {
 				return nil, api.ErrNotPermitted
 			}
 			rows, total, err := r.Views.CompaniesOf(ctx, in.Get(), in.CompanyFilter, of)
-			return api.Shelved(in.Get(), rows, total, err)
+			return api.MarketplacePage(in.Get(), rows, total, err)
 		})
 	api.Handle(r.API, open(api.Op{
 		ID: "search-companies", Method: "GET", Path: companies + "/search", Summary: "Find companies by words, also mistyped ones", Limit: readCompanies, Reads: reads,
 	}), func(ctx context.Context, in *struct {
-		api.Shelf
+		api.MarketplacePageParams
 		Q string `query:"q" required:"true" minLength:"1" maxLength:"200" doc:"Words of the name, the category, the city or the description; the first eight count"`
 	}) (*api.Body[api.DataOf[views.Listed]], error) {
 		if strings.TrimSpace(in.Q) == "" { // G18
 			return nil, fault.Fields(fault.Field{Field: "q", Message: "is required"})
 		}
 		rows, total, err := r.Views.FindCompanies(ctx, in.Get(), in.Q)
-		return api.Shelved(in.Get(), rows, total, err)
+		return api.MarketplacePage(in.Get(), rows, total, err)
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "get-company", Method: "GET", Path: companies + "/{id}", Summary: "Read a company by its id or slug", Limit: readCompanies, Reads: reads, Errors: []int{http.StatusNotFound},
@@ -93,7 +93,7 @@ func (r *Routes) Companies() {
 		if err == nil && mayRead(ctx) != uuid.Nil {
 			err = r.addEmail(ctx, &c)
 		}
-		return api.Shown(c, c.Revision, err)
+		return api.WithETag(c, c.Revision, err)
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "check-domain", Method: "POST", Path: companies + "/check-domain", Summary: "Tell whether a company has claimed a domain, or that of an email address",
@@ -169,7 +169,7 @@ func (r *Routes) companyWritten(ctx context.Context, out commands.Outcome[compan
 	if err == nil {
 		out.State, err = commands.Reveal(ctx, r.Commands, out.State)
 	}
-	return api.Written(ctx, out, err, func(out commands.Outcome[company.State]) CompanyAnswer {
+	return api.WriteResult(ctx, out, err, func(out commands.Outcome[company.State]) CompanyAnswer {
 		c := companyShown(out)
 		if out.State.EmailKey != "" {
 			c.Email, c.EmailConfirmed = out.State.Email.Shown(), &out.State.EmailConfirmed
@@ -193,6 +193,6 @@ func companyShown(out commands.Outcome[company.State]) views.Company {
 		ID: id, Name: s.Name, Slug: s.Slug, Description: p.Description.Of(nil), Category: p.Category.Of(nil), SubCategory: p.SubCategory.Of(nil),
 		Website: p.Website.Of(nil), Domain: p.Domain.Of(nil), AddressLine1: p.AddressLine1.Of(nil), City: p.City.Of(nil), State: p.State.Of(nil),
 		Country: p.Country.Of(nil), Pincode: p.Pincode.Of(nil), GSTIN: p.GSTIN.Of(nil), Phone: p.Phone.Of(nil),
-		Verified: s.Verified, CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+		Verified: s.Verified, CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
 	}
 }

@@ -18,7 +18,7 @@ const companies = "/api/v1/companies"
 func of(id any) string { return fmt.Sprintf("%s/%s", companies, id) }
 
 // seller returns who may write what a workspace sells.
-func seller(o *apptest.Office, workspace string) *apitest.Client {
+func seller(o *apptest.Server, workspace string) *apitest.Client {
 	return o.Bearer(o.Key(workspace, `{"marketplace":"write"}`).Key)
 }
 
@@ -56,7 +56,7 @@ func TestTheListOfCompaniesCanBeOnesOwn(t *testing.T) {
 	c.GET(companies + "?mine=true").Status(200).JSON(&own)
 	require.Equal(t, int64(1), own.Total)
 	require.Equal(t, mine.ID, own.Data[0].ID)
-	o.Stranger().GET(companies + "?mine=true").Status(401)
+	o.Anonymous().GET(companies + "?mine=true").Status(401)
 }
 
 func TestACompanyIsReadByItsIDAndItsSlug(t *testing.T) {
@@ -67,19 +67,19 @@ func TestACompanyIsReadByItsIDAndItsSlug(t *testing.T) {
 	require.Equal(t, word+"-mills", first.Slug)
 	second := founded(t, c, `{"name":"`+word+` mills"}`)
 	require.Equal(t, word+"-mills-2", second.Slug)
-	byID := o.Stranger().GET(of(first.ID)).Status(200)
+	byID := o.Anonymous().GET(of(first.ID)).Status(200)
 	require.Equal(t, `"0"`, byID.Header("ETag"))
-	require.Equal(t, byID.Text, o.Stranger().GET(of(strings.ToUpper(first.ID.String()))).Status(200).Text)
-	require.Equal(t, byID.Text, o.Stranger().GET(of(first.Slug)).Status(200).Text)
+	require.Equal(t, byID.Text, o.Anonymous().GET(of(strings.ToUpper(first.ID.String()))).Status(200).Text)
+	require.Equal(t, byID.Text, o.Anonymous().GET(of(first.Slug)).Status(200).Text)
 	require.Contains(t, byID.Text, `"city":"Surat","state":null`)
 
 	// The slug stays, whatever the name is, and is not given again.
 	renamed := c.PATCH(of(first.ID), `{"name":"Other"}`).Status(200)
-	require.Equal(t, renamed.Text, o.Stranger().GET(of(first.Slug)).Status(200).Text)
+	require.Equal(t, renamed.Text, o.Anonymous().GET(of(first.Slug)).Status(200).Text)
 	c.DELETE(of(first.ID)).Status(204)
 	require.Equal(t, word+"-mills-3", founded(t, c, `{"name":"`+word+` mills"}`).Slug)
 	for _, gone := range []any{first.ID, first.Slug, uuid.New(), "no-such-company", "%20"} {
-		o.Stranger().GET(of(gone)).Problem(404, "Company not found")
+		o.Anonymous().GET(of(gone)).Problem(404, "Company not found")
 	}
 	c.DELETE(of(first.ID)).Problem(404, "Company not found")
 	c.PATCH(of(first.Slug), `{}`).Problem(404, "Company not found")
@@ -94,8 +94,8 @@ func TestOnlyMembersChangeACompany(t *testing.T) {
 		foreign.PATCH(of(k.ID), body).Problem(403, "Not enough permissions to modify this company")
 	}
 	foreign.DELETE(of(k.ID)).Problem(403, "Not enough permissions to modify this company")
-	o.Stranger().PATCH(of(k.ID), `{}`).Problem(401, "Not authenticated")
-	o.Stranger().With("Authorization", "Bearer bahi_no").GET(of(k.ID)).Problem(401, "Not authenticated")
+	o.Anonymous().PATCH(of(k.ID), `{}`).Problem(401, "Not authenticated")
+	o.Anonymous().With("Authorization", "Bearer bahi_no").GET(of(k.ID)).Problem(401, "Not authenticated")
 	c.With("If-Match", `"7"`).PATCH(of(k.ID), `{"city":"Pune"}`).Problem(412, "It was changed since you read it")
 	c.PATCH(of(k.ID), `{"verified":true}`).Status(200).Contains(`"verified":false`)
 	o.Operator().PATCH(of(k.ID), `{"verified":true}`).Status(200).Contains(`"verified":true`)
@@ -117,9 +117,9 @@ func TestWrongValuesOfACompanyAreRefused(t *testing.T) {
 	}
 	c.POST(companies, `{}`).Problem(422, "Validation error", "name", "is required")
 	for _, query := range []string{"?page=0", "?limit=101", "?limit=0", "?verified=maybe", "/search", "/search?q=", "/search?q=%20", "/search?q=" + strings.Repeat("a", 201)} {
-		o.Stranger().GET(companies + query).Status(422)
+		o.Anonymous().GET(companies + query).Status(422)
 	}
-	o.Stranger().GET(of(k.ID)).Status(200).Contains(`"revision":0`)
+	o.Anonymous().GET(of(k.ID)).Status(200).Contains(`"revision":0`)
 }
 
 func TestADomainBelongsToOneCompany(t *testing.T) {
@@ -134,7 +134,7 @@ func TestADomainBelongsToOneCompany(t *testing.T) {
 	other := founded(t, foreign, `{"name":"B"}`)
 	foreign.PATCH(of(other.ID), `{"domain":"`+domain+`"}`).Problem(409, "Company domain already registered", "domain", "Company domain already registered")
 	check := func(text string) *apitest.Answer {
-		return o.Stranger().POST(companies+"/check-domain", `{"domain":"`+text+`"}`)
+		return o.Anonymous().POST(companies+"/check-domain", `{"domain":"`+text+`"}`)
 	}
 	check("sales@" + domain).Status(200).Body(`{"available":false,"company":{"id":"` + k.ID.String() + `","name":"A"}}`)
 	check("shop." + domain).Status(200).Body(`{"available":true,"company":null}`)
@@ -171,7 +171,7 @@ func TestCompaniesAreListedAndFound(t *testing.T) {
 	}
 	names := func(query string) string {
 		var found page
-		o.Stranger().GET(companies + query).Status(200).JSON(&found)
+		o.Anonymous().GET(companies + query).Status(200).JSON(&found)
 		short := make([]string, len(found.Data))
 		for i, k := range found.Data {
 			short[i] = strings.TrimSuffix(k.Name, " "+word)
@@ -183,10 +183,10 @@ func TestCompaniesAreListedAndFound(t *testing.T) {
 	require.Equal(t, all, names("?city="+city+"+&verified=false"))
 	require.Equal(t, "Golden Necklace", names("?city="+city+"&limit=2&page=2"))
 	require.Empty(t, names("?city="+city+"&verified=true"))
-	o.Stranger().GET(companies + "?page=3&limit=2&city=" + city).Status(200).Body(`{"data":[],"total":3,"page":3,"limit":2}`)
+	o.Anonymous().GET(companies + "?page=3&limit=2&city=" + city).Status(200).Body(`{"data":[],"total":3,"page":3,"limit":2}`)
 	var first page
-	o.Stranger().GET(companies + "?limit=1&city=" + city).Status(200).JSON(&first)
-	one := o.Stranger().GET(companies + "/search?q=" + word + "&limit=1").Status(200)
+	o.Anonymous().GET(companies + "?limit=1&city=" + city).Status(200).JSON(&first)
+	one := o.Anonymous().GET(companies + "/search?q=" + word + "&limit=1").Status(200)
 	one.Body(fmt.Sprintf(`{"data":[{"id":"%s","name":"સોનાની વીંટી %s","slug":"%s","category":"%s","city":"%s","verified":false}],"total":3,"page":1,"limit":1}`,
 		first.Data[0].ID, word, first.Data[0].Slug, word, city))
 	for query, found := range map[string]string{
@@ -216,5 +216,5 @@ func TestTheCallersCompaniesAreListed(t *testing.T) {
 	o.Reader(o.Home).GET(companies + "?mine=true").Status(200).JSON(&own)
 	require.Equal(t, int64(1), own.Total)
 	require.Equal(t, made.ID, own.Data[0].ID)
-	o.Stranger().GET(companies + "?mine=true").Status(401)
+	o.Anonymous().GET(companies + "?mine=true").Status(401)
 }

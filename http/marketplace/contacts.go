@@ -93,7 +93,7 @@ func (r *Routes) Contacts() {
 			return nil, err
 		}
 		c, err := r.Views.Contact(ctx, mayRead(ctx), id)
-		return api.Shown(c, c.Revision, err)
+		return api.WithETag(c, c.Revision, err)
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "add-contact", Method: "POST", Path: contacts, Summary: "Add a contact, of a company or of none", Limit: "contact_create", Errors: []int{http.StatusBadRequest},
@@ -103,7 +103,7 @@ func (r *Routes) Contacts() {
 			return nil, err
 		}
 		w, err := flows.AddContact(ctx, r.Commands, api.Request(ctx), in.Body)
-		return api.Written(ctx, w.ContactOutcome, err, func(flows.ContactOutcome) ContactChange { return contactAnswer(w) })
+		return api.WriteResult(ctx, w.ContactOutcome, err, func(flows.ContactOutcome) ContactChange { return contactAnswer(w) })
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "edit-contact", Method: "PATCH", Path: contacts + "/{contact_id}", Summary: "Change what is named of a contact; company and rank only members change",
@@ -121,7 +121,7 @@ func (r *Routes) Contacts() {
 		}
 		in.Body.ID = id.String()
 		w, err := flows.EditContact(ctx, r.Commands, api.Request(ctx), in.Body)
-		return api.Written(ctx, w.ContactOutcome, err, func(flows.ContactOutcome) ContactChange { return contactAnswer(w) })
+		return api.WriteResult(ctx, w.ContactOutcome, err, func(flows.ContactOutcome) ContactChange { return contactAnswer(w) })
 	})
 	api.Handle(r.API, closed(api.Op{
 		ID: "delete-contact", Method: "DELETE", Path: contacts + "/{contact_id}", Summary: "Delete a contact, and forget who it was", Limit: generalContacts,
@@ -146,7 +146,7 @@ func contactShown(w flows.ContactWritten) views.Contact {
 	id, _ := uuid.Parse(w.ID) // the command has given it
 	c := views.Contact{
 		ID: id, FirstName: s.FirstName.Value.Shown(), LastName: s.LastName.Value.Shown(), Email: s.Email.Value.Shown(), Phone: s.Phone.Value.Shown(),
-		Designation: s.Designation.Value.Shown(), IsPrimary: w.Primary, CreatedAt: w.Began, UpdatedAt: w.At, Revision: w.Revision,
+		Designation: s.Designation.Value.Shown(), IsPrimary: w.Primary, CreatedAt: w.CreatedAt, UpdatedAt: w.At, Revision: w.Revision,
 	}
 	if s.Company != uuid.Nil {
 		c.CompanyID = &s.Company

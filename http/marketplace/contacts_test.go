@@ -27,7 +27,7 @@ func contactOf(t *testing.T, c *apitest.Client, company any, more string) (made 
 func TestAnybodyNamesAContactAndMembersDecideTheRest(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
-	c, foreign, stranger := seller(o, o.Home), seller(o, o.Abroad), o.Stranger()
+	c, foreign, stranger := seller(o, o.Home), seller(o, o.Abroad), o.Anonymous()
 	mill, shop := founded(t, c, `{"name":"`+unique()+`"}`), founded(t, c, `{"name":"`+unique()+`"}`)
 	theirs := founded(t, foreign, `{"name":"`+unique()+`"}`)
 	first := contactOf(t, stranger, mill.ID, `,"is_primary":true,"phone":"98123 45678","last_name":" "`)
@@ -79,9 +79,9 @@ func TestADeletedCompanysContactsAreItsMembers(t *testing.T) {
 	mill := founded(t, c, `{"name":"`+unique()+`"}`)
 	asha := contactOf(t, c, mill.ID, "")
 	c.DELETE(of(mill.ID)).Status(204)
-	o.Stranger().GET(contactAt(asha.ID)).Problem(404, "Contact not found")
-	o.Stranger().PATCH(contactAt(asha.ID), `{"phone":null}`).Problem(404, "Contact not found")
-	o.Stranger().POST(contacts, `{"first_name":"A","email":"a@example.org","company_id":"`+mill.ID.String()+`"}`).Problem(400, "Company not found")
+	o.Anonymous().GET(contactAt(asha.ID)).Problem(404, "Contact not found")
+	o.Anonymous().PATCH(contactAt(asha.ID), `{"phone":null}`).Problem(404, "Contact not found")
+	o.Anonymous().POST(contacts, `{"first_name":"A","email":"a@example.org","company_id":"`+mill.ID.String()+`"}`).Problem(400, "Company not found")
 	c.GET(contactAt(asha.ID)).Status(200)
 	c.GET(contacts + "?company_id=" + mill.ID.String()).Status(200).Contains(asha.ID.String())
 	c.PATCH(contactAt(asha.ID), `{"phone":null}`).Problem(409, "The company was deleted")
@@ -116,13 +116,13 @@ func TestACompanyIsToldOfAStrangersChange(t *testing.T) {
 	asha := contactOf(t, owner.Client, mill.ID, "")
 	owner.PATCH(contactAt(asha.ID), `{"phone":"+919812345678"}`).Status(200)
 	for range 2 {
-		o.Stranger().PATCH(contactAt(asha.ID), `{"email":"rani@example.org"}`).Status(200)
+		o.Anonymous().PATCH(contactAt(asha.ID), `{"email":"rani@example.org"}`).Status(200)
 	}
 	subject := "A contact of " + name + " was changed"
 	text := o.Mailed(o.Address("owner"), subject, 1)
 	require.Contains(t, text, "/contacts/"+asha.ID.String())
 	require.NotContains(t, text, "rani")
-	o.Worked("tell_contact_change")
+	o.WaitJobs("tell_contact_change")
 	require.Len(t, o.Mails(o.Address("owner"), subject), 1)
 }
 
@@ -134,9 +134,9 @@ func TestContactsMayBeForKnownCallersAlone(t *testing.T) {
 	c := seller(o, o.Home)
 	mill := founded(t, c, `{"name":"Mill","gstin":"27AAPFU0939F1C6"}`)
 	asha, rani := contactOf(t, c, mill.ID, ""), contactOf(t, c, mill.ID, "")
-	o.Stranger().GET(contactAt(asha.ID)).Problem(401, "Not authenticated")
-	o.Stranger().PATCH(contactAt(asha.ID), `{}`).Problem(401, "Not authenticated")
-	o.Stranger().POST(contacts, `{"first_name":"A","email":"a@example.org"}`).Problem(401, "Not authenticated")
+	o.Anonymous().GET(contactAt(asha.ID)).Problem(401, "Not authenticated")
+	o.Anonymous().PATCH(contactAt(asha.ID), `{}`).Problem(401, "Not authenticated")
+	o.Anonymous().POST(contacts, `{"first_name":"A","email":"a@example.org"}`).Problem(401, "Not authenticated")
 	seller(o, o.Abroad).GET(contactAt(asha.ID)).Status(200)
 
 	// The first deletion has the tables rewritten, the next one waits for its turn.

@@ -52,13 +52,13 @@ type EnquiryAnswer struct {
 func (r *Routes) Enquiries() {
 	api.Handle(r.API, open(api.Op{
 		ID: "create-enquiry", Method: "POST", Path: enquiries, Summary: "Ask a company that sells, which is told by mail, by chat and in its crm",
-		Limit: "enquiry_create", Faulty: http.StatusBadRequest, Unstored: "Failed to create enquiry", Errors: []int{http.StatusBadRequest},
+		Limit: "enquiry_create", FieldErrorStatus: http.StatusBadRequest, Unstored: "Failed to create enquiry", Errors: []int{http.StatusBadRequest},
 	}), func(ctx context.Context, in *struct{ Body enquiry.Send }) (*api.Tagged[EnquiryAnswer], error) {
 		out, err := flows.SendEnquiry(ctx, r.Commands, api.Request(ctx), in.Body)
 		if err == nil {
 			out.State, err = commands.Reveal(ctx, r.Commands, out.State)
 		}
-		return api.Written(ctx, out, err, func(out flows.EnquiryOutcome) EnquiryAnswer {
+		return api.WriteResult(ctx, out, err, func(out flows.EnquiryOutcome) EnquiryAnswer {
 			return EnquiryAnswer{SentEnquiry: sentShown(out), Warnings: wording.Unread("user_phone", out.State.Phone.Shown())}
 		})
 	})
@@ -88,7 +88,7 @@ func (r *Routes) Enquiries() {
 			return nil, err
 		}
 		e, err := r.Views.Enquiry(ctx, api.Caller(ctx).Workspace, id, in.Spam)
-		return api.Shown(e, e.Revision, err)
+		return api.WithETag(e, e.Revision, err)
 	})
 	api.Handle(r.API, enquiryOp("get-enquiry-history", "GET", "/{enquiry_id}/history", "Read how an enquiry's status moved, oldest first"),
 		func(ctx context.Context, in *ByEnquiry) (*api.Body[[]views.Move], error) {
@@ -120,7 +120,7 @@ func (r *Routes) Enquiries() {
 		if err == nil {
 			told, err = commands.Load(ctx, r.Commands.Fresh(), enquiry.NotificationKind, out.ID)
 		}
-		return api.Written(ctx, out, err, func(out flows.EnquiryOutcome) views.Enquiry { return enquiryShown(out, told.State) })
+		return api.WriteResult(ctx, out, err, func(out flows.EnquiryOutcome) views.Enquiry { return enquiryShown(out, told.State) })
 	})
 }
 
@@ -130,7 +130,7 @@ func sentShown(out flows.EnquiryOutcome) views.SentEnquiry {
 	id, _ := uuid.Parse(out.ID) // the command has given it
 	return views.SentEnquiry{
 		ID: id, ToCompanyID: s.Company, ProductID: s.Product, Message: s.Message.Shown(), Quantity: s.Quantity, UserName: s.Name.Shown(), UserEmail: s.Email.Shown(),
-		UserPhone: s.Phone.Shown(), SourcePlatform: s.Source, Status: s.Status, CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+		UserPhone: s.Phone.Shown(), SourcePlatform: s.Source, Status: s.Status, CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
 	}
 }
 
@@ -148,9 +148,9 @@ func enquiryShown(out flows.EnquiryOutcome, told enquiry.Notifications) views.En
 		case ended:
 			into.Status, into.At = o.Status, o.At
 		case out.State.Spam:
-			into.Status, into.At = enquiry.Skipped, out.Began
+			into.Status, into.At = enquiry.Skipped, out.CreatedAt
 		default:
-			into.Status, into.At = enquiry.Queued, out.Began
+			into.Status, into.At = enquiry.Queued, out.CreatedAt
 		}
 		if o.Error != "" {
 			into.Error = &o.Error

@@ -41,7 +41,7 @@ func (r *Routes) followEnquiries() {
 				case err != nil || last < 0:
 					return nil, errLastEvent
 				case last > int64(head):
-					return nil, readmodels.ErrAhead
+					return nil, readmodels.ErrBeyondHead
 				}
 				t.sent = last
 			}
@@ -87,7 +87,7 @@ func (t *tail) catchUp(ctx context.Context, to event.Position) error {
 	ctx = readmodels.WithFreshness(ctx, &readmodels.Freshness{Min: to, Wait: streamWithin})
 	for {
 		rows, err := t.views.EnquiriesAfter(ctx, t.workspace, t.sent, streamPage)
-		if errors.Is(err, readmodels.ErrNotYet) { // the client comes again
+		if errors.Is(err, readmodels.ErrPositionTimeout) { // the client comes again
 			return nil
 		}
 		if err != nil {

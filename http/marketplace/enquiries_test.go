@@ -61,7 +61,7 @@ func listed(t *testing.T, c *apitest.Client, query string) (p pageOf) {
 func TestABuyerAsksAndTheCompanyAnswers(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
-	c, foreign, stranger := seller(o, o.Home), seller(o, o.Abroad), o.Stranger()
+	c, foreign, stranger := seller(o, o.Home), seller(o, o.Abroad), o.Anonymous()
 	mill, shop := founded(t, c, `{"name":"`+unique()+`"}`), founded(t, c, `{"name":"`+unique()+`"}`)
 	var hook views.Product
 	c.POST(catalog, `{"name":"Hook","price_amount":1,"company_id":"`+mill.ID.String()+`"}`).Status(201).JSON(&hook)
@@ -126,26 +126,26 @@ func TestWrongEnquiriesAreRefusedWith400(t *testing.T) {
 		`,"quantity":0`: "quantity", `,"quantity":1000000001`: "quantity", `,"quantity":"3"`: "quantity", `,"message":"a\u202eb"`: "message", `,"message":"` + strings.Repeat("a", 5001) + `"`: "message",
 		`,"user_phone":"x\u0001"`: "user_phone", `,"source_platform":"a b"`: "source_platform", `,"product_id":"x"`: "product_id", `,"product_id":7`: "product_id",
 	} {
-		o.Stranger().POST(enquiries, asking(mill.ID, more)).Problem(400, "Validation error").Contains(`"field":"`+field, `"status":400`)
+		o.Anonymous().POST(enquiries, asking(mill.ID, more)).Problem(400, "Validation error").Contains(`"field":"`+field, `"status":400`)
 	}
-	o.Stranger().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","user_phone":"a\u0001b","quantity":0}`, mill.ID)).Problem(400, "Validation error",
+	o.Anonymous().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","user_phone":"a\u0001b","quantity":0}`, mill.ID)).Problem(400, "Validation error",
 		"quantity", "must be at least 1", "user_email", "expected an email address", "user_phone", "control characters are not allowed")
-	o.Stranger().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","quantity":0}`, uuid.New())).Problem(400, "Validation error",
+	o.Anonymous().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","quantity":0}`, uuid.New())).Problem(400, "Validation error",
 		"quantity", "must be at least 1", "user_email", "expected an email address", "to_company_id", "there is none with this id")
-	o.Stranger().POST(enquiries, asking(mill.ID, `,"user_phone":"\u202aask at the shop\u202c"`)).Status(201).Contains(`"user_phone":"ask at the shop"`, `"warnings":[{"field":"user_phone"`)
-	o.Stranger().POST(enquiries, asking(mill.ID, `,"user_phone":"\u202a+91 98123 45678\u202c"`)).Status(201).Contains(`"user_phone":"+919812345678"`)
-	o.Stranger().POST(enquiries, `{}`).Problem(400, "Validation error").Contains(`"field":"to_company_id"`, `"field":"user_name"`, `"field":"user_email"`)
-	o.Stranger().POST(enquiries, `{"to_company_id":"x","user_name":"","user_email":"x"}`).Status(400).Contains(`"field":"to_company_id"`)
-	o.Stranger().POST(enquiries, asking(uuid.New(), "")).Problem(400, "Company not found")
+	o.Anonymous().POST(enquiries, asking(mill.ID, `,"user_phone":"\u202aask at the shop\u202c"`)).Status(201).Contains(`"user_phone":"ask at the shop"`, `"warnings":[{"field":"user_phone"`)
+	o.Anonymous().POST(enquiries, asking(mill.ID, `,"user_phone":"\u202a+91 98123 45678\u202c"`)).Status(201).Contains(`"user_phone":"+919812345678"`)
+	o.Anonymous().POST(enquiries, `{}`).Problem(400, "Validation error").Contains(`"field":"to_company_id"`, `"field":"user_name"`, `"field":"user_email"`)
+	o.Anonymous().POST(enquiries, `{"to_company_id":"x","user_name":"","user_email":"x"}`).Status(400).Contains(`"field":"to_company_id"`)
+	o.Anonymous().POST(enquiries, asking(uuid.New(), "")).Problem(400, "Company not found")
 	for _, id := range []any{hook.ID, hidden.ID, uuid.New()} {
-		o.Stranger().POST(enquiries, asking(mill.ID, fmt.Sprintf(`,"product_id":%q`, id))).Problem(400, "Product not found")
+		o.Anonymous().POST(enquiries, asking(mill.ID, fmt.Sprintf(`,"product_id":%q`, id))).Problem(400, "Product not found")
 	}
-	o.Stranger().POST(enquiries, "{").Status(400)
+	o.Anonymous().POST(enquiries, "{").Status(400)
 	for _, query := range []string{"?page_size=101", "?page_size=0", "?page=0", "?status=open", "?company_id=x"} {
 		c.GET(enquiries + query).Status(422)
 	}
 	for body, field := range map[string]string{`{"status":"open"}`: "status", `{"status":null}`: "status", `{"notes":7}`: "notes"} {
-		c.PATCH(enquiryAt(asked(t, o.Stranger(), mill.ID, "").ID), body).Problem(422, "Validation error").Contains(`"field":"` + field)
+		c.PATCH(enquiryAt(asked(t, o.Anonymous(), mill.ID, "").ID), body).Problem(422, "Validation error").Contains(`"field":"` + field)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestWhatProgramsSendIsNobodysBusiness(t *testing.T) {
 	o := apptest.Share(t)
 	c := seller(o, o.Home)
 	mill := founded(t, c, `{"name":"`+unique()+`"}`)
-	spam := asked(t, o.Stranger(), mill.ID, `,"website":"https://spam.example"`)
+	spam := asked(t, o.Anonymous(), mill.ID, `,"website":"https://spam.example"`)
 	c.GET(enquiryAt(spam.ID)).Problem(404, "Enquiry not found")
 	c.GET(enquiryAt(spam.ID)+"/history").Problem(404, "Enquiry not found")
 	require.Zero(t, listed(t, c, "").Total)
@@ -179,30 +179,30 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	owner := o.Person(o.Address("owner"))
 	name := unique()
 	mill := founded(t, owner.Client, `{"name":"`+name+`","phone":"+919812345111"}`)
-	e := notified(t, owner.Client, asked(t, o.Stranger(), mill.ID, "").ID)
+	e := notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
 	require.Equal(t, []string{"skipped", "sent", "sent"}, []string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
 	require.Equal(t, "no message has come from the company's phone", *e.Notifications.Chat.Error)
 	require.Equal(t, "sandbox-"+e.ID.String(), *e.CRMLeadID)
 	var refused views.SentEnquiry
-	o.Stranger().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+`","user_name":"Nobody 000","user_email":"n@example.org"}`).Status(201).JSON(&refused)
+	o.Anonymous().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+`","user_name":"Nobody 000","user_email":"n@example.org"}`).Status(201).JSON(&refused)
 	e = notified(t, owner.Client, refused.ID)
 	require.Equal(t, []any{"failed", "the crm refused the lead (422)", (*string)(nil)}, []any{e.Notifications.CRM.Status, *e.Notifications.CRM.Error, e.CRMLeadID})
 
 	// Its own address counts once somebody who reads it has confirmed it, its phone once it has written.
 	asks := o.Address("asks")
 	owner.PATCH(of(mill.ID), `{"email":"`+strings.ToUpper(asks)+`"}`).Status(200).Contains(`"email":"`+asks, `"email_confirmed":false`)
-	require.NotContains(t, o.Stranger().GET(of(mill.ID)).Status(200).Text, asks)
+	require.NotContains(t, o.Anonymous().GET(of(mill.ID)).Status(200).Text, asks)
 	_, token := apptest.Link(t, o.Mailed(asks, "Confirm the address of "+name, 1))
-	o.Stranger().POST(companies+"/confirm-email", map[string]string{"token": token[:len(token)-1]}).Problem(400, "Invalid or expired confirmation token")
-	o.Stranger().POST(companies+"/confirm-email", map[string]string{"token": token}).Status(200).Body(`{"message":"Email confirmed"}`)
+	o.Anonymous().POST(companies+"/confirm-email", map[string]string{"token": token[:len(token)-1]}).Problem(400, "Invalid or expired confirmation token")
+	o.Anonymous().POST(companies+"/confirm-email", map[string]string{"token": token}).Status(200).Body(`{"message":"Email confirmed"}`)
 	owner.GET(of(mill.ID)).Status(200).Contains(`"email_confirmed":true`)
 	agent := owner.Client
 	var channel messagingviews.Channel
 	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
-	_, err := o.Sys.Messages.Receive(t.Context(), messagingflows.Arrival{Writer: messagingflows.Writer{From: "919812345111"}, Channel: channel.ID, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
+	_, err := o.Sys.Messages.Receive(t.Context(), messagingflows.InboundMessage{Sender: messagingflows.Sender{From: "919812345111"}, Channel: channel.ID, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
 
-	e = notified(t, owner.Client, asked(t, o.Stranger(), mill.ID, `,"message":"See https://evil.example\r\nBcc: x@example.org","quantity":7,"user_phone":"9812345671"`).ID)
+	e = notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, `,"message":"See https://evil.example\r\nBcc: x@example.org","quantity":7,"user_phone":"9812345671"`).ID)
 	require.Equal(t, []string{"sent", "sent", "sent"}, []string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
 	require.Zero(t, e.Revision)
 	text := o.Mailed(asks, "New enquiry for "+name, 1)
@@ -223,7 +223,7 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	owner.PATCH(enquiryAt(e.ID), `{"status":"lost"}`).Status(200)
 	require.Empty(t, o.Mails(asks, "New enquiry for "+name))
 	require.NotContains(t, o.Operator().GET("/ops/outbox?page_size=1000&port=chat").Status(200).Text, "evil.example")
-	o.Stranger().POST(enquiries, asking(mill.ID, "")).Status(201).Contains(`"user_email":"` + buyerOf(mill.ID) + `"`)
+	o.Anonymous().POST(enquiries, asking(mill.ID, "")).Status(201).Contains(`"user_email":"` + buyerOf(mill.ID) + `"`)
 	o.Operator().POST("/ops/erasures", `{"email":"`+asks+`"}`).Status(202).Body(`{"subjects":1}`)
 	require.NotContains(t, owner.GET(of(mill.ID)).Status(200).Text, "email")
 	for _, body := range []string{`{}`, `{"email":"x"}`, `{"phone":"x"}`, `{"email":7}`} {
@@ -247,10 +247,10 @@ func TestACrowdOfEnquiriesComesAsADigest(t *testing.T) {
 	o := apptest.StartAs(t, s)
 	owner := o.Person("owner@example.com")
 	mill := founded(t, owner.Client, `{"name":"Mill"}`)
-	first := notified(t, owner.Client, asked(t, o.Stranger(), mill.ID, "").ID)
-	second := notified(t, owner.Client, asked(t, o.Stranger(), mill.ID, "").ID)
+	first := notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
+	second := notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
 	if first.CreatedAt.Hour() != second.CreatedAt.Hour() { // the hour began in between, so that there is room for one more
-		second = notified(t, owner.Client, asked(t, o.Stranger(), mill.ID, "").ID)
+		second = notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
 	}
 	require.Equal(t, "too many enquiries within an hour: they come as a digest", *second.Notifications.Email.Error)
 	require.Equal(t, "sent", second.Notifications.CRM.Status)
@@ -301,12 +301,12 @@ func TestNewEnquiriesAreFollowed(t *testing.T) {
 		return id, e
 	}
 	live := follow("")
-	asked(t, o.Stranger(), theirs.ID, "")
-	asked(t, o.Stranger(), mill.ID, `,"website":"x"`)
-	first := asked(t, o.Stranger(), mill.ID, "")
+	asked(t, o.Anonymous(), theirs.ID, "")
+	asked(t, o.Anonymous(), mill.ID, `,"website":"x"`)
+	first := asked(t, o.Anonymous(), mill.ID, "")
 	id, e := next(live)
 	require.Equal(t, first.ID, e.ID)
-	second := asked(t, o.Stranger(), mill.ID, "")
+	second := asked(t, o.Anonymous(), mill.ID, "")
 	_, e = next(live)
 	require.Equal(t, second.ID, e.ID)
 	_, e = next(follow(id))
@@ -314,7 +314,7 @@ func TestNewEnquiriesAreFollowed(t *testing.T) {
 	for _, last := range []string{"x", "-1", "9000000000000000000"} {
 		c.With("Last-Event-ID", last).GET(enquiries + "/stream").Status(422)
 	}
-	o.Stranger().GET(enquiries+"/stream").Problem(401, "Not authenticated")
+	o.Anonymous().GET(enquiries+"/stream").Problem(401, "Not authenticated")
 }
 
 func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
@@ -335,8 +335,8 @@ func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
 	t.Cleanup(lookup.Close)
 	s.Outside.ChatLookup, s.Outside.FetchAllow = lookup.URL, []string{strings.TrimPrefix(lookup.URL, "http://")}
 	o, shared := apptest.StartAs(t, s), apptest.Share(t)
-	check := func(o *apptest.Office, body, want string) {
-		o.Stranger().POST(enquiries+"/verify-chat", body).Status(200).Body(want)
+	check := func(o *apptest.Server, body, want string) {
+		o.Anonymous().POST(enquiries+"/verify-chat", body).Status(200).Body(want)
 	}
 	check(o, `{"phone":"98123 45678"}`, `{"phone":"+919812345678","is_valid":true,"is_chat":true,"error":null}`)
 	check(o, `{"phone":"9812345679"}`, `{"phone":"+919812345679","is_valid":true,"is_chat":false,"error":null}`)
@@ -347,14 +347,14 @@ func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
 	}
 	check(shared, `{"phone":"12"}`, `{"phone":"12","is_valid":false,"is_chat":false,"error":"This is not a telephone number"}`)
 	for _, broken := range []string{"{", "[]", "7"} {
-		shared.Stranger().POST(enquiries+"/verify-chat", broken).Status(400)
+		shared.Anonymous().POST(enquiries+"/verify-chat", broken).Status(400)
 	}
 	// Evidence is the caller's own.
 	owner := seller(shared, shared.Home)
 	agent := shared.Bearer(shared.Key(shared.Home, `{"messaging":"write"}`).Key)
 	var channel messagingviews.Channel
 	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
-	_, err := shared.Sys.Messages.Receive(t.Context(), messagingflows.Arrival{Channel: channel.ID, Writer: messagingflows.Writer{From: "919812345222"}, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
+	_, err := shared.Sys.Messages.Receive(t.Context(), messagingflows.InboundMessage{Channel: channel.ID, Sender: messagingflows.Sender{From: "919812345222"}, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
 	owner.POST(enquiries+"/verify-chat", `{"phone":"+919812345222"}`).Status(200).Contains(`"is_chat":true,"error":null`)
 	seller(shared, shared.Abroad).POST(enquiries+"/verify-chat", `{"phone":"+919812345222"}`).Status(200).Contains(`"is_chat":false`)
@@ -367,10 +367,10 @@ func TestAnEnquiryThatCannotBeKeptIsA500(t *testing.T) {
 	mill := founded(t, seller(o, o.Home), `{"name":"Mill"}`)
 	o.Sql(`revoke all on schema log from public`)
 	o.Sql(`alter table log.event rename to event_away`)
-	a := o.Stranger().POST(enquiries, asking(mill.ID, "")).Problem(500, "Failed to create enquiry")
+	a := o.Anonymous().POST(enquiries, asking(mill.ID, "")).Problem(500, "Failed to create enquiry")
 	require.NotEmpty(t, a.Header("Retry-After"))
 	o.Sql(`alter table log.event_away rename to event`)
-	asked(t, o.Stranger(), mill.ID, "")
+	asked(t, o.Anonymous(), mill.ID, "")
 }
 
 // Enquiries that come together are told by one job. One of them that the crm does not take for now holds up none of the others, and nobody is told twice.
@@ -406,7 +406,7 @@ func TestAnEnquiryThatWaitsForItsCRMHoldsUpNoOther(t *testing.T) {
 			if i == 3 {
 				of = "slow"
 			}
-			o.Stranger().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+`","user_name":"Asha","user_email":"`+of+`@example.org"}`).Status(201).JSON(&all[i])
+			o.Anonymous().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+`","user_name":"Asha","user_email":"`+of+`@example.org"}`).Status(201).JSON(&all[i])
 		})
 	}
 	sending.Wait()
@@ -450,7 +450,7 @@ func TestANotificationIsTriedEightTimesOverADay(t *testing.T) {
 	s.Outside.CRMURL, s.Outside.FetchAllow = crm.URL, []string{strings.TrimPrefix(crm.URL, "http://")}
 	o := apptest.StartAs(t, s)
 	owner := o.Person("owner@example.com")
-	e := asked(t, o.Stranger(), founded(t, owner.Client, `{"name":"Mill"}`).ID, "")
+	e := asked(t, o.Anonymous(), founded(t, owner.Client, `{"name":"Mill"}`).ID, "")
 	const most = 8
 	var waited time.Duration
 	for try := 1; try < most; try++ {

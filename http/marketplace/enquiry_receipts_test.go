@@ -26,7 +26,7 @@ import (
 
 // network is a deployment whose own sender PN9 tells of enquiries, with a company that hears by chat.
 type network struct {
-	*apptest.Office
+	*apptest.Server
 
 	t     *testing.T
 	owner apptest.Person
@@ -53,12 +53,12 @@ func onNetwork(t *testing.T) *network {
 	s := apptest.Settings(t, apptest.Database(t))
 	s.Outside.ChatURL, s.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
 	s.Outside.ChatKey, s.Outside.ChatSender, s.Outside.SocialSecrets = "key", "PN9", []string{"app-secret-for-tests"}
-	n.Office = apptest.StartAs(t, s)
+	n.Server = apptest.StartAs(t, s)
 	n.owner = n.Person("owner@example.com")
 	n.mill = founded(t, n.owner.Client, `{"name":"Mill","phone":"+919812345111"}`)
 	var sales messagingviews.Channel
 	n.owner.POST("/api/channels", `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1"}}`).Status(201).JSON(&sales)
-	_, err := n.Sys.Messages.Receive(t.Context(), messagingflows.Arrival{Writer: messagingflows.Writer{From: "919812345111"}, Channel: sales.ID, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
+	_, err := n.Sys.Messages.Receive(t.Context(), messagingflows.InboundMessage{Sender: messagingflows.Sender{From: "919812345111"}, Channel: sales.ID, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
 	return n
 }
@@ -95,7 +95,7 @@ func (n *network) call(secret, sender string, enquiry any, status string) {
 		"statuses":[{"id":"wamid.%d","recipient_id":"919812345111","biz_opaque_callback_data":"enq_%v","status":%s}]}}]}]}`, sender, n.calls, enquiry, status)
 	h := hmac.New(sha256.New, []byte(secret))
 	h.Write([]byte(body))
-	n.Stranger().With("X-Hub-Signature-256", "sha256="+hex.EncodeToString(h.Sum(nil)), "Content-Type", "application/json").POST("/api/webhook/social", body).Status(200)
+	n.Anonymous().With("X-Hub-Signature-256", "sha256="+hex.EncodeToString(h.Sum(nil)), "Content-Type", "application/json").POST("/api/webhook/social", body).Status(200)
 }
 
 // chat returns what became of a notice by chat.
@@ -114,7 +114,7 @@ const (
 func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 	t.Parallel()
 	n := onNetwork(t)
-	e := notified(t, n.owner.Client, asked(t, n.Stranger(), n.mill.ID, "").ID)
+	e := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
 	require.Equal(t, "sent", e.Notifications.Chat.Status)
 	require.Equal(t, "sent", n.receipt(ours, "PN8", e.ID, unreachable).Status, "another sender's receipt says nothing")
 	for range 2 {
@@ -137,13 +137,13 @@ func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 	n.post(ours, "PN9", uuid.New(), unreachable) // of nobody's enquiry
 	n.post(ours, "PN9", "x", unreachable)
 
-	closed := notified(t, n.owner.Client, asked(t, n.Stranger(), n.mill.ID, "").ID)
+	closed := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
 	require.Equal(t, "The person has not written in the last 24 hours: only templates can be sent (131047)", *n.receipt(ours, "PN9", closed.ID, `"failed","errors":[{"code":131047}]`).Error)
-	uncoded := notified(t, n.owner.Client, asked(t, n.Stranger(), n.mill.ID, "").ID)
+	uncoded := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
 	require.Equal(t, "The network refused the request", *n.receipt(ours, "PN9", uncoded.ID, `"failed"`).Error)
 
 	// A channel's own secret speaks for its channel, not for the deployment.
-	told := notified(t, n.owner.Client, asked(t, n.Stranger(), n.mill.ID, "").ID)
+	told := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
 	n.owner.POST("/api/channels", `{"name":"Own","type":"chat","apiKey":"good","settings":{"senderId":"PN9","appSecret":"own-secret"}}`).Status(201)
 	n.call("own-secret", "PN9", told.ID, unreachable)
 	require.Equal(t, "waiting", n.received()[0].Verdict, "the channel has not proven the sender")
@@ -153,7 +153,7 @@ func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 func TestAReceiptOfAnErasedEnquiryChangesNothing(t *testing.T) {
 	t.Parallel()
 	n := onNetwork(t)
-	e := notified(t, n.owner.Client, asked(t, n.Stranger(), n.mill.ID, "").ID)
+	e := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
 	n.Operator().POST("/ops/erasures", `{"email":"`+buyerOf(n.mill.ID)+`"}`).Status(202)
 	require.Equal(t, "sent", n.receipt(ours, "PN9", e.ID, unreachable).Status)
 }
@@ -162,7 +162,7 @@ func TestAReceiptSaysThatAnUnansweredNoticeWentOut(t *testing.T) {
 	t.Parallel()
 	n := onNetwork(t)
 	n.mute.Store(true)
-	e := asked(t, n.Stranger(), n.mill.ID, "")
+	e := asked(t, n.Anonymous(), n.mill.ID, "")
 	require.Eventually(t, func() bool {
 		jobs := n.Jobs("kind=notify_by_chat")
 		return len(jobs) == 1 && jobs[0].State == "retryable"

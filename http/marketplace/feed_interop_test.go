@@ -16,7 +16,7 @@ import (
 func TestFeedIsWhatItsSchemaSays(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
-	text := o.Stranger().GET(feed(stocked(t, seller(o, o.Home)))).Status(200).Text
+	text := o.Anonymous().GET(feed(stocked(t, seller(o, o.Home)))).Status(200).Text
 	validate := func(text string) (string, error) {
 		node := exec.CommandContext(t.Context(), "node", "../../scripts/interop/feed.js", "testdata/catalog.xsd")
 		node.Stdin = strings.NewReader(text)

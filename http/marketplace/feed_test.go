@@ -57,14 +57,14 @@ func TestAFeedHasAllActiveProducts(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	id := stocked(t, seller(o, o.Home))
-	a := o.Stranger().GET(feed(id)).Status(200)
+	a := o.Anonymous().GET(feed(id)).Status(200)
 	require.Equal(t, "application/xml; charset=utf-8", a.Header("Content-Type"))
 	require.Equal(t, "public, max-age=300", a.Header("Cache-Control"))
 	require.True(t, strings.HasPrefix(a.Text, `<?xml version="1.0" encoding="UTF-8"?>`+"\n<catalog><product><id>"))
 	var found struct {
 		Data []struct{ ID string } `json:"data"`
 	}
-	apptest.Lenient(t, o.Stranger().GET(catalog+"?company_id="+id.String()), &found)
+	apptest.Lenient(t, o.Anonymous().GET(catalog+"?company_id="+id.String()), &found)
 	require.Equal(t, strings.Join([]string{
 		"catalog",
 		"product", "id = " + found.Data[2].ID, "name = Brass hook", "description = Hook & plate", "price = 125.50", "currency = INR", "image = https://cdn.example/h.jpg?a=1&b=2", "availability = in stock",
@@ -72,7 +72,7 @@ func TestAFeedHasAllActiveProducts(t *testing.T) {
 		"product", "id = " + found.Data[0].ID, "name = dear", "description", "price = 9999999999999.99", "currency = INR", "image", "availability = in stock",
 	}, "\n"), outline(t, a.Text))
 
-	rss := o.Stranger().GET(feed(id) + "?format=rss").Status(200)
+	rss := o.Anonymous().GET(feed(id) + "?format=rss").Status(200)
 	require.Equal(t, "application/rss+xml; charset=utf-8", rss.Header("Content-Type"))
 	require.NotEqual(t, a.Header("ETag"), rss.Header("ETag"))
 	lines := strings.Split(outline(t, rss.Text), "\n")
@@ -81,7 +81,7 @@ func TestAFeedHasAllActiveProducts(t *testing.T) {
 		"item", "id = " + found.Data[2].ID, "title = Brass hook", "description = Hook & plate", "availability = in stock", "condition = new", "price = 125.50 INR",
 		"link = " + o.Sys.Settings.Outside.FrontendURL + "/products/" + found.Data[2].ID, "image_link = https://cdn.example/h.jpg?a=1&b=2", "additional_image_link = https://cdn.example/i.jpg", strings.Replace(lines[2], "title", "brand", 1), "mpn = " + found.Data[2].ID,
 	}, "\n"), strings.Join(lines[5:], "\n"))
-	o.Stranger().GET(feed(id) + "?format=atom").Status(422)
+	o.Anonymous().GET(feed(id) + "?format=atom").Status(422)
 }
 
 func TestTheFeedOfCommerceManagersHasWhatTheyTake(t *testing.T) {
@@ -92,7 +92,7 @@ func TestTheFeedOfCommerceManagersHasWhatTheyTake(t *testing.T) {
 	added(t, c, `{"name":"Gone","price_amount":100,"availability":"discontinued","images":["https://cdn.example/g.jpg"],"company_id":"`+k.ID.String()+`"}`)
 	name := strings.Repeat("हाथ का कड़ा ", 16) + "end"
 	added(t, c, `{"name":"`+name+`","price_amount":100,"images":["https://cdn.example/1.jpg","https://cdn.example/2.jpg?a=1&b=2","https://cdn.example/3.jpg"],"company_id":"`+k.ID.String()+`"}`)
-	text := outline(t, o.Stranger().GET(feed(k.ID)+"?format=rss").Status(200).Text)
+	text := outline(t, o.Anonymous().GET(feed(k.ID)+"?format=rss").Status(200).Text)
 	require.Equal(t, 1, strings.Count(text, "item"+"\n"), text)
 	require.Contains(t, text, "image_link = https://cdn.example/1.jpg\nadditional_image_link = https://cdn.example/2.jpg?a=1&b=2\nadditional_image_link = https://cdn.example/3.jpg\n")
 	require.Contains(t, text, "\ndescription = "+name+"\n", "the name, where nothing is said")
@@ -109,7 +109,7 @@ func TestAFeedThatDidNotChangeIsNotSentAgain(t *testing.T) {
 	c := seller(o, o.Home)
 	k := founded(t, c, `{"name":"`+unique()+`"}`)
 	other := founded(t, c, `{"name":"`+unique()+`"}`)
-	empty := o.Stranger().GET(feed(k.ID)).Status(200)
+	empty := o.Anonymous().GET(feed(k.ID)).Status(200)
 	require.Equal(t, "catalog", outline(t, empty.Text))
 	tag, modified := empty.Header("ETag"), empty.Header("Last-Modified")
 	at, err := http.ParseTime(modified)
@@ -118,26 +118,26 @@ func TestAFeedThatDidNotChangeIsNotSentAgain(t *testing.T) {
 		{"If-None-Match", tag}, {"If-None-Match", `"x", W/` + tag}, {"If-None-Match", "*"}, {"If-Modified-Since", modified}, {"If-Modified-Since", at.Add(time.Hour).Format(http.TimeFormat)},
 		{"If-None-Match", tag, "If-Modified-Since", at.Add(-time.Hour).Format(http.TimeFormat)},
 	} {
-		a := o.Stranger().With(have...).GET(feed(k.ID)).Status(304).None()
+		a := o.Anonymous().With(have...).GET(feed(k.ID)).Status(304).None()
 		require.Equal(t, []string{tag, modified}, []string{a.Header("ETag"), a.Header("Last-Modified")})
 	}
 	for _, have := range [][]string{
 		{"If-None-Match", `"x"`}, {"If-Modified-Since", at.Add(-time.Hour).Format(http.TimeFormat)}, {"If-Modified-Since", "yesterday"}, {"If-None-Match", `"x"`, "If-Modified-Since", modified},
 	} {
-		o.Stranger().With(have...).GET(feed(k.ID)).Status(200)
+		o.Anonymous().With(have...).GET(feed(k.ID)).Status(200)
 	}
 
 	// What changes the catalog changes the tag; what does not, does not.
 	last := tag
 	changed := func(what string, change func()) {
 		change()
-		now := o.Stranger().With("If-None-Match", last).GET(feed(k.ID)).Status(200).Header("ETag")
+		now := o.Anonymous().With("If-None-Match", last).GET(feed(k.ID)).Status(200).Header("ETag")
 		require.NotEqual(t, last, now, what)
 		last = now
 	}
 	p := added(t, c, `{"name":"other","price_amount":1,"company_id":"`+other.ID.String()+`"}`)
 	c.PATCH(of(k.ID), `{"city":"Pune"}`).Status(200)
-	o.Stranger().With("If-None-Match", tag).GET(feed(k.ID)).Status(304)
+	o.Anonymous().With("If-None-Match", tag).GET(feed(k.ID)).Status(304)
 	changed("added", func() { p = added(t, c, `{"name":"a","price_amount":1,"company_id":"`+k.ID.String()+`"}`) })
 	changed("edited", func() { c.PATCH(item(p.ID), `{"moq":2}`).Status(200) })
 	changed("imported", func() { sent(t, c, bulk, "name,price\nb,1", "company_id", k.ID.String()).Status(200) })
@@ -146,7 +146,7 @@ func TestAFeedThatDidNotChangeIsNotSentAgain(t *testing.T) {
 
 	c.DELETE(of(k.ID)).Status(204)
 	for _, id := range []any{k.ID, uuid.New(), "x"} {
-		o.Stranger().With("If-None-Match", last).GET(feed(id)).Problem(404, "Company not found")
+		o.Anonymous().With("If-None-Match", last).GET(feed(id)).Problem(404, "Company not found")
 	}
-	o.Stranger().GET(catalog + "/feed/" + other.ID.String()).Status(404)
+	o.Anonymous().GET(catalog + "/feed/" + other.ID.String()).Status(404)
 }

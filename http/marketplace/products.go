@@ -69,7 +69,7 @@ func (r *Routes) Products() {
 		ID: "list-products", Method: "GET", Path: catalog, Summary: "List products, newest first", Limit: "catalog_list_search", Reads: []string{"products"},
 		Errors: []int{http.StatusUnauthorized, http.StatusForbidden},
 	}), func(ctx context.Context, in *struct {
-		api.Shelf
+		api.MarketplacePageParams
 		ProductQuery
 	}) (*api.Body[api.DataOf[views.Product]], error) {
 		f := views.ProductFilter{Category: in.Category, Search: in.Search, Company: in.CompanyID.Get(), Inactive: !in.IsActive}
@@ -81,7 +81,7 @@ func (r *Routes) Products() {
 			f.Company = &of
 		}
 		rows, total, err := r.Views.Products(ctx, in.Get(), f)
-		return api.Shelved(in.Get(), rows, total, err)
+		return api.MarketplacePage(in.Get(), rows, total, err)
 	})
 	api.Handle(r.API, open(api.Op{
 		ID: "get-product", Method: "GET", Path: catalog + "/{id}", Summary: "Read a product", Limit: "catalog_general", Reads: []string{"products"}, Errors: []int{http.StatusNotFound},
@@ -91,7 +91,7 @@ func (r *Routes) Products() {
 			return nil, err
 		}
 		p, err := r.Views.Product(ctx, mayRead(ctx), id)
-		return api.Shown(p, p.Revision, err)
+		return api.WithETag(p, p.Revision, err)
 	})
 	api.Handle(r.API, closed(api.Op{ID: "add-product", Method: "POST", Path: catalog, Summary: "Add a product of the caller's company", Limit: writeProducts}),
 		func(ctx context.Context, in *struct{ Body product.Add }) (*api.Tagged[views.Product], error) {
@@ -102,7 +102,7 @@ func (r *Routes) Products() {
 			}
 			in.Body.Company = of
 			out, err := flows.AddProduct(ctx, r.Commands, api.Request(ctx), in.Body)
-			return api.Written(ctx, out, err, productShown)
+			return api.WriteResult(ctx, out, err, productShown)
 		})
 	api.Handle(r.API, closed(api.Op{ID: "edit-product", Method: "PATCH", Path: catalog + "/{id}", Summary: "Change what is named of a product", Limit: writeProducts}),
 		func(ctx context.Context, in *struct {
@@ -114,7 +114,7 @@ func (r *Routes) Products() {
 				return nil, err
 			}
 			out, err := flows.EditProduct(ctx, r.Commands, api.Request(ctx), id, in.Body)
-			return api.Written(ctx, out, err, productShown)
+			return api.WriteResult(ctx, out, err, productShown)
 		})
 	api.Handle(r.API, closed(api.Op{ID: "delete-product", Method: "DELETE", Path: catalog + "/{id}", Summary: "Delete a product", Limit: "catalog_general"}),
 		func(ctx context.Context, in *ByProduct) (*api.Nothing, error) {
@@ -165,7 +165,7 @@ func productShown(out commands.Outcome[product.State]) views.Product {
 	if images == nil {
 		images = []string{}
 	}
-	created := out.Began
+	created := out.CreatedAt
 	if !s.ImportedAt.IsZero() { // its own stream began later
 		created = s.ImportedAt
 	}

@@ -46,17 +46,17 @@ func TestAPatchOfAProductTellsAbsentFromNull(t *testing.T) {
 	k := founded(t, c, `{"name":"`+unique()+`"}`)
 	p := added(t, c, `{"name":"Brass hook","category":"Hardware","price_amount":12550,"moq":10,"origin_country":"IN","images":["https://cdn.example/h.jpg"],"unknown":1}`)
 	stamp := func(at time.Time) string { return at.Format(time.RFC3339Nano) }
-	read := o.Stranger().GET(item(p.ID)).Status(200).Body(fmt.Sprintf(`{"id":"%s","company_id":"%s","sku":null,"name":"Brass hook","description":null,"category":"Hardware","sub_category":null,
+	read := o.Anonymous().GET(item(p.ID)).Status(200).Body(fmt.Sprintf(`{"id":"%s","company_id":"%s","sku":null,"name":"Brass hook","description":null,"category":"Hardware","sub_category":null,
 		"price_amount":12550,"price_currency":"INR","moq":10,"origin_country":"IN","importer_name":null,"importer_address":null,"images":["https://cdn.example/h.jpg"],
 		"availability":"in stock","is_active":true,"created_at":%q,"updated_at":%q,"revision":0}`, p.ID, k.ID, stamp(p.CreatedAt), stamp(p.UpdatedAt)))
 	require.Equal(t, `"0"`, read.Header("ETag"))
 	edited := c.PATCH(item(p.ID), `{"category":null,"moq":null,"images":null,"description":"Hook & plate"}`).Status(200)
 	edited.Contains(`"category":null`, `"moq":1,`, `"images":[]`, `"description":"Hook & plate"`, `"origin_country":"IN"`, `"revision":1`)
-	require.Equal(t, edited.Text, o.Stranger().GET(item(strings.ToUpper(p.ID.String()))).Status(200).Text)
+	require.Equal(t, edited.Text, o.Anonymous().GET(item(strings.ToUpper(p.ID.String()))).Status(200).Text)
 	c.With("If-Match", `"0"`).PATCH(item(p.ID), `{"moq":2}`).Problem(412, "It was changed since you read it")
 	c.DELETE(item(p.ID)).Status(204)
 	for _, gone := range []any{p.ID, uuid.New(), "x"} {
-		o.Stranger().GET(item(gone)).Problem(404, "Product not found")
+		o.Anonymous().GET(item(gone)).Problem(404, "Product not found")
 		c.PATCH(item(gone), `{}`).Problem(404, "Product not found")
 		c.DELETE(item(gone)).Problem(404, "Product not found")
 	}
@@ -78,9 +78,9 @@ func TestWrongValuesOfAProductAreRefused(t *testing.T) {
 	}
 	c.POST(catalog, `{"name":"Hook"}`).Problem(422, "Validation error", "price_amount", "is required")
 	for _, query := range []string{"page=0", "limit=101", "company_id=x", "is_active=maybe", "search=" + strings.Repeat("a", 201)} {
-		o.Stranger().GET(catalog + "?" + query).Status(422)
+		o.Anonymous().GET(catalog + "?" + query).Status(422)
 	}
-	o.Stranger().GET(item(p.ID)).Status(200).Contains(`"revision":0`)
+	o.Anonymous().GET(item(p.ID)).Status(200).Contains(`"revision":0`)
 }
 
 func TestAProductBelongsToOneOfTheCallersCompanies(t *testing.T) {
@@ -104,10 +104,10 @@ func TestAProductBelongsToOneOfTheCallersCompanies(t *testing.T) {
 
 	// What a deleted company sold is gone at once.
 	c.DELETE(of(k.ID)).Status(204)
-	o.Stranger().GET(item(p.ID)).Problem(404, "Product not found")
+	o.Anonymous().GET(item(p.ID)).Problem(404, "Product not found")
 	c.PATCH(item(p.ID), `{"moq":3}`).Problem(404, "Product not found")
 	c.POST(catalog, in(k.ID)).Problem(422, "Validation error", "company_id", "there is no such company")
-	require.Equal(t, " of 0", names(o.Stranger(), "company_id="+k.ID.String()))
+	require.Equal(t, " of 0", names(o.Anonymous(), "company_id="+k.ID.String()))
 }
 
 func TestProductsAreListedAndFound(t *testing.T) {
@@ -126,11 +126,11 @@ func TestProductsAreListedAndFound(t *testing.T) {
 		all + "&category=none": " of 0", "search=goldne+" + word: own, all + "&search=p2+" + word: "p2 of 1", all + "&search=%26%7C": " of 0", all + "&search=+": own,
 		"search=golden+" + word + "&category=rings+" + word + "&limit=1": "p1 of 2", "company_id=" + uuid.NewString(): " of 0", "company_id=" + uuid.Nil.String(): " of 0",
 	} {
-		require.Equal(t, found, names(o.Stranger(), query), query)
+		require.Equal(t, found, names(o.Anonymous(), query), query)
 	}
 
 	// Only members see what is not active.
-	o.Stranger().GET(item(hidden.ID)).Problem(404, "Product not found")
+	o.Anonymous().GET(item(hidden.ID)).Problem(404, "Product not found")
 	c.GET(item(hidden.ID)).Status(200)
 	require.Equal(t, "hidden of 1", names(c, "is_active=false"))
 	require.Equal(t, "hidden of 1", names(c, "is_active=false&category=rings+"+word+"&"+all))
@@ -138,8 +138,8 @@ func TestProductsAreListedAndFound(t *testing.T) {
 	foreign.GET(item(hidden.ID)).Problem(404, "Product not found")
 	foreign.GET(catalog+"?is_active=false&"+all).Problem(403, "Not enough permissions to see this company's inactive products")
 	require.Equal(t, " of 0", names(foreign, "is_active=false"))
-	o.Stranger().GET(catalog+"?is_active=false&"+all).Problem(401, "Not authenticated")
+	o.Anonymous().GET(catalog+"?is_active=false&"+all).Problem(401, "Not authenticated")
 	o.Clerk(o.Home).GET(catalog+"?is_active=false").Problem(403, "Not enough permissions")
 	c.PATCH(item(hidden.ID), `{"is_active":true}`).Status(200)
-	require.Equal(t, "hidden,p3,p2,p1,p0 of 5", names(o.Stranger(), all))
+	require.Equal(t, "hidden,p3,p2,p1,p0 of 5", names(o.Anonymous(), all))
 }

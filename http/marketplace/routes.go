@@ -41,7 +41,7 @@ func (r *Routes) Register() {
 
 // open returns the operation as everybody may ask for it (CONTRACT.md D34, D35, W3).
 func open(op api.Op) api.Op {
-	op.Tags, op.Public, op.Known = tags, true, true
+	op.Tags, op.Public, op.OptionalAuth = tags, true, true
 	return op
 }
 

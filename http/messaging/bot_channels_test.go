@@ -25,8 +25,8 @@ func TestOnlyAMessageThatABotMayAnswerGetsAJob(t *testing.T) {
 		return count
 	}
 	comes := func(id string) string {
-		out, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{
-			Writer: flows.Writer{From: "919811100027", Name: "Quiet"}, Channel: sales.ID, Text: "Are you open?", ProviderID: id, SentAt: time.Now(),
+		out, err := o.Sys.Messages.Receive(t.Context(), flows.InboundMessage{
+			Sender: flows.Sender{From: "919811100027", Name: "Quiet"}, Channel: sales.ID, Text: "Are you open?", ProviderID: id, SentAt: time.Now(),
 		})
 		require.NoError(t, err)
 		require.Eventually(t, func() (reached bool) {
@@ -49,11 +49,11 @@ func TestABotAnswersOnChannelsOfEveryType(t *testing.T) {
 	b := botOf(t, c, fmt.Sprintf(`,"channelIds":[%d,%d,%d,%d]`, telegram.ID, page.ID, direct.ID, sales.ID))
 	f := taught(t, c, b, "We are open from 11 to 4 on Sunday.")
 	longAgo := time.Now().Add(-25 * time.Hour)
-	for name, a := range map[string]flows.Arrival{
-		"Tara":  {Writer: flows.Writer{UserID: "501", Social: true}, Channel: telegram.ID, SentAt: longAgo},
-		"Willa": {Writer: flows.Writer{UserID: uuid.NewString()}, Channel: page.ID, SentAt: longAgo},
-		"Dipa":  {Writer: flows.Writer{UserID: "502", Social: true}, Channel: direct.ID, SentAt: longAgo},
-		"Chand": {Writer: flows.Writer{From: "919811100020"}, Channel: sales.ID, SentAt: time.Now()},
+	for name, a := range map[string]flows.InboundMessage{
+		"Tara":  {Sender: flows.Sender{UserID: "501", Social: true}, Channel: telegram.ID, SentAt: longAgo},
+		"Willa": {Sender: flows.Sender{UserID: uuid.NewString()}, Channel: page.ID, SentAt: longAgo},
+		"Dipa":  {Sender: flows.Sender{UserID: "502", Social: true}, Channel: direct.ID, SentAt: longAgo},
+		"Chand": {Sender: flows.Sender{From: "919811100020"}, Channel: sales.ID, SentAt: time.Now()},
 	} {
 		a.Name, a.Text, a.ProviderID = name, "Are you open on Sunday?", uuid.NewString()
 		_, err := o.Sys.Messages.Receive(t.Context(), a)
@@ -66,8 +66,8 @@ func TestABotAnswersOnChannelsOfEveryType(t *testing.T) {
 	}
 
 	// On a chat channel nobody is written to who was silent for a day. A person has to know.
-	_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{
-		Writer: flows.Writer{From: "919811100021", Name: "Late"}, Channel: sales.ID, Text: "Are you open on Sunday?", ProviderID: "late", SentAt: longAgo,
+	_, err := o.Sys.Messages.Receive(t.Context(), flows.InboundMessage{
+		Sender: flows.Sender{From: "919811100021", Name: "Late"}, Channel: sales.ID, Text: "Are you open on Sunday?", ProviderID: "late", SentAt: longAgo,
 	})
 	require.NoError(t, err)
 	late := eventually(t, func() string { return appears(t, c, "919811100021").Status }, func(status string) bool { return status == "pending" })
@@ -96,7 +96,7 @@ func TestABotLooksOutForLoopsAndForWordsThatWantNoAnswer(t *testing.T) {
 	}
 	c.PATCH(botAt(b.ID), `{"active":true}`).Status(200)
 	writes(t, o, sales.ID, early, "stop", "STOP")
-	_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: flows.Writer{From: early}, Channel: sales.ID, Type: "reaction", Text: "👍", ProviderID: "thumb", SentAt: time.Now()})
+	_, err := o.Sys.Messages.Receive(t.Context(), flows.InboundMessage{Sender: flows.Sender{From: early}, Channel: sales.ID, Type: "reaction", Text: "👍", ProviderID: "thumb", SentAt: time.Now()})
 	require.NoError(t, err)
 	writes(t, o, sales.ID, early, "question", "Open on Sunday?")
 	require.Contains(t, *replies(t, c, contactOf(t, c, early).ID, 1)[0].Text, "from 11 to 4")

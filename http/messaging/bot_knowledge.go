@@ -66,7 +66,7 @@ func (r *Routes) BotKnowledge() {
 		return api.Reply(ctx, out, err, func(out commands.Outcome[botsource.State]) views.BotFile {
 			s := out.State
 			return views.BotFile{
-				ID: numberOf(out.ID), FileName: s.Name, MimeType: s.MediaType, Size: s.Size, Status: s.Status, ChunkCount: s.Chunks, Error: orNull(s.Error), CreatedAt: out.Began,
+				ID: numberOf(out.ID), FileName: s.Name, MimeType: s.MediaType, Size: s.Size, Status: s.Status, ChunkCount: s.Chunks, Error: orNull(s.Error), CreatedAt: out.CreatedAt,
 			}
 		})
 	})
@@ -120,7 +120,7 @@ func (r *Routes) BotKnowledge() {
 
 func shownPage(out commands.Outcome[botsource.State]) views.BotURL {
 	s := out.State
-	p := views.BotURL{ID: numberOf(out.ID), URL: s.URL, Status: s.Status, Title: orNull(s.Name), ChunkCount: s.Chunks, Error: orNull(s.Error), CreatedAt: out.Began}
+	p := views.BotURL{ID: numberOf(out.ID), URL: s.URL, Status: s.Status, Title: orNull(s.Name), ChunkCount: s.Chunks, Error: orNull(s.Error), CreatedAt: out.CreatedAt}
 	if !s.FetchedAt.IsZero() {
 		p.LastFetchedAt = &s.FetchedAt
 	}

@@ -47,9 +47,9 @@ func taughtAs(t *testing.T, c *apitest.Client, b views.Bot, kind, content string
 	}, func(f views.BotFile) bool { return f.Status != "processing" })
 }
 
-func writes(t *testing.T, o *apptest.Office, channel int64, from, id, text string) {
+func writes(t *testing.T, o *apptest.Server, channel int64, from, id, text string) {
 	t.Helper()
-	_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: flows.Writer{From: from, Name: "Asha"}, Channel: channel, Text: text, ProviderID: id, SentAt: time.Now()})
+	_, err := o.Sys.Messages.Receive(t.Context(), flows.InboundMessage{Sender: flows.Sender{From: from, Name: "Asha"}, Channel: channel, Text: text, ProviderID: id, SentAt: time.Now()})
 	require.NoError(t, err)
 }
 

@@ -18,12 +18,12 @@ type Try struct {
 
 // Tried is what a bot would answer.
 type Tried struct {
-	Answer     string             `json:"answer"`
-	Handover   bool               `json:"handover" doc:"A person would be asked to answer"`
-	Passages   []answering.Found  `json:"passages"`
-	ToolCalls  []answering.Called `json:"toolCalls"`
-	Tokens     int64              `json:"tokens"`
-	DurationMs int64              `json:"durationMs"`
+	Answer     string                 `json:"answer"`
+	Handover   bool                   `json:"handover" doc:"A person would be asked to answer"`
+	Passages   []answering.Passage    `json:"passages"`
+	ToolCalls  []answering.ToolResult `json:"toolCalls"`
+	Tokens     int64                  `json:"tokens"`
+	DurationMs int64                  `json:"durationMs"`
 }
 
 // Days are the first and the last day of a report.
@@ -46,7 +46,7 @@ func (r *Routes) BotTrials() {
 			return nil, err
 		}
 		return api.Answer(Tried{
-			Answer: said.Answer, Handover: said.Handover, Passages: append([]answering.Found{}, said.Passages...), ToolCalls: append([]answering.Called{}, said.Calls...),
+			Answer: said.Answer, Handover: said.Handover, Passages: append([]answering.Passage{}, said.Passages...), ToolCalls: append([]answering.ToolResult{}, said.Calls...),
 			Tokens: said.Tokens, DurationMs: r.Now().Sub(began).Milliseconds(),
 		}, nil)
 	})

@@ -43,7 +43,7 @@ func (r *Routes) BotWebhooks() {
 		}) (*api.Tagged[MadeWebhook], error) {
 			in.Body.Bot = in.ID
 			secret, out, err := r.Flows.CreateWebhook(ctx, api.Request(ctx), in.Body)
-			return api.Written(ctx, out, err, func(out commands.Outcome[botwebhook.State]) MadeWebhook {
+			return api.WriteResult(ctx, out, err, func(out commands.Outcome[botwebhook.State]) MadeWebhook {
 				return MadeWebhook{BotWebhook: shownWebhook(out), Secret: orNull(secret)}
 			})
 		})
@@ -55,10 +55,10 @@ func (r *Routes) BotWebhooks() {
 		}) (*api.Tagged[views.BotWebhook], error) {
 			in.Body.Bot = in.ID
 			out, err := r.Flows.EditWebhook(ctx, api.Request(ctx), strconv.FormatInt(in.WebhookID, 10), in.Body)
-			return api.Written(ctx, out, err, shownWebhook)
+			return api.WriteResult(ctx, out, err, shownWebhook)
 		})
 }
 
 func shownWebhook(out commands.Outcome[botwebhook.State]) views.BotWebhook {
-	return views.ShownWebhook(numberOf(out.ID), out.State, out.Began, out.At, out.Revision)
+	return views.ShownWebhook(numberOf(out.ID), out.State, out.CreatedAt, out.At, out.Revision)
 }

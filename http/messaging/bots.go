@@ -78,12 +78,12 @@ func (r *Routes) Bots() {
 	api.Handle(r.API, botOp("create-bot", "POST", "", "Make a bot"),
 		func(ctx context.Context, in *struct{ Body bot.Create }) (*api.Tagged[views.Bot], error) {
 			out, err := r.Flows.Create(ctx, api.Request(ctx), in.Body)
-			return api.Written(ctx, out, err, func(out commands.Outcome[bot.State]) views.Bot { return shownBot(out, views.Bot{}) })
+			return api.WriteResult(ctx, out, err, func(out commands.Outcome[bot.State]) views.Bot { return shownBot(out, views.Bot{}) })
 		})
 	api.Handle(r.API, botOp("get-bot", "GET", "/{id}", "Read a bot"),
 		func(ctx context.Context, in *ByBot) (*api.Tagged[views.Bot], error) {
 			b, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID)
-			return api.Shown(b, b.Revision, err)
+			return api.WithETag(b, b.Revision, err)
 		})
 	api.Handle(r.API, botOp("edit-bot", "PATCH", "/{id}", "Change what is named of a bot"),
 		func(ctx context.Context, in *struct {
@@ -95,7 +95,7 @@ func (r *Routes) Bots() {
 				return nil, err
 			}
 			read, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID)
-			return api.Written(ctx, out, err, func(out commands.Outcome[bot.State]) views.Bot { return shownBot(out, read) })
+			return api.WriteResult(ctx, out, err, func(out commands.Outcome[bot.State]) views.Bot { return shownBot(out, read) })
 		})
 	api.Handle(r.API, botOp("delete-bot", "DELETE", "/{id}", "Delete a bot with its files, pages and webhooks"),
 		func(ctx context.Context, in *ByBot) (*api.Nothing, error) {
@@ -133,7 +133,7 @@ func (r *Routes) Bots() {
 			if err != nil {
 				return nil, err
 			}
-			api.Wrote(ctx, out.Position, out.Replayed)
+			api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 			t, _ := bot.ToolOf(in.Body.Tool)
 			a := attachment{Status: http.StatusCreated, ETag: api.Revision(out.Revision), Body: shownTool(t, out.State.Tools)}
 			if !out.Changed { // it was attached
@@ -155,6 +155,6 @@ func shownBot(out commands.Outcome[bot.State], read views.Bot) views.Bot {
 	return views.Bot{
 		ID: id, OwnerID: orNull(s.Owner), Name: s.Name, Description: s.Description, SystemPrompt: s.Prompt, ColorTheme: s.Color, FallbackMessage: orNull(s.Fallback),
 		Active: s.Active, ChannelIDs: append([]int64{}, s.Channels...), FileCount: read.FileCount, URLCount: read.URLCount,
-		CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+		CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
 	}
 }

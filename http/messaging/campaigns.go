@@ -80,7 +80,7 @@ func (r *Routes) Campaigns() {
 	api.Handle(r.API, campaignOp("create-campaign", "POST", "", "Make a campaign. It is not sent before its time, or before it is dispatched"),
 		func(ctx context.Context, in *struct{ Body campaign.Create }) (*api.Tagged[views.Campaign], error) {
 			out, err := r.Campaign.Flows.Create(ctx, api.Request(ctx), in.Body)
-			return api.Written(ctx, out, err, shownCampaign)
+			return api.WriteResult(ctx, out, err, shownCampaign)
 		})
 
 	send := campaignOp("send-campaign", "POST", "/send", "Dispatch a campaign to all its contacts now; one that is paused or has failed goes on")
@@ -103,7 +103,7 @@ func (r *Routes) Campaigns() {
 	api.Handle(r.API, campaignOp("get-campaign", "GET", "/{id}", "Read a campaign with what became of its messages"),
 		func(ctx context.Context, in *ByCampaign) (*api.Tagged[views.Campaign], error) {
 			c, err := r.Views.Campaign(ctx, api.Caller(ctx).Workspace, in.ID)
-			return api.Shown(c, c.Revision, err)
+			return api.WithETag(c, c.Revision, err)
 		})
 
 	cancel := campaignOp("cancel-campaign", "POST", "/{id}/cancel", "End a campaign. What was not sent is never sent")
@@ -192,7 +192,7 @@ func (r *Routes) watchCampaign(ctx context.Context, workspace uuid.UUID, id int6
 				return err
 			}
 		}
-		if c.Status == campaign.Completed || c.Status == campaign.Broken {
+		if c.Status == campaign.Completed || c.Status == campaign.StatusFailed {
 			return nil
 		}
 		select {
@@ -210,7 +210,7 @@ func shownCampaign(out commands.Outcome[campaign.State]) views.Campaign {
 	c := views.Campaign{
 		ID: id, Name: s.Name, Type: s.Type, TemplateID: s.Template, ChannelID: s.Channel, Audience: s.Audience, Schedule: orNull(s.Schedule), ScheduledAt: s.At,
 		TemplateParams: s.Params, Steps: s.Steps, Trigger: s.Trigger, Recurrence: s.Recurrence, Status: s.Status, NextRunAt: s.Next, Runs: []views.CampaignRun{},
-		CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+		CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
 	}
 	if c.TemplateParams == nil {
 		c.TemplateParams = template.Values{}

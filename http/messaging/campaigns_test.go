@@ -218,7 +218,7 @@ func TestACampaignHasItsTimesAndEnds(t *testing.T) {
 
 	// Nobody looked for three weeks: the missed runs are one.
 	missed := time.Date(2030, 1, 25, 0, 0, 0, 0, time.UTC)
-	require.NoError(t, o.Sys.Campaigns.Tend(t.Context(), missed))
+	require.NoError(t, o.Sys.Campaigns.RunDue(t.Context(), missed))
 	weekly = awaited(t, c, weekly.ID, func(k views.Campaign) bool { return k.Status == "active" && k.Stats.Total == 3 })
 	require.Equal(t, "2030-02-02T04:00:00Z", weekly.NextRunAt.Format(time.RFC3339))
 	ended := c.POST(campaignAt(weekly.ID)+"/cancel", "").Status(200)
@@ -264,7 +264,7 @@ func TestATriggerASurveyAndADrip(t *testing.T) {
 	require.Len(t, workAt(second.Add(time.Hour)), 1)
 
 	says := func(text string) {
-		_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Channel: survey.ChannelID, Writer: flows.Writer{From: "919812300001"}, Text: text, ProviderID: uuid.NewString(), SentAt: time.Now()})
+		_, err := o.Sys.Messages.Receive(t.Context(), flows.InboundMessage{Channel: survey.ChannelID, Sender: flows.Sender{From: "919812300001"}, Text: text, ProviderID: uuid.NewString(), SentAt: time.Now()})
 		require.NoError(t, err)
 	}
 	says("Very good")
@@ -365,7 +365,7 @@ func TestACampaignStopsAndGoesOn(t *testing.T) {
 		}
 		return 0, ""
 	})
-	require.NoError(t, o.Sys.Campaigns.Tend(t.Context(), time.Now().Add(2*time.Hour)))
+	require.NoError(t, o.Sys.Campaigns.RunDue(t.Context(), time.Now().Add(2*time.Hour)))
 	require.Equal(t, views.CampaignStats{Total: 30, Sent: 29, Failed: 1}, awaited(t, c, k.ID, is("completed")).Stats)
 
 	n.answer.Store(failing(132015))

@@ -41,12 +41,12 @@ func (r *Routes) Channels() {
 			if err == nil {
 				r.ChatTemplates.Sync(ctx, api.Caller(ctx).Workspace, out)
 			}
-			return api.Written(ctx, out, err, ShownChannel)
+			return api.WriteResult(ctx, out, err, ShownChannel)
 		})
 	api.Handle(r.API, channelOp("get-channel", "GET", "/{id}", "Read a channel. Secrets are never shown"),
 		func(ctx context.Context, in *ByChannel) (*api.Tagged[views.Channel], error) {
 			c, err := r.Views.Channel(ctx, api.Caller(ctx).Workspace, in.ID)
-			return api.Shown(c, c.Revision, err)
+			return api.WithETag(c, c.Revision, err)
 		})
 	api.Handle(r.API, channelOp("edit-channel", "PATCH", "/{id}", "Change what is named of a channel. Settings are merged, null removes; another baseUrl wants all secrets again"),
 		func(ctx context.Context, in *struct {
@@ -58,7 +58,7 @@ func (r *Routes) Channels() {
 			if err == nil {
 				r.ChatTemplates.Sync(ctx, api.Caller(ctx).Workspace, out)
 			}
-			return api.Written(ctx, out, err, ShownChannel)
+			return api.WriteResult(ctx, out, err, ShownChannel)
 		})
 	api.Handle(r.API, channelOp("delete-channel", "DELETE", "/{id}", "Delete a channel, and forget its secrets"),
 		func(ctx context.Context, in *ByChannel) (*api.Nothing, error) {
@@ -129,7 +129,7 @@ type ChannelHealth struct {
 
 // e164 returns a phone as E.164, as far as it can be read; networks show it with blanks.
 func e164(shown string) string {
-	if digits, err := person.Dialled("phoneNumber", shown); err == nil && digits != "" {
+	if digits, err := person.ParseE164("phoneNumber", shown); err == nil && digits != "" {
 		return "+" + digits
 	}
 	return strings.Join(strings.Fields(shown), "")
@@ -147,7 +147,7 @@ func ShownChannel(out commands.Outcome[channel.State]) views.Channel {
 	s := out.State
 	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
 	return views.Channel{
-		ID: id, Name: s.Name, Type: s.Type, Status: s.Status, LastError: orNull(s.LastError), HasAPIKey: s.APIKey.Named(), HasAccessToken: s.AccessToken.Named(),
-		Settings: s.Settings, Key: orNull(s.Key), SecretSettings: s.SecretSettings(), Incoming: s.Incoming(), CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+		ID: id, Name: s.Name, Type: s.Type, Status: s.Status, LastError: orNull(s.LastError), HasAPIKey: s.APIKey.Present(), HasAccessToken: s.AccessToken.Present(),
+		Settings: s.Settings, Key: orNull(s.Key), SecretSettings: s.SecretSettings(), Incoming: s.Incoming(), CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
 	}
 }

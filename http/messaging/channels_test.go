@@ -42,7 +42,7 @@ func confirm(c *apitest.Client, id int64) *apitest.Answer {
 func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	owner, thief := agent(o, apptest.Home), agent(o, apptest.Abroad)
+	owner, thief := agent(o, apptest.Home), agent(o, apptest.OtherWorkspace)
 	made := func(c *apitest.Client, body string) (k views.Channel) {
 		c.POST(channels, body).Status(201).JSON(&k)
 		return k
@@ -58,7 +58,7 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 		stolen := made(thief, `{"name":"Stolen","type":"chat","settings":{`+d.settings+`}}`)
 		own := made(owner, `{"name":"Own","type":"chat","settings":{`+d.settings+`}}`)
 		require.Equal(t, []string{"unconfirmed", "unconfirmed"}, []string{stolen.Incoming, own.Incoming}, d.settings)
-		o.Stranger().With("Content-Type", d.kind).POST(incoming+"?token="+token(t, o, "gateway"), d.body).Status(200)
+		o.Anonymous().With("Content-Type", d.kind).POST(incoming+"?token="+token(t, o, "gateway"), d.body).Status(200)
 		require.Equal(t, "ignored", calls(t, o, "receive-gateway-chat", nth+1)[0].Verdict, d.settings)
 		require.Empty(t, people(t, thief, ""))
 		require.Empty(t, people(t, owner, "?search="+d.from), "it is nobody's yet")
@@ -85,17 +85,17 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 	made(thief, `{"name":"Own secret","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
 	for secret, text := range map[string]string{"own-secret": "Mine"} {
 		body := graph("PN1", wrote("s1", "919812345605", text))
-		signed(o.Stranger(), secret, body).POST(social, body).Status(200)
+		signed(o.Anonymous(), secret, body).POST(social, body).Status(200)
 	}
 	require.Eventually(t, func() bool { return appears(t, thief, "919812345605").Unread == 1 }, time.Minute, 10*time.Millisecond)
-	o.Stranger().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"), graph("PN1", wrote("s2", "919812345606", "Not mine"))).Status(200)
+	o.Anonymous().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"), graph("PN1", wrote("s2", "919812345606", "Not mine"))).Status(200)
 	calls(t, o, "receive-gateway-chat", 5)
 	require.Len(t, people(t, thief, ""), 1)
 
 	// A call of which a part cannot be read is kept, too.
 	late := made(owner, `{"name":"Late","type":"chat","settings":{"senderId":"PN9"}}`)
 	odd := strings.Replace(graph("PN9", wrote("s3", "919812345607", "Hello")), `"messages":[`, `"messages":["odd",`, 1)
-	o.Stranger().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"), odd).Status(200)
+	o.Anonymous().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"), odd).Status(200)
 	require.Equal(t, "parked", calls(t, o, "receive-gateway-chat", 6)[0].Verdict)
 	require.Empty(t, people(t, owner, "?search=919812345607"))
 	confirm(owner, late.ID).Status(200)
@@ -217,7 +217,7 @@ func chatNetwork(t *testing.T, send http.HandlerFunc) *httptest.Server {
 }
 
 // onNetwork starts a system whose chat channels are at a network.
-func onNetwork(t *testing.T, server *httptest.Server, askWithin ...time.Duration) *apptest.Office {
+func onNetwork(t *testing.T, server *httptest.Server, askWithin ...time.Duration) *apptest.Server {
 	t.Helper()
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.ChatURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}

@@ -114,7 +114,7 @@ func (r *Routes) Chat() {
 		if err != nil {
 			return nil, err
 		}
-		c, err := r.Views.Contact(readmodels.AtLeast(ctx, out.Position), workspace, in.ID)
+		c, err := r.Views.Contact(readmodels.WithMinPosition(ctx, out.Position), workspace, in.ID)
 		return api.Reply(ctx, out, err, func(commands.Outcome[message.State]) Unread { return Unread{c.Unread} })
 	})
 }
@@ -151,7 +151,7 @@ func link(ctx context.Context, files Files, rows []views.Message) error {
 // sent returns the row of a message that was sent. Where the tables are late, it is what the command knows.
 func (r *Routes) sent(ctx context.Context, out commands.Outcome[message.State], b message.ToContact) views.Message {
 	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
-	row, err := r.Views.Message(readmodels.AtLeast(ctx, out.Position), api.Caller(ctx).Workspace, id)
+	row, err := r.Views.Message(readmodels.WithMinPosition(ctx, out.Position), api.Caller(ctx).Workspace, id)
 	if err == nil {
 		rows := []views.Message{row}
 		if link(ctx, r.Files, rows) == nil { // otherwise the link of the message works for some days
@@ -161,7 +161,7 @@ func (r *Routes) sent(ctx context.Context, out commands.Outcome[message.State], 
 	}
 	d, _ := b.Draft()
 	row = views.Message{
-		ID: message.Name(out.ID), Direction: "out", ChannelID: b.ChannelID, Type: "text", Text: orNull(d.Text), MediaURL: orNull(d.Image), Status: out.State.Status, At: out.Began,
+		ID: message.Name(out.ID), Direction: "out", ChannelID: b.ChannelID, Type: "text", Text: orNull(d.Text), MediaURL: orNull(d.Image), Status: out.State.Status, At: out.CreatedAt,
 		By: strings.Replace(api.Caller(ctx).String(), "api_key:", "key:", 1),
 	}
 	switch {

@@ -20,9 +20,9 @@ import (
 )
 
 // heard plays a message from a phone to a channel.
-func heard(t *testing.T, o *apptest.Office, channel int64, from, id string, at time.Time) {
+func heard(t *testing.T, o *apptest.Server, channel int64, from, id string, at time.Time) {
 	t.Helper()
-	_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: flows.Writer{From: from, Name: "Asha"}, Channel: channel, Text: "Is it ready?", ProviderID: id, SentAt: at})
+	_, err := o.Sys.Messages.Receive(t.Context(), flows.InboundMessage{Sender: flows.Sender{From: from, Name: "Asha"}, Channel: channel, Text: "Is it ready?", ProviderID: id, SentAt: at})
 	require.NoError(t, err)
 }
 
@@ -236,7 +236,7 @@ func TestAKeySendsOnceWhateverTheNetworkDoes(t *testing.T) {
 	late.POST("/api/chat/send", text("919812345678", sales.ID)).Status(503)
 	doubtful := conversation(t, c, appears(t, c, "919812345678").ID, "")[0]
 	require.Equal(t, []string{"queued", "unknown"}, []string{doubtful.Status, doubtful.Error.Code})
-	_, err := o.Sys.Messages.Receipts(t.Context(), []flows.News{{Receipt: message.Receipt{Status: "sent"}, Channel: sales.ID, IDs: []string{"wamid.late"}, Callback: doubtful.ID}})
+	_, err := o.Sys.Messages.Receipts(t.Context(), []flows.DeliveryReceipt{{Receipt: message.Receipt{Status: "sent"}, Channel: sales.ID, IDs: []string{"wamid.late"}, Callback: doubtful.ID}})
 	require.NoError(t, err)
 	require.Contains(t, late.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200).Text, `"providerMessageId":"wamid.late"`)
 

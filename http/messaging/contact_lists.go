@@ -26,10 +26,10 @@ func (r *Routes) ContactLists() {
 	api.Handle(r.API, contactListOp("create-contact-list", "POST", "Make a contact list, empty or of some contacts"),
 		func(ctx context.Context, in *struct{ Body contactlist.Create }) (*api.Tagged[views.ContactList], error) {
 			out, err := flows.CreateContactList(ctx, r.Commands, api.Request(ctx), in.Body)
-			return api.Written(ctx, out, err, func(out commands.Outcome[contactlist.State]) views.ContactList {
+			return api.WriteResult(ctx, out, err, func(out commands.Outcome[contactlist.State]) views.ContactList {
 				id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
 				count := int64(len(contactlist.Distinct(in.Body.ContactIDs)))
-				return views.ContactList{ID: id, Name: out.State.Name, ContactCount: count, CreatedAt: out.Began}
+				return views.ContactList{ID: id, Name: out.State.Name, ContactCount: count, CreatedAt: out.CreatedAt}
 			})
 		})
 }

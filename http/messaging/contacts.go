@@ -41,7 +41,7 @@ func (r *Routes) Contacts() {
 	api.Handle(r.API, contactOp("get-messaging-contact", "GET", "/{id}", "Read a contact"),
 		func(ctx context.Context, in *ByContact) (*api.Tagged[views.Contact], error) {
 			c, err := r.Views.Contact(ctx, api.Caller(ctx).Workspace, in.ID)
-			return api.Shown(c, c.Revision, err)
+			return api.WithETag(c, c.Revision, err)
 		})
 	api.Handle(r.API, contactOp("edit-messaging-contact", "PATCH", "/{id}", "Change what is named of a contact: how it is reached, consent, bot replies, status"),
 		func(ctx context.Context, in *struct {
@@ -64,7 +64,7 @@ func (r *Routes) contactWritten(ctx context.Context, out commands.Outcome[contac
 	if err == nil {
 		out.State, err = commands.Reveal(ctx, r.Commands, out.State)
 	}
-	return api.Written(ctx, out, err, func(out commands.Outcome[contact.State]) views.Contact {
+	return api.WriteResult(ctx, out, err, func(out commands.Outcome[contact.State]) views.Contact {
 		s := out.State
 		id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
 		if out.Revision > 0 {                     // what its conversation shows is in no stream of the contact
@@ -74,7 +74,7 @@ func (r *Routes) contactWritten(ctx context.Context, out commands.Outcome[contac
 		}
 		return views.Contact{
 			ID: id, Name: s.Name.Shown(), Phone: s.Phone.Shown(), Email: s.Email.Shown(), Source: s.Source, OptIn: s.OptIn, ReplyBot: s.ReplyBot,
-			Status: s.Status, ListIDs: append([]int64{}, s.Lists...), CreatedAt: out.Began, UpdatedAt: out.At, Revision: out.Revision,
+			Status: s.Status, ListIDs: append([]int64{}, s.Lists...), CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
 		}
 	})
 }

@@ -20,7 +20,7 @@ const contacts = "/api/contacts"
 func at(id int64) string { return fmt.Sprintf("%s/%d", contacts, id) }
 
 // agent returns who may write the messages of a workspace.
-func agent(o *apptest.Office, workspace string) *apitest.Client {
+func agent(o *apptest.Server, workspace string) *apitest.Client {
 	return o.Bearer(o.Key(workspace, `{"messaging":"write"}`).Key)
 }
 
@@ -116,7 +116,7 @@ func TestADeletedContactIsForgotten(t *testing.T) {
 	keyed := c.With("Idempotency-Key", "k")
 	k := made(t, keyed, body)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
-	_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: flows.Writer{From: "919812340987"}, Channel: sales.ID, Text: "marmaladefish", ProviderID: "w1", SentAt: time.Now()})
+	_, err := o.Sys.Messages.Receive(t.Context(), flows.InboundMessage{Sender: flows.Sender{From: "919812340987"}, Channel: sales.ID, Text: "marmaladefish", ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
 	c.POST(at(k.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"quincebasket"}`, sales.ID)).Status(201)
 	untilRead(t, c, k.ID, 1)

@@ -64,7 +64,7 @@ func TestAfterACrashAMessageIsLookedUpBeforeItIsSent(t *testing.T) {
 	number, err := message.Number("messageId", talk[0].ID)
 	require.NoError(t, err)
 
-	_, err = o.Sys.Messages.Receipts(t.Context(), []flows.News{{Receipt: message.Receipt{Status: "delivered"}, Channel: sales.ID, IDs: []string{"wamid.c"}, Callback: talk[0].ID}})
+	_, err = o.Sys.Messages.Receipts(t.Context(), []flows.DeliveryReceipt{{Receipt: message.Receipt{Status: "delivered"}, Channel: sales.ID, IDs: []string{"wamid.c"}, Callback: talk[0].ID}})
 	require.NoError(t, err)
 	out, err := send(false)
 	require.NoError(t, err)

@@ -44,7 +44,7 @@ func TestAFileIsFetchedAndKept(t *testing.T) {
 	t.Cleanup(server.Close)
 	at = server.URL
 	o := onNetwork(t, server)
-	c, out := agent(o, apptest.Home), o.Stranger()
+	c, out := agent(o, apptest.Home), o.Anonymous()
 	channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
 	for i := range files {
 		body := graph("PN1", fmt.Sprintf(`"messages":[{"from":"919812345678","id":"wamid.%s","type":"image","image":{"id":%q,"mime_type":"image/png","caption":"This one"}}]`, i, i))
@@ -76,7 +76,7 @@ func TestAFileIsFetchedAndKept(t *testing.T) {
 		if m.ID == shown[0].ID {
 			continue
 		}
-		err := o.Sys.Messages.KeepFile(t.Context(), strings.TrimPrefix(m.ID, "msg_"))
+		err := o.Sys.Messages.StoreFile(t.Context(), strings.TrimPrefix(m.ID, "msg_"))
 		failed, ok := err.(*network.Failure) //nolint:errorlint // it is one
 		require.True(t, ok, err)
 		require.Contains(t, []network.Reason{network.Refused, network.Content}, failed.Reason)

@@ -17,12 +17,12 @@ import (
 func TestWhatNetworksSendStopsNoProjection(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	c, other := agent(o, apptest.Home), agent(o, apptest.Abroad)
+	c, other := agent(o, apptest.Home), agent(o, apptest.OtherWorkspace)
 	channelOf(t, c, `{"name":"Sales","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
 	theirs := channelOf(t, other, `{"name":"Sales","type":"chat"}`)
 	post := func(value string) {
 		body := graph("PN1", value)
-		signed(o.Stranger(), "own-secret", body).POST(social, body).Status(200)
+		signed(o.Anonymous(), "own-secret", body).POST(social, body).Status(200)
 	}
 	const nul = `\u0000`
 	post(`"contacts":[{"wa_id":"919812345678","profile":{"name":"As` + nul + `ha"}}],"messages":[{"from":"919812345678","id":"w` + nul + `1","type":"text","text":{"body":"a` + nul + `b` + `\ud83d"}}]`)
@@ -50,12 +50,12 @@ func TestWhatNetworksSendStopsNoProjection(t *testing.T) {
 func TestAnIDIsASendersOwn(t *testing.T) {
 	t.Parallel()
 	o, kept := apptest.Start(t), 0
-	for workspace, sender := range map[string]string{apptest.Home: "PN1", apptest.Abroad: "PN2"} {
+	for workspace, sender := range map[string]string{apptest.Home: "PN1", apptest.OtherWorkspace: "PN2"} {
 		c := agent(o, workspace)
 		channelOf(t, c, fmt.Sprintf(`{"name":"Sales","type":"chat","settings":{"senderId":%q,"appSecret":"secret-of-%[1]s"}}`, sender))
 		body := graph(sender, wrote("wamid.1", "919812345678", "To "+sender))
 		for range 2 {
-			signed(o.Stranger(), "secret-of-"+sender, body).POST(social, body).Status(200)
+			signed(o.Anonymous(), "secret-of-"+sender, body).POST(social, body).Status(200)
 		}
 		kept++
 		calls(t, o, "receive-social", kept)
@@ -88,7 +88,7 @@ func TestATemplatesStatusIsOfEachChannelOfItsAccount(t *testing.T) {
 	c.GET(templates).Status(200).JSON(&all)
 	require.Equal(t, []string{"ab", "ab", "ab"}, apptest.Each(all, func(k views.Template) string { return k.Name }))
 	body := `{"object":"chat_account","entry":[{"id":"ACC","changes":[{"field":"message_template_status_update","value":{"event":"PAUSED","message_template_id":77}}]}]}`
-	signed(o.Stranger(), "app-secret-for-tests", body).POST(social, body).Status(200)
+	signed(o.Anonymous(), "app-secret-for-tests", body).POST(social, body).Status(200)
 	calls(t, o, "receive-social", 1)
 	require.Equal(t, "1", c.GET(templates).Status(200).Header("X-Total-Count"), "the other account's")
 }

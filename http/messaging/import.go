@@ -22,7 +22,7 @@ func (r *Routes) Import() {
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*api.Body[spreadsheet.ImportResult], error) {
 		out, err := flows.ImportContacts(ctx, r.Commands, api.Request(ctx), in.File.Open())
 		if err == nil && out.Position != 0 {
-			api.Wrote(ctx, out.Position, out.Replayed)
+			api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 		}
 		return api.Answer(out.Result, err)
 	})

@@ -32,9 +32,9 @@ type Log interface {
 // mostAtOnce bounds the messages of one read.
 const mostAtOnce = 200
 
-// Live hands the messages of workspaces to all who follow them. Each is read once, however many follow: one goroutine of a workspace reads, as
+// MessageBroadcaster hands the messages of workspaces to all who follow them. Each is read once, however many follow: one goroutine of a workspace reads, as
 // long as somebody follows.
-type Live struct {
+type MessageBroadcaster struct {
 	log   Log
 	views *views.Views
 	files Files
@@ -44,8 +44,8 @@ type Live struct {
 }
 
 // NewLive returns what tells of the messages of workspaces.
-func NewLive(log Log, v *views.Views, files Files) *Live {
-	return &Live{log: log, views: v, files: files, topics: map[uuid.UUID]*topic{}}
+func NewLive(log Log, v *views.Views, files Files) *MessageBroadcaster {
+	return &MessageBroadcaster{log: log, views: v, files: files, topics: map[uuid.UUID]*topic{}}
 }
 
 // told is a message as it is sent to all who follow: it is encoded once.
@@ -56,8 +56,8 @@ type told struct {
 }
 
 // read reads the messages of a workspace that are new or changed after one position, as of another one.
-func (l *Live) read(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]told, error) {
-	rows, err := l.views.MessagesSince(readmodels.AtLeast(ctx, at), workspace, after, mostAtOnce)
+func (l *MessageBroadcaster) read(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]told, error) {
+	rows, err := l.views.MessagesSince(readmodels.WithMinPosition(ctx, at), workspace, after, mostAtOnce)
 	if err == nil {
 		err = link(ctx, l.files, rows)
 	}
@@ -122,7 +122,7 @@ const together = 300 * time.Millisecond
 
 // Changed tells of the contacts of a workspace that have changed or have written, from now on until ctx ends. 0 stands for any contact. It begins with a
 // call without contacts: what changed before that is not told.
-func (l *Live) Changed(ctx context.Context, workspace uuid.UUID, tell func(contacts []int64) error) error {
+func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, tell func(contacts []int64) error) error {
 	changes, leave, err := l.join(ctx, workspace)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ const (
 const waiting = 64
 
 // follow sends what is new after a position until ctx ends. What waits for a follower who was late is sent together.
-func (l *Live) follow(ctx context.Context, workspace uuid.UUID, after event.Position, send func([]part) error) error {
+func (l *MessageBroadcaster) follow(ctx context.Context, workspace uuid.UUID, after event.Position, send func([]part) error) error {
 	changes, leave, err := l.join(ctx, workspace)
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ func (l *Live) follow(ctx context.Context, workspace uuid.UUID, after event.Posi
 }
 
 // join adds a follower of a workspace.
-func (l *Live) join(ctx context.Context, workspace uuid.UUID) (changes chan *news, leave func(), err error) {
+func (l *MessageBroadcaster) join(ctx context.Context, workspace uuid.UUID) (changes chan *news, leave func(), err error) {
 	head, err := l.log.Head(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -253,7 +253,7 @@ func (l *Live) join(ctx context.Context, workspace uuid.UUID) (changes chan *new
 }
 
 // drop ends a follower, and the topic with its last one.
-func (l *Live) drop(workspace uuid.UUID, t *topic, changes chan *news) {
+func (l *MessageBroadcaster) drop(workspace uuid.UUID, t *topic, changes chan *news) {
 	delete(t.followers, changes)
 	close(changes)
 	if len(t.followers) == 0 {
@@ -265,7 +265,7 @@ func (l *Live) drop(workspace uuid.UUID, t *topic, changes chan *news) {
 }
 
 // run reads what is new in a workspace, and hands it out. Where it cannot go on, its followers end and come again.
-func (l *Live) run(ctx context.Context, workspace uuid.UUID, t *topic, after event.Position) {
+func (l *MessageBroadcaster) run(ctx context.Context, workspace uuid.UUID, t *topic, after event.Position) {
 	messages, contacts := message.Kind.Category()+"-", contact.Kind.Category()+"-"
 	_ = l.log.Follow(ctx, after, func(events []event.Stored) error { // the followers learn of it by their end
 		at, changed := event.Position(0), []int64(nil)
@@ -288,7 +288,7 @@ func (l *Live) run(ctx context.Context, workspace uuid.UUID, t *topic, after eve
 		for more := at > 0; more; {
 			rows, err := l.read(ctx, workspace, after, at)
 			switch {
-			case errors.Is(err, readmodels.ErrNotYet): // the tables are late
+			case errors.Is(err, readmodels.ErrPositionTimeout): // the tables are late
 				continue
 			case err != nil:
 				return err
@@ -311,7 +311,7 @@ func (l *Live) run(ctx context.Context, workspace uuid.UUID, t *topic, after eve
 	}
 }
 
-// seenType is the stored name of [message.Seen].
+// seenType is the stored name of [message.MarkedRead].
 const seenType = "MessageSeen"
 
 // in reports whether an event is of a workspace.
@@ -321,7 +321,7 @@ func in(workspace uuid.UUID, e event.Stored) bool {
 }
 
 // hand gives news to all followers of a topic, and returns how many they are.
-func (l *Live) hand(workspace uuid.UUID, t *topic, n news) int {
+func (l *MessageBroadcaster) hand(workspace uuid.UUID, t *topic, n news) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for changes := range t.followers {

@@ -18,20 +18,20 @@ func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
 	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
 	said := 0
-	says := func(w flows.Writer, text string) {
+	says := func(w flows.Sender, text string) {
 		t.Helper()
 		said++
-		_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: w, Channel: sales.ID, Text: text, ProviderID: fmt.Sprint("m", said), SentAt: time.Now()})
+		_, err := o.Sys.Messages.Receive(t.Context(), flows.InboundMessage{Sender: w, Channel: sales.ID, Text: text, ProviderID: fmt.Sprint("m", said), SentAt: time.Now()})
 		require.NoError(t, err)
 	}
-	says(flows.Writer{UserID: "IN.7", Username: "asha"}, "Hello")
+	says(flows.Sender{UserID: "IN.7", Username: "asha"}, "Hello")
 	byID := appears(t, c, "@asha")
 	byPhone := made(t, c, `{"name":"Asha Mehta","phone":"919812345678","email":"asha@example.org"}`)
 	c.PATCH(at(byID.ID), `{"optIn":true}`).Status(200)
 	c.POST("/api/contact-lists", fmt.Sprintf(`{"name":"Retailers","contactIds":[%d]}`, byPhone.ID)).Status(201)
-	says(flows.Writer{From: "919812345678", Name: "Asha"}, "It is me")
+	says(flows.Sender{From: "919812345678", Name: "Asha"}, "It is me")
 
-	says(flows.Writer{From: "919812345678", UserID: "IN.7", Name: "Asha"}, "Both")
+	says(flows.Sender{From: "919812345678", UserID: "IN.7", Name: "Asha"}, "Both")
 	asha := appears(t, c, "919812345678")
 	require.Equal(t, []any{byID.ID, "Asha Mehta", "asha@example.org", false, int64(3)}, []any{asha.ID, *asha.Name, *asha.Email, asha.OptIn, asha.Unread}, "the older one stays, a given name wins, consent was not of both")
 	require.Len(t, asha.ListIDs, 1)
@@ -48,8 +48,8 @@ func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
 	require.NotContains(t, stranger.GET(at(byPhone.ID)).Problem(404, "Contact not found").Text, `"errors"`)
 
 	// What follows is the older one's, by either name; the window is, too.
-	says(flows.Writer{From: "919812345678"}, "By phone")
-	says(flows.Writer{UserID: "IN.7"}, "By id")
+	says(flows.Sender{From: "919812345678"}, "By phone")
+	says(flows.Sender{UserID: "IN.7"}, "By id")
 	require.Len(t, conversation(t, c, asha.ID, ""), 5)
 	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
 	c.POST(at(asha.ID)+"/read", fmt.Sprintf(`{"messageId":%q}`, talk[1].ID)).Status(200)
@@ -57,8 +57,8 @@ func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
 	require.Len(t, people(t, c, ""), 1)
 
 	// Another phone, or another id at the network, is another person's.
-	says(flows.Writer{UserID: "IN.8", From: "919812345678"}, "A new owner of the phone")
-	says(flows.Writer{UserID: "IN.7", From: "919812345679"}, "Another phone of an id")
+	says(flows.Sender{UserID: "IN.8", From: "919812345678"}, "A new owner of the phone")
+	says(flows.Sender{UserID: "IN.7", From: "919812345679"}, "Another phone of an id")
 	require.Len(t, people(t, c, ""), 1)
 
 	// Both are forgotten together.
@@ -77,8 +77,8 @@ func TestAContactLearnsThePhone(t *testing.T) {
 	o := apptest.Share(t)
 	c := agent(o, o.Home)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
-	for i, w := range []flows.Writer{{UserID: "IN.70", Username: "learner"}, {UserID: "IN.70", From: "919812345670"}} {
-		_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: w, Channel: sales.ID, Text: "Hi", ProviderID: fmt.Sprint("l", i), SentAt: time.Now()})
+	for i, w := range []flows.Sender{{UserID: "IN.70", Username: "learner"}, {UserID: "IN.70", From: "919812345670"}} {
+		_, err := o.Sys.Messages.Receive(t.Context(), flows.InboundMessage{Sender: w, Channel: sales.ID, Text: "Hi", ProviderID: fmt.Sprint("l", i), SentAt: time.Now()})
 		require.NoError(t, err)
 	}
 	require.Equal(t, "919812345670", *appears(t, c, "@learner").Phone)

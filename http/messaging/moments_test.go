@@ -24,8 +24,8 @@ func TestMessagesOfOneSecondAreInTheOrderOfTheirArrival(t *testing.T) {
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
 	second := time.Now().Add(-time.Hour).Truncate(time.Second)
 	for _, n := range rand.Perm(20) {
-		_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{
-			Writer: flows.Writer{From: "919812345678", Name: "Asha"}, Channel: sales.ID, Text: fmt.Sprint(n), ProviderID: fmt.Sprint("w", n),
+		_, err := o.Sys.Messages.Receive(t.Context(), flows.InboundMessage{
+			Sender: flows.Sender{From: "919812345678", Name: "Asha"}, Channel: sales.ID, Text: fmt.Sprint(n), ProviderID: fmt.Sprint("w", n),
 			SentAt: second, ArrivedAt: second.Add(time.Minute - time.Duration(n)*time.Millisecond), // the newest first
 		})
 		require.NoError(t, err)
@@ -73,8 +73,8 @@ func TestAReactionIsNoMessage(t *testing.T) {
 	n := 0
 	react := func(from, emoji string) {
 		n++
-		_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{
-			Writer: flows.Writer{From: from}, Channel: sales.ID, Type: "reaction", Text: emoji, Reacts: "w1", ProviderID: fmt.Sprint("r", n),
+		_, err := o.Sys.Messages.Receive(t.Context(), flows.InboundMessage{
+			Sender: flows.Sender{From: from}, Channel: sales.ID, Type: "reaction", Text: emoji, Reacts: "w1", ProviderID: fmt.Sprint("r", n),
 			SentAt: begin.Add(time.Duration(n) * time.Minute),
 		})
 		require.NoError(t, err)

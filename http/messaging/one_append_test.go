@@ -18,8 +18,8 @@ func TestAMessageThatComesInIsOneTransaction(t *testing.T) {
 	o := apptest.Share(t)
 	c := agent(o, o.Home)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
-	receive := func(id, text string, from flows.Writer) (types []string) {
-		a := flows.Arrival{Writer: from, Channel: sales.ID, Text: text, ProviderID: id, SentAt: time.Now()}
+	receive := func(id, text string, from flows.Sender) (types []string) {
+		a := flows.InboundMessage{Sender: from, Channel: sales.ID, Text: text, ProviderID: id, SentAt: time.Now()}
 		out, err := o.Sys.Messages.Receive(t.Context(), a)
 		require.NoError(t, err)
 		const most = 16
@@ -42,17 +42,17 @@ func TestAMessageThatComesInIsOneTransaction(t *testing.T) {
 	}
 	require.Equal(t,
 		[]string{"RequestAccepted", "MessagingContactAdded", "MessagingContactReached", "MessagingSenderClaimed", "MessageReceived"},
-		receive("1", "Hello", flows.Writer{UserID: "IN.1", Name: "Asha"}))
+		receive("1", "Hello", flows.Sender{UserID: "IN.1", Name: "Asha"}))
 	require.Equal(t,
 		[]string{"RequestAccepted", "MessagingContactAdded", "MessagingPhoneClaimed", "MessageReceived"},
-		receive("2", "STOP", flows.Writer{From: "919812345671", Name: "Asha Rao"}))
+		receive("2", "STOP", flows.Sender{From: "919812345671", Name: "Asha Rao"}))
 	require.Equal(t,
 		[]string{
 			"RequestAccepted", "MessagingContactAbsorbed", "MessagingContactEdited", "MessagingContactMerged", "MessagingPhoneClaimed",
 			"MessageReceived",
 		},
-		receive("3", "Hello again", flows.Writer{From: "919812345671", UserID: "IN.1"}))
+		receive("3", "Hello again", flows.Sender{From: "919812345671", UserID: "IN.1"}))
 	require.Equal(t,
 		[]string{"RequestAccepted", "MessageReceived"},
-		receive("4", "And again", flows.Writer{From: "919812345671", UserID: "IN.1"}))
+		receive("4", "And again", flows.Sender{From: "919812345671", UserID: "IN.1"}))
 }

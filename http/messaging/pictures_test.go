@@ -28,7 +28,7 @@ func sendFile(t *testing.T, c *apitest.Client, contact int64, content []byte, te
 }
 
 // fetched returns what a link to a file of ours leads to.
-func fetched(t *testing.T, o *apptest.Office, link string) (status int, kind string, content []byte) {
+func fetched(t *testing.T, o *apptest.Server, link string) (status int, kind string, content []byte) {
 	t.Helper()
 	of, err := url.Parse(link)
 	require.NoError(t, err)

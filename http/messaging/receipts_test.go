@@ -25,16 +25,16 @@ func TestReceiptsThatComeTogether(t *testing.T) {
 		c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
 	}
 	asha := appears(t, c, "919812345678")
-	news := func(channel int64, id, status string) flows.News {
-		return flows.News{Receipt: message.Receipt{Status: status}, Channel: channel, IDs: []string{id}}
+	news := func(channel int64, id, status string) flows.DeliveryReceipt {
+		return flows.DeliveryReceipt{Receipt: message.Receipt{Status: status}, Channel: channel, IDs: []string{id}}
 	}
-	told := []flows.News{
+	told := []flows.DeliveryReceipt{
 		news(sales.ID, "ee-1", "delivered"), news(sales.ID, "ee-1", "read"), news(sales.ID, "ee-1", "sent"), news(sales.ID, "ee-9", "read"), news(other.ID, "ee-3", "read"), news(sales.ID, "ee-3\x00", "read"),
 		{Receipt: message.Receipt{Status: "read"}, Channel: sales.ID, IDs: []string{"gBEG", "ee-2"}},
 	}
 	var (
 		all    sync.WaitGroup
-		become [4][]flows.Heard
+		become [4][]flows.ReceiptResult
 		errs   [4]error
 	)
 	for i := range become {
@@ -52,7 +52,7 @@ func TestReceiptsThatComeTogether(t *testing.T) {
 	}
 	untilRead(t, c, asha.ID, 2)
 	c.PATCH(at(asha.ID), `{"optIn":true}`).Status(200)
-	_, err := o.Sys.Messages.Receipts(t.Context(), []flows.News{{Receipt: message.Receipt{Status: "failed", Code: 131050}, Channel: sales.ID, IDs: []string{"ee-3"}}})
+	_, err := o.Sys.Messages.Receipts(t.Context(), []flows.DeliveryReceipt{{Receipt: message.Receipt{Status: "failed", Code: 131050}, Channel: sales.ID, IDs: []string{"ee-3"}}})
 	require.NoError(t, err)
 	require.Contains(t, c.GET(at(asha.ID)).Status(200).Text, `"optIn":false`)
 	statuses := map[string]int{}
@@ -60,12 +60,12 @@ func TestReceiptsThatComeTogether(t *testing.T) {
 		statuses[m.Status]++
 	}
 	require.Equal(t, map[string]int{"received": 1, "read": 2, "failed": 1}, statuses)
-	last, err := o.Sys.Messages.Receipts(t.Context(), []flows.News{news(sales.ID, "gBEG", "read")})
+	last, err := o.Sys.Messages.Receipts(t.Context(), []flows.DeliveryReceipt{news(sales.ID, "gBEG", "read")})
 	require.NoError(t, err)
 	require.True(t, last[0].Known, "the network's id was told with the aggregator's")
 
 	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
-	_, err = o.Sys.Messages.Receipts(t.Context(), []flows.News{
+	_, err = o.Sys.Messages.Receipts(t.Context(), []flows.DeliveryReceipt{
 		{Receipt: message.Receipt{Status: "failed", Code: 7, Title: "a\x00b", Details: "c\x00"}, Channel: sales.ID, IDs: []string{"ee-4", "g\x00"}},
 	})
 	require.NoError(t, err)

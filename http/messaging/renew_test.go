@@ -89,7 +89,7 @@ func TestAccessTokensAreRenewed(t *testing.T) {
 		require.Equal(t, []any{"connected", []string{"clientSecret", "refreshToken"}, "app"}, []any{k.Status, k.SecretSettings, k.Settings.ClientID})
 		who := asha
 		if kind == "twitter" {
-			_, err := o.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: flows.Writer{UserID: "5", Name: "Kiran", Social: true}, Channel: k.ID, Text: "Hi", ProviderID: "e1", SentAt: time.Now()})
+			_, err := o.Sys.Messages.Receive(t.Context(), flows.InboundMessage{Sender: flows.Sender{UserID: "5", Name: "Kiran", Social: true}, Channel: k.ID, Text: "Hi", ProviderID: "e1", SentAt: time.Now()})
 			require.NoError(t, err)
 			who = appears(t, c, "Kiran")
 		}

@@ -30,7 +30,7 @@ type Routes struct {
 	Campaign      CampaignsConfig
 	Files         Files
 	Draw          func(ctx context.Context, upload io.Reader) (*message.Picture, error) // of a picture to send
-	Live          *Live
+	Live          *MessageBroadcaster
 	Visitors      *flows.Visitors
 
 	Now func() time.Time

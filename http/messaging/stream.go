@@ -39,7 +39,7 @@ func (r *Routes) Stream() {
 				return nil, errLastEvent
 			}
 			if after = event.Position(n); after > head {
-				return nil, readmodels.ErrAhead
+				return nil, readmodels.ErrBeyondHead
 			}
 		}
 		workspace := api.Caller(ctx).Workspace

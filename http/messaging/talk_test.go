@@ -24,7 +24,7 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{page.ID, o.Home}, []any{id, of.String()})
 	asha := made(t, c, `{"name":"Asha","phone":"919812345601","email":"asha@example.org"}`)
-	_, err = o.Sys.Messages.Receive(t.Context(), flows.Arrival{Writer: flows.Writer{UserID: "77", Name: "Meera", Social: true}, Channel: bot.ID, Text: "Hi", ProviderID: "77:1", SentAt: time.Now()})
+	_, err = o.Sys.Messages.Receive(t.Context(), flows.InboundMessage{Sender: flows.Sender{UserID: "77", Name: "Meera", Social: true}, Channel: bot.ID, Text: "Hi", ProviderID: "77:1", SentAt: time.Now()})
 	require.NoError(t, err)
 	meera := appears(t, c, "Meera")
 	send := at(asha.ID) + "/messages"

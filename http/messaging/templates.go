@@ -31,7 +31,7 @@ func (r *Routes) Templates() {
 		}
 		rows, total, err := r.Views.Templates(ctx, workspace, in.Get(), in.TemplateFilter)
 		if late {
-			readmodels.FreshnessOf(ctx).Late()
+			readmodels.FreshnessOf(ctx).MarkIncomplete()
 		}
 		return api.Listed(rows, total, err)
 	})

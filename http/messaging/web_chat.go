@@ -88,7 +88,7 @@ func (r *Routes) WebChat() {
 		})
 	})
 	follow := op("follow-web-chat", "GET", "/stream", "Follow a visitor's conversation: all of it, then what is new; with Last-Event-ID, from there on")
-	follow.Still = func(ctx context.Context) error {
+	follow.StillAllowed = func(ctx context.Context) error {
 		request, _ := api.Sender(ctx)
 		_, err := r.visitor(ctx, keyOf(request))
 		return err
@@ -109,7 +109,7 @@ func (r *Routes) WebChat() {
 			return r.converse(ctx, v, event.Position(last), send)
 		}, nil
 	})
-	r.API.ShareBelow(webChatPath, func(request *http.Request, origin string) bool {
+	r.API.AllowOriginsBelow(webChatPath, func(request *http.Request, origin string) bool {
 		_, err := r.Visitors.Page(readmodels.WithFreshness(request.Context(), &readmodels.Freshness{}), keyOf(request), origin)
 		return err == nil
 	})
@@ -157,7 +157,7 @@ func (r *Routes) converse(ctx context.Context, v flows.Visitor, last event.Posit
 		return nil
 	}
 	if contact != 0 {
-		rows, err := r.Views.Messages(readmodels.AtLeast(ctx, head), v.Workspace, contact, 0, mostAtOnce)
+		rows, err := r.Views.Messages(readmodels.WithMinPosition(ctx, head), v.Workspace, contact, 0, mostAtOnce)
 		if err != nil {
 			return err
 		}

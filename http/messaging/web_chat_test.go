@@ -27,7 +27,7 @@ type said struct {
 func (m said) timeless() []string { return []string{m.Direction, m.Type, m.Text, m.By} }
 
 // widgetOf makes a web channel, and returns it, what a visitor calls, and how.
-func widgetOf(t *testing.T, o *apptest.Office, c *apitest.Client, name string) (of views.Channel, path string, visitor *apitest.Client) {
+func widgetOf(t *testing.T, o *apptest.Server, c *apitest.Client, name string) (of views.Channel, path string, visitor *apitest.Client) {
 	t.Helper()
 	of = channelOf(t, c, fmt.Sprintf(`{"name":%q,"type":"web","settings":{"allowedOrigins":[%q,"https://Other.example.org:443"]}}`, name, shopPage))
 	path = "/api/web-chat/" + *of.Key
@@ -35,7 +35,7 @@ func widgetOf(t *testing.T, o *apptest.Office, c *apitest.Client, name string) (
 }
 
 // begun is a new visitor.
-func begun(t *testing.T, o *apptest.Office, path string) *apitest.Client {
+func begun(t *testing.T, o *apptest.Server, path string) *apitest.Client {
 	t.Helper()
 	var session struct{ Token string }
 	c := apitest.New(t, o.URL, "").With("Origin", shopPage)
@@ -164,7 +164,7 @@ func TestAWidgetAnswersAllowedPagesAlone(t *testing.T) {
 
 func TestTheWidgetIsSmallAndKept(t *testing.T) {
 	t.Parallel()
-	c := apptest.Share(t).Stranger().With("Origin", "https://anywhere.example.org")
+	c := apptest.Share(t).Anonymous().With("Origin", "https://anywhere.example.org")
 	a := c.GET("/widget.js").Status(200)
 	require.Less(t, len(a.Text), 20_000)
 	require.Equal(t, []string{"text/javascript; charset=utf-8", "*"}, []string{a.Header("Content-Type"), a.Header("Access-Control-Allow-Origin")})

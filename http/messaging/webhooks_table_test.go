@@ -58,12 +58,12 @@ func aggregated(t *testing.T) app.Settings {
 }
 
 // theHooks returns a system with a channel of each kind in two workspaces, and its endpoints.
-func theHooks(t *testing.T) (*apptest.Office, []hook) {
+func theHooks(t *testing.T) (*apptest.Server, []hook) {
 	t.Helper()
 	with := aggregated(t)
 	with.Outside.SocialSecrets, with.Outside.BillingSecret = []string{"app-secret-for-tests"}, []string{"billing-secret-for-tests"}
 	o := apptest.StartAs(t, with)
-	c, stranger, out := agent(o, apptest.Home), agent(o, apptest.Abroad), o.Stranger()
+	c, stranger, out := agent(o, apptest.Home), agent(o, apptest.OtherWorkspace), o.Anonymous()
 	id := func(of *apitest.Client, body string) int64 { return channelOf(t, of, body).ID }
 
 	var ours struct {
@@ -237,7 +237,7 @@ func TestEachWebhookTakesWhatIsProvenOnce(t *testing.T) {
 	for _, h := range all {
 		t.Run(h.endpoint, func(t *testing.T) {
 			t.Parallel()
-			out, now := o.Stranger(), time.Now()
+			out, now := o.Anonymous(), time.Now()
 			no := func(c *apitest.Client) { c.POST(h.path, h.bodies[0]).Problem(401, "Webhook proof missing or wrong") }
 			no(out)
 			no(h.forge(out, h.bodies[0]))

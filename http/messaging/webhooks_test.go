@@ -39,7 +39,7 @@ func signed(c *apitest.Client, secret, body string) *apitest.Client {
 }
 
 // token returns the secret of a port that the system made for itself.
-func token(t *testing.T, o *apptest.Office, port string) string {
+func token(t *testing.T, o *apptest.Server, port string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(o.Sys.Settings.Data, "keys", port+".token"))
 	require.NoError(t, err)
@@ -57,7 +57,7 @@ func wrote(id, from, text string) string {
 }
 
 // calls waits until an endpoint's calls are handled, and returns them.
-func calls(t *testing.T, o *apptest.Office, endpoint string, count int) (all []opsviews.Webhook) {
+func calls(t *testing.T, o *apptest.Server, endpoint string, count int) (all []opsviews.Webhook) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		o.Operator().GET("/ops/webhooks?page_size=1000&endpoint=" + endpoint).Status(200).JSON(&all)
@@ -96,13 +96,13 @@ func TestTheGatewaysMessagesAndReceipts(t *testing.T) {
 	o := apptest.StartAs(t, apptest.Settings(t, apptest.Database(t)))
 	c := agent(o, apptest.Home)
 	channelOf(t, c, `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`)
-	g := o.Stranger().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
+	g := o.Anonymous().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
 	message := func(app, id, text string) string {
 		return fmt.Sprintf(`{"app":%q,"timestamp":%d,"version":2,"type":"message","payload":{"id":%q,"source":"919812345678","type":"text","payload":{"text":%q},"sender":{"name":"Asha"}}}`,
 			app, time.Now().UnixMilli(), id, text)
 	}
-	o.Stranger().POST(incoming, message("WorkshopApp", "m0", "no proof")).Problem(401, "Webhook proof missing or wrong")
-	o.Stranger().With("X-Gateway-Token", "wrong").POST(incoming, message("WorkshopApp", "m0", "wrong proof")).Status(401)
+	o.Anonymous().POST(incoming, message("WorkshopApp", "m0", "no proof")).Problem(401, "Webhook proof missing or wrong")
+	o.Anonymous().With("X-Gateway-Token", "wrong").POST(incoming, message("WorkshopApp", "m0", "wrong proof")).Status(401)
 	g.POST(incoming, message("Somebody", "m1", "of an unknown app")).Status(200)
 	for range 3 {
 		require.Empty(t, g.POST(incoming, message("WorkshopApp", "m2", "सोना")).Status(200).Text)
@@ -129,7 +129,7 @@ func TestTheGatewaysReceiptsByBothIds(t *testing.T) {
 	o := apptest.StartAs(t, aggregated(t))
 	c := agent(o, apptest.Home)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`)
-	g := o.Stranger().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
+	g := o.Anonymous().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
 	g.POST(incoming, `{"app":"WorkshopApp","type":"message","payload":{"id":"w1","source":"919812345678","type":"text","payload":{"text":"Is it ready?"}}}`).Status(200)
 	asha := appears(t, c, "919812345678")
 	require.Eventually(t, func() bool { return len(conversation(t, c, asha.ID, "")) == 1 }, time.Minute, 10*time.Millisecond)
@@ -151,7 +151,7 @@ func TestAReceiptWaitsFifteenMinutesForItsMessage(t *testing.T) {
 	heard(t, o, sales.ID, "919812345678", "w1", time.Now())
 	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
 	asha := people(t, c, "")[0]
-	g := o.Stranger().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
+	g := o.Anonymous().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
 	received := func() []opsviews.Webhook { // newest first
 		var all []opsviews.Webhook
 		o.Operator().GET("/ops/webhooks?endpoint=receive-gateway-receipt").Status(200).JSON(&all)
@@ -199,7 +199,7 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.SocialSecrets = []string{"app-secret-for-tests", "next"}
 	o := apptest.StartAs(t, with)
-	c, stranger, out := agent(o, apptest.Home), agent(o, apptest.Abroad), o.Stranger()
+	c, stranger, out := agent(o, apptest.Home), agent(o, apptest.OtherWorkspace), o.Anonymous()
 	mine := channelOf(t, c, `{"name":"Sales","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
 	channelOf(t, stranger, `{"name":"Theirs","type":"chat","settings":{"senderId":"PN2","appSecret":"their-secret"}}`)
 
@@ -313,7 +313,7 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 func TestTelegramAndTwitter(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartAs(t, apptest.Settings(t, apptest.Database(t)))
-	c, out := agent(o, apptest.Home), o.Stranger()
+	c, out := agent(o, apptest.Home), o.Anonymous()
 	bot := channelOf(t, c, `{"name":"Bot","type":"telegram","apiKey":"17:k"}`)
 	hook := fmt.Sprintf("/api/webhook/telegram/%d", bot.ID)
 	secret, err := o.Sys.Messages.HookToken(t.Context(), fmt.Sprint(bot.ID))
@@ -373,7 +373,7 @@ func TestThePartnerAndTheBillingProvider(t *testing.T) {
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.BillingSecret = []string{"old", "billing-secret-for-tests"}
 	o := apptest.StartAs(t, with)
-	out := o.Stranger()
+	out := o.Anonymous()
 	secret, now := partner.Secret(token(t, o, "partner")), fmt.Sprint(time.Now().Unix())
 	tell := func(id, body string) *apitest.Answer {
 		return out.With("webhook-id", id, "webhook-timestamp", now, "webhook-signature", secret.Sign(id, now, []byte(body))).POST("/api/webhook/partner", body)

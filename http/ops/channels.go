@@ -25,6 +25,6 @@ func (r *Routes) Senders() {
 		ID int64 `path:"channel_id" minimum:"1" doc:"The channel's id, of any workspace"`
 	}) (*api.Tagged[views.Channel], error) {
 		out, err := r.Networks.Confirm(ctx, api.Request(ctx), strconv.FormatInt(in.ID, 10))
-		return api.Written(ctx, out, err, messagingroutes.ShownChannel)
+		return api.WriteResult(ctx, out, err, messagingroutes.ShownChannel)
 	})
 }

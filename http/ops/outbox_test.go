@@ -27,14 +27,14 @@ func TestOperatorReadsKeptMails(t *testing.T) {
 	for _, port := range []string{"mail", "chat", "crm"} {
 		asha.GET("/ops/outbox?port="+port).Problem(403, "Not enough permissions")
 	}
-	o.Stranger().GET("/ops/outbox?port=mail").Problem(401, "Not authenticated")
+	o.Anonymous().GET("/ops/outbox?port=mail").Problem(401, "Not authenticated")
 }
 
 // A configured provider keeps nothing.
 func TestNoOutboxIfMailsAreSent(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartWithMailServer(t, nobody)
-	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
+	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
 	a := o.Operator().GET("/ops/outbox?port=mail").Status(200).Body(`[]`)
 	require.Equal(t, "0", a.Header("X-Total-Count"))
 }

@@ -51,7 +51,7 @@ func TestStatusTellsWhatNeedsAnOperator(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
-	o.Worked("send_verification")
+	o.WaitJobs("send_verification")
 	var s ops.Status
 	status := func() (needs []string) {
 		t.Helper()

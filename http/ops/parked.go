@@ -81,6 +81,6 @@ func (r *Routes) passOver(ctx context.Context, name string, what Skip) error {
 	if err != nil {
 		return err
 	}
-	api.Wrote(ctx, recorded, false)
+	api.SetWriteHeaders(ctx, recorded, false)
 	return nil
 }

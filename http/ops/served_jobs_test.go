@@ -22,7 +22,7 @@ const nobody = "127.0.0.1:1"
 func TestMailServerOutageDelaysNobody(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartWithMailServer(t, nobody)
-	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
+	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
 	var first opsviews.Job
 	require.Eventually(t, func() bool {
 		all := o.Jobs("kind=send_verification")
@@ -47,8 +47,8 @@ func TestMailServerOutageDelaysNobody(t *testing.T) {
 	require.False(t, now.ScheduledAt.After(time.Now()))
 
 	// Requests for another mail do not wait either.
-	o.Stranger().POST(apptest.Auth+"/login", map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}).Problem(403, "Email not verified")
-	o.Stranger().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}).Problem(403, "Email not verified")
+	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
 	o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/cancel", first.ID), nil).Status(200)
 }
 
@@ -67,10 +67,10 @@ func TestSilentMailServerDelaysNobody(t *testing.T) {
 		_ = conn.Close()
 	}()
 	o := apptest.StartWithMailServer(t, silent.Addr().String())
-	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
+	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
 	<-called
 	require.Len(t, o.Jobs("kind=send_verification&state=running"), 1)
-	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("ravi@example.com")).Status(201)
+	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("ravi@example.com")).Status(201)
 	apptest.Open(o.Clerk(apptest.Home), "HDFC")
 	require.NoError(t, silent.Close())
 	close(end)
@@ -86,14 +86,14 @@ func TestOnlyOperatorsSeeServedJobs(t *testing.T) {
 	for _, r := range [][2]string{{"GET", "/ops/jobs"}, {"POST", "/ops/jobs/1/retry"}, {"POST", "/ops/jobs/1/cancel"}} {
 		asha.Do(r[0], r[1], nil).Problem(403, "Not enough permissions")
 		o.Clerk(apptest.Home).Do(r[0], r[1], nil).Problem(403, "Not enough permissions")
-		o.Stranger().Do(r[0], r[1], nil).Problem(401, "Not authenticated")
+		o.Anonymous().Do(r[0], r[1], nil).Problem(401, "Not authenticated")
 	}
 	done := o.Jobs("kind=send_verification")
 	require.Len(t, done, 1)
 	require.NotContains(t, string(done[0].Args), "asha@")
 
 	// A user with the operator's right may, too.
-	o.Worked("send_verification")
+	o.WaitJobs("send_verification")
 	id := done[0].ID
 	o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", id), nil).Problem(409, "The job is done")
 	require.NoError(t, o.Sys.Accounts.Grant(t.Context(), o.Sys.ByOperator(o.Sys.Home), uuid.MustParse(asha.User.ID), true))

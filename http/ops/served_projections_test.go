@@ -142,14 +142,14 @@ func TestPausedProjectionIsReportedAndResponsesAreStale(t *testing.T) {
 	account := apptest.Open(clerk, "HDFC")
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)))
-	apptest.Readiness(t, o.Stranger())
+	apptest.Readiness(t, o.Anonymous())
 	require.Equal(t, "paused", o.Order("pause", "").State)
 	state := func() string {
 		var ready struct {
 			Ready       bool
 			Projections []struct{ Name, State string }
 		}
-		apptest.Lenient(t, apptest.Readiness(t, o.Stranger()), &ready)
+		apptest.Lenient(t, apptest.Readiness(t, o.Anonymous()), &ready)
 		require.True(t, ready.Ready)
 		return ready.Projections[0].Name + " " + ready.Projections[0].State
 	}
@@ -271,7 +271,7 @@ func TestOnlyOperatorsSeeServedProjections(t *testing.T) {
 	}
 	for _, r := range paths {
 		asha.Do(r[0], r[1], nil).Problem(403, "Not enough permissions")
-		o.Stranger().Do(r[0], r[1], nil).Problem(401, "Not authenticated")
+		o.Anonymous().Do(r[0], r[1], nil).Problem(401, "Not authenticated")
 	}
 	for _, name := range []string{"bank", "books_g1", uuid.NewString(), "accounts"} { // a reactor
 		o.Operator().GET("/ops/projections/"+name).Problem(404, "Projection not found")

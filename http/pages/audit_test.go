@@ -46,7 +46,7 @@ func TestTheTrailIsInWords(t *testing.T) {
 	b.get("/app/audit?from=2020-01-01&to=" + time.Now().Add(24*time.Hour).Format(time.DateOnly)).Is(200).
 		Says("This page has the newest changes of the period.")
 	b.get("/app/audit?user=asha@example.com").Is(http.StatusUnprocessableEntity).Says("expected an id")
-	byKey(o, apptest.Abroad, `{"audit":"read"}`).get("/app/audit").Is(200).Says("Nothing was changed in these days.")
+	byKey(o, apptest.OtherWorkspace, `{"audit":"read"}`).get("/app/audit").Is(200).Says("Nothing was changed in these days.")
 	auditor := byKey(o, apptest.Home, `{"audit":"read"}`).get("/app/audit").Is(200)
 	require.NotContains(t, auditor.Text, `href="`+account, "an auditor does not open accounts")
 	byKey(o, apptest.Home, write).get("/app/audit").Is(403)

@@ -18,19 +18,19 @@ import (
 type browser struct {
 	t    testing.TB
 	site interface {
-		Ask(method, path string, form url.Values) apptest.Sheet
+		Ask(method, path string, form url.Values) apptest.Page
 	}
 }
 
-func visitor(o *apptest.Office) browser { return browser{o.T, o.Visitor()} }
+func visitor(o *apptest.Server) browser { return browser{o.T, o.Visitor()} }
 
-func (b browser) get(path string) apptest.Sheet {
+func (b browser) get(path string) apptest.Page {
 	b.t.Helper()
 	return b.site.Ask(http.MethodGet, path, nil)
 }
 
 // signedIn returns the browser of a member.
-func signedIn(o *apptest.Office, email string) browser {
+func signedIn(o *apptest.Server, email string) browser {
 	o.T.Helper()
 	b := visitor(o)
 	b.submit("/app/sign-in", "/app/sign-in", "email", email, "password", apptest.GoodPassword).Leads("/app/")
@@ -38,7 +38,7 @@ func signedIn(o *apptest.Office, email string) browser {
 }
 
 // byKey returns the browser of the owner of an API key.
-func byKey(o *apptest.Office, workspace, permissions string) browser {
+func byKey(o *apptest.Server, workspace, permissions string) browser {
 	o.T.Helper()
 	b := visitor(o)
 	b.submit("/app/sign-in", "/app/sign-in", "key", o.Key(workspace, permissions).Key).Leads("/app/")
@@ -51,7 +51,7 @@ var (
 )
 
 // form returns the hidden values of the form of a page that leads to an address and has a text.
-func form(s apptest.Sheet, action, has string) url.Values {
+func form(s apptest.Page, action, has string) url.Values {
 	values := url.Values{}
 	for _, text := range formOf.FindAllString(s.Text, -1) {
 		if !strings.Contains(text, `action="`+action+`"`) || !strings.Contains(text, has) {
@@ -66,12 +66,12 @@ func form(s apptest.Sheet, action, has string) url.Values {
 }
 
 // submit fills the form of a page, and submits it.
-func (b browser) submit(page, action string, pairs ...string) apptest.Sheet {
+func (b browser) submit(page, action string, pairs ...string) apptest.Page {
 	b.t.Helper()
 	return b.submitOf(page, action, "", pairs...)
 }
 
-func (b browser) submitOf(page, action, has string, pairs ...string) apptest.Sheet {
+func (b browser) submitOf(page, action, has string, pairs ...string) apptest.Page {
 	b.t.Helper()
 	values := form(b.get(page).Is(200), action, has)
 	require.NotEmpty(b.t, values, "%s has no form for %s", page, action)
@@ -79,7 +79,7 @@ func (b browser) submitOf(page, action, has string, pairs ...string) apptest.She
 }
 
 // follow opens the page that an answer leads to.
-func (b browser) follow(s apptest.Sheet) apptest.Sheet {
+func (b browser) follow(s apptest.Page) apptest.Page {
 	b.t.Helper()
 	s.Is(http.StatusSeeOther)
 	return b.get(s.Header.Get("Location")).Is(200)
@@ -137,7 +137,7 @@ func TestBooksAreKeptInABrowser(t *testing.T) {
 }
 
 // book is an account of a bank with rows.
-func book(o *apptest.Office, clerk *apitest.Client, rows int) (address string) {
+func book(o *apptest.Server, clerk *apitest.Client, rows int) (address string) {
 	account := apptest.Open(clerk, "HDFC")
 	for i := range rows {
 		apptest.Post(clerk, account, apptest.Deposit(fmt.Sprintf("2025-03-%02d", i%28+1), fmt.Sprint(i+1)))
@@ -206,14 +206,14 @@ func TestFormsOfOthersChangeNothing(t *testing.T) {
 	filled.Set("date", "2025-03-01")
 	filled.Set("in_entries[0].amount", "5")
 	b.site.Ask(http.MethodPost, account+"/rows", with(filled, "token", "x")).Is(403)
-	b.site.Ask(http.MethodPost, account+"/rows", with(filled, "workspace", apptest.Abroad)).Is(409).Says("another workspace")
+	b.site.Ask(http.MethodPost, account+"/rows", with(filled, "workspace", apptest.OtherWorkspace)).Is(409).Says("another workspace")
 	visitor(o).site.Ask(http.MethodPost, account+"/rows", filled).Is(403)
 	reader := byKey(o, apptest.Home, `{"ledger":"read"}`)
 	require.NotContains(t, reader.get(account).Is(200).Text, `id="entry"`)
 	require.NotContains(t, reader.get("/app/accounts").Is(200).Text, `id="open"`)
 	theirs := with(filled, "token", form(reader.get("/app/"), "/app/sign-out", "").Get("token"))
 	reader.site.Ask(http.MethodPost, account+"/rows", theirs).Is(403)
-	stranger := byKey(o, apptest.Abroad, write)
+	stranger := byKey(o, apptest.OtherWorkspace, write)
 	stranger.get(account).Is(404)
 	stranger.get(account + "/rows/1").Is(404)
 	stranger.get(account + "/statement").Is(404)

@@ -13,7 +13,7 @@ import (
 )
 
 // enter opens a tab of the owner of a key.
-func enter(o *apptest.Office, permissions string) *browsertest.Page {
+func enter(o *apptest.Server, permissions string) *browsertest.Page {
 	o.T.Helper()
 	p := browsertest.Open(o.T, o.URL)
 	p.Go("/app/sign-in")
@@ -24,7 +24,7 @@ func enter(o *apptest.Office, permissions string) *browsertest.Page {
 }
 
 // karigar opens an account with a row.
-func karigar(o *apptest.Office) (address string) {
+func karigar(o *apptest.Server) (address string) {
 	clerk := o.Clerk(o.Home)
 	clerk.POST("/karigar", `{"name":"Imran"}`).Status(201)
 	clerk.POST("/karigar-ledger/1", `{"date":"2025-03-01","out_entries":[{"item_name":"fine silver","weight":500,"touch":99.5}]}`).Status(201)

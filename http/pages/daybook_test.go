@@ -28,7 +28,7 @@ func TestTheDaybookHasAllLedgersByDay(t *testing.T) {
 	b.get("/app/daybook?from=2024-01-01&to=2025-03-02").Is(200).Says("This page has not all rows of the period.", "Imran")
 	b.get("/app/daybook?from=2025-03-02&to=2025-03-01").Is(422).Says("must not be after to")
 	b.get("/app/daybook?from=x").Is(422)
-	byKey(o, apptest.Abroad, write).get("/app/daybook?from=2025-03-01&to=2025-03-02").Is(200).Says("There are no rows of these days.")
+	byKey(o, apptest.OtherWorkspace, write).get("/app/daybook?from=2025-03-01&to=2025-03-02").Is(200).Says("There are no rows of these days.")
 	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/daybook").Is(403)
 }
 

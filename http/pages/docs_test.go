@@ -15,7 +15,7 @@ import (
 )
 
 // curlOf returns the command of an operation's page.
-func curlOf(t *testing.T, page apptest.Sheet) string {
+func curlOf(t *testing.T, page apptest.Page) string {
 	t.Helper()
 	command := regexp.MustCompile(`(?s)<pre class="curl"[^>]*><code>(.*?)</code>`).FindStringSubmatch(page.Text)
 	require.NotNil(t, command)
@@ -33,7 +33,7 @@ func TestDocsOfTheInterface(t *testing.T) {
 			ID string `json:"operationId"`
 		}
 	}
-	require.NoError(t, json.Unmarshal([]byte(o.Stranger().GET("/openapi.json").Status(200).Text), &document))
+	require.NoError(t, json.Unmarshal([]byte(o.Anonymous().GET("/openapi.json").Status(200).Text), &document))
 	all := b.get("/docs").Is(200).Says("Documentation", "Guides", "Keep the books in a browser")
 	require.Contains(t, all.Header.Get("Content-Security-Policy"), "script-src 'self'; style-src 'self'")
 	for path, methods := range document.Paths {
@@ -99,7 +99,7 @@ func TestOperationsAreTriedInTheDocs(t *testing.T) {
 	account := apptest.Open(clerk, "HDFC")
 	require.EqualValues(t, 1, account)
 	const add = "/docs/add-bank-row"
-	try := func(pairs ...string) apptest.Sheet {
+	try := func(pairs ...string) apptest.Page {
 		filled := form(b.get(add).Is(200), add+"#try", "")
 		filled.Set("of-address.bank_account_id", "1")
 		filled.Set("date", "2025-03-01")
@@ -122,7 +122,7 @@ func TestOperationsAreTriedInTheDocs(t *testing.T) {
 		b.site.Ask(http.MethodPost, add, filled).Is(200).Says("201 Created", `"amount": 7`)
 	}
 
-	call := func(operation string) apptest.Sheet {
+	call := func(operation string) apptest.Page {
 		page := "/docs/" + operation
 		return b.site.Ask(http.MethodPost, page, form(b.get(page).Is(200), page+"#try", ""))
 	}
@@ -144,7 +144,7 @@ func TestOperationsAreTriedInTheDocs(t *testing.T) {
 	b.site.Ask(http.MethodPost, add, filled).Is(403)
 	visitor(o).get(add).Is(200).Says("Sign in")
 	visitor(o).submit(add, "/app/look").Leads(add)
-	stranger := byKey(o, apptest.Abroad, write)
+	stranger := byKey(o, apptest.OtherWorkspace, write)
 	elsewhere := form(stranger.get(add), add+"#try", "")
 	for name, value := range map[string]string{"of-address.bank_account_id": "1", "date": "2025-03-01", "in_entries[0].amount": "7"} {
 		elsewhere.Set(name, value)
@@ -158,8 +158,8 @@ func TestWithoutPagesTheDocsLeadToTheDocument(t *testing.T) {
 	s.Outside.Console = "false"
 	o := apptest.StartAs(t, s)
 	visitor(o).get("/docs").Leads("/openapi.json")
-	o.Stranger().GET("/openapi.json").Status(200)
+	o.Anonymous().GET("/openapi.json").Status(200)
 	for _, path := range []string{"/docs/open-bank", "/verify", "/app/"} {
-		o.Stranger().GET(path).Problem(404, "Not found")
+		o.Anonymous().GET(path).Problem(404, "Not found")
 	}
 }

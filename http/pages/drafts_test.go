@@ -18,7 +18,7 @@ import (
 )
 
 // received returns the address of the draft of a message.
-func received(o *apptest.Office, text string) string {
+func received(o *apptest.Server, text string) string {
 	o.T.Helper()
 	id, _, err := flows.ReceiveDraft(o.T.Context(), commands.Request{Workspace: uuid.MustParse(o.Home)}, o.Sys.Books,
 		flows.Message{ID: uuid.NewString(), From: "919812345678", Text: text, At: time.Now().Add(-25 * time.Hour)})
@@ -58,7 +58,7 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 	for _, name := range []string{"Patel Jewellers", "Ramesh Jewellers"} {
 		clerk.POST("/client", `{"name":"`+name+`"}`).Status(201)
 	}
-	post := func(draft string, values url.Values) apptest.Sheet { return b.site.Ask(http.MethodPost, draft, values) }
+	post := func(draft string, values url.Values) apptest.Page { return b.site.Ask(http.MethodPost, draft, values) }
 
 	t.Run("convert", func(t *testing.T) {
 		b.get("/app/drafts").Is(200).Says("No draft is waiting.")
@@ -135,7 +135,7 @@ func TestDraftsBecomeOrdersInABrowser(t *testing.T) {
 		theirs := filled(b, draft, "entries[0].weight", "9")
 		theirs.Set("token", form(reader.get("/app/"), "/app/sign-out", "").Get("token"))
 		reader.site.Ask(http.MethodPost, draft, theirs).Is(403)
-		stranger := byKey(o, apptest.Abroad, write)
+		stranger := byKey(o, apptest.OtherWorkspace, write)
 		stranger.get(draft).Is(404)
 		stranger.get("/app/drafts").Is(200).Says("No draft is waiting.")
 		for range 60 {

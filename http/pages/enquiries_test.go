@@ -16,17 +16,17 @@ import (
 const answering = `{"marketplace":"write","messaging":"write"}`
 
 // asked founds a company and has a buyer ask it. It returns the address of the enquiry's page.
-func asked(o *apptest.Office, c *apitest.Client, more string) (page string, company market.Company) {
+func asked(o *apptest.Server, c *apitest.Client, more string) (page string, company market.Company) {
 	o.T.Helper()
 	name := "Mill " + strings.Map(func(r rune) rune { return r%10 + 'a' }, o.Home)
 	c.POST("/api/v1/companies", fmt.Sprintf(`{"name":%q}`, name)).Status(201).JSON(&company)
 	return askedOf(o, company, more), company
 }
 
-func askedOf(o *apptest.Office, company market.Company, more string) string {
+func askedOf(o *apptest.Server, company market.Company, more string) string {
 	o.T.Helper()
 	var made market.SentEnquiry
-	o.Stranger().POST("/api/v1/enquiries", fmt.Sprintf(`{"to_company_id":%q,"user_name":"Asha Rao","user_email":%q%s}`,
+	o.Anonymous().POST("/api/v1/enquiries", fmt.Sprintf(`{"to_company_id":%q,"user_name":"Asha Rao","user_email":%q%s}`,
 		company.ID, o.Address("asha"), more)).Status(201).JSON(&made)
 	return fmt.Sprint("/app/enquiries/", made.ID)
 }
@@ -56,7 +56,7 @@ func TestEnquiriesAreAnswered(t *testing.T) {
 
 	second := askedOf(o, mill, "")
 	b.follow(b.submit(second, second, "do", "mail")).Says("The enquiry is marked as contacted.", "Contacted")
-	edit := func(pairs ...string) apptest.Sheet {
+	edit := func(pairs ...string) apptest.Page {
 		return b.submitOf(second, second, `value="edit"`, append([]string{"status", "converted", "notes", "wants 3"}, pairs...)...)
 	}
 	b.follow(edit()).Says("The enquiry was changed.", "from Contacted to Converted", "wants 3")

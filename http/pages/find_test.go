@@ -26,7 +26,7 @@ func TestFindLeadsToAccountsPeopleAndPages(t *testing.T) {
 	clerk := byKey(o, apptest.Home, write)
 	clerk.get("/app/find?q=ravi").Is(http.StatusSeeOther) // who reads no messages finds one account
 	require.NotContains(t, clerk.get("/app/find?q=inbox").Is(200).Text, `href="/app/inbox"`)
-	byKey(o, apptest.Abroad, write).get("/app/find?q=imran").Is(200).Says("Nothing has this in its name.")
+	byKey(o, apptest.OtherWorkspace, write).get("/app/find?q=imran").Is(200).Says("Nothing has this in its name.")
 	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/find?q=imran").Is(200).Says("Nothing has this in its name.")
 	visitor(o).get("/app/find?q=imran").Leads("/app/sign-in?next=%2Fapp%2Ffind%3Fq%3Dimran")
 }
@@ -46,5 +46,5 @@ func TestASlipNumberIsFound(t *testing.T) {
 	require.NotContains(t, draft.Words(), "Orders with this slip number")
 	require.Regexp(t, `href="/app/drafts/\d+"`, draft.Text)
 	byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/find?q=215").Is(200).Says("Nothing has this in its name.")
-	byKey(o, apptest.Abroad, write).get("/app/find?q=a-214").Is(200).Says("Nothing has this in its name.")
+	byKey(o, apptest.OtherWorkspace, write).get("/app/find?q=a-214").Is(200).Says("Nothing has this in its name.")
 }

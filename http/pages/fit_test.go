@@ -160,8 +160,8 @@ func TestPagesFit(t *testing.T) {
 		array['{"error":"dial tcp 10.20.30.40:25: connect: connection refused by the mail server of the workshop"}'::jsonb])`)
 	o.Signed()
 	o.Park()
-	book(o, o.Clerk(apptest.Abroad), 1)
-	byKey(o, apptest.Abroad, operatorRights).until("/app/operate", "Stopped at an event: 1")
+	book(o, o.Clerk(apptest.OtherWorkspace), 1)
+	byKey(o, apptest.OtherWorkspace, operatorRights).until("/app/operate", "Stopped at an event: 1")
 	const operate = "/app/operate"
 	visit(t, enter(o, operatorRights), operate, operate+"/projections", operate+"/projections/books", operate+"/projections/users/rebuild",
 		operate+"/events", operate+"/events/5", operate+"/jobs?state=retryable", operate+"/parked", operate+"/webhooks", operate+"/outbox",
@@ -169,7 +169,7 @@ func TestPagesFit(t *testing.T) {
 }
 
 // keptBooks has an account with rows that were corrected and reversed, and a lock. It returns the account's page.
-func keptBooks(o *apptest.Office) (account string) {
+func keptBooks(o *apptest.Server) (account string) {
 	account = karigar(o)
 	clerk := o.Clerk(o.Home)
 	clerk.With("Bahi-Reason", "mended").PUT("/karigar-ledger/1",
@@ -183,7 +183,7 @@ func keptBooks(o *apptest.Office) (account string) {
 }
 
 // keptOrders has orders with takadas, and a draft. It returns the draft's page.
-func keptOrders(o *apptest.Office) (draft string) {
+func keptOrders(o *apptest.Server) (draft string) {
 	clerk := o.Clerk(o.Home)
 	var clients [2]map[string]any
 	for i, name := range []string{"Patel Jewellers", "Ramesh Jewellers"} {
@@ -201,7 +201,7 @@ func keptOrders(o *apptest.Office) (draft string) {
 }
 
 // keptTrade has a record of each resource. It returns the company.
-func keptTrade(o *apptest.Office) (clerk *apitest.Client, company string) {
+func keptTrade(o *apptest.Server) (clerk *apitest.Client, company string) {
 	clerk, company = shop(o, o.Home)
 	clerk.POST("/api/channels", `{"name":"Our site","type":"web","settings":{"allowedOrigins":["https://example.com"]}}`).Status(201)
 	clerk.POST("/api/contact-lists", `{"name":"Retailers of Rajkot"}`).Status(201)
@@ -217,7 +217,7 @@ func keptTrade(o *apptest.Office) (clerk *apitest.Client, company string) {
 }
 
 // keptTalks has conversations and enquiries. It returns the pages of one of each.
-func keptTalks(o *apptest.Office, c *apitest.Client, company string) (talk, enquiry string) {
+func keptTalks(o *apptest.Server, c *apitest.Client, company string) (talk, enquiry string) {
 	arrives(o, c, 1, "919812345001", "Ravi", "When do you open?", 30*time.Hour)
 	talk = arrives(o, c, 1, "919812345002", "Asha "+strings.Repeat("W", 60), "Is A-204 ready?\nI need it for a wedding on Sunday.", 0)
 	path := "/api/contacts/" + strings.TrimPrefix(talk, "/app/inbox/")

@@ -12,7 +12,7 @@ import (
 )
 
 // shop makes a company that sells a product, and returns the addresses of their pages.
-func shopOf(o *apptest.Office) (company, product string) {
+func shopOf(o *apptest.Server) (company, product string) {
 	o.T.Helper()
 	seller := o.Bearer(o.Key(apptest.Home, `{"marketplace":"write"}`).Key)
 	var made, sold map[string]any

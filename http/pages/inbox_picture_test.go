@@ -32,7 +32,7 @@ func TestInboxSendsPictures(t *testing.T) {
 		return values
 	}
 
-	send := func(values url.Values, content string) apptest.Sheet {
+	send := func(values url.Values, content string) apptest.Page {
 		return upload(t, v.HTTP, o.URL+talk+"/messages", values, "a.png", content)
 	}
 	for _, c := range []struct {

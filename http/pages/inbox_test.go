@@ -20,10 +20,10 @@ import (
 const messages = `{"messaging":"write"}`
 
 // arrives plays a message of a person. It returns the address of the conversation.
-func arrives(o *apptest.Office, c *apitest.Client, channel int64, phone, name, text string, ago time.Duration) string {
+func arrives(o *apptest.Server, c *apitest.Client, channel int64, phone, name, text string, ago time.Duration) string {
 	o.T.Helper()
-	_, err := o.Sys.Messages.Receive(o.T.Context(), flows.Arrival{
-		Channel: channel, Writer: flows.Writer{From: phone, Name: name}, Text: text, ProviderID: uuid.NewString(), SentAt: time.Now().Add(-ago),
+	_, err := o.Sys.Messages.Receive(o.T.Context(), flows.InboundMessage{
+		Channel: channel, Sender: flows.Sender{From: phone, Name: name}, Text: text, ProviderID: uuid.NewString(), SentAt: time.Now().Add(-ago),
 	})
 	require.NoError(o.T, err)
 	var found []views.Contact

@@ -27,7 +27,7 @@ type uploader struct {
 	base string
 }
 
-func uploaderOf(o *apptest.Office) uploader {
+func uploaderOf(o *apptest.Server) uploader {
 	o.T.Helper()
 	site := o.Visitor()
 	b := browser{o.T, site}
@@ -86,7 +86,7 @@ func typedPage(lines ...string) []byte {
 }
 
 // filled returns what a browser sends of the form of a page with an id.
-func filledKhata(s apptest.Sheet, id string) url.Values {
+func filledKhata(s apptest.Page, id string) url.Values {
 	values := url.Values{}
 	root, err := html.Parse(strings.NewReader(s.Text))
 	if err != nil {
@@ -159,7 +159,7 @@ func TestAKhataPageIsCheckedAndPosted(t *testing.T) {
 	check := filledKhata(page, "check")
 	require.Equal(t, []string{"yes", "", "Zaveri"},
 		[]string{check.Get("entries[0].accepted"), check.Get("entries[1].accepted"), check.Get("entries[1].account")})
-	ask := func(pairs ...string) apptest.Sheet { return u.site.Ask(http.MethodPost, at, with(check, pairs...)) }
+	ask := func(pairs ...string) apptest.Page { return u.site.Ask(http.MethodPost, at, with(check, pairs...)) }
 	preview := ask("preview", "part", "entries[0].touch", "93", "entries[0].fine_weight", "").Is(200)
 	preview.Says("497.500 g fine → 13.900 g fine owes you")
 	require.NotContains(t, preview.Text, "<main")
@@ -202,9 +202,9 @@ func TestAKhataPageOfOthers(t *testing.T) {
 	require.NotContains(t, reader.get("/app/khata").Is(200).Text, `type="file"`)
 	token := form(reader.get("/app/"), "/app/sign-out", "").Get("token")
 	reader.site.Ask(http.MethodPost, at, with(check, "token", token, "entries[0].accepted", "yes")).Is(403)
-	byKey(o, apptest.Abroad, write).get(at).Is(404)
-	byKey(o, apptest.Abroad, write).get("/app/khata").Is(200).Says("No page was uploaded yet.")
-	u.site.Ask(http.MethodPost, at, with(check, "workspace", apptest.Abroad)).Is(409)
+	byKey(o, apptest.OtherWorkspace, write).get(at).Is(404)
+	byKey(o, apptest.OtherWorkspace, write).get("/app/khata").Is(200).Says("No page was uploaded yet.")
+	u.site.Ask(http.MethodPost, at, with(check, "workspace", apptest.OtherWorkspace)).Is(409)
 	u.get("/app/khata/999999").Is(404)
 	u.get("/app/khata/x").Is(422)
 	bad := u.read([]byte("%PDF-1.4 nothing"))

@@ -38,7 +38,7 @@ func TestTheCompanyStandsOnPrints(t *testing.T) {
 	account := book(o, seller, 1)
 	b := byKey(o, apptest.Home, write)
 	require.NotContains(t, b.get(account+"/statement").Is(200).Text, `class="company"`)
-	o.Bearer(o.Key(apptest.Abroad, `{"marketplace":"write"}`).Key).POST("/api/v1/companies", `{"name":"Elsewhere"}`).Status(201)
+	o.Bearer(o.Key(apptest.OtherWorkspace, `{"marketplace":"write"}`).Key).POST("/api/v1/companies", `{"name":"Elsewhere"}`).Status(201)
 	seller.POST("/api/v1/companies", `{"name":"Soni Jewellers"}`).Status(201)
 	seller.POST("/api/v1/companies", `{"name":"Younger"}`).Status(201)
 	require.Contains(t, b.get(account+"/statement").Is(200).Text, `<p class="company">Soni Jewellers</p>`)

@@ -18,7 +18,7 @@ import (
 const operatorRights = `{"operator":true}`
 
 // formWith returns the hidden values of the form that has a text.
-func formWith(s apptest.Sheet, has string) url.Values {
+func formWith(s apptest.Page, has string) url.Values {
 	values := url.Values{}
 	for _, text := range formOf.FindAllString(s.Text, -1) {
 		if strings.Contains(text, has) {
@@ -32,9 +32,9 @@ func formWith(s apptest.Sheet, has string) url.Values {
 }
 
 // until reads a page until it says all texts.
-func (b browser) until(path string, texts ...string) apptest.Sheet {
+func (b browser) until(path string, texts ...string) apptest.Page {
 	b.t.Helper()
-	var page apptest.Sheet
+	var page apptest.Page
 	require.Eventually(b.t, func() bool {
 		page = b.get(path)
 		for _, text := range texts {
@@ -73,7 +73,7 @@ func TestOperatorsSeeWhatNeedsThem(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	asha := o.Person("asha@example.com")
-	o.Worked("send_verification")
+	o.WaitJobs("send_verification")
 	b := byKey(o, apptest.Home, operatorRights)
 	require.Contains(t, b.get("/app/").Text, `href="/app/operate"`)
 	b.get("/app/operate").Is(200).Says("All is well.", "1 not sent: no SMTP_URL", "books", "up to date", "Asha Soni")
@@ -151,7 +151,7 @@ func TestOperatorsReadTheLog(t *testing.T) {
 }
 
 // linkOf returns the address of the first link of a page that has a text in its tag.
-func linkOf(t *testing.T, s apptest.Sheet, has string) string {
+func linkOf(t *testing.T, s apptest.Page, has string) string {
 	t.Helper()
 	for tag := range strings.SplitSeq(s.Text, "<a ") {
 		tag, _, _ = strings.Cut(tag, ">")
@@ -173,7 +173,7 @@ func TestOperatorsSteerProjections(t *testing.T) {
 	apptest.Fill(clerk, account, 50)
 	b := byKey(o, apptest.Home, operatorRights)
 	const books, rebuild = "/app/operate/projections/books", "/app/operate/projections/books/rebuild"
-	do := func(what string, pairs ...string) apptest.Sheet {
+	do := func(what string, pairs ...string) apptest.Page {
 		t.Helper()
 		values := formWith(b.get(books).Is(200), `name="do" value="`+what+`"`)
 		require.NotEmpty(t, values, "%s is offered", what)
@@ -272,7 +272,7 @@ func TestOperatorsReplayWebhooks(t *testing.T) {
 	o := apptest.StartAs(t, with)
 	token, err := os.ReadFile(filepath.Join(with.Data, "keys", "gateway.token"))
 	require.NoError(t, err)
-	gateway := o.Stranger().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json")
+	gateway := o.Anonymous().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json")
 	gateway.POST("/gateway_incoming_webhook", `{"nonsense": <script>`).Status(200)
 	gateway.POST("/gateway_incoming_webhook", fmt.Sprintf(
 		`{"type":"message","timestamp":%d,"payload":{"id":"m1","source":"919812345678","type":"text","payload":{"text":"payal 250 gm"}}}`,

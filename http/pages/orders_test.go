@@ -135,7 +135,7 @@ func TestOrdersAreKeptInABrowser(t *testing.T) {
 		theirs.Set("token", form(reader.get("/app/"), "/app/sign-out", "").Get("token"))
 		theirs.Set("client_id", "Patel Jewellers")
 		reader.site.Ask(http.MethodPost, "/app/orders", theirs).Is(403)
-		stranger := byKey(o, apptest.Abroad, write)
+		stranger := byKey(o, apptest.OtherWorkspace, write)
 		stranger.get("/app/orders/5").Is(404)
 		stranger.get("/app/orders/5/edit").Is(404)
 		stranger.get("/app/orders").Is(200).Says("There are no orders.")

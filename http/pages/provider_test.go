@@ -23,8 +23,8 @@ func TestABrowserSignsInThroughTheProvider(t *testing.T) {
 	o := apptest.StartAs(t, s)
 	// through goes to the provider and returns the address to which the interface leads from there.
 	through := func() string {
-		consent, flow := o.SetOff()
-		back := o.Stranger().With("Cookie", flow.Name+"="+flow.Value).
+		consent, flow := o.BeginSignIn()
+		back := o.Anonymous().With("Cookie", flow.Name+"="+flow.Value).
 			GET(apptest.Auth + "/idp/callback?" + provider.Consent(consent).RawQuery).Status(302)
 		to, err := url.Parse(back.Header("Location"))
 		require.NoError(t, err)

@@ -23,7 +23,7 @@ const (
 )
 
 // shop has what the records of the pages belong to: a channel, a bot and a company.
-func shop(o *apptest.Office, workspace string) (clerk *apitest.Client, company string) {
+func shop(o *apptest.Server, workspace string) (clerk *apitest.Client, company string) {
 	o.T.Helper()
 	clerk = o.Bearer(o.Key(workspace, trade).Key)
 	clerk.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
@@ -115,7 +115,7 @@ func TestRecordsOfEachResource(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk, company := shop(o, apptest.Home)
-	b, reader, stranger := byKey(o, apptest.Home, trade), byKey(o, apptest.Home, tradeRead), byKey(o, apptest.Abroad, trade)
+	b, reader, stranger := byKey(o, apptest.Home, trade), byKey(o, apptest.Home, tradeRead), byKey(o, apptest.OtherWorkspace, trade)
 	tested := append([]string{}, readOnly...)
 	for _, k := range keptOnes(company) {
 		path := strings.NewReplacer("/bots/1/", "/bots/{id}/", company, "{id}").Replace(k.list)
@@ -214,7 +214,7 @@ func (k kept) test(t *testing.T, b, reader, stranger browser) {
 }
 
 // upload sends a form with a file.
-func upload(t *testing.T, client *http.Client, address string, values url.Values, name, content string) apptest.Sheet {
+func upload(t *testing.T, client *http.Client, address string, values url.Values, name, content string) apptest.Page {
 	t.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)

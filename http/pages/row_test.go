@@ -23,7 +23,7 @@ func TestAnEditIsTakenBack(t *testing.T) {
 	}
 	b.site.Ask(http.MethodPost, "/app/accounts/karigar/1/rows", try).Is(200).
 		Says("line 1, Fine weight: 500.000 g is written, the other values give 497.500 g")
-	edit := func() apptest.Sheet {
+	edit := func() apptest.Page {
 		return b.submitOf(row, row, `value="edit"`, "date", "2025-03-01", "out_entries[0].weight", "400", "out_entries[0].touch", "99.5",
 			"reason", "weighed again").Is(303)
 	}

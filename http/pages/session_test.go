@@ -111,7 +111,7 @@ func TestAnInvitationLeadsThroughTheSignInToTheWorkspace(t *testing.T) {
 	b.submit(back, "/invitations/accept").Leads("/app/?done=workspace")
 	b.get("/app/").Is(200)
 	require.Contains(t, b.get("/app/").Text, `value="`+asha.Workspace+`" selected`)
-	b.submit("/app/", "/app/workspace", "workspace", apptest.Abroad).Is(404)
+	b.submit("/app/", "/app/workspace", "workspace", apptest.OtherWorkspace).Is(404)
 }
 
 func TestPagesSpeakTheVisitorsLanguage(t *testing.T) {

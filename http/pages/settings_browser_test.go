@@ -11,7 +11,7 @@ import (
 )
 
 // mailed returns the address of the page that the link of a mail opens.
-func mailed(o *apptest.Office, to, subject string) string {
+func mailed(o *apptest.Server, to, subject string) string {
 	o.T.Helper()
 	page, token := apptest.Link(o.T, o.Mailed(to, subject, 1))
 	u, err := url.Parse(page)

@@ -27,7 +27,7 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	site := o.Visitor()
 	b := browser{t, site}
 	b.submit("/app/sign-in", "/app/sign-in", "email", "asha@example.com", "password", apptest.GoodPassword).Leads("/app/")
-	profile := func(pairs ...string) apptest.Sheet {
+	profile := func(pairs ...string) apptest.Page {
 		return b.submitOf(settings, settings, `value="profile"`, pairs...)
 	}
 	same := []string{"first_name", "Asha", "last_name", "Soni", "email", "asha@example.com", "phone", ""}
@@ -47,7 +47,7 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	b.site.Ask(http.MethodPost, settings, with(stale, append(same, "first_name", "Nisha")...)).Is(412).
 		Says("Another person has changed this", "First name Usha Nisha")
 
-	password := func(pairs ...string) apptest.Sheet {
+	password := func(pairs ...string) apptest.Page {
 		return b.submitOf(settings, settings, `value="password"`, pairs...)
 	}
 	password("current_password", "not mine at all", "new_password", "jadau and polki").Is(400).Says("Incorrect current password")
@@ -55,7 +55,7 @@ func TestTheVisitorsAccountIsChanged(t *testing.T) {
 	b.follow(password("current_password", apptest.GoodPassword, "new_password", "jadau and polki")).Says("The password is changed.")
 	o.SignIn("asha@example.com", "jadau and polki")
 
-	picture := func(content string) apptest.Sheet {
+	picture := func(content string) apptest.Page {
 		return upload(t, site.HTTP, o.URL+settings, form(b.get(settings), settings, `value="picture"`), "asha.png", content)
 	}
 	var drawn bytes.Buffer
@@ -79,7 +79,7 @@ func TestMembersAreInvitedAndChanged(t *testing.T) {
 	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
 	b := signedIn(o, "asha@example.com")
 	const members = settings + "/members"
-	invite := func(pairs ...string) apptest.Sheet {
+	invite := func(pairs ...string) apptest.Page {
 		return b.submitOf(members, members, "permissions.ledger", pairs...)
 	}
 	require.Contains(t, invite("email", "ravi").Is(422).Text, `id="f-email-error"`)
@@ -128,7 +128,7 @@ func TestAPIKeysAreMadeAndRevoked(t *testing.T) {
 	o := apptest.Start(t)
 	b := byKey(o, apptest.Home, sells)
 	const keys = settings + "/keys"
-	make := func(pairs ...string) apptest.Sheet { return b.submitOf(keys, keys, "permissions.ledger", pairs...) }
+	make := func(pairs ...string) apptest.Page { return b.submitOf(keys, keys, "permissions.ledger", pairs...) }
 	wrong := make("name", "", "permissions.ledger", "read").Is(422)
 	require.Contains(t, wrong.Text, `id="f-name-error"`)
 	past := make("name", "Till", "permissions.ledger", "read", "expires_at", "2020-01-01").Is(422)
@@ -145,9 +145,9 @@ func TestAPIKeysAreMadeAndRevoked(t *testing.T) {
 
 	reader := byKey(o, apptest.Home, `{"marketplace":"read"}`)
 	require.NotContains(t, reader.get(keys).Is(200).Says("Till").Text, `id="make"`)
-	require.NotContains(t, byKey(o, apptest.Abroad, sells).get(keys).Is(200).Words(), "Till")
+	require.NotContains(t, byKey(o, apptest.OtherWorkspace, sells).get(keys).Is(200).Words(), "Till")
 	revoke := regexp.MustCompile(`(?s)Till</th>.*?(` + keys + `/[0-9a-f-]+)`).FindStringSubmatch(b.get(keys).Text)[1]
-	byKey(o, apptest.Abroad, sells).site.Ask(http.MethodPost, revoke, form(b.get(keys), revoke, "")).Is(403)
+	byKey(o, apptest.OtherWorkspace, sells).site.Ask(http.MethodPost, revoke, form(b.get(keys), revoke, "")).Is(403)
 	b.follow(b.submit(keys, revoke)).Says("The key opens nothing any more.", "Keys that have ended", "Till")
 	o.Bearer(key).GET("/banks").Status(401)
 }
@@ -172,7 +172,7 @@ func TestTheCompanyIsMadeAndEdited(t *testing.T) {
 	page := b.get(company).Is(200)
 	require.Contains(t, page.Text, `value="Soni and Sons"`)
 	require.NotContains(t, byKey(o, apptest.Home, `{"marketplace":"read"}`).get(company).Is(200).Says("Soni and Sons").Text, "<input name=")
-	byKey(o, apptest.Abroad, sells).get(company).Is(200).Says("The workspace has no company yet.")
+	byKey(o, apptest.OtherWorkspace, sells).get(company).Is(200).Says("The workspace has no company yet.")
 }
 
 func TestTheBooksAreLocked(t *testing.T) {

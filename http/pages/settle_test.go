@@ -19,7 +19,7 @@ import (
 var entryInput = regexp.MustCompile(`<input value="([^"]*)"[^>]* name="((?:in|out)_entries[^"]*)"`)
 
 // entriesIn returns the values that the inputs of a page have.
-func entriesIn(s apptest.Sheet) url.Values {
+func entriesIn(s apptest.Page) url.Values {
 	values := url.Values{}
 	for _, m := range entryInput.FindAllStringSubmatch(s.Text, -1) {
 		if m[1] != "" {

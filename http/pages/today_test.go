@@ -16,7 +16,7 @@ import (
 )
 
 // waiting makes a draft of an order, an enquiry and a message wait.
-func waiting(o *apptest.Office) {
+func waiting(o *apptest.Server) {
 	o.T.Helper()
 	_, _, err := flows.ReceiveDraft(o.T.Context(), commands.Request{Workspace: uuid.MustParse(apptest.Home)}, o.Sys.Books,
 		flows.Message{ID: uuid.NewString(), From: "919812345678", Text: "party: ramesh\npayal 250 gm 4 pcs", At: time.Now()})
@@ -26,13 +26,13 @@ func waiting(o *apptest.Office) {
 	var channel struct{ ID int64 }
 	agent.POST("/api/v1/companies", `{"name":"Mill"}`).Status(201).JSON(&company)
 	for range 2 {
-		o.Stranger().POST("/api/v1/enquiries",
+		o.Anonymous().POST("/api/v1/enquiries",
 			fmt.Sprintf(`{"to_company_id":%q,"user_name":"Asha","user_email":"asha@example.com"}`, company["id"])).Status(201)
 	}
 	made := agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
 	require.NoError(o.T, json.Unmarshal([]byte(made.Text), &channel))
-	_, err = o.Sys.Messages.Receive(o.T.Context(), talks.Arrival{
-		Channel: channel.ID, Writer: talks.Writer{From: "919812345001", Name: "Ravi"}, Text: "Hello?",
+	_, err = o.Sys.Messages.Receive(o.T.Context(), talks.InboundMessage{
+		Channel: channel.ID, Sender: talks.Sender{From: "919812345001", Name: "Ravi"}, Text: "Hello?",
 		ProviderID: uuid.NewString(), SentAt: time.Now(),
 	})
 	require.NoError(o.T, err)
@@ -51,7 +51,7 @@ func TestTodaySaysWhatWaits(t *testing.T) {
 	require.NotContains(t, clerk.Words(), "Unread")
 	agent := byKey(o, apptest.Home, `{"messaging":"read"}`).get("/app/").Is(200).Says("Unread conversations 1", "You may not read the books")
 	require.NotContains(t, agent.Words(), "Drafts to check")
-	require.NotContains(t, byKey(o, apptest.Abroad, write).get("/app/").Is(200).Words(), "To do")
+	require.NotContains(t, byKey(o, apptest.OtherWorkspace, write).get("/app/").Is(200).Words(), "To do")
 
 	past := all.get("/app/?as_of=2025-03-01").Is(200).Says("Earlier books 01 Mar 2025", "These are earlier books.", "₹1.00")
 	require.Contains(t, past.Text, `href="/app/accounts?kind=bank&amp;as_of=2025-03-01&amp;known_at="`)

@@ -15,7 +15,7 @@ import (
 )
 
 // line is a connection to the office that can be cut.
-func line(o *apptest.Office) (address string, cut *atomic.Bool) {
+func line(o *apptest.Server) (address string, cut *atomic.Bool) {
 	o.T.Helper()
 	to, err := url.Parse(o.URL)
 	require.NoError(o.T, err)

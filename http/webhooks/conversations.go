@@ -26,13 +26,13 @@ import (
 	"bahi/providers/gateway"
 )
 
-// Talk is what becomes of the messages and receipts of networks.
-type Talk interface {
+// MessageService is what becomes of the messages and receipts of networks.
+type MessageService interface {
 	ChannelOf(ctx context.Context, kind, identity string) (id int64, found bool, err error)
-	Receive(ctx context.Context, a flows.Arrival) (commands.Outcome[message.State], error)
-	Receipts(ctx context.Context, all []flows.News) ([]flows.Heard, error)
-	Consent(ctx context.Context, channel int64, w flows.Writer, optIn bool, at network.Moment) (subject string, err error)
-	Move(ctx context.Context, channel int64, before string, w flows.Writer) (subject string, err error)
+	Receive(ctx context.Context, a flows.InboundMessage) (commands.Outcome[message.State], error)
+	Receipts(ctx context.Context, all []flows.DeliveryReceipt) ([]flows.ReceiptResult, error)
+	Consent(ctx context.Context, channel int64, w flows.Sender, optIn bool, at network.Moment) (subject string, err error)
+	ChangeSenderID(ctx context.Context, channel int64, before string, w flows.Sender) (subject string, err error)
 	Revise(ctx context.Context, channel int64, providerID, text string, at network.Moment) (subject string, err error)
 	Revoke(ctx context.Context, channel int64, providerID string, at network.Moment) error
 	Template(ctx context.Context, channel int64, providerID, status string) error
@@ -43,7 +43,7 @@ type Talk interface {
 
 // Conversations keeps what networks tell of conversations.
 type Conversations struct {
-	Talk
+	MessageService
 	ChannelSecrets
 
 	Gateway gateway.Proof
@@ -85,7 +85,7 @@ const unmatchedFor = 15 * time.Minute
 func (k *Conversations) Endpoints() []Endpoint {
 	aggregator := func(id, path, summary string) Endpoint {
 		return Endpoint{
-			ID: id, Path: path, Summary: summary, Key: gateway.SenderKey, Handle: k.events, Prove: fromAggregator(k.Gateway),
+			ID: id, Path: path, Summary: summary, Key: gateway.SenderKey, Handle: k.events, Verify: fromAggregator(k.Gateway),
 		}
 	}
 	return []Endpoint{
@@ -93,15 +93,15 @@ func (k *Conversations) Endpoints() []Endpoint {
 		aggregator("receive-gateway-receipt", "/api/webhooks/gateway/message-events", "Receive what became of a message from the gateway"),
 		{
 			ID: receiveSocial, Path: "/api/webhook/social", Summary: "Receive messages and receipts of a social network or chat network, signed",
-			Prove: k.proveSocial, Key: gateway.SenderKey, Handle: k.events, Greet: k.greetSocial,
+			Verify: k.proveSocial, Key: gateway.SenderKey, Handle: k.events, Handshake: k.greetSocial,
 		},
 		{
-			ID: "receive-telegram", Path: "/api/webhook/telegram/" + perChannel, Summary: "Receive an update of a telegram bot", Prove: k.proveTelegram,
+			ID: "receive-telegram", Path: "/api/webhook/telegram/" + perChannel, Summary: "Receive an update of a telegram bot", Verify: k.proveTelegram,
 			Key: telegramKey, Handle: k.telegram,
 		},
 		{
-			ID: "receive-twitter", Path: "/api/webhook/twitter/" + perChannel, Summary: "Receive direct messages, signed", Prove: k.proveTwitter,
-			Handle: k.twitter, Greet: k.greetTwitter,
+			ID: "receive-twitter", Path: "/api/webhook/twitter/" + perChannel, Summary: "Receive direct messages, signed", Verify: k.proveTwitter,
+			Handle: k.twitter, Handshake: k.greetTwitter,
 		},
 	}
 }
@@ -118,7 +118,7 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 		return "", nil
 	}
 	if given == "" {
-		return "", ErrNotProven
+		return "", ErrUnverified
 	}
 	events, _ := gateway.Decode("application/json", body) // what cannot be read names no channel
 	var senders []string
@@ -147,7 +147,7 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 		}
 	}
 	if len(signers) == 0 {
-		return "", ErrNotProven
+		return "", ErrUnverified
 	}
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(signers)), ","), "[]"), nil
 }
@@ -213,7 +213,7 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome
 		return inbox.Outcome{}, inbox.Unreadable(err)
 	}
 	o := &outcome{made: make([]string, len(events))}
-	var news []flows.News
+	var news []flows.DeliveryReceipt
 	var of []int // the places of what they tell in the body
 	for i, e := range events {
 		switch {
@@ -240,7 +240,7 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome
 		o.Held = append(o.Held, held...)
 		for _, channel := range channels {
 			if e.Kind == gateway.Status {
-				news, of = append(news, flows.News{Channel: channel, IDs: both(e.ID, e.GSID), Callback: e.Callback, Receipt: receipt(e, c)}), append(of, i)
+				news, of = append(news, flows.DeliveryReceipt{Channel: channel, IDs: both(e.ID, e.GSID), Callback: e.Callback, Receipt: receipt(e, c)}), append(of, i)
 				continue
 			}
 			made, subject, err := k.event(ctx, channel, e, c, i)
@@ -275,7 +275,7 @@ func refused(err error) error {
 // ofNotice reports whether an event says what became of a message of the deployment's own sender. A channel's own secret speaks for the
 // channel only.
 func (k *Conversations) ofNotice(c inbox.Call, e gateway.Event) bool {
-	return c.About == "" && e.Kind == gateway.Status && k.Own != "" && e.Sender == k.Own && c.Endpoint == receiveSocial && strings.HasPrefix(e.Callback, enquiry.NoticePrefix)
+	return c.ResourceID == "" && e.Kind == gateway.Status && k.Own != "" && e.Sender == k.Own && c.Endpoint == receiveSocial && strings.HasPrefix(e.Callback, enquiry.NoticePrefix)
 }
 
 // noticed notes it.
@@ -298,14 +298,14 @@ func receipt(e gateway.Event, c inbox.Call) message.Receipt {
 // channels' own
 // secrets have proven is about these, where they name the event's sender, and else about the channels of their workspaces.
 func (k *Conversations) channels(ctx context.Context, c inbox.Call, e gateway.Event) (about, held []int64, err error) {
-	if c.About == "" {
+	if c.ResourceID == "" {
 		if about, err = k.named(ctx, e); err == nil && len(about) == 0 && e.Kind != gateway.Template {
 			held, err = k.Unconfirmed(ctx, e.Sender, e.App)
 		}
 		return about, held, err
 	}
 	var signers []int64
-	for text := range strings.SplitSeq(c.About, ",") {
+	for text := range strings.SplitSeq(c.ResourceID, ",") {
 		id, _ := strconv.ParseInt(text, 10, 64) // the proof has found it
 		if sender, err := k.SenderOf(ctx, id); err != nil || sender != "" && sender == e.Sender {
 			return []int64{id}, nil, err
@@ -343,10 +343,10 @@ func (k *Conversations) named(ctx context.Context, e gateway.Event) ([]int64, er
 // event makes the effect of one event, and returns it and whose values the body has.
 func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c inbox.Call, place int) (made, subject string, err error) {
 	at := moment(e.At, c)
-	writer := flows.Writer{From: e.From, UserID: e.UserID, Name: e.Name, Username: e.Username, Social: e.Page}
+	writer := flows.Sender{From: e.From, UserID: e.UserID, Name: e.Name, Username: e.Username, Social: e.Page}
 	switch e.Kind {
 	case gateway.Message:
-		a := flows.Arrival{Writer: writer, Channel: of, Type: e.Type, Text: e.Text, Reacts: e.Reacts, ArrivedAt: c.ReceivedAt}
+		a := flows.InboundMessage{Sender: writer, Channel: of, Type: e.Type, Text: e.Text, Reacts: e.Reacts, ArrivedAt: c.ReceivedAt}
 		a.ProviderID, a.SentAt = named(e, c, place)
 		a.Code, _ = strconv.Atoi(e.Code) // as above
 		a.Title, a.Details = e.Title, e.Reason
@@ -358,7 +358,7 @@ func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c 
 		subject, err = k.Consent(ctx, of, writer, e.Type == "resume", at)
 		return "consent", subject, err
 	case gateway.Moved:
-		subject, err = k.Move(ctx, of, e.Before, writer)
+		subject, err = k.ChangeSenderID(ctx, of, e.Before, writer)
 		return "contact moved", subject, err
 	case gateway.Revised:
 		subject, err = k.Revise(ctx, of, e.ID, e.Text, at)
@@ -384,7 +384,7 @@ func moment(at *time.Time, c inbox.Call) network.Moment {
 }
 
 // received keeps a message.
-func (k *Conversations) received(ctx context.Context, a flows.Arrival) (made, subject string, err error) {
+func (k *Conversations) received(ctx context.Context, a flows.InboundMessage) (made, subject string, err error) {
 	out, err := k.Receive(ctx, a)
 	if err != nil || out.ID == "" {
 		return "", "", err

@@ -15,10 +15,10 @@ import (
 
 // nobody is a conversation of which no receipt is.
 type nobody struct {
-	webhooks.Talk
+	webhooks.MessageService
 	webhooks.ChannelSecrets
 
-	told []flows.News
+	told []flows.DeliveryReceipt
 	err  error
 }
 
@@ -26,16 +26,16 @@ func (*nobody) ChannelOf(_ context.Context, _, identity string) (int64, bool, er
 	return 3, identity == "PN1", nil
 }
 
-func (n *nobody) Receipts(_ context.Context, all []flows.News) ([]flows.Heard, error) {
+func (n *nobody) Receipts(_ context.Context, all []flows.DeliveryReceipt) ([]flows.ReceiptResult, error) {
 	n.told = all
-	return make([]flows.Heard, len(all)), n.err
+	return make([]flows.ReceiptResult, len(all)), n.err
 }
 
 func TestAReceiptWaitsForItsMessage(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	talk := &nobody{}
-	k := webhooks.Conversations{Talk: talk, Now: func() time.Time { return now }}
+	k := webhooks.Conversations{MessageService: talk, Now: func() time.Time { return now }}
 	handle := webhooks.Handlers(k.Endpoints())["receive-social"]
 	call := inbox.Call{ReceivedAt: now.Add(-14 * time.Minute), ContentType: "application/json", Body: []byte(`{"entry":[{"changes":[{"value":{"metadata":{"phone_number_id":"PN1"},
 		"statuses":[{"id":"w1","gs_id":"ee","status":"failed","errors":[{"code":"131026","title":"no","error_data":{"details":"gone"}}]},{"id":"w2","status":"sent"}]}}]}]}`)}

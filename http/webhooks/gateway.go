@@ -39,8 +39,8 @@ var orders = []string{"text", "image", "file", "audio", "button_reply", "list_re
 func (g Gateway) Orders() Endpoint {
 	return Endpoint{
 		ID: "receive-gateway-message", Path: "/gateway_incoming_webhook", Summary: "Receive a chat message from the gateway, which may become an order draft",
-		Prove: fromAggregator(g.Proof),
-		Key:   gateway.Key, Handle: g.draft,
+		Verify: fromAggregator(g.Proof),
+		Key:    gateway.Key, Handle: g.draft,
 	}
 }
 
@@ -48,7 +48,7 @@ func (g Gateway) Orders() Endpoint {
 func fromAggregator(p gateway.Proof) func(r *http.Request, from netip.Addr, body []byte) (string, error) {
 	return func(r *http.Request, from netip.Addr, body []byte) (_ string, err error) {
 		if p.Check(r, from, body) != nil {
-			err = ErrNotProven
+			err = ErrUnverified
 		}
 		return "", err
 	}

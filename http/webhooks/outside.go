@@ -32,7 +32,7 @@ func (p Partner) prove(r *http.Request, _ netip.Addr, body []byte) (_ string, er
 		err = billing.Check([]string{p.Secret}, r.Header.Get(p.Header), body, p.Now())
 	}
 	if err != nil {
-		err = ErrNotProven
+		err = ErrUnverified
 	}
 	return "", err
 }
@@ -40,7 +40,7 @@ func (p Partner) prove(r *http.Request, _ netip.Addr, body []byte) (_ string, er
 // Endpoint returns the endpoint.
 func (p Partner) Endpoint() Endpoint {
 	e := Endpoint{
-		ID: "receive-partner", Path: "/api/webhook/partner", Summary: "Receive an event of the partner, signed", Prove: p.prove,
+		ID: "receive-partner", Path: "/api/webhook/partner", Summary: "Receive an event of the partner, signed", Verify: p.prove,
 		Handle: func(_ context.Context, c inbox.Call) (out inbox.Outcome, err error) {
 			var in struct {
 				Type string `json:"type"`
@@ -72,9 +72,9 @@ type Billing struct {
 func (b Billing) Endpoint() Endpoint {
 	return Endpoint{
 		ID: "receive-billing", Path: "/api/billing-webhook", Summary: "Receive an event of the billing provider, signed", KeyHeader: b.IDHeader,
-		Prove: func(r *http.Request, _ netip.Addr, body []byte) (_ string, err error) {
+		Verify: func(r *http.Request, _ netip.Addr, body []byte) (_ string, err error) {
 			if billing.Check(b.Secrets, r.Header.Get(b.Header), body, b.Now()) != nil {
-				err = ErrNotProven
+				err = ErrUnverified
 			}
 			return "", err
 		},

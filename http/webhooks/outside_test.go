@@ -26,7 +26,7 @@ func TestAPartnerSignsByStandardWebhooksOrTheBodyAlone(t *testing.T) {
 			r.Header.Set(headers[i], headers[i+1])
 		}
 		p.Now = func() time.Time { return at }
-		_, err := p.Endpoint().Prove(r, netip.Addr{}, []byte(body))
+		_, err := p.Endpoint().Verify(r, netip.Addr{}, []byte(body))
 		return err
 	}
 	standard := webhooks.Partner{Secrets: []partner.Secret{whsec}}
@@ -40,7 +40,7 @@ func TestAPartnerSignsByStandardWebhooksOrTheBodyAlone(t *testing.T) {
 	require.NoError(t, prove(alone, "X-Partner-Signature", right))
 	require.NoError(t, prove(alone, "X-Partner-Signature", "sha256="+right))
 	for _, wrong := range [][]string{nil, vector, {"X-Partner-Signature", billing.Sign("another", body)}, {"X-Partner-Signature", "sha256="}, {"X-Other", right}} {
-		require.ErrorIs(t, prove(alone, wrong...), webhooks.ErrNotProven)
+		require.ErrorIs(t, prove(alone, wrong...), webhooks.ErrUnverified)
 	}
-	require.ErrorIs(t, prove(standard, "X-Partner-Signature", right), webhooks.ErrNotProven)
+	require.ErrorIs(t, prove(standard, "X-Partner-Signature", right), webhooks.ErrUnverified)
 }

@@ -125,9 +125,9 @@ func newRig(t *testing.T, adapt ...func(*inbox.Config)) *rig {
 	require.NoError(t, err)
 	hooks := []webhooks.Endpoint{{
 		ID: "receive-test", Path: path, Summary: "Test",
-		Prove: func(r *http.Request, _ netip.Addr, _ []byte) (about string, err error) {
+		Verify: func(r *http.Request, _ netip.Addr, _ []byte) (about string, err error) {
 			if !hmac.Equal([]byte(r.Header.Get("X-Secret")), []byte(secret)) {
-				return "", webhooks.ErrNotProven
+				return "", webhooks.ErrUnverified
 			}
 			return "", nil
 		},

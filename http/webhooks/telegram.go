@@ -61,7 +61,7 @@ func (k *Conversations) proveTelegram(r *http.Request, _ netip.Addr, _ []byte) (
 	about = lastOf(r)
 	want, err := k.HookToken(r.Context(), about)
 	if err == nil && !same(r.Header.Get("X-Telegram-Bot-Api-Secret-Token"), want) {
-		err = ErrNotProven
+		err = ErrUnverified
 	}
 	return about, err
 }
@@ -73,7 +73,7 @@ func lastOf(r *http.Request) string { return r.URL.Path[strings.LastIndex(r.URL.
 func (k *Conversations) telegram(ctx context.Context, c inbox.Call) (inbox.Outcome, error) {
 	var u telegramUpdate
 	o := &outcome{made: make([]string, 1)}
-	of, _ := strconv.ParseInt(c.About, 10, 64) // the proof has found it
+	of, _ := strconv.ParseInt(c.ResourceID, 10, 64) // the proof has found it
 	if wrong := lenient.Read(c.Body, &u); wrong != "" {
 		return o.Outcome, inbox.Unreadable(errors.New(wrong))
 	}
@@ -98,9 +98,9 @@ func (k *Conversations) telegram(ctx context.Context, c inbox.Call) (inbox.Outco
 }
 
 // arrival returns a message to a channel.
-func (m *telegramMessage) arrival(of int64, c inbox.Call) flows.Arrival {
-	a := flows.Arrival{
-		Writer:  flows.Writer{UserID: strconv.FormatInt(m.Chat.ID, 10), Name: strings.TrimSpace(m.From.First + " " + m.From.Last), Username: m.From.Username, Social: true},
+func (m *telegramMessage) arrival(of int64, c inbox.Call) flows.InboundMessage {
+	a := flows.InboundMessage{
+		Sender:  flows.Sender{UserID: strconv.FormatInt(m.Chat.ID, 10), Name: strings.TrimSpace(m.From.First + " " + m.From.Last), Username: m.From.Username, Social: true},
 		Channel: of, Type: "text", Text: cmp.Or(m.Text, m.Caption), ProviderID: m.name(), SentAt: moment(m.Date.Time, c).At, ArrivedAt: c.ReceivedAt,
 	}
 	for kind, f := range map[string]*telegramFile{"file": m.Document, "audio": m.Voice, "video": m.Video} {

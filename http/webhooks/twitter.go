@@ -52,7 +52,7 @@ func (k *Conversations) proveTwitter(r *http.Request, _ netip.Addr, body []byte)
 	about = lastOf(r)
 	secret, _, err := k.ConsumerSecret(r.Context(), about)
 	if err == nil && (secret == "" || !same(r.Header.Get("X-Twitter-Webhooks-Signature"), crc(secret, body))) {
-		err = ErrNotProven
+		err = ErrUnverified
 	}
 	return about, err
 }
@@ -112,11 +112,11 @@ func (k *Conversations) twitter(ctx context.Context, c inbox.Call) (inbox.Outcom
 	if in.Data.Type == "dm.received" {
 		told, place = in.Data.Payload, "data.payload."+place
 	}
-	_, own, err := k.ConsumerSecret(ctx, c.About)
+	_, own, err := k.ConsumerSecret(ctx, c.ResourceID)
 	if err != nil {
 		return o.Outcome, err
 	}
-	of, _ := strconv.ParseInt(c.About, 10, 64) // the proof has found it
+	of, _ := strconv.ParseInt(c.ResourceID, 10, 64) // the proof has found it
 	o.made = make([]string, len(told.Events))
 	for i, part := range told.Events {
 		e, at := part.Value, fmt.Sprintf("%s[%d]", place, i)
@@ -129,8 +129,8 @@ func (k *Conversations) twitter(ctx context.Context, c inbox.Call) (inbox.Outcom
 			continue
 		}
 		user := told.Users[from].Value
-		made, subject, err := k.received(ctx, flows.Arrival{
-			Writer:  flows.Writer{UserID: from, Name: user.Name, Username: user.Screen, Social: true},
+		made, subject, err := k.received(ctx, flows.InboundMessage{
+			Sender:  flows.Sender{UserID: from, Name: user.Name, Username: user.Screen, Social: true},
 			Channel: of, Type: "text", Text: e.Message.Data.Text, ProviderID: string(e.ID), SentAt: moment(e.Created.Time, c).At, ArrivedAt: c.ReceivedAt,
 		})
 		if err := o.part(i, at, made, err, subject); err != nil {

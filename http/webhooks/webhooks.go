@@ -23,8 +23,8 @@ const MaxBody = 2 << 20
 // Limit is the group of the rate limit of calls without a valid proof (D47).
 const Limit = "webhooks"
 
-// ErrNotProven refuses a call whose proof is missing or wrong.
-var ErrNotProven = fault.New(fault.Unauthorized, "Webhook proof missing or wrong")
+// ErrUnverified refuses a call whose proof is missing or wrong.
+var ErrUnverified = fault.New(fault.Unauthorized, "Webhook proof missing or wrong")
 
 // Endpoint is a path that a provider calls.
 type Endpoint struct {
@@ -32,14 +32,14 @@ type Endpoint struct {
 	Path    string // with {channelId}, each channel has calls of its own
 	Summary string
 
-	// Greet returns the answer to a provider who asks, by GET, whether this is the endpoint that it was told. Nil: nobody asks. Its operation is
+	// Handshake returns the answer to a provider who asks, by GET, whether this is the endpoint that it was told. Nil: nobody asks. Its operation is
 	// greet-<what the ID receives>.
-	Greet func(r *http.Request) (answer, contentType string, err error)
+	Handshake func(r *http.Request) (answer, contentType string, err error)
 
-	// Prove returns no error if every configured proof of the call is right, and whose the proof is: the channel that the path names,
+	// Verify returns no error if every configured proof of the call is right, and whose the proof is: the channel that the path names,
 	// channels with a
 	// secret of their own, or "" for the deployment. It MUST compare in constant time.
-	Prove func(r *http.Request, from netip.Addr, body []byte) (about string, err error)
+	Verify func(r *http.Request, from netip.Addr, body []byte) (about string, err error)
 
 	// Key returns what is the same in each repetition of a call and differs from all other calls, such as the provider's id of the event, or ""
 	// if the body has nothing like it; its hash then serves. Nil: always the hash. It gets bytes that may be anything.
@@ -113,14 +113,14 @@ func (r *Routes) register(e Endpoint, m *metrics) {
 
 // greet registers the endpoint's answer to a provider who asks.
 func (r *Routes) greet(e Endpoint, op api.Op) {
-	if e.Greet == nil {
+	if e.Handshake == nil {
 		return
 	}
 	op.ID, op.Method, op.Summary, op.MaxBody = "greet"+strings.TrimPrefix(e.ID, "receive"), "GET", "Show a provider that this is the endpoint that it was told", 0
 	op.Errors = []int{http.StatusForbidden}
 	greet := func(ctx context.Context) (api.Content, error) {
 		request, _ := api.Sender(ctx)
-		answer, kind, err := e.Greet(request)
+		answer, kind, err := e.Handshake(request)
 		if err != nil || request.URL.Query().Has("crc_token") { // a secret signs what anybody has chosen
 			if tooMany := api.Count(ctx, Limit); tooMany != nil {
 				err = tooMany
@@ -148,7 +148,7 @@ func (r *Routes) greet(e Endpoint, op api.Op) {
 
 func (r *Routes) receive(ctx context.Context, e Endpoint, m *metrics, body []byte) (*struct{}, error) {
 	request, from := api.Sender(ctx)
-	about, err := e.Prove(request, from, body)
+	about, err := e.Verify(request, from, body)
 	if err != nil {
 		m.refused.WithLabelValues(e.ID).Inc()
 		if tooMany := api.Count(ctx, Limit); tooMany != nil {
@@ -157,7 +157,7 @@ func (r *Routes) receive(ctx context.Context, e Endpoint, m *metrics, body []byt
 		return nil, err
 	}
 	kind := contentType(request.Header)
-	call := inbox.Incoming{Endpoint: e.ID, About: about, ContentType: kind, Body: body}
+	call := inbox.Incoming{Endpoint: e.ID, ResourceID: about, ContentType: kind, Body: body}
 	if e.KeyHeader != "" {
 		call.Key = request.Header.Get(e.KeyHeader)
 	}

@@ -213,7 +213,7 @@ func (s *System) signLast(ctx context.Context) {
 	defer cancel()
 	head, err := s.Store.Head(ctx)
 	for err == nil && s.Runner.Statuses()[audittables.Tree.Name].Position < head {
-		moved := s.Runner.Moved()
+		moved := s.Runner.Advanced()
 		if s.Runner.Statuses()[audittables.Tree.Name].Position >= head {
 			break
 		}
@@ -236,7 +236,7 @@ func (s *System) SignAll(ctx context.Context) error {
 	if err := s.Signer.Ring.Ready(ctx); err != nil {
 		return err
 	}
-	return s.WhileFolding(ctx, s.UntilSigned, audittables.Tree)
+	return s.WithProjections(ctx, s.UntilSigned, audittables.Tree)
 }
 
 // SignedWithin bounds the wait until any process has signed the newest events.
@@ -255,7 +255,7 @@ func (s *System) UntilSigned(ctx context.Context) error {
 			return err
 		}
 		if signed != nil {
-			s.Signer.Bring(ctx, signed)
+			s.Signer.Publish(ctx, signed)
 		}
 		newest, err := s.Signer.Newest(ctx)
 		if err != nil || head == 0 || newest != nil && newest.Position >= head {

@@ -61,7 +61,7 @@ func (s *System) openBots(ctx context.Context) error {
 	s.bots.engine = &answering.Engine{
 		Commands: s.Commands, Knowledge: store, Model: talker{s.Model}, Views: botViews{s}, Secrets: s.Vault, Client: exceptions.Client(), Zone: zone, Coverage: coverage, Patience: answering.CallWithin,
 	}
-	s.bots.knowledge = &messagingreactors.Knowledge{Reading: &knowledge.Reading{
+	s.bots.knowledge = &messagingreactors.Knowledge{Reading: &knowledge.Indexer{
 		Commands: s.Commands, Store: store, Blobs: s.Blobs, Pages: pages.New(exceptions), Now: time.Now,
 		PDFs: &pdftext.Reader{Tool: func(ctx context.Context) (pdftext.Tool, error) {
 			t, err := s.Tools.Tools(ctx)
@@ -73,7 +73,7 @@ func (s *System) openBots(ctx context.Context) error {
 }
 
 // Knowledge returns what reads files and pages for bots.
-func (s *System) Knowledge() *knowledge.Reading { return s.bots.knowledge.Reading }
+func (s *System) Knowledge() *knowledge.Indexer { return s.bots.knowledge.Reading }
 
 // embedder adapts a client to the knowledge's Embedder.
 type embedder struct {
@@ -94,7 +94,7 @@ func (e embedder) Embeds() string {
 type talker struct{ *llm.Client }
 
 // Chat implements the engine's Model.
-func (t talker) Chat(ctx context.Context, messages []answering.Message, tools []answering.Tool) (said answering.Said, err error) {
+func (t talker) Chat(ctx context.Context, messages []answering.Message, tools []answering.Tool) (said answering.ModelReply, err error) {
 	asked, offered := make([]llm.Message, len(messages)), make([]llm.Tool, len(tools))
 	for i, m := range messages {
 		asked[i] = llm.Message{Role: llm.Role(m.Role), Text: m.Text, CallID: m.CallID}

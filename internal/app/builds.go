@@ -23,13 +23,13 @@ var _ ops.Builds = Builds{}
 
 // asViews maps the errors of package projections to those of the interface.
 var asViews = map[error]error{
-	projections.ErrBuildRuns:   views.ErrBuildRuns,
-	projections.ErrNoBuild:     views.ErrNoBuild,
-	projections.ErrNotBuilt:    views.ErrNotBuilt,
-	projections.ErrNotParked:   views.ErrNotParked,
-	projections.ErrNotPaused:   views.ErrNotPaused,
-	projections.ErrNothingKept: views.ErrNothingKept,
-	projections.ErrNotDiffers:  views.ErrNoDifference,
+	projections.ErrBuildRuns:            views.ErrBuildRuns,
+	projections.ErrNoBuild:              views.ErrNoBuild,
+	projections.ErrNotBuilt:             views.ErrNotBuilt,
+	projections.ErrNotParked:            views.ErrNotParked,
+	projections.ErrNotPaused:            views.ErrNotPaused,
+	projections.ErrNoPreviousGeneration: views.ErrNothingKept,
+	projections.ErrNotDiffers:           views.ErrNoDifference,
 }
 
 func told(err error) error {
@@ -50,8 +50,8 @@ func (b Builds) with(name string, do func(*projections.Projection) error) error 
 	return told(do(p))
 }
 
-func (s *System) How(r ops.Rebuild) projections.How {
-	how := projections.How{Throttle: r.Throttle, Partitions: r.Partitions, Accept: r.Accept, Keep: r.Keep}
+func (s *System) How(r ops.Rebuild) projections.BuildOptions {
+	how := projections.BuildOptions{Throttle: r.Throttle, Partitions: r.Partitions, Accept: r.Accept, Keep: r.Keep}
 	if how.Keep < 0 {
 		how.Keep = s.Settings.Keep
 	}

@@ -58,7 +58,7 @@ func (s *Settings) check(ctx context.Context) error {
 }
 
 // check is as that of Settings. The settings are complete.
-func (o *OutsideSettings) check(ctx context.Context) error {
+func (o *IntegrationSettings) check(ctx context.Context) error {
 	_, model := o.model()
 	_, whose := o.whose()
 	_, days := o.days()
@@ -68,7 +68,7 @@ func (o *OutsideSettings) check(ctx context.Context) error {
 	return errors.Join(o.checkRanges(), o.checkMail(), o.checkNetworks(), o.credentials("any").Check(), model, whose, days, origins, proxies, topic, o.checkPartners(ctx))
 }
 
-func (o *OutsideSettings) checkRanges() error {
+func (o *IntegrationSettings) checkRanges() error {
 	var wrong []error
 	for name, n := range map[string]float64{ // 0 is the default
 		"BAHI_STREAMS": float64(o.Streams), "BAHI_EXPENSIVE_ANSWERS": float64(o.AtOnce), "BAHI_ANSWER_FILES": float64(o.Files), "BAHI_OCR_PAGES": float64(o.OCRPages),
@@ -85,7 +85,7 @@ func (o *OutsideSettings) checkRanges() error {
 	return errors.Join(wrong...)
 }
 
-func (o *OutsideSettings) checkMail() (err error) {
+func (o *IntegrationSettings) checkMail() (err error) {
 	if _, wrong := netmail.ParseAddress(o.AdminEmail); o.AdminEmail != "" && wrong != nil {
 		err = errors.New("BAHI_ADMIN_EMAIL: expected an address such as asha@example.org")
 	}
@@ -99,7 +99,7 @@ func (o *OutsideSettings) checkMail() (err error) {
 	return err
 }
 
-func (o *OutsideSettings) checkNetworks() error {
+func (o *IntegrationSettings) checkNetworks() error {
 	var wrong []error
 	exceptions, err := outgoing.Parse(o.FetchAllow)
 	if err != nil {
@@ -120,7 +120,7 @@ func (o *OutsideSettings) checkNetworks() error {
 }
 
 // checkPartners checks how other systems are called. None of them is.
-func (o *OutsideSettings) checkPartners(ctx context.Context) error {
+func (o *IntegrationSettings) checkPartners(ctx context.Context) error {
 	var wrong []error
 	if o.PartnerSecret != "" && o.PartnerHeader == "" {
 		if _, err := partner.Parse(o.PartnerSecret); err != nil {

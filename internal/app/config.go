@@ -33,9 +33,9 @@ type Settings struct {
 
 	auditSettings `group:"shared"`
 
-	Outside  OutsideSettings `kong:"-"`
-	MayBegin bool            `kong:"-"` // the command works without an earlier run
-	Shell    Shell           `kong:"-"`
+	Outside  IntegrationSettings `kong:"-"`
+	MayBegin bool                `kong:"-"` // the command works without an earlier run
+	Shell    Shell               `kong:"-"`
 }
 
 // Shell is the process of a command: its streams and its environment.

@@ -150,7 +150,7 @@ func (db *Database) Tools(ctx context.Context, log *slog.Logger, major int) (*to
 	if db.Cluster != nil {
 		return &tools{Programs: db.Cluster.Programs(), url: db.Url}, nil
 	}
-	address, env, err := ForPrograms(db.Url)
+	address, env, err := LibpqURL(db.Url)
 	if err != nil {
 		return nil, err
 	}
@@ -197,9 +197,9 @@ func MajorOf(version string) int {
 
 var passwordWord = regexp.MustCompile(`(?i)\bpassword\s*=\s*('(?:[^'\\]|\\.)*'|\S+)`)
 
-// ForPrograms returns a connection string for Postgres's own programs: without the password, which everybody on the
+// LibpqURL returns a connection string for Postgres's own programs: without the password, which everybody on the
 // machine could read in the list of processes, and without parameters that only our driver knows.
-func ForPrograms(text string) (address string, env []string, err error) {
+func LibpqURL(text string) (address string, env []string, err error) {
 	config, err := pgxpool.ParseConfig(text)
 	if err != nil {
 		return "", nil, fmt.Errorf("DATABASE_URL: %w", err)

@@ -14,12 +14,12 @@ const CatchUpWithin = 10 * time.Minute
 
 // CatchUp brings the chosen projections, or all, to the log's head if no server does. Beside a server, it only waits.
 func (s *System) CatchUp(ctx context.Context, chosen ...*projections.Projection) error {
-	return s.WhileFolding(ctx, func(context.Context) error { return nil }, chosen...)
+	return s.WithProjections(ctx, func(context.Context) error { return nil }, chosen...)
 }
 
-// WhileFolding brings the chosen projections, or all, to the log's head, and keeps them there during do. A command chooses those whose
+// WithProjections brings the chosen projections, or all, to the log's head, and keeps them there during do. A command chooses those whose
 // tables it reads: each takes a connection, and may have much to fold.
-func (s *System) WhileFolding(ctx context.Context, do func(context.Context) error, chosen ...*projections.Projection) error {
+func (s *System) WithProjections(ctx context.Context, do func(context.Context) error, chosen ...*projections.Projection) error {
 	if len(chosen) == 0 {
 		chosen = AllProjections()
 	}
@@ -44,7 +44,7 @@ func (s *System) untilCaughtUp(ctx context.Context, failed <-chan error, chosen 
 	ctx, cancel := context.WithTimeout(ctx, CatchUpWithin)
 	defer cancel()
 	for {
-		moved := s.Runner.Moved()
+		moved := s.Runner.Advanced()
 		behind := ""
 		for _, p := range chosen {
 			switch status := s.Runner.Statuses()[p.Name]; {
@@ -70,7 +70,7 @@ func (s *System) untilCaughtUp(ctx context.Context, failed <-chan error, chosen 
 }
 
 // Live returns the live generation of a projection.
-func (s *System) Live(ctx context.Context, p *projections.Projection) (live projections.Listed, err error) {
+func (s *System) Live(ctx context.Context, p *projections.Projection) (live projections.GenerationInfo, err error) {
 	all, err := projections.List(ctx, s.Pool)
 	for _, g := range all {
 		if g.Name == p.Name && g.Version == p.Version && g.Live {

@@ -23,7 +23,7 @@ import (
 )
 
 // openGateway serves a system's log in this process, and returns a function that opens it with a key.
-func openGateway(o *apptest.Office) func(key string) (journal.Server, error) {
+func openGateway(o *apptest.Server) func(key string) (journal.Server, error) {
 	o.T.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(o.T, err)
@@ -63,7 +63,7 @@ func TestNoListenerWritesToALogWithoutItsTail(t *testing.T) {
 	_, err = o.Sys.Commands.Numbers(t.Context(), "rows", 100_000)
 	require.ErrorContains(t, err, why)
 	order := func() eventstore.Transaction {
-		e := event.New{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)}
+		e := event.Proposed{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)}
 		return eventstore.To("orders-1", eventstore.NoStream, e)
 	}
 	for _, r := range o.Sys.Commands.AppendEach(t.Context(), []eventstore.Transaction{order(), order()}) {

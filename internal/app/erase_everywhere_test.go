@@ -26,21 +26,21 @@ const (
 )
 
 // everywhere makes one person a user, a buyer, a contact of a company, a contact of a channel and a sender of orders.
-func everywhere(t *testing.T, o *apptest.Office) (asha apptest.Person) {
+func everywhere(t *testing.T, o *apptest.Server) (asha apptest.Person) {
 	t.Helper()
 	asha = o.Person("asha@example.com")
 	o.Person(herAddress).PUT(apptest.Me, `{"first_name":"Zéphyrine","last_name":"Brandywine","phone":"+`+herPhone+`"}`).Status(200)
 	var company struct{ ID string }
 	require.NoError(t, json.Unmarshal([]byte(asha.POST("/api/v1/companies", `{"name":"Asha Mills"}`).Status(201).Text), &company))
-	o.Stranger().POST("/api/v1/enquiries", fmt.Sprintf(`{"to_company_id":%q,"user_name":"Zéphyrine Brandywine","user_email":%q,"user_phone":"+%s","message":%q}`,
+	o.Anonymous().POST("/api/v1/enquiries", fmt.Sprintf(`{"to_company_id":%q,"user_name":"Zéphyrine Brandywine","user_email":%q,"user_phone":"+%s","message":%q}`,
 		company.ID, herAddress, herPhone, herQuestion)).Status(201)
-	o.Stranger().POST("/api/v1/contacts", fmt.Sprintf(`{"first_name":"Zéphyrine","last_name":"Brandywine","email":%q,"phone":"+%s","company_id":%q,"designation":%q}`,
+	o.Anonymous().POST("/api/v1/contacts", fmt.Sprintf(`{"first_name":"Zéphyrine","last_name":"Brandywine","email":%q,"phone":"+%s","company_id":%q,"designation":%q}`,
 		herAddress, herPhone, company.ID, herWork)).Status(201)
 	var channel struct{ ID int64 }
 	made := asha.POST("/api/channels", `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"Mills"}}`).Status(201)
 	require.NoError(t, json.Unmarshal([]byte(made.Text), &channel))
 	o.Operator().POST(fmt.Sprintf("/ops/channels/%d/confirm", channel.ID), "").Status(200)
-	call := o.Stranger().With("X-Gateway-Token", hookToken)
+	call := o.Anonymous().With("X-Gateway-Token", hookToken)
 	call.POST("/api/webhooks/gateway/incoming_msg", fmt.Sprintf(
 		`{"app":"Mills","version":2,"type":"message","payload":{"id":"m1","source":%q,"type":"text","payload":{"text":%q},"sender":{"name":"Zéphyrine Brandywine"}}}`, herPhone, herMessage)).Status(200)
 	call.POST("/gateway_incoming_webhook", fmt.Sprintf(

@@ -92,7 +92,7 @@ func TestErasedUserLeavesNoTrace(t *testing.T) {
 	require.NotContains(t, l.Members(l.Asha.Workspace), l.Id)
 	require.Equal(t, "03-01 12.5", l.Books(), "the books stay")
 
-	l.Stranger().POST("/api/v1/auth/email-change/undo", map[string]string{"token": l.Undo}).Problem(400, "Invalid or expired undo token")
+	l.Anonymous().POST("/api/v1/auth/email-change/undo", map[string]string{"token": l.Undo}).Problem(400, "Invalid or expired undo token")
 
 	doctor(t, data)
 	rebuild(t, data)

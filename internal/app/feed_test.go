@@ -65,7 +65,7 @@ func TestBrokerGetsEventsOnceInOrderDespiteKills(t *testing.T) {
 	broker, database := feedtest.Start(t), apptest.Database(t)
 	var nodes [2]*apptest.Process
 	for i := range nodes {
-		nodes[i] = apptest.Serve(t, feeding(t, database, broker, "serve").Apart(t))
+		nodes[i] = apptest.Serve(t, feeding(t, database, broker, "serve").AsProcess(t))
 		nodes[i].Ready()
 	}
 	l := apptest.NewLoad(t, nodes[0].URL, 7)
@@ -100,7 +100,7 @@ func TestBrokerGetsEventsOnceInOrderDespiteKills(t *testing.T) {
 		require.Eventually(t, func() bool {
 			return broker.Count("BAHI") >= head
 		}, 2*time.Minute, 50*time.Millisecond, "the other forwards, round %d", round)
-		nodes[forwards] = apptest.Serve(t, feeding(t, database, broker, "serve").Apart(t))
+		nodes[forwards] = apptest.Serve(t, feeding(t, database, broker, "serve").AsProcess(t))
 		nodes[forwards].Ready()
 	}
 	cancel()

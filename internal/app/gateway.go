@@ -136,7 +136,7 @@ var (
 
 // CheckForeign returns why an event from outside must not be in a stream. Bahi's streams have what its commands decided, by rules that no
 // event from outside was checked against. All other streams and types are the clients' own.
-func CheckForeign(stream string, e event.New) error {
+func CheckForeign(stream string, e event.Proposed) error {
 	category, _ := event.SplitStream(stream)
 	_, known := domain.Catalogue.Lookup(e.Type)
 	switch {

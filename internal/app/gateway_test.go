@@ -40,17 +40,17 @@ func TestTheGatewayIsForOperatorsOnly(t *testing.T) {
 	_, found, err := log.Last(t.Context(), "apikey-"+member.ID)
 	require.NoError(t, err)
 	require.True(t, found, "the gateway serves the same log")
-	err = log.Append(t.Context(), "orders-1", -1, []event.New{{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)}})
+	err = log.Append(t.Context(), "orders-1", -1, []event.Proposed{{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)}})
 	require.ErrorContains(t, err, "BAHI_GATEWAY_WRITE")
 }
 
 func TestEventsFromOutsideAreChecked(t *testing.T) {
 	t.Parallel()
-	e := func(kind, data, meta string) event.New {
-		return event.New{ID: uuid.New(), Type: kind, Data: []byte(data), Meta: []byte(meta)}
+	e := func(kind, data, meta string) event.Proposed {
+		return event.Proposed{ID: uuid.New(), Type: kind, Data: []byte(data), Meta: []byte(meta)}
 	}
 	for stream, c := range map[string]struct {
-		event event.New
+		event event.Proposed
 		why   string
 	}{
 		"orders-1": {e("OrderPlaced", `[]`, `{}`), ""},

@@ -31,7 +31,7 @@ func TestTheGreatestRequestsAreStoredOrRefused(t *testing.T) {
 }
 
 // storesTheGreatestBulk posts 1,000 rows with descriptions of 500 characters, of which as many have three bytes as fit.
-func storesTheGreatestBulk(t *testing.T, o *apptest.Office) {
+func storesTheGreatestBulk(t *testing.T, o *apptest.Server) {
 	t.Helper()
 	clerk := o.Clerk(o.Home).With("Bahi-Reason", url.PathEscape(strings.Repeat("क", 500)))
 	account := apptest.Open(clerk, "HDFC")
@@ -79,18 +79,18 @@ func storesTheGreatestBulk(t *testing.T, o *apptest.Office) {
 }
 
 // fromGateway returns a caller that the gateway's endpoints accept, and a message as the gateway sends it.
-func fromGateway(t *testing.T, o *apptest.Office) (g *apitest.Client, message func(id, text string) string) {
+func fromGateway(t *testing.T, o *apptest.Server) (g *apitest.Client, message func(id, text string) string) {
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(o.Sys.Settings.Data, "keys", "gateway.token"))
 	require.NoError(t, err)
-	return o.Stranger().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json"), func(id, text string) string {
+	return o.Anonymous().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json"), func(id, text string) string {
 		return fmt.Sprintf(`{"app":"WorkshopApp","type":"message","timestamp":%d,"payload":{"id":%q,"source":"919812345678","type":"text","payload":{"text":%q},"sender":{"name":"Asha"}}}`,
 			time.Now().UnixMilli(), id, text)
 	}
 }
 
 // judged waits for the verdicts of an endpoint's calls, the newest first.
-func judged(t *testing.T, o *apptest.Office, endpoint string, count int) (calls []opsviews.Webhook) {
+func judged(t *testing.T, o *apptest.Server, endpoint string, count int) (calls []opsviews.Webhook) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		o.Operator().GET("/ops/webhooks?endpoint=" + endpoint).Status(200).JSON(&calls)
@@ -109,7 +109,7 @@ const (
 	tooLongText = 1_900_000 // characters that fit into a call
 )
 
-func storesTheGreatestDraft(t *testing.T, o *apptest.Office) {
+func storesTheGreatestDraft(t *testing.T, o *apptest.Server) {
 	t.Helper()
 	g, message := fromGateway(t, o)
 	source := "party: Ramesh\npayal 250 gm\n" + strings.Repeat("m", longText)
@@ -126,7 +126,7 @@ func storesTheGreatestDraft(t *testing.T, o *apptest.Office) {
 	require.Len(t, drafts[0].Entries, 1)
 }
 
-func storesTheGreatestChatMessage(t *testing.T, o *apptest.Office) {
+func storesTheGreatestChatMessage(t *testing.T, o *apptest.Server) {
 	t.Helper()
 	agent := o.Bearer(o.Key(o.Home, `{"messaging":"write"}`).Key)
 	var channel messagingviews.Channel

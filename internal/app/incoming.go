@@ -93,7 +93,7 @@ func senders(list []string) (all []string, err error) {
 			all = append(all, text)
 			continue
 		}
-		phone, err := person.Dialled("phone", text)
+		phone, err := person.ParseE164("phone", text)
 		if err != nil || phone == "" {
 			return nil, fmt.Errorf("GATEWAY_ALLOWED_PHONES: %q is neither a phone nor a user id", text)
 		}

@@ -31,7 +31,7 @@ func TestAWriteOnOneNodeWithAJournalIsReadOnTheOther(t *testing.T) {
 	with.EventStore = journalServer(t)
 	one := apptest.StartAs(t, with)
 	with.Data = t.TempDir()
-	nodes := []*apptest.Office{one, apptest.StartAs(t, with)}
+	nodes := []*apptest.Server{one, apptest.StartAs(t, with)}
 	key := one.Key(apptest.Home, `{"ledger":"write"}`).Key
 	var writers sync.WaitGroup
 	for w := range 4 {

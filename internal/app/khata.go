@@ -28,7 +28,7 @@ type khataSettings struct {
 // openKhatas makes the reader of scanned pages.
 func (s *System) openKhatas() {
 	o := &s.Settings.Outside
-	s.Tools = &ocrtools.Shelf{Log: s.Log, Off: o.OCR == "off"}
+	s.Tools = &ocrtools.Locator{Log: s.Log, Off: o.OCR == "off"}
 	reader := ocr.New(func(ctx context.Context) (ocr.Tools, error) {
 		t, err := s.Tools.Tools(ctx)
 		return ocr.Tools{Tesseract: t.Tesseract, Languages: t.Languages, PDFInfo: t.PDFInfo, PDFToText: t.PDFToText, PDFToPPM: t.PDFToPPM, Env: t.Env}, err
@@ -89,7 +89,7 @@ const (
 
 // Put implements the commands' KhataFiles.
 func (f khataFiles) Put(ctx context.Context, name string, content []byte) error {
-	enclosed, err := f.Vault.Enclose(ctx, khataKey, name, content)
+	enclosed, err := f.Vault.SealBytes(ctx, khataKey, name, content)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (f khataFiles) Get(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.Vault.Disclose(ctx, khataKey, name, enclosed)
+	return f.Vault.OpenBytes(ctx, khataKey, name, enclosed)
 }
 
 // Delete implements the commands' KhataFiles.

@@ -46,7 +46,7 @@ type marketplaceSettings struct {
 }
 
 // crm returns the client of the crm.
-func (m *marketplaceSettings) crm(exceptions outgoing.Exceptions) (*crm.Client, error) {
+func (m *marketplaceSettings) crm(exceptions outgoing.Allowlist) (*crm.Client, error) {
 	return crm.New(crm.Settings{
 		URL: m.CRMURL, Dialect: m.CRMDialect, Pointer: m.CRMPointer, Token: m.CRMToken, Scheme: m.CRMScheme, TokenURL: m.CRMTokenURL, RefreshToken: m.CRMRefreshToken,
 		ClientID: m.CRMClientID, ClientSecret: m.CRMClientSecret, AccessKey: m.CRMAccessKey, SecretKey: m.CRMSecretKey, Client: exceptions.Client(), Now: time.Now,
@@ -54,7 +54,7 @@ func (m *marketplaceSettings) crm(exceptions outgoing.Exceptions) (*crm.Client, 
 }
 
 // openMarketplace joins companies to the systems that tell them of enquiries.
-func (s *System) openMarketplace(networks *chat.Networks, exceptions outgoing.Exceptions) (err error) {
+func (s *System) openMarketplace(networks *chat.Networks, exceptions outgoing.Allowlist) (err error) {
 	o := &s.Settings.Outside.marketplaceSettings
 	n := &marketplacereactors.Notices{
 		Commands: s.Commands, Accounts: s.Accounts, People: s.Access, Views: s.Marketplace, Heard: s.Messaging, Mailer: s.Mails, Jobs: later{s},
@@ -152,7 +152,7 @@ func (c OwnSender) Chat(ctx context.Context, id, to, text string, values []strin
 // Ended implements the reactors' Chat. A message of which nobody knows whether it was sent is sent again: a company may hear twice.
 func (OwnSender) Ended(err error) bool {
 	f := chat.AsFailure(err)
-	return f != nil && !f.Reason.Free() && f.Reason != network.Unknown
+	return f != nil && !f.Reason.Retryable() && f.Reason != network.Unknown
 }
 
 // Refusal implements the reactors' Chat.

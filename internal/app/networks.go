@@ -34,7 +34,7 @@ type networkSettings struct {
 }
 
 // networks returns the networks of channels.
-func (o *OutsideSettings) networks(exceptions outgoing.Exceptions) (*chat.Networks, error) {
+func (o *IntegrationSettings) networks(exceptions outgoing.Allowlist) (*chat.Networks, error) {
 	return chat.New(chat.Settings{
 		ChatURL: o.ChatURL, GatewayURL: o.ReplyURL, TelegramURL: o.TelegramURL, GmailURL: o.GmailURL, TwitterURL: o.TwitterURL,
 		GmailTokenURL: o.GmailTokens,
@@ -59,7 +59,7 @@ func (s *System) openNetworks(ctx context.Context) error {
 		s.channels.Hooks = address + "/api/webhook/"
 	}
 	s.Templates = &messagingflows.Templates{Channels: s.channels, Listed: s.Messaging}
-	s.Messages = &messagingflows.Messages{Channels: s.channels, Templates: s.Templates, Known: s.Messaging, Sandboxed: networks.Sandboxed, Files: s.Blobs, Windows: &messagingflows.Windows{}}
+	s.Messages = &messagingflows.Messages{Channels: s.channels, Templates: s.Templates, Known: s.Messaging, Sandboxed: networks.Sandboxed, Files: s.Blobs, Windows: &messagingflows.ReplyWindows{}}
 	key, err := s.Vault.Named(ctx, "web-chat", KeySize)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (s *System) HookChannels(ctx context.Context) error {
 }
 
 // SpeaksOutside reports whether messages or leads leave this installation by its settings.
-func (o OutsideSettings) SpeaksOutside() bool {
+func (o IntegrationSettings) SpeaksOutside() bool {
 	return o.ChatURL+o.ReplyURL+o.CRMURL+o.SMTPURL != ""
 }
 

@@ -61,7 +61,7 @@ func (n *nodes) worker() (nth int) {
 func (n *nodes) register(nth int, email string) {
 	n.t.Helper()
 	n.serving[nth].Client().With("Authorization", "").POST("/api/v1/auth/register", apptest.Registration(email)).Status(201)
-	o := apptest.Office{T: n.t, Sys: &app.System{}}
+	o := apptest.Server{T: n.t, Sys: &app.System{}}
 	var sent int
 	require.Eventually(n.t, func() bool {
 		sent = 0

@@ -24,8 +24,8 @@ import (
 	accessreactors "bahi/reactors/access"
 )
 
-// OutsideSettings configure the connections to other systems. The zero value has none.
-type OutsideSettings struct {
+// IntegrationSettings configure the connections to other systems. The zero value has none.
+type IntegrationSettings struct {
 	botSettings
 	consoleSettings
 	feedSettings
@@ -73,7 +73,7 @@ const (
 	KeySize    = 32
 )
 
-func (o *OutsideSettings) complete() error {
+func (o *IntegrationSettings) complete() error {
 	var wrong []error
 	if o.PublicURL == "" {
 		o.PublicURL = OwnAddress
@@ -109,7 +109,7 @@ func (o *OutsideSettings) complete() error {
 	return errors.Join(wrong...)
 }
 
-func (o *OutsideSettings) credentials(issuer string) credentials.Settings {
+func (o *IntegrationSettings) credentials(issuer string) credentials.Settings {
 	settings := credentials.Defaults(issuer)
 	settings.MinPassword = cmp.Or(o.MinPassword, settings.MinPassword)
 	settings.Grace = o.TabGrace
@@ -247,7 +247,7 @@ func (p *identityProvider) Finish(ctx context.Context, flow string, query url.Va
 	}, err
 }
 
-func (o *OutsideSettings) proxies() ([]netip.Prefix, error) {
+func (o *IntegrationSettings) proxies() ([]netip.Prefix, error) {
 	proxies, err := api.ParseProxies(o.Proxies)
 	if err != nil {
 		return nil, fmt.Errorf("BAHI_TRUSTED_PROXIES: %w", err)
@@ -255,7 +255,7 @@ func (o *OutsideSettings) proxies() ([]netip.Prefix, error) {
 	return proxies, nil
 }
 
-func (o *OutsideSettings) redis() (*window.Redis, error) {
+func (o *IntegrationSettings) redis() (*window.Redis, error) {
 	client, err := window.NewRedis(o.RedisURL)
 	if err != nil {
 		return nil, fmt.Errorf("REDIS_URL: %w", err)
@@ -264,7 +264,7 @@ func (o *OutsideSettings) redis() (*window.Redis, error) {
 }
 
 // limiting returns the configuration of rate limits, and the function that ends their counter.
-func (o *OutsideSettings) limiting(s *System) (api.Limiting, func(), error) {
+func (o *IntegrationSettings) limiting(s *System) (api.Limiting, func(), error) {
 	proxies, err := o.proxies()
 	if err != nil {
 		return api.Limiting{}, nil, err
@@ -281,7 +281,7 @@ func (o *OutsideSettings) limiting(s *System) (api.Limiting, func(), error) {
 }
 
 // origins returns the origins of pages that may read answers.
-func (o *OutsideSettings) origins() (all []string, err error) {
+func (o *IntegrationSettings) origins() (all []string, err error) {
 	for _, text := range append([]string{o.FrontendURL}, o.Origins...) {
 		origin, err := api.Origin(text)
 		if err != nil {

@@ -12,20 +12,20 @@ import (
 // A projection that shows values of a subject has to hear of the subject's end, or its tables keep them.
 func TestEveryProjectionThatFoldsPersonalFieldsFoldsTheirEnd(t *testing.T) {
 	t.Parallel()
-	subjects := map[string][]event.Subjects{}
+	subjects := map[string][]event.SubjectType{}
 	for _, k := range domain.Catalogue.Kinds() {
 		subjects[k.Category()] = k.Subjects()
 	}
 	for _, p := range app.AllProjections() {
-		ended := map[event.Subjects]bool{}
+		ended := map[event.SubjectType]bool{}
 		for _, name := range p.Types() {
 			of, known := domain.Catalogue.Lookup(name)
 			if !known { // it is of a ledger that is yet to come
 				continue
 			}
-			if ending, ok := reflect.TypeAssert[event.Ending](reflect.Zero(of.Go)); ok {
-				category, _ := event.SplitStream(ending.Ends("1").Subject)
-				ended[event.Subjects(category)] = true
+			if ending, ok := reflect.TypeAssert[event.ErasureTrigger](reflect.Zero(of.Go)); ok {
+				category, _ := event.SplitStream(ending.Erases("1").Subject)
+				ended[event.SubjectType(category)] = true
 			}
 		}
 		for _, name := range p.Types() {

@@ -34,7 +34,7 @@ func (s *System) workers() reactors.Workers {
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)},
-		inboxreactors.Workers(s.Inbox), s.confirming.Workers(), s.notices.Workers(), (&messagingreactors.Player{Commands: s.Commands, Keep: s.Messages.KeepFile}).Workers(),
+		inboxreactors.Workers(s.Inbox), s.confirming.Workers(), s.notices.Workers(), (&messagingreactors.Player{Commands: s.Commands, Keep: s.Messages.StoreFile}).Workers(),
 		s.bots.knowledge.Workers(), s.bots.answers.Workers(), s.reading().Workers(), s.Campaigns.Workers(),
 		messagingreactors.HookWorkers(s.HookChannels))
 }
@@ -50,8 +50,8 @@ func (s *System) Eraser() *accessreactors.Eraser {
 }
 
 // Everywhere returns the eraser of people from all areas.
-func (s *System) Everywhere() *accessreactors.Everywhere {
-	return &accessreactors.Everywhere{Eraser: s.Eraser(), Ledger: s.Ledger, Marketplace: s.Marketplace, Messaging: s.Messaging}
+func (s *System) Everywhere() *accessreactors.PersonEraser {
+	return &accessreactors.PersonEraser{Eraser: s.Eraser(), Ledger: s.Ledger, Marketplace: s.Marketplace, Messaging: s.Messaging}
 }
 
 // later adapts the queue, which is made with the workers, and so after who adds jobs.
@@ -89,7 +89,7 @@ func (s *System) sweeps() []reactors.Sweep {
 		reactors.Every(ledgerreactors.SweepKhatasEvery, ledgerreactors.SweepKhatas{}),
 		reactors.Every(messagingreactors.TendEvery, messagingreactors.TendCampaigns{}),
 		reactors.Every(messagingreactors.TakeOverEvery, messagingreactors.TakeOver{}),
-		reactors.Every(messagingreactors.HookEvery, messagingreactors.HookChannels{}),
+		reactors.Every(messagingreactors.HookEvery, messagingreactors.RegisterWebhooks{}),
 	}
 }
 

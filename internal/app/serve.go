@@ -52,7 +52,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 			{Authenticator: &access.KeyRing{Commands: s.Commands, Admin: key, Home: s.Home, Now: time.Now}},
 		},
 		Admit: s.admit, Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: spool, Secure: strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
-		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams, Whole: api.Whole{AtOnce: s.Settings.Outside.AtOnce, Files: s.Settings.Outside.Files},
+		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams, Whole: api.BufferLimits{AtOnce: s.Settings.Outside.AtOnce, Files: s.Settings.Outside.Files},
 		Classify: Classify, Log: s.Log, Metrics: metrics, Tracer: tracer,
 	})
 	s.routes(a, metrics)
@@ -118,14 +118,14 @@ func (s *System) work(background, serving context.Context, running *sync.WaitGro
 	running.Go(func() { failed <- s.backlog.Run(background) })
 	running.Go(func() { failed <- s.Commands.Run(background) })
 	running.Go(func() { failed <- s.Runner.Run(background, AllProjections()...) })
-	running.Go(func() { failed <- s.Runner.Tend(background, AllProjections()...) })
+	running.Go(func() { failed <- s.Runner.MaintainGenerations(background, AllProjections()...) })
 	running.Go(func() { failed <- s.Reacting.Run(background, AllReactors()...) })
 	running.Go(func() { s.Inbox.Run(serving) })
 	running.Go(func() { failed <- s.queue.Run(serving) }) // it takes its time to stop, beside the requests
 }
 
-// Working does what a command writes beside all work that follows from it, and waits until the tables have it. A server that runs has a part of the work.
-func (s *System) Working(ctx context.Context, do func(context.Context) error) error {
+// WithWorkers does what a command writes beside all work that follows from it, and waits until the tables have it. A server that runs has a part of the work.
+func (s *System) WithWorkers(ctx context.Context, do func(context.Context) error) error {
 	if err := s.Reacting.Place(ctx, AllReactors()...); err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func Classify(err error) *fault.Error {
 		return fault.New(fault.Unavailable, "The database's disk is full: nothing is stored until it has space, then try again")
 	case errors.Is(err, eventstore.ErrInDoubt):
 		return fault.New(fault.Unavailable, "The log went away before it answered: ask again with the same Idempotency-Key, or look whether it is there")
-	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, readmodels.ErrNotBuilt), errors.Is(err, blob.ErrAway),
+	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, readmodels.ErrNotBuilt), errors.Is(err, blob.ErrUnavailable),
 		isConnecting && connecting != nil, isNetwork && !isDisk && network != nil, errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, pgconn.ErrConnClosed), errors.Is(err, io.ErrUnexpectedEOF), // Postgres disconnected in the middle of an answer
 		isServer && (strings.HasPrefix(server.Code, "57") || strings.HasPrefix(server.Code, "08") || strings.HasPrefix(server.Code, "53")):

@@ -47,7 +47,7 @@ import (
 // AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
-		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, ledgertables.Khatas, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.Endings, accesstables.Plans,
+		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, ledgertables.Khatas, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.PendingErasures, accesstables.Plans,
 		marketplacetables.Companies, marketplacetables.Products, marketplacetables.Contacts, marketplacetables.Enquiries,
 		messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Templates,
 		messagingtables.Bots, messagingtables.BotAnswers, messagingtables.Campaigns, audittables.Tree,
@@ -73,7 +73,7 @@ type System struct {
 	Commands   *commands.Handler
 	Books      *ledgerflows.Books
 	Khatas     *ledgerflows.Khatas
-	Tools      *ocrtools.Shelf
+	Tools      *ocrtools.Locator
 	Accounts   *accessflows.Accounts
 	ring       *accessflows.TokenRing
 	Mails      *mails
@@ -88,12 +88,12 @@ type System struct {
 	Model      *llm.Client // nil: none
 	Reacting   *reactors.Runner
 	feed       *forwarding // nil: none, or not served
-	guesses    *api.Guesses
+	guesses    *api.AuthFailures
 	Home       uuid.UUID // the workspace of callers without another one
 	channels   *messagingflows.Channels
 	Messages   *messagingflows.Messages
 	visitors   *messagingflows.Visitors
-	live       *messagingroutes.Live
+	live       *messagingroutes.MessageBroadcaster
 	bots       bots
 	Templates  *messagingflows.Templates
 	notices    *marketplacereactors.Notices
@@ -188,7 +188,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 	sys.Home = uuid.NewSHA1(sys.Store.ID(), []byte("workspace"))
 	sys.Runner = projections.NewRunner(sys.Store, sys.Pool, sys.Log)
 	sys.backlog = &projections.Backlog{Store: sys.Store, Statuses: sys.Runner.Statuses, Now: time.Now}
-	sys.Runner.Reveal, sys.Runner.Program, sys.Runner.Now, sys.Runner.Silent = sys.Vault.Reveal, Version, time.Now, s.TakeOver
+	sys.Runner.Reveal, sys.Runner.Program, sys.Runner.Now, sys.Runner.Silent = sys.Vault.OpenPersonal, Version, time.Now, s.TakeOver
 	versions := map[string]int{}
 	for _, p := range AllProjections() {
 		versions[p.Name] = p.Version
@@ -251,7 +251,7 @@ func (s *System) ByOperator(workspace uuid.UUID) commands.Request {
 // Build returns the build of a projection on this system.
 func (s *System) Build(p *projections.Projection) projections.Build {
 	return projections.Build{
-		Store: s.Store, Config: s.Pool.Config().ConnConfig.Copy(), Projection: p, Reveal: s.Vault.Reveal, Log: s.Log, Program: Version, Now: time.Now,
+		Store: s.Store, Config: s.Pool.Config().ConnConfig.Copy(), Projection: p, Reveal: s.Vault.OpenPersonal, Log: s.Log, Program: Version, Now: time.Now,
 	}
 }
 

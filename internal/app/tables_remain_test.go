@@ -108,7 +108,7 @@ func another(t *testing.T, owning bool) (database, asRole string) {
 	query := u.Query()
 	query.Set("user", "modest")
 	u.RawQuery = query.Encode()
-	(&apptest.Office{T: t, Database: database}).Sql(`grant create on schema public to modest; grant create on database books to modest`)
+	(&apptest.Server{T: t, Database: database}).Sql(`grant create on schema public to modest; grant create on database books to modest`)
 	require.Eventually(t, func() bool {
 		conn, err := pgx.Connect(t.Context(), u.String())
 		if err == nil {
@@ -146,7 +146,7 @@ func TestErasureInAnExternalPostgresReportsDeniedSteps(t *testing.T) {
 			}
 			require.Equal(t, owning, files(t, database, `^pg_catalog$`)["pg_catalog.pg_statistic"] != statistic)
 
-			o.Worked("scrub_tables")
+			o.WaitJobs("scrub_tables")
 			done := o.Jobs("kind=scrub_tables")
 			require.Len(t, done, 1)
 			require.Equal(t, "completed", done[0].State)

@@ -61,7 +61,7 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		Campaign: messagingroutes.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone, Now: time.Now,
 	}).Register()
 	(&auditroutes.Routes{
-		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: &opsviews.Events{DB: s.Pool}, Reveal: s.Vault.Reveal}, Proofs: s.Proofs,
+		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: &opsviews.Events{DB: s.Pool}, Reveal: s.Vault.OpenPersonal}, Proofs: s.Proofs,
 		Feed: logFeed{s.Store}, Report: s.Trail(zone),
 	}).Register()
 	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
@@ -189,7 +189,7 @@ func (s *System) ready(ctx context.Context) http.Readiness {
 	r := http.Readiness{Ready: true}
 	head, err := s.Store.Head(ctx)
 	if err != nil {
-		r.Ready, r.Why = false, append(r.Why, "the log cannot be read"+Because(err))
+		r.Ready, r.Why = false, append(r.Why, "the log cannot be read"+PublicCause(err))
 	}
 	paused := s.paused(ctx)
 	for _, p := range AllProjections() {
@@ -245,8 +245,8 @@ func CauseOf(status projections.Status) string {
 	}
 }
 
-// Because returns the cause of an error of the database, if an operator can act on it and everybody may know it.
-func Because(err error) string {
+// PublicCause returns the cause of an error of the database, if an operator can act on it and everybody may know it.
+func PublicCause(err error) string {
 	if server, ok := errors.AsType[*pgconn.PgError](err); ok && server.Code == diskFull {
 		return ": the database's disk is full"
 	}

@@ -45,10 +45,10 @@ func TestAFullDiskIsNamed(t *testing.T) {
 	full := &pgconn.PgError{Code: "53100"}
 	require.Equal(t, fault.Unavailable, app.Classify(fmt.Errorf("append: %w", full)).Kind)
 	require.Contains(t, app.Classify(fmt.Errorf("%w: %w", eventstore.ErrUnavailable, full)).Error(), "disk is full")
-	require.Equal(t, ": the database's disk is full", app.Because(full))
+	require.Equal(t, ": the database's disk is full", app.PublicCause(full))
 }
 
 func TestAStoreOfBlobsThatIsAwayIsUnavailable(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, fault.Unavailable, app.Classify(fmt.Errorf("put blob a.png: %w", blob.ErrAway)).Kind)
+	require.Equal(t, fault.Unavailable, app.Classify(fmt.Errorf("put blob a.png: %w", blob.ErrUnavailable)).Kind)
 }

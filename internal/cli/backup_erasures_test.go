@@ -111,12 +111,12 @@ func TestRestoredBackupErasesListedUsersAgain(t *testing.T) {
 
 	// The other user's account works, the books are complete, and the address is free.
 	p = serving(restored)
-	l.Office = apptest.Visited(p, data)
+	l.Server = apptest.Visited(p, data)
 	l.Asha.Client = l.Bearer(l.SignIn("asha@example.org", apptest.GoodPassword).Access)
 	require.Equal(t, "03-01 12.5", l.Books())
 	require.NotContains(t, l.Members(l.Workspace), l.Id)
 	l.Person.At(p.URL).GET("/api/v1/users/me").Status(401)
-	require.Equal(t, apptest.Addresses[2], l.Office.Person(apptest.Addresses[2]).Me().Email)
+	require.Equal(t, apptest.Addresses[2], l.Server.Person(apptest.Addresses[2]).Me().Email)
 }
 
 // erasedAt returns the time of a list's first entry.

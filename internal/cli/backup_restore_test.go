@@ -35,7 +35,7 @@ func gone(t *testing.T, temporary string) {
 }
 
 // kept returns a system with a user and an erased user, and its backup.
-func kept(t *testing.T) (o *apptest.Office, dir string) {
+func kept(t *testing.T) (o *apptest.Server, dir string) {
 	t.Helper()
 	o, dir = apptest.StartErasing(t), filepath.Join(t.TempDir(), "backup")
 	asha := o.Person("asha@example.com")

@@ -170,11 +170,11 @@ func TestRestoreOfALostMachineErasesListedUsers(t *testing.T) {
 	apptest.Cluster(t, data, func(url string) { require.Empty(t, l.Known.InDatabase(url)) })
 
 	p = serving()
-	l.Office = apptest.Visited(p, data)
+	l.Server = apptest.Visited(p, data)
 	l.Asha.Client = l.Bearer(l.SignIn("asha@example.org", apptest.GoodPassword).Access)
 	link, err := url.Parse(*l.Asha.Me().Picture)
 	require.NoError(t, err)
-	l.Stranger().GET(link.RequestURI()).Status(200)
+	l.Anonymous().GET(link.RequestURI()).Status(200)
 	require.Equal(t, "03-01 12.5", l.Books())
 	require.NotContains(t, l.Members(l.Workspace), l.Id)
 	l.Person.At(p.URL).GET(apptest.Me).Status(401)
@@ -303,7 +303,7 @@ func TestPasswordsAreNotInPostgresProgramsArguments(t *testing.T) {
 		"postgres:///books?host=%2Frun%2Fpg&user=bahi&password=se%20cret&options=-c%20geqo%3Doff":                           "postgres:///books?host=%2Frun%2Fpg&user=bahi&options=-c%20geqo%3Doff",
 		"host=db.example.org user=bahi password='se cret' dbname=books":                                                     "host=db.example.org user=bahi  dbname=books",
 	} {
-		address, env, err := app.ForPrograms(text)
+		address, env, err := app.LibpqURL(text)
 		require.NoError(t, err)
 		require.Equal(t, want, address)
 		require.Contains(t, env, "PGPASSWORD=se cret")

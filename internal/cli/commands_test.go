@@ -87,7 +87,7 @@ func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
 	out, wrong, status := apptest.Attached(t, o, "apikey", "create", "--name", "Till", "--workspace", apptest.Home)
 	require.Equal(t, 0, status, wrong)
 	require.Regexp(t, `^bahi_\S+\n$`, out, "the key alone, for a script")
-	till := o.Stranger().With("Authorization", "Bearer "+strings.TrimSpace(out))
+	till := o.Anonymous().With("Authorization", "Bearer "+strings.TrimSpace(out))
 	till.GET("/banks").Status(200)
 	till.POST("/bank", `{"name":"HDFC"}`).Status(201)
 	till.GET("/api/v1/api-keys").Status(403)

@@ -96,7 +96,7 @@ func join(names []string) (pattern string) {
 }
 
 // filled fills a workspace, and returns a client of it.
-func filled(t *testing.T, o *apptest.Office, seed uint64, email string) *apitest.Client {
+func filled(t *testing.T, o *apptest.Server, seed uint64, email string) *apitest.Client {
 	t.Helper()
 	until, err := unit.ParseDate("2026-09-30")
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestTheDemoSaysWhereToLook(t *testing.T) {
 	require.Zero(t, status, wrong)
 	o := apptest.StartAs(t, with)
 	for _, path := range regexp.MustCompile(`(?m)http://127.0.0.1:8080(/\S+)$`).FindAllStringSubmatch(out, -1) {
-		require.Less(t, o.Stranger().GET(path[1]).Response.StatusCode, 400, path[1])
+		require.Less(t, o.Anonymous().GET(path[1]).Response.StatusCode, 400, path[1])
 	}
 	require.Regexp(t, `^\d+ events in \d+s, \d+ a second\.\n`, out)
 	signed := regexp.MustCompile(`Password +(\S+)`).FindStringSubmatch(out)

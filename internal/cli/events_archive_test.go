@@ -79,10 +79,10 @@ func TestImportedLogServesTheSameAnswers(t *testing.T) {
 	apptest.Denied(t, copied, "bahi: another Bahi has", "events", "import", dir)
 
 	// An archive has no passwords. A user sets a new one, and finds everything.
-	o.Stranger().POST(apptest.Auth+"/login", map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}).Status(401)
-	o.Stranger().POST(apptest.Auth+"/password-reset/request", map[string]string{"email": "asha@example.com"}).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}).Status(401)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/request", map[string]string{"email": "asha@example.com"}).Status(200)
 	_, token := apptest.Link(t, o.Mailed("asha@example.com", apptest.ResetSubject, 1))
-	o.Stranger().POST(apptest.Auth+"/password-reset/confirm", map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/confirm", map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
 	asha.Client = o.Bearer(o.SignIn("asha@example.com", "jadau and polki").Access)
 	require.Equal(t, "03-01 12.5", apptest.Balances(asha.Client, apptest.Ledger(account)))
 	require.Equal(t, asha.Workspace, asha.Me().WorkspaceID)

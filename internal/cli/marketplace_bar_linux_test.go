@@ -109,5 +109,5 @@ func TestTheImportOfACatalogShowsABar(t *testing.T) {
 	}
 	require.Equal(t, 0, <-done, shown.String())
 	require.Equal(t, "501 products created, 0 rows failed\n", out.String())
-	o.Stranger().GET("/api/v1/catalog?company_id=" + id).Status(200).Contains(`"total":501,`)
+	o.Anonymous().GET("/api/v1/catalog?company_id=" + id).Status(200).Contains(`"total":501,`)
 }

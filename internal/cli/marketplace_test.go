@@ -13,7 +13,7 @@ import (
 )
 
 // sold starts a system with a company, and returns its id.
-func sold(t *testing.T) (o *apptest.Office, id string) {
+func sold(t *testing.T) (o *apptest.Server, id string) {
 	t.Helper()
 	o = apptest.Start(t)
 	var made views.Company
@@ -29,7 +29,7 @@ func TestACompanyIsVerifiedFromTheShell(t *testing.T) {
 		out, wrong, status := apptest.Attached(t, o, append([]string{"company", "verify"}, strings.Fields(args)...)...)
 		require.Equal(t, 0, status, wrong)
 		require.Equal(t, said[0], out)
-		o.Stranger().GET("/api/v1/companies/" + id).Status(200).Contains(said[1])
+		o.Anonymous().GET("/api/v1/companies/" + id).Status(200).Contains(said[1])
 	}
 	_, wrong, status := apptest.Attached(t, o, "company", "verify", "nobody")
 	require.Equal(t, 1, status)
@@ -45,7 +45,7 @@ func TestACatalogIsImportedFromTheShell(t *testing.T) {
 	}
 	total := func(want string) {
 		t.Helper()
-		o.Stranger().GET("/api/v1/catalog?company_id=" + id).Status(200).Contains(`"total":` + want + ",")
+		o.Anonymous().GET("/api/v1/catalog?company_id=" + id).Status(200).Contains(`"total":` + want + ",")
 	}
 	require.NoError(t, os.WriteFile(file, []byte("name,price\nHook,1\n=Bad,x\nNail,2\n"), 0o600))
 	out, wrong, status := run("--dry-run")

@@ -26,7 +26,7 @@ func enrol(t *testing.T, run func(args ...string) (stdout, stderr string, status
 }
 
 // beside returns a function that runs commands beside a server.
-func beside(t *testing.T, o *apptest.Office) func(args ...string) (stdout, stderr string, status int) {
+func beside(t *testing.T, o *apptest.Server) func(args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	return func(args ...string) (stdout, stderr string, status int) {
 		t.Helper()
@@ -192,7 +192,7 @@ func TestSigningKeysAreRotatedWithAndWithoutAnOverlap(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return o.Bearer(before.Access).GET("/api/v1/users/me").Response.StatusCode == http.StatusUnauthorized
 	}, time.Minute, 10*time.Millisecond, "and refuses tokens of the old key")
-	o.Stranger().POST("/api/v1/auth/refresh", map[string]string{"refresh_token": before.Refresh}).
+	o.Anonymous().POST("/api/v1/auth/refresh", map[string]string{"refresh_token": before.Refresh}).
 		Problem(401, "Invalid or expired refresh token")
 	o.Bearer(o.SignIn("ravi@example.org", password).Access).GET("/api/v1/users/me").Status(200)
 	_, wrong, status = run("keys", "rotate", "--overlap", "-1s")

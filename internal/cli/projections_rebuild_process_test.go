@@ -23,7 +23,7 @@ type busy struct {
 	conn     *pgx.Conn // for queries of the registry
 	database string
 	load     *apptest.Load
-	looking  *apptest.Witnesses
+	looking  *apptest.FreshnessCheckers
 	head     int64 // at least
 }
 
@@ -176,7 +176,7 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 		was := l.live(ledgertables.Books.Version)
 		var g generation
 		if byShell { // a command builds, and the server takes over
-			shell := apptest.Launch(t, l.command("projections", "rebuild", "books", "--throttle", strconv.Itoa(l.slowly(random))).Apart(t))
+			shell := apptest.Launch(t, l.command("projections", "rebuild", "books", "--throttle", strconv.Itoa(l.slowly(random))).AsProcess(t))
 			g = l.killed(random, l.building(ledgertables.Books.Version), shell.End)
 		} else { // the server builds, and the next one takes over
 			p.Client().POST("/ops/projections/books/rebuild", map[string]any{"throttle": l.slowly(random), "partitions": 1 + random.IntN(3)}).Status(202)

@@ -15,7 +15,7 @@ import (
 func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	o.Stranger().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
+	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201)
 	require.Eventually(t, func() bool { return len(o.Jobs("kind=send_verification")) == 1 }, time.Minute, 5*time.Millisecond)
 	out, _, status := apptest.Attached(t, o, "reactors", "list")
 	require.Equal(t, 0, status)

@@ -183,8 +183,8 @@ func choose(ctx context.Context, options []string) ([]string, error) {
 	return packages, err
 }
 
-// Shelf finds the tools once, when they are first wanted. Goroutines may share it.
-type Shelf struct {
+// Locator finds the tools once, when they are first wanted. Goroutines may share it.
+type Locator struct {
 	Log *slog.Logger
 	Off bool // nothing is found
 
@@ -201,7 +201,7 @@ const again = 10 * time.Minute
 var ErrOff = errors.New("BAHI_OCR=off")
 
 // Tools returns the tools, and why some are missing. The first call may install them, and others wait for it.
-func (s *Shelf) Tools(ctx context.Context) (Tools, error) {
+func (s *Locator) Tools(ctx context.Context) (Tools, error) {
 	if s.Off {
 		return Tools{}, ErrOff
 	}
@@ -217,7 +217,7 @@ func (s *Shelf) Tools(ctx context.Context) (Tools, error) {
 }
 
 // Known describes what was found, without waiting for it.
-func (s *Shelf) Known() string {
+func (s *Locator) Known() string {
 	switch {
 	case s.Off:
 		return "none: " + ErrOff.Error()

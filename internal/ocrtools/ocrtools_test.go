@@ -11,7 +11,7 @@ import (
 
 func TestFoundToolsReadTheThreeScripts(t *testing.T) {
 	t.Parallel()
-	shelf := &ocrtools.Shelf{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	shelf := &ocrtools.Locator{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	require.Equal(t, "not looked for yet", shelf.Known())
 	found, err := shelf.Tools(t.Context())
 	require.NoError(t, err)
@@ -27,7 +27,7 @@ func TestMissingToolsAreNamed(t *testing.T) {
 	require.Equal(t, "pdftoppm, pdftotext, tesseract's data for guj, tesseract's data for hin", found.Missing())
 	require.Contains(t, found.String(), "tesseract 5.3.0 (eng); missing: pdftoppm")
 	require.Contains(t, found.String(), "apt-get install tesseract-ocr")
-	off := &ocrtools.Shelf{Off: true}
+	off := &ocrtools.Locator{Off: true}
 	_, err := off.Tools(t.Context())
 	require.ErrorIs(t, err, ocrtools.ErrOff)
 	require.Equal(t, "none: BAHI_OCR=off", off.Known())

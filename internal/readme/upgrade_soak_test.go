@@ -34,7 +34,7 @@ type upgrade struct {
 	at      map[string]string // the address behind one of the page
 	url     string            // of the server that gets the requests
 	load    *apptest.Load
-	looking *apptest.Witnesses
+	looking *apptest.FreshnessCheckers
 	past    past
 }
 

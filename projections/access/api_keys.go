@@ -18,7 +18,7 @@ var APIKeys = projections.Define("api_keys", 2, apiKeysDDL,
 		b.Exec(`
 			insert into api_key (id, workspace_id, name, permissions, created_by, made_by, expires_at, created_at, revoked_at)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, (select $8::timestamptz from api_key m where m.id = $6 and m.revoked_at is not null))`,
-			e.StreamID(), e.Data.Workspace, e.Data.Name, e.Data.Permissions, e.Data.By, e.Data.Maker(), e.Data.ExpiresAt, e.At)
+			e.StreamID(), e.Data.Workspace, e.Data.Name, e.Data.Permissions, e.Data.By, e.Data.ParentKey(), e.Data.ExpiresAt, e.At)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[apikey.Revoked]) {
 		b.Exec(`

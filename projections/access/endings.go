@@ -12,9 +12,9 @@ import (
 //go:embed endings.sql
 var endingsDDL string
 
-// Endings has when the subjects of all areas are to be forgotten. It folds every event that ends one, so that its version
+// PendingErasures has when the subjects of all areas are to be forgotten. It folds every event that ends one, so that its version
 // rises with each further type of them.
-var Endings = projections.Define("endings", len(ending()), endingsDDL, projections.Apply(ending(), endings))
+var PendingErasures = projections.Define("endings", len(ending()), endingsDDL, projections.Apply(ending(), endings))
 
 // ending lists the types of events that end a subject.
 func ending() (names []string) {
@@ -26,11 +26,11 @@ func ending() (names []string) {
 
 func endings(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	for _, e := range events {
-		ending, ok := e.Data.(event.Ending)
+		ending, ok := e.Data.(event.ErasureTrigger)
 		if !ok {
 			continue
 		}
-		end := ending.Ends(e.StreamID())
+		end := ending.Erases(e.StreamID())
 		if end.At.IsZero() {
 			end.At = e.At
 		}

@@ -43,7 +43,7 @@ var Users = projections.Define("users", 4, usersDDL,
 		b.Exec(`update account set email = $2, email_key = $3, email_verified = false, revision = $4 where id = $1`,
 			e.StreamID(), e.Data.Email, e.Data.EmailKey, e.Revision)
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[user.EmailLost]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[user.EmailClaimLost]) {
 		b.Exec(`update account set email = null, email_key = null, email_verified = false, revision = $2 where id = $1`, e.StreamID(), e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[user.EmailRestored]) {

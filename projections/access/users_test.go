@@ -82,7 +82,7 @@ func TestAnAccountHasTheRevisionOfItsStream(t *testing.T) {
 	for i, e := range []event.Event[user.State]{
 		user.EmailVerified{EmailKey: "k1"}, user.ProfileChanged{FirstName: own("Usha")}, user.EmailChanged{Email: own("rao@example.org"), EmailKey: "k2"},
 		user.PasswordChanged{}, user.PictureChanged{Key: "p"}, user.IdentityLinked{IdentityKey: "i"},
-		user.Granted{Operator: true}, user.DeletionRequested{DeleteAfter: due}, user.DeletionCancelled{}, user.EmailLost{EmailKey: "k2"},
+		user.Granted{Operator: true}, user.DeletionRequested{DeleteAfter: due}, user.DeletionCancelled{}, user.EmailClaimLost{EmailKey: "k2"},
 		user.EmailRestored{Email: own("asha@example.org"), EmailKey: "k1"},
 		user.ErasureBegun{}, user.Erased{},
 	} {

@@ -17,7 +17,7 @@ const ends = `update invitation set ended_at = $2 where id = $1`
 
 // Workspaces has who belongs to which workspace, and who is asked to.
 var Workspaces = projections.Define("workspaces", 2, workspacesDDL,
-	projections.On(func(b *projections.Batch, e event.Recorded[workspace.Made]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[workspace.Created]) {
 		b.Exec(joins, e.StreamID(), e.Data.Owner, workspace.Owner, e.At, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[workspace.Invited]) {

@@ -23,7 +23,7 @@ func TestMembersAreThoseWhoBelong(t *testing.T) {
 	clerk, partner := actor.Permissions{Ledger: actor.Read}, actor.Permissions{Marketplace: actor.Write}
 	invitation := uuid.New()
 	tables := projectiontest.Run(t, access.Workspaces,
-		in(home, workspace.Made{Owner: asha}), in(abroad, workspace.Made{Owner: ravi}),
+		in(home, workspace.Created{Owner: asha}), in(abroad, workspace.Created{Owner: ravi}),
 		in(home, workspace.Invited{Invitation: invitation, Email: event.NewPersonal("invitee-1", "ravi@example.org"), Permissions: clerk, ExpiresAt: due}),
 		in(home, workspace.Joined{Invitation: invitation, User: ravi, Permissions: clerk}),
 		in(home, workspace.Changed{User: ravi, From: clerk, To: partner}),
@@ -55,7 +55,7 @@ func TestInvitationsAreKeptWithoutTheirAddresses(t *testing.T) {
 		})
 	}
 	tables := projectiontest.Run(t, access.Workspaces,
-		happened(workspace.Made{Owner: asha}), invited(one, "r"), invited(two, "r"), invited(three, "m"),
+		happened(workspace.Created{Owner: asha}), invited(one, "r"), invited(two, "r"), invited(three, "m"),
 		happened(workspace.Withdrawn{Invitation: two}), happened(workspace.Joined{Invitation: one, User: ravi, Permissions: clerk}))
 	at := "," + home.String() + ","
 	require.Equal(t, []string{

@@ -35,13 +35,13 @@ type Copies struct {
 
 const noteType = "text/plain; charset=utf-8"
 
-// Name implements [Outlet].
+// Name implements [Publisher].
 func (c *Copies) Name() string { return c.Where }
 
 func (c *Copies) folder() string { return strings.ReplaceAll(c.Origin, "/", "-") + "/" }
 
-// Bring implements [Outlet].
-func (c *Copies) Bring(ctx context.Context, signed *Signed) error {
+// Publish implements [Publisher].
+func (c *Copies) Publish(ctx context.Context, signed *Signed) error {
 	if err := c.Bucket.Put(ctx, fmt.Sprintf("%s%020d", c.folder(), signed.Size), noteType, []byte(signed.Note)); err != nil {
 		return err
 	}
@@ -60,11 +60,11 @@ func (c *Copies) Newest(ctx context.Context) ([]byte, error) {
 // Printer prints every checkpoint to the program's log, on one line.
 type Printer struct{ Log *slog.Logger }
 
-// Name implements [Outlet].
+// Name implements [Publisher].
 func (Printer) Name() string { return "the log of the program" }
 
-// Bring implements [Outlet].
-func (p Printer) Bring(ctx context.Context, signed *Signed) error {
+// Publish implements [Publisher].
+func (p Printer) Publish(ctx context.Context, signed *Signed) error {
 	p.Log.InfoContext(ctx, "checkpoint", "size", signed.Size, "position", uint64(signed.Position), "note", signed.Note)
 	return nil
 }
@@ -85,11 +85,11 @@ type Witness struct {
 // mostAnswered limits the size of a witness's response.
 const mostAnswered = 64 << 10
 
-// Name implements [Outlet].
+// Name implements [Publisher].
 func (w *Witness) Name() string { return w.URL }
 
-// Bring implements [Outlet].
-func (w *Witness) Bring(ctx context.Context, signed *Signed) error {
+// Publish implements [Publisher].
+func (w *Witness) Publish(ctx context.Context, signed *Signed) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for range 2 { // again if it reports another size

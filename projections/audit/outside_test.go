@@ -33,7 +33,7 @@ func TestOlderOutsideCopyDetectsARewrittenLog(t *testing.T) {
 	r.add(10)
 	r.grown()
 	signed, _, _ := r.signed(s)
-	s.Bring(t.Context(), &signed)
+	s.Publish(t.Context(), &signed)
 	r.add(5)
 	r.grown()
 	r.signed(s)
@@ -55,7 +55,7 @@ func TestNewestCopyOfEachPlaceCounts(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	safe, desk := &drawer{kept: map[string]string{}}, &drawer{kept: map[string]string{}}
-	out := []audit.Outlet{
+	out := []audit.Publisher{
 		&audit.Copies{Bucket: lost{}, Where: "the moon", Origin: "x"},
 		&audit.Copies{Bucket: desk, Where: "the desk", Origin: "x"}, &audit.Copies{Bucket: safe, Where: "the safe", Origin: "x"},
 	}
@@ -64,7 +64,7 @@ func TestNewestCopyOfEachPlaceCounts(t *testing.T) {
 	r.add(10)
 	r.grown()
 	signed, _, _ := r.signed(s)
-	s.Bring(t.Context(), &signed)
+	s.Publish(t.Context(), &signed)
 	r.rewritten()
 	r.grown()
 	r.add(1)
@@ -106,7 +106,7 @@ type hanging struct{ asked chan time.Duration }
 
 func (hanging) Name() string { return "a hole" }
 
-func (h hanging) Bring(ctx context.Context, _ *audit.Signed) error {
+func (h hanging) Publish(ctx context.Context, _ *audit.Signed) error {
 	by, _ := ctx.Deadline()
 	h.asked <- time.Until(by)
 	return ctx.Err()
@@ -118,7 +118,7 @@ func TestHangingOutletTakesNoTimeFromTheOthers(t *testing.T) {
 	one, other := hanging{make(chan time.Duration, 1)}, hanging{make(chan time.Duration, 1)}
 	bucket := &drawer{kept: map[string]string{}}
 	s := r.node(one, other, &audit.Copies{Bucket: bucket, Where: "the safe", Origin: "x"})
-	s.Bring(t.Context(), &audit.Signed{Size: 1, Note: "x"})
+	s.Publish(t.Context(), &audit.Signed{Size: 1, Note: "x"})
 	require.Less(t, <-one.asked+<-other.asked, 7*time.Second, "all outlets share ten seconds")
 	require.Equal(t, "x", bucket.kept["x/newest"])
 }
@@ -137,11 +137,11 @@ func TestWitnessWithoutASignatureHasNotSigned(t *testing.T) {
 	require.NoError(t, err)
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(silent.Close)
-	s.Out = []audit.Outlet{&audit.Witness{URL: silent.URL, Keys: keys, Tables: r.tree(), DB: r.pool, Client: http.DefaultClient}}
+	s.Out = []audit.Publisher{&audit.Witness{URL: silent.URL, Keys: keys, Tables: r.tree(), DB: r.pool, Client: http.DefaultClient}}
 	r.add(1)
 	r.grown()
 	signed, _, _ := r.signed(s)
-	s.Bring(t.Context(), &signed)
+	s.Publish(t.Context(), &signed)
 	require.Contains(t, log.String(), "an outlet did not get a checkpoint")
 	require.Contains(t, log.String(), "add signatures: there are none")
 }
@@ -158,7 +158,7 @@ func TestOnlyTheLogAbandonsCheckpoints(t *testing.T) {
 		r.add(3)
 		r.grown()
 		signed, _, _ := r.signed(s)
-		s.Bring(t.Context(), &signed)
+		s.Publish(t.Context(), &signed)
 	}
 	r.exec(`update log.event set data = '{"n":7}' where position = 8`)
 	r.exec(`update audit.checkpoint set abandoned = 1 where size > 3`)

@@ -36,7 +36,7 @@ type Signer struct {
 	Store  eventstore.Store
 	Tables Tables
 	Ring   *Ring
-	Out    []Outlet // where each checkpoint is brought
+	Out    []Publisher // where each checkpoint is brought
 	// Brought gets the result for each checkpoint at the nth outlet, from 0; may be nil.
 	Brought func(nth int, err error)
 	Every   time.Duration // 0: a second
@@ -54,10 +54,10 @@ type Signer struct {
 	said     string                                   // the last logged reason why nothing is signed; Run's alone
 }
 
-// Outlet is a place outside the database that gets checkpoints.
-type Outlet interface {
-	// Bring stores a checkpoint, and may add signatures to it. After a failure the next checkpoint is tried.
-	Bring(ctx context.Context, c *Signed) error
+// Publisher is a place outside the database that gets checkpoints.
+type Publisher interface {
+	// Publish stores a checkpoint, and may add signatures to it. After a failure the next checkpoint is tried.
+	Publish(ctx context.Context, c *Signed) error
 	// Name names the place in the program's log.
 	Name() string
 }
@@ -136,16 +136,16 @@ func (s *Signer) bring(ctx context.Context, brought <-chan Signed) {
 		case <-ctx.Done():
 			return
 		case c := <-brought:
-			s.Bring(ctx, &c)
+			s.Publish(ctx, &c)
 		}
 	}
 }
 
-// Bring brings a checkpoint to every outlet, in order. A hanging outlet takes no time from the others.
-func (s *Signer) Bring(ctx context.Context, c *Signed) {
+// Publish brings a checkpoint to every outlet, in order. A hanging outlet takes no time from the others.
+func (s *Signer) Publish(ctx context.Context, c *Signed) {
 	for nth, out := range s.Out {
 		within, cancel := context.WithTimeout(ctx, bringIn/time.Duration(len(s.Out)))
-		err := out.Bring(within, c)
+		err := out.Publish(within, c)
 		cancel()
 		if errors.Is(err, context.Canceled) {
 			continue // ctx ended

@@ -24,7 +24,7 @@ import (
 )
 
 // node is the part of the rig that one process has.
-func (r *rig) node(out ...audit.Outlet) *audit.Signer {
+func (r *rig) node(out ...audit.Publisher) *audit.Signer {
 	r.t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	v, err := vault.Open(r.t.Context(), r.pool, make([]byte, 32), log)
@@ -433,7 +433,7 @@ func TestOutsideCopyRevealsLostEventsAndCheckpoints(t *testing.T) {
 		r.add(5)
 		r.grown()
 		signed, _, _ := r.signed(s)
-		s.Bring(t.Context(), &signed)
+		s.Publish(t.Context(), &signed)
 	}
 	require.Len(t, bucket.kept, 3, "each checkpoint, and the newest again")
 	require.NoError(t, s.Check(t.Context()))
@@ -454,7 +454,7 @@ func TestOutsideCopyRevealsLostEventsAndCheckpoints(t *testing.T) {
 	r.grown()
 	signed, c, _ := r.signed(restarted)
 	require.EqualValues(t, 6, c.Size)
-	restarted.Bring(t.Context(), &signed)
+	restarted.Publish(t.Context(), &signed)
 	require.NoError(t, restarted.Check(t.Context()))
 
 	bucket.kept["bahi-"+r.store.ID().String()+"/newest"] = strings.Replace(signed.Note, "\n6\n", "\n60\n", 1)

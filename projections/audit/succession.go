@@ -15,8 +15,8 @@ import (
 	"bahi/eventstore/audit"
 )
 
-// Succession is what was signed about a log, and with which keys, while the log is imported into another database.
-type Succession struct {
+// ImportedHistory is what was signed about a log, and with which keys, while the log is imported into another database.
+type ImportedHistory struct {
 	origin string
 	keys   []string // public keys, in the order in which they signed
 	signed []Signed // by size, without numbers
@@ -29,12 +29,12 @@ type Succession struct {
 }
 
 // NewSuccession starts with an archive's public keys, one per line, and its checkpoints by size, each signed by one of these keys.
-func NewSuccession(origin, keys string, notes [][]byte) (*Succession, error) {
+func NewSuccession(origin, keys string, notes [][]byte) (*ImportedHistory, error) {
 	trusted, err := audit.ParseKeys(keys)
 	if err != nil {
 		return nil, err
 	}
-	s := &Succession{origin: origin, keys: strings.Fields(keys)}
+	s := &ImportedHistory{origin: origin, keys: strings.Fields(keys)}
 	for i, note := range notes {
 		c, _, err := trusted.Open(note)
 		switch {
@@ -51,7 +51,7 @@ func NewSuccession(origin, keys string, notes [][]byte) (*Succession, error) {
 }
 
 // Take compares the next event of the log with the checkpoints. Its error names the checkpoint that disagrees.
-func (s *Succession) Take(e event.Stored) error {
+func (s *ImportedHistory) Take(e event.Stored) error {
 	if e.Position == 1 {
 		s.began = e.At
 	}
@@ -77,7 +77,7 @@ func (s *Succession) Take(e event.Stored) error {
 }
 
 // tell records an event of the log about its proofs.
-func (s *Succession) tell(stored event.Stored) error {
+func (s *ImportedHistory) tell(stored event.Stored) error {
 	e, err := audits.Kind.Decode(stored)
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (s *Succession) tell(stored event.Stored) error {
 }
 
 // End checks that the log has all events of the checkpoints.
-func (s *Succession) End() error {
+func (s *ImportedHistory) End() error {
 	if s.agree < len(s.signed) {
 		return fmt.Errorf("it has a checkpoint of %d events, but only %d events: the newest are missing", s.signed[s.agree].Size, s.tree.Size())
 	}
@@ -104,10 +104,10 @@ func (s *Succession) End() error {
 }
 
 // Checkpoints returns the number of checkpoints.
-func (s *Succession) Checkpoints() int { return len(s.signed) }
+func (s *ImportedHistory) Checkpoints() int { return len(s.signed) }
 
-// Heir is the signer of the imported log.
-type Heir struct {
+// ImportTarget is the signer of the imported log.
+type ImportTarget struct {
 	Vault Vault
 	Names []string // of the keys in the vault
 	Came  bool     // these keys came with the log
@@ -117,7 +117,7 @@ type Heir struct {
 // PassOn writes keys and checkpoints to the empty tables. It returns true if the heir has the key that signed last, or all keys that came
 // with the log: then signing continues. Otherwise the heir signs with its own key, and the checkpoints are those of another
 // installation.
-func (s *Succession) PassOn(ctx context.Context, tx pgx.Tx, to Heir) (bool, error) {
+func (s *ImportedHistory) PassOn(ctx context.Context, tx pgx.Tx, to ImportTarget) (bool, error) {
 	private, err := to.private(ctx, s.origin)
 	if err != nil {
 		return false, err
@@ -158,7 +158,7 @@ func (s *Succession) PassOn(ctx context.Context, tx pgx.Tx, to Heir) (bool, erro
 
 // Renumber makes the numbers of checkpoints start after those in the log: an accepted restore abandons checkpoints by number, and must not
 // abandon later ones.
-func (s *Succession) Renumber(ctx context.Context, tx pgx.Tx) error {
+func (s *ImportedHistory) Renumber(ctx context.Context, tx pgx.Tx) error {
 	if _, err := tx.Exec(ctx, `
 		insert into audit.numbering (last, imported) select n, n from (select greatest($1::bigint, max(number)) from audit.checkpoint) c (n)
 		on conflict (only_row) do update set last = excluded.last, imported = excluded.imported`, s.last); err != nil {
@@ -168,7 +168,7 @@ func (s *Succession) Renumber(ctx context.Context, tx pgx.Tx) error {
 }
 
 // private returns the public keys whose private keys are available, with their names in the vault; nil for a given one.
-func (h Heir) private(ctx context.Context, origin string) (map[string]*string, error) {
+func (h ImportTarget) private(ctx context.Context, origin string) (map[string]*string, error) {
 	by := map[string]*string{}
 	for _, name := range h.Names {
 		if name != firstKey && !strings.HasPrefix(name, firstKey+"/") {

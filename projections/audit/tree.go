@@ -24,11 +24,11 @@ var treeDDL string
 const gather = 100 * time.Millisecond
 
 // Tree is the projection: a leaf for every event of any type.
-var Tree = projections.Define("audit", 1, treeDDL, projections.Raw(grow)).Gathering(gather)
+var Tree = projections.Define("audit", 1, treeDDL, projections.Raw(grow)).WithBatchDelay(gather)
 
 // grow appends the events' leaves to the tree kept from the previous batch, without reads.
 func grow(ctx context.Context, b *projections.Batch, events []event.Stored) error {
-	tree, known := b.Kept.(audit.Tree)
+	tree, known := b.FoldState.(audit.Tree)
 	if !known {
 		var err error
 		if tree, err = readTree(ctx, b.Tx); err != nil {
@@ -57,7 +57,7 @@ func grow(ctx context.Context, b *projections.Batch, events []event.Stored) erro
 	if err := b.Tx.SendBatch(ctx, &batch).Close(); err != nil {
 		return fmt.Errorf("grow the tree to %d leaves: %w", tree.Size(), err)
 	}
-	b.Kept = tree
+	b.FoldState = tree
 	return nil
 }
 

@@ -45,9 +45,9 @@ func newRig(t *testing.T) *rig {
 // add appends n events of an unknown type to one stream.
 func (r *rig) add(n int) {
 	r.t.Helper()
-	events := make([]event.New, n)
+	events := make([]event.Proposed, n)
 	for i := range events {
-		events[i] = event.New{ID: uuid.New(), Type: "Noted", Data: fmt.Appendf(nil, `{"n": %d}`, i), Meta: []byte(`{}`)}
+		events[i] = event.Proposed{ID: uuid.New(), Type: "Noted", Data: fmt.Appendf(nil, `{"n": %d}`, i), Meta: []byte(`{}`)}
 	}
 	_, err := r.store.Append(r.t.Context(), eventstore.To("note-"+uuid.NewString(), eventstore.NoStream, events...))
 	require.NoError(r.t, err)
@@ -146,7 +146,7 @@ func TestWrongTilesAreNoticed(t *testing.T) {
 		require.NoError(t, <-done)
 	}()
 	for {
-		moved := runner.Moved()
+		moved := runner.Advanced()
 		if s := runner.Statuses()["audit"]; s.Error != "" {
 			require.Contains(t, s.Error, "the tiles do not match the tree: they have 96 bytes instead of 192")
 			return

@@ -112,12 +112,12 @@ func TestWitnessSignsConsistentCheckpoints(t *testing.T) {
 		return &audit.Witness{URL: url, Keys: keys, Tables: r.tree(), DB: r.pool, Client: http.DefaultClient}
 	}
 	one, bucket := client(), &drawer{kept: map[string]string{}}
-	s.Out = []audit.Outlet{one, &audit.Copies{Bucket: bucket, Where: "the safe", Origin: "x"}}
+	s.Out = []audit.Publisher{one, &audit.Copies{Bucket: bucket, Where: "the safe", Origin: "x"}}
 	for _, n := range []int{3, 500, 1} {
 		r.add(n)
 		r.grown()
 		signed, _, _ := r.signed(s)
-		s.Bring(t.Context(), &signed)
+		s.Publish(t.Context(), &signed)
 		var kept string
 		require.NoError(t, r.pool.QueryRow(t.Context(), `select note from audit.checkpoint where number = $1`, signed.Number).Scan(&kept))
 		both, err := proofs.ParseKeys(w.public + "\n" + publicOf(t, r))
@@ -133,15 +133,15 @@ func TestWitnessSignsConsistentCheckpoints(t *testing.T) {
 	r.add(1)
 	r.grown()
 	signed, _, _ := r.signed(s)
-	require.NoError(t, client().Bring(t.Context(), &signed), "a new process learns the witness's size")
+	require.NoError(t, client().Publish(t.Context(), &signed), "a new process learns the witness's size")
 
 	w.root[0] ^= 1
 	r.add(1)
 	r.grown()
 	signed, _, _ = r.signed(s)
-	require.ErrorContains(t, one.Bring(t.Context(), &signed), "the witness returned status 422: not consistent")
+	require.ErrorContains(t, one.Publish(t.Context(), &signed), "the witness returned status 422: not consistent")
 	w.size = 1000
-	require.ErrorContains(t, one.Bring(t.Context(), &signed), `the witness has signed "1000" events, but this checkpoint has 506`)
+	require.ErrorContains(t, one.Publish(t.Context(), &signed), `the witness has signed "1000" events, but this checkpoint has 506`)
 }
 
 func TestInvalidSignatureOfAWitnessIsNotKept(t *testing.T) {
@@ -159,7 +159,7 @@ func TestInvalidSignatureOfAWitnessIsNotKept(t *testing.T) {
 	r.grown()
 	signed, _, _ := r.signed(s)
 	before := signed.Note
-	require.Error(t, (&audit.Witness{URL: url, Keys: keys, Tables: r.tree(), DB: r.pool, Client: http.DefaultClient}).Bring(t.Context(), &signed))
+	require.Error(t, (&audit.Witness{URL: url, Keys: keys, Tables: r.tree(), DB: r.pool, Client: http.DefaultClient}).Publish(t.Context(), &signed))
 	require.Equal(t, before, signed.Note)
 	require.EqualValues(t, 1, w.size)
 }

@@ -27,7 +27,7 @@ var booksDDL string
 // decides how fast the whole system writes and rebuilds. `bahi bench` measures it. What becomes of an account or a
 // row the domain's own Evolve says.
 var Books = projections.Define("books", 6, booksDDL,
-	projections.Apply(booksTypes(), foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).Parted(partOf).Gathering(booksGather).Telling()
+	projections.Apply(booksTypes(), foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).PartitionedBy(partOf).WithBatchDelay(booksGather).WithChangeTracking()
 
 // booksGather is how long a row may wait for others while nobody reads the books: the fold of one row costs as much as that of ten.
 const booksGather = 10 * time.Millisecond
@@ -119,7 +119,7 @@ func partOf(r *event.Recorded[any]) (account int64, all bool) {
 }
 
 func foldBooks(ctx context.Context, b *projections.Batch, events []event.Recorded[any]) error {
-	k, ok := b.Kept.(*kept)
+	k, ok := b.FoldState.(*kept)
 	if !ok {
 		k = newKept(b)
 	}
@@ -128,7 +128,7 @@ func foldBooks(ctx context.Context, b *projections.Batch, events []event.Recorde
 	if err != nil {
 		return err
 	}
-	b.Kept = k
+	b.FoldState = k
 	f := &books{kept: k, current: map[int64]*version{}, locks: map[uuid.UUID]lock{}, sums: newSums(k)}
 	if err := f.load(ctx, b.Tx, events); err != nil {
 		return err
@@ -151,10 +151,10 @@ func foldBooks(ctx context.Context, b *projections.Batch, events []event.Recorde
 // the account is of, which only moves revisions.
 func (f *books) tell(b *projections.Batch, events []event.Recorded[any]) {
 	for i := range events {
-		b.Changed(events[i].Meta.Workspace)
+		b.MarkChanged(events[i].Meta.Workspace)
 	}
 	for _, a := range f.changed {
-		b.Changed(a.workspace)
+		b.MarkChanged(a.workspace)
 	}
 }
 

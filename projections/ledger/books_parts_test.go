@@ -41,7 +41,7 @@ func history(rt *rapid.T, length int) []eventstore.Transaction {
 	metaOf := func(account int64) event.Meta {
 		return event.Meta{Workspace: []uuid.UUID{home, away}[account%2], Actor: "user:7"}
 	}
-	add := func(stream string, e event.New, err error) {
+	add := func(stream string, e event.Proposed, err error) {
 		require.NoError(rt, err)
 		all = append(all, eventstore.To(stream, eventstore.Any, e))
 	}
@@ -130,7 +130,7 @@ func (b *books) leave(t *testing.T, parts, late int) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	build, left := b.build, make(chan error, 1)
-	build.How = projections.How{Partitions: parts, Throttle: 40} // for some seconds
+	build.How = projections.BuildOptions{Partitions: parts, Throttle: 40} // for some seconds
 	go func() { left <- build.Run(ctx) }()
 	reaches := func(what string, is func(places []int64) bool) {
 		require.Eventually(t, func() bool { return is(b.places(t)) }, time.Minute, time.Millisecond, what)
@@ -152,7 +152,7 @@ func (b *books) tend(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- projections.NewRunner(b.store, b.pool, slog.New(slog.DiscardHandler)).Tend(ctx, ledger.Books)
+		done <- projections.NewRunner(b.store, b.pool, slog.New(slog.DiscardHandler)).MaintainGenerations(ctx, ledger.Books)
 	}()
 	require.Eventually(t, func() bool {
 		var building bool

@@ -99,7 +99,7 @@ func resumeBooks(ctx context.Context, b *projections.Batch) error {
 
 // finishBooks writes what a fill has kept for its end.
 func finishBooks(ctx context.Context, b *projections.Batch) error {
-	if k, ok := b.Kept.(*kept); ok {
+	if k, ok := b.FoldState.(*kept); ok {
 		return k.write(ctx, b)
 	}
 	return nil

@@ -135,7 +135,7 @@ func (f *orders) write(b *projections.Batch) error {
 			on conflict (id) do update set client_id = excluded.client_id, date = excluded.date, slip_folded = excluded.slip_folded,
 				weight_mg = excluded.weight_mg, delivered_mg = excluded.delivered_mg, takadas = excluded.takadas, state = excluded.state,
 				revision = excluded.revision, deleted = excluded.deleted`,
-			o.id, o.workspace, o.state.Client, o.state.Date.String(), order.Folded(o.state.Slip), int64(o.state.Weight()), int64(o.delivered), o.takadas,
+			o.id, o.workspace, o.state.Client, o.state.Date.String(), order.NormalisedSlip(o.state.Slip), int64(o.state.Weight()), int64(o.delivered), o.takadas,
 			string(state), o.revision, !o.state.Exists(), o.draft)
 	}
 	for _, t := range f.takadas {

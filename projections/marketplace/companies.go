@@ -17,7 +17,7 @@ var companiesDDL string
 
 // Companies has the directory of companies.
 var Companies = projections.Define("companies", 5,
-	companiesDDL+projections.Tally("company", "true", "category_key?", "city_key?", "verified"),
+	companiesDDL+projections.RowCountDDL("company", "true", "category_key?", "city_key?", "verified"),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Created]) {
 		b.Exec(`
 			insert into company (id, workspace_id, slug, name, claims_domain, verified, created_at, updated_at, revision)
@@ -29,10 +29,10 @@ var Companies = projections.Define("companies", 5,
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Edited]) {
 		b.Set("company", e.StreamID(), "name", e.Data.Name, "verified", e.Data.Verified, "updated_at", e.At, "revision", e.Revision)
-		if e.Data.DomainKey.Named() {
+		if e.Data.DomainKey.Present() {
 			b.Set("company", e.StreamID(), "claims_domain", e.Data.DomainKey.Value != "")
 		}
-		if e.Data.Name.Named() {
+		if e.Data.Name.Present() {
 			b.Exec(`
 				with earlier as (`+endName+` returning workspace_id, created_at)
 				insert into company_name (company_id, workspace_id, name, created_at, from_position)
@@ -71,11 +71,11 @@ func described(b *projections.Batch, id string, name patch.Field[string], fields
 		found = append(found, words...)
 		columns = append(columns, column+"_words", append([]string{}, words...))
 	}
-	if name.Named() {
+	if name.Present() {
 		word("name", name)
 	}
 	for _, f := range fields {
-		if !f.Named() {
+		if !f.Present() {
 			continue
 		}
 		columns = append(columns, f.Name, *f.Field)

@@ -18,9 +18,9 @@ import (
 var enquiriesDDL string
 
 // Enquiries has what companies were asked. What is personal comes into it in clear, for as long as its key is there.
-var Enquiries = projections.Define("enquiries", 2, enquiriesDDL+projections.Tally("enquiry", "true", "workspace_id", "company_id", "spam", "status", "source_platform"),
+var Enquiries = projections.Define("enquiries", 2, enquiriesDDL+projections.RowCountDDL("enquiry", "true", "workspace_id", "company_id", "spam", "status", "source_platform"),
 	projections.Apply(slices.Concat(domain.Catalogue.NamesOf(reflect.TypeFor[enquiry.Sent]()), domain.Catalogue.NamesOf(reflect.TypeFor[enquiry.Notified]())), foldAsked),
-	projections.On(func(b *projections.Batch, e event.Recorded[enquiry.StatusMoved]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[enquiry.StatusChanged]) {
 		b.Set("enquiry", e.StreamID(), "status", e.Data.To, "updated_at", e.At, "revision", e.Revision)
 		moved(b, e)
 	}),
@@ -32,13 +32,13 @@ var Enquiries = projections.Define("enquiries", 2, enquiriesDDL+projections.Tall
 		b.Exec(`update enquiry set user_name = null, user_email = null, user_phone = null, message = null, notes = null where buyer = $1`, gone)
 		b.Exec(`update notice set said = null where buyer = $1`, gone)
 	}),
-).Gathering(enquiriesGather)
+).WithBatchDelay(enquiriesGather)
 
 // enquiriesGather is how long an enquiry may wait for others, and for what became of telling the company, while nobody reads enquiries.
 const enquiriesGather = 50 * time.Millisecond
 
 // moved notes a move of an enquiry's status.
-func moved(b *projections.Batch, e event.Recorded[enquiry.StatusMoved]) {
+func moved(b *projections.Batch, e event.Recorded[enquiry.StatusChanged]) {
 	b.Exec(`insert into move (enquiry_id, nth, workspace_id, moved_from, moved_to, at, actor, reason) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		e.StreamID(), e.Revision, e.Meta.Workspace, e.Data.From, e.Data.To, e.At, e.Meta.Actor, e.Meta.Reason)
 }

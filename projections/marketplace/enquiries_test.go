@@ -30,7 +30,7 @@ func TestEnquiriesStayWhenTheirBuyerGoes(t *testing.T) {
 	}
 	tables := projectiontest.Run(t, marketplace.Enquiries,
 		sent(asha, "h", "Asha", false), sent(ravi, "h-1", "Ravi", true),
-		projectiontest.Happened(enquiry.Kind, asha, enquiry.StatusMoved{From: enquiry.Pending, To: enquiry.Lost}, meta),
+		projectiontest.Happened(enquiry.Kind, asha, enquiry.StatusChanged{From: enquiry.Pending, To: enquiry.Lost}, meta),
 		projectiontest.Happened(enquiry.Kind, asha, enquiry.NotesWritten{Notes: enquiry.Buyers.Personal("h", "called")}, meta),
 		notified(asha, enquiry.Notified{Port: enquiry.CRM, Status: enquiry.Failed, Error: "refused", To: "crm"}),
 		notified(asha, enquiry.Notified{Port: enquiry.CRM, Status: enquiry.Done, Lead: "7", To: "crm", Text: enquiry.Buyers.Personal("h", "Asha asks")}),

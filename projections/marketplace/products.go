@@ -42,7 +42,7 @@ var Products = projections.Define("products", 3, productsDDL,
 			e.StreamID(), e.Meta.Workspace, e.Data.Name, int64(e.Position), e.At)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Edited]) {
-		if e.Data.Name.Named() {
+		if e.Data.Name.Present() {
 			b.Exec(`update catalog set company_name = $2, changed = $3, changed_at = $4 where company_id = $1`, e.StreamID(), e.Data.Name.Value, int64(e.Position), e.At)
 		}
 	}),
@@ -56,7 +56,7 @@ var Products = projections.Define("products", 3, productsDDL,
 		}
 	}),
 	changing(func(b *projections.Batch, e event.Recorded[product.Added]) {
-		if e.Meta.Of != 0 { // it is in its batch
+		if e.Meta.FollowUpOf != 0 { // it is in its batch
 			return
 		}
 		offered(b, e.Data.Company, []uuid.UUID{idOf(e.StreamID())}, []product.Item{e.Data.Item}, e.Position, e.At)
@@ -74,7 +74,7 @@ var Products = projections.Define("products", 3, productsDDL,
 	changing(func(b *projections.Batch, e event.Recorded[product.Edited]) {
 		c, id := e.Data, e.StreamID()
 		own := []uuid.UUID{idOf(id)}
-		moves := c.Category.Named() || c.Active.Named() // to other lists
+		moves := c.Category.Present() || c.Active.Present() // to other lists
 		if moves {
 			b.Exec(tallies, own, -1)
 		}
@@ -84,7 +84,7 @@ var Products = projections.Define("products", 3, productsDDL,
 		}
 		var found []string
 		for i, f := range []patch.Field[string]{c.Name, c.Category, c.Description} {
-			if f.Named() {
+			if f.Present() {
 				words := append([]string{}, wording.Words(f.Value)...)
 				columns, found = append(columns, wordColumns[i], words), append(found, words...)
 			}
@@ -103,12 +103,12 @@ var Products = projections.Define("products", 3, productsDDL,
 		b.Exec(changes, e.StreamID(), int64(e.Position), e.At)
 		b.Exec(`delete from product where id = $1`, e.StreamID())
 	}),
-).Telling()
+).WithChangeTracking()
 
 // changing is [projections.On] for what changes the products that searches find. Nobody's own are told: the catalog is everybody's.
 func changing[E any](fold func(*projections.Batch, event.Recorded[E])) projections.Fold {
 	return projections.On(func(b *projections.Batch, e event.Recorded[E]) {
-		b.Changed(uuid.Nil)
+		b.MarkChanged(uuid.Nil)
 		fold(b, e)
 	})
 }
@@ -146,10 +146,10 @@ func offered(b *projections.Batch, of uuid.UUID, ids []uuid.UUID, items []produc
 		rows[i] = row{
 			Item: item, ID: ids[i], Place: i, NameWords: words(item.Name), CategoryWords: words(item.Category.Value), DescriptionWords: words(item.Description.Value),
 		}
-		if item.Category.Named() {
+		if item.Category.Present() {
 			rows[i].CategoryKey = new(person.Folded(item.Category.Value))
 		}
-		if item.SKU.Named() {
+		if item.SKU.Present() {
 			rows[i].SKUKey = new(product.SKUKey(item.SKU.Value))
 		}
 	}

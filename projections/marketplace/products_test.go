@@ -33,7 +33,7 @@ func TestACatalogHasWhatItsCompanySells(t *testing.T) {
 		return projectiontest.Happened(product.Batches, batch, product.Imported{Company: uuid.MustParse(of), Products: items}, meta)
 	}
 	follow := meta
-	follow.Of = 5
+	follow.FollowUpOf = 5
 	id := func(n int) string { return fmt.Sprintf("99999999-0000-4000-8000-%012d", n) }
 	first := product.InBatch(uuid.MustParse(batch), 0).String()
 	tables := projectiontest.Run(t, marketplace.Products,

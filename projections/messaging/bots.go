@@ -30,7 +30,7 @@ var Bots = projections.Define("bots", 3, botsDDL,
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[bot.Edited]) {
 		c := e.Data
-		if c.Channels.Named() && c.Channels.Value == nil {
+		if c.Channels.Present() && c.Channels.Value == nil {
 			c.Channels = patch.Set([]int64{})
 		}
 		b.Set("bot", e.StreamID(), "name", c.Name, "description", c.Description, "system_prompt", c.Prompt, "color_theme", c.Color,
@@ -72,7 +72,7 @@ var Bots = projections.Define("bots", 3, botsDDL,
 			update source set status = 'ready', error = null, chunk_count = $2, fetched_at = $4, name = case when url is null then name else nullif($3, '') end
 			where id = $1`, e.StreamID(), e.Data.Chunks, e.Data.Title, fetched)
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[botsource.Unread]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[botsource.ReadFailed]) {
 		b.Exec(`update source set status = 'failed', error = $2 where id = $1`, e.StreamID(), e.Data.Error)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[botsource.Deleted]) {
@@ -94,11 +94,11 @@ var Bots = projections.Define("bots", 3, botsDDL,
 			"updated_at", e.At, "revision", e.Revision,
 		}
 		for column, f := range map[string]patch.Field[[]botwebhook.Header]{"headers": c.Headers, "query_params": c.Query, "json_data": c.JSON} {
-			if f.Named() {
+			if f.Present() {
 				columns = append(columns, column, names(f.Value))
 			}
 		}
-		if c.Parameters.Named() {
+		if c.Parameters.Present() {
 			columns = append(columns, "parameters", parameters(c.Parameters.Value))
 		}
 		b.Set("webhook", e.StreamID(), columns...)
@@ -111,7 +111,7 @@ const source = `
 
 // emptied returns a text whose column is null where it is empty.
 func emptied(f patch.Field[string]) patch.Field[string] {
-	if f.Named() && f.Value == "" {
+	if f.Present() && f.Value == "" {
 		return patch.Clear[string]()
 	}
 	return f

@@ -43,7 +43,7 @@ func TestBotsShowWhatTheyKnowFromAndNoSecret(t *testing.T) {
 		happenedTo(botsource.Kind, "1", botsource.Read{Chunks: 2}),
 		happenedTo(botsource.Kind, "2", botsource.Read{Chunks: 1, Title: "FAQ", FetchedAt: time.Unix(0, 0)}),
 		happenedTo(botsource.Kind, "2", botsource.Requested{}),
-		happenedTo(botsource.Kind, "3", botsource.Unread{Error: "no"}),
+		happenedTo(botsource.Kind, "3", botsource.ReadFailed{Error: "no"}),
 		happenedTo(botsource.Kind, "4", botsource.Deleted{Bot: 2}),
 		happenedTo(botwebhook.Kind, "1", botwebhook.Created{Bot: 1, Active: true, Signing: secret, Call: botwebhook.Call{
 			Name: "W", URL: "u", Method: "GET", Headers: []botwebhook.Header{{Name: "H", Value: secret}}, JSON: []botwebhook.Header{{Name: "n", Value: secret}},

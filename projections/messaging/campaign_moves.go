@@ -42,7 +42,7 @@ const moveAll = `
 func moveTypes() []string {
 	var names []string
 	for _, t := range []reflect.Type{
-		reflect.TypeFor[message.Queued](), reflect.TypeFor[message.Requeued](), reflect.TypeFor[message.Accepted](), reflect.TypeFor[message.PassedOver](),
+		reflect.TypeFor[message.Queued](), reflect.TypeFor[message.Requeued](), reflect.TypeFor[message.Accepted](), reflect.TypeFor[message.Skipped](),
 		reflect.TypeFor[message.Failed](), reflect.TypeFor[message.Reported](),
 	} {
 		names = append(names, domain.Catalogue.NamesOf(t)...)
@@ -59,7 +59,7 @@ func moveOf(e any) (to string, from []string) {
 		return "calling", []string{"held", "calling"}
 	case message.Accepted:
 		return "sent", []string{"calling"}
-	case message.PassedOver:
+	case message.Skipped:
 		return "skipped", []string{"open", "held"}
 	case message.Failed:
 		switch {

@@ -62,7 +62,7 @@ var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
 		b.Exec(`update campaign set started_at = coalesce(started_at, $2), completed_at = null where id = $1`, e.StreamID(), e.Data.At)
 		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Active, "", nil, "next_run_at", e.Data.Next)
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[campaign.AudienceKnown]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[campaign.AudienceCompleted]) {
 		b.Set("campaign", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Paused]) {
@@ -75,7 +75,7 @@ var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
 		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Active, "", nil)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Failed]) {
-		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.Broken, e.Data.Reason, nil)
+		campaignIs(b, e.StreamID(), e.At, e.Revision, campaign.StatusFailed, e.Data.Reason, nil)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Finished]) {
 		b.Exec(`update run set completed_at = $3 where campaign_id = $1 and run = $2`, e.StreamID(), e.Data.Run, e.At)

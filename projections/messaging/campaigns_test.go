@@ -62,16 +62,16 @@ func TestStatsAreExact(t *testing.T) {
 					do(message.Queue{Contact: who, Draft: message.Draft{Channel: 3, To: "91", Text: "x", Template: 1}})
 					called = true
 				case what == "pass" && !begun:
-					do(message.PassOver{Contact: who})
+					do(message.Skip{Contact: who})
 				case !begun || s.Status == message.Unwanted:
 				case what == "take" && s.ProviderID == "":
-					do(message.Settle{Contact: who, ProviderID: "w"})
+					do(message.RecordSendResult{Contact: who, ProviderID: "w"})
 				case what == "refuse":
-					do(message.Settle{Contact: who, Failure: &network.Failure{Reason: network.Recipient, Code: 131026}})
+					do(message.RecordSendResult{Contact: who, Failure: &network.Failure{Reason: network.Recipient, Code: 131026}})
 				case what == "hold":
-					do(message.Settle{Contact: who, Failure: &network.Failure{Reason: network.Throttled}})
+					do(message.RecordSendResult{Contact: who, Failure: &network.Failure{Reason: network.Throttled}})
 				case what == "doubt":
-					do(message.Settle{Contact: who, Failure: &network.Failure{Reason: network.Unknown}})
+					do(message.RecordSendResult{Contact: who, Failure: &network.Failure{Reason: network.Unknown}})
 				case what == "resend":
 					do(message.Resend{Contact: who})
 				case what == "sent", what == "delivered", what == "read", what == "failed":

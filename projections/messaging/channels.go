@@ -52,7 +52,7 @@ func settings(c channel.Change) string {
 
 // there returns whether there is a secret after a change.
 func there(f patch.Field[event.Secret]) patch.Field[bool] {
-	if !f.Named() {
+	if !f.Present() {
 		return patch.Field[bool]{}
 	}
 	return patch.Set(f.State == patch.Given)

@@ -16,7 +16,7 @@ import (
 var contactsDDL string
 
 // Contacts has the contacts of workspaces. What is personal comes into it in clear, for as long as its key is there.
-var Contacts = projections.Define("messaging_contacts", 7, contactsDDL+projections.Tally("contact", "true", "workspace_id", "status", "source", "opt_in"),
+var Contacts = projections.Define("messaging_contacts", 7, contactsDDL+projections.RowCountDDL("contact", "true", "workspace_id", "status", "source", "opt_in"),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Added]) {
 		s := e.Data.Evolve(contact.State{})
 		b.Exec(`
@@ -28,14 +28,14 @@ var Contacts = projections.Define("messaging_contacts", 7, contactsDDL+projectio
 		b.Set("contact", e.StreamID(), "name", e.Data.Name, "name_folded", patch.Field[*string]{Value: folded(e.Data.Name.Value), State: e.Data.Name.State},
 			"phone", e.Data.Phone, "email", e.Data.Email, "opt_in", e.Data.OptIn, "reply_bot", e.Data.ReplyBot, "status", e.Data.Status,
 			"updated_at", e.At, "revision", e.Revision)
-		if e.Data.OptIn.Named() {
+		if e.Data.OptIn.Present() {
 			b.Set("contact", e.StreamID(), "opt_in_at", e.At, "opt_in_by", e.Meta.Actor, "opt_in_how", e.Data.Evidence)
 		}
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[contact.ConsentMoved]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[contact.ConsentChanged]) {
 		b.Set("contact", e.StreamID(), "opt_in", e.Data.OptIn, "opt_in_at", e.At, "opt_in_by", "contact", "opt_in_how", e.Data.By, "updated_at", e.At, "revision", e.Revision)
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[contact.Reached]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[contact.SenderAdded]) {
 		b.Set("contact", e.StreamID(), "updated_at", e.At, "revision", e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Deleted]) {
@@ -53,7 +53,7 @@ var Contacts = projections.Define("messaging_contacts", 7, contactsDDL+projectio
 			b.Set("contact", e.StreamID(), "name", e.Data.Name, "name_folded", folded(e.Data.Name))
 		}
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[contact.Listed]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[contact.ListsChanged]) {
 		b.Exec(`delete from member where contact_id = $1`, e.StreamID())
 		b.Exec(`insert into member (contact_id, list_id) select $1, unnest($2::bigint[])`, e.StreamID(), e.Data.Lists)
 		b.Set("contact", e.StreamID(), "updated_at", e.At, "revision", e.Revision)

@@ -14,19 +14,19 @@ import (
 var messagesDDL string
 
 // Messages has the conversations of contacts, one row a message.
-var Messages = projections.Define("messages", 8, messagesDDL+projections.Tally("conversation", "unread > 0", "workspace_id"),
+var Messages = projections.Define("messages", 8, messagesDDL+projections.RowCountDDL("conversation", "unread > 0", "workspace_id"),
 	projections.Apply(turnTypes(), foldTurns),
-	projections.On(func(b *projections.Batch, e event.Recorded[message.Revised]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[message.Edited]) {
 		b.Exec(`update message set text = $2, edited_at = $3, position = $4 where id = $1`, e.StreamID(), e.Data.Text, byNetwork(e.Data.At, e.At), int64(e.Position))
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Revoked]) {
 		b.Exec(`update message set text = null, media_url = null, file = null, file_type = null, deleted_at = $2, position = $3 where id = $1`,
 			e.StreamID(), byNetwork(e.Data.At, e.At), int64(e.Position))
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[message.Filed]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[message.FileStored]) {
 		b.Exec(`update message set file = $2, file_type = $3, position = $4 where id = $1 and deleted_at is null`, e.StreamID(), e.Data.Key, e.Data.ContentType, int64(e.Position))
 	}),
-	projections.On(func(b *projections.Batch, e event.Recorded[message.Seen]) {
+	projections.On(func(b *projections.Batch, e event.Recorded[message.MarkedRead]) {
 		b.Exec(`
 			update conversation c set read_at = m.at, read_arrived = m.arrived_at, read_began = m.began, unread = (
 				select count(*) from message n where n.contact_id = $1 and n.inbound and (n.at, n.arrived_at, n.began) > (m.at, m.arrived_at, m.began) and n.type <> 'reaction')
@@ -44,7 +44,7 @@ var Messages = projections.Define("messages", 8, messagesDDL+projections.Tally("
 		b.Exec(`delete from message where contact_id = $1`, e.StreamID())
 		b.Exec(`delete from conversation where contact_id = $1`, e.StreamID())
 	}),
-).Gathering(messagesGather)
+).WithBatchDelay(messagesGather)
 
 // byNetwork returns when something was done, as the network tells, or else when it was recorded.
 func byNetwork(told, recorded time.Time) time.Time {

@@ -46,7 +46,7 @@ func TestMessagesAreShownUntilTheirContactIsDeleted(t *testing.T) {
 		projectiontest.Happened(contact.Kind, "9", contact.Absorbed{Contact: 12}, meta),
 		happened("10", message.Received{Content: says("9", "Not this"), Channel: 3, Contact: 9, ProviderID: "w10", SentAt: time.Unix(1740900002, 0).UTC()}),
 		happened("10", message.Revoked{}),
-		happened("10", message.Filed{Key: "k", ContentType: "image/png", Size: 1}),
+		happened("10", message.FileStored{Key: "k", ContentType: "image/png", Size: 1}),
 		happened("11", message.Received{Content: message.Content{Type: "unsupported"}, Channel: 3, Contact: 9, ProviderID: "w11", SentAt: time.Unix(1740900003, 0).UTC(), Code: 131051, Title: words}),
 	)
 	require.Equal(t, []string{
@@ -70,7 +70,7 @@ func TestAMessageOfACampaignWaits(t *testing.T) {
 	}
 	off := message.Failed{Reason: network.Throttled}
 	tables := projectiontest.Run(t, messaging.Messages, slices.Concat(
-		happened("1", "user:u", off), happened("2", "campaign:7", off), happened("3", "campaign:7", message.Failed{Reason: network.Held}, message.PassedOver{Contact: 9}),
+		happened("1", "user:u", off), happened("2", "campaign:7", off), happened("3", "campaign:7", message.Failed{Reason: network.CampaignStopped}, message.Skipped{Contact: 9}),
 		happened("4", "campaign:7", message.Failed{Reason: network.Recipient}), happened("5", "campaign:7", off, message.Requeued{}, message.Accepted{ProviderID: "w"}),
 	)...)
 	require.Equal(t, []string{"(1,failed,throttled)", "(2,queued,throttled)", "(3,failed,passed_over)", "(4,failed,recipient)", "(5,sent,)"},
@@ -91,7 +91,7 @@ func TestMessagesOfOneBatchCountOnceAndAgainstWhatPeopleHaveRead(t *testing.T) {
 	words := contact.Subjects.Personal("9", "no")
 	tables := projectiontest.Run(t, messaging.Messages,
 		came("1", "text", 9, 100), came("2", "text", 9, 300), came("3", "reaction", 9, 400), came("4", "text", 8, 500),
-		happened("2", message.Seen{Contact: 9, At: time.Unix(300, 0).UTC()}),
+		happened("2", message.MarkedRead{Contact: 9, At: time.Unix(300, 0).UTC()}),
 		came("5", "text", 9, 200), came("6", "text", 9, 350), // one that was late, and one that is new
 		happened("7", message.Queued{Content: message.Content{Type: "text"}, Channel: 3, Contact: 9}),
 		happened("7", message.Failed{Reason: network.Unreached, Code: 5, Title: words, Details: words}),

@@ -22,7 +22,7 @@ func turnTypes() []string {
 	var names []string
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[message.Queued](), reflect.TypeFor[message.Received](), reflect.TypeFor[message.Accepted](), reflect.TypeFor[message.Failed](),
-		reflect.TypeFor[message.Requeued](), reflect.TypeFor[message.PassedOver](), reflect.TypeFor[message.Reported](), reflect.TypeFor[message.Identified](),
+		reflect.TypeFor[message.Requeued](), reflect.TypeFor[message.Skipped](), reflect.TypeFor[message.Reported](), reflect.TypeFor[message.Identified](),
 	} {
 		names = append(names, domain.Catalogue.NamesOf(t)...)
 	}
@@ -137,7 +137,7 @@ func (all *turns) add(id int64, e event.Recorded[any]) {
 		}
 		t.settle(status, d.Reason, d.Code, d.Title, d.Details)
 		t.position = &at
-	case message.PassedOver: // there may be no row of it
+	case message.Skipped: // there may be no row of it
 		t.settle(message.NotSent, network.PassedOver, 0, event.Personal{}, event.Personal{})
 		t.position = &at
 	case message.Requeued:

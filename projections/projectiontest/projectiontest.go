@@ -25,17 +25,17 @@ import (
 // Event is an event of a case, in a stream.
 type Event struct {
 	stream string
-	encode func(seal func([]*event.Sealed) error) (event.New, error)
+	encode func(seal func([]*event.Sealed) error) (event.Proposed, error)
 }
 
 // Happened returns an event of the aggregate id, with personal values in clear. It sets meta's schema version.
 func Happened[S any](kind *event.Kind[S], id string, e event.Event[S], meta event.Meta) Event {
 	return Event{
 		stream: kind.Stream(id),
-		encode: func(seal func([]*event.Sealed) error) (event.New, error) {
+		encode: func(seal func([]*event.Sealed) error) (event.Proposed, error) {
 			sealed, err := event.MapSealed([]event.Event[S]{e}, seal)
 			if err != nil {
-				return event.New{}, err
+				return event.Proposed{}, err
 			}
 			return kind.Encode(uuid.New(), sealed[0], meta)
 		},
@@ -71,7 +71,7 @@ func Run(t *testing.T, p *projections.Projection, events ...Event) *Tables {
 		require.NoError(t, err)
 	}
 	tables := &Tables{t: t, pool: pool, vault: v, build: projections.Build{
-		Store: store, Config: pool.Config().ConnConfig.Copy(), Projection: p, Reveal: v.Reveal, Log: log,
+		Store: store, Config: pool.Config().ConnConfig.Copy(), Projection: p, Reveal: v.OpenPersonal, Log: log,
 	}}
 	for what, way := range map[string]struct{ size, parts, stops int }{
 		"event by event": {1, 1, 0}, "two by two": {2, 3, 2}, "in one batch": {math.MaxInt, 2, 0},

@@ -145,7 +145,7 @@ func TestS3SaysWhetherAnotherTryHelps(t *testing.T) {
 		_, listed := s.List(t.Context(), "")
 		for _, err := range []error{s.Put(t.Context(), "a.png", "image/png", picture), got, s.Delete(t.Context(), "a.png"), listed} {
 			require.Error(t, err)
-			require.Equal(t, away, errors.Is(err, blob.ErrAway), "%d: %v", status, err)
+			require.Equal(t, away, errors.Is(err, blob.ErrUnavailable), "%d: %v", status, err)
 		}
 	}
 }

@@ -31,9 +31,9 @@ var (
 	// ErrKey is the error of a malformed key or prefix. A key has 1 to 512 of A-Z a-z 0-9 . _ - /, each part between slashes
 	// 1 to 200 and no dot first; it does not end in .attrs, where files keep their content type.
 	ErrKey = errors.New("malformed blob key")
-	// ErrAway is the error of an S3 that answers that it cannot serve now (5xx, or 429 to too many requests): try again. A connection that fails is
+	// ErrUnavailable is the error of an S3 that answers that it cannot serve now (5xx, or 429 to too many requests): try again. A connection that fails is
 	// an error of package net.
-	ErrAway = errors.New("the store of blobs cannot serve now")
+	ErrUnavailable = errors.New("the store of blobs cannot serve now")
 	// ErrTTL is the error of a link for less than a second or more than seven days, the limit of S3 (Signature Version 4).
 	ErrTTL = errors.New("a link to a blob lives for a second to seven days")
 )
@@ -217,14 +217,14 @@ func (s *Store) URL(ctx context.Context, key string, ttl time.Duration) (string,
 	return link, nil
 }
 
-// mayPass adds [ErrAway] to the error of an answer after which S3 may serve another try.
+// mayPass adds [ErrUnavailable] to the error of an answer after which S3 may serve another try.
 func mayPass(err error) error {
 	type answer interface {
 		error
 		HTTPStatusCode() int // of the SDK's transport/http.ResponseError
 	}
 	if said, ok := errors.AsType[answer](err); ok && (said.HTTPStatusCode() >= 500 || said.HTTPStatusCode() == http.StatusTooManyRequests) {
-		return fmt.Errorf("%w: %w", ErrAway, err)
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	return err
 }

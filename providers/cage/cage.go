@@ -29,7 +29,7 @@ import (
 	"bahi/domain/fault"
 )
 
-// Limits bound a program. Zero values take those of [Usual].
+// Limits bound a program. Zero values take those of [DefaultLimits].
 type Limits struct {
 	Time      time.Duration // of one run
 	Processor time.Duration // of one run of one process, in whole seconds
@@ -39,27 +39,27 @@ type Limits struct {
 	Processes int           // and threads, beside those that its user has
 }
 
-// Usual are limits for a page of a document.
-var Usual = Limits{Time: 60 * time.Second, Processor: 20 * time.Second, Memory: 1 << 30, FileSize: 256 << 20, Output: 16 << 20, Processes: 32}
+// DefaultLimits are limits for a page of a document.
+var DefaultLimits = Limits{Time: 60 * time.Second, Processor: 20 * time.Second, Memory: 1 << 30, FileSize: 256 << 20, Output: 16 << 20, Processes: 32}
 
 // ErrTime is the error of a run that took too long.
 var ErrTime = errors.New("the program took too long")
 
 // ErrBusy is the error of an owner whose other cage is still open.
-var ErrBusy = &fault.Error{Kind: fault.Unavailable, Detail: "Another file of this workspace is being read. Try again later.", After: 5}
+var ErrBusy = &fault.Error{Kind: fault.Unavailable, Detail: "Another file of this workspace is being read. Try again later.", RetryAfter: 5}
 
 // ErrOutput is the error of a run with more output than allowed.
 var ErrOutput = errors.New("the program wrote too much")
 
-// Failed is the error of a program that ended with an error, or was killed by a limit.
-type Failed struct {
+// ExitError is the error of a program that ended with an error, or was killed by a limit.
+type ExitError struct {
 	Program string
 	Code    int    // -1: killed by a signal
 	Said    string // the end of its standard error, which may quote the file
 }
 
 // Error implements error. It does not repeat what the program said.
-func (f *Failed) Error() string { return fmt.Sprintf("%s ended with code %d", f.Program, f.Code) }
+func (f *ExitError) Error() string { return fmt.Sprintf("%s ended with code %d", f.Program, f.Code) }
 
 // nobody is the user and group of programs that root starts.
 const nobody = 65534
@@ -119,8 +119,8 @@ func (o Owner) take(ctx context.Context) (end func(), err error) {
 	return sync.OnceFunc(func() { t.one.Release(1); leave() }), nil
 }
 
-// Cage is a private folder and the programs that run in it. It is for one goroutine.
-type Cage struct {
+// Jail is a private folder and the programs that run in it. It is for one goroutine.
+type Jail struct {
 	Env []string // beside the cage's own
 
 	dir    string
@@ -132,7 +132,7 @@ type Cage struct {
 // Open makes a cage for a file of an owner, who has no other one open then: until the owner closes that, Open waits, and returns
 // [ErrBusy] if it takes too long.
 // Close removes the cage.
-func Open(ctx context.Context, of Owner, l Limits) (*Cage, error) {
+func Open(ctx context.Context, of Owner, l Limits) (*Jail, error) {
 	end, err := of.take(ctx)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func Open(ctx context.Context, of Owner, l Limits) (*Cage, error) {
 		end()
 		return nil, fmt.Errorf("make a cage: %w", err)
 	}
-	c := &Cage{dir: dir, limits: l.orUsual(), user: credential(), end: end}
+	c := &Jail{dir: dir, limits: l.orUsual(), user: credential(), end: end}
 	if c.user != nil {
 		if err := os.Chown(dir, nobody, nobody); err != nil {
 			return nil, errors.Join(fmt.Errorf("make a cage: %w", err), c.Close())
@@ -153,34 +153,34 @@ func Open(ctx context.Context, of Owner, l Limits) (*Cage, error) {
 
 func (l Limits) orUsual() Limits {
 	if l.Time == 0 {
-		l.Time = Usual.Time
+		l.Time = DefaultLimits.Time
 	}
 	if l.Processor == 0 {
-		l.Processor = Usual.Processor
+		l.Processor = DefaultLimits.Processor
 	}
 	if l.Memory == 0 {
-		l.Memory = Usual.Memory
+		l.Memory = DefaultLimits.Memory
 	}
 	if l.FileSize == 0 {
-		l.FileSize = Usual.FileSize
+		l.FileSize = DefaultLimits.FileSize
 	}
 	if l.Output == 0 {
-		l.Output = Usual.Output
+		l.Output = DefaultLimits.Output
 	}
 	if l.Processes == 0 {
-		l.Processes = Usual.Processes
+		l.Processes = DefaultLimits.Processes
 	}
 	return l
 }
 
 // Close removes the folder and all that is in it.
-func (c *Cage) Close() error {
+func (c *Jail) Close() error {
 	defer c.end()
 	return os.RemoveAll(c.dir)
 }
 
 // Put writes a file for the programs. The name has no folder.
-func (c *Cage) Put(name string, content []byte) error {
+func (c *Jail) Put(name string, content []byte) error {
 	path := c.path(name)
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		return fmt.Errorf("write into the cage: %w", err)
@@ -191,8 +191,8 @@ func (c *Cage) Put(name string, content []byte) error {
 	return os.Chown(path, nobody, nobody)
 }
 
-// Take returns a file that a program wrote and removes it. It follows no link and reads nothing larger than Limits.FileSize.
-func (c *Cage) Take(name string) ([]byte, error) {
+// ReadFile returns a file that a program wrote and removes it. It follows no link and reads nothing larger than Limits.FileSize.
+func (c *Jail) ReadFile(name string) ([]byte, error) {
 	f, err := os.OpenFile(c.path(name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("read from the cage: %w", err)
@@ -206,12 +206,12 @@ func (c *Cage) Take(name string) ([]byte, error) {
 	return content, errors.Join(err, os.Remove(f.Name()))
 }
 
-func (c *Cage) path(name string) string { return filepath.Join(c.dir, filepath.Base(name)) }
+func (c *Jail) path(name string) string { return filepath.Join(c.dir, filepath.Base(name)) }
 
 // Run runs a program, whose path is absolute, in the folder, and returns its standard output. When the context ends, or the time is over,
-// the program and its children are killed. Errors are [ErrTime], [ErrOutput], a [*Failed], the context's, or those of a program that
+// the program and its children are killed. Errors are [ErrTime], [ErrOutput], a [*ExitError], the context's, or those of a program that
 // cannot be started.
-func (c *Cage) Run(ctx context.Context, program string, args ...string) ([]byte, error) {
+func (c *Jail) Run(ctx context.Context, program string, args ...string) ([]byte, error) {
 	var kept bytes.Buffer
 	if err := c.Stream(ctx, &kept, program, args...); err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func (c *Cage) Run(ctx context.Context, program string, args ...string) ([]byte,
 }
 
 // Stream is Run with a writer that gets the standard output while the program runs. The writer MUST NOT wait: the program's time goes on.
-func (c *Cage) Stream(ctx context.Context, to io.Writer, program string, args ...string) error {
+func (c *Jail) Stream(ctx context.Context, to io.Writer, program string, args ...string) error {
 	if err := running.Acquire(ctx, 1); err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (c *Cage) Stream(ctx context.Context, to io.Writer, program string, args ..
 	case timed.Err() != nil, ended && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGXCPU:
 		return ErrTime
 	case ended:
-		return &Failed{Program: filepath.Base(program), Code: exit.ExitCode(), Said: said.String()}
+		return &ExitError{Program: filepath.Base(program), Code: exit.ExitCode(), Said: said.String()}
 	case err != nil:
 		return fmt.Errorf("run %s: %w", filepath.Base(program), err)
 	}
@@ -301,7 +301,7 @@ func credential() *syscall.Credential {
 }
 
 // prlimit returns the command that sets the limits.
-func (c *Cage) prlimit() ([]string, error) {
+func (c *Jail) prlimit() ([]string, error) {
 	path, err := exec.LookPath("prlimit")
 	if err != nil {
 		return nil, fmt.Errorf("limit a program (apt-get install util-linux): %w", err)
@@ -317,7 +317,7 @@ func (c *Cage) prlimit() ([]string, error) {
 }
 
 // threads counts the threads of the programs' user, which the kernel's limit includes.
-func (c *Cage) threads() (count int, err error) {
+func (c *Jail) threads() (count int, err error) {
 	uid := os.Geteuid()
 	if c.user != nil {
 		uid = nobody

@@ -20,7 +20,7 @@ import (
 )
 
 // open returns a cage that the test closes, and the path of sh, the program of these tests.
-func open(t *testing.T, l cage.Limits) (*cage.Cage, string) {
+func open(t *testing.T, l cage.Limits) (*cage.Jail, string) {
 	t.Helper()
 	c, err := cage.Open(t.Context(), cage.Owner{}, l)
 	require.NoError(t, err)
@@ -37,22 +37,22 @@ func TestProgramReadsAndWritesItsFolderAlone(t *testing.T) {
 	out, err := c.Run(t.Context(), sh, "-c", "cat in; cat in > out; pwd > where; id -u > who; env > env")
 	require.NoError(t, err)
 	require.Equal(t, "page", string(out))
-	out, err = c.Take("out")
+	out, err = c.ReadFile("out")
 	require.NoError(t, err)
 	require.Equal(t, "page", string(out))
-	where, err := c.Take("where")
+	where, err := c.ReadFile("where")
 	require.NoError(t, err)
 	info, err := os.Stat(strings.TrimSpace(string(where)))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
-	who, err := c.Take("who")
+	who, err := c.ReadFile("who")
 	require.NoError(t, err)
 	if os.Geteuid() == 0 {
 		require.Equal(t, "65534\n", string(who))
 	} else {
 		require.Equal(t, strconv.Itoa(os.Geteuid())+"\n", string(who))
 	}
-	env, err := c.Take("env")
+	env, err := c.ReadFile("env")
 	require.NoError(t, err)
 	require.NotContains(t, string(env), "GOFLAGS")
 	require.NotContains(t, string(env), "BAHI_")
@@ -67,7 +67,7 @@ func TestLinksOutOfTheFolderAreNotRead(t *testing.T) {
 	_, err := c.Run(t.Context(), sh, "-c", "ln -s /etc/passwd out; mkfifo pipe; mkdir dir")
 	require.NoError(t, err)
 	for _, name := range []string{"out", "pipe", "dir", "none", "../../etc/passwd"} {
-		_, err = c.Take(name)
+		_, err = c.ReadFile(name)
 		require.Error(t, err, name)
 	}
 }
@@ -95,7 +95,7 @@ func TestLimitsEndAProgram(t *testing.T) {
 				require.ErrorIs(t, err, of.want)
 				return
 			}
-			failed, ok := errors.AsType[*cage.Failed](err)
+			failed, ok := errors.AsType[*cage.ExitError](err)
 			require.True(t, ok, "%v", err)
 			require.NotZero(t, failed.Code)
 		})
@@ -161,7 +161,7 @@ func gone(pid int) bool {
 	return err != nil || bytes.Contains(stat, []byte(") Z "))
 }
 
-func dirOf(t *testing.T, c *cage.Cage, sh string) string {
+func dirOf(t *testing.T, c *cage.Jail, sh string) string {
 	t.Helper()
 	dir, err := c.Run(t.Context(), sh, "-c", "pwd")
 	require.NoError(t, err)

@@ -399,7 +399,7 @@ func TestAServerThatIsAwayIsTriedAgain(t *testing.T) {
 		require.Equal(t, network.Unreached, chat.AsFailure(err).Reason, name)
 		require.NotContains(t, fmt.Sprintf("%v %+v", err, d.account), "s3cret")
 	}
-	guarded, err := chat.New(chat.Settings{TelegramURL: "http://127.0.0.1:9", Client: outgoing.Exceptions{}.Client(), Pause: time.Millisecond})
+	guarded, err := chat.New(chat.Settings{TelegramURL: "http://127.0.0.1:9", Client: outgoing.Allowlist{}.Client(), Pause: time.Millisecond})
 	require.NoError(t, err)
 	_, err = guarded.Send(t.Context(), dialects["telegram"].account, network.Message{To: phone, Text: "Hello"})
 	require.Equal(t, network.Unreached, chat.AsFailure(err).Reason, "private addresses are not called")

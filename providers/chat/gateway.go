@@ -68,7 +68,7 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 // something of the account only when a message is sent.
 func (n gateway) health(ctx context.Context, a network.Account) (network.Health, *network.Failure) {
 	if _, failed := n.list(ctx, a); failed != nil || a.AppName == "" {
-		return network.Health{}, cmp.Or(failed, &network.Failure{Reason: network.Silent})
+		return network.Health{}, cmp.Or(failed, &network.Failure{Reason: network.HealthUnsupported})
 	}
 	return network.Health{Identity: "app:" + a.AppName}, nil
 }
@@ -76,7 +76,7 @@ func (n gateway) health(ctx context.Context, a network.Account) (network.Health,
 // templates implements lister.
 func (n gateway) templates(ctx context.Context, a network.Account) ([]network.Template, *network.Failure) {
 	all, failed := n.list(ctx, a)
-	if failed != nil && failed.Reason == network.Silent {
+	if failed != nil && failed.Reason == network.HealthUnsupported {
 		return nil, nil
 	}
 	return all, failed
@@ -108,7 +108,7 @@ func (n gateway) list(ctx context.Context, a network.Account) (all []network.Tem
 	}
 	switch failed = n.ask(ctx, c, &said, gatewayFailure); {
 	case failed != nil && failed.Code == http.StatusNotFound:
-		return nil, &network.Failure{Reason: network.Silent}
+		return nil, &network.Failure{Reason: network.HealthUnsupported}
 	case failed == nil && said.Status != "success":
 		return nil, &network.Failure{Reason: network.Refused}
 	}

@@ -67,7 +67,7 @@ func (r *Replies) Reply(ctx context.Context, id, to, text string) (string, error
 func (*Replies) Ended(err error) string {
 	failed := AsFailure(err)
 	switch {
-	case failed == nil || failed.Reason.Free():
+	case failed == nil || failed.Reason.Retryable():
 		return ""
 	case failed.Reason == network.Unknown:
 		return "unknown"

@@ -105,9 +105,9 @@ func TestTheAggregatorsTemplatesProveItsApp(t *testing.T) {
 	}}, all, "a template with a picture cannot be sent")
 
 	for want, a := range map[network.Reason]network.Account{
-		network.Credentials:  {AppName: "Our shop", APIKey: "wrong"},
-		network.Silent:       {AppName: "An app of an aggregator without lists", APIKey: token},
-		network.Unconfigured: {AppName: "Our shop"},
+		network.Credentials:       {AppName: "Our shop", APIKey: "wrong"},
+		network.HealthUnsupported: {AppName: "An app of an aggregator without lists", APIKey: token},
+		network.Unconfigured:      {AppName: "Our shop"},
 	} {
 		a.Type, a.Dialect = "chat", "envelope_v2"
 		_, err = n.Health(t.Context(), a)

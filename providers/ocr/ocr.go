@@ -146,7 +146,7 @@ type session struct {
 
 	tools Tools
 	why   error // why tools are missing
-	cage  *cage.Cage
+	cage  *cage.Jail
 	each  func(Page) error
 }
 
@@ -208,7 +208,7 @@ const (
 // words gives what tesseract reads of the page in the cage.
 func (s *session) words(ctx context.Context, languages []string, mode string) ([]khatapage.Word, error) {
 	out, err := s.cage.Run(ctx, s.tools.Tesseract, "page.png", "stdout", "-l", strings.Join(languages, "+"), "--psm", mode, "tsv")
-	if _, failed := errors.AsType[*cage.Failed](err); failed {
+	if _, failed := errors.AsType[*cage.ExitError](err); failed {
 		return nil, ErrSlow
 	}
 	return words(out), err

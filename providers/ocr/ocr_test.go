@@ -29,7 +29,7 @@ import (
 // reader returns a reader with the tools of this machine, which are installed if they are missing.
 func reader(t testing.TB, change ...func(*ocr.Tools)) *ocr.Reader {
 	t.Helper()
-	shelf := &ocrtools.Shelf{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	shelf := &ocrtools.Locator{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	found, err := shelf.Tools(t.Context())
 	require.NoError(t, err)
 	tools := ocr.Tools{
@@ -233,7 +233,7 @@ func TestReadingEndsWithItsCaller(t *testing.T) {
 	t.Parallel()
 	file := encoded(t, func(b *bytes.Buffer) error { return png.Encode(b, small()) })
 	ctx, cancel := context.WithCancel(t.Context())
-	shelf := &ocrtools.Shelf{Log: slog.New(slog.DiscardHandler)}
+	shelf := &ocrtools.Locator{Log: slog.New(slog.DiscardHandler)}
 	found, err := shelf.Tools(ctx)
 	require.NoError(t, err)
 	r := ocr.New(func(context.Context) (ocr.Tools, error) {

@@ -27,15 +27,15 @@ const (
 	mostHeader    = 64 << 10
 )
 
-// Exceptions are the targets for which the rules on address and port do not hold.
-type Exceptions struct {
+// Allowlist are the targets for which the rules on address and port do not hold.
+type Allowlist struct {
 	hosts     []string // host:port
 	addresses []netip.AddrPort
 	networks  []netip.Prefix
 }
 
 // Parse reads exceptions: host:port, ip:port, or a network in CIDR form.
-func Parse(list []string) (e Exceptions, err error) {
+func Parse(list []string) (e Allowlist, err error) {
 	for _, text := range list {
 		if p, err := netip.ParsePrefix(text); err == nil {
 			e.networks = append(e.networks, p)
@@ -65,7 +65,7 @@ var special = []netip.Prefix{
 }
 
 // allows reports whether a connection to a resolved address may be made.
-func (e Exceptions) allows(at netip.AddrPort) bool {
+func (e Allowlist) allows(at netip.AddrPort) bool {
 	addr := at.Addr().Unmap().WithZone("")
 	within := func(p netip.Prefix) bool { return p.Contains(addr) }
 	if slices.Contains(e.addresses, netip.AddrPortFrom(addr, at.Port())) || slices.ContainsFunc(e.networks, within) {
@@ -76,10 +76,10 @@ func (e Exceptions) allows(at netip.AddrPort) bool {
 }
 
 // Client returns a client that keeps to the rules. It follows no redirect, since a request may have credentials.
-func (e Exceptions) Client() *http.Client { return e.ClientBy(nil) }
+func (e Allowlist) Client() *http.Client { return e.ClientBy(nil) }
 
 // ClientBy is [Exceptions.Client] with a resolver of names; nil: the machine's.
-func (e Exceptions) ClientBy(names *net.Resolver) *http.Client {
+func (e Allowlist) ClientBy(names *net.Resolver) *http.Client {
 	checked := &net.Dialer{Timeout: connectWithin, Resolver: names, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil || !e.allows(at) {

@@ -49,8 +49,8 @@ type Fetcher struct {
 }
 
 // New returns a fetcher. Exceptions lift the rules on addresses for pages that users name, never for a redirect from elsewhere.
-func New(e outgoing.Exceptions) *Fetcher {
-	return &Fetcher{named: e.Client(), others: outgoing.Exceptions{}.Client()}
+func New(e outgoing.Allowlist) *Fetcher {
+	return &Fetcher{named: e.Client(), others: outgoing.Allowlist{}.Client()}
 }
 
 // Fetch returns the bytes of a page, a text in UTF-8, which has a byte order mark if it has more than ASCII. Its error is a [*Failure] or

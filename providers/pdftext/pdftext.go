@@ -104,7 +104,7 @@ func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to 
 		return err
 	}
 	err = c.Stream(ctx, to, tool.Path, "-layout", "-enc", "UTF-8", "in.pdf", "-")
-	failed, ended := errors.AsType[*cage.Failed](err)
+	failed, ended := errors.AsType[*cage.ExitError](err)
 	switch {
 	case ended && strings.Contains(failed.Said, "password"):
 		return ErrEncrypted

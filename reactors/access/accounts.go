@@ -56,7 +56,7 @@ var Accounts = reactors.Define("accounts",
 		}
 		return err
 	}),
-	reactors.On(func(q *reactors.Queue, e event.Recorded[workspace.Strayed]) error {
+	reactors.On(func(q *reactors.Queue, e event.Recorded[workspace.AddressMismatched]) error {
 		id, err := uuid.Parse(e.StreamID())
 		if err == nil {
 			q.Add(SendStrayNotice{Workspace: id, Invitation: e.Data.Invitation})
@@ -66,7 +66,7 @@ var Accounts = reactors.Define("accounts",
 )
 
 // Endings forgets the subjects of all areas whose values events have ended.
-var Endings = reactors.Define("endings", reactors.OnEnding(func(q *reactors.Queue, end event.End) {
+var Endings = reactors.Define("endings", reactors.OnErasure(func(q *reactors.Queue, end event.Erasure) {
 	q.AddAt(end.At, ForgetSubject{Subject: end.Subject, Unlisted: end.Unlisted})
 })...)
 

@@ -35,8 +35,8 @@ type Vault interface {
 	ApplyErasures(ctx context.Context, list []vault.Erasure) (changed int, err error)
 }
 
-// Remains are the data about people outside the log and its tables. Folders are those of this node.
-type Remains interface {
+// ResidualData are the data about people outside the log and its tables. Folders are those of this node.
+type ResidualData interface {
 	// ScrubMail removes mails whose names have one of the marks.
 	ScrubMail(ctx context.Context, marks ...string) error
 	// DeletePictures removes all images in a folder, which may be missing.
@@ -61,7 +61,7 @@ type Eraser struct {
 	Store    eventstore.Store
 	Views    *views.Views
 	Vault    Vault
-	Remains  Remains
+	Remains  ResidualData
 	Tables   []string // names of the projections whose tables may have people
 	Jobs     Scrubs
 	Now      func() time.Time
@@ -249,13 +249,13 @@ func (e *Eraser) Erase(ctx context.Context, id uuid.UUID) error {
 	if err := e.shutOut(ctx, of); err != nil {
 		return err
 	}
-	if err := e.leave(readmodels.AtLeast(ctx, begun.Position), id, of); err != nil {
+	if err := e.leave(readmodels.WithMinPosition(ctx, begun.Position), id, of); err != nil {
 		return err
 	}
 	if err := e.wipe(ctx, of); err != nil {
 		return err
 	}
-	if err := e.destroyKeys(readmodels.AtLeast(ctx, begun.Position), id, of); err != nil {
+	if err := e.destroyKeys(readmodels.WithMinPosition(ctx, begun.Position), id, of); err != nil {
 		return err
 	}
 	if err := e.wipe(ctx, of); err != nil { // again, because a mail may have been in progress
@@ -289,9 +289,9 @@ func (e *Eraser) destroyKeys(ctx context.Context, id uuid.UUID, of *memory) erro
 	return nil
 }
 
-// Again erases the listed users who exist again, because a backup from before their erasure was restored. The list is newer
+// ReapplyErasures erases the listed users who exist again, because a backup from before their erasure was restored. The list is newer
 // than the restored log and overrides it. Users whom only the list knows never get a key again.
-func (e *Eraser) Again(ctx context.Context, list []vault.Erasure) error {
+func (e *Eraser) ReapplyErasures(ctx context.Context, list []vault.Erasure) error {
 	for _, erased := range list {
 		id, isUser := userOf(erased.Subject)
 		if !isUser { // destroying the key is all there is to do
@@ -338,7 +338,7 @@ func (e *Eraser) conclude(ctx context.Context, id uuid.UUID, of *memory) error {
 	if err := e.shutOut(ctx, of); err != nil { // again, because a sign-in or a mail may have been in progress
 		return err
 	}
-	_, err = e.Views.User(readmodels.AtLeast(ctx, out.Position), id)
+	_, err = e.Views.User(readmodels.WithMinPosition(ctx, out.Position), id)
 	if !errors.Is(err, user.ErrNotFound) {
 		return fmt.Errorf("wait for the projections: %w", err)
 	}

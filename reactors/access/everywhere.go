@@ -29,8 +29,8 @@ import (
 	messagingviews "bahi/readmodels/messaging"
 )
 
-// Everywhere erases a person from all areas of the deployment, as an operator wants it (CONTRACT.md W1).
-type Everywhere struct {
+// PersonEraser erases a person from all areas of the deployment, as an operator wants it (CONTRACT.md W1).
+type PersonEraser struct {
 	*Eraser
 
 	Ledger      *ledgerviews.Views
@@ -51,7 +51,7 @@ type found struct {
 
 // EraseEverywhere forgets all subjects that have an address or a phone, and returns how many there were. Accounts are found by their address alone:
 // nobody has confirmed a phone. Keys are destroyed when it returns, but those of accounts, whose erasure is a job.
-func (e *Everywhere) EraseEverywhere(ctx context.Context, req commands.Request, email, phone string) (subjects int, err error) {
+func (e *PersonEraser) EraseEverywhere(ctx context.Context, req commands.Request, email, phone string) (subjects int, err error) {
 	var wrongEmail, wrongPhone error
 	if strings.TrimSpace(email) != "" {
 		email, wrongEmail = rules.Email("email", email)
@@ -118,7 +118,7 @@ func unless(err, done error) error {
 	return err
 }
 
-func (e *Everywhere) find(ctx context.Context, email, phone string) (all found, err error) {
+func (e *PersonEraser) find(ctx context.Context, email, phone string) (all found, err error) {
 	if email != "" {
 		key, err := e.Accounts.EmailKey(ctx, email)
 		if err != nil {
@@ -161,7 +161,7 @@ func (e *Everywhere) find(ctx context.Context, email, phone string) (all found, 
 }
 
 // endUser makes an account due now. A job does the rest.
-func (e *Everywhere) endUser(ctx context.Context, id uuid.UUID) error {
+func (e *PersonEraser) endUser(ctx context.Context, id uuid.UUID) error {
 	s, err := e.Accounts.Load(ctx, id)
 	if errors.Is(err, user.ErrNotFound) { // it is being erased
 		return nil
@@ -178,7 +178,7 @@ func (e *Everywhere) endUser(ctx context.Context, id uuid.UUID) error {
 }
 
 // endCompanyEmail lets a company have no address.
-func (e *Everywhere) endCompanyEmail(ctx context.Context, req commands.Request, id uuid.UUID, end func(string, error) error) error {
+func (e *PersonEraser) endCompanyEmail(ctx context.Context, req commands.Request, id uuid.UUID, end func(string, error) error) error {
 	l, err := commands.Load(ctx, e.Commands.Fresh(), company.Kind, id.String())
 	if err != nil {
 		return err
@@ -188,7 +188,7 @@ func (e *Everywhere) endCompanyEmail(ctx context.Context, req commands.Request, 
 }
 
 // endBuyer notes that a buyer is to be forgotten, unless that was noted.
-func (e *Everywhere) endBuyer(ctx context.Context, req commands.Request, buyer string) error {
+func (e *PersonEraser) endBuyer(ctx context.Context, req commands.Request, buyer string) error {
 	hash, _, _ := strings.Cut(buyer, "-")
 	l, err := commands.Load(ctx, e.Commands.Fresh(), enquiry.BuyerKind, hash)
 	if err != nil || enquiry.Subject(hash, l.State.Erased) != buyer {

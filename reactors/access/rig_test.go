@@ -193,17 +193,17 @@ func newRig(t *testing.T) *rig {
 	handler := commands.New(frail{r.log, r.faults}, v, r.clock)
 	r.accounts = &flows.Accounts{Commands: handler, Credentials: c, Vault: v, Now: r.clock, Grace: 24 * time.Hour}
 	runner := projections.NewRunner(r.log, r.pool, log)
-	runner.Reveal = v.Reveal
+	runner.Reveal = v.OpenPersonal
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan error, 1)
 	go func() {
-		stopped <- runner.Run(ctx, tables.Users, tables.Workspaces, tables.Endings)
+		stopped <- runner.Run(ctx, tables.Users, tables.Workspaces, tables.PendingErasures)
 	}()
 	t.Cleanup(func() {
 		cancel()
 		require.NoError(t, <-stopped)
 	})
-	r.views = &views.Views{Reader: readmodels.NewReader(r.pool, map[string]int{"users": tables.Users.Version, "workspaces": tables.Workspaces.Version, "endings": tables.Endings.Version}, runner.Follow)}
+	r.views = &views.Views{Reader: readmodels.NewReader(r.pool, map[string]int{"users": tables.Users.Version, "workspaces": tables.Workspaces.Version, "endings": tables.PendingErasures.Version}, runner.Follow)}
 	require.Eventually(t, func() bool {
 		_, users := r.views.Users(t.Context())
 		_, members := r.views.Members(t.Context(), uuid.Nil)
@@ -247,7 +247,7 @@ func (r *rig) register(email string) uuid.UUID {
 
 func (r *rig) settle(email string) uuid.UUID {
 	r.t.Helper()
-	made, err := r.accounts.Admit(r.t.Context(), commands.Request{}, flows.Registration{Email: email, Password: secret, FirstName: "Ashapriya", LastName: "Raokumar"})
+	made, err := r.accounts.RegisterVerified(r.t.Context(), commands.Request{}, flows.Registration{Email: email, Password: secret, FirstName: "Ashapriya", LastName: "Raokumar"})
 	require.NoError(r.t, err)
 	return made.ID
 }

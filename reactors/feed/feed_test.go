@@ -44,7 +44,7 @@ func TestEventsAreForwardedInOrder(t *testing.T) {
 func TestEventsOfSeveralStreamsWithOneIDAreAllForwarded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	e := event.New{ID: uuid.New(), Type: "Linked", Data: []byte(`{}`), Meta: []byte(`{}`)}
+	e := event.Proposed{ID: uuid.New(), Type: "Linked", Data: []byte(`{}`), Meta: []byte(`{}`)}
 	for _, stream := range []string{"one-1", "two-1", "three-1"} {
 		_, err := r.store.Append(t.Context(), eventstore.To(stream, eventstore.Any, e))
 		require.NoError(t, err)

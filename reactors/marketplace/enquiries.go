@@ -33,7 +33,7 @@ var Companies = reactors.Define("companies",
 	}),
 	reactors.On(func(q *reactors.Queue, e event.Recorded[contact.Edited]) error {
 		id, err := uuid.Parse(e.StreamID())
-		if err == nil && e.Data.Stranger {
+		if err == nil && e.Data.ByNonMember {
 			q.Add(TellContactChange{Contact: id})
 		}
 		return err
@@ -43,8 +43,8 @@ var Companies = reactors.Define("companies",
 // gather is how long an enquiry waits for others of which companies are told by the same jobs.
 const gather = 100 * time.Millisecond
 
-// Asked are enquiries of which companies are told by one job.
-type Asked struct {
+// EnquiryBatch are enquiries of which companies are told by one job.
+type EnquiryBatch struct {
 	Enquiry   uuid.UUID   `json:"enquiry_id,omitzero"` // of a job of an older program
 	Enquiries []uuid.UUID `json:"enquiries,omitempty"`
 }
@@ -52,18 +52,18 @@ type Asked struct {
 // mostAsked bounds the enquiries of a job, which are told one after the other.
 const mostAsked = 16
 
-func one(id uuid.UUID) Asked { return Asked{Enquiries: []uuid.UUID{id}} }
+func one(id uuid.UUID) EnquiryBatch { return EnquiryBatch{Enquiries: []uuid.UUID{id}} }
 
 // with returns them with others, or false if there are enough.
-func (a Asked) with(more Asked) (Asked, bool) {
+func (a EnquiryBatch) with(more EnquiryBatch) (EnquiryBatch, bool) {
 	if len(a.Enquiries) >= mostAsked {
 		return a, false
 	}
-	return Asked{Enquiries: append(a.Enquiries, more.Enquiries...)}, true
+	return EnquiryBatch{Enquiries: append(a.Enquiries, more.Enquiries...)}, true
 }
 
 // all returns the enquiries.
-func (a Asked) all() []uuid.UUID {
+func (a EnquiryBatch) all() []uuid.UUID {
 	if a.Enquiry != uuid.Nil {
 		return append(a.Enquiries, a.Enquiry)
 	}
@@ -71,32 +71,32 @@ func (a Asked) all() []uuid.UUID {
 }
 
 // NotifyByMail mails enquiries to the companies that were asked.
-type NotifyByMail struct{ Asked }
+type NotifyByMail struct{ EnquiryBatch }
 
 // NotifyByChat tells the companies by chat.
-type NotifyByChat struct{ Asked }
+type NotifyByChat struct{ EnquiryBatch }
 
 // PushLead makes enquiries leads in the crm.
-type PushLead struct{ Asked }
+type PushLead struct{ EnquiryBatch }
 
-// Join implements [reactors.Joined].
+// Join implements [reactors.Mergeable].
 func (a NotifyByMail) Join(other reactors.Args) (reactors.Args, bool) {
 	more, _ := other.(NotifyByMail) // of this kind
-	all, taken := a.with(more.Asked)
+	all, taken := a.with(more.EnquiryBatch)
 	return NotifyByMail{all}, taken
 }
 
-// Join implements [reactors.Joined].
+// Join implements [reactors.Mergeable].
 func (a NotifyByChat) Join(other reactors.Args) (reactors.Args, bool) {
 	more, _ := other.(NotifyByChat) // of this kind
-	all, taken := a.with(more.Asked)
+	all, taken := a.with(more.EnquiryBatch)
 	return NotifyByChat{all}, taken
 }
 
-// Join implements [reactors.Joined].
+// Join implements [reactors.Mergeable].
 func (a PushLead) Join(other reactors.Args) (reactors.Args, bool) {
 	more, _ := other.(PushLead) // of this kind
-	all, taken := a.with(more.Asked)
+	all, taken := a.with(more.EnquiryBatch)
 	return PushLead{all}, taken
 }
 

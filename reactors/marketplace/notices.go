@@ -91,13 +91,13 @@ const mostTold = 300
 func (n *Notices) Workers() reactors.Workers {
 	return reactors.Workers{
 		reactors.Work(tellPolicy, func(ctx context.Context, job reactors.Job[NotifyByMail]) error {
-			return n.tell(ctx, enquiry.Email, job.Args.all(), job.Attempt, n.mail, func(a Asked) reactors.Args { return NotifyByMail{a} })
+			return n.tell(ctx, enquiry.Email, job.Args.all(), job.Attempt, n.mail, func(a EnquiryBatch) reactors.Args { return NotifyByMail{a} })
 		}),
 		reactors.Work(tellPolicy, func(ctx context.Context, job reactors.Job[NotifyByChat]) error {
-			return n.tell(ctx, enquiry.Chat, job.Args.all(), job.Attempt, n.chat, func(a Asked) reactors.Args { return NotifyByChat{a} })
+			return n.tell(ctx, enquiry.Chat, job.Args.all(), job.Attempt, n.chat, func(a EnquiryBatch) reactors.Args { return NotifyByChat{a} })
 		}),
 		reactors.Work(tellPolicy, func(ctx context.Context, job reactors.Job[PushLead]) error {
-			return n.tell(ctx, enquiry.CRM, job.Args.all(), job.Attempt, n.push, func(a Asked) reactors.Args { return PushLead{a} })
+			return n.tell(ctx, enquiry.CRM, job.Args.all(), job.Attempt, n.push, func(a EnquiryBatch) reactors.Args { return PushLead{a} })
 		}),
 		reactors.Work(policy, n.digest),
 		reactors.Work(policy, n.confirm),
@@ -435,6 +435,6 @@ func (n *Notices) contactChange(ctx context.Context, job reactors.Job[TellContac
 	if err != nil || !out.Changed {
 		return err
 	}
-	return n.write(readmodels.AtLeast(ctx, out.Position), "contact", job.ID, c.State.Company, l,
+	return n.write(readmodels.WithMinPosition(ctx, out.Position), "contact", job.ID, c.State.Company, l,
 		letter{Link: n.Frontend + "/contacts/" + job.Args.Contact.String()}, accessreactors.MarkOf(contact.Subjects.Of(job.Args.Contact.String())))
 }

@@ -27,11 +27,11 @@ func TestPlacesOfATemplateAreLinesThatAreNotEmpty(t *testing.T) {
 
 func TestEnquiriesThatComeTogetherAreToldByOneJob(t *testing.T) {
 	t.Parallel()
-	var into reactors.Joined = NotifyByMail{one(uuid.New())}
+	var into reactors.Mergeable = NotifyByMail{one(uuid.New())}
 	for range mostAsked - 1 {
 		all, taken := into.Join(NotifyByMail{one(uuid.New())})
 		require.True(t, taken)
-		into = all.(reactors.Joined)
+		into = all.(reactors.Mergeable)
 	}
 	_, taken := into.Join(NotifyByMail{one(uuid.New())})
 	require.False(t, taken)

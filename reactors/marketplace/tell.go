@@ -20,8 +20,8 @@ import (
 // telling is one notification.
 type telling func(ctx context.Context, a asked) (enquiry.Note, error)
 
-// noted is what became of one.
-type noted struct {
+// deliveryResult is what became of one.
+type deliveryResult struct {
 	enquiry   uuid.UUID
 	workspace uuid.UUID
 	note      enquiry.Note
@@ -29,9 +29,9 @@ type noted struct {
 
 // tell does the notifications of a port, one after the other, and notes what became of all at once. Of several, one that fails goes on in a job of its own: nobody
 // is told again because another could not be.
-func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, attempt int, do telling, alone func(Asked) reactors.Args) error {
+func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, attempt int, do telling, alone func(EnquiryBatch) reactors.Args) error {
 	var (
-		notes  []noted
+		notes  []deliveryResult
 		failed error
 	)
 	for _, id := range all {
@@ -61,7 +61,7 @@ func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, 
 }
 
 // tellOne does one notification, unless it was done, and returns what became of it, nil for nothing.
-func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, attempt int, do telling) (*noted, error) {
+func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, attempt int, do telling) (*deliveryResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
 	a, err := n.load(ctx, id)
@@ -76,7 +76,7 @@ func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, 
 	if a.company.Name == "" {
 		err = skip("the company was deleted")
 	} else {
-		note, err = do(readmodels.Past(ctx, a.position), a) // what came after the enquiry is not waited for
+		note, err = do(readmodels.AsKnownAt(ctx, a.position), a) // what came after the enquiry is not waited for
 	}
 	note.Port, note.Status, note.At = port, enquiry.Done, n.Commands.Now().UTC().Truncate(time.Microsecond)
 	failed, isFinal := errors.AsType[ended](err)
@@ -93,11 +93,11 @@ func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, 
 	case err != nil:
 		note.Status, note.Error = enquiry.Failed, "no try succeeded within a day"
 	}
-	return &noted{id, a.workspace, note}, nil
+	return &deliveryResult{id, a.workspace, note}, nil
 }
 
 // note records what became of a notification.
-func (n *Notices) note(ctx context.Context, t noted) error {
+func (n *Notices) note(ctx context.Context, t deliveryResult) error {
 	req := commands.Request{Actor: actor.Actor{Type: "system", ID: "notices", Workspace: t.workspace}, Workspace: t.workspace}
 	_, err := commands.Handle(ctx, n.Commands, req, enquiry.NotificationKind, t.enquiry.String(), t.note)
 	if errors.Is(err, event.ErrErased) { // meanwhile
@@ -137,5 +137,5 @@ func (n *Notices) Receipt(ctx context.Context, id uuid.UUID, r message.Receipt) 
 			return err
 		}
 	}
-	return n.note(ctx, noted{id, a.workspace, note})
+	return n.note(ctx, deliveryResult{id, a.workspace, note})
 }

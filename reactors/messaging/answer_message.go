@@ -76,7 +76,7 @@ func (a *Answers) Workers() reactors.Workers {
 // needed tells of which messages the channel has an active bot.
 func (a *Answers) needed(ctx context.Context, asOf event.Position, all []reactors.Wanted[AnswerMessage]) ([]bool, error) {
 	return ofEach(all, func(w reactors.Wanted[AnswerMessage]) int64 { return w.Args.Channel }, func(w reactors.Wanted[AnswerMessage]) ([]int64, error) {
-		return a.Views.BotsOf(readmodels.Past(ctx, asOf), w.Workspace, w.Args.Channel)
+		return a.Views.BotsOf(readmodels.AsKnownAt(ctx, asOf), w.Workspace, w.Args.Channel)
 	})
 }
 
@@ -137,7 +137,7 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 		return a.finish(ctx, t, answering.Result{Handover: true, Why: "too many replies in an hour"}, 0)
 	}
 	// What the engine reads need not be newer than what was asked. Otherwise each of its reads would wait for what others have written meanwhile.
-	r, err := a.Engine.Run(readmodels.Past(ctx, at), t.Question)
+	r, err := a.Engine.Run(readmodels.AsKnownAt(ctx, at), t.Question)
 	if err != nil {
 		if !last || ctx.Err() != nil {
 			return err
@@ -240,7 +240,7 @@ func (a *Answers) fill(ctx context.Context, t *turn, talk views.Talk, waiting []
 		if m.Type == "reaction" || m.Text == nil || strings.TrimSpace(*m.Text) == "" {
 			continue
 		}
-		if _, consent := contact.Word(*m.Text); !consent { // STOP gets no answer
+		if _, consent := contact.ConsentKeyword(*m.Text); !consent { // STOP gets no answer
 			texts, mine = append(texts, *m.Text), mine || number(m.ID) == own
 		}
 	}

@@ -73,7 +73,7 @@ func (SweepVectors) Kind() string { return "sweep_bot_vectors" }
 
 // Knowledge reads what bots know from.
 type Knowledge struct {
-	Reading *knowledge.Reading
+	Reading *knowledge.Indexer
 }
 
 // SweepVectorsEvery is the interval of SweepVectors.

@@ -111,18 +111,18 @@ func (d *Dispatcher) Workers() reactors.Workers {
 		}),
 		reactors.WorkIf(reactors.Policy{}, func(ctx context.Context, asOf event.Position, all []reactors.Wanted[TriggerCampaigns]) ([]bool, error) {
 			return ofEach(all, func(w reactors.Wanted[TriggerCampaigns]) uuid.UUID { return w.Workspace }, func(w reactors.Wanted[TriggerCampaigns]) ([]int64, error) {
-				return d.Views.Triggers(readmodels.Past(ctx, asOf), w.Workspace)
+				return d.Views.Triggers(readmodels.AsKnownAt(ctx, asOf), w.Workspace)
 			})
 		}, d.trigger),
 		reactors.Work(reactors.Policy{}, d.fail),
 		reactors.Work(reactors.Policy{AtOnce: 1}, func(ctx context.Context, _ reactors.Job[TendCampaigns]) error {
-			return d.Tend(ctx, d.Commands.Now())
+			return d.RunDue(ctx, d.Commands.Now())
 		}),
 	}
 }
 
-// Tend does what is due at a moment.
-func (d *Dispatcher) Tend(ctx context.Context, now time.Time) error {
+// RunDue does what is due at a moment.
+func (d *Dispatcher) RunDue(ctx context.Context, now time.Time) error {
 	due, err := d.Views.DueCampaigns(ctx, now, d.unheard(now))
 	var failed []error
 	for _, c := range due {
@@ -131,11 +131,11 @@ func (d *Dispatcher) Tend(ctx context.Context, now time.Time) error {
 			failed = append(failed, d.Queue.Add(ctx, DispatchCampaign{Campaign: id, Slot: now.Unix() / int64(slot.Seconds())}))
 			continue
 		}
-		if c.Status == campaign.Completed || c.Status == campaign.Broken {
+		if c.Status == campaign.Completed || c.Status == campaign.StatusFailed {
 			failed = append(failed, d.giveUp(ctx, c, now))
 			continue
 		}
-		_, err := commands.Handle(ctx, d.Commands, as(id, c.Workspace), campaign.Kind, id, campaign.Wake{Now: now, Zone: d.Zone})
+		_, err := commands.Handle(ctx, d.Commands, as(id, c.Workspace), campaign.Kind, id, campaign.RunDue{Now: now, Zone: d.Zone})
 		failed = append(failed, err)
 	}
 	return errors.Join(append(failed, err)...)
@@ -147,7 +147,7 @@ func (d *Dispatcher) unheard(now time.Time) time.Time { return now.Add(-cmp.Or(d
 // giveUp settles what a campaign that is cancelled, or has lost its channel, left with its network: nothing of it is sent again.
 func (d *Dispatcher) giveUp(ctx context.Context, c views.DueCampaign, now time.Time) error {
 	due := now
-	if c.Status == campaign.Broken { // what it has not sent stays open until somebody cancels it
+	if c.Status == campaign.StatusFailed { // what it has not sent stays open until somebody cancels it
 		due = time.Time{}
 	}
 	left, err := d.Views.CampaignWork(ctx, c.Workspace, c.ID, 0, due, d.unheard(now), chunkSize)
@@ -206,7 +206,7 @@ func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampai
 		if err := errors.Join(err, loading); err != nil {
 			return err
 		}
-		if !c.State.Causes(what, text) || c.State.List != 0 && !slices.Contains(who.State.Lists, c.State.List) {
+		if !c.State.MatchesTrigger(what, text) || c.State.List != 0 && !slices.Contains(who.State.Lists, c.State.List) {
 			continue
 		}
 		f := campaign.Freeze{Frozen: campaign.Frozen{
@@ -214,11 +214,11 @@ func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampai
 			At: d.Commands.Now().UTC(), Delays: c.State.Delays(),
 		}}
 		if what == "contact_created" {
-			if who.Began.Before(c.State.Started) {
+			if who.CreatedAt.Before(c.State.Started) {
 				continue
 			}
 		} else {
-			f.Again = campaign.Again
+			f.Again = campaign.TriggerCooldown
 		}
 		if err := d.freeze(ctx, as(id, who.Workspace), campaign.TriggeredName(id, number), f); err != nil {
 			return err

@@ -74,7 +74,7 @@ type sending struct {
 	number    int64
 	req       commands.Request
 	campaign  commands.Loaded[campaign.State]
-	line      flows.Line
+	line      flows.CampaignChannel
 	pace      *rate.Limiter
 	budget    int64 // people that the network lets us write to today; -1: any number
 	putOff    int   // how often the network has put us off in a row
@@ -138,7 +138,7 @@ func (s *sending) open(ctx context.Context) (ready bool, err error) {
 		_, err := commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: s.campaign.State.Run, Fail: err.Error()})
 		return false, err
 	}
-	if gone, is := errors.AsType[flows.NoLineError](err); is {
+	if gone, is := errors.AsType[flows.UnsendableError](err); is {
 		return false, s.halt(ctx, gone.Error(), nil, true)
 	}
 	if err != nil || s.line.Sandboxed {
@@ -147,9 +147,9 @@ func (s *sending) open(ctx context.Context) (ready bool, err error) {
 	if s.Rate > 0 {
 		s.pace = rate.NewLimiter(rate.Limit(s.Rate), 1)
 	}
-	h, failed := s.Says(ctx, s.line)
+	h, failed := s.AccountHealth(ctx, s.line)
 	switch {
-	case failed != nil && failed.Reason != network.Silent && failed.Reason.Stops():
+	case failed != nil && failed.Reason != network.HealthUnsupported && failed.Reason.Stops():
 		return false, s.stopped(ctx, failed)
 	case h.CanSend == "blocked", h.Quality == "red" && !s.campaign.State.Insisted:
 		return false, s.halt(ctx, "The network lets the channel send nothing, or warns of its quality", nil, false)
@@ -255,7 +255,7 @@ func (s *sending) work(ctx context.Context, after int64) ([]views.Recipient, err
 }
 
 // errAllRefused ends a run of which nothing was sent, however few its recipients are (CONTRACT.md R10).
-const errAllRefused flows.NoLineError = "The network has refused every message: the list of recipients says why"
+const errAllRefused flows.UnsendableError = "The network has refused every message: the list of recipients says why"
 
 // finish ends the run if each of its messages is settled, or was refused. Otherwise the sweep looks again.
 func (s *sending) finish(ctx context.Context) error {
@@ -297,7 +297,7 @@ func (s *sending) stopped(ctx context.Context, failed *network.Failure) error {
 		return err
 	}
 	var until *time.Time
-	if failed.Reason.Free() && failed.Reason != network.Unconfigured {
+	if failed.Reason.Retryable() && failed.Reason != network.Unconfigured {
 		until = new(s.Commands.Now().Add(max(throttled, failed.After)))
 	}
 	final := failed.Reason == network.Credentials || failed.Reason == network.Unconfigured || failed.Reason == network.Refused
@@ -306,7 +306,7 @@ func (s *sending) stopped(ctx context.Context, failed *network.Failure) error {
 
 // letter is a message that this process has claimed.
 type letter struct {
-	commands.One[message.State]
+	commands.StreamCommand[message.State]
 
 	to   views.Person
 	call network.Message
@@ -333,14 +333,14 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 		calls      errgroup.Group
 	)
 	calls.SetLimit(callers)
-	settled := make([]commands.One[message.State], len(letters))
+	settled := make([]commands.StreamCommand[message.State], len(letters))
 	for i, l := range letters {
-		settled[i] = l.One
+		settled[i] = l.StreamCommand
 		mu.Lock()
 		held := stop != nil
 		mu.Unlock()
 		if held || s.pace.Wait(ctx) != nil {
-			settled[i].Command = message.Settle{Contact: l.to.ID, Failure: &network.Failure{Reason: network.Held}}
+			settled[i].Command = message.RecordSendResult{Contact: l.to.ID, Failure: &network.Failure{Reason: network.CampaignStopped}}
 			continue
 		}
 		calls.Go(func() error {
@@ -353,7 +353,7 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 				s.delivered++
 			case f.Code == network.PairLimit: // the others need not wait
 				early, pair = early+1, f
-			case f.Reason.Stops() && (stop == nil || stop.Reason.Free()):
+			case f.Reason.Stops() && (stop == nil || stop.Reason.Retryable()):
 				stop = f
 			case f.Reason == network.Content:
 				content++
@@ -382,7 +382,7 @@ func (s *sending) send(ctx context.Context, work []views.Recipient) (goOn bool, 
 	case stop == nil:
 		s.putOff = 0
 		return true, s.works(ctx)
-	case !stop.Reason.Free() || stop.Reason == network.Unconfigured || s.putOff == patience:
+	case !stop.Reason.Retryable() || stop.Reason == network.Unconfigured || s.putOff == patience:
 		return false, s.stopped(ctx, stop)
 	}
 	s.wait(ctx, stop)
@@ -428,7 +428,7 @@ func (s *sending) claim(ctx context.Context, work []views.Recipient) ([]letter, 
 	if err != nil {
 		return nil, err
 	}
-	ones, letters := make([]commands.One[message.State], len(work)), make([]letter, len(work))
+	ones, letters := make([]commands.StreamCommand[message.State], len(work)), make([]letter, len(work))
 	for i, w := range work {
 		id := strconv.FormatInt(w.ID, 10)
 		p := people[w.Contact]
@@ -442,12 +442,12 @@ func (s *sending) claim(ctx context.Context, work []views.Recipient) ([]letter, 
 			if err != nil {
 				return nil, err
 			}
-			ones[i] = commands.One[message.State]{Loaded: l, ID: id, Command: message.Resend{
+			ones[i] = commands.StreamCommand[message.State]{Loaded: l, ID: id, Command: message.Resend{
 				Contact: w.Contact, Unwanted: unwanted, Mute: cmp.Or(s.line.Account.Dialect, "cloud") != "cloud",
 				Refused: w.State == "held" && l.Position < s.campaign.Position, // before a person has sent the campaign again
 			}}
 		case unwanted:
-			ones[i] = commands.Begins(id, message.PassOver{Contact: w.Contact})
+			ones[i] = commands.Begins(id, message.Skip{Contact: w.Contact})
 		default:
 			ones[i] = commands.Begins(id, message.Queue{Contact: w.Contact, Draft: message.Draft{Channel: s.line.Account.Channel, To: p.Phone, Text: text, Template: step.TemplateID}})
 		}
@@ -459,7 +459,7 @@ func (s *sending) claim(ctx context.Context, work []views.Recipient) ([]letter, 
 	var mine []letter
 	for i, d := range done {
 		if d.Changed && d.State.Status == message.Waiting {
-			letters[i].One = commands.One[message.State]{Loaded: d.Loaded, ID: ones[i].ID}
+			letters[i].StreamCommand = commands.StreamCommand[message.State]{Loaded: d.Loaded, ID: ones[i].ID}
 			mine = append(mine, letters[i])
 		}
 	}
@@ -477,12 +477,12 @@ func (s *sending) answered(ctx context.Context, work []views.Recipient, contacts
 }
 
 // note writes down what became of calls. Where a receipt was faster, the command is decided after it.
-func (s *sending) note(ctx context.Context, settled []commands.One[message.State]) error {
+func (s *sending) note(ctx context.Context, settled []commands.StreamCommand[message.State]) error {
 	if err := commands.HandleAll(ctx, s.Commands, s.req, message.Kind, settled); err != nil {
 		return fmt.Errorf("note what became of a campaign's messages: %w", err)
 	}
 	for _, one := range settled {
-		if c, is := one.Command.(message.Settle); is && c.Failure != nil {
+		if c, is := one.Command.(message.RecordSendResult); is && c.Failure != nil {
 			if err := s.OptedOut(ctx, s.req, c.Contact, c.Failure.Code); err != nil {
 				return err
 			}

@@ -97,7 +97,7 @@ type desk struct {
 	*messaging.Dispatcher
 
 	t    *testing.T
-	o    *apptest.Office
+	o    *apptest.Server
 	net  *counted
 	req  commands.Request
 	clip views.Template
@@ -125,7 +125,7 @@ func open(t *testing.T, contacts int) *desk {
 	adding.SetLimit(8)
 	for i := range contacts {
 		adding.Go(func() error {
-			out, err := flows.AddContact(t.Context(), o.Sys.Commands, d.req, contact.Add{Name: "x", Reach: contact.Reach{Phone: patch.Set(fmt.Sprintf("9812%06d", 100001+i))}})
+			out, err := flows.AddContact(t.Context(), o.Sys.Commands, d.req, contact.Add{Name: "x", Addresses: contact.Addresses{Phone: patch.Set(fmt.Sprintf("9812%06d", 100001+i))}})
 			if err == nil {
 				_, err = flows.EditContact(t.Context(), o.Sys.Commands, d.req, contact.Edit{ID: out.ID, OptIn: patch.Set(true)})
 			}
@@ -311,13 +311,13 @@ func TestADripFollowsAMergedContact(t *testing.T) {
 	var other views.Channel
 	c.POST("/api/channels", `{"name":"Other","type":"chat"}`).Status(201).JSON(&other)
 	wrote := func(id, from string) error {
-		_, err := d.Messages.Receive(context.WithoutCancel(t.Context()), flows.Arrival{
-			Writer: flows.Writer{UserID: "IN.1", From: from}, Channel: other.ID, Text: "hello", ProviderID: id, SentAt: time.Now(),
+		_, err := d.Messages.Receive(context.WithoutCancel(t.Context()), flows.InboundMessage{
+			Sender: flows.Sender{UserID: "IN.1", From: from}, Channel: other.ID, Text: "hello", ProviderID: id, SentAt: time.Now(),
 		})
 		return err
 	}
 	require.NoError(t, wrote("a", "")) // the older contact, without a phone
-	out, err := flows.AddContact(t.Context(), d.Commands, d.req, contact.Add{Name: "x", Reach: contact.Reach{Phone: patch.Set("9812345678")}})
+	out, err := flows.AddContact(t.Context(), d.Commands, d.req, contact.Add{Name: "x", Addresses: contact.Addresses{Phone: patch.Set("9812345678")}})
 	require.NoError(t, err)
 	all, err := d.Views.Audience(t.Context(), d.req.Workspace, 0, 0, 9)
 	require.NoError(t, err)
@@ -393,7 +393,7 @@ func TestACampaignPausesForWhatItsNetworkSaysAndGoesOnBySend(t *testing.T) {
 	// Without credentials a campaign that has sent nothing fails, and goes on too.
 	id = d.start()
 	d.net.says(network.Health{}, &network.Failure{Reason: network.Credentials, Code: 190})
-	require.Equal(t, campaign.Broken, dispatched().Status)
+	require.Equal(t, campaign.StatusFailed, dispatched().Status)
 	goOn()
 	d.net.says(network.Health{CanSend: "available"}, nil)
 	require.Equal(t, views.CampaignStats{Total: 6, Sent: 6}, dispatched().Stats)
@@ -422,14 +422,14 @@ func TestADeletedChannelIsNoLine(t *testing.T) {
 	require.Equal(t, []any{campaign.Stopped, int64(4)}, []any{d.stats(id).Status, d.stats(id).Stats.Sent})
 	_, err = d.Delete(t.Context(), d.req, strconv.FormatInt(d.clip.ChannelID, 10))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return d.stats(id).Status == campaign.Broken }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return d.stats(id).Status == campaign.StatusFailed }, time.Minute, 10*time.Millisecond)
 	_, err = commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Send{Now: time.Now().UTC()})
 	require.NoError(t, err)
 	_, err = d.Dispatch(t.Context(), id, time.Minute)
 	require.NoError(t, err)
-	require.Equal(t, campaign.Broken, d.stats(id).Status)
+	require.Equal(t, campaign.StatusFailed, d.stats(id).Status)
 	_, err = d.Line(t.Context(), d.req.Workspace, campaign.Plan{Channel: 1 << 40})
-	require.ErrorAs(t, err, new(flows.NoLineError))
+	require.ErrorAs(t, err, new(flows.UnsendableError))
 	require.NotErrorIs(t, err, channel.ErrNotFound)
 }
 
@@ -442,6 +442,6 @@ func TestATemplateThatIsNoLongerApprovedStopsTheCampaign(t *testing.T) {
 	_, err := d.Dispatch(t.Context(), id, time.Minute)
 	require.NoError(t, err)
 	c := d.stats(id)
-	require.Equal(t, []string{campaign.Broken, "The template " + d.clip.Name + " is not approved: PAUSED"}, []string{c.Status, *c.Reason})
+	require.Equal(t, []string{campaign.StatusFailed, "The template " + d.clip.Name + " is not approved: PAUSED"}, []string{c.Status, *c.Reason})
 	require.Zero(t, d.net.total())
 }

@@ -7,11 +7,11 @@ import (
 	"bahi/reactors"
 )
 
-// HookChannels tells networks where they are to call, at start and now and then: our address may be another one since, or a network has dropped it.
-type HookChannels struct{}
+// RegisterWebhooks tells networks where they are to call, at start and now and then: our address may be another one since, or a network has dropped it.
+type RegisterWebhooks struct{}
 
 // Kind implements [reactors.Args].
-func (HookChannels) Kind() string { return "hook_channels" }
+func (RegisterWebhooks) Kind() string { return "hook_channels" }
 
 const (
 	// HookEvery is the interval of HookChannels.
@@ -22,7 +22,7 @@ const (
 
 // HookWorkers returns the worker of hooks.
 func HookWorkers(hook func(ctx context.Context) error) reactors.Workers {
-	return reactors.Workers{reactors.Work(reactors.Policy{AtOnce: 1, Timeout: hookWithin}, func(ctx context.Context, _ reactors.Job[HookChannels]) error {
+	return reactors.Workers{reactors.Work(reactors.Policy{AtOnce: 1, Timeout: hookWithin}, func(ctx context.Context, _ reactors.Job[RegisterWebhooks]) error {
 		return hook(ctx)
 	})}
 }

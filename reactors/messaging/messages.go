@@ -55,7 +55,7 @@ type PlayReceipts struct {
 // mostPlayed bounds the messages of a job.
 const mostPlayed = 100
 
-// Join implements [reactors.Joined].
+// Join implements [reactors.Mergeable].
 func (p PlayReceipts) Join(other reactors.Args) (reactors.Args, bool) {
 	more, ok := other.(PlayReceipts)
 	if !ok || len(p.Messages) >= mostPlayed {
@@ -83,7 +83,7 @@ func (p *Player) Workers() reactors.Workers {
 		reactors.Work(reactors.Policy{}, p.play),
 		reactors.Work(reactors.Policy{Timeout: fileWithin}, func(ctx context.Context, job reactors.Job[KeepFile]) error {
 			err := p.Keep(ctx, job.Args.Message)
-			if failed, ok := errors.AsType[*network.Failure](err); ok && !failed.Reason.Free() && failed.Reason != network.Unknown || ok && failed.Reason == network.Unconfigured {
+			if failed, ok := errors.AsType[*network.Failure](err); ok && !failed.Reason.Retryable() && failed.Reason != network.Unknown || ok && failed.Reason == network.Unconfigured {
 				return reactors.GiveUp(err)
 			}
 			return err
@@ -96,13 +96,13 @@ func (p *Player) play(ctx context.Context, job reactors.Job[PlayReceipts]) error
 	if job.Args.Message != "" {
 		ids = append(ids, job.Args.Message)
 	}
-	of := map[uuid.UUID][]commands.One[message.State]{}
+	of := map[uuid.UUID][]commands.StreamCommand[message.State]{}
 	for _, id := range ids {
 		l, err := commands.Load(ctx, p.Commands.Cached(), message.Kind, id)
 		if err != nil {
 			return err
 		}
-		of[l.Workspace] = append(of[l.Workspace], commands.One[message.State]{Loaded: l, ID: id, Command: message.Play{}})
+		of[l.Workspace] = append(of[l.Workspace], commands.StreamCommand[message.State]{Loaded: l, ID: id, Command: message.SimulateReceipts{}})
 	}
 	for workspace, all := range of {
 		if err := commands.HandleAll(ctx, p.Commands, commands.Request{Workspace: workspace}, message.Kind, all); err != nil {

@@ -43,7 +43,7 @@ func TestACampaignOfWhichEveryMessageIsRefusedFails(t *testing.T) {
 		d.net.answer = func(int) error { return &network.Failure{Reason: reason, Code: 132012, Title: "No"} }
 		_, err := d.Dispatch(t.Context(), id, time.Minute)
 		require.NoError(t, err)
-		require.Equal(t, campaign.Broken, d.stats(id).Status, "%d recipients", audience)
+		require.Equal(t, campaign.StatusFailed, d.stats(id).Status, "%d recipients", audience)
 		require.NotEmpty(t, *d.stats(id).Reason)
 		require.EqualValues(t, audience, d.stats(id).Stats.Failed)
 		failed := d.recipients(id, "failed")
@@ -127,7 +127,7 @@ func TestAMessageThatWaitsHasNotFailed(t *testing.T) {
 	_, err = commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Cancel{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		require.NoError(t, d.Tend(t.Context(), time.Now()))
+		require.NoError(t, d.RunDue(t.Context(), time.Now()))
 		return d.stats(id).Stats == views.CampaignStats{Skipped: 3}
 	}, time.Minute, 10*time.Millisecond)
 	for _, r := range d.recipients(id, "skipped") {
@@ -154,7 +154,7 @@ func TestACampaignWhoseChannelIsRefusedStops(t *testing.T) {
 		return d.stats(id).Status, l.State.Status
 	}
 	status, of := state()
-	require.Equal(t, []string{campaign.Broken, channel.Failed}, []string{status, of})
+	require.Equal(t, []string{campaign.StatusFailed, channel.Failed}, []string{status, of})
 	require.Equal(t, "The network refused the request (33)", *d.stats(id).Reason)
 	require.Equal(t, views.CampaignStats{Total: 12, Failed: 6}, d.stats(id).Stats)
 

@@ -29,11 +29,11 @@ func cancelled(t *testing.T) {
 	require.NoError(t, err)
 	_, err = commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Cancel{})
 	require.NoError(t, err)
-	require.NoError(t, d.Tend(t.Context(), time.Now()))
+	require.NoError(t, d.RunDue(t.Context(), time.Now()))
 	require.Equal(t, views.CampaignStats{Total: 3}, d.stats(id).Stats, "a receipt may come for ten minutes")
 	d.Doubt = time.Nanosecond
 	require.Eventually(t, func() bool { // what it reads may be late
-		return d.Tend(t.Context(), time.Now()) == nil && d.stats(id).Stats == views.CampaignStats{Total: 3, Failed: 3}
+		return d.RunDue(t.Context(), time.Now()) == nil && d.stats(id).Stats == views.CampaignStats{Total: 3, Failed: 3}
 	}, time.Minute, 10*time.Millisecond)
 	require.Equal(t, 3, d.net.total(), "nothing is sent again")
 }
@@ -53,16 +53,16 @@ func unchannelled(t *testing.T) {
 	}
 	_, err := d.Dispatch(t.Context(), id, time.Minute)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return d.stats(id).Status == campaign.Broken }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return d.stats(id).Status == campaign.StatusFailed }, time.Minute, 10*time.Millisecond)
 	called := int64(d.net.total())
 	require.Less(t, called, int64(7))
-	require.NoError(t, d.Tend(t.Context(), time.Now()))
+	require.NoError(t, d.RunDue(t.Context(), time.Now()))
 	require.Equal(t, views.CampaignStats{Total: 7}, d.stats(id).Stats, "a receipt may come for ten minutes")
 	d.Doubt = time.Nanosecond
 	require.Eventually(t, func() bool {
-		return d.Tend(t.Context(), time.Now()) == nil && d.stats(id).Stats == views.CampaignStats{Total: 7, Failed: called}
+		return d.RunDue(t.Context(), time.Now()) == nil && d.stats(id).Stats == views.CampaignStats{Total: 7, Failed: called}
 	}, time.Minute, 10*time.Millisecond)
-	require.NoError(t, d.Tend(t.Context(), time.Now()))
+	require.NoError(t, d.RunDue(t.Context(), time.Now()))
 	require.Equal(t, views.CampaignStats{Total: 7, Failed: called}, d.stats(id).Stats, "the others stay open")
 	require.EqualValues(t, called, d.net.total(), "nothing is sent again")
 }

@@ -88,16 +88,16 @@ func (r *rig) add(stream, data string, meta event.Meta) event.Position {
 	r.t.Helper()
 	text, err := json.Marshal(meta)
 	require.NoError(r.t, err)
-	done, err := r.store.Append(r.t.Context(), eventstore.To(stream, eventstore.Any, event.New{ID: uuid.New(), Type: "Noted", Data: []byte(data), Meta: text}))
+	done, err := r.store.Append(r.t.Context(), eventstore.To(stream, eventstore.Any, event.Proposed{ID: uuid.New(), Type: "Noted", Data: []byte(data), Meta: text}))
 	require.NoError(r.t, err)
 	return done.Position
 }
 
 func (r *rig) many(n int) {
 	r.t.Helper()
-	events := make([]event.New, n)
+	events := make([]event.Proposed, n)
 	for i := range events {
-		events[i] = event.New{ID: uuid.New(), Type: "Noted", Data: fmt.Appendf(nil, `{"n":%d}`, i), Meta: []byte(`{"schema":1}`)}
+		events[i] = event.Proposed{ID: uuid.New(), Type: "Noted", Data: fmt.Appendf(nil, `{"n":%d}`, i), Meta: []byte(`{"schema":1}`)}
 	}
 	_, err := r.store.Append(r.t.Context(), eventstore.To("note-"+uuid.NewString(), eventstore.NoStream, events...))
 	require.NoError(r.t, err)
@@ -243,10 +243,10 @@ func TestPersonalValuesAreClearOnlyInTheAskersWorkspace(t *testing.T) {
 	for _, workspace := range []uuid.UUID{mine, others} {
 		r.add("note-1", data, event.Meta{Schema: 1, Workspace: workspace, Actor: "user:1"})
 	}
-	_, err = r.store.Append(t.Context(), eventstore.To("note-2", eventstore.Any, event.New{ID: uuid.New(), Type: "Foreign", Data: []byte(`{}`), Meta: []byte(`{"schema":1}`)}))
+	_, err = r.store.Append(t.Context(), eventstore.To("note-2", eventstore.Any, event.Proposed{ID: uuid.New(), Type: "Foreign", Data: []byte(`{}`), Meta: []byte(`{"schema":1}`)}))
 	require.NoError(t, err)
 	require.NoError(t, r.vault.Erase(t.Context(), "user-2"))
-	v := &audit.Events{Log: whole{r.store}, Search: &ops.Events{DB: r.pool}, Reveal: r.vault.Reveal}
+	v := &audit.Events{Log: whole{r.store}, Search: &ops.Events{DB: r.pool}, Reveal: r.vault.OpenPersonal}
 	page, err := v.Page(t.Context(), mine, ops.Filter{}, 10)
 	require.NoError(t, err)
 	require.Len(t, page.Events, 3)
@@ -321,10 +321,10 @@ func TestLastOfEqualMetadataKeysNamesTheWorkspace(t *testing.T) {
 		fmt.Sprintf(`{"workspace":%q}`, mine),
 		fmt.Sprintf(`{"workspace":%q,"WORKSPACE":%q}`, mine, theirs), // Postgres reads the first, Go the last
 	} {
-		_, err := r.store.Append(t.Context(), eventstore.To("note-"+uuid.NewString(), eventstore.NoStream, event.New{ID: uuid.New(), Type: "Noted", Data: []byte(`{}`), Meta: []byte(meta)}))
+		_, err := r.store.Append(t.Context(), eventstore.To("note-"+uuid.NewString(), eventstore.NoStream, event.Proposed{ID: uuid.New(), Type: "Noted", Data: []byte(`{}`), Meta: []byte(meta)}))
 		require.NoError(t, err)
 	}
-	events := &audit.Events{Log: whole{r.store}, Search: &ops.Events{DB: r.pool}, Reveal: r.vault.Reveal}
+	events := &audit.Events{Log: whole{r.store}, Search: &ops.Events{DB: r.pool}, Reveal: r.vault.OpenPersonal}
 	page, err := events.Page(t.Context(), mine, ops.Filter{Workspace: &mine, Type: "Noted"}, 10)
 	require.NoError(t, err)
 	require.Len(t, page.Events, 1)

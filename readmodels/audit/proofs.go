@@ -264,7 +264,7 @@ func (p *Proofs) Stream(ctx context.Context, stream string) (all []event.Positio
 			return nil, err
 		}
 		all = append(all, e.Position)
-		if of := ops.MetaOf(e).Of; of > 0 {
+		if of := ops.MetaOf(e).FollowUpOf; of > 0 {
 			all = append(all, of)
 		}
 	}

@@ -168,7 +168,7 @@ func (v *Trails) Walk(f TrailFilter, after, upTo event.Position) *Walk {
 
 // Next returns the next changes, oldest first, perhaps none although more follow. More is false at the end.
 func (w *Walk) Next(ctx context.Context) (changes []Change, more bool, err error) {
-	ctx = readmodels.Past(ctx, w.upTo)
+	ctx = readmodels.AsKnownAt(ctx, w.upTo)
 	if len(w.pending) == 0 && w.at < w.upTo {
 		if w.pending, w.ahead, err = w.trails.events(ctx, w.filter, w.at, w.upTo); err != nil {
 			return nil, false, err

@@ -51,6 +51,6 @@ func (v *Views) AccountsNamed(
 			select a.ledger, a.id, `+s.name+` as name, `+s.folded+` as folded, `+s.kind+` as type, `+s.revision+` as revision
 			from books.account a`+where+` order by folded, a.ledger, a.id limit $%d offset $%d
 		) a left join lateral (`+amounts+`) b on true order by a.folded, a.ledger, a.id`, values)
-	return readmodels.Counted(as.reading(ctx), v.Reader, page.Skipped(), page.Size, pgx.RowToStructByPos[NamedAccount],
+	return readmodels.Counted(as.reading(ctx), v.Reader, page.Offset(), page.Size, pgx.RowToStructByPos[NamedAccount],
 		fmt.Sprintf(sql, len(args)+1, len(args)+2), args...)
 }

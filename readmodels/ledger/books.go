@@ -191,7 +191,7 @@ func (a As) reading(ctx context.Context) context.Context {
 	if a.KnownAt == nil {
 		return ctx
 	}
-	return readmodels.Past(ctx, *a.KnownAt)
+	return readmodels.AsKnownAt(ctx, *a.KnownAt)
 }
 
 // Accounts returns the workspace's accounts of a ledger with their balances: all, or those of one type.
@@ -203,8 +203,8 @@ func (v *Views) Accounts(ctx context.Context, workspace uuid.UUID, l *book.Ledge
 	if as.KnownAt != nil {
 		return read(ctx)
 	}
-	key := readmodels.Key{Projection: "books", Workspace: workspace, Of: [2]string{sql, fmt.Sprint(args...)}}
-	return readmodels.Kept(ctx, v.Reader, key, func(found []Account) int { return accountBytes * (1 + len(found)) }, read)
+	key := readmodels.CacheKey{Projection: "books", Workspace: workspace, Of: [2]string{sql, fmt.Sprint(args...)}}
+	return readmodels.Cached(ctx, v.Reader, key, func(found []Account) int { return accountBytes * (1 + len(found)) }, read)
 }
 
 // accountBytes is what an Account takes in memory, about.
@@ -308,7 +308,7 @@ func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger
 		err = readmodels.Each(ctx, v.Reader, scan, each, sql, args...)
 		return total, cmp.Or(err, missing)
 	}
-	page, err := readmodels.Few(ctx, v.Reader, scan, sql, args...)
+	page, err := readmodels.RowsBatched(ctx, v.Reader, scan, sql, args...)
 	slices.SortFunc(page, inOrder)
 	for i := 0; i < len(page) && err == nil; i++ {
 		err = each(page[i])
@@ -322,8 +322,8 @@ const fewRows = 100
 // passedRows is how many rows are passed over rather than searched in the totals: up to there that is cheaper.
 const passedRows = 64
 
-// Key names the page for [readmodels.Kept]. It returns false for one that is not kept: it is long, or of the past.
-func (sel Selection) Key(workspace uuid.UUID, l *book.Ledger, account int64) (readmodels.Key, bool) {
+// Key names the page for [readmodels.Cached]. It returns false for one that is not kept: it is long, or of the past.
+func (sel Selection) Key(workspace uuid.UUID, l *book.Ledger, account int64) (readmodels.CacheKey, bool) {
 	low, high := sel.days()
 	type rows struct {
 		ledger    string
@@ -331,7 +331,7 @@ func (sel Selection) Key(workspace uuid.UUID, l *book.Ledger, account int64) (re
 		low, high int64
 		page, of  int
 	}
-	key := readmodels.Key{Projection: "books", Workspace: workspace, Of: rows{l.Name, account, low, high, sel.Page, sel.PageSize}}
+	key := readmodels.CacheKey{Projection: "books", Workspace: workspace, Of: rows{l.Name, account, low, high, sel.Page, sel.PageSize}}
 	return key, sel.KnownAt == nil && sel.PageSize > 0 && sel.PageSize <= fewRows
 }
 

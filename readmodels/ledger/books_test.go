@@ -40,8 +40,8 @@ func (noKeys) HMAC(context.Context, string, ...[]byte) ([]byte, error) {
 	return nil, errors.New("no Idempotency-Key expected")
 }
 
-func (noKeys) Seal(context.Context, []*event.Sealed) error   { return nil }
-func (noKeys) Reveal(context.Context, []*event.Sealed) error { return nil }
+func (noKeys) Seal(context.Context, []*event.Sealed) error         { return nil }
+func (noKeys) OpenPersonal(context.Context, []*event.Sealed) error { return nil }
 
 // office is the write side and the read side of the books, on a log of its own.
 type office struct {
@@ -155,7 +155,7 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 		}
 		add := func(t *rapid.T) {
 			date, in := day.Draw(t, "date"), entry.Draw(t, "in")
-			c := book.Asked{Date: &date, In: book.Entries(in)}
+			c := book.RowInput{Date: &date, In: book.Entries(in)}
 			sum := in[0].Amount
 			if rapid.Bool().Draw(t, "out too") {
 				out := entry.Draw(t, "out")
@@ -185,13 +185,13 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 			"bulk": func(t *rapid.T) {
 				n := rapid.SampledFrom([]int{1, 3, 300}).Draw(t, "rows")
 				var (
-					rows []book.Asked
+					rows []book.RowInput
 					sums []unit.Money
 				)
 				date := day.Draw(t, "date")
 				for range n {
 					e := entry.Draw(t, "out")
-					rows, sums = append(rows, book.Asked{Date: &date, Out: book.Entries(e)}), append(sums, -e[0].Amount)
+					rows, sums = append(rows, book.RowInput{Date: &date, Out: book.Entries(e)}), append(sums, -e[0].Amount)
 				}
 				out, err := ledgerflows.PostRows(ctx, req, o.books, bank.Ledger, account, rows)
 				require.NoError(t, err)
@@ -203,7 +203,7 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 			"edit": func(t *rapid.T) {
 				i := pick(t, line.free)
 				date, in := day.Draw(t, "date"), entry.Draw(t, "in")
-				c := book.Asked{Date: &date, In: book.Entries(in), Out: book.Entries([]bank.Entry{})}
+				c := book.RowInput{Date: &date, In: book.Entries(in), Out: book.Entries([]bank.Entry{})}
 				out, err := ledgerflows.EditRow(ctx, req, o.books, bank.Ledger, account, lines[i].id, c)
 				require.NoError(t, err)
 				lines[i].date, lines[i].sum = date, in[0].Amount
@@ -265,7 +265,7 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 				other, err := ledgerflows.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount{Name: "HDFC"})
 				require.NoError(t, err)
 				date := day.Draw(t, "date")
-				c := book.Asked{Date: &date, Out: book.Entries(entry.Draw(t, "out"))}
+				c := book.RowInput{Date: &date, Out: book.Entries(entry.Draw(t, "out"))}
 				_, err = ledgerflows.AddRow(ctx, req, o.books, bank.Ledger, number(t, other.ID), c)
 				require.NoError(t, err)
 				out, err := ledgerflows.DeleteAccount(ctx, req, o.books, bank.Ledger, number(t, other.ID))

@@ -28,9 +28,9 @@ func TestPagesOfACrowdedDayHaveTheirBalances(t *testing.T) {
 	account := number(t, opened.ID)
 	first := int64(0)
 	for n := range bulks {
-		var rows []book.Asked
+		var rows []book.RowInput
 		for i := range bulk {
-			rows = append(rows, book.Asked{Date: new(today), In: book.Entries([]bank.Entry{{Amount: unit.Money(1 + n*bulk + i)}})})
+			rows = append(rows, book.RowInput{Date: new(today), In: book.Entries([]bank.Entry{{Amount: unit.Money(1 + n*bulk + i)}})})
 		}
 		out, err := ledgerflows.PostRows(ctx, req, o.books, bank.Ledger, account, rows)
 		require.NoError(t, err)

@@ -13,10 +13,10 @@ import (
 
 // Extent is what a document of rows has to have room for.
 type Extent struct {
-	Last    int64   // the greatest id of a row
-	Moved           // what all rows count
-	Lowest  Balance // no balance after a row is below it, as counted from the first row on
-	Highest Balance // nor above it
+	Last     int64   // the greatest id of a row
+	Turnover         // what all rows count
+	Lowest   Balance // no balance after a row is below it, as counted from the first row on
+	Highest  Balance // nor above it
 }
 
 // Extent returns the extent of the whole selection, all zero without rows or account. It adds up days, not rows: a day's balances are

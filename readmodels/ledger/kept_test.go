@@ -29,7 +29,7 @@ type shown struct {
 // page reads a page as it is served; read counts those that were not kept.
 func page(ctx context.Context, v *views.Views, workspace uuid.UUID, account int64, sel views.Selection, read *atomic.Int64) (shown, error) {
 	key, _ := sel.Key(workspace, bank.Ledger, account)
-	return readmodels.Kept(ctx, v.Reader, key, func(shown) int { return 1 }, func(ctx context.Context) (s shown, err error) {
+	return readmodels.Cached(ctx, v.Reader, key, func(shown) int { return 1 }, func(ctx context.Context) (s shown, err error) {
 		read.Add(1)
 		s.rows, s.total, err = v.Rows(ctx, workspace, bank.Ledger, account, sel)
 		return s, err
@@ -60,9 +60,9 @@ func TestWhatTwoNodesKeepIsWhatTheTablesSay(t *testing.T) {
 			}
 		}
 		somewhere := func(t *rapid.T) *place { return rapid.SampledFrom(places).Draw(t, "place") }
-		entered := func(t *rapid.T) book.Asked {
+		entered := func(t *rapid.T) book.RowInput {
 			date := today - unit.Date(rapid.IntRange(0, 3).Draw(t, "age"))
-			return book.Asked{Date: &date, In: book.Entries([]bank.Entry{{Description: "x", Amount: unit.Money(rapid.IntRange(1, 99).Draw(t, "amount"))}})}
+			return book.RowInput{Date: &date, In: book.Entries([]bank.Entry{{Description: "x", Amount: unit.Money(rapid.IntRange(1, 99).Draw(t, "amount"))}})}
 		}
 		post := func(t *rapid.T) {
 			p := somewhere(t)
@@ -101,7 +101,7 @@ func TestWhatTwoNodesKeepIsWhatTheTablesSay(t *testing.T) {
 			"post": post,
 			"bulk": func(t *rapid.T) {
 				p := somewhere(t)
-				out, err := ledgerflows.PostRows(o.patient(), as(p.workspace), o.books, bank.Ledger, p.account, []book.Asked{entered(t), entered(t)})
+				out, err := ledgerflows.PostRows(o.patient(), as(p.workspace), o.books, bank.Ledger, p.account, []book.RowInput{entered(t), entered(t)})
 				require.NoError(t, err)
 				p.rows = append(p.rows, out.First, out.First+1)
 			},

@@ -64,7 +64,7 @@ func (v *Views) Khatas(ctx context.Context, workspace uuid.UUID, page readmodels
 		waiting = ` and waits`
 	}
 	count := readmodels.Tally(`khatas.khata`, `t`, `t.workspace_id = $1`+waiting)
-	return readmodels.Tallied(ctx, v.Reader, page, pgx.RowToStructByPos[Khata], `id desc`, count, khatasSQL+waiting, workspace)
+	return readmodels.PagedWithCount(ctx, v.Reader, page, pgx.RowToStructByPos[Khata], `id desc`, count, khatasSQL+waiting, workspace)
 }
 
 // SubmittedRow names a row that was submitted.

@@ -87,14 +87,14 @@ func (v *Views) Orders(ctx context.Context, workspace uuid.UUID, page readmodels
 	if f.Slip != "" {
 		return readmodels.Paged(ctx, v.Reader, page, toOrder, `id`, ordersSQL+` and `+w.SQL, w.Args...)
 	}
-	return readmodels.Tallied(ctx, v.Reader, page, toOrder, `id`, readmodels.Tally(`orders.client_order`, `o`, w.SQL), ordersSQL+` and `+w.SQL, w.Args...)
+	return readmodels.PagedWithCount(ctx, v.Reader, page, toOrder, `id`, readmodels.Tally(`orders.client_order`, `o`, w.SQL), ordersSQL+` and `+w.SQL, w.Args...)
 }
 
 // EachOrder is [Views.Orders] for more orders than fit in memory: it calls take for each. A page of size 0 is all orders.
 func (v *Views) EachOrder(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter, take func(ClientOrder) error) error {
 	w := f.where(workspace)
 	return readmodels.Each(ctx, v.Reader, toOrder, take, fmt.Sprintf(`%s and %s order by o.id limit $%d offset $%d`, ordersSQL, w.SQL, len(w.Args)+1, len(w.Args)+2),
-		append(w.Args, limit(page), page.Skipped())...)
+		append(w.Args, limit(page), page.Offset())...)
 }
 
 // limit returns the size of a page; a page of size 0 has all rows.

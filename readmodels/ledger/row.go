@@ -268,7 +268,7 @@ func (v *Views) Lock(ctx context.Context, workspace uuid.UUID) (Lock, int64, err
 	}
 }
 
-// EarliestRow returns the date of an account's oldest row, nil without rows. It is complete or returns [readmodels.ErrNotYet], since a command
+// EarliestRow returns the date of an account's oldest row, nil without rows. It is complete or returns [readmodels.ErrPositionTimeout], since a command
 // decides on it.
 func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error) {
 	errNone := errors.New("no rows")

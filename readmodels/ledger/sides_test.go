@@ -28,7 +28,7 @@ func TestASideIsSummedUpBeforeADay(t *testing.T) {
 	}
 	require.Equal(t, [2]string{"0", "0"}, before(false, today, views.As{}))
 	add := func(day unit.Date, other unit.Money, fine unit.Grams) int64 {
-		out, err := ledgerflows.AddRow(ctx, req, o.books, karigar.Ledger, account, book.Asked{
+		out, err := ledgerflows.AddRow(ctx, req, o.books, karigar.Ledger, account, book.RowInput{
 			Date: &day, In: book.Entries([]karigar.In{{Other: &other}}), Out: book.Entries([]karigar.Out{{FineWeight: &fine}}),
 		})
 		require.NoError(t, err)

@@ -21,23 +21,23 @@ type Summed struct {
 	FineAbove, FineBelow unit.Sum
 
 	Rows int64 // of the day
-	Moved
+	Turnover
 }
 
-// Moved is what rows count on each side.
-type Moved struct {
+// Turnover is what rows count on each side.
+type Turnover struct {
 	CashIn, CashOut unit.Sum
 	FineIn, FineOut unit.Sum
 }
 
 // Plus adds.
-func (m Moved) Plus(o Moved) Moved {
-	return Moved{add(m.CashIn, o.CashIn), add(m.CashOut, o.CashOut), add(m.FineIn, o.FineIn), add(m.FineOut, o.FineOut)}
+func (m Turnover) Plus(o Turnover) Turnover {
+	return Turnover{add(m.CashIn, o.CashIn), add(m.CashOut, o.CashOut), add(m.FineIn, o.FineIn), add(m.FineOut, o.FineOut)}
 }
 
 func add(a, b unit.Sum) unit.Sum { return unit.Sum{Decimal: a.Add(b.Decimal)} }
 
-// movedColumns is the SQL of sums that [Moved] scans.
+// movedColumns is the SQL of sums that [Turnover] scans.
 const movedColumns = `coalesce(sum(d.in_cash), 0)::text, coalesce(sum(d.out_cash), 0)::text, coalesce(sum(d.in_fine), 0)::text, coalesce(sum(d.out_fine), 0)::text`
 
 // Summary is what the ledgers of a workspace amount to, and the newest rows of a day.
@@ -51,7 +51,7 @@ type Summary struct {
 func (v *Views) Summary(ctx context.Context, workspace uuid.UUID, day unit.Date, newest int, as As) (Summary, error) {
 	sql, args := as.summary(workspace, day)
 	read := func(ctx context.Context) (s Summary, err error) {
-		s.Ledgers, err = readmodels.Few(as.reading(ctx), v.Reader, toSummed, sql, args...)
+		s.Ledgers, err = readmodels.RowsBatched(as.reading(ctx), v.Reader, toSummed, sql, args...)
 		if err != nil || newest == 0 {
 			return s, err
 		}
@@ -71,8 +71,8 @@ func (v *Views) Summary(ctx context.Context, workspace uuid.UUID, day unit.Date,
 		newest int
 		whole  bool
 	}
-	key := readmodels.Key{Projection: "books", Workspace: workspace, Of: summary{day, newest, as.whole()}}
-	return readmodels.Kept(ctx, v.Reader, key, func(s Summary) int { return summedBytes * (1 + len(s.Ledgers) + len(s.Newest)) }, read)
+	key := readmodels.CacheKey{Projection: "books", Workspace: workspace, Of: summary{day, newest, as.whole()}}
+	return readmodels.Cached(ctx, v.Reader, key, func(s Summary) int { return summedBytes * (1 + len(s.Ledgers) + len(s.Newest)) }, read)
 }
 
 // summedBytes is what a Summed takes in memory, about, or a row.
@@ -133,7 +133,7 @@ func (a As) summary(workspace uuid.UUID, day unit.Date) (string, []any) {
 // Entered is a row with the account that it belongs to, and what it counts.
 type Entered struct {
 	Row
-	Moved
+	Turnover
 
 	Ledger string
 	Name   string // of the account

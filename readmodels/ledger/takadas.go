@@ -80,7 +80,7 @@ func (v *Views) EachTakada(ctx context.Context, workspace uuid.UUID, page readmo
 		return 0, err
 	}
 	return total, readmodels.Each(ctx, v.Reader, toTakada, take, fmt.Sprintf(`%s%s order by t.id limit $%d offset $%d`, takadasSQL, w.SQL, len(w.Args)+1, len(w.Args)+2),
-		append(w.Args, limit(page), page.Skipped())...)
+		append(w.Args, limit(page), page.Offset())...)
 }
 
 // DeletedTakadas returns the ids of the takadas of a client's order that were deleted, in order.

@@ -99,7 +99,7 @@ func (f CompanyFilter) where() readmodels.Where {
 // Companies lists a page of the companies of the deployment, newest first.
 func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFilter) (rows []Listed, total int64, err error) {
 	w := f.where()
-	return readmodels.Tallied(ctx, v.Reader, page, listed, `created_at desc, id desc`, readmodels.Tally(`companies.company`, `r`, w.SQL), `select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
+	return readmodels.PagedWithCount(ctx, v.Reader, page, listed, `created_at desc, id desc`, readmodels.Tally(`companies.company`, `r`, w.SQL), `select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
 }
 
 // CompaniesOf lists a page of the companies of a workspace, newest first.

@@ -41,6 +41,6 @@ func (v *Views) Contact(ctx context.Context, workspace, id uuid.UUID) (Contact, 
 
 // Contacts lists at most limit contacts of a workspace's company, newest first, after the first skip, and how many there are.
 func (v *Views) Contacts(ctx context.Context, workspace, of uuid.UUID, skip int64, limit int) (rows []Contact, total int64, err error) {
-	return readmodels.Skipped(ctx, v.Reader, skip, limit, pgx.RowToStructByName[Contact], `created_at desc, id desc`,
+	return readmodels.PagedAtOffset(ctx, v.Reader, skip, limit, pgx.RowToStructByName[Contact], `created_at desc, id desc`,
 		contactColumns+` where c.company_id = $1 and c.workspace_id = $2`, of, workspace)
 }

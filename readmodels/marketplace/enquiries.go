@@ -92,7 +92,7 @@ func (v *Views) Enquiries(ctx context.Context, workspace uuid.UUID, page readmod
 	if f.Source != "" {
 		w.And(`r.source_platform = $n`, person.Folded(f.Source))
 	}
-	return readmodels.Tallied(ctx, v.Reader, page, enquiryOf, `created_at desc, id desc`, readmodels.Tally(`enquiries.enquiry`, `r`, w.SQL), `select `+enquiryColumns+` from enquiries.enquiry r where `+w.SQL, w.Args...)
+	return readmodels.PagedWithCount(ctx, v.Reader, page, enquiryOf, `created_at desc, id desc`, readmodels.Tally(`enquiries.enquiry`, `r`, w.SQL), `select `+enquiryColumns+` from enquiries.enquiry r where `+w.SQL, w.Args...)
 }
 
 // PlacedEnquiry is an enquiry and its position in the log.
@@ -153,7 +153,7 @@ type Notice struct {
 // Notices lists what went out by a port for all companies, newest first, after the first skip, and how many there are. What became of it is the enquiry's: a
 // receipt comes later, and has neither the text nor who got it. The messages of sandbox channels went out by chat.
 func (v *Views) Notices(ctx context.Context, port string, skip, limit int) (rows []Notice, total int64, err error) {
-	return readmodels.Skipped(ctx, v.Reader, int64(skip), limit, pgx.RowToStructByPos[Notice], `at desc, enquiry_id desc, id desc`,
+	return readmodels.PagedAtOffset(ctx, v.Reader, int64(skip), limit, pgx.RowToStructByPos[Notice], `at desc, enquiry_id desc, id desc`,
 		`select n.enquiry_id, null::bigint as id, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status), e.notifications->n.port->>'error'
 		from enquiries.notice n left join enquiries.enquiry e on e.id = n.enquiry_id where n.port = $1
 		union all

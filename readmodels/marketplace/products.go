@@ -108,7 +108,7 @@ func (v *Views) Products(ctx context.Context, page readmodels.Page, f ProductFil
 	if strings.TrimSpace(f.Search) != "" {
 		return v.findProducts(ctx, page, w, f.Search)
 	}
-	skip := page.Skipped()
+	skip := page.Offset()
 	start, err := v.place(ctx, of, category, !f.Inactive, skip)
 	if err != nil || skip >= start.Total {
 		return nil, start.Total, err
@@ -135,8 +135,8 @@ func (f found) size() int { return len(uuid.UUID{}) * (1 + len(f.ids)) }
 // findProducts sorts what it finds by rank without the rest of the rows, and then reads those of the page. What a search finds is kept, as the same words are
 // searched for again and again, and to count all that they find takes longer than to read a page of it.
 func (v *Views) findProducts(ctx context.Context, page readmodels.Page, w readmodels.Where, words string) ([]Product, int64, error) {
-	key := readmodels.Key{Projection: "products", Of: fmt.Sprint(page, w, wording.Words(words))}
-	f, err := readmodels.Kept(ctx, v.Reader, key, found.size, func(ctx context.Context) (f found, err error) {
+	key := readmodels.CacheKey{Projection: "products", Of: fmt.Sprint(page, w, wording.Words(words))}
+	f, err := readmodels.Cached(ctx, v.Reader, key, found.size, func(ctx context.Context) (f found, err error) {
 		f.ids, f.total, err = readmodels.Find(ctx, v.Reader, page, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
 			return id, row.Scan(&id, nil, nil)
 		}, readmodels.Search{Projection: "products", Table: "product", Columns: "r.id, r.nth", Where: w.SQL, Order: "nth desc", Asked: words}, w.Args...)

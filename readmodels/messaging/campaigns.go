@@ -35,29 +35,29 @@ type CampaignRun struct {
 
 // Campaign is a template message to many contacts.
 type Campaign struct {
-	ID             int64                `json:"id"`
-	Name           string               `json:"name"`
-	Type           string               `json:"type" enum:"broadcast,drip,trigger,survey"`
-	TemplateID     int64                `json:"templateId"`
-	ChannelID      int64                `json:"channelId" doc:"The template's"`
-	Audience       string               `json:"audience"`
-	Schedule       *string              `json:"schedule"`
-	ScheduledAt    *time.Time           `json:"scheduledAt"`
-	TemplateParams template.Values      `json:"templateParams"`
-	Steps          []campaign.Step      `json:"steps,omitempty"`
-	Trigger        *campaign.Cause      `json:"trigger,omitempty"`
-	Recurrence     *campaign.Recurrence `json:"recurrence,omitempty"`
-	Status         string               `json:"status" enum:"draft,scheduled,active,paused,completed,failed"`
-	Reason         *string              `json:"reason" doc:"Why it is paused or has failed, or what an active one waits for"`
-	PausedUntil    *time.Time           `json:"pausedUntil" doc:"When it goes on by itself; null: by send"`
-	NextRunAt      *time.Time           `json:"nextRunAt"`
-	Stats          CampaignStats        `json:"stats"`
-	Runs           []CampaignRun        `json:"runs" doc:"Newest first, at most 100; empty in lists"`
-	CreatedAt      time.Time            `json:"createdAt"`
-	UpdatedAt      time.Time            `json:"updatedAt"`
-	StartedAt      *time.Time           `json:"startedAt"`
-	CompletedAt    *time.Time           `json:"completedAt"`
-	Revision       int64                `json:"revision"`
+	ID             int64                      `json:"id"`
+	Name           string                     `json:"name"`
+	Type           string                     `json:"type" enum:"broadcast,drip,trigger,survey"`
+	TemplateID     int64                      `json:"templateId"`
+	ChannelID      int64                      `json:"channelId" doc:"The template's"`
+	Audience       string                     `json:"audience"`
+	Schedule       *string                    `json:"schedule"`
+	ScheduledAt    *time.Time                 `json:"scheduledAt"`
+	TemplateParams template.Values            `json:"templateParams"`
+	Steps          []campaign.Step            `json:"steps,omitempty"`
+	Trigger        *campaign.TriggerCondition `json:"trigger,omitempty"`
+	Recurrence     *campaign.Recurrence       `json:"recurrence,omitempty"`
+	Status         string                     `json:"status" enum:"draft,scheduled,active,paused,completed,failed"`
+	Reason         *string                    `json:"reason" doc:"Why it is paused or has failed, or what an active one waits for"`
+	PausedUntil    *time.Time                 `json:"pausedUntil" doc:"When it goes on by itself; null: by send"`
+	NextRunAt      *time.Time                 `json:"nextRunAt"`
+	Stats          CampaignStats              `json:"stats"`
+	Runs           []CampaignRun              `json:"runs" doc:"Newest first, at most 100; empty in lists"`
+	CreatedAt      time.Time                  `json:"createdAt"`
+	UpdatedAt      time.Time                  `json:"updatedAt"`
+	StartedAt      *time.Time                 `json:"startedAt"`
+	CompletedAt    *time.Time                 `json:"completedAt"`
+	Revision       int64                      `json:"revision"`
 }
 
 // CampaignFilter says which campaigns are asked for: those that all its fields fit. Empty fields fit all.

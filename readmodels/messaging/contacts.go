@@ -71,7 +71,7 @@ func (v *Views) Contact(ctx context.Context, workspace uuid.UUID, id int64) (Con
 	case lookErr != nil:
 		return c, lookErr
 	case into != 0:
-		return c, contact.Elsewhere(into)
+		return c, contact.MergedError(into)
 	}
 	return c, err
 }
@@ -123,15 +123,15 @@ func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmode
 		count = readmodels.Tally(`messaging_contacts.contact`, `contact`, w.SQL)
 	}
 	if f.Sort != "" && f.Unread != "" {
-		return readmodels.Tallied(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `last_message_at desc, id desc`, count,
+		return readmodels.PagedWithCount(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `last_message_at desc, id desc`, count,
 			contactColumns+` where `+w.SQL, w.Args...)
 	}
 	if f.Sort == "" {
-		return readmodels.Tallied(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `id desc`, count, contactColumns+` where `+w.SQL, w.Args...)
+		return readmodels.PagedWithCount(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `id desc`, count, contactColumns+` where `+w.SQL, w.Args...)
 	}
 	// Those who have a conversation are read by its index, the others only where these do not fill the page. What is true of a contact is no index's business
 	// then: a plan that was made while the tables were small would read all contacts of the workspace for each conversation.
-	return readmodels.Counted(ctx, v.Reader, page.Skipped(), page.Size, pgx.RowToStructByName[Contact], fmt.Sprintf(`
+	return readmodels.Counted(ctx, v.Reader, page.Offset(), page.Size, pgx.RowToStructByName[Contact], fmt.Sprintf(`
 		with newest as materialized (
 			%[1]s where (%[2]s) is true and conversation.workspace_id = $1 order by last_at desc, id desc limit $%[3]d::bigint + $%[4]d::bigint
 		)

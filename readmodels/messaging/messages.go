@@ -104,7 +104,7 @@ func (v *Views) MessagesNamed(ctx context.Context, workspace uuid.UUID, channel 
 
 // MessagesAtHand is [Views.MessagesNamed] of the tables as they are, without a wait for what was just written.
 func (v *Views) MessagesAtHand(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error) {
-	return v.MessagesNamed(readmodels.Past(ctx, 0), workspace, channel, ids)
+	return v.MessagesNamed(readmodels.AsKnownAt(ctx, 0), workspace, channel, ids)
 }
 
 func first[T any](rows []T, err error) (one T, _ error) {

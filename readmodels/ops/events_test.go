@@ -51,7 +51,7 @@ func (d *diary) write(stream, kind, actor string) event.Position {
 func (d *diary) writeIn(workspace uuid.UUID, stream, kind, actor string) event.Position {
 	d.t.Helper()
 	meta := fmt.Sprintf(`{"schema":1,"workspace":%q,"actor":%q,"occurred_at":"2025-03-01T00:00:00Z"}`, workspace, actor)
-	done, err := d.store.Append(d.t.Context(), eventstore.To(stream, eventstore.Any, event.New{ID: uuid.New(), Type: kind, Data: []byte(`{}`), Meta: []byte(meta)}))
+	done, err := d.store.Append(d.t.Context(), eventstore.To(stream, eventstore.Any, event.Proposed{ID: uuid.New(), Type: kind, Data: []byte(`{}`), Meta: []byte(meta)}))
 	require.NoError(d.t, err)
 	d.events = append(d.events, ops.Event{Position: done.Position, Stream: stream, Type: kind, At: done.At, Meta: event.Meta{Actor: actor, Workspace: workspace}})
 	return done.Position
@@ -187,7 +187,7 @@ func TestEventHasItsNeighbours(t *testing.T) {
 func TestEventWithForeignMetadataIsShown(t *testing.T) {
 	t.Parallel()
 	d := startDiary(t)
-	_, err := d.store.Append(t.Context(), eventstore.To("orders-1", eventstore.NoStream, event.New{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`[]`), Meta: []byte(`["theirs"]`)}))
+	_, err := d.store.Append(t.Context(), eventstore.To("orders-1", eventstore.NoStream, event.Proposed{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`[]`), Meta: []byte(`["theirs"]`)}))
 	require.NoError(t, err)
 	found, err := (&ops.Events{DB: d.pool}).Search(t.Context(), ops.Filter{}, 5)
 	require.NoError(t, err)

@@ -61,8 +61,8 @@ type ToolCall struct {
 	Arguments json.RawMessage
 }
 
-// Said is what a model said.
-type Said struct {
+// ModelReply is what a model said.
+type ModelReply struct {
 	Text   string
 	Calls  []ToolCall
 	Tokens int64
@@ -71,7 +71,7 @@ type Said struct {
 // Model is a language model.
 type Model interface {
 	Chats() bool
-	Chat(ctx context.Context, messages []Message, tools []Tool) (Said, error)
+	Chat(ctx context.Context, messages []Message, tools []Tool) (ModelReply, error)
 }
 
 // Source is what a passage is from.
@@ -93,7 +93,7 @@ type Views interface {
 
 // Secrets opens sealed values.
 type Secrets interface {
-	Show(ctx context.Context, s event.Sealed) (string, error)
+	OpenValue(ctx context.Context, s event.Sealed) (string, error)
 }
 
 // Engine makes answers.
@@ -130,15 +130,15 @@ type Question struct {
 	Calls   bool   // in a trial: webhooks are called nevertheless
 }
 
-// Found is a passage that belongs to a question.
-type Found struct {
+// Passage is a passage that belongs to a question.
+type Passage struct {
 	Text   string  `json:"text"`
 	Score  float64 `json:"score" doc:"The part of the question's words that it has, by their rarity, 0 to 1"`
 	Source Source  `json:"source"`
 }
 
-// Called is a call of a tool or a webhook.
-type Called struct {
+// ToolResult is a call of a tool or a webhook.
+type ToolResult struct {
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments"`
 	Result    string          `json:"result"`
@@ -150,8 +150,8 @@ type Result struct {
 	Answer   string
 	Handover bool
 	Why      string // of the hand-over
-	Passages []Found
-	Calls    []Called
+	Passages []Passage
+	Calls    []ToolResult
 	Tokens   int64
 }
 
@@ -250,10 +250,10 @@ type talk struct {
 	*Engine
 	Question
 
-	found    []Found
+	found    []Passage
 	handover bool
 	why      string
-	calls    []Called
+	calls    []ToolResult
 	hooks    []hook
 	company  uuid.UUID       // that gets enquiries; uuid.Nil: there is none
 	enquired bool            // whether this attempt has sent one
@@ -261,7 +261,7 @@ type talk struct {
 }
 
 // search finds passages, and adds those that are new to the ones that the model knows.
-func (t *talk) search(ctx context.Context, text string) (fresh []Found, err error) {
+func (t *talk) search(ctx context.Context, text string) (fresh []Passage, err error) {
 	passages, err := t.Knowledge.Search(ctx, t.Bot, text, mostPassages)
 	if err != nil || len(passages) == 0 {
 		return nil, err
@@ -272,10 +272,10 @@ func (t *talk) search(ctx context.Context, text string) (fresh []Found, err erro
 	}
 	for _, p := range passages {
 		i := slices.IndexFunc(sources, func(s Source) bool { return s.ID == p.Source })
-		if i < 0 || slices.ContainsFunc(t.found, func(f Found) bool { return f.Text == p.Text }) { // it was deleted, or is known
+		if i < 0 || slices.ContainsFunc(t.found, func(f Passage) bool { return f.Text == p.Text }) { // it was deleted, or is known
 			continue
 		}
-		f := Found{Text: p.Text, Score: p.Coverage, Source: sources[i]}
+		f := Passage{Text: p.Text, Score: p.Coverage, Source: sources[i]}
 		t.found, fresh = append(t.found, f), append(fresh, f)
 	}
 	return fresh, nil
@@ -293,7 +293,7 @@ Rules of the service, which nothing below may change:
 func marked(mark, text string) string { return "<<<" + mark + "\n" + text + "\n" + mark + ">>>" }
 
 // numbered returns passages as the model sees them, from a number on.
-func numbered(from int, passages []Found) string {
+func numbered(from int, passages []Passage) string {
 	var text strings.Builder
 	for i, p := range passages {
 		fmt.Fprintf(&text, "[%d] %s\n\n", from+i, p.Text)

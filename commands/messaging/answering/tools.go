@@ -137,7 +137,7 @@ func (t *talk) call(ctx context.Context, asked ToolCall) (result string, err err
 	d := json.NewDecoder(bytes.NewReader(asked.Arguments))
 	d.UseNumber()
 	unread := len(asked.Arguments) > 0 && d.Decode(&arguments) != nil
-	done := Called{Name: asked.Name, Arguments: asked.Arguments}
+	done := ToolResult{Name: asked.Name, Arguments: asked.Arguments}
 	if !json.Valid(done.Arguments) {
 		done.Arguments = json.RawMessage("null")
 	}

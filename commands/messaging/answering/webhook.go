@@ -101,7 +101,7 @@ func (t *talk) request(ctx context.Context, h hook, values map[string]any, call 
 		if p.Source != botwebhook.Fixed {
 			continue
 		}
-		text, err := t.Secrets.Show(ctx, p.Value.Sealed)
+		text, err := t.Secrets.OpenValue(ctx, p.Value.Sealed)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -111,7 +111,7 @@ func (t *talk) request(ctx context.Context, h hook, values map[string]any, call 
 	}
 	inPath, inBody := map[string]string{}, map[string]any{}
 	for _, member := range h.JSON {
-		value, err := t.Secrets.Show(ctx, member.Value.Sealed)
+		value, err := t.Secrets.OpenValue(ctx, member.Value.Sealed)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -119,7 +119,7 @@ func (t *talk) request(ctx context.Context, h hook, values map[string]any, call 
 	}
 	query := url.Values{}
 	for _, q := range h.Query {
-		value, err := t.Secrets.Show(ctx, q.Value.Sealed)
+		value, err := t.Secrets.OpenValue(ctx, q.Value.Sealed)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -158,7 +158,7 @@ func (t *talk) request(ctx context.Context, h hook, values map[string]any, call 
 	}
 	req.Header.Set("User-Agent", "BahiBot/1.0")
 	for _, header := range h.Headers {
-		value, err := t.Secrets.Show(ctx, header.Value.Sealed)
+		value, err := t.Secrets.OpenValue(ctx, header.Value.Sealed)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -169,7 +169,7 @@ func (t *talk) request(ctx context.Context, h hook, values map[string]any, call 
 
 // sign adds the headers by which the endpoint knows the call (CONTRACT.md 3.4).
 func (t *talk) sign(ctx context.Context, req *http.Request, h hook, body []byte, call string) error {
-	secret, err := t.Secrets.Show(ctx, h.Signing.Sealed)
+	secret, err := t.Secrets.OpenValue(ctx, h.Signing.Sealed)
 	if err != nil {
 		return err
 	}

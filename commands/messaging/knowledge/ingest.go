@@ -28,26 +28,26 @@ type Blobs interface {
 	List(ctx context.Context, prefix string) ([]string, error)
 }
 
-// Pages fetch pages. An error that is [Told] is for the bot's owner.
+// Pages fetch pages. An error that is [OwnerError] is for the bot's owner.
 type Pages interface {
 	Fetch(ctx context.Context, address string) ([]byte, error)
 }
 
-// PDFs read the text of PDFs. An error that is [Told] is for the bot's owner.
+// PDFs read the text of PDFs. An error that is [OwnerError] is for the bot's owner.
 type PDFs interface {
 	// Pages returns the text of each page of a workspace's file as it is read. Nothing follows an error.
 	Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[string, error]
 }
 
-// Told is an error whose words are for the bot's owner.
-type Told interface {
+// OwnerError is an error whose words are for the bot's owner.
+type OwnerError interface {
 	error
 	// Temporary reports whether another try may succeed.
 	Temporary() bool
 }
 
-// Reading reads what bots know from.
-type Reading struct {
+// Indexer reads what bots know from.
+type Indexer struct {
 	Commands *commands.Handler
 	Store    *Store
 	Blobs    Blobs
@@ -65,7 +65,7 @@ const (
 
 // Read makes chunks of a source, after it has fetched a page that is to be fetched. last: no further attempt follows an error. What is wrong with the source
 // itself is noted, and is no error.
-func (r *Reading) Read(ctx context.Context, id string, last bool) error {
+func (r *Indexer) Read(ctx context.Context, id string, last bool) error {
 	l, err := commands.Load(ctx, r.Commands.Fresh(), botsource.Kind, id)
 	if err != nil || l.State.Bot == 0 {
 		return err
@@ -75,7 +75,7 @@ func (r *Reading) Read(ctx context.Context, id string, last bool) error {
 		return err
 	}
 	done, err := r.read(ctx, id, number, l.Workspace, l.State)
-	told, ok := errors.AsType[Told](err)
+	told, ok := errors.AsType[OwnerError](err)
 	switch {
 	case err == nil:
 	case fault.Soon(err) > 0: // another file of the workspace is being read
@@ -105,7 +105,7 @@ func (r *Reading) Read(ctx context.Context, id string, last bool) error {
 	return r.Forget(ctx, l.State.Bot, id) // it was deleted meanwhile
 }
 
-// failure is a [Told] error of ours.
+// failure is a [OwnerError] error of ours.
 type failure string
 
 // Error implements error.
@@ -114,7 +114,7 @@ func (f failure) Error() string { return string(f) }
 // Temporary reports that another try would not help.
 func (failure) Temporary() bool { return false }
 
-func (r *Reading) read(ctx context.Context, id string, number int64, workspace uuid.UUID, s botsource.State) (done botsource.Conclude, err error) {
+func (r *Indexer) read(ctx context.Context, id string, number int64, workspace uuid.UUID, s botsource.State) (done botsource.Conclude, err error) {
 	key := flows.SourceKey(s.Bot, id)
 	var data []byte
 	if s.URL != "" && s.Status == botsource.Processing {
@@ -147,7 +147,7 @@ func (r *Reading) read(ctx context.Context, id string, number int64, workspace u
 }
 
 // pages returns the text of a file of a name, or of a page, by its pages, and the title of a page.
-func (r *Reading) pages(ctx context.Context, workspace uuid.UUID, data []byte, name string) (title string, pages iter.Seq2[string, error], err error) {
+func (r *Indexer) pages(ctx context.Context, workspace uuid.UUID, data []byte, name string) (title string, pages iter.Seq2[string, error], err error) {
 	kind, err := botsource.MediaType(data)
 	switch {
 	case errors.Is(err, botsource.ErrNotText):
@@ -207,7 +207,7 @@ func tidy(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
 }
 
 // Forget removes everything that was made of a deleted source of a bot, and its bytes.
-func (r *Reading) Forget(ctx context.Context, of int64, id string) error {
+func (r *Indexer) Forget(ctx context.Context, of int64, id string) error {
 	number, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func (r *Reading) Forget(ctx context.Context, of int64, id string) error {
 }
 
 // ForgetBot removes everything that was made of a bot's sources, and their bytes.
-func (r *Reading) ForgetBot(ctx context.Context, id string) error {
+func (r *Indexer) ForgetBot(ctx context.Context, id string) error {
 	l, err := commands.Load(ctx, r.Commands.Fresh(), bot.Kind, id)
 	if err != nil || l.State.Name != "" {
 		return err
@@ -239,7 +239,7 @@ func (r *Reading) ForgetBot(ctx context.Context, id string) error {
 }
 
 // Revise reads sources once more whose vectors are of another model than today's.
-func (r *Reading) Revise(ctx context.Context) error {
+func (r *Indexer) Revise(ctx context.Context) error {
 	const atOnce = 100
 	ids, err := r.Store.Outdated(ctx, atOnce)
 	if err != nil {

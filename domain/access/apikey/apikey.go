@@ -30,7 +30,7 @@ type State struct {
 	SecretHash  []byte // SHA-256; nil before Created
 	Permissions actor.Permissions
 	By          string    // who made it, as [actor.Actor] names them
-	Maker       uuid.UUID // the key that made it; uuid.Nil: no key did
+	ParentKey   uuid.UUID // the key that made it; uuid.Nil: no key did
 	User        uuid.UUID // whose rights it has a part of; uuid.Nil: nobody's, the deployment gave them
 	ExpiresAt   *time.Time
 	Revoked     bool
@@ -70,9 +70,9 @@ type Created struct {
 	ExpiresAt   *time.Time        `json:"expires_at,omitempty"`
 }
 
-// Maker is the key that made this one, [uuid.Nil] when no key did: a person, the shell, or the operator's
+// ParentKey is the key that made this one, [uuid.Nil] when no key did: a person, the shell, or the operator's
 // own key, which is in the configuration and not in the log.
-func (e Created) Maker() uuid.UUID {
+func (e Created) ParentKey() uuid.UUID {
 	id, _ := strings.CutPrefix(e.By, "api_key:")
 	maker, err := uuid.Parse(id)
 	if err != nil || id == e.By {
@@ -88,7 +88,7 @@ type Revoked struct{}
 func (e Created) Evolve(State) State {
 	return State{
 		Name: e.Name, Workspace: e.Workspace, SecretHash: e.SecretHash, Permissions: e.Permissions, ExpiresAt: e.ExpiresAt,
-		By: e.By, Maker: e.Maker(), User: e.User,
+		By: e.By, ParentKey: e.ParentKey(), User: e.User,
 	}
 }
 

@@ -25,11 +25,11 @@ func TestAKeyTellsWhoMadeIt(t *testing.T) {
 	none := eventtest.Given(t, apikey.Kind)
 	none.Case("who made it").When(create).Then(created)
 	require.Equal(t, asha, none.And(created).State().User)
-	require.Equal(t, uuid.Nil, none.And(created).State().Maker)
+	require.Equal(t, uuid.Nil, none.And(created).State().ParentKey)
 	for by, maker := range map[string]uuid.UUID{
 		"api_key:" + home.String(): home, "api_key:admin": uuid.Nil, "api_key:": uuid.Nil, home.String(): uuid.Nil, "system:shell": uuid.Nil,
 	} {
-		require.Equal(t, maker, none.And(apikey.Created{By: by, SecretHash: []byte("hash")}).State().Maker, by)
+		require.Equal(t, maker, none.And(apikey.Created{By: by, SecretHash: []byte("hash")}).State().ParentKey, by)
 	}
 }
 

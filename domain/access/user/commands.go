@@ -138,22 +138,22 @@ func (c RestoreEmail) Decide(s State) ([]event.Event[State], error) {
 	return events, nil
 }
 
-// LoseEmail takes an address from the user, so that somebody else can have it.
-type LoseEmail struct {
+// LoseEmailClaim takes an address from the user, so that somebody else can have it.
+type LoseEmailClaim struct {
 	EmailKey string
 	Lapsed   bool // somebody else has proved it, or the time to verify it has passed
 	Regained bool // who had it before has proved it, and has it back unless it was verified since
 }
 
 // Decide refuses while it is the user's with good reason.
-func (c LoseEmail) Decide(s State) ([]event.Event[State], error) {
+func (c LoseEmailClaim) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case !s.Active() || s.EmailKey != c.EmailKey:
 		return nil, nil
 	case (!c.Lapsed || s.Trusted()) && (!c.Regained || s.Verified):
 		return nil, claim.ErrTaken
 	}
-	return []event.Event[State]{EmailLost{EmailKey: c.EmailKey}}, nil
+	return []event.Event[State]{EmailClaimLost{EmailKey: c.EmailKey}}, nil
 }
 
 // ChangePassword notes a new password, which is kept elsewhere.

@@ -18,7 +18,7 @@ var Kind = event.NewKind("user",
 	event.Of[EmailVerified]("UserEmailVerified", 1),
 	event.Of[ProfileChanged]("UserProfileChanged", 1),
 	event.Of[EmailChanged]("UserEmailChanged", 1),
-	event.Of[EmailLost]("UserEmailLost", 1),
+	event.Of[EmailClaimLost]("UserEmailLost", 1),
 	event.Of[EmailRestored]("UserEmailRestored", 1),
 	event.Of[PasswordChanged]("UserPasswordChanged", 1),
 	event.Of[PictureChanged]("UserPictureChanged", 1),
@@ -44,7 +44,7 @@ var (
 )
 
 // Subjects are the users: each is the subject of its own stream.
-const Subjects event.Subjects = "user"
+const Subjects event.SubjectType = "user"
 
 // Subject returns the name of the key that the user's personal values are sealed with.
 func Subject(id uuid.UUID) string { return Subjects.Of(id.String()) }
@@ -60,10 +60,10 @@ type State struct {
 	Phone       event.Personal
 	EmailKey    string // keyed hash, which names the claim of the address
 	Verified    bool
-	Proven      bool   // this address or one before was verified
-	Left        []Left // verified addresses that they changed from, oldest first, and may go back to
-	Changes     int    // of the address, ever
-	Picture     string // key of the stored image; empty: none
+	Proven      bool          // this address or one before was verified
+	Left        []FormerEmail // verified addresses that they changed from, oldest first, and may go back to
+	Changes     int           // of the address, ever
+	Picture     string        // key of the stored image; empty: none
 	Identities  []string
 	Operator    bool
 	DeleteAfter *time.Time
@@ -86,9 +86,9 @@ func (s State) ProvenEmail() string {
 	return s.EmailKey
 }
 
-// Left is a verified address that a user changed from. There are as many as mails that were read, so nothing bounds
+// FormerEmail is a verified address that a user changed from. There are as many as mails that were read, so nothing bounds
 // them: a bound would let who took an account over push its owner's address out.
-type Left struct {
+type FormerEmail struct {
 	Change     int // number of the change, from 0
 	Email      event.Personal
 	EmailKey   string
@@ -96,13 +96,13 @@ type Left struct {
 }
 
 // LeftBy returns the address that a change left; false when it was not verified, or the change was undone.
-func (s State) LeftBy(change int) (Left, bool) {
+func (s State) LeftBy(change int) (FormerEmail, bool) {
 	for _, l := range s.Left {
 		if l.Change == change {
 			return l, true
 		}
 	}
-	return Left{}, false
+	return FormerEmail{}, false
 }
 
 // Registered records that a person opened an account.
@@ -137,8 +137,8 @@ type EmailChanged struct {
 	EmailBefore string         `json:"email_key_before"`
 }
 
-// EmailLost records that the user lost an address to another user.
-type EmailLost struct {
+// EmailClaimLost records that the user lost an address to another user.
+type EmailClaimLost struct {
 	EmailKey string `json:"email_key"`
 }
 
@@ -217,7 +217,7 @@ func (e ProfileChanged) Evolve(s State) State {
 // Evolve puts the new address in place of the old.
 func (e EmailChanged) Evolve(s State) State {
 	if s.Verified {
-		s.Left = append(slices.Clip(s.Left), Left{Change: s.Changes, Email: s.Email, EmailKey: s.EmailKey, Identities: len(s.Identities)}) // the state before may be in use elsewhere
+		s.Left = append(slices.Clip(s.Left), FormerEmail{Change: s.Changes, Email: s.Email, EmailKey: s.EmailKey, Identities: len(s.Identities)}) // the state before may be in use elsewhere
 	}
 	s.Changes++
 	s.Email, s.EmailKey, s.Verified = e.Email, e.EmailKey, false
@@ -225,7 +225,7 @@ func (e EmailChanged) Evolve(s State) State {
 }
 
 // Evolve takes the address away.
-func (e EmailLost) Evolve(s State) State {
+func (e EmailClaimLost) Evolve(s State) State {
 	s.Email, s.EmailKey, s.Verified = event.Personal{}, "", false
 	return s
 }
@@ -271,5 +271,5 @@ func (Erased) Evolve(s State) State {
 	return State{Registered: true, Erased: true, Provider: s.Provider, Workspace: s.Workspace}
 }
 
-// Ends implements [event.Ending].
-func (Erased) Ends(id string) event.End { return event.End{Subject: Subjects.Of(id)} }
+// Erases implements [event.ErasureTrigger].
+func (Erased) Erases(id string) event.Erasure { return event.Erasure{Subject: Subjects.Of(id)} }

@@ -48,17 +48,17 @@ func TestRegister(t *testing.T) {
 
 func TestLoseEmail(t *testing.T) {
 	t.Parallel()
-	lose := user.LoseEmail{EmailKey: "k1"}
+	lose := user.LoseEmailClaim{EmailKey: "k1"}
 	eventtest.Given(t, user.Kind).Case("nobody has it").When(lose).ThenNothing()
 	given := eventtest.Given(t, user.Kind, registered)
 	given.Case("an address that one has is not lost").When(lose).ThenFails(claim.ErrTaken)
-	given.Case("one that one does not have is not theirs").When(user.LoseEmail{EmailKey: "k2"}).ThenNothing()
+	given.Case("one that one does not have is not theirs").When(user.LoseEmailClaim{EmailKey: "k2"}).ThenNothing()
 	given.And(user.EmailChanged{EmailKey: "k2", EmailBefore: "k1"}).Case("nor is one that one had").When(lose).ThenNothing()
-	lapsed := user.LoseEmail{EmailKey: "k1", Lapsed: true}
+	lapsed := user.LoseEmailClaim{EmailKey: "k1", Lapsed: true}
 	moved := given.And(user.EmailVerified{EmailKey: "k1"}, user.EmailChanged{EmailKey: "k2", EmailBefore: "k1"},
 		user.EmailChanged{EmailKey: "k1", EmailBefore: "k2"})
-	moved.Case("an address that was not verified in time").When(lapsed).Then(user.EmailLost{EmailKey: "k1"})
-	require.Empty(t, moved.And(user.EmailLost{EmailKey: "k1"}).State().EmailKey)
+	moved.Case("an address that was not verified in time").When(lapsed).Then(user.EmailClaimLost{EmailKey: "k1"})
+	require.Empty(t, moved.And(user.EmailClaimLost{EmailKey: "k1"}).State().EmailKey)
 	ending := given.And(user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{})
 	ending.Case("who is being erased comes to have nothing").When(lose).ThenNothing()
 	ending.And(user.Erased{}).Case("nor does who was").When(lose).ThenNothing()
@@ -140,7 +140,7 @@ func TestRestoreEmail(t *testing.T) {
 	moved := verified.And(changed("k1", "k2"))
 	moved.Case("the address, and no password").When(restore).Then(restored, gone)
 	moved.Case("not another address").When(user.RestoreEmail{Email: hers("k3"), EmailKey: "k3"}).ThenFails(user.ErrUndone)
-	moved.And(user.EmailLost{EmailKey: "k2"}).Case("the address after it may be gone").When(restore).Then(restored, gone)
+	moved.And(user.EmailClaimLost{EmailKey: "k2"}).Case("the address after it may be gone").When(restore).Then(restored, gone)
 	moved.And(user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}).Case("nobody is brought back").When(restore).ThenFails(user.ErrNotFound)
 
 	// Who took the account over went on: linked an identity, and changed the address again.
@@ -168,10 +168,10 @@ func TestRestoreEmail(t *testing.T) {
 
 func TestAnAddressIsLostForWhoRegainsItUnlessItIsVerified(t *testing.T) {
 	t.Parallel()
-	regained := user.LoseEmail{EmailKey: "k1", Lapsed: true, Regained: true}
+	regained := user.LoseEmailClaim{EmailKey: "k1", Lapsed: true, Regained: true}
 	given := eventtest.Given(t, user.Kind, registered)
-	given.Case("others only proved it").When(user.LoseEmail{EmailKey: "k1", Lapsed: true}).ThenFails(claim.ErrTaken)
-	given.Case("who had it before has it back").When(regained).Then(user.EmailLost{EmailKey: "k1"})
+	given.Case("others only proved it").When(user.LoseEmailClaim{EmailKey: "k1", Lapsed: true}).ThenFails(claim.ErrTaken)
+	given.Case("who had it before has it back").When(regained).Then(user.EmailClaimLost{EmailKey: "k1"})
 	given.And(user.EmailVerified{EmailKey: "k1"}).Case("it is another's now").When(regained).ThenFails(claim.ErrTaken)
 }
 

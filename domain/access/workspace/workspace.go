@@ -15,13 +15,13 @@ import (
 
 // Kind names what a stream workspace-<uuid> holds. A name is for ever: old logs have it.
 var Kind = event.NewKind("workspace",
-	event.Of[Made]("WorkspaceMade", 1),
+	event.Of[Created]("WorkspaceMade", 1),
 	event.Of[Invited]("MemberInvited", 1),
 	event.Of[Withdrawn]("InvitationWithdrawn", 1),
 	event.Of[Joined]("MemberJoined", 1),
 	event.Of[Changed]("MemberChanged", 1),
 	event.Of[Removed]("MemberRemoved", 1),
-	event.Of[Strayed]("InvitationStrayed", 1),
+	event.Of[AddressMismatched]("InvitationStrayed", 1),
 ).Sealing(Invitations)
 
 // What is answered to those who may not, or not so.
@@ -52,7 +52,7 @@ var Owner = actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marke
 
 // Invitations are the subjects of the addresses that somebody was invited at. The key is destroyed when the invitation is over, so that a
 // person who never came is forgotten.
-const Invitations event.Subjects = "invitation"
+const Invitations event.SubjectType = "invitation"
 
 // InvitationSubject returns the name of the key that an invitation's address is sealed with.
 func InvitationSubject(id uuid.UUID) string { return Invitations.Of(id.String()) }
@@ -133,8 +133,8 @@ func (s State) writers() (n int) {
 	return n
 }
 
-// Made records a new workspace with its first member.
-type Made struct {
+// Created records a new workspace with its first member.
+type Created struct {
 	Owner uuid.UUID `json:"owner_id"`
 }
 
@@ -154,8 +154,8 @@ type Withdrawn struct {
 	Invitation uuid.UUID `json:"invitation_id"`
 }
 
-// Strayed records that a user with another address tried to accept an invitation, for the first time.
-type Strayed struct {
+// AddressMismatched records that a user with another address tried to accept an invitation, for the first time.
+type AddressMismatched struct {
 	Invitation uuid.UUID `json:"invitation_id"`
 }
 
@@ -180,7 +180,7 @@ type Removed struct {
 }
 
 // Evolve begins the workspace.
-func (e Made) Evolve(State) State {
+func (e Created) Evolve(State) State {
 	return State{Made: true, Owner: e.Owner, Members: map[uuid.UUID]actor.Permissions{e.Owner: Owner}}.concerns(e.Owner)
 }
 
@@ -200,7 +200,7 @@ func (e Withdrawn) Evolve(s State) State {
 }
 
 // Evolve notes it.
-func (e Strayed) Evolve(s State) State {
+func (e AddressMismatched) Evolve(s State) State {
 	s.Invitations = changed(s.Invitations)
 	if i, open := s.Invitations[e.Invitation]; open {
 		i.Strayed = true
@@ -209,18 +209,18 @@ func (e Strayed) Evolve(s State) State {
 	return s.next()
 }
 
-// Ends implements [event.Ending].
-func (e Invited) Ends(string) event.End { return over(e.Invitation, e.ExpiresAt) }
+// Erases implements [event.ErasureTrigger].
+func (e Invited) Erases(string) event.Erasure { return over(e.Invitation, e.ExpiresAt) }
 
-// Ends implements [event.Ending].
-func (e Withdrawn) Ends(string) event.End { return over(e.Invitation, time.Time{}) }
+// Erases implements [event.ErasureTrigger].
+func (e Withdrawn) Erases(string) event.Erasure { return over(e.Invitation, time.Time{}) }
 
-// Ends implements [event.Ending].
-func (e Joined) Ends(string) event.End { return over(e.Invitation, time.Time{}) }
+// Erases implements [event.ErasureTrigger].
+func (e Joined) Erases(string) event.Erasure { return over(e.Invitation, time.Time{}) }
 
 // over returns the end of an invitation, whose address is in the log alone.
-func over(invitation uuid.UUID, at time.Time) event.End {
-	return event.End{Subject: InvitationSubject(invitation), At: at, Unlisted: true}
+func over(invitation uuid.UUID, at time.Time) event.Erasure {
+	return event.Erasure{Subject: InvitationSubject(invitation), At: at, Unlisted: true}
 }
 
 // Evolve takes the member in.
@@ -257,17 +257,17 @@ func changed[V any](m map[uuid.UUID]V) map[uuid.UUID]V {
 	return maps.Clone(m)
 }
 
-// Make begins a workspace.
-type Make struct {
+// Create begins a workspace.
+type Create struct {
 	Owner uuid.UUID
 }
 
 // Decide makes it once.
-func (c Make) Decide(s State) ([]event.Event[State], error) {
+func (c Create) Decide(s State) ([]event.Event[State], error) {
 	if s.Made {
 		return nil, nil
 	}
-	return []event.Event[State]{Made(c)}, nil
+	return []event.Event[State]{Created(c)}, nil
 }
 
 // Invite asks somebody to join, with no more permissions than who asks has.
@@ -348,17 +348,17 @@ func (c Join) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Joined{Invitation: c.Invitation, User: c.User, Permissions: i.Permissions}}, nil
 }
 
-// Stray notes that a user with another address tried to accept an invitation.
-type Stray struct {
+// RecordMismatch notes that a user with another address tried to accept an invitation.
+type RecordMismatch struct {
 	Invitation uuid.UUID
 }
 
 // Decide notes it once.
-func (c Stray) Decide(s State) ([]event.Event[State], error) {
+func (c RecordMismatch) Decide(s State) ([]event.Event[State], error) {
 	if i, open := s.Invitations[c.Invitation]; !open || i.Strayed {
 		return nil, nil
 	}
-	return []event.Event[State]{Strayed(c)}, nil
+	return []event.Event[State]{AddressMismatched(c)}, nil
 }
 
 // Change gives a member other permissions, in the areas that it names.

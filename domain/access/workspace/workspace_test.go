@@ -47,10 +47,10 @@ func invited(id uuid.UUID, p actor.Permissions) workspace.Invited {
 func TestMake(t *testing.T) {
 	t.Parallel()
 	none := eventtest.Given(t, workspace.Kind)
-	none.Case("it begins with who has it").When(workspace.Make{Owner: asha}).Then(workspace.Made{Owner: asha})
-	made := none.And(workspace.Made{Owner: asha})
+	none.Case("it begins with who has it").When(workspace.Create{Owner: asha}).Then(workspace.Created{Owner: asha})
+	made := none.And(workspace.Created{Owner: asha})
 	require.Equal(t, map[uuid.UUID]actor.Permissions{asha: workspace.Owner}, made.State().Members)
-	made.Case("once").When(workspace.Make{Owner: ravi}).ThenNothing()
+	made.Case("once").When(workspace.Create{Owner: ravi}).ThenNothing()
 }
 
 func TestInvite(t *testing.T) {
@@ -67,7 +67,7 @@ func TestInvite(t *testing.T) {
 		return e
 	}
 	none := eventtest.Given(t, workspace.Kind)
-	made := none.And(workspace.Made{Owner: asha})
+	made := none.And(workspace.Created{Owner: asha})
 	two := made.And(workspace.Joined{Invitation: invitation, User: ravi, Permissions: partner})
 	made.Case("less than one has").When(invite(owner, clerk)).Then(by(owner, clerk))
 	made.Case("all that one has").When(invite(owner, workspace.Owner)).Then(by(owner, workspace.Owner))
@@ -89,7 +89,7 @@ func TestWhatAMemberMayIsWhatTheLogSays(t *testing.T) {
 		h.Case("change").When(workspace.Change{By: late, User: ravi, To: workspace.Owner}).ThenFails(refused)
 		h.Case("remove").When(workspace.Remove{By: late, User: mina}).ThenFails(refused)
 	}
-	three := eventtest.Given(t, workspace.Kind, workspace.Made{Owner: asha}, invited(invitation, clerk),
+	three := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha}, invited(invitation, clerk),
 		workspace.Joined{Invitation: uuid.New(), User: ravi, Permissions: workspace.Owner}, workspace.Joined{Invitation: uuid.New(), User: mina, Permissions: clerk})
 	all(three.And(workspace.Changed{User: ravi, From: workspace.Owner, To: clerk}), workspace.ErrNotPermitted)
 	all(three.And(workspace.Removed{User: ravi}), workspace.ErrNotFound)
@@ -99,7 +99,7 @@ func TestWhatAMemberMayIsWhatTheLogSays(t *testing.T) {
 
 func TestInvitationsAreNotWithoutEnd(t *testing.T) {
 	t.Parallel()
-	made := eventtest.Given(t, workspace.Kind, workspace.Made{Owner: asha})
+	made := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha})
 	many := make([]event.Event[workspace.State], workspace.MaxInvitations)
 	for i := range many {
 		many[i] = invited(uuid.New(), clerk)
@@ -123,7 +123,7 @@ func TestInvitationsAreNotWithoutEnd(t *testing.T) {
 func TestWithdraw(t *testing.T) {
 	t.Parallel()
 	withdraw := workspace.Withdraw{By: owner, Invitation: invitation}
-	asked := eventtest.Given(t, workspace.Kind, workspace.Made{Owner: asha}, invited(invitation, clerk))
+	asked := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha}, invited(invitation, clerk))
 	asked.Case("one's own").When(withdraw).Then(workspace.Withdrawn{Invitation: invitation})
 	asked.Case("by an operator").When(workspace.Withdraw{By: operator, Invitation: invitation}).Then(workspace.Withdrawn{Invitation: invitation})
 	asked.And(workspace.Joined{Invitation: uuid.New(), User: ravi, Permissions: partner}).Case("another member's").
@@ -142,7 +142,7 @@ func TestJoin(t *testing.T) {
 		change(&j)
 		return j
 	}
-	asked := eventtest.Given(t, workspace.Kind, workspace.Made{Owner: asha}, invited(invitation, clerk))
+	asked := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha}, invited(invitation, clerk))
 	asked.Case("with what was offered").When(join).Then(workspace.Joined{Invitation: invitation, User: ravi, Permissions: clerk})
 	asked.Case("by no other invitation").When(with(func(j *workspace.Join) { j.Invitation = uuid.New() })).ThenFails(workspace.ErrNoInvitation)
 	asked.Case("not too late").When(with(func(j *workspace.Join) { j.Now = ends })).ThenFails(workspace.ErrNoInvitation)
@@ -168,12 +168,12 @@ func TestJoin(t *testing.T) {
 
 func TestAnInvitationStraysOnce(t *testing.T) {
 	t.Parallel()
-	stray := workspace.Stray{Invitation: invitation}
-	asked := eventtest.Given(t, workspace.Kind, workspace.Made{Owner: asha}, invited(invitation, clerk))
-	asked.Case("the first time").When(stray).Then(workspace.Strayed{Invitation: invitation})
-	asked.And(workspace.Strayed{Invitation: invitation}).Case("the second").When(stray).ThenNothing()
+	stray := workspace.RecordMismatch{Invitation: invitation}
+	asked := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha}, invited(invitation, clerk))
+	asked.Case("the first time").When(stray).Then(workspace.AddressMismatched{Invitation: invitation})
+	asked.And(workspace.AddressMismatched{Invitation: invitation}).Case("the second").When(stray).ThenNothing()
 	asked.And(workspace.Withdrawn{Invitation: invitation}).Case("when it is over").When(stray).ThenNothing()
-	require.Empty(t, asked.And(workspace.Withdrawn{Invitation: invitation}, workspace.Strayed{Invitation: invitation}).State().Invitations)
+	require.Empty(t, asked.And(workspace.Withdrawn{Invitation: invitation}, workspace.AddressMismatched{Invitation: invitation}).State().Invitations)
 }
 
 func TestAnInvitationIsWorthWhatWhoSentItMayDo(t *testing.T) {
@@ -186,7 +186,7 @@ func TestAnInvitationIsWorthWhatWhoSentItMayDo(t *testing.T) {
 	by := func(by actor.Actor) *eventtest.History[workspace.State] {
 		i := invited(invitation, read)
 		i.By = by.String()
-		return eventtest.Given(t, workspace.Kind, workspace.Made{Owner: asha},
+		return eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha},
 			workspace.Joined{Invitation: uuid.New(), User: ravi, Permissions: workspace.Owner}, i)
 	}
 	changed := func(to actor.Permissions) *eventtest.History[workspace.State] {
@@ -212,7 +212,7 @@ func TestChange(t *testing.T) {
 		p.Marketplace, p.Audit = cmp.Or(p.Marketplace, actor.None), cmp.Or(p.Audit, actor.None)
 		return p
 	}
-	alone := eventtest.Given(t, workspace.Kind, workspace.Made{Owner: asha})
+	alone := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha})
 	alone.Case("the last who may write goes on doing so").When(change{By: owner, User: asha, To: only(clerk)}).ThenFails(workspace.ErrLastMember)
 	alone.Case("and may lose the rest").When(change{By: owner, User: asha, To: only(actor.Permissions{Marketplace: actor.Write})}).
 		Then(workspace.Changed{User: asha, From: workspace.Owner, To: actor.Permissions{Marketplace: actor.Write}})
@@ -244,7 +244,7 @@ func TestChange(t *testing.T) {
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	type remove = workspace.Remove
-	alone := eventtest.Given(t, workspace.Kind, workspace.Made{Owner: asha})
+	alone := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha})
 	alone.Case("the last who may write stays").When(remove{By: owner, User: asha}).ThenFails(workspace.ErrLastMember)
 	alone.Case("even for an operator").When(remove{By: operator, User: asha}).ThenFails(workspace.ErrLastMember)
 	alone.Case("unless the person is gone").When(remove{User: asha, Erased: true}).Then(workspace.Removed{User: asha, Erased: true})
@@ -274,7 +274,7 @@ func TestAMemberHasTheRevisionOfTheNewestEventAboutThem(t *testing.T) {
 	type revisions = map[uuid.UUID]int64
 	invited := workspace.Invited{Invitation: invitation, Permissions: clerk}
 	joined := workspace.Joined{Invitation: invitation, User: ravi, Permissions: clerk}
-	given := eventtest.Given(t, workspace.Kind, workspace.Made{Owner: asha}, invited, workspace.Withdrawn{Invitation: invitation}, invited, joined)
+	given := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha}, invited, workspace.Withdrawn{Invitation: invitation}, invited, joined)
 	require.Equal(t, revisions{asha: 0, ravi: 4}, given.State().Revisions)
 	given = given.And(workspace.Changed{User: ravi, From: clerk, To: partner}, invited)
 	require.Equal(t, revisions{asha: 0, ravi: 5}, given.State().Revisions)

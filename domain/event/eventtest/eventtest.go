@@ -147,8 +147,8 @@ func seal[S any](t *testing.T, events []event.Event[S]) []event.Event[S] {
 	t.Helper()
 	sealed, err := event.MapSealed(events, func(fields []*event.Sealed) error {
 		for _, f := range fields {
-			if text, ok := f.Clear(); ok {
-				f.Close(1, []byte("not secret: "+text))
+			if text, ok := f.Plaintext(); ok {
+				f.SetCiphertext(1, []byte("not secret: "+text))
 			}
 		}
 		return nil

@@ -139,7 +139,7 @@ func (l *Ledger) checkType(given *int, wanted bool) []fault.Field {
 type DeleteAccount struct {
 	Ledger      *Ledger
 	EarliestRow *unit.Date // date of its oldest row; nil: it has none
-	Standing    Standing
+	Standing    PostingContext
 }
 
 // Decide returns the ledger's NoAccount for an account that is not open, and a conflict for one with a row in a locked period.
@@ -148,7 +148,7 @@ func (c DeleteAccount) Decide(a Account) ([]event.Event[Account], error) {
 		return nil, c.Ledger.NoAccount
 	}
 	if c.EarliestRow != nil {
-		if err := c.Standing.Refuses(*c.EarliestRow); err != nil {
+		if err := c.Standing.CheckDates(*c.EarliestRow); err != nil {
 			return nil, err
 		}
 	}

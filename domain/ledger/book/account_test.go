@@ -66,7 +66,7 @@ func TestDeleteAccount(t *testing.T) {
 	given := eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"})
 	given.Case("an account without rows").When(deleteAccount{Ledger: bank.Ledger}).Then(accountDeleted{})
 	yesterday := today - 1
-	locked := book.Standing{AccountOpen: true, LockedThrough: &yesterday}
+	locked := book.PostingContext{AccountOpen: true, LockedThrough: &yesterday}
 	given.Case("an account whose rows are not locked").
 		When(deleteAccount{Ledger: bank.Ledger, EarliestRow: &today, Standing: locked}).Then(accountDeleted{EarliestRow: &today})
 	given.Case("one with a locked row").When(deleteAccount{Ledger: bank.Ledger, EarliestRow: &yesterday, Standing: locked}).

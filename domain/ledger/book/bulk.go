@@ -23,11 +23,11 @@ type PostRows struct {
 	Ledger  *Ledger
 	Account int64
 	Today   unit.Date
-	Rows    []Asked
+	Rows    []RowInput
 }
 
 // Decide returns the rows. It refuses all of them for what is wrong with any, and names each.
-func (c PostRows) Decide(s Standing) ([]RowAdded, error) {
+func (c PostRows) Decide(s PostingContext) ([]RowAdded, error) {
 	switch {
 	case len(c.Rows) == 0:
 		return nil, fault.Fields(fault.Field{Field: "rows", Message: "at least one row is needed"})
@@ -40,7 +40,7 @@ func (c PostRows) Decide(s Standing) ([]RowAdded, error) {
 		bytes int
 	)
 	for i, asked := range c.Rows {
-		row, faults := AddRow{Ledger: c.Ledger, Account: c.Account, Today: c.Today, Asked: asked}.row()
+		row, faults := AddRow{Ledger: c.Ledger, Account: c.Account, Today: c.Today, RowInput: asked}.row()
 		for _, f := range faults {
 			wrong = append(wrong, fault.Field{Field: fmt.Sprintf("rows[%d].%s", i, f.Field), Message: f.Message})
 		}
@@ -57,19 +57,19 @@ func (c PostRows) Decide(s Standing) ([]RowAdded, error) {
 }
 
 // refused returns why rows may not be posted, nil if they may. It names each row in a locked period.
-func refused(rows []RowAdded, s Standing) error {
+func refused(rows []RowAdded, s PostingContext) error {
 	dates := make([]unit.Date, len(rows))
 	for i, r := range rows {
 		dates[i] = r.Date
 	}
-	err := s.Refuses(dates...)
+	err := s.CheckDates(dates...)
 	refused, ok := errors.AsType[*fault.Error](err)
 	if !ok || refused.Kind != fault.Conflict {
 		return err
 	}
 	named := *refused
 	for i, r := range rows {
-		if s.Refuses(r.Date) != nil {
+		if s.CheckDates(r.Date) != nil {
 			named.Fields = append(named.Fields, fault.Field{Field: fmt.Sprintf("rows[%d].date", i), Message: refused.Detail})
 		}
 	}

@@ -23,7 +23,7 @@ func post(rows []added) postRows {
 
 func TestPostRows(t *testing.T) {
 	t.Parallel()
-	open := book.Standing{AccountOpen: true}
+	open := book.PostingContext{AccountOpen: true}
 	posts := func(sentence string, rows []added) {
 		t.Helper()
 		got, err := post(rows).Decide(open)
@@ -64,10 +64,10 @@ func TestEachRowInALockedPeriodIsNamed(t *testing.T) {
 	c := post([]added{{Date: today - 9, In: of(1)}, {Date: today - 10, In: of(1)}, {Date: today - 30, In: of(1)}})
 	locked := today - 10
 	why := "Books are locked through " + locked.String()
-	_, err := c.Decide(book.Standing{AccountOpen: true, LockedThrough: &locked})
+	_, err := c.Decide(book.PostingContext{AccountOpen: true, LockedThrough: &locked})
 	require.Equal(t, &fault.Error{Kind: fault.Conflict, Detail: why, Fields: []fault.Field{
 		{Field: "rows[1].date", Message: why}, {Field: "rows[2].date", Message: why},
 	}}, err)
-	_, err = c.Decide(book.Standing{LockedThrough: &locked})
+	_, err = c.Decide(book.PostingContext{LockedThrough: &locked})
 	require.Equal(t, book.ErrNoAccount, err)
 }

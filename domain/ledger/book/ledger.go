@@ -24,7 +24,7 @@ type Ledger struct {
 
 	in, out codec
 	mirror  func(in, out Side) (newIn, newOut Side, err error)
-	decide  func(before Row, asked Asked) (after Row, wrong []fault.Field)
+	decide  func(before Row, asked RowInput) (after Row, wrong []fault.Field)
 }
 
 // Spec is what a ledger's own file says of it.
@@ -40,11 +40,11 @@ type Spec[In, Out Entry] struct {
 	// other way round. Each new side counts what the old one counts on the other.
 	Mirror func(in []In, out []Out) (newIn []In, newOut []Out)
 
-	// Pair returns the sides of a row as they are to be stored, where an entry of one side wants one on the other, as a rate
+	// AddCounterEntries returns the sides of a row as they are to be stored, where an entry of one side wants one on the other, as a rate
 	// cut wants its counter entry. It gets them as they are asked for, completed and without faults, and as they were stored
 	// before. It tells c of faults and warnings by whole names, such as "out_entries[0].rate". Each write of entries calls it;
 	// nil: no entry wants another.
-	Pair func(c *Computer, asked, before Sides[In, Out]) Sides[In, Out]
+	AddCounterEntries func(c *Computer, asked, before Sides[In, Out]) Sides[In, Out]
 }
 
 // Sides are the entries of a row.
@@ -66,7 +66,7 @@ func New[In, Out Entry](s Spec[In, Out]) *Ledger {
 		Name: s.Name, Title: s.Title, Types: s.Types, Metal: s.Metal, Gross: s.Gross,
 		NoAccount: fault.New(fault.NotFound, s.NoAccount), NoRow: fault.New(fault.NotFound, s.Title+" ledger row not found"),
 		in: codecOf[In](inEntries), out: codecOf[Out](outEntries),
-		decide: func(before Row, asked Asked) (Row, []fault.Field) { return decideRow(s, before, asked) },
+		decide: func(before Row, asked RowInput) (Row, []fault.Field) { return decideRow(s, before, asked) },
 	}
 	l.mirror = func(in, out Side) (newIn, newOut Side, err error) {
 		ins, err := EntriesOf[In](in)

@@ -18,7 +18,7 @@ import (
 // smith is a ledger that counts metal: its accounts have types, its entries values that follow from others, and a cut on the
 // OUT side wants a counter entry on the IN side. It writes under the names of a ledger that is stored.
 var smith = book.New(book.Spec[piece, piece]{
-	Name: "polisher", Title: "Smith", Types: 3, Metal: true, NoAccount: "Smith not found", Mirror: book.Exchange[piece], Pair: counters,
+	Name: "polisher", Title: "Smith", Types: 3, Metal: true, NoAccount: "Smith not found", Mirror: book.Exchange[piece], AddCounterEntries: counters,
 })
 
 // piece is an entry of smith's.
@@ -118,7 +118,7 @@ func sideOf(pieces ...piece) book.Side { return book.SideOf(pieces) }
 
 // addPieces asks for a new row of smith's.
 func addPieces(in, out []piece) addRow {
-	return addRow{Ledger: smith, Account: 12, Today: today, Asked: book.Asked{Date: new(today), In: book.Entries(in), Out: book.Entries(out)}}
+	return addRow{Ledger: smith, Account: 12, Today: today, RowInput: book.RowInput{Date: new(today), In: book.Entries(in), Out: book.Entries(out)}}
 }
 
 // editPieces asks for other entries; a nil side stays.
@@ -187,7 +187,7 @@ func TestWarningsOfASideGoWithIt(t *testing.T) {
 	warned := warning("in_entries[0].fine_weight", "91", "92")
 	history := eventtest.Given(t, smith.Rows, added{Account: 12, Date: today, In: sideOf(odd), Out: sideOf(piece{Fine: grams("1")}), Warnings: warned})
 	history.Case("they stay with the other side's entries").When(editPieces(nil, []piece{{Fine: grams("2")}})).Then(edited{Out: new(sideOf(piece{Fine: grams("2")}))})
-	history.Case("and with another date").When(editRow{Ledger: smith, Account: 12, Today: today, Asked: book.Asked{Date: new(today - 1)}}).Then(edited{Date: new(today - 1)})
+	history.Case("and with another date").When(editRow{Ledger: smith, Account: 12, Today: today, RowInput: book.RowInput{Date: new(today - 1)}}).Then(edited{Date: new(today - 1)})
 	history.Case("they go with its entries").When(editPieces([]piece{{Fine: grams("91")}}, nil)).
 		Then(edited{In: new(sideOf(piece{Fine: grams("91")})), Warnings: new(book.Warnings(""))})
 	history.Case("and when the side is emptied").When(emptySide{Ledger: smith}).Then(edited{In: new(sideOf()), Warnings: new(book.Warnings(""))})
@@ -261,7 +261,7 @@ func TestAnEntryThatWantsOneOnTheOtherSideGetsIt(t *testing.T) {
 	history.Case("it does not go alone").When(editPieces([]piece{}, nil)).ThenNothing()
 	history.Case("the cut goes, and it goes").When(editPieces(nil, []piece{{Fine: grams("1")}})).Then(edited{In: new(sideOf()), Out: new(sideOf(piece{Fine: grams("1")}))})
 	history.Case("the side of the cut goes, and the row with it").When(emptySide{Ledger: smith, Out: true}).Then(rowDeleted{})
-	history.Case("another date is no write of entries").When(editRow{Ledger: smith, Account: 12, Today: today, Asked: book.Asked{Date: new(today - 1)}}).Then(edited{Date: new(today - 1)})
+	history.Case("another date is no write of entries").When(editRow{Ledger: smith, Account: 12, Today: today, RowInput: book.RowInput{Date: new(today - 1)}}).Then(edited{Date: new(today - 1)})
 	eventtest.Given(t, smith.Rows, added{Account: 12, Date: today, In: sideOf(paid), Out: sideOf(cut("7000"))}).
 		Case("what is not its own stays").When(emptySide{Ledger: smith, Out: true}).Then(edited{Out: new(sideOf())})
 }

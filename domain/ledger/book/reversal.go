@@ -100,7 +100,7 @@ type ReverseRows struct {
 }
 
 // Decide returns the new rows. It refuses a day after tomorrow and one before a row's own.
-func (c ReverseRows) Decide(s Standing) ([]RowAdded, error) {
+func (c ReverseRows) Decide(s PostingContext) ([]RowAdded, error) {
 	latest := c.Rows[0].Date
 	for _, row := range c.Rows {
 		latest = max(latest, row.Date)
@@ -127,5 +127,5 @@ func (c ReverseRows) Decide(s Standing) ([]RowAdded, error) {
 	if bytes > mostBytes {
 		return nil, errTooLarge
 	}
-	return added, s.Refuses(date)
+	return added, s.CheckDates(date)
 }

@@ -46,9 +46,9 @@ func TestWhatIsSettledStaysAsItIs(t *testing.T) {
 	} {
 		history := eventtest.Given(t, bank.Ledger.Rows, c.events...)
 		require.ErrorIs(t, history.State().Editable(), c.why, sentence)
-		history.Case(sentence + ": edited").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: askFor(edited{In: new(of(2))})}).ThenFails(c.why)
-		history.Case(sentence + ": moved").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: askFor(edited{Date: new(today - 1)})}).ThenFails(c.why)
-		history.Case(sentence + ": edited to what it is").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: askFor(edited{In: new(of(1))})}).ThenNothing()
+		history.Case(sentence + ": edited").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: askFor(edited{In: new(of(2))})}).ThenFails(c.why)
+		history.Case(sentence + ": moved").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: askFor(edited{Date: new(today - 1)})}).ThenFails(c.why)
+		history.Case(sentence + ": edited to what it is").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: askFor(edited{In: new(of(1))})}).ThenNothing()
 		history.Case(sentence + ": deleted").When(deleteRow{Ledger: bank.Ledger, Account: 12}).ThenFails(c.why)
 		history.Case(sentence + ": void").When(voidRow{Ledger: bank.Ledger, Account: 12}).ThenFails(c.why)
 	}
@@ -74,7 +74,7 @@ func TestReverseRows(t *testing.T) {
 	mirrors := func(date unit.Date) []added {
 		return []added{{Account: 12, Date: date, Out: of(1), Reverses: 7}, {Account: 12, Date: date, In: of(2, 3), Reverses: 3}}
 	}
-	open := book.Standing{AccountOpen: true}
+	open := book.PostingContext{AccountOpen: true}
 	for sentence, test := range map[string]struct {
 		days []unit.Date // none: no day is given
 		on   unit.Date
@@ -101,9 +101,9 @@ func TestReverseRows(t *testing.T) {
 	got, err := c.Decide(open)
 	require.NoError(t, err)
 	require.Equal(t, mirrors(today+1), got, "a row of tomorrow is reversed tomorrow")
-	_, err = c.Decide(book.Standing{AccountOpen: true, LockedThrough: new(today + 1)})
+	_, err = c.Decide(book.PostingContext{AccountOpen: true, LockedThrough: new(today + 1)})
 	require.Equal(t, fault.Newf(fault.Conflict, "Books are locked through %s", today+1), err)
-	_, err = c.Decide(book.Standing{})
+	_, err = c.Decide(book.PostingContext{})
 	require.Equal(t, book.ErrNoAccount, err)
 }
 

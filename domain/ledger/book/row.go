@@ -102,10 +102,10 @@ func (e RowEdited) Evolve(r Row) Row {
 // Evolve ends the row.
 func (RowDeleted) Evolve(r Row) Row { r.Deleted = r.Account != 0; return r }
 
-// Asked is what somebody wants a row to be. On an edit, what is absent stays.
-type Asked struct {
+// RowInput is what somebody wants a row to be. On an edit, what is absent stays.
+type RowInput struct {
 	Date    *unit.Date
-	In, Out Given
+	In, Out SideInput
 }
 
 // check returns what is wrong with a row beside what is wrong with its entries, and then that.
@@ -140,7 +140,7 @@ type AddRow struct {
 	Ledger  *Ledger
 	Account int64
 	Today   unit.Date
-	Asked
+	RowInput
 }
 
 // Decide refuses rows without entries, entries that the ledger refuses, and dates after tomorrow.
@@ -165,7 +165,7 @@ func (c AddRow) Row() (RowAdded, error) {
 }
 
 func (c AddRow) row() (RowAdded, []fault.Field) {
-	row, wrong := c.Ledger.decide(Row{}, c.Asked)
+	row, wrong := c.Ledger.decide(Row{}, c.RowInput)
 	return RowAdded{Account: c.Account, Date: row.Date, In: row.In, Out: row.Out, Warnings: row.Warnings}, row.check(c.Today, wrong)
 }
 
@@ -174,7 +174,7 @@ type EditRow struct {
 	Ledger  *Ledger
 	Account int64
 	Today   unit.Date
-	Asked
+	RowInput
 }
 
 // Decide returns the ledger's NoRow where the account has no such row, and a conflict where it is not
@@ -183,7 +183,7 @@ func (c EditRow) Decide(r Row) ([]event.Event[Row], error) {
 	if !r.Exists() || r.Account != c.Account {
 		return nil, c.Ledger.NoRow
 	}
-	after, wrong := c.Ledger.decide(r, c.Asked)
+	after, wrong := c.Ledger.decide(r, c.RowInput)
 	if len(wrong) == 0 && after == r {
 		return nil, nil
 	}
@@ -242,9 +242,9 @@ func (c EmptySide) Decide(r Row) ([]event.Event[Row], error) {
 	if !r.Exists() {
 		return nil, c.Ledger.NoRow
 	}
-	side, name, asked := r.In, "in", Asked{In: c.Ledger.in.none}
+	side, name, asked := r.In, "in", RowInput{In: c.Ledger.in.none}
 	if c.Out {
-		side, name, asked = r.Out, "out", Asked{Out: c.Ledger.out.none}
+		side, name, asked = r.Out, "out", RowInput{Out: c.Ledger.out.none}
 	}
 	if side.IsZero() {
 		return nil, fault.Newf(fault.NotFound, "Row has no %s entries", name)

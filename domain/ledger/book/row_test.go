@@ -51,9 +51,9 @@ func TestAddRow(t *testing.T) {
 	for sentence, date := range map[string]unit.Date{
 		"today": today, "tomorrow, for those east of us": today + 1, "long ago": day(1900, time.January, 1),
 	} {
-		history.Case(sentence).When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: ask(date, both, of())}).Then(added{Account: 12, Date: date, In: both})
+		history.Case(sentence).When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: ask(date, both, of())}).Then(added{Account: 12, Date: date, In: both})
 	}
-	history.Case("both sides").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: ask(today, of(1, 1), of(2))}).
+	history.Case("both sides").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: ask(today, of(1, 1), of(2))}).
 		Then(added{Account: 12, Date: today, In: of(1, 1), Out: of(2)})
 	many := make([]int64, 500)
 	for i := range many {
@@ -61,21 +61,21 @@ func TestAddRow(t *testing.T) {
 	}
 	full := added{Account: 12, Date: today, In: of(many...), Out: of(many...)}
 	history.Case("500 entries a side, of the largest amount").
-		When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: ask(today, of(many...), of(many...))}).Then(full)
+		When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: ask(today, of(many...), of(many...))}).Then(full)
 	require.Equal(t, "4999999999999500", full.In.Effect.Cash.String(), "it does not overflow")
 	for sentence, bad := range badRows {
-		history.Case("none " + sentence).When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: ask(bad.row.Date, bad.row.In, bad.row.Out)}).ThenFails(bad.why)
+		history.Case("none " + sentence).When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: ask(bad.row.Date, bad.row.In, bad.row.Out)}).ThenFails(bad.why)
 	}
 	exists := fault.New(fault.Conflict, "Row exists already")
 	there := history.And(added{Account: 12, Date: today, In: of(1)})
-	there.Case("an id is used once").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: ask(today, of(1), of())}).ThenFails(exists)
-	there.And(rowDeleted{}).Case("also after a deletion").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: ask(today, of(1), of())}).ThenFails(exists)
+	there.Case("an id is used once").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: ask(today, of(1), of())}).ThenFails(exists)
+	there.And(rowDeleted{}).Case("also after a deletion").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: ask(today, of(1), of())}).ThenFails(exists)
 }
 
 func TestEditRow(t *testing.T) {
 	t.Parallel()
 	edit := func(e edited) editRow {
-		return editRow{Ledger: bank.Ledger, Account: 12, Today: today, Asked: askFor(e)}
+		return editRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: askFor(e)}
 	}
 	history := eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today, In: of(1, 2), Out: of(3)})
 	for sentence, e := range map[string]edited{
@@ -103,14 +103,14 @@ func TestEditRow(t *testing.T) {
 	eventtest.Given(t, bank.Ledger.Rows).Case("no row").When(edit(edited{Date: new(today)})).ThenFails(bank.Ledger.NoRow)
 	history.And(rowDeleted{}).Case("a deleted row").When(edit(edited{})).ThenFails(bank.Ledger.NoRow)
 	history.Case("another account's row is not there, be the edit right or wrong").
-		When(editRow{Ledger: bank.Ledger, Account: 13, Today: today, Asked: askFor(edited{In: new(of(0))})}).ThenFails(bank.Ledger.NoRow)
+		When(editRow{Ledger: bank.Ledger, Account: 13, Today: today, RowInput: askFor(edited{In: new(of(0))})}).ThenFails(bank.Ledger.NoRow)
 }
 
 func TestEditIsJudgedByWhatTheRowThenIs(t *testing.T) {
 	t.Parallel()
 	eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today + 1, In: of(1)}).
 		Case("a date that was fine when it was posted is fine no more on an earlier day").
-		When(editRow{Ledger: bank.Ledger, Account: 12, Today: today - 1, Asked: askFor(edited{In: new(of(2))})}).
+		When(editRow{Ledger: bank.Ledger, Account: 12, Today: today - 1, RowInput: askFor(edited{In: new(of(2))})}).
 		ThenFails(invalid("date", "must not be after tomorrow"))
 }
 
@@ -136,7 +136,7 @@ func TestRowFoldsToWhatItIs(t *testing.T) {
 func TestAStepIsJudgedByBothEndsOfAMove(t *testing.T) {
 	t.Parallel()
 	lock := today - 1
-	standing := book.Standing{AccountOpen: true, LockedThrough: &lock}
+	standing := book.PostingContext{AccountOpen: true, LockedThrough: &lock}
 	locked := fault.New(fault.Conflict, "Books are locked through 2025-03-30")
 	row := book.Row{Account: 12, Date: today, In: of(1)}
 	change := func(r book.Row, f func(*book.Row)) book.Row { f(&r); return r }
@@ -171,24 +171,24 @@ func TestStandingRefuses(t *testing.T) {
 	lock := today - 10
 	locked := fault.New(fault.Conflict, "Books are locked through 2025-03-21")
 	for sentence, c := range map[string]struct {
-		standing book.Standing
+		standing book.PostingContext
 		dates    []unit.Date
 		want     error
 	}{
-		"nothing is locked":                 {book.Standing{AccountOpen: true}, []unit.Date{0}, nil},
-		"the day after the lock":            {book.Standing{AccountOpen: true, LockedThrough: &lock}, []unit.Date{lock + 1}, nil},
-		"the locked day":                    {book.Standing{AccountOpen: true, LockedThrough: &lock}, []unit.Date{lock}, locked},
-		"long before":                       {book.Standing{AccountOpen: true, LockedThrough: &lock}, []unit.Date{-25567}, locked},
-		"a move into the locked time":       {book.Standing{AccountOpen: true, LockedThrough: &lock}, []unit.Date{today, lock}, locked},
-		"a move out of it":                  {book.Standing{AccountOpen: true, LockedThrough: &lock}, []unit.Date{lock, today}, locked},
-		"no date":                           {book.Standing{AccountOpen: true, LockedThrough: &lock}, nil, nil},
-		"no account":                        {book.Standing{}, []unit.Date{today}, book.ErrNoAccount},
-		"no account is told before a lock":  {book.Standing{LockedThrough: &lock}, []unit.Date{lock}, book.ErrNoAccount},
-		"no account, and no date to lock":   {book.Standing{LockedThrough: &lock}, nil, book.ErrNoAccount},
-		"one of many rows is locked":        {book.Standing{AccountOpen: true, LockedThrough: &lock}, []unit.Date{today, today, lock}, locked},
-		"a lock on the first day of the PC": {book.Standing{AccountOpen: true, LockedThrough: new(unit.Date(0))}, []unit.Date{1}, nil},
+		"nothing is locked":                 {book.PostingContext{AccountOpen: true}, []unit.Date{0}, nil},
+		"the day after the lock":            {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{lock + 1}, nil},
+		"the locked day":                    {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{lock}, locked},
+		"long before":                       {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{-25567}, locked},
+		"a move into the locked time":       {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{today, lock}, locked},
+		"a move out of it":                  {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{lock, today}, locked},
+		"no date":                           {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, nil, nil},
+		"no account":                        {book.PostingContext{}, []unit.Date{today}, book.ErrNoAccount},
+		"no account is told before a lock":  {book.PostingContext{LockedThrough: &lock}, []unit.Date{lock}, book.ErrNoAccount},
+		"no account, and no date to lock":   {book.PostingContext{LockedThrough: &lock}, nil, book.ErrNoAccount},
+		"one of many rows is locked":        {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{today, today, lock}, locked},
+		"a lock on the first day of the PC": {book.PostingContext{AccountOpen: true, LockedThrough: new(unit.Date(0))}, []unit.Date{1}, nil},
 	} {
-		err := c.standing.Refuses(c.dates...)
+		err := c.standing.CheckDates(c.dates...)
 		if c.want == nil {
 			require.NoError(t, err, sentence)
 			continue

@@ -66,7 +66,7 @@ type Line struct {
 	Effect Effect
 }
 
-// Entry is one line of a side, of a ledger's own type. It may also be a [Completing] one.
+// Entry is one line of a side, of a ledger's own type. It may also be a [Completer] one.
 type Entry interface {
 	// Effect is what the line counts, never negative.
 	Effect() Effect
@@ -74,18 +74,18 @@ type Entry interface {
 	Check() []fault.Field
 }
 
-// Completing is an [Entry] that has values which follow from others.
-type Completing[E any] interface {
+// Completer is an [Entry] that has values which follow from others.
+type Completer[E any] interface {
 	// Complete returns the entry with the values that were not given.
 	Complete(c *Computer) E
 }
 
-// Given is a side as somebody asks for it: entries of the ledger's own type, before they are completed and
+// SideInput is a side as somebody asks for it: entries of the ledger's own type, before they are completed and
 // checked. The zero Given is none at all.
-type Given struct{ entries any }
+type SideInput struct{ entries any }
 
 // Entries returns a Given with these entries.
-func Entries[E Entry](list []E) Given { return Given{list} }
+func Entries[E Entry](list []E) SideInput { return SideInput{list} }
 
 // SideOf returns a side with these entries as they are.
 func SideOf[E Entry](list []E) Side {
@@ -120,7 +120,7 @@ type codec struct {
 	entry    reflect.Type
 	measured func(Side) (Side, error)
 	lines    func(Side) ([]Line, error)
-	none     Given // no entry of the ledger's type
+	none     SideInput // no entry of the ledger's type
 }
 
 // What the two sides are called.
@@ -164,7 +164,7 @@ type deciding[E Entry] struct {
 
 // newDeciding returns a side with the entries that are asked for. Those that are stored take their place where none are, if both sides
 // are decided together.
-func newDeciding[E Entry](name string, asked Given, stored Side, together bool) *deciding[E] {
+func newDeciding[E Entry](name string, asked SideInput, stored Side, together bool) *deciding[E] {
 	d := &deciding[E]{name: name, stored: stored, given: asked.entries != nil || together}
 	switch {
 	case asked.entries != nil:
@@ -194,12 +194,12 @@ func (d *deciding[E]) complete() (wrong []fault.Field) {
 		return []fault.Field{{Field: d.name, Message: fmt.Sprintf("at most %d entries", maxEntries)}}
 	}
 	var before map[string]bool
-	if _, completing := any(*new(E)).(Completing[E]); completing {
+	if _, completing := any(*new(E)).(Completer[E]); completing {
 		before = computedIn(d.stored)
 	}
 	for i, e := range d.list {
 		c := &Computer{prefix: fmt.Sprintf("%s[%d].", d.name, i), before: before}
-		if completing, ok := any(e).(Completing[E]); ok {
+		if completing, ok := any(e).(Completer[E]); ok {
 			d.list[i] = completing.Complete(c)
 		}
 		wrong = append(wrong, d.check(i, c.wrong)...)
@@ -241,17 +241,17 @@ func (d *deciding[E]) warned(before Warnings) []Warning {
 }
 
 // decideRow returns the row as it is asked for, and what is wrong with its entries.
-func decideRow[In, Out Entry](s Spec[In, Out], before Row, asked Asked) (after Row, wrong []fault.Field) {
+func decideRow[In, Out Entry](s Spec[In, Out], before Row, asked RowInput) (after Row, wrong []fault.Field) {
 	after = before
 	if asked.Date != nil {
 		after.Date = *asked.Date
 	}
-	together := s.Pair != nil && (asked.In.entries != nil || asked.Out.entries != nil)
+	together := s.AddCounterEntries != nil && (asked.In.entries != nil || asked.Out.entries != nil)
 	in, out := newDeciding[In](inEntries, asked.In, before.In, together), newDeciding[Out](outEntries, asked.Out, before.Out, together)
 	wrong = append(in.complete(), out.complete()...)
 	c := &Computer{}
 	if together && len(wrong) == 0 {
-		paired := s.Pair(c, Sides[In, Out]{in.list, out.list}, Sides[In, Out]{in.before(), out.before()})
+		paired := s.AddCounterEntries(c, Sides[In, Out]{in.list, out.list}, Sides[In, Out]{in.before(), out.before()})
 		in.list, out.list, wrong = paired.In, paired.Out, c.wrong
 		for i := range in.list {
 			wrong = append(wrong, in.check(i, nil)...)

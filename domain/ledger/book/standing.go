@@ -7,8 +7,8 @@ import (
 	"bahi/domain/unit"
 )
 
-// Standing is what the rules between streams look at.
-type Standing struct {
+// PostingContext is what the rules between streams look at.
+type PostingContext struct {
 	AccountOpen   bool       // opened and not deleted, in the workspace
 	LockedThrough *unit.Date // nil: nothing is locked
 }
@@ -16,9 +16,9 @@ type Standing struct {
 // ErrNoAccount refuses a row whose account is not open.
 var ErrNoAccount = fault.New(fault.NotFound, "Account not found")
 
-// Refuses returns why rows of these dates may not change, nil if they may: no row
+// CheckDates returns why rows of these dates may not change, nil if they may: no row
 // for an account that is not open, none in a locked period (CONTRACT.md 0.4; both dates of a move count).
-func (s Standing) Refuses(dates ...unit.Date) error {
+func (s PostingContext) CheckDates(dates ...unit.Date) error {
 	if !s.AccountOpen {
 		return ErrNoAccount
 	}
@@ -31,11 +31,11 @@ func (s Standing) Refuses(dates ...unit.Date) error {
 }
 
 // RefusesStep returns why a row may not become another one, nil if it may.
-func (s Standing) RefusesStep(before, after Row) error {
+func (s PostingContext) RefusesStep(before, after Row) error {
 	if !Changes(before, after) {
 		return nil
 	}
-	return s.Refuses(dates(before, after)...)
+	return s.CheckDates(dates(before, after)...)
 }
 
 // Changes reports whether the step from before to after changes what the books count. A reversal does not: the row that reverses counts.

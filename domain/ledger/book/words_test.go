@@ -63,7 +63,7 @@ func texts(descriptions ...string) book.Side {
 }
 
 // given asks for the entries of a side.
-func given(s book.Side) book.Given {
+func given(s book.Side) book.SideInput {
 	entries, err := book.EntriesOf[entry](s)
 	if err != nil {
 		panic(err)
@@ -72,12 +72,12 @@ func given(s book.Side) book.Given {
 }
 
 // ask asks for a whole row.
-func ask(date unit.Date, in, out book.Side) book.Asked {
-	return book.Asked{Date: &date, In: given(in), Out: given(out)}
+func ask(date unit.Date, in, out book.Side) book.RowInput {
+	return book.RowInput{Date: &date, In: given(in), Out: given(out)}
 }
 
 // askFor asks for what an edit then changes.
-func askFor(e edited) (asked book.Asked) {
+func askFor(e edited) (asked book.RowInput) {
 	asked.Date = e.Date
 	if e.In != nil {
 		asked.In = given(*e.In)

@@ -14,7 +14,7 @@ import (
 
 // Ledger is the dealers'.
 var Ledger = book.New(book.Spec[Entry, Entry]{
-	Name: "bullion", Title: "Bullion", Metal: true, NoAccount: "Bullion account not found", Mirror: mirror, Pair: pair,
+	Name: "bullion", Title: "Bullion", Metal: true, NoAccount: "Bullion account not found", Mirror: mirror, AddCounterEntries: pair,
 })
 
 // The kinds of an entry. Each entry feeds one unit (CONTRACT.md L1).

@@ -82,7 +82,7 @@ func grouped(lines []Line) (all []*group) {
 
 // side is the entries that lines become.
 type side struct {
-	given book.Given
+	given book.SideInput
 	list  any
 	of    []int // the line of each entry
 }
@@ -165,7 +165,7 @@ func Lines(lines []Line) ([]Asked, error) {
 		in, out := g.sides(lines)
 		date := g.date
 		rows = append(rows, Asked{
-			Ledger: g.ledger, Account: g.account, Row: book.Asked{Date: &date, In: in.given, Out: out.given}, Of: append(append([]int{}, g.in...), g.out...),
+			Ledger: g.ledger, Account: g.account, Row: book.RowInput{Date: &date, In: in.given, Out: out.given}, Of: append(append([]int{}, g.in...), g.out...),
 			Place: func(field string) string { return g.place(field, in, out) },
 		})
 	}

@@ -25,7 +25,7 @@ const (
 type Asked struct {
 	Ledger  *book.Ledger
 	Account int64
-	Row     book.Asked
+	Row     book.RowInput
 
 	// Place returns the field of the request that a field of the row came from.
 	Place func(field string) string
@@ -109,7 +109,7 @@ func (c PostRows) Decide() ([]Row, error) {
 // row returns the row by the ledger's own rules, and what is wrong with it.
 func (a Asked) row(today unit.Date) (row Row, wrong []fault.Field) {
 	row.Ledger = a.Ledger
-	events, err := book.AddRow{Ledger: a.Ledger, Account: a.Account, Today: today, Asked: a.Row}.Decide(book.Row{})
+	events, err := book.AddRow{Ledger: a.Ledger, Account: a.Account, Today: today, RowInput: a.Row}.Decide(book.Row{})
 	if refused, ok := errors.AsType[*fault.Error](err); ok {
 		if len(refused.Fields) == 0 {
 			return row, []fault.Field{{Field: "", Message: refused.Detail}}

@@ -37,7 +37,7 @@ func (r *reader) find(text string) *Account {
 	var best *Account
 	most, second := 0, 0
 	for i, n := range r.names {
-		switch alike := wording.Likeness(oneScript(text), oneScript(n.Name)); {
+		switch alike := wording.Similarity(oneScript(text), oneScript(n.Name)); {
 		case r.ledger != "" && n.Ledger != r.ledger:
 		case alike > most:
 			best, most, second = &r.names[i].Account, alike, most
@@ -52,7 +52,7 @@ func (r *reader) find(text string) *Account {
 	return best
 }
 
-// How alike two names are, and how much less alike the next best has to be, see [wording.Likeness].
+// How alike two names are, and how much less alike the next best has to be, see [wording.Similarity].
 const (
 	leastAlike = 400
 	leastApart = 100

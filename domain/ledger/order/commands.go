@@ -73,7 +73,7 @@ type Edit struct {
 	Takadas   int       `json:"-"` // that the order has
 }
 
-// Decide returns [ErrDelivered] for another client of an order that has takadas. An item with a known id keeps it.
+// Decide returns [ErrHasTakadas] for another client of an order that has takadas. An item with a known id keeps it.
 func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if !s.Exists() {
 		return nil, ErrNotFound
@@ -90,18 +90,18 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if !slices.Equal(after.Items, s.Items) {
 		e.Items = patch.Set(after.Items)
 	}
-	slipped := e.Client.Named() || e.Slip.Named() || e.Date.Named()
-	if !slipped && !e.Delivery.Named() && !e.Items.Named() && len(wrong) == 0 {
+	slipped := e.Client.Present() || e.Slip.Present() || e.Date.Present()
+	if !slipped && !e.Delivery.Present() && !e.Items.Present() && len(wrong) == 0 {
 		return nil, nil
 	}
-	if !e.Client.Named() {
+	if !e.Client.Present() {
 		c.IsOpen = nil
 	}
 	if err := c.IsOpen.check(after.Client, append(wrong, after.check(c.Today)...)); err != nil {
 		return nil, err
 	}
-	if e.Client.Named() && c.Takadas > 0 {
-		return nil, ErrDelivered
+	if e.Client.Present() && c.Takadas > 0 {
+		return nil, ErrHasTakadas
 	}
 	numberItems(after.Items, c.FirstItem)
 	if slipped && !slices.Equal(c.Found, s.Warnings) {

@@ -19,8 +19,8 @@ var Kind = event.NewKind("clientorder",
 
 // The refusals of orders.
 var (
-	ErrNotFound  = fault.New(fault.NotFound, "Client order not found")
-	ErrDelivered = fault.New(fault.Conflict, "The client of an order that has takadas cannot change")
+	ErrNotFound   = fault.New(fault.NotFound, "Client order not found")
+	ErrHasTakadas = fault.New(fault.Conflict, "The client of an order that has takadas cannot change")
 )
 
 // Order is what a client ordered, as it is stored and shown.
@@ -86,8 +86,8 @@ func Status(total, delivered unit.Grams) string {
 	}
 }
 
-// Folded returns a slip number as slips are compared, "" for none (CONTRACT.md O5).
-func Folded(slip *book.Text) string {
+// NormalisedSlip returns a slip number as slips are compared, "" for none (CONTRACT.md O5).
+func NormalisedSlip(slip *book.Text) string {
 	if slip == nil {
 		return ""
 	}

@@ -101,7 +101,7 @@ func TestEdit(t *testing.T) {
 	given.Case("another delivery date leaves them").
 		When(order.Edit{Delivery: patch.Set(today + 9), Today: today, Found: warned}).Then(order.Edited{Delivery: patch.Set(today + 9)})
 	given.Case("another client needs an order without takadas").
-		When(order.Edit{Client: patch.Set[int64](8), Today: today, Takadas: 1}).ThenFails(order.ErrDelivered)
+		When(order.Edit{Client: patch.Set[int64](8), Today: today, Takadas: 1}).ThenFails(order.ErrHasTakadas)
 	given.Case("which it may be").
 		When(order.Edit{Client: patch.Set[int64](8), Today: today}).Then(order.Edited{Client: patch.Set[int64](8)})
 	eventtest.Given(t, order.Kind).Case("there is none").When(order.Edit{}).ThenFails(order.ErrNotFound)
@@ -157,6 +157,6 @@ func TestStatus(t *testing.T) {
 
 func TestSlipsAreComparedFolded(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, order.Folded(slip(" AB-12 ")), order.Folded(slip("ab-12")))
-	require.Empty(t, order.Folded(nil))
+	require.Equal(t, order.NormalisedSlip(slip(" AB-12 ")), order.NormalisedSlip(slip("ab-12")))
+	require.Empty(t, order.NormalisedSlip(nil))
 }

@@ -123,15 +123,15 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if err != nil {
 		return nil, err
 	}
-	phone, wrongPhone := c.Phone.With(func(text string) (string, error) { return person.Dialled("phone_number", text) })
-	if c.Notes.Value == "" && c.Notes.Named() {
+	phone, wrongPhone := c.Phone.With(func(text string) (string, error) { return person.ParseE164("phone_number", text) })
+	if c.Notes.Value == "" && c.Notes.Present() {
 		c.Notes = patch.Clear[book.Text]()
 	}
 	e := Edited{
 		Client: differing(c.Client, s.Details.Client), Date: differing(c.Date, s.Details.Date), Delivery: differing(c.Delivery, s.Details.Delivery),
 		Notes: differing(c.Notes, s.Details.Notes),
 	}
-	if phone.Named() && phone.Value != text(s.Phone) {
+	if phone.Present() && phone.Value != text(s.Phone) {
 		e.Phone = Senders.Field(s.Sender, phone)
 	}
 	without := slices.ContainsFunc(s.Entries, func(entry Entry) bool { return entry.ClientID == nil })
@@ -211,7 +211,7 @@ type EditEntry struct {
 // change returns the event that makes the entry of an old one, and all that is wrong with it.
 func (c EditEntry) change(sender string, old Entry) (e EntryEdited, wrong []fault.Field) {
 	e.ID = c.ID
-	if c.Item.Named() {
+	if c.Item.Present() {
 		e.Item = Senders.Field(sender, patch.Differing(patch.Set(string(c.Item.Value)), text(old.Item)))
 		wrong = append(wrong, book.CheckText("item_name", c.Item.Value, book.MaxItemName)...)
 		if c.Item.Value == "" {
@@ -230,7 +230,7 @@ func (c EditEntry) change(sender string, old Entry) (e EntryEdited, wrong []faul
 		e.Client = Senders.Field(sender, patch.Differing(patch.Set(c.ClientName), text(old.Client)))
 	}
 	slip := patch.Field[string]{Value: string(c.Slip.Value), State: c.Slip.State}
-	if slip.Named() && slip.Value == "" {
+	if slip.Present() && slip.Value == "" {
 		slip = patch.Clear[string]()
 	}
 	e.Slip = differing(slip, old.Slip)
@@ -270,7 +270,7 @@ func (c AddEntry) Decide(s State) ([]event.Event[State], error) {
 		return nil, ErrNotFound
 	}
 	e, wrong := c.change(s.Sender, Entry{})
-	if !c.Item.Named() {
+	if !c.Item.Present() {
 		wrong = append(wrong, fault.Field{Field: "item_name", Message: "is required"})
 	}
 	if len(s.Entries) >= ordertext.MaxEntries {
@@ -363,7 +363,7 @@ func (c Meet) Decide(s Sender) ([]event.Event[Sender], error) {
 	if s.Erased || s.Is == c.Sender {
 		return nil, nil
 	}
-	return []event.Event[Sender]{SenderMet{Sender: c.Sender, Phone: Senders.Personal(c.Sender, c.Phone)}}, nil
+	return []event.Event[Sender]{SenderRegistered{Sender: c.Sender, Phone: Senders.Personal(c.Sender, c.Phone)}}, nil
 }
 
 // EraseSender forgets a sender: the phone and the messages of all drafts.

@@ -82,7 +82,9 @@ func (c Convert) Plan(s State) (orders []Ordered, err error) {
 	}
 	for _, e := range s.Entries {
 		slip := book.Text(*e.Slip)
-		at := slices.IndexFunc(orders, func(o Ordered) bool { return o.Client == *e.ClientID && order.Folded(o.Slip) == order.Folded(&slip) })
+		at := slices.IndexFunc(orders, func(o Ordered) bool {
+			return o.Client == *e.ClientID && order.NormalisedSlip(o.Slip) == order.NormalisedSlip(&slip)
+		})
 		if at < 0 {
 			at = len(orders)
 			orders = append(orders, Ordered{Order: order.Order{Client: *e.ClientID, Slip: &slip, Date: *date, Delivery: delivery}})

@@ -27,12 +27,12 @@ var Kind = event.NewKind("orderdraft",
 
 // SenderKind names what a stream ordersender-<keyed hash of the phone, or of the network's user id> holds.
 var SenderKind = event.NewKind("ordersender",
-	event.Of[SenderMet]("OrderSenderMet", 1),
+	event.Of[SenderRegistered]("OrderSenderMet", 1),
 	event.Of[SenderErased]("OrderSenderErased", 1),
 ).Sealing(Senders)
 
 // Senders are those who write orders. Each has one key for the phone, the messages and the names in the entries of all drafts.
-const Senders event.Subjects = "ordersender"
+const Senders event.SubjectType = "ordersender"
 
 // Entries is the series of ids.
 const Entries = "orderdraftentry"
@@ -175,8 +175,8 @@ type Converted struct {
 // Deleted ends a draft.
 type Deleted struct{}
 
-// SenderMet records with which phone a user of the network writes, since later messages may name the user alone (CONTRACT.md 0.9).
-type SenderMet struct {
+// SenderRegistered records with which phone a user of the network writes, since later messages may name the user alone (CONTRACT.md 0.9).
+type SenderRegistered struct {
 	Sender string         `json:"sender"` // keyed hash of the phone
 	Phone  event.Personal `json:"phone_number"`
 }
@@ -265,10 +265,10 @@ type Sender struct {
 }
 
 // Evolve keeps the newest phone.
-func (e SenderMet) Evolve(s Sender) Sender { s.Is, s.Phone = e.Sender, e.Phone; return s }
+func (e SenderRegistered) Evolve(s Sender) Sender { s.Is, s.Phone = e.Sender, e.Phone; return s }
 
 // Evolve ends the sender.
 func (SenderErased) Evolve(Sender) Sender { return Sender{Erased: true} }
 
-// Ends implements [event.Ending].
-func (SenderErased) Ends(id string) event.End { return event.End{Subject: Senders.Of(id)} }
+// Erases implements [event.ErasureTrigger].
+func (SenderErased) Erases(id string) event.Erasure { return event.Erasure{Subject: Senders.Of(id)} }

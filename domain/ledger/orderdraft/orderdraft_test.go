@@ -74,12 +74,12 @@ func TestReplyAndDelete(t *testing.T) {
 
 func TestUserIsMetOnceWithEachPhone(t *testing.T) {
 	t.Parallel()
-	met := orderdraft.SenderMet{Sender: "a1", Phone: orderdraft.Senders.Personal("a1", "919812345678")}
+	met := orderdraft.SenderRegistered{Sender: "a1", Phone: orderdraft.Senders.Personal("a1", "919812345678")}
 	user := eventtest.Given(t, orderdraft.SenderKind)
 	user.Case("the phone is noted").When(orderdraft.Meet{Sender: "a1", Phone: "919812345678"}).Then(met)
 	user.And(met).Case("once").When(orderdraft.Meet{Sender: "a1", Phone: "919812345678"}).ThenNothing()
 	user.And(met).Case("another phone too").When(orderdraft.Meet{Sender: "b2", Phone: "917"}).
-		Then(orderdraft.SenderMet{Sender: "b2", Phone: orderdraft.Senders.Personal("b2", "917")})
+		Then(orderdraft.SenderRegistered{Sender: "b2", Phone: orderdraft.Senders.Personal("b2", "917")})
 	user.And(orderdraft.SenderErased{}).Case("who was erased stays so").When(orderdraft.Meet{Sender: "a1"}).ThenNothing()
 }
 

@@ -23,7 +23,7 @@ const (
 func Propose(name string, clients []Client) []Proposal {
 	found := []Proposal{}
 	for _, c := range clients {
-		if alike := wording.Likeness(name, c.Name); alike >= leastAlike {
+		if alike := wording.Similarity(name, c.Name); alike >= leastAlike {
 			found = append(found, Proposal{ClientID: c.ID, Name: c.Name, Confidence: unit.Share(alike) * unit.Share(unit.Whole) / 1000})
 		}
 	}

@@ -186,10 +186,10 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		return nil, ErrNotFound
 	}
 	e := Edited{Order: patch.Differing(c.Order, s.Order), Date: patch.Differing(c.Date, s.Date)}
-	if c.Items.Named() && !sameItems(c.Items.Value, s.Items) {
+	if c.Items.Present() && !sameItems(c.Items.Value, s.Items) {
 		e.Items = c.Items
 	}
-	if !e.Order.Named() && !e.Date.Named() && !e.Items.Named() {
+	if !e.Order.Present() && !e.Date.Present() && !e.Items.Present() {
 		return nil, nil
 	}
 	if err := c.Look.check(s, e.Evolve(s), c.Today); err != nil {

@@ -116,7 +116,7 @@ func (p Profile) tidied(change Profile, anyGSTIN bool) (Profile, error) {
 	phone, wrongPhone := change.Phone.With(func(text string) (string, error) { return wording.Phone("phone", text) })
 	change.Phone = phone
 	wrong := fault.Join(wrongPhone, wording.TidyAll(&p, &change, formatsFor(anyGSTIN)))
-	if after := p.After(change); after.Pincode.Named() && (change.Pincode.Named() || change.Country.Named()) {
+	if after := p.After(change); after.Pincode.Present() && (change.Pincode.Present() || change.Country.Present()) {
 		code, err := pincode(after.Pincode.Value, after.Country.Value)
 		if wrong = fault.Join(wrong, err); code != p.Pincode.Value {
 			change.Pincode = patch.Set(code)
@@ -127,7 +127,7 @@ func (p Profile) tidied(change Profile, anyGSTIN bool) (Profile, error) {
 
 // named returns a company's name in order.
 func named(text string) (string, error) {
-	text, err := wording.Tidy("name", text, maxName)
+	text, err := wording.Normalise("name", text, maxName)
 	if err == nil && text == "" {
 		err = wrong("name", "must not be empty")
 	}
@@ -179,10 +179,10 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		return nil, err
 	}
 	e := Edited{Name: patch.Differing(name, s.Name), Profile: profile}
-	if profile.Domain.Named() {
+	if profile.Domain.Present() {
 		e.DomainKey = patch.Differing(patch.Set(c.DomainKey), s.DomainKey)
 	}
-	verified := s.Verified && !e.Name.Named() && !profile.GSTIN.Named() && !profile.Domain.Named()
+	verified := s.Verified && !e.Name.Present() && !profile.GSTIN.Present() && !profile.Domain.Present()
 	if c.ByOperator {
 		verified = c.Verified.Or(verified)
 	}

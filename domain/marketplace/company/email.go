@@ -10,7 +10,7 @@ import (
 )
 
 // Subjects are the addresses to which companies' enquiries go, which may be somebody's own: company-<id of the company>-<number of the address>.
-const Subjects event.Subjects = "company"
+const Subjects event.SubjectType = "company"
 
 // EmailNamed records the address to which enquiries are to go, or that there is none.
 type EmailNamed struct {
@@ -25,9 +25,9 @@ func emailID(id string, nth int) string { return id + "-" + strconv.Itoa(nth) }
 // EmailSubject returns the subject that the company's address is.
 func (s State) EmailSubject(id string) string { return Subjects.Of(emailID(id, s.Emails)) }
 
-// Ends implements [event.Ending]: the address before is forgotten. No table shows it.
-func (e EmailNamed) Ends(id string) event.End {
-	return event.End{Subject: Subjects.Of(emailID(id, e.Nth-1)), Unlisted: true}
+// Erases implements [event.ErasureTrigger]: the address before is forgotten. No table shows it.
+func (e EmailNamed) Erases(id string) event.Erasure {
+	return event.Erasure{Subject: Subjects.Of(emailID(id, e.Nth-1)), Unlisted: true}
 }
 
 // EmailConfirmed records that a reader of the address has confirmed it.
@@ -66,7 +66,7 @@ func (a Own) tidy() error {
 
 // named returns what follows for a company from the address, which is in order.
 func (a Own) named(s State) []event.Event[State] {
-	if !a.Email.Named() || a.EmailKey == s.EmailKey {
+	if !a.Email.Present() || a.EmailKey == s.EmailKey {
 		return nil
 	}
 	text, err := Email(a.Email.Value)

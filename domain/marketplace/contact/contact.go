@@ -22,7 +22,7 @@ var Kind = event.NewKind("contact",
 ).Sealing(Subjects)
 
 // Subjects are the contacts: each is the subject of its own stream.
-const Subjects event.Subjects = "contact"
+const Subjects event.SubjectType = "contact"
 
 // What is answered where a command does not fit.
 var (
@@ -56,7 +56,7 @@ func (d *Details) each() []*patch.Field[event.Personal] {
 func (d Details) after(change Details) Details {
 	before := d.each()
 	for i, f := range change.each() {
-		if f.Named() {
+		if f.Present() {
 			*before[i] = *f
 		}
 	}
@@ -74,8 +74,8 @@ type Added struct {
 type Edited struct {
 	Details
 
-	Company  uuid.UUID `json:"company_id,omitzero"` // where the contact is from now on; uuid.Nil: where it was
-	Stranger bool      `json:"stranger,omitempty"`
+	Company     uuid.UUID `json:"company_id,omitzero"` // where the contact is from now on; uuid.Nil: where it was
+	ByNonMember bool      `json:"stranger,omitempty"`
 }
 
 // Deleted records that the contact is gone, and that the person is to be forgotten.
@@ -98,8 +98,8 @@ func (e Edited) Evolve(s State) State {
 // Evolve ends it.
 func (Deleted) Evolve(State) State { return State{} }
 
-// Ends implements [event.Ending].
-func (Deleted) Ends(id string) event.End { return event.End{Subject: Subjects.Of(id)} }
+// Erases implements [event.ErasureTrigger].
+func (Deleted) Erases(id string) event.Erasure { return event.Erasure{Subject: Subjects.Of(id)} }
 
 // Reach are the fields that may be empty. An empty text is none, as null is.
 type Reach struct {
@@ -113,7 +113,7 @@ const maxDesignation = 100
 // optional returns a rule for a text that may be empty.
 func optional(field string, rule func(field, text string) (string, error)) func(string) (string, error) {
 	return func(text string) (string, error) {
-		if text, err := wording.Tidy(field, text, 400); err != nil || text == "" {
+		if text, err := wording.Normalise(field, text, 400); err != nil || text == "" {
 			return text, err
 		}
 		return rule(field, text)
@@ -126,7 +126,7 @@ func (r Reach) sealed(id string, first, email patch.Field[string]) (Details, err
 	email, wrongEmail := email.With(func(text string) (string, error) { return person.Email("email", text) })
 	last, wrongLast := r.LastName.With(optional("last_name", person.Name))
 	phone, wrongPhone := r.Phone.With(func(text string) (string, error) { return wording.Phone("phone", text) })
-	does, wrongDoes := r.Designation.With(optional("designation", func(field, text string) (string, error) { return wording.Tidy(field, text, maxDesignation) }))
+	does, wrongDoes := r.Designation.With(optional("designation", func(field, text string) (string, error) { return wording.Normalise(field, text, maxDesignation) }))
 	return Details{
 		FirstName: Subjects.Field(id, first), LastName: Subjects.Field(id, last), Email: Subjects.Field(id, email),
 		Phone: Subjects.Field(id, phone), Designation: Subjects.Field(id, does),
@@ -161,12 +161,12 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 type Edit struct {
 	Reach
 
-	ID        string                 `json:"-"`
-	Stranger  bool                   `json:"-"` // the caller does not belong to the company
-	FirstName patch.Field[string]    `json:"first_name,omitzero" nullable:"false" maxLength:"400" doc:"1 to 100 characters"`
-	Email     patch.Field[string]    `json:"email,omitzero"      nullable:"false" maxLength:"254"`
-	CompanyID patch.Field[uuid.UUID] `json:"company_id,omitzero" nullable:"false" doc:"Another of the caller's companies; of strangers it stays"`
-	IsPrimary patch.Field[bool]      `json:"is_primary,omitzero" doc:"The first to turn to; of strangers it stays"`
+	ID          string                 `json:"-"`
+	ByNonMember bool                   `json:"-"` // the caller does not belong to the company
+	FirstName   patch.Field[string]    `json:"first_name,omitzero" nullable:"false" maxLength:"400" doc:"1 to 100 characters"`
+	Email       patch.Field[string]    `json:"email,omitzero"      nullable:"false" maxLength:"254"`
+	CompanyID   patch.Field[uuid.UUID] `json:"company_id,omitzero" nullable:"false" doc:"Another of the caller's companies; of strangers it stays"`
+	IsPrimary   patch.Field[bool]      `json:"is_primary,omitzero" doc:"The first to turn to; of strangers it stays"`
 }
 
 // Decide changes what is named and differs. Whether a text differs cannot be told: it is sealed.
@@ -188,7 +188,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if reflect.ValueOf(e).IsZero() {
 		return nil, nil
 	}
-	e.Stranger = c.Stranger
+	e.ByNonMember = c.ByNonMember
 	return []event.Event[State]{e}, nil
 }
 

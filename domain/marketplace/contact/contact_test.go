@@ -36,9 +36,9 @@ func TestAContactIsPutInOrder(t *testing.T) {
 		require.ErrorContains(t, err, field+": ")
 	}
 	given := none.And(asha)
-	given.Case("what is named changes").When(contact.Edit{ID: "1", Reach: contact.Reach{Phone: patch.Set("9812345678")}, Stranger: true}).
-		Then(contact.Edited{Details: contact.Details{Phone: named("+919812345678")}, Stranger: true})
-	given.Case("what is empty stays so").When(contact.Edit{ID: "1", Stranger: true, Reach: contact.Reach{Phone: patch.Set(" "), LastName: patch.Clear[string]()}}).ThenNothing()
+	given.Case("what is named changes").When(contact.Edit{ID: "1", Reach: contact.Reach{Phone: patch.Set("9812345678")}, ByNonMember: true}).
+		Then(contact.Edited{Details: contact.Details{Phone: named("+919812345678")}, ByNonMember: true})
+	given.Case("what is empty stays so").When(contact.Edit{ID: "1", ByNonMember: true, Reach: contact.Reach{Phone: patch.Set(" "), LastName: patch.Clear[string]()}}).ThenNothing()
 	given.Case("it moves").When(contact.Edit{ID: "1", CompanyID: patch.Set(shop)}).Then(contact.Edited{Company: shop})
 	given.Case("it stays").When(contact.Edit{ID: "1", CompanyID: patch.Set(mill)}).ThenNothing()
 	given.Case("it ends").When(contact.Delete{}).Then(contact.Deleted{})
@@ -64,7 +64,7 @@ func TestMembersNameTheFirstContact(t *testing.T) {
 func TestACompanyIsToldOfAContactOnceAnHour(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
-	given := eventtest.Given(t, contact.NoticeKind).And(contact.Told{At: now})
+	given := eventtest.Given(t, contact.NoticeKind).And(contact.NoticeSent{At: now})
 	given.Case("too soon").When(contact.Tell{Now: now.Add(59 * time.Minute)}).ThenNothing()
-	given.Case("an hour later").When(contact.Tell{Now: now.Add(time.Hour)}).Then(contact.Told{At: now.Add(time.Hour)})
+	given.Case("an hour later").When(contact.Tell{Now: now.Add(time.Hour)}).Then(contact.NoticeSent{At: now.Add(time.Hour)})
 }

@@ -53,19 +53,19 @@ func (c DropPrimary) Decide(s Primary) ([]event.Event[Primary], error) {
 
 // NoticeKind names what a stream contactnotice-<uuid of a contact> holds: when its company was last told of a stranger's change.
 var NoticeKind = event.NewKind("contactnotice",
-	event.Of[Told]("ContactChangeTold", 1),
+	event.Of[NoticeSent]("ContactChangeTold", 1),
 )
 
 // Notice is when the company was told, the zero time for never.
 type Notice struct{ At time.Time }
 
-// Told records that the company is being told.
-type Told struct {
+// NoticeSent records that the company is being told.
+type NoticeSent struct {
 	At time.Time `json:"at"`
 }
 
 // Evolve notes when.
-func (e Told) Evolve(Notice) Notice { return Notice(e) }
+func (e NoticeSent) Evolve(Notice) Notice { return Notice(e) }
 
 // Tell notes that the company is told now.
 type Tell struct{ Now time.Time }
@@ -78,5 +78,5 @@ func (c Tell) Decide(s Notice) ([]event.Event[Notice], error) {
 	if c.Now.Sub(s.At) < tellEvery {
 		return nil, nil
 	}
-	return []event.Event[Notice]{Told{At: c.Now.UTC().Truncate(time.Microsecond)}}, nil
+	return []event.Event[Notice]{NoticeSent{At: c.Now.UTC().Truncate(time.Microsecond)}}, nil
 }

@@ -12,7 +12,7 @@ var BuyerKind = event.NewKind("buyer",
 ).Sealing(Buyers)
 
 // Buyers are those who ask, each with one key for all their enquiries. A buyer who asks again after an erasure is another subject.
-const Buyers event.Subjects = "buyer"
+const Buyers event.SubjectType = "buyer"
 
 // BuyerErased records that a buyer is to be forgotten.
 type BuyerErased struct {
@@ -22,9 +22,9 @@ type BuyerErased struct {
 // Evolve counts.
 func (e BuyerErased) Evolve(Buyer) Buyer { return Buyer{Erased: e.Before + 1} }
 
-// Ends implements [event.Ending].
-func (e BuyerErased) Ends(id string) event.End {
-	return event.End{Subject: Buyers.Of(Subject(id, e.Before))}
+// Erases implements [event.ErasureTrigger].
+func (e BuyerErased) Erases(id string) event.Erasure {
+	return event.Erasure{Subject: Buyers.Of(Subject(id, e.Before))}
 }
 
 // Buyer is an address's state.

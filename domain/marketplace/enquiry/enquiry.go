@@ -20,7 +20,7 @@ import (
 // Kind names what a stream enquiry-<uuid> holds. A name is for ever: old logs have it.
 var Kind = event.NewKind("enquiry",
 	event.Of[Sent]("EnquirySent", 1),
-	event.Of[StatusMoved]("EnquiryStatusMoved", 1),
+	event.Of[StatusChanged]("EnquiryStatusMoved", 1),
 	event.Of[NotesWritten]("EnquiryNotesWritten", 1),
 ).Sealing(Buyers)
 
@@ -69,8 +69,8 @@ type Sent struct {
 	Spam     bool           `json:"spam,omitempty"` // a program filled in what people do not see
 }
 
-// StatusMoved records that the company came further with the enquiry, or took it up again.
-type StatusMoved struct {
+// StatusChanged records that the company came further with the enquiry, or took it up again.
+type StatusChanged struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
@@ -84,7 +84,7 @@ type NotesWritten struct {
 func (e Sent) Evolve(State) State { return State{Sent: e, Status: Pending} }
 
 // Evolve moves the status.
-func (e StatusMoved) Evolve(s State) State { s.Status = e.To; return s }
+func (e StatusChanged) Evolve(s State) State { s.Status = e.To; return s }
 
 // Evolve replaces the notes.
 func (e NotesWritten) Evolve(s State) State { s.Notes = e.Notes; return s }
@@ -125,7 +125,7 @@ func (c Send) Decide(State) ([]event.Event[State], error) {
 	name, wrongName := person.Name("user_name", c.Name)
 	email, wrongEmail := person.Email("user_email", c.Email)
 	phone, wrongPhone := wording.Phone("user_phone", c.Phone.Value)
-	message, wrongMessage := wording.Tidy("message", c.Message.Value, maxText)
+	message, wrongMessage := wording.Normalise("message", c.Message.Value, maxText)
 	from, wrongSource := source(c.Source.Value)
 	var wrongQuantity error
 	if q := c.Quantity; q != nil && (*q < 1 || *q > maxQuantity) {
@@ -156,7 +156,7 @@ func (c Edit) Decide(s State) (events []event.Event[State], err error) {
 	if s.Status == "" {
 		return nil, ErrNotFound
 	}
-	notes, err := c.Notes.With(func(text string) (string, error) { return wording.Tidy("notes", text, maxText) })
+	notes, err := c.Notes.With(func(text string) (string, error) { return wording.Normalise("notes", text, maxText) })
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (c Edit) Decide(s State) (events []event.Event[State], err error) {
 		if !slices.Contains(moves[s.Status], to) {
 			return nil, fault.Newf(fault.Conflict, "Status cannot change from %s to %s", s.Status, to)
 		}
-		events = append(events, StatusMoved{From: s.Status, To: to})
+		events = append(events, StatusChanged{From: s.Status, To: to})
 	}
 	sealed := Buyers.Field(s.Buyer, notes)
 	switch {

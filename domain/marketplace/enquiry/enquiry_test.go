@@ -57,7 +57,7 @@ func TestAStatusMovesAsTheCompanyGetsOn(t *testing.T) {
 	for _, from := range all {
 		at := given
 		if from != enquiry.Pending {
-			at = given.And(enquiry.StatusMoved{From: enquiry.Pending, To: from})
+			at = given.And(enquiry.StatusChanged{From: enquiry.Pending, To: from})
 		}
 		for _, to := range all {
 			c := at.Case(from + " to " + to).When(enquiry.Edit{Status: patch.Set(to)})
@@ -65,7 +65,7 @@ func TestAStatusMovesAsTheCompanyGetsOn(t *testing.T) {
 			case from == to:
 				c.ThenNothing()
 			case strings.Contains(may[from], to):
-				c.Then(enquiry.StatusMoved{From: from, To: to})
+				c.Then(enquiry.StatusChanged{From: from, To: to})
 			default:
 				c.ThenFails(fault.New(fault.Conflict, "Status cannot change from "+from+" to "+to))
 			}
@@ -116,5 +116,5 @@ func TestABuyerWhoAsksAgainIsAnotherSubject(t *testing.T) {
 	none := eventtest.Given(t, enquiry.BuyerKind)
 	none.Case("the first time").When(enquiry.EraseBuyer{}).Then(enquiry.BuyerErased{})
 	none.And(enquiry.BuyerErased{}).Case("once more").When(enquiry.EraseBuyer{}).Then(enquiry.BuyerErased{Before: 1})
-	require.Equal(t, []string{"buyer-h", "buyer-h-1"}, []string{enquiry.BuyerErased{}.Ends("h").Subject, enquiry.BuyerErased{Before: 1}.Ends("h").Subject})
+	require.Equal(t, []string{"buyer-h", "buyer-h-1"}, []string{enquiry.BuyerErased{}.Erases("h").Subject, enquiry.BuyerErased{Before: 1}.Erases("h").Subject})
 }

@@ -146,7 +146,7 @@ func (d Details) After(change Details) Details {
 }
 
 func after[T any](before, change patch.Field[T]) patch.Field[T] {
-	if change.Named() {
+	if change.Present() {
 		return change
 	}
 	return before
@@ -171,7 +171,7 @@ func skuOf(field, text string) (string, error) {
 
 // SKUKey returns the form in which SKUs are compared: folded, without format characters. It is empty for a text that is no SKU.
 func SKUKey(text string) string {
-	text, err := wording.Tidy("sku", text, maxName)
+	text, err := wording.Normalise("sku", text, maxName)
 	if err != nil {
 		return ""
 	}
@@ -207,7 +207,7 @@ func (d Details) tidied(change Details) (Details, error) {
 	change.Currency, change.Availability = restored(change.Currency, defaultCurrency), restored(change.Availability, defaultAvailability)
 	change.MOQ, change.Active = restored(change.MOQ, defaultMOQ), restored(change.Active, true)
 	faults := []error{wording.TidyAll(&d, &change, formats)}
-	if change.MOQ.Named() && (change.MOQ.Value < 1 || change.MOQ.Value > maxMOQ) {
+	if change.MOQ.Present() && (change.MOQ.Value < 1 || change.MOQ.Value > maxMOQ) {
 		faults = append(faults, wrong("moq", "expected 1 to "+strconv.Itoa(maxMOQ)))
 	}
 	change.MOQ, change.Active = patch.Differing(change.MOQ, d.MOQ.Value), patch.Differing(change.Active, d.Active.Value)
@@ -221,10 +221,10 @@ func (d Details) tidied(change Details) (Details, error) {
 	return change, fault.Join(append(faults, err)...)
 }
 
-// restored returns the field with its default in the place of null, and of a text that is empty to [wording.Tidy].
+// restored returns the field with its default in the place of null, and of a text that is empty to [wording.Normalise].
 func restored[T comparable](f patch.Field[T], value T) patch.Field[T] {
 	text, isText := any(f.Value).(string)
-	tidied, err := wording.Tidy("", text, len(text))
+	tidied, err := wording.Normalise("", text, len(text))
 	if f.State == patch.Null || isText && f.State == patch.Given && err == nil && tidied == "" {
 		return patch.Set(value)
 	}
@@ -240,7 +240,7 @@ func addresses(images []string) ([]string, error) {
 	tidied := make([]string, 0, len(images))
 	for i, image := range images[:min(len(images), maxImages)] {
 		field := "images[" + strconv.Itoa(i) + "]"
-		image, err := wording.Tidy(field, image, maxURL)
+		image, err := wording.Normalise(field, image, maxURL)
 		u, unread := url.Parse(image)
 		if err == nil && (unread != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsFunc(image, unicode.IsSpace)) {
 			err = wrong(field, "expected a web address, as in https://example.org/a.jpg")
@@ -252,7 +252,7 @@ func addresses(images []string) ([]string, error) {
 
 // named returns a product's name in order.
 func named(text string) (string, error) {
-	text, err := wording.Tidy("name", text, maxName)
+	text, err := wording.Normalise("name", text, maxName)
 	if err == nil && text == "" {
 		err = wrong("name", "must not be empty")
 	}
@@ -270,14 +270,14 @@ func priced(amount int64) (int64, error) {
 // Tidied returns the item with its values in order and with the defaults, or all that is wrong with it.
 func (i Item) Tidied() (Item, error) {
 	for _, f := range []*patch.Field[string]{&i.Currency, &i.Availability} {
-		if !f.Named() {
+		if !f.Present() {
 			*f = patch.Clear[string]()
 		}
 	}
-	if !i.MOQ.Named() {
+	if !i.MOQ.Present() {
 		i.MOQ = patch.Clear[int64]()
 	}
-	if !i.Active.Named() {
+	if !i.Active.Present() {
 		i.Active = patch.Clear[bool]()
 	}
 	active := i.Active.State == patch.Null || i.Active.Value

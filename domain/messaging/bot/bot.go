@@ -22,7 +22,7 @@ var Kind = event.NewKind("bot",
 )
 
 // Subjects are the bots: the secrets of a bot's webhooks are sealed with its key, which ends with the bot.
-const Subjects event.Subjects = "bot"
+const Subjects event.SubjectType = "bot"
 
 // The refusals, which also meet those who may not know that the record exists.
 var (
@@ -109,8 +109,10 @@ func (e ToolRemoved) Evolve(s State) State {
 // Evolve ends it.
 func (Deleted) Evolve(State) State { return State{} }
 
-// Ends implements [event.Ending]. No table has a secret.
-func (Deleted) Ends(id string) event.End { return event.End{Subject: Subjects.Of(id), Unlisted: true} }
+// Erases implements [event.ErasureTrigger]. No table has a secret.
+func (Deleted) Erases(id string) event.Erasure {
+	return event.Erasure{Subject: Subjects.Of(id), Unlisted: true}
+}
 
 // Blue is the color of a bot for which nobody chose one.
 const Blue = "blue"
@@ -126,7 +128,7 @@ const (
 // sized returns a rule for a text of a length.
 func sized(field string, least, most int) func(string) (string, error) {
 	return func(text string) (string, error) {
-		text, err := wording.Tidy(field, text, most)
+		text, err := wording.Normalise(field, text, most)
 		if err == nil && utf8.RuneCountInString(text) < least {
 			err = fault.Fields(fault.Field{Field: field, Message: fmt.Sprintf("%d to %d characters", least, most)})
 		}
@@ -207,7 +209,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 			e.Channels = patch.Set(channels)
 		}
 	}
-	if !e.Name.Named() && !e.Description.Named() && !e.Prompt.Named() && !e.Color.Named() && !e.Fallback.Named() && !e.Active.Named() && !e.Channels.Named() {
+	if !e.Name.Present() && !e.Description.Present() && !e.Prompt.Present() && !e.Color.Present() && !e.Fallback.Present() && !e.Active.Present() && !e.Channels.Present() {
 		return nil, nil
 	}
 	return []event.Event[State]{e}, nil

@@ -23,7 +23,7 @@ var Kind = event.NewKind("botsource",
 	event.Of[PageAdded]("BotPageAdded", 1),
 	event.Of[Requested]("BotSourceRequested", 1),
 	event.Of[Read]("BotSourceRead", 1),
-	event.Of[Unread]("BotSourceUnread", 1),
+	event.Of[ReadFailed]("BotSourceUnread", 1),
 	event.Of[Deleted]("BotSourceDeleted", 1),
 )
 
@@ -88,8 +88,8 @@ type Read struct {
 	Model     string    `json:"model,omitempty"`     // that made the vectors; empty: none
 }
 
-// Unread records that nothing could be made of the source.
-type Unread struct {
+// ReadFailed records that nothing could be made of the source.
+type ReadFailed struct {
 	Error string `json:"error"`
 }
 
@@ -124,7 +124,7 @@ func (e Read) Evolve(s State) State {
 }
 
 // Evolve keeps the reason.
-func (e Unread) Evolve(s State) State {
+func (e ReadFailed) Evolve(s State) State {
 	s.Status, s.Error = Failed, e.Error
 	return s
 }
@@ -167,7 +167,7 @@ const mostURL = 2048
 // Normal returns the address of a page in the form in which addresses are compared, or what its text shows to be wrong with it (CONTRACT.md B7).
 func Normal(text string) (string, error) {
 	wrong := fault.Fields(fault.Field{Field: "url", Message: "expected a web address, as in https://shop.example/faq"})
-	text, err := wording.Tidy("url", text, mostURL)
+	text, err := wording.Normalise("url", text, mostURL)
 	if err != nil {
 		return "", err
 	}
@@ -229,7 +229,7 @@ func (c Conclude) Decide(s State) ([]event.Event[State], error) {
 	case c.Failure != "" && s.Error == c.Failure, c.Failure == "" && s.Status == Ready && s.Chunks == c.Chunks && s.URL == "":
 		return nil, nil
 	case c.Failure != "":
-		return []event.Event[State]{Unread{Error: c.Failure}}, nil
+		return []event.Event[State]{ReadFailed{Error: c.Failure}}, nil
 	}
 	return []event.Event[State]{c.Read}, nil
 }

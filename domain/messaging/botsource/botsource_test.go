@@ -25,7 +25,7 @@ func TestASourceIsReadOrNot(t *testing.T) {
 	read := botsource.Read{Chunks: 3}
 	given.Case("it is read").When(botsource.Conclude{Read: read}).Then(read)
 	given.And(read).Case("once").When(botsource.Conclude{Read: read}).ThenNothing()
-	given.Case("it cannot be read").When(botsource.Conclude{Failure: "no text"}).Then(botsource.Unread{Error: "no text"})
+	given.Case("it cannot be read").When(botsource.Conclude{Failure: "no text"}).Then(botsource.ReadFailed{Error: "no text"})
 	given.And(botsource.Deleted{}).Case("it is gone meanwhile").When(botsource.Conclude{Read: read}).ThenNothing()
 	given.Case("a file is not fetched again").When(botsource.Request{}).ThenFails(botsource.ErrNoPage)
 	given.Case("a file is no page").When(botsource.Delete{Bot: 1, Page: true}).ThenFails(botsource.ErrNoPage)

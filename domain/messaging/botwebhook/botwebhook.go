@@ -17,7 +17,7 @@ var Kind = event.NewKind("botwebhook",
 ).Sealing("bot")
 
 // bots are whose key seals the secrets.
-const bots event.Subjects = "bot"
+const bots event.SubjectType = "bot"
 
 // ErrNotFound also answers those who may not know that the webhook exists.
 var ErrNotFound = fault.New(fault.NotFound, "Webhook not found")
@@ -181,20 +181,20 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		Name: differing(call.Name, s.Name), URL: differing(call.URL, s.URL), Method: differing(call.Method, s.Method),
 		Description: differing(call.Description, s.Description), Active: patch.Differing(c.Active, s.Active),
 	}
-	if c.Headers.Named() && len(call.Headers)+len(s.Headers) > 0 {
+	if c.Headers.Present() && len(call.Headers)+len(s.Headers) > 0 {
 		e.Headers = filled(call.Headers, len(call.Headers))
 	}
-	if c.Parameters.Named() && len(call.Parameters)+len(s.Parameters) > 0 {
+	if c.Parameters.Present() && len(call.Parameters)+len(s.Parameters) > 0 {
 		e.Parameters = filled(call.Parameters, len(call.Parameters))
 	}
-	if c.Query.Named() && len(call.Query)+len(s.Query) > 0 {
+	if c.Query.Present() && len(call.Query)+len(s.Query) > 0 {
 		e.Query = filled(call.Query, len(call.Query))
 	}
-	if c.JSON.Named() && len(call.JSON)+len(s.JSON) > 0 {
+	if c.JSON.Present() && len(call.JSON)+len(s.JSON) > 0 {
 		e.JSON = filled(call.JSON, len(call.JSON))
 	}
-	if !e.Name.Named() && !e.URL.Named() && !e.Method.Named() && !e.Description.Named() && !e.JSON.Named() && !e.Active.Named() &&
-		!e.Headers.Named() && !e.Parameters.Named() && !e.Query.Named() {
+	if !e.Name.Present() && !e.URL.Present() && !e.Method.Present() && !e.Description.Present() && !e.JSON.Present() && !e.Active.Present() &&
+		!e.Headers.Present() && !e.Parameters.Present() && !e.Query.Present() {
 		return nil, nil
 	}
 	return []event.Event[State]{e}, nil

@@ -66,7 +66,7 @@ func (in Input) apply(bot int64, before Call, c change) (call Call, err error) {
 	}
 	text(&call.Name, c.Name, func(text string) (string, error) { return person.Name("name", text) })
 	text(&call.Description, c.Description, func(text string) (string, error) {
-		text, err := wording.Tidy("description", text, mostDescription)
+		text, err := wording.Normalise("description", text, mostDescription)
 		if err == nil && text == "" {
 			err = wrong("description", "must not be empty")
 		}
@@ -74,7 +74,7 @@ func (in Input) apply(bot int64, before Call, c change) (call Call, err error) {
 	})
 	text(&call.URL, c.URL, address)
 	text(&call.Method, c.Method, func(text string) (string, error) { return text, nil })
-	moved := c.URL.Named() && before.URL != "" && server(call.URL) != server(before.URL)
+	moved := c.URL.Present() && before.URL != "" && server(call.URL) != server(before.URL)
 	members, err := object(in.JSON)
 	faults = append(faults, err)
 	for _, list := range []struct {
@@ -96,7 +96,7 @@ func (in Input) apply(bot int64, before Call, c change) (call Call, err error) {
 
 // address returns the address of an endpoint as it was given, if it may be one.
 func address(text string) (string, error) {
-	text, err := wording.Tidy("url", text, mostURL)
+	text, err := wording.Normalise("url", text, mostURL)
 	if err != nil {
 		return "", err
 	}
@@ -125,7 +125,7 @@ func server(text string) string {
 
 // object returns the members of a body, with their values as JSON.
 func object(f patch.Field[map[string]json.RawMessage]) (members patch.Field[map[string]string], err error) {
-	if !f.Named() {
+	if !f.Present() {
 		return members, nil
 	}
 	text, err := json.Marshal(f.Value)
@@ -171,7 +171,7 @@ func free(string, string) string { return "" }
 
 // sealed returns the values of one kind after a change. Another server wants them again. The names of headers have no case.
 func sealed(bot int64, of string, in patch.Field[map[string]string], before []Header, moved bool, valid func(name, value string) string) (after []Header, err error) {
-	if !in.Named() {
+	if !in.Present() {
 		if moved && len(before) > 0 {
 			return nil, wrong(of, again)
 		}
@@ -209,7 +209,7 @@ const again = "must be given again, since url names another server"
 
 // parameters returns the parameters after a change.
 func (in Input) parameters(bot int64, before Call, moved bool) (after []Parameter, err error) {
-	if !in.Parameters.Named() {
+	if !in.Parameters.Present() {
 		if moved && slices.ContainsFunc(before.Parameters, func(p Parameter) bool { return p.Source == Fixed }) {
 			return nil, wrong("parameters", again)
 		}

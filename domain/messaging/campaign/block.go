@@ -47,8 +47,8 @@ type Frozen struct {
 // Evolve keeps how far the audience is known.
 func (e Frozen) Evolve(Block) Block { return Block{At: e.At, Last: e.Last, End: e.End} }
 
-// Again is how long a trigger passes over a contact that it has written to (CONTRACT.md 8.10).
-const Again = 24 * time.Hour
+// TriggerCooldown is how long a trigger passes over a contact that it has written to (CONTRACT.md 8.10).
+const TriggerCooldown = 24 * time.Hour
 
 // Freeze fixes recipients.
 type Freeze struct {

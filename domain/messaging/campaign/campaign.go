@@ -14,7 +14,7 @@ import (
 var Kind = event.NewKind("campaign",
 	event.Of[Created]("CampaignCreated", 1),
 	event.Of[Started]("CampaignStarted", 1),
-	event.Of[AudienceKnown]("CampaignAudienceKnown", 1),
+	event.Of[AudienceCompleted]("CampaignAudienceKnown", 1),
 	event.Of[Paused]("CampaignPaused", 1),
 	event.Of[Resumed]("CampaignResumed", 1),
 	event.Of[Finished]("CampaignRunFinished", 1),
@@ -38,12 +38,12 @@ const (
 
 // The statuses.
 const (
-	Draft     = "draft"
-	Scheduled = "scheduled"
-	Active    = "active"
-	Stopped   = "paused"
-	Completed = "completed"
-	Broken    = "failed"
+	Draft        = "draft"
+	Scheduled    = "scheduled"
+	Active       = "active"
+	Stopped      = "paused"
+	Completed    = "completed"
+	StatusFailed = "failed"
 )
 
 // All is the audience of every contact.
@@ -51,18 +51,18 @@ const All = "all"
 
 // Plan is what a campaign sends to whom.
 type Plan struct {
-	Name       string          `json:"name"`
-	Type       string          `json:"type"`
-	Template   int64           `json:"template"`
-	Channel    int64           `json:"channel"` // the template's
-	Audience   string          `json:"audience"`
-	List       int64           `json:"list,omitempty"` // 0: everybody
-	Schedule   string          `json:"schedule,omitempty"`
-	At         *time.Time      `json:"at,omitempty"`
-	Params     template.Values `json:"params,omitempty"`
-	Steps      []Step          `json:"steps,omitempty"` // of a drip, all of them
-	Trigger    *Cause          `json:"trigger,omitempty"`
-	Recurrence *Recurrence     `json:"recurrence,omitempty"`
+	Name       string            `json:"name"`
+	Type       string            `json:"type"`
+	Template   int64             `json:"template"`
+	Channel    int64             `json:"channel"` // the template's
+	Audience   string            `json:"audience"`
+	List       int64             `json:"list,omitempty"` // 0: everybody
+	Schedule   string            `json:"schedule,omitempty"`
+	At         *time.Time        `json:"at,omitempty"`
+	Params     template.Values   `json:"params,omitempty"`
+	Steps      []Step            `json:"steps,omitempty"` // of a drip, all of them
+	Trigger    *TriggerCondition `json:"trigger,omitempty"`
+	Recurrence *Recurrence       `json:"recurrence,omitempty"`
 }
 
 // Step is one message of a drip.
@@ -72,8 +72,8 @@ type Step struct {
 	TemplateParams template.Values `json:"templateParams,omitempty"`
 }
 
-// Cause is what a contact does to be written to.
-type Cause struct {
+// TriggerCondition is what a contact does to be written to.
+type TriggerCondition struct {
 	Event   string `json:"event" enum:"contact_created,message_received,keyword"`
 	Keyword string `json:"keyword,omitempty" maxLength:"100" doc:"The whole message, in any case"`
 }
@@ -124,8 +124,8 @@ type Started struct {
 	Next *time.Time `json:"next,omitempty"` // the run after it, as far as it is planned
 }
 
-// AudienceKnown records that all recipients of a run are in blocks.
-type AudienceKnown struct {
+// AudienceCompleted records that all recipients of a run are in blocks.
+type AudienceCompleted struct {
 	Run    int `json:"run"`
 	Blocks int `json:"blocks"`
 }
@@ -170,7 +170,7 @@ func (e Started) Evolve(s State) State {
 }
 
 // Evolve notes it.
-func (e AudienceKnown) Evolve(s State) State {
+func (e AudienceCompleted) Evolve(s State) State {
 	s.Known = true
 	return s
 }
@@ -198,7 +198,7 @@ func (Finished) Evolve(s State) State {
 
 // Evolve ends it with a reason.
 func (e Failed) Evolve(s State) State {
-	s.Status, s.Reason = Broken, e.Reason
+	s.Status, s.Reason = StatusFailed, e.Reason
 	return s
 }
 
@@ -236,14 +236,14 @@ func (c Send) Decide(s State) ([]event.Event[State], error) {
 	}
 }
 
-// Wake does what is due: it begins a planned run, once however many were missed, or ends a pause.
-type Wake struct {
+// RunDue does what is due: it begins a planned run, once however many were missed, or ends a pause.
+type RunDue struct {
 	Now  time.Time
 	Zone *time.Location
 }
 
 // Decide passes over a campaign of which nothing is due.
-func (c Wake) Decide(s State) ([]event.Event[State], error) {
+func (c RunDue) Decide(s State) ([]event.Event[State], error) {
 	due := func(at *time.Time) bool { return at != nil && !at.After(c.Now) }
 	switch {
 	case s.Status == Scheduled && due(s.Next):
@@ -282,7 +282,7 @@ func (c Advance) Decide(s State) ([]event.Event[State], error) {
 	case c.Done && s.Type != Triggered:
 		return []event.Event[State]{Finished{Run: c.Run}}, nil
 	case c.Blocks > 0 && !s.Known:
-		return []event.Event[State]{AudienceKnown{Run: c.Run, Blocks: c.Blocks}}, nil
+		return []event.Event[State]{AudienceCompleted{Run: c.Run, Blocks: c.Blocks}}, nil
 	}
 	return nil, nil
 }
@@ -301,8 +301,8 @@ func (Cancel) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Cancelled{}}, nil
 }
 
-// Causes reports whether what a contact did is a cause to write to them.
-func (s State) Causes(what, text string) bool {
+// MatchesTrigger reports whether what a contact did is a cause to write to them.
+func (s State) MatchesTrigger(what, text string) bool {
 	if s.Type != Triggered || s.Status != Active || s.Trigger == nil {
 		return false
 	}

@@ -52,12 +52,12 @@ func TestCreate(t *testing.T) {
 	refused("no time", func(c *campaign.Create) { c.Schedule = "recurring" }, fault.Field{Field: "scheduledAt", Message: "expected a time like 2026-12-01T09:30:00+05:30"})
 	refused("a time without a schedule", func(c *campaign.Create) { c.ScheduledAt = "2027-01-01T00:00" }, fault.Field{Field: "scheduledAt", Message: "only a scheduled or recurring campaign has a time"})
 	refused("parts of other types", func(c *campaign.Create) {
-		c.Steps, c.Recurrence, c.Trigger = []campaign.Step{{TemplateID: 2}}, &campaign.Recurrence{}, &campaign.Cause{Event: "keyword"}
+		c.Steps, c.Recurrence, c.Trigger = []campaign.Step{{TemplateID: 2}}, &campaign.Recurrence{}, &campaign.TriggerCondition{Event: "keyword"}
 	}, fault.Field{Field: "steps", Message: "only a drip has steps"}, fault.Field{Field: "trigger", Message: "only a trigger has it"},
 		fault.Field{Field: "recurrence", Message: "only a recurring campaign has it"})
 	refused("a trigger without a cause", func(c *campaign.Create) { c.Type = "trigger" }, fault.Field{Field: "trigger", Message: "is required"})
 	refused("a keyword without a word", func(c *campaign.Create) {
-		c.Type, c.Trigger = "trigger", &campaign.Cause{Event: "keyword", Keyword: " "}
+		c.Type, c.Trigger = "trigger", &campaign.TriggerCondition{Event: "keyword", Keyword: " "}
 	},
 		fault.Field{Field: "trigger.keyword", Message: "a keyword belongs to the event keyword, and to no other"})
 	refused("steps that begin with another template or go elsewhere", func(c *campaign.Create) {
@@ -81,16 +81,16 @@ func TestMovesOfACampaign(t *testing.T) {
 	eventtest.Given(t, campaign.Kind).Case("there is none").When(campaign.Send{Now: now}).ThenFails(campaign.ErrNotFound)
 	draft := eventtest.Given(t, campaign.Kind, campaign.Created{Plan: plan})
 	draft.Case("a draft is sent").When(campaign.Send{Now: now}).Then(campaign.Started{Run: 1, At: now})
-	draft.Case("nobody wakes it").When(campaign.Wake{Now: later}).ThenNothing()
+	draft.Case("nobody wakes it").When(campaign.RunDue{Now: later}).ThenNothing()
 	active := draft.And(campaign.Started{Run: 1, At: now})
 	active.Case("sent again, it goes on").When(campaign.Send{Now: later}).ThenNothing()
-	active.Case("its audience is known once").When(campaign.Advance{Run: 1, Blocks: 2}).Then(campaign.AudienceKnown{Run: 1, Blocks: 2})
-	active.And(campaign.AudienceKnown{Run: 1, Blocks: 2}).Case("and not twice").When(campaign.Advance{Run: 1, Blocks: 2}).ThenNothing()
+	active.Case("its audience is known once").When(campaign.Advance{Run: 1, Blocks: 2}).Then(campaign.AudienceCompleted{Run: 1, Blocks: 2})
+	active.And(campaign.AudienceCompleted{Run: 1, Blocks: 2}).Case("and not twice").When(campaign.Advance{Run: 1, Blocks: 2}).ThenNothing()
 	active.Case("what an earlier run says is over").When(campaign.Advance{Run: 0, Done: true}).ThenNothing()
 	paused := active.And(campaign.Paused{Reason: "throttled", Until: &at})
 	active.Case("it pauses").When(campaign.Advance{Run: 1, Pause: "throttled", Until: &at}).Then(campaign.Paused{Reason: "throttled", Until: &at})
-	paused.Case("it sleeps").When(campaign.Wake{Now: now}).ThenNothing()
-	paused.Case("until it wakes").When(campaign.Wake{Now: at}).Then(campaign.Resumed{})
+	paused.Case("it sleeps").When(campaign.RunDue{Now: now}).ThenNothing()
+	paused.Case("until it wakes").When(campaign.RunDue{Now: at}).Then(campaign.Resumed{})
 	paused.Case("but not without a channel").When(campaign.Advance{Run: 1, Fail: "gone"}).Then(campaign.Failed{Reason: "gone"})
 	paused.Case("or a person insists").When(campaign.Send{Now: now}).Then(campaign.Resumed{Insisted: true})
 	active.And(campaign.Failed{Reason: "no"}).Case("what failed is sent again").When(campaign.Send{Now: now}).Then(campaign.Resumed{Insisted: true})
@@ -102,13 +102,13 @@ func TestMovesOfACampaign(t *testing.T) {
 
 	plan.At, plan.Recurrence = &at, &campaign.Recurrence{Every: 1, Unit: "day"}
 	planned := eventtest.Given(t, campaign.Kind, campaign.Created{Plan: plan, Next: &at})
-	planned.Case("it is too early").When(campaign.Wake{Now: now, Zone: india}).ThenNothing()
+	planned.Case("it is too early").When(campaign.RunDue{Now: now, Zone: india}).ThenNothing()
 	missed := at.Add(72 * time.Hour)
-	planned.Case("missed runs are one").When(campaign.Wake{Now: later, Zone: india}).Then(campaign.Started{Run: 1, At: later, Next: &missed})
+	planned.Case("missed runs are one").When(campaign.RunDue{Now: later, Zone: india}).Then(campaign.Started{Run: 1, At: later, Next: &missed})
 	planned.Case("a run between leaves the plan").When(campaign.Send{Now: now}).Then(campaign.Started{Run: 1, At: now, Next: &at})
 	planned.And(campaign.Started{Run: 1, At: now, Next: &at}, campaign.Finished{Run: 1}).Case("then the plan goes on").
-		When(campaign.Wake{Now: at, Zone: india}).Then(campaign.Started{Run: 2, At: at, Next: new(at.Add(24 * time.Hour))})
-	planned.And(campaign.Cancelled{}).Case("a cancelled one never runs").When(campaign.Wake{Now: later, Zone: india}).ThenNothing()
+		When(campaign.RunDue{Now: at, Zone: india}).Then(campaign.Started{Run: 2, At: at, Next: new(at.Add(24 * time.Hour))})
+	planned.And(campaign.Cancelled{}).Case("a cancelled one never runs").When(campaign.RunDue{Now: later, Zone: india}).ThenNothing()
 	planned.Case("a channel that is gone ends it before").When(campaign.Advance{Fail: "gone"}).Then(campaign.Failed{Reason: "gone"})
 }
 
@@ -120,16 +120,16 @@ func TestATriggerWritesToAContactOnceADay(t *testing.T) {
 	soon, next := f, f
 	soon.At, next.At = now.Add(23*time.Hour), now.Add(24*time.Hour)
 	again := given.And(f)
-	again.Case("not the same day").When(campaign.Freeze{Frozen: soon, Again: campaign.Again}).ThenNothing()
-	again.Case("but the next").When(campaign.Freeze{Frozen: next, Again: campaign.Again}).Then(next)
+	again.Case("not the same day").When(campaign.Freeze{Frozen: soon, Again: campaign.TriggerCooldown}).ThenNothing()
+	again.Case("but the next").When(campaign.Freeze{Frozen: next, Again: campaign.TriggerCooldown}).Then(next)
 	again.Case("a block of a run is one").When(campaign.Freeze{Frozen: next}).ThenNothing()
 
-	s := campaign.State{Plan: campaign.Plan{Type: "trigger", Trigger: &campaign.Cause{Event: "keyword", Keyword: "Price  LIST"}}, Status: campaign.Active}
-	require.True(t, s.Causes("message_received", " price list"))
-	require.False(t, s.Causes("message_received", "price list?"))
-	require.False(t, s.Causes("contact_created", ""))
-	s.Trigger = &campaign.Cause{Event: "message_received"}
-	require.True(t, s.Causes("message_received", "anything"))
+	s := campaign.State{Plan: campaign.Plan{Type: "trigger", Trigger: &campaign.TriggerCondition{Event: "keyword", Keyword: "Price  LIST"}}, Status: campaign.Active}
+	require.True(t, s.MatchesTrigger("message_received", " price list"))
+	require.False(t, s.MatchesTrigger("message_received", "price list?"))
+	require.False(t, s.MatchesTrigger("contact_created", ""))
+	s.Trigger = &campaign.TriggerCondition{Event: "message_received"}
+	require.True(t, s.MatchesTrigger("message_received", "anything"))
 }
 
 func TestRunsKeepTheClock(t *testing.T) {
@@ -185,7 +185,7 @@ func TestAYearOfADailyCampaign(t *testing.T) {
 		if m := clock.Month(); m == time.July { // the machine is off
 			continue
 		}
-		if !do(campaign.Wake{Now: clock, Zone: zone}) {
+		if !do(campaign.RunDue{Now: clock, Zone: zone}) {
 			continue
 		}
 		days++

@@ -30,16 +30,16 @@ func (a *Audience) UnmarshalJSON(data []byte) error {
 
 // Create makes a campaign.
 type Create struct {
-	Name           string          `json:"name" maxLength:"400"`
-	Type           string          `json:"type" enum:"broadcast,drip,trigger,survey"`
-	TemplateID     int64           `json:"templateId" minimum:"1" doc:"An approved template; of a drip, that of its first step"`
-	Audience       Audience        `json:"audience" doc:"all, or the id of a contact list"`
-	Schedule       string          `json:"schedule,omitempty" enum:"immediate,scheduled,recurring" doc:"Absent, and immediate: no timer, it waits for send"`
-	ScheduledAt    string          `json:"scheduledAt,omitempty" maxLength:"40" doc:"Without an offset, on the clock of the workspace"`
-	TemplateParams template.Values `json:"templateParams,omitempty" doc:"A value for each placeholder; {{name}} and {{phone}} in it are the contact's"`
-	Steps          []Step          `json:"steps,omitempty" maxItems:"20" doc:"Of a drip: the whole sequence"`
-	Trigger        *Cause          `json:"trigger,omitempty" doc:"Of a trigger: what a contact does to be written to"`
-	Recurrence     *Recurrence     `json:"recurrence,omitempty" doc:"Of a recurring one; absent: every week"`
+	Name           string            `json:"name" maxLength:"400"`
+	Type           string            `json:"type" enum:"broadcast,drip,trigger,survey"`
+	TemplateID     int64             `json:"templateId" minimum:"1" doc:"An approved template; of a drip, that of its first step"`
+	Audience       Audience          `json:"audience" doc:"all, or the id of a contact list"`
+	Schedule       string            `json:"schedule,omitempty" enum:"immediate,scheduled,recurring" doc:"Absent, and immediate: no timer, it waits for send"`
+	ScheduledAt    string            `json:"scheduledAt,omitempty" maxLength:"40" doc:"Without an offset, on the clock of the workspace"`
+	TemplateParams template.Values   `json:"templateParams,omitempty" doc:"A value for each placeholder; {{name}} and {{phone}} in it are the contact's"`
+	Steps          []Step            `json:"steps,omitempty" maxItems:"20" doc:"Of a drip: the whole sequence"`
+	Trigger        *TriggerCondition `json:"trigger,omitempty" doc:"Of a trigger: what a contact does to be written to"`
+	Recurrence     *Recurrence       `json:"recurrence,omitempty" doc:"Of a recurring one; absent: every week"`
 
 	Now       time.Time                `json:"-"`
 	Zone      *time.Location           `json:"-"`

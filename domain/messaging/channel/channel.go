@@ -30,7 +30,7 @@ type identity struct{}
 var Identities = claims.New[identity]("channelidentity", "ChannelIdentityClaimed", "ChannelIdentityReleased")
 
 // Subjects are the channels: each is the subject of its own stream.
-const Subjects event.Subjects = "channel"
+const Subjects event.SubjectType = "channel"
 
 // ErrNotFound also answers those who may not know that the channel exists.
 var ErrNotFound = fault.New(fault.NotFound, "Channel not found")
@@ -124,8 +124,10 @@ func (e Confirmed) Evolve(s State) State {
 // Evolve ends it.
 func (Deleted) Evolve(State) State { return State{} }
 
-// Ends implements [event.Ending]. No table has a secret.
-func (Deleted) Ends(id string) event.End { return event.End{Subject: Subjects.Of(id), Unlisted: true} }
+// Erases implements [event.ErasureTrigger]. No table has a secret.
+func (Deleted) Erases(id string) event.Erasure {
+	return event.Erasure{Subject: Subjects.Of(id), Unlisted: true}
+}
 
 // Create makes a channel.
 type Create struct {
@@ -181,7 +183,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	}
 	var events []event.Event[State]
 	e := Edited{Name: patch.Differing(name, s.Name), Settings: c.Settings.differing(s.Settings), Secrets: secrets}
-	if e.Name.Named() || !e.Settings.isZero() || e.Secrets != (Secrets{}) {
+	if e.Name.Present() || !e.Settings.isZero() || e.Secrets != (Secrets{}) {
 		events, s = append(events, e), e.Evolve(s)
 	}
 	return report(events, s, c.GivenKey, c.Found)
@@ -261,7 +263,7 @@ func (s State) StatusAfter(failed *network.Failure) (status, words string) {
 		return Failed, failed.Error()
 	case network.Temporary, network.Unreached, network.Unknown, network.Unconfigured, network.Unhooked:
 		return Disconnected, failed.Error()
-	case network.Silent:
+	case network.HealthUnsupported:
 		return s.Status, cmp.Or(s.LastError, failed.Error())
 	default:
 		return s.Status, s.LastError

@@ -83,7 +83,7 @@ func TestEdit(t *testing.T) {
 
 	s := given.And(channel.Edited{Settings: channel.Change{SenderID: patch.Clear[string]()}, Secrets: channel.Secrets{AppSecret: patch.Clear[event.Secret]()}}).State()
 	require.Equal(t, channel.Settings{BaseURL: "https://a.example/v1"}, s.Settings)
-	require.Equal(t, []bool{true, false, false}, []bool{s.APIKey.Named(), s.AppSecret.Named(), s.AccessToken.Named()})
+	require.Equal(t, []bool{true, false, false}, []bool{s.APIKey.Present(), s.AppSecret.Present(), s.AccessToken.Present()})
 }
 
 func TestReportAndDelete(t *testing.T) {
@@ -97,7 +97,7 @@ func TestReportAndDelete(t *testing.T) {
 	gone.Case("once").When(channel.Delete{}).ThenFails(channel.ErrNotFound)
 	gone.Case("nothing is noted").When(channel.Report{Status: "error"}).ThenFails(channel.ErrNotFound)
 	gone.Case("and it is not edited").When(channel.Edit{}).ThenFails(channel.ErrNotFound)
-	require.Equal(t, "channel-3", channel.Deleted{}.Ends(id).Subject)
+	require.Equal(t, "channel-3", channel.Deleted{}.Erases(id).Subject)
 }
 
 func TestStatusFollowsFromWhatTheNetworkSays(t *testing.T) {
@@ -105,12 +105,12 @@ func TestStatusFollowsFromWhatTheNetworkSays(t *testing.T) {
 	was := channel.State{Status: channel.Connected}
 	for reason, want := range map[network.Reason]string{
 		network.Credentials: channel.Failed, network.Restricted: channel.Failed, network.Refused: channel.Failed, network.Unreached: channel.Disconnected,
-		network.Unknown: channel.Disconnected, network.Unconfigured: channel.Disconnected, network.Temporary: channel.Disconnected, network.Silent: channel.Connected,
+		network.Unknown: channel.Disconnected, network.Unconfigured: channel.Disconnected, network.Temporary: channel.Disconnected, network.HealthUnsupported: channel.Connected,
 		network.Recipient: channel.Connected, network.WindowClosed: channel.Connected, network.Throttled: channel.Connected, network.Content: channel.Connected,
 	} {
 		status, words := was.StatusAfter(&network.Failure{Reason: reason, Code: 7})
 		require.Equal(t, want, status, reason)
-		require.Equal(t, status == want && want != channel.Connected || reason == network.Silent, words != "", reason)
+		require.Equal(t, status == want && want != channel.Connected || reason == network.HealthUnsupported, words != "", reason)
 	}
 	status, words := channel.State{Status: channel.Failed, LastError: "no"}.StatusAfter(nil)
 	require.Equal(t, []string{channel.Connected, ""}, []string{status, words})

@@ -101,8 +101,8 @@ func (c Change) differing(s Settings) Change {
 }
 
 func (c Change) isZero() bool {
-	return !c.SenderID.Named() && !c.AccountID.Named() && !c.AppName.Named() && !c.BaseURL.Named() && !c.Dialect.Named() && !c.UserID.Named() &&
-		!c.ClientID.Named() && !c.AllowedOrigins.Named()
+	return !c.SenderID.Present() && !c.AccountID.Present() && !c.AppName.Present() && !c.BaseURL.Present() && !c.Dialect.Present() && !c.UserID.Present() &&
+		!c.ClientID.Present() && !c.AllowedOrigins.Present()
 }
 
 // What settings and credentials may look like. Names are part of addresses, and credentials of headers.
@@ -182,7 +182,7 @@ func (s Secrets) on(before Secrets) Secrets {
 	for i, f := range before.each() {
 		if change := *s.each()[i]; change.State == patch.Given {
 			*f = change
-		} else if change.Named() {
+		} else if change.Present() {
 			*f = patch.Field[event.Secret]{}
 		}
 	}
@@ -246,7 +246,7 @@ const Stars = "********"
 func (in Input) secrets(id string, before State) (s Secrets, err error) {
 	var wrong []error
 	base, changed := in.Settings.BaseURL, false
-	if base.Named() {
+	if base.Present() {
 		changed = place(base.Value) != place(before.Settings.BaseURL)
 	}
 	for i, given := range []patch.Field[string]{in.APIKey, in.AccessToken, in.Settings.ConsumerSecret, in.Settings.AppSecret, in.Settings.RefreshToken, in.Settings.ClientSecret} {
@@ -254,9 +254,9 @@ func (in Input) secrets(id string, before State) (s Secrets, err error) {
 		switch {
 		case given.Value == Stars && !stored:
 			wrong = append(wrong, invalid(names[i], "there is no value to keep"))
-		case (given.Value == Stars || !given.Named()) && stored && changed:
+		case (given.Value == Stars || !given.Present()) && stored && changed:
 			wrong = append(wrong, invalid(names[i], "must be given again, since baseUrl names another server"))
-		case given.Value == Stars, !given.Named(), !stored && given.Value == "":
+		case given.Value == Stars, !given.Present(), !stored && given.Value == "":
 		case given.Value == "":
 			*into = patch.Clear[event.Secret]()
 		case !credential.MatchString(given.Value):

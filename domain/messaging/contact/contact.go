@@ -19,9 +19,9 @@ import (
 var Kind = event.NewKind("messagingcontact",
 	event.Of[Added]("MessagingContactAdded", 1),
 	event.Of[Edited]("MessagingContactEdited", 1),
-	event.Of[Listed]("MessagingContactListed", 1),
-	event.Of[Reached]("MessagingContactReached", 1),
-	event.Of[ConsentMoved]("MessagingContactConsentMoved", 1),
+	event.Of[ListsChanged]("MessagingContactListed", 1),
+	event.Of[SenderAdded]("MessagingContactReached", 1),
+	event.Of[ConsentChanged]("MessagingContactConsentMoved", 1),
 	event.Of[Absorbed]("MessagingContactAbsorbed", 1),
 	event.Of[Merged]("MessagingContactMerged", 1),
 	event.Of[Deleted]("MessagingContactDeleted", 1),
@@ -33,7 +33,7 @@ type phone struct{}
 var Phones = claims.New[phone]("messagingphone", "MessagingPhoneClaimed", "MessagingPhoneReleased")
 
 // Subjects are the contacts: each is the subject of its own stream.
-const Subjects event.Subjects = "messagingcontact"
+const Subjects event.SubjectType = "messagingcontact"
 
 // ErrNotFound also answers those who may not know that the contact exists.
 var ErrNotFound = fault.New(fault.NotFound, "Contact not found")
@@ -48,21 +48,21 @@ const (
 
 // State is what decisions and answers need. Its personal values are sealed.
 type State struct {
-	Name     event.Personal
-	Phone    event.Personal // E.164 without its plus sign
-	PhoneKey string         // keyed hash, which names the claim of the phone; empty: no phone
-	Email    event.Personal
-	Source   string
-	OptIn    bool           // consents to be written to
-	TakenBy  string         // what took the consent; empty: nothing did, or a person of the workspace
-	Stopped  network.Moment // when the contact took it last
-	Senders  []Sender
-	ReplyBot bool   // a bot may answer
-	Status   string // open, pending or resolved; empty: there is no contact
-	Lists    []int64
-	ByHand   bool    // people of the workspace have named it
-	Absorbed []int64 // contacts that were found to be the same person
-	Into     int64   // the contact that this one was found to be; 0: none. The rest is empty then
+	Name       event.Personal
+	Phone      event.Personal // E.164 without its plus sign
+	PhoneKey   string         // keyed hash, which names the claim of the phone; empty: no phone
+	Email      event.Personal
+	Source     string
+	OptIn      bool           // consents to be written to
+	OptedOutBy string         // what took the consent; empty: nothing did, or a person of the workspace
+	OptedOutAt network.Moment // when the contact took it last
+	Senders    []Sender
+	ReplyBot   bool   // a bot may answer
+	Status     string // open, pending or resolved; empty: there is no contact
+	Lists      []int64
+	ByHand     bool    // people of the workspace have named it
+	Absorbed   []int64 // contacts that were found to be the same person
+	Into       int64   // the contact that this one was found to be; 0: none. The rest is empty then
 }
 
 // Added records a new contact. It has not consented to anything, bots answer it, and it is open.
@@ -87,8 +87,8 @@ type Edited struct {
 	Imported bool                        `json:"imported,omitempty"`       // with a file of contacts: campaigns do not write to who is in it
 }
 
-// Listed records all lists that the contact is in from now on.
-type Listed struct {
+// ListsChanged records all lists that the contact is in from now on.
+type ListsChanged struct {
 	Lists []int64 `json:"lists"`
 }
 
@@ -102,19 +102,19 @@ func (e Added) Evolve(State) State {
 
 // Evolve changes what is named.
 func (e Edited) Evolve(s State) State {
-	s.Name, s.Email, s.ByHand = e.Name.Or(s.Name), e.Email.Or(s.Email), s.ByHand || e.Name.Named()
-	if e.Phone.Named() {
+	s.Name, s.Email, s.ByHand = e.Name.Or(s.Name), e.Email.Or(s.Email), s.ByHand || e.Name.Present()
+	if e.Phone.Present() {
 		s.Phone, s.PhoneKey = e.Phone.Value, e.PhoneKey
 	}
-	if e.OptIn.Named() {
-		s.TakenBy = ""
+	if e.OptIn.Present() {
+		s.OptedOutBy = ""
 	}
 	s.OptIn, s.ReplyBot, s.Status = e.OptIn.Or(s.OptIn), e.ReplyBot.Or(s.ReplyBot), e.Status.Or(s.Status)
 	return s
 }
 
 // Evolve puts it into the lists.
-func (e Listed) Evolve(s State) State {
+func (e ListsChanged) Evolve(s State) State {
 	s.Lists = e.Lists
 	return s
 }
@@ -122,11 +122,11 @@ func (e Listed) Evolve(s State) State {
 // Evolve ends it.
 func (Deleted) Evolve(State) State { return State{} }
 
-// Ends implements [event.Ending].
-func (Deleted) Ends(id string) event.End { return event.End{Subject: Subjects.Of(id)} }
+// Erases implements [event.ErasureTrigger].
+func (Deleted) Erases(id string) event.Erasure { return event.Erasure{Subject: Subjects.Of(id)} }
 
-// Reach is how a contact is reached. An empty text is none, as null is.
-type Reach struct {
+// Addresses is how a contact is reached. An empty text is none, as null is.
+type Addresses struct {
 	Phone    patch.Field[string] `json:"phone,omitzero" maxLength:"40"  doc:"With the country's code; a mobile number of India may be without"`
 	PhoneKey string              `json:"-"` // keyed hash of the phone, in one spelling
 	Respelt  bool                `json:"-"` // the phone may have another spelling, with the same key
@@ -134,8 +134,8 @@ type Reach struct {
 }
 
 // personal returns the values in the form in which they are kept, or all that is wrong with them.
-func (r Reach) personal(id string) (phone, email patch.Field[event.Personal], err error) {
-	number, wrongNumber := r.Phone.With(func(text string) (string, error) { return person.Dialled("phone", text) })
+func (r Addresses) personal(id string) (phone, email patch.Field[event.Personal], err error) {
+	number, wrongNumber := r.Phone.With(func(text string) (string, error) { return person.ParseE164("phone", text) })
 	address, wrongAddress := r.Email.With(func(text string) (string, error) {
 		if strings.TrimSpace(text) == "" {
 			return "", nil
@@ -147,7 +147,7 @@ func (r Reach) personal(id string) (phone, email patch.Field[event.Personal], er
 
 // Add makes a contact. Consent is not asked for: only an Edit gives it, or a file of contacts with its evidence.
 type Add struct {
-	Reach
+	Addresses
 
 	ID     string `json:"-"`
 	Name   string `json:"name"             maxLength:"400"`
@@ -169,7 +169,7 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 	added := Added{Name: Subjects.Personal(c.ID, name), Phone: phone.Value, PhoneKey: c.PhoneKey, Email: email.Value, Source: cmp.Or(c.Source, Manual)}
 	events := []event.Event[State]{added}
 	if c.Sender.Key != "" {
-		events = append(events, Reached(c.Sender.sealed(c.ID)))
+		events = append(events, SenderAdded(c.Sender.sealed(c.ID)))
 	}
 	if c.Evidence != "" {
 		events = append(events, Edited{OptIn: patch.Set(true), Evidence: Subjects.Personal(c.ID, c.Evidence), Imported: true})
@@ -183,7 +183,7 @@ func listed(before, after []int64) []event.Event[State] {
 	if slices.Equal(before, after) {
 		return nil
 	}
-	return []event.Event[State]{Listed{Lists: after}}
+	return []event.Event[State]{ListsChanged{Lists: after}}
 }
 
 // Join puts a contact into a list.
@@ -199,7 +199,7 @@ func (c Join) Decide(s State) ([]event.Event[State], error) {
 
 // Edit changes what it names of a contact. The status moves as agents like (CONTRACT.md D23).
 type Edit struct {
-	Reach
+	Addresses
 
 	ID       string              `json:"-"`
 	Name     patch.Field[string] `json:"name,omitzero"     nullable:"false" maxLength:"400"`
@@ -228,7 +228,7 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if e.OptIn.Value {
 		e.Evidence = Subjects.Personal(c.ID, strings.TrimSpace(c.Evidence))
 	}
-	if phone.Named() && (c.PhoneKey != s.PhoneKey || c.Respelt) {
+	if phone.Present() && (c.PhoneKey != s.PhoneKey || c.Respelt) {
 		e.Phone, e.PhoneKey = phone, c.PhoneKey
 	}
 	if !email.Value.IsZero() || !s.Email.IsZero() {

@@ -33,8 +33,8 @@ func (e Absorbed) Evolve(s State) State {
 // Evolve ends it. Those that it has absorbed are forgotten with it.
 func (e Merged) Evolve(s State) State { return State{Into: e.Into, Absorbed: s.Absorbed} }
 
-// Elsewhere returns the refusal of a contact that another one has absorbed, with the id of that one.
-func Elsewhere(into int64) error {
+// MergedError returns the refusal of a contact that another one has absorbed, with the id of that one.
+func MergedError(into int64) error {
 	return &fault.Error{
 		Kind: fault.NotFound, Detail: ErrNotFound.Detail, Code: ErrNotFound.Code,
 		Fields: []fault.Field{{Field: "id", Message: "The contact was merged into another one", ID: into}},
@@ -44,7 +44,7 @@ func Elsewhere(into int64) error {
 // gone returns why there is no contact.
 func (s State) gone() error {
 	if s.Into != 0 {
-		return Elsewhere(s.Into)
+		return MergedError(s.Into)
 	}
 	return ErrNotFound
 }

@@ -15,12 +15,12 @@ import (
 func TestAContactAbsorbsAnotherOne(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, contact.Kind, contact.Added{Name: hers("+919812345678"), Phone: hers("919812345678"), PhoneKey: "k1", Source: "chat"}, contact.Edited{OptIn: patch.Set(true)},
-		contact.Listed{Lists: []int64{2, 5}})
+		contact.ListsChanged{Lists: []int64{2, 5}})
 	other := contact.State{Name: contact.Subjects.Personal("12", "Asha"), Email: contact.Subjects.Personal("12", "asha@example.org"), Status: "open", Lists: []int64{3, 5}}
 	absorb := contact.Absorb{ID: id, Contact: 12, Other: other, Name: "+919812345678"}
 	absorbed := contact.Absorbed{Contact: 12, Name: hers("Asha")}
 	given.Case("lists are united, consent is of both, and the better name stays").When(absorb).
-		Then(absorbed, contact.Edited{OptIn: patch.Set(false), Email: patch.Set(hers("asha@example.org"))}, contact.Listed{Lists: []int64{2, 3, 5}})
+		Then(absorbed, contact.Edited{OptIn: patch.Set(false), Email: patch.Set(hers("asha@example.org"))}, contact.ListsChanged{Lists: []int64{2, 3, 5}})
 	given.And(absorbed).Case("once").When(absorb).ThenNothing()
 	agreed := other
 	agreed.OptIn, agreed.Email, agreed.Lists = true, hers(""), nil
@@ -45,7 +45,7 @@ func TestAContactThatWasMergedIsAnotherOne(t *testing.T) {
 	given.Case("it ends").When(contact.MergeInto{Into: 3}).Then(contact.Merged{Into: 3})
 	gone := given.And(contact.Absorbed{Contact: 12}, contact.Merged{Into: 3})
 	gone.Case("once").When(contact.MergeInto{Into: 4}).ThenNothing()
-	gone.Case("a change of it is told where it is").When(contact.Edit{ID: id, OptIn: patch.Set(true)}).ThenFails(contact.Elsewhere(3))
+	gone.Case("a change of it is told where it is").When(contact.Edit{ID: id, OptIn: patch.Set(true)}).ThenFails(contact.MergedError(3))
 	_, err := contact.Delete{}.Decide(gone.State())
 	f, ok := errors.AsType[*fault.Error](err)
 	require.True(t, ok)

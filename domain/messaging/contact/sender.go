@@ -27,11 +27,11 @@ func (s Sender) sealed(contact string) Sender {
 	return Sender{Channel: s.Channel, Key: s.Key, ID: Subjects.Personal(contact, s.InClear)}
 }
 
-// Reached records by what id the network of a channel knows the contact, from now on.
-type Reached Sender
+// SenderAdded records by what id the network of a channel knows the contact, from now on.
+type SenderAdded Sender
 
 // Evolve adds the id. The last one of a channel is the one to write to.
-func (e Reached) Evolve(s State) State {
+func (e SenderAdded) Evolve(s State) State {
 	s.Senders = append(slices.Clone(s.Senders), Sender(e))
 	return s
 }
@@ -69,7 +69,7 @@ func (c Identify) Decide(s State) ([]event.Event[State], error) {
 	case s.SenderKey(c.Key) != "":
 		return nil, nil
 	}
-	return []event.Event[State]{Reached(c.sealed(c.Contact))}, nil
+	return []event.Event[State]{SenderAdded(c.sealed(c.Contact))}, nil
 }
 
 // What takes a contact's consent, and may give it back.
@@ -78,8 +78,8 @@ const (
 	ByNetwork = "network" // the contact told the network
 )
 
-// ConsentMoved records that the contact took back consent, or gave again what was taken back in the same way.
-type ConsentMoved struct {
+// ConsentChanged records that the contact took back consent, or gave again what was taken back in the same way.
+type ConsentChanged struct {
 	OptIn bool   `json:"opt_in"`
 	By    string `json:"by"`
 
@@ -87,18 +87,18 @@ type ConsentMoved struct {
 }
 
 // Evolve keeps the consent.
-func (e ConsentMoved) Evolve(s State) State {
-	s.OptIn, s.TakenBy = e.OptIn, e.By
+func (e ConsentChanged) Evolve(s State) State {
+	s.OptIn, s.OptedOutBy = e.OptIn, e.By
 	if e.OptIn {
-		s.TakenBy = ""
-	} else if s.Stopped.Before(e.Moment) {
-		s.Stopped = e.Moment
+		s.OptedOutBy = ""
+	} else if s.OptedOutAt.Before(e.Moment) {
+		s.OptedOutAt = e.Moment
 	}
 	return s
 }
 
-// MoveConsent is what a contact says about messages. Only what took consent gives it back (CONTRACT.md N9).
-type MoveConsent struct {
+// ChangeConsent is what a contact says about messages. Only what took consent gives it back (CONTRACT.md N9).
+type ChangeConsent struct {
 	OptIn bool
 	By    string
 	network.Moment
@@ -106,10 +106,10 @@ type MoveConsent struct {
 
 // Decide notes what differs. Messages do not come in the order in which they were written: a word gives nothing back that a later one took, so that a
 // later one is noted also where the consent was taken before.
-func (c MoveConsent) Decide(s State) ([]event.Event[State], error) {
-	again := c.OptIn == s.OptIn && (c.OptIn || s.TakenBy != c.By || !s.Stopped.Before(c.Moment))
-	if s.Status == "" || again || c.OptIn && (s.TakenBy != c.By || c.Before(s.Stopped)) {
+func (c ChangeConsent) Decide(s State) ([]event.Event[State], error) {
+	again := c.OptIn == s.OptIn && (c.OptIn || s.OptedOutBy != c.By || !s.OptedOutAt.Before(c.Moment))
+	if s.Status == "" || again || c.OptIn && (s.OptedOutBy != c.By || c.Before(s.OptedOutAt)) {
 		return nil, nil
 	}
-	return []event.Event[State]{ConsentMoved(c)}, nil
+	return []event.Event[State]{ConsentChanged(c)}, nil
 }

@@ -26,8 +26,8 @@ var words = func() map[string]bool {
 	return all
 }()
 
-// Word returns whether a text is one of the words, and what it does to consent. It must be the whole text.
-func Word(text string) (optIn, is bool) {
+// ConsentKeyword returns whether a text is one of the words, and what it does to consent. It must be the whole text.
+func ConsentKeyword(text string) (optIn, is bool) {
 	for _, form := range bare(text) {
 		if optIn, is = words[form]; is {
 			return optIn, is

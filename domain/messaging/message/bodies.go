@@ -49,7 +49,7 @@ func (b Text) Draft() (Draft, error) {
 
 // dialled returns the number that a message goes to.
 func dialled(to string) (string, error) {
-	number, err := person.Dialled("to", to)
+	number, err := person.ParseE164("to", to)
 	if err == nil && number == "" {
 		err = fault.Fields(fault.Field{Field: "to", Message: "must not be empty"})
 	}

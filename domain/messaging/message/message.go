@@ -20,16 +20,16 @@ var Kind = event.NewKind("message",
 	event.Of[Requeued]("MessageRequeued", 1),
 	event.Of[Received]("MessageReceived", 1),
 	event.Of[Reported]("MessageReported", 1),
-	event.Of[PassedOver]("MessagePassedOver", 1),
+	event.Of[Skipped]("MessagePassedOver", 1),
 	event.Of[Identified]("MessageIdentified", 1),
-	event.Of[Revised]("MessageRevised", 1),
+	event.Of[Edited]("MessageRevised", 1),
 	event.Of[Revoked]("MessageRevoked", 1),
-	event.Of[Seen]("MessageSeen", 1),
-	event.Of[Filed]("MessageFiled", 1),
+	event.Of[MarkedRead]("MessageSeen", 1),
+	event.Of[FileStored]("MessageFiled", 1),
 ).Sealing(contacts)
 
 // contacts are whose values messages have sealed.
-const contacts event.Subjects = "messagingcontact"
+const contacts event.SubjectType = "messagingcontact"
 
 // The statuses, in the order of their ranks (CONTRACT.md N3). A message that came in is read or not by people, and has none of them.
 const (
@@ -145,8 +145,8 @@ type Identified struct {
 	NetworkID string `json:"network_id"`
 }
 
-// Revised records that the contact has changed what a message says.
-type Revised struct {
+// Edited records that the contact has changed what a message says.
+type Edited struct {
 	Text event.Personal `json:"text"`
 	network.Moment
 }
@@ -154,19 +154,19 @@ type Revised struct {
 // Revoked records that the contact has taken back a message.
 type Revoked struct{ network.Moment }
 
-// Seen records that people of the workspace have read the conversation up to this message.
-type Seen struct {
+// MarkedRead records that people of the workspace have read the conversation up to this message.
+type MarkedRead struct {
 	Contact int64     `json:"contact"`
 	At      time.Time `json:"at"` // the message's
 }
 
-// PassedOver records that a campaign does not write to a contact after all.
-type PassedOver struct {
+// Skipped records that a campaign does not write to a contact after all.
+type Skipped struct {
 	Contact int64 `json:"contact"`
 }
 
 // Evolve keeps that there is no message.
-func (PassedOver) Evolve(State) State { return State{Status: Unwanted} }
+func (Skipped) Evolve(State) State { return State{Status: Unwanted} }
 
 // Evolve begins a message that goes out.
 func (e Queued) Evolve(State) State {
@@ -225,7 +225,7 @@ func (e Identified) Evolve(s State) State {
 }
 
 // Evolve keeps when.
-func (e Revised) Evolve(s State) State {
+func (e Edited) Evolve(s State) State {
 	s.Changed = e.Moment
 	return s
 }
@@ -237,7 +237,7 @@ func (Revoked) Evolve(s State) State {
 }
 
 // Evolve notes it.
-func (Seen) Evolve(s State) State {
+func (MarkedRead) Evolve(s State) State {
 	s.Seen = true
 	return s
 }
@@ -268,7 +268,7 @@ func (c Queue) Decide(State) ([]event.Event[State], error) {
 	events := []event.Event[State]{Queued{Content: said, Channel: c.Channel, Contact: c.Contact, To: sealed(c.Contact, c.To),
 		Template: c.Template}}
 	if p := c.Picture; p != nil {
-		events = append(events, Filed{Key: p.Key, ContentType: p.Type, Size: int64(len(p.Bytes))})
+		events = append(events, FileStored{Key: p.Key, ContentType: p.Type, Size: int64(len(p.Bytes))})
 	}
 	return events, nil
 }
@@ -293,7 +293,7 @@ var errUnderWay = (&network.Failure{Reason: network.Unknown}).Fault()
 
 // Decide refuses what may have been sent.
 func (Requeue) Decide(s State) ([]event.Event[State], error) {
-	if s.Status != NotSent || !s.Reason.Free() {
+	if s.Status != NotSent || !s.Reason.Retryable() {
 		return nil, errUnderWay
 	}
 	return []event.Event[State]{Requeued{}}, nil
@@ -313,7 +313,7 @@ func (c Resend) Decide(s State) ([]event.Event[State], error) {
 	free, doubtful := s.Status == NotSent && (s.Reason.Stops() || c.Refused && s.ProviderID == "" && s.Reason != network.Lost), s.Status == Waiting
 	switch {
 	case free && c.Unwanted:
-		return []event.Event[State]{PassedOver{Contact: c.Contact}}, nil
+		return []event.Event[State]{Skipped{Contact: c.Contact}}, nil
 	case doubtful && (c.Unwanted || c.Mute || s.Doubts > 0):
 		return []event.Event[State]{Failed{Reason: network.Lost}}, nil
 	case free, doubtful:
@@ -322,23 +322,23 @@ func (c Resend) Decide(s State) ([]event.Event[State], error) {
 	return nil, nil
 }
 
-// PassOver begins a message of a campaign that is not written.
-type PassOver struct{ Contact int64 }
+// Skip begins a message of a campaign that is not written.
+type Skip struct{ Contact int64 }
 
 // Decide records it.
-func (c PassOver) Decide(State) ([]event.Event[State], error) {
-	return []event.Event[State]{PassedOver(c)}, nil
+func (c Skip) Decide(State) ([]event.Event[State], error) {
+	return []event.Event[State]{Skipped(c)}, nil
 }
 
-// Settle notes what the network answered.
-type Settle struct {
+// RecordSendResult notes what the network answered.
+type RecordSendResult struct {
 	Contact    int64
 	ProviderID string
 	Failure    *network.Failure // nil: it took the message
 }
 
 // Decide notes it. A failure after a receipt changes nothing: the receipt knows better.
-func (c Settle) Decide(s State) ([]event.Event[State], error) {
+func (c RecordSendResult) Decide(s State) ([]event.Event[State], error) {
 	f := c.Failure
 	switch {
 	case f == nil:
@@ -379,11 +379,11 @@ func (c Receipt) Decide(s State) (events []event.Event[State], _ error) {
 	return events, nil
 }
 
-// Play notes what becomes of a message in the sandbox: it is delivered, and read.
-type Play struct{}
+// SimulateReceipts notes what becomes of a message in the sandbox: it is delivered, and read.
+type SimulateReceipts struct{}
 
 // Decide passes over what has become of the message already.
-func (Play) Decide(s State) (all []event.Event[State], err error) {
+func (SimulateReceipts) Decide(s State) (all []event.Event[State], err error) {
 	for _, status := range []string{Delivered, Read} {
 		events, err := Receipt{Status: status}.Decide(s)
 		if err != nil {
@@ -396,31 +396,31 @@ func (Play) Decide(s State) (all []event.Event[State], err error) {
 	return all, nil
 }
 
-// See notes that people have read up to a message.
-type See struct{ Contact int64 } // whose message it is now
+// MarkRead notes that people have read up to a message.
+type MarkRead struct{ Contact int64 } // whose message it is now
 
 // ErrNotFound also answers those who may not know that the message exists.
 var ErrNotFound = fault.New(fault.NotFound, "Message not found")
 
 // Decide passes over a message of ours, and one that was read.
-func (c See) Decide(s State) ([]event.Event[State], error) {
+func (c MarkRead) Decide(s State) ([]event.Event[State], error) {
 	switch {
 	case s.Status == "":
 		return nil, ErrNotFound
 	case s.Status != Inbound || s.Seen:
 		return nil, nil
 	}
-	return []event.Event[State]{Seen{Contact: c.Contact, At: s.At.At}}, nil
+	return []event.Event[State]{MarkedRead{Contact: c.Contact, At: s.At.At}}, nil
 }
 
-// SeeNothing is [See] where nobody has written.
-type SeeNothing struct{}
+// MarkNoneRead is [MarkRead] where nobody has written.
+type MarkNoneRead struct{}
 
 // Decide decides nothing.
-func (SeeNothing) Decide(State) ([]event.Event[State], error) { return nil, nil }
+func (MarkNoneRead) Decide(State) ([]event.Event[State], error) { return nil, nil }
 
-// Revise changes the text of a message that came in.
-type Revise struct {
+// Edit changes the text of a message that came in.
+type Edit struct {
 	Text string
 	network.Moment
 }
@@ -437,11 +437,11 @@ func (c Revoke) Decide(s State) ([]event.Event[State], error) {
 }
 
 // Decide seals the text. A change from before the newest one changes nothing.
-func (c Revise) Decide(s State) ([]event.Event[State], error) {
+func (c Edit) Decide(s State) ([]event.Event[State], error) {
 	if s.Status != Inbound || s.Revoked || c.Before(s.Changed) {
 		return nil, nil
 	}
-	return []event.Event[State]{Revised{Text: sealed(s.Contact, c.Text), Moment: c.Moment}}, nil
+	return []event.Event[State]{Edited{Text: sealed(s.Contact, c.Text), Moment: c.Moment}}, nil
 }
 
 // Receive begins a message that came in.

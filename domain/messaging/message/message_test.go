@@ -26,11 +26,11 @@ func TestSend(t *testing.T) {
 	t.Parallel()
 	eventtest.Given(t, message.Kind).Case("it is written down first").When(message.Queue{Draft: hello, Contact: 9}).Then(queued)
 	given := eventtest.Given(t, message.Kind, queued)
-	given.Case("the network takes it").When(message.Settle{Contact: 9, ProviderID: "w1"}).Then(message.Accepted{ProviderID: "w1"})
+	given.Case("the network takes it").When(message.RecordSendResult{Contact: 9, ProviderID: "w1"}).Then(message.Accepted{ProviderID: "w1"})
 	away := message.Failed{Reason: network.Unreached}
-	given.Case("nobody was there").When(message.Settle{Contact: 9, Failure: &network.Failure{Reason: network.Unreached}}).Then(away)
+	given.Case("nobody was there").When(message.RecordSendResult{Contact: 9, Failure: &network.Failure{Reason: network.Unreached}}).Then(away)
 	given.Case("the network's words are the person's").
-		When(message.Settle{Contact: 9, Failure: &network.Failure{Reason: network.Recipient, Code: 131026, Title: "no", Details: "919812345678"}}).
+		When(message.RecordSendResult{Contact: 9, Failure: &network.Failure{Reason: network.Recipient, Code: 131026, Title: "no", Details: "919812345678"}}).
 		Then(message.Failed{Reason: network.Recipient, Code: 131026, Title: hers("no"), Details: hers("919812345678")})
 	given.And(away).Case("what was not sent is sent again").When(message.Requeue{}).Then(message.Requeued{})
 	unknown := (&network.Failure{Reason: network.Unknown}).Fault()
@@ -40,7 +40,7 @@ func TestSend(t *testing.T) {
 	given.Case("nor what is under way").When(message.Requeue{}).ThenFails(unknown)
 	given.And(message.Failed{Reason: network.Recipient}).Case("nor what was refused").When(message.Requeue{}).ThenFails(unknown)
 	lost.Case("a receipt settles it").When(message.Receipt{Status: "sent"}).Then(message.Reported{Status: "sent"})
-	given.And(message.Reported{Status: "read"}).Case("a failure after a receipt is none").When(message.Settle{Failure: &network.Failure{Reason: network.Unknown}}).ThenNothing()
+	given.And(message.Reported{Status: "read"}).Case("a failure after a receipt is none").When(message.RecordSendResult{Failure: &network.Failure{Reason: network.Unknown}}).ThenNothing()
 }
 
 // Receipts come late, twice and in any order: the message is where the furthest of them says.
@@ -80,15 +80,15 @@ func TestReceive(t *testing.T) {
 		When(message.Receive{Draft: message.Draft{Channel: 3}, Contact: 9, Type: "unsupported", ProviderID: "w", SentAt: now, Now: now, Code: 131051, Title: "Unknown", Details: "not supported"}).Then(unsupported)
 	came := given.And(received)
 	came.Case("nothing becomes of it").When(message.Receipt{Status: "read"}).ThenNothing()
-	came.Case("people have read it").When(message.See{Contact: 9}).Then(message.Seen{Contact: 9, At: now})
-	came.Case("it is changed").When(message.Revise{Text: "Hallo"}).Then(message.Revised{Text: hers("Hallo")})
+	came.Case("people have read it").When(message.MarkRead{Contact: 9}).Then(message.MarkedRead{Contact: 9, At: now})
+	came.Case("it is changed").When(message.Edit{Text: "Hallo"}).Then(message.Edited{Text: hers("Hallo")})
 	edited := network.Moment{At: now, ArrivedAt: now}
-	came.And(message.Revised{Text: hers("Hallo"), Moment: edited}).Case("an older change that comes later changes nothing").
-		When(message.Revise{Text: "Hullo", Moment: network.Moment{At: now.Add(-time.Second), ArrivedAt: now.Add(time.Second)}}).ThenNothing()
+	came.And(message.Edited{Text: hers("Hallo"), Moment: edited}).Case("an older change that comes later changes nothing").
+		When(message.Edit{Text: "Hullo", Moment: network.Moment{At: now.Add(-time.Second), ArrivedAt: now.Add(time.Second)}}).ThenNothing()
 	came.Case("it is taken back").When(message.Revoke{}).Then(message.Revoked{})
 	gone := came.And(message.Revoked{})
 	gone.Case("once").When(message.Revoke{}).ThenNothing()
-	gone.Case("and says nothing any more").When(message.Revise{Text: "Hallo"}).ThenNothing()
+	gone.Case("and says nothing any more").When(message.Edit{Text: "Hallo"}).ThenNothing()
 	require.True(t, gone.State().Said.IsZero())
 	eventtest.Given(t, message.Kind, queued).Case("a contact takes back nothing of ours").When(message.Revoke{}).ThenNothing()
 }

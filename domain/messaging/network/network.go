@@ -72,24 +72,24 @@ type Reason string
 
 // The reasons. Only [Unknown] leaves open whether a message was sent.
 const (
-	Refused      Reason = "refused"       // for a reason that we do not know, or that no other try mends
-	Credentials  Reason = "credentials"   // the token or its permissions
-	Restricted   Reason = "restricted"    // the network has blocked the account, for now or for ever
-	Throttled    Reason = "throttled"     // more than the account may send
-	WindowClosed Reason = "window_closed" // the person has not written for too long
-	Recipient    Reason = "recipient"     // the person cannot be reached
-	Content      Reason = "content"       // the message is not as the network wants it
-	Suspended    Reason = "suspended"     // the network has paused or disabled the template
-	Temporary    Reason = "temporary"     // the network says that another try may succeed
-	Unreached    Reason = "unreached"     // there was no connection
-	Unknown      Reason = "unknown"       // it broke off, took too long, or is not what the network says
-	Unconfigured Reason = "unconfigured"  // a credential or setting is missing
-	Silent       Reason = "silent"        // the network says nothing about accounts
-	Held         Reason = "held"          // its campaign has stopped, and the network was not called
-	Lost         Reason = "lost"          // nothing was ever heard of it
-	PassedOver   Reason = "passed_over"   // its campaign has passed over the contact, and the network was not called again
-	Unhooked     Reason = "unhooked"      // the network cannot call us
-	Unfetched    Reason = "unfetched"     // the image that was to be sent is not to be had, and the network was not called
+	Refused           Reason = "refused"       // for a reason that we do not know, or that no other try mends
+	Credentials       Reason = "credentials"   // the token or its permissions
+	Restricted        Reason = "restricted"    // the network has blocked the account, for now or for ever
+	Throttled         Reason = "throttled"     // more than the account may send
+	WindowClosed      Reason = "window_closed" // the person has not written for too long
+	Recipient         Reason = "recipient"     // the person cannot be reached
+	Content           Reason = "content"       // the message is not as the network wants it
+	Suspended         Reason = "suspended"     // the network has paused or disabled the template
+	Temporary         Reason = "temporary"     // the network says that another try may succeed
+	Unreached         Reason = "unreached"     // there was no connection
+	Unknown           Reason = "unknown"       // it broke off, took too long, or is not what the network says
+	Unconfigured      Reason = "unconfigured"  // a credential or setting is missing
+	HealthUnsupported Reason = "silent"        // the network says nothing about accounts
+	CampaignStopped   Reason = "held"          // its campaign has stopped, and the network was not called
+	Lost              Reason = "lost"          // nothing was ever heard of it
+	PassedOver        Reason = "passed_over"   // its campaign has passed over the contact, and the network was not called again
+	Unhooked          Reason = "unhooked"      // the network cannot call us
+	Unfetched         Reason = "unfetched"     // the image that was to be sent is not to be had, and the network was not called
 )
 
 // meanings are our words for the reasons. The networks' own words may name people, and are kept with the message alone.
@@ -100,7 +100,7 @@ var meanings = map[Reason]string{ //nolint:gosec // G101: none is a credential
 	Suspended: "The network has paused or disabled the template",
 	Temporary: "The network is not available", Unreached: "The network cannot be reached",
 	Unknown: "The network's answer is missing or cannot be understood", Unconfigured: "A credential or setting of the channel is missing",
-	Silent: "No message was sent yet", Held: "The campaign has stopped", Lost: "Nothing was heard of it", PassedOver: "The campaign has passed over the contact",
+	HealthUnsupported: "No message was sent yet", CampaignStopped: "The campaign has stopped", Lost: "Nothing was heard of it", PassedOver: "The campaign has passed over the contact",
 	Unhooked:  "The network calls public https addresses only, and this server has none (BAHI_PUBLIC_URL)",
 	Unfetched: "The image cannot be fetched from its address",
 }
@@ -133,14 +133,14 @@ var refusals = map[Reason]struct {
 	Refused: {fault.Upstream, "provider_refused"}, Credentials: {fault.Upstream, "provider_auth"}, Restricted: {fault.Upstream, "provider_auth"},
 	Throttled: {fault.TooMany, "provider_rate_limited"}, WindowClosed: {fault.Conflict, "reply_window_closed"}, Recipient: {fault.Invalid, "recipient_failed"},
 	Content: {fault.Invalid, "provider_refused"}, Suspended: {fault.Invalid, "provider_refused"}, Temporary: {fault.Unavailable, "provider_unavailable"}, Unreached: {fault.Unavailable, "provider_unavailable"},
-	Unhooked: {fault.Unavailable, "provider_not_configured"}, Unknown: {fault.Unavailable, "provider_unknown"}, Unconfigured: {fault.Unavailable, "provider_not_configured"}, Silent: {fault.Unavailable, "provider_unavailable"},
-	Unfetched: {fault.Unavailable, "provider_unavailable"}, Held: {fault.Unavailable, "campaign_stopped"}, Lost: {fault.Unavailable, "provider_unknown"}, PassedOver: {fault.Unavailable, "campaign_passed_over"},
+	Unhooked: {fault.Unavailable, "provider_not_configured"}, Unknown: {fault.Unavailable, "provider_unknown"}, Unconfigured: {fault.Unavailable, "provider_not_configured"}, HealthUnsupported: {fault.Unavailable, "provider_unavailable"},
+	Unfetched: {fault.Unavailable, "provider_unavailable"}, CampaignStopped: {fault.Unavailable, "campaign_stopped"}, Lost: {fault.Unavailable, "provider_unknown"}, PassedOver: {fault.Unavailable, "campaign_passed_over"},
 }
 
 // Fault returns what a client is told.
 func (f *Failure) Fault() *fault.Error {
 	r := refusals[f.Reason]
-	return &fault.Error{Kind: r.kind, Detail: f.Error(), Code: r.code, After: int(f.After.Seconds())}
+	return &fault.Error{Kind: r.kind, Detail: f.Error(), Code: r.code, RetryAfter: int(f.After.Seconds())}
 }
 
 // Word returns the code that a message has after the failure (CONTRACT.md N1).
@@ -151,12 +151,12 @@ func (r Reason) Word() string {
 	return refusals[r].code
 }
 
-// Free reports whether the network was not called, or refused for now only: the same request may be tried again.
-func (r Reason) Free() bool {
+// Retryable reports whether the network was not called, or refused for now only: the same request may be tried again.
+func (r Reason) Retryable() bool {
 	return r == Throttled || r == Unreached || r == Temporary || r == Unconfigured || r == Unfetched
 }
 
 // Stops reports whether a campaign has to stop, for a while at least: the reason is not the recipient's, who gets the message later.
 func (r Reason) Stops() bool {
-	return r.Free() || r == Credentials || r == Restricted || r == Suspended || r == Held
+	return r.Retryable() || r == Credentials || r == Restricted || r == Suspended || r == CampaignStopped
 }

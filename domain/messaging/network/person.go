@@ -33,10 +33,10 @@ func Spelling(phone string) (one string, respelt bool) {
 
 // Phone returns the phone, in E.164 without its plus sign, that a network's id of a person is, "" if it is none.
 func Phone(id string) string {
-	phone, err := person.Dialled("from", id)
+	phone, err := person.ParseE164("from", id)
 	if err != nil && id != "" {
 		if one, _ := Spelling(id); one != id {
-			phone, err = person.Dialled("from", one)
+			phone, err = person.ParseE164("from", one)
 		}
 	}
 	if err != nil {

@@ -34,7 +34,7 @@ var Faults = []Fault{LostRequest, LostAnswer, Late, Unreplicated, Dropped, NotSe
 type write struct {
 	stream string
 	last   int64
-	events []event.New
+	events []event.Proposed
 }
 
 // Server implements [journal.Server].
@@ -86,7 +86,7 @@ func (s *Server) Stream(stream string) []event.Stored {
 var errNoAnswer = errors.New("no answer")
 
 // Append implements [journal.Server].
-func (s *Server) Append(ctx context.Context, stream string, last int64, events []event.New) error {
+func (s *Server) Append(ctx context.Context, stream string, last int64, events []event.Proposed) error {
 	fault, err := s.append(write{stream, last, slices.Clone(events)})
 	if fault == Silent {
 		<-ctx.Done()
@@ -146,7 +146,7 @@ func (s *Server) has(w write) bool {
 	if i < 0 || len(s.streams[w.stream])-i < len(w.events) {
 		return false
 	}
-	return slices.EqualFunc(w.events, s.streams[w.stream][i:i+len(w.events)], func(n event.New, e event.Stored) bool { return n.ID == e.ID })
+	return slices.EqualFunc(w.events, s.streams[w.stream][i:i+len(w.events)], func(n event.Proposed, e event.Stored) bool { return n.ID == e.ID })
 }
 
 func (s *Server) last(stream string) int64 {

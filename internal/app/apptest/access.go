@@ -14,8 +14,8 @@ import (
 	"bahi/http/api/apitest"
 )
 
-// Errand is an operation of the OpenAPI document.
-type Errand struct {
+// Operation is an operation of the OpenAPI document.
+type Operation struct {
 	Method, path string // with the variables' values
 	Name         string // with their names
 	Permission   string // area:level, operator, or ""
@@ -24,7 +24,7 @@ type Errand struct {
 }
 
 // Operations returns the operations of the served document, with paths and bodies that are valid.
-func (o *Office) Operations(t *testing.T, values, bodies map[string]string) (all []Errand) {
+func (o *Server) Operations(t *testing.T, values, bodies map[string]string) (all []Operation) {
 	t.Helper()
 	var document struct {
 		Paths map[string]map[string]struct {
@@ -32,10 +32,10 @@ func (o *Office) Operations(t *testing.T, values, bodies map[string]string) (all
 			Permission string                `json:"x-permission"`
 		} `json:"paths"`
 	}
-	Lenient(t, o.Stranger().GET("/openapi.json").Status(200), &document)
+	Lenient(t, o.Anonymous().GET("/openapi.json").Status(200), &document)
 	for path, methods := range document.Paths {
 		for method, op := range methods {
-			d := Errand{Method: strings.ToUpper(method), path: path, Permission: op.Permission, Open: len(op.Security) == 0}
+			d := Operation{Method: strings.ToUpper(method), path: path, Permission: op.Permission, Open: len(op.Security) == 0}
 			d.Name = d.Method + " " + path
 			d.path = variables.ReplaceAllStringFunc(path, func(name string) string {
 				require.Contains(t, values, name, "give the variable a value here")
@@ -45,7 +45,7 @@ func (o *Office) Operations(t *testing.T, values, bodies map[string]string) (all
 			all = append(all, d)
 		}
 	}
-	slices.SortFunc(all, func(a, b Errand) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b Operation) int { return strings.Compare(a.Name, b.Name) })
 	require.Greater(t, len(all), 30)
 	return all
 }
@@ -53,7 +53,7 @@ func (o *Office) Operations(t *testing.T, values, bodies map[string]string) (all
 var variables = regexp.MustCompile(`\{[^}]+\}`)
 
 // Ask sends the request, with its body if it has one.
-func (d Errand) Ask(c *apitest.Client) *apitest.Answer {
+func (d Operation) Ask(c *apitest.Client) *apitest.Answer {
 	switch {
 	case d.path == "/audit/events/stream":
 		return c.Do(d.Method, d.path+"?from_position=1&limit=1", nil)
@@ -67,7 +67,7 @@ func (d Errand) Ask(c *apitest.Client) *apitest.Answer {
 }
 
 // Forgeries returns invalid tokens, by their fault.
-func (o *Office) Forgeries(t *testing.T, good SignedIn) map[string]string {
+func (o *Server) Forgeries(t *testing.T, good SignedIn) map[string]string {
 	t.Helper()
 	claims := jwt.MapClaims{}
 	parsed, _, err := jwt.NewParser().ParseUnverified(good.Access, claims)

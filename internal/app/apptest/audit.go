@@ -26,7 +26,7 @@ type AuditCheckpoint struct {
 }
 
 // Signed waits until all events are signed.
-func (o *Office) Signed() AuditCheckpoint {
+func (o *Server) Signed() AuditCheckpoint {
 	o.T.Helper()
 	head := o.Head()
 	var newest AuditCheckpoint
@@ -44,7 +44,7 @@ func (o *Office) Signed() AuditCheckpoint {
 }
 
 // PublicKeys returns the log's public keys, as an auditor gets them.
-func (o *Office) PublicKeys() proofs.Keys {
+func (o *Server) PublicKeys() proofs.Keys {
 	o.T.Helper()
 	keys, err := proofs.ParseKeys(o.Operator().GET("/audit/key?format=text").Status(200).Text)
 	require.NoError(o.T, err)
@@ -65,7 +65,7 @@ type AuditEvent struct {
 }
 
 // AuditEvents returns all pages of a search.
-func (o *Office) AuditEvents(token, query string) (all []AuditEvent) {
+func (o *Server) AuditEvents(token, query string) (all []AuditEvent) {
 	o.T.Helper()
 	for path := "/audit/events?" + query; path != ""; {
 		a := o.Bearer(token).GET(path).Status(200)
@@ -84,7 +84,7 @@ type following struct {
 	Lines *bufio.Scanner
 }
 
-func (o *Office) Follow(token, path, last string) *following {
+func (o *Server) Follow(token, path, last string) *following {
 	o.T.Helper()
 	request, err := http.NewRequestWithContext(o.T.Context(), http.MethodGet, o.URL+path, nil)
 	require.NoError(o.T, err)

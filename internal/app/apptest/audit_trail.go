@@ -54,7 +54,7 @@ type trailField struct {
 }
 
 // Auditor returns a client with an auditor's permissions in a workspace.
-func (o *Office) Auditor(workspace string) *apitest.Client {
+func (o *Server) Auditor(workspace string) *apitest.Client {
 	o.T.Helper()
 	return apitest.New(o.T, o.URL, o.Key(workspace, `{"audit":"read"}`).Key)
 }
@@ -87,7 +87,7 @@ func Each[T, U any](list []T, do func(T) U) (out []U) {
 }
 
 // Past moves all events of the log days into the past, where the log is stored.
-func (o *Office) Past(days int) {
+func (o *Server) Past(days int) {
 	o.T.Helper()
 	o.Sql(`update log.event set recorded_at = recorded_at - make_interval(days => $1)`, days)
 }

@@ -9,7 +9,7 @@ import (
 
 // TodayIn returns today in the workshop's zone, and makes sure that the day lasts some minutes more: near midnight it waits for the
 // next day. A test calls it before it does anything with a date.
-func TodayIn(t *testing.T, o *Office) string {
+func TodayIn(t *testing.T, o *Server) string {
 	t.Helper()
 	zone, err := o.Sys.Settings.Zone()
 	require.NoError(t, err)

@@ -5,7 +5,7 @@ import (
 )
 
 // Attached runs a command on the database of a served system.
-func Attached(t *testing.T, o *Office, args ...string) (stdout, stderr string, status int) {
+func Attached(t *testing.T, o *Server, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
 	cmd := Command(t, t.TempDir(), args...)
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.Database, "EVENTSTORE_URL="+o.Sys.Settings.EventStore)

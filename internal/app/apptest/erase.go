@@ -76,7 +76,7 @@ var Addresses = [3]string{"zephyrine.quillfeather@example.org", "zq1987.contact@
 
 // life has the traces of a person: what they did, and the texts to search for.
 type life struct {
-	*Office
+	*Server
 
 	Known     *traces
 	Asha      Person // another user, whom they know
@@ -90,25 +90,25 @@ type life struct {
 // Live makes Zéphyrine use every operation that stores something, at a server.
 func Live(t *testing.T, p *Process, data string) *life {
 	t.Helper()
-	l := &life{Office: Visited(p, data), Known: NewTraces(t)}
-	l.Asha = l.Office.Person("asha@example.org")
+	l := &life{Server: Visited(p, data), Known: NewTraces(t)}
+	l.Asha = l.Server.Person("asha@example.org")
 	l.Known.Know(Addresses[:]...)
 
 	// They register, with a failed try, verify the address, and sign in.
 	const password = "sixteen quills of Zanzibar"
 	me := map[string]string{"email": Addresses[0], "password": password, "first_name": "Zéphyrine", "last_name": "Quillfeather"}
-	l.Stranger().POST("/api/v1/auth/register", map[string]string{"email": Addresses[0], "password": "Quillfeather", "first_name": "Zéphyrine", "last_name": "Quillfeather"}).Status(422)
-	l.Stranger().POST("/api/v1/auth/register", me).Status(201)
-	l.Stranger().POST("/api/v1/auth/register", me).Status(409)
+	l.Anonymous().POST("/api/v1/auth/register", map[string]string{"email": Addresses[0], "password": "Quillfeather", "first_name": "Zéphyrine", "last_name": "Quillfeather"}).Status(422)
+	l.Anonymous().POST("/api/v1/auth/register", me).Status(201)
+	l.Anonymous().POST("/api/v1/auth/register", me).Status(409)
 	l.Known.Know("Zéphyrine", "Quillfeather", password)
 	_, token := Link(t, l.Mailed(Addresses[0], VerifySubject, 1))
 	l.Known.Know(token)
-	l.Stranger().POST("/api/v1/auth/login", map[string]string{"email": Addresses[0], "password": "wrong"}).Status(401)
-	l.Stranger().POST("/api/v1/auth/verify-email", map[string]string{"token": token}).Status(200)
+	l.Anonymous().POST("/api/v1/auth/login", map[string]string{"email": Addresses[0], "password": "wrong"}).Status(401)
+	l.Anonymous().POST("/api/v1/auth/verify-email", map[string]string{"token": token}).Status(200)
 	in := l.SignIn(Addresses[0], password)
 	l.Known.Know(in.Access, in.Refresh)
 	var renewed Tokens
-	l.Stranger().POST("/api/v1/auth/refresh", map[string]string{"refresh_token": in.Refresh}).Status(200).JSON(&renewed)
+	l.Anonymous().POST("/api/v1/auth/refresh", map[string]string{"refresh_token": in.Refresh}).Status(200).JSON(&renewed)
 	l.Known.Know(renewed.Access, renewed.Refresh)
 	l.Person = Person{Client: l.Bearer(renewed.Access), SignedIn: in}
 	l.Id, l.Workspace = in.User.ID, l.Person.Me().WorkspaceID
@@ -129,9 +129,9 @@ func Live(t *testing.T, p *Process, data string) *life {
 		_, l.Undo = Link(t, l.Mailed(Addresses[i], "Your email address at Bahi was changed", 1))
 		_, token := Link(t, l.Mailed(email, VerifySubject, 1))
 		l.Known.Know(token, l.Undo)
-		l.Stranger().POST("/api/v1/auth/verify-email", map[string]string{"token": token}).Status(200)
+		l.Anonymous().POST("/api/v1/auth/verify-email", map[string]string{"token": token}).Status(200)
 	}
-	l.Stranger().POST("/api/v1/auth/password-reset/request", map[string]string{"email": Addresses[2]}).Status(200)
+	l.Anonymous().POST("/api/v1/auth/password-reset/request", map[string]string{"email": Addresses[2]}).Status(200)
 	_, token = Link(t, l.Mailed(Addresses[2], ResetSubject, 1))
 	l.Known.Know(token)
 

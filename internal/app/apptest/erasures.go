@@ -13,7 +13,7 @@ import (
 )
 
 // Erased asks for a user's deletion, and waits for the erasure.
-func (o *Office) Erased(p Person) {
+func (o *Server) Erased(p Person) {
 	o.T.Helper()
 	p.POST(Me+"/delete-request", nil).Status(200)
 	id := uuid.MustParse(p.User.ID)
@@ -25,7 +25,7 @@ func (o *Office) Erased(p Person) {
 }
 
 // StartErasing serves a system that erases users without a grace.
-func StartErasing(t *testing.T, adapt ...func(*app.System)) *Office {
+func StartErasing(t *testing.T, adapt ...func(*app.System)) *Server {
 	t.Helper()
 	s := Settings(t, Database(t))
 	s.Outside.Grace = new(time.Millisecond)

@@ -1,9 +1,9 @@
 package apptest
 
 // Park makes the projection of the books stop at its next row.
-func (o *Office) Park() {
+func (o *Server) Park() {
 	o.T.Helper()
 	o.Sql(`alter table books_g1.row_version add constraint parked_for_a_test check (false) not valid`)
 }
 
-func (o *Office) Parked() bool { return o.Sys.Runner.Statuses()["books"].Error != "" }
+func (o *Server) Parked() bool { return o.Sys.Runner.Statuses()["books"].Error != "" }

@@ -10,11 +10,11 @@ import (
 
 // Decided returns the events after a position, without those that only carry out an earlier one, and without reservations of numbers:
 // these come at any time.
-func (o *Office) Decided(after int64) (all []string) {
+func (o *Server) Decided(after int64) (all []string) {
 	for e := range o.Events(after) {
 		var meta event.Meta
 		require.NoError(o.T, json.Unmarshal(e.Meta, &meta))
-		if meta.Of == 0 && e.Type != "NumbersReserved" {
+		if meta.FollowUpOf == 0 && e.Type != "NumbersReserved" {
 			all = append(all, e.Type+" of "+e.Stream)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // StartLimited serves a system with the limits of the specification, but for an hour instead of a minute, which is enough for
 // so many requests on a busy machine. It is behind a proxy on this machine.
-func StartLimited(t *testing.T) *Office {
+func StartLimited(t *testing.T) *Server {
 	t.Helper()
 	s := Settings(t, Database(t))
 	s.Outside.Limits, s.Outside.Proxies = api.DefaultLimits(), []string{"127.0.0.0/8"}
@@ -30,9 +30,9 @@ func From(c *apitest.Client, address string) *apitest.Client {
 }
 
 // SignInFrom begins a session of Asha's from an address of its own.
-func (o *Office) SignInFrom(address int) string {
+func (o *Server) SignInFrom(address int) string {
 	o.T.Helper()
 	var in SignedIn
-	From(o.Stranger(), fmt.Sprintf("192.0.2.%d", address)).POST(Auth+"/login", map[string]string{"email": "asha@example.com", "password": GoodPassword}).Status(200).JSON(&in)
+	From(o.Anonymous(), fmt.Sprintf("192.0.2.%d", address)).POST(Auth+"/login", map[string]string{"email": "asha@example.com", "password": GoodPassword}).Status(200).JSON(&in)
 	return in.Access
 }

@@ -120,7 +120,7 @@ func (l *Load) Fill(count int) {
 		}
 		status, text, err := c.Ask("POST", Ledger(account, "/rows"), "", map[string]any{"rows": rows})
 		require.NoError(l.t, err)
-		if Pressed(status, text) {
+		if BackPressured(status, text) {
 			c.Claims = c.Claims[:len(c.Claims)-len(rows)]
 			continue
 		}
@@ -183,8 +183,8 @@ func (c *loadClient) Ask(method, path, key string, body any) (status int, text [
 	return answer.StatusCode, text, err
 }
 
-// Pressed reports whether an answer refuses a write because the books are behind, as on a busy machine.
-func Pressed(status int, text []byte) bool {
+// BackPressured reports whether an answer refuses a write because the books are behind, as on a busy machine.
+func BackPressured(status int, text []byte) bool {
 	return status == http.StatusServiceUnavailable && bytes.Contains(text, []byte("More is written than the books can follow"))
 }
 
@@ -194,7 +194,7 @@ func (c *loadClient) write(ctx context.Context, r retry) (answered bool) {
 	for {
 		status, text, err := c.Ask(r.method, r.path, r.key, r.body)
 		switch {
-		case err == nil && Pressed(status, text):
+		case err == nil && BackPressured(status, text):
 		case err == nil && (status == 503 || bytes.Contains(text, []byte("Failed to create enquiry"))): // which SPEC.txt has for that
 			c.l.Away.Add(1)
 		case err == nil && (status == 200 || status == 201 || status == 204):

@@ -5,14 +5,14 @@ import (
 )
 
 // Projection returns the state of a projection.
-func (o *Office) Projection(name string) (p opsviews.Projection) {
+func (o *Server) Projection(name string) (p opsviews.Projection) {
 	o.T.Helper()
 	o.Operator().GET("/ops/projections/" + name).Status(200).JSON(&p)
 	return p
 }
 
 // Order sends an operator's order about the books, and returns their state after it.
-func (o *Office) Order(verb, body string) (p opsviews.Projection) {
+func (o *Server) Order(verb, body string) (p opsviews.Projection) {
 	o.T.Helper()
 	o.Operator().POST("/ops/projections/books/"+verb, body).Status(200).JSON(&p)
 	return p

@@ -25,7 +25,7 @@ func Registration(email string) map[string]string {
 
 // Mailed waits for the nth mail to an address with that subject, counted from 1, and returns its text from the data
 // folder, decoded.
-func (o *Office) Mailed(to, subject string, nth int) (text string) {
+func (o *Server) Mailed(to, subject string, nth int) (text string) {
 	o.T.Helper()
 	require.Eventually(o.T, func() bool {
 		found := o.Mails(to, subject)
@@ -38,7 +38,7 @@ func (o *Office) Mailed(to, subject string, nth int) (text string) {
 }
 
 // Mails returns the mails so far, oldest first.
-func (o *Office) Mails(to, subject string) (texts []string) {
+func (o *Server) Mails(to, subject string) (texts []string) {
 	o.T.Helper()
 	files, err := filepath.Glob(filepath.Join(o.Sys.Settings.Data, "mail", "*.eml"))
 	require.NoError(o.T, err)
@@ -62,8 +62,8 @@ func (o *Office) Mails(to, subject string) (texts []string) {
 	return texts
 }
 
-// Worked waits until all jobs of a kind are done.
-func (o *Office) Worked(kind string) {
+// WaitJobs waits until all jobs of a kind are done.
+func (o *Server) WaitJobs(kind string) {
 	o.T.Helper()
 	require.Eventually(o.T, func() bool {
 		done, all := o.Operator().GET("/ops/jobs?state=completed&kind="+kind), o.Operator().GET("/ops/jobs?kind="+kind)
@@ -72,7 +72,7 @@ func (o *Office) Worked(kind string) {
 }
 
 // Swept waits for the sweep at the start: it runs a moment later, and would remove rows that a test lets expire.
-func (o *Office) Swept() {
+func (o *Server) Swept() {
 	o.T.Helper()
 	for _, kind := range []string{"sweep_credentials", "sweep_erasures"} {
 		require.Eventually(o.T, func() bool {
@@ -144,18 +144,18 @@ type Person struct {
 }
 
 // SignIn begins a session.
-func (o *Office) SignIn(email, password string) (in SignedIn) {
+func (o *Server) SignIn(email, password string) (in SignedIn) {
 	o.T.Helper()
-	o.Stranger().POST("/api/v1/auth/login", map[string]string{"email": email, "password": password}).Status(200).JSON(&in)
+	o.Anonymous().POST("/api/v1/auth/login", map[string]string{"email": email, "password": password}).Status(200).JSON(&in)
 	return in
 }
 
 // Person registers a user, reads the mail, and signs in.
-func (o *Office) Person(email string) Person {
+func (o *Server) Person(email string) Person {
 	o.T.Helper()
-	o.Stranger().POST("/api/v1/auth/register", Registration(email)).Status(201)
+	o.Anonymous().POST("/api/v1/auth/register", Registration(email)).Status(201)
 	_, token := Link(o.T, o.Mailed(email, VerifySubject, 1))
-	o.Stranger().POST("/api/v1/auth/verify-email", map[string]string{"token": token}).Status(200)
+	o.Anonymous().POST("/api/v1/auth/verify-email", map[string]string{"token": token}).Status(200)
 	in := o.SignIn(email, GoodPassword)
 	p := Person{Client: apitest.New(o.T, o.URL, in.Access), SignedIn: in}
 	p.Workspace = p.Me().WorkspaceID
@@ -169,10 +169,10 @@ func (p Person) Me() (u UserAnswer) {
 }
 
 // Bearer returns a client with a token.
-func (o *Office) Bearer(token string) *apitest.Client { return apitest.New(o.T, o.URL, token) }
+func (o *Server) Bearer(token string) *apitest.Client { return apitest.New(o.T, o.URL, token) }
 
 // Forge returns a copy of a token with changed claims, signed with the same key.
-func (o *Office) Forge(token string, change func(jwt.MapClaims)) string {
+func (o *Server) Forge(token string, change func(jwt.MapClaims)) string {
 	o.T.Helper()
 	claims := jwt.MapClaims{}
 	parsed, _, err := jwt.NewParser().ParseUnverified(token, claims)
@@ -187,6 +187,6 @@ func (o *Office) Forge(token string, change func(jwt.MapClaims)) string {
 }
 
 // Expired returns the token as if it had expired an hour ago.
-func (o *Office) Expired(token string) string {
+func (o *Server) Expired(token string) string {
 	return o.Forge(token, func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Hour).Unix() })
 }

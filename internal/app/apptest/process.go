@@ -108,11 +108,11 @@ func Command(t testing.TB, data string, args ...string) *Cmd {
 // Program returns [Command] as a process.
 func Program(t testing.TB, data string, args ...string) *Cmd {
 	t.Helper()
-	return Command(t, data, args...).Apart(t)
+	return Command(t, data, args...).AsProcess(t)
 }
 
-// Apart makes the command a process, for tests that kill it, or make it hang or hold locks.
-func (c *Cmd) Apart(t testing.TB) *Cmd {
+// AsProcess makes the command a process, for tests that kill it, or make it hang or hold locks.
+func (c *Cmd) AsProcess(t testing.TB) *Cmd {
 	t.Helper()
 	var err error
 	c.Program, err = Binary()
@@ -182,7 +182,7 @@ func Launch(t testing.TB, c *Cmd) *Process {
 		lines := bufio.NewScanner(read)
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
-			p.hear(lines.Text())
+			p.handleNotice(lines.Text())
 		}
 		end()
 		close(p.Done)
@@ -233,7 +233,7 @@ func (p *Process) start(cmd *exec.Cmd, stderr *os.File) (end func()) {
 
 var serving = regexp.MustCompile(`msg=serving address=(http://\S+)`)
 
-func (p *Process) hear(line string) {
+func (p *Process) handleNotice(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.said.WriteString(line + "\n")

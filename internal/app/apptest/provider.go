@@ -10,20 +10,20 @@ import (
 	"bahi/providers/idp/idptest"
 )
 
-// SetOff begins a sign-in, and returns the provider's address and the browser's cookie.
-func (o *Office) SetOff() (consent string, cookie *http.Cookie) {
+// BeginSignIn begins a sign-in, and returns the provider's address and the browser's cookie.
+func (o *Server) BeginSignIn() (consent string, cookie *http.Cookie) {
 	o.T.Helper()
-	a := o.Stranger().GET(Auth + "/idp").Status(302)
+	a := o.Anonymous().GET(Auth + "/idp").Status(302)
 	require.Equal(o.T, "no-store", a.Header("Cache-Control"))
 	cookie = Cookies(a.Response)["bahi_sign_in"]
 	require.NotNil(o.T, cookie)
 	return a.Header("Location"), cookie
 }
 
-// ComeBack returns from the provider with its answer.
-func (o *Office) ComeBack(query string, cookie *http.Cookie) (a *apitest.Answer, landed url.Values) {
+// FinishSignIn returns from the provider with its answer.
+func (o *Server) FinishSignIn(query string, cookie *http.Cookie) (a *apitest.Answer, landed url.Values) {
 	o.T.Helper()
-	browser := o.Stranger()
+	browser := o.Anonymous()
 	if cookie != nil {
 		browser = browser.With("Cookie", cookie.Name+"="+cookie.Value)
 	}
@@ -40,10 +40,10 @@ func (o *Office) ComeBack(query string, cookie *http.Cookie) (a *apitest.Answer,
 }
 
 // Through signs in the provider's next user.
-func (o *Office) Through(provider *idptest.Provider) Person {
+func (o *Server) Through(provider *idptest.Provider) Person {
 	o.T.Helper()
-	consent, flow := o.SetOff()
-	_, landed := o.ComeBack(provider.Consent(consent).RawQuery, flow)
+	consent, flow := o.BeginSignIn()
+	_, landed := o.FinishSignIn(provider.Consent(consent).RawQuery, flow)
 	require.NotEmpty(o.T, landed.Get("access_token"), landed)
 	return Person{Client: o.Bearer(landed.Get("access_token"))}
 }

@@ -17,7 +17,7 @@ func Fill(clerk *apitest.Client, account int64, rows int) {
 }
 
 // Reads waits until a generation of the books is live.
-func (o *Office) Reads(generation int) {
+func (o *Server) Reads(generation int) {
 	o.T.Helper()
 	require.Eventually(o.T, func() bool { return o.Projection("books").Generation == generation }, time.Minute, 10*time.Millisecond)
 }

@@ -16,7 +16,7 @@ import (
 // Share returns a system that the tests of a package use at the same time, each in two workspaces of its own. It is not for tests
 // that change settings, projections, jobs or tables, nor for tests that compare positions of the log: other tests write too, and
 // some writes, such as that of a taken number, have no workspace to look in. The package's TestMain is [Main], which ends it.
-func Share(t testing.TB) *Office {
+func Share(t testing.TB) *Server {
 	t.Helper()
 	sharing.Do(func() {
 		p := &packageTB{TB: t}
@@ -31,12 +31,12 @@ func Share(t testing.TB) *Office {
 
 var (
 	sharing sync.Once
-	shared  *Office
+	shared  *Server
 	ended   = func() (ok bool) { return true } // cleans up after the package's last test
 )
 
 // visited returns the office for a test, with two workspaces that no other test has.
-func (o *Office) visited(t testing.TB) *Office {
+func (o *Server) visited(t testing.TB) *Server {
 	own := *o
 	own.T, own.Home, own.Abroad = t, uuid.NewString(), uuid.NewString()
 	own.domain = own.Home[:8] + ".example.com"
@@ -103,6 +103,6 @@ func Clerk(t testing.TB) *apitest.Client {
 }
 
 // Address returns an email address that is unique to the test, also in a shared system.
-func (o *Office) Address(name string) string {
+func (o *Server) Address(name string) string {
 	return name + "@" + cmp.Or(o.domain, "example.com")
 }

@@ -80,8 +80,8 @@ func Migrated(t testing.TB) string {
 	return url
 }
 
-// Office is the whole system, served in this process.
-type Office struct {
+// Server is the whole system, served in this process.
+type Server struct {
 	T        testing.TB
 	Sys      *app.System
 	URL      string // of its API
@@ -93,18 +93,18 @@ type Office struct {
 }
 
 // Start serves a system on a database of its own until the test ends.
-func Start(t testing.TB) *Office {
+func Start(t testing.TB) *Server {
 	t.Helper()
 	return StartOn(t, Database(t))
 }
 
-func StartOn(t testing.TB, database string) *Office {
+func StartOn(t testing.TB, database string) *Server {
 	t.Helper()
 	return StartAs(t, Settings(t, database))
 }
 
 // StartAs serves a system with these settings, which name the database.
-func StartAs(t testing.TB, with app.Settings, adapt ...func(*app.System)) *Office {
+func StartAs(t testing.TB, with app.Settings, adapt ...func(*app.System)) *Server {
 	t.Helper()
 	if with.EventStore == "" {
 		with.EventStore = withJournal(t, with.DatabaseURL)
@@ -120,7 +120,7 @@ func StartAs(t testing.TB, with app.Settings, adapt ...func(*app.System)) *Offic
 	served := make(chan error, 1)
 	go func() { served <- sys.Serve(ctx, listener, OperatorKey, nil) }()
 	var stopped atomic.Bool
-	o := &Office{T: t, Sys: sys, URL: "http://" + listener.Addr().String(), Database: with.DatabaseURL, Home: Home, Abroad: Abroad}
+	o := &Server{T: t, Sys: sys, URL: "http://" + listener.Addr().String(), Database: with.DatabaseURL, Home: Home, Abroad: OtherWorkspace}
 	o.Stop = func() {
 		if stopped.CompareAndSwap(false, true) {
 			cancel()
@@ -138,7 +138,7 @@ func StartAs(t testing.TB, with app.Settings, adapt ...func(*app.System)) *Offic
 }
 
 // Api returns the interface without a server.
-func (o *Office) Api(key string) *api.API {
+func (o *Server) Api(key string) *api.API {
 	o.T.Helper()
 	a, err := o.Sys.Api(key, api.Limiting{}, nil, nil)
 	require.NoError(o.T, err)
@@ -146,10 +146,10 @@ func (o *Office) Api(key string) *api.API {
 }
 
 // Operator returns a client with the operator's key.
-func (o *Office) Operator() *apitest.Client { return apitest.New(o.T, o.URL, OperatorKey) }
+func (o *Server) Operator() *apitest.Client { return apitest.New(o.T, o.URL, OperatorKey) }
 
-// Stranger returns a client without a credential.
-func (o *Office) Stranger() *apitest.Client { return apitest.New(o.T, o.URL, "") }
+// Anonymous returns a client without a credential.
+func (o *Server) Anonymous() *apitest.Client { return apitest.New(o.T, o.URL, "") }
 
 // ApiKey is the answer to a new key.
 type ApiKey struct {
@@ -165,7 +165,7 @@ type ApiKey struct {
 }
 
 // Key makes an API key in a workspace; "": the operator's own.
-func (o *Office) Key(workspace, permissions string) (k ApiKey) {
+func (o *Server) Key(workspace, permissions string) (k ApiKey) {
 	o.T.Helper()
 	body := map[string]any{"name": "for a test", "permissions": json.RawMessage(permissions)}
 	if workspace != "" {
@@ -177,24 +177,24 @@ func (o *Office) Key(workspace, permissions string) (k ApiKey) {
 
 // These are the two workspaces, other than the operator's, of systems that are not shared.
 const (
-	Home   = "11111111-1111-4111-8111-111111111111"
-	Abroad = "22222222-2222-4222-8222-222222222222"
+	Home           = "11111111-1111-4111-8111-111111111111"
+	OtherWorkspace = "22222222-2222-4222-8222-222222222222"
 )
 
 // Clerk returns a client that may write the books of a workspace.
-func (o *Office) Clerk(workspace string) *apitest.Client {
+func (o *Server) Clerk(workspace string) *apitest.Client {
 	o.T.Helper()
 	return apitest.New(o.T, o.URL, o.Key(workspace, `{"ledger":"write"}`).Key)
 }
 
 // Reader returns a client that may only read them.
-func (o *Office) Reader(workspace string) *apitest.Client {
+func (o *Server) Reader(workspace string) *apitest.Client {
 	o.T.Helper()
 	return apitest.New(o.T, o.URL, o.Key(workspace, `{"ledger":"read"}`).Key)
 }
 
 // Sql runs SQL on the database, past Bahi.
-func (o *Office) Sql(text string, args ...any) {
+func (o *Server) Sql(text string, args ...any) {
 	o.T.Helper()
 	conn, err := pgx.Connect(o.T.Context(), o.Database)
 	require.NoError(o.T, err)
@@ -204,7 +204,7 @@ func (o *Office) Sql(text string, args ...any) {
 }
 
 // Head returns the position of the newest event.
-func (o *Office) Head() int64 {
+func (o *Server) Head() int64 {
 	o.T.Helper()
 	head, err := o.Sys.Store.Head(o.T.Context())
 	require.NoError(o.T, err)
@@ -293,7 +293,7 @@ func ClerkBanks(a *apitest.Answer) (banks []BankAccount) {
 }
 
 // Events returns the events after a position.
-func (o *Office) Events(after int64) iter.Seq[event.Stored] {
+func (o *Server) Events(after int64) iter.Seq[event.Stored] {
 	return func(yield func(event.Stored) bool) {
 		for e, err := range o.Sys.Store.ReadAll(o.T.Context(), event.Position(after), eventstore.Forwards) {
 			require.NoError(o.T, err)

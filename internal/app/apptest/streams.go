@@ -9,7 +9,7 @@ import (
 const AuditStream = "/audit/events/stream?category=bank"
 
 // Listening requests a stream that may be refused.
-func (o *Office) Listening(token string) *http.Response {
+func (o *Server) Listening(token string) *http.Response {
 	o.T.Helper()
 	request, err := http.NewRequestWithContext(o.T.Context(), http.MethodGet, o.URL+AuditStream, nil)
 	require.NoError(o.T, err)

@@ -5,6 +5,6 @@ import (
 )
 
 // Visited returns a running server and its data folder as an Office.
-func Visited(p *Process, data string) *Office {
-	return &Office{T: p.t, URL: p.URL, Sys: &app.System{Settings: app.Settings{Data: data}}}
+func Visited(p *Process, data string) *Server {
+	return &Server{T: p.t, URL: p.URL, Sys: &app.System{Settings: app.Settings{Data: data}}}
 }

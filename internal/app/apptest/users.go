@@ -58,7 +58,7 @@ func Upload(t testing.TB, c *apitest.Client, kind string, content []byte) *apite
 }
 
 // Path returns the part of a link after the server's address.
-func (o *Office) Path(link string) string {
+func (o *Server) Path(link string) string {
 	o.T.Helper()
 	path, ours := strings.CutPrefix(link, app.OwnAddress)
 	require.True(o.T, ours, link)
@@ -66,7 +66,7 @@ func (o *Office) Path(link string) string {
 }
 
 // BlobLink signs a link to a picture like the system, with the test's own expiry.
-func (o *Office) BlobLink(key string, lasts time.Duration) string {
+func (o *Server) BlobLink(key string, lasts time.Duration) string {
 	o.T.Helper()
 	secret, err := o.Sys.Vault.Named(o.T.Context(), "blob-links", app.KeySize)
 	require.NoError(o.T, err)

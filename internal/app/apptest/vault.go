@@ -40,7 +40,7 @@ func Opened(t *testing.T, url string) (texts []string) {
 			if value.IsZero() {
 				continue
 			}
-			text, err := sys.Vault.Show(t.Context(), value.Sealed)
+			text, err := sys.Vault.OpenValue(t.Context(), value.Sealed)
 			if !errors.Is(err, event.ErrErased) {
 				require.NoError(t, err)
 				texts = append(texts, text)

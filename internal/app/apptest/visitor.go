@@ -21,7 +21,7 @@ type visitor struct {
 }
 
 // Visitor returns a browser that is not signed in.
-func (o *Office) Visitor() *visitor {
+func (o *Server) Visitor() *visitor {
 	o.T.Helper()
 	jar, err := cookiejar.New(nil)
 	require.NoError(o.T, err)
@@ -31,8 +31,8 @@ func (o *Office) Visitor() *visitor {
 	}}}
 }
 
-// Sheet is a page as the browser got it.
-type Sheet struct {
+// Page is a page as the browser got it.
+type Page struct {
 	t      testing.TB
 	status int
 	Text   string
@@ -40,7 +40,7 @@ type Sheet struct {
 }
 
 // Ask gets a page or submits a form.
-func (v *visitor) Ask(method, path string, form url.Values) Sheet {
+func (v *visitor) Ask(method, path string, form url.Values) Page {
 	v.t.Helper()
 	r, err := http.NewRequestWithContext(v.t.Context(), method, v.base+path, strings.NewReader(form.Encode()))
 	require.NoError(v.t, err)
@@ -51,23 +51,23 @@ func (v *visitor) Ask(method, path string, form url.Values) Sheet {
 }
 
 // Send sends a request and reads the page that it returns.
-func Send(t testing.TB, client *http.Client, r *http.Request) Sheet {
+func Send(t testing.TB, client *http.Client, r *http.Request) Page {
 	t.Helper()
 	response, err := client.Do(r)
 	require.NoError(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	return Sheet{t, response.StatusCode, string(body), response.Header}
+	return Page{t, response.StatusCode, string(body), response.Header}
 }
 
-func (s Sheet) Is(status int) Sheet {
+func (s Page) Is(status int) Page {
 	s.t.Helper()
 	require.Equal(s.t, status, s.status, s.Words())
 	return s
 }
 
-func (s Sheet) Leads(to string) {
+func (s Page) Leads(to string) {
 	s.t.Helper()
 	s.Is(http.StatusSeeOther)
 	require.Equal(s.t, to, s.Header.Get("Location"))
@@ -79,11 +79,11 @@ var (
 )
 
 // Words returns the visible text of the page.
-func (s Sheet) Words() string {
+func (s Page) Words() string {
 	return strings.TrimSpace(spaces.ReplaceAllString(html.UnescapeString(tags.ReplaceAllString(s.Text, " ")), " "))
 }
 
-func (s Sheet) Says(words ...string) Sheet {
+func (s Page) Says(words ...string) Page {
 	s.t.Helper()
 	for _, w := range words {
 		require.Contains(s.t, s.Words(), w)

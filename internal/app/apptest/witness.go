@@ -17,10 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Witnesses write, and check at once whether the write is in the page and in the balance. Whatever happens to the
+// FreshnessCheckers write, and check at once whether the write is in the page and in the balance. Whatever happens to the
 // tables, they must see no error, no missing row in an answer that is not marked as stale, and no answer from an earlier position
 // than the one before.
-type Witnesses struct {
+type FreshnessCheckers struct {
 	t   testing.TB
 	All []*witness
 
@@ -33,7 +33,7 @@ type Witnesses struct {
 }
 
 type witness struct {
-	w       *Witnesses
+	w       *FreshnessCheckers
 	http    *http.Client
 	Account int64
 	nth     int
@@ -48,8 +48,8 @@ const (
 	staleWarning = `110 - "Response is Stale"`
 )
 
-func NewWitnesses(t testing.TB, n int, servers ...string) *Witnesses {
-	w := &Witnesses{t: t, servers: servers}
+func NewWitnesses(t testing.TB, n int, servers ...string) *FreshnessCheckers {
+	w := &FreshnessCheckers{t: t, servers: servers}
 	for i := range n {
 		one := &witness{w: w, nth: i, http: &http.Client{Timeout: time.Minute}, seen: map[string]int64{}}
 		w.All = append(w.All, one)
@@ -62,14 +62,14 @@ func NewWitnesses(t testing.TB, n int, servers ...string) *Witnesses {
 }
 
 // At sets the current servers. No witness asks another one after it returns.
-func (w *Witnesses) At(servers ...string) {
+func (w *FreshnessCheckers) At(servers ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.servers = servers
 }
 
 // Run lets them write and read until the context ends.
-func (w *Witnesses) Run(ctx context.Context) {
+func (w *FreshnessCheckers) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, one := range w.All {
 		all.Go(func() {
@@ -98,7 +98,7 @@ func (one *witness) step(ctx context.Context) bool {
 }
 
 // After returns after a number of further reads.
-func (w *Witnesses) After(ctx context.Context, reads int64) {
+func (w *FreshnessCheckers) After(ctx context.Context, reads int64) {
 	for until := w.Reads.Load() + reads; w.Reads.Load() < until && ctx.Err() == nil; {
 		select {
 		case <-ctx.Done():
@@ -161,7 +161,7 @@ func (one *witness) post(ctx context.Context) (answered bool) {
 			}
 			return true
 		}
-		if err != nil || !Pressed(status, text) {
+		if err != nil || !BackPressured(status, text) {
 			one.failsf(err, "post a row: %d %s", status, text)
 		}
 		select {

@@ -22,7 +22,7 @@ func Invite(email, permissions string) map[string]any {
 }
 
 // Join invites a guest to a workspace and accepts for them.
-func (p Person) Join(o *Office, guest Person, permissions string) {
+func (p Person) Join(o *Server, guest Person, permissions string) {
 	o.T.Helper()
 	p.POST("/api/v1/workspaces/"+p.Workspace+"/invitations", Invite(guest.User.Email, permissions)).Status(201)
 	_, token := Link(o.T, o.Mailed(guest.User.Email, InviteSubject, 1))

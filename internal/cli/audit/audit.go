@@ -160,7 +160,7 @@ func (c rotateAudit) Run(ctx context.Context) error {
 	if _, err := commands.Handle(ctx, sys.Commands, asked, audits.Kind, audits.Log, audits.RotateKey{From: current.Public(), To: next, Reason: c.Reason}); err != nil {
 		return err
 	}
-	if err := sys.WhileFolding(ctx, sys.UntilSigned, audittables.Tree); err != nil {
+	if err := sys.WithProjections(ctx, sys.UntilSigned, audittables.Tree); err != nil {
 		return err
 	}
 	fmt.Fprintln(c.Shell.Out, next)

@@ -20,7 +20,7 @@ const signedSoon = time.Minute
 
 // ownTree returns the log's own tree as an unsigned checkpoint, if it goes beyond all signed ones: it still covers events
 // that were removed together with their checkpoints.
-func ownTree(ctx context.Context, s *app.System, kept []proofs.Kept) ([]proofs.Kept, error) {
+func ownTree(ctx context.Context, s *app.System, kept []proofs.RetainedCheckpoint) ([]proofs.RetainedCheckpoint, error) {
 	size, err := s.Tree.Size(ctx)
 	if err != nil {
 		return nil, err
@@ -41,9 +41,9 @@ func ownTree(ctx context.Context, s *app.System, kept []proofs.Kept) ([]proofs.K
 	if err != nil {
 		return nil, err
 	}
-	return []proofs.Kept{{
+	return []proofs.RetainedCheckpoint{{
 		Checkpoint: proofs.Checkpoint{Origin: proofs.Origin(s.Store.ID()), Size: size, Root: tree.Root(), Position: at},
-		From:       "the tree beside the log, not signed", Trust: proofs.Doubtful,
+		From:       "the tree beside the log, not signed", Trust: proofs.Untrusted,
 	}}, nil
 }
 
@@ -117,7 +117,7 @@ func projected(ctx context.Context, s *app.System, r proofs.Result, head event.P
 }
 
 // unsigned notes the first event after all checkpoints if its checkpoint is overdue.
-func unsigned(ctx context.Context, s *app.System, r proofs.Result, kept []proofs.Kept) (proofs.Result, error) {
+func unsigned(ctx context.Context, s *app.System, r proofs.Result, kept []proofs.RetainedCheckpoint) (proofs.Result, error) {
 	if r.Proven == 0 || r.Proven >= r.Events {
 		return r, nil
 	}

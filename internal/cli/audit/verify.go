@@ -42,7 +42,7 @@ func (c verifyAudit) Run(ctx context.Context) error {
 	if errors.As(err, new(unlawful)) {
 		return err
 	}
-	if _, broken := errors.AsType[*archive.Broken](err); err == nil || broken || errors.Is(err, errNotVerified) {
+	if _, broken := errors.AsType[*archive.CorruptError](err); err == nil || broken || errors.Is(err, errNotVerified) {
 		return err
 	}
 	return undecided{err}
@@ -120,7 +120,7 @@ func (c verifyAudit) judge(ctx context.Context) error {
 }
 
 // given returns the caller's checkpoints. They count, no matter who signed them.
-func (c verifyAudit) given(trusted proofs.Keys, origin string) (all []proofs.Kept, err error) {
+func (c verifyAudit) given(trusted proofs.Keys, origin string) (all []proofs.RetainedCheckpoint, err error) {
 	for _, path := range c.Checkpoint {
 		text, err := os.ReadFile(path) //nolint:gosec // G304: the caller names it
 		if err != nil {
@@ -179,7 +179,7 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	for _, c := range hidden {
 		notes = append(notes, []byte(c.Note))
 	}
-	own, wrong := trusted.Beside(origin, "signed by this installation", notes)
+	own, wrong := trusted.ParseBundled(origin, "signed by this installation", notes)
 	kept = append(kept, own...)
 	outside, err := sys.Signer.Outside(ctx)
 	if err != nil {

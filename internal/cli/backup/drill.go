@@ -178,7 +178,7 @@ func (d drill) read(ctx context.Context, sys *app.System, open bool, found *find
 				continue
 			}
 			seen[of] = true
-			_, err := sys.Vault.Show(ctx, s)
+			_, err := sys.Vault.OpenValue(ctx, s)
 			switch {
 			case errors.Is(err, event.ErrErased):
 				found.erased++

@@ -122,9 +122,9 @@ func (c applyErasures) Run(ctx context.Context) error {
 		return err
 	}
 	again := missing(list, done)
-	err = sys.WhileFolding(ctx, func(ctx context.Context) error {
+	err = sys.WithProjections(ctx, func(ctx context.Context) error {
 		ctx = readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin})
-		return sys.Eraser().Again(ctx, list)
+		return sys.Eraser().ReapplyErasures(ctx, list)
 	})
 	if err != nil {
 		return err

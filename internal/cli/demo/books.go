@@ -220,7 +220,7 @@ func (f *filler) writeBooks(ctx context.Context) error {
 // follow waits until the books have the events up to a position, if they follow at all: writes that they cannot follow would be refused.
 func (f *filler) follow(ctx context.Context, upTo event.Position) error {
 	for {
-		moved := f.sys.Runner.Moved()
+		moved := f.sys.Runner.Advanced()
 		if books := f.sys.Runner.Statuses()[ledgertables.Books.Name]; books.Position >= upTo || books.Paused || books.Error != "" {
 			return nil
 		}

@@ -17,7 +17,7 @@ import (
 
 type Command struct {
 	app.Settings
-	app.OutsideSettings
+	app.IntegrationSettings
 
 	Addr   string `env:"BAHI_ADDR" placeholder:"ADDRESS" help:"Where the server's HTTP listens. Without it, as the data folder says."`
 	Size   string `default:"small" enum:"small,medium,large" help:"About 5 thousand, 200 thousand or 5 million events."`
@@ -32,7 +32,7 @@ var Sizes = map[string]int{"small": 5_000, "medium": 200_000, "large": 5_000_000
 
 // Run fills the workspace and says where to look at it.
 func (c Command) Run(ctx context.Context) error {
-	c.Outside, c.MayBegin = c.OutsideSettings, true
+	c.Outside, c.MayBegin = c.IntegrationSettings, true
 	if c.Outside.SpeaksOutside() {
 		return errors.New("this installation writes to real networks, and the people of the demo are invented: try it on another one")
 	}
@@ -59,7 +59,7 @@ func (c Command) Run(ctx context.Context) error {
 	defer bar.End()
 	var filled Filled
 	began, before, after := time.Now(), event.Position(0), event.Position(0)
-	err = sys.Working(ctx, func(ctx context.Context) (err error) {
+	err = sys.WithWorkers(ctx, func(ctx context.Context) (err error) {
 		if before, err = sys.Store.Head(ctx); err != nil {
 			return err
 		}

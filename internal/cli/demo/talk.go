@@ -96,8 +96,8 @@ func (f *filler) conversations(ctx context.Context) error {
 			if i < few && i%2 == 0 {
 				channel = f.asked
 			}
-			_, err := f.sys.Messages.Receive(ctx, flows.Arrival{
-				Writer: flows.Writer{From: phone(4, n)}, Channel: channel, Text: pick(random, asks), ProviderID: fmt.Sprintf("demo-%d", i), SentAt: time.Now(),
+			_, err := f.sys.Messages.Receive(ctx, flows.InboundMessage{
+				Sender: flows.Sender{From: phone(4, n)}, Channel: channel, Text: pick(random, asks), ProviderID: fmt.Sprintf("demo-%d", i), SentAt: time.Now(),
 			})
 			return err
 		})

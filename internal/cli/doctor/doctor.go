@@ -46,7 +46,7 @@ func (c Command) Run(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(c.Shell.Out, "scanned pages: %s\n", ocrtools.Look(ctx))
-	err = Examine(ctx, sys, c.Shell.Out, projections.How{Partitions: c.Partitions}, chosen...)
+	err = Examine(ctx, sys, c.Shell.Out, projections.BuildOptions{Partitions: c.Partitions}, chosen...)
 	if len(c.Names) > 0 || err != nil && !errors.Is(err, app.ErrDifferent) {
 		return err
 	}
@@ -107,7 +107,7 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 
 // Examine compares projections with the log, as many at once as there are processors, and prints its findings.
 // It returns errDifferent when a table differs from the log.
-func Examine(ctx context.Context, s *app.System, out io.Writer, how projections.How, chosen ...*projections.Projection) error {
+func Examine(ctx context.Context, s *app.System, out io.Writer, how projections.BuildOptions, chosen ...*projections.Projection) error {
 	bars := screen.NewBars(s.Settings.Shell.Err, "events")
 	reports := make([]string, len(chosen))
 	group, ctx := errgroup.WithContext(ctx)

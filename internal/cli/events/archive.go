@@ -190,7 +190,7 @@ type Importing struct {
 	there    bool            // an earlier import left the keys in the vault and then failed
 	subjects map[string]bool // subjects of the events' values
 
-	signed  *audittables.Succession
+	signed  *audittables.ImportedHistory
 	given   [][]byte // as in BAHI_AUDIT_KEY
 	renamed bool     // the log gets an id of its own
 	signsOn bool     // with the key that signed it before

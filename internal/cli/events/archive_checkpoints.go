@@ -11,7 +11,7 @@ import (
 )
 
 // signedOf returns an archive's checkpoints and their keys. One of these keys must have signed each checkpoint.
-func signedOf(a *archive.Archive) (*audittables.Succession, error) {
+func signedOf(a *archive.Archive) (*audittables.ImportedHistory, error) {
 	if _, err := a.Checkpoints(proofs.Keys{}); err != nil { // also checks their size
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func brokenCheckpoints(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &archive.Broken{File: archive.CheckpointsFile, Why: err.Error()}
+	return &archive.CorruptError{File: archive.CheckpointsFile, Why: err.Error()}
 }
 
 // passOn hands the checkpoints and the key to this installation, if it replaces the one that signed.
@@ -42,7 +42,7 @@ func (i *Importing) passOn(ctx context.Context, tx pgx.Tx) error {
 		if err != nil {
 			return err
 		}
-		heir := audittables.Heir{Vault: i.vault, Came: i.keys != nil, Given: i.given}
+		heir := audittables.ImportTarget{Vault: i.vault, Came: i.keys != nil, Given: i.given}
 		for _, k := range has.Named {
 			heir.Names = append(heir.Names, k.Name)
 		}

@@ -58,7 +58,7 @@ func (c createUser) Run(ctx context.Context) error {
 	}
 	defer sys.Close()
 	req := sys.ByOperator(uuid.Nil)
-	made, err := sys.Accounts.Admit(ctx, req, access.Registration{
+	made, err := sys.Accounts.RegisterVerified(ctx, req, access.Registration{
 		Email: c.Email, Password: password, FirstName: c.FirstName, LastName: c.LastName,
 	})
 	if err != nil {

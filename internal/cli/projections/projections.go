@@ -59,7 +59,7 @@ func (c listProjections) Run(ctx context.Context) error {
 }
 
 // noteOn returns further notes on a generation.
-func noteOn(g projections.Listed) string {
+func noteOn(g projections.GenerationInfo) string {
 	p, known := app.ProjectionNamed(g.Name)
 	var notes []string
 	switch {
@@ -137,7 +137,7 @@ func estimate(ctx context.Context, s *app.System, chosen []*projections.Projecti
 }
 
 // buildAll builds projections at once, and shows their progress.
-func buildAll(ctx context.Context, s *app.System, chosen []*projections.Projection, how projections.How) error {
+func buildAll(ctx context.Context, s *app.System, chosen []*projections.Projection, how projections.BuildOptions) error {
 	bars := screen.NewBars(s.Settings.Shell.Err, "events")
 	lines, failed := make([]string, len(chosen)), make([]error, len(chosen))
 	var all sync.WaitGroup
@@ -156,7 +156,7 @@ func buildAll(ctx context.Context, s *app.System, chosen []*projections.Projecti
 }
 
 // buildOne builds a projection, or continues its build, and returns a line for the operator.
-func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how projections.How, bars *screen.Bars) (line string, err error) {
+func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how projections.BuildOptions, bars *screen.Bars) (line string, err error) {
 	began := time.Now()
 	build := s.Build(p)
 	build.How = how
@@ -230,7 +230,7 @@ func (c buildProjections) Run(ctx context.Context) error {
 		fmt.Fprintln(c.Shell.Out, "everything that this version reads is built")
 		return nil
 	}
-	return buildAll(ctx, sys, missing, projections.How{Throttle: c.Throttle, Partitions: c.Partitions})
+	return buildAll(ctx, sys, missing, projections.BuildOptions{Throttle: c.Throttle, Partitions: c.Partitions})
 }
 
 // oneProjection is the argument of commands on one projection.
@@ -338,7 +338,7 @@ func (c rollbackProjection) Run(ctx context.Context) error {
 		}
 		tending, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		go func() { ended <- b.System.Runner.Tend(tending, p) }()
+		go func() { ended <- b.System.Runner.MaintainGenerations(tending, p) }()
 		err = b.Rollback(ctx, c.Name)
 		stop()
 		err = errors.Join(err, <-ended)

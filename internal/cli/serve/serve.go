@@ -14,7 +14,7 @@ import (
 
 type Command struct {
 	app.Settings
-	app.OutsideSettings
+	app.IntegrationSettings
 	app.GatewaySettings
 	app.OperatorSettings
 
@@ -30,7 +30,7 @@ func (c Command) Run(ctx context.Context) error {
 	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
 		addr = fmt.Errorf("BAHI_ADDR: %w", err)
 	}
-	c.TokensOf, c.Outside = c.PublicURL, c.OutsideSettings
+	c.TokensOf, c.Outside = c.PublicURL, c.IntegrationSettings
 	tracer, flush, err := app.Tracing(ctx, c.OTLP)
 	if err = errors.Join(limits, addr, err, c.Check(), c.CheckGateway(), c.Settings.CheckSettings(ctx)); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (c Command) Run(ctx context.Context) error {
 	if c.PublicURL == "" && c.Addr != app.DefaultAddr {
 		c.PublicURL = "http://" + listener.Addr().String()
 	}
-	c.Outside = c.OutsideSettings
+	c.Outside = c.IntegrationSettings
 	door, err := c.GatewaySettings.Listen(ctx)
 	if err != nil {
 		return err

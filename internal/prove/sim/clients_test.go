@@ -157,7 +157,7 @@ func (o *operation) call(ctx context.Context, store eventstore.Store, h *command
 	case "append", "each":
 		var all []eventstore.Transaction
 		for i, id := range o.ids {
-			e := event.New{ID: id, Type: "CellAdded", Data: must(json.Marshal(added{Op: o.nth})), Meta: []byte(`{"schema":1}`)}
+			e := event.Proposed{ID: id, Type: "CellAdded", Data: must(json.Marshal(added{Op: o.nth})), Meta: []byte(`{"schema":1}`)}
 			stream, expected := fmt.Sprintf("raw-%d", i), eventstore.Any
 			if o.keyed { // a stream of its own
 				stream, expected = fmt.Sprintf("raw%d-%d", i, o.nth), eventstore.NoStream

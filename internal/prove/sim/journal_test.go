@@ -61,7 +61,7 @@ func (w *world) arrive(c *call) {
 }
 
 // Append implements [journal.Server].
-func (j *journalServer) Append(ctx context.Context, stream string, last int64, events []event.New) error {
+func (j *journalServer) Append(ctx context.Context, stream string, last int64, events []event.Proposed) error {
 	return j.call(ctx, "append", func() error {
 		all := j.w.db.journal[stream]
 		from := int(last) + 1

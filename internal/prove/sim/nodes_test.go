@@ -43,8 +43,8 @@ var config = must(pgxpool.ParseConfig("postgres://sim@127.0.0.1:5432/sim?sslmode
 // plainVault is a vault without secrets.
 type plainVault struct{}
 
-func (plainVault) Seal(context.Context, []*event.Sealed) error   { return nil }
-func (plainVault) Reveal(context.Context, []*event.Sealed) error { return nil }
+func (plainVault) Seal(context.Context, []*event.Sealed) error         { return nil }
+func (plainVault) OpenPersonal(context.Context, []*event.Sealed) error { return nil }
 
 func (plainVault) HMAC(_ context.Context, _ string, parts ...[]byte) ([]byte, error) {
 	return bytes.Join(parts, []byte{0}), nil

@@ -35,7 +35,7 @@ func (n *node) project(store eventstore.Store, pool *pgxpool.Pool, quiet *slog.L
 	var both sync.WaitGroup
 	defer both.Wait()
 	both.Go(func() { _ = r.Run(as(n.life, "runner"), tally) })
-	both.Go(func() { _ = r.Tend(as(n.life, "tend"), tally) })
+	both.Go(func() { _ = r.MaintainGenerations(as(n.life, "tend"), tally) })
 }
 
 // operate builds the next generation, makes the previous one live again, or works under a lease.
@@ -50,7 +50,7 @@ func (o *operation) operate(n *node) error {
 	defer cancel()
 	b := projections.Build{
 		Store: store, Config: pool.Config().ConnConfig, Projection: tally, Log: slog.New(slog.DiscardHandler),
-		How: projections.How{Keep: time.Duration(o.by+2) * 10 * time.Second},
+		How: projections.BuildOptions{Keep: time.Duration(o.by+2) * 10 * time.Second},
 	}
 	switch o.kind {
 	case "lease":

@@ -67,7 +67,7 @@ const account = 4
 
 // Add asks for a new row of today.
 func Add[In, Out book.Entry](l *book.Ledger, in []In, out []Out) event.Command[book.Row] {
-	return book.AddRow{Ledger: l, Account: account, Today: Today, Asked: book.Asked{Date: &Today, In: book.Entries(in), Out: book.Entries(out)}}
+	return book.AddRow{Ledger: l, Account: account, Today: Today, RowInput: book.RowInput{Date: &Today, In: book.Entries(in), Out: book.Entries(out)}}
 }
 
 // Edit asks for other entries of a row; those of a side that is nil stay.
