@@ -16,9 +16,9 @@ import (
 const (
 	// A process reserves few numbers at first, so that a workshop's ids stay small through restarts,
 	// and more the faster it uses them up.
-	leastReserved = 8
-	mostReserved  = 8192
-	usedUpWithin  = 2 * time.Second
+	minReserved   = 8
+	maxReserved   = 8192
+	usedUpTimeout = 2 * time.Second
 )
 
 // numbers gives out the integer ids of this process.
@@ -78,7 +78,7 @@ func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64,
 	h.numbers.mu.Lock()
 	s := h.numbers.series[name]
 	if s == nil {
-		s = &series{next: 1, size: leastReserved / 2}
+		s = &series{next: 1, size: minReserved / 2}
 		h.numbers.series[name] = s
 	}
 	life := h.numbers.lives
@@ -90,9 +90,9 @@ func (h *Handler) Numbers(ctx context.Context, name string, count int64) (int64,
 		s.life, s.next = life, s.last+1
 	}
 	if s.last-s.next+1 < count {
-		now, size := h.now(), max(s.size/2, leastReserved)
-		if now.Sub(s.reserved) < usedUpWithin || s.reserved.IsZero() {
-			size = min(2*s.size, mostReserved)
+		now, size := h.now(), max(s.size/2, minReserved)
+		if now.Sub(s.reserved) < usedUpTimeout || s.reserved.IsZero() {
+			size = min(2*s.size, maxReserved)
 		}
 		r, err := h.reserve(ctx, name, max(size, count))
 		if err != nil {

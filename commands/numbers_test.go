@@ -83,10 +83,10 @@ func TestTheRestOfABlockIsLostToAnotherProcessesBlock(t *testing.T) {
 	require.EqualValues(t, 1, first)
 	first, err = all[1].Numbers(t.Context(), "row", 1)
 	require.NoError(t, err)
-	require.EqualValues(t, leastReserved+1, first)
+	require.EqualValues(t, minReserved+1, first)
 	first, err = all[0].Numbers(t.Context(), "row", 100)
 	require.NoError(t, err)
-	require.EqualValues(t, 2*leastReserved+1, first, "a range has no hole in it")
+	require.EqualValues(t, 2*minReserved+1, first, "a range has no hole in it")
 }
 
 func TestBlocksAdaptToTheirUse(t *testing.T) {
@@ -96,7 +96,7 @@ func TestBlocksAdaptToTheirUse(t *testing.T) {
 		_, err := n.Numbers(t.Context(), "row", count)
 		require.NoError(t, err)
 	}
-	for range 3 * leastReserved {
+	for range 3 * minReserved {
 		take(1)
 	}
 	require.Equal(t, []number.Reserved{{First: 1, Last: 8}, {First: 9, Last: 24}}, n.reservations(t), "twice as many when they are used up at once")
@@ -106,15 +106,15 @@ func TestBlocksAdaptToTheirUse(t *testing.T) {
 	take(7)
 	for range 4 {
 		n.clock.advance(time.Hour)
-		take(leastReserved)
+		take(minReserved)
 	}
 	require.Equal(t, number.Reserved{First: 57, Last: 64}, n.reservations(t)[6], "but not below the least")
 	for range 2 {
-		take(3 * mostReserved)
+		take(3 * maxReserved)
 	}
 	all := n.reservations(t)
 	last := all[len(all)-1]
-	require.EqualValues(t, 3*mostReserved, last.Last-last.First+1, "what is asked for at once is had at once")
+	require.EqualValues(t, 3*maxReserved, last.Last-last.First+1, "what is asked for at once is had at once")
 }
 
 func TestNumbersSurviveTheLossOfEveryTableButTheLog(t *testing.T) {
@@ -134,7 +134,7 @@ func TestNumbersSurviveTheLossOfEveryTableButTheLog(t *testing.T) {
 	}
 	second, err := idle(t, pool).Numbers(t.Context(), "row", 1)
 	require.NoError(t, err)
-	require.Equal(t, first+leastReserved, second)
+	require.Equal(t, first+minReserved, second)
 }
 
 func TestNumbersFailWithTheStoreAndComeBackWithIt(t *testing.T) {
@@ -157,7 +157,7 @@ func TestNumbersFailWithTheStoreAndComeBackWithIt(t *testing.T) {
 	require.ErrorIs(t, err, errCrash)
 	first, err := n.Numbers(t.Context(), "row", 1)
 	require.NoError(t, err)
-	require.EqualValues(t, leastReserved+1, first)
+	require.EqualValues(t, minReserved+1, first)
 	require.Equal(t, number.Reserved{First: 9, Last: 16}, n.reservations(t)[1], "failing makes no block larger")
 
 	ctx, cancel := context.WithCancel(t.Context())

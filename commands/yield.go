@@ -8,7 +8,7 @@ import (
 
 const (
 	yields      = 3           // rests for each time that others waited
-	mostYielded = 15          // rests for each time that the work took: it goes on, if slowly, however many write
+	maxYielded  = 15          // rests for each time that the work took: it goes on, if slowly, however many write
 	longestRest = time.Second // so that a slow disk does not stop it
 )
 
@@ -72,5 +72,5 @@ func (y *Pacer) Rest(ctx context.Context) {
 
 // rest returns how long work rests that took some time, in which others waited for a time in all.
 func rest(waited, took time.Duration) time.Duration {
-	return min(yields*waited, mostYielded*took, longestRest)
+	return min(yields*waited, maxYielded*took, longestRest)
 }

@@ -16,26 +16,26 @@ import (
 var ErrSaturated = errors.New("the projection does not keep up with the writes")
 
 const (
-	measureEvery = 25 * time.Millisecond
+	measureInterval = 25 * time.Millisecond
 
 	// pacedAbove is how long events may wait for a projection before writes wait a moment for it: it then has the processor for itself,
 	// and reads see what was written within a quarter of a second. pacedFor is the longest such moment.
 	pacedAbove = 150 * time.Millisecond
 	pacedFor   = 250 * time.Millisecond
 
-	// mostBacklog is how long events may wait for a projection before writes are refused. A read waits for a position no longer than
+	// maxBacklog is how long events may wait for a projection before writes are refused. A read waits for a position no longer than
 	// that (CONTRACT.md 0.3), so it could not read what was just written.
-	mostBacklog = 5 * time.Second
+	maxBacklog = 5 * time.Second
 
 	// heldUp is the longest delay of a write that is then refused.
 	heldUp = 2 * time.Second
 
-	// asksWithin is how long the measuring goes on after a write: a process without writes asks nothing of the database.
-	asksWithin = mostBacklog
+	// asksTimeout is how long the measuring goes on after a write: a process without writes asks nothing of the database.
+	asksTimeout = maxBacklog
 
-	// movesWithin is how long a running projection may take for a batch before it counts as hanging: writes do not wait for it, and
+	// movesTimeout is how long a running projection may take for a batch before it counts as hanging: writes do not wait for it, and
 	// another process takes over.
-	movesWithin = 2 * time.Second
+	movesTimeout = 2 * time.Second
 )
 
 // Backlog measures how long events wait for projections, and delays writes that projections cannot keep up with. A projection that
@@ -71,11 +71,11 @@ func (b *Backlog) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(measureEvery):
+		case <-time.After(measureInterval):
 		}
 		now := b.Now()
 		if b.wasAsked() {
-			until = now.Add(asksWithin)
+			until = now.Add(asksTimeout)
 		}
 		if !waiting && !now.Before(until) {
 			continue
@@ -99,7 +99,7 @@ func (b *Backlog) wasAsked() bool {
 func (b *Backlog) measure(head event.Position, now time.Time) (waiting bool) {
 	most := b.Most
 	if most == 0 {
-		most = mostBacklog
+		most = maxBacklog
 	}
 	if n := len(b.marks); n == 0 || b.marks[n-1].position < head {
 		b.marks = append(b.marks, mark{head, now})
@@ -116,7 +116,7 @@ func (b *Backlog) measure(head event.Position, now time.Time) (waiting bool) {
 			b.moved[name] = mark{s.Position, now}
 		}
 		waits := slices.IndexFunc(b.marks, func(m mark) bool { return m.position > s.Position })
-		if waits < 0 || !s.Ready || s.Paused || s.Error != "" || now.Sub(b.moved[name].at) > movesWithin {
+		if waits < 0 || !s.Ready || s.Paused || s.Error != "" || now.Sub(b.moved[name].at) > movesTimeout {
 			continue
 		}
 		waiting = true

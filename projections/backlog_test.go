@@ -71,7 +71,7 @@ func TestBacklogAsksNothingOfTheLogWithoutWrites(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	measured := make(chan error, 1)
 	go func() { measured <- b.Run(ctx) }()
-	<-time.After(10 * measureEvery)
+	<-time.After(10 * measureInterval)
 	require.Zero(t, store.heads.Load())
 	require.NoError(t, admit(t, b))
 	soon(t, "a write makes it measure", func() bool { return store.heads.Load() > 0 })

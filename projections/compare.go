@@ -45,8 +45,8 @@ const (
 	inLog  = "log"
 )
 
-// mostShown is the number of differing rows shown per table.
-const mostShown = 10
+// maxShown is the number of differing rows shown per table.
+const maxShown = 10
 
 // Examination is the result of a comparison.
 type Examination struct {
@@ -57,8 +57,8 @@ type Examination struct {
 }
 
 const (
-	caughtUpTries = 50
-	caughtUpEvery = 20 * time.Millisecond
+	caughtUpTries    = 50
+	caughtUpInterval = 20 * time.Millisecond
 )
 
 // errNotMoving reports that the tables to compare with have stopped before the position of the new ones.
@@ -78,7 +78,7 @@ func (b Build) caughtUp(ctx context.Context, s *session, of generation) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(caughtUpEvery):
+		case <-time.After(caughtUpInterval):
 		}
 	}
 	return errNotMoving
@@ -191,7 +191,7 @@ func compareTable(ctx context.Context, tx pgx.Tx, name, live, fresh string) (d D
 		), first as (select place, r from odd order by r, place limit $1)
 		select f.place, (select count(*) from odd), coalesce(
 			(select to_json(_l)::text from LIVE _l where _l::text = f.r limit 1), (select to_json(_n)::text from FRESH _n where _n::text = f.r limit 1))
-		from first f order by f.r, f.place`), mostShown)
+		from first f order by f.r, f.place`), maxShown)
 	var row struct{ where, text string }
 	_, err = pgx.ForEachRow(found, []any{&row.where, &d.Count, &row.text}, func() error {
 		d.Rows = append(d.Rows, DifferentRow{Where: row.where, Row: json.RawMessage(row.text)})

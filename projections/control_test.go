@@ -38,12 +38,12 @@ func TestBuildIsPausedAndResumed(t *testing.T) {
 	var at event.Position
 	soon(t, "the build is paused", func() bool {
 		before := at
-		time.Sleep(8 * tellEvery) // the absence of progress has no signal
+		time.Sleep(8 * tellInterval) // the absence of progress has no signal
 		at = r.position(t, p)
 		return at == before
 	})
 	require.Less(t, at, r.head(t))
-	require.Never(t, func() bool { return r.position(t, p) != at }, 3*tellEvery, tellEvery/4)
+	require.Never(t, func() bool { return r.position(t, p) != at }, 3*tellInterval, tellInterval/4)
 	require.NoError(t, Throttle(t.Context(), r.pool, p, 0))
 	require.NoError(t, Resume(t.Context(), r.pool, p))
 	r.goesLive(t, p, 1)
@@ -66,7 +66,7 @@ func TestThrottleLimitsTheRateOfABuild(t *testing.T) {
 	for began := time.Now(); time.Since(began) < 2*time.Second; {
 		at := r.position(t, p) // read before the clock, so that a slow machine cannot exceed the rate
 		require.Less(t, float64(at), perSecond*(time.Since(asked).Seconds()+1)+10*perSecond/throttledBatches)
-		time.Sleep(tellEvery)
+		time.Sleep(tellInterval)
 	}
 	soon(t, "the build continues", func() bool { return r.position(t, p) > event.Position(perSecond/4) })
 	require.NoError(t, Throttle(t.Context(), r.pool, p, 0))
@@ -126,7 +126,7 @@ func TestBuildIsCancelledInEachPhase(t *testing.T) {
 			go func() { watching <- r.watch(t.Context(), p, g) }()
 			began := time.Now()
 			require.NoError(t, r.build(p).Cancel(t.Context()))
-			require.Less(t, time.Since(began), cancelWithin)
+			require.Less(t, time.Since(began), cancelTimeout)
 			require.Equal(t, []string{"seen_g1"}, r.schemas(t))
 			require.ErrorIs(t, r.build(p).Cancel(t.Context()), ErrNoBuild)
 			require.ErrorIs(t, <-watching, ErrCancelled)
@@ -211,7 +211,7 @@ func TestControlEndsWhenTheGenerationIsTaken(t *testing.T) {
 			watched, control := r.build(p).control(t.Context(), s)
 			defer control.end()
 			require.EqualValues(t, 1, r.exec(t, `update projection.generation set `+c.change))
-			wait := 10 * tellEvery
+			wait := 10 * tellInterval
 			if c.ends {
 				wait = time.Minute
 			}

@@ -81,12 +81,12 @@ func (b Build) scratch(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
-// throwAwayWithin limits the time for dropping scratch tables. If it does not suffice, a serving process or the next check drops them.
-const throwAwayWithin = 10 * time.Second
+// throwAwayTimeout limits the time for dropping scratch tables. If it does not suffice, a serving process or the next check drops them.
+const throwAwayTimeout = 10 * time.Second
 
 // throwAway drops scratch tables, on a new connection if the session's was lost.
 func (b Build) throwAway(ctx context.Context, s *session) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), throwAwayWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), throwAwayTimeout)
 	defer cancel()
 	defer s.conn.Close(ctx) //nolint:errcheck // the connection is discarded
 	if !s.conn.IsClosed() {

@@ -26,8 +26,8 @@ const (
 	// readAhead is the number of batches that are read and decoded while one is folded.
 	readAhead = 1
 
-	// tellEvery is the interval at which a fill records its progress and checks for orders.
-	tellEvery = 200 * time.Millisecond
+	// tellInterval is the interval at which a fill records its progress and checks for orders.
+	tellInterval = 200 * time.Millisecond
 )
 
 // fill folds the log up to a position, in parallel parts. Each part records its position in each batch's transaction, so that a resumed
@@ -325,7 +325,7 @@ func (b Build) tellOf(ctx context.Context, s *session, parts []*part) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(tellEvery):
+		case <-time.After(tellInterval):
 		}
 		now := s.g
 		now.Position = least(parts)
@@ -339,8 +339,8 @@ func (b Build) tellOf(ctx context.Context, s *session, parts []*part) {
 	}
 }
 
-// mostPassed is how far a fill goes without telling, where few events are the projection's.
-const mostPassed = 100_000
+// maxPassed is how far a fill goes without telling, where few events are the projection's.
+const maxPassed = 100_000
 
 // read yields the events after a position up to a limit that the projection folds, those that this program does not know, and now and then another one.
 func (b Build) read(ctx context.Context, after, limit event.Position) iter.Seq2[event.Stored, error] {
@@ -372,7 +372,7 @@ func (b Build) ahead(ctx context.Context, decoding decoder, after, limit event.P
 		go func() {
 			defer close(batches)
 			batch, size, sent, end := eventstore.Batch{}, c.batch(), after, event.Position(0)
-			full := func() bool { return len(batch.Events) >= size || batch.UpTo >= sent+mostPassed }
+			full := func() bool { return len(batch.Events) >= size || batch.UpTo >= sent+maxPassed }
 			hand := func() bool {
 				if full() {
 					if err := c.wait(ctx, len(batch.Events)); err != nil {

@@ -85,7 +85,7 @@ func TestKeptGenerationOfAnOlderVersionExpires(t *testing.T) {
 	r.rebuilt(t, old)
 	require.NoError(t, r.build(next).Run(t.Context()))
 	r.serve(t, next)
-	require.Never(t, func() bool { return len(r.schemas(t)) != 3 }, 2*lookEvery, lookEvery/4)
+	require.Never(t, func() bool { return len(r.schemas(t)) != 3 }, 2*lookInterval, lookInterval/4)
 	r.exec(t, `update projection.generation set keep_until = now() where generation = 1`)
 	r.onlySchemas(t, "seen_g2", "seen_g3")
 }

@@ -115,8 +115,8 @@ func (b Build) Drop(ctx context.Context, number int) error {
 	return drop(ctx, conn, g)
 }
 
-// cancelWithin is how long Cancel waits for a build to release its tables. Afterwards [Runner.MaintainGenerations] of some process drops them.
-const cancelWithin = 15 * time.Second
+// cancelTimeout is how long Cancel waits for a build to release its tables. Afterwards [Runner.MaintainGenerations] of some process drops them.
+const cancelTimeout = 15 * time.Second
 
 // Cancel ends the build and drops its tables.
 func (b Build) Cancel(ctx context.Context) error {
@@ -134,7 +134,7 @@ func (b Build) Cancel(ctx context.Context) error {
 	if len(found) == 0 {
 		return ErrNoBuild
 	}
-	dropping, cancel := context.WithTimeout(ctx, cancelWithin)
+	dropping, cancel := context.WithTimeout(ctx, cancelTimeout)
 	defer cancel()
 	if _, err := conn.Exec(dropping, `select `+hold, found[0].schema()); err == nil { // its process notices and releases the lock
 		err = drop(dropping, conn, found[0])
@@ -147,12 +147,12 @@ func (b Build) Cancel(ctx context.Context) error {
 }
 
 const (
-	// takenUpWithin is how long a rollback waits for the kept generation to reach the live one's position, by the work of a serving
+	// takenUpTimeout is how long a rollback waits for the kept generation to reach the live one's position, by the work of a serving
 	// process.
-	takenUpWithin = 15 * time.Second
+	takenUpTimeout = 15 * time.Second
 
-	// currentWithin is how long it waits again after the live one was stopped.
-	currentWithin = 2 * time.Second
+	// currentTimeout is how long it waits again after the live one was stopped.
+	currentTimeout = 2 * time.Second
 )
 
 // Rollback makes the kept previous generation live again. The replaced one is kept in turn.
@@ -184,10 +184,10 @@ func (b Build) Rollback(ctx context.Context, keep time.Duration) error {
 		return err
 	}
 	defer looking.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
-	err = b.keptUpTo(ctx, looking, kept, live.Position, takenUpWithin)
+	err = b.keptUpTo(ctx, looking, kept, live.Position, takenUpTimeout)
 	if err == nil {
 		_, err = move(ctx, conn, kept, nil, keep, func(live event.Position) error {
-			return b.keptUpTo(ctx, looking, kept, live, currentWithin)
+			return b.keptUpTo(ctx, looking, kept, live, currentTimeout)
 		})
 	}
 	if err != nil {

@@ -151,8 +151,8 @@ func (p *Projection) PartitionedBy(key func(*event.Recorded[any]) (key int64, al
 	return p
 }
 
-// mostParts limits the connections of a fill.
-const mostParts = 16
+// maxParts limits the connections of a fill.
+const maxParts = 16
 
 // parts returns the number of parts; 0 asks for as many as the processors allow, besides reading and Postgres.
 func (p *Projection) parts(asked int) int {
@@ -162,7 +162,7 @@ func (p *Projection) parts(asked int) int {
 	if asked <= 0 {
 		asked = runtime.NumCPU() / 3
 	}
-	return min(max(asked, 1), mostParts)
+	return min(max(asked, 1), maxParts)
 }
 
 // Comparable declares the columns that a new version has in common with the previous one. The new tables then become live only if those

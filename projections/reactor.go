@@ -56,8 +56,8 @@ func Forward(name string, fromBeginning bool, forward Forwarding) *Reactor {
 // reactor passes over them again.
 const idleReactor = time.Second
 
-// ownedEvery is how soon an idle reactor notices that its checkpoint was moved.
-const ownedEvery = time.Second
+// ownedInterval is how soon an idle reactor notices that its checkpoint was moved.
+const ownedInterval = time.Second
 
 // React runs the reactors on the log until ctx ends. [Runner.Statuses] has their states, so they need a separate runner.
 func (r *Runner) React(ctx context.Context, all ...*Reactor) error {
@@ -104,7 +104,7 @@ func (r *Runner) watch(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(ownedEvery):
+		case <-time.After(ownedInterval):
 		}
 		rows, _ := r.pool.Query(ctx, `select name from reactor.checkpoint where owner is distinct from $1`, r.owner)
 		lost, err := pgx.CollectRows(rows, pgx.RowTo[string])

@@ -206,7 +206,7 @@ func (a *reaction) hand(ctx, reading context.Context, d decoded) error {
 			return a.handed(ctx, d, kept, err)
 		case why := <-waits:
 			err = a.wait(ctx, why)
-		case <-time.After(ownedEvery):
+		case <-time.After(ownedInterval):
 			err = a.fenced(ctx)
 		}
 		if err != nil {

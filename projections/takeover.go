@@ -22,8 +22,8 @@ const (
 	// tries is after how many attempts closeBy is doubled, because writes outpace the fold.
 	tries = 20
 
-	// answersWithin limits the wait for a row of the registry.
-	answersWithin = `10s`
+	// answersTimeout limits the wait for a row of the registry.
+	answersTimeout = `10s`
 )
 
 // takeOver brings the new tables up to date, compares them with the live ones, and makes them live.
@@ -125,7 +125,7 @@ func (b Build) follow(ctx context.Context, s *session, until func() bool) error 
 		for following.Err() == nil && !until() {
 			select {
 			case <-following.Done():
-			case <-time.After(tellEvery):
+			case <-time.After(tellInterval):
 			}
 		}
 		stop()
@@ -211,7 +211,7 @@ func (b Build) swap(ctx context.Context, s *session, within event.Position) erro
 // reach while the live one is stopped at a position; reach returns when the new one is there.
 func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, keep time.Duration, reach func(event.Position) error) (old *generation, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `set local lock_timeout = '`+answersWithin+`'`); err != nil {
+		if _, err := tx.Exec(ctx, `set local lock_timeout = '`+answersTimeout+`'`); err != nil {
 			return err
 		}
 		if err := lockRegistry(ctx, tx); err != nil {
@@ -276,8 +276,8 @@ func lockRegistry(ctx context.Context, tx pgx.Tx) error {
 
 const (
 	// dropTries and dropEvery are the number and the interval of tries to drop tables.
-	dropTries = 20
-	dropEvery = 50 * time.Millisecond
+	dropTries    = 20
+	dropInterval = 50 * time.Millisecond
 
 	// makesWait limits how long one try waits for readers, and so delays others behind it.
 	makesWait = `20ms`
@@ -294,7 +294,7 @@ func drop(ctx context.Context, conn *pgx.Conn, g generation) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(dropEvery):
+		case <-time.After(dropInterval):
 		}
 	}
 }

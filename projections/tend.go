@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// lookEvery is the interval at which a process looks for builds requested elsewhere.
-const lookEvery = time.Second
+// lookInterval is the interval at which a process looks for builds requested elsewhere.
+const lookInterval = time.Second
 
 // tendAgain is the pause after a failure with a generation.
 const tendAgain = 5 * time.Second
@@ -56,7 +56,7 @@ func (r *Runner) MaintainGenerations(ctx context.Context, all ...*Projection) er
 		select {
 		case <-ctx.Done():
 		case <-r.asked:
-		case <-time.After(lookEvery):
+		case <-time.After(lookInterval):
 		}
 	}
 	return nil

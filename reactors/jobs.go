@@ -26,8 +26,8 @@ const (
 	// connections is the size of the jobs' connection pool, which is separate so that no request waits for a job.
 	connections = 4
 
-	// pollEvery is how often a process looks for jobs of which it got no notification.
-	pollEvery = time.Second
+	// pollInterval is how often a process looks for jobs of which it got no notification.
+	pollInterval = time.Second
 
 	// cooldown is the least time between two fetches, and between two notifications: a job added within it waits for the poll. It is the least
 	// that River allows, so that the second of two customers who write at once need not wait.
@@ -40,10 +40,10 @@ const (
 
 	// lostAfter is the least time after which a running job counts as lost with its process: a kind's own timeout, where that is longer.
 	// Until then a sweep is not added again, on any node.
-	lostAfter = usualTimeout + 5*time.Second
+	lostAfter = defaultTimeout + 5*time.Second
 
-	// mostStuck limits the running jobs that ignore their contexts.
-	mostStuck = 16
+	// maxStuck limits the running jobs that ignore their contexts.
+	maxStuck = 16
 )
 
 // Config has the dependencies of Jobs.
@@ -94,10 +94,10 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 		return nil, err
 	}
 	riverConfig := &river.Config{
-		Schema: schema, Logger: slog.New(quiet{config.Log.Handler()}), FetchPollInterval: cmp.Or(config.poll, pollEvery), FetchCooldown: cooldown,
-		JobTimeout: usualTimeout, RescueStuckJobsAfter: lostAfter, SoftStopTimeout: softStop,
+		Schema: schema, Logger: slog.New(quiet{config.Log.Handler()}), FetchPollInterval: cmp.Or(config.poll, pollInterval), FetchCooldown: cooldown,
+		JobTimeout: defaultTimeout, RescueStuckJobsAfter: lostAfter, SoftStopTimeout: softStop,
 		JobStuckHandler: func(_ context.Context, p river.JobStuckHandlerParams) river.JobStuckHandlerResult {
-			return river.JobStuckHandlerResult{AddWorkerSlot: p.TotalStuckJobs <= mostStuck}
+			return river.JobStuckHandlerResult{AddWorkerSlot: p.TotalStuckJobs <= maxStuck}
 		},
 		Workers: workers, ReindexerIndexNames: slices.DeleteFunc(river.ReindexerIndexNamesDefault(), dropped),
 	}
@@ -144,12 +144,12 @@ var unfinished = []rivertype.JobState{
 	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled,
 }
 
-// mostAsked bounds how long jobs wait for the answer whether they are needed.
-const mostAsked = time.Second
+// maxAsked bounds how long jobs wait for the answer whether they are needed.
+const maxAsked = time.Second
 
 // dropUnneeded returns the jobs without those that nobody needs.
 func (j *Jobs) dropUnneeded(ctx context.Context, jobs []job) []job {
-	ctx, cancel := context.WithTimeout(ctx, mostAsked)
+	ctx, cancel := context.WithTimeout(ctx, maxAsked)
 	defer cancel()
 	asOf, of := event.Position(0), map[string][]int{}
 	for i, job := range jobs {

@@ -73,15 +73,15 @@ type waiting struct{ j *Jobs }
 
 var waitingJobs = prometheus.NewDesc("bahi_jobs_waiting", "Jobs that are waiting or running, by kind.", []string{"kind"}, nil)
 
-// countWithin is the timeout of the count.
-const countWithin = 2 * time.Second
+// countTimeout is the timeout of the count.
+const countTimeout = 2 * time.Second
 
 // Describe implements prometheus.Collector.
 func (w waiting) Describe(to chan<- *prometheus.Desc) { to <- waitingJobs }
 
 // Collect implements prometheus.Collector. If the database does not respond, it omits this metric.
 func (w waiting) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), countWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
 	defer cancel()
 	counts := map[string]int64{}
 	rows, err := w.j.pool.Query(ctx, `

@@ -24,8 +24,8 @@ type Policy struct {
 	AtOnce   int           // most running jobs of this kind in a process; 0: 4
 }
 
-// usualTimeout is the timeout of kinds that name no other.
-const usualTimeout = 30 * time.Second
+// defaultTimeout is the timeout of kinds that name no other.
+const defaultTimeout = 30 * time.Second
 
 // builtAgain is the delay of a job that reads tables which are not built yet.
 const builtAgain = time.Second
@@ -44,7 +44,7 @@ func (p Policy) withDefaults() Policy {
 		p.First = 3 * time.Second
 	}
 	if p.Timeout == 0 {
-		p.Timeout = usualTimeout
+		p.Timeout = defaultTimeout
 	}
 	if p.AtOnce == 0 {
 		p.AtOnce = 4

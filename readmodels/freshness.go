@@ -120,7 +120,7 @@ func WithFreshness(ctx context.Context, f *Freshness) context.Context {
 // WithMinPosition returns a context whose reads have seen the position, beside what the request asks for, or
 // fail. It is for reading back what was just written.
 func WithMinPosition(ctx context.Context, position event.Position) context.Context {
-	return context.WithValue(ctx, leastKey{}, position)
+	return context.WithValue(ctx, minKey{}, position)
 }
 
 // AsKnownAt returns a context whose reads are of a past state, as known at the position. They wait for that
@@ -130,8 +130,8 @@ func AsKnownAt(ctx context.Context, position event.Position) context.Context {
 }
 
 type (
-	leastKey struct{}
-	pastKey  struct{}
+	minKey  struct{}
+	pastKey struct{}
 )
 
 // Complete is for reads on which a command is decided: read misses nothing that the log had when it

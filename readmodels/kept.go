@@ -24,8 +24,8 @@ const (
 	// keptOverhead is what an answer takes beside its own bytes.
 	keptOverhead = 512
 
-	// mostChanges bounds the workspaces of which a reader remembers when they changed.
-	mostChanges = 1 << 14
+	// maxChanges bounds the workspaces of which a reader remembers when they changed.
+	maxChanges = 1 << 14
 )
 
 // CacheKey names an answer from the tables of a projection that is Telling: what it is the answer to. The last part is comparable.
@@ -178,7 +178,7 @@ func (k CacheKey) whose() CacheKey { return CacheKey{Projection: k.Projection, W
 func (c *answers) changed(k CacheKey, last told) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.told == nil || len(c.told) >= mostChanges {
+	if c.told == nil || len(c.told) >= maxChanges {
 		c.told = map[CacheKey]told{}
 	}
 	if was := c.told[k.whose()]; was.generation != last.generation || was.at < last.at {

@@ -126,7 +126,7 @@ var errMoved = errors.New("another generation is live")
 // where nothing says that a wait is needed: mostly, the projections have the whole log.
 func (r *Reader) read(ctx context.Context, sql string, args []any, few bool, collect func(pgx.Rows) error) error {
 	f, args := FreshnessOf(ctx), plain(args)
-	known, _ := ctx.Value(leastKey{}).(event.Position)
+	known, _ := ctx.Value(minKey{}).(event.Position)
 	past, isPast := ctx.Value(pastKey{}).(event.Position)
 	w := &wait{needed: max(f.Min, known, past), toHead: f.Min == 0 && !isPast, told: f.noteHead, most: cmp.Or(f.Wait, r.Wait)}
 	if head, known := f.firstHead(); known && w.toHead {
@@ -149,7 +149,7 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, few bool, col
 				return fmt.Errorf("the tables of %s are gone: %w", strings.Join(s.names, ", "), ErrNotBuilt)
 			}
 			if tries > 0 { // nothing has taken their place yet
-				if err := w.pause(ctx, nil, pollEvery); err != nil {
+				if err := w.pause(ctx, nil, pollInterval); err != nil {
 					return err
 				}
 			}

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// mostAsked is how many words of a search count.
-	mostAsked = 8
+	// maxAsked is how many words of a search count.
+	maxAsked = 8
 
 	// firstLooked is how many of the first records are looked at for those that fit best, before all that fit are ranked.
 	firstLooked = 1000
@@ -40,7 +40,7 @@ func Find[T any](ctx context.Context, r *Reader, page Page, as pgx.RowToFunc[T],
 // SQL returns the SQL for [Counted], and its parameters without the last two, limit and skip. args are those of Where.
 func (s Search) SQL(args ...any) (sql string, all []any) {
 	words := wording.Words(s.Asked)
-	words = words[:min(len(words), mostAsked)]
+	words = words[:min(len(words), maxAsked)]
 	var (
 		grams       []string
 		nths, sizes []int32

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// pollEvery is the time between two looks at a projection of which no process tells this one.
-	pollEvery = 5 * time.Millisecond
+	// pollInterval is the time between two looks at a projection of which no process tells this one.
+	pollInterval = 5 * time.Millisecond
 
 	// askedPoll is the same where the process that folds it tells: a notice may be lost.
 	askedPoll = 20 * time.Millisecond
@@ -109,7 +109,7 @@ func (r *Reader) await(ctx context.Context, s *statement, w *wait) error {
 			at, moved, folds := r.follow(name, s.generations[i], w.least)
 			every := time.Duration(0)
 			if !folds {
-				if every = pollEvery; moved != nil {
+				if every = pollInterval; moved != nil {
 					every = r.Poll
 				}
 				l, err := r.look(ctx)

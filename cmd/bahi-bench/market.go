@@ -66,7 +66,7 @@ func (s *server) mailedToken(ctx context.Context, email string) (string, error) 
 				return string(link[1]), nil
 			}
 		}
-		time.Sleep(10 * lookEvery)
+		time.Sleep(10 * lookInterval)
 	}
 	return "", fmt.Errorf("no mail to %s: %w", email, ctx.Err())
 }

@@ -85,7 +85,7 @@ func (b *benchmark) rebuildLive(ctx context.Context, url string) error {
 						err = fmt.Errorf("the rebuild ended with %w: %s", err, said.Bytes())
 					}
 					return err
-				case <-time.After(lookEvery): // after its end the kernel's figure would include the parent's memory
+				case <-time.After(lookInterval): // after its end the kernel's figure would include the parent's memory
 					peak = max(peak, memoryOf(cmd.Process.Pid, "VmHWM"))
 				}
 			}

@@ -38,7 +38,7 @@ type server struct {
 const (
 	operatorKey  = "bahi_admin_bench"
 	webhookToken = "bench-token"
-	readyWithin  = 10 * time.Minute
+	readyTimeout = 10 * time.Minute
 )
 
 // serverSettings turn off the limits that one address would reach.
@@ -150,7 +150,7 @@ func (b *benchmark) start(ctx context.Context, s *server, cmd *exec.Cmd) (func()
 }
 
 func (s *server) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
 		a, err := s.do(ctx, bench.Request("GET", "/readyz", operatorKey, ""))
@@ -254,7 +254,7 @@ func (s *server) after(busy string) func(context.Context) error {
 			return err
 		}
 		defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection is discarded
-		for waits := true; waits; time.Sleep(lookEvery) {
+		for waits := true; waits; time.Sleep(lookInterval) {
 			if err := conn.QueryRow(ctx, `select `+busy).Scan(&waits); err != nil {
 				return err
 			}
@@ -278,8 +278,8 @@ type step struct {
 }
 
 const (
-	lookEvery = 4 * time.Millisecond
-	booksAt   = `select position from projection.generation where live and name = 'books'`
+	lookInterval = 4 * time.Millisecond
+	booksAt      = `select position from projection.generation where live and name = 'books'`
 )
 
 func (s *server) watch(ctx context.Context) (*watch, error) {
@@ -298,7 +298,7 @@ func (s *server) watch(ctx context.Context) (*watch, error) {
 				w.steps = append(w.steps, step{time.Now(), uint64(position)})
 				w.mu.Unlock()
 			}
-			time.Sleep(lookEvery)
+			time.Sleep(lookInterval)
 		}
 	}()
 	return w, nil
@@ -326,7 +326,7 @@ func (w *watch) reach(ctx context.Context, position uint64) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the books are stuck at %d, before %d: %w", w.position(), position, ctx.Err())
-		case <-time.After(lookEvery):
+		case <-time.After(lookInterval):
 		}
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 
 // showAfter is the delay before progress is shown, and lineEvery the interval of lines without a terminal.
 const (
-	showAfter = time.Second
-	lineEvery = 5 * time.Second
+	showAfter    = time.Second
+	lineInterval = 5 * time.Second
 )
 
 // progress shows the progress on standard error: as a bar on a terminal, otherwise as lines.
@@ -45,7 +45,7 @@ func (p *progress) show(what string, events uint64) {
 	switch {
 	case now.Sub(p.began) < showAfter || p.total == 0:
 	case !p.tty:
-		if now.Sub(p.last) >= lineEvery {
+		if now.Sub(p.last) >= lineInterval {
 			p.last = now
 			fmt.Fprintf(os.Stderr, "%s: %d of %d events\n", what, events, p.total)
 		}

@@ -187,9 +187,9 @@ func (a *Accounts) discard(ctx context.Context, id uuid.UUID, why error) error {
 	return errors.Join(why, a.Credentials.Erase(context.WithoutCancel(ctx), id))
 }
 
-// verifiedWithin is how long an unverified address is reserved after a change: as long as the mailed token. After that, the next
+// verifiedTimeout is how long an unverified address is reserved after a change: as long as the mailed token. After that, the next
 // user to register it gets it. A user who proves it gets it at once, so that nobody can block addresses of others.
-const verifiedWithin = 24 * time.Hour
+const verifiedTimeout = 24 * time.Hour
 
 // grounds are the grounds of a claim to an address.
 type grounds int
@@ -221,7 +221,7 @@ func (a *Accounts) takeEmail(ctx context.Context, tx *commands.Tx, key string, i
 		return err
 	}
 	if holder != nil {
-		lapsed := by != asked || a.Now().Sub(held.Since) >= verifiedWithin
+		lapsed := by != asked || a.Now().Sub(held.Since) >= verifiedTimeout
 		lose := user.LoseEmailClaim{EmailKey: key, Lapsed: lapsed, Regained: by == regained}
 		if _, err := commands.Decide(ctx, tx.In(holder.Workspace), user.Kind, held.Holder, lose); err != nil {
 			return err

@@ -20,8 +20,8 @@ import (
 	"bahi/domain/person"
 )
 
-// invitationLasts is how long an invitation can be accepted (CONTRACT.md 0.2).
-const invitationLasts = 7 * 24 * time.Hour
+// invitationLifetime is how long an invitation can be accepted (CONTRACT.md 0.2).
+const invitationLifetime = 7 * 24 * time.Hour
 
 // Invite invites a person by email to the caller's workspace.
 func (a *Accounts) Invite(ctx context.Context, req commands.Request, in uuid.UUID, email string, permissions actor.Permissions) (uuid.UUID, commands.Outcome[workspace.State], error) {
@@ -40,7 +40,7 @@ func (a *Accounts) Invite(ctx context.Context, req commands.Request, in uuid.UUI
 	}
 	now := a.Now()
 	out, err = commands.Handle(ctx, a.Commands, req, workspace.Kind, in.String(), workspace.Invite{
-		By: req.Actor, Invitation: id, Permissions: permissions, Now: now, ExpiresAt: now.Add(invitationLasts),
+		By: req.Actor, Invitation: id, Permissions: permissions, Now: now, ExpiresAt: now.Add(invitationLifetime),
 		Email: workspace.Invitations.Personal(id.String(), email), EmailKey: key,
 	})
 	return id, out, err

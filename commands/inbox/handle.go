@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// mostHandled bounds the calls that are handled together: their appends share the log's fsyncs, and their verdicts one statement.
-	mostHandled = 32
+	// maxHandled bounds the calls that are handled together: their appends share the log's fsyncs, and their verdicts one statement.
+	maxHandled = 32
 
 	// slow is how long a group is alone. Later another one begins beside it: some calls wait for a language model.
 	slow = 100 * time.Millisecond
 
-	// mostGroups bounds the groups that are under way.
-	mostGroups = 16
+	// maxGroups bounds the groups that are under way.
+	maxGroups = 16
 
-	// lookEvery is how often Run looks for calls of which it was not told: of a process that died, or that handles none.
-	lookEvery = time.Second
+	// lookInterval is how often Run looks for calls of which it was not told: of a process that died, or that handles none.
+	lookInterval = time.Second
 
-	// handleWithin bounds the handling of a call, which may take a language model's time.
-	handleWithin = 2 * time.Minute
+	// handleTimeout bounds the handling of a call, which may take a language model's time.
+	handleTimeout = 2 * time.Minute
 
 	// Where crowd calls are recorded at once, more may be coming than can be handled. What comes in goes first: for crowdedFor, groups rest for rest
 	// times as long as they took.
@@ -50,7 +50,7 @@ func (b *Inbox) wake() {
 func (b *Inbox) Run(ctx context.Context) {
 	var groups sync.WaitGroup
 	defer groups.Wait()
-	free := make(chan struct{}, mostGroups)
+	free := make(chan struct{}, maxGroups)
 	for {
 		select {
 		case free <- struct{}{}:
@@ -73,7 +73,7 @@ func (b *Inbox) Run(ctx context.Context) {
 		if !more {
 			select {
 			case <-b.came:
-			case <-time.After(lookEvery):
+			case <-time.After(lookInterval):
 			case <-ctx.Done():
 				return
 			}
@@ -91,7 +91,7 @@ func (b *Inbox) Run(ctx context.Context) {
 // group handles a group of calls that wait, and reports whether more may wait. If the group fails, each call is handled alone, so that one cannot hold
 // up the others.
 func (b *Inbox) group(ctx context.Context) (more bool) {
-	ids, _, err := b.process(ctx, false, true, `verdict = 'waiting' and error is null order by received_at limit $1`, mostHandled)
+	ids, _, err := b.process(ctx, false, true, `verdict = 'waiting' and error is null order by received_at limit $1`, maxHandled)
 	if err != nil && ctx.Err() == nil {
 		b.Log.Error("a group of webhooks' calls was not handled; each is handled alone", "error", err)
 		for _, id := range ids {
@@ -101,7 +101,7 @@ func (b *Inbox) group(ctx context.Context) (more bool) {
 		}
 		return false
 	}
-	return len(ids) == mostHandled
+	return len(ids) == maxHandled
 }
 
 // postpone leaves a call to a job, so that it is in no group any more.
@@ -215,7 +215,7 @@ func (b *Inbox) handle(ctx context.Context, h *handled) {
 			h.err = fmt.Errorf("the handler of %s panicked: %v", h.Endpoint, p)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(ctx, handleWithin)
+	ctx, cancel := context.WithTimeout(ctx, handleTimeout)
 	defer cancel()
 	h.Outcome, h.err = handler(ctx, h.Call)
 }
@@ -246,13 +246,13 @@ func (b *Inbox) judge(h *handled, last bool) {
 	}
 }
 
-// mostParts bounds the parts that an error names.
-const mostParts = 10
+// maxParts bounds the parts that an error names.
+const maxParts = 10
 
 // parts returns the error of a call of which some parts cannot be handled.
 func (h *handled) parts() error {
-	told := strings.Join(h.Unread[:min(len(h.Unread), mostParts)], "; ")
-	if more := len(h.Unread) - mostParts; more > 0 {
+	told := strings.Join(h.Unread[:min(len(h.Unread), maxParts)], "; ")
+	if more := len(h.Unread) - maxParts; more > 0 {
 		told += fmt.Sprintf("; and %d more", more)
 	}
 	return errors.New(told)

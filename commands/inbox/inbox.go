@@ -100,8 +100,8 @@ const (
 	defaultKeep = 30 * 24 * time.Hour
 	defaultRoom = 100_000
 
-	// mostPending bounds the bytes of bodies that wait to be written.
-	mostPending = 64 << 20
+	// maxPending bounds the bytes of bodies that wait to be written.
+	maxPending = 64 << 20
 
 	// vault's names of keys
 	bodies = "inbox"

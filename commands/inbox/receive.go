@@ -32,8 +32,8 @@ type receipt struct {
 	err      error
 }
 
-// mostWritten bounds the calls of one transaction.
-const mostWritten = 500
+// maxWritten bounds the calls of one transaction.
+const maxWritten = 500
 
 // Receive records a call, which is on disk when it returns nil, and reports whether it was recorded before. It returns [ErrFull] while too many
 // calls wait. Calls that arrive together are written in one transaction.
@@ -70,7 +70,7 @@ func (b *Inbox) Receive(ctx context.Context, in Incoming) (repeated bool, err er
 func (b *Inbox) enqueue(ctx context.Context, p *pending) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.bytes+len(p.body) > mostPending {
+	if b.bytes+len(p.body) > maxPending {
 		return ErrFull
 	}
 	b.pending, b.bytes = append(b.pending, p), b.bytes+len(p.body)
@@ -81,14 +81,14 @@ func (b *Inbox) enqueue(ctx context.Context, p *pending) error {
 	return nil
 }
 
-// writeWithin bounds a transaction of pending calls.
-const writeWithin = 20 * time.Second
+// writeTimeout bounds a transaction of pending calls.
+const writeTimeout = 20 * time.Second
 
 // writePending writes what is pending until nothing is.
 func (b *Inbox) writePending(ctx context.Context) {
 	for {
 		b.mu.Lock()
-		batch := b.pending[:min(len(b.pending), mostWritten)]
+		batch := b.pending[:min(len(b.pending), maxWritten)]
 		b.pending = b.pending[len(batch):]
 		for _, p := range batch {
 			b.bytes -= len(p.body)
@@ -99,7 +99,7 @@ func (b *Inbox) writePending(ctx context.Context) {
 			return
 		}
 		b.mu.Unlock()
-		within, cancel := context.WithTimeout(ctx, writeWithin)
+		within, cancel := context.WithTimeout(ctx, writeTimeout)
 		added, err := b.record(within, batch)
 		cancel()
 		for _, p := range batch {
@@ -144,12 +144,12 @@ func (b *Inbox) record(ctx context.Context, batch []*pending) (added map[uuid.UU
 	return added, err
 }
 
-// countEvery is how often the calls that wait are counted.
-const countEvery = time.Second
+// countInterval is how often the calls that wait are counted.
+const countInterval = time.Second
 
 // room returns [ErrFull] if too many calls wait. Only the writer calls it.
 func (b *Inbox) room(ctx context.Context, tx pgx.Tx) error {
-	if now := b.Now(); now.Sub(b.counted) >= countEvery {
+	if now := b.Now(); now.Sub(b.counted) >= countInterval {
 		if err := tx.QueryRow(ctx, `select count(*) from inbox.call where verdict = 'waiting'`).Scan(&b.waiting); err != nil {
 			return fmt.Errorf("count the calls that wait: %w", err)
 		}

@@ -24,8 +24,8 @@ type Message struct {
 // window is how long after a message the network takes a reply to it.
 const window = 24 * time.Hour
 
-// readWithin bounds the time of a model for one message (CONTRACT.md I7).
-const readWithin = 90 * time.Second
+// readTimeout bounds the time of a model for one message (CONTRACT.md I7).
+const readTimeout = 90 * time.Second
 
 // sentBy names the operation whose idempotency keys are the messages' ids.
 const sentBy = "receive-order-draft"
@@ -92,7 +92,7 @@ type OrderReader interface {
 // read reads an order, by the model where there is one, else by rules. The rules also read what the model cannot, or in which it finds nothing.
 func (b *Books) read(ctx context.Context, m Message) (o ordertext.Order, parser string) {
 	if b.Reader != nil {
-		ctx, cancel := context.WithTimeout(ctx, readWithin)
+		ctx, cancel := context.WithTimeout(ctx, readTimeout)
 		defer cancel()
 		o, err := b.Reader.ReadOrder(ctx, m.Text, m.Media)
 		if err == nil && len(o.Entries) > 0 {

@@ -30,8 +30,8 @@ var Columns = []string{
 // priceAmount is the price in the hundredth part of the currency, which price is in units of.
 const priceAmount = "price_amount"
 
-// mostThousands is how many thousands of rows a file may have.
-const mostThousands = 10
+// maxThousands is how many thousands of rows a file may have.
+const maxThousands = 10
 
 // codes are the columns that a SKU may be in, the best first. A file has several of them; one counts.
 var codes = []string{"sku", "itemcode", "stylecode"}
@@ -89,7 +89,7 @@ const maxTitles = 10
 // first rows names the columns that are needed.
 func ReadCatalog(ctx context.Context, file *io.SectionReader, accept bool) (found CatalogFile, err error) {
 	titles, rows := titles{accept: accept}, map[string]int{} // rows by SKU
-	err = spreadsheet.Read(ctx, file, mostThousands, func(r spreadsheet.Row) (err error) {
+	err = spreadsheet.Read(ctx, file, maxThousands, func(r spreadsheet.Row) (err error) {
 		if found.Columns == nil {
 			found.Columns, err = titles.header(r)
 			return err

@@ -58,8 +58,8 @@ type Channels struct {
 }
 
 const (
-	askWithin  = 5 * time.Second // CONTRACT.md 0.7
-	mostAtOnce = 100             // channels of a workspace that are asked at once
+	askTimeout    = 5 * time.Second // CONTRACT.md 0.7
+	maxConcurrent = 100             // channels of a workspace that are asked at once
 )
 
 // identities lets one channel of the deployment have a sender.
@@ -258,7 +258,7 @@ func (f *Channels) ask(ctx context.Context, id string, s channel.State) (h netwo
 
 // within bounds the time of asking, unless the caller has done so.
 func (f *Channels) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, cmp.Or(f.Within, askWithin))
+	return context.WithTimeout(ctx, cmp.Or(f.Within, askTimeout))
 }
 
 // account returns a channel with its credentials in clear.
@@ -303,7 +303,7 @@ func (f *Channels) Health(ctx context.Context, workspace uuid.UUID, ids []int64)
 	bounded, cancel := f.within(ctx)
 	defer cancel()
 	var asking errgroup.Group
-	asking.SetLimit(mostAtOnce)
+	asking.SetLimit(maxConcurrent)
 	for i, id := range ids {
 		asking.Go(func() (err error) {
 			if all[i], err = f.check(ctx, bounded, workspace, id); err != nil {

@@ -36,9 +36,9 @@ type imported struct {
 const maxEvidence = 500
 
 const (
-	mostThousands = 50  // thousands of rows of a file (CONTRACT.md R14)
-	batchSize     = 500 // rows that are written together
-	mostLists     = 100 // of a contact
+	maxThousands = 50  // thousands of rows of a file (CONTRACT.md R14)
+	batchSize    = 500 // rows that are written together
+	maxLists     = 100 // of a contact
 )
 
 // Imported is what became of a file of contacts.
@@ -218,7 +218,7 @@ func (i *importing) count(row imported, refused error, at event.Position, replay
 // readContacts reads the rows of a file that are in order, and what is wrong with the others.
 func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported, wrong []spreadsheet.RowError, columns *spreadsheet.Columns, err error) {
 	phones := map[string]int{}
-	err = spreadsheet.Read(ctx, file, mostThousands, func(r spreadsheet.Row) (err error) {
+	err = spreadsheet.Read(ctx, file, maxThousands, func(r spreadsheet.Row) (err error) {
 		if columns == nil {
 			fields, seen, err := spreadsheet.Header(r, contactColumns)
 			if err == nil && !seen["name"] {
@@ -274,7 +274,7 @@ func contactOf(r spreadsheet.Row, columns *spreadsheet.Columns) (row imported, e
 		}
 		row.add.ListIDs = append(row.add.ListIDs, id)
 	}
-	if len(row.add.ListIDs) > mostLists {
+	if len(row.add.ListIDs) > maxLists {
 		faults = append(faults, fault.Field{Field: "lists", Message: "at most 100"})
 	}
 	switch strings.ToLower(cells["optIn"]) {

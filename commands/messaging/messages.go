@@ -51,8 +51,8 @@ type Messages struct {
 }
 
 const (
-	window     = 24 * time.Hour   // in which a person may be answered freely (CONTRACT.md N2)
-	sendWithin = 25 * time.Second // all tries of a send
+	window      = 24 * time.Hour   // in which a person may be answered freely (CONTRACT.md N2)
+	sendTimeout = 25 * time.Second // all tries of a send
 )
 
 var errClosed = (&network.Failure{Reason: network.WindowClosed}).Fault()
@@ -165,7 +165,7 @@ func (f *Messages) call(
 	filled *network.Filled,
 ) (commands.Outcome[message.State], error) {
 	ctx = context.WithoutCancel(ctx)
-	calling, cancel := context.WithTimeout(ctx, sendWithin)
+	calling, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	settle, as := message.RecordSendResult{Contact: c.Contact}, ""
 	var picture []byte

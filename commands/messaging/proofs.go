@@ -47,15 +47,15 @@ func (f *Messages) appSecret(ctx context.Context, id int64) (s channel.State, se
 }
 
 const (
-	mostSecrets = 500 // channels whose secrets are tried on a body that names none
-	mostSigners = 10  // channels that have one secret and may prove a call together
+	maxSecrets = 500 // channels whose secrets are tried on a body that names none
+	maxSigners = 10  // channels that have one secret and may prove a call together
 )
 
 // SignedBy tries the secrets of so many channels, and returns the first channels whose secret has signed a call.
 func (f *Messages) SignedBy(ctx context.Context, tried int, signed func(secret string) bool) (signers []int64, err error) {
-	ids, err := f.Known.WithAppSecret(ctx, min(tried, mostSecrets))
+	ids, err := f.Known.WithAppSecret(ctx, min(tried, maxSecrets))
 	for _, id := range ids {
-		if err != nil || len(signers) == mostSigners {
+		if err != nil || len(signers) == maxSigners {
 			break
 		}
 		var secret string

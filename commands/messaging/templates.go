@@ -40,15 +40,15 @@ type asked struct {
 	settings channel.State // with which the network was asked
 }
 
-// askTemplatesEvery is how long a list is good. Some networks allow one question an hour (CONTRACT.md 3.1.5).
-const askTemplatesEvery = time.Hour
+// askTemplatesInterval is how long a list is good. Some networks allow one question an hour (CONTRACT.md 3.1.5).
+const askTemplatesInterval = time.Hour
 
 // Refresh asks the networks of a workspace's channels for their templates, unless it has done so lately. late: one of them could not be asked, so that its
 // list is the last one. Where nothing is known of any of them, Refresh returns what a client is told.
 func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels []int64) (late bool, err error) {
 	each := make([]refreshed, len(channels))
 	var asking errgroup.Group
-	asking.SetLimit(mostAtOnce)
+	asking.SetLimit(maxConcurrent)
 	for i, id := range channels {
 		asking.Go(func() (err error) {
 			each[i], err = f.refresh(ctx, workspace, id)
@@ -124,7 +124,7 @@ func (f *Templates) known(id int64, s channel.State) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	last, ok := f.asked[id]
-	return ok && f.Commands.Now().Sub(last.at) < askTemplatesEvery && last.settings.SameAccount(s)
+	return ok && f.Commands.Now().Sub(last.at) < askTemplatesInterval && last.settings.SameAccount(s)
 }
 
 // ask asks one network, and notes what it says.

@@ -64,8 +64,8 @@ var (
 	ErrNoSession        = fault.New(fault.Unauthorized, "The session is unknown or over")
 )
 
-// sessionLasts is how long a visitor finds the conversation again.
-const sessionLasts = 90 * 24 * time.Hour
+// sessionLifetime is how long a visitor finds the conversation again.
+const sessionLifetime = 90 * 24 * time.Hour
 
 // Page returns the channel that a page of an origin shows, as a visitor without an id. It returns [channel.ErrNotFound] for an unknown key, and
 // [ErrOriginNotAllowed] for a page that the channel does not allow.
@@ -117,7 +117,7 @@ func (f *Visitors) widget(ctx context.Context, key string) (w widget, err error)
 // Begin returns the token of a new visitor of a channel.
 func (f *Visitors) Begin(key string) string {
 	id := uuid.New()
-	body := binary.BigEndian.AppendUint64(id[:], uint64(f.Commands.Now().Add(sessionLasts).Unix())) // after 1970
+	body := binary.BigEndian.AppendUint64(id[:], uint64(f.Commands.Now().Add(sessionLifetime).Unix())) // after 1970
 	return base64.RawURLEncoding.EncodeToString(append(body, f.sign(key, body)...))
 }
 

@@ -15,8 +15,8 @@ type ReplyWindows struct {
 // talkWith is a person at a channel.
 type talkWith struct{ channel, contact int64 }
 
-// mostWindows bounds what is kept.
-const mostWindows = 100_000
+// maxWindows bounds what is kept.
+const maxWindows = 100_000
 
 // until returns when a window closes at the earliest, the zero time for an unknown one.
 func (w *ReplyWindows) until(channel, contact int64) time.Time {
@@ -35,7 +35,7 @@ func (w *ReplyWindows) keep(channel, contact int64, closes time.Time) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closes == nil || len(w.closes) >= mostWindows {
+	if w.closes == nil || len(w.closes) >= maxWindows {
 		w.closes = map[talkWith]time.Time{}
 	}
 	w.closes[talkWith{channel, contact}] = closes

@@ -57,7 +57,7 @@ func TestAWindowIsLookedUpOnceUntilItCloses(t *testing.T) {
 	open(9, nil, 7)
 	open(9, nil, 8)
 	many := &ReplyWindows{}
-	for i := range int64(mostWindows + 1) {
+	for i := range int64(maxWindows + 1) {
 		many.keep(1, i, now)
 	}
 	require.Len(t, many.closes, 1)

@@ -102,11 +102,11 @@ func Header(r Row, named map[string]string) (columns []string, seen map[string]b
 	return columns, seen, nil
 }
 
-// mostGuessed is how many unknown headers are compared with the known ones.
-const mostGuessed = 30
+// maxGuessed is how many unknown headers are compared with the known ones.
+const maxGuessed = 30
 
-// mostNamed is how many unknown columns a refusal names.
-const mostNamed = 10
+// maxNamed is how many unknown columns a refusal names.
+const maxNamed = 10
 
 // Lacks refuses a row of names for what it lacks, and says which of its names are unknown: one of them may be meant.
 func (r Row) Lacks(columns []string, detail string) error {
@@ -115,7 +115,7 @@ func (r Row) Lacks(columns []string, detail string) error {
 	for _, header := range r.ignored(columns) {
 		unknown = append(unknown, quoted(header))
 	}
-	unknown = unknown[:min(len(unknown), mostNamed)]
+	unknown = unknown[:min(len(unknown), maxNamed)]
 	if len(unknown) > 0 {
 		refused.Fields = []fault.Field{{Field: "file", Message: "row " + strconv.Itoa(r.Number) + " has unknown columns: " + strings.Join(unknown, ", ")}}
 	}
@@ -166,7 +166,7 @@ func (r Row) Columns(fields []string, guess func(header string) string, accept b
 			continue
 		}
 		guessed := ""
-		if len(c.Guessed)+len(c.Ignored) < mostGuessed {
+		if len(c.Guessed)+len(c.Ignored) < maxGuessed {
 			guessed = guess(header)
 		}
 		if _, known := c.headers[guessed]; known || guessed == "" {

@@ -14,8 +14,8 @@ import (
 // maxCells is how many cells a line may have, as in an XLSX. A cell of one byte takes a hundred bytes of memory.
 const maxCells = 16_384
 
-// mostBlank is how many rows are looked at for each one that a file may have, blank ones included.
-const mostBlank = 20
+// maxBlank is how many rows are looked at for each one that a file may have, blank ones included.
+const maxBlank = 20
 
 var (
 	// ErrFormat refuses a file that is no spreadsheet.
@@ -67,7 +67,7 @@ func Read(ctx context.Context, file *io.SectionReader, thousands int, take func(
 	errRows := fault.Newf(fault.TooLarge, "The file has too many rows: at most %d,000", thousands)
 	each := func(r Row) error {
 		if r.Wrong == "" && r.Filled() == 0 {
-			if r.Number > mostBlank*most {
+			if r.Number > maxBlank*most {
 				return errRows
 			}
 			return ctx.Err()

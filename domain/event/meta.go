@@ -22,8 +22,8 @@ type Meta struct {
 	More          int       `json:"more,omitempty"`           // number of events of the same transaction that follow
 }
 
-// mostMore is more than any transaction has.
-const mostMore = 1 << 16
+// maxMore is more than any transaction has.
+const maxMore = 1 << 16
 
 // More returns how many events of the same transaction follow the one with this metadata.
 func More(meta []byte) int {
@@ -33,7 +33,7 @@ func More(meta []byte) int {
 	var m struct {
 		More int `json:"more"`
 	}
-	if err := json.Unmarshal(meta, &m); err != nil || m.More < 0 || m.More > mostMore {
+	if err := json.Unmarshal(meta, &m); err != nil || m.More < 0 || m.More > maxMore {
 		return 0 // foreign metadata
 	}
 	return m.More

@@ -89,15 +89,15 @@ func refused(c rune) bool {
 }
 
 const (
-	mostWords  = 100 // of a record
-	mostLength = 40  // characters of a word
+	maxWords  = 100 // of a record
+	maxLength = 40  // characters of a word
 )
 
 // Words returns the distinct words of texts, folded, in their order. A word is letters, marks and digits of any script.
 func Words(texts ...string) (words []string) {
 	for _, text := range texts {
 		for word := range Each(text) {
-			if len(words) < mostWords && !slices.Contains(words, word) {
+			if len(words) < maxWords && !slices.Contains(words, word) {
 				words = append(words, word)
 			}
 		}
@@ -109,8 +109,8 @@ func Words(texts ...string) (words []string) {
 func Each(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for word := range strings.FieldsFuncSeq(joined.Replace(person.Folded(text)), between) {
-			if runes := []rune(word); len(runes) > mostLength {
-				word = string(runes[:mostLength])
+			if runes := []rune(word); len(runes) > maxLength {
+				word = string(runes[:maxLength])
 			}
 			if !yield(word) {
 				return

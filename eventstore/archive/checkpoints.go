@@ -54,16 +54,16 @@ func (o Options) withCheckpoints(store uuid.UUID) (Options, error) {
 // Limits, in bytes and in number, above those of any archive's checkpoints and keys. The archive is still untrusted, and a small zip file may
 // unpack to very much.
 const (
-	mostSigned      = 64 << 20
-	mostCheckpoints = 200_000
+	maxSigned      = 64 << 20
+	maxCheckpoints = 200_000
 )
 
 // Checkpoints returns the archive's checkpoints. Those that a given key signed are trusted; the others are doubtful, because the archive's
 // owner could have written them. It returns the valid ones even with a [CorruptError] for an invalid one.
 func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.RetainedCheckpoint, error) {
 	for _, f := range a.Files {
-		if (f.File == CheckpointsFile || f.File == PublicKeysFile) && f.Bytes > mostSigned {
-			return nil, &CorruptError{File: f.File, Why: fmt.Sprintf("it is longer than %d bytes", int64(mostSigned))}
+		if (f.File == CheckpointsFile || f.File == PublicKeysFile) && f.Bytes > maxSigned {
+			return nil, &CorruptError{File: f.File, Why: fmt.Sprintf("it is longer than %d bytes", int64(maxSigned))}
 		}
 	}
 	text, found, err := a.File(CheckpointsFile)
@@ -79,8 +79,8 @@ func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.RetainedCheckpoint, e
 		return nil, &CorruptError{File: PublicKeysFile, Why: err.Error()}
 	}
 	notes := audit.SplitCheckpoints(text)
-	if len(notes) > mostCheckpoints {
-		return nil, &CorruptError{File: CheckpointsFile, Why: fmt.Sprintf("it has more than %d checkpoints", mostCheckpoints)}
+	if len(notes) > maxCheckpoints {
+		return nil, &CorruptError{File: CheckpointsFile, Why: fmt.Sprintf("it has more than %d checkpoints", maxCheckpoints)}
 	}
 	kept, err := trusted.ParseBundled(audit.Origin(a.StoreID), "the archive's own", notes)
 	if err == nil {

@@ -37,7 +37,7 @@ func TestManifestIsReadUpToTheFirstInvalidElement(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 	require.Equal(t, 1, looked)
 	var many []string
-	for i := range mostFiles + 1 {
+	for i := range maxFiles + 1 {
 		many = append(many, fmt.Sprintf(`{"file":"f%d","bytes":0,"sha256":"%064d"}`, i, 0))
 	}
 	text := `{"format":"bahi-archive","version":1,"store_id":"0195e8a0-7c1e-7000-8000-0000000000aa","files":[` + strings.Join(many, ",") + `]}`
@@ -60,7 +60,7 @@ func TestHugeCheckpointsAreNotRead(t *testing.T) {
 	t.Parallel()
 	l := logOf(3)
 	dir := create(t, l)
-	const big = mostSigned + 1
+	const big = maxSigned + 1
 	rewrite(t, dir, func(m *Manifest) {
 		m.Files = Files{{File: CheckpointsFile, Bytes: big, SHA256: zeros(big)}}
 	})
@@ -90,7 +90,7 @@ func TestHugeCheckpointsAreNotRead(t *testing.T) {
 func TestMillionsOfCheckpointsAreNotRead(t *testing.T) {
 	t.Parallel()
 	dir := create(t, logOf(3))
-	text := []byte(strings.Repeat("x\n— a aa==\n", mostCheckpoints+1))
+	text := []byte(strings.Repeat("x\n— a aa==\n", maxCheckpoints+1))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, CheckpointsFile), text, 0o600))
 	sum := sha256.Sum256(text)
 	rewrite(t, dir, func(m *Manifest) {

@@ -91,14 +91,14 @@ func (s *Segments) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// mostFiles is more than any Bahi adds to an archive.
-const mostFiles = 1000
+// maxFiles is more than any Bahi adds to an archive.
+const maxFiles = 1000
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (f *Files) UnmarshalJSON(text []byte) (err error) {
 	*f, err = readList(text, func(one File, n int) error {
-		if n > mostFiles || !isFileName(one.File) {
-			return &CorruptError{File: manifestName, Why: fmt.Sprintf("%q cannot be the name of a further file, of which there are at most %d", one.File, mostFiles)}
+		if n > maxFiles || !isFileName(one.File) {
+			return &CorruptError{File: manifestName, Why: fmt.Sprintf("%q cannot be the name of a further file, of which there are at most %d", one.File, maxFiles)}
 		}
 		return nil
 	})
@@ -137,8 +137,8 @@ func segmentName(n int, plain bool) string {
 	return name
 }
 
-// mostManifest is larger, in bytes, than the manifest of any log that fits on a disk.
-const mostManifest = 64 << 20
+// maxManifest is larger, in bytes, than the manifest of any log that fits on a disk.
+const maxManifest = 64 << 20
 
 // open opens a file of the archive. Anything else there is a fault: to open a pipe would wait for its writer for ever.
 func open(files fs.FS, name string) (fs.File, error) {
@@ -161,15 +161,15 @@ func readFile(files fs.FS, name string, most int64) ([]byte, error) {
 var errNoManifest = errors.New("no archive, or one that was not finished: it has no " + manifestName)
 
 func readManifest(files fs.FS) (m Manifest, err error) {
-	text, err := readFile(files, manifestName, mostManifest)
+	text, err := readFile(files, manifestName, maxManifest)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, errNoManifest
 	}
 	if err != nil {
 		return m, fmt.Errorf("read the archive's manifest: %w", err)
 	}
-	if len(text) > mostManifest {
-		return m, &CorruptError{File: manifestName, Why: fmt.Sprintf("it is longer than %d bytes", mostManifest)}
+	if len(text) > maxManifest {
+		return m, &CorruptError{File: manifestName, Why: fmt.Sprintf("it is longer than %d bytes", maxManifest)}
 	}
 	err = json.Unmarshal(text, &m)
 	if b := asBroken(err); b != nil {

@@ -154,8 +154,8 @@ func parts(a, b event.Stored) (parts []string) {
 	return append(parts, members("metadata", a.Meta, b.Meta)...)
 }
 
-// mostNamed limits how many members are named.
-const mostNamed = 20
+// maxNamed limits how many members are named.
+const maxNamed = 20
 
 // members returns the members in which two JSON objects differ, or whole if they are not both objects.
 func members(whole string, a, b []byte) (names []string) {
@@ -170,7 +170,7 @@ func members(whole string, a, b []byte) (names []string) {
 			if bytes.Equal(one[name], other[name]) {
 				continue
 			}
-			if len(names) == mostNamed {
+			if len(names) == maxNamed {
 				return append(names, whole+": …")
 			}
 			names = append(names, whole+": "+shown(name))

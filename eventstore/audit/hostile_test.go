@@ -98,7 +98,7 @@ func TestClueThatEndsTheLogIsKeptAmongMany(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Removed, r.Finding.Kind)
 	require.EqualValues(t, 901, r.Finding.First)
-	require.Len(t, r.Restores, mostNoted)
+	require.Len(t, r.Restores, maxNoted)
 }
 
 func TestForgedTextIsQuoted(t *testing.T) {

@@ -23,15 +23,15 @@ type order struct {
 // restoreAccepted is the stored name of the event that continues a log after a restore that lost its tail (docs/events.md).
 const restoreAccepted = "CheckpointRestoreAccepted"
 
-// mostNoted limits the clues and the restores that are kept: a log may consist of nothing else.
-const mostNoted = 100
+// maxNoted limits the clues and the restores that are kept: a log may consist of nothing else.
+const maxNoted = 100
 
-// mostExpected limits the memory that is reserved because of a checkpoint's claim.
-const mostExpected = 1 << 20
+// maxExpected limits the memory that is reserved because of a checkpoint's claim.
+const maxExpected = 1 << 20
 
 // newOrder reserves memory for a number of events, most of which have their own streams.
 func newOrder(expected uint64) order {
-	return order{streams: newStreams(min(expected, mostExpected))}
+	return order{streams: newStreams(min(expected, maxExpected))}
 }
 
 // expect announces the next events to add.
@@ -49,7 +49,7 @@ func (o *order) add(e *event.Stored) bool {
 		o.found(e, Reordered, o.count, n, "Time runs backward: event %d was recorded at %s, and event %d before it at %s; one of them was changed, moved or inserted.",
 			n, e.At.UTC().Format(moment), o.count, o.last.At.UTC().Format(moment))
 	}
-	if e.Type == restoreAccepted && len(o.restores) < mostNoted {
+	if e.Type == restoreAccepted && len(o.restores) < maxNoted {
 		o.restores = append(o.restores, Of(*e))
 	}
 	o.stream(e, n)
@@ -81,7 +81,7 @@ func (o *order) neighbours(e *event.Stored) string {
 }
 
 func (o *order) found(e *event.Stored, kind Kind, first, last uint64, why string, args ...any) {
-	if len(o.clues) < mostNoted {
+	if len(o.clues) < maxNoted {
 		there := Of(*e)
 		o.clues = append(o.clues, Finding{Kind: kind, First: max(first, 1), Last: last, Event: &there, Why: fmt.Sprintf(why, args...)})
 	}
@@ -90,7 +90,7 @@ func (o *order) found(e *event.Stored, kind Kind, first, last uint64, why string
 // ended keeps the clue that ends the reading, even if the list is full, and returns false.
 func (o *order) ended(e *event.Stored, kind Kind, number uint64, why string, args ...any) bool {
 	o.torn = true
-	o.clues = o.clues[:min(len(o.clues), mostNoted-1)]
+	o.clues = o.clues[:min(len(o.clues), maxNoted-1)]
 	o.found(e, kind, number, number, why, args...)
 	return false
 }

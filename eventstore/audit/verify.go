@@ -169,9 +169,9 @@ const (
 	// blockEvents is the number of events that are hashed at a time: a tile's.
 	blockEvents = TileWidth
 
-	// mostHeld limits the bytes of events in a block. Further events are hashed as they are read: a small archive, still
+	// maxHeld limits the bytes of events in a block. Further events are hashed as they are read: a small archive, still
 	// untrusted, may unpack to events of many megabytes.
-	mostHeld = 1 << 20
+	maxHeld = 1 << 20
 )
 
 // block is a run of events on its way through the verifier. Blocks are reused.
@@ -313,7 +313,7 @@ reading:
 
 // add adds an event, or its leaf if the block is full.
 func (b *block) add(e *event.Stored, h *Hasher) {
-	if n := sizeOf(e); b.held+n <= mostHeld {
+	if n := sizeOf(e); b.held+n <= maxHeld {
 		b.held += n
 		b.events = append(b.events, *e)
 		return

@@ -18,8 +18,8 @@ const (
 	maxPrefixes = 256
 	maxPrefix   = 512 // the longest name of a stream or type
 
-	// usualWindow is EventStoreDB's default.
-	usualWindow = 32
+	// defaultWindow is EventStoreDB's default.
+	defaultWindow = 32
 )
 
 // filter selects the events that a client wants.
@@ -32,7 +32,7 @@ type filter struct {
 }
 
 func newFilter(o *streams.ReadReq_Options_FilterOptions) (*filter, error) {
-	f := &filter{every: uint64(cmp.Or(o.GetMax(), usualWindow)) * uint64(max(o.GetCheckpointIntervalMultiplier(), 1))}
+	f := &filter{every: uint64(cmp.Or(o.GetMax(), defaultWindow)) * uint64(max(o.GetCheckpointIntervalMultiplier(), 1))}
 	expression := o.GetStreamIdentifier()
 	if e := o.GetEventType(); e != nil {
 		expression, f.byType = e, true

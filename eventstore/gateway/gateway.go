@@ -92,15 +92,15 @@ const (
 	// maxHeaders limits the bytes of a call's metadata.
 	maxHeaders = 64 << 10
 
-	// handshakeWithin limits the time of a connection's handshake.
-	handshakeWithin = 10 * time.Second
+	// handshakeTimeout limits the time of a connection's handshake.
+	handshakeTimeout = 10 * time.Second
 
 	// maxTurnedAway limits the refused appends that are read to their end, each of which takes up to maxMessage of memory: a client that is still
 	// sending would not learn why it was refused. Others are refused at once.
 	maxTurnedAway = 4
 
-	// stopWithin limits how long a stopping server waits for calls.
-	stopWithin = 3 * time.Second
+	// stopTimeout limits how long a stopping server waits for calls.
+	stopTimeout = 3 * time.Second
 )
 
 // New creates a gateway.
@@ -111,7 +111,7 @@ func New(c Config) *Server {
 		grpc.Creds(joining{credentials.NewTLS(c.TLS)}),
 		grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name)}),
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxCalls),
-		grpc.ConnectionTimeout(handshakeWithin), grpc.WaitForHandlers(true),
+		grpc.ConnectionTimeout(handshakeTimeout), grpc.WaitForHandlers(true),
 		// Clients ping every ten seconds, even if idle.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
@@ -133,7 +133,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.end()
-	late := time.AfterFunc(stopWithin, s.grpc.Stop)
+	late := time.AfterFunc(stopTimeout, s.grpc.Stop)
 	defer late.Stop()
 	s.grpc.GracefulStop()
 	return <-served

@@ -272,7 +272,7 @@ func TestPendingAppendsDoNotDelayTheStop(t *testing.T) {
 	r.stop()
 	_, err := b.Recv()
 	requireRefused(t, err, codes.Unavailable, "the server stops")
-	require.Less(t, time.Since(began), 10*stopWithin) // after stopWithin a client would be disconnected without a message
+	require.Less(t, time.Since(began), 10*stopTimeout) // after stopWithin a client would be disconnected without a message
 }
 
 func TestDisconnectedClientsLeaveNothing(t *testing.T) {

@@ -31,7 +31,7 @@ const (
 	// refusal and the query for its reason.
 	maxTries = 3
 
-	retryEvery = 50 * time.Millisecond
+	retryInterval = 50 * time.Millisecond
 )
 
 // timeouts has the timeouts of a store.
@@ -43,7 +43,7 @@ type timeouts struct {
 	look    time.Duration // for a notice, before polling
 }
 
-var defaultTimeouts = timeouts{lock: 10 * time.Second, answer: 20 * time.Second, ask: 10 * time.Second, resolve: 10 * time.Second, look: pollEvery}
+var defaultTimeouts = timeouts{lock: 10 * time.Second, answer: 20 * time.Second, ask: 10 * time.Second, resolve: 10 * time.Second, look: pollInterval}
 
 // pending is a transaction that waits for its group.
 type pending struct {
@@ -447,7 +447,7 @@ func (a *appender) resolve(ctx context.Context, group []*pending, why error) (un
 		a.disconnect()
 		select {
 		case <-ctx.Done():
-		case <-time.After(retryEvery):
+		case <-time.After(retryInterval):
 		}
 	}
 	for _, p := range group {
@@ -470,7 +470,7 @@ func (a *appender) end(ctx context.Context, lost session) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(retryEvery):
+		case <-time.After(retryInterval):
 		}
 	}
 }

@@ -146,7 +146,7 @@ func (o *once) next() fault {
 }
 
 // brief has short timeouts, for tests that wait for one to expire.
-var brief = timeouts{lock: time.Minute, answer: 2 * time.Second, ask: 2 * time.Second, resolve: time.Minute, look: pollEvery}
+var brief = timeouts{lock: time.Minute, answer: 2 * time.Second, ask: 2 * time.Second, resolve: time.Minute, look: pollInterval}
 
 func TestBrokenConnectionsLoseNoAppend(t *testing.T) {
 	t.Parallel()

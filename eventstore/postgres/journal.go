@@ -36,8 +36,8 @@ const (
 	// maxMoved limits how often the journal may be another one than it was a moment ago.
 	maxMoved = 10
 
-	// wholeEvery is the interval of the checks that nothing has cut the journal.
-	wholeEvery = time.Hour
+	// wholeInterval is the interval of the checks that nothing has cut the journal.
+	wholeInterval = time.Hour
 )
 
 // errNoJournal refuses a log that is kept with a journal, without it.
@@ -253,7 +253,7 @@ func watchJournal(ctx context.Context, j *journal.Journal, log *slog.Logger) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(wholeEvery):
+		case <-time.After(wholeInterval):
 		}
 		if err := j.Whole(ctx); err != nil && ctx.Err() == nil {
 			log.Error("checking the journal failed", "stream", j.Stream(), "error", err)

@@ -23,8 +23,8 @@ const (
 	// maxTailBatch limits a follower's batch to what one transaction should process.
 	maxTailBatch = 384
 
-	// pollEvery is the longest delay of another process's event whose notice was lost.
-	pollEvery = time.Second
+	// pollInterval is the longest delay of another process's event whose notice was lost.
+	pollInterval = time.Second
 
 	channel = "bahi_log"
 )
@@ -227,7 +227,7 @@ func listen(
 		t.reset()
 		select {
 		case <-ctx.Done():
-		case <-time.After(pollEvery):
+		case <-time.After(pollInterval):
 		}
 	}
 }
@@ -274,8 +274,8 @@ func parsePosition(text string) (p event.Position) {
 	return p
 }
 
-// tellEvery limits the notices under load; each wakes every process.
-const tellEvery = 5 * time.Millisecond
+// tellInterval limits the notices under load; each wakes every process.
+const tellInterval = 5 * time.Millisecond
 
 // tell notifies other processes of this process's appends, until done is closed. The notice is not part of the
 // append's transaction, because it would slow the commit, and a lost notice only costs time.
@@ -301,11 +301,11 @@ func tell(ctx context.Context, pool *pgxpool.Pool, t *tail, done <-chan struct{}
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(tellEvery):
+		case <-time.After(tellInterval):
 		}
 	}
 	<-done
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), pollEvery) // then the others poll
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), pollInterval) // then the others poll
 	defer cancel()
 	news(last)
 }

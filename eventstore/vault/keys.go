@@ -23,12 +23,12 @@ func (k dataKeys) newest() (version int, alive bool) {
 	return version, k[version] != nil
 }
 
-// mostShared bounds the subjects of a read that joins others: nobody waits for the keys of a whole batch.
-const mostShared = 16
+// maxShared bounds the subjects of a read that joins others: nobody waits for the keys of a whole batch.
+const maxShared = 16
 
 // read returns the current keys of the subjects from the database, perhaps among others'. Those who ask while a read is under way share the next one.
 func (v *Vault) read(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
-	if len(subjects) > mostShared {
+	if len(subjects) > maxShared {
 		return v.readAll(ctx, subjects)
 	}
 	return v.reads.join(ctx, subjects, v.readAll)
@@ -96,8 +96,8 @@ type together struct {
 	err      error
 }
 
-// jointWithin bounds what is done, as its callers' own deadlines differ.
-const jointWithin = 10 * time.Second
+// jointTimeout bounds what is done, as its callers' own deadlines differ.
+const jointTimeout = 10 * time.Second
 
 // join does it for the subjects, and returns the keys of all that were asked for at the same time.
 func (j *joint) join(ctx context.Context, subjects []string, do func(context.Context, []string) (map[string]dataKeys, error)) (map[string]dataKeys, error) {
@@ -131,7 +131,7 @@ func (j *joint) join(ctx context.Context, subjects []string, do func(context.Con
 
 // within does it for each subject once, in one order: on all nodes, that prevents deadlocks.
 func within(ctx context.Context, subjects []string, do func(context.Context, []string) (map[string]dataKeys, error)) (map[string]dataKeys, error) {
-	ctx, cancel := context.WithTimeout(ctx, jointWithin)
+	ctx, cancel := context.WithTimeout(ctx, jointTimeout)
 	defer cancel()
 	return do(ctx, slices.Compact(slices.Sorted(slices.Values(subjects))))
 }

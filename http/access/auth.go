@@ -34,7 +34,7 @@ const (
 	refreshCookie = "bahi_refresh"
 	flowCookie    = "bahi_sign_in"
 	authPath      = "/api/v1/auth"
-	flowLasts     = 10 * time.Minute
+	flowLifetime  = 10 * time.Minute
 	limitAuth     = "auth"
 )
 
@@ -270,7 +270,7 @@ func (r *Routes) provider() {
 		if err != nil {
 			return r.failed(ctx, err, nil), nil
 		}
-		return r.redirect(consent, r.keep(flowCookie, flow, flowLasts)), nil
+		return r.redirect(consent, r.keep(flowCookie, flow, flowLifetime)), nil
 	})
 	finish := authOp("finish-sign-in-by-provider", "GET", "/idp/callback", "Come back from the identity provider, and go on to the frontend")
 	finish.Status = http.StatusFound

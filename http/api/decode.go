@@ -305,13 +305,13 @@ func (d *decoder) list(n *node, v reflect.Value) error {
 	if _, err := d.json.ReadToken(); err != nil { // [
 		return err
 	}
-	v.Set(reflect.MakeSlice(n.typ, 0, min(4, n.mostItems())))
+	v.Set(reflect.MakeSlice(n.typ, 0, min(4, n.maxItems())))
 	count := 0
 	for ; ; count++ {
 		if kind := d.json.PeekKind(); kind == ']' || kind == jsontext.KindInvalid {
 			break
 		}
-		if count >= n.mostItems() {
+		if count >= n.maxItems() {
 			if err := d.json.SkipValue(); err != nil {
 				return err
 			}

@@ -107,8 +107,8 @@ func (l *limits) count(d *decoder, items int) {
 	}
 }
 
-// mostItems bounds the kept items of a list; the rest is only counted.
-func (n *node) mostItems() int {
+// maxItems bounds the kept items of a list; the rest is only counted.
+func (n *node) maxItems() int {
 	if n.limits == nil {
 		return math.MaxInt
 	}

@@ -138,15 +138,15 @@ func (c *call) address() netip.Addr {
 		return client
 	}
 	now := l.now()
-	if last := l.warned.Load(); now.Unix()-last >= int64(warnEvery.Seconds()) && l.warned.CompareAndSwap(last, now.Unix()) {
+	if last := l.warned.Load(); now.Unix()-last >= int64(warnInterval.Seconds()) && l.warned.CompareAndSwap(last, now.Unix()) {
 		c.api.config.Log.Warn("untrusted proxy: all its clients are counted as one address (set BAHI_TRUSTED_PROXIES)",
 			"proxy", peer.Addr())
 	}
 	return client
 }
 
-// warnEvery limits warnings that any client can cause.
-const warnEvery = time.Minute
+// warnInterval limits warnings that any client can cause.
+const warnInterval = time.Minute
 
 // limit counts the request for its caller. The reads of a page count once, whatever they read.
 func (c *call) limit() error {

@@ -26,8 +26,8 @@ const (
 	// defaultHeartbeat is less than the idle timeout of proxies, mostly a minute.
 	defaultHeartbeat = 15 * time.Second
 
-	// deliverWithin bounds the sending of one event. A client that takes longer has stopped reading.
-	deliverWithin = 5 * time.Second
+	// deliverTimeout bounds the sending of one event. A client that takes longer has stopped reading.
+	deliverTimeout = 5 * time.Second
 
 	// defaultRecheck is how often a stream checks its caller's permissions. The end of a session is known [credentials.Fresh]
 	// later, and a check without an answer is tried twice more, so a stream ends within 10 s of the permission.
@@ -178,7 +178,7 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	to := delivery{call: c, within: deliverWithin, gone: cancel}
+	to := delivery{call: c, within: deliverTimeout, gone: cancel}
 	defer context.AfterFunc(c.api.ending, cancel)()
 	defer to.extend()      //nolint:errcheck // for net/http's last bytes of the answer
 	if to.write() != nil { // sends the head

@@ -14,7 +14,7 @@ import (
 
 const (
 	turnsOfCaller = 2  // expensive responses of a caller at once
-	mostWaiting   = 64 // requests of a caller that wait for their turn
+	maxWaiting    = 64 // requests of a caller that wait for their turn
 )
 
 var errBusy = fault.New(fault.Unavailable, "Too many expensive answers at once, try again")
@@ -53,7 +53,7 @@ func (t *turns) take(ctx context.Context, caller, workspace string, patience tim
 		}
 	}
 	t.mu.Unlock()
-	if others > mostWaiting {
+	if others > maxWaiting {
 		patience = 0
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)

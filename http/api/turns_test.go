@@ -109,14 +109,14 @@ func TestTheQueueOfACallerIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(8)
-		for range turnsOfCaller + mostWaiting + 1 {
+		for range turnsOfCaller + maxWaiting + 1 {
 			q.ask("asha", "shop")
 		}
 		require.Equal(t, []string{"asha of shop", "asha of shop", "asha of shop is refused"}, q.came())
 		q.ask("imran", "mill")
 		require.Equal(t, []string{"imran of mill"}, q.came())
 		q.end("imran")
-		for range turnsOfCaller + mostWaiting {
+		for range turnsOfCaller + maxWaiting {
 			q.end("asha")
 		}
 		require.Empty(t, q.waiting)

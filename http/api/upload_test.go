@@ -23,7 +23,7 @@ import (
 	"bahi/http/api/apitest"
 )
 
-const mostOfFile = 1 << 20
+const maxOfFile = 1 << 20
 
 // seenFile is the stub's answer about its file.
 type seenFile struct {
@@ -43,7 +43,7 @@ func seeFile(f api.File) (seenFile, error) {
 func (s *server) withUploads() *server {
 	for name, strict := range map[string]bool{"lax": false, "strict": true} {
 		api.Handle(s.API, api.Op{
-			ID: "file-" + name, Method: "POST", Path: "/files/" + name, Status: 200, MaxBody: mostOfFile, StrictBody: strict,
+			ID: "file-" + name, Method: "POST", Path: "/files/" + name, Status: 200, MaxBody: maxOfFile, StrictBody: strict,
 		}, func(ctx context.Context, in *struct{ File api.File }) (*api.Body[seenFile], error) {
 			s.note(ctx)
 			return api.Answer(seeFile(in.File))
@@ -86,7 +86,7 @@ func send(c *apitest.Client, path string, parts ...part) *apitest.Answer {
 func TestAFileArrivesAsItWasSent(t *testing.T) {
 	t.Parallel()
 	clerk := serve(t).withUploads().as(t, "bahi_clerk")
-	for _, content := range []string{"x", "\r\n--", strings.Repeat("\x00\xff\r\n", mostOfFile/4)} {
+	for _, content := range []string{"x", "\r\n--", strings.Repeat("\x00\xff\r\n", maxOfFile/4)} {
 		sum := sha256.Sum256([]byte(content))
 		var got seenFile
 		send(clerk, "/files/lax", part{"file", "../खाता.png", "Image/PNG; q=1", content}).Status(200).JSON(&got)
@@ -119,7 +119,7 @@ func TestAFormHasOneFile(t *testing.T) {
 func TestAFileIsBounded(t *testing.T) {
 	t.Parallel()
 	clerk := serve(t).withUploads().as(t, "bahi_clerk")
-	exact := strings.Repeat("x", mostOfFile)
+	exact := strings.Repeat("x", maxOfFile)
 	send(clerk, "/files/lax", part{"file", "a", "", exact}).Status(200)
 	body, kind := formOf("", part{"file", "a", "", exact + "x"})
 	for _, reader := range []io.Reader{strings.NewReader(body), io.MultiReader(strings.NewReader(body))} { // with and without its length

@@ -135,8 +135,8 @@ type Passed struct {
 }
 
 const (
-	tellEvery = 10 * time.Second // report progress after so long without an event
-	tellAfter = 20_000           // or after so many events
+	tellInterval = 10 * time.Second // report progress after so long without an event
+	tellAfter    = 20_000           // or after so many events
 )
 
 func (r *Routes) follow() {
@@ -257,7 +257,7 @@ func (t *tailing) found(e views.Event) error {
 
 // passed reports progress to the client now and then.
 func (t *tailing) passed(at event.Position) error {
-	if at < t.at+tellAfter && time.Since(t.told) < tellEvery {
+	if at < t.at+tellAfter && time.Since(t.told) < tellInterval {
 		return nil
 	}
 	return t.tell("passed", at, Passed{at})

@@ -25,8 +25,8 @@ import (
 
 // What an upload may take (CONTRACT.md D49, I17).
 const (
-	khataBytes  = 15 << 20
-	khataWithin = 11 * time.Minute // a minute for each of ten pages, and for the rest
+	khataBytes   = 15 << 20
+	khataTimeout = 11 * time.Minute // a minute for each of ten pages, and for the rest
 )
 
 // ByKhata names an upload.
@@ -184,7 +184,7 @@ func (r *Routes) uploadOf(ctx context.Context, k views.Khata) (KhataUpload, erro
 
 func (r *Routes) khataUpload(id, path, pipeline, summary string) {
 	op := khataOp(id, "POST", path, summary)
-	op.Status, op.Limit, op.MaxBody, op.DryRun, op.Within, op.StrictBody = http.StatusOK, "ledger_khata_upload", khataBytes, true, khataWithin, true
+	op.Status, op.Limit, op.MaxBody, op.DryRun, op.Within, op.StrictBody = http.StatusOK, "ledger_khata_upload", khataBytes, true, khataTimeout, true
 	op.Expensive, op.EmptyFile, op.Errors = true, errEmptyFile, []int{http.StatusUnsupportedMediaType, http.StatusServiceUnavailable}
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*khataAnswer, error) {
 		file, err := io.ReadAll(in.File.Open())

@@ -129,7 +129,7 @@ func TestACompanyIsToldOfAStrangersChange(t *testing.T) {
 func TestContactsMayBeForKnownCallersAlone(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
-	s.Outside.ContactsKnown, s.Outside.AnyGSTIN, s.Outside.ScrubEvery = true, true, time.Hour
+	s.Outside.ContactsKnown, s.Outside.AnyGSTIN, s.Outside.ScrubInterval = true, true, time.Hour
 	o := apptest.StartAs(t, s)
 	c := seller(o, o.Home)
 	mill := founded(t, c, `{"name":"Mill","gstin":"27AAPFU0939F1C6"}`)

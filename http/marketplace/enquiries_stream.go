@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	streamPage   = 100              // enquiries that are read at once
-	streamWithin = 30 * time.Second // in which the tables have an enquiry that the log has
+	streamPage    = 100              // enquiries that are read at once
+	streamTimeout = 30 * time.Second // in which the tables have an enquiry that the log has
 )
 
 var errLastEvent = fault.Fields(fault.Field{Field: "Last-Event-ID", Message: "expected the id of an event"})
@@ -84,7 +84,7 @@ func (t *tail) take(ctx context.Context, events []event.Stored) error {
 
 // catchUp sends the enquiries that the log has up to a position.
 func (t *tail) catchUp(ctx context.Context, to event.Position) error {
-	ctx = readmodels.WithFreshness(ctx, &readmodels.Freshness{Min: to, Wait: streamWithin})
+	ctx = readmodels.WithFreshness(ctx, &readmodels.Freshness{Min: to, Wait: streamTimeout})
 	for {
 		rows, err := t.views.EnquiriesAfter(ctx, t.workspace, t.sent, streamPage)
 		if errors.Is(err, readmodels.ErrPositionTimeout) { // the client comes again

@@ -236,7 +236,7 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 func TestACrowdOfEnquiriesComesAsADigest(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
-	s.Outside.MostNotices = 1
+	s.Outside.MaxNotices = 1
 	var leads []string
 	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		leads = append(leads, r.Header.Get("Idempotency-Key"))

@@ -30,10 +30,10 @@ type ByURL struct {
 }
 
 const (
-	mostFile  = 20 << 20 // CONTRACT.md D49
+	maxFile   = 20 << 20 // CONTRACT.md D49
 	limitFile = "bot_file"
 
-	lookEvery = 300 * time.Millisecond // at how far a bot is with its files and pages
+	lookInterval = 300 * time.Millisecond // at how far a bot is with its files and pages
 )
 
 // BotKnowledge registers what bots know from: files and pages.
@@ -49,7 +49,7 @@ func (r *Routes) BotKnowledge() {
 			return api.Listed(r.Views.BotFiles(ctx, api.Caller(ctx).Workspace, in.ID, in.Get()))
 		})
 	upload := botOp("add-bot-file", "POST", "/{id}/files", "Give a bot a PDF or text file to answer from. It is read in the background")
-	upload.Expensive, upload.Limit, upload.MaxBody, upload.Errors = true, limitFile, mostFile, []int{http.StatusUnsupportedMediaType}
+	upload.Expensive, upload.Limit, upload.MaxBody, upload.Errors = true, limitFile, maxFile, []int{http.StatusUnsupportedMediaType}
 	api.Handle(r.API, upload, func(ctx context.Context, in *struct {
 		ByBot
 		File api.File
@@ -146,7 +146,7 @@ func (r *Routes) follow(ctx context.Context, workspace uuid.UUID, bot int64, sen
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(lookEvery):
+		case <-time.After(lookInterval):
 		}
 	}
 	return nil

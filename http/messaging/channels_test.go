@@ -217,12 +217,12 @@ func chatNetwork(t *testing.T, send http.HandlerFunc) *httptest.Server {
 }
 
 // onNetwork starts a system whose chat channels are at a network.
-func onNetwork(t *testing.T, server *httptest.Server, askWithin ...time.Duration) *apptest.Server {
+func onNetwork(t *testing.T, server *httptest.Server, askTimeout ...time.Duration) *apptest.Server {
 	t.Helper()
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.ChatURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
-	if len(askWithin) == 1 { // for a server that is silent on purpose: a busy machine needs some of it for those that are not
-		with.Outside.AskWithin = askWithin[0]
+	if len(askTimeout) == 1 { // for a server that is silent on purpose: a busy machine needs some of it for those that are not
+		with.Outside.AskWithin = askTimeout[0]
 	}
 	return apptest.StartAs(t, with)
 }

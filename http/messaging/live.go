@@ -29,8 +29,8 @@ type Log interface {
 	Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error
 }
 
-// mostAtOnce bounds the messages of one read.
-const mostAtOnce = 200
+// maxConcurrent bounds the messages of one read.
+const maxConcurrent = 200
 
 // MessageBroadcaster hands the messages of workspaces to all who follow them. Each is read once, however many follow: one goroutine of a workspace reads, as
 // long as somebody follows.
@@ -57,7 +57,7 @@ type told struct {
 
 // read reads the messages of a workspace that are new or changed after one position, as of another one.
 func (l *MessageBroadcaster) read(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]told, error) {
-	rows, err := l.views.MessagesSince(readmodels.WithMinPosition(ctx, at), workspace, after, mostAtOnce)
+	rows, err := l.views.MessagesSince(readmodels.WithMinPosition(ctx, at), workspace, after, maxConcurrent)
 	if err == nil {
 		err = link(ctx, l.files, rows)
 	}
@@ -202,7 +202,7 @@ func (l *MessageBroadcaster) follow(ctx context.Context, workspace uuid.UUID, af
 		if err := tell(); err != nil {
 			return err
 		}
-		if len(rows) < mostAtOnce {
+		if len(rows) < maxConcurrent {
 			break
 		}
 	}
@@ -296,11 +296,11 @@ func (l *MessageBroadcaster) run(ctx context.Context, workspace uuid.UUID, t *to
 				all := part{rows: rows, seen: after}
 				all.text = all.encoded() // once for all followers
 				followers := l.hand(workspace, t, news{part: all})
-				if after = rows[len(rows)-1].Position; len(rows) < mostAtOnce {
+				if after = rows[len(rows)-1].Position; len(rows) < maxConcurrent {
 					time.Sleep(min(pace+time.Duration(followers)*paceEach, paceMost))
 				}
 			}
-			more = len(rows) == mostAtOnce
+			more = len(rows) == maxConcurrent
 		}
 		return nil
 	})

@@ -157,7 +157,7 @@ func (r *Routes) converse(ctx context.Context, v flows.Visitor, last event.Posit
 		return nil
 	}
 	if contact != 0 {
-		rows, err := r.Views.Messages(readmodels.WithMinPosition(ctx, head), v.Workspace, contact, 0, mostAtOnce)
+		rows, err := r.Views.Messages(readmodels.WithMinPosition(ctx, head), v.Workspace, contact, 0, maxConcurrent)
 		if err != nil {
 			return err
 		}

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	lookEvery = 200 * time.Millisecond // interval of reads of the registry, to which any process writes
-	tellEvery = time.Second            // even without a change
+	lookInterval = 200 * time.Millisecond // interval of reads of the registry, to which any process writes
+	tellInterval = time.Second            // even without a change
 )
 
 // End is the end of a rebuild.
@@ -39,7 +39,7 @@ func (r *Routes) watch(ctx context.Context, first views.Projection, send func(ap
 	if first.Build == nil {
 		return send(api.Event{Data: End{State: "none", Generation: first.Generation}})
 	}
-	look := time.NewTicker(lookEvery)
+	look := time.NewTicker(lookInterval)
 	defer look.Stop()
 	var (
 		now  = first
@@ -47,7 +47,7 @@ func (r *Routes) watch(ctx context.Context, first views.Projection, send func(ap
 		at   time.Time
 	)
 	for now.Build != nil && now.Build.Generation == first.Build.Generation {
-		if time.Since(at) >= tellEvery || !reflect.DeepEqual(told, *now.Build) {
+		if time.Since(at) >= tellInterval || !reflect.DeepEqual(told, *now.Build) {
 			told, at = *now.Build, time.Now()
 			if err := send(api.Event{Data: told}); err != nil {
 				return err

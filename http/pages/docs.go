@@ -41,8 +41,8 @@ type docsSection struct {
 }
 
 const (
-	mostSections = 30 // of guides that a search shows
-	mostWords    = 8  // of a search that count
+	maxSections = 30 // of guides that a search shows
+	maxWords    = 8  // of a search that count
 )
 
 func (v *visit) docs() (page, error) {
@@ -52,7 +52,7 @@ func (v *visit) docs() (page, error) {
 	}
 	shown := docsPage{Query: strings.TrimSpace(v.r.URL.Query().Get("q")), Tags: m.tags, Groups: m.tags, Guides: m.guides}
 	if words := strings.Fields(strings.ToLower(shown.Query)); len(words) > 0 {
-		words = words[:min(len(words), mostWords)]
+		words = words[:min(len(words), maxWords)]
 		shown.Groups, shown.Guides, shown.Sections = m.find(words), nil, m.findSections(words)
 	}
 	return page{template: "docs", title: "Documentation", body: shown}, nil
@@ -92,7 +92,7 @@ func (m *manual) find(words []string) (found []docsGroup) {
 func (m *manual) findSections(words []string) (found []docsSection) {
 	for _, g := range m.guides {
 		for _, s := range g.Sections {
-			if hasAll(s.words, words) && len(found) < mostSections {
+			if hasAll(s.words, words) && len(found) < maxSections {
 				found = append(found, docsSection{g, s})
 			}
 		}
@@ -207,7 +207,7 @@ func (d *described) variables() (names []string) {
 	return names
 }
 
-const mostAnswer = 64 << 10 // bytes of an answer that the page shows
+const maxAnswer = 64 << 10 // bytes of an answer that the page shows
 
 // tryOperation calls the operation of the page for the visitor, as a dry run or in earnest.
 func (v *visit) tryOperation() (page, error) {
@@ -249,8 +249,8 @@ func (v *visit) tryOperation() (page, error) {
 	case !utf8.Valid(out.Body):
 		try.Answer = ""
 	}
-	if len(try.Answer) > mostAnswer {
-		try.Answer = strings.ToValidUTF8(try.Answer[:mostAnswer], "") + "…"
+	if len(try.Answer) > maxAnswer {
+		try.Answer = strings.ToValidUTF8(try.Answer[:maxAnswer], "") + "…"
 	}
 	return v.showOperation(&in, refused.faults(), try)
 }

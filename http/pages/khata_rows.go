@@ -34,8 +34,8 @@ type khataRow struct {
 	Raw, Wrong    string
 }
 
-// leastSure is the confidence below which a row is marked, and waits until somebody accepts it.
-const leastSure = 0.8
+// minSure is the confidence below which a row is marked, and waits until somebody accepts it.
+const minSure = 0.8
 
 // entriesRead returns the entries as they were read.
 func entriesRead(upload khataUpload, accounts ledgerAccounts) []khataEntry {
@@ -58,7 +58,7 @@ func entriesRead(upload khataUpload, accounts ledgerAccounts) []khataEntry {
 
 func isSure(read map[string]any) bool {
 	confidence, _ := toDecimal(read["confidence"])
-	return confidence.InexactFloat64() >= leastSure
+	return confidence.InexactFloat64() >= minSure
 }
 
 // khataLines returns the schema of a line of a submission.

@@ -162,8 +162,8 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
 const (
-	mostForm = 1 << 20  // bytes
-	mostFile = 34 << 20 // bytes of a form with a file; the operation has a limit of its own
+	maxForm = 1 << 20  // bytes
+	maxFile = 34 << 20 // bytes of a form with a file; the operation has a limit of its own
 )
 
 // ServeHTTP serves one request.
@@ -176,9 +176,9 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, Path+"/", http.StatusSeeOther)
 		return
 	}
-	most := int64(mostForm)
+	most := int64(maxForm)
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
-		most = mostFile
+		most = maxFile
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, most)
 	p.mux.ServeHTTP(w, r)
@@ -235,7 +235,7 @@ func (v *visit) ours() error {
 	}
 	err := v.r.ParseForm()
 	if err == nil && strings.HasPrefix(v.r.Header.Get("Content-Type"), "multipart/form-data") {
-		err = v.r.ParseMultipartForm(mostForm) // what is larger goes to the disk
+		err = v.r.ParseMultipartForm(maxForm) // what is larger goes to the disk
 	}
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return errLarge

@@ -12,7 +12,7 @@ import (
 const (
 	callback = "/auth/callback" // where the interface sends the browser from the provider
 
-	awayLasts = 10 * time.Minute
+	awayLifetime = 10 * time.Minute
 )
 
 // toProvider sends the browser to the provider. The link has the token of the session's forms, so that no other site can begin a sign-in.
@@ -42,7 +42,7 @@ func (v *visit) fromProvider() (page, error) {
 		shown.Wrong = "The provider did not let you in."
 	case token == "" && code == "" && v.r.Method == http.MethodGet:
 		return page{template: "callback", title: "Sign in"}, nil
-	case token != "" && v.Now().Sub(v.session.Away) < awayLasts:
+	case token != "" && v.Now().Sub(v.session.Away) < awayLifetime:
 		if err := v.enter(token); err != nil {
 			return page{}, err
 		}

@@ -30,9 +30,9 @@ const (
 	themeCookie    = "bahi_theme"
 	languageCookie = "bahi_language"
 
-	sessionLasts = 12 * time.Hour // without a visit
-	sessionEnds  = 30 * 24 * time.Hour
-	lookLasts    = 365 * 24 * time.Hour
+	sessionLifetime = 12 * time.Hour // without a visit
+	sessionEnds     = 30 * 24 * time.Hour
+	lookLifetime    = 365 * 24 * time.Hour
 
 	limitGroup = "auth" // of sign-ins
 )
@@ -125,7 +125,7 @@ func (v *visit) recall() error {
 	if err := v.enter(bearer); err != nil {
 		return err
 	}
-	if v.who.Type != "" && v.session.Ends.Sub(v.Now()) < sessionLasts/2 {
+	if v.who.Type != "" && v.session.Ends.Sub(v.Now()) < sessionLifetime/2 {
 		return v.keep(v.session)
 	}
 	return nil
@@ -151,7 +151,7 @@ func (v *visit) enter(bearer string) error {
 
 // keep gives the browser a session.
 func (v *visit) keep(s session) error {
-	s.Ends = v.Now().Add(sessionLasts)
+	s.Ends = v.Now().Add(sessionLifetime)
 	if s.Ends.After(s.Last) {
 		s.Ends = s.Last
 	}
@@ -161,7 +161,7 @@ func (v *visit) keep(s session) error {
 		return fmt.Errorf("encode a session: %w", err)
 	}
 	box := v.seal.Seal(nil, nil, text, []byte(sealed)) //nolint:gosec // G407: this AEAD makes its nonces itself
-	v.setCookie(sessionCookie, base64.RawURLEncoding.EncodeToString(box), sessionLasts)
+	v.setCookie(sessionCookie, base64.RawURLEncoding.EncodeToString(box), sessionLifetime)
 	return nil
 }
 
@@ -283,10 +283,10 @@ func (v *visit) signOut() (page, error) {
 // look stores the theme and the language.
 func (v *visit) look() (page, error) {
 	if theme := v.r.PostForm.Get("theme"); slices.Contains([]string{"light", "dark", "auto"}, theme) {
-		v.setCookie(themeCookie, theme, lookLasts)
+		v.setCookie(themeCookie, theme, lookLifetime)
 	}
 	if chosen := language(v.r.PostForm.Get("language")); slices.Contains(languages, chosen) {
-		v.setCookie(languageCookie, string(chosen), lookLasts)
+		v.setCookie(languageCookie, string(chosen), lookLifetime)
 	}
 	return page{redirect: within(v.r.PostForm.Get("here"))}, nil
 }

@@ -123,7 +123,7 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 	events, _ := gateway.Decode("application/json", body) // what cannot be read names no channel
 	var senders []string
 	for _, e := range events {
-		if e.Sender != "" && len(senders) < mostSenders && !slices.Contains(senders, e.Sender) {
+		if e.Sender != "" && len(senders) < maxSenders && !slices.Contains(senders, e.Sender) {
 			senders = append(senders, e.Sender)
 		}
 	}
@@ -142,7 +142,7 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 		if tooMany := api.Count(r.Context(), Limit); tooMany != nil { // each of them costs much
 			return "", tooMany
 		}
-		if signers, err = k.SignedBy(r.Context(), max(1, mostSigned/max(1, len(body))), signed); err != nil {
+		if signers, err = k.SignedBy(r.Context(), max(1, maxSigned/max(1, len(body))), signed); err != nil {
 			return "", err
 		}
 	}
@@ -153,11 +153,11 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 }
 
 const (
-	// mostSenders bounds the channels that a body names whose secrets are tried on it.
-	mostSenders = 10
+	// maxSenders bounds the channels that a body names whose secrets are tried on it.
+	maxSenders = 10
 
-	// mostSigned bounds the bytes that are signed to find the channel of a body that names none.
-	mostSigned = 16 << 20
+	// maxSigned bounds the bytes that are signed to find the channel of a body that names none.
+	maxSigned = 16 << 20
 )
 
 var errHandshake = fault.New(fault.Forbidden, "The verify token is missing or wrong")

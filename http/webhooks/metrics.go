@@ -20,8 +20,8 @@ var (
 	lag     = prometheus.NewDesc("bahi_webhook_lag_seconds", "How long the oldest call has waited to be handled.", []string{"endpoint"}, nil)
 )
 
-// scrapeWithin bounds the query of the inbox for a scrape.
-const scrapeWithin = 2 * time.Second
+// scrapeTimeout bounds the query of the inbox for a scrape.
+const scrapeTimeout = 2 * time.Second
 
 func newMetrics(i Receiver, endpoints []Endpoint) *metrics {
 	counter := func(name, help string) *prometheus.CounterVec {
@@ -54,7 +54,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 	m.received.Collect(out)
 	m.refused.Collect(out)
 	m.repeated.Collect(out)
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	all, err := m.inbox.Backlogs(ctx)
 	if err != nil {

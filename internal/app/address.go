@@ -19,8 +19,8 @@ import (
 // DefaultAddr is where HTTP listens without a setting.
 const DefaultAddr = "127.0.0.1:8080"
 
-// endWithin is how long a start waits for a process that was killed a moment ago: the kernel takes a while to close its files and its port.
-const endWithin = 5 * time.Second
+// endTimeout is how long a start waits for a process that was killed a moment ago: the kernel takes a while to close its files and its port.
+const endTimeout = 5 * time.Second
 
 // retryPause is the pause between two looks.
 const retryPause = 20 * time.Millisecond
@@ -58,7 +58,7 @@ func TakePlace(ctx context.Context, data, addr string) (listener net.Listener, d
 
 // patiently tries until it succeeds, another try is of no use, or a process that was killed must have ended.
 func patiently(ctx context.Context, try func() (again bool, err error)) error {
-	for end := time.Now().Add(endWithin); ; {
+	for end := time.Now().Add(endTimeout); ; {
 		again, err := try()
 		if !again || time.Now().After(end) {
 			return err

@@ -21,7 +21,7 @@ import (
 
 // auditSettings configure the signing of checkpoints and their copies.
 type auditSettings struct {
-	AuditEvery      time.Duration `env:"BAHI_AUDIT_EVERY" default:"1s" help:"Time between two checkpoints, while events are written."`
+	AuditInterval   time.Duration `env:"BAHI_AUDIT_EVERY" default:"1s" help:"Time between two checkpoints, while events are written."`
 	AuditKey        string        `env:"BAHI_AUDIT_KEY" placeholder:"BASE64" help:"Key for signing checkpoints: an Ed25519 seed of 32 bytes. Without it, one is made at the first start and kept in the vault."`
 	AuditReread     bool          `env:"BAHI_AUDIT_REREAD" default:"true" negatable:"" help:"Whether a start reads the whole log in the background, and ends the process if the log was rewritten."`
 	AuditCopies     []string      `env:"BAHI_AUDIT_COPIES" placeholder:"PLACE" help:"Places for copies of every checkpoint: folders, s3://bucket?region=…, or log: the program's own log. A place that Bahi's operators cannot rewrite is worth the most."`
@@ -44,8 +44,8 @@ func SeedOf(setting, text string) (seeds [][]byte, err error) {
 	return [][]byte{seed}, nil
 }
 
-// mostEvery bounds BAHI_AUDIT_EVERY: a verifier takes an event that waited a minute for a checkpoint as one that lost it.
-const mostEvery = 30 * time.Second
+// maxInterval bounds BAHI_AUDIT_EVERY: a verifier takes an event that waited a minute for a checkpoint as one that lost it.
+const maxInterval = 30 * time.Second
 
 func (a auditSettings) check(ctx context.Context) error {
 	var wrong []error
@@ -60,8 +60,8 @@ func (a auditSettings) check(ctx context.Context) error {
 		}
 		_ = bucket.Close() // it has not connected
 	}
-	if every := a.AuditEvery; every < 0 || every > mostEvery {
-		wrong = append(wrong, fmt.Errorf("BAHI_AUDIT_EVERY: %s is not between 0s and %s", every, mostEvery))
+	if every := a.AuditInterval; every < 0 || every > maxInterval {
+		wrong = append(wrong, fmt.Errorf("BAHI_AUDIT_EVERY: %s is not between 0s and %s", every, maxInterval))
 	}
 	_, seed := SeedOf("BAHI_AUDIT_KEY", a.AuditKey)
 	_, witness := a.witnessKeys()
@@ -91,7 +91,7 @@ func (s *System) joinAudit(ctx context.Context, serving bool) error {
 	s.Tree = &auditviews.Tree{DB: s.Pool, Version: audittables.Tree.Version}
 	s.Proofs = &auditviews.Proofs{Tree: s.Tree, DB: s.Pool, Log: ViewedLog{s.Store}}
 	s.Signer = &audittables.Signer{
-		DB: s.Pool, Store: s.Store, Tables: s.Tree, Every: s.Settings.AuditEvery, Now: time.Now, Log: s.Log,
+		DB: s.Pool, Store: s.Store, Tables: s.Tree, Every: s.Settings.AuditInterval, Now: time.Now, Log: s.Log,
 		Ring: &audittables.Ring{DB: s.Pool, Vault: s.Vault, Store: s.Store, Given: given, Now: time.Now},
 	}
 	if err := s.joinOutlets(ctx); err != nil || !serving {
@@ -144,7 +144,7 @@ func (s *System) joinOutlets(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.Signer.Out = append(s.Signer.Out, &audittables.Witness{URL: url, Keys: keys, Tables: s.Tree, DB: s.Pool, Client: &http.Client{Timeout: witnessWithin}})
+		s.Signer.Out = append(s.Signer.Out, &audittables.Witness{URL: url, Keys: keys, Tables: s.Tree, DB: s.Pool, Client: &http.Client{Timeout: witnessTimeout}})
 	}
 	for _, place := range s.Settings.AuditCopies {
 		if place == copiesToLog {
@@ -161,7 +161,7 @@ func (s *System) joinOutlets(ctx context.Context) error {
 	return nil
 }
 
-const witnessWithin = 5 * time.Second
+const witnessTimeout = 5 * time.Second
 
 // openCopies opens a folder or a bucket. It makes no links into it.
 func openCopies(ctx context.Context, place string) (*blob.Store, error) {
@@ -204,12 +204,12 @@ func (s *System) reread(ctx context.Context) error {
 	}
 }
 
-// lastCheckpointWithin bounds the last checkpoint of a process; it fits into the ten seconds of a shutdown.
-const lastCheckpointWithin = 2 * time.Second
+// lastCheckpointTimeout bounds the last checkpoint of a process; it fits into the ten seconds of a shutdown.
+const lastCheckpointTimeout = 2 * time.Second
 
 // signLast signs the newest events, once the tree has them.
 func (s *System) signLast(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpointWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpointTimeout)
 	defer cancel()
 	head, err := s.Store.Head(ctx)
 	for err == nil && s.Runner.Statuses()[audittables.Tree.Name].Position < head {
@@ -264,13 +264,13 @@ func (s *System) UntilSigned(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("sign what is in the log: %w", ctx.Err())
-		case <-time.After(PollEvery):
+		case <-time.After(PollInterval):
 		}
 	}
 }
 
-// PollEvery is how often a command checks for the work of another process.
-const PollEvery = 50 * time.Millisecond
+// PollInterval is how often a command checks for the work of another process.
+const PollInterval = 50 * time.Millisecond
 
 // Trail returns the report of who changed what in the books.
 func (s *System) Trail(zone *time.Location) *auditroutes.TrailReport {

@@ -70,7 +70,7 @@ func (m *auditMetrics) Describe(out chan<- *prometheus.Desc) {
 func (m *auditMetrics) Collect(out chan<- prometheus.Metric) {
 	m.failures.Collect(out)
 	m.failing.Collect(out)
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	waits, err := m.unsigned(ctx)
 	if err != nil {

@@ -45,8 +45,8 @@ func (s campaignJobs) Add(ctx context.Context, args reactors.Args) error {
 // campaignLocks is the class of the advisory locks of channels: "bahi" in ASCII, and one more.
 const campaignLocks = 0x62616869 + 1
 
-// unlockWithin bounds the wait for a lock's release. Without it the connection is closed, which releases the lock too.
-const unlockWithin = 5 * time.Second
+// unlockTimeout bounds the wait for a lock's release. Without it the connection is closed, which releases the lock too.
+const unlockTimeout = 5 * time.Second
 
 // aloneOnChannel is the dispatcher's Alone, by a lock of the database. A process that dies has no lock any more.
 func (s *System) aloneOnChannel(ctx context.Context, channel int64, do func(context.Context) error) (ran bool, err error) {
@@ -59,7 +59,7 @@ func (s *System) aloneOnChannel(ctx context.Context, channel int64, do func(cont
 		return false, err
 	}
 	defer func() {
-		unlocking, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockWithin)
+		unlocking, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTimeout)
 		defer cancel()
 		if _, failed := conn.Exec(unlocking, `select pg_advisory_unlock($1, $2)`, campaignLocks, int32(channel)); failed != nil { // as above
 			err = errors.Join(err, conn.Conn().Close(unlocking))

@@ -15,8 +15,8 @@ type consoleSettings struct {
 	Console string `env:"BAHI_CONSOLE" name:"console" default:"true" enum:"true,false" help:"Whether to serve pages: /app, /docs, /verify."`
 }
 
-// consoleKeyWithin is how long a start waits for the key of the cookies.
-const consoleKeyWithin = 10 * time.Second
+// consoleKeyTimeout is how long a start waits for the key of the cookies.
+const consoleKeyTimeout = 10 * time.Second
 
 // console adds the pages, unless the settings forbid it.
 func (s *System) console(a *api.API) error {
@@ -24,7 +24,7 @@ func (s *System) console(a *api.API) error {
 		a.Page("/docs", http.RedirectHandler("/openapi.json", http.StatusSeeOther)) // what is left without pages
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), consoleKeyWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), consoleKeyTimeout)
 	defer cancel()
 	key, err := s.Vault.Named(ctx, "console", KeySize)
 	if err != nil {

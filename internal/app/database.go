@@ -92,8 +92,8 @@ func (s Settings) Emptied(ctx context.Context) (*Database, error) {
 	return db, nil
 }
 
-// goneWithin is how long Postgres may take to notice that a Bahi that was just stopped has closed its connections.
-const goneWithin = 3 * time.Second
+// goneTimeout is how long Postgres may take to notice that a Bahi that was just stopped has closed its connections.
+const goneTimeout = 3 * time.Second
 
 // checkAlone looks for other Bahis on the database. They would go on with the former log's id.
 func (db *Database) checkAlone(ctx context.Context) error {
@@ -102,14 +102,14 @@ func (db *Database) checkAlone(ctx context.Context) error {
 		return fmt.Errorf("connect to the database: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // the connection only read
-	for began := time.Now(); ; time.Sleep(goneWithin / 30) {
+	for began := time.Now(); ; time.Sleep(goneTimeout / 30) {
 		var others int
 		err := conn.QueryRow(ctx, `
 			select count(*) from pg_stat_activity where datname = current_database() and application_name = 'bahi'`).Scan(&others)
 		switch {
 		case err != nil || others == 0:
 			return err
-		case time.Since(began) > goneWithin:
+		case time.Since(began) > goneTimeout:
 			return fmt.Errorf("another Bahi has %d connections to this database: stop it first", others)
 		}
 	}

@@ -28,7 +28,7 @@ type feedSettings struct {
 
 const (
 	defaultTopic = "bahi.events"
-	mostTopic    = 200 // characters; Kafka takes 249
+	maxTopic     = 200 // characters; Kafka takes 249
 )
 
 // feedTopic matches topics that both NATS and Kafka accept.
@@ -62,8 +62,8 @@ func (s *System) openFeed() (*forwarding, error) {
 
 func (f feedSettings) topic() (string, error) {
 	topic := cmp.Or(f.FeedTopic, defaultTopic)
-	if !feedTopic.MatchString(topic) || len(topic) > mostTopic {
-		return "", fmt.Errorf("FEED_TOPIC: expected words of letters, digits, - and _ with dots between, of %d characters at most", mostTopic)
+	if !feedTopic.MatchString(topic) || len(topic) > maxTopic {
+		return "", fmt.Errorf("FEED_TOPIC: expected words of letters, digits, - and _ with dots between, of %d characters at most", maxTopic)
 	}
 	return topic, nil
 }

@@ -87,7 +87,7 @@ func TestBrokerGetsEventsOnceInOrderDespiteKills(t *testing.T) {
 				}
 			}
 			return false
-		}, takenOverWithin, 10*time.Millisecond)
+		}, takenOverTimeout, 10*time.Millisecond)
 		l.At(nodes[0].URL, nodes[1].URL)
 		before := l.Answered.Load()
 		broker.Stop()
@@ -134,7 +134,7 @@ func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 	c.POST(apptest.Ledger(account), `{"date":"2026-10-14","in_entries":[`+strings.Join(entries, ",")+`]}`).Status(201)
 	require.Eventually(t, func() bool {
 		return strings.Contains(c.GET("/readyz").Text, `"feed":{"state":"parked"`)
-	}, takenOverWithin, 10*time.Millisecond)
+	}, takenOverTimeout, 10*time.Millisecond)
 	require.Contains(t, apptest.Readiness(t, c).Text, "NATS takes messages of 4096 bytes at most (max_payload)")
 	require.Eventually(t, func() bool { return strings.Contains(c.GET("/metrics").Text, "bahi_feed_parked 1") }, time.Minute, 10*time.Millisecond) // noted a moment later
 	require.Contains(t, tool("status"), "parked")

@@ -27,7 +27,7 @@ func TestHangingNodeLosesItsWork(t *testing.T) {
 	}
 	eventually := func(what string, is func() bool) {
 		t.Helper()
-		require.Eventually(t, is, 2*takenOverWithin, 20*time.Millisecond, what)
+		require.Eventually(t, is, 2*takenOverTimeout, 20*time.Millisecond, what)
 	}
 	nth := n.worker()
 	hangs, lives := n.serving[nth], n.serving[1-nth]

@@ -87,7 +87,7 @@ func TestALogIsCopiedToAJournalAndServedWithIt(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, _, status := apptest.Execute(t, bahi("", "audit", "proof", at))
 		return status == 0
-	}, app.SignedWithin, app.PollEvery, "it is signed for")
+	}, app.SignedWithin, app.PollInterval, "it is signed for")
 	kept := audittest.File(t, "kept", []byte(done(bahi("", "audit", "checkpoint"))))
 	refused("other", bahi("", "events", "copy", "--to", server))
 	before.Stop()

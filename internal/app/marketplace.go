@@ -42,7 +42,7 @@ type marketplaceSettings struct {
 	ContactsKnown bool `env:"BAHI_CONTACTS_REQUIRE_AUTH" name:"contacts-require-auth" help:"Refuse callers without a credential who read, add or change contacts of companies."`
 	AnyGSTIN      bool `env:"BAHI_GSTIN_ANY_TYPE" name:"gstin-any-type" help:"Take GSTINs whose 14th character is not Z, those of special registrations."`
 
-	MostNotices int64 `kong:"-"` // enquiries to a company within an hour that are told one by one; 0: 300
+	MaxNotices int64 `kong:"-"` // enquiries to a company within an hour that are told one by one; 0: 300
 }
 
 // crm returns the client of the crm.
@@ -58,7 +58,7 @@ func (s *System) openMarketplace(networks *chat.Networks, exceptions outgoing.Al
 	o := &s.Settings.Outside.marketplaceSettings
 	n := &marketplacereactors.Notices{
 		Commands: s.Commands, Accounts: s.Accounts, People: s.Access, Views: s.Marketplace, Heard: s.Messaging, Mailer: s.Mails, Jobs: later{s},
-		Frontend: s.Settings.Outside.FrontendURL, Most: o.MostNotices, CRM: leads{crm.Sandbox{}},
+		Frontend: s.Settings.Outside.FrontendURL, Most: o.MaxNotices, CRM: leads{crm.Sandbox{}},
 	}
 	sender := OwnSender{Networks: networks, Account: network.Account{Type: channel.Chat, APIKey: o.ChatKey, SenderID: o.ChatSender}}
 	if sender.Template, err = EnquiryTemplate(o.ChatTemplate); err != nil {

@@ -23,8 +23,8 @@ func (s *System) Register(metrics *prometheus.Registry) {
 	}
 }
 
-// scrapeWithin bounds the query of the projections' registry for a scrape.
-const scrapeWithin = 2 * time.Second
+// scrapeTimeout bounds the query of the projections' registry for a scrape.
+const scrapeTimeout = 2 * time.Second
 
 // projectionMetrics reports the state of the projections, with one query of their registry a scrape. So all processes report the
 // same, no matter which one works. While the database does not answer, these series end, and the other metrics
@@ -86,7 +86,7 @@ func (m *projectionMetrics) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (m *projectionMetrics) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	all, err := m.registry.All(ctx)
 	if err != nil {

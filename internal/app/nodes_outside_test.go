@@ -78,7 +78,7 @@ func (o *outside) survivor() (c *apitest.Client, died time.Time) {
 	var caller int
 	select {
 	case caller = <-o.called:
-	case <-time.After(takenOverWithin):
+	case <-time.After(takenOverTimeout):
 		o.t.Fatal("no node called")
 	}
 	o.serving[caller].Kill()
@@ -110,7 +110,7 @@ func TestAnAnswerWhoseProcessDiesIsGivenByAnother(t *testing.T) {
 		c.GET(fmt.Sprintf("/api/contacts/%d/messages", people[0].ID)).Status(200).JSON(&said)
 		require.LessOrEqual(t, len(said), 2, "one answer")
 		return len(said) == 2
-	}, takenOverWithin, 100*time.Millisecond)
+	}, takenOverTimeout, 100*time.Millisecond)
 	t.Logf("the other node answered after %v", time.Since(died).Round(time.Millisecond)) // its goal is 30 s
 }
 
@@ -124,7 +124,7 @@ func TestACampaignWhoseProcessDiesGoesOn(t *testing.T) {
 		templates = nil
 		c.GET("/api/chat/templates").Status(200).JSON(&templates)
 		return len(templates) == 1
-	}, takenOverWithin, 20*time.Millisecond)
+	}, takenOverTimeout, 20*time.Millisecond)
 	for i := range 100 {
 		var made views.Contact
 		c.POST("/api/contacts", fmt.Sprintf(`{"name":"Contact","phone":"98123%05d"}`, i)).Status(201).JSON(&made)
@@ -139,6 +139,6 @@ func TestACampaignWhoseProcessDiesGoesOn(t *testing.T) {
 	require.Eventually(t, func() bool {
 		c.GET(fmt.Sprintf("/api/campaigns/%d", k.ID)).Status(200).JSON(&now)
 		return now.Stats.Sent > 0
-	}, time.Minute+takenOverWithin, 100*time.Millisecond)
+	}, time.Minute+takenOverTimeout, 100*time.Millisecond)
 	t.Logf("the other node went on after %v", time.Since(died).Round(time.Millisecond)) // its goal is a minute
 }

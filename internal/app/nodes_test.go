@@ -15,8 +15,8 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// takenOverWithin bounds a takeover by the other node, on a busy machine. It tries four times a second.
-const takenOverWithin = 45 * time.Second
+// takenOverTimeout bounds a takeover by the other node, on a busy machine. It tries four times a second.
+const takenOverTimeout = 45 * time.Second
 
 // nodes are two bahis that serve one log. They share a database and a master key, but no folder.
 type nodes struct {
@@ -53,7 +53,7 @@ func (n *nodes) worker() (nth int) {
 			nth = working[0]
 		}
 		return len(working) == 1
-	}, takenOverWithin, 20*time.Millisecond)
+	}, takenOverTimeout, 20*time.Millisecond)
 	return nth
 }
 
@@ -70,7 +70,7 @@ func (n *nodes) register(nth int, email string) {
 			sent += len(o.Mails(email, apptest.VerifySubject))
 		}
 		return sent > 0
-	}, takenOverWithin, 20*time.Millisecond, "the mail is sent")
+	}, takenOverTimeout, 20*time.Millisecond, "the mail is sent")
 	require.Equal(n.t, 1, sent, "the mail is sent once")
 }
 
@@ -81,7 +81,7 @@ func (n *nodes) signed(nth int) uint64 {
 	require.Eventually(n.t, func() bool {
 		a := n.serving[nth].Client().GET("/audit/checkpoint")
 		return a.Response.StatusCode == http.StatusOK && a.JSON(&newest) != nil
-	}, takenOverWithin, 20*time.Millisecond)
+	}, takenOverTimeout, 20*time.Millisecond)
 	return newest.Size
 }
 
@@ -126,14 +126,14 @@ func failOver(t *testing.T, n *nodes) {
 		n.serving[dies].Kill()
 		position := n.serving[lives].Client().POST("/bank", `{"name":"Opened by the other"}`).Status(201).Header("Bahi-Position")
 		survivor := n.serving[lives].Client().With("Bahi-Min-Position", position)
-		require.Eventually(t, func() bool { return survivor.GET("/banks").Response.StatusCode == http.StatusOK }, takenOverWithin, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return survivor.GET("/banks").Response.StatusCode == http.StatusOK }, takenOverTimeout, 10*time.Millisecond)
 		t.Logf("round %d: the other node has folded what was written after %v", round, time.Since(died).Round(time.Millisecond))
 		l.At(n.url(lives))
 		looking.At(n.url(lives))
 		looking.MayBeAway.Store(false)
 
 		n.register(lives, fmt.Sprintf("third-%d@example.com", round))
-		require.Eventually(t, func() bool { return n.signed(lives) > signed }, takenOverWithin, 20*time.Millisecond, "the other node signs checkpoints")
+		require.Eventually(t, func() bool { return n.signed(lives) > signed }, takenOverTimeout, 20*time.Millisecond, "the other node signs checkpoints")
 		looking.After(ctx, 30)
 		cancel()
 		<-written

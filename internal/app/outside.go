@@ -38,22 +38,22 @@ type IntegrationSettings struct {
 	campaignSettings
 	marketplaceSettings
 
-	PublicURL   string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Public address of this server. Without it, the address it listens on."`
-	FrontendURL string         `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Address of the frontend, for links in mails. Without it, the public URL."`
-	AdminEmail  string         `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" help:"The administrator, who gets a mail when a user asks for deletion."`
-	Grace       *time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time from a request for deletion to the deletion; 0s deletes at once; at most 696h, since a deletion is promised within 30 days."`
-	ScrubEvery  time.Duration  `env:"BAHI_SCRUB_EVERY" name:"scrub-every" default:"1h" help:"Least time between two rewrites of the tables with people, for contacts and buyers. A user's erasure, and an operator's, does not wait."`
-	MinPassword int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Fewest characters of a password; 15 is the strict value where it is the only factor."`
-	Access      time.Duration  `env:"BAHI_ACCESS_TOKEN_LIFETIME" name:"access-token-lifetime" default:"60m" help:"How long an access token works, from 1s to 168h."`
-	TabGrace    time.Duration  `env:"BAHI_REFRESH_GRACE" name:"refresh-grace" default:"0s" help:"How long a refresh token that was exchanged may come again without ending the session, such as 10s for pages that race; at most 1m."`
-	SMTPURL     string         `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" help:"Where mails go: smtp://user:password@host:587?from=bahi@example.org. Without it, files in the data folder."`
-	MailFrom    string         `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
-	BlobURL     string         `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept: s3://bucket?region=ap-south-1. Without it, the data folder."`
-	RedisURL    string         `env:"REDIS_URL" name:"redis-url" placeholder:"URL" help:"Where nodes share their counts for rate limits. Without it, each counts for itself."`
-	Proxies     []string       `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" help:"Proxies that are trusted to name the client's address."`
-	Origins     []string       `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins of pages that may read answers, beside the frontend's."`
-	Provider    idp.Config     `embed:""`
-	Fragment    bool           `env:"IDP_CALLBACK_FRAGMENT" name:"idp-callback-fragment" help:"After a sign-in through the provider, hand the access token over behind # instead of in the query, where servers and logs do not see it."`
+	PublicURL     string         `env:"BAHI_PUBLIC_URL" name:"public-url" placeholder:"URL" help:"Public address of this server. Without it, the address it listens on."`
+	FrontendURL   string         `env:"BAHI_FRONTEND_URL" name:"frontend-url" placeholder:"URL" help:"Address of the frontend, for links in mails. Without it, the public URL."`
+	AdminEmail    string         `env:"BAHI_ADMIN_EMAIL" name:"admin-email" placeholder:"ADDRESS" help:"The administrator, who gets a mail when a user asks for deletion."`
+	Grace         *time.Duration `env:"BAHI_DELETION_GRACE" name:"deletion-grace" default:"336h" help:"Time from a request for deletion to the deletion; 0s deletes at once; at most 696h, since a deletion is promised within 30 days."`
+	ScrubInterval time.Duration  `env:"BAHI_SCRUB_EVERY" name:"scrub-every" default:"1h" help:"Least time between two rewrites of the tables with people, for contacts and buyers. A user's erasure, and an operator's, does not wait."`
+	MinPassword   int            `env:"BAHI_PASSWORD_MINIMUM" name:"password-minimum" default:"8" help:"Fewest characters of a password; 15 is the strict value where it is the only factor."`
+	Access        time.Duration  `env:"BAHI_ACCESS_TOKEN_LIFETIME" name:"access-token-lifetime" default:"60m" help:"How long an access token works, from 1s to 168h."`
+	TabGrace      time.Duration  `env:"BAHI_REFRESH_GRACE" name:"refresh-grace" default:"0s" help:"How long a refresh token that was exchanged may come again without ending the session, such as 10s for pages that race; at most 1m."`
+	SMTPURL       string         `env:"SMTP_URL" name:"smtp-url" placeholder:"URL" help:"Where mails go: smtp://user:password@host:587?from=bahi@example.org. Without it, files in the data folder."`
+	MailFrom      string         `env:"BAHI_MAIL_FROM" name:"mail-from" default:"Bahi <bahi@bahi.invalid>" help:"Sender of mails that are kept as files."`
+	BlobURL       string         `env:"BLOB_URL" name:"blob-url" placeholder:"URL" help:"Where images are kept: s3://bucket?region=ap-south-1. Without it, the data folder."`
+	RedisURL      string         `env:"REDIS_URL" name:"redis-url" placeholder:"URL" help:"Where nodes share their counts for rate limits. Without it, each counts for itself."`
+	Proxies       []string       `env:"BAHI_TRUSTED_PROXIES" name:"trusted-proxies" placeholder:"CIDR" help:"Proxies that are trusted to name the client's address."`
+	Origins       []string       `env:"BAHI_CORS_ORIGINS" name:"cors-origins" placeholder:"ORIGIN" help:"Origins of pages that may read answers, beside the frontend's."`
+	Provider      idp.Config     `embed:""`
+	Fragment      bool           `env:"IDP_CALLBACK_FRAGMENT" name:"idp-callback-fragment" help:"After a sign-in through the provider, hand the access token over behind # instead of in the query, where servers and logs do not see it."`
 
 	Recheck time.Duration `kong:"-"` // how often a stream of events checks its caller's permission; 0: the default
 	Streams int           `env:"BAHI_STREAMS" name:"streams" default:"10" help:"Most concurrent streams of events of one caller."`
@@ -68,7 +68,7 @@ type IntegrationSettings struct {
 
 const (
 	OwnAddress = "http://127.0.0.1:8080"
-	mostGrace  = 29 * 24 * time.Hour // a deletion is promised within 30 days, and takes some time itself
+	maxGrace   = 29 * 24 * time.Hour // a deletion is promised within 30 days, and takes some time itself
 	BlobsPath  = "/blobs/"
 	KeySize    = 32
 )
@@ -84,8 +84,8 @@ func (o *IntegrationSettings) complete() error {
 	if o.Grace == nil {
 		o.Grace = new(14 * 24 * time.Hour)
 	}
-	if *o.Grace < 0 || *o.Grace > mostGrace {
-		wrong = append(wrong, fmt.Errorf("BAHI_DELETION_GRACE: %s is not between 0 and %s", *o.Grace, mostGrace))
+	if *o.Grace < 0 || *o.Grace > maxGrace {
+		wrong = append(wrong, fmt.Errorf("BAHI_DELETION_GRACE: %s is not between 0 and %s", *o.Grace, maxGrace))
 	}
 	if o.MailFrom == "" {
 		o.MailFrom = "Bahi <bahi@bahi.invalid>"

@@ -45,7 +45,7 @@ func (s *System) Eraser() *accessreactors.Eraser {
 	return &accessreactors.Eraser{
 		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Views: s.Access, Vault: s.Vault, Remains: remains, Tables: remains.people(),
 		Jobs: later{s}, Now: time.Now, Log: s.Log,
-		Every: s.Settings.Outside.ScrubEvery,
+		Every: s.Settings.Outside.ScrubInterval,
 	}
 }
 
@@ -74,7 +74,7 @@ func (s *System) cleanFolders(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(accessreactors.SweepEvery):
+		case <-time.After(accessreactors.SweepInterval):
 		}
 	}
 }
@@ -82,14 +82,14 @@ func (s *System) cleanFolders(ctx context.Context) {
 // sweeps returns the jobs that run without an event.
 func (s *System) sweeps() []reactors.Sweep {
 	return []reactors.Sweep{
-		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepErasures{}),
-		reactors.Every(accessreactors.SweepEvery, accessreactors.SweepCredentials{}),
-		reactors.Every(inboxreactors.SweepEvery, inboxreactors.SweepInbox{}),
-		reactors.Every(messagingreactors.SweepVectorsEvery, messagingreactors.SweepVectors{}),
-		reactors.Every(ledgerreactors.SweepKhatasEvery, ledgerreactors.SweepKhatas{}),
-		reactors.Every(messagingreactors.TendEvery, messagingreactors.TendCampaigns{}),
-		reactors.Every(messagingreactors.TakeOverEvery, messagingreactors.TakeOver{}),
-		reactors.Every(messagingreactors.HookEvery, messagingreactors.RegisterWebhooks{}),
+		reactors.Every(accessreactors.SweepInterval, accessreactors.SweepErasures{}),
+		reactors.Every(accessreactors.SweepInterval, accessreactors.SweepCredentials{}),
+		reactors.Every(inboxreactors.SweepInterval, inboxreactors.SweepInbox{}),
+		reactors.Every(messagingreactors.SweepVectorsInterval, messagingreactors.SweepVectors{}),
+		reactors.Every(ledgerreactors.SweepKhatasInterval, ledgerreactors.SweepKhatas{}),
+		reactors.Every(messagingreactors.TendInterval, messagingreactors.TendCampaigns{}),
+		reactors.Every(messagingreactors.TakeOverInterval, messagingreactors.TakeOver{}),
+		reactors.Every(messagingreactors.HookInterval, messagingreactors.RegisterWebhooks{}),
 	}
 }
 

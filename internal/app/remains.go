@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	unseenEvery = 100 * time.Millisecond // how often to check for old transactions
-	lockWithin  = 2 * time.Second        // sign-ins may have to wait as long
-	mostWrites  = 20                     // of one table, while a transaction still sees its dead rows
+	unseenInterval = 100 * time.Millisecond // how often to check for old transactions
+	lockTimeout    = 2 * time.Second        // sign-ins may have to wait as long
+	maxWrites      = 20                     // of one table, while a transaction still sees its dead rows
 )
 
 // Remains adapts the data outside the log to the erasures' Remains.
@@ -60,7 +60,7 @@ func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 	if err := r.untilUnseen(ctx, s); err != nil {
 		return nil, err
 	}
-	if _, err := s.conn.Exec(ctx, `select set_config('lock_timeout', $1, false)`, strconv.FormatInt(lockWithin.Milliseconds(), 10)); err != nil {
+	if _, err := s.conn.Exec(ctx, `select set_config('lock_timeout', $1, false)`, strconv.FormatInt(lockTimeout.Milliseconds(), 10)); err != nil {
 		return nil, err
 	}
 	rows, _ := s.conn.Query(ctx, `
@@ -93,7 +93,7 @@ func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 // rewrite rewrites a table without its dead rows. VACUUM keeps rows that a transaction may still see, and reports success, so rewrite
 // reads VACUUM's output: a transaction that began after untilUnseen can have an older snapshot if another database's transaction is running.
 func (r Remains) rewrite(ctx context.Context, s *scrubbing, what, table string) error {
-	for range mostWrites {
+	for range maxWrites {
 		s.kept = 0
 		if err := s.do(ctx, what, `vacuum (full, verbose, analyze) `+table); err != nil || s.kept == 0 || s.blind {
 			return err
@@ -102,7 +102,7 @@ func (r Remains) rewrite(ctx context.Context, s *scrubbing, what, table string) 
 			return err
 		}
 		select {
-		case <-time.After(unseenEvery):
+		case <-time.After(unseenInterval):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -199,7 +199,7 @@ func (r Remains) untilUnseen(ctx context.Context, s *scrubbing) error {
 			r.System.Log.Warn("an erasure waits for older transactions to end")
 		}
 		select {
-		case <-time.After(unseenEvery):
+		case <-time.After(unseenInterval):
 		case <-ctx.Done():
 			return fmt.Errorf("an older transaction still sees what is to be forgotten: %w", ctx.Err())
 		}

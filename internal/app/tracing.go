@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// flushWithin bounds the sending of the last traces at the end of the process.
-const flushWithin = 2 * time.Second
+// flushTimeout bounds the sending of the last traces at the end of the process.
+const flushTimeout = 2 * time.Second
 
 // Tracing returns the provider of traces; nil without an endpoint.
 func Tracing(ctx context.Context, endpoint string) (trace.TracerProvider, func(), error) {
@@ -32,7 +32,7 @@ func Tracing(ctx context.Context, endpoint string) (trace.TracerProvider, func()
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "bahi"), attribute.String("service.version", Version))),
 	)
 	return provider, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushWithin)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 		defer cancel()
 		_ = provider.Shutdown(ctx)
 	}, nil

@@ -30,7 +30,7 @@ var topLevel = []string{
 // banned names say nothing about the content.
 var banned = []string{"util", "utils", "common", "helper", "helpers", "models", "types", "misc"}
 
-const mostLines = 500
+const maxLines = 500
 
 var (
 	generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
@@ -62,8 +62,8 @@ func fileRules(fsys fs.FS, names []string) (complaints []string) {
 			complaints = append(complaints, err.Error())
 			continue
 		}
-		if n := strings.Count(string(text), "\n"); n > mostLines && !generated.Match(text) {
-			complaints = append(complaints, fmt.Sprintf("%s: %d lines; over %d it is two subjects", name, n, mostLines))
+		if n := strings.Count(string(text), "\n"); n > maxLines && !generated.Match(text) {
+			complaints = append(complaints, fmt.Sprintf("%s: %d lines; over %d it is two subjects", name, n, maxLines))
 		}
 	}
 	return complaints
@@ -120,7 +120,7 @@ func TestNoWorkIsLeftOver(t *testing.T) {
 
 func TestBadNamesPlacesAndSizesAreFound(t *testing.T) {
 	t.Parallel()
-	long := &fstest.MapFile{Data: []byte("package x\n" + strings.Repeat("\n", mostLines))}
+	long := &fstest.MapFile{Data: []byte("package x\n" + strings.Repeat("\n", maxLines))}
 	code := &fstest.MapFile{Data: []byte("package x\n")}
 	for name, file := range map[string]*fstest.MapFile{
 		"pkg/x.go":                 code,

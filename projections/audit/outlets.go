@@ -82,8 +82,8 @@ type Witness struct {
 	size uint64     // of the last checkpoint that it signed, as far as known
 }
 
-// mostAnswered limits the size of a witness's response.
-const mostAnswered = 64 << 10
+// maxAnswered limits the size of a witness's response.
+const maxAnswered = 64 << 10
 
 // Name implements [Publisher].
 func (w *Witness) Name() string { return w.URL }
@@ -136,7 +136,7 @@ func (w *Witness) add(ctx context.Context, signed *Signed) (status int, answer [
 		return 0, nil, err
 	}
 	defer response.Body.Close() //nolint:errcheck // it was read
-	answer, err = io.ReadAll(io.LimitReader(response.Body, mostAnswered))
+	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswered))
 	return response.StatusCode, answer, err
 }
 

@@ -73,9 +73,9 @@ type Signed struct {
 }
 
 const (
-	signEvery  = time.Second
-	bringIn    = 10 * time.Second // timeout for all outlets, and for reading them
-	signerLock = 8241007          // the advisory lock of the signing node
+	signInterval = time.Second
+	bringIn      = 10 * time.Second // timeout for all outlets, and for reading them
+	signerLock   = 8241007          // the advisory lock of the signing node
 )
 
 // ErrRewritten reports that the log, or its tree, is not the signed one. Found is the message. Lost says that the log lacks the newest
@@ -98,7 +98,7 @@ func (s *Signer) Run(ctx context.Context) {
 		defer close(done)
 		s.bring(ctx, brought)
 	}()
-	ticker := time.NewTicker(cmp.Or(s.Every, signEvery))
+	ticker := time.NewTicker(cmp.Or(s.Every, signInterval))
 	defer ticker.Stop()
 	for {
 		select {

@@ -10,8 +10,8 @@ import (
 	"bahi/projections"
 )
 
-// mostKept bounds the memory that each of the kinds below takes over all parts of a fill: some 50 MB.
-const mostKept = 1 << 19
+// maxKept bounds the memory that each of the kinds below takes over all parts of a fill: some 50 MB.
+const maxKept = 1 << 19
 
 // kept is what the fold knows of its tables from one batch to the next. Nobody else writes them, so
 // it need not read what it has just written.
@@ -33,7 +33,7 @@ type kept struct {
 func newKept(b *projections.Batch) *kept {
 	return &kept{
 		accounts: map[int64]*account{}, totals: map[node]*amount{}, starts: map[node][]int64{},
-		filling: b.Filling, written: !b.Filling || b.Resumed, part: b.Part, most: mostKept / max(b.Part.Of, 1),
+		filling: b.Filling, written: !b.Filling || b.Resumed, part: b.Part, most: maxKept / max(b.Part.Of, 1),
 	}
 }
 

@@ -44,7 +44,7 @@ const sendAgain = `
 		where b.id = r.block_id and r.campaign_id = $1 and r.state = 'refused' and b.run = (select max(run) from run where campaign_id = $1) returning r.block_id)
 	update block set failed = failed - n from (select block_id, count(*) n from again group by 1) again where block.id = again.block_id`
 
-const surveyLasts = 72 * time.Hour
+const surveyLifetime = 72 * time.Hour
 
 // Campaigns has the campaigns of workspaces and what became of each recipient.
 var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
@@ -105,7 +105,7 @@ var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
 	projections.Apply(moveTypes(), foldMoves),
 	projections.On(func(b *projections.Batch, e event.Recorded[message.Received]) {
 		if e.Data.Type != "reaction" {
-			b.Exec(answered, e.StreamID(), e.Data.Contact, e.Data.Channel, e.At.Add(-surveyLasts), e.At)
+			b.Exec(answered, e.StreamID(), e.Data.Contact, e.Data.Channel, e.At.Add(-surveyLifetime), e.At)
 		}
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Absorbed]) {

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	callWithin  = 10 * time.Second // of each try
-	mostBytes   = 1 << 20          // of one answer
-	mostWords   = 500              // bytes that are kept of a network's words
+	callTimeout = 10 * time.Second // of each try
+	maxBytes    = 1 << 20          // of one answer
+	maxWords    = 500              // bytes that are kept of a network's words
 	tries       = 3
 	firstPause  = 200 * time.Millisecond
 	longestWait = time.Hour // that a network may ask for
@@ -64,7 +64,7 @@ func do(ctx context.Context, client *http.Client, within time.Duration, c call) 
 		return answer{}, &network.Failure{Reason: network.Unreached}
 	}
 	defer res.Body.Close() //nolint:errcheck // it was read
-	most := cmp.Or(c.most, mostBytes)
+	most := cmp.Or(c.most, maxBytes)
 	body, err := io.ReadAll(io.LimitReader(res.Body, most+1))
 	if err == nil && int64(len(body)) > most && c.most != 0 { // a file, which stays as large
 		return answer{}, &network.Failure{Reason: network.Refused}
@@ -128,7 +128,7 @@ func (a answer) words(text string) string {
 		}
 		return c
 	}, text)
-	for len(text) > mostWords {
+	for len(text) > maxWords {
 		_, size := utf8.DecodeLastRuneInString(text)
 		text = text[:len(text)-size]
 	}

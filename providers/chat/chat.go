@@ -61,7 +61,7 @@ func New(s Settings) (*Networks, error) {
 		}
 	}
 	s.Product, s.LimitField = cmp.Or(s.Product, "chat-network"), cmp.Or(s.LimitField, "messaging_limit_tier")
-	s.Within, s.Pause = cmp.Or(s.Within, callWithin), cmp.Or(s.Pause, firstPause)
+	s.Within, s.Pause = cmp.Or(s.Within, callTimeout), cmp.Or(s.Pause, firstPause)
 	via := wire{client: s.Client, within: s.Within}
 	aggregator := gateway{wire: via, product: s.Product}
 	return &Networks{
@@ -173,7 +173,7 @@ func (w wire) ask(ctx context.Context, c call, into any, failure func(answer) *n
 
 // identified returns the network's id of what was sent. Without one, nobody knows whether it was.
 func identified(id string, failed *network.Failure) (string, *network.Failure) {
-	if failed == nil && (id == "" || len(id) > mostWords) {
+	if failed == nil && (id == "" || len(id) > maxWords) {
 		failed = &network.Failure{Reason: network.Unknown}
 	}
 	return id, failed

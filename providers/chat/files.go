@@ -10,8 +10,8 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// MostFile is the size of the largest file that is taken (CONTRACT.md N11).
-const MostFile = 16 << 20
+// MaxFile is the size of the largest file that is taken (CONTRACT.md N11).
+const MaxFile = 16 << 20
 
 // File fetches a file that came with a message, by the network's id of it or its URL. Its error is a [*network.Failure]. A sandbox has no files. Where five
 // files of a channel in a row did not come, it is not asked for half a minute: files of other channels wait behind them.
@@ -44,7 +44,7 @@ func (n *Networks) fetch(ctx context.Context, a network.Account, ref string) (da
 	if failed != nil {
 		return nil, "", failed
 	}
-	at.most = MostFile
+	at.most = MaxFile
 	got, failed := do(ctx, w.client, w.within, at)
 	if failed == nil && got.status != http.StatusOK {
 		failed = got.read(nil, func(answer) *network.Failure { return nil })

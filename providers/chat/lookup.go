@@ -16,7 +16,7 @@ type Lookup struct {
 	wire
 }
 
-const lookupWithin = 5 * time.Second // a person waits for it
+const lookupTimeout = 5 * time.Second // a person waits for it
 
 // NewLookup returns a lookup at an address.
 func NewLookup(address string, client *http.Client) (*Lookup, error) {
@@ -24,7 +24,7 @@ func NewLookup(address string, client *http.Client) (*Lookup, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("CHAT_LOOKUP_URL: expected an address like https://lookup.example.org")
 	}
-	return &Lookup{url: address, wire: wire{client: client, within: lookupWithin}}, nil
+	return &Lookup{url: address, wire: wire{client: client, within: lookupTimeout}}, nil
 }
 
 // OnChat reports what the service says. Its error means that nobody knows.

@@ -32,8 +32,8 @@ func (n *Networks) Templates(ctx context.Context, a network.Account) ([]network.
 	return all, nil
 }
 
-// mostPages bounds the pages of a list of templates, of which each has at most 100.
-const mostPages = 20
+// maxPages bounds the pages of a list of templates, of which each has at most 100.
+const maxPages = 20
 
 type cloudTemplate struct {
 	ID         string           `json:"id"`
@@ -62,7 +62,7 @@ func (n cloud) templates(ctx context.Context, a network.Account) (all []network.
 		return nil, &network.Failure{Reason: network.Unconfigured}
 	}
 	query := url.Values{"limit": {"100"}}
-	for range mostPages {
+	for range maxPages {
 		var page struct {
 			Data   []cloudTemplate `json:"data"`
 			Paging struct {

@@ -48,8 +48,8 @@ func (n twitter) send(ctx context.Context, a network.Account, m network.Message)
 	return identified(sent.Data.Event, failed)
 }
 
-// mostUploaded is the size of the largest image that the network takes.
-const mostUploaded = 5 << 20
+// maxUploaded is the size of the largest image that the network takes.
+const maxUploaded = 5 << 20
 
 // pictures are the types of the images that it takes.
 var pictures = []string{"image/jpeg", "image/png", "image/webp", "image/gif"}
@@ -58,7 +58,7 @@ var pictures = []string{"image/jpeg", "image/png", "image/webp", "image/gif"}
 func (n twitter) upload(ctx context.Context, a network.Account, m network.Message) (string, *network.Failure) {
 	got, failed := answer{status: http.StatusOK, body: m.Picture}, (*network.Failure)(nil)
 	if m.Picture == nil {
-		got, failed = do(ctx, n.client, n.within, call{method: http.MethodGet, url: m.Image, most: mostUploaded})
+		got, failed = do(ctx, n.client, n.within, call{method: http.MethodGet, url: m.Image, most: maxUploaded})
 	}
 	switch {
 	case failed != nil && failed.Reason == network.Refused: // it is too large

@@ -84,9 +84,9 @@ type Settings struct {
 var Dialects = []string{"generic", "data_array", "properties", "attribute_list"}
 
 const (
-	callWithin = 10 * time.Second
-	mostBytes  = 1 << 20
-	mostID     = 200
+	callTimeout = 10 * time.Second
+	maxBytes    = 1 << 20
+	maxID       = 200
 )
 
 // Client pushes leads.
@@ -125,7 +125,7 @@ func New(s Settings) (*Client, error) {
 	if s.Dialect == "data_array" && s.Token == "" && (s.TokenURL == "" || s.RefreshToken == "") {
 		return nil, errors.New("CRM_TOKEN, or CRM_TOKEN_URL and CRM_REFRESH_TOKEN, are needed for data_array")
 	}
-	s.Scheme, s.Within = cmp.Or(s.Scheme, "crm"), cmp.Or(s.Within, callWithin)
+	s.Scheme, s.Within = cmp.Or(s.Scheme, "crm"), cmp.Or(s.Within, callTimeout)
 	if s.Client == nil {
 		s.Client = http.DefaultClient
 	}
@@ -169,7 +169,7 @@ func (c *Client) Push(ctx context.Context, l Lead) (string, error) {
 			return "", &Refused{Status: status}
 		}
 		id, err := c.dialect.id(c.Settings, status, body)
-		if len(id) > mostID {
+		if len(id) > maxID {
 			id, err = "", errAnswer
 		}
 		return id, err
@@ -199,8 +199,8 @@ func answer(client *http.Client, req *http.Request) (status int, body []byte, er
 		return 0, nil, errors.New("the crm cannot be reached")
 	}
 	defer res.Body.Close() //nolint:errcheck // it was read
-	body, err = io.ReadAll(io.LimitReader(res.Body, mostBytes+1))
-	if err != nil || len(body) > mostBytes {
+	body, err = io.ReadAll(io.LimitReader(res.Body, maxBytes+1))
+	if err != nil || len(body) > maxBytes {
 		return 0, nil, errAnswer
 	}
 	return res.StatusCode, body, nil

@@ -12,7 +12,7 @@ import (
 
 const (
 	callTimeout = 10 * time.Second // of each try
-	mostBytes   = 1 << 20          // of one response; discovery documents and key sets have a few thousand
+	maxBytes    = 1 << 20          // of one response; discovery documents and key sets have a few thousand
 )
 
 // calls is the transport to the provider. It reads each response whole, within bounds, and returns ErrUnavailable without a
@@ -42,12 +42,12 @@ func (c calls) try(req *http.Request) (res *http.Response, again bool, err error
 		return nil, !errors.Is(err, context.DeadlineExceeded), as(ErrUnavailable, err)
 	}
 	defer res.Body.Close() //nolint:errcheck // it was read
-	body, err := io.ReadAll(io.LimitReader(res.Body, mostBytes+1))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxBytes+1))
 	switch {
 	case err != nil:
 		return nil, !errors.Is(err, context.DeadlineExceeded), as(ErrUnavailable, err)
-	case len(body) > mostBytes:
-		return nil, false, fmt.Errorf("%w: its answer has more than %d bytes", ErrUnavailable, mostBytes)
+	case len(body) > maxBytes:
+		return nil, false, fmt.Errorf("%w: its answer has more than %d bytes", ErrUnavailable, maxBytes)
 	case res.StatusCode >= http.StatusInternalServerError:
 		return nil, true, fmt.Errorf("%w: it answered %s", ErrUnavailable, res.Status)
 	case res.StatusCode == http.StatusTooManyRequests, req.Method == http.MethodGet && res.StatusCode != http.StatusOK:

@@ -23,7 +23,7 @@ type Identity struct {
 	Picture       string // a URL
 }
 
-const mostSubject = 255 // OpenID Connect Core 1.0, section 2
+const maxSubject = 255 // OpenID Connect Core 1.0, section 2
 
 // claims has the claims that we use (section 5.1 there).
 type claims struct {
@@ -135,7 +135,7 @@ func (c *Client) verify(ctx context.Context, e *endpoints, token *oauth2.Token, 
 	switch {
 	case nonce == "" || subtle.ConstantTimeCompare([]byte(proof.Nonce), []byte(nonce)) != 1:
 		return nil, said, fmt.Errorf("%w: it has another nonce", ErrInvalidToken)
-	case proof.Subject == "" || len(proof.Subject) > mostSubject:
+	case proof.Subject == "" || len(proof.Subject) > maxSubject:
 		return nil, said, fmt.Errorf("%w: its subject has %d bytes", ErrInvalidToken, len(proof.Subject))
 	case said.AuthorizedParty != "" && said.AuthorizedParty != c.config.ClientID, said.AuthorizedParty == "" && len(proof.Audience) > 1:
 		return nil, said, fmt.Errorf("%w: it is for another client", ErrInvalidToken)

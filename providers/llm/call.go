@@ -152,7 +152,7 @@ func answered(body []byte) (a Answer, err error) {
 		return Answer{}, &Error{Why: "cut its answer"}
 	case strings.TrimSpace(a.Text) == "" && len(a.Calls) == 0:
 		return Answer{}, &Error{Why: "sent an empty answer"}
-	case len(a.Text) > mostText:
+	case len(a.Text) > maxText:
 		return Answer{}, &Error{Why: "sent too long an answer"}
 	}
 	return a, nil

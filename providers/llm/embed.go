@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	mostEmbedded = 64 // texts of one call
-	mostLong     = 16384
+	maxEmbedded = 64 // texts of one call
+	maxLong     = 16384
 )
 
 // Embed returns a vector for each text, all of one length. It returns [ErrNoModel], an [*Error], or the context's error.
@@ -16,7 +16,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 	if !c.Embeds() {
 		return nil, ErrNoModel
 	}
-	for batch := range slices.Chunk(texts, mostEmbedded) {
+	for batch := range slices.Chunk(texts, maxEmbedded) {
 		body, err := c.post(ctx, "embeddings", embeddingRequest{Model: c.config.EmbeddingModel, Input: batch})
 		if err != nil {
 			return nil, err
@@ -46,7 +46,7 @@ func vectorsOf(body []byte, count int) ([][]float32, bool) {
 		if d.Index != nil {
 			i = *d.Index
 		}
-		if i < 0 || i >= count || vectors[i] != nil || len(d.Embedding) == 0 || len(d.Embedding) > mostLong || len(d.Embedding) != len(read.Data[0].Embedding) {
+		if i < 0 || i >= count || vectors[i] != nil || len(d.Embedding) == 0 || len(d.Embedding) > maxLong || len(d.Embedding) != len(read.Data[0].Embedding) {
 			return nil, false
 		}
 		vectors[i] = d.Embedding

@@ -30,8 +30,8 @@ const (
 )
 
 const (
-	mostObjects = 32    // of a text that are looked at
-	mostQuoted  = 4_000 // bytes of a bad answer that go back
+	maxObjects = 32    // of a text that are looked at
+	maxQuoted  = 4_000 // bytes of a bad answer that go back
 )
 
 // Extract asks for a value of type T, whose fields make the schema: a pointer may be null or absent, nothing else. check may refuse
@@ -118,7 +118,7 @@ func inForm(p completionRequest, asked []Message, schema *jsonschema.Resolved, b
 // valueIn returns the first value of a text that is as it was asked for. Models write around it: thoughts, fences, excuses.
 func valueIn[T any](text string, schema *jsonschema.Resolved, check func(T) error) (value T, err error) {
 	err = errors.New("there is no JSON object in it")
-	for range mostObjects {
+	for range maxObjects {
 		from := strings.IndexByte(text, '{')
 		if from < 0 {
 			return value, err
@@ -197,4 +197,4 @@ func withoutNullLists(s *jsonschema.Schema) {
 	}
 }
 
-func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), mostQuoted)], "") }
+func cut(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxQuoted)], "") }

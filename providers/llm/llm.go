@@ -31,13 +31,13 @@ type Config struct {
 }
 
 const (
-	tries         = 3
-	mostBytes     = 8 << 20
-	mostText      = 1 << 20
-	defaultTokens = 4096
-	defaultPause  = 10 * time.Second
-	defaultWithin = 30 * time.Second
-	defaultRest   = 30 * time.Second
+	tries          = 3
+	maxBytes       = 8 << 20
+	maxText        = 1 << 20
+	defaultTokens  = 4096
+	defaultPause   = 10 * time.Second
+	defaultTimeout = 30 * time.Second
+	defaultRest    = 30 * time.Second
 )
 
 // Client asks the models of one server. The nil Client has no models.
@@ -71,7 +71,7 @@ func New(c Config) (*Client, error) {
 	case c.Timeout < 0 || c.MaxTokens < 0:
 		return nil, errors.New("the timeout and the tokens of an answer must not be negative")
 	}
-	orDefault(&c.Timeout, defaultWithin)
+	orDefault(&c.Timeout, defaultTimeout)
 	orDefault(&c.MaxTokens, defaultTokens)
 	orDefault(&c.LongestPause, defaultPause)
 	orDefault(&c.Rest, defaultRest)

@@ -18,7 +18,7 @@ import (
 
 const (
 	longestSide = 2_000       // pixels that a model gets
-	mostPixels  = 100_000_000 // that are decoded
+	maxPixels   = 100_000_000 // that are decoded
 	quality     = 90
 )
 
@@ -31,7 +31,7 @@ var held = map[string]imagemeta.ImageFormat{"jpeg": imagemeta.JPEG, "png": image
 // Picture returns a JPEG, PNG, GIF, WebP or TIFF file as a model gets it: upright, at most 2,000 pixels a side.
 func Picture(data []byte) (Image, error) {
 	size, kind, err := image.DecodeConfig(bytes.NewReader(data))
-	if err != nil || size.Width <= 0 || size.Height <= 0 || size.Width > mostPixels/size.Height {
+	if err != nil || size.Width <= 0 || size.Height <= 0 || size.Width > maxPixels/size.Height {
 		return Image{}, ErrNoPicture
 	}
 	decoded, _, err := image.Decode(bytes.NewReader(data))

@@ -126,6 +126,6 @@ func (c *Client) send(ctx context.Context, path string, asked any) (status int, 
 		return 0, nil, err
 	}
 	defer res.Body.Close() //nolint:errcheck // its end was reached, or an error was
-	body, err = io.ReadAll(http.MaxBytesReader(nil, res.Body, mostBytes))
+	body, err = io.ReadAll(http.MaxBytesReader(nil, res.Body, maxBytes))
 	return res.StatusCode, body, err
 }

@@ -18,8 +18,8 @@ import (
 	"bahi/domain/access/picture"
 )
 
-// mostDecoded bounds the memory of one decoded picture.
-const mostDecoded = 512 << 20
+// maxDecoded bounds the memory of one decoded picture.
+const maxDecoded = 512 << 20
 
 // format is how pictures of one type are read. The decoders are named here: any package can add to the registry of package image.
 type format struct {
@@ -87,7 +87,7 @@ func size(kind string, file []byte) error {
 	case color.RGBA64Model, color.NRGBA64Model:
 		bytes = 8
 	}
-	if c.Width*c.Height*bytes > mostDecoded {
+	if c.Width*c.Height*bytes > maxDecoded {
 		return ErrDecoded
 	}
 	return nil

@@ -209,8 +209,8 @@ func (s *scan) evenLight() {
 }
 
 const (
-	dark     = 140
-	mostSkew = 6.0 // degrees
+	dark    = 140
+	maxSkew = 6.0 // degrees
 )
 
 // skew returns by how many degrees the lines fall to the right: at that angle rows are fullest.
@@ -250,7 +250,7 @@ func (s *scan) skew() float64 {
 	for _, step := range []float64{0.5, 0.1} {
 		from, to := best-step*5, best+step*5
 		if step == 0.5 {
-			from, to = -mostSkew, mostSkew
+			from, to = -maxSkew, maxSkew
 		}
 		most := -1
 		for angle := from; angle <= to+step/2; angle += step {

@@ -21,10 +21,10 @@ import (
 var ErrNotAllowed = errors.New("address not allowed")
 
 const (
-	connectWithin = 5 * time.Second
-	idleFor       = 30 * time.Second
-	mostIdle      = 4 // connections to one server
-	mostHeader    = 64 << 10
+	connectTimeout = 5 * time.Second
+	idleFor        = 30 * time.Second
+	maxIdle        = 4 // connections to one server
+	maxHeader      = 64 << 10
 )
 
 // Allowlist are the targets for which the rules on address and port do not hold.
@@ -80,14 +80,14 @@ func (e Allowlist) Client() *http.Client { return e.ClientBy(nil) }
 
 // ClientBy is [Exceptions.Client] with a resolver of names; nil: the machine's.
 func (e Allowlist) ClientBy(names *net.Resolver) *http.Client {
-	checked := &net.Dialer{Timeout: connectWithin, Resolver: names, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+	checked := &net.Dialer{Timeout: connectTimeout, Resolver: names, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil || !e.allows(at) {
 			return ErrNotAllowed
 		}
 		return nil
 	}}
-	free := &net.Dialer{Timeout: connectWithin, Resolver: names}
+	free := &net.Dialer{Timeout: connectTimeout, Resolver: names}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
@@ -97,7 +97,7 @@ func (e Allowlist) ClientBy(names *net.Resolver) *http.Client {
 				}
 				return checked.DialContext(ctx, network, address)
 			},
-			TLSHandshakeTimeout: connectWithin, IdleConnTimeout: idleFor, MaxIdleConnsPerHost: mostIdle, MaxResponseHeaderBytes: mostHeader, ForceAttemptHTTP2: true,
+			TLSHandshakeTimeout: connectTimeout, IdleConnTimeout: idleFor, MaxIdleConnsPerHost: maxIdle, MaxResponseHeaderBytes: maxHeader, ForceAttemptHTTP2: true,
 		},
 	}
 }

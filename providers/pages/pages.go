@@ -23,10 +23,10 @@ import (
 const Agent = "BahiBot"
 
 const (
-	within        = 10 * time.Second
-	mostBytes     = 5 << 20
-	mostRobots    = 500 << 10 // RFC 9309, section 2.5
-	mostRedirects = 3
+	within       = 10 * time.Second
+	maxBytes     = 5 << 20
+	maxRobots    = 500 << 10 // RFC 9309, section 2.5
+	maxRedirects = 3
 )
 
 // Failure is why a page was not fetched, in words for the bot's owner. They say nothing about addresses that may not be reached.
@@ -63,7 +63,7 @@ func (f *Fetcher) Fetch(ctx context.Context, address string) ([]byte, error) {
 		return nil, errNotAllowed
 	}
 	first := at.Host
-	for range mostRedirects + 1 {
+	for range maxRedirects + 1 {
 		client := f.others
 		if at.Host == first {
 			client = f.named
@@ -114,7 +114,7 @@ func allowed(ctx context.Context, client *http.Client, at *url.URL) error {
 	case res.StatusCode != http.StatusOK: // RFC 9309, section 2.3.1.3; redirects are not followed
 		return nil
 	}
-	text, err := io.ReadAll(io.LimitReader(res.Body, mostRobots))
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxRobots))
 	if err != nil {
 		return &Failure{Why: "The server's robots.txt cannot be read", Again: true}
 	}
@@ -148,11 +148,11 @@ func get(ctx context.Context, client *http.Client, at *url.URL) (body []byte, ne
 	if kind != "" && !strings.HasPrefix(kind, "text/") && kind != "application/xhtml+xml" {
 		return nil, nil, &Failure{Why: "The page is not a text"}
 	}
-	body, err = io.ReadAll(io.LimitReader(res.Body, mostBytes+1))
+	body, err = io.ReadAll(io.LimitReader(res.Body, maxBytes+1))
 	switch {
 	case err != nil:
 		return nil, nil, &Failure{Why: "The page's server cannot be reached", Again: true}
-	case len(body) > mostBytes:
+	case len(body) > maxBytes:
 		return nil, nil, &Failure{Why: "The page is larger than 5 MB"}
 	}
 	if named, err := botsource.MediaType(body); err == nil && named == botsource.PDF {

@@ -73,11 +73,11 @@ type Eraser struct {
 	cleaned   time.Time    // this node's folders have nothing left of users erased before
 }
 
-// SweepEvery is the interval of the search for users who are due, in case their jobs were lost.
-const SweepEvery = time.Hour
+// SweepInterval is the interval of the search for users who are due, in case their jobs were lost.
+const SweepInterval = time.Hour
 
-// foldWithin limits the wait for the projections.
-const foldWithin = 30 * time.Second
+// foldTimeout limits the wait for the projections.
+const foldTimeout = 30 * time.Second
 
 // policy retries an erasure for as long as the promise allows; the sweep follows.
 var policy = reactors.Policy{Attempts: 20, Timeout: 5 * time.Minute, AtOnce: 1}
@@ -168,7 +168,7 @@ func (e *Eraser) scrub(ctx context.Context, job reactors.Job[ScrubTables]) error
 	if err != nil {
 		return err
 	}
-	folding := readmodels.WithFreshness(ctx, &readmodels.Freshness{Min: head, Wait: foldWithin})
+	folding := readmodels.WithFreshness(ctx, &readmodels.Freshness{Min: head, Wait: foldTimeout})
 	if err := e.Views.Reader.Await(folding, e.Tables...); err != nil {
 		return fmt.Errorf("wait for the tables: %w", err)
 	}
@@ -192,7 +192,7 @@ const keeps = "Postgres may keep values of erased people until it overwrites the
 func (e *Eraser) warn(denied []string) { e.Log.Warn(keeps, "denied", denied) }
 
 // Clean removes from this node's folders what they have of erased users: the node that erased them has other folders, and a
-// mail may have been in progress. One goroutine must call it at the start and every [SweepEvery].
+// mail may have been in progress. One goroutine must call it at the start and every [SweepInterval].
 func (e *Eraser) Clean(ctx context.Context) error {
 	began := e.Now()
 	list, err := e.Vault.Erasures(ctx)
@@ -218,7 +218,7 @@ func (e *Eraser) Clean(ctx context.Context) error {
 			return err
 		}
 	}
-	e.cleaned = began.Add(-SweepEvery) // clocks differ, and mails may still be in progress
+	e.cleaned = began.Add(-SweepInterval) // clocks differ, and mails may still be in progress
 	return nil
 }
 

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// mostAtOnce limits the messages in one call of the broker, which may be fewer if the broker is slow.
-	mostAtOnce = 4096
+	// maxConcurrent limits the messages in one call of the broker, which may be fewer if the broker is slow.
+	maxConcurrent = 4096
 
 	// The delay between attempts doubles from the first to the longest.
 	firstWait   = 250 * time.Millisecond
@@ -54,7 +54,7 @@ type Feed struct {
 
 // New creates a feed.
 func New(config Config) *Feed {
-	f := &Feed{config: config, runner: projections.NewRunner(config.Store, config.Pool, config.Log), metrics: newMetrics(), most: mostAtOnce}
+	f := &Feed{config: config, runner: projections.NewRunner(config.Store, config.Pool, config.Log), metrics: newMetrics(), most: maxConcurrent}
 	f.runner.Program, f.runner.Silent = config.Program, config.Silent
 	return f
 }
@@ -82,7 +82,7 @@ func (f *Feed) forward(ctx context.Context, events []event.Stored, waits func(er
 				waits(nil)
 			}
 			kept += len(some)
-			wait, said, f.most = firstWait, "", min(f.most+f.most/8+1, mostAtOnce)
+			wait, said, f.most = firstWait, "", min(f.most+f.most/8+1, maxConcurrent)
 			continue
 		}
 		if ctx.Err() != nil {

@@ -85,8 +85,8 @@ var (
 	parkedGauge   = prometheus.NewDesc("bahi_feed_parked", "1 while the feed is stopped and an operator has to act.", nil, nil)
 )
 
-// scrapeWithin is the timeout of a scrape.
-const scrapeWithin = 2 * time.Second
+// scrapeTimeout is the timeout of a scrape.
+const scrapeTimeout = 2 * time.Second
 
 // Describe implements [prometheus.Collector].
 func (g gauges) Describe(out chan<- *prometheus.Desc) {
@@ -103,7 +103,7 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
 	}
 	tell(workingGauge, one(g.f.Status().Working))
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	at, err := Look(ctx, g.f.config.Pool)
 	var lag Lag

@@ -33,8 +33,8 @@ type Inbox interface {
 }
 
 const (
-	// SweepEvery is the interval of SweepInbox.
-	SweepEvery = time.Minute
+	// SweepInterval is the interval of SweepInbox.
+	SweepInterval = time.Minute
 
 	attempts = 11              // beside the first one, which no job makes
 	atOnce   = 16              // receipts wait here for messages that are just being sent

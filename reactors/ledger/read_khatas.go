@@ -37,8 +37,8 @@ type SweepKhatas struct{}
 // Kind implements [reactors.Args].
 func (SweepKhatas) Kind() string { return "sweep_khatas" }
 
-// SweepKhatasEvery is the interval of SweepKhatas.
-const SweepKhatasEvery = time.Hour
+// SweepKhatasInterval is the interval of SweepKhatas.
+const SweepKhatasInterval = time.Hour
 
 // Reading reads uploads and removes old ones.
 type Reading struct {
@@ -52,13 +52,13 @@ type Reading struct {
 
 const (
 	readAttempts = 4
-	readWithin   = 11 * time.Minute // ten pages
+	readTimeout  = 11 * time.Minute // ten pages
 )
 
 // Workers returns the workers of uploads.
 func (r *Reading) Workers() reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(reactors.Policy{Attempts: readAttempts, AtOnce: 1, Timeout: readWithin}, func(ctx context.Context, job reactors.Job[ReadKhata]) error {
+		reactors.Work(reactors.Policy{Attempts: readAttempts, AtOnce: 1, Timeout: readTimeout}, func(ctx context.Context, job reactors.Job[ReadKhata]) error {
 			return reactors.Later(r.Read(ctx, job.Args.Khata, job.Attempt >= readAttempts))
 		}),
 		reactors.Work(reactors.Policy{AtOnce: 1}, func(ctx context.Context, _ reactors.Job[SweepKhatas]) error { return r.Sweep(ctx) }),

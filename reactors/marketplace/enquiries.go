@@ -49,14 +49,14 @@ type EnquiryBatch struct {
 	Enquiries []uuid.UUID `json:"enquiries,omitempty"`
 }
 
-// mostAsked bounds the enquiries of a job, which are told one after the other.
-const mostAsked = 16
+// maxAsked bounds the enquiries of a job, which are told one after the other.
+const maxAsked = 16
 
 func one(id uuid.UUID) EnquiryBatch { return EnquiryBatch{Enquiries: []uuid.UUID{id}} }
 
 // with returns them with others, or false if there are enough.
 func (a EnquiryBatch) with(more EnquiryBatch) (EnquiryBatch, bool) {
-	if len(a.Enquiries) >= mostAsked {
+	if len(a.Enquiries) >= maxAsked {
 		return a, false
 	}
 	return EnquiryBatch{Enquiries: append(a.Enquiries, more.Enquiries...)}, true

@@ -79,13 +79,13 @@ type Notices struct {
 // policy has eight attempts within some 24 hours (CONTRACT.md 3.6).
 var policy = reactors.Policy{Attempts: 8, First: 79 * time.Second}
 
-// tellWithin bounds the telling of one enquiry, and tellPolicy that of all that a job has.
-const tellWithin = 30 * time.Second
+// tellTimeout bounds the telling of one enquiry, and tellPolicy that of all that a job has.
+const tellTimeout = 30 * time.Second
 
-var tellPolicy = reactors.Policy{Attempts: policy.Attempts, First: policy.First, Timeout: (mostAsked + 1) * tellWithin}
+var tellPolicy = reactors.Policy{Attempts: policy.Attempts, First: policy.First, Timeout: (maxAsked + 1) * tellTimeout}
 
-// mostTold is how many enquiries within an hour a company is told one by one (CONTRACT.md M15).
-const mostTold = 300
+// maxTold is how many enquiries within an hour a company is told one by one (CONTRACT.md M15).
+const maxTold = 300
 
 // Workers returns the workers of notices.
 func (n *Notices) Workers() reactors.Workers {
@@ -201,8 +201,8 @@ func (n *Notices) letter(a asked) (letter, error) {
 	return l, nil
 }
 
-// mostOfPlace bounds what a buyer writes into a template.
-const mostOfPlace = 500
+// maxOfPlace bounds what a buyer writes into a template.
+const maxOfPlace = 500
 
 // places returns the values of a template's places {{1}} to {{5}}: the company, the buyer's name and address, what is asked for, and a link. The network
 // wants a text in each, of one line.
@@ -213,8 +213,8 @@ func (l letter) places() []string {
 	}
 	values := []string{l.Company, l.Name, line(l.Email + " " + l.Phone), line(about + " " + l.Message), l.Link}
 	for i, v := range values[:4] {
-		if runes := []rune(v); len(runes) > mostOfPlace {
-			v = string(runes[:mostOfPlace])
+		if runes := []rune(v); len(runes) > maxOfPlace {
+			v = string(runes[:maxOfPlace])
 		}
 		values[i] = cmp.Or(v, "-")
 	}
@@ -224,7 +224,7 @@ func (l letter) places() []string {
 // crowded reports whether a company is asked so much that it gets digests, and sees to the next.
 func (n *Notices) crowded(ctx context.Context, a asked) error {
 	hour := n.Commands.Now().Truncate(time.Hour)
-	most := cmp.Or(n.Most, mostTold)
+	most := cmp.Or(n.Most, maxTold)
 	count, err := n.Views.EnquiriesWithin(ctx, a.workspace, a.Company, hour, most+1)
 	if err != nil || count <= most {
 		return err

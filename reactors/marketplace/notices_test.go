@@ -20,7 +20,7 @@ func TestPlacesOfATemplateAreLinesThatAreNotEmpty(t *testing.T) {
 	places := full.places()
 	require.Equal(t, []string{"Asha Mills", "Ravi", "ravi@example.org +919812345678"}, places[:3])
 	require.True(t, strings.HasPrefix(places[3], "500 Brass hook In steel? And अ"))
-	require.Len(t, []rune(places[3]), mostOfPlace)
+	require.Len(t, []rune(places[3]), maxOfPlace)
 	require.Equal(t, full.Link, places[4])
 	require.Equal(t, []string{"Asha Mills", "-", "-", "-", ""}, letter{Company: "Asha Mills"}.places())
 }
@@ -28,14 +28,14 @@ func TestPlacesOfATemplateAreLinesThatAreNotEmpty(t *testing.T) {
 func TestEnquiriesThatComeTogetherAreToldByOneJob(t *testing.T) {
 	t.Parallel()
 	var into reactors.Mergeable = NotifyByMail{one(uuid.New())}
-	for range mostAsked - 1 {
+	for range maxAsked - 1 {
 		all, taken := into.Join(NotifyByMail{one(uuid.New())})
 		require.True(t, taken)
 		into = all.(reactors.Mergeable)
 	}
 	_, taken := into.Join(NotifyByMail{one(uuid.New())})
 	require.False(t, taken)
-	require.Len(t, into.(NotifyByMail).all(), mostAsked)
+	require.Len(t, into.(NotifyByMail).all(), maxAsked)
 	text, err := json.Marshal(into)
 	require.NoError(t, err)
 	var again NotifyByMail

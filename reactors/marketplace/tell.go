@@ -51,7 +51,7 @@ func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, 
 			break
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	defer cancel()
 	var noting errgroup.Group // the log writes them together
 	for _, t := range notes {
@@ -62,7 +62,7 @@ func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, 
 
 // tellOne does one notification, unless it was done, and returns what became of it, nil for nothing.
 func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, attempt int, do telling) (*deliveryResult, error) {
-	ctx, cancel := context.WithTimeout(ctx, tellWithin)
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
 	a, err := n.load(ctx, id)
 	if err != nil || a.Status == "" {

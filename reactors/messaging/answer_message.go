@@ -46,22 +46,22 @@ type Answers struct {
 }
 
 const (
-	answerTries  = 4
-	answerWithin = 4 * time.Minute // six calls of a model, and its tools
-	answerAtOnce = 64              // they mostly wait for a model
+	answerTries   = 4
+	answerTimeout = 4 * time.Minute // six calls of a model, and its tools
+	answerAtOnce  = 64              // they mostly wait for a model
 
-	mostReplies = 20 // to a contact in an hour
-	mostHistory = 20
+	maxReplies = 20 // to a contact in an hour
+	maxHistory = 20
 
 	leaseAgain = time.Second // later a contact is looked at again who is being answered
 
-	// TakeOverEvery is how often answers are looked for whose process died.
-	TakeOverEvery = 10 * time.Second
+	// TakeOverInterval is how often answers are looked for whose process died.
+	TakeOverInterval = 10 * time.Second
 )
 
 // Workers returns the workers of answers.
 func (a *Answers) Workers() reactors.Workers {
-	policy := reactors.Policy{Attempts: answerTries, First: 2 * time.Second, Timeout: answerWithin, AtOnce: answerAtOnce}
+	policy := reactors.Policy{Attempts: answerTries, First: 2 * time.Second, Timeout: answerTimeout, AtOnce: answerAtOnce}
 	return reactors.Workers{reactors.WorkIf(policy, a.needed, func(ctx context.Context, job reactors.Job[AnswerMessage]) error {
 		held, err := WithLease(ctx, a.Pool, job.Args.Contact, func(ctx context.Context) error {
 			return a.answer(ctx, job.Args, job.Attempt >= answerTries)
@@ -232,7 +232,7 @@ func number(id string) int64 {
 // fill completes the turn with what was said.
 func (a *Answers) fill(ctx context.Context, t *turn, talk views.Talk, waiting []views.Message) error {
 	own := number(t.Message)
-	t.Answer, t.Question.Contact, t.silent = t.Message, t.AnswerMessage.Contact, talk.Replies >= mostReplies
+	t.Answer, t.Question.Contact, t.silent = t.Message, t.AnswerMessage.Contact, talk.Replies >= maxReplies
 	var texts []string
 	mine := false
 	for _, m := range waiting {
@@ -248,7 +248,7 @@ func (a *Answers) fill(ctx context.Context, t *turn, talk views.Talk, waiting []
 		return errNothing
 	}
 	t.Text = strings.Join(texts, "\n")
-	before, err := a.Views.Messages(ctx, t.workspace, t.AnswerMessage.Contact, number(waiting[0].ID), mostHistory)
+	before, err := a.Views.Messages(ctx, t.workspace, t.AnswerMessage.Contact, number(waiting[0].ID), maxHistory)
 	for _, m := range slices.Backward(before) {
 		if m.Text != nil {
 			t.History = append(t.History, answering.Line{Ours: m.Direction == "out", Text: *m.Text})

@@ -76,18 +76,18 @@ type Knowledge struct {
 	Reading *knowledge.Indexer
 }
 
-// SweepVectorsEvery is the interval of SweepVectors.
-const SweepVectorsEvery = 10 * time.Minute
+// SweepVectorsInterval is the interval of SweepVectors.
+const SweepVectorsInterval = 10 * time.Minute
 
 const (
-	tries      = 3 // of a page, in 60 s (CONTRACT.md B12)
-	readWithin = 5 * time.Minute
+	tries       = 3 // of a page, in 60 s (CONTRACT.md B12)
+	readTimeout = 5 * time.Minute
 )
 
 // Workers returns the workers that read and forget.
 func (k *Knowledge) Workers() reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(reactors.Policy{Attempts: tries, First: 10 * time.Second, Timeout: readWithin, AtOnce: 2}, func(ctx context.Context, job reactors.Job[ReadSource]) error {
+		reactors.Work(reactors.Policy{Attempts: tries, First: 10 * time.Second, Timeout: readTimeout, AtOnce: 2}, func(ctx context.Context, job reactors.Job[ReadSource]) error {
 			return reactors.Later(k.Reading.Read(ctx, job.Args.Source, job.Attempt >= tries))
 		}),
 		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[ForgetSource]) error {
@@ -96,7 +96,7 @@ func (k *Knowledge) Workers() reactors.Workers {
 		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[ForgetBot]) error {
 			return k.Reading.ForgetBot(ctx, job.Args.Bot)
 		}),
-		reactors.Work(reactors.Policy{AtOnce: 1, Timeout: readWithin}, func(ctx context.Context, _ reactors.Job[SweepVectors]) error {
+		reactors.Work(reactors.Policy{AtOnce: 1, Timeout: readTimeout}, func(ctx context.Context, _ reactors.Job[SweepVectors]) error {
 			return k.Reading.Revise(ctx)
 		}),
 	}

@@ -87,8 +87,8 @@ type TendCampaigns struct{}
 func (TendCampaigns) Kind() string { return "tend_campaigns" }
 
 const (
-	// TendEvery is the interval of TendCampaigns.
-	TendEvery = 5 * time.Second
+	// TendInterval is the interval of TendCampaigns.
+	TendInterval = 5 * time.Second
 
 	// slot is how often the sweep adds a job for a campaign that is under way. One that is sent by another job ends at once.
 	slot = 15 * time.Second

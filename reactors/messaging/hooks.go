@@ -14,15 +14,15 @@ type RegisterWebhooks struct{}
 func (RegisterWebhooks) Kind() string { return "hook_channels" }
 
 const (
-	// HookEvery is the interval of HookChannels.
-	HookEvery = time.Hour
+	// HookInterval is the interval of HookChannels.
+	HookInterval = time.Hour
 
-	hookWithin = 5 * time.Minute
+	hookTimeout = 5 * time.Minute
 )
 
 // HookWorkers returns the worker of hooks.
 func HookWorkers(hook func(ctx context.Context) error) reactors.Workers {
-	return reactors.Workers{reactors.Work(reactors.Policy{AtOnce: 1, Timeout: hookWithin}, func(ctx context.Context, _ reactors.Job[RegisterWebhooks]) error {
+	return reactors.Workers{reactors.Work(reactors.Policy{AtOnce: 1, Timeout: hookTimeout}, func(ctx context.Context, _ reactors.Job[RegisterWebhooks]) error {
 		return hook(ctx)
 	})}
 }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	leaseFor   = 15 * time.Second
-	renewEvery = 4 * time.Second
+	leaseFor      = 15 * time.Second
+	renewInterval = 4 * time.Second
 )
 
 // WithLease lets one job of all nodes answer a contact at a time. It returns false if another job does. No connection is held meanwhile.
@@ -50,7 +50,7 @@ func renew(ctx context.Context, pool *pgxpool.Pool, contact int64, holder uuid.U
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(min(renewEvery, time.Until(until))):
+		case <-time.After(min(renewInterval, time.Until(until))):
 		}
 		asked := time.Now()
 		asking, cancel := context.WithDeadline(ctx, until)

@@ -52,13 +52,13 @@ type PlayReceipts struct {
 	Messages []string `json:"messages,omitempty"`
 }
 
-// mostPlayed bounds the messages of a job.
-const mostPlayed = 100
+// maxPlayed bounds the messages of a job.
+const maxPlayed = 100
 
 // Join implements [reactors.Mergeable].
 func (p PlayReceipts) Join(other reactors.Args) (reactors.Args, bool) {
 	more, ok := other.(PlayReceipts)
-	if !ok || len(p.Messages) >= mostPlayed {
+	if !ok || len(p.Messages) >= maxPlayed {
 		return p, false
 	}
 	p.Messages = append(p.Messages, more.Messages...)
@@ -74,14 +74,14 @@ type Player struct {
 	Keep     func(ctx context.Context, message string) error // see flows.Messages.KeepFile
 }
 
-// fileWithin bounds an attempt to fetch a file.
-const fileWithin = time.Minute
+// fileTimeout bounds an attempt to fetch a file.
+const fileTimeout = time.Minute
 
 // Workers returns the workers.
 func (p *Player) Workers() reactors.Workers {
 	return reactors.Workers{
 		reactors.Work(reactors.Policy{}, p.play),
-		reactors.Work(reactors.Policy{Timeout: fileWithin}, func(ctx context.Context, job reactors.Job[KeepFile]) error {
+		reactors.Work(reactors.Policy{Timeout: fileTimeout}, func(ctx context.Context, job reactors.Job[KeepFile]) error {
 			err := p.Keep(ctx, job.Args.Message)
 			if failed, ok := errors.AsType[*network.Failure](err); ok && !failed.Reason.Retryable() && failed.Reason != network.Unknown || ok && failed.Reason == network.Unconfigured {
 				return reactors.GiveUp(err)

@@ -98,12 +98,12 @@ func (v *Views) KhatasBefore(ctx context.Context, before time.Time) ([]OldKhata,
 		`select k.workspace_id, k.id from khatas.khata k where not k.removed and k.created_at < $1 order by k.created_at limit 100`, before)
 }
 
-// mostNames bounds the accounts whose names are looked for on a page.
-const mostNames = 20_000
+// maxNames bounds the accounts whose names are looked for on a page.
+const maxNames = 20_000
 
 // AccountNames returns the open accounts of a workspace.
 func (v *Views) AccountNames(ctx context.Context, workspace uuid.UUID) ([]khatapage.Account, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[khatapage.Account], `
 		select a.ledger, a.id, a.name from books.account a
-		where a.workspace_id = $1 and a.deleted_position = $2 order by a.id limit $3`, workspace, int64(1<<63-1), mostNames)
+		where a.workspace_id = $1 and a.deleted_position = $2 order by a.id limit $3`, workspace, int64(1<<63-1), maxNames)
 }

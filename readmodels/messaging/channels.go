@@ -92,8 +92,8 @@ func (v *Views) OfAccount(ctx context.Context, account string) ([]int64, error) 
 	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where type = 'chat' and identified and settings ->> 'accountId' = $1 order by id`, account)
 }
 
-// mostNaming bounds the channels of one sender that is none's yet.
-const mostNaming = 10
+// maxNaming bounds the channels of one sender that is none's yet.
+const maxNaming = 10
 
 // Signing lists the first channels that have a secret of their own for what their sender is sent. It misses none that was there when it
 // began.
@@ -101,7 +101,7 @@ func (v *Views) Signing(ctx context.Context, sender string) ([]int64, error) {
 	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
 		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
 			select id from channels.channel
-			where type = 'chat' and settings ->> 'senderId' = $1 and 'appSecret' = any(secret_settings) order by id limit $2`, sender, mostNaming)
+			where type = 'chat' and settings ->> 'senderId' = $1 and 'appSecret' = any(secret_settings) order by id limit $2`, sender, maxNaming)
 	})
 }
 
@@ -112,7 +112,7 @@ func (v *Views) Unconfirmed(ctx context.Context, sender, app string) ([]int64, e
 		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
 			select id from channels.channel
 			where type = 'chat' and not identified and (settings ->> 'senderId' in ($1, '+' || $1) or settings ->> 'appName' = $2) order by id limit $3`,
-			sender, app, mostNaming)
+			sender, app, maxNaming)
 	})
 }
 

@@ -68,9 +68,9 @@ const (
 	defaultWindow  = 20_000
 	defaultWindows = 10
 
-	// statementWithin is the timeout of each statement, in Postgres's syntax. After searchWithin a search starts no further window.
-	statementWithin = "5s"
-	searchWithin    = 2 * time.Second
+	// statementTimeout is the timeout of each statement, in Postgres's syntax. After searchWithin a search starts no further window.
+	statementTimeout = "5s"
+	searchTimeout    = 2 * time.Second
 )
 
 const eventColumns = `e.position, e.stream, e.revision, e.id, e.type, e.recorded_at, e.meta, e.data`
@@ -121,7 +121,7 @@ func (f Filter) bounds(ctx context.Context, tx pgx.Tx) (low, high event.Position
 
 func (v *Events) searchLog(ctx context.Context, tx pgx.Tx, f Filter, low, high event.Position, size int) (Found, error) {
 	found := Found{From: high + 1, To: high}
-	for began, n := time.Now(), 0; found.From > low && n < v.windows() && time.Since(began) < searchWithin; n++ {
+	for began, n := time.Now(), 0; found.From > low && n < v.windows() && time.Since(began) < searchTimeout; n++ {
 		from := low
 		if found.From > low+event.Position(v.window()) {
 			from = found.From - event.Position(v.window())
@@ -251,7 +251,7 @@ func (v *Events) PositionAt(ctx context.Context, moment time.Time) (at event.Pos
 // reading calls do with a snapshot whose statements have a timeout.
 func (v *Events) reading(ctx context.Context, do func(pgx.Tx) error) error {
 	return pgx.BeginTxFunc(ctx, v.DB, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select set_config('statement_timeout', $1, true)`, statementWithin); err != nil {
+		if _, err := tx.Exec(ctx, `select set_config('statement_timeout', $1, true)`, statementTimeout); err != nil {
 			return err
 		}
 		return do(tx)

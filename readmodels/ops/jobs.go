@@ -45,8 +45,8 @@ type Selection struct {
 	PageSize int
 }
 
-// mostError limits the characters of a shown error.
-const mostError = 500
+// maxError limits the characters of a shown error.
+const maxError = 500
 
 // Jobs reads the queue of jobs from River's tables.
 type Jobs struct {
@@ -116,4 +116,4 @@ func (j *Jobs) Job(ctx context.Context, id int64) (Job, error) {
 }
 
 var jobColumns = fmt.Sprintf(`id, kind, state::text, attempt, max_attempts, created_at, scheduled_at, finalized_at,
-	left(errors[cardinality(errors)]->>'error', %d), metadata->>'output', args`, mostError)
+	left(errors[cardinality(errors)]->>'error', %d), metadata->>'output', args`, maxError)

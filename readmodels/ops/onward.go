@@ -32,7 +32,7 @@ func (v *Events) Onward(ctx context.Context, f Filter, size int) (found Found, e
 
 func (v *Events) logOnward(ctx context.Context, tx pgx.Tx, f Filter, low, high event.Position, size int) (Found, error) {
 	found := Found{From: low, To: low - 1}
-	for began, n := time.Now(), 0; found.To < high && n < v.windows() && time.Since(began) < searchWithin; n++ {
+	for began, n := time.Now(), 0; found.To < high && n < v.windows() && time.Since(began) < searchTimeout; n++ {
 		to := min(high, found.To+event.Position(v.window()))
 		rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e
 			where e.position between $6 and $7 and `+matching+` order by e.position limit $8`,

@@ -11,10 +11,10 @@ import (
 const usual = 100 * time.Millisecond
 
 const (
-	pieceSize  = 1 << 20
-	pieces     = 40              // of that size in one measurement
-	paceEvery  = 3 * time.Second // between two measurements, which take a hundredth of the machine
-	fewestLook = 5               // measurements; of fewer nothing can be said
+	pieceSize    = 1 << 20
+	pieces       = 40              // of that size in one measurement
+	paceInterval = 3 * time.Second // between two measurements, which take a hundredth of the machine
+	minLook      = 5               // measurements; of fewer nothing can be said
 )
 
 // pacing measures how fast the machine is while the tests run, with all that runs beside them.
@@ -26,7 +26,7 @@ type pacing struct {
 // run measures until the program ends.
 func (p *pacing) run() {
 	data := make([]byte, pieceSize)
-	for range time.Tick(paceEvery) {
+	for range time.Tick(paceInterval) {
 		began := time.Now()
 		for range pieces {
 			sum := sha256.Sum256(data)
@@ -42,7 +42,7 @@ func (p *pacing) run() {
 func (p *pacing) slower() float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.times) < fewestLook {
+	if len(p.times) < minLook {
 		return 0
 	}
 	times := slices.Sorted(slices.Values(p.times))

@@ -50,7 +50,7 @@ const (
 // before it is read.
 const (
 	pause      = 2 * time.Minute
-	mostMails  = 6
+	maxMails   = 6
 	mailWindow = time.Hour
 )
 
@@ -144,7 +144,7 @@ func (m *Mailed) issue(ctx context.Context, tx pgx.Tx, kind Kind, of Mailing, ha
 		return err
 	case known && (before.Number >= of.Number || !before.Spent && now.Sub(before.IssuedAt) < pause):
 		return ErrMailed
-	case mails >= mostMails:
+	case mails >= maxMails:
 		return ErrTooMany
 	}
 	if _, err := tx.Exec(ctx, `update account.mailing set mails = mails + 1 where recipient_id = $1 and kind = $2`, of.Recipient, kind.name); err != nil {

@@ -35,8 +35,8 @@ type Passwords struct {
 	params  *argon2id.Params
 	hashing *semaphore.Weighted
 
-	inTurn     atomic.Int64 // running and waiting hashes
-	mostInTurn int64
+	inTurn    atomic.Int64 // running and waiting hashes
+	maxInTurn int64
 
 	nobody string // a hash of an unknown password
 
@@ -47,7 +47,7 @@ type Passwords struct {
 func newPasswords(db db, s Settings, now func() time.Time) (*Passwords, error) {
 	p := &Passwords{
 		db: db, now: now, minimum: s.MinPassword, common: readCommon(), params: s.Hash.params(),
-		hashing: semaphore.NewWeighted(int64(s.Hashes)), mostInTurn: int64(s.Hashes) * (1 + mostInTurn), check: argon2id.CheckHash,
+		hashing: semaphore.NewWeighted(int64(s.Hashes)), maxInTurn: int64(s.Hashes) * (1 + maxInTurn), check: argon2id.CheckHash,
 	}
 	var err error
 	if p.nobody, err = argon2id.CreateHash(newSecret(), p.params); err != nil {
@@ -144,13 +144,13 @@ func (p *Passwords) rehash(ctx context.Context, user uuid.UUID, password, old st
 // ErrCrowded is the error of a password that is not checked, because too many others wait.
 var ErrCrowded = fault.New(fault.Unavailable, "Too many sign-ins at once, try again")
 
-// mostInTurn is how many wait for each running hash. Beyond that, nobody's turn comes in time.
-const mostInTurn = 32
+// maxInTurn is how many wait for each running hash. Beyond that, nobody's turn comes in time.
+const maxInTurn = 32
 
 // turn waits for a turn to hash: each hash takes enough memory to make guessing expensive.
 
 func (p *Passwords) turn(ctx context.Context) (done func(), err error) {
-	if p.inTurn.Add(1) > p.mostInTurn {
+	if p.inTurn.Add(1) > p.maxInTurn {
 		p.inTurn.Add(-1)
 		return nil, ErrCrowded
 	}

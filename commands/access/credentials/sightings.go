@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// mostSightings bounds the memory for sessions in use.
-const mostSightings = 1 << 16
+// maxSightings bounds the memory for sessions in use.
+const maxSightings = 1 << 16
 
 // sightings has the last lookup of each session, and the session's end: the zero time for sessions that are over.
 type sightings struct {
@@ -21,7 +21,7 @@ type sightings struct {
 type sighting struct{ at, ends time.Time }
 
 func newSightings() (*sightings, error) {
-	seen, err := simplelru.NewLRU[uuid.UUID, sighting](mostSightings, nil)
+	seen, err := simplelru.NewLRU[uuid.UUID, sighting](maxSightings, nil)
 	return &sightings{seen: seen}, err
 }
 

@@ -157,11 +157,11 @@ type Result struct {
 
 // The bounds of an answer (CONTRACT.md B11).
 const (
-	mostRounds   = 5 // with tools; one more without
-	mostCalls    = 8 // of a round
-	mostPassages = 6
-	mostText     = 4096
-	mostQuote    = 1000
+	maxRounds   = 5 // with tools; one more without
+	maxCalls    = 8 // of a round
+	maxPassages = 6
+	maxText     = 4096
+	maxQuote    = 1000
 )
 
 // Run makes the answer to a question. Its error is that of a model that is down, or of the system.
@@ -185,7 +185,7 @@ func (e *Engine) quote(ctx context.Context, q Question, r Result) (Result, error
 			titles[i] = *p.Source.Name
 		}
 	}
-	quoted, err := e.Knowledge.Quote(ctx, q.Bot, q.Text, texts, titles, e.Coverage, mostQuote)
+	quoted, err := e.Knowledge.Quote(ctx, q.Bot, q.Text, texts, titles, e.Coverage, maxQuote)
 	if err != nil {
 		return r, err
 	}
@@ -262,7 +262,7 @@ type talk struct {
 
 // search finds passages, and adds those that are new to the ones that the model knows.
 func (t *talk) search(ctx context.Context, text string) (fresh []Passage, err error) {
-	passages, err := t.Knowledge.Search(ctx, t.Bot, text, mostPassages)
+	passages, err := t.Knowledge.Search(ctx, t.Bot, text, maxPassages)
 	if err != nil || len(passages) == 0 {
 		return nil, err
 	}
@@ -330,7 +330,7 @@ func (t *talk) converse(ctx context.Context, r Result) (Result, error) {
 	messages = append(messages, Message{Role: User, Text: passages + "\n\nThe customer:\n" + marked(mark, t.Text)})
 	for round := 0; ; round++ {
 		offered := tools
-		if round == mostRounds {
+		if round == maxRounds {
 			offered = nil
 		}
 		said, err := t.Model.Chat(ctx, messages, offered)
@@ -345,7 +345,7 @@ func (t *talk) converse(ctx context.Context, r Result) (Result, error) {
 		messages = append(messages, Message{Role: Assistant, Text: said.Text, Calls: said.Calls})
 		for i, call := range said.Calls {
 			result := `{"error":"too many calls at once"}`
-			if i < mostCalls {
+			if i < maxCalls {
 				if result, err = t.call(ctx, call); err != nil {
 					return r, err
 				}
@@ -385,10 +385,10 @@ func (t *talk) sourced(text string) string {
 	if len(lines) > 0 {
 		sources = "\n\n" + strings.Join(lines, "\n")
 	}
-	if len([]rune(sources)) > mostText/2 {
+	if len([]rune(sources)) > maxText/2 {
 		sources = ""
 	}
-	return cutAt(text, mostText-len([]rune(sources))) + sources
+	return cutAt(text, maxText-len([]rune(sources))) + sources
 }
 
 // note writes down what the bot did, where a trial had an effect too.

@@ -27,9 +27,9 @@ import (
 )
 
 const (
-	mostDescription = 1024 // characters, where a tool is described to a model
-	mostName        = 64
-	mostQuery       = 500
+	maxDescription = 1024 // characters, where a tool is described to a model
+	maxName        = 64
+	maxQuery       = 500
 )
 
 // hook is a webhook that the model may call.
@@ -86,7 +86,7 @@ func (t *talk) tools(ctx context.Context) (all []Tool, err error) {
 		}
 		h := hook{State: l.State, id: id, name: functionName(id, l.State.Name)}
 		t.hooks = append(t.hooks, h)
-		all = append(all, Tool{Name: h.name, Description: shortened(h.Description, mostDescription), Parameters: h.schema()})
+		all = append(all, Tool{Name: h.name, Description: shortened(h.Description, maxDescription), Parameters: h.schema()})
 	}
 	return all, nil
 }
@@ -106,7 +106,7 @@ func shortened(text string, most int) string {
 // functionName returns the name of a webhook for a model: wh_<id>_<its name in ASCII>.
 func functionName(id int64, name string) string {
 	words := strings.FieldsFunc(wording.Romanised(name), func(c rune) bool { return c >= utf8.RuneSelf || !unicode.IsLetter(c) && !unicode.IsDigit(c) })
-	return strings.TrimRight(shortened("wh_"+strconv.FormatInt(id, 10)+"_"+strings.ToLower(strings.Join(words, "_")), mostName), "_")
+	return strings.TrimRight(shortened("wh_"+strconv.FormatInt(id, 10)+"_"+strings.ToLower(strings.Join(words, "_")), maxName), "_")
 }
 
 // schema returns the parameters that the bot fills.
@@ -200,7 +200,7 @@ func (t *talk) logged(ctx context.Context, began botanswer.CallBegan, do func() 
 func (t *talk) tool(ctx context.Context, id int64, arguments map[string]any) (string, error) {
 	text := func(name string) string {
 		value, _ := arguments[name].(string)
-		return shortened(strings.TrimSpace(value), mostQuery)
+		return shortened(strings.TrimSpace(value), maxQuery)
 	}
 	var found any
 	var err error
@@ -235,7 +235,7 @@ func (t *talk) tool(ctx context.Context, id int64, arguments map[string]any) (st
 		return "", err
 	}
 	result, err := json.Marshal(found)
-	return shortened(string(result), mostResult), err
+	return shortened(string(result), maxResult), err
 }
 
 // enquire sends an enquiry to the workspace's company in the customer's name. What is wrong with it, or missing, is the model's to mend.

@@ -29,7 +29,7 @@ import (
 // The bounds of a webhook's call (CONTRACT.md 8.11, B6).
 const (
 	CallWithin = 15 * time.Second
-	mostResult = 8 << 10 // bytes
+	maxResult  = 8 << 10 // bytes
 )
 
 const unknownOutcome = "it is not known whether an earlier attempt of this call had its effect; do not assume either, and do not repeat it"
@@ -74,7 +74,7 @@ func (t *talk) send(ctx context.Context, req *http.Request, body []byte) (status
 		if err != nil { // its text may have the address, and with it what was asked
 			return 0, "", failureOf(ctx, err)
 		}
-		text, err := io.ReadAll(io.LimitReader(res.Body, mostResult))
+		text, err := io.ReadAll(io.LimitReader(res.Body, maxResult))
 		_ = res.Body.Close()
 		if err != nil {
 			return res.StatusCode, "", failureOf(ctx, err)

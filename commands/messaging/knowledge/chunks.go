@@ -8,9 +8,9 @@ import (
 
 // The sizes of chunks, in characters (CONTRACT.md 8.11).
 const (
-	leastChunk = 2000
-	mostChunk  = 3000
-	overlap    = 300
+	minChunk = 2000
+	maxChunk = 3000
+	overlap  = 300
 )
 
 // Chunks cuts the pages of a text into parts of 2,000 to 3,000 characters at borders of paragraphs, or of sentences in a long paragraph. Each part but the
@@ -50,13 +50,13 @@ func Chunks(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
 				}
 				for part != "" {
 					length := utf8.RuneCountInString(part)
-					if size+length <= mostChunk {
+					if size+length <= maxChunk {
 						current.WriteString(part + "\n\n")
 						size, part, added = size+length+2, "", true
 						continue
 					}
-					if size < leastChunk {
-						head, rest := cut(part, mostChunk-size)
+					if size < minChunk {
+						head, rest := cut(part, maxChunk-size)
 						current.WriteString(head)
 						part = strings.TrimSpace(rest)
 					}

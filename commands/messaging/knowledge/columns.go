@@ -58,7 +58,7 @@ func bands(table [][]field) (all []field) {
 // part cuts a name between words into one for each column below it, so that their edges are as near as they can be.
 func part(name field, below []field) []field {
 	words := wordsAt(name)
-	if len(below) < leastColumns || len(words) < len(below) {
+	if len(below) < minColumns || len(words) < len(below) {
 		return []field{name}
 	}
 	best, least := []field(nil), [2]int{}

@@ -42,7 +42,7 @@ type occurrence struct{ word, times int32 }
 
 // key returns what the indexes have for a word of a bot, or for a trigram. The database's knowledge.key returns the same.
 func key(bot int64, word string) int64 {
-	text := append(append(strconv.AppendInt(make([]byte, 0, 2*mostWord), bot, 10), ' '), word...)
+	text := append(append(strconv.AppendInt(make([]byte, 0, 2*maxWord), bot, 10), ' '), word...)
 	sum := sha256.Sum256(text)
 	return int64(binary.BigEndian.Uint64(sum[:])) // its bits
 }

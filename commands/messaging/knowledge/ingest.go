@@ -57,8 +57,8 @@ type Indexer struct {
 }
 
 const (
-	mostText  = 16 << 20 // bytes of text of one source
-	mostTitle = 300      // characters
+	maxText  = 16 << 20 // bytes of text of one source
+	maxTitle = 300      // characters
 
 	noText = "There is no text in it"
 )
@@ -168,8 +168,8 @@ func (r *Indexer) pages(ctx context.Context, workspace uuid.UUID, data []byte, n
 	} else {
 		text = rows(piped(strings.ReplaceAll(text, "\r\n", "\n")))
 	}
-	if runes := []rune(title); len(runes) > mostTitle {
-		title = string(runes[:mostTitle])
+	if runes := []rune(title); len(runes) > maxTitle {
+		title = string(runes[:maxTitle])
 	}
 	return strings.ToValidUTF8(title, ""), Text(text), nil
 }
@@ -196,7 +196,7 @@ func tidy(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		size := 0
 		for page, err := range pages {
-			if size += len(page); err == nil && size > mostText {
+			if size += len(page); err == nil && size > maxText {
 				err = failure("It has more than 16 MB of text")
 			}
 			if !yield(strings.ReplaceAll(page, "\x00", ""), err) || err != nil {

@@ -40,7 +40,7 @@ func (s *Store) near(ctx context.Context, bot int64, question string) ([]Passage
 		return nil, err
 	}
 	compare := s.scan
-	if n := len(vectors[0]); s.pgvector != "" && n > 0 && n <= mostNumbers {
+	if n := len(vectors[0]); s.pgvector != "" && n > 0 && n <= maxNumbers {
 		compare = s.ordered
 	}
 	nearest, err := compare(ctx, bot, vectors[0])
@@ -50,8 +50,8 @@ func (s *Store) near(ctx context.Context, bot int64, question string) ([]Passage
 	return nearest, nil
 }
 
-// mostNumbers is how many numbers pgvector takes in a vector.
-const mostNumbers = 16000
+// maxNumbers is how many numbers pgvector takes in a vector.
+const maxNumbers = 16000
 
 // ordered has pgvector compare, as scan does. Its operator refuses vectors of different lengths, and says NaN of those without a direction.
 func (s *Store) ordered(ctx context.Context, bot int64, vector []float32) ([]Passage, error) {
@@ -59,7 +59,7 @@ func (s *Store) ordered(ctx context.Context, bot int64, vector []float32) ([]Pas
 		select source_id, nth from knowledge.chunk where bot_id = $1 and model = $2
 		order by case when cardinality(embedding) = cardinality($3::real[]) and (embedding::SCHEMA.vector operator(SCHEMA.<=>) $3::real[]::SCHEMA.vector) <> 'NaN'
 			then embedding::SCHEMA.vector operator(SCHEMA.<=>) $3::real[]::SCHEMA.vector else 2 end, source_id, nth
-		limit $4`, "SCHEMA", s.pgvector), bot, s.Model.Embeds(), vector, mostNear) // CollectRows returns the error
+		limit $4`, "SCHEMA", s.pgvector), bot, s.Model.Embeds(), vector, maxNear) // CollectRows returns the error
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Passage, err error) {
 		return p, row.Scan(&p.Source, &p.Nth)
 	})
@@ -78,9 +78,9 @@ func (s *Store) scan(ctx context.Context, bot int64, vector []float32) (nearest 
 		at, _ := slices.BinarySearchFunc(nearest, p, func(a, b Passage) int {
 			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Nth, b.Nth))
 		})
-		if at < mostNear {
+		if at < maxNear {
 			nearest = slices.Insert(nearest, at, p)
-			nearest = nearest[:min(len(nearest), mostNear)]
+			nearest = nearest[:min(len(nearest), maxNear)]
 		}
 		return nil
 	})

@@ -19,8 +19,8 @@ var inline = map[atom.Atom]bool{
 	atom.Code: true, atom.Abbr: true, atom.Mark: true, atom.Q: true, atom.Cite: true, atom.Font: true, atom.Label: true, atom.Time: true, atom.Wbr: true, atom.Bdi: true,
 }
 
-// leastMain is how long the text of main must be in bytes, or it is not what a page is about.
-const leastMain = 200
+// minMain is how long the text of main must be in bytes, or it is not what a page is about.
+const minMain = 200
 
 // Page returns the title and the main text of a page.
 func Page(markup string) (title, text string) {
@@ -35,7 +35,7 @@ func Page(markup string) (title, text string) {
 	}
 	for n := range root.Descendants() {
 		if n.DataAtom == atom.Main || n.DataAtom == atom.Article {
-			if text = plain(n); len(text) >= leastMain {
+			if text = plain(n); len(text) >= minMain {
 				return title, text
 			}
 		}

@@ -97,7 +97,7 @@ func TestPgvectorFindsWhatTheScanFinds(t *testing.T) {
 				require.NoError(t, err)
 				got, err := s.ordered(t.Context(), bot, vectors[0])
 				require.NoError(t, err)
-				require.Len(t, got, mostNear*int(min(bot, 1)), "bot 0 knows nothing")
+				require.Len(t, got, maxNear*int(min(bot, 1)), "bot 0 knows nothing")
 				require.Equal(t, want, append([]Passage(nil), got...), question)
 				found, err := s.Search(t.Context(), bot, question, 6)
 				require.NoError(t, err)

@@ -12,11 +12,11 @@ import (
 
 // The weights of a question's words in the choice of an item.
 const (
-	leastItems = 10   // a word of few items is as rare as if there were so many
-	unheld     = 2    // times the weight of the rarest: a word that no item has
-	known      = 0.75 // of the weight of an attribute is forgiven where there is a number
-	nearly     = 1e-9
-	mostPiece  = 300 // characters of a text that are looked at together
+	minItems = 10   // a word of few items is as rare as if there were so many
+	unheld   = 2    // times the weight of the rarest: a word that no item has
+	known    = 0.75 // of the weight of an attribute is forgiven where there is a number
+	nearly   = 1e-9
+	maxPiece = 300 // characters of a text that are looked at together
 )
 
 // Quoted is an answer in the words of passages.
@@ -128,7 +128,7 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 		}
 		all[n] = h
 	}
-	total := float64(max(len(all), leastItems))
+	total := float64(max(len(all), minItems))
 	weights, sum := make([]float64, len(c.words)), 0.0
 	for i := range weights {
 		weights[i] = math.Log(1 + (total-float64(max(has[i], 1))+0.5)/(float64(max(has[i], 1))+0.5))
@@ -321,9 +321,9 @@ func piecesOf(text string) (all []string) {
 		cut := i + 1
 		switch {
 		case end:
-		case i+1-from >= mostPiece && space > from:
+		case i+1-from >= maxPiece && space > from:
 			cut = space
-		case i+1-from >= mostPiece && !unicode.In(next, unicode.M, unicode.Cf):
+		case i+1-from >= maxPiece && !unicode.In(next, unicode.M, unicode.Cf):
 		default:
 			continue
 		}

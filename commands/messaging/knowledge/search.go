@@ -26,12 +26,12 @@ type Passage struct {
 
 const (
 	fusion       = 60 // k of reciprocal rank fusion (CONTRACT.md 8.11)
-	mostWords    = 40 // of a question
-	mostCovered  = 24 // chunks that are compared by their words
-	mostNear     = 50 // chunks that are near by their vectors
+	maxWords     = 40 // of a question
+	maxCovered   = 24 // chunks that are compared by their words
+	maxNear      = 50 // chunks that are near by their vectors
 	similar      = 45 // percent of the trigrams of two words that both have: from there on, a word counts as mistyped or inflected
-	mostSimilar  = 8  // words that a word may be mistyped for
-	mostTogether = 6  // words that are looked for in one chunk
+	maxSimilar   = 8  // words that a word may be mistyped for
+	maxTogether  = 6  // words that are looked for in one chunk
 	inflectedFit = 0.95
 )
 
@@ -90,7 +90,7 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 	var texts, heads, meant []string
 	var of []int32 // the words that have the meanings
 	for text := range terms(question) {
-		if empty[text] || slices.Contains(texts, text) || len(texts) == mostWords {
+		if empty[text] || slices.Contains(texts, text) || len(texts) == maxWords {
 			continue
 		}
 		texts, heads, words = append(texts, text), append(heads, head(text)), append(words, word{text: text})
@@ -117,7 +117,7 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 		where m.word ~ '^[ -~]+$'
 		union all
 		select m.n, t.word, t.chunks, $5 from unnest($6::int[], $7::text[]) m (n, word) join knowledge.term t on t.bot_id = $1 and t.word between m.word and m.word || $4
-		where m.word !~ '^[ -~]+$' and length(t.word) <= length(m.word) + $8`, bot, texts, heads, string(utf8.MaxRune), synonymFit, of, meant, mostEnding)
+		where m.word !~ '^[ -~]+$' and length(t.word) <= length(m.word) + $8`, bot, texts, heads, string(utf8.MaxRune), synonymFit, of, meant, maxEnding)
 	known, err := collected(rows, words, &total)
 	if err != nil {
 		return nil, 0, err
@@ -189,7 +189,7 @@ func collected(rows pgx.Rows, words []word, total *int64) (known []bool, err err
 	}
 	for n, all := range alike {
 		slices.SortFunc(all, func(a, b like) int { return cmp.Or(cmp.Compare(b.fit, a.fit), cmp.Compare(a.term, b.term)) })
-		for _, l := range all[:min(len(all), mostSimilar)] {
+		for _, l := range all[:min(len(all), maxSimilar)] {
 			add(int64(n), l)
 			known[n] = true
 		}
@@ -216,7 +216,7 @@ func alikeness(one, other string) (common, of int) {
 // head returns how a word begins whatever its ending is.
 func head(word string) string {
 	runes := []rune(word)
-	return string(runes[:max(min(leastKnown, len(runes)), len(runes)-mostEnding)])
+	return string(runes[:max(min(minKnown, len(runes)), len(runes)-maxEnding)])
 }
 
 // covering returns the chunks that have most of the words by weight, the best first. Of those that have as much, the first is who has the words most often.
@@ -247,7 +247,7 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 					and keys && l.a::bigint[] and keys && l.b::bigint[] and keys && l.c::bigint[] and keys && l.d::bigint[] and keys && l.e::bigint[] and keys && l.f::bigint[] limit $8
 				) c limit $8
 			) c
-		) found join knowledge.chunk c using (source_id, nth)`, append(append([]any{bot}, ladder(keys, byRarity)...), mostCovered)...)
+		) found join knowledge.chunk c using (source_id, nth)`, append(append([]any{bot}, ladder(keys, byRarity)...), maxCovered)...)
 	if err != nil {
 		return nil, fmt.Errorf("search the chunks of bot %d: %w", bot, err)
 	}
@@ -289,7 +289,7 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 // ladder returns what chunks are to have, step by step: first one of the keys of each of several words, then not of the most frequent of them, and so on to one
 // key of each word alone. Where few chunks have any of the words, it is one step. A step is an element of each list.
 func ladder(keys [][]int64, byRarity []word) []any {
-	var steps [mostTogether][]string
+	var steps [maxTogether][]string
 	step := func(all ...[]int64) {
 		for i := range steps {
 			steps[i] = append(steps[i], literal(all[min(i, len(all)-1)]))
@@ -299,10 +299,10 @@ func ladder(keys [][]int64, byRarity []word) []any {
 	for _, w := range byRarity {
 		chunks += w.chunks
 	}
-	if chunks <= mostCovered {
+	if chunks <= maxCovered {
 		step(slices.Concat(keys...))
 	} else {
-		for n := min(len(keys), mostTogether); n > 1; n-- {
+		for n := min(len(keys), maxTogether); n > 1; n-- {
 			step(keys[:n]...)
 		}
 		for _, of := range keys {

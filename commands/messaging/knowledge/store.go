@@ -36,7 +36,7 @@ type Store struct {
 const (
 	embedAtOnce = 64 // texts of a call
 	writeAtOnce = 16 // chunks of a batch
-	mostWord    = 60 // bytes of a word that is searched
+	maxWord     = 60 // bytes of a word that is searched
 )
 
 // Put replaces the chunks of a source, and returns how many there are. It writes the first ones while the last ones are still read, and nothing where their error
@@ -163,7 +163,7 @@ func terms(text string) func(yield func(string) bool) {
 	}, strings.ReplaceAll(text, "₹", " rs "))
 	return func(yield func(string) bool) {
 		for word := range wording.Each(text) {
-			if len(word) <= mostWord && !yield(word) {
+			if len(word) <= maxWord && !yield(word) {
 				return
 			}
 		}

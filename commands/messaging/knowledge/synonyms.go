@@ -15,9 +15,9 @@ import (
 var synonymLines string
 
 const (
-	mostEnding   = 3   // letters that a word may have beyond one of the list, in a script without stems
-	leastKnown   = 2   // letters of a word in the list that others begin with
-	mostMeant    = 64  // synonyms of a word
+	maxEnding    = 3   // letters that a word may have beyond one of the list, in a script without stems
+	minKnown     = 2   // letters of a word in the list that others begin with
+	maxMeant     = 64  // synonyms of a word
 	synonymFit   = 0.7 // of a word that means what was asked
 	longestLatin = 4   // letters of an English ending
 )
@@ -45,7 +45,7 @@ var synonyms = func() map[string][][]string {
 func meaning(word string) (all []string) {
 	groups := synonyms[stem(word)]
 	if !isLatin(word) {
-		for rest, cut := word, 0; len(groups) == 0 && cut < mostEnding && utf8.RuneCountInString(rest) > leastKnown; cut++ {
+		for rest, cut := word, 0; len(groups) == 0 && cut < maxEnding && utf8.RuneCountInString(rest) > minKnown; cut++ {
 			_, width := utf8.DecodeLastRuneInString(rest)
 			rest = rest[:len(rest)-width]
 			groups = synonyms[rest]
@@ -53,7 +53,7 @@ func meaning(word string) (all []string) {
 	}
 	for _, group := range groups {
 		for _, other := range group {
-			if other != word && !slices.Contains(all, other) && len(all) < mostMeant {
+			if other != word && !slices.Contains(all, other) && len(all) < maxMeant {
 				all = append(all, other)
 			}
 		}

@@ -16,8 +16,8 @@ type field struct {
 }
 
 const (
-	leastProse   = 30 // characters of a cell of a text in columns, at least on average
-	leastColumns = 2
+	minProse   = 30 // characters of a cell of a text in columns, at least on average
+	minColumns = 2
 )
 
 var gaps = regexp.MustCompile(`\t+| {2,}`)
@@ -40,7 +40,7 @@ func rows(page string) string {
 		switch {
 		case len(fields) == 0:
 			blank++
-		case len(fields) >= leastColumns && !bullet.MatchString(strings.TrimSpace(line)):
+		case len(fields) >= minColumns && !bullet.MatchString(strings.TrimSpace(line)):
 			if blank > 0 && len(table) > 0 && titled(table) != titled([][]field{fields}) && titled([][]field{fields}) {
 				end() // another table begins
 			} else if len(table) == 0 {
@@ -108,7 +108,7 @@ func lined(table [][]field) (lines []string) {
 		return nil
 	}
 	if prose(table) {
-		for column := range leastColumns {
+		for column := range minColumns {
 			for _, row := range table {
 				if column < len(row) {
 					lines = append(lines, row[column].text)
@@ -151,14 +151,14 @@ func lined(table [][]field) (lines []string) {
 func prose(table [][]field) bool {
 	size, n := 0, 0
 	for _, row := range table {
-		if len(row) > leastColumns {
+		if len(row) > minColumns {
 			return false
 		}
 		for _, f := range row {
 			size, n = size+f.to-f.from, n+1
 		}
 	}
-	return len(table) > leastColumns && size >= leastProse*n
+	return len(table) > minColumns && size >= minProse*n
 }
 
 // pair returns a row without names of columns.
@@ -213,7 +213,7 @@ func comma(text string, named bool) string {
 				full++
 			}
 		}
-		if width < leastColumns || len(table) < 2 || 10*full < 9*len(table) {
+		if width < minColumns || len(table) < 2 || 10*full < 9*len(table) {
 			continue
 		}
 		var lines []string

@@ -39,10 +39,10 @@ const Side = 1024
 const (
 	quality = 85 // of a JPEG, where no difference is seen
 
-	// mostScans bounds the time that a JPEG takes. A progressive one goes over the whole picture once a
+	// maxScans bounds the time that a JPEG takes. A progressive one goes over the whole picture once a
 	// scan, and a scan can be as short as some twenty bytes; encoders make about ten. The number is the one
 	// that libjpeg-turbo's fuzzers set (TJPARAM_SCANLIMIT).
-	mostScans = 500
+	maxScans = 500
 
 	// atOnce is how many pictures are worked on at the same time, and manyPixels what makes one large:
 	// of the large ones only one at a time. Decoding one takes 3 to 8 bytes a pixel; a JPEG that is
@@ -112,7 +112,7 @@ func (s *Studio) Draw(ctx context.Context, upload io.Reader, most int64, side in
 		return Picture{}, ErrNotImage
 	case size.Width > MaxSide || size.Height > MaxSide:
 		return Picture{}, large
-	case f.meta == imagemeta.JPEG && bytes.Count(data, []byte{0xff, 0xda}) > mostScans:
+	case f.meta == imagemeta.JPEG && bytes.Count(data, []byte{0xff, 0xda}) > maxScans:
 		return Picture{}, ErrNotImage
 	}
 	if size.Width*size.Height > manyPixels {

@@ -50,7 +50,7 @@ func (c PostRows) Decide(s PostingContext) ([]RowAdded, error) {
 	switch {
 	case len(wrong) > 0:
 		return nil, fault.Fields(wrong...)
-	case bytes > mostBytes:
+	case bytes > maxBytes:
 		return nil, errTooLarge
 	}
 	return rows, refused(rows, s)

@@ -124,7 +124,7 @@ func (c ReverseRows) Decide(s PostingContext) ([]RowAdded, error) {
 		added[i] = RowAdded{Account: c.Account, Date: date, In: in, Out: out, Reverses: c.IDs[i]}
 		bytes += size(in, out, "")
 	}
-	if bytes > mostBytes {
+	if bytes > maxBytes {
 		return nil, errTooLarge
 	}
 	return added, s.CheckDates(date)

@@ -116,7 +116,7 @@ func (r Row) check(today unit.Date, entries []fault.Field) (wrong []fault.Field)
 	if len(entries) == 0 && r.In.IsZero() && r.Out.IsZero() {
 		wrong = append(wrong, fault.Field{Field: "in_entries", Message: "at least one entry is needed, on either side"})
 	}
-	if size(r.In, r.Out, r.Warnings) > mostBytes {
+	if size(r.In, r.Out, r.Warnings) > maxBytes {
 		wrong = append(wrong, fault.Field{Field: "in_entries", Message: "both sides together have more than 1,000,000 bytes"})
 	}
 	return append(wrong, entries...)
@@ -125,8 +125,8 @@ func (r Row) check(today unit.Date, entries []fault.Field) (wrong []fault.Field)
 // An event has at most 1,000,000 bytes (CONTRACT.md L10), of which a row takes rowBytes besides its entries. The rest of it, such as
 // the reason, takes less than is left.
 const (
-	mostBytes = 990_000
-	rowBytes  = 200
+	maxBytes = 990_000
+	rowBytes = 200
 )
 
 // size returns how many bytes a row takes of an event.

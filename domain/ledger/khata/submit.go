@@ -16,9 +16,9 @@ import (
 
 // most is how many entries or rows one request may submit (CONTRACT.md I20), and mostBytes how many bytes they take in the log.
 const (
-	most      = 1000
-	mostBytes = 990_000
-	rowBytes  = 220
+	most     = 1000
+	maxBytes = 990_000
+	rowBytes = 220
 )
 
 // Asked is a row that somebody wants to post.
@@ -100,7 +100,7 @@ func (c PostRows) Decide() ([]Row, error) {
 		return nil, fault.Fields(append(wrong, locked...)...)
 	case len(locked) > 0:
 		return nil, &fault.Error{Kind: fault.Conflict, Detail: fmt.Sprintf("Books are locked through %s", *c.LockedThrough), Fields: locked}
-	case bytes > mostBytes:
+	case bytes > maxBytes:
 		return nil, fault.Fields(fault.Field{Field: "entries", Message: "more than 1,000,000 bytes together: send fewer at once"})
 	}
 	return rows, nil

@@ -125,13 +125,13 @@ func likeDate(text string) bool {
 	return formed || digits(text) > 1 && garbled.MatchString(text)
 }
 
-// mostDateWords is how many words a date has, as "2 nd March 2025".
-const mostDateWords = 4
+// maxDateWords is how many words a date has, as "2 nd March 2025".
+const maxDateWords = 4
 
 // leadingDate returns how many of the words are a date, and the date. A formed one may not exist.
 func leadingDate(words []Word) (count int, d day) {
 	together := 1
-	for ; together < min(len(words), mostDateWords); together++ {
+	for ; together < min(len(words), maxDateWords); together++ {
 		if before, w := words[together-1], words[together]; w.Left-before.Right >= max(w.Bottom-w.Top, before.Bottom-before.Top) {
 			break
 		}

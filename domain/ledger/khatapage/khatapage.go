@@ -74,11 +74,11 @@ type Result struct {
 }
 
 const (
-	// MostEntries is how many entries one submit takes (CONTRACT.md I20).
-	MostEntries  = 1000
-	mostWarnings = 100
+	// MaxEntries is how many entries one submit takes (CONTRACT.md I20).
+	MaxEntries  = 1000
+	maxWarnings = 100
 
-	leastConfidence = 30 // of a word that counts
+	minConfidence = 30 // of a word that counts
 
 	unsure = 6 * unit.Whole / 1000 // the most confidence of what was not understood (CONTRACT.md R1)
 )
@@ -90,9 +90,9 @@ func Read(pages []Page, o Options) Result {
 		r.page = i + 1
 		r.read(p)
 	}
-	if len(r.Entries) > MostEntries {
-		r.Entries = r.Entries[:MostEntries]
-		r.warnf("more than %d entries: the others are left out", MostEntries)
+	if len(r.Entries) > MaxEntries {
+		r.Entries = r.Entries[:MaxEntries]
+		r.warnf("more than %d entries: the others are left out", MaxEntries)
 	}
 	return r.Result
 }
@@ -130,7 +130,7 @@ func (s *sums) add(weight, fine *unit.Grams, amount *unit.Money) {
 
 func (r *reader) warnf(format string, args ...any) {
 	text := fmt.Sprintf("page %d: "+format, append([]any{r.page}, args...)...)
-	if len(r.Warnings) < mostWarnings && !slices.Contains(r.Warnings, text) {
+	if len(r.Warnings) < maxWarnings && !slices.Contains(r.Warnings, text) {
 		r.Warnings = append(r.Warnings, text)
 	}
 }

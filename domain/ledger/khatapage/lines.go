@@ -15,7 +15,7 @@ func linesOf(words []Word) (lines [][]Word) {
 		if w.Text == "-" || w.Text == "/" {
 			signs = append(signs, w)
 		}
-		if w.Confidence < leastConfidence && digits(w.Text) == 0 && !marks(w.Text) || strings.Trim(w.Text, "|[]{}_-—=~.:;'`()<>\\/!*") == "" && !isDitto(w.Text) {
+		if w.Confidence < minConfidence && digits(w.Text) == 0 && !marks(w.Text) || strings.Trim(w.Text, "|[]{}_-—=~.:;'`()<>\\/!*") == "" && !isDitto(w.Text) {
 			continue
 		}
 		w.Text = strings.Trim(w.Text, "|[]{}_~")
@@ -194,8 +194,8 @@ type band struct{ left, right int }
 
 func (b band) middle() int { return (b.left + b.right) / 2 }
 
-// mostBands is more than a page has columns.
-const mostBands = 16
+// maxBands is more than a page has columns.
+const maxBands = 16
 
 // bands returns the widest bands between two places, the widest first.
 func bands(lines [][]Word, from, to int) (all []band) {
@@ -223,7 +223,7 @@ func bands(lines [][]Word, from, to int) (all []band) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b band) int { return (b.right - b.left) - (a.right - a.left) })
-	return all[:min(len(all), mostBands)]
+	return all[:min(len(all), maxBands)]
 }
 
 // boundary returns where the sides of entries meet: the middle of the band that leaves the most entries whole, of several the widest, or a default without

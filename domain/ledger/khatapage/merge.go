@@ -30,9 +30,9 @@ func Merge(read Result, seen [][]Entry, o Options) (result Result, used bool) {
 		r.see(entries, words)
 		used = true
 	}
-	if len(r.Entries) > MostEntries {
-		r.Entries = r.Entries[:MostEntries]
-		r.warnf("more than %d entries: the others are left out", MostEntries)
+	if len(r.Entries) > MaxEntries {
+		r.Entries = r.Entries[:MaxEntries]
+		r.warnf("more than %d entries: the others are left out", MaxEntries)
 	}
 	return r.Result, used
 }

@@ -45,7 +45,7 @@ func (r *reader) find(text string) *Account {
 			second = alike
 		}
 	}
-	if most < leastAlike || most-second < leastApart {
+	if most < minAlike || most-second < minApart {
 		return nil
 	}
 	r.warnf("%q is taken for %s %q", text, best.Ledger, best.Name)
@@ -54,8 +54,8 @@ func (r *reader) find(text string) *Account {
 
 // How alike two names are, and how much less alike the next best has to be, see [wording.Similarity].
 const (
-	leastAlike = 400
-	leastApart = 100
+	minAlike = 400
+	minApart = 100
 )
 
 // one returns the only account that fits, of those in the ledger that the title names if it does.

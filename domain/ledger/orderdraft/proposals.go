@@ -15,20 +15,20 @@ type Client struct {
 }
 
 const (
-	mostProposals = 3
-	leastAlike    = 400 // thousandths
+	maxProposals = 3
+	minAlike     = 400 // thousandths
 )
 
 // Propose returns the clients whose names are like a name, the likest first. It never decides.
 func Propose(name string, clients []Client) []Proposal {
 	found := []Proposal{}
 	for _, c := range clients {
-		if alike := wording.Similarity(name, c.Name); alike >= leastAlike {
+		if alike := wording.Similarity(name, c.Name); alike >= minAlike {
 			found = append(found, Proposal{ClientID: c.ID, Name: c.Name, Confidence: unit.Share(alike) * unit.Share(unit.Whole) / 1000})
 		}
 	}
 	slices.SortFunc(found, func(a, b Proposal) int {
 		return cmp.Or(cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(a.ClientID, b.ClientID))
 	})
-	return found[:min(len(found), mostProposals)]
+	return found[:min(len(found), maxProposals)]
 }

@@ -84,7 +84,7 @@ func (all tokens) written() string {
 
 // past returns the place of the first token from i on that none of the sets has, some tokens further at most.
 func (all tokens) past(i int, sets ...map[string]bool) int {
-	for most := i + mostMarks; i < min(len(all), most); i++ {
+	for most := i + maxMarks; i < min(len(all), most); i++ {
 		found := false
 		for _, s := range sets {
 			found = found || s[all[i].folded] || s[all[i].text]
@@ -96,7 +96,7 @@ func (all tokens) past(i int, sets ...map[string]bool) int {
 	return i
 }
 
-const mostMarks = 8 // between what belongs together
+const maxMarks = 8 // between what belongs together
 
 var punctuation = set(". : - = # ( )")
 
@@ -270,7 +270,7 @@ var (
 
 const (
 	phoneDigits = 10
-	leastGrams  = 100_000 // thousandths: a number behind kilograms from here on may be grams, or pieces
+	minGrams    = 100_000 // thousandths: a number behind kilograms from here on may be grams, or pieces
 )
 
 // unclearAt finds quantities that can be read in two ways, and phones.
@@ -296,7 +296,7 @@ func unclearAt(all tokens, i int) (atom, int) {
 		unit != 0 && (sums[between.text] || between.folded == "x" && t.whole): // 3/2 tola, 2 x 5 gm
 		return atom{kind: unclear}, 3 + boolean(unit != 0)
 	}
-	if next := all.at(i + 1); weights[next.folded] == milligramsOfKilo && second.number && second.whole && second.value >= leastGrams && !unitWord(all.at(i+3).folded) {
+	if next := all.at(i + 1); weights[next.folded] == milligramsOfKilo && second.number && second.whole && second.value >= minGrams && !unitWord(all.at(i+3).folded) {
 		return atom{kind: unclear}, 3 // 1 kg 250
 	}
 	return atom{}, 0

@@ -110,13 +110,13 @@ func (it *item) first(of **atom, a *atom) {
 	*of = a
 }
 
-const leastWeight = 5_000 // thousandths: a smaller bare number counts pieces
+const minWeight = 5_000 // thousandths: a smaller bare number counts pieces
 
 // settle gives the numbers without a unit their meaning: weight, then pieces (CONTRACT.md 4.3).
 func (it *item) settle() {
 	bare := it.bare
 	it.unclear = it.unclear || len(bare) == 2 && bare[0].whole && !bare[1].whole // 4 250.5
-	if len(bare) > 0 && it.weight == nil && !it.unclear && (len(bare) > 1 || it.count != nil || !bare[0].whole || bare[0].value >= leastWeight) {
+	if len(bare) > 0 && it.weight == nil && !it.unclear && (len(bare) > 1 || it.count != nil || !bare[0].whole || bare[0].value >= minWeight) {
 		it.weight, bare = &bare[0], bare[1:]
 	}
 	if len(bare) == 1 && it.count == nil && bare[0].whole {

@@ -136,13 +136,13 @@ func segments(line tokens) (all []tokens) {
 
 var bulletMarks = set("- * • · >")
 
-const mostBullet = 500
+const maxBullet = 500
 
 // bulletAt returns the number of a bullet such as 2) or 2. before a word.
 func (all tokens) bulletAt(i int) (n int64, is bool) {
 	t, mark, next := all.at(i), all.at(i+1), all.at(i+2)
 	n = t.value / 1000
-	return n, t.number && t.whole && n >= 1 && n <= mostBullet && mark.glued && (mark.text == "." || mark.text == ")") &&
+	return n, t.number && t.whole && n >= 1 && n <= maxBullet && mark.glued && (mark.text == "." || mark.text == ")") &&
 		(next.number || next.word() && !unitWord(next.folded))
 }
 
@@ -203,8 +203,8 @@ func (all tokens) salutation() (n int) {
 func (a atom) names() bool { return a.kind == word || a.kind == named }
 
 const (
-	mostNameWords = 5
-	mostAtoms     = 40 // how far is looked for what belongs together, so that no text takes a time of its length squared
+	maxNameWords = 5
+	maxAtoms     = 40 // how far is looked for what belongs together, so that no text takes a time of its length squared
 )
 
 // nameAt returns the client's name that begins at i, and how many atoms it has. item: an item's name follows before a quantity.
@@ -214,7 +214,7 @@ func nameAt(atoms []atom, i int, item bool) (name atom, n int) {
 		i++
 	}
 	begin := i
-	for i < min(len(atoms), begin+mostAtoms) && (atoms[i].kind == word || i > begin && i+1 < len(atoms) && (atoms[i].text == "&" || atoms[i].text == ".") && atoms[i+1].kind == word) {
+	for i < min(len(atoms), begin+maxAtoms) && (atoms[i].kind == word || i > begin && i+1 < len(atoms) && (atoms[i].text == "&" || atoms[i].text == ".") && atoms[i+1].kind == word) {
 		i++
 	}
 	end, all := i, i
@@ -238,7 +238,7 @@ func nameAt(atoms []atom, i int, item bool) (name atom, n int) {
 	if end < i-1 { // it may have ended elsewhere
 		name.folded = written(atoms[begin:i])
 	}
-	if len(words) > mostNameWords {
+	if len(words) > maxNameWords {
 		name.text = ""
 	}
 	return name, end - from
@@ -329,7 +329,7 @@ func parts(atoms []atom, heads bool) (all [][]atom) {
 // opens reports whether an entry of its own begins: words and a quantity before the next mark, or words alone and then a quantity alone.
 func opens(atoms []atom) bool {
 	words, counted, wordsBefore := false, false, false
-	for _, a := range atoms[:min(len(atoms), mostAtoms)] {
+	for _, a := range atoms[:min(len(atoms), maxAtoms)] {
 		switch {
 		case a.kind == mark && strings.Contains(",.&+", a.text) || ands[a.folded]:
 			if counted || wordsBefore {

@@ -70,12 +70,12 @@ func (e NoticeSent) Evolve(Notice) Notice { return Notice(e) }
 // Tell notes that the company is told now.
 type Tell struct{ Now time.Time }
 
-// tellEvery is the least time between two notices of one contact (CONTRACT.md M1).
-const tellEvery = time.Hour
+// tellInterval is the least time between two notices of one contact (CONTRACT.md M1).
+const tellInterval = time.Hour
 
 // Decide passes over a contact of which the company was told lately.
 func (c Tell) Decide(s Notice) ([]event.Event[Notice], error) {
-	if c.Now.Sub(s.At) < tellEvery {
+	if c.Now.Sub(s.At) < tellInterval {
 		return nil, nil
 	}
 	return []event.Event[Notice]{NoticeSent{At: c.Now.UTC().Truncate(time.Microsecond)}}, nil

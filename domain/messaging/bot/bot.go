@@ -119,10 +119,10 @@ const Blue = "blue"
 
 // The lengths of texts, in characters (SPEC, CONTRACT.md D19).
 const (
-	leastName, mostName               = 3, 100
-	leastDescription, mostDescription = 10, 5000
-	mostPrompt                        = 20000
-	mostFallback                      = 1000
+	minName, maxName               = 3, 100
+	minDescription, maxDescription = 10, 5000
+	maxPrompt                      = 20000
+	maxFallback                    = 1000
 )
 
 // sized returns a rule for a text of a length.
@@ -137,10 +137,10 @@ func sized(field string, least, most int) func(string) (string, error) {
 }
 
 var (
-	named     = sized("name", leastName, mostName)
-	described = sized("description", leastDescription, mostDescription)
-	prompted  = sized("systemPrompt", 1, mostPrompt)
-	fallback  = sized("fallbackMessage", 0, mostFallback)
+	named     = sized("name", minName, maxName)
+	described = sized("description", minDescription, maxDescription)
+	prompted  = sized("systemPrompt", 1, maxPrompt)
+	fallback  = sized("fallbackMessage", 0, maxFallback)
 )
 
 // Create makes a bot.

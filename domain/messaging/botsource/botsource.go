@@ -162,12 +162,12 @@ func (c AddPage) Decide(State) ([]event.Event[State], error) {
 	return []event.Event[State]{PageAdded{Bot: c.Bot, URL: address, PageKey: c.PageKey}}, nil
 }
 
-const mostURL = 2048
+const maxURL = 2048
 
 // Normal returns the address of a page in the form in which addresses are compared, or what its text shows to be wrong with it (CONTRACT.md B7).
 func Normal(text string) (string, error) {
 	wrong := fault.Fields(fault.Field{Field: "url", Message: "expected a web address, as in https://shop.example/faq"})
-	text, err := wording.Normalise("url", text, mostURL)
+	text, err := wording.Normalise("url", text, maxURL)
 	if err != nil {
 		return "", err
 	}

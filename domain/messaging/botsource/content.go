@@ -28,13 +28,13 @@ var (
 	markup = regexp.MustCompile(`(?i)^\s*(<!--[^>]*-->\s*)*<(!doctype html|html|head|body)\b`)
 
 	// A PDF may have some bytes before its header (ISO 32000-1, annex H.3.4.1).
-	pdfWithin = 1024
-	pdfHeader = []byte("%PDF-")
+	pdfTimeout = 1024
+	pdfHeader  = []byte("%PDF-")
 )
 
 // MediaType returns the type of a file by its content, or [ErrNotText].
 func MediaType(data []byte) (string, error) {
-	if bytes.Contains(data[:min(len(data), pdfWithin)], pdfHeader) {
+	if bytes.Contains(data[:min(len(data), pdfTimeout)], pdfHeader) {
 		return PDF, nil
 	}
 	text, err := Decode(data, "")
@@ -90,7 +90,7 @@ func Decode(data []byte, contentType string) (string, error) {
 
 const (
 	sureUTF8    = 16   // continuation bytes: no text of another encoding has so many, and is valid UTF-8
-	mostBroken  = 500  // letters for each one that cannot be read
+	maxBroken   = 500  // letters for each one that cannot be read
 	firstLetter = 0xc0 // of windows-1252, beyond ASCII
 )
 
@@ -110,7 +110,7 @@ func declared(data []byte, contentType string) (names []string) {
 
 // readable reports whether nearly all of a decoded text is one.
 func readable(text []byte) bool {
-	return !bytes.ContainsFunc(text, neverText) && bytes.Count(text, []byte("\ufffd"))*mostBroken <= utf8.RuneCount(text)
+	return !bytes.ContainsFunc(text, neverText) && bytes.Count(text, []byte("\ufffd"))*maxBroken <= utf8.RuneCount(text)
 }
 
 // western reports whether bytes may be a text of windows-1252: it has no byte that the code page has not, and most letters beyond ASCII

@@ -26,12 +26,12 @@ type change struct {
 }
 
 const (
-	mostURL         = 2048
-	mostDescription = 5000
-	mostEntries     = 50 // headers, query parameters, parameters
-	mostValue       = 2000
-	mostJSON        = 64 << 10 // bytes
-	mostNumber      = 30       // characters
+	maxURL         = 2048
+	maxDescription = 5000
+	maxEntries     = 50 // headers, query parameters, parameters
+	maxValue       = 2000
+	maxJSON        = 64 << 10 // bytes
+	maxNumber      = 30       // characters
 )
 
 var (
@@ -66,7 +66,7 @@ func (in Input) apply(bot int64, before Call, c change) (call Call, err error) {
 	}
 	text(&call.Name, c.Name, func(text string) (string, error) { return person.Name("name", text) })
 	text(&call.Description, c.Description, func(text string) (string, error) {
-		text, err := wording.Normalise("description", text, mostDescription)
+		text, err := wording.Normalise("description", text, maxDescription)
 		if err == nil && text == "" {
 			err = wrong("description", "must not be empty")
 		}
@@ -96,7 +96,7 @@ func (in Input) apply(bot int64, before Call, c change) (call Call, err error) {
 
 // address returns the address of an endpoint as it was given, if it may be one.
 func address(text string) (string, error) {
-	text, err := wording.Normalise("url", text, mostURL)
+	text, err := wording.Normalise("url", text, maxURL)
 	if err != nil {
 		return "", err
 	}
@@ -129,7 +129,7 @@ func object(f patch.Field[map[string]json.RawMessage]) (members patch.Field[map[
 		return members, nil
 	}
 	text, err := json.Marshal(f.Value)
-	if err != nil || len(text) > mostJSON {
+	if err != nil || len(text) > maxJSON {
 		return members, wrong("jsonData", "at most 64 KB")
 	}
 	all := map[string]string{}
@@ -143,13 +143,13 @@ func object(f patch.Field[map[string]json.RawMessage]) (members patch.Field[map[
 
 // entries checks names and values.
 func entries(field string, all map[string]string) error {
-	if len(all) > mostEntries {
-		return wrong(field, fmt.Sprintf("at most %d entries", mostEntries))
+	if len(all) > maxEntries {
+		return wrong(field, fmt.Sprintf("at most %d entries", maxEntries))
 	}
 	var faults []error
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if name == "" || len(name) > 100 || len(all[name]) > mostValue {
-			faults = append(faults, wrong(field+"."+name, fmt.Sprintf("a name of 1 to 100 and a value of at most %d characters", mostValue)))
+		if name == "" || len(name) > 100 || len(all[name]) > maxValue {
+			faults = append(faults, wrong(field+"."+name, fmt.Sprintf("a name of 1 to 100 and a value of at most %d characters", maxValue)))
 		}
 	}
 	return fault.Join(faults...)
@@ -309,13 +309,13 @@ func Coerce(dataType string, value any) (any, error) {
 	if !isText {
 		return nil, fmt.Errorf("expected a %s", dataType)
 	}
-	if len(text) > mostValue {
-		return nil, fmt.Errorf("at most %d characters", mostValue)
+	if len(text) > maxValue {
+		return nil, fmt.Errorf("at most %d characters", maxValue)
 	}
 	switch dataType {
 	case Number:
 		text = strings.TrimSpace(text)
-		if len(text) > mostNumber || !number.MatchString(text) {
+		if len(text) > maxNumber || !number.MatchString(text) {
 			return nil, fmt.Errorf("expected a number, as in 12.5")
 		}
 		return json.Number(strings.TrimPrefix(text, "+")), nil

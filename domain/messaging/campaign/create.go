@@ -66,8 +66,8 @@ func (c Create) Named() (ids []int64) {
 	return ids
 }
 
-// mostParams bounds the values of a step, of which a template may leave some unread.
-const mostParams = 50
+// maxParams bounds the values of a step, of which a template may leave some unread.
+const maxParams = 50
 
 // Decide puts the plan in order, or returns all that is wrong with it.
 func (c Create) Decide(State) ([]event.Event[State], error) {
@@ -131,8 +131,8 @@ func (c Create) check(at string, s Step, channel int64) error {
 	case t.Channel != channel:
 		refuse("templateId", "all templates of a campaign are of one channel")
 	}
-	if len(s.TemplateParams) > mostParams {
-		refuse("templateParams", fmt.Sprintf("at most %d", mostParams))
+	if len(s.TemplateParams) > maxParams {
+		refuse("templateParams", fmt.Sprintf("at most %d", maxParams))
 	}
 	return fault.Join(append(wrong, t.Check(at+"templateParams", s.TemplateParams))...)
 }

@@ -26,8 +26,8 @@ type Memory struct {
 const (
 	shards = 64
 
-	// MostKeys is how many callers, and how many addresses, a Memory knows at a time: the least recent are removed.
-	MostKeys = 1 << 17
+	// MaxKeys is how many callers, and how many addresses, a Memory knows at a time: the least recent are removed.
+	MaxKeys = 1 << 17
 )
 
 // shard has its own lock, with a cache line between it and the next one's.
@@ -37,10 +37,10 @@ type shard struct {
 	_    [48]byte
 }
 
-// NewMemory makes a Memory with up to most keys of either kind; 0: [MostKeys].
+// NewMemory makes a Memory with up to most keys of either kind; 0: [MaxKeys].
 func NewMemory(now func() time.Time, most int) *Memory {
 	if most == 0 {
-		most = MostKeys
+		most = MaxKeys
 	}
 	m := &Memory{now: now, began: now(), seed: maphash.MakeSeed()}
 	for _, half := range []*[shards]shard{&m.callers, &m.addresses} {

@@ -20,8 +20,8 @@ type Redis struct {
 }
 
 const (
-	mostConnections = 32
-	keepConnection  = 5 * time.Minute
+	maxConnections = 32
+	keepConnection = 5 * time.Minute
 )
 
 // Patience bounds the wait for Redis's answer.
@@ -36,7 +36,7 @@ func newRedis(address string, patience time.Duration) (*Redis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("URL of Redis: %w", err)
 	}
-	return &Redis{&redis.Pool{DialContext: dial, MaxIdle: mostConnections, MaxActive: mostConnections, IdleTimeout: keepConnection, Wait: true}, patience}, nil
+	return &Redis{&redis.Pool{DialContext: dial, MaxIdle: maxConnections, MaxActive: maxConnections, IdleTimeout: keepConnection, Wait: true}, patience}, nil
 }
 
 // dialer returns what connects to the address of a URL.

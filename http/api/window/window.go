@@ -34,8 +34,8 @@ func (l Limit) String() string {
 
 // These bound a limit. The times of a window are kept, so neither may be endless.
 const (
-	MostRequests = 1_000_000
-	Longest      = 24 * time.Hour
+	MaxRequests = 1_000_000
+	Longest     = 24 * time.Hour
 )
 
 // Parse parses a limit such as 20/1m or 5/30s, or off.
@@ -45,8 +45,8 @@ func Parse(text string) (Limit, error) {
 	}
 	number, duration, found := strings.Cut(text, "/")
 	requests, err := strconv.Atoi(number)
-	if !found || err != nil || requests < 1 || requests > MostRequests {
-		return Limit{}, fmt.Errorf("limit %q: expected 1 to %d requests in a time, such as 20/1m, or off", text, MostRequests)
+	if !found || err != nil || requests < 1 || requests > MaxRequests {
+		return Limit{}, fmt.Errorf("limit %q: expected 1 to %d requests in a time, such as 20/1m, or off", text, MaxRequests)
 	}
 	per, err := time.ParseDuration(duration)
 	if err != nil || per < time.Second || per > Longest || per%time.Second != 0 {

@@ -28,8 +28,8 @@ type browser struct {
 var shared browser
 
 const (
-	startsWithin   = time.Minute
-	installsWithin = 5 * time.Minute
+	startsTimeout   = time.Minute
+	installsTimeout = 5 * time.Minute
 )
 
 // join returns the browser's context.
@@ -67,7 +67,7 @@ func (b *browser) start() error {
 		return err
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(startsWithin),
+		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(startsTimeout),
 		chromedp.Flag("headless", "new"), chromedp.NoSandbox, chromedp.Flag("lang", "en-GB"),
 	)
 	allocator, free := chromedp.NewExecAllocator(context.Background(), options...)
@@ -107,7 +107,7 @@ var program = sync.OnceValues(func() (string, error) {
 	if err == nil || os.Geteuid() != 0 {
 		return path, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), installsWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), installsTimeout)
 	defer cancel()
 	for _, args := range [][]string{
 		{"update"}, {"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", "chromium", "fonts-dejavu-core"},

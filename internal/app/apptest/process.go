@@ -102,7 +102,7 @@ type Cmd struct {
 func Command(t testing.TB, data string, args ...string) *Cmd {
 	t.Helper()
 	return &Cmd{Args: args, Stdin: strings.NewReader(""), Env: append(os.Environ(), "BAHI_DATA="+data, "BAHI_ADDR=127.0.0.1:0", "BAHI_ADMIN_API_KEY="+OperatorKey,
-		"BAHI_MASTER_KEY="+MasterKey, "BAHI_READ_WAIT="+ReadWait.String(), "BAHI_AUDIT_EVERY="+signEvery.String(), "BAHI_OCR=demand")}
+		"BAHI_MASTER_KEY="+MasterKey, "BAHI_READ_WAIT="+ReadWait.String(), "BAHI_AUDIT_EVERY="+signInterval.String(), "BAHI_OCR=demand")}
 }
 
 // Program returns [Command] as a process.

@@ -38,15 +38,15 @@ func Settings(t testing.TB, url string) app.Settings {
 	s := app.Settings{
 		Data: t.TempDir(), DatabaseURL: url, MasterKey: MasterKey, Timezone: "Asia/Kolkata", Connections: 8, ReadWait: ReadWait, LogLevel: slog.LevelError, LogFormat: "text",
 	}
-	s.AuditEvery = signEvery
+	s.AuditInterval = signInterval
 	s.Outside.OCRWithin = 20 * time.Minute // however busy the machine is
 	s.Outside.Hash = credentials.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}
 	return s
 }
 
-// signEvery is the time between two checkpoints in tests, which may wait for one. Each look for new events is a dozen statements, in every
+// signInterval is the time between two checkpoints in tests, which may wait for one. Each look for new events is a dozen statements, in every
 // system that a test keeps open: at 20 ms they took more of the processor than the systems' other idle work.
-const signEvery = 100 * time.Millisecond
+const signInterval = 100 * time.Millisecond
 
 // ReadWait is how long reads in tests wait for the test's own writes, however busy the machine is. readmodels and http/api test
 // shorter waits. A request may take half a minute in all.

@@ -27,9 +27,9 @@ type verifyAudit struct {
 	Key        string   `placeholder:"FILE" type:"existingfile" help:"Public keys that you trust, as bahi audit key prints them. Without it, with --store, those of this installation."`
 }
 
-// mostNotes bounds the checkpoints in one comparison with a log. Each contains those before it, so a sample over the log proves
+// maxNotes bounds the checkpoints in one comparison with a log. Each contains those before it, so a sample over the log proves
 // as much.
-const mostNotes = 50_000
+const maxNotes = 50_000
 
 var (
 	errNotVerified = errors.New("the log is not verified")
@@ -168,7 +168,7 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	if err != nil {
 		return r, err
 	}
-	notes, all, err := sys.Proofs.Notes(ctx, mostNotes)
+	notes, all, err := sys.Proofs.Notes(ctx, maxNotes)
 	if err != nil {
 		return r, err
 	}
@@ -231,7 +231,7 @@ func (c verifyAudit) store(ctx context.Context, trusted proofs.Keys) (r proofs.R
 	if err != nil || all || r.Finding != nil {
 		return r, err
 	}
-	return r, holdEvery(ctx, sys)
+	return r, holdAtInterval(ctx, sys)
 }
 
 // noneBefore looks for events before the first position. Readers of the log skip such events, readers of a stream
@@ -255,8 +255,8 @@ func noneBefore(ctx context.Context, s *app.System, r proofs.Result) (proofs.Res
 	}), nil
 }
 
-// holdEvery compares the log with the checkpoints one by one, if there are too many for one pass.
-func holdEvery(ctx context.Context, s *app.System) error {
+// holdAtInterval compares the log with the checkpoints one by one, if there are too many for one pass.
+func holdAtInterval(ctx context.Context, s *app.System) error {
 	bar := screen.NewBar(s.Settings.Shell.Err, "comparing with every checkpoint", "events")
 	defer bar.End()
 	found, err := s.Signer.Recount(ctx, func(done, total event.Position) { bar.Show(int64(done), int64(total)) })

@@ -403,7 +403,7 @@ func watchCopy(ctx context.Context, db *app.Database, said io.Writer, name strin
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(copyEvery):
+			case <-time.After(copyInterval):
 			}
 			var rows int64
 			err := conn.QueryRow(ctx, `
@@ -416,4 +416,4 @@ func watchCopy(ctx context.Context, db *app.Database, said io.Writer, name strin
 	return func() { cancel(); <-ended }
 }
 
-const copyEvery = 250 * time.Millisecond
+const copyInterval = 250 * time.Millisecond

@@ -23,8 +23,8 @@ func Moment(t *time.Time) string {
 // patience is the time before progress is shown.
 const patience = time.Second
 
-// lineEvery is the interval of progress lines without a terminal.
-const lineEvery = 5 * time.Second
+// lineInterval is the interval of progress lines without a terminal.
+const lineInterval = 5 * time.Second
 
 // barWidth is the width of a bar with its texts.
 const barWidth = 110
@@ -79,7 +79,7 @@ func (p *Bars) Show(key, name string, done, total int64, then time.Duration) {
 		}
 		w.bar.SetTotal(max(total, done), false)
 		w.bar.SetCurrent(done)
-	case now.Sub(w.last) >= lineEvery:
+	case now.Sub(w.last) >= lineInterval:
 		w.last = now
 		fmt.Fprintf(p.out, "%s: %d of %d %s (%d %%), %.0f a second\n", name, done, total, p.unit, 100*done/total, w.rate(done, now))
 	}

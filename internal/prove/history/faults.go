@@ -75,7 +75,7 @@ func (r *run) kill(ctx context.Context) error {
 
 // restart starts a process, again if it ends: a start fails where the journal or the database is away.
 func (r *run) restart(p *process) error {
-	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	for {
 		err := p.start(ctx)
@@ -221,7 +221,7 @@ func (r *run) failOver(ctx context.Context) error {
 // alone runs statements that need all connections closed.
 func (r *run) alone(statements ...string) error {
 	name := r.sys.name
-	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	for done := 0; ctx.Err() == nil; sleep(ctx, 20*time.Millisecond) {
 		err := r.postgres.admin(ctx, `do $$ begin if exists (select from pg_database where datname = '`+name+`') then

@@ -80,12 +80,12 @@ func Record(ctx context.Context, p *Postgres, s Settings) (h History, err error)
 	return h, err
 }
 
-// recoverWithin bounds the time in which the nodes must be ready once nothing goes wrong any more.
-const recoverWithin = 2 * time.Minute
+// recoverTimeout bounds the time in which the nodes must be ready once nothing goes wrong any more.
+const recoverTimeout = 2 * time.Minute
 
 // recover waits until all nodes are ready. After a lost tail an operator must accept the loss first.
 func (r *run) recover(ctx context.Context) error {
-	within, cancel := context.WithTimeout(ctx, recoverWithin)
+	within, cancel := context.WithTimeout(ctx, recoverTimeout)
 	defer cancel()
 	for n := range r.sys.nodes {
 		for {
@@ -94,7 +94,7 @@ func (r *run) recover(ctx context.Context) error {
 				break
 			}
 			if within.Err() != nil {
-				r.findings = append(r.findings, fmt.Sprintf("node %d is not ready after %v: %s", n, recoverWithin, a.body))
+				r.findings = append(r.findings, fmt.Sprintf("node %d is not ready after %v: %s", n, recoverTimeout, a.body))
 				break
 			}
 			sleep(within, 50*time.Millisecond)

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	operatorKey = "bahi_admin_of-the-histories-1234567890"
-	masterKey   = "YSBtYXN0ZXIga2V5IHRoYXQgdGVzdHMgbWF5IGtub3c="
-	startWithin = 2 * time.Minute
+	operatorKey  = "bahi_admin_of-the-histories-1234567890"
+	masterKey    = "YSBtYXN0ZXIga2V5IHRoYXQgdGVzdHMgbWF5IGtub3c="
+	startTimeout = 2 * time.Minute
 )
 
 // Postgres is the cluster in which histories have their databases, and whose processes they kill.
@@ -164,9 +164,9 @@ func (p *process) start(ctx context.Context) error {
 		return nil
 	case <-ended:
 		return fmt.Errorf("%s ended before it served; see %s", strings.Join(p.args, " "), p.output.Name())
-	case <-time.After(startWithin):
+	case <-time.After(startTimeout):
 		_ = cmd.Process.Kill()
-		return fmt.Errorf("%s did not serve within %v", strings.Join(p.args, " "), startWithin)
+		return fmt.Errorf("%s did not serve within %v", strings.Join(p.args, " "), startTimeout)
 	case <-ctx.Done():
 		_ = cmd.Process.Kill()
 		return ctx.Err()

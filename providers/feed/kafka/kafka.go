@@ -31,10 +31,10 @@ import (
 )
 
 const (
-	// answerWithin bounds the brokers' acknowledgement.
-	answerWithin = 20 * time.Second
+	// answerTimeout bounds the brokers' acknowledgement.
+	answerTimeout = 20 * time.Second
 
-	connectWithin = 5 * time.Second
+	connectTimeout = 5 * time.Second
 
 	// metadataAfter is the pause before the brokers are asked again for their leader.
 	metadataAfter = 500 * time.Millisecond
@@ -43,7 +43,7 @@ const (
 	defaultMost = 1_000_012
 
 	// The bounds that franz-go accepts.
-	leastMost    = 512
+	minMost      = 512
 	greatestMost = 64 << 20
 
 	// batchOverhead is an upper bound of a batch of one record without key, value and headers; headerOverhead is one of a
@@ -75,7 +75,7 @@ func Open(address string) (*Publisher, error) {
 	}
 	p := &Publisher{most: defaultMost}
 	p.options = []kgo.Opt{
-		kgo.SeedBrokers(a.Hosts...), kgo.ClientID("bahi-feed"), kgo.DialTimeout(connectWithin), kgo.AllowAutoTopicCreation(),
+		kgo.SeedBrokers(a.Hosts...), kgo.ClientID("bahi-feed"), kgo.DialTimeout(connectTimeout), kgo.AllowAutoTopicCreation(),
 		kgo.MetadataMinAge(metadataAfter), kgo.RequiredAcks(kgo.AllISRAcks()), kgo.StopProducerOnDataLossDetected(),
 		kgo.AllowIdempotentProduceCancellation(), // a cancelled client is discarded
 		kgo.ManualFlushing(),                     // so that a batch is complete
@@ -139,7 +139,7 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	if len(messages) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(messages[0].Context(), answerWithin)
+	ctx, cancel := context.WithTimeout(messages[0].Context(), answerTimeout)
 	defer cancel()
 	if p.client == nil {
 		if err := p.connect(ctx, topic); err != nil {
@@ -206,7 +206,7 @@ func (p *Publisher) connect(ctx context.Context, topic string) (err error) {
 	if p.client, err = kgo.NewClient(p.options...); err != nil {
 		return fmt.Errorf("make a client of Kafka: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	if err := p.client.Ping(ctx); err != nil {
 		return fmt.Errorf("cannot reach Kafka: %w", err)
@@ -228,7 +228,7 @@ func (p *Publisher) connect(ctx context.Context, topic string) (err error) {
 			if c.Value == nil {
 				continue
 			}
-			if most, err := strconv.ParseInt(*c.Value, 10, 32); err == nil && most >= leastMost {
+			if most, err := strconv.ParseInt(*c.Value, 10, 32); err == nil && most >= minMost {
 				p.most = int32(min(most, greatestMost))
 			}
 		}

@@ -27,18 +27,18 @@ import (
 )
 
 const (
-	// ackWithin bounds the acknowledgement of one message, publishWithin that of all messages of one Publish.
-	ackWithin     = 5 * time.Second
-	publishWithin = 20 * time.Second
+	// ackTimeout bounds the acknowledgement of one message, publishWithin that of all messages of one Publish.
+	ackTimeout     = 5 * time.Second
+	publishTimeout = 20 * time.Second
 
-	connectWithin  = 5 * time.Second
+	connectTimeout = 5 * time.Second
 	reconnectAfter = 500 * time.Millisecond
 
 	// The client gives up a silent connection after two unanswered pings.
-	pingEvery = 10 * time.Second
+	pingInterval = 10 * time.Second
 
-	// mostUnderWay is the most messages that wait for an acknowledgement.
-	mostUnderWay = 8192
+	// maxUnderWay is the most messages that wait for an acknowledgement.
+	maxUnderWay = 8192
 
 	// duplicates is the duplicate window of a stream that we create. The server holds the ids in memory for as long.
 	duplicates = 2 * time.Minute
@@ -84,7 +84,7 @@ func Open(address string, log *slog.Logger) (*Publisher, error) {
 		hosts: strings.Join(a.Hosts, ","),
 		options: []client.Option{
 			client.Name("bahi feed"), client.MaxReconnects(-1), client.RetryOnFailedConnect(true), client.ReconnectWait(reconnectAfter),
-			client.Timeout(connectWithin), client.PingInterval(pingEvery), client.MaxPingsOutstanding(2),
+			client.Timeout(connectTimeout), client.PingInterval(pingInterval), client.MaxPingsOutstanding(2),
 			client.ReconnectBufSize(-1), // buffered messages would overtake lost ones
 			client.ErrorHandler(func(_ *client.Conn, _ *client.Subscription, err error) {
 				log.Warn("NATS reports an error", "error", err)
@@ -121,7 +121,7 @@ func (p *Publisher) connect() (err error) {
 	if p.conn, err = client.Connect(p.hosts, p.options...); err != nil {
 		return fmt.Errorf("connect NATS: %w", err)
 	}
-	if p.js, err = jetstream.New(p.conn, jetstream.WithPublishAsyncMaxPending(mostUnderWay), jetstream.WithPublishAsyncTimeout(ackWithin)); err != nil {
+	if p.js, err = jetstream.New(p.conn, jetstream.WithPublishAsyncMaxPending(maxUnderWay), jetstream.WithPublishAsyncTimeout(ackTimeout)); err != nil {
 		return fmt.Errorf("use JetStream: %w", err)
 	}
 	return nil
@@ -143,7 +143,7 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	if len(messages) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(messages[0].Context(), publishWithin)
+	ctx, cancel := context.WithTimeout(messages[0].Context(), publishTimeout)
 	defer cancel()
 	if p.conn == nil {
 		if err := p.connect(); err != nil {

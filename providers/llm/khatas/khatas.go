@@ -53,7 +53,7 @@ func (s Sight) See(ctx context.Context, image []byte) ([]khatapage.Entry, error)
 	}
 	entries := []khatapage.Entry{}
 	for _, e := range a.Entries {
-		if len(entries) > khatapage.MostEntries { // which tells that there are more
+		if len(entries) > khatapage.MaxEntries { // which tells that there are more
 			break
 		}
 		read := khatapage.Entry{

@@ -84,13 +84,13 @@ func TestWhatCannotBeInTheBooksIsUnknown(t *testing.T) {
 	entries, _, err := see(t, says(entry("left", `"amount":5`), entry(" OUT ", `"item_name":"without numbers"`), entry("Jama", `"amount":1.239`)))
 	require.NoError(t, err)
 	require.Equal(t, []khatapage.Entry{{Amount: new(unit.Money(500))}, {Side: "out", Item: new("without numbers")}, {Side: "in"}}, entries)
-	many := make([]string, khatapage.MostEntries+2)
+	many := make([]string, khatapage.MaxEntries+2)
 	for i := range many {
 		many[i] = entry("in", `"amount":5`)
 	}
 	entries, _, err = see(t, says(many...))
 	require.NoError(t, err)
-	require.Len(t, entries, khatapage.MostEntries+1, "so that it is told that there are more")
+	require.Len(t, entries, khatapage.MaxEntries+1, "so that it is told that there are more")
 }
 
 func TestAModelThatMisbehavesIsAnError(t *testing.T) {

@@ -27,10 +27,10 @@ type Reader struct {
 }
 
 const (
-	fetchWithin = 10 * time.Second
-	mostFile    = 16 << 20
-	mostText    = 16_000 // bytes that a model gets
-	mostDigits  = 20     // of a number
+	fetchTimeout = 10 * time.Second
+	maxFile      = 16 << 20
+	maxText      = 16_000 // bytes that a model gets
+	maxDigits    = 20     // of a number
 )
 
 const rules = `You read orders for a jewelry workshop in India from chat messages in English, Hindi, Gujarati or a mix.
@@ -56,7 +56,7 @@ type answer struct {
 // ReadOrder reads the text of a message and the picture that it refers to: media is a JSON object with a url, "" for none. Without a model for
 // pictures, or if the file is none, it reads the text alone.
 func (r Reader) ReadOrder(ctx context.Context, text, media string) (ordertext.Order, error) {
-	q := llm.Question{Rules: rules, Data: strings.ToValidUTF8(text[:min(len(text), mostText)], "")}
+	q := llm.Question{Rules: rules, Data: strings.ToValidUTF8(text[:min(len(text), maxText)], "")}
 	var failed error
 	if media != "" && r.Model.Sees() {
 		picture, err := r.picture(ctx, media)
@@ -81,7 +81,7 @@ func (r Reader) picture(ctx context.Context, media string) (llm.Image, error) {
 	if json.Unmarshal([]byte(media), &file) != nil || file.URL == "" {
 		return llm.Image{}, errors.New("the message's file has no address")
 	}
-	ctx, cancel := context.WithTimeout(ctx, fetchWithin)
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, file.URL, http.NoBody)
 	if err != nil || request.URL.User != nil {
@@ -95,8 +95,8 @@ func (r Reader) picture(ctx context.Context, media string) (llm.Image, error) {
 	if response.StatusCode != http.StatusOK {
 		return llm.Image{}, fmt.Errorf("the message's file was refused with status %d", response.StatusCode)
 	}
-	data, err := io.ReadAll(io.LimitReader(response.Body, mostFile+1))
-	if err != nil || len(data) > mostFile {
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxFile+1))
+	if err != nil || len(data) > maxFile {
 		return llm.Image{}, errors.New("the message's file ended early, or is too large")
 	}
 	return llm.Picture(data)
@@ -139,7 +139,7 @@ func (a answer) within(text string) (o ordertext.Order) {
 
 // number returns 0 for no number, and for one that is written with an exponent or too many digits.
 func number(text *json.Number) decimal.Decimal {
-	if text == nil || len(*text) > mostDigits || strings.ContainsAny(text.String(), "eE") {
+	if text == nil || len(*text) > maxDigits || strings.ContainsAny(text.String(), "eE") {
 		return decimal.Zero
 	}
 	n, err := decimal.NewFromString(text.String())
