@@ -79,7 +79,7 @@ test-interop: need-cc need-node ## run Node clients: EventStoreDB's against the 
 .PHONY: test-eventstore
 test-eventstore: need-cc ## run the store's suite, the bank's tests and kills with journals in an EventStoreDB: EVENTSTORE_TEST_URL=esdb://...
 	@test -n "$(EVENTSTORE_TEST_URL)" || { echo "make test-eventstore EVENTSTORE_TEST_URL=esdb://user:password@host:2113" >&2; exit 2; }
-	EVENTSTORE_TEST_URL='$(EVENTSTORE_TEST_URL)' go test -v -tags eventstore -count=1 -timeout 60m -p 1 -run 'OnTheServer$$' ./eventstore/postgres ./http/ledger ./internal/app
+	EVENTSTORE_TEST_URL='$(EVENTSTORE_TEST_URL)' go test -v -tags eventstore -count=1 -timeout 60m -p 1 -run 'OnTheServer$$' ./eventstore/postgres ./http/ledgerhttp ./internal/app
 
 .PHONY: bench
 bench: build ## measure against the machine's own limits; a table, and bench.json

@@ -10,7 +10,6 @@ import (
 	"bahi/domain/access/workspace"
 	"bahi/domain/audit"
 	"bahi/domain/event"
-	"bahi/domain/follower"
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/khata"
@@ -18,7 +17,7 @@ import (
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/marketplace/company"
-	sellercontact "bahi/domain/marketplace/contact"
+	"bahi/domain/marketplace/companycontact"
 	"bahi/domain/marketplace/enquiry"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/messaging/bot"
@@ -33,6 +32,7 @@ import (
 	"bahi/domain/messaging/template"
 	"bahi/domain/number"
 	"bahi/domain/request"
+	"bahi/domain/subscriber"
 )
 
 // Catalogue has every Kind, once.
@@ -55,7 +55,7 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	contact.Phones.Kind,
 	contact.Senders.Kind,
 	contactlist.Kind,
-	follower.Kind,
+	subscriber.Kind,
 	khata.Kind,
 	company.Domains.Kind,
 	company.Kind,
@@ -63,9 +63,9 @@ var Catalogue = event.NewCatalogue(append([]event.AnyKind{
 	enquiry.BuyerKind,
 	enquiry.Kind,
 	enquiry.NotificationKind,
-	sellercontact.Kind,
-	sellercontact.NoticeKind,
-	sellercontact.PrimaryKind,
+	companycontact.Kind,
+	companycontact.NoticeKind,
+	companycontact.PrimaryKind,
 	message.Kind,
 	message.ThreadKind,
 	template.Kind,

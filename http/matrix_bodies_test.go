@@ -18,7 +18,7 @@ import (
 	"bahi/domain/event"
 	"bahi/http/api"
 	"bahi/internal/app/apptest"
-	views "bahi/readmodels/ops"
+	"bahi/readmodels/opsview"
 )
 
 // tooLong is more than any body that is no file may have.
@@ -262,9 +262,9 @@ func TestNoValueOfAFieldStopsWhatFollowsTheLog(t *testing.T) {
 	}
 	head := event.Position(s.Head())
 	require.Eventually(t, func() bool {
-		var all []views.Projection
+		var all []opsview.Projection
 		s.Operator().GET("/ops/projections").Status(200).JSON(&all)
-		return !slices.ContainsFunc(all, func(p views.Projection) bool { return p.State != "parked" && p.Position < head })
+		return !slices.ContainsFunc(all, func(p opsview.Projection) bool { return p.State != "parked" && p.Position < head })
 	}, time.Minute, 10*time.Millisecond)
 	require.Equal(t, "[]", strings.TrimSpace(s.Operator().GET("/ops/parked").Status(200).Text))
 }

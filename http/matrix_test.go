@@ -20,7 +20,7 @@ import (
 	"bahi/domain/event"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
-	"bahi/http/api/window"
+	"bahi/http/api/ratelimit"
 	"bahi/internal/app/apptest"
 )
 
@@ -387,7 +387,7 @@ func TestEachLimitCountsItsOperations(t *testing.T) {
 	limited.Data = t.TempDir()
 	limited.Outside.Limits = api.Limits{}
 	for group := range api.DefaultLimits() {
-		limited.Outside.Limits[group] = window.Limit{Requests: 1, Per: time.Hour}
+		limited.Outside.Limits[group] = ratelimit.Limit{Requests: 1, Per: time.Hour}
 	}
 	two := apptest.StartAs(t, limited)
 	used := map[string]bool{}

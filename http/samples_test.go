@@ -18,13 +18,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
-	flows "bahi/commands/ledger"
+	"bahi/commands/ledgercmd"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/patch"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
-	views "bahi/readmodels/messaging"
+	"bahi/readmodels/messagingview"
 )
 
 // sample is a request that an operation takes: what its path and its JSON have in braces is the value of that name.
@@ -133,7 +133,7 @@ func (w *things) value(t *testing.T, name string) string {
 	}
 	if name == "draft_id" || name == "ready_draft_id" { // it comes by chat
 		req := commands.Request{Workspace: uuid.MustParse(w.asha.Workspace)}
-		id, _, err := flows.ReceiveDraft(t.Context(), req, w.Sys.Books, flows.Message{ID: uuid.NewString(), From: "919812345678", Text: "slip 7\npayal 250 gm"})
+		id, _, err := ledgercmd.ReceiveDraft(t.Context(), req, w.Sys.Books, ledgercmd.Message{ID: uuid.NewString(), From: "919812345678", Text: "slip 7\npayal 250 gm"})
 		require.NoError(t, err)
 		w.values[name] = id
 		if name == "ready_draft_id" {
@@ -141,14 +141,14 @@ func (w *things) value(t *testing.T, name string) string {
 			require.NoError(t, err)
 			draft, err := strconv.ParseInt(id, 10, 64)
 			require.NoError(t, err)
-			_, err = flows.EditDraft(t.Context(), req, w.Sys.Books, draft, orderdraft.Edit{Client: patch.Set(client)})
+			_, err = ledgercmd.EditDraft(t.Context(), req, w.Sys.Books, draft, orderdraft.Edit{Client: patch.Set(client)})
 			require.NoError(t, err)
 		}
 		return id
 	}
 	if name == "message_template_id" { // a network has it
 		w.asha.POST("/api/channels", `{"name":"Sandbox","type":"chat"}`).Status(201)
-		var all []views.Template
+		var all []messagingview.Template
 		w.asha.GET("/api/chat/templates").Status(200).JSON(&all)
 		w.values[name] = strconv.FormatInt(all[0].ID, 10)
 		return w.values[name]

@@ -12,11 +12,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	flows "bahi/commands/messaging"
+	"bahi/commands/messagingcmd"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
-	opsviews "bahi/readmodels/ops"
+	"bahi/readmodels/opsview"
 )
 
 // scenes has the examples of operations whose samples are refused: what these take comes in a mail, or follows another event.
@@ -101,7 +101,7 @@ func (s scenes) conversations(t *testing.T) {
 	}
 	channel, _ := made(`{"name":"Sales","type":"chat"}`)
 	const phone = "919812345671"
-	_, err := s.Sys.Messages.Receive(t.Context(), flows.InboundMessage{Sender: flows.Sender{From: phone, Name: "Meera"}, Channel: channel, Text: "Is it ready?", ProviderID: "w1", SentAt: time.Now()})
+	_, err := s.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: phone, Name: "Meera"}, Channel: channel, Text: "Is it ready?", ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
 	s.ask(t, "send-text", s.asha.Client, "/api/chat/send", fmt.Sprintf(`{"to":%q,"message":"Your order is ready","channelId":%d}`, phone, channel))
 	s.ask(t, "send-image", s.asha.Client, "/api/chat/send-image", fmt.Sprintf(`{"to":%q,"imageUrl":"https://cdn.example.org/a.jpg","channelId":%d}`, phone, channel))
@@ -132,7 +132,7 @@ func (s scenes) calls(t *testing.T) {
 	secret, err := s.Sys.Messages.HookToken(t.Context(), fmt.Sprint(bot.ID))
 	require.NoError(t, err)
 	s.Anonymous().With("X-Telegram-Bot-Api-Secret-Token", secret).POST(fmt.Sprintf("/api/webhook/telegram/%d", bot.ID), `{"update_id":3,"poll":{}}`).Status(200)
-	var ignored []opsviews.Webhook
+	var ignored []opsview.Webhook
 	require.Eventually(t, func() bool {
 		s.Operator().GET("/ops/webhooks?verdict=ignored").Status(200).JSON(&ignored)
 		return len(ignored) == 1
@@ -160,7 +160,7 @@ func (s scenes) parked(t *testing.T) {
 	s.asha.GET("/banks").Status(200)
 	s.Park()
 	stopped := func() (skip string) {
-		var parked []opsviews.Parked
+		var parked []opsview.Parked
 		require.Eventually(t, func() bool {
 			s.Operator().GET("/ops/parked").Status(200).JSON(&parked)
 			return len(parked) == 1

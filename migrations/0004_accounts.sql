@@ -1,6 +1,6 @@
 -- Passwords, sessions, their tokens, and mailed tokens. None of it is in the log or computed from it.
 -- Tokens are stored as hashes, and the keys that sign them are in the
--- vault: package commands/access/credentials.
+-- vault: package commands/accesscmd/credentials.
 
 create schema account;
 

@@ -1,4 +1,4 @@
--- The signed checkpoints of the log: package projections/audit. They must not be lost, because nobody can sign them again, and they
+-- The signed checkpoints of the log: package projections/auditproj. They must not be lost, because nobody can sign them again, and they
 -- never change except as described below.
 
 create schema audit;

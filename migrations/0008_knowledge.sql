@@ -1,4 +1,4 @@
--- What bots search, made by jobs from the files and pages whose bytes are in the blob store: package commands/messaging/knowledge.
+-- What bots search, made by jobs from the files and pages whose bytes are in the blob store: package commands/messagingcmd/knowledge.
 
 create schema knowledge;
 

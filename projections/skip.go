@@ -6,7 +6,7 @@ import (
 
 	"bahi/domain"
 	"bahi/domain/event"
-	skips "bahi/domain/follower"
+	"bahi/domain/subscriber"
 	"bahi/eventstore"
 )
 
@@ -21,7 +21,7 @@ type decoder struct {
 // newDecoder reads which events are skipped.
 func newDecoder(ctx context.Context, store eventstore.Store, p *Projection, reveal Reveal) (decoder, error) {
 	d := decoder{p: p, reveal: reveal}
-	for stored, err := range store.ReadStream(ctx, skips.Kind.Stream(p.Name), 0, eventstore.Forwards) {
+	for stored, err := range store.ReadStream(ctx, subscriber.Kind.Stream(p.Name), 0, eventstore.Forwards) {
 		var recorded event.Recorded[any]
 		if err == nil {
 			recorded, err = domain.Catalogue.Decode(stored)
@@ -29,7 +29,7 @@ func newDecoder(ctx context.Context, store eventstore.Store, p *Projection, reve
 		if err != nil {
 			return d, fmt.Errorf("read what %s skips: %w", p.Name, err)
 		}
-		if e, isSkip := recorded.Data.(skips.Skipped); isSkip && e.Version == p.Version {
+		if e, isSkip := recorded.Data.(subscriber.Skipped); isSkip && e.Version == p.Version {
 			if d.skipped == nil {
 				d.skipped = map[event.Position]bool{}
 			}

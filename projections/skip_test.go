@@ -11,25 +11,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	skips "bahi/domain/follower"
+	"bahi/domain/subscriber"
 	"bahi/eventstore"
 )
 
 // skip lets a follower skip an event, as the operators' command does.
 func (r *rig) skip(t *testing.T, name string, version int, at event.Position) {
 	t.Helper()
-	skip := skips.Skip{Version: version, Position: at, Type: openedName, Reason: "written by a broken import"}
+	skip := subscriber.Skip{Version: version, Position: at, Type: openedName, Reason: "written by a broken import"}
 	for e, err := range r.store.ReadAll(t.Context(), at+1, eventstore.Backwards) {
 		require.NoError(t, err)
 		skip.EventID = e.ID
 		break
 	}
-	decided, err := skip.Decide(skips.State{})
+	decided, err := skip.Decide(subscriber.State{})
 	require.NoError(t, err)
 	require.Len(t, decided, 1)
-	e, err := skips.Kind.Encode(uuid.New(), decided[0], event.Meta{Actor: "user:7"})
+	e, err := subscriber.Kind.Encode(uuid.New(), decided[0], event.Meta{Actor: "user:7"})
 	require.NoError(t, err)
-	_, err = r.store.Append(t.Context(), eventstore.To(skips.Kind.Stream(name), eventstore.Any, e))
+	_, err = r.store.Append(t.Context(), eventstore.To(subscriber.Kind.Stream(name), eventstore.Any, e))
 	require.NoError(t, err)
 }
 

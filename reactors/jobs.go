@@ -16,7 +16,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 
 	"bahi/domain/event"
-	views "bahi/readmodels/ops"
+	"bahi/readmodels/opsview"
 )
 
 const (
@@ -253,15 +253,15 @@ func (j *Jobs) Close() {
 	}
 }
 
-// Retry makes a waiting or discarded job due at once. It returns [views.ErrNoJob] if there is none, and an error if the job is running
+// Retry makes a waiting or discarded job due at once. It returns [opsview.ErrNoJob] if there is none, and an error if the job is running
 // or complete.
 func (j *Jobs) Retry(ctx context.Context, id int64) error {
 	return j.change(ctx, id, func(tx pgx.Tx, state rivertype.JobState) error {
 		switch state {
 		case rivertype.JobStateRunning:
-			return views.ErrJobRuns
+			return opsview.ErrJobRuns
 		case rivertype.JobStateCompleted:
-			return views.ErrJobDone
+			return opsview.ErrJobDone
 		default:
 			_, err := j.client.JobRetryTx(ctx, tx, id)
 			return err
@@ -269,13 +269,13 @@ func (j *Jobs) Retry(ctx context.Context, id int64) error {
 	})
 }
 
-// Cancel cancels a job: a waiting one at once, a running one by ending its context. It returns [views.ErrNoJob] if there is none, and
+// Cancel cancels a job: a waiting one at once, a running one by ending its context. It returns [opsview.ErrNoJob] if there is none, and
 // leaves a finished job unchanged.
 func (j *Jobs) Cancel(ctx context.Context, id int64) error {
 	return j.change(ctx, id, func(tx pgx.Tx, state rivertype.JobState) error {
 		switch state {
 		case rivertype.JobStateCompleted, rivertype.JobStateDiscarded:
-			return views.ErrJobEnded
+			return opsview.ErrJobEnded
 		default:
 			_, err := j.client.JobCancelTx(ctx, tx, id)
 			return err
@@ -289,7 +289,7 @@ func (j *Jobs) change(ctx context.Context, id int64, do func(pgx.Tx, rivertype.J
 		var state rivertype.JobState
 		err := tx.QueryRow(ctx, `select state::text from river.river_job where id = $1 for update`, id).Scan(&state)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return views.ErrNoJob
+			return opsview.ErrNoJob
 		}
 		if err != nil {
 			return fmt.Errorf("find job %d: %w", id, err)

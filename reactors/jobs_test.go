@@ -19,7 +19,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/readmodels"
-	views "bahi/readmodels/ops"
+	"bahi/readmodels/opsview"
 )
 
 type hang struct {
@@ -287,19 +287,19 @@ func TestOperatorRetriesAndCancels(t *testing.T) {
 			return ctx.Err()
 		}),
 	}})
-	require.ErrorIs(t, jobs.Retry(t.Context(), 1), views.ErrNoJob)
-	require.ErrorIs(t, jobs.Cancel(t.Context(), 1), views.ErrNoJob)
+	require.ErrorIs(t, jobs.Retry(t.Context(), 1), opsview.ErrNoJob)
+	require.ErrorIs(t, jobs.Cancel(t.Context(), 1), opsview.ErrNoJob)
 	r.background(jobs.Run)
 	r.insert(jobs, greet{})
 	given := r.job("greet", "discarded")
-	require.ErrorIs(t, jobs.Cancel(t.Context(), given.ID), views.ErrJobEnded)
+	require.ErrorIs(t, jobs.Cancel(t.Context(), given.ID), opsview.ErrJobEnded)
 	require.NoError(t, jobs.Retry(t.Context(), given.ID))
 	r.job("greet", "completed")
-	require.ErrorIs(t, jobs.Retry(t.Context(), given.ID), views.ErrJobDone)
+	require.ErrorIs(t, jobs.Retry(t.Context(), given.ID), opsview.ErrJobDone)
 	r.insert(jobs, hang{})
 	<-began
 	running := r.job("hang", "running")
-	require.ErrorIs(t, jobs.Retry(t.Context(), running.ID), views.ErrJobRuns)
+	require.ErrorIs(t, jobs.Retry(t.Context(), running.ID), opsview.ErrJobRuns)
 	require.NoError(t, jobs.Cancel(t.Context(), running.ID))
 	r.job("hang", "cancelled")
 	require.NoError(t, jobs.Cancel(t.Context(), running.ID), "a second cancel changes nothing")

@@ -22,7 +22,7 @@ import (
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
-	views "bahi/readmodels/ops"
+	"bahi/readmodels/opsview"
 )
 
 // greet is the job of these tests' reactor: greet the account that was opened.
@@ -186,12 +186,12 @@ func (p *process) reached(at event.Position) {
 }
 
 // job waits until the only job of a kind is in a state.
-func (r *rig) job(kind, state string) views.Job {
+func (r *rig) job(kind, state string) opsview.Job {
 	r.t.Helper()
-	var found []views.Job
+	var found []opsview.Job
 	require.Eventually(r.t, func() bool {
 		var err error
-		found, _, err = (&views.Jobs{DB: r.pool}).Jobs(r.t.Context(), views.Selection{Kind: kind, Page: 1, PageSize: 10})
+		found, _, err = (&opsview.Jobs{DB: r.pool}).Jobs(r.t.Context(), opsview.Selection{Kind: kind, Page: 1, PageSize: 10})
 		return err == nil && len(found) == 1 && found[0].State == state
 	}, time.Minute, 10*time.Millisecond, "%s: %+v", state, &found)
 	return found[0]

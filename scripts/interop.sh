@@ -6,4 +6,4 @@ cd "$(dirname "$0")/.."
 
 npm ci --prefix scripts/interop --ignore-scripts --no-audit --no-fund --silent
 npm ci --prefix scripts/document --ignore-scripts --no-audit --no-fund --silent
-exec go test -count=1 -tags interop -run '^(TestNodeClients|TestFeedIsWhatItsSchemaSays|TestTypeScriptClientRunsTheSession|TestPgvectorFindsWhatTheScanFinds)$' -v ./internal/app ./http/marketplace ./internal/readme ./commands/messaging/knowledge
+exec go test -count=1 -tags interop -run '^(TestNodeClients|TestFeedIsWhatItsSchemaSays|TestTypeScriptClientRunsTheSession|TestPgvectorFindsWhatTheScanFinds)$' -v ./internal/app ./http/marketplacehttp ./internal/readme ./commands/messagingcmd/knowledge

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/internal/app"
-	"bahi/internal/cli/screen"
+	"bahi/internal/cli/progress"
 	"bahi/internal/pgcluster"
 	"bahi/internal/test/bench"
 )
@@ -240,7 +240,7 @@ func (b *benchmark) interleave(ctx context.Context, what string, limit, measured
 	if err := execute(ctx, b.cluster.URL(), `checkpoint`); err != nil {
 		return nil, nil, err
 	}
-	bar := screen.NewBar(os.Stderr, what, "measurements")
+	bar := progress.NewBar(os.Stderr, what, "measurements")
 	defer bar.End()
 	return bench.Interleave(b.Rounds, func(done, total int) { bar.Show(int64(done), int64(total)) }, limit, measured)
 }

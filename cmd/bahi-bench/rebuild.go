@@ -11,15 +11,15 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/domain"
-	books "bahi/domain/ledger"
+	"bahi/domain/ledger"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/eventstore"
 	"bahi/internal/app"
-	"bahi/internal/cli/screen"
+	"bahi/internal/cli/progress"
 	"bahi/internal/test/bench"
 	"bahi/projections"
-	ledgertables "bahi/projections/ledger"
+	"bahi/projections/ledgerproj"
 )
 
 // maxRebuilds keeps a run short: a rebuild takes many times a round.
@@ -33,14 +33,14 @@ func (b *benchmark) rebuilds(ctx context.Context) error {
 		goal        *bench.Goal
 	}{
 		{"rebuild", "offline rebuild of the books", []*book.Ledger{bank.Ledger}, bench.AtLeast(0.4)},
-		{"rebuild_five", "offline rebuild of five ledgers", books.All, bench.AtLeast(0.45)},
+		{"rebuild_five", "offline rebuild of five ledgers", ledger.All, bench.AtLeast(0.45)},
 	} {
 		url, err := b.database(ctx, of.name)
 		if err != nil {
 			return err
 		}
 		if err := b.onDatabase(ctx, url, func(sys *app.System) error {
-			bar := screen.NewBar(os.Stderr, "making a log", "events")
+			bar := progress.NewBar(os.Stderr, "making a log", "events")
 			err := fillLog(ctx, sys, b.Rows, bar.Show, of.ledgers...)
 			if bar.End(); err != nil {
 				return err
@@ -69,7 +69,7 @@ func (b *benchmark) rebuildLive(ctx context.Context, url string) error {
 			goal: bench.AtLeast(0.45),
 		}
 		return b.besideReading(ctx, sys, f, func() error {
-			cmd := exec.CommandContext(ctx, b.Bahi, "projections", "rebuild", ledgertables.Books.Name, "--keep", "0s") //nolint:gosec // as above
+			cmd := exec.CommandContext(ctx, b.Bahi, "projections", "rebuild", ledgerproj.Books.Name, "--keep", "0s") //nolint:gosec // as above
 			cmd.Env = append(os.Environ(), "BAHI_DATA="+b.data(), "DATABASE_URL="+url)
 			var said bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &said, &said
@@ -129,7 +129,7 @@ func (b *benchmark) besideReading(ctx context.Context, sys *app.System, f figure
 
 // fold drops the live tables of the books, so that there is nothing to compare with, and rebuilds them.
 func fold(ctx context.Context, sys *app.System) error {
-	p := ledgertables.Books
+	p := ledgerproj.Books
 	all, err := projections.List(ctx, sys.Pool)
 	if err != nil {
 		return err

@@ -9,17 +9,17 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore/archive"
-	"bahi/eventstore/audit"
+	"bahi/eventstore/tlog"
 )
 
 // answer is the result for people and for scripts.
 type answer struct {
-	Verdict    audit.Verdict     `json:"verdict"`
-	Log        string            `json:"log"` // its origin in checkpoints
-	Result     *audit.Result     `json:"result,omitempty"`
-	Difference *audit.Difference `json:"difference,omitempty"` // from the copy that it was compared with
-	Proofs     []proven          `json:"proofs,omitempty"`
-	Sentences  []string          `json:"sentences"`
+	Verdict    tlog.Verdict     `json:"verdict"`
+	Log        string           `json:"log"` // its origin in checkpoints
+	Result     *tlog.Result     `json:"result,omitempty"`
+	Difference *tlog.Difference `json:"difference,omitempty"` // from the copy that it was compared with
+	Proofs     []proven         `json:"proofs,omitempty"`
+	Sentences  []string         `json:"sentences"`
 }
 
 func (a *answer) sayf(format string, args ...any) {
@@ -28,7 +28,7 @@ func (a *answer) sayf(format string, args ...any) {
 
 // trust is what the auditor trusts.
 type trust struct {
-	keys  audit.Keys
+	keys  tlog.Keys
 	files []file // with kept checkpoints
 }
 
@@ -38,7 +38,7 @@ type file struct {
 }
 
 // kept returns the kept checkpoints of a log.
-func (t trust) kept(origin string) (all []audit.RetainedCheckpoint, err error) {
+func (t trust) kept(origin string) (all []tlog.RetainedCheckpoint, err error) {
 	for _, f := range t.files {
 		kept, err := t.keys.Collect(origin, f.name, f.text)
 		if err != nil {
@@ -58,13 +58,13 @@ type source struct {
 	origin string
 	live   bool // the log itself, not a copy: no copy can be newer
 	events func(ctx context.Context) iter.Seq2[event.Stored, error]
-	verify func(ctx context.Context, t trust, kept []audit.RetainedCheckpoint, progress func(uint64)) (audit.Result, error)
+	verify func(ctx context.Context, t trust, kept []tlog.RetainedCheckpoint, progress func(uint64)) (tlog.Result, error)
 }
 
 func archiveSource(name string, a *archive.Archive) source {
 	return source{
-		name: name, origin: audit.Origin(a.StoreID), events: a.Events,
-		verify: func(ctx context.Context, t trust, kept []audit.RetainedCheckpoint, progress func(uint64)) (audit.Result, error) {
+		name: name, origin: tlog.Origin(a.StoreID), events: a.Events,
+		verify: func(ctx context.Context, t trust, kept []tlog.RetainedCheckpoint, progress func(uint64)) (tlog.Result, error) {
 			return a.Verify(ctx, t.keys, kept, progress)
 		},
 	}
@@ -94,11 +94,11 @@ func verify(ctx context.Context, log source, t trust, other *source, progress fu
 }
 
 // compare finds the first difference from a copy and lets the checkpoints decide which of the two is true.
-func (a *answer) compare(ctx context.Context, log, other source, t trust, kept []audit.RetainedCheckpoint, progress func(string, uint64)) error {
+func (a *answer) compare(ctx context.Context, log, other source, t trust, kept []tlog.RetainedCheckpoint, progress func(string, uint64)) error {
 	if other.origin != log.origin {
 		return fmt.Errorf("%s is of the log %s, and %s of %s", other.name, other.origin, log.name, log.origin)
 	}
-	d, err := audit.Compare(other.events(ctx), log.events(ctx), func(n uint64) { progress("comparing", n) })
+	d, err := tlog.Compare(other.events(ctx), log.events(ctx), func(n uint64) { progress("comparing", n) })
 	if b, ok := errors.AsType[*archive.CorruptError](err); ok {
 		a.sayf("The comparison stopped: %s.", b)
 		return nil
@@ -111,7 +111,7 @@ func (a *answer) compare(ctx context.Context, log, other source, t trust, kept [
 		a.sayf("It has everything that %s has.", other.name)
 		return nil
 	}
-	if d.Kind == audit.Truncated && a.Verdict != audit.Tampered && !log.live {
+	if d.Kind == tlog.Truncated && a.Verdict != tlog.Tampered && !log.live {
 		a.sayf("It ends after %d events, and %s continues.", d.Number-1, other.name)
 		return nil
 	}
@@ -119,16 +119,16 @@ func (a *answer) compare(ctx context.Context, log, other source, t trust, kept [
 	if err != nil {
 		return err
 	}
-	right := trusted.Finding == nil || trusted.Finding.Kind == audit.Truncated // an older copy ends before newer checkpoints
+	right := trusted.Finding == nil || trusted.Finding.Kind == tlog.Truncated // an older copy ends before newer checkpoints
 	difference := fmt.Sprintf("The first one here is %s, the second %s. %s", other.name, log.name, d)
 	switch {
-	case a.Verdict != audit.Tampered && a.Result.Proven >= d.Number:
+	case a.Verdict != tlog.Tampered && a.Result.Proven >= d.Number:
 		a.sayf("%s is not the signed log. %s", other.name, difference)
 	case right && trusted.Proven >= d.Number:
-		a.Verdict = audit.Tampered
+		a.Verdict = tlog.Tampered
 		a.sayf("TAMPERED. The first bad event is event %d: the events before it are those of %s, which is proven. %s", d.Number, other.name, difference)
 	default:
-		a.Verdict = audit.Tampered
+		a.Verdict = tlog.Tampered
 		a.sayf("TAMPERED, one or the other: no checkpoint shows which of the two is true. %s", difference)
 	}
 	return nil
@@ -136,60 +136,60 @@ func (a *answer) compare(ctx context.Context, log, other source, t trust, kept [
 
 // proven is the result for an event of a file of proofs.
 type proven struct {
-	Event      audit.Event       `json:"event"`
-	Payload    string            `json:"payload"`
-	Metadata   string            `json:"metadata"`
-	Index      uint64            `json:"index"`
-	Checkpoint audit.Checkpoint  `json:"checkpoint"`
-	By         []audit.Signature `json:"by,omitempty"`
-	Problem    string            `json:"problem,omitempty"` // empty: the event is in the log
+	Event      tlog.Event       `json:"event"`
+	Payload    string           `json:"payload"`
+	Metadata   string           `json:"metadata"`
+	Index      uint64           `json:"index"`
+	Checkpoint tlog.Checkpoint  `json:"checkpoint"`
+	By         []tlog.Signature `json:"by,omitempty"`
+	Problem    string           `json:"problem,omitempty"` // empty: the event is in the log
 }
 
 // verifyProofs checks each proof of a file.
 func verifyProofs(text []byte, t trust) (answer, error) {
-	proofs, err := audit.ParseProofs(text)
+	proofs, err := tlog.ParseProofs(text)
 	if err != nil {
 		return answer{}, err
 	}
-	a := answer{Verdict: audit.Verified}
+	a := answer{Verdict: tlog.Verified}
 	for _, p := range proofs {
-		one := proven{Event: audit.Of(p.Event), Payload: string(p.Event.Data), Metadata: string(p.Event.Meta), Index: p.Index}
+		one := proven{Event: tlog.Of(p.Event), Payload: string(p.Event.Data), Metadata: string(p.Event.Meta), Index: p.Index}
 		verdict, err := one.verify(p, t)
 		if err != nil {
 			return answer{}, err
 		}
-		if verdict == audit.Tampered || a.Verdict == audit.Verified {
+		if verdict == tlog.Tampered || a.Verdict == tlog.Verified {
 			a.Verdict = verdict
 		}
 		a.Log = one.Checkpoint.Origin
 		a.Proofs = append(a.Proofs, one)
 		a.sayf("%s", one.sentence(verdict))
 	}
-	if a.Verdict == audit.Undecided {
+	if a.Verdict == tlog.Undecided {
 		a.sayf("Provide the log's public key, or a checkpoint of as many events that was kept elsewhere.")
 	}
 	return a, nil
 }
 
 // verify verifies a proof and fills in its result.
-func (p *proven) verify(proof audit.Proof, t trust) (audit.Verdict, error) {
+func (p *proven) verify(proof tlog.Proof, t trust) (tlog.Verdict, error) {
 	c, by, err := t.keys.Verify(proof)
 	p.Checkpoint, p.By = c, by
-	if errors.Is(err, audit.ErrNotSigned) {
+	if errors.Is(err, tlog.ErrNotSigned) {
 		return p.kept(proof, t)
 	}
 	if err != nil {
 		p.Problem = err.Error()
-		return audit.Tampered, nil //nolint:nilerr // the failure is the result
+		return tlog.Tampered, nil //nolint:nilerr // the failure is the result
 	}
-	return audit.Verified, nil
+	return tlog.Verified, nil
 }
 
 // kept compares a proof whose checkpoint no trusted key signed with the kept checkpoints.
-func (p *proven) kept(proof audit.Proof, t trust) (audit.Verdict, error) {
+func (p *proven) kept(proof tlog.Proof, t trust) (tlog.Verdict, error) {
 	if err := proof.Holds(p.Checkpoint); err != nil {
 		p.Problem = err.Error()
-		return audit.Tampered, nil //nolint:nilerr // the failure is the result
+		return tlog.Tampered, nil //nolint:nilerr // the failure is the result
 	}
 	kept, err := t.kept(p.Checkpoint.Origin)
 	if err != nil {
@@ -199,23 +199,23 @@ func (p *proven) kept(proof audit.Proof, t trust) (audit.Verdict, error) {
 		switch {
 		case k.Size != p.Checkpoint.Size:
 		case k.Root == p.Checkpoint.Root:
-			return audit.Verified, nil
+			return tlog.Verified, nil
 		default:
 			p.Problem = fmt.Sprintf("%s has another root", k)
-			return audit.Tampered, nil
+			return tlog.Tampered, nil
 		}
 	}
-	p.Problem = audit.ErrNotSigned.Error() + ", and is not one of the kept ones"
-	return audit.Undecided, nil
+	p.Problem = tlog.ErrNotSigned.Error() + ", and is not one of the kept ones"
+	return tlog.Undecided, nil
 }
 
-func (p *proven) sentence(verdict audit.Verdict) string {
+func (p *proven) sentence(verdict tlog.Verdict) string {
 	what := fmt.Sprintf("the event at position %d, %s, recorded at %s", p.Event.Position, p.Event, p.Event.At.Format("2006-01-02 15:04:05.000000 MST"))
 	switch verdict {
-	case audit.Verified:
-	case audit.Tampered:
+	case tlog.Verified:
+	case tlog.Tampered:
 		return fmt.Sprintf("FALSE. The proof of %s does not hold: %s.", what, p.Problem)
-	case audit.Undecided:
+	case tlog.Undecided:
 		return fmt.Sprintf("CANNOT TELL. The proof of %s is consistent, but %s.", what, p.Problem)
 	}
 	signed := "as in the checkpoint that you kept"

@@ -20,7 +20,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"bahi/eventstore/archive"
-	"bahi/eventstore/audit"
+	"bahi/eventstore/tlog"
 )
 
 // version is set by the linker.
@@ -56,7 +56,7 @@ func (g given) trust() (t trust, err error) {
 		}
 		keys.Write(append(text, '\n'))
 	}
-	if t.keys, err = audit.ParseKeys(keys.String()); err != nil {
+	if t.keys, err = tlog.ParseKeys(keys.String()); err != nil {
 		return t, err
 	}
 	for _, path := range g.Checkpoint {
@@ -163,11 +163,11 @@ func (c proofCommand) Run(status *int) error {
 // print prints the result and sets the exit status.
 func (g given) print(a answer, status *int) error {
 	switch a.Verdict {
-	case audit.Verified:
+	case tlog.Verified:
 		*status = statusVerified
-	case audit.Tampered:
+	case tlog.Tampered:
 		*status = statusTampered
-	case audit.Undecided:
+	case tlog.Undecided:
 		*status = statusUndecided
 	}
 	if g.JSON {

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"bahi/eventstore/archive"
-	"bahi/eventstore/audit"
+	"bahi/eventstore/tlog"
 )
 
 func main() {
@@ -67,7 +67,7 @@ func await(p js.Value) (value js.Value, err error) {
 func answerTo(ask js.Value) (string, error) {
 	var t trust
 	var err error
-	if t.keys, err = audit.ParseKeys(ask.Get("keys").String()); err != nil {
+	if t.keys, err = tlog.ParseKeys(ask.Get("keys").String()); err != nil {
 		return "", err
 	}
 	for i := range ask.Get("checkpoints").Length() {
@@ -85,7 +85,7 @@ func answerTo(ask js.Value) (string, error) {
 		a, err = verifyArchive(files, given(ask.Get("copy")), t, ask.Get("progress"))
 	}
 	if broken, ok := errors.AsType[*archive.CorruptError](err); ok {
-		a, err = answer{Verdict: audit.Tampered, Sentences: []string{"TAMPERED. " + broken.Error()}}, nil
+		a, err = answer{Verdict: tlog.Tampered, Sentences: []string{"TAMPERED. " + broken.Error()}}, nil
 	}
 	if err != nil {
 		return "", err
@@ -178,7 +178,7 @@ func (b *blob) ReadAt(to []byte, from int64) (int, error) {
 func (b *blob) isProof() bool {
 	beginning := make([]byte, min(b.size, 100))
 	n, _ := b.ReadAt(beginning, 0) // a later read reports the error
-	return strings.HasSuffix(b.name, audit.ProofExtension) || audit.IsProof(beginning[:n])
+	return strings.HasSuffix(b.name, tlog.ProofExtension) || tlog.IsProof(beginning[:n])
 }
 
 type openBlob struct {

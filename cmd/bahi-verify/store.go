@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"bahi/domain/event"
-	"bahi/eventstore/audit"
+	"bahi/eventstore/tlog"
 )
 
 type storeCommand struct {
@@ -90,20 +90,20 @@ func (l *storedLog) close(ctx context.Context) {
 
 func (l *storedLog) source() source {
 	return source{
-		name: "the database", origin: audit.Origin(l.id), events: l.events, live: true,
-		verify: func(ctx context.Context, t trust, kept []audit.RetainedCheckpoint, progress func(uint64)) (audit.Result, error) {
+		name: "the database", origin: tlog.Origin(l.id), events: l.events, live: true,
+		verify: func(ctx context.Context, t trust, kept []tlog.RetainedCheckpoint, progress func(uint64)) (tlog.Result, error) {
 			notes, err := l.notes(ctx)
 			if err != nil {
-				return audit.Result{}, err
+				return tlog.Result{}, err
 			}
-			own, wrong := t.keys.ParseBundled(audit.Origin(l.id), "the database's own", notes)
-			evidence := audit.Evidence{Kept: append(own, kept...), Progress: progress}
+			own, wrong := t.keys.ParseBundled(tlog.Origin(l.id), "the database's own", notes)
+			evidence := tlog.Evidence{Kept: append(own, kept...), Progress: progress}
 			if l.schema != "" {
 				evidence.Tiles = l
 			}
-			r, err := audit.Verify(ctx, l.events(ctx), evidence)
+			r, err := tlog.Verify(ctx, l.events(ctx), evidence)
 			if wrong != nil {
-				r = r.Also(audit.Falsified(wrong))
+				r = r.Also(tlog.Falsified(wrong))
 			}
 			return r, err
 		},
@@ -170,8 +170,8 @@ func (l *storedLog) notes(ctx context.Context) ([][]byte, error) {
 	return notes, nil
 }
 
-// ReadTiles implements [audit.Tiles].
-func (l *storedLog) ReadTiles(ctx context.Context, ids []audit.TileID) ([][]byte, error) {
+// ReadTiles implements [tlog.Tiles].
+func (l *storedLog) ReadTiles(ctx context.Context, ids []tlog.TileID) ([][]byte, error) {
 	levels, indexes := make([]int64, len(ids)), make([]int64, len(ids))
 	for i, id := range ids {
 		levels[i], indexes[i] = int64(id.Level), int64(id.Index)

@@ -16,22 +16,22 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/archive"
-	proofs "bahi/eventstore/audit"
-	"bahi/eventstore/audit/audittest"
 	"bahi/eventstore/postgres"
+	"bahi/eventstore/tlog"
+	"bahi/eventstore/tlog/audittest"
 	"bahi/eventstore/vault"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
-	"bahi/projections/audit"
-	views "bahi/readmodels/audit"
+	"bahi/projections/auditproj"
+	"bahi/readmodels/auditview"
 )
 
 // database is a log of 300 events in Postgres, with its tree and a checkpoint, as Bahi leaves it.
 type database struct {
 	url     string
 	pool    *pgxpool.Pool
-	ring    *audit.Ring
+	ring    *auditproj.Ring
 	key     string // file with the public key
 	early   string // file with a checkpoint of 100 events, outside the database
 	kept    string // file with the newest checkpoint, of all events
@@ -67,18 +67,18 @@ func newDatabase(t *testing.T) *database {
 }
 
 // sign updates the tree and signs it, as anybody who runs Bahi can.
-func (d *database) sign(t *testing.T) *audit.Signed {
+func (d *database) sign(t *testing.T) *auditproj.Signed {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	store, err := postgres.Open(t.Context(), d.pool, quiet)
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	require.NoError(t, projections.Build{Store: store, Config: d.pool.Config().ConnConfig.Copy(), Projection: audit.Tree, Log: quiet}.Run(t.Context()))
+	require.NoError(t, projections.Build{Store: store, Config: d.pool.Config().ConnConfig.Copy(), Projection: auditproj.Tree, Log: quiet}.Run(t.Context()))
 	v, err := vault.Open(t.Context(), d.pool, make([]byte, 32), quiet)
 	require.NoError(t, err)
-	d.ring = &audit.Ring{DB: d.pool, Vault: v, Store: store, Now: time.Now}
+	d.ring = &auditproj.Ring{DB: d.pool, Vault: v, Store: store, Now: time.Now}
 	require.NoError(t, d.ring.Ready(t.Context()))
-	signer := &audit.Signer{DB: d.pool, Store: store, Tables: &views.Tree{DB: d.pool, Version: audit.Tree.Version}, Ring: d.ring, Now: time.Now, Log: quiet}
+	signer := &auditproj.Signer{DB: d.pool, Store: store, Tables: &auditview.Tree{DB: d.pool, Version: auditproj.Tree.Version}, Ring: d.ring, Now: time.Now, Log: quiet}
 	signed, err := signer.Sign(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, signed)
@@ -95,11 +95,11 @@ func (d *database) forge(t *testing.T) {
 // signed returns a checkpoint of the log at an earlier size.
 func (d *database) signed(t *testing.T, size uint64) []byte {
 	t.Helper()
-	tree, err := proofs.TreeAt(t.Context(), &views.Tree{DB: d.pool, Version: audit.Tree.Version}, size)
+	tree, err := tlog.TreeAt(t.Context(), &auditview.Tree{DB: d.pool, Version: auditproj.Tree.Version}, size)
 	require.NoError(t, err)
 	key, _, err := d.ring.InUse(t.Context())
 	require.NoError(t, err)
-	text, err := proofs.Checkpoint{Origin: key.Name(), Size: size, Root: tree.Root(), At: time.Now(), Position: event.Position(size)}.Sign(key)
+	text, err := tlog.Checkpoint{Origin: key.Name(), Size: size, Root: tree.Root(), At: time.Now(), Position: event.Position(size)}.Sign(key)
 	require.NoError(t, err)
 	return text
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/eventstore/audit"
-	"bahi/eventstore/audit/audittest"
+	"bahi/eventstore/tlog"
+	"bahi/eventstore/tlog/audittest"
 )
 
 // asProgram makes the test binary act as the program.
@@ -86,7 +86,7 @@ func TestArchiveVerdicts(t *testing.T) {
 	require.Equal(t, 1, status)
 	var a answer
 	require.NoError(t, json.Unmarshal([]byte(out), &a))
-	require.Equal(t, audit.Tampered, a.Verdict)
+	require.Equal(t, tlog.Tampered, a.Verdict)
 	require.EqualValues(t, 1, a.Result.Finding.First)
 	require.EqualValues(t, 300, a.Result.Finding.Last)
 }
@@ -189,10 +189,10 @@ func TestProofFileIsVerified(t *testing.T) {
 	require.Equal(t, 1, status, out)
 	require.Contains(t, out, "has another root")
 
-	p, err := audit.ParseProofs(proofs)
+	p, err := tlog.ParseProofs(proofs)
 	require.NoError(t, err)
 	p[1].Event.Data = []byte(`{"amount":1}`)
-	out, _, status = verifyBy(t, "proof", audittest.File(t, "false.tlog-proof", audit.AppendProof(audit.AppendProof(nil, p[0]), p[1])), "--key", keyFile(t, l), "--json")
+	out, _, status = verifyBy(t, "proof", audittest.File(t, "false.tlog-proof", tlog.AppendProof(tlog.AppendProof(nil, p[0]), p[1])), "--key", keyFile(t, l), "--json")
 	require.Equal(t, 1, status, out)
 	var a answer
 	require.NoError(t, json.Unmarshal([]byte(out), &a))

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/domain/event"
-	ledgers "bahi/domain/ledger"
+	"bahi/domain/ledger"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/ledger/client"
@@ -118,7 +118,7 @@ func (c *Checker) Commit() []Breach {
 
 // Reads reports whether events of a category of streams matter to a Checker.
 func Reads(category string) bool {
-	return slices.Contains(judged, category) || ledgers.Of(category) != nil
+	return slices.Contains(judged, category) || ledger.Of(category) != nil
 }
 
 // law notes a law that an event breaks.
@@ -133,9 +133,9 @@ func (c *Checker) account(e event.Recorded[any], id int64, data event.Event[book
 	category, _ := event.SplitStream(e.Stream)
 	switch data := data.(type) {
 	case book.AccountOpened:
-		c.accounts[id] = account{ledgers.Of(category), e.Meta.Workspace, true}
+		c.accounts[id] = account{ledger.Of(category), e.Meta.Workspace, true}
 	case book.AccountDeleted:
-		c.law(c.isOpen(id, ledgers.Of(category), e), "what is deleted is there")
+		c.law(c.isOpen(id, ledger.Of(category), e), "what is deleted is there")
 		c.law(data.EarliestRow == nil || !c.isLocked(e, *data.EarliestRow), "an account with a locked row is not deleted")
 		a := c.accounts[id]
 		a.open = false
@@ -168,7 +168,7 @@ func (c *Checker) row(e event.Recorded[any], id int64, data event.Event[book.Row
 		c.law(known, "what is changed is there")
 	}
 	after := before
-	c.law(c.isOpen(before.account, ledgers.Of(category), e), "a row is of an open account of its workspace")
+	c.law(c.isOpen(before.account, ledger.Of(category), e), "a row is of an open account of its workspace")
 	if reversed, ok := data.(book.RowReversed); ok {
 		c.law(!before.reversed && !before.void, "a row is reversed once")
 		by := c.rows[reversed.By]

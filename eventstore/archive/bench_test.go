@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/eventstore/audit"
+	"bahi/eventstore/tlog"
 )
 
 // benchmarked returns an archive of events with the usual sizes of a ledger's.
-func benchmarked(b *testing.B, n int) (*Archive, []audit.RetainedCheckpoint) {
+func benchmarked(b *testing.B, n int) (*Archive, []tlog.RetainedCheckpoint) {
 	b.Helper()
 	l := logOf(n)
 	for i := range l.events {
@@ -55,8 +55,8 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkVerify(b *testing.B) {
 	a, kept := benchmarked(b, benchmarkedEvents)
 	for b.Loop() {
-		r, err := a.Verify(b.Context(), audit.Keys{}, kept, nil)
-		if err != nil || r.Verdict() != audit.Verified {
+		r, err := a.Verify(b.Context(), tlog.Keys{}, kept, nil)
+		if err != nil || r.Verdict() != tlog.Verified {
 			b.Fatal(r, err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"bahi/eventstore/audit"
+	"bahi/eventstore/tlog"
 )
 
 // The files that make an archive verifiable: concatenated signed checkpoints of the log, and the public keys that sign them, one per
@@ -25,7 +25,7 @@ func (o Options) withCheckpoints(store uuid.UUID) (Options, error) {
 		return o, nil
 	}
 	public := strings.Join(o.PublicKeys, "\n") + "\n"
-	keys, err := audit.ParseKeys(public)
+	keys, err := tlog.ParseKeys(public)
 	if err != nil {
 		return o, err
 	}
@@ -35,8 +35,8 @@ func (o Options) withCheckpoints(store uuid.UUID) (Options, error) {
 		if err != nil {
 			return o, fmt.Errorf("checkpoint %d for the archive: %w", i+1, err)
 		}
-		if c.Origin != audit.Origin(store) {
-			return o, fmt.Errorf("checkpoint %d for the archive: it is of the log %s, and this is the log %s", i+1, c.Origin, audit.Origin(store))
+		if c.Origin != tlog.Origin(store) {
+			return o, fmt.Errorf("checkpoint %d for the archive: it is of the log %s, and this is the log %s", i+1, c.Origin, tlog.Origin(store))
 		}
 		if max(c.Size, uint64(c.Position)) <= uint64(o.UpTo) { // skip checkpoints beyond the archive
 			signed.Write(text)
@@ -60,7 +60,7 @@ const (
 
 // Checkpoints returns the archive's checkpoints. Those that a given key signed are trusted; the others are doubtful, because the archive's
 // owner could have written them. It returns the valid ones even with a [CorruptError] for an invalid one.
-func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.RetainedCheckpoint, error) {
+func (a *Archive) Checkpoints(trusted tlog.Keys) ([]tlog.RetainedCheckpoint, error) {
 	for _, f := range a.Files {
 		if (f.File == CheckpointsFile || f.File == PublicKeysFile) && f.Bytes > maxSigned {
 			return nil, &CorruptError{File: f.File, Why: fmt.Sprintf("it is longer than %d bytes", int64(maxSigned))}
@@ -74,17 +74,17 @@ func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.RetainedCheckpoint, e
 	if err != nil {
 		return nil, err
 	}
-	own, err := audit.ParseKeys(string(public))
+	own, err := tlog.ParseKeys(string(public))
 	if err != nil {
 		return nil, &CorruptError{File: PublicKeysFile, Why: err.Error()}
 	}
-	notes := audit.SplitCheckpoints(text)
+	notes := tlog.SplitCheckpoints(text)
 	if len(notes) > maxCheckpoints {
 		return nil, &CorruptError{File: CheckpointsFile, Why: fmt.Sprintf("it has more than %d checkpoints", maxCheckpoints)}
 	}
-	kept, err := trusted.ParseBundled(audit.Origin(a.StoreID), "the archive's own", notes)
+	kept, err := trusted.ParseBundled(tlog.Origin(a.StoreID), "the archive's own", notes)
 	if err == nil {
-		_, err = own.ParseBundled(audit.Origin(a.StoreID), "the archive's own", notes)
+		_, err = own.ParseBundled(tlog.Origin(a.StoreID), "the archive's own", notes)
 	}
 	if err != nil {
 		return kept, &CorruptError{File: CheckpointsFile, Why: err.Error()}
@@ -93,8 +93,8 @@ func (a *Archive) Checkpoints(trusted audit.Keys) ([]audit.RetainedCheckpoint, e
 }
 
 // asFinding returns where in the log a fault of the archive's files may begin.
-func (a *Archive) asFinding(b *CorruptError, proven uint64) audit.Finding {
-	f := audit.Finding{Kind: audit.Rewritten, Proven: proven, Why: firstUpper(b.Error()) + "."}
+func (a *Archive) asFinding(b *CorruptError, proven uint64) tlog.Finding {
+	f := tlog.Finding{Kind: tlog.Rewritten, Proven: proven, Why: firstUpper(b.Error()) + "."}
 	before := uint64(0)
 	for _, s := range a.Segments {
 		if s.File == b.File {

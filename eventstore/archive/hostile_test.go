@@ -19,7 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/eventstore/audit"
+	"bahi/eventstore/tlog"
 )
 
 func TestManifestIsReadUpToTheFirstInvalidElement(t *testing.T) {
@@ -80,9 +80,9 @@ func TestHugeCheckpointsAreNotRead(t *testing.T) {
 	require.Less(t, zipped.Len(), 1<<20)
 	a, err := OpenPacked(bytes.NewReader(zipped.Bytes()), int64(zipped.Len()))
 	require.NoError(t, err)
-	r, err := a.Verify(t.Context(), audit.Keys{}, kept(t, l, keyOf(t, l, 1), 3), nil)
+	r, err := a.Verify(t.Context(), tlog.Keys{}, kept(t, l, keyOf(t, l, 1), 3), nil)
 	require.NoError(t, err)
-	require.Equal(t, audit.Tampered, r.Verdict())
+	require.Equal(t, tlog.Tampered, r.Verdict())
 	require.Contains(t, r.Finding.Why, "checkpoints.txt: it is longer than")
 	require.EqualValues(t, 3, r.Proven, "the log is compared with kept checkpoints nevertheless")
 }
@@ -98,7 +98,7 @@ func TestMillionsOfCheckpointsAreNotRead(t *testing.T) {
 	})
 	a, err := Open(dir)
 	require.NoError(t, err)
-	_, err = a.Checkpoints(audit.Keys{})
+	_, err = a.Checkpoints(tlog.Keys{})
 	require.EqualError(t, err, "the archive is broken: checkpoints.txt: it has more than 200000 checkpoints")
 }
 
@@ -196,9 +196,9 @@ func TestUnlistedSegmentsAreReported(t *testing.T) {
 	dir := create(t, l)
 	verify := func(a *Archive, err error) []string {
 		require.NoError(t, err)
-		r, err := a.Verify(t.Context(), audit.Keys{}, kept(t, l, keyOf(t, l, 1), 10), nil)
+		r, err := a.Verify(t.Context(), tlog.Keys{}, kept(t, l, keyOf(t, l, 1), 10), nil)
 		require.NoError(t, err)
-		require.Equal(t, audit.Verified, r.Verdict())
+		require.Equal(t, tlog.Verified, r.Verdict())
 		return r.Sentences()[1:]
 	}
 	require.Empty(t, verify(Open(dir)))
@@ -241,7 +241,7 @@ func TestWrongCheckpointsDoNotHideTheBadEvent(t *testing.T) {
 	require.NoError(t, err)
 	r, err := a.Verify(t.Context(), trust(t, key), kept(t, l, key, 10), nil)
 	require.NoError(t, err)
-	require.Equal(t, audit.Tampered, r.Verdict())
+	require.Equal(t, tlog.Tampered, r.Verdict())
 	require.Contains(t, r.Finding.String(), "The first bad event is one of the events 4 to 6")
 	require.Contains(t, r.Finding.Why, "The archive is broken: checkpoints.txt")
 }
@@ -256,7 +256,7 @@ func TestRepackedFileIsNotABadEvent(t *testing.T) {
 	require.NoError(t, err)
 	r, err := a.Verify(t.Context(), trust(t, key), kept(t, l, key, 10), nil)
 	require.NoError(t, err)
-	require.Equal(t, audit.Tampered, r.Verdict())
+	require.Equal(t, tlog.Tampered, r.Verdict())
 	require.EqualValues(t, 10, r.Proven)
 	require.Zero(t, r.Finding.First)
 	require.True(t, strings.HasPrefix(r.Finding.String(), "The archive is broken: segments/00000003.ndjson.zst: the text is right, but not its file"), r.Finding.String())

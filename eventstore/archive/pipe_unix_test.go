@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/eventstore/audit"
+	"bahi/eventstore/tlog"
 )
 
 // An archive has no file that keeps its reader waiting.
@@ -38,7 +38,7 @@ func TestPipesAmongAnArchivesFilesAreFaults(t *testing.T) {
 			require.NoError(t, err)
 			r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
 			require.NoError(t, err)
-			require.Equal(t, audit.Tampered, r.Verdict())
+			require.Equal(t, tlog.Tampered, r.Verdict())
 			require.Contains(t, r.Finding.String(), found)
 		})
 	}

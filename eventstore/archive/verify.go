@@ -5,18 +5,18 @@ import (
 	"io/fs"
 	"path"
 
-	"bahi/eventstore/audit"
+	"bahi/eventstore/tlog"
 )
 
 // Verify compares the archive with checkpoints that were kept elsewhere, and with its own, which prove something only if one of the keys signed
 // them. A difference between its files and its manifest is a finding. An error means that the files were unreadable.
-func (a *Archive) Verify(ctx context.Context, keys audit.Keys, kept []audit.RetainedCheckpoint, progress func(events uint64)) (audit.Result, error) {
+func (a *Archive) Verify(ctx context.Context, keys tlog.Keys, kept []tlog.RetainedCheckpoint, progress func(events uint64)) (tlog.Result, error) {
 	own, err := a.Checkpoints(keys)
 	wrong := asBroken(err) // the other checkpoints still apply
 	if err != nil && wrong == nil {
-		return audit.Result{}, err
+		return tlog.Result{}, err
 	}
-	r, err := audit.Verify(ctx, a.Events(ctx), audit.Evidence{Kept: append(own, kept...), Progress: progress})
+	r, err := tlog.Verify(ctx, a.Events(ctx), tlog.Evidence{Kept: append(own, kept...), Progress: progress})
 	if b := asBroken(err); b != nil {
 		r = r.Also(a.asFinding(b, r.Proven))
 		err = nil

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/eventstore/audit"
+	"bahi/eventstore/tlog"
 )
 
 // seeded is a deterministic source of keys.
@@ -30,35 +30,35 @@ func (s seeded) Read(to []byte) (int, error) {
 	return len(to), nil
 }
 
-func keyOf(t testing.TB, l *text, seed byte) audit.Key {
+func keyOf(t testing.TB, l *text, seed byte) tlog.Key {
 	t.Helper()
-	private, err := audit.NewKey(seeded(seed), audit.Origin(l.id))
+	private, err := tlog.NewKey(seeded(seed), tlog.Origin(l.id))
 	require.NoError(t, err)
-	k, err := audit.ParseKey(private)
+	k, err := tlog.ParseKey(private)
 	require.NoError(t, err)
 	return k
 }
 
-func trust(t testing.TB, keys ...audit.Key) audit.Keys {
+func trust(t testing.TB, keys ...tlog.Key) tlog.Keys {
 	t.Helper()
 	var lines []string
 	for _, k := range keys {
 		lines = append(lines, k.Public())
 	}
-	all, err := audit.ParseKeys(strings.Join(lines, "\n"))
+	all, err := tlog.ParseKeys(strings.Join(lines, "\n"))
 	require.NoError(t, err)
 	return all
 }
 
 // checkpoints returns signed checkpoints of a log at some sizes.
-func (l *text) checkpoints(t testing.TB, key audit.Key, sizes ...int) (signed [][]byte) {
+func (l *text) checkpoints(t testing.TB, key tlog.Key, sizes ...int) (signed [][]byte) {
 	t.Helper()
 	for _, n := range sizes {
-		var tree audit.Tree
+		var tree tlog.Tree
 		for _, e := range l.events[:n] {
-			tree.Append(audit.LeafHash(e))
+			tree.Append(tlog.LeafHash(e))
 		}
-		c := audit.Checkpoint{Origin: audit.Origin(l.id), Size: tree.Size(), Root: tree.Root(), At: began.Add(time.Hour), Position: l.events[n-1].Position}
+		c := tlog.Checkpoint{Origin: tlog.Origin(l.id), Size: tree.Size(), Root: tree.Root(), At: began.Add(time.Hour), Position: l.events[n-1].Position}
 		text, err := c.Sign(key)
 		require.NoError(t, err)
 		signed = append(signed, text)
@@ -67,7 +67,7 @@ func (l *text) checkpoints(t testing.TB, key audit.Key, sizes ...int) (signed []
 }
 
 // archived returns a log in an archive with checkpoints.
-func archived(t testing.TB, l *text, key audit.Key, sizes ...int) *Archive {
+func archived(t testing.TB, l *text, key tlog.Key, sizes ...int) *Archive {
 	t.Helper()
 	o := l.options()
 	o.Checkpoints, o.PublicKeys = l.checkpoints(t, key, sizes...), []string{key.Public()}
@@ -79,9 +79,9 @@ func archived(t testing.TB, l *text, key audit.Key, sizes ...int) *Archive {
 	return a
 }
 
-func kept(t testing.TB, l *text, key audit.Key, size int) []audit.RetainedCheckpoint {
+func kept(t testing.TB, l *text, key tlog.Key, size int) []tlog.RetainedCheckpoint {
 	t.Helper()
-	kept, err := trust(t, key).Collect(audit.Origin(l.id), "kept.txt", l.checkpoints(t, key, size)[0])
+	kept, err := trust(t, key).Collect(tlog.Origin(l.id), "kept.txt", l.checkpoints(t, key, size)[0])
 	require.NoError(t, err)
 	return kept
 }
@@ -91,7 +91,7 @@ func TestArchiveIsVerifiedByTrustedCheckpoints(t *testing.T) {
 	l := logOf(20)
 	key, other := keyOf(t, l, 1), keyOf(t, l, 2)
 	a := archived(t, l, key, 3, 10, 18)
-	verify := func(keys audit.Keys, kept []audit.RetainedCheckpoint) audit.Result {
+	verify := func(keys tlog.Keys, kept []tlog.RetainedCheckpoint) tlog.Result {
 		t.Helper()
 		r, err := a.Verify(t.Context(), keys, kept, nil)
 		require.NoError(t, err)
@@ -99,16 +99,16 @@ func TestArchiveIsVerifiedByTrustedCheckpoints(t *testing.T) {
 		return r
 	}
 	r := verify(trust(t, key), nil)
-	require.Equal(t, audit.Verified, r.Verdict())
+	require.Equal(t, tlog.Verified, r.Verdict())
 	require.EqualValues(t, 18, r.Proven)
 	require.Equal(t, 3, r.Trusted)
 	r = verify(trust(t, other), nil)
-	require.Equal(t, audit.Undecided, r.Verdict(), "signed by an unknown key")
+	require.Equal(t, tlog.Undecided, r.Verdict(), "signed by an unknown key")
 	require.Equal(t, 3, r.Agreed)
-	r = verify(audit.Keys{}, nil)
-	require.Equal(t, audit.Undecided, r.Verdict())
-	r = verify(audit.Keys{}, kept(t, l, key, 15))
-	require.Equal(t, audit.Verified, r.Verdict())
+	r = verify(tlog.Keys{}, nil)
+	require.Equal(t, tlog.Undecided, r.Verdict())
+	r = verify(tlog.Keys{}, kept(t, l, key, 15))
+	require.Equal(t, tlog.Verified, r.Verdict())
 	require.EqualValues(t, 15, r.Proven)
 }
 
@@ -117,12 +117,12 @@ func TestKeptCheckpointsVerifyAnArchive(t *testing.T) {
 	l := logOf(20)
 	a, err := Open(create(t, l))
 	require.NoError(t, err)
-	r, err := a.Verify(t.Context(), audit.Keys{}, nil, nil)
+	r, err := a.Verify(t.Context(), tlog.Keys{}, nil, nil)
 	require.NoError(t, err)
-	require.Equal(t, audit.Undecided, r.Verdict())
-	r, err = a.Verify(t.Context(), audit.Keys{}, kept(t, l, keyOf(t, l, 1), 20), nil)
+	require.Equal(t, tlog.Undecided, r.Verdict())
+	r, err = a.Verify(t.Context(), tlog.Keys{}, kept(t, l, keyOf(t, l, 1), 20), nil)
 	require.NoError(t, err)
-	require.Equal(t, audit.Verified, r.Verdict())
+	require.Equal(t, tlog.Verified, r.Verdict())
 }
 
 // A forger rewrites the archive with a matching manifest and even checkpoints. An earlier kept checkpoint detects it, and an older archive
@@ -169,21 +169,21 @@ func TestKeptCheckpointDetectsAForgedArchive(t *testing.T) {
 			a := archived(t, forged, key, 5, bad-2, min(n, len(forged.events)))
 			r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
 			require.NoError(t, err)
-			require.Equal(t, audit.Verified, r.Verdict(), "the owner of the log's key can sign another history")
+			require.Equal(t, tlog.Verified, r.Verdict(), "the owner of the log's key can sign another history")
 
 			r, err = a.Verify(t.Context(), trust(t, key), kept(t, honest, key, n), nil)
 			require.NoError(t, err)
-			require.Equal(t, audit.Tampered, r.Verdict())
+			require.Equal(t, tlog.Tampered, r.Verdict())
 			require.LessOrEqual(t, r.Finding.First, uint64(bad), r.Finding.String())
 			require.GreaterOrEqual(t, r.Finding.Last, uint64(bad), r.Finding.String())
 
-			r, err = a.Verify(t.Context(), audit.Keys{}, append(kept(t, honest, key, bad-1), kept(t, honest, key, bad)...), nil)
+			r, err = a.Verify(t.Context(), tlog.Keys{}, append(kept(t, honest, key, bad-1), kept(t, honest, key, bad)...), nil)
 			require.NoError(t, err)
 			require.Equal(t, []uint64{bad, bad}, []uint64{r.Finding.First, r.Finding.Last}, "checkpoints before and after one event name it")
 
 			older, err := Open(create(t, honest))
 			require.NoError(t, err)
-			d, err := audit.Compare(older.Events(t.Context()), a.Events(t.Context()), nil)
+			d, err := tlog.Compare(older.Events(t.Context()), a.Events(t.Context()), nil)
 			require.NoError(t, err)
 			require.EqualValues(t, bad, d.Number, d.String())
 		})
@@ -202,12 +202,12 @@ func TestDamageIsFoundNextToForgery(t *testing.T) {
 		require.NoError(t, err)
 		return dir
 	}
-	verify := func(dir string) *audit.Finding {
+	verify := func(dir string) *tlog.Finding {
 		a, err := Open(dir)
 		require.NoError(t, err)
 		r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
 		require.NoError(t, err)
-		require.Equal(t, audit.Tampered, r.Verdict())
+		require.Equal(t, tlog.Tampered, r.Verdict())
 		return r.Finding
 	}
 	dir := dirOf()
@@ -275,7 +275,7 @@ func TestChangedEventIsNamedInAnyPacking(t *testing.T) {
 				require.NoError(t, err)
 				r, err := a.Verify(t.Context(), trust(t, key), nil, nil)
 				require.NoError(t, err)
-				require.Equal(t, audit.Tampered, r.Verdict())
+				require.Equal(t, tlog.Tampered, r.Verdict())
 				return []uint64{r.Finding.First, r.Finding.Last}
 			}
 			want := find(true, 0)
@@ -307,7 +307,7 @@ func TestCheckpointsMustBeTheLogs(t *testing.T) {
 	own, err := a.Checkpoints(trust(t, keyOf(t, l, 1)))
 	require.NoError(t, err)
 	require.Len(t, own, 2, "a checkpoint newer than the events is skipped")
-	require.Equal(t, audit.SignedByKey, own[0].Trust)
+	require.Equal(t, tlog.SignedByKey, own[0].Trust)
 
 	o = l.options()
 	_, err = Append(t.Context(), dir, l, o)
@@ -317,10 +317,10 @@ func TestCheckpointsMustBeTheLogs(t *testing.T) {
 	require.NoError(t, err)
 	a, err = Open(dir)
 	require.NoError(t, err)
-	own, err = a.Checkpoints(audit.Keys{})
+	own, err = a.Checkpoints(tlog.Keys{})
 	require.NoError(t, err)
 	require.Len(t, own, 3)
-	require.Equal(t, audit.Untrusted, own[0].Trust)
+	require.Equal(t, tlog.Untrusted, own[0].Trust)
 }
 
 func TestArchiveIsReadFromAZipOrTarFile(t *testing.T) {
@@ -351,7 +351,7 @@ func TestArchiveIsReadFromAZipOrTarFile(t *testing.T) {
 		require.Equal(t, l.events, got)
 		for _, cut := range []int{0, 1, 2, 100, len(packed) / 2} {
 			if a, err := OpenPacked(bytes.NewReader(packed[:cut]), int64(cut)); err == nil {
-				_, err = a.Verify(t.Context(), audit.Keys{}, nil, nil)
+				_, err = a.Verify(t.Context(), tlog.Keys{}, nil, nil)
 				require.NoError(t, err)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/domain/event"
-	"bahi/eventstore/audit"
+	"bahi/eventstore/tlog"
 )
 
 // Entry is an event of the log, as the journal has it.
@@ -43,7 +43,7 @@ const (
 
 // id returns an id that names an entry with all of its content. The server takes an append with ids that it knows for a repetition: so
 // it never takes a group for another one that has some of its events, at another time.
-func (e Entry) id(h *audit.Hasher) uuid.UUID {
+func (e Entry) id(h *tlog.Hasher) uuid.UUID {
 	leaf := h.Leaf(e.Stored)
 	id := uuid.UUID(leaf[:16])
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80 // version 8 of RFC 9562: an application's own
@@ -61,7 +61,7 @@ func (h header) begin() ([]byte, error) {
 
 // encode returns entries as events of the journal's stream.
 func encode(entries []Entry) ([]event.Proposed, error) {
-	var hasher audit.Hasher
+	var hasher tlog.Hasher
 	events := make([]event.Proposed, len(entries))
 	for i, e := range entries {
 		meta, err := header{headerVersion, e.ID, e.Stream, e.Revision, e.At, e.OpenEnded}.begin()
@@ -94,7 +94,7 @@ func decode(raw event.Stored) (e Entry, err error) {
 		Position: event.Position(raw.Revision + 1), Stream: h.Stream, Revision: h.Revision, ID: h.ID, Type: kind,
 		Data: raw.Data, Meta: raw.Meta[len(begin) : len(raw.Meta)-1], At: h.RecordedAt.UTC(),
 	}, h.OpenEnded}
-	if e.id(new(audit.Hasher)) != raw.ID {
+	if e.id(new(tlog.Hasher)) != raw.ID {
 		return e, fmt.Errorf("read revision %d of the journal %s: %w", raw.Revision, raw.Stream, errForeign)
 	}
 	return e, nil

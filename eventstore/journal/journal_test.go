@@ -14,9 +14,9 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/eventstore/audit"
 	"bahi/eventstore/journal"
 	"bahi/eventstore/journal/journaltest"
+	"bahi/eventstore/tlog"
 )
 
 type fixture struct {
@@ -73,7 +73,7 @@ func TestEntryKeepsEveryByte(t *testing.T) {
 		got, found, err := f.Last(t.Context())
 		require.NoError(t, err)
 		require.True(t, found)
-		require.Equal(t, audit.LeafHash(e.Stored), audit.LeafHash(got.Stored))
+		require.Equal(t, tlog.LeafHash(e.Stored), tlog.LeafHash(got.Stored))
 	})
 }
 

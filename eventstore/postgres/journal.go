@@ -14,8 +14,8 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/eventstore/audit"
 	"bahi/eventstore/journal"
+	"bahi/eventstore/tlog"
 )
 
 const (
@@ -118,7 +118,7 @@ func (l leveling) compare(ctx context.Context, tx pgx.Tx, at event.Position) err
 		return err
 	}
 	there, found, err := l.journal.At(ctx, at)
-	if err == nil && (!found || len(here) != 1 || audit.LeafHash(here[0].Stored) != audit.LeafHash(there.Stored)) {
+	if err == nil && (!found || len(here) != 1 || tlog.LeafHash(here[0].Stored) != tlog.LeafHash(there.Stored)) {
 		err = fmt.Errorf("%w, %d", journal.ErrDiverged, at)
 	}
 	return err

@@ -19,11 +19,11 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/eventstore/audit"
-	"bahi/eventstore/gateway"
+	"bahi/eventstore/esdbserver"
 	"bahi/eventstore/journal"
 	"bahi/eventstore/journal/journaltest"
 	"bahi/eventstore/storetest"
+	"bahi/eventstore/tlog"
 )
 
 // journaled opens a log with its journal until the test ends.
@@ -57,7 +57,7 @@ func mirrored(t testing.TB, s *Store, server journal.Server) (all []event.Stored
 		require.NoError(t, err)
 		for _, e := range entries {
 			require.Less(t, n, len(all), "the journal is longer")
-			require.Equal(t, audit.LeafHash(all[n]), audit.LeafHash(e.Stored), "position %d", n+1)
+			require.Equal(t, tlog.LeafHash(all[n]), tlog.LeafHash(e.Stored), "position %d", n+1)
 			n++
 		}
 	}
@@ -110,9 +110,9 @@ func TestEachCommitWaitsForTheDisk(t *testing.T) {
 func served(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	ca, err := gateway.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
+	ca, err := esdbserver.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
 	require.NoError(t, err)
-	g := gateway.New(gateway.Config{
+	g := esdbserver.New(esdbserver.Config{
 		Store: newStore(t, newLog(t)), Writable: true, TLS: ca.TLS(), Log: slog.New(slog.DiscardHandler), Authenticate: func(context.Context, string) error { return nil },
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -12,7 +12,7 @@ import (
 
 	"bahi/domain/actor"
 	"bahi/http/api"
-	"bahi/http/api/window"
+	"bahi/http/api/ratelimit"
 )
 
 // discard is a ResponseWriter without cost, so that the benchmark measures our code.
@@ -33,7 +33,7 @@ func BenchmarkPost(b *testing.B) {
 		"log":   func(c *api.Config, _ http.Header) { c.Log = slog.New(slog.NewJSONHandler(nowhere{}, nil)) },
 		"limited": func(c *api.Config, _ http.Header) {
 			c.Limiting.Limits = api.DefaultLimits()
-			c.Limiting.Limits[api.GroupAPIKeys] = window.Limit{Requests: window.MaxRequests, Per: time.Second}
+			c.Limiting.Limits[api.GroupAPIKeys] = ratelimit.Limit{Requests: ratelimit.MaxRequests, Per: time.Second}
 		},
 		"keyed": func(_ *api.Config, h http.Header) {
 			h.Set("Idempotency-Key", "0b9f2f0e-5a3a-4c55-8c5a-3f0f3d8f1c11")

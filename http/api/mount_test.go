@@ -16,7 +16,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
-	"bahi/http/api/window"
+	"bahi/http/api/ratelimit"
 )
 
 // doorkeeper knows one bearer token.
@@ -67,8 +67,8 @@ func TestMountServesEverythingBelowItsPath(t *testing.T) {
 func TestRefusedCredentialsCountForMountedPagesToo(t *testing.T) {
 	t.Parallel()
 	limits := api.DefaultLimits()
-	limits[api.GroupRefused] = window.Limit{Requests: 3, Per: time.Minute}
-	limits["auth"] = window.Limit{}
+	limits[api.GroupRefused] = ratelimit.Limit{Requests: 3, Per: time.Minute}
+	limits["auth"] = ratelimit.Limit{}
 	c := startMounted(t, limits)
 	for range 3 {
 		c.GET("/pages?bearer=wrong").Status(200)
@@ -77,7 +77,7 @@ func TestRefusedCredentialsCountForMountedPagesToo(t *testing.T) {
 	c.GET("/pages?bearer=right").Status(200)
 
 	limits = api.DefaultLimits()
-	limits["auth"] = window.Limit{Requests: 2, Per: time.Minute}
+	limits["auth"] = ratelimit.Limit{Requests: 2, Per: time.Minute}
 	c = startMounted(t, limits)
 	c.GET("/pages?bearer=right").Status(200)
 	c.GET("/pages?bearer=right").Status(200)

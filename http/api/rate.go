@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"bahi/domain/fault"
-	"bahi/http/api/window"
+	"bahi/http/api/ratelimit"
 )
 
 // Counter counts requests for the rate limits. It MUST decide, and fast: if its store is away it decides without, since the limits
 // must not stop the service.
 type Counter interface {
-	Take(ctx context.Context, key window.Key, limit window.Limit) window.Decision
+	Take(ctx context.Context, key ratelimit.Key, limit ratelimit.Limit) ratelimit.Decision
 	// Return takes back the newest that Take has counted.
-	Return(ctx context.Context, key window.Key)
+	Return(ctx context.Context, key ratelimit.Key)
 }
 
 // Limiting configures the rate limits. The zero value limits nothing.
@@ -62,18 +62,18 @@ type limiter struct {
 // policy is a limit with its headers.
 type policy struct {
 	group  string
-	limit  window.Limit
+	limit  ratelimit.Limit
 	header []string // of RateLimit-Policy
 }
 
 // memory makes a Counter of a window.Memory, which needs no context.
-type memory struct{ *window.Memory }
+type memory struct{ *ratelimit.Memory }
 
-func (m memory) Take(_ context.Context, key window.Key, limit window.Limit) window.Decision {
+func (m memory) Take(_ context.Context, key ratelimit.Key, limit ratelimit.Limit) ratelimit.Decision {
 	return m.Memory.Take(key, limit)
 }
 
-func (m memory) Return(_ context.Context, key window.Key) { m.Memory.Return(key) }
+func (m memory) Return(_ context.Context, key ratelimit.Key) { m.Memory.Return(key) }
 
 // newLimiter returns nil without limits.
 func newLimiter(config Limiting) *limiter {
@@ -84,7 +84,7 @@ func newLimiter(config Limiting) *limiter {
 		config.Now = time.Now
 	}
 	if config.Counter == nil {
-		config.Counter = memory{window.NewMemory(config.Now, 0)}
+		config.Counter = memory{ratelimit.NewMemory(config.Now, 0)}
 	}
 	if config.Guesses == nil {
 		config.Guesses = NewGuesses(config.Limits, config.Now)
@@ -151,7 +151,7 @@ const warnInterval = time.Minute
 // limit counts the request for its caller. The reads of a page count once, whatever they read.
 func (c *call) limit() error {
 	p, who := c.op.limit, c.request.Actor
-	key := window.Key{Caller: who.ID}
+	key := ratelimit.Key{Caller: who.ID}
 	if c.outer != nil && c.api.limiter != nil && c.r.Method == http.MethodGet {
 		if c.outer.counted {
 			return nil
@@ -160,7 +160,7 @@ func (c *call) limit() error {
 	}
 	switch who.Type {
 	case "":
-		key = window.Key{Address: c.address()}
+		key = ratelimit.Key{Address: c.address()}
 	case "api_key":
 		p = c.api.limiter.keys
 	}
@@ -179,7 +179,7 @@ func (c *call) limit() error {
 	return nil
 }
 
-func (c *call) countIn(p *policy, key window.Key) window.Decision {
+func (c *call) countIn(p *policy, key ratelimit.Key) ratelimit.Decision {
 	key.Group = p.group
 	return c.api.limiter.counter.Take(c.ctx, key, p.limit)
 }
@@ -195,7 +195,7 @@ func Count(ctx context.Context, group string) error {
 	if p == nil {
 		return nil
 	}
-	key := window.Key{Caller: who.ID}
+	key := ratelimit.Key{Caller: who.ID}
 	if who.Type == "" {
 		key.Address = c.address()
 	}
@@ -209,12 +209,12 @@ func CountFor(ctx context.Context, group, about string) error {
 		return nil
 	}
 	if p := c.api.limiter.policy(group); p != nil {
-		return c.countAs(p, window.Key{Caller: about})
+		return c.countAs(p, ratelimit.Key{Caller: about})
 	}
 	return nil
 }
 
-func (c *call) countAs(p *policy, key window.Key) error {
+func (c *call) countAs(p *policy, key ratelimit.Key) error {
 	d := c.countIn(p, key)
 	if d.Allowed {
 		return nil
@@ -237,7 +237,7 @@ func Guess(ctx context.Context, account string) (settle func(wrong bool), err er
 	if wrong.Off() || again.Off() {
 		return func(bool) {}, nil
 	}
-	counted, slowed := window.Key{Group: GroupWrong, Caller: account}, window.Key{Group: GroupAgain, Caller: account}
+	counted, slowed := ratelimit.Key{Group: GroupWrong, Caller: account}, ratelimit.Key{Group: GroupAgain, Caller: account}
 	taken := counted
 	if !l.counter.Take(ctx, counted, wrong).Allowed {
 		taken = slowed
@@ -256,20 +256,20 @@ func Guess(ctx context.Context, account string) (settle func(wrong bool), err er
 }
 
 // tooMany returns the refusal, and tells mounted pages too when to try again.
-func (c *call) tooMany(d window.Decision) *Problem {
+func (c *call) tooMany(d ratelimit.Decision) *Problem {
 	p := tooMany(d)
 	c.Header()["Retry-After"] = []string{strconv.Itoa(p.after)}
 	return p
 }
 
 // tooMany returns the refusal (D48 of the contract).
-func tooMany(d window.Decision) *Problem {
+func tooMany(d ratelimit.Decision) *Problem {
 	return &Problem{Detail: "Too many requests", Code: "rate_limited", Status: http.StatusTooManyRequests, after: int(max(1, seconds(d.Next)))}
 }
 
 // tell sets the headers of draft-ietf-httpapi-ratelimit-headers (S31 of the contract): q requests in w seconds are allowed,
 // r of them are left, and in t seconds the next one comes back.
-func (c *call) tell(p *policy, d window.Decision) {
+func (c *call) tell(p *policy, d ratelimit.Decision) {
 	b := make([]byte, 0, len(p.group)+32)
 	b = append(b, '"')
 	b = append(b, p.group...)

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"bahi/http/api/window"
+	"bahi/http/api/ratelimit"
 )
 
 // Limits are the limits by the name of their group, which an [Op] has in Limit.
-type Limits map[string]window.Limit
+type Limits map[string]ratelimit.Limit
 
 // These groups are not named by operations.
 const (
@@ -49,12 +49,12 @@ func DefaultLimits() Limits {
 		// An office with expired tokens behind one address stays below it; a dictionary attack does not get far.
 		GroupRefused: 120, GroupPages: 300,
 	} {
-		limits[group] = window.Limit{Requests: perMinute, Per: time.Minute}
+		limits[group] = ratelimit.Limit{Requests: perMinute, Per: time.Minute}
 	}
 	// Ours: changes of a user's address. Each change mails an address of the user's choice.
-	limits["users_email"] = window.Limit{Requests: 5, Per: time.Hour}
+	limits["users_email"] = ratelimit.Limit{Requests: 5, Per: time.Hour}
 	// R11
-	limits[GroupWrong], limits[GroupAgain] = window.Limit{Requests: 10, Per: 15 * time.Minute}, window.Limit{Requests: 1, Per: time.Minute}
+	limits[GroupWrong], limits[GroupAgain] = ratelimit.Limit{Requests: 10, Per: 15 * time.Minute}, ratelimit.Limit{Requests: 1, Per: time.Minute}
 	return limits
 }
 
@@ -77,7 +77,7 @@ func ParseLimits(environ []string) (Limits, error) {
 			wrong = append(wrong, fmt.Errorf("%s: there is no such limit, but %s", name, strings.Join(slices.Sorted(maps.Keys(limits)), ", ")))
 			continue
 		}
-		limit, err := window.Parse(value)
+		limit, err := ratelimit.Parse(value)
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
 		}

@@ -4,19 +4,19 @@ import (
 	"net/netip"
 	"time"
 
-	"bahi/http/api/window"
+	"bahi/http/api/ratelimit"
 )
 
 // AuthFailures counts the credentials that a process refused, by address. All listeners of the process share it, so that a guesser
 // has as many tries at all of them together as at one.
 type AuthFailures struct {
-	refused *window.Memory
-	limit   window.Limit
+	refused *ratelimit.Memory
+	limit   ratelimit.Limit
 }
 
 // NewGuesses returns a count that the limit [GroupRefused] bounds.
 func NewGuesses(limits Limits, now func() time.Time) *AuthFailures {
-	return &AuthFailures{window.NewMemory(now, 0), limits[GroupRefused]}
+	return &AuthFailures{ratelimit.NewMemory(now, 0), limits[GroupRefused]}
 }
 
 // Refused counts a refused credential, and reports whether it was one too many.
@@ -24,6 +24,6 @@ func (g *AuthFailures) Refused(from netip.Addr) (tooMany bool) {
 	return !g.limit.Off() && !g.take(counted(plainAddress(from))).Allowed
 }
 
-func (g *AuthFailures) take(from netip.Addr) window.Decision {
-	return g.refused.Take(window.Key{Group: GroupRefused, Address: from}, g.limit)
+func (g *AuthFailures) take(from netip.Addr) ratelimit.Decision {
+	return g.refused.Take(ratelimit.Key{Group: GroupRefused, Address: from}, g.limit)
 }

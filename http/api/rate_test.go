@@ -19,7 +19,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
-	"bahi/http/api/window"
+	"bahi/http/api/ratelimit"
 )
 
 // clock only moves when told to.
@@ -315,11 +315,11 @@ func TestLimitIsTurnedOffByItsSetting(t *testing.T) {
 // refusing is a Counter that refuses everything.
 type refusing struct{ next time.Duration }
 
-func (r refusing) Take(context.Context, window.Key, window.Limit) window.Decision {
-	return window.Decision{Next: r.next}
+func (r refusing) Take(context.Context, ratelimit.Key, ratelimit.Limit) ratelimit.Decision {
+	return ratelimit.Decision{Next: r.next}
 }
 
-func (refusing) Return(context.Context, window.Key) {}
+func (refusing) Return(context.Context, ratelimit.Key) {}
 
 func TestRetryAfterIsAtLeastASecond(t *testing.T) {
 	t.Parallel()
@@ -341,7 +341,7 @@ func TestTheLimitsAreTheContracts(t *testing.T) {
 	for group := range limits {
 		set, err := api.ParseLimits([]string{"PATH=/bin", fmt.Sprintf("BAHI_LIMIT_%s=7/2s", group), "BAHI_ADDR=:1"})
 		require.NoError(t, err)
-		require.Equal(t, window.Limit{Requests: 7, Per: 2 * time.Second}, set[group])
+		require.Equal(t, ratelimit.Limit{Requests: 7, Per: 2 * time.Second}, set[group])
 	}
 	_, err := api.ParseLimits([]string{"BAHI_LIMIT_AUHT=1/1m", "BAHI_LIMIT_USERS=120"})
 	require.ErrorContains(t, err, "BAHI_LIMIT_AUHT: there is no such limit, but api_keys, audit_general, auth,")

@@ -13,15 +13,15 @@ import (
 	"golang.org/x/net/html"
 
 	"bahi/commands"
-	flows "bahi/commands/ledger"
+	"bahi/commands/ledgercmd"
 	"bahi/internal/app/apptest"
 )
 
 // received returns the address of the draft of a message.
 func received(o *apptest.Server, text string) string {
 	o.T.Helper()
-	id, _, err := flows.ReceiveDraft(o.T.Context(), commands.Request{Workspace: uuid.MustParse(o.Home)}, o.Sys.Books,
-		flows.Message{ID: uuid.NewString(), From: "919812345678", Text: text, At: time.Now().Add(-25 * time.Hour)})
+	id, _, err := ledgercmd.ReceiveDraft(o.T.Context(), commands.Request{Workspace: uuid.MustParse(o.Home)}, o.Sys.Books,
+		ledgercmd.Message{ID: uuid.NewString(), From: "919812345678", Text: text, At: time.Now().Add(-25 * time.Hour)})
 	require.NoError(o.T, err)
 	return "/app/drafts/" + id
 }

@@ -10,22 +10,22 @@ import (
 
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
-	market "bahi/readmodels/marketplace"
+	"bahi/readmodels/marketplaceview"
 )
 
 const answering = `{"marketplace":"write","messaging":"write"}`
 
 // asked founds a company and has a buyer ask it. It returns the address of the enquiry's page.
-func asked(o *apptest.Server, c *apitest.Client, more string) (page string, company market.Company) {
+func asked(o *apptest.Server, c *apitest.Client, more string) (page string, company marketplaceview.Company) {
 	o.T.Helper()
 	name := "Mill " + strings.Map(func(r rune) rune { return r%10 + 'a' }, o.Home)
 	c.POST("/api/v1/companies", fmt.Sprintf(`{"name":%q}`, name)).Status(201).JSON(&company)
 	return askedOf(o, company, more), company
 }
 
-func askedOf(o *apptest.Server, company market.Company, more string) string {
+func askedOf(o *apptest.Server, company marketplaceview.Company, more string) string {
 	o.T.Helper()
-	var made market.SentEnquiry
+	var made marketplaceview.SentEnquiry
 	o.Anonymous().POST("/api/v1/enquiries", fmt.Sprintf(`{"to_company_id":%q,"user_name":"Asha Rao","user_email":%q%s}`,
 		company.ID, o.Address("asha"), more)).Status(201).JSON(&made)
 	return fmt.Sprint("/app/enquiries/", made.ID)

@@ -13,7 +13,7 @@ import (
 	"bahi/http/api/apitest"
 	"bahi/http/pages/browsertest"
 	"bahi/internal/app/apptest"
-	market "bahi/readmodels/marketplace"
+	"bahi/readmodels/marketplaceview"
 )
 
 // misfits returns what does not fit in the window: that the page scrolls sideways, controls that are too small for a finger, and texts
@@ -224,7 +224,7 @@ func keptTalks(o *apptest.Server, c *apitest.Client, company string) (talk, enqu
 	long := "Yes, since noon. " + strings.Repeat("Come by when you like. ", 8)
 	c.POST(path+"/messages", map[string]any{"channelId": 1, "text": long}).Status(201)
 	c.POST(path+"/messages", map[string]any{"channelId": 1, "imageUrl": "https://cdn.example.org/a.jpg"}).Status(201)
-	mill := market.Company{ID: uuid.MustParse(company)}
+	mill := marketplaceview.Company{ID: uuid.MustParse(company)}
 	long = "How many do you have? " + strings.Repeat("I need many of them. ", 20)
 	enquiry = askedOf(o, mill, `,"message":"`+long+`","quantity":3,"user_phone":"+919812345002"`)
 	askedOf(o, mill, "")

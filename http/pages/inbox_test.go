@@ -11,10 +11,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	flows "bahi/commands/messaging"
+	"bahi/commands/messagingcmd"
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
-	views "bahi/readmodels/messaging"
+	"bahi/readmodels/messagingview"
 )
 
 const messages = `{"messaging":"write"}`
@@ -22,23 +22,23 @@ const messages = `{"messaging":"write"}`
 // arrives plays a message of a person. It returns the address of the conversation.
 func arrives(o *apptest.Server, c *apitest.Client, channel int64, phone, name, text string, ago time.Duration) string {
 	o.T.Helper()
-	_, err := o.Sys.Messages.Receive(o.T.Context(), flows.InboundMessage{
-		Channel: channel, Sender: flows.Sender{From: phone, Name: name}, Text: text, ProviderID: uuid.NewString(), SentAt: time.Now().Add(-ago),
+	_, err := o.Sys.Messages.Receive(o.T.Context(), messagingcmd.InboundMessage{
+		Channel: channel, Sender: messagingcmd.Sender{From: phone, Name: name}, Text: text, ProviderID: uuid.NewString(), SentAt: time.Now().Add(-ago),
 	})
 	require.NoError(o.T, err)
-	var found []views.Contact
+	var found []messagingview.Contact
 	c.GET("/api/contacts?search=" + phone).Status(200).JSON(&found)
 	require.Len(o.T, found, 1)
 	return fmt.Sprint("/app/inbox/", found[0].ID)
 }
 
 func channelOf(c *apitest.Client, name string) int64 {
-	var made views.Channel
+	var made messagingview.Channel
 	c.POST("/api/channels", fmt.Sprintf(`{"name":%q,"type":"chat"}`, name)).Status(201).JSON(&made)
 	return made.ID
 }
 
-func contactOf(c *apitest.Client, talk string) (found views.Contact) {
+func contactOf(c *apitest.Client, talk string) (found messagingview.Contact) {
 	c.GET("/api/contacts/" + strings.TrimPrefix(talk, "/app/inbox/")).Status(200).JSON(&found)
 	return found
 }
@@ -78,7 +78,7 @@ func TestInboxAnswersContacts(t *testing.T) {
 	b.follow(b.submit(talk, talk+"/messages", "imageUrl", o.Sys.Settings.Outside.PublicURL+"/blobs/a.jpg"))
 	require.Contains(t, b.get(talk).Text, `<img src="/blobs/a.jpg"`, "a file of ours is shown, whatever the address of the site")
 
-	var templates []views.Template
+	var templates []messagingview.Template
 	c.GET("/api/chat/templates").Status(200).JSON(&templates)
 	closed := b.submit(old, old+"/messages", "text", "Are you there?").Is(409).Says("has not written in the last 24 hours", "Are you there?")
 	require.Contains(t, closed.Text, `<details id="templates" open>`)
@@ -110,7 +110,7 @@ func TestInboxChangesContacts(t *testing.T) {
 	o := apptest.Share(t)
 	c, b := o.Bearer(o.Key(o.Home, messages).Key), byKey(o, o.Home, messages)
 	talk := arrives(o, c, channelOf(c, "Sales"), "919812345003", "Asha", "Hello", 0)
-	var list views.ContactList
+	var list messagingview.ContactList
 	c.POST("/api/contact-lists", `{"name":"Diwali"}`).Status(201).JSON(&list)
 	details := []string{"name", "Asha Rao", "phone", "919812345003", "email", "asha@example.org", "status", "pending", "optIn", "true"}
 	edited := b.submitOf(talk, talk, `name="revision"`, append(details, "optInEvidence", "a form", "listIds", fmt.Sprint(list.ID))...)

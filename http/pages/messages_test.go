@@ -16,8 +16,8 @@ import (
 
 // messageFolders have the messages that a page of a shop can show.
 var messageFolders = []string{
-	"domain/ledger", "commands/ledger", "http/ledger", "domain/person", "domain/messaging/contact", "domain/messaging/contactlist",
-	"domain/messaging/campaign", "domain/messaging/message", "commands/messaging",
+	"domain/ledger", "commands/ledgercmd", "http/ledgerhttp", "domain/person", "domain/messaging/contact", "domain/messaging/contactlist",
+	"domain/messaging/campaign", "domain/messaging/message", "commands/messagingcmd",
 }
 
 // messages returns the messages of faults and warnings of the folders. {} stands for a value in them.

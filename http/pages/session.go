@@ -20,7 +20,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/uuid"
 
-	"bahi/commands/access/credentials"
+	"bahi/commands/accesscmd/credentials"
 	"bahi/domain/fault"
 	"bahi/http/api"
 )

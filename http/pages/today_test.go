@@ -10,16 +10,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands"
-	flows "bahi/commands/ledger"
-	talks "bahi/commands/messaging"
+	"bahi/commands/ledgercmd"
+	"bahi/commands/messagingcmd"
 	"bahi/internal/app/apptest"
 )
 
 // waiting makes a draft of an order, an enquiry and a message wait.
 func waiting(o *apptest.Server) {
 	o.T.Helper()
-	_, _, err := flows.ReceiveDraft(o.T.Context(), commands.Request{Workspace: uuid.MustParse(apptest.Home)}, o.Sys.Books,
-		flows.Message{ID: uuid.NewString(), From: "919812345678", Text: "party: ramesh\npayal 250 gm 4 pcs", At: time.Now()})
+	_, _, err := ledgercmd.ReceiveDraft(o.T.Context(), commands.Request{Workspace: uuid.MustParse(apptest.Home)}, o.Sys.Books,
+		ledgercmd.Message{ID: uuid.NewString(), From: "919812345678", Text: "party: ramesh\npayal 250 gm 4 pcs", At: time.Now()})
 	require.NoError(o.T, err)
 	agent := o.Bearer(o.Key(apptest.Home, `{"messaging":"write","marketplace":"write"}`).Key)
 	var company map[string]any
@@ -31,8 +31,8 @@ func waiting(o *apptest.Server) {
 	}
 	made := agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
 	require.NoError(o.T, json.Unmarshal([]byte(made.Text), &channel))
-	_, err = o.Sys.Messages.Receive(o.T.Context(), talks.InboundMessage{
-		Channel: channel.ID, Sender: talks.Sender{From: "919812345001", Name: "Ravi"}, Text: "Hello?",
+	_, err = o.Sys.Messages.Receive(o.T.Context(), messagingcmd.InboundMessage{
+		Channel: channel.ID, Sender: messagingcmd.Sender{From: "919812345001", Name: "Ravi"}, Text: "Hello?",
 		ProviderID: uuid.NewString(), SentAt: time.Now(),
 	})
 	require.NoError(o.T, err)

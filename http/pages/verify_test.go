@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/eventstore/audit/audittest"
+	"bahi/eventstore/tlog/audittest"
 	"bahi/http/pages/browsertest"
 )
 

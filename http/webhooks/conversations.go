@@ -16,23 +16,23 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/inbox"
-	flows "bahi/commands/messaging"
+	"bahi/commands/messagingcmd"
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/enquiry"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
 	"bahi/http/api"
-	"bahi/providers/gateway"
+	"bahi/providers/chatgateway"
 )
 
 // MessageService is what becomes of the messages and receipts of networks.
 type MessageService interface {
 	ChannelOf(ctx context.Context, kind, identity string) (id int64, found bool, err error)
-	Receive(ctx context.Context, a flows.InboundMessage) (commands.Outcome[message.State], error)
-	Receipts(ctx context.Context, all []flows.DeliveryReceipt) ([]flows.ReceiptResult, error)
-	Consent(ctx context.Context, channel int64, w flows.Sender, optIn bool, at network.Moment) (subject string, err error)
-	ChangeSenderID(ctx context.Context, channel int64, before string, w flows.Sender) (subject string, err error)
+	Receive(ctx context.Context, a messagingcmd.InboundMessage) (commands.Outcome[message.State], error)
+	Receipts(ctx context.Context, all []messagingcmd.DeliveryReceipt) ([]messagingcmd.ReceiptResult, error)
+	Consent(ctx context.Context, channel int64, w messagingcmd.Sender, optIn bool, at network.Moment) (subject string, err error)
+	ChangeSenderID(ctx context.Context, channel int64, before string, w messagingcmd.Sender) (subject string, err error)
 	Revise(ctx context.Context, channel int64, providerID, text string, at network.Moment) (subject string, err error)
 	Revoke(ctx context.Context, channel int64, providerID string, at network.Moment) error
 	Template(ctx context.Context, channel int64, providerID, status string) error
@@ -46,7 +46,7 @@ type Conversations struct {
 	MessageService
 	ChannelSecrets
 
-	Gateway gateway.Proof
+	Gateway chatgateway.Proof
 	Social  []string // secrets that sign what a social network sends; none: only those of channels
 	Verify  string   // token that a social network shows in its handshake
 	Now     func() time.Time
@@ -85,7 +85,7 @@ const unmatchedFor = 15 * time.Minute
 func (k *Conversations) Endpoints() []Endpoint {
 	aggregator := func(id, path, summary string) Endpoint {
 		return Endpoint{
-			ID: id, Path: path, Summary: summary, Key: gateway.SenderKey, Handle: k.events, Verify: fromAggregator(k.Gateway),
+			ID: id, Path: path, Summary: summary, Key: chatgateway.SenderKey, Handle: k.events, Verify: fromAggregator(k.Gateway),
 		}
 	}
 	return []Endpoint{
@@ -93,7 +93,7 @@ func (k *Conversations) Endpoints() []Endpoint {
 		aggregator("receive-gateway-receipt", "/api/webhooks/gateway/message-events", "Receive what became of a message from the gateway"),
 		{
 			ID: receiveSocial, Path: "/api/webhook/social", Summary: "Receive messages and receipts of a social network or chat network, signed",
-			Verify: k.proveSocial, Key: gateway.SenderKey, Handle: k.events, Handshake: k.greetSocial,
+			Verify: k.proveSocial, Key: chatgateway.SenderKey, Handle: k.events, Handshake: k.greetSocial,
 		},
 		{
 			ID: "receive-telegram", Path: "/api/webhook/telegram/" + perChannel, Summary: "Receive an update of a telegram bot", Verify: k.proveTelegram,
@@ -110,9 +110,9 @@ func (k *Conversations) Endpoints() []Endpoint {
 // none with a secret may be
 // of any channel with one: what cannot be read says nothing. It returns the channels whose secrets have signed it.
 func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) (channels string, err error) {
-	given := r.Header.Get(gateway.DefaultHMACHeader)
+	given := r.Header.Get(chatgateway.DefaultHMACHeader)
 	signed := func(secret string) bool {
-		return gateway.Proof{HMACSecret: secret}.Check(&http.Request{Header: http.Header{gateway.DefaultHMACHeader: {given}}}, netip.Addr{}, body) == nil
+		return chatgateway.Proof{HMACSecret: secret}.Check(&http.Request{Header: http.Header{chatgateway.DefaultHMACHeader: {given}}}, netip.Addr{}, body) == nil
 	}
 	if slices.ContainsFunc(k.Social, signed) {
 		return "", nil
@@ -120,7 +120,7 @@ func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) 
 	if given == "" {
 		return "", ErrUnverified
 	}
-	events, _ := gateway.Decode("application/json", body) // what cannot be read names no channel
+	events, _ := chatgateway.Decode("application/json", body) // what cannot be read names no channel
 	var senders []string
 	for _, e := range events {
 		if e.Sender != "" && len(senders) < maxSenders && !slices.Contains(senders, e.Sender) {
@@ -185,7 +185,7 @@ type outcome struct {
 // part notes what became of a part. Its refusal by the rules costs no other part; any other error ends the attempt.
 func (o *outcome) part(place int, name, made string, err error, subjects ...string) error {
 	switch {
-	case errors.Is(err, flows.ErrUnmatched):
+	case errors.Is(err, messagingcmd.ErrUnmatched):
 		o.late = true
 	case inbox.OfRules(err):
 		o.Unread = append(o.Unread, name+": "+err.Error())
@@ -197,33 +197,33 @@ func (o *outcome) part(place int, name, made string, err error, subjects ...stri
 	return nil
 }
 
-// end returns the outcome, or [flows.ErrUnmatched] if a part may still find its message.
+// end returns the outcome, or [messagingcmd.ErrUnmatched] if a part may still find its message.
 func (k *Conversations) end(o *outcome, c inbox.Call) (inbox.Outcome, error) {
 	o.Effect = strings.Join(both(o.made...), ", ")
 	if o.late && k.Now().Sub(c.ReceivedAt) < unmatchedFor {
-		return o.Outcome, flows.ErrUnmatched
+		return o.Outcome, messagingcmd.ErrUnmatched
 	}
 	return o.Outcome, nil
 }
 
 // events makes the effects of a body in one of the gateway's dialects. Whose channel is not known is of nobody's concern here.
 func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome, error) {
-	events, err := gateway.Decode(c.ContentType, c.Body)
+	events, err := chatgateway.Decode(c.ContentType, c.Body)
 	if err != nil {
 		return inbox.Outcome{}, inbox.Unreadable(err)
 	}
 	o := &outcome{made: make([]string, len(events))}
-	var news []flows.DeliveryReceipt
+	var news []messagingcmd.DeliveryReceipt
 	var of []int // the places of what they tell in the body
 	for i, e := range events {
 		switch {
-		case e.Kind == gateway.Status && e.ID == "" && e.GSID == "" && e.Callback == "":
+		case e.Kind == chatgateway.Status && e.ID == "" && e.GSID == "" && e.Callback == "":
 			o.Unread = append(o.Unread, e.Part()+": it names no message")
 			continue
-		case e.Kind == gateway.Unread:
+		case e.Kind == chatgateway.Unread:
 			o.Unread = append(o.Unread, e.Place+": "+e.Reason)
 			continue
-		case e.Kind == gateway.Group:
+		case e.Kind == chatgateway.Group:
 			o.Reason = reasonGroup
 			continue
 		case k.ofNotice(c, e):
@@ -239,8 +239,8 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome
 		}
 		o.Held = append(o.Held, held...)
 		for _, channel := range channels {
-			if e.Kind == gateway.Status {
-				news, of = append(news, flows.DeliveryReceipt{Channel: channel, IDs: both(e.ID, e.GSID), Callback: e.Callback, Receipt: receipt(e, c)}), append(of, i)
+			if e.Kind == chatgateway.Status {
+				news, of = append(news, messagingcmd.DeliveryReceipt{Channel: channel, IDs: both(e.ID, e.GSID), Callback: e.Callback, Receipt: receipt(e, c)}), append(of, i)
 				continue
 			}
 			made, subject, err := k.event(ctx, channel, e, c, i)
@@ -274,12 +274,12 @@ func refused(err error) error {
 
 // ofNotice reports whether an event says what became of a message of the deployment's own sender. A channel's own secret speaks for the
 // channel only.
-func (k *Conversations) ofNotice(c inbox.Call, e gateway.Event) bool {
-	return c.ResourceID == "" && e.Kind == gateway.Status && k.Own != "" && e.Sender == k.Own && c.Endpoint == receiveSocial && strings.HasPrefix(e.Callback, enquiry.NoticePrefix)
+func (k *Conversations) ofNotice(c inbox.Call, e chatgateway.Event) bool {
+	return c.ResourceID == "" && e.Kind == chatgateway.Status && k.Own != "" && e.Sender == k.Own && c.Endpoint == receiveSocial && strings.HasPrefix(e.Callback, enquiry.NoticePrefix)
 }
 
 // noticed notes it.
-func (k *Conversations) noticed(ctx context.Context, c inbox.Call, e gateway.Event) (made string, err error) {
+func (k *Conversations) noticed(ctx context.Context, c inbox.Call, e chatgateway.Event) (made string, err error) {
 	id, err := uuid.Parse(strings.TrimPrefix(e.Callback, enquiry.NoticePrefix))
 	if err != nil {
 		return "", nil //nolint:nilerr // no id of ours
@@ -288,7 +288,7 @@ func (k *Conversations) noticed(ctx context.Context, c inbox.Call, e gateway.Eve
 }
 
 // receipt returns what an event says of a message.
-func receipt(e gateway.Event, c inbox.Call) message.Receipt {
+func receipt(e chatgateway.Event, c inbox.Call) message.Receipt {
 	r := message.Receipt{Status: e.Type, Title: e.Title, Details: e.Reason, At: moment(e.At, c).At.UTC()}
 	r.Code, _ = strconv.Atoi(e.Code) // a code that is no number is none
 	return r
@@ -297,9 +297,9 @@ func receipt(e gateway.Event, c inbox.Call) message.Receipt {
 // channels returns the channels that an event is about, and those that it may be about once its sender is known to be theirs. A call that
 // channels' own
 // secrets have proven is about these, where they name the event's sender, and else about the channels of their workspaces.
-func (k *Conversations) channels(ctx context.Context, c inbox.Call, e gateway.Event) (about, held []int64, err error) {
+func (k *Conversations) channels(ctx context.Context, c inbox.Call, e chatgateway.Event) (about, held []int64, err error) {
 	if c.ResourceID == "" {
-		if about, err = k.named(ctx, e); err == nil && len(about) == 0 && e.Kind != gateway.Template {
+		if about, err = k.named(ctx, e); err == nil && len(about) == 0 && e.Kind != chatgateway.Template {
 			held, err = k.Unconfirmed(ctx, e.Sender, e.App)
 		}
 		return about, held, err
@@ -328,25 +328,25 @@ func (k *Conversations) channels(ctx context.Context, c inbox.Call, e gateway.Ev
 }
 
 // named returns the channels that are known to be those which an event names. A template is of each channel of an account.
-func (k *Conversations) named(ctx context.Context, e gateway.Event) ([]int64, error) {
+func (k *Conversations) named(ctx context.Context, e chatgateway.Event) ([]int64, error) {
 	for _, identity := range []string{e.Sender, "app:" + e.App} {
 		if id, found, err := k.ChannelOf(ctx, channel.Chat, identity); err != nil || found {
 			return []int64{id}, err
 		}
 	}
-	if e.Kind != gateway.Template {
+	if e.Kind != chatgateway.Template {
 		return nil, nil
 	}
 	return k.OfAccount(ctx, e.Sender)
 }
 
 // event makes the effect of one event, and returns it and whose values the body has.
-func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c inbox.Call, place int) (made, subject string, err error) {
+func (k *Conversations) event(ctx context.Context, of int64, e chatgateway.Event, c inbox.Call, place int) (made, subject string, err error) {
 	at := moment(e.At, c)
-	writer := flows.Sender{From: e.From, UserID: e.UserID, Name: e.Name, Username: e.Username, Social: e.Page}
+	writer := messagingcmd.Sender{From: e.From, UserID: e.UserID, Name: e.Name, Username: e.Username, Social: e.Page}
 	switch e.Kind {
-	case gateway.Message:
-		a := flows.InboundMessage{Sender: writer, Channel: of, Type: e.Type, Text: e.Text, Reacts: e.Reacts, ArrivedAt: c.ReceivedAt}
+	case chatgateway.Message:
+		a := messagingcmd.InboundMessage{Sender: writer, Channel: of, Type: e.Type, Text: e.Text, Reacts: e.Reacts, ArrivedAt: c.ReceivedAt}
 		a.ProviderID, a.SentAt = named(e, c, place)
 		a.Code, _ = strconv.Atoi(e.Code) // as above
 		a.Title, a.Details = e.Title, e.Reason
@@ -354,20 +354,20 @@ func (k *Conversations) event(ctx context.Context, of int64, e gateway.Event, c 
 			a.Ref, a.RefType = cmp.Or(e.Media.URL, e.Media.ID), e.Media.ContentType
 		}
 		return k.received(ctx, a)
-	case gateway.Consent:
+	case chatgateway.Consent:
 		subject, err = k.Consent(ctx, of, writer, e.Type == "resume", at)
 		return "consent", subject, err
-	case gateway.Moved:
+	case chatgateway.Moved:
 		subject, err = k.ChangeSenderID(ctx, of, e.Before, writer)
 		return "contact moved", subject, err
-	case gateway.Revised:
+	case chatgateway.Revised:
 		subject, err = k.Revise(ctx, of, e.ID, e.Text, at)
 		return "message changed", subject, err
-	case gateway.Revoked:
+	case chatgateway.Revoked:
 		return "message taken back", "", k.Revoke(ctx, of, e.ID, at)
-	case gateway.Failure:
+	case chatgateway.Failure:
 		return "error " + e.Code, "", nil // its words are in the body
-	case gateway.Template:
+	case chatgateway.Template:
 		return "template", "", k.Template(ctx, of, e.ID, e.Type)
 	default:
 		return "", "", nil
@@ -384,7 +384,7 @@ func moment(at *time.Time, c inbox.Call) network.Moment {
 }
 
 // received keeps a message.
-func (k *Conversations) received(ctx context.Context, a flows.InboundMessage) (made, subject string, err error) {
+func (k *Conversations) received(ctx context.Context, a messagingcmd.InboundMessage) (made, subject string, err error) {
 	out, err := k.Receive(ctx, a)
 	if err != nil || out.ID == "" {
 		return "", "", err

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/inbox"
-	flows "bahi/commands/messaging"
+	"bahi/commands/messagingcmd"
 	"bahi/http/webhooks"
 )
 
@@ -18,7 +18,7 @@ type nobody struct {
 	webhooks.MessageService
 	webhooks.ChannelSecrets
 
-	told []flows.DeliveryReceipt
+	told []messagingcmd.DeliveryReceipt
 	err  error
 }
 
@@ -26,9 +26,9 @@ func (*nobody) ChannelOf(_ context.Context, _, identity string) (int64, bool, er
 	return 3, identity == "PN1", nil
 }
 
-func (n *nobody) Receipts(_ context.Context, all []flows.DeliveryReceipt) ([]flows.ReceiptResult, error) {
+func (n *nobody) Receipts(_ context.Context, all []messagingcmd.DeliveryReceipt) ([]messagingcmd.ReceiptResult, error) {
 	n.told = all
-	return make([]flows.ReceiptResult, len(all)), n.err
+	return make([]messagingcmd.ReceiptResult, len(all)), n.err
 }
 
 func TestAReceiptWaitsForItsMessage(t *testing.T) {
@@ -40,7 +40,7 @@ func TestAReceiptWaitsForItsMessage(t *testing.T) {
 	call := inbox.Call{ReceivedAt: now.Add(-14 * time.Minute), ContentType: "application/json", Body: []byte(`{"entry":[{"changes":[{"value":{"metadata":{"phone_number_id":"PN1"},
 		"statuses":[{"id":"w1","gs_id":"ee","status":"failed","errors":[{"code":"131026","title":"no","error_data":{"details":"gone"}}]},{"id":"w2","status":"sent"}]}}]}]}`)}
 	_, err := handle(t.Context(), call)
-	require.ErrorIs(t, err, flows.ErrUnmatched, "it is tried again")
+	require.ErrorIs(t, err, messagingcmd.ErrUnmatched, "it is tried again")
 	require.Len(t, talk.told, 2, "and the others are not kept waiting")
 	require.Equal(t, []any{131026, "no", "gone", []string{"w1", "ee"}}, []any{talk.told[0].Code, talk.told[0].Title, talk.told[0].Details, talk.told[0].IDs})
 

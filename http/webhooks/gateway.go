@@ -15,21 +15,21 @@ import (
 	"time"
 
 	"bahi/commands/inbox"
-	flows "bahi/commands/ledger"
+	"bahi/commands/ledgercmd"
 	"bahi/domain/event"
-	"bahi/providers/gateway"
+	"bahi/providers/chatgateway"
 )
 
 // Gateway turns the messages of an aggregator into order drafts.
 type Gateway struct {
-	Proof   gateway.Proof
+	Proof   chatgateway.Proof
 	Allowed []string // digits of phones, and the network's ids of users; the messages of all others are dropped
 
 	// Phone returns the digits of the phone with which a user of the network wrote before, "" for none.
 	Phone func(ctx context.Context, user string) (string, error)
 
 	// Draft makes a draft of a message, and returns its id and the subject whose values it has.
-	Draft func(ctx context.Context, m flows.Message) (id, subject string, err error)
+	Draft func(ctx context.Context, m ledgercmd.Message) (id, subject string, err error)
 }
 
 // orders are the types of messages that may be orders (CONTRACT.md I5).
@@ -40,12 +40,12 @@ func (g Gateway) Orders() Endpoint {
 	return Endpoint{
 		ID: "receive-gateway-message", Path: "/gateway_incoming_webhook", Summary: "Receive a chat message from the gateway, which may become an order draft",
 		Verify: fromAggregator(g.Proof),
-		Key:    gateway.Key, Handle: g.draft,
+		Key:    chatgateway.Key, Handle: g.draft,
 	}
 }
 
 // fromAggregator returns the check of an aggregator's proof, which is the deployment's.
-func fromAggregator(p gateway.Proof) func(r *http.Request, from netip.Addr, body []byte) (string, error) {
+func fromAggregator(p chatgateway.Proof) func(r *http.Request, from netip.Addr, body []byte) (string, error) {
 	return func(r *http.Request, from netip.Addr, body []byte) (_ string, err error) {
 		if p.Check(r, from, body) != nil {
 			err = ErrUnverified
@@ -56,7 +56,7 @@ func fromAggregator(p gateway.Proof) func(r *http.Request, from netip.Addr, body
 
 // draft makes a draft of each message of an allowed sender. The messages of others are forgotten.
 func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, err error) {
-	events, err := gateway.Decode(c.ContentType, c.Body)
+	events, err := chatgateway.Decode(c.ContentType, c.Body)
 	if err != nil {
 		return out, inbox.Unreadable(err)
 	}
@@ -64,11 +64,11 @@ func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, er
 	strangers := 0
 	for i, e := range events {
 		switch e.Kind {
-		case gateway.Message:
-		case gateway.Unread:
+		case chatgateway.Message:
+		case chatgateway.Unread:
 			out.Unread = append(out.Unread, e.Place+": "+e.Reason)
 			continue
-		case gateway.Group:
+		case chatgateway.Group:
 			out.Reason = reasonGroup
 			continue
 		default:
@@ -109,7 +109,7 @@ func (g Gateway) draft(ctx context.Context, c inbox.Call) (out inbox.Outcome, er
 
 // meet adds the phone with which a user wrote before, and reports whether the sender is allowed: by the number, the user's id, or a listed
 // number with which the user wrote before. The user keeps that number (CONTRACT.md 0.9).
-func (g Gateway) meet(ctx context.Context, e *gateway.Event) (allowed bool, err error) {
+func (g Gateway) meet(ctx context.Context, e *chatgateway.Event) (allowed bool, err error) {
 	if e.UserID != "" && !slices.Contains(g.Allowed, e.From) {
 		known, err := g.Phone(ctx, e.UserID)
 		if err != nil {
@@ -126,8 +126,8 @@ func (g Gateway) meet(ctx context.Context, e *gateway.Event) (allowed bool, err 
 }
 
 // order returns an event's message.
-func order(e gateway.Event, c inbox.Call, place int) (m flows.Message, err error) {
-	m = flows.Message{From: e.From, User: e.UserID, Text: e.Text}
+func order(e chatgateway.Event, c inbox.Call, place int) (m ledgercmd.Message, err error) {
+	m = ledgercmd.Message{From: e.From, User: e.UserID, Text: e.Text}
 	m.ID, m.At = named(e, c, place)
 	if e.Media != nil {
 		text, err := json.Marshal(e.Media)
@@ -140,7 +140,7 @@ func order(e gateway.Event, c inbox.Call, place int) (m flows.Message, err error
 }
 
 // named returns a message's id and time. Without an id, it is known by its place in the body. A time that is yet to come is now.
-func named(e gateway.Event, c inbox.Call, place int) (id string, at time.Time) {
+func named(e chatgateway.Event, c inbox.Call, place int) (id string, at time.Time) {
 	id, at = e.ID, c.ReceivedAt
 	if id == "" {
 		sum := sha256.Sum256(c.Body)

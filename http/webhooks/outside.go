@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	flows "bahi/commands/access"
+	"bahi/commands/accesscmd"
 	"bahi/commands/inbox"
 	"bahi/providers/billing"
 	"bahi/providers/partner"
@@ -65,7 +65,7 @@ type Billing struct {
 	Now      func() time.Time
 
 	// Report notes it, and returns the workspace that it is about, uuid.Nil for none.
-	Report func(ctx context.Context, p flows.Paid) (uuid.UUID, error)
+	Report func(ctx context.Context, p accesscmd.Paid) (uuid.UUID, error)
 }
 
 // Endpoint returns the endpoint.
@@ -90,7 +90,7 @@ func (b Billing) Endpoint() Endpoint {
 			case e.Status == "" || e.Customer == "":
 				return out, nil
 			}
-			of, err := b.Report(ctx, flows.Paid{Customer: e.Customer, Workspace: e.Workspace, Name: e.Plan, Status: e.Status, Created: e.Created})
+			of, err := b.Report(ctx, accesscmd.Paid{Customer: e.Customer, Workspace: e.Workspace, Name: e.Plan, Status: e.Status, Created: e.Created})
 			if err == nil && of != uuid.Nil {
 				out.Effect = "plan of workspace " + of.String()
 			}

@@ -26,14 +26,14 @@ import (
 	"bahi/eventstore/vault"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
-	"bahi/http/api/window"
-	"bahi/http/ops"
+	"bahi/http/api/ratelimit"
+	"bahi/http/opshttp"
 	"bahi/http/webhooks"
 	"bahi/internal/pgtest"
 	"bahi/migrations"
 	"bahi/reactors"
-	work "bahi/reactors/inbox"
-	views "bahi/readmodels/ops"
+	"bahi/reactors/inboxreact"
+	"bahi/readmodels/opsview"
 )
 
 const (
@@ -47,9 +47,9 @@ type queue struct{ *reactors.Jobs }
 func (q *queue) Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error {
 	jobs := make([]reactors.Args, len(calls))
 	for i, id := range calls {
-		jobs[i] = work.HandleWebhook{Call: id}
+		jobs[i] = inboxreact.HandleWebhook{Call: id}
 	}
-	return q.AddAll(ctx, tx, time.Now().Add(work.Again), jobs...)
+	return q.AddAll(ctx, tx, time.Now().Add(inboxreact.Again), jobs...)
 }
 
 // operator is the only caller with a credential.
@@ -143,7 +143,7 @@ func newRig(t *testing.T, adapt ...func(*inbox.Config)) *rig {
 		change(&config)
 	}
 	r.now, r.inbox = config.Now, inbox.New(config)
-	r.jobs, err = reactors.NewJobs(t.Context(), reactors.Config{Pool: r.pool, Workers: work.Workers(r.inbox), Now: time.Now, Log: log})
+	r.jobs, err = reactors.NewJobs(t.Context(), reactors.Config{Pool: r.pool, Workers: inboxreact.Workers(r.inbox), Now: time.Now, Log: log})
 	require.NoError(t, err)
 	t.Cleanup(r.jobs.Close)
 	q.Jobs = r.jobs
@@ -151,11 +151,11 @@ func newRig(t *testing.T, adapt ...func(*inbox.Config)) *rig {
 	a := api.New(api.Config{
 		Credentials: []api.Credential{{Authenticator: operator{}}},
 		Limiting: api.Limiting{Limits: api.Limits{
-			"webhooks": window.Limit{Requests: 3, Per: time.Hour}, api.GroupAPIKeys: {}, api.GroupRefused: {}, api.GroupPages: {},
+			"webhooks": ratelimit.Limit{Requests: 3, Per: time.Hour}, api.GroupAPIKeys: {}, api.GroupRefused: {}, api.GroupPages: {},
 		}, Now: time.Now},
 	})
 	(&webhooks.Routes{API: a, Inbox: r.inbox, Endpoints: hooks, Metrics: r.metrics}).Register()
-	(&ops.Routes{API: a, Views: &views.Jobs{DB: r.pool}, Inbox: r.inbox}).Webhooks()
+	(&opshttp.Routes{API: a, Views: &opsview.Jobs{DB: r.pool}, Inbox: r.inbox}).Webhooks()
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
 	r.url = server.URL
@@ -181,16 +181,16 @@ func (r *rig) send(body string) *apitest.Answer {
 }
 
 // list returns the calls that the operator sees.
-func (r *rig) list(query string) (calls []views.Webhook) {
+func (r *rig) list(query string) (calls []opsview.Webhook) {
 	r.t.Helper()
 	r.operator.GET("/ops/webhooks" + query).Status(200).JSON(&calls)
 	return calls
 }
 
 // until waits for a number of calls with a verdict.
-func (r *rig) until(verdict string, count int) []views.Webhook {
+func (r *rig) until(verdict string, count int) []opsview.Webhook {
 	r.t.Helper()
-	var calls []views.Webhook
+	var calls []opsview.Webhook
 	require.Eventually(r.t, func() bool {
 		calls = r.list("?page_size=1000&verdict=" + verdict)
 		return len(calls) == count

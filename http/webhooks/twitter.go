@@ -14,7 +14,7 @@ import (
 	"strconv"
 
 	"bahi/commands/inbox"
-	flows "bahi/commands/messaging"
+	"bahi/commands/messagingcmd"
 	"bahi/providers/lenient"
 )
 
@@ -129,8 +129,8 @@ func (k *Conversations) twitter(ctx context.Context, c inbox.Call) (inbox.Outcom
 			continue
 		}
 		user := told.Users[from].Value
-		made, subject, err := k.received(ctx, flows.InboundMessage{
-			Sender:  flows.Sender{UserID: from, Name: user.Name, Username: user.Screen, Social: true},
+		made, subject, err := k.received(ctx, messagingcmd.InboundMessage{
+			Sender:  messagingcmd.Sender{UserID: from, Name: user.Name, Username: user.Screen, Social: true},
 			Channel: of, Type: "text", Text: e.Message.Data.Text, ProviderID: string(e.ID), SentAt: moment(e.Created.Time, c).At, ArrivedAt: c.ReceivedAt,
 		})
 		if err := o.part(i, at, made, err, subject); err != nil {

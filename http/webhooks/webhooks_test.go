@@ -19,7 +19,7 @@ import (
 	"bahi/commands/inbox"
 	"bahi/eventstore"
 	"bahi/http/api/apitest"
-	"bahi/http/ops"
+	"bahi/http/opshttp"
 	"bahi/http/webhooks"
 )
 
@@ -139,7 +139,7 @@ func TestBodyIsEncryptedAndOpenToOperatorsOnly(t *testing.T) {
 
 	var texts, encoded []string
 	for _, c := range r.list("") {
-		var full ops.WebhookBody
+		var full opshttp.WebhookBody
 		r.operator.GET("/ops/webhooks/" + c.ID.String()).Status(200).JSON(&full)
 		if full.Body != nil {
 			texts = append(texts, *full.Body)

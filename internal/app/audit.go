@@ -12,11 +12,11 @@ import (
 
 	"bahi/domain/fault"
 	"bahi/eventstore"
-	proofs "bahi/eventstore/audit"
-	auditroutes "bahi/http/audit"
-	audittables "bahi/projections/audit"
+	"bahi/eventstore/tlog"
+	"bahi/http/audithttp"
+	"bahi/projections/auditproj"
 	"bahi/providers/blob"
-	auditviews "bahi/readmodels/audit"
+	"bahi/readmodels/auditview"
 )
 
 // auditSettings configure the signing of checkpoints and their copies.
@@ -69,8 +69,8 @@ func (a auditSettings) check(ctx context.Context) error {
 }
 
 // witnessKeys returns the keys of the witness; none without one.
-func (a auditSettings) witnessKeys() (keys proofs.Keys, err error) {
-	if keys, err = proofs.ParseKeys(a.AuditWitnessKey); err != nil {
+func (a auditSettings) witnessKeys() (keys tlog.Keys, err error) {
+	if keys, err = tlog.ParseKeys(a.AuditWitnessKey); err != nil {
 		return keys, fmt.Errorf("BAHI_AUDIT_WITNESS_KEY: %w", err)
 	}
 	if a.AuditWitness != "" && keys.Len() == 0 {
@@ -88,11 +88,11 @@ func (s *System) joinAudit(ctx context.Context, serving bool) error {
 	if err != nil {
 		return err
 	}
-	s.Tree = &auditviews.Tree{DB: s.Pool, Version: audittables.Tree.Version}
-	s.Proofs = &auditviews.Proofs{Tree: s.Tree, DB: s.Pool, Log: ViewedLog{s.Store}}
-	s.Signer = &audittables.Signer{
+	s.Tree = &auditview.Tree{DB: s.Pool, Version: auditproj.Tree.Version}
+	s.Proofs = &auditview.Proofs{Tree: s.Tree, DB: s.Pool, Log: ViewedLog{s.Store}}
+	s.Signer = &auditproj.Signer{
 		DB: s.Pool, Store: s.Store, Tables: s.Tree, Every: s.Settings.AuditInterval, Now: time.Now, Log: s.Log,
-		Ring: &audittables.Ring{DB: s.Pool, Vault: s.Vault, Store: s.Store, Given: given, Now: time.Now},
+		Ring: &auditproj.Ring{DB: s.Pool, Vault: s.Vault, Store: s.Store, Given: given, Now: time.Now},
 	}
 	if err := s.joinOutlets(ctx); err != nil || !serving {
 		return err
@@ -110,7 +110,7 @@ func (s *System) written() eventstore.Store { return closable{s.Store, s.Signer}
 type closable struct {
 	eventstore.Store
 
-	signer *audittables.Signer
+	signer *auditproj.Signer
 }
 
 // Append implements [eventstore.Store].
@@ -144,11 +144,11 @@ func (s *System) joinOutlets(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.Signer.Out = append(s.Signer.Out, &audittables.Witness{URL: url, Keys: keys, Tables: s.Tree, DB: s.Pool, Client: &http.Client{Timeout: witnessTimeout}})
+		s.Signer.Out = append(s.Signer.Out, &auditproj.Witness{URL: url, Keys: keys, Tables: s.Tree, DB: s.Pool, Client: &http.Client{Timeout: witnessTimeout}})
 	}
 	for _, place := range s.Settings.AuditCopies {
 		if place == copiesToLog {
-			s.Signer.Out = append(s.Signer.Out, audittables.Printer{Log: s.Log})
+			s.Signer.Out = append(s.Signer.Out, auditproj.Printer{Log: s.Log})
 			continue
 		}
 		bucket, err := openCopies(ctx, place)
@@ -156,7 +156,7 @@ func (s *System) joinOutlets(ctx context.Context) error {
 			return fmt.Errorf("BAHI_AUDIT_COPIES: %w", err)
 		}
 		s.copies = append(s.copies, bucket)
-		s.Signer.Out = append(s.Signer.Out, &audittables.Copies{Bucket: copiesBucket{bucket}, Where: place, Origin: proofs.Origin(s.Store.ID())})
+		s.Signer.Out = append(s.Signer.Out, &auditproj.Copies{Bucket: copiesBucket{bucket}, Where: place, Origin: tlog.Origin(s.Store.ID())})
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (b copiesBucket) Get(ctx context.Context, key string) ([]byte, error) {
 func (s *System) reread(ctx context.Context) error {
 	for began := time.Now(); ; {
 		agreed, err := s.Signer.Reread(ctx)
-		rewritten := new(audittables.ErrRewritten)
+		rewritten := new(auditproj.ErrRewritten)
 		switch {
 		case err == nil:
 			s.Log.Info("read and checked the whole log", "as_signed", agreed, "took", time.Since(began).Round(time.Millisecond))
@@ -212,9 +212,9 @@ func (s *System) signLast(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCheckpointTimeout)
 	defer cancel()
 	head, err := s.Store.Head(ctx)
-	for err == nil && s.Runner.Statuses()[audittables.Tree.Name].Position < head {
+	for err == nil && s.Runner.Statuses()[auditproj.Tree.Name].Position < head {
 		moved := s.Runner.Advanced()
-		if s.Runner.Statuses()[audittables.Tree.Name].Position >= head {
+		if s.Runner.Statuses()[auditproj.Tree.Name].Position >= head {
 			break
 		}
 		select {
@@ -236,7 +236,7 @@ func (s *System) SignAll(ctx context.Context) error {
 	if err := s.Signer.Ring.Ready(ctx); err != nil {
 		return err
 	}
-	return s.WithProjections(ctx, s.UntilSigned, audittables.Tree)
+	return s.WithProjections(ctx, s.UntilSigned, auditproj.Tree)
 }
 
 // SignedWithin bounds the wait until any process has signed the newest events.
@@ -273,9 +273,9 @@ func (s *System) UntilSigned(ctx context.Context) error {
 const PollInterval = 50 * time.Millisecond
 
 // Trail returns the report of who changed what in the books.
-func (s *System) Trail(zone *time.Location) *auditroutes.TrailReport {
-	return &auditroutes.TrailReport{
-		Trails: &auditviews.Trails{Reader: s.Ledger.Reader}, Books: s.Ledger, Log: s.recorder(), Signed: signed{s.Proofs}, Store: s.Store.ID(),
+func (s *System) Trail(zone *time.Location) *audithttp.TrailReport {
+	return &audithttp.TrailReport{
+		Trails: &auditview.Trails{Reader: s.Ledger.Reader}, Books: s.Ledger, Log: s.recorder(), Signed: signed{s.Proofs}, Store: s.Store.ID(),
 		Zone: zone, Now: time.Now,
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"bahi/eventstore/audit/audittest"
+	"bahi/eventstore/tlog/audittest"
 	"bahi/internal/app/apptest"
 )
 

@@ -7,20 +7,20 @@ import (
 
 	"github.com/google/uuid"
 
-	ledgerflows "bahi/commands/ledger"
-	messagingflows "bahi/commands/messaging"
-	"bahi/commands/messaging/answering"
-	"bahi/commands/messaging/knowledge"
+	"bahi/commands/ledgercmd"
+	"bahi/commands/messagingcmd"
+	"bahi/commands/messagingcmd/answering"
+	"bahi/commands/messagingcmd/knowledge"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
+	"bahi/providers/egress"
 	"bahi/providers/llm"
-	"bahi/providers/outgoing"
-	"bahi/providers/pages"
 	"bahi/providers/pdftext"
-	messagingreactors "bahi/reactors/messaging"
+	"bahi/providers/webpage"
+	"bahi/reactors/messagingreact"
 	"bahi/readmodels"
-	ledgerviews "bahi/readmodels/ledger"
-	marketplaceviews "bahi/readmodels/marketplace"
+	"bahi/readmodels/ledgerview"
+	"bahi/readmodels/marketplaceview"
 )
 
 // botSettings configure bots.
@@ -30,16 +30,16 @@ type botSettings struct {
 
 // bots has the parts of bots.
 type bots struct {
-	flows     *messagingflows.Bots
+	flows     *messagingcmd.Bots
 	engine    *answering.Engine
-	knowledge *messagingreactors.Knowledge
-	answers   *messagingreactors.Answers
+	knowledge *messagingreact.Knowledge
+	answers   *messagingreact.Answers
 }
 
 // openBots joins bots to what they know, to models and to endpoints outside.
 func (s *System) openBots(ctx context.Context) error {
 	o := s.Settings.Outside
-	exceptions, err := outgoing.Parse(o.FetchAllow)
+	exceptions, err := egress.Parse(o.FetchAllow)
 	if err != nil {
 		return fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
 	}
@@ -57,18 +57,18 @@ func (s *System) openBots(ctx context.Context) error {
 			s.Log.Warn("vectors are compared without pgvector", "error", err)
 		}
 	}
-	s.bots.flows = &messagingflows.Bots{Commands: s.Commands, Blobs: s.Blobs}
+	s.bots.flows = &messagingcmd.Bots{Commands: s.Commands, Blobs: s.Blobs}
 	s.bots.engine = &answering.Engine{
 		Commands: s.Commands, Knowledge: store, Model: talker{s.Model}, Views: botViews{s}, Secrets: s.Vault, Client: exceptions.Client(), Zone: zone, Coverage: coverage, Patience: answering.CallWithin,
 	}
-	s.bots.knowledge = &messagingreactors.Knowledge{Reading: &knowledge.Indexer{
-		Commands: s.Commands, Store: store, Blobs: s.Blobs, Pages: pages.New(exceptions), Now: time.Now,
+	s.bots.knowledge = &messagingreact.Knowledge{Reading: &knowledge.Indexer{
+		Commands: s.Commands, Store: store, Blobs: s.Blobs, Pages: webpage.New(exceptions), Now: time.Now,
 		PDFs: &pdftext.Reader{Tool: func(ctx context.Context) (pdftext.Tool, error) {
 			t, err := s.Tools.Tools(ctx)
 			return pdftext.Tool{Path: t.PDFToText, Env: t.Env}, err
 		}},
 	}}
-	s.bots.answers = &messagingreactors.Answers{Commands: s.Commands, Engine: s.bots.engine, Messages: s.Messages, Views: s.Messaging, Pool: s.Pool}
+	s.bots.answers = &messagingreact.Answers{Commands: s.Commands, Engine: s.bots.engine, Messages: s.Messages, Views: s.Messaging, Pool: s.Pool}
 	return nil
 }
 
@@ -145,8 +145,8 @@ func (v botViews) Products(ctx context.Context, workspace uuid.UUID, words strin
 	found := []product{}
 	companies, err := v.Marketplace.OwnCompanies(ctx, workspace)
 	for _, company := range companies {
-		rows, err := readmodels.Complete(ctx, func(ctx context.Context) ([]marketplaceviews.Product, error) {
-			rows, _, err := v.Marketplace.Products(ctx, readmodels.Page{Number: 1, Size: most}, marketplaceviews.ProductFilter{Company: &company, Search: words})
+		rows, err := readmodels.Complete(ctx, func(ctx context.Context) ([]marketplaceview.Product, error) {
+			rows, _, err := v.Marketplace.Products(ctx, readmodels.Page{Number: 1, Size: most}, marketplaceview.ProductFilter{Company: &company, Search: words})
 			return rows, err
 		})
 		if err != nil {
@@ -167,11 +167,11 @@ func (v botViews) Orders(ctx context.Context, workspace uuid.UUID, phone string)
 		Delivered *unit.Grams `json:"delivered_grams"`
 		Pending   *unit.Grams `json:"pending_grams"`
 	}
-	sender, err := ledgerflows.SenderID(ctx, v.System.Commands, phone)
+	sender, err := ledgercmd.SenderID(ctx, v.System.Commands, phone)
 	if err != nil {
 		return nil, err
 	}
-	orders, err := readmodels.Complete(ctx, func(ctx context.Context) ([]ledgerviews.ClientOrder, error) {
+	orders, err := readmodels.Complete(ctx, func(ctx context.Context) ([]ledgerview.ClientOrder, error) {
 		return v.Ledger.OrdersOfSender(ctx, workspace, sender)
 	})
 	if err != nil || len(orders) == 0 {

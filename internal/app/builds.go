@@ -7,29 +7,29 @@ import (
 
 	"bahi/commands"
 	"bahi/domain/event"
-	"bahi/domain/follower"
+	"bahi/domain/subscriber"
 	"bahi/eventstore"
-	"bahi/http/ops"
+	"bahi/http/opshttp"
 	"bahi/projections"
 	"bahi/reactors"
-	feeds "bahi/reactors/feed"
-	views "bahi/readmodels/ops"
+	"bahi/reactors/feedreact"
+	"bahi/readmodels/opsview"
 )
 
 // Builds lets operators rebuild projections, on any process.
 type Builds struct{ System *System }
 
-var _ ops.Builds = Builds{}
+var _ opshttp.Builds = Builds{}
 
 // asViews maps the errors of package projections to those of the interface.
 var asViews = map[error]error{
-	projections.ErrBuildRuns:            views.ErrBuildRuns,
-	projections.ErrNoBuild:              views.ErrNoBuild,
-	projections.ErrNotBuilt:             views.ErrNotBuilt,
-	projections.ErrNotParked:            views.ErrNotParked,
-	projections.ErrNotPaused:            views.ErrNotPaused,
-	projections.ErrNoPreviousGeneration: views.ErrNothingKept,
-	projections.ErrNotDiffers:           views.ErrNoDifference,
+	projections.ErrBuildRuns:            opsview.ErrBuildRuns,
+	projections.ErrNoBuild:              opsview.ErrNoBuild,
+	projections.ErrNotBuilt:             opsview.ErrNotBuilt,
+	projections.ErrNotParked:            opsview.ErrNotParked,
+	projections.ErrNotPaused:            opsview.ErrNotPaused,
+	projections.ErrNoPreviousGeneration: opsview.ErrNothingKept,
+	projections.ErrNotDiffers:           opsview.ErrNoDifference,
 }
 
 func told(err error) error {
@@ -45,12 +45,12 @@ func told(err error) error {
 func (b Builds) with(name string, do func(*projections.Projection) error) error {
 	p, known := ProjectionNamed(name)
 	if !known {
-		return views.ErrNoProjection
+		return opsview.ErrNoProjection
 	}
 	return told(do(p))
 }
 
-func (s *System) How(r ops.Rebuild) projections.BuildOptions {
+func (s *System) How(r opshttp.Rebuild) projections.BuildOptions {
 	how := projections.BuildOptions{Throttle: r.Throttle, Partitions: r.Partitions, Accept: r.Accept, Keep: r.Keep}
 	if how.Keep < 0 {
 		how.Keep = s.Settings.Keep
@@ -59,7 +59,7 @@ func (s *System) How(r ops.Rebuild) projections.BuildOptions {
 }
 
 // Rebuild implements ops.Builds.
-func (b Builds) Rebuild(ctx context.Context, name string, how ops.Rebuild) error {
+func (b Builds) Rebuild(ctx context.Context, name string, how opshttp.Rebuild) error {
 	return b.with(name, func(p *projections.Projection) error {
 		build := b.System.Build(p)
 		build.How = b.System.How(how)
@@ -70,10 +70,10 @@ func (b Builds) Rebuild(ctx context.Context, name string, how ops.Rebuild) error
 }
 
 // Estimate implements ops.Builds.
-func (b Builds) Estimate(ctx context.Context, name string) (e views.Estimate, err error) {
+func (b Builds) Estimate(ctx context.Context, name string) (e opsview.Estimate, err error) {
 	err = b.with(name, func(p *projections.Projection) error {
 		found, err := b.System.Build(p).Estimate(ctx)
-		e = views.Estimate{Events: found.Events, Rate: float64(found.Rate), Bytes: found.Bytes}
+		e = opsview.Estimate{Events: found.Events, Rate: float64(found.Rate), Bytes: found.Bytes}
 		if found.Rate > 0 {
 			filling := float64(e.Events) / float64(found.Rate)
 			e.Seconds = filling + cmp.Or(found.Then.Seconds(), filling)
@@ -124,11 +124,11 @@ func (b Builds) Retry(ctx context.Context, name string) error {
 		b.System.Runner.Ask()
 		return err
 	})
-	if !reacts(name) || err != nil && !errors.Is(err, views.ErrNotParked) && !errors.Is(err, views.ErrNoProjection) {
+	if !reacts(name) || err != nil && !errors.Is(err, opsview.ErrNotParked) && !errors.Is(err, opsview.ErrNoProjection) {
 		return err
 	}
 	also := told(reactors.Retry(ctx, b.System.Pool, name))
-	if err == nil && errors.Is(also, views.ErrNotParked) {
+	if err == nil && errors.Is(also, opsview.ErrNotParked) {
 		return nil
 	}
 	return also
@@ -137,14 +137,14 @@ func (b Builds) Retry(ctx context.Context, name string) error {
 // reacts reports whether the name is a reactor's or the feed's.
 func reacts(name string) bool {
 	_, err := ReactorNamed(name)
-	return err == nil || name == feeds.Name
+	return err == nil || name == feedreact.Name
 }
 
 // Skip implements ops.Builds. If a projection and a reactor of one name are parked at the event, the projection skips it first.
 func (b Builds) Skip(ctx context.Context, req commands.Request, name string, at event.Position, reason string) (event.Position, error) {
 	p, projects := ProjectionNamed(name)
 	if !projects && !reacts(name) {
-		return 0, views.ErrNoProjection
+		return 0, opsview.ErrNoProjection
 	}
 	version, err := 0, projections.ErrNotParked
 	if projects {
@@ -154,12 +154,12 @@ func (b Builds) Skip(ctx context.Context, req commands.Request, name string, at 
 		version, err = 0, projections.ReactorParkedAt(ctx, b.System.Pool, name, at)
 	}
 	if errors.Is(err, projections.ErrNotParked) {
-		return 0, views.ErrOtherEvent
+		return 0, opsview.ErrOtherEvent
 	}
 	if err != nil {
 		return 0, err
 	}
-	skip := follower.Skip{Version: version, Position: at, Reason: reason}
+	skip := subscriber.Skip{Version: version, Position: at, Reason: reason}
 	for e, err := range b.System.Store.ReadAll(ctx, at+1, eventstore.Backwards) {
 		if err != nil {
 			return 0, err
@@ -167,11 +167,11 @@ func (b Builds) Skip(ctx context.Context, req commands.Request, name string, at 
 		skip.EventID, skip.Type = e.ID, e.Type
 		break
 	}
-	done, err := commands.Handle(ctx, b.System.Commands, req, follower.Kind, name, skip)
+	done, err := commands.Handle(ctx, b.System.Commands, req, subscriber.Kind, name, skip)
 	if err != nil {
 		return 0, err
 	}
-	if err := b.Retry(ctx, name); err != nil && !errors.Is(err, views.ErrNotParked) { // another request was quicker
+	if err := b.Retry(ctx, name); err != nil && !errors.Is(err, opsview.ErrNotParked) { // another request was quicker
 		return done.Position, err
 	}
 	return done.Position, nil

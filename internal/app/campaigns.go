@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	messagingflows "bahi/commands/messaging"
+	"bahi/commands/messagingcmd"
 	"bahi/reactors"
-	messagingreactors "bahi/reactors/messaging"
+	"bahi/reactors/messagingreact"
 )
 
 // campaignSettings say how campaigns are sent.
@@ -27,8 +27,8 @@ func (s *System) openCampaigns() error {
 	if err != nil {
 		return err
 	}
-	s.Campaigns = &messagingreactors.Dispatcher{
-		Campaigns: &messagingflows.Campaigns{Messages: s.Messages, Zone: zone, Autosend: s.Settings.Outside.CampaignAutosend},
+	s.Campaigns = &messagingreact.Dispatcher{
+		Campaigns: &messagingcmd.Campaigns{Messages: s.Messages, Zone: zone, Autosend: s.Settings.Outside.CampaignAutosend},
 		Views:     s.Messaging, Queue: campaignJobs{s}, Alone: s.aloneOnChannel, AtOnce: max(min(campaignsAtOnce, int(s.Settings.Connections)/2), 1), Rate: s.Settings.Outside.CampaignRate,
 	}
 	return nil

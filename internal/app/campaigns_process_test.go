@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"bahi/internal/app/apptest"
-	views "bahi/readmodels/messaging"
+	"bahi/readmodels/messagingview"
 )
 
 // Two nodes serve one database, and the one that sends a campaign is killed. The other one goes on, and the network gets no message twice. What was being sent at
@@ -92,20 +92,20 @@ func surviveCampaign(t *testing.T, contacts, killAfter, inDoubt int, whole bool)
 	}
 	c := nodes["a"].Client()
 	c.POST("/api/channels", `{"name":"Sales","type":"chat","apiKey":"k","settings":{"senderId":"PN1","accountId":"ACC","appSecret":"campaign-secret"}}`).Status(201)
-	var templates []views.Template
+	var templates []messagingview.Template
 	c.GET("/api/chat/templates").Status(200).JSON(&templates)
 	var adding errgroup.Group
 	adding.SetLimit(8)
 	for i := range contacts {
 		adding.Go(func() error {
-			var k views.Contact
+			var k messagingview.Contact
 			c.POST("/api/contacts", fmt.Sprintf(`{"name":"x","phone":"98123%05d"}`, 10001+i)).Status(201).JSON(&k)
 			c.PATCH(fmt.Sprintf("/api/contacts/%d", k.ID), `{"optIn":true}`).Status(200)
 			return nil
 		})
 	}
 	require.NoError(t, adding.Wait())
-	var k views.Campaign
+	var k messagingview.Campaign
 	c.POST("/api/campaigns", fmt.Sprintf(`{"name":"Plain","type":"broadcast","templateId":%d,"audience":"all"}`, templates[0].ID)).Status(201).JSON(&k)
 	c.POST("/api/campaigns/send", fmt.Sprintf(`{"campaignId":%d}`, k.ID)).Status(202)
 	killed := <-sending.half
@@ -141,5 +141,5 @@ func surviveCampaign(t *testing.T, contacts, killAfter, inDoubt int, whole bool)
 	for id, times := range sending.sent {
 		require.Equal(t, 1, times, id)
 	}
-	require.Equal(t, views.CampaignStats{Total: int64(contacts), Sent: count, Delivered: count}, k.Stats)
+	require.Equal(t, messagingview.CampaignStats{Total: int64(contacts), Sent: count, Delivered: count}, k.Stats)
 }

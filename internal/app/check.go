@@ -15,9 +15,9 @@ import (
 	"bahi/eventstore/vault"
 	"bahi/providers/blob"
 	"bahi/providers/chat"
+	"bahi/providers/egress"
 	"bahi/providers/idp"
-	sender "bahi/providers/mail"
-	"bahi/providers/outgoing"
+	"bahi/providers/mail"
 	"bahi/providers/partner"
 )
 
@@ -90,10 +90,10 @@ func (o *IntegrationSettings) checkMail() (err error) {
 		err = errors.New("BAHI_ADMIN_EMAIL: expected an address such as asha@example.org")
 	}
 	if o.SMTPURL != "" {
-		_, wrong := sender.NewSMTP(o.SMTPURL, nil, nil)
+		_, wrong := mail.NewSMTP(o.SMTPURL, nil, nil)
 		return errors.Join(err, wrong)
 	}
-	if _, wrong := sender.ParseSender(o.MailFrom); wrong != nil {
+	if _, wrong := mail.ParseSender(o.MailFrom); wrong != nil {
 		err = errors.Join(err, fmt.Errorf("BAHI_MAIL_FROM: %w", wrong))
 	}
 	return err
@@ -101,7 +101,7 @@ func (o *IntegrationSettings) checkMail() (err error) {
 
 func (o *IntegrationSettings) checkNetworks() error {
 	var wrong []error
-	exceptions, err := outgoing.Parse(o.FetchAllow)
+	exceptions, err := egress.Parse(o.FetchAllow)
 	if err != nil {
 		wrong = append(wrong, fmt.Errorf("BAHI_FETCH_ALLOW: %w", err))
 	}

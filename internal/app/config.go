@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"bahi/commands/access"
+	"bahi/commands/accesscmd"
 )
 
 // Settings are shared by all commands. A command's help has them after its own.
@@ -131,7 +131,7 @@ func adminKey(data, configured string) (key string, made bool, err error) {
 	}
 	secret := make([]byte, keyBytes)
 	rand.Read(secret)
-	key = access.KeyPrefix + "admin_" + base64.RawURLEncoding.EncodeToString(secret)
+	key = accesscmd.KeyPrefix + "admin_" + base64.RawURLEncoding.EncodeToString(secret)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", false, fmt.Errorf("make the keys' folder: %w", err)
 	}

@@ -17,7 +17,7 @@ import (
 	"bahi/eventstore/journal"
 	"bahi/http/api"
 	"bahi/http/api/apitest"
-	"bahi/http/api/window"
+	"bahi/http/api/ratelimit"
 	"bahi/internal/app"
 	"bahi/internal/app/apptest"
 )
@@ -78,9 +78,9 @@ func TestGatewayAndHTTPCountWrongKeysTogether(t *testing.T) {
 	with := apptest.Settings(t, apptest.Database(t))
 	with.Outside.Limits = api.Limits{}
 	for group := range api.DefaultLimits() {
-		with.Outside.Limits[group] = window.Limit{}
+		with.Outside.Limits[group] = ratelimit.Limit{}
 	}
-	with.Outside.Limits[api.GroupRefused] = window.Limit{Requests: 3, Per: time.Hour}
+	with.Outside.Limits[api.GroupRefused] = ratelimit.Limit{Requests: 3, Per: time.Hour}
 	o := apptest.StartAs(t, with)
 	open := openGateway(o)
 	apitest.New(t, o.URL, "bahi_nobody").GET("/banks").Status(401)

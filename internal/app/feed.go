@@ -13,10 +13,10 @@ import (
 
 	"bahi/domain/event"
 	"bahi/http"
-	brokers "bahi/providers/feed"
+	"bahi/providers/feed"
 	"bahi/providers/feed/kafka"
 	"bahi/providers/feed/nats"
-	feeds "bahi/reactors/feed"
+	"bahi/reactors/feedreact"
 )
 
 // feedSettings configure the forwarding of events to a broker. The zero value forwards nothing.
@@ -36,7 +36,7 @@ var feedTopic = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
 // forwarding is a feed with its broker.
 type forwarding struct {
-	*feeds.Feed
+	*feedreact.Feed
 
 	broker message.Publisher
 }
@@ -55,7 +55,7 @@ func (s *System) openFeed() (*forwarding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &forwarding{broker: broker, Feed: feeds.New(feeds.Config{
+	return &forwarding{broker: broker, Feed: feedreact.New(feedreact.Config{
 		Store: s.Store, Pool: s.Pool, Broker: broker, Refused: refusedMessage, Topic: topic, FromNow: o.FeedFrom == "now", Program: Version, Log: s.Log, Silent: s.Settings.TakeOver,
 	})}, nil
 }
@@ -86,7 +86,7 @@ func (f feedSettings) broker(log *slog.Logger) (broker message.Publisher, err er
 
 // refusedMessage reads a refused message from the errors of the brokers' adapters.
 func refusedMessage(err error) (id string, refused bool) {
-	if r, is := errors.AsType[*brokers.Refused](err); is && r != nil {
+	if r, is := errors.AsType[*feed.Refused](err); is && r != nil {
 		return r.ID, true
 	}
 	return "", false

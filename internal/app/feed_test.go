@@ -18,7 +18,7 @@ import (
 
 	"bahi/internal/app/apptest"
 	"bahi/providers/feed/feedtest"
-	opsviews "bahi/readmodels/ops"
+	"bahi/readmodels/opsview"
 )
 
 // logged is an event of the log.
@@ -139,7 +139,7 @@ func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(c.GET("/metrics").Text, "bahi_feed_parked 1") }, time.Minute, 10*time.Millisecond) // noted a moment later
 	require.Contains(t, tool("status"), "parked")
 
-	var parked []opsviews.Parked
+	var parked []opsview.Parked
 	c.GET("/ops/parked").Status(200).JSON(&parked)
 	require.Len(t, parked, 1)
 	require.Equal(t, "feed", parked[0].Name)

@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"bahi/commands/access"
+	"bahi/commands/accesscmd"
 	"bahi/domain"
 	"bahi/domain/event"
-	"bahi/eventstore/gateway"
+	"bahi/eventstore/esdbserver"
 )
 
 // GatewaySettings configure the gateway for EventStoreDB clients.
@@ -71,21 +71,21 @@ func (c GatewaySettings) ServeWithGateway(ctx context.Context, sys *System, list
 	return serving.Wait()
 }
 
-func (c GatewaySettings) Gateway(sys *System, key string) (*gateway.Server, error) {
+func (c GatewaySettings) Gateway(sys *System, key string) (*esdbserver.Server, error) {
 	certificates, err := c.certificates(sys.Settings.Data)
 	if err != nil {
 		return nil, err
 	}
-	ring := &access.KeyRing{Commands: sys.Commands, Admin: key, Home: sys.Home, Now: time.Now}
-	return gateway.New(gateway.Config{
+	ring := &accesscmd.KeyRing{Commands: sys.Commands, Admin: key, Home: sys.Home, Now: time.Now}
+	return esdbserver.New(esdbserver.Config{
 		Store: sys.written(), Writable: c.GatewayWrite, Check: CheckForeign, Guesses: sys.guesses, TLS: certificates, Log: sys.Log,
 		Authenticate: func(ctx context.Context, key string) error {
 			by, err := ring.Authenticate(ctx, key)
 			switch {
-			case errors.Is(err, access.ErrUnknownKey):
-				return gateway.ErrUnknownKey
+			case errors.Is(err, accesscmd.ErrUnknownKey):
+				return esdbserver.ErrUnknownKey
 			case err == nil && !by.Permissions.Operator: // the log spans workspaces
-				return gateway.ErrNotAllowed
+				return esdbserver.ErrNotAllowed
 			default:
 				return err
 			}
@@ -120,7 +120,7 @@ func (c GatewaySettings) certificates(data string) (*tls.Config, error) {
 	if host, _, err := net.SplitHostPort(c.GatewayAddr); err == nil && host != "" && !slices.Contains(hosts, host) {
 		hosts = append(hosts, host)
 	}
-	ca, err := gateway.OpenCA(filepath.Join(data, "gateway"), hosts, time.Now)
+	ca, err := esdbserver.OpenCA(filepath.Join(data, "gateway"), hosts, time.Now)
 	if err != nil {
 		return nil, err
 	}

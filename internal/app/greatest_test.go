@@ -15,9 +15,9 @@ import (
 
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
-	ledgerviews "bahi/readmodels/ledger"
-	messagingviews "bahi/readmodels/messaging"
-	opsviews "bahi/readmodels/ops"
+	"bahi/readmodels/ledgerview"
+	"bahi/readmodels/messagingview"
+	"bahi/readmodels/opsview"
 )
 
 func TestTheGreatestRequestsAreStoredOrRefused(t *testing.T) {
@@ -90,7 +90,7 @@ func fromGateway(t *testing.T, o *apptest.Server) (g *apitest.Client, message fu
 }
 
 // judged waits for the verdicts of an endpoint's calls, the newest first.
-func judged(t *testing.T, o *apptest.Server, endpoint string, count int) (calls []opsviews.Webhook) {
+func judged(t *testing.T, o *apptest.Server, endpoint string, count int) (calls []opsview.Webhook) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		o.Operator().GET("/ops/webhooks?endpoint=" + endpoint).Status(200).JSON(&calls)
@@ -119,7 +119,7 @@ func storesTheGreatestDraft(t *testing.T, o *apptest.Server) {
 	refused := judged(t, o, "receive-gateway-message", 2)[0]
 	require.Equal(t, "parked", refused.Verdict)
 	require.Contains(t, *refused.Error, "at most 1000000 bytes")
-	var drafts []ledgerviews.OrderDraft
+	var drafts []ledgerview.OrderDraft
 	o.Operator().GET("/order-drafts").Status(200).JSON(&drafts)
 	require.Len(t, drafts, 1, "nothing of the refused one is stored")
 	require.Equal(t, source, *drafts[0].Raw)
@@ -129,7 +129,7 @@ func storesTheGreatestDraft(t *testing.T, o *apptest.Server) {
 func storesTheGreatestChatMessage(t *testing.T, o *apptest.Server) {
 	t.Helper()
 	agent := o.Bearer(o.Key(o.Home, `{"messaging":"write"}`).Key)
-	var channel messagingviews.Channel
+	var channel messagingview.Channel
 	agent.POST("/api/channels", `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`).Status(201).JSON(&channel)
 	o.Operator().POST(fmt.Sprintf("/ops/channels/%d/confirm", channel.ID), "").Status(200)
 	g, message := fromGateway(t, o)
@@ -147,10 +147,10 @@ func storesTheGreatestChatMessage(t *testing.T, o *apptest.Server) {
 	}
 	send(said).Status(200)
 	send(said+"m").Problem(422, "Validation error", "message", "at most 4096 characters")
-	var people []messagingviews.Contact
+	var people []messagingview.Contact
 	agent.GET("/api/contacts?search=Asha").Status(200).JSON(&people)
 	require.Len(t, people, 1)
-	var talk []messagingviews.Message
+	var talk []messagingview.Message
 	agent.GET(fmt.Sprintf("/api/contacts/%d/messages", people[0].ID)).Status(200).JSON(&talk)
 	require.Len(t, talk, 2, "nothing of the refused ones is stored")
 	require.ElementsMatch(t, []string{heard, said}, []string{*talk[0].Text, *talk[1].Text})

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 
-	accessflows "bahi/commands/access"
+	"bahi/commands/accesscmd"
 	"bahi/http/webhooks"
-	"bahi/providers/gateway"
+	"bahi/providers/chatgateway"
 	"bahi/providers/partner"
 )
 
@@ -26,7 +26,7 @@ type hookSettings struct {
 }
 
 // conversing returns the endpoints of networks.
-func (s *System) conversing(ctx context.Context, proof gateway.Proof) ([]webhooks.Endpoint, error) {
+func (s *System) conversing(ctx context.Context, proof chatgateway.Proof) ([]webhooks.Endpoint, error) {
 	o := s.Settings.Outside.hookSettings
 	k := &webhooks.Conversations{MessageService: s.Messages, ChannelSecrets: s.Messages, Gateway: proof, Social: o.SocialSecrets, Verify: o.SocialVerify, Now: time.Now}
 	k.Notices, k.Own = s.notices, s.Settings.Outside.ChatSender
@@ -55,8 +55,8 @@ func (s *System) conversing(ctx context.Context, proof gateway.Proof) ([]webhook
 	}
 	b := webhooks.Billing{
 		Secrets: o.BillingSecret, Header: cmp.Or(o.BillingHeader, "Billing-Signature"), IDHeader: o.BillingID, Now: time.Now,
-		Report: func(ctx context.Context, p accessflows.Paid) (uuid.UUID, error) {
-			return accessflows.ReportPlan(ctx, s.Commands, p)
+		Report: func(ctx context.Context, p accesscmd.Paid) (uuid.UUID, error) {
+			return accesscmd.ReportPlan(ctx, s.Commands, p)
 		},
 	}
 	if len(b.Secrets) == 0 {

@@ -17,7 +17,7 @@ import (
 	"bahi/commands/inbox"
 	"bahi/http/webhooks"
 	"bahi/reactors"
-	inboxreactors "bahi/reactors/inbox"
+	"bahi/reactors/inboxreact"
 )
 
 // inboxSettings configure the webhooks of all providers.
@@ -62,9 +62,9 @@ type inboxJobs struct{ *System }
 func (s inboxJobs) Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error {
 	jobs := make([]reactors.Args, len(calls))
 	for i, id := range calls {
-		jobs[i] = inboxreactors.HandleWebhook{Call: id}
+		jobs[i] = inboxreact.HandleWebhook{Call: id}
 	}
-	return s.queue.AddAll(ctx, tx, time.Now().Add(inboxreactors.Again), jobs...)
+	return s.queue.AddAll(ctx, tx, time.Now().Add(inboxreact.Again), jobs...)
 }
 
 // SayTokens says where the tokens are that an earlier start made.

@@ -12,16 +12,16 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/commands"
-	ledgerflows "bahi/commands/ledger"
+	"bahi/commands/ledgercmd"
 	"bahi/domain/actor"
 	"bahi/domain/person"
 	"bahi/http/api"
-	opsroutes "bahi/http/ops"
+	"bahi/http/opshttp"
 	"bahi/http/webhooks"
 	"bahi/providers/chat"
-	"bahi/providers/gateway"
-	ledgerreactors "bahi/reactors/ledger"
-	ledgerviews "bahi/readmodels/ledger"
+	"bahi/providers/chatgateway"
+	"bahi/reactors/ledgerreact"
+	"bahi/readmodels/ledgerview"
 )
 
 // incomingSettings configure the gateway of chat messages. The zero value has a generated token, allows nobody and keeps replies.
@@ -69,7 +69,7 @@ func (s *System) webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	proof := gateway.Proof{Token: o.WebhookToken, HMACSecret: o.WebhookSecret, HMACHeader: o.WebhookHeader, PublicURL: o.PublicURL, Addresses: who.addresses}
+	proof := chatgateway.Proof{Token: o.WebhookToken, HMACSecret: o.WebhookSecret, HMACHeader: o.WebhookHeader, PublicURL: o.PublicURL, Addresses: who.addresses}
 	if !proof.Configured() {
 		if proof.Token, err = s.webhookSecret(ctx, "gateway"); err != nil {
 			return nil, err
@@ -77,9 +77,9 @@ func (s *System) webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
 	}
 	workspace := cmp.Or(who.workspace, s.Home)
 	incoming := webhooks.Gateway{Proof: proof, Allowed: who.allowed, Phone: func(ctx context.Context, user string) (string, error) {
-		return ledgerflows.PhoneOf(ctx, s.Books, user)
-	}, Draft: func(ctx context.Context, m ledgerflows.Message) (string, string, error) {
-		return ledgerflows.ReceiveDraft(ctx, commands.Request{Actor: fromGateway, Workspace: workspace}, s.Books, m)
+		return ledgercmd.PhoneOf(ctx, s.Books, user)
+	}, Draft: func(ctx context.Context, m ledgercmd.Message) (string, string, error) {
+		return ledgercmd.ReceiveDraft(ctx, commands.Request{Actor: fromGateway, Workspace: workspace}, s.Books, m)
 	}}
 	conversations, err := s.conversing(ctx, proof)
 	return append([]webhooks.Endpoint{incoming.Orders()}, conversations...), err
@@ -114,12 +114,12 @@ func (i *incomingSettings) replyClient() (*chat.Replies, error) {
 }
 
 // replies returns the sender of confirmations.
-func (s *System) replies() (*ledgerreactors.Replies, error) {
+func (s *System) replies() (*ledgerreact.Replies, error) {
 	client, err := s.Settings.Outside.replyClient()
 	if err != nil {
 		return nil, err
 	}
-	r := &ledgerreactors.Replies{Commands: s.Commands, Gateway: client, Status: "kept"}
+	r := &ledgerreact.Replies{Commands: s.Commands, Gateway: client, Status: "kept"}
 	if s.Settings.Outside.ReplyURL != "" {
 		r.Status = "sent"
 	}
@@ -127,15 +127,15 @@ func (s *System) replies() (*ledgerreactors.Replies, error) {
 }
 
 // outbox adapts the replies to the operators' view of them.
-type outbox struct{ views *ledgerviews.Views }
+type outbox struct{ views *ledgerview.Views }
 
-// Captured implements http/ops's Captured.
-func (o outbox) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Message, int, error) {
+// Captured implements http/opshttp's Captured.
+func (o outbox) Captured(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
 	replies, total, err := o.views.DraftReplies(ctx, skip, limit)
-	messages := make([]opsroutes.Message, len(replies))
+	messages := make([]opshttp.Message, len(replies))
 	for i, r := range replies {
 		id := strconv.FormatInt(r.Draft, 10)
-		messages[i] = opsroutes.Message{ID: "order-draft-" + id, Time: r.At, At: r.At, Text: r.Text, Status: r.Status, Draft: &r.Draft}
+		messages[i] = opshttp.Message{ID: "order-draft-" + id, Time: r.At, At: r.At, Text: r.Text, Status: r.Status, Draft: &r.Draft}
 		if r.Phone != nil {
 			messages[i].To = "+" + *r.Phone
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"bahi/eventstore/audit/audittest"
+	"bahi/eventstore/tlog/audittest"
 	"bahi/internal/app"
 	"bahi/internal/app/apptest"
 )

@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/uuid"
 
-	ledgerflows "bahi/commands/ledger"
+	"bahi/commands/ledgercmd"
 	"bahi/internal/ocrtools"
 	"bahi/providers/blob"
-	"bahi/providers/cage"
+	"bahi/providers/jail"
 	"bahi/providers/llm/khatas"
 	"bahi/providers/ocr"
-	ledgerreactors "bahi/reactors/ledger"
+	"bahi/reactors/ledgerreact"
 )
 
 // khataSettings configure the reading of scanned pages. The zero value looks for the programs when the first page comes.
@@ -34,7 +34,7 @@ func (s *System) openKhatas() {
 		return ocr.Tools{Tesseract: t.Tesseract, Languages: t.Languages, PDFInfo: t.PDFInfo, PDFToText: t.PDFToText, PDFToPPM: t.PDFToPPM, Env: t.Env}, err
 	}, o.OCRPages)
 	reader.Within = o.OCRWithin
-	s.Khatas = &ledgerflows.Khatas{
+	s.Khatas = &ledgercmd.Khatas{
 		Books: s.Books, Reads: s.Ledger, Files: khataFiles{s}, OutLeft: o.KhataLeft == "out",
 		Scanner: scanner{reader},
 	}
@@ -56,12 +56,12 @@ func (s *System) findTools(ctx context.Context) {
 }
 
 // reading returns the workers' view of scanned pages.
-func (s *System) reading() *ledgerreactors.Reading {
+func (s *System) reading() *ledgerreact.Reading {
 	days := s.Settings.Outside.KhataDays
 	if days == 0 {
 		days = 365
 	}
-	return &ledgerreactors.Reading{
+	return &ledgerreact.Reading{
 		Read: s.Khatas.ReadLater, Remove: s.Khatas.Remove, Views: s.Ledger, Keep: time.Duration(days) * 24 * time.Hour, Now: time.Now,
 	}
 }
@@ -73,9 +73,9 @@ type scanner struct{ reader *ocr.Reader }
 func (s scanner) Check(file []byte) (string, error) { return ocr.Check(file) }
 
 // Read implements the commands' Scanner.
-func (s scanner) Read(ctx context.Context, workspace uuid.UUID, wait time.Duration, file []byte, each func(ledgerflows.ScannedPage) error) error {
-	return s.reader.Read(ctx, cage.Owner{ID: workspace, Wait: wait}, file, func(p ocr.Page) error {
-		return each(ledgerflows.ScannedPage{Page: p.Page, Number: p.Number, Of: p.Of, Image: p.Image})
+func (s scanner) Read(ctx context.Context, workspace uuid.UUID, wait time.Duration, file []byte, each func(ledgercmd.ScannedPage) error) error {
+	return s.reader.Read(ctx, jail.Owner{ID: workspace, Wait: wait}, file, func(p ocr.Page) error {
+		return each(ledgercmd.ScannedPage{Page: p.Page, Number: p.Number, Of: p.Of, Image: p.Image})
 	})
 }
 

@@ -11,13 +11,13 @@ import (
 	"bahi/domain/marketplace/enquiry"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/network"
-	marketplaceroutes "bahi/http/marketplace"
-	opsroutes "bahi/http/ops"
+	"bahi/http/marketplacehttp"
+	"bahi/http/opshttp"
 	"bahi/providers/chat"
 	"bahi/providers/crm"
-	"bahi/providers/outgoing"
-	marketplacereactors "bahi/reactors/marketplace"
-	marketplaceviews "bahi/readmodels/marketplace"
+	"bahi/providers/egress"
+	"bahi/reactors/marketplacereact"
+	"bahi/readmodels/marketplaceview"
 )
 
 // marketplaceSettings configure how companies are told of enquiries. The zero value has sandboxes.
@@ -46,7 +46,7 @@ type marketplaceSettings struct {
 }
 
 // crm returns the client of the crm.
-func (m *marketplaceSettings) crm(exceptions outgoing.Allowlist) (*crm.Client, error) {
+func (m *marketplaceSettings) crm(exceptions egress.Allowlist) (*crm.Client, error) {
 	return crm.New(crm.Settings{
 		URL: m.CRMURL, Dialect: m.CRMDialect, Pointer: m.CRMPointer, Token: m.CRMToken, Scheme: m.CRMScheme, TokenURL: m.CRMTokenURL, RefreshToken: m.CRMRefreshToken,
 		ClientID: m.CRMClientID, ClientSecret: m.CRMClientSecret, AccessKey: m.CRMAccessKey, SecretKey: m.CRMSecretKey, Client: exceptions.Client(), Now: time.Now,
@@ -54,9 +54,9 @@ func (m *marketplaceSettings) crm(exceptions outgoing.Allowlist) (*crm.Client, e
 }
 
 // openMarketplace joins companies to the systems that tell them of enquiries.
-func (s *System) openMarketplace(networks *chat.Networks, exceptions outgoing.Allowlist) (err error) {
+func (s *System) openMarketplace(networks *chat.Networks, exceptions egress.Allowlist) (err error) {
 	o := &s.Settings.Outside.marketplaceSettings
-	n := &marketplacereactors.Notices{
+	n := &marketplacereact.Notices{
 		Commands: s.Commands, Accounts: s.Accounts, People: s.Access, Views: s.Marketplace, Heard: s.Messaging, Mailer: s.Mails, Jobs: later{s},
 		Frontend: s.Settings.Outside.FrontendURL, Most: o.MaxNotices, CRM: leads{crm.Sandbox{}},
 	}
@@ -82,9 +82,9 @@ func (s *System) openMarketplace(networks *chat.Networks, exceptions outgoing.Al
 }
 
 // marketplaceRoutes returns the operations of the area, without their API.
-func (s *System) marketplaceRoutes() *marketplaceroutes.Routes {
+func (s *System) marketplaceRoutes() *marketplacehttp.Routes {
 	o := &s.Settings.Outside
-	r := &marketplaceroutes.Routes{
+	r := &marketplacehttp.Routes{
 		Commands: s.Commands, Views: s.Marketplace, Frontend: o.FrontendURL, Log: logFeed{s.Store}, Evidence: s.Messaging, Mailed: s.Accounts.Credentials.Mailed,
 		KnownOnly: o.ContactsKnown, AnyGSTIN: o.AnyGSTIN,
 	}
@@ -103,7 +103,7 @@ type leads struct {
 }
 
 // Push implements the reactors' CRM.
-func (l leads) Push(ctx context.Context, of marketplacereactors.Lead) (string, error) {
+func (l leads) Push(ctx context.Context, of marketplacereact.Lead) (string, error) {
 	return l.crm.Push(ctx, crm.Lead(of))
 }
 
@@ -160,17 +160,17 @@ func (OwnSender) Refusal(code int) string { return chat.Reported(code).Error() }
 
 // noticed adapts what was sent to companies and the crm to the operators' view of it.
 type noticed struct {
-	views *marketplaceviews.Views
+	views *marketplaceview.Views
 	port  enquiry.Port
 	sent  string // the status of what was sent
 }
 
-// Captured implements http/ops's Captured.
-func (n noticed) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Message, int, error) {
+// Captured implements http/opshttp's Captured.
+func (n noticed) Captured(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
 	rows, total, err := n.views.Notices(ctx, string(n.port), skip, limit)
-	messages := make([]opsroutes.Message, len(rows))
+	messages := make([]opshttp.Message, len(rows))
 	for i, r := range rows {
-		messages[i] = opsroutes.Message{Time: r.At, At: r.At, To: r.To, Status: r.Status, Error: r.Error, Enquiry: r.Enquiry}
+		messages[i] = opshttp.Message{Time: r.At, At: r.At, To: r.To, Status: r.Status, Error: r.Error, Enquiry: r.Enquiry}
 		if r.Enquiry != nil {
 			messages[i].ID = "enquiry-" + r.Enquiry.String()
 		} else if r.Message != nil {
@@ -187,7 +187,7 @@ func (n noticed) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Mes
 }
 
 // captureNotices adds what companies and the crm were sent to the operators' outbox.
-func (s *System) captureNotices(to map[string]opsroutes.Captured) {
+func (s *System) captureNotices(to map[string]opshttp.Captured) {
 	for port, sandboxed := range map[enquiry.Port]bool{enquiry.Chat: s.Settings.Outside.ChatURL == "", enquiry.CRM: s.Settings.Outside.CRMURL == ""} {
 		sent := enquiry.Done
 		if sandboxed {

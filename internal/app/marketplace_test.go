@@ -13,7 +13,7 @@ import (
 	"bahi/domain/messaging/network"
 	"bahi/internal/app"
 	"bahi/providers/chat"
-	"bahi/providers/outgoing"
+	"bahi/providers/egress"
 )
 
 // The network takes a text only for a phone that wrote within a day, a template always.
@@ -30,7 +30,7 @@ func TestCompaniesAreToldByATemplateWhereThereIsOne(t *testing.T) {
 		_, _ = w.Write([]byte(`{"error":{"message":"Re-engagement message","code":131047}}`))
 	}))
 	t.Cleanup(server.Close)
-	exceptions, err := outgoing.Parse([]string{strings.TrimPrefix(server.URL, "http://")})
+	exceptions, err := egress.Parse([]string{strings.TrimPrefix(server.URL, "http://")})
 	require.NoError(t, err)
 	networks, err := chat.New(chat.Settings{ChatURL: server.URL, Product: "chat-network", Client: exceptions.Client()})
 	require.NoError(t, err)

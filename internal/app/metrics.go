@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	opsviews "bahi/readmodels/ops"
+	"bahi/readmodels/opsview"
 )
 
 // Register adds the metrics of the process, commands, jobs, projections, feed and audit. Call it before anything is signed.
@@ -30,24 +30,24 @@ const scrapeTimeout = 2 * time.Second
 // same, no matter which one works. While the database does not answer, these series end, and the other metrics
 // remain.
 type projectionMetrics struct {
-	registry *opsviews.Projections
+	registry *opsview.Projections
 	log      *slog.Logger
 }
 
 // projectionGauges are the gauges of each projection, buildGauges those of each running rebuild.
 var (
-	projectionGauges = []gauge[opsviews.Projection]{
-		{"position", "Position of the log up to which the projection has come.", func(p opsviews.Projection) float64 { return float64(p.Position) }},
-		{"lag_events", "Events of the log that are not in the tables yet.", func(p opsviews.Projection) float64 { return float64(p.LagEvents) }},
-		{"lag_seconds", "How long the oldest of them has been in the log.", func(p opsviews.Projection) float64 { return p.LagSeconds }},
-		{"parked", "1 while an error has stopped the projection.", func(p opsviews.Projection) float64 { return one(p.LastError != nil) }},
-		{"paused", "1 while an operator has paused the projection.", func(p opsviews.Projection) float64 { return one(p.State == "paused") }},
-		{"skipped", "Events that the projection skipped for an operator.", func(p opsviews.Projection) float64 { return float64(p.Skipped) }},
+	projectionGauges = []gauge[opsview.Projection]{
+		{"position", "Position of the log up to which the projection has come.", func(p opsview.Projection) float64 { return float64(p.Position) }},
+		{"lag_events", "Events of the log that are not in the tables yet.", func(p opsview.Projection) float64 { return float64(p.LagEvents) }},
+		{"lag_seconds", "How long the oldest of them has been in the log.", func(p opsview.Projection) float64 { return p.LagSeconds }},
+		{"parked", "1 while an error has stopped the projection.", func(p opsview.Projection) float64 { return one(p.LastError != nil) }},
+		{"paused", "1 while an operator has paused the projection.", func(p opsview.Projection) float64 { return one(p.State == "paused") }},
+		{"skipped", "Events that the projection skipped for an operator.", func(p opsview.Projection) float64 { return float64(p.Skipped) }},
 	}
-	buildGauges = []gauge[opsviews.Build]{
-		{"build_done", "Position up to which the rebuild has come.", func(b opsviews.Build) float64 { return float64(b.Done) }},
-		{"build_total", "Position up to which the rebuild fills its tables.", func(b opsviews.Build) float64 { return float64(b.Total) }},
-		{"build_rate", "Events that the rebuild folds in a second.", func(b opsviews.Build) float64 { return b.Rate }},
+	buildGauges = []gauge[opsview.Build]{
+		{"build_done", "Position up to which the rebuild has come.", func(b opsview.Build) float64 { return float64(b.Done) }},
+		{"build_total", "Position up to which the rebuild fills its tables.", func(b opsview.Build) float64 { return float64(b.Total) }},
+		{"build_rate", "Events that the rebuild folds in a second.", func(b opsview.Build) float64 { return b.Rate }},
 	}
 )
 

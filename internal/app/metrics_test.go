@@ -13,7 +13,7 @@ import (
 
 	"bahi/http/api"
 	"bahi/internal/app/apptest"
-	"bahi/reactors/feed"
+	"bahi/reactors/feedreact"
 )
 
 // measured returns the metrics of projections, by projection and name.
@@ -42,7 +42,7 @@ func TestEveryMetricIsInTheTableOfTheDocs(t *testing.T) {
 	defer sys.Close()
 	metrics := prometheus.NewRegistry()
 	sys.Register(metrics)
-	feed.New(feed.Config{Store: sys.Store, Pool: sys.Pool, Log: sys.Log}).Register(metrics)
+	feedreact.New(feedreact.Config{Store: sys.Store, Pool: sys.Pool, Log: sys.Log}).Register(metrics)
 	_, err = sys.Api(apptest.OperatorKey, api.Limiting{}, metrics, nil)
 	require.NoError(t, err)
 

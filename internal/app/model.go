@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"bahi/providers/egress"
 	"bahi/providers/llm"
 	"bahi/providers/llm/orders"
-	"bahi/providers/outgoing"
 )
 
 // modelSettings configure the language models. The zero value has none.
@@ -40,7 +40,7 @@ func (s *System) openModel() (err error) {
 	if !s.Model.Chats() && !s.Model.Sees() {
 		return nil
 	}
-	exceptions, err := outgoing.Parse(s.Settings.Outside.FetchAllow)
+	exceptions, err := egress.Parse(s.Settings.Outside.FetchAllow)
 	if err != nil {
 		return fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/singleflight"
 
-	messagingflows "bahi/commands/messaging"
+	"bahi/commands/messagingcmd"
 	"bahi/domain/messaging/message"
 	"bahi/http/api"
-	messagingroutes "bahi/http/messaging"
+	"bahi/http/messaginghttp"
 	"bahi/providers/chat"
-	"bahi/providers/outgoing"
+	"bahi/providers/egress"
 )
 
 // networkSettings are the addresses of the networks of channels.
@@ -34,7 +34,7 @@ type networkSettings struct {
 }
 
 // networks returns the networks of channels.
-func (o *IntegrationSettings) networks(exceptions outgoing.Allowlist) (*chat.Networks, error) {
+func (o *IntegrationSettings) networks(exceptions egress.Allowlist) (*chat.Networks, error) {
 	return chat.New(chat.Settings{
 		ChatURL: o.ChatURL, GatewayURL: o.ReplyURL, TelegramURL: o.TelegramURL, GmailURL: o.GmailURL, TwitterURL: o.TwitterURL,
 		GmailTokenURL: o.GmailTokens,
@@ -45,7 +45,7 @@ func (o *IntegrationSettings) networks(exceptions outgoing.Allowlist) (*chat.Net
 // openNetworks joins the flows of channels and messages to the networks.
 func (s *System) openNetworks(ctx context.Context) error {
 	o := s.Settings.Outside.networkSettings
-	exceptions, err := outgoing.Parse(o.FetchAllow)
+	exceptions, err := egress.Parse(o.FetchAllow)
 	if err != nil {
 		return fmt.Errorf("BAHI_FETCH_ALLOW: %w", err)
 	}
@@ -53,19 +53,19 @@ func (s *System) openNetworks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.channels = &messagingflows.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log, Renewing: &singleflight.Group{},
+	s.channels = &messagingcmd.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log, Renewing: &singleflight.Group{},
 		Deliver: func(ctx context.Context, channel int64) error { return s.Inbox.Deliver(ctx, channel) }}
 	if address := s.Settings.Outside.PublicURL; strings.HasPrefix(address, "https://") {
 		s.channels.Hooks = address + "/api/webhook/"
 	}
-	s.Templates = &messagingflows.Templates{Channels: s.channels, Listed: s.Messaging}
-	s.Messages = &messagingflows.Messages{Channels: s.channels, Templates: s.Templates, Known: s.Messaging, Sandboxed: networks.Sandboxed, Files: s.Blobs, Windows: &messagingflows.ReplyWindows{}}
+	s.Templates = &messagingcmd.Templates{Channels: s.channels, Listed: s.Messaging}
+	s.Messages = &messagingcmd.Messages{Channels: s.channels, Templates: s.Templates, Known: s.Messaging, Sandboxed: networks.Sandboxed, Files: s.Blobs, Windows: &messagingcmd.ReplyWindows{}}
 	key, err := s.Vault.Named(ctx, "web-chat", KeySize)
 	if err != nil {
 		return err
 	}
-	s.visitors = &messagingflows.Visitors{Messages: s.Messages, Widgets: s.Messaging, Key: key, Origin: api.Origin}
-	s.live = messagingroutes.NewLive(logFeed{s.Store}, s.Messaging, s.Blobs)
+	s.visitors = &messagingcmd.Visitors{Messages: s.Messages, Widgets: s.Messaging, Key: key, Origin: api.Origin}
+	s.live = messaginghttp.NewLive(logFeed{s.Store}, s.Messaging, s.Blobs)
 	return s.openMarketplace(networks, exceptions)
 }
 
@@ -95,7 +95,7 @@ const pictureSide = 2048
 
 // drawPicture draws an upload again, so that it can be sent: without the place where it was taken.
 func (s *System) drawPicture(ctx context.Context, upload io.Reader) (*message.Picture, error) {
-	drawn, err := s.studio.Draw(ctx, upload, messagingroutes.MaxPicture, pictureSide)
+	drawn, err := s.studio.Draw(ctx, upload, messaginghttp.MaxPicture, pictureSide)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 	"bahi/http/api/apitest"
 	"bahi/internal/app/apptest"
 	"bahi/providers/llm/llmtest"
-	views "bahi/readmodels/messaging"
+	"bahi/readmodels/messagingview"
 )
 
 const gatewayToken = "a-token-of-the-gateway"
@@ -89,7 +89,7 @@ func TestAnAnswerWhoseProcessDiesIsGivenByAnother(t *testing.T) {
 	t.Parallel()
 	o := openOutside(t)
 	c := o.serving[0].Client()
-	var channel views.Channel
+	var channel messagingview.Channel
 	c.POST("/api/channels", `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"Shop"}}`).Status(201).JSON(&channel)
 	c.POST("/api/bots", fmt.Sprintf(`{"name":"Asha","description":"Answers customers","systemPrompt":"Be polite.","channelIds":[%d]}`, channel.ID)).Status(201)
 	o.sends(func() string { return `{"status":"submitted","messageId":"reply"}` })
@@ -101,12 +101,12 @@ func TestAnAnswerWhoseProcessDiesIsGivenByAnother(t *testing.T) {
 		o.models[i].Always(llmtest.Says("Yes, until 4."))
 	}
 	require.Eventually(t, func() bool {
-		var people []views.Contact
+		var people []messagingview.Contact
 		c.GET("/api/contacts?search=919811100030").Status(200).JSON(&people)
 		if len(people) != 1 {
 			return false
 		}
-		var said []views.Message
+		var said []messagingview.Message
 		c.GET(fmt.Sprintf("/api/contacts/%d/messages", people[0].ID)).Status(200).JSON(&said)
 		require.LessOrEqual(t, len(said), 2, "one answer")
 		return len(said) == 2
@@ -119,18 +119,18 @@ func TestACampaignWhoseProcessDiesGoesOn(t *testing.T) {
 	o := openOutside(t)
 	c := o.serving[0].Client()
 	c.POST("/api/channels", `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1","accountId":"ACC"}}`).Status(201)
-	var templates []views.Template
+	var templates []messagingview.Template
 	require.Eventually(t, func() bool {
 		templates = nil
 		c.GET("/api/chat/templates").Status(200).JSON(&templates)
 		return len(templates) == 1
 	}, takenOverTimeout, 20*time.Millisecond)
 	for i := range 100 {
-		var made views.Contact
+		var made messagingview.Contact
 		c.POST("/api/contacts", fmt.Sprintf(`{"name":"Contact","phone":"98123%05d"}`, i)).Status(201).JSON(&made)
 		c.PATCH(fmt.Sprintf("/api/contacts/%d", made.ID), `{"optIn":true}`).Status(200)
 	}
-	var k, now views.Campaign
+	var k, now messagingview.Campaign
 	plain := fmt.Sprintf(`{"name":"Plain","type":"broadcast","templateId":%d,"audience":"all"}`, templates[0].ID)
 	c.POST("/api/campaigns", plain).Status(201).JSON(&k)
 	c.POST("/api/campaigns/send", fmt.Sprintf(`{"campaignId":%d}`, k.ID)).Status(202)

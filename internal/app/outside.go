@@ -12,16 +12,16 @@ import (
 	"strings"
 	"time"
 
-	flows "bahi/commands/access"
-	"bahi/commands/access/credentials"
+	"bahi/commands/accesscmd"
+	"bahi/commands/accesscmd/credentials"
 	"bahi/domain/access/picture"
 	"bahi/http/api"
-	"bahi/http/api/window"
+	"bahi/http/api/ratelimit"
 	"bahi/providers/blob"
 	"bahi/providers/idp"
 	"bahi/providers/mail"
 	"bahi/reactors"
-	accessreactors "bahi/reactors/access"
+	"bahi/reactors/accessreact"
 )
 
 // IntegrationSettings configure the connections to other systems. The zero value has none.
@@ -127,8 +127,8 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.Accounts = &flows.Accounts{Commands: s.Commands, Credentials: c, Vault: s.Vault, Now: time.Now, Grace: *o.Grace, Guess: api.Guess}
-	s.ring = &flows.TokenRing{Commands: s.Commands, Sessions: c.Sessions}
+	s.Accounts = &accesscmd.Accounts{Commands: s.Commands, Credentials: c, Vault: s.Vault, Now: time.Now, Grace: *o.Grace, Guess: api.Guess}
+	s.ring = &accesscmd.TokenRing{Commands: s.Commands, Sessions: c.Sessions}
 	s.studio = picture.NewStudio()
 	linkKey, err := s.Vault.Named(ctx, "blob-links", KeySize)
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *System) joinOutside(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.Accounts.Post = accessreactors.Post{Jobs: s.queue}
+	s.Accounts.Post = accessreact.Post{Jobs: s.queue}
 	s.Reacting = reactors.NewRunner(s.Store, s.Pool, s.queue, s.Log)
 	s.Reacting.TakeOverAfter(s.Settings.TakeOver)
 	return nil
@@ -235,13 +235,13 @@ func (p *identityProvider) Begin(ctx context.Context) (consent, flow string, err
 }
 
 // Finish implements the interface's IdentityProvider.
-func (p *identityProvider) Finish(ctx context.Context, flow string, query url.Values) (flows.Identity, error) {
+func (p *identityProvider) Finish(ctx context.Context, flow string, query url.Values) (accesscmd.Identity, error) {
 	f, err := idp.OpenFlow(flow, p.Key, time.Now())
 	if err != nil {
-		return flows.Identity{}, err
+		return accesscmd.Identity{}, err
 	}
 	who, err := p.client.Finish(ctx, f, query)
-	return flows.Identity{
+	return accesscmd.Identity{
 		Issuer: who.Issuer, Subject: who.Subject, Email: who.Email, EmailVerified: who.EmailVerified,
 		GivenName: who.GivenName, LastName: who.FamilyName,
 	}, err
@@ -255,8 +255,8 @@ func (o *IntegrationSettings) proxies() ([]netip.Prefix, error) {
 	return proxies, nil
 }
 
-func (o *IntegrationSettings) redis() (*window.Redis, error) {
-	client, err := window.NewRedis(o.RedisURL)
+func (o *IntegrationSettings) redis() (*ratelimit.Redis, error) {
+	client, err := ratelimit.NewRedis(o.RedisURL)
 	if err != nil {
 		return nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
@@ -275,7 +275,7 @@ func (o *IntegrationSettings) limiting(s *System) (api.Limiting, func(), error) 
 		if err != nil {
 			return l, end, err
 		}
-		l.Counter, end = window.NewShared(redis, s.Log, time.Now), func() { _ = redis.Close() }
+		l.Counter, end = ratelimit.NewShared(redis, s.Log, time.Now), func() { _ = redis.Close() }
 	}
 	return l, end, nil
 }

@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"bahi/reactors"
-	accessreactors "bahi/reactors/access"
-	inboxreactors "bahi/reactors/inbox"
-	ledgerreactors "bahi/reactors/ledger"
-	marketplacereactors "bahi/reactors/marketplace"
-	messagingreactors "bahi/reactors/messaging"
+	"bahi/reactors/accessreact"
+	"bahi/reactors/inboxreact"
+	"bahi/reactors/ledgerreact"
+	"bahi/reactors/marketplacereact"
+	"bahi/reactors/messagingreact"
 )
 
 // AllReactors returns the reactors of this program.
 func AllReactors() []*reactors.Reactor {
 	return []*reactors.Reactor{
-		accessreactors.Accounts, accessreactors.Endings,
-		ledgerreactors.Drafts, ledgerreactors.Khatas, marketplacereactors.Companies,
-		messagingreactors.Messages, messagingreactors.Bots, messagingreactors.Campaigns,
+		accessreact.Accounts, accessreact.Endings,
+		ledgerreact.Drafts, ledgerreact.Khatas, marketplacereact.Companies,
+		messagingreact.Messages, messagingreact.Bots, messagingreact.Campaigns,
 	}
 }
 
@@ -29,20 +29,20 @@ func (s *System) workers() reactors.Workers {
 	if err != nil {
 		zone = time.UTC // Open has refused an invalid zone
 	}
-	writing := &accessreactors.Mails{
+	writing := &accessreact.Mails{
 		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Mailer: s.Mails,
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
-	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreactors.Sweeps(s.Accounts.Credentials)},
-		inboxreactors.Workers(s.Inbox), s.confirming.Workers(), s.notices.Workers(), (&messagingreactors.Player{Commands: s.Commands, Keep: s.Messages.StoreFile}).Workers(),
+	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreact.Sweeps(s.Accounts.Credentials)},
+		inboxreact.Workers(s.Inbox), s.confirming.Workers(), s.notices.Workers(), (&messagingreact.Player{Commands: s.Commands, Keep: s.Messages.StoreFile}).Workers(),
 		s.bots.knowledge.Workers(), s.bots.answers.Workers(), s.reading().Workers(), s.Campaigns.Workers(),
-		messagingreactors.HookWorkers(s.HookChannels))
+		messagingreact.HookWorkers(s.HookChannels))
 }
 
 // Eraser returns the eraser of people.
-func (s *System) Eraser() *accessreactors.Eraser {
+func (s *System) Eraser() *accessreact.Eraser {
 	remains := Remains{s, AllProjections()}
-	return &accessreactors.Eraser{
+	return &accessreact.Eraser{
 		Accounts: s.Accounts, Commands: s.Commands, Store: s.Store, Views: s.Access, Vault: s.Vault, Remains: remains, Tables: remains.people(),
 		Jobs: later{s}, Now: time.Now, Log: s.Log,
 		Every: s.Settings.Outside.ScrubInterval,
@@ -50,8 +50,8 @@ func (s *System) Eraser() *accessreactors.Eraser {
 }
 
 // Everywhere returns the eraser of people from all areas.
-func (s *System) Everywhere() *accessreactors.PersonEraser {
-	return &accessreactors.PersonEraser{Eraser: s.Eraser(), Ledger: s.Ledger, Marketplace: s.Marketplace, Messaging: s.Messaging}
+func (s *System) Everywhere() *accessreact.PersonEraser {
+	return &accessreact.PersonEraser{Eraser: s.Eraser(), Ledger: s.Ledger, Marketplace: s.Marketplace, Messaging: s.Messaging}
 }
 
 // later adapts the queue, which is made with the workers, and so after who adds jobs.
@@ -74,7 +74,7 @@ func (s *System) cleanFolders(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(accessreactors.SweepInterval):
+		case <-time.After(accessreact.SweepInterval):
 		}
 	}
 }
@@ -82,14 +82,14 @@ func (s *System) cleanFolders(ctx context.Context) {
 // sweeps returns the jobs that run without an event.
 func (s *System) sweeps() []reactors.Sweep {
 	return []reactors.Sweep{
-		reactors.Every(accessreactors.SweepInterval, accessreactors.SweepErasures{}),
-		reactors.Every(accessreactors.SweepInterval, accessreactors.SweepCredentials{}),
-		reactors.Every(inboxreactors.SweepInterval, inboxreactors.SweepInbox{}),
-		reactors.Every(messagingreactors.SweepVectorsInterval, messagingreactors.SweepVectors{}),
-		reactors.Every(ledgerreactors.SweepKhatasInterval, ledgerreactors.SweepKhatas{}),
-		reactors.Every(messagingreactors.TendInterval, messagingreactors.TendCampaigns{}),
-		reactors.Every(messagingreactors.TakeOverInterval, messagingreactors.TakeOver{}),
-		reactors.Every(messagingreactors.HookInterval, messagingreactors.RegisterWebhooks{}),
+		reactors.Every(accessreact.SweepInterval, accessreact.SweepErasures{}),
+		reactors.Every(accessreact.SweepInterval, accessreact.SweepCredentials{}),
+		reactors.Every(inboxreact.SweepInterval, inboxreact.SweepInbox{}),
+		reactors.Every(messagingreact.SweepVectorsInterval, messagingreact.SweepVectors{}),
+		reactors.Every(ledgerreact.SweepKhatasInterval, ledgerreact.SweepKhatas{}),
+		reactors.Every(messagingreact.TendInterval, messagingreact.TendCampaigns{}),
+		reactors.Every(messagingreact.TakeOverInterval, messagingreact.TakeOver{}),
+		reactors.Every(messagingreact.HookInterval, messagingreact.RegisterWebhooks{}),
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"bahi/internal/app/apptest"
 	"bahi/internal/pgtest"
-	opsviews "bahi/readmodels/ops"
+	"bahi/readmodels/opsview"
 )
 
 func TestRebuildOnAFullDiskFailsAndResumes(t *testing.T) {
@@ -35,7 +35,7 @@ func TestRebuildOnAFullDiskFailsAndResumes(t *testing.T) {
 		p.Client().POST(apptest.Ledger(account, "/rows"), map[string]any{"rows": rows}).Status(201)
 	}
 	ballast := filepath.Join(data, "ballast")
-	books := func() (now opsviews.Projection) {
+	books := func() (now opsview.Projection) {
 		if a := p.Client().GET("/ops/projections/books"); a.Response.StatusCode == http.StatusOK {
 			a.JSON(&now)
 		}
@@ -43,7 +43,7 @@ func TestRebuildOnAFullDiskFailsAndResumes(t *testing.T) {
 	}
 	for round := range apptest.Rounds(t, 2) {
 		shell := apptest.Launch(t, apptest.Command(t, data, "projections", "rebuild", "books", "--throttle", "5000", "--keep", "0s"))
-		var now opsviews.Projection
+		var now opsview.Projection
 		require.Eventually(t, func() bool { now = books(); return now.Build != nil && now.Build.Done > 1000 }, time.Minute, 5*time.Millisecond)
 		for ended := false; !ended; { // Postgres frees space; fill it again
 			require.NoError(t, fillDisk(ballast))

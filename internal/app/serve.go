@@ -19,14 +19,14 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	_ "golang.org/x/crypto/x509roots/fallback" // for a container that has nothing but Bahi
 
-	"bahi/commands/access"
+	"bahi/commands/accesscmd"
 	"bahi/domain/actor"
 	"bahi/domain/fault"
 	"bahi/eventstore"
 	"bahi/http"
 	"bahi/http/api"
 	"bahi/projections"
-	ledgertables "bahi/projections/ledger"
+	"bahi/projections/ledgerproj"
 	"bahi/providers/blob"
 	"bahi/readmodels"
 )
@@ -49,7 +49,7 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 		Credentials: []api.Credential{
 			{Prefix: tokenPrefix, Authenticator: s.ring},
 			// It has no prefix: an operator may choose any key.
-			{Authenticator: &access.KeyRing{Commands: s.Commands, Admin: key, Home: s.Home, Now: time.Now}},
+			{Authenticator: &accesscmd.KeyRing{Commands: s.Commands, Admin: key, Home: s.Home, Now: time.Now}},
 		},
 		Admit: s.admit, Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: spool, Secure: strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
 		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams, Whole: api.BufferLimits{AtOnce: s.Settings.Outside.AtOnce, Files: s.Settings.Outside.Files},
@@ -160,7 +160,7 @@ func (s *System) admit(ctx context.Context, op api.Op) error {
 	if op.Area != actor.Ledger {
 		return nil
 	}
-	err := s.backlog.Admit(ctx, ledgertables.Books.Name)
+	err := s.backlog.Admit(ctx, ledgerproj.Books.Name)
 	if errors.Is(err, projections.ErrSaturated) {
 		err = fault.New(fault.Unavailable, "More is written than the books can follow, try again")
 	}

@@ -12,45 +12,45 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"bahi/commands"
-	accessflows "bahi/commands/access"
+	"bahi/commands/accesscmd"
 	"bahi/commands/inbox"
-	ledgerflows "bahi/commands/ledger"
-	messagingflows "bahi/commands/messaging"
+	"bahi/commands/ledgercmd"
+	"bahi/commands/messagingcmd"
 	"bahi/domain/access/picture"
 	"bahi/domain/actor"
 	"bahi/domain/unit"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
 	"bahi/http/api"
-	messagingroutes "bahi/http/messaging"
+	"bahi/http/messaginghttp"
 	"bahi/http/webhooks"
 	"bahi/internal/ocrtools"
 	"bahi/internal/pgcluster"
 	"bahi/migrations"
 	"bahi/projections"
-	accesstables "bahi/projections/access"
-	audittables "bahi/projections/audit"
-	ledgertables "bahi/projections/ledger"
-	marketplacetables "bahi/projections/marketplace"
-	messagingtables "bahi/projections/messaging"
+	"bahi/projections/accessproj"
+	"bahi/projections/auditproj"
+	"bahi/projections/ledgerproj"
+	"bahi/projections/marketplaceproj"
+	"bahi/projections/messagingproj"
 	"bahi/providers/blob"
 	"bahi/providers/chat"
 	"bahi/providers/llm"
 	"bahi/reactors"
-	ledgerreactors "bahi/reactors/ledger"
-	marketplacereactors "bahi/reactors/marketplace"
-	messagingreactors "bahi/reactors/messaging"
+	"bahi/reactors/ledgerreact"
+	"bahi/reactors/marketplacereact"
+	"bahi/reactors/messagingreact"
 	"bahi/readmodels"
-	auditviews "bahi/readmodels/audit"
+	"bahi/readmodels/auditview"
 )
 
 // AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
-		ledgertables.Books, ledgertables.Orders, ledgertables.OrderDrafts, ledgertables.Khatas, accesstables.APIKeys, accesstables.Users, accesstables.Workspaces, accesstables.PendingErasures, accesstables.Plans,
-		marketplacetables.Companies, marketplacetables.Products, marketplacetables.Contacts, marketplacetables.Enquiries,
-		messagingtables.Channels, messagingtables.Contacts, messagingtables.Messages, messagingtables.Templates,
-		messagingtables.Bots, messagingtables.BotAnswers, messagingtables.Campaigns, audittables.Tree,
+		ledgerproj.Books, ledgerproj.Orders, ledgerproj.OrderDrafts, ledgerproj.Khatas, accessproj.APIKeys, accessproj.Users, accessproj.Workspaces, accessproj.PendingErasures, accessproj.Plans,
+		marketplaceproj.Companies, marketplaceproj.Products, marketplaceproj.Contacts, marketplaceproj.Enquiries,
+		messagingproj.Channels, messagingproj.Contacts, messagingproj.Messages, messagingproj.Templates,
+		messagingproj.Bots, messagingproj.BotAnswers, messagingproj.Campaigns, auditproj.Tree,
 	}
 }
 
@@ -66,16 +66,16 @@ type System struct {
 	Vault      *vault.Vault
 	Runner     *projections.Runner
 	backlog    *projections.Backlog
-	Signer     *audittables.Signer
-	Tree       *auditviews.Tree
-	Proofs     *auditviews.Proofs
+	Signer     *auditproj.Signer
+	Tree       *auditview.Tree
+	Proofs     *auditview.Proofs
 	copies     []*blob.Store // of checkpoints
 	Commands   *commands.Handler
-	Books      *ledgerflows.Books
-	Khatas     *ledgerflows.Khatas
+	Books      *ledgercmd.Books
+	Khatas     *ledgercmd.Khatas
 	Tools      *ocrtools.Locator
-	Accounts   *accessflows.Accounts
-	ring       *accessflows.TokenRing
+	Accounts   *accesscmd.Accounts
+	ring       *accesscmd.TokenRing
 	Mails      *mails
 	Blobs      *blob.Store
 	studio     *picture.Studio
@@ -84,21 +84,21 @@ type System struct {
 	Inbox      *inbox.Inbox
 	hooks      []webhooks.Endpoint
 	tokens     []string // ports whose webhooks have a token that an earlier start made
-	confirming *ledgerreactors.Replies
+	confirming *ledgerreact.Replies
 	Model      *llm.Client // nil: none
 	Reacting   *reactors.Runner
 	feed       *forwarding // nil: none, or not served
 	guesses    *api.AuthFailures
 	Home       uuid.UUID // the workspace of callers without another one
-	channels   *messagingflows.Channels
-	Messages   *messagingflows.Messages
-	visitors   *messagingflows.Visitors
-	live       *messagingroutes.MessageBroadcaster
+	channels   *messagingcmd.Channels
+	Messages   *messagingcmd.Messages
+	visitors   *messagingcmd.Visitors
+	live       *messaginghttp.MessageBroadcaster
 	bots       bots
-	Templates  *messagingflows.Templates
-	notices    *marketplacereactors.Notices
+	Templates  *messagingcmd.Templates
+	notices    *marketplacereact.Notices
 	lookup     *chat.Lookup // nil: none
-	Campaigns  *messagingreactors.Dispatcher
+	Campaigns  *messagingreact.Dispatcher
 }
 
 // Open is OpenBooks with accounts and the systems outside.
@@ -198,7 +198,7 @@ func (s Settings) OpenBooks(ctx context.Context, serving bool) (sys *System, err
 		return sys, err
 	}
 	sys.Commands = commands.New(sys.written(), sys.Vault, time.Now)
-	sys.Books = &ledgerflows.Books{
+	sys.Books = &ledgercmd.Books{
 		Commands: sys.Commands, Reads: sys.Ledger, Log: sys.Log,
 		Today: func() unit.Date { return unit.DateOf(time.Now().In(zone)) },
 	}

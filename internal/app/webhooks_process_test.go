@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app/apptest"
-	ledgerviews "bahi/readmodels/ledger"
+	"bahi/readmodels/ledgerview"
 )
 
 // A process is killed while it receives and handles messages. The gateway repeats all of them, and each has one draft.
@@ -55,7 +55,7 @@ func TestKilledProcessLosesAndRepeatsNoMessage(t *testing.T) {
 	for i := range messages {
 		require.True(t, send(p.URL, messages-1-i))
 	}
-	var drafts []ledgerviews.OrderDraft
+	var drafts []ledgerview.OrderDraft
 	require.Eventually(t, func() bool {
 		waiting := p.Client().GET("/ops/webhooks?verdict=waiting").Status(200).Header("X-Total-Count")
 		p.Client().GET("/order-drafts").Status(200).JSON(&drafts)

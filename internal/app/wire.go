@@ -15,17 +15,17 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/http"
-	accessroutes "bahi/http/access"
+	"bahi/http/accesshttp"
 	"bahi/http/api"
-	auditroutes "bahi/http/audit"
-	ledgerroutes "bahi/http/ledger"
-	messagingroutes "bahi/http/messaging"
-	opsroutes "bahi/http/ops"
+	"bahi/http/audithttp"
+	"bahi/http/ledgerhttp"
+	"bahi/http/messaginghttp"
+	"bahi/http/opshttp"
 	"bahi/http/webhooks"
 	"bahi/projections"
 	"bahi/providers/mail"
-	auditviews "bahi/readmodels/audit"
-	opsviews "bahi/readmodels/ops"
+	"bahi/readmodels/auditview"
+	"bahi/readmodels/opsview"
 )
 
 // The document of all operations is committed, so that reviews see changes of the interface. Its examples are recorded first.
@@ -39,11 +39,11 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	if err != nil {
 		zone = time.UTC // Open has refused an invalid zone
 	}
-	(&ledgerroutes.Routes{
+	(&ledgerhttp.Routes{
 		API: a, Books: s.Books, Views: s.Ledger, Log: s.recorder(), Store: s.Store.ID(), Proof: signed{s.Proofs}, Zone: zone, Now: time.Now,
 		Proofs: s.Proofs, Scans: s.Khatas, Companies: s.Marketplace,
 	}).Register()
-	people := &accessroutes.Routes{
+	people := &accesshttp.Routes{
 		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio, Companies: s.Marketplace,
 		Frontend: s.Settings.Outside.FrontendURL, Fragment: s.Settings.Outside.Fragment, Now: time.Now, Log: s.Log,
 	}
@@ -54,20 +54,20 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 	sellers := s.marketplaceRoutes()
 	sellers.API = a
 	sellers.Register()
-	(&messagingroutes.Routes{
+	(&messaginghttp.Routes{
 		API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates,
 		Files: s.Blobs, Live: s.live,
 		Draw: s.drawPicture, Visitors: s.visitors,
-		Campaign: messagingroutes.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone, Now: time.Now,
+		Campaign: messaginghttp.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone, Now: time.Now,
 	}).Register()
-	(&auditroutes.Routes{
-		API: a, Events: &auditviews.Events{Log: s.Proofs.Log, Search: &opsviews.Events{DB: s.Pool}, Reveal: s.Vault.OpenPersonal}, Proofs: s.Proofs,
+	(&audithttp.Routes{
+		API: a, Events: &auditview.Events{Log: s.Proofs.Log, Search: &opsview.Events{DB: s.Pool}, Reveal: s.Vault.OpenPersonal}, Proofs: s.Proofs,
 		Feed: logFeed{s.Store}, Report: s.Trail(zone),
 	}).Register()
 	(&webhooks.Routes{API: a, Inbox: s.Inbox, Endpoints: s.hooks, Metrics: metrics}).Register()
-	operations := &opsroutes.Routes{
-		API: a, Views: &opsviews.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s}, Inbox: s.Inbox, Networks: s.channels,
-		Captured: map[string]opsroutes.Captured{}, Eraser: s.Everywhere(), People: s.Access, Commands: s.Commands,
+	operations := &opshttp.Routes{
+		API: a, Views: &opsview.Jobs{DB: s.Pool}, Queue: s.queue, Registry: s.registry(), Builds: Builds{s}, Inbox: s.Inbox, Networks: s.channels,
+		Captured: map[string]opshttp.Captured{}, Eraser: s.Everywhere(), People: s.Access, Commands: s.Commands,
 	}
 	if s.Mails.folder != nil {
 		operations.Captured["mail"] = captured{s.Mails.folder}
@@ -79,24 +79,24 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 }
 
 // registry returns the reader of this program's projections' states.
-func (s *System) registry() *opsviews.Projections {
+func (s *System) registry() *opsview.Projections {
 	versions := map[string]int{}
 	for _, p := range AllProjections() {
 		versions[p.Name] = p.Version
 	}
-	return &opsviews.Projections{DB: s.Pool, Versions: versions}
+	return &opsview.Projections{DB: s.Pool, Versions: versions}
 }
 
 // captured adapts the mail folder to the operators' view of it.
 type captured struct{ folder *mail.Folder }
 
-// Captured implements http/ops's Captured.
-func (c captured) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Message, int, error) {
+// Captured implements http/opshttp's Captured.
+func (c captured) Captured(ctx context.Context, skip, limit int) ([]opshttp.Message, int, error) {
 	kept, total, err := c.folder.List(ctx, skip, limit)
 	if err != nil {
 		return nil, 0, err
 	}
-	messages := make([]opsroutes.Message, 0, len(kept))
+	messages := make([]opshttp.Message, 0, len(kept))
 	for _, k := range kept {
 		m, err := c.folder.Read(ctx, k.Name)
 		if errors.Is(err, mail.ErrNotKept) { // scrubbed since
@@ -105,7 +105,7 @@ func (c captured) Captured(ctx context.Context, skip, limit int) ([]opsroutes.Me
 		if err != nil {
 			return nil, 0, err
 		}
-		messages = append(messages, opsroutes.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: m.Text, At: k.SentAt, Status: "kept"})
+		messages = append(messages, opshttp.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: m.Text, At: k.SentAt, Status: "kept"})
 	}
 	return messages, total, nil
 }
@@ -153,24 +153,24 @@ func (r Recorder) RecordedAt(ctx context.Context, position event.Position) (time
 }
 
 // signed returns the checkpoints for documents.
-type signed struct{ proofs *auditviews.Proofs }
+type signed struct{ proofs *auditview.Proofs }
 
-// Upto implements http/ledger's Proof.
+// Upto implements http/ledgerhttp's Proof.
 func (s signed) Upto(ctx context.Context, position event.Position) (string, error) {
 	c, err := s.proofs.Upto(ctx, position)
-	if errors.Is(err, auditviews.ErrNoCheckpoint) {
+	if errors.Is(err, auditview.ErrNoCheckpoint) {
 		err = nil
 	}
 	return c.Note, err
 }
 
-// logFeed adapts a store to http/audit's Feed and to the Logs of http/marketplace and http/messaging.
+// logFeed adapts a store to http/audithttp's Feed and to the Logs of http/marketplacehttp and http/messaginghttp.
 type logFeed struct{ store eventstore.Store }
 
 // Head implements these Logs.
 func (f logFeed) Head(ctx context.Context) (event.Position, error) { return f.store.Head(ctx) }
 
-// Follow implements http/audit's Feed.
+// Follow implements http/audithttp's Feed.
 func (f logFeed) Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error {
 	for batch, err := range f.store.Subscribe(ctx, after) {
 		if err == nil {

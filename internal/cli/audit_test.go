@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	proofs "bahi/eventstore/audit"
+	"bahi/eventstore/tlog"
 	"bahi/internal/app"
 	"bahi/internal/app/apptest"
 	"bahi/internal/pgtest"
@@ -28,7 +28,7 @@ func TestShellExportsCheckpointsKeysAndProofs(t *testing.T) {
 	public, wrong, status := apptest.Attached(t, o, "audit", "key")
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, o.Operator().GET("/audit/key?format=text").Status(200).Text, public)
-	keys, err := proofs.ParseKeys(public)
+	keys, err := tlog.ParseKeys(public)
 	require.NoError(t, err)
 	note, wrong, status := apptest.Attached(t, o, "audit", "checkpoint")
 	require.Equal(t, 0, status, wrong)
@@ -37,7 +37,7 @@ func TestShellExportsCheckpointsKeysAndProofs(t *testing.T) {
 	require.EqualValues(t, o.Head(), c.Size)
 	file, wrong, status := apptest.Attached(t, o, "audit", "proof", "2")
 	require.Equal(t, 0, status, wrong)
-	read, err := proofs.ParseProofs([]byte(file))
+	read, err := tlog.ParseProofs([]byte(file))
 	require.NoError(t, err)
 	_, _, err = keys.Verify(read[0])
 	require.NoError(t, err)
@@ -174,7 +174,7 @@ func TestCheckpointsAreCopiedToAFolderAndToTheLog(t *testing.T) {
 			newest = string(text)
 		}
 	}
-	c, err := proofs.ParseCheckpoint([]byte(newest))
+	c, err := tlog.ParseCheckpoint([]byte(newest))
 	require.NoError(t, err)
 	require.Contains(t, strings.Join(files, " "), "/"+strings.Repeat("0", 20-len(strconv.FormatUint(c.Size, 10)))+strconv.FormatUint(c.Size, 10))
 }
@@ -252,7 +252,7 @@ func TestImportedLogIsSignedUnderItsOwnName(t *testing.T) {
 	c, _, err := copied.PublicKeys().Open([]byte(copied.Signed().Note))
 	require.NoError(t, err)
 	require.NotEqual(t, o.Sys.Store.ID(), copied.Sys.Store.ID())
-	require.Equal(t, proofs.Origin(copied.Sys.Store.ID()), c.Origin)
+	require.Equal(t, tlog.Origin(copied.Sys.Store.ID()), c.Origin)
 }
 
 func TestInvalidAuditSettingsAreRefused(t *testing.T) {

@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	audits "bahi/domain/audit"
+	"bahi/domain/audit"
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/archive"
-	"bahi/eventstore/audit/audittest"
+	"bahi/eventstore/tlog/audittest"
 	"bahi/internal/app/apptest"
 	"bahi/internal/pgtest"
 )
@@ -137,9 +137,9 @@ func TestAnImportAbandonsNoCheckpointOfItsOwn(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	apptest.Open(o.Clerk(apptest.Home), "HDFC")
-	lost, err := audits.Kind.Encode(uuid.New(), audits.RestoreAccepted{LastNumber: 40, Abandoned: 3, Reason: "the disk burnt"}, event.Meta{Actor: "system:shell"})
+	lost, err := audit.Kind.Encode(uuid.New(), audit.RestoreAccepted{LastNumber: 40, Abandoned: 3, Reason: "the disk burnt"}, event.Meta{Actor: "system:shell"})
 	require.NoError(t, err)
-	_, err = o.Sys.Store.Append(t.Context(), eventstore.To(audits.Kind.Stream(audits.Log), eventstore.Any, lost))
+	_, err = o.Sys.Store.Append(t.Context(), eventstore.To(audit.Kind.Stream(audit.Log), eventstore.Any, lost))
 	require.NoError(t, err)
 	o.Signed()
 	dir, copied := filepath.Join(t.TempDir(), "archive"), pgtest.DB(t)

@@ -9,14 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app/apptest"
-	views "bahi/readmodels/marketplace"
+	"bahi/readmodels/marketplaceview"
 )
 
 // sold starts a system with a company, and returns its id.
 func sold(t *testing.T) (o *apptest.Server, id string) {
 	t.Helper()
 	o = apptest.Start(t)
-	var made views.Company
+	var made marketplaceview.Company
 	seller := o.Bearer(o.Key(apptest.Home, `{"marketplace":"write"}`).Key)
 	seller.POST("/api/v1/companies", `{"name":"Asha Mills"}`).Status(201).JSON(&made)
 	return o, made.ID.String()

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app/apptest"
-	views "bahi/readmodels/messaging"
+	"bahi/readmodels/messagingview"
 )
 
 func TestACampaignIsWatched(t *testing.T) {
@@ -15,14 +15,14 @@ func TestACampaignIsWatched(t *testing.T) {
 	o := apptest.Start(t)
 	c := o.Bearer(o.Key(apptest.Home, `{"messaging":"write"}`).Key)
 	c.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201)
-	var templates []views.Template
+	var templates []messagingview.Template
 	c.GET("/api/chat/templates").Status(200).JSON(&templates)
 	for i := range 5 {
-		var k views.Contact
+		var k messagingview.Contact
 		c.POST("/api/contacts", fmt.Sprintf(`{"name":"Asha","phone":"981230000%d"}`, i+1)).Status(201).JSON(&k)
 		c.PATCH(fmt.Sprintf("/api/contacts/%d", k.ID), `{"optIn":true}`).Status(200)
 	}
-	var k views.Campaign
+	var k messagingview.Campaign
 	c.POST("/api/campaigns", fmt.Sprintf(`{"name":"Diwali","type":"broadcast","templateId":%d,"audience":"all"}`, templates[0].ID)).Status(201).JSON(&k)
 	watch := func() string {
 		out, wrong, status := apptest.Attached(t, o, "campaigns", "watch", fmt.Sprint(k.ID), "--every", "10ms")

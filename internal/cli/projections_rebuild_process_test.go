@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app/apptest"
-	ledgertables "bahi/projections/ledger"
+	"bahi/projections/ledgerproj"
 )
 
 // busy is a database with servers, clients that write as fast as they can, and readers that check that every answered write
@@ -173,15 +173,15 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 	l := newBusy(t, database, p.URL, random.Uint64())
 	end := l.begin()
 	for _, byShell := range []bool{true, false} {
-		was := l.live(ledgertables.Books.Version)
+		was := l.live(ledgerproj.Books.Version)
 		var g generation
 		if byShell { // a command builds, and the server takes over
 			shell := apptest.Launch(t, l.command("projections", "rebuild", "books", "--throttle", strconv.Itoa(l.slowly(random))).AsProcess(t))
-			g = l.killed(random, l.building(ledgertables.Books.Version), shell.End)
+			g = l.killed(random, l.building(ledgerproj.Books.Version), shell.End)
 		} else { // the server builds, and the next one takes over
 			p.Client().POST("/ops/projections/books/rebuild", map[string]any{"throttle": l.slowly(random), "partitions": 1 + random.IntN(3)}).Status(202)
 			l.looking.MayBeAway.Store(true)
-			g = l.killed(random, l.building(ledgertables.Books.Version), p.Kill)
+			g = l.killed(random, l.building(ledgerproj.Books.Version), p.Kill)
 			end()
 			require.NotRegexp(t, `status=50[^3]`, p.Text(), "503 is for writes that the books could not follow")
 			p = serving()
@@ -202,7 +202,7 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 		} else {
 			p.Client().POST("/ops/projections/books/rollback", nil).Status(200)
 		}
-		require.Equal(t, was.Generation, l.live(ledgertables.Books.Version).Generation)
+		require.Equal(t, was.Generation, l.live(ledgerproj.Books.Version).Generation)
 		l.looking.After(t.Context(), 50)
 	}
 	end()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app/apptest"
-	views "bahi/readmodels/ops"
+	"bahi/readmodels/opsview"
 )
 
 // newEvents builds a future version of the program: renaming an account also writes an event of a new type, which the books
@@ -53,7 +53,7 @@ func (d deploy) serve(newer bool) *apptest.Process {
 	return p
 }
 
-func (d deploy) books(p *apptest.Process) (books views.Projection) {
+func (d deploy) books(p *apptest.Process) (books opsview.Projection) {
 	d.Helper()
 	p.Client().GET("/ops/projections/books").Status(200).JSON(&books)
 	return books
@@ -84,7 +84,7 @@ func (d deploy) isParked(p *apptest.Process) {
 		text := p.Client().GET("/readyz").Text
 		return strings.Contains(text, `"parked"`) && strings.Contains(text, praised)
 	}, time.Minute, 20*time.Millisecond)
-	var parked []views.Parked
+	var parked []opsview.Parked
 	p.Client().GET("/ops/parked").Status(200).JSON(&parked)
 	require.Len(d, parked, 1)
 	require.Equal(d, "books "+praised, parked[0].Name+" "+parked[0].Type)

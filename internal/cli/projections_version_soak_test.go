@@ -15,23 +15,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app/apptest"
-	ledgertables "bahi/projections/ledger"
+	"bahi/projections/ledgerproj"
 )
 
 // nextBooks is the version of the books in the program of nextVersion.
-var nextBooks = ledgertables.Books.Version + 1
+var nextBooks = ledgerproj.Books.Version + 1
 
 // nextVersion builds a future version of the program: its books have another version, with one more column
 // in the rows.
 func nextVersion(t *testing.T) string {
 	t.Helper()
 	return overlaid(t, map[string][]string{
-		"../../projections/ledger/books.sql": {
+		"../../projections/ledgerproj/books.sql": {
 			"  recorded_at   timestamptz not null,", "  recorded_at   timestamptz not null,\n  weekday       int generated always as (extract(isodow from date)) stored,",
 			"-- after fill\n", "-- after fill\n\ncreate index row_version_weekday_idx on row_version (account_id, weekday);",
 		},
-		"../../projections/ledger/books.go": {
-			fmt.Sprintf(`Define("books", %d,`, ledgertables.Books.Version), fmt.Sprintf(`Define("books", %d,`, nextBooks),
+		"../../projections/ledgerproj/books.go": {
+			fmt.Sprintf(`Define("books", %d,`, ledgerproj.Books.Version), fmt.Sprintf(`Define("books", %d,`, nextBooks),
 			".Parted(partOf)", `.Parted(partOf).Comparable(map[string]string{
 				"account": "*", "total": "*", "posting": "*", "bulk": "*",
 				"row_version": "row_id, from_position, to_position, account_id, date, in_entries, out_entries, in_cash, out_cash, revision, deleted",
@@ -68,7 +68,7 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 		l.watch(g, func(g generation) bool { return g.Live })
 		<-building.Done
 		require.Zero(t, building.Status, building.Text())
-		require.Equal(t, 1, l.live(ledgertables.Books.Version).Generation, "the old program still reads its own tables")
+		require.Equal(t, 1, l.live(ledgerproj.Books.Version).Generation, "the old program still reads its own tables")
 		apptest.Healthy(t, next("doctor", "books"))
 		apptest.Healthy(t, l.command("doctor", "books"))
 

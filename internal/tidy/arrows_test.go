@@ -35,10 +35,10 @@ var mayImport = map[string][]string{
 
 // mayAlsoImport lists packages with a right that their folder lacks.
 var mayAlsoImport = map[string][]string{
-	"http/pages":          {"docs"},                                               // the guides
-	"http/webhooks":       {"providers/..."},                                      // verifies and decodes what a provider sends
-	"readmodels/audit":    {"eventstore/audit"},                                   // leaves, trees and proofs, which need no store
-	"internal/khatapages": {"domain/ledger/khatapage", "domain/unit", "http/pdf"}, // draws pages in the fonts of documents, for tests
+	"http/pages":           {"docs"},                                               // the guides
+	"http/webhooks":        {"providers/..."},                                      // verifies and decodes what a provider sends
+	"readmodels/auditview": {"eventstore/tlog"},                                    // leaves, trees and proofs, which need no store
+	"internal/khatapages":  {"domain/ledger/khatapage", "domain/unit", "http/pdf"}, // draws pages in the fonts of documents, for tests
 }
 
 // areas are the parts of the system; below domain they do not know each other.
@@ -147,22 +147,22 @@ func TestImportsRunOneWay(t *testing.T) {
 func TestForbiddenImportsAreFound(t *testing.T) {
 	t.Parallel()
 	bad := map[string][]string{
-		"domain/ledger/bank":      {"eventstore", "commands", "domain", "domain/marketplace/company", "internal/pgcluster"},
-		"domain/event":            {"domain/ledger/bank"},
-		"eventstore/postgres":     {"domain/fault", "domain", "commands", "projections"},
-		"commands/ledger":         {"projections", "readmodels/ledger", "http/api"},
-		"projections/ledger":      {"commands", "readmodels/ledger"},
-		"readmodels/ledger":       {"eventstore", "projections/ledger", "commands"},
-		"providers/mail/smtp":     {"reactors/marketplace", "commands"},
-		"http/api":                {"eventstore", "projections", "providers/chat", "internal/pgcluster"},
-		"reactors/ledger":         {"projections/ledger", "http/api", "providers/mail"},
-		"http/ledger":             {"domain/event/eventtest", "internal/pgtest"},
-		"cmd/bahi":                {"internal/pgtest"},
-		"migrations":              {"domain"},
-		"anything":                {"domain"},
-		"internal/pgcluster":      {"domain/event", "internal/app", "internal/cli/events"},
-		"readmodels/marketplace":  {"http/api"},
-		"projections/marketplace": {"reactors/marketplace"},
+		"domain/ledger/bank":          {"eventstore", "commands", "domain", "domain/marketplace/company", "internal/pgcluster"},
+		"domain/event":                {"domain/ledger/bank"},
+		"eventstore/postgres":         {"domain/fault", "domain", "commands", "projections"},
+		"commands/ledgercmd":          {"projections", "readmodels/ledgerview", "http/api"},
+		"projections/ledgerproj":      {"commands", "readmodels/ledgerview"},
+		"readmodels/ledgerview":       {"eventstore", "projections/ledgerproj", "commands"},
+		"providers/mail/smtp":         {"reactors/marketplacereact", "commands"},
+		"http/api":                    {"eventstore", "projections", "providers/chat", "internal/pgcluster"},
+		"reactors/ledgerreact":        {"projections/ledgerproj", "http/api", "providers/mail"},
+		"http/ledgerhttp":             {"domain/event/eventtest", "internal/pgtest"},
+		"cmd/bahi":                    {"internal/pgtest"},
+		"migrations":                  {"domain"},
+		"anything":                    {"domain"},
+		"internal/pgcluster":          {"domain/event", "internal/app", "internal/cli/events"},
+		"readmodels/marketplaceview":  {"http/api"},
+		"projections/marketplaceproj": {"reactors/marketplacereact"},
 	}
 	for from, imports := range bad {
 		for _, to := range imports {
@@ -174,15 +174,15 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 		"domain/ledger/bank":           {"domain/event", "domain/ledger/book"},
 		"eventstore/postgres":          {"domain/event", "eventstore"},
 		"http/webhooks":                {"providers/chat/cloud", "commands", "domain/fault", "http/api"},
-		"reactors/ledger":              {"projections", "commands/ledger", "readmodels/ledger"},
+		"reactors/ledgerreact":         {"projections", "commands/ledgercmd", "readmodels/ledgerview"},
 		"projections/projectiontest":   {"internal/pgtest", "migrations", "eventstore/postgres"},
 		"http/api/apitest":             {"cmd/bahi", "projections", "eventstore/postgres", "internal/pgtest"},
-		"cmd/bahi":                     {"projections/ledger", "http/api", "internal/pgcluster", "providers/mail/smtp", "migrations"},
-		"internal/app":                 {"http/ledger", "projections/ledger", "internal/pgcluster"},
-		"internal/cli/projections":     {"internal/app", "internal/cli/screen", "http/ops"},
+		"cmd/bahi":                     {"projections/ledgerproj", "http/api", "internal/pgcluster", "providers/mail/smtp", "migrations"},
+		"internal/app":                 {"http/ledgerhttp", "projections/ledgerproj", "internal/pgcluster"},
+		"internal/cli/projectionscli":  {"internal/app", "internal/cli/progress", "http/opshttp"},
 		"internal/pgtest":              {"internal/pgcluster"},
-		"readmodels/ledger":            {"domain/unit", "readmodels"},
-		"commands/marketplace":         {"domain/marketplace/company", "domain/ledger/bank", "eventstore/vault"},
+		"readmodels/ledgerview":        {"domain/unit", "readmodels"},
+		"commands/marketplacecmd":      {"domain/marketplace/company", "domain/ledger/bank", "eventstore/vault"},
 		"domain/ledger/bank/something": {"domain/ledger/bank"},
 	}
 	for from, imports := range good {

@@ -122,7 +122,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 	for text, names := range map[string][]string{
 		`import "time"; var at = time.Now()`:                                 {"domain/ledger/bank/bank.go", "projections/batch.go"},
 		`import "time"; var at = time.Since`:                                 {"domain/unit/unit.go"},
-		`var rate float64`:                                                   {"domain/unit/unit.go", "projections/ledger/books.go"},
+		`var rate float64`:                                                   {"domain/unit/unit.go", "projections/ledgerproj/books.go"},
 		`func f(v any) { _ = v.([]float32) }`:                                {"projections/batch.go"},
 		`func init() {}`:                                                     {"cmd/bahi/main.go", "http/api/api_test.go"},
 		`import "testing"; func T(t *testing.T) { t.Skip("later") }`:         {"http/api/api_test.go", "eventstore/storetest/suite.go"},

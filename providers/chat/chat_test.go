@@ -22,7 +22,7 @@ import (
 
 	"bahi/domain/messaging/network"
 	"bahi/providers/chat"
-	"bahi/providers/outgoing"
+	"bahi/providers/egress"
 )
 
 const (
@@ -258,7 +258,7 @@ func calling(t *testing.T, at string) *chat.Networks {
 	t.Helper()
 	u, err := url.Parse(at)
 	require.NoError(t, err)
-	exceptions, err := outgoing.Parse([]string{u.Host})
+	exceptions, err := egress.Parse([]string{u.Host})
 	require.NoError(t, err)
 	n, err := chat.New(chat.Settings{
 		ChatURL: at, GatewayURL: at + "/wa/api/v1/", TelegramURL: at, GmailURL: at + "/", TwitterURL: at, Client: exceptions.Client(), Within: 2 * time.Second, Pause: time.Millisecond,
@@ -399,7 +399,7 @@ func TestAServerThatIsAwayIsTriedAgain(t *testing.T) {
 		require.Equal(t, network.Unreached, chat.AsFailure(err).Reason, name)
 		require.NotContains(t, fmt.Sprintf("%v %+v", err, d.account), "s3cret")
 	}
-	guarded, err := chat.New(chat.Settings{TelegramURL: "http://127.0.0.1:9", Client: outgoing.Allowlist{}.Client(), Pause: time.Millisecond})
+	guarded, err := chat.New(chat.Settings{TelegramURL: "http://127.0.0.1:9", Client: egress.Allowlist{}.Client(), Pause: time.Millisecond})
 	require.NoError(t, err)
 	_, err = guarded.Send(t.Context(), dialects["telegram"].account, network.Message{To: phone, Text: "Hello"})
 	require.Equal(t, network.Unreached, chat.AsFailure(err).Reason, "private addresses are not called")

@@ -14,7 +14,7 @@ import (
 
 	"bahi/domain/fault"
 	"bahi/domain/ledger/khatapage"
-	"bahi/providers/cage"
+	"bahi/providers/jail"
 )
 
 // Tools are the programs. A path is empty if the program is missing.
@@ -72,7 +72,7 @@ func New(tools func(ctx context.Context) (Tools, error), atOnce int64) *Reader {
 // Read reads an owner's file page by page. Its errors are refusals of the file, [fault.Unavailable] for missing programs and for an owner
 // whose other file is being read,
 // or those of the context and of each.
-func (r *Reader) Read(ctx context.Context, of cage.Owner, file []byte, each func(Page) error) error {
+func (r *Reader) Read(ctx context.Context, of jail.Owner, file []byte, each func(Page) error) error {
 	kind, err := Check(file)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (r *Reader) Read(ctx context.Context, of cage.Owner, file []byte, each func
 		return err
 	}
 	s := &session{Reader: r, tools: tools, why: why, each: each}
-	if s.cage, err = cage.Open(ctx, of, cage.Limits{Time: r.Within, Processor: r.Processor}); err != nil {
+	if s.cage, err = jail.Open(ctx, of, jail.Limits{Time: r.Within, Processor: r.Processor}); err != nil {
 		return err
 	}
 	s.cage.Env = append([]string{"OMP_THREAD_LIMIT=1"}, tools.Env...)
@@ -92,7 +92,7 @@ func (r *Reader) Read(ctx context.Context, of cage.Owner, file []byte, each func
 	} else {
 		err = s.pictures(ctx, kind, file)
 	}
-	if errors.Is(err, cage.ErrTime) || errors.Is(err, cage.ErrOutput) {
+	if errors.Is(err, jail.ErrTime) || errors.Is(err, jail.ErrOutput) {
 		return ErrSlow
 	}
 	return err
@@ -146,7 +146,7 @@ type session struct {
 
 	tools Tools
 	why   error // why tools are missing
-	cage  *cage.Jail
+	cage  *jail.Jail
 	each  func(Page) error
 }
 
@@ -208,7 +208,7 @@ const (
 // words gives what tesseract reads of the page in the cage.
 func (s *session) words(ctx context.Context, languages []string, mode string) ([]khatapage.Word, error) {
 	out, err := s.cage.Run(ctx, s.tools.Tesseract, "page.png", "stdout", "-l", strings.Join(languages, "+"), "--psm", mode, "tsv")
-	if _, failed := errors.AsType[*cage.ExitError](err); failed {
+	if _, failed := errors.AsType[*jail.ExitError](err); failed {
 		return nil, ErrSlow
 	}
 	return words(out), err

@@ -22,7 +22,7 @@ import (
 	"bahi/domain/unit"
 	"bahi/internal/khatapages"
 	"bahi/internal/ocrtools"
-	"bahi/providers/cage"
+	"bahi/providers/jail"
 	"bahi/providers/ocr"
 )
 
@@ -45,7 +45,7 @@ func reader(t testing.TB, change ...func(*ocr.Tools)) *ocr.Reader {
 
 func pages(t testing.TB, r *ocr.Reader, file []byte) (all []ocr.Page, err error) {
 	t.Helper()
-	err = r.Read(t.Context(), cage.Owner{}, file, func(p ocr.Page) error { all = append(all, p); return nil })
+	err = r.Read(t.Context(), jail.Owner{}, file, func(p ocr.Page) error { all = append(all, p); return nil })
 	return all, err
 }
 
@@ -240,7 +240,7 @@ func TestReadingEndsWithItsCaller(t *testing.T) {
 		cancel()
 		return ocr.Tools{Tesseract: found.Tesseract, Languages: found.Languages, Env: found.Env}, nil
 	}, 1)
-	require.ErrorIs(t, r.Read(ctx, cage.Owner{}, file, func(ocr.Page) error { return errors.New("a page was read") }), context.Canceled)
+	require.ErrorIs(t, r.Read(ctx, jail.Owner{}, file, func(ocr.Page) error { return errors.New("a page was read") }), context.Canceled)
 }
 
 func TestWithoutToolsTheReasonIsGiven(t *testing.T) {

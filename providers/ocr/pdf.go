@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"bahi/domain/ledger/khatapage"
-	"bahi/providers/cage"
+	"bahi/providers/jail"
 )
 
 const (
@@ -34,7 +34,7 @@ func (s *session) pdf(ctx context.Context, file []byte) error {
 		return err
 	}
 	info, err := s.cage.Run(ctx, s.tools.PDFInfo, "-f", "1", "-l", strconv.Itoa(maxPages), "in.pdf")
-	if failed, ok := errors.AsType[*cage.ExitError](err); ok {
+	if failed, ok := errors.AsType[*jail.ExitError](err); ok {
 		if strings.Contains(failed.Said, "Incorrect password") {
 			return ErrEncrypted
 		}
@@ -75,7 +75,7 @@ func (s *session) pdf(ctx context.Context, file []byte) error {
 func (s *session) pdfPage(ctx context.Context, p Page, longest float64) error {
 	n := strconv.Itoa(p.Number)
 	text, err := s.cage.Run(ctx, s.tools.PDFToText, "-f", n, "-l", n, "-bbox", "in.pdf", "-")
-	if _, failed := errors.AsType[*cage.ExitError](err); failed {
+	if _, failed := errors.AsType[*jail.ExitError](err); failed {
 		return ErrBroken
 	}
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *session) pdfPage(ctx context.Context, p Page, longest float64) error {
 		resolution = max(1, min(resolution, int(longestScan*pointsAnInch/longest)))
 	}
 	_, err = s.cage.Run(ctx, s.tools.PDFToPPM, "-f", n, "-l", n, "-r", strconv.Itoa(resolution), "-gray", "-png", "-singlefile", "in.pdf", "scan")
-	if _, failed := errors.AsType[*cage.ExitError](err); failed {
+	if _, failed := errors.AsType[*jail.ExitError](err); failed {
 		return ErrSlow
 	}
 	if err != nil {

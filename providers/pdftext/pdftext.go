@@ -13,11 +13,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"bahi/providers/cage"
+	"bahi/providers/jail"
 )
 
 // limits bound one file of at most 20 MB.
-var limits = cage.Limits{Time: 2 * time.Minute, Memory: 1 << 30, FileSize: 64 << 20, Output: 32 << 20, Processes: 32}
+var limits = jail.Limits{Time: 2 * time.Minute, Memory: 1 << 30, FileSize: 64 << 20, Output: 32 << 20, Processes: 32}
 
 // Tool is where the program is. An empty path: it is missing.
 type Tool struct {
@@ -54,7 +54,7 @@ type Reader struct {
 const wait = 100 * time.Millisecond
 
 // Pages returns the text of each page of a workspace's PDF, whose columns are below each other, while the program reads on. Its error,
-// after which nothing follows, is a [*Failure], [cage.ErrBusy], the context's, or that of a
+// after which nothing follows, is a [*Failure], [jail.ErrBusy], the context's, or that of a
 // program that cannot be started.
 func (r *Reader) Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
@@ -94,7 +94,7 @@ func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to 
 	}
 	bounds := limits
 	bounds.Processor = r.Processor
-	c, err := cage.Open(ctx, cage.Owner{ID: workspace, Wait: wait}, bounds)
+	c, err := jail.Open(ctx, jail.Owner{ID: workspace, Wait: wait}, bounds)
 	if err != nil {
 		return err
 	}
@@ -104,13 +104,13 @@ func (r *Reader) read(ctx context.Context, workspace uuid.UUID, file []byte, to 
 		return err
 	}
 	err = c.Stream(ctx, to, tool.Path, "-layout", "-enc", "UTF-8", "in.pdf", "-")
-	failed, ended := errors.AsType[*cage.ExitError](err)
+	failed, ended := errors.AsType[*jail.ExitError](err)
 	switch {
 	case ended && strings.Contains(failed.Said, "password"):
 		return ErrEncrypted
 	case ended:
 		return ErrBroken
-	case errors.Is(err, cage.ErrTime), errors.Is(err, cage.ErrOutput):
+	case errors.Is(err, jail.ErrTime), errors.Is(err, jail.ErrOutput):
 		return ErrLarge
 	default:
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/ocrtools"
-	"bahi/providers/cage"
+	"bahi/providers/jail"
 	"bahi/providers/pdftext"
 )
 
@@ -147,12 +147,12 @@ func TestABombEndsAndOthersAreReadMeanwhile(t *testing.T) {
 	}
 	go func() {
 		err := read(bomb())
-		for errors.Is(err, cage.ErrBusy) {
+		for errors.Is(err, jail.ErrBusy) {
 			err = read(bomb())
 		}
 		ended <- err
 	}()
-	require.Eventually(t, func() bool { return errors.Is(read(pages(t, 1)), cage.ErrBusy) }, time.Minute, time.Millisecond, "a workspace has one file at a time")
+	require.Eventually(t, func() bool { return errors.Is(read(pages(t, 1)), jail.ErrBusy) }, time.Minute, time.Millisecond, "a workspace has one file at a time")
 	for _, err := range r.Pages(t.Context(), other, pages(t, 1)) {
 		require.NoError(t, err)
 	}

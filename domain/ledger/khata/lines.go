@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"bahi/domain/fault"
-	ledgers "bahi/domain/ledger"
+	"bahi/domain/ledger"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bullion"
@@ -41,7 +41,7 @@ var unused = map[string][]string{"bank": {"weight", "touch", "fine_weight"}, "po
 
 // refused reports whether the request's schema has refused the line: no row can be made of it, and the other lines are still checked.
 func (l Line) refused() bool {
-	return ledgers.Named(l.Ledger) == nil || l.Side != khatapage.In && l.Side != khatapage.Out
+	return ledger.Named(l.Ledger) == nil || l.Side != khatapage.In && l.Side != khatapage.Out
 }
 
 // group is the lines of one row.
@@ -67,7 +67,7 @@ func grouped(lines []Line) (all []*group) {
 		k := key{l.Ledger, l.Account, l.Date}
 		g := known[k]
 		if g == nil {
-			g = &group{ledger: ledgers.Named(l.Ledger), account: l.Account, date: l.Date}
+			g = &group{ledger: ledger.Named(l.Ledger), account: l.Account, date: l.Date}
 			known[k] = g
 			all = append(all, g)
 		}
@@ -244,7 +244,7 @@ func Rows(entries []khatapage.Entry) []ProposedRow {
 		})
 	}
 	for i, both := range lists {
-		l := ledgers.Named(orZero(rows[i].Ledger))
+		l := ledger.Named(orZero(rows[i].Ledger))
 		rows[i].In, rows[i].Out = proposed(l, both[0], khatapage.In), proposed(l, both[1], khatapage.Out)
 	}
 	return rows

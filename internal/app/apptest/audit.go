@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	proofs "bahi/eventstore/audit"
+	"bahi/eventstore/tlog"
 )
 
 // AuditCheckpoint is a checkpoint as clients get it.
@@ -44,9 +44,9 @@ func (o *Server) Signed() AuditCheckpoint {
 }
 
 // PublicKeys returns the log's public keys, as an auditor gets them.
-func (o *Server) PublicKeys() proofs.Keys {
+func (o *Server) PublicKeys() tlog.Keys {
 	o.T.Helper()
-	keys, err := proofs.ParseKeys(o.Operator().GET("/audit/key?format=text").Status(200).Text)
+	keys, err := tlog.ParseKeys(o.Operator().GET("/audit/key?format=text").Status(200).Text)
 	require.NoError(o.T, err)
 	return keys
 }
@@ -61,7 +61,7 @@ type AuditEvent struct {
 	At       time.Time       `json:"recorded_at"`
 	Meta     json.RawMessage `json:"metadata"`
 	Data     json.RawMessage `json:"data"`
-	Leaf     proofs.Hash     `json:"leaf_hash"`
+	Leaf     tlog.Hash       `json:"leaf_hash"`
 }
 
 // AuditEvents returns all pages of a search.

@@ -3,11 +3,11 @@ package apptest
 import (
 	"testing"
 
-	opsviews "bahi/readmodels/ops"
+	"bahi/readmodels/opsview"
 )
 
 // Jobs returns the jobs of a kind, newest first.
-func (o *Server) Jobs(query string) (all []opsviews.Job) {
+func (o *Server) Jobs(query string) (all []opsview.Job) {
 	o.T.Helper()
 	o.Operator().GET("/ops/jobs?" + query).Status(200).JSON(&all)
 	return all

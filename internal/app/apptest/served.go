@@ -11,16 +11,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/eventstore"
-	"bahi/eventstore/gateway"
+	"bahi/eventstore/esdbserver"
 )
 
 // Served returns the connection string of a gateway for a log.
 func Served(t testing.TB, log eventstore.Store) string {
 	t.Helper()
 	dir := t.TempDir()
-	ca, err := gateway.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
+	ca, err := esdbserver.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
 	require.NoError(t, err)
-	g := gateway.New(gateway.Config{
+	g := esdbserver.New(esdbserver.Config{
 		Store: log, Writable: true, TLS: ca.TLS(), Log: slog.New(slog.DiscardHandler), Authenticate: func(context.Context, string) error { return nil },
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

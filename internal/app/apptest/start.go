@@ -17,7 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"bahi/commands/access/credentials"
+	"bahi/commands/accesscmd/credentials"
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/eventstore"

@@ -21,7 +21,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/internal/app"
-	"bahi/internal/cli/screen"
+	"bahi/internal/cli/progress"
 )
 
 // These are the names in a backup's folder. A dump has the schemas that nothing else could restore. Projections are folded from
@@ -274,7 +274,7 @@ func OpenBackup(dir string) (m Manifest, err error) {
 
 // check compares every file with the manifest, with progress on said.
 func (m *Manifest) check(ctx context.Context, dir string, said io.Writer) error {
-	bar := screen.NewBar(said, "checking the backup", "bytes")
+	bar := progress.NewBar(said, "checking the backup", "bytes")
 	defer bar.End()
 	total, done := m.bytes(), int64(0)
 	for _, f := range m.Files {
@@ -392,7 +392,7 @@ func watchCopy(ctx context.Context, db *app.Database, said io.Writer, name strin
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		bar := screen.NewBar(said, name, "events")
+		bar := progress.NewBar(said, name, "events")
 		defer bar.End()
 		conn, err := pgx.Connect(ctx, db.Url)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 	"bahi/internal/app"
 	"bahi/internal/cli/doctor"
 	"bahi/internal/cli/events"
-	"bahi/internal/cli/screen"
+	"bahi/internal/cli/progress"
 	"bahi/internal/pgcluster"
 	"bahi/migrations"
 )
@@ -159,7 +159,7 @@ func (d drill) read(ctx context.Context, sys *app.System, open bool, found *find
 		version int
 	}
 	seen := map[key]bool{}
-	bar := screen.NewBar(d.Shell.Err, "reading the log", "events")
+	bar := progress.NewBar(d.Shell.Err, "reading the log", "events")
 	defer bar.End()
 	for e, err := range sys.Store.ReadAll(ctx, 0, eventstore.Forwards) {
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/unit"
-	ledgertables "bahi/projections/ledger"
+	"bahi/projections/ledgerproj"
 )
 
 // party is an account of one of the ledgers, with what was agreed so far, as the workshop remembers it.
@@ -221,7 +221,7 @@ func (f *filler) writeBooks(ctx context.Context) error {
 func (f *filler) follow(ctx context.Context, upTo event.Position) error {
 	for {
 		moved := f.sys.Runner.Advanced()
-		if books := f.sys.Runner.Statuses()[ledgertables.Books.Name]; books.Position >= upTo || books.Paused || books.Error != "" {
+		if books := f.sys.Runner.Statuses()[ledgerproj.Books.Name]; books.Position >= upTo || books.Paused || books.Error != "" {
 			return nil
 		}
 		select {

@@ -12,7 +12,7 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/unit"
 	"bahi/internal/app"
-	"bahi/internal/cli/screen"
+	"bahi/internal/cli/progress"
 )
 
 type Command struct {
@@ -55,7 +55,7 @@ func (c Command) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.Close()
-	bar := screen.NewBar(c.Shell.Err, "writing a year of a workshop", "records")
+	bar := progress.NewBar(c.Shell.Err, "writing a year of a workshop", "records")
 	defer bar.End()
 	var filled Filled
 	began, before, after := time.Now(), event.Position(0), event.Position(0)

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"bahi/commands"
-	accessflows "bahi/commands/access"
+	"bahi/commands/accesscmd"
 	"bahi/domain/access/apikey"
 	"bahi/domain/access/user"
 	"bahi/domain/actor"
@@ -154,7 +154,7 @@ func Find(ctx context.Context, sys *app.System, email string) (Filled, error) {
 // keyOf makes a key of a workspace.
 func keyOf(ctx context.Context, sys *app.System, workspace uuid.UUID) (filled Filled, err error) {
 	filled.Workspace = workspace
-	filled.Key, _, err = accessflows.CreateAPIKey(ctx, sys.Commands, sys.ByOperator(workspace), apikey.Create{
+	filled.Key, _, err = accesscmd.CreateAPIKey(ctx, sys.Commands, sys.ByOperator(workspace), apikey.Create{
 		Name: "demo", Workspace: workspace, Now: sys.Commands.Now(),
 		Permissions: actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Read, Operator: true}, // the console is for operators
 	})
@@ -166,7 +166,7 @@ func keyOf(ctx context.Context, sys *app.System, workspace uuid.UUID) (filled Fi
 
 // Fill makes a user and fills their workspace by the operations that clients have. Progress is told how many records are written.
 func Fill(ctx context.Context, sys *app.System, p Plan, progress func(done, total int64)) (Filled, error) {
-	made, err := sys.Accounts.RegisterVerified(ctx, sys.ByOperator(uuid.Nil), accessflows.Registration{Email: p.Email, Password: p.Password, FirstName: "Asha", LastName: "Soni"})
+	made, err := sys.Accounts.RegisterVerified(ctx, sys.ByOperator(uuid.Nil), accesscmd.Registration{Email: p.Email, Password: p.Password, FirstName: "Asha", LastName: "Soni"})
 	if err != nil {
 		return Filled{}, fmt.Errorf("make the user %s: %w", p.Email, err)
 	}

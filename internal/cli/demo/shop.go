@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/commands"
-	flows "bahi/commands/ledger"
+	"bahi/commands/ledgercmd"
 	"bahi/domain/actor"
 )
 
@@ -67,7 +67,7 @@ func (f *filler) drafts(ctx context.Context) error {
 				text += fmt.Sprintf("\n%s %s gm %d pcs", pick(random, pieces), grams(between(random, 10_000, 90_000, 250)), 1+random.IntN(6))
 			}
 			by := commands.Request{Actor: actor.Actor{Type: "provider", ID: "gateway"}, Workspace: f.workspace}
-			_, _, err := flows.ReceiveDraft(ctx, by, f.sys.Books, flows.Message{
+			_, _, err := ledgercmd.ReceiveDraft(ctx, by, f.sys.Books, ledgercmd.Message{
 				ID: fmt.Sprintf("demo %s %d", f.workspace, i), From: phone(1, i%7), Text: text, At: time.Now(),
 			})
 			return err

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	flows "bahi/commands/messaging"
+	"bahi/commands/messagingcmd"
 )
 
 // number is a decimal as JSON has it.
@@ -96,8 +96,8 @@ func (f *filler) conversations(ctx context.Context) error {
 			if i < few && i%2 == 0 {
 				channel = f.asked
 			}
-			_, err := f.sys.Messages.Receive(ctx, flows.InboundMessage{
-				Sender: flows.Sender{From: phone(4, n)}, Channel: channel, Text: pick(random, asks), ProviderID: fmt.Sprintf("demo-%d", i), SentAt: time.Now(),
+			_, err := f.sys.Messages.Receive(ctx, messagingcmd.InboundMessage{
+				Sender: messagingcmd.Sender{From: phone(4, n)}, Channel: channel, Text: pick(random, asks), ProviderID: fmt.Sprintf("demo-%d", i), SentAt: time.Now(),
 			})
 			return err
 		})

@@ -18,7 +18,7 @@ import (
 	"bahi/domain/laws"
 	"bahi/eventstore"
 	"bahi/internal/app"
-	"bahi/internal/cli/screen"
+	"bahi/internal/cli/progress"
 	"bahi/internal/ocrtools"
 	"bahi/projections"
 )
@@ -108,7 +108,7 @@ func Judge(log iter.Seq2[event.Stored, error], out io.Writer) error {
 // Examine compares projections with the log, as many at once as there are processors, and prints its findings.
 // It returns errDifferent when a table differs from the log.
 func Examine(ctx context.Context, s *app.System, out io.Writer, how projections.BuildOptions, chosen ...*projections.Projection) error {
-	bars := screen.NewBars(s.Settings.Shell.Err, "events")
+	bars := progress.NewBars(s.Settings.Shell.Err, "events")
 	reports := make([]string, len(chosen))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.NumCPU())

@@ -18,8 +18,8 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
 	"bahi/internal/app"
-	"bahi/internal/cli/screen"
-	audittables "bahi/projections/audit"
+	"bahi/internal/cli/progress"
+	"bahi/projections/auditproj"
 )
 
 // KeysFile is the archive's file with the vault's keys, if it has them.
@@ -53,7 +53,7 @@ func (c Archiving) Options(ctx context.Context, sys *app.System) (o archive.Opti
 }
 
 func (c Archiving) Write(ctx context.Context, sys *app.System, o archive.Options) (archive.Manifest, error) {
-	bar := screen.NewBar(sys.Settings.Shell.Err, "exporting", "events")
+	bar := progress.NewBar(sys.Settings.Shell.Err, "exporting", "events")
 	defer bar.End()
 	o.Progress = func(done, total event.Position) { bar.Show(int64(done), int64(total)) }
 	if c.Append {
@@ -190,7 +190,7 @@ type Importing struct {
 	there    bool            // an earlier import left the keys in the vault and then failed
 	subjects map[string]bool // subjects of the events' values
 
-	signed  *audittables.ImportedHistory
+	signed  *auditproj.ImportedHistory
 	given   [][]byte // as in BAHI_AUDIT_KEY
 	renamed bool     // the log gets an id of its own
 	signsOn bool     // with the key that signed it before
@@ -225,7 +225,7 @@ func sameNamed(a, b vault.ExportedNamed) bool {
 // events returns the archive's events, and notes their subjects.
 func (i *Importing) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
-		bar := screen.NewBar(i.said, "importing", "events")
+		bar := progress.NewBar(i.said, "importing", "events")
 		defer bar.End()
 		for e, err := range i.archive.Events(ctx) {
 			if err == nil {

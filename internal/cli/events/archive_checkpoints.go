@@ -6,13 +6,13 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"bahi/eventstore/archive"
-	proofs "bahi/eventstore/audit"
-	audittables "bahi/projections/audit"
+	"bahi/eventstore/tlog"
+	"bahi/projections/auditproj"
 )
 
 // signedOf returns an archive's checkpoints and their keys. One of these keys must have signed each checkpoint.
-func signedOf(a *archive.Archive) (*audittables.ImportedHistory, error) {
-	if _, err := a.Checkpoints(proofs.Keys{}); err != nil { // also checks their size
+func signedOf(a *archive.Archive) (*auditproj.ImportedHistory, error) {
+	if _, err := a.Checkpoints(tlog.Keys{}); err != nil { // also checks their size
 		return nil, err
 	}
 	public, _, err := a.File(archive.PublicKeysFile)
@@ -23,7 +23,7 @@ func signedOf(a *archive.Archive) (*audittables.ImportedHistory, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := audittables.NewSuccession(proofs.Origin(a.StoreID), string(public), proofs.SplitCheckpoints(notes))
+	s, err := auditproj.NewSuccession(tlog.Origin(a.StoreID), string(public), tlog.SplitCheckpoints(notes))
 	return s, brokenCheckpoints(err)
 }
 
@@ -42,7 +42,7 @@ func (i *Importing) passOn(ctx context.Context, tx pgx.Tx) error {
 		if err != nil {
 			return err
 		}
-		heir := audittables.ImportTarget{Vault: i.vault, Came: i.keys != nil, Given: i.given}
+		heir := auditproj.ImportTarget{Vault: i.vault, Came: i.keys != nil, Given: i.given}
 		for _, k := range has.Named {
 			heir.Names = append(heir.Names, k.Name)
 		}

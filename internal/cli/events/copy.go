@@ -7,7 +7,7 @@ import (
 	"bahi/eventstore/journal"
 	"bahi/eventstore/postgres"
 	"bahi/internal/app"
-	"bahi/internal/cli/screen"
+	"bahi/internal/cli/progress"
 )
 
 type copyEvents struct {
@@ -36,7 +36,7 @@ func (c copyEvents) Run(ctx context.Context) error {
 		return err
 	}
 	defer pool.Close()
-	bar := screen.NewBar(c.Shell.Err, "copying", "events")
+	bar := progress.NewBar(c.Shell.Err, "copying", "events")
 	var events int64
 	stream, err := postgres.CopyToJournal(ctx, pool, server, c.Logger(false), func(done, of int64) {
 		events = of

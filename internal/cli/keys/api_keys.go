@@ -10,12 +10,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"bahi/commands/access"
+	"bahi/commands/accesscmd"
 	"bahi/domain/access/apikey"
 	"bahi/domain/actor"
 	"bahi/internal/app"
-	"bahi/internal/cli/screen"
-	tables "bahi/projections/access"
+	"bahi/internal/cli/progress"
+	"bahi/projections/accessproj"
 	"bahi/readmodels"
 )
 
@@ -77,7 +77,7 @@ func (c createKey) Run(ctx context.Context) error {
 		at := time.Now().Add(c.ExpiresIn).UTC().Truncate(time.Second)
 		create.ExpiresAt = &at
 	}
-	key, out, err := access.CreateAPIKey(ctx, sys.Commands, sys.ByOperator(workspace), create)
+	key, out, err := accesscmd.CreateAPIKey(ctx, sys.Commands, sys.ByOperator(workspace), create)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (c listKeys) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := sys.CatchUp(ctx, tables.APIKeys); err != nil {
+	if err := sys.CatchUp(ctx, accessproj.APIKeys); err != nil {
 		return err
 	}
 	keys, err := sys.Access.APIKeys(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}), workspace)
@@ -113,7 +113,7 @@ func (c listKeys) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, permissions, screen.Moment(&k.CreatedAt), screen.Moment(k.ExpiresAt), screen.Moment(k.RevokedAt))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, permissions, progress.Moment(&k.CreatedAt), progress.Moment(k.ExpiresAt), progress.Moment(k.RevokedAt))
 	}
 	return out.Flush()
 }
@@ -135,6 +135,6 @@ func (c revokeKey) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = access.RevokeAPIKey(ctx, sys.Commands, sys.ByOperator(workspace), c.ID)
+	_, err = accesscmd.RevokeAPIKey(ctx, sys.Commands, sys.ByOperator(workspace), c.ID)
 	return err
 }

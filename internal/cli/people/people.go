@@ -13,10 +13,10 @@ import (
 	"github.com/google/uuid"
 
 	"bahi/commands"
-	"bahi/commands/access"
+	"bahi/commands/accesscmd"
 	"bahi/internal/app"
-	"bahi/internal/cli/screen"
-	tables "bahi/projections/access"
+	"bahi/internal/cli/progress"
+	"bahi/projections/accessproj"
 	"bahi/readmodels"
 )
 
@@ -58,7 +58,7 @@ func (c createUser) Run(ctx context.Context) error {
 	}
 	defer sys.Close()
 	req := sys.ByOperator(uuid.Nil)
-	made, err := sys.Accounts.RegisterVerified(ctx, req, access.Registration{
+	made, err := sys.Accounts.RegisterVerified(ctx, req, accesscmd.Registration{
 		Email: c.Email, Password: password, FirstName: c.FirstName, LastName: c.LastName,
 	})
 	if err != nil {
@@ -84,7 +84,7 @@ func (c listUsers) Run(ctx context.Context) error {
 		return err
 	}
 	defer sys.Close()
-	if err := sys.CatchUp(ctx, tables.Users, tables.Workspaces); err != nil {
+	if err := sys.CatchUp(ctx, accessproj.Users, accessproj.Workspaces); err != nil {
 		return err
 	}
 	users, err := sys.Access.Users(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}))
@@ -95,7 +95,7 @@ func (c listUsers) Run(ctx context.Context) error {
 	fmt.Fprintln(out, "ID\tEMAIL\tNAME\tVERIFIED\tOPERATOR\tWORKSPACE\tCREATED\tLAST LOGIN\tDELETE AFTER")
 	for _, u := range users {
 		fmt.Fprintf(out, "%s\t%s\t%s\t%t\t%t\t%s\t%s\t%s\t%s\n", u.ID, joined(u.Email), joined(u.FirstName, u.LastName),
-			u.EmailVerified, u.Operator, u.WorkspaceID, screen.Moment(&u.CreatedAt), screen.Moment(u.LastLoginAt), screen.Moment(u.DeleteAfter))
+			u.EmailVerified, u.Operator, u.WorkspaceID, progress.Moment(&u.CreatedAt), progress.Moment(u.LastLoginAt), progress.Moment(u.DeleteAfter))
 	}
 	return out.Flush()
 }
@@ -122,7 +122,7 @@ type ofUser struct {
 }
 
 // run calls do on the user.
-func (c ofUser) run(ctx context.Context, do func(ctx context.Context, req commands.Request, a *access.Accounts) error) error {
+func (c ofUser) run(ctx context.Context, do func(ctx context.Context, req commands.Request, a *accesscmd.Accounts) error) error {
 	sys, err := c.Open(ctx, false)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ type grantUser struct {
 
 // Run sets or removes the operator's permission.
 func (c grantUser) Run(ctx context.Context) error {
-	return c.run(ctx, func(ctx context.Context, req commands.Request, a *access.Accounts) error {
+	return c.run(ctx, func(ctx context.Context, req commands.Request, a *accesscmd.Accounts) error {
 		return a.Grant(ctx, req, c.ID, c.Operator)
 	})
 }
@@ -148,7 +148,7 @@ type keepUser struct{ ofUser }
 
 // Run cancels the deletion.
 func (c keepUser) Run(ctx context.Context) error {
-	return c.run(ctx, func(ctx context.Context, req commands.Request, a *access.Accounts) error {
+	return c.run(ctx, func(ctx context.Context, req commands.Request, a *accesscmd.Accounts) error {
 		return a.CancelDeletion(ctx, req, c.ID)
 	})
 }
@@ -162,7 +162,7 @@ type deleteUser struct {
 // Run asks for the deletion and prints when it is due.
 func (c deleteUser) Run(ctx context.Context) error {
 	c.Outside.Grace = &c.Grace
-	return c.run(ctx, func(ctx context.Context, req commands.Request, a *access.Accounts) error {
+	return c.run(ctx, func(ctx context.Context, req commands.Request, a *accesscmd.Accounts) error {
 		if _, err := a.RequestDeletion(ctx, req, c.ID); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (c deleteUser) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(c.Shell.Out, "to be deleted after %s\n", screen.Moment(s.DeleteAfter))
+		fmt.Fprintf(c.Shell.Out, "to be deleted after %s\n", progress.Moment(s.DeleteAfter))
 		return nil
 	})
 }

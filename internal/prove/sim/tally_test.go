@@ -14,7 +14,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/projections"
-	"bahi/reactors/messaging"
+	"bahi/reactors/messagingreact"
 )
 
 // tally counts the events of each stream, and adds up what they add.
@@ -54,7 +54,7 @@ func (o *operation) operate(n *node) error {
 	}
 	switch o.kind {
 	case "lease":
-		_, err := messaging.WithLease(ctx, pool, 1, n.w.owns)
+		_, err := messagingreact.WithLease(ctx, pool, 1, n.w.owns)
 		return err
 	case "rollback":
 		return b.Rollback(ctx, 30*time.Second)

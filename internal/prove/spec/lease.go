@@ -4,9 +4,9 @@ import "fmt"
 
 // LeaseDescribes are the functions that [Lease] describes.
 var LeaseDescribes = map[string][]string{
-	"reactors/messaging/lease.go":          {"WithLease", "renew"},
-	"reactors/messaging/answer_message.go": {"answer"},
-	"commands/do.go":                       {"Do"},
+	"reactors/messagingreact/lease.go":          {"WithLease", "renew"},
+	"reactors/messagingreact/answer_message.go": {"answer"},
+	"commands/do.go":                            {"Do"},
 }
 
 // Lease is the lease under which one job of all nodes answers a contact. The database has its end by its own clock, and a job by when it

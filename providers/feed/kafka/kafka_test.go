@@ -19,7 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"bahi/eventstore/gateway"
+	"bahi/eventstore/esdbserver"
 	"bahi/providers/feed"
 	"bahi/providers/feed/feedtest"
 	"bahi/providers/feed/kafka"
@@ -274,7 +274,7 @@ func TestUserSignsIn(t *testing.T) {
 func TestBrokersCertificateIsVerified(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ca, err := gateway.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
+	ca, err := esdbserver.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
 	require.NoError(t, err)
 	c := start(t, kfake.TLS(ca.TLS()))
 	all := feedtest.Messages(t, 2)

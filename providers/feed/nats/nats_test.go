@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
-	"bahi/eventstore/gateway"
+	"bahi/eventstore/esdbserver"
 	"bahi/providers/feed"
 	"bahi/providers/feed/feedtest"
 	"bahi/providers/feed/nats"
@@ -221,7 +221,7 @@ func TestServerWithoutJetStreamIsReported(t *testing.T) {
 func TestUserSignsInOverTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ca, err := gateway.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
+	ca, err := esdbserver.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
 	require.NoError(t, err)
 	roots := filepath.Join(dir, "ca.crt")
 	s := feedtest.Start(t, func(o *server.Options) {

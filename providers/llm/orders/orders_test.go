@@ -12,17 +12,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/ledger/ordertext"
+	"bahi/providers/egress"
 	"bahi/providers/llm"
 	"bahi/providers/llm/llmtest"
 	"bahi/providers/llm/orders"
-	"bahi/providers/outgoing"
 )
 
 func reading(t *testing.T, s *llmtest.Server, vision string, allowed ...string) orders.Reader {
 	t.Helper()
 	client, err := llm.New(llm.Config{BaseURL: s.URL, Model: "m", VisionModel: vision})
 	require.NoError(t, err)
-	exceptions, err := outgoing.Parse(allowed)
+	exceptions, err := egress.Parse(allowed)
 	require.NoError(t, err)
 	return orders.Reader{Model: client, Fetch: exceptions.Client()}
 }

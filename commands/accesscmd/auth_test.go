@@ -1,0 +1,202 @@
+package accesscmd_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/accesscmd"
+	"bahi/commands/accesscmd/credentials"
+	"bahi/domain/access/session"
+	"bahi/domain/access/user"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+)
+
+func TestFailedSignInRevealsNothing(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2)
+	n := tn.nodes[0]
+	n.settle(t, "asha@example.org")
+	unverified := n.register(t, "new@example.org")
+	gone := n.settle(t, "gone@example.org")
+	n.erase(t, gone, tn.clock())
+	for _, try := range [][2]string{
+		{"nobody@example.org", secret}, {"asha@example.org", "another brass hook"}, {"asha@example.org", ""}, {"new@example.org", "another brass hook"},
+		{"gone@example.org", secret}, {"asha", secret}, {"", ""}, {"asha@example.org\x00", secret},
+	} {
+		_, err := tn.nodes[1].SignIn(t.Context(), commands.Request{}, try[0], try[1])
+		require.Equal(t, fault.New(fault.Unauthorized, "Invalid email or password"), err, try[0])
+	}
+	require.Empty(t, tn.nodes[1].post.verified)
+	_, err := tn.nodes[1].SignIn(t.Context(), commands.Request{}, "NEW@example.org", secret)
+	require.Equal(t, &fault.Error{Kind: fault.Forbidden, Detail: "Email not verified", Code: "email_not_verified"}, err)
+	require.Equal(t, []uuid.UUID{unverified}, tn.nodes[1].post.verified, "another mail is sent")
+}
+
+func TestSigningInAndOutIsRecorded(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2)
+	n := tn.nodes[0]
+	id := n.settle(t, "asha@example.org")
+	in, err := n.SignIn(t.Context(), commands.Request{}, " ASHA@example.org ", secret)
+	require.NoError(t, err)
+	require.Equal(t, "asha@example.org", in.Email)
+	require.Equal(t, "Asha", in.FirstName)
+	require.NotZero(t, in.Position)
+	who, err := tn.nodes[1].ring.Authenticate(t.Context(), in.Tokens.Access)
+	require.NoError(t, err)
+	require.Equal(t, id.String(), who.ID)
+	require.Equal(t, in.Tokens.Session, who.Session)
+
+	l, err := commands.Load(t.Context(), n.Commands.Fresh(), session.Kind, in.Tokens.Session.String())
+	require.NoError(t, err)
+	require.Equal(t, session.State{User: id}, l.State)
+	require.Equal(t, n.state(t, id).Workspace, l.Workspace)
+
+	who.Workspace = uuid.New() // the request acts in another workspace
+	elsewhere := commands.Request{Actor: who, Workspace: who.Workspace, Key: "k", Operation: "logout"}
+	at, err := n.SignOut(t.Context(), elsewhere, in.Tokens.Session)
+	require.NoError(t, err)
+	require.Greater(t, at.Position, in.Position)
+	_, err = n.ring.Authenticate(t.Context(), in.Tokens.Access)
+	require.Equal(t, credentials.ErrNotAuthenticated, err)
+	again, err := n.SignOut(t.Context(), commands.Request{}, in.Tokens.Session)
+	require.NoError(t, err)
+	require.Equal(t, at.Position, again.Position, "once")
+}
+
+func TestAVerificationTokenIsGoodOnce(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2)
+	n := tn.nodes[0]
+	id := n.register(t, "asha@example.org")
+	other := n.register(t, "ravi@example.org")
+	older, token := n.mail(t, credentials.Verify, id), n.mail(t, credentials.Verify, id)
+	for _, wrong := range []string{
+		"", ".", "x", older, token[:len(token)-1], other.String() + token[36:], token[37:], "." + token, id.String(), id.String() + ".",
+		n.mail(t, credentials.Reset, id),
+	} {
+		_, err := n.VerifyEmail(t.Context(), commands.Request{}, wrong)
+		require.Equal(t, credentials.Verify.Refusal(), err, wrong)
+	}
+	at, err := tn.nodes[1].VerifyEmail(t.Context(), commands.Request{}, token)
+	require.NoError(t, err)
+	require.NotZero(t, at)
+	require.True(t, n.state(t, id).Verified)
+	require.False(t, n.state(t, other).Verified)
+	_, err = n.VerifyEmail(t.Context(), commands.Request{}, token)
+	require.Equal(t, credentials.Verify.Refusal(), err)
+	late := n.mail(t, credentials.Verify, other)
+	tn.pass(24 * time.Hour)
+	_, err = n.VerifyEmail(t.Context(), commands.Request{}, late)
+	require.Equal(t, credentials.Verify.Refusal(), err)
+}
+
+func TestCrashLeavesAVerificationTokenValid(t *testing.T) {
+	t.Parallel()
+	n := newTown(t, 1).nodes[0]
+	id := n.register(t, "asha@example.org")
+	token := n.mail(t, credentials.Verify, id)
+	n.store.set(func() { n.store.before = func(context.Context, string) error { return errCrash } })
+	_, err := n.VerifyEmail(t.Context(), commands.Request{}, token)
+	require.ErrorIs(t, err, errCrash)
+	n.store.set(func() { n.store.before = nil })
+	_, err = n.VerifyEmail(t.Context(), commands.Request{}, token)
+	require.NoError(t, err)
+}
+
+func TestForgottenPasswordMailsAToken(t *testing.T) {
+	t.Parallel()
+	n := newTown(t, 1).nodes[0]
+	n.settle(t, "asha@example.org")
+	require.NoError(t, n.ForgotPassword(t.Context(), " ASHA@example.org"))
+	require.NoError(t, n.ForgotPassword(t.Context(), "nobody@example.org"))
+	require.Equal(t, []string{n.key(t, "asha@example.org"), n.key(t, "nobody@example.org")}, n.post.resets, "with and without such a user")
+	refused, _ := errors.AsType[*fault.Error](n.ForgotPassword(t.Context(), "nobody"))
+	require.Equal(t, fault.Invalid, refused.Kind)
+}
+
+func TestAResetTokenSetsAPasswordOnceAndEndsAllSessions(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2)
+	n := tn.nodes[0]
+	id := n.settle(t, "asha@example.org")
+	in, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
+	require.NoError(t, err)
+	token := n.mail(t, credentials.Reset, id)
+	for _, weak := range []string{"short", "asha@example.org", "aaaaaaaaaaaa", "password123"} {
+		_, err := n.ResetPassword(t.Context(), commands.Request{}, token, weak)
+		refused, ok := errors.AsType[*fault.Error](err)
+		require.True(t, ok)
+		require.Equal(t, "new_password", refused.Fields[0].Field)
+	}
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, n.mail(t, credentials.Verify, id), "eight copper nails")
+	require.Equal(t, credentials.Reset.Refusal(), err)
+	_, err = tn.nodes[1].ResetPassword(t.Context(), commands.Request{}, token, "eight copper nails")
+	require.NoError(t, err)
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, token, "nine silver pins")
+	require.Equal(t, credentials.Reset.Refusal(), err)
+	tn.pass(credentials.Fresh)
+	_, err = n.ring.Authenticate(t.Context(), in.Tokens.Access)
+	require.Equal(t, credentials.ErrNotAuthenticated, err)
+	_, err = n.Credentials.Sessions.Refresh(t.Context(), in.Tokens.Refresh)
+	require.Equal(t, credentials.ErrRefresh, err)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
+	require.Equal(t, credentials.ErrSignIn, err)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
+	require.NoError(t, err)
+
+	late := n.mail(t, credentials.Reset, id)
+	tn.pass(time.Hour)
+	_, err = n.ResetPassword(t.Context(), commands.Request{}, late, "nine silver pins")
+	require.Equal(t, credentials.Reset.Refusal(), err)
+}
+
+func TestAResetProvesTheAddress(t *testing.T) {
+	t.Parallel()
+	n := newTown(t, 1).nodes[0]
+	id := n.register(t, "asha@example.org")
+	_, err := n.ResetPassword(t.Context(), commands.Request{}, n.mail(t, credentials.Reset, id), "eight copper nails")
+	require.NoError(t, err)
+	_, err = n.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
+	require.NoError(t, err)
+}
+
+func TestTokenHasItsUsersPermissions(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2).follow()
+	n, ring := tn.nodes[0], tn.nodes[1].ring
+	id := n.settle(t, "asha@example.org")
+	in, err := n.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
+	require.NoError(t, err)
+	who, err := ring.Authenticate(t.Context(), in.Tokens.Access)
+	require.NoError(t, err)
+	s := n.state(t, id)
+	require.Equal(t, s.Workspace, who.Workspace)
+	require.Equal(t, actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Write}, who.Permissions)
+	require.NoError(t, n.Grant(t.Context(), commands.Request{}, id, true))
+	require.Eventually(t, func() bool {
+		who, err := ring.Authenticate(t.Context(), in.Tokens.Access)
+		return err == nil && who.Permissions.Operator
+	}, time.Minute, time.Millisecond)
+	for _, wrong := range []string{"", in.Tokens.Refresh, in.Tokens.Access + "x"} {
+		_, err := ring.Authenticate(t.Context(), wrong)
+		require.Equal(t, credentials.ErrNotAuthenticated, err)
+	}
+	req := commands.Request{Workspace: s.Workspace}
+	for _, c := range []event.Command[user.State]{user.RequestDeletion{DeleteAfter: tn.clock()}, user.BeginErasure{Now: tn.clock()}} {
+		_, err := commands.Handle(t.Context(), n.Commands, req, user.Kind, id.String(), c)
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool {
+		_, err := ring.Authenticate(t.Context(), in.Tokens.Access)
+		return errors.Is(err, accesscmd.ErrUnknownKey)
+	}, time.Minute, time.Millisecond, "before the sessions end")
+}

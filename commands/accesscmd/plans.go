@@ -1,0 +1,73 @@
+package accesscmd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/unique"
+	"bahi/domain/access/plan"
+	"bahi/domain/access/workspace"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+)
+
+// Paid is what a billing provider says of a customer.
+type Paid struct {
+	Customer  string
+	Workspace string // that the customer says to be; empty: none
+	Name      string // of the plan; empty: not told
+	Status    string
+	Created   int64
+}
+
+// customers lets one workspace of the deployment be a customer.
+var customers = unique.Field[plan.State]{
+	Records: plan.Kind, Claims: plan.Customers, Key: func(s plan.State) string { return s.CustomerKey }, Name: "customer", Taken: "Another workspace is this customer",
+	Global: true,
+}
+
+// ReportPlan notes what a billing provider says, and returns the workspace that it is about, uuid.Nil for none: a customer who is remembered is that
+// workspace; a new one is the workspace that it says to be, if that has no customer yet (CONTRACT.md N14).
+func ReportPlan(ctx context.Context, h *commands.Handler, p Paid) (of uuid.UUID, err error) {
+	key, err := unique.Key(ctx, h, plan.Customers, []byte(p.Customer))
+	if err != nil || key == "" {
+		return of, err
+	}
+	c := plan.Report{CustomerKey: key, Name: p.Name, Status: p.Status, Created: p.Created}
+	claim, err := commands.Load(ctx, h.Fresh(), plan.Customers.Kind, key)
+	if err != nil {
+		return of, err
+	}
+	known := claim.State.Holder != ""
+	if of, err = uuid.Parse(claim.State.Holder); !known {
+		of, err = uuid.Parse(p.Workspace)
+	}
+	if err != nil { // it says to be nothing of ours
+		return uuid.Nil, nil //nolint:nilerr // the same
+	}
+	there, err := commands.Load(ctx, h.Fresh(), workspace.Kind, of.String())
+	if err != nil || there.Revision < 0 {
+		return uuid.Nil, err
+	}
+	req := commands.Request{Actor: actor.Actor{Type: "provider", ID: "billing"}, Workspace: of}
+	before, err := commands.Load(ctx, h.Fresh(), plan.Kind, of.String())
+	switch {
+	case err != nil:
+		return uuid.Nil, err
+	case before.State.CustomerKey == key:
+		_, err = commands.Handle(ctx, h, req, plan.Kind, of.String(), c)
+	case before.Revision >= 0: // it has another customer
+		return uuid.Nil, nil
+	default:
+		_, err = customers.Create(ctx, h, req, key, func(context.Context) (string, error) { return of.String(), nil },
+			func(string) event.Command[plan.State] { return c })
+		if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Code == "customer_taken" {
+			return uuid.Nil, nil
+		}
+	}
+	return of, err
+}

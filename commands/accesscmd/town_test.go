@@ -1,0 +1,262 @@
+package accesscmd_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/accesscmd"
+	"bahi/commands/accesscmd/credentials"
+	"bahi/domain/access/user"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/laws/lawstest"
+	"bahi/domain/patch"
+	"bahi/eventstore"
+	"bahi/eventstore/postgres"
+	"bahi/eventstore/vault"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+)
+
+const secret = "seven brass hooks"
+
+var errCrash = errors.New("the process died here")
+
+// town is several processes on one database, with one clock.
+type town struct {
+	t     *testing.T
+	nodes []*townNode
+	log   *postgres.Store
+	vault *vault.Vault
+	jobs  atomic.Int64 // jobs that mail
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+type townNode struct {
+	*accesscmd.Accounts
+
+	town  *town
+	ring  *accesscmd.TokenRing
+	store *frail
+	post  *post
+}
+
+// frail is a real log with failures on demand. Each hook may be nil; its error replaces the operation.
+type frail struct {
+	eventstore.Store
+
+	mu     sync.Mutex
+	read   func(ctx context.Context, stream string) error
+	before func(ctx context.Context, stream string) error
+	after  func(ctx context.Context, stream string) error
+}
+
+func (f *frail) set(do func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	do()
+}
+
+func (f *frail) ask(ctx context.Context, which *func(context.Context, string) error, stream string) error {
+	f.mu.Lock()
+	hook := *which
+	f.mu.Unlock()
+	if hook == nil {
+		return nil
+	}
+	return hook(ctx, stream)
+}
+
+func (f *frail) Append(ctx context.Context, t eventstore.Transaction) (done eventstore.Appended, err error) {
+	for _, w := range t.Writes {
+		if err := f.ask(ctx, &f.before, w.Stream); err != nil {
+			return done, err
+		}
+	}
+	done, err = f.Store.Append(ctx, t)
+	for _, w := range t.Writes {
+		if err != nil {
+			break
+		}
+		if err = f.ask(ctx, &f.after, w.Stream); err != nil {
+			err = fmt.Errorf("%w: %w", eventstore.ErrInDoubt, err)
+		}
+	}
+	return done, err
+}
+
+func (f *frail) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+	return func(yield func(event.Stored, error) bool) {
+		if err := f.ask(ctx, &f.read, stream); err != nil {
+			yield(event.Stored{}, err)
+			return
+		}
+		f.Store.ReadStream(ctx, stream, from, direction)(yield)
+	}
+}
+
+// post records the requested mails.
+type post struct {
+	mu       sync.Mutex
+	verified []uuid.UUID
+	resets   []string
+	broken   error
+}
+
+func (p *post) VerifyEmail(_ context.Context, id uuid.UUID) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.verified = append(p.verified, id)
+	return p.broken
+}
+
+func (p *post) ResetPassword(_ context.Context, emailKey string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.resets = append(p.resets, emailKey)
+	return p.broken
+}
+
+// newTown makes a town. Its nodes do not follow the log, unless [town.follow] makes them.
+func newTown(t *testing.T, count int) *town {
+	t.Helper()
+	tn := &town{t: t, now: time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)}
+	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	log := slog.New(slog.DiscardHandler)
+	tn.vault, err = vault.Open(t.Context(), pool, make([]byte, 32), log)
+	require.NoError(t, err)
+	settings := credentials.Defaults("https://bahi.example")
+	settings.Hash, settings.Hashes = credentials.HashCost{MemoryKiB: 64, Passes: 1, Threads: 1}, 4
+	for range count {
+		tn.log, err = postgres.Open(t.Context(), pool, log)
+		require.NoError(t, err)
+		t.Cleanup(tn.log.Close)
+		n := &townNode{town: tn, store: &frail{Store: tn.log}, post: &post{}}
+		c, err := credentials.Open(pool, tn.vault, settings, tn.clock)
+		require.NoError(t, err)
+		n.Accounts = &accesscmd.Accounts{
+			Commands: commands.New(n.store, tn.vault, tn.clock), Credentials: c, Vault: tn.vault, Post: n.post, Now: tn.clock, Grace: 14 * 24 * time.Hour,
+		}
+		n.ring = &accesscmd.TokenRing{Commands: n.Commands, Sessions: c.Sessions}
+		tn.nodes = append(tn.nodes, n)
+	}
+	lawstest.Keep(t, tn.log)
+	return tn
+}
+
+func (tn *town) follow() *town {
+	for _, n := range tn.nodes {
+		ctx, cancel := context.WithCancel(tn.t.Context())
+		stopped := make(chan error, 1)
+		go func() { stopped <- n.Commands.Run(ctx) }()
+		tn.t.Cleanup(func() {
+			cancel()
+			require.NoError(tn.t, <-stopped)
+		})
+	}
+	return tn
+}
+
+func (tn *town) clock() time.Time {
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	return tn.now
+}
+
+func (tn *town) pass(d time.Duration) {
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	tn.now = tn.now.Add(d)
+}
+
+func registration(email string) accesscmd.Registration {
+	return accesscmd.Registration{Email: email, Password: secret, FirstName: "Asha", LastName: "Rao"}
+}
+
+// register makes an unverified account.
+func (n *townNode) register(t *testing.T, email string) uuid.UUID {
+	t.Helper()
+	made, err := n.Register(t.Context(), commands.Request{}, registration(email))
+	require.NoError(t, err)
+	return made.ID
+}
+
+// settle makes a verified account.
+func (n *townNode) settle(t *testing.T, email string) uuid.UUID {
+	t.Helper()
+	id := n.register(t, email)
+	_, err := n.VerifyEmail(t.Context(), commands.Request{}, n.mail(t, credentials.Verify, id))
+	require.NoError(t, err)
+	return id
+}
+
+// mail returns the token that a mail to the user would have.
+func (n *townNode) mail(t *testing.T, kind credentials.Kind, id uuid.UUID) string {
+	t.Helper()
+	return n.issue(t, kind, id, n.state(t, id))
+}
+
+// issue returns the token that a mail to the address in the state would have.
+func (n *townNode) issue(t *testing.T, kind credentials.Kind, id uuid.UUID, s user.State) string {
+	t.Helper()
+	n.town.pass(2 * time.Minute) // an earlier mail would be suppressed
+	token, err := n.IssueToken(t.Context(), kind, id, s, n.town.jobs.Add(1))
+	require.NoError(t, err)
+	return token
+}
+
+func (n *townNode) state(t *testing.T, id uuid.UUID) user.State {
+	t.Helper()
+	l, err := commands.Load(t.Context(), n.Commands.Fresh(), user.Kind, id.String())
+	require.NoError(t, err)
+	return l.State
+}
+
+func (n *townNode) holder(t *testing.T, email string) uuid.UUID {
+	t.Helper()
+	id, _, err := n.HolderOf(t.Context(), n.key(t, email))
+	require.NoError(t, err)
+	return id
+}
+
+func (n *townNode) key(t *testing.T, email string) string {
+	t.Helper()
+	key, err := n.EmailKey(t.Context(), email)
+	require.NoError(t, err)
+	return key
+}
+
+// moved changes the user's address.
+func (n *townNode) moved(t *testing.T, id uuid.UUID, email string) {
+	t.Helper()
+	_, err := n.Change(t.Context(), commands.Request{}, id, accesscmd.Profile{Email: patch.Set(email)})
+	require.NoError(t, err)
+}
+
+// erase erases a user in the log, as the reactor does.
+func (n *townNode) erase(t *testing.T, id uuid.UUID, now time.Time) {
+	t.Helper()
+	s := n.state(t, id)
+	req := commands.Request{Actor: actor.Actor{Type: "system"}, Workspace: s.Workspace}
+	for _, c := range []event.Command[user.State]{user.RequestDeletion{DeleteAfter: now}, user.BeginErasure{Now: now}, user.Erase{}} {
+		_, err := commands.Handle(t.Context(), n.Commands, req, user.Kind, id.String(), c)
+		require.NoError(t, err)
+	}
+	require.NoError(t, n.Credentials.Erase(t.Context(), id))
+}

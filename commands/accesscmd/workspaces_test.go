@@ -1,0 +1,394 @@
+package accesscmd_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/accesscmd"
+	"bahi/commands/accesscmd/credentials"
+	"bahi/domain/access/user"
+	"bahi/domain/access/workspace"
+	"bahi/domain/actor"
+	"bahi/eventstore"
+)
+
+var clerk = actor.Permissions{Ledger: actor.Read, Marketplace: actor.Write}
+
+// office is a workspace with its owner.
+type office struct {
+	n     *townNode
+	owner uuid.UUID
+	id    uuid.UUID
+}
+
+func (n *townNode) office(t *testing.T, email string) *office {
+	t.Helper()
+	owner := n.settle(t, email)
+	return &office{n, owner, n.state(t, owner).Workspace}
+}
+
+// by returns a request of a user in the office, with these permissions.
+func (o *office) by(_ *testing.T, id uuid.UUID, p actor.Permissions) commands.Request {
+	return commands.Request{
+		Actor: actor.Actor{Type: "user", ID: id.String(), Workspace: o.id, Permissions: p}, Workspace: o.id, Operation: "op", Fingerprint: []byte("x"),
+	}
+}
+
+func (o *office) members(t *testing.T) map[uuid.UUID]actor.Permissions {
+	t.Helper()
+	l, err := commands.Load(t.Context(), o.n.Commands.Fresh(), workspace.Kind, o.id.String())
+	require.NoError(t, err)
+	return l.State.Members
+}
+
+// token returns the token that the invitation's mail has.
+func (o *office) token(t *testing.T, invitation uuid.UUID) string {
+	t.Helper()
+	mailed, err := o.n.Credentials.Mailed.Issue(t.Context(), credentials.Invitation, credentials.Mailing{
+		Subject: invitation, Recipient: uuid.New(), Number: o.n.town.jobs.Add(1),
+	})
+	require.NoError(t, err)
+	return accesscmd.InvitationToken(o.id, mailed)
+}
+
+// invite invites an address and returns the token that the mail has.
+func (o *office) invite(t *testing.T, email string, p actor.Permissions) string {
+	t.Helper()
+	id, _, err := o.n.Invite(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, email, p)
+	require.NoError(t, err)
+	return o.token(t, id)
+}
+
+func TestInvitedUserJoinsWithTheOfferedPermissions(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2)
+	n := tn.nodes[0]
+	o := n.office(t, "asha@example.org")
+	ravi := n.settle(t, "ravi@example.org")
+	token := o.invite(t, "ravi@example.org", clerk)
+	joined, out, err := tn.nodes[1].Accept(t.Context(), commands.Request{}, token, ravi)
+	require.NoError(t, err)
+	require.Equal(t, o.id, joined)
+	require.Equal(t, clerk, out.State.Members[ravi])
+	require.Equal(t, map[uuid.UUID]actor.Permissions{o.owner: workspace.Owner, ravi: clerk}, o.members(t))
+	for _, again := range []uuid.UUID{ravi, n.settle(t, "mina@example.org")} {
+		_, _, err = n.Accept(t.Context(), commands.Request{}, token, again)
+		require.Equal(t, credentials.Invitation.Refusal(), err, "an invitation is good once")
+	}
+	second := o.invite(t, "ravi@example.org", clerk)
+	_, _, err = n.Accept(t.Context(), commands.Request{}, second, ravi)
+	require.Equal(t, workspace.ErrMember, err)
+	for range 2 {
+		_, _, err = n.Accept(t.Context(), commands.Request{}, second, n.settle(t, "leela"+uuid.NewString()+"@example.org"))
+		require.ErrorIs(t, err, workspace.ErrAnothers)
+	}
+	_, err = n.RemoveMember(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, ravi)
+	require.NoError(t, err)
+	_, _, err = n.Accept(t.Context(), commands.Request{}, second, ravi)
+	require.NoError(t, err, "the refusal left the token valid")
+}
+
+func TestInvitationIsForOneWorkspaceAndExpires(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 1)
+	n := tn.nodes[0]
+	o, other := n.office(t, "asha@example.org"), n.office(t, "usha@example.org")
+	ravi := n.settle(t, "ravi@example.org")
+	token := o.invite(t, "ravi@example.org", clerk)
+	for _, wrong := range []string{
+		"", ".", "x." + token, token[:36], token[37:], other.id.String() + token[36:], uuid.NewString() + token[36:], token + "x",
+		o.id.String() + "." + n.mail(t, credentials.Verify, ravi)[37:],
+	} {
+		_, _, err := n.Accept(t.Context(), commands.Request{}, wrong, ravi)
+		require.Equal(t, credentials.Invitation.Refusal(), err, wrong)
+	}
+	tn.pass(7*24*time.Hour - 10*time.Minute)
+	late := o.invite(t, "mina@example.org", clerk)
+	_, _, err := n.Accept(t.Context(), commands.Request{}, token, ravi)
+	require.NoError(t, err)
+	tn.pass(7 * 24 * time.Hour)
+	_, _, err = n.Accept(t.Context(), commands.Request{}, late, n.settle(t, "mina@example.org"))
+	require.Equal(t, credentials.Invitation.Refusal(), err)
+	require.Len(t, o.members(t), 2)
+	require.Len(t, other.members(t), 1)
+}
+
+// Another mail may renew the token, but not the invitation.
+func TestInvitationExpiresDespiteLaterMails(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 1)
+	n := tn.nodes[0]
+	o := n.office(t, "asha@example.org")
+	id, _, err := n.Invite(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, "ravi@example.org", clerk)
+	require.NoError(t, err)
+	tn.pass(7 * 24 * time.Hour)
+	_, _, err = n.Accept(t.Context(), commands.Request{}, o.token(t, id), n.settle(t, "ravi@example.org"))
+	require.Equal(t, workspace.ErrNoInvitation, err)
+}
+
+func TestConcurrentAcceptsJoinOnce(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2).follow()
+	o := tn.nodes[0].office(t, "asha@example.org")
+	token := o.invite(t, "ravi@example.org", clerk)
+	id := tn.nodes[0].settle(t, "ravi@example.org")
+	var all sync.WaitGroup
+	for i := range 3 {
+		all.Go(func() { _, _, _ = tn.nodes[i%2].Accept(t.Context(), commands.Request{}, token, id) }) // the losers get errors; only the member counts
+	}
+	all.Wait()
+	require.Len(t, o.members(t), 2)
+}
+
+func TestMemberGivesNoMoreThanTheirPermissions(t *testing.T) {
+	t.Parallel()
+	n := newTown(t, 1).nodes[0]
+	o := n.office(t, "asha@example.org")
+	ravi := n.settle(t, "ravi@example.org")
+	_, _, err := n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", clerk), ravi)
+	require.NoError(t, err)
+	more := actor.Permissions{Ledger: actor.Write, Marketplace: actor.Write}
+	_, _, err = n.Invite(t.Context(), o.by(t, ravi, clerk), o.id, "mina@example.org", more)
+	require.Equal(t, workspace.ErrTooMuch, err)
+	_, err = n.ChangeMember(t.Context(), o.by(t, ravi, clerk), o.id, ravi, more)
+	require.Equal(t, workspace.ErrTooMuch, err)
+	_, err = n.RemoveMember(t.Context(), o.by(t, ravi, clerk), o.id, o.owner)
+	require.Equal(t, workspace.ErrAbove, err)
+	_, err = n.ChangeMember(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, ravi, more)
+	require.NoError(t, err)
+	require.Equal(t, more, o.members(t)[ravi])
+	foreign := n.office(t, "usha@example.org")
+	_, err = n.RemoveMember(t.Context(), foreign.by(t, foreign.owner, workspace.Owner), o.id, ravi)
+	require.Error(t, err, "from another workspace")
+	_, err = n.ChangeMember(t.Context(), foreign.by(t, foreign.owner, workspace.Owner), o.id, ravi, clerk)
+	require.Error(t, err)
+	_, _, err = n.Invite(t.Context(), foreign.by(t, foreign.owner, workspace.Owner), o.id, "x@example.org", clerk)
+	require.Error(t, err)
+	require.Len(t, o.members(t), 2)
+}
+
+func TestLastMemberWhoMayWriteStays(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2).follow()
+	n := tn.nodes[0]
+	o := n.office(t, "asha@example.org")
+	req := o.by(t, o.owner, workspace.Owner)
+	_, err := n.RemoveMember(t.Context(), req, o.id, o.owner)
+	require.Equal(t, workspace.ErrLastMember, err)
+	ravi := n.settle(t, "ravi@example.org")
+	_, _, err = n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", workspace.Owner), ravi)
+	require.NoError(t, err)
+	var all sync.WaitGroup // each removes the other, concurrently
+	all.Go(func() { _, _ = tn.nodes[0].RemoveMember(t.Context(), o.by(t, ravi, workspace.Owner), o.id, o.owner) })
+	all.Go(func() { _, _ = tn.nodes[1].RemoveMember(t.Context(), req, o.id, ravi) })
+	all.Wait()
+	require.Len(t, o.members(t), 1)
+}
+
+func TestRepeatedInviteSendsOneInvitation(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2)
+	o := tn.nodes[0].office(t, "asha@example.org")
+	keyed := func(fingerprint string) commands.Request {
+		req := o.by(t, o.owner, workspace.Owner)
+		req.Key, req.Fingerprint = "k", []byte(fingerprint)
+		return req
+	}
+	id, out, err := tn.nodes[0].Invite(t.Context(), keyed("x"), o.id, "ravi@example.org", clerk)
+	require.NoError(t, err)
+	again, replayed, err := tn.nodes[1].Invite(t.Context(), keyed("x"), o.id, "ravi@example.org", clerk)
+	require.NoError(t, err)
+	require.True(t, replayed.Replayed)
+	require.Equal(t, id, again)
+	require.Equal(t, out.State.Invitations[id].ExpiresAt, replayed.State.Invitations[again].ExpiresAt)
+	require.Len(t, replayed.State.Invitations, 1)
+	_, _, err = tn.nodes[0].Invite(t.Context(), keyed("y"), o.id, "mina@example.org", clerk)
+	require.Equal(t, commands.ErrKeyReused, err)
+}
+
+func TestAcceptingIsIdempotentByKey(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2)
+	n, other := tn.nodes[0], tn.nodes[1]
+	o, abroad := n.office(t, "asha@example.org"), n.office(t, "usha@example.org")
+	ravi := n.office(t, "ravi@example.org")
+	keyed := func(key, fingerprint string) commands.Request {
+		req := ravi.by(t, ravi.owner, workspace.Owner)
+		req.Key, req.Fingerprint = key, []byte(fingerprint)
+		return req
+	}
+	token, second, elsewhere := o.invite(t, "ravi@example.org", clerk), o.invite(t, "ravi@example.org", clerk), abroad.invite(t, "ravi@example.org", clerk)
+	_, _, err := n.Accept(t.Context(), keyed("k", "nonsense"), "x", ravi.owner)
+	require.Equal(t, credentials.Invitation.Refusal(), err)
+	_, out, err := n.Accept(t.Context(), keyed("k", "token"), token, ravi.owner)
+	require.NoError(t, err, "a refusal burns no key")
+	require.False(t, out.Replayed)
+	for _, node := range []*townNode{other, n} {
+		in, again, err := node.Accept(t.Context(), keyed("k", "token"), token, ravi.owner)
+		require.NoError(t, err)
+		require.Equal(t, o.id, in)
+		require.True(t, again.Replayed)
+		require.Equal(t, out.Position, again.Position)
+		require.Equal(t, out.State.Members, again.State.Members)
+		for _, wrong := range []string{second, elsewhere, "x", ""} {
+			_, _, err = node.Accept(t.Context(), keyed("k", "another "+wrong), wrong, ravi.owner)
+			require.Equal(t, commands.ErrKeyReused, err)
+		}
+	}
+	_, _, err = n.Accept(t.Context(), keyed("l", "token"), token, ravi.owner)
+	require.Equal(t, credentials.Invitation.Refusal(), err, "a different key is a different request")
+	require.Len(t, abroad.members(t), 1)
+	_, _, err = n.Accept(t.Context(), keyed("m", "elsewhere"), elsewhere, ravi.owner)
+	require.NoError(t, err, "a refusal for the key spends no token")
+}
+
+// The process dies, or the answer is lost, at each possible place.
+func TestAnInvitationIsAcceptedAcrossACrash(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"request-", "workspace-"} {
+		for what, hook := range map[string]func(f *frail) *func(context.Context, string) error{
+			"before": func(f *frail) *func(context.Context, string) error { return &f.before },
+			"after":  func(f *frail) *func(context.Context, string) error { return &f.after },
+		} {
+			for nth := 1; nth <= 2; nth++ {
+				if prefix == "workspace-" && nth == 2 {
+					continue
+				}
+				t.Run(fmt.Sprint(what, " ", prefix, nth), func(t *testing.T) {
+					t.Parallel()
+					tn := newTown(t, 2)
+					n := tn.nodes[0]
+					o, ravi := n.office(t, "asha@example.org"), n.office(t, "ravi@example.org")
+					token := o.invite(t, "ravi@example.org", clerk)
+					req := ravi.by(t, ravi.owner, workspace.Owner)
+					req.Key = "k"
+					left := nth
+					n.store.set(func() {
+						*hook(n.store) = func(_ context.Context, stream string) error {
+							if strings.HasPrefix(stream, prefix) {
+								left--
+							}
+							if left <= 0 {
+								return eventstore.ErrUnavailable
+							}
+							return nil
+						}
+					})
+					_, _, err := n.Accept(t.Context(), req, token, ravi.owner)
+					require.Error(t, err)
+					in, out, err := tn.nodes[1].Accept(t.Context(), req, token, ravi.owner)
+					require.NoError(t, err)
+					require.Equal(t, o.id, in)
+					require.Equal(t, clerk, out.State.Members[ravi.owner])
+					require.Len(t, o.members(t), 2)
+					_, again, err := tn.nodes[1].Accept(t.Context(), req, token, ravi.owner)
+					require.NoError(t, err)
+					require.True(t, again.Replayed)
+					require.Equal(t, out.Position, again.Position)
+				})
+			}
+		}
+	}
+}
+
+func TestChangeOfAMemberHonoursIfMatch(t *testing.T) {
+	t.Parallel()
+	n := newTown(t, 1).nodes[0]
+	o := n.office(t, "asha@example.org")
+	join := func(email string) (uuid.UUID, int64) {
+		id := n.settle(t, email)
+		_, out, err := n.Accept(t.Context(), commands.Request{}, o.invite(t, email, clerk), id)
+		require.NoError(t, err)
+		return id, out.State.Revisions[id]
+	}
+	ravi, raviSeen := join("ravi@example.org")
+	mina, minaSeen := join("mina@example.org")
+	seen := func(revision int64) commands.Request {
+		req := o.by(t, o.owner, workspace.Owner)
+		req.IfMatch = &revision
+		return req
+	}
+	more := actor.Permissions{Ledger: actor.Write}
+	out, err := n.ChangeMember(t.Context(), seen(raviSeen), o.id, ravi, more)
+	require.NoError(t, err)
+	require.Equal(t, out.Revision, out.State.Revisions[ravi])
+	for _, to := range []actor.Permissions{clerk, more} { // also the same permissions
+		_, err = n.ChangeMember(t.Context(), seen(raviSeen), o.id, ravi, to)
+		require.Equal(t, commands.ErrStale, err)
+	}
+	_, err = n.RemoveMember(t.Context(), seen(raviSeen), o.id, ravi)
+	require.Equal(t, commands.ErrStale, err)
+	_, err = n.ChangeMember(t.Context(), seen(raviSeen), o.id, uuid.New(), clerk)
+	require.Equal(t, workspace.ErrNoMember, err)
+	_, err = n.ChangeMember(t.Context(), seen(minaSeen), o.id, mina, more)
+	require.NoError(t, err, "a change of one member does not affect the other")
+	_, err = n.RemoveMember(t.Context(), seen(out.State.Revisions[ravi]), o.id, ravi)
+	require.NoError(t, err)
+	require.Len(t, o.members(t), 2)
+}
+
+// An address outlives its user: the next user with it can be invited.
+func TestErasedUsersAddressCanBeInvited(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 1)
+	n := tn.nodes[0]
+	o := n.office(t, "asha@example.org")
+	o.invite(t, "ravi@example.org", clerk)
+	first := n.settle(t, "ravi@example.org")
+	o.invite(t, "ravi@example.org", clerk)
+	n.erase(t, first, tn.clock())
+	l, err := commands.Load(t.Context(), n.Commands.Fresh(), workspace.Kind, o.id.String())
+	require.NoError(t, err)
+	require.Len(t, l.State.Invitations, 2)
+	for id := range l.State.Invitations {
+		require.NoError(t, tn.vault.Erase(t.Context(), workspace.InvitationSubject(id)))
+	}
+	tn.pass(time.Minute)
+	second := n.settle(t, "ravi@example.org")
+	_, _, err = n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", clerk), second)
+	require.NoError(t, err)
+}
+
+func TestAUserEntersOnlyWhereTheyBelong(t *testing.T) {
+	t.Parallel()
+	tn := newTown(t, 2).follow()
+	n, ring := tn.nodes[0], tn.nodes[1].ring
+	o := n.office(t, "asha@example.org")
+	ravi := n.office(t, "ravi@example.org")
+	in, err := n.SignIn(t.Context(), commands.Request{}, "ravi@example.org", secret)
+	require.NoError(t, err)
+	who, err := ring.Authenticate(t.Context(), in.Tokens.Access)
+	require.NoError(t, err)
+	for _, elsewhere := range []uuid.UUID{o.id, uuid.New(), uuid.Nil} {
+		_, err = ring.Enter(t.Context(), who, elsewhere)
+		require.Equal(t, workspace.ErrNotFound, err)
+	}
+	_, _, err = n.Accept(t.Context(), commands.Request{}, o.invite(t, "ravi@example.org", clerk), ravi.owner)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		there, err := ring.Enter(t.Context(), who, o.id)
+		return err == nil && there.Permissions == clerk && there.ID == who.ID && there.Session == who.Session
+	}, time.Minute, time.Millisecond)
+	_, err = ring.Enter(t.Context(), actor.Actor{Type: "api_key", ID: ravi.owner.String()}, o.id)
+	require.Equal(t, workspace.ErrNotFound, err, "a key belongs to its workspace")
+	_, err = n.RemoveMember(t.Context(), o.by(t, o.owner, workspace.Owner), o.id, ravi.owner)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := ring.Enter(t.Context(), who, o.id)
+		return err != nil
+	}, time.Minute, time.Millisecond)
+	tn.nodes[1].store.set(func() {
+		tn.nodes[1].store.read = func(context.Context, string) error { return eventstore.ErrUnavailable }
+	})
+	_, err = ring.Enter(t.Context(), who, uuid.New())
+	require.ErrorIs(t, err, eventstore.ErrUnavailable)
+	require.NotEqual(t, user.ErrNotFound, err)
+}

@@ -1,0 +1,176 @@
+// Package ledger has what the five ledgers, orders and takadas need beyond load, decide, append: the rules between an
+// account, the lock of the books and a row, rows posted in bulk, and what is deleted with another record.
+package ledgercmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/khata"
+	"bahi/domain/number"
+	"bahi/domain/unit"
+)
+
+// Reads is what commands ask of the read side. An answer that is late only narrows what a command decides, or where it
+// looks.
+type Reads interface {
+	// EarliestRow is the date of the account's oldest row, nil when it has none. It misses no row that was in the log before the call.
+	EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error)
+
+	OrderReads
+	DraftReads
+}
+
+// Books carries out the ledgers' commands.
+type Books struct {
+	Commands *commands.Handler
+	Reads    Reads
+	Today    func() unit.Date // in the workshop's own zone
+	Log      *slog.Logger
+	Reader   OrderReader // nil: rules read messages
+}
+
+// standingOf returns what the rules between streams say of the rows of an account.
+func standingOf(ctx context.Context, tx *commands.Tx, l *book.Ledger, account int64, workspace uuid.UUID) (s book.PostingContext, err error) {
+	if s.AccountOpen, err = isOpen(ctx, tx, l, account, workspace); err != nil {
+		return s, err
+	}
+	lock, err := commands.Load(ctx, tx, bookslock.Kind, workspace.String())
+	s.LockedThrough = lock.State.Through
+	return s, err
+}
+
+// missing names the ledger's kind of account in a refusal.
+func missing(l *book.Ledger, err error) error {
+	if errors.Is(err, book.ErrNoAccount) {
+		return l.NoAccount
+	}
+	return err
+}
+
+func id(number int64) string { return strconv.FormatInt(number, 10) }
+
+// numbered returns the number of an id, 0 for none.
+func numbered(id string) int64 {
+	number, _ := strconv.ParseInt(id, 10, 64) // ids are made by [id]
+	return number
+}
+
+// OpenAccount opens an account.
+func OpenAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, c book.OpenAccount) (commands.Outcome[book.Account], error) {
+	c.Ledger = l
+	return commands.Create(ctx, b.Commands, req, l.Accounts, b.Commands.IDFromSeries(number.Accounts, 1), c)
+}
+
+// ChangeAccount gives an account another name or type.
+func ChangeAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, c book.ChangeAccount) (commands.Outcome[book.Account], error) {
+	c.Ledger = l
+	return commands.Handle(ctx, b.Commands, req, l.Accounts, id(account), c)
+}
+
+// DeleteAccount ends an account and its rows, and a client's orders and takadas. It returns a conflict while one of the rows is locked.
+func DeleteAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64) (commands.Outcome[book.Account], error) {
+	return commands.Do(ctx, b.Commands, req, l.Accounts, func(ctx context.Context, tx *commands.Tx) error {
+		c := book.DeleteAccount{Ledger: l}
+		var err error
+		if c.Standing, err = standingOf(ctx, tx, l, account, req.Workspace); err != nil {
+			return err
+		}
+		// The tables have each row that was posted before the lock was read. Later rows have checked the lock.
+		if c.EarliestRow, err = b.Reads.EarliestRow(ctx, req.Workspace, account); err != nil {
+			return fmt.Errorf("find the oldest row of account %d: %w", account, err)
+		}
+		_, err = commands.Decide(ctx, tx, l.Accounts, id(account), c)
+		return err
+	})
+}
+
+// AddRow posts a row to an account.
+func AddRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, asked book.RowInput) (commands.Outcome[book.Row], error) {
+	c := book.AddRow{Ledger: l, Account: account, Today: b.Today(), RowInput: asked}
+	return commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) error {
+		row, err := c.Row()
+		if err != nil {
+			return err
+		}
+		s, err := standingOf(ctx, tx, l, account, req.Workspace)
+		if err == nil {
+			err = missing(l, s.CheckDates(row.Date))
+		}
+		if err != nil {
+			return err
+		}
+		_, err = b.post(ctx, tx, []khata.Row{{Ledger: l, RowAdded: row}})
+		return err
+	})
+}
+
+// post posts rows, which nothing refuses, under new numbers. It returns the first number, 0 in a dry run.
+func (b *Books) post(ctx context.Context, tx *commands.Tx, rows []khata.Row) (first int64, err error) {
+	if tx.DryRun() {
+		_, err = commands.DecideNew(ctx, tx, rows[0].Rows, nil, func(string) event.Command[book.Row] { return book.Post{RowAdded: rows[0].RowAdded} })
+		return 0, err
+	}
+	first, err = b.numbers(ctx, tx, number.Rows, len(rows))
+	for i, row := range rows {
+		if err != nil {
+			return 0, err
+		}
+		number := id(first + int64(i))
+		commands.NewRecord(tx, row.Rows, number)
+		_, err = commands.Decide(ctx, tx, row.Rows, number, book.Post{RowAdded: row.RowAdded})
+	}
+	return first, err
+}
+
+// EditRow changes a row of an account.
+func EditRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64, asked book.RowInput) (commands.Outcome[book.Row], error) {
+	return handleRow(ctx, req, b, l, row, book.EditRow{Ledger: l, Account: account, Today: b.Today(), RowInput: asked})
+}
+
+// DeleteRow ends a row of an account; of any account where that is 0.
+func DeleteRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64) (commands.Outcome[book.Row], error) {
+	return handleRow(ctx, req, b, l, row, book.DeleteRow{Ledger: l, Account: account})
+}
+
+// ClearSide removes the entries of a row's OUT side, or of its IN side.
+func ClearSide(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64, out bool) (commands.Outcome[book.Row], error) {
+	return handleRow(ctx, req, b, l, row, book.EmptySide{Ledger: l, Out: out})
+}
+
+// handleRow handles a command on a row.
+func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64, c event.Command[book.Row]) (commands.Outcome[book.Row], error) {
+	return commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) error {
+		before, err := commands.Load(ctx, tx, l.Rows, id(row))
+		if err != nil {
+			return err
+		}
+		after, err := commands.Decide(ctx, tx, l.Rows, id(row), c)
+		if err != nil {
+			return err
+		}
+		s, err := standingOf(ctx, tx, l, after.State.Account, req.Workspace)
+		if err == nil && !s.AccountOpen && after.Revision == before.Revision {
+			err = l.NoRow
+		}
+		if err != nil {
+			return err
+		}
+		return missing(l, s.RefusesStep(before.State, after.State))
+	})
+}
+
+// SetLock puts the lock of a workspace's books.
+func (b *Books) SetLock(ctx context.Context, req commands.Request, c bookslock.Set) (commands.Outcome[bookslock.State], error) {
+	c.Reason, c.Today = req.Reason, b.Today()
+	return commands.Handle(ctx, b.Commands, req, bookslock.Kind, req.Workspace.String(), c)
+}

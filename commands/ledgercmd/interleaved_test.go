@@ -1,0 +1,343 @@
+package ledgercmd_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/domain"
+	"bahi/domain/event"
+	"bahi/domain/laws"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/client"
+	"bahi/domain/ledger/karigar"
+	"bahi/domain/ledger/khata"
+	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/orderdraft"
+	"bahi/domain/ledger/takada"
+	"bahi/domain/number"
+	"bahi/domain/patch"
+	"bahi/domain/unit"
+	"bahi/eventstore"
+	"bahi/internal/interleavetest"
+)
+
+// open is a Vault whose ciphertext is the text.
+type openVault struct{}
+
+func (openVault) HMAC(_ context.Context, name string, parts ...[]byte) ([]byte, error) {
+	return append([]byte(name+" "), bytes.Join(parts, []byte{0})...), nil
+}
+
+func (openVault) Seal(_ context.Context, values []*event.Sealed) error {
+	for _, v := range values {
+		text, _ := v.Plaintext()
+		v.SetCiphertext(1, []byte(text))
+	}
+	return nil
+}
+
+func (openVault) OpenPersonal(_ context.Context, values []*event.Sealed) error {
+	for _, v := range values {
+		_, text, _ := v.Box()
+		v.Open(string(text))
+	}
+	return nil
+}
+
+// logReads finds in the log what commands read from tables.
+type logReads struct{ *interleavetest.Node }
+
+func (r logReads) EarliestRow(ctx context.Context, _ uuid.UUID, account int64) (first *unit.Date, err error) {
+	rows := map[string]book.Row{}
+	for stored, err := range r.ReadAll(ctx, 0, eventstore.Forwards) {
+		if err != nil {
+			return nil, err
+		}
+		if category, id := event.SplitStream(stored.Stream); category == bank.Ledger.Rows.Category() {
+			e, err := bank.Ledger.Rows.Decode(stored)
+			if err != nil {
+				return nil, err
+			}
+			rows[id] = bank.Ledger.Rows.Evolve(rows[id], e)
+		}
+	}
+	for _, row := range rows {
+		if row.Account == account && row.Exists() && (first == nil || row.Date < *first) {
+			first = new(row.Date)
+		}
+	}
+	return first, nil
+}
+
+func (logReads) OrderWithSlip(context.Context, uuid.UUID, string, int64, unit.Date, int) (int64, error) {
+	return 0, nil
+}
+
+func (logReads) Clients(context.Context, uuid.UUID) ([]orderdraft.Client, error) { return nil, nil }
+
+func (logReads) HighestSlip(context.Context, uuid.UUID, int64) (int64, error) { return 0, nil }
+
+// workshop is the records with which the commands begin.
+type workshop struct {
+	sbi, hdfc               int64 // accounts
+	row, older              int64 // of sbi: five days old, and a month
+	meena, asha, imran      int64 // two clients, a karigar
+	plain, other, delivered int64 // orders of meena, the last of which has the takada
+	takada                  int64
+	draft, upload           int64
+}
+
+// startBooks starts a process.
+func startBooks(ctx context.Context, n *interleavetest.Node) (*ledgercmd.Books, *commands.Handler, error) {
+	clock := func() time.Time { return today.Time() }
+	h := commands.New(n, openVault{}, clock)
+	for _, series := range []string{number.Rows, number.OrderItems, order.Kind.Category(), takada.Kind.Category()} {
+		if _, err := h.Numbers(ctx, series, 1); err != nil {
+			return nil, nil, err
+		}
+	}
+	return &ledgercmd.Books{Commands: h, Reads: logReads{n}, Today: func() unit.Date { return today }, Log: slog.New(slog.DiscardHandler)}, h, nil
+}
+
+// settle makes the records.
+func settle(t *testing.T, log *interleavetest.Log) (w workshop) {
+	t.Helper()
+	b, _, err := startBooks(t.Context(), interleavetest.NewNode(log))
+	require.NoError(t, err)
+	req := as(t)
+	opens := func(l *book.Ledger, name string) int64 {
+		out, err := ledgercmd.OpenAccount(t.Context(), req, b, l, book.OpenAccount{Name: name})
+		require.NoError(t, err)
+		return id(t, out.ID)
+	}
+	posts := func(date unit.Date) int64 {
+		out, err := ledgercmd.AddRow(t.Context(), req, b, bank.Ledger, w.sbi, asked{Date: &date, In: rupees(1)})
+		require.NoError(t, err)
+		return id(t, out.ID)
+	}
+	orders := func() int64 {
+		out, err := ledgercmd.AddOrder(t.Context(), req, b, orderOf(w.meena))
+		require.NoError(t, err)
+		return id(t, out.ID)
+	}
+	w.sbi, w.hdfc = opens(bank.Ledger, "SBI"), opens(bank.Ledger, "HDFC")
+	w.row, w.older = posts(today-5), posts(today-30)
+	w.meena, w.asha, w.imran = opens(client.Ledger, "Meena"), opens(client.Ledger, "Asha"), opens(karigar.Ledger, "Imran")
+	w.plain, w.other, w.delivered = orders(), orders(), orders()
+	out, err := ledgercmd.AddTakada(t.Context(), req, b, takadaOf(w.delivered, nil))
+	require.NoError(t, err)
+	w.takada = id(t, out.ID)
+	n := node{Books: b}
+	w.draft, w.upload = n.drafts(t, "slip 7\npayal 250 gm", w.meena), n.uploads(t)
+	return w
+}
+
+type bookCommand = interleavetest.Command[*ledgercmd.Books]
+
+// command returns a command of a suite.
+func command[S any](
+	t *testing.T, name string, do func(context.Context, commands.Request, *ledgercmd.Books) (commands.Outcome[S], error),
+	change ...func(*commands.Request),
+) bookCommand {
+	return bookCommand{Name: name, Do: func(ctx context.Context, b *ledgercmd.Books, dryRun bool) (any, error) {
+		req := as(t, change...)
+		req.DryRun = req.DryRun || dryRun
+		return interleavetest.Outcome(do(ctx, req, b))
+	}}
+}
+
+// posting is command for rows that are posted together.
+func posting(
+	t *testing.T, name string, do func(context.Context, commands.Request, *ledgercmd.Books) (ledgercmd.Posted, error),
+	change ...func(*commands.Request),
+) bookCommand {
+	return bookCommand{Name: name, Do: func(ctx context.Context, b *ledgercmd.Books, dryRun bool) (any, error) {
+		req := as(t, change...)
+		req.DryRun = req.DryRun || dryRun
+		out, err := do(ctx, req, b)
+		out.Position = 0
+		return out, err
+	}}
+}
+
+func (w workshop) commands(t *testing.T) []bookCommand {
+	t.Helper()
+	type (
+		ctx   = context.Context
+		req   = commands.Request
+		books = *ledgercmd.Books
+		row   = commands.Outcome[book.Row]
+	)
+	post := func(date unit.Date) func(ctx, req, books) (row, error) {
+		return func(c ctx, r req, b books) (row, error) {
+			return ledgercmd.AddRow(c, r, b, bank.Ledger, w.sbi, asked{Date: &date, In: rupees(2)})
+		}
+	}
+	edit := func(a asked) func(ctx, req, books) (row, error) {
+		return func(c ctx, r req, b books) (row, error) {
+			return ledgercmd.EditRow(c, r, b, bank.Ledger, w.sbi, w.row, a)
+		}
+	}
+	reverse := func(rows ...int64) func(ctx, req, books) (ledgercmd.Posted, error) {
+		return func(c ctx, r req, b books) (ledgercmd.Posted, error) {
+			return ledgercmd.ReverseRows(c, r, b, bank.Ledger, w.sbi, ledgercmd.Reversal{Rows: rows})
+		}
+	}
+	bulk := func(c ctx, r req, b books) (ledgercmd.Posted, error) {
+		return ledgercmd.PostRows(c, r, b, bank.Ledger, w.sbi, []asked{{Date: new(today), In: rupees(3)}, {Date: new(today - 5), In: rupees(4)}})
+	}
+	submit := func(upload int64) func(ctx, req, books) (commands.Outcome[khata.State], error) {
+		return func(c ctx, r req, b books) (commands.Outcome[khata.State], error) {
+			out, _, err := ledgercmd.SubmitKhata(c, r, b, upload, page(t, w.sbi, w.hdfc, w.sbi, today-5))
+			return out, err
+		}
+	}
+	lock := func(through *unit.Date) func(ctx, req, books) (commands.Outcome[bookslock.State], error) {
+		return func(c ctx, r req, b books) (commands.Outcome[bookslock.State], error) {
+			return b.SetLock(c, r, bookslock.Set{Through: through})
+		}
+	}
+	ends := func(l *book.Ledger, account int64) func(ctx, req, books) (commands.Outcome[book.Account], error) {
+		return func(c ctx, r req, b books) (commands.Outcome[book.Account], error) {
+			return ledgercmd.DeleteAccount(c, r, b, l, account)
+		}
+	}
+	editOrder := func(number int64, e order.Edit) func(ctx, req, books) (commands.Outcome[order.State], error) {
+		return func(c ctx, r req, b books) (commands.Outcome[order.State], error) {
+			return ledgercmd.EditOrder(c, r, b, number, e)
+		}
+	}
+	endOrder := func(number int64) func(ctx, req, books) (commands.Outcome[order.State], error) {
+		return func(c ctx, r req, b books) (commands.Outcome[order.State], error) {
+			return ledgercmd.DeleteOrder(c, r, b, number)
+		}
+	}
+	deliver := func(number int64, maker *int64) func(ctx, req, books) (commands.Outcome[takada.State], error) {
+		return func(c ctx, r req, b books) (commands.Outcome[takada.State], error) {
+			return ledgercmd.AddTakada(c, r, b, takadaOf(number, maker))
+		}
+	}
+	seen := func(r *commands.Request) { r.IfMatch = new(int64(0)) }
+	all := []bookCommand{
+		command(t, "post", post(today-5)),
+		command(t, "post with a key", post(today-5), keyed),
+		command(t, "try to post", post(today-5), dryRun),
+		command(t, "edit", edit(asked{In: rupees(7)})),
+		command(t, "edit what was seen", edit(asked{Out: rupees(8)}), seen),
+		command(t, "edit nothing", edit(asked{Date: new(today - 5)})),
+		command(t, "move", edit(asked{Date: new(today)})),
+		command(t, "void", func(c ctx, r req, b books) (row, error) { return ledgercmd.VoidRow(c, r, b, bank.Ledger, w.sbi, w.row) }),
+		command(t, "delete", func(c ctx, r req, b books) (row, error) {
+			return ledgercmd.DeleteRow(c, r, b, bank.Ledger, w.sbi, w.row)
+		}),
+		posting(t, "reverse", reverse(w.row), keyed),
+		posting(t, "reverse both", reverse(w.older, w.row)),
+		posting(t, "bulk", bulk),
+		posting(t, "bulk with a key", bulk, keyed, func(r *commands.Request) { r.Operation = "bulk" }),
+		command(t, "submit", submit(w.upload)),
+		command(t, "submit without upload", submit(0)),
+		command(t, "lock", lock(new(today-5))),
+		command(t, "lock less", lock(new(today-30))),
+		command(t, "rename account", func(c ctx, r req, b books) (commands.Outcome[book.Account], error) {
+			return ledgercmd.ChangeAccount(c, r, b, bank.Ledger, w.sbi, book.ChangeAccount{Name: new("SBI 2")})
+		}),
+		command(t, "delete account", ends(bank.Ledger, w.sbi)),
+		command(t, "delete client", ends(client.Ledger, w.meena)),
+		command(t, "delete karigar", ends(karigar.Ledger, w.imran)),
+		command(t, "order", func(c ctx, r req, b books) (commands.Outcome[order.State], error) {
+			return ledgercmd.AddOrder(c, r, b, orderOf(w.meena))
+		}),
+		command(t, "edit order", editOrder(w.plain, order.Edit{Date: patch.Set(today - 1)})),
+		command(t, "order to asha", editOrder(w.plain, order.Edit{Client: patch.Set(w.asha)})),
+		command(t, "delivered order to asha", editOrder(w.delivered, order.Edit{Client: patch.Set(w.asha)})),
+		command(t, "delete order", endOrder(w.plain)),
+		command(t, "delete delivered order", endOrder(w.delivered)),
+		command(t, "deliver", deliver(w.plain, nil)),
+		command(t, "deliver of a karigar", deliver(w.delivered, &w.imran)),
+		command(t, "move takada", func(c ctx, r req, b books) (commands.Outcome[takada.State], error) {
+			return ledgercmd.EditTakada(c, r, b, w.takada, takada.Edit{Order: patch.Set(w.plain)})
+		}),
+		command(t, "edit takada", func(c ctx, r req, b books) (commands.Outcome[takada.State], error) {
+			return ledgercmd.EditTakada(c, r, b, w.takada, takada.Edit{Date: patch.Set(today - 1)})
+		}),
+		command(t, "delete takada", func(c ctx, r req, b books) (commands.Outcome[takada.State], error) {
+			return ledgercmd.DeleteTakada(c, r, b, w.takada)
+		}),
+		command(t, "convert", func(c ctx, r req, b books) (commands.Outcome[orderdraft.State], error) {
+			return ledgercmd.ConvertDraft(c, r, b, w.draft, orderdraft.Convert{})
+		}),
+		command(t, "edit draft", func(c ctx, r req, b books) (commands.Outcome[orderdraft.State], error) {
+			return ledgercmd.EditDraft(c, r, b, w.draft, orderdraft.Edit{Date: patch.Set(today - 1)})
+		}),
+	}
+	for i, c := range all {
+		all[i].Once = !slices.Contains([]string{"post", "bulk", "submit without upload", "order", "deliver", "deliver of a karigar"}, c.Name)
+	}
+	return all
+}
+
+// broken returns a function that returns the rules between records that a log breaks. It decodes the events of base once.
+func broken(base *interleavetest.Log) func([]event.Stored) ([]string, error) {
+	known := map[uuid.UUID]event.Recorded[any]{}
+	for _, stored := range base.After(0) {
+		known[stored.ID], _ = domain.Catalogue.Decode(stored)
+	}
+	return func(events []event.Stored) (found []string, err error) {
+		checker := laws.New()
+		for _, stored := range events {
+			e, decoded := known[stored.ID]
+			if !decoded {
+				if e, err = domain.Catalogue.Decode(stored); err != nil {
+					return nil, err
+				}
+			}
+			breaches := checker.Next(e)
+			if event.More(stored.Meta) == 0 {
+				breaches = append(breaches, checker.Commit()...)
+			}
+			for _, b := range breaches {
+				found = append(found, fmt.Sprintf("%s at %s, position %d", b.Law, b.Stream, b.Position))
+			}
+		}
+		return found, nil
+	}
+}
+
+// newSuite returns the ledger's commands, with a workshop in which they may be carried out.
+func newSuite(t *testing.T) *interleavetest.Suite[*ledgercmd.Books] {
+	t.Helper()
+	s := &interleavetest.Suite[*ledgercmd.Books]{Log: interleavetest.NewLog(), Start: startBooks}
+	s.Commands = settle(t, s.Log).commands(t)
+	s.Broken = broken(s.Log)
+	s.Same = func(e event.Stored) string { // the oldest row may be one that has come since: it narrows only what is refused
+		if e.Type == "BankAccountDeleted" {
+			return ""
+		}
+		return string(e.Data)
+	}
+	return s
+}
+
+// Whatever the order of the steps of two commands is, they do what they do one after the other.
+func TestTwoCommandsAreAsOneAfterTheOther(t *testing.T) {
+	t.Parallel()
+	newSuite(t).Pairs(t)
+}
+
+// Whatever the order of the steps of five commands is, the log keeps the rules between records, and none of them gives up.
+func TestFiveCommandsKeepTheRules(t *testing.T) {
+	t.Parallel()
+	newSuite(t).Some(t, 5)
+}

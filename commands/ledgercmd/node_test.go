@@ -1,0 +1,260 @@
+package ledgercmd_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/number"
+	"bahi/domain/unit"
+	"bahi/eventstore"
+	"bahi/eventstore/postgres"
+	"bahi/eventstore/vault"
+	"bahi/internal/pgtest"
+	"bahi/migrations"
+	"bahi/projections"
+	"bahi/projections/ledgerproj"
+	"bahi/readmodels"
+	"bahi/readmodels/ledgerview"
+)
+
+// asked is what is wanted of a row.
+type asked = book.RowInput
+
+var (
+	today     = unit.DateOf(time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC))
+	workspace = uuid.MustParse("11111111-1111-4111-8111-111111111111")
+	stranger  = uuid.MustParse("22222222-2222-4222-8222-222222222222")
+	errCrash  = errors.New("the process is gone")
+)
+
+// rupees asks for an entry of n rupees, and booked is the side that has it.
+func rupees(n int64) book.SideInput { return book.Entries([]bank.Entry{{Amount: unit.Money(100 * n)}}) }
+
+func booked(n int64) book.Side { return book.SideOf([]bank.Entry{{Amount: unit.Money(100 * n)}}) }
+
+// office is a database with the books kept up to date.
+type office struct {
+	pool  *pgxpool.Pool
+	store *postgres.Store
+	views *ledgerview.Views
+	vault *vault.Vault
+}
+
+func openOffice(t *testing.T) *office {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), pgtest.Template(t, "migrated", migrations.Up))
+	require.NoError(t, err)
+	t.Cleanup(pool.Close)
+	log := slog.New(slog.DiscardHandler)
+	o := &office{pool: pool}
+	o.store, err = postgres.Open(t.Context(), pool, log)
+	require.NoError(t, err)
+	t.Cleanup(o.store.Close)
+	o.vault, err = vault.Open(t.Context(), pool, make([]byte, 32), log)
+	require.NoError(t, err)
+	runner := projections.NewRunner(o.store, pool, log)
+	runner.Reveal = o.vault.OpenPersonal
+	all := []*projections.Projection{ledgerproj.Books, ledgerproj.Orders, ledgerproj.OrderDrafts}
+	versions := map[string]int{}
+	for _, p := range all {
+		versions[p.Name] = p.Version
+	}
+	o.views = &ledgerview.Views{Reader: readmodels.NewReader(pool, versions, runner.Follow)}
+	run(t, func(ctx context.Context) error { return runner.Run(ctx, all...) })
+	require.Eventually(t, func() bool {
+		for _, p := range all {
+			if !runner.Statuses()[p.Name].Ready {
+				return false
+			}
+		}
+		return true
+	}, time.Minute, 5*time.Millisecond)
+	return o
+}
+
+// run runs something in the background as long as the test.
+func run(t *testing.T, do func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- do(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-stopped)
+	})
+}
+
+// interrupted is a real log at which something happens before an append.
+type interrupted struct {
+	eventstore.Store
+
+	mu     sync.Mutex
+	before func(stream string) error
+}
+
+// at lets do happen once (nothing when it is nil), before the next append to a stream whose name begins like this. It does not happen where numbers are reserved:
+// the node holds the series meanwhile, and would wait for itself if it is the one that does it.
+func (i *interrupted) at(prefix string, do func() error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if do == nil {
+		i.before = nil
+		return
+	}
+	i.before = func(stream string) error {
+		if !strings.HasPrefix(stream, prefix) || strings.HasPrefix(stream, number.Kind.Stream("")) {
+			return nil
+		}
+		i.mu.Lock()
+		i.before = nil
+		i.mu.Unlock()
+		return do()
+	}
+}
+
+func (i *interrupted) happens(stream string) error {
+	i.mu.Lock()
+	before := i.before
+	i.mu.Unlock()
+	if before == nil {
+		return nil
+	}
+	return before(stream)
+}
+
+func (i *interrupted) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+	for _, w := range t.Writes {
+		if err := i.happens(w.Stream); err != nil {
+			return eventstore.Appended{}, err
+		}
+	}
+	return i.Store.Append(ctx, t)
+}
+
+// node is one of several processes of the office.
+type node struct {
+	*ledgercmd.Books
+
+	o     *office
+	store *interrupted
+}
+
+// node starts a process.
+func (o *office) node(t *testing.T) *node {
+	t.Helper()
+	log, err := postgres.Open(t.Context(), o.pool, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(log.Close)
+	n := &node{o: o, store: &interrupted{Store: log}}
+	h := commands.New(n.store, o.vault, time.Now)
+	n.Books = &ledgercmd.Books{
+		Commands: h, Reads: o.views, Today: func() unit.Date { return today }, Log: slog.New(slog.DiscardHandler),
+	}
+	run(t, h.Run)
+	return n
+}
+
+func as(t *testing.T, change ...func(*commands.Request)) commands.Request {
+	t.Helper()
+	r := commands.Request{
+		Actor: actor.Actor{Type: "user", ID: "7", Workspace: workspace}, Workspace: workspace, Reason: "because",
+		RequestID: "r1", CorrelationID: "c1", Operation: "op", Fingerprint: []byte("body"),
+	}
+	for _, c := range change {
+		c(&r)
+	}
+	return r
+}
+
+// patient returns a context in which a read waits until it is fresh.
+func patient(t *testing.T) context.Context {
+	t.Helper()
+	return readmodels.WithFreshness(t.Context(), &readmodels.Freshness{Wait: 20 * time.Second})
+}
+
+func keyed(r *commands.Request) { r.Key = "k" }
+
+func dryRun(r *commands.Request) { r.DryRun = true }
+
+func id(t *testing.T, text string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(text, 10, 64)
+	require.NoError(t, err)
+	return n
+}
+
+func idText(n int64) string { return strconv.FormatInt(n, 10) }
+
+func (n *node) open(t *testing.T) int64 {
+	t.Helper()
+	out, err := ledgercmd.OpenAccount(patient(t), as(t), n.Books, bank.Ledger, book.OpenAccount{Name: "SBI"})
+	require.NoError(t, err)
+	return id(t, out.ID)
+}
+
+func (n *node) add(t *testing.T, account int64, date unit.Date) int64 {
+	t.Helper()
+	out, err := ledgercmd.AddRow(patient(t), as(t), n.Books, bank.Ledger, account, asked{Date: new(date), In: rupees(1)})
+	require.NoError(t, err)
+	return id(t, out.ID)
+}
+
+func (n *node) lock(t *testing.T, through *unit.Date) {
+	t.Helper()
+	_, err := n.SetLock(patient(t), as(t), bookslock.Set{Through: through})
+	require.NoError(t, err)
+}
+
+// locks is what another process does: it locks the books.
+func (n *node) locks(t *testing.T, through unit.Date) func() error {
+	t.Helper()
+	return func() error {
+		_, err := n.SetLock(patient(t), as(t), bookslock.Set{Through: &through})
+		return err
+	}
+}
+
+// row reads a row, nil when it is not there.
+func (o *office) row(t *testing.T, account, row int64) *ledgerview.Row {
+	t.Helper()
+	r, err := o.views.Row(patient(t), workspace, bank.Ledger, account, row, ledgerview.As{})
+	if errors.Is(err, bank.Ledger.NoRow) {
+		return nil
+	}
+	require.NoError(t, err)
+	return &r
+}
+
+// names lists the stored names of a stream's events.
+func (o *office) names(t *testing.T, stream string) (names []string) {
+	t.Helper()
+	for e, err := range o.store.ReadStream(t.Context(), stream, 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		names = append(names, e.Type)
+	}
+	return names
+}
+
+func (o *office) head(t *testing.T) event.Position {
+	t.Helper()
+	head, err := o.store.Head(t.Context())
+	require.NoError(t, err)
+	return head
+}

@@ -1,0 +1,220 @@
+package ledgercmd_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/client"
+	"bahi/domain/ledger/karigar"
+	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/takada"
+	"bahi/domain/patch"
+	"bahi/domain/unit"
+	"bahi/eventstore"
+	"bahi/projections"
+	"bahi/projections/ledgerproj"
+)
+
+// ordersAgree checks that commands see the orders and takadas as the tables do, and that the delivered weights are what the takadas weigh.
+func (o *office) ordersAgree(t *testing.T, rt require.TestingT, judge *node) {
+	t.Helper()
+	delivered, weights := map[int64]unit.Grams{}, map[int64]unit.Grams{}
+	o.everyStream(t, takada.Kind.Category(), func(workspace uuid.UUID, number int64) {
+		req := as(t, func(r *commands.Request) { r.Workspace = workspace })
+		out, err := ledgercmd.EditTakada(patient(t), req, judge.Books, number, takada.Edit{})
+		read, missing := o.views.Takada(patient(t), workspace, number)
+		if err != nil {
+			require.ErrorIs(rt, err, takada.ErrNotFound)
+			require.ErrorIs(rt, missing, takada.ErrNotFound, o.tell(t, takada.Kind.Stream(idText(number))))
+			return
+		}
+		require.NoError(rt, missing, o.tell(t, takada.Kind.Stream(idText(number))))
+		require.Equal(rt, out.State.Takada, read.Takada)
+		require.Equal(rt, out.Revision, *read.Revision)
+		delivered[read.Takada.Order] += read.Weight()
+	})
+	o.everyStream(t, order.Kind.Category(), func(workspace uuid.UUID, number int64) {
+		req := as(t, func(r *commands.Request) { r.Workspace = workspace })
+		out, err := ledgercmd.EditOrder(patient(t), req, judge.Books, number, order.Edit{})
+		read, missing := o.views.Order(patient(t), workspace, number)
+		if err != nil {
+			require.ErrorIs(rt, err, order.ErrNotFound)
+			require.ErrorIs(rt, missing, order.ErrNotFound, o.tell(t, order.Kind.Stream(idText(number))))
+			return
+		}
+		require.NoError(rt, missing, o.tell(t, order.Kind.Stream(idText(number))))
+		require.Equal(rt, out.State.Order, read.Order)
+		require.Equal(rt, out.Revision, *read.Revision)
+		weights[number] = *read.Delivered
+		require.Equal(rt, delivered[number], weights[number], "delivered of order %d", number)
+	})
+	for number := range delivered {
+		require.Contains(rt, weights, number, "a takada without its order")
+	}
+}
+
+// everyStream names each stream of a category once, with the workspace of its first event.
+func (o *office) everyStream(t *testing.T, category string, take func(workspace uuid.UUID, number int64)) {
+	t.Helper()
+	for e, err := range o.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		of, key := event.SplitStream(e.Stream)
+		if of != category || e.Revision != 0 {
+			continue
+		}
+		meta := struct{ Workspace uuid.UUID }{}
+		require.NoError(t, json.Unmarshal(e.Meta, &meta))
+		take(meta.Workspace, id(t, key))
+	}
+}
+
+// desk is a workspace's orders in the hands of several nodes at once.
+type desk struct {
+	t                                  *testing.T
+	rt                                 *rapid.T
+	spaces                             []uuid.UUID
+	clients, karigars, orders, takadas []int64
+}
+
+func (d *desk) one(of []int64, label string) int64 {
+	if len(of) == 0 {
+		return 1
+	}
+	return rapid.SampledFrom(of).Draw(d.rt, label)
+}
+
+// step does one thing on a node. What the domain refuses is done, too.
+func (d *desk) step(n *node, meanwhile bool) error {
+	space := d.spaces[0]
+	if rapid.IntRange(0, 9).Draw(d.rt, "stranger") == 9 {
+		space = d.spaces[1]
+	}
+	req := as(d.t, func(r *commands.Request) { r.Workspace = space })
+	ctx := patient(d.t)
+	var maker *int64
+	if len(d.karigars) > 0 && rapid.Bool().Draw(d.rt, "by a karigar") {
+		maker = new(d.one(d.karigars, "karigar"))
+	}
+	weight := unit.Grams(rapid.IntRange(1, 99).Draw(d.rt, "weight"))
+	opened := func(l *book.Ledger, into *[]int64) error {
+		out, err := ledgercmd.OpenAccount(ctx, req, n.Books, l, book.OpenAccount{Name: "Meena"})
+		if err == nil {
+			*into = append(*into, id(d.t, out.ID))
+		}
+		return err
+	}
+	steps := []string{"deliver", "edit order", "order", "edit takada", "move takada", "move order", "delete takada", "delete order", "karigar", "client", "delete karigar", "delete client"}
+	if meanwhile { // what others stumble over
+		steps = []string{"delete order", "delete client", "delete karigar", "move order", "deliver", "edit order"}
+	}
+	var err error
+	switch rapid.SampledFrom(steps).Draw(d.rt, "step") {
+	case "client":
+		err = opened(client.Ledger, &d.clients)
+	case "karigar":
+		err = opened(karigar.Ledger, &d.karigars)
+	case "order":
+		c := orderOf(d.one(d.clients, "client"))
+		c.Items[0].Weight, c.Slip = weight, new(book.Text("7"))
+		var out commands.Outcome[order.State]
+		if out, err = ledgercmd.AddOrder(ctx, req, n.Books, c); out.ID != "" {
+			d.orders = append(d.orders, id(d.t, out.ID))
+		}
+	case "edit order":
+		_, err = ledgercmd.EditOrder(ctx, req, n.Books, d.one(d.orders, "order"), order.Edit{Items: patch.Set([]order.Item{{Name: "x", Weight: weight}})})
+	case "move order":
+		_, err = ledgercmd.EditOrder(ctx, req, n.Books, d.one(d.orders, "order"), order.Edit{Client: patch.Set(d.one(d.clients, "to"))})
+	case "delete order":
+		_, err = ledgercmd.DeleteOrder(ctx, req, n.Books, d.one(d.orders, "order"))
+	case "deliver":
+		c := takadaOf(d.one(d.orders, "order"), maker)
+		c.Items[0].Weight = weight
+		var out commands.Outcome[takada.State]
+		if out, err = ledgercmd.AddTakada(ctx, req, n.Books, c); out.ID != "" {
+			d.takadas = append(d.takadas, id(d.t, out.ID))
+		}
+	case "edit takada":
+		_, err = ledgercmd.EditTakada(ctx, req, n.Books, d.one(d.takadas, "takada"), takada.Edit{Items: patch.Set([]takada.Item{{Name: "x", Weight: weight, Karigar: maker}})})
+	case "move takada":
+		_, err = ledgercmd.EditTakada(ctx, req, n.Books, d.one(d.takadas, "takada"), takada.Edit{Order: patch.Set(d.one(d.orders, "to"))})
+	case "delete takada":
+		_, err = ledgercmd.DeleteTakada(ctx, req, n.Books, d.one(d.takadas, "takada"))
+	case "delete client":
+		_, err = ledgercmd.DeleteAccount(ctx, req, n.Books, client.Ledger, d.one(d.clients, "client"))
+	case "delete karigar":
+		_, err = ledgercmd.DeleteAccount(ctx, req, n.Books, karigar.Ledger, d.one(d.karigars, "karigar"))
+	}
+	if _, refused := errors.AsType[*fault.Error](err); refused || errors.Is(err, errCrash) {
+		return nil
+	}
+	return err
+}
+
+// At any moment another node is faster, or a process dies. Whatever comes of it, commands and tables agree, and no order with takadas changed
+// its client.
+func TestCommandsAndOrdersAgreeWhateverHappens(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	hands := []*node{o.node(t), o.node(t), o.node(t)}
+	rapid.Check(t, func(rt *rapid.T) {
+		d := &desk{t: t, rt: rt, spaces: []uuid.UUID{uuid.New(), uuid.New()}}
+		begin := as(t, func(r *commands.Request) { r.Workspace = d.spaces[0] })
+		for range 2 {
+			out, err := ledgercmd.OpenAccount(patient(t), begin, hands[0].Books, client.Ledger, book.OpenAccount{Name: "Meena"})
+			require.NoError(rt, err)
+			d.clients = append(d.clients, id(t, out.ID))
+			ordered, err := ledgercmd.AddOrder(patient(t), begin, hands[0].Books, orderOf(d.clients[0]))
+			require.NoError(rt, err)
+			d.orders = append(d.orders, id(t, ordered.ID))
+		}
+		delivered, err := ledgercmd.AddTakada(patient(t), begin, hands[0].Books, takadaOf(d.orders[0], nil))
+		require.NoError(rt, err)
+		d.takadas = append(d.takadas, id(t, delivered.ID))
+		for range rapid.IntRange(3, 14).Draw(rt, "steps") {
+			n := rapid.SampledFrom(hands).Draw(rt, "node")
+			prefix := rapid.SampledFrom([]string{"", "takada-", "clientorder-", "client"}).Draw(rt, "meanwhile, before an append to")
+			switch rapid.IntRange(0, 2).Draw(rt, "what happens then") {
+			case 0, 1:
+				n.store.at(prefix, func() error { return d.step(hands[rapid.IntRange(1, 2).Draw(rt, "who")], true) })
+			case 2: // the process dies
+				n.store.at(prefix, func() error { return errCrash })
+			}
+			require.NoError(rt, d.step(n, false))
+			n.store.at("", nil)
+		}
+	})
+	judge := o.node(t)
+	o.ordersAgree(t, t, judge)
+	build := projections.Build{Store: o.store, Config: o.pool.Config().ConnConfig.Copy(), Projection: ledgerproj.Orders, Log: judge.Log}
+	for stops, size := range []int{1, 7, math.MaxInt} {
+		differences, err := build.Fold(context.WithoutCancel(t.Context()), size, stops)
+		require.NoError(t, err)
+		require.Empty(t, differences, "folded in batches of %d", size)
+	}
+	var moved int64
+	require.NoError(t, o.pool.QueryRow(t.Context(), `
+		select count(*) from `+o.schema(t, "orders")+`.record_version o
+		join lateral (select v.client_id from `+o.schema(t, "orders")+`.record_version v where v.kind = o.kind and v.id = o.id and v.position < o.position order by v.position desc limit 1) b on true
+		where o.kind = 'takada' and o.client_id <> b.client_id`).Scan(&moved))
+	require.Zero(t, moved, "a takada stays with its client")
+	found := map[string]int{}
+	for e, err := range o.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		found[e.Type]++
+	}
+	require.Positive(t, found["OrderTakadaDetached"])
+	require.Positive(t, found["TakadaDeleted"])
+	t.Logf("%v", found)
+}

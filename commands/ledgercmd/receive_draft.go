@@ -1,0 +1,120 @@
+package ledgercmd
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/ledger/orderdraft"
+	"bahi/domain/ledger/ordertext"
+)
+
+// Message is a chat message that may be an order.
+type Message struct {
+	ID    string // the same in each repetition
+	From  string // digits of the phone; empty: only the user is known
+	User  string // the network's id of the sender
+	Text  string
+	Media string // JSON; empty: none
+	At    time.Time
+}
+
+// window is how long after a message the network takes a reply to it.
+const window = 24 * time.Hour
+
+// readTimeout bounds the time of a model for one message (CONTRACT.md I7).
+const readTimeout = 90 * time.Second
+
+// sentBy names the operation whose idempotency keys are the messages' ids.
+const sentBy = "receive-order-draft"
+
+// ReceiveDraft makes a draft of a message and returns its id, which is the same for a repeated message, also after the draft was deleted, and
+// the subject whose values it has. The error is [event.ErrErased] for a sender who was erased.
+func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message) (id, subject string, err error) {
+	sender, err := SenderID(ctx, b.Commands, cmp.Or(m.From, m.User))
+	if err != nil {
+		return "", "", err
+	}
+	subject = orderdraft.Senders.Of(sender)
+	// The message's id decides whether it is the same, whatever else the repetition has.
+	req.Key, req.Operation, req.Fingerprint = m.ID, sentBy, []byte(m.ID)
+	if out, done, err := commands.PreviousOutcome(ctx, b.Commands, req, orderdraft.Kind); done || err != nil {
+		return out.ID, subject, err
+	}
+	if m.From != "" && m.User != "" {
+		if err := meetSender(ctx, req, b, m, sender); err != nil {
+			return "", "", err
+		}
+	}
+	c := orderdraft.Receive{
+		Sender: sender, Phone: m.From, Raw: m.Text, Media: m.Media, Reply: m.From != "" && b.Commands.Now().Sub(m.At) < window,
+	}
+	if c.Clients, err = b.Reads.Clients(ctx, req.Workspace); err != nil {
+		return "", "", err
+	}
+	c.Read, c.Parser = b.read(ctx, m)
+	if len(c.Read.Entries) > 0 {
+		if c.First, err = b.Commands.Numbers(ctx, orderdraft.Entries, int64(len(c.Read.Entries))); err != nil {
+			return "", "", err
+		}
+	}
+	out, err := commands.Create(ctx, b.Commands, req, orderdraft.Kind, b.Commands.IDFromSeries(orderdraft.Kind.Category(), 1), c)
+	return out.ID, subject, err
+}
+
+// meetSender notes with which phone a user writes.
+func meetSender(ctx context.Context, req commands.Request, b *Books, m Message, sender string) error {
+	user, err := SenderID(ctx, b.Commands, m.User)
+	if err != nil {
+		return err
+	}
+	_, err = commands.Handle(ctx, b.Commands, req.FollowUp(), orderdraft.SenderKind, user, orderdraft.Meet{Sender: sender, Phone: m.From})
+	return err
+}
+
+// PhoneOf returns the digits of the phone with which a user of the network wrote before, "" if there is none or the sender was erased.
+func PhoneOf(ctx context.Context, b *Books, user string) (string, error) {
+	id, err := SenderID(ctx, b.Commands, user)
+	if err != nil {
+		return "", err
+	}
+	return commands.RevealOf(ctx, b.Commands, orderdraft.SenderKind, id, func(s orderdraft.Sender) event.Personal { return s.Phone })
+}
+
+// OrderReader is a model that reads orders.
+type OrderReader interface {
+	// ReadOrder reads the text of a message and the picture that it refers to. Whatever they say, the order MUST be within the limits of ordertext.
+	ReadOrder(ctx context.Context, text, media string) (ordertext.Order, error)
+}
+
+// read reads an order, by the model where there is one, else by rules. The rules also read what the model cannot, or in which it finds nothing.
+func (b *Books) read(ctx context.Context, m Message) (o ordertext.Order, parser string) {
+	if b.Reader != nil {
+		ctx, cancel := context.WithTimeout(ctx, readTimeout)
+		defer cancel()
+		o, err := b.Reader.ReadOrder(ctx, m.Text, m.Media)
+		if err == nil && len(o.Entries) > 0 {
+			return o, orderdraft.Model
+		}
+		if err != nil {
+			b.Log.Warn("the model did not read a message; the rules do", "error", err)
+		}
+	}
+	return ordertext.Parse(m.Text), orderdraft.Rules
+}
+
+// EraseSender forgets the sender with a phone: the phone and the messages of all drafts.
+func EraseSender(ctx context.Context, req commands.Request, h *commands.Handler, phone string) (commands.Outcome[orderdraft.Sender], error) {
+	id, err := SenderID(ctx, h, phone)
+	if err != nil {
+		return commands.Outcome[orderdraft.Sender]{}, err
+	}
+	return commands.Handle(ctx, h, req, orderdraft.SenderKind, id, orderdraft.EraseSender{})
+}
+
+// SenderID returns the id of a sender, a keyed hash of the phone's digits or the network's id.
+func SenderID(ctx context.Context, h *commands.Handler, phone string) (string, error) {
+	return h.Hash(ctx, "ordersender", []byte(phone))
+}

@@ -1,0 +1,342 @@
+package marketplacecmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
+
+	"bahi/commands/spreadsheet"
+	"bahi/domain/fault"
+	"bahi/domain/marketplace/product"
+	"bahi/domain/patch"
+	"bahi/domain/wording"
+)
+
+// Columns are the names of a catalog file's columns, in the order of a template.
+var Columns = []string{
+	"name", "sku", "description", "category", "sub_category", "price", "price_currency", "moq", "origin_country", "importer_name", "importer_address",
+	"images", "availability",
+}
+
+// priceAmount is the price in the hundredth part of the currency, which price is in units of.
+const priceAmount = "price_amount"
+
+// maxThousands is how many thousands of rows a file may have.
+const maxThousands = 10
+
+// codes are the columns that a SKU may be in, the best first. A file has several of them; one counts.
+var codes = []string{"sku", "itemcode", "stylecode"}
+
+// columnOf has the columns by the names that files have for them (CONTRACT.md 7.2).
+var columnOf = spreadsheet.Named(map[string]string{
+	"name": "product productname nameofproduct productnames title item itemname nameofitem itemtitle नाम वस्तु उत्पाद सामान " +
+		"નામ વસ્તુ ઉત્પાદન",
+	"sku": "skuno skunumber skucode skuid",
+	"itemcode": ending("item product article part catalog catalogue", "code", "no", "number") + "code mpn itemid productid " +
+		"कोड वस्तुकोड उत्पादकोड आइटमकोड કોડ વસ્તુકોડ ઉત્પાદનકોડ આઇટમકોડ",
+	"stylecode":   ending("style design model pattern", "code", "no", "number", "id") + "डिज़ाइननंबर डिजाइननंबर ડિઝાઇનનંબર",
+	"description": "desc details productdescription itemdescription विवरण વિગત વર્ણન", "category": "productcategory itemcategory श्रेणी વર્ગ શ્રેણી", "sub_category": "",
+	priceAmount: "paise pricepaise priceinpaise priceamountpaise", "price": "rupees " + inRupees("price unitprice sellingprice saleprice mrp rate कीमत दाम मूल्य भाव किंमत કિંમત ભાવ"),
+	"price_currency": "currency मुद्रा ચલણ",
+	"moq":            counted("moq minorder minorderqty minorderquantity minimumorder minimumorderqty minimumorderquantity minqty minquantity minimumqty minimumquantity"),
+	"origin_country": "country coo countryoforigin origin madein देश દેશ", "importer_name": "importer", "importer_address": "",
+	"images": "image imageurl imageurls imagelink imagelinks photo photos photourl picture pictures फोटो चित्र ફોટો", "availability": "availabilitystatus stockstatus उपलब्धता ઉપલબ્ધતા",
+})
+
+// inRupees returns the names of columns that may also name their currency, as Price (Rs) and Rate in INR do. A sign such as ₹ is no part
+// of a name.
+func inRupees(names string) string {
+	return ending(names, "", "rs", "inr", "rupee", "rupees", "inrs", "ininr", "inrupees", "रु", "रुपये", "રૂ", "રૂપિયા")
+}
+
+// counted returns the names of columns that may also name what they count, as MOQ (pcs) does.
+func counted(names string) string {
+	return ending(names, "", "pcs", "pc", "pieces", "piece", "nos", "units", "inpcs")
+}
+
+// ending returns each of the names with each of the endings.
+func ending(names string, ends ...string) (all string) {
+	for name := range strings.FieldsSeq(names) {
+		for _, end := range ends {
+			all += name + end + " "
+		}
+	}
+	return all
+}
+
+// CatalogFile is what a file has.
+type CatalogFile struct {
+	Items  []Line                 // the rows that are in order
+	Errors []spreadsheet.RowError // of the others
+
+	Columns *spreadsheet.Columns
+}
+
+// maxTitles is how many rows may be above the row of names.
+const maxTitles = 10
+
+// ReadCatalog reads a file of products. Headers that only resemble a column are used if accept says so. It refuses a file that is no
+// spreadsheet, or none of whose
+// first rows names the columns that are needed.
+func ReadCatalog(ctx context.Context, file *io.SectionReader, accept bool) (found CatalogFile, err error) {
+	titles, rows := titles{accept: accept}, map[string]int{} // rows by SKU
+	err = spreadsheet.Read(ctx, file, maxThousands, func(r spreadsheet.Row) (err error) {
+		if found.Columns == nil {
+			found.Columns, err = titles.header(r)
+			return err
+		}
+		line, err := lineOf(r, found.Columns)
+		source := func(err *fault.Error, why string) spreadsheet.RowError {
+			return spreadsheet.RowError{Row: r.Number, Error: why + found.Columns.Named(err), Source: slices.Clone(r.Cells)}
+		}
+		if err == nil && line.key != "" {
+			if first := rows[line.key]; first != 0 {
+				err = fault.Fields(fault.Field{Field: "sku", Message: fmt.Sprintf("rows %d and %d have the same", first, r.Number)})
+			} else {
+				rows[line.key] = r.Number
+			}
+		}
+		if wrong, refused := errors.AsType[*fault.Error](err); refused {
+			found.Errors = append(found.Errors, source(wrong, ""))
+			return nil
+		}
+		if lacks, refused := errors.AsType[*fault.Error](line.lacks); refused {
+			line.New = new(source(lacks, "no product has this SKU, and for a new one: "))
+		}
+		found.Items = append(found.Items, line)
+		return err
+	})
+	if err == nil && found.Columns == nil {
+		err = cmp.Or(titles.refusal, error(spreadsheet.ErrFormat))
+	}
+	return found, err
+}
+
+// titles are the rows up to the row of names.
+type titles struct {
+	accept  bool
+	rows    int
+	known   int   // columns that the refusal's row names
+	refusal error // of the row that names most columns
+}
+
+// header returns the columns of a row, nil if it is a title.
+func (t *titles) header(r spreadsheet.Row) (*spreadsheet.Columns, error) {
+	inRupees := r
+	inRupees.Cells = slices.Clone(r.Cells)
+	best, where := len(codes), -1 // of the columns that a SKU may be in
+	for i, header := range r.Cells {
+		nth := slices.Index(codes, spreadsheet.Known(columnOf, header))
+		switch {
+		case spreadsheet.ForeignMoney(header) != "": // a sign is no part of a name: Price ($) would be one in rupees
+			inRupees.Cells[i] = "?"
+		case nth >= best:
+			inRupees.Cells[i] = "?"
+		case nth >= 0 && where >= 0:
+			inRupees.Cells[where] = "?"
+			fallthrough
+		case nth >= 0:
+			best, where = nth, i
+		}
+	}
+	fields, seen, err := spreadsheet.Header(inRupees, columnOf)
+	if err != nil {
+		return nil, err
+	}
+	delete(seen, "")
+	if where >= 0 {
+		fields[where] = codes[0]
+	}
+	if t.accept || where >= 0 || seen["name"] && (seen["price"] || seen[priceAmount]) {
+		columns := r.Columns(slices.Clone(fields), resembling, t.accept)
+		if columns.Has("name") && (columns.Has("price") || columns.Has(priceAmount)) || columns.Has("sku") && changes(columns) {
+			return columns, nil
+		}
+	}
+	if t.refusal == nil || len(seen) > t.known {
+		t.known, t.refusal = len(seen), r.Lacks(fields, "The first row must name the columns name, and price or price_amount")
+	}
+	if t.rows++; t.rows > maxTitles {
+		return nil, t.refusal
+	}
+	return nil, nil //nolint:nilnil // it is a title
+}
+
+// changes reports whether columns are of a list that changes products, such as one of SKUs and prices: it has no column that may be a name or
+// a price but is not read.
+func changes(c *spreadsheet.Columns) bool {
+	return len(c.Used) > 1 && !slices.ContainsFunc(c.Guessed, func(g spreadsheet.Column) bool {
+		return !c.Has(g.Field) && slices.Contains([]string{"name", "price", priceAmount}, g.Field)
+	})
+}
+
+// taxes are words of headers such as HSN code, which many products share.
+var taxes = []string{"hsn", "hs", "sac", "gst", "tax", "hsncode", "bar", "pin"}
+
+// resembling returns the field that a header resembles. A price in another currency is none.
+func resembling(header string) string {
+	field := spreadsheet.Guess(columnOf, header)
+	switch {
+	case (field == "price" || field == priceAmount) && spreadsheet.ForeignMoney(header) != "":
+		return ""
+	case !slices.Contains(codes, field):
+		return field
+	case slices.ContainsFunc(wording.Words(header), func(word string) bool { return slices.Contains(taxes, word) }):
+		return ""
+	}
+	return codes[0]
+}
+
+// lineOf returns a row in order, or all that is wrong with it.
+func lineOf(r spreadsheet.Row, columns *spreadsheet.Columns) (line Line, err error) {
+	cells, err := columns.Of(r)
+	if err != nil {
+		return line, err
+	}
+	var item product.Item
+	for _, f := range patch.Texts(&item.Details) {
+		if cells[f.Name] != "" {
+			*f.Field = patch.Set(cells[f.Name])
+		}
+	}
+	item.Name = cells["name"]
+	if images := cells["images"]; images != "" {
+		item.Images = patch.Set(strings.FieldsFunc(images, func(c rune) bool { return c == '|' || c == ',' || c == '\n' || c == '\r' }))
+	}
+	var wrongMOQ, wrongPrice error
+	if text := cells["moq"]; text != "" {
+		var n int64
+		if n, wrongMOQ = whole("moq", text); wrongMOQ == nil {
+			item.MOQ = patch.Set(n)
+		}
+	}
+	item.Price, wrongPrice = price(cells["price"], cells[priceAmount])
+	shown := cmp.Or(columns.Foreign(r, "price"), columns.Foreign(r, priceAmount), spreadsheet.ForeignMoney(cells["price"]))
+	if code := cells["price_currency"]; shown != "" && (code == "" || strings.EqualFold(code, "INR")) {
+		wrongPrice = fault.Fields(fault.Field{Field: "price", Message: "is in " + shown + ", not in rupees"})
+	}
+	line.Item, err = item.Tidied()
+	line.lacks = fault.Join(err, wrongMOQ, wrongPrice)
+	if line.key = product.SKUKey(item.SKU.Value); line.key == "" {
+		return line, line.lacks
+	}
+	line.Given = &product.Edit{Details: item.Details}
+	line.Given.SKU = patch.Field[string]{} // the product has it, maybe in another spelling
+	if item.Name != "" {
+		line.Given.Name = patch.Set(item.Name)
+	}
+	if cells["price"]+cells[priceAmount] == "" {
+		wrongPrice = nil
+	} else {
+		line.Given.Price = patch.Set(item.Price)
+	}
+	if line.lacks != nil {
+		_, err = line.Given.Decide(product.State{Company: uuid.Max})
+	}
+	return line, fault.Join(err, wrongMOQ, wrongPrice)
+}
+
+// price returns a price in the hundredth part of the currency. Where both columns have one, they are the same.
+func price(units, hundredths string) (int64, error) {
+	if units == "" && hundredths == "" {
+		return 0, fault.Fields(fault.Field{Field: "price", Message: "is required"})
+	}
+	var amount, other int64
+	var err error
+	if hundredths != "" {
+		if amount, err = whole(priceAmount, hundredths); err != nil || units == "" {
+			return amount, err
+		}
+	}
+	if other, err = money(units); err != nil || hundredths == "" {
+		return other, err
+	}
+	if other != amount {
+		return 0, fault.Fields(fault.Field{Field: "price", Message: "is not " + priceAmount + " divided by 100"})
+	}
+	return amount, nil
+}
+
+// maxDigits bounds numbers: with more, they are no price.
+const maxDigits = 15
+
+var (
+	// ambiguous is a dot that separates thousands for some, and places for others.
+	ambiguous = regexp.MustCompile(`\.[0-9]{3}$`)
+	wholeForm = regexp.MustCompile(`^-?[0-9]+(\.0*)?$`)
+	moneyForm = regexp.MustCompile(`^-?([0-9]+|[0-9]{1,3}(,[0-9]{2,3})*,[0-9]{3})(\.[0-9]*)?$`)
+	signs     = regexp.MustCompile(`(?i)^(₹|rs\.?|inr)\s*|\s*/-$`)
+)
+
+const eitherDot = "a dot with three digits behind it may mean thousands: write 1000 or 1000.00"
+
+func whole(field, text string) (int64, error) {
+	if ambiguous.MatchString(text) {
+		return 0, fault.Fields(fault.Field{Field: field, Message: eitherDot})
+	}
+	if !wholeForm.MatchString(text) {
+		return 0, fault.Fields(fault.Field{Field: field, Message: "expected a whole number"})
+	}
+	text, _, _ = strings.Cut(text, ".")
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fault.Fields(fault.Field{Field: field, Message: "the number is too large"})
+	}
+	return n, nil
+}
+
+// money takes an amount with at most two places, with the sign of the rupee, and with commas between its thousands or lakhs.
+func money(text string) (int64, error) {
+	wrong := func(message string) (int64, error) {
+		return 0, fault.Fields(fault.Field{Field: "price", Message: message})
+	}
+	text = strings.TrimSpace(signs.ReplaceAllString(text, ""))
+	if ambiguous.MatchString(text) {
+		return wrong(eitherDot)
+	}
+	if !moneyForm.MatchString(text) {
+		return wrong("expected an amount, as in 1,250.50")
+	}
+	text = strings.TrimRight(strings.ReplaceAll(text, ",", ""), ".")
+	if len(text) > 3*maxDigits {
+		return wrong("the number is too large")
+	}
+	amount, err := decimal.NewFromString(text)
+	if err != nil {
+		return wrong("expected an amount, as in 1,250.50")
+	}
+	hundredths := amount.Shift(2)
+	switch {
+	case !hundredths.IsInteger():
+		return wrong("at most 2 places")
+	case hundredths.NumDigits() > maxDigits:
+		return wrong("the number is too large")
+	}
+	return hundredths.IntPart(), nil
+}
+
+// CatalogResult is the answer to a file of products.
+type CatalogResult struct {
+	spreadsheet.ImportResult
+
+	Updated   int `json:"updated"   doc:"Products that had the SKU of a row and were changed: in the columns where the row has a value"`
+	Unchanged int `json:"unchanged" doc:"Products that had the SKU of a row, and all that the row says"`
+}
+
+// Result returns the answer once the lines are carried out.
+func (f CatalogFile) Result(done Imported) CatalogResult {
+	wrong := append(slices.Clip(f.Errors), done.Failed...)
+	slices.SortFunc(wrong, func(a, b spreadsheet.RowError) int { return a.Row - b.Row })
+	r := CatalogResult{ImportResult: spreadsheet.Result(done.Created, wrong, f.Columns), Updated: done.Updated, Unchanged: done.Unchanged}
+	r.Success = r.Success || r.Updated+r.Unchanged > 0
+	return r
+}

@@ -1,0 +1,239 @@
+package marketplacecmd
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/marketplace/company"
+	"bahi/domain/marketplace/companycontact"
+	"bahi/domain/patch"
+)
+
+// The refusals about a contact's company.
+var (
+	errNoSuchCompany = unknownID("company_id", "Company not found")
+	// ErrCompanyGone refuses changes of what a deleted company leaves.
+	ErrCompanyGone = fault.New(fault.Conflict, "The company was deleted")
+)
+
+// belongs reports whether the caller may change what a workspace has.
+func belongs(req commands.Request, workspace uuid.UUID) bool {
+	who := req.Actor
+	return workspace != uuid.Nil && who.Type != "" && who.May(actor.Marketplace, actor.Write) && (workspace == req.Workspace || who.Permissions.Operator)
+}
+
+// WorkspaceOf returns the workspace of a company of the caller's, which may be deleted, or the refusal of another one. Operators read all.
+func WorkspaceOf(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID, notYours error) (uuid.UUID, error) {
+	l, err := commands.Load(ctx, h.Fresh(), company.Kind, id.String())
+	if err == nil && (l.Revision < 0 || l.Workspace != req.Workspace && !req.Actor.Permissions.Operator) {
+		err = notYours
+	}
+	return l.Workspace, err
+}
+
+// ContactOutcome is what became of a command on a contact.
+type ContactOutcome = commands.Outcome[companycontact.State]
+
+// ContactWritten is a contact after a command. Ignored has what a stranger may not change.
+type ContactWritten struct {
+	ContactOutcome
+
+	Primary bool
+	Ignored []fault.Field
+}
+
+func noContact() ContactWritten {
+	return ContactWritten{ContactOutcome: ContactOutcome{Revision: -1}}
+}
+
+// AddContact makes a contact, of a company or of none.
+func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, c companycontact.Add) (ContactWritten, error) {
+	member, gone, of := false, false, uuid.Nil
+	if c.CompanyID != nil {
+		of = *c.CompanyID
+		l, err := commands.Load(ctx, h.Fresh(), company.Kind, of.String())
+		if err != nil {
+			return noContact(), err
+		}
+		member, gone = belongs(req, l.Workspace), l.State.Name == ""
+		req = req.In(l.Workspace)
+	} else {
+		req = req.In(uuid.Nil)
+	}
+	out, done, err := commands.PreviousOutcome(ctx, h, req, companycontact.Kind)
+	switch {
+	case err != nil:
+		return noContact(), err
+	case !done && gone:
+		if _, wrong := c.Decide(companycontact.State{}); wrong != nil {
+			return noContact(), fault.Join(wrong, fault.Fields(errNoSuchCompany.Fields...))
+		}
+		return noContact(), errNoSuchCompany
+	case !done:
+		out, err = commands.CreateWithID(ctx, h, req, companycontact.Kind, newID, func(id string) event.Command[companycontact.State] {
+			c.ID = id
+			return c
+		})
+		if err != nil {
+			return noContact(), err
+		}
+	}
+	if of != uuid.Nil && c.IsPrimary.Value {
+		if err := namePrimary(ctx, h, req, of, out.ID, member); err != nil {
+			return noContact(), err
+		}
+	}
+	return contactWritten(ctx, h, out)
+}
+
+// contactWritten adds whether the contact is the first to turn to.
+func contactWritten(ctx context.Context, h *commands.Handler, out ContactOutcome) (ContactWritten, error) {
+	w := ContactWritten{ContactOutcome: out}
+	var err error
+	if w.State, err = commands.Reveal(ctx, h, w.State); err != nil || w.State.Company == uuid.Nil {
+		return w, err
+	}
+	first, err := commands.Load(ctx, h.Fresh(), companycontact.PrimaryKind, w.State.Company.String())
+	w.Primary = err == nil && first.State.Contact.String() == out.ID
+	return w, err
+}
+
+// besides returns the request for what follows in another stream, which a repetition does not do again.
+func besides(req commands.Request, what string) commands.Request {
+	follow := req.FollowUp()
+	if req.Key != "" {
+		follow.Key, follow.Operation = req.Key, req.Operation+" "+what
+	}
+	return follow
+}
+
+// namePrimary makes a contact the first to turn to at a company.
+func namePrimary(ctx context.Context, h *commands.Handler, req commands.Request, of uuid.UUID, id string, member bool) error {
+	first, err := commands.Load(ctx, h.Fresh(), companycontact.PrimaryKind, of.String())
+	if err != nil {
+		return err
+	}
+	c := companycontact.NamePrimary{Member: member}
+	if c.Contact, err = uuid.Parse(id); err != nil {
+		return err
+	}
+	if holder := first.State.Contact; !member && holder != uuid.Nil {
+		l, err := commands.Load(ctx, h.Fresh(), companycontact.Kind, holder.String())
+		if err != nil {
+			return err
+		}
+		if l.State.Company != of {
+			c.Gone = holder
+		}
+	}
+	_, err = commands.Handle(ctx, h, besides(req, "primary"), companycontact.PrimaryKind, of.String(), c)
+	return err
+}
+
+func dropPrimary(ctx context.Context, h *commands.Handler, req commands.Request, of uuid.UUID, id string) error {
+	who, err := uuid.Parse(id)
+	if err != nil || of == uuid.Nil {
+		return err
+	}
+	_, err = commands.Handle(ctx, h, besides(req, "no primary"), companycontact.PrimaryKind, of.String(), companycontact.DropPrimary{Contact: who})
+	return err
+}
+
+// EditContact changes what the command names of a contact. Of a stranger's change it leaves out what only members of the company may change.
+func EditContact(ctx context.Context, h *commands.Handler, req commands.Request, c companycontact.Edit) (ContactWritten, error) {
+	l, err := commands.Load(ctx, h.Fresh(), companycontact.Kind, c.ID)
+	if err != nil || !l.State.Exists {
+		return noContact(), cmp.Or(err, error(companycontact.ErrNotFound))
+	}
+	member := belongs(req, l.Workspace)
+	if err := standing(ctx, h, l.State.Company, member); err != nil {
+		return noContact(), err
+	}
+	asked := req.Workspace
+	req = req.In(l.Workspace)
+	var ignored []fault.Field
+	if c.ByNonMember = !member; c.ByNonMember {
+		const why = "only members of the company change it"
+		if c.CompanyID.Present() {
+			c.CompanyID, ignored = patch.Field[uuid.UUID]{}, append(ignored, fault.Field{Field: "company_id", Message: why})
+		}
+		if c.IsPrimary.Present() {
+			c.IsPrimary, ignored = patch.Field[bool]{}, append(ignored, fault.Field{Field: "is_primary", Message: why})
+		}
+	}
+	if c.CompanyID.Present() {
+		if err := movable(ctx, h, c.CompanyID.Value, l.Workspace, req.In(asked)); err != nil {
+			_, wrong := c.Decide(l.State)
+			return noContact(), fault.Join(err, wrong)
+		}
+	}
+	out, err := commands.Handle(ctx, h, req, companycontact.Kind, c.ID, c)
+	if err != nil {
+		return noContact(), err
+	}
+	if from := l.State.Company; from != out.State.Company || c.IsPrimary.Present() && !c.IsPrimary.Value {
+		if err := dropPrimary(ctx, h, req, from, c.ID); err != nil {
+			return noContact(), err
+		}
+	}
+	if c.IsPrimary.Value && out.State.Company != uuid.Nil {
+		if err := namePrimary(ctx, h, req, out.State.Company, c.ID, true); err != nil {
+			return noContact(), err
+		}
+	}
+	w, err := contactWritten(ctx, h, out)
+	w.Ignored = ignored
+	return w, err
+}
+
+// standing refuses changes of a deleted company's contact, of which strangers do not learn that it was there.
+func standing(ctx context.Context, h *commands.Handler, of uuid.UUID, member bool) error {
+	if of == uuid.Nil {
+		return nil
+	}
+	l, err := commands.Load(ctx, h.Fresh(), company.Kind, of.String())
+	switch {
+	case err != nil || l.State.Name != "":
+		return err
+	case member:
+		return ErrCompanyGone
+	}
+	return companycontact.ErrNotFound
+}
+
+// movable refuses a company that is not of the contact's workspace.
+func movable(ctx context.Context, h *commands.Handler, to, workspace uuid.UUID, req commands.Request) error {
+	l, err := commands.Load(ctx, h.Fresh(), company.Kind, to.String())
+	switch {
+	case err != nil:
+		return err
+	case l.State.Name == "":
+		return errNoCompany
+	case l.Workspace != workspace || !belongs(req, l.Workspace):
+		return companycontact.ErrNotYours
+	}
+	return nil
+}
+
+// DeleteContact ends a contact of the caller's company; an operator ends any. Its key is destroyed soon after.
+func DeleteContact(ctx context.Context, h *commands.Handler, req commands.Request, id string) (ContactOutcome, error) {
+	none := noContact().ContactOutcome
+	l, err := commands.Load(ctx, h.Fresh(), companycontact.Kind, id)
+	if err != nil {
+		return none, err
+	}
+	if req.Actor.Permissions.Operator && l.Revision >= 0 {
+		req = req.In(l.Workspace)
+	}
+	out, err := commands.Handle(ctx, h, req, companycontact.Kind, id, companycontact.Delete{})
+	if err != nil {
+		return out, err
+	}
+	return out, dropPrimary(ctx, h, req, l.State.Company, id)
+}

@@ -1,0 +1,162 @@
+package marketplacecmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/marketplace/company"
+	"bahi/domain/marketplace/product"
+	"bahi/eventstore"
+)
+
+// errNoCompany refuses a company that a request names and that does not exist.
+var errNoCompany = fault.Fields(fault.Field{Field: "company_id", Message: "there is no such company"})
+
+// Seller returns the request as it acts for a company, if that is the caller's.
+func Seller(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID) (commands.Request, error) {
+	l, err := commands.Load(ctx, h.Fresh(), company.Kind, id.String())
+	if err == nil && l.State.Name == "" {
+		err = errNoCompany
+	}
+	if err != nil {
+		return req, err
+	}
+	return enterCompany(ctx, h, req, id.String())
+}
+
+// AddProduct makes a product of a company.
+func AddProduct(ctx context.Context, h *commands.Handler, req commands.Request, c product.Add) (commands.Outcome[product.State], error) {
+	req, err := Seller(ctx, h, req, c.Company)
+	if err != nil {
+		_, wrong := c.Decide(product.State{})
+		return commands.Outcome[product.State]{Revision: -1}, fault.Join(err, wrong)
+	}
+	return addProduct(ctx, h, req, c)
+}
+
+func addProduct(ctx context.Context, h *commands.Handler, req commands.Request, c product.Add) (commands.Outcome[product.State], error) {
+	key := product.SKUClaim(c.Company, product.SKUKey(c.SKU.Value))
+	return skus.Create(ctx, h, req, key, newID, func(string) event.Command[product.State] { return c })
+}
+
+// EditProduct changes what the command names of a product.
+func EditProduct(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID, c product.Edit) (commands.Outcome[product.State], error) {
+	return change(ctx, h, req, id, c, func(of uuid.UUID) *string {
+		if !c.SKU.Present() {
+			return nil
+		}
+		return new(product.SKUClaim(of, product.SKUKey(c.SKU.Value)))
+	})
+}
+
+// DeleteProduct ends a product. Its SKU is free.
+func DeleteProduct(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID) (commands.Outcome[product.State], error) {
+	return change(ctx, h, req, id, product.Delete{}, func(uuid.UUID) *string { return new("") })
+}
+
+// change carries out a command on a product. Its company must exist. sku returns the name of the SKU's claim after the command, nil if the
+// SKU stays.
+func change(
+	ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID, c event.Command[product.State],
+	sku func(of uuid.UUID) *string,
+) (commands.Outcome[product.State], error) {
+	none := commands.Outcome[product.State]{ID: id.String(), Revision: -1}
+	if out, done, err := commands.PreviousOutcome(ctx, h, req, product.Kind); done || err != nil {
+		return out, err
+	}
+	l, err := commands.Load(ctx, h.Fresh(), product.Kind, id.String())
+	if err == nil && l.Revision < 0 {
+		if err = begin(ctx, h, req, id); err == nil {
+			l, err = commands.Load(ctx, h.Fresh(), product.Kind, id.String())
+		}
+	}
+	if err != nil {
+		return none, err
+	}
+	exists := func(s product.State) bool { return s.Company != uuid.Nil }
+	if req, err = enter(ctx, h, req, product.Kind, id.String(), exists, product.ErrNotYours); err != nil {
+		return none, err
+	}
+	seller, err := commands.Load(ctx, h.Fresh(), company.Kind, l.State.Company.String())
+	if err == nil && seller.State.Name == "" { // what it sold is gone with it
+		err = product.ErrNotFound
+	}
+	if err != nil {
+		return none, err
+	}
+	return skus.Handle(ctx, h, req, id.String(), sku(l.State.Company), c)
+}
+
+// LoadProduct returns a product's state, also of one that has no stream of its own yet.
+func LoadProduct(ctx context.Context, h *commands.Handler, id uuid.UUID) (product.State, error) {
+	return productOf(ctx, h.Fresh(), id.String())
+}
+
+// productOf is [LoadProduct] from any source.
+func productOf(ctx context.Context, from commands.Source, id string) (product.State, error) {
+	l, err := commands.Load(ctx, from, product.Kind, id)
+	if err != nil || l.Revision >= 0 {
+		return l.State, err
+	}
+	of, err := uuid.Parse(id)
+	if err != nil {
+		return l.State, fmt.Errorf("load a product: %w", err)
+	}
+	in, nth := product.BatchOf(of)
+	batch, err := commands.Load(ctx, from, product.Batches, in.String())
+	if err != nil || nth < 0 || nth >= len(batch.State.Products) {
+		return product.State{}, err
+	}
+	return product.State{Company: batch.State.Company, Item: batch.State.Products[nth], ImportedAt: batch.CreatedAt}, nil
+}
+
+// begin writes the first events of imported products' own streams, which have none. An event's id is made of its product's, so doing it
+// again changes nothing.
+func begin(ctx context.Context, h *commands.Handler, req commands.Request, ids ...uuid.UUID) error {
+	type begun struct {
+		commands.Loaded[product.Batch]
+
+		meta event.Meta
+	}
+	batches := map[uuid.UUID]begun{}
+	var appends []eventstore.Transaction
+	for _, id := range ids {
+		in, nth := product.BatchOf(id)
+		batch, seen := batches[in]
+		if !seen {
+			var err error
+			batch.Loaded, err = commands.Load(ctx, h.Fresh(), product.Batches, in.String())
+			if err == nil && batch.Revision >= 0 {
+				batch.meta, err = h.FollowUpMeta(ctx, product.Batches.Stream(in.String()))
+			}
+			if err != nil {
+				return err
+			}
+			batches[in] = batch
+		}
+		switch {
+		case nth < 0 || nth >= len(batch.State.Products):
+			continue
+		case batch.Workspace != req.Workspace && !req.Actor.Permissions.Operator:
+			return product.ErrNotYours
+		}
+		added := product.Added{Company: batch.State.Company, Item: batch.State.Products[nth], ImportedAt: batch.CreatedAt}
+		e, err := product.Kind.Encode(uuid.NewSHA1(uuid.NameSpaceOID, id[:]), added, batch.meta)
+		if err != nil {
+			return err
+		}
+		appends = append(appends, eventstore.To(product.Kind.Stream(id.String()), eventstore.NoStream, e))
+	}
+	for _, r := range h.AppendEach(ctx, appends) {
+		if _, begun := errors.AsType[*eventstore.WrongRevision](r.Err); r.Err != nil && !begun {
+			return r.Err
+		}
+	}
+	return nil
+}

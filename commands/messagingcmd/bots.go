@@ -1,0 +1,178 @@
+package messagingcmd
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"strconv"
+
+	"bahi/commands"
+	"bahi/commands/unique"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/bot"
+	"bahi/domain/messaging/botsource"
+	"bahi/domain/messaging/botwebhook"
+	"bahi/domain/messaging/channel"
+)
+
+// Blobs keep the bytes of files and pages.
+type Blobs interface {
+	Put(ctx context.Context, key, contentType string, data []byte) error
+}
+
+// Bots has what bots need beyond load, decide, append.
+type Bots struct {
+	Commands *commands.Handler
+	Blobs    Blobs
+}
+
+// pages lets a bot have a page once.
+var pages = unique.Field[botsource.State]{
+	Records: botsource.Kind, Claims: botsource.Pages, Key: func(s botsource.State) string { return s.PageKey },
+	Name: "url", Taken: "The bot has this page already",
+}
+
+// existing reports whether there is a channel.
+func existing(s channel.State) bool { return s.Type != "" }
+
+func (f *Bots) channels(ctx context.Context, req commands.Request, ids []int64) error {
+	return known(ctx, f.Commands.Fresh(), req, channel.Kind, "channelIds", channel.ErrNotFound.Detail, existing, ids)
+}
+
+// Create makes a bot in the request's workspace.
+func (f *Bots) Create(ctx context.Context, req commands.Request, c bot.Create) (commands.Outcome[bot.State], error) {
+	if req.Actor.Type == "user" {
+		c.Owner = req.Actor.ID
+	}
+	_, wrong := c.Decide(bot.State{})
+	if err := fault.Join(wrong, f.channels(ctx, req, c.Channels.Value)); err != nil {
+		return commands.Outcome[bot.State]{Revision: -1}, err
+	}
+	return commands.Create(ctx, f.Commands, req, bot.Kind, f.Commands.IDFromSeries(bot.Kind.Category(), 1), c)
+}
+
+// Edit changes what the command names of a bot. Its state has no channels that were deleted.
+func (f *Bots) Edit(ctx context.Context, req commands.Request, id string, c bot.Edit) (out commands.Outcome[bot.State], err error) {
+	if err := f.own(ctx, req, id); err != nil {
+		return out, err
+	}
+	_, wrong := c.Decide(bot.State{Name: "it exists"})
+	if err := fault.Join(wrong, f.channels(ctx, req, c.Channels.Value)); err != nil {
+		return out, err
+	}
+	if out, err = commands.Handle(ctx, f.Commands, req, bot.Kind, id, c); err != nil {
+		return out, err
+	}
+	var live []int64
+	for _, id := range out.State.Channels {
+		l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, strconv.FormatInt(id, 10))
+		if err != nil {
+			return out, err
+		}
+		if existing(l.State) {
+			live = append(live, id)
+		}
+	}
+	out.State.Channels = live
+	return out, nil
+}
+
+// own returns [bot.ErrNotFound] unless the bot is of the request's workspace.
+func (f *Bots) own(ctx context.Context, req commands.Request, id string) error {
+	l, err := commands.Load(ctx, f.Commands.Fresh(), bot.Kind, id)
+	if err == nil && (l.Workspace != req.Workspace || l.State.Name == "") {
+		err = bot.ErrNotFound
+	}
+	return err
+}
+
+// SourceKey returns the name of a source's bytes in the blob store.
+func SourceKey(bot int64, source string) string {
+	return BotFolder(bot) + source
+}
+
+// BotFolder returns the beginning of the names of a bot's bytes.
+func BotFolder(bot int64) string { return "bots/" + strconv.FormatInt(bot, 10) + "/" }
+
+// AddFile gives a bot a file. Its bytes are kept before the log has it.
+func (f *Bots) AddFile(ctx context.Context, req commands.Request, c botsource.AddFile, data []byte) (out commands.Outcome[botsource.State], err error) {
+	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
+		return out, err
+	}
+	sum := sha256.Sum256(data)
+	c.Hash, c.Size = hex.EncodeToString(sum[:]), int64(len(data))
+	number := f.Commands.IDFromSeries(botsource.Kind.Category(), 1)
+	return commands.Create(ctx, f.Commands, req, botsource.Kind, func(ctx context.Context) (string, error) {
+		id, err := number(ctx)
+		if err == nil {
+			err = f.Blobs.Put(ctx, SourceKey(c.Bot, id), "application/octet-stream", data)
+		}
+		return id, err
+	}, c)
+}
+
+// AddPage gives a bot a page, which a job fetches.
+func (f *Bots) AddPage(ctx context.Context, req commands.Request, c botsource.AddPage) (out commands.Outcome[botsource.State], err error) {
+	id := strconv.FormatInt(c.Bot, 10)
+	if err := f.own(ctx, req, id); err != nil {
+		return out, err
+	}
+	address, err := botsource.Normal(c.URL)
+	if err != nil {
+		return out, err
+	}
+	if c.PageKey, err = unique.Key(ctx, f.Commands, botsource.Pages, []byte(id), []byte(address)); err != nil {
+		return out, err
+	}
+	return pages.Create(ctx, f.Commands, req, c.PageKey, f.Commands.IDFromSeries(botsource.Kind.Category(), 1), func(string) event.Command[botsource.State] { return c })
+}
+
+// RefreshPage lets a page be fetched again.
+func (f *Bots) RefreshPage(ctx context.Context, req commands.Request, of int64, id string) (out commands.Outcome[botsource.State], err error) {
+	if err := f.own(ctx, req, strconv.FormatInt(of, 10)); err != nil {
+		return out, err
+	}
+	l, err := commands.Load(ctx, f.Commands.Fresh(), botsource.Kind, id)
+	if err != nil || l.State.Bot != of {
+		return out, errors.Join(err, botsource.ErrNoPage)
+	}
+	return commands.Handle(ctx, f.Commands, req, botsource.Kind, id, botsource.Request{})
+}
+
+// DeleteSource ends a source of a bot.
+func (f *Bots) DeleteSource(ctx context.Context, req commands.Request, id string, c botsource.Delete) (out commands.Outcome[botsource.State], err error) {
+	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
+		return out, err
+	}
+	return pages.Handle(ctx, f.Commands, req, id, new(""), c)
+}
+
+// secretBytes is the length of the secret that signs calls (CONTRACT.md 3.4: 24 to 64).
+const secretBytes = 32
+
+// CreateWebhook gives a bot a webhook. It returns the secret that signs its calls, none for a repetition of the request.
+func (f *Bots) CreateWebhook(ctx context.Context, req commands.Request, c botwebhook.Create) (secret string, out commands.Outcome[botwebhook.State], err error) {
+	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
+		return "", out, err
+	}
+	random := make([]byte, secretBytes)
+	_, _ = rand.Read(random) // it never fails
+	c.Secret = "whsec_" + base64.StdEncoding.EncodeToString(random)
+	out, err = commands.Create(ctx, f.Commands, req, botwebhook.Kind, f.Commands.IDFromSeries(botwebhook.Kind.Category(), 1), c)
+	if err != nil || out.Replayed {
+		return "", out, err
+	}
+	return c.Secret, out, nil
+}
+
+// EditWebhook changes what the command names of a bot's webhook.
+func (f *Bots) EditWebhook(ctx context.Context, req commands.Request, id string, c botwebhook.Edit) (out commands.Outcome[botwebhook.State], err error) {
+	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
+		return out, err
+	}
+	return commands.Handle(ctx, f.Commands, req, botwebhook.Kind, id, c)
+}

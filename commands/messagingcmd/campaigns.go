@@ -1,0 +1,147 @@
+package messagingcmd
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/contactlist"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+	"bahi/domain/messaging/template"
+)
+
+// Campaigns begins campaigns, and has what their dispatch needs of channels and templates.
+type Campaigns struct {
+	*Messages
+
+	Zone     *time.Location // of the workspaces
+	Autosend bool           // a campaign without a time is sent when it is made (CONTRACT.md D22)
+}
+
+// Create makes a campaign in the request's workspace.
+func (f *Campaigns) Create(ctx context.Context, req commands.Request, c campaign.Create) (out commands.Outcome[campaign.State], err error) {
+	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, campaign.Kind); done || err != nil { // its time may be over by now
+		return out, err
+	}
+	c.Now, c.Zone, c.Autosend = f.Commands.Now(), f.Zone, f.Autosend
+	if c.Templates, err = f.templates(ctx, req.Workspace, c.Named()); err != nil {
+		return out, err
+	}
+	if list, ok := c.ListID(); ok && list != 0 {
+		l, err := commands.Load(ctx, f.Commands.Fresh(), contactlist.Kind, strconv.FormatInt(list, 10))
+		if err != nil {
+			return out, err
+		}
+		c.HasList = l.Workspace == req.Workspace && l.State.Name != ""
+	}
+	return commands.Create(ctx, f.Commands, req, campaign.Kind, f.Commands.IDFromSeries(campaign.Kind.Category(), 1), c)
+}
+
+// templates returns the templates of a workspace among some, by their ids.
+func (f *Campaigns) templates(ctx context.Context, workspace uuid.UUID, ids []int64) (map[int64]template.State, error) {
+	all := map[int64]template.State{}
+	for _, id := range ids {
+		l, err := commands.Load(ctx, f.Commands.Fresh(), template.Kind, strconv.FormatInt(id, 10))
+		if err != nil {
+			return nil, err
+		}
+		if l.Workspace == workspace && l.State.Channel != 0 {
+			all[id] = l.State
+		}
+	}
+	return all, nil
+}
+
+// CampaignChannel is a channel as a campaign sends on it, with the campaign's templates by their ids.
+type CampaignChannel struct {
+	Account   network.Account
+	Sandboxed bool
+	Templates map[int64]template.State
+
+	of commands.Loaded[channel.State]
+}
+
+// UnsendableError tells why a campaign cannot be sent at all.
+type UnsendableError string
+
+func (e UnsendableError) Error() string { return string(e) }
+
+// ErrNoChannel ends a campaign, whatever it has sent (CONTRACT.md N8).
+const ErrNoChannel UnsendableError = "The channel was deleted"
+
+// Line opens the channel of a campaign. Its error is a [UnsendableError] where the channel is gone or a template may not be sent.
+func (f *Campaigns) Line(ctx context.Context, workspace uuid.UUID, p campaign.Plan) (l CampaignChannel, err error) {
+	id := strconv.FormatInt(p.Channel, 10)
+	if l.of, err = commands.Load(ctx, f.Commands.Fresh(), channel.Kind, id); err != nil {
+		return l, err
+	}
+	if l.of.State.Type == "" || l.of.Workspace != workspace {
+		return l, ErrNoChannel
+	}
+	l.Account, err = f.account(ctx, id, l.of.State)
+	switch {
+	case errors.Is(err, channel.ErrNotFound):
+		return l, ErrNoChannel
+	case err != nil:
+		return l, err
+	}
+	if _, err = f.Templates.Refresh(ctx, workspace, []int64{p.Channel}); err != nil { // who cannot be asked has not changed its mind
+		return l, err
+	}
+	var ids []int64
+	for _, s := range p.Sequence() {
+		ids = append(ids, s.TemplateID)
+	}
+	if l.Templates, err = f.templates(ctx, workspace, ids); err != nil {
+		return l, err
+	}
+	for _, id := range ids {
+		if t := l.Templates[id]; !t.Sendable() {
+			return l, UnsendableError("The template " + t.Name + " is not approved: " + t.Status)
+		}
+	}
+	l.Sandboxed = f.Sandboxed(l.Account)
+	return l, nil
+}
+
+// AccountHealth asks the network what it says of the channel's account.
+func (f *Campaigns) AccountHealth(ctx context.Context, l CampaignChannel) (network.Health, *network.Failure) {
+	asking, cancel := f.within(ctx)
+	defer cancel()
+	h, err := f.Networks.Health(asking, l.Account)
+	return h, failureOf(err)
+}
+
+func failureOf(err error) *network.Failure {
+	failed, ok := errors.AsType[*network.Failure](err)
+	if err != nil && !ok {
+		failed = &network.Failure{Reason: network.Unknown}
+	}
+	return failed
+}
+
+// Call sends a campaign's message, and returns what its network said. It goes on when ctx ends: half a call is none that is known.
+func (f *Campaigns) Call(ctx context.Context, req commands.Request, l CampaignChannel, m network.Message, contact int64) message.RecordSendResult {
+	ctx = context.WithoutCancel(ctx)
+	calling, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	as := ""
+	m.As = &as
+	id, err := f.Networks.Send(calling, l.Account, m)
+	if err := f.alike(ctx, req, contact, m.To, as); err != nil {
+		f.Log.Warn("another spelling of a contact's number was not noted", "channel", l.Account.Channel, "error", err)
+	}
+	return message.RecordSendResult{Contact: contact, ProviderID: id, Failure: failureOf(err)}
+}
+
+// Learn notes what the network's answer says of the channel.
+func (f *Campaigns) Learn(ctx context.Context, l CampaignChannel, failed *network.Failure) error {
+	return f.learn(ctx, l.of, strconv.FormatInt(l.Account.Channel, 10), failed)
+}

@@ -1,0 +1,349 @@
+package messagingcmd
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
+
+	"bahi/commands"
+	"bahi/commands/unique"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/network"
+	"bahi/domain/patch"
+)
+
+// Networks are the networks of channels. Their errors are [*network.Failure].
+type Networks interface {
+	// Health asks what a network says of an account.
+	Health(ctx context.Context, a network.Account) (network.Health, error)
+	// Send sends a message and returns the network's id of it.
+	Send(ctx context.Context, a network.Account, m network.Message) (string, error)
+	// Templates lists the templates of an account, none for a network without them.
+	Templates(ctx context.Context, a network.Account) ([]network.Template, error)
+	// Renew has the network give another access token.
+	Renew(ctx context.Context, a network.Account) (network.Renewed, error)
+	// File fetches a file that came with a message, by what the network calls it.
+	File(ctx context.Context, a network.Account, ref string) (data []byte, contentType string, err error)
+}
+
+// Secrets opens sealed values.
+type Secrets interface {
+	OpenValue(ctx context.Context, s event.Sealed) (string, error)
+}
+
+// Channels has what channels need beyond load, decide, append.
+type Channels struct {
+	Commands *commands.Handler
+	Secrets  Secrets
+	Networks Networks
+	Hooks    string        // public https address that networks can call, with the path of hooks; empty: there is none
+	Within   time.Duration // in which a network says something of an account; 0: 5 seconds
+	Log      *slog.Logger
+
+	// Deliver handles the calls that were kept until the sender of a channel is known to be the channel's.
+	Deliver func(ctx context.Context, channel int64) error
+
+	Renewing *singleflight.Group // of access tokens, by channel
+}
+
+const (
+	askTimeout    = 5 * time.Second // CONTRACT.md 0.7
+	maxConcurrent = 100             // channels of a workspace that are asked at once
+)
+
+// identities lets one channel of the deployment have a sender.
+var identities = unique.Field[channel.State]{
+	Records: channel.Kind, Claims: channel.Identities, Key: func(s channel.State) string { return s.IdentityKey },
+	Name: "channel_identity", Taken: "Another channel has this sender", Global: true,
+}
+
+// unnamed returns a conflict about a sender without the other channel, which may be another workspace's.
+func unnamed(err error) error {
+	if taken(err) {
+		return &fault.Error{Kind: fault.Conflict, Detail: identities.Taken, Code: identities.Name + "_taken"}
+	}
+	return err
+}
+
+func taken(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Code == identities.Name+"_taken"
+}
+
+// Create makes a channel in the request's workspace. It asks the network first: only who can use an account has its sender.
+func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.Create) (out commands.Outcome[channel.State], err error) {
+	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, channel.Kind); done || err != nil {
+		return out, err
+	}
+	c.ID, c.Key = "0", rand.Text() // of the secrets that are only used to ask
+	s, err := after(c, channel.State{})
+	if err == nil && req.Actor.Permissions.Operator {
+		c.GivenKey, err = f.identity(ctx, s.Type, s.Sender())
+		s.GivenKey, s.IdentityKey = c.GivenKey, c.GivenKey
+	}
+	if err != nil {
+		return commands.Outcome[channel.State]{Revision: -1}, err
+	}
+	if _, c.Found, err = f.ask(ctx, "0", s); err == nil {
+		err = f.free(ctx, "", s, c.Found)
+	}
+	if err != nil {
+		return commands.Outcome[channel.State]{Revision: -1}, err
+	}
+	out, err = identities.Create(ctx, f.Commands, req, c.Found.IdentityKey, f.Commands.IDFromSeries(channel.Kind.Category(), 1), func(id string) event.Command[channel.State] {
+		c.ID = id
+		return c
+	})
+	if err == nil && !out.Replayed && (out.State.Type == channel.Telegram || out.State.RefreshToken.Present()) { // now it has an address that its network can be told, and can keep a token
+		if _, err := f.check(ctx, ctx, req.Workspace, number(out.ID)); err != nil {
+			f.Log.Warn("a new channel could not be asked", "channel", out.ID, "error", err)
+		}
+		l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, out.ID)
+		if err != nil {
+			return out, err
+		}
+		out.State, out.Revision, out.Position, out.At = l.State, l.Revision, l.Position, l.At
+	}
+	return out, unnamed(err)
+}
+
+// number returns the number of an id that we gave.
+func number(id string) int64 {
+	n, _ := strconv.ParseInt(id, 10, 64)
+	return n
+}
+
+// after returns the state after a command.
+func after(c event.Command[channel.State], s channel.State) (channel.State, error) {
+	events, err := c.Decide(s)
+	for _, e := range events {
+		s = e.Evolve(s)
+	}
+	return s, err
+}
+
+// Edit changes what the command names of a channel. It asks the network again where the change is about the account.
+func (f *Channels) Edit(ctx context.Context, req commands.Request, c channel.Edit) (out commands.Outcome[channel.State], err error) {
+	if out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, channel.Kind); done || err != nil {
+		return out, err
+	}
+	l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, c.ID)
+	if err != nil {
+		return out, err
+	}
+	s, refused := after(c, l.State)
+	var key *string // nil: it stays
+	if refused == nil && l.Workspace == req.Workspace && !s.SameAccount(l.State) {
+		if !s.SameSender(l.State) {
+			switch s.IdentityKey = ""; {
+			case s.Sender() == l.State.Sender() && l.State.IdentityKey == s.GivenKey: // what an operator gave does not depend on credentials
+				s.IdentityKey = s.GivenKey
+			case req.Actor.Permissions.Operator && s.Sender() != l.State.Sender():
+				c.GivenKey, err = f.identity(ctx, s.Type, s.Sender())
+				s.GivenKey, s.IdentityKey = c.GivenKey, c.GivenKey
+			}
+			if err != nil {
+				return out, err
+			}
+		}
+		if _, c.Found, err = f.ask(ctx, c.ID, s); err == nil {
+			err = f.free(ctx, c.ID, s, c.Found)
+		}
+		if err != nil {
+			return out, err
+		}
+		key = &c.Found.IdentityKey
+	}
+	out, err = identities.Handle(ctx, f.Commands, req, c.ID, key, c)
+	if err == nil && key != nil && *key != "" && !req.DryRun {
+		err = f.Deliver(ctx, number(c.ID))
+	}
+	return out, unnamed(err)
+}
+
+// Confirm gives a channel the sender that its settings name, by an operator's word, and has the calls handled that were kept until then.
+func (f *Channels) Confirm(ctx context.Context, req commands.Request, id string) (out commands.Outcome[channel.State], err error) {
+	l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, id)
+	if err != nil {
+		return out, err
+	}
+	key, err := f.identity(ctx, l.State.Type, l.State.Sender())
+	if err != nil {
+		return out, err
+	}
+	if l.Revision >= 0 {
+		req = req.In(l.Workspace)
+	}
+	out, err = identities.Handle(ctx, f.Commands, req, id, &key, channel.Confirm{Sender: l.State.Sender(), IdentityKey: key})
+	if err == nil && !req.DryRun {
+		err = f.Deliver(ctx, number(id))
+	}
+	return out, unnamed(err)
+}
+
+// identity returns the name of the claim of a sender at a network, none for no sender.
+func (f *Channels) identity(ctx context.Context, kind, sender string) (string, error) {
+	return unique.Key(ctx, f.Commands, channel.Identities, []byte(kind), []byte(sender))
+}
+
+// free refuses a sender that is known to be another channel's, unless the network does not take the account.
+func (f *Channels) free(ctx context.Context, id string, s channel.State, r channel.Report) error {
+	if r.Status != channel.Connected {
+		return nil
+	}
+	holder, found, err := f.ChannelOf(ctx, s.Type, s.Sender())
+	if err == nil && found && strconv.FormatInt(holder, 10) != id {
+		err = fault.Taken(identities.Name, identities.Taken, "")
+	}
+	return unnamed(err)
+}
+
+// ChannelOf returns the channel that has an identity at a network, with false if none is known to have it.
+func (f *Channels) ChannelOf(ctx context.Context, kind, identity string) (id int64, found bool, err error) {
+	key, err := f.identity(ctx, kind, identity)
+	if err != nil || key == "" {
+		return 0, false, err
+	}
+	has := func(s channel.State, key string) bool { return s.IdentityKey == key }
+	id, _, err = claimed(ctx, f.Commands, channel.Identities, channel.Kind, key, has)
+	return id, id != 0, err
+}
+
+// Delete ends a channel. Its sender is free, and its key is destroyed soon after.
+func (f *Channels) Delete(ctx context.Context, req commands.Request, id string) (commands.Outcome[channel.State], error) {
+	return identities.Handle(ctx, f.Commands, req, id, new(""), channel.Delete{})
+}
+
+// ask asks the network of a channel what it says of the account.
+func (f *Channels) ask(ctx context.Context, id string, s channel.State) (h network.Health, r channel.Report, err error) {
+	r = channel.Report{Status: channel.Connected, IdentityKey: s.IdentityKey}
+	if s.Type == channel.Web { // it is our own
+		return h, r, nil
+	}
+	account, err := f.account(ctx, id, s)
+	if err != nil {
+		return h, r, err
+	}
+	asking, cancel := f.within(ctx)
+	defer cancel()
+	err = f.renewed(asking, id, account, func(a network.Account) (err error) {
+		h, err = f.Networks.Health(asking, a)
+		return err
+	})
+	failed, isFailure := errors.AsType[*network.Failure](err)
+	if err != nil && !isFailure {
+		return h, r, err
+	}
+	if r.Status, r.Error = s.StatusAfter(failed); failed != nil {
+		return h, r, nil
+	}
+	sender := cmp.Or(s.Sender(), h.Identity)
+	key, err := f.identity(ctx, s.Type, sender)
+	if r.IdentityKey = ""; h.Proven && h.Identity == sender || key == s.GivenKey {
+		r.IdentityKey = key
+	}
+	return h, r, err
+}
+
+// within bounds the time of asking, unless the caller has done so.
+func (f *Channels) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, cmp.Or(f.Within, askTimeout))
+}
+
+// account returns a channel with its credentials in clear.
+func (f *Channels) account(ctx context.Context, id string, s channel.State) (a network.Account, err error) {
+	a = network.Account{
+		Channel: number(id), Type: s.Type, Dialect: s.Settings.Dialect, BaseURL: s.Settings.BaseURL, SenderID: s.Settings.SenderID, AppName: s.Settings.AppName, ChatName: s.Name,
+		AccountID: s.Settings.AccountID, ClientID: s.Settings.ClientID,
+	}
+	for _, secret := range []struct {
+		into *string
+		of   patch.Field[event.Secret]
+	}{{&a.APIKey, s.APIKey}, {&a.AccessToken, s.AccessToken}, {&a.RefreshToken, s.RefreshToken}, {&a.ClientSecret, s.ClientSecret}} {
+		if err == nil {
+			*secret.into, err = f.Secrets.OpenValue(ctx, secret.of.Value.Sealed)
+		}
+	}
+	if errors.Is(err, event.ErrErased) {
+		err = channel.ErrNotFound
+	}
+	if err == nil && s.Type == channel.Telegram && a.Channel != 0 { // a channel that is yet to be made has no address
+		a.Hook = &network.Hook{}
+		if f.Hooks != "" {
+			a.Hook.URL = f.Hooks + "telegram/" + id
+		}
+		a.Hook.Token, err = f.hookToken(ctx, id)
+	}
+	return a, err
+}
+
+// Checked is what became of asking about a channel.
+type Checked struct {
+	network.Health
+
+	Channel int64
+	Status  string
+	Error   string
+}
+
+// Health asks the networks of channels at once, and notes what they say. It reports what went wrong with each, and never fails.
+func (f *Channels) Health(ctx context.Context, workspace uuid.UUID, ids []int64) []Checked {
+	all := make([]Checked, len(ids))
+	bounded, cancel := f.within(ctx)
+	defer cancel()
+	var asking errgroup.Group
+	asking.SetLimit(maxConcurrent)
+	for i, id := range ids {
+		asking.Go(func() (err error) {
+			if all[i], err = f.check(ctx, bounded, workspace, id); err != nil {
+				f.Log.Warn("a channel could not be asked", "channel", id, "error", err)
+				all[i] = Checked{Channel: id, Status: channel.Disconnected, Error: "It could not be asked"}
+			}
+			return nil
+		})
+	}
+	_ = asking.Wait() // each has its own error
+	return all
+}
+
+// check asks about one channel. What it said is noted although the time to ask is over.
+func (f *Channels) check(ctx, bounded context.Context, workspace uuid.UUID, id int64) (c Checked, err error) {
+	stream := strconv.FormatInt(id, 10)
+	l, err := commands.Load(ctx, f.Commands.Cached(), channel.Kind, stream)
+	if err != nil {
+		return c, err
+	}
+	h, r, err := f.ask(bounded, stream, l.State)
+	if err == nil {
+		r, err = f.note(ctx, workspace, stream, l.State, r)
+	}
+	return Checked{Health: h, Channel: id, Status: r.Status, Error: r.Error}, err
+}
+
+// note writes down what a network said of a channel, where it differs.
+func (f *Channels) note(ctx context.Context, workspace uuid.UUID, id string, s channel.State, r channel.Report) (channel.Report, error) {
+	if r == (channel.Report{Status: s.Status, Error: s.LastError, IdentityKey: s.IdentityKey}) {
+		return r, nil
+	}
+	req := commands.Request{Actor: actor.Actor{Type: "system", ID: "channels", Workspace: workspace}, Workspace: workspace}
+	_, err := identities.Handle(ctx, f.Commands, req, id, &r.IdentityKey, r)
+	if taken(err) {
+		r = channel.Report{Status: channel.Failed, Error: identities.Taken}
+		_, err = identities.Handle(ctx, f.Commands, req, id, &r.IdentityKey, r)
+	}
+	if err == nil && r.IdentityKey != "" && r.IdentityKey != s.IdentityKey {
+		err = f.Deliver(ctx, number(id))
+	}
+	return r, err
+}

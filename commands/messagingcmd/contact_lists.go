@@ -1,0 +1,67 @@
+package messagingcmd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/contactlist"
+)
+
+// known returns a fault for each id of a field that names no record of the request's workspace.
+func known[S any](
+	ctx context.Context, from commands.Source, req commands.Request, kind *event.Kind[S], field, missing string,
+	there func(S) bool, ids []int64,
+) error {
+	var wrong []error
+	for i, id := range ids {
+		l, err := commands.Load(ctx, from, kind, strconv.FormatInt(id, 10))
+		switch {
+		case err != nil:
+			return err
+		case l.Workspace != req.Workspace || !there(l.State):
+			wrong = append(wrong, fault.Fields(fault.Field{Field: fmt.Sprintf("%s[%d]", field, i), Message: missing}))
+		}
+	}
+	return fault.Join(wrong...)
+}
+
+// lists checks the lists that a contact is to be in.
+func lists(ctx context.Context, from commands.Source, req commands.Request, ids []int64) error {
+	isThere := func(s contactlist.State) bool { return s.Name != "" }
+	return known(ctx, from, req, contactlist.Kind, "listIds", contactlist.ErrNotFound.Detail, isThere, ids)
+}
+
+// CreateContactList makes a list, and puts its first contacts into it.
+func CreateContactList(
+	ctx context.Context, h *commands.Handler, req commands.Request, c contactlist.Create,
+) (commands.Outcome[contactlist.State], error) {
+	first := contactlist.Distinct(c.ContactIDs)
+	return commands.Do(ctx, h, req, contactlist.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		_, wrong := c.Decide(contactlist.State{})
+		isThere := func(s contact.State) bool { return s.Status != "" }
+		unknown := known(ctx, tx, req, contact.Kind, "contactIds", contact.ErrNotFound.Detail, isThere, c.ContactIDs)
+		if err := fault.Join(wrong, unknown); err != nil {
+			return err
+		}
+		var join contact.Join
+		newID := h.IDFromSeries(contactlist.Kind.Category(), 1)
+		_, err := commands.DecideNew(ctx, tx, contactlist.Kind, newID, func(id string) event.Command[contactlist.State] {
+			join.List, _ = strconv.ParseInt(id, 10, 64) // we gave it
+			return c
+		})
+		if err != nil || tx.DryRun() {
+			return err
+		}
+		for _, id := range first {
+			if _, err := commands.Decide(ctx, tx, contact.Kind, strconv.FormatInt(id, 10), join); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,86 @@
+// Package messaging has what contacts need beyond load, decide, append.
+package messagingcmd
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/unique"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/network"
+	"bahi/domain/person"
+)
+
+// phones lets one contact of a workspace have a phone.
+var phones = unique.Field[contact.State]{
+	Records: contact.Kind, Claims: contact.Phones, Key: func(s contact.State) string { return s.PhoneKey }, Has: reachedBy,
+	Name: "phone", Taken: "Another contact has this phone",
+}
+
+// name adds the name of the phone's claim. What is no phone has none: the command refuses it.
+func name(ctx context.Context, h *commands.Handler, workspace uuid.UUID, r *contact.Addresses) (err error) {
+	number, _ := person.ParseE164("phone", r.Phone.Value)
+	number, r.Respelt = network.Spelling(number)
+	r.PhoneKey, err = unique.Key(ctx, h, contact.Phones, workspace[:], []byte(number))
+	return err
+}
+
+// AddContact makes a contact in the request's workspace.
+func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Add) (out commands.Outcome[contact.State], err error) {
+	if err := name(ctx, h, req.Workspace, &c.Addresses); err != nil {
+		return out, err
+	}
+	return commands.Do(ctx, h, req, contact.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		_, wrong := c.Decide(contact.State{})
+		if err := fault.Join(wrong, lists(ctx, tx, req, c.ListIDs)); err != nil {
+			return err
+		}
+		_, err := phones.DecideNew(ctx, tx, c.PhoneKey, h.IDFromSeries(contact.Kind.Category(), 1), func(id string) event.Command[contact.State] {
+			c.ID = id
+			return c
+		})
+		return err
+	})
+}
+
+// EditContact changes what the command names of a contact.
+func EditContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Edit) (out commands.Outcome[contact.State], err error) {
+	if err := name(ctx, h, req.Workspace, &c.Addresses); err != nil {
+		return out, err
+	}
+	var phone *string // nil: it stays
+	if c.Phone.Present() {
+		phone = &c.PhoneKey
+	}
+	return commands.Do(ctx, h, req, contact.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		l, err := commands.Load(ctx, tx, contact.Kind, c.ID)
+		if err != nil {
+			return err
+		}
+		if l.Workspace == req.Workspace && l.State.Status != "" { // others do not learn which lists there are
+			_, wrong := c.Decide(l.State)
+			if err := fault.Join(wrong, lists(ctx, tx, req, c.ListIDs.Value)); err != nil {
+				return err
+			}
+		}
+		return phones.Decide(ctx, tx, c.ID, phone, c)
+	})
+}
+
+// DeleteContact ends a contact, with those that were merged into it. Its phone is free, and its key is destroyed soon after.
+func DeleteContact(ctx context.Context, h *commands.Handler, req commands.Request, id string) (commands.Outcome[contact.State], error) {
+	return commands.Do(ctx, h, req, contact.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		l, err := commands.Load(ctx, tx, contact.Kind, id)
+		if err != nil {
+			return err
+		}
+		if err := phones.Decide(ctx, tx, id, new(""), contact.Delete{}); err != nil {
+			return err
+		}
+		return forget(ctx, tx, l.State.Absorbed)
+	})
+}

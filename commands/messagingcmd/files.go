@@ -1,0 +1,99 @@
+package messagingcmd
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/message"
+)
+
+// Files keeps the files of conversations. A contact's are in the folder files/<subject>, which is deleted with the contact.
+type Files interface {
+	URL(ctx context.Context, key string, lasts time.Duration) (string, error)
+	Put(ctx context.Context, key, contentType string, data []byte) error
+	Delete(ctx context.Context, key string) error
+}
+
+// StoreFile fetches the file of a message, and keeps it. It passes over a message without one, and over one of a contact or channel that is gone.
+func (f *Messages) StoreFile(ctx context.Context, id string) error {
+	l, err := commands.Load(ctx, f.Commands.Fresh(), message.Kind, id)
+	if err != nil || l.State.Ref.IsZero() {
+		return err
+	}
+	s, err := commands.Reveal(ctx, f.Commands, l.State)
+	if err != nil {
+		return err
+	}
+	ref, err := s.Ref.Text()
+	if errors.Is(err, event.ErrErased) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	stream := strconv.FormatInt(s.Channel, 10)
+	of, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, stream)
+	if err != nil || of.State.Type == "" {
+		return err
+	}
+	account, err := f.account(ctx, stream, of.State)
+	if err != nil {
+		return err
+	}
+	data, kind, err := f.Networks.File(ctx, account, ref)
+	if err != nil {
+		return err
+	}
+	key := fileOf(s, id)
+	if err := f.Files.Put(ctx, key, kind, data); err != nil {
+		return err
+	}
+	who, err := commands.Load(ctx, f.Commands.Fresh(), contact.Kind, strconv.FormatInt(s.Contact, 10))
+	if err != nil {
+		return err
+	}
+	gone := who.State.Status == "" && who.State.Into == 0 // it was deleted meanwhile
+	if !gone {
+		out, err := commands.Handle(ctx, f.Commands, commands.Request{Workspace: l.Workspace}, message.Kind, id, message.StoreFile{Key: key, ContentType: kind, Size: int64(len(data))})
+		if err != nil {
+			return err
+		}
+		gone = out.State.Revoked
+	}
+	if gone {
+		return f.Files.Delete(ctx, key)
+	}
+	return nil
+}
+
+// pictureLink is how long networks may fetch a picture that is sent.
+const pictureLink = 7 * 24 * time.Hour
+
+// keepPicture keeps a picture that goes to a contact, unless an earlier try has, and returns a link to it.
+func (f *Messages) keepPicture(ctx context.Context, earlier message.State, id int64, p *message.Picture) (link string, err error) {
+	if p.Key = earlier.File; p.Key == "" {
+		p.Key = fileOf(message.State{Contact: id}, uuid.NewString())
+		if err := f.Files.Put(ctx, p.Key, p.Type, p.Bytes); err != nil {
+			return "", err
+		}
+		who, err := commands.Load(ctx, f.Commands.Fresh(), contact.Kind, strconv.FormatInt(id, 10))
+		if err == nil && who.State.Status == "" { // the contact was deleted meanwhile
+			err = contact.ErrNotFound
+		}
+		if err != nil {
+			return "", errors.Join(err, f.Files.Delete(ctx, p.Key))
+		}
+	}
+	return f.Files.URL(ctx, p.Key, pictureLink)
+}
+
+// fileOf returns the key of a file of a message.
+func fileOf(s message.State, id string) string { return "files/" + s.Subject() + "/" + id }

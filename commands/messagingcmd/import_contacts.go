@@ -1,0 +1,297 @@
+package messagingcmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"bahi/commands"
+	"bahi/commands/spreadsheet"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/patch"
+	"bahi/domain/person"
+	"bahi/eventstore"
+)
+
+// contactColumns are the columns of a file of contacts.
+var contactColumns = spreadsheet.Named(map[string]string{
+	"name": "contact contactname fullname", "phone": "mobile number phonenumber phoneno mobilenumber mobileno contactnumber contactno", "email": "mail emailaddress", "source": "", "lists": "list listids",
+	"optIn": "optin consent", "optInEvidence": "optinevidence evidence",
+})
+
+// imported is a row of a file.
+type imported struct {
+	number int
+	add    contact.Add
+}
+
+// maxEvidence is how many characters the evidence of a consent has at most, as in a PATCH.
+const maxEvidence = 500
+
+const (
+	maxThousands = 50  // thousands of rows of a file (CONTRACT.md R14)
+	batchSize    = 500 // rows that are written together
+	maxLists     = 100 // of a contact
+)
+
+// Imported is what became of a file of contacts.
+type Imported struct {
+	Result   spreadsheet.ImportResult
+	Position event.Position // 0: nothing was written
+	Replayed bool
+}
+
+// ImportContacts makes contacts of the rows of a file, and names the rows that are not in order. A phone that a contact or an earlier row has is an error
+// of its row. It writes batches of rows. A retry creates the missing contacts; it is Replayed if none was missing.
+func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Request, file *io.SectionReader) (Imported, error) {
+	rows, wrong, columns, err := readContacts(ctx, file)
+	if err != nil {
+		return Imported{}, err
+	}
+	i := importing{h: h, req: req, wrong: wrong}
+	for n := 0; n*batchSize < len(rows); n++ {
+		batch := rows[n*batchSize : min(len(rows), (n+1)*batchSize)]
+		if err := i.write(ctx, n, batch); err != nil {
+			return i.out, i.interrupted(err, len(rows)+len(wrong))
+		}
+	}
+	slices.SortFunc(i.wrong, func(a, b spreadsheet.RowError) int { return a.Row - b.Row })
+	i.out.Result, i.out.Replayed = spreadsheet.Result(i.created, i.wrong, columns), i.created > 0 && i.replayed == i.created
+	return i.out, nil
+}
+
+// importing is an import under way.
+type importing struct {
+	h   *commands.Handler
+	req commands.Request
+
+	created, replayed int
+	wrong             []spreadsheet.RowError
+	out               Imported
+}
+
+// interrupted returns the error of an import that ended early, with how far it came.
+func (i *importing) interrupted(err error, rows int) error {
+	refused, isFault := errors.AsType[*fault.Error](err)
+	away := isFault && refused.Kind == fault.Unavailable || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, eventstore.ErrUnavailable) || errors.Is(err, eventstore.ErrInDoubt)
+	if !away {
+		return err
+	}
+	return fault.Newf(fault.Unavailable, "The import was interrupted: of %d rows, %d are contacts and %d have faults. "+
+		"Send the file again with the same Idempotency-Key, and it goes on", rows, i.created, len(i.wrong))
+}
+
+// keyed returns the request for a part of the import.
+func (i *importing) keyed(part string, number int) commands.Request {
+	req := i.req
+	if req.Key != "" {
+		req.Key += " " + part + " " + strconv.Itoa(number)
+	}
+	return req
+}
+
+// write makes contacts of a batch in one transaction. Their ids follow one another in the order of the rows, from the id of the batch. So a
+// repetition finds the contacts. It creates those that were refused when the batch came first, if they are in order now.
+func (i *importing) write(ctx context.Context, number int, batch []imported) error {
+	if err := commands.InParallel(len(batch), func(n int) error { return name(ctx, i.h, i.req.Workspace, &batch[n].add.Addresses) }); err != nil {
+		return err
+	}
+	var refused []error
+	out, err := commands.Do(ctx, i.h, i.keyed("batch", number), contact.Kind, func(ctx context.Context, tx *commands.Tx) error {
+		first, err := commands.Once(tx, "ids", func() (int64, error) {
+			return i.h.Numbers(ctx, contact.Kind.Category(), int64(len(batch)))
+		})
+		if err != nil {
+			return err
+		}
+		refused, err = i.decide(ctx, tx, first, batch)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if out.Replayed {
+		return i.repeat(ctx, out, batch)
+	}
+	for n, row := range batch {
+		i.count(row, refused[n], out.Position, false)
+	}
+	return nil
+}
+
+// decide begins the contacts of a batch, and returns why it refuses rows.
+func (i *importing) decide(ctx context.Context, tx *commands.Tx, first int64, batch []imported) ([]error, error) {
+	refused, guessed := make([]error, len(batch)), map[string]bool{"": true}
+	if tx.Again() { // a guess was wrong: look at all values, some at once
+		if err := commands.InParallel(len(batch), func(n int) error { return phones.Prepare(ctx, i.h, batch[n].add.PhoneKey) }); err != nil {
+			return nil, err
+		}
+	}
+	for n, row := range batch {
+		row.add.ID = strconv.FormatInt(first+int64(n), 10)
+		commands.NewRecord(tx, contact.Kind, row.add.ID)
+		if n == 0 {
+			if _, err := commands.Decide(ctx, tx, contact.Kind, row.add.ID, nothing{}); err != nil {
+				return nil, err
+			}
+		}
+		if key := row.add.PhoneKey; !guessed[key] && !tx.Again() {
+			phones.Guess(tx, key)
+			guessed[key] = true
+		}
+		err := fault.Join(lists(ctx, tx, i.req, row.add.ListIDs), phones.Free(ctx, tx, row.add.PhoneKey, row.add.ID))
+		if err == nil {
+			_, err = commands.Decide(ctx, tx, contact.Kind, row.add.ID, row.add)
+		}
+		if refused[n] = err; isRefusal(err) {
+			continue
+		}
+		if err == nil {
+			err = phones.Give(ctx, tx, row.add.PhoneKey, row.add.ID)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return refused, nil
+}
+
+// nothing is a command after which nothing follows. The first contact of a batch gets it, so that the batch is known by that contact.
+type nothing struct{}
+
+func (nothing) Decide(contact.State) ([]event.Event[contact.State], error) { return nil, nil }
+
+// isRefusal reports whether an error is about a row, not about the log.
+func isRefusal(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Kind != fault.Unavailable
+}
+
+// repeat counts what became of a batch that was written before.
+func (i *importing) repeat(ctx context.Context, out commands.Outcome[contact.State], batch []imported) error {
+	first, err := strconv.ParseInt(out.ID, 10, 64)
+	if err != nil {
+		return fmt.Errorf("id of a batch: %w", err)
+	}
+	made := make([]commands.Loaded[contact.State], len(batch))
+	err = commands.InParallel(len(batch), func(n int) (err error) {
+		made[n], err = commands.Load(ctx, i.h.Fresh(), contact.Kind, strconv.FormatInt(first+int64(n), 10))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for n, row := range batch {
+		at, replayed := made[n].Position, true
+		var refused error
+		if made[n].Revision < 0 {
+			late, err := AddContact(ctx, i.h, i.keyed("row", row.number), row.add)
+			if err != nil && !isRefusal(err) {
+				return err
+			}
+			at, replayed, refused = late.Position, late.Replayed, err
+		}
+		i.count(row, refused, at, replayed)
+	}
+	return nil
+}
+
+// count counts a row that became a contact, or was refused.
+func (i *importing) count(row imported, refused error, at event.Position, replayed bool) {
+	if f, ok := errors.AsType[*fault.Error](refused); ok {
+		i.wrong = append(i.wrong, spreadsheet.RowError{Row: row.number, Error: spreadsheet.InOneLine(f)})
+		return
+	}
+	if i.created++; replayed {
+		i.replayed++
+	}
+	i.out.Position = max(i.out.Position, at)
+}
+
+// readContacts reads the rows of a file that are in order, and what is wrong with the others.
+func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported, wrong []spreadsheet.RowError, columns *spreadsheet.Columns, err error) {
+	phones := map[string]int{}
+	err = spreadsheet.Read(ctx, file, maxThousands, func(r spreadsheet.Row) (err error) {
+		if columns == nil {
+			fields, seen, err := spreadsheet.Header(r, contactColumns)
+			if err == nil && !seen["name"] {
+				err = r.Lacks(fields, "The first row must name the column name")
+			}
+			if err == nil {
+				columns = r.Columns(fields, func(string) string { return "" }, false)
+			}
+			return err
+		}
+		row, err := contactOf(r, columns)
+		if phone, _ := person.ParseE164("phone", row.add.Phone.Value); err == nil && phone != "" {
+			if first := phones[phone]; first != 0 {
+				err = fault.Fields(fault.Field{Field: "phone", Message: "row " + strconv.Itoa(first) + " has it too"})
+			} else {
+				phones[phone] = r.Number
+			}
+		}
+		if refused, ok := errors.AsType[*fault.Error](err); ok {
+			wrong = append(wrong, spreadsheet.RowError{Row: r.Number, Error: spreadsheet.InOneLine(refused)})
+			return nil
+		}
+		rows = append(rows, row)
+		return err
+	})
+	if err == nil && columns == nil {
+		err = spreadsheet.ErrFormat
+	}
+	return rows, wrong, columns, err
+}
+
+// contactOf returns the contact of a row, or what is wrong with it.
+func contactOf(r spreadsheet.Row, columns *spreadsheet.Columns) (row imported, err error) {
+	cells, err := columns.Of(r)
+	if err != nil {
+		return row, err
+	}
+	row = imported{number: r.Number, add: contact.Add{Name: cells["name"], Source: cells["source"]}}
+	for name, into := range map[string]*patch.Field[string]{"phone": &row.add.Phone, "email": &row.add.Email} {
+		if cells[name] != "" {
+			*into = patch.Set(cells[name])
+		}
+	}
+	var faults []fault.Field
+	if s := row.add.Source; s != "" && !slices.Contains([]string{"chat", "social", contact.Manual}, s) {
+		faults = append(faults, fault.Field{Field: "source", Message: "expected chat, social or manual"})
+	}
+	for _, text := range strings.FieldsFunc(cells["lists"], func(c rune) bool { return strings.ContainsRune(",;| ", c) }) {
+		id, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || id < 1 {
+			faults = append(faults, fault.Field{Field: "lists", Message: "expected ids of lists"})
+			break
+		}
+		row.add.ListIDs = append(row.add.ListIDs, id)
+	}
+	if len(row.add.ListIDs) > maxLists {
+		faults = append(faults, fault.Field{Field: "lists", Message: "at most 100"})
+	}
+	switch strings.ToLower(cells["optIn"]) {
+	case "", "false", "no", "0":
+	case "true", "yes", "1":
+		switch row.add.Evidence = cells["optInEvidence"]; {
+		case row.add.Evidence == "":
+			faults = append(faults, fault.Field{Field: "optInEvidence", Message: "is required with optIn"})
+		case utf8.RuneCountInString(row.add.Evidence) > maxEvidence:
+			faults = append(faults, fault.Field{Field: "optInEvidence", Message: "at most 500 characters"})
+		}
+	default:
+		faults = append(faults, fault.Field{Field: "optIn", Message: "expected true or false"})
+	}
+	_, wrong := row.add.Decide(contact.State{})
+	if len(faults) > 0 {
+		wrong = fault.Join(wrong, fault.Fields(faults...))
+	}
+	return row, wrong
+}

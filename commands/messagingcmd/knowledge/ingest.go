@@ -1,0 +1,254 @@
+package knowledge
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/messagingcmd"
+	"bahi/domain/actor"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/bot"
+	"bahi/domain/messaging/botsource"
+)
+
+// Blobs keep the bytes of files and pages.
+type Blobs interface {
+	Put(ctx context.Context, key, contentType string, data []byte) error
+	Get(ctx context.Context, key string) (data []byte, contentType string, err error)
+	Delete(ctx context.Context, key string) error
+	List(ctx context.Context, prefix string) ([]string, error)
+}
+
+// Pages fetch pages. An error that is [OwnerError] is for the bot's owner.
+type Pages interface {
+	Fetch(ctx context.Context, address string) ([]byte, error)
+}
+
+// PDFs read the text of PDFs. An error that is [OwnerError] is for the bot's owner.
+type PDFs interface {
+	// Pages returns the text of each page of a workspace's file as it is read. Nothing follows an error.
+	Pages(ctx context.Context, workspace uuid.UUID, file []byte) iter.Seq2[string, error]
+}
+
+// OwnerError is an error whose words are for the bot's owner.
+type OwnerError interface {
+	error
+	// Temporary reports whether another try may succeed.
+	Temporary() bool
+}
+
+// Indexer reads what bots know from.
+type Indexer struct {
+	Commands *commands.Handler
+	Store    *Store
+	Blobs    Blobs
+	Pages    Pages
+	PDFs     PDFs
+	Now      func() time.Time
+}
+
+const (
+	maxText  = 16 << 20 // bytes of text of one source
+	maxTitle = 300      // characters
+
+	noText = "There is no text in it"
+)
+
+// Read makes chunks of a source, after it has fetched a page that is to be fetched. last: no further attempt follows an error. What is wrong with the source
+// itself is noted, and is no error.
+func (r *Indexer) Read(ctx context.Context, id string, last bool) error {
+	l, err := commands.Load(ctx, r.Commands.Fresh(), botsource.Kind, id)
+	if err != nil || l.State.Bot == 0 {
+		return err
+	}
+	number, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return err
+	}
+	done, err := r.read(ctx, id, number, l.Workspace, l.State)
+	told, ok := errors.AsType[OwnerError](err)
+	switch {
+	case err == nil:
+	case fault.Soon(err) > 0: // another file of the workspace is being read
+		return err
+	case ok && (!told.Temporary() || last):
+		done = botsource.Conclude{Failure: told.Error()}
+	case last && ctx.Err() == nil:
+		done = botsource.Conclude{Failure: "It could not be read"}
+	default:
+		return err
+	}
+	req := commands.Request{Actor: actor.Actor{Type: "system", ID: "bots", Workspace: l.Workspace}, Workspace: l.Workspace}
+	if _, err := commands.Handle(ctx, r.Commands, req, botsource.Kind, id, done); err != nil {
+		return err
+	}
+	if err := r.Store.Index(ctx); err != nil {
+		return err
+	}
+	now, err := commands.Load(ctx, r.Commands.Fresh(), botsource.Kind, id)
+	if err != nil {
+		return err
+	}
+	of, err := commands.Load(ctx, r.Commands.Fresh(), bot.Kind, strconv.FormatInt(l.State.Bot, 10))
+	if err != nil || now.State.Bot != 0 && of.State.Name != "" {
+		return err
+	}
+	return r.Forget(ctx, l.State.Bot, id) // it was deleted meanwhile
+}
+
+// failure is a [OwnerError] error of ours.
+type failure string
+
+// Error implements error.
+func (f failure) Error() string { return string(f) }
+
+// Temporary reports that another try would not help.
+func (failure) Temporary() bool { return false }
+
+func (r *Indexer) read(ctx context.Context, id string, number int64, workspace uuid.UUID, s botsource.State) (done botsource.Conclude, err error) {
+	key := messagingcmd.SourceKey(s.Bot, id)
+	var data []byte
+	if s.URL != "" && s.Status == botsource.Processing {
+		if data, err = r.Pages.Fetch(ctx, s.URL); err != nil {
+			return done, err
+		}
+		if err := r.Blobs.Put(ctx, key, "application/octet-stream", data); err != nil {
+			return done, err
+		}
+		done.FetchedAt = r.Now().UTC().Truncate(time.Microsecond)
+	} else {
+		if data, _, err = r.Blobs.Get(ctx, key); err != nil {
+			return done, err
+		}
+		done.FetchedAt = s.FetchedAt
+	}
+	title, pages, err := r.pages(ctx, workspace, data, s.Name)
+	if err != nil {
+		return done, err
+	}
+	if s.URL != "" {
+		sum := sha256.Sum256(data)
+		done.Title, done.Hash = title, hex.EncodeToString(sum[:])
+	} else {
+		title = s.Name
+	}
+	done.Model = r.Store.Model.Embeds()
+	done.Chunks, err = r.Store.Put(ctx, s.Bot, number, title, Chunks(tidy(pages)))
+	return done, err
+}
+
+// pages returns the text of a file of a name, or of a page, by its pages, and the title of a page.
+func (r *Indexer) pages(ctx context.Context, workspace uuid.UUID, data []byte, name string) (title string, pages iter.Seq2[string, error], err error) {
+	kind, err := botsource.MediaType(data)
+	switch {
+	case errors.Is(err, botsource.ErrNotText):
+		return "", nil, failure("It is not a text")
+	case err != nil:
+		return "", nil, err
+	case kind == botsource.PDF:
+		return "", inRows(r.PDFs.Pages(ctx, workspace, data)), nil
+	}
+	text, err := botsource.Decode(data, "")
+	if err != nil {
+		return "", nil, err
+	}
+	if kind == botsource.HTML || strings.Contains(text, "</") {
+		title, text = Page(text)
+	} else if table := comma(text, tabular(name)); table != text {
+		text = table
+	} else {
+		text = rows(piped(strings.ReplaceAll(text, "\r\n", "\n")))
+	}
+	if runes := []rune(title); len(runes) > maxTitle {
+		title = string(runes[:maxTitle])
+	}
+	return strings.ToValidUTF8(title, ""), Text(text), nil
+}
+
+// tabular reports whether a file's name is that of values between commas.
+func tabular(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, ".csv") || strings.HasSuffix(name, ".tsv")
+}
+
+// inRows writes the tables of pages as [rows] does.
+func inRows(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for page, err := range pages {
+			if !yield(rows(page), err) {
+				return
+			}
+		}
+	}
+}
+
+// tidy bounds a text, and takes out NUL, which is no character of a text in Postgres.
+func tidy(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		size := 0
+		for page, err := range pages {
+			if size += len(page); err == nil && size > maxText {
+				err = failure("It has more than 16 MB of text")
+			}
+			if !yield(strings.ReplaceAll(page, "\x00", ""), err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Forget removes everything that was made of a deleted source of a bot, and its bytes.
+func (r *Indexer) Forget(ctx context.Context, of int64, id string) error {
+	number, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return err
+	}
+	if err := r.Store.Forget(ctx, of, number); err != nil {
+		return err
+	}
+	return r.Blobs.Delete(ctx, messagingcmd.SourceKey(of, id))
+}
+
+// ForgetBot removes everything that was made of a bot's sources, and their bytes.
+func (r *Indexer) ForgetBot(ctx context.Context, id string) error {
+	l, err := commands.Load(ctx, r.Commands.Fresh(), bot.Kind, id)
+	if err != nil || l.State.Name != "" {
+		return err
+	}
+	number, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return err
+	}
+	if err := r.Store.ForgetBot(ctx, number); err != nil {
+		return err
+	}
+	keys, err := r.Blobs.List(ctx, messagingcmd.BotFolder(number))
+	for _, key := range keys {
+		err = errors.Join(err, r.Blobs.Delete(ctx, key))
+	}
+	return err
+}
+
+// Revise reads sources once more whose vectors are of another model than today's.
+func (r *Indexer) Revise(ctx context.Context) error {
+	const atOnce = 100
+	ids, err := r.Store.Outdated(ctx, atOnce)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := r.Read(ctx, strconv.FormatInt(id, 10), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}

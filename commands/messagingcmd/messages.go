@@ -1,0 +1,268 @@
+package messagingcmd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/unique"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+)
+
+// MessageIndex tells of messages that are there.
+type MessageIndex interface {
+	// Heard returns when a contact last wrote to a channel, the zero time for never.
+	Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error)
+	// MessagesNamed returns the messages of a channel that have the network's ids, by these.
+	MessagesNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error)
+	// MessagesAtHand is MessagesNamed without a wait for messages that were just sent.
+	MessagesAtHand(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error)
+	// LastHeard returns the newest message of a contact, 0 for none.
+	LastHeard(ctx context.Context, workspace uuid.UUID, contact int64) (int64, error)
+	// TemplateIDs returns the ids of a channel's templates by the network's ids.
+	TemplateIDs(ctx context.Context, workspace uuid.UUID, channel int64) (map[string]int64, error)
+	// Signing returns the first channels of a sender that have a secret of their own for what the sender is sent.
+	Signing(ctx context.Context, sender string) ([]int64, error)
+	// Unconfirmed returns the first channels that name a sender or an app which is not known to be theirs.
+	Unconfirmed(ctx context.Context, sender, app string) ([]int64, error)
+	// OfAccount returns the channels of an account at the chat network.
+	OfAccount(ctx context.Context, account string) ([]int64, error)
+	// WithAppSecret returns the channels of the deployment that have a secret of a chat network, at most so many.
+	WithAppSecret(ctx context.Context, most int) ([]int64, error)
+}
+
+// Messages sends messages, and keeps those that come in.
+type Messages struct {
+	*Channels
+
+	Templates *Templates
+	Known     MessageIndex
+	Windows   *ReplyWindows // nil: none are kept
+	Files     Files
+	Sandboxed func(network.Account) bool
+}
+
+const (
+	window      = 24 * time.Hour   // in which a person may be answered freely (CONTRACT.md N2)
+	sendTimeout = 25 * time.Second // all tries of a send
+)
+
+var errClosed = (&network.Failure{Reason: network.WindowClosed}).Fault()
+
+var errType = &fault.Error{Kind: fault.Conflict, Detail: "The channel's type does not send to phones", Code: "channel_type_unsupported"}
+
+// Send sends a message to a phone. The request's key sends once: a repetition gets what became of the message, and calls the network again only where
+// it was not called, or refused for a moment (CONTRACT.md N1). admit counts the call, of a channel that is not a sandbox.
+func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Draft, admit func(channel int64) error) (out commands.Outcome[message.State], err error) {
+	if out, done, err := f.again(ctx, req); done || err != nil {
+		return out, err
+	}
+	of, err := f.channel(ctx, req, d.Channel)
+	switch {
+	case err != nil:
+		return out, err
+	case of.State.Type != channel.Chat:
+		return out, errType
+	}
+	recipient, err := f.holder(ctx, req.Workspace, d.To)
+	if err != nil {
+		return out, err
+	}
+	return f.deliver(ctx, req, of, message.Queue{Draft: d, Contact: recipient}, nil, admit)
+}
+
+// atHand returns a channel as this process knows it: each message would ask the log for it otherwise.
+func (f *Messages) atHand(ctx context.Context, id int64) (commands.Loaded[channel.State], error) {
+	return commands.LoadCached(ctx, f.Commands, channel.Kind, strconv.FormatInt(id, 10), func(s channel.State) bool { return s.Type != "" })
+}
+
+// channel returns a channel of the request's workspace, or [channel.ErrNotFound].
+func (f *Messages) channel(ctx context.Context, req commands.Request, id int64) (commands.Loaded[channel.State], error) {
+	of, err := f.atHand(ctx, id)
+	if err == nil && (of.Workspace != req.Workspace || of.State.Type == "") {
+		err = channel.ErrNotFound
+	}
+	return of, err
+}
+
+// again returns what an earlier request with the same key has led to; done: the network is not to be called again.
+func (f *Messages) again(ctx context.Context, req commands.Request) (out commands.Outcome[message.State], done bool, err error) {
+	out, err = f.earlier(ctx, req)
+	switch failed := out.State.Failure(); {
+	case err != nil || !out.Replayed:
+		return out, false, err
+	case failed == nil:
+		return out, true, nil
+	case !out.State.Reason.Retryable():
+		return out, true, failed.Fault()
+	default:
+		return out, false, nil
+	}
+}
+
+// deliver writes a message down, calls the network, and notes what it said.
+func (f *Messages) deliver(
+	ctx context.Context, req commands.Request, of commands.Loaded[channel.State], c message.Queue, filled *network.Filled, admit func(channel int64) error,
+) (out commands.Outcome[message.State], err error) {
+	if of.State.Type == channel.Chat && filled == nil {
+		if err := f.open(ctx, req.Workspace, c.Channel, c.Contact); err != nil {
+			return out, err
+		}
+	}
+	account, err := f.account(ctx, strconv.FormatInt(c.Channel, 10), of.State)
+	if err != nil {
+		return out, err
+	}
+	if !f.Sandboxed(account) {
+		if err := admit(c.Channel); err != nil {
+			return out, err
+		}
+	}
+	before, err := f.earlier(ctx, req)
+	if err != nil {
+		return before, err
+	}
+	out, err = f.queue(ctx, req, before, c)
+	if err != nil || out.Replayed {
+		if err == nil && out.State.Failure() != nil { // the same request is under way in another place
+			err = out.State.Failure().Fault()
+		}
+		return out, err
+	}
+	return f.call(ctx, req, of, account, out, c, filled)
+}
+
+// earlier returns the message of an earlier request with the same key, as it is now.
+func (f *Messages) earlier(ctx context.Context, req commands.Request) (commands.Outcome[message.State], error) {
+	out, done, err := commands.PreviousOutcome(ctx, f.Commands, req, message.Kind)
+	if err != nil || !done {
+		return out, err
+	}
+	l, err := commands.Load(ctx, f.Commands.Fresh(), message.Kind, out.ID)
+	out.State = l.State
+	return out, err
+}
+
+// queue writes the message down before the network is called: a new one, or again one that was not sent.
+func (f *Messages) queue(ctx context.Context, req commands.Request, before commands.Outcome[message.State], c message.Queue) (commands.Outcome[message.State], error) {
+	if before.Replayed {
+		return commands.Handle(ctx, f.Commands, req.FollowUp(), message.Kind, before.ID, message.Requeue{})
+	}
+	return commands.Create(ctx, f.Commands, req, message.Kind, f.Commands.IDFromSeries(message.Kind.Category(), 1), c)
+}
+
+// call calls the network and notes what it answered, whether or not the client still waits.
+func (f *Messages) call(
+	ctx context.Context, req commands.Request, of commands.Loaded[channel.State], account network.Account, out commands.Outcome[message.State], c message.Queue,
+	filled *network.Filled,
+) (commands.Outcome[message.State], error) {
+	ctx = context.WithoutCancel(ctx)
+	calling, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	settle, as := message.RecordSendResult{Contact: c.Contact}, ""
+	var picture []byte
+	if c.Picture != nil {
+		picture = c.Picture.Bytes
+	}
+	thread, err := f.thread(calling, of, c)
+	if err != nil {
+		f.Log.Warn("the thread of a mail is not known", "channel", c.Channel, "error", err)
+	}
+	if of.State.Type == channel.Web { // the page of the visitor reads it from us
+		settle.ProviderID = "web." + message.Name(out.ID)
+	} else {
+		err = f.renewed(calling, strconv.FormatInt(c.Channel, 10), account, func(a network.Account) (err error) {
+			settle.ProviderID, err = f.Networks.Send(calling, a, network.Message{
+				ID: message.Name(out.ID), To: c.To, Text: c.Text, Image: c.Image, Picture: picture, Subject: of.State.Name, Template: filled,
+				Thread: thread, As: &as,
+			})
+			return err
+		})
+	}
+	if err != nil {
+		failed, ok := errors.AsType[*network.Failure](err)
+		if !ok {
+			failed = &network.Failure{Reason: network.Unknown}
+		}
+		settle.Failure = failed
+	}
+	settled, err := commands.Handle(ctx, f.Commands, req.FollowUp(), message.Kind, out.ID, settle)
+	if err != nil {
+		return out, err
+	}
+	if err := errors.Join(
+		f.learn(ctx, of, strconv.FormatInt(c.Channel, 10), settle.Failure), f.join(ctx, req, of, c, thread), f.alike(ctx, req, c.Contact, c.To, as),
+	); err != nil {
+		f.Log.Warn("what a network said of a channel was not noted", "channel", c.Channel, "error", err)
+	}
+	if settle.Failure != nil {
+		if err := f.OptedOut(ctx, req, c.Contact, settle.Failure.Code); err != nil {
+			f.Log.Warn("that a contact wants no messages was not noted", "channel", c.Channel, "error", err)
+		}
+		return settled, settle.Failure.Fault()
+	}
+	return settled, nil
+}
+
+// thread returns the network's thread to which a mail belongs, "" if none is known, and nil for a channel without threads.
+func (f *Messages) thread(ctx context.Context, of commands.Loaded[channel.State], c message.Queue) (*string, error) {
+	if of.State.Type != channel.Gmail {
+		return nil, nil //nolint:nilnil // there is none to be known
+	}
+	l, err := commands.Load(ctx, f.Commands.Fresh(), message.ThreadKind, message.ThreadID(c.Channel, c.Contact))
+	return new(l.State.Under(of.State.Name)), err
+}
+
+// join notes the thread to which a mail went.
+func (f *Messages) join(ctx context.Context, req commands.Request, of commands.Loaded[channel.State], c message.Queue, thread *string) error {
+	if thread == nil || *thread == "" {
+		return nil
+	}
+	_, err := commands.Handle(ctx, f.Commands, req.FollowUp(), message.ThreadKind, message.ThreadID(c.Channel, c.Contact), message.Join{Thread: *thread, Subject: of.State.Name})
+	return err
+}
+
+// learn notes what a send says of the channel, or of its templates. Of an aggregator without a list of templates, the channel has its sender from then on.
+func (f *Messages) learn(ctx context.Context, of commands.Loaded[channel.State], id string, failed *network.Failure) (err error) {
+	r := channel.Report{IdentityKey: of.State.IdentityKey}
+	r.Status, r.Error = of.State.StatusAfter(failed)
+	if s := of.State.Settings; failed == nil && r.IdentityKey == "" && cmp.Or(s.Dialect, "cloud") != "cloud" && s.AppName != "" {
+		if r.IdentityKey, err = unique.Key(ctx, f.Commands, channel.Identities, []byte(of.State.Type), []byte("app:"+s.AppName)); err != nil {
+			return err
+		}
+	}
+	if failed != nil && failed.Reason == network.Suspended {
+		return f.Templates.ForceRefresh(ctx, of.Workspace, id)
+	}
+	_, err = f.note(ctx, of.Workspace, id, of.State, r)
+	return err
+}
+
+// open refuses to write to a person who has not written to the channel lately.
+func (f *Messages) open(ctx context.Context, workspace uuid.UUID, channel, recipient int64) error {
+	now := f.Commands.Now()
+	if recipient == 0 {
+		return errClosed
+	}
+	if f.Windows.until(channel, recipient).After(now) {
+		return nil
+	}
+	last, err := f.Known.Heard(ctx, workspace, channel, recipient)
+	if err != nil {
+		return err
+	}
+	closes := last.Add(window)
+	if !closes.After(now) {
+		return errClosed
+	}
+	f.Windows.keep(channel, recipient, closes)
+	return nil
+}

@@ -1,0 +1,155 @@
+package messagingcmd
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/messaging/message"
+)
+
+// DeliveryReceipt is what a network says became of a message.
+type DeliveryReceipt struct {
+	message.Receipt
+
+	Channel  int64
+	IDs      []string // by which the network names the message, an aggregator's among them
+	Callback string   // our own id of it; empty: the network does not repeat it
+}
+
+// ReceiptResult is what became of a [DeliveryReceipt].
+type ReceiptResult struct {
+	Known   bool   // false: no message has one of the ids, or none that is known yet
+	Subject string // whose values the message has
+}
+
+// ErrUnmatched is the error of a receipt of no message that is known, or known yet.
+var ErrUnmatched = errors.New("no message has the receipt's id yet")
+
+// codeOptOut is the network's word for a person who wants no advertising (CONTRACT.md 0.9).
+const codeOptOut = 131050
+
+// receiptsTogether bounds what is noted together: a body may have more than ten thousand.
+const receiptsTogether = 500
+
+// Receipts notes what networks say of messages, all of a channel together: networks tell of a hundred at once.
+func (f *Messages) Receipts(ctx context.Context, all []DeliveryReceipt) ([]ReceiptResult, error) {
+	heard, of := make([]ReceiptResult, len(all)), map[int64][]int{}
+	for i, n := range all {
+		of[n.Channel] = append(of[n.Channel], i)
+	}
+	for channel, places := range of {
+		_, req, err := f.from(ctx, channel)
+		if err != nil {
+			return nil, err
+		}
+		for some := range slices.Chunk(places, receiptsTogether) {
+			if err := f.receipts(ctx, req, all, some, heard); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return heard, nil
+}
+
+// receipts notes what is said of the messages of one channel.
+func (f *Messages) receipts(ctx context.Context, req commands.Request, all []DeliveryReceipt, places []int, heard []ReceiptResult) error {
+	numbers, err := f.numbers(ctx, req.Workspace, all, places)
+	if err != nil {
+		return err
+	}
+	var ones, later []commands.StreamCommand[message.State]
+	together := map[string]bool{}
+	for _, place := range places {
+		n, id := all[place], strconv.FormatInt(numbers[place], 10)
+		if numbers[place] == 0 {
+			continue
+		}
+		l, err := commands.LoadCached(ctx, f.Commands, message.Kind, id, func(s message.State) bool { return s.ProviderID != "" })
+		if err != nil {
+			return err
+		}
+		if l.State.Channel != n.Channel || l.Workspace != req.Workspace {
+			continue
+		}
+		heard[place] = ReceiptResult{Known: true, Subject: l.State.Subject()}
+		for _, other := range n.IDs {
+			if other != l.State.ProviderID {
+				n.NetworkID = other
+			}
+		}
+		if l.State.ProviderID == "" && l.State.Status == message.Waiting && n.Callback == "" {
+			n.NetworkID = ""
+		}
+		one := commands.StreamCommand[message.State]{Loaded: l, ID: id, Command: n.Receipt}
+		switch follows, err := n.Receipt.Decide(l.State); {
+		case err != nil:
+			return err
+		case together[id]: // it is decided on what the other one made
+			later = append(later, one)
+		case len(follows) > 0: // what says nothing to a state says nothing to any later one either
+			together[id], ones = true, append(ones, one)
+		}
+		if err := f.OptedOut(ctx, req, l.State.Contact, n.Code); err != nil {
+			return err
+		}
+	}
+	if err := commands.HandleAll(ctx, f.Commands, req, message.Kind, ones); err != nil {
+		return err
+	}
+	for _, one := range later {
+		if _, err := commands.Handle(ctx, f.Commands, req, message.Kind, one.ID, one.Command); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// numbers returns the messages that are told of, by the places of what is told. Mostly they were sent long before their receipts come, so the tables are asked
+// as they are first.
+func (f *Messages) numbers(ctx context.Context, workspace uuid.UUID, all []DeliveryReceipt, places []int) (map[int]int64, error) {
+	numbers := map[int]int64{}
+	var unknown []int
+	for _, place := range places {
+		number, _ := strconv.ParseInt(strings.TrimPrefix(all[place].Callback, message.Name("")), 10, 64) // what is no id of ours is 0
+		if numbers[place] = number; number == 0 {
+			unknown = append(unknown, place)
+		}
+	}
+	for _, read := range []func(context.Context, uuid.UUID, int64, []string) (map[string]int64, error){f.Known.MessagesAtHand, f.Known.MessagesNamed} {
+		var ids []string
+		for _, place := range unknown {
+			ids = append(ids, all[place].IDs...)
+		}
+		if len(ids) == 0 {
+			break
+		}
+		named, err := read(ctx, workspace, all[unknown[0]].Channel, ids)
+		if err != nil {
+			return nil, err
+		}
+		var still []int
+		for _, place := range unknown {
+			if numbers[place] = firstOf(named, all[place].IDs); numbers[place] == 0 {
+				still = append(still, place)
+			}
+		}
+		unknown = still
+	}
+	return numbers, nil
+}
+
+// firstOf returns the first message that has one of a network's ids, 0 for none.
+func firstOf(named map[string]int64, ids []string) (number int64) {
+	for _, id := range ids {
+		if n := named[id]; n != 0 && (number == 0 || n < number) {
+			number = n
+		}
+	}
+	return number
+}

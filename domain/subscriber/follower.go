@@ -1,0 +1,55 @@
+// Package follower records which events projections and reactors skip. A follower of the log stops at an event that it cannot apply; to
+// continue without the event is an operator's decision, which is recorded.
+package subscriber
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+)
+
+// Kind is the kind of the streams follower-<name>. The name is a projection's or a reactor's.
+var Kind = event.NewKind("follower", event.Of[Skipped]("EventSkipped", 1))
+
+// State is what a follower skips.
+type State struct {
+	Skipped []Skipped
+}
+
+// Skipped says that an event has no effect on a follower of this version. A new version tries the event again, because it may be able to
+// apply it. The error is not part of the event: it may quote a user's data.
+type Skipped struct {
+	Version  int            `json:"version"`
+	Position event.Position `json:"position"`
+	EventID  uuid.UUID      `json:"event_id"`
+	Type     string         `json:"type"`
+	Reason   string         `json:"reason"`
+}
+
+// Evolve implements [event.Event].
+func (e Skipped) Evolve(s State) State {
+	s.Skipped = append(slices.Clip(s.Skipped), e)
+	return s
+}
+
+// Has reports whether the follower of this version skips the event at a position.
+func (s State) Has(version int, at event.Position) bool {
+	return slices.ContainsFunc(s.Skipped, func(e Skipped) bool { return e.Version == version && e.Position == at })
+}
+
+// Skip makes a follower skip an event.
+type Skip Skipped
+
+// Decide requires a reason. Skipping an event again changes nothing.
+func (c Skip) Decide(s State) ([]event.Event[State], error) {
+	if c.Reason == "" {
+		return nil, fault.Fields(fault.Field{Field: "reason", Message: "is required"})
+	}
+	if s.Has(c.Version, c.Position) {
+		return nil, nil
+	}
+	return []event.Event[State]{Skipped(c)}, nil
+}

@@ -1,0 +1,144 @@
+package tlog
+
+import (
+	"math/bits"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/transparency-dev/merkle/compact"
+	"github.com/transparency-dev/merkle/rfc6962"
+	"github.com/transparency-dev/merkle/testonly"
+	"pgregory.net/rapid"
+)
+
+func TestTreeHasTheRootsOfThePublishedVectors(t *testing.T) {
+	t.Parallel()
+	var tree Tree
+	for size, root := range testonly.RootHashes() {
+		require.EqualValues(t, size, tree.Size())
+		require.Equal(t, Hash(root), tree.Root(), "size %d", size)
+		if size < len(testonly.LeafInputs()) {
+			leaf := hashLeaf(testonly.LeafInputs()[size])
+			require.Equal(t, Hash(testonly.NodeHashes()[0][size]), leaf)
+			tree.Append(leaf)
+		}
+	}
+}
+
+// A tree equals the compact range of transparency-dev/merkle, no matter in which steps it grew.
+func TestTreeEqualsTheLibrarysCompactRange(t *testing.T) {
+	t.Parallel()
+	factory := &compact.RangeFactory{Hash: rfc6962.DefaultHasher.HashChildren}
+	rapid.Check(t, func(t *rapid.T) {
+		leaves := leavesOf(rapid.IntRange(0, 1500).Draw(t, "leaves"))
+		var tree Tree
+		want := factory.NewEmptyRange(0)
+		for from := 0; from < len(leaves); {
+			to := min(len(leaves), from+rapid.IntRange(1, 600).Draw(t, "batch"))
+			for _, leaf := range leaves[from:to] {
+				require.NoError(t, want.Append(leaf[:], nil))
+			}
+			switch rapid.IntRange(0, 2).Draw(t, "how") {
+			case 0:
+				tree.Grow(leaves[from:to])
+			case 1:
+				for _, leaf := range leaves[from:to] {
+					tree.Append(leaf)
+				}
+			case 2:
+				for at := from; at < to; { // the largest perfect tree that fits
+					level := uint(bits.TrailingZeros64(uint64(at | 1<<12)))
+					for 1<<level > to-at {
+						level--
+					}
+					tree.appendPerfect(level, perfectRoot(slices.Clone(leaves[at:at+1<<level])), nil)
+					at += 1 << level
+				}
+			}
+			from = to
+			again, err := NewTree(tree.Size(), tree.Hashes())
+			require.NoError(t, err)
+			require.Equal(t, tree.Root(), again.Root())
+			tree = again
+		}
+		require.Equal(t, want.End(), tree.Size())
+		require.Len(t, tree.Hashes(), len(want.Hashes()))
+		for i, h := range want.Hashes() {
+			require.Equal(t, Hash(h), tree.Hashes()[i])
+		}
+		if root, err := want.GetRootHash(nil); root != nil {
+			require.NoError(t, err)
+			require.Equal(t, Hash(root), tree.Root())
+		}
+	})
+}
+
+func TestTreeRefusesHashesOfAnotherSize(t *testing.T) {
+	t.Parallel()
+	_, err := NewTree(5, leavesOf(3))
+	require.EqualError(t, err, "a tree of 5 leaves has 2 hashes, not 3")
+}
+
+// Proofs at random places and sizes, from tiles that were written in random pieces, hold for what they prove and for nothing
+// else.
+func TestProofsFromTilesHold(t *testing.T) {
+	t.Parallel()
+	const most = 70_000 // three levels of tiles
+	leaves := leavesOf(most)
+	rapid.Check(t, func(rt *rapid.T) {
+		size := rapid.OneOf(rapid.IntRange(1, most), rapid.IntRange(1, 600), rapid.SampledFrom([]int{255, 256, 257, 512, 65535, 65536, 65537})).Draw(rt, "leaves")
+		tiles := &memory{}
+		var tree Tree
+		roots := map[uint64]Hash{}
+		for from := 0; from < size; {
+			to := min(size, from+rapid.IntRange(1, 30_000).Draw(rt, "batch"))
+			tiles.add(t, tree.Grow(leaves[from:to]))
+			roots[tree.Size()] = tree.Root()
+			from = to
+		}
+		index := rapid.Uint64Range(0, uint64(size-1)).Draw(rt, "index")
+		older := rapid.Uint64Range(index+1, uint64(size)).Draw(rt, "older")
+		at, err := TreeAt(t.Context(), tiles, older)
+		require.NoError(rt, err)
+		if known, ok := roots[older]; ok {
+			require.Equal(rt, known, at.Root())
+		}
+		tiles.reads = 0
+		hashes, err := Inclusion(t.Context(), tiles, index, older)
+		require.NoError(rt, err)
+		require.LessOrEqual(rt, tiles.reads, 1)
+		require.NoError(rt, VerifyInclusion(leaves[index], index, older, hashes, at.Root()))
+		require.Error(rt, VerifyInclusion(leavesOf(most + 1)[most], index, older, hashes, at.Root()))
+		require.Error(rt, VerifyInclusion(leaves[index], index, older, append(hashes, Hash{}), at.Root()))
+
+		hashes, err = Consistency(t.Context(), tiles, older, uint64(size))
+		require.NoError(rt, err)
+		require.NoError(rt, VerifyConsistency(older, uint64(size), hashes, at.Root(), tree.Root()))
+		if older < uint64(size) {
+			require.Error(rt, VerifyConsistency(older, uint64(size), hashes, tree.Root(), tree.Root()))
+			require.Error(rt, VerifyConsistency(older, uint64(size), hashes, at.Root(), at.Root()))
+		}
+	})
+}
+
+func TestImpossibleProofsFail(t *testing.T) {
+	t.Parallel()
+	tiles, tree := &memory{}, Tree{}
+	tiles.add(t, tree.Grow(leavesOf(300)))
+	_, err := Inclusion(t.Context(), tiles, 300, 300)
+	require.ErrorContains(t, err, "prove leaf 300 in 300")
+	_, err = Consistency(t.Context(), tiles, 5, 4)
+	require.ErrorContains(t, err, "prove that 5 leads to 4")
+	_, err = Inclusion(t.Context(), tiles, 300, 400)
+	require.ErrorContains(t, err, "tile 1 of level 0 has 44 hashes, and the proof needs")
+	delete(tiles.tiles, TileID{Level: 0, Index: 0})
+	_, err = Inclusion(t.Context(), tiles, 3, 300)
+	require.ErrorContains(t, err, "tile 0 of level 0 has 0 hashes, and the proof needs")
+
+	hashes, err := Consistency(t.Context(), tiles, 0, 300)
+	require.NoError(t, err)
+	require.Empty(t, hashes)
+	require.NoError(t, VerifyConsistency(0, 300, nil, Hash{}, tree.Root()))
+	require.Error(t, VerifyConsistency(0, 300, []Hash{{}}, Hash{}, tree.Root()))
+}

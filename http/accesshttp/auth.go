@@ -1,0 +1,345 @@
+package accesshttp
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/accesscmd"
+	"bahi/commands/accesscmd/credentials"
+	"bahi/domain/access/user"
+	"bahi/domain/fault"
+	"bahi/http/api"
+)
+
+// IdentityProvider signs users in elsewhere. It is an edge of the process.
+type IdentityProvider interface {
+	// Begin returns the address for the browser, and the content of its cookie until it comes back.
+	Begin(ctx context.Context) (consent, flow string, err error)
+	// Finish returns the identity of the user. A refusal is a [fault.Error] whose Code is for the frontend.
+	Finish(ctx context.Context, flow string, query url.Values) (accesscmd.Identity, error)
+}
+
+// These are the browser's cookies. The path of both is that of the operations that read them.
+const (
+	refreshCookie = "bahi_refresh"
+	flowCookie    = "bahi_sign_in"
+	authPath      = "/api/v1/auth"
+	flowLifetime  = 10 * time.Minute
+	limitAuth     = "auth"
+)
+
+var errNoProvider = fault.New(fault.Unavailable, "No identity provider is configured")
+
+// Message is an answer with a text for people.
+type Message struct {
+	Message string `json:"message"`
+}
+
+// say returns the same message for every outcome.
+func say[S any](words string) func(commands.Outcome[S]) Message {
+	return func(commands.Outcome[S]) Message { return Message{words} }
+}
+
+// RegisteredUser is the answer to a registration.
+type RegisteredUser struct {
+	ID            uuid.UUID `json:"id"`
+	Email         string    `json:"email"`
+	FirstName     string    `json:"first_name"`
+	LastName      string    `json:"last_name"`
+	EmailVerified bool      `json:"email_verified"`
+	CreatedAt     time.Time `json:"created_at"`
+}
+
+// Tokens are the client's tokens.
+type Tokens struct {
+	AccessToken  string `json:"access_token"`
+	RefreshToken string `json:"refresh_token"`
+	TokenType    string `json:"token_type" enum:"bearer"`
+}
+
+// SignedIn is the answer to a sign-in.
+type SignedIn struct {
+	Tokens
+	User SignedInUser `json:"user"`
+}
+
+// SignedInUser is the user who signed in.
+type SignedInUser struct {
+	ID        uuid.UUID `json:"id"`
+	Email     string    `json:"email"`
+	FirstName string    `json:"first_name"`
+}
+
+// Refreshed is an answer with new tokens, which also renews the browser's cookie, if it has one.
+type Refreshed struct {
+	Cookie []http.Cookie `header:"Set-Cookie"`
+	Body   Tokens
+}
+
+// Refresh is a request for new tokens.
+type Refresh struct {
+	Body *struct {
+		RefreshToken string `json:"refresh_token,omitempty" maxLength:"4000"`
+	}
+	Kept string `cookie:"bahi_refresh" doc:"Instead of the body, after signing in through an identity provider"`
+
+	header func(name, value string) // sets a header of the answer, also of a refusal
+}
+
+// Resolve is for huma.
+func (in *Refresh) Resolve(ctx huma.Context) []error {
+	in.header = ctx.AppendHeader
+	return nil
+}
+
+// Redirect sends a browser elsewhere, without a referrer: the address may have a token.
+type Redirect struct {
+	Status   int
+	Location string        `header:"Location"`
+	Cookie   []http.Cookie `header:"Set-Cookie"`
+	Referrer string        `header:"Referrer-Policy"`
+	Cache    string        `header:"Cache-Control"`
+}
+
+// authOp returns an operation of the group: they share one limit, and take no Idempotency-Key
+// (DESIGN.md, hard case 2).
+func authOp(id, method, path, summary string) api.Op {
+	return api.Op{
+		ID: id, Method: method, Path: authPath + path, Summary: summary, Tags: tags, Status: http.StatusOK,
+		Public: true, Limit: limitAuth, NoKey: true, Untried: true,
+	}
+}
+
+// proved adds that a token proves the request.
+func proved(op api.Op) api.Op {
+	op.Proof = true
+	return op
+}
+
+// Auth registers registration and sign-in.
+func (r *Routes) Auth() {
+	r.registration()
+	r.undo()
+	r.sessions()
+	r.passwords()
+	r.provider()
+}
+
+func (r *Routes) registration() {
+	op := authOp("register", "POST", "/register", "Make an account; its address gets a mail to verify it")
+	op.Status, op.Untried = http.StatusCreated, false
+	api.Handle(r.API, op, func(ctx context.Context, in *struct{ Body accesscmd.Registration }) (*api.Body[RegisteredUser], error) {
+		made, err := r.Accounts.Register(ctx, api.Request(ctx), in.Body)
+		if err != nil {
+			return nil, err
+		}
+		api.SetWriteHeaders(ctx, made.Position, false)
+		return api.Answer(RegisteredUser{ID: made.ID, Email: made.Email, FirstName: made.FirstName, LastName: made.LastName, CreatedAt: made.At}, nil)
+	})
+	api.Handle(r.API, proved(authOp("verify-email", "POST", "/verify-email", "Confirm an address with the mailed token")),
+		func(ctx context.Context, in *struct {
+			Body struct {
+				Token string `json:"token" maxLength:"500"`
+			}
+		}) (*api.Body[Message], error) {
+			out, err := r.Accounts.VerifyEmail(ctx, api.Request(ctx), in.Body.Token)
+			return api.Reply(ctx, out, err, say[user.State]("Email verified"))
+		})
+}
+
+// undo is an addition to the specification: without it, an attacker keeps an account by changing its address.
+func (r *Routes) undo() {
+	op := authOp("undo-email-change", "POST", "/email-change/undo", "Have an account's former address back with the token that was mailed there; all its sessions end")
+	api.Handle(r.API, proved(op), func(ctx context.Context, in *struct {
+		Body struct {
+			Token string `json:"token" maxLength:"500"`
+		}
+	}) (*api.Body[Message], error) {
+		out, err := r.Accounts.UndoEmail(ctx, api.Request(ctx), in.Body.Token)
+		return api.Reply(ctx, out, err, say[user.State]("The account has this address again, and all its sessions have ended"))
+	})
+}
+
+func (r *Routes) sessions() {
+	login := authOp("login", "POST", "/login", "Sign in with a password")
+	login.Errors = []int{http.StatusUnauthorized}
+	api.Handle(r.API, login, func(ctx context.Context, in *struct {
+		Body struct {
+			Email    string `json:"email"    maxLength:"1000"`
+			Password string `json:"password" maxLength:"1000"`
+		}
+	}) (*api.Body[SignedIn], error) {
+		s, err := r.Accounts.SignIn(ctx, api.Request(ctx), in.Body.Email, in.Body.Password)
+		if err != nil {
+			return nil, err
+		}
+		api.SetWriteHeaders(ctx, s.Position, false)
+		return api.Answer(SignedIn{Tokens: tokens(s.Tokens), User: SignedInUser{ID: s.Tokens.User, Email: s.Email, FirstName: s.FirstName}}, nil)
+	})
+	logout := authOp("logout", "POST", "/logout", "End the session of the access token")
+	logout.Public = false
+	api.Handle(r.API, logout, func(ctx context.Context, _ *struct{}) (*struct {
+		Cookie []http.Cookie `header:"Set-Cookie"`
+		Body   Message
+	}, error,
+	) {
+		who := api.Caller(ctx)
+		if who.Session == uuid.Nil {
+			return nil, errOnlyUsers
+		}
+		out, err := r.Accounts.SignOut(ctx, api.Request(ctx), who.Session)
+		if err != nil {
+			return nil, err
+		}
+		api.SetWriteHeaders(ctx, out.Position, out.Replayed)
+		return &struct {
+			Cookie []http.Cookie `header:"Set-Cookie"`
+			Body   Message
+		}{r.forget(refreshCookie), Message{"Signed out"}}, nil
+	})
+	refresh := authOp("refresh", "POST", "/refresh", "Change a refresh token for new tokens")
+	refresh.Errors = []int{http.StatusUnauthorized}
+	api.Handle(r.API, proved(refresh), func(ctx context.Context, in *Refresh) (*Refreshed, error) {
+		token, kept := in.Kept, true
+		if in.Body != nil && in.Body.RefreshToken != "" {
+			token, kept = in.Body.RefreshToken, false
+		}
+		t, err := r.Accounts.Credentials.Sessions.Refresh(ctx, token)
+		if kept && in.Kept != "" && errors.Is(err, credentials.ErrRefresh) { // the cookie never opens anything again
+			for _, gone := range r.forget(refreshCookie) {
+				in.header("Set-Cookie", gone.String())
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		out := &Refreshed{Body: tokens(t)}
+		if kept {
+			out.Cookie = r.keep(refreshCookie, t.Refresh, t.RefreshEnds.Sub(r.Now()))
+		}
+		return out, nil
+	})
+}
+
+func tokens(t credentials.Tokens) Tokens {
+	return Tokens{AccessToken: t.Access, RefreshToken: t.Refresh, TokenType: "bearer"}
+}
+
+func (r *Routes) passwords() {
+	api.Handle(r.API, authOp("request-password-reset", "POST", "/password-reset/request", "Have a token mailed to an address, if it has an account"),
+		func(ctx context.Context, in *struct {
+			Body struct {
+				Email string `json:"email" maxLength:"1000"`
+			}
+		}) (*api.Body[Message], error) {
+			if err := r.Accounts.ForgotPassword(ctx, in.Body.Email); err != nil {
+				return nil, err
+			}
+			return api.Answer(Message{"If the address has an account, a mail is on its way"}, nil)
+		})
+	api.Handle(r.API, proved(authOp("confirm-password-reset", "POST", "/password-reset/confirm", "Set a password with the mailed token")),
+		func(ctx context.Context, in *struct {
+			Body struct {
+				Token       string `json:"token"        maxLength:"500"`
+				NewPassword string `json:"new_password" maxLength:"1000"`
+			}
+		}) (*api.Body[Message], error) {
+			out, err := r.Accounts.ResetPassword(ctx, api.Request(ctx), in.Body.Token, in.Body.NewPassword)
+			return api.Reply(ctx, out, err, say[user.State]("Password changed; sign in with the new one"))
+		})
+}
+
+func (r *Routes) provider() {
+	begin := authOp("sign-in-by-provider", "GET", "/idp", "Go to the identity provider's consent screen")
+	begin.Status = http.StatusFound
+	api.Handle(r.API, begin, func(ctx context.Context, _ *struct{}) (*Redirect, error) {
+		if r.Provider == nil {
+			return nil, errNoProvider
+		}
+		consent, flow, err := r.Provider.Begin(ctx)
+		if err != nil {
+			return r.failed(ctx, err, nil), nil
+		}
+		return r.redirect(consent, r.keep(flowCookie, flow, flowLifetime)), nil
+	})
+	finish := authOp("finish-sign-in-by-provider", "GET", "/idp/callback", "Come back from the identity provider, and go on to the frontend")
+	finish.Status = http.StatusFound
+	api.Handle(r.API, finish, func(ctx context.Context, in *struct {
+		Code  string `query:"code"`
+		State string `query:"state"`
+		Flow  string `cookie:"bahi_sign_in"`
+	}) (*Redirect, error) {
+		if r.Provider == nil {
+			return nil, errNoProvider
+		}
+		gone := r.forget(flowCookie)
+		who, err := r.Provider.Finish(ctx, in.Flow, api.Query(ctx))
+		var s accesscmd.SignedIn
+		if err == nil {
+			s, err = r.Accounts.SignInByProvider(ctx, api.Request(ctx), who)
+		}
+		if err != nil {
+			return r.failed(ctx, err, gone), nil
+		}
+		api.SetWriteHeaders(ctx, s.Position, false)
+		cookies := slices.Concat(gone, r.keep(refreshCookie, s.Tokens.Refresh, s.Tokens.RefreshEnds.Sub(r.Now())))
+		to := r.frontend(url.Values{"access_token": {s.Tokens.Access}})
+		if r.Fragment {
+			to = strings.Replace(to, "?", "#", 1)
+		}
+		return r.redirect(to, cookies), nil
+	})
+}
+
+// failed sends the browser on with a code (G8 of the contract). The log has the error.
+func (r *Routes) failed(ctx context.Context, err error, cookies []http.Cookie) *Redirect {
+	code, level := "server_error", slog.LevelError
+	if refused, ok := errors.AsType[*fault.Error](err); ok {
+		code, level = codeOf(refused), slog.LevelInfo
+	}
+	r.Log.Log(ctx, level, "sign-in through the provider failed", "request_id", api.RequestID(ctx), "code", code, "error", err)
+	return r.redirect(r.frontend(url.Values{"error": {code}}), cookies)
+}
+
+// codeOf returns a refusal's code for clients of OAuth (RFC 6749, section 4.1.2.1).
+func codeOf(refused *fault.Error) string {
+	switch {
+	case refused.Code != "":
+		return refused.Code
+	case refused.Kind == fault.Unavailable:
+		return "temporarily_unavailable"
+	case refused.Kind == fault.Malformed || refused.Kind == fault.Invalid:
+		return "invalid_request"
+	default:
+		return "access_denied"
+	}
+}
+
+func (r *Routes) frontend(query url.Values) string {
+	return r.Frontend + "/auth/callback?" + query.Encode()
+}
+
+func (r *Routes) redirect(to string, cookies []http.Cookie) *Redirect {
+	return &Redirect{Status: http.StatusFound, Location: to, Cookie: cookies, Referrer: "no-referrer", Cache: "no-store"}
+}
+
+// keep returns a cookie that no script can read.
+func (r *Routes) keep(name, value string, lasts time.Duration) []http.Cookie {
+	return []http.Cookie{{
+		Name: name, Value: value, Path: authPath, MaxAge: int(lasts / time.Second), HttpOnly: true, Secure: true, SameSite: http.SameSiteLaxMode,
+	}}
+}
+
+func (r *Routes) forget(name string) []http.Cookie {
+	return []http.Cookie{{Name: name, Path: authPath, MaxAge: -1, HttpOnly: true, Secure: true, SameSite: http.SameSiteLaxMode}}
+}

@@ -1,0 +1,296 @@
+package accesshttp_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app"
+	"bahi/internal/app/apptest"
+)
+
+func TestAddressRegistersOnce(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	stranger := o.Anonymous()
+	a := stranger.POST(apptest.Auth+"/register", `{"email":" Asha@Example.COM ","password":"kundan and meena","first_name":" Asha","last_name":"Soni "}`).Status(201)
+	require.NotEmpty(t, a.Header("Bahi-Position"))
+	var made struct {
+		ID            uuid.UUID `json:"id"`
+		Email         string    `json:"email"`
+		FirstName     string    `json:"first_name"`
+		LastName      string    `json:"last_name"`
+		EmailVerified bool      `json:"email_verified"`
+		CreatedAt     time.Time `json:"created_at"`
+	}
+	a.JSON(&made)
+	require.Equal(t, "created_at email email_verified first_name id last_name", fieldsOf(t, a))
+	require.Equal(t, []string{"asha@example.com", "Asha", "Soni"}, []string{made.Email, made.FirstName, made.LastName})
+	require.False(t, made.EmailVerified)
+	require.WithinDuration(t, time.Now(), made.CreatedAt, time.Minute)
+
+	// The address is taken in any spelling, verified or not (G4).
+	for _, email := range []string{"asha@example.com", "ASHA@example.com", "\tasha@EXAMPLE.com"} {
+		stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Problem(409, "Email already registered")
+	}
+	page, token := apptest.Link(t, o.Mailed("asha@example.com", apptest.VerifySubject, 1))
+	require.Equal(t, app.OwnAddress+"/auth/verify-email", page)
+	stranger.POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Status(200).Body(`{"message":"Email verified"}`)
+	stranger.POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Problem(409, "Email already registered")
+	require.Len(t, o.Mails("asha@example.com", apptest.VerifySubject), 1)
+}
+
+func TestInvalidRegistrationListsItsFaults(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	before := o.Head()
+	stranger := o.Anonymous()
+	const validation = "Validation error"
+	stranger.POST(apptest.Auth+"/register", `{}`).Problem(422, validation,
+		"email", "is required", "password", "is required", "first_name", "is required", "last_name", "is required")
+	stranger.POST(apptest.Auth+"/register", `{"email":"asha","password":"short","first_name":" ","last_name":"`+strings.Repeat("s", 101)+`"}`).Problem(422, validation,
+		"email", "expected an email address", "password", "at least 8 characters are needed", "first_name", "1 to 100 characters", "last_name", "1 to 100 characters")
+	for password, why := range map[string]string{
+		"kundan":                   "at least 8 characters are needed",
+		strings.Repeat("kund", 40): "at most 128 characters are allowed",
+		"password1":                "must not be one of the most common passwords",
+		"aaaaaaaaaaaa":             "must not be one character repeated",
+		"12345678":                 "must not be a plain sequence",
+		"i am Asha Soni":           "must not contain your name or email address",
+		"x-asha.soni-x":            "must not contain your name or email address",
+	} {
+		body := apptest.Registration("asha.soni@example.com")
+		body["password"] = password
+		stranger.POST(apptest.Auth+"/register", body).Problem(422, validation, "password", why)
+	}
+	for _, email := range []string{"", "@", "a@b", "a b@example.com", "a@exa mple.com", "a@example.com, b@example.com", "a@-x.com", strings.Repeat("a", 65) + "@example.com", "a\x00@example.com", "a@example.com\r\nBcc: b@example.com", `"a"@example.com`, "a@[127.0.0.1]"} {
+		stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Status(422)
+	}
+	require.Equal(t, before, o.Head())
+}
+
+func TestUnreadableBodiesOfAuthAreRefused(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	before := o.Head()
+	stranger := o.Anonymous()
+	for path, fields := range map[string][]string{
+		"/register": {"email", "password", "first_name", "last_name"}, "/login": {"email", "password"}, "/verify-email": {"token"},
+		"/password-reset/request": {"email"}, "/password-reset/confirm": {"token", "new_password"}, "/refresh": {"refresh_token"},
+	} {
+		for _, body := range []string{`{`, `null null`, `{"email":}`, "\xff", `{"email":"a","email":"b","token":"a","token":"b"`, `[[[[`} {
+			stranger.POST(apptest.Auth+path, body).Status(400)
+		}
+		for _, body := range []string{`[]`, `"a"`, `7`} {
+			stranger.POST(apptest.Auth+path, body).Problem(422, "Validation error")
+		}
+		var wrong []string
+		typed, long := map[string]any{}, map[string]any{}
+		for _, field := range slices.Sorted(slices.Values(fields)) { // in encoding/json's order
+			wrong = append(wrong, field, "expected a text")
+			typed[field], long[field] = 7, strings.Repeat("a", 5000)
+		}
+		stranger.POST(apptest.Auth+path, typed).Problem(422, "Validation error", wrong...)
+		stranger.POST(apptest.Auth+path, long).Problem(422, "Validation error")
+		stranger.POST(apptest.Auth+path, `{"email":"`+strings.Repeat("a", 1<<20)+`"}`).Problem(413, "The request body is too large")
+		stranger.With("Content-Type", "text/plain").POST(apptest.Auth+path, `{}`).Status(415)
+		if path != "/refresh" {
+			stranger.POST(apptest.Auth+path, nil).Problem(400, "A request body is required")
+			var missing []string
+			for _, field := range fields {
+				missing = append(missing, field, "is required")
+			}
+			stranger.POST(apptest.Auth+path, `{"colour":"red"}`).Problem(422, "Validation error", missing...)
+		}
+	}
+	require.Equal(t, before, o.Head())
+}
+
+func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	stranger := o.Anonymous()
+	const email = "asha@example.com"
+	stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Status(201)
+	_, first := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 1))
+	login := func(email, password string) map[string]string {
+		return map[string]string{"email": email, "password": password}
+	}
+	for _, body := range []map[string]string{
+		login(email, "another one"), login("nobody@example.com", apptest.GoodPassword), login("no address", apptest.GoodPassword), login("", ""), login(email, ""), login(email, strings.ToUpper(apptest.GoodPassword)),
+	} {
+		a := stranger.POST(apptest.Auth+"/login", body).Problem(401, "Invalid email or password")
+		require.Empty(t, a.Header("Retry-After"))
+	}
+	require.Len(t, o.Mails(email, apptest.VerifySubject), 1, "only the right password sends another mail")
+	o.WaitJobs("send_verification")
+	o.LaterMails()
+	stranger.POST(apptest.Auth+"/login", login(email, apptest.GoodPassword)).Problem(403, "Email not verified")
+	_, second := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 2))
+	stranger.POST(apptest.Auth+"/verify-email", map[string]string{"token": first}).Problem(400, "Invalid or expired verification token") // a newer one voids it
+	stranger.POST(apptest.Auth+"/verify-email", map[string]string{"token": second}).Status(200)
+
+	a := stranger.POST(apptest.Auth+"/login", login(" ASHA@example.com", apptest.GoodPassword)).Status(200)
+	require.Equal(t, "no-store", a.Header("Cache-Control"))
+	require.Equal(t, "access_token refresh_token token_type user", fieldsOf(t, a))
+	require.Empty(t, a.Header("Set-Cookie"), "only browsers that come from a provider get a cookie")
+	var in apptest.SignedIn
+	a.JSON(&in)
+	require.Equal(t, "bearer", in.Type)
+	require.Equal(t, email, in.User.Email)
+	require.Equal(t, "Asha", in.User.FirstName)
+	for token, lifetime := range map[string]time.Duration{in.Access: time.Hour, in.Refresh: 7 * 24 * time.Hour} {
+		claims := jwt.MapClaims{}
+		_, _, err := jwt.NewParser().ParseUnverified(token, claims)
+		require.NoError(t, err)
+		ends, err := claims.GetExpirationTime()
+		require.NoError(t, err)
+		require.WithinDuration(t, time.Now().Add(lifetime), ends.Time, time.Minute)
+		require.Equal(t, in.User.ID, claims["sub"])
+	}
+	o.Bearer(in.Access).GET("/banks").Status(200).Body(`[]`)
+}
+
+func TestMailedTokenWorksOnceForItsPurpose(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	stranger := o.Anonymous()
+	const email, badVerification, badReset = "asha@example.com", "Invalid or expired verification token", "Invalid or expired reset token"
+	stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Status(201)
+	_, verification := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 1))
+	verify := func(token string) map[string]string { return map[string]string{"token": token} }
+	confirm := func(token, password string) map[string]string {
+		return map[string]string{"token": token, "new_password": password}
+	}
+	o.Swept()
+	for _, token := range []string{"", "x", verification + "x", verification[1:], strings.ToUpper(verification), uuid.NewString()} {
+		stranger.POST(apptest.Auth+"/verify-email", verify(token)).Problem(400, badVerification)
+		stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(token, "jadau and polki")).Problem(400, badReset)
+	}
+	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(verification, "jadau and polki")).Problem(400, badReset)
+	o.Sql(`update account.mailed_token set expires_at = now() - interval '1 second'`)
+	stranger.POST(apptest.Auth+"/verify-email", verify(verification)).Problem(400, badVerification)
+	o.Sql(`update account.mailed_token set expires_at = now() + interval '1 minute'`)
+	stranger.POST(apptest.Auth+"/verify-email", verify(verification)).Status(200)
+	stranger.POST(apptest.Auth+"/verify-email", verify(verification)).Problem(400, badVerification)
+
+	in := o.SignIn(email, apptest.GoodPassword)
+	known := stranger.POST(apptest.Auth+"/password-reset/request", map[string]string{"email": "Asha@example.com "}).Status(200)
+	unknown := stranger.POST(apptest.Auth+"/password-reset/request", map[string]string{"email": "nobody@example.com"}).Status(200)
+	require.Equal(t, known.Text, unknown.Text)
+	require.Equal(t, known.Header("Bahi-Position"), unknown.Header("Bahi-Position"))
+	require.Equal(t, "message", fieldsOf(t, known))
+	stranger.POST(apptest.Auth+"/password-reset/request", `{"email":"no address"}`).Problem(422, "Validation error", "email", "expected an email address")
+	page, reset := apptest.Link(t, o.Mailed(email, apptest.ResetSubject, 1))
+	require.Equal(t, app.OwnAddress+"/auth/reset-password", page)
+
+	stranger.POST(apptest.Auth+"/verify-email", verify(reset)).Problem(400, badVerification)
+	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "soni")).Problem(422, "Validation error", "new_password", "at least 8 characters are needed")
+	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "soni-asha-1")).Problem(422, "Validation error", "new_password", "must not contain your name or email address")
+	o.Bearer(in.Access).GET("/banks").Status(200)
+	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and polki")).Status(200) // a refusal did not spend it
+	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and pearls")).Problem(400, badReset)
+	o.Bearer(in.Access).GET("/banks").Problem(401, "Not authenticated") // G3: all sessions end
+	stranger.POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": in.Refresh}).Problem(401, "Invalid or expired refresh token")
+	stranger.POST(apptest.Auth+"/login", map[string]string{"email": email, "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
+	o.SignIn(email, "jadau and polki")
+	require.Empty(t, o.Mails("nobody@example.com", apptest.ResetSubject))
+
+	// Of two requests the newer one counts, until it expires after an hour.
+	for nth := 2; nth <= 3; nth++ {
+		o.WaitJobs("send_password_reset") // while one mail is on its way, no other follows
+		o.LaterMails()
+		stranger.POST(apptest.Auth+"/password-reset/request", map[string]string{"email": email}).Status(200)
+		_, newer := apptest.Link(t, o.Mailed(email, apptest.ResetSubject, nth))
+		stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and pearls")).Problem(400, badReset)
+		reset = newer
+	}
+	o.Sql(`update account.mailed_token set expires_at = now() - interval '1 second'`)
+	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and pearls")).Problem(400, badReset)
+}
+
+func TestRefreshTokenWorksOnce(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	stranger := o.Anonymous()
+	asha := o.Person(o.Address("asha"))
+	const refused = "Invalid or expired refresh token"
+	refresh := func(token string) map[string]string { return map[string]string{"refresh_token": token} }
+	a := stranger.POST(apptest.Auth+"/refresh", refresh(asha.Refresh)).Status(200)
+	require.Equal(t, "no-store", a.Header("Cache-Control"))
+	require.Empty(t, a.Header("Set-Cookie"), "a token in the body sets no cookie")
+	var next apptest.Tokens
+	a.JSON(&next)
+	require.Equal(t, "bearer", next.Type)
+	o.Bearer(next.Access).GET("/banks").Status(200)
+	asha.GET("/banks").Status(200) // the access token lives until its own end
+
+	other := o.SignIn(o.Address("asha"), apptest.GoodPassword)
+	for _, token := range []string{"", "x", next.Access, o.Expired(next.Refresh), next.Refresh + "x", "a.b.c", apptest.OperatorKey} {
+		a := stranger.POST(apptest.Auth+"/refresh", refresh(token)).Problem(401, refused)
+		require.Empty(t, a.Header("Set-Cookie"))
+	}
+	stranger.POST(apptest.Auth+"/refresh", nil).Problem(401, refused)
+	a = stranger.POST(apptest.Auth+"/refresh", `{}`).Problem(401, refused)
+	require.Empty(t, a.Header("Set-Cookie"))
+	a = stranger.With("Cookie", "bahi_refresh=x").POST(apptest.Auth+"/refresh", `{}`).Problem(401, refused)
+	require.Equal(t, "bahi_refresh=; Path=/api/v1/auth; Max-Age=0; HttpOnly; Secure; SameSite=Lax", a.Header("Set-Cookie"))
+	var third apptest.Tokens
+	stranger.POST(apptest.Auth+"/refresh", refresh(next.Refresh)).Status(200).JSON(&third) // none of the refusals ended the session
+
+	// A token used twice may be stolen (G2): its family of sessions ends, and no other.
+	stranger.POST(apptest.Auth+"/refresh", refresh(asha.Refresh)).Problem(401, refused)
+	stranger.POST(apptest.Auth+"/refresh", refresh(third.Refresh)).Problem(401, refused)
+	for _, token := range []string{asha.Access, next.Access, third.Access} {
+		o.Bearer(token).GET("/banks").Problem(401, "Not authenticated")
+	}
+	o.Bearer(other.Access).GET("/banks").Status(200)
+}
+
+func TestLogoutEndsTheSessionAtOnce(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha"))
+	other := o.SignIn(o.Address("asha"), apptest.GoodPassword)
+	a := asha.POST(apptest.Auth+"/logout", nil).Status(200)
+	require.Equal(t, "message", fieldsOf(t, a))
+	cookie := apptest.Cookies(a.Response)["bahi_refresh"]
+	require.Empty(t, cookie.Value)
+	require.Negative(t, cookie.MaxAge)
+	require.Equal(t, "/api/v1/auth", cookie.Path)
+	asha.GET("/banks").Problem(401, "Not authenticated")
+	asha.POST(apptest.Auth+"/logout", nil).Problem(401, "Not authenticated")
+	o.Anonymous().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": asha.Refresh}).Problem(401, "Invalid or expired refresh token")
+	o.Bearer(other.Access).POST(apptest.Auth+"/logout", `{"refresh_token":"what older clients send"}`).Status(200)
+	o.Bearer(other.Access).GET("/banks").Problem(401, "Not authenticated")
+	o.Operator().POST(apptest.Auth+"/logout", nil).Problem(403, "Only a user who signed in can do this")
+	o.Anonymous().POST(apptest.Auth+"/logout", nil).Problem(401, "Not authenticated")
+}
+
+func TestSigningInIgnoresIdempotencyKeys(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	keyed := o.Anonymous().With("Idempotency-Key", "k")
+	keyed.POST(apptest.Auth+"/register", apptest.Registration(o.Address("asha"))).Status(201)
+	a := keyed.POST(apptest.Auth+"/register", apptest.Registration(o.Address("asha"))).Problem(409, "Email already registered")
+	require.Empty(t, a.Header("Idempotency-Replayed"))
+	keyed.POST(apptest.Auth+"/register", apptest.Registration(o.Address("ravi"))).Status(201) // and not 422
+	_, token := apptest.Link(t, o.Mailed(o.Address("asha"), apptest.VerifySubject, 1))
+	keyed.POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Status(200)
+	keyed.POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Problem(400, "Invalid or expired verification token")
+	sign := map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}
+	var first, second apptest.SignedIn
+	keyed.POST(apptest.Auth+"/login", sign).Status(200).JSON(&first)
+	keyed.POST(apptest.Auth+"/login", sign).Status(200).JSON(&second)
+	require.NotEqual(t, first.Refresh, second.Refresh)
+	for _, in := range []apptest.SignedIn{first, second} {
+		o.Bearer(in.Access).With("Idempotency-Key", "k").POST(apptest.Auth+"/logout", nil).Status(200)
+		o.Bearer(in.Access).GET("/banks").Problem(401, "Not authenticated")
+	}
+	keyed.With("Idempotency-Key", strings.Repeat("k", 300)).POST(apptest.Auth+"/login", sign).Status(200)
+}

@@ -1,0 +1,18 @@
+package accesshttp_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"bahi/http/api/apitest"
+)
+
+// fieldsOf returns the names of an answer's fields.
+func fieldsOf(t testing.TB, a *apitest.Answer) string {
+	t.Helper()
+	var body map[string]any
+	a.JSON(&body)
+	return strings.Join(slices.Sorted(maps.Keys(body)), " ")
+}

@@ -1,0 +1,19 @@
+package accesshttp
+
+import (
+	"context"
+
+	"bahi/domain/actor"
+	"bahi/http/api"
+	"bahi/readmodels/accessview"
+)
+
+// Plans registers what workspaces pay for.
+func (r *Routes) Plans() {
+	api.Handle(r.API, api.Op{
+		ID: "get-plan", Method: "GET", Path: "/api/billing/plan", Summary: "Read what the workspace pays for, as the billing provider last said",
+		Tags: []string{"Messaging"}, Area: actor.Messaging, Limit: "messaging_general", Reads: []string{"plans"},
+	}, func(ctx context.Context, _ *struct{}) (*api.Body[accessview.Plan], error) {
+		return api.Answer(r.Views.Plan(ctx, api.Caller(ctx).Workspace))
+	})
+}

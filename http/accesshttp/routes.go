@@ -1,0 +1,42 @@
+// Package access has the operations on people, sessions, API keys and workspaces.
+package accesshttp
+
+import (
+	"log/slog"
+	"time"
+
+	"bahi/commands"
+	"bahi/commands/accesscmd"
+	"bahi/domain/access/picture"
+	"bahi/http/api"
+	"bahi/readmodels/accessview"
+)
+
+// Routes registers the operations.
+type Routes struct {
+	API      *api.API
+	Commands *commands.Handler
+	Views    *accessview.Views
+	Accounts *accesscmd.Accounts
+	Entrance api.Workspaces
+	Provider IdentityProvider // nil: none
+	Pictures Pictures
+	Studio   *picture.Studio
+
+	Companies Companies
+	Frontend  string // address of the pages: https://example.org
+	Fragment  bool   // the pages get the access token behind #
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+var tags = []string{"Marketplace"}
+
+// Register registers all operations of the area.
+func (r *Routes) Register() {
+	r.Auth()
+	r.Users()
+	r.Workspaces()
+	r.APIKeys()
+	r.Plans()
+}

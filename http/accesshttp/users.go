@@ -1,0 +1,250 @@
+package accesshttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/accesscmd"
+	"bahi/domain/access/picture"
+	"bahi/domain/access/user"
+	"bahi/domain/actor"
+	"bahi/domain/fault"
+	"bahi/domain/wording"
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/accessview"
+)
+
+// Pictures stores images. It is an edge of the process.
+type Pictures interface {
+	Put(ctx context.Context, key, contentType string, content []byte) error
+	// URL returns a link to an image that works for a while.
+	URL(ctx context.Context, key string, lasts time.Duration) (string, error)
+	Delete(ctx context.Context, key string) error
+}
+
+// Companies knows the companies of workspaces.
+type Companies interface {
+	// OldestCompany returns the oldest of the companies of workspaces, nil for none.
+	OldestCompany(ctx context.Context, workspaces []uuid.UUID) (*uuid.UUID, error)
+}
+
+// pictureLink is how long the link to a picture works (G13).
+const pictureLink = time.Hour
+
+var errOnlyUsers = fault.New(fault.Forbidden, "Only a user who signed in can do this")
+
+// User is a user's own account.
+type User struct {
+	ID                uuid.UUID         `json:"id"`
+	Email             *string           `json:"email"`
+	FirstName         *string           `json:"first_name"`
+	LastName          *string           `json:"last_name"`
+	Phone             *string           `json:"phone"`
+	CompanyID         *uuid.UUID        `json:"company_id"`
+	WorkspaceID       uuid.UUID         `json:"workspace_id"`
+	AuthProvider      string            `json:"auth_provider"       enum:"email,idp"`
+	EmailVerified     bool              `json:"email_verified"`
+	PhoneVerified     bool              `json:"phone_verified"`
+	IsActive          bool              `json:"is_active"`
+	Permissions       actor.Permissions `json:"permissions"`
+	ProfilePictureURL *string           `json:"profile_picture_url" format:"uri" doc:"Works for an hour"`
+	CreatedAt         time.Time         `json:"created_at"`
+	LastLoginAt       *time.Time        `json:"last_login_at"`
+	DeleteAfter       *time.Time        `json:"delete_after"        doc:"When the account is to be deleted, as its user asked"`
+	Warnings          []fault.Field     `json:"warnings,omitempty"  doc:"What is kept as it came, and not used"`
+}
+
+func userOp(id, method, path, summary, limit string) api.Op {
+	return api.Op{
+		ID: id, Method: method, Path: "/api/v1/users/me" + path, Summary: summary, Tags: tags, Status: http.StatusOK,
+		Limit: limit, Reads: []string{"users", "workspaces", "companies"},
+	}
+}
+
+// Users registers the operations of users on their own account.
+func (r *Routes) Users() {
+	const limit = "users"
+	api.Handle(r.API, userOp("get-me", "GET", "", "Read one's own account", limit), func(ctx context.Context, _ *struct{}) (*api.Tagged[User], error) {
+		id, err := caller(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return r.user(ctx, id)
+	})
+	api.Handle(r.API, userOp("update-me", "PUT", "", "Change one's own account; what is left out stays", limit),
+		func(ctx context.Context, in *struct{ Body accesscmd.Profile }) (*api.Tagged[User], error) {
+			id, err := caller(ctx)
+			if err != nil {
+				return nil, err
+			}
+			again, err := r.repeated(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			if again {
+				return r.user(ctx, id)
+			}
+			if in.Body.Email.Present() {
+				if err := api.Count(ctx, limitEmail); err != nil {
+					return nil, err
+				}
+			}
+			out, err := r.Accounts.Change(ctx, api.Request(ctx), id, in.Body)
+			return r.written(ctx, id, out, err)
+		})
+	api.Handle(r.API, userOp("change-password", "POST", "/password", "Set another password; other sessions end", limit), func(ctx context.Context, in *struct {
+		Body struct {
+			CurrentPassword string `json:"current_password" maxLength:"1000"`
+			NewPassword     string `json:"new_password"     maxLength:"1000"`
+		}
+	}) (*api.Body[Message], error) {
+		id, err := caller(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out, err := r.Accounts.ChangePassword(ctx, api.Request(ctx), id, api.Caller(ctx).Session, in.Body.CurrentPassword, in.Body.NewPassword)
+		return api.Reply(ctx, out, err, say[user.State]("Password changed"))
+	})
+	api.Handle(r.API, userOp("request-deletion", "POST", "/delete-request", "Ask for the account to be deleted", "users_delete_request"),
+		func(ctx context.Context, _ *struct{}) (*api.Body[Message], error) {
+			id, err := caller(ctx)
+			if err != nil {
+				return nil, err
+			}
+			out, err := r.Accounts.RequestDeletion(ctx, api.Request(ctx), id)
+			return api.Reply(ctx, out, err, say[user.State]("The account will be deleted within 30 days"))
+		})
+	r.picture()
+}
+
+func (r *Routes) picture() {
+	op := userOp("upload-picture", "POST", "/profile-picture", "Set one's picture: JPEG, PNG or WebP, at most 5 MB", "users_picture")
+	op.MaxBody, op.EmptyFile, op.Expensive = picture.MaxBytes, picture.ErrNotImage, true
+	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*api.Tagged[User], error) {
+		id, err := caller(ctx)
+		if err != nil {
+			return nil, err
+		}
+		again, err := r.repeated(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if again {
+			return r.user(ctx, id)
+		}
+		drawn, err := r.Studio.Make(ctx, in.File.Open())
+		if err != nil {
+			return nil, err
+		}
+		key := picture.Folder(id) + uuid.NewString()
+		if err := r.Pictures.Put(ctx, key, drawn.Type, drawn.Bytes); err != nil {
+			return nil, err
+		}
+		unused, out, err := r.Accounts.ChangePicture(ctx, api.Request(ctx), id, key)
+		if _, refused := errors.AsType[*fault.Error](err); refused {
+			return nil, errors.Join(err, r.Pictures.Delete(context.WithoutCancel(ctx), key))
+		}
+		if err != nil { // it may be the user's picture: unused ones are deleted with the user
+			return nil, err
+		}
+		if unused != "" {
+			if err := r.Pictures.Delete(ctx, unused); err != nil {
+				r.Log.Warn("cannot delete a replaced picture; it is deleted with its user", "user", id, "error", err)
+			}
+		}
+		return r.written(ctx, id, out, nil)
+	})
+}
+
+// limitEmail counts changes of an address: each sends a mail, and reveals whether the address is known here.
+const limitEmail = "users_email"
+
+// repeated reports whether an earlier request with the same key did the same.
+func (r *Routes) repeated(ctx context.Context, id uuid.UUID) (bool, error) {
+	out, done, err := r.Accounts.Earlier(ctx, api.Request(ctx), id)
+	if done {
+		api.SetWriteHeaders(ctx, out.Position, true)
+	}
+	return done, err
+}
+
+// caller returns the user who sent the request.
+func caller(ctx context.Context) (uuid.UUID, error) {
+	who := api.Caller(ctx)
+	if who.Type != "user" {
+		return uuid.Nil, errOnlyUsers
+	}
+	return uuid.Parse(who.ID)
+}
+
+// user returns the user.
+func (r *Routes) user(ctx context.Context, id uuid.UUID) (*api.Tagged[User], error) {
+	v, err := r.Views.User(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return r.shown(ctx, v)
+}
+
+// written returns the user after a command. It takes from the log what the tables do not have yet: a write in the log must not
+// fail because a projection is late.
+func (r *Routes) written(ctx context.Context, id uuid.UUID, out commands.Outcome[user.State], err error) (*api.Tagged[User], error) {
+	if err != nil {
+		return nil, err
+	}
+	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
+	v, err := r.Views.User(readmodels.WithMinPosition(ctx, out.Position), id)
+	if err == nil {
+		return r.shown(ctx, v)
+	}
+	s, err := commands.Reveal(ctx, r.Commands, out.State)
+	if err != nil {
+		return nil, err
+	}
+	if v, err = r.Views.User(ctx, id); err != nil {
+		v = accessview.User{ID: id, WorkspaceID: s.Workspace, AuthProvider: s.Provider, CreatedAt: out.CreatedAt}
+	}
+	v.Email, v.FirstName, v.LastName, v.Phone = s.Email.Shown(), s.FirstName.Shown(), s.LastName.Shown(), s.Phone.Shown()
+	v.EmailVerified, v.Operator, v.DeleteAfter, v.Revision = s.Verified, s.Operator, s.DeleteAfter, out.Revision
+	if v.Picture = nil; s.Picture != "" {
+		v.Picture = &s.Picture
+	}
+	return r.shown(ctx, v)
+}
+
+// company returns the oldest of the companies of a user's workspaces, nil for none.
+func (r *Routes) company(ctx context.Context, id uuid.UUID) (*uuid.UUID, error) {
+	workspaces, err := r.Views.WorkspacesOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return r.Companies.OldestCompany(ctx, workspaces)
+}
+
+// shown returns the user's own view of the account.
+func (r *Routes) shown(ctx context.Context, v accessview.User) (*api.Tagged[User], error) {
+	out := User{
+		ID: v.ID, Email: v.Email, FirstName: v.FirstName, LastName: v.LastName, Phone: v.Phone, WorkspaceID: v.WorkspaceID,
+		AuthProvider: v.AuthProvider, EmailVerified: v.EmailVerified, IsActive: true, Permissions: v.Permissions,
+		CreatedAt: v.CreatedAt, LastLoginAt: v.LastLoginAt, DeleteAfter: v.DeleteAfter, Warnings: wording.Unread("phone", v.Phone),
+	}
+	var err error
+	if out.CompanyID, err = r.company(ctx, v.ID); err != nil {
+		return nil, err
+	}
+	out.Permissions.Operator = v.Operator
+	if v.Picture != nil {
+		link, err := r.Pictures.URL(ctx, *v.Picture, pictureLink)
+		if err != nil {
+			return nil, err
+		}
+		out.ProfilePictureURL = &link
+	}
+	return &api.Tagged[User]{ETag: api.Revision(v.Revision), Body: out}, nil
+}

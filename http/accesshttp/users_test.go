@@ -1,0 +1,252 @@
+package accesshttp_test
+
+import (
+	"image"
+	"image/color"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+)
+
+func TestUserReadsAndChangesTheirAccount(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	a := asha.GET(apptest.Me).Status(200)
+	require.Equal(t, "auth_provider company_id created_at delete_after email email_verified first_name id is_active last_login_at last_name"+
+		" permissions phone phone_verified profile_picture_url workspace_id", fieldsOf(t, a))
+	u := asha.Me()
+	require.Equal(t, asha.User.ID, u.ID)
+	require.Equal(t, []string{"asha@example.com", "Asha", "Soni", "email"}, []string{u.Email, u.FirstName, *u.LastName, u.AuthProvider})
+	require.Equal(t, []bool{true, false, true}, []bool{u.EmailVerified, u.PhoneVerified, u.IsActive})
+	require.Equal(t, map[string]any{"ledger": "write", "messaging": "write", "marketplace": "write", "audit": "write"}, u.Permissions)
+	require.Nil(t, u.Phone)
+	require.Nil(t, u.CompanyID)
+	require.Nil(t, u.Picture)
+	require.Nil(t, u.DeleteAfter)
+	require.WithinDuration(t, time.Now(), *u.LastLoginAt, time.Minute)
+	require.Equal(t, "no-store", a.Header("Cache-Control"))
+
+	var changed apptest.UserAnswer
+	a = asha.PUT(apptest.Me, `{"first_name":" आशा ","phone":"98123 45678"}`).Status(200).JSON(&changed)
+	require.NotEmpty(t, a.Header("Bahi-Position"))
+	require.Equal(t, []string{"आशा", "Soni", "+919812345678"}, []string{changed.FirstName, *changed.LastName, *changed.Phone})
+	require.Equal(t, changed, asha.Me())
+	before := o.Head()
+	asha.PUT(apptest.Me, `{}`).Status(200).JSON(&changed) // an empty change changes nothing
+	asha.PUT(apptest.Me, `{"id":"x","email_verified":true,"permissions":{"operator":true},"colour":"red"}`).Status(200).JSON(&changed)
+	require.Equal(t, before, o.Head())
+	require.Equal(t, changed, asha.Me())
+	asha.PUT(apptest.Me, `{"phone":""}`).Status(200).JSON(&changed)
+	require.Nil(t, changed.Phone)
+	asha.PUT(apptest.Me, `{"phone":"9812345678"}`).Status(200)
+	asha.PUT(apptest.Me, `{"phone":null}`).Status(200).JSON(&changed)
+	require.Nil(t, changed.Phone)
+
+	const validation = "Validation error"
+	asha.PUT(apptest.Me, `{"email":"x","first_name":"","last_name":"a\u0007","phone":"a\u0007"}`).Problem(422, validation, "email", "expected an email address",
+		"first_name", "1 to 100 characters", "last_name", "control characters are not allowed", "phone", "control characters are not allowed")
+	asha.PUT(apptest.Me, `{"phone":"call \u202ame"}`).Status(200).Contains(`"phone":"call me"`, `"warnings":[{"field":"phone"`)
+	require.NotContains(t, asha.PUT(apptest.Me, `{"phone":null}`).Status(200).Text, "warnings")
+	asha.PUT(apptest.Me, `{"email":null,"first_name":null,"last_name":null}`).Problem(422, validation,
+		"email", "must not be null", "first_name", "must not be null", "last_name", "must not be null")
+	asha.PUT(apptest.Me, `{"first_name":7}`).Problem(422, validation, "first_name", "expected a text")
+	asha.PUT(apptest.Me, `{"first_name":"`+strings.Repeat("a", 500)+`"}`).Problem(422, validation)
+	for _, body := range []string{``, `{`, `{"first_name":"a","first_name":"b"}`} {
+		asha.PUT(apptest.Me, body).Status(400)
+	}
+	asha.PUT(apptest.Me, `{"first_name":"`+strings.Repeat("a", 1<<20)+`"}`).Problem(413, "The request body is too large")
+	require.Equal(t, "आशा", asha.Me().FirstName)
+	o.Operator().GET(apptest.Me).Problem(403, "Only a user who signed in can do this")
+}
+
+func TestChangedAddressCountsAtOnceAndNeedsVerification(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	o.Person("ravi@example.com")
+	asha.PUT(apptest.Me, `{"email":"Ravi@example.com"}`).Problem(409, "Email already in use")
+	asha.PUT(apptest.Me, `{"email":"ravi@example.com","first_name":"Usha"}`).Problem(409, "Email already in use")
+	require.Equal(t, "Asha", asha.Me().FirstName, "a refused change changes nothing")
+	asha.PUT(apptest.Me, `{"email":"ASHA@example.com"}`).Status(200) // it is hers already
+	require.True(t, asha.Me().EmailVerified)
+
+	var changed apptest.UserAnswer
+	asha.PUT(apptest.Me, `{"email":"asha@example.org"}`).Status(200).JSON(&changed)
+	require.Equal(t, "asha@example.org", changed.Email)
+	require.False(t, changed.EmailVerified)
+	o.Mailed("asha@example.com", "Your email address at Bahi was changed", 1)
+	_, token := apptest.Link(t, o.Mailed("asha@example.org", apptest.VerifySubject, 1))
+	sign := func(email string) map[string]string {
+		return map[string]string{"email": email, "password": apptest.GoodPassword}
+	}
+	o.Anonymous().POST(apptest.Auth+"/login", sign("asha@example.com")).Problem(401, "Invalid email or password")
+	o.WaitJobs("send_verification")
+	o.LaterMails()
+	o.Anonymous().POST(apptest.Auth+"/login", sign("asha@example.org")).Problem(403, "Email not verified")
+	_, newer := apptest.Link(t, o.Mailed("asha@example.org", apptest.VerifySubject, 2)) // the login requested it
+	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": token}).Problem(400, "Invalid or expired verification token")
+	o.Anonymous().POST(apptest.Auth+"/verify-email", map[string]string{"token": newer}).Status(200)
+	o.SignIn("asha@example.org", apptest.GoodPassword)
+	o.Anonymous().POST(apptest.Auth+"/register", apptest.Registration("asha@example.com")).Status(201) // it is free again
+}
+
+func TestPasswordChangeEndsTheOtherSessions(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha"))
+	other := o.SignIn(o.Address("asha"), apptest.GoodPassword)
+	change := func(current, next string) map[string]string {
+		return map[string]string{"current_password": current, "new_password": next}
+	}
+	asha.POST(apptest.Me+"/password", change("not mine at all", "jadau and polki")).Problem(400, "Incorrect current password")
+	asha.POST(apptest.Me+"/password", change("", "jadau and polki")).Problem(400, "Incorrect current password")
+	asha.POST(apptest.Me+"/password", change(apptest.GoodPassword, "short")).Problem(422, "Validation error", "new_password", "at least 8 characters are needed")
+	asha.POST(apptest.Me+"/password", change(apptest.GoodPassword, "asha@2025!")).Problem(422, "Validation error", "new_password", "must not contain your name or email address")
+	asha.POST(apptest.Me+"/password", `{}`).Problem(422, "Validation error", "current_password", "is required", "new_password", "is required")
+	asha.POST(apptest.Me+"/password", `{"current_password":1,"new_password":[]}`).Problem(422, "Validation error", "current_password", "expected a text", "new_password", "expected a text")
+	asha.POST(apptest.Me+"/password", `{`).Status(400)
+	o.Bearer(other.Access).GET("/banks").Status(200)
+
+	a := asha.POST(apptest.Me+"/password", change(apptest.GoodPassword, "jadau and polki")).Status(200)
+	require.Equal(t, "message", fieldsOf(t, a))
+	asha.GET("/banks").Status(200)
+	var next apptest.Tokens
+	o.Anonymous().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": asha.Refresh}).Status(200).JSON(&next)
+	o.Bearer(other.Access).GET("/banks").Problem(401, "Not authenticated")
+	o.Anonymous().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": other.Refresh}).Problem(401, "Invalid or expired refresh token")
+	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
+	o.SignIn(o.Address("asha"), "jadau and polki")
+}
+
+func TestDeletionIsRequestedOnce(t *testing.T) {
+	t.Parallel()
+	s := apptest.Settings(t, apptest.Database(t))
+	s.Outside.AdminEmail, s.Outside.Grace = "office@example.com", new(72*time.Hour)
+	o := apptest.StartAs(t, s)
+	asha := o.Person("asha@example.com")
+	a := asha.POST(apptest.Me+"/delete-request", nil).Status(200)
+	require.Equal(t, "message", fieldsOf(t, a))
+	first := *asha.Me().DeleteAfter
+	require.WithinDuration(t, time.Now().Add(72*time.Hour), first, time.Minute)
+	text := o.Mailed("office@example.com", "An account is to be deleted", 1)
+	require.Contains(t, text, asha.User.ID)
+	require.NotContains(t, text, "asha")
+	head := o.Head()
+	require.Equal(t, a.Text, asha.POST(apptest.Me+"/delete-request", nil).Status(200).Text)
+	require.Equal(t, head, o.Head())
+	require.Equal(t, first, *asha.Me().DeleteAfter)
+	o.SignIn("asha@example.com", apptest.GoodPassword) // until the deletion
+}
+
+func TestRequestsOnOnesAccountAreIdempotentByKey(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	by := func(key string) *apitest.Client { return asha.With("Idempotency-Key", key) }
+	again := func(a *apitest.Answer) *apitest.Answer {
+		t.Helper()
+		require.Equal(t, "true", a.Status(200).Header("Idempotency-Replayed"))
+		return a
+	}
+	by("a").PUT(apptest.Me, `{"first_name":"Usha","email":"usha@example.com"}`).Status(200)
+	by("b").PUT(apptest.Me, `{"first_name":"Asha"}`).Status(200)
+	head := o.Head()
+	var u apptest.UserAnswer
+	again(by("a").PUT(apptest.Me, `{"first_name":"Usha","email":"usha@example.com"}`)).JSON(&u)
+	require.Equal(t, []string{"Asha", "usha@example.com"}, []string{u.FirstName, u.Email})
+	by("a").PUT(apptest.Me, `{"first_name":"Ravi"}`).Status(422)
+
+	require.Equal(t, head, o.Head())
+	const change = `{"current_password":"` + apptest.GoodPassword + `","new_password":"jadau and polki"}`
+	by("c").POST(apptest.Me+"/password", `{"current_password":"wrong one","new_password":"jadau and polki"}`).Problem(400, "Incorrect current password")
+	by("c").POST(apptest.Me+"/password", change).Status(200) // a refusal does not use up the key
+	again(by("c").POST(apptest.Me+"/password", change))
+	asha.POST(apptest.Me+"/password", change).Problem(400, "Incorrect current password")
+
+	red := apptest.Painted(t, color.RGBA{200, 0, 0, 255}, 8, 8)
+	apptest.Upload(t, by("d"), "image/png", red).Status(200).JSON(&u)
+	first := *u.Picture
+	again(apptest.Upload(t, by("d"), "image/png", red)).JSON(&u)
+	key := func(link string) string {
+		parsed, err := url.Parse(link)
+		require.NoError(t, err)
+		return parsed.Query().Get("obj")
+	}
+	require.Equal(t, key(first), key(*u.Picture))
+	apptest.Upload(t, by("d"), "image/png", apptest.Painted(t, color.White, 8, 8)).Status(422)
+	kept, err := o.Sys.Blobs.List(t.Context(), "")
+	require.NoError(t, err)
+	require.Len(t, kept, 1)
+	by("e").POST(apptest.Me+"/delete-request", nil).Status(200)
+	again(by("e").POST(apptest.Me+"/delete-request", nil))
+}
+
+func TestPictureHasALinkUntilItIsReplaced(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	asha, stranger := o.Person(o.Address("asha")), o.Anonymous()
+	red := apptest.Painted(t, color.RGBA{200, 0, 0, 255}, 40, 30)
+	var u apptest.UserAnswer
+	apptest.Upload(t, asha.Client, "image/png", red).Status(200).JSON(&u)
+	require.Equal(t, asha.User.ID, u.ID)
+	first := o.Path(*u.Picture)
+	a := stranger.GET(first).Status(200)
+	require.Equal(t, "image/jpeg", a.Header("Content-Type"))
+	require.Equal(t, "nosniff", a.Header("X-Content-Type-Options"))
+	shown, _, err := image.Decode(strings.NewReader(a.Text))
+	require.NoError(t, err)
+	require.Equal(t, image.Pt(40, 30), shown.Bounds().Size())
+	o.Anonymous().Do("HEAD", first, nil).Status(200)
+
+	// The link is valid for an hour, for this file, and for reading.
+	link, err := url.Parse(first)
+	require.NoError(t, err)
+	for name := range link.Query() {
+		q := link.Query()
+		q.Set(name, q.Get(name)+"1")
+		stranger.GET(link.Path + "?" + q.Encode()).Status(403)
+		q.Del(name)
+		stranger.GET(link.Path + "?" + q.Encode()).Status(403)
+	}
+	stranger.GET(link.Path).Status(403)
+	stranger.GET("/blobs/").Status(403)
+	stranger.POST(first, nil).Status(405)
+	stranger.DELETE(first).Status(405)
+	require.Equal(t, 403, stranger.GET(o.BlobLink(link.Query().Get("obj"), -time.Second)).Response.StatusCode)
+	stranger.GET(o.BlobLink(link.Query().Get("obj"), time.Minute)).Status(200)
+
+	apptest.Upload(t, asha.Client, "application/octet-stream", apptest.Painted(t, color.RGBA{0, 0, 200, 255}, 2000, 1000)).Status(200).JSON(&u)
+	second := o.Path(*u.Picture)
+	stranger.GET(second).Status(200)
+	stranger.GET(first).Status(404)
+	require.NotEqual(t, first, second)
+	require.NotContains(t, second, asha.User.ID)
+}
+
+func TestOtherFilesThanPicturesAreRefused(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	const notImage = "File must be an image"
+	red := apptest.Painted(t, color.RGBA{200, 0, 0, 255}, 40, 30)
+	for _, content := range [][]byte{[]byte("I am a picture"), []byte("<svg xmlns='http://www.w3.org/2000/svg'/>"), []byte("GIF89a"), []byte("%PDF-1.7"), red[:40], red[8:]} {
+		apptest.Upload(t, asha.Client, "image/png", content).Problem(400, notImage)
+	}
+	apptest.Upload(t, asha.Client, "image/png", apptest.Painted(t, color.White, 6001, 1)).Problem(413, "The picture is too large: at most 5 MB and 6000 x 6000 pixels")
+	apptest.Upload(t, asha.Client, "image/png", append(red, make([]byte, 5<<20)...)).Problem(413, "The file is too large: at most 5 MB")
+	apptest.Upload(t, asha.Client, "image/png", nil).Problem(400, notImage)
+	asha.POST(apptest.Me+"/profile-picture", `{}`).Status(415)
+	asha.With("Content-Type", "multipart/form-data; boundary=x").POST(apptest.Me+"/profile-picture", "--x").Status(400)
+	require.Nil(t, asha.Me().Picture)
+	apptest.Upload(t, o.Anonymous(), "image/png", red).Problem(401, "Not authenticated")
+	keys, err := o.Sys.Blobs.List(t.Context(), "")
+	require.NoError(t, err)
+	require.Empty(t, keys)
+}

@@ -1,0 +1,366 @@
+package accesshttp_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/access/workspace"
+	"bahi/domain/event"
+	"bahi/http/api/apitest"
+	"bahi/internal/app"
+	"bahi/internal/app/apptest"
+	"bahi/readmodels"
+	"bahi/readmodels/accessview"
+)
+
+// invitation is the answer to an invitation.
+type invitation struct {
+	ID          uuid.UUID      `json:"id"`
+	Email       *string        `json:"email"`
+	Permissions map[string]any `json:"permissions"`
+	InvitedBy   string         `json:"invited_by"`
+	ExpiresAt   time.Time      `json:"expires_at"`
+}
+
+func TestInvitedUserWorksInTheOthersBooks(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	account := apptest.Open(asha.Client, "HDFC")
+	row := apptest.Post(asha.Client, account, apptest.Deposit("2025-03-01", "12.5"))
+	inAshas := ravi.With("Bahi-Workspace", asha.Workspace)
+	workspace := "/api/v1/workspaces/" + asha.Workspace
+
+	// Two users do not see each other's books.
+	ravi.GET("/banks").Status(200).Body(`[]`)
+	for _, r := range apptest.RequestsOf(account, row.ID) {
+		if strings.ContainsAny(r.Path, "0123456789") {
+			ravi.Do(r.Method, r.Path, r.Body).Status(404)
+		}
+		inAshas.Do(r.Method, r.Path, r.Body).Problem(404, "Workspace not found")
+	}
+	ravi.GET(workspace+"/members").Problem(404, "Workspace not found")
+
+	var sent invitation
+	a := asha.POST(workspace+"/invitations", apptest.Invite(" Ravi@example.com", `{"ledger":"read","marketplace":"read"}`)).Status(201)
+	a.JSON(&sent)
+	require.Equal(t, []string{"ravi@example.com", "user:" + asha.User.ID}, []string{*sent.Email, sent.InvitedBy})
+	require.Equal(t, map[string]any{"ledger": "read", "marketplace": "read"}, sent.Permissions)
+	require.WithinDuration(t, time.Now().Add(7*24*time.Hour), sent.ExpiresAt, time.Minute)
+	page, token := apptest.Link(t, o.Mailed("ravi@example.com", apptest.InviteSubject, 1))
+	require.Equal(t, app.OwnAddress+"/invitations/accept", page)
+	const refused = "Invalid or expired invitation token"
+	o.Swept()
+	accept := map[string]string{"token": token}
+	for _, wrong := range []string{"", "x", token[1:], token + "x", asha.Workspace + ".", ravi.Workspace + token[strings.IndexByte(token, '.'):]} {
+		ravi.POST("/api/v1/invitations/accept", map[string]string{"token": wrong}).Problem(400, refused)
+	}
+	o.Sql(`update account.mailed_token set expires_at = expires_at - interval '8 days' where kind = 'invitation'`)
+	ravi.POST("/api/v1/invitations/accept", accept).Problem(400, refused)
+	o.Sql(`update account.mailed_token set expires_at = expires_at + interval '8 days' where kind = 'invitation'`)
+	asha.POST("/api/v1/invitations/accept", accept).Problem(409, "Already a member of this workspace")
+	var joined struct {
+		WorkspaceID string         `json:"workspace_id"`
+		UserID      string         `json:"user_id"`
+		Permissions map[string]any `json:"permissions"`
+		Revision    int64          `json:"revision"`
+	}
+	ravi.POST("/api/v1/invitations/accept", accept).Status(200).JSON(&joined)
+	require.Equal(t, []string{asha.Workspace, ravi.User.ID}, []string{joined.WorkspaceID, joined.UserID})
+	require.Equal(t, sent.Permissions, joined.Permissions)
+	ravi.POST("/api/v1/invitations/accept", accept).Problem(400, refused)
+
+	// He reads there, and writes in his own workspace.
+	require.Equal(t, "03-01 12.5", apptest.Balances(inAshas, apptest.Ledger(account)))
+	inAshas.POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "1")).Problem(403, "Not enough permissions")
+	inAshas.POST("/bank", `{"name":"SBI"}`).Problem(403, "Not enough permissions")
+	apptest.Open(ravi.Client, "SBI")
+	joined.Permissions = nil
+	asha.PATCH(workspace+"/members/"+ravi.User.ID, `{"permissions":{"ledger":"write","marketplace":"none"}}`).Status(200).JSON(&joined)
+	require.Equal(t, map[string]any{"ledger": "write"}, joined.Permissions)
+	apptest.Post(inAshas, account, apptest.Deposit("2025-03-02", "1"))
+	inAshas.GET(workspace+"/members").Problem(403, "Not enough permissions")
+	asha.DELETE(workspace + "/members/" + ravi.User.ID).Status(204).None()
+	inAshas.GET("/banks").Problem(404, "Workspace not found")
+	inAshas.POST("/bank", `{"name":"SBI"}`).Problem(404, "Workspace not found")
+	ravi.GET(apptest.Ledger(account)).Status(404)
+	require.Equal(t, "03-01 12.5, 03-02 13.5", apptest.Balances(asha.Client, apptest.Ledger(account)))
+}
+
+func TestWorkspacesAndMembersAreListed(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	asha, ravi := o.Person(o.Address("asha")), o.Person(o.Address("ravi"))
+	asha.Join(o, ravi, `{"ledger":"read","marketplace":"read"}`)
+	var members []apptest.Member
+	ravi.GET("/api/v1/workspaces/" + asha.Workspace + "/members").Status(200).JSON(&members) // without the header
+	require.Len(t, members, 2)
+	require.Equal(t, []string{asha.User.ID, o.Address("asha"), "Asha", "Soni"}, []string{members[0].UserID, *members[0].Email, *members[0].FirstName, *members[0].LastName})
+	require.Equal(t, ravi.User.ID, members[1].UserID)
+	require.Equal(t, "read", members[1].Permissions["ledger"])
+	var workspaces []struct {
+		ID          string         `json:"id"`
+		Name        string         `json:"name"`
+		Own         bool           `json:"own"`
+		Permissions map[string]any `json:"permissions"`
+		JoinedAt    time.Time      `json:"joined_at"`
+	}
+	ravi.GET("/api/v1/workspaces").Status(200).JSON(&workspaces)
+	require.Equal(t, []any{ravi.Workspace, true, asha.Workspace, false}, []any{workspaces[0].ID, workspaces[0].Own, workspaces[1].ID, workspaces[1].Own})
+	require.Equal(t, "Asha Soni", workspaces[1].Name)
+	for _, name := range []string{"Soni Jewellers", "Younger"} {
+		asha.POST("/api/v1/companies", map[string]string{"name": name}).Status(201)
+	}
+	ravi.GET("/api/v1/workspaces").Status(200).JSON(&workspaces)
+	require.Equal(t, []string{"Asha Soni", "Soni Jewellers"}, []string{workspaces[0].Name, workspaces[1].Name})
+	asha.GET("/api/v1/workspaces").Status(200).JSON(&workspaces)
+	require.Len(t, workspaces, 1)
+	o.Operator().GET("/api/v1/workspaces/" + asha.Workspace + "/members").Status(200).JSON(&members)
+	require.Len(t, members, 2)
+}
+
+func TestMembersGiveNoMoreThanTheirPermissions(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	asha, ravi, usha := o.Person(o.Address("asha")), o.Person(o.Address("ravi")), o.Person(o.Address("usha"))
+	asha.Join(o, ravi, `{"ledger":"read","marketplace":"write"}`)
+	asha.Join(o, usha, `{"ledger":"write"}`)
+	workspace := "/api/v1/workspaces/" + asha.Workspace
+	const more = "A member cannot be given more permissions than the caller has"
+	for _, path := range []string{workspace + "/invitations", workspace + "/members/" + usha.User.ID} {
+		method := "POST"
+		if strings.Contains(path, "members") {
+			method = "PATCH"
+		}
+		ravi.Do(method, path, apptest.Invite(o.Address("x"), `{"ledger":"write"}`)).Problem(403, more)
+		ravi.Do(method, path, apptest.Invite(o.Address("x"), `{"audit":"read"}`)).Problem(403, more)
+		usha.Do(method, path, apptest.Invite(o.Address("x"), `{"ledger":"read"}`)).Problem(403, "Not enough permissions")
+		for permissions, status := range map[string]int{`{}`: 422, `{"ledger":"none"}`: 422, `{"operator":true}`: 422, `{"ledger":"all"}`: 422, `7`: 422, `null`: 422} {
+			asha.Do(method, path, apptest.Invite(o.Address("x"), permissions)).Status(status)
+		}
+		asha.Do(method, path, `{`).Status(400)
+		asha.Do(method, path, `{}`).Status(422)
+	}
+	asha.POST(workspace+"/invitations", apptest.Invite("no address", `{"ledger":"read"}`)).Problem(422, "Validation error", "email", "expected an email address")
+
+	nobody := uuid.NewString()
+	asha.PATCH(workspace+"/members/"+nobody, `{"permissions":{"ledger":"read"}}`).Problem(404, "Member not found")
+	asha.DELETE(workspace+"/members/"+nobody).Problem(404, "Member not found")
+	asha.DELETE(workspace + "/members/x").Status(422)
+	asha.GET("/api/v1/workspaces/"+nobody+"/members").Problem(404, "Workspace not found")
+	asha.GET("/api/v1/workspaces/x/members").Status(422)
+	asha.With("Bahi-Workspace", nobody).GET("/banks").Problem(404, "Workspace not found")
+	asha.With("Bahi-Workspace", "x").GET("/banks").Status(422)
+
+	// A workspace always keeps a member who may manage members.
+	asha.PATCH(workspace+"/members/"+usha.User.ID, `{"permissions":{"ledger":"write","messaging":"write","marketplace":"write","audit":"write"}}`).Status(200)
+	const owner = "The owner of a workspace cannot be removed, or given fewer permissions, by others"
+	usha.DELETE(workspace+"/members/"+asha.User.ID).Problem(403, owner)
+	usha.PATCH(workspace+"/members/"+asha.User.ID, `{"permissions":{"ledger":"read"}}`).Problem(403, owner)
+	asha.DELETE(workspace + "/members/" + asha.User.ID).Status(204)
+	usha.DELETE(workspace + "/members/" + ravi.User.ID).Status(204)
+	const last = "The last member with write access cannot be removed"
+	usha.DELETE(workspace+"/members/"+usha.User.ID).Problem(409, last)
+	usha.PATCH(workspace+"/members/"+usha.User.ID, `{"permissions":{"ledger":"read","marketplace":"read"}}`).Problem(409, last)
+	asha.GET("/banks").Problem(403, "Not enough permissions") // it is her home still, and she may do nothing there
+	require.Empty(t, asha.Me().Permissions)
+}
+
+func TestInvitingIsIdempotentByKey(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	keyed := asha.With("Idempotency-Key", "k")
+	path := "/api/v1/workspaces/" + asha.Workspace + "/invitations"
+	var first, again invitation
+	keyed.POST(path, apptest.Invite("ravi@example.com", `{"ledger":"read"}`)).Status(201).JSON(&first)
+	a := keyed.POST(path, apptest.Invite("ravi@example.com", `{"ledger":"read"}`)).Status(201)
+	require.Equal(t, "true", a.Header("Idempotency-Replayed"))
+	a.JSON(&again)
+	require.Equal(t, first, again)
+	keyed.POST(path, apptest.Invite("usha@example.com", `{"ledger":"read"}`)).Status(422)
+	o.Mailed("ravi@example.com", apptest.InviteSubject, 1)
+	o.WaitJobs("send_invitation")
+	require.Len(t, o.Mails("ravi@example.com", apptest.InviteSubject), 1)
+}
+
+func TestAcceptingOverHTTPIsIdempotentByKey(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	asha, ravi, usha := o.Person(o.Address("asha")), o.Person(o.Address("ravi")), o.Person(o.Address("usha"))
+	sent := func(by apptest.Person, nth int) map[string]string {
+		by.POST("/api/v1/workspaces/"+by.Workspace+"/invitations", apptest.Invite(o.Address("ravi"), `{"ledger":"read"}`)).Status(201)
+		_, token := apptest.Link(t, o.Mailed(o.Address("ravi"), apptest.InviteSubject, nth))
+		return map[string]string{"token": token}
+	}
+	accept, abroad := sent(asha, 1), sent(usha, 2)
+	const path = "/api/v1/invitations/accept"
+	keyed := ravi.With("Idempotency-Key", "k")
+	first := keyed.POST(path, accept).Status(200)
+	require.Empty(t, first.Header("Idempotency-Replayed"))
+	again := keyed.POST(path, accept).Status(200)
+	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
+	require.Equal(t, first.Text, again.Text)
+	require.Equal(t, []string{first.Header("ETag"), first.Header("Bahi-Position")}, []string{again.Header("ETag"), again.Header("Bahi-Position")})
+	for _, other := range []map[string]string{abroad, {"token": "x"}} {
+		keyed.POST(path, other).Problem(422, "Idempotency-Key was used with another request")
+	}
+	ravi.POST(path, accept).Problem(400, "Invalid or expired invitation token")
+	ravi.POST(path, abroad).Status(200)
+}
+
+func TestAnInvitationIsForItsAddress(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite("usha@example.com", `{"ledger":"read"}`)).Status(201)
+	_, token := apptest.Link(t, o.Mailed("usha@example.com", apptest.InviteSubject, 1))
+	accept := map[string]string{"token": token}
+	for range 2 {
+		ravi.POST("/api/v1/invitations/accept", accept).Problem(403, "This invitation was sent to another address")
+	}
+	const strayed = "Somebody else tried to accept an invitation to your workspace"
+	o.Mailed("asha@example.com", strayed, 1)
+	o.Person("usha@example.com").POST("/api/v1/invitations/accept", accept).Status(200)
+	o.WaitJobs("send_stray_notice")
+	require.Len(t, o.Mails("asha@example.com", strayed), 1)
+}
+
+func TestAnInvitationWaitsForAnAccount(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha"))
+	asha.POST("/api/v1/workspaces/"+asha.Workspace+"/invitations", apptest.Invite(o.Address("new"), `{"ledger":"write"}`)).Status(201)
+	_, token := apptest.Link(t, o.Mailed(o.Address("new"), apptest.InviteSubject, 1))
+	o.Anonymous().POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(401, "Not authenticated")
+	o.Operator().POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(403, "Only a user who signed in can do this")
+	somebody := o.Person(o.Address("new"))
+	somebody.POST("/api/v1/invitations/accept", map[string]string{"token": token}).Status(200)
+	apptest.Open(somebody.With("Bahi-Workspace", asha.Workspace), "HDFC")
+	require.Len(t, apptest.ClerkBanks(asha.GET("/banks")), 1)
+
+	// A workspace's key cannot leave it.
+	key := o.Bearer(o.Key(asha.Workspace, `{"ledger":"write"}`).Key)
+	require.Len(t, apptest.ClerkBanks(key.GET("/banks")), 1)
+	key.With("Bahi-Workspace", somebody.Workspace).GET("/banks").Problem(404, "Workspace not found")
+}
+
+func TestInvitationsAreListedAndWithdrawn(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	asha, ravi := o.Person(o.Address("asha")), o.Person(o.Address("ravi"))
+	path := "/api/v1/workspaces/" + asha.Workspace + "/invitations"
+	asha.GET(path).Status(200).Body(`[]`)
+	var first, second invitation
+	asha.POST(path, apptest.Invite(o.Address("usha"), `{"ledger":"read"}`)).Status(201).JSON(&first)
+	asha.Join(o, ravi, `{"marketplace":"read"}`)
+	o.Operator().POST(path, apptest.Invite("ravi@example.org", `{"ledger":"write"}`)).Status(201).JSON(&second)
+	require.Equal(t, "api_key:admin", second.InvitedBy)
+	var open []invitation
+	ravi.GET(path).Status(200).JSON(&open)
+	require.Equal(t, []invitation{first, second}, open)
+	ravi.DELETE(path+"/"+first.ID.String()).Problem(403, "Not enough permissions")
+	o.Person("usha@example.org").GET(path).Problem(404, "Workspace not found")
+
+	_, token := apptest.Link(t, o.Mailed(o.Address("usha"), apptest.InviteSubject, 1))
+	asha.DELETE(path+"/"+uuid.NewString()).Problem(404, "Invitation not found")
+	asha.DELETE(path + "/" + first.ID.String()).Status(204).None()
+	asha.DELETE(path+"/"+first.ID.String()).Problem(404, "Invitation not found")
+	o.Person(o.Address("usha")).POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(400, "Invalid or expired invitation token")
+	ravi.GET(path).Status(200).JSON(&open)
+	require.Equal(t, []invitation{second}, open)
+}
+
+func TestInvitationsEndWithTheInvitersRights(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha, ravi, again := o.Person("asha@example.com"), o.Person("ravi@example.com"), o.Person("again@example.com")
+	asha.Join(o, ravi, `{"ledger":"write","marketplace":"write"}`)
+	path := "/api/v1/workspaces/" + asha.Workspace
+	nth := 0
+	invited := func(by *apitest.Client) map[string]string {
+		nth++
+		by.POST(path+"/invitations", apptest.Invite("again@example.com", `{"ledger":"write"}`)).Status(201)
+		_, token := apptest.Link(t, o.Mailed("again@example.com", apptest.InviteSubject, nth))
+		return map[string]string{"token": token}
+	}
+	const refused = "Invalid or expired invitation token"
+	inAshas := ravi.With("Bahi-Workspace", asha.Workspace)
+	var made, kept apptest.ApiKey
+	inAshas.POST("/api/v1/api-keys", `{"name":"till","permissions":{"ledger":"write","marketplace":"write"}}`).Status(201).JSON(&made)
+	asha.POST("/api/v1/api-keys", `{"name":"till","permissions":{"ledger":"write"}}`).Status(201).JSON(&kept)
+	till, other := o.Bearer(made.Key), o.Bearer(kept.Key)
+	apptest.Open(till, "HDFC")
+	byRavi, byKey := invited(ravi.Client), invited(till)
+	asha.PATCH(path+"/members/"+ravi.User.ID, `{"permissions":{"ledger":"read","marketplace":"write"}}`).Status(200)
+	till.POST("/bank", `{"name":"SBI"}`).Problem(403, "Not enough permissions")
+	till.GET("/banks").Status(200)
+	again.POST("/api/v1/invitations/accept", byRavi).Problem(400, refused)
+	again.POST("/api/v1/invitations/accept", byKey).Problem(400, refused)
+	asha.DELETE(path + "/members/" + ravi.User.ID).Status(204)
+	till.GET("/banks").Problem(401, "Not authenticated")
+	other.GET("/banks").Status(200)
+	again.POST("/api/v1/invitations/accept", byRavi).Problem(400, refused)
+
+	// A revoked key, and a former operator.
+	temporary := o.Key(asha.Workspace, `{"ledger":"write","marketplace":"write"}`)
+	byTemporary := invited(o.Bearer(temporary.Key))
+	asha.DELETE("/api/v1/api-keys/" + temporary.ID).Status(204)
+	again.POST("/api/v1/invitations/accept", byTemporary).Problem(400, refused)
+	usha := o.Person("usha@example.com")
+	id := uuid.MustParse(usha.User.ID)
+	require.NoError(t, o.Sys.Accounts.Grant(t.Context(), o.Sys.ByOperator(uuid.MustParse(usha.Workspace)), id, true))
+	require.Eventually(t, func() bool { return usha.GET("/ops/jobs").Response.StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
+	byOperator := invited(usha.Client)
+	require.NoError(t, o.Sys.Accounts.Grant(t.Context(), o.Sys.ByOperator(uuid.MustParse(usha.Workspace)), id, false))
+	again.POST("/api/v1/invitations/accept", byOperator).Problem(400, refused)
+
+	again.POST("/api/v1/invitations/accept", invited(asha.Client)).Status(200)
+}
+
+func TestEndedInvitationsAreErased(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	o.Swept()
+	path := "/api/v1/workspaces/" + asha.Workspace + "/invitations"
+	asha.Join(o, ravi, `{"ledger":"read"}`)
+	var withdrawn, open invitation
+	asha.POST(path, apptest.Invite("usha@example.com", `{"ledger":"read"}`)).Status(201).JSON(&withdrawn)
+	o.Mailed("usha@example.com", apptest.InviteSubject, 1)
+	asha.DELETE(path + "/" + withdrawn.ID.String()).Status(204)
+	require.Eventually(t, func() bool { // one was accepted, one withdrawn
+		erased, err := o.Sys.Vault.Erasures(t.Context())
+		require.NoError(t, err)
+		mails := append(o.Mails("usha@example.com", apptest.InviteSubject), o.Mails("ravi@example.com", apptest.InviteSubject)...)
+		return len(erased) == 2 && len(mails) == 0
+	}, time.Minute, 20*time.Millisecond, "their mails are gone too")
+
+	written := asha.POST(path, apptest.Invite("usha@example.com", `{"ledger":"read"}`)).Status(201)
+	written.JSON(&open)
+	position, err := strconv.ParseUint(written.Header("Bahi-Position"), 10, 64)
+	require.NoError(t, err)
+	ctx := readmodels.WithMinPosition(t.Context(), event.Position(position))
+	for days, ended := range map[int][]accessview.Ended{6: {}, 8: {{Subject: workspace.InvitationSubject(open.ID)}}} {
+		due, err := o.Sys.Access.Ended(ctx, time.Now().AddDate(0, 0, days))
+		require.NoError(t, err)
+		require.ElementsMatch(t, ended, due)
+	}
+
+	key, err := o.Sys.Accounts.EmailKey(ctx, "usha@example.com")
+	require.NoError(t, err)
+	to, err := o.Sys.Access.InvitationsTo(ctx, []string{key})
+	require.NoError(t, err)
+	require.ElementsMatch(t, []uuid.UUID{withdrawn.ID, open.ID}, to)
+	require.NoError(t, o.Sys.Vault.Erase(ctx, workspace.InvitationSubject(open.ID)))
+	var left []invitation
+	asha.GET(path).Status(200).JSON(&left)
+	require.Len(t, left, 1)
+	require.Nil(t, left[0].Email)
+}

@@ -1,0 +1,137 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// Redis counts for all processes that share a Redis (5 or newer), by its clock, to the microsecond. Each
+// request takes one round trip. A key is removed when its window is empty.
+type Redis struct {
+	pool     *redis.Pool
+	patience time.Duration
+}
+
+const (
+	maxConnections = 32
+	keepConnection = 5 * time.Minute
+)
+
+// Patience bounds the wait for Redis's answer.
+const Patience = 50 * time.Millisecond
+
+// NewRedis makes a Redis from a URL such as redis://user:password@host:6379/0, rediss:// with TLS or
+// unix:///path. It does not connect yet.
+func NewRedis(url string) (*Redis, error) { return newRedis(url, Patience) }
+
+func newRedis(address string, patience time.Duration) (*Redis, error) {
+	dial, err := dialer(address, patience)
+	if err != nil {
+		return nil, fmt.Errorf("URL of Redis: %w", err)
+	}
+	return &Redis{&redis.Pool{DialContext: dial, MaxIdle: maxConnections, MaxActive: maxConnections, IdleTimeout: keepConnection, Wait: true}, patience}, nil
+}
+
+// dialer returns what connects to the address of a URL.
+func dialer(address string, patience time.Duration) (func(context.Context) (redis.Conn, error), error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("it cannot be read") // the error has the password
+	}
+	options := []redis.DialOption{redis.DialConnectTimeout(patience), redis.DialReadTimeout(patience), redis.DialWriteTimeout(patience)}
+	switch u.Scheme {
+	case "redis", "rediss":
+		if base := strings.Trim(u.Path, "/"); base != "" {
+			if _, err := strconv.ParseUint(base, 10, 16); err != nil {
+				return nil, errors.New("its database is not a number")
+			}
+		}
+		return func(ctx context.Context) (redis.Conn, error) { return redis.DialURLContext(ctx, address, options...) }, nil
+	case "unix":
+		password, _ := u.User.Password()
+		options = append(options, redis.DialUsername(u.User.Username()), redis.DialPassword(password))
+		return func(ctx context.Context) (redis.Conn, error) {
+			return redis.DialContext(ctx, "unix", u.Path, options...)
+		}, nil
+	default:
+		return nil, errors.New("it begins with redis://, rediss:// or unix://")
+	}
+}
+
+// Close ends its connections.
+func (r *Redis) Close() error { return r.pool.Close() }
+
+// take is one step for Redis, so it is atomic. A list has the times in microseconds, oldest first; they are written out because
+// Lua's own form of such numbers has an exponent.
+//
+// It returns 1 or 0 for allowed, the number that count, and the microseconds until the oldest leaves.
+var take = redis.NewScript(1, `
+local clock = redis.call('TIME')
+local now = clock[1] * 1000000 + clock[2]
+local most, per = tonumber(ARGV[1]), tonumber(ARGV[2])
+local oldest = redis.call('LINDEX', KEYS[1], 0)
+while oldest and tonumber(oldest) <= now - per do
+  redis.call('LPOP', KEYS[1])
+  oldest = redis.call('LINDEX', KEYS[1], 0)
+end
+local count = redis.call('LLEN', KEYS[1])
+local allowed = 0
+if count < most then
+  allowed, count = 1, count + 1
+  redis.call('RPUSH', KEYS[1], string.format('%.0f', now))
+  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', per / 1000 + 1))
+  oldest = oldest or now
+end
+return {allowed, count, tonumber(oldest) + per - now}
+`)
+
+// Take is like [Memory.Take]. Its error means that Redis did not decide within [Patience].
+func (r *Redis) Take(ctx context.Context, key Key, limit Limit) (Decision, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.patience)
+	defer cancel()
+	conn, err := r.pool.GetContext(ctx)
+	if err != nil {
+		return Decision{}, fmt.Errorf("count in Redis: %w", err)
+	}
+	defer conn.Close() //nolint:errcheck // it goes back to the pool, which closes broken ones
+	answer, err := redis.Int64s(take.DoContext(ctx, conn, nameOf(key), limit.Requests, limit.Per.Microseconds()))
+	if err != nil {
+		return Decision{}, fmt.Errorf("count in Redis: %w", err)
+	}
+	if len(answer) != 3 {
+		return Decision{}, fmt.Errorf("count in Redis: unexpected answer %v", answer)
+	}
+	return Decision{
+		Allowed: answer[0] == 1, Remaining: max(0, limit.Requests-int(answer[1])), Next: time.Duration(answer[2]) * time.Microsecond,
+	}, nil
+}
+
+// Return is like [Memory.Return].
+func (r *Redis) Return(ctx context.Context, key Key) error {
+	ctx, cancel := context.WithTimeout(ctx, r.patience)
+	defer cancel()
+	conn, err := r.pool.GetContext(ctx)
+	if err != nil {
+		return fmt.Errorf("count in Redis: %w", err)
+	}
+	defer conn.Close() //nolint:errcheck // as above
+	if _, err = redis.DoContext(conn, ctx, "RPOP", nameOf(key)); err != nil {
+		return fmt.Errorf("count in Redis: %w", err)
+	}
+	return nil
+}
+
+func nameOf(key Key) string {
+	whose := "caller:" + key.Caller
+	if key.Caller == "" {
+		whose = "address:" + key.Address.String()
+	}
+	return "bahi:limit:" + key.Group + ":" + whose
+}

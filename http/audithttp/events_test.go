@@ -1,0 +1,283 @@
+package audithttp_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/eventstore"
+	"bahi/eventstore/tlog"
+	"bahi/internal/app/apptest"
+)
+
+func TestCheckpointsAreSignedInSecondsAndAtShutdown(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	first := o.Signed()
+	keys := o.PublicKeys()
+	c, by, err := keys.Open([]byte(first.Note))
+	require.NoError(t, err)
+	require.Len(t, by, 1)
+	require.Equal(t, first.Size, c.Size)
+	require.Equal(t, tlog.Origin(o.Sys.Store.ID()), c.Origin)
+	require.Equal(t, first.Note, o.Operator().GET("/audit/checkpoint?format=tlog-checkpoint").Status(200).Text)
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	head := o.Head()
+	o.Stop()
+	o = apptest.StartOn(t, o.Database)
+	last := o.Signed()
+	require.EqualValues(t, head, last.Position, "the last checkpoint covers everything written before the shutdown")
+	_, _, err = keys.Open([]byte(last.Note))
+	require.NoError(t, err, "a restart keeps the key")
+	var all []apptest.AuditCheckpoint
+	o.Operator().GET("/audit/checkpoints").Status(200).JSON(&all)
+	sizes := apptest.Each(all, func(c apptest.AuditCheckpoint) uint64 { return c.Size }) // a slow machine signs more checkpoints, before the first and between
+	require.Contains(t, sizes, first.Size)
+	require.True(t, slices.IsSorted(sizes))
+	require.Equal(t, last.Size, sizes[len(sizes)-1])
+	page := o.Operator().GET("/audit/checkpoints?limit=1").Status(200)
+	require.Equal(t, fmt.Sprintf(`</audit/checkpoints?after=%d&limit=1>; rel="next"`, all[0].Number), page.Header("Link"))
+	require.Empty(t, o.Operator().GET(fmt.Sprintf("/audit/checkpoints?after=%d", all[len(all)-1].Number)).Status(200).Header("Link"))
+}
+
+func TestProofsVerifyAndRequestsOutsideTheTreeAreRefused(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	op := o.Operator()
+	op.GET("/audit/proof/inclusion?position=1").Problem(503, "Nothing has been signed yet: a checkpoint is signed within a second or two of the first event")
+	clerk := o.Clerk(apptest.Home)
+	apptest.Open(clerk, "HDFC")
+	first := o.Signed()
+	for range 5 {
+		apptest.Open(clerk, "SBI")
+	}
+	last := o.Signed()
+	keys := o.PublicKeys()
+	var consistency struct {
+		RootFrom tlog.Hash   `json:"root_from"`
+		RootTo   tlog.Hash   `json:"root_to"`
+		Hashes   []tlog.Hash `json:"hashes"`
+	}
+	apptest.Lenient(t, op.GET(fmt.Sprintf("/audit/proof/consistency?from=%d&to=%d", first.Size, last.Size)).Status(200), &consistency)
+	require.NoError(t, tlog.VerifyConsistency(first.Size, last.Size, consistency.Hashes, tlog.Hash(first.Root), tlog.Hash(last.Root)))
+	for position := uint64(1); position <= last.Size; position++ {
+		var inclusion struct {
+			Index  uint64      `json:"index"`
+			Size   uint64      `json:"size"`
+			Leaf   tlog.Hash   `json:"leaf_hash"`
+			Hashes []tlog.Hash `json:"hashes"`
+			Note   string      `json:"checkpoint"`
+		}
+		apptest.Lenient(t, op.GET(fmt.Sprintf("/audit/proof/inclusion?position=%d&size=%d", position, last.Size)).Status(200), &inclusion)
+		c, _, err := keys.Open([]byte(inclusion.Note))
+		require.NoError(t, err)
+		require.NoError(t, tlog.VerifyInclusion(inclusion.Leaf, inclusion.Index, inclusion.Size, inclusion.Hashes, c.Root))
+	}
+	file := op.GET("/audit/proof/inclusion?position=1&format=tlog-proof").Status(200)
+	require.Equal(t, "text/plain; charset=utf-8", file.Header("Content-Type"))
+	require.Equal(t, `attachment; filename=event-1.tlog-proof`, file.Header("Content-Disposition"))
+	read, err := tlog.ParseProofs([]byte(file.Text))
+	require.NoError(t, err)
+	_, _, err = keys.Verify(read[0])
+	require.NoError(t, err)
+
+	for path, field := range map[string]string{
+		"inclusion?position=1000000": "position", "inclusion?position=1&size=1000000": "size", "inclusion?position=1&size=0": "size",
+		"inclusion?position=2&size=1": "position", "consistency?from=2&to=1": "from", "consistency?from=1&to=1000000": "to",
+		"inclusion?position=1000000&format=tlog-proof": "position", fmt.Sprintf("inclusion?position=%d&size=%d&format=tlog-proof", last.Size, first.Size): "position",
+		"inclusion?position=0": "query.position", "inclusion": "query.position", "inclusion?position=1&size=x": "query.size", "inclusion?position=1&format=xml": "query.format",
+	} {
+		a := op.GET("/audit/proof/" + path)
+		require.Equal(t, 422, a.Response.StatusCode, "%s: %s", path, a.Text)
+		require.Contains(t, a.Text, strings.TrimPrefix(field, "query."), path)
+	}
+	o.Bearer(o.Key(apptest.Home, `{"audit":"write","ledger":"write"}`).Key).GET("/audit/proof/inclusion?position=1").Problem(403, "Not enough permissions")
+}
+
+func TestRowProofVerifiesOfflineForReadersOfTheRow(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	posted := clerk.POST(fmt.Sprintf("/bank-ledger/%d/rows", account), `{"rows":[`+apptest.Deposit("2025-03-01", "1")+`,`+apptest.Deposit("2025-03-02", "2")+`]}`).Status(201)
+	var rows struct {
+		Rows []struct {
+			ID int64 `json:"id"`
+		} `json:"rows"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(posted.Text), &rows))
+	row := rows.Rows[0].ID
+	clerk.DELETE(fmt.Sprintf("%s/row/%d", apptest.Ledger(account), row)).Status(204)
+	path := fmt.Sprintf("%s/row/%d/proof", apptest.Ledger(account), row)
+	o.Signed()
+	file := clerk.GET(path).Status(200)
+	require.Equal(t, fmt.Sprintf(`attachment; filename=bank-row-%d.tlog-proof`, row), file.Header("Content-Disposition"))
+	read, err := tlog.ParseProofs([]byte(file.Text))
+	require.NoError(t, err)
+	var types []string
+	for _, p := range read {
+		_, _, err := o.PublicKeys().Verify(p)
+		require.NoError(t, err)
+		types = append(types, p.Event.Type)
+	}
+	require.Equal(t, []string{"BankRowAdded", "BankRowDeleted"}, types)
+	o.Person("ravi@example.com").GET(path).Problem(404, "Bank ledger row not found")
+	clerk.GET(fmt.Sprintf("%s/row/%d/proof", apptest.Ledger(account), row+100)).Status(404)
+}
+
+func TestAuditorsSeeTheirWorkspaceAndOperatorsAll(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	account := apptest.Open(asha.Client, "HDFC")
+	apptest.Post(asha.Client, account, apptest.Deposit("2025-03-01", "12.50"))
+	apptest.Open(ravi.Client, "SBI")
+	key := o.Key(asha.Workspace, `{"audit":"read"}`).Key
+	mine := o.AuditEvents(key, "limit=3")
+	require.NotEmpty(t, mine)
+	for _, e := range mine {
+		require.Contains(t, string(e.Meta), asha.Workspace)
+	}
+	text, err := json.Marshal(mine)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "asha@example.com", "its own workspace sees it in clear")
+	require.NotContains(t, string(text), "ravi@example.com")
+	all := o.AuditEvents(apptest.OperatorKey, "limit=7")
+	require.Len(t, all, len(slices.Collect(o.Events(0))))
+	at := 0
+	for stored, err := range o.Sys.Store.ReadAll(t.Context(), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		require.Equal(t, tlog.LeafHash(stored), all[at].Leaf)
+		require.Equal(t, stored.Position, all[at].Position)
+		at++
+	}
+	text, err = json.Marshal(all)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "asha@example.com", "an operator who sees all workspaces sees it sealed")
+	require.Equal(t, mine, o.AuditEvents(apptest.OperatorKey, "workspace="+asha.Workspace))
+
+	for query, want := range map[string]int{
+		"type=BankRowAdded": 1, "category=bankrow": 1, "stream=bank-" + strconv.FormatInt(account, 10): 1, "actor=" + url.QueryEscape("user:"+asha.User.ID) + "&category=bank": 1,
+		"type=Nothing": 0, "from_time=2100-01-01T00:00:00Z": 0, "to_time=2000-01-01T00:00:00Z": 0,
+		fmt.Sprintf("from_position=%d", o.Head()+1): 0,
+	} {
+		require.Len(t, o.AuditEvents(key, query), want, query)
+	}
+	o.Bearer(key).GET(fmt.Sprintf("/audit/events?from_position=%d", o.Head()+2)).Problem(422, "The log does not reach that position yet")
+	o.Bearer(key).GET("/audit/events?from_time=2025-01-02T00:00:00Z&to_time=2025-01-01T00:00:00Z").Problem(422, "Validation error", "from_time", "must not be after to_time")
+	for _, query := range []string{"from_time=yesterday", "limit=0", "limit=1001", "from_position=-1", "colour=red", "stream=a&stream=b", "workspace=x"} {
+		a := o.Bearer(key).GET("/audit/events?" + query)
+		require.Contains(t, []int{400, 422}, a.Response.StatusCode, "%s: %s", query, a.Text)
+	}
+	o.Bearer(key).GET("/audit/events?workspace="+ravi.Workspace).Problem(404, "Workspace not found")
+	o.Bearer(key).With("Bahi-Min-Position", strconv.FormatInt(o.Head()+1000, 10)).GET("/audit/events").Status(422)
+	o.Bearer(o.Key(asha.Workspace, `{"ledger":"write"}`).Key).GET("/audit/events").Problem(403, "Not enough permissions")
+}
+
+func TestEventsAreReadFromTheNewest(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	accounts := []int64{apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI"), apptest.Open(clerk, "Axis")}
+	slices.Reverse(accounts)
+	read := func(path string) (positions []string, next string) {
+		a := o.Operator().GET(path).Status(200)
+		var page []apptest.AuditEvent
+		apptest.Lenient(t, a, &page)
+		for _, e := range page {
+			positions = append(positions, e.Stream)
+		}
+		link, _, _ := strings.Cut(strings.TrimPrefix(a.Header("Link"), "<"), ">")
+		return positions, link
+	}
+	first, next := read("/audit/events?newest_first=true&category=bank&limit=2")
+	require.Equal(t, []string{fmt.Sprintf("bank-%d", accounts[0]), fmt.Sprintf("bank-%d", accounts[1])}, first)
+	require.Contains(t, next, "newest_first=true")
+	rest, next := read(next)
+	require.Equal(t, []string{fmt.Sprintf("bank-%d", accounts[2])}, rest)
+	require.Empty(t, next)
+	upto, next := read("/audit/events?to_position=2&limit=2")
+	require.Len(t, upto, 2)
+	require.Empty(t, next)
+	upto, next = read("/audit/events?newest_first=true&to_position=2&limit=1")
+	require.Len(t, upto, 1)
+	require.Contains(t, next, "to_position=1")
+}
+
+func TestEventStreamResumesAfterTheLastEvent(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
+	key := o.Key(asha.Workspace, `{"audit":"read"}`).Key
+	live := o.Follow(key, "/audit/events/stream?category=bank", "")
+	apptest.Open(ravi.Client, "SBI")
+	one := apptest.Open(asha.Client, "HDFC")
+	id, e := live.Next()
+	require.Equal(t, fmt.Sprintf("bank-%d", one), e.Stream)
+	require.Equal(t, fmt.Sprint(e.Position), id)
+	two, three := apptest.Open(asha.Client, "Axis"), apptest.Open(asha.Client, "ICICI")
+	_, e = live.Next()
+	require.Equal(t, fmt.Sprintf("bank-%d", two), e.Stream)
+	again := o.Follow(key, "/audit/events/stream?category=bank", fmt.Sprint(e.Position))
+	_, e = again.Next()
+	require.Equal(t, fmt.Sprintf("bank-%d", three), e.Stream)
+	whole := o.Follow(key, "/audit/events/stream?category=bank&from_position=1&limit=2", "")
+	_, e = whole.Next()
+	require.Equal(t, fmt.Sprintf("bank-%d", one), e.Stream)
+	_, e = whole.Next()
+	require.Equal(t, fmt.Sprintf("bank-%d", two), e.Stream)
+	for whole.Lines.Scan() {
+		require.Empty(t, whole.Lines.Text(), "the stream ends")
+	}
+	_, same := o.Follow(key, fmt.Sprintf("/audit/events/stream?category=bank&from_position=%d", e.Position), "").Next()
+	require.Equal(t, e, same)
+	o.Bearer(key).With("Last-Event-ID", "x").GET("/audit/events/stream").Status(422)
+	o.Bearer(key).With("Last-Event-ID", "100000").GET("/audit/events/stream").Problem(422, "The log does not reach that position yet")
+}
+
+func TestAStatementNamesItsCheckpoint(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.50"))
+	c := o.Signed()
+	text := apptest.Words(t, clerk.GET(apptest.Ledger(account)+"/statement.pdf"))
+	require.Contains(t, text, "size "+strconv.FormatUint(c.Size, 10)+", root hash "+base64.StdEncoding.EncodeToString(c.Root))
+}
+
+func TestLogIsSignedAndProvedInEveryStore(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
+	o.Signed()
+	events := o.AuditEvents(apptest.OperatorKey, "limit=3")
+	require.NotEmpty(t, events)
+	for _, e := range events {
+		read, err := tlog.ParseProofs([]byte(o.Operator().GET(fmt.Sprintf("/audit/proof/inclusion?position=%d&format=tlog-proof", e.Position)).Status(200).Text))
+		require.NoError(t, err)
+		_, _, err = o.PublicKeys().Verify(read[0])
+		require.NoError(t, err)
+		require.Equal(t, e.Leaf, tlog.LeafHash(read[0].Event))
+	}
+	read, err := tlog.ParseProofs([]byte(clerk.GET(fmt.Sprintf("%s/row/%d/proof", apptest.Ledger(account), row.ID)).Status(200).Text))
+	require.NoError(t, err)
+	require.Equal(t, "BankRowAdded", read[0].Event.Type)
+	cmd := apptest.Command(t, t.TempDir(), "audit", "verify", "--store")
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.Database, "EVENTSTORE_URL="+o.Sys.Settings.EventStore)
+	out, wrong, status := apptest.Execute(t, cmd)
+	require.Equal(t, 0, status, "%s%s", out, wrong)
+	o.Stop()
+	apptest.StartOn(t, o.Database).Signed()
+}

@@ -1,0 +1,316 @@
+package audithttp
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/readmodels/auditview"
+	"bahi/readmodels/ledgerview"
+)
+
+// Recorded returns the time at which an event was recorded.
+type Recorded interface {
+	RecordedAt(ctx context.Context, position event.Position) (time.Time, error)
+}
+
+// Signed returns signed checkpoints.
+type Signed interface {
+	// Upto returns the newest signed checkpoint that covers nothing after a position, or "".
+	Upto(ctx context.Context, position event.Position) (string, error)
+}
+
+// TrailReport writes the audit trail: who changed what in the books, from what to what, when and why, and which closing
+// balances the changes moved.
+type TrailReport struct {
+	Trails *auditview.Trails
+	Books  *ledgerview.Views
+	Log    Recorded
+	Signed Signed // nil: nothing is signed
+	Store  uuid.UUID
+	Zone   *time.Location // of the workshop: decides when a day begins
+	Now    func() time.Time
+}
+
+// TrailQuery selects the changes and the format.
+type TrailQuery struct {
+	From    api.Optional[unit.Date] `query:"from"    doc:"First day"`
+	To      api.Optional[unit.Date] `query:"to"      doc:"Last day"`
+	Period  string                  `query:"period"  maxLength:"20"  doc:"In place of the two: a fiscal year such as FY 2026-27 (1 April to 31 March), a calendar year such as 2026, or a month such as 2026-04"`
+	By      string                  `query:"by"      enum:"recorded,effective" default:"recorded" doc:"What the days are of: when a change was recorded, or which day the row bears, before or after it"`
+	Kind    auditview.Kind          `query:"kind"    doc:"Only accounts, rows, orders, takadas, or the lock of the books"`
+	ID      string                  `query:"id"      maxLength:"36"  doc:"Only this record of the kind"`
+	Account int64                   `query:"account" minimum:"1"     doc:"Only this account and its rows"`
+	User    string                  `query:"user"    maxLength:"200" doc:"Only changes of this user: an actor such as user:<id>, or the id alone"`
+	Party   string                  `query:"party"   maxLength:"200" doc:"Only where the account's name, or a text of the row, has this in it"`
+	Format  string                  `query:"format"  enum:"json,csv,pdf" default:"json"`
+}
+
+// Days are the first and the last day of a trail.
+type Days struct {
+	From *unit.Date `json:"from,omitempty"`
+	To   *unit.Date `json:"to,omitempty"`
+	By   string     `json:"by" enum:"recorded,effective"`
+	Name string     `json:"period,omitempty" doc:"As it was asked for, such as FY 2026-27"`
+}
+
+// Drawn is the state of the log that a trail shows.
+type Drawn struct {
+	Store      uuid.UUID      `json:"store_id"`
+	Position   event.Position `json:"position"             doc:"Up to which the trail is complete"`
+	RecordedAt time.Time      `json:"recorded_at,omitzero" doc:"Of the event there; absent at position 0, where there is none"`
+	Checkpoint string         `json:"checkpoint,omitempty" doc:"The newest signed one up to there (C2SP tlog-checkpoint)"`
+}
+
+// Trail is the report as JSON.
+type Trail struct {
+	Drawn        Drawn                   `json:"drawn_from"`
+	Days         Days                    `json:"days"`
+	Changes      []auditview.Change      `json:"changes"      doc:"Oldest first"`
+	Restatements []auditview.Restatement `json:"restatements" doc:"Closing balances of months that the changes moved after the month was over"`
+}
+
+// drawing is a report before it is written.
+type drawing struct {
+	*TrailReport
+
+	filter auditview.TrailFilter
+	days   Days
+	after  event.Position
+	drawn  Drawn
+	moved  auditview.Restated
+}
+
+// kindNames returns the kinds of records in a trail.
+func kindNames() (names []string) {
+	for _, k := range auditview.Kinds() {
+		names = append(names, string(k))
+	}
+	return names
+}
+
+// kind is views.Kind in the OpenAPI document.
+type kind string
+
+// Schema implements huma's SchemaProvider.
+func (kind) Schema(huma.Registry) *huma.Schema {
+	s := &huma.Schema{Type: huma.TypeString}
+	for _, name := range kindNames() {
+		s.Enum = append(s.Enum, name)
+	}
+	return s
+}
+
+// Trail registers the operation of the report.
+func (t *TrailReport) Trail(a *api.API) {
+	a.ShowAs(reflect.TypeFor[auditview.Kind](), reflect.TypeFor[kind]())
+	api.Download(a, api.Op{
+		ID: "read-trail", Method: "GET", Path: "/audit/trail",
+		Summary: "Report who changed what in the books, from what to what, when and why, and which closing balances that moved",
+		Tags:    tags, Area: area, Limit: "ledger_pdf", Reads: []string{"books", "orders"}, StrictQuery: true,
+	}, map[string]any{jsonType: Trail{}, "text/csv": nil, "application/pdf": nil}, func(ctx context.Context, in *struct {
+		TrailQuery
+		Workspace api.Optional[uuid.UUID] `query:"workspace" doc:"Whose books; for operators, who see everybody's without it"`
+	}) (api.Content, error) {
+		of, _, err := scope(ctx, in.Workspace)
+		if err != nil {
+			return api.Content{}, err
+		}
+		return t.Content(ctx, of, in.TrailQuery)
+	})
+}
+
+// Content returns the report of a workspace's books; nil means all books.
+func (t *TrailReport) Content(ctx context.Context, workspace *uuid.UUID, q TrailQuery) (api.Content, error) {
+	d := &drawing{TrailReport: t, moved: auditview.Restated{Zone: t.Zone}}
+	var err error
+	if d.days, err = q.days(); err != nil {
+		return api.Content{}, err
+	}
+	if d.filter, err = q.filter(workspace); err != nil {
+		return api.Content{}, err
+	}
+	var from, to *time.Time
+	if d.days.By == effective {
+		d.filter.First, d.filter.Last = d.days.From, d.days.To
+	} else if from, to, err = t.moments(d.days); err != nil {
+		return api.Content{}, err
+	}
+	if q.Account != 0 {
+		if err := t.Trails.Account(ctx, workspace, q.Account); err != nil {
+			return api.Content{}, err
+		}
+	}
+	if d.after, d.drawn.Position, err = t.Trails.Begin(ctx, from, to); err != nil {
+		return api.Content{}, err
+	}
+	d.drawn.Store = t.Store
+	if d.drawn.RecordedAt, err = t.Log.RecordedAt(ctx, d.drawn.Position); err != nil {
+		return api.Content{}, err
+	}
+	d.drawn.RecordedAt = d.drawn.RecordedAt.In(t.Zone)
+	if t.Signed != nil {
+		if d.drawn.Checkpoint, err = t.Signed.Upto(ctx, d.drawn.Position); err != nil {
+			return api.Content{}, err
+		}
+	}
+	switch q.Format {
+	case "csv":
+		return api.Content{Type: "text/csv; charset=utf-8", Name: "audit-trail.csv", Drawn: true, Write: d.writeCSV}, nil
+	case "pdf":
+		return api.Content{Type: "application/pdf", Name: "audit-trail.pdf", Drawn: true, Write: d.writePDF}, nil
+	default:
+		return api.Content{Type: jsonType, Drawn: true, Write: d.writeJSON}, nil
+	}
+}
+
+const effective = "effective"
+
+func wrong(field, message string) error {
+	return fault.Fields(fault.Field{Field: field, Message: message})
+}
+
+// days returns the period of the query.
+func (q TrailQuery) days() (Days, error) {
+	d := Days{From: q.From.Get(), To: q.To.Get(), By: q.By, Name: q.Period}
+	if d.By == "" {
+		d.By = "recorded"
+	}
+	if q.Period != "" {
+		if d.From != nil || d.To != nil {
+			return d, wrong("period", "cannot be given together with from or to")
+		}
+		first, last, ok := period(q.Period)
+		if !ok {
+			return d, wrong("period", "expected a fiscal year such as FY 2026-27, a year such as 2026, or a month such as 2026-04")
+		}
+		d.From, d.To = &first, &last
+	}
+	if d.From != nil && d.To != nil && *d.From > *d.To {
+		return d, wrong("from", "must not be after to")
+	}
+	return d, nil
+}
+
+// period parses FY 2026-27, 2026 or 2026-04. India's fiscal years begin on 1 April.
+func period(text string) (first, last unit.Date, ok bool) {
+	day := func(year, month int) unit.Date {
+		return unit.DateOf(time.Date(year, time.Month(month), 1, 0, 0, 0, 0, time.UTC))
+	}
+	years, fiscal := strings.CutPrefix(text, "FY")
+	years = strings.TrimPrefix(years, " ")
+	head, tail, two := strings.Cut(years, "-")
+	year, err := strconv.Atoi(head)
+	if err != nil || len(head) != 4 || year < 1900 || year > 2198 {
+		return 0, 0, false
+	}
+	switch next := fmt.Sprintf("%04d", year+1); {
+	case fiscal && two && (tail == next || tail == next[2:]):
+		return day(year, 4), day(year+1, 4) - 1, true
+	case fiscal:
+		return 0, 0, false
+	case !two:
+		return day(year, 1), day(year+1, 1) - 1, true
+	}
+	month, err := time.Parse("01", tail)
+	if err != nil {
+		return 0, 0, false
+	}
+	return day(year, int(month.Month())), day(year, int(month.Month())+1) - 1, true
+}
+
+// moments returns when the days begin and end in the workshop's zone.
+func (t *TrailReport) moments(d Days) (from, to *time.Time, err error) {
+	begins := func(day unit.Date) *time.Time {
+		y, m, dd := day.Time().Date()
+		at := time.Date(y, m, dd, 0, 0, 0, 0, t.Zone)
+		return &at
+	}
+	if d.From != nil {
+		if from = begins(*d.From); from.After(t.Now()) {
+			field := "from"
+			if d.Name != "" {
+				field = "period"
+			}
+			return nil, nil, wrong(field, "must not be in the future")
+		}
+	}
+	if d.To != nil {
+		end := begins(*d.To + 1).Add(-time.Microsecond)
+		to = &end
+	}
+	return from, to, nil
+}
+
+// filter refuses a query that nothing can match: an empty trail would claim that nothing happened.
+func (q TrailQuery) filter(workspace *uuid.UUID) (auditview.TrailFilter, error) {
+	f := auditview.TrailFilter{Workspace: workspace, Kind: q.Kind, ID: q.ID, Account: q.Account, Actor: q.User, Party: strings.TrimSpace(q.Party)}
+	switch {
+	case q.Kind != "" && !slices.Contains(auditview.Kinds(), q.Kind): // from the shell; HTTP refuses it earlier
+		return f, wrong("kind", "expected one of "+strings.Join(kindNames(), ", "))
+	case q.ID != "" && q.Kind == "":
+		return f, wrong("id", "wants kind too")
+	case q.Kind.IsLock() && q.Account != 0:
+		return f, wrong("account", "has no lock of its own")
+	case q.Kind.IsLock() && f.Party != "":
+		return f, wrong("party", "has no lock of its own")
+	case strings.ContainsAny(q.User, "@ "):
+		return f, wrong("user", "expected an id, or an actor such as user:<id>: names and addresses are sealed in the log")
+	case q.Kind.IsAccount() && q.By == effective:
+		return f, wrong("by", "accounts bear no day, only rows do and the lock")
+	}
+	if q.ID == "" {
+		return f, nil
+	}
+	if q.Kind.IsLock() {
+		id, err := uuid.Parse(q.ID)
+		if err != nil {
+			return f, wrong("id", "expected a workspace's id")
+		}
+		f.ID = id.String()
+		return f, nil
+	}
+	id, err := strconv.ParseInt(q.ID, 10, 64)
+	if err != nil || id < 1 {
+		return f, wrong("id", "expected a number")
+	}
+	f.ID = strconv.FormatInt(id, 10)
+	return f, nil
+}
+
+// changes calls take for each change, oldest first.
+func (d *drawing) changes(ctx context.Context, take func(auditview.Change) error) error {
+	walk := d.Trails.Walk(d.filter, d.after, d.drawn.Position)
+	for more := true; more; {
+		var (
+			found []auditview.Change
+			err   error
+		)
+		if found, more, err = walk.Next(ctx); err != nil {
+			return err
+		}
+		for _, c := range found {
+			d.moved.Add(c)
+			if err := take(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// restatements calls take for each closing balance that the changes moved; changes goes first.
+func (d *drawing) restatements(ctx context.Context, take func(auditview.Restatement) error) error {
+	return d.moved.Each(ctx, d.Books, take)
+}

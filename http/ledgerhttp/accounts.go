@@ -1,0 +1,132 @@
+package ledgerhttp
+
+import (
+	"context"
+	"strings"
+
+	"github.com/shopspring/decimal"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/domain/event"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/ledgerview"
+)
+
+// ByAccount names an account. Each ledger's paths have their own name for it.
+type ByAccount struct {
+	Account int64 `path:"account" minimum:"1" doc:"The account's id"`
+}
+
+// accounts registers what is done to the accounts themselves.
+func (o operations[In, Out]) accounts() {
+	name, fields := o.l.Name, o.fields("", "id", "revision")
+	rename := "Rename " + o.a()
+	if o.l.Types > 0 {
+		rename = "Change the name or the type of " + o.a()
+	}
+	o.list(o.List, o.Many, nil)
+	for kind, path := range o.OfType {
+		o.list(path, strings.ReplaceAll(path[1:], "-", " "), &kind)
+	}
+	api.Handle(o.API, o.op(api.Op{
+		ID: "open-" + name, Method: "POST", Path: o.Open, Summary: "Open " + o.a(), StrictBody: true, ReadOnly: fields, DryRun: true,
+	}), func(ctx context.Context, in *struct{ Body OpenAccount[In, Out] }) (*api.Tagged[Account[In, Out]], error) {
+		out, err := ledgercmd.OpenAccount(ctx, api.Request(ctx), o.Books, o.l, book.OpenAccount{Name: in.Body.Name, Type: in.Body.Type})
+		nothing := ledgerview.Balance{Cash: unit.Sum{Decimal: decimal.Zero}, Fine: unit.Sum{Decimal: decimal.Zero}}
+		return o.accountWritten(ctx, out, err, &nothing) // nothing can have been posted to it before
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "get-" + name, Method: "GET", Path: o.Account, Summary: "Read " + o.a() + " with its balance", StrictQuery: true,
+	}), func(ctx context.Context, in *struct {
+		ByAccount
+		AsOf
+	}) (*api.Tagged[Account[In, Out]], error) {
+		as, err := o.as(ctx, in.AsOf)
+		if err != nil {
+			return nil, err
+		}
+		a, err := o.Views.Account(ctx, workspace(ctx), o.l, in.Account, as)
+		if err != nil {
+			return nil, err
+		}
+		return &api.Tagged[Account[In, Out]]{ETag: api.Revision(a.Revision), Body: o.account(a)}, nil
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "rename-" + name, Method: "PUT", Path: o.Account, Summary: rename, StrictBody: true, ReadOnly: fields, DryRun: true,
+	}), func(ctx context.Context, in *struct {
+		ByAccount
+		Body RenameAccount[In, Out]
+	}) (*api.Tagged[Account[In, Out]], error) {
+		out, err := ledgercmd.ChangeAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account, book.ChangeAccount{Name: in.Body.Name, Type: in.Body.Type})
+		return o.accountWritten(ctx, out, err, nil)
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "delete-" + name, Method: "DELETE", Path: o.Delete, Summary: "Delete " + o.a() + " and all its rows", DryRun: true,
+	}), func(ctx context.Context, in *ByAccount) (*api.Nothing, error) {
+		out, err := ledgercmd.DeleteAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account)
+		return api.Done(ctx, out, err)
+	})
+}
+
+// list registers the list of all accounts, or of those of one type.
+func (o operations[In, Out]) list(path, words string, kind *int) {
+	api.Handle(o.API, o.op(api.Op{
+		ID: "list-" + path[1:], Method: "GET", Path: path, Summary: "List the " + words + " with their balances", StrictQuery: true, Expensive: true,
+	}), func(ctx context.Context, in *AsOf) (*api.Body[[]Account[In, Out]], error) {
+		as, err := o.as(ctx, *in)
+		if err != nil {
+			return nil, err
+		}
+		found, err := o.Views.Accounts(ctx, workspace(ctx), o.l, kind, as)
+		accounts := make([]Account[In, Out], len(found))
+		for i := range found {
+			accounts[i] = o.account(found[i])
+		}
+		return api.Answer(accounts, err)
+	})
+}
+
+// op adds to an operation what all of the area have in common.
+func (o operations[In, Out]) op(op api.Op) api.Op {
+	op.Tags, op.Area, op.Limit, op.Reads = tags, area, limit, []string{"books"}
+	return op
+}
+
+// accountWritten returns an account as a command left it. It reads the balance, unless it is known. It leaves out a balance
+// that is late, since the write is in the log.
+func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Outcome[book.Account], err error, known *ledgerview.Balance) (*api.Tagged[Account[In, Out]], error) {
+	if err != nil {
+		return nil, err
+	}
+	shown := Account[In, Out]{ID: number(out.ID), Name: out.State.Name, Type: out.State.Type}
+	if out.Revision >= 0 {
+		shown.Revision = &out.Revision
+	}
+	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
+	api.Prefers(ctx) // the whole account is answered in any case
+	if known == nil && shown.ID != 0 {
+		read, err := o.Views.Account(readmodels.WithMinPosition(ctx, out.Position), workspace(ctx), o.l, shown.ID, asWritten(out.Position, out.Replayed))
+		if err == nil {
+			known = &ledgerview.Balance{Cash: read.Cash, Fine: read.Fine}
+		}
+	}
+	if known != nil {
+		shown.Balance, shown.Metal = balances(o.l, *known)
+	}
+	return &api.Tagged[Account[In, Out]]{ETag: tag(out), Body: shown}, nil
+}
+
+// asWritten is the state that the answer to a write shows: the newest, or for a repeated request that
+// of the first time.
+func asWritten(at event.Position, replayed bool) (as ledgerview.As) {
+	if replayed {
+		as.KnownAt = &at
+	}
+	return as
+}
+
+func tag[S any](out commands.Outcome[S]) api.ETag { return api.Revision(out.Revision) }

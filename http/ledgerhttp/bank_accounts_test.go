@@ -1,0 +1,214 @@
+package ledgerhttp_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestAnAccountIsOpenedReadRenamedAndDeleted(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	clerk.GET("/banks").Status(200).Body(`[]`)
+
+	a := clerk.POST("/bank", `{"name":" HDFC Current "}`).Status(201)
+	var opened apptest.BankAccount
+	a.JSON(&opened)
+	id := opened.ID
+	require.Positive(t, id)
+	a.Body(fmt.Sprintf(`{"id":%d,"name":"HDFC Current","balance":0,"revision":0}`, id))
+	require.Equal(t, `"0"`, a.Header("ETag"))
+	require.NotEmpty(t, a.Header("Bahi-Position"))
+
+	one := clerk.GET(fmt.Sprintf("/bank/%d", id)).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"HDFC Current","balance":0,"revision":0}`, id))
+	require.Equal(t, `"0"`, one.Header("ETag"))
+	require.NotEmpty(t, one.Header("Bahi-Position"))
+	require.Empty(t, one.Header("Warning"))
+
+	renamed := clerk.PUT(fmt.Sprintf("/bank/%d", id), `{"name":"एचडीएफसी"}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"एचडीएफसी","balance":0,"revision":1}`, id))
+	require.Equal(t, `"1"`, renamed.Header("ETag"))
+	clerk.GET("/banks").Status(200).Body(fmt.Sprintf(`[{"id":%d,"name":"एचडीएफसी","balance":0,"revision":1}]`, id))
+
+	gone := clerk.DELETE(fmt.Sprintf("/bank-account/%d", id)).Status(204).None()
+	require.NotEmpty(t, gone.Header("Bahi-Position"))
+	clerk.GET("/banks").Status(200).Body(`[]`)
+	clerk.GET(fmt.Sprintf("/bank/%d", id)).Problem(404, "Bank account not found")
+}
+
+func TestAccountsAreListedByIdWithTheirBalances(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	hdfc, sbi := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
+	require.Greater(t, sbi, hdfc)
+	apptest.Post(clerk, hdfc, apptest.Deposit("2025-03-01", "100.50"))
+	apptest.Post(clerk, hdfc, apptest.Withdrawal("2025-03-02", "0.51"))
+	apptest.Post(clerk, sbi, apptest.Withdrawal("2025-03-02", "7"))
+	clerk.GET("/banks").Status(200).Body(fmt.Sprintf(
+		`[{"id":%d,"name":"HDFC","balance":99.99,"revision":0},{"id":%d,"name":"SBI","balance":-7,"revision":0}]`, hdfc, sbi))
+}
+
+func TestAnAccountThatIsRenamedKeepsItsBalance(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
+	path := fmt.Sprintf("/bank/%d", account)
+
+	// The same name changes nothing, and is no reason to call the balance zero.
+	clerk.PUT(path, `{"name":"HDFC"}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"HDFC","balance":12.5,"revision":0}`, account))
+	a := clerk.With("Prefer", "return=representation").PUT(path, `{"name":"HDFC"}`).Status(200).
+		Body(fmt.Sprintf(`{"id":%d,"name":"HDFC","balance":12.5,"revision":0}`, account))
+	require.Equal(t, "return=representation", a.Header("Preference-Applied"))
+	clerk.With("Prefer", "return=representation").PUT(path, `{"name":"SBI"}`).Status(200).
+		Body(fmt.Sprintf(`{"id":%d,"name":"SBI","balance":12.5,"revision":1}`, account))
+}
+
+func TestNamesOfAccountsAreChecked(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	path := fmt.Sprintf("/bank/%d", account)
+	for body, wrong := range map[string][2]string{
+		`{"name":""}`:      {"name", "must not be empty"},
+		`{"name":"  \t "}`: {"name", "must not be empty"},
+		`{"name":"` + strings.Repeat("अ", 121) + `"}`: {"name", "at most 120 characters"},
+		`{"name":"a\u0007b"}`:                         {"name", "control characters are not allowed"},
+		`{"name":7}`:                                  {"name", "expected a text"},
+		`{"name":"SBI","type":0}`:                     {"type", "accounts of this ledger have none"},
+		`{}`:                                          {"name", "is required"},
+		`[]`:                                          {"body", "expected an object"},
+		`{"name":"SBI","label":"SBI"}`:                {"label", "unknown field"},
+		`{"name":"SBI","workspace_id":"` + apptest.OtherWorkspace + `"}`: {"workspace_id", "unknown field"},
+		`{"name":"SBI","By":{"Permissions":{"operator":1}}}`:             {"By", "unknown field"},
+	} {
+		clerk.POST("/bank", body).Problem(422, "Validation error", wrong[0], wrong[1])
+		clerk.PUT(path, body).Problem(422, "Validation error", wrong[0], wrong[1])
+	}
+	clerk.POST("/bank", `{"name":null}`).Problem(422, "Validation error", "name", "must not be null")
+	clerk.PUT(path, `{"name":null}`).Problem(422, "Validation error", "name", "is required")
+	clerk.POST("/bank", `{"name":"a\u0000b"}`).Status(422)
+	clerk.POST("/bank", `{"name":"`+strings.Repeat("अ", 120)+`"}`).Status(201)
+	require.Len(t, apptest.ClerkBanks(clerk.GET("/banks").Status(200)), 2)
+}
+
+func TestWhatWasReadCanBeSentBack(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	path := fmt.Sprintf("/bank/%d", account)
+	clerk.PUT(path, clerk.GET(path).Status(200).Text).Status(200)
+	clerk.POST("/bank", clerk.GET(path).Status(200).Text).Status(201)
+
+	row := apptest.Post(clerk, account, `{"date":"2025-03-01","in_entries":[{"amount":1,"description":"₹ \"cash\""}],"out_entries":[{"amount":0.5}]}`)
+	read := clerk.GET(apptest.At(account, row.ID)).Status(200)
+	var before, after apptest.BankRow
+	read.JSON(&before)
+	clerk.With("If-Match", read.Header("ETag")).PUT(apptest.Ledger(account), read.Text).Status(200)
+	clerk.GET(apptest.At(account, row.ID)).Status(200).JSON(&after)
+	require.Equal(t, before, after, "nothing was changed, so nothing was written")
+	clerk.POST(apptest.Ledger(account), read.Text).Status(201)
+}
+
+func TestADeletedAccountIsGoneWithItsRowsButNotFromThePast(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
+	before := clerk.GET(apptest.Ledger(account)).Status(200).Header("Bahi-Position")
+	clerk.DELETE(fmt.Sprintf("/bank-account/%d", account)).Status(204)
+
+	const noAccount, noRow = "Bank account not found", "Bank ledger row not found"
+	clerk.GET(fmt.Sprintf("/bank/%d", account)).Problem(404, noAccount)
+	clerk.GET(apptest.Ledger(account)).Problem(404, noAccount)
+	clerk.GET(apptest.Ledger(account, "/statement.pdf")).Problem(404, noAccount)
+	clerk.PUT(fmt.Sprintf("/bank/%d", account), `{"name":"SBI"}`).Problem(404, noAccount)
+	clerk.DELETE(fmt.Sprintf("/bank-account/%d", account)).Problem(404, noAccount)
+	clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "1")).Problem(404, noAccount)
+	clerk.POST(apptest.Ledger(account, "/rows"), `{"rows":[`+apptest.Deposit("2025-03-02", "1")+`]}`).Problem(404, noAccount)
+	clerk.GET(apptest.At(account, row.ID)).Problem(404, noRow)
+	clerk.GET(apptest.At(account, row.ID, "/history")).Problem(404, noRow)
+	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Status(404)
+	clerk.DELETE(apptest.At(account, row.ID)).Status(404)
+
+	then := "?known_at=" + before
+	clerk.GET(apptest.Ledger(account) + then).Status(200).Body(fmt.Sprintf(
+		`[{"id":%d,"date":"2025-03-01","in_entries":[{"amount":12.5}],"out_entries":[],"balance":12.5,"revision":0}]`, row.ID))
+	clerk.GET(fmt.Sprintf("/bank/%d", account) + then).Status(200)
+	was := apptest.ClerkBanks(clerk.GET("/banks" + then).Status(200))
+	require.Len(t, was, 1)
+	require.Equal(t, "12.5", was[0].Balance.String())
+	clerk.GET(apptest.At(account, row.ID) + then).Status(200)
+	clerk.GET(apptest.Ledger(account, "/statement.pdf") + then).Status(200)
+}
+
+func TestWhatIsNotThereIs404(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account, other := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
+	row := apptest.Post(clerk, other, apptest.Deposit("2025-03-01", "1"))
+	for _, id := range []int64{account + 1000, 1<<63 - 1} {
+		clerk.GET(fmt.Sprintf("/bank/%d", id)).Problem(404, "Bank account not found")
+		clerk.GET(apptest.Ledger(id)).Problem(404, "Bank account not found")
+		clerk.POST(apptest.Ledger(id), apptest.Deposit("2025-03-01", "1")).Problem(404, "Bank account not found")
+		clerk.PUT(fmt.Sprintf("/bank/%d", id), `{"name":"SBI"}`).Problem(404, "Bank account not found")
+		clerk.DELETE(fmt.Sprintf("/bank-account/%d", id)).Problem(404, "Bank account not found")
+		clerk.GET(apptest.At(account, id)).Problem(404, "Bank ledger row not found")
+		clerk.GET(apptest.At(account, id, "/history")).Problem(404, "Bank ledger row not found")
+		clerk.DELETE(apptest.At(account, id)).Problem(404, "Bank ledger row not found")
+		clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, id)).Problem(404, "Bank ledger row not found")
+	}
+	// A row is found under its own account only.
+	clerk.GET(apptest.At(account, row.ID)).Problem(404, "Bank ledger row not found")
+	clerk.GET(apptest.At(account, row.ID, "/history")).Problem(404, "Bank ledger row not found")
+	clerk.DELETE(apptest.At(account, row.ID)).Problem(404, "Bank ledger row not found")
+	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Problem(404, "Bank ledger row not found")
+	for _, id := range []string{"0", "-1"} {
+		clerk.GET("/bank/" + id).Status(422)
+		clerk.GET("/bank-ledger/" + id).Status(422)
+	}
+	for _, id := range []string{"one", "1.0", "9223372036854775808", "%20", "1e3"} {
+		clerk.GET("/bank/" + id).Status(422)
+		clerk.GET("/bank-ledger/" + id + "/row/1").Status(422)
+	}
+}
+
+func TestAnotherWorkspacesBooksAreNotThere(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	clerk, foreigner := o.Clerk(o.Home), o.Clerk(o.Abroad)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
+	mine := apptest.Open(foreigner, "SBI")
+	require.NotEqual(t, account, mine, "ids are unique over the deployment")
+
+	foreigner.GET("/banks").Status(200).Body(fmt.Sprintf(`[{"id":%d,"name":"SBI","balance":0,"revision":0}]`, mine))
+	foreigner.GET(fmt.Sprintf("/banks?known_at=%d", o.Head())).Status(200).Body(fmt.Sprintf(`[{"id":%d,"name":"SBI","balance":0,"revision":0}]`, mine))
+	for _, path := range []string{
+		fmt.Sprintf("/bank/%d", account), apptest.Ledger(account), apptest.Ledger(account, "?page=1&page_size=10"), apptest.Ledger(account, "?known_at=", o.Head()),
+		apptest.Ledger(account, "/statement.pdf"), apptest.At(account, row.ID), apptest.At(account, row.ID, "/history"), apptest.At(mine, row.ID), apptest.At(mine, row.ID, "/history"),
+	} {
+		foreigner.GET(path).Status(404)
+	}
+	for _, dry := range []string{"", "true"} {
+		asking := foreigner.With("Bahi-Dry-Run", dry, "Prefer", "return=representation")
+		asking.PUT(fmt.Sprintf("/bank/%d", account), `{"name":"mine"}`).Problem(404, "Bank account not found")
+		asking.DELETE(fmt.Sprintf("/bank-account/%d", account)).Problem(404, "Bank account not found")
+		asking.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(404, "Bank account not found")
+		asking.POST(apptest.Ledger(account, "/rows"), `{"rows":[`+apptest.Deposit("2025-03-01", "1")+`]}`).Problem(404, "Bank account not found")
+		for _, under := range []int64{account, mine} {
+			asking.PUT(apptest.Ledger(under), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Problem(404, "Bank ledger row not found")
+			asking.DELETE(apptest.At(under, row.ID)).Problem(404, "Bank ledger row not found")
+		}
+	}
+	// A stale If-Match does not tell that something is there either.
+	foreigner.With("If-Match", `"99"`).DELETE(fmt.Sprintf("/bank-account/%d", account)).Problem(404, "Bank account not found")
+	// Naming the other workspace does not help who does not belong to it; an operator goes everywhere.
+	foreigner.With("Bahi-Workspace", o.Home).GET(apptest.Ledger(account)).Problem(404, "Workspace not found")
+	o.Operator().GET(apptest.Ledger(account)).Status(404)
+	o.Operator().With("Bahi-Workspace", o.Home).GET(apptest.Ledger(account)).Status(200)
+	require.Equal(t, "03-01 12.5", apptest.Balances(clerk, apptest.Ledger(account)))
+}

@@ -1,0 +1,237 @@
+package ledgerhttp_test
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+)
+
+func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	today, clerk := apptest.TodayIn(t, o), o.Clerk(o.Home)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, `{"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],"out_entries":[{"amount":2},{"amount":0.25}]}`)
+	because := clerk.With("Bahi-Reason", "%E0%A4%97%E0%A4%B2%E0%A4%A4")
+	a := because.POST(apptest.At(account, row.ID, "/reverse"), nil).Status(201)
+	var back apptest.BankRow
+	a.JSON(&back)
+	a.Body(fmt.Sprintf(`{"id":%d,"date":%q,"in_entries":[{"amount":2},{"amount":0.25}],"out_entries":[{"description":"sale","amount":12.5}],"revision":0,"reverses":%d}`,
+		back.ID, today, row.ID))
+	require.Equal(t, `"0"`, a.Header("ETag"))
+
+	clerk.GET(apptest.At(account, back.ID)).Status(200).JSON(&back)
+	require.Equal(t, "0", back.Balance.String())
+	require.Equal(t, row.ID, back.Reverses)
+	var rows []apptest.BankRow
+	clerk.GET(apptest.Ledger(account)).Status(200).JSON(&rows)
+	require.Len(t, rows, 2)
+	require.Equal(t, back.ID, rows[0].ReversedBy)
+	require.Equal(t, "10.25", rows[0].Balance.String(), "its own day stays as it was")
+
+	var h []apptest.Change
+	clerk.GET(apptest.At(account, row.ID, "/history")).Status(200).JSON(&h)
+	require.Equal(t, []string{"added", "reversed"}, []string{h[0].Change, h[1].Change})
+	require.Equal(t, "गलत", h[1].Reason)
+	require.Equal(t, back.ID, h[1].After.ReversedBy)
+	require.Zero(t, h[1].Before.ReversedBy)
+	require.Equal(t, a.Header("Bahi-Position"), strconv.FormatInt(h[1].Position, 10))
+	position := h[1].Position
+	h = nil
+	clerk.GET(apptest.At(account, back.ID, "/history")).Status(200).JSON(&h)
+	require.Len(t, h, 1)
+	require.Equal(t, apptest.Change{Position: position - 1, At: h[0].At, Actor: h[0].Actor, Reason: "गलत", Change: "added", After: h[0].After}, h[0])
+	require.Equal(t, row.ID, h[0].After.Reverses)
+
+	// What was known before knows nothing of it.
+	var before apptest.BankRow
+	clerk.GET(apptest.At(account, row.ID, "?known_at=", strconv.FormatInt(position-1, 10))).Status(200).JSON(&before)
+	require.Zero(t, before.ReversedBy)
+
+	already := fmt.Sprintf("The row is reversed by row %d already", back.ID)
+	refused := because.POST(apptest.At(account, row.ID, "/reverse"), nil).Problem(409, already, "reversed_by", already)
+	require.Contains(t, refused.Text, fmt.Sprintf(`"id":%d}]`, back.ID), "the other row's id")
+	stays := fmt.Sprintf("The row is reversed by row %d and stays as it is", back.ID)
+	clerk.DELETE(apptest.At(account, row.ID)).Problem(409, stays, "reversed_by", stays)
+	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("1"))).Problem(409, stays)
+	because.POST(apptest.At(account, row.ID, "/void"), nil).Problem(409, stays)
+	reverses := fmt.Sprintf("The row reverses row %d and stays as it is; it can be reversed itself", row.ID)
+	clerk.DELETE(apptest.At(account, back.ID)).Problem(409, reverses, "reverses", reverses)
+	clerk.PUT(apptest.Ledger(account), clerk.GET(apptest.At(account, back.ID)).Status(200).Text).Status(200) // what was read changes nothing
+	var again apptest.BankRow
+	because.With("Prefer", "return=representation").POST(apptest.At(account, back.ID, "/reverse"), nil).Status(201).JSON(&again)
+	require.Equal(t, "10.25", again.Balance.String())
+	require.Equal(t, []apptest.Line{{Description: "sale", Amount: "12.5"}}, again.In)
+}
+
+func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(o.Home)
+	account, other := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-10", "1"))
+	elsewhere := apptest.Post(clerk, other, apptest.Deposit("2025-03-10", "1"))
+	gone := apptest.Post(clerk, account, apptest.Deposit("2025-03-10", "1"))
+	clerk.DELETE(apptest.At(account, gone.ID)).Status(204)
+	reader := apitest.New(t, o.URL, o.Key(o.Home, `{"ledger":"read","audit":"write"}`).Key)
+	before := o.Head()
+	reverse, void := apptest.At(account, row.ID, "/reverse"), apptest.At(account, row.ID, "/void")
+	for body, wrong := range map[string][2]string{
+		`{}`:                                 {"reason", "is required, here or in the header Bahi-Reason"},
+		`{"reason":"  "}`:                    {"reason", "is required, here or in the header Bahi-Reason"},
+		`{"reason":7}`:                       {"reason", "expected a text"},
+		`{"reason":"a\u0007"}`:               {"reason", "control characters are not allowed"},
+		`{"resaon":"x"}`:                     {"resaon", "unknown field"},
+		`{"reason":"x","rows":[1]}`:          {"rows", "unknown field"},
+		`{"reason":"x","in_entries":[]}`:     {"in_entries", "unknown field"},
+		`{"reason":"x","date":"2025-03-09"}`: {"date", "must not be before the date of the row"},
+		`{"reason":"x","date":"2199-01-01"}`: {"date", "must not be after tomorrow"},
+		`{"reason":"x","date":"31.3.2025"}`:  {"date", "expected a date such as 2025-03-31, from 1900 to 2199"},
+	} {
+		clerk.POST(reverse, body).Problem(422, "Validation error", wrong[0], wrong[1])
+	}
+	clerk.POST(reverse, nil).Problem(422, "Validation error", "reason", "is required, here or in the header Bahi-Reason")
+	clerk.POST(void, nil).Problem(422, "Validation error", "reason", "is required, here or in the header Bahi-Reason")
+	clerk.POST(void, `{"reason":"x","date":"2025-03-10"}`).Problem(422, "Validation error", "date", "unknown field")
+	clerk.With("Bahi-Reason", "y").POST(reverse, `{"reason":"x"}`).Problem(422, "Validation error", "reason", "is not what the header Bahi-Reason says")
+	clerk.POST(reverse, `[]`).Status(422)
+	clerk.POST(reverse, `{"reason"`).Status(400)
+	many := apptest.Ledger(account, "/rows/reverse")
+	for body, wrong := range map[string][2]string{
+		`{"reason":"x"}`:              {"rows", "is required"},
+		`{"reason":"x","rows":[]}`:    {"rows", "at least one row is needed"},
+		`{"reason":"x","rows":7}`:     {"rows", "expected a list"},
+		`{"reason":"x","rows":["7"]}`: {"rows[0]", "expected a whole number"},
+		fmt.Sprintf(`{"reason":"x","rows":[%d,%d]}`, row.ID, row.ID): {"rows[1]", "is named twice"},
+	} {
+		clerk.POST(many, body).Problem(422, "Validation error", wrong[0], wrong[1])
+	}
+	const missing = "Bank ledger row not found"
+	good := `{"reason":"x"}`
+	for _, what := range []string{"/reverse", "/void"} {
+		clerk.POST(apptest.At(account, gone.ID, what), good).Problem(404, missing)
+		clerk.POST(apptest.At(account, elsewhere.ID, what), good).Problem(404, missing)
+		clerk.POST(apptest.At(account, 99999, what), good).Problem(404, missing)
+		clerk.POST(apptest.At(99999, row.ID, what), good).Problem(404, missing)
+		o.Clerk(o.Abroad).POST(apptest.At(account, row.ID, what), good).Problem(404, missing)
+		reader.POST(apptest.At(account, row.ID, what), good).Problem(403, "Not enough permissions")
+		clerk.With("If-Match", `"1"`).POST(apptest.At(account, row.ID, what), good).Problem(412, "It was changed since you read it")
+	}
+	clerk.POST(many, fmt.Sprintf(`{"reason":"x","rows":[%d,%d]}`, row.ID, gone.ID)).Problem(404, fmt.Sprintf("Row %d: %s", gone.ID, missing))
+	require.Equal(t, before+2, o.Head(), "the keys that were made, and nothing else")
+
+	dry := clerk.With("Bahi-Dry-Run", "true")
+	dry.POST(reverse, `{"reason":"x","date":"2025-03-10"}`).Status(200).
+		Body(fmt.Sprintf(`{"date":"2025-03-10","in_entries":[],"out_entries":[{"amount":1}],"balance":0,"reverses":%d}`, row.ID))
+	dry.POST(void, good).Status(200).
+		Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-10","in_entries":[{"amount":1}],"out_entries":[],"balance":0,"revision":0,"void":true}`, row.ID))
+	require.Equal(t, before+2, o.Head())
+	clerk.With("If-Match", `"0"`).POST(reverse, `{"reason":"x","date":"2025-03-10"}`).Status(201)
+	require.Equal(t, "03-10 1, 03-10 0", apptest.Balances(clerk, apptest.Ledger(account)))
+}
+
+func TestRowsAreTakenBackTogether(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
+	account := apptest.Open(clerk, "HDFC")
+	first := apptest.Posted(clerk.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-03-01", "1"), apptest.Withdrawal("2025-03-02", "2"), apptest.Deposit("2025-03-03", "4"))).Status(201))
+	keyed := clerk.With("Idempotency-Key", "k", "Prefer", "return=representation")
+	body := fmt.Sprintf(`{"rows":[%d,%d],"date":"2025-03-05","reason":"posted twice"}`, first[2].ID, first[0].ID)
+	a := keyed.POST(apptest.Ledger(account, "/rows/reverse"), body).Status(201)
+	back := apptest.Posted(a)
+	a.Body(fmt.Sprintf(`{"rows":[
+		{"id":%d,"date":"2025-03-05","in_entries":[],"out_entries":[{"amount":4}],"balance":-1,"revision":0,"reverses":%d},
+		{"id":%d,"date":"2025-03-05","in_entries":[],"out_entries":[{"amount":1}],"balance":-2,"revision":0,"reverses":%d}]}`,
+		back[0].ID, first[2].ID, back[0].ID+1, first[0].ID))
+	again := keyed.POST(apptest.Ledger(account, "/rows/reverse"), body).Status(201)
+	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
+	require.Equal(t, a.Text, again.Text)
+	require.Equal(t, "03-01 1, 03-02 -1, 03-03 3, 03-05 -1, 03-05 -2", apptest.Balances(clerk, apptest.Ledger(account)))
+	clerk.POST(apptest.Ledger(account, "/rows/reverse"), fmt.Sprintf(`{"rows":[%d,%d],"reason":"x"}`, first[1].ID, first[0].ID)).
+		Problem(409, fmt.Sprintf("Row %d: The row is reversed by row %d already", first[0].ID, back[1].ID),
+			"reversed_by", fmt.Sprintf("The row is reversed by row %d already", back[1].ID))
+	require.Equal(t, "03-01 1, 03-02 -1, 03-03 3, 03-05 -1, 03-05 -2", apptest.Balances(clerk, apptest.Ledger(account)))
+	single := clerk.With("Idempotency-Key", "single")
+	one := single.POST(apptest.At(account, first[1].ID, "/reverse"), `{"reason":"x","date":"2025-03-06"}`).Status(201)
+	require.Equal(t, one.Text, single.POST(apptest.At(account, first[1].ID, "/reverse"), `{"reason":"x","date":"2025-03-06"}`).Status(201).Text)
+	single.POST(apptest.At(account, first[1].ID, "/reverse"), `{"reason":"y","date":"2025-03-06"}`).Problem(422, "Idempotency-Key was used with another request")
+	require.Equal(t, "03-01 1, 03-02 -1, 03-03 3, 03-05 -1, 03-05 -2, 03-06 0", apptest.Balances(clerk, apptest.Ledger(account)))
+}
+
+func TestWhatIsLockedIsTakenBackAfterTheLock(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-31", "10"))
+	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
+	clerk.POST(apptest.At(account, row.ID, "/void"), `{"reason":"x"}`).Problem(409, apptest.Locked)
+	clerk.POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x","date":"2025-03-31"}`).Problem(409, apptest.Locked)
+	clerk.With("Bahi-Dry-Run", "true").POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x","date":"2025-03-31"}`).Problem(409, apptest.Locked)
+	clerk.POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x","date":"2025-04-01"}`).Status(201)
+	require.Equal(t, "03-31 10, 04-01 0", apptest.Balances(clerk, apptest.Ledger(account)))
+	require.Equal(t, "03-31 10", apptest.Balances(clerk, apptest.Ledger(account, "?as_of=2025-03-31")))
+}
+
+func TestAVoidRowStaysInItsPlaceAndCountsNothing(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	row := apptest.Post(clerk, account, `{"date":"2025-03-02","in_entries":[{"description":"cheque 118","amount":5}]}`)
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-03", "2"))
+	void := fmt.Sprintf(`{"id":%d,"date":"2025-03-02","in_entries":[{"description":"cheque 118","amount":5}],"out_entries":[],"balance":1,"revision":1,"void":true}`, row.ID)
+	clerk.With("Prefer", "return=representation").POST(apptest.At(account, row.ID, "/void"), `{"reason":"bounced"}`).Status(200).Body(void)
+	clerk.GET(apptest.At(account, row.ID)).Status(200).Body(void)
+	a := clerk.GET(apptest.Ledger(account)).Status(200)
+	require.Equal(t, "3", a.Header("X-Total-Count"))
+	require.Equal(t, "03-01 1, 03-02 1, 03-03 3", apptest.Balances(clerk, apptest.Ledger(account)))
+	clerk.POST(apptest.At(account, row.ID, "/void"), `{"reason":"again"}`).Problem(409, "The row is void and stays as it is")
+	var h []apptest.Change
+	clerk.GET(apptest.At(account, row.ID, "/history")).Status(200).JSON(&h)
+	require.Len(t, h, 2)
+	require.Equal(t, []string{"voided", "bounced"}, []string{h[1].Change, h[1].Reason})
+	require.True(t, h[1].After.Void)
+	const stays = "The row is void and stays as it is"
+	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-01"}`, row.ID)).Problem(409, stays)
+	clerk.DELETE(apptest.At(account, row.ID)).Problem(409, stays)
+	clerk.POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x"}`).Problem(409, stays)
+	text := apptest.Words(t, clerk.GET(apptest.Ledger(account, "/statement.pdf")))
+	require.Contains(t, text, "VOID, was IN 5.00: cheque 118")
+	require.Contains(t, text, "3.00")
+}
+
+func TestOfManyWhoTakeARowBackOneDoes(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	for range 3 {
+		row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+		var (
+			all      sync.WaitGroup
+			statuses = make([]int, 8)
+		)
+		for i := range statuses {
+			all.Go(func() {
+				statuses[i] = clerk.POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x"}`).Response.StatusCode
+			})
+		}
+		all.Wait()
+		done := 0
+		for _, status := range statuses {
+			if status == 201 {
+				done++
+			} else {
+				require.Contains(t, []int{409, 503}, status)
+			}
+		}
+		require.Equal(t, 1, done)
+	}
+	require.Equal(t, "0", apptest.ClerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
+}

@@ -1,0 +1,207 @@
+package ledgerhttp_test
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/eventstore"
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+)
+
+// story is an account with four rows of which one was edited and one deleted, and the positions between.
+type story struct {
+	clerk   *apitest.Client
+	account int64
+	posted  string // position after the four were posted
+	edited  string // and after one was edited
+	deleted string // and after one was deleted
+	moment  string // between the edit and the deletion
+}
+
+func tell(t *testing.T, o *apptest.Server) (s story) {
+	t.Helper()
+	s.clerk = o.Clerk(o.Home)
+	s.account = apptest.Open(s.clerk, "HDFC")
+	apptest.Post(s.clerk, s.account, apptest.Deposit("2025-01-10", "10"))
+	february := apptest.Post(s.clerk, s.account, apptest.Deposit("2025-02-10", "20"))
+	march := apptest.Post(s.clerk, s.account, apptest.Withdrawal("2025-03-10", "5"))
+	s.posted = s.clerk.POST(apptest.Ledger(s.account), apptest.Deposit("2025-04-10", "40")).Status(201).Header("Bahi-Position")
+	s.edited = s.clerk.PUT(apptest.Ledger(s.account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, february.ID, apptest.Entry("25"))).Status(200).Header("Bahi-Position")
+	var h []struct {
+		At string `json:"at"`
+	}
+	apptest.Lenient(t, s.clerk.With("Bahi-Min-Position", s.edited).GET(apptest.At(s.account, february.ID, "/history")), &h) // however busy the machine is
+	s.moment = h[1].At
+	s.deleted = s.clerk.DELETE(apptest.At(s.account, march.ID)).Status(204).Header("Bahi-Position")
+	s.clerk.With("Bahi-Min-Position", s.deleted).GET(apptest.Ledger(s.account)).Status(200)
+	return s
+}
+
+func TestALedgerIsReadByDatesPagesAndAsItWasKnown(t *testing.T) {
+	t.Parallel()
+	s := tell(t, apptest.Share(t))
+	zone := url.QueryEscape(apptest.MustTime(t, s.moment).In(time.FixedZone("", 19800)).Format(time.RFC3339Nano))
+	for query, want := range map[string]string{
+		"":                                         "01-10 10, 02-10 35, 04-10 75",
+		"?from=2025-02-10":                         "02-10 35, 04-10 75",
+		"?to=2025-02-10":                           "01-10 10, 02-10 35",
+		"?from=2025-02-10&to=2025-02-10":           "02-10 35",
+		"?from=2025-02-11&to=2025-02-20":           "",
+		"?as_of=2025-02-10":                        "01-10 10, 02-10 35",
+		"?as_of=2025-02-09":                        "01-10 10",
+		"?as_of=2025-02-10&to=2025-12-31":          "01-10 10, 02-10 35",
+		"?as_of=2025-12-31&to=2025-02-10":          "01-10 10, 02-10 35",
+		"?page=1&page_size=2":                      "01-10 10, 02-10 35",
+		"?page=2&page_size=2":                      "04-10 75",
+		"?page=3&page_size=2":                      "",
+		"?page_size=1":                             "01-10 10",
+		"?page=2&page_size=1&from=2025-02-01":      "04-10 75",
+		"?known_at=" + s.deleted:                   "01-10 10, 02-10 35, 04-10 75",
+		"?known_at=" + s.edited:                    "01-10 10, 02-10 35, 03-10 30, 04-10 70",
+		"?known_at=" + s.posted:                    "01-10 10, 02-10 30, 03-10 25, 04-10 65",
+		"?known_at=" + s.moment:                    "01-10 10, 02-10 35, 03-10 30, 04-10 70",
+		"?known_at=" + zone:                        "01-10 10, 02-10 35, 03-10 30, 04-10 70",
+		"?from=2025-03-01&known_at=" + s.posted:    "03-10 25, 04-10 65",
+		"?to=2025-03-31&known_at=" + s.edited:      "01-10 10, 02-10 35, 03-10 30",
+		"?as_of=2025-03-10&known_at=" + s.posted:   "01-10 10, 02-10 30, 03-10 25",
+		"?page=2&page_size=3&known_at=" + s.posted: "04-10 65",
+		"?page=2&page_size=1&from=2025-02-01&to=2025-04-30&as_of=2025-04-30&known_at=" + s.posted: "03-10 25",
+	} {
+		require.Equal(t, want, apptest.Balances(s.clerk, apptest.Ledger(s.account)+query), query)
+	}
+	for query, total := range map[string]string{
+		"": "3", "?page=1&page_size=2": "3", "?page=9&page_size=2": "3", "?from=2025-02-01": "2", "?from=2025-02-01&page=2&page_size=1": "2", "?to=2025-01-01": "0",
+		"?known_at=" + s.posted: "4", "?known_at=" + s.edited + "&to=2025-03-31&page_size=1": "3", "?as_of=2025-02-10": "2",
+	} {
+		require.Equal(t, total, s.clerk.GET(apptest.Ledger(s.account)+query).Status(200).Header("X-Total-Count"), query)
+	}
+}
+
+func TestAccountsAndRowsAreReadAsOfADateAndAsTheyWereKnown(t *testing.T) {
+	t.Parallel()
+	s := tell(t, apptest.Share(t))
+	for query, want := range map[string]string{
+		"": "75", "?as_of=2025-01-09": "0", "?as_of=2025-02-09": "10", "?as_of=2025-02-10": "35", "?known_at=" + s.posted: "65",
+		"?as_of=2025-03-09&known_at=" + s.edited: "35", "?as_of=2025-03-10&known_at=" + s.edited: "30",
+	} {
+		banks := apptest.ClerkBanks(s.clerk.GET("/banks" + query).Status(200))
+		require.Len(t, banks, 1)
+		require.Equal(t, want, banks[0].Balance.String(), query)
+		var one apptest.BankAccount
+		s.clerk.GET(fmt.Sprintf("/bank/%d%s", s.account, query)).Status(200).JSON(&one)
+		require.Equal(t, want, one.Balance.String(), query)
+	}
+	for _, name := range []string{"Sharad", "Sharad Sons"} { // the list is kept
+		for range 2 {
+			s.clerk.PUT(fmt.Sprintf("/bank/%d", s.account), fmt.Sprintf(`{"name":%q}`, name)).Status(200)
+			require.Equal(t, name, apptest.ClerkBanks(s.clerk.GET("/banks").Status(200))[0].Name)
+			require.Equal(t, "10", apptest.ClerkBanks(s.clerk.GET("/banks?as_of=2025-01-31").Status(200))[0].Balance.String())
+		}
+	}
+	s.clerk.GET("/banks?known_at=0").Status(200).Body(`[]`)
+	s.clerk.GET("/banks?known_at=2001-01-01T00:00:00Z").Status(200).Body(`[]`)
+	s.clerk.GET(fmt.Sprintf("/bank/%d?known_at=0", s.account)).Problem(404, "Bank account not found")
+	s.clerk.GET(apptest.Ledger(s.account, "?known_at=0")).Problem(404, "Bank account not found")
+
+	var rows []apptest.BankRow
+	s.clerk.GET(apptest.Ledger(s.account, "?known_at=", s.posted)).Status(200).JSON(&rows)
+	for _, want := range rows { // a row alone says what it says among the others
+		var row apptest.BankRow
+		s.clerk.GET(apptest.At(s.account, want.ID, "?known_at=", s.posted)).Status(200).JSON(&row)
+		require.Equal(t, want, row)
+	}
+	s.clerk.GET(apptest.At(s.account, rows[2].ID, "?known_at=", s.deleted)).Problem(404, "Bank ledger row not found")
+	s.clerk.GET(apptest.At(s.account, rows[3].ID, "?as_of=2025-04-10")).Status(200)
+	s.clerk.GET(apptest.At(s.account, rows[3].ID, "?as_of=2025-04-09")).Problem(404, "Bank ledger row not found")
+}
+
+func TestAPastThatNobodyCanKnowIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	s := tell(t, o)
+	const form = "expected an RFC 3339 moment, with its + as %2B in a URL, or a log position"
+	row := "/row/1"
+	for query, wrong := range map[string][2]string{
+		"known_at=yesterday":                 {"known_at", form},
+		"known_at=2025-02-30T00:00:00Z":      {"known_at", form},
+		"known_at=2025-02-03":                {"known_at", form},
+		"known_at=2025-02-03T09:00:00+05:30": {"known_at", form},
+		"known_at=-1":                        {"known_at", form},
+		"known_at=1.5":                       {"known_at", form},
+		"known_at=9223372036854775808":       {"known_at", form},
+		"known_at=2199-01-01T00:00:00Z":      {"known_at", "must not be in the future"},
+		"as_of=2025-13-01":                   {"as_of", "expected a date such as 2025-03-31, from 1900 to 2199"},
+		"as_of=tomorrow":                     {"as_of", "expected a date such as 2025-03-31, from 1900 to 2199"},
+		"asof=2025-01-01":                    {"asof", "unknown parameter"},
+		"as_of=2025-01-01&as_of=2025-02-01":  {"as_of", "must be given once"},
+	} {
+		for _, path := range []string{"/banks", fmt.Sprintf("/bank/%d", s.account), apptest.Ledger(s.account), apptest.Ledger(s.account, row), apptest.Ledger(s.account, "/statement.pdf")} {
+			s.clerk.GET(path+"?"+query).Problem(422, "Validation error", wrong[0], wrong[1])
+		}
+	}
+	for _, path := range []string{"/banks", fmt.Sprintf("/bank/%d", s.account), apptest.Ledger(s.account), apptest.Ledger(s.account, row), apptest.Ledger(s.account, "/statement.pdf")} {
+		s.clerk.GET(fmt.Sprintf("%s?known_at=%d", path, o.Head()+1_000_000)).Problem(422, "The log does not reach that position yet")
+		s.clerk.GET(path+"?known_at=9223372036854775807").Problem(422, "The log does not reach that position yet")
+	}
+	for query, wrong := range map[string][2]string{
+		"from=2025-03-02&to=2025-03-01":    {"from", "must not be after to"},
+		"from=2025-03-02&as_of=2025-03-01": {"from", "must not be after as_of"},
+		"from=x":                           {"from", "expected a date such as 2025-03-31, from 1900 to 2199"},
+	} {
+		s.clerk.GET(apptest.Ledger(s.account)+"?"+query).Problem(422, "Validation error", wrong[0], wrong[1])
+		s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf")+"?"+query).Problem(422, "Validation error", wrong[0], wrong[1])
+	}
+	for query, wrong := range map[string][2]string{
+		"page=2":             {"page", "wants page_size too"},
+		"page=0&page_size=1": {"page", "expected number >= 1"},
+		"page_size=1001":     {"page_size", "expected number <= 1000"},
+		"page_size=0":        {"page_size", "expected number >= 1"},
+		"page_size=ten":      {"page_size", "expected a whole number"},
+	} {
+		s.clerk.GET(apptest.Ledger(s.account)+"?"+query).Problem(422, "Validation error", wrong[0], wrong[1])
+	}
+	s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf?page=1")).Problem(422, "Validation error", "page", "unknown parameter")
+	s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf?page_size=10")).Problem(422, "Validation error", "page_size", "unknown parameter")
+	s.clerk.GET("/banks?%zz").Problem(400, "Malformed URL")
+	s.clerk.GET("/banks?as_of=%ff").Problem(400, "Malformed URL")
+}
+
+// What was stored together is known together.
+func TestAPositionInsideATransactionIsTheEndOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(o.Home)
+	first := apptest.Open(clerk, "First")
+	var x eventstore.Transaction
+	for i, name := range []string{"Second", "Third", "Fourth"} {
+		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{Workspace: uuid.MustParse(o.Home), OccurredAt: time.Now(), More: 2 - i})
+		require.NoError(t, err)
+		x.Writes = append(x.Writes, eventstore.Write{Stream: fmt.Sprintf("bank-%d", 900+i), Expected: eventstore.NoStream, Events: []event.Proposed{e}})
+	}
+	done, err := o.Sys.Store.Append(t.Context(), x)
+	require.NoError(t, err)
+	before, after := int64(done.First-1), int64(done.Position)
+	last := apptest.Open(clerk, "Last")
+	for at, want := range map[int64][]int64{
+		before: {first}, before + 1: {first}, before + 2: {first}, after: {first, 900, 901, 902}, o.Head(): {first, 900, 901, 902, last},
+	} {
+		for range 2 {
+			var listed []struct{ ID int64 }
+			apptest.Lenient(t, clerk.GET(fmt.Sprintf("/banks?known_at=%d", at)), &listed)
+			var got []int64
+			for _, l := range listed {
+				got = append(got, l.ID)
+			}
+			require.ElementsMatch(t, want, got, "known at %d, after %d", at, before)
+		}
+	}
+}

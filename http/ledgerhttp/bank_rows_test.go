@@ -1,0 +1,233 @@
+package ledgerhttp_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestRowsAreReadInOrderOfDateAndIdWithARunningBalance(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	clerk.GET(apptest.Ledger(account)).Status(200).Body(`[]`)
+	first := apptest.Post(clerk, account, apptest.Deposit("2025-03-10", "100"))
+	second := apptest.Post(clerk, account, apptest.Withdrawal("2025-03-10", "30.25"))
+	back := apptest.Post(clerk, account, apptest.Deposit("2025-02-28", "0.01"))
+	require.Less(t, first.ID, second.ID)
+	require.Less(t, second.ID, back.ID)
+
+	a := clerk.GET(apptest.Ledger(account)).Status(200).Body(fmt.Sprintf(`[
+		{"id":%d,"date":"2025-02-28","in_entries":[{"amount":0.01}],"out_entries":[],"balance":0.01,"revision":0},
+		{"id":%d,"date":"2025-03-10","in_entries":[{"amount":100}],"out_entries":[],"balance":100.01,"revision":0},
+		{"id":%d,"date":"2025-03-10","in_entries":[],"out_entries":[{"amount":30.25}],"balance":69.76,"revision":0}]`, back.ID, first.ID, second.ID))
+	require.Equal(t, "3", a.Header("X-Total-Count"))
+	require.Empty(t, a.Header("Warning"))
+}
+
+func TestARowIsPostedEditedMovedAndDeleted(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	a := clerk.POST(apptest.Ledger(account), `{"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.50}]}`).Status(201)
+	var row apptest.BankRow
+	a.JSON(&row)
+	a.Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],"out_entries":[],"revision":0}`, row.ID))
+	require.Equal(t, `"0"`, a.Header("ETag"))
+	one := clerk.GET(apptest.At(account, row.ID)).Status(200)
+	require.Equal(t, `"0"`, one.Header("ETag"))
+	require.NotEmpty(t, one.Header("Bahi-Position"))
+
+	// A supplied side replaces that side as a whole, an absent one is left alone.
+	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"out_entries":[{"amount":2},{"amount":0.5}]}`, row.ID)).Status(200).Body(fmt.Sprintf(
+		`{"id":%d,"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],"out_entries":[{"amount":2},{"amount":0.5}],"revision":1}`, row.ID))
+	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":[]}`, row.ID)).Status(200).Body(fmt.Sprintf(
+		`{"id":%d,"date":"2025-03-01","in_entries":[],"out_entries":[{"amount":2},{"amount":0.5}],"revision":2}`, row.ID))
+	moved := clerk.With("Prefer", "return=representation").PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-02-01"}`, row.ID)).Status(200).Body(fmt.Sprintf(
+		`{"id":%d,"date":"2025-02-01","in_entries":[],"out_entries":[{"amount":2},{"amount":0.5}],"balance":-2.5,"revision":3}`, row.ID))
+	require.Equal(t, `"3"`, moved.Header("ETag"))
+	require.Equal(t, "return=representation", moved.Header("Preference-Applied"))
+	require.Equal(t, "02-01 -2.5", apptest.Balances(clerk, apptest.Ledger(account)))
+
+	clerk.DELETE(apptest.At(account, row.ID)).Status(204).None()
+	clerk.GET(apptest.Ledger(account)).Status(200).Body(`[]`)
+	clerk.GET(apptest.At(account, row.ID)).Problem(404, "Bank ledger row not found")
+	clerk.DELETE(apptest.At(account, row.ID)).Problem(404, "Bank ledger row not found")
+	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-02-01"}`, row.ID)).Problem(404, "Bank ledger row not found")
+}
+
+func TestAnEditNamesItsRowByIdRowIdOrQuery(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	path := apptest.Ledger(account)
+	clerk.PUT(path, fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("2"))).Status(200)
+	clerk.PUT(path, fmt.Sprintf(`{"row_id":%d,"in_entries":%s}`, row.ID, apptest.Entry("3"))).Status(200)
+	clerk.PUT(path+fmt.Sprintf("?row_id=%d", row.ID), `{"in_entries":`+apptest.Entry("4")+`}`).Status(200)
+	clerk.PUT(path+fmt.Sprintf("?row_id=%d", row.ID), fmt.Sprintf(`{"id":%d,"row_id":%d,"in_entries":%s}`, row.ID, row.ID, apptest.Entry("5"))).Status(200)
+	require.Equal(t, "03-01 5", apptest.Balances(clerk, path))
+
+	clerk.PUT(path, `{"in_entries":`+apptest.Entry("6")+`}`).Problem(422, "Validation error", "id", "is required: the id of the row")
+	clerk.PUT(path, fmt.Sprintf(`{"id":%d,"row_id":%d}`, row.ID, row.ID+1)).Problem(422, "Validation error", "id", "is not the row that row_id names")
+	clerk.PUT(path+fmt.Sprintf("?row_id=%d", row.ID), fmt.Sprintf(`{"id":%d}`, row.ID+1)).Problem(422, "Validation error", "id", "is not the row that row_id names")
+	clerk.PUT(path, `{"id":"1"}`).Problem(422, "Validation error", "id", "expected a whole number")
+	clerk.PUT(path, `{"id":1.5}`).Problem(422, "Validation error", "id", "expected a whole number")
+	clerk.PUT(path, `{"id":0}`).Status(422)
+	clerk.PUT(path, `{"id":-1}`).Problem(404, "Bank ledger row not found")
+	clerk.PUT(path+"?row_id=x", `{}`).Status(422)
+	clerk.PUT(path+"?row_id=-1", `{}`).Status(422)
+	require.Equal(t, "03-01 5", apptest.Balances(clerk, path))
+}
+
+func TestAmountsAreExactFromRequestToAnswer(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	for _, c := range []struct{ sent, read string }{
+		{"12.5", "12.5"}, {"0.01", "0.01"}, {"9999999999999.99", "9999999999999.99"}, {"7.10", "7.1"}, {"3.00", "3"}, {"0.30", "0.3"}, {"1000000000000", "1000000000000"},
+	} {
+		a := clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", c.sent)).Status(201)
+		require.Contains(t, a.Text, `"amount":`+c.read+`}`)
+		var row apptest.BankRow
+		a.JSON(&row)
+		require.Contains(t, clerk.GET(apptest.At(account, row.ID)).Status(200).Text, `"amount":`+c.read+`}`)
+	}
+	// 0.1 + 0.2 in floats is more than 0.3, and 9007199254740993 is no float at all.
+	other := apptest.Open(clerk, "SBI")
+	apptest.Post(clerk, other, `{"date":"2025-03-01","in_entries":[{"amount":0.1},{"amount":0.2}]}`)
+	for range 3 {
+		apptest.Post(clerk, other, apptest.Deposit("2025-03-02", "9999999999999.99"))
+	}
+	require.Equal(t, "03-01 0.3, 03-02 10000000000000.29, 03-02 20000000000000.28, 03-02 30000000000000.27", apptest.Balances(clerk, apptest.Ledger(other)))
+	require.Contains(t, clerk.GET("/banks").Status(200).Text, `"name":"SBI","balance":30000000000000.27,`)
+}
+
+func TestAmountsThatAreNoneAreRefused(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	for amount, why := range map[string]string{
+		"1e3": "exponents are not allowed", "1E-2": "exponents are not allowed", "12.345": "at most 2 decimal places", "0.001": "at most 2 decimal places",
+		"1.000": "at most 2 decimal places", "-1": "must be more than 0", "-0.01": "must be more than 0", "0": "must be more than 0", "0.00": "must be more than 0",
+		"-0": "must be more than 0", `"12"`: "expected a number", "10000000000000": "at most 13 digits before the decimal point",
+		"99999999999999.99": "at most 13 digits before the decimal point", "true": "expected a number", "null": "must not be null", "[]": "expected a number", "{}": "expected a number",
+	} {
+		for _, side := range []string{"in_entries", "out_entries"} {
+			body := fmt.Sprintf(`"date":"2025-03-01",%q:[{"amount":1},{"amount":%s}]}`, side, amount)
+			clerk.POST(apptest.Ledger(account), "{"+body).Problem(422, "Validation error", side+"[1].amount", why)
+			clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,`, row.ID)+body).Problem(422, "Validation error", side+"[1].amount", why)
+		}
+	}
+	for _, amount := range []string{"NaN", "Infinity", "+1", ".5", "1.", "01", "0x1", "1_000", "1,5", "१२", ""} {
+		clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", amount)).Status(400)
+	}
+	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)))
+}
+
+func TestRowsThatAreNotInOrderAreRefused(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	const date = "expected a date such as 2025-03-31, from 1900 to 2199"
+	for body, wrong := range map[string][2]string{
+		`{"date":"2025-03-01"}`:                                                                              {"in_entries", "at least one entry is needed, on either side"},
+		`{"date":"2025-03-01","in_entries":[],"out_entries":[]}`:                                             {"in_entries", "at least one entry is needed, on either side"},
+		`{"date":"2025-03-01","in_entries":null}`:                                                            {"in_entries", "at least one entry is needed, on either side"},
+		`{"in_entries":[{"amount":1}]}`:                                                                      {"date", "is required"},
+		`{"date":null,"in_entries":[{"amount":1}]}`:                                                          {"date", "must not be null"},
+		`{"date":"","in_entries":[{"amount":1}]}`:                                                            {"date", date},
+		`{"date":"2025-02-30","in_entries":[{"amount":1}]}`:                                                  {"date", date},
+		`{"date":"2025-3-1","in_entries":[{"amount":1}]}`:                                                    {"date", date},
+		`{"date":"2025-03-01T00:00:00Z","in_entries":[{"amount":1}]}`:                                        {"date", date},
+		`{"date":"1899-12-31","in_entries":[{"amount":1}]}`:                                                  {"date", date},
+		`{"date":20250301,"in_entries":[{"amount":1}]}`:                                                      {"date", "expected a text"},
+		`{"date":"2199-12-31","in_entries":[{"amount":1}]}`:                                                  {"date", "must not be after tomorrow"},
+		`{"date":"2025-03-01","in_entries":[{}]}`:                                                            {"in_entries[0].amount", "is required"},
+		`{"date":"2025-03-01","in_entries":[{"amuont":1,"amount":1}]}`:                                       {"in_entries[0].amuont", "unknown field"},
+		`{"date":"2025-03-01","in_entries":[{"id":1,"amount":1}]}`:                                           {"in_entries[0].id", "unknown field"},
+		`{"date":"2025-03-01","in_entires":[{"amount":1}]}`:                                                  {"in_entires", "unknown field"},
+		`{"date":"2025-03-01","Account":7,"in_entries":[{"amount":1}]}`:                                      {"Account", "unknown field"},
+		`{"date":"2025-03-01","in_entries":{"amount":1}}`:                                                    {"in_entries", "expected a list"},
+		`{"date":"2025-03-01","in_entries":["1"]}`:                                                           {"in_entries[0]", "expected an object"},
+		`{"date":"2025-03-01","in_entries":[{"amount":1,"description":7}]}`:                                  {"in_entries[0].description", "expected a text"},
+		`{"date":"2025-03-01","in_entries":[{"amount":1,"description":"` + strings.Repeat("₹", 501) + `"}]}`: {"in_entries[0].description", "at most 500 characters"},
+	} {
+		clerk.POST(apptest.Ledger(account), body).Problem(422, "Validation error", wrong[0], wrong[1])
+	}
+	clerk.POST(apptest.Ledger(account), `{"date":"2025-03-01","in_entries":[{"amount":1,"description":"a\u0000"}]}`).Status(422)
+	many := `{"date":"2025-03-01","in_entries":[` + strings.Repeat(`{"amount":1},`, 500) + `{"amount":1}]}`
+	clerk.POST(apptest.Ledger(account), many).Problem(422, "Validation error", "in_entries", "at most 500 entries")
+	clerk.GET(apptest.Ledger(account)).Status(200).Body(`[]`)
+
+	// An edit must leave something, too.
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":[]}`, row.ID)).
+		Problem(422, "Validation error", "in_entries", "at least one entry is needed, on either side")
+	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2199-12-31"}`, row.ID)).Problem(422, "Validation error", "date", "must not be after tomorrow")
+	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"dtae":"2025-03-02"}`, row.ID)).Problem(422, "Validation error", "dtae", "unknown field")
+}
+
+func TestTextsOfAnyScriptComeBackAsTheyWere(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	account := apptest.Open(clerk, "HDFC")
+	const text = `₹ नकद <b>&amp; "quoted" \ ' -- 😀 é`
+	var posted, read apptest.BankRow
+	clerk.POST(apptest.Ledger(account), map[string]any{"date": "2025-03-01", "in_entries": []any{map[string]any{"amount": 1, "description": text}}}).Status(201).JSON(&posted)
+	clerk.GET(apptest.At(account, posted.ID)).Status(200).JSON(&read)
+	require.Equal(t, text, posted.In[0].Description)
+	require.Equal(t, text, read.In[0].Description)
+}
+
+func TestHistoryTellsWhoChangedWhatFromWhatToWhatAndWhy(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	clerk := o.Clerk(o.Home)
+	auditor := o.Key(o.Home, `{"ledger":"write"}`)
+	account := apptest.Open(clerk, "HDFC")
+	added := clerk.With("Bahi-Reason", "opening balance").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "10")).Status(201)
+	var row apptest.BankRow
+	added.JSON(&row)
+	other := clerk.With("Authorization", "Bearer "+auditor.Key)
+	other.With("Bahi-Reason", "%E0%A4%97%E0%A4%B2%E0%A4%A4%20100%25").PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("11"))).Status(200)
+	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Status(200)
+	clerk.With("Bahi-Reason", "posted twice").DELETE(apptest.At(account, row.ID)).Status(204)
+
+	type version struct {
+		Position int64            `json:"position"`
+		At       string           `json:"at"`
+		Actor    string           `json:"actor"`
+		Reason   string           `json:"reason"`
+		Change   string           `json:"change"`
+		Before   *apptest.BankRow `json:"before"`
+		After    *apptest.BankRow `json:"after"`
+	}
+	var h []version
+	clerk.GET(apptest.At(account, row.ID, "/history")).Status(200).JSON(&h)
+	require.Len(t, h, 4)
+	require.Equal(t, []string{"added", "edited", "edited", "deleted"}, []string{h[0].Change, h[1].Change, h[2].Change, h[3].Change})
+	require.Equal(t, []string{"opening balance", "गलत 100%", "", "posted twice"}, []string{h[0].Reason, h[1].Reason, h[2].Reason, h[3].Reason})
+	require.Equal(t, "api_key:"+auditor.ID, h[1].Actor)
+	require.NotEqual(t, h[0].Actor, h[1].Actor)
+	require.Equal(t, h[0].Actor, h[2].Actor)
+	require.Equal(t, added.Header("Bahi-Position"), strconv.FormatInt(h[0].Position, 10))
+	require.Nil(t, h[0].Before)
+	require.Nil(t, h[3].After)
+	for i := 1; i < 4; i++ {
+		require.Greater(t, h[i].Position, h[i-1].Position)
+		require.Equal(t, h[i-1].After, h[i].Before)
+		require.GreaterOrEqual(t, h[i].At, h[i-1].At)
+	}
+	require.Equal(t, "10", h[0].After.In[0].Amount.String())
+	require.Equal(t, "11", h[1].After.In[0].Amount.String())
+	require.Equal(t, "2025-03-01", h[2].Before.Date)
+	require.Equal(t, "2025-03-02", h[2].After.Date)
+	clerk.GET(apptest.At(account, row.ID, "/history?as_of=2025-03-01")).Status(422)
+}

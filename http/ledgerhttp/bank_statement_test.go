@@ -1,0 +1,77 @@
+package ledgerhttp_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestAStatementIsDrawnOfWhatTheLedgerShows(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	s := tell(t, o)
+	a := s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf"))
+	require.Regexp(t, `^inline; filename=bank-\d+-statement\.pdf$`, a.Header("Content-Disposition"))
+	require.Equal(t, s.deleted, a.Header("Bahi-Position"))
+	for query, expected := range map[string][]string{
+		"":                                      {"HDFC", "10 Jan 2025", "75.00", o.Sys.Store.ID().String(), s.deleted},
+		"?from=2025-02-01&to=2025-03-31":        {"10 Feb 2025", "35.00", "10.00"},
+		"?from=2025-02-01&known_at=" + s.posted: {"10 Mar 2025", "65.00", s.posted},
+		"?as_of=2025-02-28":                     {"35.00", "28 Feb 2025"},
+		"?from=2025-05-01":                      {"75.00"},
+		"?to=2024-12-31":                        {"0.00"},
+	} {
+		text := apptest.Words(t, s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf")+query))
+		for _, word := range expected {
+			require.Contains(t, text, word, query)
+		}
+	}
+	s.clerk.GET(apptest.Ledger(s.account+1, "/statement.pdf")).Problem(404, "Bank account not found")
+	s.clerk.GET(apptest.Ledger(s.account, "/statement.pdf?form=2025-01-01")).Problem(422, "Validation error", "form", "unknown parameter")
+}
+
+// What was drawn once can be drawn again, byte for byte, once the log is signed behind it: then its newest checkpoint is the last.
+func TestAStatementAsKnownIsAlwaysTheSame(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	s := tell(t, o)
+	o.Signed()
+	path := apptest.Ledger(s.account, "/statement.pdf?known_at=", s.edited)
+	first := s.clerk.GET(path).Status(200).Text
+	apptest.Post(s.clerk, s.account, apptest.Deposit("2025-01-01", "1000"))
+	require.Equal(t, first, s.clerk.GET(path).Status(200).Text)
+}
+
+func TestPrintsAreHeadedByTheCompany(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Bearer(o.Key(o.Home, `{"ledger":"write","marketplace":"write"}`).Key)
+	account := apptest.Open(clerk, "HDFC")
+	prints := []string{apptest.Ledger(account, "/statement.pdf"), "/books/daybook?from=2025-03-01&to=2025-03-31&format=pdf",
+		"/client-orders/pdf"}
+	for _, path := range prints {
+		require.Contains(t, apptest.Words(t, clerk.GET(path)), "Bahi", path)
+	}
+	nameless := o.Head()
+	first := clerk.POST("/api/v1/companies", `{"name":"Soni Jewellers"}`).Status(201)
+	for _, path := range prints {
+		require.Contains(t, apptest.Words(t, clerk.GET(path)), "Soni Jewellers", path)
+	}
+	o.Signed()
+	at := fmt.Sprintf("%s?known_at=%d", prints[0], o.Head())
+	drawn := clerk.GET(at).Status(200).Text
+	var made map[string]any
+	first.JSON(&made)
+	company := fmt.Sprint("/api/v1/companies/", made["id"])
+	clerk.POST("/api/v1/companies", `{"name":"Younger"}`).Status(201)
+	clerk.PATCH(company, `{"name":"Soni and Sons"}`).Status(200)
+	require.Contains(t, apptest.Words(t, clerk.GET(prints[0])), "Soni and Sons")
+	require.Equal(t, drawn, clerk.GET(at).Status(200).Text)
+	clerk.DELETE(company).Status(204)
+	require.Contains(t, apptest.Words(t, clerk.GET(prints[0])), "Younger")
+	require.Equal(t, drawn, clerk.GET(at).Status(200).Text)
+	require.Contains(t, apptest.Words(t, clerk.GET(fmt.Sprintf("%s?known_at=%d", prints[0], nameless))), "Bahi")
+}

@@ -1,0 +1,34 @@
+package ledgerhttp
+
+import (
+	"context"
+
+	"bahi/commands"
+	"bahi/domain/ledger/bookslock"
+	"bahi/http/api"
+	"bahi/readmodels/ledgerview"
+)
+
+// BooksLock registers the lock of the books.
+func (r *Routes) BooksLock() {
+	api.Handle(r.API, api.Op{
+		ID: "get-books-lock", Method: "GET", Path: "/books/lock", Summary: "Read up to which day the books are locked",
+		Tags: tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
+	}, func(ctx context.Context, _ *struct{}) (*api.Tagged[ledgerview.Lock], error) {
+		lock, revision, err := r.Views.Lock(ctx, workspace(ctx))
+		if err != nil {
+			return nil, err
+		}
+		return &api.Tagged[ledgerview.Lock]{ETag: api.Revision(revision), Body: lock}, nil
+	})
+	api.Handle(r.API, api.Op{
+		ID: "set-books-lock", Method: "PUT", Path: "/books/lock",
+		Summary: "Lock the books through a day, or unlock them with null; moving the lock back wants Bahi-Reason",
+		Tags:    tags, Area: area, Limit: limit, StrictBody: true, DryRun: true,
+	}, func(ctx context.Context, in *struct{ Body bookslock.Set }) (*api.Tagged[ledgerview.Lock], error) {
+		out, err := r.Books.SetLock(ctx, api.Request(ctx), in.Body)
+		return api.WriteResult(ctx, out, err, func(out commands.Outcome[bookslock.State]) ledgerview.Lock {
+			return ledgerview.Lock{LockedThrough: out.State.Through}
+		})
+	})
+}

@@ -1,0 +1,119 @@
+package ledgerhttp
+
+import (
+	"context"
+	"strings"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/http/api"
+)
+
+// Because is the reason of a correction, in the body if the header Bahi-Reason has none.
+type Because struct {
+	Reason book.Text `json:"reason,omitempty" maxLength:"500" doc:"Why; wanted here or in the header Bahi-Reason"`
+}
+
+// maxReason is in characters, as the header's is.
+const maxReason = 500
+
+// ReverseRow is the body of the reversal of one row.
+type ReverseRow struct {
+	Because
+
+	Date *unit.Date `json:"date,omitempty" doc:"Of the row that takes it back; today when it is absent, and never before the row's own"`
+}
+
+// ReverseRows is the body of the reversal of several rows.
+type ReverseRows struct {
+	ReverseRow
+
+	Rows []int64 `json:"rows" doc:"Ids of the rows to take back, all or none, up to 1,000"`
+}
+
+// given returns the request with the body's reason.
+func (b Because) given(ctx context.Context) (commands.Request, error) {
+	request := api.Request(ctx)
+	if wrong := book.CheckText("reason", b.Reason, maxReason); wrong != nil {
+		return request, fault.Fields(wrong...)
+	}
+	switch reason := string(b.Reason); {
+	case reason == "":
+		return request, nil
+	case request.Reason != "" && strings.TrimSpace(request.Reason) != reason:
+		return request, fault.Fields(fault.Field{Field: "reason", Message: "is not what the header Bahi-Reason says"})
+	default:
+		request.Reason = reason
+		return request, nil
+	}
+}
+
+// corrections registers the corrections of rows that keep their place: reversals and voidings.
+func (o operations[In, Out]) corrections() {
+	name := o.l.Name
+	api.Handle(o.API, o.op(api.Op{
+		ID: "reverse-" + name + "-row", Method: "POST", Path: o.Ledger + "/row/{row_id}/reverse",
+		Summary: "Take a row back by a new one with its IN and OUT exchanged; wants a reason", StrictBody: true, DryRun: true,
+	}), func(ctx context.Context, in *struct {
+		ByRow
+		Body *ReverseRow
+	}) (*api.Tagged[Row[In, Out]], error) {
+		if in.Body == nil {
+			in.Body = &ReverseRow{}
+		}
+		rows, err := o.reverse(ctx, in.Account, *in.Body, []int64{in.Row})
+		if err != nil {
+			return nil, err
+		}
+		answer := &api.Tagged[Row[In, Out]]{Body: rows[0]}
+		if rows[0].ID != 0 {
+			answer.ETag = api.Revision(*rows[0].Revision)
+		}
+		return answer, nil
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "reverse-" + name + "-rows", Method: "POST", Path: o.Ledger + "/rows/reverse",
+		Summary: "Take rows back by new ones with their IN and OUT exchanged, all or none; wants a reason", StrictBody: true, DryRun: true,
+	}), func(ctx context.Context, in *struct {
+		ByAccount
+		Body ReverseRows
+	}) (*api.Body[RowsPosted[In, Out]], error) {
+		rows, err := o.reverse(ctx, in.Account, in.Body.ReverseRow, in.Body.Rows)
+		return api.Answer(RowsPosted[In, Out]{Rows: rows}, err)
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "void-" + name + "-row", Method: "POST", Path: o.Ledger + "/row/{row_id}/void", Status: 200,
+		Summary: "Let a row stay in its place and count nothing, for good; wants a reason", StrictBody: true, DryRun: true,
+	}), func(ctx context.Context, in *struct {
+		ByRow
+		Body *Because
+	}) (*api.Tagged[Row[In, Out]], error) {
+		if in.Body == nil {
+			in.Body = &Because{}
+		}
+		req, err := in.Body.given(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out, err := ledgercmd.VoidRow(ctx, req, o.Books, o.l, in.Account, in.Row)
+		return o.rowWritten(ctx, in.Account, out, err)
+	})
+}
+
+// reverse returns the new rows of a reversal, each with the balances after it in a dry run or when the
+// caller wants them.
+func (o operations[In, Out]) reverse(ctx context.Context, account int64, body ReverseRow, rows []int64) ([]Row[In, Out], error) {
+	req, err := body.given(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := ledgercmd.ReverseRows(ctx, req, o.Books, o.l, account, ledgercmd.Reversal{Rows: rows, Date: body.Date})
+	if err != nil {
+		return nil, err
+	}
+	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
+	return o.rowsWritten(ctx, account, out)
+}

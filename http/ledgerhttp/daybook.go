@@ -1,0 +1,309 @@
+package ledgerhttp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/ledger"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/http/pdf"
+	"bahi/http/sheet"
+	"bahi/readmodels/ledgerview"
+)
+
+// DaybookQuery asks for the rows of some days.
+type DaybookQuery struct {
+	From   api.Optional[unit.Date] `query:"from"   doc:"First day; today, or to"`
+	To     api.Optional[unit.Date] `query:"to"     doc:"Last day; the later of from and today"`
+	Format string                  `query:"format" enum:"json,pdf,xlsx" default:"json"`
+}
+
+// days returns the days that are asked for (CONTRACT.md L9).
+func (q DaybookQuery) days(today unit.Date) (from, to unit.Date, err error) {
+	switch from, to := q.From.Get(), q.To.Get(); {
+	case from == nil && to == nil:
+		return today, today, nil
+	case from == nil:
+		return *to, *to, nil
+	case to == nil:
+		return *from, max(*from, today), nil
+	case *from > *to:
+		return 0, 0, fault.Fields(fault.Field{Field: "from", Message: "must not be after to"})
+	default:
+		return *from, *to, nil
+	}
+}
+
+// Daybook is the rows of all ledgers by their days, at one position of the log: the rojmel of an Indian shop. Its cash is that of the
+// bank accounts, of which cash in hand is one.
+type Daybook struct {
+	From        unit.Date      `json:"from"`
+	To          unit.Date      `json:"to"`
+	Position    event.Position `json:"position" doc:"Of the log, up to which the answer is complete"`
+	OpeningCash unit.Sum       `json:"opening_cash" doc:"Of all bank accounts"`
+	Days        []DaybookDay   `json:"days" doc:"Those with rows"`
+	ClosingCash unit.Sum       `json:"closing_cash"`
+}
+
+// DaybookDay is one day.
+type DaybookDay struct {
+	Date        unit.Date    `json:"date"`
+	OpeningCash unit.Sum     `json:"opening_cash"`
+	Rows        []DaybookRow `json:"rows"`
+	Totals      []DayTotals  `json:"totals" doc:"Of each ledger that has rows on this day"`
+	ClosingCash unit.Sum     `json:"closing_cash"`
+}
+
+// DaybookRow is a row with its account.
+type DaybookRow struct {
+	Kind        string `json:"kind"`
+	AccountID   int64  `json:"account_id"`
+	AccountName string `json:"account_name"`
+	Row         any    `json:"row" doc:"As the ledger of its kind answers it, without balances"`
+}
+
+// drawingDaybook is a daybook while it is written.
+type drawingDaybook struct {
+	*Routes
+
+	from, to unit.Date
+	known    event.Position
+	recorded time.Time
+	opening  unit.Sum
+	drawn    pdf.Drawn
+	title    string
+}
+
+// Daybook registers the daybook.
+func (r *Routes) Daybook() {
+	op := api.Op{
+		ID: "get-daybook", Method: "GET", Path: "/books/daybook", Summary: "Read the rows of all ledgers day by day, with totals and the cash in the bank accounts",
+		Tags: tags, Area: area, Limit: limitPDF, Reads: []string{"books"}, StrictQuery: true,
+	}
+	api.Download(r.API, op, map[string]any{"application/json": Daybook{}, pdfType: nil, sheet.XLSX: nil}, func(ctx context.Context, in *DaybookQuery) (c api.Content, err error) {
+		d := drawingDaybook{Routes: r}
+		if d.from, d.to, err = in.days(r.today()); err != nil {
+			return c, err
+		}
+		if _, _, err = r.Views.Lock(ctx, workspace(ctx)); err != nil { // tells up to where the books are complete
+			return c, err
+		}
+		var as ledgerview.As
+		if d.recorded, err = r.fixed(ctx, &as); err != nil {
+			return c, err
+		}
+		d.known = *as.KnownAt
+		if d.title, err = r.title(ctx, d.known); err != nil {
+			return c, err
+		}
+		if d.opening, err = r.Views.CashBefore(ctx, workspace(ctx), bank.Ledger, d.from, as); err != nil {
+			return c, err
+		}
+		if d.drawn, err = r.drawnFrom(ctx, d.known, d.recorded); err != nil {
+			return c, err
+		}
+		c = api.Content{Drawn: true, Name: fmt.Sprintf("daybook-%s-%s.%s", d.from, d.to, in.Format)}
+		switch in.Format {
+		case "pdf":
+			c.Type, c.Inline, c.Write = pdfType, true, d.writePDF
+		case "xlsx":
+			c.Type, c.Write = sheet.XLSX, d.writeSheet
+		default:
+			c.Type, c.Name, c.Write = "application/json", "", d.writeJSON
+		}
+		return c, nil
+	})
+}
+
+// closed is the end of a day.
+type closed struct {
+	totals []DayTotals
+	cash   unit.Sum
+}
+
+// each reads the daybook once. It calls begin and end around the rows of each day.
+func (d drawingDaybook) each(ctx context.Context, begin func(day unit.Date, cash unit.Sum) error, row func(ledgerview.Entered) error, end func(unit.Date, closed) error) (cash unit.Sum, err error) {
+	var (
+		day     unit.Date
+		sums    map[string]ledgerview.Turnover
+		closing = func() error {
+			if sums == nil {
+				return nil
+			}
+			c := closed{cash: cash}
+			for _, l := range ledger.All {
+				if sum, moved := sums[l.Name]; moved {
+					c.totals = append(c.totals, dayTotals(l, sum))
+				}
+			}
+			return end(day, c)
+		}
+	)
+	cash = d.opening
+	err = d.Views.EachEntered(ctx, workspace(ctx), d.from, d.to, ledgerview.As{KnownAt: &d.known}, func(e ledgerview.Entered) error {
+		if sums == nil || e.Date != day {
+			if err := closing(); err != nil {
+				return err
+			}
+			day, sums = e.Date, map[string]ledgerview.Turnover{}
+			if err := begin(day, cash); err != nil {
+				return err
+			}
+		}
+		sums[e.Ledger] = sums[e.Ledger].Plus(e.Turnover)
+		if e.Ledger == bank.Ledger.Name {
+			cash = unit.Sum{Decimal: cash.Add(e.CashIn.Decimal).Sub(e.CashOut.Decimal)}
+		}
+		return row(e)
+	})
+	if err == nil {
+		err = closing()
+	}
+	return cash, err
+}
+
+// writeJSON writes a [Daybook] while it reads the rows.
+func (d drawingDaybook) writeJSON(ctx context.Context, w io.Writer) error {
+	var failed error
+	put := func(format string, values ...any) {
+		texts := make([]any, len(values))
+		for i, v := range values {
+			text, err := json.Marshal(v)
+			if err != nil && failed == nil {
+				failed = err
+			}
+			texts[i] = text
+		}
+		if failed == nil {
+			_, failed = fmt.Fprintf(w, format, texts...)
+		}
+	}
+	put(`{"from":%s,"to":%s,"position":%s,"opening_cash":%s,"days":[`, d.from, d.to, d.known, d.opening)
+	betweenDays, betweenRows := "", ""
+	cash, err := d.each(ctx, func(day unit.Date, cash unit.Sum) error {
+		put(betweenDays+`{"date":%s,"opening_cash":%s,"rows":[`, day, cash)
+		betweenDays, betweenRows = ",\n", ""
+		return failed
+	}, func(e ledgerview.Entered) error {
+		put(betweenRows+`%s`, daybookRow(e))
+		betweenRows = ",\n"
+		return failed
+	}, func(_ unit.Date, c closed) error {
+		put(`],"totals":%s,"closing_cash":%s}`, c.totals, c.cash)
+		return failed
+	})
+	if err != nil {
+		return err
+	}
+	put("],\"closing_cash\":%s}\n", cash)
+	return failed
+}
+
+func daybookRow(e ledgerview.Entered) DaybookRow {
+	shown := DaybookRow{Kind: e.Ledger, AccountID: e.Account, AccountName: e.Name}
+	for _, s := range ledgers {
+		if s.ledger.Name == e.Ledger {
+			shown.Row = s.show(e.Row)
+		}
+	}
+	return shown
+}
+
+// writeSheet writes a line for each entry, between those of the opening and closing cash of each day, and a last one that names the position
+// of the log and its day.
+func (d drawingDaybook) writeSheet(ctx context.Context, w io.Writer) error {
+	columns := []string{"line", "date", "kind", "account_id", "account_name", "id", "text", "cash_in", "cash_out", "crystal_in", "crystal_out", "cash"}
+	return sheet.Write(sheet.XLSX)(w, sheet.Table{Name: "Daybook", Columns: columns, Rows: func(take func([]any) error) error {
+		_, err := d.each(ctx, func(day unit.Date, cash unit.Sum) error {
+			return take([]any{"opening", day, nil, nil, nil, nil, nil, nil, nil, nil, nil, cash.Decimal})
+		}, func(e ledgerview.Entered) error {
+			return eachLine(e, func(side pdf.Side, l pdf.Line) error {
+				line := []any{names[side], e.Date, e.Ledger, e.Account, e.Name, e.ID, l.Text, nil, nil, nil, nil, nil}
+				for i, amount := range l.Amounts {
+					line[6+2*i+int(side)] = amount
+				}
+				return take(line)
+			})
+		}, func(day unit.Date, c closed) error {
+			for _, t := range c.totals {
+				in, out := t.amounts()
+				line := []any{"total", day, t.Kind, nil, nil, nil, nil, in[0], out[0], nil, nil, nil}
+				if len(in) > 1 {
+					line[9], line[10] = in[1], out[1]
+				}
+				if err := take(line); err != nil {
+					return err
+				}
+			}
+			return take([]any{"closing", day, nil, nil, nil, nil, nil, nil, nil, nil, nil, c.cash.Decimal})
+		})
+		if err != nil {
+			return err
+		}
+		return take([]any{"drawn_from", unit.DateOf(d.recorded), nil, nil, nil, int64(d.known), nil, nil, nil, nil, nil, nil})
+	}})
+}
+
+// eachLine calls take for each entry of a row, as on paper.
+func eachLine(e ledgerview.Entered, take func(pdf.Side, pdf.Line) error) error {
+	row, err := drawn(ledger.Named(e.Ledger), e.Row, pdf.Both)
+	if err != nil {
+		return err
+	}
+	for _, side := range []struct {
+		side  pdf.Side
+		lines []pdf.Line
+	}{{pdf.In, row.In}, {pdf.Out, row.Out}} {
+		for _, l := range side.lines {
+			if err := take(side.side, l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// amounts are the totals of each side, in cash and in metal where the ledger counts it.
+func (t DayTotals) amounts() (in, out []decimal.Decimal) {
+	in, out = []decimal.Decimal{t.CashIn.Decimal}, []decimal.Decimal{t.CashOut.Decimal}
+	if t.CrystalIn != nil {
+		in, out = append(in, t.CrystalIn.Decimal), append(out, t.CrystalOut.Decimal)
+	}
+	return in, out
+}
+
+// writePDF draws the daybook.
+func (d drawingDaybook) writePDF(ctx context.Context, w io.Writer) error {
+	paper := pdf.NewDaybook(w, d.title, []string{"From " + day(d.from) + " to " + day(d.to)}, d.drawn)
+	cash, err := d.each(ctx, func(day unit.Date, cash unit.Sum) error { return paper.Day(day.Time(), cash.Decimal) }, func(e ledgerview.Entered) error {
+		l := ledger.Named(e.Ledger)
+		row, err := drawn(l, e.Row, pdf.Both)
+		if err != nil {
+			return err
+		}
+		return paper.Row(l.Title+": "+e.Name, row)
+	}, func(_ unit.Date, c closed) error {
+		for _, t := range c.totals {
+			in, out := t.amounts()
+			if err := paper.Total(ledger.Named(t.Kind).Title, in, out); err != nil {
+				return err
+			}
+		}
+		return paper.Close(c.cash.Decimal)
+	})
+	if err != nil {
+		return err
+	}
+	return paper.Finish(d.opening.Decimal, cash.Decimal)
+}
+
+func day(d unit.Date) string { return d.Time().Format("02 Jan 2006") }

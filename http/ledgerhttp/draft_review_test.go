@@ -1,0 +1,153 @@
+package ledgerhttp_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+	"bahi/readmodels/ledgerview"
+)
+
+// review is a workspace with a client and a draft of two entries.
+type review struct {
+	clerk   *apitest.Client
+	auditor *apitest.Client
+	client  int64
+	draft   ledgerview.OrderDraft
+	path    string
+}
+
+func openReview(t *testing.T, text string) review {
+	t.Helper()
+	o := apptest.Share(t)
+	r := review{clerk: o.Clerk(o.Home), auditor: o.Auditor(o.Home)}
+	r.client = made(r.clerk, "/client", `{"name":"Ramesh Jewellers"}`)
+	id, _, err := ledgercmd.ReceiveDraft(t.Context(), commands.Request{Workspace: uuid.MustParse(o.Home)}, o.Sys.Books,
+		ledgercmd.Message{ID: uuid.NewString(), From: asha, Text: text, At: time.Now().Add(-25 * time.Hour)})
+	require.NoError(t, err)
+	r.path = "/order-drafts/" + id
+	r.clerk.GET(r.path).Status(200).JSON(&r.draft)
+	return r
+}
+
+func (r review) entry(i int) string { return fmt.Sprint(r.path, "/entries/", r.draft.Entries[i].ID) }
+
+func TestDraftIsReviewedAndConverted(t *testing.T) {
+	t.Parallel()
+	r := openReview(t, "party: ramesh jewelers\npayal 250 gm 4 pcs\nring 5")
+	first := r.clerk.GET(r.path).Status(200)
+	require.Equal(t, `"0"`, first.Header("ETag"))
+	first.Contains(`"client_id":null,"date":null,"delivery_date":null,"notes":null`, `"slip_number":null,"parser":"rules","confidence":0.95`,
+		fmt.Sprintf(`"client_proposals":[{"client_id":%d,"name":"Ramesh Jewellers","confidence":0.833}]`, r.client))
+	require.Regexp(t, `"created_at":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d",`, first.Text)
+
+	r.clerk.POST(r.path+"/convert", nil).Problem(409, "Order draft is not ready").Contains(`"field":"entries[0].client_id"`, `"field":"entries[0].slip_number"`, `"field":"entries[1].client_id"`, `"field":"entries[1].slip_number"`)
+	r.clerk.PUT(r.entry(1), `{"item_name": "toe ring", "weight": 5.5, "quantity": null, "slip_number": "A-1"}`).Status(200).
+		Contains(`"item_name":"toe ring","weight":5.5,"quantity":null,"client_id":null,"client_name":"ramesh jewelers","slip_number":"A-1"`)
+	edited := r.clerk.PUT(r.path, fmt.Sprintf(`{"client_id": %d, "date": "2025-03-01", "delivery_date": "2025-03-09", "notes": " by Holi ", "phone_number": "+91 98123 45670"}`, r.client)).Status(200)
+	require.Equal(t, `"2"`, edited.Header("ETag"))
+	read := r.clerk.GET(r.path).Status(200)
+	require.JSONEq(t, edited.Text, read.Text, "a write answers what a read does")
+	read.Contains(`"phone_number":"+919812345670"`, `"notes":"by Holi"`, `"client_name":"Ramesh Jewellers"`)
+	r.clerk.PUT(r.path, read.Text).Status(200).Contains(`"revision":2`)
+	r.clerk.With("If-Match", `"1"`).PUT(r.path, `{"notes": "x"}`).Problem(412, "It was changed since you read it")
+
+	extra := fmt.Sprint(r.path, "/entries/", made(r.clerk, r.path+"/entries", `{"item_name": "mistake"}`))
+	r.clerk.POST(r.path+"/convert", `{}`).Problem(409, "Order draft is not ready").Contains(`"field":"entries[0].slip_number"`, `"field":"entries[2].weight"`, `"field":"entries[2].client_id"`, `"field":"entries[2].slip_number"`)
+	r.clerk.POST(r.path+"/convert", `{"date":"tomorrow"}`).Status(422).
+		Contains(`"field":"date"`, `"field":"entries[0].slip_number"`, `"field":"entries[2].weight"`)
+	r.clerk.DELETE(extra).Status(204)
+	r.clerk.DELETE(extra).Problem(404, "Order draft entry not found")
+
+	r.clerk.POST(r.path+"/recalculate_slip_numbers", nil).Status(200).Contains(`"slip_number":"1"`)
+	r.clerk.With("Bahi-Dry-Run", "true").POST(r.path+"/convert", nil).Status(200).Contains(`"orders":[{"client_id":`,
+		`"client_name":"Ramesh Jewellers"`)
+	key := r.clerk.With("Idempotency-Key", "k")
+	converted := key.POST(r.path+"/convert", `{"delivery_date": "2025-03-10"}`).Status(200)
+	converted.Contains(fmt.Sprintf(`"draft_id":%d`, r.draft.ID), `"slip_number":"1","date":"2025-03-01","delivery_date":"2025-03-10"`, `"status":"open"`, `"pending_weight":255.5`,
+		`"item_name":"payal","weight":250,"making_charge":0,"quantity":4}`)
+	require.Equal(t, converted.Text, key.POST(r.path+"/convert", `{"delivery_date": "2025-03-10"}`).Status(200).Text)
+	r.clerk.POST(r.path+"/convert", nil).Problem(404, "Order draft not found")
+	r.clerk.GET(r.path).Problem(404, "Order draft not found")
+	r.clerk.PUT(r.entry(0), `{"weight": 1}`).Problem(404, "Order draft not found")
+	require.Equal(t, "[]\n", r.clerk.GET("/order-drafts").Status(200).Text)
+
+	var became struct{ Orders []ledgerview.ClientOrder }
+	r.clerk.GET(fmt.Sprint("/client-orders?client_id=", r.client)).Status(200).Contains(`"total":1`, `"quantity":4`)
+	picked(converted, &became)
+	id := became.Orders[0].ID
+	r.clerk.GET(fmt.Sprint("/client-order/", id)).Status(200).Contains(`"revision":0`)
+	r.auditor.GET(fmt.Sprintf("/audit/trail?kind=clientorder&id=%d", id)).Status(200).Contains(`"change":"added"`, `items[0].item_name`)
+}
+
+func TestDraftRefusesWhatIsWrongAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	r := openReview(t, "payal 250 gm")
+	before := r.clerk.GET("/order-drafts").Status(200).Text
+	long := strings.Repeat("é", 5001)
+	for body, field := range map[string]string{
+		`{"client_id": 999999999}`: "client_id", `{"client_id": "1"}`: "client_id", `{"client_id": -1}`: "client_id", `{"date": "2025-02-30"}`: "date", `{"date": "2199-01-01"}`: "date",
+		`{"date": "2025-03-02", "delivery_date": "2025-03-01"}`: "delivery_date", `{"notes": "` + long + `"}`: "notes", `{"phone_number": "12"}`: "phone_number", `{"client": 1}`: "client",
+		`{"phone_number": 91}`: "phone_number",
+	} {
+		r.clerk.PUT(r.path, body).Problem(422, "Validation error").Contains(`"field":"` + field + `"`)
+	}
+	for body, field := range map[string]string{
+		`{"item_name": null}`: "item_name", `{"item_name": " "}`: "item_name", `{"item_name": "` + long[:402] + `"}`: "item_name", `{"weight": 0}`: "weight", `{"weight": -1}`: "weight",
+		`{"weight": 1.2345}`: "weight", `{"weight": 1e3}`: "weight", `{"weight": "250"}`: "weight", `{"quantity": 0}`: "quantity", `{"quantity": 1.5}`: "quantity",
+		`{"client_id": 999999999}`: "client_id", `{"slip_number": 12}`: "slip_number", `{"slip_number": "` + long[:82] + `"}`: "slip_number", `{"touch": 92}`: "touch",
+	} {
+		r.clerk.PUT(r.entry(0), body).Problem(422, "Validation error").Contains(`"field":"` + field + `"`)
+		if field != "item_name" {
+			body = `{"item_name": "ring", ` + body[1:]
+		}
+		r.clerk.POST(r.path+"/entries", body).Problem(422, "Validation error").Contains(`"field":"` + field + `"`)
+	}
+	r.clerk.POST(r.path+"/entries", `{"weight": 5}`).Problem(422, "Validation error").Contains(`"field":"item_name"`)
+	r.clerk.POST(r.path+"/convert", `{"date": "tomorrow"}`).Problem(422, "Validation error").Contains(`"field":"date"`)
+	r.clerk.POST(r.path+"/convert", `{"orders": []}`).Problem(422, "Validation error").Contains(`"field":"orders"`)
+	r.clerk.PUT(r.path, `{"notes": `).Status(400)
+	stranger := openReview(t, "ring 5 gm")
+	for _, c := range []*apitest.Client{stranger.clerk} {
+		c.PUT(r.path, `{"notes": "mine"}`).Problem(404, "Order draft not found")
+		c.PUT(r.entry(0), `{"weight": 1}`).Problem(404, "Order draft not found")
+		c.DELETE(r.entry(0)).Problem(404, "Order draft not found")
+		c.POST(r.path+"/entries", `{"item_name": "mine"}`).Problem(404, "Order draft not found")
+		c.POST(r.path+"/recalculate_slip_numbers", nil).Problem(404, "Order draft not found")
+		c.POST(r.path+"/convert", nil).Problem(404, "Order draft not found")
+		c.PUT(stranger.entry(0), fmt.Sprintf(`{"client_id": %d}`, r.client)).Problem(422, "Validation error").Contains(`"field":"client_id"`)
+		c.PUT(stranger.path+"/entries/"+fmt.Sprint(r.draft.Entries[0].ID), `{"weight": 1}`).Problem(404, "Order draft entry not found")
+	}
+	require.Equal(t, before, r.clerk.GET("/order-drafts").Status(200).Text)
+	r.clerk.DELETE(r.entry(0)).Status(204)
+	r.clerk.POST(r.path+"/convert", nil).Problem(409, "Order draft has no entries")
+}
+
+// Types, rules and unknown ids are told in one answer.
+func TestEveryFaultIsToldBesideUnknownIds(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.clerk.POST("/client-order", `{"client_id": 999999999, "date": "soon", "items": [{"item_name": " ", "weight": 0, "making_charge": "much"}]}`).Problem(422, "Validation error").
+		Contains(`"field":"client_id"`, `"field":"date"`, `"field":"items[0].item_name"`, `"field":"items[0].weight"`, `"field":"items[0].making_charge"`)
+	s.clerk.PUT(s.path(), `{"client_id": 999999999, "date": "2199-01-01"}`).Problem(422, "Validation error").Contains(`"field":"client_id"`, `"field":"date"`)
+	s.clerk.POST("/takada", `{"client_order_id": 999999999, "date": "2199-01-01", "items": [{"item_name": "", "weight": "5", "karigar_id": 999999999}]}`).
+		Problem(422, "Validation error").
+		Contains(`"field":"client_order_id"`, `"field":"date"`, `"field":"items[0].item_name"`, `"field":"items[0].weight"`, `"field":"items[0].karigar_id"`)
+
+	r := openReview(t, "payal 250 gm slip 1\nring 5 gm slip 2\nchain 20 gm slip 3")
+	require.Contains(t, r.clerk.GET("/order-drafts?slip_number=2").Status(200).Text, `"slip_number":"3"`)
+	require.Equal(t, "[]", r.clerk.GET("/order-drafts?slip_number=4").Status(200).Text[:2])
+	require.Equal(t, "[]", apptest.Clerk(t).GET("/order-drafts?slip_number=2").Status(200).Text[:2])
+	r.clerk.PUT(r.path, fmt.Sprintf(`{"client_id": %d}`, r.client)).Status(200)
+	r.clerk.DELETE(fmt.Sprint("/client/", r.client)).Status(204)
+	r.clerk.POST(r.path+"/convert", nil).Problem(409, "Order draft is not ready").
+		Contains(`"field":"entries[0].client_id"`, `"field":"entries[1].client_id"`, `"field":"entries[2].client_id"`)
+}

@@ -1,0 +1,15 @@
+//go:build eventstore
+
+package ledgerhttp_test
+
+import (
+	"os"
+	"testing"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestBankOnTheServer(t *testing.T) {
+	t.Parallel()
+	apptest.OnJournal(t, os.Getenv("EVENTSTORE_TEST_URL"), apptest.TestsOf(t, "bank_accounts", "bank_past", "bank_rows")...)
+}

@@ -1,0 +1,14 @@
+//go:build soak
+
+package ledgerhttp_test
+
+import (
+	"testing"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestAllIsKeptWithAJournal(t *testing.T) {
+	t.Parallel()
+	apptest.OnJournal(t, "", apptest.TestsOf(t, "bank_*", "books_lock", "orders", "takadas")...)
+}

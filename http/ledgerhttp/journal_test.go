@@ -1,0 +1,13 @@
+package ledgerhttp_test
+
+import (
+	"testing"
+
+	"bahi/internal/app/apptest"
+)
+
+// The other tests run so in make soak.
+func TestALedgerWithAJournalIsReadAndWritten(t *testing.T) {
+	t.Parallel()
+	apptest.OnJournal(t, "", "TestALedgerIsReadByDatesPagesAndAsItWasKnown")
+}

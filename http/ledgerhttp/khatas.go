@@ -1,0 +1,423 @@
+package ledgerhttp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/khata"
+	"bahi/domain/ledger/khatapage"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/ledgerview"
+)
+
+// What an upload may take (CONTRACT.md D49, I17).
+const (
+	khataBytes   = 15 << 20
+	khataTimeout = 11 * time.Minute // a minute for each of ten pages, and for the rest
+)
+
+// ByKhata names an upload.
+type ByKhata struct {
+	ID int64 `path:"upload_id" minimum:"1" doc:"The upload's id"`
+}
+
+// KhataRead is what was read of a page: a proposal to be checked and submitted.
+type KhataRead struct {
+	UploadID int64               `json:"upload_id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
+	Status   string              `json:"status" enum:"processing,done,failed"`
+	Pipeline string              `json:"pipeline" enum:"v1,v2"`
+	Engine   string              `json:"engine,omitempty" enum:"tesseract,text,model" doc:"text: the PDF's own"`
+	Pages    int                 `json:"pages"`
+	Entries  []khatapage.Entry   `json:"entries,omitzero" nullable:"false"`
+	Warnings []string            `json:"warnings,omitzero" nullable:"false" doc:"What was guessed"`
+	Rows     []khata.ProposedRow `json:"rows,omitzero" nullable:"false" doc:"Only of pipeline v2: the entries in the form of ledger rows"`
+}
+
+func readOf(id int64, r ledgercmd.KhataResult) KhataRead {
+	k := KhataRead{UploadID: id, Status: "done", Pipeline: r.Pipeline, Engine: r.Engine, Pages: r.Pages, Entries: r.Entries, Warnings: r.Warnings}
+	if r.Pipeline == khata.V2 {
+		k.Rows = khata.Rows(r.Entries)
+	}
+	return k
+}
+
+// KhataUpload tells how far the reading of an upload is.
+type KhataUpload struct {
+	ListedUpload
+
+	Result *KhataRead                `json:"result" doc:"null: it is not read, or kept no longer"`
+	Rows   []ledgerview.SubmittedRow `json:"submitted_rows" nullable:"false" doc:"That are not deleted"`
+}
+
+// ListedUpload is an upload in a list.
+type ListedUpload struct {
+	UploadID    int64     `json:"upload_id"`
+	Status      string    `json:"status" enum:"processing,done,failed"`
+	Pipeline    string    `json:"pipeline" enum:"v1,v2"`
+	ContentType string    `json:"content_type" doc:"Of the file"`
+	Pages       int       `json:"pages" doc:"0: not known yet"`
+	PagesDone   int       `json:"pages_done"`
+	Entries     int       `json:"entry_count" doc:"Entries that were read"`
+	Error       string    `json:"error,omitempty" doc:"Why it failed"`
+	Submitted   bool      `json:"submitted"`
+	CreatedAt   time.Time `json:"created_at"`
+	Actor       string    `json:"actor" doc:"Who uploaded it"`
+}
+
+func listedUpload(k ledgerview.Khata) ListedUpload {
+	return ListedUpload{
+		UploadID: k.ID, Status: k.Status, Pipeline: k.Pipeline, ContentType: k.Type, Pages: k.Pages, PagesDone: k.PagesDone, Entries: k.Entries,
+		Error: k.Error, Submitted: k.Submitted(), CreatedAt: k.CreatedAt.UTC(), Actor: k.Actor,
+	}
+}
+
+// khataAnswer is the answer to an upload: 200 with what was read, or 202 with where that will be.
+type khataAnswer struct {
+	Status   int
+	Location string `header:"Location"`
+	Applied  string `header:"Preference-Applied"`
+	Body     KhataRead
+}
+
+// errLaterDry refuses a dry run that is to be answered later.
+var errLaterDry = fault.Fields(fault.Field{Field: "Prefer", Message: "respond-async has no dry run: nothing would be read"})
+
+func khataOp(id, method, path, summary string) api.Op {
+	return api.Op{ID: id, Method: method, Path: path, Summary: summary, Tags: []string{"Khata"}, Area: area, Limit: limit, StrictQuery: true}
+}
+
+// ScannedPages registers the uploads of khata pages, and their submission.
+func (r *Routes) ScannedPages() {
+	r.khataUpload("upload-khata", "/khata-upload", khata.V1, "Read a scanned khata page: JPEG, PNG, WebP, TIFF or PDF")
+	r.khataUpload("upload-khata-v2", "/khata-upload-v2", khata.V2, "Read a scanned khata page with the second pipeline, which also finds similar names and groups rows")
+	list := khataOp("list-khata-uploads", "GET", "/khata-uploads", "List the uploads of khata pages, newest first")
+	list.Reads = []string{"khatas"}
+	api.Handle(r.API, list, func(ctx context.Context, in *struct {
+		SomePage
+		ledgerview.KhataFilter
+	}) (answer *api.Array[ListedUpload], err error) {
+		page, err := in.get()
+		if err != nil {
+			return nil, err
+		}
+		err = in.inTurn(ctx, func() error {
+			found, total, err := r.Views.Khatas(ctx, workspace(ctx), page, in.KhataFilter)
+			uploads := make([]ListedUpload, len(found))
+			for i, k := range found {
+				uploads[i] = listedUpload(k)
+			}
+			answer, err = api.Listed(uploads, total, err)
+			return err
+		})
+		return answer, err
+	})
+	show := khataOp("get-khata-upload", "GET", "/khata-uploads/{upload_id}", "Read how far the reading of a khata page is, and what was read")
+	show.Reads = []string{"khatas", "books"}
+	api.Handle(r.API, show, func(ctx context.Context, in *ByKhata) (*api.Body[KhataUpload], error) {
+		k, err := r.Views.Khata(ctx, workspace(ctx), in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return api.Answer(r.uploadOf(ctx, k))
+	})
+	original := khataOp("get-khata-original", "GET", "/khata-uploads/{upload_id}/original", "Download the file of a khata page")
+	original.Reads = []string{"khatas"}
+	api.Download(r.API, original, khataTypes, func(ctx context.Context, in *ByKhata) (api.Content, error) {
+		k, err := r.Views.Khata(ctx, workspace(ctx), in.ID)
+		if err != nil {
+			return api.Content{}, err
+		}
+		return r.Original(ctx, k)
+	})
+	r.khataSubmits()
+}
+
+var khataTypes = map[string]any{"image/jpeg": nil, "image/png": nil, "image/webp": nil, "image/tiff": nil, "application/pdf": nil}
+
+// errRemoved refuses the file of an old upload.
+var errRemoved = fault.New(fault.NotFound, "The file of the khata upload is kept no longer")
+
+// Original returns the file of an upload.
+func (r *Routes) Original(ctx context.Context, k ledgerview.Khata) (api.Content, error) {
+	file, err := r.Scans.Original(ctx, k.Blob)
+	if err == nil && file == nil {
+		err = errRemoved
+	}
+	name := fmt.Sprintf("khata-%d.%s", k.ID, k.Type[strings.Index(k.Type, "/")+1:])
+	return api.Content{Type: k.Type, Name: name, Inline: strings.HasPrefix(k.Type, "image/"), Write: func(_ context.Context, w io.Writer) error {
+		_, err := w.Write(file)
+		return err
+	}}, err
+}
+
+func (r *Routes) uploadOf(ctx context.Context, k ledgerview.Khata) (KhataUpload, error) {
+	shown := KhataUpload{ListedUpload: listedUpload(k), Rows: []ledgerview.SubmittedRow{}}
+	if k.Submitted() {
+		rows, err := r.Views.SubmittedRows(ctx, k)
+		if err != nil {
+			return shown, err
+		}
+		shown.Rows = append(shown.Rows, rows...)
+	}
+	if k.Status != "done" {
+		return shown, nil
+	}
+	result, err := r.Scans.Result(ctx, k.Blob)
+	if result != nil {
+		shown.Result = new(readOf(k.ID, *result))
+	}
+	return shown, err
+}
+
+func (r *Routes) khataUpload(id, path, pipeline, summary string) {
+	op := khataOp(id, "POST", path, summary)
+	op.Status, op.Limit, op.MaxBody, op.DryRun, op.Within, op.StrictBody = http.StatusOK, "ledger_khata_upload", khataBytes, true, khataTimeout, true
+	op.Expensive, op.EmptyFile, op.Errors = true, errEmptyFile, []int{http.StatusUnsupportedMediaType, http.StatusServiceUnavailable}
+	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*khataAnswer, error) {
+		file, err := io.ReadAll(in.File.Open())
+		if err != nil {
+			return nil, fmt.Errorf("read an upload: %w", err)
+		}
+		req := api.Request(ctx)
+		applied := ""
+		var result ledgercmd.KhataResult
+		var out commands.Outcome[khata.State]
+		switch {
+		case !api.PrefersLater(ctx):
+			result, out, err = r.Scans.Upload(ctx, req, pipeline, file)
+		case req.DryRun:
+			err = errLaterDry
+		default:
+			applied = "respond-async"
+			out, err = r.Scans.UploadLater(ctx, req, pipeline, file)
+		}
+		if err != nil {
+			return nil, err
+		}
+		api.SetWriteHeaders(ctx, out.Position, out.Replayed)
+		if result.Pipeline != "" {
+			return &khataAnswer{Status: http.StatusOK, Body: readOf(number(out.ID), result)}, nil
+		}
+		return &khataAnswer{
+			Status: http.StatusAccepted, Location: "/khata-uploads/" + out.ID, Applied: applied,
+			Body: KhataRead{UploadID: number(out.ID), Status: "processing", Pipeline: pipeline},
+		}, nil
+	})
+}
+
+// errEmptyFile refuses a file without content, which has no type either (CONTRACT.md I16).
+var errEmptyFile = fault.New(fault.Unsupported, "File must be a JPEG, PNG, WebP, TIFF or PDF")
+
+// SubmitLines is the body of a submission of entries.
+type SubmitLines struct {
+	UploadID *int64       `json:"upload_id,omitempty" minimum:"1" doc:"Of the page; it is submitted once"`
+	Entries  []khata.Line `json:"entries" nullable:"false" doc:"1 to 1,000; those of one account and date become one row"`
+}
+
+// SubmitRows is the body of a submission of rows.
+type SubmitRows struct {
+	UploadID *int64      `json:"upload_id,omitempty" minimum:"1" doc:"Of the page; it is submitted once"`
+	Rows     []SubmitRow `json:"rows" nullable:"false" doc:"1 to 1,000"`
+}
+
+// SubmitRow is a row of any ledger.
+type SubmitRow struct {
+	Ledger  string     `json:"ledger" enum:"bank,bullion,client,karigar,polisher"`
+	Account int64      `json:"account_id" minimum:"1"`
+	Date    unit.Date  `json:"date"`
+	In      []AnyEntry `json:"in_entries,omitempty" doc:"With the fields of the ledger's entries"`
+	Out     []AnyEntry `json:"out_entries,omitempty" doc:"With the fields of the ledger's entries"`
+}
+
+// AnyEntry is an entry of any ledger: it has the fields of all of them.
+type AnyEntry struct {
+	ItemName       book.Text     `json:"item_name,omitempty" maxLength:"200"`
+	Description    book.Text     `json:"description,omitempty" maxLength:"500"`
+	SlipNumber     book.Text     `json:"slip_number,omitempty" maxLength:"40"`
+	Kind           string        `json:"kind,omitempty" enum:"metal,cash,rate_cut"`
+	Pieces         *int64        `json:"pieces,omitempty" minimum:"0" maximum:"999999999"`
+	Weight         *unit.Grams   `json:"weight,omitempty"`
+	PureWeight     *unit.Grams   `json:"pure_weight,omitempty"`
+	LossWeight     *unit.Grams   `json:"loss_weight,omitempty"`
+	Touch          *unit.Percent `json:"touch,omitempty"`
+	FinePercent    *unit.Percent `json:"fine_percent,omitempty"`
+	FineWeight     *unit.Grams   `json:"fine_weight,omitempty"`
+	WastagePercent *unit.Percent `json:"wastage_percent,omitempty"`
+	WastageWeight  *unit.Grams   `json:"wastage_weight,omitempty"`
+	Rate           *unit.Money   `json:"rate,omitempty"`
+	RateUnit       string        `json:"rate_unit,omitempty" enum:"per_gram,per_10g,per_kg"`
+	MakingCharge   *unit.Money   `json:"making_charge,omitempty"`
+	Amount         *unit.Money   `json:"amount,omitempty"`
+	Other          *unit.Money   `json:"other,omitempty"`
+	Computed       []string      `json:"computed,omitempty" readOnly:"true"`
+	Counter        bool          `json:"counter,omitempty" readOnly:"true"`
+}
+
+// entriesOf returns entries as those of a ledger, and what is wrong with their fields.
+func entriesOf[E book.Entry](list []AnyEntry, at string) (book.SideInput, []fault.Field) {
+	known := map[string]bool{"computed": true, "counter": true}
+	for field := range reflect.TypeFor[E]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		known[name] = true
+	}
+	var wrong []fault.Field
+	entries := make([]E, len(list))
+	for i, entry := range list {
+		text, err := json.Marshal(entry)
+		if err == nil {
+			err = json.Unmarshal(text, &entries[i])
+		}
+		var given map[string]json.RawMessage
+		if err != nil || json.Unmarshal(text, &given) != nil {
+			return book.SideInput{}, []fault.Field{{Field: fmt.Sprintf("%s[%d]", at, i), Message: "is no such entry"}}
+		}
+		for name := range given {
+			if !known[name] {
+				wrong = append(wrong, fault.Field{Field: fmt.Sprintf("%s[%d].%s", at, i, name), Message: "the ledger has no such field on this side"})
+			}
+		}
+	}
+	slices.SortFunc(wrong, func(a, b fault.Field) int { return strings.Compare(a.Field, b.Field) })
+	return book.Entries(entries), wrong
+}
+
+// asked returns the rows as their ledgers have them, beside an error too, as [khata.Lines] does.
+func (b SubmitRows) asked() ([]khata.Asked, error) {
+	if err := khata.CheckCount("rows", len(b.Rows)); err != nil {
+		return nil, err
+	}
+	var (
+		rows  []khata.Asked
+		wrong []fault.Field
+	)
+	for i, row := range b.Rows {
+		for _, l := range ledgers {
+			if l.ledger.Name != row.Ledger {
+				continue
+			}
+			at := fmt.Sprintf("rows[%d].", i)
+			asked, faults := l.entries(row, at)
+			wrong = append(wrong, faults...)
+			rows = append(rows, khata.Asked{
+				Ledger: l.ledger, Account: row.Account, Row: asked, Of: []int{i}, Place: func(field string) string { return strings.TrimSuffix(at+field, ".") },
+			})
+		}
+	}
+	if len(wrong) > 0 {
+		return rows, fault.Fields(wrong...)
+	}
+	return rows, nil
+}
+
+// KhataSubmitted is the answer to a submission.
+type KhataSubmitted struct {
+	UploadID *int64           `json:"upload_id" doc:"null: the rows were of no upload"`
+	Created  int              `json:"created" doc:"Rows"`
+	Failed   int              `json:"failed" doc:"Always 0: all are posted, or none"`
+	Results  []SubmittedEntry `json:"results" nullable:"false" doc:"One for each that was sent, in order"`
+	Accounts []KhataAccount   `json:"accounts,omitempty" nullable:"false" doc:"Only in a dry run: what the rows would change"`
+}
+
+// KhataAccount tells what rows change of an account.
+type KhataAccount struct {
+	Ledger  string          `json:"ledger" enum:"bank,bullion,client,karigar,polisher"`
+	Account int64           `json:"account_id"`
+	Name    string          `json:"name"`
+	Before  KhataAccountSum `json:"before"`
+	After   KhataAccountSum `json:"after"`
+}
+
+// KhataAccountSum is what an account amounts to.
+type KhataAccountSum struct {
+	Balance *unit.Sum `json:"balance,omitempty" doc:"Of a bank account"`
+	Metal
+}
+
+// changed returns what rows would change of their accounts, which are in order.
+func (r *Routes) changed(ctx context.Context, rows []khata.Row) (accounts []KhataAccount, err error) {
+	var after ledgerview.Balance
+	for i, row := range rows {
+		if i == 0 || rows[i-1].Account != row.Account {
+			a, err := r.Views.Account(ctx, workspace(ctx), row.Ledger, row.Account, ledgerview.As{})
+			if err != nil {
+				return nil, err
+			}
+			after = ledgerview.Balance{Cash: a.Cash, Fine: a.Fine}
+			c := KhataAccount{Ledger: row.Name, Account: a.ID, Name: a.Name}
+			c.Before.Balance, c.Before.Metal = balances(row.Ledger, after)
+			accounts = append(accounts, c)
+		}
+		after = after.Plus(row.In.Effect.Minus(row.Out.Effect))
+		c := &accounts[len(accounts)-1]
+		c.After.Balance, c.After.Metal = balances(row.Ledger, after)
+	}
+	return accounts, nil
+}
+
+// SubmittedEntry tells which row an entry is in.
+type SubmittedEntry struct {
+	Index   int    `json:"index"`
+	Ledger  string `json:"ledger"`
+	Account int64  `json:"account_id"`
+	Row     int64  `json:"row_id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
+}
+
+func (r *Routes) khataSubmits() {
+	lines := khataOp("submit-khata", "POST", "/khata-submit", "Post checked entries of a khata page to the ledgers, all or none")
+	lines.StrictBody, lines.DryRun, lines.MaxBody = true, true, bulkBytes
+	lines.ReadOnly = []string{"entries.id", "entries.page", "entries.party_name", "entries.confidence", "entries.raw_text"}
+	api.Handle(r.API, lines, func(ctx context.Context, in *struct{ Body SubmitLines }) (*api.Body[KhataSubmitted], error) {
+		rows, err := khata.Lines(in.Body.Entries)
+		return r.submitKhata(ctx, in.Body.UploadID, rows, err)
+	})
+	rows := khataOp("submit-khata-rows", "POST", "/khata/submit", "Post checked rows of a khata page to the ledgers, all or none")
+	rows.StrictBody, rows.DryRun, rows.MaxBody, rows.ReadOnly = true, true, bulkBytes, []string{"rows.party_name"}
+	api.Handle(r.API, rows, func(ctx context.Context, in *struct{ Body SubmitRows }) (*api.Body[KhataSubmitted], error) {
+		rows, err := in.Body.asked()
+		return r.submitKhata(ctx, in.Body.UploadID, rows, err)
+	})
+}
+
+func (r *Routes) submitKhata(ctx context.Context, upload *int64, rows []khata.Asked, err error) (*api.Body[KhataSubmitted], error) {
+	var of int64
+	if upload != nil {
+		of = *upload
+	}
+	req := api.Request(ctx)
+	if err != nil {
+		if rows == nil {
+			return nil, err
+		}
+		req.DryRun, req.Key = true, ""
+		_, _, ruled := ledgercmd.SubmitKhata(ctx, req, r.Books, of, rows)
+		return nil, fault.Besides(err, ruled)
+	}
+	out, posted, err := ledgercmd.SubmitKhata(ctx, req, r.Books, of, rows)
+	var accounts []KhataAccount
+	if err == nil && req.DryRun {
+		accounts, err = r.changed(readmodels.WithMinPosition(ctx, out.Position), posted) // an account may be new
+	}
+	return api.Reply(ctx, out, err, func(out commands.Outcome[khata.State]) KhataSubmitted {
+		answer := KhataSubmitted{UploadID: upload, Created: len(rows), Results: []SubmittedEntry{}, Accounts: accounts}
+		for nth, row := range rows {
+			for _, i := range row.Of {
+				answer.Results = append(answer.Results, SubmittedEntry{i, row.Ledger.Name, row.Account, ledgercmd.RowOf(out.State, nth)})
+			}
+		}
+		slices.SortFunc(answer.Results, func(a, b SubmittedEntry) int { return a.Index - b.Index })
+		return answer
+	})
+}

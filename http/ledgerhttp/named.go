@@ -1,0 +1,45 @@
+package ledgerhttp
+
+import (
+	"context"
+
+	"bahi/domain/ledger"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/readmodels/ledgerview"
+)
+
+// NamedAccount is an account in the list of those of all ledgers.
+type NamedAccount struct {
+	Kind    string    `json:"kind" enum:"bank,bullion,client,karigar,polisher"`
+	ID      int64     `json:"id"`
+	Name    string    `json:"name"`
+	Type    *int      `json:"type,omitempty" doc:"Of polishers"`
+	Balance *unit.Sum `json:"balance,omitempty" doc:"Of a bank account"`
+	Metal
+	Revision int64 `json:"revision" doc:"For If-Match"`
+}
+
+// Named registers the list of the accounts of all ledgers.
+func (r *Routes) Named() {
+	api.Handle(r.API, api.Op{
+		ID: "list-accounts", Method: "GET", Path: "/books/accounts", Summary: "List the accounts of all ledgers by name, with their balances",
+		Tags: tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
+	}, func(ctx context.Context, in *struct {
+		api.Pages
+		ledgerview.AccountFilter
+		AsOf
+	}) (*api.Array[NamedAccount], error) {
+		as, err := r.as(ctx, in.AsOf)
+		if err != nil {
+			return nil, err
+		}
+		found, total, err := r.Views.AccountsNamed(ctx, workspace(ctx), in.Get(), in.AccountFilter, as)
+		accounts := make([]NamedAccount, len(found))
+		for i, a := range found {
+			accounts[i] = NamedAccount{Kind: a.Ledger, ID: a.ID, Name: a.Name, Type: a.Type, Revision: a.Revision}
+			accounts[i].Balance, accounts[i].Metal = balances(ledger.Named(a.Ledger), ledgerview.Balance{Cash: a.Cash, Fine: a.Fine})
+		}
+		return api.Listed(accounts, total, err)
+	})
+}

@@ -1,0 +1,122 @@
+package ledgerhttp
+
+import (
+	"context"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/domain/event"
+	"bahi/domain/ledger/order"
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/ledgerview"
+)
+
+// ByOrder names an order.
+type ByOrder struct {
+	ID int64 `path:"order_id" minimum:"1" doc:"The order's id"`
+}
+
+// orderAnswered are the fields that a read of an order has and a write ignores.
+var orderAnswered = []string{"id", "revision", "client_name", "delivered_weight", "pending_weight", "status", "warnings"}
+
+// orderOp adds to an operation what those of orders and takadas have in common.
+func orderOp(op api.Op) api.Op {
+	op.Tags, op.Area, op.Reads = tags, area, []string{"orders"}
+	if op.Limit == "" {
+		op.Limit = limit
+	}
+	op.StrictQuery, op.StrictBody, op.DryRun = op.Method == "GET", op.Method == "POST" || op.Method == "PUT", op.Method != "GET"
+	return op
+}
+
+// Orders registers what clients ordered.
+func (r *Routes) Orders() {
+	api.Handle(r.API, orderOp(api.Op{
+		ID: "list-client-orders", Method: "GET", Path: "/client-orders", Summary: "List the orders of clients with what is delivered",
+	}), func(ctx context.Context, in *struct {
+		api.Pages
+		ledgerview.OrderFilter
+	}) (*api.Body[api.PageOf[ledgerview.ClientOrder]], error) {
+		if err := r.known(ctx, in.OrderFilter); err != nil {
+			return nil, err
+		}
+		rows, total, err := r.Views.Orders(ctx, workspace(ctx), in.Get(), in.OrderFilter)
+		return api.Paginated(in.Get(), rows, total, err)
+	})
+	r.ordersPDF()
+	api.Handle(r.API, orderOp(api.Op{
+		ID: "add-client-order", Method: "POST", Path: "/client-order", Summary: "Add an order of a client", ReadOnly: orderAnswered,
+	}), func(ctx context.Context, in *struct{ Body order.Add }) (*api.Tagged[ledgerview.ClientOrder], error) {
+		out, err := ledgercmd.AddOrder(ctx, api.Request(ctx), r.Books, in.Body)
+		return r.orderWritten(ctx, out, err)
+	})
+	api.Handle(r.API, orderOp(api.Op{
+		ID: "get-client-order", Method: "GET", Path: "/client-order/{order_id}", Summary: "Read an order with what is delivered",
+	}), func(ctx context.Context, in *ByOrder) (*api.Tagged[ledgerview.ClientOrder], error) {
+		o, err := r.Views.Order(ctx, workspace(ctx), in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return api.WithETag(o, *o.Revision, nil)
+	})
+	api.Handle(r.API, orderOp(api.Op{
+		ID: "edit-client-order", Method: "PUT", Path: "/client-order/{order_id}",
+		Summary: "Change what is named of an order; items replace all items, one with a known id keeps it", ReadOnly: orderAnswered,
+	}), func(ctx context.Context, in *struct {
+		ByOrder
+		Body order.Edit
+	}) (*api.Tagged[ledgerview.ClientOrder], error) {
+		out, err := ledgercmd.EditOrder(ctx, api.Request(ctx), r.Books, in.ID, in.Body)
+		return r.orderWritten(ctx, out, err)
+	})
+	api.Handle(r.API, orderOp(api.Op{
+		ID: "delete-client-order", Method: "DELETE", Path: "/client-order/{order_id}", Summary: "Delete an order and its takadas",
+	}), func(ctx context.Context, in *ByOrder) (*api.Nothing, error) {
+		out, err := ledgercmd.DeleteOrder(ctx, api.Request(ctx), r.Books, in.ID)
+		return api.Done(ctx, out, err)
+	})
+	api.Handle(r.API, orderOp(api.Op{
+		ID: "read-client-order-history", Method: "GET", Path: "/client-order/{order_id}/history",
+		Summary: "Read every version of an order, oldest first: who, when, why, before, after",
+	}), func(ctx context.Context, in *ByOrder) (*api.Body[[]ledgerview.RecordVersion[ledgerview.ClientOrder]], error) {
+		return api.Answer(r.Views.OrderHistory(ctx, workspace(ctx), in.ID))
+	})
+}
+
+// known returns the clients' NoAccount if the filter names a client who is not there.
+func (r *Routes) known(ctx context.Context, f ledgerview.OrderFilter) (err error) {
+	if f.Client != 0 {
+		_, err = r.Views.ClientName(ctx, workspace(ctx), f.Client)
+	}
+	return err
+}
+
+// orderWritten returns an order as a command left it.
+func (r *Routes) orderWritten(ctx context.Context, out commands.Outcome[order.State], err error) (*api.Tagged[ledgerview.ClientOrder], error) {
+	return api.WriteResult(ctx, out, err, func(out commands.Outcome[order.State]) ledgerview.ClientOrder {
+		o := r.orderShown(ctx, out.Position, number(out.ID), out.State.Order)
+		if out.Revision >= 0 {
+			o.Revision = &out.Revision
+		}
+		return o
+	})
+}
+
+// orderShown returns an order as of a write; id is 0 in a dry run. It leaves out what follows from clients and takadas where that is
+// late, since the
+// write is in the log.
+func (r *Routes) orderShown(ctx context.Context, at event.Position, id int64, made order.Order) ledgerview.ClientOrder {
+	o := ledgerview.ClientOrder{ID: id, Order: made}
+	fresh := readmodels.WithMinPosition(ctx, at)
+	name, err := r.Views.ClientName(fresh, workspace(ctx), o.Client)
+	if err != nil {
+		return o
+	}
+	if o.ID == 0 { // nothing can be delivered of what is not there
+		o.Derived = ledgerview.Derive(name, o.Weight(), 0)
+	} else if read, err := r.Views.Order(fresh, workspace(ctx), o.ID); err == nil {
+		o.Derived = ledgerview.Derive(name, o.Weight(), *read.Delivered)
+	}
+	return o
+}

@@ -1,0 +1,105 @@
+package ledgerhttp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math"
+
+	"bahi/domain/ledger/order"
+	"bahi/http/api"
+	"bahi/http/pdf"
+	"bahi/readmodels"
+	"bahi/readmodels/ledgerview"
+)
+
+// ordersPDF registers the report of orders. Without a page it has all of them.
+func (r *Routes) ordersPDF() {
+	api.Download(r.API, orderOp(api.Op{
+		ID: "get-client-orders-pdf", Method: "GET", Path: "/client-orders/pdf", Summary: "Draw the orders of clients as a PDF", Limit: limitPDF,
+	}), map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
+		OrderPage
+		ledgerview.OrderFilter
+	}) (c api.Content, err error) {
+		title, err := r.title(ctx, math.MaxInt64-1)
+		if err != nil {
+			return c, err
+		}
+		o := pdf.Orders{Title: title, Scope: []string{"All clients"}}
+		if in.Client != 0 {
+			name, err := r.Views.ClientName(ctx, workspace(ctx), in.Client)
+			if err != nil {
+				return c, err
+			}
+			o.Scope[0] = "Client: " + name
+		}
+		if in.Slip != "" {
+			o.Scope = append(o.Scope, "Slip number: "+in.Slip)
+		}
+		page := in.get()
+		if page.Size != 0 {
+			o.Scope = append(o.Scope, fmt.Sprintf("Page %d of the list, with %d orders a page", page.Number, page.Size))
+		}
+		return api.Content{
+			Type: pdfType, Name: "client-orders.pdf", Inline: true, Drawn: true,
+			Write: func(ctx context.Context, w io.Writer) error {
+				o.Each = func(take func(pdf.Order) error) error {
+					return r.Views.EachOrder(ctx, workspace(ctx), page, in.OrderFilter, func(one ledgerview.ClientOrder) error { return take(drawnOrder(one)) })
+				}
+				o.Drawn = func() (pdf.Drawn, error) {
+					var as ledgerview.As // of the rows that were read
+					recorded, err := r.fixed(ctx, &as)
+					if err != nil {
+						return pdf.Drawn{}, err
+					}
+					return r.drawnFrom(ctx, *as.KnownAt, recorded)
+				}
+				return pdf.WriteOrders(w, o)
+			},
+		}, nil
+	})
+}
+
+// OrderPage asks for a page of the list, or for all orders.
+type OrderPage struct {
+	Page     int `query:"page" minimum:"1" maximum:"1000000000" doc:"From 1; without it and page_size, all orders"`
+	PageSize int `query:"page_size" minimum:"1" maximum:"100" doc:"Orders of a page"`
+}
+
+// get returns the list's page, or one without a size.
+func (p OrderPage) get() readmodels.Page {
+	if p.Page == 0 && p.PageSize == 0 {
+		return readmodels.Page{Number: 1}
+	}
+	return readmodels.Page{Number: max(p.Page, 1), Size: cmp.Or(p.PageSize, 50)}
+}
+
+func drawnOrder(o ledgerview.ClientOrder) pdf.Order {
+	drawn := pdf.Order{
+		ID: o.ID, Date: o.Date.Time(), Client: o.ClientName, Status: o.Status,
+		Ordered: o.Weight().Decimal(), Delivered: o.Delivered.Decimal(), Pending: o.Pending.Decimal(),
+	}
+	if o.Slip != nil {
+		drawn.Slip = string(*o.Slip)
+	}
+	if o.Delivery != nil {
+		drawn.Delivery = o.Delivery.Time()
+	}
+	for _, item := range o.Items {
+		drawn.Items = append(drawn.Items, pdf.OrderItem{Text: itemWords(item), Weight: item.Weight.Decimal()})
+	}
+	return drawn
+}
+
+// itemWords returns an item for people, without its weight.
+func itemWords(item order.Item) string {
+	words := string(item.Name)
+	if item.Quantity != 0 {
+		words += fmt.Sprintf(" × %d", item.Quantity)
+	}
+	if item.MakingCharge != 0 {
+		words += ", making " + pdf.Rupees.Text(item.MakingCharge.Decimal())
+	}
+	return words
+}

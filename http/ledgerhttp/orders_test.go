@@ -1,0 +1,349 @@
+package ledgerhttp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+)
+
+// made posts a record, and returns its id.
+func made(c *apitest.Client, path, body string, values ...any) int64 {
+	var one struct{ ID int64 }
+	picked(c.POST(path, fmt.Sprintf(body, values...)).Status(201), &one)
+	return one.ID
+}
+
+// picked reads the fields of an answer that into has.
+func picked(a *apitest.Answer, into any) {
+	if err := json.Unmarshal([]byte(a.Text), into); err != nil {
+		panic(err.Error() + ": " + a.Text)
+	}
+}
+
+// shop is a client with an order of two pieces, 30.5 g, and a karigar.
+type shop struct {
+	clerk                  *apitest.Client
+	client, karigar, order int64
+}
+
+func openShop(t *testing.T) shop {
+	t.Helper()
+	clerk := apptest.Clerk(t)
+	s := shop{clerk: clerk, client: made(clerk, "/client", `{"name":"Meena Shah"}`), karigar: made(clerk, "/karigar", `{"name":"Imran"}`)}
+	s.order = s.orders(s.client, "12")
+	return s
+}
+
+func (s shop) orders(client int64, slip string) int64 {
+	return made(s.clerk, "/client-order", `{"client_id":%d,"slip_number":%q,"date":"2025-03-01","delivery_date":"2025-04-01","items":[
+		{"item_name":"payal","weight":20.5,"making_charge":1250.5,"quantity":2},{"item_name":"ring","weight":10}]}`, client, slip)
+}
+
+func (s shop) delivers(order int64, weight string) int64 {
+	return made(s.clerk, "/takada", `{"client_order_id":%d,"date":"2025-03-05","items":[{"item_name":"payal","weight":%s,"karigar_id":%d}]}`, order, weight, s.karigar)
+}
+
+func (s shop) path() string { return fmt.Sprint("/client-order/", s.order) }
+
+// items are those of an order as they are answered, without their ids.
+func items(a *apitest.Answer) (ids []int64, rest string) {
+	var o struct{ Items []map[string]any }
+	picked(a, &o)
+	for _, item := range o.Items {
+		id, _ := item["id"].(float64)
+		ids = append(ids, int64(id))
+		rest += fmt.Sprint(item["item_name"], " ", item["weight"], ";")
+	}
+	return ids, rest
+}
+
+func TestAnOrderIsAddedChangedDeliveredAndDeleted(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	a := s.clerk.GET(s.path()).Status(200)
+	require.Equal(t, `"0"`, a.Header("ETag"))
+	ids, _ := items(a)
+	shown := func(delivered, pending, status string, revision int) string {
+		return fmt.Sprintf(`{"id":%d,"client_id":%d,"client_name":"Meena Shah","slip_number":"12","date":"2025-03-01","delivery_date":"2025-04-01","items":[
+			{"id":%d,"item_name":"payal","weight":20.5,"making_charge":1250.5,"quantity":2},{"id":%d,"item_name":"ring","weight":10,"making_charge":0}],
+			"delivered_weight":%s,"pending_weight":%s,"status":%q,"revision":%d}`, s.order, s.client, ids[0], ids[1], delivered, pending, status, revision)
+	}
+	a.Body(shown("0", "30.5", "open", 0))
+	first := s.delivers(s.order, "20")
+	s.clerk.GET(s.path()).Status(200).Body(shown("20", "10.5", "partial", 0))
+	second := s.delivers(s.order, "11")
+	read := s.clerk.GET(s.path()).Status(200).Body(shown("31", "-0.5", "delivered", 0))
+	require.Equal(t, `"0"`, read.Header("ETag"), "takadas move no ETag of an order")
+	s.clerk.PUT(s.path(), read.Text).Status(200).Body(shown("31", "-0.5", "delivered", 0)) // what was read changes nothing
+
+	edited := s.clerk.With("If-Match", `"0"`, "Bahi-Reason", "she took two rings").PUT(s.path(), fmt.Sprintf(
+		`{"slip_number":null,"delivery_date":null,"items":[{"id":%d,"item_name":"rings","weight":20,"quantity":2},{"item_name":"chain","weight":15.5}]}`, ids[1])).Status(200)
+	require.Equal(t, `"1"`, edited.Header("ETag"))
+	after, rest := items(edited)
+	require.Equal(t, "rings 20;chain 15.5;", rest)
+	require.Equal(t, ids[1], after[0], "an item with a known id keeps it")
+	require.NotContains(t, ids, after[1])
+	edited.Body(s.clerk.GET(s.path()).Status(200).Text)
+	require.Contains(t, edited.Text, `"slip_number":null`)
+	require.Contains(t, edited.Text, `"pending_weight":4.5`)
+	s.clerk.With("If-Match", `"0"`).PUT(s.path(), `{"date":"2025-03-02"}`).Problem(412, "It was changed since you read it")
+	s.clerk.With("If-Match", `"0"`).DELETE(s.path()).Problem(412, "It was changed since you read it")
+
+	other := made(s.clerk, "/client", `{"name":"Asha"}`)
+	move := fmt.Sprintf(`{"client_id":%d}`, other)
+	s.clerk.PUT(s.path(), move).Problem(409, "The client of an order that has takadas cannot change")
+	s.clerk.DELETE(fmt.Sprint("/takada/", first)).Status(204)
+	s.clerk.DELETE(fmt.Sprint("/takada/", second)).Status(204)
+	require.Contains(t, s.clerk.PUT(s.path(), move).Status(200).Text, `"client_name":"Asha"`)
+
+	third := s.delivers(s.order, "1")
+	s.clerk.DELETE(s.path()).Status(204).None()
+	for _, path := range []string{s.path(), fmt.Sprint("/takada/", third)} {
+		missing := map[bool]string{true: "Client order not found", false: "Takada not found"}[path == s.path()]
+		s.clerk.GET(path).Problem(404, missing)
+		s.clerk.PUT(path, `{"date":"2025-03-02"}`).Problem(404, missing)
+		s.clerk.PUT(path, `{"date":"2025-03-02","items":[]}`).Problem(404, missing)
+		s.clerk.DELETE(path).Problem(404, missing)
+	}
+	s.clerk.GET("/takadas").Status(200).Body(`[]`)
+}
+
+func TestOrdersAreListedByPageAndByClient(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.clerk.GET("/client-orders?client_id=" + fmt.Sprint(made(s.clerk, "/client", `{"name":"Nobody"}`))).Status(200).
+		Body(`{"items":[],"total":0,"page":1,"page_size":50,"total_pages":0}`)
+	asha := made(s.clerk, "/client", `{"name":"Asha"}`)
+	second, third := s.orders(asha, "13"), s.orders(s.client, "14")
+	ids := func(query string) (text string) {
+		var page struct {
+			Items []struct{ ID int64 }
+			Total int64
+		}
+		picked(s.clerk.GET("/client-orders"+query).Status(200), &page)
+		for _, one := range page.Items {
+			text += fmt.Sprint(one.ID, " ")
+		}
+		return fmt.Sprint(text, "of ", page.Total)
+	}
+	require.Equal(t, fmt.Sprint(s.order, " ", second, " ", third, " of 3"), ids(""))
+	slip := s.orders(asha, "Ñ 12")
+	require.Equal(t, fmt.Sprint(slip, " of 1"), ids("?slip_number=%20%C3%B1%2012"))
+	require.Equal(t, "of 0", ids(fmt.Sprintf("?slip_number=12&client_id=%d", asha)))
+	s.clerk.DELETE(fmt.Sprint("/client-order/", slip)).Status(204)
+	require.Equal(t, fmt.Sprint(s.order, " of 1"), ids("?slip_number=12"))
+	require.Equal(t, fmt.Sprint(s.order, " ", third, " of 2"), ids(fmt.Sprint("?client_id=", s.client)))
+	require.Equal(t, fmt.Sprint(third, " of 3"), ids("?page=2&page_size=2"))
+	require.Equal(t, "of 3", ids("?page=9&page_size=2"))
+	s.clerk.GET("/client-orders?client_id=999999999").Problem(404, "Client not found")
+	s.clerk.GET("/client-orders/pdf?client_id=999999999").Problem(404, "Client not found")
+	s.clerk.GET(fmt.Sprint("/client-orders?client_id=", s.karigar)).Problem(404, "Client not found")
+	for _, bad := range []string{"page_size=101", "page_size=0", "page=0", "page=x", "client_id=0", "client_id=x", "as_of=2025-03-01", "known_at=1", "status=open", "page=1&page=2"} {
+		a := s.clerk.GET("/client-orders?" + bad).Status(422)
+		require.Contains(t, a.Text, `"field":"`+strings.Split(bad, "=")[0]+`"`, bad)
+		require.Contains(t, s.clerk.GET("/client-orders/pdf?"+bad).Status(422).Text, strings.Split(bad, "=")[0], bad)
+	}
+	s.clerk.GET(s.path() + "?as_of=2025-03-01").Status(422)
+}
+
+func TestADryRunOfOrdersSaysWhatWouldBe(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	dry := s.clerk.With("Bahi-Dry-Run", "true")
+	body := fmt.Sprintf(`{"client_id":%d,"date":"2025-03-01","items":[{"item_name":"ring","weight":2}]}`, s.client)
+	dry.POST("/client-order", body).Status(200).Body(fmt.Sprintf(`{"client_id":%d,"client_name":"Meena Shah","slip_number":null,
+		"date":"2025-03-01","delivery_date":null,
+		"items":[{"item_name":"ring","weight":2,"making_charge":0}],"delivered_weight":0,"pending_weight":2,"status":"open"}`, s.client))
+	s.delivers(s.order, "5")
+	require.Contains(t, dry.PUT(s.path(), `{"items":[{"item_name":"ring","weight":7}]}`).Status(200).Text, `"pending_weight":2`)
+	dry.POST("/takada", fmt.Sprintf(`{"client_order_id":%d,"date":"2025-03-05","items":[{"item_name":"ring","weight":2}]}`, s.order)).Status(200).
+		Body(fmt.Sprintf(`{"client_order_id":%d,"date":"2025-03-05","items":[{"item_name":"ring","weight":2,"karigar_id":null}]}`, s.order))
+	dry.DELETE(s.path()).Status(200)
+	require.Contains(t, s.clerk.GET("/client-orders").Status(200).Text, `"total":1`)
+
+	keyed := s.clerk.With("Idempotency-Key", "one")
+	first := keyed.POST("/client-order", body).Status(201)
+	again := keyed.POST("/client-order", body).Status(201)
+	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
+	again.Body(first.Text)
+	keyed.POST("/client-order", strings.Replace(body, "ring", "rings", 1)).Status(422)
+	require.Contains(t, s.clerk.GET("/client-orders").Status(200).Text, `"total":2`)
+}
+
+func TestASlipOfAnotherClientIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	other := s.orders(made(s.clerk, "/client", `{"name":"Asha"}`), " 12 ")
+	require.Contains(t, s.clerk.GET(fmt.Sprint("/client-order/", other)).Status(200).Text,
+		fmt.Sprintf(`"warnings":[{"field":"slip_number","message":"order %d of another client has this number","id":%d}]`, s.order, s.order))
+}
+
+// Each is refused with the field, and changes nothing.
+func TestBadOrdersAreRefused(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	o := apptest.Share(t)
+	foreign := made(o.Clerk(o.Abroad), "/client", `{"name":"Stranger"}`)
+	before := s.clerk.GET("/client-orders").Status(200).Text
+	const item = `[{"item_name":"ring","weight":1}]`
+	for what, c := range map[string]struct{ body, field string }{
+		"no client":                     {`{"date":"2025-03-01","items":` + item + `}`, "client_id"},
+		"a client of another workspace": {fmt.Sprintf(`{"client_id":%d,"date":"2025-03-01","items":%s}`, foreign, item), "client_id"},
+		"a karigar for a client":        {fmt.Sprintf(`{"client_id":%d,"date":"2025-03-01","items":%s}`, s.karigar, item), "client_id"},
+		"an unknown client":             {`{"client_id":999999999,"date":"2025-03-01","items":` + item + `}`, "client_id"},
+		"a negative client":             {`{"client_id":-1,"date":"2025-03-01","items":` + item + `}`, "client_id"},
+		"a client as a text":            {`{"client_id":"1","date":"2025-03-01","items":` + item + `}`, "client_id"},
+		"no date":                       {`{"client_id":{client},"items":` + item + `}`, "date"},
+		"a date after tomorrow":         {`{"client_id":{client},"date":"2199-12-31","items":` + item + `}`, "date"},
+		"no such day":                   {`{"client_id":{client},"date":"2025-02-30","items":` + item + `}`, "date"},
+		"delivery before the order":     {`{"client_id":{client},"date":"2025-03-02","delivery_date":"2025-03-01","items":` + item + `}`, "delivery_date"},
+		"delivery in 2200":              {`{"client_id":{client},"date":"2025-03-02","delivery_date":"2200-01-01","items":` + item + `}`, "delivery_date"},
+		"a slip that is a number":       {`{"client_id":{client},"date":"2025-03-01","slip_number":12,"items":` + item + `}`, "slip_number"},
+		"a slip that is too long":       {`{"client_id":{client},"date":"2025-03-01","slip_number":"` + strings.Repeat("ક", 41) + `","items":` + item + `}`, "slip_number"},
+		"a slip with NUL":               {`{"client_id":{client},"date":"2025-03-01","slip_number":"a\u0000","items":` + item + `}`, "slip_number"},
+		"no items":                      {`{"client_id":{client},"date":"2025-03-01"}`, "items"},
+		"empty items":                   {`{"client_id":{client},"date":"2025-03-01","items":[]}`, "items"},
+		"too many items":                {`{"client_id":{client},"date":"2025-03-01","items":[` + strings.Repeat(`{"item_name":"x","weight":1},`, 500) + `{"item_name":"x","weight":1}]}`, "items"},
+		"an item without a name":        {`{"client_id":{client},"date":"2025-03-01","items":[{"weight":1}]}`, "items[0].item_name"},
+		"a name of blanks":              {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"  ","weight":1}]}`, "items[0].item_name"},
+		"a name that is too long":       {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"` + strings.Repeat("x", 201) + `","weight":1}]}`, "items[0].item_name"},
+		"no weight":                     {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x"}]}`, "items[0].weight"},
+		"no weight at all":              {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":0}]}`, "items[0].weight"},
+		"a negative weight":             {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":-1}]}`, "items[0].weight"},
+		"four decimals":                 {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1.0001}]}`, "items[0].weight"},
+		"ten digits":                    {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1234567890}]}`, "items[0].weight"},
+		"an exponent":                   {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1e3}]}`, "items[0].weight"},
+		"a negative charge":             {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"making_charge":-1}]}`, "items[0].making_charge"},
+		"three decimals of a rupee":     {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"making_charge":1.001}]}`, "items[0].making_charge"},
+		"a quantity of 0":               {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"quantity":0}]}`, "items[0].quantity"},
+		"half a piece":                  {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"quantity":1.5}]}`, "items[0].quantity"},
+		"an unknown field":              {`{"client_id":{client},"date":"2025-03-01","item":[],"items":` + item + `}`, "item"},
+		"an unknown field of an item":   {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"wieght":2}]}`, "items[0].wieght"},
+		"items that are an object":      {`{"client_id":{client},"date":"2025-03-01","items":{}}`, "items"},
+	} {
+		body := strings.ReplaceAll(c.body, "{client}", fmt.Sprint(s.client))
+		a := s.clerk.POST("/client-order", body).Status(422)
+		require.Contains(t, a.Text, `"field":"`+c.field+`"`, "%s: %s", what, a.Text)
+		if strings.HasPrefix(what, "no ") && what != "no such day" && what != "no weight at all" { // what a change may leave out
+			continue
+		}
+		a = s.clerk.PUT(s.path(), body).Status(422)
+		require.Contains(t, a.Text, `"field":"`+c.field+`"`, "%s: %s", what, a.Text)
+	}
+	for body, field := range map[string]string{
+		`{"client_id":null}`: "client_id", `{"date":null}`: "date", `{"items":null}`: "items",
+		`{"items":[{"id":999999999,"item_name":"x","weight":1}]}`: "items[0].id", `{"items":[{"id":0,"item_name":"x","weight":1}]}`: "items[0].id",
+		`{"delivery_date":"2025-02-28"}`: "delivery_date",
+	} {
+		require.Contains(t, s.clerk.PUT(s.path(), body).Status(422).Text, `"field":"`+field+`"`, body)
+	}
+	s.clerk.POST("/client-order", `{"client_id":`).Status(400)
+	require.Equal(t, before, s.clerk.GET("/client-orders").Status(200).Text)
+	require.Equal(t, `"0"`, s.clerk.GET(s.path()).Header("ETag"))
+
+	stranger := o.Clerk(o.Abroad)
+	stranger.GET(s.path()).Problem(404, "Client order not found")
+	stranger.GET(s.path()+"/history").Problem(404, "Client order not found")
+	stranger.PUT(s.path(), `{"date":"2025-03-02"}`).Problem(404, "Client order not found")
+	stranger.DELETE(s.path()).Problem(404, "Client order not found")
+	stranger.GET(fmt.Sprint("/client-orders?client_id=", s.client)).Problem(404, "Client not found")
+	require.NotContains(t, stranger.GET("/client-orders").Status(200).Text, "Meena Shah")
+	s.clerk.GET("/client-order/0").Status(422)
+	s.clerk.GET("/client-order/x").Status(422)
+	s.clerk.GET("/client-order/999999999").Problem(404, "Client order not found")
+}
+
+func TestTheHistoryOfAnOrderOutlivesIt(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	takada := fmt.Sprint("/takada/", s.delivers(s.order, "5"))
+	s.clerk.With("Bahi-Reason", "typo").PUT(s.path(), `{"slip_number":"13"}`).Status(200)
+	s.clerk.With("Bahi-Reason", "moved away").DELETE(fmt.Sprint("/client/", s.client)).Status(204)
+	s.clerk.GET(s.path()).Problem(404, "Client order not found")
+	s.clerk.GET(takada).Problem(404, "Takada not found")
+	s.clerk.GET("/client-orders").Status(200).Body(`{"items":[],"total":0,"page":1,"page_size":50,"total_pages":0}`)
+	s.clerk.GET("/takadas").Status(200).Body(`[]`)
+	type version struct {
+		Actor, Reason, Change string
+		Before, After         *struct {
+			SlipNumber *string `json:"slip_number"`
+			Revision   *int64
+		}
+	}
+	var all []version
+	picked(s.clerk.GET(s.path()+"/history").Status(200), &all)
+	require.Len(t, all, 3)
+	require.Equal(t, []string{"added", "edited", "deleted"}, []string{all[0].Change, all[1].Change, all[2].Change})
+	require.Equal(t, []string{"", "typo", "moved away"}, []string{all[0].Reason, all[1].Reason, all[2].Reason})
+	require.Equal(t, "12 13", *all[1].Before.SlipNumber+" "+*all[1].After.SlipNumber)
+	require.Nil(t, all[0].Before)
+	require.Nil(t, all[2].After)
+	require.EqualValues(t, 1, *all[2].Before.Revision)
+	require.True(t, strings.HasPrefix(all[2].Actor, "api_key:"))
+	all = nil
+	picked(s.clerk.GET(takada+"/history").Status(200), &all)
+	require.Len(t, all, 2)
+	require.Equal(t, "moved away", all[1].Reason)
+	s.clerk.GET("/client-order/999999999/history").Problem(404, "Client order not found")
+	s.clerk.GET("/takada/999999999/history").Problem(404, "Takada not found")
+}
+
+func TestOrdersAreDrawn(t *testing.T) {
+	t.Parallel()
+	s := openShop(t)
+	s.delivers(s.order, "5")
+	asha := made(s.clerk, "/client", `{"name":"રમેશભાઈ"}`)
+	s.orders(asha, "13")
+	for query, says := range map[string][]string{
+		"":                                  {"All clients", "Total of 2 orders 61.000 5.000 56.000", "Meena Shah", "રમેશભાઈ", "payal × 2, making ₹ 1,250.50", "partial"},
+		fmt.Sprint("?client_id=", s.client): {"Client: Meena Shah", "Total of 1 order 30.500 5.000 25.500"},
+		"?page=2&page_size=1":               {"Page 2 of the list, with 1 orders a page", "Total of 1 order 30.500 0.000 30.500"},
+		"?page=3":                           {"Total of 0 orders"},
+	} {
+		a := s.clerk.GET("/client-orders/pdf" + query).Status(200)
+		require.Equal(t, "application/pdf", a.Header("Content-Type"))
+		require.Contains(t, a.Header("Content-Disposition"), "inline; filename=client-orders.pdf")
+		text := apptest.Words(t, a)
+		for _, words := range says {
+			require.Contains(t, text, words, query)
+		}
+	}
+}
+
+func TestAWriteIsAnsweredWhileTheOrdersAreLate(t *testing.T) {
+	t.Parallel()
+	settings := apptest.Settings(t, apptest.Database(t))
+	settings.ReadWait = 50 * time.Millisecond
+	o := apptest.StartAs(t, settings)
+	s := shop{clerk: o.Clerk(apptest.Home)}
+	s.client, s.karigar = made(s.clerk, "/client", `{"name":"Meena Shah"}`), made(s.clerk, "/karigar", `{"name":"Imran"}`)
+	other := made(s.clerk, "/client", `{"name":"Asha"}`)
+	s.order = s.orders(s.client, "12")
+	fresh := func() bool { return s.clerk.GET("/client-orders").Status(200).Header("Bahi-Stale") == "" }
+	require.Eventually(t, fresh, time.Minute, 5*time.Millisecond)
+	o.Operator().POST("/ops/projections/orders/pause", nil).Status(200)
+
+	late := s.clerk.POST("/client-order", fmt.Sprintf(`{"client_id":%d,"slip_number":"13","date":"2025-03-01","items":[{"item_name":"ring","weight":2}]}`, s.client)).Status(201)
+	for _, derived := range []string{"client_name", "delivered_weight", "pending_weight", "status"} {
+		require.NotContains(t, late.Text, derived)
+	}
+	require.Contains(t, late.Text, `"slip_number":"13"`)
+	s.delivers(s.order, "5")
+	read := s.clerk.GET(s.path()).Status(200)
+	require.Equal(t, "true", read.Header("Bahi-Stale"))
+	require.Contains(t, read.Text, `"delivered_weight":0`)
+	head := o.Head()
+	s.clerk.PUT(s.path(), fmt.Sprintf(`{"client_id":%d}`, other)).Problem(409, "The client of an order that has takadas cannot change")
+	require.Equal(t, head, o.Head())
+
+	o.Operator().POST("/ops/projections/orders/resume", nil).Status(200)
+	require.Eventually(t, fresh, time.Minute, 5*time.Millisecond)
+	require.Contains(t, s.clerk.GET(s.path()).Status(200).Text, `"delivered_weight":5`)
+}

@@ -1,0 +1,67 @@
+package ledgerhttp_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestPolishersAreListedByTheirType(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	var salim, noor shown
+	clerk.POST("/polisher", `{"name":"Salim","type":0}`).Status(201).JSON(&salim)
+	clerk.POST("/polisher", `{"name":"Noor","type":2}`).Status(201).JSON(&noor)
+	listed := func(path string, want ...int64) {
+		t.Helper()
+		var got []shown
+		var ids []int64
+		clerk.GET(path).Status(200).JSON(&got)
+		for _, a := range got {
+			ids = append(ids, a.ID)
+		}
+		require.Equal(t, want, ids, path)
+	}
+	listed("/polishers", salim.ID, noor.ID)
+	listed("/regular-polishers", salim.ID)
+	listed("/meena-polishers")
+	listed("/rodium-polishers", noor.ID)
+
+	known := "?known_at=" + clerk.GET("/polishers").Status(200).Header("Bahi-Position")
+	one := fmt.Sprint("/polisher/", salim.ID)
+	clerk.PUT(one, `{"type":1}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"Salim","type":1,"cash_balance":0,"crystal_balance":0,
+		"cash_position":"settled","crystal_position":"settled","revision":1}`, salim.ID))
+	clerk.PUT(one, clerk.GET(one).Status(200).Text).Status(200)
+	listed("/regular-polishers")
+	listed("/meena-polishers", salim.ID)
+	listed("/regular-polishers"+known, salim.ID)
+	listed("/meena-polishers" + known)
+
+	clerk.PUT(one, `{}`).Problem(422, "Validation error", "name", "is required")
+	clerk.PUT(one, `{"type":3}`).Problem(422, "Validation error", "type", "expected a number from 0 to 2")
+	clerk.PUT(one, `{"type":"meena"}`).Problem(422, "Validation error", "type", "expected a whole number")
+	clerk.POST("/polisher", `{"name":"Asif"}`).Problem(422, "Validation error", "type", "is required")
+	clerk.POST("/polisher", `{"type":1}`).Problem(422, "Validation error", "name", "is required")
+	clerk.POST("/polisher", `{"name":"Asif","type":-1}`).Problem(422, "Validation error", "type", "expected a number from 0 to 2")
+	clerk.POST("/karigar", `{"name":"Asif","type":1}`).Problem(422, "Validation error", "type", "accounts of this ledger have none")
+	listed("/polishers", salim.ID, noor.ID)
+}
+
+func TestAPolishersWholeLedgerIsDrawn(t *testing.T) {
+	t.Parallel()
+	clerk := apptest.Clerk(t)
+	var salim shown
+	clerk.POST("/polisher", `{"name":"Salim","type":0}`).Status(201).JSON(&salim)
+	ledger := fmt.Sprint("/polisher-ledger/", salim.ID)
+	clerk.POST(ledger, `{"date":"2025-03-01","out_entries":[{"item_name":"payal","weight":100,"pieces":12}]}`).Status(201)
+	clerk.POST(ledger, `{"date":"2025-03-05","in_entries":[{"item_name":"payal","weight":98.5,"loss_weight":1.5,"amount":60}]}`).Status(201)
+	text := apptest.Words(t, clerk.GET(ledger+"/pdf?from=2025-03-02").Status(200))
+	for _, words := range []string{"Salim", "Weight g", "payal", "loss weight 1.5", "60.00", "100.000"} {
+		require.Contains(t, text, words)
+	}
+	require.NotContains(t, text, "Fine g")
+	clerk.GET(fmt.Sprint("/polisher-ledger/", salim.ID, "/pdf/in")).Status(404)
+}

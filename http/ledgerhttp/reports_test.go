@@ -1,0 +1,248 @@
+package ledgerhttp_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+	"github.com/xuri/excelize/v2"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+)
+
+// shopBooks are small books of every kind: a bank, a dealer, two clients of whom one owes, a karigar and a polisher.
+type shopBooks struct {
+	*apitest.Client
+
+	hdfc, dealer, meena, asha, imran, salim int64
+	row                                     int64 // of the dealer's cut
+}
+
+func openBooks(t *testing.T) (s shopBooks) {
+	t.Helper()
+	s.Client = apptest.Clerk(t)
+	open := func(path, body string) int64 {
+		var a shown
+		s.POST(path, body).Status(201).JSON(&a)
+		return a.ID
+	}
+	s.hdfc, s.dealer = open("/bank", `{"name":"HDFC"}`), open("/bullion", `{"name":"Zaveri Bazaar"}`)
+	s.meena, s.asha = open("/client", `{"name":"मीना शाह"}`), open("/client", `{"name":"Asha"}`)
+	s.imran, s.salim = open("/karigar", `{"name":"Imran"}`), open("/polisher", `{"name":"Salim","type":0}`)
+	post := func(kind string, account int64, body string) (row shown) {
+		s.POST(fmt.Sprintf("/%s-ledger/%d", kind, account), body).Status(201).JSON(&row)
+		return row
+	}
+	post("bank", s.hdfc, `{"date":"2025-03-01","in_entries":[{"description":"Opening","amount":1000}]}`)
+	post("bank", s.hdfc, `{"date":"2025-03-02","out_entries":[{"description":"=Rent","amount":250.50}]}`)
+	s.row = post("bullion", s.dealer, `{"date":"2025-03-02","out_entries":[{"kind":"rate_cut","fine_weight":10,"rate":7000}]}`).ID
+	post("client", s.meena, `{"date":"2025-03-02","out_entries":[{"item_name":"पायल","weight":100,"touch":92,"making_charge":500}]}`)
+	post("client", s.asha, `{"date":"2025-03-03","in_entries":[{"fine_weight":5,"amount":40}]}`)
+	post("karigar", s.imran, `{"date":"2025-03-03","out_entries":[{"weight":500,"touch":99.5}]}`)
+	post("polisher", s.salim, `{"date":"2025-03-03","in_entries":[{"weight":98.5,"loss_weight":1.5,"amount":60}]}`)
+	return s
+}
+
+const noBooks = `{"kind":"bank","accounts":0,"cash":{"net":0}}`
+
+func none(kind string) string {
+	return fmt.Sprintf(`{"kind":%q,"accounts":0,"cash":{"we_owe":0,"they_owe":0,"net":0},"crystal":{"we_owe":0,"they_owe":0,"net":0}}`, kind)
+}
+
+func TestTheSummaryAddsUpEveryKindOfAccount(t *testing.T) {
+	t.Parallel()
+	s := openBooks(t)
+	read := s.GET("/books/summary?as_of=2025-03-02").Status(200)
+	position := read.Header("Bahi-Position")
+	const day = `{"date":"2025-03-02","kinds":[
+		{"kind":"bank","rows":1,"cash_in":0,"cash_out":250.5},
+		{"kind":"bullion","rows":1,"cash_in":70000,"cash_out":0,"crystal_in":0,"crystal_out":10},
+		{"kind":"client","rows":1,"cash_in":0,"cash_out":500,"crystal_in":0,"crystal_out":92},
+		{"kind":"karigar","rows":0,"cash_in":0,"cash_out":0,"crystal_in":0,"crystal_out":0},
+		{"kind":"polisher","rows":0,"cash_in":0,"cash_out":0,"crystal_in":0,"crystal_out":0}]}`
+	early := fmt.Sprintf(`{"as_of":"2025-03-02","position":%s,"kinds":[
+		{"kind":"bank","accounts":1,"cash":{"net":749.5}},
+		{"kind":"bullion","accounts":1,"cash":{"we_owe":70000,"they_owe":0,"net":70000},"crystal":{"we_owe":0,"they_owe":10,"net":-10}},
+		{"kind":"client","accounts":2,"cash":{"we_owe":0,"they_owe":500,"net":-500},"crystal":{"we_owe":0,"they_owe":92,"net":-92}},
+		{"kind":"karigar","accounts":1,"cash":{"we_owe":0,"they_owe":0,"net":0},"crystal":{"we_owe":0,"they_owe":0,"net":0}},
+		{"kind":"polisher","accounts":1,"cash":{"we_owe":0,"they_owe":0,"net":0},"crystal":{"we_owe":0,"they_owe":0,"net":0}}],"day":%s}`, position, day)
+	read.Body(early)
+	s.With("Bahi-Reason", "struck").POST(fmt.Sprintf("/bullion-ledger/%d/row/%d/void", s.dealer, s.row), nil).Status(200)
+	s.DELETE(fmt.Sprint("/karigar/", s.imran)).Status(204)
+	s.GET("/books/summary?as_of=2025-03-02&known_at=" + position).Status(200).Body(early)
+
+	var now map[string]json.RawMessage
+	s.GET("/books/summary").Status(200).JSON(&now)
+	require.Equal(t, "null", string(now["as_of"]))
+	require.JSONEq(t, `[{"kind":"bank","accounts":1,"cash":{"net":749.5}},
+		{"kind":"bullion","accounts":1,"cash":{"we_owe":0,"they_owe":0,"net":0},"crystal":{"we_owe":0,"they_owe":0,"net":0}},
+		{"kind":"client","accounts":2,"cash":{"we_owe":40,"they_owe":500,"net":-460},"crystal":{"we_owe":5,"they_owe":92,"net":-87}},
+		`+none("karigar")+`,
+		{"kind":"polisher","accounts":1,"cash":{"we_owe":60,"they_owe":0,"net":60},"crystal":{"we_owe":100,"they_owe":0,"net":100}}]`, string(now["kinds"]))
+
+	s.GET("/books/summary?as_of=tomorrow").Status(422)
+	s.GET("/books/summary?from=2025-03-02").Problem(422, "Validation error", "from", "unknown parameter")
+	apptest.Clerk(t).GET("/books/summary").Status(200).JSON(&now)
+	require.JSONEq(t, "["+noBooks+","+none("bullion")+","+none("client")+","+none("karigar")+","+none("polisher")+"]", string(now["kinds"]), "another workspace's books are not in it")
+}
+
+// daybook is as it is answered.
+type daybook struct {
+	From, To string
+	Position uint64
+	Opening  decimal.Decimal `json:"opening_cash"`
+	Closing  decimal.Decimal `json:"closing_cash"`
+	Days     []struct {
+		Date    string
+		Opening decimal.Decimal `json:"opening_cash"`
+		Closing decimal.Decimal `json:"closing_cash"`
+		Rows    []bookRow
+		Totals  []map[string]any
+	}
+}
+
+type bookRow struct {
+	Kind string
+	ID   int64  `json:"account_id"`
+	Name string `json:"account_name"`
+	Row  shown
+}
+
+func TestTheDaybookHasTheRowsOfAllLedgersByDay(t *testing.T) {
+	t.Parallel()
+	today, s := apptest.TodayIn(t, apptest.Share(t)), openBooks(t)
+	var book daybook
+	a := s.GET("/books/daybook?from=2025-03-02&to=2025-03-03").Status(200)
+	a.JSON(&book)
+	require.Equal(t, a.Header("Bahi-Position"), fmt.Sprint(book.Position))
+	require.Equal(t, []string{"2025-03-02", "2025-03-03", "1000", "749.5"}, []string{book.From, book.To, book.Opening.String(), book.Closing.String()})
+	require.Len(t, book.Days, 2)
+	first := book.Days[0]
+	require.Equal(t, []string{"1000", "749.5"}, []string{first.Opening.String(), first.Closing.String()})
+	var names []string
+	for _, r := range first.Rows {
+		names = append(names, r.Kind+" "+r.Name)
+		require.Nil(t, r.Row.Balance)
+		require.Nil(t, r.Row.Cash)
+		require.Equal(t, first.Date, r.Row.Date)
+	}
+	require.Equal(t, []string{"bank HDFC", "bullion Zaveri Bazaar", "client मीना शाह"}, names)
+	require.Equal(t, s.row, first.Rows[1].Row.ID)
+	require.Equal(t, "rate_cut", first.Rows[1].Row.Out[0]["kind"])
+	require.Equal(t, []map[string]any{
+		{"kind": "bank", "cash_in": 0.0, "cash_out": 250.5}, {"kind": "bullion", "cash_in": 70000.0, "cash_out": 0.0, "crystal_in": 0.0, "crystal_out": 10.0},
+		{"kind": "client", "cash_in": 0.0, "cash_out": 500.0, "crystal_in": 0.0, "crystal_out": 92.0},
+	}, first.Totals)
+	require.Equal(t, []string{"2025-03-03", "749.5", "749.5"}, []string{book.Days[1].Date, book.Days[1].Opening.String(), book.Days[1].Closing.String()})
+
+	for _, query := range []string{"", "&known_at=" + fmt.Sprint(book.Position)} {
+		var sum struct {
+			Day struct{ Newest []bookRow }
+		}
+		apptest.Lenient(t, s.GET("/books/summary?as_of=2025-03-02&newest=2"+query), &sum)
+		require.Equal(t, []bookRow{first.Rows[2], first.Rows[1]}, sum.Day.Newest, query)
+	}
+	s.GET("/books/summary?newest=101").Status(422)
+
+	for query, want := range map[string][]string{
+		"":                               {today, today, "0"},
+		"?to=2025-03-01":                 {"2025-03-01", "2025-03-01", "1"},
+		"?from=2025-03-03":               {"2025-03-03", today, "1"},
+		"?from=2199-01-01":               {"2199-01-01", "2199-01-01", "0"},
+		"?from=2025-03-01&to=2025-03-31": {"2025-03-01", "2025-03-31", "3"},
+	} {
+		var some daybook
+		s.GET("/books/daybook" + query).Status(200).JSON(&some)
+		require.Equal(t, want, []string{some.From, some.To, fmt.Sprint(len(some.Days))}, query)
+	}
+	s.GET("/books/daybook?from=2025-03-03&to=2025-03-02").Problem(422, "Validation error", "from", "must not be after to")
+	s.GET("/books/daybook?format=csv").Status(422)
+	s.GET("/books/daybook?as_of=2025-03-02").Problem(422, "Validation error", "as_of", "unknown parameter")
+	var none daybook
+	apptest.Clerk(t).GET("/books/daybook?from=2025-03-01").Status(200).JSON(&none)
+	require.Empty(t, none.Days, "another workspace's rows are not in it")
+}
+
+func TestTheDaybookIsDrawn(t *testing.T) {
+	t.Parallel()
+	s := openBooks(t)
+	a := s.GET("/books/daybook?from=2025-03-01&to=2025-03-31&format=pdf").Status(200)
+	require.Equal(t, "application/pdf", a.Header("Content-Type"))
+	text := apptest.Words(t, a)
+	for _, words := range []string{
+		"Daybook (rojmel)", "01 Mar 2025", "Opening cash ₹ 0.00", "Closing cash ₹ 1,000.00", "Bank: HDFC", "Rent", "Total Bullion", "70,000.00", "Client:", "92.000",
+		"Polisher: Salim", "100.000", "How to check this daybook",
+	} {
+		require.Contains(t, text, words)
+	}
+	text = apptest.Words(t, s.GET("/books/daybook?from=2025-04-01&to=2025-04-02&format=pdf").Status(200))
+	require.Contains(t, text, "There are no rows. Opening cash ₹ 749.50, closing cash ₹ 749.50.")
+}
+
+// cells are the values of a sheet, line by line.
+func cells(t *testing.T, a *apitest.Answer, name string) [][]string {
+	t.Helper()
+	file, err := excelize.OpenReader(bytes.NewReader([]byte(a.Text)))
+	require.NoError(t, err)
+	rows, err := file.GetRows(name)
+	require.NoError(t, err)
+	return rows
+}
+
+func TestTheDaybookIsASheet(t *testing.T) {
+	t.Parallel()
+	s := openBooks(t)
+	rows := cells(t, s.GET("/books/daybook?from=2025-03-02&to=2025-03-02&format=xlsx").Status(200), "Daybook")
+	var lines []string
+	for _, r := range rows[1 : len(rows)-1] {
+		lines = append(lines, strings.Join(append([]string{r[0], r[1], r[2]}, r[6:]...), "|"))
+	}
+	require.Equal(t, []string{
+		"opening|2025-03-02|||||||1000",
+		"out|2025-03-02|bank|=Rent||250.5",
+		"in|2025-03-02|bullion|rate cut, counter|70000||0",
+		"out|2025-03-02|bullion|rate cut, fine weight 10, rate 7,000, per gram||0||10",
+		"out|2025-03-02|client|पायल, weight 100, touch 92, fine weight 92, making charge 500||500||92",
+		"total|2025-03-02|bank||0|250.5",
+		"total|2025-03-02|bullion||70000|0|0|10",
+		"total|2025-03-02|client||0|500|0|92",
+		"closing|2025-03-02|||||||749.5",
+	}, lines)
+	last := rows[len(rows)-1]
+	require.Equal(t, "drawn_from", last[0])
+	require.NotEmpty(t, last[5])
+}
+
+func TestAStatementForASpreadsheetHasALineForEachEntry(t *testing.T) {
+	t.Parallel()
+	s := openBooks(t)
+	ledger := fmt.Sprint("/client-ledger/", s.meena)
+	s.POST(ledger, `{"date":"2025-03-05","in_entries":[{"description":"=HYPERLINK(1)","amount":100.50},{"fine_weight":2}]}`).Status(201)
+	a := s.GET(ledger + "/statement.csv?from=2025-03-03").Status(200)
+	require.Equal(t, "text/csv", a.Header("Content-Type"))
+	require.Contains(t, a.Header("Content-Disposition"), fmt.Sprintf("client-%d-statement.csv", s.meena))
+	lines := strings.Split(strings.TrimSpace(strings.TrimPrefix(a.Text, "\ufeff")), "\n")
+	require.Len(t, lines, 6)
+	require.Equal(t, "line,id,date,item_name,slip_number,weight,touch,wastage_percent,wastage_weight,fine_weight,making_charge,rate,amount,description,void,reverses,reversed_by,cash_balance,crystal_balance", lines[0])
+	require.Equal(t, "opening,,2025-03-03,,,,,,,,,,,,,,,-500,-92", lines[1])
+	require.Regexp(t, `^in,\d+,2025-03-05,,,,,,,,,,100\.5,'=HYPERLINK\(1\),false,,,-399\.5,-90$`, lines[2])
+	require.Regexp(t, `^in,\d+,2025-03-05,,,,,,,2,,,,,false,,,-399\.5,-90$`, lines[3])
+	require.Equal(t, "closing,,,,,,,,,,,,,,,,,-399.5,-90", lines[4])
+	require.Regexp(t, `^drawn_from,\d+,\d{4}-\d\d-\d\d,,,,,,,,,,,,,,,,$`, lines[5])
+
+	known := strings.Split(lines[5], ",")[1]
+	again := s.GET(ledger + "/statement.xlsx?known_at=" + known).Status(200)
+	rows := cells(t, again, "Statement")
+	require.Len(t, rows, 7)
+	require.Equal(t, []string{"out", "2025-03-02", "पायल", "100", "92", "-500", "-92"}, []string{rows[2][0], rows[2][2], rows[2][3], rows[2][5], rows[2][6], rows[2][17], rows[2][18]})
+	require.Equal(t, "=HYPERLINK(1)", rows[3][13])
+	s.GET(ledger + "/statement.csv?page=2").Status(422)
+	s.GET(fmt.Sprint("/bank-ledger/", s.hdfc, "/statement.xlsx?to=2025-03-01")).Status(200)
+	s.GET(fmt.Sprint("/bank-ledger/", s.meena, "/statement.csv")).Problem(404, "Bank account not found")
+	apptest.Clerk(t).GET(ledger+"/statement.csv").Problem(404, "Client not found")
+}

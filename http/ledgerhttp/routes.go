@@ -1,0 +1,181 @@
+// Package ledger has the operations of the ledger area. They fill commands, handle them, and return views.
+package ledgerhttp
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands/ledgercmd"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/ledgerview"
+)
+
+// Log knows when something was recorded.
+type Log interface {
+	// PositionAt is the greatest position recorded at or before a moment, 0 when there is none.
+	PositionAt(ctx context.Context, at time.Time) (event.Position, error)
+	// RecordedAt is the moment at which the event at a position was recorded.
+	RecordedAt(ctx context.Context, position event.Position) (time.Time, error)
+	// Whole is the position itself, or if it is inside a transaction, the end of the one before.
+	Whole(ctx context.Context, position event.Position) (event.Position, error)
+}
+
+// Proof knows what was signed about the log.
+type Proof interface {
+	// Upto is the newest signed checkpoint that covers nothing behind a position, empty when there is none.
+	Upto(ctx context.Context, position event.Position) (string, error)
+}
+
+// Routes registers the operations.
+type Routes struct {
+	API   *api.API
+	Books *ledgercmd.Books
+	Views *ledgerview.Views
+	Log   Log
+	Store uuid.UUID      // printed on statements
+	Proof Proof          // printed on statements; nil: none
+	Zone  *time.Location // of the workshop
+	Now   func() time.Time
+
+	Proofs    Proofs
+	Scans     *ledgercmd.Khatas
+	Companies Companies
+}
+
+// Companies knows the companies of workspaces.
+type Companies interface {
+	// CompanyName returns the name that the oldest company of a workspace had at a position, "" without one.
+	CompanyName(ctx context.Context, workspace uuid.UUID, at event.Position) (string, error)
+}
+
+// title returns the title of prints: the name that the workspace's company had at a position, or Bahi.
+func (r *Routes) title(ctx context.Context, at event.Position) (string, error) {
+	name, err := r.Companies.CompanyName(ctx, workspace(ctx), at)
+	return cmp.Or(name, "Bahi"), err
+}
+
+// The permissions and limits that the area's operations share.
+const (
+	area      = actor.Ledger
+	limit     = "ledger_general"
+	limitPDF  = "ledger_pdf"
+	bulkBytes = 4 << 20
+)
+
+var tags = []string{"Ledger"}
+
+// AsOf asks for a past state: rows dated up to a day, or what was in the log at a position or moment.
+type AsOf struct {
+	Of      api.Optional[unit.Date] `query:"as_of"    doc:"Only rows dated up to this day"`
+	KnownAt string                  `query:"known_at" doc:"As it was recorded at this RFC 3339 moment, or log position"`
+}
+
+var errKnownAt = fault.Fields(fault.Field{Field: "known_at", Message: "expected an RFC 3339 moment, with its + as %2B in a URL, or a log position"})
+
+// errFuture refuses a known_at that nobody can know yet.
+var errFuture = fault.Fields(fault.Field{Field: "known_at", Message: "must not be in the future"})
+
+// as reads the parameters.
+func (r *Routes) as(ctx context.Context, in AsOf) (as ledgerview.As, err error) {
+	as.Of = in.Of.Get()
+	if in.KnownAt == "" {
+		return as, nil
+	}
+	if n, err := strconv.ParseUint(in.KnownAt, 10, 63); err == nil {
+		position, err := r.Log.Whole(ctx, event.Position(n))
+		as.KnownAt = &position
+		return as, err
+	}
+	at, err := time.Parse(time.RFC3339Nano, in.KnownAt)
+	if err != nil {
+		return as, errKnownAt
+	}
+	if at.After(r.Now()) {
+		return as, errFuture
+	}
+	position, err := r.Log.PositionAt(ctx, at)
+	as.KnownAt = &position
+	return as, err
+}
+
+// Days asks for some days of a ledger.
+type Days struct {
+	AsOf
+
+	From api.Optional[unit.Date] `query:"from" doc:"First day"`
+	To   api.Optional[unit.Date] `query:"to"   doc:"Last day"`
+}
+
+func (r *Routes) days(ctx context.Context, in Days) (sel ledgerview.Selection, err error) {
+	switch from := in.From.Get(); {
+	case from != nil && in.To.Set && *from > in.To.Value:
+		return sel, fault.Fields(fault.Field{Field: "from", Message: "must not be after to"})
+	case from != nil && in.Of.Set && *from > in.Of.Value:
+		return sel, fault.Fields(fault.Field{Field: "from", Message: "must not be after as_of"})
+	}
+	as, err := r.as(ctx, in.AsOf)
+	return ledgerview.Selection{As: as, From: in.From.Get(), To: in.To.Get()}, err
+}
+
+// SomePage asks for one page of a list, or for all rows.
+type SomePage struct {
+	Page     int `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1; wants page_size"`
+	PageSize int `query:"page_size" minimum:"1" maximum:"1000" doc:"Rows of a page; without it, all rows"`
+}
+
+func (p SomePage) get() (readmodels.Page, error) {
+	if p.Page > 1 && p.PageSize == 0 {
+		return readmodels.Page{}, fault.Fields(fault.Field{Field: "page", Message: "wants page_size too"})
+	}
+	return readmodels.Page{Number: p.Page, Size: p.PageSize}, nil
+}
+
+// inTurn reads a page at once, and all rows when it is the caller's turn.
+func (p SomePage) inTurn(ctx context.Context, read func() error) error {
+	if p.PageSize > 0 {
+		return read()
+	}
+	return api.InTurn(ctx, read)
+}
+
+// Selection asks for a part of a ledger.
+type Selection struct {
+	Days
+	SomePage
+}
+
+func (r *Routes) selection(ctx context.Context, in Selection) (sel ledgerview.Selection, err error) {
+	page, err := in.get()
+	if err != nil {
+		return sel, err
+	}
+	sel, err = r.days(ctx, in.Days)
+	sel.Page, sel.PageSize = page.Number, page.Size
+	return sel, err
+}
+
+func workspace(ctx context.Context) uuid.UUID { return api.Caller(ctx).Workspace }
+
+// Register registers all operations of the area.
+func (r *Routes) Register() {
+	for _, l := range ledgers {
+		l.register(r)
+	}
+	r.Orders()
+	r.Takadas()
+	r.OrderDrafts()
+	r.ScannedPages()
+	r.BooksLock()
+	r.Summary()
+	r.Named()
+	r.Daybook()
+}

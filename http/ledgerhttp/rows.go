@@ -1,0 +1,216 @@
+package ledgerhttp
+
+import (
+	"context"
+
+	"bahi/commands/ledgercmd"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/book"
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/ledgerview"
+)
+
+// ByRow names a row of an account.
+type ByRow struct {
+	ByAccount
+
+	Row int64 `path:"row_id" minimum:"1" doc:"The row's id"`
+}
+
+// row returns the id of the row: the body's id or row_id, or the query's row_id.
+func (b EditRow[In, Out]) row(query int64) (row int64, err error) {
+	if query != 0 {
+		row = query
+	}
+	for _, given := range []*int64{b.ID, b.RowID} {
+		switch {
+		case given == nil:
+		case row != 0 && row != *given:
+			return 0, fault.Fields(fault.Field{Field: "id", Message: "is not the row that row_id names"})
+		default:
+			row = *given
+		}
+	}
+	if row == 0 {
+		return 0, fault.Fields(fault.Field{Field: "id", Message: "is required: the id of the row"})
+	}
+	return row, nil
+}
+
+// answered returns the fields that a read of a row has and a write ignores.
+func (o operations[In, Out]) answered(prefix string, more ...string) []string {
+	more = append(more, "revision", "void", "reverses", "reversed_by")
+	if o.l.Metal {
+		more = append(more, "warnings")
+	}
+	return o.fields(prefix, more...)
+}
+
+// rowsRead is an answer with rows, and with how many the whole selection has.
+type rowsRead[In, Out book.Entry] struct {
+	Total int64 `header:"X-Total-Count"`
+	Body  api.List[Row[In, Out]]
+}
+
+// page is a page of rows as it was encoded, and how many rows the whole selection has.
+type page struct {
+	total int64
+	rows  api.Encoded
+}
+
+func (p page) size() int { return p.rows.Size() }
+
+// kept returns each for a page that may be kept. It adds the rows of one that was.
+func (o operations[In, Out]) kept(key readmodels.CacheKey, each func(context.Context) (page, error), to api.List[Row[In, Out]]) func(context.Context) (page, error) {
+	return func(ctx context.Context) (page, error) {
+		p, err := readmodels.Cached(ctx, o.Views.Reader, key, page.size, func(ctx context.Context) (page, error) {
+			p, err := each(ctx)
+			p.rows = to.Encoded()
+			return p, err
+		})
+		to.Again(p.rows)
+		return p, err
+	}
+}
+
+// rows registers what is done to the rows of an account.
+func (o operations[In, Out]) rows() {
+	name := o.l.Name
+	api.Handle(o.API, o.op(api.Op{
+		ID: "read-" + name + "-ledger", Method: "GET", Path: o.Ledger,
+		Summary: "Read the rows of " + o.a() + " with the running balance", StrictQuery: true,
+	}), func(ctx context.Context, in *struct {
+		ByAccount
+		Selection
+	}) (*rowsRead[In, Out], error) {
+		sel, err := o.selection(ctx, in.Selection)
+		if err != nil {
+			return nil, err
+		}
+		read := &rowsRead[In, Out]{Body: api.NewList[Row[In, Out]](ctx)}
+		each := func(ctx context.Context) (p page, err error) {
+			err = in.inTurn(ctx, func() (err error) {
+				p.total, err = o.Views.EachRow(ctx, workspace(ctx), o.l, in.Account, sel, func(r ledgerview.Row) error { return read.Body.Add(o.read(r)) })
+				return err
+			})
+			return p, err
+		}
+		if key, keeps := sel.Key(workspace(ctx), o.l, in.Account); keeps {
+			each = o.kept(key, each, read.Body)
+		}
+		p, err := each(ctx)
+		read.Total = p.total
+		return read, err
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "add-" + name + "-row", Method: "POST", Path: o.Ledger, Summary: "Post a row to " + o.a(),
+		StrictBody: true, ReadOnly: o.answered("", "id"), DryRun: true,
+	}), func(ctx context.Context, in *struct {
+		ByAccount
+		Body AddRow[In, Out]
+	}) (*api.Tagged[Row[In, Out]], error) {
+		out, err := ledgercmd.AddRow(ctx, api.Request(ctx), o.Books, o.l, in.Account, in.Body.asked())
+		return o.rowWritten(ctx, in.Account, out, err)
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "edit-" + name + "-row", Method: "PUT", Path: o.Ledger, Summary: "Change a row of " + o.a(),
+		StrictBody: true, ReadOnly: o.answered(""), DryRun: true,
+	}), func(ctx context.Context, in *struct {
+		ByAccount
+		Row  int64 `query:"row_id" minimum:"0" doc:"The row's id, where the body has none"`
+		Body EditRow[In, Out]
+	}) (*api.Tagged[Row[In, Out]], error) {
+		row, err := in.Body.row(in.Row)
+		if err != nil {
+			return nil, err
+		}
+		out, err := ledgercmd.EditRow(ctx, api.Request(ctx), o.Books, o.l, in.Account, row, in.Body.asked())
+		return o.rowWritten(ctx, in.Account, out, err)
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "get-" + name + "-row", Method: "GET", Path: o.Ledger + "/row/{row_id}", Summary: "Read a row with the balance after it", StrictQuery: true,
+	}), func(ctx context.Context, in *struct {
+		ByRow
+		AsOf
+	}) (*api.Tagged[Row[In, Out]], error) {
+		as, err := o.as(ctx, in.AsOf)
+		if err != nil {
+			return nil, err
+		}
+		row, err := o.Views.Row(ctx, workspace(ctx), o.l, in.Account, in.Row, as)
+		if err != nil {
+			return nil, err
+		}
+		return &api.Tagged[Row[In, Out]]{ETag: api.Revision(row.Revision), Body: o.read(row)}, nil
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "delete-" + name + "-row", Method: "DELETE", Path: o.Ledger + "/row/{row_id}", Summary: "Delete a row", DryRun: true,
+	}), func(ctx context.Context, in *ByRow) (*api.Nothing, error) {
+		out, err := ledgercmd.DeleteRow(ctx, api.Request(ctx), o.Books, o.l, in.Account, in.Row)
+		return api.Done(ctx, out, err)
+	})
+	api.Handle(o.API, o.op(api.Op{
+		ID: "read-" + name + "-row-history", Method: "GET", Path: o.Ledger + "/row/{row_id}/history",
+		Summary: "Read every version of a row, oldest first: who, when, why, before, after", StrictQuery: true,
+	}), func(ctx context.Context, in *ByRow) (*api.Body[[]RowVersion[In, Out]], error) {
+		versions, err := o.Views.History(ctx, workspace(ctx), o.l, in.Account, in.Row)
+		return api.Answer(o.history(in.Row, versions), err)
+	})
+	o.bulk()
+	o.looseRows()
+}
+
+func (o operations[In, Out]) bulk() {
+	op := o.op(api.Op{
+		ID: "add-" + o.l.Name + "-rows", Method: "POST", Path: o.Ledger + "/rows", Summary: "Post up to 1,000 rows, all or none",
+		StrictBody: true, ReadOnly: o.answered("rows.", "id"), DryRun: true, MaxBody: bulkBytes,
+	})
+	api.Handle(o.API, op, func(ctx context.Context, in *struct {
+		ByAccount
+		Body PostRows[In, Out]
+	}) (*api.Body[RowsPosted[In, Out]], error) {
+		asked := make([]book.RowInput, len(in.Body.Rows))
+		for i, row := range in.Body.Rows {
+			asked[i] = AddRow[In, Out](row).asked()
+		}
+		out, err := ledgercmd.PostRows(ctx, api.Request(ctx), o.Books, o.l, in.Account, asked)
+		if err != nil {
+			return nil, err
+		}
+		api.SetWriteHeaders(ctx, out.Position, out.Replayed)
+		rows, err := o.rowsWritten(ctx, in.Account, out)
+		return api.Answer(RowsPosted[In, Out]{Rows: rows}, err)
+	})
+}
+
+// ByLooseRow names a row alone.
+type ByLooseRow struct {
+	Row int64 `path:"row_id" minimum:"1" doc:"The row's id"`
+}
+
+// looseRows registers how rows, and their sides, are deleted without naming the account.
+func (o operations[In, Out]) looseRows() {
+	if o.LooseRow == "" {
+		return
+	}
+	name := o.l.Name
+	api.Handle(o.API, o.op(api.Op{
+		ID: "delete-loose-" + name + "-row", Method: "DELETE", Path: o.LooseRow, Summary: "Delete a row, of whatever account", DryRun: true,
+	}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
+		out, err := ledgercmd.DeleteRow(ctx, api.Request(ctx), o.Books, o.l, 0, in.Row)
+		return api.Done(ctx, out, err)
+	})
+	for _, side := range []struct {
+		name, of string
+		out      bool
+	}{{"in", "IN", false}, {"out", "OUT", true}} {
+		api.Handle(o.API, o.op(api.Op{
+			ID: "delete-" + name + "-row-" + side.name, Method: "DELETE", Path: o.LooseRow + "/" + side.name,
+			Summary: "Delete the " + side.of + " entries of a row, and the row when it has no others", DryRun: true,
+		}), func(ctx context.Context, in *ByLooseRow) (*api.Nothing, error) {
+			out, err := ledgercmd.ClearSide(ctx, api.Request(ctx), o.Books, o.l, in.Row, side.out)
+			return api.Done(ctx, out, err)
+		})
+	}
+}

@@ -1,0 +1,101 @@
+package ledgerhttp_test
+
+// samples are what the suite wants to know of a ledger. A new ledger gives these, and is tested.
+type samples struct {
+	in, out []sample // of either side, at least two
+	wrong   []wrong
+}
+
+// sample is an entry as a client sends it, and what it counts on its side.
+type sample struct {
+	entry      string
+	cash, fine string // decimals; "" counts nothing
+}
+
+// wrong is an entry that is refused, and why.
+type wrong struct{ side, entry, field, message string }
+
+// ledgerSamples has the samples of each ledger, by its name.
+var ledgerSamples = map[string]samples{
+	"bank": {
+		in:  []sample{{entry: `{"description":"Sale, bill 118","amount":1250.50}`, cash: "1250.50"}, {entry: `{"amount":0.01}`, cash: "0.01"}},
+		out: []sample{{entry: `{"description":"किराया","amount":300}`, cash: "300"}, {entry: `{"amount":9999999999999}`, cash: "9999999999999"}},
+		wrong: []wrong{
+			{"in", `{}`, "in_entries[0].amount", "is required"},
+			{"out", `{"amount":-1}`, "out_entries[0].amount", "must be more than 0"},
+			{"in", `{"amount":1,"weight":5}`, "in_entries[0].weight", "unknown field"},
+		},
+	},
+	"bullion": {
+		in: []sample{
+			{entry: `{"item_name":"bar","weight":100,"touch":99.5}`, fine: "99.5"},
+			{entry: `{"description":"by cheque","amount":0.01}`, cash: "0.01"},
+			{entry: `{"kind":"metal","fine_weight":10,"rate":72000,"rate_unit":"per_10g"}`, fine: "10"},
+		},
+		out: []sample{
+			{entry: `{"kind":"cash","amount":70000.50}`, cash: "70000.50"},
+			{entry: `{"kind":"metal","item_name":"पाटला","fine_weight":0.001}`, fine: "0.001"},
+		},
+		wrong: []wrong{
+			{"in", `{"fine_weight":1,"amount":7000}`, "in_entries[0].kind", "is required with metal and a rate or an amount: one of metal, cash, rate_cut"},
+			{"in", `{"kind":"gift","amount":1}`, "in_entries[0].kind", "expected one of metal, cash, rate_cut"},
+			{"out", `{"kind":"rate_cut","fine_weight":1}`, "out_entries[0].rate", "is required, or an entry against the cut"},
+			{"out", `{"kind":"cash","amount":1,"fine_weight":92}`, "out_entries[0].fine_weight", "an entry of kind cash has none"},
+			{"in", `{"kind":"rate_cut","amount":1,"counter":true}`, "in_entries[0].counter", "take `counter` out to set it yourself"},
+		},
+	},
+	"client": {
+		in: []sample{
+			{entry: `{"item_name":"old gold","weight":10,"touch":91.6}`, fine: "9.16"},
+			{entry: `{"description":"by cheque","amount":0.01}`, cash: "0.01"},
+			{entry: `{"fine_weight":10,"rate":7000}`, cash: "70000"},
+		},
+		out: []sample{
+			{entry: `{"item_name":"पायल","slip_number":"118","weight":100,"touch":92,"wastage_percent":3,"making_charge":1500}`, cash: "1500", fine: "95"},
+			{entry: `{"weight":10,"touch":91.6,"rate":7000.50,"making_charge":500}`, cash: "64624.58"},
+			{entry: `{"weight":100,"touch":92,"wastage_weight":2.5,"amount":7}`, cash: "7", fine: "94.5"},
+		},
+		wrong: []wrong{
+			{"in", `{"amount":1,"making_charge":1}`, "in_entries[0].making_charge", "only OUT entries have one"},
+			{"out", `{"amount":1,"rate":7000}`, "out_entries[0].rate", "wants weight or fine_weight too"},
+			{"out", `{"weight":1,"touch":101}`, "out_entries[0].touch", "must be from 0 to 100"},
+			{"in", `{"weight":-1,"touch":92}`, "in_entries[0].weight", "must not be negative"},
+			{"out", `{"amount":1,"other":5}`, "out_entries[0].other", "unknown field"},
+		},
+	},
+	"karigar": {
+		in: []sample{
+			{entry: `{"item_name":"payal","pure_weight":520,"fine_percent":92,"wastage_percent":2,"other":1500}`, cash: "1500", fine: "488.8"},
+			{entry: `{"wastage_weight":0.25}`, fine: "0.25"},
+			{entry: `{"item_name":"labour","other":0.01}`, cash: "0.01"},
+		},
+		out: []sample{
+			{entry: `{"item_name":"fine silver","weight":500,"touch":99.5}`, fine: "497.5"},
+			{entry: `{"item_name":"चाँदी","weight":10,"fine_weight":9.5}`, fine: "9.5"},
+			{entry: `{"fine_weight":1,"amount":700.50}`, cash: "700.5", fine: "1"},
+		},
+		wrong: []wrong{
+			{"in", `{}`, "in_entries[0]", "a weight or an amount above 0 is needed"},
+			{"in", `{"pure_weight":5}`, "in_entries[0].pure_weight", "wants fine_percent or fine_weight too"},
+			{"out", `{"touch":92,"amount":1}`, "out_entries[0].touch", "wants weight too"},
+			{"out", `{"amount":1,"other":5}`, "out_entries[0].other", "unknown field"},
+		},
+	},
+	"polisher": {
+		in: []sample{
+			{entry: `{"item_name":"payal","weight":98.5,"loss_weight":1.5,"pieces":12,"rate":5,"amount":60}`, cash: "60", fine: "100"},
+			{entry: `{"loss_weight":0.25}`, fine: "0.25"},
+			{entry: `{"description":"labour","amount":0.01}`, cash: "0.01"},
+		},
+		out: []sample{
+			{entry: `{"item_name":"पायल","weight":100,"pieces":12,"description":"urgent"}`, fine: "100"},
+			{entry: `{"weight":0.001,"amount":700.50}`, cash: "700.5", fine: "0.001"},
+		},
+		wrong: []wrong{
+			{"in", `{"pieces":5}`, "in_entries[0]", "a weight or an amount above 0 is needed"},
+			{"out", `{"weight":1,"pieces":1.5}`, "out_entries[0].pieces", "expected a whole number"},
+			{"out", `{"weight":1,"touch":92}`, "out_entries[0].touch", "unknown field"},
+			{"out", `{"weight":1,"loss_weight":1}`, "out_entries[0].loss_weight", "unknown field"},
+		},
+	},
+}

@@ -1,0 +1,131 @@
+package ledgerhttp
+
+import (
+	"strings"
+
+	"bahi/domain/fault"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bullion"
+	"bahi/domain/ledger/client"
+	"bahi/domain/ledger/karigar"
+	"bahi/domain/ledger/polisher"
+	"bahi/readmodels/ledgerview"
+)
+
+// Paths are where a ledger is served, and what its accounts are called. The names of the variables of a path are
+// part of it.
+type Paths struct {
+	One, Many string // an account, accounts: bank account, bank accounts
+
+	List    string   // all accounts
+	OfType  []string // those of each type, from 0
+	Open    string   // a new one
+	Account string   // one
+	Delete  string   // one, to delete it; "": as Account
+	Ledger  string   // its rows
+
+	// LooseRow is where a row and each of its sides are deleted without naming the account; "": nowhere.
+	LooseRow string
+
+	// Side is where one side of a ledger is drawn as a PDF: its last variable is in or out; "": nowhere.
+	Side string
+
+	// Whole is where both sides are drawn, beside the statement; "": nowhere.
+	Whole string
+}
+
+// ledgers are the ledgers that are served, each with its paths and the types of its IN and OUT entries.
+var ledgers = []served{
+	serve[bank.Entry, bank.Entry](bank.Ledger, Paths{
+		One: "bank account", Many: "bank accounts", List: "/banks", Open: "/bank", Account: "/bank/{bank_id}",
+		Delete: "/bank-account/{bank_id}", Ledger: "/bank-ledger/{bank_account_id}",
+	}),
+	serve[bullion.Entry, bullion.Entry](bullion.Ledger, Paths{
+		One: "bullion account", Many: "bullion accounts", List: "/bullions", Open: "/bullion", Account: "/bullion/{bullion_id}",
+		Delete: "/bullion-account/{bullion_id}", Ledger: "/bullion-ledger/{bullion_id}", Side: "/bullion-ledger/{bullion_id}/pdf/{side}",
+	}),
+	serve[client.In, client.Out](client.Ledger, Paths{
+		One: "client", Many: "clients", List: "/clients", Open: "/client", Account: "/client/{client_id}",
+		Ledger: "/client-ledger/{client_id}", Side: "/client-ledger/{client_id}/pdf/{side}",
+	}),
+	serve[karigar.In, karigar.Out](karigar.Ledger, Paths{
+		One: "karigar", Many: "karigars", List: "/karigars", Open: "/karigar", Account: "/karigar/{karigar_id}",
+		Ledger: "/karigar-ledger/{karigar_id}", LooseRow: "/karigar-ledger-row/{row_id}", Side: "/karigar-ledger/{karigar_id}/pdf/{side}",
+	}),
+	serve[polisher.In, polisher.Out](polisher.Ledger, Paths{
+		One: "polisher", Many: "polishers", List: "/polishers", Open: "/polisher", Account: "/polisher/{polisher_id}",
+		OfType: []string{"/regular-polishers", "/meena-polishers", "/rodium-polishers"},
+		Ledger: "/polisher-ledger/{polisher_id}", Whole: "/polisher-ledger/{polisher_id}/pdf",
+	}),
+}
+
+// served is a ledger whose operations can be registered.
+type served struct {
+	ledger   *book.Ledger
+	paths    Paths
+	register func(*Routes)
+	show     func(ledgerview.Row) any // a row as it is answered, without balances
+
+	// entries returns a row of any ledger as one of this, and what is wrong with its fields, whose names begin with at.
+	entries func(row SubmitRow, at string) (book.RowInput, []fault.Field)
+}
+
+// operations are those of one ledger.
+type operations[In, Out book.Entry] struct {
+	*Routes
+	Paths
+
+	l *book.Ledger
+}
+
+func serve[In, Out book.Entry](l *book.Ledger, p Paths) served {
+	if p.Delete == "" {
+		p.Delete = p.Account
+	}
+	return served{l, p, func(r *Routes) {
+		o := operations[In, Out]{r, p, l}
+		o.accounts()
+		o.rows()
+		o.corrections()
+		o.statement()
+		o.side()
+		o.sheets()
+		o.proof()
+	}, func(r ledgerview.Row) any {
+		return operations[In, Out]{l: l}.row(r.ID, &r.Revision, r.Row)
+	}, func(row SubmitRow, at string) (book.RowInput, []fault.Field) {
+		in, wrongIn := entriesOf[In](row.In, at+"in_entries")
+		out, wrongOut := entriesOf[Out](row.Out, at+"out_entries")
+		return book.RowInput{Date: &row.Date, In: in, Out: out}, append(wrongIn, wrongOut...)
+	}}
+}
+
+// fields are those of an answer that a write ignores, each with a prefix.
+func (o operations[In, Out]) fields(prefix string, more ...string) []string {
+	names := append([]string{"balance"}, more...)
+	if o.l.Metal {
+		names = append([]string{"cash_balance", "crystal_balance", "cash_position", "crystal_position"}, more...)
+	}
+	for i := range names {
+		names[i] = prefix + names[i]
+	}
+	return names
+}
+
+// a is "a bank account", with the article.
+func (p Paths) a() string {
+	if strings.ContainsAny(p.One[:1], "aeiou") {
+		return "an " + p.One
+	}
+	return "a " + p.One
+}
+
+// Served returns where each ledger is served, by its name.
+func Served() map[string]Paths {
+	all := map[string]Paths{}
+	for _, s := range ledgers {
+		all[s.ledger.Name] = s.paths
+	}
+	return all
+}

@@ -1,0 +1,340 @@
+package ledgerhttp
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/readmodels/ledgerview"
+)
+
+// Entries are a row's lines on one side, as they are stored.
+type Entries[E book.Entry] struct {
+	json.RawMessage
+}
+
+// Schema implements huma's SchemaProvider.
+func (Entries[E]) Schema(r huma.Registry) *huma.Schema {
+	return r.Schema(reflect.TypeFor[[]E](), true, "")
+}
+
+// ledgerOf is the ledger that has these entries.
+func ledgerOf[In, Out book.Entry]() *book.Ledger {
+	for _, s := range ledgers {
+		if in, out := s.ledger.Entries(); in == reflect.TypeFor[In]() && out == reflect.TypeFor[Out]() {
+			return s.ledger
+		}
+	}
+	panic("no ledger has such entries")
+}
+
+// titled names a schema of the ledger, such as LedgerBankRow.
+func titled[In, Out book.Entry](before, after string) string {
+	return before + ledgerOf[In, Out]().Title + after
+}
+
+// entered names a schema by types of entries, such as BookAddRowBankEntryBankEntry.
+func entered(before string, entries ...reflect.Type) string {
+	for _, entry := range entries {
+		for part := range strings.SplitSeq(entry.String(), ".") {
+			before += strings.ToUpper(part[:1]) + part[1:]
+		}
+	}
+	return before
+}
+
+// Metal is what a ledger that counts fine metal says in the place of one balance.
+type Metal struct {
+	Cash            *unit.Sum `json:"cash_balance,omitempty" doc:"IN less OUT, in rupees"`
+	Crystal         *unit.Sum `json:"crystal_balance,omitempty" doc:"IN less OUT, in grams of fine metal"`
+	CashPosition    string    `json:"cash_position,omitempty" enum:"we_owe,they_owe,settled"`
+	CrystalPosition string    `json:"crystal_position,omitempty" enum:"we_owe,they_owe,settled"`
+}
+
+// balances splits what an account amounts to: into one balance, or into cash and metal.
+func balances(l *book.Ledger, b ledgerview.Balance) (*unit.Sum, Metal) {
+	if !l.Metal {
+		return &b.Cash, Metal{}
+	}
+	return nil, Metal{&b.Cash, &b.Fine, position(b.Cash), position(b.Fine)}
+}
+
+// position says who owes a balance (CONTRACT.md 6.3).
+func position(balance unit.Sum) string {
+	switch balance.Sign() {
+	case 1:
+		return "we_owe"
+	case -1:
+		return "they_owe"
+	default:
+		return "settled"
+	}
+}
+
+// without drops the properties that a ledger's answers never have.
+func without(l *book.Ledger, s *huma.Schema) *huma.Schema {
+	absent := []string{"balance"}
+	if !l.Metal {
+		absent = []string{"cash_balance", "crystal_balance", "cash_position", "crystal_position", "warnings"}
+	}
+	if l.Types == 0 {
+		absent = append(absent, "type")
+	} else if kind := s.Properties["type"]; kind != nil {
+		kind.Description = typeNames(l)
+	}
+	if crystal := s.Properties["crystal_balance"]; crystal != nil && l.Gross {
+		crystal.Description = "IN less OUT, in grams as they are weighed"
+	}
+	for _, name := range absent {
+		delete(s.Properties, name)
+	}
+	return s
+}
+
+// typeNames tells what each type of a ledger's accounts is, by the lists that have them.
+func typeNames(l *book.Ledger) string {
+	for _, s := range ledgers {
+		if s.ledger == l {
+			names := make([]string, len(s.paths.OfType))
+			for i, path := range s.paths.OfType {
+				names[i] = fmt.Sprintf("%d: %s", i, path[1:])
+			}
+			return strings.Join(names, ", ")
+		}
+	}
+	return ""
+}
+
+// Account is an account as it is answered.
+type Account[In, Out book.Entry] struct {
+	ID      int64     `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
+	Name    string    `json:"name"`
+	Type    *int      `json:"type,omitempty"`
+	Balance *unit.Sum `json:"balance,omitempty" doc:"IN less OUT, of all rows"`
+	Metal
+	Revision *int64 `json:"revision,omitempty" required:"true" doc:"For If-Match; absent from a dry run's answer"`
+}
+
+// SchemaName implements http/api's Named.
+func (Account[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "Account") }
+
+// TransformSchema implements huma's SchemaTransformer.
+func (Account[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return without(ledgerOf[In, Out](), s)
+}
+
+func (o operations[In, Out]) account(a ledgerview.Account) (shown Account[In, Out]) {
+	shown = Account[In, Out]{ID: a.ID, Name: a.Name, Type: a.Type, Revision: &a.Revision}
+	shown.Balance, shown.Metal = balances(o.l, ledgerview.Balance{Cash: a.Cash, Fine: a.Fine})
+	return shown
+}
+
+// Row is a row as it is answered.
+type Row[In, Out book.Entry] struct {
+	ID      int64        `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer"`
+	Date    unit.Date    `json:"date"`
+	In      Entries[In]  `json:"in_entries"`
+	Out     Entries[Out] `json:"out_entries"`
+	Balance *unit.Sum    `json:"balance,omitempty" doc:"Of the account after this row"`
+	Metal
+	Revision *int64    `json:"revision,omitempty" required:"true" doc:"For If-Match; absent from a dry run's answer"`
+	Warnings *Warnings `json:"warnings,omitempty" doc:"Where a given value differs from its formula"`
+	Void     bool      `json:"void,omitempty" doc:"The row counts nothing, whatever its entries"`
+	Reverses int64     `json:"reverses,omitempty" doc:"The row that this one takes back"`
+
+	ReversedBy int64 `json:"reversed_by,omitempty" doc:"The row that takes this one back"`
+}
+
+// SchemaName implements http/api's Named.
+func (Row[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "Row") }
+
+// TransformSchema implements huma's SchemaTransformer.
+func (Row[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return without(ledgerOf[In, Out](), s)
+}
+
+// Warnings are a row's, as they are stored.
+type Warnings struct {
+	json.RawMessage
+}
+
+// Schema implements huma's SchemaProvider. See [book.Warning].
+func (Warnings) Schema(huma.Registry) *huma.Schema {
+	text, number := &huma.Schema{Type: huma.TypeString}, &huma.Schema{Type: huma.TypeNumber}
+	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{
+		Type: huma.TypeObject, Required: []string{"field", "message", "given", "computed"},
+		Properties: map[string]*huma.Schema{"field": text, "message": text, "given": number, "computed": number},
+	}}
+}
+
+// row is a row as it is answered, without its balances.
+func (o operations[In, Out]) row(id int64, revision *int64, r book.Row) Row[In, Out] {
+	shown := Row[In, Out]{
+		ID: id, Date: r.Date, In: Entries[In]{r.In.JSON()}, Out: Entries[Out]{r.Out.JSON()}, Revision: revision,
+		Void: r.Void, Reverses: r.Reverses, ReversedBy: r.ReversedBy,
+	}
+	if r.Warnings != "" {
+		shown.Warnings = &Warnings{json.RawMessage(r.Warnings)}
+	}
+	return shown
+}
+
+// read is a row as it is in the books, with the balances after it.
+func (o operations[In, Out]) read(r ledgerview.Row) Row[In, Out] {
+	shown := o.row(r.ID, &r.Revision, r.Row)
+	shown.Balance, shown.Metal = balances(o.l, ledgerview.Balance{Cash: r.Cash, Fine: r.Fine})
+	return shown
+}
+
+// RowVersion is one step of a row's history.
+type RowVersion[In, Out book.Entry] struct {
+	Position event.Position `json:"position" doc:"In the log"`
+	At       time.Time      `json:"at"`
+	Actor    string         `json:"actor"`
+	Reason   string         `json:"reason,omitempty"`
+	Change   string         `json:"change" enum:"added,edited,deleted,voided,reversed"`
+	Before   *Row[In, Out]  `json:"before"`
+	After    *Row[In, Out]  `json:"after"`
+}
+
+// SchemaName implements http/api's Named.
+func (RowVersion[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "RowVersion") }
+
+func (o operations[In, Out]) history(id int64, versions []ledgerview.Version) []RowVersion[In, Out] {
+	all := make([]RowVersion[In, Out], len(versions))
+	var (
+		before *Row[In, Out]
+		last   *ledgerview.Version
+	)
+	for i, v := range versions {
+		var after *Row[In, Out]
+		if v.Exists() {
+			after = new(o.row(id, &v.Revision, v.Row))
+		}
+		all[i] = RowVersion[In, Out]{Position: v.Position, At: v.At, Actor: v.Actor, Reason: v.Reason, Change: v.Change(last), Before: before, After: after}
+		before, last = after, &versions[i]
+	}
+	return all
+}
+
+// RowsPosted is the answer to rows posted in bulk.
+type RowsPosted[In, Out book.Entry] struct {
+	Rows []Row[In, Out] `json:"rows"`
+}
+
+// SchemaName implements http/api's Named.
+func (RowsPosted[In, Out]) SchemaName() string { return titled[In, Out]("Ledger", "RowsPosted") }
+
+// OpenAccount is the body of a new account.
+type OpenAccount[In, Out book.Entry] struct {
+	Name string `json:"name"`
+	Type *int   `json:"type,omitempty"`
+}
+
+// SchemaName implements http/api's Named.
+func (OpenAccount[In, Out]) SchemaName() string {
+	return entered("BookOpenAccount", reflect.TypeFor[In]())
+}
+
+// TransformSchema implements huma's SchemaTransformer.
+func (OpenAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	l := ledgerOf[In, Out]()
+	if l.Types > 0 {
+		s.Required = append(s.Required, "type")
+	}
+	return without(l, s)
+}
+
+// RenameAccount is the body of an account's new name, and of its new type where it has one.
+type RenameAccount[In, Out book.Entry] struct {
+	Name *string `json:"name,omitempty"`
+	Type *int    `json:"type,omitempty"`
+}
+
+// SchemaName implements http/api's Named.
+func (RenameAccount[In, Out]) SchemaName() string {
+	return entered("BookRenameAccount", reflect.TypeFor[In]())
+}
+
+// TransformSchema implements huma's SchemaTransformer.
+func (RenameAccount[In, Out]) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	l := ledgerOf[In, Out]()
+	if l.Types == 0 {
+		s.Required = []string{"name"}
+	}
+	return without(l, s)
+}
+
+// AddRow is the body of a new row.
+type AddRow[In, Out book.Entry] struct {
+	Date unit.Date `json:"date"`
+	In   []In      `json:"in_entries,omitempty"`
+	Out  []Out     `json:"out_entries,omitempty"`
+}
+
+// SchemaName implements http/api's Named.
+func (AddRow[In, Out]) SchemaName() string {
+	return entered("BookAddRow", reflect.TypeFor[In](), reflect.TypeFor[Out]())
+}
+
+func (b AddRow[In, Out]) asked() book.RowInput {
+	return book.RowInput{Date: &b.Date, In: book.Entries(b.In), Out: book.Entries(b.Out)}
+}
+
+// BulkRow is one of several new rows.
+type BulkRow[In, Out book.Entry] AddRow[In, Out]
+
+// SchemaName implements http/api's Named.
+func (BulkRow[In, Out]) SchemaName() string {
+	return entered("BookBulkRow", reflect.TypeFor[In](), reflect.TypeFor[Out]())
+}
+
+// PostRows is the body of several new rows.
+type PostRows[In, Out book.Entry] struct {
+	Rows []BulkRow[In, Out] `json:"rows"`
+}
+
+// SchemaName implements http/api's Named.
+func (PostRows[In, Out]) SchemaName() string {
+	return entered("BookPostRows", reflect.TypeFor[In](), reflect.TypeFor[Out]())
+}
+
+// EditRow is the body of an edit: what is to change, and of which row.
+type EditRow[In, Out book.Entry] struct {
+	ID    *int64     `json:"id,omitempty" doc:"The row's id"`
+	RowID *int64     `json:"row_id,omitempty" doc:"Another name for id"`
+	Date  *unit.Date `json:"date,omitempty"`
+	In    *[]In      `json:"in_entries,omitempty"`
+	Out   *[]Out     `json:"out_entries,omitempty"`
+}
+
+// SchemaName implements http/api's Named.
+func (EditRow[In, Out]) SchemaName() string { return titled[In, Out]("LedgerEdit", "Row") }
+
+func (b EditRow[In, Out]) asked() (asked book.RowInput) {
+	asked.Date = b.Date
+	if b.In != nil {
+		asked.In = book.Entries(*b.In)
+	}
+	if b.Out != nil {
+		asked.Out = book.Entries(*b.Out)
+	}
+	return asked
+}
+
+// number is a stream's id as a number, 0 where there is none yet: in a dry run.
+func number(id string) int64 {
+	n, err := strconv.ParseInt(id, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,173 @@
+package ledgerhttp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+
+	"github.com/shopspring/decimal"
+
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/http/pdf"
+	"bahi/http/sheet"
+	"bahi/readmodels/ledgerview"
+)
+
+// forSpreadsheets are the endings of a statement for spreadsheets, and their media types.
+var forSpreadsheets = []struct{ ending, kind string }{{"csv", sheet.CSV}, {"xlsx", sheet.XLSX}}
+
+// sheets registers the statement of an account as CSV and XLSX.
+func (o operations[In, Out]) sheets() {
+	for _, as := range forSpreadsheets {
+		op := o.op(api.Op{
+			ID: "get-" + o.l.Name + "-statement-" + as.ending, Method: "GET", Path: o.Ledger + "/statement." + as.ending,
+			Summary: "Write a statement of " + o.a() + " for a spreadsheet: a line for each entry, after the opening and before the closing balance", StrictQuery: true,
+		})
+		op.Limit = limitPDF
+		api.Download(o.API, op, map[string]any{as.kind: nil}, func(ctx context.Context, in *struct {
+			ByAccount
+			Days
+		}) (c api.Content, err error) {
+			sel, err := o.days(ctx, in.Days)
+			if err != nil {
+				return c, err
+			}
+			s, err := o.stated(ctx, o.l, in.Account, sel, pdf.Both)
+			return api.Content{
+				Type: as.kind, Name: s.name(as.ending), Drawn: true,
+				Write: func(ctx context.Context, w io.Writer) error {
+					return sheet.Write(as.kind)(w, s.table(func(take func(ledgerview.Row) error) error {
+						_, err := o.Views.EachRow(ctx, workspace(ctx), o.l, in.Account, s.sel, take)
+						return err
+					}))
+				},
+			}, err
+		})
+	}
+}
+
+// table returns the statement as a table: a line for each entry between the opening and the closing balance, and a last one that names the
+// position of the log and its day.
+func (s stated) table(each func(take func(ledgerview.Row) error) error) sheet.Table {
+	fields := fieldsOf(s.l)
+	columns := append([]string{"line", "id", "date"}, fields...)
+	columns = append(append(columns, "void", "reverses", "reversed_by"), s.balanceColumns()...)
+	return sheet.Table{Name: "Statement", Columns: columns, Rows: func(take func([]any) error) error {
+		balance := s.opening
+		line := func(kind string, id, date any, rest ...any) error {
+			line := make([]any, len(columns))
+			copy(line, append([]any{kind, id, date}, rest...))
+			if kind != "drawn_from" {
+				for i, amount := range amounts(s.l, balance) {
+					line[len(line)-len(amounts(s.l, balance))+i] = amount
+				}
+			}
+			return take(line)
+		}
+		if err := line("opening", nil, dateOr(s.sel.From)); err != nil {
+			return err
+		}
+		err := each(func(r ledgerview.Row) error {
+			balance = ledgerview.Balance{Cash: r.Cash, Fine: r.Fine}
+			in, out, err := s.l.Lines(r.Row)
+			if err != nil {
+				return fmt.Errorf("read row %d: %w", r.ID, err)
+			}
+			for _, side := range []struct {
+				name    string
+				entries []book.Line
+			}{{"in", in}, {"out", out}} {
+				for _, e := range side.entries {
+					rest := append(values(e.JSON, fields), r.Void, idOr(r.Reverses), idOr(r.ReversedBy))
+					if err := line(side.name, r.ID, r.Date, rest...); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+		if err == nil {
+			err = line("closing", nil, dateOr(s.sel.To))
+		}
+		if err == nil {
+			err = line("drawn_from", int64(*s.sel.KnownAt), unit.DateOf(s.recorded))
+		}
+		return err
+	}}
+}
+
+func (s stated) balanceColumns() []string {
+	if s.l.Metal {
+		return []string{"cash_balance", "crystal_balance"}
+	}
+	return []string{"balance"}
+}
+
+// dateOr returns a day, nil for none.
+func dateOr(day *unit.Date) any {
+	if day == nil {
+		return nil
+	}
+	return *day
+}
+
+// idOr returns an id, nil for 0.
+func idOr(id int64) any {
+	if id == 0 {
+		return nil
+	}
+	return id
+}
+
+// fieldsOf returns the names of the fields of a ledger's entries: those of IN in their order, then what only OUT has.
+func fieldsOf(l *book.Ledger) (names []string) {
+	in, out := l.Entries()
+	known := map[string]bool{"computed": true}
+	for _, entry := range []reflect.Type{in, out} {
+		for field := range entry.Fields() {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); !known[name] {
+				known[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// values returns the values of an entry's fields, nil for those that it does not have.
+func values(entry json.RawMessage, fields []string) []any {
+	var (
+		given map[string]json.RawMessage
+		all   = make([]any, len(fields))
+	)
+	if json.Unmarshal(entry, &given) != nil {
+		return all // it was read before
+	}
+	for i, name := range fields {
+		all[i] = plain(given[name])
+	}
+	return all
+}
+
+// plain returns a text, a truth value or a number of JSON, nil for none.
+func plain(value json.RawMessage) any {
+	var (
+		text  string
+		truth bool
+	)
+	if json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	if json.Unmarshal(value, &truth) == nil {
+		return truth
+	}
+	if number, err := decimal.NewFromString(string(value)); err == nil {
+		return number
+	}
+	return nil
+}

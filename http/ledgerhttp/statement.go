@@ -1,0 +1,240 @@
+package ledgerhttp
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/http/pdf"
+	"bahi/readmodels"
+	"bahi/readmodels/ledgerview"
+)
+
+const pdfType = "application/pdf"
+
+// statement registers the statement of an account, under each of its paths.
+func (o operations[In, Out]) statement() {
+	o.both("statement", o.Ledger+"/statement.pdf")
+	if o.Whole != "" {
+		o.both("document", o.Whole)
+	}
+}
+
+func (o operations[In, Out]) both(name, path string) {
+	op := o.op(api.Op{
+		ID: "get-" + o.l.Name + "-" + name, Method: "GET", Path: path, Summary: "Draw a statement of " + o.a() + " as a PDF", StrictQuery: true,
+	})
+	op.Limit = limitPDF
+	api.Download(o.API, op, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
+		ByAccount
+		Days
+	}) (api.Content, error) {
+		sel, err := o.days(ctx, in.Days)
+		if err != nil {
+			return api.Content{}, err
+		}
+		return o.Routes.statement(ctx, o.l, in.Account, sel, pdf.Both)
+	})
+}
+
+// side registers the document of one side of an account.
+func (o operations[In, Out]) side() {
+	if o.Side == "" {
+		return
+	}
+	op := o.op(api.Op{
+		ID: "get-" + o.l.Name + "-side", Method: "GET", Path: o.Side,
+		Summary: "Draw the IN or the OUT side of " + o.a() + " as a PDF, without running balances", StrictQuery: true,
+	})
+	op.Limit = limitPDF
+	api.Download(o.API, op, map[string]any{pdfType: nil}, func(ctx context.Context, in *struct {
+		ByAccount
+		Days
+
+		Side string `path:"side" enum:"in,out"`
+	}) (api.Content, error) {
+		sel, err := o.days(ctx, in.Days)
+		if err != nil {
+			return api.Content{}, err
+		}
+		return o.Routes.statement(ctx, o.l, in.Account, sel, map[string]pdf.Side{"in": pdf.In, "out": pdf.Out}[in.Side])
+	})
+}
+
+// stated is a statement, but for its rows.
+type stated struct {
+	l               *book.Ledger
+	account         ledgerview.Account
+	sel             ledgerview.Selection // as known at one position
+	side            pdf.Side
+	opening, before ledgerview.Balance // before is of the one side
+	recorded        time.Time          // when the event at the position was
+}
+
+// stated reads everything as known at one position, so that it adds up whatever is posted
+// meanwhile, and so that it can be drawn again.
+func (r *Routes) stated(ctx context.Context, l *book.Ledger, account int64, sel ledgerview.Selection, side pdf.Side) (s stated, err error) {
+	sel.Page, sel.PageSize = 1, 0
+	s = stated{l: l, side: side}
+	if s.account, err = r.Views.Account(ctx, workspace(ctx), l, account, sel.As); err != nil {
+		return s, err
+	}
+	if s.recorded, err = r.fixed(ctx, &sel.As); err != nil {
+		return s, err
+	}
+	if s.sel = sel; sel.From == nil {
+		return s, nil
+	}
+	if s.opening, err = r.Views.BalanceBefore(ctx, workspace(ctx), l, account, *sel.From, sel.As); err != nil || side == pdf.Both {
+		return s, err
+	}
+	s.before, err = r.Views.SideBefore(ctx, workspace(ctx), l, account, side == pdf.Out, *sel.From, sel.As)
+	return s, err
+}
+
+// fixed lets a view be as known at one position: that of the reads before, unless it has one. It returns when the event there was recorded.
+func (r *Routes) fixed(ctx context.Context, as *ledgerview.As) (time.Time, error) {
+	if as.KnownAt == nil {
+		position, _ := readmodels.FreshnessOf(ctx).Position()
+		as.KnownAt = &position
+	}
+	at, err := r.Log.RecordedAt(ctx, *as.KnownAt)
+	return at.In(r.Zone), err
+}
+
+// drawnFrom is what a document says of the state of the log that it shows.
+func (r *Routes) drawnFrom(ctx context.Context, position event.Position, recorded time.Time) (d pdf.Drawn, err error) {
+	d = pdf.Drawn{StoreID: r.Store.String(), Position: uint64(position), RecordedAt: recorded}
+	if r.Proof != nil {
+		d.Checkpoint, err = r.Proof.Upto(ctx, position)
+	}
+	return d, err
+}
+
+// statement draws a statement.
+func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, sel ledgerview.Selection, side pdf.Side) (c api.Content, err error) {
+	from, err := r.stated(ctx, l, account, sel, side)
+	if err != nil {
+		return c, err
+	}
+	sel = from.sel
+	title, err := r.title(ctx, *sel.KnownAt)
+	if err != nil {
+		return c, err
+	}
+	s := pdf.Statement{Title: title, Account: from.account.Name, Ledger: l.Title + " ledger", Side: side, Units: units(l),
+		Opening: amounts(l, from.opening)}
+	if s.Drawn, err = r.drawnFrom(ctx, *sel.KnownAt, from.recorded); err != nil {
+		return c, err
+	}
+	if sel.From != nil {
+		s.From = sel.From.Time()
+	}
+	if sel.To != nil {
+		s.To = sel.To.Time()
+	}
+	if sel.Of != nil {
+		s.Notes = append(s.Notes, "Rows dated up to "+sel.Of.Time().Format("2 Jan 2006"))
+	}
+	if side != pdf.Both {
+		s.Before = amounts(l, from.before)
+	}
+	return api.Content{
+		Type: pdfType, Name: from.name("pdf"), Inline: true, Drawn: true,
+		Write: func(ctx context.Context, w io.Writer) error {
+			widest, err := r.Views.Extent(ctx, workspace(ctx), l, account, sel)
+			if err != nil {
+				return err
+			}
+			s.Extent = pdf.Extent{
+				ID: widest.Last, In: amounts(l, ledgerview.Balance{Cash: widest.CashIn, Fine: widest.FineIn}), Out: amounts(l, ledgerview.Balance{Cash: widest.CashOut, Fine: widest.FineOut}),
+				Lowest: amounts(l, widest.Lowest.Above(from.opening)), Highest: amounts(l, widest.Highest.Above(from.opening)),
+			}
+			s.Rows = func(take func(pdf.Row) error) error {
+				_, err := r.Views.EachRow(ctx, workspace(ctx), l, account, sel, func(row ledgerview.Row) error {
+					drawn, err := drawn(l, row, side)
+					if err != nil {
+						return err
+					}
+					return take(drawn)
+				})
+				return err
+			}
+			if err := pdf.Write(w, s); err != nil {
+				return fmt.Errorf("draw the statement of %s %d: %w", l.Name, account, err)
+			}
+			return nil
+		},
+	}, nil
+}
+
+// name is what the file is called.
+func (s stated) name(ending string) string {
+	return fmt.Sprintf("%s-%d-%s.%s", s.l.Name, s.account.ID, names[s.side], ending)
+}
+
+// names are what a document of each side is called.
+var names = [...]string{pdf.Both: "statement", pdf.In: "in", pdf.Out: "out"}
+
+// units are those that a ledger's statement has columns for.
+func units(l *book.Ledger) []pdf.Unit {
+	switch {
+	case l.Gross:
+		return []pdf.Unit{pdf.Rupees, pdf.GrossGrams}
+	case l.Metal:
+		return []pdf.Unit{pdf.Rupees, pdf.FineGrams}
+	default:
+		return []pdf.Unit{pdf.Rupees}
+	}
+}
+
+// amounts has an amount for each of the units.
+func amounts(l *book.Ledger, b ledgerview.Balance) []decimal.Decimal {
+	return []decimal.Decimal{b.Cash.Decimal, b.Fine.Decimal}[:len(units(l))]
+}
+
+func drawn(l *book.Ledger, row ledgerview.Row, side pdf.Side) (pdf.Row, error) {
+	in, out, err := l.Lines(row.Row)
+	drawn := pdf.Row{
+		Date: row.Date.Time(), ID: row.ID, Balance: amounts(l, ledgerview.Balance{Cash: row.Cash, Fine: row.Fine}),
+		In: lines(l, in, row.Void, "IN"), Out: lines(l, out, row.Void, "OUT"),
+	}
+	under := &drawn.Out
+	if side == pdf.In {
+		under = &drawn.In
+	}
+	note := func(format string, other int64) {
+		if other != 0 && (side == pdf.Both || len(*under) > 0) { // a side without entries of the row does not show it
+			*under = append(*under, pdf.Line{Text: fmt.Sprintf(format, other), Amounts: amounts(l, ledgerview.Balance{})})
+		}
+	}
+	note("Takes back row %d", row.Reverses)
+	note("Taken back by row %d", row.ReversedBy)
+	return drawn, err
+}
+
+// lines are a side's entries on paper. Those of a void row are struck: their amounts are in the text,
+// where nobody adds them up.
+func lines(l *book.Ledger, entries []book.Line, void bool, side string) []pdf.Line {
+	drawn := make([]pdf.Line, len(entries))
+	for i, e := range entries {
+		counts := ledgerview.Balance{}.Plus(e.Effect)
+		drawn[i] = pdf.Line{Text: ledgerview.Words(e.JSON), Amounts: amounts(l, counts)}
+		if void {
+			was := unit.Indian(counts.Cash.StringFixed(unit.MoneyPlaces))
+			if l.Metal {
+				was += " and " + unit.Indian(counts.Fine.StringFixed(unit.GramsPlaces)) + " g"
+			}
+			drawn[i] = pdf.Line{Text: strings.TrimSuffix(fmt.Sprintf("VOID, was %s %s: %s", side, was, drawn[i].Text), ": "), Amounts: amounts(l, ledgerview.Balance{})}
+		}
+	}
+	return drawn
+}

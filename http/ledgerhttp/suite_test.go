@@ -1,0 +1,353 @@
+package ledgerhttp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/shopspring/decimal"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/ledger"
+	"bahi/domain/ledger/book"
+	"bahi/http/api/apitest"
+	"bahi/http/ledgerhttp"
+	"bahi/internal/app/apptest"
+)
+
+func TestEveryLedgerHasSamplesAndPaths(t *testing.T) {
+	t.Parallel()
+	for _, l := range ledger.All {
+		given := ledgerSamples[l.Name]
+		require.True(t, len(given.in) > 1 && len(given.out) > 1 && len(given.wrong) > 0, "ledger %s has no samples: give it some in ledgerSamples", l.Name)
+		require.Contains(t, ledgerhttp.Served(), l.Name, "ledger %s has no paths: give it some in http/ledgerhttp/served.go", l.Name)
+		metal := slices.ContainsFunc(slices.Concat(given.in, given.out), func(s sample) bool { return s.fine != "" })
+		require.Equal(t, metal, l.Metal, "ledger %s: Metal is not what its samples say", l.Name)
+	}
+	for name := range ledgerhttp.Served() {
+		require.NotNil(t, ledger.Named(name), "ledger %s is in no list: add it to All in domain/ledger/ledgers.go", name)
+	}
+}
+
+// ledgerSuite is what all ledgers do alike, over HTTP.
+type ledgerSuite struct {
+	*testing.T
+
+	samples
+
+	l  *book.Ledger
+	at ledgerhttp.Paths
+
+	clerk, stranger *apitest.Client
+	account         int64
+}
+
+func TestEveryLedger(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	clerk, stranger := o.Clerk(o.Home), o.Clerk(o.Abroad)
+	for _, l := range ledger.All {
+		for name, test := range map[string]func(*ledgerSuite){
+			"accounts": (*ledgerSuite).accounts, "a row": (*ledgerSuite).row, "rows in bulk": (*ledgerSuite).bulk, "corrections": (*ledgerSuite).corrections,
+			"deletions": (*ledgerSuite).deletions, "refusals": (*ledgerSuite).refusals, "the past": (*ledgerSuite).past,
+			"answers": (*ledgerSuite).answers, "other accounts": (*ledgerSuite).others,
+		} {
+			t.Run(l.Name+", "+name, func(t *testing.T) {
+				t.Parallel()
+				s := &ledgerSuite{T: t, l: l, at: ledgerhttp.Served()[l.Name], samples: ledgerSamples[l.Name], clerk: clerk.In(t), stranger: stranger.In(t)}
+				s.account = s.open("Imran")
+				test(s)
+			})
+		}
+	}
+}
+
+// shown is an account or a row as it is answered.
+type shown struct {
+	ID       int64
+	Name     string
+	Type     *int
+	Date     string
+	Revision *int64
+	In       []map[string]any `json:"in_entries"`
+	Out      []map[string]any `json:"out_entries"`
+
+	Balance         *decimal.Decimal
+	Cash            *decimal.Decimal `json:"cash_balance"`
+	Fine            *decimal.Decimal `json:"crystal_balance"`
+	CashPosition    string           `json:"cash_position"`
+	CrystalPosition string           `json:"crystal_position"`
+
+	Warnings   json.RawMessage
+	Reverses   int64
+	ReversedBy int64 `json:"reversed_by"`
+	Void       bool
+}
+
+var variable = regexp.MustCompile(`\{\w+\}`)
+
+// of is a path with the account's id, and what follows it.
+func (s *ledgerSuite) of(path string, rest ...any) string {
+	return variable.ReplaceAllLiteralString(path, fmt.Sprint(s.account)) + fmt.Sprint(rest...)
+}
+
+func (s *ledgerSuite) open(name string) int64 {
+	s.Helper()
+	body := map[string]any{"name": name}
+	if s.l.Types > 0 {
+		body["type"] = s.l.Types - 1
+	}
+	var a shown
+	s.clerk.POST(s.at.Open, body).Status(201).JSON(&a)
+	s.balances(a, "0", "0")
+	return a.ID
+}
+
+// counts is what samples count together: IN less OUT.
+func counts(in, out []sample) (cash, fine string) {
+	var c, f decimal.Decimal
+	number := func(text string) decimal.Decimal {
+		if text == "" {
+			return decimal.Zero
+		}
+		return decimal.RequireFromString(text)
+	}
+	for _, e := range in {
+		c, f = c.Add(number(e.cash)), f.Add(number(e.fine))
+	}
+	for _, e := range out {
+		c, f = c.Sub(number(e.cash)), f.Sub(number(e.fine))
+	}
+	return c.String(), f.String()
+}
+
+// balances holds the balances of an answer against cash and fine metal.
+func (s *ledgerSuite) balances(a shown, cash, fine string) {
+	s.Helper()
+	same := func(want string, got *decimal.Decimal, what string) {
+		s.Helper()
+		require.NotNil(s, got, what)
+		require.Equal(s, decimal.RequireFromString(want).String(), got.String(), what)
+	}
+	if !s.l.Metal {
+		same(cash, a.Balance, "balance")
+		return
+	}
+	require.Nil(s, a.Balance, "cash and metal are not one balance")
+	same(cash, a.Cash, "cash_balance")
+	same(fine, a.Fine, "crystal_balance")
+	require.Equal(s, map[int]string{1: "we_owe", 0: "settled", -1: "they_owe"}[a.Cash.Sign()], a.CashPosition)
+}
+
+// amounts holds the account's balances against what samples count.
+func (s *ledgerSuite) amounts(in, out []sample) {
+	s.Helper()
+	var a shown
+	s.clerk.GET(s.of(s.at.Account)).Status(200).JSON(&a)
+	cash, fine := counts(in, out)
+	s.balances(a, cash, fine)
+}
+
+func entries(all []sample) string {
+	texts := make([]string, len(all))
+	for i, e := range all {
+		texts[i] = e.entry
+	}
+	return "[" + strings.Join(texts, ",") + "]"
+}
+
+// body is a row with samples.
+func body(date string, in, out []sample) string {
+	return fmt.Sprintf(`{"date":%q,"in_entries":%s,"out_entries":%s}`, date, entries(in), entries(out))
+}
+
+func (s *ledgerSuite) post(date string, in, out []sample) (row shown) {
+	s.Helper()
+	s.clerk.POST(s.of(s.at.Ledger), body(date, in, out)).Status(201).JSON(&row)
+	s.holds(in, row.In)
+	s.holds(out, row.Out)
+	return row
+}
+
+// holds wants each entry to have what was sent of it, beside what is computed.
+func (s *ledgerSuite) holds(sent []sample, got []map[string]any) {
+	s.Helper()
+	require.Len(s, got, len(sent))
+	for i, e := range sent {
+		var fields map[string]any
+		require.NoError(s, json.Unmarshal([]byte(e.entry), &fields))
+		for name, value := range fields {
+			require.Equal(s, value, got[i][name], name)
+		}
+	}
+}
+
+func (s *ledgerSuite) accounts() {
+	s.clerk.PUT(s.of(s.at.Account), `{"name":"Ali"}`).Status(200)
+	var all []shown
+	s.clerk.GET(s.at.List).Status(200).JSON(&all)
+	for _, a := range all {
+		if a.ID == s.account {
+			require.Equal(s, "Ali", a.Name)
+			s.balances(a, "0", "0")
+		}
+	}
+	s.post("2025-03-01", s.in, nil)
+	s.amounts(s.in, nil)
+	s.stranger.GET(s.of(s.at.Account)).Problem(404, s.l.NoAccount.Error())
+	s.stranger.POST(s.of(s.at.Ledger), body("2025-03-01", s.in, nil)).Problem(404, s.l.NoAccount.Error())
+	s.stranger.GET(s.at.List).Status(200).Body(`[]`)
+	s.clerk.DELETE(s.of(s.at.Delete)).Status(204)
+	s.clerk.GET(s.of(s.at.Account)).Problem(404, s.l.NoAccount.Error())
+	s.clerk.POST(s.of(s.at.Ledger), body("2025-03-01", s.in, nil)).Problem(404, s.l.NoAccount.Error())
+}
+
+func (s *ledgerSuite) row() {
+	row := s.post("2025-03-01", s.in[:1], s.out[:1])
+	one := s.of(s.at.Ledger, "/row/", row.ID)
+	read := s.clerk.GET(one).Status(200)
+	s.clerk.PUT(s.of(s.at.Ledger), read.Text).Status(200).JSON(&row)
+	require.EqualValues(s, 0, *row.Revision, "what was read is written back, and nothing changes")
+	s.amounts(s.in[:1], s.out[:1])
+	s.clerk.PUT(s.of(s.at.Ledger), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, entries(s.in[1:2]))).Status(200).JSON(&row)
+	s.holds(s.in[1:2], row.In)
+	s.holds(s.out[:1], row.Out)
+	s.amounts(s.in[1:2], s.out[:1])
+	s.clerk.PUT(s.of(s.at.Ledger), fmt.Sprintf(`{"id":%d,"date":"2025-02-01"}`, row.ID)).Status(200)
+	var versions []map[string]any
+	s.clerk.GET(one + "/history").Status(200).JSON(&versions)
+	require.Len(s, versions, 3)
+	for i, change := range []string{"added", "edited", "edited"} {
+		require.Equal(s, change, versions[i]["change"])
+	}
+	s.stranger.GET(one).Problem(404, s.l.NoRow.Error())
+	pdf := s.clerk.GET(s.of(s.at.Ledger, "/statement.pdf")).Status(200)
+	require.True(s, strings.HasPrefix(pdf.Text, "%PDF-"))
+}
+
+func (s *ledgerSuite) bulk() {
+	rows := body("2025-03-02", s.in[:1], nil) + "," + body("2025-03-01", nil, s.out[:1]) + "," + body("2025-03-02", s.in[1:2], nil)
+	s.clerk.POST(s.of(s.at.Ledger, "/rows"), `{"rows":[`+rows+`]}`).Status(201)
+	a := s.clerk.GET(s.of(s.at.Ledger)).Status(200)
+	require.Equal(s, "3", a.Header("X-Total-Count"))
+	var read []shown
+	a.JSON(&read)
+	require.Len(s, read, 3)
+	for i, n := range []int{0, 1, 2} { // in the order of their dates
+		cash, fine := counts(s.in[:n], s.out[:1])
+		s.balances(read[i], cash, fine)
+	}
+	wrong := s.wrong[0]
+	s.clerk.POST(s.of(s.at.Ledger, "/rows"), `{"rows":[`+body("2025-03-02", s.in[:1], nil)+`,{"date":"2025-03-02","`+wrong.side+`_entries":[`+wrong.entry+`]}]}`).
+		Problem(422, "Validation error", "rows[1]."+wrong.field, wrong.message)
+	s.amounts(s.in[:2], s.out[:1])
+}
+
+func (s *ledgerSuite) corrections() {
+	row := s.post("2025-03-01", s.in, s.out)
+	kept := s.post("2025-03-01", s.in[:1], nil)
+	why := s.clerk.With("Bahi-Reason", "counted twice")
+	var back shown
+	why.POST(s.of(s.at.Ledger, "/row/", row.ID, "/reverse"), nil).Status(201).JSON(&back)
+	require.Equal(s, row.ID, back.Reverses)
+	s.amounts(s.in[:1], nil)
+	var again shown
+	why.POST(s.of(s.at.Ledger, "/row/", back.ID, "/reverse"), nil).Status(201).JSON(&again)
+	s.amounts(append(slices.Clip(s.in), s.in[0]), s.out)
+	why.POST(s.of(s.at.Ledger, "/row/", row.ID, "/reverse"), nil).Status(409)
+	why.POST(s.of(s.at.Ledger, "/row/", kept.ID, "/void"), nil).Status(200).JSON(&kept)
+	require.True(s, kept.Void)
+	s.amounts(s.in, s.out)
+}
+
+func (s *ledgerSuite) deletions() {
+	row := s.post("2025-03-01", s.in[:1], s.out[:1])
+	if s.at.LooseRow != "" {
+		loose := func(rest string) string {
+			return variable.ReplaceAllLiteralString(s.at.LooseRow, fmt.Sprint(row.ID)) + rest
+		}
+		s.stranger.DELETE(loose("")).Status(404)
+		s.clerk.DELETE(loose("/in")).Status(204)
+		s.amounts(nil, s.out[:1])
+		s.clerk.DELETE(loose("/in")).Problem(404, "Row has no in entries")
+		s.clerk.DELETE(loose("/out")).Status(204)
+		s.amounts(nil, nil)
+		row = s.post("2025-03-01", s.in[:1], s.out[:1])
+		s.clerk.DELETE(loose("")).Status(204)
+		row = s.post("2025-03-01", s.in[:1], s.out[:1])
+	}
+	one := s.of(s.at.Ledger, "/row/", row.ID)
+	s.clerk.DELETE(one).Status(204)
+	s.clerk.DELETE(one).Problem(404, s.l.NoRow.Error())
+	s.amounts(nil, nil)
+}
+
+func (s *ledgerSuite) refusals() {
+	for _, w := range s.wrong {
+		s.clerk.POST(s.of(s.at.Ledger), `{"date":"2025-03-01","`+w.side+`_entries":[`+w.entry+`]}`).Problem(422, "Validation error", w.field, w.message)
+	}
+	s.clerk.POST(s.of(s.at.Ledger), `{"date":"2025-03-01"}`).Status(422)
+	s.amounts(nil, nil)
+}
+
+func (s *ledgerSuite) past() {
+	s.post("2025-03-01", s.in[:1], nil)
+	before := s.clerk.GET(s.of(s.at.Account)).Status(200).Header("Bahi-Position")
+	s.post("2025-03-02", s.in[1:2], s.out[:1])
+	var a shown
+	cash, fine := counts(s.in[:1], nil)
+	for _, query := range []string{"?as_of=2025-03-01", "?known_at=" + before} {
+		s.clerk.GET(s.of(s.at.Account) + query).Status(200).JSON(&a)
+		s.balances(a, cash, fine)
+	}
+	s.amounts(s.in[:2], s.out[:1])
+}
+
+// answers looks at the balances that answers have on request, at pages, and at the statement as a sheet.
+func (s *ledgerSuite) answers() {
+	s.post("2025-03-01", s.in[:1], nil)
+	row := body("2025-03-02", nil, s.out[:1])
+	cash, fine := counts(s.in[:1], s.out[:1])
+	var would, is shown
+	s.clerk.With("Bahi-Dry-Run", "true").POST(s.of(s.at.Ledger), row).Status(200).JSON(&would)
+	s.balances(would, cash, fine)
+	s.amounts(s.in[:1], nil)
+	s.clerk.With("Prefer", "return=representation").POST(s.of(s.at.Ledger), row).Status(201).JSON(&is)
+	s.balances(is, cash, fine)
+	var page []shown
+	second := s.clerk.GET(s.of(s.at.Ledger, "?page=2&page_size=1")).Status(200)
+	second.JSON(&page)
+	require.Equal(s, "2", second.Header("X-Total-Count"))
+	require.Len(s, page, 1)
+	require.Equal(s, is.ID, page[0].ID)
+	s.balances(page[0], cash, fine)
+	lines := strings.Split(strings.TrimSpace(s.clerk.GET(s.of(s.at.Ledger, "/statement.csv")).Status(200).Text), "\n")
+	require.Len(s, lines, 6, "a head, the opening balance, two entries, the closing balance, the position")
+	want := "," + cash
+	if s.l.Metal {
+		want += "," + fine
+	}
+	require.True(s, strings.HasPrefix(lines[4], "closing,") && strings.HasSuffix(lines[4], want), lines[4])
+}
+
+// others asks for rows by way of accounts that they do not belong to.
+func (s *ledgerSuite) others() {
+	row := s.post("2025-03-01", s.in[:1], nil)
+	mine := s.account
+	s.account = s.open("Ali")
+	for _, a := range []*apitest.Answer{
+		s.clerk.GET(s.of(s.at.Ledger, "/row/", row.ID)), s.clerk.GET(s.of(s.at.Ledger, "/row/", row.ID, "/history")), s.clerk.GET(s.of(s.at.Ledger, "/row/", row.ID, "/proof")),
+		s.clerk.PUT(s.of(s.at.Ledger), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)), s.clerk.DELETE(s.of(s.at.Ledger, "/row/", row.ID)),
+		s.clerk.POST(s.of(s.at.Ledger, "/row/", row.ID, "/void"), `{"reason":"x"}`), s.clerk.POST(s.of(s.at.Ledger, "/row/", row.ID, "/reverse"), `{"reason":"x"}`),
+	} {
+		a.Problem(404, s.l.NoRow.Error())
+	}
+	s.clerk.POST(s.of(s.at.Ledger), body("2198-03-01", s.in[:1], nil)).Problem(422, "Validation error", "date", "must not be after tomorrow")
+	s.clerk.PUT(s.of(s.at.Ledger), `{"date":"2025-03-02"}`).Problem(422, "Validation error", "id", "is required: the id of the row")
+	s.amounts(nil, nil)
+	s.account = mine
+	s.amounts(s.in[:1], nil)
+}

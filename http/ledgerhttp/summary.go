@@ -1,0 +1,121 @@
+package ledgerhttp
+
+import (
+	"context"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/ledgerview"
+)
+
+// Summary is what all books amount to, at one position of the log.
+type Summary struct {
+	AsOf     *unit.Date     `json:"as_of" doc:"null: all rows"`
+	Position event.Position `json:"position" doc:"Of the log, up to which the answer is complete"`
+	Kinds    []KindSummary  `json:"kinds"`
+	Day      DaySummary     `json:"day"`
+}
+
+// KindSummary is what the accounts of one ledger amount to.
+type KindSummary struct {
+	Kind     string `json:"kind"`
+	Accounts int64  `json:"accounts"`
+	Cash     Owed   `json:"cash"`
+	Crystal  *Owed  `json:"crystal,omitempty" doc:"Grams of fine metal of all its accounts, whatever the metal; of polishers, grams of weight"`
+}
+
+// Owed is what we owe and what is owed to us, in one unit.
+type Owed struct {
+	WeOwe   *unit.Sum `json:"we_owe,omitempty" doc:"The balances above 0; absent where nobody is owed, as in a bank"`
+	TheyOwe *unit.Sum `json:"they_owe,omitempty" doc:"The balances below 0, as a positive number"`
+	Net     unit.Sum  `json:"net"`
+}
+
+// DaySummary is what the rows of one day count.
+type DaySummary struct {
+	Date  unit.Date   `json:"date"`
+	Kinds []DayTotals `json:"kinds"`
+
+	Newest []DaybookRow `json:"newest,omitempty" doc:"Of its rows, the newest first; as many as newest asks for"`
+}
+
+// DayTotals is what the rows of one ledger and day count.
+type DayTotals struct {
+	Kind       string    `json:"kind"`
+	Rows       *int64    `json:"rows,omitempty"`
+	CashIn     unit.Sum  `json:"cash_in"`
+	CashOut    unit.Sum  `json:"cash_out"`
+	CrystalIn  *unit.Sum `json:"crystal_in,omitempty"`
+	CrystalOut *unit.Sum `json:"crystal_out,omitempty"`
+}
+
+// Summary registers the summary of the books.
+func (r *Routes) Summary() {
+	api.Handle(r.API, api.Op{
+		ID: "get-books-summary", Method: "GET", Path: "/books/summary", Summary: "Read what all books amount to, and what the rows of a day count",
+		Tags: tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
+	}, func(ctx context.Context, in *struct {
+		AsOf
+		Newest int `query:"newest" minimum:"1" maximum:"100" doc:"How many of the newest rows of the day to return; without it, none"`
+	}) (*api.Body[Summary], error) {
+		as, err := r.as(ctx, in.AsOf)
+		if err != nil {
+			return nil, err
+		}
+		s := Summary{AsOf: as.Of, Day: DaySummary{Date: r.today()}}
+		if as.Of != nil {
+			s.Day.Date = *as.Of
+		}
+		found, err := r.Views.Summary(ctx, workspace(ctx), s.Day.Date, in.Newest, as)
+		if err != nil {
+			return nil, err
+		}
+		if s.Position, _ = readmodels.FreshnessOf(ctx).Position(); as.KnownAt != nil {
+			s.Position = *as.KnownAt
+		}
+		of := map[string]ledgerview.Summed{}
+		for _, one := range found.Ledgers {
+			of[one.Ledger] = one
+		}
+		for _, e := range found.Newest {
+			s.Day.Newest = append(s.Day.Newest, daybookRow(e))
+		}
+		for _, l := range ledger.All {
+			one := of[l.Name]
+			s.Kinds = append(s.Kinds, kindSummary(l, one))
+			day := dayTotals(l, one.Turnover)
+			day.Rows = &one.Rows
+			s.Day.Kinds = append(s.Day.Kinds, day)
+		}
+		return &api.Body[Summary]{Body: s}, nil
+	})
+}
+
+// today is the day in the workshop's zone.
+func (r *Routes) today() unit.Date { return unit.DateOf(r.Now().In(r.Zone)) }
+
+func kindSummary(l *book.Ledger, s ledgerview.Summed) KindSummary {
+	k := KindSummary{Kind: l.Name, Accounts: s.Accounts, Cash: owed(s.CashAbove, s.CashBelow)}
+	if !l.Metal {
+		k.Cash = Owed{Net: k.Cash.Net} // nobody owes it: it is held
+		return k
+	}
+	k.Crystal = new(owed(s.FineAbove, s.FineBelow))
+	return k
+}
+
+func owed(above, below unit.Sum) Owed {
+	return Owed{WeOwe: &above, TheyOwe: &below, Net: unit.Sum{Decimal: above.Sub(below.Decimal)}}
+}
+
+func dayTotals(l *book.Ledger, m ledgerview.Turnover) DayTotals {
+	t := DayTotals{Kind: l.Name, CashIn: m.CashIn, CashOut: m.CashOut}
+	if l.Metal {
+		t.CrystalIn, t.CrystalOut = &m.FineIn, &m.FineOut
+	}
+	return t
+}

@@ -1,0 +1,120 @@
+package ledgerhttp
+
+import (
+	"context"
+	"errors"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/domain/fault"
+	"bahi/domain/ledger/client"
+	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/takada"
+	"bahi/http/api"
+	"bahi/readmodels/ledgerview"
+)
+
+// ByTakada names a takada.
+type ByTakada struct {
+	ID int64 `path:"takada_id" minimum:"1" doc:"The takada's id"`
+}
+
+// takadasRead is an answer with takadas, and with how many the whole selection has.
+type takadasRead struct {
+	Total int64 `header:"X-Total-Count"`
+	Body  api.List[ledgerview.ClientTakada]
+}
+
+// Takadas registers the partial deliveries of orders.
+func (r *Routes) Takadas() {
+	api.Handle(r.API, orderOp(api.Op{
+		ID: "list-takadas", Method: "GET", Path: "/takadas", Summary: "List the takadas, the partial deliveries of orders",
+	}), func(ctx context.Context, in *struct {
+		SomePage
+		ledgerview.TakadaFilter
+	}) (*takadasRead, error) {
+		page, err := in.get()
+		if err == nil {
+			err = r.knownTakadas(ctx, in.TakadaFilter)
+		}
+		if err != nil {
+			return nil, err
+		}
+		read := &takadasRead{Body: api.NewList[ledgerview.ClientTakada](ctx)}
+		return read, in.inTurn(ctx, func() (err error) {
+			read.Total, err = r.Views.EachTakada(ctx, workspace(ctx), page, in.TakadaFilter, read.Body.Add)
+			return err
+		})
+	})
+	api.Handle(r.API, orderOp(api.Op{
+		ID: "add-takada", Method: "POST", Path: "/takada", Summary: "Add a partial delivery of an order", ReadOnly: []string{"id", "revision"},
+	}), func(ctx context.Context, in *struct{ Body takada.Add }) (*api.Tagged[ledgerview.ClientTakada], error) {
+		out, err := ledgercmd.AddTakada(ctx, api.Request(ctx), r.Books, in.Body)
+		return takadaWritten(ctx, out, err)
+	})
+	api.Handle(r.API, orderOp(api.Op{
+		ID: "get-takada", Method: "GET", Path: "/takada/{takada_id}", Summary: "Read a takada",
+	}), func(ctx context.Context, in *ByTakada) (*api.Tagged[ledgerview.ClientTakada], error) {
+		t, err := r.Views.Takada(ctx, workspace(ctx), in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return api.WithETag(t, *t.Revision, nil)
+	})
+	api.Handle(r.API, orderOp(api.Op{
+		ID: "edit-takada", Method: "PUT", Path: "/takada/{takada_id}",
+		Summary: "Change what is named of a takada; items replace all items, and the order may be another one of the same client", ReadOnly: []string{"id", "revision"},
+	}), func(ctx context.Context, in *struct {
+		ByTakada
+		Body takada.Edit
+	}) (*api.Tagged[ledgerview.ClientTakada], error) {
+		out, err := ledgercmd.EditTakada(ctx, api.Request(ctx), r.Books, in.ID, in.Body)
+		return takadaWritten(ctx, out, err)
+	})
+	api.Handle(r.API, orderOp(api.Op{
+		ID: "delete-takada", Method: "DELETE", Path: "/takada/{takada_id}", Summary: "Delete a takada",
+	}), func(ctx context.Context, in *ByTakada) (*api.Nothing, error) {
+		out, err := ledgercmd.DeleteTakada(ctx, api.Request(ctx), r.Books, in.ID)
+		return api.Done(ctx, out, err)
+	})
+	api.Handle(r.API, orderOp(api.Op{
+		ID: "read-takada-history", Method: "GET", Path: "/takada/{takada_id}/history",
+		Summary: "Read every version of a takada, oldest first: who, when, why, before, after",
+	}), func(ctx context.Context, in *ByTakada) (*api.Body[[]ledgerview.RecordVersion[ledgerview.ClientTakada]], error) {
+		return api.Answer(r.Views.TakadaHistory(ctx, workspace(ctx), in.ID))
+	})
+}
+
+// knownTakadas refuses a filter that names an order or a client who is not there (CONTRACT.md L14).
+func (r *Routes) knownTakadas(ctx context.Context, f ledgerview.TakadaFilter) error {
+	var wrong []fault.Field
+	if f.Order != 0 {
+		if _, err := r.Views.Order(ctx, workspace(ctx), f.Order); errors.Is(err, order.ErrNotFound) {
+			wrong = append(wrong, fault.Field{Field: "client_order_id", Message: "there is no such order"})
+		} else if err != nil {
+			return err
+		}
+	}
+	if f.Client != 0 {
+		if _, err := r.Views.ClientName(ctx, workspace(ctx), f.Client); errors.Is(err, client.Ledger.NoAccount) {
+			wrong = append(wrong, fault.Field{Field: "client_id", Message: "there is no such client"})
+		} else if err != nil {
+			return err
+		}
+	}
+	if wrong == nil {
+		return nil
+	}
+	return fault.Fields(wrong...)
+}
+
+// takadaWritten returns a takada as a command left it.
+func takadaWritten(ctx context.Context, out commands.Outcome[takada.State], err error) (*api.Tagged[ledgerview.ClientTakada], error) {
+	return api.WriteResult(ctx, out, err, func(out commands.Outcome[takada.State]) ledgerview.ClientTakada {
+		t := ledgerview.ClientTakada{ID: number(out.ID), Takada: out.State.Takada}
+		if out.Revision >= 0 {
+			t.Revision = &out.Revision
+		}
+		return t
+	})
+}

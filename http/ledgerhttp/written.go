@@ -1,0 +1,120 @@
+package ledgerhttp
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"bahi/commands"
+	"bahi/commands/ledgercmd"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/ledgerview"
+)
+
+// rowWritten returns a row as a command left it, with the balances after it in a dry run or when the
+// caller wants them.
+func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out commands.Outcome[book.Row], err error) (*api.Tagged[Row[In, Out]], error) {
+	if err != nil {
+		return nil, err
+	}
+	row := o.row(number(out.ID), &out.Revision, out.State)
+	if api.Request(ctx).DryRun {
+		balance, err := o.balanceIf(ctx, account, row.ID, out.State)
+		row.Balance, row.Metal = balances(o.l, balance)
+		if out.Revision < 0 {
+			row.Revision = nil
+		}
+		return &api.Tagged[Row[In, Out]]{ETag: tag(out), Body: row}, err
+	}
+	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
+	if api.Prefers(ctx) {
+		read, err := o.Views.Row(readmodels.WithMinPosition(ctx, out.Position), workspace(ctx), o.l, account, row.ID, asWritten(out.Position,
+			out.Replayed))
+		if err == nil { // else the write is answered without it: it is in the log
+			row.Balance, row.Metal = balances(o.l, ledgerview.Balance{Cash: read.Cash, Fine: read.Fine})
+		}
+	}
+	return &api.Tagged[Row[In, Out]]{ETag: tag(out), Body: row}, nil
+}
+
+// rowsWritten returns rows as a command left them, with the balances after each in a dry run or when the
+// caller wants them.
+func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, posted ledgercmd.Posted) ([]Row[In, Out], error) {
+	rows := make([]Row[In, Out], len(posted.Rows))
+	for i, row := range posted.Rows {
+		var id int64
+		if posted.First != 0 {
+			id = posted.First + int64(i)
+		}
+		rows[i] = o.row(id, new(int64(0)), row)
+	}
+	if api.Request(ctx).DryRun {
+		return rows, o.balancesIf(ctx, account, rows, posted.Rows)
+	}
+	if api.Prefers(ctx) {
+		read, err := o.Views.RowsFrom(readmodels.WithMinPosition(ctx, posted.Position), workspace(ctx), o.l, account, posted.First, int64(len(rows)), asWritten(posted.Position, posted.Replayed))
+		if err == nil { // else the write is answered without them: it is in the log
+			for _, r := range read {
+				row := &rows[r.ID-posted.First]
+				row.Balance, row.Metal = balances(o.l, ledgerview.Balance{Cash: r.Cash, Fine: r.Fine})
+			}
+		}
+	}
+	return rows, nil
+}
+
+// balancesIf sets the balances after rows that are not in the books yet: each counts what is in the books, and the
+// new rows before it.
+func (o operations[In, Out]) balancesIf(ctx context.Context, account int64, rows []Row[In, Out], added []book.Row) error {
+	order := make([]int, len(rows))
+	var dates []unit.Date
+	for i := range rows {
+		order[i] = i
+		rows[i].Revision = nil
+		if !slices.Contains(dates, rows[i].Date) {
+			dates = append(dates, rows[i].Date)
+		}
+	}
+	there, err := o.Views.BalancesOn(ctx, workspace(ctx), o.l, account, dates)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(rows[i].Date, rows[j].Date) })
+	var before ledgerview.Balance
+	for _, i := range order {
+		before = before.Plus(net(added[i]))
+		on := there[rows[i].Date]
+		rows[i].Balance, rows[i].Metal = balances(o.l, ledgerview.Balance{
+			Cash: unit.Sum{Decimal: on.Cash.Add(before.Cash.Decimal)}, Fine: unit.Sum{Decimal: on.Fine.Add(before.Fine.Decimal)},
+		})
+	}
+	return nil
+}
+
+// net is what a row adds to its account.
+func net(r book.Row) book.Effect {
+	in, out := r.Counts()
+	return in.Minus(out)
+}
+
+// balanceIf returns what an account amounts to after a row that is not in the books yet, or is there otherwise.
+func (o operations[In, Out]) balanceIf(ctx context.Context, account int64, id int64, row book.Row) (ledgerview.Balance, error) {
+	place := cmp.Or(id, ledgerview.LastRow)
+	balance, err := o.Views.BalanceAt(ctx, workspace(ctx), o.l, account, row.Date, place)
+	if err != nil {
+		return balance, err
+	}
+	balance = balance.Plus(net(row))
+	if id == 0 {
+		return balance, nil
+	}
+	now, err := o.Views.Row(ctx, workspace(ctx), o.l, account, id, ledgerview.As{})
+	if err != nil || now.Date > row.Date {
+		return balance, err
+	}
+	counted, err := o.l.Measured(now.Row) // what it counts now is in the balance
+	return balance.Plus(book.Effect{}.Minus(net(counted))), err
+}

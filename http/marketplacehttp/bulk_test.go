@@ -1,0 +1,160 @@
+package marketplacehttp_test
+
+import (
+	"bytes"
+	"fmt"
+	"mime/multipart"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands/marketplacecmd"
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+)
+
+// sent uploads a file in a field of some name, with other fields before it.
+func sent(t *testing.T, c *apitest.Client, path, content string, fields ...string) *apitest.Answer {
+	t.Helper()
+	var b bytes.Buffer
+	form := multipart.NewWriter(&b)
+	for i := 0; i < len(fields); i += 2 {
+		require.NoError(t, form.WriteField(fields[i], fields[i+1]))
+	}
+	part, err := form.CreateFormFile("catalog", "a.csv")
+	require.NoError(t, err)
+	_, err = part.Write([]byte(content))
+	require.NoError(t, err)
+	require.NoError(t, form.Close())
+	return c.With("Content-Type", form.FormDataContentType()).POST(path, b.Bytes())
+}
+
+const bulk = catalog + "/bulk"
+
+func TestRowsOfAFileBecomeProducts(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home)
+	k := founded(t, c, `{"name":"`+unique()+`"}`)
+	const file = "name,price,category\nHook,125.50,Brass\nBad,-,\n\nNail,1,Iron\n"
+	sent(t, c.With("Bahi-Dry-Run", "true"), bulk, file).Status(200).Contains(`"created":2`)
+	require.Equal(t, " of 0", names(c, "company_id="+k.ID.String()))
+	sent(t, c, bulk, file).Status(200).
+		Contains(`"success":true,"created":2,"failed":1`, `"errors":[{"row":3,"error":"price: expected an amount, as in 1,250.50"}]`)
+	require.Equal(t, "Nail,Hook of 2", names(o.Anonymous(), "company_id="+k.ID.String()))
+	sent(t, c, bulk, "name,price\n,\na,x").Status(200).Contains(`"success":false,"created":0,"failed":1`)
+
+	// What was imported is changed like every other product.
+	var found struct {
+		Data []struct {
+			ID uuid.UUID `json:"id"`
+		} `json:"data"`
+	}
+	apptest.Lenient(t, o.Anonymous().GET(catalog+"?company_id="+k.ID.String()), &found)
+	hook, nail := item(found.Data[1].ID), item(found.Data[0].ID)
+	foreign := seller(o, o.Abroad)
+	foreign.PATCH(hook, `{"moq":2}`).Problem(403, "Not enough permissions to modify this product")
+	require.Equal(t, `"0"`, o.Anonymous().GET(hook).Status(200).Header("ETag"))
+	edited := c.With("If-Match", `"0"`).PATCH(hook, `{"moq":2}`).Status(200).Contains(`"price_amount":12550`, `"category":"Brass"`, `"moq":2`, `"revision":1`)
+	require.Equal(t, edited.Text, o.Anonymous().GET(hook).Status(200).Text)
+	c.DELETE(nail).Status(204)
+	c.DELETE(nail).Problem(404, "Product not found")
+	require.Equal(t, "Hook of 1", names(o.Anonymous(), "company_id="+k.ID.String()))
+}
+
+func TestASKUIsGivenReadAndChanged(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home)
+	k := founded(t, c, `{"name":"`+unique()+`"}`)
+	p := added(t, c, `{"name":"Hook","price_amount":100,"sku":" AB  1 ","images":["https://cdn.example/h.jpg"]}`)
+	o.Anonymous().GET(item(p.ID)).Status(200).Contains(`"sku":"AB 1"`)
+	c.POST(catalog, `{"name":"Nail","price_amount":1,"sku":"ab 1"}`).Problem(409, "Another product of the company has this SKU", "sku", "Another product of the company has this SKU")
+	c.POST(catalog, `{"name":"Nail","price_amount":1,"sku":"`+strings.Repeat("a", 65)+`"}`).Problem(422, "Validation error", "sku", "at most 64 characters")
+	rss := catalog + "/feed/" + k.ID.String() + ".xml?format=rss"
+	o.Anonymous().GET(rss).Status(200).Contains("<g:mpn>AB 1</g:mpn>")
+	sent(t, c, bulk, "Item Code,name,price\nab 1,Hook,2\nAB 2,Nail,1\nAB 2,Nail,1\n").Status(200).
+		Contains(`"success":true,"created":1,"failed":1,"errors":[{"row":4,"error":"Item Code: rows 3 and 4 have the same"}]`, `"updated":1,"unchanged":0`)
+	o.Anonymous().GET(item(p.ID)).Status(200).Contains(`"sku":"AB 1"`, `"price_amount":200`, `"images":["https://cdn.example/h.jpg"]`)
+	sent(t, c.With("Bahi-Dry-Run", "true"), bulk, "sku,price\nAB 2,5\n").Status(200).Contains(`"updated":1`)
+	sent(t, c, bulk, "sku,price\nAB 2,1\nAB 3,1\n").Status(200).
+		Contains(`"unchanged":1`, `{"row":3,"error":"no product has this SKU, and for a new one: name: must not be empty"}`)
+	c.PATCH(item(p.ID), `{"sku":"AB 2"}`).Problem(409, "Another product of the company has this SKU")
+	c.PATCH(item(p.ID), `{"sku":null}`).Status(200).Contains(`"sku":null`)
+	o.Anonymous().GET(rss).Status(200).Contains("<g:mpn>" + p.ID.String() + "</g:mpn>")
+	founded(t, seller(o, o.Abroad), `{"name":"`+unique()+`"}`)
+	added(t, seller(o, o.Abroad), `{"name":"Hook","price_amount":1,"sku":"AB 2"}`)
+	require.Equal(t, "Nail,Hook of 2", names(o.Anonymous(), "company_id="+k.ID.String()))
+}
+
+func TestAFileOfManyRowsIsImportedInBatches(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home)
+	k := founded(t, c, `{"name":"`+unique()+`"}`)
+	var file strings.Builder
+	file.WriteString("name,price,category\n")
+	const rows = 2600
+	for i := range rows {
+		fmt.Fprintf(&file, "p%d,1,c%d\n", i, i%2)
+	}
+	keyed := c.With("Idempotency-Key", "k")
+	first := sent(t, keyed, bulk, file.String()).Status(200).Contains(fmt.Sprintf(`"success":true,"created":%d,"failed":0`, rows), `"errors":[]`)
+	again := sent(t, keyed, bulk, file.String()).Status(200)
+	require.Equal(t, first.Text, again.Text)
+	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
+	sent(t, keyed, bulk, "name,price\nother,1").Problem(422, "Idempotency-Key was used with another request")
+	batches := 0
+	for e := range o.Events(0) {
+		if e.Type == "ProductsImported" && strings.Contains(string(e.Data), k.ID.String()) {
+			batches++
+		}
+	}
+	require.Equal(t, 6, batches)
+
+	// Every page is where it would be if all were listed, also behind the borders of buckets.
+	for _, page := range []int{1, 2, 10, 11, 20, 25, 26} {
+		var want []string
+		for i := range 100 {
+			want = append(want, fmt.Sprintf("p%d", rows-1-(page-1)*100-i))
+		}
+		require.Equal(t, fmt.Sprintf("%s of %d", strings.Join(want, ","), rows), names(o.Anonymous(), fmt.Sprintf("company_id=%s&limit=100&page=%d", k.ID, page)), page)
+	}
+	require.Equal(t, fmt.Sprintf("p1,p-1 of %d", rows/2)[:2], names(o.Anonymous(), fmt.Sprintf("company_id=%s&category=C1&limit=1&page=%d", k.ID, rows/2))[:2])
+	require.Equal(t, fmt.Sprintf(" of %d", rows), names(o.Anonymous(), fmt.Sprintf("company_id=%s&limit=100&page=27", k.ID)))
+}
+
+func TestAFileIsForOneOfTheCallersCompanies(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, foreign := seller(o, o.Home), seller(o, o.Abroad)
+	const file = "name,price\na,1"
+	sent(t, c, bulk, file).Problem(409, "The workspace has no company")
+	k := founded(t, c, `{"name":"`+unique()+`"}`)
+	founded(t, c, `{"name":"`+unique()+`"}`)
+	sent(t, c, bulk, file).Problem(422, "Validation error", "company_id", "the workspace has several companies: name one")
+	sent(t, c, bulk, file, "company_id", k.ID.String()).Status(200)
+	sent(t, c, bulk+"?company_id="+k.ID.String(), file).Status(200)
+	sent(t, c, bulk, file, "company_id", "x").Problem(422, "Validation error", "company_id", "expected a UUID")
+	sent(t, foreign, bulk, "nonsense", "company_id", k.ID.String()).Problem(403, "Not enough permissions to modify this company")
+	sent(t, c, bulk, "\x89PNG\x00", "company_id", k.ID.String()).Problem(400, "File must be CSV or Excel")
+	sent(t, c, bulk, "", "company_id", k.ID.String()).Problem(400, "File must be CSV or Excel")
+	sent(t, c, bulk, strings.Repeat("a", 10<<20+1), "company_id", k.ID.String()).Status(413)
+	require.Equal(t, "a,a of 2", names(o.Anonymous(), "company_id="+k.ID.String()))
+}
+
+func TestTemplatesAreDownloaded(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home)
+	founded(t, c, `{"name":"`+unique()+`"}`)
+	for _, format := range []string{"csv", "xlsx"} {
+		a := o.Anonymous().GET(bulk + "/template." + format).Status(200)
+		require.Equal(t, "attachment; filename=catalog."+format, a.Header("Content-Disposition"))
+		sent(t, c, bulk, a.Text).Status(200).Contains(`"success":true,"created":0,"failed":0`, `"errors":[]`)
+	}
+	require.Contains(t, o.Anonymous().GET(bulk+"/template.csv").Text, strings.Join(marketplacecmd.Columns, ","))
+	o.Anonymous().GET(bulk+"/template.pdf").Problem(404, "Template not found")
+}

@@ -1,0 +1,220 @@
+package marketplacehttp_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+	"bahi/readmodels/marketplaceview"
+)
+
+const companies = "/api/v1/companies"
+
+func of(id any) string { return fmt.Sprintf("%s/%s", companies, id) }
+
+// seller returns who may write what a workspace sells.
+func seller(o *apptest.Server, workspace string) *apitest.Client {
+	return o.Bearer(o.Key(workspace, `{"marketplace":"write"}`).Key)
+}
+
+func founded(t *testing.T, c *apitest.Client, body string) (made marketplaceview.Company) {
+	t.Helper()
+	c.POST(companies, body).Status(201).JSON(&made)
+	return made
+}
+
+// unique returns a word of letters that no other test has.
+func unique() string {
+	return strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return 'g' + c - '0'
+		}
+		return c
+	}, strings.ReplaceAll(uuid.NewString(), "-", ""))[:20]
+}
+
+// page is a list of companies.
+type page struct {
+	Data  []marketplaceview.Listed `json:"data"`
+	Total int64                    `json:"total"`
+	Page  int                      `json:"page"`
+	Limit int                      `json:"limit"`
+}
+
+func TestTheListOfCompaniesCanBeOnesOwn(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home)
+	mine := founded(t, c, `{"name":"Mine"}`)
+	founded(t, seller(o, o.Abroad), `{"name":"Theirs"}`)
+	var own page
+	c.GET(companies + "?mine=true").Status(200).JSON(&own)
+	require.Equal(t, int64(1), own.Total)
+	require.Equal(t, mine.ID, own.Data[0].ID)
+	o.Anonymous().GET(companies + "?mine=true").Status(401)
+}
+
+func TestACompanyIsReadByItsIDAndItsSlug(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, word := seller(o, o.Home), unique()
+	first := founded(t, c, `{"name":"`+word+` Mills","city":"Surat","gstin":"27AAPFU0939F1ZV","unknown":1}`)
+	require.Equal(t, word+"-mills", first.Slug)
+	second := founded(t, c, `{"name":"`+word+` mills"}`)
+	require.Equal(t, word+"-mills-2", second.Slug)
+	byID := o.Anonymous().GET(of(first.ID)).Status(200)
+	require.Equal(t, `"0"`, byID.Header("ETag"))
+	require.Equal(t, byID.Text, o.Anonymous().GET(of(strings.ToUpper(first.ID.String()))).Status(200).Text)
+	require.Equal(t, byID.Text, o.Anonymous().GET(of(first.Slug)).Status(200).Text)
+	require.Contains(t, byID.Text, `"city":"Surat","state":null`)
+
+	// The slug stays, whatever the name is, and is not given again.
+	renamed := c.PATCH(of(first.ID), `{"name":"Other"}`).Status(200)
+	require.Equal(t, renamed.Text, o.Anonymous().GET(of(first.Slug)).Status(200).Text)
+	c.DELETE(of(first.ID)).Status(204)
+	require.Equal(t, word+"-mills-3", founded(t, c, `{"name":"`+word+` mills"}`).Slug)
+	for _, gone := range []any{first.ID, first.Slug, uuid.New(), "no-such-company", "%20"} {
+		o.Anonymous().GET(of(gone)).Problem(404, "Company not found")
+	}
+	c.DELETE(of(first.ID)).Problem(404, "Company not found")
+	c.PATCH(of(first.Slug), `{}`).Problem(404, "Company not found")
+}
+
+func TestOnlyMembersChangeACompany(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, foreign := seller(o, o.Home), seller(o, o.Abroad)
+	k := founded(t, c, `{"name":"`+unique()+`"}`)
+	for _, body := range []string{`{"name":"Mine"}`, `{"city":"` + strings.Repeat("a", 99) + `"}`} {
+		foreign.PATCH(of(k.ID), body).Problem(403, "Not enough permissions to modify this company")
+	}
+	foreign.DELETE(of(k.ID)).Problem(403, "Not enough permissions to modify this company")
+	o.Anonymous().PATCH(of(k.ID), `{}`).Problem(401, "Not authenticated")
+	o.Anonymous().With("Authorization", "Bearer bahi_no").GET(of(k.ID)).Problem(401, "Not authenticated")
+	c.With("If-Match", `"7"`).PATCH(of(k.ID), `{"city":"Pune"}`).Problem(412, "It was changed since you read it")
+	c.PATCH(of(k.ID), `{"verified":true}`).Status(200).Contains(`"verified":false`)
+	o.Operator().PATCH(of(k.ID), `{"verified":true}`).Status(200).Contains(`"verified":true`)
+	c.PATCH(of(k.ID), `{"city":"Pune"}`).Status(200).Contains(`"verified":true`)
+	c.PATCH(of(k.ID), `{"name":"Other"}`).Status(200).Contains(`"verified":false`)
+}
+
+func TestWrongValuesOfACompanyAreRefused(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home)
+	k := founded(t, c, `{"name":"`+unique()+`"}`)
+	for body, field := range map[string]string{
+		`{"name":null}`: "name", `{"name":" "}`: "name", `{"name":"\u200b\u2060"}`: "name", `{"name":"` + strings.Repeat("é", 201) + `"}`: "name", `{"name":7}`: "name",
+		`{"city":{}}`: "city", `{"city":"a\u202eb"}`: "city", `{"description":"\u0001"}`: "description", `{"address_line1":"` + strings.Repeat("a", 501) + `"}`: "address_line1",
+		`{"gstin":"27AAPFU0939F1ZW"}`: "gstin", `{"pincode":"12"}`: "pincode", `{"phone":"x\u0001"}`: "phone", `{"website":"javascript:alert(1)"}`: "website", `{"domain":"x"}`: "domain", `{"verified":"yes"}`: "verified",
+	} {
+		c.PATCH(of(k.ID), body).Status(422).Contains(`"field":"` + field)
+	}
+	c.POST(companies, `{}`).Problem(422, "Validation error", "name", "is required")
+	for _, query := range []string{"?page=0", "?limit=101", "?limit=0", "?verified=maybe", "/search", "/search?q=", "/search?q=%20", "/search?q=" + strings.Repeat("a", 201)} {
+		o.Anonymous().GET(companies + query).Status(422)
+	}
+	o.Anonymous().GET(of(k.ID)).Status(200).Contains(`"revision":0`)
+}
+
+func TestADomainBelongsToOneCompany(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, foreign := seller(o, o.Home), seller(o, o.Abroad)
+	domain := unique() + ".example"
+	k := founded(t, c, `{"name":"A","domain":"https://www.`+domain+`/"}`)
+	require.Equal(t, domain, *k.Domain)
+	taken := foreign.POST(companies, `{"name":"B","domain":"`+strings.ToUpper(domain)+`"}`).Problem(409, "Company domain already registered", "domain", "Company domain already registered")
+	taken.Contains(`"code":"domain_taken"`, `"id":"`+k.ID.String())
+	other := founded(t, foreign, `{"name":"B"}`)
+	foreign.PATCH(of(other.ID), `{"domain":"`+domain+`"}`).Problem(409, "Company domain already registered", "domain", "Company domain already registered")
+	check := func(text string) *apitest.Answer {
+		return o.Anonymous().POST(companies+"/check-domain", `{"domain":"`+text+`"}`)
+	}
+	check("sales@" + domain).Status(200).Body(`{"available":false,"company":{"id":"` + k.ID.String() + `","name":"A"}}`)
+	check("shop." + domain).Status(200).Body(`{"available":true,"company":null}`)
+	check("x").Problem(422, "Validation error", "domain", "expected a domain, as in example.org")
+
+	// A mail provider's belongs to nobody, and what is given up is free.
+	for _, name := range []string{"C", "D"} {
+		founded(t, c, `{"name":"`+name+`","domain":"gmail.com"}`)
+	}
+	check("gmail.com").Status(200).Body(`{"available":true,"company":null}`)
+	c.DELETE(of(k.ID)).Status(204)
+	check(domain).Status(200).Body(`{"available":true,"company":null}`)
+	foreign.PATCH(of(other.ID), `{"domain":"`+domain+`"}`).Status(200)
+}
+
+func TestACompanyGetsTheDomainOfItsCreatorsMail(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	asha := o.Person(o.Address("asha"))
+	_, domain, _ := strings.Cut(o.Address("asha"), "@")
+	asha.GET("/api/v1/users/me").Status(200).Contains(`"company_id":null`)
+	k := founded(t, asha.Client, `{"name":"Asha"}`)
+	require.Equal(t, domain, *k.Domain)
+	require.Nil(t, founded(t, asha.Client, `{"name":"Asha"}`).Domain, "it is taken, and nobody asked for it")
+	asha.GET("/api/v1/users/me").Status(200).Contains(`"company_id":"` + k.ID.String())
+}
+
+func TestCompaniesAreListedAndFound(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, word, city := seller(o, o.Home), unique(), unique()
+	for _, name := range []string{"Golden Necklace", "Silver Anklets", "સોનાની વીંટી"} {
+		founded(t, c, fmt.Sprintf(`{"name":"%s %s","category":" %s ","city":"%s"}`, name, word, word, city))
+	}
+	names := func(query string) string {
+		var found page
+		o.Anonymous().GET(companies + query).Status(200).JSON(&found)
+		short := make([]string, len(found.Data))
+		for i, k := range found.Data {
+			short[i] = strings.TrimSuffix(k.Name, " "+word)
+		}
+		return strings.Join(short, ",")
+	}
+	const all = "સોનાની વીંટી,Silver Anklets,Golden Necklace"
+	require.Equal(t, all, names("?category="+strings.ToUpper(word)))
+	require.Equal(t, all, names("?city="+city+"+&verified=false"))
+	require.Equal(t, "Golden Necklace", names("?city="+city+"&limit=2&page=2"))
+	require.Empty(t, names("?city="+city+"&verified=true"))
+	o.Anonymous().GET(companies + "?page=3&limit=2&city=" + city).Status(200).Body(`{"data":[],"total":3,"page":3,"limit":2}`)
+	var first page
+	o.Anonymous().GET(companies + "?limit=1&city=" + city).Status(200).JSON(&first)
+	one := o.Anonymous().GET(companies + "/search?q=" + word + "&limit=1").Status(200)
+	one.Body(fmt.Sprintf(`{"data":[{"id":"%s","name":"સોનાની વીંટી %s","slug":"%s","category":"%s","city":"%s","verified":false}],"total":3,"page":1,"limit":1}`,
+		first.Data[0].ID, word, first.Data[0].Slug, word, city))
+	for query, found := range map[string]string{
+		"golden+" + word: "Golden Necklace", "goldne+" + word: "Golden Necklace", "neklace+" + word: "Golden Necklace", "GOLDEN+" + city: "Golden Necklace",
+		"વીંટ+" + word: "સોનાની વીંટી", "anklet+" + word: "Silver Anklets", "silver+golden+" + word: "", "%25+%26+" + word: all, "%2D%2D%2D": "", "\"" + word + "'+|+!&(": all,
+	} {
+		require.Equal(t, found, names("/search?q="+query), query)
+	}
+}
+
+func TestACompanyIsCreatedOnceForAKey(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home).With("Idempotency-Key", "k")
+	body := `{"name":"` + unique() + `","domain":"` + unique() + `.example"}`
+	first, again := c.POST(companies, body).Status(201), c.POST(companies, body).Status(201)
+	require.Equal(t, first.Text, again.Text)
+	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
+}
+
+func TestTheCallersCompaniesAreListed(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	made := founded(t, seller(o, o.Home), `{"name":"Home"}`)
+	founded(t, seller(o, o.Abroad), `{"name":"Abroad"}`)
+	var own page
+	o.Reader(o.Home).GET(companies + "?mine=true").Status(200).JSON(&own)
+	require.Equal(t, int64(1), own.Total)
+	require.Equal(t, made.ID, own.Data[0].ID)
+	o.Anonymous().GET(companies + "?mine=true").Status(401)
+}

@@ -1,0 +1,155 @@
+package marketplacehttp
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"bahi/commands/marketplacecmd"
+	"bahi/domain/actor"
+	"bahi/domain/fault"
+	"bahi/domain/marketplace/company"
+	"bahi/domain/marketplace/companycontact"
+	"bahi/domain/wording"
+	"bahi/http/api"
+	"bahi/readmodels/marketplaceview"
+)
+
+const (
+	contacts = "/api/v1/contacts"
+
+	generalContacts = "contact_general"
+)
+
+// ByContact names a contact.
+type ByContact struct {
+	ID string `path:"contact_id" doc:"The contact's id"`
+}
+
+// id returns the id. What is none names no contact.
+func (in ByContact) id() (uuid.UUID, error) { return idOr(in.ID, companycontact.ErrNotFound) }
+
+// idOr returns an id, or the error for a text that is none.
+func idOr(text string, none error) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil || !company.IsID(text) {
+		return uuid.Nil, none
+	}
+	return id, nil
+}
+
+// ContactChange is the answer to a change.
+type ContactChange struct {
+	marketplaceview.Contact
+
+	Warnings []fault.Field `json:"warnings,omitempty" doc:"What stays because the caller does not belong to the company, or is kept and not used"`
+}
+
+// SchemaName is the name in the document.
+func (ContactChange) SchemaName() string { return "CompanyContactChange" }
+
+// admitted refuses callers without a credential where contacts are not public.
+func (r *Routes) admitted(ctx context.Context) error {
+	if r.KnownOnly && api.Caller(ctx).Type == "" {
+		return api.ErrNotAuthenticated
+	}
+	return nil
+}
+
+// mayRead returns the workspace whose records the caller sees although others do not, uuid.Nil for none.
+func mayRead(ctx context.Context) uuid.UUID {
+	if who := api.Caller(ctx); who.May(area, actor.Read) {
+		return who.Workspace
+	}
+	return uuid.Nil
+}
+
+// Contacts registers the people to turn to at companies.
+func (r *Routes) Contacts() {
+	reads := []string{"contacts"}
+	api.Handle(r.API, closed(api.Op{
+		ID: "list-contacts", Method: "GET", Path: contacts, Summary: "List the contacts of the caller's company, newest first", Limit: generalContacts, Reads: reads,
+	}), func(ctx context.Context, in *struct {
+		CompanyID uuid.UUID `query:"company_id" required:"true"`
+		Skip      int64     `query:"skip" default:"0" minimum:"0" maximum:"1000000000" doc:"Contacts before the first"`
+		Limit     int       `query:"limit" default:"100" minimum:"1" maximum:"1000"`
+	}) (*api.Array[marketplaceview.Contact], error) {
+		of, err := marketplacecmd.WorkspaceOf(ctx, r.Commands, api.Request(ctx), in.CompanyID, companycontact.ErrNotYours)
+		if err != nil {
+			return nil, err
+		}
+		return api.Listed(r.Views.Contacts(ctx, of, in.CompanyID, in.Skip, in.Limit))
+	})
+	api.Handle(r.API, open(api.Op{
+		ID: "get-contact", Method: "GET", Path: contacts + "/{contact_id}", Summary: "Read a contact", Limit: generalContacts, Reads: reads, Errors: []int{http.StatusNotFound},
+		Permission: "marketplace:read",
+	}), func(ctx context.Context, in *ByContact) (*api.Tagged[marketplaceview.Contact], error) {
+		id, err := in.id()
+		if err == nil {
+			err = r.admitted(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		c, err := r.Views.Contact(ctx, mayRead(ctx), id)
+		return api.WithETag(c, c.Revision, err)
+	})
+	api.Handle(r.API, open(api.Op{
+		ID: "add-contact", Method: "POST", Path: contacts, Summary: "Add a contact, of a company or of none", Limit: "contact_create", Errors: []int{http.StatusBadRequest},
+		Permission: "marketplace:write",
+	}), func(ctx context.Context, in *struct{ Body companycontact.Add }) (*api.Tagged[ContactChange], error) {
+		if err := r.admitted(ctx); err != nil {
+			return nil, err
+		}
+		w, err := marketplacecmd.AddContact(ctx, r.Commands, api.Request(ctx), in.Body)
+		return api.WriteResult(ctx, w.ContactOutcome, err, func(marketplacecmd.ContactOutcome) ContactChange { return contactAnswer(w) })
+	})
+	api.Handle(r.API, open(api.Op{
+		ID: "edit-contact", Method: "PATCH", Path: contacts + "/{contact_id}", Summary: "Change what is named of a contact; company and rank only members change",
+		Limit: generalContacts, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusForbidden}, Permission: "marketplace:write",
+	}), func(ctx context.Context, in *struct {
+		ByContact
+		Body companycontact.Edit
+	}) (*api.Tagged[ContactChange], error) {
+		id, err := in.id()
+		if err == nil {
+			err = r.admitted(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		in.Body.ID = id.String()
+		w, err := marketplacecmd.EditContact(ctx, r.Commands, api.Request(ctx), in.Body)
+		return api.WriteResult(ctx, w.ContactOutcome, err, func(marketplacecmd.ContactOutcome) ContactChange { return contactAnswer(w) })
+	})
+	api.Handle(r.API, closed(api.Op{
+		ID: "delete-contact", Method: "DELETE", Path: contacts + "/{contact_id}", Summary: "Delete a contact, and forget who it was", Limit: generalContacts,
+	}), func(ctx context.Context, in *ByContact) (*api.Nothing, error) {
+		id, err := in.id()
+		if err != nil {
+			return nil, err
+		}
+		out, err := marketplacecmd.DeleteContact(ctx, r.Commands, api.Request(ctx), id.String())
+		return api.Done(ctx, out, err)
+	})
+}
+
+func contactAnswer(w marketplacecmd.ContactWritten) ContactChange {
+	shown := contactShown(w)
+	return ContactChange{Contact: shown, Warnings: append(w.Ignored, wording.Unread("phone", shown.Phone)...)}
+}
+
+// contactShown returns a contact as a command left it.
+func contactShown(w marketplacecmd.ContactWritten) marketplaceview.Contact {
+	s := w.State
+	id, _ := uuid.Parse(w.ID) // the command has given it
+	c := marketplaceview.Contact{
+		ID: id, FirstName: s.FirstName.Value.Shown(), LastName: s.LastName.Value.Shown(), Email: s.Email.Value.Shown(), Phone: s.Phone.Value.Shown(),
+		Designation: s.Designation.Value.Shown(), IsPrimary: w.Primary, CreatedAt: w.CreatedAt, UpdatedAt: w.At, Revision: w.Revision,
+	}
+	if s.Company != uuid.Nil {
+		c.CompanyID = &s.Company
+	}
+	return c
+}

@@ -1,0 +1,106 @@
+package marketplacehttp
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/marketplace/enquiry"
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/marketplaceview"
+)
+
+const (
+	streamPage    = 100              // enquiries that are read at once
+	streamTimeout = 30 * time.Second // in which the tables have an enquiry that the log has
+)
+
+var errLastEvent = fault.Fields(fault.Field{Field: "Last-Event-ID", Message: "expected the id of an event"})
+
+// followEnquiries registers the stream of new enquiries. The log only wakes it: what it sends is read from the tables, so that a client who
+// comes back after a long time costs no more than its enquiries.
+func (r *Routes) followEnquiries() {
+	api.Stream(r.API, enquiryOp("follow-enquiries", "GET", "/stream", "Follow new enquiries to the caller's companies; with Last-Event-ID, from there on"),
+		map[string]any{"enquiry": marketplaceview.Enquiry{}}, func(ctx context.Context, in *struct {
+			Last string `header:"Last-Event-ID" doc:"The id of the last event that was seen"`
+		}) (api.Source, error) {
+			head, err := r.Log.Head(ctx)
+			if err != nil {
+				return nil, err
+			}
+			t := tail{views: r.Views, workspace: api.Caller(ctx).Workspace, sent: int64(head)}
+			if in.Last != "" {
+				last, err := strconv.ParseInt(in.Last, 10, 64)
+				switch {
+				case err != nil || last < 0:
+					return nil, errLastEvent
+				case last > int64(head):
+					return nil, readmodels.ErrBeyondHead
+				}
+				t.sent = last
+			}
+			return func(ctx context.Context, send func(api.Event) error) error {
+				t.send = send
+				if err := t.catchUp(ctx, head); err != nil {
+					return err
+				}
+				return r.Log.Follow(ctx, head, func(events []event.Stored) error { return t.take(ctx, events) })
+			}, nil
+		})
+}
+
+// tail is a running stream.
+type tail struct {
+	views     *marketplaceview.Views
+	workspace uuid.UUID
+	send      func(api.Event) error
+	sent      int64 // position of the last enquiry
+}
+
+// take sends what follows from events.
+func (t *tail) take(ctx context.Context, events []event.Stored) error {
+	for _, e := range events {
+		if category, _ := event.SplitStream(e.Stream); category != enquiry.Kind.Category() {
+			continue
+		}
+		r, err := enquiry.Kind.Decode(e)
+		if err != nil {
+			return err
+		}
+		if sent, is := r.Data.(enquiry.Sent); is && !sent.Spam && r.Meta.Workspace == t.workspace && int64(e.Position) > t.sent {
+			if err := t.catchUp(ctx, e.Position); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// catchUp sends the enquiries that the log has up to a position.
+func (t *tail) catchUp(ctx context.Context, to event.Position) error {
+	ctx = readmodels.WithFreshness(ctx, &readmodels.Freshness{Min: to, Wait: streamTimeout})
+	for {
+		rows, err := t.views.EnquiriesAfter(ctx, t.workspace, t.sent, streamPage)
+		if errors.Is(err, readmodels.ErrPositionTimeout) { // the client comes again
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range rows {
+			if err := t.send(api.Event{ID: strconv.FormatInt(e.Position, 10), Data: e.Enquiry}); err != nil {
+				return err
+			}
+			t.sent = e.Position
+		}
+		if len(rows) < streamPage {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,478 @@
+package marketplacehttp_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands/messagingcmd"
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+	"bahi/readmodels/marketplaceview"
+	"bahi/readmodels/messagingview"
+	"bahi/readmodels/opsview"
+)
+
+const enquiries = "/api/v1/enquiries"
+
+func enquiryAt(id any) string { return fmt.Sprintf("%s/%s", enquiries, id) }
+
+// buyerOf returns the address of who asks a company: each company has its own buyer, since tests that share a system erase theirs.
+func buyerOf(company any) string { return fmt.Sprintf("asha.%v@example.org", company) }
+
+func asking(company any, more string) string {
+	return fmt.Sprintf(`{"to_company_id":%q,"user_name":"Asha Rao","user_email":%q%s}`, company, buyerOf(company), more)
+}
+
+func asked(t *testing.T, c *apitest.Client, company any, more string) (made marketplaceview.SentEnquiry) {
+	t.Helper()
+	c.POST(enquiries, asking(company, more)).Status(201).JSON(&made)
+	return made
+}
+
+// pageOf is a list of enquiries.
+type pageOf struct {
+	Items      []marketplaceview.Enquiry `json:"items"`
+	Total      int64                     `json:"total"`
+	Page       int                       `json:"page"`
+	PageSize   int                       `json:"page_size"`
+	TotalPages int64                     `json:"total_pages"`
+}
+
+func listed(t *testing.T, c *apitest.Client, query string) (p pageOf) {
+	t.Helper()
+	c.GET(enquiries + query).Status(200).JSON(&p)
+	return p
+}
+
+func TestABuyerAsksAndTheCompanyAnswers(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, foreign, stranger := seller(o, o.Home), seller(o, o.Abroad), o.Anonymous()
+	mill, shop := founded(t, c, `{"name":"`+unique()+`"}`), founded(t, c, `{"name":"`+unique()+`"}`)
+	var hook marketplaceview.Product
+	c.POST(catalog, `{"name":"Hook","price_amount":1,"company_id":"`+mill.ID.String()+`"}`).Status(201).JSON(&hook)
+
+	a := stranger.With("Idempotency-Key", "ask").POST(enquiries, asking(mill.ID, `,"message":"<b>How many?</b>","quantity":3,"source_platform":"Shop_1","user_phone":"98123 45678","product_id":"`+hook.ID.String()+`"`)).Status(201)
+	var made marketplaceview.SentEnquiry
+	a.JSON(&made)
+	a.Contains(`"message":"<b>How many?</b>"`, `"source_platform":"shop_1"`, `"user_phone":"+919812345678"`, `"status":"pending","crm_lead_id":null`)
+	for _, member := range []string{"notes", "notifications", "spam"} {
+		require.NotContains(t, a.Text, member)
+	}
+	again := stranger.With("Idempotency-Key", "ask").POST(enquiries, asking(mill.ID, `,"message":"<b>How many?</b>","quantity":3,"source_platform":"Shop_1","user_phone":"98123 45678","product_id":"`+hook.ID.String()+`"`)).Status(201)
+	require.Equal(t, []string{a.Text, "true"}, []string{again.Text, again.Header("Idempotency-Replayed")})
+	second := asked(t, stranger, shop.ID, "")
+
+	p := listed(t, c, "")
+	require.Equal(t, []any{int64(2), 1, 50, int64(1)}, []any{p.Total, p.Page, p.PageSize, p.TotalPages})
+	require.Equal(t, []uuid.UUID{second.ID, made.ID}, []uuid.UUID{p.Items[0].ID, p.Items[1].ID})
+	for query, want := range map[string]int64{
+		"?company_id=" + mill.ID.String(): 1, "?status=pending&page_size=1&page=2": 2, "?status=lost": 0, "?source_platform=SHOP_1": 1, "?source_platform=x": 0, "?spam=true": 0, "?page=9": 2,
+	} {
+		require.Equal(t, want, listed(t, c, query).Total, query)
+	}
+	require.Zero(t, listed(t, foreign, "").Total)
+	for _, id := range []string{mill.ID.String(), uuid.NewString()} {
+		foreign.GET(enquiries+"?company_id="+id).Problem(403, "Not enough permissions to access this company's enquiries")
+	}
+	stranger.GET(enquiries).Problem(401, "Not authenticated")
+	for _, id := range []any{made.ID, uuid.New(), "x"} {
+		foreign.GET(enquiryAt(id)).Problem(404, "Enquiry not found")
+		foreign.GET(enquiryAt(id)+"/history").Problem(404, "Enquiry not found")
+		foreign.PATCH(enquiryAt(id), `{"status":"lost"}`).Problem(404, "Enquiry not found")
+	}
+	moved := c.With("Bahi-Reason", "phone").PATCH(enquiryAt(made.ID), `{"status":"qualified","notes":"called"}`).Status(200)
+	moved.Contains(`"status":"qualified"`, `"notes":"called"`, `"revision":2`)
+	c.PATCH(enquiryAt(made.ID), `{"status":"qualified"}`).Status(200).Contains(`"revision":2`)
+	c.PATCH(enquiryAt(made.ID), `{"status":"pending"}`).Problem(409, "Status cannot change from qualified to pending")
+	c.With("If-Match", `"0"`).PATCH(enquiryAt(made.ID), `{"status":"lost"}`).Problem(412, "It was changed since you read it")
+	c.GET(enquiryAt(made.ID)).Status(200).Contains(`"status":"qualified"`, `"notes":"called"`)
+	var moves []marketplaceview.Move
+	c.GET(enquiryAt(made.ID) + "/history").Status(200).JSON(&moves)
+	require.Len(t, moves, 2)
+	require.Equal(t, []any{(*string)(nil), "pending", "public", "pending", "qualified", "phone"}, []any{moves[0].From, moves[0].To, moves[0].Actor, *moves[1].From, moves[1].To, *moves[1].Reason})
+
+	c.DELETE(of(mill.ID)).Status(204)
+	c.GET(enquiryAt(made.ID)).Status(200)
+	require.Equal(t, int64(1), listed(t, c, "?company_id="+mill.ID.String()).Total)
+	c.PATCH(enquiryAt(made.ID), `{"status":"lost"}`).Problem(409, "The company was deleted")
+	stranger.POST(enquiries, asking(mill.ID, "")).Problem(400, "Company not found")
+	require.Equal(t, a.Text, stranger.With("Idempotency-Key", "ask").POST(enquiries, asking(mill.ID, `,"message":"<b>How many?</b>","quantity":3,"source_platform":"Shop_1","user_phone":"98123 45678","product_id":"`+hook.ID.String()+`"`)).Status(201).Text)
+}
+
+func TestWrongEnquiriesAreRefusedWith400(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home)
+	mill, other := founded(t, c, `{"name":"`+unique()+`"}`), founded(t, c, `{"name":"`+unique()+`"}`)
+	var hook, hidden marketplaceview.Product
+	c.POST(catalog, `{"name":"Hook","price_amount":1,"company_id":"`+other.ID.String()+`"}`).Status(201).JSON(&hook)
+	c.POST(catalog, `{"name":"Nail","price_amount":1,"is_active":false,"company_id":"`+mill.ID.String()+`"}`).Status(201).JSON(&hidden)
+	for more, field := range map[string]string{
+		`,"quantity":0`: "quantity", `,"quantity":1000000001`: "quantity", `,"quantity":"3"`: "quantity", `,"message":"a\u202eb"`: "message", `,"message":"` + strings.Repeat("a", 5001) + `"`: "message",
+		`,"user_phone":"x\u0001"`: "user_phone", `,"source_platform":"a b"`: "source_platform", `,"product_id":"x"`: "product_id", `,"product_id":7`: "product_id",
+	} {
+		o.Anonymous().POST(enquiries, asking(mill.ID, more)).Problem(400, "Validation error").Contains(`"field":"`+field, `"status":400`)
+	}
+	o.Anonymous().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","user_phone":"a\u0001b","quantity":0}`, mill.ID)).Problem(400, "Validation error",
+		"quantity", "must be at least 1", "user_email", "expected an email address", "user_phone", "control characters are not allowed")
+	o.Anonymous().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","quantity":0}`, uuid.New())).Problem(400, "Validation error",
+		"quantity", "must be at least 1", "user_email", "expected an email address", "to_company_id", "there is none with this id")
+	o.Anonymous().POST(enquiries, asking(mill.ID, `,"user_phone":"\u202aask at the shop\u202c"`)).Status(201).Contains(`"user_phone":"ask at the shop"`, `"warnings":[{"field":"user_phone"`)
+	o.Anonymous().POST(enquiries, asking(mill.ID, `,"user_phone":"\u202a+91 98123 45678\u202c"`)).Status(201).Contains(`"user_phone":"+919812345678"`)
+	o.Anonymous().POST(enquiries, `{}`).Problem(400, "Validation error").Contains(`"field":"to_company_id"`, `"field":"user_name"`, `"field":"user_email"`)
+	o.Anonymous().POST(enquiries, `{"to_company_id":"x","user_name":"","user_email":"x"}`).Status(400).Contains(`"field":"to_company_id"`)
+	o.Anonymous().POST(enquiries, asking(uuid.New(), "")).Problem(400, "Company not found")
+	for _, id := range []any{hook.ID, hidden.ID, uuid.New()} {
+		o.Anonymous().POST(enquiries, asking(mill.ID, fmt.Sprintf(`,"product_id":%q`, id))).Problem(400, "Product not found")
+	}
+	o.Anonymous().POST(enquiries, "{").Status(400)
+	for _, query := range []string{"?page_size=101", "?page_size=0", "?page=0", "?status=open", "?company_id=x"} {
+		c.GET(enquiries + query).Status(422)
+	}
+	for body, field := range map[string]string{`{"status":"open"}`: "status", `{"status":null}`: "status", `{"notes":7}`: "notes"} {
+		c.PATCH(enquiryAt(asked(t, o.Anonymous(), mill.ID, "").ID), body).Problem(422, "Validation error").Contains(`"field":"` + field)
+	}
+}
+
+func TestWhatProgramsSendIsNobodysBusiness(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home)
+	mill := founded(t, c, `{"name":"`+unique()+`"}`)
+	spam := asked(t, o.Anonymous(), mill.ID, `,"website":"https://spam.example"`)
+	c.GET(enquiryAt(spam.ID)).Problem(404, "Enquiry not found")
+	c.GET(enquiryAt(spam.ID)+"/history").Problem(404, "Enquiry not found")
+	require.Zero(t, listed(t, c, "").Total)
+	require.Equal(t, "skipped", listed(t, c, "?spam=true").Items[0].Notifications.Email.Status)
+	c.GET(enquiryAt(spam.ID) + "?spam=true").Status(200)
+}
+
+// notified waits until all notifications of an enquiry have ended.
+func notified(t *testing.T, c *apitest.Client, id uuid.UUID) (e marketplaceview.Enquiry) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		c.GET(enquiryAt(id)).Status(200).JSON(&e)
+		n := e.Notifications
+		return n.Chat.Status != "queued" && n.Email.Status != "queued" && n.CRM.Status != "queued"
+	}, time.Minute, 5*time.Millisecond)
+	return e
+}
+
+func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	owner := o.Person(o.Address("owner"))
+	name := unique()
+	mill := founded(t, owner.Client, `{"name":"`+name+`","phone":"+919812345111"}`)
+	e := notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
+	require.Equal(t, []string{"skipped", "sent", "sent"}, []string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
+	require.Equal(t, "no message has come from the company's phone", *e.Notifications.Chat.Error)
+	require.Equal(t, "sandbox-"+e.ID.String(), *e.CRMLeadID)
+	var refused marketplaceview.SentEnquiry
+	o.Anonymous().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+`","user_name":"Nobody 000","user_email":"n@example.org"}`).Status(201).JSON(&refused)
+	e = notified(t, owner.Client, refused.ID)
+	require.Equal(t, []any{"failed", "the crm refused the lead (422)", (*string)(nil)}, []any{e.Notifications.CRM.Status, *e.Notifications.CRM.Error, e.CRMLeadID})
+
+	// Its own address counts once somebody who reads it has confirmed it, its phone once it has written.
+	asks := o.Address("asks")
+	owner.PATCH(of(mill.ID), `{"email":"`+strings.ToUpper(asks)+`"}`).Status(200).Contains(`"email":"`+asks, `"email_confirmed":false`)
+	require.NotContains(t, o.Anonymous().GET(of(mill.ID)).Status(200).Text, asks)
+	_, token := apptest.Link(t, o.Mailed(asks, "Confirm the address of "+name, 1))
+	o.Anonymous().POST(companies+"/confirm-email", map[string]string{"token": token[:len(token)-1]}).Problem(400, "Invalid or expired confirmation token")
+	o.Anonymous().POST(companies+"/confirm-email", map[string]string{"token": token}).Status(200).Body(`{"message":"Email confirmed"}`)
+	owner.GET(of(mill.ID)).Status(200).Contains(`"email_confirmed":true`)
+	agent := owner.Client
+	var channel messagingview.Channel
+	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
+	_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "919812345111"}, Channel: channel.ID, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
+	require.NoError(t, err)
+
+	e = notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, `,"message":"See https://evil.example\r\nBcc: x@example.org","quantity":7,"user_phone":"9812345671"`).ID)
+	require.Equal(t, []string{"sent", "sent", "sent"}, []string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
+	require.Zero(t, e.Revision)
+	text := o.Mailed(asks, "New enquiry for "+name, 1)
+	for _, part := range []string{"Name: Asha Rao", "Email: " + buyerOf(mill.ID), "Phone: +919812345671", "Quantity: 7", "https[:]//evil.example", "/enquiries/" + e.ID.String()} {
+		require.Contains(t, text, part)
+	}
+	require.Equal(t, 1, strings.Count(text, "://"), "the only link is ours")
+	require.Len(t, o.Mails(o.Address("owner"), "New enquiry for "+name), 2)
+	for port, to := range map[string]string{"chat": "+919812345111", "crm": "sandbox"} {
+		o.Operator().GET("/ops/outbox?page_size=1000&port="+port).Status(200).Contains(`"enquiry_id":"`+e.ID.String(), to)
+	}
+
+	// The buyer is forgotten; what they asked for stays.
+	owner.PATCH(enquiryAt(e.ID), `{"notes":"Asha called"}`).Status(200)
+	o.Operator().POST("/ops/erasures", `{"phone":"98123 45671"}`).Status(202).Body(`{"subjects":1}`)
+	owner.GET(enquiryAt(e.ID)).Status(200).Contains(`"user_name":null`, `"user_email":null`, `"message":null`, `"notes":null`, `"quantity":7`)
+	owner.PATCH(enquiryAt(e.ID), `{"notes":"Asha"}`).Problem(409, "The buyer was erased: notes can no longer be kept")
+	owner.PATCH(enquiryAt(e.ID), `{"status":"lost"}`).Status(200)
+	require.Empty(t, o.Mails(asks, "New enquiry for "+name))
+	require.NotContains(t, o.Operator().GET("/ops/outbox?page_size=1000&port=chat").Status(200).Text, "evil.example")
+	o.Anonymous().POST(enquiries, asking(mill.ID, "")).Status(201).Contains(`"user_email":"` + buyerOf(mill.ID) + `"`)
+	o.Operator().POST("/ops/erasures", `{"email":"`+asks+`"}`).Status(202).Body(`{"subjects":1}`)
+	require.NotContains(t, owner.GET(of(mill.ID)).Status(200).Text, "email")
+	for _, body := range []string{`{}`, `{"email":"x"}`, `{"phone":"x"}`, `{"email":7}`} {
+		o.Operator().POST("/ops/erasures", body).Status(422)
+	}
+	owner.POST("/ops/erasures", `{"email":"a@example.org"}`).Problem(403, "Not enough permissions")
+	o.Operator().POST("/ops/erasures", `{"email":"nobody@`+unique()+`.example"}`).Status(202).Body(`{"subjects":0}`)
+}
+
+func TestACrowdOfEnquiriesComesAsADigest(t *testing.T) {
+	t.Parallel()
+	s := apptest.Settings(t, apptest.Database(t))
+	s.Outside.MaxNotices = 1
+	var leads []string
+	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		leads = append(leads, r.Header.Get("Idempotency-Key"))
+		_ = json.NewEncoder(w).Encode(map[string]int{"id": len(leads)})
+	}))
+	t.Cleanup(crm.Close)
+	s.Outside.CRMURL, s.Outside.FetchAllow = crm.URL, []string{strings.TrimPrefix(crm.URL, "http://")}
+	o := apptest.StartAs(t, s)
+	owner := o.Person("owner@example.com")
+	mill := founded(t, owner.Client, `{"name":"Mill"}`)
+	first := notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
+	second := notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
+	if first.CreatedAt.Hour() != second.CreatedAt.Hour() { // the hour began in between, so that there is room for one more
+		second = notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
+	}
+	require.Equal(t, "too many enquiries within an hour: they come as a digest", *second.Notifications.Email.Error)
+	require.Equal(t, "sent", second.Notifications.CRM.Status)
+	require.Contains(t, leads, second.ID.String())
+	require.Eventually(t, func() bool { // it looks whether the hour is over, and waits for its end
+		digests := o.Jobs("kind=send_digest")
+		require.Len(t, digests, 1)
+		return digests[0].State == "scheduled"
+	}, time.Minute, 20*time.Millisecond)
+
+	// A digest does not count what came after its hour, however late it is sent: the mail server, or this one, may have been down.
+	before, err := o.Sys.Marketplace.EnquiriesWithin(t.Context(), uuid.MustParse(owner.Workspace), mill.ID, first.CreatedAt.Add(-time.Hour), 10)
+	require.NoError(t, err)
+	require.Zero(t, before)
+}
+
+func TestNewEnquiriesAreFollowed(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	key := o.Key(o.Home, `{"marketplace":"write"}`).Key
+	c := o.Bearer(key)
+	mill, theirs := founded(t, c, `{"name":"`+unique()+`"}`), founded(t, seller(o, o.Abroad), `{"name":"`+unique()+`"}`)
+	follow := func(last string) *bufio.Scanner {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, o.URL+enquiries+"/stream", nil)
+		require.NoError(t, err)
+		req.Header.Set("Authorization", "Bearer "+key)
+		if last != "" {
+			req.Header.Set("Last-Event-ID", last)
+		}
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		t.Cleanup(func() { cancel(); _ = res.Body.Close() })
+		require.Equal(t, 200, res.StatusCode)
+		return bufio.NewScanner(res.Body)
+	}
+	next := func(lines *bufio.Scanner) (id string, e marketplaceview.Enquiry) {
+		for lines.Scan() {
+			if text, is := strings.CutPrefix(lines.Text(), "id: "); is {
+				id = text
+			}
+			if text, is := strings.CutPrefix(lines.Text(), "data: "); is {
+				require.NoError(t, json.Unmarshal([]byte(text), &e))
+				return id, e
+			}
+		}
+		require.Fail(t, "the stream ended", lines.Err())
+		return id, e
+	}
+	live := follow("")
+	asked(t, o.Anonymous(), theirs.ID, "")
+	asked(t, o.Anonymous(), mill.ID, `,"website":"x"`)
+	first := asked(t, o.Anonymous(), mill.ID, "")
+	id, e := next(live)
+	require.Equal(t, first.ID, e.ID)
+	second := asked(t, o.Anonymous(), mill.ID, "")
+	_, e = next(live)
+	require.Equal(t, second.ID, e.ID)
+	_, e = next(follow(id))
+	require.Equal(t, second.ID, e.ID)
+	for _, last := range []string{"x", "-1", "9000000000000000000"} {
+		c.With("Last-Event-ID", last).GET(enquiries + "/stream").Status(422)
+	}
+	o.Anonymous().GET(enquiries+"/stream").Problem(401, "Not authenticated")
+}
+
+func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
+	t.Parallel()
+	s := apptest.Settings(t, apptest.Database(t))
+	lookup := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Phone string }
+		_ = json.NewDecoder(r.Body).Decode(&in)
+		switch in.Phone {
+		case "+919812345678":
+			_, _ = w.Write([]byte(`{"is_chat":true}`))
+		case "+919812345679":
+			_, _ = w.Write([]byte(`{"is_chat":false}`))
+		default:
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(lookup.Close)
+	s.Outside.ChatLookup, s.Outside.FetchAllow = lookup.URL, []string{strings.TrimPrefix(lookup.URL, "http://")}
+	o, shared := apptest.StartAs(t, s), apptest.Share(t)
+	check := func(o *apptest.Server, body, want string) {
+		o.Anonymous().POST(enquiries+"/verify-chat", body).Status(200).Body(want)
+	}
+	check(o, `{"phone":"98123 45678"}`, `{"phone":"+919812345678","is_valid":true,"is_chat":true,"error":null}`)
+	check(o, `{"phone":"9812345679"}`, `{"phone":"+919812345679","is_valid":true,"is_chat":false,"error":null}`)
+	check(o, `{"phone":"9812345670"}`, `{"phone":"+919812345670","is_valid":true,"is_chat":false,"error":"Chat network lookup failed"}`)
+	check(shared, `{"phone":"+919812345678"}`, `{"phone":"+919812345678","is_valid":true,"is_chat":false,"error":"Chat network lookup is not available"}`)
+	for _, none := range []string{`{}`, `{"phone":null}`, `{"phone":7}`, `{"phone":{"a":1}}`, `{"phone":""}`} {
+		check(shared, none, `{"phone":null,"is_valid":false,"is_chat":false,"error":"A phone is required"}`)
+	}
+	check(shared, `{"phone":"12"}`, `{"phone":"12","is_valid":false,"is_chat":false,"error":"This is not a telephone number"}`)
+	for _, broken := range []string{"{", "[]", "7"} {
+		shared.Anonymous().POST(enquiries+"/verify-chat", broken).Status(400)
+	}
+	// Evidence is the caller's own.
+	owner := seller(shared, shared.Home)
+	agent := shared.Bearer(shared.Key(shared.Home, `{"messaging":"write"}`).Key)
+	var channel messagingview.Channel
+	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
+	_, err := shared.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Channel: channel.ID, Sender: messagingcmd.Sender{From: "919812345222"}, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
+	require.NoError(t, err)
+	owner.POST(enquiries+"/verify-chat", `{"phone":"+919812345222"}`).Status(200).Contains(`"is_chat":true,"error":null`)
+	seller(shared, shared.Abroad).POST(enquiries+"/verify-chat", `{"phone":"+919812345222"}`).Status(200).Contains(`"is_chat":false`)
+	check(shared, `{"phone":"+919812345222"}`, `{"phone":"+919812345222","is_valid":true,"is_chat":false,"error":"Chat network lookup is not available"}`)
+}
+
+func TestAnEnquiryThatCannotBeKeptIsA500(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	mill := founded(t, seller(o, o.Home), `{"name":"Mill"}`)
+	o.Sql(`revoke all on schema log from public`)
+	o.Sql(`alter table log.event rename to event_away`)
+	a := o.Anonymous().POST(enquiries, asking(mill.ID, "")).Problem(500, "Failed to create enquiry")
+	require.NotEmpty(t, a.Header("Retry-After"))
+	o.Sql(`alter table log.event_away rename to event`)
+	asked(t, o.Anonymous(), mill.ID, "")
+}
+
+// Enquiries that come together are told by one job. One of them that the crm does not take for now holds up none of the others, and nobody is told twice.
+func TestAnEnquiryThatWaitsForItsCRMHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	s := apptest.Settings(t, apptest.Database(t))
+	var (
+		mu    sync.Mutex
+		calls = map[string]int{}
+		down  = true
+	)
+	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		calls[r.Header.Get("Idempotency-Key")]++
+		if down && bytes.Contains(body, []byte("slow@example.org")) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]int{"id": len(calls)})
+	}))
+	t.Cleanup(crm.Close)
+	s.Outside.CRMURL, s.Outside.FetchAllow = crm.URL, []string{strings.TrimPrefix(crm.URL, "http://")}
+	o := apptest.StartAs(t, s)
+	owner := o.Person("owner@example.com")
+	mill := founded(t, owner.Client, `{"name":"Mill"}`)
+	all := make([]marketplaceview.SentEnquiry, 8)
+	var sending sync.WaitGroup
+	for i := range all {
+		sending.Go(func() {
+			of := "asha"
+			if i == 3 {
+				of = "slow"
+			}
+			o.Anonymous().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+`","user_name":"Asha","user_email":"`+of+`@example.org"}`).Status(201).JSON(&all[i])
+		})
+	}
+	sending.Wait()
+	for i, e := range all {
+		if i == 3 {
+			continue
+		}
+		require.Equal(t, "sent", notified(t, owner.Client, e.ID).Notifications.CRM.Status)
+	}
+	slow := all[3].ID.String()
+	var waiting []int64 // jobs
+	require.Eventually(t, func() bool {
+		waiting = nil
+		for _, j := range o.Jobs("kind=push_lead&state=retryable") {
+			waiting = append(waiting, j.ID)
+		}
+		return len(waiting) == 1
+	}, time.Minute, 20*time.Millisecond)
+	mu.Lock()
+	down = false
+	mu.Unlock()
+	o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", waiting[0]), nil)
+	require.Equal(t, "sent", notified(t, owner.Client, all[3].ID).Notifications.CRM.Status)
+	mu.Lock()
+	defer mu.Unlock()
+	for id, n := range calls {
+		require.True(t, n == 1 || id == slow, "%s was told %d times", id, n)
+	}
+}
+
+// The crm never takes the enquiry. The test moves the clock to each try.
+func TestANotificationIsTriedEightTimesOverADay(t *testing.T) {
+	t.Parallel()
+	s := apptest.Settings(t, apptest.Database(t))
+	var tries atomic.Int64
+	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		tries.Add(1)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(crm.Close)
+	s.Outside.CRMURL, s.Outside.FetchAllow = crm.URL, []string{strings.TrimPrefix(crm.URL, "http://")}
+	o := apptest.StartAs(t, s)
+	owner := o.Person("owner@example.com")
+	e := asked(t, o.Anonymous(), founded(t, owner.Client, `{"name":"Mill"}`).ID, "")
+	const most = 8
+	var waited time.Duration
+	for try := 1; try < most; try++ {
+		var failed opsview.Job
+		require.Eventually(t, func() bool {
+			for _, j := range o.Jobs("kind=push_lead&state=retryable") {
+				failed = j
+			}
+			return failed.Attempt == try
+		}, time.Minute, 10*time.Millisecond, "try %d", try)
+		require.Equal(t, most, failed.MaxAttempts)
+		var wait time.Duration
+		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select scheduled_at - attempted_at from river.river_job where id = $1`, failed.ID).Scan(&wait))
+		require.Greater(t, wait, time.Minute, "after try %d", try)
+		waited += wait
+		owner.GET(enquiryAt(e.ID)).Status(200).Contains(`"crm":{"status":"queued"`)
+		o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", failed.ID), nil).Status(200)
+		o.Sql(`select pg_notify('river.river_insert', '{"queue":"push_lead"}')`) // River need not look for it
+	}
+	require.InDelta(t, 24, waited.Hours(), 3) // each wait is a tenth longer or shorter
+	crmOf := notified(t, owner.Client, e.ID).Notifications.CRM
+	require.Equal(t, []string{"failed", "no try succeeded within a day"}, []string{crmOf.Status, *crmOf.Error})
+	require.EqualValues(t, most, tries.Load())
+	require.Eventually(t, func() bool { return o.Jobs("kind=push_lead")[0].State == "completed" }, time.Minute, 10*time.Millisecond, "no try follows")
+}

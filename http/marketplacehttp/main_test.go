@@ -1,0 +1,9 @@
+package marketplacehttp_test
+
+import (
+	"testing"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m) }

@@ -1,0 +1,145 @@
+package marketplacehttp_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+	"bahi/readmodels/marketplaceview"
+)
+
+const catalog = "/api/v1/catalog"
+
+func item(id any) string { return fmt.Sprintf("%s/%s", catalog, id) }
+
+func added(t *testing.T, c *apitest.Client, body string) (p marketplaceview.Product) {
+	t.Helper()
+	c.POST(catalog, body).Status(201).JSON(&p)
+	return p
+}
+
+// names returns the names of a page of products, and how many there are.
+func names(c *apitest.Client, query string) string {
+	var found struct {
+		Data        []marketplaceview.Product `json:"data"`
+		Total       int64                     `json:"total"`
+		Page, Limit int
+	}
+	c.GET(catalog + "?" + query).Status(200).JSON(&found)
+	all := make([]string, len(found.Data))
+	for i, p := range found.Data {
+		all[i] = p.Name
+	}
+	return fmt.Sprintf("%s of %d", strings.Join(all, ","), found.Total)
+}
+
+func TestAPatchOfAProductTellsAbsentFromNull(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home)
+	k := founded(t, c, `{"name":"`+unique()+`"}`)
+	p := added(t, c, `{"name":"Brass hook","category":"Hardware","price_amount":12550,"moq":10,"origin_country":"IN","images":["https://cdn.example/h.jpg"],"unknown":1}`)
+	stamp := func(at time.Time) string { return at.Format(time.RFC3339Nano) }
+	read := o.Anonymous().GET(item(p.ID)).Status(200).Body(fmt.Sprintf(`{"id":"%s","company_id":"%s","sku":null,"name":"Brass hook","description":null,"category":"Hardware","sub_category":null,
+		"price_amount":12550,"price_currency":"INR","moq":10,"origin_country":"IN","importer_name":null,"importer_address":null,"images":["https://cdn.example/h.jpg"],
+		"availability":"in stock","is_active":true,"created_at":%q,"updated_at":%q,"revision":0}`, p.ID, k.ID, stamp(p.CreatedAt), stamp(p.UpdatedAt)))
+	require.Equal(t, `"0"`, read.Header("ETag"))
+	edited := c.PATCH(item(p.ID), `{"category":null,"moq":null,"images":null,"description":"Hook & plate"}`).Status(200)
+	edited.Contains(`"category":null`, `"moq":1,`, `"images":[]`, `"description":"Hook & plate"`, `"origin_country":"IN"`, `"revision":1`)
+	require.Equal(t, edited.Text, o.Anonymous().GET(item(strings.ToUpper(p.ID.String()))).Status(200).Text)
+	c.With("If-Match", `"0"`).PATCH(item(p.ID), `{"moq":2}`).Problem(412, "It was changed since you read it")
+	c.DELETE(item(p.ID)).Status(204)
+	for _, gone := range []any{p.ID, uuid.New(), "x"} {
+		o.Anonymous().GET(item(gone)).Problem(404, "Product not found")
+		c.PATCH(item(gone), `{}`).Problem(404, "Product not found")
+		c.DELETE(item(gone)).Problem(404, "Product not found")
+	}
+}
+
+func TestWrongValuesOfAProductAreRefused(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := seller(o, o.Home)
+	founded(t, c, `{"name":"`+unique()+`"}`)
+	p := added(t, c, `{"name":"Hook","price_amount":1}`)
+	for body, field := range map[string]string{
+		`{"name":null}`: "name", `{"price_amount":null}`: "price_amount", `{"price_amount":12.5}`: "price_amount", `{"price_amount":-1}`: "price_amount", `{"price_amount":"1"}`: "price_amount",
+		`{"price_amount":99999999999999999999}`: "price_amount", `{"moq":0}`: "moq", `{"moq":-5}`: "moq", `{"moq":1.5}`: "moq", `{"price_currency":"XQZ"}`: "price_currency",
+		`{"images":["x"]}`: "images[0]", `{"images":"x"}`: "images", `{"images":[` + strings.Repeat(`"https://a.example/b",`, 20) + `"https://a.example/b"]}`: "images",
+		`{"availability":"soon"}`: "availability", `{"is_active":"no"}`: "is_active", `{"description":"` + strings.Repeat("a", 5001) + `"}`: "description", `{"importer_name":"a\u2066b"}`: "importer_name",
+	} {
+		c.PATCH(item(p.ID), body).Status(422).Contains(`"field":"` + field)
+	}
+	c.POST(catalog, `{"name":"Hook"}`).Problem(422, "Validation error", "price_amount", "is required")
+	for _, query := range []string{"page=0", "limit=101", "company_id=x", "is_active=maybe", "search=" + strings.Repeat("a", 201)} {
+		o.Anonymous().GET(catalog + "?" + query).Status(422)
+	}
+	o.Anonymous().GET(item(p.ID)).Status(200).Contains(`"revision":0`)
+}
+
+func TestAProductBelongsToOneOfTheCallersCompanies(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, foreign := seller(o, o.Home), seller(o, o.Abroad)
+	const body = `{"name":"Hook","price_amount":1}`
+	c.POST(catalog, body).Problem(409, "The workspace has no company").Contains(`"code":"no_company"`)
+	k := founded(t, c, `{"name":"`+unique()+`"}`)
+	p := added(t, c, body)
+	require.Equal(t, k.ID, p.CompanyID)
+	other := founded(t, c, `{"name":"`+unique()+`"}`)
+	c.POST(catalog, body).Problem(422, "Validation error", "company_id", "the workspace has several companies: name one")
+	in := func(id any) string { return fmt.Sprintf(`{"name":"Hook","price_amount":1,"company_id":"%s"}`, id) }
+	require.Equal(t, other.ID, added(t, c, in(other.ID)).CompanyID)
+	foreign.POST(catalog, in(k.ID)).Problem(403, "Not enough permissions to modify this company")
+	c.POST(catalog, in(uuid.New())).Problem(422, "Validation error", "company_id", "there is no such company")
+	foreign.PATCH(item(p.ID), `{"moq":2}`).Problem(403, "Not enough permissions to modify this product")
+	foreign.DELETE(item(p.ID)).Problem(403, "Not enough permissions to modify this product")
+	o.Operator().PATCH(item(p.ID), `{"moq":2}`).Status(200).Contains(`"moq":2`)
+
+	// What a deleted company sold is gone at once.
+	c.DELETE(of(k.ID)).Status(204)
+	o.Anonymous().GET(item(p.ID)).Problem(404, "Product not found")
+	c.PATCH(item(p.ID), `{"moq":3}`).Problem(404, "Product not found")
+	c.POST(catalog, in(k.ID)).Problem(422, "Validation error", "company_id", "there is no such company")
+	require.Equal(t, " of 0", names(o.Anonymous(), "company_id="+k.ID.String()))
+}
+
+func TestProductsAreListedAndFound(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, word := seller(o, o.Home), unique()
+	k := founded(t, c, `{"name":"`+word+`"}`)
+	for i, category := range []string{"Rings", "rings ", "Chains", ""} {
+		added(t, c, fmt.Sprintf(`{"name":"p%d","category":"%s","price_amount":1,"description":"golden %s"}`, i, strings.Replace(category, "ings", "ings "+word, 1), word))
+	}
+	hidden := added(t, c, `{"name":"hidden","category":"Rings `+word+`","price_amount":1,"is_active":false,"description":"golden `+word+`"}`)
+	all, own := "company_id="+k.ID.String(), "p3,p2,p1,p0 of 4"
+	for query, found := range map[string]string{
+		all: own, all + "&limit=2": "p3,p2 of 4", all + "&limit=3&page=2": "p0 of 4", all + "&page=9": " of 4", all + "&is_active=true&category=": own,
+		"category=RINGS+" + word: "p1,p0 of 2", all + "&category=+rings+" + word + "+": "p1,p0 of 2", all + "&category=rings+" + word + "&limit=1&page=2": "p0 of 2",
+		all + "&category=none": " of 0", "search=goldne+" + word: own, all + "&search=p2+" + word: "p2 of 1", all + "&search=%26%7C": " of 0", all + "&search=+": own,
+		"search=golden+" + word + "&category=rings+" + word + "&limit=1": "p1 of 2", "company_id=" + uuid.NewString(): " of 0", "company_id=" + uuid.Nil.String(): " of 0",
+	} {
+		require.Equal(t, found, names(o.Anonymous(), query), query)
+	}
+
+	// Only members see what is not active.
+	o.Anonymous().GET(item(hidden.ID)).Problem(404, "Product not found")
+	c.GET(item(hidden.ID)).Status(200)
+	require.Equal(t, "hidden of 1", names(c, "is_active=false"))
+	require.Equal(t, "hidden of 1", names(c, "is_active=false&category=rings+"+word+"&"+all))
+	foreign := seller(o, o.Abroad)
+	foreign.GET(item(hidden.ID)).Problem(404, "Product not found")
+	foreign.GET(catalog+"?is_active=false&"+all).Problem(403, "Not enough permissions to see this company's inactive products")
+	require.Equal(t, " of 0", names(foreign, "is_active=false"))
+	o.Anonymous().GET(catalog+"?is_active=false&"+all).Problem(401, "Not authenticated")
+	o.Clerk(o.Home).GET(catalog+"?is_active=false").Problem(403, "Not enough permissions")
+	c.PATCH(item(hidden.ID), `{"is_active":true}`).Status(200)
+	require.Equal(t, "hidden,p3,p2,p1,p0 of 5", names(o.Anonymous(), all))
+}

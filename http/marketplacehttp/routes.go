@@ -1,0 +1,52 @@
+// Package marketplace has the operations of the marketplace area on companies and their catalogs.
+package marketplacehttp
+
+import (
+	"bahi/commands"
+	"bahi/commands/accesscmd/credentials"
+	"bahi/domain/actor"
+	"bahi/http/api"
+	"bahi/readmodels/marketplaceview"
+)
+
+// Routes registers the operations.
+type Routes struct {
+	API      *api.API
+	Commands *commands.Handler
+	Views    *marketplaceview.Views
+	Frontend string // address of the pages: https://example.org
+
+	Log      Feed
+	Evidence Evidence
+	Mailed   *credentials.Mailed
+	Lookup   Lookup // nil: there is none
+
+	AnyGSTIN  bool // also those of special registrations
+	KnownOnly bool // contacts are for callers with a credential
+}
+
+const area = actor.Marketplace
+
+var tags = []string{"Marketplace"}
+
+// Register registers all operations of the area.
+func (r *Routes) Register() {
+	r.Companies()
+	r.Bulk()
+	r.Feed()
+	r.Products()
+	r.Contacts()
+	r.Enquiries()
+}
+
+// open returns the operation as everybody may ask for it (CONTRACT.md D34, D35, W3).
+func open(op api.Op) api.Op {
+	op.Tags, op.Public, op.OptionalAuth = tags, true, true
+	return op
+}
+
+// closed returns the operation as members of the workspace may ask for it.
+func closed(op api.Op) api.Op {
+	op.Tags, op.Area = tags, area
+	return op
+}

@@ -1,0 +1,88 @@
+package marketplacehttp
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/actor"
+	"bahi/domain/person"
+	"bahi/http/api"
+)
+
+// Lookup tells whether a phone is on the chat network. An error means that nobody knows.
+type Lookup interface {
+	OnChat(ctx context.Context, phone string) (bool, error)
+}
+
+// Evidence tells whether a workspace's own messages prove that a phone is on the chat network.
+type Evidence interface {
+	OnChat(ctx context.Context, workspace uuid.UUID, phone string) (bool, error)
+}
+
+// loose is a text, or noText for any other value: the operation refuses no body that is JSON.
+type loose string
+
+const noText = loose("\x00")
+
+// UnmarshalJSON never fails.
+func (l *loose) UnmarshalJSON(data []byte) error {
+	var text string
+	if *l = noText; json.Unmarshal(data, &text) == nil && string(data) != "null" {
+		*l = loose(text)
+	}
+	return nil
+}
+
+// ChatCheck is what is known of a phone.
+type ChatCheck struct {
+	Phone   *string `json:"phone" doc:"As it is dialled; as it was sent where it is no number"`
+	IsValid bool    `json:"is_valid" doc:"There may be such a number"`
+	IsChat  bool    `json:"is_chat" doc:"It is known to be on the chat network"`
+	Error   *string `json:"error"`
+}
+
+// verifyChat registers the check of a phone. No message is ever sent to find out (CONTRACT.md 3.1.6, M17).
+func (r *Routes) verifyChat() {
+	api.Handle(r.API, open(api.Op{
+		ID: "verify-chat", Method: "POST", Path: enquiries + "/verify-chat", Summary: "Tell whether a phone may exist, and whether it is known to be on the chat network",
+		Status: http.StatusOK, Limit: "enquiry_verify_chat", FieldErrorStatus: http.StatusBadRequest, NoKey: true, Reads: []string{"messages", "messaging_contacts"},
+	}), func(ctx context.Context, in *struct {
+		Body struct {
+			Phone loose `json:"phone,omitempty"`
+		}
+	}) (*api.Body[ChatCheck], error) {
+		sent := string(in.Body.Phone)
+		if in.Body.Phone == "" || in.Body.Phone == noText {
+			return api.Answer(ChatCheck{Error: new("A phone is required")}, nil)
+		}
+		phone, err := person.Phone("phone", sent)
+		if err != nil || phone == "" {
+			return api.Answer(ChatCheck{Phone: &sent, Error: new("This is not a telephone number")}, nil)
+		}
+		found, why, err := r.onChat(ctx, phone)
+		c := ChatCheck{Phone: &phone, IsValid: true, IsChat: found}
+		if why != "" {
+			c.Error = &why
+		}
+		return api.Answer(c, err)
+	})
+}
+
+// onChat asks the caller's own messages, and then the lookup. why says what could not be asked.
+func (r *Routes) onChat(ctx context.Context, phone string) (found bool, why string, err error) {
+	if who := api.Caller(ctx); who.May(area, actor.Read) && who.Workspace != uuid.Nil {
+		if found, err = r.Evidence.OnChat(ctx, who.Workspace, phone[1:]); err != nil || found {
+			return found, "", err
+		}
+	}
+	if r.Lookup == nil {
+		return false, "Chat network lookup is not available", nil
+	}
+	if found, err = r.Lookup.OnChat(ctx, phone); err != nil {
+		return false, "Chat network lookup failed", nil //nolint:nilerr // the answer says so
+	}
+	return found, "", nil
+}

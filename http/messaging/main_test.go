@@ -1,9 +1,0 @@
-package messaging_test
-
-import (
-	"testing"
-
-	"bahi/internal/app/apptest"
-)
-
-func TestMain(m *testing.M) { apptest.Main(m) }

@@ -1,0 +1,84 @@
+package messaginghttp
+
+import (
+	"context"
+	"net/http"
+
+	"bahi/commands/messagingcmd/answering"
+	"bahi/domain/unit"
+	"bahi/http/api"
+	"bahi/readmodels/messagingview"
+)
+
+// Try is a question to try a bot with.
+type Try struct {
+	Text        string `json:"text" maxLength:"4096"`
+	RunWebhooks bool   `json:"runWebhooks,omitempty" doc:"Call webhooks instead of simulating them"`
+}
+
+// Tried is what a bot would answer.
+type Tried struct {
+	Answer     string                 `json:"answer"`
+	Handover   bool                   `json:"handover" doc:"A person would be asked to answer"`
+	Passages   []answering.Passage    `json:"passages"`
+	ToolCalls  []answering.ToolResult `json:"toolCalls"`
+	Tokens     int64                  `json:"tokens"`
+	DurationMs int64                  `json:"durationMs"`
+}
+
+// Days are the first and the last day of a report.
+type Days struct {
+	From api.Optional[unit.Date] `query:"from"`
+	To   api.Optional[unit.Date] `query:"to"`
+}
+
+// BotTrials registers how bots are tried, and what they have done.
+func (r *Routes) BotTrials() {
+	try := botOp("try-bot", "POST", "/{id}/try", "Ask a bot. Nothing is sent; what acts on others is simulated")
+	try.Status, try.NoKey, try.Untried, try.Errors = http.StatusOK, true, true, []int{http.StatusServiceUnavailable}
+	api.Handle(r.API, try, func(ctx context.Context, in *struct {
+		ByBot
+		Body Try
+	}) (*api.Body[Tried], error) {
+		began := r.Now()
+		said, err := r.Engine.Try(ctx, api.Request(ctx), in.ID, in.Body.Text, in.Body.RunWebhooks)
+		if err != nil {
+			return nil, err
+		}
+		return api.Answer(Tried{
+			Answer: said.Answer, Handover: said.Handover, Passages: append([]answering.Passage{}, said.Passages...), ToolCalls: append([]answering.ToolResult{}, said.Calls...),
+			Tokens: said.Tokens, DurationMs: r.Now().Sub(began).Milliseconds(),
+		}, nil)
+	})
+	calls := botOp("list-bot-calls", "GET", "/{id}/calls", "List the calls of tools and webhooks of a bot, newest first")
+	calls.Reads = []string{"bot_answers", "bots"}
+	api.Handle(r.API, calls, func(ctx context.Context, in *struct {
+		ByBot
+		api.Limited
+	}) (*api.Array[messagingview.BotCall], error) {
+		if _, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID); err != nil {
+			return nil, err
+		}
+		return api.Listed(r.Views.BotCalls(ctx, api.Caller(ctx).Workspace, in.ID, in.Get()))
+	})
+	usage := botOp("get-bot-usage", "GET", "/{id}/usage", "What a bot did by day")
+	usage.Reads = []string{"bot_answers", "bots"}
+	api.Handle(r.API, usage, func(ctx context.Context, in *struct {
+		ByBot
+		Days
+	}) (*api.Body[[]messagingview.BotUsage], error) {
+		if _, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID); err != nil {
+			return nil, err
+		}
+		days, err := r.Views.BotUsage(ctx, api.Caller(ctx).Workspace, in.ID, r.Zone.String(), day(in.From), day(in.To))
+		return api.Answer(append([]messagingview.BotUsage{}, days...), err)
+	})
+}
+
+// day returns a day as text, "" for none.
+func day(d api.Optional[unit.Date]) string {
+	if d.Set {
+		return d.Value.String()
+	}
+	return ""
+}

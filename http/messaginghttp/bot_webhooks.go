@@ -1,0 +1,64 @@
+package messaginghttp
+
+import (
+	"context"
+	"strconv"
+
+	"bahi/commands"
+	"bahi/domain/messaging/botwebhook"
+	"bahi/http/api"
+	"bahi/readmodels/messagingview"
+)
+
+// ByWebhook names a webhook of a bot.
+type ByWebhook struct {
+	ByBot
+
+	WebhookID int64 `path:"webhookId" minimum:"1" doc:"The webhook's id"`
+}
+
+// MadeWebhook is a new webhook with the secret that signs its calls.
+type MadeWebhook struct {
+	messagingview.BotWebhook
+
+	Secret *string `json:"secret" doc:"Signs the calls; shown this once"`
+}
+
+// BotWebhooks registers the endpoints that bots may call.
+func (r *Routes) BotWebhooks() {
+	api.Handle(r.API, botOp("list-bot-webhooks", "GET", "/{id}/webhooks", "List the webhooks of a bot, newest first. Secrets are not shown"),
+		func(ctx context.Context, in *struct {
+			ByBot
+			api.Limited
+		}) (*api.Array[messagingview.BotWebhook], error) {
+			if _, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID); err != nil {
+				return nil, err
+			}
+			return api.Listed(r.Views.BotWebhooks(ctx, api.Caller(ctx).Workspace, in.ID, in.Get()))
+		})
+	api.Handle(r.API, botOp("create-bot-webhook", "POST", "/{id}/webhooks", "Let a bot call an endpoint"),
+		func(ctx context.Context, in *struct {
+			ByBot
+			Body botwebhook.Create
+		}) (*api.Tagged[MadeWebhook], error) {
+			in.Body.Bot = in.ID
+			secret, out, err := r.Flows.CreateWebhook(ctx, api.Request(ctx), in.Body)
+			return api.WriteResult(ctx, out, err, func(out commands.Outcome[botwebhook.State]) MadeWebhook {
+				return MadeWebhook{BotWebhook: shownWebhook(out), Secret: orNull(secret)}
+			})
+		})
+	api.Handle(r.API, botOp("edit-bot-webhook", "PATCH", "/{id}/webhooks/{webhookId}",
+		"Change what is named of a webhook. Stars keep a secret; another server wants all secrets again"),
+		func(ctx context.Context, in *struct {
+			ByWebhook
+			Body botwebhook.Edit
+		}) (*api.Tagged[messagingview.BotWebhook], error) {
+			in.Body.Bot = in.ID
+			out, err := r.Flows.EditWebhook(ctx, api.Request(ctx), strconv.FormatInt(in.WebhookID, 10), in.Body)
+			return api.WriteResult(ctx, out, err, shownWebhook)
+		})
+}
+
+func shownWebhook(out commands.Outcome[botwebhook.State]) messagingview.BotWebhook {
+	return messagingview.ShownWebhook(numberOf(out.ID), out.State, out.CreatedAt, out.At, out.Revision)
+}

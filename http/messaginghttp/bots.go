@@ -1,0 +1,160 @@
+package messaginghttp
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"bahi/commands"
+	"bahi/domain/messaging/bot"
+	"bahi/http/api"
+	"bahi/readmodels/messagingview"
+)
+
+// ByBot names a bot.
+type ByBot struct {
+	ID int64 `path:"id" minimum:"1" doc:"The bot's id"`
+}
+
+func (in ByBot) stream() string { return strconv.FormatInt(in.ID, 10) }
+
+func botOp(id, method, path, summary string) api.Op {
+	return api.Op{
+		ID: id, Method: method, Path: "/api/bots" + path, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"bots"},
+	}
+}
+
+// Tool is something that a bot may do beside answering.
+type Tool struct {
+	ID          int64  `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Attached    bool   `json:"attached"`
+}
+
+func shownTool(t bot.Tool, attached []int64) Tool {
+	return Tool{ID: t.ID, Name: t.Name, Description: t.Description, Attached: slices.Contains(attached, t.ID)}
+}
+
+// attachment is the answer to an attachment: 201, or 200 where nothing has changed.
+type attachment struct {
+	Status int
+	ETag   api.ETag `header:"ETag"`
+	Body   Tool
+}
+
+// ByTool names a tool of a bot.
+type ByTool struct {
+	BotID  int64 `path:"botId" minimum:"1" doc:"The bot's id"`
+	ToolID int64 `path:"toolId" minimum:"1" doc:"The tool's id"`
+}
+
+// BotList says which bots are asked for.
+type BotList struct {
+	Active string `query:"active" enum:"true,false"`
+	Scope  string `query:"scope" enum:"own,workspace" default:"own" doc:"workspace: also those of others; an API key has all in any case"`
+}
+
+// AllTools asks for the whole registry.
+type AllTools struct {
+	Available bool `query:"available" doc:"Also those that are not attached"`
+}
+
+// Bots registers the bots and their tools.
+func (r *Routes) Bots() {
+	api.Handle(r.API, botOp("list-bots", "GET", "", "List the caller's bots, newest first"),
+		func(ctx context.Context, in *struct {
+			api.Limited
+			BotList
+		}) (*api.Array[messagingview.Bot], error) {
+			by := api.Caller(ctx)
+			f := messagingview.BotFilter{Active: in.Active}
+			if by.Type == "user" && in.Scope != "workspace" {
+				f.Owner = by.ID
+			}
+			return api.Listed(r.Views.Bots(ctx, by.Workspace, in.Get(), f))
+		})
+	api.Handle(r.API, botOp("create-bot", "POST", "", "Make a bot"),
+		func(ctx context.Context, in *struct{ Body bot.Create }) (*api.Tagged[messagingview.Bot], error) {
+			out, err := r.Flows.Create(ctx, api.Request(ctx), in.Body)
+			return api.WriteResult(ctx, out, err, func(out commands.Outcome[bot.State]) messagingview.Bot { return shownBot(out, messagingview.Bot{}) })
+		})
+	api.Handle(r.API, botOp("get-bot", "GET", "/{id}", "Read a bot"),
+		func(ctx context.Context, in *ByBot) (*api.Tagged[messagingview.Bot], error) {
+			b, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID)
+			return api.WithETag(b, b.Revision, err)
+		})
+	api.Handle(r.API, botOp("edit-bot", "PATCH", "/{id}", "Change what is named of a bot"),
+		func(ctx context.Context, in *struct {
+			ByBot
+			Body bot.Edit
+		}) (*api.Tagged[messagingview.Bot], error) {
+			out, err := r.Flows.Edit(ctx, api.Request(ctx), in.stream(), in.Body)
+			if err != nil {
+				return nil, err
+			}
+			read, err := r.Views.Bot(ctx, api.Caller(ctx).Workspace, in.ID)
+			return api.WriteResult(ctx, out, err, func(out commands.Outcome[bot.State]) messagingview.Bot { return shownBot(out, read) })
+		})
+	api.Handle(r.API, botOp("delete-bot", "DELETE", "/{id}", "Delete a bot with its files, pages and webhooks"),
+		func(ctx context.Context, in *ByBot) (*api.Nothing, error) {
+			out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), bot.Kind, in.stream(), bot.Delete{})
+			return api.Done(ctx, out, err)
+		})
+	api.Handle(r.API, botOp("list-bot-tools", "GET", "/{id}/tools", "List the tools of a bot, or all there are"),
+		func(ctx context.Context, in *struct {
+			ByBot
+			AllTools
+			api.Limited
+		}) (*api.Array[Tool], error) {
+			attached, err := r.Views.BotTools(ctx, api.Caller(ctx).Workspace, in.ID)
+			if err != nil {
+				return nil, err
+			}
+			var all []Tool
+			for _, t := range bot.Tools {
+				if in.Available || slices.Contains(attached, t.ID) {
+					all = append(all, shownTool(t, attached))
+				}
+			}
+			from := min((in.Page-1)*in.Limit, len(all))
+			return api.Listed(all[from:min(from+in.Limit, len(all))], int64(len(all)), nil)
+		})
+	attach := botOp("attach-bot-tool", "POST", "/{id}/tools", "Let a bot use a tool, with no more rights than the caller's")
+	attach.Errors = []int{403}
+	api.Handle(r.API, attach,
+		func(ctx context.Context, in *struct {
+			ByBot
+			Body bot.AttachTool
+		}) (*attachment, error) {
+			in.Body.By = api.Caller(ctx)
+			out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), bot.Kind, in.stream(), in.Body)
+			if err != nil {
+				return nil, err
+			}
+			api.SetWriteHeaders(ctx, out.Position, out.Replayed)
+			t, _ := bot.ToolOf(in.Body.Tool)
+			a := attachment{Status: http.StatusCreated, ETag: api.Revision(out.Revision), Body: shownTool(t, out.State.Tools)}
+			if !out.Changed { // it was attached
+				a.Status = http.StatusOK
+			}
+			return &a, nil
+		})
+	api.Handle(r.API, botOp("remove-bot-tool", "DELETE", "/{botId}/tools/{toolId}", "Take a tool away from a bot"),
+		func(ctx context.Context, in *ByTool) (*api.Nothing, error) {
+			out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), bot.Kind, strconv.FormatInt(in.BotID, 10), bot.RemoveTool{Tool: in.ToolID})
+			return api.Done(ctx, out, err)
+		})
+}
+
+// shownBot returns a bot as a command left it, with the counts that were read.
+func shownBot(out commands.Outcome[bot.State], read messagingview.Bot) messagingview.Bot {
+	s := out.State
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+	return messagingview.Bot{
+		ID: id, OwnerID: orNull(s.Owner), Name: s.Name, Description: s.Description, SystemPrompt: s.Prompt, ColorTheme: s.Color, FallbackMessage: orNull(s.Fallback),
+		Active: s.Active, ChannelIDs: append([]int64{}, s.Channels...), FileCount: read.FileCount, URLCount: read.URLCount,
+		CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
+	}
+}

@@ -1,0 +1,225 @@
+package messaginghttp
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/messagingcmd"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/template"
+	"bahi/http/api"
+	"bahi/readmodels/messagingview"
+)
+
+// CampaignsConfig has what the operations of campaigns need.
+type CampaignsConfig struct {
+	Flows *messagingcmd.Campaigns
+	Every time.Duration // how often a stream of progress looks; 0: a second
+}
+
+// ByCampaign names a campaign.
+type ByCampaign struct {
+	ID int64 `path:"id" minimum:"1" doc:"The campaign's id"`
+}
+
+func (in ByCampaign) stream() string { return strconv.FormatInt(in.ID, 10) }
+
+// audience is campaign.Audience in the OpenAPI document.
+type audience struct{}
+
+// Schema implements huma's SchemaProvider.
+func (audience) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString, MaxLength: new(20)}, {Type: huma.TypeInteger}}, Description: "all, or the id of a contact list"}
+}
+
+func campaignOp(id, method, path, summary string) api.Op {
+	return api.Op{
+		ID: id, Method: method, Path: "/api/campaigns" + path, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"campaigns"},
+	}
+}
+
+// ToSend names the campaign that is to be sent.
+type ToSend struct {
+	CampaignID int64 `json:"campaignId" minimum:"1"`
+}
+
+// Dispatched is the status of a campaign, and how many it is for.
+type Dispatched struct {
+	CampaignID int64  `json:"campaignId"`
+	Status     string `json:"status" enum:"draft,scheduled,active,paused,completed,failed"`
+	Total      int64  `json:"total"`
+	Skipped    int64  `json:"skipped"`
+}
+
+// CampaignProgress is how far a campaign is.
+type CampaignProgress struct {
+	Status string                      `json:"status" enum:"draft,scheduled,active,paused,completed,failed"`
+	Reason *string                     `json:"reason"`
+	Stats  messagingview.CampaignStats `json:"stats"`
+}
+
+// Campaigns registers messages to many contacts.
+func (r *Routes) Campaigns() {
+	r.API.ShowAs(reflect.TypeFor[campaign.Audience](), reflect.TypeFor[audience]())
+	api.Handle(r.API, campaignOp("list-campaigns", "GET", "", "List the campaigns, newest first"),
+		func(ctx context.Context, in *struct {
+			api.Limited
+			messagingview.CampaignFilter
+		}) (*api.Array[messagingview.Campaign], error) {
+			return api.Listed(r.Views.Campaigns(ctx, api.Caller(ctx).Workspace, in.Get(), in.CampaignFilter))
+		})
+
+	api.Handle(r.API, campaignOp("create-campaign", "POST", "", "Make a campaign. It is not sent before its time, or before it is dispatched"),
+		func(ctx context.Context, in *struct{ Body campaign.Create }) (*api.Tagged[messagingview.Campaign], error) {
+			out, err := r.Campaign.Flows.Create(ctx, api.Request(ctx), in.Body)
+			return api.WriteResult(ctx, out, err, shownCampaign)
+		})
+
+	send := campaignOp("send-campaign", "POST", "/send", "Dispatch a campaign to all its contacts now; one that is paused or has failed goes on")
+	send.Limit, send.Status = "campaign_send", 202
+	api.Handle(r.API, send, func(ctx context.Context, in *struct{ Body ToSend }) (*api.Body[Dispatched], error) {
+		out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), campaign.Kind, strconv.FormatInt(in.Body.CampaignID, 10), campaign.Send{Now: r.Commands.Now().UTC()})
+		if errors.Is(err, campaign.ErrNotFound) {
+			err = fault.Fields(fault.Field{Field: "campaignId", Message: campaign.ErrNotFound.Detail})
+		}
+		if err != nil {
+			return nil, err
+		}
+		d, err := r.dispatched(ctx, api.Caller(ctx).Workspace, in.Body.CampaignID, out.State)
+		if err != nil {
+			return nil, err
+		}
+		return api.Reply(ctx, out, nil, func(commands.Outcome[campaign.State]) Dispatched { return d })
+	})
+
+	api.Handle(r.API, campaignOp("get-campaign", "GET", "/{id}", "Read a campaign with what became of its messages"),
+		func(ctx context.Context, in *ByCampaign) (*api.Tagged[messagingview.Campaign], error) {
+			c, err := r.Views.Campaign(ctx, api.Caller(ctx).Workspace, in.ID)
+			return api.WithETag(c, c.Revision, err)
+		})
+
+	cancel := campaignOp("cancel-campaign", "POST", "/{id}/cancel", "End a campaign. What was not sent is never sent")
+	cancel.Status = 200
+	api.Handle(r.API, cancel, func(ctx context.Context, in *ByCampaign) (*api.Body[Dispatched], error) {
+		out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), campaign.Kind, in.stream(), campaign.Cancel{})
+		if err != nil {
+			return nil, err
+		}
+		c, err := r.Views.Campaign(ctx, api.Caller(ctx).Workspace, in.ID)
+		return api.Reply(ctx, out, err, func(out commands.Outcome[campaign.State]) Dispatched {
+			return Dispatched{CampaignID: in.ID, Status: out.State.Status, Total: c.Stats.Total, Skipped: c.Stats.Skipped}
+		})
+	})
+
+	answers := campaignOp("list-campaign-responses", "GET", "/{id}/responses", "List what recipients answered to a survey, newest first")
+	answers.Reads = append(answers.Reads, "messages")
+	api.Handle(r.API, answers, func(ctx context.Context, in *struct {
+		ByCampaign
+		api.Limited
+	}) (*api.Array[messagingview.CampaignResponse], error) {
+		workspace := api.Caller(ctx).Workspace
+		if _, err := r.Views.Campaign(ctx, workspace, in.ID); err != nil {
+			return nil, err
+		}
+		return api.Listed(r.Views.CampaignResponses(ctx, workspace, in.Get(), in.ID))
+	})
+
+	recipients := campaignOp("list-campaign-recipients", "GET", "/{id}/recipients", "List what became of each message of a campaign and why, newest first")
+	recipients.Reads = append(recipients.Reads, "messages", "messaging_contacts")
+	api.Handle(r.API, recipients, func(ctx context.Context, in *struct {
+		ByCampaign
+		api.Limited
+		messagingview.RecipientFilter
+	}) (*api.Array[messagingview.CampaignRecipient], error) {
+		workspace := api.Caller(ctx).Workspace
+		if _, err := r.Views.Campaign(ctx, workspace, in.ID); err != nil {
+			return nil, err
+		}
+		return api.Listed(r.Views.CampaignRecipients(ctx, workspace, in.Get(), in.ID, in.RecipientFilter))
+	})
+
+	api.Stream(r.API, campaignOp("watch-campaign", "GET", "/{id}/progress", "Watch a campaign until it is over (server-sent events)"),
+		map[string]any{"progress": CampaignProgress{}}, func(ctx context.Context, in *ByCampaign) (api.Source, error) {
+			workspace := api.Caller(ctx).Workspace
+			if _, err := r.Views.Campaign(ctx, workspace, in.ID); err != nil {
+				return nil, err
+			}
+			return func(ctx context.Context, send func(api.Event) error) error {
+				return r.watchCampaign(ctx, workspace, in.ID, send)
+			}, nil
+		})
+}
+
+// dispatched counts by query until all recipients are known.
+func (r *Routes) dispatched(ctx context.Context, workspace uuid.UUID, id int64, s campaign.State) (Dispatched, error) {
+	d := Dispatched{CampaignID: id, Status: s.Status}
+	if !s.Known {
+		var err error
+		d.Total, d.Skipped, err = r.Views.AudienceSize(ctx, workspace, s.List)
+		d.Total *= int64(len(s.Sequence()))
+		return d, err
+	}
+	c, err := r.Views.Campaign(ctx, workspace, id)
+	d.Total, d.Skipped = c.Stats.Total, c.Stats.Skipped
+	return d, err
+}
+
+// watchCampaign tells each change, until the campaign is over.
+func (r *Routes) watchCampaign(ctx context.Context, workspace uuid.UUID, id int64, send func(api.Event) error) error {
+	every := r.Campaign.Every
+	if every == 0 {
+		every = time.Second
+	}
+	look := time.NewTicker(every)
+	defer look.Stop()
+	var told CampaignProgress
+	for {
+		c, err := r.Views.Campaign(ctx, workspace, id)
+		if err != nil {
+			return err
+		}
+		if now := (CampaignProgress{Status: c.Status, Reason: c.Reason, Stats: c.Stats}); !reflect.DeepEqual(now, told) {
+			told = now
+			if err := send(api.Event{Data: now}); err != nil {
+				return err
+			}
+		}
+		if c.Status == campaign.Completed || c.Status == campaign.StatusFailed {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-look.C:
+		}
+	}
+}
+
+// shownCampaign returns a new campaign.
+func shownCampaign(out commands.Outcome[campaign.State]) messagingview.Campaign {
+	s := out.State
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+	c := messagingview.Campaign{
+		ID: id, Name: s.Name, Type: s.Type, TemplateID: s.Template, ChannelID: s.Channel, Audience: s.Audience, Schedule: orNull(s.Schedule), ScheduledAt: s.At,
+		TemplateParams: s.Params, Steps: s.Steps, Trigger: s.Trigger, Recurrence: s.Recurrence, Status: s.Status, NextRunAt: s.Next, Runs: []messagingview.CampaignRun{},
+		CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
+	}
+	if c.TemplateParams == nil {
+		c.TemplateParams = template.Values{}
+	}
+	if s.Run > 0 {
+		c.StartedAt = &s.Started
+	}
+	if s.Type == campaign.Survey {
+		c.Stats.Responded = new(int64)
+	}
+	return c
+}

@@ -1,0 +1,404 @@
+package messaginghttp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands/messagingcmd"
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+	"bahi/readmodels"
+	"bahi/readmodels/messagingview"
+)
+
+const campaigns = "/api/campaigns"
+
+func campaignAt(id int64) string { return fmt.Sprintf("%s/%d", campaigns, id) }
+
+// templatesOf makes a channel and returns the ids of its templates by their names.
+func templatesOf(t *testing.T, c *apitest.Client, channel string) map[string]int64 {
+	t.Helper()
+	channelOf(t, c, channel)
+	var all []messagingview.Template
+	c.GET(templates).Status(200).JSON(&all)
+	ids := map[string]int64{}
+	for _, k := range all {
+		ids[k.Name] = k.ID
+	}
+	return ids
+}
+
+const sandbox = `{"name":"Sales","type":"chat"}`
+
+// consenting makes a contact who wants to be written to.
+func consenting(t *testing.T, c *apitest.Client, name, phone string) messagingview.Contact {
+	t.Helper()
+	k := made(t, c, fmt.Sprintf(`{"name":%q,"phone":%q}`, name, phone))
+	c.PATCH(at(k.ID), `{"optIn":true}`).Status(200).JSON(&k)
+	return k
+}
+
+func campaignOf(t *testing.T, c *apitest.Client, body string, args ...any) (k messagingview.Campaign) {
+	t.Helper()
+	c.POST(campaigns, fmt.Sprintf(body, args...)).Status(201).JSON(&k)
+	return k
+}
+
+// awaited reads a campaign until it is as wanted.
+func awaited(t *testing.T, c *apitest.Client, id int64, wanted func(messagingview.Campaign) bool) (k messagingview.Campaign) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		k = messagingview.Campaign{}
+		c.GET(campaignAt(id)).Status(200).JSON(&k)
+		return wanted(k)
+	}, time.Minute, 20*time.Millisecond, "the campaign is %+v", &k)
+	return k
+}
+
+// unread returns stats without the receipts, which come when they like.
+func unread(s messagingview.CampaignStats) messagingview.CampaignStats {
+	s.Delivered, s.Read = 0, 0
+	return s
+}
+
+func is(status string) func(messagingview.Campaign) bool {
+	return func(k messagingview.Campaign) bool { return k.Status == status }
+}
+
+func dispatch(c *apitest.Client, id int64) *apitest.Answer {
+	return c.POST(campaigns+"/send", fmt.Sprintf(`{"campaignId":%d}`, id))
+}
+
+func TestACampaignIsSentToWhoConsents(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
+	ready := templatesOf(t, c, sandbox)["order_ready"]
+	asha, usha := consenting(t, c, "Asha", "9812300001"), consenting(t, c, "Usha", "9812300002")
+	consenting(t, c, "Ravi", "9812300000") // the sandbox cannot reach him
+	made(t, c, `{"name":"Silent","phone":"9812300004"}`)
+	phoneless := made(t, c, `{"name":"Phoneless"}`)
+	c.PATCH(at(phoneless.ID), `{"optIn":true}`).Status(200)
+	k := campaignOf(t, c, `{"name":"Ready","type":"broadcast","templateId":%d,"audience":"all","schedule":"immediate","templateParams":{"1":"A-204","2":"{{name}}"},"unknown":1}`, ready)
+	require.Equal(t, "draft", k.Status)
+	read := c.GET(campaignAt(k.ID)).Status(200)
+	var again messagingview.Campaign
+	read.JSON(&again)
+	require.Equal(t, k, again, "a read says what the write said")
+	require.Contains(t, read.Text, `"stats":{"total":0,"sent":0,"delivered":0,"read":0,"failed":0,"skipped":0}`)
+
+	progress := c.Stream(campaignAt(k.ID) + "/progress")
+	key := c.With("Idempotency-Key", "send")
+	dispatch(key, k.ID).Status(202).Body(fmt.Sprintf(`{"campaignId":%d,"status":"active","total":3,"skipped":2}`, k.ID))
+	done := awaited(t, c, k.ID, is("completed"))
+	require.Equal(t, messagingview.CampaignStats{Total: 3, Sent: 2, Failed: 1, Skipped: 2}, unread(done.Stats))
+	require.NotNil(t, done.StartedAt)
+	require.NotNil(t, done.CompletedAt)
+	require.Equal(t, unread(done.Stats), unread(done.Runs[0].Stats))
+	require.Equal(t, "true", dispatch(key, k.ID).Status(202).Header("Idempotency-Replayed"))
+	dispatch(c, k.ID).Problem(409, "Campaign is completed")
+	var told struct {
+		Status string
+		Stats  messagingview.CampaignStats
+	}
+	for told.Status != "completed" {
+		name, _ := progress.Next(&told)
+		require.Equal(t, "progress", name)
+	}
+	require.Equal(t, unread(done.Stats), unread(told.Stats))
+
+	var said []messagingview.Message
+	c.GET(at(asha.ID) + "/messages").Status(200).JSON(&said)
+	require.Len(t, said, 1)
+	require.Equal(t, []string{"template", "Order A-204 is ready for Asha", fmt.Sprintf("campaign:%d", k.ID)}, []string{said[0].Type, *said[0].Text, said[0].By})
+
+	// The list of recipients says who failed and why.
+	var failed []messagingview.CampaignRecipient
+	require.Equal(t, "1", c.GET(campaignAt(k.ID)+"/recipients?status=failed").Status(200).JSON(&failed).Header("X-Total-Count"))
+	require.Equal(t, []string{"Ravi", "919812300000", "The network cannot reach the recipient (131026)", "recipient_failed"},
+		[]string{*failed[0].Name, *failed[0].Phone, *failed[0].Reason, failed[0].Error.Code})
+	require.Equal(t, "3", c.GET(campaignAt(k.ID)+"/recipients?limit=2").Status(200).JSON(&failed).Header("X-Total-Count"))
+	require.Len(t, failed, 2)
+	c.GET(campaignAt(k.ID) + "/recipients?status=refused").Status(422)
+	stranger.GET(campaignAt(k.ID)+"/recipients").Problem(404, "Campaign not found")
+
+	// The sandbox plays receipts: each recipient counts once, by the furthest.
+	done = awaited(t, c, k.ID, func(k messagingview.Campaign) bool { return k.Stats.Read == 2 })
+	require.Equal(t, messagingview.CampaignStats{Total: 3, Sent: 2, Delivered: 2, Read: 2, Failed: 1, Skipped: 2}, done.Stats)
+
+	var listed []messagingview.Campaign
+	a := c.GET(campaigns + "?status=completed&type=broadcast").Status(200).JSON(&listed)
+	require.Equal(t, "1", a.Header("X-Total-Count"))
+	require.Equal(t, done.Stats, listed[0].Stats)
+	c.GET(campaigns + "?status=draft").Status(200).Body(`[]`)
+	c.DELETE(at(usha.ID)).Status(204)
+	c.GET(campaignAt(k.ID)).Status(200).JSON(&again)
+	require.Equal(t, done.Stats, again.Stats, "what became of it stays")
+
+	stranger.GET(campaigns).Status(200).Body(`[]`)
+	stranger.GET(campaignAt(k.ID)).Problem(404, "Campaign not found")
+	stranger.POST(campaignAt(k.ID)+"/cancel", "").Problem(404, "Campaign not found")
+	stranger.GET(campaignAt(k.ID)+"/responses").Problem(404, "Campaign not found")
+	dispatch(stranger, k.ID).Problem(422, "Validation error", "campaignId", "Campaign not found")
+}
+
+func TestAWrongCampaignIsRefused(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
+	ids := templatesOf(t, c, sandbox)
+	theirs := templatesOf(t, stranger, sandbox)["plain"]
+	var list messagingview.ContactList
+	stranger.POST(contactLists, `{"name":"Theirs"}`).Status(201).JSON(&list)
+	n := func(id int64) string { return strconv.FormatInt(id, 10) }
+	for more, wrong := range map[string][]string{
+		`{"name":7}`:                       {"name", "expected a text"},
+		`{"templateParams":{"1":"a\nb"}}`:  {"templateParams.1", "must have no line break, no tab and at most three blanks in a row"},
+		`{"type":"spam"}`:                  {"type", "expected one of broadcast, drip, trigger, survey"},
+		`{"audience":` + n(list.ID) + `}`:  {"audience", "expected all or the id of a contact list"},
+		`{"audience":"everybody"}`:         {"audience", "expected all or the id of a contact list"},
+		`{"audience":-3}`:                  {"audience", "expected all or the id of a contact list"},
+		`{"templateId":-1}`:                {"templateId", "must be at least 1"},
+		`{"templateId":` + n(theirs) + `}`: {"templateId", "Template not found"},
+		`{"schedule":"scheduled","scheduledAt":"2020-01-01T00:00:00Z"}`:                    {"scheduledAt", "must be in the future"},
+		`{"schedule":"scheduled","scheduledAt":"soon"}`:                                    {"scheduledAt", "expected a time like 2026-12-01T09:30:00+05:30"},
+		`{"type":"drip","steps":[{"templateId":` + n(ids["plain"]) + `,"delayHours":-1}]}`: {"steps[0].delayHours", "must be at least 0"},
+	} {
+		body := map[string]any{"name": "x", "type": "broadcast", "templateId": ids["plain"], "audience": "all"}
+		require.NoError(t, json.Unmarshal([]byte(more), &body))
+		text, err := json.Marshal(body)
+		require.NoError(t, err)
+		a := c.POST(campaigns, string(text)).Status(422)
+		var p struct {
+			Errors []struct{ Field, Message string }
+		}
+		require.NoError(t, json.Unmarshal([]byte(a.Text), &p))
+		require.Len(t, p.Errors, 1, "%s: %s", more, a.Text)
+		require.Equal(t, wrong, []string{p.Errors[0].Field, p.Errors[0].Message}, more) //nolint:testifylint // wrong is what is expected
+	}
+	c.POST(campaigns, fmt.Sprintf(`{"name":" ","type":"broadcast","templateId":%d,"audience":"all"}`, ids["order_ready"])).
+		Problem(422, "Validation error", "name", "1 to 100 characters", "templateParams.1", "must be filled", "templateParams.2", "must be filled")
+	c.POST(campaigns, `{}`).Status(422)
+	c.POST(campaigns+"/send", `{"campaignId":"1"}`).Status(422)
+	c.POST(campaigns+"/send", `{"campaignId":0}`).Status(422)
+	c.GET(campaigns + "?type=spam").Status(422)
+	c.GET(campaigns).Status(200).Body(`[]`)
+}
+
+func TestACampaignHasItsTimesAndEnds(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	plain := templatesOf(t, c, sandbox)["plain"]
+	asha := consenting(t, c, "Asha", "9812300001")
+	var list messagingview.ContactList
+	c.POST(contactLists, fmt.Sprintf(`{"name":"Retail","contactIds":[%d]}`, asha.ID)).Status(201).JSON(&list)
+	weekly := campaignOf(t, c, `{"name":"Weekly","type":"broadcast","templateId":%d,"audience":%d,"schedule":"recurring","scheduledAt":"2030-01-05T09:30","recurrence":{"every":2}}`, plain, list.ID)
+	require.Equal(t, "scheduled", weekly.Status)
+	require.Equal(t, "2030-01-05T04:00:00Z", weekly.NextRunAt.Format(time.RFC3339), "the clock is Kolkata's")
+	for run := 1; run <= 2; run++ { // runs between leave the plan
+		dispatch(c, weekly.ID).Status(202)
+		weekly = awaited(t, c, weekly.ID, func(k messagingview.Campaign) bool { return k.Status == "scheduled" && k.Stats.Sent == int64(run) })
+	}
+	require.Len(t, weekly.Runs, 2)
+	require.Equal(t, "2030-01-05T04:00:00Z", weekly.NextRunAt.Format(time.RFC3339))
+
+	// Nobody looked for three weeks: the missed runs are one.
+	missed := time.Date(2030, 1, 25, 0, 0, 0, 0, time.UTC)
+	require.NoError(t, o.Sys.Campaigns.RunDue(t.Context(), missed))
+	weekly = awaited(t, c, weekly.ID, func(k messagingview.Campaign) bool { return k.Status == "active" && k.Stats.Total == 3 })
+	require.Equal(t, "2030-02-02T04:00:00Z", weekly.NextRunAt.Format(time.RFC3339))
+	ended := c.POST(campaignAt(weekly.ID)+"/cancel", "").Status(200)
+	ended.Body(fmt.Sprintf(`{"campaignId":%d,"status":"completed","total":2,"skipped":1}`, weekly.ID)) // what was not sent is passed over
+	require.Equal(t, ended.Text, c.POST(campaignAt(weekly.ID)+"/cancel", "").Status(200).Text)
+	dispatch(c, weekly.ID).Problem(409, "Campaign is completed")
+
+	// A channel that goes takes its campaigns with it.
+	waits := campaignOf(t, c, `{"name":"Later","type":"broadcast","templateId":%d,"audience":"all","schedule":"scheduled","scheduledAt":"2030-01-05T09:30:00+01:00"}`, plain)
+	c.DELETE(channelAt(waits.ChannelID)).Status(204)
+	require.Equal(t, "The channel was deleted", *awaited(t, c, waits.ID, is("failed")).Reason)
+
+	nobody := agent(o, o.Abroad)
+	empty := campaignOf(t, nobody, `{"name":"Empty","type":"broadcast","templateId":%d,"audience":"all"}`, templatesOf(t, nobody, sandbox)["plain"])
+	require.Contains(t, dispatch(nobody, empty.ID).Status(202).Text, `"total":0,"skipped":0`)
+	require.Zero(t, awaited(t, nobody, empty.ID, is("completed")).Stats.Total)
+}
+
+func TestATriggerASurveyAndADrip(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	plain := templatesOf(t, c, sandbox)["plain"]
+	asha := consenting(t, c, "Asha", "9812300001")
+	word := campaignOf(t, c, `{"name":"Prices","type":"trigger","templateId":%d,"audience":"all","trigger":{"event":"keyword","keyword":"price list"}}`, plain)
+	fresh := campaignOf(t, c, `{"name":"Welcome","type":"trigger","templateId":%d,"audience":"all","trigger":{"event":"contact_created"}}`, plain)
+	survey := campaignOf(t, c, `{"name":"How was it","type":"survey","templateId":%d,"audience":"all"}`, plain)
+	drip := campaignOf(t, c, `{"name":"Steps","type":"drip","templateId":%[1]d,"audience":"all","steps":[{"templateId":%[1]d},{"templateId":%[1]d,"delayHours":48}]}`, plain)
+	for _, k := range []messagingview.Campaign{word, fresh, survey, drip} {
+		require.Contains(t, dispatch(c, k.ID).Status(202).Text, `"status":"active"`)
+	}
+	awaited(t, c, survey.ID, is("completed"))
+	awaited(t, c, drip.ID, func(k messagingview.Campaign) bool { return k.Stats.Sent == 1 && k.Stats.Total == 2 })
+
+	workAt := func(at time.Time) []messagingview.Recipient {
+		work, err := o.Sys.Messaging.CampaignWork(t.Context(), uuid.MustParse(o.Home), drip.ID, 0, at, time.Time{}, 10)
+		require.NoError(t, err)
+		return work
+	}
+	second, err := readmodels.Row(t.Context(), o.Sys.Messaging.Reader, nil, pgx.RowTo[time.Time], `select due_at from campaigns.recipient where campaign_id = $1 and step = 1`, drip.ID)
+	require.NoError(t, err)
+	require.Empty(t, workAt(second), "the first step came later than planned")
+	require.Len(t, workAt(second.Add(time.Hour)), 1)
+
+	says := func(text string) {
+		_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Channel: survey.ChannelID, Sender: messagingcmd.Sender{From: "919812300001"}, Text: text, ProviderID: uuid.NewString(), SentAt: time.Now()})
+		require.NoError(t, err)
+	}
+	says("Very good")
+	says("Price  LIST")
+	says("price list")
+	require.EqualValues(t, 1, awaited(t, c, word.ID, func(k messagingview.Campaign) bool { return k.Stats.Sent > 0 }).Stats.Total, "once a day")
+	require.EqualValues(t, 1, *awaited(t, c, survey.ID, is("completed")).Stats.Responded)
+	var answers []messagingview.CampaignResponse
+	a := c.GET(campaignAt(survey.ID) + "/responses").Status(200).JSON(&answers)
+	require.Equal(t, "1", a.Header("X-Total-Count"))
+	require.Equal(t, []any{asha.ID, "Very good"}, []any{answers[0].ContactID, *answers[0].Text}, "the first message is the answer")
+
+	// Who wrote gets no further step, and who was there before is not new.
+	require.Len(t, workAt(second.Add(time.Hour)), 1)
+	require.Zero(t, awaited(t, c, fresh.ID, is("active")).Stats.Total)
+	file, kind := apptest.Form(t, "text/csv", []byte("name,phone,opt in,opt in evidence\nRavi,9812300003,yes,Form 7\n"))
+	c.With("Content-Type", kind).POST(contacts+"/import", file).Status(200)
+	ravi := appears(t, c, "Ravi")
+	consenting(t, c, "Usha", "9812300002")
+	require.EqualValues(t, 1, awaited(t, c, fresh.ID, func(k messagingview.Campaign) bool { return k.Stats.Sent > 0 }).Stats.Total)
+	c.GET(at(ravi.ID) + "/messages").Status(200).Body("[]") // imports never trigger
+}
+
+// chatty is a network with templates that counts what was sent to whom, and answers as a test says.
+type chatty struct {
+	mu   sync.Mutex
+	sent map[string]int // by our id
+
+	lists  atomic.Int64 // of templates that were asked for
+	answer atomic.Value // func(to string) (status int, body string)
+}
+
+func (n *chatty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/message_templates"):
+		n.lists.Add(1)
+		_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"plain","status":"APPROVED","language":"en","components":[{"type":"BODY","text":"Hello"}]}]}`)
+	case r.Method == http.MethodGet:
+		_, _ = io.WriteString(w, `{"quality_rating":"GREEN","messaging_limit_tier":"TIER_250","health_status":{"can_send_message":"AVAILABLE"}}`)
+	default:
+		var m struct {
+			To   string
+			Data string `json:"biz_opaque_callback_data"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&m)
+		n.mu.Lock()
+		n.sent[m.Data]++
+		n.mu.Unlock()
+		status, body := http.StatusOK, `{"messages":[{"id":"w.`+m.Data+`"}]}`
+		if say, ok := n.answer.Load().(func(string) (int, string)); ok {
+			if code, said := say(m.To); code != 0 {
+				status, body = code, said
+			}
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func failing(code int) func(string) (int, string) {
+	return func(string) (int, string) { return 400, fmt.Sprintf(`{"error":{"message":"no","code":%d}}`, code) }
+}
+
+const onCloud = `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1","accountId":"ACC"}}`
+
+func TestACampaignStopsAndGoesOn(t *testing.T) {
+	t.Parallel()
+	n := &chatty{sent: map[string]int{}}
+	server := httptest.NewServer(n)
+	t.Cleanup(server.Close)
+	o := onNetwork(t, server)
+	o.Sys.Campaigns.Pause = time.Millisecond
+	c := agent(o, apptest.Home)
+	plain := templatesOf(t, c, onCloud)["plain"]
+	for i := range 30 {
+		consenting(t, c, fmt.Sprint("Contact ", i), fmt.Sprintf("98123%05d", 10001+i))
+	}
+	begin := func() messagingview.Campaign {
+		k := campaignOf(t, c, `{"name":"Plain","type":"broadcast","templateId":%d,"audience":"all"}`, plain)
+		dispatch(c, k.ID).Status(202)
+		return k
+	}
+	n.answer.Store(failing(190))
+	k := begin()
+	require.Equal(t, "The network refused the credentials (190)", *awaited(t, c, k.ID, is("failed")).Reason, "nothing was sent")
+	n.answer.Store(failing(368))
+	dispatch(c, k.ID).Status(202)
+	paused := awaited(t, c, k.ID, is("paused"))
+	require.Equal(t, "The network has restricted the account (368)", *paused.Reason)
+	require.Nil(t, paused.PausedUntil)
+	require.Equal(t, messagingview.CampaignStats{Total: 30}, paused.Stats, "what is held is neither sent nor failed")
+	n.answer.Store(failing(131048))
+	dispatch(c, k.ID).Status(202)
+	require.NotNil(t, awaited(t, c, k.ID, is("paused")).PausedUntil)
+	n.answer.Store(func(to string) (int, string) {
+		if strings.HasSuffix(to, "10001") {
+			return failing(131026)(to)
+		}
+		return 0, ""
+	})
+	require.NoError(t, o.Sys.Campaigns.RunDue(t.Context(), time.Now().Add(2*time.Hour)))
+	require.Equal(t, messagingview.CampaignStats{Total: 30, Sent: 29, Failed: 1}, awaited(t, c, k.ID, is("completed")).Stats)
+
+	n.answer.Store(failing(132015))
+	asked, held := n.lists.Load(), awaited(t, c, begin().ID, is("paused"))
+	require.Equal(t, "The network has paused or disabled the template (132015)", *held.Reason)
+	require.Equal(t, []any{messagingview.CampaignStats{Total: 30}, asked + 1}, []any{held.Stats, n.lists.Load()}, "nobody is lost, and the templates are asked for again")
+	n.answer.Store(func(string) (int, string) { return 0, "" })
+	dispatch(c, held.ID).Status(202)
+	require.Equal(t, int64(30), awaited(t, c, held.ID, is("completed")).Stats.Sent)
+
+	n.answer.Store(failing(132012))
+	require.Equal(t, "The network does not accept the template's messages", *awaited(t, c, begin().ID, is("failed")).Reason)
+	n.answer.Store(failing(131050))
+	require.Equal(t, int64(30), awaited(t, c, begin().ID, is("failed")).Stats.Failed)
+	require.Eventually(t, func() bool { return c.GET(contacts+"?optIn=true").Status(200).Header("X-Total-Count") == "0" }, time.Minute, 10*time.Millisecond)
+}
+
+func TestACampaignThatIsSentWhenItIsMade(t *testing.T) {
+	t.Parallel()
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.CampaignAutosend = true
+	o := apptest.StartAs(t, with)
+	c := o.Bearer(o.Key(o.Home, `{"messaging":"write"}`).Key)
+	plain := templatesOf(t, c, sandbox)["plain"]
+	consenting(t, c, "Asha", "919811100001")
+	again := c.With("Idempotency-Key", "made")
+	body := fmt.Sprintf(`{"name":"Diwali","type":"broadcast","templateId":%d,"audience":"all"}`, plain)
+	first := again.POST(campaigns, body).Status(201).Text
+	require.Contains(t, first, `"status":"active"`)
+	require.Equal(t, first, again.POST(campaigns, body).Status(201).Text, "the answer of the first request")
+	var k messagingview.Campaign
+	require.NoError(t, json.Unmarshal([]byte(first), &k))
+	awaited(t, c, k.ID, func(k messagingview.Campaign) bool { return k.Status == "completed" && k.Stats.Sent == 1 })
+	planned := campaignOf(t, c, `{"name":"Later","type":"broadcast","templateId":%d,"audience":"all","schedule":"scheduled","scheduledAt":"2199-01-01T00:00"}`, plain)
+	require.Equal(t, "scheduled", planned.Status)
+}

@@ -1,0 +1,153 @@
+package messaginghttp
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"bahi/commands"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/person"
+	"bahi/http/api"
+	"bahi/readmodels/messagingview"
+)
+
+// ByChannel names a channel.
+type ByChannel struct {
+	ID int64 `path:"id" minimum:"1" doc:"The channel's id"`
+}
+
+func (in ByChannel) stream() string { return strconv.FormatInt(in.ID, 10) }
+
+func channelOp(id, method, path, summary string) api.Op {
+	return api.Op{
+		ID: id, Method: method, Path: "/api/channels" + path, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"channels"},
+	}
+}
+
+// Channels registers the ways of a workspace to write to people.
+func (r *Routes) Channels() {
+	api.Handle(r.API, channelOp("list-channels", "GET", "", "List the channels, newest first"),
+		func(ctx context.Context, in *struct {
+			api.Limited
+			messagingview.ChannelFilter
+		}) (*api.Array[messagingview.Channel], error) {
+			return api.Listed(r.Views.Channels(ctx, api.Caller(ctx).Workspace, in.Get(), in.ChannelFilter))
+		})
+	api.Handle(r.API, channelOp("create-channel", "POST", "", "Make a channel. Its network is asked whether the credentials are good"),
+		func(ctx context.Context, in *struct{ Body channel.Create }) (*api.Tagged[messagingview.Channel], error) {
+			out, err := r.Networks.Create(ctx, api.Request(ctx), in.Body)
+			if err == nil {
+				r.ChatTemplates.Sync(ctx, api.Caller(ctx).Workspace, out)
+			}
+			return api.WriteResult(ctx, out, err, ShownChannel)
+		})
+	api.Handle(r.API, channelOp("get-channel", "GET", "/{id}", "Read a channel. Secrets are never shown"),
+		func(ctx context.Context, in *ByChannel) (*api.Tagged[messagingview.Channel], error) {
+			c, err := r.Views.Channel(ctx, api.Caller(ctx).Workspace, in.ID)
+			return api.WithETag(c, c.Revision, err)
+		})
+	api.Handle(r.API, channelOp("edit-channel", "PATCH", "/{id}", "Change what is named of a channel. Settings are merged, null removes; another baseUrl wants all secrets again"),
+		func(ctx context.Context, in *struct {
+			ByChannel
+			Body channel.Edit
+		}) (*api.Tagged[messagingview.Channel], error) {
+			in.Body.ID = in.stream()
+			out, err := r.Networks.Edit(ctx, api.Request(ctx), in.Body)
+			if err == nil {
+				r.ChatTemplates.Sync(ctx, api.Caller(ctx).Workspace, out)
+			}
+			return api.WriteResult(ctx, out, err, ShownChannel)
+		})
+	api.Handle(r.API, channelOp("delete-channel", "DELETE", "/{id}", "Delete a channel, and forget its secrets"),
+		func(ctx context.Context, in *ByChannel) (*api.Nothing, error) {
+			out, err := r.Networks.Delete(ctx, api.Request(ctx), in.stream())
+			return api.Done(ctx, out, err)
+		})
+	usage := channelOp("get-channel-usage", "GET", "/{id}/usage", "How many replies of a channel reached people, by day. Networks bill what is sent in the 24-hour window")
+	usage.Reads = []string{"channels", "messages"}
+	api.Handle(r.API, usage, func(ctx context.Context, in *struct {
+		ByChannel
+		Days
+	}) (*api.Body[[]messagingview.ChannelUsage], error) {
+		if _, err := r.Views.Channel(ctx, api.Caller(ctx).Workspace, in.ID); err != nil {
+			return nil, err
+		}
+		days, err := r.Views.ChannelUsage(ctx, api.Caller(ctx).Workspace, in.ID, r.Zone.String(), day(in.From), day(in.To))
+		return api.Answer(append([]messagingview.ChannelUsage{}, days...), err)
+	})
+	health := channelOp("get-chat-health", "GET", "", "Ask the networks of all channels at once, at most 5 seconds")
+	health.Path = "/api/chat/health"
+	api.Handle(r.API, health, func(ctx context.Context, _ *struct{}) (*api.Body[Health], error) {
+		workspace := api.Caller(ctx).Workspace
+		ids, err := r.Views.Networked(ctx, workspace)
+		if err != nil {
+			return nil, err
+		}
+		h := Health{Status: "unconfigured", CheckedAt: r.Now().UTC().Truncate(time.Second), Channels: []ChannelHealth{}}
+		connected := 0
+		for _, c := range r.Networks.Health(ctx, workspace, ids) {
+			if c.Status == channel.Connected {
+				connected++
+			}
+			h.Channels = append(h.Channels, ChannelHealth{
+				ChannelID: c.Channel, Status: c.Status, PhoneNumber: orNull(e164(c.PhoneNumber)), Quality: orNull(c.Quality), MessagingLimit: orNull(c.MessagingLimit),
+				CanSend: orNull(c.CanSend), LastError: orNull(c.Error),
+			})
+		}
+		switch {
+		case len(ids) == 0:
+		case connected == len(ids):
+			h.Status = "ok"
+		case connected == 0:
+			h.Status = "down"
+		default:
+			h.Status = "degraded"
+		}
+		return api.Answer(h, nil)
+	})
+}
+
+// Health is what the networks of a workspace's channels say. The widget's channels have no network.
+type Health struct {
+	Status    string          `json:"status" enum:"ok,degraded,down,unconfigured"`
+	CheckedAt time.Time       `json:"checkedAt"`
+	Channels  []ChannelHealth `json:"channels"`
+}
+
+// ChannelHealth is what a network says of a channel. It says null of what it does not know.
+type ChannelHealth struct {
+	ChannelID      int64   `json:"channelId"`
+	Status         string  `json:"status" enum:"connected,disconnected,error"`
+	PhoneNumber    *string `json:"phoneNumber"`
+	Quality        *string `json:"quality"`
+	MessagingLimit *string `json:"messagingLimit"`
+	CanSend        *string `json:"canSend"`
+	LastError      *string `json:"lastError"`
+}
+
+// e164 returns a phone as E.164, as far as it can be read; networks show it with blanks.
+func e164(shown string) string {
+	if digits, err := person.ParseE164("phoneNumber", shown); err == nil && digits != "" {
+		return "+" + digits
+	}
+	return strings.Join(strings.Fields(shown), "")
+}
+
+func orNull(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// ShownChannel returns a channel as a command left it.
+func ShownChannel(out commands.Outcome[channel.State]) messagingview.Channel {
+	s := out.State
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+	return messagingview.Channel{
+		ID: id, Name: s.Name, Type: s.Type, Status: s.Status, LastError: orNull(s.LastError), HasAPIKey: s.APIKey.Present(), HasAccessToken: s.AccessToken.Present(),
+		Settings: s.Settings, Key: orNull(s.Key), SecretSettings: s.SecretSettings(), Incoming: s.Incoming(), CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
+	}
+}

@@ -1,0 +1,291 @@
+package messaginghttp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/messaging/channel"
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+	"bahi/readmodels/messagingview"
+)
+
+const channels = "/api/channels"
+
+func channelAt(id int64) string { return fmt.Sprintf("%s/%d", channels, id) }
+
+func channelOf(t *testing.T, c *apitest.Client, body string) (k messagingview.Channel) {
+	t.Helper()
+	c.POST(channels, body).Status(201).JSON(&k)
+	if k.Incoming == channel.Unconfirmed {
+		confirm(c, k.ID).Status(200).JSON(&k)
+	}
+	return k
+}
+
+// confirm has the operator confirm the sender of a channel.
+func confirm(c *apitest.Client, id int64) *apitest.Answer {
+	return c.With("Authorization", "Bearer "+apptest.OperatorKey, "Idempotency-Key", "").POST(fmt.Sprintf("/ops/channels/%d/confirm", id), "")
+}
+
+// A workspace that names another's app or number gets nothing that the deployment's gateway brings for it, and does not keep the other
+// from having it.
+func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	owner, thief := agent(o, apptest.Home), agent(o, apptest.OtherWorkspace)
+	made := func(c *apitest.Client, body string) (k messagingview.Channel) {
+		c.POST(channels, body).Status(201).JSON(&k)
+		return k
+	}
+	for nth, d := range []struct{ settings, kind, body, from string }{
+		{`"dialect":"envelope_v2","appName":"VictimApp","senderId":"919820000001"`, "application/json",
+			`{"app":"VictimApp","type":"message","payload":{"id":"g1","source":"919812345601","type":"text","payload":{"text":"Hello"}}}`, "919812345601"},
+		{`"dialect":"graph_v3","senderId":"PN7"`, "application/json", graph("PN7", wrote("g2", "919812345602", "Hello")), "919812345602"},
+		{`"senderId":"PN8"`, "application/json", graph("PN8", wrote("g3", "919812345603", "Hello")), "919812345603"},
+		{`"dialect":"form_v1","senderId":"+919820000004"`, "application/x-www-form-urlencoded",
+			"MessageSid=g4&From=chat%3A%2B919812345604&To=chat%3A%2B919820000004&Body=Hello&NumMedia=0", "919812345604"},
+	} {
+		stolen := made(thief, `{"name":"Stolen","type":"chat","settings":{`+d.settings+`}}`)
+		own := made(owner, `{"name":"Own","type":"chat","settings":{`+d.settings+`}}`)
+		require.Equal(t, []string{"unconfirmed", "unconfirmed"}, []string{stolen.Incoming, own.Incoming}, d.settings)
+		o.Anonymous().With("Content-Type", d.kind).POST(incoming+"?token="+token(t, o, "gateway"), d.body).Status(200)
+		require.Equal(t, "ignored", calls(t, o, "receive-gateway-chat", nth+1)[0].Verdict, d.settings)
+		require.Empty(t, people(t, thief, ""))
+		require.Empty(t, people(t, owner, "?search="+d.from), "it is nobody's yet")
+
+		owner.POST(fmt.Sprintf("/ops/channels/%d/confirm", own.ID), "").Status(403)
+		require.Contains(t, confirm(owner, own.ID).Status(200).Text, `"incoming":"delivered"`)
+		require.Eventually(t, func() bool { return appears(t, owner, d.from).Unread == 1 }, time.Minute, 10*time.Millisecond, d.settings)
+		require.Empty(t, people(t, thief, ""))
+		confirm(owner, own.ID).Status(200)
+		confirm(owner, stolen.ID).Problem(409, "Another channel has this sender")
+		thief.POST(channels, `{"name":"Again","type":"chat","settings":{`+d.settings+`}}`).Problem(409, "Another channel has this sender")
+
+		owner.PATCH(channelAt(own.ID), `{"apiKey":"another"}`).Status(200)
+		require.Contains(t, owner.GET(channelAt(own.ID)).Status(200).Text, `"incoming":"delivered"`, "credentials change, the sender stays")
+		moved := owner.PATCH(channelAt(own.ID), `{"settings":{"senderId":"919820000009","appName":null}}`).Status(200).Text
+		require.Contains(t, moved, `"incoming":"unconfirmed"`, "another sender is proven for itself")
+	}
+	confirm(owner, 1<<40).Problem(404, "Channel not found")
+	confirm(owner, made(owner, `{"name":"None","type":"chat"}`).ID).Problem(409, "The channel's settings name no sender")
+	owner.POST(channels, `{"name":"Deaf","type":"chat","settings":{"dialect":"form_v1","appName":"Shop"}}`).
+		Problem(422, "Validation error", "settings.senderId", "expected the phone, since calls of the dialect form_v1 name nothing else")
+
+	// A secret of the channel's own brings it what the secret has signed, and nothing else.
+	made(thief, `{"name":"Own secret","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
+	for secret, text := range map[string]string{"own-secret": "Mine"} {
+		body := graph("PN1", wrote("s1", "919812345605", text))
+		signed(o.Anonymous(), secret, body).POST(social, body).Status(200)
+	}
+	require.Eventually(t, func() bool { return appears(t, thief, "919812345605").Unread == 1 }, time.Minute, 10*time.Millisecond)
+	o.Anonymous().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"), graph("PN1", wrote("s2", "919812345606", "Not mine"))).Status(200)
+	calls(t, o, "receive-gateway-chat", 5)
+	require.Len(t, people(t, thief, ""), 1)
+
+	// A call of which a part cannot be read is kept, too.
+	late := made(owner, `{"name":"Late","type":"chat","settings":{"senderId":"PN9"}}`)
+	odd := strings.Replace(graph("PN9", wrote("s3", "919812345607", "Hello")), `"messages":[`, `"messages":["odd",`, 1)
+	o.Anonymous().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"), odd).Status(200)
+	require.Equal(t, "parked", calls(t, o, "receive-gateway-chat", 6)[0].Verdict)
+	require.Empty(t, people(t, owner, "?search=919812345607"))
+	confirm(owner, late.ID).Status(200)
+	require.Eventually(t, func() bool { return appears(t, owner, "919812345607").Unread == 1 }, time.Minute, 10*time.Millisecond)
+}
+
+func TestEachTypeOfChannelIsMadeInTheSandbox(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	c.GET("/api/chat/health").Status(200)
+	made := map[string]messagingview.Channel{}
+	for _, body := range []string{
+		`{"name":"Sales","type":"chat","apiKey":"k","settings":{"senderId":"S1","baseUrl":null}}`, `{"name":"Bot","type":"telegram","apiKey":"17:k"}`,
+		`{"name":"Mail","type":"gmail"}`, `{"name":"DMs","type":"twitter","accessToken":"t","settings":{"consumerSecret":"c"}}`, `{"name":"Page","type":"web","settings":{"allowedOrigins":["https://a.example"]}}`,
+	} {
+		k := channelOf(t, c, body)
+		made[k.Type] = k
+	}
+	stamp := func(at time.Time) string { return at.Format(time.RFC3339Nano) }
+	k := made["twitter"]
+	c.GET(channelAt(k.ID)).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"DMs","type":"twitter","status":"connected","lastError":null,"incoming":"delivered","hasApiKey":false,"hasAccessToken":true,`+
+		`"channelKey":null,"settings":{},"secretSettings":["consumerSecret"],"createdAt":%q,"updatedAt":%q,"revision":1}`, k.ID, stamp(k.CreatedAt), stamp(k.UpdatedAt)))
+	require.Equal(t, "disconnected", made["gmail"].Status, "it has no token")
+	require.Equal(t, "A credential or setting of the channel is missing", *made["gmail"].LastError)
+
+	c.GET(channels + "?limit=2").Status(200).JSON(&[]messagingview.Channel{})
+	var listed []messagingview.Channel
+	a := c.GET(channels + "?type=chat").Status(200).JSON(&listed)
+	require.Equal(t, "1", a.Header("X-Total-Count"))
+	require.Equal(t, made["chat"], listed[0])
+
+	health := c.GET("/api/chat/health").Status(200)
+	require.Contains(t, health.Text, `"status":"degraded"`)
+	require.Contains(t, health.Text, fmt.Sprintf(`{"channelId":%d,"status":"connected","phoneNumber":null,"quality":"green","messagingLimit":"TIER_1K","canSend":"available","lastError":null}`, made["chat"].ID))
+	require.NotContains(t, health.Text, fmt.Sprintf(`"channelId":%d`, made["web"].ID), "the widget has no network")
+	stranger := agent(o, o.Abroad)
+	require.Contains(t, stranger.GET("/api/chat/health").Status(200).Text, `"status":"unconfigured","checkedAt"`)
+	for _, ask := range []*apitest.Answer{
+		stranger.GET(channelAt(k.ID)), stranger.PATCH(channelAt(k.ID), `{"accessToken":"mine"}`), stranger.DELETE(channelAt(k.ID)), c.GET(channelAt(1 << 40)),
+	} {
+		ask.Problem(404, "Channel not found")
+	}
+
+	edited := c.PATCH(channelAt(k.ID), `{"name":"Direct","accessToken":null,"settings":{"consumerSecret":"********","userId":"42"},"unknown":1}`).Status(200)
+	for _, said := range []string{`"name":"Direct"`, `"status":"disconnected"`, `"hasAccessToken":false`, `"settings":{"userId":"42"}`, `"secretSettings":["consumerSecret"]`, `"revision":3`} {
+		require.Contains(t, edited.Text, said)
+	}
+	require.Equal(t, edited.Text, c.GET(channelAt(k.ID)).Status(200).Text, "a read says what the write said")
+	c.With("If-Match", `"1"`).PATCH(channelAt(k.ID), `{"name":"x"}`).Problem(412, "It was changed since you read it")
+	c.DELETE(channelAt(k.ID)).Status(204)
+	c.GET(channelAt(k.ID)).Problem(404, "Channel not found")
+}
+
+func TestAChannelThatIsNotInOrderIsRefused(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	k := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k"}`)
+	before := c.GET(channels).Status(200).Text
+	c.POST(channels, `{"name":7,"type":"fax","apiKey":{"a":1},"settings":{"dialect":"cloud_v2","senderId":"a/b"}}`).Status(422)
+	c.POST(channels, `{"type":"chat"}`).Problem(422, "Validation error", "name", "is required")
+	c.POST(channels, `{"name":"a","type":"chat","apiKey":"`+strings.Repeat("k", 4097)+`"}`).Problem(422, "Validation error", "apiKey", "at most 4096 characters")
+	c.POST(channels, `{"name":"a","type":"chat","settings":{"baseUrl":"http://127.0.0.1"}}`).
+		Problem(422, "Validation error", "settings.baseUrl", "expected an address like https://chat.example.org/v1")
+	c.PATCH(channelAt(k.ID), `{"type":"web","accessToken":"********"}`).Problem(422, "Validation error", "type", "cannot change", "accessToken", "there is no value to keep")
+	c.PATCH(channelAt(k.ID), `{"name":null,"settings":{"baseUrl":"https://thief.example"}}`).
+		Problem(422, "Validation error", "name", "must not be null", "apiKey", "must be given again, since baseUrl names another server")
+	c.PATCH(channelAt(k.ID), `{"settings":{"baseUrl":"https://thief.example"}}`).
+		Problem(422, "Validation error", "apiKey", "must be given again, since baseUrl names another server")
+	c.GET(channels + "?type=fax").Status(422)
+	require.Equal(t, before, c.GET(channels).Status(200).Text)
+}
+
+func TestASenderBelongsToOneChannelOfTheDeployment(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	mine, theirs := agent(o, o.Home), agent(o, o.Abroad)
+	const body = `{"name":"Sales","type":"chat","settings":{"senderId":"only-one"}}`
+	key := mine.With("Idempotency-Key", "only-one")
+	k := channelOf(t, key, body)
+	require.Equal(t, channel.Delivered, k.Incoming)
+	again := key.POST(channels, body).Status(201)
+	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
+	refused := theirs.POST(channels, body).Problem(409, "Another channel has this sender")
+	require.Contains(t, refused.Text, `"code":"channel_identity_taken"`)
+	require.NotContains(t, refused.Text, `"errors"`, "it is another workspace's")
+	other := channelOf(t, theirs, `{"name":"Sales","type":"chat","settings":{"senderId":"another"}}`)
+	theirs.PATCH(channelAt(other.ID), `{"settings":{"senderId":"only-one"}}`).Problem(409, "Another channel has this sender")
+	channelOf(t, theirs, `{"name":"Bot","type":"telegram","apiKey":"only-one:k"}`)
+
+	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"moved"}}`).Status(200)
+	theirs.PATCH(channelAt(other.ID), `{"settings":{"senderId":"only-one"}}`).Status(200)
+	confirm(theirs, other.ID).Status(200)
+	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"only-one"}}`).Problem(409, "Another channel has this sender")
+	theirs.DELETE(channelAt(other.ID)).Status(204)
+	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"only-one"}}`).Status(200)
+}
+
+// chatNetwork is a server of ours that speaks the cloud wire format: it knows the token "good", and does not answer about the sender "slow".
+func chatNetwork(t *testing.T, send http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer good"):
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = fmt.Fprintf(w, `{"error":{"message":%q,"code":190}}`, r.Header.Get("Authorization"))
+		case r.Method == http.MethodPost:
+			send(w, r)
+		case r.URL.Path == "/slow":
+			_, _ = io.Copy(io.Discard, r.Body)
+			<-r.Context().Done()
+		default:
+			_, _ = io.WriteString(w, `{"display_phone_number":"+91 98200 00000","quality_rating":"YELLOW","messaging_limit_tier":"TIER_250","health_status":{"can_send_message":"LIMITED"}}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// onNetwork starts a system whose chat channels are at a network.
+func onNetwork(t *testing.T, server *httptest.Server, askTimeout ...time.Duration) *apptest.Server {
+	t.Helper()
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.ChatURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
+	if len(askTimeout) == 1 { // for a server that is silent on purpose: a busy machine needs some of it for those that are not
+		with.Outside.AskWithin = askTimeout[0]
+	}
+	return apptest.StartAs(t, with)
+}
+
+func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
+	t.Parallel()
+	o := onNetwork(t, chatNetwork(t, http.NotFound), 2*time.Second)
+	c := agent(o, apptest.Home)
+	k := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"good-marmalade","settings":{"senderId":"PN1","appSecret":"bergamot"}}`)
+	require.Equal(t, "connected", k.Status)
+	var thief messagingview.Channel
+	c.POST(channels, `{"name":"Thief","type":"chat","apiKey":"bad-marmalade","settings":{"senderId":"PN1"}}`).Status(201).JSON(&thief)
+	require.Equal(t, []string{"error", "The network refused the credentials (190)"}, []string{thief.Status, *thief.LastError}, "whose credentials are no good has no sender")
+	var slow messagingview.Channel
+	c.POST(channels, `{"name":"Slow","type":"chat","apiKey":"good-marmalade","settings":{"senderId":"slow"}}`).Status(201).JSON(&slow)
+	require.Equal(t, "disconnected", slow.Status)
+
+	var health struct {
+		Status   string
+		Channels []struct {
+			ChannelID                                                        int64
+			Status, PhoneNumber, Quality, MessagingLimit, CanSend, LastError string
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(c.GET("/api/chat/health").Status(200).Text), &health))
+	require.Equal(t, "degraded", health.Status)
+	require.Equal(t, []string{"connected", "+919820000000", "yellow", "TIER_250", "limited"},
+		[]string{health.Channels[0].Status, health.Channels[0].PhoneNumber, health.Channels[0].Quality, health.Channels[0].MessagingLimit, health.Channels[0].CanSend})
+	require.Equal(t, "The network's answer is missing or cannot be understood", health.Channels[2].LastError)
+
+	// A token that is no good any more is seen when the network is asked, and another one mends it.
+	edited := c.PATCH(channelAt(k.ID), `{"apiKey":"bad-marmalade"}`).Status(200)
+	require.Contains(t, edited.Text, `"status":"error"`)
+	require.Contains(t, c.GET("/api/chat/health").Status(200).Text, `"status":"down"`)
+	c.PATCH(channelAt(thief.ID), `{"apiKey":"good-marmalade"}`).Status(200)
+	c.PATCH(channelAt(k.ID), `{"apiKey":"good-marmalade"}`).Problem(409, "Another channel has this sender")
+	c.DELETE(channelAt(thief.ID)).Status(204)
+	c.PATCH(channelAt(k.ID), `{"apiKey":"good-marmalade"}`).Status(200)
+
+	known := apptest.NewTraces(t)
+	known.Know("marmalade", "bergamot")
+	require.Empty(t, known.InDatabase(o.Database), "secrets are nowhere in clear")
+	for e := range o.Events(0) {
+		require.NotContains(t, string(e.Data), "marmalade")
+	}
+	c.DELETE(channelAt(k.ID)).Status(204)
+	conn, err := pgx.Connect(t.Context(), o.Database)
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	require.Eventually(t, func() (destroyed bool) {
+		require.NoError(t, conn.QueryRow(t.Context(), `select destroyed_at is not null from vault.key where subject = $1`, fmt.Sprintf("channel-%d", k.ID)).Scan(&destroyed))
+		return destroyed
+	}, time.Minute, 10*time.Millisecond)
+}
+
+func TestTheOutboxHasTheMessagesOfSandboxChannels(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	k := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	heard(t, o, k.ID, "919812345377", "outbox-1", time.Now())
+	c.POST("/api/chat/send", text("919812345377", k.ID)).Status(200)
+	require.Eventually(t, func() bool {
+		return strings.Contains(o.Operator().GET("/ops/outbox?port=chat").Status(200).Text, `"to":"+919812345377","subject":"","text":"Your order is ready"`)
+	}, time.Minute, 10*time.Millisecond)
+}

@@ -1,0 +1,191 @@
+package messaginghttp
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"bahi/commands"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/message"
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/messagingview"
+)
+
+// Accepted is the answer to a message that the network took.
+type Accepted struct {
+	MessageID         string `json:"messageId"`
+	ProviderMessageID string `json:"providerMessageId"`
+	Status            string `json:"status" enum:"accepted"`
+	To                string `json:"to"`
+	ChannelID         int64  `json:"channelId"`
+}
+
+// Chat registers what sends messages, and shows conversations.
+func (r *Routes) Chat() {
+	op := func(id, path, summary string) api.Op {
+		return api.Op{
+			ID: id, Method: "POST", Path: "/api/chat/" + path, Summary: summary, Tags: tags, Status: 200, Area: area, Limit: limit, Reads: []string{"messages"},
+			Errors: []int{429, 502},
+		}
+	}
+	api.Handle(r.API, op("send-text", "send", "Send a text to a phone that wrote in the last 24 hours"),
+		func(ctx context.Context, in *struct{ Body message.Text }) (*api.Body[Accepted], error) {
+			return r.send(ctx, in.Body.Draft)
+		})
+	api.Handle(r.API, op("send-image", "send-image", "Send an image, by its URL, to a phone that wrote in the last 24 hours"),
+		func(ctx context.Context, in *struct{ Body message.Image }) (*api.Body[Accepted], error) {
+			return r.send(ctx, in.Body.Draft)
+		})
+	api.Handle(r.API, contactOp("list-messages", "GET", "/{id}/messages", "Read the conversation with a contact, newest first"),
+		func(ctx context.Context, in *struct {
+			ByContact
+			Before string `query:"before" doc:"Id of a message: those before it"`
+			Limit  int    `query:"limit" default:"50" minimum:"1" maximum:"200"`
+		}) (*api.Body[[]messagingview.Message], error) {
+			var before int64
+			if in.Before != "" {
+				var err error
+				if before, err = message.Number("before", in.Before); err != nil {
+					return nil, err
+				}
+			}
+			workspace := api.Caller(ctx).Workspace
+			if _, err := r.Views.Contact(ctx, workspace, in.ID); err != nil {
+				return nil, err
+			}
+			rows, err := r.Views.Messages(ctx, workspace, in.ID, before, in.Limit)
+			if err == nil {
+				err = link(ctx, r.Files, rows)
+			}
+			return api.Answer(append([]messagingview.Message{}, rows...), err)
+		})
+	send := contactOp("send-message", "POST", "/{id}/messages", "Send a text, an image or a template to a contact, over a channel of any type")
+	send.Errors = []int{409, 429, 502}
+	api.Handle(r.API, send, func(ctx context.Context, in *struct {
+		ByContact
+		Body message.ToContact
+	}) (*api.Body[messagingview.Message], error) {
+		out, err := r.Messages.SendTo(ctx, api.Request(ctx), in.ID, in.Body, countSend(ctx))
+		return api.Reply(ctx, out, err, func(out commands.Outcome[message.State]) messagingview.Message { return r.sent(ctx, out, in.Body) })
+	})
+	picture := contactOp("send-image-file", "POST", "/{id}/images",
+		"Send a JPEG, PNG or WebP file to a contact, drawn again without its metadata")
+	picture.Errors, picture.MaxBody, picture.EmptyFile, picture.Expensive, picture.Untried = []int{400, 409, 429, 502}, MaxPicture,
+		errNotPicture, true, true
+	picture.Texts = []api.Text{{Name: "channelId", Integer: true, Required: true}, {Name: "caption",
+		Doc: "Below the picture, at most 1024 characters"}}
+	api.Handle(r.API, picture, func(ctx context.Context, in *struct {
+		ByContact
+		File api.File
+	}) (*api.Body[messagingview.Message], error) {
+		drawn, err := r.Draw(ctx, in.File.Open())
+		if err != nil {
+			return nil, err
+		}
+		channel, _ := strconv.ParseInt(in.File.Texts["channelId"], 10, 64) // 0 is the id of no channel
+		b := message.ToContact{ChannelID: channel, Caption: in.File.Texts["caption"], Picture: drawn}
+		out, err := r.Messages.SendTo(ctx, api.Request(ctx), in.ID, b, countSend(ctx))
+		return api.Reply(ctx, out, err, func(out commands.Outcome[message.State]) messagingview.Message { return r.sent(ctx, out, b) })
+	})
+	read := contactOp("mark-read", "POST", "/{id}/read", "Mark the conversation with a contact as read, up to a message or to its end")
+	read.Status = 200
+	api.Handle(r.API, read, func(ctx context.Context, in *struct {
+		ByContact
+		Body struct {
+			MessageID string `json:"messageId,omitempty" doc:"Absent: the newest"`
+		}
+	}) (*api.Body[Unread], error) {
+		workspace := api.Caller(ctx).Workspace
+		if _, err := r.Views.Contact(ctx, workspace, in.ID); err != nil {
+			return nil, err
+		}
+		var upTo int64
+		if in.Body.MessageID != "" {
+			var err error
+			if upTo, err = message.Number("messageId", in.Body.MessageID); err != nil {
+				return nil, err
+			}
+		}
+		out, err := r.Messages.Read(ctx, api.Request(ctx), in.ID, upTo)
+		if err != nil {
+			return nil, err
+		}
+		c, err := r.Views.Contact(readmodels.WithMinPosition(ctx, out.Position), workspace, in.ID)
+		return api.Reply(ctx, out, err, func(commands.Outcome[message.State]) Unread { return Unread{c.Unread} })
+	})
+}
+
+// MaxPicture bounds a picture to send, in bytes (CONTRACT.md N11).
+const MaxPicture = 16 << 20
+
+// errNotPicture refuses a file that is no picture.
+var errNotPicture = fault.New(fault.Malformed, "File must be an image")
+
+// Unread is how many messages of a contact nobody has read.
+type Unread struct {
+	Unread int64 `json:"unread"`
+}
+
+// fileLink is how long a link to a file works.
+const fileLink = time.Hour
+
+// link adds links to the files that are kept here.
+func link(ctx context.Context, files Files, rows []messagingview.Message) error {
+	for i := range rows {
+		if rows[i].File == nil {
+			continue
+		}
+		link, err := files.URL(ctx, *rows[i].File, fileLink)
+		if err != nil {
+			return err
+		}
+		rows[i].MediaURL = &link
+	}
+	return nil
+}
+
+// sent returns the row of a message that was sent. Where the tables are late, it is what the command knows.
+func (r *Routes) sent(ctx context.Context, out commands.Outcome[message.State], b message.ToContact) messagingview.Message {
+	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+	row, err := r.Views.Message(readmodels.WithMinPosition(ctx, out.Position), api.Caller(ctx).Workspace, id)
+	if err == nil {
+		rows := []messagingview.Message{row}
+		if link(ctx, r.Files, rows) == nil { // otherwise the link of the message works for some days
+			row = rows[0]
+		}
+		return row
+	}
+	d, _ := b.Draft()
+	row = messagingview.Message{
+		ID: message.Name(out.ID), Direction: "out", ChannelID: b.ChannelID, Type: "text", Text: orNull(d.Text), MediaURL: orNull(d.Image), Status: out.State.Status, At: out.CreatedAt,
+		By: strings.Replace(api.Caller(ctx).String(), "api_key:", "key:", 1),
+	}
+	switch {
+	case d.Template != 0:
+		row.Type = "template"
+	case d.Image != "", d.Picture != nil:
+		row.Type = "image"
+	}
+	return row
+}
+
+// countSend counts a send for the limit of its channel.
+func countSend(ctx context.Context) func(channel int64) error {
+	return func(channel int64) error { return api.CountFor(ctx, "chat_send", strconv.FormatInt(channel, 10)) }
+}
+
+// send sends a message that is in order.
+func (r *Routes) send(ctx context.Context, draft func() (message.Draft, error)) (*api.Body[Accepted], error) {
+	d, err := draft()
+	if err != nil {
+		return nil, err
+	}
+	out, err := r.Messages.Send(ctx, api.Request(ctx), d, countSend(ctx))
+	return api.Reply(ctx, out, err, func(commands.Outcome[message.State]) Accepted {
+		return Accepted{MessageID: message.Name(out.ID), ProviderMessageID: cmp.Or(out.State.ProviderID, out.State.NetworkID), Status: "accepted", To: d.To, ChannelID: d.Channel}
+	})
+}

@@ -1,0 +1,35 @@
+package messaginghttp
+
+import (
+	"context"
+	"strconv"
+
+	"bahi/commands"
+	"bahi/commands/messagingcmd"
+	"bahi/domain/messaging/contactlist"
+	"bahi/http/api"
+	"bahi/readmodels/messagingview"
+)
+
+func contactListOp(id, method, summary string) api.Op {
+	return api.Op{
+		ID: id, Method: method, Path: "/api/contact-lists", Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"messaging_contacts"},
+	}
+}
+
+// ContactLists registers the lists of contacts.
+func (r *Routes) ContactLists() {
+	api.Handle(r.API, contactListOp("list-contact-lists", "GET", "List the contact lists, newest first"),
+		func(ctx context.Context, in *struct{ api.Limited }) (*api.Array[messagingview.ContactList], error) {
+			return api.Listed(r.Views.ContactLists(ctx, api.Caller(ctx).Workspace, in.Get()))
+		})
+	api.Handle(r.API, contactListOp("create-contact-list", "POST", "Make a contact list, empty or of some contacts"),
+		func(ctx context.Context, in *struct{ Body contactlist.Create }) (*api.Tagged[messagingview.ContactList], error) {
+			out, err := messagingcmd.CreateContactList(ctx, r.Commands, api.Request(ctx), in.Body)
+			return api.WriteResult(ctx, out, err, func(out commands.Outcome[contactlist.State]) messagingview.ContactList {
+				id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+				count := int64(len(contactlist.Distinct(in.Body.ContactIDs)))
+				return messagingview.ContactList{ID: id, Name: out.State.Name, ContactCount: count, CreatedAt: out.CreatedAt}
+			})
+		})
+}

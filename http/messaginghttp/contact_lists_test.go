@@ -1,0 +1,70 @@
+package messaginghttp_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+	"bahi/readmodels/messagingview"
+)
+
+const contactLists = "/api/contact-lists"
+
+func TestContactsAreInLists(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
+	asha, usha := made(t, c, `{"name":"Asha"}`), made(t, c, `{"name":"Usha"}`)
+	var retail, empty messagingview.ContactList
+	body := fmt.Sprintf(`{"name":"Retailers","contactIds":[%d,%d,%d]}`, usha.ID, asha.ID, usha.ID)
+	keyed := c.With("Idempotency-Key", "retailers")
+	keyed.POST(contactLists, body).Status(201).JSON(&retail)
+	require.EqualValues(t, 2, retail.ContactCount)
+	c.POST(contactLists, `{"name":"New"}`).Status(201).JSON(&empty)
+	ravi := made(t, c, fmt.Sprintf(`{"name":"Ravi","listIds":[%d,%d,%d]}`, empty.ID, retail.ID, empty.ID))
+	require.Equal(t, []int64{retail.ID, empty.ID}, ravi.ListIDs)
+
+	// The write and the read of a contact agree, and lists count whom they have.
+	var read messagingview.Contact
+	c.GET(at(ravi.ID)).Status(200).JSON(&read)
+	require.Equal(t, ravi, read)
+	var moved messagingview.Contact
+	c.PATCH(at(asha.ID), fmt.Sprintf(`{"listIds":[%d]}`, empty.ID)).Status(200).JSON(&moved)
+	require.Equal(t, []int64{empty.ID}, moved.ListIDs)
+	c.PATCH(at(usha.ID), `{"listIds":null}`).Status(200)
+	again := keyed.POST(contactLists, body).Status(201)
+	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
+	counts := func() (all []int64) {
+		var found []messagingview.ContactList
+		a := c.GET(contactLists).Status(200).JSON(&found)
+		require.Equal(t, "2", a.Header("X-Total-Count"))
+		for _, l := range found {
+			all = append(all, l.ContactCount)
+		}
+		return all
+	}
+	require.Equal(t, []int64{2, 1}, counts(), "a repetition puts nobody back")
+	var found []messagingview.Contact
+	c.GET(fmt.Sprintf("%s?listId=%d&search=a", contacts, empty.ID)).Status(200).JSON(&found)
+	require.Equal(t, []int64{ravi.ID, asha.ID}, []int64{found[0].ID, found[1].ID})
+	c.DELETE(at(ravi.ID)).Status(204)
+	require.Equal(t, []int64{1, 0}, counts())
+
+	before := c.GET(contacts).Status(200).Text
+	c.POST(contactLists, fmt.Sprintf(`{"name":" ","contactIds":[%d,%d]}`, asha.ID, ravi.ID)).
+		Problem(422, "Validation error", "name", "1 to 100 characters", "contactIds[1]", "Contact not found")
+	stranger.POST(contactLists, fmt.Sprintf(`{"name":"Theirs","contactIds":[%d]}`, asha.ID)).Problem(422, "Validation error", "contactIds[0]", "Contact not found")
+	stranger.POST(contacts, fmt.Sprintf(`{"name":"Mine","listIds":[%d]}`, retail.ID)).Problem(422, "Validation error", "listIds[0]", "Contact list not found")
+	c.PATCH(at(asha.ID), fmt.Sprintf(`{"name":" ","listIds":[%d]}`, 1<<40)).
+		Problem(422, "Validation error", "name", "1 to 100 characters", "listIds[0]", "Contact list not found")
+	stranger.PATCH(at(asha.ID), fmt.Sprintf(`{"listIds":[%d]}`, retail.ID)).Problem(404, "Contact not found")
+	c.PATCH(at(asha.ID), `{"listIds":[-1,"x"],"name":null}`).Status(422)
+	c.PATCH(at(asha.ID), fmt.Sprintf(`{"listIds":[%d,%d]}`, retail.ID, 1<<40)).Problem(422, "Validation error", "listIds[1]", "Contact list not found")
+	c.POST(contactLists, `{"contactIds":7}`).Status(422)
+	c.GET(contacts + "?listId=x").Status(422)
+	stranger.GET(contactLists).Status(200).Body(`[]`)
+	require.Equal(t, before, c.GET(contacts).Status(200).Text)
+	require.Equal(t, []int64{1, 0}, counts())
+}

@@ -1,0 +1,80 @@
+package messaginghttp
+
+import (
+	"context"
+	"strconv"
+
+	"bahi/commands"
+	"bahi/commands/messagingcmd"
+	"bahi/domain/messaging/contact"
+	"bahi/http/api"
+	"bahi/readmodels/messagingview"
+)
+
+// ByContact names a contact.
+type ByContact struct {
+	ID int64 `path:"id" minimum:"1" doc:"The contact's id"`
+}
+
+func (in ByContact) stream() string { return strconv.FormatInt(in.ID, 10) }
+
+func contactOp(id, method, path, summary string) api.Op {
+	return api.Op{
+		ID: id, Method: method, Path: "/api/contacts" + path, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"messaging_contacts", "messages"},
+	}
+}
+
+// Contacts registers the people whom a workspace writes to.
+func (r *Routes) Contacts() {
+	api.Handle(r.API, contactOp("list-messaging-contacts", "GET", "", "List the contacts, newest first"),
+		func(ctx context.Context, in *struct {
+			api.Limited
+			messagingview.ContactFilter
+		}) (*api.Array[messagingview.Contact], error) {
+			return api.Listed(r.Views.Contacts(ctx, api.Caller(ctx).Workspace, in.Get(), in.ContactFilter))
+		})
+	api.Handle(r.API, contactOp("add-messaging-contact", "POST", "", "Add a contact"),
+		func(ctx context.Context, in *struct{ Body contact.Add }) (*api.Tagged[messagingview.Contact], error) {
+			out, err := messagingcmd.AddContact(ctx, r.Commands, api.Request(ctx), in.Body)
+			return r.contactWritten(ctx, out, err)
+		})
+	api.Handle(r.API, contactOp("get-messaging-contact", "GET", "/{id}", "Read a contact"),
+		func(ctx context.Context, in *ByContact) (*api.Tagged[messagingview.Contact], error) {
+			c, err := r.Views.Contact(ctx, api.Caller(ctx).Workspace, in.ID)
+			return api.WithETag(c, c.Revision, err)
+		})
+	api.Handle(r.API, contactOp("edit-messaging-contact", "PATCH", "/{id}", "Change what is named of a contact: how it is reached, consent, bot replies, status"),
+		func(ctx context.Context, in *struct {
+			ByContact
+			Body contact.Edit
+		}) (*api.Tagged[messagingview.Contact], error) {
+			in.Body.ID = in.stream()
+			out, err := messagingcmd.EditContact(ctx, r.Commands, api.Request(ctx), in.Body)
+			return r.contactWritten(ctx, out, err)
+		})
+	api.Handle(r.API, contactOp("delete-messaging-contact", "DELETE", "/{id}", "Delete a contact, and forget who it was"),
+		func(ctx context.Context, in *ByContact) (*api.Nothing, error) {
+			out, err := messagingcmd.DeleteContact(ctx, r.Commands, api.Request(ctx), in.stream())
+			return api.Done(ctx, out, err)
+		})
+}
+
+// contactWritten returns a contact as a command left it.
+func (r *Routes) contactWritten(ctx context.Context, out commands.Outcome[contact.State], err error) (*api.Tagged[messagingview.Contact], error) {
+	if err == nil {
+		out.State, err = commands.Reveal(ctx, r.Commands, out.State)
+	}
+	return api.WriteResult(ctx, out, err, func(out commands.Outcome[contact.State]) messagingview.Contact {
+		s := out.State
+		id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
+		if out.Revision > 0 {                     // what its conversation shows is in no stream of the contact
+			if c, err := r.Views.Contact(ctx, api.Caller(ctx).Workspace, id); err == nil && c.Revision == out.Revision {
+				return c
+			}
+		}
+		return messagingview.Contact{
+			ID: id, Name: s.Name.Shown(), Phone: s.Phone.Shown(), Email: s.Email.Shown(), Source: s.Source, OptIn: s.OptIn, ReplyBot: s.ReplyBot,
+			Status: s.Status, ListIDs: append([]int64{}, s.Lists...), CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package messaginghttp_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands/messagingcmd"
+	"bahi/http/api/apitest"
+	"bahi/internal/app/apptest"
+	"bahi/readmodels/messagingview"
+)
+
+const contacts = "/api/contacts"
+
+func at(id int64) string { return fmt.Sprintf("%s/%d", contacts, id) }
+
+// agent returns who may write the messages of a workspace.
+func agent(o *apptest.Server, workspace string) *apitest.Client {
+	return o.Bearer(o.Key(workspace, `{"messaging":"write"}`).Key)
+}
+
+func made(t *testing.T, c *apitest.Client, body string) (k messagingview.Contact) {
+	t.Helper()
+	c.POST(contacts, body).Status(201).JSON(&k)
+	return k
+}
+
+func TestAPhoneBelongsToOneContactOfAWorkspace(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	asha, usha := made(t, c, `{"name":"Asha","phone":"+91 98123 45678"}`), made(t, c, `{"name":"Usha"}`)
+	require.Equal(t, "919812345678", *asha.Phone)
+	taken := func(a *apitest.Answer) {
+		a.Problem(409, "Another contact has this phone", "phone", "Another contact has this phone")
+		require.Contains(t, a.Text, `"code":"phone_taken"`)
+		require.Contains(t, a.Text, fmt.Sprintf(`"id":%d`, asha.ID))
+	}
+	taken(c.POST(contacts, `{"name":"Ravi","phone":"9812345678"}`))
+	taken(c.PATCH(at(usha.ID), `{"phone":"00919812345678"}`))
+	require.NotEqual(t, asha.ID, made(t, agent(o, o.Abroad), `{"name":"Asha","phone":"919812345678"}`).ID)
+
+	// Who has given the phone up has it no more, and who has it may say so again.
+	c.PATCH(at(asha.ID), `{"phone":null}`).Status(200)
+	moved := c.PATCH(at(usha.ID), `{"phone":"919812345678"}`).Status(200)
+	require.Equal(t, `"1"`, moved.Header("ETag"))
+	again := c.PATCH(at(usha.ID), `{"phone":"+919812345678"}`).Status(200)
+	require.Equal(t, moved.Text, again.Text)
+}
+
+func TestAPatchChangesWhatItNames(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	k := made(t, c, `{"name":"Asha","phone":"9812345678","email":"Asha@Example.org","source":"chat","unknown":1}`)
+	stamp := func(at time.Time) string { return at.Format(time.RFC3339Nano) }
+	c.GET(at(k.ID)).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"Asha","phone":"919812345678","email":"asha@example.org","source":"chat","optIn":false,`+
+		`"replyBot":true,"status":"open","listIds":[],"optInAt":null,"optInBy":null,"optInEvidence":null,"unread":0,"lastMessageAt":null,"createdAt":%q,"updatedAt":%q,"revision":0}`, k.ID, stamp(k.CreatedAt), stamp(k.UpdatedAt)))
+
+	edited := c.PATCH(at(k.ID), `{"phone":null,"optIn":true,"status":"resolved"}`).Status(200)
+	for _, said := range []string{`"name":"Asha"`, `"phone":null`, `"email":"asha@example.org"`, `"optIn":true`, `"status":"resolved"`, `"revision":1`} {
+		require.Contains(t, edited.Text, said)
+	}
+	read := c.GET(at(k.ID)).Status(200)
+	require.Equal(t, edited.Text, read.Text, "a read says what the write said")
+	require.Equal(t, `"1"`, read.Header("ETag"))
+	c.With("If-Match", `"0"`).PATCH(at(k.ID), `{"optIn":false}`).Problem(412, "It was changed since you read it")
+	c.PATCH(at(k.ID), `{"name":null,"optIn":null,"status":"lost"}`).
+		Problem(422, "Validation error", "name", "must not be null", "optIn", "must not be null", "status", "expected one of open, pending, resolved")
+	agent(o, o.Abroad).PATCH(at(k.ID), `{"optIn":false}`).Problem(404, "Contact not found")
+}
+
+func TestContactsAreFound(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	for _, body := range []string{
+		`{"name":"Élodie Rao","phone":"+6581234567"}`, `{"name":"આશા","email":"asha@example.org","source":"social"}`, `{"name":"Usha 100%","phone":"9812345678"}`,
+	} {
+		made(t, c, body)
+	}
+	var all []messagingview.Contact
+	c.GET(contacts).Status(200).JSON(&all)
+	c.PATCH(at(all[0].ID), `{"optIn":true,"status":"pending"}`).Status(200)
+	for query, names := range map[string]string{
+		"": "Usha 100%,આશા,Élodie Rao", "limit=2": "Usha 100%,આશા", "limit=2&page=2": "Élodie Rao", "search=é": "Élodie Rao", "search=આ": "આશા",
+		"search=ASHA@": "આશા", "search=%2B91+98123-456": "Usha 100%", "search=%25": "Usha 100%", "search=-": "", "source=social": "આશા",
+		"status=pending": "Usha 100%", "optIn=false&status=open": "આશા,Élodie Rao", "optIn=true&source=social": "", "search=": "Usha 100%,આશા,Élodie Rao",
+	} {
+		all = nil
+		a := c.GET(contacts + "?" + query).Status(200).JSON(&all)
+		found := make([]string, len(all))
+		for i, k := range all {
+			found[i] = *k.Name
+		}
+		require.Equal(t, names, strings.Join(found, ","), query)
+		if query == "limit=2&page=2" {
+			require.Equal(t, "3", a.Header("X-Total-Count"))
+		}
+	}
+	for _, query := range []string{"limit=201", "page=0", "status=lost", "source=mail", "optIn=maybe"} {
+		c.GET(contacts + "?" + query).Status(422)
+	}
+}
+
+func TestADeletedContactIsForgotten(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	c := agent(o, apptest.Home)
+	const body = `{"name":"Zéphyrine","phone":"9812340987","email":"quillfeather@example.org"}`
+	keyed := c.With("Idempotency-Key", "k")
+	k := made(t, keyed, body)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "919812340987"}, Channel: sales.ID, Text: "marmaladefish", ProviderID: "w1", SentAt: time.Now()})
+	require.NoError(t, err)
+	c.POST(at(k.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"quincebasket"}`, sales.ID)).Status(201)
+	untilRead(t, c, k.ID, 1)
+	files := fmt.Sprintf("files/messagingcontact-%d/", k.ID)
+	require.NoError(t, o.Sys.Blobs.Put(t.Context(), files+"1", "image/png", []byte("a picture")))
+	known := apptest.NewTraces(t)
+	known.Know("Zéphyrine", "9812340987", "quillfeather", "marmaladefish", "quincebasket")
+	require.NotEmpty(t, known.InDatabase(o.Database), "the search finds what there is")
+	c.DELETE(at(k.ID)).Status(204)
+
+	c.GET(at(k.ID)).Problem(404, "Contact not found")
+	c.PATCH(at(k.ID), `{"optIn":true}`).Problem(404, "Contact not found")
+	c.DELETE(at(k.ID)).Problem(404, "Contact not found")
+	c.GET(contacts + "?search=quill").Status(200).Body(`[]`)
+	require.NotEqual(t, k.ID, made(t, c, `{"name":"Usha","phone":"9812340987"}`).ID, "the phone is free")
+
+	conn, err := pgx.Connect(t.Context(), o.Database)
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	require.Eventually(t, func() (destroyed bool) {
+		require.NoError(t, conn.QueryRow(t.Context(), `select destroyed_at is not null from vault.key where subject = $1`, fmt.Sprintf("messagingcontact-%d", k.ID)).Scan(&destroyed))
+		return destroyed
+	}, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool {
+		left, err := o.Sys.Blobs.List(t.Context(), files)
+		require.NoError(t, err)
+		return len(left) == 0
+	}, time.Minute, 10*time.Millisecond)
+	again := keyed.POST(contacts, body).Status(201)
+	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
+	require.Contains(t, again.Text, fmt.Sprintf(`"id":%d,"name":null,"phone":null,"email":null`, k.ID))
+	forgotten := apptest.NewTraces(t)
+	forgotten.Know("Zéphyrine", "quillfeather", "marmaladefish", "quincebasket") // another contact has the phone
+	require.Empty(t, forgotten.InDatabase(o.Database))
+}

@@ -1,0 +1,70 @@
+package messaginghttp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+)
+
+// A bot's network is told where it is to call when the channel is made, and again once it has another address than ours.
+func TestTelegramIsToldWhereToCall(t *testing.T) {
+	t.Parallel()
+	var (
+		mu    sync.Mutex
+		told  []map[string]any
+		where string
+	)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch r.URL.Path {
+		case "/bot17:k/getMe":
+			_, _ = io.WriteString(w, `{"ok":true,"result":{"id":17}}`)
+		case "/bot17:k/getWebhookInfo":
+			_, _ = fmt.Fprintf(w, `{"ok":true,"result":{"url":%q}}`, where)
+		case "/bot17:k/setWebhook":
+			var set map[string]any
+			if json.NewDecoder(r.Body).Decode(&set) != nil {
+				return
+			}
+			told, where = append(told, set), set["url"].(string)
+			_, _ = io.WriteString(w, `{"ok":true,"result":true}`)
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	}))
+	t.Cleanup(server.Close)
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.TelegramURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
+	with.Outside.PublicURL = "https://bahi.example.org"
+	o := apptest.StartAs(t, with)
+	c := agent(o, apptest.Home)
+	bot := channelOf(t, c, `{"name":"Bot","type":"telegram","apiKey":"17:k"}`)
+	require.Equal(t, "connected", bot.Status)
+	secret, err := o.Sys.Messages.HookToken(t.Context(), fmt.Sprint(bot.ID))
+	require.NoError(t, err)
+	ours := fmt.Sprintf("https://bahi.example.org/api/webhook/telegram/%d", bot.ID)
+	require.Regexp(t, `^[A-Za-z0-9_-]{1,256}$`, secret)
+
+	require.NoError(t, o.Sys.HookChannels(t.Context()), "what starts do")
+	mu.Lock()
+	where = "https://yesterday.example.org/api/webhook/telegram/1"
+	mu.Unlock()
+	require.NoError(t, o.Sys.HookChannels(t.Context()))
+	mu.Lock()
+	defer mu.Unlock()
+	require.Equal(t, ours, where)
+	require.Len(t, told, 2, "once when it is made, once when it has another address")
+	for _, set := range told {
+		require.Equal(t, map[string]any{"url": ours, "secret_token": secret, "allowed_updates": []any{"message", "edited_message"}}, set)
+	}
+}

@@ -1,0 +1,94 @@
+package messaginghttp_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+	"bahi/readmodels/messagingview"
+)
+
+// A workspace's network may send what Postgres has in no table. It stops the conversations of none.
+func TestWhatNetworksSendStopsNoProjection(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	c, other := agent(o, apptest.Home), agent(o, apptest.OtherWorkspace)
+	channelOf(t, c, `{"name":"Sales","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
+	theirs := channelOf(t, other, `{"name":"Sales","type":"chat"}`)
+	post := func(value string) {
+		body := graph("PN1", value)
+		signed(o.Anonymous(), "own-secret", body).POST(social, body).Status(200)
+	}
+	const nul = `\u0000`
+	post(`"contacts":[{"wa_id":"919812345678","profile":{"name":"As` + nul + `ha"}}],"messages":[{"from":"919812345678","id":"w` + nul + `1","type":"text","text":{"body":"a` + nul + `b` + `\ud83d"}}]`)
+	post(`"messages":[{"from":"919812345678","id":"w2","type":"t` + nul + `","image":{"id":"M` + nul + `","mime_type":"image/` + nul + `png","caption":"c` + nul + `"}}]`)
+	post(`"messages":[{"from":"919812345678","id":"w3","type":"unsupported","errors":[{"code":131051,"title":"Un` + nul + `known","error_data":{"details":"not supported"}}]}]`)
+	post(`"contacts":[{"user_id":"IN.` + nul + `7","profile":{"username":"u` + nul + `"}}],"messages":[{"from_user_id":"IN.` + nul + `7","id":"w4","type":"text","text":{"body":"user"}}]`)
+	post(`"errors":[{"code":131000,"title":"Down` + nul + `"}]`)
+	calls(t, o, "receive-social", 5)
+
+	heard(t, o, theirs.ID, "919812345600", "w1", time.Now())
+	require.Len(t, conversation(t, other, appears(t, other, "919812345600").ID, ""), 1, "another workspace reads on")
+	asha := appears(t, c, "919812345678")
+	said := map[string]messagingview.Message{} // by type: their calls were handled in any order
+	for _, m := range conversation(t, c, asha.ID, "") {
+		said[m.Type] = m
+	}
+	require.Len(t, said, 3)
+	require.Equal(t, []string{"ab\ufffd", "c"}, []string{*said["text"].Text, *said["t"].Text})
+	require.Nil(t, said["text"].Error)
+	refused := said["unsupported"]
+	require.Equal(t, []string{"received", "Unknown", "not supported"}, []string{refused.Status, *refused.Error.Title, *refused.Error.Details})
+}
+
+// Workspaces share an endpoint: who sends an id first, by a secret of their own, takes no message from another.
+func TestAnIDIsASendersOwn(t *testing.T) {
+	t.Parallel()
+	o, kept := apptest.Start(t), 0
+	for workspace, sender := range map[string]string{apptest.Home: "PN1", apptest.OtherWorkspace: "PN2"} {
+		c := agent(o, workspace)
+		channelOf(t, c, fmt.Sprintf(`{"name":"Sales","type":"chat","settings":{"senderId":%q,"appSecret":"secret-of-%[1]s"}}`, sender))
+		body := graph(sender, wrote("wamid.1", "919812345678", "To "+sender))
+		for range 2 {
+			signed(o.Anonymous(), "secret-of-"+sender, body).POST(social, body).Status(200)
+		}
+		kept++
+		calls(t, o, "receive-social", kept)
+		talk := conversation(t, c, appears(t, c, "919812345678").ID, "")
+		require.Len(t, talk, 1)
+		require.Equal(t, "To "+sender, *talk[0].Text)
+	}
+}
+
+// A network tells of a template by the account, which has several channels.
+func TestATemplatesStatusIsOfEachChannelOfItsAccount(t *testing.T) {
+	t.Parallel()
+	network := chatNetwork(t, http.NotFound)
+	serve := network.Config.Handler
+	network.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/message_templates") {
+			_, _ = fmt.Fprint(w, `{"data":[{"id":"77","name":"a\u0000b","status":"APPROVED","components":[{"type":"BODY","text":"A\u0000"}]}]}`)
+			return
+		}
+		serve.ServeHTTP(w, r)
+	})
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.ChatURL, with.Outside.FetchAllow, with.Outside.SocialSecrets = network.URL, []string{strings.TrimPrefix(network.URL, "http://")}, []string{"app-secret-for-tests"}
+	o := apptest.StartAs(t, with)
+	c := agent(o, apptest.Home)
+	for sender, account := range map[string]string{"PN1": "ACC", "PN2": "ACC", "PN3": "OTHER"} {
+		channelOf(t, c, fmt.Sprintf(`{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":%q,"accountId":%q}}`, sender, account))
+	}
+	var all []messagingview.Template
+	c.GET(templates).Status(200).JSON(&all)
+	require.Equal(t, []string{"ab", "ab", "ab"}, apptest.Each(all, func(k messagingview.Template) string { return k.Name }))
+	body := `{"object":"chat_account","entry":[{"id":"ACC","changes":[{"field":"message_template_status_update","value":{"event":"PAUSED","message_template_id":77}}]}]}`
+	signed(o.Anonymous(), "app-secret-for-tests", body).POST(social, body).Status(200)
+	calls(t, o, "receive-social", 1)
+	require.Equal(t, "1", c.GET(templates).Status(200).Header("X-Total-Count"), "the other account's")
+}

@@ -1,0 +1,192 @@
+package messaginghttp_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/xuri/excelize/v2"
+
+	"bahi/commands"
+	"bahi/commands/spreadsheet"
+	"bahi/eventstore"
+	"bahi/http/api/apitest"
+	"bahi/internal/app"
+	"bahi/internal/app/apptest"
+)
+
+// toldOf requires what an import says of its rows.
+func toldOf(t *testing.T, a *apitest.Answer, want string) *apitest.Answer {
+	t.Helper()
+	rows, _, _ := strings.Cut(a.Status(200).Text, `,"columns":`)
+	require.Equal(t, want, rows+"}")
+	return a
+}
+
+func TestContactsAreImported(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
+	made(t, c, `{"name":"There","phone":"919812345701"}`)
+	var list struct{ ID int64 }
+	require.NoError(t, decode(c.POST("/api/contact-lists", `{"name":"Retailers"}`).Status(201), &list))
+	bring := func(c *apitest.Client, text string) *apitest.Answer {
+		body, kind := apptest.Form(t, "text/csv", []byte(text))
+		return c.With("Content-Type", kind).POST(contacts+"/import", body)
+	}
+	file := fmt.Sprintf("Name;Mobile;E-mail;lists;opt in;opt_in_evidence\n"+
+		"Imran;+91 98123 45702;imran@example.org;%d;yes;Form 7\nAgain;919812345702;;;;\nThere too;919812345701;;;;\n;919812345703;;;;\nNo evidence;;x;;true;\nUnknown list;;;999999;;\nPlain;;;;;\n", list.ID)
+	key := c.With("Idempotency-Key", "import")
+	const want = `{"success":true,"created":2,"failed":5,"errors":[{"row":3,"error":"phone: row 2 has it too"},{"row":4,"error":"phone: Another contact has this phone"},` +
+		`{"row":5,"error":"name: 1 to 100 characters"},{"row":6,"error":"email: expected an email address; optInEvidence: is required with optIn"},{"row":7,"error":"listIds[0]: Contact list not found"}]}`
+	toldOf(t, bring(key, file), want)
+	imran := appears(t, c, "Imran")
+	require.Equal(t, []any{"919812345702", true, "Form 7", []int64{list.ID}}, []any{*imran.Phone, imran.OptIn, *imran.OptInEvidence, imran.ListIDs})
+	require.False(t, appears(t, c, "Plain").OptIn)
+	require.Empty(t, people(t, stranger, "?search=Imran"))
+	for _, text := range []string{"", "phone\n91\n", "name,name\na,b\n", "\x00"} {
+		require.Equal(t, 400, bring(c, text).Response.StatusCode, text)
+	}
+	bring(c, strings.Repeat("a", 10<<20+1)).Status(413)
+	bring(c, "name,phone\n"+strings.Repeat(",", 9<<20)).Problem(413, "A line of the file has too many cells: at most 16,384")
+	toldOf(t, bring(c, "name,phone\n"+strings.Repeat("a", 9<<20)+","), `{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"name: 1 to 100 characters"}]}`)
+	require.Len(t, people(t, c, "?search=Imran"), 1)
+	for i, name := range []string{"Mobile No.", "Phone No", "Mobile Number", "Contact no."} {
+		bring(c, fmt.Sprintf("Name;%s\nBook%d;98123 4571%d\n", name, i, i)).Status(200)
+		require.Equal(t, fmt.Sprint("91981234571", i), *appears(t, c, fmt.Sprint("Book", i)).Phone, name)
+	}
+	toldOf(t, bring(c, "name,opt in,opt in evidence\nLong,yes,"+strings.Repeat("a", 501)+"\n"),
+		`{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"optInEvidence: at most 500 characters"}]}`)
+
+	// What is not read is said.
+	var told spreadsheet.ImportResult
+	bring(c, "Full Name,Birthday,Whats App\nKiran,1 May,98123\n").Status(200).JSON(&told)
+	require.Equal(t, []string{"Birthday", "Whats App"}, told.Columns.Ignored)
+	require.Equal(t, []spreadsheet.Column{{Header: "Full Name", Field: "name"}}, told.Columns.Used)
+
+	// A batch is known by its first contact, also where that was refused. Two spellings of one phone are one phone.
+	first := c.With("Idempotency-Key", "first")
+	const spelt = "name,phone\nThere again,919812345701\nMobile,5511987654321\nOld spelling,551187654321\n"
+	const one = `{"success":true,"created":1,"failed":2,"errors":[{"row":2,"error":"phone: Another contact has this phone"},` +
+		`{"row":4,"error":"phone: Another contact has this phone"}]}`
+	require.Empty(t, toldOf(t, bring(first, spelt), one).Header("Idempotency-Replayed"))
+	require.Equal(t, "true", toldOf(t, bring(first, spelt), one).Header("Idempotency-Replayed"))
+
+	// A repetition changes nothing: consent that was taken back since stays so, and who was deleted stays away.
+	c.PATCH(at(imran.ID), `{"optIn":false}`).Status(200)
+	require.Equal(t, "true", toldOf(t, bring(key, file), want).Header("Idempotency-Replayed"))
+	require.False(t, appears(t, c, "Imran").OptIn)
+	c.DELETE(at(imran.ID)).Status(204)
+	toldOf(t, bring(key, file), want)
+	require.Empty(t, people(t, c, "?search=Imran"))
+}
+
+// A file of several batches becomes contacts, also one that is sent again. A row that is refused is refused again.
+func TestALargeFileIsImportedInBatches(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	made(t, c, `{"name":"There","phone":"919810000007"}`)
+	var file strings.Builder
+	file.WriteString("name,phone\n")
+	const rows = 1203
+	for i := range rows {
+		fmt.Fprintf(&file, "C%d,98100%05d\n", i, i)
+	}
+	bring := func(text string) *apitest.Answer {
+		body, kind := apptest.Form(t, "text/csv", []byte(text))
+		return c.With("Idempotency-Key", "large").With("Content-Type", kind).POST(contacts+"/import", body)
+	}
+	want := fmt.Sprintf(`{"success":true,"created":%d,"failed":1,"errors":[{"row":9,"error":"phone: Another contact has this phone"}]}`, rows-1)
+	began := time.Now()
+	toldOf(t, bring(file.String()), want)
+	t.Logf("%.0f rows a second", rows/time.Since(began).Seconds())
+	require.Equal(t, "true", toldOf(t, bring(file.String()), want).Header("Idempotency-Replayed"))
+	require.Equal(t, fmt.Sprint(rows), c.GET(contacts+"?limit=1").Status(200).Header("X-Total-Count"))
+	require.Len(t, people(t, c, "?search=C1202"), 1)
+	bring(file.String()+"D,1\n").Problem(422, "Idempotency-Key was used with another request")
+	bring("name\n"+strings.Repeat("x\n", 50_001)).Problem(413, "The file has too many rows: at most 50,000")
+}
+
+// outage is a log that can be away for appends.
+type outage struct {
+	eventstore.Store
+
+	left atomic.Int64 // large transactions until it is away
+}
+
+func (o *outage) Append(ctx context.Context, t eventstore.Transaction) (eventstore.Appended, error) {
+	if len(t.Writes) > 100 && o.left.Add(-1) < 0 {
+		return eventstore.Appended{}, eventstore.ErrUnavailable
+	}
+	return o.Store.Append(ctx, t)
+}
+
+func TestAnImportThatIsInterruptedSaysHowFarItCameAndGoesOn(t *testing.T) {
+	t.Parallel()
+	log := &outage{}
+	log.left.Store(1) // a batch
+	o := apptest.StartAs(t, apptest.Settings(t, apptest.Database(t)), func(s *app.System) {
+		log.Store = s.Store
+		s.Commands = commands.New(log, s.Vault, time.Now)
+	})
+	c := agent(o, o.Home)
+	var file strings.Builder
+	file.WriteString("name,phone\n")
+	const rows = 1100
+	for i := range rows {
+		fmt.Fprintf(&file, "C%d,98100%05d\n", i, i)
+	}
+	bring := func() *apitest.Answer {
+		body, kind := apptest.Form(t, "text/csv", []byte(file.String()))
+		return c.With("Idempotency-Key", "cut").With("Content-Type", kind).POST(contacts+"/import", body)
+	}
+	bring().Problem(503, "The import was interrupted: of 1100 rows, 500 are contacts and 0 have faults. "+
+		"Send the file again with the same Idempotency-Key, and it goes on")
+	log.left.Store(1000)
+	toldOf(t, bring(), fmt.Sprintf(`{"success":true,"created":%d,"failed":0,"errors":[]}`, rows))
+	require.Equal(t, fmt.Sprint(rows), c.GET(contacts+"?limit=1").Status(200).Header("X-Total-Count"))
+}
+
+func TestNumbersOfASpreadsheetAreReadAsItShowsThem(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	book := excelize.NewFile()
+	defer book.Close()
+	require.NoError(t, book.SetSheetRow("Sheet1", "A1", &[]any{"name", "phone", "opt in", "opt in evidence"}))
+	require.NoError(t, book.SetSheetRow("Sheet1", "A2", &[]any{"Java", 111, 222, "Form 7"}))
+	var plain, file bytes.Buffer
+	require.NoError(t, book.Write(&plain))
+	archive, err := zip.NewReader(bytes.NewReader(plain.Bytes()), int64(plain.Len()))
+	require.NoError(t, err)
+	w := zip.NewWriter(&file)
+	for _, f := range archive.File {
+		r, err := f.Open()
+		require.NoError(t, err)
+		text, err := io.ReadAll(r)
+		require.NoError(t, err)
+		if f.Name == "xl/worksheets/sheet1.xml" {
+			text = []byte(strings.NewReplacer("<v>111</v>", "<v>9.812345704E9</v>", "<v>222</v>", "<v>1.0</v>").Replace(string(text)))
+		}
+		to, err := w.Create(f.Name)
+		require.NoError(t, err)
+		_, err = to.Write(text)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	body, kind := apptest.Form(t, "application/octet-stream", file.Bytes())
+	toldOf(t, c.With("Content-Type", kind).POST(contacts+"/import", body), `{"success":true,"created":1,"failed":0,"errors":[]}`)
+	k := appears(t, c, "Java")
+	require.Equal(t, []any{"919812345704", true}, []any{*k.Phone, k.OptIn})
+}
+
+func decode(a *apitest.Answer, into any) error { return json.Unmarshal([]byte(a.Text), into) }

@@ -1,0 +1,335 @@
+package messaginghttp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/message"
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/messagingview"
+)
+
+// Log tells of new events.
+type Log interface {
+	Head(ctx context.Context) (event.Position, error)
+	// Follow hands over the events after a position until ctx ends or take fails.
+	Follow(ctx context.Context, after event.Position, take func([]event.Stored) error) error
+}
+
+// maxConcurrent bounds the messages of one read.
+const maxConcurrent = 200
+
+// MessageBroadcaster hands the messages of workspaces to all who follow them. Each is read once, however many follow: one goroutine of a workspace reads, as
+// long as somebody follows.
+type MessageBroadcaster struct {
+	log   Log
+	views *messagingview.Views
+	files Files
+
+	mu     sync.Mutex
+	topics map[uuid.UUID]*topic
+}
+
+// NewLive returns what tells of the messages of workspaces.
+func NewLive(log Log, v *messagingview.Views, files Files) *MessageBroadcaster {
+	return &MessageBroadcaster{log: log, views: v, files: files, topics: map[uuid.UUID]*topic{}}
+}
+
+// told is a message as it is sent to all who follow: it is encoded once.
+type told struct {
+	messagingview.Message
+
+	asNew, asChanged []byte
+}
+
+// read reads the messages of a workspace that are new or changed after one position, as of another one.
+func (l *MessageBroadcaster) read(ctx context.Context, workspace uuid.UUID, after, at event.Position) ([]told, error) {
+	rows, err := l.views.MessagesSince(readmodels.WithMinPosition(ctx, at), workspace, after, maxConcurrent)
+	if err == nil {
+		err = link(ctx, l.files, rows)
+	}
+	all := make([]told, len(rows))
+	for i, m := range rows {
+		all[i] = told{Message: m}
+		id := strconv.FormatUint(uint64(m.Position), 10)
+		if err == nil {
+			all[i].asNew, err = api.EncodeEvent("message", id, LiveMessage{m, m.Contact})
+		}
+		if err == nil {
+			all[i].asChanged, err = api.EncodeEvent("status", id, LiveStatus{m, m.Contact})
+		}
+	}
+	return all, err
+}
+
+// topic is a workspace that is followed.
+type topic struct {
+	followers map[chan *news]bool
+	stop      context.CancelFunc
+}
+
+// news is what is new in a workspace: messages, or contacts, of whom 0 is any.
+type news struct {
+	part
+
+	contacts []int64
+}
+
+// part is messages for who has seen all up to a position.
+type part struct {
+	rows []told
+	seen event.Position
+	text []byte // the rows as they are sent; nil: it was not made for all
+}
+
+// partOf returns those of the rows that are after a position.
+func partOf(rows []told, seen event.Position) part {
+	first, _ := slices.BinarySearchFunc(rows, seen+1, func(m told, at event.Position) int { return cmp.Compare(m.Position, at) })
+	return part{rows: rows[first:], seen: seen}
+}
+
+// encoded returns the rows as they are sent.
+func (p part) encoded() []byte {
+	if p.text != nil {
+		return p.text
+	}
+	var text []byte
+	for _, m := range p.rows {
+		if m.Began <= p.seen {
+			text = append(text, m.asChanged...)
+		} else {
+			text = append(text, m.asNew...)
+		}
+	}
+	return text
+}
+
+// together is how long changes are gathered before a page is told of them.
+const together = 300 * time.Millisecond
+
+// Changed tells of the contacts of a workspace that have changed or have written, from now on until ctx ends. 0 stands for any contact. It begins with a
+// call without contacts: what changed before that is not told.
+func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, tell func(contacts []int64) error) error {
+	changes, leave, err := l.join(ctx, workspace)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	changed, soon := map[int64]bool{}, time.NewTimer(0) // which is due at once
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case n, open := <-changes:
+			if !open {
+				return nil
+			}
+			if len(changed) == 0 {
+				soon.Reset(together)
+			}
+			for _, m := range n.rows {
+				changed[m.Contact] = true
+			}
+			for _, id := range n.contacts {
+				changed[id] = true
+			}
+		case <-soon.C:
+			if err := tell(slices.AppendSeq([]int64{}, maps.Keys(changed))); err != nil {
+				return err
+			}
+			clear(changed)
+		}
+	}
+}
+
+// pace is the least time between two reads of a workspace: what comes in the meantime is handed out together, in one write to each follower. To write to many
+// takes longer, so that each adds to it: 2,000 are written to three times a second.
+const (
+	pace     = 100 * time.Millisecond
+	paceEach = 100 * time.Microsecond
+	paceMost = 500 * time.Millisecond
+)
+
+// waiting is how many reads a follower may lag behind. One who is slower ends, and comes again with Last-Event-ID.
+const waiting = 64
+
+// follow sends what is new after a position until ctx ends. What waits for a follower who was late is sent together.
+func (l *MessageBroadcaster) follow(ctx context.Context, workspace uuid.UUID, after event.Position, send func([]part) error) error {
+	changes, leave, err := l.join(ctx, workspace)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	head, err := l.log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	var waits []part
+	add := func(p part) {
+		if p.seen != after {
+			p = partOf(p.rows, after)
+		}
+		if len(p.rows) > 0 {
+			waits, after = append(waits, p), p.rows[len(p.rows)-1].Position
+		}
+	}
+	tell := func() (err error) {
+		if len(waits) > 0 {
+			err = send(waits)
+		}
+		waits = waits[:0]
+		return err
+	}
+	for { // what was there before the follower came
+		rows, err := l.read(ctx, workspace, after, head)
+		if err != nil {
+			return err
+		}
+		add(part{rows: rows, seen: after})
+		if err := tell(); err != nil {
+			return err
+		}
+		if len(rows) < maxConcurrent {
+			break
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case n, open := <-changes:
+			for more := true; open && more; {
+				add(n.part)
+				select {
+				case n, open = <-changes:
+				default:
+					more = false
+				}
+			}
+			if err := tell(); err != nil || !open {
+				return err
+			}
+		}
+	}
+}
+
+// join adds a follower of a workspace.
+func (l *MessageBroadcaster) join(ctx context.Context, workspace uuid.UUID) (changes chan *news, leave func(), err error) {
+	head, err := l.log.Head(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.topics[workspace]
+	if t == nil {
+		running, stop := context.WithCancel(context.WithoutCancel(ctx))
+		t = &topic{followers: map[chan *news]bool{}, stop: stop}
+		l.topics[workspace] = t
+		go l.run(readmodels.WithFreshness(running, &readmodels.Freshness{}), workspace, t, head)
+	}
+	changes = make(chan *news, waiting)
+	t.followers[changes] = true
+	return changes, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if t.followers[changes] {
+			l.drop(workspace, t, changes)
+		}
+	}, nil
+}
+
+// drop ends a follower, and the topic with its last one.
+func (l *MessageBroadcaster) drop(workspace uuid.UUID, t *topic, changes chan *news) {
+	delete(t.followers, changes)
+	close(changes)
+	if len(t.followers) == 0 {
+		t.stop()
+		if l.topics[workspace] == t {
+			delete(l.topics, workspace)
+		}
+	}
+}
+
+// run reads what is new in a workspace, and hands it out. Where it cannot go on, its followers end and come again.
+func (l *MessageBroadcaster) run(ctx context.Context, workspace uuid.UUID, t *topic, after event.Position) {
+	messages, contacts := message.Kind.Category()+"-", contact.Kind.Category()+"-"
+	_ = l.log.Follow(ctx, after, func(events []event.Stored) error { // the followers learn of it by their end
+		at, changed := event.Position(0), []int64(nil)
+		for _, e := range events {
+			of, isContact := strings.CutPrefix(e.Stream, contacts)
+			switch {
+			case isContact && in(workspace, e):
+				id, _ := strconv.ParseInt(of, 10, 64) // another one's is none
+				changed = append(changed, id)
+			case strings.HasPrefix(e.Stream, messages):
+				at = e.Position
+				if e.Type == seenType && in(workspace, e) { // which changes no message
+					changed = append(changed, 0)
+				}
+			}
+		}
+		if len(changed) > 0 {
+			l.hand(workspace, t, news{contacts: changed})
+		}
+		for more := at > 0; more; {
+			rows, err := l.read(ctx, workspace, after, at)
+			switch {
+			case errors.Is(err, readmodels.ErrPositionTimeout): // the tables are late
+				continue
+			case err != nil:
+				return err
+			case len(rows) > 0:
+				all := part{rows: rows, seen: after}
+				all.text = all.encoded() // once for all followers
+				followers := l.hand(workspace, t, news{part: all})
+				if after = rows[len(rows)-1].Position; len(rows) < maxConcurrent {
+					time.Sleep(min(pace+time.Duration(followers)*paceEach, paceMost))
+				}
+			}
+			more = len(rows) == maxConcurrent
+		}
+		return nil
+	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for changes := range t.followers {
+		l.drop(workspace, t, changes)
+	}
+}
+
+// seenType is the stored name of [message.MarkedRead].
+const seenType = "MessageSeen"
+
+// in reports whether an event is of a workspace.
+func in(workspace uuid.UUID, e event.Stored) bool {
+	var meta event.Meta
+	return json.Unmarshal(e.Meta, &meta) == nil && meta.Workspace == workspace
+}
+
+// hand gives news to all followers of a topic, and returns how many they are.
+func (l *MessageBroadcaster) hand(workspace uuid.UUID, t *topic, n news) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for changes := range t.followers {
+		select {
+		case changes <- &n: // one for all
+		default:
+			l.drop(workspace, t, changes)
+		}
+	}
+	return len(t.followers)
+}

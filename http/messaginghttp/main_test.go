@@ -1,0 +1,9 @@
+package messaginghttp_test
+
+import (
+	"testing"
+
+	"bahi/internal/app/apptest"
+)
+
+func TestMain(m *testing.M) { apptest.Main(m) }

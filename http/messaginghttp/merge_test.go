@@ -1,0 +1,85 @@
+package messaginghttp_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands/messagingcmd"
+	"bahi/internal/app/apptest"
+)
+
+// A person is known by an id here and by a phone there, until a message has both: then they are one contact, the older one.
+func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
+	t.Parallel()
+	o := apptest.StartErasing(t)
+	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	said := 0
+	says := func(w messagingcmd.Sender, text string) {
+		t.Helper()
+		said++
+		_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: w, Channel: sales.ID, Text: text, ProviderID: fmt.Sprint("m", said), SentAt: time.Now()})
+		require.NoError(t, err)
+	}
+	says(messagingcmd.Sender{UserID: "IN.7", Username: "asha"}, "Hello")
+	byID := appears(t, c, "@asha")
+	byPhone := made(t, c, `{"name":"Asha Mehta","phone":"919812345678","email":"asha@example.org"}`)
+	c.PATCH(at(byID.ID), `{"optIn":true}`).Status(200)
+	c.POST("/api/contact-lists", fmt.Sprintf(`{"name":"Retailers","contactIds":[%d]}`, byPhone.ID)).Status(201)
+	says(messagingcmd.Sender{From: "919812345678", Name: "Asha"}, "It is me")
+
+	says(messagingcmd.Sender{From: "919812345678", UserID: "IN.7", Name: "Asha"}, "Both")
+	asha := appears(t, c, "919812345678")
+	require.Equal(t, []any{byID.ID, "Asha Mehta", "asha@example.org", false, int64(3)}, []any{asha.ID, *asha.Name, *asha.Email, asha.OptIn, asha.Unread}, "the older one stays, a given name wins, consent was not of both")
+	require.Len(t, asha.ListIDs, 1)
+	require.Contains(t, c.GET("/api/contact-lists").Status(200).Text, `"contactCount":1`)
+	talk := conversation(t, c, asha.ID, "")
+	require.Len(t, talk, 3)
+	for _, ask := range []string{at(byPhone.ID), at(byPhone.ID) + "/messages"} {
+		require.Contains(t, c.GET(ask).Problem(404, "Contact not found").Text, fmt.Sprintf(`"errors":[{"field":"id","message":"The contact was merged into another one","id":%d}]`, asha.ID))
+	}
+	elsewhere := fmt.Sprintf(`"id":%d}]`, asha.ID)
+	require.Contains(t, c.PATCH(at(byPhone.ID), `{"status":"pending"}`).Status(404).Text, elsewhere)
+	require.Contains(t, c.DELETE(at(byPhone.ID)).Status(404).Text, elsewhere)
+	require.Contains(t, c.POST(at(byPhone.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"a"}`, sales.ID)).Status(404).Text, elsewhere)
+	require.NotContains(t, stranger.GET(at(byPhone.ID)).Problem(404, "Contact not found").Text, `"errors"`)
+
+	// What follows is the older one's, by either name; the window is, too.
+	says(messagingcmd.Sender{From: "919812345678"}, "By phone")
+	says(messagingcmd.Sender{UserID: "IN.7"}, "By id")
+	require.Len(t, conversation(t, c, asha.ID, ""), 5)
+	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
+	c.POST(at(asha.ID)+"/read", fmt.Sprintf(`{"messageId":%q}`, talk[1].ID)).Status(200)
+	c.POST(at(asha.ID)+"/read", `{}`).Status(200).Body(`{"unread":0}`)
+	require.Len(t, people(t, c, ""), 1)
+
+	// Another phone, or another id at the network, is another person's.
+	says(messagingcmd.Sender{UserID: "IN.8", From: "919812345678"}, "A new owner of the phone")
+	says(messagingcmd.Sender{UserID: "IN.7", From: "919812345679"}, "Another phone of an id")
+	require.Len(t, people(t, c, ""), 1)
+
+	// Both are forgotten together.
+	c.DELETE(at(asha.ID)).Status(204)
+	c.GET(at(asha.ID)).Problem(404, "Contact not found")
+	require.Eventually(t, func() bool {
+		var left int
+		err := o.Sys.Pool.QueryRow(t.Context(), `select count(*) from vault.key where subject = any($1) and destroyed_at is null`,
+			[]string{fmt.Sprintf("messagingcontact-%d", asha.ID), fmt.Sprintf("messagingcontact-%d", byPhone.ID)}).Scan(&left)
+		return err == nil && left == 0
+	}, time.Minute, 10*time.Millisecond)
+}
+
+func TestAContactLearnsThePhone(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	for i, w := range []messagingcmd.Sender{{UserID: "IN.70", Username: "learner"}, {UserID: "IN.70", From: "919812345670"}} {
+		_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: w, Channel: sales.ID, Text: "Hi", ProviderID: fmt.Sprint("l", i), SentAt: time.Now()})
+		require.NoError(t, err)
+	}
+	require.Equal(t, "919812345670", *appears(t, c, "@learner").Phone)
+}

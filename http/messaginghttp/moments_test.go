@@ -1,0 +1,140 @@
+package messaginghttp_test
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands/messagingcmd"
+	"bahi/domain/messaging/network"
+	"bahi/internal/app/apptest"
+)
+
+// Calls are handled at once, in any order: a conversation is in the order in which they came.
+func TestMessagesOfOneSecondAreInTheOrderOfTheirArrival(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	second := time.Now().Add(-time.Hour).Truncate(time.Second)
+	for _, n := range rand.Perm(20) {
+		_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{
+			Sender: messagingcmd.Sender{From: "919812345678", Name: "Asha"}, Channel: sales.ID, Text: fmt.Sprint(n), ProviderID: fmt.Sprint("w", n),
+			SentAt: second, ArrivedAt: second.Add(time.Minute - time.Duration(n)*time.Millisecond), // the newest first
+		})
+		require.NoError(t, err)
+	}
+	talk := conversation(t, c, appears(t, c, "919812345678").ID, "")
+	pages := conversation(t, c, appears(t, c, "919812345678").ID, "?limit=7")
+	for len(pages) < 20 {
+		pages = append(pages, conversation(t, c, appears(t, c, "919812345678").ID, "?limit=7&before="+pages[len(pages)-1].ID)...)
+	}
+	require.Len(t, talk, 20)
+	for n := range 20 {
+		require.Equal(t, []string{fmt.Sprint(n), fmt.Sprint(n)}, []string{*talk[n].Text, *pages[n].Text})
+	}
+	c.POST(at(appears(t, c, "919812345678").ID)+"/read", fmt.Sprintf(`{"messageId":%q}`, talk[5].ID)).Status(200).Body(`{"unread":5}`)
+}
+
+func TestAnEditIsReadForWordsOfConsent(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	heard(t, o, sales.ID, "919812345678", "w1", time.Now().Add(-time.Hour))
+	asha := appears(t, c, "919812345678").ID
+	c.PATCH(at(asha), `{"optIn":true}`).Status(200)
+	edit := func(text string, at time.Time) {
+		_, err := o.Sys.Messages.Revise(t.Context(), sales.ID, "w1", text, network.Moment{At: at, ArrivedAt: time.Now()})
+		require.NoError(t, err)
+	}
+	edit("STOP", time.Now())
+	require.False(t, appears(t, c, "919812345678").OptIn)
+	edit("Start", time.Now().Add(-time.Minute))
+	require.False(t, appears(t, c, "919812345678").OptIn, "that was before")
+	require.Equal(t, "STOP", *conversation(t, c, asha, "")[0].Text, "an older edit does not win")
+}
+
+func TestAReactionIsNoMessage(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	begin := time.Now().Add(-time.Hour)
+	heard(t, o, sales.ID, "919812345678", "w1", begin)
+	asha := appears(t, c, "919812345678").ID
+	c.PATCH(at(asha), `{"status":"resolved"}`).Status(200)
+	n := 0
+	react := func(from, emoji string) {
+		n++
+		_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{
+			Sender: messagingcmd.Sender{From: from}, Channel: sales.ID, Type: "reaction", Text: emoji, Reacts: "w1", ProviderID: fmt.Sprint("r", n),
+			SentAt: begin.Add(time.Duration(n) * time.Minute),
+		})
+		require.NoError(t, err)
+	}
+	said := func() (all []string) {
+		for _, m := range conversation(t, c, asha, "") {
+			all = append(all, *m.Text)
+		}
+		return all
+	}
+	react("919812345678", "👍")
+	require.Equal(t, []string{"👍", "Is it ready?"}, said())
+	react("919812345678", "STOP")
+	require.Equal(t, []string{"STOP", "Is it ready?"}, said(), "it has replaced the one before")
+	react("919812345678", "")
+	require.Equal(t, []string{"Is it ready?"}, said())
+	require.Equal(t, "resolved", appears(t, c, "919812345678").Status)
+	react("919812345600", "")
+	require.Empty(t, people(t, c, "?search=919812345600"), "nobody becomes a contact by taking one back")
+}
+
+// The answer to a send tells by which number the network knows a person.
+func TestTwoSpellingsThatANetworkTellsAreOneContact(t *testing.T) {
+	t.Parallel()
+	o := onNetwork(t, chatNetwork(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"contacts":[{"input":"919812345600","wa_id":"919812345601"}],"messages":[{"id":"wamid.1"}]}`)
+	}))
+	c := agent(o, apptest.Home)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1"}}`)
+	typed := made(t, c, `{"name":"Asha","phone":"919812345600"}`)
+	heard(t, o, sales.ID, "919812345601", "w1", time.Now())
+	require.Len(t, people(t, c, ""), 2)
+	heard(t, o, sales.ID, "919812345600", "w2", time.Now())
+	c.POST("/api/chat/send", text("919812345600", sales.ID)).Status(200)
+	require.Len(t, people(t, c, ""), 1)
+	for i, phone := range []string{"919812345600", "919812345601"} {
+		heard(t, o, sales.ID, phone, fmt.Sprint("w", 3+i), time.Now())
+	}
+	require.Len(t, people(t, c, ""), 1)
+	require.Len(t, conversation(t, c, typed.ID, ""), 5, "with one reply window")
+	for _, phone := range []string{"919812345600", "919812345601"} {
+		c.POST(contacts, fmt.Sprintf(`{"name":"Usha","phone":%q}`, phone)).Problem(409, "Another contact has this phone")
+	}
+}
+
+func TestACampaignLearnsSpellingsToo(t *testing.T) {
+	t.Parallel()
+	n := &chatty{sent: map[string]int{}}
+	n.answer.Store(func(string) (int, string) {
+		return 200, `{"contacts":[{"input":"919812345602","wa_id":"919812345603"}],"messages":[{"id":"wamid.1"}]}`
+	})
+	server := httptest.NewServer(n)
+	t.Cleanup(server.Close)
+	o := onNetwork(t, server)
+	c := agent(o, apptest.Home)
+	plain := templatesOf(t, c, onCloud)["plain"]
+	consenting(t, c, "Asha", "919812345602")
+	k := campaignOf(t, c, `{"name":"Plain","type":"broadcast","templateId":%d,"audience":"all"}`, plain)
+	dispatch(c, k.ID).Status(202)
+	awaited(t, c, k.ID, is("completed"))
+	heard(t, o, k.ChannelID, "919812345603", "w1", time.Now())
+	require.Len(t, people(t, c, ""), 1)
+}

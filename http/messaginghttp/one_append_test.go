@@ -1,0 +1,58 @@
+package messaginghttp_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands/messagingcmd"
+	"bahi/domain/event"
+	"bahi/internal/app/apptest"
+)
+
+// What follows from a message is written with it: the contact, the values that others may not have, consent, a merge.
+func TestAMessageThatComesInIsOneTransaction(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c := agent(o, o.Home)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	receive := func(id, text string, from messagingcmd.Sender) (types []string) {
+		a := messagingcmd.InboundMessage{Sender: from, Channel: sales.ID, Text: text, ProviderID: id, SentAt: time.Now()}
+		out, err := o.Sys.Messages.Receive(t.Context(), a)
+		require.NoError(t, err)
+		const most = 16
+		var written []event.Stored
+		for e := range o.Events(int64(out.Position) - most) {
+			if e.Position <= out.Position {
+				written = append(written, e)
+			}
+		}
+		for n := range written {
+			e := written[len(written)-1-n]
+			var meta event.Meta
+			require.NoError(t, json.Unmarshal(e.Meta, &meta))
+			if meta.More != n {
+				break
+			}
+			types = append([]string{e.Type}, types...)
+		}
+		return types
+	}
+	require.Equal(t,
+		[]string{"RequestAccepted", "MessagingContactAdded", "MessagingContactReached", "MessagingSenderClaimed", "MessageReceived"},
+		receive("1", "Hello", messagingcmd.Sender{UserID: "IN.1", Name: "Asha"}))
+	require.Equal(t,
+		[]string{"RequestAccepted", "MessagingContactAdded", "MessagingPhoneClaimed", "MessageReceived"},
+		receive("2", "STOP", messagingcmd.Sender{From: "919812345671", Name: "Asha Rao"}))
+	require.Equal(t,
+		[]string{
+			"RequestAccepted", "MessagingContactAbsorbed", "MessagingContactEdited", "MessagingContactMerged", "MessagingPhoneClaimed",
+			"MessageReceived",
+		},
+		receive("3", "Hello again", messagingcmd.Sender{From: "919812345671", UserID: "IN.1"}))
+	require.Equal(t,
+		[]string{"RequestAccepted", "MessageReceived"},
+		receive("4", "And again", messagingcmd.Sender{From: "919812345671", UserID: "IN.1"}))
+}

@@ -1,0 +1,149 @@
+package messaginghttp_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands/messagingcmd"
+	"bahi/internal/app/apptest"
+)
+
+// tokens is a network whose access tokens end: access-<n> is good until the nth end, and refresh-<n> gives the next one, once.
+type tokens struct {
+	mu      sync.Mutex
+	current int
+	revoked bool
+	away    bool     // the server of the tokens
+	asked   []string // for tokens
+	sent    int
+}
+
+func (n *tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/token") && n.away:
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case strings.HasSuffix(r.URL.Path, "/token"):
+		_ = r.ParseForm()
+		id, secret, _ := r.BasicAuth()
+		n.asked = append(n.asked, strings.Join([]string{r.Form.Get("grant_type"), r.Form.Get("refresh_token"), r.Form.Get("client_id"), r.Form.Get("client_secret"), id, secret}, " "))
+		if n.revoked || r.Form.Get("refresh_token") != fmt.Sprintf("refresh-%d", n.current-1) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"error":"invalid_grant"}`)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"access_token":"access-%d","refresh_token":"refresh-%d","expires_in":3600}`, n.current, n.current)
+	case r.Header.Get("Authorization") != fmt.Sprintf("Bearer access-%d", n.current):
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"error":{"code":401,"message":"Invalid Credentials"},"title":"Unauthorized","status":401}`)
+	case r.Method == http.MethodPost:
+		n.sent++
+		_, _ = fmt.Fprintf(w, `{"id":"g%d","data":{"dm_event_id":"d%d"}}`, n.sent, n.sent)
+	default:
+		_, _ = io.WriteString(w, `{"emailAddress":"shop@example.org","data":{"id":"42"}}`)
+	}
+}
+
+// end ends the access token.
+func (n *tokens) end(revoked bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.current, n.revoked = n.current+1, revoked
+}
+
+// goes begins or ends an outage of the server of the tokens.
+func (n *tokens) goes(away bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.away = away
+}
+
+// A network that refuses an access token gives another one, once for all who ask, and it is kept. Where it gives none, the channel is in error.
+func TestAccessTokensAreRenewed(t *testing.T) {
+	t.Parallel()
+	networks := map[string]*tokens{"gmail": {}, "twitter": {}}
+	with := apptest.Settings(t, apptest.Database(t))
+	for kind, into := range map[string]*string{"gmail": &with.Outside.GmailURL, "twitter": &with.Outside.TwitterURL} {
+		server := httptest.NewServer(networks[kind])
+		t.Cleanup(server.Close)
+		*into, with.Outside.FetchAllow = server.URL, append(with.Outside.FetchAllow, strings.TrimPrefix(server.URL, "http://"))
+	}
+	with.Outside.GmailTokens = with.Outside.GmailURL + "/token"
+	o := apptest.StartAs(t, with)
+	c := agent(o, apptest.Home)
+	asha := made(t, c, `{"name":"Asha","email":"asha@example.org"}`)
+	for kind, asked := range map[string]string{
+		"gmail": "refresh_token refresh-%d app secret  ", "twitter": "refresh_token refresh-%d app  app secret",
+	} {
+		n := networks[kind]
+		k := channelOf(t, c, fmt.Sprintf(`{"name":"K","type":%q,"accessToken":"access-0","settings":{"refreshToken":"refresh-0","clientId":"app","clientSecret":"secret"}}`, kind))
+		require.Equal(t, []any{"connected", []string{"clientSecret", "refreshToken"}, "app"}, []any{k.Status, k.SecretSettings, k.Settings.ClientID})
+		who := asha
+		if kind == "twitter" {
+			_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{UserID: "5", Name: "Kiran", Social: true}, Channel: k.ID, Text: "Hi", ProviderID: "e1", SentAt: time.Now()})
+			require.NoError(t, err)
+			who = appears(t, c, "Kiran")
+		}
+		send := func() {
+			c.POST(at(who.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"Hello"}`, k.ID)).Status(201)
+		}
+		send()
+		require.Empty(t, n.asked)
+		for end := range 2 {
+			n.end(false)
+			var sending sync.WaitGroup
+			for range 4 {
+				sending.Go(send)
+			}
+			sending.Wait()
+			require.Len(t, n.asked, end+1, "one asks for all")
+			require.Equal(t, fmt.Sprintf(asked, end), n.asked[end])
+		}
+		require.Equal(t, 9, n.sent)
+
+		// A server of tokens that is away says nothing of the credentials: the same request is good once it is back.
+		n.end(false)
+		n.goes(true)
+		again := c.With("Idempotency-Key", "after an outage of "+kind)
+		text := fmt.Sprintf(`{"channelId":%d,"text":"Hello"}`, k.ID)
+		again.POST(at(who.ID)+"/messages", text).Problem(503, "The network is not available")
+		n.goes(false)
+		again.POST(at(who.ID)+"/messages", text).Status(201)
+
+		n.end(true)
+		require.Contains(t, c.POST(at(who.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"Hello"}`, k.ID)).Status(502).Text, "provider_auth")
+		shown := c.GET(channelAt(k.ID)).Status(200).Text
+		require.Contains(t, shown, `"status":"error","lastError":"The network refused the credentials (401)"`)
+		require.NotContains(t, shown, "access-")
+		require.NotContains(t, shown, "refresh-")
+		require.Equal(t, 10, n.sent)
+	}
+}
+
+// A channel may begin with a refresh token alone.
+func TestAChannelBeginsWithARefreshToken(t *testing.T) {
+	t.Parallel()
+	n := &tokens{current: 1}
+	server := httptest.NewServer(n)
+	t.Cleanup(server.Close)
+	with := apptest.Settings(t, apptest.Database(t))
+	with.Outside.TwitterURL, with.Outside.FetchAllow = server.URL, []string{strings.TrimPrefix(server.URL, "http://")}
+	c := agent(apptest.StartAs(t, with), apptest.Home)
+	k := channelOf(t, c, `{"name":"K","type":"twitter","settings":{"refreshToken":"refresh-0","clientId":"app"}}`)
+	require.Equal(t, []any{"connected", true}, []any{k.Status, k.HasAccessToken})
+	require.Equal(t, []string{"refresh_token refresh-0 app   "}, n.asked)
+	for body, field := range map[string]string{
+		`{"settings":{"refreshToken":7}}`: "settings.refreshToken", `{"settings":{"clientId":"a b"}}`: "settings.clientId", `{"settings":{"clientSecret":"********"}}`: "settings.clientSecret",
+	} {
+		require.Contains(t, c.PATCH(channelAt(k.ID), body).Status(422).Text, field)
+	}
+}

@@ -1,0 +1,56 @@
+package messaginghttp
+
+import (
+	"context"
+	"strconv"
+
+	"bahi/domain/event"
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/messagingview"
+)
+
+// LiveMessage is a message that is new.
+type LiveMessage struct {
+	messagingview.Message
+
+	ContactID int64 `json:"contactId"`
+}
+
+// LiveStatus is a message that has changed.
+type LiveStatus LiveMessage
+
+// Stream registers the live stream of a workspace's messages.
+func (r *Routes) Stream() {
+	api.Stream(r.API, api.Op{
+		ID: "follow-messages", Method: "GET", Path: "/api/messages/stream", Summary: "Follow the messages of the workspace and their statuses; with Last-Event-ID, from there on",
+		Tags: tags, Area: area, Limit: limit,
+	}, map[string]any{"message": LiveMessage{}, "status": LiveStatus{}}, func(ctx context.Context, in *struct {
+		Last string `header:"Last-Event-ID" doc:"Of the last event that was seen; absent: what is new from now on"`
+	}) (api.Source, error) {
+		head, err := r.Live.log.Head(ctx)
+		if err != nil {
+			return nil, err
+		}
+		after := head
+		if in.Last != "" {
+			n, err := strconv.ParseUint(in.Last, 10, 63)
+			if err != nil {
+				return nil, errLastEvent
+			}
+			if after = event.Position(n); after > head {
+				return nil, readmodels.ErrBeyondHead
+			}
+		}
+		workspace := api.Caller(ctx).Workspace
+		return func(ctx context.Context, send func(api.Event) error) error {
+			return r.Live.follow(ctx, workspace, after, func(parts []part) error {
+				texts := make([][]byte, len(parts))
+				for i, p := range parts {
+					texts[i] = p.encoded()
+				}
+				return send(api.Event{Encoded: texts})
+			})
+		}, nil
+	})
+}

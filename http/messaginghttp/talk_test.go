@@ -1,0 +1,154 @@
+package messaginghttp_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands/messagingcmd"
+	"bahi/internal/app/apptest"
+	"bahi/readmodels/messagingview"
+)
+
+func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
+	sales, mail := channelOf(t, c, `{"name":"Sales","type":"chat"}`), channelOf(t, c, `{"name":"Mail","type":"gmail","accessToken":"t"}`)
+	bot, page := channelOf(t, c, `{"name":"Bot","type":"telegram","apiKey":"19:k"}`), channelOf(t, c, `{"name":"Page","type":"web"}`)
+	require.NotEmpty(t, *page.Key)
+	require.Nil(t, sales.Key)
+	id, of, err := o.Sys.Messaging.ChannelKeyed(t.Context(), *page.Key)
+	require.NoError(t, err)
+	require.Equal(t, []any{page.ID, o.Home}, []any{id, of.String()})
+	asha := made(t, c, `{"name":"Asha","phone":"919812345601","email":"asha@example.org"}`)
+	_, err = o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{UserID: "77", Name: "Meera", Social: true}, Channel: bot.ID, Text: "Hi", ProviderID: "77:1", SentAt: time.Now()})
+	require.NoError(t, err)
+	meera := appears(t, c, "Meera")
+	send := at(asha.ID) + "/messages"
+	var all []messagingview.Template
+	c.GET(templates + "?language=en").Status(200).JSON(&all)
+
+	key := c.With("Idempotency-Key", "template")
+	body := fmt.Sprintf(`{"channelId":%d,"templateId":%d,"templateParams":{"1":"A-204","2":"{{name}}"}}`, sales.ID, all[1].ID)
+	var sent messagingview.Message
+	key.POST(send, body).Status(201).JSON(&sent)
+	require.Equal(t, []string{"out", "template", "Order A-204 is ready for Asha"}, []string{sent.Direction, sent.Type, *sent.Text}, "a template needs no window")
+	require.Equal(t, "true", key.POST(send, body).Status(201).Header("Idempotency-Replayed"))
+	require.Contains(t, c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"Hello"}`, sales.ID)).Status(409).Text, "reply_window_closed")
+	c.POST(send, fmt.Sprintf(`{"channelId":%d,"imageUrl":"https://cdn.example.org/a.jpg","caption":"This"}`, mail.ID)).Status(201)
+	c.POST(at(meera.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"Namaste"}`, bot.ID)).Status(201)
+	untilRead(t, c, asha.ID, 2)
+	untilRead(t, c, meera.ID, 1)
+
+	before := c.GET(send).Status(200).Text
+	for body, wrong := range map[string][2]string{
+		`{"channelId":%d}`:                           {"text", "expected one of text, imageUrl and templateId"},
+		`{"channelId":%d,"text":"a","templateId":1}`: {"text", "expected one of text, imageUrl and templateId"},
+		`{"channelId":%d,"text":"a","caption":"b"}`:  {"caption", "expected below an image only"},
+		`{"channelId":%d,"text":"  "}`:               {"text", "must not be empty"},
+		`{"channelId":%d,"imageUrl":"a.jpg"}`:        {"imageUrl", "expected an address like https://cdn.example.org/a.jpg"},
+		`{"channelId":%d,"templateId":999999}`:       {"templateId", "Template not found"},
+	} {
+		c.POST(send, fmt.Sprintf(body, sales.ID)).Problem(422, "Validation error", wrong[0], wrong[1])
+	}
+	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d}`, sales.ID, all[1].ID)).Problem(422, "Validation error", "templateParams.1", "must be filled", "templateParams.2", "must be filled")
+	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, page.ID)).Problem(422, "Validation error", "channelId", "The channel does not reach the contact")
+	c.POST(send, `{"channelId":999999,"text":"a"}`).Problem(422, "Validation error", "channelId", "Channel not found")
+	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d,"templateParams":{"1":7}}`, sales.ID, all[1].ID)).Status(422)
+	stranger.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, sales.ID)).Problem(404, "Contact not found")
+	theirs := channelOf(t, stranger, `{"name":"Theirs","type":"chat"}`)
+	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, theirs.ID)).Problem(422, "Validation error", "channelId", "Channel not found")
+	require.Equal(t, before, c.GET(send).Status(200).Text)
+}
+
+func TestAConversationIsReadUpToAMessage(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	empty := made(t, c, `{"name":"Nobody"}`)
+	now := time.Now()
+	for i := range 3 {
+		heard(t, o, sales.ID, "919812345602", fmt.Sprint("r", i), now.Add(time.Duration(i-5)*time.Second))
+	}
+	heard(t, o, sales.ID, "919812345603", "r9", now)
+	asha := appears(t, c, "919812345602")
+	require.Equal(t, int64(3), asha.Unread)
+	require.WithinDuration(t, now.Add(-3*time.Second), *asha.LastMessageAt, time.Millisecond)
+	recent := people(t, c, "?sort=recent&limit=3")
+	require.Equal(t, []string{"919812345603", "919812345602"}, []string{*recent[0].Phone, *recent[1].Phone})
+	require.Equal(t, empty.ID, recent[2].ID)
+	silent := made(t, c, `{"name":"Nobody else"}`) // newer than the other who has said nothing
+	for page, first := range []int64{recent[0].ID, recent[1].ID, silent.ID, empty.ID} {
+		require.Equal(t, first, people(t, c, fmt.Sprintf("?sort=recent&limit=1&page=%d", page+1))[0].ID, "page %d", page+1)
+	}
+	require.Equal(t, []int64{silent.ID, empty.ID}, []int64{people(t, c, "?sort=recent&limit=3")[2].ID, people(t, c, "?sort=recent&limit=3&page=2")[0].ID})
+	require.Empty(t, people(t, c, "?sort=recent&limit=2&page=3"))
+	unread := func(query string) (phones []string) {
+		a := c.GET(contacts + "?unread=true" + query).Status(200)
+		var found []messagingview.Contact
+		a.JSON(&found)
+		for _, one := range found {
+			phones = append(phones, *one.Phone)
+		}
+		return append(phones, a.Header("X-Total-Count"))
+	}
+	require.Equal(t, []string{"919812345603", "919812345602", "2"}, unread("&sort=recent"))
+	require.Equal(t, []string{"919812345602", "2"}, unread("&sort=recent&limit=1&page=2"))
+	require.Equal(t, []string{"919812345602", "1"}, unread("&search=602"))
+	require.Equal(t, []string{"0"}, unread("&sort=recent&status=resolved"))
+	talk := conversation(t, c, asha.ID, "")
+	read := at(asha.ID) + "/read"
+	c.POST(read, fmt.Sprintf(`{"messageId":%q}`, talk[1].ID)).Status(200).Body(`{"unread":1}`)
+	c.POST(read, fmt.Sprintf(`{"messageId":%q}`, talk[2].ID)).Status(200).Body(`{"unread":1}`)
+	heard(t, o, sales.ID, "919812345602", "late", now.Add(-time.Hour))
+	require.Equal(t, int64(1), appears(t, c, "919812345602").Unread, "a late message was read")
+	c.POST(read, `{}`).Status(200).Body(`{"unread":0}`)
+	require.Equal(t, []string{"919812345603", "1"}, unread(""))
+	c.POST(at(empty.ID)+"/read", `{}`).Status(200).Body(`{"unread":0}`)
+	c.POST(at(empty.ID)+"/read", fmt.Sprintf(`{"messageId":%q}`, talk[1].ID)).Problem(422, "Validation error", "messageId", "Message not found")
+	c.POST(read, `{"messageId":"7"}`).Problem(422, "Validation error", "messageId", "expected the id of a message, as in msg_8121")
+	c.POST(read, `{"messageId":"msg_999999"}`).Problem(422, "Validation error", "messageId", "Message not found")
+	stranger.POST(read, `{}`).Problem(404, "Contact not found")
+	c.GET(contacts + "?sort=oldest").Status(422)
+	require.Equal(t, int64(0), people(t, c, "?search=919812345602")[0].Unread)
+}
+
+func TestMessagesAreFollowedLive(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
+	sales, theirs := channelOf(t, c, `{"name":"Sales","type":"chat"}`), channelOf(t, stranger, `{"name":"Theirs","type":"chat"}`)
+	type told struct {
+		messagingview.Message
+
+		ContactID int64 `json:"contactId"`
+	}
+	first, second := c.Stream("/api/messages/stream"), c.Stream("/api/messages/stream")
+	heard(t, o, theirs.ID, "919812345604", "l0", time.Now())
+	heard(t, o, sales.ID, "919812345604", "l1", time.Now())
+	var m told
+	name, id := first.Next(&m)
+	require.Equal(t, []string{"message", "in", "Is it ready?"}, []string{name, m.Direction, *m.Text})
+	require.Equal(t, appears(t, c, "919812345604").ID, m.ContactID)
+	again, same := second.Next(&m)
+	require.Equal(t, []string{name, id}, []string{again, same})
+	c.POST("/api/chat/send", text("919812345604", sales.ID)).Status(200)
+	var last, status string
+	for range 4 { // queued, sent, delivered, read: some of them may be told together
+		if name, last = first.Next(&m); m.Status == "read" {
+			break
+		}
+		status = name
+	}
+	require.Equal(t, []string{"out", "read"}, []string{m.Direction, m.Status})
+	require.NotEmpty(t, status+name)
+	resumed := c.With("Last-Event-ID", id).Stream("/api/messages/stream")
+	_, at := resumed.Next(&m)
+	require.Equal(t, []string{last, "read"}, []string{at, m.Status}, "who comes again gets what was missed, once")
+	c.With("Last-Event-ID", "x").GET("/api/messages/stream").Problem(422, "Validation error", "Last-Event-ID", "expected the id of an event")
+	c.With("Last-Event-ID", "4611686018427387904").GET("/api/messages/stream").Problem(422, "The log does not reach that position yet")
+}

@@ -1,0 +1,124 @@
+package messaginghttp_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/internal/app/apptest"
+	"bahi/readmodels/messagingview"
+)
+
+const templates = "/api/chat/templates"
+
+func TestTemplatesOfASandboxChannel(t *testing.T) {
+	t.Parallel()
+	o := apptest.Share(t)
+	c, stranger := agent(o, o.Home), agent(o, o.Abroad)
+	c.GET(templates).Status(200).Body(`[]`)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
+	var all []messagingview.Template
+	a := c.GET(templates).Status(200).JSON(&all)
+	require.Equal(t, []string{"3", ""}, []string{a.Header("X-Total-Count"), a.Header("Bahi-Stale")})
+	require.Equal(t, []string{"plain", "offer", "order_ready"}, apptest.Each(all, func(k messagingview.Template) string { return k.Name }))
+	c.GET(templates + "?language=en&category=utility&limit=1&page=2").Status(200).
+		Body(fmt.Sprintf(`[{"id":%d,"name":"order_ready","language":"en","category":"UTILITY","status":"APPROVED","parameterFormat":"positional",`+
+			`"parameters":["1","2"],"body":"Order {{1}} is ready for {{2}}","channelId":%d}]`, all[2].ID, sales.ID))
+	require.Equal(t, []string{"customer", "item", "discount"}, all[1].Parameters)
+	require.Equal(t, a.Text, c.GET(fmt.Sprintf("%s?channelId=%d", templates, sales.ID)).Status(200).Text)
+
+	stranger.GET(fmt.Sprintf("%s?channelId=%d", templates, sales.ID)).Status(200).Body(`[]`)
+	c.GET(templates + "?limit=201").Status(422)
+	c.GET(templates + "?channelId=x").Status(422)
+	c.DELETE(channelAt(sales.ID)).Status(204)
+	c.GET(templates).Status(200).Body(`[]`)
+}
+
+func TestTheNetworksTemplatesAreAskedForOnceAnHour(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	var answer atomic.Value
+	network := chatNetwork(t, http.NotFound)
+	serve := network.Config.Handler
+	network.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/ACC/message_templates" {
+			serve.ServeHTTP(w, r)
+			return
+		}
+		asked.Add(1)
+		_, _ = io.WriteString(w, answer.Load().(string))
+	})
+	c := agent(onNetwork(t, network), apptest.Home)
+	answer.Store(`no JSON`)
+	channelOf(t, c, `{"name":"Web","type":"web"}`)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1","accountId":"ACC"}}`)
+	require.Contains(t, c.GET(templates).Status(503).Text, `"code":"provider_unknown"`)
+	answer.Store(`{"data":[{"id":"1","name":"a","status":"APPROVED","components":[{"type":"BODY","text":"A"}]},{"id":"2","name":"b","status":"LOCKED"},{"id":"3","name":"c","status":"REJECTED"}]}`)
+	before := c.GET(templates).Status(200)
+	require.Equal(t, before.Text, c.GET(templates).Status(200).Text)
+	require.Equal(t, int64(3), asked.Load(), "the first time when the channel was made")
+	require.Equal(t, "2", before.Header("X-Total-Count"), "what the network rejected is not shown")
+
+	// Another account is asked at once. While it does not answer, the last list is shown.
+	answer.Store(`no JSON`)
+	c.PATCH(channelAt(sales.ID), `{"apiKey":"good"}`).Status(200)
+	late := c.GET(templates).Status(200)
+	require.Equal(t, []string{before.Text, "true"}, []string{late.Text, late.Header("Bahi-Stale")})
+	answer.Store(`{"data":[{"id":"1","name":"a","status":"PAUSED","components":[{"type":"BODY","text":"A"}]},{"id":"3","name":"c","status":"APPROVED"}]}`)
+	var all []messagingview.Template
+	c.GET(templates).Status(200).JSON(&all)
+	require.Equal(t, []string{"c"}, apptest.Each(all, func(k messagingview.Template) string { return k.Name }))
+
+	// The templates of a new channel are read when it is made.
+	count := asked.Load()
+	other := channelOf(t, c, `{"name":"Other","type":"chat","apiKey":"good","settings":{"senderId":"PN2","accountId":"ACC"}}`)
+	require.Equal(t, count+1, asked.Load())
+	require.Equal(t, "1", c.GET(fmt.Sprintf("%s?channelId=%d", templates, other.ID)).Status(200).Header("X-Total-Count"))
+	require.Equal(t, count+1, asked.Load())
+	c.DELETE(channelAt(other.ID)).Status(204)
+
+	// A channel of which nothing is known hides nobody's templates.
+	bare := channelOf(t, c, `{"name":"Bare","type":"chat"}`)
+	shown := c.GET(templates).Status(200)
+	require.Equal(t, []string{"1", "true"}, []string{shown.Header("X-Total-Count"), shown.Header("Bahi-Stale")})
+	c.GET(fmt.Sprintf("%s?channelId=%d", templates, bare.ID)).Status(503)
+}
+
+// Networks that hang are waited for together: one after the other, they would take longer than a request may.
+func TestNetworksAreAskedForTheirTemplatesBesideEachOther(t *testing.T) {
+	t.Parallel()
+	var asked, made atomic.Int64
+	all := make(chan struct{})
+	network := chatNetwork(t, http.NotFound)
+	serve := network.Config.Handler
+	network.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/message_templates") {
+			serve.ServeHTTP(w, r)
+			return
+		}
+		if made.Load() == 0 { // when a channel is made, its network is asked too
+			http.NotFound(w, r)
+			return
+		}
+		if asked.Add(1) == 3 {
+			close(all)
+		}
+		select {
+		case <-all:
+			_, _ = fmt.Fprintf(w, `{"data":[{"id":%q,"name":"a","status":"APPROVED"}]}`, r.URL.Path)
+		case <-r.Context().Done(): // who asks has waited in vain
+		}
+	})
+	c := agent(onNetwork(t, network), apptest.Home)
+	for i := range 3 {
+		channelOf(t, c, fmt.Sprintf(`{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN%[1]d","accountId":"ACC%[1]d"}}`, i+1))
+	}
+	made.Store(3)
+	shown := c.GET(templates).Status(200)
+	require.Equal(t, []string{"3", ""}, []string{shown.Header("X-Total-Count"), shown.Header("Bahi-Stale")})
+}

@@ -1,0 +1,229 @@
+package messaginghttp
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"bahi/commands"
+	"bahi/commands/messagingcmd"
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/messaging/message"
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/messagingview"
+)
+
+// The paths of the widget and of what it calls.
+const (
+	widgetPath  = "/widget.js"
+	webChatPath = "/api/web-chat/"
+)
+
+// ByWidget names a channel as pages do.
+type ByWidget struct {
+	Key string `path:"channelKey" maxLength:"64" doc:"The web channel's channelKey"`
+}
+
+// WebChatSession is what the visitor of a page proves with who they are.
+type WebChatSession struct {
+	Token string `json:"token" doc:"Bearer token of the visitor, good for 90 days"`
+}
+
+// VisitorMessage is a message as the visitor of a page sees it.
+type VisitorMessage struct {
+	ID        string    `json:"id"`
+	Direction string    `json:"direction" enum:"in,out" doc:"in: of the visitor"`
+	Type      string    `json:"type"`
+	Text      *string   `json:"text"`
+	MediaURL  *string   `json:"mediaUrl"`
+	At        time.Time `json:"at"`
+	By        string    `json:"by" enum:"visitor,person,bot"`
+}
+
+// WebChat registers what the chat widget on the pages of others calls. A visitor's token is none of ours (CONTRACT.md W3).
+func (r *Routes) WebChat() {
+	op := func(id, method, path, summary string) api.Op {
+		return api.Op{
+			ID: id, Method: method, Path: webChatPath + "{channelKey}" + path, Summary: summary, Tags: tags, Public: true, Limit: "web_chat",
+			Errors: []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound}, MaxBody: 64 << 10,
+		}
+	}
+	begin := op("begin-web-chat", "POST", "/sessions", "Begin a conversation on a page that shows the chat widget")
+	begin.NoKey = true
+	api.Handle(r.API, begin, func(ctx context.Context, in *ByWidget) (*api.Body[WebChatSession], error) {
+		request, _ := api.Sender(ctx)
+		if _, err := r.Visitors.Page(ctx, in.Key, request.Header.Get("Origin")); err != nil {
+			return nil, err
+		}
+		if err := api.Count(ctx, "web_chat_session"); err != nil {
+			return nil, err
+		}
+		return api.Answer(WebChatSession{r.Visitors.Begin(in.Key)}, nil)
+	})
+	write := op("write-web-chat", "POST", "/messages", "Write to the company whose page shows the chat widget. Files are refused")
+	write.StrictBody = true
+	api.Handle(r.API, write, func(ctx context.Context, in *struct {
+		ByWidget
+		Body message.FromVisitor
+	}) (*api.Body[VisitorMessage], error) {
+		v, err := r.visitor(ctx, in.Key)
+		if err != nil {
+			return nil, err
+		}
+		if err := api.CountFor(ctx, "web_chat_message", v.ID.String()); err != nil {
+			return nil, err
+		}
+		out, err := r.Visitors.Write(ctx, api.Request(ctx), v, in.Body)
+		return api.Reply(ctx, out, err, func(out commands.Outcome[message.State]) VisitorMessage {
+			text, _ := in.Body.Said()
+			return VisitorMessage{ID: message.Name(out.ID), Direction: "in", Type: "text", Text: &text, At: out.State.At.At, By: "visitor"}
+		})
+	})
+	follow := op("follow-web-chat", "GET", "/stream", "Follow a visitor's conversation: all of it, then what is new; with Last-Event-ID, from there on")
+	follow.StillAllowed = func(ctx context.Context) error {
+		request, _ := api.Sender(ctx)
+		_, err := r.visitor(ctx, keyOf(request))
+		return err
+	}
+	api.Stream(r.API, follow, map[string]any{"message": VisitorMessage{}}, func(ctx context.Context, in *struct {
+		ByWidget
+		Last string `header:"Last-Event-ID" doc:"Of the last event that was seen"`
+	}) (api.Source, error) {
+		v, err := r.visitor(ctx, in.Key)
+		if err != nil {
+			return nil, err
+		}
+		last, err := strconv.ParseUint(in.Last, 10, 63)
+		if err != nil && in.Last != "" {
+			return nil, errLastEvent
+		}
+		return func(ctx context.Context, send func(api.Event) error) error {
+			return r.converse(ctx, v, event.Position(last), send)
+		}, nil
+	})
+	r.API.AllowOriginsBelow(webChatPath, func(request *http.Request, origin string) bool {
+		_, err := r.Visitors.Page(readmodels.WithFreshness(request.Context(), &readmodels.Freshness{}), keyOf(request), origin)
+		return err == nil
+	})
+	r.API.Page(widgetPath, serveWidget())
+}
+
+var errLastEvent = fault.Fields(fault.Field{Field: "Last-Event-ID", Message: "expected the id of an event"})
+
+// keyOf returns the channel key in the path of a request.
+func keyOf(r *http.Request) string {
+	key, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, webChatPath), "/")
+	return key
+}
+
+// visitor returns who asks.
+func (r *Routes) visitor(ctx context.Context, key string) (messagingcmd.Visitor, error) {
+	request, _ := api.Sender(ctx)
+	token, _ := strings.CutPrefix(request.Header.Get("Authorization"), "Bearer ")
+	return r.Visitors.Enter(ctx, key, request.Header.Get("Origin"), token)
+}
+
+// converse sends a visitor's conversation: what is new after a position, then what is new from now on. Who has not written is no contact yet.
+func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last event.Position, send func(api.Event) error) error {
+	head, err := r.Live.log.Head(ctx)
+	if err != nil {
+		return err
+	}
+	contact, err := r.Visitors.Contact(ctx, v)
+	if err != nil {
+		return err
+	}
+	tell := func(rows []messagingview.Message, known event.Position) error {
+		for i, m := range rows {
+			e := api.Event{Data: forVisitor(m)}
+			switch {
+			case known != 0:
+				e.ID = strconv.FormatUint(uint64(m.Position), 10)
+			case i == len(rows)-1: // these are not in the order of positions: who has them all has all up to the head
+				e.ID = strconv.FormatUint(uint64(head), 10)
+			}
+			if err := send(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if contact != 0 {
+		rows, err := r.Views.Messages(readmodels.WithMinPosition(ctx, head), v.Workspace, contact, 0, maxConcurrent)
+		if err != nil {
+			return err
+		}
+		if err := link(ctx, r.Files, rows); err != nil {
+			return err
+		}
+		rows = slices.DeleteFunc(rows, func(m messagingview.Message) bool { return m.ChannelID != v.Channel || m.Position <= last })
+		slices.Reverse(rows)
+		if err := tell(rows, 0); err != nil {
+			return err
+		}
+	}
+	return r.Live.follow(ctx, v.Workspace, head, func(parts []part) error {
+		for _, p := range parts {
+			var theirs []messagingview.Message
+			for _, m := range p.rows {
+				if m.ChannelID != v.Channel || m.Began <= p.seen && m.EditedAt == nil { // what became of a message is of no interest
+					continue
+				}
+				if contact == 0 && m.Direction == "in" {
+					if contact, err = r.Visitors.Contact(ctx, v); err != nil {
+						return err
+					}
+				}
+				if m.Contact == contact {
+					theirs = append(theirs, m.Message)
+				}
+			}
+			if err := tell(theirs, p.seen); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// forVisitor returns a message without what is the company's: who of its people wrote, and what became of it.
+func forVisitor(m messagingview.Message) VisitorMessage {
+	by := "person"
+	switch {
+	case m.Direction == "in":
+		by = "visitor"
+	case strings.HasPrefix(m.By, "bot:"):
+		by = "bot"
+	}
+	return VisitorMessage{ID: m.ID, Direction: m.Direction, Type: m.Type, Text: m.Text, MediaURL: m.MediaURL, At: m.At, By: by}
+}
+
+//go:embed widget.js
+var widget []byte
+
+// serveWidget serves the script to pages of all origins. It has no secret; what it calls looks at the origin.
+func serveWidget() http.HandlerFunc {
+	sum := sha256.Sum256(widget)
+	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "text/javascript; charset=utf-8")
+		h.Set("Cache-Control", "public, max-age=3600")
+		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+		h.Set("ETag", tag)
+		if r.Header.Get("If-None-Match") == tag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		_, _ = w.Write(widget)
+	}
+}

@@ -1,0 +1,30 @@
+package opshttp
+
+import (
+	"context"
+	"strconv"
+
+	"bahi/commands"
+	"bahi/domain/messaging/channel"
+	"bahi/http/api"
+	"bahi/http/messaginghttp"
+	"bahi/readmodels/messagingview"
+)
+
+// Channels gives channels their senders.
+type Channels interface {
+	Confirm(ctx context.Context, req commands.Request, id string) (commands.Outcome[channel.State], error)
+}
+
+// Senders registers the operation by which an operator says whose a sender is.
+func (r *Routes) Senders() {
+	api.Handle(r.API, api.Op{
+		ID: "confirm-channel", Method: "POST", Path: "/ops/channels/{channel_id}/confirm", Tags: tags, Operator: true, Status: 200,
+		Summary: "Give a channel the sender that its settings name. The calls that were kept for it are delivered",
+	}, func(ctx context.Context, in *struct {
+		ID int64 `path:"channel_id" minimum:"1" doc:"The channel's id, of any workspace"`
+	}) (*api.Tagged[messagingview.Channel], error) {
+		out, err := r.Networks.Confirm(ctx, api.Request(ctx), strconv.FormatInt(in.ID, 10))
+		return api.WriteResult(ctx, out, err, messaginghttp.ShownChannel)
+	})
+}

@@ -1,0 +1,36 @@
+package opshttp
+
+import (
+	"context"
+	"net/http"
+
+	"bahi/commands"
+	"bahi/http/api"
+)
+
+// Eraser erases people everywhere.
+type Eraser interface {
+	// EraseEverywhere forgets all who have an address or a phone, and returns how many there were.
+	EraseEverywhere(ctx context.Context, req commands.Request, email, phone string) (subjects int, err error)
+}
+
+// Erased is the answer to an erasure.
+type Erased struct {
+	Subjects int `json:"subjects" doc:"Accounts, contacts, buyers, senders and invitations that had it"`
+}
+
+// Erasures registers the erasure of a person by what they are reached by.
+func (r *Routes) Erasures() {
+	api.Handle(r.API, api.Op{
+		ID: "erase-person", Method: "POST", Path: "/ops/erasures", Summary: "Erase a person from all areas, by email, phone or both; names in ledger rows stay",
+		Tags: tags, Operator: true, Status: http.StatusAccepted, NoKey: true,
+	}, func(ctx context.Context, in *struct {
+		Body struct {
+			Email string `json:"email,omitempty" maxLength:"254"`
+			Phone string `json:"phone,omitempty" maxLength:"40"`
+		}
+	}) (*api.Body[Erased], error) {
+		subjects, err := r.Eraser.EraseEverywhere(ctx, api.Request(ctx), in.Body.Email, in.Body.Phone)
+		return api.Answer(Erased{Subjects: subjects}, err)
+	})
+}

@@ -1,0 +1,57 @@
+package opshttp
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/http/api"
+)
+
+// Captured is an embedded provider that keeps messages instead of sending them.
+type Captured interface {
+	// Captured returns at most limit messages, newest first, after the first skip, and the number of all messages.
+	Captured(ctx context.Context, skip, limit int) ([]Message, int, error)
+}
+
+// Message is a kept message.
+type Message struct {
+	ID      string    `json:"id"`
+	Time    time.Time `json:"time" doc:"When the message would have been sent"`
+	To      string    `json:"to"`
+	Subject string    `json:"subject"`
+	Text    string    `json:"text"`
+	At      time.Time `json:"at" doc:"The same as time"`
+	Status  string    `json:"status" doc:"kept: no provider is configured; sent, failed, unknown: what a provider did"`
+	Error   *string   `json:"error,omitempty" doc:"Why it failed, or was not sent"`
+	Draft   *int64    `json:"draft_id,omitempty" doc:"The order draft that it confirms"`
+
+	Enquiry *uuid.UUID `json:"enquiry_id,omitempty" doc:"The enquiry that it tells of"`
+}
+
+// Outbox registers the reading of kept messages. They are users' mails, with links that open their accounts.
+func (r *Routes) Outbox() {
+	type page = struct {
+		Total int `header:"X-Total-Count"`
+		Body  []Message
+	}
+	api.Handle(r.API, api.Op{
+		ID: "list-outbox", Method: "GET", Path: "/ops/outbox", Summary: "List messages that are kept because no provider is configured, and replies to order drafts",
+		Tags: tags, Operator: true, StrictQuery: true,
+	}, func(ctx context.Context, in *struct {
+		Port     string `query:"port" required:"true" enum:"mail,chat,crm,gateway"`
+		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
+		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Messages per page"`
+	}) (*page, error) {
+		from, kept := r.Captured[in.Port]
+		if !kept {
+			return &page{Body: []Message{}}, nil
+		}
+		messages, total, err := from.Captured(ctx, (in.Page-1)*in.PageSize, in.PageSize)
+		if err != nil {
+			return nil, err
+		}
+		return &page{Total: total, Body: messages}, nil
+	})
+}

@@ -1,0 +1,200 @@
+package opshttp
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/http/api"
+	"bahi/readmodels/opsview"
+)
+
+// Builds rebuilds projections. Its errors are those of package readmodels/opsview.
+type Builds interface {
+	// Rebuild requests the next generation of a projection.
+	Rebuild(ctx context.Context, name string, how Rebuild) error
+	// Estimate returns the estimated cost of a rebuild.
+	Estimate(ctx context.Context, name string) (opsview.Estimate, error)
+	// Throttle limits the current build to that many events a second; 0: no limit.
+	Throttle(ctx context.Context, name string, perSecond int) error
+	// Pause pauses the build, or if there is none the projection.
+	Pause(ctx context.Context, name string) error
+	// Resume resumes both.
+	Resume(ctx context.Context, name string) error
+	// Cancel ends the build and drops its tables.
+	Cancel(ctx context.Context, name string) error
+	// Accept lets the build become live although it differs.
+	Accept(ctx context.Context, name string) error
+	// Rollback makes the previous generation live again; it is as current as the live one.
+	Rollback(ctx context.Context, name string) error
+	// Retry makes a parked projection, build or reactor try its event again.
+	Retry(ctx context.Context, name string) error
+	// Skip makes a parked follower skip its event, which must be at the position. It returns the position of the event that records
+	// this.
+	Skip(ctx context.Context, req commands.Request, name string, at event.Position, reason string) (event.Position, error)
+}
+
+// Rebuild has the options of a rebuild.
+type Rebuild struct {
+	Throttle   int           // events a second; 0: unlimited
+	Partitions int           // parts that fill in parallel; 0: chosen by the number of processors
+	Accept     bool          // accept differences from the live tables
+	Keep       time.Duration // how long the replaced generation follows the log; negative: the setting
+}
+
+// ByProjection identifies a projection.
+type ByProjection struct {
+	Name string `path:"name" maxLength:"128" doc:"The projection's name"`
+}
+
+// known returns [opsview.ErrNoProjection] for an unknown name: Builds also knows reactors, which these operations must not affect.
+func (r *Routes) known(name string) error {
+	if _, known := r.Registry.Versions[name]; !known {
+		return opsview.ErrNoProjection
+	}
+	return nil
+}
+
+// Projections registers the operations on projections and their rebuilds.
+func (r *Routes) Projections() {
+	api.Handle(r.API, api.Op{
+		ID: "list-projections", Method: "GET", Path: "/ops/projections", Summary: "List projections: their positions and rebuilds",
+		Tags: tags, Operator: true, StrictQuery: true,
+	}, func(ctx context.Context, _ *struct{}) (*api.Body[[]opsview.Projection], error) {
+		return api.Answer(r.Registry.All(ctx))
+	})
+	api.Handle(r.API, api.Op{
+		ID: "get-projection", Method: "GET", Path: "/ops/projections/{name}", Summary: "Get one projection",
+		Tags: tags, Operator: true, StrictQuery: true,
+	}, func(ctx context.Context, in *ByProjection) (*api.Body[opsview.Projection], error) {
+		return api.Answer(r.Registry.One(ctx, in.Name))
+	})
+	r.rebuild()
+	r.steer("pause-projection", "pause", "Pause the rebuild, or if there is none the projection", r.Builds.Pause)
+	r.steer("resume-projection", "resume", "Resume a paused rebuild or projection", r.Builds.Resume)
+	r.steer("cancel-rebuild", "cancel", "Cancel the rebuild and drop its tables", r.Builds.Cancel)
+	r.steer("accept-rebuild", "accept", "Make the rebuilt tables live although they differ from the live ones", r.Builds.Accept)
+	r.steer("rollback-projection", "rollback", "Make the generation before the last rebuild live again", r.Builds.Rollback)
+	r.steer("retry-projection", "retry", "Make a parked projection, or its rebuild, try its event again", r.Builds.Retry)
+	r.throttle()
+	r.skip()
+	r.progress()
+}
+
+// Begun is the response to a request for a rebuild: the projection, or the estimate.
+type Begun struct{ answer any }
+
+// MarshalJSON implements [json.Marshaler].
+func (b Begun) MarshalJSON() ([]byte, error) { return json.Marshal(b.answer) }
+
+// Schema implements huma's SchemaProvider.
+func (Begun) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{
+		Description: "The projection; with dry_run, and status 200, the estimate",
+		OneOf: []*huma.Schema{
+			r.Schema(reflect.TypeFor[opsview.Projection](), true, ""), r.Schema(reflect.TypeFor[opsview.Estimate](), true, ""),
+		},
+	}
+}
+
+// Order is the request for a rebuild.
+type Order struct {
+	Throttle   *int `json:"throttle,omitempty" minimum:"1" maximum:"1000000000" doc:"Most events a second; absent: unlimited"`
+	Partitions *int `json:"partitions,omitempty" minimum:"1" maximum:"64" doc:"Number of parts that fill the tables in parallel; absent: chosen by the number of processors"`
+	Accept     bool `json:"accept_differences,omitempty" doc:"Make the new tables live even if they differ from the live ones"`
+	Keep       *int `json:"keep_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"How long the replaced generation is kept for a rollback; absent: the setting"`
+}
+
+func (o *Order) rebuild() Rebuild {
+	how := Rebuild{Keep: -1}
+	if o == nil {
+		return how
+	}
+	how.Accept = o.Accept
+	if o.Throttle != nil {
+		how.Throttle = *o.Throttle
+	}
+	if o.Partitions != nil {
+		how.Partitions = *o.Partitions
+	}
+	if o.Keep != nil {
+		how.Keep = time.Duration(*o.Keep) * time.Second
+	}
+	return how
+}
+
+func (r *Routes) rebuild() {
+	type answer struct {
+		Status int
+		Body   Begun
+	}
+	api.Handle(r.API, api.Op{
+		ID: "rebuild-projection", Method: "POST", Path: "/ops/projections/{name}/rebuild", Summary: "Rebuild a projection while the live one serves reads",
+		Tags: tags, Operator: true, Status: http.StatusAccepted, NoKey: true, StrictQuery: true, StrictBody: true,
+	}, func(ctx context.Context, in *struct {
+		ByProjection
+		DryRun bool `query:"dry_run" doc:"Only estimate the rebuild"`
+		Body   *Order
+	}) (*answer, error) {
+		if err := r.known(in.Name); err != nil {
+			return nil, err
+		}
+		if in.DryRun {
+			estimate, err := r.Builds.Estimate(ctx, in.Name)
+			return &answer{http.StatusOK, Begun{estimate}}, err
+		}
+		if err := r.Builds.Rebuild(ctx, in.Name, in.Body.rebuild()); err != nil {
+			return nil, err
+		}
+		now, err := r.Registry.One(ctx, in.Name)
+		return &answer{http.StatusAccepted, Begun{now}}, err
+	})
+}
+
+// steer registers an operation on one projection, which responds with the projection.
+func (r *Routes) steer(id, verb, summary string, do func(context.Context, string) error) {
+	api.Handle(r.API, api.Op{
+		ID: id, Method: "POST", Path: "/ops/projections/{name}/" + verb, Summary: summary, Tags: tags, Operator: true, Status: http.StatusOK, NoKey: true,
+	}, func(ctx context.Context, in *ByProjection) (*api.Body[opsview.Projection], error) {
+		if err := r.known(in.Name); err != nil {
+			return nil, err
+		}
+		if err := do(ctx, in.Name); err != nil {
+			return nil, err
+		}
+		return api.Answer(r.Registry.One(ctx, in.Name))
+	})
+}
+
+// Pace limits a current rebuild.
+type Pace struct {
+	PerSecond *int `json:"events_per_second" minimum:"1" maximum:"1000000000" doc:"Most events a second; null: unlimited"`
+}
+
+func (r *Routes) throttle() {
+	api.Handle(r.API, api.Op{
+		ID: "throttle-rebuild", Method: "POST", Path: "/ops/projections/{name}/throttle", Summary: "Limit the rate of the rebuild, or remove the limit",
+		Tags: tags, Operator: true, Status: http.StatusOK, NoKey: true, StrictBody: true,
+	}, func(ctx context.Context, in *struct {
+		ByProjection
+		Body Pace
+	}) (*api.Body[opsview.Projection], error) {
+		if err := r.known(in.Name); err != nil {
+			return nil, err
+		}
+		perSecond := 0
+		if in.Body.PerSecond != nil {
+			perSecond = *in.Body.PerSecond
+		}
+		if err := r.Builds.Throttle(ctx, in.Name, perSecond); err != nil {
+			return nil, err
+		}
+		return api.Answer(r.Registry.One(ctx, in.Name))
+	})
+}

@@ -1,0 +1,286 @@
+package opshttp_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/http/api/apitest"
+	"bahi/http/opshttp"
+	"bahi/internal/app"
+	"bahi/internal/app/apptest"
+	"bahi/readmodels/opsview"
+)
+
+// toldUntil reads the progress of a rebuild until it is as wanted, or to its end.
+func toldUntil(t *testing.T, stream *apitest.Stream, wanted func(opsview.Build) bool) (end opshttp.End) {
+	t.Helper()
+	for {
+		var data json.RawMessage
+		name, _ := stream.Next(&data)
+		if name == "end" {
+			require.NoError(t, json.Unmarshal(data, &end))
+			return end
+		}
+		var b opsview.Build
+		require.Equal(t, "progress", name)
+		require.NoError(t, json.Unmarshal(data, &b))
+		if wanted(b) {
+			return end
+		}
+	}
+}
+
+func TestProjectionIsRebuiltOverHTTP(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Fill(clerk, account, 200)
+	before := apptest.Balances(clerk, apptest.Ledger(account))
+	var all []opsview.Projection
+	o.Operator().GET("/ops/projections").Status(200).JSON(&all)
+	require.Len(t, all, len(app.AllProjections()))
+	was := o.Projection("books")
+	require.Equal(t, "live", was.State)
+	require.Nil(t, was.Build)
+	require.Equal(t, event.Position(o.Head()), was.Head)
+
+	var estimate opsview.Estimate
+	var tried struct {
+		Times, Events int
+		Answer        string
+	}
+	require.Eventually(t, func() bool { // the collector may lag, and has no value before the first one
+		a := o.Operator().POST("/ops/projections/books/rebuild?dry_run=true", nil)
+		tried.Times++
+		tried.Events, tried.Answer = len(slices.Collect(o.Events(0))), a.Text
+		if a.Response.StatusCode != http.StatusOK {
+			return false
+		}
+		a.JSON(&estimate)
+		return int(estimate.Events) == tried.Events
+	}, time.Minute, 20*time.Millisecond, "%+v, %+v", &estimate, &tried)
+	require.Positive(t, estimate.Rate)
+	require.Positive(t, estimate.Bytes)
+	require.Nil(t, o.Projection("books").Build, "no build has started")
+
+	// At one event per second the build can be observed.
+	var now opsview.Projection
+	o.Operator().POST("/ops/projections/books/rebuild", `{"throttle":1,"keep_seconds":3600}`).Status(202).JSON(&now)
+	require.Greater(t, now.Build.Generation, was.Generation)
+	o.Operator().POST("/ops/projections/books/rebuild", nil).Problem(409, "The projection is being rebuilt already")
+	stream := o.Operator().Stream("/ops/projections/books/progress")
+	toldUntil(t, stream, func(b opsview.Build) bool { return b.Phase == "filling" && b.Done > 0 && b.Done < b.Total })
+	require.True(t, o.Order("pause", "").Build.Paused)
+	toldUntil(t, stream, func(b opsview.Build) bool { return b.Paused })
+	require.Equal(t, "live", o.Projection("books").State)
+	o.Order("resume", "")
+	require.Nil(t, o.Order("throttle", `{"events_per_second":null}`).Build.Throttle)
+	end := toldUntil(t, stream, func(opsview.Build) bool { return false })
+	require.Equal(t, opshttp.End{State: "live", Generation: now.Build.Generation}, end)
+
+	now = o.Projection("books")
+	require.Nil(t, now.Build)
+	require.Equal(t, was.Generation, now.Kept.Generation)
+	require.Equal(t, before, apptest.Balances(clerk, apptest.Ledger(account)))
+	o.Operator().POST("/ops/projections/books/cancel", nil).Problem(409, "The projection is not being rebuilt")
+	o.Operator().POST("/ops/projections/users/rollback", nil).Problem(409, "No earlier generation is kept to go back to")
+}
+
+func TestRebuildIsRolledBackOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := apptest.Settings(t, apptest.Database(t))
+	s.Keep = time.Hour
+	o := apptest.StartAs(t, s)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	was := o.Projection("books").Generation
+	o.Operator().POST("/ops/projections/books/rebuild", nil).Status(202)
+	toldUntil(t, o.Operator().Stream("/ops/projections/books/progress"), func(opsview.Build) bool { return false })
+	next := o.Projection("books").Generation
+	require.Greater(t, next, was)
+
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-02", "2"))
+	now := o.Order("rollback", "")
+	require.Equal(t, was, now.Generation)
+	require.Equal(t, next, now.Kept.Generation)
+	require.Equal(t, "03-01 1, 03-02 3", apptest.Balances(clerk, apptest.Ledger(account)), "the kept generation has followed the log")
+	clerk.DELETE(apptest.At(account, row.ID)).Status(204)
+	require.Equal(t, next, o.Order("rollback", "").Generation, "the rollback can be rolled back")
+	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)))
+}
+
+func TestRebuildIsCancelledOverHTTP(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Fill(clerk, account, 200)
+	was, before := o.Projection("books"), apptest.Balances(clerk, apptest.Ledger(account))
+	o.Operator().POST("/ops/projections/books/rebuild", `{"throttle":1}`).Status(202) // takes minutes
+	stream := o.Operator().Stream("/ops/projections/books/progress")
+	toldUntil(t, stream, func(b opsview.Build) bool { return b.Phase == "filling" })
+	require.Nil(t, o.Order("cancel", "").Build)
+	end := toldUntil(t, stream, func(opsview.Build) bool { return false })
+	require.Equal(t, opshttp.End{State: "cancelled", Generation: was.Generation}, end)
+	require.Equal(t, before, apptest.Balances(clerk, apptest.Ledger(account)))
+}
+
+func TestPausedProjectionIsReportedAndResponsesAreStale(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)))
+	apptest.Readiness(t, o.Anonymous())
+	require.Equal(t, "paused", o.Order("pause", "").State)
+	state := func() string {
+		var ready struct {
+			Ready       bool
+			Projections []struct{ Name, State string }
+		}
+		apptest.Lenient(t, apptest.Readiness(t, o.Anonymous()), &ready)
+		require.True(t, ready.Ready)
+		return ready.Projections[0].Name + " " + ready.Projections[0].State
+	}
+	require.Equal(t, "books paused", state())
+	wrote := clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-02", "2")).Status(201).Header("Bahi-Position")
+	require.Equal(t, `110 - "Response is Stale"`, clerk.GET(apptest.Ledger(account)).Status(200).Header("Warning"))
+	late := o.Projection("books")
+	require.NotZero(t, late.LagEvents)
+	require.Positive(t, late.LagSeconds)
+
+	require.Equal(t, "live", o.Order("resume", "").State)
+	clerk.With("Bahi-Min-Position", wrote).GET("/banks").Status(200)
+	require.Eventually(t, func() bool { return state() == "books live" }, time.Minute, 5*time.Millisecond)
+	o.Operator().POST("/ops/projections/books/resume", nil).Problem(409, "The projection is not paused")
+}
+
+func TestParkedEventIsShownAndSkipped(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	clerk := o.Clerk(apptest.Home)
+	account := apptest.Open(clerk, "HDFC")
+	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
+	clerk.GET("/banks").Status(200)
+	o.Operator().GET("/ops/parked").Status(200).Body(`[]`)
+	o.Park()
+	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-02", "2"))
+	var parked []opsview.Parked
+	require.Eventually(t, func() bool {
+		o.Operator().GET("/ops/parked").Status(200).JSON(&parked)
+		return len(parked) == 1
+	}, time.Minute, 5*time.Millisecond)
+	p := parked[0]
+	require.Equal(t, []string{"books", "projection", "BankRowAdded"}, []string{p.Name, p.Kind, p.Type})
+	require.Equal(t, event.Position(o.Head()), p.Position)
+	require.Contains(t, p.Error, "parked_for_a_test")
+	require.Equal(t, app.Version, p.Program)
+	require.NotNil(t, p.EventID)
+	require.NotEmpty(t, p.Stream)
+	require.Equal(t, "parked", o.Projection("books").State)
+
+	o.Sql(`alter table books_g1.row_version drop constraint parked_for_a_test`)
+	skip := func(at event.Position, reason string) *apitest.Answer {
+		return o.Operator().POST("/ops/projections/books/skip", map[string]any{"position": at, "reason": reason})
+	}
+	skip(p.Position, "").Problem(422, "Validation error", "reason", "must not be empty")
+	skip(p.Position-1, "another one").Problem(409, "The projection is not parked at that event")
+	before := o.Head()
+	a := skip(p.Position, "a test").Status(200)
+	require.Len(t, slices.Collect(o.Events(before)), 1)
+	require.Equal(t, strconv.FormatInt(o.Head(), 10), a.Header("Bahi-Position"))
+	require.Eventually(t, func() bool { return o.Projection("books").State == "live" }, time.Minute, 5*time.Millisecond)
+	require.Equal(t, 1, o.Projection("books").Skipped)
+	o.Operator().GET("/ops/parked").Status(200).Body(`[]`)
+	clerk.With("Bahi-Min-Position", a.Header("Bahi-Position")).GET("/banks").Status(200)
+	require.Equal(t, "03-01 1", apptest.Balances(clerk, apptest.Ledger(account)), "row %d was skipped", row.ID)
+	skip(p.Position, "again").Problem(409, "The projection is not parked at that event")
+	o.Operator().POST("/ops/projections/books/retry", nil).Problem(409, "The projection is not parked")
+}
+
+func TestAReactorAndAProjectionOfOneNameAreBothSetGoing(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	o.Operator().POST("/api/bots", `{"name": "Asha", "description": "Answers questions about orders", "systemPrompt": "You are polite."}`).Status(201)
+	var parked []opsview.Parked
+	stopped := func() (found []string) {
+		parked = nil
+		o.Operator().GET("/ops/parked").Status(200).JSON(&parked)
+		for _, p := range parked {
+			if p.Position != 0 { // another error passes
+				found = append(found, p.Kind+" "+p.Name)
+			}
+		}
+		slices.Sort(found)
+		return found
+	}
+	comes := func(want ...string) {
+		t.Helper()
+		require.Eventually(t, func() bool { return slices.Equal(want, stopped()) }, time.Minute, 5*time.Millisecond)
+	}
+	park := func(page string) event.Position {
+		o.Sql(`alter table bots_g1.source add constraint parked_for_a_test check (false) not valid`)
+		o.Sql(`alter table river.river_job add constraint parked_for_a_test check (kind <> 'read_bot_source') not valid`)
+		o.Operator().POST("/api/bots/1/urls", map[string]any{"url": "https://shop.invalid/" + page}).Status(201)
+		comes("projection bots", "reactor bots")
+		o.Sql(`alter table bots_g1.source drop constraint parked_for_a_test`)
+		return parked[0].Position
+	}
+	rings := park("rings")
+	o.Sql(`alter table river.river_job drop constraint parked_for_a_test`)
+	o.Operator().POST("/ops/parked/bots/retry", nil).Status(200)
+	require.Eventually(t, func() (passed bool) { // an event that is tried again is not shown as parked until it fails again
+		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `
+			select min(position) >= $1 from (
+				select position from projection.generation where name = 'bots' and live
+				union all
+				select position from reactor.checkpoint where name = 'bots') checkpoints`, int64(rings)).Scan(&passed))
+		return passed
+	}, time.Minute, 5*time.Millisecond)
+	comes()
+	skip := map[string]any{"position": park("chains"), "reason": "a test"}
+	o.Operator().POST("/ops/parked/bots/skip", skip).Status(200)
+	comes("reactor bots")
+	o.Operator().POST("/ops/parked/bots/skip", skip).Status(200)
+	comes()
+	require.Equal(t, 1, o.Projection("bots").Skipped)
+	o.Operator().POST("/ops/parked/bots/skip", skip).Problem(409, "The projection is not parked at that event")
+}
+
+func TestOnlyOperatorsSeeServedProjections(t *testing.T) {
+	t.Parallel()
+	o := apptest.Start(t)
+	asha := o.Person("asha@example.com")
+	paths := [][2]string{
+		{"GET", "/ops/projections"}, {"GET", "/ops/projections/books"}, {"GET", "/ops/projections/books/progress"}, {"GET", "/ops/parked"},
+		{"POST", "/ops/parked/books/retry"}, {"POST", "/ops/parked/books/skip"},
+	}
+	for _, verb := range []string{"rebuild", "pause", "resume", "cancel", "accept", "throttle", "rollback", "retry", "skip"} {
+		paths = append(paths, [2]string{"POST", "/ops/projections/books/" + verb})
+	}
+	for _, r := range paths {
+		asha.Do(r[0], r[1], nil).Problem(403, "Not enough permissions")
+		o.Anonymous().Do(r[0], r[1], nil).Problem(401, "Not authenticated")
+	}
+	for _, name := range []string{"bank", "books_g1", uuid.NewString(), "accounts"} { // a reactor
+		o.Operator().GET("/ops/projections/"+name).Problem(404, "Projection not found")
+		o.Operator().POST("/ops/projections/"+name+"/rebuild", nil).Problem(404, "Projection not found")
+		o.Operator().POST("/ops/projections/"+name+"/retry", nil).Problem(404, "Projection not found")
+	}
+	o.Operator().POST("/ops/parked/bank/retry", nil).Problem(404, "Projection not found")
+	o.Operator().POST("/ops/parked/bank/skip", `{"position":1,"reason":"x"}`).Problem(404, "Projection not found")
+	for _, projection := range []string{"books", "users"} {
+		require.Nil(t, o.Projection(projection).Build)
+	}
+}

@@ -1,0 +1,88 @@
+package opshttp
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"bahi/http/api"
+	"bahi/readmodels/opsview"
+)
+
+// Inbox has the calls of providers. Its errors are refusals.
+type Inbox interface {
+	// Body returns a call's body, nil if it was removed.
+	Body(ctx context.Context, id uuid.UUID) ([]byte, error)
+	// Replay handles a call again that is parked or had no effect.
+	Replay(ctx context.Context, id uuid.UUID) error
+}
+
+// ByWebhook identifies a call.
+type ByWebhook struct {
+	ID uuid.UUID `path:"webhook_id" doc:"The call's id"`
+}
+
+// WebhookBody is a call with what the provider sent.
+type WebhookBody struct {
+	opsview.Webhook
+
+	Body       *string `json:"body" doc:"As it was received; null if it was removed or is no UTF-8"`
+	BodyBase64 *string `json:"body_base64" doc:"A body that is no UTF-8"`
+}
+
+// Webhooks registers the operations on the calls of providers. Their bodies name people.
+func (r *Routes) Webhooks() {
+	type page = struct {
+		Total int64 `header:"X-Total-Count"`
+		Body  []opsview.Webhook
+	}
+	api.Handle(r.API, api.Op{
+		ID: "list-webhooks", Method: "GET", Path: "/ops/webhooks", Summary: "List the calls of providers, with what has followed from each",
+		Tags: tags, Operator: true, StrictQuery: true,
+	}, func(ctx context.Context, in *struct {
+		Endpoint string `query:"endpoint" maxLength:"128"`
+		Verdict  string `query:"verdict" enum:"waiting,handled,ignored,parked"`
+		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
+		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Calls per page"`
+	}) (*page, error) {
+		calls, total, err := r.Views.Webhooks(ctx, opsview.WebhookSelection{Endpoint: in.Endpoint, Verdict: in.Verdict, Page: in.Page, PageSize: in.PageSize})
+		if err != nil {
+			return nil, err
+		}
+		return &page{total, calls}, nil
+	})
+	api.Handle(r.API, api.Op{
+		ID: "get-webhook", Method: "GET", Path: "/ops/webhooks/{webhook_id}", Summary: "Read a call of a provider, body included",
+		Tags: tags, Operator: true,
+	}, func(ctx context.Context, in *ByWebhook) (*api.Body[WebhookBody], error) {
+		call, err := r.Views.Webhook(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		body, err := r.Inbox.Body(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		out := WebhookBody{Webhook: call}
+		switch {
+		case body == nil:
+		case utf8.Valid(body):
+			out.Body = new(string(body))
+		default:
+			out.BodyBase64 = new(base64.StdEncoding.EncodeToString(body))
+		}
+		return api.Answer(out, nil)
+	})
+	api.Handle(r.API, api.Op{
+		ID: "replay-webhook", Method: "POST", Path: "/ops/webhooks/{webhook_id}/replay", Summary: "Handle a call again that is parked or had no effect",
+		Tags: tags, Operator: true, Status: http.StatusAccepted, NoKey: true,
+	}, func(ctx context.Context, in *ByWebhook) (*api.Body[opsview.Webhook], error) {
+		if err := r.Inbox.Replay(ctx, in.ID); err != nil {
+			return nil, err
+		}
+		return api.Answer(r.Views.Webhook(ctx, in.ID))
+	})
+}

@@ -1,0 +1,31 @@
+package opshttp
+
+import (
+	"context"
+
+	"bahi/http/api"
+	"bahi/readmodels"
+	"bahi/readmodels/accessview"
+)
+
+// Workspaces registers the reading of all workspaces. Those of a user are in package access.
+func (r *Routes) Workspaces() {
+	type page = struct {
+		Total int64 `header:"X-Total-Count"`
+		Body  []accessview.Workspace
+	}
+	api.Handle(r.API, api.Op{
+		ID: "list-all-workspaces", Method: "GET", Path: "/ops/workspaces", Summary: "List the workspaces of the deployment, the newest first",
+		Tags: tags, Operator: true, StrictQuery: true, Reads: []string{"workspaces", "users", "api_keys", "companies"},
+	}, func(ctx context.Context, in *struct {
+		Q        string `query:"q" maxLength:"200" doc:"A part of a name, of the owner's address or of the id"`
+		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
+		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Workspaces per page"`
+	}) (*page, error) {
+		found, total, err := r.People.AllWorkspaces(ctx, readmodels.Page{Number: in.Page, Size: in.PageSize}, in.Q)
+		if err != nil {
+			return nil, err
+		}
+		return &page{total, append([]accessview.Workspace{}, found...)}, nil
+	})
+}

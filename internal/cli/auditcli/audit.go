@@ -1,0 +1,241 @@
+// Package audit has the commands that prove the content of the log and verify it.
+package auditcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/audit"
+	"bahi/domain/event"
+	"bahi/internal/app"
+	"bahi/internal/cli/events"
+	"bahi/internal/cli/progress"
+	"bahi/projections/auditproj"
+	"bahi/readmodels/auditview"
+)
+
+type Command struct {
+	Verify        verifyAudit   `cmd:"" help:"Verify an archive, or with --store the log, against its signed checkpoints."`
+	Key           keyAudit      `cmd:"" help:"Print the public keys of the log's checkpoints, also former ones. Give them to your auditor."`
+	Checkpoint    newestAudit   `cmd:"" help:"Print the newest signed checkpoint. Keep it where nobody here can write."`
+	Proof         proofAudit    `cmd:"" help:"Print the proof that an event is in the log. The public key is enough to check it."`
+	Trail         trailAudit    `cmd:"" help:"Report who changed what in the books, from what to what, when and why."`
+	Export        exportAudit   `cmd:"" help:"Write the log and its checkpoints into a folder, for an auditor who verifies them elsewhere."`
+	RotateKey     rotateAudit   `cmd:"" name:"rotate-key" help:"Sign checkpoints with another key from now on."`
+	AcceptRestore acceptRestore `cmd:"" name:"accept-restore" help:"Go on with a log that lost signed events in a restore. The log records it."`
+}
+
+type keyAudit struct{ app.Settings }
+
+// Run prints one key a line.
+func (c keyAudit) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	if err := sys.Signer.Ring.Ready(ctx); err != nil {
+		return err
+	}
+	keys, err := sys.Proofs.Keys(ctx)
+	for _, k := range keys {
+		fmt.Fprintln(c.Shell.Out, k.Key)
+	}
+	return err
+}
+
+type newestAudit struct{ app.Settings }
+
+// Run prints the checkpoint.
+func (c newestAudit) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	newest, err := sys.Proofs.Newest(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(c.Shell.Out, newest.Note)
+	return nil
+}
+
+type proofAudit struct {
+	app.Settings
+
+	Position event.Position `arg:"" help:"Of the event."`
+	Size     uint64         `placeholder:"N" help:"Prove it for the checkpoint of this many events; without it, for the newest."`
+}
+
+// Run prints the proof.
+func (c proofAudit) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	var size *uint64
+	if c.Size > 0 {
+		size = &c.Size
+	}
+	file, err := sys.Proofs.File(ctx, size, c.Position)
+	if errors.Is(err, auditview.ErrNotSigned) {
+		return fmt.Errorf("no checkpoint covers position %d", c.Position)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.Shell.Out.Write(file)
+	return err
+}
+
+type exportAudit struct {
+	app.Settings
+	events.Archiving
+}
+
+// Run signs the newest events and writes the archive.
+func (c exportAudit) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	if err := sys.SignAll(ctx); err != nil {
+		return err
+	}
+	o, err := c.Options(ctx, sys)
+	if err != nil {
+		return err
+	}
+	m, err := c.Write(ctx, sys, o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(c.Shell.Out, "%d events of the log %s; segments: %d, checkpoints: %d\n", m.Events, m.StoreID, len(m.Segments), len(o.Checkpoints))
+	return nil
+}
+
+type rotateAudit struct {
+	app.Settings
+
+	Reason string `required:"" help:"The reason, for the log."`
+	NewKey string `env:"BAHI_AUDIT_NEW_KEY" name:"new-key" placeholder:"BASE64" help:"The key: an Ed25519 seed of 32 bytes, which is then to be given in BAHI_AUDIT_KEY. Without it, one is made and kept in the vault."`
+}
+
+// Run makes the new key the signing key. Both keys sign the checkpoint that covers the rotation.
+func (c rotateAudit) Run(ctx context.Context) error {
+	given, err := app.SeedOf("--new-key", c.NewKey)
+	if err != nil {
+		return err
+	}
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	if err := sys.SignAll(ctx); err != nil { // the former key signs all events so far
+		return err
+	}
+	current, _, err := sys.Signer.Ring.InUse(ctx)
+	if err != nil {
+		return err
+	}
+	var seed []byte
+	if given != nil {
+		seed = given[0]
+		sys.Signer.Ring.Given = append(sys.Signer.Ring.Given, seed)
+	}
+	next, err := sys.Signer.Ring.Prepare(ctx, seed)
+	if err != nil {
+		return err
+	}
+	asked := sys.ByOperator(uuid.Nil)
+	if _, err := commands.Handle(ctx, sys.Commands, asked, audit.Kind, audit.Log, audit.RotateKey{From: current.Public(), To: next, Reason: c.Reason}); err != nil {
+		return err
+	}
+	if err := sys.WithProjections(ctx, sys.UntilSigned, auditproj.Tree); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.Shell.Out, next)
+	if seed != nil {
+		fmt.Fprintln(c.Shell.Err, "Give this key in BAHI_AUDIT_KEY from now on, and restart the server: it signs nothing until then.")
+	}
+	return nil
+}
+
+type acceptRestore struct {
+	app.Settings
+
+	Reason string `required:"" help:"Why the events are gone, for the log and its auditors."`
+}
+
+// Run records the loss and abandons the checkpoints that covered the lost events.
+func (c acceptRestore) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	bar := progress.NewBar(c.Shell.Err, "hashing", "events")
+	found, err := sys.Signer.Recount(ctx, func(done, total event.Position) { bar.Show(int64(done), int64(total)) })
+	bar.End()
+	if err != nil {
+		return err
+	}
+	former, moved, err := sys.Signer.Ring.Moved(ctx)
+	if err != nil {
+		return err
+	}
+	if found.Reached && !moved {
+		fmt.Fprintln(c.Shell.Err, "The log is long enough for the first of these checkpoints, and has something else: it did not only lose its tail. It was written to after "+
+			"it was restored, or it was rewritten. bahi audit verify --store names the first bad event.")
+	}
+	asked := sys.ByOperator(uuid.Nil)
+	var said []string
+	if found.Broken > 0 || !moved {
+		accept := audit.AcceptRestore{Kept: found.Kept, Newest: found.Newest, Abandoned: found.Broken, LastNumber: found.Last, Reason: c.Reason}
+		done, err := commands.Handle(ctx, sys.Commands, asked, audit.Kind, audit.Log, accept)
+		if err != nil {
+			return err
+		}
+		said = append(said, fmt.Sprintf("%d checkpoints are abandoned, which is recorded at position %d. The log is held against the checkpoint of %d events.",
+			accept.Abandoned, done.Position, accept.Kept.Size))
+	}
+	if moved {
+		next, err := sys.Signer.Ring.Prepare(ctx, c.seed())
+		if err != nil {
+			return err
+		}
+		if _, err := commands.Handle(ctx, sys.Commands, asked, audit.Kind, audit.Log, audit.RotateKey{From: former, To: next, Reason: c.Reason}); err != nil {
+			return err
+		}
+		said = append(said, "The log was moved here. A key bears its log's name, so another one signs from now on: "+next)
+	}
+	build := sys.Build(auditproj.Tree) // the old tree has the lost events
+	build.How.Accept = true
+	if err := build.Run(ctx); err != nil {
+		return fmt.Errorf("rebuild the tree: %w", err)
+	}
+	if err := sys.Signer.Check(ctx); err != nil {
+		return err
+	}
+	said = append(said, "bahi projections list names tables with lost events; rebuild them with bahi projections rebuild.")
+	fmt.Fprintln(c.Shell.Out, strings.Join(said, "\n"))
+	return nil
+}
+
+// seed returns the operator's key, nil if the vault makes one.
+func (c acceptRestore) seed() []byte {
+	given, err := app.SeedOf("BAHI_AUDIT_KEY", c.AuditKey)
+	if err != nil || len(given) == 0 { // opening the books has refused a bad one
+		return nil
+	}
+	return given[0]
+}

@@ -1,0 +1,202 @@
+// Package marketplace has the commands for companies and their catalogs.
+package marketplacecli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"bahi/commands"
+	"bahi/commands/marketplacecmd"
+	"bahi/commands/spreadsheet"
+	"bahi/domain/marketplace/company"
+	"bahi/domain/patch"
+	"bahi/internal/app"
+	"bahi/internal/cli/progress"
+	"bahi/projections/marketplaceproj"
+	"bahi/readmodels"
+	"bahi/readmodels/marketplaceview"
+)
+
+type CompanyCommand struct {
+	Verify verifyCompany `cmd:"" help:"Mark a company as verified, or as not."`
+}
+
+type CatalogCommand struct {
+	Import importCatalog `cmd:"" help:"Import products from a CSV or Excel file."`
+}
+
+// find returns a company by its slug or id, and the request of a command on it.
+func find(ctx context.Context, sys *app.System, slugOrID string) (c marketplaceview.Company, req commands.Request, err error) {
+	if err := sys.CatchUp(ctx, marketplaceproj.Companies); err != nil {
+		return c, req, err
+	}
+	c, err = sys.Marketplace.Company(readmodels.WithFreshness(ctx, &readmodels.Freshness{Wait: app.CatchUpWithin}), slugOrID)
+	return c, sys.ByOperator(sys.Home), err
+}
+
+type verifyCompany struct {
+	app.Settings
+
+	Slug   string `arg:"" help:"The company's slug or id."`
+	Revoke bool   `help:"Mark it as not verified."`
+}
+
+// Run sets the mark.
+func (c verifyCompany) Run(ctx context.Context) error {
+	sys, err := c.Open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	found, req, err := find(ctx, sys, c.Slug)
+	if err != nil {
+		return err
+	}
+	if _, err = marketplacecmd.EditCompany(ctx, sys.Commands, req, found.ID.String(), company.Edit{Verified: patch.Set(!c.Revoke)}); err != nil {
+		return err
+	}
+	state := "verified"
+	if c.Revoke {
+		state = "not verified"
+	}
+	fmt.Fprintf(c.Shell.Out, "%s is %s\n", found.Slug, state)
+	return nil
+}
+
+type importCatalog struct {
+	app.Settings
+
+	File    string `arg:"" type:"existingfile" help:"The file: .csv or .xlsx."`
+	Company string `required:"" placeholder:"SLUG" help:"The company's slug or id."`
+	Key     string `help:"Names the import: the same file under the same name has one effect, however often it is imported. Without it, the file names itself."`
+	DryRun  bool   `help:"Report what would be imported, import nothing."`
+	Accept  bool   `name:"accept-guesses" help:"Read the columns whose headers only resemble a field."`
+}
+
+// maxFile is how large a file may be, in bytes.
+const maxFile = 10 << 20
+
+// Run imports the rows that are in order, and writes the others into a file beside the file.
+func (c importCatalog) Run(ctx context.Context) error {
+	file, err := os.Open(c.File)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it was read
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() > maxFile {
+		return errors.New("the file is too large: at most 10 MB")
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return fmt.Errorf("read %s: %w", c.File, err)
+	}
+	read, err := marketplacecmd.ReadCatalog(ctx, io.NewSectionReader(file, 0, info.Size()), c.Accept)
+	if err != nil {
+		return err
+	}
+	sys, err := c.Open(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	if err := sys.CatchUp(ctx, marketplaceproj.Products); err != nil { // SKUs are looked up there
+		return err
+	}
+	to, req, err := find(ctx, sys, c.Company)
+	if err != nil {
+		return err
+	}
+	req.Operation, req.Fingerprint, req.Key, req.DryRun = "import-products-by-shell", append(sum.Sum(nil), to.ID[:]...), c.Key, c.DryRun
+	if c.Accept { // it is another import
+		req.Fingerprint = append(req.Fingerprint, 1)
+	}
+	if c.Key == "" {
+		req.Key = hex.EncodeToString(req.Fingerprint)
+	}
+	bar := progress.NewBar(c.Shell.Err, "import", "products")
+	show := func(done int) { bar.Show(int64(done), int64(len(read.Items))) }
+	show(0) // the rate counts from here
+	out, err := marketplacecmd.ImportProducts(ctx, sys.Commands, req, to.ID, sys.Marketplace, read.Items, show)
+	bar.End()
+	if err != nil {
+		return err
+	}
+	return c.report(read, out)
+}
+
+// report prints the result, and keeps the rows that failed.
+func (c importCatalog) report(read marketplacecmd.CatalogFile, done marketplacecmd.Imported) error {
+	result, how := read.Result(done), ""
+	switch {
+	case c.DryRun:
+		how = "would be: "
+	case done.Replayed:
+		how = "imported before: "
+	}
+	fmt.Fprintln(c.Shell.Out, how+inWords(result))
+	for _, header := range read.Columns.Ignored {
+		fmt.Fprintf(c.Shell.Err, "the column %q is not read\n", header)
+	}
+	for _, guess := range read.Columns.Guessed {
+		fmt.Fprintf(c.Shell.Err, "the column %q resembles %s: --accept-guesses reads it\n", guess.Header, guess.Field)
+	}
+	if len(result.Errors) == 0 {
+		return nil
+	}
+	name := c.File + ".errors.csv"
+	kept, err := os.Create(name) //nolint:gosec // G304: beside the file that the operator names
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(writeErrors(kept, result.Errors), kept.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return fmt.Errorf("rows failed: %s says why", name)
+}
+
+// inWords returns a result in one sentence.
+func inWords(r marketplacecmd.CatalogResult) string {
+	changed := ""
+	if r.Updated+r.Unchanged > 0 {
+		changed = fmt.Sprintf(" %d updated, %d unchanged,", r.Updated, r.Unchanged)
+	}
+	return fmt.Sprintf("%d products created,%s %d rows failed", r.Created, changed, r.Failed)
+}
+
+// writeErrors writes the number of each row that failed, why it did, and its cells.
+func writeErrors(w io.Writer, failed []spreadsheet.RowError) error {
+	if _, err := io.WriteString(w, "\ufeff"); err != nil { // spreadsheet programs take it for the encoding's mark
+		return err
+	}
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"row", "error"}) // Error has it
+	for _, e := range failed {
+		line := []string{strconv.Itoa(e.Row), e.Error}
+		for _, cell := range e.Source {
+			line = append(line, harmless(cell))
+		}
+		_ = out.Write(line) // as above
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// harmless returns a text that a spreadsheet program does not take for a formula (CONTRACT.md L11).
+func harmless(text string) string {
+	if text != "" && strings.ContainsRune("=+-@;\t\r", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}

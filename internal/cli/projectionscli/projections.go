@@ -1,0 +1,368 @@
+// Package projections has the commands that list and rebuild projections.
+package projectionscli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"bahi/domain/event"
+	"bahi/http/opshttp"
+	"bahi/internal/app"
+	"bahi/internal/cli/progress"
+	"bahi/projections"
+	"bahi/readmodels/opsview"
+)
+
+type Command struct {
+	List     listProjections    `cmd:"" help:"List the projections' generations and how far they are."`
+	Rebuild  rebuildProjections `cmd:"" help:"Rebuild projections from the log beside the live tables, compare the two, and switch to the new ones."`
+	Build    buildProjections   `cmd:"" help:"Build the tables that this version of the program lacks, beside a running older one."`
+	Pause    pauseProjection    `cmd:"" help:"Pause a rebuild; without one, the projection."`
+	Resume   resumeProjection   `cmd:"" help:"Resume a paused rebuild or projection."`
+	Throttle throttleProjection `cmd:"" help:"Limit the events a second that a rebuild folds."`
+	Cancel   cancelProjection   `cmd:"" help:"Cancel a rebuild and drop its tables."`
+	Accept   acceptProjection   `cmd:"" help:"Switch to a rebuild although it differs from the live tables."`
+	Rollback rollbackProjection `cmd:"" help:"Switch back to the previous generation."`
+	Retry    retryProjection    `cmd:"" help:"Let a parked projection, or its parked rebuild, try its event again."`
+	Skip     skipProjection     `cmd:"" help:"Let a parked projection or reactor skip its event. The log records it."`
+	Drop     dropProjection     `cmd:"" help:"Drop the tables of another version of the program; that version would have to build them again."`
+}
+
+type listProjections struct{ app.Settings }
+
+// Run prints one line a generation.
+func (c listProjections) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	head, err := sys.Store.Head(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := projections.List(ctx, sys.Pool)
+	if err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(out, "PROJECTION\tVERSION\tGENERATION\tSTATE\tPOSITION\tLAG\tNOTE")
+	for _, g := range all {
+		fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%d\t%s\t%s\n", g.Name, g.Version, g.Generation, g.State, g.Position, app.Behind(head, g.Position), noteOn(g))
+	}
+	return out.Flush()
+}
+
+// noteOn returns further notes on a generation.
+func noteOn(g projections.GenerationInfo) string {
+	p, known := app.ProjectionNamed(g.Name)
+	var notes []string
+	switch {
+	case g.Phase == "filling" && g.Total > 0:
+		notes = append(notes, fmt.Sprintf("filling, %d %%", 100*g.Position/g.Total))
+	case g.Phase != "":
+		notes = append(notes, g.Phase)
+	case !g.KeepUntil.IsZero():
+		notes = append(notes, "until "+g.KeepUntil.Format(time.DateTime))
+	}
+	if !known || g.Version != p.Version {
+		notes = append(notes, "of another version of the program")
+	}
+	if g.Error != "" {
+		notes = append(notes, strings.Join(strings.Fields(g.Error), " ")) // on one line
+	}
+	return strings.Join(notes, "; ")
+}
+
+type rebuildProjections struct {
+	app.Settings
+
+	Names      []string      `arg:"" optional:"" help:"Projections; all without a name."`
+	DryRun     bool          `help:"Only estimate the events and the time."`
+	Throttle   int           `placeholder:"N" help:"Fold at most this many events a second, to spare a running system."`
+	Partitions int           `placeholder:"N" help:"Fold in this many parts at once, if the projection allows it; without it, by the machine's size."`
+	Accept     bool          `name:"accept-differences" help:"Switch to the new tables even if they differ from the live ones."`
+	KeepNew    time.Duration `name:"keep" default:"-1s" placeholder:"DURATION" help:"How long the replaced tables are kept up to date, for a rollback; without it, BAHI_KEEP_GENERATION."`
+}
+
+// Validate implements kong's interface.
+func (c rebuildProjections) Validate() error { return notNegative(c.Throttle, c.Partitions) }
+
+// notNegative refuses negative bounds, which would mean no bound.
+func notNegative(throttle, partitions int) error {
+	switch {
+	case throttle < 0:
+		return errors.New("--throttle: expected 1 event a second or more")
+	case partitions < 0:
+		return errors.New("--partitions: expected 1 or more")
+	default:
+		return nil
+	}
+}
+
+// Run builds the projections, all at once.
+func (c rebuildProjections) Run(ctx context.Context) error {
+	chosen, err := app.ProjectionsNamed(c.Names)
+	if err != nil {
+		return err
+	}
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	if c.DryRun {
+		return estimate(ctx, sys, chosen)
+	}
+	how := sys.How(opshttp.Rebuild{Throttle: c.Throttle, Partitions: c.Partitions, Accept: c.Accept, Keep: c.KeepNew})
+	return buildAll(ctx, sys, chosen, how)
+}
+
+// estimate prints the cost of rebuilding each projection.
+func estimate(ctx context.Context, s *app.System, chosen []*projections.Projection) error {
+	for _, p := range chosen {
+		e, err := app.Builds{System: s}.Estimate(ctx, p.Name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(s.Settings.Shell.Out, "%s: %d events to fold, about %s with indexes and the comparison, %.0f a second while it folds; its tables take %d MB\n",
+			p.Name, e.Events, time.Duration(e.Seconds*float64(time.Second)).Round(time.Second), e.Rate, e.Bytes>>20)
+	}
+	return nil
+}
+
+// buildAll builds projections at once, and shows their progress.
+func buildAll(ctx context.Context, s *app.System, chosen []*projections.Projection, how projections.BuildOptions) error {
+	bars := progress.NewBars(s.Settings.Shell.Err, "events")
+	lines, failed := make([]string, len(chosen)), make([]error, len(chosen))
+	var all sync.WaitGroup
+	for i, p := range chosen {
+		all.Go(func() {
+			lines[i], failed[i] = buildOne(ctx, s, p, how, bars)
+			bars.Done(p.Name)
+		})
+	}
+	all.Wait()
+	bars.End()
+	for _, line := range lines {
+		fmt.Fprint(s.Settings.Shell.Out, line)
+	}
+	return errors.Join(failed...)
+}
+
+// buildOne builds a projection, or continues its build, and returns a line for the operator.
+func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how projections.BuildOptions, bars *progress.Bars) (line string, err error) {
+	began := time.Now()
+	build := s.Build(p)
+	build.How = how
+	build.Progress = func(now projections.Progress) {
+		bars.Show(p.Name, p.Name+": "+now.Phase, int64(now.Done), int64(now.Total), now.Then)
+	}
+	err = build.Run(ctx)
+	if errors.Is(err, projections.ErrBuildRuns) {
+		bars.Say(fmt.Sprintf("%s: a rebuild is under way already; this goes on with it as it was begun", p.Name))
+		if err = build.Join(ctx); errors.Is(err, projections.ErrNoBuild) { // it has ended meanwhile
+			err = nil
+		}
+	}
+	switch {
+	case err == nil:
+		g, err := s.Live(ctx, p)
+		return fmt.Sprintf("%s: generation %d is read, built up to position %d in %s\n",
+			p.Name, g.Generation, g.Position, time.Since(began).Round(time.Millisecond)), err
+	case errors.Is(err, projections.ErrDiffers):
+		return "", fmt.Errorf("%s: %w:%s\n`bahi projections accept %s` lets them be read all the same, `bahi projections cancel %s` drops them",
+			p.Name, projections.ErrDiffers, differences(context.WithoutCancel(ctx), s, p), p.Name, p.Name)
+	case errors.Is(err, projections.ErrCancelled):
+		return "", fmt.Errorf("%s: %w", p.Name, projections.ErrCancelled)
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("%s: interrupted; a process that serves goes on with the build, or this command given again; `bahi projections cancel %s` ends it", p.Name, p.Name)
+	default:
+		return "", fmt.Errorf("%w; what is built so far stays: a process that serves goes on with it, or this command given again", err)
+	}
+}
+
+// differences returns the rows in which a build differs from the live tables.
+func differences(ctx context.Context, s *app.System, p *projections.Projection) (text string) {
+	found, err := s.Build(p).Differences(ctx)
+	if err != nil {
+		return "\n" + err.Error()
+	}
+	for _, d := range found {
+		text += "\n" + d.String()
+	}
+	return text
+}
+
+type buildProjections struct {
+	app.Settings
+
+	Throttle   int `placeholder:"N" help:"Fold at most this many events a second."`
+	Partitions int `placeholder:"N" help:"Fold in this many parts at once, if the projection allows it."`
+}
+
+// Validate implements kong's interface.
+func (c buildProjections) Validate() error { return notNegative(c.Throttle, c.Partitions) }
+
+// Run builds the projections that have no live generation of this program's version.
+func (c buildProjections) Run(ctx context.Context) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	var missing []*projections.Projection
+	for _, p := range app.AllProjections() {
+		g, err := sys.Live(ctx, p)
+		if err != nil {
+			return err
+		}
+		if !g.Live {
+			missing = append(missing, p)
+		}
+	}
+	if len(missing) == 0 {
+		fmt.Fprintln(c.Shell.Out, "everything that this version reads is built")
+		return nil
+	}
+	return buildAll(ctx, sys, missing, projections.BuildOptions{Throttle: c.Throttle, Partitions: c.Partitions})
+}
+
+// oneProjection is the argument of commands on one projection.
+type oneProjection struct {
+	app.Settings
+
+	Name string `arg:"" help:"The projection."`
+}
+
+// do calls do in the operator's name and prints done.
+func (c oneProjection) do(ctx context.Context, done string, do func(context.Context, app.Builds) error) error {
+	return c.tell(ctx, func(ctx context.Context, b app.Builds) (string, error) { return done, do(ctx, b) })
+}
+
+// tell is do for a message that only the call knows.
+func (c oneProjection) tell(ctx context.Context, do func(context.Context, app.Builds) (string, error)) error {
+	sys, err := c.OpenBooks(ctx, false)
+	if err != nil {
+		return err
+	}
+	defer sys.Close()
+	done, err := do(ctx, app.Builds{System: sys})
+	switch {
+	case errors.Is(err, opsview.ErrNoProjection):
+		return fmt.Errorf("there is no projection %q", c.Name)
+	case err == nil:
+		fmt.Fprintf(c.Shell.Out, "%s: %s\n", c.Name, done)
+	}
+	return err
+}
+
+type (
+	pauseProjection    struct{ oneProjection }
+	resumeProjection   struct{ oneProjection }
+	cancelProjection   struct{ oneProjection }
+	acceptProjection   struct{ oneProjection }
+	retryProjection    struct{ oneProjection }
+	throttleProjection struct {
+		oneProjection
+
+		PerSecond int `arg:"" name:"events" help:"Events a second; 0 for no limit."`
+	}
+	skipProjection struct {
+		oneProjection
+
+		Position uint64 `required:"" help:"Of the event at which it is parked."`
+		Reason   string `required:"" help:"Why the event has no effect here."`
+	}
+)
+
+// Run pauses the rebuild or the projection.
+func (c pauseProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "paused", func(ctx context.Context, b app.Builds) error { return b.Pause(ctx, c.Name) })
+}
+
+// Run resumes it.
+func (c resumeProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "goes on", func(ctx context.Context, b app.Builds) error { return b.Resume(ctx, c.Name) })
+}
+
+// Run cancels the build.
+func (c cancelProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "the rebuild is cancelled", func(ctx context.Context, b app.Builds) error { return b.Cancel(ctx, c.Name) })
+}
+
+// Run accepts the differences.
+func (c acceptProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "the differences are accepted", func(ctx context.Context, b app.Builds) error { return b.Accept(ctx, c.Name) })
+}
+
+// Run clears the parked state.
+func (c retryProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "tries again", func(ctx context.Context, b app.Builds) error { return b.Retry(ctx, c.Name) })
+}
+
+// Validate implements kong's interface.
+func (c throttleProjection) Validate() error {
+	if c.PerSecond < 0 {
+		return errors.New("<events>: expected 0 or more")
+	}
+	return nil
+}
+
+// Run limits the build's speed.
+func (c throttleProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "throttled", func(ctx context.Context, b app.Builds) error { return b.Throttle(ctx, c.Name, c.PerSecond) })
+}
+
+// Run records that the event is skipped.
+func (c skipProjection) Run(ctx context.Context) error {
+	return c.do(ctx, "passes over the event", func(ctx context.Context, b app.Builds) error {
+		_, err := b.Skip(ctx, b.System.ByOperator(b.System.Home), c.Name, event.Position(c.Position), c.Reason)
+		return err
+	})
+}
+
+type rollbackProjection struct{ oneProjection }
+
+// Run switches back to the kept generation. If no server keeps it up to date, Run brings it up to date first.
+func (c rollbackProjection) Run(ctx context.Context) error {
+	return c.tell(ctx, func(ctx context.Context, b app.Builds) (done string, err error) {
+		p, known := app.ProjectionNamed(c.Name)
+		if !known {
+			return "", opsview.ErrNoProjection
+		}
+		tending, stop := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- b.System.Runner.MaintainGenerations(tending, p) }()
+		err = b.Rollback(ctx, c.Name)
+		stop()
+		err = errors.Join(err, <-ended)
+		if err != nil {
+			return "", err
+		}
+		g, err := b.System.Live(ctx, p)
+		return fmt.Sprintf("generation %d is read again", g.Generation), err
+	})
+}
+
+type dropProjection struct {
+	oneProjection
+
+	Generation int `arg:"" help:"The generation, as in bahi projections list."`
+}
+
+// Run drops a generation of another version of the program.
+func (c dropProjection) Run(ctx context.Context) error {
+	return c.do(ctx, fmt.Sprintf("generation %d is dropped", c.Generation), func(ctx context.Context, b app.Builds) error {
+		p, known := app.ProjectionNamed(c.Name)
+		if !known {
+			return opsview.ErrNoProjection
+		}
+		return b.System.Build(p).Drop(ctx, c.Generation)
+	})
+}

@@ -1,0 +1,41 @@
+package accessproj
+
+import (
+	"context"
+	_ "embed"
+
+	"bahi/domain"
+	"bahi/domain/event"
+	"bahi/projections"
+)
+
+//go:embed endings.sql
+var endingsDDL string
+
+// PendingErasures has when the subjects of all areas are to be forgotten. It folds every event that ends one, so that its version
+// rises with each further type of them.
+var PendingErasures = projections.Define("endings", len(ending()), endingsDDL, projections.Apply(ending(), endings))
+
+// ending lists the types of events that end a subject.
+func ending() (names []string) {
+	for _, t := range domain.Catalogue.Endings() {
+		names = append(names, domain.Catalogue.NamesOf(t)...)
+	}
+	return names
+}
+
+func endings(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
+	for _, e := range events {
+		ending, ok := e.Data.(event.ErasureTrigger)
+		if !ok {
+			continue
+		}
+		end := ending.Erases(e.StreamID())
+		if end.At.IsZero() {
+			end.At = e.At
+		}
+		b.Exec(`insert into ending as e (subject, due, listed) values ($1, $2, $3)
+			on conflict (subject) do update set due = least(e.due, excluded.due)`, end.Subject, end.At, !end.Unlisted)
+	}
+	return nil
+}

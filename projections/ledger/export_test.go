@@ -1,4 +1,0 @@
-package ledger
-
-// Begins is for tests that hold it against the tables' function.
-var Begins = begins

@@ -1,0 +1,27 @@
+package ledgerproj
+
+import (
+	"bahi/domain/event"
+	"bahi/domain/ledger/book"
+)
+
+// foldRow takes an event of a row.
+func (f *books) foldRow(r *event.Recorded[any], id int64, e event.Event[book.Row]) {
+	before := f.current[id]
+	if _, added := e.(book.RowAdded); before == nil && !added {
+		return // it is of an account that falls to another part
+	}
+	after := &version{row: id, from: int64(r.Position), to: stillCurrent, revision: r.Revision, actor: r.Meta.Actor, reason: r.Meta.Reason, at: r.At}
+	if before == nil {
+		after.Row = e.Evolve(book.Row{})
+	} else {
+		after.Row = e.Evolve(before.Row)
+		before.to = after.from
+		if before.stored {
+			f.ended = append(f.ended, before)
+		}
+	}
+	f.current[id] = after
+	f.versions = append(f.versions, after)
+	f.sums.change(before, after)
+}

@@ -1,0 +1,207 @@
+package ledgerproj_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/unit"
+	"bahi/projections/ledgerproj"
+	"bahi/projections/projectiontest"
+)
+
+var (
+	home  = uuid.MustParse("11111111-1111-4111-8111-111111111111")
+	away  = uuid.MustParse("22222222-2222-4222-8222-222222222222")
+	day   = unit.Date(20000) // 2024-10-04
+	clerk = event.Meta{Workspace: home, Actor: "user:7", Reason: "tab\there \\ and\nthere ₹"}
+)
+
+type happened = projectiontest.Event
+
+func opened(id int64, name string) happened {
+	return projectiontest.Happened(bank.Ledger.Accounts, text(id), book.AccountOpened{Name: name}, clerk)
+}
+
+func deleted(id int64, earliest *unit.Date) happened {
+	return projectiontest.Happened(bank.Ledger.Accounts, text(id), book.AccountDeleted{EarliestRow: earliest}, clerk)
+}
+
+func added(row int64, date unit.Date, paise int64) happened {
+	return projectiontest.Happened(bank.Ledger.Rows, text(row), book.RowAdded{Account: 1, Date: date, In: entries(paise)}, clerk)
+}
+
+func edited(row int64, e book.RowEdited) happened {
+	return projectiontest.Happened(bank.Ledger.Rows, text(row), e, clerk)
+}
+
+func ended(row int64) happened {
+	return projectiontest.Happened(bank.Ledger.Rows, text(row), book.RowDeleted{}, clerk)
+}
+
+func locked(through *unit.Date) happened {
+	return projectiontest.Happened(bookslock.Kind, home.String(), bookslock.Moved{To: through}, clerk)
+}
+
+func of(row int64, e event.Event[book.Row]) happened {
+	return projectiontest.Happened(bank.Ledger.Rows, text(row), e, clerk)
+}
+
+func text(n int64) string { return strconv.FormatInt(n, 10) }
+
+func entries(paise int64) book.Side { return book.SideOf([]bank.Entry{{Amount: unit.Money(paise)}}) }
+
+// what is read of rows and totals in these tests.
+const (
+	rows   = `select row_id, from_position, case when to_position < 1e18 then to_position end as to_position, account_id, date, in_cash, out_cash, revision, deleted from row_version order by row_id, from_position`
+	totals = `select account_id, level, node, row_count, cash from total where level = 0 or level = 2 and row_count <> 0 order by 1, 2, 3`
+)
+
+func TestARowsVersionsFollowOneAnother(t *testing.T) {
+	t.Parallel()
+	tables := projectiontest.Run(t, ledgerproj.Books,
+		opened(1, "SBI"), added(7, day, 1050), edited(7, book.RowEdited{Out: new(entries(50))}),
+		edited(7, book.RowEdited{Date: new(day + 300)}), added(8, day, 1), ended(7),
+	)
+	require.Equal(t, []string{
+		"(7,2,3,1,2024-10-04,10.50,0.00,0,f)",
+		"(7,3,4,1,2024-10-04,10.50,0.50,1,f)",
+		"(7,4,6,1,2025-07-31,10.50,0.50,2,f)",
+		"(7,6,,1,2025-07-31,10.50,0.50,3,t)",
+		"(8,5,,1,2024-10-04,0.01,0.00,0,f)",
+	}, tables.Rows(rows))
+	require.Equal(t, []string{"(1,0,0,1,0.01)", "(1,2,20000,1,0.01)"}, tables.Rows(totals))
+	require.Equal(t, []string{"(5)"}, tables.Rows(`select count(*) from row_version where reason = E'tab\there \\ and\nthere ₹' and actor = 'user:7'`))
+	require.Equal(t, []string{"(1,2,1,10.50)", "(1,3,1,10.00)", "(1,4,1,10.00)", "(1,5,2,10.01)", "(1,6,1,0.01)"}, tables.Rows(`
+		select distinct on (position) account_id, position, account_rows, account_cash from posting order by position, nth desc`))
+}
+
+func TestARowAndTheOneThatReversesItKnowOfEachOther(t *testing.T) {
+	t.Parallel()
+	tables := projectiontest.Run(t, ledgerproj.Books, opened(1, "SBI"), added(7, day, 100), added(8, day, 100),
+		of(20, book.RowAdded{Account: 1, Date: day + 5, Out: entries(100), Reverses: 7}), of(7, book.RowReversed{By: 20}))
+	require.Equal(t, []string{
+		"(7,2,5,2024-10-04,1.00,0.00,0,,)", "(7,5,,2024-10-04,1.00,0.00,1,,20)", "(8,3,,2024-10-04,1.00,0.00,0,,)", "(20,4,,2024-10-09,0.00,1.00,0,7,)",
+	}, tables.Rows(`select row_id, from_position, case when to_position < 1e18 then to_position end as to_position, date, in_cash, out_cash, revision,
+		reverses, reversed_by from row_version order by row_id, from_position`))
+	require.Equal(t, []string{"(1,0,0,3,1.00)", "(1,2,20000,2,2.00)", "(1,2,20005,1,-1.00)"}, tables.Rows(totals))
+	require.Equal(t, []string{"(5,3,1.00)"}, tables.Rows(`select position, account_rows, account_cash from posting where position = 5`),
+		"a list of an account's changes finds it by its posting")
+}
+
+func TestAVoidRowStaysAndCountsNothing(t *testing.T) {
+	t.Parallel()
+	tables := projectiontest.Run(t, ledgerproj.Books, opened(1, "SBI"), added(7, day, 100), added(8, day, 1), of(7, book.RowVoided{}))
+	require.Equal(t, []string{"(7,2,4,1,2024-10-04,1.00,0.00,0,f)", "(7,4,,1,2024-10-04,0.00,0.00,1,f)", "(8,3,,1,2024-10-04,0.01,0.00,0,f)"}, tables.Rows(rows))
+	require.Equal(t, []string{`(7,"[{""amount"":1}]")`}, tables.Rows(`select row_id, in_entries from row_version where void`))
+	require.Equal(t, []string{"(1,0,0,2,0.01)", "(1,2,20000,2,0.01)"}, tables.Rows(totals))
+}
+
+func TestAnAccountEndsWithItsRows(t *testing.T) {
+	t.Parallel()
+	tables := projectiontest.Run(t, ledgerproj.Books, opened(1, "SBI"), opened(2, "HDFC"), added(7, day, 100), deleted(1, &day))
+	require.Equal(t, []string{"(1,1,1,4)", "(2,0,2,9223372036854775807)"},
+		tables.Rows(`select id, revision, opened_position, deleted_position from account order by id`))
+	require.Equal(t, []string{"(1)"}, tables.Rows(`select accounts from ledger_total`))
+	require.Empty(t, tables.Rows(`select from ledger_day`))
+}
+
+func TestNamesAndLocksAreKept(t *testing.T) {
+	t.Parallel()
+	renamed := func(to string) happened {
+		return projectiontest.Happened(bank.Ledger.Accounts, "1", book.AccountRenamed{To: to}, clerk)
+	}
+	tables := projectiontest.Run(t, ledgerproj.Books,
+		opened(1, "a"), renamed("b"), opened(2, "x"), locked(&day), renamed("c"), locked(nil), locked(new(day+1)))
+	require.Equal(t, []string{"(1,1,a)", "(1,2,b)", "(1,5,c)", "(2,3,x)"},
+		tables.Rows(`select account_id, from_position, name from account_name order by 1, 2`))
+	require.Equal(t, []string{"(1,c,2)", "(2,x,0)"}, tables.Rows(`select id, name, revision from account order by 1`))
+	require.Equal(t, []string{"(2024-10-05,2)"}, tables.Rows(`select locked_through, revision from books_lock`))
+	require.Equal(t, []string{"(1,0,0,0,0.00)", "(2,0,0,0,0.00)"}, tables.Rows(totals))
+}
+
+// A day comes to have many rows, keeps them for a while, and loses them again; some move away and back.
+func TestACrowdedDayHasTotalsOfItsParts(t *testing.T) {
+	t.Parallel()
+	events := []happened{opened(1, "SBI")}
+	for row := range int64(300) {
+		events = append(events, added(row*1000+1, day, 100))
+	}
+	for row := range int64(10) {
+		events = append(events, edited(row*1000+1, book.RowEdited{In: new(entries(7))}))
+	}
+	full := projectiontest.Run(t, ledgerproj.Books, events...)
+	require.Equal(t, []string{"(4,300,290.70)"}, full.Rows(`
+		select level, sum(row_count), sum(cash) from total where level > 2 group by level order by level`))
+
+	for row := range int64(290) {
+		if row%10 != 1 {
+			events = append(events, ended(row*1000+1))
+			continue
+		}
+		events = append(events, edited(row*1000+1, book.RowEdited{Date: new(day + 1)}))
+	}
+	events = append(events, edited(1001, book.RowEdited{Date: &day}))
+	emptied := projectiontest.Run(t, ledgerproj.Books, events...)
+	require.Equal(t, []string{"(2,20000,11)", "(2,20001,28)"}, emptied.Rows(`select level, node, row_count from total where level >= 2 order by 1, 2`))
+}
+
+func TestMoneyIsExactInTheTables(t *testing.T) {
+	t.Parallel()
+	const most = 999_999_999_999_999 // 13 digits before the point
+	side := book.SideOf(slices.Repeat([]bank.Entry{{Amount: most}}, 500))
+	tables := projectiontest.Run(t, ledgerproj.Books, opened(1, "SBI"),
+		projectiontest.Happened(bank.Ledger.Rows, "7", book.RowAdded{Account: 1, Date: day, In: side}, clerk),
+		projectiontest.Happened(bank.Ledger.Rows, "8", book.RowAdded{Account: 1, Date: day, In: side, Out: entries(1)}, clerk),
+	)
+	require.Equal(t, []string{"(4999999999999995.00,9999999999999989.99)"}, tables.Rows(`
+		select r.in_cash, p.account_cash from row_version r, posting p where r.row_id = 7 and p.position = 3`))
+}
+
+func TestTheDoctorFindsADifferenceInEachTable(t *testing.T) {
+	t.Parallel()
+	tables := projectiontest.Run(t, ledgerproj.Books,
+		opened(1, "SBI"), added(7, day, 100), added(8, day, 100), added(9, day, 1), locked(new(day-1)), opened(2, "HDFC"))
+	require.Empty(t, tables.Examine())
+	for _, table := range []string{"account", "account_name", "books_lock", "row_version", "total", "posting", "ledger_total", "ledger_day"} {
+		tables.Exec(fmt.Sprintf(`create table public.kept_%[1]s as select * from %[1]s`, table))
+		for what, change := range map[string]string{
+			"lost":    fmt.Sprintf(`delete from %[1]s where ctid = (select min(ctid) from %[1]s)`, table),
+			"changed": changes[table],
+		} {
+			tables.Exec(change)
+			found := tables.Examine()
+			require.Len(t, found, 1, "%s in %s", what, table)
+			require.Equal(t, table, found[0].Table)
+			require.NotEmpty(t, found[0].Rows)
+			tables.Exec(fmt.Sprintf(`truncate %[1]s; insert into %[1]s select * from public.kept_%[1]s`, table))
+			require.Empty(t, tables.Examine())
+		}
+	}
+	tables.Exec(`create table extra (n int)`)
+	require.Equal(t, "extra", tables.Examine()[0].Table)
+	tables.Exec(`drop table extra; alter table account_name rename to gone`)
+	found := tables.Examine()
+	require.Len(t, found, 2)
+	require.Equal(t, []string{"account_name", "log", "gone", "live tables"}, []string{found[0].Table, found[0].OnlyIn, found[1].Table, found[1].OnlyIn})
+}
+
+// changes are the smallest ones that matter.
+var changes = map[string]string{
+	"account":      `update account set name = 'sBI' where id = 1`,
+	"account_name": `update account_name set from_position = from_position + 1 where account_id = 1`,
+	"books_lock":   `update books_lock set locked_through = locked_through + 1`,
+	"ledger_total": `update ledger_total set accounts = accounts + 1`,
+	"ledger_day":   `update ledger_day set row_count = row_count + 1 where date = (select min(date) from ledger_day)`,
+	"row_version":  `update row_version set recorded_at = recorded_at + interval '1 microsecond' where row_id = 7`,
+	"total":        `update total set cash = cash + 0.01 where level = 0 and account_id = 1`,
+	"posting":      `update posting set day_rows = day_rows + 1 where position = 2`,
+}

@@ -1,0 +1,223 @@
+package ledgerproj
+
+import (
+	"context"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/projections"
+)
+
+// A day of many rows is crowded: its parts have totals of their own, so that a page in its middle is found
+// by a few of these and the rows of one part. A part begins at id 0, and at each row that was ever on that
+// day and whose id [begins] a part. So the parts follow from the rows, whichever batches brought them, and
+// have like sizes whichever ids an account has. Fixed ranges of ids would hold one row each where a
+// thousand accounts share the ids.
+
+const (
+	levelRun   = 3 // parts of some 4096 rows
+	levelShort = 4 // parts of some 32 rows
+
+	dayShift = 40 // room for a row's id beside the day
+	lastID   = 1<<dayShift - 1
+)
+
+// partings are the levels of parts: how many rows a part has on average, and how many a day must exceed to
+// have such parts. They are powers of 2.
+var partings = [...]struct {
+	level int16
+	rows  int64
+}{{levelRun, 1 << 12}, {levelShort, 1 << 5}}
+
+// begins reports whether a row begins parts of so many rows. It is the function begins of books.sql.
+func begins(row, rows int64) bool {
+	const odd, low = 0x45d9f3b, 1<<32 - 1
+	x := (row ^ row>>32) & low
+	x = (x ^ x>>16) * odd & low
+	x = (x ^ x>>16) * odd & low
+	return (x^x>>16)&(rows-1) == 0
+}
+
+// part is a part of a crowded day, or several of them: the rows from id low to before id high.
+type part struct {
+	account   int64
+	level     int16
+	day       int64
+	low, high int64
+	rows      int64 // of parts of its level
+}
+
+func (p part) node() node { return node{p.account, p.level, p.day<<dayShift | p.low} }
+
+// crowding is what a batch does to parts, beyond adding to them.
+type crowding struct {
+	emptied []part // days that have such parts no longer
+	made    []part // whose rows are summed up again, in as many parts as they are now
+}
+
+// crowd adds the batch's moves to the parts of the days that were crowded and are.
+func (s *sums) crowd(ctx context.Context, tx pgx.Tx) error {
+	if s.filling { // a fill makes all parts at its end
+		return nil
+	}
+	var days []node
+	for day, t := range s.touched {
+		if day.level != levelDay {
+			continue
+		}
+		for _, p := range partings {
+			whole := part{day.account, p.level, day.node, 0, lastID + 1, p.rows}
+			switch was, is := s.rowsOf[day] > p.rows, t.rows > p.rows; {
+			case was && is && p.level == levelShort:
+				days = append(days, day)
+			case was && !is:
+				s.emptied = append(s.emptied, whole)
+				s.forget(whole)
+			case is && !was:
+				s.made = append(s.made, whole)
+			}
+		}
+	}
+	if err := s.loadStarts(ctx, tx, days); err != nil {
+		return err
+	}
+	return s.count(ctx, tx)
+}
+
+// forget drops what is kept of a day's parts of a level.
+func (s *sums) forget(p part) {
+	day := node{p.account, levelDay, p.day}
+	for _, p.low = range s.starts[day] {
+		delete(s.totals, p.node())
+	}
+	if p.level == levelShort {
+		delete(s.starts, day)
+	}
+}
+
+// loadStarts reads where the parts of days begin, unless that is kept.
+func (s *sums) loadStarts(ctx context.Context, tx pgx.Tx, days []node) error {
+	var accounts, unknown []int64
+	for _, day := range days {
+		if s.starts[day] == nil {
+			accounts, unknown = append(accounts, day.account), append(unknown, day.node)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	rows, _ := tx.Query(ctx, `
+		select d.account_id, d.day, t.node & $4 from unnest($1::bigint[], $2::bigint[]) d (account_id, day)
+		join total t on t.account_id = d.account_id and t.level = $3 and t.node between d.day << 40 and (d.day << 40) + $4
+		order by 1, 2, 3`, accounts, unknown, int16(levelShort), int64(lastID))
+	var (
+		day   = node{level: levelDay}
+		start int64
+	)
+	_, err := pgx.ForEachRow(rows, []any{&day.account, &day.node, &start}, func() error {
+		s.starts[day] = append(s.starts[day], start)
+		s.held++
+		return nil
+	})
+	return err
+}
+
+// partsOf returns the parts to which a move adds: none, or one of each level that its day has.
+func (s *sums) partsOf(m move) (parts []part) {
+	day := m.nodes()[2]
+	starts := s.starts[day]
+	if starts == nil {
+		return nil
+	}
+	for _, p := range partings {
+		if s.rowsOf[day] <= p.rows || s.touched[day].rows <= p.rows {
+			continue
+		}
+		i, exact := slices.BinarySearch(starts, m.row)
+		if !exact {
+			i-- // the first is 0
+		}
+		next := i + 1
+		for ; i > 0 && !begins(starts[i], p.rows); i-- {
+		}
+		for ; next < len(starts) && !begins(starts[next], p.rows); next++ {
+		}
+		high := int64(lastID + 1)
+		if next < len(starts) {
+			high = starts[next]
+		}
+		parts = append(parts, part{m.account, p.level, day.node, starts[i], high, p.rows})
+	}
+	return parts
+}
+
+// count adds the moves to the parts. A row that begins a part splits the one that it comes to.
+func (s *sums) count(ctx context.Context, tx pgx.Tx) error {
+	var (
+		moved = make([][]part, len(s.moves))
+		split = map[node]bool{}
+		begun = map[node][]int64{} // new starts by day
+	)
+	for i, m := range s.moves {
+		moved[i] = s.partsOf(m)
+		for _, p := range moved[i] {
+			if m.rows <= 0 || m.row == p.low || !begins(m.row, p.rows) {
+				continue
+			}
+			if p.level == levelShort {
+				day := m.nodes()[2]
+				begun[day] = append(begun[day], m.row)
+			}
+			if !split[p.node()] {
+				split[p.node()] = true
+				delete(s.totals, p.node())
+				s.made = append(s.made, p)
+			}
+		}
+	}
+	type change struct {
+		*amount
+		by *move
+	}
+	var changes []change
+	for i := range s.moves {
+		for _, p := range moved[i] {
+			if !split[p.node()] {
+				changes = append(changes, change{s.total(p.node()), &s.moves[i]})
+			}
+		}
+	}
+	if err := s.load(ctx, tx); err != nil {
+		return err
+	}
+	for _, c := range changes {
+		c.add(c.by.rows, c.by.effect)
+	}
+	for day, rows := range begun {
+		s.starts[day] = distinct(append(s.starts[day], rows...))
+		slices.Sort(s.starts[day])
+		s.held += len(rows)
+	}
+	return nil
+}
+
+// queueCrowded writes what became of the parts of crowded days.
+func (f *books) queueCrowded(b *projections.Batch) {
+	for _, p := range f.sums.emptied {
+		b.Exec(`delete from total where account_id = $1 and level = $2 and node between $3 and $4`,
+			p.account, p.level, p.node().node, p.node().node+lastID)
+	}
+	if len(f.sums.made) == 0 {
+		return
+	}
+	var (
+		accounts, days, lows, highs, rows []int64
+		levels                            []int16
+	)
+	for _, p := range f.sums.made {
+		accounts, levels, days = append(accounts, p.account), append(levels, p.level), append(days, p.day)
+		lows, highs, rows = append(lows, p.low), append(highs, p.high), append(rows, p.rows)
+	}
+	b.Exec(`select make_parts($1, $2, $3, $4, $5, $6)`, accounts, levels, days, lows, highs, rows)
+}

@@ -1,0 +1,204 @@
+package ledgerproj
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/projections"
+)
+
+// The levels of table total.
+const (
+	levelAccount = 0
+	levelPeriod  = 1
+	levelDay     = 2
+
+	periodShift = 6 // a period has 64 days, so that a ledger of ten years has as many periods
+)
+
+// node names a row of table total.
+type node struct {
+	account int64
+	level   int16
+	node    int64
+}
+
+// amount is what rows come to.
+type amount struct {
+	rows int64
+	cash cash
+	fine fine
+
+	batch int // the last that changed it
+}
+
+func (a *amount) add(rows int64, e book.Effect) {
+	a.rows += rows
+	a.cash.add(int64(e.Cash))
+	a.fine.add(int64(e.Fine))
+}
+
+// into adds the columns row_count, cash and fine.
+func (a *amount) into(c *projections.Copy) {
+	c.Bigint(a.rows)
+	a.cash.copy(c, unit.MoneyPlaces)
+	a.fine.copy(c, unit.GramsPlaces)
+}
+
+// move is one change of what a day amounts to.
+type move struct {
+	account  int64
+	position int64
+	row      int64
+	day      unit.Date
+	rows     int64
+	effect   book.Effect
+}
+
+// posted is a row of table posting.
+type posted struct {
+	account, position int64
+	nth               int
+	day               unit.Date
+	sums              [3]amount // account, period, day
+}
+
+// sums keeps what accounts amount to while a batch is folded.
+type sums struct {
+	*kept
+	crowding
+	ledgers
+
+	moves    []move
+	touched  map[node]*amount // those of kept.totals that this batch changes
+	unknown  []node           // those of them that are to be read
+	rowsOf   map[node]int64   // rows that a day had before the batch
+	postings []posted
+}
+
+func newSums(k *kept) *sums {
+	return &sums{kept: k, ledgers: newLedgers(), touched: map[node]*amount{}, rowsOf: map[node]int64{}}
+}
+
+// change notes that a row has become another: its old version leaves its day, its new one comes to its own.
+func (s *sums) change(before, after *version) {
+	s.moveDay(before, after)
+	m := move{account: after.Account, position: after.from, row: after.row, day: after.Date}
+	switch {
+	case before == nil:
+		m.rows, m.effect = 1, after.sum()
+	case after.Deleted:
+		m.rows, m.effect = -1, book.Effect{}.Minus(before.sum())
+	case before.Date == after.Date:
+		m.effect = after.sum().Minus(before.sum())
+	default:
+		leave := m
+		leave.day, leave.rows, leave.effect = before.Date, -1, book.Effect{}.Minus(before.sum())
+		s.moves = append(s.moves, leave)
+		m.rows, m.effect = 1, after.sum()
+	}
+	s.moves = append(s.moves, m)
+}
+
+func (m move) nodes() [3]node {
+	return [3]node{
+		{m.account, levelAccount, 0},
+		{m.account, levelPeriod, int64(m.day >> periodShift)},
+		{m.account, levelDay, int64(m.day)},
+	}
+}
+
+// total returns a total that the batch changes. If it is not kept, [sums.load] reads it.
+func (s *sums) total(n node) *amount {
+	t := s.totals[n]
+	if t == nil {
+		t = &amount{}
+		s.totals[n] = t
+		if s.written {
+			s.unknown = append(s.unknown, n)
+		}
+	}
+	if t.batch != s.batches {
+		t.batch = s.batches
+		s.touched[n] = t
+	}
+	return t
+}
+
+// settle computes the totals that the moves change, and the postings.
+func (s *sums) settle(ctx context.Context, tx pgx.Tx) error {
+	s.batches++
+	moved := make([][3]*amount, len(s.moves))
+	for i, m := range s.moves {
+		for level, n := range m.nodes() {
+			moved[i][level] = s.total(n)
+		}
+	}
+	for _, concerned := range []map[int64]bool{s.opened, s.closed} {
+		for a := range concerned {
+			s.total(node{a, levelAccount, 0}) // if of nothing
+		}
+	}
+	if err := s.load(ctx, tx); err != nil {
+		return err
+	}
+	for n, t := range s.touched {
+		switch n.level {
+		case levelAccount:
+			s.ledgers.before[n.account] = *t
+		case levelDay:
+			s.rowsOf[n] = t.rows
+		}
+	}
+	s.postings = make([]posted, 0, len(s.moves))
+	for i, m := range s.moves {
+		p := posted{account: m.account, position: m.position, day: m.day}
+		for level, t := range moved[i] {
+			t.add(m.rows, m.effect)
+			p.sums[level] = *t
+		}
+		if n := len(s.postings); n > 0 && s.postings[n-1].position == m.position {
+			if last := &s.postings[n-1]; last.day == m.day && last.account == m.account {
+				p.nth = last.nth
+				*last = p // what an event leaves behind counts, not what it passes through
+				continue
+			}
+			p.nth = s.postings[n-1].nth + 1
+		}
+		s.postings = append(s.postings, p)
+	}
+	return s.crowd(ctx, tx)
+}
+
+// load reads the totals that are not kept.
+func (s *sums) load(ctx context.Context, tx pgx.Tx) error {
+	if len(s.unknown) == 0 {
+		return nil
+	}
+	unknown := s.unknown
+	s.unknown = nil
+	var (
+		accounts, nodes []int64
+		levels          []int16
+	)
+	for _, n := range unknown {
+		accounts, levels, nodes = append(accounts, n.account), append(levels, n.level), append(nodes, n.node)
+	}
+	rows, _ := tx.Query(ctx, `
+		select t.account_id, t.level, t.node, t.row_count, t.cash, t.fine
+		from unnest($1::bigint[], $2::smallint[], $3::bigint[]) n (account_id, level, node)
+		join total t using (account_id, level, node)`, accounts, levels, nodes)
+	var (
+		n node
+		a amount
+	)
+	_, err := pgx.ForEachRow(rows, []any{&n.account, &n.level, &n.node, &a.rows, &a.cash, &a.fine}, func() error {
+		a.batch = s.batches
+		*s.totals[n] = a
+		return nil
+	})
+	return err
+}

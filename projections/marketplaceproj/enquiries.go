@@ -1,0 +1,65 @@
+package marketplaceproj
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"bahi/domain"
+	"bahi/domain/event"
+	"bahi/domain/marketplace/enquiry"
+	"bahi/projections"
+)
+
+//go:embed enquiries.sql
+var enquiriesDDL string
+
+// Enquiries has what companies were asked. What is personal comes into it in clear, for as long as its key is there.
+var Enquiries = projections.Define("enquiries", 2, enquiriesDDL+projections.RowCountDDL("enquiry", "true", "workspace_id", "company_id", "spam", "status", "source_platform"),
+	projections.Apply(slices.Concat(domain.Catalogue.NamesOf(reflect.TypeFor[enquiry.Sent]()), domain.Catalogue.NamesOf(reflect.TypeFor[enquiry.Notified]())), foldAsked),
+	projections.On(func(b *projections.Batch, e event.Recorded[enquiry.StatusChanged]) {
+		b.Set("enquiry", e.StreamID(), "status", e.Data.To, "updated_at", e.At, "revision", e.Revision)
+		moved(b, e)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[enquiry.NotesWritten]) {
+		b.Set("enquiry", e.StreamID(), "notes", e.Data.Notes, "updated_at", e.At, "revision", e.Revision)
+	}),
+	projections.On(func(b *projections.Batch, e event.Recorded[enquiry.BuyerErased]) {
+		gone := enquiry.Subject(e.StreamID(), e.Data.Before)
+		b.Exec(`update enquiry set user_name = null, user_email = null, user_phone = null, message = null, notes = null where buyer = $1`, gone)
+		b.Exec(`update notice set said = null where buyer = $1`, gone)
+	}),
+).WithBatchDelay(enquiriesGather)
+
+// enquiriesGather is how long an enquiry may wait for others, and for what became of telling the company, while nobody reads enquiries.
+const enquiriesGather = 50 * time.Millisecond
+
+// moved notes a move of an enquiry's status.
+func moved(b *projections.Batch, e event.Recorded[enquiry.StatusChanged]) {
+	b.Exec(`insert into move (enquiry_id, nth, workspace_id, moved_from, moved_to, at, actor, reason) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+		e.StreamID(), e.Revision, e.Meta.Workspace, e.Data.From, e.Data.To, e.At, e.Meta.Actor, e.Meta.Reason)
+}
+
+// told returns what became of a notification, as the table has it.
+func told(status string, at time.Time, why string) map[string]any {
+	outcome := map[string]any{"status": status, "at": at.UTC(), "error": nil}
+	if why != "" {
+		outcome["error"] = why
+	}
+	return outcome
+}
+
+// outcomes are what became of an enquiry's notifications, by port.
+type outcomes map[enquiry.Port]map[string]any
+
+// json returns their JSON.
+func (o outcomes) json() string {
+	text, err := json.Marshal(o)
+	if err != nil {
+		panic(fmt.Sprintf("encode notifications: %v", err)) // texts and times
+	}
+	return string(text)
+}

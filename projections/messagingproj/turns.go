@@ -1,0 +1,277 @@
+package messagingproj
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain"
+	"bahi/domain/event"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+	"bahi/projections"
+)
+
+// turnTypes are the types of the events that begin a message, or say what became of it.
+func turnTypes() []string {
+	var names []string
+	for _, t := range []reflect.Type{
+		reflect.TypeFor[message.Queued](), reflect.TypeFor[message.Received](), reflect.TypeFor[message.Accepted](), reflect.TypeFor[message.Failed](),
+		reflect.TypeFor[message.Requeued](), reflect.TypeFor[message.Skipped](), reflect.TypeFor[message.Reported](), reflect.TypeFor[message.Identified](),
+	} {
+		names = append(names, domain.Catalogue.NamesOf(t)...)
+	}
+	return names
+}
+
+// begun is a message that begins in a batch.
+type begun struct {
+	said             message.Content
+	channel, contact int64
+	workspace        uuid.UUID
+	actor            string
+	at, arrived      time.Time
+	reacts           *string
+	position         int64
+	inbound          bool
+}
+
+// turn is what a batch says became of a message.
+type turn struct {
+	provider, network *string // ids that it got
+
+	settled  bool // the rest is known: it has a status, and why
+	accepted bool // it was not settled before: if it was queued, it is sent
+	status   string
+	reason   network.Reason
+	code     int
+	title    event.Personal
+	details  event.Personal
+
+	position *int64
+
+	reached time.Time // when a receipt told first that it has reached its contact; zero: none did
+}
+
+// settle sets the status, and why.
+func (t *turn) settle(status string, reason network.Reason, code int, title, details event.Personal) {
+	t.settled, t.accepted = true, false
+	t.status, t.reason, t.code, t.title, t.details = status, reason, code, title, details
+}
+
+// accept notes that the network took the message, of which a receipt may have told before.
+func (t *turn) accept() {
+	switch {
+	case !t.settled:
+		t.accepted = true
+	case t.status == message.Waiting:
+		t.settle(message.Sent, "", 0, event.Personal{}, event.Personal{})
+	}
+}
+
+// turns are the messages of a batch, in the order of their first events.
+type turns struct {
+	ids   []int64
+	began map[int64]begun
+	of    map[int64]*turn
+}
+
+// foldTurns folds the messages of a batch in memory and writes them with at most four statements: a statement for each of four events of a message took half of
+// what Postgres does for a text that is sent.
+func foldTurns(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
+	all := turns{began: map[int64]begun{}, of: map[int64]*turn{}}
+	for _, e := range events {
+		id, err := strconv.ParseInt(e.StreamID(), 10, 64)
+		if err != nil {
+			return fmt.Errorf("the message of %s: %w", e.Stream, err)
+		}
+		all.add(id, e)
+	}
+	all.write(b)
+	return nil
+}
+
+// add folds an event.
+func (all *turns) add(id int64, e event.Recorded[any]) {
+	t := all.of[id]
+	if t == nil {
+		t = &turn{}
+		all.of[id] = t
+		all.ids = append(all.ids, id)
+	}
+	at := int64(e.Position)
+	begin := func(said message.Content, channel, contact int64, inbound bool, when, arrived time.Time, reacts *string) {
+		all.began[id] = begun{said, channel, contact, e.Meta.Workspace, e.Meta.Actor, when, arrived, reacts, at, inbound}
+		t.position = &at
+	}
+	switch d := e.Data.(type) {
+	case message.Queued:
+		begin(d.Content, d.Channel, d.Contact, false, e.At, e.At, nil)
+		t.settle(message.Waiting, "", 0, event.Personal{}, event.Personal{})
+	case message.Received:
+		var reacts *string
+		if d.Reacts != "" {
+			reacts = &d.Reacts
+		}
+		begin(d.Content, d.Channel, d.Contact, true, d.SentAt, byNetwork(d.ArrivedAt, e.At), reacts)
+		var reason network.Reason
+		if d.Code != 0 {
+			reason = network.Content
+		}
+		t.settle(message.Inbound, reason, d.Code, d.Title, d.Details)
+		if d.ProviderID != "" {
+			t.provider = &d.ProviderID
+		}
+	case message.Accepted:
+		t.provider, t.position = &d.ProviderID, &at
+		t.accept()
+	case message.Failed:
+		status := message.NotSent
+		if d.Reason == network.Unknown || d.Reason.Stops() && strings.HasPrefix(e.Meta.Actor, "campaign:") { // a campaign sends it later
+			status = message.Waiting
+		}
+		t.settle(status, d.Reason, d.Code, d.Title, d.Details)
+		t.position = &at
+	case message.Skipped: // there may be no row of it
+		t.settle(message.NotSent, network.PassedOver, 0, event.Personal{}, event.Personal{})
+		t.position = &at
+	case message.Requeued:
+		t.settle(message.Waiting, "", 0, event.Personal{}, event.Personal{})
+		t.position = &at
+	case message.Reported:
+		s := d.Evolve(message.State{})
+		t.settle(s.Status, s.Reason, s.Code, d.Title, d.Details)
+		t.position = &at
+		if t.reached.IsZero() && (d.Status == message.Delivered || d.Status == message.Read) {
+			t.reached = byNetwork(d.At, e.At)
+		}
+	case message.Identified:
+		t.network = &d.NetworkID
+	}
+}
+
+// insertBegun adds messages.
+const insertBegun = `
+	insert into message (id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, reason, code, title, details, provider_id, network_id, at, actor, began, position, arrived_at, reacts)
+	select id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, nullif(reason, ''), nullif(code, 0), title, details, provider_id, network_id, at, actor, began, position, arrived_at, reacts
+	from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::boolean[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[],
+		$14::text[], $15::text[], $16::timestamptz[], $17::text[], $18::bigint[], $19::bigint[], $20::timestamptz[], $21::text[])
+		n (id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, reason, code, title, details, provider_id, network_id, at, actor, began, position, arrived_at, reacts)`
+
+// talkOn keeps what conversations show of messages that begin, without reactions. Those count as unread that are newer than what people
+// have read.
+const talkOn = `
+	insert into conversation as c (contact_id, workspace_id, last_at, unread)
+	select n.contact_id, n.workspace_id, max(n.at), count(*) filter (where n.inbound
+		and (r.read_at is null or (n.at, n.arrived_at, n.began) > (r.read_at, r.read_arrived, r.read_began)))
+	from unnest($1::bigint[], $2::uuid[], $3::timestamptz[], $4::timestamptz[], $5::bigint[], $6::boolean[], $7::text[]) n (contact_id, workspace_id, at, arrived_at, began, inbound, type)
+	left join conversation r on r.contact_id = n.contact_id
+	where n.type <> 'reaction'
+	group by 1, 2
+	on conflict (contact_id) do update set last_at = greatest(c.last_at, excluded.last_at), unread = c.unread + excluded.unread`
+
+// replaceReactions takes away the reactions to one message that a later one of the same contact has replaced: those that begin, and those
+// from before.
+const replaceReactions = `
+	update message m set text = null, deleted_at = newer.at, position = greatest(m.position, newer.began)
+	from (
+		select distinct on (o.id) o.id, n.at, n.began from message begun join message o on o.contact_id = begun.contact_id and o.reacts = begun.reacts
+			join message n on n.contact_id = o.contact_id and n.reacts = o.reacts and (n.at, n.arrived_at, n.began) > (o.at, o.arrived_at, o.began)
+		where begun.id = any($1) and o.deleted_at is null order by o.id, n.began) newer
+	where m.id = newer.id`
+
+// countReplies counts the messages that reach their contacts in a batch. Those that began before it may have reached them before.
+const countReplies = `
+	insert into reply as r (channel_id, workspace_id, quarter, count)
+	select m.channel_id, m.workspace_id, date_bin('15 minutes', n.at, timestamptz '2000-01-01 00:00Z'), count(*)
+	from unnest($1::bigint[], $2::boolean[], $3::timestamptz[]) n (id, begins, at) join message m on m.id = n.id
+	where m.type <> 'template' and (n.begins or m.status not in ('delivered', 'read'))
+	group by 1, 2, 3
+	on conflict (channel_id, quarter) do update set count = r.count + excluded.count`
+
+// turnOn notes what became of messages that began before.
+const turnOn = `
+	update message m set
+		provider_id = coalesce(n.provider_id, m.provider_id), network_id = coalesce(n.network_id, m.network_id), position = coalesce(n.position, m.position),
+		status = case when n.settled then n.status when n.accepted and m.status = 'queued' then 'sent' else m.status end,
+		reason = case when n.settled then nullif(n.reason, '') when n.accepted and m.status = 'queued' then null else m.reason end,
+		code = case when n.settled then nullif(n.code, 0) when n.accepted and m.status = 'queued' then null else m.code end,
+		title = case when n.settled then n.title when n.accepted and m.status = 'queued' then null else m.title end,
+		details = case when n.settled then n.details when n.accepted and m.status = 'queued' then null else m.details end
+	from unnest($1::bigint[], $2::boolean[], $3::boolean[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[])
+		n (id, settled, accepted, status, reason, code, title, details, provider_id, network_id, position)
+	where m.id = n.id`
+
+// settlements are the columns of what became of messages.
+type settlements struct {
+	ids               []int64
+	settled, accepted []bool
+	status, reason    []string
+	code              []int64
+	title, details    []event.Personal
+	provider, network []*string
+	position          []*int64
+}
+
+func (s *settlements) add(id int64, t *turn) {
+	s.ids, s.settled, s.accepted = append(s.ids, id), append(s.settled, t.settled), append(s.accepted, t.accepted)
+	s.status, s.reason, s.code = append(s.status, t.status), append(s.reason, string(t.reason)), append(s.code, int64(t.code))
+	s.title, s.details = append(s.title, t.title), append(s.details, t.details)
+	s.provider, s.network, s.position = append(s.provider, t.provider), append(s.network, t.network), append(s.position, t.position)
+}
+
+// write queues the statements.
+func (all *turns) write(b *projections.Batch) {
+	var (
+		now, later       settlements
+		workspaces       []uuid.UUID
+		channels, people []int64
+		inbound          []bool
+		types, actors    []string
+		texts, images    []event.Personal
+		times, arrivals  []time.Time
+		reacts           []*string
+		reactions        []int64
+		positions        []int64
+		reached          []int64
+		begin            []bool
+		moments          []time.Time
+	)
+	for _, id := range all.ids {
+		m, begins := all.began[id]
+		if at := all.of[id].reached; !at.IsZero() {
+			reached, begin, moments = append(reached, id), append(begin, begins), append(moments, at)
+		}
+		if !begins {
+			later.add(id, all.of[id])
+			continue
+		}
+		now.add(id, all.of[id])
+		workspaces, channels, people = append(workspaces, m.workspace), append(channels, m.channel), append(people, m.contact)
+		inbound, arrivals, reacts = append(inbound, m.inbound), append(arrivals, m.arrived), append(reacts, m.reacts)
+		if m.reacts != nil {
+			reactions = append(reactions, id)
+		}
+		types, actors, texts, images = append(types, m.said.Type), append(actors, m.actor), append(texts, m.said.Text), append(images, m.said.Image)
+		times, positions = append(times, m.at), append(positions, m.position)
+	}
+	if len(now.ids) > 0 {
+		b.Exec(insertBegun, now.ids, workspaces, channels, people, inbound, types, texts, images, now.status, now.reason, now.code, now.title, now.details,
+			now.provider, now.network, times, actors, positions, now.position, arrivals, reacts)
+		b.Exec(talkOn, people, workspaces, times, arrivals, positions, inbound, types)
+	}
+	if len(reactions) > 0 {
+		b.Exec(replaceReactions, reactions)
+	}
+	if len(reached) > 0 {
+		b.Exec(countReplies, reached, begin, moments)
+	}
+	if len(later.ids) > 0 {
+		b.Exec(turnOn, later.ids, later.settled, later.accepted, later.status, later.reason, later.code, later.title, later.details, later.provider, later.network, later.position)
+	}
+}

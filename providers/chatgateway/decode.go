@@ -1,0 +1,250 @@
+package chatgateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bahi/providers/lenient"
+)
+
+// formType is the content type of form_v1.
+const formType = "application/x-www-form-urlencoded"
+
+// Detect returns the dialect of a body, or [ErrUnreadable].
+func Detect(contentType string, body []byte) (Dialect, error) {
+	if contentType == formType {
+		return FormV1, nil
+	}
+	var head struct {
+		Object  json.RawMessage `json:"object"`
+		Entry   json.RawMessage `json:"entry"`
+		Type    json.RawMessage `json:"type"`
+		Payload json.RawMessage `json:"payload"`
+	}
+	switch {
+	case json.Unmarshal(body, &head) != nil:
+	case head.Object != nil || head.Entry != nil:
+		return GraphV3, nil
+	case head.Type != nil && head.Payload != nil:
+		return EnvelopeV2, nil
+	}
+	return "", ErrUnreadable
+}
+
+// Decode returns the events of a body, in their order. An event that this program does not know is of kind [Other], a part that cannot be
+// read of
+// kind [Unread]. Decode returns [ErrUnreadable] for a body in none of the dialects.
+func Decode(contentType string, body []byte) (events []Event, err error) {
+	dialect, err := Detect(contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	switch dialect {
+	case FormV1:
+		events, err = decodeForm(body)
+	case GraphV3:
+		events, err = decodeGraph(body)
+	case EnvelopeV2:
+		events, err = decodeEnvelope(body)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrUnreadable, dialect, err)
+	}
+	return events, nil
+}
+
+// Key returns the key under which a call is repeated, "" if it has several events or no id.
+func Key(contentType string, body []byte) string {
+	key, _ := keyed(contentType, body)
+	return key
+}
+
+// SenderKey is [Key] among the calls about one number, page or app of ours, since several workspaces have an endpoint together.
+func SenderKey(contentType string, body []byte) string {
+	key, e := keyed(contentType, body)
+	if key == "" {
+		return ""
+	}
+	return strings.Join([]string{e.App, e.Sender, key}, " ")
+}
+
+func keyed(contentType string, body []byte) (key string, e Event) {
+	events, err := Decode(contentType, body)
+	if err != nil || len(events) != 1 || events[0].ID == "" {
+		return "", e
+	}
+	e = events[0]
+	if slices.Contains([]Kind{Template, Consent, Moved, Revised, Revoked, Unread}, e.Kind) { // the same may come about again, with another time in the body
+		return "", e
+	}
+	if e.Kind == Message || e.Kind == Group { // its type does not matter: a repeated message is the same message
+		return string(e.Kind) + " " + e.ID, e
+	}
+	return strings.Join([]string{string(e.Kind), e.Type, e.ID, e.GSID}, " "), e
+}
+
+// envelope is envelope_v2. Values that may be text or number are read as they come.
+type envelope struct {
+	App       string         `json:"app"`
+	Timestamp lenient.Moment `json:"timestamp"`
+	Type      string         `json:"type"`
+	Payload   struct {
+		ID          lenient.Text    `json:"id"`
+		GSID        lenient.Text    `json:"gsId"`
+		Source      lenient.Text    `json:"source"`
+		Destination lenient.Text    `json:"destination"`
+		Phone       lenient.Text    `json:"phone"`
+		Type        string          `json:"type"`
+		Payload     json.RawMessage `json:"payload"`
+		Sender      struct {
+			Phone   lenient.Text `json:"phone"`
+			Name    string       `json:"name"`
+			UserID  lenient.Text `json:"userId"`
+			GroupID lenient.Text `json:"group_id"`
+		} `json:"sender"`
+		Context struct {
+			ID lenient.Text `json:"id"`
+		} `json:"context"`
+		GroupID lenient.Text `json:"group_id"`
+	} `json:"payload"`
+}
+
+// inner is the payload of an envelope's message or status.
+type inner struct {
+	Text        string         `json:"text"`
+	Title       string         `json:"title"`
+	Caption     string         `json:"caption"`
+	Emoji       string         `json:"emoji"`
+	ID          lenient.Text   `json:"id"`
+	URL         string         `json:"url"`
+	ContentType string         `json:"contentType"`
+	Code        lenient.Text   `json:"code"`
+	Reason      string         `json:"reason"`
+	TS          lenient.Moment `json:"ts"`
+}
+
+// known are the types of messages and statuses whose payload this program reads.
+var known = []string{
+	"text", "image", "file", "audio", "video", "reaction", "button_reply", "list_reply", "enqueued", "sent", "failed", "delivered", "read",
+}
+
+func decodeEnvelope(body []byte) ([]Event, error) {
+	var in envelope
+	wrong := lenient.Read(body, &in)
+	p := in.Payload
+	var content inner
+	if p.Payload != nil {
+		if odd := lenient.Read(p.Payload, &content); odd != "" && slices.Contains(known, p.Type) {
+			wrong = first(wrong, "payload.payload: "+odd)
+		}
+	}
+	if wrong != "" {
+		return nil, errors.New(wrong)
+	}
+	e := Event{Kind: Other, ID: string(p.ID), Type: p.Type, At: in.Timestamp.Time, App: in.App}
+	switch in.Type {
+	case "message":
+		e.Kind, e.Name, e.UserID = Message, p.Sender.Name, string(p.Sender.UserID)
+		if p.Type == "reaction" {
+			e.Reacts = first(string(content.ID), string(p.Context.ID))
+		}
+		e.name(first(string(p.Source), string(p.Sender.Phone)))
+		e.ofGroup(string(p.Source), string(p.GroupID), string(p.Sender.GroupID))
+		e.Text = first(content.Text, content.Caption, content.Title, content.Emoji)
+		if content.URL != "" {
+			e.Media = &Media{URL: content.URL, ContentType: content.ContentType}
+		}
+	case "message-event":
+		e.Kind, e.GSID, e.To = Status, string(p.GSID), digits(string(p.Destination))
+		e.Code, e.Reason = string(content.Code), content.Reason
+		if content.TS.Time != nil {
+			e.At = content.TS.Time
+		}
+	case "user-event":
+		if p.Type == "opted-out" || p.Type == "opted-in" {
+			e.Kind, e.Type = Consent, map[string]string{"opted-out": "stop", "opted-in": "resume"}[p.Type]
+			e.name(string(p.Phone))
+		}
+	}
+	return []Event{e}, nil
+}
+
+func decodeForm(body []byte) ([]Event, error) {
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, err
+	}
+	get := func(name string) string { return strings.ToValidUTF8(form.Get(name), "\ufffd") }
+	e := Event{Kind: Message, ID: get("MessageSid"), Type: "text", Name: get("ProfileName"), Text: get("Body"), Sender: digits(form.Get("To"))}
+	if status := get("MessageStatus"); status != "" && !form.Has("Body") { // from us to a person
+		e.Kind, e.Type, e.To, e.Sender = Status, status, e.Sender, digits(form.Get("From"))
+		e.Code, e.Reason = get("ErrorCode"), get("ErrorMessage")
+		if status == "undelivered" {
+			e.Type = "failed"
+		}
+		return []Event{e}, nil
+	}
+	e.name(get("From"))
+	e.ofGroup(get("From"), get("group_id"))
+	if !form.Has("From") || !form.Has("Body") && !form.Has("MediaUrl0") {
+		e.Kind = Other
+	}
+	if files, _ := strconv.Atoi(form.Get("NumMedia")); files > 0 {
+		e.Media = &Media{URL: get("MediaUrl0"), ContentType: get("MediaContentType0")}
+		kind, _, _ := strings.Cut(e.Media.ContentType, "/")
+		switch kind {
+		case "image", "audio", "video":
+			e.Type = kind
+		default:
+			e.Type = "file"
+		}
+	}
+	return []Event{e}, nil
+}
+
+// name notes by what a network names a sender: by a phone, or else by an id, which is kept as it is. A prefix such as tel: is no part of
+// either.
+func (e *Event) name(id string) {
+	id = id[strings.LastIndexByte(id, ':')+1:]
+	phone, domain, _ := strings.Cut(id, "@")
+	if e.From = digits(phone); strings.Trim(phone, "+0123456789-() ") != "" || domain == hidden {
+		e.From, e.UserID = "", first(e.UserID, id)
+	}
+}
+
+// The domains of addresses that some gateways have: of people whose phone is hidden, and of groups.
+const (
+	hidden = "lid"
+	group  = "@g.us"
+)
+
+// ofGroup notes that a message was written in a group: it has a group's id, or its sender has a group's address.
+func (e *Event) ofGroup(sender string, groups ...string) {
+	if first(groups...) != "" || strings.HasSuffix(sender, group) {
+		e.Kind = Group
+	}
+}
+
+// digits returns the digits of a phone without what surrounds them.
+func digits(phone string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, phone)
+}
+
+func first(all ...string) string {
+	for _, s := range all {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,85 @@
+// Package gateway speaks with an aggregator in front of the chat network: it reads the aggregator's webhooks in three dialects, checks
+// their proofs, and sends replies. Without a configured aggregator, a [Sandbox] keeps the replies.
+package chatgateway
+
+import (
+	"errors"
+	"strings"
+	"time"
+)
+
+// Dialect is the form of a webhook's body.
+type Dialect string
+
+// The dialects (section 3.2 of the contract).
+const (
+	EnvelopeV2 Dialect = "envelope_v2" // {"type", "payload"}
+	GraphV3    Dialect = "graph_v3"    // {"object", "entry"}, the network's own form
+	FormV1     Dialect = "form_v1"     // a form, MessageSid and Body
+)
+
+// Kind is the kind of an event.
+type Kind string
+
+// The kinds of events.
+const (
+	Message  Kind = "message"  // a person wrote
+	Status   Kind = "status"   // what became of a message that was sent
+	Moved    Kind = "moved"    // a person has another phone, or another id at the network
+	Revised  Kind = "revised"  // a person changed the message of the ID
+	Revoked  Kind = "revoked"  // a person took back the message of the ID
+	Template Kind = "template" // a template's status; ID is the network's of the template
+	Consent  Kind = "consent"  // a person wants no more messages, or wants them again: Type is stop or resume
+	Failure  Kind = "failure"  // what is wrong with the account, or with what it asked for
+	Group    Kind = "group"    // somebody wrote in a group; nothing follows from it
+	Unread   Kind = "unread"   // a part that cannot be read: Reason says why
+	Other    Kind = "other"    // anything else; nothing follows from it
+)
+
+// Event is one event of a webhook.
+type Event struct {
+	Kind Kind
+	ID   string // of the message; of a status, the network's or the aggregator's; empty: none was given
+	GSID string // of a status, the aggregator's id of the message, beside ID
+	Type string // of a message: text, image, file, audio, video, contact, location, sticker, reaction, button_reply, list_reply; of a status: see Rank
+	At   *time.Time
+
+	From   string // digits by which the network names the sender, mostly of a phone; empty: unknown
+	UserID string // the network's id of the sender, where it is no digits; empty: unknown
+	Name   string
+	Text   string // of a message: its text, caption or chosen reply
+	Media  *Media
+
+	To     string // of a status: digits of the recipient
+	Code   string // of a failed status, of a message that the network does not pass on, and of Failure
+	Title  string
+	Reason string
+
+	Sender   string // the network's id of ours that got the message or sent it: a number's, or a page's; of a template the account's; empty: unknown
+	App      string // the name or id of our app at the aggregator; empty: unknown
+	Page     bool   // it is a page's, where people have ids and no phones
+	Username string // of the sender
+	Callback string // of a status: our own id of the message
+	Reacts   string // of a reaction: the network's id of the message to which it is
+	Place    string // in the body, as in entry[0].changes[0].value.messages[1]; empty: the body is one event
+	Before   string // of Moved: the phone or id until now
+}
+
+// Media is a file that a message refers to.
+type Media struct {
+	URL         string `json:"url,omitempty"` // empty: the network gives one for the ID
+	ID          string `json:"id,omitempty"`
+	ContentType string `json:"content_type,omitempty"`
+}
+
+// Part returns the kind of the event with its place.
+func (e Event) Part() string { return strings.TrimSpace(string(e.Kind) + " " + e.Place) }
+
+// ErrUnreadable reports a body in none of the dialects.
+var ErrUnreadable = errors.New("the body is in no known dialect")
+
+// Ranks of statuses: a message's status only rises. An unknown one has rank 0, and failed loses against a delivery.
+var ranks = map[string]int{"enqueued": 1, "queued": 1, "sent": 2, "failed": 3, "delivered": 4, "read": 5, "played": 5}
+
+// Rank returns the rank of a status, 0 for an unknown one.
+func Rank(status string) int { return ranks[status] }

@@ -1,0 +1,109 @@
+package chatgateway
+
+import (
+	"crypto/hmac"
+	"crypto/sha1" //nolint:gosec // G505: form_v1's signature is an HMAC with it
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"mime"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// ErrNotProven reports a call without one of the configured proofs.
+var ErrNotProven = errors.New("a proof is missing or wrong")
+
+// Proof says how calls prove that the aggregator made them. Every proof that is configured must be right.
+type Proof struct {
+	Token      string         // in ?token= or the header X-Gateway-Token; empty: none
+	HMACSecret string         // signs the raw body; empty: none
+	HMACHeader string         // of the signature sha256=<hex>; empty: X-Hub-Signature-256
+	Addresses  []netip.Prefix // of the aggregator; none: any
+	PublicURL  string         // base of the URL that form_v1 signs, without a path
+}
+
+// DefaultHMACHeader is the header of the signature.
+const DefaultHMACHeader = "X-Hub-Signature-256"
+
+// Configured reports whether there is any proof.
+func (p Proof) Configured() bool {
+	return p.Token != "" || p.HMACSecret != "" || len(p.Addresses) > 0
+}
+
+// Check returns [ErrNotProven] unless the call has every configured proof. It compares in constant time, and refuses every call if no proof
+// is configured.
+func (p Proof) Check(r *http.Request, from netip.Addr, body []byte) error {
+	ok := p.Configured()
+	if p.Token != "" {
+		given := r.Header.Get("X-Gateway-Token")
+		if given == "" {
+			given = r.URL.Query().Get("token")
+		}
+		ok = equal(given, p.Token) && ok
+	}
+	if p.HMACSecret != "" {
+		ok = p.signed(r, body) && ok
+	}
+	if len(p.Addresses) > 0 {
+		ok = slices.ContainsFunc(p.Addresses, func(a netip.Prefix) bool { return a.Contains(from) }) && ok
+	}
+	if !ok {
+		return ErrNotProven
+	}
+	return nil
+}
+
+func (p Proof) signed(r *http.Request, body []byte) bool {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err == nil && kind == formType {
+		return equal(r.Header.Get("X-Gateway-Signature"), SignForm(p.HMACSecret, p.PublicURL+r.URL.RequestURI(), body))
+	}
+	header := p.HMACHeader
+	if header == "" {
+		header = DefaultHMACHeader
+	}
+	return equal(r.Header.Get(header), Sign(p.HMACSecret, body))
+}
+
+// Sign returns the signature of a body: sha256=<hex of the HMAC-SHA256>.
+func Sign(secret string, body []byte) string {
+	h := hmac.New(sha256.New, []byte(secret))
+	h.Write(body)
+	return "sha256=" + hex.EncodeToString(h.Sum(nil))
+}
+
+// SignForm returns form_v1's signature: base64 of the HMAC-SHA1 of the URL, and each parameter's name and value in the order of the names.
+// A body that is no form has an empty signature, which no call has.
+func SignForm(secret, address string, body []byte) string {
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return ""
+	}
+	var signed strings.Builder
+	signed.WriteString(address)
+	names := make([]string, 0, len(form))
+	for name := range form {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		for _, value := range form[name] {
+			signed.WriteString(name)
+			signed.WriteString(value)
+		}
+	}
+	h := hmac.New(sha1.New, []byte(secret))
+	h.Write([]byte(signed.String()))
+	return base64.StdEncoding.EncodeToString(h.Sum(nil))
+}
+
+// equal compares in a time that does not depend on the given text's content. Nothing equals an empty secret.
+func equal(given, want string) bool {
+	g, w := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(want))
+	return subtle.ConstantTimeCompare(g[:], w[:]) == 1 && want != ""
+}

@@ -1,0 +1,103 @@
+// Package outgoing makes HTTP clients for addresses that users name. Their requests reach public addresses only, on the web's ports; an operator
+// lists exceptions (CONTRACT.md N5, B7).
+//
+// A rule on names alone would not hold, because a name may resolve to another address when it is called. So the dialer checks the address that it is
+// about to connect to. The library safeurl does that too, but its exceptions are for a host or a port anywhere, not for one target.
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// ErrNotAllowed is the error of a call to an address or port that is neither public nor an exception.
+var ErrNotAllowed = errors.New("address not allowed")
+
+const (
+	connectTimeout = 5 * time.Second
+	idleFor        = 30 * time.Second
+	maxIdle        = 4 // connections to one server
+	maxHeader      = 64 << 10
+)
+
+// Allowlist are the targets for which the rules on address and port do not hold.
+type Allowlist struct {
+	hosts     []string // host:port
+	addresses []netip.AddrPort
+	networks  []netip.Prefix
+}
+
+// Parse reads exceptions: host:port, ip:port, or a network in CIDR form.
+func Parse(list []string) (e Allowlist, err error) {
+	for _, text := range list {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			e.networks = append(e.networks, p)
+			continue
+		}
+		if a, err := netip.ParseAddrPort(text); err == nil {
+			e.addresses = append(e.addresses, a)
+			continue
+		}
+		host, port, err := net.SplitHostPort(text)
+		if err != nil || host == "" || port == "" {
+			return e, fmt.Errorf("%q: expected host:port, ip:port or a network such as 10.0.0.0/8", text)
+		}
+		e.hosts = append(e.hosts, text)
+	}
+	return e, nil
+}
+
+// special are networks that netip does not tell from public ones: IANA's registries of special purposes (RFC 6890), and what they had before.
+var special = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("192.0.2.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("192.88.99.0/24"), netip.MustParsePrefix("::/96"), netip.MustParsePrefix("100:0:0:1::/64"), netip.MustParsePrefix("3fff::/20"),
+	netip.MustParsePrefix("5f00::/16"), netip.MustParsePrefix("fec0::/10"),
+	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"), netip.MustParsePrefix("2001::/23"),
+	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"),
+}
+
+// allows reports whether a connection to a resolved address may be made.
+func (e Allowlist) allows(at netip.AddrPort) bool {
+	addr := at.Addr().Unmap().WithZone("")
+	within := func(p netip.Prefix) bool { return p.Contains(addr) }
+	if slices.Contains(e.addresses, netip.AddrPortFrom(addr, at.Port())) || slices.ContainsFunc(e.networks, within) {
+		return true
+	}
+	public := addr.IsGlobalUnicast() && !addr.IsPrivate() && !slices.ContainsFunc(special, within)
+	return public && (at.Port() == 443 || at.Port() == 80)
+}
+
+// Client returns a client that keeps to the rules. It follows no redirect, since a request may have credentials.
+func (e Allowlist) Client() *http.Client { return e.ClientBy(nil) }
+
+// ClientBy is [Exceptions.Client] with a resolver of names; nil: the machine's.
+func (e Allowlist) ClientBy(names *net.Resolver) *http.Client {
+	checked := &net.Dialer{Timeout: connectTimeout, Resolver: names, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil || !e.allows(at) {
+			return ErrNotAllowed
+		}
+		return nil
+	}}
+	free := &net.Dialer{Timeout: connectTimeout, Resolver: names}
+	return &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				if slices.Contains(e.hosts, address) {
+					return free.DialContext(ctx, network, address)
+				}
+				return checked.DialContext(ctx, network, address)
+			},
+			TLSHandshakeTimeout: connectTimeout, IdleConnTimeout: idleFor, MaxIdleConnsPerHost: maxIdle, MaxResponseHeaderBytes: maxHeader, ForceAttemptHTTP2: true,
+		},
+	}
+}

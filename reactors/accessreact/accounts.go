@@ -1,0 +1,180 @@
+// Package access has the side effects that concern people: mails and erasures.
+package accessreact
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/access/user"
+	"bahi/domain/access/workspace"
+	"bahi/domain/event"
+	"bahi/reactors"
+)
+
+// Accounts mails users about their accounts, and erases users when they are due.
+var Accounts = reactors.Define("accounts",
+	reactors.On(func(q *reactors.Queue, e event.Recorded[user.Registered]) error {
+		id, err := uuid.Parse(e.StreamID())
+		if err == nil && !e.Data.Verified {
+			q.Add(SendVerification{User: id})
+		}
+		return err
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[user.EmailChanged]) error {
+		id, err := uuid.Parse(e.StreamID())
+		if err == nil {
+			q.Add(SendVerification{User: id})
+		}
+		if err == nil && !e.Data.Before.IsZero() {
+			q.Add(SendEmailNotice{User: id, Revision: e.Revision})
+		}
+		return err
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[user.EmailRestored]) error {
+		id, err := uuid.Parse(e.StreamID())
+		if err == nil {
+			q.Add(SendReset{EmailKey: e.Data.EmailKey})
+			q.Add(SendEmailNotice{User: id, Revision: e.Revision})
+			q.Add(SendDeletionReceipt{User: id}) // the new address may have got one
+		}
+		return err
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[user.DeletionRequested]) error {
+		id, err := uuid.Parse(e.StreamID())
+		if err == nil {
+			q.Add(SendDeletionNotice{User: id})
+			q.Add(SendDeletionReceipt{User: id})
+			q.AddAt(e.Data.DeleteAfter, EraseUser{User: id})
+		}
+		return err
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[workspace.Invited]) error {
+		id, err := uuid.Parse(e.StreamID())
+		if err == nil {
+			q.Add(SendInvitation{Workspace: id, Invitation: e.Data.Invitation})
+		}
+		return err
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[workspace.AddressMismatched]) error {
+		id, err := uuid.Parse(e.StreamID())
+		if err == nil {
+			q.Add(SendStrayNotice{Workspace: id, Invitation: e.Data.Invitation})
+		}
+		return err
+	}),
+)
+
+// Endings forgets the subjects of all areas whose values events have ended.
+var Endings = reactors.Define("endings", reactors.OnErasure(func(q *reactors.Queue, end event.Erasure) {
+	q.AddAt(end.At, ForgetSubject{Subject: end.Subject, Unlisted: end.Unlisted})
+})...)
+
+// SendVerification mails the token that verifies a user's address.
+type SendVerification struct {
+	User uuid.UUID `json:"user_id"`
+}
+
+// SendReset mails the token that sets a new password, if a user has the address.
+type SendReset struct {
+	EmailKey string `json:"email_key"`
+}
+
+// SendEmailNotice tells the previous address about a change and how to undo it.
+type SendEmailNotice struct {
+	User     uuid.UUID `json:"user_id"`
+	Revision int64     `json:"revision"` // of the event
+}
+
+// SendDeletionNotice tells the administrator that a user asked for deletion.
+type SendDeletionNotice struct {
+	User uuid.UUID `json:"user_id"`
+}
+
+// SendDeletionReceipt tells the user about the request for deletion, in case it was somebody else's.
+type SendDeletionReceipt struct {
+	User uuid.UUID `json:"user_id"`
+}
+
+// SendInvitation mails the token of an invitation to a workspace.
+type SendInvitation struct {
+	Workspace  uuid.UUID `json:"workspace_id"`
+	Invitation uuid.UUID `json:"invitation_id"`
+}
+
+// SendStrayNotice tells the owner of a workspace that a user with another address tried to accept an invitation.
+type SendStrayNotice struct {
+	Workspace  uuid.UUID `json:"workspace_id"`
+	Invitation uuid.UUID `json:"invitation_id"`
+}
+
+// ForgetSubject destroys the key of a subject, and removes what is kept of it elsewhere.
+type ForgetSubject struct {
+	Subject  string `json:"subject"`
+	Unlisted bool   `json:"unlisted"` // no table shows its values
+}
+
+// EraseUser erases a user who is due.
+type EraseUser struct {
+	User uuid.UUID `json:"user_id"`
+}
+
+// ScrubTables makes Postgres remove what it still has of subjects whose keys were destroyed.
+type ScrubTables struct {
+	Subject string `json:"subject"` // the last of them, so that a job that runs is not taken for this one
+	AtOnce  bool   `json:"at_once,omitempty"`
+}
+
+// SweepErasures finds users who are due, erasures that did not finish, and subjects that ended and can still be read.
+type SweepErasures struct{}
+
+// Kind implements [reactors.Args].
+func (SendVerification) Kind() string { return "send_verification" }
+
+// Kind implements [reactors.Args].
+func (SendReset) Kind() string { return "send_password_reset" }
+
+// Kind implements [reactors.Args].
+func (SendEmailNotice) Kind() string { return "send_email_notice" }
+
+// Kind implements [reactors.Args].
+func (SendDeletionNotice) Kind() string { return "send_deletion_notice" }
+
+// Kind implements [reactors.Args].
+func (SendDeletionReceipt) Kind() string { return "send_deletion_receipt" }
+
+// Kind implements [reactors.Args].
+func (SendInvitation) Kind() string { return "send_invitation" }
+
+// Kind implements [reactors.Args].
+func (SendStrayNotice) Kind() string { return "send_stray_notice" }
+
+// Kind implements [reactors.Args].
+func (ForgetSubject) Kind() string { return "forget_subject" }
+
+// Kind implements [reactors.Args].
+func (EraseUser) Kind() string { return "erase_user" }
+
+// Kind implements [reactors.Args].
+func (ScrubTables) Kind() string { return "scrub_tables" }
+
+// Kind implements [reactors.Args].
+func (SweepErasures) Kind() string { return "sweep_erasures" }
+
+// Adder adds jobs.
+type Adder interface {
+	Add(ctx context.Context, args reactors.Args) error
+}
+
+// Post turns requests for a mail into jobs.
+type Post struct{ Jobs Adder }
+
+// VerifyEmail implements Post of package commands.
+func (p Post) VerifyEmail(ctx context.Context, id uuid.UUID) error {
+	return p.Jobs.Add(ctx, SendVerification{User: id})
+}
+
+// ResetPassword implements Post of package commands.
+func (p Post) ResetPassword(ctx context.Context, emailKey string) error {
+	return p.Jobs.Add(ctx, SendReset{EmailKey: emailKey})
+}

@@ -1,0 +1,71 @@
+package accessreact
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/reactors"
+)
+
+func TestJobsNameNobody(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	log := slog.New(slog.DiscardHandler)
+	queue, err := reactors.NewJobs(t.Context(), reactors.Config{
+		Pool: r.pool, Workers: append(r.mails.Workers(), r.eraser.Workers()...), Now: r.clock, Log: log,
+	})
+	require.NoError(t, err)
+	t.Cleanup(queue.Close)
+	runner := reactors.NewRunner(r.log, r.pool, queue, log)
+	ctx, cancel := context.WithCancel(t.Context())
+	stopped := make(chan error, 1)
+	go func() { stopped <- runner.Run(ctx, Accounts) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-stopped)
+	})
+	require.Eventually(t, func() bool {
+		s := runner.Statuses()["accounts"]
+		return s.Working && s.Ready
+	}, time.Minute, 10*time.Millisecond)
+
+	id := r.register("asha@example.org")
+	host := r.settle("host@example.net") // verified: no mail
+	r.move(id, "rao@example.org")
+	r.invite(host, "rao@example.org")
+	r.move(host, "guest@example.net")
+	undo, err := r.accounts.IssueUndo(t.Context(), host, r.state(host).Left[0], 1)
+	require.NoError(t, err)
+	_, err = r.accounts.UndoEmail(t.Context(), commands.Request{}, undo)
+	require.NoError(t, err)
+	_, err = r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
+	require.NoError(t, err)
+	r.pass(24 * time.Hour)
+	require.NoError(t, r.eraser.Erase(r.patient(), id))
+	head, err := r.log.Head(t.Context())
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return runner.Statuses()["accounts"].Position >= head }, time.Minute, 10*time.Millisecond)
+
+	rows, _ := r.pool.Query(t.Context(), `select kind from river.river_job order by id`)
+	kinds, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"send_verification", "send_verification", "send_email_notice", "send_invitation",
+		"send_verification", "send_email_notice", // to the host's other address
+		"send_password_reset", "send_email_notice", "send_deletion_receipt", // and the undo
+		"send_deletion_notice", "send_deletion_receipt", "erase_user",
+	}, kinds)
+	rows, _ = r.pool.Query(t.Context(), `select args::text from river.river_job where args::text ~* 'asha|rao|example|guest'`)
+	named, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	require.Empty(t, named)
+	var at time.Time
+	require.NoError(t, r.pool.QueryRow(t.Context(), `select scheduled_at from river.river_job where kind = 'erase_user'`).Scan(&at))
+	require.WithinDuration(t, r.clock(), at, 0, "at the due time")
+}

@@ -1,0 +1,268 @@
+package accessreact
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/commands/accesscmd"
+	"bahi/commands/accesscmd/credentials"
+	"bahi/domain/access/user"
+	"bahi/domain/access/workspace"
+	"bahi/domain/event"
+	"bahi/domain/patch"
+)
+
+// erasable is a user with a session, a former address and picture, a provider's identity, and a membership in another
+// workspace.
+type erasable struct {
+	id    uuid.UUID
+	marks []string // must not occur anywhere afterwards
+	undo  string   // token that would restore the former address
+}
+
+func (r *rig) person(name string, host uuid.UUID) erasable {
+	r.t.Helper()
+	ctx := r.t.Context()
+	old, now := name+"old@example.org", name+"new@example.org"
+	p := erasable{id: r.settle(old), marks: []string{name + "old@", name + "new@", "Ashapriya" + name}}
+	_, err := r.accounts.Change(ctx, commands.Request{}, p.id, accesscmd.Profile{Email: patch.Set(now), FirstName: patch.Set("Ashapriya" + name)})
+	require.NoError(r.t, err)
+	r.pass(2 * time.Minute)
+	require.NoError(r.t, r.mails.emailNotice(ctx, job(SendEmailNotice{User: p.id, Revision: r.revision(p.id, "UserEmailChanged")})))
+	p.undo = token(r.t, r.box.kept, "/auth/undo-email-change")
+	require.NoError(r.t, r.mails.verification(ctx, job(SendVerification{User: p.id})))
+	_, err = r.accounts.VerifyEmail(ctx, commands.Request{}, token(r.t, r.box.kept, "/auth/verify-email"))
+	require.NoError(r.t, err)
+	for _, key := range []string{name + "1", name + "2"} {
+		_, _, err := r.accounts.ChangePicture(ctx, commands.Request{}, p.id, key)
+		require.NoError(r.t, err)
+		r.remains.pictures[key] = true
+	}
+	_, err = r.accounts.SignInByProvider(ctx, commands.Request{}, accesscmd.Identity{Issuer: "https://idp.example", Subject: name, Email: now, EmailVerified: true})
+	require.NoError(r.t, err)
+	_, err = r.accounts.SignIn(ctx, commands.Request{}, now, secret)
+	require.NoError(r.t, err)
+	invitation := r.invite(host, now)
+	require.NoError(r.t, r.mails.invitation(ctx, job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: invitation})))
+	_, _, err = r.accounts.Accept(ctx, commands.Request{}, token(r.t, r.box.kept, "/invitations/accept"), p.id)
+	require.NoError(r.t, err)
+	require.NoError(r.t, r.mails.reset(ctx, job(SendReset{EmailKey: r.key(now)})))
+	_, err = r.accounts.RequestDeletion(ctx, commands.Request{}, p.id)
+	require.NoError(r.t, err)
+	return p
+}
+
+// isGone checks everything that an erasure promises.
+func (r *rig) isGone(p erasable, before user.State, host uuid.UUID) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	s := r.state(p.id)
+	require.True(r.t, s.Erased)
+	_, err := r.accounts.Text(ctx, before.Email)
+	require.ErrorIs(r.t, err, event.ErrErased)
+	require.NotContains(r.t, r.members(r.state(host).Workspace), p.id)
+	require.Empty(r.t, r.members(before.Workspace))
+	for _, mark := range p.marks {
+		require.NotContains(r.t, r.dump(), mark)
+		for _, m := range r.box.kept {
+			require.NotContains(r.t, m.to+m.text, mark)
+		}
+	}
+	require.Empty(r.t, r.remains.pictures)
+	var rows int
+	require.NoError(r.t, r.pool.QueryRow(ctx, `
+		select (select count(*) from account.password where user_id = $1) + (select count(*) from account.session where user_id = $1)
+			+ (select count(*) from account.mailed_token where subject_id = any($2))`,
+		p.id, []uuid.UUID{p.id, accesscmd.Addressee(p.id, before.EmailKey), accesscmd.ChangeOf(p.id, 0)}).Scan(&rows))
+	require.Zero(r.t, rows)
+	_, err = r.accounts.UndoEmail(ctx, commands.Request{}, p.undo)
+	require.Equal(r.t, credentials.Undo.Refusal(), err)
+	_, err = r.views.User(r.patient(), p.id)
+	require.Equal(r.t, user.ErrNotFound, err)
+}
+
+func TestErasureSurvivesAFailureOfEachStep(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	host := r.settle("host@example.net")
+	for n := 1; ; n++ {
+		name := strings.Repeat("z", n)
+		p := r.person(name, host)
+		before := r.state(p.id)
+		r.pass(24 * time.Hour)
+		r.faults.arm(n)
+		err := r.eraser.Erase(r.patient(), p.id)
+		steps := r.faults.seen
+		r.faults.arm(0)
+		if err != nil {
+			require.ErrorIs(t, err, errOnce)
+			require.NoError(t, r.eraser.Erase(r.patient(), p.id), "after %s", steps[n-1])
+		}
+		r.isGone(p, before, host)
+		require.Equal(t, uuid.Nil, r.holder(name+"new@example.org"))
+
+		head, headErr := r.log.Head(t.Context())
+		require.NoError(t, headErr)
+		require.NoError(t, r.eraser.Erase(r.patient(), p.id))
+		again, headErr := r.log.Head(t.Context())
+		require.NoError(t, headErr)
+		require.Equal(t, head, again, "a second erasure changes nothing")
+		if err == nil {
+			require.Contains(t, steps[0], "append to user-", "the first event says that the erasure has begun")
+			require.Greater(t, n, 8, "%q", steps)
+			break
+		}
+	}
+}
+
+func TestErasedUserMayRegisterAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	host := r.settle("host@example.net")
+	p := r.person("asha", host)
+	r.pass(24 * time.Hour)
+	require.NoError(t, r.eraser.Erase(r.patient(), p.id))
+	again := r.register("ashanew@example.org") // immediately
+	require.NotEqual(t, p.id, again)
+	require.Equal(t, again, r.holder("ashanew@example.org"))
+	r.register("ashaold@example.org")
+	require.NoError(t, r.eraser.Erase(r.patient(), p.id), "a repeated job")
+	require.Equal(t, again, r.holder("ashanew@example.org"))
+	text, err := r.accounts.Text(t.Context(), r.state(again).Email)
+	require.NoError(t, err)
+	require.Equal(t, "ashanew@example.org", text)
+	in, err := r.accounts.SignInByProvider(t.Context(), commands.Request{}, accesscmd.Identity{Issuer: "https://idp.example", Subject: "asha", Email: "third@example.org", EmailVerified: true})
+	require.NoError(t, err)
+	require.NotEqual(t, p.id, in.Tokens.User)
+	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: r.invite(host, "ashanew@example.org")})))
+	require.Equal(t, "ashanew@example.org", r.box.kept[len(r.box.kept)-1].to)
+}
+
+func TestOnlyDueUsersAreErased(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.settle("asha@example.org")
+	unharmed := func() {
+		t.Helper()
+		head, err := r.log.Head(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, r.eraser.Erase(r.patient(), id))
+		require.NoError(t, r.eraser.Sweep(r.patient()))
+		after, err := r.log.Head(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, head, after)
+		_, err = r.accounts.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
+		require.NoError(t, err)
+	}
+	unharmed()
+	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
+	require.NoError(t, err)
+	r.pass(24*time.Hour - time.Nanosecond)
+	unharmed()
+	require.NoError(t, r.accounts.CancelDeletion(t.Context(), commands.Request{}, id))
+	r.pass(time.Nanosecond)
+	unharmed()
+	_, err = r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
+	require.NoError(t, err)
+	unharmed()
+	require.NoError(t, r.eraser.Erase(r.patient(), uuid.New()), "nobody")
+
+	r.pass(24 * time.Hour)
+	r.faults.arm(2) // after the event that begins the erasure
+	require.ErrorIs(t, r.eraser.Erase(r.patient(), id), errOnce)
+	require.Equal(t, user.ErrNotFound, r.accounts.CancelDeletion(t.Context(), commands.Request{}, id), "too late")
+	_, err = r.accounts.SignIn(t.Context(), commands.Request{}, "asha@example.org", secret)
+	require.Equal(t, credentials.ErrSignIn, err)
+	r.faults.arm(0)
+	require.NoError(t, r.eraser.Sweep(r.patient()))
+	require.True(t, r.state(id).Erased)
+}
+
+// The user's former address is another user's now: the other user keeps it.
+func TestErasureKeepsAnAddressOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	host := r.settle("host@example.net")
+	id := r.settle("shared@example.org")
+	r.move(id, "own@example.org")
+	next := r.settle("shared@example.org")
+	open := r.invite(host, "shared@example.org")
+	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
+	require.NoError(t, err)
+	r.pass(24 * time.Hour)
+	require.NoError(t, r.eraser.Erase(r.patient(), id))
+	require.Equal(t, next, r.holder("shared@example.org"))
+	r.box.take()
+	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: open})))
+	require.Len(t, r.box.take(), 1)
+	_, err = r.accounts.SignIn(t.Context(), commands.Request{}, "shared@example.org", secret)
+	require.NoError(t, err)
+}
+
+func TestWorkspaceOfTheLastMemberStays(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.settle("asha@example.org")
+	home := r.state(id).Workspace
+	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
+	require.NoError(t, err)
+	r.pass(24 * time.Hour)
+	require.NoError(t, r.eraser.Erase(r.patient(), id))
+	l, err := commands.Load(t.Context(), r.accounts.Commands.Fresh(), workspace.Kind, home.String())
+	require.NoError(t, err)
+	require.True(t, l.State.Made)
+	require.Empty(t, l.State.Members)
+}
+
+func TestSweepContinuesAfterAFailedErasure(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ids := []uuid.UUID{r.settle("a@example.org"), r.settle("b@example.org"), r.settle("c@example.org")}
+	for _, id := range ids {
+		_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
+		require.NoError(t, err)
+	}
+	stays := r.settle("d@example.org")
+	r.pass(24 * time.Hour)
+	r.faults.arm(5)
+	require.ErrorIs(t, r.eraser.Sweep(r.patient()), errOnce)
+	erased := 0
+	for _, id := range ids {
+		if r.state(id).Erased {
+			erased++
+		}
+	}
+	require.Equal(t, 2, erased)
+	r.faults.arm(0)
+	require.NoError(t, r.eraser.Sweep(r.patient()))
+	for _, id := range ids {
+		require.True(t, r.state(id).Erased)
+	}
+	require.True(t, r.state(stays).Active())
+}
+
+func TestAddressOfAClosedInvitationIsErased(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	host := r.settle("host@example.net")
+	invitation := r.invite(host, "never@example.org")
+	readable := func() error {
+		l, err := commands.Load(t.Context(), r.accounts.Commands.Fresh(), workspace.Kind, r.state(host).Workspace.String())
+		require.NoError(t, err)
+		_, err = r.accounts.Text(t.Context(), l.State.Invitations[invitation].Email)
+		return err
+	}
+	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: invitation})))
+	require.NoError(t, r.eraser.Sweep(r.patient()))
+	require.NoError(t, readable())
+	require.Len(t, r.box.kept, 1)
+	r.pass(7 * 24 * time.Hour)
+	require.NoError(t, r.eraser.Sweep(r.patient()))
+	require.ErrorIs(t, readable(), event.ErrErased)
+	require.Empty(t, r.box.kept)
+}

@@ -1,0 +1,247 @@
+package accessreact
+
+import (
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/riverqueue/river"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/domain/access/user"
+	"bahi/domain/access/workspace"
+	"bahi/eventstore"
+	"bahi/reactors"
+)
+
+var jobs atomic.Int64
+
+// job returns a new job.
+func job[A reactors.Args](args A) reactors.Job[A] {
+	return reactors.Job[A]{ID: jobs.Add(1), Event: uuid.New(), Args: args}
+}
+
+func TestVerificationMail(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.register("asha@example.org")
+	send := job(SendVerification{User: id})
+	require.NoError(t, r.mails.verification(t.Context(), send))
+	require.NoError(t, r.mails.verification(t.Context(), send), "a retry")
+	sent := r.box.take()
+	require.Len(t, sent, 2)
+	require.Equal(t, sent[0].id, sent[1].id, "a retry must have the same id")
+	require.Equal(t, "asha@example.org", sent[1].to)
+	require.Equal(t, "Confirm your email address for Bahi", sent[1].subject)
+	link := token(t, sent, "/auth/verify-email")
+	escaped, err := url.QueryUnescape(link)
+	require.NoError(t, err)
+	_, err = r.accounts.VerifyEmail(t.Context(), commands.Request{}, escaped)
+	require.NoError(t, err)
+	r.pass(2 * time.Minute)
+	other := job(SendVerification{User: id})
+	require.NoError(t, r.mails.verification(t.Context(), other))
+	require.Empty(t, r.box.take(), "the address was verified meanwhile")
+
+	r.move(id, "rao@example.org")
+	require.NoError(t, r.mails.verification(t.Context(), other))
+	sent = r.box.take()
+	require.Len(t, sent, 1)
+	require.Equal(t, "rao@example.org", sent[0].to, "the current address")
+	require.NotEqual(t, link, token(t, sent, "/auth/verify-email"))
+}
+
+func TestPasswordResetMail(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.settle("asha@example.org")
+	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("nobody@example.org")})))
+	require.Empty(t, r.box.take())
+	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("asha@example.org")})))
+	sent := r.box.take()
+	require.Len(t, sent, 1)
+	require.Equal(t, "asha@example.org", sent[0].to)
+	require.Equal(t, "Set a new password for Bahi", sent[0].subject)
+	_, err := r.accounts.ResetPassword(t.Context(), commands.Request{}, token(t, sent, "/auth/reset-password"), "eight copper nails")
+	require.NoError(t, err)
+	_, err = r.accounts.SignIn(t.Context(), commands.Request{}, "asha@example.org", "eight copper nails")
+	require.NoError(t, err)
+}
+
+func TestPreviousAddressIsToldAboutAChange(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.settle("asha@example.org")
+	r.move(id, "rao@example.org")
+	notice := job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})
+	require.NoError(t, r.mails.emailNotice(t.Context(), notice))
+	sent := r.box.take()
+	require.Len(t, sent, 1)
+	require.Equal(t, "asha@example.org", sent[0].to)
+	require.Equal(t, "Your email address at Bahi was changed", sent[0].subject)
+	require.NotContains(t, words(sent[0].text), "rao", "the mail must not name the new address")
+	undo := token(t, sent, "/auth/undo-email-change")
+	require.NotContains(t, sent[0].text, "administrator", "the user needs no administrator")
+	require.NoError(t, r.mails.emailNotice(t.Context(), notice))
+	require.Equal(t, sent, r.box.take(), "a retry sends the same mail")
+	wrong := job(SendEmailNotice{User: id, Revision: 0})
+	require.ErrorAs(t, r.mails.emailNotice(t.Context(), wrong), new(*river.JobCancelError))
+
+	// The undo is reported to the newer address if that was verified.
+	other := job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})
+	_, err := r.accounts.UndoEmail(t.Context(), commands.Request{}, undo)
+	require.NoError(t, err)
+	require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailRestored")})))
+	require.Empty(t, r.box.take(), "the newer address was not verified")
+	require.NoError(t, r.mails.emailNotice(t.Context(), other))
+	sent = r.box.take()
+	require.Len(t, sent, 1)
+	require.NotContains(t, sent[0].text, "token=", "an undo has no undo")
+	require.Contains(t, sent[0].text, "write to the administrator")
+}
+
+func TestVerifiedAddressIsToldAboutAnUndo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.settle("asha@example.org")
+	r.move(id, "rao@example.org")
+	require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailChanged")})))
+	undo := token(t, r.box.take(), "/auth/undo-email-change")
+	require.NoError(t, r.mails.verification(t.Context(), job(SendVerification{User: id})))
+	_, err := r.accounts.VerifyEmail(t.Context(), commands.Request{}, token(t, r.box.take(), "/auth/verify-email"))
+	require.NoError(t, err)
+	_, err = r.accounts.UndoEmail(t.Context(), commands.Request{}, undo)
+	require.NoError(t, err)
+	require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: r.revision(id, "UserEmailRestored")})))
+	sent := r.box.take()
+	require.Len(t, sent, 1)
+	require.Equal(t, "rao@example.org", sent[0].to)
+	require.Equal(t, "The change of your email address at Bahi was undone", sent[0].subject)
+	require.NotContains(t, words(sent[0].text), "asha")
+	require.NotContains(t, sent[0].text, "token=", "an undo has no undo")
+}
+
+// words returns a mail's text without its tokens, which are random letters.
+func words(text string) string { return regexp.MustCompile(`token=\S+`).ReplaceAllString(text, "") }
+
+func TestAdministratorsMailNamesNobody(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.settle("asha@example.org")
+	notice := job(SendDeletionNotice{User: id})
+	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
+	require.Empty(t, r.box.take(), "nobody asked for deletion")
+	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
+	require.NoError(t, err)
+	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
+	sent := r.box.take()
+	require.Len(t, sent, 1)
+	require.Equal(t, "admin@bahi.example", sent[0].to)
+	require.Contains(t, sent[0].text, id.String())
+	require.Contains(t, sent[0].text, "2 April 2026, 14:30 IST")
+	require.Contains(t, sent[0].text, "bahi user keep "+id.String())
+	for _, personal := range []string{"asha", "rao", "example.org"} {
+		require.NotContains(t, strings.ToLower(sent[0].id+sent[0].subject+sent[0].text), personal)
+	}
+	require.NoError(t, r.accounts.CancelDeletion(t.Context(), commands.Request{}, id))
+	require.NoError(t, r.mails.deletionNotice(t.Context(), notice))
+	require.Empty(t, r.box.take(), "the request was withdrawn meanwhile")
+}
+
+func TestInvitationMail(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	host, ravi := r.settle("asha@example.org"), r.settle("ravi@example.org")
+	home := r.state(host).Workspace
+	send := job(SendInvitation{Workspace: home, Invitation: r.invite(host, "ravi@example.org")})
+	require.NoError(t, r.mails.invitation(t.Context(), send))
+	sent := r.box.take()
+	require.Len(t, sent, 1)
+	require.Equal(t, "ravi@example.org", sent[0].to)
+	require.Equal(t, "You are invited to a workspace in Bahi", sent[0].subject)
+	require.Contains(t, sent[0].text, "8 April 2026")
+	require.NotContains(t, words(sent[0].text), "Asha", "the mail must not carry a user's words")
+	in, _, err := r.accounts.Accept(t.Context(), commands.Request{}, token(t, sent, "/invitations/accept"), ravi)
+	require.NoError(t, err)
+	require.Equal(t, home, in)
+	require.Equal(t, workspace.Owner, r.members(home)[ravi])
+	require.NoError(t, r.mails.invitation(t.Context(), send))
+	require.Empty(t, r.box.take(), "the invitation was accepted meanwhile")
+	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: home, Invitation: uuid.New()})))
+	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: uuid.New(), Invitation: uuid.New()})))
+	require.Empty(t, r.box.take(), "an unknown invitation")
+}
+
+func TestErasedUserGetsNoMail(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	host := r.settle("host@example.net")
+	id := r.settle("asha@example.org")
+	invitation := r.invite(host, "asha@example.org")
+	r.move(id, "rao@example.org")
+	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
+	require.NoError(t, err)
+	r.pass(24 * time.Hour)
+	require.NoError(t, r.eraser.Erase(r.patient(), id))
+	r.box.take()
+	require.NoError(t, r.mails.verification(t.Context(), job(SendVerification{User: id})))
+	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("rao@example.org")})))
+	require.NoError(t, r.mails.deletionNotice(t.Context(), job(SendDeletionNotice{User: id})))
+	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: invitation})))
+	for e, err := range r.log.ReadStream(t.Context(), user.Kind.Stream(id.String()), 0, eventstore.Forwards) {
+		require.NoError(t, err)
+		if e.Type == "UserEmailChanged" {
+			require.NoError(t, r.mails.emailNotice(t.Context(), job(SendEmailNotice{User: id, Revision: e.Revision})))
+		}
+	}
+	require.Empty(t, r.box.take())
+}
+
+func TestOnlyPermanentRefusalsEndTheJob(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	send := job(SendVerification{User: r.register("asha@example.org")})
+	r.box.refuse = errRefused
+	require.ErrorAs(t, r.mails.verification(t.Context(), send), new(*river.JobCancelError))
+	r.box.refuse = errors.New("the server is away")
+	err := r.mails.verification(t.Context(), send)
+	require.ErrorIs(t, err, r.box.refuse)
+	require.NotErrorAs(t, err, new(*river.JobCancelError))
+	require.NotContains(t, err.Error(), "example.org")
+	r.box.refuse = nil
+	require.NoError(t, r.mails.verification(t.Context(), send))
+	require.Len(t, r.box.take(), 1)
+}
+
+func TestDeletionReceipt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.settle("asha@example.org")
+	receipt := job(SendDeletionReceipt{User: id})
+	require.NoError(t, r.mails.deletionReceipt(t.Context(), receipt))
+	require.Empty(t, r.box.take(), "nobody asked for deletion")
+	_, err := r.accounts.RequestDeletion(t.Context(), commands.Request{}, id)
+	require.NoError(t, err)
+	require.NoError(t, r.mails.deletionReceipt(t.Context(), receipt))
+	sent := r.box.take()
+	require.Len(t, sent, 1)
+	require.Equal(t, "asha@example.org", sent[0].to)
+	require.Contains(t, sent[0].text, "2 April 2026, 14:30 IST")
+}
+
+// An unverified new address may be anybody's: a link would let its owner into the account.
+func TestUnverifiedAddressGetsNoReset(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.settle("asha@example.org")
+	r.move(id, "rao@example.org")
+	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("rao@example.org")})))
+	require.NoError(t, r.mails.reset(t.Context(), job(SendReset{EmailKey: r.key("asha@example.org")})))
+	require.Empty(t, r.box.take())
+}

@@ -1,0 +1,58 @@
+package feedreact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+	"bahi/projections"
+)
+
+// Name is the feed's name in the table of reactors' checkpoints. It must not change.
+const Name = "feed"
+
+// ErrNotBegun reports that no process has forwarded an event of this database.
+var ErrNotBegun = errors.New("the feed has never run")
+
+// Look returns the checkpoint of the feed in any process, or [ErrNotBegun].
+func Look(ctx context.Context, pool *pgxpool.Pool) (projections.Checkpoint, error) {
+	all, err := projections.Checkpoints(ctx, pool)
+	if err != nil {
+		return projections.Checkpoint{}, err
+	}
+	for _, c := range all {
+		if c.Name == Name {
+			return c, nil
+		}
+	}
+	return projections.Checkpoint{}, ErrNotBegun
+}
+
+// StateOf returns the state of a feed with this checkpoint, and why it is parked or waiting.
+func StateOf(c projections.Checkpoint) (state, why string) {
+	switch {
+	case c.Error != nil:
+		return Parked, *c.Error
+	case c.Waits != nil:
+		return Waiting, *c.Waits
+	default:
+		return Live, ""
+	}
+}
+
+// Replay makes the feed continue with the event at a position, whether that was forwarded or not, and whatever log its checkpoint is
+// of; 0 and 1 are the log's beginning. A running feed notices within moments.
+func Replay(ctx context.Context, pool *pgxpool.Pool, store eventstore.Store, from event.Position) (err error) {
+	to := projections.Checkpoint{StoreID: store.ID()}
+	if from > 1 {
+		if to.Position, to.EventID, err = projections.NewestBefore(ctx, store, from); err != nil {
+			return fmt.Errorf("find the event before position %d: %w", from, err)
+		}
+	}
+	return projections.PlaceReactor(ctx, pool, Name, to, uuid.Nil)
+}

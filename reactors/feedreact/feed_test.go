@@ -1,0 +1,275 @@
+package feedreact_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/google/uuid"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/stretchr/testify/require"
+
+	"bahi/domain/event"
+	"bahi/domain/subscriber"
+	"bahi/eventstore"
+	"bahi/projections"
+	"bahi/reactors/feedreact"
+)
+
+const kill = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'bahi reactor feed'`
+
+func TestEventsAreForwardedInOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(50, 0)
+	run := r.run()
+	var writing sync.WaitGroup
+	for range 4 {
+		writing.Go(func() { r.add(50, 0) })
+	}
+	writing.Wait()
+	run.reached(r.head())
+	require.Equal(t, r.ids(0), r.forwarded(250))
+	require.Contains(t, r.said.String(), `level=INFO msg="starting a reactor without a checkpoint" reactor=feed after=0`)
+	m := run.metrics()
+	require.Equal(t, map[string]float64{
+		"bahi_feed_position": 250, "bahi_feed_lag_events": 0, "bahi_feed_lag_seconds": 0, "bahi_feed_parked": 0, "bahi_feed_working": 1,
+		"bahi_feed_published_total": 250, "bahi_feed_failures_total": 0,
+	}, m)
+}
+
+// EventStoreDB clients may append one id to several streams.
+func TestEventsOfSeveralStreamsWithOneIDAreAllForwarded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	e := event.Proposed{ID: uuid.New(), Type: "Linked", Data: []byte(`{}`), Meta: []byte(`{}`)}
+	for _, stream := range []string{"one-1", "two-1", "three-1"} {
+		_, err := r.store.Append(t.Context(), eventstore.To(stream, eventstore.Any, e))
+		require.NoError(t, err)
+	}
+	r.run().reached(3)
+	require.Equal(t, r.ids(0), r.forwarded(3))
+}
+
+func TestFeedFromNowSkipsEarlierEvents(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(5, 0)
+	now := func(c *feedreact.Config) { c.FromNow = true }
+	run := r.run(now)
+	run.working()
+	run.stop()
+	r.add(3, 0)
+	r.run(now).reached(8)
+	require.Equal(t, r.ids(5), r.forwarded(3), "the checkpoint takes precedence over the head")
+}
+
+func TestKilledFeedForwardsEachEventOnceAndInOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.run()
+	run.working()
+	killed := int64(0)
+	for round := range 24 {
+		r.add(40, 0)
+		switch round % 4 {
+		case 0:
+			killed += r.exec(kill)
+		case 1:
+			run.stop()
+			run = r.run()
+		case 2: // another process that has lost its lock unnoticed
+			r.exec(`update reactor.checkpoint set owner = gen_random_uuid()`)
+		default: // kill at a random moment
+			run.reached(r.head() - 5)
+			killed += r.exec(kill)
+		}
+	}
+	run.reached(r.head())
+	require.Positive(t, killed)
+	require.Equal(t, r.ids(0), r.forwarded(24*40))
+}
+
+func TestSecondProcessTakesOver(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	one := r.run()
+	one.working()
+	two := r.run()
+	r.add(20, 0)
+	one.reached(r.head())
+	require.False(t, two.until(func(s feedreact.Status) bool { return s.Position >= r.head() }).Working)
+	one.stop()
+	r.add(20, 0)
+	two.reached(r.head())
+	require.True(t, two.Status().Working)
+	require.Equal(t, r.ids(0), r.forwarded(40))
+}
+
+func TestFeedCatchesUpAfterAnOutageOfTheBroker(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.run()
+	r.add(10, 0)
+	run.reached(10)
+	r.broker.Stop()
+	r.add(30, 0)
+	waiting := run.until(func(s feedreact.Status) bool { return s.State == feedreact.Waiting })
+	require.Contains(t, waiting.Error, "NATS")
+	require.Contains(t, r.said.String(), `level=WARN msg="reactor waiting"`)
+	m := run.metrics()
+	require.InDelta(t, 10, m["bahi_feed_position"], 0)
+	require.InDelta(t, 30, m["bahi_feed_lag_events"], 0)
+	require.Positive(t, m["bahi_feed_lag_seconds"])
+	require.Positive(t, m["bahi_feed_failures_total"])
+	r.broker.Start()
+	run.reached(40)
+	require.Equal(t, r.ids(0), r.forwarded(40))
+	require.Contains(t, r.said.String(), `level=INFO msg="reactor continues"`)
+}
+
+func TestUnstableBrokerGetsEachEventOnceAndInOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.run()
+	var writing sync.WaitGroup
+	writing.Go(func() { r.add(3000, 500) })
+	for at := event.Position(200); at <= 2000; at += 600 {
+		run.reached(at)
+		r.broker.Stop()
+		r.broker.Start()
+	}
+	writing.Wait()
+	run.reached(3000)
+	require.Equal(t, r.ids(0), r.forwarded(3000))
+}
+
+// sluggish is a broker that manages only a few messages per call.
+type sluggish struct{ message.Publisher }
+
+func (s sluggish) Publish(topic string, messages ...*message.Message) error {
+	if err := s.Publisher.Publish(topic, messages[:min(len(messages), 10)]...); err != nil || len(messages) <= 10 {
+		return err
+	}
+	return context.DeadlineExceeded
+}
+
+func TestSlowBrokerGetsFewMessagesAtATime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.addAtOnce(200)
+	r.run(func(c *feedreact.Config) { c.Broker = sluggish{c.Broker} }).reached(200)
+	require.Equal(t, r.ids(0), r.forwarded(200))
+}
+
+func TestCheckpointOfAnotherLogParksTheFeedUntilAReplay(t *testing.T) {
+	t.Parallel()
+	for name, sql := range map[string]string{
+		"another log":          `update reactor.checkpoint set store_id = gen_random_uuid()`,
+		"another event":        `update reactor.checkpoint set event_id = gen_random_uuid()`,
+		"beyond the log's end": `update reactor.checkpoint set position = 1000`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.add(5, 0)
+			run := r.run()
+			run.reached(5)
+			run.stop()
+			require.EqualValues(t, 1, r.exec(sql))
+			r.add(5, 0)
+			run = r.run()
+			parked := run.until(func(s feedreact.Status) bool { return s.State == feedreact.Parked })
+			require.Contains(t, parked.Error, "which is not in this log")
+			require.Len(t, r.forwarded(5), 5)
+			require.Eventually(t, func() bool { return run.metrics()["bahi_feed_parked"] == 1 }, time.Minute, 10*time.Millisecond) // noted after the event
+			require.NoError(t, feedreact.Replay(t.Context(), r.pool, r.store, 7))
+			run.reached(10)
+			require.Equal(t, append(r.ids(0)[:5], r.ids(6)...), r.forwarded(9))
+		})
+	}
+}
+
+// takesAtMost restarts the broker with a limit for messages in bytes.
+func (r *rig) takesAtMost(size int32) {
+	r.t.Helper()
+	r.broker.Stop()
+	r.broker.Configure(func(o *server.Options) { o.MaxPayload = size })
+	r.broker.Start()
+}
+
+// parked waits until the feed's row says that it is parked at a position.
+func (r *rig) parked(at event.Position) projections.Checkpoint {
+	r.t.Helper()
+	require.Eventually(r.t, func() bool {
+		return projections.ReactorParkedAt(r.t.Context(), r.pool, feedreact.Name, at) == nil
+	}, time.Minute, 10*time.Millisecond)
+	c, err := feedreact.Look(r.t.Context(), r.pool)
+	require.NoError(r.t, err)
+	return c
+}
+
+func TestRefusedEventParksTheFeed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.takesAtMost(4096)
+	r.add(5, 0)
+	r.add(1, 5000)
+	r.add(5, 0)
+	run := r.run()
+	at := r.parked(6)
+	require.Equal(t, event.Position(5), at.Position)
+	require.Contains(t, *at.Error, "event Sold at position 6: NATS takes messages of 4096 bytes at most (max_payload)")
+	require.Equal(t, r.ids(0)[:5], r.forwarded(5))
+	require.Equal(t, event.Position(5), run.until(func(s feedreact.Status) bool { return s.State == feedreact.Parked }).Position)
+
+	r.takesAtMost(1 << 20)
+	require.NoError(t, projections.RetryReactor(t.Context(), r.pool, feedreact.Name))
+	run.reached(11)
+	require.Equal(t, r.ids(0), r.forwarded(11))
+}
+
+func TestOperatorSkipsAnEvent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.takesAtMost(4096)
+	r.add(2, 0)
+	r.add(1, 5000)
+	r.add(2, 0)
+	run := r.run()
+	r.parked(3)
+	skip, err := subscriber.Kind.Encode(uuid.New(), subscriber.Skipped{Position: 3, Reason: "too large"}, event.Meta{})
+	require.NoError(t, err)
+	_, err = r.store.Append(t.Context(), eventstore.To(subscriber.Kind.Stream(feedreact.Name), eventstore.NoStream, skip))
+	require.NoError(t, err)
+	require.NoError(t, projections.RetryReactor(t.Context(), r.pool, feedreact.Name))
+	run.reached(6)
+	all := r.ids(0)
+	require.Equal(t, append(all[:2:2], all[3:]...), r.forwarded(5), "the skip is an event too")
+}
+
+func TestReplayForwardsOldEventsAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.add(20, 0)
+	run := r.run()
+	run.reached(20)
+	require.NoError(t, r.broker.JetStream().DeleteStream(t.Context(), "BAHI"))
+	require.NoError(t, feedreact.Replay(t.Context(), r.pool, r.store, 11))
+	require.Equal(t, r.ids(10), r.forwarded(10))
+	run.reached(20)
+	require.Contains(t, r.said.String(), "the checkpoint was moved")
+}
+
+func TestFeedThatNeverRanHasNoCheckpoint(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	_, err := feedreact.Look(t.Context(), r.pool)
+	require.ErrorIs(t, err, feedreact.ErrNotBegun)
+	require.NoError(t, feedreact.Replay(t.Context(), r.pool, r.store, 1))
+	c, err := feedreact.Look(t.Context(), r.pool)
+	require.NoError(t, err)
+	require.Equal(t, projections.Checkpoint{Name: "feed", StoreID: r.store.ID()}, c)
+}

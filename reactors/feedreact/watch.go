@@ -1,0 +1,131 @@
+package feedreact
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"bahi/domain/event"
+	"bahi/eventstore"
+)
+
+// The states of a feed.
+const (
+	Live    = "live"    // this process or another forwards events
+	Waiting = "waiting" // the broker or the database does not respond, or was not yet asked; the feed retries
+	Parked  = "parked"  // an operator has to act
+)
+
+// Status is this process's state of the feed.
+type Status struct {
+	State    string
+	Position event.Position // all events up to here were forwarded or skipped
+	Working  bool           // this process forwards
+	Error    string         // why it waits or is parked
+}
+
+// Status returns this process's state of the feed.
+func (f *Feed) Status() Status {
+	now := f.runner.Statuses()[Name]
+	s := Status{State: Live, Position: now.Position, Working: now.Working, Error: now.Error}
+	switch {
+	case now.Parked:
+		s.State = Parked
+	case now.Error != "" || !now.Working && !now.Ready: // not yet started
+		s.State = Waiting
+	}
+	return s
+}
+
+// Lag is the part of the log that a feed has not forwarded.
+type Lag struct {
+	Head event.Position // of the log
+	Time time.Duration  // since the oldest unforwarded event was recorded
+}
+
+// Behind returns the lag of a feed at a position.
+func Behind(ctx context.Context, store eventstore.Store, at event.Position, now time.Time) (Lag, error) {
+	head, err := store.Head(ctx)
+	if err != nil || head <= at {
+		return Lag{Head: head}, err
+	}
+	for e, err := range store.ReadAll(ctx, at, eventstore.Forwards) {
+		return Lag{Head: head, Time: max(0, now.Sub(e.At))}, err
+	}
+	return Lag{Head: head}, nil
+}
+
+type metrics struct {
+	published, failures prometheus.Counter
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_published_total", Help: "Events forwarded by this process, repetitions included."}),
+		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_failures_total", Help: "Attempts of this process after which the broker did not have all events."}),
+	}
+}
+
+// Register adds the feed's metrics.
+func (f *Feed) Register(to prometheus.Registerer) {
+	to.MustRegister(f.metrics.published, f.metrics.failures, gauges{f})
+}
+
+// gauges reports the feed's progress from the database, so that all processes report the same, except which one forwards. It reports
+// nothing while the database does not respond.
+type gauges struct{ f *Feed }
+
+var (
+	positionGauge = prometheus.NewDesc("bahi_feed_position", "Position of the log up to which events are forwarded.", nil, nil)
+	eventsGauge   = prometheus.NewDesc("bahi_feed_lag_events", "Events of the log that are not forwarded yet.", nil, nil)
+	secondsGauge  = prometheus.NewDesc("bahi_feed_lag_seconds", "Age of the oldest event that is not forwarded yet.", nil, nil)
+	workingGauge  = prometheus.NewDesc("bahi_feed_working", "1 if this process forwards.", nil, nil)
+	parkedGauge   = prometheus.NewDesc("bahi_feed_parked", "1 while the feed is stopped and an operator has to act.", nil, nil)
+)
+
+// scrapeTimeout is the timeout of a scrape.
+const scrapeTimeout = 2 * time.Second
+
+// Describe implements [prometheus.Collector].
+func (g gauges) Describe(out chan<- *prometheus.Desc) {
+	out <- positionGauge
+	out <- eventsGauge
+	out <- secondsGauge
+	out <- parkedGauge
+	out <- workingGauge
+}
+
+// Collect implements [prometheus.Collector].
+func (g gauges) Collect(out chan<- prometheus.Metric) {
+	tell := func(d *prometheus.Desc, value float64) {
+		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value)
+	}
+	tell(workingGauge, one(g.f.Status().Working))
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	at, err := Look(ctx, g.f.config.Pool)
+	var lag Lag
+	if err == nil {
+		lag, err = Behind(ctx, g.f.config.Store, at.Position, time.Now())
+	}
+	if errors.Is(err, ErrNotBegun) {
+		return
+	}
+	if err != nil {
+		g.f.config.Log.Warn("reading the feed's metrics failed", "error", err)
+		return
+	}
+	tell(positionGauge, float64(at.Position))
+	tell(eventsGauge, float64(max(lag.Head, at.Position)-at.Position))
+	tell(secondsGauge, lag.Time.Seconds())
+	tell(parkedGauge, one(at.Error != nil))
+}
+
+func one(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

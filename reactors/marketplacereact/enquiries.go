@@ -1,0 +1,135 @@
+// Package marketplace has the side effects of companies, their contacts and what they are asked.
+package marketplacereact
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/domain/event"
+	"bahi/domain/marketplace/company"
+	"bahi/domain/marketplace/companycontact"
+	"bahi/domain/marketplace/enquiry"
+	"bahi/reactors"
+)
+
+// Companies tells companies what they are asked, and what strangers change of their contacts.
+var Companies = reactors.Define("companies",
+	reactors.On(func(q *reactors.Queue, e event.Recorded[enquiry.Sent]) error {
+		id, err := uuid.Parse(e.StreamID())
+		if err == nil && !e.Data.Spam {
+			q.Add(NotifyByMail{one(id)})
+			q.Add(NotifyByChat{one(id)})
+			q.Add(PushLead{one(id)})
+		}
+		return err
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[company.EmailNamed]) error {
+		id, err := uuid.Parse(e.StreamID())
+		if err == nil && e.Data.Key != "" {
+			q.Add(ConfirmCompanyEmail{Company: id})
+		}
+		return err
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[companycontact.Edited]) error {
+		id, err := uuid.Parse(e.StreamID())
+		if err == nil && e.Data.ByNonMember {
+			q.Add(TellContactChange{Contact: id})
+		}
+		return err
+	}),
+).Gathering(gather)
+
+// gather is how long an enquiry waits for others of which companies are told by the same jobs.
+const gather = 100 * time.Millisecond
+
+// EnquiryBatch are enquiries of which companies are told by one job.
+type EnquiryBatch struct {
+	Enquiry   uuid.UUID   `json:"enquiry_id,omitzero"` // of a job of an older program
+	Enquiries []uuid.UUID `json:"enquiries,omitempty"`
+}
+
+// maxAsked bounds the enquiries of a job, which are told one after the other.
+const maxAsked = 16
+
+func one(id uuid.UUID) EnquiryBatch { return EnquiryBatch{Enquiries: []uuid.UUID{id}} }
+
+// with returns them with others, or false if there are enough.
+func (a EnquiryBatch) with(more EnquiryBatch) (EnquiryBatch, bool) {
+	if len(a.Enquiries) >= maxAsked {
+		return a, false
+	}
+	return EnquiryBatch{Enquiries: append(a.Enquiries, more.Enquiries...)}, true
+}
+
+// all returns the enquiries.
+func (a EnquiryBatch) all() []uuid.UUID {
+	if a.Enquiry != uuid.Nil {
+		return append(a.Enquiries, a.Enquiry)
+	}
+	return a.Enquiries
+}
+
+// NotifyByMail mails enquiries to the companies that were asked.
+type NotifyByMail struct{ EnquiryBatch }
+
+// NotifyByChat tells the companies by chat.
+type NotifyByChat struct{ EnquiryBatch }
+
+// PushLead makes enquiries leads in the crm.
+type PushLead struct{ EnquiryBatch }
+
+// Join implements [reactors.Mergeable].
+func (a NotifyByMail) Join(other reactors.Args) (reactors.Args, bool) {
+	more, _ := other.(NotifyByMail) // of this kind
+	all, taken := a.with(more.EnquiryBatch)
+	return NotifyByMail{all}, taken
+}
+
+// Join implements [reactors.Mergeable].
+func (a NotifyByChat) Join(other reactors.Args) (reactors.Args, bool) {
+	more, _ := other.(NotifyByChat) // of this kind
+	all, taken := a.with(more.EnquiryBatch)
+	return NotifyByChat{all}, taken
+}
+
+// Join implements [reactors.Mergeable].
+func (a PushLead) Join(other reactors.Args) (reactors.Args, bool) {
+	more, _ := other.(PushLead) // of this kind
+	all, taken := a.with(more.EnquiryBatch)
+	return PushLead{all}, taken
+}
+
+// SendDigest tells a company how much it was asked within an hour of many enquiries.
+type SendDigest struct {
+	Company uuid.UUID `json:"company_id"`
+	Hour    int64     `json:"hour"` // in Unix seconds
+}
+
+// ConfirmCompanyEmail mails the token that confirms a company's address.
+type ConfirmCompanyEmail struct {
+	Company uuid.UUID `json:"company_id"`
+}
+
+// TellContactChange tells a company that a stranger changed one of its contacts.
+type TellContactChange struct {
+	Contact uuid.UUID `json:"contact_id"`
+}
+
+// Kind implements [reactors.Args].
+func (NotifyByMail) Kind() string { return "notify_by_mail" }
+
+// Kind implements [reactors.Args].
+func (NotifyByChat) Kind() string { return "notify_by_chat" }
+
+// Kind implements [reactors.Args].
+func (PushLead) Kind() string { return "push_lead" }
+
+// Kind implements [reactors.Args].
+func (SendDigest) Kind() string { return "send_digest" }
+
+// Kind implements [reactors.Args].
+func (ConfirmCompanyEmail) Kind() string { return "confirm_company_email" }
+
+// Kind implements [reactors.Args].
+func (TellContactChange) Kind() string { return "tell_contact_change" }

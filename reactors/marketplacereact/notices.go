@@ -1,0 +1,440 @@
+package marketplacereact
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/accesscmd"
+	"bahi/commands/accesscmd/credentials"
+	"bahi/commands/marketplacecmd"
+	"bahi/domain/access/user"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/marketplace/company"
+	"bahi/domain/marketplace/companycontact"
+	"bahi/domain/marketplace/enquiry"
+	"bahi/domain/person"
+	"bahi/reactors"
+	"bahi/reactors/accessreact"
+	"bahi/readmodels"
+	"bahi/readmodels/accessview"
+	"bahi/readmodels/marketplaceview"
+)
+
+// Lead is an enquiry as the crm gets it.
+type Lead struct {
+	ID, Name, Email, Phone, Company, Product, Message string
+	Quantity                                          int64
+	Source                                            string
+}
+
+// CRM takes leads. To names it to people.
+type CRM interface {
+	Push(ctx context.Context, l Lead) (id string, err error)
+	To() string
+	Permanent(err error) bool
+}
+
+// Chat tells a phone of an enquiry: by a text, or by a template with the values of its places, each a line, to a phone that has not written for a day.
+// A retry has the same id. Ended reports whether no further try may follow after an error. Refusal returns our words for a code of the network, 0 for none.
+type Chat interface {
+	Chat(ctx context.Context, id, to, text string, values []string) error
+	Ended(err error) bool
+	Refusal(code int) string
+}
+
+// Wrote tells whether a person with a phone, in digits, has written to a workspace.
+type Wrote interface {
+	Wrote(ctx context.Context, workspace uuid.UUID, phone string) (bool, error)
+}
+
+// Notices tell companies what concerns them.
+type Notices struct {
+	Commands *commands.Handler
+	Accounts *accesscmd.Accounts
+	People   *accessview.Views
+	Views    *marketplaceview.Views
+	Heard    Wrote
+	Mailer   accessreact.Mailer
+	Chat     Chat
+	CRM      CRM
+	Jobs     accessreact.Adder
+	Frontend string // base of links: https://example.org
+	Most     int64  // enquiries to a company within an hour that are told one by one; 0: 300
+}
+
+// policy has eight attempts within some 24 hours (CONTRACT.md 3.6).
+var policy = reactors.Policy{Attempts: 8, First: 79 * time.Second}
+
+// tellTimeout bounds the telling of one enquiry, and tellPolicy that of all that a job has.
+const tellTimeout = 30 * time.Second
+
+var tellPolicy = reactors.Policy{Attempts: policy.Attempts, First: policy.First, Timeout: (maxAsked + 1) * tellTimeout}
+
+// maxTold is how many enquiries within an hour a company is told one by one (CONTRACT.md M15).
+const maxTold = 300
+
+// Workers returns the workers of notices.
+func (n *Notices) Workers() reactors.Workers {
+	return reactors.Workers{
+		reactors.Work(tellPolicy, func(ctx context.Context, job reactors.Job[NotifyByMail]) error {
+			return n.tell(ctx, enquiry.Email, job.Args.all(), job.Attempt, n.mail, func(a EnquiryBatch) reactors.Args { return NotifyByMail{a} })
+		}),
+		reactors.Work(tellPolicy, func(ctx context.Context, job reactors.Job[NotifyByChat]) error {
+			return n.tell(ctx, enquiry.Chat, job.Args.all(), job.Attempt, n.chat, func(a EnquiryBatch) reactors.Args { return NotifyByChat{a} })
+		}),
+		reactors.Work(tellPolicy, func(ctx context.Context, job reactors.Job[PushLead]) error {
+			return n.tell(ctx, enquiry.CRM, job.Args.all(), job.Attempt, n.push, func(a EnquiryBatch) reactors.Args { return PushLead{a} })
+		}),
+		reactors.Work(policy, n.digest),
+		reactors.Work(policy, n.confirm),
+		reactors.Work(policy, n.contactChange),
+	}
+}
+
+//go:embed texts/*.txt
+var texts embed.FS
+
+var templates = template.Must(template.ParseFS(texts, "texts/*.txt"))
+
+// letter has the values of the templates.
+type letter struct {
+	Company, Link                        string
+	Name, Email, Phone, Product, Message string
+	Quantity, Count                      int64
+}
+
+// text fills a template.
+func text(name string, l letter) (string, error) {
+	var b strings.Builder
+	if err := templates.ExecuteTemplate(&b, name+".txt", l); err != nil {
+		return "", fmt.Errorf("write a notice: %w", err)
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+// harmless takes the links out of a buyer's text, which mail programs would make of it.
+var harmless = strings.NewReplacer("://", "[:]//", "www.", "www[.]", "WWW.", "WWW[.]")
+
+// line returns a text as one line without links.
+func line(s string) string {
+	return harmless.Replace(strings.Join(strings.FieldsFunc(s, func(c rune) bool { return unicode.IsSpace(c) || unicode.IsControl(c) }), " "))
+}
+
+// asked is an enquiry with all that a notice needs.
+type asked struct {
+	enquiry.State
+
+	id        uuid.UUID
+	position  event.Position // of its last event
+	company   company.State
+	workspace uuid.UUID
+	product   string
+}
+
+// errGone ends a notification of what is erased.
+var errGone = errors.New("the buyer was erased")
+
+// skip is why a notification is not sent at all.
+type skip string
+
+func (s skip) Error() string { return string(s) }
+
+// ended is a failure after which no further try follows.
+type ended struct{ why string }
+
+func (e ended) Error() string { return e.why }
+
+// load returns an enquiry with its buyer in clear.
+func (n *Notices) load(ctx context.Context, id uuid.UUID) (a asked, err error) {
+	l, err := commands.Load(ctx, n.Commands.Cached(), enquiry.Kind, id.String())
+	if err != nil || l.State.Status == "" {
+		return a, err
+	}
+	a.id, a.workspace, a.position = id, l.Workspace, l.Position
+	if a.State, err = commands.Reveal(ctx, n.Commands, l.State); err != nil {
+		return a, err
+	}
+	to, err := commands.Load(ctx, n.Commands.Cached(), company.Kind, l.State.Company.String())
+	if err != nil {
+		return a, err
+	}
+	a.company = to.State
+	if l.State.Product != nil {
+		p, err := marketplacecmd.LoadProduct(ctx, n.Commands, *l.State.Product)
+		if err != nil {
+			return a, err
+		}
+		a.product = p.Name
+	}
+	return a, nil
+}
+
+// letter returns the values of a text about an enquiry, or errGone.
+func (n *Notices) letter(a asked) (letter, error) {
+	if a.Email.Erased() {
+		return letter{}, errGone
+	}
+	shown := func(p event.Personal) string { return line(*cmp.Or(p.Shown(), new(""))) }
+	l := letter{
+		Company: line(a.company.Name), Link: n.Frontend + "/enquiries/" + a.id.String(), Name: shown(a.Name), Email: shown(a.Email), Phone: shown(a.Phone), Product: line(a.product),
+	}
+	if a.Message.Shown() != nil {
+		l.Message = harmless.Replace(*a.Message.Shown())
+	}
+	if a.Quantity != nil {
+		l.Quantity = *a.Quantity
+	}
+	return l, nil
+}
+
+// maxOfPlace bounds what a buyer writes into a template.
+const maxOfPlace = 500
+
+// places returns the values of a template's places {{1}} to {{5}}: the company, the buyer's name and address, what is asked for, and a link. The network
+// wants a text in each, of one line.
+func (l letter) places() []string {
+	about := l.Product
+	if l.Quantity > 0 {
+		about = fmt.Sprintf("%d %s", l.Quantity, about)
+	}
+	values := []string{l.Company, l.Name, line(l.Email + " " + l.Phone), line(about + " " + l.Message), l.Link}
+	for i, v := range values[:4] {
+		if runes := []rune(v); len(runes) > maxOfPlace {
+			v = string(runes[:maxOfPlace])
+		}
+		values[i] = cmp.Or(v, "-")
+	}
+	return values
+}
+
+// crowded reports whether a company is asked so much that it gets digests, and sees to the next.
+func (n *Notices) crowded(ctx context.Context, a asked) error {
+	hour := n.Commands.Now().Truncate(time.Hour)
+	most := cmp.Or(n.Most, maxTold)
+	count, err := n.Views.EnquiriesWithin(ctx, a.workspace, a.Company, hour, most+1)
+	if err != nil || count <= most {
+		return err
+	}
+	if err := n.Jobs.Add(ctx, SendDigest{Company: a.Company, Hour: hour.Unix()}); err != nil {
+		return err
+	}
+	return skip("too many enquiries within an hour: they come as a digest")
+}
+
+func (n *Notices) mail(ctx context.Context, a asked) (note enquiry.Note, err error) {
+	l, err := n.letter(a)
+	if err == nil {
+		err = n.crowded(ctx, a)
+	}
+	if err != nil {
+		return note, err
+	}
+	to, err := n.recipient(ctx, a.Company, a.company, a.workspace)
+	if err != nil {
+		return note, err
+	}
+	return note, n.send(ctx, "enquiry", base64.RawURLEncoding.EncodeToString(a.id[:]), to, l, accessreact.MarkOf(enquiry.Buyers.Of(a.Buyer)))
+}
+
+// send mails a text, whose first line is its subject. A retry has the same id.
+func (n *Notices) send(ctx context.Context, kind, id string, to recipient, l letter, marks ...string) error {
+	said, err := text(kind, l)
+	if err != nil {
+		return err
+	}
+	subject, body, _ := strings.Cut(said, "\n")
+	name := strings.Join(append(append(append([]string{kind}, marks...), to.marks...), id), "-")
+	err = n.Mailer.Mail(ctx, name, to.address, subject, strings.TrimLeft(body, "\n"))
+	if err != nil && n.Mailer.Permanent(err) {
+		return ended{"the mail was refused"}
+	}
+	return err
+}
+
+// recipient is who hears what concerns a company. The marks are in the names of mails, so that an erasure finds them.
+type recipient struct {
+	address string
+	marks   []string
+}
+
+// recipient returns the company's confirmed address, else the verified one of the workspace's oldest member who may write (CONTRACT.md M1).
+func (n *Notices) recipient(ctx context.Context, id uuid.UUID, c company.State, workspace uuid.UUID) (recipient, error) {
+	if c.EmailConfirmed {
+		s, err := commands.Reveal(ctx, n.Commands, c)
+		if err != nil || s.Email.Shown() != nil {
+			return recipient{*cmp.Or(s.Email.Shown(), new("")), []string{accessreact.MarkOf(c.EmailSubject(id.String()))}}, err
+		}
+	}
+	members, err := n.People.Members(ctx, workspace)
+	if err != nil {
+		return recipient{}, err
+	}
+	for _, m := range members {
+		if !m.Permissions.Level(actor.Marketplace).Allows(actor.Write) {
+			continue
+		}
+		s, err := n.Accounts.Load(ctx, m.UserID)
+		if errors.Is(err, user.ErrNotFound) || err == nil && !s.Verified {
+			continue
+		}
+		if err != nil {
+			return recipient{}, err
+		}
+		address, err := n.Accounts.Text(ctx, s.Email)
+		if errors.Is(err, event.ErrErased) || err == nil && address == "" {
+			continue
+		}
+		return recipient{address, []string{accessreact.Mark(accesscmd.Recipient(s.EmailKey))}}, err
+	}
+	return recipient{}, skip("nobody of the company has a confirmed address")
+}
+
+func (n *Notices) chat(ctx context.Context, a asked) (note enquiry.Note, err error) {
+	phone, err := person.Phone("phone", a.company.Profile.Phone.Value)
+	if err != nil || phone == "" {
+		return note, skip("the company has no phone")
+	}
+	l, err := n.letter(a)
+	if err != nil {
+		return note, err
+	}
+	wrote, err := n.Heard.Wrote(ctx, a.workspace, strings.TrimPrefix(phone, "+"))
+	if err == nil && !wrote {
+		err = skip("no message has come from the company's phone")
+	}
+	if err == nil {
+		err = n.crowded(ctx, a)
+	}
+	if err != nil {
+		return note, err
+	}
+	note.To, note.Buyer = phone, a.Buyer
+	if note.Said, err = text("chat", l); err != nil {
+		return note, err
+	}
+	err = n.Chat.Chat(ctx, enquiry.NoticePrefix+a.id.String(), strings.TrimPrefix(phone, "+"), note.Said, l.places())
+	if err != nil && n.Chat.Ended(err) {
+		err = ended{err.Error()}
+	}
+	return note, err
+}
+
+func (n *Notices) push(ctx context.Context, a asked) (note enquiry.Note, err error) {
+	l, err := n.letter(a)
+	if err != nil {
+		return note, err
+	}
+	note.To, note.Buyer = n.CRM.To(), a.Buyer
+	if note.Said, err = text("chat", l); err != nil {
+		return note, err
+	}
+	shown := func(p event.Personal) string { return *cmp.Or(p.Shown(), new("")) }
+	phone, _ := person.Phone("user_phone", shown(a.Phone)) // the crm gets none that cannot be read
+	note.Lead, err = n.CRM.Push(ctx, Lead{
+		ID: a.id.String(), Name: shown(a.Name), Email: shown(a.Email), Phone: phone, Company: a.company.Name, Product: a.product,
+		Message: shown(a.Message), Source: a.Source, Quantity: l.Quantity,
+	})
+	if err != nil && n.CRM.Permanent(err) {
+		err = ended{err.Error()}
+	}
+	return note, err
+}
+
+// digest waits for the hour to end.
+func (n *Notices) digest(ctx context.Context, job reactors.Job[SendDigest]) error {
+	hour := time.Unix(job.Args.Hour, 0)
+	if left := hour.Add(time.Hour).Sub(n.Commands.Now()); left > 0 {
+		return reactors.Snooze(left)
+	}
+	l, err := commands.Load(ctx, n.Commands.Fresh(), company.Kind, job.Args.Company.String())
+	if err != nil || l.State.Name == "" {
+		return err
+	}
+	count, err := n.Views.EnquiriesWithin(ctx, l.Workspace, job.Args.Company, hour, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	return n.write(ctx, "digest", job.ID, job.Args.Company, l, letter{Link: n.Frontend + "/enquiries", Count: count})
+}
+
+// write mails a text to a company. It does nothing where nobody of it has an address.
+func (n *Notices) write(ctx context.Context, kind string, job int64, id uuid.UUID, of commands.Loaded[company.State], l letter, marks ...string) error {
+	to, err := n.recipient(ctx, id, of.State, of.Workspace)
+	if err == nil {
+		l.Company = line(of.State.Name)
+		err = n.send(ctx, kind, strconv.FormatInt(job, 10), to, l, marks...)
+	}
+	return settled(err)
+}
+
+// settled returns nil for what is skipped, and gives up what is final.
+func settled(err error) error {
+	if _, skipped := errors.AsType[skip](err); skipped {
+		return nil
+	}
+	if _, final := errors.AsType[ended](err); final {
+		return reactors.GiveUp(err)
+	}
+	return err
+}
+
+func (n *Notices) confirm(ctx context.Context, job reactors.Job[ConfirmCompanyEmail]) error {
+	l, err := commands.Load(ctx, n.Commands.Fresh(), company.Kind, job.Args.Company.String())
+	if err != nil || l.State.EmailKey == "" || l.State.EmailConfirmed {
+		return err
+	}
+	s, err := commands.Reveal(ctx, n.Commands, l.State)
+	if err != nil || s.Email.Shown() == nil {
+		return err
+	}
+	token, err := n.Accounts.Credentials.Mailed.Issue(ctx, credentials.CompanyEmail, credentials.Mailing{
+		Subject: marketplacecmd.EmailToken(job.Args.Company, s.EmailKey), Recipient: accesscmd.Recipient(s.EmailKey), Number: job.ID,
+	})
+	switch {
+	case errors.Is(err, credentials.ErrMailed):
+		return nil
+	case errors.Is(err, credentials.ErrTooMany):
+		return reactors.GiveUp(err)
+	case err != nil:
+		return err
+	}
+	link := n.Frontend + "/companies/confirm-email?token=" + job.Args.Company.String() + "." + token
+	to := recipient{*s.Email.Shown(), []string{accessreact.MarkOf(s.EmailSubject(job.Args.Company.String()))}}
+	return settled(n.send(ctx, "confirm", strconv.FormatInt(job.ID, 10), to, letter{Company: line(s.Name), Link: link}))
+}
+
+// contactChange tells a company of a stranger's change, unless it was told lately. A retry is of the same notice.
+func (n *Notices) contactChange(ctx context.Context, job reactors.Job[TellContactChange]) error {
+	c, err := commands.Load(ctx, n.Commands.Fresh(), companycontact.Kind, job.Args.Contact.String())
+	if err != nil || c.State.Company == uuid.Nil {
+		return err
+	}
+	l, err := commands.Load(ctx, n.Commands.Fresh(), company.Kind, c.State.Company.String())
+	if err != nil || l.State.Name == "" {
+		return err
+	}
+	req := commands.Request{
+		Actor: actor.Actor{Type: "system", ID: "notices", Workspace: l.Workspace}, Workspace: l.Workspace,
+		Key: job.Event.String(), Operation: TellContactChange{}.Kind(), Fingerprint: job.Event[:],
+	}
+	out, err := commands.Handle(ctx, n.Commands, req, companycontact.NoticeKind, job.Args.Contact.String(), companycontact.Tell{Now: n.Commands.Now()})
+	if err != nil || !out.Changed {
+		return err
+	}
+	return n.write(readmodels.WithMinPosition(ctx, out.Position), "contact", job.ID, c.State.Company, l,
+		letter{Link: n.Frontend + "/contacts/" + job.Args.Contact.String()}, accessreact.MarkOf(companycontact.Subjects.Of(job.Args.Contact.String())))
+}

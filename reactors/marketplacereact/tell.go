@@ -1,0 +1,141 @@
+package marketplacereact
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"bahi/commands"
+	"bahi/domain/actor"
+	"bahi/domain/event"
+	"bahi/domain/marketplace/enquiry"
+	"bahi/domain/messaging/message"
+	"bahi/reactors"
+	"bahi/readmodels"
+)
+
+// telling is one notification.
+type telling func(ctx context.Context, a asked) (enquiry.Note, error)
+
+// deliveryResult is what became of one.
+type deliveryResult struct {
+	enquiry   uuid.UUID
+	workspace uuid.UUID
+	note      enquiry.Note
+}
+
+// tell does the notifications of a port, one after the other, and notes what became of all at once. Of several, one that fails goes on in a job of its own: nobody
+// is told again because another could not be.
+func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, attempt int, do telling, alone func(EnquiryBatch) reactors.Args) error {
+	var (
+		notes  []deliveryResult
+		failed error
+	)
+	for _, id := range all {
+		note, err := n.tellOne(ctx, port, id, attempt, do)
+		switch {
+		case ctx.Err() != nil: // the process stops, or takes too long; what was told is noted
+			failed = errors.Join(failed, ctx.Err())
+		case err != nil && len(all) > 1:
+			failed = errors.Join(failed, n.Jobs.Add(ctx, alone(one(id))))
+		case err != nil:
+			return err
+		}
+		if note != nil {
+			notes = append(notes, *note)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	defer cancel()
+	var noting errgroup.Group // the log writes them together
+	for _, t := range notes {
+		noting.Go(func() error { return n.note(ctx, t) })
+	}
+	return errors.Join(failed, noting.Wait())
+}
+
+// tellOne does one notification, unless it was done, and returns what became of it, nil for nothing.
+func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, attempt int, do telling) (*deliveryResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	a, err := n.load(ctx, id)
+	if err != nil || a.Status == "" {
+		return nil, err
+	}
+	before, err := commands.Load(ctx, n.Commands.Cached(), enquiry.NotificationKind, id.String())
+	if is := before.State.Of[port].Status; err != nil || is == enquiry.Done || is == enquiry.Failed && port == enquiry.Chat { // a receipt may have said so
+		return nil, err
+	}
+	note := enquiry.Note{}
+	if a.company.Name == "" {
+		err = skip("the company was deleted")
+	} else {
+		note, err = do(readmodels.AsKnownAt(ctx, a.position), a) // what came after the enquiry is not waited for
+	}
+	note.Port, note.Status, note.At = port, enquiry.Done, n.Commands.Now().UTC().Truncate(time.Microsecond)
+	failed, isFinal := errors.AsType[ended](err)
+	skipped, isSkipped := errors.AsType[skip](err)
+	switch {
+	case errors.Is(err, event.ErrErased), errors.Is(err, errGone):
+		note = enquiry.Note{Notified: enquiry.Notified{Port: port, Status: enquiry.Skipped, At: note.At, Error: errGone.Error()}}
+	case isSkipped:
+		note.Status, note.Error = enquiry.Skipped, string(skipped)
+	case isFinal:
+		note.Status, note.Error = enquiry.Failed, failed.why
+	case err != nil && attempt < policy.Attempts:
+		return nil, err
+	case err != nil:
+		note.Status, note.Error = enquiry.Failed, "no try succeeded within a day"
+	}
+	return &deliveryResult{id, a.workspace, note}, nil
+}
+
+// note records what became of a notification.
+func (n *Notices) note(ctx context.Context, t deliveryResult) error {
+	req := commands.Request{Actor: actor.Actor{Type: "system", ID: "notices", Workspace: t.workspace}, Workspace: t.workspace}
+	_, err := commands.Handle(ctx, n.Commands, req, enquiry.NotificationKind, t.enquiry.String(), t.note)
+	if errors.Is(err, event.ErrErased) { // meanwhile
+		t.note.Buyer, t.note.Said = "", ""
+		_, err = commands.Handle(ctx, n.Commands, req, enquiry.NotificationKind, t.enquiry.String(), t.note)
+	}
+	return err
+}
+
+// Receipt notes what the chat network says became of a notification. Of an enquiry that is unknown, or was erased, it notes nothing.
+func (n *Notices) Receipt(ctx context.Context, id uuid.UUID, r message.Receipt) error {
+	note := enquiry.Note{Notified: enquiry.Notified{Port: enquiry.Chat, Status: enquiry.Done, At: n.Commands.Now().UTC().Truncate(time.Microsecond)}}
+	switch r.Status {
+	case message.Sent:
+	case message.Delivered, message.Read, "played":
+		note.Delivered = true
+	case message.NotSent:
+		note.Status, note.Error = enquiry.Failed, n.Chat.Refusal(r.Code)
+	default:
+		return nil
+	}
+	a, err := n.load(ctx, id)
+	if err != nil || a.Status == "" {
+		return err
+	}
+	l, err := n.letter(a)
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	before, err := commands.Load(ctx, n.Commands.Cached(), enquiry.NotificationKind, id.String())
+	if err != nil {
+		return err
+	}
+	if before.State.Of[enquiry.Chat].Status == "" { // the network's answer to us is missing
+		note.To, note.Buyer = a.company.Profile.Phone.Value, a.Buyer
+		if note.Said, err = text("chat", l); err != nil {
+			return err
+		}
+	}
+	return n.note(ctx, deliveryResult{id, a.workspace, note})
+}

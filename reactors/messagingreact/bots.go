@@ -1,0 +1,103 @@
+package messagingreact
+
+import (
+	"context"
+	"time"
+
+	"bahi/commands/messagingcmd/knowledge"
+	"bahi/domain/event"
+	"bahi/domain/messaging/bot"
+	"bahi/domain/messaging/botsource"
+	"bahi/domain/messaging/message"
+	"bahi/reactors"
+)
+
+// Bots reads what bots know from, and lets them answer.
+var Bots = reactors.Define("bots",
+	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.FileAdded]) error {
+		q.Add(ReadSource{Source: e.StreamID()})
+		return nil
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.PageAdded]) error {
+		q.Add(ReadSource{Source: e.StreamID()})
+		return nil
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.Requested]) error {
+		q.Add(ReadSource{Source: e.StreamID()})
+		return nil
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[botsource.Deleted]) error {
+		q.Add(ForgetSource{Bot: e.Data.Bot, Source: e.StreamID()})
+		return nil
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[bot.Deleted]) error {
+		q.Add(ForgetBot{Bot: e.StreamID()})
+		return nil
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
+		q.Add(AnswerMessage{Message: e.StreamID(), Contact: e.Data.Contact, Channel: e.Data.Channel})
+		return nil
+	}),
+)
+
+// ReadSource reads a file or a page.
+type ReadSource struct {
+	Source string `json:"source"`
+}
+
+// Kind implements [reactors.Args].
+func (ReadSource) Kind() string { return "read_bot_source" }
+
+// ForgetSource removes what was made of a file or a page.
+type ForgetSource struct {
+	Bot    int64  `json:"bot"`
+	Source string `json:"source"`
+}
+
+// Kind implements [reactors.Args].
+func (ForgetSource) Kind() string { return "forget_bot_source" }
+
+// ForgetBot removes what was made of a bot's files and pages.
+type ForgetBot struct {
+	Bot string `json:"bot"`
+}
+
+// Kind implements [reactors.Args].
+func (ForgetBot) Kind() string { return "forget_bot" }
+
+// SweepVectors has sources read again whose vectors are of another model than today's.
+type SweepVectors struct{}
+
+// Kind implements [reactors.Args].
+func (SweepVectors) Kind() string { return "sweep_bot_vectors" }
+
+// Knowledge reads what bots know from.
+type Knowledge struct {
+	Reading *knowledge.Indexer
+}
+
+// SweepVectorsInterval is the interval of SweepVectors.
+const SweepVectorsInterval = 10 * time.Minute
+
+const (
+	tries       = 3 // of a page, in 60 s (CONTRACT.md B12)
+	readTimeout = 5 * time.Minute
+)
+
+// Workers returns the workers that read and forget.
+func (k *Knowledge) Workers() reactors.Workers {
+	return reactors.Workers{
+		reactors.Work(reactors.Policy{Attempts: tries, First: 10 * time.Second, Timeout: readTimeout, AtOnce: 2}, func(ctx context.Context, job reactors.Job[ReadSource]) error {
+			return reactors.Later(k.Reading.Read(ctx, job.Args.Source, job.Attempt >= tries))
+		}),
+		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[ForgetSource]) error {
+			return k.Reading.Forget(ctx, job.Args.Bot, job.Args.Source)
+		}),
+		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[ForgetBot]) error {
+			return k.Reading.ForgetBot(ctx, job.Args.Bot)
+		}),
+		reactors.Work(reactors.Policy{AtOnce: 1, Timeout: readTimeout}, func(ctx context.Context, _ reactors.Job[SweepVectors]) error {
+			return k.Reading.Revise(ctx)
+		}),
+	}
+}

@@ -1,0 +1,228 @@
+package messagingreact
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/commands/messagingcmd"
+	"bahi/domain/event"
+	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/contact"
+	"bahi/domain/messaging/message"
+	"bahi/domain/patch"
+	"bahi/reactors"
+	"bahi/readmodels"
+	"bahi/readmodels/messagingview"
+)
+
+// Campaigns sends campaigns that began, and those that contacts give a cause for.
+var Campaigns = reactors.Define("campaigns",
+	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Started]) error { return dispatch(q, e.StreamID()) }),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Resumed]) error { return dispatch(q, e.StreamID()) }),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[campaign.Frozen]) error {
+		if e.Data.Block >= 0 {
+			return nil
+		}
+		return dispatch(q, strconv.FormatInt(e.Data.Campaign, 10))
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[contact.Edited]) error {
+		if e.Data.OptIn.State == patch.Given && e.Data.OptIn.Value && !e.Data.Imported { // imports never trigger (CONTRACT.md N8)
+			q.Add(TriggerCampaigns{Contact: e.StreamID()})
+		}
+		return nil
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
+		q.Add(TriggerCampaigns{Contact: strconv.FormatInt(e.Data.Contact, 10), Message: e.StreamID()})
+		return nil
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[channel.Deleted]) error {
+		q.Add(FailCampaigns{Channel: e.StreamID()})
+		return nil
+	}),
+)
+
+func dispatch(q *reactors.Queue, id string) error {
+	q.Add(DispatchCampaign{Campaign: id})
+	return nil
+}
+
+// DispatchCampaign sends what is due of a campaign.
+type DispatchCampaign struct {
+	Campaign string `json:"campaign"`
+	Slot     int64  `json:"slot,omitempty"` // of a job that the sweep adds: it is another one than a job whose process died
+}
+
+// Kind implements [reactors.Args].
+func (DispatchCampaign) Kind() string { return "dispatch_campaign" }
+
+// TriggerCampaigns looks whether a contact has given a cause: by a message, or without one by consent.
+type TriggerCampaigns struct {
+	Contact string `json:"contact"`
+	Message string `json:"message,omitempty"`
+}
+
+// Kind implements [reactors.Args].
+func (TriggerCampaigns) Kind() string { return "trigger_campaigns" }
+
+// FailCampaigns ends the campaigns of a deleted channel.
+type FailCampaigns struct {
+	Channel string `json:"channel"`
+}
+
+// Kind implements [reactors.Args].
+func (FailCampaigns) Kind() string { return "fail_campaigns" }
+
+// TendCampaigns begins planned runs, ends pauses, and finds campaigns whose process died.
+type TendCampaigns struct{}
+
+// Kind implements [reactors.Args].
+func (TendCampaigns) Kind() string { return "tend_campaigns" }
+
+const (
+	// TendInterval is the interval of TendCampaigns.
+	TendInterval = 5 * time.Second
+
+	// slot is how often the sweep adds a job for a campaign that is under way. One that is sent by another job ends at once.
+	slot = 15 * time.Second
+
+	// slice is how long a job sends. Other campaigns then have their turn: of its channel, and of all where more than AtOnce are under way.
+	slice      = 45 * time.Second
+	sliceAtEnd = 3 * time.Minute // a job that does not end is lost
+)
+
+// Workers returns the workers of campaigns.
+func (d *Dispatcher) Workers() reactors.Workers {
+	policy := reactors.Policy{Timeout: sliceAtEnd, AtOnce: d.AtOnce}
+	return reactors.Workers{
+		reactors.Work(policy, func(ctx context.Context, job reactors.Job[DispatchCampaign]) error {
+			more, err := d.Dispatch(ctx, job.Args.Campaign, slice)
+			if err == nil && more {
+				err = reactors.Snooze(0)
+			}
+			return err
+		}),
+		reactors.WorkIf(reactors.Policy{}, func(ctx context.Context, asOf event.Position, all []reactors.Wanted[TriggerCampaigns]) ([]bool, error) {
+			return ofEach(all, func(w reactors.Wanted[TriggerCampaigns]) uuid.UUID { return w.Workspace }, func(w reactors.Wanted[TriggerCampaigns]) ([]int64, error) {
+				return d.Views.Triggers(readmodels.AsKnownAt(ctx, asOf), w.Workspace)
+			})
+		}, d.trigger),
+		reactors.Work(reactors.Policy{}, d.fail),
+		reactors.Work(reactors.Policy{AtOnce: 1}, func(ctx context.Context, _ reactors.Job[TendCampaigns]) error {
+			return d.RunDue(ctx, d.Commands.Now())
+		}),
+	}
+}
+
+// RunDue does what is due at a moment.
+func (d *Dispatcher) RunDue(ctx context.Context, now time.Time) error {
+	due, err := d.Views.DueCampaigns(ctx, now, d.unheard(now))
+	var failed []error
+	for _, c := range due {
+		id := strconv.FormatInt(c.ID, 10)
+		if c.Status == campaign.Active {
+			failed = append(failed, d.Queue.Add(ctx, DispatchCampaign{Campaign: id, Slot: now.Unix() / int64(slot.Seconds())}))
+			continue
+		}
+		if c.Status == campaign.Completed || c.Status == campaign.StatusFailed {
+			failed = append(failed, d.giveUp(ctx, c, now))
+			continue
+		}
+		_, err := commands.Handle(ctx, d.Commands, as(id, c.Workspace), campaign.Kind, id, campaign.RunDue{Now: now, Zone: d.Zone})
+		failed = append(failed, err)
+	}
+	return errors.Join(append(failed, err)...)
+}
+
+// unheard returns when a message has to have been sent by whose silence is no longer waited for.
+func (d *Dispatcher) unheard(now time.Time) time.Time { return now.Add(-cmp.Or(d.Doubt, doubtAfter)) }
+
+// giveUp settles what a campaign that is cancelled, or has lost its channel, left with its network: nothing of it is sent again.
+func (d *Dispatcher) giveUp(ctx context.Context, c messagingview.DueCampaign, now time.Time) error {
+	due := now
+	if c.Status == campaign.StatusFailed { // what it has not sent stays open until somebody cancels it
+		due = time.Time{}
+	}
+	left, err := d.Views.CampaignWork(ctx, c.Workspace, c.ID, 0, due, d.unheard(now), chunkSize)
+	for _, m := range left {
+		_, failed := commands.Handle(ctx, d.Commands, as(strconv.FormatInt(c.ID, 10), c.Workspace), message.Kind, strconv.FormatInt(m.ID, 10),
+			message.Resend{Contact: m.Contact, Unwanted: true})
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+// fail ends the campaigns of a channel that is gone.
+func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[FailCampaigns]) error {
+	number, _ := strconv.ParseInt(job.Args.Channel, 10, 64) // we gave it
+	l, err := commands.Load(ctx, d.Commands.Fresh(), channel.Kind, job.Args.Channel)
+	if err != nil {
+		return err
+	}
+	ids, err := readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) { return d.Views.CampaignsOn(ctx, l.Workspace, number) })
+	for _, n := range ids {
+		id := strconv.FormatInt(n, 10)
+		c, loading := commands.Load(ctx, d.Commands.Fresh(), campaign.Kind, id)
+		if err = errors.Join(err, loading); err == nil {
+			_, err = commands.Handle(ctx, d.Commands, as(id, l.Workspace), campaign.Kind, id, campaign.Advance{Run: c.State.Run, Fail: messagingcmd.ErrNoChannel.Error()})
+		}
+	}
+	return err
+}
+
+// trigger writes to a contact who has given a cause.
+func (d *Dispatcher) trigger(ctx context.Context, job reactors.Job[TriggerCampaigns]) error {
+	number, _ := strconv.ParseInt(job.Args.Contact, 10, 64) // we gave it
+	who, err := commands.Load(ctx, d.Commands.Fresh(), contact.Kind, job.Args.Contact)
+	if err != nil || who.State.Status == "" || !who.State.OptIn || who.State.PhoneKey == "" {
+		return err
+	}
+	what, text := "contact_created", ""
+	if job.Args.Message != "" {
+		m, err := commands.Load(ctx, d.Commands.Fresh(), message.Kind, job.Args.Message)
+		if err != nil {
+			return err
+		}
+		said, err := commands.Reveal(ctx, d.Commands, m.State.Said)
+		if err != nil {
+			return err
+		}
+		what = "message_received"
+		if shown := said.Shown(); shown != nil {
+			text = *shown
+		}
+	}
+	ids, err := readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) { return d.Views.Triggers(ctx, who.Workspace) })
+	for _, n := range ids {
+		id := strconv.FormatInt(n, 10)
+		c, loading := commands.Load(ctx, d.Commands.Fresh(), campaign.Kind, id)
+		if err := errors.Join(err, loading); err != nil {
+			return err
+		}
+		if !c.State.MatchesTrigger(what, text) || c.State.List != 0 && !slices.Contains(who.State.Lists, c.State.List) {
+			continue
+		}
+		f := campaign.Freeze{Frozen: campaign.Frozen{
+			Campaign: n, Run: c.State.Run, Block: -1, Channel: c.State.Channel, Contacts: []int64{number}, Last: number, End: true,
+			At: d.Commands.Now().UTC(), Delays: c.State.Delays(),
+		}}
+		if what == "contact_created" {
+			if who.CreatedAt.Before(c.State.Started) {
+				continue
+			}
+		} else {
+			f.Again = campaign.TriggerCooldown
+		}
+		if err := d.freeze(ctx, as(id, who.Workspace), campaign.TriggeredName(id, number), f); err != nil {
+			return err
+		}
+	}
+	return err
+}

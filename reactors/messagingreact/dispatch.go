@@ -1,0 +1,492 @@
+package messagingreact
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+
+	"bahi/commands"
+	"bahi/commands/messagingcmd"
+	"bahi/domain/actor"
+	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+	"bahi/reactors"
+	"bahi/readmodels"
+	"bahi/readmodels/messagingview"
+)
+
+// Dispatcher sends the messages of campaigns.
+//
+// A recipient's message is a stream whose name was given when the audience was frozen. Who begins that stream calls the network, and nobody else does:
+// a process that comes after a crash, or beside another one, finds the stream there. So a message is sent twice only where nothing was heard of it for
+// ten minutes, and then once more (CONTRACT.md N1).
+type Dispatcher struct {
+	*messagingcmd.Campaigns
+
+	Views  *messagingview.Views
+	Queue  Adder
+	Alone  Alone
+	AtOnce int     // campaigns that are sent at once
+	Rate   float64 // messages a second of a channel; 0: as fast as it goes
+
+	Doubt time.Duration // after which a message that nothing was heard of is sent again; 0: 10 minutes
+	Pause time.Duration // before a throttled message is tried again, if the network does not say; 0: a second
+}
+
+// Adder adds a job, unless the same one waits.
+type Adder interface {
+	Add(ctx context.Context, args reactors.Args) error
+}
+
+// Alone runs do unless somebody else, on any node, runs it for the same channel. It returns false if it did not run.
+type Alone func(ctx context.Context, channel int64, do func(context.Context) error) (ran bool, err error)
+
+const (
+	blockSize  = 1000 // contacts that are looked at for a block
+	chunkSize  = 100  // messages that are written down before their calls
+	callers    = 16   // calls at once
+	patience   = 5    // times that a network may put us off before the campaign pauses
+	doubtAfter = 10 * time.Minute
+	day        = 24 * time.Hour
+	throttled  = time.Hour // pause after a throttle that does not clear
+)
+
+func as(campaign string, workspace uuid.UUID) commands.Request {
+	return commands.Request{Actor: actor.Actor{Type: "campaign", ID: campaign, Workspace: workspace}, Workspace: workspace}
+}
+
+// sending is one job's part of a campaign.
+type sending struct {
+	*Dispatcher
+
+	id        string
+	number    int64
+	req       commands.Request
+	campaign  commands.Loaded[campaign.State]
+	line      messagingcmd.CampaignChannel
+	pace      *rate.Limiter
+	budget    int64 // people that the network lets us write to today; -1: any number
+	putOff    int   // how often the network has put us off in a row
+	delivered int   // messages that the network took
+	worked    bool  // the channel has that noted
+}
+
+// Dispatch sends what is due of a campaign, for some time. It reports whether there may be more to send.
+func (d *Dispatcher) Dispatch(ctx context.Context, id string, within time.Duration) (more bool, err error) {
+	l, err := commands.Load(ctx, d.Commands.Fresh(), campaign.Kind, id)
+	if err != nil || l.State.Status != campaign.Active {
+		return false, err
+	}
+	number, _ := strconv.ParseInt(id, 10, 64) // we gave it
+	s := &sending{Dispatcher: d, id: id, number: number, req: as(id, l.Workspace), campaign: l, pace: rate.NewLimiter(rate.Inf, 1), budget: -1}
+	end := d.Commands.Now().Add(within)
+	_, err = d.Alone(ctx, l.State.Channel, func(ctx context.Context) (err error) {
+		more, err = s.run(ctx, end)
+		return err
+	})
+	return more, err
+}
+
+// run opens the channel, freezes the audience, and sends until the end of the job's time.
+func (s *sending) run(ctx context.Context, end time.Time) (more bool, err error) {
+	if ready, err := s.open(ctx); err != nil || !ready {
+		return false, err
+	}
+	if err := s.freezeAudience(ctx); err != nil {
+		return false, err
+	}
+	for after := int64(0); ; {
+		l, err := commands.Load(ctx, s.Commands.Fresh(), campaign.Kind, s.id)
+		if err != nil || l.State.Status != campaign.Active || l.State.Run != s.campaign.State.Run {
+			return false, err
+		}
+		if s.putOff == 0 && !s.Commands.Now().Before(end) || ctx.Err() != nil { // who is put off sees that out: the next job would count from 0
+			return true, nil //nolint:nilerr // there is more to send, and no time for it
+		}
+		work, err := s.work(ctx, after)
+		switch {
+		case err != nil:
+			return false, err
+		case len(work) == 0 && after > 0: // what was put off is before
+			after = 0
+			continue
+		case len(work) == 0:
+			return false, s.finish(ctx)
+		}
+		after = work[len(work)-1].ID
+		if goOn, err := s.send(ctx, work); err != nil || !goOn {
+			return false, err
+		}
+	}
+}
+
+// open asks what stops the campaign before it has begun.
+func (s *sending) open(ctx context.Context) (ready bool, err error) {
+	s.line, err = s.Line(ctx, s.req.Workspace, s.campaign.State.Plan)
+	if errors.Is(err, messagingcmd.ErrNoChannel) {
+		_, err := commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: s.campaign.State.Run, Fail: err.Error()})
+		return false, err
+	}
+	if gone, is := errors.AsType[messagingcmd.UnsendableError](err); is {
+		return false, s.halt(ctx, gone.Error(), nil, true)
+	}
+	if err != nil || s.line.Sandboxed {
+		return err == nil, err
+	}
+	if s.Rate > 0 {
+		s.pace = rate.NewLimiter(rate.Limit(s.Rate), 1)
+	}
+	h, failed := s.AccountHealth(ctx, s.line)
+	switch {
+	case failed != nil && failed.Reason != network.HealthUnsupported && failed.Reason.Stops():
+		return false, s.stopped(ctx, failed)
+	case h.CanSend == "blocked", h.Quality == "red" && !s.campaign.State.Insisted:
+		return false, s.halt(ctx, "The network lets the channel send nothing, or warns of its quality", nil, false)
+	}
+	most, limited := tier(h.MessagingLimit)
+	if !limited {
+		return true, nil
+	}
+	now := s.Commands.Now()
+	called, first, err := s.Views.Called(ctx, s.req.Workspace, s.line.Account.Channel, now.Add(-day))
+	if s.budget = most - called; err == nil && s.budget <= 0 && first != nil {
+		return false, s.halt(ctx, "The channel has written to as many people as its network allows in a day", new(first.Add(day)), false)
+	}
+	return true, err
+}
+
+// tier returns how many people a channel may write to in a day, by the network's word for it: TIER_250, TIER_2K, TIER_UNLIMITED.
+func tier(word string) (people int64, limited bool) {
+	digits, thousands := strings.CutSuffix(strings.TrimPrefix(word, "TIER_"), "K")
+	people, err := strconv.ParseInt(digits, 10, 32)
+	if thousands {
+		people *= 1000
+	}
+	return people, err == nil && people > 0
+}
+
+// freezeAudience fixes who gets the campaign, in blocks, and goes on where a process has died.
+func (s *sending) freezeAudience(ctx context.Context) error {
+	c := s.campaign.State
+	if c.Known {
+		return nil
+	}
+	n, last := 0, int64(0)
+	for ; ; n++ {
+		name := campaign.BlockName(s.id, c.Run, n)
+		b, err := commands.Load(ctx, s.Commands.Cached(), campaign.Blocks, name)
+		if err != nil {
+			return err
+		}
+		if b.State.At.IsZero() {
+			people, err := readmodels.Complete(ctx, func(ctx context.Context) ([]messagingview.Person, error) {
+				return s.Views.Audience(ctx, s.req.Workspace, c.List, last, blockSize)
+			})
+			if err != nil {
+				return err
+			}
+			f := campaign.Frozen{
+				Campaign: s.number, Run: c.Run, Block: n, Channel: c.Channel, Contacts: []int64{}, Last: last, End: len(people) < blockSize, At: c.Started, Delays: c.Delays(),
+			}
+			for _, p := range people {
+				if f.Last = p.ID; p.Reachable() {
+					f.Contacts = append(f.Contacts, p.ID)
+				} else {
+					f.Skipped++
+				}
+			}
+			if err := s.freeze(ctx, s.req, name, campaign.Freeze{Frozen: f}); err != nil {
+				return err
+			}
+			if b, err = commands.Load(ctx, s.Commands.Fresh(), campaign.Blocks, name); err != nil { // another process may have been faster
+				return err
+			}
+		}
+		if last = b.State.Last; b.State.End {
+			break
+		}
+	}
+	_, err := commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: c.Run, Blocks: n + 1})
+	return err
+}
+
+// freeze writes a block down, with numbers for its messages.
+func (d *Dispatcher) freeze(ctx context.Context, req commands.Request, name string, f campaign.Freeze) (err error) {
+	if messages := int64(len(f.Contacts) * len(f.Delays)); messages > 0 {
+		if f.First, err = d.Commands.Numbers(ctx, message.Kind.Category(), messages); err != nil {
+			return err
+		}
+	}
+	_, err = commands.Handle(ctx, d.Commands, req, campaign.Blocks, name, f)
+	return err
+}
+
+// work returns the next messages. It does not pass over those that were frozen a moment ago.
+func (s *sending) work(ctx context.Context, after int64) ([]messagingview.Recipient, error) {
+	limit, now := chunkSize, s.Commands.Now()
+	if s.pace.Limit() != rate.Inf {
+		limit = max(1, min(limit, int(s.pace.Limit()))) // so that consent and status are at most a second old
+	}
+	if s.budget >= 0 {
+		limit = min(limit, int(s.budget))
+	}
+	if limit == 0 { // the budget is used up; the next job pauses
+		return nil, nil
+	}
+	read := func(ctx context.Context) ([]messagingview.Recipient, error) {
+		return s.Views.CampaignWork(ctx, s.req.Workspace, s.number, after, now, s.unheard(now), limit)
+	}
+	work, err := read(ctx)
+	if err == nil && len(work) == 0 {
+		work, err = readmodels.Complete(ctx, read)
+	}
+	return work, err
+}
+
+// errAllRefused ends a run of which nothing was sent, however few its recipients are (CONTRACT.md R10).
+const errAllRefused messagingcmd.UnsendableError = "The network has refused every message: the list of recipients says why"
+
+// finish ends the run if each of its messages is settled, or was refused. Otherwise the sweep looks again.
+func (s *sending) finish(ctx context.Context) error {
+	run := s.campaign.State.Run
+	end, err := readmodels.Complete(ctx, func(ctx context.Context) (messagingview.CampaignEnd, error) {
+		return s.Views.CampaignEnd(ctx, s.req.Workspace, s.number, run)
+	})
+	switch {
+	case err != nil:
+	case end.Refused && s.campaign.State.Type != campaign.Triggered: // the next contact may be another matter
+		_, err = commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: run, Fail: errAllRefused.Error()})
+	case end.Settled:
+		_, err = commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, campaign.Advance{Run: run, Done: true})
+	}
+	return err
+}
+
+// halt pauses the campaign, or ends it where that is final and nothing was sent.
+func (s *sending) halt(ctx context.Context, why string, until *time.Time, final bool) error {
+	c := campaign.Advance{Run: s.campaign.State.Run, Pause: why, Until: until}
+	if final {
+		stats, err := readmodels.Complete(ctx, func(ctx context.Context) (messagingview.Campaign, error) {
+			return s.Views.Campaign(ctx, s.req.Workspace, s.number)
+		})
+		if err != nil {
+			return err
+		}
+		if stats.Stats.Sent == 0 && s.delivered == 0 {
+			c.Fail = why
+		}
+	}
+	_, err := commands.Handle(ctx, s.Commands, s.req, campaign.Kind, s.id, c)
+	return err
+}
+
+// stopped pauses or ends the campaign for what a network says of the channel.
+func (s *sending) stopped(ctx context.Context, failed *network.Failure) error {
+	if err := s.Learn(ctx, s.line, failed); err != nil {
+		return err
+	}
+	var until *time.Time
+	if failed.Reason.Retryable() && failed.Reason != network.Unconfigured {
+		until = new(s.Commands.Now().Add(max(throttled, failed.After)))
+	}
+	final := failed.Reason == network.Credentials || failed.Reason == network.Unconfigured || failed.Reason == network.Refused
+	return s.halt(ctx, failed.Error(), until, final)
+}
+
+// letter is a message that this process has claimed.
+type letter struct {
+	commands.StreamCommand[message.State]
+
+	to   messagingview.Person
+	call network.Message
+}
+
+// send claims messages, calls the network for those that it got, and notes what became of each.
+func (s *sending) send(ctx context.Context, work []messagingview.Recipient) (goOn bool, err error) {
+	var letters []letter
+	writing := s.Commands.Yield()
+	defer writing.Rest(ctx)
+	err = writing.Do(func() (err error) {
+		letters, err = s.claim(ctx, work)
+		return err
+	})
+	if err != nil || len(letters) == 0 {
+		return err == nil, err
+	}
+	var (
+		mu         sync.Mutex
+		stop, pair *network.Failure
+		content    int
+		refused    = map[int]int{} // by the network's code
+		early      int             // messages that came too soon after another one to the same person
+		calls      errgroup.Group
+	)
+	calls.SetLimit(callers)
+	settled := make([]commands.StreamCommand[message.State], len(letters))
+	for i, l := range letters {
+		settled[i] = l.StreamCommand
+		mu.Lock()
+		held := stop != nil
+		mu.Unlock()
+		if held || s.pace.Wait(ctx) != nil {
+			settled[i].Command = message.RecordSendResult{Contact: l.to.ID, Failure: &network.Failure{Reason: network.CampaignStopped}}
+			continue
+		}
+		calls.Go(func() error {
+			said := s.Call(ctx, s.req, s.line, l.call, l.to.ID)
+			settled[i].Command = said
+			mu.Lock()
+			defer mu.Unlock()
+			switch f := said.Failure; {
+			case f == nil:
+				s.delivered++
+			case f.Code == network.PairLimit: // the others need not wait
+				early, pair = early+1, f
+			case f.Reason.Stops() && (stop == nil || stop.Reason.Retryable()):
+				stop = f
+			case f.Reason == network.Content:
+				content++
+			case f.Reason == network.Refused:
+				if refused[f.Code]++; refused[f.Code] == len(letters) && len(letters) >= patience { // it is not for the recipients' sake
+					stop = f
+				}
+			}
+			return nil
+		})
+	}
+	_ = calls.Wait() // each has its own failure
+	ctx = context.WithoutCancel(ctx)
+	if err := writing.Do(func() error { return s.note(ctx, settled) }); err != nil {
+		return false, err
+	}
+	if s.budget >= 0 {
+		s.budget = max(0, s.budget-int64(len(letters)))
+	}
+	if early == len(letters) { // nobody else is left
+		stop = pair
+	}
+	switch {
+	case content == len(letters) && content >= patience: // it is the template that is wrong, not a value of one recipient
+		return false, s.halt(ctx, "The network does not accept the template's messages", nil, true)
+	case stop == nil:
+		s.putOff = 0
+		return true, s.works(ctx)
+	case !stop.Reason.Retryable() || stop.Reason == network.Unconfigured || s.putOff == patience:
+		return false, s.stopped(ctx, stop)
+	}
+	s.wait(ctx, stop)
+	return true, nil
+}
+
+// works notes that the channel's network takes messages again, if something else is known of the channel.
+func (s *sending) works(ctx context.Context) error {
+	if s.delivered == 0 || s.worked {
+		return nil
+	}
+	s.worked = true
+	return s.Learn(ctx, s.line, nil)
+}
+
+// wait lets the network rest, longer each time.
+func (s *sending) wait(ctx context.Context, stop *network.Failure) {
+	pause := s.Pause
+	if pause == 0 {
+		pause = time.Second
+	}
+	pause = max(pause<<s.putOff, min(stop.After, sliceAtEnd/10))
+	s.putOff++
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+	}
+}
+
+// claim writes down that messages are about to be sent. It returns those that nobody else has written down.
+func (s *sending) claim(ctx context.Context, work []messagingview.Recipient) ([]letter, error) {
+	contacts := make([]int64, len(work))
+	for i, w := range work {
+		contacts[i] = w.Contact
+	}
+	people, err := readmodels.Complete(ctx, func(ctx context.Context) (map[int64]messagingview.Person, error) {
+		return s.Views.Persons(ctx, s.req.Workspace, contacts)
+	})
+	if err != nil {
+		return nil, err
+	}
+	answered, err := s.answered(ctx, work, contacts)
+	if err != nil {
+		return nil, err
+	}
+	ones, letters := make([]commands.StreamCommand[message.State], len(work)), make([]letter, len(work))
+	for i, w := range work {
+		id := strconv.FormatInt(w.ID, 10)
+		p := people[w.Contact]
+		unwanted := !p.Reachable() || w.Step > 0 && answered[w.Contact]
+		step := s.campaign.State.Sequence()[w.Step]
+		filled, text := s.line.Templates[step.TemplateID].Filled(step.TemplateParams, p.Name, p.Phone)
+		letters[i] = letter{to: p, call: network.Message{ID: message.Name(id), To: p.Phone, Text: text, Template: &filled}}
+		switch {
+		case w.State != "open":
+			l, err := commands.Load(ctx, s.Commands.Fresh(), message.Kind, id)
+			if err != nil {
+				return nil, err
+			}
+			ones[i] = commands.StreamCommand[message.State]{Loaded: l, ID: id, Command: message.Resend{
+				Contact: w.Contact, Unwanted: unwanted, Mute: cmp.Or(s.line.Account.Dialect, "cloud") != "cloud",
+				Refused: w.State == "held" && l.Position < s.campaign.Position, // before a person has sent the campaign again
+			}}
+		case unwanted:
+			ones[i] = commands.Begins(id, message.Skip{Contact: w.Contact})
+		default:
+			ones[i] = commands.Begins(id, message.Queue{Contact: w.Contact, Draft: message.Draft{Channel: s.line.Account.Channel, To: p.Phone, Text: text, Template: step.TemplateID}})
+		}
+	}
+	done, err := commands.HandleEach(ctx, s.Commands, s.req, message.Kind, ones)
+	if err != nil {
+		return nil, err
+	}
+	var mine []letter
+	for i, d := range done {
+		if d.Changed && d.State.Status == message.Waiting {
+			letters[i].StreamCommand = commands.StreamCommand[message.State]{Loaded: d.Loaded, ID: ones[i].ID}
+			mine = append(mine, letters[i])
+		}
+	}
+	return mine, nil
+}
+
+// answered returns who has written since the run began, if there are further steps for them.
+func (s *sending) answered(ctx context.Context, work []messagingview.Recipient, contacts []int64) (map[int64]bool, error) {
+	if !slices.ContainsFunc(work, func(w messagingview.Recipient) bool { return w.Step > 0 }) {
+		return nil, nil
+	}
+	return readmodels.Complete(ctx, func(ctx context.Context) (map[int64]bool, error) {
+		return s.Views.WroteSince(ctx, s.req.Workspace, s.line.Account.Channel, contacts, s.campaign.State.Started)
+	})
+}
+
+// note writes down what became of calls. Where a receipt was faster, the command is decided after it.
+func (s *sending) note(ctx context.Context, settled []commands.StreamCommand[message.State]) error {
+	if err := commands.HandleAll(ctx, s.Commands, s.req, message.Kind, settled); err != nil {
+		return fmt.Errorf("note what became of a campaign's messages: %w", err)
+	}
+	for _, one := range settled {
+		if c, is := one.Command.(message.RecordSendResult); is && c.Failure != nil {
+			if err := s.OptedOut(ctx, s.req, c.Contact, c.Failure.Code); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+// Package messaging has the side effects of conversations and campaigns.
+package messagingreact
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"bahi/commands"
+	"bahi/domain/event"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+	"bahi/reactors"
+)
+
+// Messages plays back what becomes of a message in the sandbox, and fetches the files that come in.
+var Messages = reactors.Define("messages",
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Accepted]) error {
+		if strings.HasPrefix(e.Data.ProviderID, sandbox) {
+			q.Add(PlayReceipts{Messages: []string{e.StreamID()}})
+		}
+		return nil
+	}),
+	reactors.On(func(q *reactors.Queue, e event.Recorded[message.Received]) error {
+		if e.Data.Media != nil {
+			q.Add(KeepFile{Message: e.StreamID()})
+		}
+		return nil
+	}),
+).Gathering(gather)
+
+// gather is how long a message waits for others whose receipts are played by the same job.
+const gather = 100 * time.Millisecond
+
+// KeepFile fetches the file of a message.
+type KeepFile struct {
+	Message string `json:"message"`
+}
+
+// Kind implements [reactors.Args].
+func (KeepFile) Kind() string { return "keep_file" }
+
+// sandbox is what the ids of messages begin with that the sandbox took.
+const sandbox = "sandbox."
+
+// PlayReceipts plays the receipts of messages in the sandbox.
+type PlayReceipts struct {
+	Message  string   `json:"message,omitempty"` // of a job of an older program
+	Messages []string `json:"messages,omitempty"`
+}
+
+// maxPlayed bounds the messages of a job.
+const maxPlayed = 100
+
+// Join implements [reactors.Mergeable].
+func (p PlayReceipts) Join(other reactors.Args) (reactors.Args, bool) {
+	more, ok := other.(PlayReceipts)
+	if !ok || len(p.Messages) >= maxPlayed {
+		return p, false
+	}
+	p.Messages = append(p.Messages, more.Messages...)
+	return p, true
+}
+
+// Kind implements [reactors.Args].
+func (PlayReceipts) Kind() string { return "play_receipts" }
+
+// Player plays receipts and keeps files.
+type Player struct {
+	Commands *commands.Handler
+	Keep     func(ctx context.Context, message string) error // see flows.Messages.KeepFile
+}
+
+// fileTimeout bounds an attempt to fetch a file.
+const fileTimeout = time.Minute
+
+// Workers returns the workers.
+func (p *Player) Workers() reactors.Workers {
+	return reactors.Workers{
+		reactors.Work(reactors.Policy{}, p.play),
+		reactors.Work(reactors.Policy{Timeout: fileTimeout}, func(ctx context.Context, job reactors.Job[KeepFile]) error {
+			err := p.Keep(ctx, job.Args.Message)
+			if failed, ok := errors.AsType[*network.Failure](err); ok && !failed.Reason.Retryable() && failed.Reason != network.Unknown || ok && failed.Reason == network.Unconfigured {
+				return reactors.GiveUp(err)
+			}
+			return err
+		}),
+	}
+}
+
+func (p *Player) play(ctx context.Context, job reactors.Job[PlayReceipts]) error {
+	ids := job.Args.Messages
+	if job.Args.Message != "" {
+		ids = append(ids, job.Args.Message)
+	}
+	of := map[uuid.UUID][]commands.StreamCommand[message.State]{}
+	for _, id := range ids {
+		l, err := commands.Load(ctx, p.Commands.Cached(), message.Kind, id)
+		if err != nil {
+			return err
+		}
+		of[l.Workspace] = append(of[l.Workspace], commands.StreamCommand[message.State]{Loaded: l, ID: id, Command: message.SimulateReceipts{}})
+	}
+	for workspace, all := range of {
+		if err := commands.HandleAll(ctx, p.Commands, commands.Request{Workspace: workspace}, message.Kind, all); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package messagingreact_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands"
+	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/channel"
+	"bahi/domain/messaging/network"
+	"bahi/readmodels"
+	"bahi/readmodels/messagingview"
+)
+
+func (d *desk) recipients(id, status string) []messagingview.CampaignRecipient {
+	d.t.Helper()
+	n, err := strconv.ParseInt(id, 10, 64)
+	require.NoError(d.t, err)
+	all, total, err := d.Views.CampaignRecipients(d.t.Context(), d.req.Workspace, readmodels.Page{Number: 1, Size: 200}, n, messagingview.RecipientFilter{Status: status})
+	require.NoError(d.t, err)
+	require.Len(d.t, all, int(total))
+	return all
+}
+
+// send lets a campaign go on, as a person does.
+func (d *desk) send(id string) {
+	d.t.Helper()
+	_, err := commands.Handle(d.t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Send{Now: time.Now().UTC()})
+	require.NoError(d.t, err)
+}
+
+// A campaign fails if its network refuses every message, however few there are and for whatever reason. Send then tries each of them again.
+func TestACampaignOfWhichEveryMessageIsRefusedFails(t *testing.T) {
+	t.Parallel()
+	for audience, reason := range map[int]network.Reason{1: network.Recipient, 3: network.Refused, 4: network.WindowClosed, 6: network.Content} {
+		d := open(t, audience)
+		d.Messages.Sandboxed = func(network.Account) bool { return false }
+		id := d.begin()
+		d.net.answer = func(int) error { return &network.Failure{Reason: reason, Code: 132012, Title: "No"} }
+		_, err := d.Dispatch(t.Context(), id, time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, campaign.StatusFailed, d.stats(id).Status, "%d recipients", audience)
+		require.NotEmpty(t, *d.stats(id).Reason)
+		require.EqualValues(t, audience, d.stats(id).Stats.Failed)
+		failed := d.recipients(id, "failed")
+		require.Len(t, failed, audience)
+		require.Equal(t, []string{(&network.Failure{Reason: reason, Code: 132012}).Error(), "No", "x"}, []string{*failed[0].Reason, *failed[0].Error.Title, *failed[0].Name})
+
+		d.net.answer = nil
+		d.send(id)
+		require.EqualValues(t, 0, d.stats(id).Stats.Failed, "they are open again")
+		require.Len(t, d.recipients(id, "open"), audience)
+		_, err = d.Dispatch(t.Context(), id, time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, campaign.Completed, d.stats(id).Status)
+		require.Equal(t, messagingview.CampaignStats{Total: int64(audience), Sent: int64(audience)}, d.stats(id).Stats)
+		require.Equal(t, 2*audience, d.net.total())
+	}
+}
+
+func TestOneRefusedTextStopsNoCampaign(t *testing.T) {
+	t.Parallel()
+	d := open(t, 3)
+	id := d.begin()
+	d.net.answer = func(nth int) error {
+		if nth == 2 {
+			return &network.Failure{Reason: network.Content}
+		}
+		return nil
+	}
+	_, err := d.Dispatch(t.Context(), id, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, campaign.Completed, d.stats(id).Status)
+	require.Equal(t, messagingview.CampaignStats{Total: 3, Sent: 2, Failed: 1}, d.stats(id).Stats)
+	require.Len(t, d.recipients(id, "sent"), 2)
+	require.Len(t, d.recipients(id, ""), 3)
+}
+
+// Three steps are due since an outage. The second one is sent, and the third one keeps its day after it.
+func TestAStepKeepsItsDelayAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	d := open(t, 2)
+	id := d.begin(campaign.Step{TemplateID: d.clip.ID}, campaign.Step{TemplateID: d.clip.ID, DelayHours: 24}, campaign.Step{TemplateID: d.clip.ID, DelayHours: 24})
+	dispatch := func() messagingview.CampaignStats {
+		_, err := d.Dispatch(t.Context(), id, time.Minute)
+		require.NoError(t, err)
+		return d.stats(id).Stats
+	}
+	var table string
+	require.NoError(t, d.o.Sys.Pool.QueryRow(t.Context(), `select schemaname || '.recipient' from pg_tables where tablename = 'recipient'`).Scan(&table))
+	pass := func(hours int) {
+		_, err := d.o.Sys.Pool.Exec(t.Context(), fmt.Sprintf(`update %[1]s set due_at = due_at - interval '%[2]d hours', called_at = called_at - interval '%[2]d hours'
+			where campaign_id = %[3]s`, table, hours, id))
+		require.NoError(t, err)
+	}
+	require.Equal(t, messagingview.CampaignStats{Total: 6, Sent: 2}, dispatch())
+	pass(100)
+	require.Equal(t, messagingview.CampaignStats{Total: 6, Sent: 4}, dispatch())
+	pass(23)
+	require.Equal(t, messagingview.CampaignStats{Total: 6, Sent: 4}, dispatch())
+	pass(1)
+	require.Equal(t, messagingview.CampaignStats{Total: 6, Sent: 6}, dispatch())
+}
+
+// What the network puts off waits: it has not failed, in no list.
+func TestAMessageThatWaitsHasNotFailed(t *testing.T) {
+	t.Parallel()
+	d := open(t, 3)
+	d.Messages.Sandboxed = func(network.Account) bool { return false }
+	id := d.begin()
+	d.net.answer = func(int) error { return &network.Failure{Reason: network.Restricted, Code: 368} }
+	_, err := d.Dispatch(t.Context(), id, time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, campaign.Stopped, d.stats(id).Status)
+	require.Equal(t, messagingview.CampaignStats{Total: 3}, d.stats(id).Stats)
+	require.Empty(t, d.recipients(id, "failed"))
+	for _, r := range d.recipients(id, "open") {
+		talk, err := d.Views.Messages(t.Context(), d.req.Workspace, r.ContactID, 0, 9)
+		require.NoError(t, err)
+		require.Len(t, talk, 1)
+		require.Equal(t, "queued", talk[0].Status)
+	}
+	_, err = commands.Handle(t.Context(), d.Commands, d.req, campaign.Kind, id, campaign.Cancel{})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		require.NoError(t, d.RunDue(t.Context(), time.Now()))
+		return d.stats(id).Stats == messagingview.CampaignStats{Skipped: 3}
+	}, time.Minute, 10*time.Millisecond)
+	for _, r := range d.recipients(id, "skipped") {
+		talk, err := d.Views.Messages(t.Context(), d.req.Workspace, r.ContactID, 0, 9)
+		require.NoError(t, err)
+		require.Equal(t, []string{"failed", "campaign_passed_over"}, []string{talk[0].Status, talk[0].Error.Code})
+	}
+}
+
+// A channel with another sender's id, say, is refused whatever it sends: its campaign must not use up the whole audience on that.
+func TestACampaignWhoseChannelIsRefusedStops(t *testing.T) {
+	t.Parallel()
+	d := open(t, 12)
+	d.Messages.Sandboxed = func(network.Account) bool { return false }
+	d.Rate = 6
+	id := d.begin()
+	d.net.answer = func(int) error { return &network.Failure{Reason: network.Refused, Code: 33} }
+	state := func() (status, of string) {
+		t.Helper()
+		_, err := d.Dispatch(t.Context(), id, time.Minute)
+		require.NoError(t, err)
+		l, err := commands.Load(t.Context(), d.Commands.Fresh(), channel.Kind, strconv.FormatInt(d.clip.ChannelID, 10))
+		require.NoError(t, err)
+		return d.stats(id).Status, l.State.Status
+	}
+	status, of := state()
+	require.Equal(t, []string{campaign.StatusFailed, channel.Failed}, []string{status, of})
+	require.Equal(t, "The network refused the request (33)", *d.stats(id).Reason)
+	require.Equal(t, messagingview.CampaignStats{Total: 12, Failed: 6}, d.stats(id).Stats)
+
+	d.net.answer = nil
+	d.send(id)
+	status, of = state()
+	require.Equal(t, []string{campaign.Completed, channel.Connected}, []string{status, of}, "and what the channel takes is noted")
+	require.Equal(t, messagingview.CampaignStats{Total: 12, Sent: 12}, d.stats(id).Stats)
+}

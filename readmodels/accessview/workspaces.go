@@ -1,0 +1,49 @@
+package accessview
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/readmodels"
+)
+
+// InvitationsTo returns all invitations, of whatever time and workspace, that were sent to an address with
+// one of these keyed hashes.
+func (v *Views) InvitationsTo(ctx context.Context, emailKeys []string) ([]uuid.UUID, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[uuid.UUID],
+		`select i.id from workspaces.invitation i where i.email_key = any($1) order by i.id`, emailKeys)
+}
+
+// Workspace is a workspace as operators see it.
+type Workspace struct {
+	ID         uuid.UUID `json:"id"`
+	Name       *string   `json:"name" doc:"Of its oldest company, else of its owner"`
+	OwnerName  *string   `json:"owner_name" doc:"Null if only API keys use it, or the owner was erased"`
+	OwnerEmail *string   `json:"owner_email"`
+	Members    int64     `json:"members"`
+	CreatedAt  time.Time `json:"created_at" doc:"When the first member joined, or the first API key or company was created"`
+}
+
+// AllWorkspaces returns a page of the workspaces that have a member, an API key or a company, the newest first, and the number of those on
+// all pages. With words, a workspace's names, the owner's address or the id contain them. It is for an operator.
+func (v *Views) AllWorkspaces(ctx context.Context, page readmodels.Page, words string) ([]Workspace, int64, error) {
+	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByPos[Workspace], "created_at desc, id", `
+		select * from (
+			select w.id, coalesce(
+					(select c.name from companies.company c where c.workspace_id = w.id order by c.created_at, c.id limit 1),
+					nullif(concat_ws(' ', o.first_name, o.last_name), '')) as name,
+				nullif(concat_ws(' ', o.first_name, o.last_name), '') as owner_name, o.email as owner_email,
+				(select count(*) from workspaces.member m where m.workspace_id = w.id) as members, w.created_at
+			from (
+				select used.id, min(used.at) as created_at from (
+					select m.workspace_id as id, m.joined_at as at from workspaces.member m
+					union all select k.workspace_id, k.created_at from api_keys.api_key k
+					union all select c.workspace_id, c.created_at from companies.company c) used
+				group by used.id) w
+			left join users.account o on o.workspace_id = w.id and o.erased_at is null) found
+		where strpos(lower(concat_ws(' ', name, owner_name, owner_email, id)), lower($1)) > 0`, strings.TrimSpace(words))
+}

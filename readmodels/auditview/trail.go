@@ -1,0 +1,343 @@
+package auditview
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+	"bahi/domain/ledger"
+	"bahi/domain/ledger/bookslock"
+	"bahi/domain/ledger/order"
+	"bahi/domain/ledger/takada"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+	"bahi/readmodels/opsview"
+)
+
+// Trails reads the audit trail of the books: who changed what, from what to what, when and why.
+//
+// The log says who did what, in its order; the versions in the books say what it changed, and whether it took effect
+// at all. So the trail needs no records of its own, and nothing can switch it off.
+type Trails struct {
+	Reader *readmodels.Reader
+
+	// Look is the number of positions of the log that one step searches, and Rows the number of rows of events that one
+	// step reads; 0: 20,000 and 1,000. A step takes an event whole, so an event of many rows may add as many again.
+	Look, Rows int
+}
+
+const (
+	defaultLook = 20_000
+	defaultRows = 1_000
+)
+
+// These are the categories of streams in a trail.
+var (
+	lockKind     = bookslock.Kind.Category()
+	accountKinds = func() map[string]bool {
+		kinds := map[string]bool{}
+		for _, l := range ledger.All {
+			kinds[l.Accounts.Category()] = true
+		}
+		return kinds
+	}()
+	rowKinds = func() map[string]bool {
+		kinds := map[string]bool{}
+		for _, l := range ledger.All {
+			kinds[l.Rows.Category()] = true
+		}
+		return kinds
+	}()
+)
+
+// Kind is the kind of a changed record: an account of a ledger (bank), a row (bankrow), a client's order (clientorder), a takada, the lock of the books (bookslock).
+type Kind string
+
+// Kinds returns all kinds.
+func Kinds() (all []Kind) {
+	for _, l := range ledger.All {
+		all = append(all, Kind(l.Accounts.Category()), Kind(l.Rows.Category()))
+	}
+	return append(append(all, Kind(order.Kind.Category()), Kind(takada.Kind.Category())), Kind(lockKind))
+}
+
+// IsAccount reports whether the kind is a ledger's account.
+func (k Kind) IsAccount() bool { return accountKinds[string(k)] }
+
+// isRow reports whether the kind is a ledger's row.
+func (k Kind) isRow() bool { return rowKinds[string(k)] }
+
+// IsLock reports whether the kind is the lock of the books.
+func (k Kind) IsLock() bool { return string(k) == lockKind }
+
+// TrailFilter narrows a trail. The zero TrailFilter selects everything.
+type TrailFilter struct {
+	Workspace *uuid.UUID // whose books; nil: all workspaces
+	Kind      Kind       // "": all
+	ID        string     // id of a record of that kind: an account, a row, a workspace
+	Account   int64      // the account and its rows
+	Actor     string     // user:<id>, api_key:<id>, or the id alone
+
+	// Party is a part of the account's name or of a text in the row, before or after the change.
+	Party string
+
+	// First and Last bound the days that a row bore before or after the change, or the day that a lock reaches.
+	// Orders and takadas have their dates. Accounts have no such day: a filter with one of the bounds leaves them out.
+	First, Last *unit.Date
+}
+
+// Named is an account with its name at the time.
+type Named struct {
+	ID   int64  `json:"id"`
+	Name string `json:"name"`
+}
+
+// Field is a changed field.
+type Field struct {
+	Field string          `json:"field" doc:"Such as date, name or in_entries[0].amount"`
+	From  json.RawMessage `json:"from"  doc:"As JSON; null: it was not there"`
+	To    json.RawMessage `json:"to"    doc:"As JSON; null: it is not there"`
+}
+
+// Change is a change of one record, with all its changed fields.
+type Change struct {
+	Position  event.Position `json:"position" doc:"In the log"`
+	At        time.Time      `json:"recorded_at"`
+	Workspace uuid.UUID      `json:"workspace"`
+	Actor     string         `json:"actor"`
+	Reason    string         `json:"reason,omitempty"`
+	Change    string         `json:"change" enum:"opened,renamed,deleted,added,edited,voided,reversed,locked"`
+	Kind      Kind           `json:"kind" doc:"Of the record: an account, a row, the lock of the books"`
+	ID        string         `json:"id"     doc:"Of the record"`
+	Ledger    string         `json:"ledger,omitempty"`
+	Account   *Named         `json:"account,omitempty" doc:"As it was called then"`
+	Date      *unit.Date     `json:"date,omitempty" doc:"The row's, after the change, or before it was deleted"`
+	Fields    []Field        `json:"fields"`
+
+	// The rest is for [Restated], which finds the closing balances that the change moved.
+	moves  []move
+	ends   *unit.Date // the oldest day of a row of the account that the change deletes
+	opened time.Time  // when the account was
+}
+
+// move is an amount that a change adds to the balance from a day on.
+type move struct {
+	day        unit.Date
+	cash, fine unit.Sum
+}
+
+// Begin waits until the books are as fresh as the context wants. It returns the positions between which the moments
+// from and to lie, both included; upTo is at most the position up to which a trail is complete.
+func (v *Trails) Begin(ctx context.Context, from, to *time.Time) (after, upTo event.Position, err error) {
+	type span struct{ After, UpTo int64 }
+	s, err := readmodels.Row(ctx, v.Reader, errNoSpan, pgx.RowToStructByPos[span], `
+		select case when $1::timestamptz is null then 0 else log.position_at($1::timestamptz - interval '1 microsecond') end,
+			case when $2::timestamptz is null then log.head() else log.position_at($2::timestamptz) end
+		from (select count(*) from books.account where false) the_books, (select count(*) from orders.account where false) the_orders`, from, to)
+	complete, _ := readmodels.FreshnessOf(ctx).Position()
+	return event.Position(s.After), min(event.Position(s.UpTo), complete), err
+}
+
+var errNoSpan = errors.New("the log has no span")
+
+// Walk reads a trail step by step.
+type Walk struct {
+	trails   *Trails
+	filter   TrailFilter
+	at, upTo event.Position
+	pending  []logged // found events after at
+	ahead    event.Position
+}
+
+// Walk begins a trail after a position. It reads what was known at position upTo.
+func (v *Trails) Walk(f TrailFilter, after, upTo event.Position) *Walk {
+	return &Walk{trails: v, filter: f, at: after, upTo: upTo, ahead: after}
+}
+
+// Next returns the next changes, oldest first, perhaps none although more follow. More is false at the end.
+func (w *Walk) Next(ctx context.Context) (changes []Change, more bool, err error) {
+	ctx = readmodels.AsKnownAt(ctx, w.upTo)
+	if len(w.pending) == 0 && w.at < w.upTo {
+		if w.pending, w.ahead, err = w.trails.events(ctx, w.filter, w.at, w.upTo); err != nil {
+			return nil, false, err
+		}
+	}
+	n := min(len(w.pending), cmp.Or(w.trails.Rows, defaultRows))
+	if changes, err = w.trails.changes(ctx, w.filter, w.pending[:n]); err != nil {
+		return nil, false, err
+	}
+	if w.pending = w.pending[n:]; len(w.pending) == 0 {
+		w.at = w.ahead
+	}
+	return changes, len(w.pending) > 0 || w.at < w.upTo, nil
+}
+
+// logged is an event that a trail may show.
+type logged struct {
+	position event.Position
+	stream   string
+	kind     Kind
+	at       time.Time
+	meta     event.Meta
+	data     json.RawMessage // of an account's or a lock's event
+	row      int64           // that the event changes; 0: none
+}
+
+// loggedColumns are the columns of an event e.
+const loggedColumns = `@.position, coalesce(e.stream, ''), coalesce(e.recorded_at, 'epoch'), coalesce(e.meta::text, '{}'), coalesce(e.data::text, '')`
+
+// streamCondition returns the SQL condition on events of the streams that the filter selects.
+func (f TrailFilter) streamCondition() string {
+	var ranges []string
+	for _, kind := range slices.Concat(slices.Sorted(maps.Keys(accountKinds)), slices.Sorted(maps.Keys(rowKinds)), slices.Sorted(maps.Keys(recordKinds)), []string{lockKind}) {
+		if f.wants(kind) {
+			ranges = append(ranges, `e.stream >= '`+kind+`-' and e.stream < '`+kind+`.'`)
+		}
+	}
+	return `(` + strings.Join(ranges, " or ") + `)`
+}
+
+// wants reports whether the filter selects a category of streams.
+func (f TrailFilter) wants(category string) bool {
+	return f.Kind == "" || string(f.Kind) == category || slices.Contains(recordKinds[string(f.Kind)], category)
+}
+
+// selects reports whether the filter selects an event, by its metadata.
+func (f TrailFilter) selects(meta event.Meta) bool {
+	return (f.Workspace == nil || *f.Workspace == meta.Workspace) &&
+		(f.Actor == "" || slices.Contains([]string{f.Actor, "user:" + f.Actor, "api_key:" + f.Actor}, meta.Actor))
+}
+
+// events returns the next events, and the position up to which they are complete.
+func (v *Trails) events(ctx context.Context, f TrailFilter, after, upTo event.Position) (events []logged, to event.Position, err error) {
+	to = upTo
+	args := []any{int64(after), int64(upTo)}
+	condition := f.streamCondition()
+	filter := func(more string, value any) {
+		args = append(args, value)
+		condition += fmt.Sprintf(" and "+more, len(args))
+	}
+	places, arg := f.places()
+	if arg != nil {
+		args = append(args, arg)
+	}
+	if f.Workspace != nil { // a UUID has several forms
+		filter(`(e.meta::text ilike '%%' || $%[1]d || '%%' or e.meta::text ilike '%%' || replace($%[1]d, '-', '') || '%%' or position('\' in e.meta::text) > 0)`, f.Workspace.String())
+	}
+	if f.Actor != "" {
+		filter(`(position($%d in e.meta::text) > 0 or position('\' in e.meta::text) > 0)`, f.Actor)
+	}
+	var looked string
+	if places != "" {
+		looked = `(select distinct q.position from (` + places + `) q (position) order by 1 limit 500) p left join log.event e on e.position = p.position and ` + condition
+	} else {
+		to = min(upTo, after+event.Position(v.look()))
+		args[1] = int64(to)
+		looked = `(select * from log.event e where e.position > $1 and e.position <= $2 and ` + condition + ` order by 1 limit 500) e`
+	}
+	// The query names the books so that the reader waits for them.
+	found, err := readmodels.Rows(ctx, v.Reader, toLogged, `select l.* from (select count(*) from books.account where false) the_books,
+		lateral (select `+strings.ReplaceAll(loggedColumns, "@", map[bool]string{true: "p", false: "e"}[places != ""])+` from `+looked+` order by 1) l`, args...)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(found) == stepPlaces {
+		to = found[len(found)-1].position
+	}
+	return slices.DeleteFunc(found, func(e logged) bool { return e.stream == "" || !f.selects(e.meta) }), to, nil
+}
+
+func (v *Trails) look() int { return cmp.Or(v.Look, defaultLook) }
+
+// stepPlaces is the number of events, or of positions from the indexes, that one step looks at.
+const stepPlaces = 500
+
+// places returns the SQL of the positions between $1 and $2 at which the filter's record may have changed, found by
+// indexes, and the value of $3; "" if the filter names no record.
+func (f TrailFilter) places() (sql string, arg any) {
+	id, _ := strconv.ParseInt(f.ID, 10, 64) // 0 finds no rows
+	switch {
+	case f.Kind.isRow() && f.ID != "":
+		return placesOfRow, id
+	case f.Kind.IsAccount() && f.ID != "":
+		return placesOfAccount, id
+	case f.Kind == Kind(order.Kind.Category()) && f.ID != "":
+		return placesOfOrder, id
+	case f.Kind == Kind(takada.Kind.Category()) && f.ID != "":
+		return placesOfTakada, id
+	case f.Kind.IsLock() && f.ID != "":
+		return placesOfStream, bookslock.Kind.Stream(f.ID)
+	case f.Kind.IsLock() && f.Workspace != nil:
+		return placesOfStream, bookslock.Kind.Stream(f.Workspace.String())
+	case f.Account != 0:
+		return placesOfAccount + ` union all ` + placesOfRows + ` union all ` + placesOfRecords, f.Account
+	default:
+		return "", nil
+	}
+}
+
+// Each returns the first positions, in order.
+const (
+	placesOfStream = `(select l.position from log.event l where l.stream = $3 and l.position > $1 and l.position <= $2 order by l.revision limit 500)`
+	placesOfRow    = `(select v.from_position from books.row_version v where v.row_id = $3 and v.from_position > $1 and v.from_position <= $2 order by 1 limit 500)`
+	placesOfRows   = `(select p.position from books.posting p where p.account_id = $3 and p.nth = 0 and p.position > $1 and p.position <= $2 order by 1 limit 500)`
+
+	placesOfAccount = `(select n.from_position from books.account_name n where n.account_id = $3 and n.from_position > $1 and n.from_position <= $2 order by 1 limit 500)
+		union all (select a.deleted_position from books.account a where a.id = $3 and a.deleted_position > $1 and a.deleted_position <= $2)`
+)
+
+func toLogged(row pgx.CollectableRow) (e logged, err error) {
+	var (
+		position   int64
+		meta, data string
+	)
+	if err := row.Scan(&position, &e.stream, &e.at, &meta, &data); err != nil {
+		return e, err
+	}
+	e.position, e.at, e.data = event.Position(position), e.at.UTC(), json.RawMessage(data)
+	if e.stream == "" { // the join found no selected event
+		return e, nil
+	}
+	e.meta = opsview.MetaOf(event.Stored{Meta: []byte(meta)})
+	category, id := event.SplitStream(e.stream)
+	if e.kind = Kind(category); e.kind.isRow() {
+		e.row, _ = strconv.ParseInt(id, 10, 64) // no row has an id that is no number
+	}
+	return e, nil
+}
+
+// errUnknown is the error for a filter with an unknown account.
+var errUnknown = fault.New(fault.NotFound, "Account not found")
+
+// Account returns [fault.NotFound] if the workspace never had such an account; a nil workspace means any.
+func (v *Trails) Account(ctx context.Context, workspace *uuid.UUID, account int64) error {
+	_, err := readmodels.Row(ctx, v.Reader, errUnknown, pgx.RowTo[int64], `
+		select a.id from books.account a where a.id = $1 and ($2::uuid is null or a.workspace_id = $2)`, account, workspace)
+	return err
+}
+
+// matches reports whether one of the texts has the name of a party in it.
+func matches(party string, texts ...string) bool {
+	if party == "" {
+		return true
+	}
+	party = strings.ToLower(party)
+	for _, text := range texts {
+		if strings.Contains(strings.ToLower(text), party) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,56 @@
+package ledgerview
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/person"
+	"bahi/readmodels"
+)
+
+// AccountFilter says which accounts are asked for: those that all its fields fit. Empty fields fit all.
+type AccountFilter struct {
+	Search string `query:"search" maxLength:"200" doc:"A part of the name, in any case"`
+	Kind   string `query:"kind" enum:"bank,bullion,client,karigar,polisher"`
+}
+
+// NamedAccount is an account in a list of those of all ledgers.
+type NamedAccount struct {
+	Ledger string
+	Account
+}
+
+// AccountsNamed lists a page of the workspace's accounts of all ledgers by their names. It adds up no account that is not on the page.
+func (v *Views) AccountsNamed(
+	ctx context.Context, workspace uuid.UUID, page readmodels.Page, f AccountFilter, as As,
+) ([]NamedAccount, int64, error) {
+	s := as.sources()
+	values := map[string]any{"known": as.known(), "workspace": workspace, "ledger": f.Kind, "text": person.Folded(f.Search)}
+	where, tallied := ` where a.workspace_id = $workspace and `+s.account, ` where a.workspace_id = $workspace`
+	if f.Kind != "" {
+		where, tallied = where+` and a.ledger = $ledger`, tallied+` and a.ledger = $ledger`
+	}
+	if values["text"] != "" {
+		where += ` and strpos(` + s.folded + `, $text) > 0`
+	}
+	count := `select count(*) from books.account a` + where
+	if as.KnownAt == nil && values["text"] == "" {
+		count = `select coalesce(sum(a.accounts), 0)::bigint from books.ledger_total a` + tallied
+	}
+	amounts := s.whole
+	if as.Of != nil {
+		amounts = s.before(`($day::bigint + 1)`)
+		values["day"] = int64(*as.Of)
+	}
+	sql, args := bind(`
+		select (`+count+`), a.ledger, a.id, a.name, a.type, coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, a.revision
+		from (
+			select a.ledger, a.id, `+s.name+` as name, `+s.folded+` as folded, `+s.kind+` as type, `+s.revision+` as revision
+			from books.account a`+where+` order by folded, a.ledger, a.id limit $%d offset $%d
+		) a left join lateral (`+amounts+`) b on true order by a.folded, a.ledger, a.id`, values)
+	return readmodels.Counted(as.reading(ctx), v.Reader, page.Offset(), page.Size, pgx.RowToStructByPos[NamedAccount],
+		fmt.Sprintf(sql, len(args)+1, len(args)+2), args...)
+}

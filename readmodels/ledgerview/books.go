@@ -1,0 +1,423 @@
+// Package ledger reads the books: accounts, and rows with their running balance, at any date and as known
+// at any position of the log.
+//
+// A balance is the sum of all rows up to it, in the order of date and id. It is never stored with a row,
+// since one back-dated row would change a million balances. The balance before a page comes from totals of
+// periods, days and parts of days (see projections/ledgerproj/books.sql), the rest from the page itself. A view
+// of the past takes the same totals as they were at its position.
+package ledgerview
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/shopspring/decimal"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+)
+
+// Views reads the books.
+type Views struct {
+	Reader *readmodels.Reader
+}
+
+// As narrows a view to rows dated up to a day, and to events up to a position of the log.
+type As struct {
+	Of      *unit.Date      // nil: all dates
+	KnownAt *event.Position // nil: now
+}
+
+// Account is a line in a list of accounts.
+type Account struct {
+	ID       int64
+	Name     string
+	Type     *int
+	Cash     unit.Sum
+	Fine     unit.Sum
+	Revision int64
+}
+
+// Row is a row with the balances after it.
+type Row struct {
+	book.Row
+
+	ID       int64
+	Cash     unit.Sum
+	Fine     unit.Sum
+	Revision int64
+}
+
+// Selection names rows of an account: those dated between two days, both included, and of these one page.
+type Selection struct {
+	As
+
+	From, To *unit.Date
+	Page     int // from 1
+	PageSize int // 0: all rows
+}
+
+// days returns the bounds of the selection as days since 1970-01-01.
+func (sel Selection) days() (low, high int64) {
+	low, high = -1<<30, 1<<30
+	if sel.From != nil {
+		low = int64(*sel.From)
+	}
+	for _, d := range []*unit.Date{sel.To, sel.Of} {
+		if d != nil {
+			high = min(high, int64(*d))
+		}
+	}
+	return low, high
+}
+
+const day0 = `date '1970-01-01'`
+
+// sources are the SQL fragments that a view adds up: the totals now, or as known at a position ($known).
+type sources struct {
+	account  string // conditions on table account a
+	name     string // the account's name
+	folded   string // the name as searches compare it
+	kind     string // the account's type
+	revision string // revision of the account's stream
+	whole    string // totals of account a
+	node     string // row_count, cash, fine of account a's nodes of one level; %d is the level, %s a condition on t.node
+	current  string // conditions on table row_version v
+}
+
+var now = sources{
+	account:  `a.deleted_position = 9223372036854775807`,
+	name:     `a.name`,
+	folded:   `a.name_folded`,
+	kind:     `a.type`,
+	revision: `a.revision`,
+	whole:    `select t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = 0`,
+	node:     `select t.node, t.row_count, t.cash, t.fine from books.total t where t.account_id = a.id and t.level = %d and %s`,
+	current:  `v.to_position = 9223372036854775807`,
+}
+
+var then = sources{
+	account:  `a.opened_position <= $known and a.deleted_position > $known`,
+	name:     calledThen(`name`),
+	folded:   calledThen(`name_folded`),
+	kind:     calledThen(`type`),
+	revision: calledThen(`revision`),
+	whole: `select p.account_rows as row_count, p.account_cash as cash, p.account_fine as fine from books.posting p
+		where p.account_id = a.id and p.position <= $known order by p.position desc, p.nth desc limit 1`,
+	node: `select t.node, q.row_count, q.cash, q.fine from books.total t cross join lateral (
+			select @_rows as row_count, @_cash as cash, @_fine as fine from books.posting q
+			where q.account_id = a.id and q.@ = t.node and q.position <= $known
+			order by q.position desc, q.nth desc limit 1) q
+		where t.account_id = a.id and t.level = %d and %s`,
+	current: `v.from_position <= $known and v.to_position > $known`,
+}
+
+// calledThen returns the SQL of a column of account a's name as known at a position.
+func calledThen(column string) string {
+	return `(select n.` + column + ` from books.account_name n
+		where n.account_id = a.id and n.from_position <= $known order by n.from_position desc limit 1)`
+}
+
+// nodes returns the SQL of account a's nodes of a level that meet a condition on t.node.
+func (s sources) nodes(level int, condition string) string {
+	column := map[int]string{1: "period", 2: "day"}[level]
+	return fmt.Sprintf(strings.ReplaceAll(s.node, "@", column), level, condition)
+}
+
+// before returns the SQL of account a's balance before a day.
+func (s sources) before(day string) string {
+	return `select coalesce(sum(row_count), 0) as row_count, coalesce(sum(cash), 0) as cash, coalesce(sum(fine), 0) as fine from (` +
+		s.nodes(1, `t.node < `+day+` >> 6`) + ` union all ` +
+		s.nodes(2, `t.node >= ((`+day+` >> 6) << 6) and t.node < `+day) + `) n`
+}
+
+func (a As) sources() sources {
+	if a.KnownAt != nil {
+		return then
+	}
+	return now
+}
+
+// bind replaces the named parameters that a view's SQL has by numbered ones.
+func bind(sql string, values map[string]any) (string, []any) {
+	found, known := bindings.Load(sql)
+	if !known {
+		b := binding{text: sql}
+		for _, name := range []string{
+			"known", "workspace", "ledger", "account", "row", "last", "low", "high", "skip", "size", "type", "text", "today", "days", "day",
+		} {
+			if strings.Contains(b.text, "$"+name) {
+				b.names = append(b.names, name)
+				b.text = strings.ReplaceAll(b.text, "$"+name, fmt.Sprintf("$%d", len(b.names)))
+			}
+		}
+		found, _ = bindings.LoadOrStore(sql, b)
+	}
+	b, _ := found.(binding) // the map has no other type
+	args := make([]any, len(b.names))
+	for i, name := range b.names {
+		args[i] = values[name]
+	}
+	return b.text, args
+}
+
+// binding is a view's SQL with numbered parameters, and the parameters' names in order.
+type binding struct {
+	text  string
+	names []string
+}
+
+// bindings has one binding for each text. Texts are made of constants, so they are few.
+var bindings sync.Map
+
+func (a As) known() any {
+	if a.KnownAt == nil {
+		return nil
+	}
+	return int64(*a.KnownAt)
+}
+
+// reading returns a context in which a view of the past waits for its position.
+func (a As) reading(ctx context.Context) context.Context {
+	if a.KnownAt == nil {
+		return ctx
+	}
+	return readmodels.AsKnownAt(ctx, *a.KnownAt)
+}
+
+// Accounts returns the workspace's accounts of a ledger with their balances: all, or those of one type.
+func (v *Views) Accounts(ctx context.Context, workspace uuid.UUID, l *book.Ledger, kind *int, as As) ([]Account, error) {
+	sql, args := as.accounts(workspace, l.Name, nil, kind)
+	read := func(ctx context.Context) ([]Account, error) {
+		return readmodels.Rows(as.reading(ctx), v.Reader, pgx.RowToStructByPos[Account], sql+` order by a.id`, args...)
+	}
+	if as.KnownAt != nil {
+		return read(ctx)
+	}
+	key := readmodels.CacheKey{Projection: "books", Workspace: workspace, Of: [2]string{sql, fmt.Sprint(args...)}}
+	return readmodels.Cached(ctx, v.Reader, key, func(found []Account) int { return accountBytes * (1 + len(found)) }, read)
+}
+
+// accountBytes is what an Account takes in memory, about.
+const accountBytes = 400
+
+// Account returns one account, or the ledger's NoAccount.
+func (v *Views) Account(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, as As) (Account, error) {
+	sql, args := as.accounts(workspace, l.Name, &account, nil)
+	return readmodels.Row(as.reading(ctx), v.Reader, l.NoAccount, pgx.RowToStructByPos[Account], sql, args...)
+}
+
+func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *int) (string, []any) {
+	s := a.sources()
+	values := map[string]any{"known": a.known(), "workspace": workspace, "ledger": ledger}
+	amounts := s.whole
+	if a.Of != nil {
+		amounts = s.before(`($day::bigint + 1)`)
+		values["day"] = int64(*a.Of)
+	}
+	sql := `select a.id, ` + s.name + ` as name, ` + s.kind + ` as type, coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, ` + s.revision + ` as revision
+		from books.account a left join lateral (` + amounts + `) b on true
+		where a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account
+	if account != nil {
+		sql += ` and a.id = $account`
+		values["account"] = *account
+	}
+	if kind != nil {
+		sql += ` and ` + s.kind + ` = $type`
+		values["type"] = *kind
+	}
+	return bind(sql, values)
+}
+
+// Rows returns a page of an account's rows and the number of rows in the whole selection, or the ledger's NoAccount.
+func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection) (rows []Row, total int64, err error) {
+	total, err = v.EachRow(ctx, workspace, l, account, sel, func(r Row) error {
+		rows = append(rows, r)
+		return nil
+	})
+	return rows, total, err
+}
+
+// EachRow is [Views.Rows] for more rows than fit in memory: it calls take for each.
+func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection, take func(Row) error) (total int64, err error) {
+	low, high := sel.days()
+	values := map[string]any{
+		"known": sel.known(), "workspace": workspace, "ledger": l.Name, "account": account, "low": low, "high": high,
+		"skip": int64(0), "size": nil,
+	}
+	if sel.PageSize > 0 {
+		values["skip"], values["size"] = int64(sel.Page-1)*int64(sel.PageSize), int64(sel.PageSize)
+	}
+	sql, args := bind(sel.pageSQL(), values)
+	missing, ctx := l.NoAccount, sel.reading(ctx)
+	type scanned struct {
+		Row // without balances
+
+		cash, fine string // the balances before the page
+		effect     book.Effect
+	}
+	scan := func(row pgx.CollectableRow) (r scanned, err error) {
+		var (
+			s                    RowScan
+			id, at, money, metal *int64
+			cash, fine           *string
+		)
+		if err := row.Scan(append([]any{&total, &id, &cash, &fine, &money, &metal, &at}, s.Into()...)...); err != nil || id == nil {
+			return r, err // a page without rows still has one line, with the total
+		}
+		return scanned{
+			Row: Row{Row: s.Row(account), ID: *id, Revision: *at}, cash: *cash, fine: *fine,
+			effect: book.Effect{Cash: unit.Money(*money), Fine: unit.Grams(*metal)},
+		}, nil
+	}
+	inOrder := func(a, b scanned) int { return cmp.Or(cmp.Compare(a.Date, b.Date), cmp.Compare(a.ID, b.ID)) }
+	var (
+		last    scanned
+		balance Balance
+	)
+	each := func(r scanned) error {
+		missing = nil
+		if r.ID == 0 {
+			return nil
+		}
+		if last.ID != 0 && inOrder(last, r) > 0 { // the statement leaves the order to its plan
+			return fmt.Errorf("row %d of account %d was read before row %d, which is older", last.ID, account, r.ID)
+		}
+		if last.ID == 0 {
+			var wrong [2]error
+			balance.Cash.Decimal, wrong[0] = decimal.NewFromString(r.cash)
+			balance.Fine.Decimal, wrong[1] = decimal.NewFromString(r.fine)
+			if err := errors.Join(wrong[:]...); err != nil {
+				return fmt.Errorf("read the balance before row %d: %w", r.ID, err)
+			}
+		}
+		last, balance = r, balance.Plus(r.effect)
+		r.Cash, r.Fine = balance.Cash, balance.Fine
+		return take(r.Row)
+	}
+	if sel.PageSize == 0 || sel.PageSize > fewRows {
+		err = readmodels.Each(ctx, v.Reader, scan, each, sql, args...)
+		return total, cmp.Or(err, missing)
+	}
+	page, err := readmodels.RowsBatched(ctx, v.Reader, scan, sql, args...)
+	slices.SortFunc(page, inOrder)
+	for i := 0; i < len(page) && err == nil; i++ {
+		err = each(page[i])
+	}
+	return total, cmp.Or(err, missing)
+}
+
+// fewRows is the size of a page that is read together with those of other callers.
+const fewRows = 100
+
+// passedRows is how many rows are passed over rather than searched in the totals: up to there that is cheaper.
+const passedRows = 64
+
+// Key names the page for [readmodels.Cached]. It returns false for one that is not kept: it is long, or of the past.
+func (sel Selection) Key(workspace uuid.UUID, l *book.Ledger, account int64) (readmodels.CacheKey, bool) {
+	low, high := sel.days()
+	type rows struct {
+		ledger    string
+		account   int64
+		low, high int64
+		page, of  int
+	}
+	key := readmodels.CacheKey{Projection: "books", Workspace: workspace, Of: rows{l.Name, account, low, high, sel.Page, sel.PageSize}}
+	return key, sel.KnownAt == nil && sel.PageSize > 0 && sel.PageSize <= fewRows
+}
+
+// searched reports whether the page's first row is searched in the totals.
+func (sel Selection) searched() bool {
+	return sel.From != nil || (sel.Page-1)*sel.PageSize > passedRows
+}
+
+// pageSQL returns SQL that finds the page's first row by its rank, going down from periods to days to parts of days,
+// and adds up the totals before it on the way. The first pages of all rows need no search. The rows come with the balances before the
+// page, and with what each counts in the smallest units: a window that adds these up takes as long as reading the rows. All joins are
+// nested loops over one row, so that the rows keep their order and Postgres sorts nothing: setting up a sort, or a CTE that is read twice,
+// takes longer than reading a page.
+func (sel Selection) pageSQL() string {
+	s := sel.sources()
+	whole := `select coalesce((select t.row_count from (` + s.whole + `) t), 0) as row_count`
+	low, high, last := `select 0 as row_count`, whole, ``
+	if sel.From != nil {
+		low = s.before(`$low::bigint`)
+	}
+	if sel.To != nil || sel.Of != nil {
+		high, last = s.before(`($high::bigint + 1)`), `and v.date <= `+day0+` + least($high::bigint, 400000)::int`
+	}
+	start, first := `select 0::bigint as rank, 0::numeric as cash, 0::numeric as fine`, ``
+	if sel.searched() {
+		start, first = s.searchSQL(sel.KnownAt == nil), `and (v.date, v.row_id) >= (`+day0+` + start.day::int, start.first_id)`
+	}
+	rows := `
+			from books.row_version v
+			where v.account_id = a.id and not v.deleted and ` + s.current + `
+				` + first + ` ` + last + `
+			order by v.date, v.row_id`
+	return `
+	select greatest(a.high - a.low, 0), page.row_id, page.cash::text, page.fine::text,
+		((page.in_cash - page.out_cash) * 100)::bigint, ((page.in_fine - page.out_fine) * 1000)::bigint, page.revision,
+		` + RowColumns("page") + `
+	from (
+		select a.id, low.row_count::bigint + $skip::bigint as rank, low.row_count::bigint as low, high.row_count::bigint as high
+		from books.account a, lateral (` + low + `) low, lateral (` + high + `) high
+		where a.id = $account and a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account + `
+		offset 0
+	) a left join lateral (
+		select v.*, before.cash, before.fine
+		from (` + start + `) start, lateral (
+			select start.cash + coalesce(sum(v.in_cash - v.out_cash), 0) as cash, start.fine + coalesce(sum(v.in_fine - v.out_fine), 0) as fine
+			from (
+				select v.in_cash, v.out_cash, v.in_fine, v.out_fine` + rows + `
+				limit a.rank - start.rank
+			) v
+		) before, lateral (
+			select v.row_id, v.in_cash, v.out_cash, v.in_fine, v.out_fine, ` + RowColumns("v") + `, v.revision` + rows + `
+			limit $size::bigint offset a.rank - start.rank
+		) v
+	) page on true`
+}
+
+// searchSQL returns the SQL of start: where reading begins, at or before the page's first row. Views of the past have no parts of
+// days, so they read a day from its beginning.
+func (s sources) searchSQL(parts bool) string {
+	found := `
+		from (` + descend(s.nodes(1, `true`), ``) + `) p,
+		lateral (` + descend(s.nodes(2, `t.node >= p.node << 6 and t.node < (p.node + 1) << 6`), `p`) + `) d`
+	if !parts {
+		return `select d.node as day, 0::bigint as first_id, d.rank, d.cash, d.fine` + found
+	}
+	return `select d.node as day, coalesce(r4.node, r3.node, d.node << 40) & 1099511627775 as first_id,
+			coalesce(r4.rank, r3.rank, d.rank) as rank, coalesce(r4.cash, r3.cash, d.cash) as cash, coalesce(r4.fine, r3.fine, d.fine) as fine` + found + `
+		left join lateral (` + descend(s.nodes(3, `t.node >= d.node << 40 and t.node < (d.node + 1) << 40`), `d`) + `) r3 on true,
+		lateral (select coalesce(r3.node, d.node << 40) as node, coalesce(r3.rank, d.rank) as rank, coalesce(r3.cash, d.cash) as cash, coalesce(r3.fine, d.fine) as fine) run
+		left join lateral (` + descend(s.nodes(4, `t.node >= run.node and t.node < (d.node + 1) << 40`), `run`) + `) r4 on true`
+}
+
+// descend returns the SQL of the node, among those below a parent, that holds row a.rank,
+// with the totals before it. Nodes of the highest level have no parent.
+func descend(nodes, parent string) string {
+	rank, cash, fine := `0`, `0`, `0`
+	if parent != `` {
+		rank, cash, fine = parent+`.rank`, parent+`.cash`, parent+`.fine`
+	}
+	return `
+			select n.node, ` + rank + ` + n.rank_upto - n.row_count as rank, ` + cash + ` + n.cash_upto - n.cash as cash, ` + fine + ` + n.fine_upto - n.fine as fine
+			from (
+				select n.*, sum(n.row_count::int) over w as rank_upto, sum(n.cash) over w as cash_upto, sum(n.fine) over w as fine_upto
+				from (` + nodes + `) n
+				window w as (order by n.node rows unbounded preceding)
+			) n
+			where ` + rank + ` + n.rank_upto > a.rank
+			order by n.node limit 1`
+}

@@ -1,0 +1,58 @@
+package ledgerview_test
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"bahi/commands/ledgercmd"
+	"bahi/domain/ledger/bank"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/readmodels/ledgerview"
+)
+
+func TestPagesOfACrowdedDayHaveTheirBalances(t *testing.T) {
+	t.Parallel()
+	const (
+		bulks, bulk = 17, 1000
+		all         = bulks * bulk
+		size        = 7
+	)
+	o := open(t)
+	workspace := uuid.New()
+	ctx, req := o.patient(), as(workspace)
+	opened, err := ledgercmd.OpenAccount(ctx, req, o.books, bank.Ledger, book.OpenAccount{Name: "SBI"})
+	require.NoError(t, err)
+	account := number(t, opened.ID)
+	first := int64(0)
+	for n := range bulks {
+		var rows []book.RowInput
+		for i := range bulk {
+			rows = append(rows, book.RowInput{Date: new(today), In: book.Entries([]bank.Entry{{Amount: unit.Money(1 + n*bulk + i)}})})
+		}
+		out, err := ledgercmd.PostRows(ctx, req, o.books, bank.Ledger, account, rows)
+		require.NoError(t, err)
+		if n == 0 {
+			first = out.First
+		}
+	}
+	balance := func(rows int) unit.Money { return unit.Money(rows * (rows + 1) / 2) }
+	for _, page := range []int{1, 2, 100, 1200, 2341, all/size + 1} {
+		rows, total, err := o.views.Rows(ctx, workspace, bank.Ledger, account, ledgerview.Selection{Page: page, PageSize: size})
+		require.NoError(t, err)
+		require.EqualValues(t, all, total)
+		require.NotEmpty(t, rows)
+		for i, r := range rows {
+			want := balance((page-1)*size + i + 1)
+			require.True(t, want.Decimal().Equal(r.Cash.Decimal), "page %d, row %d: %s, not %s", page, i, r.Cash, want)
+		}
+		one, err := o.views.Row(ctx, workspace, bank.Ledger, account, rows[0].ID, ledgerview.As{})
+		require.NoError(t, err)
+		require.Equal(t, rows[0].Cash.String(), one.Cash.String())
+	}
+	there, err := o.views.BalanceAt(ctx, workspace, bank.Ledger, account, today, first+all)
+	require.NoError(t, err)
+	require.True(t, balance(all).Decimal().Equal(there.Cash.Decimal))
+}

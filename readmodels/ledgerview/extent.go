@@ -1,0 +1,55 @@
+package ledgerview
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+)
+
+// Extent is what a document of rows has to have room for.
+type Extent struct {
+	Last     int64   // the greatest id of a row
+	Turnover         // what all rows count
+	Lowest   Balance // no balance after a row is below it, as counted from the first row on
+	Highest  Balance // nor above it
+}
+
+// Extent returns the extent of the whole selection, all zero without rows or account. It adds up days, not rows: a day's balances are
+// between what its IN and what its OUT alone would make of the balance before it.
+func (v *Views) Extent(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection) (Extent, error) {
+	s, days := sel.sources(), ``
+	low, high := sel.days()
+	if sel.From != nil {
+		days += ` and v.date >= ` + day0 + ` + $low::int`
+	}
+	if sel.To != nil || sel.Of != nil {
+		days += ` and v.date <= ` + day0 + ` + least($high::bigint, 400000)::int`
+	}
+	sql, args := bind(`
+		select coalesce(max(d.row_id), 0), `+movedColumns+`,
+			coalesce(min(d.cash - d.in_cash), 0)::text, coalesce(min(d.fine - d.in_fine), 0)::text,
+			coalesce(max(d.cash + d.out_cash), 0)::text, coalesce(max(d.fine + d.out_fine), 0)::text
+		from (
+			select max(v.row_id) as row_id, sum(v.in_cash) as in_cash, sum(v.out_cash) as out_cash, sum(v.in_fine) as in_fine, sum(v.out_fine) as out_fine,
+				sum(sum(v.in_cash - v.out_cash)) over w as cash, sum(sum(v.in_fine - v.out_fine)) over w as fine
+			from books.account a join books.row_version v on v.account_id = a.id
+			where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+s.account+` and not v.deleted and `+s.current+days+`
+			group by v.date
+			window w as (order by v.date rows unbounded preceding)
+		) d`,
+		map[string]any{"known": sel.known(), "workspace": workspace, "ledger": l.Name, "account": account, "low": low, "high": high})
+	return readmodels.Row(sel.reading(ctx), v.Reader, nil, func(row pgx.CollectableRow) (e Extent, err error) {
+		err = row.Scan(&e.Last, &e.CashIn, &e.CashOut, &e.FineIn, &e.FineOut, &e.Lowest.Cash, &e.Lowest.Fine, &e.Highest.Cash, &e.Highest.Fine)
+		return e, err
+	}, sql, args...)
+}
+
+// Above returns the balance with another one before it.
+func (b Balance) Above(before Balance) Balance {
+	return Balance{unit.Sum{Decimal: b.Cash.Add(before.Cash.Decimal)}, unit.Sum{Decimal: b.Fine.Add(before.Fine.Decimal)}}
+}

@@ -1,0 +1,71 @@
+package ledgerview
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/readmodels"
+)
+
+// RecordVersion is one step of the history of an order or a takada.
+type RecordVersion[T any] struct {
+	Position event.Position `json:"position" doc:"In the log"`
+	At       time.Time      `json:"at"`
+	Actor    string         `json:"actor"`
+	Reason   string         `json:"reason,omitempty"`
+	Change   string         `json:"change" enum:"added,edited,deleted"`
+	Before   *T             `json:"before"`
+	After    *T             `json:"after"`
+}
+
+// SchemaName implements http/api's Named.
+func (RecordVersion[T]) SchemaName() string {
+	return "Ledger" + reflect.TypeFor[T]().Name() + "Version"
+}
+
+// RecordChange returns the word for a step of an order or a takada.
+func RecordChange(before, after bool) string {
+	switch {
+	case !after:
+		return "deleted"
+	case !before:
+		return "added"
+	default:
+		return "edited"
+	}
+}
+
+// history returns all versions of a record, or missing. show makes the answer of a stored state.
+func history[S, T any](ctx context.Context, v *Views, workspace uuid.UUID, kind string, id int64, missing error, show func(S, *int64) T) ([]RecordVersion[T], error) {
+	var before *T
+	versions, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (o RecordVersion[T], err error) {
+		var (
+			position int64
+			text     *string
+			revision *int64
+		)
+		if err := row.Scan(&position, &o.At, &o.Actor, &o.Reason, &text, &revision); err != nil {
+			return o, err
+		}
+		if text != nil {
+			var s S
+			err = json.Unmarshal([]byte(*text), &s)
+			o.After = new(show(s, revision))
+		}
+		o.Position, o.At, o.Before, o.Change = event.Position(position), o.At.UTC(), before, RecordChange(before != nil, o.After != nil)
+		before = o.After
+		return o, err
+	}, `
+		select r.position, r.recorded_at, r.actor, coalesce(r.reason, ''), r.state, r.revision
+		from orders.record_version r where r.workspace_id = $1 and r.kind = $2 and r.id = $3 order by r.position`, workspace, kind, id)
+	if err == nil && len(versions) == 0 {
+		err = missing
+	}
+	return versions, err
+}

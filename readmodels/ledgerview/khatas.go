@@ -1,0 +1,109 @@
+package ledgerview
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/ledger/khata"
+	"bahi/domain/ledger/khatapage"
+	"bahi/readmodels"
+)
+
+// Khata is an upload of a scanned page.
+type Khata struct {
+	ID        int64
+	Workspace uuid.UUID
+	Pipeline  string
+	Blob      string
+	Type      string
+	Status    string // processing, done, failed
+	Error     string
+	Pages     int
+	PagesDone int
+	Entries   int
+	Removed   bool
+	CreatedAt time.Time
+	Revision  int64
+	First     int64 // id of the first row that was submitted, 0: none was
+	Rows      int64 // that were submitted
+	Actor     string
+}
+
+// Submitted reports whether the upload was submitted.
+func (k Khata) Submitted() bool { return k.First != 0 }
+
+const allKhatasSQL = `
+	select k.id, k.workspace_id, k.pipeline, k.blob, k.content_type, k.status, coalesce(k.error, ''), k.pages, k.pages_done, k.entry_count, k.removed, k.created_at,
+		k.revision, k.first_row, k.row_count, k.actor
+	from khatas.khata k`
+
+const khatasSQL = allKhatasSQL + ` where k.workspace_id = $1`
+
+// Khata reads an upload of a workspace, or returns [khata.ErrNotFound].
+func (v *Views) Khata(ctx context.Context, workspace uuid.UUID, id int64) (Khata, error) {
+	return readmodels.Row(ctx, v.Reader, khata.ErrNotFound, pgx.RowToStructByPos[Khata], khatasSQL+` and k.id = $2`, workspace, id)
+}
+
+// KhataFilter says which uploads are asked for.
+type KhataFilter struct {
+	Waiting string `query:"waiting" enum:"true" doc:"true: only those that are not submitted and have not failed"`
+}
+
+// Khatas lists a page of the uploads of a workspace, newest first. A page of size 0 is all of them.
+func (v *Views) Khatas(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f KhataFilter) ([]Khata, int64, error) {
+	if page.Size == 0 {
+		page.Size = math.MaxInt32
+	}
+	waiting := ``
+	if f.Waiting != "" {
+		waiting = ` and waits`
+	}
+	count := readmodels.Tally(`khatas.khata`, `t`, `t.workspace_id = $1`+waiting)
+	return readmodels.PagedWithCount(ctx, v.Reader, page, pgx.RowToStructByPos[Khata], `id desc`, count, khatasSQL+waiting, workspace)
+}
+
+// SubmittedRow names a row that was submitted.
+type SubmittedRow struct {
+	Ledger  string `json:"ledger" enum:"bank,bullion,client,karigar,polisher"`
+	Account int64  `json:"account_id"`
+	Row     int64  `json:"row_id"`
+}
+
+// SubmittedRows returns the rows that were submitted of an upload and are not deleted.
+func (v *Views) SubmittedRows(ctx context.Context, k Khata) ([]SubmittedRow, error) {
+	const newest = int64(1<<63 - 1)
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[SubmittedRow], `
+		select a.ledger, a.id, r.row_id from books.row_version r join books.account a on a.id = r.account_id
+		where r.row_id between $1 and $2 and r.to_position = $3 and not r.deleted and a.deleted_position = $3 and a.workspace_id = $4
+		order by r.row_id`, k.First, k.First+k.Rows-1, newest, k.Workspace)
+}
+
+// OldKhata names an upload of some workspace.
+type OldKhata struct {
+	Workspace uuid.UUID
+	Number    int64
+}
+
+// ID returns the id of its stream.
+func (o OldKhata) ID() string { return strconv.FormatInt(o.Number, 10) }
+
+// KhatasBefore returns the first uploads of all workspaces from before a moment whose files are still kept.
+func (v *Views) KhatasBefore(ctx context.Context, before time.Time) ([]OldKhata, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[OldKhata],
+		`select k.workspace_id, k.id from khatas.khata k where not k.removed and k.created_at < $1 order by k.created_at limit 100`, before)
+}
+
+// maxNames bounds the accounts whose names are looked for on a page.
+const maxNames = 20_000
+
+// AccountNames returns the open accounts of a workspace.
+func (v *Views) AccountNames(ctx context.Context, workspace uuid.UUID) ([]khatapage.Account, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[khatapage.Account], `
+		select a.ledger, a.id, a.name from books.account a
+		where a.workspace_id = $1 and a.deleted_position = $2 order by a.id limit $3`, workspace, int64(1<<63-1), maxNames)
+}

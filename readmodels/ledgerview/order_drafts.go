@@ -1,0 +1,178 @@
+package ledgerview
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/ledger/orderdraft"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+)
+
+// OrderDraft is an order that came by chat and waits for its review.
+type OrderDraft struct {
+	ID        int64   `json:"id"`
+	CreatedAt string  `json:"created_at" doc:"In the workshop's time zone, without zone"`
+	Phone     *string `json:"phone_number" doc:"null: erased"`
+	Raw       *string `json:"raw_message" doc:"As it was written; null: erased"`
+	orderdraft.Details
+	Media    *DraftMedia  `json:"media" doc:"What the message refers to"`
+	Warnings []string     `json:"warnings" nullable:"false" doc:"What of the message was not used"`
+	Cut      bool         `json:"cut" doc:"The message has more entries than a draft"`
+	Entries  []DraftEntry `json:"entries" nullable:"false"`
+	Revision int64        `json:"revision" doc:"For If-Match"`
+}
+
+// DraftEntry is one item of a draft.
+type DraftEntry struct {
+	ID         int64                 `json:"id"`
+	Item       *string               `json:"item_name" doc:"null: erased"`
+	Weight     *unit.Grams           `json:"weight"`
+	Quantity   *int64                `json:"quantity"`
+	ClientID   *int64                `json:"client_id"`
+	Client     *string               `json:"client_name" doc:"As it was written; with client_id, the client's name"`
+	Slip       *string               `json:"slip_number"`
+	Parser     string                `json:"parser" enum:"model,rules,staff" doc:"Who read the entry"`
+	Confidence unit.Share            `json:"confidence" doc:"How sure the reader was, from 0 to 1"`
+	Proposals  []orderdraft.Proposal `json:"client_proposals" nullable:"false" doc:"Clients whose names are like client_name, the likest first"`
+}
+
+// DraftEntryAfter returns an entry as a command left it, with its personal values decrypted.
+func DraftEntryAfter(e orderdraft.Entry) DraftEntry {
+	return DraftEntry{e.ID, e.Item.Shown(), e.Weight, e.Quantity, e.ClientID, e.Client.Shown(), e.Slip, e.Parser, e.Confidence, e.Proposals}
+}
+
+// DraftMedia is the file of a message.
+type DraftMedia struct {
+	URL         string `json:"url,omitempty"`
+	ID          string `json:"id,omitempty" doc:"By which the gateway gives a URL"`
+	ContentType string `json:"content_type,omitempty"`
+}
+
+const allDraftsSQL = `
+	select d.id, d.created_at, d.phone_number, d.raw_message, d.media, coalesce(d.warnings, '[]'), d.cut,
+		json_build_object('client_id', d.client_id, 'date', d.date, 'delivery_date', d.delivery_date, 'notes', d.notes)::text as details,
+		(select coalesce(json_agg(json_build_object('id', e.id, 'item_name', e.item_name, 'weight', trim_scale(e.weight_mg / 1000.0), 'quantity', e.quantity,
+			'client_id', e.client_id, 'client_name', e.client_name, 'slip_number', e.slip_number, 'parser', e.parser,
+			'confidence', trim_scale(e.confidence / 100000.0), 'client_proposals', e.proposals::json) order by e.id), '[]')::text
+			from order_drafts.order_draft_entry e where e.draft_id = d.id) as entries,
+		d.revision
+	from order_drafts.order_draft d`
+
+const draftsSQL = allDraftsSQL + ` where d.workspace_id = $1`
+
+// draftIn returns the scanner of drafts for a time zone.
+func draftIn(zone *time.Location) pgx.RowToFunc[OrderDraft] {
+	return func(row pgx.CollectableRow) (d OrderDraft, err error) {
+		var (
+			at                                time.Time
+			media, warnings, details, entries *string
+		)
+		if err := row.Scan(&d.ID, &at, &d.Phone, &d.Raw, &media, &warnings, &d.Cut, &details, &entries, &d.Revision); err != nil {
+			return d, err
+		}
+		d.complete(at, zone)
+		return d, errors.Join(decode(media, &d.Media), decode(warnings, &d.Warnings), decode(details, &d.Details), decode(entries, &d.Entries))
+	}
+}
+
+// complete formats the draft's time and phone number for the answer.
+func (d *OrderDraft) complete(at time.Time, zone *time.Location) {
+	d.CreatedAt = at.In(zone).Format("2006-01-02T15:04:05")
+	if d.Phone != nil {
+		d.Phone = new("+" + *d.Phone)
+	}
+}
+
+// DraftAfter returns a draft as a command left it, with its personal values decrypted.
+func DraftAfter(id int64, s orderdraft.State, at time.Time, zone *time.Location, revision int64) OrderDraft {
+	d := OrderDraft{
+		ID: id, Phone: s.Phone.Shown(), Raw: s.Raw.Shown(), Details: s.Details, Cut: s.Cut, Warnings: []string{}, Entries: make([]DraftEntry, len(s.Entries)), Revision: revision,
+	}
+	for i, entry := range s.Entries {
+		d.Entries[i] = DraftEntryAfter(entry)
+	}
+	_ = errors.Join(decode(s.Media.Shown(), &d.Media), decode(s.Unused.Shown(), &d.Warnings)) // they were encoded here
+	d.complete(at, zone)
+	return d
+}
+
+func decode(text *string, into any) error {
+	if text == nil {
+		return nil
+	}
+	return json.Unmarshal([]byte(*text), into)
+}
+
+// OrderDraft reads a draft of a workspace, or returns [orderdraft.ErrNotFound].
+func (v *Views) OrderDraft(ctx context.Context, workspace uuid.UUID, zone *time.Location, id int64) (OrderDraft, error) {
+	return readmodels.Row(ctx, v.Reader, orderdraft.ErrNotFound, draftIn(zone), draftsSQL+` and d.id = $2`, workspace, id)
+}
+
+// DraftFilter says which drafts are asked for. An absent field fits all.
+type DraftFilter struct {
+	Slip string `query:"slip_number" maxLength:"40" doc:"Only those with this slip number in an entry, in any case"`
+}
+
+// OrderDrafts lists a page of a workspace's drafts, by id.
+func (v *Views) OrderDrafts(
+	ctx context.Context, workspace uuid.UUID, zone *time.Location, page readmodels.Page, f DraftFilter,
+) ([]OrderDraft, int64, error) {
+	if page.Size == 0 {
+		page.Size = math.MaxInt32
+	}
+	w := readmodels.Where{SQL: draftsSQL, Args: []any{workspace}}
+	if f.Slip != "" {
+		w.And(`d.id in (select e.draft_id from order_drafts.order_draft_entry e where e.workspace_id = $1 and lower(e.slip_number) = lower($n))`,
+			strings.TrimSpace(f.Slip))
+	}
+	return readmodels.Paged(ctx, v.Reader, page, draftIn(zone), `id`, w.SQL, w.Args...)
+}
+
+// Clients returns the clients of a workspace.
+func (v *Views) Clients(ctx context.Context, workspace uuid.UUID) ([]orderdraft.Client, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[orderdraft.Client], `
+		select a.id, a.name from orders.account a where a.workspace_id = $1 and a.ledger = 'client' and a.deleted_position is null order by a.id`, workspace)
+}
+
+// HighestSlip returns the greatest slip number of digits only (CONTRACT.md I11), of the orders and of the drafts but one; 0 if there is none.
+func (v *Views) HighestSlip(ctx context.Context, workspace uuid.UUID, but int64) (int64, error) {
+	return readmodels.Row(ctx, v.Reader, orderdraft.ErrNotFound, pgx.RowTo[int64], `
+		select greatest(
+			(select max(case when o.slip_folded ~ '^[0-9]{1,9}$' then o.slip_folded::bigint end) from orders.client_order o where o.workspace_id = $1 and not o.deleted),
+			(select max(case when e.slip_number ~ '^[0-9]{1,9}$' then e.slip_number::bigint end)
+				from order_drafts.order_draft_entry e where e.workspace_id = $1 and e.draft_id <> $2),
+			0)`, workspace, but)
+}
+
+// DraftReply is a confirmation of a draft.
+type DraftReply struct {
+	Draft        int64
+	Phone        *string // nil: erased
+	Text, Status string
+	At           time.Time
+	Total        int64 // of all replies
+}
+
+// DraftReplies returns replies of all workspaces, newest first, after the first skip, and their number. They are for operators.
+func (v *Views) DraftReplies(ctx context.Context, skip, limit int) ([]DraftReply, int64, error) {
+	replies, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[DraftReply], `
+		select r.draft_id, r.phone_number, r.text, r.status, r.at, count(*) over () from order_drafts.order_draft_reply r
+		where r.at is not null order by r.at desc, r.draft_id desc limit $1 offset $2`, int64(limit), int64(skip))
+	if err != nil || len(replies) == 0 {
+		return nil, 0, err
+	}
+	return replies, replies[0].Total, nil
+}
+
+// HasSender reports whether a sender has written to a workspace of the deployment. The sender is a keyed hash.
+func (v *Views) HasSender(ctx context.Context, sender string) (bool, error) {
+	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[bool], `select exists (select from order_drafts.order_draft_reply r where r.sender = $1)`, sender)
+}

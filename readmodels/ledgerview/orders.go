@@ -1,0 +1,137 @@
+package ledgerview
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/ledger/client"
+	"bahi/domain/ledger/order"
+	"bahi/domain/person"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+)
+
+// ClientOrder is an order with what follows from its takadas.
+type ClientOrder struct {
+	ID int64 `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer for a new one"`
+	order.Order
+	Derived
+
+	Revision *int64 `json:"revision,omitempty" doc:"For If-Match"`
+}
+
+// Derived is what an order's client and takadas say of it. A write leaves it out where it is late.
+type Derived struct {
+	ClientName string      `json:"client_name,omitempty"`
+	Delivered  *unit.Grams `json:"delivered_weight,omitempty" doc:"Of all takadas"`
+	Pending    *unit.Grams `json:"pending_weight,omitempty" doc:"Negative where more was delivered than ordered"`
+	Status     string      `json:"status,omitempty" enum:"open,partial,delivered"`
+}
+
+// Derive returns what follows for an order of this weight.
+func Derive(clientName string, total, delivered unit.Grams) Derived {
+	return Derived{ClientName: clientName, Delivered: &delivered, Pending: new(total - delivered), Status: order.Status(total, delivered)}
+}
+
+// OrderFilter says which orders are asked for. An absent field fits all.
+type OrderFilter struct {
+	Client int64  `query:"client_id" minimum:"1" doc:"Only this client's"`
+	Slip   string `query:"slip_number" maxLength:"40" doc:"Only those with this slip number, in any case"`
+}
+
+const ordersSQL = `
+	select o.id, o.state, coalesce(a.name, ''), o.delivered_mg, o.revision
+	from orders.client_order o left join orders.account a on a.id = o.client_id
+	where not o.deleted`
+
+func toOrder(row pgx.CollectableRow) (o ClientOrder, err error) {
+	var (
+		id, delivered, revision int64
+		state, name             string
+		s                       order.State
+	)
+	if err := row.Scan(&id, &state, &name, &delivered, &revision); err != nil {
+		return o, err
+	}
+	err = json.Unmarshal([]byte(state), &s)
+	return ClientOrder{ID: id, Order: s.Order, Derived: Derive(name, s.Weight(), unit.Grams(delivered)), Revision: &revision}, err
+}
+
+// Order reads an order of a workspace, or returns [order.ErrNotFound].
+func (v *Views) Order(ctx context.Context, workspace uuid.UUID, id int64) (ClientOrder, error) {
+	return readmodels.Row(ctx, v.Reader, order.ErrNotFound, toOrder, ordersSQL+` and o.workspace_id = $1 and o.id = $2`, workspace, id)
+}
+
+// where returns the condition of the orders that fit.
+func (f OrderFilter) where(workspace uuid.UUID) readmodels.Where {
+	w := readmodels.Where{SQL: `o.workspace_id = $1`, Args: []any{workspace}}
+	if f.Client != 0 {
+		w.And(`o.client_id = $n`, f.Client)
+	}
+	if f.Slip != "" {
+		w.And(`o.slip_folded = $n`, person.Folded(f.Slip))
+	}
+	return w
+}
+
+// Orders lists a page of a workspace's orders, by id.
+func (v *Views) Orders(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter) ([]ClientOrder, int64, error) {
+	w := f.where(workspace)
+	if f.Slip != "" {
+		return readmodels.Paged(ctx, v.Reader, page, toOrder, `id`, ordersSQL+` and `+w.SQL, w.Args...)
+	}
+	return readmodels.PagedWithCount(ctx, v.Reader, page, toOrder, `id`, readmodels.Tally(`orders.client_order`, `o`, w.SQL), ordersSQL+` and `+w.SQL, w.Args...)
+}
+
+// EachOrder is [Views.Orders] for more orders than fit in memory: it calls take for each. A page of size 0 is all orders.
+func (v *Views) EachOrder(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter, take func(ClientOrder) error) error {
+	w := f.where(workspace)
+	return readmodels.Each(ctx, v.Reader, toOrder, take, fmt.Sprintf(`%s and %s order by o.id limit $%d offset $%d`, ordersSQL, w.SQL, len(w.Args)+1, len(w.Args)+2),
+		append(w.Args, limit(page), page.Offset())...)
+}
+
+// limit returns the size of a page; a page of size 0 has all rows.
+func limit(p readmodels.Page) int64 { return cmp.Or(int64(p.Size), math.MaxInt64) }
+
+// OrdersOfSender lists the newest orders that were made of a sender's drafts, whatever phone people have typed into a draft. The drafts
+// themselves are gone once they are converted.
+func (v *Views) OrdersOfSender(ctx context.Context, workspace uuid.UUID, sender string) ([]ClientOrder, error) {
+	const most = 10
+	return readmodels.Rows(ctx, v.Reader, toOrder, ordersSQL+`
+		and o.workspace_id = $1 and o.draft_id in (select draft_id from order_drafts.order_draft_reply where workspace_id = $1 and sender = $2) order by o.id desc limit $3`, workspace, sender, most)
+}
+
+// ClientName returns the name of a client of a workspace, or the clients' NoAccount.
+func (v *Views) ClientName(ctx context.Context, workspace uuid.UUID, id int64) (string, error) {
+	return readmodels.Row(ctx, v.Reader, client.Ledger.NoAccount, pgx.RowTo[string], `
+		select a.name from orders.account a where a.workspace_id = $1 and a.id = $2 and a.ledger = 'client' and a.deleted_position is null`, workspace, id)
+}
+
+// OrderWithSlip returns the order of another client with a slip number, folded, and the date that is nearest to a date, at most so many days
+// away; 0 if there is none.
+func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip string, holder int64, date unit.Date, days int) (int64, error) {
+	errNone := errors.New("no such order")
+	id, err := readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[int64], `
+		select o.id from orders.client_order o
+		where o.workspace_id = $1 and not o.deleted and o.slip_folded = $2 and o.client_id <> $3
+			and o.date between `+day0+` + $4::int - $5::int and `+day0+` + $4::int + $5::int
+		order by abs(o.date - (`+day0+` + $4::int)), o.id limit 1`, workspace, slip, holder, int32(date), int32(days))
+	if errors.Is(err, errNone) {
+		return 0, nil
+	}
+	return id, err
+}
+
+// OrderHistory returns all versions of an order, oldest first, also of a deleted one, or [order.ErrNotFound].
+func (v *Views) OrderHistory(ctx context.Context, workspace uuid.UUID, id int64) ([]RecordVersion[ClientOrder], error) {
+	return history(ctx, v, workspace, order.Kind.Category(), id, order.ErrNotFound, func(o order.Order, revision *int64) ClientOrder {
+		return ClientOrder{ID: id, Order: o, Revision: revision}
+	})
+}

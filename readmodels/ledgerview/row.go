@@ -1,0 +1,285 @@
+package ledgerview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+)
+
+// Version is a row from one position of the log up to its next change.
+type Version struct {
+	book.Row
+
+	Position event.Position
+	At       time.Time
+	Actor    string
+	Reason   string
+	Revision int64
+}
+
+// Change returns a word for the change since the version before; nil: this version is the first.
+func (v Version) Change(before *Version) string {
+	if before == nil {
+		return book.Change(book.Row{}, v.Row)
+	}
+	return book.Change(before.Row, v.Row)
+}
+
+// RowColumns returns the SQL of the columns of a row's version that [RowScan] reads.
+func RowColumns(version string) string {
+	return strings.ReplaceAll(`@.date, @.in_entries, @.out_entries, @.warnings, @.deleted, @.void, @.reverses, @.reversed_by`, "@", version)
+}
+
+// RowScan scans a row's columns, all null where there is no row.
+type RowScan struct {
+	date                 *time.Time
+	in, out, warnings    *string
+	deleted, void        *bool
+	reverses, reversedBy *int64
+}
+
+// Into returns the destinations of the columns of [RowColumns].
+func (s *RowScan) Into() []any {
+	return []any{&s.date, &s.in, &s.out, &s.warnings, &s.deleted, &s.void, &s.reverses, &s.reversedBy}
+}
+
+// Row returns the row of an account, or the zero Row where there is none. It leaves out the effects of the sides.
+func (s *RowScan) Row(account int64) (r book.Row) {
+	if s.date == nil {
+		return r
+	}
+	r = book.Row{
+		Account: account, Date: unit.DateOf(*s.date), Deleted: *s.deleted, Void: *s.void,
+		In: book.StoredSide(*s.in, book.Effect{}), Out: book.StoredSide(*s.out, book.Effect{}),
+	}
+	if s.warnings != nil {
+		r.Warnings = book.Warnings(*s.warnings)
+	}
+	if s.reverses != nil {
+		r.Reverses = *s.reverses
+	}
+	if s.reversedBy != nil {
+		r.ReversedBy = *s.reversedBy
+	}
+	return r
+}
+
+// rowOf narrows a view to a row of an account of a workspace; a condition on the account follows.
+const rowOf = `
+	from books.account a join books.row_version v on v.account_id = a.id
+	where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and v.row_id = $row and `
+
+// Row returns one row with the balances after it, or the ledger's NoRow.
+func (v *Views) Row(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, row int64, as As) (Row, error) {
+	rows, err := v.RowsFrom(ctx, workspace, l, account, row, 1, as)
+	if err == nil && len(rows) == 0 {
+		err = l.NoRow
+	}
+	if err != nil {
+		return Row{}, err
+	}
+	return rows[0], nil
+}
+
+// RowsFrom returns those rows that exist among count consecutive ids, ordered by id, each with the balances after it.
+func (v *Views) RowsFrom(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, first, count int64, as As) ([]Row, error) {
+	s := as.sources()
+	values := map[string]any{
+		"known": as.known(), "workspace": workspace, "ledger": l.Name, "account": account, "row": first, "last": last(first, count),
+	}
+	dated := ``
+	if as.Of != nil {
+		dated, values["day"] = ` and v.date <= `+day0+` + $day::int`, int64(*as.Of)
+	}
+	// The query finds rows by id first: if it began with the account, Postgres would read the account's whole index.
+	sql, args := bind(`
+		with v as materialized (
+			select * from books.row_version v
+			where v.row_id between $row and $last and v.account_id + 0 = $account and not v.deleted and `+s.current+dated+`
+		)
+		select v.row_id, b.cash::text, b.fine::text, v.revision, `+RowColumns("v")+`
+		from v join books.account a on a.id = v.account_id, lateral (`+s.upTo(`(v.date - `+day0+`)::bigint`, `v.row_id`)+`) b
+		where a.workspace_id = $workspace and a.ledger = $ledger and `+s.account+` order by v.row_id`, values)
+	return readmodels.Rows(as.reading(ctx), v.Reader, func(row pgx.CollectableRow) (r Row, err error) {
+		var s RowScan
+		err = row.Scan(append([]any{&r.ID, &r.Cash, &r.Fine, &r.Revision}, s.Into()...)...)
+		r.Row = s.Row(account)
+		return r, err
+	}, sql, args...)
+}
+
+// last returns the last of count numbers that begin with first.
+func last(first, count int64) int64 {
+	if first > math.MaxInt64-count+1 {
+		return math.MaxInt64
+	}
+	return first + count - 1
+}
+
+// upTo returns the SQL of account a's balance up to and including a row of a day.
+func (s sources) upTo(day, row string) string {
+	parts, first := ``, `0`
+	if s == now { // skip the beginning of a crowded day
+		start := func(level int) string { // of the part that has the row
+			return fmt.Sprintf(`coalesce((select max(t.node) from books.total t where t.account_id = a.id and t.level = %d
+				and t.node between (%s) << 40 and ((%s) << 40) + (%s)), (%s) << 40)`, level, day, day, row, day)
+		}
+		parts = ` union all ` + s.nodes(3, `t.node >= (`+day+`) << 40 and t.node < `+start(3)) +
+			` union all ` + s.nodes(4, `t.node >= `+start(3)+` and t.node < `+start(4))
+		first = start(4) + ` & 1099511627775`
+	}
+	return `select coalesce(sum(n.cash), 0) as cash, coalesce(sum(n.fine), 0) as fine from (
+		select node, row_count, cash, fine from (select 0::bigint as node, b.* from (` + s.before(day) + `) b) b` + parts + `
+		union all
+		select 0, 1, d.in_cash - d.out_cash, d.in_fine - d.out_fine from books.row_version d
+		where d.account_id = a.id and not d.deleted and ` + strings.ReplaceAll(s.current, "v.", "d.") + `
+			and d.date = ` + day0 + ` + (` + day + `)::int and d.row_id <= (` + row + `) and d.row_id >= ` + first + `) n`
+}
+
+// Balance is the balance of an account.
+type Balance struct {
+	Cash unit.Sum
+	Fine unit.Sum
+}
+
+// Plus adds a row's effect.
+func (b Balance) Plus(e book.Effect) Balance {
+	return Balance{unit.Sum{Decimal: b.Cash.Add(e.Cash.Decimal())}, unit.Sum{Decimal: b.Fine.Add(e.Fine.Decimal())}}
+}
+
+// BalanceAt returns an account's balance up to a place among its rows, whether or not there is a row at that place,
+// or the ledger's NoAccount.
+func (v *Views) BalanceAt(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, row int64) (Balance, error) {
+	found, err := v.balancesAt(ctx, workspace, l, account, []unit.Date{date}, row)
+	return found[date], err
+}
+
+// LastRow is a row id after every row of a day.
+const LastRow = 1<<40 - 1
+
+// BalancesOn returns an account's balance at the end of each day, or the ledger's NoAccount.
+func (v *Views) BalancesOn(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, dates []unit.Date) (map[unit.Date]Balance, error) {
+	return v.balancesAt(ctx, workspace, l, account, dates, LastRow)
+}
+
+func (v *Views) balancesAt(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, dates []unit.Date, row int64) (map[unit.Date]Balance, error) {
+	days := make([]int32, len(dates))
+	for i, d := range dates {
+		days[i] = int32(d)
+	}
+	sql, args := bind(`
+		select asked.day, b.cash, b.fine from books.account a, unnest($days::int[]) asked (day), lateral (`+now.upTo(`asked.day::bigint`, `$row::bigint`)+`) b
+		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+now.account,
+		map[string]any{"workspace": workspace, "ledger": l.Name, "account": account, "row": row, "days": days})
+	type line struct {
+		Day int32
+		Balance
+	}
+	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[line], sql, args...)
+	if err == nil && len(found) == 0 {
+		err = l.NoAccount
+	}
+	balances := make(map[unit.Date]Balance, len(found))
+	for _, f := range found {
+		balances[unit.Date(f.Day)] = f.Balance
+	}
+	return balances, err
+}
+
+// BalanceBefore returns an account's balance before a day, or the ledger's NoAccount.
+func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, as As) (Balance, error) {
+	day := date - 1
+	if as.Of != nil {
+		day = min(day, *as.Of)
+	}
+	as.Of = &day
+	a, err := v.Account(ctx, workspace, l, account, as)
+	return Balance{a.Cash, a.Fine}, err
+}
+
+// SideBefore returns what the rows of an account counted on their IN side, or on their OUT side, before a day, or the ledger's
+// NoAccount. It reads them all: the totals have no sides.
+func (v *Views) SideBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, out bool, date unit.Date, as As) (Balance, error) {
+	s, side := as.sources(), `in`
+	if out {
+		side = `out`
+	}
+	sql, args := bind(strings.ReplaceAll(`
+		select coalesce(sum(v.@_cash), 0)::text, coalesce(sum(v.@_fine), 0)::text
+		from books.account a left join books.row_version v on v.account_id = a.id and not v.deleted and v.date < `+day0+` + $day::int and `, `@`, side)+s.current+`
+		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+s.account+` group by a.id`,
+		map[string]any{"known": as.known(), "workspace": workspace, "ledger": l.Name, "account": account, "day": int64(date)})
+	return readmodels.Row(as.reading(ctx), v.Reader, l.NoAccount, pgx.RowToStructByPos[Balance], sql, args...)
+}
+
+// History returns all versions of a row, oldest first, also of a deleted row, or the ledger's NoRow.
+func (v *Views) History(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, row int64) ([]Version, error) {
+	sql, args := bind(`
+		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.revision, `+RowColumns("v")+rowOf+now.account+` order by v.from_position`,
+		map[string]any{"workspace": workspace, "ledger": l.Name, "account": account, "row": row})
+	versions, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (o Version, err error) {
+		var (
+			s        RowScan
+			position int64
+		)
+		err = row.Scan(append([]any{&position, &o.At, &o.Actor, &o.Reason, &o.Revision}, s.Into()...)...)
+		o.Row, o.Position, o.At = s.Row(account), event.Position(position), o.At.UTC()
+		return o, err
+	}, sql, args...)
+	if err == nil && len(versions) == 0 {
+		err = l.NoRow
+	}
+	return versions, err
+}
+
+// Lock is the lock of a workspace's books.
+type Lock struct {
+	LockedThrough *unit.Date `json:"locked_through"`
+}
+
+// Lock returns the lock of a workspace's books and the revision of its stream, -1 before the first lock.
+func (v *Views) Lock(ctx context.Context, workspace uuid.UUID) (Lock, int64, error) {
+	type line struct {
+		Through  *time.Time
+		Revision int64
+	}
+	errNever := errors.New("never locked")
+	l, err := readmodels.Row(ctx, v.Reader, errNever, pgx.RowToStructByPos[line],
+		`select locked_through, revision from books.books_lock where workspace_id = $1`, workspace)
+	switch {
+	case errors.Is(err, errNever):
+		return Lock{}, -1, nil
+	case err != nil || l.Through == nil:
+		return Lock{}, l.Revision, err
+	default:
+		d := unit.DateOf(*l.Through)
+		return Lock{LockedThrough: &d}, l.Revision, nil
+	}
+}
+
+// EarliestRow returns the date of an account's oldest row, nil without rows. It is complete or returns [readmodels.ErrPositionTimeout], since a command
+// decides on it.
+func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error) {
+	errNone := errors.New("no rows")
+	date, err := readmodels.Complete(ctx, func(ctx context.Context) (time.Time, error) {
+		return readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[time.Time], `
+			select v.date from books.account a join books.row_version v on v.account_id = a.id
+			where a.id = $1 and a.workspace_id = $2 and not v.deleted and v.to_position = 9223372036854775807
+			order by v.date limit 1`, account, workspace)
+	})
+	if errors.Is(err, errNone) {
+		return nil, nil
+	}
+	return new(unit.DateOf(date)), err
+}

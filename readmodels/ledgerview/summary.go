@@ -1,0 +1,182 @@
+package ledgerview
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/ledger/book"
+	"bahi/domain/unit"
+	"bahi/readmodels"
+)
+
+// Summed is what the accounts of a ledger amount to, and what the rows of one day count. Balances above and below 0 are added up apart,
+// both as positive sums.
+type Summed struct {
+	Ledger   string
+	Accounts int64
+
+	CashAbove, CashBelow unit.Sum
+	FineAbove, FineBelow unit.Sum
+
+	Rows int64 // of the day
+	Turnover
+}
+
+// Turnover is what rows count on each side.
+type Turnover struct {
+	CashIn, CashOut unit.Sum
+	FineIn, FineOut unit.Sum
+}
+
+// Plus adds.
+func (m Turnover) Plus(o Turnover) Turnover {
+	return Turnover{add(m.CashIn, o.CashIn), add(m.CashOut, o.CashOut), add(m.FineIn, o.FineIn), add(m.FineOut, o.FineOut)}
+}
+
+func add(a, b unit.Sum) unit.Sum { return unit.Sum{Decimal: a.Add(b.Decimal)} }
+
+// movedColumns is the SQL of sums that [Turnover] scans.
+const movedColumns = `coalesce(sum(d.in_cash), 0)::text, coalesce(sum(d.out_cash), 0)::text, coalesce(sum(d.in_fine), 0)::text, coalesce(sum(d.out_fine), 0)::text`
+
+// Summary is what the ledgers of a workspace amount to, and the newest rows of a day.
+type Summary struct {
+	Ledgers []Summed
+	Newest  []Entered
+}
+
+// Summary returns the ledgers of which the workspace has accounts, with the rows of a day, and so many of its newest rows, the newest
+// first. Everything is of one position.
+func (v *Views) Summary(ctx context.Context, workspace uuid.UUID, day unit.Date, newest int, as As) (Summary, error) {
+	sql, args := as.summary(workspace, day)
+	read := func(ctx context.Context) (s Summary, err error) {
+		s.Ledgers, err = readmodels.RowsBatched(as.reading(ctx), v.Reader, toSummed, sql, args...)
+		if err != nil || newest == 0 {
+			return s, err
+		}
+		at := as
+		if at.KnownAt == nil { // of the position that was read, whatever is posted meanwhile
+			position, _ := readmodels.FreshnessOf(ctx).Position()
+			at.KnownAt = &position
+		}
+		s.Newest, err = v.newest(ctx, workspace, day, newest, at)
+		return s, err
+	}
+	if as.KnownAt != nil {
+		return read(ctx)
+	}
+	type summary struct {
+		day    unit.Date
+		newest int
+		whole  bool
+	}
+	key := readmodels.CacheKey{Projection: "books", Workspace: workspace, Of: summary{day, newest, as.whole()}}
+	return readmodels.Cached(ctx, v.Reader, key, func(s Summary) int { return summedBytes * (1 + len(s.Ledgers) + len(s.Newest)) }, read)
+}
+
+// summedBytes is what a Summed takes in memory, about, or a row.
+const summedBytes = 1 << 10
+
+// newest returns the newest rows of a day. It reads no more of any account.
+func (v *Views) newest(ctx context.Context, workspace uuid.UUID, day unit.Date, size int, as As) ([]Entered, error) {
+	s := as.sources()
+	sql, args := bind(enteredSQL(s)+`
+		from books.account a cross join lateral (
+			select v.* from books.row_version v
+			where v.account_id = a.id and not v.deleted and `+s.current+` and v.date = `+day0+` + $today::int
+			order by v.row_id desc limit $size::bigint
+		) v
+		where a.workspace_id = $workspace and `+s.account+` order by v.row_id desc limit $size::bigint`,
+		map[string]any{"known": as.known(), "workspace": workspace, "today": int64(day), "size": int64(size)})
+	return readmodels.Rows(as.reading(ctx), v.Reader, toEntered, sql, args...)
+}
+
+func toSummed(row pgx.CollectableRow) (o Summed, err error) {
+	err = row.Scan(&o.Ledger, &o.Accounts, &o.CashAbove, &o.CashBelow, &o.FineAbove, &o.FineBelow, &o.Rows, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut)
+	return o, err
+}
+
+// whole reports whether a view is of all rows as they are now, which have totals of whole ledgers.
+func (a As) whole() bool { return a.KnownAt == nil && a.Of == nil }
+
+func (a As) summary(workspace uuid.UUID, day unit.Date) (string, []any) {
+	s := a.sources()
+	values := map[string]any{"known": a.known(), "workspace": workspace, "today": int64(day)}
+	if a.whole() {
+		return bind(`
+			select t.ledger, t.accounts, t.cash_above::text, t.cash_below::text, t.fine_above::text, t.fine_below::text,
+				coalesce(d.row_count, 0), coalesce(d.in_cash, 0)::text, coalesce(d.out_cash, 0)::text, coalesce(d.in_fine, 0)::text, coalesce(d.out_fine, 0)::text
+			from books.ledger_total t
+			left join books.ledger_day d on d.workspace_id = t.workspace_id and d.ledger = t.ledger and d.date = `+day0+` + $today::int
+			where t.workspace_id = $workspace`, values)
+	}
+	amounts := s.whole
+	if a.Of != nil {
+		amounts = s.before(`($day::bigint + 1)`)
+		values["day"] = int64(*a.Of)
+	}
+	return bind(`
+		select a.ledger, count(*),
+			coalesce(sum(b.cash) filter (where b.cash > 0), 0)::text, coalesce(-sum(b.cash) filter (where b.cash < 0), 0)::text,
+			coalesce(sum(b.fine) filter (where b.fine > 0), 0)::text, coalesce(-sum(b.fine) filter (where b.fine < 0), 0)::text,
+			coalesce(sum(d.row_count), 0)::bigint, `+movedColumns+`
+		from books.account a left join lateral (`+amounts+`) b on true left join lateral (
+			select count(*) as row_count, sum(v.in_cash) as in_cash, sum(v.out_cash) as out_cash, sum(v.in_fine) as in_fine, sum(v.out_fine) as out_fine
+			from books.row_version v
+			where v.account_id = a.id and not v.deleted and v.date = `+day0+` + $today::int and `+s.current+`
+		) d on true
+		where a.workspace_id = $workspace and `+s.account+`
+		group by a.ledger`, values)
+}
+
+// Entered is a row with the account that it belongs to, and what it counts.
+type Entered struct {
+	Row
+	Turnover
+
+	Ledger string
+	Name   string // of the account
+}
+
+// CashBefore returns what all accounts of a ledger held before a day.
+func (v *Views) CashBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, day unit.Date, as As) (unit.Sum, error) {
+	s := as.sources()
+	text := `select coalesce(sum(b.cash), 0)::text from books.account a, lateral (` + s.before(`$day::bigint`) + `) b
+		where a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account
+	if as.whole() {
+		text = `select coalesce(sum(d.in_cash - d.out_cash), 0)::text from books.ledger_day d
+			where d.workspace_id = $workspace and d.ledger = $ledger and d.date < ` + day0 + ` + $day::int`
+	}
+	sql, args := bind(text, map[string]any{"known": as.known(), "workspace": workspace, "ledger": l.Name, "day": int64(day)})
+	return readmodels.Row(as.reading(ctx), v.Reader, nil, pgx.RowTo[unit.Sum], sql, args...)
+}
+
+// enteredSQL selects rows v of accounts a, as [toEntered] scans them.
+func enteredSQL(s sources) string {
+	return `select a.ledger, a.id, ` + s.name + `, v.row_id, v.revision,
+		v.in_cash::text, v.out_cash::text, v.in_fine::text, v.out_fine::text, ` + RowColumns("v")
+}
+
+func toEntered(row pgx.CollectableRow) (o Entered, err error) {
+	var (
+		s       RowScan
+		account int64
+	)
+	into := []any{&o.Ledger, &account, &o.Name, &o.ID, &o.Revision, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut}
+	err = row.Scan(append(into, s.Into()...)...)
+	o.Row.Row = s.Row(account)
+	return o, err
+}
+
+// EachEntered calls take for each row of the workspace's ledgers that is dated between two days, both included, by date and id.
+func (v *Views) EachEntered(ctx context.Context, workspace uuid.UUID, from, to unit.Date, as As, take func(Entered) error) error {
+	s := as.sources()
+	sql, args := bind(enteredSQL(s)+`
+		from books.account a join books.row_version v on v.account_id = a.id
+		where a.workspace_id = $workspace and `+s.account+` and not v.deleted and `+s.current+`
+			and v.date between `+day0+` + $low::int and `+day0+` + $high::int
+		order by v.date, v.row_id`,
+		map[string]any{"known": as.known(), "workspace": workspace, "low": int64(from), "high": int64(to)})
+	return readmodels.Each(as.reading(ctx), v.Reader, toEntered, take, sql, args...)
+}

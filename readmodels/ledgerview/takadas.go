@@ -1,0 +1,99 @@
+package ledgerview
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/ledger/takada"
+	"bahi/readmodels"
+)
+
+// ClientTakada is a delivery of a client's order.
+type ClientTakada struct {
+	ID int64 `json:"id,omitzero" required:"true" doc:"Absent from a dry run's answer for a new one"`
+	takada.Takada
+
+	Revision *int64 `json:"revision,omitempty" doc:"For If-Match"`
+}
+
+// SchemaName implements http/api's Named.
+func (ClientTakada) SchemaName() string { return "LedgerTakada" }
+
+// TakadaFilter says which takadas are asked for: those that all its fields fit. Absent fields fit all.
+type TakadaFilter struct {
+	Order  int64 `query:"client_order_id" minimum:"1" doc:"Only this order's"`
+	Client int64 `query:"client_id" minimum:"1" doc:"Only this client's"`
+}
+
+// takadasSQL has the karigars of a takada who are deleted: the answer does not name them.
+const takadasSQL = `
+	select t.id, t.state, t.revision,
+		array(select a.id from orders.account a where a.id = any(t.karigars) and a.deleted_position is not null) as gone
+	from orders.takada t`
+
+func toTakada(row pgx.CollectableRow) (t ClientTakada, err error) {
+	var (
+		id, revision int64
+		state        string
+		gone         []int64
+		s            takada.State
+	)
+	if err := row.Scan(&id, &state, &revision, &gone); err != nil {
+		return t, err
+	}
+	err = json.Unmarshal([]byte(state), &s)
+	shown := s.Without(func(karigar int64) bool { return slices.Contains(gone, karigar) })
+	return ClientTakada{ID: id, Takada: shown, Revision: &revision}, err
+}
+
+// Takada reads a takada of a workspace, or returns [takada.ErrNotFound].
+func (v *Views) Takada(ctx context.Context, workspace uuid.UUID, id int64) (ClientTakada, error) {
+	return readmodels.Row(ctx, v.Reader, takada.ErrNotFound, toTakada, takadasSQL+` where t.workspace_id = $1 and not t.deleted and t.id = $2`, workspace, id)
+}
+
+// where returns the condition of the takadas that fit.
+func (f TakadaFilter) where(workspace uuid.UUID) readmodels.Where {
+	w := readmodels.Where{SQL: ` where t.workspace_id = $1 and not t.deleted`, Args: []any{workspace}}
+	if f.Order != 0 {
+		w.And(`t.order_id = $n`, f.Order)
+	}
+	if f.Client != 0 {
+		w.And(`t.order_id in (select o.id from orders.client_order o where o.workspace_id = $1 and o.client_id = $n and not o.deleted)`, f.Client)
+	}
+	return w
+}
+
+// EachTakada calls take for each takada of a page, by id, and returns how many there are on all pages. A page of size 0 is all takadas.
+func (v *Views) EachTakada(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f TakadaFilter, take func(ClientTakada) error) (total int64, err error) {
+	w := f.where(workspace)
+	count := `select count(*) from orders.takada t` + w.SQL
+	if f == (TakadaFilter{}) {
+		count = readmodels.Tally(`orders.takada`, `t`, `t.workspace_id = $1`)
+	}
+	total, err = readmodels.Row(ctx, v.Reader, takada.ErrNotFound, pgx.RowTo[int64], count, w.Args...)
+	if err != nil {
+		return 0, err
+	}
+	return total, readmodels.Each(ctx, v.Reader, toTakada, take, fmt.Sprintf(`%s%s order by t.id limit $%d offset $%d`, takadasSQL, w.SQL, len(w.Args)+1, len(w.Args)+2),
+		append(w.Args, limit(page), page.Offset())...)
+}
+
+// DeletedTakadas returns the ids of the takadas of a client's order that were deleted, in order.
+func (v *Views) DeletedTakadas(ctx context.Context, workspace uuid.UUID, client, order int64) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+		select t.id from orders.takada t
+		where t.workspace_id = $1 and t.order_id = $3 and t.deleted and t.id in (select r.id from orders.record_version r where r.client_id = $2 and r.kind = $4)
+		order by t.id`, workspace, client, order, takada.Kind.Category())
+}
+
+// TakadaHistory returns all versions of a takada, oldest first, also of a deleted one, or [takada.ErrNotFound]. It names the karigars as they were recorded.
+func (v *Views) TakadaHistory(ctx context.Context, workspace uuid.UUID, id int64) ([]RecordVersion[ClientTakada], error) {
+	return history(ctx, v, workspace, takada.Kind.Category(), id, takada.ErrNotFound, func(t takada.Takada, revision *int64) ClientTakada {
+		return ClientTakada{ID: id, Takada: t, Revision: revision}
+	})
+}

@@ -1,0 +1,46 @@
+package marketplaceview
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/marketplace/companycontact"
+	"bahi/readmodels"
+)
+
+// Contact is a person to turn to at a company.
+type Contact struct {
+	ID          uuid.UUID  `json:"id"`
+	CompanyID   *uuid.UUID `json:"company_id"`
+	FirstName   *string    `json:"first_name" doc:"null: erased"`
+	LastName    *string    `json:"last_name"`
+	Email       *string    `json:"email" doc:"null: erased"`
+	Phone       *string    `json:"phone"`
+	Designation *string    `json:"designation" doc:"What they do"`
+	IsPrimary   bool       `json:"is_primary" doc:"The first to turn to"`
+	CreatedAt   time.Time  `json:"created_at"`
+	UpdatedAt   time.Time  `json:"updated_at"`
+	Revision    int64      `json:"revision" doc:"For If-Match"`
+}
+
+// SchemaName is the name in the document.
+func (Contact) SchemaName() string { return "CompanyContact" }
+
+const contactColumns = `select c.id, c.company_id, c.first_name, c.last_name, c.email, c.phone, c.designation,
+	exists (select from contacts.first f where f.company_id = c.company_id and f.contact_id = c.id) as is_primary, c.created_at, c.updated_at, c.revision
+	from contacts.contact c`
+
+// Contact reads a contact, or returns [companycontact.ErrNotFound]. That of a deleted company is there for the company's workspace alone.
+func (v *Views) Contact(ctx context.Context, workspace, id uuid.UUID) (Contact, error) {
+	return readmodels.Row(ctx, v.Reader, companycontact.ErrNotFound, pgx.RowToStructByName[Contact],
+		contactColumns+` where c.id = $1 and (not c.hidden or c.workspace_id = $2)`, id, workspace)
+}
+
+// Contacts lists at most limit contacts of a workspace's company, newest first, after the first skip, and how many there are.
+func (v *Views) Contacts(ctx context.Context, workspace, of uuid.UUID, skip int64, limit int) (rows []Contact, total int64, err error) {
+	return readmodels.PagedAtOffset(ctx, v.Reader, skip, limit, pgx.RowToStructByName[Contact], `created_at desc, id desc`,
+		contactColumns+` where c.company_id = $1 and c.workspace_id = $2`, of, workspace)
+}

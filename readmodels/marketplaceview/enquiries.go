@@ -1,0 +1,163 @@
+package marketplaceview
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/marketplace/enquiry"
+	"bahi/domain/person"
+	"bahi/readmodels"
+)
+
+// SentEnquiry is a buyer's question, as the buyer sees it.
+type SentEnquiry struct {
+	ID             uuid.UUID  `json:"id"`
+	ToCompanyID    uuid.UUID  `json:"to_company_id"`
+	ProductID      *uuid.UUID `json:"product_id"`
+	Message        *string    `json:"message"`
+	Quantity       *int64     `json:"quantity"`
+	UserName       *string    `json:"user_name"  doc:"null: erased"`
+	UserEmail      *string    `json:"user_email" doc:"null: erased"`
+	UserPhone      *string    `json:"user_phone"`
+	SourcePlatform string     `json:"source_platform" doc:"Where the buyer asked"`
+	Status         string     `json:"status" enum:"pending,contacted,qualified,converted,lost"`
+	CRMLeadID      *string    `json:"crm_lead_id" doc:"null until the crm has the lead"`
+	CreatedAt      time.Time  `json:"created_at"`
+	UpdatedAt      time.Time  `json:"updated_at"`
+	Revision       int64      `json:"revision" doc:"For If-Match"`
+}
+
+// Enquiry is a buyer's question, as the company that was asked sees it.
+type Enquiry struct {
+	SentEnquiry
+
+	Notes         *string       `json:"notes"`
+	Notifications Notifications `json:"notifications"`
+}
+
+// Notifications is what became of telling the company.
+type Notifications struct {
+	Chat  Notification `json:"chat"`
+	Email Notification `json:"email"`
+	CRM   Notification `json:"crm"`
+}
+
+// Notification is what became of one way of telling the company.
+type Notification struct {
+	Status string    `json:"status" enum:"queued,sent,failed,skipped"`
+	At     time.Time `json:"at"`
+	Error  *string   `json:"error"`
+}
+
+const enquiryColumns = `r.id, r.company_id, r.product_id, r.message, r.quantity, r.user_name, r.user_email, r.user_phone, r.source_platform, r.status,
+	r.crm_lead_id, r.created_at, r.updated_at, r.revision, r.notes, r.notifications`
+
+func enquiryOf(row pgx.CollectableRow) (e Enquiry, err error) {
+	return e, row.Scan(e.columns()...)
+}
+
+func (e *Enquiry) columns() []any {
+	return []any{
+		&e.ID, &e.ToCompanyID, &e.ProductID, &e.Message, &e.Quantity, &e.UserName, &e.UserEmail, &e.UserPhone, &e.SourcePlatform, &e.Status,
+		&e.CRMLeadID, &e.CreatedAt, &e.UpdatedAt, &e.Revision, &e.Notes, &e.Notifications,
+	}
+}
+
+// Enquiry reads an enquiry to a company of a workspace, or returns [enquiry.ErrNotFound]. What a program sent is found as spam alone.
+func (v *Views) Enquiry(ctx context.Context, workspace, id uuid.UUID, spam bool) (Enquiry, error) {
+	return readmodels.Row(ctx, v.Reader, enquiry.ErrNotFound, enquiryOf,
+		`select `+enquiryColumns+` from enquiries.enquiry r where r.id = $1 and r.workspace_id = $2 and r.spam = $3`, id, workspace, spam)
+}
+
+// EnquiryFilter says which enquiries are asked for: those that all its fields fit. Empty fields fit all.
+type EnquiryFilter struct {
+	Company uuid.UUID
+	Status  string
+	Source  string
+	Spam    bool // those that programs sent, instead of those that people did
+}
+
+// Enquiries lists a page of the enquiries to a workspace's companies, newest first.
+func (v *Views) Enquiries(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f EnquiryFilter) (rows []Enquiry, total int64, err error) {
+	w := readmodels.Where{SQL: `r.workspace_id = $1 and r.spam = $2`, Args: []any{workspace, f.Spam}}
+	if f.Company != uuid.Nil {
+		w.And(`r.company_id = $n`, f.Company)
+	}
+	if f.Status != "" {
+		w.And(`r.status = $n`, f.Status)
+	}
+	if f.Source != "" {
+		w.And(`r.source_platform = $n`, person.Folded(f.Source))
+	}
+	return readmodels.PagedWithCount(ctx, v.Reader, page, enquiryOf, `created_at desc, id desc`, readmodels.Tally(`enquiries.enquiry`, `r`, w.SQL), `select `+enquiryColumns+` from enquiries.enquiry r where `+w.SQL, w.Args...)
+}
+
+// PlacedEnquiry is an enquiry and its position in the log.
+type PlacedEnquiry struct {
+	Enquiry
+
+	Position int64
+}
+
+// EnquiriesAfter returns the first enquiries to a workspace's companies after a position, oldest first.
+func (v *Views) EnquiriesAfter(ctx context.Context, workspace uuid.UUID, after int64, limit int) ([]PlacedEnquiry, error) {
+	return readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (e PlacedEnquiry, err error) {
+		return e, row.Scan(append(e.columns(), &e.Position)...)
+	}, `select `+enquiryColumns+`, r.position from enquiries.enquiry r
+		where r.workspace_id = $1 and not r.spam and r.position > $2 order by r.position limit $3`, workspace, after, limit)
+}
+
+// Move is a change of an enquiry's status.
+type Move struct {
+	From   *string   `json:"from" doc:"null: it was sent then"`
+	To     string    `json:"to"`
+	At     time.Time `json:"at"`
+	Actor  string    `json:"actor"`
+	Reason *string   `json:"reason"`
+}
+
+// SchemaName is the name in the document.
+func (Move) SchemaName() string { return "EnquiryMove" }
+
+// EnquiryHistory lists the moves of an enquiry to a workspace's company, oldest first; none for one that is not there.
+func (v *Views) EnquiryHistory(ctx context.Context, workspace, id uuid.UUID) ([]Move, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Move], `
+		select m.moved_from, m.moved_to, m.at, m.actor, nullif(m.reason, '') from enquiries.move m join enquiries.enquiry r on r.id = m.enquiry_id
+		where m.enquiry_id = $1 and m.workspace_id = $2 and not r.spam order by m.nth`, id, workspace)
+}
+
+// EnquiriesWithin counts what people asked a workspace's company within an hour from a moment on, up to most. The workspace is compared so that no index on it is
+// used: a plan that was made while the table was small would read all that the workspace was ever asked.
+func (v *Views) EnquiriesWithin(ctx context.Context, workspace, of uuid.UUID, hour time.Time, most int64) (int64, error) {
+	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[int64], `
+		select count(*) from (
+			select from enquiries.enquiry r
+			where (r.workspace_id = $1) is true and r.company_id = $2 and r.created_at >= $3 and r.created_at < $4 and not r.spam limit $5
+		) counted`, workspace, of, hour, hour.Add(time.Hour), most)
+}
+
+// Notice is what was sent to a company, or to the crm, or a message of a sandbox channel.
+type Notice struct {
+	Enquiry *uuid.UUID // nil: it is a message
+	Message *int64
+	At      time.Time
+	To      string
+	Text    *string // nil: erased
+	Status  string
+	Error   *string
+}
+
+// Notices lists what went out by a port for all companies, newest first, after the first skip, and how many there are. What became of it is the enquiry's: a
+// receipt comes later, and has neither the text nor who got it. The messages of sandbox channels went out by chat.
+func (v *Views) Notices(ctx context.Context, port string, skip, limit int) (rows []Notice, total int64, err error) {
+	return readmodels.PagedAtOffset(ctx, v.Reader, int64(skip), limit, pgx.RowToStructByPos[Notice], `at desc, enquiry_id desc, id desc`,
+		`select n.enquiry_id, null::bigint as id, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status), e.notifications->n.port->>'error'
+		from enquiries.notice n left join enquiries.enquiry e on e.id = n.enquiry_id where n.port = $1
+		union all
+		select null, m.id, m.at, coalesce('+' || c.phone, c.name, ''), coalesce(m.text, m.media_url), 'kept', null
+		from messages.message m left join messaging_contacts.contact c on c.id = m.contact_id
+		where $1 = 'chat' and not m.inbound and starts_with(m.provider_id, 'sandbox.')`, port)
+}

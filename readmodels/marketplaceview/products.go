@@ -1,0 +1,204 @@
+package marketplaceview
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/marketplace/company"
+	"bahi/domain/marketplace/product"
+	"bahi/domain/person"
+	"bahi/domain/wording"
+	"bahi/readmodels"
+)
+
+// Product is what a company sells.
+type Product struct {
+	ID              uuid.UUID `json:"id"`
+	CompanyID       uuid.UUID `json:"company_id"`
+	SKU             *string   `json:"sku"            doc:"The company's own code, unique in the company" db:"sku"`
+	Name            string    `json:"name"`
+	Description     *string   `json:"description"`
+	Category        *string   `json:"category"`
+	SubCategory     *string   `json:"sub_category"`
+	PriceAmount     int64     `json:"price_amount"   doc:"In paise, the hundredth part of the currency"`
+	PriceCurrency   string    `json:"price_currency" doc:"By ISO 4217"`
+	MOQ             int64     `json:"moq"            doc:"Least quantity of an order" db:"moq"`
+	OriginCountry   *string   `json:"origin_country"`
+	ImporterName    *string   `json:"importer_name"`
+	ImporterAddress *string   `json:"importer_address"`
+	Images          []string  `json:"images"`
+	Availability    string    `json:"availability"   enum:"in stock,out of stock,preorder,discontinued"`
+	IsActive        bool      `json:"is_active"      doc:"Others see it"`
+	CreatedAt       time.Time `json:"created_at"`
+	UpdatedAt       time.Time `json:"updated_at"`
+	Revision        int64     `json:"revision"       doc:"For If-Match"`
+}
+
+const productColumns = `r.id, r.company_id, r.sku, r.name, r.description, r.category, r.sub_category, r.price_amount, r.price_currency, r.moq,
+	r.origin_country, r.importer_name, r.importer_address, r.images, r.availability, r.is_active, r.created_at, r.updated_at, r.revision`
+
+// productOf reads a row's first columns: those after them only sort.
+func productOf(row pgx.CollectableRow) (p Product, err error) {
+	into := []any{
+		&p.ID, &p.CompanyID, &p.SKU, &p.Name, &p.Description, &p.Category, &p.SubCategory, &p.PriceAmount, &p.PriceCurrency, &p.MOQ,
+		&p.OriginCountry, &p.ImporterName, &p.ImporterAddress, &p.Images, &p.Availability, &p.IsActive, &p.CreatedAt, &p.UpdatedAt, &p.Revision,
+	}
+	return p, row.Scan(append(into, make([]any, len(row.FieldDescriptions())-len(into))...)...)
+}
+
+// Product reads a product that is active or a workspace's own, or returns [product.ErrNotFound].
+func (v *Views) Product(ctx context.Context, workspace, id uuid.UUID) (Product, error) {
+	return readmodels.Row(ctx, v.Reader, product.ErrNotFound, productOf,
+		`select `+productColumns+` from products.product r where r.id = $1 and (r.is_active or r.workspace_id = $2)`, id, workspace)
+}
+
+// ProductsBySKU returns the products of a company that have the SKUs, in the form of [product.SKUKey], by these. It misses none.
+func (v *Views) ProductsBySKU(ctx context.Context, of uuid.UUID, keys []string) (map[string]product.Listed, error) {
+	type keyed struct {
+		key string
+		product.Listed
+	}
+	rows, err := readmodels.Complete(ctx, func(ctx context.Context) ([]keyed, error) {
+		return readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (k keyed, err error) {
+			var item []byte
+			if err := row.Scan(&k.key, &k.ID, &item); err != nil {
+				return k, err
+			}
+			return k, json.Unmarshal(item, &k.Item)
+		}, `select r.sku_key, r.id, (select to_json(i) from (select r.sku, r.name, r.description, r.category, r.sub_category, r.price_amount,
+				r.price_currency, r.moq, r.origin_country, r.importer_name, r.importer_address, r.images, r.availability, r.is_active) i)
+			from products.product r where r.company_id = $1 and r.sku_key = any($2)`, of, keys)
+	})
+	found := make(map[string]product.Listed, len(rows))
+	for _, k := range rows {
+		found[k.key] = k.Listed
+	}
+	return found, err
+}
+
+// ProductFilter says which products are asked for: those that all its fields fit. Empty fields fit all.
+type ProductFilter struct {
+	Category string
+	Search   string     // words of the name, the category or the description
+	Company  *uuid.UUID // nil: any
+	Inactive bool       // those that are not active, instead of those that are
+}
+
+// Products lists a page of products, newest first, or the best first where words are searched for. Who may see products that are not active is
+// known to the caller.
+func (v *Views) Products(ctx context.Context, page readmodels.Page, f ProductFilter) (rows []Product, total int64, err error) {
+	w := readmodels.Where{SQL: `r.is_active = $1`, Args: []any{!f.Inactive}}
+	of, category := uuid.Nil, person.Folded(f.Category)
+	if f.Company != nil {
+		if of = *f.Company; of == uuid.Nil { // no company has this id: it names the list of all
+			return nil, 0, nil
+		}
+		w.And("r.company_id = $n", of)
+	}
+	if category != "" {
+		w.And("r.category_key = $n", category)
+	}
+	if strings.TrimSpace(f.Search) != "" {
+		return v.findProducts(ctx, page, w, f.Search)
+	}
+	skip := page.Offset()
+	start, err := v.place(ctx, of, category, !f.Inactive, skip)
+	if err != nil || skip >= start.Total {
+		return nil, start.Total, err
+	}
+	rows, err = readmodels.Rows(ctx, v.Reader, productOf, fmt.Sprintf(`
+		select %[1]s from products.product r
+		where %[2]s and r.nth <= (select r.nth from products.product r where %[2]s and r.nth < $%[3]d order by r.nth desc limit 1 offset $%[5]d)
+		order by r.nth desc limit $%[4]d`,
+		productColumns, w.SQL, len(w.Args)+1, len(w.Args)+2, len(w.Args)+3), append(w.Args, (start.Bucket+1)<<bucketBits, int64(page.Size), skip-start.Before)...)
+	return rows, start.Total, err
+}
+
+// bucketBits is the size of a bucket of the projection's counts, as a power of 2.
+const bucketBits = 8
+
+// found is a page of what a search finds.
+type found struct {
+	ids   []uuid.UUID
+	total int64
+}
+
+func (f found) size() int { return len(uuid.UUID{}) * (1 + len(f.ids)) }
+
+// findProducts sorts what it finds by rank without the rest of the rows, and then reads those of the page. What a search finds is kept, as the same words are
+// searched for again and again, and to count all that they find takes longer than to read a page of it.
+func (v *Views) findProducts(ctx context.Context, page readmodels.Page, w readmodels.Where, words string) ([]Product, int64, error) {
+	key := readmodels.CacheKey{Projection: "products", Of: fmt.Sprint(page, w, wording.Words(words))}
+	f, err := readmodels.Cached(ctx, v.Reader, key, found.size, func(ctx context.Context) (f found, err error) {
+		f.ids, f.total, err = readmodels.Find(ctx, v.Reader, page, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
+			return id, row.Scan(&id, nil, nil)
+		}, readmodels.Search{Projection: "products", Table: "product", Columns: "r.id, r.nth", Where: w.SQL, Order: "nth desc", Asked: words}, w.Args...)
+		return f, err
+	})
+	if err != nil || len(f.ids) == 0 {
+		return nil, f.total, err
+	}
+	rows, err := readmodels.Rows(ctx, v.Reader, productOf,
+		`select `+productColumns+` from products.product r join unnest($1::uuid[]) with ordinality found (id, place) on r.id = found.id order by found.place`, f.ids)
+	return rows, f.total, err
+}
+
+// place is where a page of a list begins.
+type place struct {
+	Total  int64 // products of the list
+	Bucket int64 // that has the page's first product
+	Before int64 // products in the buckets before that
+}
+
+// place finds it without a look at the products, so that a page costs the same wherever it is.
+func (v *Views) place(ctx context.Context, of uuid.UUID, category string, active bool, skip int64) (place, error) {
+	return readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[place], `
+		select coalesce(max(before + products), 0)::bigint, coalesce(min(bucket) filter (where before <= $4), 0), coalesce(max(before) filter (where before <= $4), 0)::bigint
+		from (
+			select bucket, products, sum(products) over (order by bucket desc) - products as before from products.tally
+			where company_id = $1 and category_key = $2 and is_active = $3 and products > 0
+		) pieces`, of, category, active, skip)
+}
+
+// Catalog is the catalog of a company as its feed has it.
+type Catalog struct {
+	CompanyName string
+	Changed     int64 // position in the log
+	ChangedAt   time.Time
+}
+
+// Catalog reads the state of a company's catalog, or returns [company.ErrNotFound].
+func (v *Views) Catalog(ctx context.Context, of uuid.UUID) (Catalog, error) {
+	return readmodels.Row(ctx, v.Reader, company.ErrNotFound, pgx.RowToStructByPos[Catalog],
+		`select c.company_name, c.changed, c.changed_at from products.catalog c where c.company_id = $1`, of)
+}
+
+// Offer is a product as feeds have it: texts as they came, nil for null.
+type Offer struct {
+	ID, Name, Description, Currency, Image, Availability, SKU []byte
+
+	More []byte // addresses of further images, a line each
+
+	Price int64 // in the hundredth part of the currency
+}
+
+// EachOffer hands over the active products of a company as they come, oldest first. Their texts are valid until take returns.
+func (v *Views) EachOffer(ctx context.Context, of uuid.UUID, take func(Offer) error) error {
+	return readmodels.Each(ctx, v.Reader, func(row pgx.CollectableRow) (o Offer, err error) {
+		for i, into := range []*[]byte{&o.ID, &o.Name, &o.Description, &o.Currency, &o.Image, &o.Availability, &o.SKU} {
+			*into = row.RawValues()[i]
+		}
+		o.More = row.RawValues()[8]
+		o.Price, err = strconv.ParseInt(string(row.RawValues()[7]), 10, 64)
+		return o, err
+	}, take, `select r.id::text, r.name, r.description, r.price_currency, r.images[1], r.availability, r.sku,
+		r.price_amount::text, array_to_string(r.images[2:11], E'\n')
+		from products.product r where r.company_id = $1 and r.is_active order by r.nth`, of)
+}

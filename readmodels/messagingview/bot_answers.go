@@ -1,0 +1,98 @@
+package messagingview
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/readmodels"
+)
+
+// BotCall is a call of a tool or a webhook. What was asked and answered is not kept.
+type BotCall struct {
+	ID         string    `json:"id"`
+	At         time.Time `json:"at"`
+	Kind       string    `json:"kind" enum:"tool,webhook"`
+	Name       string    `json:"name"`
+	WebhookID  *int64    `json:"webhookId"`
+	ContactID  *int64    `json:"contactId" doc:"null: the bot was tried"`
+	HTTPStatus *int32    `json:"httpStatus"`
+	DurationMs *int64    `json:"durationMs" doc:"null: it has not ended"`
+	Error      *string   `json:"error"`
+}
+
+// BotCalls lists a page of a bot's calls, newest first.
+func (v *Views) BotCalls(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotCall, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, func(row pgx.CollectableRow) (c BotCall, err error) {
+		var position int64
+		err = row.Scan(&c.ID, &position, &c.At, &c.Kind, &c.Name, &c.WebhookID, &c.ContactID, &c.HTTPStatus, &c.DurationMs, &c.Error)
+		return c, err
+	}, `position desc`, `
+		select id, position, at, kind, name, nullif(webhook_id, 0), nullif(contact_id, 0), status, duration_ms, error from bot_answers.call
+		where bot_id = $1 and workspace_id = $2`, of, workspace)
+}
+
+// BotUsage is what a bot did on a day.
+type BotUsage struct {
+	Day       string `json:"day"`
+	Messages  int64  `json:"messages" doc:"That it sent"`
+	Tokens    int64  `json:"tokens" doc:"That models counted, trials included"`
+	Calls     int64  `json:"calls" doc:"Of tools and webhooks"`
+	Handovers int64  `json:"handovers"`
+}
+
+// BotUsage lists what a bot did by day of a time zone, oldest first: the days on which it did something.
+func (v *Views) BotUsage(ctx context.Context, workspace uuid.UUID, of int64, zone, from, to string) ([]BotUsage, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[BotUsage], `
+		select (at at time zone $3)::date::text as day, count(*) filter (where reply <> 0) as messages, sum(tokens)::bigint as tokens, sum(calls)::bigint as calls,
+			count(*) filter (where handed_over and contact_id <> 0) as handovers
+		from bot_answers.answer
+		where bot_id = $1 and workspace_id = $2 and ($4 = '' or (at at time zone $3)::date >= $4::date) and ($5 = '' or (at at time zone $3)::date <= $5::date)
+		group by 1 order by 1`, of, workspace, zone, from, to)
+}
+
+// Talk is how far bots are with a contact.
+type Talk struct {
+	Upto    int64 // position of the newest message that is answered
+	Replies int64 // that bots sent since a moment
+}
+
+// Talk reads how far bots are with a contact.
+func (v *Views) Talk(ctx context.Context, workspace uuid.UUID, contact int64, since time.Time) (Talk, error) {
+	return readmodels.Row(ctx, v.Reader, pgx.ErrNoRows, pgx.RowToStructByName[Talk], `
+		select coalesce(max(upto), 0) as upto, count(*) filter (where reply <> 0 and at > $3) as replies from bot_answers.answer
+		where contact_id = $1 and workspace_id = $2`, contact, workspace, since)
+}
+
+// Waiting lists the last 20 messages that a contact wrote to a channel after a position, oldest first by the network's time. What came
+// before a person's answer does not wait. Only the
+// contact is looked up: a plan that was made while the table was small may read all messages of the workspace.
+func (v *Views) Waiting(ctx context.Context, workspace uuid.UUID, channel, contact, after int64) ([]Message, error) {
+	const most = 20
+	newest, err := readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+`
+		where contact_id = $1 and (workspace_id = $2) is true and channel_id = $3 and inbound and began > greatest($4, (
+			select max(began) from messages.message where contact_id = $1 and (workspace_id = $2) is true and channel_id = $3 and not inbound and actor not like 'bot:%'))
+		order by began desc limit $5`, contact, workspace, channel, after, most)
+	slices.SortFunc(newest, func(a, b Message) int {
+		return cmp.Or(a.At.Compare(b.At), a.arrived.Compare(b.arrived), cmp.Compare(a.Began, b.Began))
+	})
+	return newest, err
+}
+
+// BotSource is what a bot knows from.
+type BotSource struct {
+	ID   int64
+	Type string
+	Name *string
+	URL  *string
+}
+
+// BotSources lists what a bot knows from.
+func (v *Views) BotSources(ctx context.Context, workspace uuid.UUID, of int64) ([]BotSource, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[BotSource], `
+		select id, case when url is null then 'file' else 'url' end as type, name, url from bots.source where bot_id = $1 and workspace_id = $2`, of, workspace)
+}

@@ -1,0 +1,209 @@
+package messagingview
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/messaging/bot"
+	"bahi/domain/messaging/botsource"
+	"bahi/domain/messaging/botwebhook"
+	"bahi/readmodels"
+)
+
+// Bot is an automatic partner of conversations.
+type Bot struct {
+	ID              int64     `json:"id"`
+	OwnerID         *string   `json:"ownerId" doc:"The user who made it; null: an API key did, or the user is erased"`
+	Name            string    `json:"name"`
+	Description     string    `json:"description"`
+	SystemPrompt    string    `json:"systemPrompt"`
+	ColorTheme      string    `json:"colorTheme" enum:"blue,indigo,purple,green,red,orange,yellow"`
+	FallbackMessage *string   `json:"fallbackMessage" doc:"null: a line in the customer's language"`
+	Active          bool      `json:"active"`
+	ChannelIDs      []int64   `json:"channelIds"`
+	FileCount       int64     `json:"fileCount"`
+	URLCount        int64     `json:"urlCount"`
+	CreatedAt       time.Time `json:"createdAt"`
+	UpdatedAt       time.Time `json:"updatedAt"`
+	Revision        int64     `json:"revision" doc:"For If-Match"`
+}
+
+// BotFilter says which bots are asked for. An empty field fits all.
+type BotFilter struct {
+	Active string `query:"active" enum:"true,false"`
+	Owner  string
+}
+
+const botColumns = `select id, owner_id, name, description, system_prompt, color_theme, fallback_message, active, channel_ids,
+	(select count(*) from bots.source where bot_id = bot.id and url is null) as file_count, (select count(*) from bots.source where bot_id = bot.id and url is not null) as url_count,
+	created_at, updated_at, revision from bots.bot`
+
+// Bot reads a bot of a workspace, or returns [bot.ErrNotFound].
+func (v *Views) Bot(ctx context.Context, workspace uuid.UUID, id int64) (Bot, error) {
+	return readmodels.Row(ctx, v.Reader, bot.ErrNotFound, pgx.RowToStructByName[Bot], botColumns+` where id = $1 and workspace_id = $2`, id, workspace)
+}
+
+// Bots lists a page of a workspace's bots, newest first.
+func (v *Views) Bots(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f BotFilter) (rows []Bot, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Bot], `id desc`,
+		botColumns+` where workspace_id = $1 and ($2 = '' or active = ($2 = 'true')) and ($3 = '' or owner_id = $3)`, workspace, f.Active, f.Owner)
+}
+
+// BotTools lists the tools of a bot, by their ids.
+func (v *Views) BotTools(ctx context.Context, workspace uuid.UUID, id int64) ([]int64, error) {
+	return readmodels.Row(ctx, v.Reader, bot.ErrNotFound, pgx.RowTo[[]int64], `select tools from bots.bot where id = $1 and workspace_id = $2`, id, workspace)
+}
+
+// BotsOf lists the ids of the active bots of a channel, by their ids.
+func (v *Views) BotsOf(ctx context.Context, workspace uuid.UUID, channel int64) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
+		`select id from bots.bot where workspace_id = $1 and active and $2::bigint = any(channel_ids) order by id`, workspace, channel)
+}
+
+// BotFile is a file that a bot knows from.
+type BotFile struct {
+	ID         int64     `json:"id"`
+	FileName   string    `json:"fileName"`
+	MimeType   string    `json:"mimeType"`
+	Size       int64     `json:"size" doc:"In bytes"`
+	Status     string    `json:"status" enum:"processing,ready,failed"`
+	ChunkCount int64     `json:"chunkCount"`
+	Error      *string   `json:"error"`
+	CreatedAt  time.Time `json:"createdAt"`
+}
+
+// BotURL is a page that a bot knows from.
+type BotURL struct {
+	ID            int64      `json:"id"`
+	URL           string     `json:"url"`
+	Status        string     `json:"status" enum:"processing,ready,failed"`
+	Title         *string    `json:"title"`
+	ChunkCount    int64      `json:"chunkCount"`
+	Error         *string    `json:"error"`
+	LastFetchedAt *time.Time `json:"lastFetchedAt"`
+	CreatedAt     time.Time  `json:"createdAt"`
+}
+
+const (
+	fileColumns = `select id, name as file_name, media_type as mime_type, size, status, chunk_count, error, created_at from bots.source
+		where bot_id = $1 and workspace_id = $2 and url is null`
+	pageColumns = `select id, url, status, name as title, chunk_count, error, fetched_at as last_fetched_at, created_at from bots.source
+		where bot_id = $1 and workspace_id = $2 and url is not null`
+)
+
+// BotFiles lists a page of a bot's files, newest first.
+func (v *Views) BotFiles(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotFile, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[BotFile], `id desc`, fileColumns, of, workspace)
+}
+
+// BotURLs lists a page of a bot's pages, newest first.
+func (v *Views) BotURLs(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotURL, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[BotURL], `id desc`, pageColumns, of, workspace)
+}
+
+// BotURL reads a page of a bot, or returns [botsource.ErrNoPage].
+func (v *Views) BotURL(ctx context.Context, workspace uuid.UUID, of, id int64) (BotURL, error) {
+	return readmodels.Row(ctx, v.Reader, botsource.ErrNoPage, pgx.RowToStructByName[BotURL], pageColumns+` and id = $3`, of, workspace, id)
+}
+
+// Knowledge is how far a bot is with a file or a page.
+type Knowledge struct {
+	Type       string  `json:"type" enum:"file,url"`
+	ID         int64   `json:"id"`
+	Status     string  `json:"status" enum:"processing,ready,failed"`
+	ChunkCount int64   `json:"chunkCount"`
+	Error      *string `json:"error"`
+}
+
+// Knowledge lists how far a bot is with everything that it knows from.
+func (v *Views) Knowledge(ctx context.Context, workspace uuid.UUID, of int64) ([]Knowledge, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[Knowledge], `
+		select case when url is null then 'file' else 'url' end as type, id, status, chunk_count, error from bots.source
+		where bot_id = $1 and workspace_id = $2 order by id`, of, workspace)
+}
+
+// BotWebhook is an endpoint that a bot may call.
+type BotWebhook struct {
+	ID          int64              `json:"id"`
+	Name        string             `json:"name"`
+	URL         string             `json:"url"`
+	Method      string             `json:"method" enum:"GET,POST,PUT,PATCH,DELETE"`
+	Description string             `json:"description"`
+	Headers     map[string]string  `json:"headers" doc:"The values are not shown"`
+	QueryParams map[string]string  `json:"queryParams" doc:"The values are not shown"`
+	JSONData    json.RawMessage    `json:"jsonData" doc:"The values are not shown; null: none"`
+	Active      bool               `json:"active"`
+	Parameters  []WebhookParameter `json:"parameters"`
+	CreatedAt   time.Time          `json:"createdAt"`
+	UpdatedAt   time.Time          `json:"updatedAt"`
+	Revision    int64              `json:"revision" doc:"For If-Match"`
+}
+
+// WebhookParameter is a value of a call.
+type WebhookParameter struct {
+	Name     string `json:"name"`
+	DataType string `json:"dataType" enum:"string,number,date,datetime"`
+	Type     string `json:"type" enum:"query_param,post_data,path_param"`
+	Source   string `json:"source" enum:"by_ai,fixed"`
+	Value    string `json:"value,omitempty" doc:"Of a fixed one: not shown"`
+}
+
+// ShownWebhook returns a webhook as it is answered: without its secrets.
+func ShownWebhook(id int64, s botwebhook.State, began, at time.Time, revision int64) BotWebhook {
+	w := BotWebhook{
+		ID: id, Name: s.Name, URL: s.URL, Method: s.Method, Description: s.Description, Active: s.Active, CreatedAt: began, UpdatedAt: at, Revision: revision,
+		Headers: starred(s.Headers), QueryParams: starred(s.Query), Parameters: []WebhookParameter{}, JSONData: json.RawMessage("null"),
+	}
+	if len(s.JSON) > 0 {
+		w.JSONData, _ = json.Marshal(starred(s.JSON)) //nolint:errchkjson // texts
+	}
+	for _, p := range s.Parameters {
+		shown := WebhookParameter{Name: p.Name, DataType: p.DataType, Type: p.Place, Source: p.Source}
+		if p.Source == botwebhook.Fixed {
+			shown.Value = botwebhook.Stars
+		}
+		w.Parameters = append(w.Parameters, shown)
+	}
+	return w
+}
+
+// starred returns the names of values, with stars in the place of these.
+func starred(all []botwebhook.Header) map[string]string {
+	shown := map[string]string{}
+	for _, h := range all {
+		shown[h.Name] = botwebhook.Stars
+	}
+	return shown
+}
+
+// BotWebhooks lists a page of a bot's webhooks, newest first.
+func (v *Views) BotWebhooks(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotWebhook, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, asWebhook, `id desc`, `
+		select id, name, url, method, description, headers, query_params, json_data, parameters, active, created_at, updated_at, revision
+		from bots.webhook where bot_id = $1 and workspace_id = $2`, of, workspace)
+}
+
+// CallableWebhooks lists the ids of a bot's active webhooks, by their ids.
+func (v *Views) CallableWebhooks(ctx context.Context, workspace uuid.UUID, of int64) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from bots.webhook where bot_id = $1 and workspace_id = $2 and active order by id`, of, workspace)
+}
+
+func asWebhook(row pgx.CollectableRow) (BotWebhook, error) {
+	var (
+		id, revision int64
+		names        [3][]string
+		began, at    time.Time
+		s            botwebhook.State
+	)
+	err := row.Scan(&id, &s.Name, &s.URL, &s.Method, &s.Description, &names[0], &names[1], &names[2], &s.Parameters, &s.Active, &began, &at, &revision)
+	for i, list := range []*[]botwebhook.Header{&s.Headers, &s.Query, &s.JSON} {
+		for _, name := range names[i] {
+			*list = append(*list, botwebhook.Header{Name: name})
+		}
+	}
+	return ShownWebhook(id, s, began, at, revision), err
+}

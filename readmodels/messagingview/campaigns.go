@@ -1,0 +1,329 @@
+package messagingview
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/messaging/campaign"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+	"bahi/domain/messaging/template"
+	"bahi/readmodels"
+)
+
+// CampaignStats count recipients by the furthest state that each reached. Those of several runs, and of the steps of a drip, add up.
+type CampaignStats struct {
+	Total     int64  `json:"total" doc:"Messages that are to be sent: sent, failed and open ones"`
+	Sent      int64  `json:"sent"`
+	Delivered int64  `json:"delivered"`
+	Read      int64  `json:"read"`
+	Failed    int64  `json:"failed"`
+	Skipped   int64  `json:"skipped" doc:"Without consent or a phone, or passed over since"`
+	Responded *int64 `json:"responded,omitempty" doc:"Of a survey"`
+}
+
+// CampaignRun is one of the times that a campaign was sent.
+type CampaignRun struct {
+	Run         int           `json:"run"`
+	StartedAt   time.Time     `json:"startedAt"`
+	CompletedAt *time.Time    `json:"completedAt"`
+	Stats       CampaignStats `json:"stats"`
+}
+
+// Campaign is a template message to many contacts.
+type Campaign struct {
+	ID             int64                      `json:"id"`
+	Name           string                     `json:"name"`
+	Type           string                     `json:"type" enum:"broadcast,drip,trigger,survey"`
+	TemplateID     int64                      `json:"templateId"`
+	ChannelID      int64                      `json:"channelId" doc:"The template's"`
+	Audience       string                     `json:"audience"`
+	Schedule       *string                    `json:"schedule"`
+	ScheduledAt    *time.Time                 `json:"scheduledAt"`
+	TemplateParams template.Values            `json:"templateParams"`
+	Steps          []campaign.Step            `json:"steps,omitempty"`
+	Trigger        *campaign.TriggerCondition `json:"trigger,omitempty"`
+	Recurrence     *campaign.Recurrence       `json:"recurrence,omitempty"`
+	Status         string                     `json:"status" enum:"draft,scheduled,active,paused,completed,failed"`
+	Reason         *string                    `json:"reason" doc:"Why it is paused or has failed, or what an active one waits for"`
+	PausedUntil    *time.Time                 `json:"pausedUntil" doc:"When it goes on by itself; null: by send"`
+	NextRunAt      *time.Time                 `json:"nextRunAt"`
+	Stats          CampaignStats              `json:"stats"`
+	Runs           []CampaignRun              `json:"runs" doc:"Newest first, at most 100; empty in lists"`
+	CreatedAt      time.Time                  `json:"createdAt"`
+	UpdatedAt      time.Time                  `json:"updatedAt"`
+	StartedAt      *time.Time                 `json:"startedAt"`
+	CompletedAt    *time.Time                 `json:"completedAt"`
+	Revision       int64                      `json:"revision"`
+}
+
+// CampaignFilter says which campaigns are asked for: those that all its fields fit. Empty fields fit all.
+type CampaignFilter struct {
+	Status string `query:"status" enum:"draft,scheduled,active,paused,completed,failed"`
+	Type   string `query:"type" enum:"broadcast,drip,trigger,survey"`
+}
+
+const (
+	sums = `coalesce(sum(total), 0)::bigint, coalesce(sum(sent), 0)::bigint, coalesce(sum(delivered), 0)::bigint, coalesce(sum(read), 0)::bigint,
+		coalesce(sum(failed), 0)::bigint, coalesce(sum(skipped), 0)::bigint, coalesce(sum(responded), 0)::bigint`
+
+	campaignColumns = `
+		select c.id, name, type, template_id, channel_id, audience, schedule, scheduled_at, template_params, steps, trigger, recurrence, status, reason, paused_until, next_run_at,
+			created_at, updated_at, started_at, completed_at, revision, case when status = 'active' and s.total - s.sent - s.failed <= 1000 then (
+				select count(*) from campaigns.recipient where campaign_id = c.id and state = 'calling' and since < now() - interval '30 seconds') else 0 end, s.*
+		from campaigns.campaign c cross join lateral (select ` + sums + ` from campaigns.block where campaign_id = c.id) s
+			(total, sent, delivered, read, failed, skipped, responded)`
+)
+
+func asCampaign(row pgx.CollectableRow) (c Campaign, err error) {
+	c.Runs = []CampaignRun{}
+	var doubtful, responded int64
+	s := &c.Stats
+	err = row.Scan(&c.ID, &c.Name, &c.Type, &c.TemplateID, &c.ChannelID, &c.Audience, &c.Schedule, &c.ScheduledAt, &c.TemplateParams, &c.Steps, &c.Trigger, &c.Recurrence,
+		&c.Status, &c.Reason, &c.PausedUntil, &c.NextRunAt, &c.CreatedAt, &c.UpdatedAt, &c.StartedAt, &c.CompletedAt, &c.Revision,
+		&doubtful, &s.Total, &s.Sent, &s.Delivered, &s.Read, &s.Failed, &s.Skipped, &responded)
+	if c.TemplateParams == nil {
+		c.TemplateParams = template.Values{}
+	}
+	if c.Type == campaign.Survey {
+		s.Responded = &responded
+	}
+	if doubtful > 0 { // its sender may have died
+		c.Reason = new("The network has not answered, and nothing was heard of what was sent: messages without a receipt are sent once more ten minutes after their call")
+	}
+	return c, err
+}
+
+// Campaign reads a campaign with its runs, or returns [campaign.ErrNotFound].
+func (v *Views) Campaign(ctx context.Context, workspace uuid.UUID, id int64) (Campaign, error) {
+	c, err := readmodels.Row(ctx, v.Reader, campaign.ErrNotFound, asCampaign, campaignColumns+` where c.id = $1 and workspace_id = $2`, id, workspace)
+	if err != nil {
+		return c, err
+	}
+	runs, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (r CampaignRun, err error) {
+		s, responded := &r.Stats, int64(0)
+		err = row.Scan(&r.Run, &r.StartedAt, &r.CompletedAt, &s.Total, &s.Sent, &s.Delivered, &s.Read, &s.Failed, &s.Skipped, &responded)
+		if c.Type == campaign.Survey {
+			s.Responded = &responded
+		}
+		return r, err
+	}, `
+		select r.run, r.started_at, r.completed_at, s.* from campaigns.campaign c join campaigns.run r on r.campaign_id = c.id
+		cross join lateral (select `+sums+` from campaigns.block b where b.campaign_id = r.campaign_id and b.run = r.run) s
+		where c.id = $1 and workspace_id = $2 order by r.run desc limit 100`, id, workspace)
+	c.Runs = append(c.Runs, runs...)
+	return c, err
+}
+
+// Campaigns lists a page of a workspace's campaigns, newest first.
+func (v *Views) Campaigns(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f CampaignFilter) (rows []Campaign, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, asCampaign, `id desc`, campaignColumns+`
+		where workspace_id = $1 and ($2 = '' or status = $2) and ($3 = '' or type = $3)`, workspace, f.Status, f.Type)
+}
+
+// CampaignResponse is what a recipient answered to a survey.
+type CampaignResponse struct {
+	ContactID int64     `json:"contactId"`
+	MessageID string    `json:"messageId"`
+	Text      *string   `json:"text" doc:"null: a file without words. Of a deleted contact nothing is listed"`
+	At        time.Time `json:"at"`
+}
+
+// CampaignResponses lists a page of the answers to a survey, newest first.
+func (v *Views) CampaignResponses(ctx context.Context, workspace uuid.UUID, page readmodels.Page, id int64) (rows []CampaignResponse, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, func(row pgx.CollectableRow) (r CampaignResponse, err error) {
+		var id string
+		err = row.Scan(&id, &r.ContactID, &r.Text, &r.At)
+		r.MessageID = message.Name(id)
+		return r, err
+	}, `response_id desc`, `
+		select r.response_id, r.contact_id, m.text, m.at from campaigns.recipient r join campaigns.campaign c on c.id = r.campaign_id
+			join messages.message m on m.id = r.response_id
+		where c.id = $1 and c.workspace_id = $2 and r.response_id is not null`, id, workspace)
+}
+
+// CampaignRecipient is a message of a campaign, and what became of it.
+type CampaignRecipient struct {
+	MessageID string        `json:"messageId"`
+	ContactID int64         `json:"contactId"`
+	Name      *string       `json:"name" doc:"Of the contact; null: it has none, or was deleted"`
+	Phone     *string       `json:"phone"`
+	Run       int           `json:"run"`
+	Step      int           `json:"step" doc:"From 1; above it only in a drip"`
+	Status    string        `json:"status" enum:"open,sent,delivered,read,failed,skipped" doc:"The furthest"`
+	Reason    *string       `json:"reason" doc:"Why it has failed, was skipped or waits"`
+	Error     *MessageError `json:"error" doc:"Of a message that has failed or waits: what its network said"`
+	At        time.Time     `json:"at" doc:"Since when it has the status"`
+}
+
+// RecipientFilter says which recipients are asked for. An empty status fits all.
+type RecipientFilter struct {
+	Status string `query:"status" enum:"open,sent,delivered,read,failed,skipped"`
+}
+
+// CampaignRecipients lists a page of a campaign's messages, newest first.
+func (v *Views) CampaignRecipients(
+	ctx context.Context, workspace uuid.UUID, page readmodels.Page, id int64, f RecipientFilter,
+) (rows []CampaignRecipient, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, func(row pgx.CollectableRow) (r CampaignRecipient, err error) {
+		var (
+			id     string
+			reason *string
+			code   *int
+			failed MessageError
+		)
+		err = row.Scan(&id, &r.ContactID, &r.Name, &r.Phone, &r.Run, &r.Step, &r.Status, &r.At, &reason, &code, &failed.Title, &failed.Details)
+		r.MessageID = message.Name(id)
+		if reason != nil {
+			f := network.Failure{Reason: network.Reason(*reason)}
+			if code != nil {
+				f.Code = *code
+			}
+			failed.Code = f.Reason.Word()
+			r.Reason, r.Error = new(f.Error()), &failed
+		}
+		return r, err
+	}, `id desc`, `
+		select r.id, r.contact_id, k.name, k.phone, f.run, r.step + 1 as step,
+			case when r.state in ('open', 'held', 'calling') then 'open' when r.state = 'refused' then 'failed' else r.state end as state, r.since,
+			case when r.state = 'skipped' then 'passed_over' else m.reason end, m.code, m.title, m.details
+		from campaigns.campaign c join campaigns.frozen f on f.campaign_id = c.id join campaigns.recipient r on r.id between f.first_id and f.last_id
+			left join messages.message m on m.id = r.id left join messaging_contacts.contact k on k.id = r.contact_id
+		where c.id = $1 and c.workspace_id = $2 and ($3 = '' or r.state = $3 or $3 = 'open' and r.state in ('held', 'calling') or $3 = 'failed' and r.state = 'refused')`,
+		id, workspace, f.Status)
+}
+
+// Person is a contact as campaigns see them.
+type Person struct {
+	ID          int64
+	Name, Phone string
+	OptIn       bool
+}
+
+// Reachable reports whether a campaign may write to the contact.
+func (p Person) Reachable() bool { return p.OptIn && p.Phone != "" }
+
+const persons = `select id, coalesce(name, ''), coalesce(phone, ''), opt_in from messaging_contacts.contact
+	where workspace_id = $1 and ($2::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $2))`
+
+// Audience returns the next contacts of an audience by their ids, after one of them. A list of 0 is everybody.
+func (v *Views) Audience(ctx context.Context, workspace uuid.UUID, list, after int64, limit int) ([]Person, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Person], persons+` and id > $3 order by id limit $4`, workspace, list, after, limit)
+}
+
+// Persons returns contacts by their ids. Those that were deleted are not among them.
+func (v *Views) Persons(ctx context.Context, workspace uuid.UUID, ids []int64) (map[int64]Person, error) {
+	rows, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Person], persons+` and id = any($3)`, workspace, int64(0), ids)
+	all := make(map[int64]Person, len(rows))
+	for _, p := range rows {
+		all[p.ID] = p
+	}
+	return all, err
+}
+
+// AudienceSize counts whom a campaign would write to, and whom it would pass over.
+func (v *Views) AudienceSize(ctx context.Context, workspace uuid.UUID, list int64) (total, skipped int64, err error) {
+	type size struct{ Total, Skipped int64 }
+	s, err := readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[size], `
+		select count(*) filter (where opt_in and phone <> ''), count(*) filter (where not opt_in or phone is null or phone = '') from messaging_contacts.contact
+		where workspace_id = $1 and ($2::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $2))`, workspace, list)
+	return s.Total, s.Skipped, err
+}
+
+// Recipient is a message of a campaign that is not settled.
+type Recipient struct {
+	ID, Contact int64
+	Step        int
+	State       string // open, held or calling
+}
+
+// CampaignWork returns messages that are to be sent now, in their order after one of them: those that are due, and those of which nothing was heard since
+// a moment. A step waits for what becomes of the one before, and for its hours after it: who got that one late gets the next one later.
+func (v *Views) CampaignWork(ctx context.Context, workspace uuid.UUID, id, after int64, now, unheard time.Time, limit int) ([]Recipient, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Recipient], `
+		select r.id, r.contact_id, r.step, r.state from campaigns.recipient r
+		where r.campaign_id = $1 and r.id > $3 and (state in ('open', 'held') and due_at <= $4 or state = 'calling' and since <= $5)
+			and exists (select from campaigns.campaign c where c.id = $1 and c.workspace_id = $2)
+			and (r.step = 0 or not exists (select from campaigns.recipient p
+				where p.contact_id = r.contact_id and p.block_id = r.block_id and p.step < r.step
+					and (p.state in ('open', 'held', 'calling') or r.state = 'open' and p.called_at + (r.due_at - p.due_at) > $4)))
+		order by r.id limit $6`, id, workspace, after, now, unheard, limit)
+}
+
+// CampaignEnd says how far a run is when nothing of it is due.
+type CampaignEnd struct {
+	Settled bool // no message is open
+	Refused bool // the network has refused each message that it was called for, and nothing but later steps is open
+}
+
+// CampaignEnd looks at a run of a campaign.
+func (v *Views) CampaignEnd(ctx context.Context, workspace uuid.UUID, id int64, run int) (CampaignEnd, error) {
+	return readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[CampaignEnd], `
+		select not exists (select from campaigns.recipient where campaign_id = c.id and state in ('open', 'held', 'calling')),
+			s.sent = 0 and s.failed > 0 and s.failed = (
+				select count(*) from campaigns.recipient r join campaigns.block b on b.id = r.block_id where r.campaign_id = c.id and r.state = 'refused' and b.run = $3)
+			and not exists (select from campaigns.recipient where campaign_id = c.id and state in ('open', 'held', 'calling') and (step = 0 or state <> 'open'))
+		from campaigns.campaign c cross join lateral (
+			select coalesce(sum(sent), 0) as sent, coalesce(sum(failed), 0) as failed from campaigns.block where campaign_id = c.id and run = $3) s
+		where c.id = $1 and c.workspace_id = $2`, id, workspace, run)
+}
+
+// Called counts the people to whom a channel's campaigns wrote since a moment, and returns when the first of them was written to.
+func (v *Views) Called(ctx context.Context, workspace uuid.UUID, channel int64, since time.Time) (people int64, first *time.Time, err error) {
+	type called struct {
+		People int64
+		First  *time.Time
+	}
+	c, err := readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[called], `
+		select count(distinct r.contact_id), min(r.called_at) from campaigns.recipient r join campaigns.campaign c on c.id = r.campaign_id
+		where r.channel_id = $1 and c.workspace_id = $2 and r.called_at > $3 and r.state <> 'held'`, channel, workspace, since)
+	return c.People, c.First, err
+}
+
+// WroteSince returns which of some contacts wrote to a channel since a moment, by our clock or the network's.
+func (v *Views) WroteSince(ctx context.Context, workspace uuid.UUID, channel int64, contacts []int64, since time.Time) (map[int64]bool, error) {
+	ids, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+		select distinct contact_id from messages.message where inbound and type <> 'reaction' and contact_id = any($1) and channel_id = $2 and workspace_id = $3 and at >= $4`,
+		contacts, channel, workspace, since)
+	all := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		all[id] = true
+	}
+	return all, err
+}
+
+// DueCampaign is a campaign that wants to be looked at.
+type DueCampaign struct {
+	ID        int64
+	Workspace uuid.UUID
+	Status    string
+}
+
+// DueCampaigns returns the campaigns of all workspaces that are active, or are to begin or go on by a moment, and those of the last week that were cancelled
+// while the network put a message off, or said nothing of it since another moment; of those that lost their channel, where it said nothing.
+func (v *Views) DueCampaigns(ctx context.Context, now, unheard time.Time) ([]DueCampaign, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[DueCampaign], `
+		select id, workspace_id, status from campaigns.campaign
+		where status = 'active' and type <> 'trigger' or status = 'active' and exists (
+				select from campaigns.recipient where campaign_id = campaign.id and state in ('open', 'held', 'calling'))
+			or status = 'scheduled' and next_run_at <= $1 or status = 'paused' and paused_until <= $1
+			or status = 'completed' and completed_at > $1::timestamptz - interval '7 days' and exists (
+				select from campaigns.recipient where campaign_id = campaign.id and state in ('open', 'held', 'calling') and (state = 'held' or state = 'calling' and since <= $2))
+			or status = 'failed' and updated_at > $1::timestamptz - interval '7 days' and not exists (select from channels.channel where id = campaign.channel_id) and exists (
+				select from campaigns.recipient where campaign_id = campaign.id and state = 'calling' and since <= $2)
+		order by id`, now, unheard)
+}
+
+// Triggers returns the triggers of a workspace that are active.
+func (v *Views) Triggers(ctx context.Context, workspace uuid.UUID) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from campaigns.campaign where workspace_id = $1 and type = 'trigger' and status = 'active'`, workspace)
+}
+
+// CampaignsOn returns the campaigns on a channel that are not over.
+func (v *Views) CampaignsOn(ctx context.Context, workspace uuid.UUID, channel int64) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+		select id from campaigns.campaign where workspace_id = $1 and channel_id = $2 and status in ('scheduled', 'active', 'paused')`, workspace, channel)
+}

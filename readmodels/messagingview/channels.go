@@ -1,0 +1,133 @@
+package messagingview
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/messaging/channel"
+	"bahi/readmodels"
+)
+
+// Channel is a way of a workspace to write to people.
+type Channel struct {
+	ID             int64            `json:"id"`
+	Name           string           `json:"name"`
+	Type           string           `json:"type" enum:"chat,gmail,twitter,web,telegram"`
+	Status         string           `json:"status" enum:"connected,disconnected,error" doc:"By what the network last said"`
+	LastError      *string          `json:"lastError"`
+	Incoming       string           `json:"incoming" db:"-" enum:"delivered,unconfirmed,none" doc:"What becomes of calls that name the channel's sender. unconfirmed: they are kept, and delivered once the sender is proven to be this channel's; none: no call can name it"`
+	Identified     bool             `json:"-"`
+	HasAPIKey      bool             `json:"hasApiKey"`
+	HasAccessToken bool             `json:"hasAccessToken"`
+	Settings       channel.Settings `json:"settings"`
+	Key            *string          `json:"channelKey" doc:"By which a page shows the chat widget; null for other types"`
+	SecretSettings []string         `json:"secretSettings" doc:"Names of settings that are set and never shown"`
+	CreatedAt      time.Time        `json:"createdAt"`
+	UpdatedAt      time.Time        `json:"updatedAt"`
+	Revision       int64            `json:"revision" doc:"For If-Match"`
+}
+
+// ChannelFilter says which channels are asked for. An empty field fits all.
+type ChannelFilter struct {
+	Type string `query:"type" enum:"chat,gmail,twitter,web,telegram"`
+}
+
+const channelColumns = `select id, name, type, status, last_error, identified, has_api_key, has_access_token, settings,
+	secret_settings,
+	key, created_at, updated_at, revision from channels.channel`
+
+// shownChannel reads a row of channelColumns.
+func shownChannel(row pgx.CollectableRow) (Channel, error) {
+	c, err := pgx.RowToStructByName[Channel](row)
+	s := channel.State{Type: c.Type, Settings: c.Settings}
+	if c.Identified {
+		s.IdentityKey = "known"
+	}
+	c.Incoming = s.Incoming()
+	return c, err
+}
+
+// Channel reads a channel of a workspace, or returns [channel.ErrNotFound].
+func (v *Views) Channel(ctx context.Context, workspace uuid.UUID, id int64) (Channel, error) {
+	return readmodels.Row(ctx, v.Reader, channel.ErrNotFound, shownChannel, channelColumns+` where id = $1 and workspace_id = $2`, id, workspace)
+}
+
+// Channels lists a page of a workspace's channels, newest first.
+func (v *Views) Channels(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ChannelFilter) (rows []Channel, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, shownChannel, `id desc`,
+		channelColumns+` where workspace_id = $1 and ($2 = '' or type = $2)`, workspace, f.Type)
+}
+
+// ChannelUsage is what a channel did on a day.
+type ChannelUsage struct {
+	Day     string `json:"day"`
+	Replies int64  `json:"replies" doc:"Messages other than templates that reached people, by the network's receipts"`
+}
+
+// ChannelUsage lists what a channel did by day of a time zone, oldest first: the days on which replies reached people.
+func (v *Views) ChannelUsage(ctx context.Context, workspace uuid.UUID, of int64, zone, from, to string) ([]ChannelUsage, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[ChannelUsage], `
+		select (quarter at time zone $3)::date::text as day, sum(count)::bigint as replies
+		from messages.reply
+		where channel_id = $1 and workspace_id = $2 and ($4 = '' or (quarter at time zone $3)::date >= $4::date) and ($5 = '' or (quarter at time zone $3)::date <= $5::date)
+		group by 1 order by 1`, of, workspace, zone, from, to)
+}
+
+// Owned is a record of any workspace.
+type Owned struct {
+	ID        int64
+	Workspace uuid.UUID
+}
+
+// Hooked lists the channels of the deployment whose networks are told where they are to call.
+func (v *Views) Hooked(ctx context.Context) ([]Owned, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Owned], `select id, workspace_id from channels.channel where type = 'telegram' order by id`)
+}
+
+// OfAccount lists the channels of the deployment that belong to an account at the chat network.
+func (v *Views) OfAccount(ctx context.Context, account string) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where type = 'chat' and identified and settings ->> 'accountId' = $1 order by id`, account)
+}
+
+// maxNaming bounds the channels of one sender that is none's yet.
+const maxNaming = 10
+
+// Signing lists the first channels that have a secret of their own for what their sender is sent. It misses none that was there when it
+// began.
+func (v *Views) Signing(ctx context.Context, sender string) ([]int64, error) {
+	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
+		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+			select id from channels.channel
+			where type = 'chat' and settings ->> 'senderId' = $1 and 'appSecret' = any(secret_settings) order by id limit $2`, sender, maxNaming)
+	})
+}
+
+// Unconfirmed lists the first channels whose settings name a sender or an app that is not known to be theirs. It misses none that was
+// there when it began.
+func (v *Views) Unconfirmed(ctx context.Context, sender, app string) ([]int64, error) {
+	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
+		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+			select id from channels.channel
+			where type = 'chat' and not identified and (settings ->> 'senderId' in ($1, '+' || $1) or settings ->> 'appName' = $2) order by id limit $3`,
+			sender, app, maxNaming)
+	})
+}
+
+// WithAppSecret lists the channels of the deployment that have a secret of a chat network, at most so many.
+func (v *Views) WithAppSecret(ctx context.Context, most int) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where type = 'chat' and 'appSecret' = any(secret_settings) order by id limit $1`, most)
+}
+
+// ChannelKeyed returns the widget that has a key, with its workspace, or [channel.ErrNotFound]: a page's visitor belongs to none.
+func (v *Views) ChannelKeyed(ctx context.Context, key string) (id int64, workspace uuid.UUID, err error) {
+	found, err := readmodels.Row(ctx, v.Reader, channel.ErrNotFound, pgx.RowToStructByPos[Owned], `select id, workspace_id from channels.channel where key = $1`, key)
+	return found.ID, found.Workspace, err
+}
+
+// Networked lists the ids of a workspace's channels that have a network, all but the widget's.
+func (v *Views) Networked(ctx context.Context, workspace uuid.UUID) ([]int64, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where workspace_id = $1 and type <> 'web' order by id`, workspace)
+}

@@ -1,0 +1,154 @@
+// Package messaging reads the projections of the messaging area.
+package messagingview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/messaging/contact"
+	"bahi/domain/person"
+	"bahi/readmodels"
+)
+
+// Views reads contacts.
+type Views struct {
+	Reader *readmodels.Reader
+}
+
+// Contact is a person whom a workspace writes to.
+type Contact struct {
+	ID            int64      `json:"id"`
+	Name          *string    `json:"name" doc:"null: erased"`
+	Phone         *string    `json:"phone" doc:"With the country's code, without a plus sign"`
+	Email         *string    `json:"email"`
+	Source        string     `json:"source" enum:"chat,social,manual"`
+	OptIn         bool       `json:"optIn" doc:"Consents to be written to"`
+	ReplyBot      bool       `json:"replyBot" doc:"A bot may answer"`
+	Status        string     `json:"status" enum:"open,pending,resolved"`
+	OptInAt       *time.Time `json:"optInAt" doc:"When consent was given or taken; null: never"`
+	OptInBy       *string    `json:"optInBy" doc:"Who gave or took it: user:<id>, key:<id>, contact"`
+	OptInEvidence *string    `json:"optInEvidence" doc:"How: what was noted with it, or word or network if the contact did"`
+	ListIDs       []int64    `json:"listIds"`
+	LastMessageAt *time.Time `json:"lastMessageAt"`
+	Unread        int64      `json:"unread" doc:"Messages of the contact that nobody has read"`
+	CreatedAt     time.Time  `json:"createdAt"`
+	UpdatedAt     time.Time  `json:"updatedAt"`
+	Revision      int64      `json:"revision" doc:"For If-Match"`
+}
+
+// ContactFilter says which contacts are asked for: those that all its fields fit. Empty fields fit all.
+type ContactFilter struct {
+	Search string `query:"search" maxLength:"200" doc:"A part of the name, the phone or the email, in any case"`
+	Status string `query:"status" enum:"open,pending,resolved"`
+	Source string `query:"source" enum:"chat,social,manual"`
+	OptIn  string `query:"optIn"  enum:"true,false"`
+	ListID int64  `query:"listId" minimum:"1" doc:"A list that they are in"`
+	Unread string `query:"unread" enum:"true"     doc:"true: only those who wrote what nobody has read"`
+	Sort   string `query:"sort" enum:"recent" doc:"recent: whose last message is newest comes first; absent: newest contact first"`
+}
+
+const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot, status, opt_in_at, replace(opt_in_by, 'api_key:', 'key:') as opt_in_by, opt_in_how as opt_in_evidence,
+	coalesce((select array_agg(list_id order by list_id) from messaging_contacts.member where contact_id = contact.id), '{}') as list_ids,
+	last_at as last_message_at, coalesce(unread, 0) as unread, created_at, updated_at, revision
+	from messaging_contacts.contact left join messages.conversation on contact_id = contact.id`
+
+// Contact reads a contact of a workspace, or returns [contact.ErrNotFound], with the id of the contact that it was merged into.
+func (v *Views) Contact(ctx context.Context, workspace uuid.UUID, id int64) (Contact, error) {
+	c, err := readmodels.Row(ctx, v.Reader, contact.ErrNotFound, pgx.RowToStructByName[Contact],
+		contactColumns+` where id = $1 and contact.workspace_id = $2`, id, workspace)
+	if !errors.Is(err, contact.ErrNotFound) {
+		return c, err
+	}
+	into, lookErr := first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
+		`select into_id from messaging_contacts.merged where id = $1 and workspace_id = $2`, id, workspace))
+	switch {
+	case lookErr != nil:
+		return c, lookErr
+	case into != 0:
+		return c, contact.MergedError(into)
+	}
+	return c, err
+}
+
+// ContactsReached returns the contacts of the deployment that have an address or a phone without its plus sign. An empty one fits none.
+func (v *Views) ContactsReached(ctx context.Context, email, phone string) ([]Owned, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Owned],
+		`select id, workspace_id from messaging_contacts.contact where email = nullif($1, '') or phone = nullif($2, '')`, email, phone)
+}
+
+// dialled drops what people put between the digits of a phone.
+var dialled = strings.NewReplacer(" ", "", "+", "", "-", "", "(", "", ")", "")
+
+// where returns the condition of the contacts that fit.
+func (f ContactFilter) where(workspace uuid.UUID) readmodels.Where {
+	w := readmodels.Where{SQL: `contact.workspace_id = $1`, Args: []any{workspace}}
+	if f.Status != "" {
+		w.And(`status = $n`, f.Status)
+	}
+	if f.Source != "" {
+		w.And(`source = $n`, f.Source)
+	}
+	if f.OptIn != "" {
+		w.And(`opt_in = $n`, f.OptIn == "true")
+	}
+	if f.ListID != 0 {
+		w.And(`exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $n)`, f.ListID)
+	}
+	if f.Unread != "" {
+		w.SQL += ` and conversation.workspace_id = $1 and unread > 0`
+	}
+	if text := person.Folded(f.Search); text != "" {
+		w.Args = append(w.Args, text)
+		w.And(fmt.Sprintf(`(strpos(name_folded, $%[1]d) > 0 or strpos(email, $%[1]d) > 0 or strpos(phone, nullif($n, '')) > 0)`, len(w.Args)), dialled.Replace(f.Search))
+	}
+	return w
+}
+
+// Contacts lists a page of a workspace's contacts, newest first.
+func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ContactFilter) (rows []Contact, total int64, err error) {
+	w := f.where(workspace)
+	count := `select count(*) from messaging_contacts.contact where ` + w.SQL
+	switch {
+	case f == ContactFilter{Unread: "true", Sort: f.Sort}:
+		count = readmodels.Tally(`messages.conversation`, `talk`, `talk.workspace_id = $1`)
+	case f.Unread != "":
+		count = `select count(*) from messaging_contacts.contact join messages.conversation on contact_id = contact.id where ` + w.SQL
+	case f.ListID == 0 && f.Search == "":
+		count = readmodels.Tally(`messaging_contacts.contact`, `contact`, w.SQL)
+	}
+	if f.Sort != "" && f.Unread != "" {
+		return readmodels.PagedWithCount(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `last_message_at desc, id desc`, count,
+			contactColumns+` where `+w.SQL, w.Args...)
+	}
+	if f.Sort == "" {
+		return readmodels.PagedWithCount(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `id desc`, count, contactColumns+` where `+w.SQL, w.Args...)
+	}
+	// Those who have a conversation are read by its index, the others only where these do not fill the page. What is true of a contact is no index's business
+	// then: a plan that was made while the tables were small would read all contacts of the workspace for each conversation.
+	return readmodels.Counted(ctx, v.Reader, page.Offset(), page.Size, pgx.RowToStructByName[Contact], fmt.Sprintf(`
+		with newest as materialized (
+			%[1]s where (%[2]s) is true and conversation.workspace_id = $1 order by last_at desc, id desc limit $%[3]d::bigint + $%[4]d::bigint
+		)
+		select (%[5]s), page.* from (
+			select * from newest
+			union all
+			(
+				%[1]s where %[2]s and not exists (select from messages.conversation talk where talk.contact_id = contact.id)
+				order by id desc limit (select $%[3]d::bigint + $%[4]d::bigint - count(*) from newest)
+			)
+		) page order by last_message_at desc nulls last, id desc limit $%[3]d offset $%[4]d`, contactColumns, w.SQL, len(w.Args)+1, len(w.Args)+2, count), w.Args...)
+}
+
+// Conversations lists contacts of a workspace who have a conversation with it, that with the newest message first, after some of them. An empty
+// status is any. They are not counted: nobody pages through so many, and counting reads them all.
+func (v *Views) Conversations(ctx context.Context, workspace uuid.UUID, status string, skip int64, limit int) ([]Contact, error) {
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[Contact], contactColumns+`
+		where conversation.workspace_id = $1 and (contact.workspace_id = $1) is true and ($2 = '' or status = $2)
+		order by last_at desc, id desc limit $3 offset $4`, workspace, status, limit, skip)
+}

@@ -1,0 +1,160 @@
+package messagingview
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/event"
+	"bahi/domain/messaging/message"
+	"bahi/domain/messaging/network"
+	"bahi/readmodels"
+)
+
+// Message is a message to or from a contact.
+type Message struct {
+	ID        string        `json:"id"`
+	Direction string        `json:"direction" enum:"in,out"`
+	ChannelID int64         `json:"channelId"`
+	Type      string        `json:"type" doc:"text, image, template; of one that came in also file, audio, video, reaction and other words of networks"`
+	Text      *string       `json:"text"`
+	MediaURL  *string       `json:"mediaUrl" doc:"A link to a file that is kept here works for an hour"`
+	Status    string        `json:"status" enum:"queued,sent,failed,delivered,read,received"`
+	Error     *MessageError `json:"error"`
+	At        time.Time     `json:"at"`
+	EditedAt  *time.Time    `json:"editedAt,omitempty" doc:"When the contact changed it"`
+	DeletedAt *time.Time    `json:"deletedAt,omitempty" doc:"When the contact took it back"`
+	By        string        `json:"by" doc:"contact, user:<id>, key:<id>, bot:<id> or campaign:<id>"`
+
+	File     *string        `json:"-"` // key of its file, if that is kept here
+	FileType *string        `json:"-"`
+	Contact  int64          `json:"-"`
+	Began    event.Position `json:"-"`
+	Position event.Position `json:"-"` // of its last event
+	arrived  time.Time
+}
+
+// MessageError says why a message is not known to be sent.
+type MessageError struct {
+	Code    string  `json:"code" doc:"A stable word for programs"`
+	Title   *string `json:"title" doc:"In the network's words"`
+	Details *string `json:"details"`
+}
+
+const messageFields = `select id, inbound, channel_id, type, text, media_url, status, reason, title, details, at, edited_at, deleted_at, actor, file, file_type, contact_id, began, position, arrived_at`
+
+const messageColumns = messageFields + ` from messages.message`
+
+// shown leaves out the reactions that were taken back, or replaced, and those that only take back.
+const shown = `not (type = 'reaction' and text is null)`
+
+// Messages lists the conversation with a contact, newest first by the network's time: at most limit messages before one, before the end
+// for 0. A contact's messages
+// are of one workspace: asked for both at once, Postgres reads all of them to join two indexes.
+func (v *Views) Messages(ctx context.Context, workspace uuid.UUID, contact, before int64, limit int) ([]Message, error) {
+	return readmodels.Rows(ctx, v.Reader, asMessage, messageFields+` from (
+			select * from messages.message where contact_id = $1 and `+shown+` and (at, arrived_at, began) < (
+				case when $3::bigint = 0 then 'infinity' else (select at from messages.message where id = $3) end,
+				case when $3::bigint = 0 then 'infinity' else (select arrived_at from messages.message where id = $3) end,
+				case when $3::bigint = 0 then 0 else (select began from messages.message where id = $3) end)
+			order by at desc, arrived_at desc, began desc limit $4) message
+		where workspace_id = $2 order by at desc, arrived_at desc, began desc`, contact, workspace, before, limit)
+}
+
+// Message reads a message of a workspace, or returns [message.ErrNotFound].
+func (v *Views) Message(ctx context.Context, workspace uuid.UUID, id int64) (Message, error) {
+	return readmodels.Row(ctx, v.Reader, message.ErrNotFound, asMessage, messageColumns+` where id = $1 and workspace_id = $2`, id, workspace)
+}
+
+// MessagesSince lists the messages of a workspace that are new or changed since a position, in the order of their last changes.
+func (v *Views) MessagesSince(ctx context.Context, workspace uuid.UUID, after event.Position, limit int) ([]Message, error) {
+	return readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+` where workspace_id = $1 and position > $2 and (deleted_at is not null or `+shown+`)
+		order by position limit $3`, workspace, int64(after), limit)
+}
+
+// LastHeard returns the newest message of a contact, 0 for none.
+func (v *Views) LastHeard(ctx context.Context, workspace uuid.UUID, contact int64) (int64, error) {
+	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
+		select id from messages.message where inbound and type <> 'reaction' and contact_id = $1 and workspace_id = $2 order by at desc, arrived_at desc, began desc limit 1`, contact, workspace))
+}
+
+// MessagesNamed returns the messages of a channel that have the network's ids, by these. Each kind of id is looked up by its index: asked for the channel or
+// the workspace at once, or for both kinds, Postgres may walk through all messages of that.
+func (v *Views) MessagesNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error) {
+	type named struct {
+		Name string
+		ID   int64
+	}
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return strings.ContainsRune(id, 0) }) // Postgres has no such text, and refuses it
+	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[named], `
+		with named as materialized (
+			select provider_id as name, id, channel_id, workspace_id from messages.message where provider_id = any($3)
+			union all select network_id, id, channel_id, workspace_id from messages.message where network_id = any($3))
+		select name, min(id) from named where channel_id = $2 and workspace_id = $1 group by name`, workspace, channel, ids)
+	byName := make(map[string]int64, len(found))
+	for _, n := range found {
+		byName[n.Name] = n.ID
+	}
+	return byName, err
+}
+
+// MessagesAtHand is [Views.MessagesNamed] of the tables as they are, without a wait for what was just written.
+func (v *Views) MessagesAtHand(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error) {
+	return v.MessagesNamed(readmodels.AsKnownAt(ctx, 0), workspace, channel, ids)
+}
+
+func first[T any](rows []T, err error) (one T, _ error) {
+	if len(rows) > 0 {
+		one = rows[0]
+	}
+	return one, err
+}
+
+func asMessage(row pgx.CollectableRow) (m Message, err error) {
+	var (
+		id              string
+		inbound         bool
+		reason          *string
+		failed          MessageError
+		began, position int64
+	)
+	err = row.Scan(&id, &inbound, &m.ChannelID, &m.Type, &m.Text, &m.MediaURL, &m.Status, &reason, &failed.Title, &failed.Details, &m.At, &m.EditedAt, &m.DeletedAt, &m.By,
+		&m.File, &m.FileType, &m.Contact, &began, &position, &m.arrived)
+	m.Began, m.Position = event.Position(began), event.Position(position)
+	m.ID, m.Direction, m.By = message.Name(id), "out", strings.Replace(m.By, "api_key:", "key:", 1)
+	if inbound {
+		m.Direction, m.By = "in", "contact"
+	}
+	if reason != nil {
+		failed.Code = network.Reason(*reason).Word()
+		m.Error = &failed
+	}
+	return m, err
+}
+
+// Heard returns when a contact last wrote to a channel, by the network's time: the zero time for never. A reaction is no message.
+func (v *Views) Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error) {
+	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[time.Time], `
+		select at from messages.message where inbound and type <> 'reaction' and contact_id = $1 and channel_id = $2 and workspace_id = $3 order by at desc limit 1`, contact, channel, workspace))
+}
+
+// OnChat reports whether a workspace's messages prove that a phone is on the chat network: the person wrote, or got a message.
+func (v *Views) OnChat(ctx context.Context, workspace uuid.UUID, phone string) (bool, error) {
+	return v.proven(ctx, workspace, phone, `(m.inbound or m.status in ('delivered', 'read'))`)
+}
+
+// Wrote reports whether a person with a phone has written to a workspace by chat.
+func (v *Views) Wrote(ctx context.Context, workspace uuid.UUID, phone string) (bool, error) {
+	return v.proven(ctx, workspace, phone, `m.inbound`)
+}
+
+func (v *Views) proven(ctx context.Context, workspace uuid.UUID, phone, how string) (bool, error) {
+	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[bool], `
+		select exists (select from messaging_contacts.contact c join messages.message m on m.contact_id = c.id
+			join channels.channel h on h.id = m.channel_id and h.type = 'chat'
+			where c.phone = $1 and c.workspace_id = $2 and `+how+`)`, phone, workspace)
+}

@@ -1,0 +1,54 @@
+package messagingview
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"bahi/domain/messaging/template"
+	"bahi/readmodels"
+)
+
+// Template is a message that a chat network has approved.
+type Template struct {
+	ID         int64    `json:"id"`
+	Name       string   `json:"name"`
+	Language   string   `json:"language"`
+	Category   string   `json:"category"`
+	Status     string   `json:"status" doc:"The network's word"`
+	Format     string   `json:"parameterFormat" enum:"positional,named"`
+	Parameters []string `json:"parameters" doc:"Names of the values that it wants"`
+	Body       string   `json:"body"`
+	ChannelID  int64    `json:"channelId"`
+}
+
+// TemplateFilter says which templates are asked for: those that all its fields fit. Empty fields fit all.
+type TemplateFilter struct {
+	Language  string `query:"language" maxLength:"20"`
+	Category  string `query:"category" maxLength:"40"`
+	ChannelID int64  `query:"channelId" minimum:"1"`
+}
+
+// Templates lists a page of the templates of a workspace that can be sent, newest first.
+func (v *Views) Templates(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f TemplateFilter) (rows []Template, total int64, err error) {
+	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Template], `id desc`, `
+		select id, name, language, category, status, format, parameters, body, channel_id from templates.template
+		where workspace_id = $1 and status = any($2) and ($3 = '' or language = $3) and ($4 = '' or upper(category) = upper($4)) and ($5::bigint = 0 or channel_id = $5)`,
+		workspace, template.Sendable, f.Language, f.Category, f.ChannelID)
+}
+
+// TemplateIDs returns the ids of a channel's templates by the network's ids of them, whatever their status.
+func (v *Views) TemplateIDs(ctx context.Context, workspace uuid.UUID, channel int64) (map[string]int64, error) {
+	type named struct {
+		ProviderID string
+		ID         int64
+	}
+	rows, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[named],
+		`select provider_id, id from templates.template where workspace_id = $1 and channel_id = $2`, workspace, channel)
+	ids := make(map[string]int64, len(rows))
+	for _, row := range rows {
+		ids[row.ProviderID] = row.ID
+	}
+	return ids, err
+}

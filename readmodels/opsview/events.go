@@ -1,0 +1,268 @@
+package opsview
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"bahi/domain/event"
+	"bahi/domain/fault"
+)
+
+// ErrNoEvent is the error of a position without an event.
+var ErrNoEvent = fault.New(fault.NotFound, "Event not found")
+
+// Event is an event in the log; sealed values in its payload stay sealed.
+type Event struct {
+	Position event.Position
+	Stream   string
+	Revision int64
+	ID       uuid.UUID
+	Type     string
+	At       time.Time
+	Meta     event.Meta
+	MetaText json.RawMessage // as stored
+	Data     json.RawMessage
+}
+
+// Filter narrows a search. The zero Filter matches every event.
+type Filter struct {
+	Stream   string
+	Category string
+	Type     string
+	Actor    string
+	// Workspace is the workspace of the events; nil: all.
+	Workspace *uuid.UUID
+	From, To  *time.Time     // times of recording, both inclusive
+	After     event.Position // least position minus 1
+	Before    event.Position // greatest position plus 1; 0: the log's end
+}
+
+// Found is the result of a search, newest first.
+type Found struct {
+	Events []Event
+	// From and To are the searched positions, both inclusive; in a search of one stream, only that stream's events were read. From is greater
+	// than To if there was nothing to search.
+	From, To event.Position
+	// More says that older events were not searched: continue with Before = From.
+	More bool
+}
+
+// Events searches the log for people. A log may be huge and matches rare, so a search goes backwards in windows of limited size, stops after
+// some of them, and reports how far it came.
+type Events struct {
+	DB *pgxpool.Pool
+
+	// Window is the number of events that one statement searches, and Windows the largest number of statements of a search; 0: 20,000 and
+	// 10.
+	Window, Windows int
+}
+
+const (
+	defaultWindow  = 20_000
+	defaultWindows = 10
+
+	// statementTimeout is the timeout of each statement, in Postgres's syntax. After searchWithin a search starts no further window.
+	statementTimeout = "5s"
+	searchTimeout    = 2 * time.Second
+)
+
+const eventColumns = `e.position, e.stream, e.revision, e.id, e.type, e.recorded_at, e.meta, e.data`
+
+// matching is the SQL of a filter's conditions that have no index; matches returns its arguments.
+const matching = `
+	($1 = '' or e.stream = $1)
+	and ($2 = '' or e.stream >= $2 || '-' and e.stream < $2 || '.')
+	and ($3 = '' or e.type = $3)
+	and ($4 = '' or e.meta ->> 'actor' = $4)
+	and ($5::uuid is null or e.meta ->> 'workspace' = $5::text)`
+
+func (f Filter) matches(more ...any) []any {
+	return append([]any{f.Stream, f.Category, f.Type, f.Actor, f.Workspace}, more...)
+}
+
+// Search returns at most size events, newest first.
+func (v *Events) Search(ctx context.Context, f Filter, size int) (found Found, err error) {
+	err = v.reading(ctx, func(tx pgx.Tx) error {
+		low, high, err := f.bounds(ctx, tx)
+		if err != nil {
+			return err
+		}
+		if f.Stream != "" {
+			found, err = v.searchStream(ctx, tx, f, low, high, size)
+		} else {
+			found, err = v.searchLog(ctx, tx, f, low, high, size)
+		}
+		return err
+	})
+	if err != nil {
+		return Found{}, fmt.Errorf("search the log: %w", err)
+	}
+	return found, nil
+}
+
+// bounds returns the positions between which a filter may match, both inclusive.
+func (f Filter) bounds(ctx context.Context, tx pgx.Tx) (low, high event.Position, err error) {
+	err = tx.QueryRow(ctx, `
+		select greatest($1::bigint, case when $2::timestamptz is null then 0 else log.position_at($2::timestamptz - interval '1 microsecond') end) + 1,
+			least(log.head(), case when $3::timestamptz is null then log.head() else log.position_at($3::timestamptz) end)`,
+		int64(f.After), f.From, f.To).Scan(&low, &high)
+	if f.Before > 0 {
+		high = min(high, f.Before-1)
+	}
+	return low, high, err
+}
+
+func (v *Events) searchLog(ctx context.Context, tx pgx.Tx, f Filter, low, high event.Position, size int) (Found, error) {
+	found := Found{From: high + 1, To: high}
+	for began, n := time.Now(), 0; found.From > low && n < v.windows() && time.Since(began) < searchTimeout; n++ {
+		from := low
+		if found.From > low+event.Position(v.window()) {
+			from = found.From - event.Position(v.window())
+		}
+		rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e
+			where e.position between $6 and $7 and `+matching+` order by e.position desc limit $8`,
+			f.matches(int64(from), int64(found.From-1), size-len(found.Events))...)
+		events, err := pgx.CollectRows(rows, toEvent)
+		if err != nil {
+			return found, err
+		}
+		found.Events = append(found.Events, events...)
+		if len(found.Events) == size { // older events in this window were not searched
+			found.From = found.Events[size-1].Position
+			break
+		}
+		found.From = from
+	}
+	found.More = found.From > low
+	return found, nil
+}
+
+// searchStream searches by the stream's revisions: its events may be far apart in the log.
+func (v *Events) searchStream(ctx context.Context, tx pgx.Tx, f Filter, low, high event.Position, size int) (Found, error) {
+	found := Found{From: high + 1, To: high}
+	newest, err := revisionBefore(ctx, tx, f.Stream, high+1)
+	if err != nil || newest < 0 {
+		found.From = min(low, high+1)
+		return found, err
+	}
+	oldest := max(0, newest-int64(v.window()*v.windows())+1)
+	rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e
+		where e.stream = $1 and e.revision between $6 and $7 and e.position >= $8 and `+matching+` order by e.revision desc limit $9`,
+		f.matches(oldest, newest, int64(low), size)...)
+	found.Events, err = pgx.CollectRows(rows, toEvent)
+	switch {
+	case err != nil:
+		return found, err
+	case len(found.Events) == size:
+		found.From = found.Events[size-1].Position
+		found.More = found.Events[size-1].Revision > 0 && found.From > low
+	case oldest > 0:
+		err = tx.QueryRow(ctx, `select position from log.event where stream = $1 and revision = $2`, f.Stream, oldest).Scan(&found.From)
+		found.More = found.From > low
+	default:
+		found.From = low
+	}
+	return found, err
+}
+
+// revisionBefore returns the greatest revision of a stream before a position, or -1, by bisection: revisions have no gaps and increase with
+// positions.
+func revisionBefore(ctx context.Context, tx pgx.Tx, stream string, position event.Position) (int64, error) {
+	low, high := int64(-1), int64(-1)
+	err := tx.QueryRow(ctx, `select coalesce((select revision from log.event where stream = $1 order by revision desc limit 1), -1)`, stream).Scan(&high)
+	for err == nil && low < high {
+		middle := low + (high-low+1)/2
+		var at event.Position
+		if err = tx.QueryRow(ctx, `select position from log.event where stream = $1 and revision = $2`, stream, middle).Scan(&at); at < position {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return low, err
+}
+
+func (v *Events) window() int  { return orElse(v.Window, defaultWindow) }
+func (v *Events) windows() int { return orElse(v.Windows, defaultWindows) }
+
+func orElse(given, otherwise int) int {
+	if given > 0 {
+		return given
+	}
+	return otherwise
+}
+
+// Place has an event's neighbours: the positions of its predecessor and successor in its stream, and the log's head; 0 if there is none.
+type Place struct {
+	Previous, Next, Head event.Position
+}
+
+// Event returns the event at a position, or [ErrNoEvent].
+func (v *Events) Event(ctx context.Context, at event.Position) (e Event, p Place, err error) {
+	err = v.reading(ctx, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e where e.position = $1`, int64(at))
+		if e, err = pgx.CollectExactlyOneRow(rows, toEvent); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `select
+			coalesce((select position from log.event where stream = $1 and revision = $2 - 1), 0),
+			coalesce((select position from log.event where stream = $1 and revision = $2 + 1), 0), log.head()`,
+			e.Stream, e.Revision).Scan(&p.Previous, &p.Next, &p.Head)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return e, p, ErrNoEvent
+	}
+	return e, p, err
+}
+
+// Upto returns a stream's events up to a revision, oldest first, but only the last most of them.
+func (v *Events) Upto(ctx context.Context, stream string, revision int64, most int) (events []Event, err error) {
+	err = v.reading(ctx, func(tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, `select `+eventColumns+` from log.event e
+			where e.stream = $1 and e.revision between $2 and $3 order by e.revision`, stream, revision-int64(most)+1, revision)
+		events, err = pgx.CollectRows(rows, toEvent)
+		return err
+	})
+	return events, err
+}
+
+// Head returns the log's head and its time: the zero time for an empty log.
+func (v *Events) Head(ctx context.Context) (at event.Position, recorded time.Time, err error) {
+	err = v.DB.QueryRow(ctx, `select position, recorded_at from log.event order by position desc limit 1`).Scan(&at, &recorded)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = nil
+	}
+	return at, recorded, err
+}
+
+// PositionAt returns the last position recorded at or before a time, 0 if there is none.
+func (v *Events) PositionAt(ctx context.Context, moment time.Time) (at event.Position, err error) {
+	err = v.DB.QueryRow(ctx, `select log.position_at($1)`, moment).Scan(&at)
+	return at, err
+}
+
+// reading calls do with a snapshot whose statements have a timeout.
+func (v *Events) reading(ctx context.Context, do func(pgx.Tx) error) error {
+	return pgx.BeginTxFunc(ctx, v.DB, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `select set_config('statement_timeout', $1, true)`, statementTimeout); err != nil {
+			return err
+		}
+		return do(tx)
+	})
+}
+
+func toEvent(row pgx.CollectableRow) (e Event, err error) {
+	var meta, data []byte
+	if err := row.Scan(&e.Position, &e.Stream, &e.Revision, &e.ID, &e.Type, &e.At, &meta, &data); err != nil {
+		return e, err
+	}
+	e.At, e.Data, e.MetaText, e.Meta = e.At.UTC(), data, meta, metaOf(meta)
+	return e, nil
+}
