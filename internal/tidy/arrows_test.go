@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -45,8 +46,8 @@ var mayAlsoImport = map[string][]string{
 var areas = []string{"access", "ledger", "marketplace", "messaging"}
 
 type goPackage struct {
-	ImportPath string
-	Imports    []string
+	ImportPath, Name string
+	Imports          []string
 }
 
 // arrows complains of each forbidden import.
@@ -126,7 +127,7 @@ func forTests(path string) bool { return strings.HasSuffix(path, "test") }
 
 func TestImportsRunOneWay(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Imports", "./...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Name,Imports", "./...")
 	cmd.Dir = root
 	out, err := cmd.Output()
 	require.NoError(t, err)
@@ -142,6 +143,29 @@ func TestImportsRunOneWay(t *testing.T) {
 	}
 	require.NotEmpty(t, packages)
 	require.Empty(t, arrows(packages))
+	require.Empty(t, namedTwice(packages))
+}
+
+// namedTwice complains of packages that are not named as their folder, and of names that several packages have.
+func namedTwice(packages []goPackage) (complaints []string) {
+	seen := map[string]string{}
+	for _, p := range packages {
+		name := path.Base(p.ImportPath)
+		if p.Name != "main" && p.Name != name {
+			complaints = append(complaints, fmt.Sprintf("%s is named %s", p.ImportPath, p.Name))
+		}
+		if other := seen[name]; other != "" && p.Name != "main" {
+			complaints = append(complaints, fmt.Sprintf("%s and %s have the same name", other, p.ImportPath))
+		}
+		seen[name] = p.ImportPath
+	}
+	return complaints
+}
+
+func TestPackagesOfOneNameAreFound(t *testing.T) {
+	t.Parallel()
+	twice := []goPackage{{ImportPath: "bahi/domain/ledger", Name: "ledger"}, {ImportPath: "bahi/http/ledger", Name: "ledger"}, {ImportPath: "bahi/http/api", Name: "routes"}}
+	require.Len(t, namedTwice(twice), 2)
 }
 
 func TestForbiddenImportsAreFound(t *testing.T) {

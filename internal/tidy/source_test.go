@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -99,12 +100,31 @@ func (c *checker) complaint(n ast.Node) string {
 		case c.test && slices.Contains([]string{"t", "b", "f", "tb"}, owner.Name) && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, n.Sel.Name) && !c.isRapid(owner):
 			return n.Sel.Name + ": a test that does not run proves nothing"
 		}
+	case *ast.ImportSpec:
+		if n.Name != nil && n.Name.Name != "_" && strings.HasPrefix(n.Path.Value, `"`+module+`/`) {
+			return n.Name.Name + ": our packages are imported by their own names"
+		}
 	case *ast.Ident:
+		for _, r := range renamed {
+			if r.old.MatchString(n.Name) {
+				return n.Name + ": write " + r.instead
+			}
+		}
 		if c.pure && !c.test && (n.Name == "float64" || n.Name == "float32") {
 			return n.Name + ": money and weights are exact decimals"
 		}
 	}
 	return ""
+}
+
+// renamed has beginnings and ends of identifiers, each with the glossary's word.
+var renamed = []struct {
+	old     *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`^most[A-Z]`), "max"}, {regexp.MustCompile(`^(least|fewest)[A-Z]`), "min"}, {regexp.MustCompile(`^usual[A-Z]`), "default"},
+	{regexp.MustCompile(`^[a-z]\w*[a-z]Within$`), "a timeout"}, {regexp.MustCompile(`^[a-z]\w*[a-z]Every$`), "an interval"},
+	{regexp.MustCompile(`^[a-z]\w*[a-z]Lasts$`), "a lifetime"},
 }
 
 func folderOf(name string) string {
@@ -129,6 +149,9 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		`func a(t *rapid.T) { t.Skip() }; func b(t *testing.T) { t.Skip() }`: {"commands/handler_test.go"},
 		`import "testing"; func B(b *testing.B) { b.SkipNow() }`:             {"commands/handler_test.go"},
 		`import "testing"; func F(f *testing.F) { f.Skipf("%d", 1) }`:        {"domain/unit/unit_test.go"},
+		`import flows "bahi/commands/ledgercmd"`:                             {"http/ledgerhttp/routes.go"},
+		`const mostRows = 1`:                                                 {"domain/unit/unit.go"},
+		`const askWithin = 1`:                                                {"http/api/api.go"},
 		`this is not Go`:                                                     {"domain/unit/unit.go"},
 	} {
 		for _, name := range names {
