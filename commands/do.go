@@ -64,7 +64,8 @@ func attempt[S any](
 		}
 	}
 	before := r.read
-	out := Outcome[S]{ID: r.id, State: before.State, Revision: before.Revision, Position: before.Position, At: before.At, CreatedAt: before.CreatedAt}
+	out := Outcome[S]{ID: r.id, State: before.State, Revision: before.Revision, Position: before.Position, At: before.At,
+		CreatedAt: before.CreatedAt}
 	if err != nil {
 		if _, refused := errors.AsType[*fault.Error](err); refused {
 			if _, moved := tx.confirm(ctx); moved != nil {

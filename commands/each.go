@@ -30,7 +30,8 @@ type StreamResult[S any] struct {
 
 // HandleEach handles commands on different streams, each in its own transaction, in as few round trips as the log allows. It does not
 // repeat a decision whose stream has changed meanwhile: Changed is false for it.
-func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []StreamCommand[S]) ([]StreamResult[S], error) {
+func HandleEach[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], all []StreamCommand[S]) ([]StreamResult[S],
+	error) {
 	done, txs := make([]StreamResult[S], len(all)), make([]*Tx, len(all))
 	var records []record
 	for n, one := range all {

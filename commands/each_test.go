@@ -12,7 +12,8 @@ func TestCommandsThatAreHandledTogether(t *testing.T) {
 	t.Parallel()
 	all := nodes(t, 2)
 	n, other := all[0], all[1]
-	done, err := HandleEach(t.Context(), n.Handler, as(t), things, []StreamCommand[thing]{Begins("1", makeThing{Name: "a"}), Begins("2", makeThing{Name: "b"})})
+	done, err := HandleEach(t.Context(), n.Handler, as(t), things,
+		[]StreamCommand[thing]{Begins("1", makeThing{Name: "a"}), Begins("2", makeThing{Name: "b"})})
 	require.NoError(t, err)
 	other.catchUp(t)
 	_, err = Handle(t.Context(), other.Handler, as(t), things, "2", nameThing{Name: "faster"})
@@ -24,7 +25,8 @@ func TestCommandsThatAreHandledTogether(t *testing.T) {
 	}
 	done, err = HandleEach(t.Context(), n.Handler, as(t), things, ones)
 	require.NoError(t, err)
-	require.Equal(t, []bool{true, false, false}, []bool{done[0].Changed, done[1].Changed, done[2].Changed}, "another one was faster, and nothing follows")
+	require.Equal(t, []bool{true, false, false}, []bool{done[0].Changed, done[1].Changed, done[2].Changed},
+		"another one was faster, and nothing follows")
 	require.Equal(t, []string{"c", "b", "a"}, []string{done[0].State.Name, done[1].State.Name, done[2].State.Name})
 
 	metrics := prometheus.NewRegistry()
@@ -53,7 +55,8 @@ func TestCommandsThatAreHandledTogether(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "d", l.State.Name)
 
-	_, err = HandleEach(t.Context(), n.Handler, as(t), things, []StreamCommand[thing]{Begins("3", makeThing{Name: "e"}), {Loaded: fresh, ID: "1", Command: makeThing{Name: "f"}}})
+	_, err = HandleEach(t.Context(), n.Handler, as(t), things,
+		[]StreamCommand[thing]{Begins("3", makeThing{Name: "e"}), {Loaded: fresh, ID: "1", Command: makeThing{Name: "f"}}})
 	require.ErrorIs(t, err, errThing)
 	require.Empty(t, n.stream(t, "thing-3"), "all are decided before any is written")
 }

@@ -176,13 +176,15 @@ func always[S any](cmd event.Command[S]) func(string) event.Command[S] {
 }
 
 // Create is [Handle] for a new record. It calls newID for the record's id when nothing refuses the command.
-func Create[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), cmd event.Command[S]) (Outcome[S], error) {
+func Create[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error),
+	cmd event.Command[S]) (Outcome[S], error) {
 	return CreateWithID(ctx, h, req, kind, newID, always(cmd))
 }
 
 // CreateWithID is [Create] for a command that needs the id, for example to seal personal values of the new record. See [DecideNew].
 func CreateWithID[S any](
-	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error), cmd func(id string) event.Command[S],
+	ctx context.Context, h *Handler, req Request, kind *event.Kind[S], newID func(context.Context) (string, error),
+	cmd func(id string) event.Command[S],
 ) (Outcome[S], error) {
 	return Do(ctx, h, req, kind, func(ctx context.Context, tx *Tx) error {
 		_, err := DecideNew(ctx, tx, kind, newID, cmd)

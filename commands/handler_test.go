@@ -168,12 +168,14 @@ func TestADryRunAppendsNothingAndUsesNothingUp(t *testing.T) {
 func TestEventsTellWhoCausedThemAndWhy(t *testing.T) {
 	t.Parallel()
 	n := nodes(t, 1)[0]
-	_, err := Create(t.Context(), n.Handler, as(t, keyed("k", "x"), func(r *Request) { r.Reason = "a typing error" }), things, called("1"), makeThing{Name: "a"})
+	_, err := Create(t.Context(), n.Handler, as(t, keyed("k", "x"), func(r *Request) { r.Reason = "a typing error" }), things,
+		called("1"), makeThing{Name: "a"})
 	require.NoError(t, err)
 	_, err = n.Numbers(t.Context(), "row", 1)
 	require.NoError(t, err)
 	want := event.Meta{
-		Schema: 1, Workspace: workspace, Actor: "user:7", OccurredAt: n.clock.Now(), RequestID: "r1", CorrelationID: "c1", Reason: "a typing error",
+		Schema: 1, Workspace: workspace, Actor: "user:7", OccurredAt: n.clock.Now(), RequestID: "r1", CorrelationID: "c1",
+		Reason: "a typing error",
 	}
 	require.Equal(t, []string{"RequestAccepted", "ThingMade", "NumbersReserved"}, n.log(t))
 	for e, err := range n.store.ReadAll(t.Context(), 0, false) {
@@ -210,7 +212,8 @@ func TestTheOutcomeTellsWhereTheStreamStands(t *testing.T) {
 	require.NoError(t, err)
 	last := n.stream(t, "thing-1")[1]
 	want := Outcome[thing]{
-		ID: "1", State: thing{Name: "b"}, Revision: 1, Position: last.Position, At: last.At, CreatedAt: n.stream(t, "thing-1")[0].At, Changed: true,
+		ID: "1", State: thing{Name: "b"}, Revision: 1, Position: last.Position, At: last.At, CreatedAt: n.stream(t, "thing-1")[0].At,
+		Changed: true,
 	}
 	require.Equal(t, want, out)
 	n.make(t, "2", "a")

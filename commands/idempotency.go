@@ -34,8 +34,9 @@ func marks(ctx context.Context, h *Handler, req Request) (name, mark string, err
 	return hash(named), hash(marked), nil
 }
 
-// PreviousOutcome returns what the request did when it came before with the same key; done is false when it did not. It is for a flow that must ask
-// before it does something outside, such as looking at a password, which would not end the same again. The flow keeps the key for [Do].
+// PreviousOutcome returns what the request did when it came before with the same key; done is false when it did not. It is for a flow that
+// must ask before it does something outside, such as looking at a password, which would not end the same again. The flow keeps the key for
+// [Do].
 func PreviousOutcome[S any](ctx context.Context, h *Handler, req Request, kind *event.Kind[S]) (out Outcome[S], done bool, err error) {
 	out.Revision = -1
 	if req.Key == "" || req.DryRun {
@@ -49,7 +50,8 @@ func PreviousOutcome[S any](ctx context.Context, h *Handler, req Request, kind *
 }
 
 // earlier returns what a request did that was accepted before.
-func earlier[S any](ctx context.Context, h *Handler, from Source, kind *event.Kind[S], name, mark string) (out Outcome[S], done bool, err error) {
+func earlier[S any](ctx context.Context, h *Handler, from Source, kind *event.Kind[S], name, mark string) (out Outcome[S],
+	done bool, err error) {
 	out.Revision = -1
 	known, err := Load(ctx, from, request.Kind, name)
 	was := known.State
@@ -63,7 +65,8 @@ func earlier[S any](ctx context.Context, h *Handler, from Source, kind *event.Ki
 	default:
 		l, err := readOn(ctx, h, kind, was.Stream, Loaded[S]{Revision: -1}, was.Revision)
 		return Outcome[S]{
-			ID: id, State: l.State, Revision: l.Revision, Position: known.end, At: l.At, CreatedAt: l.CreatedAt, Changed: !was.Nothing, Replayed: true,
+			ID: id, State: l.State, Revision: l.Revision, Position: known.end, At: l.At, CreatedAt: l.CreatedAt, Changed: !was.Nothing,
+			Replayed: true,
 		}, true, err
 	}
 }

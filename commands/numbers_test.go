@@ -99,7 +99,8 @@ func TestBlocksAdaptToTheirUse(t *testing.T) {
 	for range 3 * minReserved {
 		take(1)
 	}
-	require.Equal(t, []number.Reserved{{First: 1, Last: 8}, {First: 9, Last: 24}}, n.reservations(t), "twice as many when they are used up at once")
+	require.Equal(t, []number.Reserved{{First: 1, Last: 8}, {First: 9, Last: 24}}, n.reservations(t),
+		"twice as many when they are used up at once")
 	n.clock.advance(time.Hour)
 	take(1)
 	require.Equal(t, number.Reserved{First: 25, Last: 32}, n.reservations(t)[2], "fewer when they lasted")

@@ -42,8 +42,8 @@ func (w *waiting) total() time.Duration {
 	return w.waited + time.Duration(w.now)*time.Since(epoch)
 }
 
-// Pacer is work that nobody waits for. It rests the longer, the longer requests of this process waited for their commands meanwhile: a campaign to a hundred
-// thousand people leaves the processors to those who post rows.
+// Pacer is work that nobody waits for. It rests the longer, the longer requests of this process waited for their commands meanwhile: a
+// campaign to a hundred thousand people leaves the processors to those who post rows.
 type Pacer struct {
 	handler      *Handler
 	waited, took time.Duration

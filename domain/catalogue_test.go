@@ -53,7 +53,8 @@ func goldenFiles(t *testing.T) map[string][]goldenFile {
 		parts := fileName.FindStringSubmatch(entry.Name())
 		require.NotNil(t, parts, "%s is not named like BankRowAdded.v1.json", entry.Name())
 		of, known := domain.Catalogue.Lookup(parts[1])
-		require.True(t, known, "%s is of no type in the catalogue: add its Kind to domain/catalogue.go, a ledger to domain/ledger/ledgers.go", entry.Name())
+		require.True(t, known, "%s is of no type in the catalogue: add its Kind to domain/catalogue.go, a ledger to domain/ledger/ledgers.go",
+			entry.Name())
 		version, err := strconv.Atoi(parts[2])
 		require.NoError(t, err)
 		require.LessOrEqual(t, version, of.Version, "%s: that version is yet to come", entry.Name())
@@ -342,11 +343,13 @@ func unended(c *event.Registry) (complaints []string) {
 	}
 	for _, k := range c.Kinds() {
 		if events := sealing[k.Category()]; len(events) > 0 && len(k.Subjects()) == 0 {
-			complaints = append(complaints, fmt.Sprintf("kind %s has personal or secret fields in %v and does not say whose they are: add Sealing", k.Category(), events))
+			complaints = append(complaints,
+				fmt.Sprintf("kind %s has personal or secret fields in %v and does not say whose they are: add Sealing", k.Category(), events))
 		}
 		for _, s := range k.Subjects() {
 			if !ended[s] {
-				complaints = append(complaints, fmt.Sprintf("kind %s seals values of %s, which no event ends: give the event that erases them the method Ends", k.Category(), s))
+				complaints = append(complaints, fmt.Sprintf("kind %s seals values of %s, which no event ends: give the event that erases them the "+
+					"method Ends", k.Category(), s))
 			}
 		}
 	}
@@ -371,5 +374,6 @@ func TestAForgottenErasureIsNamed(t *testing.T) {
 	require.Equal(t, []string{"kind note seals values of person, which no event ends: give the event that erases them the method Ends"},
 		complaints(event.NewKind("note", noting).Sealing("person")))
 	require.Empty(t, complaints(event.NewKind("note", noting, dropping).Sealing("person")))
-	require.ErrorContains(t, event.NewKind("note", noting).MaySeal([]*event.Sealed{new(event.NewPersonal("person-1", "+91").Sealed)}), "add Sealing")
+	require.ErrorContains(t, event.NewKind("note", noting).MaySeal([]*event.Sealed{new(event.NewPersonal("person-1", "+91").Sealed)}),
+		"add Sealing")
 }

@@ -72,8 +72,8 @@ type DelayedSubscriber interface {
 
 // FilteredReader is a store that need not hand over events which a reader of the whole log has no use for.
 type FilteredReader interface {
-	// ReadExcluding is ReadAll forwards, up to a position that is included. It may leave out events of the types in without. The event at that position is never
-	// left out, and now and then another one is not, so that the reader knows how far it is.
+	// ReadExcluding is ReadAll forwards, up to a position that is included. It may leave out events of the types in without. The event at that
+	// position is never left out, and now and then another one is not, so that the reader knows how far it is.
 	ReadExcluding(ctx context.Context, after, upTo event.Position, without []string) iter.Seq2[event.Stored, error]
 }
 
@@ -85,8 +85,8 @@ type DeliveryDelay struct {
 	Over func() <-chan struct{}
 }
 
-// Batch is a section of the log that ends between transactions. An empty batch reports progress: the log up to UpTo has no further events for
-// the reader, because a store may skip its own.
+// Batch is a section of the log that ends between transactions. An empty batch reports progress: the log up to UpTo has no further events
+// for the reader, because a store may skip its own.
 type Batch struct {
 	Events []event.Stored
 	UpTo   event.Position // every event up to here was yielded

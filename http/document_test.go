@@ -125,7 +125,8 @@ func TestEveryOperationHasAnExample(t *testing.T) {
 			}
 			for status, answer := range op.Responses {
 				if of, answers := answer.Content[kind]; answers && status[0] == '2' {
-					require.NotEmpty(t, of.Example, "%s has no example of an answer: a sample that is refused needs a scene in scenes_test.go", op.OperationID)
+					require.NotEmpty(t, of.Example, "%s has no example of an answer: a sample that is refused needs a scene in scenes_test.go",
+						op.OperationID)
 				}
 			}
 		}

@@ -22,7 +22,8 @@ func TestADryRunAnswersWhatWouldBeAndWritesNothing(t *testing.T) {
 
 	opened := dry.POST("/bank", `{"name":" SBI "}`).Status(200).Body(`{"name":"SBI","balance":0}`)
 	require.Empty(t, opened.Header("ETag"))
-	dry.PUT(fmt.Sprintf("/bank/%d", account), `{"name":"SBI"}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"SBI","balance":11,"revision":0}`, account))
+	dry.PUT(fmt.Sprintf("/bank/%d", account),
+		`{"name":"SBI"}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"SBI","balance":11,"revision":0}`, account))
 
 	dry.POST(apptest.Ledger(account), apptest.Withdrawal("2025-03-02", "0.5")).Status(200).
 		Body(`{"date":"2025-03-02","in_entries":[],"out_entries":[{"amount":0.5}],"balance":9.5}`)
@@ -35,11 +36,15 @@ func TestADryRunAnswersWhatWouldBeAndWritesNothing(t *testing.T) {
 		Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-01","in_entries":[{"amount":12}],"out_entries":[],"balance":12,"revision":0}`, first.ID))
 	require.Equal(t, `"0"`, edited.Header("ETag"), "of what it is now, for If-Match")
 	dry.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-04"}`, first.ID)).Status(200). // moves behind the other
-														Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-04","in_entries":[{"amount":10}],"out_entries":[],"balance":11,"revision":0}`, first.ID))
+														Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-04","in_entries":[{"amount":10}],"out_entries":[],"balance":11,"revision":0}`,
+			first.ID))
 	dry.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-02-01"}`, second.ID)).Status(200). // and before it
-														Body(fmt.Sprintf(`{"id":%d,"date":"2025-02-01","in_entries":[{"amount":1}],"out_entries":[],"balance":1,"revision":0}`, second.ID))
+														Body(fmt.Sprintf(`{"id":%d,"date":"2025-02-01","in_entries":[{"amount":1}],"out_entries":[],"balance":1,"revision":0}`,
+			second.ID))
 
-	dry.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-03-02", "2"), apptest.Deposit("2025-03-01", "4"), apptest.Withdrawal("2025-03-02", "1"))).Status(200).Body(`{"rows":[
+	dry.POST(apptest.Ledger(account, "/rows"),
+		apptest.Bulk(apptest.Deposit("2025-03-02", "2"), apptest.Deposit("2025-03-01", "4"),
+			apptest.Withdrawal("2025-03-02", "1"))).Status(200).Body(`{"rows":[
 		{"date":"2025-03-02","in_entries":[{"amount":2}],"out_entries":[],"balance":16},
 		{"date":"2025-03-01","in_entries":[{"amount":4}],"out_entries":[],"balance":14},
 		{"date":"2025-03-02","in_entries":[],"out_entries":[{"amount":1}],"balance":15}]}`)
@@ -61,14 +66,18 @@ func TestADryRunIsRefusedLikeTheRealOne(t *testing.T) {
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "10"))
 	before := o.Head()
 	dry := clerk.With("Bahi-Dry-Run", "true")
-	dry.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "0")).Problem(422, "Validation error", "in_entries[0].amount", "must be more than 0")
+	dry.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "0")).Problem(422, "Validation error", "in_entries[0].amount",
+		"must be more than 0")
 	dry.POST(apptest.Ledger(account+9), apptest.Deposit("2025-03-01", "1")).Problem(404, "Bank account not found")
 	dry.POST("/bank", `{"name":""}`).Status(422)
-	dry.With("If-Match", `"4"`).PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Problem(412, "It was changed since you read it")
+	dry.With("If-Match", `"4"`).PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Problem(412,
+		"It was changed since you read it")
 	dry.With("If-Match", `"4"`).DELETE(apptest.At(account, row.ID)).Problem(412, "It was changed since you read it")
-	o.Reader(apptest.Home).With("Bahi-Dry-Run", "true").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(403, "Not enough permissions")
+	o.Reader(apptest.Home).With("Bahi-Dry-Run", "true").POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(403,
+		"Not enough permissions")
 	for _, value := range []string{"yes", "1", "TRUE", "true,true"} {
-		clerk.With("Bahi-Dry-Run", value).POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(422, "Validation error", "Bahi-Dry-Run", "expected true or false")
+		clerk.With("Bahi-Dry-Run", value).POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Problem(422, "Validation error",
+			"Bahi-Dry-Run", "expected true or false")
 	}
 	o.Operator().With("Bahi-Dry-Run", "true").POST("/api/v1/api-keys", `{"name":"k","permissions":{"ledger":"read"}}`).
 		Problem(422, "Validation error", "Bahi-Dry-Run", "this operation has no dry run")

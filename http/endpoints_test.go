@@ -47,7 +47,8 @@ func list(t *testing.T, file string, columns int) (all []listed) {
 		}
 		status, err := strconv.Atoi(cells[4])
 		require.NoError(t, err, "%s:%d", file, i+1)
-		l := listed{method: cells[1], path: cells[2], who: cells[3], status: status, built: "yes", proven: strings.Contains(row, "no bearer token")}
+		l := listed{method: cells[1], path: cells[2], who: cells[3], status: status, built: "yes",
+			proven: strings.Contains(row, "no bearer token")}
 		if columns == 8 {
 			l.built = cells[7]
 		}
@@ -73,7 +74,8 @@ func TestEndpointsAreThoseOfTheLists(t *testing.T) {
 		name := l.method + " " + l.path
 		if l.built == "alias" { // one operation, whose variable has another name
 			require.True(t, slices.ContainsFunc(spec, func(other listed) bool {
-				return other.built == "yes" && other.method == l.method && nameless.ReplaceAllString(other.path, "{}") == nameless.ReplaceAllString(l.path, "{}")
+				return other.built == "yes" && other.method == l.method &&
+					nameless.ReplaceAllString(other.path, "{}") == nameless.ReplaceAllString(l.path, "{}")
 			}), name)
 			continue
 		}

@@ -32,7 +32,8 @@ func TestAReadWaitsForThePositionThatItNames(t *testing.T) {
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
 	position := clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", "1")).Status(201).Header("Bahi-Position")
-	for _, path := range []string{"/banks", apptest.Ledger(account), apptest.At(account, 1), apptest.At(account, 1, "/history"), apptest.Ledger(account, "/statement.pdf"), "/books/lock", fmt.Sprintf("/bank/%d", account)} {
+	for _, path := range []string{"/banks", apptest.Ledger(account), apptest.At(account, 1), apptest.At(account, 1, "/history"),
+		apptest.Ledger(account, "/statement.pdf"), "/books/lock", fmt.Sprintf("/bank/%d", account)} {
 		a := clerk.With("Bahi-Min-Position", position).GET(path).Status(200)
 		require.Equal(t, position, a.Header("Bahi-Position"), path)
 		clerk.With("Bahi-Min-Position", strconv.FormatInt(o.Head()+1, 10)).GET(path).Problem(422, "The log does not reach that position yet")
@@ -73,7 +74,8 @@ func TestAParkedProjectionAnswersWhatItHasAndSaysSoAtOnce(t *testing.T) {
 
 	// A request for a position gets it, or a 503.
 	clerk.With("Bahi-Min-Position", fresh).GET("/banks").Status(200)
-	a := clerk.With("Bahi-Min-Position", wrote.Header("Bahi-Position")).GET("/banks").Problem(503, "The answer is not that fresh yet, try again")
+	a := clerk.With("Bahi-Min-Position", wrote.Header("Bahi-Position")).GET("/banks").Problem(503,
+		"The answer is not that fresh yet, try again")
 	require.NotEmpty(t, a.Header("Retry-After"))
 
 	// What else there is goes on: other projections, edits of what nobody can read yet, and the health.

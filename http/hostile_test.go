@@ -21,7 +21,8 @@ func TestWhatIsNoJSONIs400(t *testing.T) {
 	account := apptest.Open(clerk, "HDFC")
 	for _, body := range []string{
 		"", " ", "{", "}", "null null", `{"name":}`, `{"name":"a",}`, `{name:"a"}`, `{'name':'a'}`, `{"name":"a"} x`, `{"name":"a","name":"b"}`,
-		"{\"name\":\"a\xff\"}", `{"name":"\ud800"}`, "{\"name\":\"a\nb\"}", `{"name":"a`, "\ufeff{}", `NaN`, strings.Repeat("[", 100_000), `{"name":tru}`,
+		"{\"name\":\"a\xff\"}", `{"name":"\ud800"}`, "{\"name\":\"a\nb\"}", `{"name":"a`, "\ufeff{}", `NaN`, strings.Repeat("[", 100_000),
+		`{"name":tru}`,
 	} {
 		for _, path := range []string{"/bank", apptest.Ledger(account), apptest.Ledger(account, "/rows"), "/api/v1/api-keys"} {
 			if path != "/api/v1/api-keys" {
@@ -43,7 +44,8 @@ func TestBodiesAreBoundedAndJSON(t *testing.T) {
 	clerk.POST(apptest.Ledger(account, "/rows"), bytes.NewReader(make([]byte, 5<<20))).Problem(413, "The request body is too large")
 	// Also when its length is not told beforehand.
 	clerk.POST("/bank", struct{ *strings.Reader }{strings.NewReader(huge)}).Problem(413, "The request body is too large")
-	for _, kind := range []string{"text/plain", "application/xml", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json; charset=utf-16"} {
+	for _, kind := range []string{"text/plain", "application/xml", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
+		"application/json; charset=utf-16"} {
 		clerk.With("Content-Type", kind).POST("/bank", `{"name":"a"}`).Problem(415, "The body must be application/json")
 	}
 	clerk.With("Content-Encoding", "gzip").POST("/bank", `{"name":"a"}`).Status(415)
@@ -90,20 +92,25 @@ func FuzzRequest(f *testing.F) {
 	clerk := o.Operator()
 	account := apptest.Open(clerk, "HDFC")
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
-	headers := "Idempotency-Key: k\r\nIf-Match: \"0\"\r\nBahi-Reason: %E2%82%B9\r\nBahi-Dry-Run: true\r\nPrefer: return=representation\r\nBahi-Min-Position: 1\r\n"
+	headers := "Idempotency-Key: k\r\nIf-Match: \"0\"\r\nBahi-Reason: %E2%82%B9\r\nBahi-Dry-Run: true\r\nPrefer: " +
+		"return=representation\r\nBahi-Min-Position: 1\r\n"
 	for _, r := range apptest.RequestsOf(account, row.ID) {
 		f.Add(r.Method, r.Path, "", r.Body)
 		f.Add(r.Method, r.Path, headers, r.Body)
 	}
 	for _, path := range []string{
-		apptest.Ledger(account, "?from=2025-01-01&to=2025-12-31&page=1&page_size=2&as_of=2025-06-01&known_at=3"), "/banks?known_at=2025-01-01T00:00:00Z",
-		"/bank-ledger/9223372036854775807/row/-1/history", apptest.Ledger(account, "/statement.pdf?from=1900-01-01&to=2199-12-31"), "/bank/%00", "/banks?as_of=%ff", "/banks?page_size=1e9",
-		apptest.Ledger(account, "?known_at=9223372036854775807"), apptest.Ledger(account, "?page=1000000000&page_size=1000"), apptest.Ledger(account, "?from=2199-12-31"), "//", "*", "http://x/banks",
+		apptest.Ledger(account, "?from=2025-01-01&to=2025-12-31&page=1&page_size=2&as_of=2025-06-01&known_at=3"),
+		"/banks?known_at=2025-01-01T00:00:00Z",
+		"/bank-ledger/9223372036854775807/row/-1/history", apptest.Ledger(account, "/statement.pdf?from=1900-01-01&to=2199-12-31"),
+		"/bank/%00", "/banks?as_of=%ff", "/banks?page_size=1e9",
+		apptest.Ledger(account, "?known_at=9223372036854775807"), apptest.Ledger(account, "?page=1000000000&page_size=1000"),
+		apptest.Ledger(account, "?from=2199-12-31"), "//", "*", "http://x/banks",
 	} {
 		f.Add("GET", path, "", "")
 	}
 	for _, body := range []string{
-		`{"rows":[{"date":"2025-03-01","in_entries":[{"amount":0.01}]}]}`, `{"id":-1,"row_id":1e9}`, `{"date":"2025-03-01","in_entries":[{"amount":9999999999999.99,"description":"\u0000"}]}`,
+		`{"rows":[{"date":"2025-03-01","in_entries":[{"amount":0.01}]}]}`, `{"id":-1,"row_id":1e9}`,
+		`{"date":"2025-03-01","in_entries":[{"amount":9999999999999.99,"description":"\u0000"}]}`,
 		`{"locked_through":"1900-01-01"}`, `[[[[`, `{"name":"` + strings.Repeat("₹", 120) + `"}`, "\xff",
 	} {
 		f.Add("POST", apptest.Ledger(account, "/rows"), headers, body)
@@ -111,7 +118,8 @@ func FuzzRequest(f *testing.F) {
 		f.Add("POST", "/api/v1/api-keys", "Content-Type: application/json\r\n", body)
 	}
 	f.Fuzz(func(t *testing.T, method, path, headers, body string) {
-		raw := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%sContent-Length: %d\r\n\r\n%s", method, path, apptest.OperatorKey, headers, len(body), body)
+		raw := fmt.Sprintf("%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n%sContent-Length: %d\r\n\r\n%s", method, path,
+			apptest.OperatorKey, headers, len(body), body)
 		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
 		if err != nil {
 			return // net/http answers it
@@ -127,16 +135,20 @@ func TestWhatIsNoHTTPIsNotTheServersFault(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
 	for _, raw := range []string{
-		"GET\r\n\r\n", "GET /banks\r\n\r\n", "\x16\x03\x01\x02\x00\x01", "GET /banks HTTP/1.1\r\n\r\n", "GET /banks HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 1<<20) + "\r\n\r\n",
-		"POST /bank HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", "POST /bank HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n{}",
-		"POST /bank HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "GET /banks HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"GET\r\n\r\n", "GET /banks\r\n\r\n", "\x16\x03\x01\x02\x00\x01", "GET /banks HTTP/1.1\r\n\r\n",
+		"GET /banks HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 1<<20) + "\r\n\r\n",
+		"POST /bank HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+		"POST /bank HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n{}",
+		"POST /bank HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "GET /banks HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
 	} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(o.URL, "http://"))
 		require.NoError(t, err)
 		go func() { _, _ = conn.Write([]byte(raw + "\r\n\r\n")) }()
 		a, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err == nil { // or it hangs up
-			require.True(t, a.StatusCode >= 400 && a.StatusCode < 500 || a.StatusCode == http.StatusHTTPVersionNotSupported, "%.60q: %d", raw, a.StatusCode)
+			require.True(t, a.StatusCode >= 400 && a.StatusCode < 500 || a.StatusCode == http.StatusHTTPVersionNotSupported, "%.60q: %d",
+				raw, a.StatusCode)
 		}
 		conn.Close()
 	}

@@ -63,7 +63,8 @@ func TestStrangersCanGuessOnlySlowlyAndLockNobodyOut(t *testing.T) {
 	o := apptest.StartLimited(t)
 	asha := o.Person("asha@example.com")
 	try := func(i int, email, password string) *apitest.Answer {
-		return apptest.From(o.Anonymous(), fmt.Sprintf("198.51.100.%d", i)).POST(apptest.Auth+"/login", map[string]string{"email": email, "password": password})
+		return apptest.From(o.Anonymous(), fmt.Sprintf("198.51.100.%d", i)).POST(apptest.Auth+"/login",
+			map[string]string{"email": email, "password": password})
 	}
 	for i, email := range []string{"asha@example.com", "nobody@example.com"} { // an unknown account is no different
 		for n := range 10 {
@@ -73,7 +74,8 @@ func TestStrangersCanGuessOnlySlowlyAndLockNobodyOut(t *testing.T) {
 		require.NotEmpty(t, a.Header("Retry-After"))
 	}
 	asha.GET(apptest.Me).Status(200)
-	asha.POST(apptest.Me+"/password", map[string]string{"current_password": apptest.GoodPassword, "new_password": "another good one 17"}).Status(200)
+	asha.POST(apptest.Me+"/password",
+		map[string]string{"current_password": apptest.GoodPassword, "new_password": "another good one 17"}).Status(200)
 }
 
 func TestSomebodySignedInIsCountedWhereverTheyAre(t *testing.T) {
@@ -136,7 +138,8 @@ func TestTheMarketplaceHasTheLimitsOfTheSpecification(t *testing.T) {
 			require.NotEqual(t, http.StatusTooManyRequests, a.Response.StatusCode, "%s %d", of.group, i)
 		}
 		refused(t, client.Do(of.method, base+of.path, nil), of.group, of.limit)
-		require.NotEqual(t, http.StatusTooManyRequests, apptest.From(o.Anonymous(), "198.51.100.8").Do(of.method, base+of.path, nil).Response.StatusCode, "another address")
+		require.NotEqual(t, http.StatusTooManyRequests,
+			apptest.From(o.Anonymous(), "198.51.100.8").Do(of.method, base+of.path, nil).Response.StatusCode, "another address")
 	}
 }
 
@@ -172,14 +175,17 @@ func TestPagesOfTheFrontendMayAsk(t *testing.T) {
 	asha := o.Person("asha@example.com")
 	const shop, till = "https://shop.example", "https://till.example"
 	ask := func(origin, method, path string) *apitest.Answer {
-		return o.Anonymous().With("Origin", origin, "Access-Control-Request-Method", method, "Access-Control-Request-Headers", "authorization,content-type").Do("OPTIONS", path, nil)
+		return o.Anonymous().With("Origin", origin, "Access-Control-Request-Method", method, "Access-Control-Request-Headers",
+			"authorization,content-type").Do("OPTIONS", path, nil)
 	}
 	for _, origin := range []string{shop, till} {
 		a := ask(origin, "POST", apptest.Auth+"/refresh").Status(204)
-		require.Equal(t, []string{origin, "true"}, []string{a.Header("Access-Control-Allow-Origin"), a.Header("Access-Control-Allow-Credentials")})
+		require.Equal(t, []string{origin, "true"},
+			[]string{a.Header("Access-Control-Allow-Origin"), a.Header("Access-Control-Allow-Credentials")})
 		require.Contains(t, a.Header("Access-Control-Allow-Headers"), "authorization")
 		a = ask(origin, "PUT", apptest.Me).Status(204)
-		require.Equal(t, []string{origin, ""}, []string{a.Header("Access-Control-Allow-Origin"), a.Header("Access-Control-Allow-Credentials")}, "cookies go to auth alone")
+		require.Equal(t, []string{origin, ""}, []string{a.Header("Access-Control-Allow-Origin"), a.Header("Access-Control-Allow-Credentials")},
+			"cookies go to auth alone")
 		a = asha.With("Origin", origin).GET(apptest.Me).Status(200)
 		require.Equal(t, []string{origin, ""}, []string{a.Header("Access-Control-Allow-Origin"), a.Header("Access-Control-Allow-Credentials")})
 		require.Contains(t, a.Header("Access-Control-Expose-Headers"), "Bahi-Position")
@@ -187,7 +193,8 @@ func TestPagesOfTheFrontendMayAsk(t *testing.T) {
 		a = asha.With("Origin", origin, "Authorization", "").GET(apptest.Me).Problem(401, "Not authenticated")
 		require.Equal(t, origin, a.Header("Access-Control-Allow-Origin"), "a page can read why")
 	}
-	for _, origin := range []string{"https://shop.example.evil.example", "http://shop.example", "https://shop.example:8443", "null", "https://SHOP.example", "https://sub.shop.example", ""} {
+	for _, origin := range []string{"https://shop.example.evil.example", "http://shop.example", "https://shop.example:8443", "null",
+		"https://SHOP.example", "https://sub.shop.example", ""} {
 		for _, path := range []string{apptest.Auth + "/refresh", apptest.Me} {
 			require.Empty(t, ask(origin, "POST", path).Header("Access-Control-Allow-Origin"), origin)
 		}

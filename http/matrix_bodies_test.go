@@ -88,7 +88,8 @@ func TestAFileAboveTheLimitIsRefused(t *testing.T) {
 			continue
 		}
 		limit := fmt.Sprintf("The file is too large: at most %d MB", op.MaxBody>>20)
-		for _, kind := range []string{"image/png", "application/pdf", "text/csv", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"} {
+		for _, kind := range []string{"image/png", "application/pdf", "text/csv",
+			"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"} {
 			form, contentType := apptest.Form(t, kind, make([]byte, op.MaxBody+1))
 			r.contentType = contentType
 			refused.note(r.with(string(form)).ask(s.may(op))).Problem(http.StatusRequestEntityTooLarge, limit)
@@ -178,7 +179,8 @@ func TestEveryFaultOfABodyIsNamedWhateverItsKind(t *testing.T) {
 	}
 }
 
-// odd are values that a field may get in place of its own, by the kind of the sample's. What is unseen is empty after tidying, but not before.
+// odd are values that a field may get in place of its own, by the kind of the sample's. What is unseen is empty after tidying, but not
+// before.
 func odd(value any) []any {
 	switch value.(type) {
 	case string:
@@ -245,7 +247,8 @@ func TestNoValueOfAFieldStopsWhatFollowsTheLog(t *testing.T) {
 		r := s.things().request(t, op)
 		var good map[string]any
 		require.NoError(t, json.Unmarshal([]byte(r.body), &good))
-		for name := range document.Components.Schemas[path.Base(document.Paths[op.Path][strings.ToLower(op.Method)].Body.Content["application/json"].Schema.Ref)].Properties {
+		for name := range document.Components.Schemas[path.Base(
+			document.Paths[op.Path][strings.ToLower(op.Method)].Body.Content["application/json"].Schema.Ref)].Properties {
 			if _, sampled := good[name]; !sampled {
 				good[name] = "" // absent, until it has an odd value
 			}

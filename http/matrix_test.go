@@ -67,8 +67,10 @@ func (s shop) badKeys(t *testing.T) map[string]string {
 	s.Anonymous().With("Authorization", "bearer "+known).GET("/banks").Status(200)
 	nobody := uuid.New()
 	return map[string]string{
-		"no header": "", "no key": "Bearer", "an empty key": "Bearer ", "no such key": "Bearer x", "a password": "Basic " + base64.StdEncoding.EncodeToString([]byte("a:b")),
-		"no id": "Bearer bahi_", "no id and secret": "Bearer bahi__", "no scheme": known, "no secret": "Bearer bahi_" + id, "an empty secret": "Bearer bahi_" + id + "_",
+		"no header": "", "no key": "Bearer", "an empty key": "Bearer ", "no such key": "Bearer x",
+		"a password": "Basic " + base64.StdEncoding.EncodeToString([]byte("a:b")),
+		"no id":      "Bearer bahi_", "no id and secret": "Bearer bahi__", "no scheme": known, "no secret": "Bearer bahi_" + id,
+		"an empty secret":      "Bearer bahi_" + id + "_",
 		"more than the secret": "Bearer bahi_" + id + "_" + secret + "A", "less than the secret": "Bearer bahi_" + id + "_" + secret[1:],
 		"another's secret": "Bearer bahi_" + hex.EncodeToString(nobody[:]) + "_" + secret, "no prefix": "Bearer " + id + "_" + secret,
 		"an endless id": "Bearer bahi_" + strings.Repeat("f", 8000) + "_x", "more than the operator's": "Bearer " + apptest.OperatorKey + "x",
@@ -281,7 +283,8 @@ func TestAKeyWithoutTheAreaOpensNothing(t *testing.T) {
 		}
 		others := map[string]string{}
 		for _, other := range areas {
-			if other != string(op.Area) && (op.Area != "" || other != "marketplace") { // what goes to a workspace in its path asks for the marketplace there
+			// what goes to a workspace in its path asks for the marketplace there
+			if other != string(op.Area) && (op.Area != "" || other != "marketplace") {
 				others[other] = "write"
 			}
 		}

@@ -111,7 +111,8 @@ type things struct {
 
 func (s shop) things() *things {
 	quoted := func(text string) string { return `"` + text + `"` }
-	return &things{s, map[string]string{"workspace_id": quoted(s.asha.Workspace), "name": quoted("books"), "job_id": "1", "side": quoted("in"), "template_format": quoted("csv")}}
+	return &things{s, map[string]string{"workspace_id": quoted(s.asha.Workspace), "name": quoted("books"), "job_id": "1",
+		"side": quoted("in"), "template_format": quoted("csv")}}
 }
 
 var named = regexp.MustCompile(`\{([A-Za-z_]+)\}`)
@@ -133,7 +134,8 @@ func (w *things) value(t *testing.T, name string) string {
 	}
 	if name == "draft_id" || name == "ready_draft_id" { // it comes by chat
 		req := commands.Request{Workspace: uuid.MustParse(w.asha.Workspace)}
-		id, _, err := ledgercmd.ReceiveDraft(t.Context(), req, w.Sys.Books, ledgercmd.Message{ID: uuid.NewString(), From: "919812345678", Text: "slip 7\npayal 250 gm"})
+		id, _, err := ledgercmd.ReceiveDraft(t.Context(), req, w.Sys.Books,
+			ledgercmd.Message{ID: uuid.NewString(), From: "919812345678", Text: "slip 7\npayal 250 gm"})
 		require.NoError(t, err)
 		w.values[name] = id
 		if name == "ready_draft_id" {
@@ -178,7 +180,8 @@ func (w *things) request(t *testing.T, op api.Op) request {
 	}
 	whole := regexp.MustCompile(`"\{([a-z_]+)\}"`)
 	body := whole.ReplaceAllStringFunc(string(s.Body), func(found string) string { return w.value(t, strings.Trim(found, `"{}`)) })
-	r := request{method: op.Method, path: plain(named.ReplaceAllStringFunc(op.Path, s.variable)), body: plain(body), contentType: "application/json"}
+	r := request{method: op.Method, path: plain(named.ReplaceAllStringFunc(op.Path, s.variable)), body: plain(body),
+		contentType: "application/json"}
 	if s.Query != "" {
 		r.path += "?" + plain(s.Query)
 	}

@@ -60,7 +60,8 @@ func (s scenes) sessions(t *testing.T) {
 	ravi := s.Person(uuid.NewString() + "@example.com")
 	s.ask(t, "login", s.Anonymous(), apptest.Auth+"/login", fmt.Sprintf(`{"email":%q,"password":%q}`, ravi.User.Email, apptest.GoodPassword))
 	s.ask(t, "refresh", s.Anonymous(), apptest.Auth+"/refresh", fmt.Sprintf(`{"refresh_token":%q}`, ravi.Refresh))
-	s.ask(t, "change-password", ravi.Client, apptest.Me+"/password", fmt.Sprintf(`{"current_password":%q,"new_password":"jadau and polki"}`, apptest.GoodPassword))
+	s.ask(t, "change-password", ravi.Client, apptest.Me+"/password",
+		fmt.Sprintf(`{"current_password":%q,"new_password":"jadau and polki"}`, apptest.GoodPassword))
 }
 
 func (s scenes) mailed(t *testing.T) {
@@ -101,15 +102,20 @@ func (s scenes) conversations(t *testing.T) {
 	}
 	channel, _ := made(`{"name":"Sales","type":"chat"}`)
 	const phone = "919812345671"
-	_, err := s.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: phone, Name: "Meera"}, Channel: channel, Text: "Is it ready?", ProviderID: "w1", SentAt: time.Now()})
+	_, err := s.Sys.Messages.Receive(t.Context(),
+		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: phone, Name: "Meera"}, Channel: channel, Text: "Is it ready?",
+			ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
-	s.ask(t, "send-text", s.asha.Client, "/api/chat/send", fmt.Sprintf(`{"to":%q,"message":"Your order is ready","channelId":%d}`, phone, channel))
-	s.ask(t, "send-image", s.asha.Client, "/api/chat/send-image", fmt.Sprintf(`{"to":%q,"imageUrl":"https://cdn.example.org/a.jpg","channelId":%d}`, phone, channel))
+	s.ask(t, "send-text", s.asha.Client, "/api/chat/send",
+		fmt.Sprintf(`{"to":%q,"message":"Your order is ready","channelId":%d}`, phone, channel))
+	s.ask(t, "send-image", s.asha.Client, "/api/chat/send-image",
+		fmt.Sprintf(`{"to":%q,"imageUrl":"https://cdn.example.org/a.jpg","channelId":%d}`, phone, channel))
 	var people []struct{ ID int64 }
 	require.NoError(t, json.Unmarshal([]byte(s.asha.GET("/api/contacts?search="+phone).Status(200).Text), &people))
 	require.Len(t, people, 1)
 	s.values["messaging_contact_id"] = fmt.Sprint(people[0].ID) // one with a conversation
-	s.ask(t, "send-message", s.asha.Client, fmt.Sprintf("/api/contacts/%d/messages", people[0].ID), fmt.Sprintf(`{"channelId":%d,"text":"Come by tomorrow"}`, channel))
+	s.ask(t, "send-message", s.asha.Client, fmt.Sprintf("/api/contacts/%d/messages", people[0].ID),
+		fmt.Sprintf(`{"channelId":%d,"text":"Come by tomorrow"}`, channel))
 	form, kind := apptest.Form(t, "image/png", apptest.Painted(t, color.White, 8, 8), "channelId", fmt.Sprint(channel))
 	s.askWith(t, "send-image-file", s.asha.Client, fmt.Sprintf("/api/contacts/%d/images", people[0].ID), string(form), kind)
 
@@ -118,7 +124,8 @@ func (s scenes) conversations(t *testing.T) {
 	var session struct{ Token string }
 	visitor := s.Anonymous().With("Origin", page)
 	require.NoError(t, json.Unmarshal([]byte(s.ask(t, "begin-web-chat", visitor, "/api/web-chat/"+key+"/sessions", "").Text), &session))
-	s.ask(t, "write-web-chat", visitor.With("Authorization", "Bearer "+session.Token), "/api/web-chat/"+key+"/messages", `{"text":"Do you make payal?"}`)
+	s.ask(t, "write-web-chat", visitor.With("Authorization", "Bearer "+session.Token), "/api/web-chat/"+key+"/messages",
+		`{"text":"Do you make payal?"}`)
 
 	dms, _ := made(`{"name":"DMs","type":"twitter","accessToken":"t","settings":{"consumerSecret":"consumer","userId":"42"}}`)
 	s.ask(t, "greet-twitter", s.Anonymous(), fmt.Sprintf("/api/webhook/twitter/%d?crc_token=abc", dms), "")
@@ -128,10 +135,12 @@ func (s scenes) conversations(t *testing.T) {
 func (s scenes) calls(t *testing.T) {
 	t.Helper()
 	var bot struct{ ID int64 }
-	require.NoError(t, json.Unmarshal([]byte(s.asha.POST("/api/channels", `{"name":"Bot","type":"telegram","apiKey":"17:k"}`).Status(201).Text), &bot))
+	require.NoError(t, json.Unmarshal([]byte(s.asha.POST("/api/channels",
+		`{"name":"Bot","type":"telegram","apiKey":"17:k"}`).Status(201).Text), &bot))
 	secret, err := s.Sys.Messages.HookToken(t.Context(), fmt.Sprint(bot.ID))
 	require.NoError(t, err)
-	s.Anonymous().With("X-Telegram-Bot-Api-Secret-Token", secret).POST(fmt.Sprintf("/api/webhook/telegram/%d", bot.ID), `{"update_id":3,"poll":{}}`).Status(200)
+	s.Anonymous().With("X-Telegram-Bot-Api-Secret-Token", secret).POST(fmt.Sprintf("/api/webhook/telegram/%d", bot.ID),
+		`{"update_id":3,"poll":{}}`).Status(200)
 	var ignored []opsview.Webhook
 	require.Eventually(t, func() bool {
 		s.Operator().GET("/ops/webhooks?verdict=ignored").Status(200).JSON(&ignored)

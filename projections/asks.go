@@ -13,8 +13,9 @@ import (
 	"bahi/domain/event"
 )
 
-// asksChannel has the notices by which processes ask each other for positions. A notice is "ask <projection> <position>" to the process that folds it, or
-// "has <projection> <position>" to those that have asked. A lost notice only costs time: events are folded, and readers look, also without.
+// asksChannel has the notices by which processes ask each other for positions. A notice is "ask <projection> <position>" to the process
+// that folds it, or "has <projection> <position>" to those that have asked. A lost notice only costs time: events are folded, and readers
+// look, also without.
 const asksChannel = "bahi_asks"
 
 // positionRequests are what this process and others ask of each other. The runner's mu guards it.

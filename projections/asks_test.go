@@ -27,7 +27,8 @@ func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
 	_, err = heard.Exec(t.Context(), `listen `+asksChannel)
 	require.NoError(t, err)
 	soon(t, "all processes hear each other", func() (all bool) {
-		err := r.pool.QueryRow(t.Context(), `select count(*) = 3 from pg_stat_activity where datname = current_database() and query = 'listen `+asksChannel+`'`).Scan(&all)
+		err := r.pool.QueryRow(t.Context(),
+			`select count(*) = 3 from pg_stat_activity where datname = current_database() and query = 'listen `+asksChannel+`'`).Scan(&all)
 		return err == nil && all
 	})
 
@@ -38,7 +39,8 @@ func TestAReadInAnotherProcessAsksForWhatItWaitsForAndIsTold(t *testing.T) {
 		want = append(want, "n"+strconv.Itoa(i))
 		r.add(t, want[i])
 		f := &readmodels.Freshness{Wait: time.Minute}
-		got, err := readmodels.Rows(readmodels.WithFreshness(t.Context(), f), reader, pgx.RowTo[string], `select name from seen.seen order by position`)
+		got, err := readmodels.Rows(readmodels.WithFreshness(t.Context(), f), reader, pgx.RowTo[string],
+			`select name from seen.seen order by position`)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 		require.False(t, f.Stale())

@@ -278,7 +278,8 @@ func (b Build) steps(ctx context.Context, s *session, c *control) error {
 // belongs checks that the log has the event at which a build stopped.
 func (b Build) belongs(ctx context.Context, g generation, at event.Position, id *uuid.UUID) error {
 	if g.StoreID != b.Store.ID() {
-		return &mismatch{fmt.Sprintf("the build of %s was begun with log %s, and this is log %s: cancel it and start again", g.Name, g.StoreID, b.Store.ID())}
+		return &mismatch{fmt.Sprintf("the build of %s was begun with log %s, and this is log %s: cancel it and start again", g.Name,
+			g.StoreID, b.Store.ID())}
 	}
 	if id == nil {
 		return nil
@@ -286,7 +287,8 @@ func (b Build) belongs(ctx context.Context, g generation, at event.Position, id 
 	if known, err := has(ctx, b.Store, at, *id); err != nil || known {
 		return err
 	}
-	return &mismatch{fmt.Sprintf("the build of %s is at position %d with event %s, but the log has no such event there: cancel it and start again", g.Name, at, *id)}
+	return &mismatch{fmt.Sprintf("the build of %s is at position %d with event %s, but the log has no such event there: cancel it and start "+
+		"again", g.Name, at, *id)}
 }
 
 // enter records the build's phase.
@@ -364,8 +366,8 @@ func (b Build) index(ctx context.Context, s *session) error {
 	return b.completeTables(ctx, s, keyedPlans)
 }
 
-// indexers bounds the builds that create indexes with a second connection. The first start builds all projections at once, and a Postgres as it comes takes a
-// hundred connections.
+// indexers bounds the builds that create indexes with a second connection. The first start builds all projections at once, and a Postgres
+// as it comes takes a hundred connections.
 var indexers = make(chan struct{}, 2)
 
 // makeIndexes creates two indexes at a time where there was much to fill, because the build has nothing else to do.
@@ -430,7 +432,8 @@ func (b Build) completeTables(ctx context.Context, s *session, plans string) err
 		if _, err := tx.Exec(ctx, `delete from projection.partition where name = $1 and generation = $2`, s.g.Name, s.g.Generation); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `update projection.generation set building = false where name = $1 and generation = $2`, s.g.Name, s.g.Generation); err != nil {
+		if _, err := tx.Exec(ctx, `update projection.generation set building = false where name = $1 and generation = $2`, s.g.Name,
+			s.g.Generation); err != nil {
 			return err
 		}
 		return b.enter(ctx, tx, s, catchingUp)

@@ -478,7 +478,8 @@ func TestFoldsOfABatchKeepTheirOrder(t *testing.T) {
 		require.NoError(t, err)
 		return e
 	}
-	_, err := r.store.Append(t.Context(), eventstore.To("bank-1", eventstore.Any, open("a"), rename(), rename(), open("b"), open("c"), rename()))
+	_, err := r.store.Append(t.Context(),
+		eventstore.To("bank-1", eventstore.Any, open("a"), rename(), rename(), open("b"), open("c"), rename()))
 	require.NoError(t, err)
 	require.NoError(t, r.build(p).Run(t.Context()))
 	require.Equal(t, []string{"a", "2 after 1", "b", "c", "1 after 4"}, r.names(t, "seen"))

@@ -131,7 +131,8 @@ func (r *rig) writing(t *testing.T, writers int) (stop func() int) {
 // kill terminates a random connection of a projection, as an operator or a broken network does.
 func (r *rig) kill(t *testing.T, random *rand.Rand) {
 	t.Helper()
-	rows, _ := r.pool.Query(t.Context(), `select pid from pg_stat_activity where datname = current_database() and application_name like 'bahi projection %' order by pid`)
+	rows, _ := r.pool.Query(t.Context(), `select pid from pg_stat_activity where datname = current_database()
+		and application_name like 'bahi projection %' order by pid`)
 	pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
 	require.NoError(t, err)
 	if len(pids) > 0 {
@@ -143,7 +144,8 @@ func (r *rig) kill(t *testing.T, random *rand.Rand) {
 // locks counts the locks of generations in use.
 func (r *rig) locks(t *testing.T) (n int) {
 	t.Helper()
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_locks where locktype = 'advisory' and classid in (8241002, 8241003)
+	require.NoError(t, r.pool.QueryRow(t.Context(), `select count(*) from pg_locks where locktype = 'advisory' and classid in (8241002,
+		8241003)
 		and database = (select oid from pg_database where datname = current_database())`).Scan(&n))
 	return n
 }

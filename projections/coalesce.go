@@ -43,7 +43,8 @@ func (d *demand) now() (event.Position, <-chan struct{}) {
 // has some, and so do all batches of a projection that gathers; none waits that a reader asks for. Each batch ends with an event, by which
 // the checkpoint identifies the log; positions of a store's own events would not do. A patient store lets events wait by itself; what it
 // yields then waits only for what comes at the same time.
-func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after event.Position, asked *demand) iter.Seq2[eventstore.Batch, error] {
+func coalesced(ctx context.Context, p *Projection, store eventstore.Store, after event.Position, asked *demand) iter.Seq2[eventstore.Batch,
+	error] {
 	type item struct {
 		batch eventstore.Batch
 		err   error

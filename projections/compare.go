@@ -190,7 +190,8 @@ func compareTable(ctx context.Context, tx pgx.Tx, name, live, fresh string) (d D
 			select '`+inLog+`', r from (select _n::text as r from FRESH _n except all select _l::text from LIVE _l) n
 		), first as (select place, r from odd order by r, place limit $1)
 		select f.place, (select count(*) from odd), coalesce(
-			(select to_json(_l)::text from LIVE _l where _l::text = f.r limit 1), (select to_json(_n)::text from FRESH _n where _n::text = f.r limit 1))
+			(select to_json(_l)::text from LIVE _l where _l::text = f.r limit 1), (select to_json(_n)::text from FRESH _n where _n::text = f.r `+
+		`limit 1))
 		from first f order by f.r, f.place`), maxShown)
 	var row struct{ where, text string }
 	_, err = pgx.ForEachRow(found, []any{&row.where, &d.Count, &row.text}, func() error {

@@ -42,8 +42,8 @@ func (b Build) Examine(ctx context.Context) (found Examination, err error) {
 	return b.compareWith(ctx, s, of)
 }
 
-// indexForMore creates the indexes if the live tables have advanced meanwhile: a fold into filled tables looks up rows by key (see keyed), and
-// without indexes it would read a whole table for each row.
+// indexForMore creates the indexes if the live tables have advanced meanwhile: a fold into filled tables looks up rows by key (see keyed),
+// and without indexes it would read a whole table for each row.
 func (b Build) indexForMore(ctx context.Context, s *session, of generation) error {
 	now, there, err := oneGeneration(ctx, s.conn, `name = $1 and generation = $2`, of.Name, of.Generation)
 	if err != nil || !there || now.Position <= s.g.Position {
@@ -67,7 +67,8 @@ func (b Build) scratch(ctx context.Context) (*session, error) {
 	s := b.session(conn, generation{})
 	s.g, err = newGeneration(ctx, conn, b.Projection, b.Store.ID(), b.How, true)
 	if err == nil {
-		_, err = conn.Exec(ctx, `update projection.generation set owner = $3 where name = $1 and generation = $2`, s.g.Name, s.g.Generation, s.owner)
+		_, err = conn.Exec(ctx, `update projection.generation set owner = $3 where name = $1 and generation = $2`, s.g.Name, s.g.Generation,
+			s.owner)
 	}
 	if err == nil {
 		err = b.makeTables(ctx, s)
@@ -109,11 +110,12 @@ func (b Build) refold(ctx context.Context, s *session, limit event.Position) err
 	return b.completeTables(watched, s, freePlans)
 }
 
-// analyze tells Postgres what is in the tables. A plan for tables of which it knows nothing is one for few rows, and may compare each row of one with each
-// row of another.
+// analyze tells Postgres what is in the tables. A plan for tables of which it knows nothing is one for few rows, and may compare each row
+// of one with each row of another.
 func analyze(ctx context.Context, s *session) error {
 	var all string
-	err := s.conn.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables where schemaname = $1`, s.g.schema()).Scan(&all)
+	err := s.conn.QueryRow(ctx, `select coalesce(string_agg(format('%I.%I', schemaname, tablename), ', '), '') from pg_tables
+		where schemaname = $1`, s.g.schema()).Scan(&all)
 	if err == nil && all != "" {
 		_, err = s.conn.Exec(ctx, `analyze `+all)
 	}

@@ -141,7 +141,8 @@ type part struct {
 
 // openParts connects the parts and returns them with their positions.
 func (b Build) openParts(ctx context.Context, s *session) ([]*part, error) {
-	rows, _ := s.conn.Query(ctx, `select position, event_id from projection.partition where name = $1 and generation = $2 order by nth`, s.g.Name, s.g.Generation)
+	rows, _ := s.conn.Query(ctx, `select position, event_id from projection.partition where name = $1 and generation = $2 order by nth`,
+		s.g.Name, s.g.Generation)
 	type place struct {
 		Position event.Position
 		EventID  *uuid.UUID
@@ -342,7 +343,8 @@ func (b Build) tellOf(ctx context.Context, s *session, parts []*part) {
 // maxPassed is how far a fill goes without telling, where few events are the projection's.
 const maxPassed = 100_000
 
-// read yields the events after a position up to a limit that the projection folds, those that this program does not know, and now and then another one.
+// read yields the events after a position up to a limit that the projection folds, those that this program does not know, and now and then
+// another one.
 func (b Build) read(ctx context.Context, after, limit event.Position) iter.Seq2[event.Stored, error] {
 	if sparing, is := b.Store.(eventstore.FilteredReader); is && b.Projection.raw == nil {
 		return sparing.ReadExcluding(ctx, after, limit, b.Projection.foreign())

@@ -246,7 +246,8 @@ func (f *follower) standBy(ctx context.Context) error {
 	f.r.set(f.p, func(s *Status) {
 		s.Working = false
 		if found {
-			s.Generation, s.Position, s.Ready, s.Error, s.Parked, s.Paused = at.generation, at.position, true, at.err+at.waits, at.err != "", at.paused
+			s.Generation, s.Position, s.Ready, s.Error, s.Parked, s.Paused = at.generation, at.position, true, at.err+at.waits, at.err != "",
+				at.paused
 		}
 	})
 	if found {

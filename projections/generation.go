@@ -89,10 +89,13 @@ type querier interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-const generationColumns = `name, generation, version, ddl_sha256, live, building, scratch, phase, store_id, position, event_id, owner, error,
-	paused, throttle, partitions, accepted, differences, total, rate::bigint as rate, filled_at, keep_for, keep_until, coalesce(keep_until <= now(), false) as over,
+const generationColumns = `name, generation, version, ddl_sha256, live, building, scratch, phase, store_id, position, event_id, owner, ` +
+	`error,
+	paused, throttle, partitions, accepted, differences, total, rate::bigint as rate, filled_at, keep_for, keep_until, coalesce(keep_until ` +
+	`<= now(), false) as over,
 	(select (extract(epoch from last.after_fill) * 1000000000 / last.total)::bigint from projection.generation last
-		where last.name = projection.generation.name and last.after_fill is not null and last.total > 0 order by last.generation desc limit 1) as then_each`
+		where last.name = projection.generation.name and last.after_fill is not null and last.total > 0 order by last.generation desc limit ` +
+	`1) as then_each`
 
 func generations(ctx context.Context, db querier, where string, args ...any) ([]generation, error) {
 	rows, _ := db.Query(ctx, `select `+generationColumns+` from projection.generation where `+where+` order by name, generation`, args...)
@@ -121,7 +124,8 @@ func liveGeneration(ctx context.Context, db querier, p *Projection) (generation,
 }
 
 // newGeneration registers a generation, whose tables do not exist yet, under the next number. A scratch one is locked on the connection.
-func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uuid.UUID, how BuildOptions, scratch bool) (g generation, err error) {
+func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uuid.UUID, how BuildOptions, scratch bool) (g generation,
+	err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if err := lockRegistry(ctx, tx); err != nil {
 			return err
@@ -131,7 +135,8 @@ func newGeneration(ctx context.Context, conn *pgx.Conn, p *Projection, store uui
 			throttle = &how.Throttle
 		}
 		rows, _ := tx.Query(ctx, `
-			insert into projection.generation (name, generation, version, ddl_sha256, store_id, phase, throttle, partitions, accepted, keep_for, scratch)
+			insert into projection.generation (name, generation, version, ddl_sha256, store_id, phase, throttle, partitions, accepted, keep_for,
+				scratch)
 			select $1, coalesce(max(generation), 0) + 1, $2, $3, $4, $5, $6, $7, $8, $9, $10 from projection.generation where name = $1
 			returning `+generationColumns,
 			p.Name, p.Version, p.Hash(), store, requested, throttle, p.parts(how.Partitions), how.Accept, how.Keep, scratch)
@@ -173,8 +178,10 @@ var (
 	)` + fmt.Sprintf(movePosition, `, told_from = case when told_to = position then told_from else position end, told_to = $5`)
 )
 
-// checkpoint moves a generation's checkpoint if this runner still owns it. changed has the workspaces whose rows changed, if the projection tells.
-func checkpoint(ctx context.Context, tx pgx.Tx, g generation, owner uuid.UUID, to event.Position, id *uuid.UUID, tells bool, changed map[uuid.UUID]struct{}) error {
+// checkpoint moves a generation's checkpoint if this runner still owns it. changed has the workspaces whose rows changed, if the projection
+// tells.
+func checkpoint(ctx context.Context, tx pgx.Tx, g generation, owner uuid.UUID, to event.Position, id *uuid.UUID, tells bool,
+	changed map[uuid.UUID]struct{}) error {
 	sql, args := moveSilent, []any{g.Name, g.Generation, int64(g.Position), owner, int64(to), id, g.Rate}
 	if tells {
 		sql, args = moveTelling, append(args, slices.Collect(maps.Keys(changed)))
@@ -220,7 +227,8 @@ func noteOf(why error) (text string, at *int64, typ *string) {
 // events, and the generation must not continue.
 func verify(ctx context.Context, store eventstore.Store, g generation) error {
 	if g.StoreID != store.ID() {
-		return &mismatch{fmt.Sprintf("projection %s was built from log %s, but this is log %s: rebuild it, or configure the log that it belongs to",
+		return &mismatch{fmt.Sprintf("projection %s was built from log %s, but this is log %s: rebuild it, or configure the log that it "+
+			"belongs to",
 			g.Name, g.StoreID, store.ID())}
 	}
 	if g.Position == 0 || g.EventID == nil {

@@ -106,7 +106,8 @@ func TestRollbackRefusesAParkedGeneration(t *testing.T) {
 	run.reached("seen", 2)
 	soon(t, "it is parked", func() bool { return r.of(t, p, 1).Error != nil })
 	err := r.build(p).Rollback(t.Context(), time.Hour)
-	require.ErrorContains(t, err, "the kept generation has stopped at position 1: event BankAccountOpened at position 2: ERROR: division by zero")
+	require.ErrorContains(t, err, "the kept generation has stopped at position 1: event BankAccountOpened at position 2: ERROR: division by "+
+		"zero")
 	require.Equal(t, 2, r.live(t, p).Generation)
 	require.True(t, r.live(t, p).Live)
 

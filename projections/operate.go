@@ -108,14 +108,16 @@ func (b Build) Drop(ctx context.Context, number int) error {
 	case g.Version == b.Projection.Version:
 		return ErrInUse
 	}
-	_, err = conn.Exec(ctx, `update projection.generation set live = false, scratch = true, owner = null where name = $1 and generation = $2`, g.Name, g.Generation)
+	_, err = conn.Exec(ctx, `update projection.generation set live = false, scratch = true, owner = null where name = $1 and generation = $2`,
+		g.Name, g.Generation)
 	if err != nil {
 		return err
 	}
 	return drop(ctx, conn, g)
 }
 
-// cancelTimeout is how long Cancel waits for a build to release its tables. Afterwards [Runner.MaintainGenerations] of some process drops them.
+// cancelTimeout is how long Cancel waits for a build to release its tables. Afterwards [Runner.MaintainGenerations] of some process drops
+// them.
 const cancelTimeout = 15 * time.Second
 
 // Cancel ends the build and drops its tables.
@@ -141,7 +143,8 @@ func (b Build) Cancel(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		b.Log.Warn("the tables of a cancelled build will be dropped later", "projection", found[0].Name, "generation", found[0].Generation, "error", err)
+		b.Log.Warn("the tables of a cancelled build will be dropped later", "projection", found[0].Name, "generation", found[0].Generation,
+			"error", err)
 	}
 	return nil
 }

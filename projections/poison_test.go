@@ -31,10 +31,12 @@ func poisoned(cured *atomic.Bool) func(*Batch, string) {
 func TestPoisonEventStopsOnlyItsProjection(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"error":   "event BankAccountOpened at position 3: ERROR: division by zero (SQLSTATE 22012)",
-		"panic":   "event BankAccountOpened at position 3: panic: a mistake",
-		"version": `event BankAccountOpened at position 3: decode BankAccountOpened at position 3: schema version 99 is unknown to this program, which knows 1 to 1`,
-		"garbage": "event BankAccountOpened at position 3: decode BankAccountOpened at position 3: json: cannot unmarshal number into Go struct field",
+		"error": "event BankAccountOpened at position 3: ERROR: division by zero (SQLSTATE 22012)",
+		"panic": "event BankAccountOpened at position 3: panic: a mistake",
+		"version": `event BankAccountOpened at position 3: decode BankAccountOpened at position 3: schema version 99 is unknown to this ` +
+			`program, which knows 1 to 1`,
+		"garbage": "event BankAccountOpened at position 3: decode BankAccountOpened at position 3: json: cannot unmarshal number into Go " +
+			"struct field",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -144,8 +144,8 @@ func (f Fold) Resuming(resume func(context.Context, *Batch) error) Fold {
 	return f
 }
 
-// PartitionedBy lets parallel parts, with their own connections and transactions, share a fill. key returns which part folds an event; all means
-// every part. A part must not touch another part's rows, and must not depend on another part's progress.
+// PartitionedBy lets parallel parts, with their own connections and transactions, share a fill. key returns which part folds an event; all
+// means every part. A part must not touch another part's rows, and must not depend on another part's progress.
 func (p *Projection) PartitionedBy(key func(*event.Recorded[any]) (key int64, all bool)) *Projection {
 	p.parted = key
 	return p
@@ -179,7 +179,8 @@ func (p *Projection) WithBatchDelay(most time.Duration) *Projection {
 	return p
 }
 
-// WithChangeTracking declares that the fold calls [Batch.MarkChanged] for each workspace whose rows it changes. Then answers from the tables can be kept.
+// WithChangeTracking declares that the fold calls [Batch.MarkChanged] for each workspace whose rows it changes. Then answers from the
+// tables can be kept.
 func (p *Projection) WithChangeTracking() *Projection {
 	p.tells = true
 	return p
@@ -312,8 +313,8 @@ type Batch struct {
 	Resumed bool
 	// Part is the part of the fold.
 	Part Part
-	// FoldState is for Apply and Raw too: what the fold stored there in an earlier batch of the same runner, the only writer of the tables. It is
-	// nil at first, and after a failed batch.
+	// FoldState is for Apply and Raw too: what the fold stored there in an earlier batch of the same runner, the only writer of the tables. It
+	// is nil at first, and after a failed batch.
 	FoldState any
 
 	queued  pgx.Batch

@@ -16,19 +16,20 @@ import (
 
 // rawSeen records each event and its batch.
 func rawSeen(name string, hook func(e event.Stored) error) *Projection {
-	return Define(name, 1, `create table seen (position bigint primary key, name text not null)`, Raw(func(ctx context.Context, b *Batch, events []event.Stored) error {
-		for _, e := range events {
-			if hook != nil {
-				if err := hook(e); err != nil {
+	return Define(name, 1, `create table seen (position bigint primary key, name text not null)`,
+		Raw(func(ctx context.Context, b *Batch, events []event.Stored) error {
+			for _, e := range events {
+				if hook != nil {
+					if err := hook(e); err != nil {
+						return err
+					}
+				}
+				if _, err := b.Tx.Exec(ctx, `insert into seen (position, name) values ($1, $2)`, int64(e.Position), e.Type+string(e.Data)); err != nil {
 					return err
 				}
 			}
-			if _, err := b.Tx.Exec(ctx, `insert into seen (position, name) values ($1, $2)`, int64(e.Position), e.Type+string(e.Data)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
+			return nil
+		}))
 }
 
 func TestRawFoldTakesEventsAsStored(t *testing.T) {

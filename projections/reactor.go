@@ -74,8 +74,8 @@ func (r *Runner) React(ctx context.Context, all ...*Reactor) error {
 	return r.follow(ctx, followers)
 }
 
-// EnsureCheckpoints gives reactors that have no checkpoint in this log one at its head. It comes before this process writes: a reactor that begins later passes over what was
-// appended until then. It is not for reactors that forward.
+// EnsureCheckpoints gives reactors that have no checkpoint in this log one at its head. It comes before this process writes: a reactor that
+// begins later passes over what was appended until then. It is not for reactors that forward.
 func (r *Runner) EnsureCheckpoints(ctx context.Context, all ...*Reactor) error {
 	head, id, err := NewestBefore(ctx, r.store, eventstore.End)
 	if err != nil {
@@ -85,14 +85,16 @@ func (r *Runner) EnsureCheckpoints(ctx context.Context, all ...*Reactor) error {
 		var moved bool
 		err := r.pool.QueryRow(ctx, `
 			insert into reactor.checkpoint (name, store_id, position, event_id) values ($1, $2, $3, $4)
-			on conflict (name) do update set store_id = $2, position = $3, event_id = $4, error = null, error_at = null, error_position = null, waits = null
+			on conflict (name) do update set store_id = $2, position = $3, event_id = $4, error = null, error_at = null, error_position = null,
+				waits = null
 			where checkpoint.store_id <> $2 returning xmax <> 0`, a.p.Name, r.store.ID(), int64(head), id).Scan(&moved)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 		case err != nil:
 			return fmt.Errorf("place the checkpoint of %s: %w", a.p.Name, err)
 		case moved:
-			r.log.Warn("the reactor's checkpoint is of another log; starting at the head of this one", "reactor", a.p.Name, "head", head, "log", r.store.ID())
+			r.log.Warn("the reactor's checkpoint is of another log; starting at the head of this one", "reactor", a.p.Name, "head", head,
+				"log", r.store.ID())
 		}
 	}
 	return nil

@@ -58,7 +58,8 @@ func (k reactorRow) begin(ctx context.Context, conn *pgx.Conn) (held, error) {
 		case err != nil:
 			return nil, err
 		case known:
-			_, err := conn.Exec(ctx, `update reactor.checkpoint set error = null, error_at = null where name = $1 and error_position is null`, k.p.Name)
+			_, err := conn.Exec(ctx, `update reactor.checkpoint set error = null, error_at = null where name = $1 and error_position is null`,
+				k.p.Name)
 			return h, err
 		case k.p.forwards:
 			return h, &mismatch{fmt.Sprintf("%s has forwarded the log %s up to position %d, which is not in this log: "+

@@ -175,7 +175,8 @@ func TestErrorIsRecordedOnlyOnOwnedTables(t *testing.T) {
 func TestFailedIndexIsReportedAndRetried(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	p := Define("seen", 1, "create table seen (position bigint, name text);\n-- after fill\ncreate unique index seen_name_idx on seen (name);\n",
+	p := Define("seen", 1, "create table seen (position bigint, name text);\n-- after fill\ncreate unique index seen_name_idx on seen "+
+		"(name);\n",
 		On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 			b.Exec(`insert into seen values ($1, $2)`, int64(e.Position), e.Data.Name)
 		}))

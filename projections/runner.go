@@ -140,8 +140,8 @@ func (r *Runner) Statuses() map[string]Status {
 func (r *Runner) Advanced() <-chan struct{} { return r.moved.Wait() }
 
 // Follow returns how far this process has folded a generation, 0 for the live one, and a channel that is closed at its next move. It
-// returns false if this process does not fold it; the channel is then closed when the process that does tells that it has what was asked, or nil. Events up to
-// the asked position are folded as they come, by whichever process.
+// returns false if this process does not fold it; the channel is then closed when the process that does tells that it has what was asked,
+// or nil. Events up to the asked position are folded as they come, by whichever process.
 func (r *Runner) Follow(name string, generation int, asked event.Position) (at event.Position, moved <-chan struct{}, folds bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"bahi/eventstore"
 )
 
-// decoder decodes the events that a projection folds, and knows which ones an operator has skipped. A follower uses one decoder as long as it
-// holds its checkpoint.
+// decoder decodes the events that a projection folds, and knows which ones an operator has skipped. A follower uses one decoder as long as
+// it holds its checkpoint.
 type decoder struct {
 	p       *Projection
 	reveal  Reveal

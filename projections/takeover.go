@@ -92,7 +92,8 @@ func (b Build) agree(ctx context.Context, s *session, c *control) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.conn.Exec(ctx, `update projection.generation set differences = $3 where name = $1 and generation = $2`, s.g.Name, s.g.Generation, text)
+	_, err = s.conn.Exec(ctx, `update projection.generation set differences = $3 where name = $1 and generation = $2`, s.g.Name,
+		s.g.Generation, text)
 	if err != nil {
 		return err
 	}
@@ -174,8 +175,8 @@ func (b Build) reference(ctx context.Context, s *session) (generation, bool, err
 // errBehind reports that the new tables lag too much to become live.
 var errBehind = errors.New("the new generation lags too much")
 
-// swap makes the new generation live. Meanwhile the live one is stopped, for the time to fold at most within events. Readers find either the
-// one or the other, and neither lacks what they have read before. The previous owner notices with its next batch.
+// swap makes the new generation live. Meanwhile the live one is stopped, for the time to fold at most within events. Readers find either
+// the one or the other, and neither lacks what they have read before. The previous owner notices with its next batch.
 func (b Build) swap(ctx context.Context, s *session, within event.Position) error {
 	conn, err := connect(ctx, b.Config, b.Projection)
 	if err != nil {
@@ -202,14 +203,16 @@ func (b Build) swap(ctx context.Context, s *session, within event.Position) erro
 	}
 	// The build is over, which others may report by now.
 	if err := drop(context.WithoutCancel(ctx), conn, *old); err != nil {
-		b.Log.Warn("an old generation was not dropped; a serving process will drop it", "projection", s.g.Name, "generation", old.Generation, "error", err)
+		b.Log.Warn("an old generation was not dropped; a serving process will drop it", "projection", s.g.Name, "generation", old.Generation,
+			"error", err)
 	}
 	return nil
 }
 
 // move makes a generation live and returns the one that it replaces, or nil. That one is kept for a while, or must be dropped. move calls
 // reach while the live one is stopped at a position; reach returns when the new one is there.
-func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, keep time.Duration, reach func(event.Position) error) (old *generation, err error) {
+func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, keep time.Duration,
+	reach func(event.Position) error) (old *generation, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `set local lock_timeout = '`+answersTimeout+`'`); err != nil {
 			return err
@@ -223,7 +226,8 @@ func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, 
 		}
 		if found {
 			// Its runner waits here for its next checkpoint, and is fenced off afterwards.
-			rows, _ := tx.Query(ctx, `select `+generationColumns+` from projection.generation where name = $1 and generation = $2 for update`, live.Name, live.Generation)
+			rows, _ := tx.Query(ctx, `select `+generationColumns+` from projection.generation where name = $1 and generation = $2 for update`,
+				live.Name, live.Generation)
 			if live, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[generation]); err != nil {
 				return err
 			}
@@ -236,7 +240,8 @@ func move(ctx context.Context, conn *pgx.Conn, to generation, owner *uuid.UUID, 
 			}
 		}
 		done, err := tx.Exec(ctx, `
-			update projection.generation set live = true, building = false, phase = null, keep_until = null, owner = null, differences = null, paused = false,
+			update projection.generation set live = true, building = false, phase = null, keep_until = null, owner = null, differences = null,
+				paused = false,
 				after_fill = case when phase is not null and differences is null then clock_timestamp() - filled_at else after_fill end
 			where name = $1 and generation = $2 and not scratch and ($3::uuid is null or owner = $3)`, to.Name, to.Generation, owner)
 		if err == nil && done.RowsAffected() == 0 {
@@ -258,7 +263,8 @@ func isBusy(err error) bool {
 
 // retire takes a generation away from readers, who find the other one, and expires what was kept before.
 func retire(ctx context.Context, tx pgx.Tx, g, to generation, keep time.Duration) error {
-	_, err := tx.Exec(ctx, `update projection.generation set scratch = true, owner = null where `+isKept+` and generation <> $3`, g.Name, g.Version, to.Generation)
+	_, err := tx.Exec(ctx, `update projection.generation set scratch = true, owner = null where `+isKept+` and generation <> $3`,
+		g.Name, g.Version, to.Generation)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,11 @@ package projections
 
 import "strings"
 
-// RowCountDDL returns DDL for the end of a projection's, which keeps the number of rows of a table, so that a list need not count them: the table
-// <of>_tally has it in the column rows, for each combination of values that columns have. A column whose name ends in ? may be null, which is counted as the empty text.
-// Only rows that fit where are counted. Triggers keep it, whatever a fold does; a fill counts once, at its end.
+// RowCountDDL returns DDL for the end of a projection's, which keeps the number of rows of a table, so that a list need not count them: the
+// table
+// <of>_tally has it in the column rows, for each combination of values that columns have. A column whose name ends in ? may be null, which
+// is counted as the empty text. Only rows that fit where are counted. Triggers keep it, whatever a fold does; a fill counts once, at its
+// end.
 func RowCountDDL(of, where string, columns ...string) string {
 	var names, values []string
 	for _, c := range columns {
@@ -19,7 +21,8 @@ func RowCountDDL(of, where string, columns ...string) string {
 		return "select " + strings.Join(values, ", ") + ", " + n + " as n from " + from + " where " + where
 	}
 	fill := func(text string, more ...string) string {
-		return strings.NewReplacer(append(more, "{of}", of, "{columns}", strings.Join(names, ", "), "{moved}", "moved."+strings.Join(names, ", moved."))...).Replace(text)
+		return strings.NewReplacer(append(more, "{of}", of, "{columns}", strings.Join(names, ", "), "{moved}",
+			"moved."+strings.Join(names, ", moved."))...).Replace(text)
 	}
 	ddl := fill(`
 create table {of}_tally as select {columns}, sum(n)::bigint as rows from (` + each("1", "{of}") + `) every group by {columns};
@@ -42,7 +45,8 @@ declare
   counted bigint;
 begin
   for moved in select {columns}, sum(n)::bigint as rows from ({changes}) every group by {columns} having sum(n) <> 0 order by {columns} loop
-    insert into {of}_tally as t values ({moved}, moved.rows) on conflict ({columns}) do update set rows = t.rows + excluded.rows returning t.rows into counted;
+    insert into {of}_tally as t values ({moved}, moved.rows) on conflict ({columns}) do update set rows = t.rows + excluded.rows
+    	returning t.rows into counted;
     if counted = 0 then
       delete from {of}_tally t where ({columns}) = ({moved});
     end if;

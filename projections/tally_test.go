@@ -13,7 +13,8 @@ import (
 func TestRowsAreCountedAsTheyChange(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	tallied := Define("names", 1, `create table name (position bigint primary key, name text, long boolean not null, gone boolean not null);`+"\n-- after fill\n"+
+	tallied := Define("names", 1, `create table name (position bigint primary key, name text, long boolean not null, gone boolean not null);`+
+		"\n-- after fill\n"+
 		RowCountDDL("name", "not gone", "name?", "long"),
 		On(func(b *Batch, e event.Recorded[book.AccountOpened]) {
 			switch name := e.Data.Name; name[0] {

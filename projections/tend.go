@@ -19,8 +19,8 @@ const lookInterval = time.Second
 // tendAgain is the pause after a failure with a generation.
 const tendAgain = 5 * time.Second
 
-// MaintainGenerations works on all generations but the live ones until ctx ends: it builds requested ones and resumes interrupted builds, keeps those up
-// to date that are ready for a rollback, and drops the rest. Of several processes, one works on a generation.
+// MaintainGenerations works on all generations but the live ones until ctx ends: it builds requested ones and resumes interrupted builds,
+// keeps those up to date that are ready for a rollback, and drops the rest. Of several processes, one works on a generation.
 func (r *Runner) MaintainGenerations(ctx context.Context, all ...*Projection) error {
 	var (
 		mu     sync.Mutex

@@ -17,8 +17,8 @@ import (
 // passingTimeout bounds the statement that moves checkpoints together.
 const passingTimeout = 10 * time.Second
 
-// checkpointBatcher moves checkpoints over events that their projections do not fold. Those that ask at the same time share a transaction: most
-// projections pass over most events, and a transaction for each would cost more than folding the events.
+// checkpointBatcher moves checkpoints over events that their projections do not fold. Those that ask at the same time share a transaction:
+// most projections pass over most events, and a transaction for each would cost more than folding the events.
 type checkpointBatcher struct {
 	pool *pgxpool.Pool
 
@@ -90,7 +90,8 @@ func (t *checkpointBatcher) move(ctx context.Context, group []*passing) (map[str
 		owners, ids = append(owners, p.owner), append(ids, p.id)
 	}
 	rows, _ := t.pool.Query(ctx, `
-		update projection.generation g set position = m.upto, event_id = m.event_id, rate = m.rate, error = null, error_at = null, error_position = null,
+		update projection.generation g set position = m.upto, event_id = m.event_id, rate = m.rate, error = null, error_at = null,
+			error_position = null,
 			told_to = case when g.told_to = g.position then m.upto else g.told_to end
 		from unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::uuid[], $7::uuid[])
 				m (name, generation, position, upto, rate, owner, event_id),

@@ -33,7 +33,8 @@ func (r *rig) together(t *testing.T, names ...string) {
 		if name == "garbage" {
 			e.Data = []byte(`{"name":7}`)
 		}
-		x.Writes = append(x.Writes, eventstore.Write{Stream: "bank-" + uuid.NewString(), Expected: eventstore.NoStream, Events: []event.Proposed{e}})
+		x.Writes = append(x.Writes, eventstore.Write{Stream: "bank-" + uuid.NewString(), Expected: eventstore.NoStream,
+			Events: []event.Proposed{e}})
 	}
 	_, err := r.store.Append(t.Context(), x)
 	require.NoError(t, err)

@@ -69,7 +69,8 @@ type Jobs struct {
 
 // NewJobs creates the queue. It returns an error if two workers have one kind or a sweep has no worker.
 func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
-	j := &Jobs{policies: map[string]Policy{}, needed: map[string]func(context.Context, event.Position, []job) ([]bool, error){}, metrics: newMetrics(), log: config.Log}
+	j := &Jobs{policies: map[string]Policy{}, needed: map[string]func(context.Context, event.Position, []job) ([]bool, error){},
+		metrics: newMetrics(), log: config.Log}
 	workers, queues := river.NewWorkers(), map[string]river.QueueConfig{}
 	for _, w := range config.Workers {
 		if err := w.add(workers, config.Now); err != nil {
@@ -94,8 +95,9 @@ func NewJobs(ctx context.Context, config Config) (*Jobs, error) {
 		return nil, err
 	}
 	riverConfig := &river.Config{
-		Schema: schema, Logger: slog.New(quiet{config.Log.Handler()}), FetchPollInterval: cmp.Or(config.poll, pollInterval), FetchCooldown: cooldown,
-		JobTimeout: defaultTimeout, RescueStuckJobsAfter: lostAfter, SoftStopTimeout: softStop,
+		Schema: schema, Logger: slog.New(quiet{config.Log.Handler()}), FetchPollInterval: cmp.Or(config.poll, pollInterval),
+		FetchCooldown: cooldown,
+		JobTimeout:    defaultTimeout, RescueStuckJobsAfter: lostAfter, SoftStopTimeout: softStop,
 		JobStuckHandler: func(_ context.Context, p river.JobStuckHandlerParams) river.JobStuckHandlerResult {
 			return river.JobStuckHandlerResult{AddWorkerSlot: p.TotalStuckJobs <= maxStuck}
 		},
@@ -141,7 +143,8 @@ func (s Sweep) periodic(policy Policy) *river.PeriodicJob {
 
 // unfinished are the states of jobs that are waiting or running.
 var unfinished = []rivertype.JobState{
-	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning, rivertype.JobStateScheduled,
+	rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRetryable, rivertype.JobStateRunning,
+	rivertype.JobStateScheduled,
 }
 
 // maxAsked bounds how long jobs wait for the answer whether they are needed.
@@ -219,7 +222,8 @@ func (j *Jobs) Run(ctx context.Context) error {
 		return nil
 	}
 	events, unsubscribe := j.client.Subscribe(
-		river.EventKindJobCompleted, river.EventKindJobFailed, river.EventKindJobCancelled, river.EventKindJobSnoozed, river.EventKindJobInterrupted)
+		river.EventKindJobCompleted, river.EventKindJobFailed, river.EventKindJobCancelled, river.EventKindJobSnoozed,
+		river.EventKindJobInterrupted)
 	told := make(chan struct{})
 	go func() {
 		defer close(told)

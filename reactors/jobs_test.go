@@ -33,14 +33,15 @@ func TestFailingJobIsRetriedUntilItsAttemptsAreUsedUp(t *testing.T) {
 	r := newRig(t)
 	var at []time.Time
 	var from atomic.Value
-	jobs := r.jobs(Config{Workers: Workers{Work(Policy{Attempts: 3, First: 300 * time.Millisecond}, func(_ context.Context, job Job[greet]) error {
-		at = append(at, time.Now())
-		from.Store(job.Event)
-		if job.Attempt == 2 {
-			panic("the provider is not there")
-		}
-		return errors.New("the provider says no")
-	})}})
+	jobs := r.jobs(Config{Workers: Workers{Work(Policy{Attempts: 3, First: 300 * time.Millisecond},
+		func(_ context.Context, job Job[greet]) error {
+			at = append(at, time.Now())
+			from.Store(job.Event)
+			if job.Attempt == 2 {
+				panic("the provider is not there")
+			}
+			return errors.New("the provider says no")
+		})}})
 	run := r.run(jobs, greeter(nil))
 	run.until(working)
 	stop := r.background(jobs.Run)
@@ -86,7 +87,8 @@ func TestOutcomesAreCounted(t *testing.T) {
 	jobs := r.jobs(Config{Workers: Workers{
 		Work(Policy{First: time.Millisecond}, func(_ context.Context, job Job[greet]) error {
 			switch {
-			case job.Args.Account == "snooze" && job.Attempt == 1 && r.exec(`update river.river_job set metadata = metadata where metadata ? 'snoozes'`) == 0:
+			case job.Args.Account == "snooze" && job.Attempt == 1 &&
+				r.exec(`update river.river_job set metadata = metadata where metadata ? 'snoozes'`) == 0:
 				return Snooze(time.Millisecond)
 			case job.Args.Account == "fail" && job.Attempt == 1:
 				return errors.New("once")
@@ -107,7 +109,8 @@ func TestOutcomesAreCounted(t *testing.T) {
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "hang"), 0)
 	r.background(jobs.Run)
 	for outcome, times := range map[string]float64{done: 3, snoozed: 1, failed: 1, cancelled: 1, discarded: -1} {
-		require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", outcome) == times }, time.Minute, 10*time.Millisecond, outcome)
+		require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", outcome) == times }, time.Minute,
+			10*time.Millisecond, outcome)
 	}
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "greet"), 0)
 	require.InDelta(t, 0, metric(t, registry, "bahi_jobs_waiting", "hang"), 0)
@@ -129,7 +132,8 @@ func TestAJobWaitsForTablesThatAreNotBuilt(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	jobs.Register(registry)
 	r.background(jobs.Run)
-	require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", done) == 1 }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return metric(t, registry, "bahi_job_attempts_total", "greet", done) == 1 }, time.Minute,
+		10*time.Millisecond)
 	require.InDelta(t, 1, metric(t, registry, "bahi_job_attempts_total", "greet", snoozed), 0)
 }
 
@@ -157,7 +161,8 @@ func TestHangingProviderDelaysOnlyItsKind(t *testing.T) {
 	r.add(names(30)...)
 	run.reached(r.head())
 	require.Eventually(t, func() bool { return greeted.Load() == 30 }, time.Minute, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return r.pool.Stat().AcquiredConns() == 0 }, time.Minute, time.Millisecond, "jobs must not use the requests' connections")
+	require.Eventually(t, func() bool { return r.pool.Stat().AcquiredConns() == 0 }, time.Minute, time.Millisecond,
+		"jobs must not use the requests' connections")
 	require.Less(t, stop(), 20*time.Second)
 	var interrupted int
 	require.NoError(t, r.pool.QueryRow(t.Context(), `
@@ -185,10 +190,11 @@ func TestStuckJobDelaysTheStopByTenSecondsAtMost(t *testing.T) {
 func TestAttemptEndsAtItsTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	jobs := r.jobs(Config{Workers: Workers{Work(Policy{Attempts: 1, Timeout: 100 * time.Millisecond}, func(ctx context.Context, _ Job[hang]) error {
-		<-ctx.Done()
-		return context.Cause(ctx)
-	})}})
+	jobs := r.jobs(Config{Workers: Workers{Work(Policy{Attempts: 1, Timeout: 100 * time.Millisecond},
+		func(ctx context.Context, _ Job[hang]) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})}})
 	r.insert(jobs, hang{})
 	r.background(jobs.Run)
 	require.Equal(t, "context deadline exceeded", *r.job("hang", "discarded").LastError)

@@ -28,7 +28,8 @@ type Reactor struct {
 	on    map[reflect.Type]func(*Queue, event.Recorded[any]) error
 }
 
-// Gathering makes events wait up to most for later ones, so that their jobs are added together. It suits jobs for which nobody waits: many cost little more than one.
+// Gathering makes events wait up to most for later ones, so that their jobs are added together. It suits jobs for which nobody waits: many
+// cost little more than one.
 func (r *Reactor) Gathering(most time.Duration) *Reactor {
 	r.waits = most
 	return r
@@ -79,7 +80,8 @@ type Queue struct {
 	joined map[string]int // where the newest job of a kind is that takes more
 }
 
-// Mergeable are arguments of a job for several events. Join returns them with those of another job, or false if there are enough. The job has the first event's id.
+// Mergeable are arguments of a job for several events. Join returns them with those of another job, or false if there are enough. The job
+// has the first event's id.
 type Mergeable interface {
 	Args
 

@@ -70,7 +70,8 @@ type Replayed struct {
 // Replay repeats the reaction to the events after a position, up to the reactor's checkpoint, or the log's head if it never ran. The
 // reactor may run meanwhile, and its checkpoint does not change. A job that River still has is not added again, whatever its state;
 // a job that was done and deleted (River keeps done jobs for a day) is done again. A failed replay may be repeated.
-func (r *Runner) Replay(ctx context.Context, reactor *Reactor, after event.Position, progress func(at, upTo event.Position)) (done Replayed, err error) {
+func (r *Runner) Replay(ctx context.Context, reactor *Reactor, after event.Position,
+	progress func(at, upTo event.Position)) (done Replayed, err error) {
 	if done.UpTo, err = r.checkpointOf(ctx, reactor); err != nil {
 		return done, err
 	}

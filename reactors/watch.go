@@ -25,7 +25,8 @@ type metrics struct {
 
 func newMetrics() *metrics {
 	return &metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "bahi_job_attempts_total", Help: "Attempts of jobs in this process, by kind and outcome: done, failed, discarded, cancelled, snoozed.",
+		Name: "bahi_job_attempts_total", Help: "Attempts of jobs in this process, by kind and outcome: done, failed, discarded, cancelled, " +
+			"snoozed.",
 	}, []string{"kind", "outcome"})}
 }
 

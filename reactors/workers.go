@@ -97,9 +97,10 @@ type Wanted[A Args] struct {
 	Workspace uuid.UUID // of the event
 }
 
-// WorkIf is [Work] for jobs that mostly would find nothing to do. Before such jobs are added, needed is asked which of them may have something to do, as of a position
-// of the log or later. All are added if it fails.
-func WorkIf[A Args](policy Policy, needed func(ctx context.Context, asOf event.Position, all []Wanted[A]) ([]bool, error), do func(context.Context, Job[A]) error) Worker {
+// WorkIf is [Work] for jobs that mostly would find nothing to do. Before such jobs are added, needed is asked which of them may have
+// something to do, as of a position of the log or later. All are added if it fails.
+func WorkIf[A Args](policy Policy, needed func(ctx context.Context, asOf event.Position, all []Wanted[A]) ([]bool, error),
+	do func(context.Context, Job[A]) error) Worker {
 	w := Work(policy, do)
 	w.needed = func(ctx context.Context, asOf event.Position, jobs []job) ([]bool, error) {
 		all := make([]Wanted[A], len(jobs))

@@ -35,8 +35,8 @@ type CacheKey struct {
 	Of         any
 }
 
-// Cached returns what read returned for the key before, as long as the projection changed no rows of the workspace since then, and otherwise calls
-// it. Of callers who ask at once one reads, and the others look again whether its answer is theirs.
+// Cached returns what read returned for the key before, as long as the projection changed no rows of the workspace since then, and
+// otherwise calls it. Of callers who ask at once one reads, and the others look again whether its answer is theirs.
 // The answer is as fresh as that of a read, and reports the same position. read must find the same for each caller of the workspace, and
 // nothing may change its value afterwards; size is how many bytes that has, 0 for one that is not worth keeping.
 //
@@ -96,7 +96,8 @@ func (r *Reader) unchanged(ctx context.Context, k CacheKey, a answer, top event.
 		select g.generation, greatest(g.told_from, (
 			select c.position from projection.change c where c.name = g.name and c.generation = g.generation and c.workspace_id = $1))
 		from projection.generation g
-		where g.live and g.name = '%[1]s' and g.version = %[2]d and g.told_to = g.position /* %[1]s.tables */`, k.Projection, r.versions[k.Projection]), k.Workspace)
+		where g.live and g.name = '%[1]s' and g.version = %[2]d and g.told_to = g.position /* %[1]s.tables */`, k.Projection,
+		r.versions[k.Projection]), k.Workspace)
 	if errors.Is(err, errUntold) {
 		return false, own, nil
 	}

@@ -47,10 +47,11 @@ func (k *keeping) ask(t *testing.T, workspace uuid.UUID, f *readmodels.Freshness
 	t.Helper()
 	key := readmodels.CacheKey{Projection: "names", Workspace: workspace, Of: "signs"}
 	size := func(all []string) int { return len(all) }
-	found, err := readmodels.Cached(readmodels.WithFreshness(t.Context(), f), k.reader, key, size, func(ctx context.Context) ([]string, error) {
-		k.reads++
-		return readmodels.RowsBatched(ctx, k.reader, pgx.RowTo[string], `select name from names.sign where workspace_id = $1`, workspace)
-	})
+	found, err := readmodels.Cached(readmodels.WithFreshness(t.Context(), f), k.reader, key, size,
+		func(ctx context.Context) ([]string, error) {
+			k.reads++
+			return readmodels.RowsBatched(ctx, k.reader, pgx.RowTo[string], `select name from names.sign where workspace_id = $1`, workspace)
+		})
 	require.NoError(t, err)
 	slices.Sort(found)
 	return found

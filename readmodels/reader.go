@@ -50,8 +50,8 @@ type statement struct {
 }
 
 // Follow returns how far this process has folded a generation, and a channel that is closed at its next
-// move. It returns false when this process does not fold it; the channel is then closed when another process tells that it has folded what was asked, and nil
-// when none will. Events up to the asked position are folded without delay.
+// move. It returns false when this process does not fold it; the channel is then closed when another process tells that it has folded what
+// was asked, and nil when none will. Events up to the asked position are folded without delay.
 type Follow func(name string, generation int, asked event.Position) (at event.Position, moved <-chan struct{}, folds bool)
 
 // NewReader makes a reader. Versions has the projections that this program reads. Follow may be nil. Each read finds the log's head in its
@@ -60,7 +60,8 @@ func NewReader(pool *pgxpool.Pool, versions map[string]int, follow Follow) *Read
 	if follow == nil {
 		follow = func(string, int, event.Position) (event.Position, <-chan struct{}, bool) { return 0, nil, false }
 	}
-	return &Reader{Wait: defaultWait, Poll: askedPoll, pool: pool, lookups: newLookups(pool), versions: versions, follow: follow, kept: answers{most: keptBytes}, live: map[string]int{}, sql: map[string]*statement{}}
+	return &Reader{Wait: defaultWait, Poll: askedPoll, pool: pool, lookups: newLookups(pool), versions: versions, follow: follow,
+		kept: answers{most: keptBytes}, live: map[string]int{}, sql: map[string]*statement{}}
 }
 
 // Rows returns a view's rows. The SQL names tables as projection.table.
@@ -72,8 +73,8 @@ func Rows[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string
 	return all, err
 }
 
-// RowsBatched returns the rows of a view that has few, in no order. Those of many callers take one statement, which costs Postgres more to set
-// up than to run.
+// RowsBatched returns the rows of a view that has few, in no order. Those of many callers take one statement, which costs Postgres more to
+// set up than to run.
 func RowsBatched[T any](ctx context.Context, r *Reader, as pgx.RowToFunc[T], sql string, args ...any) (all []T, err error) {
 	err = r.read(ctx, sql, args, true, func(rows pgx.Rows) (err error) {
 		all, err = pgx.CollectRows(rows, as)
@@ -164,7 +165,8 @@ func (r *Reader) read(ctx context.Context, sql string, args []any, few bool, col
 
 // attempt reads once: how far the projections are, where the log's head is, and the rows, in one
 // statement and so in one snapshot. It collects the rows only if they are the answer.
-func (r *Reader) attempt(ctx context.Context, s *statement, w *wait, f *Freshness, args []any, few bool, collect func(pgx.Rows) error) (settled bool, err error) {
+func (r *Reader) attempt(ctx context.Context, s *statement, w *wait, f *Freshness, args []any, few bool,
+	collect func(pgx.Rows) error) (settled bool, err error) {
 	var (
 		told  *toldRows
 		stale bool
@@ -324,7 +326,8 @@ func (r *Reader) generation(ctx context.Context, name string) (g int, err error)
 	if known {
 		return g, nil
 	}
-	err = r.pool.QueryRow(ctx, `select generation from projection.generation where live and name = $1 and version = $2`, name, r.versions[name]).Scan(&g)
+	err = r.pool.QueryRow(ctx, `select generation from projection.generation where live and name = $1 and version = $2`, name,
+		r.versions[name]).Scan(&g)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, fmt.Errorf("%s: %w", name, ErrNotBuilt)
 	}

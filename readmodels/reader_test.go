@@ -288,7 +288,8 @@ func staleAtOnce(t *testing.T, stop string) {
 	require.NoError(t, err)
 	_, err = count(fresh(t, &readmodels.Freshness{Min: 3, Wait: time.Millisecond}), s.reader)
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout)
-	_, err = readmodels.Complete(fresh(t, &readmodels.Freshness{Wait: forever}), func(ctx context.Context) (int, error) { return count(ctx, s.reader) })
+	_, err = readmodels.Complete(fresh(t, &readmodels.Freshness{Wait: forever}),
+		func(ctx context.Context) (int, error) { return count(ctx, s.reader) })
 	require.ErrorIs(t, err, readmodels.ErrPositionTimeout, "not for what is decided on it")
 }
 
@@ -458,7 +459,8 @@ func TestAMistakeInAViewIsTold(t *testing.T) {
 	require.ErrorContains(t, err, "nonsense")
 	_, err = readmodels.Row(t.Context(), s.reader, errNoName, pgx.RowTo[int], `select name from names.name`)
 	require.Error(t, err)
-	_, err = readmodels.Row(t.Context(), s.reader, errNoName, func(pgx.CollectableRow) (int, error) { panic("a mistake") }, `select name from names.name`)
+	_, err = readmodels.Row(t.Context(), s.reader, errNoName, func(pgx.CollectableRow) (int, error) { panic("a mistake") },
+		`select name from names.name`)
 	require.ErrorContains(t, err, "a mistake")
 	n, err := count(t.Context(), s.reader)
 	require.NoError(t, err)

@@ -19,9 +19,9 @@ const (
 	firstLooked = 1000
 )
 
-// Search is a search for records that have each of the words that were asked for, or a word that is like it: of all trigrams of the two, at least two in
-// five are common. A word with a digit is only itself. The best record is the one with the most likely words, where one in the name counts twice.
-// Without a word nothing is found.
+// Search is a search for records that have each of the words that were asked for, or a word that is like it: of all trigrams of the two, at
+// least two in five are common. A word with a digit is only itself. The best record is the one with the most likely words, where one in the
+// name counts twice. Without a word nothing is found.
 type Search struct {
 	Projection string // which has the trigrams of words in the table gram
 	Table      string // called r, with the words of a record in the array words, and those that count twice in name_words
@@ -55,7 +55,8 @@ func (s Search) SQL(args ...any) (sql string, all []any) {
 		}
 		fits = append(fits, fmt.Sprintf(`r.words && (select array_agg(word) from near where nth = %d)`, i))
 		ranks = append(ranks, fmt.Sprintf(`case when r.name_words @> array[($%d::text[])[%d]] then 2 else (
-			select max(case when near.word = any(r.name_words) then 2 * likeness else likeness end) from near where nth = %d and near.word = any(r.words)) end`, len(args)+4, i+1, i))
+			select max(case when near.word = any(r.name_words) then 2 * likeness else likeness end) from near where nth = %d and near.word = `+
+			`any(r.words)) end`, len(args)+4, i+1, i))
 	}
 	if len(words) == 0 {
 		fits, exact = append(fits, "false"), "false"
@@ -63,8 +64,10 @@ func (s Search) SQL(args ...any) (sql string, all []any) {
 	// Nothing fits better than records whose names have all words: where the first ones fill the page, the others need not be ranked.
 	sql = strings.NewReplacer(
 		"{projection}", s.Projection, "{table}", s.Projection+"."+s.Table, "{columns}", s.Columns, "{where}", s.Where, "{order}", s.Order,
-		"{fits}", strings.Join(fits, " and "), "{rank}", strings.Join(ranks, " + "), "{exact}", exact, "{best}", fmt.Sprint(2*len(words)), "{looked}", fmt.Sprint(firstLooked),
-		"{grams}", fmt.Sprintf("$%d", len(args)+1), "{nths}", fmt.Sprintf("$%d", len(args)+2), "{sizes}", fmt.Sprintf("$%d", len(args)+3), "{words}", fmt.Sprintf("$%d", len(args)+4),
+		"{fits}", strings.Join(fits, " and "), "{rank}", strings.Join(ranks, " + "), "{exact}", exact, "{best}", fmt.Sprint(2*len(words)),
+		"{looked}", fmt.Sprint(firstLooked),
+		"{grams}", fmt.Sprintf("$%d", len(args)+1), "{nths}", fmt.Sprintf("$%d", len(args)+2), "{sizes}", fmt.Sprintf("$%d", len(args)+3),
+		"{words}", fmt.Sprintf("$%d", len(args)+4),
 		"{limit}", fmt.Sprintf("$%d::bigint", len(args)+5), "{skip}", fmt.Sprintf("$%d::bigint", len(args)+6),
 	).Replace(`
 		with near as materialized (
@@ -75,7 +78,8 @@ func (s Search) SQL(args ...any) (sql string, all []any) {
 			union all
 			select a.nth - 1, a.word, 1 from unnest({words}::text[]) with ordinality a (word, nth)
 		), best as materialized (
-			select {columns}, {best}::float8 as rank from (select r.* from {table} r where {where} order by {order} limit {looked}) r where {exact} limit {limit} + {skip}
+			select {columns}, {best}::float8 as rank from (select r.* from {table} r where {where} order by {order} limit {looked}) r where {exact}
+				limit {limit} + {skip}
 		)
 		select (select count(*) from {table} r where {fits}), page.* from (
 			select * from best where (select count(*) from best) = {limit} + {skip}

@@ -89,7 +89,8 @@ func TestReadersNeverGoBackWhileGenerationsSwitch(t *testing.T) {
 	}
 	stop()
 	all.Wait()
-	t.Logf("%d reads and %d writes during %d switches; the longest read took %s", reads.Load(), writes.Load(), switches, time.Duration(longest.Load()))
+	t.Logf("%d reads and %d writes during %d switches; the longest read took %s", reads.Load(), writes.Load(), switches,
+		time.Duration(longest.Load()))
 	require.Greater(t, reads.Load(), int64(100))
 	require.Less(t, time.Duration(longest.Load()), 15*time.Second, "nobody waits until it gives up")
 	found, err := build.Examine(t.Context())

@@ -208,7 +208,8 @@ func (r *Reader) lookOnce(ctx context.Context, into *look) error {
 		at     event.Position
 		stands standing
 	}{}
-	rows, _ := r.pool.Query(ctx, `select `+headSQL+`, g.name, g.generation, g.position, `+standsSQL+` from (select) one left join projection.generation g on g.live`)
+	rows, _ := r.pool.Query(ctx, `select `+headSQL+`, g.name, g.generation, g.position, `+standsSQL+
+		` from (select) one left join projection.generation g on g.live`)
 	var (
 		head   int64
 		name   *string

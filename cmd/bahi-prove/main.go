@@ -25,7 +25,8 @@ func main() {
 	var c struct {
 		Histories histories `cmd:"" help:"Record what clients see while faults happen, and check it with porcupine."`
 	}
-	k := kong.Parse(&c, kong.Name("bahi-prove"), kong.Description("Check bahi's promises while processes and connections fail."), kong.UsageOnError())
+	k := kong.Parse(&c, kong.Name("bahi-prove"), kong.Description("Check bahi's promises while processes and connections fail."),
+		kong.UsageOnError())
 	k.BindTo(ctx, (*context.Context)(nil))
 	if err := k.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bahi-prove:", err)
@@ -64,7 +65,8 @@ func (h *histories) Run(ctx context.Context) (err error) {
 	}
 	if h.Bahi == "" {
 		h.Bahi = filepath.Join(h.Out, "bahi")
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", h.Bahi, "bahi/cmd/bahi").CombinedOutput(); err != nil { //nolint:gosec // our program
+		//nolint:gosec // our program
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", h.Bahi, "bahi/cmd/bahi").CombinedOutput(); err != nil {
 			return fmt.Errorf("build bahi: %w: %s", err, out)
 		}
 	}

@@ -94,7 +94,8 @@ func verify(ctx context.Context, log source, t trust, other *source, progress fu
 }
 
 // compare finds the first difference from a copy and lets the checkpoints decide which of the two is true.
-func (a *answer) compare(ctx context.Context, log, other source, t trust, kept []tlog.RetainedCheckpoint, progress func(string, uint64)) error {
+func (a *answer) compare(ctx context.Context, log, other source, t trust, kept []tlog.RetainedCheckpoint,
+	progress func(string, uint64)) error {
 	if other.origin != log.origin {
 		return fmt.Errorf("%s is of the log %s, and %s of %s", other.name, other.origin, log.name, log.origin)
 	}
@@ -126,7 +127,8 @@ func (a *answer) compare(ctx context.Context, log, other source, t trust, kept [
 		a.sayf("%s is not the signed log. %s", other.name, difference)
 	case right && trusted.Proven >= d.Number:
 		a.Verdict = tlog.Tampered
-		a.sayf("TAMPERED. The first bad event is event %d: the events before it are those of %s, which is proven. %s", d.Number, other.name, difference)
+		a.sayf("TAMPERED. The first bad event is event %d: the events before it are those of %s, which is proven. %s", d.Number, other.name,
+			difference)
 	default:
 		a.Verdict = tlog.Tampered
 		a.sayf("TAMPERED, one or the other: no checkpoint shows which of the two is true. %s", difference)
@@ -210,7 +212,8 @@ func (p *proven) kept(proof tlog.Proof, t trust) (tlog.Verdict, error) {
 }
 
 func (p *proven) sentence(verdict tlog.Verdict) string {
-	what := fmt.Sprintf("the event at position %d, %s, recorded at %s", p.Event.Position, p.Event, p.Event.At.Format("2006-01-02 15:04:05.000000 MST"))
+	what := fmt.Sprintf("the event at position %d, %s, recorded at %s", p.Event.Position, p.Event,
+		p.Event.At.Format("2006-01-02 15:04:05.000000 MST"))
 	switch verdict {
 	case tlog.Verified:
 	case tlog.Tampered:

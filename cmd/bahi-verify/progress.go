@@ -54,7 +54,8 @@ func (p *progress) show(what string, events uint64) {
 			p.bars = mpb.New(mpb.WithOutput(os.Stderr), mpb.WithWidth(100))
 			p.bar = p.bars.AddBar(int64(p.total), mpb.BarRemoveOnComplete(),
 				mpb.PrependDecorators(decor.Name(what, decor.WCSyncSpaceR), decor.CountersNoUnit("%d / %d", decor.WCSyncSpace)),
-				mpb.AppendDecorators(decor.Percentage(decor.WCSyncSpace), decor.AverageSpeed(0, "%.0f events/s", decor.WCSyncSpace), decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace)))
+				mpb.AppendDecorators(decor.Percentage(decor.WCSyncSpace), decor.AverageSpeed(0, "%.0f events/s", decor.WCSyncSpace),
+					decor.AverageETA(decor.ET_STYLE_GO, decor.WCSyncSpace)))
 		}
 		p.bar.SetCurrent(int64(events))
 	}

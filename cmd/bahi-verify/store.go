@@ -73,7 +73,8 @@ func openStore(ctx context.Context, url string) (*storedLog, error) {
 	// Logs that were never served by a Bahi with a tree have none.
 	var generation int
 	l.tables = l.id
-	err = l.conn.QueryRow(ctx, `select generation, store_id from projection.generation where name = 'audit' and live order by version desc limit 1`).Scan(&generation, &l.tables)
+	err = l.conn.QueryRow(ctx, `select generation, store_id from projection.generation where name = 'audit' and live order by version desc
+		limit 1`).Scan(&generation, &l.tables)
 	if err == nil {
 		l.schema = fmt.Sprintf("audit_g%d", generation)
 	}
@@ -113,7 +114,8 @@ func (l *storedLog) source() source {
 // events yields all events by position, as the rows have them.
 func (l *storedLog) events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
-		rows, err := l.conn.Query(ctx, `select position, stream, revision, id, type, data::text, meta::text, recorded_at from log.event order by position`)
+		rows, err := l.conn.Query(ctx, `select position, stream, revision, id, type, data::text, meta::text, recorded_at from log.event
+			order by position`)
 		if err != nil {
 			yield(event.Stored{}, fmt.Errorf("read the log: %w", err))
 			return
@@ -176,7 +178,9 @@ func (l *storedLog) ReadTiles(ctx context.Context, ids []tlog.TileID) ([][]byte,
 	for i, id := range ids {
 		levels[i], indexes[i] = int64(id.Level), int64(id.Index)
 	}
-	rows, _ := l.tiles.Query(ctx, `select coalesce(t.hashes, '') from unnest($1::bigint[], $2::bigint[]) with ordinality asked (level, index, nth)
-		left join `+pgx.Identifier{l.schema, "tile"}.Sanitize()+` t on t.level = asked.level and t.index = asked.index order by nth`, levels, indexes)
+	rows, _ := l.tiles.Query(ctx, `select coalesce(t.hashes, '') from unnest($1::bigint[], $2::bigint[]) with ordinality asked (level, index,
+		nth)
+		left join `+pgx.Identifier{l.schema, "tile"}.Sanitize()+` t on t.level = asked.level and t.index = asked.index order by nth`,
+		levels, indexes)
 	return pgx.CollectRows(rows, pgx.RowTo[[]byte])
 }

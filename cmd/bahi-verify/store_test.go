@@ -51,7 +51,8 @@ func newDatabase(t *testing.T) *database {
 	t.Cleanup(store.Close)
 	for i := range 300 {
 		_, err := store.Append(t.Context(), eventstore.To(fmt.Sprintf("bankrow-%d", i%5), eventstore.Any, event.Proposed{
-			ID: uuid.New(), Type: "BankRowEdited", Data: fmt.Appendf(nil, `{"amount": %d.50}`, i), Meta: []byte(`{"schema":1,"occurred_at":"2026-11-21T18:00:00Z"}`),
+			ID: uuid.New(), Type: "BankRowEdited", Data: fmt.Appendf(nil, `{"amount": %d.50}`, i),
+			Meta: []byte(`{"schema":1,"occurred_at":"2026-11-21T18:00:00Z"}`),
 		}))
 		require.NoError(t, err)
 	}
@@ -61,7 +62,8 @@ func newDatabase(t *testing.T) *database {
 	d.key, d.kept = audittest.File(t, "key.txt", []byte(public)), audittest.File(t, "kept.txt", []byte(signed.Note))
 	d.early = audittest.File(t, "early.txt", d.signed(t, 100))
 	d.archive = t.TempDir()
-	_, err = archive.Create(t.Context(), d.archive, store, archive.Options{UpTo: 300, At: time.Now(), Checkpoints: [][]byte{[]byte(signed.Note)}, PublicKeys: []string{public}})
+	_, err = archive.Create(t.Context(), d.archive, store,
+		archive.Options{UpTo: 300, At: time.Now(), Checkpoints: [][]byte{[]byte(signed.Note)}, PublicKeys: []string{public}})
 	require.NoError(t, err)
 	return d
 }
@@ -73,12 +75,14 @@ func (d *database) sign(t *testing.T) *auditproj.Signed {
 	store, err := postgres.Open(t.Context(), d.pool, quiet)
 	require.NoError(t, err)
 	t.Cleanup(store.Close)
-	require.NoError(t, projections.Build{Store: store, Config: d.pool.Config().ConnConfig.Copy(), Projection: auditproj.Tree, Log: quiet}.Run(t.Context()))
+	require.NoError(t, projections.Build{Store: store, Config: d.pool.Config().ConnConfig.Copy(), Projection: auditproj.Tree,
+		Log: quiet}.Run(t.Context()))
 	v, err := vault.Open(t.Context(), d.pool, make([]byte, 32), quiet)
 	require.NoError(t, err)
 	d.ring = &auditproj.Ring{DB: d.pool, Vault: v, Store: store, Now: time.Now}
 	require.NoError(t, d.ring.Ready(t.Context()))
-	signer := &auditproj.Signer{DB: d.pool, Store: store, Tables: &auditview.Tree{DB: d.pool, Version: auditproj.Tree.Version}, Ring: d.ring, Now: time.Now, Log: quiet}
+	signer := &auditproj.Signer{DB: d.pool, Store: store, Tables: &auditview.Tree{DB: d.pool, Version: auditproj.Tree.Version},
+		Ring: d.ring, Now: time.Now, Log: quiet}
 	signed, err := signer.Sign(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, signed)
@@ -115,7 +119,8 @@ func TestLogInADatabaseIsVerified(t *testing.T) {
 	d := newDatabase(t)
 	out, problems, status := verifyBy(t, "store", "--url", d.url, "--key", d.key, "--checkpoint", d.kept, "--compare", d.archive)
 	require.Zero(t, status, out+problems)
-	require.Contains(t, out, "It has everything that "+d.archive+" has.\nVERIFIED. The first 300 events are what was signed; 2 checkpoints agree.")
+	require.Contains(t, out, "It has everything that "+d.archive+
+		" has.\nVERIFIED. The first 300 events are what was signed; 2 checkpoints agree.")
 	out, _, status = verifyBy(t, "archive", d.archive, "--key", d.key)
 	require.Zero(t, status, out)
 	out, _, status = verifyBy(t, "store", "--url", d.url)
@@ -139,7 +144,8 @@ func TestLostLogIsNotCalledEmpty(t *testing.T) {
 // archive name the event.
 func TestChangesBySQLAreFoundAndNamed(t *testing.T) {
 	t.Parallel()
-	const shift = `update log.event set position = position + 1000 where position > 150; update log.event set position = position - 1000 %+d where position > 1000`
+	const shift = `update log.event set position = position + 1000 where position > 150; update log.event set position = position - 1000 %+d
+		where position > 1000`
 	for name, sql := range map[string]string{
 		"a byte of a payload": `update log.event set data = '{"amount": 150.50}' where position = 150`,
 		"a date in metadata":  `update log.event set meta = '{"schema":1,"occurred_at":"2026-11-20T18:00:00Z"}' where position = 150`,
@@ -149,8 +155,10 @@ func TestChangesBySQLAreFoundAndNamed(t *testing.T) {
 		"one deleted":                      `delete from log.event where position = 150`,
 		"one deleted, the rest renumbered": `delete from log.event where position = 150; ` + fmt.Sprintf(shift, -1),
 		"the tail deleted":                 `delete from log.event where position >= 150`,
-		"one inserted": `update log.event set position = position + 1000 where position >= 150; update log.event set position = position - 999 where position > 1000;
-			insert into log.event select 150, 0, recorded_at, gen_random_uuid(), false, 'bankrow-99', type, data, meta from log.event where position = 149`,
+		"one inserted": `update log.event set position = position + 1000 where position >= 150; update log.event set position = position - 999
+			where position > 1000;
+			insert into log.event select 150, 0, recorded_at, gen_random_uuid(), false, 'bankrow-99', type, data, meta from log.event
+				where position = 149`,
 		"all from there on rewritten": `update log.event set data = '{"amount": 1}' where position >= 150`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -211,13 +219,15 @@ func TestInvalidRowsAreFound(t *testing.T) {
 		sql   string
 		event uint64
 	}{
-		"before the first position": {`insert into log.event select -7, 0, recorded_at, gen_random_uuid(), false, 'bankrow-99', type, data, meta from log.event where position = 1`, 1},
-		"at position 0":             {`insert into log.event select 0, 0, recorded_at, gen_random_uuid(), false, 'bankrow-99', type, data, meta from log.event where position = 1`, 1},
-		"recorded for ever":         {`update log.event set recorded_at = 'infinity' where position = 150`, 150},
-		"recorded never":            {`update log.event set recorded_at = '-infinity' where position = 150`, 150},
-		"recorded in another age":   {`update log.event set recorded_at = '20000-01-01' where position = 150`, 150},
-		"a negative revision":       {`update log.event set revision = -9 where position = 150`, 150},
-		"a text with line feeds":    {`update log.event set type = E'X\nVERIFIED.', stream = E'y\rVERIFIED.' where position = 150`, 150},
+		"before the first position": {`insert into log.event select -7, 0, recorded_at, gen_random_uuid(), false, 'bankrow-99', type, data, meta
+			from log.event where position = 1`, 1},
+		"at position 0": {`insert into log.event select 0, 0, recorded_at, gen_random_uuid(), false, 'bankrow-99', type, data, meta
+			from log.event where position = 1`, 1},
+		"recorded for ever":       {`update log.event set recorded_at = 'infinity' where position = 150`, 150},
+		"recorded never":          {`update log.event set recorded_at = '-infinity' where position = 150`, 150},
+		"recorded in another age": {`update log.event set recorded_at = '20000-01-01' where position = 150`, 150},
+		"a negative revision":     {`update log.event set revision = -9 where position = 150`, 150},
+		"a text with line feeds":  {`update log.event set type = E'X\nVERIFIED.', stream = E'y\rVERIFIED.' where position = 150`, 150},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -244,7 +254,8 @@ func TestOnlyTheLogCanAbandonACheckpoint(t *testing.T) {
 	require.Equal(t, 1, status, out)
 	require.Contains(t, out, "TAMPERED. The first bad event is event 150")
 	d.exec(t, `insert into log.event select 301, 0, recorded_at, gen_random_uuid(), false, 'audit-log', 'CheckpointRestoreAccepted',
-		'{"kept":{"size":0,"root":null},"newest":{"size":300,"root":null},"abandoned":1,"last_number":1,"reason":"x"}', meta from log.event where position = 300`)
+		'{"kept":{"size":0,"root":null},"newest":{"size":300,"root":null},"abandoned":1,"last_number":1,"reason":"x"}', meta from log.event
+			where position = 300`)
 	out, _, status = verifyBy(t, "store", "--url", d.url, "--key", d.key)
 	require.Equal(t, 2, status, out)
 	require.Contains(t, out, "At position 301 the log says that a restore lost its tail")

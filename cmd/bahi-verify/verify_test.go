@@ -55,11 +55,13 @@ func keyFile(t *testing.T, l *audittest.Log) string {
 func TestArchiveVerdicts(t *testing.T) {
 	t.Parallel()
 	l := audittest.New(t, 300)
-	dir, key, kept := l.Archive(t, l.Checkpoint(t, 100), l.Checkpoint(t, 290)), keyFile(t, l), audittest.File(t, "kept.txt", l.Checkpoint(t, 300))
+	dir, key, kept := l.Archive(t, l.Checkpoint(t, 100), l.Checkpoint(t, 290)), keyFile(t, l),
+		audittest.File(t, "kept.txt", l.Checkpoint(t, 300))
 
 	out, _, status := verifyBy(t, "archive", dir, "--key", key)
 	require.Zero(t, status, out)
-	require.Contains(t, out, "VERIFIED. The first 290 events are what was signed; 2 checkpoints agree.\n10 events are after the last checkpoint")
+	require.Contains(t, out, "VERIFIED. The first 290 events are what was signed; 2 checkpoints agree.\n10 events are after the last "+
+		"checkpoint")
 	out, _, status = verifyBy(t, "archive", dir, "--checkpoint", kept)
 	require.Zero(t, status, out)
 	require.Contains(t, out, "The first 300 events are what was signed; 1 checkpoint agrees.")
@@ -75,7 +77,8 @@ func TestArchiveVerdicts(t *testing.T) {
 	require.Contains(t, out, "two histories were signed")
 	out, _, status = verifyBy(t, "archive", dir, "--key", key, "--checkpoint", audittest.File(t, "kept.txt", l.Checkpoint(t, 200)))
 	require.Equal(t, 1, status)
-	require.Contains(t, out, "TAMPERED. The first bad event is one of the events 1 to 200. The log does not lead to the checkpoint of 200 events")
+	require.Contains(t, out, "TAMPERED. The first bad event is one of the events 1 to 200. The log does not lead to the checkpoint of 200 "+
+		"events")
 
 	out, _, status = verifyBy(t, "archive", dir, "--checkpoint", kept, "--compare", l.Archive(t))
 	require.Equal(t, 1, status)
@@ -112,7 +115,8 @@ func TestCheckpointsDecideBetweenCopies(t *testing.T) {
 	require.Contains(t, out, "It has everything that")
 
 	older := l.Forged(func(e []event.Stored) []event.Stored { return e[:30] })
-	out, _, status = verifyBy(t, "archive", older.Archive(t), "--checkpoint", audittest.File(t, "kept.txt", l.Checkpoint(t, 30)), "--compare", honest)
+	out, _, status = verifyBy(t, "archive", older.Archive(t), "--checkpoint", audittest.File(t, "kept.txt", l.Checkpoint(t, 30)),
+		"--compare", honest)
 	require.Zero(t, status)
 	require.Contains(t, out, "It ends after 30 events, and "+honest+" continues.")
 
@@ -152,10 +156,14 @@ func TestUnreadableFilesAreNotCalledForged(t *testing.T) {
 	l := audittest.New(t, 5)
 	dir := l.Archive(t)
 	for _, args := range [][]string{
-		{}, {"nothing"}, {"archive"}, {"archive", t.TempDir()}, {"archive", dir, "--key", "/nowhere"}, {"archive", dir, "--key", audittest.File(t, "key.txt", []byte("x"))},
-		{"archive", dir, "--checkpoint", audittest.File(t, "kept.txt", nil)}, {"archive", dir, "--checkpoint", audittest.File(t, "kept.txt", []byte("x"))},
-		{"archive", dir, "--checkpoint", audittest.File(t, "kept.txt", audittest.New(t, 5).Checkpoint(t, 5))}, {"archive", audittest.File(t, "a.zip", []byte("PKx"))},
-		{"proof", audittest.File(t, "p", []byte("x"))}, {"store"}, {"store", "--url", "postgres://nobody:secret@127.0.0.1:1/x"}, {"store", "--url", "host='secret"},
+		{}, {"nothing"}, {"archive"}, {"archive", t.TempDir()}, {"archive", dir, "--key", "/nowhere"},
+		{"archive", dir, "--key", audittest.File(t, "key.txt", []byte("x"))},
+		{"archive", dir, "--checkpoint", audittest.File(t, "kept.txt", nil)},
+		{"archive", dir, "--checkpoint", audittest.File(t, "kept.txt", []byte("x"))},
+		{"archive", dir, "--checkpoint", audittest.File(t, "kept.txt", audittest.New(t, 5).Checkpoint(t, 5))},
+		{"archive", audittest.File(t, "a.zip", []byte("PKx"))},
+		{"proof", audittest.File(t, "p", []byte("x"))}, {"store"}, {"store", "--url", "postgres://nobody:secret@127.0.0.1:1/x"},
+		{"store", "--url", "host='secret"},
 	} {
 		out, problems, status := verifyBy(t, args...)
 		require.Equal(t, 2, status, "%v: %s", args, out)
@@ -192,12 +200,14 @@ func TestProofFileIsVerified(t *testing.T) {
 	p, err := tlog.ParseProofs(proofs)
 	require.NoError(t, err)
 	p[1].Event.Data = []byte(`{"amount":1}`)
-	out, _, status = verifyBy(t, "proof", audittest.File(t, "false.tlog-proof", tlog.AppendProof(tlog.AppendProof(nil, p[0]), p[1])), "--key", keyFile(t, l), "--json")
+	out, _, status = verifyBy(t, "proof", audittest.File(t, "false.tlog-proof", tlog.AppendProof(tlog.AppendProof(nil, p[0]), p[1])),
+		"--key", keyFile(t, l), "--json")
 	require.Equal(t, 1, status, out)
 	var a answer
 	require.NoError(t, json.Unmarshal([]byte(out), &a))
 	require.Len(t, a.Proofs, 2)
 	require.Empty(t, a.Proofs[0].Problem)
 	root := strings.Split(string(p[1].Checkpoint), "\n")[2]
-	require.Regexp(t, `^the proof does not show that the leaf is at index 40 of 300: it leads to the root \S{44}, and not to `+regexp.QuoteMeta(root)+`$`, a.Proofs[1].Problem)
+	require.Regexp(t, `^the proof does not show that the leaf is at index 40 of 300: it leads to the root \S{44}, and not to `+
+		regexp.QuoteMeta(root)+`$`, a.Proofs[1].Problem)
 }

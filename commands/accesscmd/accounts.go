@@ -269,7 +269,8 @@ func active(ctx context.Context, from commands.Source, id uuid.UUID) (commands.L
 }
 
 // handle handles a command on a user, in their own workspace.
-func (a *Accounts) handle(ctx context.Context, req commands.Request, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
+func (a *Accounts) handle(ctx context.Context, req commands.Request, id uuid.UUID, s user.State,
+	cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
 	return commands.Handle(ctx, a.Commands, as(req, id, s.Workspace), user.Kind, id.String(), cmd)
 }
 
@@ -283,7 +284,8 @@ func keyed(req commands.Request, id, workspace uuid.UUID) commands.Request {
 }
 
 // decide is handle for the deciding command of the user's own request.
-func (a *Accounts) decide(ctx context.Context, req commands.Request, id uuid.UUID, s user.State, cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
+func (a *Accounts) decide(ctx context.Context, req commands.Request, id uuid.UUID, s user.State,
+	cmd event.Command[user.State]) (commands.Outcome[user.State], error) {
 	return commands.Handle(ctx, a.Commands, keyed(req, id, s.Workspace), user.Kind, id.String(), cmd)
 }
 
@@ -296,7 +298,8 @@ func matching(req commands.Request, id, workspace uuid.UUID) commands.Request {
 }
 
 // Earlier returns the outcome of an earlier request of the user with the same key.
-func (a *Accounts) Earlier(ctx context.Context, req commands.Request, id uuid.UUID) (out commands.Outcome[user.State], done bool, err error) {
+func (a *Accounts) Earlier(ctx context.Context, req commands.Request, id uuid.UUID) (out commands.Outcome[user.State], done bool,
+	err error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
 		return out, false, err

@@ -62,7 +62,8 @@ func TestInvalidRegistrationListsAllFaultsAndClaimsNothing(t *testing.T) {
 	t.Parallel()
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
-	_, err := n.Register(t.Context(), commands.Request{}, accesscmd.Registration{Email: "asha", Password: "short", FirstName: "", LastName: "\u202e"})
+	_, err := n.Register(t.Context(), commands.Request{},
+		accesscmd.Registration{Email: "asha", Password: "short", FirstName: "", LastName: "\u202e"})
 	refused, ok := errors.AsType[*fault.Error](err)
 	require.True(t, ok)
 	var fields []string
@@ -86,14 +87,17 @@ func TestTheLogNamesNobody(t *testing.T) {
 	tn := newTown(t, 1)
 	n := tn.nodes[0]
 	id := n.settle(t, "ashadevika@example.org")
-	_, err := n.Change(t.Context(), commands.Request{}, id, accesscmd.Profile{FirstName: patch.Set("Ushapriya"), Phone: patch.Set("98123 45678"), Email: patch.Set("raosaheb@example.net")})
+	_, err := n.Change(t.Context(), commands.Request{}, id,
+		accesscmd.Profile{FirstName: patch.Set("Ushapriya"), Phone: patch.Set("98123 45678"), Email: patch.Set("raosaheb@example.net")})
 	require.NoError(t, err)
-	owner := commands.Request{Actor: actor.Actor{Type: "user", ID: id.String(), Permissions: workspace.Owner}, Workspace: n.state(t, id).Workspace}
+	owner := commands.Request{Actor: actor.Actor{Type: "user", ID: id.String(), Permissions: workspace.Owner},
+		Workspace: n.state(t, id).Workspace}
 	_, _, err = n.Invite(t.Context(), owner, n.state(t, id).Workspace, "ravindranath@example.com", workspace.Owner)
 	require.NoError(t, err)
 	for e, err := range tn.log.ReadAll(t.Context(), 0, eventstore.Forwards) {
 		require.NoError(t, err)
-		for _, text := range []string{"ashadevika", "raosaheb", "ushapriya", "9812345678", "98123 45678", "example.org", "example.net", "example.com", "ravindranath", secret} {
+		for _, text := range []string{"ashadevika", "raosaheb", "ushapriya", "9812345678", "98123 45678", "example.org", "example.net",
+			"example.com", "ravindranath", secret} {
 			require.NotContains(t, strings.ToLower(e.Stream+string(e.Data)+string(e.Meta)), text, e.Type)
 		}
 	}

@@ -35,7 +35,8 @@ const secretBytes = 32
 // CreateAPIKey makes a key. It returns the key itself too, which is not stored and cannot be shown again; "" for a repeated
 // request. A user, or a key of theirs, gives the new key no more than they have themselves, and only for as long as they
 // have it.
-func CreateAPIKey(ctx context.Context, h *commands.Handler, req commands.Request, c apikey.Create) (key string, out commands.Outcome[apikey.State], err error) {
+func CreateAPIKey(ctx context.Context, h *commands.Handler, req commands.Request, c apikey.Create) (key string,
+	out commands.Outcome[apikey.State], err error) {
 	c.By = req.Actor
 	secret := make([]byte, secretBytes)
 	rand.Read(secret)

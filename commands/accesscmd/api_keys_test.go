@@ -350,7 +350,8 @@ func TestChainOfKeysIsBounded(t *testing.T) {
 	c.By, c.SecretHash = last, hash[:]
 	id := uuid.New()
 	does(t, ring, apikey.Kind, id, home, c)
-	_, err = ring.Authenticate(t.Context(), accesscmd.KeyPrefix+hex.EncodeToString(id[:])+"_"+base64.RawURLEncoding.EncodeToString([]byte("s")))
+	_, err = ring.Authenticate(t.Context(),
+		accesscmd.KeyPrefix+hex.EncodeToString(id[:])+"_"+base64.RawURLEncoding.EncodeToString([]byte("s")))
 	require.ErrorIs(t, err, accesscmd.ErrUnknownKey)
 }
 

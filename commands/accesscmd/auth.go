@@ -72,7 +72,8 @@ func (a *Accounts) verify(ctx context.Context, name string, id uuid.UUID, passwo
 }
 
 // begin begins a session and records it.
-func (a *Accounts) begin(ctx context.Context, req commands.Request, id uuid.UUID, s user.State, proof credentials.Proof, by string) (in SignedIn, err error) {
+func (a *Accounts) begin(ctx context.Context, req commands.Request, id uuid.UUID, s user.State, proof credentials.Proof,
+	by string) (in SignedIn, err error) {
 	if in.Email, err = a.Text(ctx, s.Email); err != nil {
 		return in, err
 	}
@@ -82,7 +83,8 @@ func (a *Accounts) begin(ctx context.Context, req commands.Request, id uuid.UUID
 	if in.Tokens, err = a.Credentials.Sessions.SignIn(ctx, proof); err != nil {
 		return in, err
 	}
-	out, err := commands.Handle(ctx, a.Commands, as(req, id, s.Workspace), session.Kind, in.Tokens.Session.String(), session.Begin{User: id, By: by})
+	out, err := commands.Handle(ctx, a.Commands, as(req, id, s.Workspace), session.Kind, in.Tokens.Session.String(),
+		session.Begin{User: id, By: by})
 	in.Position = out.Position
 	return in, err
 }
@@ -122,7 +124,8 @@ func (a *Accounts) ForgotPassword(ctx context.Context, email string) error {
 }
 
 // ResetPassword sets a password by a mailed token, ends all sessions, and verifies the address.
-func (a *Accounts) ResetPassword(ctx context.Context, req commands.Request, token, password string) (out commands.Outcome[user.State], err error) {
+func (a *Accounts) ResetPassword(ctx context.Context, req commands.Request, token, password string) (out commands.Outcome[user.State],
+	err error) {
 	err = a.useToken(ctx, credentials.Reset, token, func(ctx context.Context, id uuid.UUID, s user.State) (err error) {
 		if s.Provider != user.ByEmail || !s.Trusted() {
 			return credentials.Reset.Refusal()

@@ -28,7 +28,8 @@ func TestFailedSignInRevealsNothing(t *testing.T) {
 	gone := n.settle(t, "gone@example.org")
 	n.erase(t, gone, tn.clock())
 	for _, try := range [][2]string{
-		{"nobody@example.org", secret}, {"asha@example.org", "another brass hook"}, {"asha@example.org", ""}, {"new@example.org", "another brass hook"},
+		{"nobody@example.org", secret}, {"asha@example.org", "another brass hook"}, {"asha@example.org", ""},
+		{"new@example.org", "another brass hook"},
 		{"gone@example.org", secret}, {"asha", secret}, {"", ""}, {"asha@example.org\x00", secret},
 	} {
 		_, err := tn.nodes[1].SignIn(t.Context(), commands.Request{}, try[0], try[1])
@@ -180,7 +181,8 @@ func TestTokenHasItsUsersPermissions(t *testing.T) {
 	require.NoError(t, err)
 	s := n.state(t, id)
 	require.Equal(t, s.Workspace, who.Workspace)
-	require.Equal(t, actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Write}, who.Permissions)
+	require.Equal(t, actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Write},
+		who.Permissions)
 	require.NoError(t, n.Grant(t.Context(), commands.Request{}, id, true))
 	require.Eventually(t, func() bool {
 		who, err := ring.Authenticate(t.Context(), in.Tokens.Access)

@@ -24,7 +24,8 @@ import (
 
 // settled fails the test if an act that is done was neither refused nor cut off.
 func settled(t *rapid.T, a *interleavetest.Act) {
-	for _, expected := range []error{nil, interleavetest.ErrDied, accesscmd.ErrTaken, accesscmd.ErrInUse, commands.ErrBusy, commands.ErrStale} {
+	for _, expected := range []error{nil, interleavetest.ErrDied, accesscmd.ErrTaken, accesscmd.ErrInUse, commands.ErrBusy,
+		commands.ErrStale} {
 		if errors.Is(a.Err, expected) {
 			return
 		}

@@ -29,7 +29,8 @@ func (a *Accounts) IssueToken(ctx context.Context, kind credentials.Kind, id uui
 
 // useToken calls do for the user of a token from [Accounts.IssueToken]. The mailed token has to be of that user's
 // address, so the id before it needs no trust.
-func (a *Accounts) useToken(ctx context.Context, kind credentials.Kind, token string, do func(context.Context, uuid.UUID, user.State) error) error {
+func (a *Accounts) useToken(ctx context.Context, kind credentials.Kind, token string,
+	do func(context.Context, uuid.UUID, user.State) error) error {
 	name, mailed, _ := strings.Cut(token, ".")
 	id, err := uuid.Parse(name)
 	if err != nil {

@@ -26,12 +26,13 @@ type Paid struct {
 
 // customers lets one workspace of the deployment be a customer.
 var customers = unique.Field[plan.State]{
-	Records: plan.Kind, Claims: plan.Customers, Key: func(s plan.State) string { return s.CustomerKey }, Name: "customer", Taken: "Another workspace is this customer",
+	Records: plan.Kind, Claims: plan.Customers, Key: func(s plan.State) string { return s.CustomerKey }, Name: "customer",
+	Taken:  "Another workspace is this customer",
 	Global: true,
 }
 
-// ReportPlan notes what a billing provider says, and returns the workspace that it is about, uuid.Nil for none: a customer who is remembered is that
-// workspace; a new one is the workspace that it says to be, if that has no customer yet (CONTRACT.md N14).
+// ReportPlan notes what a billing provider says, and returns the workspace that it is about, uuid.Nil for none: a customer who is
+// remembered is that workspace; a new one is the workspace that it says to be, if that has no customer yet (CONTRACT.md N14).
 func ReportPlan(ctx context.Context, h *commands.Handler, p Paid) (of uuid.UUID, err error) {
 	key, err := unique.Key(ctx, h, plan.Customers, []byte(p.Customer))
 	if err != nil || key == "" {

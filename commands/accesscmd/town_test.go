@@ -151,7 +151,8 @@ func newTown(t *testing.T, count int) *town {
 		c, err := credentials.Open(pool, tn.vault, settings, tn.clock)
 		require.NoError(t, err)
 		n.Accounts = &accesscmd.Accounts{
-			Commands: commands.New(n.store, tn.vault, tn.clock), Credentials: c, Vault: tn.vault, Post: n.post, Now: tn.clock, Grace: 14 * 24 * time.Hour,
+			Commands: commands.New(n.store, tn.vault, tn.clock), Credentials: c, Vault: tn.vault, Post: n.post, Now: tn.clock,
+			Grace: 14 * 24 * time.Hour,
 		}
 		n.ring = &accesscmd.TokenRing{Commands: n.Commands, Sessions: c.Sessions}
 		tn.nodes = append(tn.nodes, n)

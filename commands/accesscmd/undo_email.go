@@ -54,7 +54,8 @@ func (a *Accounts) UndoEmail(ctx context.Context, req commands.Request, token st
 
 // undoEmail locks everybody out before the address is back, since a crash in between may leave the rest undone, and
 // again after it, since until then a linked identity can sign in.
-func (a *Accounts) undoEmail(ctx context.Context, req commands.Request, id uuid.UUID, change int) (out commands.Outcome[user.State], err error) {
+func (a *Accounts) undoEmail(ctx context.Context, req commands.Request, id uuid.UUID, change int) (out commands.Outcome[user.State],
+	err error) {
 	s, err := a.Load(ctx, id)
 	if errors.Is(err, user.ErrNotFound) {
 		return out, credentials.Undo.Refusal()

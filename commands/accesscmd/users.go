@@ -25,7 +25,8 @@ type Profile struct {
 }
 
 // Change changes a user's profile. A new address takes effect at once, and is still to be verified (G11).
-func (a *Accounts) Change(ctx context.Context, req commands.Request, id uuid.UUID, p Profile) (out commands.Outcome[user.State], err error) {
+func (a *Accounts) Change(ctx context.Context, req commands.Request, id uuid.UUID, p Profile) (out commands.Outcome[user.State],
+	err error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
 		return out, err
@@ -86,7 +87,8 @@ func edited(id uuid.UUID, p Profile) (edit user.Edit, email string, err error) {
 
 // ChangePassword sets a new password and ends the user's other sessions. It needs no If-Match: the current password is proof
 // enough.
-func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id, thisSession uuid.UUID, current, password string) (commands.Outcome[user.State], error) {
+func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id, thisSession uuid.UUID, current,
+	password string) (commands.Outcome[user.State], error) {
 	out, done, err := a.Earlier(ctx, req, id) // a retry must not need the current password: it has changed
 	if done || err != nil {
 		return out, err
@@ -117,7 +119,8 @@ func (a *Accounts) ChangePassword(ctx context.Context, req commands.Request, id,
 
 // ChangePicture gives the user a stored picture. It returns the key of the picture that is unused now: the previous one, or this
 // one if an equal request has already stored another.
-func (a *Accounts) ChangePicture(ctx context.Context, req commands.Request, id uuid.UUID, key string) (unused string, out commands.Outcome[user.State], err error) {
+func (a *Accounts) ChangePicture(ctx context.Context, req commands.Request, id uuid.UUID, key string) (unused string,
+	out commands.Outcome[user.State], err error) {
 	s, err := a.Load(ctx, id)
 	if err != nil {
 		return "", out, err

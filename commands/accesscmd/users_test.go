@@ -28,12 +28,14 @@ func TestProfileChangesOnlyGivenFields(t *testing.T) {
 	at, err := n.Change(t.Context(), commands.Request{}, id, accesscmd.Profile{})
 	require.NoError(t, err)
 	require.Equal(t, before, n.state(t, id))
-	later, err := n.Change(t.Context(), commands.Request{}, id, accesscmd.Profile{FirstName: patch.Set(" आशा "), Phone: patch.Set("098123-45678")})
+	later, err := n.Change(t.Context(), commands.Request{}, id,
+		accesscmd.Profile{FirstName: patch.Set(" आशा "), Phone: patch.Set("098123-45678")})
 	require.NoError(t, err)
 	require.Greater(t, later.Position, at.Position)
 	s := n.state(t, id)
 	for _, is := range []struct{ got, want string }{
-		{text(t, n, s, "first"), "आशा"}, {text(t, n, s, "last"), "Rao"}, {text(t, n, s, "phone"), "+919812345678"}, {text(t, n, s, "email"), "asha@example.org"},
+		{text(t, n, s, "first"), "आशा"}, {text(t, n, s, "last"), "Rao"}, {text(t, n, s, "phone"), "+919812345678"},
+		{text(t, n, s, "email"), "asha@example.org"},
 	} {
 		require.Equal(t, is.want, is.got)
 	}
@@ -42,7 +44,8 @@ func TestProfileChangesOnlyGivenFields(t *testing.T) {
 	require.Empty(t, text(t, n, n.state(t, id), "phone"))
 
 	unchanged := n.state(t, id)
-	_, err = n.Change(t.Context(), commands.Request{}, id, accesscmd.Profile{Email: patch.Set("x"), FirstName: patch.Set(""), LastName: patch.Set("Rai"), Phone: patch.Set("12")})
+	_, err = n.Change(t.Context(), commands.Request{}, id,
+		accesscmd.Profile{Email: patch.Set("x"), FirstName: patch.Set(""), LastName: patch.Set("Rai"), Phone: patch.Set("12")})
 	refused, ok := errors.AsType[*fault.Error](err)
 	require.True(t, ok)
 	require.Len(t, refused.Fields, 2)
@@ -53,7 +56,8 @@ func TestProfileChangesOnlyGivenFields(t *testing.T) {
 
 func text(t *testing.T, n *townNode, s user.State, which string) string {
 	t.Helper()
-	shown, err := n.Text(t.Context(), map[string]user.State{"first": {Email: s.FirstName}, "last": {Email: s.LastName}, "phone": {Email: s.Phone}, "email": s}[which].Email)
+	shown, err := n.Text(t.Context(),
+		map[string]user.State{"first": {Email: s.FirstName}, "last": {Email: s.LastName}, "phone": {Email: s.Phone}, "email": s}[which].Email)
 	require.NoError(t, err)
 	return shown
 }

@@ -24,7 +24,8 @@ import (
 const invitationLifetime = 7 * 24 * time.Hour
 
 // Invite invites a person by email to the caller's workspace.
-func (a *Accounts) Invite(ctx context.Context, req commands.Request, in uuid.UUID, email string, permissions actor.Permissions) (uuid.UUID, commands.Outcome[workspace.State], error) {
+func (a *Accounts) Invite(ctx context.Context, req commands.Request, in uuid.UUID, email string, permissions actor.Permissions) (uuid.UUID,
+	commands.Outcome[workspace.State], error) {
 	var out commands.Outcome[workspace.State]
 	email, err := person.Email("email", email)
 	if err != nil {
@@ -83,7 +84,8 @@ func (a *Accounts) Invitations(ctx context.Context, in uuid.UUID) ([]OpenInvitat
 }
 
 // Withdraw withdraws an invitation to the caller's workspace.
-func (a *Accounts) Withdraw(ctx context.Context, req commands.Request, in, invitation uuid.UUID) (commands.Outcome[workspace.State], error) {
+func (a *Accounts) Withdraw(ctx context.Context, req commands.Request, in, invitation uuid.UUID) (commands.Outcome[workspace.State],
+	error) {
 	return commands.Handle(ctx, a.Commands, req, workspace.Kind, in.String(), workspace.Withdraw{By: req.Actor, Invitation: invitation})
 }
 
@@ -92,7 +94,8 @@ func (a *Accounts) newInvitation(ctx context.Context, req commands.Request) (uui
 	if req.Key == "" {
 		return uuid.New(), nil
 	}
-	sum, err := a.Vault.HMAC(ctx, invitationHash, []byte(req.Operation), []byte(req.Actor.String()), req.Workspace[:], []byte(req.Key), req.Fingerprint)
+	sum, err := a.Vault.HMAC(ctx, invitationHash, []byte(req.Operation), []byte(req.Actor.String()), req.Workspace[:], []byte(req.Key),
+		req.Fingerprint)
 	return uuid.NewSHA1(req.Workspace, sum), err
 }
 
@@ -104,7 +107,8 @@ func InvitationToken(workspace uuid.UUID, mailed string) string {
 // Accept makes the user a member of the invitation's workspace. The workspace has to know the
 // invitation, so the id before the mailed token needs no trust. A use spends the token, so a repeated request is
 // recognised by its key.
-func (a *Accounts) Accept(ctx context.Context, req commands.Request, token string, id uuid.UUID) (in uuid.UUID, out commands.Outcome[workspace.State], err error) {
+func (a *Accounts) Accept(ctx context.Context, req commands.Request, token string, id uuid.UUID) (in uuid.UUID,
+	out commands.Outcome[workspace.State], err error) {
 	if _, _, err = a.Earlier(ctx, req, id); err != nil { // the key was used with a token for another workspace, or for none
 		return in, out, err
 	}
@@ -127,7 +131,8 @@ func (a *Accounts) Accept(ctx context.Context, req commands.Request, token strin
 			return err
 		})
 		if errors.Is(err, workspace.ErrAnothers) { // the workspace's owner gets a mail, see reactors/accessreact
-			_, strayErr := commands.Handle(ctx, a.Commands, as(req, id, in), workspace.Kind, in.String(), workspace.RecordMismatch{Invitation: invitation})
+			_, strayErr := commands.Handle(ctx, a.Commands, as(req, id, in), workspace.Kind, in.String(),
+				workspace.RecordMismatch{Invitation: invitation})
 			return errors.Join(err, strayErr)
 		}
 		return err
@@ -181,18 +186,21 @@ func (a *Accounts) inviter(ctx context.Context, from commands.Source, in, invita
 }
 
 // ChangeMember changes the permissions of a member of the caller's workspace. If-Match is the member's revision.
-func (a *Accounts) ChangeMember(ctx context.Context, req commands.Request, in, member uuid.UUID, to actor.Permissions) (commands.Outcome[workspace.State], error) {
+func (a *Accounts) ChangeMember(ctx context.Context, req commands.Request, in, member uuid.UUID,
+	to actor.Permissions) (commands.Outcome[workspace.State], error) {
 	return a.onMember(ctx, req, in, member, workspace.Change{By: req.Actor, User: member, To: to})
 }
 
 // RemoveMember removes a member of the caller's workspace. If-Match is the member's revision.
-func (a *Accounts) RemoveMember(ctx context.Context, req commands.Request, in, member uuid.UUID) (commands.Outcome[workspace.State], error) {
+func (a *Accounts) RemoveMember(ctx context.Context, req commands.Request, in, member uuid.UUID) (commands.Outcome[workspace.State],
+	error) {
 	return a.onMember(ctx, req, in, member, workspace.Remove{By: req.Actor, User: member})
 }
 
 // onMember handles a command on a member. All members are in one stream, and each has the revision of the newest event
 // about them: otherwise editing two members from one list fails on the second.
-func (a *Accounts) onMember(ctx context.Context, req commands.Request, in, member uuid.UUID, cmd event.Command[workspace.State]) (commands.Outcome[workspace.State], error) {
+func (a *Accounts) onMember(ctx context.Context, req commands.Request, in, member uuid.UUID,
+	cmd event.Command[workspace.State]) (commands.Outcome[workspace.State], error) {
 	cmd = memberAsSeen{cmd, member, req.IfMatch}
 	req.IfMatch = nil
 	return commands.Handle(ctx, a.Commands, req, workspace.Kind, in.String(), cmd)

@@ -38,7 +38,8 @@ func (n *townNode) office(t *testing.T, email string) *office {
 // by returns a request of a user in the office, with these permissions.
 func (o *office) by(_ *testing.T, id uuid.UUID, p actor.Permissions) commands.Request {
 	return commands.Request{
-		Actor: actor.Actor{Type: "user", ID: id.String(), Workspace: o.id, Permissions: p}, Workspace: o.id, Operation: "op", Fingerprint: []byte("x"),
+		Actor: actor.Actor{Type: "user", ID: id.String(), Workspace: o.id, Permissions: p}, Workspace: o.id, Operation: "op",
+		Fingerprint: []byte("x"),
 	}
 }
 
@@ -142,7 +143,8 @@ func TestConcurrentAcceptsJoinOnce(t *testing.T) {
 	id := tn.nodes[0].settle(t, "ravi@example.org")
 	var all sync.WaitGroup
 	for i := range 3 {
-		all.Go(func() { _, _, _ = tn.nodes[i%2].Accept(t.Context(), commands.Request{}, token, id) }) // the losers get errors; only the member counts
+		// the losers get errors; only the member counts
+		all.Go(func() { _, _, _ = tn.nodes[i%2].Accept(t.Context(), commands.Request{}, token, id) })
 	}
 	all.Wait()
 	require.Len(t, o.members(t), 2)
@@ -225,7 +227,8 @@ func TestAcceptingIsIdempotentByKey(t *testing.T) {
 		req.Key, req.Fingerprint = key, []byte(fingerprint)
 		return req
 	}
-	token, second, elsewhere := o.invite(t, "ravi@example.org", clerk), o.invite(t, "ravi@example.org", clerk), abroad.invite(t, "ravi@example.org", clerk)
+	token, second, elsewhere := o.invite(t, "ravi@example.org", clerk), o.invite(t, "ravi@example.org", clerk),
+		abroad.invite(t, "ravi@example.org", clerk)
 	_, _, err := n.Accept(t.Context(), keyed("k", "nonsense"), "x", ravi.owner)
 	require.Equal(t, credentials.Invitation.Refusal(), err)
 	_, out, err := n.Accept(t.Context(), keyed("k", "token"), token, ravi.owner)

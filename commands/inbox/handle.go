@@ -31,8 +31,8 @@ const (
 	// handleTimeout bounds the handling of a call, which may take a language model's time.
 	handleTimeout = 2 * time.Minute
 
-	// Where crowd calls are recorded at once, more may be coming than can be handled. What comes in goes first: for crowdedFor, groups rest for rest
-	// times as long as they took.
+	// Where crowd calls are recorded at once, more may be coming than can be handled. What comes in goes first: for crowdedFor, groups rest
+	// for rest times as long as they took.
 	crowd      = 16
 	crowdedFor = 100 * time.Millisecond
 	rest       = 3
@@ -88,8 +88,8 @@ func (b *Inbox) Run(ctx context.Context) {
 	}
 }
 
-// group handles a group of calls that wait, and reports whether more may wait. If the group fails, each call is handled alone, so that one cannot hold
-// up the others.
+// group handles a group of calls that wait, and reports whether more may wait. If the group fails, each call is handled alone, so that one
+// cannot hold up the others.
 func (b *Inbox) group(ctx context.Context) (more bool) {
 	ids, _, err := b.process(ctx, false, true, `verdict = 'waiting' and error is null order by received_at limit $1`, maxHandled)
 	if err != nil && ctx.Err() == nil {
@@ -107,7 +107,8 @@ func (b *Inbox) group(ctx context.Context) (more bool) {
 // postpone leaves a call to a job, so that it is in no group any more.
 func (b *Inbox) postpone(ctx context.Context, id uuid.UUID, why error) error {
 	return pgx.BeginFunc(ctx, b.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `update inbox.call set error = $2 where id = $1 and verdict = 'waiting'`, id, storable(why.Error())); err != nil {
+		if _, err := tx.Exec(ctx, `update inbox.call set error = $2 where id = $1 and verdict = 'waiting'`, id,
+			storable(why.Error())); err != nil {
 			return fmt.Errorf("postpone call %s: %w", id, err)
 		}
 		return b.Jobs.Add(ctx, tx, []uuid.UUID{id})
@@ -129,8 +130,9 @@ func (b *Inbox) Process(ctx context.Context, id uuid.UUID, last bool) error {
 	return errors.Join(failed, err)
 }
 
-// process handles the calls that a condition names and that nobody is handling, all at once, and returns their ids and what failed. A call that failed is
-// parked if no further attempt follows, and gets a job that tries again if one is wanted. Their locks end with the transaction, also if the process dies.
+// process handles the calls that a condition names and that nobody is handling, all at once, and returns their ids and what failed. A call
+// that failed is parked if no further attempt follows, and gets a job that tries again if one is wanted. Their locks end with the
+// transaction, also if the process dies.
 func (b *Inbox) process(ctx context.Context, last, again bool, where string, args ...any) (ids []uuid.UUID, failed, err error) {
 	err = pgx.BeginFunc(ctx, b.Pool, func(tx pgx.Tx) error {
 		// A verdict that a crash loses is given again.
@@ -183,7 +185,8 @@ type handled struct {
 
 // claim locks the calls that a condition names and nobody has locked, and opens them.
 func (b *Inbox) claim(ctx context.Context, tx pgx.Tx, where string, args ...any) ([]*handled, error) {
-	rows, _ := tx.Query(ctx, `select id, endpoint, received_at, content_type, body from inbox.call where `+where+` for update skip locked`, args...)
+	rows, _ := tx.Query(ctx, `select id, endpoint, received_at, content_type, body from inbox.call where `+where+` for update skip locked`,
+		args...)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (*handled, error) {
 		h := &handled{}
 		if err := row.Scan(&h.ID, &h.Endpoint, &h.ReceivedAt, &h.ContentType, &h.Body); err != nil {
@@ -261,7 +264,8 @@ func (h *handled) parts() error {
 // settle writes the calls' verdicts. What failed keeps its body.
 func (b *Inbox) settle(ctx context.Context, tx pgx.Tx, all []*handled) error {
 	n := len(all)
-	ids, verdicts, effects, errs, forgets, subjects := make([]uuid.UUID, n), make([]string, n), make([]string, n), make([]string, n), make([]bool, n), make([]string, n)
+	ids, verdicts, effects, errs, forgets, subjects := make([]uuid.UUID, n), make([]string, n), make([]string, n), make([]string, n),
+		make([]bool, n), make([]string, n)
 	held := make([]string, n)
 	for i, h := range all {
 		ids[i], verdicts[i] = h.ID, h.verdict
@@ -282,7 +286,8 @@ func (b *Inbox) settle(ctx context.Context, tx pgx.Tx, all []*handled) error {
 		update inbox.call c set verdict = s.verdict, effect = nullif(s.effect, ''), error = nullif(s.error, ''),
 			settled_at = case when s.verdict <> 'waiting' then $7::timestamptz end, body = case when not s.forget then c.body end,
 			subjects = string_to_array(s.subjects, E'\n'), held_for = string_to_array(s.held, ',')::bigint[]
-		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::text[], $8::text[]) s (id, verdict, effect, error, forget, subjects, held) where c.id = s.id`,
+		from unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::text[], $8::text[]) s (id, verdict, effect, error, forget,
+			subjects, held) where c.id = s.id`,
 		ids, verdicts, effects, errs, forgets, subjects, b.Now(), held)
 	if err != nil {
 		return fmt.Errorf("settle %d calls: %w", n, err)

@@ -174,12 +174,13 @@ func (b *Inbox) Body(ctx context.Context, id uuid.UUID) ([]byte, error) {
 	return b.Vault.OpenBytes(ctx, bodies, id.String(), body)
 }
 
-// Sweep removes the bodies that are older than the inbox keeps them, and those with values of erased subjects, and returns their number. Their calls stay, so that a
-// repetition is still known.
+// Sweep removes the bodies that are older than the inbox keeps them, and those with values of erased subjects, and returns their number.
+// Their calls stay, so that a repetition is still known.
 func (b *Inbox) Sweep(ctx context.Context) (int64, error) {
 	tag, err := b.Pool.Exec(ctx, `
 		update inbox.call set body = null where body is not null
-			and (received_at < $1 or subjects <> '{}' and exists (select from vault.key k where k.subject = any(subjects) and k.destroyed_at is not null))`, b.Now().Add(-b.Keep))
+			and (received_at < $1 or subjects <> '{}' and exists (select from vault.key k where k.subject = any(subjects)
+				and k.destroyed_at is not null))`, b.Now().Add(-b.Keep))
 	if err != nil {
 		return 0, fmt.Errorf("remove old bodies: %w", err)
 	}

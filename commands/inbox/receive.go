@@ -35,8 +35,8 @@ type receipt struct {
 // maxWritten bounds the calls of one transaction.
 const maxWritten = 500
 
-// Receive records a call, which is on disk when it returns nil, and reports whether it was recorded before. It returns [ErrFull] while too many
-// calls wait. Calls that arrive together are written in one transaction.
+// Receive records a call, which is on disk when it returns nil, and reports whether it was recorded before. It returns [ErrFull] while too
+// many calls wait. Calls that arrive together are written in one transaction.
 func (b *Inbox) Receive(ctx context.Context, in Incoming) (repeated bool, err error) {
 	if in.ResourceID != "" {
 		in.Endpoint += "/" + in.ResourceID

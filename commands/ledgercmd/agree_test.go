@@ -90,7 +90,8 @@ func (o *office) agreeSince(t *testing.T, rt require.TestingT, judge *node, sinc
 			case of.Accounts.Category():
 				l, err := commands.Load(t.Context(), from, of.Accounts, key)
 				require.NoError(t, err)
-				a := opened{ID: id(t, key), Name: l.State.Name, Opened: int64(l.State.Opened), Deleted: int64(l.State.Deleted), Revision: l.Revision, Workspace: l.Workspace}
+				a := opened{ID: id(t, key), Name: l.State.Name, Opened: int64(l.State.Opened), Deleted: int64(l.State.Deleted), Revision: l.Revision,
+					Workspace: l.Workspace}
 				if a.Deleted == 0 {
 					a.Deleted = math.MaxInt64
 				}
@@ -125,7 +126,8 @@ func (o *office) agreeSince(t *testing.T, rt require.TestingT, judge *node, sinc
 	same(t, rt, o, streams, func(a opened) int64 { return a.ID }, accounts, collect[opened](t, o, `
 		select id, name, opened_position, deleted_position, revision, workspace_id from `+schema+`.account where opened_position > $1`, since))
 	for _, l := range locks {
-		require.Equal(rt, []locked{l}, collect[locked](t, o, `select workspace_id, locked_through::text, revision from `+schema+`.books_lock where workspace_id = $1`, l.Workspace))
+		require.Equal(rt, []locked{l}, collect[locked](t, o,
+			`select workspace_id, locked_through::text, revision from `+schema+`.books_lock where workspace_id = $1`, l.Workspace))
 	}
 }
 
@@ -169,7 +171,8 @@ func stands(row int64, r book.Row, revision int64) standing {
 func (o *office) schema(t *testing.T, projection string) string {
 	t.Helper()
 	var generation int
-	require.NoError(t, o.pool.QueryRow(t.Context(), `select generation from projection.generation where name = $1 and live`, projection).Scan(&generation))
+	require.NoError(t, o.pool.QueryRow(t.Context(), `select generation from projection.generation where name = $1 and live`,
+		projection).Scan(&generation))
 	return projections.SchemaName(projection, generation)
 }
 
@@ -188,10 +191,12 @@ var entriesOf = map[string]func(n int) (in, out book.SideInput){
 		return given[bullion.Entry](`{"weight":%d,"touch":99.5}`, n), given[bullion.Entry](`{"amount":%d}`, n)
 	},
 	"client": func(n int) (in, out book.SideInput) {
-		return given[client.In](`{"weight":%d,"touch":91.6}`, n), given[client.Out](`{"weight":100,"touch":92,"wastage_percent":3,"making_charge":%d}`, n)
+		return given[client.In](`{"weight":%d,"touch":91.6}`, n),
+			given[client.Out](`{"weight":100,"touch":92,"wastage_percent":3,"making_charge":%d}`, n)
 	},
 	"karigar": func(n int) (in, out book.SideInput) {
-		return given[karigar.In](`{"pure_weight":520,"fine_percent":92,"wastage_percent":2,"other":%d}`, n), given[karigar.Out](`{"weight":%d,"touch":99.5}`, n)
+		return given[karigar.In](`{"pure_weight":520,"fine_percent":92,"wastage_percent":2,"other":%d}`, n),
+			given[karigar.Out](`{"weight":%d,"touch":99.5}`, n)
 	},
 	"polisher": func(n int) (in, out book.SideInput) {
 		return given[polisher.In](`{"weight":98.5,"loss_weight":1.5,"amount":%d}`, n), given[polisher.Out](`{"weight":%d}`, n)
@@ -331,10 +336,12 @@ func TestCommandsAndBooksAgreeWhateverHappens(t *testing.T) {
 	hands := []*node{o.node(t), o.node(t), o.node(t)}
 	judge := o.node(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		s := &scene{t: t, rt: rt, o: o, book: rapid.SampledFrom(ledger.All).Draw(rt, "ledger"), spaces: []uuid.UUID{uuid.New(), uuid.New()}, in: map[int64]int64{}}
+		s := &scene{t: t, rt: rt, o: o, book: rapid.SampledFrom(ledger.All).Draw(rt, "ledger"), spaces: []uuid.UUID{uuid.New(), uuid.New()},
+			in: map[int64]int64{}}
 		rows := s.book.Rows.Category() + "-"
 		since := o.head(t)
-		out, err := ledgercmd.OpenAccount(patient(t), as(t, func(r *commands.Request) { r.Workspace = s.spaces[0] }), hands[0].Books, s.book, s.opening())
+		out, err := ledgercmd.OpenAccount(patient(t), as(t, func(r *commands.Request) { r.Workspace = s.spaces[0] }), hands[0].Books,
+			s.book, s.opening())
 		require.NoError(rt, err)
 		s.accounts = append(s.accounts, id(t, out.ID))
 		for range rapid.IntRange(3, 12).Draw(rt, "steps") {

@@ -40,7 +40,8 @@ type Books struct {
 }
 
 // standingOf returns what the rules between streams say of the rows of an account.
-func standingOf(ctx context.Context, tx *commands.Tx, l *book.Ledger, account int64, workspace uuid.UUID) (s book.PostingContext, err error) {
+func standingOf(ctx context.Context, tx *commands.Tx, l *book.Ledger, account int64, workspace uuid.UUID) (s book.PostingContext,
+	err error) {
 	if s.AccountOpen, err = isOpen(ctx, tx, l, account, workspace); err != nil {
 		return s, err
 	}
@@ -66,19 +67,22 @@ func numbered(id string) int64 {
 }
 
 // OpenAccount opens an account.
-func OpenAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, c book.OpenAccount) (commands.Outcome[book.Account], error) {
+func OpenAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, c book.OpenAccount) (commands.Outcome[book.Account],
+	error) {
 	c.Ledger = l
 	return commands.Create(ctx, b.Commands, req, l.Accounts, b.Commands.IDFromSeries(number.Accounts, 1), c)
 }
 
 // ChangeAccount gives an account another name or type.
-func ChangeAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, c book.ChangeAccount) (commands.Outcome[book.Account], error) {
+func ChangeAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64,
+	c book.ChangeAccount) (commands.Outcome[book.Account], error) {
 	c.Ledger = l
 	return commands.Handle(ctx, b.Commands, req, l.Accounts, id(account), c)
 }
 
 // DeleteAccount ends an account and its rows, and a client's orders and takadas. It returns a conflict while one of the rows is locked.
-func DeleteAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64) (commands.Outcome[book.Account], error) {
+func DeleteAccount(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64) (commands.Outcome[book.Account],
+	error) {
 	return commands.Do(ctx, b.Commands, req, l.Accounts, func(ctx context.Context, tx *commands.Tx) error {
 		c := book.DeleteAccount{Ledger: l}
 		var err error
@@ -95,7 +99,8 @@ func DeleteAccount(ctx context.Context, req commands.Request, b *Books, l *book.
 }
 
 // AddRow posts a row to an account.
-func AddRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64, asked book.RowInput) (commands.Outcome[book.Row], error) {
+func AddRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account int64,
+	asked book.RowInput) (commands.Outcome[book.Row], error) {
 	c := book.AddRow{Ledger: l, Account: account, Today: b.Today(), RowInput: asked}
 	return commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) error {
 		row, err := c.Row()
@@ -117,7 +122,8 @@ func AddRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger,
 // post posts rows, which nothing refuses, under new numbers. It returns the first number, 0 in a dry run.
 func (b *Books) post(ctx context.Context, tx *commands.Tx, rows []khata.Row) (first int64, err error) {
 	if tx.DryRun() {
-		_, err = commands.DecideNew(ctx, tx, rows[0].Rows, nil, func(string) event.Command[book.Row] { return book.Post{RowAdded: rows[0].RowAdded} })
+		_, err = commands.DecideNew(ctx, tx, rows[0].Rows, nil,
+			func(string) event.Command[book.Row] { return book.Post{RowAdded: rows[0].RowAdded} })
 		return 0, err
 	}
 	first, err = b.numbers(ctx, tx, number.Rows, len(rows))
@@ -133,22 +139,26 @@ func (b *Books) post(ctx context.Context, tx *commands.Tx, rows []khata.Row) (fi
 }
 
 // EditRow changes a row of an account.
-func EditRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64, asked book.RowInput) (commands.Outcome[book.Row], error) {
+func EditRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64,
+	asked book.RowInput) (commands.Outcome[book.Row], error) {
 	return handleRow(ctx, req, b, l, row, book.EditRow{Ledger: l, Account: account, Today: b.Today(), RowInput: asked})
 }
 
 // DeleteRow ends a row of an account; of any account where that is 0.
-func DeleteRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64) (commands.Outcome[book.Row], error) {
+func DeleteRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, account, row int64) (commands.Outcome[book.Row],
+	error) {
 	return handleRow(ctx, req, b, l, row, book.DeleteRow{Ledger: l, Account: account})
 }
 
 // ClearSide removes the entries of a row's OUT side, or of its IN side.
-func ClearSide(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64, out bool) (commands.Outcome[book.Row], error) {
+func ClearSide(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64, out bool) (commands.Outcome[book.Row],
+	error) {
 	return handleRow(ctx, req, b, l, row, book.EmptySide{Ledger: l, Out: out})
 }
 
 // handleRow handles a command on a row.
-func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64, c event.Command[book.Row]) (commands.Outcome[book.Row], error) {
+func handleRow(ctx context.Context, req commands.Request, b *Books, l *book.Ledger, row int64,
+	c event.Command[book.Row]) (commands.Outcome[book.Row], error) {
 	return commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) error {
 		before, err := commands.Load(ctx, tx, l.Rows, id(row))
 		if err != nil {

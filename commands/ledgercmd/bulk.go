@@ -35,7 +35,8 @@ func PostRows(ctx context.Context, req commands.Request, b *Books, l *book.Ledge
 
 // postTogether carries out a decision that posts so many rows. A repetition finds them from the first one on.
 func postTogether(
-	ctx context.Context, req commands.Request, b *Books, l *book.Ledger, count int, decide func(context.Context, *commands.Tx) ([]book.RowAdded, error),
+	ctx context.Context, req commands.Request, b *Books, l *book.Ledger, count int,
+	decide func(context.Context, *commands.Tx) ([]book.RowAdded, error),
 ) (Posted, error) {
 	var added []book.RowAdded
 	out, err := commands.Do(ctx, b.Commands, req, l.Rows, func(ctx context.Context, tx *commands.Tx) (err error) {

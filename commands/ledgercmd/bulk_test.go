@@ -156,7 +156,8 @@ func (o *office) park(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		var parked bool
-		require.NoError(t, o.pool.QueryRow(t.Context(), `select error is not null from projection.generation where live and name = 'books'`).Scan(&parked))
+		require.NoError(t, o.pool.QueryRow(t.Context(),
+			`select error is not null from projection.generation where live and name = 'books'`).Scan(&parked))
 		return parked
 	}, 30e9, 5e6)
 }

@@ -108,7 +108,8 @@ func startBooks(ctx context.Context, n *interleavetest.Node) (*ledgercmd.Books, 
 			return nil, nil, err
 		}
 	}
-	return &ledgercmd.Books{Commands: h, Reads: logReads{n}, Today: func() unit.Date { return today }, Log: slog.New(slog.DiscardHandler)}, h, nil
+	return &ledgercmd.Books{Commands: h, Reads: logReads{n}, Today: func() unit.Date { return today }, Log: slog.New(slog.DiscardHandler)},
+		h, nil
 }
 
 // settle makes the records.

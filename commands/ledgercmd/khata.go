@@ -89,9 +89,10 @@ const (
 // resultOf is the name of what was read of a file.
 func resultOf(blob string) string { return blob + ".json" }
 
-// Upload reads a file and records it with what was read. A dry run only reads. The result is empty for the repetition of a request that a job
-// carries out, see [Khatas.UploadLater], until it is read.
-func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline string, file []byte) (KhataResult, commands.Outcome[khata.State], error) {
+// Upload reads a file and records it with what was read. A dry run only reads. The result is empty for the repetition of a request that a
+// job carries out, see [Khatas.UploadLater], until it is read.
+func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline string, file []byte) (KhataResult,
+	commands.Outcome[khata.State], error) {
 	kind, err := k.Scanner.Check(file)
 	if err != nil {
 		return KhataResult{}, commands.Outcome[khata.State]{}, err
@@ -105,7 +106,8 @@ func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline stri
 			return KhataResult{}, out, err
 		}
 		if result == nil {
-			result = &KhataResult{Result: khatapage.Result{Entries: []khatapage.Entry{}, Warnings: []string{"the upload is kept no longer"}}, Pipeline: pipeline}
+			result = &KhataResult{Result: khatapage.Result{Entries: []khatapage.Entry{}, Warnings: []string{"the upload is kept no longer"}},
+				Pipeline: pipeline}
 		}
 		return *result, out, err
 	}
@@ -125,7 +127,8 @@ func (k *Khatas) Upload(ctx context.Context, req commands.Request, pipeline stri
 }
 
 // UploadLater records a file that a job reads, see [Khatas.ReadLater].
-func (k *Khatas) UploadLater(ctx context.Context, req commands.Request, pipeline string, file []byte) (commands.Outcome[khata.State], error) {
+func (k *Khatas) UploadLater(ctx context.Context, req commands.Request, pipeline string, file []byte) (commands.Outcome[khata.State],
+	error) {
 	kind, err := k.Scanner.Check(file)
 	if err != nil {
 		return commands.Outcome[khata.State]{}, err
@@ -137,7 +140,8 @@ func (k *Khatas) UploadLater(ctx context.Context, req commands.Request, pipeline
 	if err != nil {
 		return commands.Outcome[khata.State]{}, err
 	}
-	return k.begin(ctx, req, khata.Upload{Uploaded: khata.Uploaded{Pipeline: pipeline, Blob: blob, Type: kind, Size: int64(len(file)), Later: true}})
+	return k.begin(ctx, req, khata.Upload{Uploaded: khata.Uploaded{Pipeline: pipeline, Blob: blob, Type: kind, Size: int64(len(file)),
+		Later: true}})
 }
 
 // begin records an upload. Files that are not in its record are removed.
@@ -192,7 +196,8 @@ func (k *Khatas) Original(ctx context.Context, blob string) ([]byte, error) {
 }
 
 // read reads a file with a pipeline. noted is told of each page.
-func (k *Khatas) read(ctx context.Context, workspace uuid.UUID, wait time.Duration, pipeline string, file []byte, noted func(page, of int) error) (KhataResult, error) {
+func (k *Khatas) read(ctx context.Context, workspace uuid.UUID, wait time.Duration, pipeline string, file []byte,
+	noted func(page, of int) error) (KhataResult, error) {
 	result := KhataResult{Pipeline: pipeline, Engine: byText}
 	var (
 		pages []khatapage.Page
@@ -255,7 +260,8 @@ func (k *Khatas) ReadLater(ctx context.Context, number string, last bool) error 
 		if err := k.keepResult(ctx, l.State.Blob, result); err != nil {
 			return err
 		}
-		_, err = commands.Handle(ctx, h, req, khata.Kind, number, khata.Finish{Read: khata.Read{Engine: result.Engine, Pages: result.Pages, Entries: len(result.Entries)}})
+		_, err = commands.Handle(ctx, h, req, khata.Kind, number,
+			khata.Finish{Read: khata.Read{Engine: result.Engine, Pages: result.Pages, Entries: len(result.Entries)}})
 		return err
 	case ctx.Err() != nil, fault.Soon(err) > 0: // another file of the workspace is being read
 		return err

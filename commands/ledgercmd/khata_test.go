@@ -32,12 +32,14 @@ func page(t *testing.T, one, other, maker int64, date unit.Date) []khata.Asked {
 func (n *node) uploads(t *testing.T) int64 {
 	t.Helper()
 	out, err := commands.Create(patient(t), n.Commands, as(t), khata.Kind, n.Commands.IDFromSeries("row", 1),
-		khata.Upload{Uploaded: khata.Uploaded{Pipeline: khata.V1, Blob: "khata/a", Type: "image/png"}, Read: &khata.Read{Engine: "tesseract", Pages: 1, Entries: 4}})
+		khata.Upload{Uploaded: khata.Uploaded{Pipeline: khata.V1, Blob: "khata/a", Type: "image/png"},
+			Read: &khata.Read{Engine: "tesseract", Pages: 1, Entries: 4}})
 	require.NoError(t, err)
 	return id(t, out.ID)
 }
 
-func (n *node) submits(t *testing.T, upload int64, rows []khata.Asked, change ...func(*commands.Request)) (commands.Outcome[khata.State], error) {
+func (n *node) submits(t *testing.T, upload int64, rows []khata.Asked, change ...func(*commands.Request)) (commands.Outcome[khata.State],
+	error) {
 	t.Helper()
 	out, _, err := ledgercmd.SubmitKhata(patient(t), as(t, change...), n.Books, upload, rows)
 	return out, err

@@ -109,8 +109,8 @@ type interrupted struct {
 	before func(stream string) error
 }
 
-// at lets do happen once (nothing when it is nil), before the next append to a stream whose name begins like this. It does not happen where numbers are reserved:
-// the node holds the series meanwhile, and would wait for itself if it is the one that does it.
+// at lets do happen once (nothing when it is nil), before the next append to a stream whose name begins like this. It does not happen where
+// numbers are reserved: the node holds the series meanwhile, and would wait for itself if it is the one that does it.
 func (i *interrupted) at(prefix string, do func() error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

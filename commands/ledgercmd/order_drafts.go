@@ -22,7 +22,8 @@ type DraftReads interface {
 }
 
 // EditDraft changes a draft.
-func EditDraft(ctx context.Context, req commands.Request, b *Books, number int64, c orderdraft.Edit) (out commands.Outcome[orderdraft.State], err error) {
+func EditDraft(ctx context.Context, req commands.Request, b *Books, number int64,
+	c orderdraft.Edit) (out commands.Outcome[orderdraft.State], err error) {
 	c.Today = b.Today()
 	if c.ClientName, err = b.clientName(ctx, req.Workspace, c.Client.Value); err != nil {
 		return out, err
@@ -49,7 +50,8 @@ func (b *Books) clientName(ctx context.Context, workspace uuid.UUID, account int
 }
 
 // EditDraftEntry changes an entry of a draft.
-func EditDraftEntry(ctx context.Context, req commands.Request, b *Books, number int64, c orderdraft.EditEntry) (out commands.Outcome[orderdraft.State], err error) {
+func EditDraftEntry(ctx context.Context, req commands.Request, b *Books, number int64,
+	c orderdraft.EditEntry) (out commands.Outcome[orderdraft.State], err error) {
 	if c.ClientName, err = b.clientName(ctx, req.Workspace, c.ClientID.Value); err != nil {
 		return out, err
 	}
@@ -58,7 +60,8 @@ func EditDraftEntry(ctx context.Context, req commands.Request, b *Books, number 
 }
 
 // AddDraftEntry adds an entry to a draft.
-func AddDraftEntry(ctx context.Context, req commands.Request, b *Books, draft int64, c orderdraft.AddEntry) (out commands.Outcome[orderdraft.State], err error) {
+func AddDraftEntry(ctx context.Context, req commands.Request, b *Books, draft int64,
+	c orderdraft.AddEntry) (out commands.Outcome[orderdraft.State], err error) {
 	if c.ClientName, err = b.clientName(ctx, req.Workspace, c.ClientID.Value); err != nil {
 		return out, err
 	}
@@ -102,7 +105,8 @@ func AssignSlips(ctx context.Context, req commands.Request, b *Books, number int
 }
 
 // ConvertDraft turns a draft into client orders, all or none.
-func ConvertDraft(ctx context.Context, req commands.Request, b *Books, draft int64, c orderdraft.Convert) (commands.Outcome[orderdraft.State], error) {
+func ConvertDraft(ctx context.Context, req commands.Request, b *Books, draft int64,
+	c orderdraft.Convert) (commands.Outcome[orderdraft.State], error) {
 	c.Today, c.Reveal = b.Today(), b.reveal(ctx)
 	return commands.Do(ctx, b.Commands, req, orderdraft.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		now, err := loadDraft(ctx, tx, draft, req)

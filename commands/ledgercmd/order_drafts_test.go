@@ -23,7 +23,8 @@ import (
 // drafts makes a draft of a message, whose entries are a client's.
 func (n *node) drafts(t *testing.T, text string, holder int64) int64 {
 	t.Helper()
-	made, _, err := ledgercmd.ReceiveDraft(patient(t), as(t), n.Books, ledgercmd.Message{ID: uuid.NewString(), From: "919812345678", Text: text, At: time.Now()})
+	made, _, err := ledgercmd.ReceiveDraft(patient(t), as(t), n.Books,
+		ledgercmd.Message{ID: uuid.NewString(), From: "919812345678", Text: text, At: time.Now()})
 	require.NoError(t, err)
 	draft := id(t, made)
 	_, err = ledgercmd.EditDraft(patient(t), as(t), n.Books, draft, orderdraft.Edit{Client: patch.Set(holder)})

@@ -62,7 +62,8 @@ func AddOrder(ctx context.Context, req commands.Request, b *Books, c order.Add) 
 		if c.FirstItem, err = b.itemNumbers(ctx, tx, c, order.State{}, len(c.Items)); err != nil {
 			return err
 		}
-		_, err = commands.DecideNew(ctx, tx, order.Kind, b.Commands.IDFromSeries(order.Kind.Category(), 1), func(string) event.Command[order.State] { return c })
+		_, err = commands.DecideNew(ctx, tx, order.Kind, b.Commands.IDFromSeries(order.Kind.Category(), 1),
+			func(string) event.Command[order.State] { return c })
 		return err
 	})
 }
@@ -119,8 +120,8 @@ func (b *Books) slipWarnings(ctx context.Context, workspace uuid.UUID, o order.O
 	return []order.Warning{{Field: "slip_number", Message: fmt.Sprintf("order %d of another client has this number", other), ID: other}}, nil
 }
 
-// itemNumbers returns the first of the numbers for the items that a command brings. A dry run takes none, nor does a command that is refused or
-// changes nothing.
+// itemNumbers returns the first of the numbers for the items that a command brings. A dry run takes none, nor does a command that is
+// refused or changes nothing.
 func (b *Books) itemNumbers(ctx context.Context, tx *commands.Tx, c event.Command[order.State], now order.State, items int) (int64, error) {
 	decided, err := c.Decide(now)
 	if err != nil || len(decided) == 0 || items == 0 {
@@ -134,5 +135,6 @@ func (b *Books) numbers(ctx context.Context, tx *commands.Tx, series string, cou
 	if tx.DryRun() {
 		return 0, nil
 	}
-	return commands.Once(tx, fmt.Sprintf("%d of %s", count, series), func() (int64, error) { return b.Commands.Numbers(ctx, series, int64(count)) })
+	return commands.Once(tx, fmt.Sprintf("%d of %s", count, series),
+		func() (int64, error) { return b.Commands.Numbers(ctx, series, int64(count)) })
 }

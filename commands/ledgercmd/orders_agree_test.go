@@ -115,7 +115,8 @@ func (d *desk) step(n *node, meanwhile bool) error {
 		}
 		return err
 	}
-	steps := []string{"deliver", "edit order", "order", "edit takada", "move takada", "move order", "delete takada", "delete order", "karigar", "client", "delete karigar", "delete client"}
+	steps := []string{"deliver", "edit order", "order", "edit takada", "move takada", "move order", "delete takada", "delete order",
+		"karigar", "client", "delete karigar", "delete client"}
 	if meanwhile { // what others stumble over
 		steps = []string{"delete order", "delete client", "delete karigar", "move order", "deliver", "edit order"}
 	}
@@ -133,7 +134,8 @@ func (d *desk) step(n *node, meanwhile bool) error {
 			d.orders = append(d.orders, id(d.t, out.ID))
 		}
 	case "edit order":
-		_, err = ledgercmd.EditOrder(ctx, req, n.Books, d.one(d.orders, "order"), order.Edit{Items: patch.Set([]order.Item{{Name: "x", Weight: weight}})})
+		_, err = ledgercmd.EditOrder(ctx, req, n.Books, d.one(d.orders, "order"),
+			order.Edit{Items: patch.Set([]order.Item{{Name: "x", Weight: weight}})})
 	case "move order":
 		_, err = ledgercmd.EditOrder(ctx, req, n.Books, d.one(d.orders, "order"), order.Edit{Client: patch.Set(d.one(d.clients, "to"))})
 	case "delete order":
@@ -146,7 +148,8 @@ func (d *desk) step(n *node, meanwhile bool) error {
 			d.takadas = append(d.takadas, id(d.t, out.ID))
 		}
 	case "edit takada":
-		_, err = ledgercmd.EditTakada(ctx, req, n.Books, d.one(d.takadas, "takada"), takada.Edit{Items: patch.Set([]takada.Item{{Name: "x", Weight: weight, Karigar: maker}})})
+		_, err = ledgercmd.EditTakada(ctx, req, n.Books, d.one(d.takadas, "takada"),
+			takada.Edit{Items: patch.Set([]takada.Item{{Name: "x", Weight: weight, Karigar: maker}})})
 	case "move takada":
 		_, err = ledgercmd.EditTakada(ctx, req, n.Books, d.one(d.takadas, "takada"), takada.Edit{Order: patch.Set(d.one(d.orders, "to"))})
 	case "delete takada":
@@ -162,8 +165,8 @@ func (d *desk) step(n *node, meanwhile bool) error {
 	return err
 }
 
-// At any moment another node is faster, or a process dies. Whatever comes of it, commands and tables agree, and no order with takadas changed
-// its client.
+// At any moment another node is faster, or a process dies. Whatever comes of it, commands and tables agree, and no order with takadas
+// changed its client.
 func TestCommandsAndOrdersAgreeWhateverHappens(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t)
@@ -206,7 +209,8 @@ func TestCommandsAndOrdersAgreeWhateverHappens(t *testing.T) {
 	var moved int64
 	require.NoError(t, o.pool.QueryRow(t.Context(), `
 		select count(*) from `+o.schema(t, "orders")+`.record_version o
-		join lateral (select v.client_id from `+o.schema(t, "orders")+`.record_version v where v.kind = o.kind and v.id = o.id and v.position < o.position order by v.position desc limit 1) b on true
+		join lateral (select v.client_id from `+o.schema(t, "orders")+`.record_version v where v.kind = o.kind and v.id = o.id and v.position `+
+		`< o.position order by v.position desc limit 1) b on true
 		where o.kind = 'takada' and o.client_id <> b.client_id`).Scan(&moved))
 	require.Zero(t, moved, "a takada stays with its client")
 	found := map[string]int{}

@@ -88,10 +88,11 @@ func found[T any](t *testing.T, missing error, read func() (T, error)) *T {
 
 func (o *office) takadas(t *testing.T) (all []int64) {
 	t.Helper()
-	_, err := o.views.EachTakada(patient(t), workspace, readmodels.Page{Number: 1}, ledgerview.TakadaFilter{}, func(one ledgerview.ClientTakada) error {
-		all = append(all, one.ID)
-		return nil
-	})
+	_, err := o.views.EachTakada(patient(t), workspace, readmodels.Page{Number: 1}, ledgerview.TakadaFilter{},
+		func(one ledgerview.ClientTakada) error {
+			all = append(all, one.ID)
+			return nil
+		})
 	require.NoError(t, err)
 	return all
 }
@@ -159,7 +160,8 @@ func TestADeletionOfAClientThatWasRefusedLeavesItsOrders(t *testing.T) {
 	n := o.node(t)
 	holder := n.opens(t, client.Ledger)
 	number := n.orders(t, holder)
-	_, err := ledgercmd.AddRow(patient(t), as(t), n.Books, client.Ledger, holder, asked{Date: new(today - 10), In: book.Entries([]client.In{{Amount: new(unit.Money(100))}})})
+	_, err := ledgercmd.AddRow(patient(t), as(t), n.Books, client.Ledger, holder,
+		asked{Date: new(today - 10), In: book.Entries([]client.In{{Amount: new(unit.Money(100))}})})
 	require.NoError(t, err)
 	n.lock(t, new(today-10))
 	require.ErrorIs(t, n.ends(t, client.Ledger, holder)(), errLocked)
@@ -224,7 +226,8 @@ func TestATakadaStaysWhenItsKarigarIsDeleted(t *testing.T) {
 	edited, err := ledgercmd.EditTakada(patient(t), as(t), n.Books, one, takada.Edit{Date: patch.Set(today - 1)})
 	require.NoError(t, err)
 	require.Nil(t, edited.State.Items[0].Karigar)
-	_, err = ledgercmd.EditTakada(patient(t), as(t), n.Books, one, takada.Edit{Items: patch.Set([]takada.Item{{Name: "x", Weight: 1, Karigar: &maker}})})
+	_, err = ledgercmd.EditTakada(patient(t), as(t), n.Books, one,
+		takada.Edit{Items: patch.Set([]takada.Item{{Name: "x", Weight: 1, Karigar: &maker}})})
 	require.Equal(t, invalid("items[0].karigar_id", "there is no such karigar"), err)
 	history, err := o.views.TakadaHistory(patient(t), workspace, one)
 	require.NoError(t, err)
@@ -323,7 +326,8 @@ func TestSlipsOfOtherClientsAreWarnedOf(t *testing.T) {
 	require.Empty(t, slipped(other, "A-7", today-731).State.Warnings, "long before")
 	require.Empty(t, slipped(other, "A-8", today).State.Warnings)
 	near := slipped(other, " a-7", today-364)
-	require.Equal(t, []order.Warning{{Field: "slip_number", Message: "order " + first.ID + " of another client has this number", ID: id(t, first.ID)}}, near.State.Warnings)
+	require.Equal(t, []order.Warning{{Field: "slip_number", Message: "order " + first.ID + " of another client has this number",
+		ID: id(t, first.ID)}}, near.State.Warnings)
 	require.Equal(t, near.State.Warnings, o.order(t, id(t, near.ID)).Warnings)
 	edited, err := ledgercmd.EditOrder(patient(t), as(t), n.Books, id(t, near.ID), order.Edit{Slip: patch.Set(book.Text("A-9"))})
 	require.NoError(t, err)

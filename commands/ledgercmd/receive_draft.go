@@ -30,8 +30,8 @@ const readTimeout = 90 * time.Second
 // sentBy names the operation whose idempotency keys are the messages' ids.
 const sentBy = "receive-order-draft"
 
-// ReceiveDraft makes a draft of a message and returns its id, which is the same for a repeated message, also after the draft was deleted, and
-// the subject whose values it has. The error is [event.ErrErased] for a sender who was erased.
+// ReceiveDraft makes a draft of a message and returns its id, which is the same for a repeated message, also after the draft was deleted,
+// and the subject whose values it has. The error is [event.ErrErased] for a sender who was erased.
 func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message) (id, subject string, err error) {
 	sender, err := SenderID(ctx, b.Commands, cmp.Or(m.From, m.User))
 	if err != nil {
@@ -85,11 +85,13 @@ func PhoneOf(ctx context.Context, b *Books, user string) (string, error) {
 
 // OrderReader is a model that reads orders.
 type OrderReader interface {
-	// ReadOrder reads the text of a message and the picture that it refers to. Whatever they say, the order MUST be within the limits of ordertext.
+	// ReadOrder reads the text of a message and the picture that it refers to. Whatever they say, the order MUST be within the limits of
+	// ordertext.
 	ReadOrder(ctx context.Context, text, media string) (ordertext.Order, error)
 }
 
-// read reads an order, by the model where there is one, else by rules. The rules also read what the model cannot, or in which it finds nothing.
+// read reads an order, by the model where there is one, else by rules. The rules also read what the model cannot, or in which it finds
+// nothing.
 func (b *Books) read(ctx context.Context, m Message) (o ordertext.Order, parser string) {
 	if b.Reader != nil {
 		ctx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -106,7 +108,8 @@ func (b *Books) read(ctx context.Context, m Message) (o ordertext.Order, parser 
 }
 
 // EraseSender forgets the sender with a phone: the phone and the messages of all drafts.
-func EraseSender(ctx context.Context, req commands.Request, h *commands.Handler, phone string) (commands.Outcome[orderdraft.Sender], error) {
+func EraseSender(ctx context.Context, req commands.Request, h *commands.Handler, phone string) (commands.Outcome[orderdraft.Sender],
+	error) {
 	id, err := SenderID(ctx, h, phone)
 	if err != nil {
 		return commands.Outcome[orderdraft.Sender]{}, err

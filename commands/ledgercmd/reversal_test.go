@@ -71,7 +71,8 @@ func TestARowInALockedPeriodIsTakenBackByOneAfterIt(t *testing.T) {
 	n.lock(t, new(today-10))
 	_, err := ledgercmd.VoidRow(patient(t), as(t), n.Books, bank.Ledger, account, row)
 	require.ErrorIs(t, err, errLocked)
-	_, err = ledgercmd.ReverseRows(patient(t), as(t), n.Books, bank.Ledger, account, ledgercmd.Reversal{Rows: []int64{row}, Date: new(today - 10)})
+	_, err = ledgercmd.ReverseRows(patient(t), as(t), n.Books, bank.Ledger, account,
+		ledgercmd.Reversal{Rows: []int64{row}, Date: new(today - 10)})
 	require.ErrorIs(t, err, errLocked)
 	_, err = n.reverse(t, as(t), account, row)
 	require.NoError(t, err)
@@ -85,7 +86,8 @@ func TestAReversalThatLostToTheLockChangesNothing(t *testing.T) {
 		account := winner.open(t)
 		row := winner.add(t, account, today-10)
 		loser.store.at("bankrow-", winner.locks(t, today-10))
-		_, err := ledgercmd.ReverseRows(patient(t), as(t), loser.Books, bank.Ledger, account, ledgercmd.Reversal{Rows: []int64{row}, Date: new(today - 10)})
+		_, err := ledgercmd.ReverseRows(patient(t), as(t), loser.Books, bank.Ledger, account,
+			ledgercmd.Reversal{Rows: []int64{row}, Date: new(today - 10)})
 		require.ErrorIs(t, err, errLocked)
 		require.Equal(t, []string{"BankRowAdded"}, o.names(t, bank.Ledger.Rows.Stream(idText(row))))
 		_, err = loser.reverse(t, as(t), account, row)
@@ -212,14 +214,15 @@ func TestAReversalIsRefusedBeforeAnythingIsWritten(t *testing.T) {
 		rows []int64
 		want error
 	}{
-		"a deleted row":           {keyed, []int64{gone}, bank.Ledger.NoRow},
-		"no such row":             {keyed, []int64{999}, bank.Ledger.NoRow},
-		"a void row":              {keyed, []int64{void}, book.ErrVoid},
-		"another account's":       {keyed, []int64{other}, bank.Ledger.NoRow},
-		"one of them":             {keyed, []int64{row, other}, fault.Newf(fault.NotFound, "Row %d: Bank ledger row not found", other)},
-		"another workspace's":     {foreign, []int64{row}, bank.Ledger.NoRow},
-		"a revision that is old":  {stale, []int64{row}, commands.ErrStale},
-		"no reason":               {silent, []int64{row}, fault.Fields(fault.Field{Field: "reason", Message: "is required, here or in the header Bahi-Reason"})},
+		"a deleted row":          {keyed, []int64{gone}, bank.Ledger.NoRow},
+		"no such row":            {keyed, []int64{999}, bank.Ledger.NoRow},
+		"a void row":             {keyed, []int64{void}, book.ErrVoid},
+		"another account's":      {keyed, []int64{other}, bank.Ledger.NoRow},
+		"one of them":            {keyed, []int64{row, other}, fault.Newf(fault.NotFound, "Row %d: Bank ledger row not found", other)},
+		"another workspace's":    {foreign, []int64{row}, bank.Ledger.NoRow},
+		"a revision that is old": {stale, []int64{row}, commands.ErrStale},
+		"no reason": {silent, []int64{row},
+			fault.Fields(fault.Field{Field: "reason", Message: "is required, here or in the header Bahi-Reason"})},
 		"no rows":                 {keyed, nil, fault.Fields(fault.Field{Field: "rows", Message: "at least one row is needed"})},
 		"a row twice":             {keyed, []int64{row, row}, fault.Fields(fault.Field{Field: "rows[1]", Message: "is named twice"})},
 		"a thousand and one rows": {keyed, make([]int64, 1001), fault.Fields(fault.Field{Field: "rows", Message: "at most 1000 rows"})},

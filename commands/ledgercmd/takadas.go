@@ -32,10 +32,11 @@ func AddTakada(ctx context.Context, req commands.Request, b *Books, c takada.Add
 	out, err := commands.Do(ctx, b.Commands, req, takada.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		c.Today, c.Look = b.Today(), lookAt(ctx, tx, req.Workspace)
 		added := ""
-		_, err := commands.DecideNew(ctx, tx, takada.Kind, b.Commands.IDFromSeries(takada.Kind.Category(), 1), func(id string) event.Command[takada.State] {
-			added = id
-			return c
-		})
+		_, err := commands.DecideNew(ctx, tx, takada.Kind, b.Commands.IDFromSeries(takada.Kind.Category(), 1),
+			func(id string) event.Command[takada.State] {
+				added = id
+				return c
+			})
 		if err != nil || tx.DryRun() {
 			return err
 		}
@@ -98,7 +99,8 @@ func loadTakada(ctx context.Context, tx *commands.Tx, number int64, workspace uu
 }
 
 // shown returns the outcome without the karigars who are deleted: no event tells the takada of it.
-func shown(ctx context.Context, req commands.Request, b *Books, out commands.Outcome[takada.State], err error) (commands.Outcome[takada.State], error) {
+func shown(ctx context.Context, req commands.Request, b *Books, out commands.Outcome[takada.State],
+	err error) (commands.Outcome[takada.State], error) {
 	if err != nil {
 		return out, err
 	}

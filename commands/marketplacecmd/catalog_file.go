@@ -23,7 +23,8 @@ import (
 
 // Columns are the names of a catalog file's columns, in the order of a template.
 var Columns = []string{
-	"name", "sku", "description", "category", "sub_category", "price", "price_currency", "moq", "origin_country", "importer_name", "importer_address",
+	"name", "sku", "description", "category", "sub_category", "price", "price_currency", "moq", "origin_country", "importer_name",
+	"importer_address",
 	"images", "availability",
 }
 
@@ -44,12 +45,16 @@ var columnOf = spreadsheet.Named(map[string]string{
 	"itemcode": ending("item product article part catalog catalogue", "code", "no", "number") + "code mpn itemid productid " +
 		"कोड वस्तुकोड उत्पादकोड आइटमकोड કોડ વસ્તુકોડ ઉત્પાદનકોડ આઇટમકોડ",
 	"stylecode":   ending("style design model pattern", "code", "no", "number", "id") + "डिज़ाइननंबर डिजाइननंबर ડિઝાઇનનંબર",
-	"description": "desc details productdescription itemdescription विवरण વિગત વર્ણન", "category": "productcategory itemcategory श्रेणी વર્ગ શ્રેણી", "sub_category": "",
-	priceAmount: "paise pricepaise priceinpaise priceamountpaise", "price": "rupees " + inRupees("price unitprice sellingprice saleprice mrp rate कीमत दाम मूल्य भाव किंमत કિંમત ભાવ"),
+	"description": "desc details productdescription itemdescription विवरण વિગત વર્ણન",
+	"category":    "productcategory itemcategory श्रेणी વર્ગ શ્રેણી", "sub_category": "",
+	priceAmount:      "paise pricepaise priceinpaise priceamountpaise",
+	"price":          "rupees " + inRupees("price unitprice sellingprice saleprice mrp rate कीमत दाम मूल्य भाव किंमत કિંમત ભાવ"),
 	"price_currency": "currency मुद्रा ચલણ",
-	"moq":            counted("moq minorder minorderqty minorderquantity minimumorder minimumorderqty minimumorderquantity minqty minquantity minimumqty minimumquantity"),
+	"moq": counted("moq minorder minorderqty minorderquantity minimumorder minimumorderqty minimumorderquantity minqty " +
+		"minquantity minimumqty minimumquantity"),
 	"origin_country": "country coo countryoforigin origin madein देश દેશ", "importer_name": "importer", "importer_address": "",
-	"images": "image imageurl imageurls imagelink imagelinks photo photos photourl picture pictures फोटो चित्र ફોટો", "availability": "availabilitystatus stockstatus उपलब्धता ઉપલબ્ધતા",
+	"images":       "image imageurl imageurls imagelink imagelinks photo photos photourl picture pictures फोटो चित्र ફોટો",
+	"availability": "availabilitystatus stockstatus उपलब्धता ઉપલબ્ધતા",
 })
 
 // inRupees returns the names of columns that may also name their currency, as Price (Rs) and Rate in INR do. A sign such as ₹ is no part
@@ -171,8 +176,8 @@ func (t *titles) header(r spreadsheet.Row) (*spreadsheet.Columns, error) {
 	return nil, nil //nolint:nilnil // it is a title
 }
 
-// changes reports whether columns are of a list that changes products, such as one of SKUs and prices: it has no column that may be a name or
-// a price but is not read.
+// changes reports whether columns are of a list that changes products, such as one of SKUs and prices: it has no column that may be a name
+// or a price but is not read.
 func changes(c *spreadsheet.Columns) bool {
 	return len(c.Used) > 1 && !slices.ContainsFunc(c.Guessed, func(g spreadsheet.Column) bool {
 		return !c.Has(g.Field) && slices.Contains([]string{"name", "price", priceAmount}, g.Field)

@@ -63,8 +63,11 @@ func TestTextFilesAreReadInTheEncodingsThatTheyComeIn(t *testing.T) {
 	big, err := unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder().String(text)
 	require.NoError(t, err)
 	for name, content := range map[string]string{
-		"UTF-8": text, "with a mark": "\ufeff" + text, "UTF-16": little, "UTF-16 of big computers": big, "tabs": strings.ReplaceAll(text, ";", "\t"),
-		"commas": strings.ReplaceAll(text, ";", ","), "CR LF": strings.ReplaceAll(text, "\n", "\r\n"), "CR": strings.ReplaceAll(text, "\n", "\r"), "no last line break": strings.TrimSpace(text), "the separator named": "sep=;\n" + text, "with a mark too": "\ufeffsep=;\r\n" + text,
+		"UTF-8": text, "with a mark": "\ufeff" + text, "UTF-16": little, "UTF-16 of big computers": big,
+		"tabs":   strings.ReplaceAll(text, ";", "\t"),
+		"commas": strings.ReplaceAll(text, ";", ","), "CR LF": strings.ReplaceAll(text, "\n", "\r\n"),
+		"CR": strings.ReplaceAll(text, "\n", "\r"), "no last line break": strings.TrimSpace(text), "the separator named": "sep=;\n" + text,
+		"with a mark too": "\ufeffsep=;\r\n" + text,
 	} {
 		require.Equal(t, want, said(t, content), name)
 	}
@@ -78,29 +81,35 @@ func TestRowsHaveTheNumbersThatTheSpreadsheetShows(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "two\nlines 100\na 300\n4: price: is required\n9: name: must not be empty\n10: it has more cells than the row of names",
 		said(t, "\nname,price\n\"two\nlines\",1\nx,\n\n,\n\na,3\n,4\nb,5,c\n"))
-	require.Equal(t, "a 100\n3: a quote is not closed, or is inside a cell: the row, and the rows up to the next quote, cannot be read", said(t, "name,price\na,1\nb\"c,2\n"))
+	require.Equal(t, "a 100\n3: a quote is not closed, or is inside a cell: the row, and the rows up to the next quote, cannot be read",
+		said(t, "name,price\na,1\nb\"c,2\n"))
 	require.Equal(t, "a 100\n4: price: is required", said(t, "sep=,\nname,price\na,1\nb,\n"))
 	content := sheet(t, []any{"Title", "MRP", "MOQ"}, []any{"a", 1.5, 2}, nil, []any{"b", "x"}, []any{nil, nil, 1.5})
-	require.Equal(t, "a 150\n4: MRP: expected an amount, as in 1,250.50\n5: Title: must not be empty; MOQ: expected a whole number; MRP: is required", said(t, string(content)))
+	require.Equal(t, "a 150\n4: MRP: expected an amount, as in 1,250.50\n5: Title: must not be empty; MOQ: expected a whole number; MRP: is "+
+		"required", said(t, string(content)))
 }
 
 func TestPricesAreReadExactly(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"12.5": "a 1250", "₹ 1,25,000.50": "a 12500050", "Rs. 12": "a 1200", "rs12/-": "a 1200", "1,250": "a 125000", "0": "a 0", "12.": "a 1200",
-		"1,25": "2: price: expected an amount, as in 1,250.50", "12.5050": "2: price: at most 2 places", "-1": "2: price_amount: expected 0 to 999999999999999",
-		"1e3": "2: price: expected an amount, as in 1,250.50", "=1+1": "2: price: expected an amount, as in 1,250.50", "99999999999999999": "2: price: the number is too large",
+		"1,25": "2: price: expected an amount, as in 1,250.50", "12.5050": "2: price: at most 2 places",
+		"-1":  "2: price_amount: expected 0 to 999999999999999",
+		"1e3": "2: price: expected an amount, as in 1,250.50", "=1+1": "2: price: expected an amount, as in 1,250.50",
+		"99999999999999999":       "2: price: the number is too large",
 		strings.Repeat("9", 5000): "2: price: the number is too large", "NaN": "2: price: expected an amount, as in 1,250.50",
 	} {
 		require.Equal(t, want, said(t, "name;price\na;"+text), text)
 	}
 	for row, want := range map[string]string{
 		"a;;1250": "a 1250", "a;12.50;": "a 1250", "a;12.50;1250": "a 1250", "a;12.51;1250": "2: price: is not price_amount divided by 100",
-		"a;;12.5": "2: price amount (paise): expected a whole number", "a;;99999999999999999999": "2: price amount (paise): the number is too large",
+		"a;;12.5":                 "2: price amount (paise): expected a whole number",
+		"a;;99999999999999999999": "2: price amount (paise): the number is too large",
 	} {
 		require.Equal(t, want, said(t, "name;price;price amount (paise)\n"+row), row)
 	}
-	require.Equal(t, "a 30\nb 100000000000000", said(t, string(sheet(t, []any{"name", "price"}, []any{"a", 0.1 + 0.2}, []any{"b", 1e12}))), "as the spreadsheet shows them")
+	require.Equal(t, "a 30\nb 100000000000000", said(t, string(sheet(t, []any{"name", "price"}, []any{"a", 0.1 + 0.2}, []any{"b", 1e12}))),
+		"as the spreadsheet shows them")
 }
 
 func TestADotWithThreeDigitsBehindItIsNoPriceAndNoCount(t *testing.T) {
@@ -127,7 +136,8 @@ func TestAPriceInAnotherCurrencyIsNoneInRupees(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, book.SetCellStyle("Sheet1", fmt.Sprint("B", row), fmt.Sprint("B", row), id))
 	}
-	foreign := []string{`[$$-409]#,##0.00`, `"$"#,##0.00_-`, `$#,##0`, `[$€-2] #,##0.00`, `#,##0.00\ [$USD]`, `0.00" AED"`, `[$£-809]#,##0`, `_("$"* #,##0.00_)`}
+	foreign := []string{`[$$-409]#,##0.00`, `"$"#,##0.00_-`, `$#,##0`, `[$€-2] #,##0.00`, `#,##0.00\ [$USD]`, `0.00" AED"`, `[$£-809]#,##0`,
+		`_("$"* #,##0.00_)`}
 	for _, format := range foreign {
 		priced(excelize.Style{CustomNumFmt: &format}, "")
 	}
@@ -159,19 +169,22 @@ func TestAPriceInAnotherCurrencyIsNoneInRupees(t *testing.T) {
 
 func TestEachColumnOfAFileIsUsedIgnoredOrGuessed(t *testing.T) {
 	t.Parallel()
-	const content = "Shree Jewellers, price list;;;\n\nItem Name;Price (Rs);Minimal Order;Remarks;Availability;Rate per pc\nHook;12.50;25;old;Out of Stock;7\n"
+	const content = "Shree Jewellers, price list;;;\n\nItem Name;Price (Rs);Minimal Order;Remarks;Availability;Rate per " +
+		"pc\nHook;12.50;25;old;Out of Stock;7\n"
 	for _, accept := range []bool{false, true} {
 		f, err := marketplacecmd.ReadCatalog(t.Context(), io.NewSectionReader(strings.NewReader(content), 0, int64(len(content))), accept)
 		require.NoError(t, err)
 		require.Equal(t, 3, f.Columns.Row)
-		require.Equal(t, []spreadsheet.Column{{Header: "Item Name", Field: "name"}, {Header: "Price (Rs)", Field: "price"}, {Header: "Availability", Field: "availability"}}, f.Columns.Used)
+		require.Equal(t, []spreadsheet.Column{{Header: "Item Name", Field: "name"}, {Header: "Price (Rs)", Field: "price"},
+			{Header: "Availability", Field: "availability"}}, f.Columns.Used)
 		require.Equal(t, []spreadsheet.Column{{Header: "Minimal Order", Field: "moq"}}, f.Columns.Guessed)
 		require.Equal(t, []string{"Remarks", "Rate per pc"}, f.Columns.Ignored, "price has a column")
 		require.Empty(t, f.Errors)
 		require.Equal(t, "out of stock", f.Items[0].Availability.Value)
 		require.Equal(t, map[bool]int64{false: 1, true: 25}[accept], f.Items[0].MOQ.Value)
 	}
-	for _, header := range []string{"नाम;मूल्य (₹)", "નામ;કિંમત (રૂ)", "वस्तु;भाव", "Product;Unit Price (INR)", "ITEM;M.R.P. (Rs.)", "Particulars\nName of Item;Rate (रुपये)"} {
+	for _, header := range []string{"नाम;मूल्य (₹)", "નામ;કિંમત (રૂ)", "वस्तु;भाव", "Product;Unit Price (INR)", "ITEM;M.R.P. (Rs.)",
+		"Particulars\nName of Item;Rate (रुपये)"} {
 		require.Equal(t, "a 1250", said(t, header+"\na;12.50"), header)
 	}
 	for _, header := range []string{"MOQ (pcs)", "Min Order Qty", "Min. Qty", "Minimum Order Quantity (nos)"} {
@@ -186,8 +199,10 @@ func TestEachColumnOfAFileIsUsedIgnoredOrGuessed(t *testing.T) {
 func TestAFileOfAnotherKindIsToldWhatToSaveItAs(t *testing.T) {
 	t.Parallel()
 	for name, content := range map[string][]byte{
-		"a PDF: save the table as .xlsx or CSV": []byte("%PDF-1.7\nname,price\n"), "an .xls file, or one with a password: save it as .xlsx": []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1old"),
-		"an .ods file: save it as .xlsx": packed(t, map[string]string{"content.xml": "<a/>", "mimetype": "application/vnd.oasis.opendocument.spreadsheet"}),
+		"a PDF: save the table as .xlsx or CSV":                  []byte("%PDF-1.7\nname,price\n"),
+		"an .xls file, or one with a password: save it as .xlsx": []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1old"),
+		"an .ods file: save it as .xlsx": packed(t,
+			map[string]string{"content.xml": "<a/>", "mimetype": "application/vnd.oasis.opendocument.spreadsheet"}),
 	} {
 		_, err := read(content)
 		require.ErrorIs(t, err, spreadsheet.ErrFormat)
@@ -224,7 +239,8 @@ func TestAFormulaWithoutAValueIsAnErrorOfItsRow(t *testing.T) {
 	defer book.Close()
 	_, err := book.NewSheet("Other")
 	require.NoError(t, err)
-	for i, row := range [][]any{{"name", "price", "moq", "total"}, {"a", 1, 2}, {"b", nil, 2}, {nil, nil}, {"d", 4, 2}, {"e", "#N/A", 2}, {"f", 6, nil}} {
+	for i, row := range [][]any{{"name", "price", "moq", "total"}, {"a", 1, 2}, {"b", nil, 2}, {nil, nil}, {"d", 4, 2}, {"e", "#N/A", 2},
+		{"f", 6, nil}} {
 		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
 	}
 	for _, cell := range []string{"B3", "A4", "C4", "D5"} { // as programs write them that compute nothing
@@ -249,7 +265,8 @@ func TestAFormulaWithoutAValueIsAnErrorOfItsRow(t *testing.T) {
 	parts[name] = strings.Replace(strings.Replace(good, `<c r="B6" t="s"><v>8</v>`, `<c r="B6" t="e"><v>#N/A</v>`, 1),
 		`<c r="B7"><v>6</v></c>`, `<c r="B7"><f>1+1</f><v>6</v></c><c r="C7" t="str"><f>""</f><v></v></c>`, 1)
 	const saved = "has a formula whose value is not in the file: open it in an office program and save it"
-	require.Equal(t, "a 100\nd 400\nf 600\n3: price: B3 "+saved+"\n4: name: A4 "+saved+"; moq: C4 "+saved+"\n6: price: B6 has the error #N/A", said(t, string(packed(t, parts))))
+	require.Equal(t, "a 100\nd 400\nf 600\n3: price: B3 "+saved+"\n4: name: A4 "+saved+"; moq: C4 "+saved+"\n6: price: B6 has the error #N/A",
+		said(t, string(packed(t, parts))))
 	parts[name] = strings.Replace(good, `<c r="B1" t="s"><v>1</v></c>`, `<c r="B1"><f>"price"</f><v></v></c>`, 1)
 	_, err = read(packed(t, parts))
 	require.ErrorContains(t, err, "B1 "+saved)
@@ -264,7 +281,8 @@ func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
 		require.NoError(t, err)
 		return id
 	}
-	day, percent, rupees := styled(excelize.Style{CustomNumFmt: new("[$-4009]dd\\/mm\\/yyyy;@")}), styled(excelize.Style{NumFmt: 10}), styled(excelize.Style{CustomNumFmt: new(`[$₹-4009]\ #,##0.00;[Red]-0.00 "days"`)})
+	day, percent, rupees := styled(excelize.Style{CustomNumFmt: new("[$-4009]dd\\/mm\\/yyyy;@")}), styled(excelize.Style{NumFmt: 10}),
+		styled(excelize.Style{CustomNumFmt: new(`[$₹-4009]\ #,##0.00;[Red]-0.00 "days"`)})
 	require.NoError(t, book.SetSheetRow("Sheet1", "A1", &[]any{"name", "price", "description"}))
 	want := []string{}
 	for i, c := range []struct {
@@ -272,9 +290,12 @@ func TestCellsAreReadAsTheSheetShowsThem(t *testing.T) {
 		style int
 		shown string
 	}{
-		{46082, day, "2026-03-01"}, {46082.5, styled(excelize.Style{NumFmt: 22}), "2026-03-01 12:00:00"}, {0.25, styled(excelize.Style{NumFmt: 20}), "06:00:00"}, {1e9, day, "1000000000"},
-		{0.5, styled(excelize.Style{CustomNumFmt: new("hh:mm:ss.000")}), "12:00:00"}, {5, styled(excelize.Style{CustomNumFmt: new("Rs #,##0")}), "5"},
-		{0.915, percent, "91.5%"}, {0.1 + 0.2, 0, "0.3"}, {1250.5, rupees, "1250.5"}, {true, 0, "TRUE"}, {false, day, "FALSE"}, {"46082", day, "46082"}, {"1.0E9", 0, "1.0E9"}, {22, 0, "22"},
+		{46082, day, "2026-03-01"}, {46082.5, styled(excelize.Style{NumFmt: 22}), "2026-03-01 12:00:00"},
+		{0.25, styled(excelize.Style{NumFmt: 20}), "06:00:00"}, {1e9, day, "1000000000"},
+		{0.5, styled(excelize.Style{CustomNumFmt: new("hh:mm:ss.000")}), "12:00:00"},
+		{5, styled(excelize.Style{CustomNumFmt: new("Rs #,##0")}), "5"},
+		{0.915, percent, "91.5%"}, {0.1 + 0.2, 0, "0.3"}, {1250.5, rupees, "1250.5"}, {true, 0, "TRUE"}, {false, day, "FALSE"},
+		{"46082", day, "46082"}, {"1.0E9", 0, "1.0E9"}, {22, 0, "22"},
 	} {
 		at := fmt.Sprint("C", i+2)
 		require.NoError(t, book.SetSheetRow("Sheet1", fmt.Sprint("A", i+2), &[]any{"a", 1250.5, c.value}))
@@ -359,29 +380,37 @@ func TestColumnsAreKnownByManyNames(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, f.Errors)
 	i := f.Items[0]
-	require.Equal(t, []any{"=Hook", "<b>Brass</b>", "Hooks", "USD", int64(5), "China", "Asha", []string{"https://a.example/1", "https://a.example/2"}},
-		[]any{i.Name, i.Description.Value, i.SubCategory.Value, i.Currency.Value, i.MOQ.Value, i.OriginCountry.Value, i.ImporterName.Value, i.Images.Value})
+	require.Equal(t, []any{"=Hook", "<b>Brass</b>", "Hooks", "USD", int64(5), "China", "Asha",
+		[]string{"https://a.example/1", "https://a.example/2"}},
+		[]any{i.Name, i.Description.Value, i.SubCategory.Value, i.Currency.Value, i.MOQ.Value, i.OriginCountry.Value, i.ImporterName.Value,
+			i.Images.Value})
 	for text, why := range map[string]string{
-		"name": "The first row must name the columns name, and price or price_amount", "price": "The first row must name the columns name, and price or price_amount",
-		"name,title,price": "Two columns are name", "name,mrp,price": "Two columns are price", "a\"b": "The row of names cannot be read", "": "File must be CSV or Excel", "\n\n": "File must be CSV or Excel",
+		"name":             "The first row must name the columns name, and price or price_amount",
+		"price":            "The first row must name the columns name, and price or price_amount",
+		"name,title,price": "Two columns are name", "name,mrp,price": "Two columns are price", "a\"b": "The row of names cannot be read",
+		"": "File must be CSV or Excel", "\n\n": "File must be CSV or Excel",
 	} {
 		_, err := read([]byte(text))
 		require.ErrorIs(t, err, fault.New(fault.Malformed, why), text)
 	}
-	for _, name := range []string{"Price (Rs)", "Price (Rs.)", "PRICE (INR)", "Rate (₹)", "Price in Rs.", "MRP (in INR)", "Price ₹", "MRP Rs", "Price in rupees"} {
+	for _, name := range []string{"Price (Rs)", "Price (Rs.)", "PRICE (INR)", "Rate (₹)", "Price in Rs.", "MRP (in INR)", "Price ₹",
+		"MRP Rs", "Price in rupees"} {
 		require.Equal(t, "a 1250", said(t, "name;"+name+"\na;12.50"), name)
 	}
 	require.Equal(t, "a 1250", said(t, "name;Price (paise)\na;1250"))
 	for text, why := range map[string]string{
-		"Shree Jewellers,,2026": `file: row 1 has unknown columns: "Shree Jewellers", "2026"`, "\nItem,Price (USD)": `file: row 2 has unknown columns: "Price (USD)"`,
-		"name,Price (Rs),weight,MRP": `price: "Price (Rs)" and "MRP"`, strings.Repeat("ક", 70): `file: row 1 has unknown columns: "` + strings.Repeat("ક", 60) + `…"`,
+		"Shree Jewellers,,2026":      `file: row 1 has unknown columns: "Shree Jewellers", "2026"`,
+		"\nItem,Price (USD)":         `file: row 2 has unknown columns: "Price (USD)"`,
+		"name,Price (Rs),weight,MRP": `price: "Price (Rs)" and "MRP"`,
+		strings.Repeat("ક", 70):      `file: row 1 has unknown columns: "` + strings.Repeat("ક", 60) + `…"`,
 	} {
 		_, err := read([]byte(text))
 		require.ErrorContains(t, err, "; "+why)
 	}
 	f, err = read([]byte("name,price"))
 	require.NoError(t, err)
-	require.Equal(t, spreadsheet.ImportResult{Success: true, Errors: []spreadsheet.RowError{}, Columns: f.Columns}, f.Result(marketplacecmd.Imported{}).ImportResult)
+	require.Equal(t, spreadsheet.ImportResult{Success: true, Errors: []spreadsheet.RowError{}, Columns: f.Columns},
+		f.Result(marketplacecmd.Imported{}).ImportResult)
 }
 
 // packed returns an archive of files.
@@ -397,82 +426,4 @@ func packed(t *testing.T, files map[string]string) []byte {
 	}
 	require.NoError(t, w.Close())
 	return b.Bytes()
-}
-
-func TestFilesThatAreNoSpreadsheetsAreRefused(t *testing.T) {
-	t.Parallel()
-	good := sheet(t, []any{"name", "price"}, []any{"a", 1})
-	for what, content := range map[string][]byte{
-		"a picture": []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), "an old Excel file": []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1old"), "half an XLSX": good[:len(good)/2],
-		"a zip of something else": packed(t, map[string]string{"a.txt": "name,price"}), "a workbook without sheets": packed(t, map[string]string{"xl/workbook.xml": "<workbook/>"}),
-		"no XML in it": packed(t, map[string]string{"xl/workbook.xml": "nonsense", "[Content_Types].xml": "\x00", "xl/worksheets/sheet1.xml": "nonsense"}), "text with NUL": []byte("name,price\na\x00,1"),
-	} {
-		_, err := read(content)
-		require.ErrorIs(t, err, spreadsheet.ErrFormat, what)
-	}
-	unmarked, err := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder().Bytes([]byte("name,price\na,1"))
-	require.NoError(t, err)
-	for why, content := range map[string][]byte{
-		"an .ods file: save it as .xlsx": packed(t, map[string]string{"content.xml": "<office:document-content/>"}),
-		"a web page or XML, whatever its name: open it in an office program and save it as .xlsx": []byte("\ufeff\n<html><table><tr><td>name</td><td>price</td></tr></table>"),
-		"it is no text, or a text in UTF-16 without a byte order mark: save it as CSV in UTF-8":   unmarked,
-	} {
-		_, err := read(content)
-		refused, ok := err.(*fault.Error) //nolint:errorlint // it is that
-		require.True(t, ok)
-		require.Equal(t, why, refused.Fields[0].Message)
-	}
-	tooLarge := func(what string, content []byte) {
-		_, err := read(content)
-		refused, ok := err.(*fault.Error) //nolint:errorlint // it is that
-		require.True(t, ok, what)
-		require.Equal(t, fault.TooLarge, refused.Kind, what)
-	}
-	var bomb bytes.Buffer
-	w := zip.NewWriter(&bomb)
-	_, err = w.CreateRaw(&zip.FileHeader{Name: "xl/workbook.xml", UncompressedSize64: 101 << 20})
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	tooLarge("an archive that becomes too large", bomb.Bytes())
-	tooLarge("too many rows", []byte("name,price\n"+strings.Repeat("a,1\n", 10_001)))
-	f, err := read([]byte("name,price\n" + strings.Repeat("a,1\n", 10_000)))
-	require.NoError(t, err)
-	require.Len(t, f.Items, 10_000)
-	tooLarge("too many blank rows", []byte("name,price\n"+strings.Repeat(",\n", 200_001)))
-	require.Equal(t, "2: name: at most 200 characters", said(t, "name,price\n"+strings.Repeat("a", 5<<20)+",1"), "a huge cell")
-	_, err = read([]byte(strings.Repeat("a,", 1000)))
-	require.ErrorContains(t, err, "The row of names has more than 500 cells")
-	tooLarge("a line of 8 MB", []byte("name,price\n"+strings.Repeat("a,", 4<<20)))
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	_, err = marketplacecmd.ReadCatalog(stopped, io.NewSectionReader(bytes.NewReader(good), 0, int64(len(good))), false)
-	require.ErrorIs(t, err, context.Canceled)
-}
-
-func TestTemplatesAreFilesThatAreRead(t *testing.T) {
-	t.Parallel()
-	var b bytes.Buffer
-	require.NoError(t, spreadsheet.Template(&b, marketplacecmd.Columns))
-	for _, content := range []string{b.String(), "\ufeff" + strings.Join(marketplacecmd.Columns, ",")} {
-		f, err := read([]byte(content))
-		require.NoError(t, err)
-		require.Empty(t, f.Items)
-		require.Empty(t, f.Errors)
-	}
-}
-
-func FuzzReadCatalog(f *testing.F) {
-	for _, text := range []string{"name,price\na,1", "name;price\n\"a\nb\";1", "\ufeffname\tprice", "PK\x03\x04", "\xff\xfen\x00", "name,price\n\"", "\xd0\xcf\x11\xe0"} {
-		f.Add([]byte(text))
-	}
-	f.Fuzz(func(t *testing.T, content []byte) {
-		found, err := read(content)
-		if _, refused := err.(*fault.Error); err != nil && !refused { //nolint:errorlint // what a caller reads
-			t.Fatal(err)
-		}
-		for _, e := range found.Errors {
-			require.Greater(t, e.Row, 1)
-			require.NotEmpty(t, e.Error)
-		}
-	})
 }

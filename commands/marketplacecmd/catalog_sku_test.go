@@ -46,7 +46,8 @@ func TestRowsWithOneSKUAreTold(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "a 100\nb 100\nc 100\nd 100\n4: Item code: rows 2 and 4 have the same\n8: Item code: at most 64 characters",
 		said(t, "name,price,Item code\na,1,X-1\nb,1,X-2\nx,1,x-1 \nc,1,\nd,1,\n\ne,1,"+strings.Repeat("a", 65)+"\n"))
-	require.Equal(t, "b 100\n2: price: expected an amount, as in 1,250.50", said(t, "name,price,sku\na,x,X-1\nb,1,X-1\n"), "the first one is not read")
+	require.Equal(t, "b 100\n2: price: expected an amount, as in 1,250.50", said(t, "name,price,sku\na,x,X-1\nb,1,X-1\n"),
+		"the first one is not read")
 }
 
 // What a list of SKUs lacks stays as it is.
@@ -62,7 +63,8 @@ func TestAListOfSKUsNeedsNeitherNamesNorPrices(t *testing.T) {
 	require.Equal(t, &product.Edit{Details: product.Details{MOQ: patch.Set[int64](3)}}, f.Items[1].Given)
 	require.Equal(t, "no product has this SKU, and for a new one: name: must not be empty; MRP: is required", f.Items[1].New.Error)
 	for text, why := range map[string]string{
-		"sku\nX-1": "The first row must name the columns name, and price or price_amount", "sku,Naam of item,price\nX-1,a,1": `row 1 has unknown columns: "Naam of item"`,
+		"sku\nX-1":                        "The first row must name the columns name, and price or price_amount",
+		"sku,Naam of item,price\nX-1,a,1": `row 1 has unknown columns: "Naam of item"`,
 	} {
 		_, err := read([]byte(text))
 		require.ErrorContains(t, err, why)

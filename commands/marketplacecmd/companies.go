@@ -51,7 +51,8 @@ func EmailKey(ctx context.Context, h *commands.Handler, address string) (string,
 func EmailToken(id uuid.UUID, key string) uuid.UUID { return uuid.NewSHA1(id, []byte(key)) }
 
 // ConfirmEmail confirms the address of a company with the token that was mailed to it: the company's id, and what the address got.
-func ConfirmEmail(ctx context.Context, h *commands.Handler, req commands.Request, mailed *credentials.Mailed, token string) (out commands.Outcome[company.State], err error) {
+func ConfirmEmail(ctx context.Context, h *commands.Handler, req commands.Request, mailed *credentials.Mailed,
+	token string) (out commands.Outcome[company.State], err error) {
 	name, secret, _ := strings.Cut(token, ".")
 	id, err := uuid.Parse(name)
 	if err != nil {
@@ -73,9 +74,10 @@ func ConfirmEmail(ctx context.Context, h *commands.Handler, req commands.Request
 // newID returns the id of a new record. Ids rise with time.
 func newID(context.Context) (string, error) { return uuid.Must(uuid.NewV7()).String(), nil }
 
-// CreateCompany makes a company in the request's workspace. One without a word on its domain gets that of its creator's mail address, if the
-// address is verified and the domain is free.
-func CreateCompany(ctx context.Context, h *commands.Handler, req commands.Request, c company.Create) (commands.Outcome[company.State], error) {
+// CreateCompany makes a company in the request's workspace. One without a word on its domain gets that of its creator's mail address, if
+// the address is verified and the domain is free.
+func CreateCompany(ctx context.Context, h *commands.Handler, req commands.Request, c company.Create) (commands.Outcome[company.State],
+	error) {
 	if out, done, err := commands.PreviousOutcome(ctx, h, req, company.Kind); done || err != nil {
 		return out, err
 	}
@@ -112,7 +114,8 @@ func CreateCompany(ctx context.Context, h *commands.Handler, req commands.Reques
 	return out, err
 }
 
-func createCompany(ctx context.Context, h *commands.Handler, req commands.Request, c company.Create) (commands.Outcome[company.State], error) {
+func createCompany(ctx context.Context, h *commands.Handler, req commands.Request, c company.Create) (commands.Outcome[company.State],
+	error) {
 	return commands.Do(ctx, h, req, company.Kind, func(ctx context.Context, tx *commands.Tx) error {
 		if err := domains.Free(ctx, tx, c.DomainKey, ""); err != nil {
 			return err
@@ -215,7 +218,8 @@ func firstFree(taken func(int) (bool, error)) (int, error) {
 }
 
 // EditCompany changes what the command names of a company.
-func EditCompany(ctx context.Context, h *commands.Handler, req commands.Request, id string, c company.Edit) (commands.Outcome[company.State], error) {
+func EditCompany(ctx context.Context, h *commands.Handler, req commands.Request, id string,
+	c company.Edit) (commands.Outcome[company.State], error) {
 	req, err := enterCompany(ctx, h, req, id)
 	if err != nil {
 		return commands.Outcome[company.State]{Revision: -1}, err

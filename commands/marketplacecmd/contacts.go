@@ -25,7 +25,8 @@ var (
 // belongs reports whether the caller may change what a workspace has.
 func belongs(req commands.Request, workspace uuid.UUID) bool {
 	who := req.Actor
-	return workspace != uuid.Nil && who.Type != "" && who.May(actor.Marketplace, actor.Write) && (workspace == req.Workspace || who.Permissions.Operator)
+	return workspace != uuid.Nil && who.Type != "" && who.May(actor.Marketplace, actor.Write) &&
+		(workspace == req.Workspace || who.Permissions.Operator)
 }
 
 // WorkspaceOf returns the workspace of a company of the caller's, which may be deleted, or the refusal of another one. Operators read all.
@@ -141,11 +142,13 @@ func dropPrimary(ctx context.Context, h *commands.Handler, req commands.Request,
 	if err != nil || of == uuid.Nil {
 		return err
 	}
-	_, err = commands.Handle(ctx, h, besides(req, "no primary"), companycontact.PrimaryKind, of.String(), companycontact.DropPrimary{Contact: who})
+	_, err = commands.Handle(ctx, h, besides(req, "no primary"), companycontact.PrimaryKind, of.String(),
+		companycontact.DropPrimary{Contact: who})
 	return err
 }
 
-// EditContact changes what the command names of a contact. Of a stranger's change it leaves out what only members of the company may change.
+// EditContact changes what the command names of a contact. Of a stranger's change it leaves out what only members of the company may
+// change.
 func EditContact(ctx context.Context, h *commands.Handler, req commands.Request, c companycontact.Edit) (ContactWritten, error) {
 	l, err := commands.Load(ctx, h.Fresh(), companycontact.Kind, c.ID)
 	if err != nil || !l.State.Exists {

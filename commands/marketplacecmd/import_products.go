@@ -148,7 +148,8 @@ func (i *importing) batch(ctx context.Context, req commands.Request, lines []Lin
 }
 
 // decide decides what becomes of lines, and returns the lines that make no product.
-func (i *importing) decide(ctx context.Context, tx *commands.Tx, req commands.Request, lines []Line) (c product.Import, failed []spreadsheet.RowError, err error) {
+func (i *importing) decide(ctx context.Context, tx *commands.Tx, req commands.Request, lines []Line) (c product.Import,
+	failed []spreadsheet.RowError, err error) {
 	if tx.Again() {
 		if err := i.look(ctx, req, lines); err != nil {
 			return c, nil, err

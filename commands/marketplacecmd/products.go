@@ -46,7 +46,8 @@ func addProduct(ctx context.Context, h *commands.Handler, req commands.Request, 
 }
 
 // EditProduct changes what the command names of a product.
-func EditProduct(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID, c product.Edit) (commands.Outcome[product.State], error) {
+func EditProduct(ctx context.Context, h *commands.Handler, req commands.Request, id uuid.UUID,
+	c product.Edit) (commands.Outcome[product.State], error) {
 	return change(ctx, h, req, id, c, func(of uuid.UUID) *string {
 		if !c.SKU.Present() {
 			return nil

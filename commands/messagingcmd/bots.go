@@ -99,7 +99,8 @@ func SourceKey(bot int64, source string) string {
 func BotFolder(bot int64) string { return "bots/" + strconv.FormatInt(bot, 10) + "/" }
 
 // AddFile gives a bot a file. Its bytes are kept before the log has it.
-func (f *Bots) AddFile(ctx context.Context, req commands.Request, c botsource.AddFile, data []byte) (out commands.Outcome[botsource.State], err error) {
+func (f *Bots) AddFile(ctx context.Context, req commands.Request, c botsource.AddFile, data []byte) (out commands.Outcome[botsource.State],
+	err error) {
 	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
 		return out, err
 	}
@@ -128,11 +129,13 @@ func (f *Bots) AddPage(ctx context.Context, req commands.Request, c botsource.Ad
 	if c.PageKey, err = unique.Key(ctx, f.Commands, botsource.Pages, []byte(id), []byte(address)); err != nil {
 		return out, err
 	}
-	return pages.Create(ctx, f.Commands, req, c.PageKey, f.Commands.IDFromSeries(botsource.Kind.Category(), 1), func(string) event.Command[botsource.State] { return c })
+	return pages.Create(ctx, f.Commands, req, c.PageKey, f.Commands.IDFromSeries(botsource.Kind.Category(), 1),
+		func(string) event.Command[botsource.State] { return c })
 }
 
 // RefreshPage lets a page be fetched again.
-func (f *Bots) RefreshPage(ctx context.Context, req commands.Request, of int64, id string) (out commands.Outcome[botsource.State], err error) {
+func (f *Bots) RefreshPage(ctx context.Context, req commands.Request, of int64, id string) (out commands.Outcome[botsource.State],
+	err error) {
 	if err := f.own(ctx, req, strconv.FormatInt(of, 10)); err != nil {
 		return out, err
 	}
@@ -144,7 +147,8 @@ func (f *Bots) RefreshPage(ctx context.Context, req commands.Request, of int64, 
 }
 
 // DeleteSource ends a source of a bot.
-func (f *Bots) DeleteSource(ctx context.Context, req commands.Request, id string, c botsource.Delete) (out commands.Outcome[botsource.State], err error) {
+func (f *Bots) DeleteSource(ctx context.Context, req commands.Request, id string,
+	c botsource.Delete) (out commands.Outcome[botsource.State], err error) {
 	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
 		return out, err
 	}
@@ -155,7 +159,8 @@ func (f *Bots) DeleteSource(ctx context.Context, req commands.Request, id string
 const secretBytes = 32
 
 // CreateWebhook gives a bot a webhook. It returns the secret that signs its calls, none for a repetition of the request.
-func (f *Bots) CreateWebhook(ctx context.Context, req commands.Request, c botwebhook.Create) (secret string, out commands.Outcome[botwebhook.State], err error) {
+func (f *Bots) CreateWebhook(ctx context.Context, req commands.Request, c botwebhook.Create) (secret string,
+	out commands.Outcome[botwebhook.State], err error) {
 	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
 		return "", out, err
 	}
@@ -170,7 +175,8 @@ func (f *Bots) CreateWebhook(ctx context.Context, req commands.Request, c botweb
 }
 
 // EditWebhook changes what the command names of a bot's webhook.
-func (f *Bots) EditWebhook(ctx context.Context, req commands.Request, id string, c botwebhook.Edit) (out commands.Outcome[botwebhook.State], err error) {
+func (f *Bots) EditWebhook(ctx context.Context, req commands.Request, id string,
+	c botwebhook.Edit) (out commands.Outcome[botwebhook.State], err error) {
 	if err := f.own(ctx, req, strconv.FormatInt(c.Bot, 10)); err != nil {
 		return out, err
 	}

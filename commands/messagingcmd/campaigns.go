@@ -128,7 +128,8 @@ func failureOf(err error) *network.Failure {
 }
 
 // Call sends a campaign's message, and returns what its network said. It goes on when ctx ends: half a call is none that is known.
-func (f *Campaigns) Call(ctx context.Context, req commands.Request, l CampaignChannel, m network.Message, contact int64) message.RecordSendResult {
+func (f *Campaigns) Call(ctx context.Context, req commands.Request, l CampaignChannel, m network.Message,
+	contact int64) message.RecordSendResult {
 	ctx = context.WithoutCancel(ctx)
 	calling, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()

@@ -101,11 +101,13 @@ func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.C
 	if err != nil {
 		return commands.Outcome[channel.State]{Revision: -1}, err
 	}
-	out, err = identities.Create(ctx, f.Commands, req, c.Found.IdentityKey, f.Commands.IDFromSeries(channel.Kind.Category(), 1), func(id string) event.Command[channel.State] {
-		c.ID = id
-		return c
-	})
-	if err == nil && !out.Replayed && (out.State.Type == channel.Telegram || out.State.RefreshToken.Present()) { // now it has an address that its network can be told, and can keep a token
+	out, err = identities.Create(ctx, f.Commands, req, c.Found.IdentityKey, f.Commands.IDFromSeries(channel.Kind.Category(), 1),
+		func(id string) event.Command[channel.State] {
+			c.ID = id
+			return c
+		})
+	// now it has an address that its network can be told, and can keep a token
+	if err == nil && !out.Replayed && (out.State.Type == channel.Telegram || out.State.RefreshToken.Present()) {
 		if _, err := f.check(ctx, ctx, req.Workspace, number(out.ID)); err != nil {
 			f.Log.Warn("a new channel could not be asked", "channel", out.ID, "error", err)
 		}
@@ -264,7 +266,8 @@ func (f *Channels) within(ctx context.Context) (context.Context, context.CancelF
 // account returns a channel with its credentials in clear.
 func (f *Channels) account(ctx context.Context, id string, s channel.State) (a network.Account, err error) {
 	a = network.Account{
-		Channel: number(id), Type: s.Type, Dialect: s.Settings.Dialect, BaseURL: s.Settings.BaseURL, SenderID: s.Settings.SenderID, AppName: s.Settings.AppName, ChatName: s.Name,
+		Channel: number(id), Type: s.Type, Dialect: s.Settings.Dialect, BaseURL: s.Settings.BaseURL, SenderID: s.Settings.SenderID,
+		AppName: s.Settings.AppName, ChatName: s.Name,
 		AccountID: s.Settings.AccountID, ClientID: s.Settings.ClientID,
 	}
 	for _, secret := range []struct {

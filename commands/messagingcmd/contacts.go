@@ -30,7 +30,8 @@ func name(ctx context.Context, h *commands.Handler, workspace uuid.UUID, r *cont
 }
 
 // AddContact makes a contact in the request's workspace.
-func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Add) (out commands.Outcome[contact.State], err error) {
+func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Add) (out commands.Outcome[contact.State],
+	err error) {
 	if err := name(ctx, h, req.Workspace, &c.Addresses); err != nil {
 		return out, err
 	}
@@ -48,7 +49,8 @@ func AddContact(ctx context.Context, h *commands.Handler, req commands.Request, 
 }
 
 // EditContact changes what the command names of a contact.
-func EditContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Edit) (out commands.Outcome[contact.State], err error) {
+func EditContact(ctx context.Context, h *commands.Handler, req commands.Request, c contact.Edit) (out commands.Outcome[contact.State],
+	err error) {
 	if err := name(ctx, h, req.Workspace, &c.Addresses); err != nil {
 		return out, err
 	}

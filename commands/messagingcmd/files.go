@@ -22,7 +22,8 @@ type Files interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// StoreFile fetches the file of a message, and keeps it. It passes over a message without one, and over one of a contact or channel that is gone.
+// StoreFile fetches the file of a message, and keeps it. It passes over a message without one, and over one of a contact or channel that is
+// gone.
 func (f *Messages) StoreFile(ctx context.Context, id string) error {
 	l, err := commands.Load(ctx, f.Commands.Fresh(), message.Kind, id)
 	if err != nil || l.State.Ref.IsZero() {
@@ -62,7 +63,8 @@ func (f *Messages) StoreFile(ctx context.Context, id string) error {
 	}
 	gone := who.State.Status == "" && who.State.Into == 0 // it was deleted meanwhile
 	if !gone {
-		out, err := commands.Handle(ctx, f.Commands, commands.Request{Workspace: l.Workspace}, message.Kind, id, message.StoreFile{Key: key, ContentType: kind, Size: int64(len(data))})
+		out, err := commands.Handle(ctx, f.Commands, commands.Request{Workspace: l.Workspace}, message.Kind, id,
+			message.StoreFile{Key: key, ContentType: kind, Size: int64(len(data))})
 		if err != nil {
 			return err
 		}

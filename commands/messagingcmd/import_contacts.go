@@ -22,7 +22,8 @@ import (
 
 // contactColumns are the columns of a file of contacts.
 var contactColumns = spreadsheet.Named(map[string]string{
-	"name": "contact contactname fullname", "phone": "mobile number phonenumber phoneno mobilenumber mobileno contactnumber contactno", "email": "mail emailaddress", "source": "", "lists": "list listids",
+	"name": "contact contactname fullname", "phone": "mobile number phonenumber phoneno mobilenumber mobileno contactnumber contactno",
+	"email": "mail emailaddress", "source": "", "lists": "list listids",
 	"optIn": "optin consent", "optInEvidence": "optinevidence evidence",
 })
 
@@ -48,8 +49,8 @@ type Imported struct {
 	Replayed bool
 }
 
-// ImportContacts makes contacts of the rows of a file, and names the rows that are not in order. A phone that a contact or an earlier row has is an error
-// of its row. It writes batches of rows. A retry creates the missing contacts; it is Replayed if none was missing.
+// ImportContacts makes contacts of the rows of a file, and names the rows that are not in order. A phone that a contact or an earlier row
+// has is an error of its row. It writes batches of rows. A retry creates the missing contacts; it is Replayed if none was missing.
 func ImportContacts(ctx context.Context, h *commands.Handler, req commands.Request, file *io.SectionReader) (Imported, error) {
 	rows, wrong, columns, err := readContacts(ctx, file)
 	if err != nil {
@@ -80,7 +81,8 @@ type importing struct {
 // interrupted returns the error of an import that ended early, with how far it came.
 func (i *importing) interrupted(err error, rows int) error {
 	refused, isFault := errors.AsType[*fault.Error](err)
-	away := isFault && refused.Kind == fault.Unavailable || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, eventstore.ErrUnavailable) || errors.Is(err, eventstore.ErrInDoubt)
+	away := isFault && refused.Kind == fault.Unavailable || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, eventstore.ErrUnavailable) || errors.Is(err, eventstore.ErrInDoubt)
 	if !away {
 		return err
 	}
@@ -100,7 +102,8 @@ func (i *importing) keyed(part string, number int) commands.Request {
 // write makes contacts of a batch in one transaction. Their ids follow one another in the order of the rows, from the id of the batch. So a
 // repetition finds the contacts. It creates those that were refused when the batch came first, if they are in order now.
 func (i *importing) write(ctx context.Context, number int, batch []imported) error {
-	if err := commands.InParallel(len(batch), func(n int) error { return name(ctx, i.h, i.req.Workspace, &batch[n].add.Addresses) }); err != nil {
+	if err := commands.InParallel(len(batch),
+		func(n int) error { return name(ctx, i.h, i.req.Workspace, &batch[n].add.Addresses) }); err != nil {
 		return err
 	}
 	var refused []error
@@ -216,7 +219,8 @@ func (i *importing) count(row imported, refused error, at event.Position, replay
 }
 
 // readContacts reads the rows of a file that are in order, and what is wrong with the others.
-func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported, wrong []spreadsheet.RowError, columns *spreadsheet.Columns, err error) {
+func readContacts(ctx context.Context, file *io.SectionReader) (rows []imported, wrong []spreadsheet.RowError,
+	columns *spreadsheet.Columns, err error) {
 	phones := map[string]int{}
 	err = spreadsheet.Read(ctx, file, maxThousands, func(r spreadsheet.Row) (err error) {
 		if columns == nil {

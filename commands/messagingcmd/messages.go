@@ -59,9 +59,10 @@ var errClosed = (&network.Failure{Reason: network.WindowClosed}).Fault()
 
 var errType = &fault.Error{Kind: fault.Conflict, Detail: "The channel's type does not send to phones", Code: "channel_type_unsupported"}
 
-// Send sends a message to a phone. The request's key sends once: a repetition gets what became of the message, and calls the network again only where
-// it was not called, or refused for a moment (CONTRACT.md N1). admit counts the call, of a channel that is not a sandbox.
-func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Draft, admit func(channel int64) error) (out commands.Outcome[message.State], err error) {
+// Send sends a message to a phone. The request's key sends once: a repetition gets what became of the message, and calls the network again
+// only where it was not called, or refused for a moment (CONTRACT.md N1). admit counts the call, of a channel that is not a sandbox.
+func (f *Messages) Send(ctx context.Context, req commands.Request, d message.Draft,
+	admit func(channel int64) error) (out commands.Outcome[message.State], err error) {
 	if out, done, err := f.again(ctx, req); done || err != nil {
 		return out, err
 	}
@@ -110,7 +111,8 @@ func (f *Messages) again(ctx context.Context, req commands.Request) (out command
 
 // deliver writes a message down, calls the network, and notes what it said.
 func (f *Messages) deliver(
-	ctx context.Context, req commands.Request, of commands.Loaded[channel.State], c message.Queue, filled *network.Filled, admit func(channel int64) error,
+	ctx context.Context, req commands.Request, of commands.Loaded[channel.State], c message.Queue, filled *network.Filled,
+	admit func(channel int64) error,
 ) (out commands.Outcome[message.State], err error) {
 	if of.State.Type == channel.Chat && filled == nil {
 		if err := f.open(ctx, req.Workspace, c.Channel, c.Contact); err != nil {
@@ -152,7 +154,8 @@ func (f *Messages) earlier(ctx context.Context, req commands.Request) (commands.
 }
 
 // queue writes the message down before the network is called: a new one, or again one that was not sent.
-func (f *Messages) queue(ctx context.Context, req commands.Request, before commands.Outcome[message.State], c message.Queue) (commands.Outcome[message.State], error) {
+func (f *Messages) queue(ctx context.Context, req commands.Request, before commands.Outcome[message.State],
+	c message.Queue) (commands.Outcome[message.State], error) {
 	if before.Replayed {
 		return commands.Handle(ctx, f.Commands, req.FollowUp(), message.Kind, before.ID, message.Requeue{})
 	}
@@ -161,7 +164,8 @@ func (f *Messages) queue(ctx context.Context, req commands.Request, before comma
 
 // call calls the network and notes what it answered, whether or not the client still waits.
 func (f *Messages) call(
-	ctx context.Context, req commands.Request, of commands.Loaded[channel.State], account network.Account, out commands.Outcome[message.State], c message.Queue,
+	ctx context.Context, req commands.Request, of commands.Loaded[channel.State], account network.Account,
+	out commands.Outcome[message.State], c message.Queue,
 	filled *network.Filled,
 ) (commands.Outcome[message.State], error) {
 	ctx = context.WithoutCancel(ctx)
@@ -199,7 +203,8 @@ func (f *Messages) call(
 		return out, err
 	}
 	if err := errors.Join(
-		f.learn(ctx, of, strconv.FormatInt(c.Channel, 10), settle.Failure), f.join(ctx, req, of, c, thread), f.alike(ctx, req, c.Contact, c.To, as),
+		f.learn(ctx, of, strconv.FormatInt(c.Channel, 10), settle.Failure), f.join(ctx, req, of, c, thread),
+		f.alike(ctx, req, c.Contact, c.To, as),
 	); err != nil {
 		f.Log.Warn("what a network said of a channel was not noted", "channel", c.Channel, "error", err)
 	}
@@ -222,15 +227,18 @@ func (f *Messages) thread(ctx context.Context, of commands.Loaded[channel.State]
 }
 
 // join notes the thread to which a mail went.
-func (f *Messages) join(ctx context.Context, req commands.Request, of commands.Loaded[channel.State], c message.Queue, thread *string) error {
+func (f *Messages) join(ctx context.Context, req commands.Request, of commands.Loaded[channel.State], c message.Queue,
+	thread *string) error {
 	if thread == nil || *thread == "" {
 		return nil
 	}
-	_, err := commands.Handle(ctx, f.Commands, req.FollowUp(), message.ThreadKind, message.ThreadID(c.Channel, c.Contact), message.Join{Thread: *thread, Subject: of.State.Name})
+	_, err := commands.Handle(ctx, f.Commands, req.FollowUp(), message.ThreadKind, message.ThreadID(c.Channel, c.Contact),
+		message.Join{Thread: *thread, Subject: of.State.Name})
 	return err
 }
 
-// learn notes what a send says of the channel, or of its templates. Of an aggregator without a list of templates, the channel has its sender from then on.
+// learn notes what a send says of the channel, or of its templates. Of an aggregator without a list of templates, the channel has its
+// sender from then on.
 func (f *Messages) learn(ctx context.Context, of commands.Loaded[channel.State], id string, failed *network.Failure) (err error) {
 	r := channel.Report{IdentityKey: of.State.IdentityKey}
 	r.Status, r.Error = of.State.StatusAfter(failed)

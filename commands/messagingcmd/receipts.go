@@ -110,8 +110,8 @@ func (f *Messages) receipts(ctx context.Context, req commands.Request, all []Del
 	return nil
 }
 
-// numbers returns the messages that are told of, by the places of what is told. Mostly they were sent long before their receipts come, so the tables are asked
-// as they are first.
+// numbers returns the messages that are told of, by the places of what is told. Mostly they were sent long before their receipts come, so
+// the tables are asked as they are first.
 func (f *Messages) numbers(ctx context.Context, workspace uuid.UUID, all []DeliveryReceipt, places []int) (map[int]int64, error) {
 	numbers := map[int]int64{}
 	var unknown []int
@@ -121,7 +121,8 @@ func (f *Messages) numbers(ctx context.Context, workspace uuid.UUID, all []Deliv
 			unknown = append(unknown, place)
 		}
 	}
-	for _, read := range []func(context.Context, uuid.UUID, int64, []string) (map[string]int64, error){f.Known.MessagesAtHand, f.Known.MessagesNamed} {
+	for _, read := range []func(context.Context, uuid.UUID, int64, []string) (map[string]int64, error){f.Known.MessagesAtHand,
+		f.Known.MessagesNamed} {
 		var ids []string
 		for _, place := range unknown {
 			ids = append(ids, all[place].IDs...)

@@ -52,7 +52,8 @@ type InboundMessage struct {
 	Print        []byte // of the request, where a client of ours has chosen the ProviderID; empty: a network did
 }
 
-// claimed returns the record that has a claimed value, 0 for none. One that had it a moment ago, and that this process has at hand, still has it.
+// claimed returns the record that has a claimed value, 0 for none. One that had it a moment ago, and that this process has at hand, still
+// has it.
 func claimed[S any](
 	ctx context.Context, h *commands.Handler, v claims.Value, records *event.Kind[S], key string, has func(S, string) bool,
 ) (id int64, s S, err error) {
@@ -193,7 +194,8 @@ func (f *Messages) phoneKey(ctx context.Context, workspace uuid.UUID, phone stri
 // senders lets one contact of a workspace have an id at a channel's network.
 func senders(key string) unique.Field[contact.State] {
 	return unique.Field[contact.State]{
-		Records: contact.Kind, Claims: contact.Senders, Key: func(s contact.State) string { return s.SenderKey(key) }, Name: "sender", Taken: "Another contact has this id",
+		Records: contact.Kind, Claims: contact.Senders, Key: func(s contact.State) string { return s.SenderKey(key) }, Name: "sender",
+		Taken: "Another contact has this id",
 	}
 }
 
@@ -365,8 +367,8 @@ func (f *Messages) change(
 	return subject, err
 }
 
-// ChangeSenderID notes that a person has another phone, or another id at the network, and returns whose values that has. A phone that another
-// contact has stays there, and the one who moved has none.
+// ChangeSenderID notes that a person has another phone, or another id at the network, and returns whose values that has. A phone that
+// another contact has stays there, and the one who moved has none.
 func (f *Messages) ChangeSenderID(ctx context.Context, of int64, before string, w Sender) (subject string, err error) {
 	phone, user := w.named()
 	old := Sender{From: before, UserID: before}
@@ -405,7 +407,8 @@ func (f *Messages) setPhone(ctx context.Context, tx *commands.Tx, workspace uuid
 	return phones.Decide(ctx, tx, stream, &r.PhoneKey, contact.Edit{ID: stream, Addresses: r})
 }
 
-// told returns the message that a network names, and the request of what it tells of it. It returns [ErrUnmatched] for a message that is not known.
+// told returns the message that a network names, and the request of what it tells of it. It returns [ErrUnmatched] for a message that is
+// not known.
 func (f *Messages) told(ctx context.Context, of int64, providerID string) (id string, req commands.Request, err error) {
 	_, req, err = f.from(ctx, of)
 	if err != nil {
@@ -451,7 +454,8 @@ func (f *Messages) Revoke(ctx context.Context, of int64, providerID string, at n
 	return f.Files.Delete(ctx, fileOf(out.State, id))
 }
 
-// OfAccount returns the channels of an account at the chat network, of whatever workspace: some networks tell of a template by its account alone.
+// OfAccount returns the channels of an account at the chat network, of whatever workspace: some networks tell of a template by its account
+// alone.
 func (f *Messages) OfAccount(ctx context.Context, account string) ([]int64, error) {
 	return f.Known.OfAccount(ctx, account)
 }
@@ -466,6 +470,7 @@ func (f *Messages) Template(ctx context.Context, of int64, providerID, status st
 	if err != nil || ids[providerID] == 0 {
 		return err
 	}
-	_, err = commands.Handle(ctx, f.Commands, req, template.Kind, strconv.FormatInt(ids[providerID], 10), template.MoveStatus{Status: strings.ToUpper(status)})
+	_, err = commands.Handle(ctx, f.Commands, req, template.Kind, strconv.FormatInt(ids[providerID], 10),
+		template.MoveStatus{Status: strings.ToUpper(status)})
 	return err
 }

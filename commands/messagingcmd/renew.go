@@ -11,18 +11,21 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// renewed calls a network, and once more with another access token where the network refuses the one that the channel has, and gives another.
+// renewed calls a network, and once more with another access token where the network refuses the one that the channel has, and gives
+// another.
 func (f *Channels) renewed(ctx context.Context, id string, a network.Account, do func(network.Account) error) error {
 	err := do(a)
 	failed, is := errors.AsType[*network.Failure](err)
 	if !is || failed.Reason != network.Credentials || a.RefreshToken == "" || a.Channel == 0 {
 		return err
 	}
-	// A refresh token may be good for one time: of many who are refused at once, one asks, and its answer is kept although it may wait no more.
+	// A refresh token may be good for one time: of many who are refused at once, one asks, and its answer is kept although it may wait no
+	// more.
 	again, renewErr, _ := f.Renewing.Do(id, func() (any, error) { return f.renew(context.WithoutCancel(ctx), id, a.AccessToken) })
 	if renewErr != nil {
 		f.Log.Warn("a network gave no other access token", "channel", id, "error", renewErr)
-		if why, is := errors.AsType[*network.Failure](renewErr); is && slices.Contains([]network.Reason{network.Unreached, network.Unknown, network.Temporary, network.Throttled}, why.Reason) {
+		if why, is := errors.AsType[*network.Failure](renewErr); is &&
+			slices.Contains([]network.Reason{network.Unreached, network.Unknown, network.Temporary, network.Throttled}, why.Reason) {
 			return &network.Failure{Reason: network.Temporary} // the server of the tokens is away, which says nothing of the credentials
 		}
 		return err
@@ -30,7 +33,8 @@ func (f *Channels) renewed(ctx context.Context, id string, a network.Account, do
 	return do(again.(network.Account)) //nolint:forcetypeassert // renew returns one
 }
 
-// renew has the network give another access token for one that it refused, and keeps it. Where another node was faster, it returns what that one got.
+// renew has the network give another access token for one that it refused, and keeps it. Where another node was faster, it returns what
+// that one got.
 func (f *Channels) renew(ctx context.Context, id, refused string) (network.Account, error) {
 	l, err := commands.Load(ctx, f.Commands.Fresh(), channel.Kind, id)
 	if err != nil {
@@ -45,7 +49,8 @@ func (f *Channels) renew(ctx context.Context, id, refused string) (network.Accou
 		return a, err
 	}
 	req := commands.Request{Actor: actor.Actor{Type: "system", ID: "channels", Workspace: l.Workspace}, Workspace: l.Workspace}
-	_, err = commands.Handle(ctx, f.Commands, req, channel.Kind, id, channel.Renew{ID: id, AccessToken: given.AccessToken, RefreshToken: given.RefreshToken})
+	_, err = commands.Handle(ctx, f.Commands, req, channel.Kind, id,
+		channel.Renew{ID: id, AccessToken: given.AccessToken, RefreshToken: given.RefreshToken})
 	a.AccessToken = given.AccessToken
 	return a, err
 }

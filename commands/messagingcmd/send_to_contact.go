@@ -89,7 +89,8 @@ func shown(text *string) string {
 }
 
 // fill returns a template of the channel with its values, and what the contact reads.
-func (f *Messages) fill(ctx context.Context, req commands.Request, d message.Draft, given template.Values, who contact.State) (*network.Filled, string, error) {
+func (f *Messages) fill(ctx context.Context, req commands.Request, d message.Draft, given template.Values,
+	who contact.State) (*network.Filled, string, error) {
 	l, err := commands.Load(ctx, f.Commands.Fresh(), template.Kind, strconv.FormatInt(d.Template, 10))
 	if err != nil {
 		return nil, "", err

@@ -43,8 +43,8 @@ type asked struct {
 // askTemplatesInterval is how long a list is good. Some networks allow one question an hour (CONTRACT.md 3.1.5).
 const askTemplatesInterval = time.Hour
 
-// Refresh asks the networks of a workspace's channels for their templates, unless it has done so lately. late: one of them could not be asked, so that its
-// list is the last one. Where nothing is known of any of them, Refresh returns what a client is told.
+// Refresh asks the networks of a workspace's channels for their templates, unless it has done so lately. late: one of them could not be
+// asked, so that its list is the last one. Where nothing is known of any of them, Refresh returns what a client is told.
 func (f *Templates) Refresh(ctx context.Context, workspace uuid.UUID, channels []int64) (late bool, err error) {
 	each := make([]refreshed, len(channels))
 	var asking errgroup.Group
@@ -151,7 +151,8 @@ func (f *Templates) ask(ctx context.Context, of commands.Loaded[channel.State], 
 		delete(known, t.ProviderID)
 	}
 	for _, gone := range known {
-		if _, err := commands.Handle(ctx, f.Commands, req, template.Kind, strconv.FormatInt(gone, 10), template.MoveStatus{Status: template.Gone}); err != nil {
+		if _, err := commands.Handle(ctx, f.Commands, req, template.Kind, strconv.FormatInt(gone, 10),
+			template.MoveStatus{Status: template.Gone}); err != nil {
 			return err
 		}
 	}

@@ -21,8 +21,8 @@ import (
 	"bahi/domain/messaging/message"
 )
 
-// Visitors are people on pages that show the chat widget. Nobody knows who they are: a visitor has a random id, and a token that proves it. A
-// visitor becomes a contact with the first message.
+// Visitors are people on pages that show the chat widget. Nobody knows who they are: a visitor has a random id, and a token that proves it.
+// A visitor becomes a contact with the first message.
 type Visitors struct {
 	*Messages
 
@@ -67,8 +67,8 @@ var (
 // sessionLifetime is how long a visitor finds the conversation again.
 const sessionLifetime = 90 * 24 * time.Hour
 
-// Page returns the channel that a page of an origin shows, as a visitor without an id. It returns [channel.ErrNotFound] for an unknown key, and
-// [ErrOriginNotAllowed] for a page that the channel does not allow.
+// Page returns the channel that a page of an origin shows, as a visitor without an id. It returns [channel.ErrNotFound] for an unknown key,
+// and [ErrOriginNotAllowed] for a page that the channel does not allow.
 func (f *Visitors) Page(ctx context.Context, key, origin string) (Visitor, error) {
 	f.mu.Lock()
 	w, known := f.pages[key]
@@ -155,7 +155,8 @@ func (f *Visitors) Contact(ctx context.Context, v Visitor) (int64, error) {
 }
 
 // Write keeps what a visitor writes, as any message that comes in. The request's key keeps it once.
-func (f *Visitors) Write(ctx context.Context, req commands.Request, v Visitor, b message.FromVisitor) (commands.Outcome[message.State], error) {
+func (f *Visitors) Write(ctx context.Context, req commands.Request, v Visitor, b message.FromVisitor) (commands.Outcome[message.State],
+	error) {
 	text, err := b.Said()
 	if err != nil {
 		return commands.Outcome[message.State]{Revision: -1}, err

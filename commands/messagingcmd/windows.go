@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ReplyWindows keeps until when people may be answered freely, as far as this process has looked it up. What came later only opens a window for longer: what is
-// kept is never wrong, and a second answer to a person waits for no table.
+// ReplyWindows keeps until when people may be answered freely, as far as this process has looked it up. What came later only opens a window
+// for longer: what is kept is never wrong, and a second answer to a person waits for no table.
 type ReplyWindows struct {
 	mu     sync.Mutex
 	closes map[talkWith]time.Time

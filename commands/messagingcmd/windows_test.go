@@ -31,7 +31,8 @@ func TestAWindowIsLookedUpOnceUntilItCloses(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	table := &talkTable{last: now.Add(-23 * time.Hour)}
-	f := &Messages{Channels: &Channels{Commands: commands.New(nil, nil, func() time.Time { return now })}, Known: table, Windows: &ReplyWindows{}}
+	f := &Messages{Channels: &Channels{Commands: commands.New(nil, nil, func() time.Time { return now })}, Known: table,
+		Windows: &ReplyWindows{}}
 	open := func(contact int64, want error, times int) {
 		t.Helper()
 		require.Equal(t, want, f.open(t.Context(), uuid.Nil, 3, contact))

@@ -117,7 +117,8 @@ func (r Row) Lacks(columns []string, detail string) error {
 	}
 	unknown = unknown[:min(len(unknown), maxNamed)]
 	if len(unknown) > 0 {
-		refused.Fields = []fault.Field{{Field: "file", Message: "row " + strconv.Itoa(r.Number) + " has unknown columns: " + strings.Join(unknown, ", ")}}
+		refused.Fields = []fault.Field{{Field: "file",
+			Message: "row " + strconv.Itoa(r.Number) + " has unknown columns: " + strings.Join(unknown, ", ")}}
 	}
 	return refused
 }

@@ -1,5 +1,5 @@
-// Package spreadsheet reads the rows of spreadsheets that people send, whatever they are called: CSV in the encodings and with the separators that
-// spreadsheet programs write, and XLSX. Memory and time are bounded, also for files that are made to use much of either.
+// Package spreadsheet reads the rows of spreadsheets that people send, whatever they are called: CSV in the encodings and with the
+// separators that spreadsheet programs write, and XLSX. Memory and time are bounded, also for files that are made to use much of either.
 package spreadsheet
 
 import (

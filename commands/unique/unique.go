@@ -15,8 +15,8 @@ import (
 	"bahi/domain/fault"
 )
 
-// Key returns the name of a value's claim, none for an empty value. The parts are what must be equal: a workspace, if each has values of its own,
-// and the value.
+// Key returns the name of a value's claim, none for an empty value. The parts are what must be equal: a workspace, if each has values of
+// its own, and the value.
 func Key(ctx context.Context, h *commands.Handler, v claims.Value, parts ...[]byte) (string, error) {
 	if len(parts[len(parts)-1]) == 0 {
 		return "", nil

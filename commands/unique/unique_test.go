@@ -402,7 +402,8 @@ func (o *overtaken) Append(ctx context.Context, t eventstore.Transaction) (event
 	return o.Store.Append(ctx, t)
 }
 
-func (o *overtaken) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored, error] {
+func (o *overtaken) ReadStream(ctx context.Context, stream string, from int64, direction eventstore.Direction) iter.Seq2[event.Stored,
+	error] {
 	events := o.Store.ReadStream(ctx, stream, from, direction)
 	if stream != o.read {
 		return events

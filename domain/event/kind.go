@@ -55,8 +55,8 @@ func Of[E Event[S], S any](name string, version int, lifts ...Upcaster) Type[S] 
 // nul is how a payload has a NUL.
 var nul = []byte(`\u0000`)
 
-// withoutNUL removes the NULs from the texts of a payload. Postgres stores none in a table, so one that a network or a model sent would stop a
-// projection for all workspaces.
+// withoutNUL removes the NULs from the texts of a payload. Postgres stores none in a table, so one that a network or a model sent would
+// stop a projection for all workspaces.
 func withoutNUL(data []byte) []byte {
 	if !bytes.Contains(data, nul) {
 		return data

@@ -133,7 +133,8 @@ func TestEncodedEventRoundTrips(t *testing.T) {
 	require.NoError(t, err)
 	meta.Schema = 3
 	require.Equal(t, event.Recorded[event.Event[goods]]{
-		Position: 7, Stream: "goods-1-2", Revision: 3, ID: id, At: time.Date(2026, 3, 31, 18, 30, 0, 0, time.UTC), Meta: meta, Data: priced{1200, "INR"},
+		Position: 7, Stream: "goods-1-2", Revision: 3, ID: id, At: time.Date(2026, 3, 31, 18, 30, 0, 0, time.UTC), Meta: meta,
+		Data: priced{1200, "INR"},
 	}, r)
 	require.Equal(t, "1-2", r.StreamID())
 	require.Equal(t, "goods-1-2", kind.Stream("1-2"))
@@ -229,7 +230,8 @@ func TestTextsAreDecodedWithoutNULs(t *testing.T) {
 	for stored, want := range map[string]string{
 		`a\u0000b`: "ab", `\u0000`: "", `a\u0000\u0000`: "a", `\\u0000`: `\u0000`, `\\\u0000b`: `\b`, `\u00000\u0001\"`: "0\x01\"", `\u0030`: "0",
 	} {
-		r, err := kind.Decode(event.Stored{Position: 1, Stream: "goods-1", Type: "Priced", Data: []byte(`{"price_paise":1,"currency":"` + stored + `"}`), Meta: []byte(`{"schema":1}`)})
+		r, err := kind.Decode(event.Stored{Position: 1, Stream: "goods-1", Type: "Priced",
+			Data: []byte(`{"price_paise":1,"currency":"` + stored + `"}`), Meta: []byte(`{"schema":1}`)})
 		require.NoError(t, err, stored)
 		require.Equal(t, priced{1, want}, r.Data, stored)
 	}
@@ -244,7 +246,8 @@ func TestTextsAreDecodedWithoutNULs(t *testing.T) {
 func TestMoreIsReadFromMetadata(t *testing.T) {
 	t.Parallel()
 	for meta, want := range map[string]int{
-		`{"schema":1,"more":3}`: 3, `{"more" : 1}`: 1, `{"schema":1}`: 0, `{"reason":"\"more\":3"}`: 0, `{"more":-1}`: 0, `{"more":"3"}`: 0, `{"more":9e9}`: 0, `["more"]`: 0,
+		`{"schema":1,"more":3}`: 3, `{"more" : 1}`: 1, `{"schema":1}`: 0, `{"reason":"\"more\":3"}`: 0, `{"more":-1}`: 0, `{"more":"3"}`: 0,
+		`{"more":9e9}`: 0, `["more"]`: 0,
 	} {
 		require.Equal(t, want, event.More([]byte(meta)), meta)
 	}

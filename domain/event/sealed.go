@@ -11,8 +11,8 @@ import (
 // Sealed is a value that the log has only encrypted, under a key of its subject. Events have it as a [Personal] or a [Secret].
 //
 // A command's decision creates it in clear; the vault seals it before the event is encoded. An event from the log has it sealed until the
-// vault opens it. Evolve never needs that: a fold may copy a Sealed and never looks inside. Two ciphertexts of one text differ, so comparing
-// them says nothing about the texts; a keyed hash next to the value does.
+// vault opens it. Evolve never needs that: a fold may copy a Sealed and never looks inside. Two ciphertexts of one text differ, so
+// comparing them says nothing about the texts; a keyed hash next to the value does.
 //
 // The zero Sealed is no value: null in JSON, left out with omitzero.
 type Sealed struct { //nolint:recvcheck // a value to everybody but the vault, which writes through a pointer
@@ -110,8 +110,8 @@ func (s *Sealed) Open(text string) {
 // Erase records that the key is destroyed, for the vault.
 func (s *Sealed) Erase() { s.plain, s.state = "", erased }
 
-// Text returns the value in clear, [ErrErased], or [ErrNotOpened]. It is for the edges of the system, such as a mail to the person; folds copy
-// the Personal instead.
+// Text returns the value in clear, [ErrErased], or [ErrNotOpened]. It is for the edges of the system, such as a mail to the person; folds
+// copy the Personal instead.
 func (p Personal) Text() (string, error) {
 	switch p.state {
 	case noValue, inClear, opened:

@@ -31,8 +31,8 @@ func (s SubjectType) Field(id string, f patch.Field[string]) patch.Field[Persona
 	return patch.Field[Personal]{Value: s.Personal(id, f.Value), State: f.State}
 }
 
-// ErasureTrigger is an event that ends a subject: from a moment on, its sealed values are to be forgotten. What follows from that needs no list: the
-// sweep of erasures destroys the subject's key, and Postgres forgets the rows.
+// ErasureTrigger is an event that ends a subject: from a moment on, its sealed values are to be forgotten. What follows from that needs no
+// list: the sweep of erasures destroys the subject's key, and Postgres forgets the rows.
 type ErasureTrigger interface {
 	// Erases returns the end of a subject. The id is that of the event's stream.
 	Erases(id string) Erasure

@@ -41,7 +41,8 @@ func (f Field[T]) Of(old *T) *T {
 	}
 }
 
-// Or returns the field after the change of a value that is always there: the old one where the field is absent, the zero value where it is null.
+// Or returns the field after the change of a value that is always there: the old one where the field is absent, the zero value where it is
+// null.
 func (f Field[T]) Or(old T) T {
 	if f.State == Absent {
 		return old

@@ -106,8 +106,8 @@ func Phone(field, text string) (string, error) {
 	return number, nil
 }
 
-// ParseE164 returns a telephone number as messaging networks have it: E.164 without its plus sign. It also reads that form, which begins with
-// a country's code; a mobile number of India and what has no country's code are read as [Phone] reads them (CONTRACT.md 8.3).
+// ParseE164 returns a telephone number as messaging networks have it: E.164 without its plus sign. It also reads that form, which begins
+// with a country's code; a mobile number of India and what has no country's code are read as [Phone] reads them (CONTRACT.md 8.3).
 func ParseE164(field, text string) (string, error) {
 	if given := digits(text); !mobile.MatchString(given) {
 		if number, ok := number("+" + given); ok {
@@ -125,8 +125,8 @@ var (
 	asNumber = regexp.MustCompile(`^([^.]*[0-9]{7})\.0+$`)
 )
 
-// digits returns a telephone number as it is dialled (CONTRACT.md 0.12, R5): digits of every script as those of ASCII, without what is before
-// the number and between its digits, and without the characters that only direct how a text is shown.
+// digits returns a telephone number as it is dialled (CONTRACT.md 0.12, R5): digits of every script as those of ASCII, without what is
+// before the number and between its digits, and without the characters that only direct how a text is shown.
 func digits(text string) string {
 	text = strings.Map(func(c rune) rune {
 		switch {

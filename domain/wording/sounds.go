@@ -6,15 +6,16 @@ import (
 )
 
 // sounding writes what people spell in several ways in one: Laxmi and Lakshmi, Deepak and Dipak, Fateh and Phateh, Wazir and Vazir.
-var sounding = strings.NewReplacer("x", "ks", "ph", "p", "f", "p", "w", "v", "z", "j", "q", "k", "ee", "i", "oo", "u", "ii", "i", "uu", "u", "y", "i", "mb", "nb", "mp", "np")
+var sounding = strings.NewReplacer("x", "ks", "ph", "p", "f", "p", "w", "v", "z", "j", "q", "k", "ee", "i", "oo", "u", "ii",
+	"i", "uu", "u", "y", "i", "mb", "nb", "mp", "np")
 
 var (
 	breaths = regexp.MustCompile(`([bcdgjklmnprstv])h+`) // an h after a consonant
 	schwas  = regexp.MustCompile(`(\pL)a+`)              // every a but a word's first letter
 )
 
-// PhoneticKeys returns the words of a name in a spelling that is the same for a name in Devanagari, in Gujarati and as people write it in Latin letters.
-// Devanagari and Gujarati do not say which a is silent, so no a counts but the first letter.
+// PhoneticKeys returns the words of a name in a spelling that is the same for a name in Devanagari, in Gujarati and as people write it in
+// Latin letters. Devanagari and Gujarati do not say which a is silent, so no a counts but the first letter.
 func PhoneticKeys(name string) (words []string) {
 	for _, word := range Words(Romanised(name)) {
 		word = schwas.ReplaceAllString(breaths.ReplaceAllString(sounding.Replace(word), "$1"), "$1")

@@ -14,8 +14,8 @@ import (
 	"bahi/domain/person"
 )
 
-// Normalise returns a text without the space around it and marks of direction (CONTRACT.md M4); one of which nothing can be seen is empty. It
-// refuses one of more than
+// Normalise returns a text without the space around it and marks of direction (CONTRACT.md M4); one of which nothing can be seen is empty.
+// It refuses one of more than
 // most characters, and characters that no text needs: control characters but tabs and line breaks, and what turns the direction of text
 // around. Markup and formulas are text.
 func Normalise(field, text string, most int) (string, error) {
@@ -71,7 +71,8 @@ func TidyAll(before, change any, formats map[string]func(field, text string) (st
 	texts := patch.Texts(before)
 	for i, f := range patch.Texts(change) {
 		var err error
-		if *f.Field, err = f.With(func(text string) (string, error) { return Normalise(f.Name, text, f.Most) }); err == nil && f.State == patch.Given && f.Value == "" {
+		if *f.Field, err = f.With(func(text string) (string, error) { return Normalise(f.Name, text, f.Most) }); err == nil &&
+			f.State == patch.Given && f.Value == "" {
 			*f.Field = patch.Clear[string]()
 		}
 		if format := formats[f.Name]; format != nil && err == nil {
@@ -124,8 +125,8 @@ var joined = strings.NewReplacer("\u200c", "", "\u200d", "", "'", "", "’", "")
 
 func between(c rune) bool { return !unicode.In(c, unicode.L, unicode.M, unicode.N) }
 
-// Grams returns the distinct trigrams of a word, as if two blanks were before it and one after it. They do not depend on a database's locale,
-// in which the letters of India may be none (CONTRACT.md B1).
+// Grams returns the distinct trigrams of a word, as if two blanks were before it and one after it. They do not depend on a database's
+// locale, in which the letters of India may be none (CONTRACT.md B1).
 func Grams(word string) (grams []string) {
 	padded := []rune("  " + word + " ")
 	for i := range len(padded) - 2 {
@@ -136,9 +137,9 @@ func Grams(word string) (grams []string) {
 	return grams
 }
 
-// Similarity returns how alike two names are, in thousandths: 1000 if they are the same after folding, else below, by the trigrams of their words
-// that are common, whatever the words' order. Of names in Indian and in Latin letters, the sounds are compared, and nothing is sure. Names without a
-// word are like none.
+// Similarity returns how alike two names are, in thousandths: 1000 if they are the same after folding, else below, by the trigrams of their
+// words that are common, whatever the words' order. Of names in Indian and in Latin letters, the sounds are compared, and nothing is sure.
+// Names without a word are like none.
 func Similarity(a, b string) int {
 	if Indic(a) != Indic(b) {
 		return likeness(PhoneticKeys(a), PhoneticKeys(b)) * 9 / 10
@@ -175,8 +176,8 @@ func gramsOf(words []string) map[string]bool {
 	return all
 }
 
-// VocabularyOf returns words, each once, and the trigrams of each, one on a line. Words with a digit are left out: they are numbers and codes, of which there are
-// as many as records, and a similar one is another one.
+// VocabularyOf returns words, each once, and the trigrams of each, one on a line. Words with a digit are left out: they are numbers and
+// codes, of which there are as many as records, and a similar one is another one.
 func VocabularyOf(words []string) (distinct, grams []string) {
 	seen := map[string]bool{}
 	for _, word := range words {

@@ -12,7 +12,8 @@ import (
 
 func TestTextsAreTidied(t *testing.T) {
 	t.Parallel()
-	for text, tidy := range map[string]string{" a\tb\r\nc ": "a\tb\r\nc", "<b>=1+1</b>": "<b>=1+1</b>", "વીંટી": "વીંટી", " ": "", "\u200b \u2060": "", "\u3164": "", "ab\u200dc": "ab\u200dc", "\u200e a\u200fb": "ab"} {
+	for text, tidy := range map[string]string{" a\tb\r\nc ": "a\tb\r\nc", "<b>=1+1</b>": "<b>=1+1</b>", "વીંટી": "વીંટી", " ": "",
+		"\u200b \u2060": "", "\u3164": "", "ab\u200dc": "ab\u200dc", "\u200e a\u200fb": "ab"} {
 		got, err := wording.Normalise("name", text, 11)
 		require.NoError(t, err)
 		require.Equal(t, tidy, got)
@@ -25,7 +26,8 @@ func TestTextsAreTidied(t *testing.T) {
 
 func TestWordsAreFoldedInEveryScript(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"asha", "sons", "2nd", "élodie", "વીંટી", "strasse"}, wording.Words("ASHA & Sons' 2nd", "asha Élodie વીંટી", "Straße"))
+	require.Equal(t, []string{"asha", "sons", "2nd", "élodie", "વીંટી", "strasse"},
+		wording.Words("ASHA & Sons' 2nd", "asha Élodie વીંટી", "Straße"))
 	require.Empty(t, wording.Words("- | & !", ""))
 	require.Len(t, wording.Words(strings.Repeat("a", 99))[0], 40)
 	require.Equal(t, []string{"  વ", " વી", "વી "}, wording.Grams("વી"))

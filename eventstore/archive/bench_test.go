@@ -16,8 +16,10 @@ func benchmarked(b *testing.B, n int) (*Archive, []tlog.RetainedCheckpoint) {
 	b.Helper()
 	l := logOf(n)
 	for i := range l.events {
-		l.events[i].Meta = []byte(`{"schema":1,"workspace":"0195e8a0-7c1e-7000-8000-0000000000aa","actor":"user:0195e8a0-7c1e-7000-8000-0000000000bb","occurred_at":"2026-11-21T18:00:00.123456Z","request_id":"01J9ZQ7W7T4V"}`)
-		l.events[i].Data = []byte(`{"account":12,"date":"2026-11-21","in":[{"amount":1250.5,"description":"Received against bill 104"}],"out":[]}`)
+		l.events[i].Meta = []byte(`{"schema":1,"workspace":"0195e8a0-7c1e-7000-8000-0000000000aa",` +
+			`"actor":"user:0195e8a0-7c1e-7000-8000-0000000000bb","occurred_at":"2026-11-21T18:00:00.123456Z","request_id":"01J9ZQ7W7T4V"}`)
+		l.events[i].Data = []byte(`{"account":12,"date":"2026-11-21","in":[{"amount":1250.5,"description":"Received against bill 104"}],` +
+			`"out":[]}`)
 	}
 	dir := filepath.Join(b.TempDir(), "archive")
 	_, err := Create(b.Context(), dir, l, Options{UpTo: l.head(), At: time.Now()})

@@ -51,8 +51,8 @@ func (o Options) withCheckpoints(store uuid.UUID) (Options, error) {
 	return o, nil
 }
 
-// Limits, in bytes and in number, above those of any archive's checkpoints and keys. The archive is still untrusted, and a small zip file may
-// unpack to very much.
+// Limits, in bytes and in number, above those of any archive's checkpoints and keys. The archive is still untrusted, and a small zip file
+// may unpack to very much.
 const (
 	maxSigned      = 64 << 20
 	maxCheckpoints = 200_000

@@ -119,7 +119,8 @@ func TestAmbiguousTarFileIsRefused(t *testing.T) {
 		require.NoError(t, w.Close())
 		return tarred.Bytes()
 	}
-	for _, twice := range []*tar.Header{{Name: "./" + segmentName(2, false)}, {Name: "segments/../manifest.json"}, {Name: segmentName(1, false), Typeflag: tar.TypeSymlink, Linkname: "/tmp/x"}} {
+	for _, twice := range []*tar.Header{{Name: "./" + segmentName(2, false)}, {Name: "segments/../manifest.json"},
+		{Name: segmentName(1, false), Typeflag: tar.TypeSymlink, Linkname: "/tmp/x"}} {
 		text := pack(twice)
 		_, err := OpenPacked(bytes.NewReader(text), int64(len(text)))
 		require.ErrorContains(t, err, "is in it twice")
@@ -149,7 +150,8 @@ func TestAmbiguousZipFileIsRefused(t *testing.T) {
 		require.NoError(t, w.Close())
 		return zipped.Bytes()
 	}
-	for _, twice := range []string{segmentName(2, false), "./" + segmentName(2, false), "segments/../manifest.json", `segments\00000001.ndjson.zst`, "../march/manifest.json"} {
+	for _, twice := range []string{segmentName(2, false), "./" + segmentName(2, false), "segments/../manifest.json",
+		`segments\00000001.ndjson.zst`, "../march/manifest.json"} {
 		text := pack("march/" + twice)
 		_, err := OpenPacked(bytes.NewReader(text), int64(len(text)))
 		require.ErrorContains(t, err, "is in it twice", twice)
@@ -203,7 +205,8 @@ func TestUnlistedSegmentsAreReported(t *testing.T) {
 	}
 	require.Empty(t, verify(Open(dir)))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, segmentsName, "00000000.ndjson.zst"), nil, 0o600))
-	const told = "Not verified, and no part of the log: 1 file among the segments, which the manifest does not list. The first is segments/00000000.ndjson.zst."
+	const told = "Not verified, and no part of the log: 1 file among the segments, which the manifest does not list. The first is " +
+		"segments/00000000.ndjson.zst."
 	require.Equal(t, []string{told}, verify(Open(dir)))
 	var tarred bytes.Buffer
 	w := tar.NewWriter(&tarred)
@@ -259,7 +262,8 @@ func TestRepackedFileIsNotABadEvent(t *testing.T) {
 	require.Equal(t, tlog.Tampered, r.Verdict())
 	require.EqualValues(t, 10, r.Proven)
 	require.Zero(t, r.Finding.First)
-	require.True(t, strings.HasPrefix(r.Finding.String(), "The archive is broken: segments/00000003.ndjson.zst: the text is right, but not its file"), r.Finding.String())
+	require.True(t, strings.HasPrefix(r.Finding.String(), "The archive is broken: segments/00000003.ndjson.zst: the text is right, but not "+
+		"its file"), r.Finding.String())
 }
 
 func TestConfirmedEventsBeforeABadFileAreNotDoubted(t *testing.T) {
@@ -272,7 +276,8 @@ func TestConfirmedEventsBeforeABadFileAreNotDoubted(t *testing.T) {
 	require.NoError(t, err)
 	for size, found := range map[int]string{
 		4: "The first bad event is one of the events 5 to 8. The archive is broken: segments/00000002.ndjson.zst: it is missing.",
-		3: "The first bad event is one of the events 5 to 8. Earlier ones may be bad too: no checkpoint confirms the events 4 to 4. The archive is broken: ",
+		3: "The first bad event is one of the events 5 to 8. Earlier ones may be bad too: no checkpoint confirms the events 4 to 4. The " +
+			"archive is broken: ",
 	} {
 		r, err := a.Verify(t.Context(), trust(t, key), kept(t, l, key, size), nil)
 		require.NoError(t, err)

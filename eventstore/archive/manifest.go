@@ -98,7 +98,8 @@ const maxFiles = 1000
 func (f *Files) UnmarshalJSON(text []byte) (err error) {
 	*f, err = readList(text, func(one File, n int) error {
 		if n > maxFiles || !isFileName(one.File) {
-			return &CorruptError{File: manifestName, Why: fmt.Sprintf("%q cannot be the name of a further file, of which there are at most %d", one.File, maxFiles)}
+			return &CorruptError{File: manifestName,
+				Why: fmt.Sprintf("%q cannot be the name of a further file, of which there are at most %d", one.File, maxFiles)}
 		}
 		return nil
 	})

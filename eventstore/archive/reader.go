@@ -62,8 +62,8 @@ func OpenFS(files fs.FS) (*Archive, error) {
 	return &Archive{Manifest: m, files: files}, nil
 }
 
-// Events yields the archive's events in order. A fault of a segment ends them with a [CorruptError]: an invalid line, a position or (in a dense
-// log) a time out of order, a difference from the manifest. Only the end without an error proves that no event was changed.
+// Events yields the archive's events in order. A fault of a segment ends them with a [CorruptError]: an invalid line, a position or (in a
+// dense log) a time out of order, a difference from the manifest. Only the end without an error proves that no event was changed.
 func (a *Archive) Events(ctx context.Context) iter.Seq2[event.Stored, error] {
 	return func(yield func(event.Stored, error) bool) {
 		var (
@@ -159,7 +159,8 @@ func (r *segmentReader) read(ctx context.Context, files fs.FS, yield func(event.
 		defer unpacked.Close()
 		text = unpacked
 	}
-	if goOn, err := r.readLines(ctx, io.TeeReader(io.LimitReader(text, r.Bytes+1), io.MultiWriter(plain, &bytes)), yield); err != nil || !goOn {
+	if goOn, err := r.readLines(ctx, io.TeeReader(io.LimitReader(text, r.Bytes+1), io.MultiWriter(plain, &bytes)), yield); err != nil ||
+		!goOn {
 		return false, err
 	}
 	if _, err := io.Copy(io.Discard, raw); err != nil {
@@ -198,7 +199,8 @@ func (r *segmentReader) readLines(ctx context.Context, text io.Reader, yield fun
 		case e.Position != r.last.Position+1:
 			return false, r.brokenLine("it has position %d, and follows position %d", e.Position, r.last.Position)
 		case r.lines == 1 && e.Position != r.FirstPosition, r.lines == r.Events && e.Position != r.LastPosition:
-			return false, r.brokenLine("it has position %d, and by the manifest the segment goes from position %d to %d", e.Position, r.FirstPosition, r.LastPosition)
+			return false, r.brokenLine("it has position %d, and by the manifest the segment goes from position %d to %d", e.Position,
+				r.FirstPosition, r.LastPosition)
 		case e.At.Before(r.last.At):
 			return false, r.brokenLine("it was recorded at %s, before the event before it", e.At.Format(moment))
 		}
@@ -244,7 +246,8 @@ func (r *segmentReader) compare(bytes, size int64, plain, compressed hash.Hash) 
 		return nil
 	}
 	if got := hex.EncodeToString(compressed.Sum(nil)); size != r.CompressedBytes || got != r.CompressedSHA256 {
-		return r.broken("the text is right, but not its file: %d bytes with the SHA-256 %s, and not %d with %s", size, got, r.CompressedBytes, r.CompressedSHA256)
+		return r.broken("the text is right, but not its file: %d bytes with the SHA-256 %s, and not %d with %s", size, got, r.CompressedBytes,
+			r.CompressedSHA256)
 	}
 	return nil
 }

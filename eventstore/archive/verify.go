@@ -8,9 +8,10 @@ import (
 	"bahi/eventstore/tlog"
 )
 
-// Verify compares the archive with checkpoints that were kept elsewhere, and with its own, which prove something only if one of the keys signed
-// them. A difference between its files and its manifest is a finding. An error means that the files were unreadable.
-func (a *Archive) Verify(ctx context.Context, keys tlog.Keys, kept []tlog.RetainedCheckpoint, progress func(events uint64)) (tlog.Result, error) {
+// Verify compares the archive with checkpoints that were kept elsewhere, and with its own, which prove something only if one of the keys
+// signed them. A difference between its files and its manifest is a finding. An error means that the files were unreadable.
+func (a *Archive) Verify(ctx context.Context, keys tlog.Keys, kept []tlog.RetainedCheckpoint, progress func(events uint64)) (tlog.Result,
+	error) {
 	own, err := a.Checkpoints(keys)
 	wrong := asBroken(err) // the other checkpoints still apply
 	if err != nil && wrong == nil {

@@ -58,7 +58,8 @@ func (l *text) checkpoints(t testing.TB, key tlog.Key, sizes ...int) (signed [][
 		for _, e := range l.events[:n] {
 			tree.Append(tlog.LeafHash(e))
 		}
-		c := tlog.Checkpoint{Origin: tlog.Origin(l.id), Size: tree.Size(), Root: tree.Root(), At: began.Add(time.Hour), Position: l.events[n-1].Position}
+		c := tlog.Checkpoint{Origin: tlog.Origin(l.id), Size: tree.Size(), Root: tree.Root(), At: began.Add(time.Hour),
+			Position: l.events[n-1].Position}
 		text, err := c.Sign(key)
 		require.NoError(t, err)
 		signed = append(signed, text)

@@ -37,7 +37,8 @@ func appendTo(
 	if err != nil {
 		return nil, err
 	}
-	o := &streams.AppendReq_Options{StreamIdentifier: identifier(stream), ExpectedStreamRevision: &streams.AppendReq_Options_Any{Any: &shared.Empty{}}}
+	o := &streams.AppendReq_Options{StreamIdentifier: identifier(stream),
+		ExpectedStreamRevision: &streams.AppendReq_Options_Any{Any: &shared.Empty{}}}
 	if change != nil {
 		change(o)
 	}
@@ -167,10 +168,13 @@ func TestInvalidAppendIsRefused(t *testing.T) {
 			p.GetMetadata()["content-type"] = "application/octet-stream"
 		}), codes.InvalidArgument, "the log holds events in JSON"},
 		"no JSON": {with(func(p *streams.AppendReq_ProposedMessage) { p.Data = []byte(`{`) }), codes.InvalidArgument, "JSON"},
-		"no type": {with(func(p *streams.AppendReq_ProposedMessage) { delete(p.GetMetadata(), "type") }), codes.InvalidArgument, "missing-required-metadata-property"},
-		"no id":   {with(func(p *streams.AppendReq_ProposedMessage) { p.Id = nil }), codes.InvalidArgument, "an event's id is a UUID"},
-		"system":  {with(func(p *streams.AppendReq_ProposedMessage) { p.GetMetadata()["type"] = "$metadata" }), codes.PermissionDenied, "access-denied"},
-		"checked": {with(func(p *streams.AppendReq_ProposedMessage) { p.GetMetadata()["type"] = "Unsound" }), codes.InvalidArgument, "Unsound is not for refused-1"},
+		"no type": {with(func(p *streams.AppendReq_ProposedMessage) { delete(p.GetMetadata(), "type") }), codes.InvalidArgument,
+			"missing-required-metadata-property"},
+		"no id": {with(func(p *streams.AppendReq_ProposedMessage) { p.Id = nil }), codes.InvalidArgument, "an event's id is a UUID"},
+		"system": {with(func(p *streams.AppendReq_ProposedMessage) { p.GetMetadata()["type"] = "$metadata" }), codes.PermissionDenied,
+			"access-denied"},
+		"checked": {with(func(p *streams.AppendReq_ProposedMessage) { p.GetMetadata()["type"] = "Unsound" }), codes.InvalidArgument,
+			"Unsound is not for refused-1"},
 		"too much": {with(func(p *streams.AppendReq_ProposedMessage) {
 			p.Data, p.CustomMetadata = []byte(`"`+large+large+`"`), []byte(`"`+large[:9<<19]+`"`)
 		}), codes.InvalidArgument, "maximum-append-size-exceeded"},
@@ -183,7 +187,8 @@ func TestInvalidAppendIsRefused(t *testing.T) {
 	}
 	_, err := appendTo(asOperator(t), r, "$settings", nil, proposal1(thing("Added")))
 	requireRefused(t, err, codes.PermissionDenied, "the server's own")
-	_, err = appendTo(asOperator(t), r, "refused-1", func(o *streams.AppendReq_Options) { o.ExpectedStreamRevision = nil }, proposal1(thing("Added")))
+	_, err = appendTo(asOperator(t), r, "refused-1", func(o *streams.AppendReq_Options) { o.ExpectedStreamRevision = nil },
+		proposal1(thing("Added")))
 	requireRefused(t, err, codes.InvalidArgument, "begins with its stream and expected revision")
 	call, err := r.streams().Append(asOperator(t))
 	require.NoError(t, err)

@@ -66,7 +66,8 @@ func (s *streamsService) BatchAppend(call streams.Streams_BatchAppendServer) err
 }
 
 // receiveBatches assembles appends until the client has sent everything.
-func (s *streamsService) receiveBatches(ctx context.Context, call streams.Streams_BatchAppendServer, ready chan<- *batch, held *atomic.Int64) error {
+func (s *streamsService) receiveBatches(ctx context.Context, call streams.Streams_BatchAppendServer, ready chan<- *batch,
+	held *atomic.Int64) error {
 	unfinished := map[string]*batch{}
 	for {
 		message, err := call.Recv()
@@ -132,7 +133,8 @@ func (s *streamsService) beginBatch(ctx context.Context, b *batch, o *streams.Ba
 }
 
 // answerBatches appends all complete batches together, until there are no more.
-func (s *streamsService) answerBatches(ctx context.Context, call streams.Streams_BatchAppendServer, ready <-chan *batch, held *atomic.Int64) error {
+func (s *streamsService) answerBatches(ctx context.Context, call streams.Streams_BatchAppendServer, ready <-chan *batch,
+	held *atomic.Int64) error {
 	for {
 		var group []*batch
 		select {

@@ -59,7 +59,8 @@ func OpenCA(dir string, hosts []string, now func() time.Time) (*OwnCA, error) {
 
 // TLS returns the server's configuration.
 func (c *OwnCA) TLS() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.certificate() }}
+	return &tls.Config{MinVersion: tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.certificate() }}
 }
 
 func (c *OwnCA) load(dir string) error {
@@ -72,7 +73,8 @@ func (c *OwnCA) load(dir string) error {
 		return errors.New("it is of another kind than those made here")
 	}
 	if c.now().After(pair.Leaf.NotAfter) {
-		return fmt.Errorf("it ended on %s; move its folder away to have a new one made, and give its ca.crt to the clients", pair.Leaf.NotAfter.Format(time.DateOnly))
+		return fmt.Errorf("it ended on %s; move its folder away to have a new one made, and give its ca.crt to the clients",
+			pair.Leaf.NotAfter.Format(time.DateOnly))
 	}
 	c.ca, c.key = pair.Leaf, key
 	return nil

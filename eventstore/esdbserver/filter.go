@@ -45,7 +45,8 @@ func newFilter(o *streams.ReadReq_Options_FilterOptions) (*filter, error) {
 	case slices.ContainsFunc(f.prefixes, func(p string) bool { return len(p) > maxPrefix }):
 		return nil, refuse(codes.InvalidArgument, "a prefix has at most %d bytes", maxPrefix)
 	case len(text) > maxPattern || len(f.prefixes) > maxPrefixes:
-		return nil, refuse(codes.InvalidArgument, "a filter has at most %d prefixes, or a regular expression of %d bytes", maxPrefixes, maxPattern)
+		return nil, refuse(codes.InvalidArgument, "a filter has at most %d prefixes, or a regular expression of %d bytes", maxPrefixes,
+			maxPattern)
 	case text == "":
 		return f, nil
 	}

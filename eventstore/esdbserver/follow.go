@@ -180,7 +180,8 @@ func (f *subscriber) tellCheckpoint(position event.Position) error {
 	}})
 }
 
-// reached tells the client that it has caught up when it is only a moment behind the log's end: constant writes must not delay that for ever.
+// reached tells the client that it has caught up when it is only a moment behind the log's end: constant writes must not delay that for
+// ever.
 func (f *subscriber) reached(ctx context.Context, position event.Position) error {
 	if f.live || position < f.goal {
 		return nil

@@ -33,8 +33,8 @@ const (
 )
 
 // joinedConn is a connection on which gRPC writes HTTP/2 frames. gRPC makes a DATA frame of each message, and with events of a few hundred
-// bytes, frames are a large part of a client's work in catching up. joinedConn joins adjacent frames of one write: the ends of messages need
-// not be the ends of frames.
+// bytes, frames are a large part of a client's work in catching up. joinedConn joins adjacent frames of one write: the ends of messages
+// need not be the ends of frames.
 type joinedConn struct {
 	net.Conn
 
@@ -47,9 +47,9 @@ type joinedConn struct {
 	heard int         // bytes received before
 }
 
-// maxStranger limits the bytes that an unauthenticated connection may send. Before a call's key is checked, gRPC reads up to maxMessage of each
-// call: without this limit strangers could take all memory. It leaves room for the calls that a client makes while the first one is being
-// authenticated.
+// maxStranger limits the bytes that an unauthenticated connection may send. Before a call's key is checked, gRPC reads up to maxMessage of
+// each call: without this limit strangers could take all memory. It leaves room for the calls that a client makes while the first one is
+// being authenticated.
 const maxStranger = 64 << 20
 
 // Read closes the connection of an unauthenticated client that sends too much.

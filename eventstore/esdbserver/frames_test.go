@@ -39,7 +39,8 @@ func readFrames(t *testing.T, wire *bytes.Buffer) (frames []frame, count int) {
 		switch f := f.(type) {
 		case *http2.DataFrame:
 			read.data = string(f.Data())
-			if n := len(frames); n > 0 && read.flags == 0 && frames[n-1].kind == http2.FrameData && frames[n-1].flags == 0 && frames[n-1].stream == read.stream {
+			if n := len(frames); n > 0 && read.flags == 0 && frames[n-1].kind == http2.FrameData && frames[n-1].flags == 0 &&
+				frames[n-1].stream == read.stream {
 				frames[n-1].data += read.data
 				continue
 			}

@@ -1,11 +1,11 @@
 // Package gateway serves the log over the EventStoreDB gRPC protocol, so that any EventStoreDB client can read and follow it.
 //
-// It uses the protobufs of EventStore-Client-Go v4 and any [eventstore.Store]. It implements the part of the protocol that a log has: Streams
-// (Read, Append, BatchAppend), ServerFeatures and Gossip. The server's projections and persistent subscriptions do not exist, and clients are
-// told so; Delete and Tombstone are refused, because the log is append-only. The log has no system streams and no links.
+// It uses the protobufs of EventStore-Client-Go v4 and any [eventstore.Store]. It implements the part of the protocol that a log has:
+// Streams (Read, Append, BatchAppend), ServerFeatures and Gossip. The server's projections and persistent subscriptions do not exist, and
+// clients are told so; Delete and Tombstone are refused, because the log is append-only. The log has no system streams and no links.
 //
-// A position is both the commit and the prepare position of the protocol. As in EventStoreDB, a read forwards begins at the event that it names,
-// a read of $all backwards before it, and a subscription after it.
+// A position is both the commit and the prepare position of the protocol. As in EventStoreDB, a read forwards begins at the event that it
+// names, a read of $all backwards before it, and a subscription after it.
 package esdbserver
 
 import (
@@ -95,8 +95,8 @@ const (
 	// handshakeTimeout limits the time of a connection's handshake.
 	handshakeTimeout = 10 * time.Second
 
-	// maxTurnedAway limits the refused appends that are read to their end, each of which takes up to maxMessage of memory: a client that is still
-	// sending would not learn why it was refused. Others are refused at once.
+	// maxTurnedAway limits the refused appends that are read to their end, each of which takes up to maxMessage of memory: a client that is
+	// still sending would not learn why it was refused. Others are refused at once.
 	maxTurnedAway = 4
 
 	// stopTimeout limits how long a stopping server waits for calls.

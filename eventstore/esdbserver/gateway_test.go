@@ -201,7 +201,8 @@ func TestNothingIsDeleted(t *testing.T) {
 	r.put(t, "kept-1", thing("Kept"))
 	options := &shared.StreamIdentifier{StreamName: []byte("kept-1")}
 	var trailer metadata.MD
-	_, err := r.streams().Delete(asOperator(t), &streams.DeleteReq{Options: &streams.DeleteReq_Options{StreamIdentifier: options}}, grpc.Trailer(&trailer))
+	_, err := r.streams().Delete(asOperator(t), &streams.DeleteReq{Options: &streams.DeleteReq_Options{StreamIdentifier: options}},
+		grpc.Trailer(&trailer))
 	requireRefused(t, err, codes.PermissionDenied, "append-only")
 	require.Equal(t, []string{"access-denied"}, trailer.Get("exception"))
 	_, err = r.streams().Tombstone(asOperator(t), &streams.TombstoneReq{Options: &streams.TombstoneReq_Options{StreamIdentifier: options}})

@@ -219,7 +219,8 @@ func TestFewRefusedAppendsAreReadToTheirEnd(t *testing.T) {
 func TestStrangersConnectionIsClosedAtTheLimit(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	large := &streams.DeleteReq{Options: &streams.DeleteReq_Options{StreamIdentifier: &shared.StreamIdentifier{StreamName: make([]byte, maxAppend)}}}
+	large := &streams.DeleteReq{Options: &streams.DeleteReq_Options{StreamIdentifier: &shared.StreamIdentifier{StreamName: make([]byte,
+		maxAppend)}}}
 	said := 0
 	for code := codes.Unauthenticated; code == codes.Unauthenticated && said <= 2*maxStranger; said += maxAppend {
 		_, err := r.streams().Delete(with(t, basic("wrong")), large)

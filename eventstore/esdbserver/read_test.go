@@ -127,7 +127,8 @@ func TestEventIsSentAsStored(t *testing.T) {
 	for _, text := range []bool{false, true} {
 		request := readStream("kept-1", forwards, 10)
 		if text {
-			request.Options.UuidOption = &streams.ReadReq_Options_UUIDOption{Content: &streams.ReadReq_Options_UUIDOption_String_{String_: &shared.Empty{}}}
+			request.Options.UuidOption = &streams.ReadReq_Options_UUIDOption{
+				Content: &streams.ReadReq_Options_UUIDOption_String_{String_: &shared.Empty{}}}
 		}
 		call, err := r.streams().Read(asOperator(t), request)
 		require.NoError(t, err)
@@ -201,10 +202,13 @@ func TestFilteredRead(t *testing.T) {
 		count  uint64
 		want   []string
 	}{
-		"a stream's prefix":             {byStream(&expression{Prefix: []string{"bank-"}}), 10, []string{"bank-1@0", "bank-1@1", "bank-2@0", "bank-2@1"}},
-		"several prefixes":              {byStream(&expression{Prefix: []string{"user-", "bankrow-"}}), 3, []string{"bankrow-1@0", "bankrow-1@1", "user-1@0"}},
-		"a type's prefix":               {byType(&expression{Prefix: []string{"Do"}}), 2, []string{"bank-1@1", "bankrow-1@1"}},
-		"an expression":                 {byStream(&expression{Regex: `^bank(row)?-1$`}), 10, []string{"bank-1@0", "bank-1@1", "bankrow-1@0", "bankrow-1@1"}},
+		"a stream's prefix": {byStream(&expression{Prefix: []string{"bank-"}}), 10,
+			[]string{"bank-1@0", "bank-1@1", "bank-2@0", "bank-2@1"}},
+		"several prefixes": {byStream(&expression{Prefix: []string{"user-", "bankrow-"}}), 3,
+			[]string{"bankrow-1@0", "bankrow-1@1", "user-1@0"}},
+		"a type's prefix": {byType(&expression{Prefix: []string{"Do"}}), 2, []string{"bank-1@1", "bankrow-1@1"}},
+		"an expression": {byStream(&expression{Regex: `^bank(row)?-1$`}), 10,
+			[]string{"bank-1@0", "bank-1@1", "bankrow-1@0", "bankrow-1@1"}},
 		"an expression anywhere in it":  {byType(&expression{Regex: `eg`}), 1, []string{"bank-1@0"}},
 		"all but the server's own":      {byType(&expression{Regex: `^[^\$].*`}), 1, []string{"bank-1@0"}},
 		"what is not there":             {byType(&expression{Prefix: []string{"Ended"}}), 10, nil},

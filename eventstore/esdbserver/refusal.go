@@ -78,7 +78,8 @@ func (s *Server) failed(ctx context.Context, err error) error {
 	case errors.Is(err, eventstore.ErrBadEvent):
 		return status.Error(codes.InvalidArgument, legible(err.Error()))
 	case errors.Is(err, eventstore.ErrTailLost):
-		return status.Error(codes.DataLoss, "the log lost its newest events, and other events will get their positions: discard what was derived from the lost events")
+		return status.Error(codes.DataLoss, "the log lost its newest events, and other events will get their positions: discard what was "+
+			"derived from the lost events")
 	case errors.Is(err, eventstore.ErrInDoubt):
 		return status.Error(codes.Unavailable, eventstore.ErrInDoubt.Error())
 	default:

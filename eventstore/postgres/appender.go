@@ -43,7 +43,8 @@ type timeouts struct {
 	look    time.Duration // for a notice, before polling
 }
 
-var defaultTimeouts = timeouts{lock: 10 * time.Second, answer: 20 * time.Second, ask: 10 * time.Second, resolve: 10 * time.Second, look: pollInterval}
+var defaultTimeouts = timeouts{lock: 10 * time.Second, answer: 20 * time.Second, ask: 10 * time.Second, resolve: 10 * time.Second,
+	look: pollInterval}
 
 // pending is a transaction that waits for its group.
 type pending struct {

@@ -213,7 +213,8 @@ func TestBrokenConnectionsLoseNoAppend(t *testing.T) {
 		for i, e := range o.events {
 			require.Equal(t, o.err == nil, there[e.ID].Position > 0, "%v", o.err)
 			if o.err == nil && i == len(o.events)-1 {
-				require.Equal(t, eventstore.Appended{First: there[o.events[0].ID].Position, Position: there[e.ID].Position, Revision: int64(i), At: there[e.ID].At}, o.Appended)
+				require.Equal(t, eventstore.Appended{First: there[o.events[0].ID].Position, Position: there[e.ID].Position, Revision: int64(i),
+					At: there[e.ID].At}, o.Appended)
 			}
 		}
 	}

@@ -201,7 +201,8 @@ func TestAStreamThatExistsIsNotBegunAgain(t *testing.T) {
 		head = must(t, s, "b-1", makes(1)...).Position
 	}
 	all := []eventstore.Transaction{
-		eventstore.To("c-1", eventstore.NoStream, makes(2)...), eventstore.To("a-1", eventstore.NoStream, makes(1)...), eventstore.To("d-1", eventstore.NoStream, makes(1)...),
+		eventstore.To("c-1", eventstore.NoStream, makes(2)...), eventstore.To("a-1", eventstore.NoStream, makes(1)...),
+		eventstore.To("d-1", eventstore.NoStream, makes(1)...),
 	}
 	for i := range all {
 		all[i].AsOf = head

@@ -66,7 +66,8 @@ func TestImportedLogContinuesTheOriginal(t *testing.T) {
 		expected eventstore.Expected
 		e        event.Proposed
 		at       eventstore.Appended
-	}{{49, exact, first}, {50, open, second}, {eventstore.Any, open, second}, {eventstore.StreamExists, exact, first}, {eventstore.Any, exact, first}} {
+	}{{49, exact, first}, {50, open, second}, {eventstore.Any, open, second}, {eventstore.StreamExists, exact, first},
+		{eventstore.Any, exact, first}} {
 		again, err := s.Append(t.Context(), eventstore.To("b-1", c.expected, c.e))
 		require.NoError(t, err)
 		c.at.Replayed = true
@@ -139,15 +140,24 @@ func TestFailedImportChangesNothing(t *testing.T) {
 		{Import{Events: given(good, nil), Within: func(context.Context, pgx.Tx) error { return gone }}, "the disk is gone"},
 		{Import{Events: given(good[1:], nil)}, "position 2 follows position 0"},
 		{Import{Events: given(changed(4, func(e *event.Stored) { e.Position++ }), nil)}, "position 6 follows position 4"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.At = e.At.Add(-time.Hour) }), nil)}, "position 5 was recorded earlier than its predecessor"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.Revision = 3 }), nil)}, "two events have the same revision in their stream: Key (stream, revision)=(a-1, 3) is duplicated."},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.Revision = 7 }), nil)}, "the revisions of stream a-1 are not 0, 1, 2 and so on"},
-		{Import{Events: given(changed(5, func(e *event.Stored) { e.Stream = "c-1" }), nil)}, "the revisions of stream b-1 are not 0, 1, 2 and so on"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.Data = []byte(`{`) }), nil)}, "position 5 has a payload or metadata that is not JSON"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.Meta = []byte("\"\xff\"") }), nil)}, "position 5 has a payload or metadata that is not JSON"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.Type = "" }), nil)}, "position 5 has no id, or an invalid name of a stream or type"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.Stream = "a\x00" }), nil)}, "position 5 has no id, or an invalid name of a stream or type"},
-		{Import{Events: given(changed(4, func(e *event.Stored) { e.ID = uuid.Nil }), nil)}, "position 5 has no id, or an invalid name of a stream or type"},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.At = e.At.Add(-time.Hour) }), nil)},
+			"position 5 was recorded earlier than its predecessor"},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.Revision = 3 }), nil)}, "two events have the same revision in their stream: " +
+			"Key (stream, revision)=(a-1, 3) is duplicated."},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.Revision = 7 }), nil)},
+			"the revisions of stream a-1 are not 0, 1, 2 and so on"},
+		{Import{Events: given(changed(5, func(e *event.Stored) { e.Stream = "c-1" }), nil)},
+			"the revisions of stream b-1 are not 0, 1, 2 and so on"},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.Data = []byte(`{`) }), nil)},
+			"position 5 has a payload or metadata that is not JSON"},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.Meta = []byte("\"\xff\"") }), nil)},
+			"position 5 has a payload or metadata that is not JSON"},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.Type = "" }), nil)},
+			"position 5 has no id, or an invalid name of a stream or type"},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.Stream = "a\x00" }), nil)},
+			"position 5 has no id, or an invalid name of a stream or type"},
+		{Import{Events: given(changed(4, func(e *event.Stored) { e.ID = uuid.Nil }), nil)},
+			"position 5 has no id, or an invalid name of a stream or type"},
 	} {
 		c.in.StoreID = old.ID()
 		_, err := c.in.Into(t.Context(), pool)

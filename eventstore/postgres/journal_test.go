@@ -113,7 +113,8 @@ func served(t testing.TB) string {
 	ca, err := esdbserver.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
 	require.NoError(t, err)
 	g := esdbserver.New(esdbserver.Config{
-		Store: newStore(t, newLog(t)), Writable: true, TLS: ca.TLS(), Log: slog.New(slog.DiscardHandler), Authenticate: func(context.Context, string) error { return nil },
+		Store: newStore(t, newLog(t)), Writable: true, TLS: ca.TLS(), Log: slog.New(slog.DiscardHandler),
+		Authenticate: func(context.Context, string) error { return nil },
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -222,7 +223,8 @@ func TestGroupInDoubtIsFoundLater(t *testing.T) {
 	url, server := newLog(t), journaltest.New()
 	s, other := journaled(t, url, server), journaled(t, url, server)
 	events := makes(1)
-	entry := event.Stored{Position: 1, Stream: "things-1", ID: events[0].ID, Type: events[0].Type, Data: events[0].Data, Meta: events[0].Meta, At: time.Now().UTC().Truncate(time.Microsecond)}
+	entry := event.Stored{Position: 1, Stream: "things-1", ID: events[0].ID, Type: events[0].Type, Data: events[0].Data, Meta: events[0].Meta,
+		At: time.Now().UTC().Truncate(time.Microsecond)}
 	j := journal.New(server, s.ID(), slog.New(slog.DiscardHandler))
 	require.NoError(t, j.Append(t.Context(), 0, []journal.Entry{{Stored: entry, OpenEnded: true}})) // as a node does that dies then
 	require.EqualValues(t, 2, must(t, other, "things-2", makes(1)...).Position)
@@ -239,9 +241,11 @@ func TestEventsOfTheJournalAreValidatedAgainst(t *testing.T) {
 	s := journaled(t, url, server)
 	must(t, s, "things-1", makes(1)...)
 	e := made(uuid.New())
-	entry := event.Stored{Position: 2, Stream: "things-1", Revision: 1, ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta, At: time.Now().UTC().Truncate(time.Microsecond)}
+	entry := event.Stored{Position: 2, Stream: "things-1", Revision: 1, ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta,
+		At: time.Now().UTC().Truncate(time.Microsecond)}
 	require.NoError(t, journal.New(server, s.ID(), slog.New(slog.DiscardHandler)).Append(t.Context(), 1, []journal.Entry{{Stored: entry}}))
-	_, err := s.Append(t.Context(), eventstore.Transaction{AsOf: 1, Writes: []eventstore.Write{{Stream: "things-1", Expected: 0, Events: makes(1)}}})
+	_, err := s.Append(t.Context(),
+		eventstore.Transaction{AsOf: 1, Writes: []eventstore.Write{{Stream: "things-1", Expected: 0, Events: makes(1)}}})
 	var wrong *eventstore.WrongRevision
 	require.ErrorAs(t, err, &wrong)
 	require.EqualValues(t, 1, wrong.Actual)
@@ -390,7 +394,8 @@ func TestTransactionTooLargeForTheServerIsRefusedAlone(t *testing.T) {
 	large := made(uuid.New())
 	large.Data = fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("m", 64<<10))
 	appends := []eventstore.Transaction{
-		eventstore.To("things-1", eventstore.Any, makes(1)...), eventstore.To("things-2", eventstore.Any, large), eventstore.To("things-3", eventstore.Any, makes(1)...),
+		eventstore.To("things-1", eventstore.Any, makes(1)...), eventstore.To("things-2", eventstore.Any, large),
+		eventstore.To("things-3", eventstore.Any, makes(1)...),
 	}
 	results := s.AppendEach(t.Context(), appends)
 	require.NoError(t, results[0].Err)
@@ -441,7 +446,8 @@ func TestLogIsCopiedToAnEmptyJournal(t *testing.T) {
 	again := journaled(t, url, server)
 	require.Equal(t, before, mirrored(t, again, server))
 	require.Equal(t, s.ID(), again.ID())
-	replayed := must(t, again, "things-2", event.Proposed{ID: before[1200].ID, Type: before[1200].Type, Data: before[1200].Data, Meta: before[1200].Meta})
+	replayed := must(t, again, "things-2",
+		event.Proposed{ID: before[1200].ID, Type: before[1200].Type, Data: before[1200].Data, Meta: before[1200].Meta})
 	require.True(t, replayed.Replayed, "retries find what was appended before the copy")
 	_, err = CopyToJournal(t.Context(), newPool(t, url), server, slog.New(slog.DiscardHandler), nil)
 	require.NoError(t, err, "a copy can be repeated")

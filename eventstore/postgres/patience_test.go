@@ -79,7 +79,8 @@ func TestPatientSubscriberGetsAllEventsOnceAndInOrder(t *testing.T) {
 	go func() {
 		defer close(ended)
 		still := over
-		for batch, err := range s.SubscribeDelayed(ctx, 0, eventstore.DeliveryDelay{For: laterBy(time.Hour), Over: func() <-chan struct{} { return still }}) {
+		for batch, err := range s.SubscribeDelayed(ctx, 0,
+			eventstore.DeliveryDelay{For: laterBy(time.Hour), Over: func() <-chan struct{} { return still }}) {
 			if err != nil {
 				return
 			}

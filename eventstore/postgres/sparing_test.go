@@ -19,7 +19,9 @@ func TestASparingReadLeavesOutOnlyWhatItMay(t *testing.T) {
 	const events = 60
 	types := []string{"Opened", "Opened", "Moved", "Closed"}
 	for i := range events {
-		_, err := s.Append(t.Context(), eventstore.To(fmt.Sprintf("thing-%d", i), eventstore.NoStream, event.Proposed{ID: uuid.New(), Type: types[i*i%len(types)], Data: []byte(`{}`), Meta: []byte(`{}`)}))
+		_, err := s.Append(t.Context(),
+			eventstore.To(fmt.Sprintf("thing-%d", i), eventstore.NoStream,
+				event.Proposed{ID: uuid.New(), Type: types[i*i%len(types)], Data: []byte(`{}`), Meta: []byte(`{}`)}))
 		require.NoError(t, err)
 	}
 	var all []event.Stored

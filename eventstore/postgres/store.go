@@ -193,8 +193,10 @@ func (s *Store) ReadExcluding(ctx context.Context, after, upTo event.Position, w
 	return s.readSections(ctx, after, upTo, without, sparingSection)
 }
 
-func (s *Store) readSections(ctx context.Context, after, upTo event.Position, without []string, section event.Position) iter.Seq2[event.Stored, error] {
-	const sql = `select ` + columns + ` from log.event where position > $1 and position <= $2 and (position = $2 or type <> all($3::text[])) order by position limit $4`
+func (s *Store) readSections(ctx context.Context, after, upTo event.Position, without []string,
+	section event.Position) iter.Seq2[event.Stored, error] {
+	const sql = `select ` + columns + ` from log.event where position > $1 and position <= $2 and (position = $2 or type <> ` +
+		`all($3::text[])) order by position limit $4`
 	return func(yield func(event.Stored, error) bool) {
 		limit := firstChunk
 		for next := after; next < upTo; {
@@ -226,7 +228,8 @@ func begins(d eventstore.Direction) int {
 	return firstChunk
 }
 
-func (s *Store) readAll(ctx context.Context, limit *int, from event.Position, direction eventstore.Direction) ([]event.Stored, bool, error) {
+func (s *Store) readAll(ctx context.Context, limit *int, from event.Position, direction eventstore.Direction) ([]event.Stored,
+	bool, error) {
 	sql := `select ` + columns + ` from log.event where position > $1 order by position limit $2`
 	if direction == eventstore.Backwards {
 		sql = `select ` + columns + ` from log.event where position < $1 order by position desc limit $2`

@@ -232,7 +232,8 @@ func listen(
 	}
 }
 
-func listenOnce(ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail, connected func(context.Context, *pgx.Conn)) error {
+func listenOnce(ctx context.Context, config *pgx.ConnConfig, look time.Duration, t *tail,
+	connected func(context.Context, *pgx.Conn)) error {
 	connecting, cancel := context.WithTimeout(ctx, defaultTimeouts.ask)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(connecting, config)

@@ -347,7 +347,8 @@ var refusing = []sentence{
 			"a stream name that is too long": eventstore.To(long, 0, some(1)...),
 			"an unknown expectation":         eventstore.To(good, -3, some(1)...),
 			"a good event and a bad one":     eventstore.To(good, 0, append(some(1), with(func(e *event.Proposed) { e.Data = []byte(`[`) })...)...),
-			"more than can be stored":        eventstore.To(good, 0, with(func(e *event.Proposed) { e.Data = quote(strings.Repeat("x", 20<<20)) })...),
+			"more than can be stored": eventstore.To(good, 0,
+				with(func(e *event.Proposed) { e.Data = quote(strings.Repeat("x", 20<<20)) })...),
 		} {
 			if w := &r.Writes[0]; w.Expected == 0 {
 				w.Expected = eventstore.Any

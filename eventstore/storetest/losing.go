@@ -54,7 +54,8 @@ func (l *loser) filled(t *testing.T, count int) (at []event.Position) {
 }
 
 // reader follows the log. ended returns the last position that it was given and the error that ended its subscription.
-func (l *loser) reader(ctx context.Context, t *testing.T, after, upTo event.Position) (there <-chan struct{}, ended func() (event.Position, error)) {
+func (l *loser) reader(ctx context.Context, t *testing.T, after, upTo event.Position) (there <-chan struct{},
+	ended func() (event.Position, error)) {
 	t.Helper()
 	reached, end := make(chan struct{}), make(chan error, 1)
 	last := after

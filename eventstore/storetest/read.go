@@ -133,7 +133,8 @@ var reading = []sentence{
 		for range 20 { // more than the pool has connections
 			all.Go(func() {
 				for e := range n.ReadStream(t.Context(), s, 0, eventstore.Forwards) {
-					if _, err := n.Append(t.Context(), eventstore.To(copied, eventstore.Any, event.Proposed{ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta})); err != nil {
+					if _, err := n.Append(t.Context(),
+						eventstore.To(copied, eventstore.Any, event.Proposed{ID: e.ID, Type: e.Type, Data: e.Data, Meta: e.Meta})); err != nil {
 						return
 					}
 				}

@@ -42,7 +42,8 @@ type sentence struct {
 func Run(t *testing.T, s Suite) {
 	t.Helper()
 	shared := s.node(t)
-	for _, chapter := range [][]sentence{expecting, repeating, together, refusing, reading, timing, following, cancelling, closing, transacting} {
+	for _, chapter := range [][]sentence{expecting, repeating, together, refusing, reading, timing, following, cancelling, closing,
+		transacting} {
 		for _, c := range chapter {
 			t.Run(c.says, func(t *testing.T) {
 				t.Parallel()
@@ -105,7 +106,8 @@ func (n *node) must(t testing.TB, stream string, expected eventstore.Expected, e
 }
 
 // persist repeats an append that a busy machine did not answer in time, as a client does.
-func (n *node) persist(ctx context.Context, stream string, expected eventstore.Expected, events ...event.Proposed) (eventstore.Appended, error) {
+func (n *node) persist(ctx context.Context, stream string, expected eventstore.Expected, events ...event.Proposed) (eventstore.Appended,
+	error) {
 	for late := time.Now().Add(patience); ; {
 		done, err := n.Append(ctx, eventstore.To(stream, expected, events...))
 		if !errors.Is(err, eventstore.ErrInDoubt) && !errors.Is(err, eventstore.ErrUnavailable) || ctx.Err() != nil || time.Now().After(late) {

@@ -73,7 +73,8 @@ var transacting = []sentence{
 			require.Equal(t, done.First+event.Position(i), e.Position)
 			require.Equal(t, done.At, e.At)
 		}
-		require.Equal(t, []int64{0, 1, 2, 0, 1, 2}, []int64{got[0].Revision, got[1].Revision, got[2].Revision, got[3].Revision, got[4].Revision, got[5].Revision})
+		require.Equal(t, []int64{0, 1, 2, 0, 1, 2},
+			[]int64{got[0].Revision, got[1].Revision, got[2].Revision, got[3].Revision, got[4].Revision, got[5].Revision})
 	}},
 	{"of a transaction with a false expectation, nothing is written", func(t *testing.T, n *node) {
 		a, b, c := stream(), n.exists(t, 2), stream()
@@ -112,7 +113,8 @@ var transacting = []sentence{
 			asOf := n.head(t)
 			other.must(t, checked, 0, one())
 			n.fails(t, eventstore.Transaction{
-				AsOf: asOf, Writes: []eventstore.Write{write(stream(), eventstore.NoStream, 1, 0)}, Checks: []eventstore.Check{{Stream: checked, Expected: 0}},
+				AsOf: asOf, Writes: []eventstore.Write{write(stream(), eventstore.NoStream, 1, 0)},
+				Checks: []eventstore.Check{{Stream: checked, Expected: 0}},
 			}, eventstore.WrongRevision{Stream: checked, Expected: 0, Actual: 1})
 		}
 	}},
@@ -270,12 +272,15 @@ var transacting = []sentence{
 		s, e := stream(), one()
 		known := n.exists(t, 1)
 		for name, x := range map[string]eventstore.Transaction{
-			"neither writes nor checks":         {},
-			"a stream written twice":            {Writes: []eventstore.Write{write(s, eventstore.NoStream, 1, 1), write(s, 0, 1, 0)}},
-			"a stream written and checked":      {Writes: []eventstore.Write{write(known, 0, 1, 0)}, Checks: []eventstore.Check{{Stream: known, Expected: 0}}},
-			"an event twice":                    {Writes: []eventstore.Write{{Stream: s, Expected: -1, Events: []event.Proposed{e}}, {Stream: stream(), Expected: -1, Events: []event.Proposed{e}}}},
-			"a check of any revision":           {Checks: []eventstore.Check{{Stream: known, Expected: eventstore.Any}}},
-			"several writes, one without exact": {Writes: []eventstore.Write{write(s, eventstore.NoStream, 1, 1), write(known, eventstore.Any, 1, 0)}},
+			"neither writes nor checks": {},
+			"a stream written twice":    {Writes: []eventstore.Write{write(s, eventstore.NoStream, 1, 1), write(s, 0, 1, 0)}},
+			"a stream written and checked": {Writes: []eventstore.Write{write(known, 0, 1, 0)},
+				Checks: []eventstore.Check{{Stream: known, Expected: 0}}},
+			"an event twice": {Writes: []eventstore.Write{{Stream: s, Expected: -1, Events: []event.Proposed{e}},
+				{Stream: stream(), Expected: -1, Events: []event.Proposed{e}}}},
+			"a check of any revision": {Checks: []eventstore.Check{{Stream: known, Expected: eventstore.Any}}},
+			"several writes, one without exact": {Writes: []eventstore.Write{write(s, eventstore.NoStream, 1, 1),
+				write(known, eventstore.Any, 1, 0)}},
 			"a check beside an inexact write": {
 				Writes: []eventstore.Write{write(s, eventstore.Any, 1, 0)}, Checks: []eventstore.Check{{Stream: known, Expected: 0}},
 			},

@@ -15,7 +15,8 @@ import (
 func benchmarked(n int) (events []event.Stored, leaves [][]byte, bytes int64) {
 	events = logOf(n)
 	for i := range events {
-		events[i].Meta = []byte(`{"schema":1,"workspace":"0195e8a0-7c1e-7000-8000-0000000000aa","actor":"user:0195e8a0-7c1e-7000-8000-0000000000bb","occurred_at":"2026-11-21T18:00:00.123456Z","request_id":"01J9ZQ7W7T4V"}`)
+		events[i].Meta = []byte(`{"schema":1,"workspace":"0195e8a0-7c1e-7000-8000-0000000000aa",` +
+			`"actor":"user:0195e8a0-7c1e-7000-8000-0000000000bb","occurred_at":"2026-11-21T18:00:00.123456Z","request_id":"01J9ZQ7W7T4V"}`)
 		events[i].Data = []byte(`{"account":12,"date":"2026-11-21","in":[{"amount":1250.5,"description":"Received against bill 104"}],"out":[]}`)
 		leaves = append(leaves, AppendLeaf(nil, events[i]))
 		bytes += int64(len(leaves[i]))

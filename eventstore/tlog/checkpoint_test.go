@@ -50,7 +50,8 @@ func TestChangedCheckpointIsRefused(t *testing.T) {
 	t.Parallel()
 	key := keyOf(t, 1)
 	signed := string(sign(t, checkpointOf(logOf(300), 300), key))
-	for _, change := range [][2]string{{"\n300\n", "\n299\n"}, {"position 300", "position 299"}, {"18:05:00", "18:06:00"}, {"bahi/0195", "bahi/0196"}} {
+	for _, change := range [][2]string{{"\n300\n", "\n299\n"}, {"position 300", "position 299"}, {"18:05:00", "18:06:00"},
+		{"bahi/0195", "bahi/0196"}} {
 		changed := strings.Replace(signed, change[0], change[1], 1)
 		require.NotEqual(t, signed, changed)
 		_, _, err := keysOf(t, key).Open([]byte(changed))
@@ -124,10 +125,14 @@ func TestHostileCheckpointsAreRefused(t *testing.T) {
 	t.Parallel()
 	root := checkpointOf(logOf(3), 3).Root.String()
 	for _, text := range []string{
-		"", "\n", "bahi/x\n", "bahi/x\n3\n", "\n3\n" + root + "\n", "bahi/x\n03\n" + root + "\n", "bahi/x\n+3\n" + root + "\n", "bahi/x\n-3\n" + root + "\n",
-		"bahi/x\n18446744073709551616\n" + root + "\n", "bahi/x\n3\n" + root[:40] + "\n", "bahi/x\n3\n" + root + "AAAA\n", "bahi/x\n3\n" + root + "\n\nposition 3\n",
-		"bahi/x\n3\n" + root + "\nposition 03\n", "bahi/x\n3\n" + root + "\nposition 3\nposition 3\n", "bahi/x\n3\n" + root + "\nposition -1\n", "bahi/x\n3\n" + root + "\nposition 9223372036854775808\n",
-		"bahi/x\n3\n" + root + "\ntime 2026-11-21T18:05:00Z\n", "bahi/x\n3\n" + root + "\ntime 2026-13-21T18:05:00.123456Z\n", "bahi/x\n3\n" + root + "\ntime \n",
+		"", "\n", "bahi/x\n", "bahi/x\n3\n", "\n3\n" + root + "\n", "bahi/x\n03\n" + root + "\n", "bahi/x\n+3\n" + root + "\n",
+		"bahi/x\n-3\n" + root + "\n",
+		"bahi/x\n18446744073709551616\n" + root + "\n", "bahi/x\n3\n" + root[:40] + "\n", "bahi/x\n3\n" + root + "AAAA\n",
+		"bahi/x\n3\n" + root + "\n\nposition 3\n",
+		"bahi/x\n3\n" + root + "\nposition 03\n", "bahi/x\n3\n" + root + "\nposition 3\nposition 3\n", "bahi/x\n3\n" + root + "\nposition -1\n",
+		"bahi/x\n3\n" + root + "\nposition 9223372036854775808\n",
+		"bahi/x\n3\n" + root + "\ntime 2026-11-21T18:05:00Z\n", "bahi/x\n3\n" + root + "\ntime 2026-13-21T18:05:00.123456Z\n",
+		"bahi/x\n3\n" + root + "\ntime \n",
 	} {
 		_, err := parseText(text)
 		require.Error(t, err, "%q", text)
@@ -150,7 +155,8 @@ func TestKeysAreReadStrictly(t *testing.T) {
 	}
 	secret, err := NewKey(seeded(1), Origin(store))
 	require.NoError(t, err)
-	for _, text := range []string{"", "x", key, "PRIVATE+KEY+a b+00000000+AAAA", secret[:len(secret)-4], strings.Replace(secret, "PRIVATE", "public", 1)} {
+	for _, text := range []string{"", "x", key, "PRIVATE+KEY+a b+00000000+AAAA", secret[:len(secret)-4],
+		strings.Replace(secret, "PRIVATE", "public", 1)} {
 		_, err := ParseKey(text)
 		require.ErrorContains(t, err, "it is not an Ed25519 key")
 		if text != "" {

@@ -14,12 +14,13 @@ import (
 
 // Difference is the first difference of two copies of a log. It does not say which copy is true; checkpoints do.
 type Difference struct {
-	Kind   Kind     `json:"kind"`             // what was done to the second copy if the first is true
-	Number uint64   `json:"event"`            // number of the event, from 1; the position if positions are dense
-	First  *Event   `json:"first,omitempty"`  // the first copy's event there; nil if the copy ends before
-	Second *Event   `json:"second,omitempty"` // the second copy's event there
-	Parts  []string `json:"parts,omitempty"`  // the parts of the event that differ: "payload: amount", "metadata: occurred_at", "recorded_at" …
-	Why    string   `json:"why"`              // a sentence
+	Kind   Kind   `json:"kind"`             // what was done to the second copy if the first is true
+	Number uint64 `json:"event"`            // number of the event, from 1; the position if positions are dense
+	First  *Event `json:"first,omitempty"`  // the first copy's event there; nil if the copy ends before
+	Second *Event `json:"second,omitempty"` // the second copy's event there
+	// the parts of the event that differ: "payload: amount", "metadata: occurred_at", "recorded_at" …
+	Parts []string `json:"parts,omitempty"`
+	Why   string   `json:"why"` // a sentence
 }
 
 func (d Difference) String() string {
@@ -43,7 +44,8 @@ func Compare(first, second iter.Seq2[event.Stored, error], progress func(events 
 			return nil, b.err
 		case theirs == nil:
 			there := Of(*mine)
-			return &Difference{Kind: Truncated, Number: n, First: &there, Why: fmt.Sprintf("The second one ends there. The first one has %s.", there)}, nil
+			return &Difference{Kind: Truncated, Number: n, First: &there,
+				Why: fmt.Sprintf("The second one ends there. The first one has %s.", there)}, nil
 		case !equal(mine, theirs):
 			return differ(n, a, b), nil
 		}

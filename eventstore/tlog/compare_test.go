@@ -24,8 +24,10 @@ func TestCompareFindsTheFirstDifference(t *testing.T) {
 			e[at-1].Data = []byte(`{"amount":7,"description":"Bill 599"}`)
 			return e
 		}, Changed, []string{"payload: amount"}},
-		"white space in a payload":    {func(e []event.Stored) []event.Stored { e[at-1].Data = append([]byte(" "), e[at-1].Data...); return e }, Changed, []string{"payload"}},
-		"a payload that is no object": {func(e []event.Stored) []event.Stored { e[at-1].Data = []byte("7"); return e }, Changed, []string{"payload"}},
+		"white space in a payload": {func(e []event.Stored) []event.Stored { e[at-1].Data = append([]byte(" "), e[at-1].Data...); return e },
+			Changed, []string{"payload"}},
+		"a payload that is no object": {func(e []event.Stored) []event.Stored { e[at-1].Data = []byte("7"); return e }, Changed,
+			[]string{"payload"}},
 		"a date in metadata": {func(e []event.Stored) []event.Stored {
 			e[at-1].Meta = []byte(`{"schema":1,"actor":"user:9","occurred_at":"2026-11-20T18:00:00Z","reason":"x"}`)
 			return e

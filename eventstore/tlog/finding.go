@@ -96,7 +96,8 @@ func (v *verifier) finding(toTheEnd bool) *Finding {
 func (v *verifier) contradiction() string {
 	for _, k := range v.kept {
 		if k.Size == v.refuted.Size && k.Root != v.refuted.Root {
-			return fmt.Sprintf(" No log leads to both it and %s: two histories were signed. Unless the log continued after a restore that lost its tail, its operator must explain this.", k)
+			return fmt.Sprintf(" No log leads to both it and %s: two histories were signed. Unless the log continued after a restore that lost "+
+				"its tail, its operator must explain this.", k)
 		}
 	}
 	return ""
@@ -119,7 +120,8 @@ func (v *verifier) first(toTheEnd bool) *Finding {
 		n, led := v.order.count, v.led[k.Trust]
 		return v.narrowed(&Finding{
 			Kind: Truncated, Proven: led, First: led + 1, Last: n + 1, Checkpoint: k,
-			Why: fmt.Sprintf("The log has %d events, and had %d by %s%s. If no earlier event was changed, those from %d on were removed.", n, k.Size, k, v.upTo(k), n+1),
+			Why: fmt.Sprintf("The log has %d events, and had %d by %s%s. If no earlier event was changed, those from %d on were removed.",
+				n, k.Size, k, v.upTo(k), n+1),
 		})
 	}
 	proven := v.atMost(v.before(), k)

@@ -48,7 +48,8 @@ func TestHugeEventsNeedLittleMemory(t *testing.T) {
 		tree.Append(LeafHash(e))
 	}
 	most = 0
-	r, err := Verify(t.Context(), huge(&most), Evidence{Kept: []RetainedCheckpoint{{Checkpoint: Checkpoint{Origin: Origin(store), Size: hugeEvents, Root: tree.Root()}}}})
+	r, err := Verify(t.Context(), huge(&most),
+		Evidence{Kept: []RetainedCheckpoint{{Checkpoint: Checkpoint{Origin: Origin(store), Size: hugeEvents, Root: tree.Root()}}}})
 	require.NoError(t, err)
 	require.Equal(t, Verified, r.Verdict())
 	require.Less(t, most, 100)

@@ -16,8 +16,9 @@ import (
 func anyEvent(t *rapid.T) event.Stored {
 	bytes := rapid.SliceOfN(rapid.Byte(), 0, 300)
 	return event.Stored{
-		Position: event.Position(rapid.Uint64().Draw(t, "position")), Stream: rapid.String().Draw(t, "stream"), Revision: rapid.Int64Range(0, math.MaxInt64).Draw(t, "revision"),
-		ID: uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id")), Type: rapid.String().Draw(t, "type"),
+		Position: event.Position(rapid.Uint64().Draw(t, "position")), Stream: rapid.String().Draw(t, "stream"),
+		Revision: rapid.Int64Range(0, math.MaxInt64).Draw(t, "revision"),
+		ID:       uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id")), Type: rapid.String().Draw(t, "type"),
 		At:   time.UnixMicro(rapid.Int64Range(-1<<50, 1<<60).Draw(t, "at")).UTC(),
 		Meta: bytes.Draw(t, "meta"), Data: bytes.Draw(t, "data"),
 	}
@@ -45,9 +46,12 @@ func TestDifferentEventsHaveDifferentLeaves(t *testing.T) {
 	e := logOf(1)[0]
 	seen := map[string]string{string(AppendLeaf(nil, e)): "the event"}
 	for part, change := range map[string]func(*event.Stored){
-		"position": func(e *event.Stored) { e.Position++ }, "stream": func(e *event.Stored) { e.Stream += "B" }, "revision": func(e *event.Stored) { e.Revision++ },
-		"id": func(e *event.Stored) { e.ID[15]++ }, "type": func(e *event.Stored) { e.Type = e.Type[1:] }, "at": func(e *event.Stored) { e.At = e.At.Add(time.Microsecond) },
-		"meta": func(e *event.Stored) { e.Meta, e.Data = append(e.Meta, e.Data[0]), e.Data[1:] }, "data": func(e *event.Stored) { e.Data = append([]byte(" "), e.Data...) },
+		"position": func(e *event.Stored) { e.Position++ }, "stream": func(e *event.Stored) { e.Stream += "B" },
+		"revision": func(e *event.Stored) { e.Revision++ },
+		"id":       func(e *event.Stored) { e.ID[15]++ }, "type": func(e *event.Stored) { e.Type = e.Type[1:] },
+		"at":   func(e *event.Stored) { e.At = e.At.Add(time.Microsecond) },
+		"meta": func(e *event.Stored) { e.Meta, e.Data = append(e.Meta, e.Data[0]), e.Data[1:] },
+		"data": func(e *event.Stored) { e.Data = append([]byte(" "), e.Data...) },
 	} {
 		changed := logOf(1)[0]
 		change(&changed)

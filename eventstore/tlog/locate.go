@@ -106,13 +106,16 @@ func (v *verifier) classify(kept *leaves, index uint64, bad []event.Stored) (Kin
 	}
 	switch {
 	case removed > 0 && inserted > 0:
-		return Reordered, fmt.Sprintf("The event there was event %d, and the event that was there is now event %d: events were put in another order.", index+1+removed, index+1+inserted)
+		return Reordered, fmt.Sprintf("The event there was event %d, and the event that was there is now event %d: events were put in another "+
+			"order.", index+1+removed, index+1+inserted)
 	case removed > 0:
 		return Removed, fmt.Sprintf("%s removed there: the event there was event %d.", events(removed, "was", "were"), index+1+removed)
 	case inserted > 0:
-		return Inserted, fmt.Sprintf("%s inserted there: the event that was there is now event %d.", events(inserted, "was", "were"), index+1+inserted)
+		return Inserted, fmt.Sprintf("%s inserted there: the event that was there is now event %d.", events(inserted, "was", "were"),
+			index+1+inserted)
 	}
-	return Changed, "It is not the event that was signed: its payload, metadata, time, type, id or stream was changed, or another event was put in its place."
+	return Changed, "It is not the event that was signed: its payload, metadata, time, type, id or stream was changed, or another event was " +
+		"put in its place."
 }
 
 func events(n uint64, one, more string) string {

@@ -46,7 +46,8 @@ func (o *order) add(e *event.Stored) bool {
 	case e.Position <= o.last.Position:
 		return o.ended(e, Reordered, n, "Positions do not increase: %s.", o.neighbours(e))
 	case e.At.Before(o.last.At):
-		o.found(e, Reordered, o.count, n, "Time runs backward: event %d was recorded at %s, and event %d before it at %s; one of them was changed, moved or inserted.",
+		o.found(e, Reordered, o.count, n, "Time runs backward: event %d was recorded at %s, and event %d before it at %s; one of them was "+
+			"changed, moved or inserted.",
 			n, e.At.UTC().Format(moment), o.count, o.last.At.UTC().Format(moment))
 	}
 	if e.Type == restoreAccepted && len(o.restores) < maxNoted {
@@ -66,9 +67,11 @@ func (o *order) stream(e *event.Stored, n uint64) {
 	}
 	switch {
 	case e.Revision > expected:
-		o.found(e, Removed, before.number+1, n, "Stream %s has no revision %d: an event of it was removed, or changed, before event %d.", shown(e.Stream), expected, n)
+		o.found(e, Removed, before.number+1, n, "Stream %s has no revision %d: an event of it was removed, or changed, before event %d.",
+			shown(e.Stream), expected, n)
 	case e.Revision < expected:
-		o.found(e, Inserted, before.number, n, "Stream %s has revision %d a second time or in another order: an event of it was inserted, moved or changed.", shown(e.Stream), e.Revision)
+		o.found(e, Inserted, before.number, n, "Stream %s has revision %d a second time or in another order: an event of it was inserted, "+
+			"moved or changed.", shown(e.Stream), e.Revision)
 	}
 	*before = newest{e.Revision, n}
 }

@@ -79,8 +79,10 @@ func TestProofFileIsCanonical(t *testing.T) {
 	file := string(AppendProof(nil, p))
 	leaf := base64.StdEncoding.EncodeToString(AppendLeaf(nil, events[1]))
 	for _, bad := range []string{
-		"", "\n", file[1:], file + "\n", file + "x", strings.Replace(file, "index 1\n", "index 01\n", 1), strings.Replace(file, "index 1\n", "", 1),
-		strings.ReplaceAll(file, "\n", "\r\n"), strings.Replace(file, "extra "+leaf+"\n", "", 1), strings.Replace(file, leaf, leaf[4:], 1), strings.Replace(file, leaf, "%", 1),
+		"", "\n", file[1:], file + "\n", file + "x", strings.Replace(file, "index 1\n", "index 01\n", 1),
+		strings.Replace(file, "index 1\n", "", 1),
+		strings.ReplaceAll(file, "\n", "\r\n"), strings.Replace(file, "extra "+leaf+"\n", "", 1), strings.Replace(file, leaf, leaf[4:], 1),
+		strings.Replace(file, leaf, "%", 1),
 		strings.Replace(file, "\n\n", "\nAAAA\n\n", 1), strings.Replace(file, "@v1", "@v2", 1), file + file[:len(file)/2],
 	} {
 		_, err := ParseProofs([]byte(bad))

@@ -89,7 +89,8 @@ func VerifyConsistency(from, to uint64, hashes []Hash, rootFrom, rootTo Hash) er
 // legible writes the roots of a mismatch in base64, as in checkpoints.
 func legible(err error) error {
 	if m, ok := errors.AsType[proof.RootMismatchError](err); ok {
-		return fmt.Errorf("it leads to the root %s, and not to %s", base64.StdEncoding.EncodeToString(m.CalculatedRoot), base64.StdEncoding.EncodeToString(m.ExpectedRoot))
+		return fmt.Errorf("it leads to the root %s, and not to %s", base64.StdEncoding.EncodeToString(m.CalculatedRoot),
+			base64.StdEncoding.EncodeToString(m.ExpectedRoot))
 	}
 	return err
 }
@@ -134,7 +135,8 @@ func readNodes(ctx context.Context, tiles Tiles, nodes []compact.NodeID) ([]Hash
 		id, from, width := place(n)
 		tile := read[slices.Index(ids, id)]
 		if len(tile) < (from+width)*HashSize {
-			return nil, fmt.Errorf("%w: tile %d of level %d has %d hashes, and the proof needs %d", ErrIncomplete, id.Index, id.Level, len(tile)/HashSize, from+width)
+			return nil, fmt.Errorf("%w: tile %d of level %d has %d hashes, and the proof needs %d", ErrIncomplete, id.Index, id.Level,
+				len(tile)/HashSize, from+width)
 		}
 		for j := range width {
 			scratch[j] = Hash(tile[(from+j)*HashSize:])

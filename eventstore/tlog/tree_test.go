@@ -87,7 +87,8 @@ func TestProofsFromTilesHold(t *testing.T) {
 	const most = 70_000 // three levels of tiles
 	leaves := leavesOf(most)
 	rapid.Check(t, func(rt *rapid.T) {
-		size := rapid.OneOf(rapid.IntRange(1, most), rapid.IntRange(1, 600), rapid.SampledFrom([]int{255, 256, 257, 512, 65535, 65536, 65537})).Draw(rt, "leaves")
+		size := rapid.OneOf(rapid.IntRange(1, most), rapid.IntRange(1, 600),
+			rapid.SampledFrom([]int{255, 256, 257, 512, 65535, 65536, 65537})).Draw(rt, "leaves")
 		tiles := &memory{}
 		var tree Tree
 		roots := map[uint64]Hash{}

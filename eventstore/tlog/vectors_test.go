@@ -127,7 +127,8 @@ func makeVectors(t *testing.T) (v vectors) {
 	moved.Index = 6
 	v.Proofs = []signedVector{
 		{"one event", file(p), true}, {"two events, one behind the other", file(other) + file(p), true},
-		{"another payload", file(forged), false}, {"another index", file(moved), false}, {"one of two is false", file(other) + file(moved), false},
+		{"another payload", file(forged), false}, {"another index", file(moved), false},
+		{"one of two is false", file(other) + file(moved), false},
 	}
 	return v
 }

@@ -44,13 +44,16 @@ func (r Result) Sentences() (all []string) {
 	case Verified:
 		say("VERIFIED. The first %s what was signed; %d %s.", events(r.Proven, "is", "are"), r.Trusted, agree(r.Trusted))
 		if behind := r.Events - r.Proven; behind > 0 {
-			say("%s after the last checkpoint that was kept elsewhere or that a trusted key signed: nothing proves them yet.", events(behind, "is", "are"))
+			say("%s after the last checkpoint that was kept elsewhere or that a trusted key signed: nothing proves them yet.",
+				events(behind, "is", "are"))
 			r.sayAgreed(say)
 		}
 	case Undecided:
 		if r.Trusted > 0 {
-			say("CANNOT TELL. The first %s what was signed. The events from position %d on, which was recorded at %s, are not signed, and a server signs within seconds: "+
-				"none ran, or their checkpoints were removed. Start bahi serve, which signs them, and verify again.", events(r.Proven, "is", "are"), r.Unsigned.Position, r.Unsigned.At.Format(moment))
+			say("CANNOT TELL. The first %s what was signed. The events from position %d on, which was recorded at %s, are not signed, and a "+
+				"server signs within seconds: "+
+				"none ran, or their checkpoints were removed. Start bahi serve, which signs them, and verify again.", events(r.Proven, "is", "are"),
+				r.Unsigned.Position, r.Unsigned.At.Format(moment))
 			break
 		}
 		say("CANNOT TELL. The %s consistent, but anybody who can write the log could have replaced all of it. "+
@@ -61,7 +64,8 @@ func (r Result) Sentences() (all []string) {
 		say("Not verified, and no part of the log: %s, which the manifest does not list. The first is %s.", files(n), shown(r.Unlisted[0]))
 	}
 	for _, e := range r.Restores {
-		say("At position %d the log says that a restore lost its tail: %s. Older checkpoints may cover lost events; ask for the reason.", e.Position, e)
+		say("At position %d the log says that a restore lost its tail: %s. Older checkpoints may cover lost events; ask for the reason.",
+			e.Position, e)
 	}
 	return all
 }

@@ -153,16 +153,17 @@ type Evidence struct {
 
 // Result is the result of a verification.
 type Result struct {
-	Events   uint64         `json:"events"` // that were read
-	Last     event.Position `json:"last_position"`
-	Root     Hash           `json:"root"`               // of the tree over them; not set with a finding
-	Agreed   int            `json:"agreed"`             // number of checkpoints that agree …
-	Trusted  int            `json:"trusted"`            // … and how many of them are not [Untrusted]
-	Proven   uint64         `json:"proven"`             // number of leading events that checkpoints other than [Untrusted] ones confirm
-	Restores []Event        `json:"restores,omitempty"` // events that report a restore that lost the log's tail: older checkpoints may cover lost events
-	Unsigned *Event         `json:"unsigned,omitempty"` // the first event after all checkpoints, if it should have been signed long ago
-	Unlisted []string       `json:"unlisted,omitempty"` // files among an archive's segments that the manifest does not list; they were not read
-	Finding  *Finding       `json:"finding,omitempty"`  // the first fault; nil if there is none
+	Events  uint64         `json:"events"` // that were read
+	Last    event.Position `json:"last_position"`
+	Root    Hash           `json:"root"`    // of the tree over them; not set with a finding
+	Agreed  int            `json:"agreed"`  // number of checkpoints that agree …
+	Trusted int            `json:"trusted"` // … and how many of them are not [Untrusted]
+	Proven  uint64         `json:"proven"`  // number of leading events that checkpoints other than [Untrusted] ones confirm
+	// events that report a restore that lost the log's tail: older checkpoints may cover lost events
+	Restores []Event  `json:"restores,omitempty"`
+	Unsigned *Event   `json:"unsigned,omitempty"` // the first event after all checkpoints, if it should have been signed long ago
+	Unlisted []string `json:"unlisted,omitempty"` // files among an archive's segments that the manifest does not list; they were not read
+	Finding  *Finding `json:"finding,omitempty"`  // the first fault; nil if there is none
 }
 
 const (
@@ -191,7 +192,8 @@ type block struct {
 func Verify(ctx context.Context, events iter.Seq2[event.Stored, error], evidence Evidence) (Result, error) {
 	v := newVerifier(evidence)
 	err := v.read(ctx, events)
-	r := Result{Events: v.order.count, Last: v.order.last.Position, Root: v.tree.Root(), Agreed: v.agreed, Trusted: v.trusted, Proven: v.led[SignedByKey], Restores: v.order.restores}
+	r := Result{Events: v.order.count, Last: v.order.last.Position, Root: v.tree.Root(), Agreed: v.agreed, Trusted: v.trusted,
+		Proven: v.led[SignedByKey], Restores: v.order.restores}
 	r.Finding = v.finding(err == nil)
 	if r.Finding != nil && evidence.Tiles != nil {
 		if exact := v.locate(ctx, events, r.Finding.Checkpoint); exact != nil {
@@ -389,7 +391,8 @@ func (v *verifier) refute(k *RetainedCheckpoint) {
 	case k.Trust < v.refuted.Trust:
 		narrower := v.refuted.Size < k.Size || v.led[v.refuted.Trust] > v.led[k.Trust]
 		if v.hint == "" && narrower && v.refuted.Size > v.led[v.refuted.Trust] {
-			v.hint = fmt.Sprintf(" By %s, which is less trusted, it is one of the events %d to %d.", v.refuted, v.led[v.refuted.Trust]+1, v.refuted.Size)
+			v.hint = fmt.Sprintf(" By %s, which is less trusted, it is one of the events %d to %d.", v.refuted, v.led[v.refuted.Trust]+1,
+				v.refuted.Size)
 		}
 		v.refuted = k
 	}

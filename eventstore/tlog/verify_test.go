@@ -59,7 +59,8 @@ func TestUntouchedLogAgrees(t *testing.T) {
 		require.NoError(rt, err)
 		require.Nil(rt, r.Finding)
 		tree := treeOf(events)
-		require.Equal(rt, Result{Events: tree.Size(), Last: event.Position(len(events)), Root: tree.Root(), Agreed: len(sizes), Trusted: len(sizes), Proven: uint64(slices.Max(append(sizes, 0)))}, r)
+		require.Equal(rt, Result{Events: tree.Size(), Last: event.Position(len(events)), Root: tree.Root(), Agreed: len(sizes),
+			Trusted: len(sizes), Proven: uint64(slices.Max(append(sizes, 0)))}, r)
 		require.Equal(rt, tree.Size(), progress)
 	})
 }
@@ -76,12 +77,14 @@ func TestAttacksAreFoundAndClassified(t *testing.T) {
 		first  uint64
 		last   uint64 // with only one checkpoint
 	}{
-		"a byte of a payload": {func(e []event.Stored) []event.Stored { e[bad-1].Data = []byte(`{"amount":699.5}`); return e }, Changed, Rewritten, 1, n},
+		"a byte of a payload": {func(e []event.Stored) []event.Stored { e[bad-1].Data = []byte(`{"amount":699.5}`); return e }, Changed,
+			Rewritten, 1, n},
 		"a date in metadata": {func(e []event.Stored) []event.Stored {
 			e[bad-1].Meta = []byte(`{"schema":1,"actor":"user:9","occurred_at":"2026-11-20T18:00:00Z"}`)
 			return e
 		}, Changed, Rewritten, 1, n},
-		"the time of recording": {func(e []event.Stored) []event.Stored { e[bad-1].At = e[bad].At.Add(time.Hour); return e }, Changed, Reordered, bad, bad + 1},
+		"the time of recording": {func(e []event.Stored) []event.Stored { e[bad-1].At = e[bad].At.Add(time.Hour); return e }, Changed,
+			Reordered, bad, bad + 1},
 		"two events swapped": {func(e []event.Stored) []event.Stored {
 			e[bad-1], e[bad+3] = e[bad+3], e[bad-1]
 			return renumber(e, false)
@@ -91,7 +94,8 @@ func TestAttacksAreFoundAndClassified(t *testing.T) {
 			e[bad-1].At, e[bad+6].At = e[bad+6].At, e[bad-1].At
 			return renumber(e, true)
 		}, Changed, Rewritten, 1, n},
-		"one deleted, which leaves a gap": {func(e []event.Stored) []event.Stored { return slices.Delete(e, bad-1, bad) }, Removed, Removed, bad, bad},
+		"one deleted, which leaves a gap": {func(e []event.Stored) []event.Stored { return slices.Delete(e, bad-1, bad) }, Removed,
+			Removed, bad, bad},
 		"one deleted, and others renumbered": {func(e []event.Stored) []event.Stored {
 			return renumber(slices.Delete(e, bad-1, bad), false)
 		}, Removed, Removed, bad - 6, bad + 6},
@@ -162,7 +166,8 @@ func TestTwoSignedHistoriesAreFound(t *testing.T) {
 	}
 	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: append(own, keptAt(honest, 10)...)})
 	require.NoError(t, err)
-	require.Equal(t, []uint64{1, 10}, []uint64{r.Finding.First, r.Finding.Last}, "later signed checkpoints do not narrow down what a kept one refutes")
+	require.Equal(t, []uint64{1, 10}, []uint64{r.Finding.First, r.Finding.Last},
+		"later signed checkpoints do not narrow down what a kept one refutes")
 	require.Contains(t, r.Finding.Why, "two histories were signed")
 	r, err = Verify(t.Context(), each(forged, nil), Evidence{Kept: append(own, keptAt(honest, 10)...), Tiles: tilesOf(t, honest)})
 	require.NoError(t, err)
@@ -250,7 +255,8 @@ func TestDoubtfulCheckpointsProveNothing(t *testing.T) {
 func TestCheckpointsAreCollectedFromFiles(t *testing.T) {
 	t.Parallel()
 	events, key, other := logOf(20), keyOf(t, 1), keyOf(t, 2)
-	file := slices.Concat(sign(t, checkpointOf(events, 5), key), sign(t, checkpointOf(events, 10), key, other), []byte("\n"), sign(t, checkpointOf(events, 20), other))
+	file := slices.Concat(sign(t, checkpointOf(events, 5), key), sign(t, checkpointOf(events, 10), key, other), []byte("\n"),
+		sign(t, checkpointOf(events, 20), other))
 	kept, err := keysOf(t, key).Collect(Origin(store), "kept.txt", file)
 	require.NoError(t, err)
 	require.Len(t, kept, 3)
@@ -280,7 +286,8 @@ func TestMoreTrustedCheckpointCounts(t *testing.T) {
 	forged[599].Data = []byte("{}")
 
 	// The log's own checkpoints are only a hint next to a kept one.
-	r, err := Verify(t.Context(), each(forged, nil), Evidence{Kept: append(RankBundled(keptAt(honest, 590, 610, 900)), keptAt(honest, 100, 1000)...)})
+	r, err := Verify(t.Context(), each(forged, nil),
+		Evidence{Kept: append(RankBundled(keptAt(honest, 590, 610, 900)), keptAt(honest, 100, 1000)...)})
 	require.NoError(t, err)
 	require.Equal(t, []uint64{101, 1000}, []uint64{r.Finding.First, r.Finding.Last})
 	require.Contains(t, r.Finding.Why, "which is less trusted, it is one of the events 591 to 610.")

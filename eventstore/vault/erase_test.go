@@ -48,7 +48,8 @@ func TestErasedSubjectNeverGetsAKeyAgain(t *testing.T) {
 		require.ErrorIs(t, err, event.ErrErased)
 	}
 	var left int
-	require.NoError(t, pool.QueryRow(t.Context(), `select count(*) from vault.key where wrapped is not null or destroyed_at is null`).Scan(&left))
+	require.NoError(t, pool.QueryRow(t.Context(),
+		`select count(*) from vault.key where wrapped is not null or destroyed_at is null`).Scan(&left))
 	require.Zero(t, left)
 }
 

@@ -26,7 +26,8 @@ func (k dataKeys) newest() (version int, alive bool) {
 // maxShared bounds the subjects of a read that joins others: nobody waits for the keys of a whole batch.
 const maxShared = 16
 
-// read returns the current keys of the subjects from the database, perhaps among others'. Those who ask while a read is under way share the next one.
+// read returns the current keys of the subjects from the database, perhaps among others'. Those who ask while a read is under way share the
+// next one.
 func (v *Vault) read(ctx context.Context, subjects []string) (map[string]dataKeys, error) {
 	if len(subjects) > maxShared {
 		return v.readAll(ctx, subjects)
@@ -81,7 +82,8 @@ func (v *Vault) readOrMake(ctx context.Context, subjects []string) (map[string]d
 	return found, nil
 }
 
-// joint does something about keys for all who asked while the one before it ran: a statement costs more than its keys, and a transaction a write to the disk.
+// joint does something about keys for all who asked while the one before it ran: a statement costs more than its keys, and a transaction a
+// write to the disk.
 type joint struct {
 	joining sync.Mutex // of next
 	next    *together  // may still be joined
@@ -100,7 +102,8 @@ type together struct {
 const jointTimeout = 10 * time.Second
 
 // join does it for the subjects, and returns the keys of all that were asked for at the same time.
-func (j *joint) join(ctx context.Context, subjects []string, do func(context.Context, []string) (map[string]dataKeys, error)) (map[string]dataKeys, error) {
+func (j *joint) join(ctx context.Context, subjects []string,
+	do func(context.Context, []string) (map[string]dataKeys, error)) (map[string]dataKeys, error) {
 	j.joining.Lock()
 	m, first := j.next, j.next == nil
 	if first {
@@ -130,7 +133,8 @@ func (j *joint) join(ctx context.Context, subjects []string, do func(context.Con
 }
 
 // within does it for each subject once, in one order: on all nodes, that prevents deadlocks.
-func within(ctx context.Context, subjects []string, do func(context.Context, []string) (map[string]dataKeys, error)) (map[string]dataKeys, error) {
+func within(ctx context.Context, subjects []string, do func(context.Context, []string) (map[string]dataKeys, error)) (map[string]dataKeys,
+	error) {
 	ctx, cancel := context.WithTimeout(ctx, jointTimeout)
 	defer cancel()
 	return do(ctx, slices.Compact(slices.Sorted(slices.Values(subjects))))

@@ -320,7 +320,8 @@ func TestTablesAndLogHaveNoClearValueOrKey(t *testing.T) {
 	defer store.Close()
 
 	kind := event.NewKind("pupil", event.Of[enrolled]("Enrolled", 1))
-	events, err := event.MapSealed([]event.Event[struct{}]{enrolled{event.NewPersonal("user-1", address), event.NewSecret("user-1", "s3cret")}},
+	events, err := event.MapSealed([]event.Event[struct{}]{enrolled{event.NewPersonal("user-1", address),
+		event.NewSecret("user-1", "s3cret")}},
 		sealer(t.Context(), v))
 	require.NoError(t, err)
 	encoded, err := kind.Encode(uuid.New(), events[0], event.Meta{})

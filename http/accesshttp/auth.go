@@ -144,7 +144,8 @@ func (r *Routes) registration() {
 			return nil, err
 		}
 		api.SetWriteHeaders(ctx, made.Position, false)
-		return api.Answer(RegisteredUser{ID: made.ID, Email: made.Email, FirstName: made.FirstName, LastName: made.LastName, CreatedAt: made.At}, nil)
+		return api.Answer(RegisteredUser{ID: made.ID, Email: made.Email, FirstName: made.FirstName, LastName: made.LastName, CreatedAt: made.At},
+			nil)
 	})
 	api.Handle(r.API, proved(authOp("verify-email", "POST", "/verify-email", "Confirm an address with the mailed token")),
 		func(ctx context.Context, in *struct {
@@ -159,7 +160,8 @@ func (r *Routes) registration() {
 
 // undo is an addition to the specification: without it, an attacker keeps an account by changing its address.
 func (r *Routes) undo() {
-	op := authOp("undo-email-change", "POST", "/email-change/undo", "Have an account's former address back with the token that was mailed there; all its sessions end")
+	op := authOp("undo-email-change", "POST", "/email-change/undo", "Have an account's former address back with the token that was mailed "+
+		"there; all its sessions end")
 	api.Handle(r.API, proved(op), func(ctx context.Context, in *struct {
 		Body struct {
 			Token string `json:"token" maxLength:"500"`
@@ -236,7 +238,8 @@ func tokens(t credentials.Tokens) Tokens {
 }
 
 func (r *Routes) passwords() {
-	api.Handle(r.API, authOp("request-password-reset", "POST", "/password-reset/request", "Have a token mailed to an address, if it has an account"),
+	api.Handle(r.API, authOp("request-password-reset", "POST", "/password-reset/request",
+		"Have a token mailed to an address, if it has an account"),
 		func(ctx context.Context, in *struct {
 			Body struct {
 				Email string `json:"email" maxLength:"1000"`

@@ -18,7 +18,8 @@ func TestAddressRegistersOnce(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	stranger := o.Anonymous()
-	a := stranger.POST(apptest.Auth+"/register", `{"email":" Asha@Example.COM ","password":"kundan and meena","first_name":" Asha","last_name":"Soni "}`).Status(201)
+	a := stranger.POST(apptest.Auth+"/register", `{"email":" Asha@Example.COM ","password":"kundan and meena","first_name":" Asha",`+
+		`"last_name":"Soni "}`).Status(201)
 	require.NotEmpty(t, a.Header("Bahi-Position"))
 	var made struct {
 		ID            uuid.UUID `json:"id"`
@@ -53,8 +54,10 @@ func TestInvalidRegistrationListsItsFaults(t *testing.T) {
 	const validation = "Validation error"
 	stranger.POST(apptest.Auth+"/register", `{}`).Problem(422, validation,
 		"email", "is required", "password", "is required", "first_name", "is required", "last_name", "is required")
-	stranger.POST(apptest.Auth+"/register", `{"email":"asha","password":"short","first_name":" ","last_name":"`+strings.Repeat("s", 101)+`"}`).Problem(422, validation,
-		"email", "expected an email address", "password", "at least 8 characters are needed", "first_name", "1 to 100 characters", "last_name", "1 to 100 characters")
+	stranger.POST(apptest.Auth+"/register",
+		`{"email":"asha","password":"short","first_name":" ","last_name":"`+strings.Repeat("s", 101)+`"}`).Problem(422, validation,
+		"email", "expected an email address", "password", "at least 8 characters are needed", "first_name", "1 to 100 characters",
+		"last_name", "1 to 100 characters")
 	for password, why := range map[string]string{
 		"kundan":                   "at least 8 characters are needed",
 		strings.Repeat("kund", 40): "at most 128 characters are allowed",
@@ -68,7 +71,9 @@ func TestInvalidRegistrationListsItsFaults(t *testing.T) {
 		body["password"] = password
 		stranger.POST(apptest.Auth+"/register", body).Problem(422, validation, "password", why)
 	}
-	for _, email := range []string{"", "@", "a@b", "a b@example.com", "a@exa mple.com", "a@example.com, b@example.com", "a@-x.com", strings.Repeat("a", 65) + "@example.com", "a\x00@example.com", "a@example.com\r\nBcc: b@example.com", `"a"@example.com`, "a@[127.0.0.1]"} {
+	for _, email := range []string{"", "@", "a@b", "a b@example.com", "a@exa mple.com", "a@example.com, b@example.com", "a@-x.com",
+		strings.Repeat("a", 65) + "@example.com", "a\x00@example.com", "a@example.com\r\nBcc: b@example.com", `"a"@example.com`,
+		"a@[127.0.0.1]"} {
 		stranger.POST(apptest.Auth+"/register", apptest.Registration(email)).Status(422)
 	}
 	require.Equal(t, before, o.Head())
@@ -122,7 +127,8 @@ func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
 		return map[string]string{"email": email, "password": password}
 	}
 	for _, body := range []map[string]string{
-		login(email, "another one"), login("nobody@example.com", apptest.GoodPassword), login("no address", apptest.GoodPassword), login("", ""), login(email, ""), login(email, strings.ToUpper(apptest.GoodPassword)),
+		login(email, "another one"), login("nobody@example.com", apptest.GoodPassword), login("no address", apptest.GoodPassword),
+		login("", ""), login(email, ""), login(email, strings.ToUpper(apptest.GoodPassword)),
 	} {
 		a := stranger.POST(apptest.Auth+"/login", body).Problem(401, "Invalid email or password")
 		require.Empty(t, a.Header("Retry-After"))
@@ -132,7 +138,8 @@ func TestSignInDoesNotRevealWhoIsRegistered(t *testing.T) {
 	o.LaterMails()
 	stranger.POST(apptest.Auth+"/login", login(email, apptest.GoodPassword)).Problem(403, "Email not verified")
 	_, second := apptest.Link(t, o.Mailed(email, apptest.VerifySubject, 2))
-	stranger.POST(apptest.Auth+"/verify-email", map[string]string{"token": first}).Problem(400, "Invalid or expired verification token") // a newer one voids it
+	// a newer one voids it
+	stranger.POST(apptest.Auth+"/verify-email", map[string]string{"token": first}).Problem(400, "Invalid or expired verification token")
 	stranger.POST(apptest.Auth+"/verify-email", map[string]string{"token": second}).Status(200)
 
 	a := stranger.POST(apptest.Auth+"/login", login(" ASHA@example.com", apptest.GoodPassword)).Status(200)
@@ -185,19 +192,23 @@ func TestMailedTokenWorksOnceForItsPurpose(t *testing.T) {
 	require.Equal(t, known.Text, unknown.Text)
 	require.Equal(t, known.Header("Bahi-Position"), unknown.Header("Bahi-Position"))
 	require.Equal(t, "message", fieldsOf(t, known))
-	stranger.POST(apptest.Auth+"/password-reset/request", `{"email":"no address"}`).Problem(422, "Validation error", "email", "expected an email address")
+	stranger.POST(apptest.Auth+"/password-reset/request", `{"email":"no address"}`).Problem(422, "Validation error", "email",
+		"expected an email address")
 	page, reset := apptest.Link(t, o.Mailed(email, apptest.ResetSubject, 1))
 	require.Equal(t, app.OwnAddress+"/auth/reset-password", page)
 
 	stranger.POST(apptest.Auth+"/verify-email", verify(reset)).Problem(400, badVerification)
-	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "soni")).Problem(422, "Validation error", "new_password", "at least 8 characters are needed")
-	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "soni-asha-1")).Problem(422, "Validation error", "new_password", "must not contain your name or email address")
+	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "soni")).Problem(422, "Validation error", "new_password",
+		"at least 8 characters are needed")
+	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "soni-asha-1")).Problem(422, "Validation error", "new_password",
+		"must not contain your name or email address")
 	o.Bearer(in.Access).GET("/banks").Status(200)
 	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and polki")).Status(200) // a refusal did not spend it
 	stranger.POST(apptest.Auth+"/password-reset/confirm", confirm(reset, "jadau and pearls")).Problem(400, badReset)
 	o.Bearer(in.Access).GET("/banks").Problem(401, "Not authenticated") // G3: all sessions end
 	stranger.POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": in.Refresh}).Problem(401, "Invalid or expired refresh token")
-	stranger.POST(apptest.Auth+"/login", map[string]string{"email": email, "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
+	stranger.POST(apptest.Auth+"/login", map[string]string{"email": email, "password": apptest.GoodPassword}).Problem(401,
+		"Invalid email or password")
 	o.SignIn(email, "jadau and polki")
 	require.Empty(t, o.Mails("nobody@example.com", apptest.ResetSubject))
 
@@ -265,7 +276,8 @@ func TestLogoutEndsTheSessionAtOnce(t *testing.T) {
 	require.Equal(t, "/api/v1/auth", cookie.Path)
 	asha.GET("/banks").Problem(401, "Not authenticated")
 	asha.POST(apptest.Auth+"/logout", nil).Problem(401, "Not authenticated")
-	o.Anonymous().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": asha.Refresh}).Problem(401, "Invalid or expired refresh token")
+	o.Anonymous().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": asha.Refresh}).Problem(401,
+		"Invalid or expired refresh token")
 	o.Bearer(other.Access).POST(apptest.Auth+"/logout", `{"refresh_token":"what older clients send"}`).Status(200)
 	o.Bearer(other.Access).GET("/banks").Problem(401, "Not authenticated")
 	o.Operator().POST(apptest.Auth+"/logout", nil).Problem(403, "Only a user who signed in can do this")

@@ -82,8 +82,10 @@ func FuzzAccountRequest(f *testing.F) {
 	for _, seed := range []struct{ method, path, body string }{
 		{"POST", apptest.Auth + "/register", `{"email":"new@example.com","password":"kundan and meena","first_name":"आशा","last_name":"Soni"}`},
 		{"POST", apptest.Auth + "/register", `{"email":"ASHA@EXAMPLE.COM","password":"kundan and meena","first_name":"A","last_name":"S"}`},
-		{"POST", apptest.Auth + "/register", `{"email":"a@\u0000","password":"\ud83d\ude00","first_name":" ","last_name":"` + strings.Repeat("é", 400) + `"}`},
-		{"POST", apptest.Auth + "/register", `{"email":"xn--@xn--a.in","password":"` + strings.Repeat("p", 1000) + `","first_name":"\u202e","last_name":"\n"}`},
+		{"POST", apptest.Auth + "/register",
+			`{"email":"a@\u0000","password":"\ud83d\ude00","first_name":" ","last_name":"` + strings.Repeat("é", 400) + `"}`},
+		{"POST", apptest.Auth + "/register",
+			`{"email":"xn--@xn--a.in","password":"` + strings.Repeat("p", 1000) + `","first_name":"\u202e","last_name":"\n"}`},
 		{"POST", apptest.Auth + "/login", `{"email":"asha@example.com","password":"kundan and meena"}`},
 		{"POST", apptest.Auth + "/login", `{"email":"mira@example.com","password":"kundan and meena"}`}, // not verified
 		{"POST", apptest.Auth + "/login", `{"email":"nobody@example.com","password":""}`},
@@ -92,7 +94,8 @@ func FuzzAccountRequest(f *testing.F) {
 		{"POST", apptest.Auth + "/verify-email", `{"token":"{asha}."}`},
 		{"POST", apptest.Auth + "/password-reset/request", `{"email":"asha@example.com"}`},
 		{"POST", apptest.Auth + "/password-reset/confirm", `{"token":"{reset}","new_password":"jadau and polki"}`},
-		{"POST", apptest.Auth + "/password-reset/confirm", `{"token":"{ravi}.x","new_password":"\u0000\u0000\u0000\u0000\u0000\u0000\u0000\u0000"}`},
+		{"POST", apptest.Auth + "/password-reset/confirm",
+			`{"token":"{ravi}.x","new_password":"\u0000\u0000\u0000\u0000\u0000\u0000\u0000\u0000"}`},
 		{"POST", apptest.Auth + "/email-change/undo", `{"token":"{undo}"}`},
 		{"POST", apptest.Auth + "/email-change/undo", `{"token":"{asha}.-1.x"}`},
 		{"POST", apptest.Auth + "/refresh", `{"refresh_token":"{refresh}"}`},
@@ -119,7 +122,8 @@ func FuzzAccountRequest(f *testing.F) {
 		for who := range callers {
 			f.Add(who, seed.method, seed.path, json, seed.body)
 		}
-		f.Add(byAsha, seed.method, seed.path, json+"Idempotency-Key: k\r\nIf-Match: \"0\"\r\nBahi-Reason: %E2%82%B9\r\nBahi-Workspace: {workspace}\r\n", seed.body)
+		f.Add(byAsha, seed.method, seed.path, json+"Idempotency-Key: k\r\nIf-Match: \"0\"\r\nBahi-Reason: %E2%82%B9\r\nBahi-Workspace: "+
+			"{workspace}\r\n", seed.body)
 	}
 	picture, form := apptest.Form(f, "image/png", apptest.Painted(f, color.RGBA{200, 0, 0, 255}, 4, 3))
 	for _, body := range []string{

@@ -32,7 +32,8 @@ func TestMailsToAnAddressAreLimited(t *testing.T) {
 		ask()
 	}
 	require.Len(t, o.Mails("asha@example.com", apptest.ResetSubject), 1, "no second mail while one is on its way")
-	o.Anonymous().POST(apptest.Auth+"/password-reset/confirm", map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/confirm",
+		map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
 
 	for nth := 2; nth <= 6; nth++ {
 		ask()
@@ -201,7 +202,8 @@ func TestDeletionWithoutAnAdministratorIsLogged(t *testing.T) {
 	require.NotContains(t, p.Text(), "BAHI_ADMIN_EMAIL")
 	asha.POST(apptest.Me+"/delete-request", nil).Status(200)
 	p.Until(func(said, _ string) bool {
-		return strings.Contains(said, `level=WARN msg="a user asked for deletion, but BAHI_ADMIN_EMAIL names no administrator" user=`+asha.User.ID)
+		return strings.Contains(said, `level=WARN msg="a user asked for deletion, but BAHI_ADMIN_EMAIL names no administrator" user=`+
+			asha.User.ID)
 	})
 }
 
@@ -233,11 +235,13 @@ func TestUndoReturnsAStolenAccount(t *testing.T) {
 	require.NotEmpty(t, a.Header("Bahi-Position"))
 	o.Anonymous().POST(undo, with(token)).Problem(400, "Invalid or expired undo token")
 	eve.GET(apptest.Me).Problem(401, "Not authenticated")
-	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
+	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}).Problem(401,
+		"Invalid email or password")
 	o.Mailed("eve@example.net", "The change of your email address at Bahi was undone", 1)
 	o.Mailed(o.Address("asha"), "Your account at Bahi is to be deleted", 1)
 	_, reset := apptest.Link(t, o.Mailed(o.Address("asha"), apptest.ResetSubject, 1))
-	o.Anonymous().POST(apptest.Auth+"/password-reset/confirm", map[string]string{"token": reset, "new_password": "jadau and polki"}).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/confirm",
+		map[string]string{"token": reset, "new_password": "jadau and polki"}).Status(200)
 	asha := apptest.Person{Client: o.Bearer(o.SignIn(o.Address("asha"), "jadau and polki").Access)}
 	require.Equal(t, eve.User.ID, asha.Me().ID)
 	require.True(t, asha.Me().EmailVerified)

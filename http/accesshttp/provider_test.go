@@ -25,7 +25,8 @@ func startWithProvider(t *testing.T) (*apptest.Server, *idptest.Provider, *logte
 	provider, log := idptest.New(t), &logtest.Buffer{}
 	s := apptest.Settings(t, apptest.Database(t))
 	s.Outside.FrontendURL = "https://shop.example/app/"
-	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Timeout: 30 * time.Second}
+	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret,
+		Timeout: 30 * time.Second}
 	o := apptest.StartAs(t, s, func(sys *app.System) {
 		sys.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
@@ -45,7 +46,8 @@ func TestUserSignsInThroughTheProvider(t *testing.T) {
 		require.NotContains(t, flow.Value, asked.Query().Get(name), "the cookie is sealed")
 	}
 	secured := func(c *http.Cookie) {
-		require.Equal(t, []any{true, true, http.SameSiteLaxMode, "/api/v1/auth", ""}, []any{c.HttpOnly, c.Secure, c.SameSite, c.Path, c.Domain}, c.Name)
+		require.Equal(t, []any{true, true, http.SameSiteLaxMode, "/api/v1/auth", ""}, []any{c.HttpOnly, c.Secure, c.SameSite, c.Path, c.Domain},
+			c.Name)
 	}
 	secured(flow)
 	require.Equal(t, 600, flow.MaxAge)
@@ -64,8 +66,10 @@ func TestUserSignsInThroughTheProvider(t *testing.T) {
 	require.InDelta(t, (7 * 24 * time.Hour).Seconds(), kept.MaxAge, 60)
 
 	// The user has no password, and cannot get one (G12).
-	asha.POST(apptest.Me+"/password", `{"current_password":"a","new_password":"jadau and polki"}`).Problem(400, "Password change is not available for this account")
-	o.Anonymous().POST(apptest.Auth+"/login", `{"email":"asha@example.com","password":"jadau and polki"}`).Problem(401, "Invalid email or password")
+	asha.POST(apptest.Me+"/password", `{"current_password":"a","new_password":"jadau and polki"}`).Problem(400,
+		"Password change is not available for this account")
+	o.Anonymous().POST(apptest.Auth+"/login", `{"email":"asha@example.com","password":"jadau and polki"}`).Problem(401,
+		"Invalid email or password")
 	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
 	o.WaitJobs("send_password_reset")
 	require.Empty(t, o.Mails("asha@example.com", apptest.ResetSubject))
@@ -82,7 +86,8 @@ func TestUserSignsInThroughTheProvider(t *testing.T) {
 	var answered apptest.Tokens
 	a.JSON(&answered)
 	require.Equal(t, next.Value, answered.Refresh)
-	a = o.Anonymous().With("Cookie", "bahi_refresh="+next.Value).POST(apptest.Auth+"/refresh", `{"refresh_token":"x"}`).Problem(401, "Invalid or expired refresh token")
+	a = o.Anonymous().With("Cookie", "bahi_refresh="+next.Value).POST(apptest.Auth+"/refresh", `{"refresh_token":"x"}`).Problem(401,
+		"Invalid or expired refresh token")
 	require.Empty(t, a.Header("Set-Cookie"), "the cookie was not refused")
 	a = o.Bearer(answered.Access).POST(apptest.Auth+"/logout", nil).Status(200)
 	require.Negative(t, apptest.Cookies(a.Response)["bahi_refresh"].MaxAge)
@@ -101,7 +106,8 @@ func TestUserSignsInThroughTheProvider(t *testing.T) {
 	heard := log.String()
 	require.Contains(t, heard, "operation=finish-sign-in-by-provider")
 	for _, secret := range []string{
-		access, answered.Access, kept.Value, next.Value, flow.Value, back.Query().Get("code"), back.Query().Get("state"), asked.Query().Get("nonce"),
+		access, answered.Access, kept.Value, next.Value, flow.Value, back.Query().Get("code"), back.Query().Get("state"),
+		asked.Query().Get("nonce"),
 		"asha@example.com", "access_token", provider.ClientSecret,
 	} {
 		require.NotContains(t, heard, secret)
@@ -113,10 +119,12 @@ func TestTheTokenCanComeBehindTheHash(t *testing.T) {
 	provider := idptest.New(t)
 	s := apptest.Settings(t, apptest.Database(t))
 	s.Outside.FrontendURL, s.Outside.Fragment, s.Outside.Access = "https://shop.example", true, 5*time.Minute
-	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret, Timeout: 30 * time.Second}
+	s.Outside.Provider = idp.Config{Issuer: provider.Issuer(), ClientID: provider.ClientID, ClientSecret: provider.ClientSecret,
+		Timeout: 30 * time.Second}
 	o := apptest.StartAs(t, s, func(*app.System) {})
 	back := func(query string, flow *http.Cookie) *url.URL {
-		to, err := url.Parse(o.Anonymous().With("Cookie", flow.Name+"="+flow.Value).GET(apptest.Auth + "/idp/callback?" + query).Status(302).Header("Location"))
+		to, err := url.Parse(o.Anonymous().With("Cookie",
+			flow.Name+"="+flow.Value).GET(apptest.Auth + "/idp/callback?" + query).Status(302).Header("Location"))
 		require.NoError(t, err)
 		require.Equal(t, "/auth/callback", to.Path)
 		return to
@@ -151,7 +159,8 @@ func TestProviderIsLinkedToTheAccountOfAVerifiedAddress(t *testing.T) {
 	provider.NextUser(idptest.User{Subject: "ravi", Email: "Ravi@example.com", EmailVerified: true, GivenName: "Ravi"})
 	ravi := o.Through(provider)
 	require.True(t, ravi.Me().EmailVerified)
-	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": "ravi@example.com", "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
+	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": "ravi@example.com", "password": apptest.GoodPassword}).Problem(401,
+		"Invalid email or password")
 	require.NotEmpty(t, token)
 }
 
@@ -166,8 +175,10 @@ func TestEveryFailureAtTheProviderReturnsToTheFrontend(t *testing.T) {
 		require.NotContains(t, apptest.Cookies(a.Response), "bahi_refresh")
 	}
 	for fault, code := range map[idptest.Fault]string{
-		idptest.ConsentDenied: "access_denied", idptest.WrongState: "invalid_request", idptest.WrongNonce: "invalid_token", idptest.Unsigned: "invalid_token",
-		idptest.WrongAudience: "invalid_token", idptest.Expired: "invalid_token", idptest.SignedByUnknownKey: "invalid_token", idptest.NoIDToken: "invalid_token",
+		idptest.ConsentDenied: "access_denied", idptest.WrongState: "invalid_request", idptest.WrongNonce: "invalid_token",
+		idptest.Unsigned:      "invalid_token",
+		idptest.WrongAudience: "invalid_token", idptest.Expired: "invalid_token", idptest.SignedByUnknownKey: "invalid_token",
+		idptest.NoIDToken:  "invalid_token",
 		idptest.NoVerified: "access_denied",
 	} {
 		consent, flow := o.BeginSignIn()
@@ -185,12 +196,15 @@ func TestEveryFailureAtTheProviderReturnsToTheFrontend(t *testing.T) {
 	back := provider.Consent(consent)
 	_, foreign := o.BeginSignIn()
 	with := func(value string) *http.Cookie { return &http.Cookie{Name: flow.Name, Value: value} }
-	old, err := idp.Flow{State: back.Query().Get("state"), Nonce: "n", Verifier: "v", ExpiresAt: time.Now().Add(-time.Second)}.Seal(o.Sys.Provider.Key)
+	old, err := idp.Flow{State: back.Query().Get("state"), Nonce: "n", Verifier: "v",
+		ExpiresAt: time.Now().Add(-time.Second)}.Seal(o.Sys.Provider.Key)
 	require.NoError(t, err)
-	for _, cookie := range []*http.Cookie{nil, foreign, with("x"), with(flow.Value[:len(flow.Value)-4]), with(strings.ToLower(flow.Value)), with(old), {Name: "bahi_refresh", Value: flow.Value}} {
+	for _, cookie := range []*http.Cookie{nil, foreign, with("x"), with(flow.Value[:len(flow.Value)-4]), with(strings.ToLower(flow.Value)),
+		with(old), {Name: "bahi_refresh", Value: flow.Value}} {
 		fails("invalid_request", back.RawQuery, cookie)
 	}
-	for _, query := range []string{"", "code=" + back.Query().Get("code"), "state=" + back.Query().Get("state"), back.RawQuery + "&state=another", "error=access_denied"} {
+	for _, query := range []string{"", "code=" + back.Query().Get("code"), "state=" + back.Query().Get("state"),
+		back.RawQuery + "&state=another", "error=access_denied"} {
 		fails("invalid_request", query, flow)
 	}
 	fails("invalid_grant", "code=forged&state="+back.Query().Get("state"), flow)

@@ -70,13 +70,14 @@ func userOp(id, method, path, summary, limit string) api.Op {
 // Users registers the operations of users on their own account.
 func (r *Routes) Users() {
 	const limit = "users"
-	api.Handle(r.API, userOp("get-me", "GET", "", "Read one's own account", limit), func(ctx context.Context, _ *struct{}) (*api.Tagged[User], error) {
-		id, err := caller(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return r.user(ctx, id)
-	})
+	api.Handle(r.API, userOp("get-me", "GET", "", "Read one's own account", limit),
+		func(ctx context.Context, _ *struct{}) (*api.Tagged[User], error) {
+			id, err := caller(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return r.user(ctx, id)
+		})
 	api.Handle(r.API, userOp("update-me", "PUT", "", "Change one's own account; what is left out stays", limit),
 		func(ctx context.Context, in *struct{ Body accesscmd.Profile }) (*api.Tagged[User], error) {
 			id, err := caller(ctx)
@@ -98,19 +99,20 @@ func (r *Routes) Users() {
 			out, err := r.Accounts.Change(ctx, api.Request(ctx), id, in.Body)
 			return r.written(ctx, id, out, err)
 		})
-	api.Handle(r.API, userOp("change-password", "POST", "/password", "Set another password; other sessions end", limit), func(ctx context.Context, in *struct {
-		Body struct {
-			CurrentPassword string `json:"current_password" maxLength:"1000"`
-			NewPassword     string `json:"new_password"     maxLength:"1000"`
-		}
-	}) (*api.Body[Message], error) {
-		id, err := caller(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out, err := r.Accounts.ChangePassword(ctx, api.Request(ctx), id, api.Caller(ctx).Session, in.Body.CurrentPassword, in.Body.NewPassword)
-		return api.Reply(ctx, out, err, say[user.State]("Password changed"))
-	})
+	api.Handle(r.API, userOp("change-password", "POST", "/password", "Set another password; other sessions end", limit),
+		func(ctx context.Context, in *struct {
+			Body struct {
+				CurrentPassword string `json:"current_password" maxLength:"1000"`
+				NewPassword     string `json:"new_password"     maxLength:"1000"`
+			}
+		}) (*api.Body[Message], error) {
+			id, err := caller(ctx)
+			if err != nil {
+				return nil, err
+			}
+			out, err := r.Accounts.ChangePassword(ctx, api.Request(ctx), id, api.Caller(ctx).Session, in.Body.CurrentPassword, in.Body.NewPassword)
+			return api.Reply(ctx, out, err, say[user.State]("Password changed"))
+		})
 	api.Handle(r.API, userOp("request-deletion", "POST", "/delete-request", "Ask for the account to be deleted", "users_delete_request"),
 		func(ctx context.Context, _ *struct{}) (*api.Body[Message], error) {
 			id, err := caller(ctx)

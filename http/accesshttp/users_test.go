@@ -50,7 +50,8 @@ func TestUserReadsAndChangesTheirAccount(t *testing.T) {
 	require.Nil(t, changed.Phone)
 
 	const validation = "Validation error"
-	asha.PUT(apptest.Me, `{"email":"x","first_name":"","last_name":"a\u0007","phone":"a\u0007"}`).Problem(422, validation, "email", "expected an email address",
+	asha.PUT(apptest.Me, `{"email":"x","first_name":"","last_name":"a\u0007","phone":"a\u0007"}`).Problem(422, validation, "email",
+		"expected an email address",
 		"first_name", "1 to 100 characters", "last_name", "control characters are not allowed", "phone", "control characters are not allowed")
 	asha.PUT(apptest.Me, `{"phone":"call \u202ame"}`).Status(200).Contains(`"phone":"call me"`, `"warnings":[{"field":"phone"`)
 	require.NotContains(t, asha.PUT(apptest.Me, `{"phone":null}`).Status(200).Text, "warnings")
@@ -107,10 +108,13 @@ func TestPasswordChangeEndsTheOtherSessions(t *testing.T) {
 	}
 	asha.POST(apptest.Me+"/password", change("not mine at all", "jadau and polki")).Problem(400, "Incorrect current password")
 	asha.POST(apptest.Me+"/password", change("", "jadau and polki")).Problem(400, "Incorrect current password")
-	asha.POST(apptest.Me+"/password", change(apptest.GoodPassword, "short")).Problem(422, "Validation error", "new_password", "at least 8 characters are needed")
-	asha.POST(apptest.Me+"/password", change(apptest.GoodPassword, "asha@2025!")).Problem(422, "Validation error", "new_password", "must not contain your name or email address")
+	asha.POST(apptest.Me+"/password", change(apptest.GoodPassword, "short")).Problem(422, "Validation error", "new_password",
+		"at least 8 characters are needed")
+	asha.POST(apptest.Me+"/password", change(apptest.GoodPassword, "asha@2025!")).Problem(422, "Validation error", "new_password",
+		"must not contain your name or email address")
 	asha.POST(apptest.Me+"/password", `{}`).Problem(422, "Validation error", "current_password", "is required", "new_password", "is required")
-	asha.POST(apptest.Me+"/password", `{"current_password":1,"new_password":[]}`).Problem(422, "Validation error", "current_password", "expected a text", "new_password", "expected a text")
+	asha.POST(apptest.Me+"/password", `{"current_password":1,"new_password":[]}`).Problem(422, "Validation error", "current_password",
+		"expected a text", "new_password", "expected a text")
 	asha.POST(apptest.Me+"/password", `{`).Status(400)
 	o.Bearer(other.Access).GET("/banks").Status(200)
 
@@ -120,8 +124,10 @@ func TestPasswordChangeEndsTheOtherSessions(t *testing.T) {
 	var next apptest.Tokens
 	o.Anonymous().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": asha.Refresh}).Status(200).JSON(&next)
 	o.Bearer(other.Access).GET("/banks").Problem(401, "Not authenticated")
-	o.Anonymous().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": other.Refresh}).Problem(401, "Invalid or expired refresh token")
-	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}).Problem(401, "Invalid email or password")
+	o.Anonymous().POST(apptest.Auth+"/refresh", map[string]string{"refresh_token": other.Refresh}).Problem(401,
+		"Invalid or expired refresh token")
+	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": o.Address("asha"), "password": apptest.GoodPassword}).Problem(401,
+		"Invalid email or password")
 	o.SignIn(o.Address("asha"), "jadau and polki")
 }
 
@@ -165,7 +171,8 @@ func TestRequestsOnOnesAccountAreIdempotentByKey(t *testing.T) {
 
 	require.Equal(t, head, o.Head())
 	const change = `{"current_password":"` + apptest.GoodPassword + `","new_password":"jadau and polki"}`
-	by("c").POST(apptest.Me+"/password", `{"current_password":"wrong one","new_password":"jadau and polki"}`).Problem(400, "Incorrect current password")
+	by("c").POST(apptest.Me+"/password", `{"current_password":"wrong one","new_password":"jadau and polki"}`).Problem(400,
+		"Incorrect current password")
 	by("c").POST(apptest.Me+"/password", change).Status(200) // a refusal does not use up the key
 	again(by("c").POST(apptest.Me+"/password", change))
 	asha.POST(apptest.Me+"/password", change).Problem(400, "Incorrect current password")
@@ -236,10 +243,12 @@ func TestOtherFilesThanPicturesAreRefused(t *testing.T) {
 	asha := o.Person("asha@example.com")
 	const notImage = "File must be an image"
 	red := apptest.Painted(t, color.RGBA{200, 0, 0, 255}, 40, 30)
-	for _, content := range [][]byte{[]byte("I am a picture"), []byte("<svg xmlns='http://www.w3.org/2000/svg'/>"), []byte("GIF89a"), []byte("%PDF-1.7"), red[:40], red[8:]} {
+	for _, content := range [][]byte{[]byte("I am a picture"), []byte("<svg xmlns='http://www.w3.org/2000/svg'/>"), []byte("GIF89a"),
+		[]byte("%PDF-1.7"), red[:40], red[8:]} {
 		apptest.Upload(t, asha.Client, "image/png", content).Problem(400, notImage)
 	}
-	apptest.Upload(t, asha.Client, "image/png", apptest.Painted(t, color.White, 6001, 1)).Problem(413, "The picture is too large: at most 5 MB and 6000 x 6000 pixels")
+	apptest.Upload(t, asha.Client, "image/png", apptest.Painted(t, color.White, 6001, 1)).Problem(413,
+		"The picture is too large: at most 5 MB and 6000 x 6000 pixels")
 	apptest.Upload(t, asha.Client, "image/png", append(red, make([]byte, 5<<20)...)).Problem(413, "The file is too large: at most 5 MB")
 	apptest.Upload(t, asha.Client, "image/png", nil).Problem(400, notImage)
 	asha.POST(apptest.Me+"/profile-picture", `{}`).Status(415)

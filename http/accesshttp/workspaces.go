@@ -25,7 +25,8 @@ type Membership struct {
 }
 
 // memberWritten returns a member after a command. The ETag is that of the member, since all members are in one stream.
-func memberWritten(ctx context.Context, in, user uuid.UUID, out commands.Outcome[workspace.State], err error) (*api.Tagged[Membership], error) {
+func memberWritten(ctx context.Context, in, user uuid.UUID, out commands.Outcome[workspace.State], err error) (*api.Tagged[Membership],
+	error) {
 	out.Revision = out.State.Revisions[user]
 	return api.WriteResult(ctx, out, err, func(out commands.Outcome[workspace.State]) Membership {
 		return Membership{WorkspaceID: in, UserID: user, Permissions: out.State.Members[user], Revision: out.Revision}
@@ -132,7 +133,8 @@ func (r *Routes) Workspaces() {
 		}
 		return api.Answer(r.Accounts.Invitations(ctx, in.Workspace))
 	})
-	api.Handle(r.API, workspaceOp("withdraw-invitation", "DELETE", "/api/v1/workspaces/{workspace_id}/invitations/{invitation_id}", "Withdraw an invitation"),
+	api.Handle(r.API, workspaceOp("withdraw-invitation", "DELETE", "/api/v1/workspaces/{workspace_id}/invitations/{invitation_id}",
+		"Withdraw an invitation"),
 		func(ctx context.Context, in *InInvitation) (*api.Nothing, error) {
 			req, err := r.enter(ctx, in.InWorkspace, actor.Write)
 			if err != nil {
@@ -155,7 +157,8 @@ func (r *Routes) Workspaces() {
 		joined, out, err := r.Accounts.Accept(ctx, api.Request(ctx), in.Body.Token, id)
 		return memberWritten(ctx, joined, id, out, err)
 	})
-	api.Handle(r.API, workspaceOp("change-member", "PATCH", "/api/v1/workspaces/{workspace_id}/members/{user_id}", "Change a member's permissions in the areas that are named"),
+	api.Handle(r.API, workspaceOp("change-member", "PATCH", "/api/v1/workspaces/{workspace_id}/members/{user_id}",
+		"Change a member's permissions in the areas that are named"),
 		func(ctx context.Context, in *struct {
 			InMember
 			Body struct {

@@ -58,7 +58,8 @@ func TestInvitedUserWorksInTheOthersBooks(t *testing.T) {
 	const refused = "Invalid or expired invitation token"
 	o.Swept()
 	accept := map[string]string{"token": token}
-	for _, wrong := range []string{"", "x", token[1:], token + "x", asha.Workspace + ".", ravi.Workspace + token[strings.IndexByte(token, '.'):]} {
+	for _, wrong := range []string{"", "x", token[1:], token + "x", asha.Workspace + ".",
+		ravi.Workspace + token[strings.IndexByte(token, '.'):]} {
 		ravi.POST("/api/v1/invitations/accept", map[string]string{"token": wrong}).Problem(400, refused)
 	}
 	o.Sql(`update account.mailed_token set expires_at = expires_at - interval '8 days' where kind = 'invitation'`)
@@ -101,7 +102,8 @@ func TestWorkspacesAndMembersAreListed(t *testing.T) {
 	var members []apptest.Member
 	ravi.GET("/api/v1/workspaces/" + asha.Workspace + "/members").Status(200).JSON(&members) // without the header
 	require.Len(t, members, 2)
-	require.Equal(t, []string{asha.User.ID, o.Address("asha"), "Asha", "Soni"}, []string{members[0].UserID, *members[0].Email, *members[0].FirstName, *members[0].LastName})
+	require.Equal(t, []string{asha.User.ID, o.Address("asha"), "Asha", "Soni"},
+		[]string{members[0].UserID, *members[0].Email, *members[0].FirstName, *members[0].LastName})
 	require.Equal(t, ravi.User.ID, members[1].UserID)
 	require.Equal(t, "read", members[1].Permissions["ledger"])
 	var workspaces []struct {
@@ -112,7 +114,8 @@ func TestWorkspacesAndMembersAreListed(t *testing.T) {
 		JoinedAt    time.Time      `json:"joined_at"`
 	}
 	ravi.GET("/api/v1/workspaces").Status(200).JSON(&workspaces)
-	require.Equal(t, []any{ravi.Workspace, true, asha.Workspace, false}, []any{workspaces[0].ID, workspaces[0].Own, workspaces[1].ID, workspaces[1].Own})
+	require.Equal(t, []any{ravi.Workspace, true, asha.Workspace, false},
+		[]any{workspaces[0].ID, workspaces[0].Own, workspaces[1].ID, workspaces[1].Own})
 	require.Equal(t, "Asha Soni", workspaces[1].Name)
 	for _, name := range []string{"Soni Jewellers", "Younger"} {
 		asha.POST("/api/v1/companies", map[string]string{"name": name}).Status(201)
@@ -141,13 +144,15 @@ func TestMembersGiveNoMoreThanTheirPermissions(t *testing.T) {
 		ravi.Do(method, path, apptest.Invite(o.Address("x"), `{"ledger":"write"}`)).Problem(403, more)
 		ravi.Do(method, path, apptest.Invite(o.Address("x"), `{"audit":"read"}`)).Problem(403, more)
 		usha.Do(method, path, apptest.Invite(o.Address("x"), `{"ledger":"read"}`)).Problem(403, "Not enough permissions")
-		for permissions, status := range map[string]int{`{}`: 422, `{"ledger":"none"}`: 422, `{"operator":true}`: 422, `{"ledger":"all"}`: 422, `7`: 422, `null`: 422} {
+		for permissions, status := range map[string]int{`{}`: 422, `{"ledger":"none"}`: 422, `{"operator":true}`: 422, `{"ledger":"all"}`: 422,
+			`7`: 422, `null`: 422} {
 			asha.Do(method, path, apptest.Invite(o.Address("x"), permissions)).Status(status)
 		}
 		asha.Do(method, path, `{`).Status(400)
 		asha.Do(method, path, `{}`).Status(422)
 	}
-	asha.POST(workspace+"/invitations", apptest.Invite("no address", `{"ledger":"read"}`)).Problem(422, "Validation error", "email", "expected an email address")
+	asha.POST(workspace+"/invitations", apptest.Invite("no address", `{"ledger":"read"}`)).Problem(422, "Validation error", "email",
+		"expected an email address")
 
 	nobody := uuid.NewString()
 	asha.PATCH(workspace+"/members/"+nobody, `{"permissions":{"ledger":"read"}}`).Problem(404, "Member not found")
@@ -159,7 +164,8 @@ func TestMembersGiveNoMoreThanTheirPermissions(t *testing.T) {
 	asha.With("Bahi-Workspace", "x").GET("/banks").Status(422)
 
 	// A workspace always keeps a member who may manage members.
-	asha.PATCH(workspace+"/members/"+usha.User.ID, `{"permissions":{"ledger":"write","messaging":"write","marketplace":"write","audit":"write"}}`).Status(200)
+	asha.PATCH(workspace+"/members/"+usha.User.ID, `{"permissions":{"ledger":"write","messaging":"write","marketplace":"write",`+
+		`"audit":"write"}}`).Status(200)
 	const owner = "The owner of a workspace cannot be removed, or given fewer permissions, by others"
 	usha.DELETE(workspace+"/members/"+asha.User.ID).Problem(403, owner)
 	usha.PATCH(workspace+"/members/"+asha.User.ID, `{"permissions":{"ledger":"read"}}`).Problem(403, owner)
@@ -207,7 +213,8 @@ func TestAcceptingOverHTTPIsIdempotentByKey(t *testing.T) {
 	again := keyed.POST(path, accept).Status(200)
 	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
 	require.Equal(t, first.Text, again.Text)
-	require.Equal(t, []string{first.Header("ETag"), first.Header("Bahi-Position")}, []string{again.Header("ETag"), again.Header("Bahi-Position")})
+	require.Equal(t, []string{first.Header("ETag"), first.Header("Bahi-Position")},
+		[]string{again.Header("ETag"), again.Header("Bahi-Position")})
 	for _, other := range []map[string]string{abroad, {"token": "x"}} {
 		keyed.POST(path, other).Problem(422, "Idempotency-Key was used with another request")
 	}
@@ -272,7 +279,8 @@ func TestInvitationsAreListedAndWithdrawn(t *testing.T) {
 	asha.DELETE(path+"/"+uuid.NewString()).Problem(404, "Invitation not found")
 	asha.DELETE(path + "/" + first.ID.String()).Status(204).None()
 	asha.DELETE(path+"/"+first.ID.String()).Problem(404, "Invitation not found")
-	o.Person(o.Address("usha")).POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(400, "Invalid or expired invitation token")
+	o.Person(o.Address("usha")).POST("/api/v1/invitations/accept", map[string]string{"token": token}).Problem(400,
+		"Invalid or expired invitation token")
 	ravi.GET(path).Status(200).JSON(&open)
 	require.Equal(t, []invitation{second}, open)
 }

@@ -47,7 +47,8 @@ func BenchmarkPost(b *testing.B) {
 			config := api.Config{Credentials: []api.Credential{{Prefix: "bahi_", Authenticator: everybody}}}
 			change(&config, header)
 			a := api.New(config)
-			for area := range strings.FieldsSeq("banks bullions clients karigars polishers orders takada drafts khata users enquiries companies catalog contacts channels") {
+			for area := range strings.FieldsSeq("banks bullions clients karigars polishers orders takada drafts khata users enquiries companies " +
+				"catalog contacts channels") {
 				for path := range strings.FieldsSeq("{id} {id}/a {id}/b {id}/c {id}/d {id}/e {id}/f {id}/g {id}/h {id}/i") {
 					api.Handle(a, api.Op{ID: area + path, Method: "GET", Path: "/" + area + "/" + path, Area: actor.Ledger}, none[struct {
 						ID int64 `path:"id"`

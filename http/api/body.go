@@ -151,7 +151,8 @@ func (o *operation) finish(a *API, in reflect.Type) {
 	_, raw := in.FieldByName("RawBody")
 	if hasBody && !raw {
 		o.body = &body{index: field.Index, required: field.Type.Kind() != reflect.Pointer}
-		o.body.plan = (&planner{registry: a.huma.OpenAPI().Components.Schemas, strict: o.StrictBody, readOnly: o.ReadOnly}).plan(field.Type, o.schema, "")
+		o.body.plan = (&planner{registry: a.huma.OpenAPI().Components.Schemas, strict: o.StrictBody, readOnly: o.ReadOnly}).plan(field.Type,
+			o.schema, "")
 	}
 	switch {
 	case o.OptionalAuth:

@@ -15,7 +15,8 @@ import (
 // Origin returns the origin of a URL as browsers write it in their Origin header (RFC 6454, 6.2).
 func Origin(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsFunc(u.Host, notInHost) {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+		strings.ContainsFunc(u.Host, notInHost) {
 		return "", fmt.Errorf("origin %q: expected a URL such as https://app.example.com", text)
 	}
 	host := strings.ToLower(u.Host)
@@ -61,7 +62,8 @@ func rules(allowed func(r *http.Request, origin string) bool) cors.Options {
 			"Idempotency-Key", "If-Match", "Last-Event-ID", "Prefer", "Traceparent", "Tracestate", "X-Request-Id",
 		},
 		ExposedHeaders: []string{
-			"Bahi-Position", "Bahi-Stale", "Content-Disposition", "Deprecation", "ETag", "Idempotency-Replayed", "Link", "Location", "Preference-Applied", "RateLimit",
+			"Bahi-Position", "Bahi-Stale", "Content-Disposition", "Deprecation", "ETag", "Idempotency-Replayed", "Link", "Location",
+			"Preference-Applied", "RateLimit",
 			"RateLimit-Policy", "Retry-After", "Sunset", "Warning", "X-Request-Id", "X-Total-Count",
 		},
 		MaxAge: int(preflightAge.Seconds()),

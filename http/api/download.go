@@ -45,7 +45,8 @@ func Download[I any](a *API, op Op, kinds map[string]any, handler func(ctx conte
 	described := o.describe()
 	response := &huma.Response{
 		Description: http.StatusText(o.Status), Content: map[string]*huma.MediaType{},
-		Headers: map[string]*huma.Param{"Content-Disposition": {Schema: &huma.Schema{Type: huma.TypeString}, Description: "Names the file, where it is one"}},
+		Headers: map[string]*huma.Param{"Content-Disposition": {Schema: &huma.Schema{Type: huma.TypeString},
+			Description: "Names the file, where it is one"}},
 	}
 	for kind, document := range kinds {
 		schema := &huma.Schema{Type: huma.TypeString}
@@ -147,7 +148,8 @@ func (d *downloading) drawn(ctx context.Context) error {
 	return answer.deliver(sent)
 }
 
-// early sends the parts of an answer that takes long while it is made. The function that it returns ends that, and returns how much was sent.
+// early sends the parts of an answer that takes long while it is made. The function that it returns ends that, and returns how much was
+// sent.
 func (d *downloading) early(answer *spool) (end func() (int64, error)) {
 	var (
 		sent        int64

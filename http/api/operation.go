@@ -40,8 +40,9 @@ type Op struct {
 
 	Errors []int // further statuses of refusals, beside those that follow from the rest of the Op
 
-	Limit    string   // the group of its rate limit
-	Proof    bool     // the request has a token that nobody can guess: a valid one is served beyond the limit, which others at its address may have used up
+	Limit string // the group of its rate limit
+	// the request has a token that nobody can guess: a valid one is served beyond the limit, which others at its address may have used up
+	Proof    bool
 	Refusals bool     // the limit is of the requests that the handler refuses alone: it calls Count
 	Reads    []string // projections that it reads; with one, Bahi-Min-Position counts
 

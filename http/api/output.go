@@ -115,4 +115,6 @@ func (o *Optional[T]) Schema(r huma.Registry) *huma.Schema {
 type textParameter struct{ into encoding.TextUnmarshaler }
 
 // UnmarshalText passes the text on to the type.
-func (t *textParameter) UnmarshalText(text []byte) error { return t.into.UnmarshalText(text) } //nolint:wrapcheck // its words are the answer
+//
+//nolint:wrapcheck // its words are the answer
+func (t *textParameter) UnmarshalText(text []byte) error { return t.into.UnmarshalText(text) }

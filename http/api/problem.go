@@ -115,7 +115,8 @@ func (c *call) adapt(p *Problem) {
 	case c.op.FieldErrorStatus != 0 && p.Status == http.StatusUnprocessableEntity && len(p.Errors) > 0 && p.Code == kinds[fault.Invalid].code:
 		p.Status = c.op.FieldErrorStatus
 	case c.op.Unstored != "" && (p.Status == http.StatusServiceUnavailable || p.Status == http.StatusInternalServerError):
-		p.Detail, p.Code, p.Status, p.after = c.op.Unstored, others[http.StatusInternalServerError].code, http.StatusInternalServerError, max(p.after, retryUnstored)
+		p.Detail, p.Code, p.Status, p.after = c.op.Unstored, others[http.StatusInternalServerError].code, http.StatusInternalServerError,
+			max(p.after, retryUnstored)
 	}
 }
 

@@ -54,7 +54,8 @@ func DefaultLimits() Limits {
 	// Ours: changes of a user's address. Each change mails an address of the user's choice.
 	limits["users_email"] = ratelimit.Limit{Requests: 5, Per: time.Hour}
 	// R11
-	limits[GroupWrong], limits[GroupAgain] = ratelimit.Limit{Requests: 10, Per: 15 * time.Minute}, ratelimit.Limit{Requests: 1, Per: time.Minute}
+	limits[GroupWrong], limits[GroupAgain] = ratelimit.Limit{Requests: 10, Per: 15 * time.Minute},
+		ratelimit.Limit{Requests: 1, Per: time.Minute}
 	return limits
 }
 

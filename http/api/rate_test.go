@@ -215,7 +215,8 @@ func TestGuessingCredentialsIsLimited(t *testing.T) {
 	require.Equal(t, `"refused_authentication";q=2;w=60`, a.Header("RateLimit-Policy"))
 	require.Equal(t, `"refused_authentication";r=1;t=60`, a.Header("RateLimit"))
 	here("bahi_unknowable").GET("/rows").Problem(500, "Internal error") // it was not checked
-	require.Equal(t, `"ledger_general";r=1;t=60`, here("asha").GET("/rows").Status(204).Header("RateLimit"), "others at the address are served")
+	require.Equal(t, `"ledger_general";r=1;t=60`, here("asha").GET("/rows").Status(204).Header("RateLimit"),
+		"others at the address are served")
 	here("guess-2").GET("/unlimited").Problem(401, "Not authenticated")
 	for range 120 {
 		a := here("guess-3").GET("/rows").Problem(429, "Too many requests")
@@ -254,7 +255,8 @@ func TestWrongPasswordsOfAnAccountAreLimited(t *testing.T) {
 	address := 0
 	try := func(account, password string) *apitest.Answer { // each from another address
 		address++
-		return at(t, url, fmt.Sprintf("198.51.100.%d", address)).POST("/api/v1/auth/password", map[string]string{"account": account, "password": password})
+		return at(t, url, fmt.Sprintf("198.51.100.%d", address)).POST("/api/v1/auth/password",
+			map[string]string{"account": account, "password": password})
 	}
 	for range 20 {
 		try("asha", "right").Status(204) // these do not count

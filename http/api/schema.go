@@ -118,7 +118,8 @@ func namer() func(reflect.Type, string) string {
 		}
 		for folders := 1; ; folders++ {
 			name := schemaName(t, hint, folders)
-			if other := given[name]; t.Kind() != reflect.Struct || t.Name() == "" || other == nil || other == t || folders > strings.Count(t.PkgPath(), "/")+1 {
+			if other := given[name]; t.Kind() != reflect.Struct || t.Name() == "" || other == nil || other == t ||
+				folders > strings.Count(t.PkgPath(), "/")+1 {
 				given[name] = t
 				return name
 			}
@@ -185,7 +186,8 @@ func (o *operation) document(h *huma.Operation) {
 		h.Parameters = append(h.Parameters, header("Bahi-Workspace", "Another workspace of the caller's to act in", "string", "uuid"))
 	}
 	if len(o.Reads) > 0 && !o.write() {
-		h.Parameters = append(h.Parameters, header("Bahi-Min-Position", "Wait (at most 5 s) until the answer is complete up to this position of the log", "integer", "int64"))
+		h.Parameters = append(h.Parameters,
+			header("Bahi-Min-Position", "Wait (at most 5 s) until the answer is complete up to this position of the log", "integer", "int64"))
 	}
 	if o.write() {
 		if !o.NoKey {

@@ -43,8 +43,8 @@ type Event struct {
 	ID   string // a reconnecting client sends it as Last-Event-ID; "": none; no line breaks
 	Data any    // sent as JSON
 
-	// Encoded are events in the stream's form, by [EncodeEvent], one or several in each text: for many clients they are encoded once. They are sent together,
-	// in place of the rest.
+	// Encoded are events in the stream's form, by [EncodeEvent], one or several in each text: for many clients they are encoded once. They are
+	// sent together, in place of the rest.
 	Encoded [][]byte
 }
 
@@ -139,8 +139,8 @@ func (a *API) documentEvents(kinds map[string]any) *huma.Response {
 // other requests.
 func (a *API) EndStreams() { a.end() }
 
-// ServeEvents sends the events of a source to the client of a mounted handler, whom it has authenticated. still returns an error once the client may no
-// longer have them; kinds are those of [Stream].
+// ServeEvents sends the events of a source to the client of a mounted handler, whom it has authenticated. still returns an error once the
+// client may no longer have them; kinds are those of [Stream].
 func ServeEvents(ctx context.Context, kinds map[string]any, still func(context.Context) error, source Source) {
 	c := callOf(ctx)
 	check := func(ctx context.Context) error { // which authenticates again: that is no guess
@@ -194,8 +194,8 @@ func (c *call) stream(ctx context.Context, names map[reflect.Type]string, still 
 	}
 }
 
-// pulse sends heartbeats until the stream ends, or its client may no longer have it. Between them it is a timer: a goroutine of each of thousands of streams would
-// keep the stack that a check needs.
+// pulse sends heartbeats until the stream ends, or its client may no longer have it. Between them it is a timer: a goroutine of each of
+// thousands of streams would keep the stack that a check needs.
 type pulse struct {
 	*delivery
 

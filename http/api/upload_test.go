@@ -158,7 +158,8 @@ func TestInvalidFormsAreRefused(t *testing.T) {
 	t.Parallel()
 	clerk := serve(t).withUploads().as(t, "bahi_clerk")
 	body, kind := formOf("cut", part{"file", "a.png", "", "x"})
-	for _, other := range []string{"application/json", "image/png", "multipart/mixed; boundary=cut", "application/x-www-form-urlencoded", ";"} {
+	for _, other := range []string{"application/json", "image/png", "multipart/mixed; boundary=cut", "application/x-www-form-urlencoded",
+		";"} {
 		clerk.With("Content-Type", other).POST("/files/lax", body).Problem(415, "The body must be multipart/form-data")
 	}
 	clerk.With("Content-Type", kind, "Content-Encoding", "gzip").POST("/files/lax", body).Problem(415, "The body must be multipart/form-data")
@@ -170,7 +171,8 @@ func TestInvalidFormsAreRefused(t *testing.T) {
 		"multipart/form-data; boundary=":     {body},
 		"multipart/form-data; boundary=else": {body},
 		kind: {
-			"", "--cut", "--cut\r\n", "nothing", strings.TrimSuffix(body, "--\r\n"), strings.TrimSuffix(body, "--\r\n") + "\r\n", strings.TrimSuffix(body, "\r\n--cut--\r\n"),
+			"", "--cut", "--cut\r\n", "nothing", strings.TrimSuffix(body, "--\r\n"), strings.TrimSuffix(body, "--\r\n") + "\r\n",
+			strings.TrimSuffix(body, "\r\n--cut--\r\n"),
 			"--cut\r\nContent-Disposition\r\n\r\nx\r\n--cut--\r\n",
 			"--cut\r\nContent-Disposition: attachment; name=\"file\"; filename=\"a\"\r\n\r\nx\r\n--cut--\r\n",
 			"--cut\r\n\r\nx\r\n--cut--\r\n",
@@ -266,7 +268,8 @@ func TestTheDocumentShowsAForm(t *testing.T) {
 		post := document.Paths[path]["post"]
 		require.JSONEq(t, `{"required":true,"content":{"multipart/form-data":{"schema":{
 			"type":"object","required":["file"],"additionalProperties":`+more+`,
-			"properties":{"file":{"type":"string","format":"binary","contentMediaType":"application/octet-stream","description":"At most 1 MB"}}}}}}`, string(post.RequestBody))
+			"properties":{"file":{"type":"string","format":"binary","contentMediaType":"application/octet-stream","description":"At most 1 `+
+			`MB"}}}}}}`, string(post.RequestBody))
 		for _, status := range []string{"400", "413", "415", "422"} {
 			require.Contains(t, post.Responses, status)
 		}
@@ -292,7 +295,8 @@ func TestAnOperationHasOneKindOfBody(t *testing.T) {
 // FuzzForm tries bodies of forms. Invalid ones are refused, and accepted ones have a file.
 func FuzzForm(f *testing.F) {
 	whole, kind := formOf("cut", part{"file", "a.png", "image/png", "x"}, part{name: "more", content: "y"})
-	for _, seed := range []string{whole, whole[:len(whole)/2], "--cut--", "", "\r\n--cut\r\nContent-Disposition: form-data; name=\"file\"; filename*=UTF-8''%ff\r\n\r\n\r\n--cut--"} {
+	for _, seed := range []string{whole, whole[:len(whole)/2], "--cut--", "", "\r\n--cut\r\nContent-Disposition: form-data; name=\"file\"; " +
+		"filename*=UTF-8''%ff\r\n\r\n\r\n--cut--"} {
 		f.Add(kind, []byte(seed))
 	}
 	f.Add(`multipart/form-data; boundary="`+strings.Repeat("b", 200)+`"`, []byte(whole))

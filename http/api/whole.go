@@ -44,7 +44,8 @@ var (
 
 // complete fills in the defaults.
 func (w BufferLimits) complete() BufferLimits {
-	return BufferLimits{cmp.Or(w.AtOnce, defaultAtOnce), cmp.Or(w.Wait, defaultTurn), cmp.Or(w.Files, defaultFiles), cmp.Or(w.Pause, defaultPause), cmp.Or(w.Hold, defaultHold)}
+	return BufferLimits{cmp.Or(w.AtOnce, defaultAtOnce), cmp.Or(w.Wait, defaultTurn), cmp.Or(w.Files, defaultFiles),
+		cmp.Or(w.Pause, defaultPause), cmp.Or(w.Hold, defaultHold)}
 }
 
 // spool is an answer that does not wait for its client. What does not fit in its buffer is in a file without a name, so that

@@ -40,7 +40,8 @@ func TestCheckpointsAreSignedInSecondsAndAtShutdown(t *testing.T) {
 	require.NoError(t, err, "a restart keeps the key")
 	var all []apptest.AuditCheckpoint
 	o.Operator().GET("/audit/checkpoints").Status(200).JSON(&all)
-	sizes := apptest.Each(all, func(c apptest.AuditCheckpoint) uint64 { return c.Size }) // a slow machine signs more checkpoints, before the first and between
+	// a slow machine signs more checkpoints, before the first and between
+	sizes := apptest.Each(all, func(c apptest.AuditCheckpoint) uint64 { return c.Size })
 	require.Contains(t, sizes, first.Size)
 	require.True(t, slices.IsSorted(sizes))
 	require.Equal(t, last.Size, sizes[len(sizes)-1])
@@ -53,7 +54,8 @@ func TestProofsVerifyAndRequestsOutsideTheTreeAreRefused(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	op := o.Operator()
-	op.GET("/audit/proof/inclusion?position=1").Problem(503, "Nothing has been signed yet: a checkpoint is signed within a second or two of the first event")
+	op.GET("/audit/proof/inclusion?position=1").Problem(503, "Nothing has been signed yet: a checkpoint is signed within a second or two of "+
+		"the first event")
 	clerk := o.Clerk(apptest.Home)
 	apptest.Open(clerk, "HDFC")
 	first := o.Signed()
@@ -93,14 +95,17 @@ func TestProofsVerifyAndRequestsOutsideTheTreeAreRefused(t *testing.T) {
 	for path, field := range map[string]string{
 		"inclusion?position=1000000": "position", "inclusion?position=1&size=1000000": "size", "inclusion?position=1&size=0": "size",
 		"inclusion?position=2&size=1": "position", "consistency?from=2&to=1": "from", "consistency?from=1&to=1000000": "to",
-		"inclusion?position=1000000&format=tlog-proof": "position", fmt.Sprintf("inclusion?position=%d&size=%d&format=tlog-proof", last.Size, first.Size): "position",
-		"inclusion?position=0": "query.position", "inclusion": "query.position", "inclusion?position=1&size=x": "query.size", "inclusion?position=1&format=xml": "query.format",
+		"inclusion?position=1000000&format=tlog-proof":                                        "position",
+		fmt.Sprintf("inclusion?position=%d&size=%d&format=tlog-proof", last.Size, first.Size): "position",
+		"inclusion?position=0": "query.position", "inclusion": "query.position", "inclusion?position=1&size=x": "query.size",
+		"inclusion?position=1&format=xml": "query.format",
 	} {
 		a := op.GET("/audit/proof/" + path)
 		require.Equal(t, 422, a.Response.StatusCode, "%s: %s", path, a.Text)
 		require.Contains(t, a.Text, strings.TrimPrefix(field, "query."), path)
 	}
-	o.Bearer(o.Key(apptest.Home, `{"audit":"write","ledger":"write"}`).Key).GET("/audit/proof/inclusion?position=1").Problem(403, "Not enough permissions")
+	o.Bearer(o.Key(apptest.Home, `{"audit":"write","ledger":"write"}`).Key).GET("/audit/proof/inclusion?position=1").Problem(403,
+		"Not enough permissions")
 }
 
 func TestRowProofVerifiesOfflineForReadersOfTheRow(t *testing.T) {
@@ -108,7 +113,8 @@ func TestRowProofVerifiesOfflineForReadersOfTheRow(t *testing.T) {
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "HDFC")
-	posted := clerk.POST(fmt.Sprintf("/bank-ledger/%d/rows", account), `{"rows":[`+apptest.Deposit("2025-03-01", "1")+`,`+apptest.Deposit("2025-03-02", "2")+`]}`).Status(201)
+	posted := clerk.POST(fmt.Sprintf("/bank-ledger/%d/rows", account),
+		`{"rows":[`+apptest.Deposit("2025-03-01", "1")+`,`+apptest.Deposit("2025-03-02", "2")+`]}`).Status(201)
 	var rows struct {
 		Rows []struct {
 			ID int64 `json:"id"`
@@ -166,15 +172,18 @@ func TestAuditorsSeeTheirWorkspaceAndOperatorsAll(t *testing.T) {
 	require.Equal(t, mine, o.AuditEvents(apptest.OperatorKey, "workspace="+asha.Workspace))
 
 	for query, want := range map[string]int{
-		"type=BankRowAdded": 1, "category=bankrow": 1, "stream=bank-" + strconv.FormatInt(account, 10): 1, "actor=" + url.QueryEscape("user:"+asha.User.ID) + "&category=bank": 1,
+		"type=BankRowAdded": 1, "category=bankrow": 1, "stream=bank-" + strconv.FormatInt(account, 10): 1,
+		"actor=" + url.QueryEscape("user:"+asha.User.ID) + "&category=bank": 1,
 		"type=Nothing": 0, "from_time=2100-01-01T00:00:00Z": 0, "to_time=2000-01-01T00:00:00Z": 0,
 		fmt.Sprintf("from_position=%d", o.Head()+1): 0,
 	} {
 		require.Len(t, o.AuditEvents(key, query), want, query)
 	}
 	o.Bearer(key).GET(fmt.Sprintf("/audit/events?from_position=%d", o.Head()+2)).Problem(422, "The log does not reach that position yet")
-	o.Bearer(key).GET("/audit/events?from_time=2025-01-02T00:00:00Z&to_time=2025-01-01T00:00:00Z").Problem(422, "Validation error", "from_time", "must not be after to_time")
-	for _, query := range []string{"from_time=yesterday", "limit=0", "limit=1001", "from_position=-1", "colour=red", "stream=a&stream=b", "workspace=x"} {
+	o.Bearer(key).GET("/audit/events?from_time=2025-01-02T00:00:00Z&to_time=2025-01-01T00:00:00Z").Problem(422, "Validation error",
+		"from_time", "must not be after to_time")
+	for _, query := range []string{"from_time=yesterday", "limit=0", "limit=1001", "from_position=-1", "colour=red", "stream=a&stream=b",
+		"workspace=x"} {
 		a := o.Bearer(key).GET("/audit/events?" + query)
 		require.Contains(t, []int{400, 422}, a.Response.StatusCode, "%s: %s", query, a.Text)
 	}
@@ -265,7 +274,8 @@ func TestLogIsSignedAndProvedInEveryStore(t *testing.T) {
 	events := o.AuditEvents(apptest.OperatorKey, "limit=3")
 	require.NotEmpty(t, events)
 	for _, e := range events {
-		read, err := tlog.ParseProofs([]byte(o.Operator().GET(fmt.Sprintf("/audit/proof/inclusion?position=%d&format=tlog-proof", e.Position)).Status(200).Text))
+		read, err := tlog.ParseProofs([]byte(o.Operator().GET(fmt.Sprintf("/audit/proof/inclusion?position=%d&format=tlog-proof",
+			e.Position)).Status(200).Text))
 		require.NoError(t, err)
 		_, _, err = o.PublicKeys().Verify(read[0])
 		require.NoError(t, err)

@@ -35,7 +35,8 @@ func asJSON(body any, err error) (api.Content, error) {
 // Checkpoints registers the operations for checkpoints and public keys.
 func (r *Routes) Checkpoints() {
 	api.Download(r.API, api.Op{
-		ID: "get-checkpoint", Method: "GET", Path: "/audit/checkpoint", Summary: "Get the newest signed checkpoint of the log; with format=tlog-checkpoint as a file to keep",
+		ID: "get-checkpoint", Method: "GET", Path: "/audit/checkpoint", Summary: "Get the newest signed checkpoint of the log; with " +
+			"format=tlog-checkpoint as a file to keep",
 		Tags: tags, Area: area, Limit: limit, StrictQuery: true,
 	}, map[string]any{jsonType: auditview.Checkpoint{}, textType: nil}, func(ctx context.Context, in *struct {
 		Format string `query:"format" enum:"json,tlog-checkpoint" default:"json"`
@@ -71,7 +72,8 @@ func (r *Routes) Checkpoints() {
 		return out, nil
 	})
 	api.Download(r.API, api.Op{
-		ID: "get-audit-key", Method: "GET", Path: "/audit/key", Summary: "Get the public keys that checkpoints are, and were, signed with; with format=text as verifiers take them",
+		ID: "get-audit-key", Method: "GET", Path: "/audit/key", Summary: "Get the public keys that checkpoints are, and were, signed with; " +
+			"with format=text as verifiers take them",
 		Tags: tags, Area: area, Limit: limit, StrictQuery: true,
 	}, map[string]any{jsonType: []auditview.Key{}, textType: nil}, func(ctx context.Context, in *struct {
 		Format string `query:"format" enum:"json,text" default:"json"`

@@ -255,7 +255,8 @@ func (t *TrailReport) moments(d Days) (from, to *time.Time, err error) {
 
 // filter refuses a query that nothing can match: an empty trail would claim that nothing happened.
 func (q TrailQuery) filter(workspace *uuid.UUID) (auditview.TrailFilter, error) {
-	f := auditview.TrailFilter{Workspace: workspace, Kind: q.Kind, ID: q.ID, Account: q.Account, Actor: q.User, Party: strings.TrimSpace(q.Party)}
+	f := auditview.TrailFilter{Workspace: workspace, Kind: q.Kind, ID: q.ID, Account: q.Account, Actor: q.User,
+		Party: strings.TrimSpace(q.Party)}
 	switch {
 	case q.Kind != "" && !slices.Contains(auditview.Kinds(), q.Kind): // from the shell; HTTP refuses it earlier
 		return f, wrong("kind", "expected one of "+strings.Join(kindNames(), ", "))

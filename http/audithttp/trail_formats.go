@@ -56,7 +56,8 @@ func (d *drawing) writeJSON(ctx context.Context, w io.Writer) error {
 // columns are those of the CSV. It has a line for each field of each change, a line for each restatement, and a last line
 // with the state of the log.
 var columns = []string{
-	"section", "position", "recorded_at", "workspace", "actor", "reason", "change", "kind", "id", "ledger", "account_id", "account", "date", "field", "from", "to",
+	"section", "position", "recorded_at", "workspace", "actor", "reason", "change", "kind", "id", "ledger", "account_id", "account",
+	"date", "field", "from", "to",
 }
 
 func (d *drawing) writeCSV(ctx context.Context, w io.Writer) error {
@@ -69,7 +70,8 @@ func (d *drawing) writeCSV(ctx context.Context, w io.Writer) error {
 	}
 	err := d.changes(ctx, func(c auditview.Change) error {
 		line := []string{
-			"change", strconv.FormatUint(uint64(c.Position), 10), d.moment(c.At), c.Workspace.String(), sheet.Text(c.Actor), sheet.Text(c.Reason), c.Change, string(c.Kind), c.ID, c.Ledger,
+			"change", strconv.FormatUint(uint64(c.Position), 10), d.moment(c.At), c.Workspace.String(), sheet.Text(c.Actor), sheet.Text(c.Reason),
+			c.Change, string(c.Kind), c.ID, c.Ledger,
 			"", "", "", "", "", "",
 		}
 		if c.Account != nil {
@@ -96,7 +98,8 @@ func (d *drawing) writeCSV(ctx context.Context, w io.Writer) error {
 	}
 	if err == nil {
 		err = out.Write([]string{
-			"drawn_from", strconv.FormatUint(uint64(d.drawn.Position), 10), d.moment(d.drawn.RecordedAt), "", "", "", "", "store", d.drawn.Store.String(), "",
+			"drawn_from", strconv.FormatUint(uint64(d.drawn.Position), 10), d.moment(d.drawn.RecordedAt), "", "", "", "", "store",
+			d.drawn.Store.String(), "",
 			"", "", "", "checkpoint", "", sheet.Text(d.drawn.Checkpoint),
 		})
 	}
@@ -163,8 +166,9 @@ func (d *drawing) writePDF(ctx context.Context, w io.Writer) error {
 	t.Closings = func(take func(pdf.TrailClosing) error) error {
 		return d.restatements(ctx, func(r auditview.Restatement) error {
 			closing := pdf.TrailClosing{
-				Account: fmt.Sprintf("%s (%s %d)", r.Account.Name, r.Ledger, r.Account.ID), Closing: r.Closing.Time().Format("02 Jan 2006"), Moved: counted(r),
-				From: amount(r.Unit, r.From), To: amount(r.Unit, r.To),
+				Account: fmt.Sprintf("%s (%s %d)", r.Account.Name, r.Ledger, r.Account.ID), Closing: r.Closing.Time().Format("02 Jan 2006"),
+				Moved: counted(r),
+				From:  amount(r.Unit, r.From), To: amount(r.Unit, r.To),
 			}
 			if r.FiscalYear != "" {
 				closing.Closing += ", end of " + r.FiscalYear

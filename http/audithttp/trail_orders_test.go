@@ -39,18 +39,24 @@ func TestTrailShowsOrdersAndTakadasAlsoWhereAnotherRecordEndedThem(t *testing.T)
 	trail := apptest.TrailOf(auditor, "")
 	require.Equal(t, []string{
 		`client opened name:null>"Meena"`,
-		fmt.Sprintf(`clientorder added client_id:null>%d date:null>"2025-03-01" items[0].id:null>1 items[0].item_name:null>"ring" items[0].making_charge:null>0 items[0].weight:null>2 slip_number:null>"12"`, meena),
-		fmt.Sprintf(`clientorder added client_id:null>%d date:null>"2025-03-02" items[0].id:null>2 items[0].item_name:null>"ring" items[0].making_charge:null>0 items[0].weight:null>2`, meena),
+		fmt.Sprintf(`clientorder added client_id:null>%d date:null>"2025-03-01" items[0].id:null>1 items[0].item_name:null>"ring" `+
+			`items[0].making_charge:null>0 items[0].weight:null>2 slip_number:null>"12"`, meena),
+		fmt.Sprintf(`clientorder added client_id:null>%d date:null>"2025-03-02" items[0].id:null>2 items[0].item_name:null>"ring" `+
+			`items[0].making_charge:null>0 items[0].weight:null>2`, meena),
 		fmt.Sprintf(`takada added client_order_id:null>%d date:null>"2025-03-05" items[0].item_name:null>"ring" items[0].weight:null>2`, first),
 		fmt.Sprintf(`takada added client_order_id:null>%d date:null>"2025-03-06" items[0].item_name:null>"ring" items[0].weight:null>2`, second),
 		`clientorder edited delivery_date:null>"2025-03-31" slip_number:"12">null`,
 		`takada edited items[0].quantity:null>3 items[0].weight:2>1.5`,
-		fmt.Sprintf(`clientorder deleted client_id:%d>null date:"2025-03-02">null items[0].id:2>null items[0].item_name:"ring">null items[0].making_charge:0>null items[0].weight:2>null`, meena),
-		fmt.Sprintf(`takada deleted client_order_id:%d>null date:"2025-03-06">null items[0].item_name:"ring">null items[0].weight:2>null`, second),
+		fmt.Sprintf(`clientorder deleted client_id:%d>null date:"2025-03-02">null items[0].id:2>null items[0].item_name:"ring">null `+
+			`items[0].making_charge:0>null items[0].weight:2>null`, meena),
+		fmt.Sprintf(`takada deleted client_order_id:%d>null date:"2025-03-06">null items[0].item_name:"ring">null items[0].weight:2>null`,
+			second),
 		`client renamed name:"Meena">"Meena Shah"`,
 		`client deleted name:"Meena Shah">null`,
-		fmt.Sprintf(`clientorder deleted client_id:%d>null date:"2025-03-01">null delivery_date:"2025-03-31">null items[0].id:1>null items[0].item_name:"ring">null items[0].making_charge:0>null items[0].weight:2>null`, meena),
-		fmt.Sprintf(`takada deleted client_order_id:%d>null date:"2025-03-05">null items[0].item_name:"ring">null items[0].quantity:3>null items[0].weight:1.5>null`, first),
+		fmt.Sprintf(`clientorder deleted client_id:%d>null date:"2025-03-01">null delivery_date:"2025-03-31">null items[0].id:1>null `+
+			`items[0].item_name:"ring">null items[0].making_charge:0>null items[0].weight:2>null`, meena),
+		fmt.Sprintf(`takada deleted client_order_id:%d>null date:"2025-03-05">null items[0].item_name:"ring">null items[0].quantity:3>null `+
+			`items[0].weight:1.5>null`, first),
 	}, trail.Short())
 	require.Equal(t, []string{"", "", "", "", "", "typo", "", "twice", "twice", "", "moved away", "moved away", "moved away"},
 		apptest.Each(trail.Changes, func(c apptest.TrailChange) string { return c.Reason }))

@@ -28,9 +28,11 @@ func dealings(t *testing.T) (o *apptest.Server, clerk *apitest.Client, account i
 	clerk = o.Clerk(apptest.Home)
 	account = apptest.Open(clerk, "HDFC")
 	row = apptest.Post(clerk, account, `{"date":"2025-03-01","in_entries":[{"description":"Ramesh, 2 rings","amount":12.5}]}`)
-	clerk.With("Bahi-Reason", "typed twice").PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02","in_entries":[{"description":"Ramesh, 2 rings","amount":1.25}],"out_entries":[{"amount":3}]}`, row.ID)).Status(200)
+	clerk.With("Bahi-Reason", "typed twice").PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02",`+
+		`"in_entries":[{"description":"Ramesh, 2 rings","amount":1.25}],"out_entries":[{"amount":3}]}`, row.ID)).Status(200)
 	clerk.PUT(fmt.Sprintf("/bank/%d", account), `{"name":"HDFC Rajkot"}`).Status(200)
-	apptest.Posted(clerk.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-03-05", "1"), apptest.Deposit("2025-03-06", "2"))).Status(201))
+	apptest.Posted(clerk.POST(apptest.Ledger(account, "/rows"),
+		apptest.Bulk(apptest.Deposit("2025-03-05", "1"), apptest.Deposit("2025-03-06", "2"))).Status(201))
 	clerk.POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"wrong party","date":"2025-03-07"}`).Status(201)
 	clerk.POST(apptest.At(account, row.ID+1, "/void"), `{"reason":"bounced"}`).Status(200)
 	o.Clerk(apptest.Home).DELETE(apptest.At(account, row.ID+2)).Status(204)
@@ -59,13 +61,15 @@ func TestTrailShowsActorChangeAndReason(t *testing.T) {
 		`bank renamed name:"HDFC">"HDFC Rajkot"`,
 		`bankrow added date:null>"2025-03-05" in_entries[0].amount:null>1`,
 		`bankrow added date:null>"2025-03-06" in_entries[0].amount:null>2`,
-		fmt.Sprintf(`bankrow added date:null>"2025-03-07" in_entries[0].amount:null>3 out_entries[0].amount:null>1.25 out_entries[0].description:null>"Ramesh, 2 rings" reverses:null>%d`, row.ID),
+		fmt.Sprintf(`bankrow added date:null>"2025-03-07" in_entries[0].amount:null>3 out_entries[0].amount:null>1.25 `+
+			`out_entries[0].description:null>"Ramesh, 2 rings" reverses:null>%d`, row.ID),
 		fmt.Sprintf(`bankrow reversed reversed_by:null>%d`, back),
 		`bankrow voided void:null>true`,
 		`bankrow deleted date:"2025-03-06">null in_entries[0].amount:2>null`,
 		`bookslock locked locked_through:null>"2025-01-31"`,
 	}, got.Short(), "without refused commands")
-	require.Equal(t, []string{"", "", "typed twice", "", "", "", "wrong party", "wrong party", "bounced", "", ""}, apptest.Each(got.Changes, func(c apptest.TrailChange) string { return c.Reason }))
+	require.Equal(t, []string{"", "", "typed twice", "", "", "", "wrong party", "wrong party", "bounced", "", ""},
+		apptest.Each(got.Changes, func(c apptest.TrailChange) string { return c.Reason }))
 	for i, c := range got.Changes {
 		require.Equal(t, apptest.Home, c.Workspace)
 		if c.Kind == "bookslock" {
@@ -96,7 +100,8 @@ func TestTrailShowsWhatAPolisherWasAndIs(t *testing.T) {
 	clerk.PUT(one, `{"type":1,"name":"Noor"}`).Status(200)
 	clerk.DELETE(one).Status(204)
 	require.Equal(t, []string{
-		`polisher opened name:null>"Salim" type:null>0`, `polisher edited type:0>2`, `polisher renamed name:"Salim">"Noor"`, `polisher edited type:2>1`,
+		`polisher opened name:null>"Salim" type:null>0`, `polisher edited type:0>2`, `polisher renamed name:"Salim">"Noor"`,
+		`polisher edited type:2>1`,
 		`polisher deleted name:"Noor">null type:1>null`,
 	}, apptest.TrailOf(o.Auditor(o.Home), "?kind=polisher").Short())
 }
@@ -170,7 +175,8 @@ func TestAmbiguousMetadataCannotHideAChange(t *testing.T) {
 	account := apptest.Open(clerk, "HDFC")
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	write := func(stream, kind, data, meta string) {
-		e := event.Proposed{ID: uuid.New(), Type: kind, Data: []byte(data), Meta: []byte(`{"schema":1,"occurred_at":"2025-03-02T10:00:00Z",` + meta + `}`)}
+		e := event.Proposed{ID: uuid.New(), Type: kind, Data: []byte(data),
+			Meta: []byte(`{"schema":1,"occurred_at":"2025-03-02T10:00:00Z",` + meta + `}`)}
 		_, err := o.Sys.Store.Append(t.Context(), eventstore.To(stream, eventstore.Any, e))
 		require.NoError(t, err)
 	}
@@ -190,7 +196,8 @@ func TestAmbiguousMetadataCannotHideAChange(t *testing.T) {
 		for _, query := range []string{"", fmt.Sprintf("?account=%d", account), fmt.Sprintf("?kind=bankrow&id=%d", row.ID), "?user=x"} {
 			changes := apptest.TrailOf(auditor, query).Changes
 			require.NotEmpty(t, changes, "%s: %s", query, meta)
-			require.Contains(t, apptest.Trail{Changes: changes[len(changes)-1:]}.Short()[0], fmt.Sprintf("in_entries[0].amount:%d>%d", i+1, i+2), "%s: %s", query, meta)
+			require.Contains(t, apptest.Trail{Changes: changes[len(changes)-1:]}.Short()[0], fmt.Sprintf("in_entries[0].amount:%d>%d", i+1, i+2),
+				"%s: %s", query, meta)
 		}
 	}
 	write("bookslock-"+home, "BooksLockMoved", `{"to":"2025-01-31"}`, own+`,"of":2`)
@@ -225,8 +232,9 @@ func TestImpossibleTrailFilterIsRefused(t *testing.T) {
 		"known_at=7":                                      {"known_at", "unknown parameter"},
 		"from=yesterday":                                  {"from", "expected a date such as 2025-03-31, from 1900 to 2199"},
 		"party=":                                          {"party", "must not be empty"},
-		"user=asha@example.org":                           {"user", "expected an id, or an actor such as user:<id>: names and addresses are sealed in the log"},
-		"user=Asha%20Soni":                                {"user", "expected an id, or an actor such as user:<id>: names and addresses are sealed in the log"},
+		"user=asha@example.org": {"user", "expected an id, or an actor such as user:<id>: names and addresses are " +
+			"sealed in the log"},
+		"user=Asha%20Soni": {"user", "expected an id, or an actor such as user:<id>: names and addresses are sealed in the log"},
 	} {
 		auditor.GET("/audit/trail?"+query).Problem(422, "Validation error", wrong[0], wrong[1])
 	}
@@ -247,7 +255,8 @@ func TestTheTrailAsCSVIsSafeInASpreadsheet(t *testing.T) {
 	o := apptest.Start(t)
 	clerk := o.Clerk(apptest.Home)
 	account := apptest.Open(clerk, "=HYPERLINK(1)")
-	clerk.With("Bahi-Reason", "@SUM(A1)").POST(apptest.Ledger(account), `{"date":"2025-03-01","in_entries":[{"description":"-2+3\",=1","amount":5},{"description":"नकद, \"शुद्ध\"","amount":1}],"out_entries":[{"description":"+1","amount":2}]}`).Status(201)
+	clerk.With("Bahi-Reason", "@SUM(A1)").POST(apptest.Ledger(account), `{"date":"2025-03-01","in_entries":[{"description":"-2+3\",=1",`+
+		`"amount":5},{"description":"नकद, \"शुद्ध\"","amount":1}],"out_entries":[{"description":"+1","amount":2}]}`).Status(201)
 	a := o.Auditor(apptest.Home).GET("/audit/trail?format=csv").Status(200)
 	require.Equal(t, "text/csv; charset=utf-8", a.Header("Content-Type"))
 	require.Equal(t, "attachment; filename=audit-trail.csv", a.Header("Content-Disposition"))
@@ -255,7 +264,8 @@ func TestTheTrailAsCSVIsSafeInASpreadsheet(t *testing.T) {
 	require.True(t, marked)
 	lines, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	require.NoError(t, err)
-	require.Equal(t, []string{"section", "position", "recorded_at", "workspace", "actor", "reason", "change", "kind", "id", "ledger", "account_id", "account", "date", "field", "from", "to"}, lines[0])
+	require.Equal(t, []string{"section", "position", "recorded_at", "workspace", "actor", "reason", "change", "kind", "id", "ledger",
+		"account_id", "account", "date", "field", "from", "to"}, lines[0])
 	require.Len(t, lines, 1+1+7+1)
 	for _, line := range lines[1:] {
 		for i, value := range line {
@@ -264,7 +274,8 @@ func TestTheTrailAsCSVIsSafeInASpreadsheet(t *testing.T) {
 	}
 	require.Equal(t, []string{"'=HYPERLINK(1)", "", "name", "", "'=HYPERLINK(1)"}, lines[1][11:])
 	require.Equal(t, "'@SUM(A1)", lines[2][5])
-	require.Equal(t, []string{"5", "'-2+3\",=1", "1", "नकद, \"शुद्ध\"", "2", "'+1"}, apptest.Each(lines[3:9], func(line []string) string { return line[15] }))
+	require.Equal(t, []string{"5", "'-2+3\",=1", "1", "नकद, \"शुद्ध\"", "2", "'+1"},
+		apptest.Each(lines[3:9], func(line []string) string { return line[15] }))
 	last := lines[len(lines)-1]
 	require.Equal(t, []string{"drawn_from", o.Sys.Store.ID().String()}, []string{last[0], last[8]})
 	require.LessOrEqual(t, last[1], strconv.FormatInt(o.Head(), 10))
@@ -277,7 +288,8 @@ func TestTrailPDFNamesItsStoreAndPosition(t *testing.T) {
 	month := dayOf(t, o, apptest.TrailOf(auditor, ""))[:len("2006-01")]
 	text := apptest.Words(t, auditor.GET(fmt.Sprintf("/audit/trail?format=pdf&account=%d&period=%s", account, month)))
 	for _, word := range []string{
-		"Audit trail", "Books of workspace " + apptest.Home, "Account HDFC (bank ", "edited", "in_entries[0].amount 12.5 1.25", "because: typed twice", "Restatements", "None.",
+		"Audit trail", "Books of workspace " + apptest.Home, "Account HDFC (bank ", "edited", "in_entries[0].amount 12.5 1.25",
+		"because: typed twice", "Restatements", "None.",
 		"Drawn from store " + o.Sys.Store.ID().String(), "Page 1 of",
 	} {
 		require.Contains(t, text, word)
@@ -341,9 +353,11 @@ func TestBackDatedChangesRestateClosingBalances(t *testing.T) {
 	require.Len(t, deleted.Restatements, 2)
 	require.Nil(t, deleted.Restatements[0].To)
 	require.Equal(t, "40", deleted.Restatements[0].From.String())
-	lines, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(auditor.GET("/audit/trail?format=csv").Status(200).Text, "\ufeff"))).ReadAll()
+	lines, err := csv.NewReader(strings.NewReader(strings.TrimPrefix(auditor.GET("/audit/trail?format=csv").Status(200).Text,
+		"\ufeff"))).ReadAll()
 	require.NoError(t, err)
-	require.Equal(t, []string{"restatement", "HDFC", monthEnd(2), "cash", "100", ""}, append([]string{lines[len(lines)-3][0]}, lines[len(lines)-3][11:]...))
+	require.Equal(t, []string{"restatement", "HDFC", monthEnd(2), "cash", "100", ""},
+		append([]string{lines[len(lines)-3][0]}, lines[len(lines)-3][11:]...))
 }
 
 func TestTheTrailIsWrittenFromTheShell(t *testing.T) {
@@ -352,7 +366,8 @@ func TestTheTrailIsWrittenFromTheShell(t *testing.T) {
 	out, wrong, status := apptest.Attached(t, o, "audit", "trail", "--workspace", apptest.Home)
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, o.Auditor(apptest.Home).GET("/audit/trail?format=csv").Status(200).Text[:500], out[:500])
-	out, wrong, status = apptest.Attached(t, o, "audit", "trail", "--format", "json", "--account", strconv.FormatInt(account, 10), "--kind", "bank")
+	out, wrong, status = apptest.Attached(t, o, "audit", "trail", "--format", "json", "--account", strconv.FormatInt(account, 10),
+		"--kind", "bank")
 	require.Equal(t, 0, status, wrong)
 	var got apptest.Trail
 	require.NoError(t, json.Unmarshal([]byte(out), &got))
@@ -364,7 +379,8 @@ func TestTheTrailIsWrittenFromTheShell(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(string(text), "%PDF-1."))
 	for args, why := range map[string]string{
-		"--format pdf -o " + file: "file exists", "--from tomorrow": "--from: expected a date", "--kind sheep": "kind: expected one of bank, bankrow",
+		"--format pdf -o " + file: "file exists", "--from tomorrow": "--from: expected a date",
+		"--kind sheep":    "kind: expected one of bank, bankrow",
 		"--account 99999": "Account not found", "--id 7": "id: wants kind too",
 	} {
 		_, wrong, status := apptest.Attached(t, o, append([]string{"audit", "trail"}, strings.Fields(args)...)...)

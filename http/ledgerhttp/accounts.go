@@ -61,7 +61,8 @@ func (o operations[In, Out]) accounts() {
 		ByAccount
 		Body RenameAccount[In, Out]
 	}) (*api.Tagged[Account[In, Out]], error) {
-		out, err := ledgercmd.ChangeAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account, book.ChangeAccount{Name: in.Body.Name, Type: in.Body.Type})
+		out, err := ledgercmd.ChangeAccount(ctx, api.Request(ctx), o.Books, o.l, in.Account,
+			book.ChangeAccount{Name: in.Body.Name, Type: in.Body.Type})
 		return o.accountWritten(ctx, out, err, nil)
 	})
 	api.Handle(o.API, o.op(api.Op{
@@ -75,7 +76,8 @@ func (o operations[In, Out]) accounts() {
 // list registers the list of all accounts, or of those of one type.
 func (o operations[In, Out]) list(path, words string, kind *int) {
 	api.Handle(o.API, o.op(api.Op{
-		ID: "list-" + path[1:], Method: "GET", Path: path, Summary: "List the " + words + " with their balances", StrictQuery: true, Expensive: true,
+		ID: "list-" + path[1:], Method: "GET", Path: path, Summary: "List the " + words + " with their balances", StrictQuery: true,
+		Expensive: true,
 	}), func(ctx context.Context, in *AsOf) (*api.Body[[]Account[In, Out]], error) {
 		as, err := o.as(ctx, *in)
 		if err != nil {
@@ -98,7 +100,8 @@ func (o operations[In, Out]) op(op api.Op) api.Op {
 
 // accountWritten returns an account as a command left it. It reads the balance, unless it is known. It leaves out a balance
 // that is late, since the write is in the log.
-func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Outcome[book.Account], err error, known *ledgerview.Balance) (*api.Tagged[Account[In, Out]], error) {
+func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Outcome[book.Account], err error,
+	known *ledgerview.Balance) (*api.Tagged[Account[In, Out]], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +112,8 @@ func (o operations[In, Out]) accountWritten(ctx context.Context, out commands.Ou
 	api.SetWriteHeaders(ctx, out.Position, out.Replayed)
 	api.Prefers(ctx) // the whole account is answered in any case
 	if known == nil && shown.ID != 0 {
-		read, err := o.Views.Account(readmodels.WithMinPosition(ctx, out.Position), workspace(ctx), o.l, shown.ID, asWritten(out.Position, out.Replayed))
+		read, err := o.Views.Account(readmodels.WithMinPosition(ctx, out.Position), workspace(ctx), o.l, shown.ID,
+			asWritten(out.Position, out.Replayed))
 		if err == nil {
 			known = &ledgerview.Balance{Cash: read.Cash, Fine: read.Fine}
 		}

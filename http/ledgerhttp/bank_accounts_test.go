@@ -29,7 +29,8 @@ func TestAnAccountIsOpenedReadRenamedAndDeleted(t *testing.T) {
 	require.NotEmpty(t, one.Header("Bahi-Position"))
 	require.Empty(t, one.Header("Warning"))
 
-	renamed := clerk.PUT(fmt.Sprintf("/bank/%d", id), `{"name":"एचडीएफसी"}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"एचडीएफसी","balance":0,"revision":1}`, id))
+	renamed := clerk.PUT(fmt.Sprintf("/bank/%d", id),
+		`{"name":"एचडीएफसी"}`).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"एचडीएफसी","balance":0,"revision":1}`, id))
 	require.Equal(t, `"1"`, renamed.Header("ETag"))
 	clerk.GET("/banks").Status(200).Body(fmt.Sprintf(`[{"id":%d,"name":"एचडीएफसी","balance":0,"revision":1}]`, id))
 
@@ -103,7 +104,8 @@ func TestWhatWasReadCanBeSentBack(t *testing.T) {
 	clerk.PUT(path, clerk.GET(path).Status(200).Text).Status(200)
 	clerk.POST("/bank", clerk.GET(path).Status(200).Text).Status(201)
 
-	row := apptest.Post(clerk, account, `{"date":"2025-03-01","in_entries":[{"amount":1,"description":"₹ \"cash\""}],"out_entries":[{"amount":0.5}]}`)
+	row := apptest.Post(clerk, account, `{"date":"2025-03-01","in_entries":[{"amount":1,"description":"₹ \"cash\""}],`+
+		`"out_entries":[{"amount":0.5}]}`)
 	read := clerk.GET(apptest.At(account, row.ID)).Status(200)
 	var before, after apptest.BankRow
 	read.JSON(&before)
@@ -186,10 +188,13 @@ func TestAnotherWorkspacesBooksAreNotThere(t *testing.T) {
 	require.NotEqual(t, account, mine, "ids are unique over the deployment")
 
 	foreigner.GET("/banks").Status(200).Body(fmt.Sprintf(`[{"id":%d,"name":"SBI","balance":0,"revision":0}]`, mine))
-	foreigner.GET(fmt.Sprintf("/banks?known_at=%d", o.Head())).Status(200).Body(fmt.Sprintf(`[{"id":%d,"name":"SBI","balance":0,"revision":0}]`, mine))
+	foreigner.GET(fmt.Sprintf("/banks?known_at=%d",
+		o.Head())).Status(200).Body(fmt.Sprintf(`[{"id":%d,"name":"SBI","balance":0,"revision":0}]`, mine))
 	for _, path := range []string{
-		fmt.Sprintf("/bank/%d", account), apptest.Ledger(account), apptest.Ledger(account, "?page=1&page_size=10"), apptest.Ledger(account, "?known_at=", o.Head()),
-		apptest.Ledger(account, "/statement.pdf"), apptest.At(account, row.ID), apptest.At(account, row.ID, "/history"), apptest.At(mine, row.ID), apptest.At(mine, row.ID, "/history"),
+		fmt.Sprintf("/bank/%d", account), apptest.Ledger(account), apptest.Ledger(account, "?page=1&page_size=10"),
+		apptest.Ledger(account, "?known_at=", o.Head()),
+		apptest.Ledger(account, "/statement.pdf"), apptest.At(account, row.ID), apptest.At(account, row.ID, "/history"),
+		apptest.At(mine, row.ID), apptest.At(mine, row.ID, "/history"),
 	} {
 		foreigner.GET(path).Status(404)
 	}

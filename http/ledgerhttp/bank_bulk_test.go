@@ -15,7 +15,8 @@ func TestRowsArePostedTogether(t *testing.T) {
 	clerk := apptest.Clerk(t)
 	account := apptest.Open(clerk, "HDFC")
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
-	a := clerk.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-03-02", "2"), apptest.Withdrawal("2025-02-01", "0.5"), apptest.Deposit("2025-03-02", "4"))).Status(201)
+	a := clerk.POST(apptest.Ledger(account, "/rows"),
+		apptest.Bulk(apptest.Deposit("2025-03-02", "2"), apptest.Withdrawal("2025-02-01", "0.5"), apptest.Deposit("2025-03-02", "4"))).Status(201)
 	rows := apptest.Posted(a)
 	require.Len(t, rows, 3)
 	a.Body(fmt.Sprintf(`{"rows":[
@@ -26,7 +27,8 @@ func TestRowsArePostedTogether(t *testing.T) {
 	require.Equal(t, "02-01 -0.5, 03-01 0.5, 03-02 2.5, 03-02 6.5", apptest.Balances(clerk, apptest.Ledger(account)))
 
 	// Each is a row like any other from then on, at once.
-	clerk.With("If-Match", `"0"`).PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, rows[2].ID, apptest.Entry("5"))).Status(200)
+	clerk.With("If-Match", `"0"`).PUT(apptest.Ledger(account),
+		fmt.Sprintf(`{"id":%d,"in_entries":%s}`, rows[2].ID, apptest.Entry("5"))).Status(200)
 	clerk.DELETE(apptest.At(account, rows[0].ID)).Status(204)
 	require.Equal(t, "02-01 -0.5, 03-01 0.5, 03-02 5.5", apptest.Balances(clerk, apptest.Ledger(account)))
 	var h []struct{ Change string }
@@ -40,7 +42,8 @@ func TestRowsPostedTogetherComeWithTheirBalancesWhenAsked(t *testing.T) {
 	account := apptest.Open(clerk, "HDFC")
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	whole := clerk.With("Prefer", "return=representation")
-	a := whole.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-03-02", "2"), apptest.Withdrawal("2025-02-01", "0.5"), apptest.Deposit("2025-03-02", "4"))).Status(201)
+	a := whole.POST(apptest.Ledger(account, "/rows"),
+		apptest.Bulk(apptest.Deposit("2025-03-02", "2"), apptest.Withdrawal("2025-02-01", "0.5"), apptest.Deposit("2025-03-02", "4"))).Status(201)
 	require.Equal(t, "return=representation", a.Header("Preference-Applied"))
 	var got []string
 	for _, r := range apptest.Posted(a) {
@@ -56,13 +59,16 @@ func TestOneBadRowRefusesAll(t *testing.T) {
 	account := apptest.Open(clerk, "HDFC")
 	before := o.Head()
 	path := apptest.Ledger(account, "/rows")
-	clerk.POST(path, apptest.Bulk(apptest.Deposit("2025-03-01", "1"), apptest.Deposit("2025-03-02", "0"), `{"date":"2199-01-01"}`)).Problem(422, "Validation error",
+	clerk.POST(path, apptest.Bulk(apptest.Deposit("2025-03-01", "1"), apptest.Deposit("2025-03-02", "0"),
+		`{"date":"2199-01-01"}`)).Problem(422, "Validation error",
 		"rows[1].in_entries[0].amount", "must be more than 0",
 		"rows[2].date", "must not be after tomorrow",
 		"rows[2].in_entries", "at least one entry is needed, on either side")
-	clerk.POST(path, apptest.Bulk(apptest.Deposit("2025-03-01", "1"), apptest.Deposit("2025-03-02", "1e3"), `{"dat":"x"}`)).Problem(422, "Validation error",
+	clerk.POST(path, apptest.Bulk(apptest.Deposit("2025-03-01", "1"), apptest.Deposit("2025-03-02", "1e3"), `{"dat":"x"}`)).Problem(422,
+		"Validation error",
 		"rows[1].in_entries[0].amount", "exponents are not allowed", "rows[2].dat", "unknown field", "rows[2].date", "is required")
-	clerk.POST(path, apptest.Bulk(apptest.Deposit("2025-03-01", "0"), `{"date":"2025-02-30","in_entries":[{"amount":-1},{"amount":"x"}]}`)).Problem(422, "Validation error",
+	clerk.POST(path, apptest.Bulk(apptest.Deposit("2025-03-01", "0"),
+		`{"date":"2025-02-30","in_entries":[{"amount":-1},{"amount":"x"}]}`)).Problem(422, "Validation error",
 		"rows[1].date", "expected a date such as 2025-03-31, from 1900 to 2199",
 		"rows[1].in_entries[1].amount", "expected a number",
 		"rows[0].in_entries[0].amount", "must be more than 0",
@@ -97,7 +103,8 @@ func TestAThousandRowsArePostedAndNotOneMore(t *testing.T) {
 		rows[i] = apptest.Deposit("2025-03-01", "0.01")
 	}
 	require.Len(t, apptest.Posted(clerk.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(rows...)).Status(201)), 1000)
-	clerk.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(slices.Concat(rows, rows[:1])...)).Problem(422, "Validation error", "rows", "at most 1000 rows")
+	clerk.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(slices.Concat(rows, rows[:1])...)).Problem(422, "Validation error",
+		"rows", "at most 1000 rows")
 	require.Equal(t, "10", apptest.ClerkBanks(clerk.GET("/banks").Status(200))[0].Balance.String())
 	require.Equal(t, "1000", clerk.GET(apptest.Ledger(account, "?page_size=1")).Status(200).Header("X-Total-Count"))
 	var last []apptest.BankRow

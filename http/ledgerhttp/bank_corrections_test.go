@@ -17,12 +17,14 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	o := apptest.Share(t)
 	today, clerk := apptest.TodayIn(t, o), o.Clerk(o.Home)
 	account := apptest.Open(clerk, "HDFC")
-	row := apptest.Post(clerk, account, `{"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],"out_entries":[{"amount":2},{"amount":0.25}]}`)
+	row := apptest.Post(clerk, account, `{"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],`+
+		`"out_entries":[{"amount":2},{"amount":0.25}]}`)
 	because := clerk.With("Bahi-Reason", "%E0%A4%97%E0%A4%B2%E0%A4%A4")
 	a := because.POST(apptest.At(account, row.ID, "/reverse"), nil).Status(201)
 	var back apptest.BankRow
 	a.JSON(&back)
-	a.Body(fmt.Sprintf(`{"id":%d,"date":%q,"in_entries":[{"amount":2},{"amount":0.25}],"out_entries":[{"description":"sale","amount":12.5}],"revision":0,"reverses":%d}`,
+	a.Body(fmt.Sprintf(`{"id":%d,"date":%q,"in_entries":[{"amount":2},{"amount":0.25}],"out_entries":[{"description":"sale",`+
+		`"amount":12.5}],"revision":0,"reverses":%d}`,
 		back.ID, today, row.ID))
 	require.Equal(t, `"0"`, a.Header("ETag"))
 
@@ -46,7 +48,8 @@ func TestARowIsTakenBackByOneThatMirrorsIt(t *testing.T) {
 	h = nil
 	clerk.GET(apptest.At(account, back.ID, "/history")).Status(200).JSON(&h)
 	require.Len(t, h, 1)
-	require.Equal(t, apptest.Change{Position: position - 1, At: h[0].At, Actor: h[0].Actor, Reason: "गलत", Change: "added", After: h[0].After}, h[0])
+	require.Equal(t, apptest.Change{Position: position - 1, At: h[0].At, Actor: h[0].Actor, Reason: "गलत", Change: "added",
+		After: h[0].After}, h[0])
 	require.Equal(t, row.ID, h[0].After.Reverses)
 
 	// What was known before knows nothing of it.
@@ -99,7 +102,8 @@ func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
 	clerk.POST(reverse, nil).Problem(422, "Validation error", "reason", "is required, here or in the header Bahi-Reason")
 	clerk.POST(void, nil).Problem(422, "Validation error", "reason", "is required, here or in the header Bahi-Reason")
 	clerk.POST(void, `{"reason":"x","date":"2025-03-10"}`).Problem(422, "Validation error", "date", "unknown field")
-	clerk.With("Bahi-Reason", "y").POST(reverse, `{"reason":"x"}`).Problem(422, "Validation error", "reason", "is not what the header Bahi-Reason says")
+	clerk.With("Bahi-Reason", "y").POST(reverse, `{"reason":"x"}`).Problem(422, "Validation error", "reason",
+		"is not what the header Bahi-Reason says")
 	clerk.POST(reverse, `[]`).Status(422)
 	clerk.POST(reverse, `{"reason"`).Status(400)
 	many := apptest.Ledger(account, "/rows/reverse")
@@ -130,7 +134,8 @@ func TestACorrectionWantsAReasonADateThatMayBeAndARow(t *testing.T) {
 	dry.POST(reverse, `{"reason":"x","date":"2025-03-10"}`).Status(200).
 		Body(fmt.Sprintf(`{"date":"2025-03-10","in_entries":[],"out_entries":[{"amount":1}],"balance":0,"reverses":%d}`, row.ID))
 	dry.POST(void, good).Status(200).
-		Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-10","in_entries":[{"amount":1}],"out_entries":[],"balance":0,"revision":0,"void":true}`, row.ID))
+		Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-10","in_entries":[{"amount":1}],"out_entries":[],"balance":0,"revision":0,"void":true}`,
+			row.ID))
 	require.Equal(t, before+2, o.Head())
 	clerk.With("If-Match", `"0"`).POST(reverse, `{"reason":"x","date":"2025-03-10"}`).Status(201)
 	require.Equal(t, "03-10 1, 03-10 0", apptest.Balances(clerk, apptest.Ledger(account)))
@@ -141,7 +146,8 @@ func TestRowsAreTakenBackTogether(t *testing.T) {
 	o := apptest.Share(t)
 	clerk := o.Clerk(o.Home)
 	account := apptest.Open(clerk, "HDFC")
-	first := apptest.Posted(clerk.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-03-01", "1"), apptest.Withdrawal("2025-03-02", "2"), apptest.Deposit("2025-03-03", "4"))).Status(201))
+	first := apptest.Posted(clerk.POST(apptest.Ledger(account, "/rows"),
+		apptest.Bulk(apptest.Deposit("2025-03-01", "1"), apptest.Withdrawal("2025-03-02", "2"), apptest.Deposit("2025-03-03", "4"))).Status(201))
 	keyed := clerk.With("Idempotency-Key", "k", "Prefer", "return=representation")
 	body := fmt.Sprintf(`{"rows":[%d,%d],"date":"2025-03-05","reason":"posted twice"}`, first[2].ID, first[0].ID)
 	a := keyed.POST(apptest.Ledger(account, "/rows/reverse"), body).Status(201)
@@ -160,8 +166,10 @@ func TestRowsAreTakenBackTogether(t *testing.T) {
 	require.Equal(t, "03-01 1, 03-02 -1, 03-03 3, 03-05 -1, 03-05 -2", apptest.Balances(clerk, apptest.Ledger(account)))
 	single := clerk.With("Idempotency-Key", "single")
 	one := single.POST(apptest.At(account, first[1].ID, "/reverse"), `{"reason":"x","date":"2025-03-06"}`).Status(201)
-	require.Equal(t, one.Text, single.POST(apptest.At(account, first[1].ID, "/reverse"), `{"reason":"x","date":"2025-03-06"}`).Status(201).Text)
-	single.POST(apptest.At(account, first[1].ID, "/reverse"), `{"reason":"y","date":"2025-03-06"}`).Problem(422, "Idempotency-Key was used with another request")
+	require.Equal(t, one.Text, single.POST(apptest.At(account, first[1].ID, "/reverse"),
+		`{"reason":"x","date":"2025-03-06"}`).Status(201).Text)
+	single.POST(apptest.At(account, first[1].ID, "/reverse"), `{"reason":"y","date":"2025-03-06"}`).Problem(422,
+		"Idempotency-Key was used with another request")
 	require.Equal(t, "03-01 1, 03-02 -1, 03-03 3, 03-05 -1, 03-05 -2, 03-06 0", apptest.Balances(clerk, apptest.Ledger(account)))
 }
 
@@ -173,7 +181,8 @@ func TestWhatIsLockedIsTakenBackAfterTheLock(t *testing.T) {
 	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
 	clerk.POST(apptest.At(account, row.ID, "/void"), `{"reason":"x"}`).Problem(409, apptest.Locked)
 	clerk.POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x","date":"2025-03-31"}`).Problem(409, apptest.Locked)
-	clerk.With("Bahi-Dry-Run", "true").POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x","date":"2025-03-31"}`).Problem(409, apptest.Locked)
+	clerk.With("Bahi-Dry-Run", "true").POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x","date":"2025-03-31"}`).Problem(409,
+		apptest.Locked)
 	clerk.POST(apptest.At(account, row.ID, "/reverse"), `{"reason":"x","date":"2025-04-01"}`).Status(201)
 	require.Equal(t, "03-31 10, 04-01 0", apptest.Balances(clerk, apptest.Ledger(account)))
 	require.Equal(t, "03-31 10", apptest.Balances(clerk, apptest.Ledger(account, "?as_of=2025-03-31")))
@@ -186,7 +195,8 @@ func TestAVoidRowStaysInItsPlaceAndCountsNothing(t *testing.T) {
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	row := apptest.Post(clerk, account, `{"date":"2025-03-02","in_entries":[{"description":"cheque 118","amount":5}]}`)
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-03", "2"))
-	void := fmt.Sprintf(`{"id":%d,"date":"2025-03-02","in_entries":[{"description":"cheque 118","amount":5}],"out_entries":[],"balance":1,"revision":1,"void":true}`, row.ID)
+	void := fmt.Sprintf(`{"id":%d,"date":"2025-03-02","in_entries":[{"description":"cheque 118","amount":5}],"out_entries":[],"balance":1,`+
+		`"revision":1,"void":true}`, row.ID)
 	clerk.With("Prefer", "return=representation").POST(apptest.At(account, row.ID, "/void"), `{"reason":"bounced"}`).Status(200).Body(void)
 	clerk.GET(apptest.At(account, row.ID)).Status(200).Body(void)
 	a := clerk.GET(apptest.Ledger(account)).Status(200)

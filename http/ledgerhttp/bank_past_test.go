@@ -35,11 +35,13 @@ func tell(t *testing.T, o *apptest.Server) (s story) {
 	february := apptest.Post(s.clerk, s.account, apptest.Deposit("2025-02-10", "20"))
 	march := apptest.Post(s.clerk, s.account, apptest.Withdrawal("2025-03-10", "5"))
 	s.posted = s.clerk.POST(apptest.Ledger(s.account), apptest.Deposit("2025-04-10", "40")).Status(201).Header("Bahi-Position")
-	s.edited = s.clerk.PUT(apptest.Ledger(s.account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, february.ID, apptest.Entry("25"))).Status(200).Header("Bahi-Position")
+	s.edited = s.clerk.PUT(apptest.Ledger(s.account),
+		fmt.Sprintf(`{"id":%d,"in_entries":%s}`, february.ID, apptest.Entry("25"))).Status(200).Header("Bahi-Position")
 	var h []struct {
 		At string `json:"at"`
 	}
-	apptest.Lenient(t, s.clerk.With("Bahi-Min-Position", s.edited).GET(apptest.At(s.account, february.ID, "/history")), &h) // however busy the machine is
+	// however busy the machine is
+	apptest.Lenient(t, s.clerk.With("Bahi-Min-Position", s.edited).GET(apptest.At(s.account, february.ID, "/history")), &h)
 	s.moment = h[1].At
 	s.deleted = s.clerk.DELETE(apptest.At(s.account, march.ID)).Status(204).Header("Bahi-Position")
 	s.clerk.With("Bahi-Min-Position", s.deleted).GET(apptest.Ledger(s.account)).Status(200)
@@ -79,7 +81,8 @@ func TestALedgerIsReadByDatesPagesAndAsItWasKnown(t *testing.T) {
 		require.Equal(t, want, apptest.Balances(s.clerk, apptest.Ledger(s.account)+query), query)
 	}
 	for query, total := range map[string]string{
-		"": "3", "?page=1&page_size=2": "3", "?page=9&page_size=2": "3", "?from=2025-02-01": "2", "?from=2025-02-01&page=2&page_size=1": "2", "?to=2025-01-01": "0",
+		"": "3", "?page=1&page_size=2": "3", "?page=9&page_size=2": "3", "?from=2025-02-01": "2", "?from=2025-02-01&page=2&page_size=1": "2",
+		"?to=2025-01-01":        "0",
 		"?known_at=" + s.posted: "4", "?known_at=" + s.edited + "&to=2025-03-31&page_size=1": "3", "?as_of=2025-02-10": "2",
 	} {
 		require.Equal(t, total, s.clerk.GET(apptest.Ledger(s.account)+query).Status(200).Header("X-Total-Count"), query)
@@ -144,11 +147,13 @@ func TestAPastThatNobodyCanKnowIsRefusedAtOnce(t *testing.T) {
 		"asof=2025-01-01":                    {"asof", "unknown parameter"},
 		"as_of=2025-01-01&as_of=2025-02-01":  {"as_of", "must be given once"},
 	} {
-		for _, path := range []string{"/banks", fmt.Sprintf("/bank/%d", s.account), apptest.Ledger(s.account), apptest.Ledger(s.account, row), apptest.Ledger(s.account, "/statement.pdf")} {
+		for _, path := range []string{"/banks", fmt.Sprintf("/bank/%d", s.account), apptest.Ledger(s.account), apptest.Ledger(s.account, row),
+			apptest.Ledger(s.account, "/statement.pdf")} {
 			s.clerk.GET(path+"?"+query).Problem(422, "Validation error", wrong[0], wrong[1])
 		}
 	}
-	for _, path := range []string{"/banks", fmt.Sprintf("/bank/%d", s.account), apptest.Ledger(s.account), apptest.Ledger(s.account, row), apptest.Ledger(s.account, "/statement.pdf")} {
+	for _, path := range []string{"/banks", fmt.Sprintf("/bank/%d", s.account), apptest.Ledger(s.account), apptest.Ledger(s.account, row),
+		apptest.Ledger(s.account, "/statement.pdf")} {
 		s.clerk.GET(fmt.Sprintf("%s?known_at=%d", path, o.Head()+1_000_000)).Problem(422, "The log does not reach that position yet")
 		s.clerk.GET(path+"?known_at=9223372036854775807").Problem(422, "The log does not reach that position yet")
 	}
@@ -183,9 +188,11 @@ func TestAPositionInsideATransactionIsTheEndOfTheOneBefore(t *testing.T) {
 	first := apptest.Open(clerk, "First")
 	var x eventstore.Transaction
 	for i, name := range []string{"Second", "Third", "Fourth"} {
-		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name}, event.Meta{Workspace: uuid.MustParse(o.Home), OccurredAt: time.Now(), More: 2 - i})
+		e, err := bank.Ledger.Accounts.Encode(uuid.New(), book.AccountOpened{Name: name},
+			event.Meta{Workspace: uuid.MustParse(o.Home), OccurredAt: time.Now(), More: 2 - i})
 		require.NoError(t, err)
-		x.Writes = append(x.Writes, eventstore.Write{Stream: fmt.Sprintf("bank-%d", 900+i), Expected: eventstore.NoStream, Events: []event.Proposed{e}})
+		x.Writes = append(x.Writes, eventstore.Write{Stream: fmt.Sprintf("bank-%d", 900+i), Expected: eventstore.NoStream,
+			Events: []event.Proposed{e}})
 	}
 	done, err := o.Sys.Store.Append(t.Context(), x)
 	require.NoError(t, err)

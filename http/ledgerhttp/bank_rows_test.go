@@ -25,7 +25,8 @@ func TestRowsAreReadInOrderOfDateAndIdWithARunningBalance(t *testing.T) {
 	a := clerk.GET(apptest.Ledger(account)).Status(200).Body(fmt.Sprintf(`[
 		{"id":%d,"date":"2025-02-28","in_entries":[{"amount":0.01}],"out_entries":[],"balance":0.01,"revision":0},
 		{"id":%d,"date":"2025-03-10","in_entries":[{"amount":100}],"out_entries":[],"balance":100.01,"revision":0},
-		{"id":%d,"date":"2025-03-10","in_entries":[],"out_entries":[{"amount":30.25}],"balance":69.76,"revision":0}]`, back.ID, first.ID, second.ID))
+		{"id":%d,"date":"2025-03-10","in_entries":[],"out_entries":[{"amount":30.25}],"balance":69.76,"revision":0}]`, back.ID, first.ID,
+		second.ID))
 	require.Equal(t, "3", a.Header("X-Total-Count"))
 	require.Empty(t, a.Header("Warning"))
 }
@@ -37,18 +38,22 @@ func TestARowIsPostedEditedMovedAndDeleted(t *testing.T) {
 	a := clerk.POST(apptest.Ledger(account), `{"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.50}]}`).Status(201)
 	var row apptest.BankRow
 	a.JSON(&row)
-	a.Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],"out_entries":[],"revision":0}`, row.ID))
+	a.Body(fmt.Sprintf(`{"id":%d,"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],"out_entries":[],"revision":0}`,
+		row.ID))
 	require.Equal(t, `"0"`, a.Header("ETag"))
 	one := clerk.GET(apptest.At(account, row.ID)).Status(200)
 	require.Equal(t, `"0"`, one.Header("ETag"))
 	require.NotEmpty(t, one.Header("Bahi-Position"))
 
 	// A supplied side replaces that side as a whole, an absent one is left alone.
-	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"out_entries":[{"amount":2},{"amount":0.5}]}`, row.ID)).Status(200).Body(fmt.Sprintf(
-		`{"id":%d,"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],"out_entries":[{"amount":2},{"amount":0.5}],"revision":1}`, row.ID))
+	clerk.PUT(apptest.Ledger(account),
+		fmt.Sprintf(`{"id":%d,"out_entries":[{"amount":2},{"amount":0.5}]}`, row.ID)).Status(200).Body(fmt.Sprintf(
+		`{"id":%d,"date":"2025-03-01","in_entries":[{"description":"sale","amount":12.5}],"out_entries":[{"amount":2},{"amount":0.5}],`+
+			`"revision":1}`, row.ID))
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":[]}`, row.ID)).Status(200).Body(fmt.Sprintf(
 		`{"id":%d,"date":"2025-03-01","in_entries":[],"out_entries":[{"amount":2},{"amount":0.5}],"revision":2}`, row.ID))
-	moved := clerk.With("Prefer", "return=representation").PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-02-01"}`, row.ID)).Status(200).Body(fmt.Sprintf(
+	moved := clerk.With("Prefer", "return=representation").PUT(apptest.Ledger(account),
+		fmt.Sprintf(`{"id":%d,"date":"2025-02-01"}`, row.ID)).Status(200).Body(fmt.Sprintf(
 		`{"id":%d,"date":"2025-02-01","in_entries":[],"out_entries":[{"amount":2},{"amount":0.5}],"balance":-2.5,"revision":3}`, row.ID))
 	require.Equal(t, `"3"`, moved.Header("ETag"))
 	require.Equal(t, "return=representation", moved.Header("Preference-Applied"))
@@ -70,12 +75,15 @@ func TestAnEditNamesItsRowByIdRowIdOrQuery(t *testing.T) {
 	clerk.PUT(path, fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("2"))).Status(200)
 	clerk.PUT(path, fmt.Sprintf(`{"row_id":%d,"in_entries":%s}`, row.ID, apptest.Entry("3"))).Status(200)
 	clerk.PUT(path+fmt.Sprintf("?row_id=%d", row.ID), `{"in_entries":`+apptest.Entry("4")+`}`).Status(200)
-	clerk.PUT(path+fmt.Sprintf("?row_id=%d", row.ID), fmt.Sprintf(`{"id":%d,"row_id":%d,"in_entries":%s}`, row.ID, row.ID, apptest.Entry("5"))).Status(200)
+	clerk.PUT(path+fmt.Sprintf("?row_id=%d", row.ID),
+		fmt.Sprintf(`{"id":%d,"row_id":%d,"in_entries":%s}`, row.ID, row.ID, apptest.Entry("5"))).Status(200)
 	require.Equal(t, "03-01 5", apptest.Balances(clerk, path))
 
 	clerk.PUT(path, `{"in_entries":`+apptest.Entry("6")+`}`).Problem(422, "Validation error", "id", "is required: the id of the row")
-	clerk.PUT(path, fmt.Sprintf(`{"id":%d,"row_id":%d}`, row.ID, row.ID+1)).Problem(422, "Validation error", "id", "is not the row that row_id names")
-	clerk.PUT(path+fmt.Sprintf("?row_id=%d", row.ID), fmt.Sprintf(`{"id":%d}`, row.ID+1)).Problem(422, "Validation error", "id", "is not the row that row_id names")
+	clerk.PUT(path, fmt.Sprintf(`{"id":%d,"row_id":%d}`, row.ID, row.ID+1)).Problem(422, "Validation error", "id",
+		"is not the row that row_id names")
+	clerk.PUT(path+fmt.Sprintf("?row_id=%d", row.ID), fmt.Sprintf(`{"id":%d}`, row.ID+1)).Problem(422, "Validation error", "id",
+		"is not the row that row_id names")
 	clerk.PUT(path, `{"id":"1"}`).Problem(422, "Validation error", "id", "expected a whole number")
 	clerk.PUT(path, `{"id":1.5}`).Problem(422, "Validation error", "id", "expected a whole number")
 	clerk.PUT(path, `{"id":0}`).Status(422)
@@ -90,7 +98,8 @@ func TestAmountsAreExactFromRequestToAnswer(t *testing.T) {
 	clerk := apptest.Clerk(t)
 	account := apptest.Open(clerk, "HDFC")
 	for _, c := range []struct{ sent, read string }{
-		{"12.5", "12.5"}, {"0.01", "0.01"}, {"9999999999999.99", "9999999999999.99"}, {"7.10", "7.1"}, {"3.00", "3"}, {"0.30", "0.3"}, {"1000000000000", "1000000000000"},
+		{"12.5", "12.5"}, {"0.01", "0.01"}, {"9999999999999.99", "9999999999999.99"}, {"7.10", "7.1"}, {"3.00", "3"}, {"0.30", "0.3"},
+		{"1000000000000", "1000000000000"},
 	} {
 		a := clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-01", c.sent)).Status(201)
 		require.Contains(t, a.Text, `"amount":`+c.read+`}`)
@@ -104,7 +113,8 @@ func TestAmountsAreExactFromRequestToAnswer(t *testing.T) {
 	for range 3 {
 		apptest.Post(clerk, other, apptest.Deposit("2025-03-02", "9999999999999.99"))
 	}
-	require.Equal(t, "03-01 0.3, 03-02 10000000000000.29, 03-02 20000000000000.28, 03-02 30000000000000.27", apptest.Balances(clerk, apptest.Ledger(other)))
+	require.Equal(t, "03-01 0.3, 03-02 10000000000000.29, 03-02 20000000000000.28, 03-02 30000000000000.27",
+		apptest.Balances(clerk, apptest.Ledger(other)))
 	require.Contains(t, clerk.GET("/banks").Status(200).Text, `"name":"SBI","balance":30000000000000.27,`)
 }
 
@@ -114,10 +124,13 @@ func TestAmountsThatAreNoneAreRefused(t *testing.T) {
 	account := apptest.Open(clerk, "HDFC")
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	for amount, why := range map[string]string{
-		"1e3": "exponents are not allowed", "1E-2": "exponents are not allowed", "12.345": "at most 2 decimal places", "0.001": "at most 2 decimal places",
-		"1.000": "at most 2 decimal places", "-1": "must be more than 0", "-0.01": "must be more than 0", "0": "must be more than 0", "0.00": "must be more than 0",
-		"-0": "must be more than 0", `"12"`: "expected a number", "10000000000000": "at most 13 digits before the decimal point",
-		"99999999999999.99": "at most 13 digits before the decimal point", "true": "expected a number", "null": "must not be null", "[]": "expected a number", "{}": "expected a number",
+		"1e3": "exponents are not allowed", "1E-2": "exponents are not allowed", "12.345": "at most 2 decimal places",
+		"0.001": "at most 2 decimal places",
+		"1.000": "at most 2 decimal places", "-1": "must be more than 0", "-0.01": "must be more than 0", "0": "must be more than 0",
+		"0.00": "must be more than 0",
+		"-0":   "must be more than 0", `"12"`: "expected a number", "10000000000000": "at most 13 digits before the decimal point",
+		"99999999999999.99": "at most 13 digits before the decimal point", "true": "expected a number", "null": "must not be null",
+		"[]": "expected a number", "{}": "expected a number",
 	} {
 		for _, side := range []string{"in_entries", "out_entries"} {
 			body := fmt.Sprintf(`"date":"2025-03-01",%q:[{"amount":1},{"amount":%s}]}`, side, amount)
@@ -137,27 +150,37 @@ func TestRowsThatAreNotInOrderAreRefused(t *testing.T) {
 	account := apptest.Open(clerk, "HDFC")
 	const date = "expected a date such as 2025-03-31, from 1900 to 2199"
 	for body, wrong := range map[string][2]string{
-		`{"date":"2025-03-01"}`:                                                                              {"in_entries", "at least one entry is needed, on either side"},
-		`{"date":"2025-03-01","in_entries":[],"out_entries":[]}`:                                             {"in_entries", "at least one entry is needed, on either side"},
-		`{"date":"2025-03-01","in_entries":null}`:                                                            {"in_entries", "at least one entry is needed, on either side"},
-		`{"in_entries":[{"amount":1}]}`:                                                                      {"date", "is required"},
-		`{"date":null,"in_entries":[{"amount":1}]}`:                                                          {"date", "must not be null"},
-		`{"date":"","in_entries":[{"amount":1}]}`:                                                            {"date", date},
-		`{"date":"2025-02-30","in_entries":[{"amount":1}]}`:                                                  {"date", date},
-		`{"date":"2025-3-1","in_entries":[{"amount":1}]}`:                                                    {"date", date},
-		`{"date":"2025-03-01T00:00:00Z","in_entries":[{"amount":1}]}`:                                        {"date", date},
-		`{"date":"1899-12-31","in_entries":[{"amount":1}]}`:                                                  {"date", date},
-		`{"date":20250301,"in_entries":[{"amount":1}]}`:                                                      {"date", "expected a text"},
-		`{"date":"2199-12-31","in_entries":[{"amount":1}]}`:                                                  {"date", "must not be after tomorrow"},
-		`{"date":"2025-03-01","in_entries":[{}]}`:                                                            {"in_entries[0].amount", "is required"},
-		`{"date":"2025-03-01","in_entries":[{"amuont":1,"amount":1}]}`:                                       {"in_entries[0].amuont", "unknown field"},
-		`{"date":"2025-03-01","in_entries":[{"id":1,"amount":1}]}`:                                           {"in_entries[0].id", "unknown field"},
-		`{"date":"2025-03-01","in_entires":[{"amount":1}]}`:                                                  {"in_entires", "unknown field"},
-		`{"date":"2025-03-01","Account":7,"in_entries":[{"amount":1}]}`:                                      {"Account", "unknown field"},
-		`{"date":"2025-03-01","in_entries":{"amount":1}}`:                                                    {"in_entries", "expected a list"},
-		`{"date":"2025-03-01","in_entries":["1"]}`:                                                           {"in_entries[0]", "expected an object"},
-		`{"date":"2025-03-01","in_entries":[{"amount":1,"description":7}]}`:                                  {"in_entries[0].description", "expected a text"},
-		`{"date":"2025-03-01","in_entries":[{"amount":1,"description":"` + strings.Repeat("₹", 501) + `"}]}`: {"in_entries[0].description", "at most 500 characters"},
+		`{"date":"2025-03-01"}`: {"in_entries",
+			"at least one entry is needed, on either side"},
+		`{"date":"2025-03-01","in_entries":[],"out_entries":[]}`: {"in_entries",
+			"at least one entry is needed, on either side"},
+		`{"date":"2025-03-01","in_entries":null}`: {"in_entries",
+			"at least one entry is needed, on either side"},
+		`{"in_entries":[{"amount":1}]}`:                               {"date", "is required"},
+		`{"date":null,"in_entries":[{"amount":1}]}`:                   {"date", "must not be null"},
+		`{"date":"","in_entries":[{"amount":1}]}`:                     {"date", date},
+		`{"date":"2025-02-30","in_entries":[{"amount":1}]}`:           {"date", date},
+		`{"date":"2025-3-1","in_entries":[{"amount":1}]}`:             {"date", date},
+		`{"date":"2025-03-01T00:00:00Z","in_entries":[{"amount":1}]}`: {"date", date},
+		`{"date":"1899-12-31","in_entries":[{"amount":1}]}`:           {"date", date},
+		`{"date":20250301,"in_entries":[{"amount":1}]}`:               {"date", "expected a text"},
+		`{"date":"2199-12-31","in_entries":[{"amount":1}]}`: {"date",
+			"must not be after tomorrow"},
+		`{"date":"2025-03-01","in_entries":[{}]}`: {"in_entries[0].amount",
+			"is required"},
+		`{"date":"2025-03-01","in_entries":[{"amuont":1,"amount":1}]}`: {"in_entries[0].amuont",
+			"unknown field"},
+		`{"date":"2025-03-01","in_entries":[{"id":1,"amount":1}]}`: {"in_entries[0].id",
+			"unknown field"},
+		`{"date":"2025-03-01","in_entires":[{"amount":1}]}`:             {"in_entires", "unknown field"},
+		`{"date":"2025-03-01","Account":7,"in_entries":[{"amount":1}]}`: {"Account", "unknown field"},
+		`{"date":"2025-03-01","in_entries":{"amount":1}}`:               {"in_entries", "expected a list"},
+		`{"date":"2025-03-01","in_entries":["1"]}`: {"in_entries[0]",
+			"expected an object"},
+		`{"date":"2025-03-01","in_entries":[{"amount":1,"description":7}]}`: {"in_entries[0].description",
+			"expected a text"},
+		`{"date":"2025-03-01","in_entries":[{"amount":1,"description":"` + strings.Repeat("₹", 501) + `"}]}`: {"in_entries[0].description",
+			"at most 500 characters"},
 	} {
 		clerk.POST(apptest.Ledger(account), body).Problem(422, "Validation error", wrong[0], wrong[1])
 	}
@@ -170,8 +193,10 @@ func TestRowsThatAreNotInOrderAreRefused(t *testing.T) {
 	row := apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "1"))
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":[]}`, row.ID)).
 		Problem(422, "Validation error", "in_entries", "at least one entry is needed, on either side")
-	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2199-12-31"}`, row.ID)).Problem(422, "Validation error", "date", "must not be after tomorrow")
-	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"dtae":"2025-03-02"}`, row.ID)).Problem(422, "Validation error", "dtae", "unknown field")
+	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2199-12-31"}`, row.ID)).Problem(422, "Validation error",
+		"date", "must not be after tomorrow")
+	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"dtae":"2025-03-02"}`, row.ID)).Problem(422, "Validation error",
+		"dtae", "unknown field")
 }
 
 func TestTextsOfAnyScriptComeBackAsTheyWere(t *testing.T) {
@@ -180,7 +205,8 @@ func TestTextsOfAnyScriptComeBackAsTheyWere(t *testing.T) {
 	account := apptest.Open(clerk, "HDFC")
 	const text = `₹ नकद <b>&amp; "quoted" \ ' -- 😀 é`
 	var posted, read apptest.BankRow
-	clerk.POST(apptest.Ledger(account), map[string]any{"date": "2025-03-01", "in_entries": []any{map[string]any{"amount": 1, "description": text}}}).Status(201).JSON(&posted)
+	clerk.POST(apptest.Ledger(account),
+		map[string]any{"date": "2025-03-01", "in_entries": []any{map[string]any{"amount": 1, "description": text}}}).Status(201).JSON(&posted)
 	clerk.GET(apptest.At(account, posted.ID)).Status(200).JSON(&read)
 	require.Equal(t, text, posted.In[0].Description)
 	require.Equal(t, text, read.In[0].Description)
@@ -196,7 +222,8 @@ func TestHistoryTellsWhoChangedWhatFromWhatToWhatAndWhy(t *testing.T) {
 	var row apptest.BankRow
 	added.JSON(&row)
 	other := clerk.With("Authorization", "Bearer "+auditor.Key)
-	other.With("Bahi-Reason", "%E0%A4%97%E0%A4%B2%E0%A4%A4%20100%25").PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("11"))).Status(200)
+	other.With("Bahi-Reason", "%E0%A4%97%E0%A4%B2%E0%A4%A4%20100%25").PUT(apptest.Ledger(account),
+		fmt.Sprintf(`{"id":%d,"in_entries":%s}`, row.ID, apptest.Entry("11"))).Status(200)
 	clerk.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)).Status(200)
 	clerk.With("Bahi-Reason", "posted twice").DELETE(apptest.At(account, row.ID)).Status(204)
 

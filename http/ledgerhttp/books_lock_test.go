@@ -39,7 +39,8 @@ func TestTheLockIsSetReadMovedAndTakenAway(t *testing.T) {
 	if tomorrow := today.Add(time.Hour); tomorrow.Day() != today.Day() {
 		today = tomorrow // midnight is near, and both are the future of yesterday
 	}
-	clerk.PUT("/books/lock", `{"locked_through":"`+today.Format(time.DateOnly)+`"}`).Problem(422, "Validation error", "locked_through", "must be before today")
+	clerk.PUT("/books/lock", `{"locked_through":"`+today.Format(time.DateOnly)+`"}`).Problem(422, "Validation error", "locked_through",
+		"must be before today")
 	clerk.PUT("/books/lock", `{}`).Problem(422, "Validation error", "locked_through", "is required")
 	clerk.PUT("/books/lock", `{"locked_through":"31.3.2025"}`).Status(422)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31","by":"me"}`).Problem(422, "Validation error", "by", "unknown field")
@@ -52,7 +53,8 @@ func TestWhatIsLockedStaysAsItIs(t *testing.T) {
 	account, empty := apptest.Open(clerk, "HDFC"), apptest.Open(clerk, "SBI")
 	old := apptest.Post(clerk, account, apptest.Deposit("2025-03-31", "10"))
 	young := apptest.Post(clerk, account, apptest.Deposit("2025-04-01", "1"))
-	clerk.With("Bahi-Dry-Run", "true").PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200).Body(`{"locked_through":"2025-03-31"}`)
+	clerk.With("Bahi-Dry-Run", "true").PUT("/books/lock",
+		`{"locked_through":"2025-03-31"}`).Status(200).Body(`{"locked_through":"2025-03-31"}`)
 	clerk.GET("/books/lock").Status(200).Body(`{"locked_through":null}`)
 	clerk.PUT("/books/lock", `{"locked_through":"2025-03-31"}`).Status(200)
 	before := o.Head()
@@ -61,7 +63,8 @@ func TestWhatIsLockedStaysAsItIs(t *testing.T) {
 		c := clerk.With("Bahi-Dry-Run", dry)
 		c.POST(apptest.Ledger(account), apptest.Deposit("2025-03-31", "1")).Problem(409, apptest.Locked)
 		c.POST(apptest.Ledger(account), apptest.Deposit("2024-03-31", "1")).Problem(409, apptest.Locked)
-		c.POST(apptest.Ledger(account, "/rows"), apptest.Bulk(apptest.Deposit("2025-04-01", "1"), apptest.Deposit("2025-03-30", "1"))).Problem(409, apptest.Locked)
+		c.POST(apptest.Ledger(account, "/rows"),
+			apptest.Bulk(apptest.Deposit("2025-04-01", "1"), apptest.Deposit("2025-03-30", "1"))).Problem(409, apptest.Locked)
 		c.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"in_entries":%s}`, old.ID, apptest.Entry("11"))).Problem(409, apptest.Locked)
 		c.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-04-02"}`, old.ID)).Problem(409, apptest.Locked)
 		c.PUT(apptest.Ledger(account), fmt.Sprintf(`{"id":%d,"date":"2025-03-31"}`, young.ID)).Problem(409, apptest.Locked)

@@ -86,42 +86,44 @@ type drawingDaybook struct {
 // Daybook registers the daybook.
 func (r *Routes) Daybook() {
 	op := api.Op{
-		ID: "get-daybook", Method: "GET", Path: "/books/daybook", Summary: "Read the rows of all ledgers day by day, with totals and the cash in the bank accounts",
-		Tags: tags, Area: area, Limit: limitPDF, Reads: []string{"books"}, StrictQuery: true,
+		ID: "get-daybook", Method: "GET", Path: "/books/daybook",
+		Summary: "Read the rows of all ledgers day by day, with totals and the cash in the bank accounts",
+		Tags:    tags, Area: area, Limit: limitPDF, Reads: []string{"books"}, StrictQuery: true,
 	}
-	api.Download(r.API, op, map[string]any{"application/json": Daybook{}, pdfType: nil, sheet.XLSX: nil}, func(ctx context.Context, in *DaybookQuery) (c api.Content, err error) {
-		d := drawingDaybook{Routes: r}
-		if d.from, d.to, err = in.days(r.today()); err != nil {
-			return c, err
-		}
-		if _, _, err = r.Views.Lock(ctx, workspace(ctx)); err != nil { // tells up to where the books are complete
-			return c, err
-		}
-		var as ledgerview.As
-		if d.recorded, err = r.fixed(ctx, &as); err != nil {
-			return c, err
-		}
-		d.known = *as.KnownAt
-		if d.title, err = r.title(ctx, d.known); err != nil {
-			return c, err
-		}
-		if d.opening, err = r.Views.CashBefore(ctx, workspace(ctx), bank.Ledger, d.from, as); err != nil {
-			return c, err
-		}
-		if d.drawn, err = r.drawnFrom(ctx, d.known, d.recorded); err != nil {
-			return c, err
-		}
-		c = api.Content{Drawn: true, Name: fmt.Sprintf("daybook-%s-%s.%s", d.from, d.to, in.Format)}
-		switch in.Format {
-		case "pdf":
-			c.Type, c.Inline, c.Write = pdfType, true, d.writePDF
-		case "xlsx":
-			c.Type, c.Write = sheet.XLSX, d.writeSheet
-		default:
-			c.Type, c.Name, c.Write = "application/json", "", d.writeJSON
-		}
-		return c, nil
-	})
+	api.Download(r.API, op, map[string]any{"application/json": Daybook{}, pdfType: nil, sheet.XLSX: nil},
+		func(ctx context.Context, in *DaybookQuery) (c api.Content, err error) {
+			d := drawingDaybook{Routes: r}
+			if d.from, d.to, err = in.days(r.today()); err != nil {
+				return c, err
+			}
+			if _, _, err = r.Views.Lock(ctx, workspace(ctx)); err != nil { // tells up to where the books are complete
+				return c, err
+			}
+			var as ledgerview.As
+			if d.recorded, err = r.fixed(ctx, &as); err != nil {
+				return c, err
+			}
+			d.known = *as.KnownAt
+			if d.title, err = r.title(ctx, d.known); err != nil {
+				return c, err
+			}
+			if d.opening, err = r.Views.CashBefore(ctx, workspace(ctx), bank.Ledger, d.from, as); err != nil {
+				return c, err
+			}
+			if d.drawn, err = r.drawnFrom(ctx, d.known, d.recorded); err != nil {
+				return c, err
+			}
+			c = api.Content{Drawn: true, Name: fmt.Sprintf("daybook-%s-%s.%s", d.from, d.to, in.Format)}
+			switch in.Format {
+			case "pdf":
+				c.Type, c.Inline, c.Write = pdfType, true, d.writePDF
+			case "xlsx":
+				c.Type, c.Write = sheet.XLSX, d.writeSheet
+			default:
+				c.Type, c.Name, c.Write = "application/json", "", d.writeJSON
+			}
+			return c, nil
+		})
 }
 
 // closed is the end of a day.
@@ -131,7 +133,8 @@ type closed struct {
 }
 
 // each reads the daybook once. It calls begin and end around the rows of each day.
-func (d drawingDaybook) each(ctx context.Context, begin func(day unit.Date, cash unit.Sum) error, row func(ledgerview.Entered) error, end func(unit.Date, closed) error) (cash unit.Sum, err error) {
+func (d drawingDaybook) each(ctx context.Context, begin func(day unit.Date, cash unit.Sum) error, row func(ledgerview.Entered) error,
+	end func(unit.Date, closed) error) (cash unit.Sum, err error) {
 	var (
 		day     unit.Date
 		sums    map[string]ledgerview.Turnover
@@ -218,10 +221,11 @@ func daybookRow(e ledgerview.Entered) DaybookRow {
 	return shown
 }
 
-// writeSheet writes a line for each entry, between those of the opening and closing cash of each day, and a last one that names the position
-// of the log and its day.
+// writeSheet writes a line for each entry, between those of the opening and closing cash of each day, and a last one that names the
+// position of the log and its day.
 func (d drawingDaybook) writeSheet(ctx context.Context, w io.Writer) error {
-	columns := []string{"line", "date", "kind", "account_id", "account_name", "id", "text", "cash_in", "cash_out", "crystal_in", "crystal_out", "cash"}
+	columns := []string{"line", "date", "kind", "account_id", "account_name", "id", "text", "cash_in", "cash_out", "crystal_in",
+		"crystal_out", "cash"}
 	return sheet.Write(sheet.XLSX)(w, sheet.Table{Name: "Daybook", Columns: columns, Rows: func(take func([]any) error) error {
 		_, err := d.each(ctx, func(day unit.Date, cash unit.Sum) error {
 			return take([]any{"opening", day, nil, nil, nil, nil, nil, nil, nil, nil, nil, cash.Decimal})
@@ -284,22 +288,23 @@ func (t DayTotals) amounts() (in, out []decimal.Decimal) {
 // writePDF draws the daybook.
 func (d drawingDaybook) writePDF(ctx context.Context, w io.Writer) error {
 	paper := pdf.NewDaybook(w, d.title, []string{"From " + day(d.from) + " to " + day(d.to)}, d.drawn)
-	cash, err := d.each(ctx, func(day unit.Date, cash unit.Sum) error { return paper.Day(day.Time(), cash.Decimal) }, func(e ledgerview.Entered) error {
-		l := ledger.Named(e.Ledger)
-		row, err := drawn(l, e.Row, pdf.Both)
-		if err != nil {
-			return err
-		}
-		return paper.Row(l.Title+": "+e.Name, row)
-	}, func(_ unit.Date, c closed) error {
-		for _, t := range c.totals {
-			in, out := t.amounts()
-			if err := paper.Total(ledger.Named(t.Kind).Title, in, out); err != nil {
+	cash, err := d.each(ctx, func(day unit.Date, cash unit.Sum) error { return paper.Day(day.Time(), cash.Decimal) },
+		func(e ledgerview.Entered) error {
+			l := ledger.Named(e.Ledger)
+			row, err := drawn(l, e.Row, pdf.Both)
+			if err != nil {
 				return err
 			}
-		}
-		return paper.Close(c.cash.Decimal)
-	})
+			return paper.Row(l.Title+": "+e.Name, row)
+		}, func(_ unit.Date, c closed) error {
+			for _, t := range c.totals {
+				in, out := t.amounts()
+				if err := paper.Total(ledger.Named(t.Kind).Title, in, out); err != nil {
+					return err
+				}
+			}
+			return paper.Close(c.cash.Decimal)
+		})
 	if err != nil {
 		return err
 	}

@@ -49,10 +49,12 @@ func TestDraftIsReviewedAndConverted(t *testing.T) {
 		fmt.Sprintf(`"client_proposals":[{"client_id":%d,"name":"Ramesh Jewellers","confidence":0.833}]`, r.client))
 	require.Regexp(t, `"created_at":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d",`, first.Text)
 
-	r.clerk.POST(r.path+"/convert", nil).Problem(409, "Order draft is not ready").Contains(`"field":"entries[0].client_id"`, `"field":"entries[0].slip_number"`, `"field":"entries[1].client_id"`, `"field":"entries[1].slip_number"`)
+	r.clerk.POST(r.path+"/convert", nil).Problem(409, "Order draft is not ready").Contains(`"field":"entries[0].client_id"`,
+		`"field":"entries[0].slip_number"`, `"field":"entries[1].client_id"`, `"field":"entries[1].slip_number"`)
 	r.clerk.PUT(r.entry(1), `{"item_name": "toe ring", "weight": 5.5, "quantity": null, "slip_number": "A-1"}`).Status(200).
 		Contains(`"item_name":"toe ring","weight":5.5,"quantity":null,"client_id":null,"client_name":"ramesh jewelers","slip_number":"A-1"`)
-	edited := r.clerk.PUT(r.path, fmt.Sprintf(`{"client_id": %d, "date": "2025-03-01", "delivery_date": "2025-03-09", "notes": " by Holi ", "phone_number": "+91 98123 45670"}`, r.client)).Status(200)
+	edited := r.clerk.PUT(r.path, fmt.Sprintf(`{"client_id": %d, "date": "2025-03-01", "delivery_date": "2025-03-09", "notes": " by Holi ", `+
+		`"phone_number": "+91 98123 45670"}`, r.client)).Status(200)
 	require.Equal(t, `"2"`, edited.Header("ETag"))
 	read := r.clerk.GET(r.path).Status(200)
 	require.JSONEq(t, edited.Text, read.Text, "a write answers what a read does")
@@ -61,7 +63,8 @@ func TestDraftIsReviewedAndConverted(t *testing.T) {
 	r.clerk.With("If-Match", `"1"`).PUT(r.path, `{"notes": "x"}`).Problem(412, "It was changed since you read it")
 
 	extra := fmt.Sprint(r.path, "/entries/", made(r.clerk, r.path+"/entries", `{"item_name": "mistake"}`))
-	r.clerk.POST(r.path+"/convert", `{}`).Problem(409, "Order draft is not ready").Contains(`"field":"entries[0].slip_number"`, `"field":"entries[2].weight"`, `"field":"entries[2].client_id"`, `"field":"entries[2].slip_number"`)
+	r.clerk.POST(r.path+"/convert", `{}`).Problem(409, "Order draft is not ready").Contains(`"field":"entries[0].slip_number"`,
+		`"field":"entries[2].weight"`, `"field":"entries[2].client_id"`, `"field":"entries[2].slip_number"`)
 	r.clerk.POST(r.path+"/convert", `{"date":"tomorrow"}`).Status(422).
 		Contains(`"field":"date"`, `"field":"entries[0].slip_number"`, `"field":"entries[2].weight"`)
 	r.clerk.DELETE(extra).Status(204)
@@ -72,7 +75,8 @@ func TestDraftIsReviewedAndConverted(t *testing.T) {
 		`"client_name":"Ramesh Jewellers"`)
 	key := r.clerk.With("Idempotency-Key", "k")
 	converted := key.POST(r.path+"/convert", `{"delivery_date": "2025-03-10"}`).Status(200)
-	converted.Contains(fmt.Sprintf(`"draft_id":%d`, r.draft.ID), `"slip_number":"1","date":"2025-03-01","delivery_date":"2025-03-10"`, `"status":"open"`, `"pending_weight":255.5`,
+	converted.Contains(fmt.Sprintf(`"draft_id":%d`, r.draft.ID), `"slip_number":"1","date":"2025-03-01","delivery_date":"2025-03-10"`,
+		`"status":"open"`, `"pending_weight":255.5`,
 		`"item_name":"payal","weight":250,"making_charge":0,"quantity":4}`)
 	require.Equal(t, converted.Text, key.POST(r.path+"/convert", `{"delivery_date": "2025-03-10"}`).Status(200).Text)
 	r.clerk.POST(r.path+"/convert", nil).Problem(404, "Order draft not found")
@@ -94,16 +98,21 @@ func TestDraftRefusesWhatIsWrongAndChangesNothing(t *testing.T) {
 	before := r.clerk.GET("/order-drafts").Status(200).Text
 	long := strings.Repeat("é", 5001)
 	for body, field := range map[string]string{
-		`{"client_id": 999999999}`: "client_id", `{"client_id": "1"}`: "client_id", `{"client_id": -1}`: "client_id", `{"date": "2025-02-30"}`: "date", `{"date": "2199-01-01"}`: "date",
-		`{"date": "2025-03-02", "delivery_date": "2025-03-01"}`: "delivery_date", `{"notes": "` + long + `"}`: "notes", `{"phone_number": "12"}`: "phone_number", `{"client": 1}`: "client",
+		`{"client_id": 999999999}`: "client_id", `{"client_id": "1"}`: "client_id", `{"client_id": -1}`: "client_id",
+		`{"date": "2025-02-30"}`: "date", `{"date": "2199-01-01"}`: "date",
+		`{"date": "2025-03-02", "delivery_date": "2025-03-01"}`: "delivery_date", `{"notes": "` + long + `"}`: "notes",
+		`{"phone_number": "12"}`: "phone_number", `{"client": 1}`: "client",
 		`{"phone_number": 91}`: "phone_number",
 	} {
 		r.clerk.PUT(r.path, body).Problem(422, "Validation error").Contains(`"field":"` + field + `"`)
 	}
 	for body, field := range map[string]string{
-		`{"item_name": null}`: "item_name", `{"item_name": " "}`: "item_name", `{"item_name": "` + long[:402] + `"}`: "item_name", `{"weight": 0}`: "weight", `{"weight": -1}`: "weight",
-		`{"weight": 1.2345}`: "weight", `{"weight": 1e3}`: "weight", `{"weight": "250"}`: "weight", `{"quantity": 0}`: "quantity", `{"quantity": 1.5}`: "quantity",
-		`{"client_id": 999999999}`: "client_id", `{"slip_number": 12}`: "slip_number", `{"slip_number": "` + long[:82] + `"}`: "slip_number", `{"touch": 92}`: "touch",
+		`{"item_name": null}`: "item_name", `{"item_name": " "}`: "item_name", `{"item_name": "` + long[:402] + `"}`: "item_name",
+		`{"weight": 0}`: "weight", `{"weight": -1}`: "weight",
+		`{"weight": 1.2345}`: "weight", `{"weight": 1e3}`: "weight", `{"weight": "250"}`: "weight", `{"quantity": 0}`: "quantity",
+		`{"quantity": 1.5}`:        "quantity",
+		`{"client_id": 999999999}`: "client_id", `{"slip_number": 12}`: "slip_number", `{"slip_number": "` + long[:82] + `"}`: "slip_number",
+		`{"touch": 92}`: "touch",
 	} {
 		r.clerk.PUT(r.entry(0), body).Problem(422, "Validation error").Contains(`"field":"` + field + `"`)
 		if field != "item_name" {
@@ -135,12 +144,17 @@ func TestDraftRefusesWhatIsWrongAndChangesNothing(t *testing.T) {
 func TestEveryFaultIsToldBesideUnknownIds(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
-	s.clerk.POST("/client-order", `{"client_id": 999999999, "date": "soon", "items": [{"item_name": " ", "weight": 0, "making_charge": "much"}]}`).Problem(422, "Validation error").
-		Contains(`"field":"client_id"`, `"field":"date"`, `"field":"items[0].item_name"`, `"field":"items[0].weight"`, `"field":"items[0].making_charge"`)
-	s.clerk.PUT(s.path(), `{"client_id": 999999999, "date": "2199-01-01"}`).Problem(422, "Validation error").Contains(`"field":"client_id"`, `"field":"date"`)
-	s.clerk.POST("/takada", `{"client_order_id": 999999999, "date": "2199-01-01", "items": [{"item_name": "", "weight": "5", "karigar_id": 999999999}]}`).
+	s.clerk.POST("/client-order", `{"client_id": 999999999, "date": "soon", "items": [{"item_name": " ", "weight": 0, "making_charge": `+
+		`"much"}]}`).Problem(422, "Validation error").
+		Contains(`"field":"client_id"`, `"field":"date"`, `"field":"items[0].item_name"`, `"field":"items[0].weight"`,
+			`"field":"items[0].making_charge"`)
+	s.clerk.PUT(s.path(), `{"client_id": 999999999, "date": "2199-01-01"}`).Problem(422, "Validation error").Contains(`"field":"client_id"`,
+		`"field":"date"`)
+	s.clerk.POST("/takada", `{"client_order_id": 999999999, "date": "2199-01-01", "items": [{"item_name": "", "weight": "5", "karigar_id": `+
+		`999999999}]}`).
 		Problem(422, "Validation error").
-		Contains(`"field":"client_order_id"`, `"field":"date"`, `"field":"items[0].item_name"`, `"field":"items[0].weight"`, `"field":"items[0].karigar_id"`)
+		Contains(`"field":"client_order_id"`, `"field":"date"`, `"field":"items[0].item_name"`, `"field":"items[0].weight"`,
+			`"field":"items[0].karigar_id"`)
 
 	r := openReview(t, "payal 250 gm slip 1\nring 5 gm slip 2\nchain 20 gm slip 3")
 	require.Contains(t, r.clerk.GET("/order-drafts?slip_number=2").Status(200).Text, `"slip_number":"3"`)

@@ -47,7 +47,8 @@ type KhataRead struct {
 }
 
 func readOf(id int64, r ledgercmd.KhataResult) KhataRead {
-	k := KhataRead{UploadID: id, Status: "done", Pipeline: r.Pipeline, Engine: r.Engine, Pages: r.Pages, Entries: r.Entries, Warnings: r.Warnings}
+	k := KhataRead{UploadID: id, Status: "done", Pipeline: r.Pipeline, Engine: r.Engine, Pages: r.Pages, Entries: r.Entries,
+		Warnings: r.Warnings}
 	if r.Pipeline == khata.V2 {
 		k.Rows = khata.Rows(r.Entries)
 	}
@@ -102,7 +103,8 @@ func khataOp(id, method, path, summary string) api.Op {
 // ScannedPages registers the uploads of khata pages, and their submission.
 func (r *Routes) ScannedPages() {
 	r.khataUpload("upload-khata", "/khata-upload", khata.V1, "Read a scanned khata page: JPEG, PNG, WebP, TIFF or PDF")
-	r.khataUpload("upload-khata-v2", "/khata-upload-v2", khata.V2, "Read a scanned khata page with the second pipeline, which also finds similar names and groups rows")
+	r.khataUpload("upload-khata-v2", "/khata-upload-v2", khata.V2, "Read a scanned khata page with the second pipeline, which also finds "+
+		"similar names and groups rows")
 	list := khataOp("list-khata-uploads", "GET", "/khata-uploads", "List the uploads of khata pages, newest first")
 	list.Reads = []string{"khatas"}
 	api.Handle(r.API, list, func(ctx context.Context, in *struct {
@@ -157,10 +159,11 @@ func (r *Routes) Original(ctx context.Context, k ledgerview.Khata) (api.Content,
 		err = errRemoved
 	}
 	name := fmt.Sprintf("khata-%d.%s", k.ID, k.Type[strings.Index(k.Type, "/")+1:])
-	return api.Content{Type: k.Type, Name: name, Inline: strings.HasPrefix(k.Type, "image/"), Write: func(_ context.Context, w io.Writer) error {
-		_, err := w.Write(file)
-		return err
-	}}, err
+	return api.Content{Type: k.Type, Name: name, Inline: strings.HasPrefix(k.Type, "image/"),
+		Write: func(_ context.Context, w io.Writer) error {
+			_, err := w.Write(file)
+			return err
+		}}, err
 }
 
 func (r *Routes) uploadOf(ctx context.Context, k ledgerview.Khata) (KhataUpload, error) {
@@ -184,7 +187,8 @@ func (r *Routes) uploadOf(ctx context.Context, k ledgerview.Khata) (KhataUpload,
 
 func (r *Routes) khataUpload(id, path, pipeline, summary string) {
 	op := khataOp(id, "POST", path, summary)
-	op.Status, op.Limit, op.MaxBody, op.DryRun, op.Within, op.StrictBody = http.StatusOK, "ledger_khata_upload", khataBytes, true, khataTimeout, true
+	op.Status, op.Limit, op.MaxBody, op.DryRun, op.Within, op.StrictBody = http.StatusOK, "ledger_khata_upload", khataBytes, true,
+		khataTimeout, true
 	op.Expensive, op.EmptyFile, op.Errors = true, errEmptyFile, []int{http.StatusUnsupportedMediaType, http.StatusServiceUnavailable}
 	api.Handle(r.API, op, func(ctx context.Context, in *struct{ File api.File }) (*khataAnswer, error) {
 		file, err := io.ReadAll(in.File.Open())
@@ -312,7 +316,8 @@ func (b SubmitRows) asked() ([]khata.Asked, error) {
 			asked, faults := l.entries(row, at)
 			wrong = append(wrong, faults...)
 			rows = append(rows, khata.Asked{
-				Ledger: l.ledger, Account: row.Account, Row: asked, Of: []int{i}, Place: func(field string) string { return strings.TrimSuffix(at+field, ".") },
+				Ledger: l.ledger, Account: row.Account, Row: asked, Of: []int{i},
+				Place: func(field string) string { return strings.TrimSuffix(at+field, ".") },
 			})
 		}
 	}

@@ -40,7 +40,8 @@ func typed(lines ...string) []byte {
 	content += " ET"
 	return fmt.Appendf(nil, "%%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"+
 		"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj\n"+
-		"4 0 obj<</Length %d>>stream\n%s\nendstream endobj\n5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\ntrailer<</Root 1 0 R>>\n", len(content), content)
+		"4 0 obj<</Length %d>>stream\n%s\nendstream endobj\n5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj\ntrailer<</Root 1 0 "+
+		"R>>\n", len(content), content)
 }
 
 // scanned is an answer to an upload.
@@ -119,7 +120,8 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 	stranger.GET(at+"/original").Problem(404, "Khata upload not found")
 
 	// What was read can be sent back as it is, with the fields that nobody reads.
-	body := fmt.Sprintf(`{"upload_id":%d,"entries":[%s,{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-02","item_name":"cash","amount":20000}]}`, *read.UploadID, strings.ReplaceAll(string(read.Entries[0]), `"amount":null`, `"amount":10`), sbi)
+	body := fmt.Sprintf(`{"upload_id":%d,"entries":[%s,{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-02","item_name":"cash",`+
+		`"amount":20000}]}`, *read.UploadID, strings.ReplaceAll(string(read.Entries[0]), `"amount":null`, `"amount":10`), sbi)
 	stranger.POST("/khata-submit", body).Status(404)
 	clerk.With("Bahi-Dry-Run", "true").POST("/khata-submit", body).Status(200).Contains(`"created":2`,
 		fmt.Sprintf(`"ledger":"bank","account_id":%d}`, sbi),
@@ -143,7 +145,8 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 	require.Equal(t, 2, done.Created)
 	require.Equal(t, []int{0, 1}, []int{done.Results[0].Index, done.Results[1].Index})
 	require.Equal(t, []int64{imran, sbi}, []int64{done.Results[0].AccountID, done.Results[1].AccountID})
-	clerk.GET(fmt.Sprintf("/karigar-ledger/%d/row/%d", imran, done.Results[0].RowID)).Status(200).Contains(`"fine_weight":497.5`, `"crystal_balance":-497.5`)
+	clerk.GET(fmt.Sprintf("/karigar-ledger/%d/row/%d", imran, done.Results[0].RowID)).Status(200).Contains(`"fine_weight":497.5`,
+		`"crystal_balance":-497.5`)
 	clerk.GET(fmt.Sprintf("/bank-ledger/%d/row/%d", sbi, done.Results[1].RowID)).Status(200).Contains(`"balance":20000`)
 	clerk.GET(at).Status(200).JSON(&upload)
 	require.True(t, upload.Submitted)
@@ -153,14 +156,16 @@ func TestPageIsReadCheckedAndSubmitted(t *testing.T) {
 	}
 	clerk.GET(at).Contains(fmt.Sprintf(posts, imran, done.Results[0].RowID, sbi, done.Results[1].RowID))
 	clerk.POST("/khata-submit", body).Problem(409, "Khata upload was already submitted")
-	clerk.POST("/khata/submit", fmt.Sprintf(`{"upload_id":%d,"rows":[{"ledger":"bank","account_id":%d,"date":"2025-03-02","in_entries":[{"amount":1}]}]}`, *read.UploadID, sbi)).Problem(409, "Khata upload was already submitted")
+	clerk.POST("/khata/submit", fmt.Sprintf(`{"upload_id":%d,"rows":[{"ledger":"bank","account_id":%d,"date":"2025-03-02",`+
+		`"in_entries":[{"amount":1}]}]}`, *read.UploadID, sbi)).Problem(409, "Khata upload was already submitted")
 	clerk.DELETE(fmt.Sprintf("/karigar-ledger-row/%d", done.Results[0].RowID)).Status(204)
 	clerk.POST("/khata-submit", body).Problem(409, "Khata upload was already submitted")
 
 	auditor := o.Operator().With("Bahi-Workspace", o.Home)
 	trail := auditor.GET(fmt.Sprintf("/audit/trail?kind=bankrow&id=%d", done.Results[1].RowID)).Status(200)
 	trail.Contains(`"change":"added"`, `"kind":"bankrow"`)
-	auditor.GET(fmt.Sprintf("/audit/trail?kind=karigarrow&id=%d", done.Results[0].RowID)).Status(200).Contains(`"change":"added"`, `"change":"deleted"`)
+	auditor.GET(fmt.Sprintf("/audit/trail?kind=karigarrow&id=%d", done.Results[0].RowID)).Status(200).Contains(`"change":"added"`,
+		`"change":"deleted"`)
 }
 
 func TestUploadsAreListedNewestFirst(t *testing.T) {
@@ -210,7 +215,9 @@ func TestSecondPipelineGroupsRowsThatCanBeSubmitted(t *testing.T) {
 	scan(t, clerk, "/khata-upload-v2", typed("Party: Meena Shaah", "IN", "1/3 cash 20,000", "1/3 silver 10 g")).Status(200).JSON(&read)
 	require.Equal(t, "v2", read.Pipeline)
 	require.Len(t, read.Rows, 1)
-	require.JSONEq(t, fmt.Sprintf(`{"ledger":"client","account_id":%d,"party_name":"Meena Shaah","date":"%s","in_entries":[{"item_name":"cash","amount":20000},{"item_name":"silver","weight":10}],"out_entries":[]}`, meena, dateIn(t, read.Rows[0])), string(read.Rows[0]))
+	require.JSONEq(t, fmt.Sprintf(`{"ledger":"client","account_id":%d,"party_name":"Meena Shaah","date":"%s",`+
+		`"in_entries":[{"item_name":"cash","amount":20000},{"item_name":"silver","weight":10}],"out_entries":[]}`, meena,
+		dateIn(t, read.Rows[0])), string(read.Rows[0]))
 	require.Contains(t, strings.Join(read.Warnings, "\n"), `"Meena Shaah" is taken for client "Meena Shah"`)
 	row := strings.Replace(string(read.Rows[0]), `"weight":10`, `"weight":10,"touch":92`, 1)
 	clerk.POST("/khata/submit", fmt.Sprintf(`{"upload_id":%d,"rows":[%s]}`, *read.UploadID, row)).Status(201).Contains(`"created":1`)
@@ -239,15 +246,24 @@ func TestWrongSubmissionsNameTheirEntriesAndPostNothing(t *testing.T) {
 		`{"entries":"x"}`:                            "entries",
 		`{"upload_id":"x","entries":[` + good + `]}`: "upload_id",
 		`{"upload_id":0,"entries":[` + good + `]}`:   "upload_id",
-		`{"entries":[` + good + `,` + strings.Replace(good, `"amount":5`, `"amount":-5`, 1) + `]}`:                                  "entries[1].amount",
-		`{"entries":[` + good + `,` + strings.Replace(good, `"in"`, `"left"`, 1) + `]}`:                                             "entries[1].side",
-		`{"entries":[` + good + `,` + strings.Replace(good, `"bank"`, `"shop"`, 1) + `]}`:                                           "entries[1].ledger",
-		`{"entries":[` + good + `,` + strings.Replace(good, `"amount":5`, `"amount":5,"weight":1`, 1) + `]}`:                        "entries[1].weight",
-		`{"entries":[` + good + `,` + strings.Replace(good, `"amount":5`, `"amount":5,"gold":1`, 1) + `]}`:                          "entries[1].gold",
-		`{"entries":[` + good + `,` + strings.Replace(good, `2025-03-01`, `2199-01-01`, 1) + `]}`:                                   "entries[1].date",
-		fmt.Sprintf(`{"entries":[%s,{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-01","amount":5}]}`, good, foreign): "entries[1].account_id",
-		fmt.Sprintf(`{"entries":[%s,{"ledger":"client","account_id":%d,"side":"in","date":"2025-03-01","amount":5}]}`, good, sbi):   "entries[1].account_id",
-		`{"entries":[` + strings.Replace(good, `"amount":5`, `"amount":5,"item_name":"`+strings.Repeat("x", 501)+`"`, 1) + `]}`:     "entries[0].item_name",
+		`{"entries":[` + good + `,` + strings.Replace(good, `"amount":5`, `"amount":-5`,
+			1) + `]}`: "entries[1].amount",
+		`{"entries":[` + good + `,` + strings.Replace(good, `"in"`, `"left"`,
+			1) + `]}`: "entries[1].side",
+		`{"entries":[` + good + `,` + strings.Replace(good, `"bank"`, `"shop"`,
+			1) + `]}`: "entries[1].ledger",
+		`{"entries":[` + good + `,` + strings.Replace(good, `"amount":5`, `"amount":5,"weight":1`,
+			1) + `]}`: "entries[1].weight",
+		`{"entries":[` + good + `,` + strings.Replace(good, `"amount":5`, `"amount":5,"gold":1`,
+			1) + `]}`: "entries[1].gold",
+		`{"entries":[` + good + `,` + strings.Replace(good, `2025-03-01`, `2199-01-01`,
+			1) + `]}`: "entries[1].date",
+		fmt.Sprintf(`{"entries":[%s,{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-01","amount":5}]}`, good,
+			foreign): "entries[1].account_id",
+		fmt.Sprintf(`{"entries":[%s,{"ledger":"client","account_id":%d,"side":"in","date":"2025-03-01","amount":5}]}`, good,
+			sbi): "entries[1].account_id",
+		`{"entries":[` + strings.Replace(good, `"amount":5`, `"amount":5,"item_name":"`+strings.Repeat("x", 501)+`"`,
+			1) + `]}`: "entries[0].item_name",
 	} {
 		clerk.POST("/khata-submit", body).Status(422).Contains(`"field":"` + field + `"`)
 	}
@@ -275,8 +291,10 @@ func TestWrongSubmissionsNameTheirEntriesAndPostNothing(t *testing.T) {
 
 	clerk.PUT("/books/lock", `{"locked_through":"2025-03-01"}`).Status(200)
 	late := strings.Replace(good, "2025-03-01", "2025-03-02", 1)
-	clerk.POST("/khata-submit", `{"entries":[`+late+`,`+good+`]}`).Problem(409, "Books are locked through 2025-03-01").Contains(`"field":"entries[1].date"`)
-	clerk.POST("/khata-submit", `{"entries":[`+late+`,`+good+`,`+strings.Replace(late, `"amount":5`, `"amount":0`, 1)+`]}`).Status(422).Contains(`"entries[1].date"`, `"entries[2].amount"`)
+	clerk.POST("/khata-submit", `{"entries":[`+late+`,`+good+`]}`).Problem(409,
+		"Books are locked through 2025-03-01").Contains(`"field":"entries[1].date"`)
+	clerk.POST("/khata-submit", `{"entries":[`+late+`,`+good+`,`+strings.Replace(late, `"amount":5`, `"amount":0`,
+		1)+`]}`).Status(422).Contains(`"entries[1].date"`, `"entries[2].amount"`)
 	clerk.GET(fmt.Sprintf("/bank/%d", sbi)).Status(200).Contains(`"balance":0`)
 }
 
@@ -288,7 +306,8 @@ func TestFilesThatCannotBeReadAreRefused(t *testing.T) {
 	scan(t, clerk, "/khata-upload", []byte("\x00\x00\x00\x18ftypheic")).Status(415).Contains("HEIC")
 	scan(t, clerk, "/khata-upload", append([]byte("\x89PNG\r\n\x1a\n"), make([]byte, 100)...)).Status(422).Contains(`"field":"file"`)
 	scan(t, clerk, "/khata-upload", append([]byte("%PDF-1.4\n"), make([]byte, 15<<20)...)).Status(413)
-	scan(t, clerk.With("Prefer", "respond-async", "Bahi-Dry-Run", "true"), "/khata-upload", typed("one")).Status(422).Contains(`"field":"Prefer"`)
+	scan(t, clerk.With("Prefer", "respond-async", "Bahi-Dry-Run", "true"), "/khata-upload",
+		typed("one")).Status(422).Contains(`"field":"Prefer"`)
 	clerk.POST("/khata-upload", `{}`).Status(415)
 }
 
@@ -300,14 +319,16 @@ func TestARepetitionOfAnUploadThatIsReadLaterIsAnsweredSoToo(t *testing.T) {
 	file := []byte("%PDF-1.4 nothing") // which is never read
 	later := scan(t, again.With("Prefer", "respond-async"), "/khata-upload", file).Status(202)
 	repeated := scan(t, again, "/khata-upload", file).Status(202)
-	require.Equal(t, []string{later.Text, later.Header("Location"), ""}, []string{repeated.Text, repeated.Header("Location"), repeated.Header("Preference-Applied")})
+	require.Equal(t, []string{later.Text, later.Header("Location"), ""},
+		[]string{repeated.Text, repeated.Header("Location"), repeated.Header("Preference-Applied")})
 }
 
 func TestUploadsAreReadLaterAndRemovedWhenTheyAreOld(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	clerk := o.Clerk(o.Home)
-	answer := scan(t, clerk.With("Prefer", "respond-async"), "/khata-upload", typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5")).Status(202)
+	answer := scan(t, clerk.With("Prefer", "respond-async"), "/khata-upload",
+		typed("Party: Imran", "OUT", "1/3 silver 500 99.5 497.5")).Status(202)
 	require.Equal(t, "respond-async", answer.Header("Preference-Applied"))
 	at := answer.Header("Location")
 	var upload scanned
@@ -361,7 +382,8 @@ func TestWithoutProgramsTheServerRunsAndSaysSo(t *testing.T) {
 	scan(t, clerk, "/khata-upload", page).Status(503)
 	o.Anonymous().GET("/readyz").Contains("BAHI_OCR=off")
 	sbi := opened(t, clerk, "/bank", "SBI")
-	clerk.POST("/khata-submit", fmt.Sprintf(`{"entries":[{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-01","amount":5}]}`, sbi)).Status(201)
+	clerk.POST("/khata-submit", fmt.Sprintf(`{"entries":[{"ledger":"bank","account_id":%d,"side":"in","date":"2025-03-01","amount":5}]}`,
+		sbi)).Status(201)
 }
 
 func TestShippedPageIsRead(t *testing.T) {

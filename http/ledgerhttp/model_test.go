@@ -398,7 +398,8 @@ func TestEveryLedgerAmountsToWhatAModelSays(t *testing.T) {
 				w.done(w.With("Bahi-Reason", "x").PUT("/books/lock", `{"locked_through":`+through+`}`))
 			},
 			"delete account": func(*rapid.T) {
-				if account, l := w.account(); rapid.IntRange(0, 3).Draw(rt, "really") == 0 && w.done(w.DELETE(at(ledgerhttp.Served()[l.Name].Delete, account))) {
+				if account, l := w.account(); rapid.IntRange(0, 3).Draw(rt, "really") == 0 &&
+					w.done(w.DELETE(at(ledgerhttp.Served()[l.Name].Delete, account))) {
 					delete(w.accounts, account)
 				}
 			},

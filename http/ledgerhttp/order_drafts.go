@@ -70,13 +70,15 @@ func (r *Routes) OrderDrafts() {
 			return api.Done(ctx, out, err)
 		})
 	r.draftEntries()
-	numbering := draftOp("recalculate-slip-numbers", "POST", "/{draft_id}/recalculate_slip_numbers", "Give the entries of each client the next slip number")
+	numbering := draftOp("recalculate-slip-numbers", "POST", "/{draft_id}/recalculate_slip_numbers",
+		"Give the entries of each client the next slip number")
 	numbering.Status = http.StatusOK
 	api.Handle(r.API, numbering,
 		func(ctx context.Context, in *ByDraft) (*api.Tagged[ledgerview.OrderDraft], error) {
 			return r.draftWritten(ctx)(ledgercmd.AssignSlips(ctx, api.Request(ctx), r.Books, in.ID))
 		})
-	converting := draftOp("convert-order-draft", "POST", "/{draft_id}/convert", "Turn an order draft into client orders, one for each client and slip number")
+	converting := draftOp("convert-order-draft", "POST", "/{draft_id}/convert",
+		"Turn an order draft into client orders, one for each client and slip number")
 	converting.Status, converting.Errors = http.StatusOK, []int{http.StatusConflict}
 	api.Handle(r.API, converting,
 		func(ctx context.Context, in *struct {
@@ -138,21 +140,24 @@ func (r *Routes) draftEntries() {
 }
 
 // draftWritten returns the answer to a write: the draft as the command left it.
-func (r *Routes) draftWritten(ctx context.Context) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[ledgerview.OrderDraft], error) {
+func (r *Routes) draftWritten(ctx context.Context) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[ledgerview.OrderDraft],
+	error) {
 	return written(ctx, r, func(out commands.Outcome[orderdraft.State]) ledgerview.OrderDraft {
 		return ledgerview.DraftAfter(number(out.ID), out.State, out.CreatedAt, r.Zone, out.Revision)
 	})
 }
 
 // entryWritten returns the answer to a write of an entry, which at finds.
-func (r *Routes) entryWritten(ctx context.Context, at func([]orderdraft.Entry) int) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[ledgerview.DraftEntry], error) {
+func (r *Routes) entryWritten(ctx context.Context, at func([]orderdraft.Entry) int) func(commands.Outcome[orderdraft.State],
+	error) (*api.Tagged[ledgerview.DraftEntry], error) {
 	return written(ctx, r, func(out commands.Outcome[orderdraft.State]) ledgerview.DraftEntry {
 		return ledgerview.DraftEntryAfter(out.State.Entries[at(out.State.Entries)])
 	})
 }
 
 // written returns an answer of a draft's state, with its personal values opened.
-func written[T any](ctx context.Context, r *Routes, shown func(commands.Outcome[orderdraft.State]) T) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[T], error) {
+func written[T any](ctx context.Context, r *Routes,
+	shown func(commands.Outcome[orderdraft.State]) T) func(commands.Outcome[orderdraft.State], error) (*api.Tagged[T], error) {
 	return func(out commands.Outcome[orderdraft.State], err error) (*api.Tagged[T], error) {
 		if err == nil {
 			out.State, err = commands.Reveal(ctx, r.Books.Commands, out.State)

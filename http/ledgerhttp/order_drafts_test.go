@@ -52,7 +52,8 @@ func openChat(t *testing.T, change ...func(*app.Settings)) chat {
 
 // message is an envelope with a text.
 func message(id, from, text string, at time.Time) string {
-	return fmt.Sprintf(`{"type":"message","timestamp":%d,"payload":{"id":%q,"source":%q,"type":"text","payload":{"text":%q}}}`, at.UnixMilli(), id, from, text)
+	return fmt.Sprintf(`{"type":"message","timestamp":%d,"payload":{"id":%q,"source":%q,"type":"text","payload":{"text":%q}}}`,
+		at.UnixMilli(), id, from, text)
 }
 
 // settled waits until so many calls have a verdict.
@@ -119,7 +120,8 @@ func TestMessageBecomesADraftAndIsConfirmedOnce(t *testing.T) {
 	require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$`, d.CreatedAt)
 	require.Len(t, d.Entries, 2)
 	e := d.Entries[0]
-	require.Equal(t, []any{"payal", "250", int64(4), "Ramesh", "214", "rules"}, []any{*e.Item, e.Weight.String(), *e.Quantity, *e.Client, *e.Slip, e.Parser})
+	require.Equal(t, []any{"payal", "250", int64(4), "Ramesh", "214", "rules"},
+		[]any{*e.Item, e.Weight.String(), *e.Quantity, *e.Client, *e.Slip, e.Parser})
 	require.Nil(t, d.Entries[1].Quantity)
 
 	replies := c.outbox(1)
@@ -136,9 +138,11 @@ func TestMessageBecomesADraftAndIsConfirmedOnce(t *testing.T) {
 	c.Operator().GET("/order-drafts?page=2").Status(422)
 	c.Operator().GET("/order-drafts?nonsense=1").Status(422)
 
-	id, _, err := ledgercmd.ReceiveDraft(t.Context(), commands.Request{Workspace: c.Sys.Home}, c.Sys.Books, ledgercmd.Message{ID: "another", From: asha, Text: "hello"})
+	id, _, err := ledgercmd.ReceiveDraft(t.Context(), commands.Request{Workspace: c.Sys.Home}, c.Sys.Books,
+		ledgercmd.Message{ID: "another", From: asha, Text: "hello"})
 	require.NoError(t, err)
-	same, _, err := ledgercmd.ReceiveDraft(t.Context(), commands.Request{Workspace: c.Sys.Home}, c.Sys.Books, ledgercmd.Message{ID: "another", From: asha, Text: "changed"})
+	same, _, err := ledgercmd.ReceiveDraft(t.Context(), commands.Request{Workspace: c.Sys.Home}, c.Sys.Books,
+		ledgercmd.Message{ID: "another", From: asha, Text: "changed"})
 	require.NoError(t, err)
 	require.Equal(t, id, same, "a message makes one draft, whatever a repetition says")
 }
@@ -161,7 +165,8 @@ func TestMessageIsReadByTheModelAndOtherwiseByRules(t *testing.T) {
 	}
 	d := read("ABEG1", "slip 214 Ramesh bhai ke liye payal, wazan 250 gm, 4 pcs")
 	require.Equal(t, []any{"payal", "250", int64(4), "Ramesh", "214", "model"},
-		[]any{*d.Entries[0].Item, d.Entries[0].Weight.String(), *d.Entries[0].Quantity, *d.Entries[0].Client, *d.Entries[0].Slip, d.Entries[0].Parser})
+		[]any{*d.Entries[0].Item, d.Entries[0].Weight.String(), *d.Entries[0].Quantity, *d.Entries[0].Client, *d.Entries[0].Slip,
+			d.Entries[0].Parser})
 	for i, id := range []string{"ABEG2", "ABEG3"} {
 		d = read(id, "ring 20.5 gm")
 		require.Equal(t, []string{"ring", "rules"}, []string{*d.Entries[0].Item, d.Entries[0].Parser})
@@ -178,7 +183,8 @@ func TestUserWhoWroteWithAListedPhoneIsKnownWithoutIt(t *testing.T) {
 	c := openChat(t)
 	wrote := func(id, phone, text string) {
 		t.Helper()
-		c.gateway.POST(gatewayPath, fmt.Sprintf(`{"type":"message","payload":{"id":%q,"source":%q,"sender":{"userId":"IN.777"},"type":"text","payload":{"text":%q}}}`, id, phone, text)).Status(200)
+		c.gateway.POST(gatewayPath, fmt.Sprintf(`{"type":"message","payload":{"id":%q,"source":%q,"sender":{"userId":"IN.777"},"type":"text",`+
+			`"payload":{"text":%q}}}`, id, phone, text)).Status(200)
 	}
 	wrote("1", "", "payal 250 gm")
 	require.Equal(t, "ignored", c.settled(1)[0].Verdict, "nobody knows who that is")
@@ -226,7 +232,8 @@ func TestErasedSenderLeavesDraftsWithoutWords(t *testing.T) {
 	call := c.settled(1)[0]
 	c.outbox(1)
 	d := c.drafts()[0]
-	require.Equal(t, []any{"payal", "Xylocarpa", []string{`"before Diwali" was not used`}}, []any{*d.Entries[0].Item, *d.Entries[0].Client, d.Warnings})
+	require.Equal(t, []any{"payal", "Xylocarpa", []string{`"before Diwali" was not used`}},
+		[]any{*d.Entries[0].Item, *d.Entries[0].Client, d.Warnings})
 	require.LessOrEqual(t, d.Entries[0].Confidence, unit.Share(60_000))
 	_, err := ledgercmd.EraseSender(t.Context(), commands.Request{Workspace: c.Sys.Home}, c.Sys.Commands, asha)
 	require.NoError(t, err)

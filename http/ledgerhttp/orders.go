@@ -93,7 +93,8 @@ func (r *Routes) known(ctx context.Context, f ledgerview.OrderFilter) (err error
 }
 
 // orderWritten returns an order as a command left it.
-func (r *Routes) orderWritten(ctx context.Context, out commands.Outcome[order.State], err error) (*api.Tagged[ledgerview.ClientOrder], error) {
+func (r *Routes) orderWritten(ctx context.Context, out commands.Outcome[order.State], err error) (*api.Tagged[ledgerview.ClientOrder],
+	error) {
 	return api.WriteResult(ctx, out, err, func(out commands.Outcome[order.State]) ledgerview.ClientOrder {
 		o := r.orderShown(ctx, out.Position, number(out.ID), out.State.Order)
 		if out.Revision >= 0 {

@@ -45,7 +45,8 @@ func (r *Routes) ordersPDF() {
 			Type: pdfType, Name: "client-orders.pdf", Inline: true, Drawn: true,
 			Write: func(ctx context.Context, w io.Writer) error {
 				o.Each = func(take func(pdf.Order) error) error {
-					return r.Views.EachOrder(ctx, workspace(ctx), page, in.OrderFilter, func(one ledgerview.ClientOrder) error { return take(drawnOrder(one)) })
+					return r.Views.EachOrder(ctx, workspace(ctx), page, in.OrderFilter,
+						func(one ledgerview.ClientOrder) error { return take(drawnOrder(one)) })
 				}
 				o.Drawn = func() (pdf.Drawn, error) {
 					var as ledgerview.As // of the rows that were read

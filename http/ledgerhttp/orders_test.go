@@ -47,7 +47,8 @@ func (s shop) orders(client int64, slip string) int64 {
 }
 
 func (s shop) delivers(order int64, weight string) int64 {
-	return made(s.clerk, "/takada", `{"client_order_id":%d,"date":"2025-03-05","items":[{"item_name":"payal","weight":%s,"karigar_id":%d}]}`, order, weight, s.karigar)
+	return made(s.clerk, "/takada", `{"client_order_id":%d,"date":"2025-03-05","items":[{"item_name":"payal","weight":%s,"karigar_id":%d}]}`,
+		order, weight, s.karigar)
 }
 
 func (s shop) path() string { return fmt.Sprint("/client-order/", s.order) }
@@ -71,9 +72,12 @@ func TestAnOrderIsAddedChangedDeliveredAndDeleted(t *testing.T) {
 	require.Equal(t, `"0"`, a.Header("ETag"))
 	ids, _ := items(a)
 	shown := func(delivered, pending, status string, revision int) string {
-		return fmt.Sprintf(`{"id":%d,"client_id":%d,"client_name":"Meena Shah","slip_number":"12","date":"2025-03-01","delivery_date":"2025-04-01","items":[
-			{"id":%d,"item_name":"payal","weight":20.5,"making_charge":1250.5,"quantity":2},{"id":%d,"item_name":"ring","weight":10,"making_charge":0}],
-			"delivered_weight":%s,"pending_weight":%s,"status":%q,"revision":%d}`, s.order, s.client, ids[0], ids[1], delivered, pending, status, revision)
+		return fmt.Sprintf(`{"id":%d,"client_id":%d,"client_name":"Meena Shah","slip_number":"12","date":"2025-03-01",`+
+			`"delivery_date":"2025-04-01","items":[
+			{"id":%d,"item_name":"payal","weight":20.5,"making_charge":1250.5,"quantity":2},{"id":%d,"item_name":"ring","weight":10,`+
+			`"making_charge":0}],
+			"delivered_weight":%s,"pending_weight":%s,"status":%q,"revision":%d}`, s.order, s.client, ids[0], ids[1], delivered, pending,
+			status, revision)
 	}
 	a.Body(shown("0", "30.5", "open", 0))
 	first := s.delivers(s.order, "20")
@@ -84,7 +88,8 @@ func TestAnOrderIsAddedChangedDeliveredAndDeleted(t *testing.T) {
 	s.clerk.PUT(s.path(), read.Text).Status(200).Body(shown("31", "-0.5", "delivered", 0)) // what was read changes nothing
 
 	edited := s.clerk.With("If-Match", `"0"`, "Bahi-Reason", "she took two rings").PUT(s.path(), fmt.Sprintf(
-		`{"slip_number":null,"delivery_date":null,"items":[{"id":%d,"item_name":"rings","weight":20,"quantity":2},{"item_name":"chain","weight":15.5}]}`, ids[1])).Status(200)
+		`{"slip_number":null,"delivery_date":null,"items":[{"id":%d,"item_name":"rings","weight":20,"quantity":2},{"item_name":"chain",`+
+			`"weight":15.5}]}`, ids[1])).Status(200)
 	require.Equal(t, `"1"`, edited.Header("ETag"))
 	after, rest := items(edited)
 	require.Equal(t, "rings 20;chain 15.5;", rest)
@@ -145,7 +150,8 @@ func TestOrdersAreListedByPageAndByClient(t *testing.T) {
 	s.clerk.GET("/client-orders?client_id=999999999").Problem(404, "Client not found")
 	s.clerk.GET("/client-orders/pdf?client_id=999999999").Problem(404, "Client not found")
 	s.clerk.GET(fmt.Sprint("/client-orders?client_id=", s.karigar)).Problem(404, "Client not found")
-	for _, bad := range []string{"page_size=101", "page_size=0", "page=0", "page=x", "client_id=0", "client_id=x", "as_of=2025-03-01", "known_at=1", "status=open", "page=1&page=2"} {
+	for _, bad := range []string{"page_size=101", "page_size=0", "page=0", "page=x", "client_id=0", "client_id=x", "as_of=2025-03-01",
+		"known_at=1", "status=open", "page=1&page=2"} {
 		a := s.clerk.GET("/client-orders?" + bad).Status(422)
 		require.Contains(t, a.Text, `"field":"`+strings.Split(bad, "=")[0]+`"`, bad)
 		require.Contains(t, s.clerk.GET("/client-orders/pdf?"+bad).Status(422).Text, strings.Split(bad, "=")[0], bad)
@@ -163,7 +169,8 @@ func TestADryRunOfOrdersSaysWhatWouldBe(t *testing.T) {
 		"items":[{"item_name":"ring","weight":2,"making_charge":0}],"delivered_weight":0,"pending_weight":2,"status":"open"}`, s.client))
 	s.delivers(s.order, "5")
 	require.Contains(t, dry.PUT(s.path(), `{"items":[{"item_name":"ring","weight":7}]}`).Status(200).Text, `"pending_weight":2`)
-	dry.POST("/takada", fmt.Sprintf(`{"client_order_id":%d,"date":"2025-03-05","items":[{"item_name":"ring","weight":2}]}`, s.order)).Status(200).
+	dry.POST("/takada", fmt.Sprintf(`{"client_order_id":%d,"date":"2025-03-05","items":[{"item_name":"ring","weight":2}]}`,
+		s.order)).Status(200).
 		Body(fmt.Sprintf(`{"client_order_id":%d,"date":"2025-03-05","items":[{"item_name":"ring","weight":2,"karigar_id":null}]}`, s.order))
 	dry.DELETE(s.path()).Status(200)
 	require.Contains(t, s.clerk.GET("/client-orders").Status(200).Text, `"total":1`)
@@ -203,30 +210,43 @@ func TestBadOrdersAreRefused(t *testing.T) {
 		"no date":                       {`{"client_id":{client},"items":` + item + `}`, "date"},
 		"a date after tomorrow":         {`{"client_id":{client},"date":"2199-12-31","items":` + item + `}`, "date"},
 		"no such day":                   {`{"client_id":{client},"date":"2025-02-30","items":` + item + `}`, "date"},
-		"delivery before the order":     {`{"client_id":{client},"date":"2025-03-02","delivery_date":"2025-03-01","items":` + item + `}`, "delivery_date"},
-		"delivery in 2200":              {`{"client_id":{client},"date":"2025-03-02","delivery_date":"2200-01-01","items":` + item + `}`, "delivery_date"},
-		"a slip that is a number":       {`{"client_id":{client},"date":"2025-03-01","slip_number":12,"items":` + item + `}`, "slip_number"},
-		"a slip that is too long":       {`{"client_id":{client},"date":"2025-03-01","slip_number":"` + strings.Repeat("ક", 41) + `","items":` + item + `}`, "slip_number"},
-		"a slip with NUL":               {`{"client_id":{client},"date":"2025-03-01","slip_number":"a\u0000","items":` + item + `}`, "slip_number"},
-		"no items":                      {`{"client_id":{client},"date":"2025-03-01"}`, "items"},
-		"empty items":                   {`{"client_id":{client},"date":"2025-03-01","items":[]}`, "items"},
-		"too many items":                {`{"client_id":{client},"date":"2025-03-01","items":[` + strings.Repeat(`{"item_name":"x","weight":1},`, 500) + `{"item_name":"x","weight":1}]}`, "items"},
-		"an item without a name":        {`{"client_id":{client},"date":"2025-03-01","items":[{"weight":1}]}`, "items[0].item_name"},
-		"a name of blanks":              {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"  ","weight":1}]}`, "items[0].item_name"},
-		"a name that is too long":       {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"` + strings.Repeat("x", 201) + `","weight":1}]}`, "items[0].item_name"},
-		"no weight":                     {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x"}]}`, "items[0].weight"},
-		"no weight at all":              {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":0}]}`, "items[0].weight"},
-		"a negative weight":             {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":-1}]}`, "items[0].weight"},
-		"four decimals":                 {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1.0001}]}`, "items[0].weight"},
-		"ten digits":                    {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1234567890}]}`, "items[0].weight"},
-		"an exponent":                   {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1e3}]}`, "items[0].weight"},
-		"a negative charge":             {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"making_charge":-1}]}`, "items[0].making_charge"},
-		"three decimals of a rupee":     {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"making_charge":1.001}]}`, "items[0].making_charge"},
-		"a quantity of 0":               {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"quantity":0}]}`, "items[0].quantity"},
-		"half a piece":                  {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"quantity":1.5}]}`, "items[0].quantity"},
-		"an unknown field":              {`{"client_id":{client},"date":"2025-03-01","item":[],"items":` + item + `}`, "item"},
-		"an unknown field of an item":   {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"wieght":2}]}`, "items[0].wieght"},
-		"items that are an object":      {`{"client_id":{client},"date":"2025-03-01","items":{}}`, "items"},
+		"delivery before the order": {`{"client_id":{client},"date":"2025-03-02","delivery_date":"2025-03-01","items":` + item + `}`,
+			"delivery_date"},
+		"delivery in 2200": {`{"client_id":{client},"date":"2025-03-02","delivery_date":"2200-01-01","items":` + item + `}`,
+			"delivery_date"},
+		"a slip that is a number": {`{"client_id":{client},"date":"2025-03-01","slip_number":12,"items":` + item + `}`, "slip_number"},
+		"a slip that is too long": {`{"client_id":{client},"date":"2025-03-01","slip_number":"` + strings.Repeat("ક",
+			41) + `","items":` + item + `}`, "slip_number"},
+		"a slip with NUL": {`{"client_id":{client},"date":"2025-03-01","slip_number":"a\u0000","items":` + item + `}`, "slip_number"},
+		"no items":        {`{"client_id":{client},"date":"2025-03-01"}`, "items"},
+		"empty items":     {`{"client_id":{client},"date":"2025-03-01","items":[]}`, "items"},
+		"too many items": {`{"client_id":{client},"date":"2025-03-01","items":[` + strings.Repeat(`{"item_name":"x","weight":1},`,
+			500) + `{"item_name":"x","weight":1}]}`, "items"},
+		"an item without a name": {`{"client_id":{client},"date":"2025-03-01","items":[{"weight":1}]}`, "items[0].item_name"},
+		"a name of blanks": {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"  ","weight":1}]}`,
+			"items[0].item_name"},
+		"a name that is too long": {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"` + strings.Repeat("x",
+			201) + `","weight":1}]}`, "items[0].item_name"},
+		"no weight":         {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x"}]}`, "items[0].weight"},
+		"no weight at all":  {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":0}]}`, "items[0].weight"},
+		"a negative weight": {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":-1}]}`, "items[0].weight"},
+		"four decimals": {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1.0001}]}`,
+			"items[0].weight"},
+		"ten digits": {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1234567890}]}`,
+			"items[0].weight"},
+		"an exponent": {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1e3}]}`, "items[0].weight"},
+		"a negative charge": {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"making_charge":-1}]}`,
+			"items[0].making_charge"},
+		"three decimals of a rupee": {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"making_charge":1.001}]}`,
+			"items[0].making_charge"},
+		"a quantity of 0": {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"quantity":0}]}`,
+			"items[0].quantity"},
+		"half a piece": {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"quantity":1.5}]}`,
+			"items[0].quantity"},
+		"an unknown field": {`{"client_id":{client},"date":"2025-03-01","item":[],"items":` + item + `}`, "item"},
+		"an unknown field of an item": {`{"client_id":{client},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"wieght":2}]}`,
+			"items[0].wieght"},
+		"items that are an object": {`{"client_id":{client},"date":"2025-03-01","items":{}}`, "items"},
 	} {
 		body := strings.ReplaceAll(c.body, "{client}", fmt.Sprint(s.client))
 		a := s.clerk.POST("/client-order", body).Status(422)
@@ -239,8 +259,9 @@ func TestBadOrdersAreRefused(t *testing.T) {
 	}
 	for body, field := range map[string]string{
 		`{"client_id":null}`: "client_id", `{"date":null}`: "date", `{"items":null}`: "items",
-		`{"items":[{"id":999999999,"item_name":"x","weight":1}]}`: "items[0].id", `{"items":[{"id":0,"item_name":"x","weight":1}]}`: "items[0].id",
-		`{"delivery_date":"2025-02-28"}`: "delivery_date",
+		`{"items":[{"id":999999999,"item_name":"x","weight":1}]}`: "items[0].id",
+		`{"items":[{"id":0,"item_name":"x","weight":1}]}`:         "items[0].id",
+		`{"delivery_date":"2025-02-28"}`:                          "delivery_date",
 	} {
 		require.Contains(t, s.clerk.PUT(s.path(), body).Status(422).Text, `"field":"`+field+`"`, body)
 	}
@@ -302,7 +323,8 @@ func TestOrdersAreDrawn(t *testing.T) {
 	asha := made(s.clerk, "/client", `{"name":"રમેશભાઈ"}`)
 	s.orders(asha, "13")
 	for query, says := range map[string][]string{
-		"":                                  {"All clients", "Total of 2 orders 61.000 5.000 56.000", "Meena Shah", "રમેશભાઈ", "payal × 2, making ₹ 1,250.50", "partial"},
+		"": {"All clients", "Total of 2 orders 61.000 5.000 56.000", "Meena Shah", "રમેશભાઈ",
+			"payal × 2, making ₹ 1,250.50", "partial"},
 		fmt.Sprint("?client_id=", s.client): {"Client: Meena Shah", "Total of 1 order 30.500 5.000 25.500"},
 		"?page=2&page_size=1":               {"Page 2 of the list, with 1 orders a page", "Total of 1 order 30.500 0.000 30.500"},
 		"?page=3":                           {"Total of 0 orders"},
@@ -330,7 +352,8 @@ func TestAWriteIsAnsweredWhileTheOrdersAreLate(t *testing.T) {
 	require.Eventually(t, fresh, time.Minute, 5*time.Millisecond)
 	o.Operator().POST("/ops/projections/orders/pause", nil).Status(200)
 
-	late := s.clerk.POST("/client-order", fmt.Sprintf(`{"client_id":%d,"slip_number":"13","date":"2025-03-01","items":[{"item_name":"ring","weight":2}]}`, s.client)).Status(201)
+	late := s.clerk.POST("/client-order", fmt.Sprintf(`{"client_id":%d,"slip_number":"13","date":"2025-03-01","items":[{"item_name":"ring",`+
+		`"weight":2}]}`, s.client)).Status(201)
 	for _, derived := range []string{"client_name", "delivered_weight", "pending_weight", "status"} {
 		require.NotContains(t, late.Text, derived)
 	}

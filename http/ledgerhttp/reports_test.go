@@ -70,7 +70,8 @@ func TestTheSummaryAddsUpEveryKindOfAccount(t *testing.T) {
 		{"kind":"bullion","accounts":1,"cash":{"we_owe":70000,"they_owe":0,"net":70000},"crystal":{"we_owe":0,"they_owe":10,"net":-10}},
 		{"kind":"client","accounts":2,"cash":{"we_owe":0,"they_owe":500,"net":-500},"crystal":{"we_owe":0,"they_owe":92,"net":-92}},
 		{"kind":"karigar","accounts":1,"cash":{"we_owe":0,"they_owe":0,"net":0},"crystal":{"we_owe":0,"they_owe":0,"net":0}},
-		{"kind":"polisher","accounts":1,"cash":{"we_owe":0,"they_owe":0,"net":0},"crystal":{"we_owe":0,"they_owe":0,"net":0}}],"day":%s}`, position, day)
+		{"kind":"polisher","accounts":1,"cash":{"we_owe":0,"they_owe":0,"net":0},"crystal":{"we_owe":0,"they_owe":0,"net":0}}],`+
+		`"day":%s}`, position, day)
 	read.Body(early)
 	s.With("Bahi-Reason", "struck").POST(fmt.Sprintf("/bullion-ledger/%d/row/%d/void", s.dealer, s.row), nil).Status(200)
 	s.DELETE(fmt.Sprint("/karigar/", s.imran)).Status(204)
@@ -83,12 +84,14 @@ func TestTheSummaryAddsUpEveryKindOfAccount(t *testing.T) {
 		{"kind":"bullion","accounts":1,"cash":{"we_owe":0,"they_owe":0,"net":0},"crystal":{"we_owe":0,"they_owe":0,"net":0}},
 		{"kind":"client","accounts":2,"cash":{"we_owe":40,"they_owe":500,"net":-460},"crystal":{"we_owe":5,"they_owe":92,"net":-87}},
 		`+none("karigar")+`,
-		{"kind":"polisher","accounts":1,"cash":{"we_owe":60,"they_owe":0,"net":60},"crystal":{"we_owe":100,"they_owe":0,"net":100}}]`, string(now["kinds"]))
+		{"kind":"polisher","accounts":1,"cash":{"we_owe":60,"they_owe":0,"net":60},"crystal":{"we_owe":100,"they_owe":0,`+
+		`"net":100}}]`, string(now["kinds"]))
 
 	s.GET("/books/summary?as_of=tomorrow").Status(422)
 	s.GET("/books/summary?from=2025-03-02").Problem(422, "Validation error", "from", "unknown parameter")
 	apptest.Clerk(t).GET("/books/summary").Status(200).JSON(&now)
-	require.JSONEq(t, "["+noBooks+","+none("bullion")+","+none("client")+","+none("karigar")+","+none("polisher")+"]", string(now["kinds"]), "another workspace's books are not in it")
+	require.JSONEq(t, "["+noBooks+","+none("bullion")+","+none("client")+","+none("karigar")+","+none("polisher")+"]", string(now["kinds"]),
+		"another workspace's books are not in it")
 }
 
 // daybook is as it is answered.
@@ -120,7 +123,8 @@ func TestTheDaybookHasTheRowsOfAllLedgersByDay(t *testing.T) {
 	a := s.GET("/books/daybook?from=2025-03-02&to=2025-03-03").Status(200)
 	a.JSON(&book)
 	require.Equal(t, a.Header("Bahi-Position"), fmt.Sprint(book.Position))
-	require.Equal(t, []string{"2025-03-02", "2025-03-03", "1000", "749.5"}, []string{book.From, book.To, book.Opening.String(), book.Closing.String()})
+	require.Equal(t, []string{"2025-03-02", "2025-03-03", "1000", "749.5"},
+		[]string{book.From, book.To, book.Opening.String(), book.Closing.String()})
 	require.Len(t, book.Days, 2)
 	first := book.Days[0]
 	require.Equal(t, []string{"1000", "749.5"}, []string{first.Opening.String(), first.Closing.String()})
@@ -135,10 +139,12 @@ func TestTheDaybookHasTheRowsOfAllLedgersByDay(t *testing.T) {
 	require.Equal(t, s.row, first.Rows[1].Row.ID)
 	require.Equal(t, "rate_cut", first.Rows[1].Row.Out[0]["kind"])
 	require.Equal(t, []map[string]any{
-		{"kind": "bank", "cash_in": 0.0, "cash_out": 250.5}, {"kind": "bullion", "cash_in": 70000.0, "cash_out": 0.0, "crystal_in": 0.0, "crystal_out": 10.0},
+		{"kind": "bank", "cash_in": 0.0, "cash_out": 250.5},
+		{"kind": "bullion", "cash_in": 70000.0, "cash_out": 0.0, "crystal_in": 0.0, "crystal_out": 10.0},
 		{"kind": "client", "cash_in": 0.0, "cash_out": 500.0, "crystal_in": 0.0, "crystal_out": 92.0},
 	}, first.Totals)
-	require.Equal(t, []string{"2025-03-03", "749.5", "749.5"}, []string{book.Days[1].Date, book.Days[1].Opening.String(), book.Days[1].Closing.String()})
+	require.Equal(t, []string{"2025-03-03", "749.5", "749.5"},
+		[]string{book.Days[1].Date, book.Days[1].Opening.String(), book.Days[1].Closing.String()})
 
 	for _, query := range []string{"", "&known_at=" + fmt.Sprint(book.Position)} {
 		var sum struct {
@@ -175,7 +181,8 @@ func TestTheDaybookIsDrawn(t *testing.T) {
 	require.Equal(t, "application/pdf", a.Header("Content-Type"))
 	text := apptest.Words(t, a)
 	for _, words := range []string{
-		"Daybook (rojmel)", "01 Mar 2025", "Opening cash ₹ 0.00", "Closing cash ₹ 1,000.00", "Bank: HDFC", "Rent", "Total Bullion", "70,000.00", "Client:", "92.000",
+		"Daybook (rojmel)", "01 Mar 2025", "Opening cash ₹ 0.00", "Closing cash ₹ 1,000.00", "Bank: HDFC", "Rent", "Total Bullion",
+		"70,000.00", "Client:", "92.000",
 		"Polisher: Salim", "100.000", "How to check this daybook",
 	} {
 		require.Contains(t, text, words)
@@ -228,7 +235,8 @@ func TestAStatementForASpreadsheetHasALineForEachEntry(t *testing.T) {
 	require.Contains(t, a.Header("Content-Disposition"), fmt.Sprintf("client-%d-statement.csv", s.meena))
 	lines := strings.Split(strings.TrimSpace(strings.TrimPrefix(a.Text, "\ufeff")), "\n")
 	require.Len(t, lines, 6)
-	require.Equal(t, "line,id,date,item_name,slip_number,weight,touch,wastage_percent,wastage_weight,fine_weight,making_charge,rate,amount,description,void,reverses,reversed_by,cash_balance,crystal_balance", lines[0])
+	require.Equal(t, "line,id,date,item_name,slip_number,weight,touch,wastage_percent,wastage_weight,fine_weight,making_charge,rate,amount,"+
+		"description,void,reverses,reversed_by,cash_balance,crystal_balance", lines[0])
 	require.Equal(t, "opening,,2025-03-03,,,,,,,,,,,,,,,-500,-92", lines[1])
 	require.Regexp(t, `^in,\d+,2025-03-05,,,,,,,,,,100\.5,'=HYPERLINK\(1\),false,,,-399\.5,-90$`, lines[2])
 	require.Regexp(t, `^in,\d+,2025-03-05,,,,,,,2,,,,,false,,,-399\.5,-90$`, lines[3])
@@ -239,7 +247,8 @@ func TestAStatementForASpreadsheetHasALineForEachEntry(t *testing.T) {
 	again := s.GET(ledger + "/statement.xlsx?known_at=" + known).Status(200)
 	rows := cells(t, again, "Statement")
 	require.Len(t, rows, 7)
-	require.Equal(t, []string{"out", "2025-03-02", "पायल", "100", "92", "-500", "-92"}, []string{rows[2][0], rows[2][2], rows[2][3], rows[2][5], rows[2][6], rows[2][17], rows[2][18]})
+	require.Equal(t, []string{"out", "2025-03-02", "पायल", "100", "92", "-500", "-92"},
+		[]string{rows[2][0], rows[2][2], rows[2][3], rows[2][5], rows[2][6], rows[2][17], rows[2][18]})
 	require.Equal(t, "=HYPERLINK(1)", rows[3][13])
 	s.GET(ledger + "/statement.csv?page=2").Status(422)
 	s.GET(fmt.Sprint("/bank-ledger/", s.hdfc, "/statement.xlsx?to=2025-03-01")).Status(200)

@@ -79,7 +79,8 @@ type AsOf struct {
 	KnownAt string                  `query:"known_at" doc:"As it was recorded at this RFC 3339 moment, or log position"`
 }
 
-var errKnownAt = fault.Fields(fault.Field{Field: "known_at", Message: "expected an RFC 3339 moment, with its + as %2B in a URL, or a log position"})
+var errKnownAt = fault.Fields(fault.Field{Field: "known_at",
+	Message: "expected an RFC 3339 moment, with its + as %2B in a URL, or a log position"})
 
 // errFuture refuses a known_at that nobody can know yet.
 var errFuture = fault.Fields(fault.Field{Field: "known_at", Message: "must not be in the future"})

@@ -62,7 +62,8 @@ type page struct {
 func (p page) size() int { return p.rows.Size() }
 
 // kept returns each for a page that may be kept. It adds the rows of one that was.
-func (o operations[In, Out]) kept(key readmodels.CacheKey, each func(context.Context) (page, error), to api.List[Row[In, Out]]) func(context.Context) (page, error) {
+func (o operations[In, Out]) kept(key readmodels.CacheKey, each func(context.Context) (page, error),
+	to api.List[Row[In, Out]]) func(context.Context) (page, error) {
 	return func(ctx context.Context) (page, error) {
 		p, err := readmodels.Cached(ctx, o.Views.Reader, key, page.size, func(ctx context.Context) (page, error) {
 			p, err := each(ctx)
@@ -91,7 +92,8 @@ func (o operations[In, Out]) rows() {
 		read := &rowsRead[In, Out]{Body: api.NewList[Row[In, Out]](ctx)}
 		each := func(ctx context.Context) (p page, err error) {
 			err = in.inTurn(ctx, func() (err error) {
-				p.total, err = o.Views.EachRow(ctx, workspace(ctx), o.l, in.Account, sel, func(r ledgerview.Row) error { return read.Body.Add(o.read(r)) })
+				p.total, err = o.Views.EachRow(ctx, workspace(ctx), o.l, in.Account, sel,
+					func(r ledgerview.Row) error { return read.Body.Add(o.read(r)) })
 				return err
 			})
 			return p, err
@@ -129,7 +131,8 @@ func (o operations[In, Out]) rows() {
 		return o.rowWritten(ctx, in.Account, out, err)
 	})
 	api.Handle(o.API, o.op(api.Op{
-		ID: "get-" + name + "-row", Method: "GET", Path: o.Ledger + "/row/{row_id}", Summary: "Read a row with the balance after it", StrictQuery: true,
+		ID: "get-" + name + "-row", Method: "GET", Path: o.Ledger + "/row/{row_id}", Summary: "Read a row with the balance after it",
+		StrictQuery: true,
 	}), func(ctx context.Context, in *struct {
 		ByRow
 		AsOf

@@ -37,7 +37,8 @@ var ledgerSamples = map[string]samples{
 			{entry: `{"kind":"metal","item_name":"पाटला","fine_weight":0.001}`, fine: "0.001"},
 		},
 		wrong: []wrong{
-			{"in", `{"fine_weight":1,"amount":7000}`, "in_entries[0].kind", "is required with metal and a rate or an amount: one of metal, cash, rate_cut"},
+			{"in", `{"fine_weight":1,"amount":7000}`, "in_entries[0].kind",
+				"is required with metal and a rate or an amount: one of metal, cash, rate_cut"},
 			{"in", `{"kind":"gift","amount":1}`, "in_entries[0].kind", "expected one of metal, cash, rate_cut"},
 			{"out", `{"kind":"rate_cut","fine_weight":1}`, "out_entries[0].rate", "is required, or an entry against the cut"},
 			{"out", `{"kind":"cash","amount":1,"fine_weight":92}`, "out_entries[0].fine_weight", "an entry of kind cash has none"},
@@ -51,7 +52,8 @@ var ledgerSamples = map[string]samples{
 			{entry: `{"fine_weight":10,"rate":7000}`, cash: "70000"},
 		},
 		out: []sample{
-			{entry: `{"item_name":"पायल","slip_number":"118","weight":100,"touch":92,"wastage_percent":3,"making_charge":1500}`, cash: "1500", fine: "95"},
+			{entry: `{"item_name":"पायल","slip_number":"118","weight":100,"touch":92,"wastage_percent":3,"making_charge":1500}`, cash: "1500",
+				fine: "95"},
 			{entry: `{"weight":10,"touch":91.6,"rate":7000.50,"making_charge":500}`, cash: "64624.58"},
 			{entry: `{"weight":100,"touch":92,"wastage_weight":2.5,"amount":7}`, cash: "7", fine: "94.5"},
 		},

@@ -219,7 +219,8 @@ func (o operations[In, Out]) history(id int64, versions []ledgerview.Version) []
 		if v.Exists() {
 			after = new(o.row(id, &v.Revision, v.Row))
 		}
-		all[i] = RowVersion[In, Out]{Position: v.Position, At: v.At, Actor: v.Actor, Reason: v.Reason, Change: v.Change(last), Before: before, After: after}
+		all[i] = RowVersion[In, Out]{Position: v.Position, At: v.At, Actor: v.Actor, Reason: v.Reason, Change: v.Change(last), Before: before,
+			After: after}
 		before, last = after, &versions[i]
 	}
 	return all

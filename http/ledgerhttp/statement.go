@@ -120,7 +120,8 @@ func (r *Routes) drawnFrom(ctx context.Context, position event.Position, recorde
 }
 
 // statement draws a statement.
-func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, sel ledgerview.Selection, side pdf.Side) (c api.Content, err error) {
+func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, sel ledgerview.Selection, side pdf.Side) (c api.Content,
+	err error) {
 	from, err := r.stated(ctx, l, account, sel, side)
 	if err != nil {
 		return c, err
@@ -155,7 +156,8 @@ func (r *Routes) statement(ctx context.Context, l *book.Ledger, account int64, s
 				return err
 			}
 			s.Extent = pdf.Extent{
-				ID: widest.Last, In: amounts(l, ledgerview.Balance{Cash: widest.CashIn, Fine: widest.FineIn}), Out: amounts(l, ledgerview.Balance{Cash: widest.CashOut, Fine: widest.FineOut}),
+				ID: widest.Last, In: amounts(l, ledgerview.Balance{Cash: widest.CashIn, Fine: widest.FineIn}),
+				Out:    amounts(l, ledgerview.Balance{Cash: widest.CashOut, Fine: widest.FineOut}),
 				Lowest: amounts(l, widest.Lowest.Above(from.opening)), Highest: amounts(l, widest.Highest.Above(from.opening)),
 			}
 			s.Rows = func(take func(pdf.Row) error) error {
@@ -233,7 +235,8 @@ func lines(l *book.Ledger, entries []book.Line, void bool, side string) []pdf.Li
 			if l.Metal {
 				was += " and " + unit.Indian(counts.Fine.StringFixed(unit.GramsPlaces)) + " g"
 			}
-			drawn[i] = pdf.Line{Text: strings.TrimSuffix(fmt.Sprintf("VOID, was %s %s: %s", side, was, drawn[i].Text), ": "), Amounts: amounts(l, ledgerview.Balance{})}
+			drawn[i] = pdf.Line{Text: strings.TrimSuffix(fmt.Sprintf("VOID, was %s %s: %s", side, was, drawn[i].Text), ": "),
+				Amounts: amounts(l, ledgerview.Balance{})}
 		}
 	}
 	return drawn

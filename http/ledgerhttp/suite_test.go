@@ -22,7 +22,8 @@ func TestEveryLedgerHasSamplesAndPaths(t *testing.T) {
 	t.Parallel()
 	for _, l := range ledger.All {
 		given := ledgerSamples[l.Name]
-		require.True(t, len(given.in) > 1 && len(given.out) > 1 && len(given.wrong) > 0, "ledger %s has no samples: give it some in ledgerSamples", l.Name)
+		require.True(t, len(given.in) > 1 && len(given.out) > 1 && len(given.wrong) > 0,
+			"ledger %s has no samples: give it some in ledgerSamples", l.Name)
 		require.Contains(t, ledgerhttp.Served(), l.Name, "ledger %s has no paths: give it some in http/ledgerhttp/served.go", l.Name)
 		metal := slices.ContainsFunc(slices.Concat(given.in, given.out), func(s sample) bool { return s.fine != "" })
 		require.Equal(t, metal, l.Metal, "ledger %s: Metal is not what its samples say", l.Name)
@@ -51,13 +52,15 @@ func TestEveryLedger(t *testing.T) {
 	clerk, stranger := o.Clerk(o.Home), o.Clerk(o.Abroad)
 	for _, l := range ledger.All {
 		for name, test := range map[string]func(*ledgerSuite){
-			"accounts": (*ledgerSuite).accounts, "a row": (*ledgerSuite).row, "rows in bulk": (*ledgerSuite).bulk, "corrections": (*ledgerSuite).corrections,
-			"deletions": (*ledgerSuite).deletions, "refusals": (*ledgerSuite).refusals, "the past": (*ledgerSuite).past,
+			"accounts": (*ledgerSuite).accounts, "a row": (*ledgerSuite).row, "rows in bulk": (*ledgerSuite).bulk,
+			"corrections": (*ledgerSuite).corrections,
+			"deletions":   (*ledgerSuite).deletions, "refusals": (*ledgerSuite).refusals, "the past": (*ledgerSuite).past,
 			"answers": (*ledgerSuite).answers, "other accounts": (*ledgerSuite).others,
 		} {
 			t.Run(l.Name+", "+name, func(t *testing.T) {
 				t.Parallel()
-				s := &ledgerSuite{T: t, l: l, at: ledgerhttp.Served()[l.Name], samples: ledgerSamples[l.Name], clerk: clerk.In(t), stranger: stranger.In(t)}
+				s := &ledgerSuite{T: t, l: l, at: ledgerhttp.Served()[l.Name], samples: ledgerSamples[l.Name], clerk: clerk.In(t),
+					stranger: stranger.In(t)}
 				s.account = s.open("Imran")
 				test(s)
 			})
@@ -241,7 +244,8 @@ func (s *ledgerSuite) bulk() {
 		s.balances(read[i], cash, fine)
 	}
 	wrong := s.wrong[0]
-	s.clerk.POST(s.of(s.at.Ledger, "/rows"), `{"rows":[`+body("2025-03-02", s.in[:1], nil)+`,{"date":"2025-03-02","`+wrong.side+`_entries":[`+wrong.entry+`]}]}`).
+	s.clerk.POST(s.of(s.at.Ledger, "/rows"),
+		`{"rows":[`+body("2025-03-02", s.in[:1], nil)+`,{"date":"2025-03-02","`+wrong.side+`_entries":[`+wrong.entry+`]}]}`).
 		Problem(422, "Validation error", "rows[1]."+wrong.field, wrong.message)
 	s.amounts(s.in[:2], s.out[:1])
 }
@@ -287,7 +291,8 @@ func (s *ledgerSuite) deletions() {
 
 func (s *ledgerSuite) refusals() {
 	for _, w := range s.wrong {
-		s.clerk.POST(s.of(s.at.Ledger), `{"date":"2025-03-01","`+w.side+`_entries":[`+w.entry+`]}`).Problem(422, "Validation error", w.field, w.message)
+		s.clerk.POST(s.of(s.at.Ledger), `{"date":"2025-03-01","`+w.side+`_entries":[`+w.entry+`]}`).Problem(422, "Validation error",
+			w.field, w.message)
 	}
 	s.clerk.POST(s.of(s.at.Ledger), `{"date":"2025-03-01"}`).Status(422)
 	s.amounts(nil, nil)
@@ -339,9 +344,11 @@ func (s *ledgerSuite) others() {
 	mine := s.account
 	s.account = s.open("Ali")
 	for _, a := range []*apitest.Answer{
-		s.clerk.GET(s.of(s.at.Ledger, "/row/", row.ID)), s.clerk.GET(s.of(s.at.Ledger, "/row/", row.ID, "/history")), s.clerk.GET(s.of(s.at.Ledger, "/row/", row.ID, "/proof")),
+		s.clerk.GET(s.of(s.at.Ledger, "/row/", row.ID)), s.clerk.GET(s.of(s.at.Ledger, "/row/", row.ID, "/history")),
+		s.clerk.GET(s.of(s.at.Ledger, "/row/", row.ID, "/proof")),
 		s.clerk.PUT(s.of(s.at.Ledger), fmt.Sprintf(`{"id":%d,"date":"2025-03-02"}`, row.ID)), s.clerk.DELETE(s.of(s.at.Ledger, "/row/", row.ID)),
-		s.clerk.POST(s.of(s.at.Ledger, "/row/", row.ID, "/void"), `{"reason":"x"}`), s.clerk.POST(s.of(s.at.Ledger, "/row/", row.ID, "/reverse"), `{"reason":"x"}`),
+		s.clerk.POST(s.of(s.at.Ledger, "/row/", row.ID, "/void"), `{"reason":"x"}`),
+		s.clerk.POST(s.of(s.at.Ledger, "/row/", row.ID, "/reverse"), `{"reason":"x"}`),
 	} {
 		a.Problem(404, s.l.NoRow.Error())
 	}

@@ -56,8 +56,9 @@ type DayTotals struct {
 // Summary registers the summary of the books.
 func (r *Routes) Summary() {
 	api.Handle(r.API, api.Op{
-		ID: "get-books-summary", Method: "GET", Path: "/books/summary", Summary: "Read what all books amount to, and what the rows of a day count",
-		Tags: tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
+		ID: "get-books-summary", Method: "GET", Path: "/books/summary",
+		Summary: "Read what all books amount to, and what the rows of a day count",
+		Tags:    tags, Area: area, Limit: limit, Reads: []string{"books"}, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		AsOf
 		Newest int `query:"newest" minimum:"1" maximum:"100" doc:"How many of the newest rows of the day to return; without it, none"`

@@ -63,7 +63,8 @@ func (r *Routes) Takadas() {
 	})
 	api.Handle(r.API, orderOp(api.Op{
 		ID: "edit-takada", Method: "PUT", Path: "/takada/{takada_id}",
-		Summary: "Change what is named of a takada; items replace all items, and the order may be another one of the same client", ReadOnly: []string{"id", "revision"},
+		Summary:  "Change what is named of a takada; items replace all items, and the order may be another one of the same client",
+		ReadOnly: []string{"id", "revision"},
 	}), func(ctx context.Context, in *struct {
 		ByTakada
 		Body takada.Edit

@@ -18,15 +18,18 @@ func TestATakadaIsAddedChangedMovedAndListed(t *testing.T) {
 	one, other := s.delivers(s.order, "5"), s.delivers(foreign, "6")
 	path := fmt.Sprint("/takada/", one)
 	shown := func(order int64, weight, karigar string, revision int) string {
-		return fmt.Sprintf(`{"id":%d,"client_order_id":%d,"date":"2025-03-05","items":[{"item_name":"payal","weight":%s,"karigar_id":%s}],"revision":%d}`, one, order, weight, karigar, revision)
+		return fmt.Sprintf(`{"id":%d,"client_order_id":%d,"date":"2025-03-05","items":[{"item_name":"payal","weight":%s,"karigar_id":%s}],`+
+			`"revision":%d}`, one, order, weight, karigar, revision)
 	}
 	imran := fmt.Sprint(s.karigar)
 	read := s.clerk.GET(path).Status(200).Body(shown(s.order, "5", imran, 0))
 	require.Equal(t, `"0"`, read.Header("ETag"))
 	s.clerk.PUT(path, read.Text).Status(200).Body(read.Text) // what was read changes nothing
-	s.clerk.PUT(path, fmt.Sprintf(`{"items":[{"item_name":"payal","weight":7.5,"karigar_id":%d}]}`, s.karigar)).Status(200).Body(shown(s.order, "7.5", imran, 1))
+	s.clerk.PUT(path, fmt.Sprintf(`{"items":[{"item_name":"payal","weight":7.5,"karigar_id":%d}]}`,
+		s.karigar)).Status(200).Body(shown(s.order, "7.5", imran, 1))
 	s.clerk.With("If-Match", `"0"`).PUT(path, `{"date":"2025-03-06"}`).Problem(412, "It was changed since you read it")
-	s.clerk.PUT(path, fmt.Sprintf(`{"client_order_id":%d}`, foreign)).Problem(409, "A takada stays with its client: the other order is of another one")
+	s.clerk.PUT(path, fmt.Sprintf(`{"client_order_id":%d}`, foreign)).Problem(409,
+		"A takada stays with its client: the other order is of another one")
 	s.clerk.PUT(path, fmt.Sprintf(`{"client_order_id":%d}`, second)).Status(200).Body(shown(second, "7.5", imran, 2))
 	require.Contains(t, s.clerk.GET(s.path()).Status(200).Text, `"delivered_weight":0`)
 	require.Contains(t, s.clerk.GET(fmt.Sprint("/client-order/", second)).Status(200).Text, `"delivered_weight":7.5`)
@@ -49,7 +52,8 @@ func TestATakadaIsAddedChangedMovedAndListed(t *testing.T) {
 	require.Equal(t, fmt.Sprint(one), ids(fmt.Sprint("?client_order_id=", second), "1"))
 	require.Equal(t, fmt.Sprint(other), ids(fmt.Sprint("?client_id=", asha), "1"))
 	require.Empty(t, ids(fmt.Sprintf("?client_id=%d&client_order_id=%d", asha, second), "0"))
-	for _, bad := range []string{"page=2", "page_size=1001", "page_size=0", "client_id=x", "client_order_id=-1", "client_id=999999999", "client_order_id=999999999", fmt.Sprint("client_id=", s.karigar), "as_of=2025-03-01", "known_at=1", "karigar_id=1"} {
+	for _, bad := range []string{"page=2", "page_size=1001", "page_size=0", "client_id=x", "client_order_id=-1", "client_id=999999999",
+		"client_order_id=999999999", fmt.Sprint("client_id=", s.karigar), "as_of=2025-03-01", "known_at=1", "karigar_id=1"} {
 		require.Contains(t, s.clerk.GET("/takadas?"+bad).Status(422).Text, `"field":"`+strings.Split(bad, "=")[0]+`"`, bad)
 	}
 
@@ -76,7 +80,8 @@ func TestBadTakadasAreRefused(t *testing.T) {
 	before := s.clerk.GET("/takadas").Status(200).Text
 	const item = `[{"item_name":"ring","weight":1}]`
 	by := func(karigar any) string {
-		return fmt.Sprintf(`{"client_order_id":{order},"date":"2025-03-01","items":[{"item_name":"x","weight":1},{"item_name":"x","weight":1,"karigar_id":%v}]}`, karigar)
+		return fmt.Sprintf(`{"client_order_id":{order},"date":"2025-03-01","items":[{"item_name":"x","weight":1},{"item_name":"x","weight":1,`+
+			`"karigar_id":%v}]}`, karigar)
 	}
 	on := func(order any) string {
 		return fmt.Sprintf(`{"client_order_id":%v,"date":"2025-03-01","items":%s}`, order, item)
@@ -96,11 +101,13 @@ func TestBadTakadasAreRefused(t *testing.T) {
 		"a date after tomorrow":          {`{"client_order_id":{order},"date":"2199-01-01","items":` + item + `}`, "date"},
 		"empty items":                    {`{"client_order_id":{order},"date":"2025-03-01","items":[]}`, "items"},
 		"an item without a name":         {`{"client_order_id":{order},"date":"2025-03-01","items":[{"weight":1}]}`, "items[0].item_name"},
-		"a weight of 0":                  {`{"client_order_id":{order},"date":"2025-03-01","items":[{"item_name":"x","weight":0}]}`, "items[0].weight"},
-		"a negative weight":              {`{"client_order_id":{order},"date":"2025-03-01","items":[{"item_name":"x","weight":-0.001}]}`, "items[0].weight"},
-		"a weight as a text":             {`{"client_order_id":{order},"date":"2025-03-01","items":[{"item_name":"x","weight":"1"}]}`, "items[0].weight"},
-		"an unknown field":               {`{"client_order_id":{order},"order_id":1,"date":"2025-03-01","items":` + item + `}`, "order_id"},
-		"a making charge":                {`{"client_order_id":{order},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"making_charge":1}]}`, "items[0].making_charge"},
+		"a weight of 0": {`{"client_order_id":{order},"date":"2025-03-01","items":[{"item_name":"x","weight":0}]}`,
+			"items[0].weight"},
+		"a negative weight":  {`{"client_order_id":{order},"date":"2025-03-01","items":[{"item_name":"x","weight":-0.001}]}`, "items[0].weight"},
+		"a weight as a text": {`{"client_order_id":{order},"date":"2025-03-01","items":[{"item_name":"x","weight":"1"}]}`, "items[0].weight"},
+		"an unknown field":   {`{"client_order_id":{order},"order_id":1,"date":"2025-03-01","items":` + item + `}`, "order_id"},
+		"a making charge": {`{"client_order_id":{order},"date":"2025-03-01","items":[{"item_name":"x","weight":1,"making_charge":1}]}`,
+			"items[0].making_charge"},
 	} {
 		body := strings.ReplaceAll(c.body, "{order}", fmt.Sprint(s.order))
 		for _, a := range []string{s.clerk.POST("/takada", body).Status(422).Text, s.clerk.PUT(path, body).Status(422).Text} {

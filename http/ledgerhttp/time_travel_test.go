@@ -168,7 +168,8 @@ func (j *journey) date() string {
 // sides draws an entry for each side.
 func (j *journey) sides() (in, out string) {
 	of := ledgerSamples[j.l.Name]
-	return entries(rapid.SliceOfN(rapid.SampledFrom(of.in), 1, 2).Draw(j.t, "in")), entries(rapid.SliceOfN(rapid.SampledFrom(of.out), 1, 2).Draw(j.t, "out"))
+	return entries(rapid.SliceOfN(rapid.SampledFrom(of.in), 1, 2).Draw(j.t, "in")),
+		entries(rapid.SliceOfN(rapid.SampledFrom(of.out), 1, 2).Draw(j.t, "out"))
 }
 
 // path is below the path of an account's ledger.
@@ -251,7 +252,8 @@ func (j *journey) look() {
 	for _, id := range slices.Sorted(maps.Keys(told.accounts)) {
 		a := told.accounts[id]
 		_, balance := told.read(j.l, id, of)
-		want = append(want, pastAccount{ID: id, Name: a.Name, Type: a.Type, Revision: told.revisions[j.l.Accounts.Stream(fmt.Sprint(id))], pastBalance: balanceOf(j.l, balance)})
+		want = append(want, pastAccount{ID: id, Name: a.Name, Type: a.Type, Revision: told.revisions[j.l.Accounts.Stream(fmt.Sprint(id))],
+			pastBalance: balanceOf(j.l, balance)})
 	}
 	ask(j.at.List).Status(200).JSON(&got)
 	require.Equal(j.t, want, got, "%s", query)
@@ -433,7 +435,8 @@ func TestAnyPastReadsAsAReplayOfTheLogUpToThereWould(t *testing.T) {
 			"post": func(*rapid.T) {
 				account := j.account()
 				in, out := j.sides()
-				j.begun(account, j.clerk.POST(j.path(account, "/rows"), fmt.Sprintf(`{"rows":[{"date":%q,"in_entries":%s},{"date":%q,"out_entries":%s}]}`, j.date(), in, j.date(), out)))
+				j.begun(account, j.clerk.POST(j.path(account, "/rows"),
+					fmt.Sprintf(`{"rows":[{"date":%q,"in_entries":%s},{"date":%q,"out_entries":%s}]}`, j.date(), in, j.date(), out)))
 			},
 			"edit": func(*rapid.T) {
 				account, row := j.row()

@@ -16,7 +16,8 @@ import (
 
 // rowWritten returns a row as a command left it, with the balances after it in a dry run or when the
 // caller wants them.
-func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out commands.Outcome[book.Row], err error) (*api.Tagged[Row[In, Out]], error) {
+func (o operations[In, Out]) rowWritten(ctx context.Context, account int64, out commands.Outcome[book.Row],
+	err error) (*api.Tagged[Row[In, Out]], error) {
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +56,8 @@ func (o operations[In, Out]) rowsWritten(ctx context.Context, account int64, pos
 		return rows, o.balancesIf(ctx, account, rows, posted.Rows)
 	}
 	if api.Prefers(ctx) {
-		read, err := o.Views.RowsFrom(readmodels.WithMinPosition(ctx, posted.Position), workspace(ctx), o.l, account, posted.First, int64(len(rows)), asWritten(posted.Position, posted.Replayed))
+		read, err := o.Views.RowsFrom(readmodels.WithMinPosition(ctx, posted.Position), workspace(ctx), o.l, account, posted.First,
+			int64(len(rows)), asWritten(posted.Position, posted.Replayed))
 		if err == nil { // else the write is answered without them: it is in the log
 			for _, r := range read {
 				row := &rows[r.ID-posted.First]

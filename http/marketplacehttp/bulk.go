@@ -68,8 +68,9 @@ func (r *Routes) Bulk() {
 		return api.Answer(found.Result(out), nil)
 	})
 	template := open(api.Op{
-		ID: "get-catalog-template", Method: "GET", Path: catalog + "/bulk/template.{format}", Summary: "Download an empty file for the import, as csv or xlsx",
-		Limit: "catalog_general", Errors: []int{http.StatusNotFound},
+		ID: "get-catalog-template", Method: "GET", Path: catalog + "/bulk/template.{format}",
+		Summary: "Download an empty file for the import, as csv or xlsx",
+		Limit:   "catalog_general", Errors: []int{http.StatusNotFound},
 	})
 	api.Download(r.API, template, map[string]any{csvType: nil, xlsxType: nil}, func(_ context.Context, in *struct {
 		Format string `path:"format" doc:"csv or xlsx"`

@@ -57,7 +57,8 @@ func TestRowsOfAFileBecomeProducts(t *testing.T) {
 	foreign := seller(o, o.Abroad)
 	foreign.PATCH(hook, `{"moq":2}`).Problem(403, "Not enough permissions to modify this product")
 	require.Equal(t, `"0"`, o.Anonymous().GET(hook).Status(200).Header("ETag"))
-	edited := c.With("If-Match", `"0"`).PATCH(hook, `{"moq":2}`).Status(200).Contains(`"price_amount":12550`, `"category":"Brass"`, `"moq":2`, `"revision":1`)
+	edited := c.With("If-Match", `"0"`).PATCH(hook, `{"moq":2}`).Status(200).Contains(`"price_amount":12550`, `"category":"Brass"`,
+		`"moq":2`, `"revision":1`)
 	require.Equal(t, edited.Text, o.Anonymous().GET(hook).Status(200).Text)
 	c.DELETE(nail).Status(204)
 	c.DELETE(nail).Problem(404, "Product not found")
@@ -71,12 +72,15 @@ func TestASKUIsGivenReadAndChanged(t *testing.T) {
 	k := founded(t, c, `{"name":"`+unique()+`"}`)
 	p := added(t, c, `{"name":"Hook","price_amount":100,"sku":" AB  1 ","images":["https://cdn.example/h.jpg"]}`)
 	o.Anonymous().GET(item(p.ID)).Status(200).Contains(`"sku":"AB 1"`)
-	c.POST(catalog, `{"name":"Nail","price_amount":1,"sku":"ab 1"}`).Problem(409, "Another product of the company has this SKU", "sku", "Another product of the company has this SKU")
-	c.POST(catalog, `{"name":"Nail","price_amount":1,"sku":"`+strings.Repeat("a", 65)+`"}`).Problem(422, "Validation error", "sku", "at most 64 characters")
+	c.POST(catalog, `{"name":"Nail","price_amount":1,"sku":"ab 1"}`).Problem(409, "Another product of the company has this SKU",
+		"sku", "Another product of the company has this SKU")
+	c.POST(catalog, `{"name":"Nail","price_amount":1,"sku":"`+strings.Repeat("a", 65)+`"}`).Problem(422, "Validation error", "sku",
+		"at most 64 characters")
 	rss := catalog + "/feed/" + k.ID.String() + ".xml?format=rss"
 	o.Anonymous().GET(rss).Status(200).Contains("<g:mpn>AB 1</g:mpn>")
 	sent(t, c, bulk, "Item Code,name,price\nab 1,Hook,2\nAB 2,Nail,1\nAB 2,Nail,1\n").Status(200).
-		Contains(`"success":true,"created":1,"failed":1,"errors":[{"row":4,"error":"Item Code: rows 3 and 4 have the same"}]`, `"updated":1,"unchanged":0`)
+		Contains(`"success":true,"created":1,"failed":1,"errors":[{"row":4,"error":"Item Code: rows 3 and 4 have the same"}]`,
+			`"updated":1,"unchanged":0`)
 	o.Anonymous().GET(item(p.ID)).Status(200).Contains(`"sku":"AB 1"`, `"price_amount":200`, `"images":["https://cdn.example/h.jpg"]`)
 	sent(t, c.With("Bahi-Dry-Run", "true"), bulk, "sku,price\nAB 2,5\n").Status(200).Contains(`"updated":1`)
 	sent(t, c, bulk, "sku,price\nAB 2,1\nAB 3,1\n").Status(200).
@@ -101,7 +105,8 @@ func TestAFileOfManyRowsIsImportedInBatches(t *testing.T) {
 		fmt.Fprintf(&file, "p%d,1,c%d\n", i, i%2)
 	}
 	keyed := c.With("Idempotency-Key", "k")
-	first := sent(t, keyed, bulk, file.String()).Status(200).Contains(fmt.Sprintf(`"success":true,"created":%d,"failed":0`, rows), `"errors":[]`)
+	first := sent(t, keyed, bulk, file.String()).Status(200).Contains(fmt.Sprintf(`"success":true,"created":%d,"failed":0`, rows),
+		`"errors":[]`)
 	again := sent(t, keyed, bulk, file.String()).Status(200)
 	require.Equal(t, first.Text, again.Text)
 	require.Equal(t, "true", again.Header("Idempotency-Replayed"))
@@ -120,9 +125,11 @@ func TestAFileOfManyRowsIsImportedInBatches(t *testing.T) {
 		for i := range 100 {
 			want = append(want, fmt.Sprintf("p%d", rows-1-(page-1)*100-i))
 		}
-		require.Equal(t, fmt.Sprintf("%s of %d", strings.Join(want, ","), rows), names(o.Anonymous(), fmt.Sprintf("company_id=%s&limit=100&page=%d", k.ID, page)), page)
+		require.Equal(t, fmt.Sprintf("%s of %d", strings.Join(want, ","), rows),
+			names(o.Anonymous(), fmt.Sprintf("company_id=%s&limit=100&page=%d", k.ID, page)), page)
 	}
-	require.Equal(t, fmt.Sprintf("p1,p-1 of %d", rows/2)[:2], names(o.Anonymous(), fmt.Sprintf("company_id=%s&category=C1&limit=1&page=%d", k.ID, rows/2))[:2])
+	require.Equal(t, fmt.Sprintf("p1,p-1 of %d", rows/2)[:2],
+		names(o.Anonymous(), fmt.Sprintf("company_id=%s&category=C1&limit=1&page=%d", k.ID, rows/2))[:2])
 	require.Equal(t, fmt.Sprintf(" of %d", rows), names(o.Anonymous(), fmt.Sprintf("company_id=%s&limit=100&page=27", k.ID)))
 }
 

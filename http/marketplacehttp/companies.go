@@ -73,7 +73,8 @@ func (r *Routes) Companies() {
 			return api.MarketplacePage(in.Get(), rows, total, err)
 		})
 	api.Handle(r.API, open(api.Op{
-		ID: "search-companies", Method: "GET", Path: companies + "/search", Summary: "Find companies by words, also mistyped ones", Limit: readCompanies, Reads: reads,
+		ID: "search-companies", Method: "GET", Path: companies + "/search", Summary: "Find companies by words, also mistyped ones",
+		Limit: readCompanies, Reads: reads,
 	}), func(ctx context.Context, in *struct {
 		api.MarketplacePageParams
 		Q string `query:"q" required:"true" minLength:"1" maxLength:"200" doc:"Words of the name, the category, the city or the description; the first eight count"`
@@ -85,7 +86,8 @@ func (r *Routes) Companies() {
 		return api.MarketplacePage(in.Get(), rows, total, err)
 	})
 	api.Handle(r.API, open(api.Op{
-		ID: "get-company", Method: "GET", Path: companies + "/{id}", Summary: "Read a company by its id or slug", Limit: readCompanies, Reads: reads, Errors: []int{http.StatusNotFound},
+		ID: "get-company", Method: "GET", Path: companies + "/{id}", Summary: "Read a company by its id or slug", Limit: readCompanies,
+		Reads: reads, Errors: []int{http.StatusNotFound},
 	}), func(ctx context.Context, in *struct {
 		ID string `path:"id" doc:"The company's id or slug"`
 	}) (*api.Tagged[marketplaceview.Company], error) {
@@ -96,8 +98,9 @@ func (r *Routes) Companies() {
 		return api.WithETag(c, c.Revision, err)
 	})
 	api.Handle(r.API, open(api.Op{
-		ID: "check-domain", Method: "POST", Path: companies + "/check-domain", Summary: "Tell whether a company has claimed a domain, or that of an email address",
-		Status: http.StatusOK, Limit: "company_check_domain", Reads: reads, NoKey: true,
+		ID: "check-domain", Method: "POST", Path: companies + "/check-domain",
+		Summary: "Tell whether a company has claimed a domain, or that of an email address",
+		Status:  http.StatusOK, Limit: "company_check_domain", Reads: reads, NoKey: true,
 	}), func(ctx context.Context, in *struct {
 		Body struct {
 			Domain string `json:"domain" maxLength:"2048"`
@@ -111,8 +114,9 @@ func (r *Routes) Companies() {
 		return api.Answer(DomainCheck{Available: holder == nil, Company: holder}, err)
 	})
 	api.Handle(r.API, api.Op{
-		ID: "confirm-company-email", Method: "POST", Path: companies + "/confirm-email", Summary: "Confirm the address to which a company's enquiries go, with the mailed token",
-		Status: http.StatusOK, Tags: tags, Public: true, Limit: "company_check_domain", NoKey: true, Errors: []int{http.StatusBadRequest},
+		ID: "confirm-company-email", Method: "POST", Path: companies + "/confirm-email",
+		Summary: "Confirm the address to which a company's enquiries go, with the mailed token",
+		Status:  http.StatusOK, Tags: tags, Public: true, Limit: "company_check_domain", NoKey: true, Errors: []int{http.StatusBadRequest},
 	}, func(ctx context.Context, in *struct {
 		Body struct {
 			Token string `json:"token" maxLength:"500"`
@@ -121,13 +125,15 @@ func (r *Routes) Companies() {
 		out, err := marketplacecmd.ConfirmEmail(ctx, r.Commands, api.Request(ctx), r.Mailed, in.Body.Token)
 		return api.Reply(ctx, out, err, func(commands.Outcome[company.State]) Said { return Said{Message: "Email confirmed"} })
 	})
-	api.Handle(r.API, closed(api.Op{ID: "create-company", Method: "POST", Path: companies, Summary: "Make a company; the workspace's members are its members", Limit: writeCompanies}),
+	api.Handle(r.API, closed(api.Op{ID: "create-company", Method: "POST", Path: companies,
+		Summary: "Make a company; the workspace's members are its members", Limit: writeCompanies}),
 		func(ctx context.Context, in *struct{ Body company.Create }) (*api.Tagged[CompanyAnswer], error) {
 			in.Body.AnyGSTIN = r.AnyGSTIN
 			out, err := marketplacecmd.CreateCompany(ctx, r.Commands, api.Request(ctx), in.Body)
 			return r.companyWritten(ctx, out, err)
 		})
-	api.Handle(r.API, closed(api.Op{ID: "edit-company", Method: "PATCH", Path: companies + "/{id}", Summary: "Change what is named of a company", Limit: writeCompanies}),
+	api.Handle(r.API, closed(api.Op{ID: "edit-company", Method: "PATCH", Path: companies + "/{id}",
+		Summary: "Change what is named of a company", Limit: writeCompanies}),
 		func(ctx context.Context, in *struct {
 			ByCompany
 			Body company.Edit
@@ -140,7 +146,8 @@ func (r *Routes) Companies() {
 			out, err := marketplacecmd.EditCompany(ctx, r.Commands, api.Request(ctx), id, in.Body)
 			return r.companyWritten(ctx, out, err)
 		})
-	api.Handle(r.API, closed(api.Op{ID: "delete-company", Method: "DELETE", Path: companies + "/{id}", Summary: "Delete a company, and what it sells with it", Limit: writeCompanies}),
+	api.Handle(r.API, closed(api.Op{ID: "delete-company", Method: "DELETE", Path: companies + "/{id}",
+		Summary: "Delete a company, and what it sells with it", Limit: writeCompanies}),
 		func(ctx context.Context, in *ByCompany) (*api.Nothing, error) {
 			id, err := in.stream()
 			if err != nil {

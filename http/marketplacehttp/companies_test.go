@@ -109,14 +109,18 @@ func TestWrongValuesOfACompanyAreRefused(t *testing.T) {
 	c := seller(o, o.Home)
 	k := founded(t, c, `{"name":"`+unique()+`"}`)
 	for body, field := range map[string]string{
-		`{"name":null}`: "name", `{"name":" "}`: "name", `{"name":"\u200b\u2060"}`: "name", `{"name":"` + strings.Repeat("é", 201) + `"}`: "name", `{"name":7}`: "name",
-		`{"city":{}}`: "city", `{"city":"a\u202eb"}`: "city", `{"description":"\u0001"}`: "description", `{"address_line1":"` + strings.Repeat("a", 501) + `"}`: "address_line1",
-		`{"gstin":"27AAPFU0939F1ZW"}`: "gstin", `{"pincode":"12"}`: "pincode", `{"phone":"x\u0001"}`: "phone", `{"website":"javascript:alert(1)"}`: "website", `{"domain":"x"}`: "domain", `{"verified":"yes"}`: "verified",
+		`{"name":null}`: "name", `{"name":" "}`: "name", `{"name":"\u200b\u2060"}`: "name",
+		`{"name":"` + strings.Repeat("é", 201) + `"}`: "name", `{"name":7}`: "name",
+		`{"city":{}}`: "city", `{"city":"a\u202eb"}`: "city", `{"description":"\u0001"}`: "description",
+		`{"address_line1":"` + strings.Repeat("a", 501) + `"}`: "address_line1",
+		`{"gstin":"27AAPFU0939F1ZW"}`:                          "gstin", `{"pincode":"12"}`: "pincode", `{"phone":"x\u0001"}`: "phone",
+		`{"website":"javascript:alert(1)"}`: "website", `{"domain":"x"}`: "domain", `{"verified":"yes"}`: "verified",
 	} {
 		c.PATCH(of(k.ID), body).Status(422).Contains(`"field":"` + field)
 	}
 	c.POST(companies, `{}`).Problem(422, "Validation error", "name", "is required")
-	for _, query := range []string{"?page=0", "?limit=101", "?limit=0", "?verified=maybe", "/search", "/search?q=", "/search?q=%20", "/search?q=" + strings.Repeat("a", 201)} {
+	for _, query := range []string{"?page=0", "?limit=101", "?limit=0", "?verified=maybe", "/search", "/search?q=", "/search?q=%20",
+		"/search?q=" + strings.Repeat("a", 201)} {
 		o.Anonymous().GET(companies + query).Status(422)
 	}
 	o.Anonymous().GET(of(k.ID)).Status(200).Contains(`"revision":0`)
@@ -129,10 +133,12 @@ func TestADomainBelongsToOneCompany(t *testing.T) {
 	domain := unique() + ".example"
 	k := founded(t, c, `{"name":"A","domain":"https://www.`+domain+`/"}`)
 	require.Equal(t, domain, *k.Domain)
-	taken := foreign.POST(companies, `{"name":"B","domain":"`+strings.ToUpper(domain)+`"}`).Problem(409, "Company domain already registered", "domain", "Company domain already registered")
+	taken := foreign.POST(companies, `{"name":"B","domain":"`+strings.ToUpper(domain)+`"}`).Problem(409, "Company domain already registered",
+		"domain", "Company domain already registered")
 	taken.Contains(`"code":"domain_taken"`, `"id":"`+k.ID.String())
 	other := founded(t, foreign, `{"name":"B"}`)
-	foreign.PATCH(of(other.ID), `{"domain":"`+domain+`"}`).Problem(409, "Company domain already registered", "domain", "Company domain already registered")
+	foreign.PATCH(of(other.ID), `{"domain":"`+domain+`"}`).Problem(409, "Company domain already registered", "domain",
+		"Company domain already registered")
 	check := func(text string) *apitest.Answer {
 		return o.Anonymous().POST(companies+"/check-domain", `{"domain":"`+text+`"}`)
 	}
@@ -187,11 +193,14 @@ func TestCompaniesAreListedAndFound(t *testing.T) {
 	var first page
 	o.Anonymous().GET(companies + "?limit=1&city=" + city).Status(200).JSON(&first)
 	one := o.Anonymous().GET(companies + "/search?q=" + word + "&limit=1").Status(200)
-	one.Body(fmt.Sprintf(`{"data":[{"id":"%s","name":"સોનાની વીંટી %s","slug":"%s","category":"%s","city":"%s","verified":false}],"total":3,"page":1,"limit":1}`,
+	one.Body(fmt.Sprintf(`{"data":[{"id":"%s","name":"સોનાની વીંટી %s","slug":"%s","category":"%s","city":"%s","verified":false}],`+
+		`"total":3,"page":1,"limit":1}`,
 		first.Data[0].ID, word, first.Data[0].Slug, word, city))
 	for query, found := range map[string]string{
-		"golden+" + word: "Golden Necklace", "goldne+" + word: "Golden Necklace", "neklace+" + word: "Golden Necklace", "GOLDEN+" + city: "Golden Necklace",
-		"વીંટ+" + word: "સોનાની વીંટી", "anklet+" + word: "Silver Anklets", "silver+golden+" + word: "", "%25+%26+" + word: all, "%2D%2D%2D": "", "\"" + word + "'+|+!&(": all,
+		"golden+" + word: "Golden Necklace", "goldne+" + word: "Golden Necklace", "neklace+" + word: "Golden Necklace",
+		"GOLDEN+" + city: "Golden Necklace",
+		"વીંટ+" + word:   "સોનાની વીંટી", "anklet+" + word: "Silver Anklets", "silver+golden+" + word: "", "%25+%26+" + word: all,
+		"%2D%2D%2D": "", "\"" + word + "'+|+!&(": all,
 	} {
 		require.Equal(t, found, names("/search?q="+query), query)
 	}

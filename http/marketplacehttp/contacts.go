@@ -69,7 +69,8 @@ func mayRead(ctx context.Context) uuid.UUID {
 func (r *Routes) Contacts() {
 	reads := []string{"contacts"}
 	api.Handle(r.API, closed(api.Op{
-		ID: "list-contacts", Method: "GET", Path: contacts, Summary: "List the contacts of the caller's company, newest first", Limit: generalContacts, Reads: reads,
+		ID: "list-contacts", Method: "GET", Path: contacts, Summary: "List the contacts of the caller's company, newest first",
+		Limit: generalContacts, Reads: reads,
 	}), func(ctx context.Context, in *struct {
 		CompanyID uuid.UUID `query:"company_id" required:"true"`
 		Skip      int64     `query:"skip" default:"0" minimum:"0" maximum:"1000000000" doc:"Contacts before the first"`
@@ -82,7 +83,8 @@ func (r *Routes) Contacts() {
 		return api.Listed(r.Views.Contacts(ctx, of, in.CompanyID, in.Skip, in.Limit))
 	})
 	api.Handle(r.API, open(api.Op{
-		ID: "get-contact", Method: "GET", Path: contacts + "/{contact_id}", Summary: "Read a contact", Limit: generalContacts, Reads: reads, Errors: []int{http.StatusNotFound},
+		ID: "get-contact", Method: "GET", Path: contacts + "/{contact_id}", Summary: "Read a contact", Limit: generalContacts, Reads: reads,
+		Errors:     []int{http.StatusNotFound},
 		Permission: "marketplace:read",
 	}), func(ctx context.Context, in *ByContact) (*api.Tagged[marketplaceview.Contact], error) {
 		id, err := in.id()
@@ -96,7 +98,8 @@ func (r *Routes) Contacts() {
 		return api.WithETag(c, c.Revision, err)
 	})
 	api.Handle(r.API, open(api.Op{
-		ID: "add-contact", Method: "POST", Path: contacts, Summary: "Add a contact, of a company or of none", Limit: "contact_create", Errors: []int{http.StatusBadRequest},
+		ID: "add-contact", Method: "POST", Path: contacts, Summary: "Add a contact, of a company or of none", Limit: "contact_create",
+		Errors:     []int{http.StatusBadRequest},
 		Permission: "marketplace:write",
 	}), func(ctx context.Context, in *struct{ Body companycontact.Add }) (*api.Tagged[ContactChange], error) {
 		if err := r.admitted(ctx); err != nil {
@@ -106,8 +109,9 @@ func (r *Routes) Contacts() {
 		return api.WriteResult(ctx, w.ContactOutcome, err, func(marketplacecmd.ContactOutcome) ContactChange { return contactAnswer(w) })
 	})
 	api.Handle(r.API, open(api.Op{
-		ID: "edit-contact", Method: "PATCH", Path: contacts + "/{contact_id}", Summary: "Change what is named of a contact; company and rank only members change",
-		Limit: generalContacts, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusForbidden}, Permission: "marketplace:write",
+		ID: "edit-contact", Method: "PATCH", Path: contacts + "/{contact_id}",
+		Summary: "Change what is named of a contact; company and rank only members change",
+		Limit:   generalContacts, Errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusForbidden}, Permission: "marketplace:write",
 	}), func(ctx context.Context, in *struct {
 		ByContact
 		Body companycontact.Edit
@@ -124,7 +128,8 @@ func (r *Routes) Contacts() {
 		return api.WriteResult(ctx, w.ContactOutcome, err, func(marketplacecmd.ContactOutcome) ContactChange { return contactAnswer(w) })
 	})
 	api.Handle(r.API, closed(api.Op{
-		ID: "delete-contact", Method: "DELETE", Path: contacts + "/{contact_id}", Summary: "Delete a contact, and forget who it was", Limit: generalContacts,
+		ID: "delete-contact", Method: "DELETE", Path: contacts + "/{contact_id}", Summary: "Delete a contact, and forget who it was",
+		Limit: generalContacts,
 	}), func(ctx context.Context, in *ByContact) (*api.Nothing, error) {
 		id, err := in.id()
 		if err != nil {
@@ -145,7 +150,8 @@ func contactShown(w marketplacecmd.ContactWritten) marketplaceview.Contact {
 	s := w.State
 	id, _ := uuid.Parse(w.ID) // the command has given it
 	c := marketplaceview.Contact{
-		ID: id, FirstName: s.FirstName.Value.Shown(), LastName: s.LastName.Value.Shown(), Email: s.Email.Value.Shown(), Phone: s.Phone.Value.Shown(),
+		ID: id, FirstName: s.FirstName.Value.Shown(), LastName: s.LastName.Value.Shown(), Email: s.Email.Value.Shown(),
+		Phone:       s.Phone.Value.Shown(),
 		Designation: s.Designation.Value.Shown(), IsPrimary: w.Primary, CreatedAt: w.CreatedAt, UpdatedAt: w.At, Revision: w.Revision,
 	}
 	if s.Company != uuid.Nil {

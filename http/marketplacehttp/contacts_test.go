@@ -35,14 +35,19 @@ func TestAnybodyNamesAContactAndMembersDecideTheRest(t *testing.T) {
 	second := contactOf(t, stranger, mill.ID, `,"is_primary":true`)
 	require.False(t, second.IsPrimary, "a stranger takes the place of nobody")
 
-	changed := stranger.PATCH(contactAt(first.ID), `{"email":"rani@example.org","company_id":"`+shop.ID.String()+`","is_primary":false}`).Status(200)
-	changed.Contains(`"email":"rani@example.org"`, `"company_id":"`+mill.ID.String(), `"is_primary":true`, `"warnings":[{"field":"company_id"`, `{"field":"is_primary"`)
+	changed := stranger.PATCH(contactAt(first.ID),
+		`{"email":"rani@example.org","company_id":"`+shop.ID.String()+`","is_primary":false}`).Status(200)
+	changed.Contains(`"email":"rani@example.org"`, `"company_id":"`+mill.ID.String(), `"is_primary":true`,
+		`"warnings":[{"field":"company_id"`, `{"field":"is_primary"`)
 	require.NotContains(t, c.PATCH(contactAt(second.ID), `{"is_primary":true}`).Status(200).Contains(`"is_primary":true`).Text, "warnings")
 	stranger.GET(contactAt(first.ID)).Status(200).Contains(`"is_primary":false`, `"email":"rani@example.org"`)
 
-	c.PATCH(contactAt(second.ID), `{"company_id":"`+theirs.ID.String()+`"}`).Problem(403, "Not enough permissions to access this company's contacts")
-	c.PATCH(contactAt(second.ID), `{"company_id":"`+uuid.NewString()+`"}`).Problem(422, "Validation error", "company_id", "there is no such company")
-	c.PATCH(contactAt(second.ID), `{"company_id":"`+shop.ID.String()+`"}`).Status(200).Contains(`"company_id":"`+shop.ID.String(), `"is_primary":false`)
+	c.PATCH(contactAt(second.ID), `{"company_id":"`+theirs.ID.String()+`"}`).Problem(403,
+		"Not enough permissions to access this company's contacts")
+	c.PATCH(contactAt(second.ID), `{"company_id":"`+uuid.NewString()+`"}`).Problem(422, "Validation error", "company_id",
+		"there is no such company")
+	c.PATCH(contactAt(second.ID), `{"company_id":"`+shop.ID.String()+`"}`).Status(200).Contains(`"company_id":"`+shop.ID.String(),
+		`"is_primary":false`)
 	foreign.PATCH(contactAt(second.ID), `{"is_primary":true}`).Status(200).Contains(`"warnings"`)
 
 	var all []marketplaceview.Contact
@@ -81,7 +86,8 @@ func TestADeletedCompanysContactsAreItsMembers(t *testing.T) {
 	c.DELETE(of(mill.ID)).Status(204)
 	o.Anonymous().GET(contactAt(asha.ID)).Problem(404, "Contact not found")
 	o.Anonymous().PATCH(contactAt(asha.ID), `{"phone":null}`).Problem(404, "Contact not found")
-	o.Anonymous().POST(contacts, `{"first_name":"A","email":"a@example.org","company_id":"`+mill.ID.String()+`"}`).Problem(400, "Company not found")
+	o.Anonymous().POST(contacts, `{"first_name":"A","email":"a@example.org","company_id":"`+mill.ID.String()+`"}`).Problem(400,
+		"Company not found")
 	c.GET(contactAt(asha.ID)).Status(200)
 	c.GET(contacts + "?company_id=" + mill.ID.String()).Status(200).Contains(asha.ID.String())
 	c.PATCH(contactAt(asha.ID), `{"phone":null}`).Problem(409, "The company was deleted")
@@ -94,8 +100,10 @@ func TestWrongValuesOfAContactAreRefused(t *testing.T) {
 	c := seller(o, o.Home)
 	asha := contactOf(t, c, founded(t, c, `{"name":"`+unique()+`"}`).ID, "")
 	for body, field := range map[string]string{
-		`{"first_name":null}`: "first_name", `{"first_name":""}`: "first_name", `{"email":"x"}`: "email", `{"email":null}`: "email", `{"phone":7}`: "phone", `{"phone":"x\u0001"}`: "phone",
-		`{"last_name":"a\u202eb"}`: "last_name", `{"designation":"` + strings.Repeat("a", 101) + `"}`: "designation", `{"company_id":"x"}`: "company_id", `{"company_id":null}`: "company_id", `{"is_primary":"yes"}`: "is_primary",
+		`{"first_name":null}`: "first_name", `{"first_name":""}`: "first_name", `{"email":"x"}`: "email", `{"email":null}`: "email",
+		`{"phone":7}`: "phone", `{"phone":"x\u0001"}`: "phone",
+		`{"last_name":"a\u202eb"}`: "last_name", `{"designation":"` + strings.Repeat("a", 101) + `"}`: "designation",
+		`{"company_id":"x"}`: "company_id", `{"company_id":null}`: "company_id", `{"is_primary":"yes"}`: "is_primary",
 	} {
 		c.PATCH(contactAt(asha.ID), body).Status(422).Contains(`"field":"` + field)
 	}

@@ -38,7 +38,8 @@ type EnquiryQuery struct {
 }
 
 func enquiryOp(id, method, path, summary string) api.Op {
-	return closed(api.Op{ID: id, Method: method, Path: enquiries + path, Summary: summary, Limit: generalEnquiries, Reads: []string{"enquiries"}})
+	return closed(api.Op{ID: id, Method: method, Path: enquiries + path, Summary: summary, Limit: generalEnquiries,
+		Reads: []string{"enquiries"}})
 }
 
 // EnquiryAnswer is the answer to a buyer.
@@ -52,7 +53,8 @@ type EnquiryAnswer struct {
 func (r *Routes) Enquiries() {
 	api.Handle(r.API, open(api.Op{
 		ID: "create-enquiry", Method: "POST", Path: enquiries, Summary: "Ask a company that sells, which is told by mail, by chat and in its crm",
-		Limit: "enquiry_create", FieldErrorStatus: http.StatusBadRequest, Unstored: "Failed to create enquiry", Errors: []int{http.StatusBadRequest},
+		Limit: "enquiry_create", FieldErrorStatus: http.StatusBadRequest, Unstored: "Failed to create enquiry",
+		Errors: []int{http.StatusBadRequest},
 	}), func(ctx context.Context, in *struct{ Body enquiry.Send }) (*api.Tagged[EnquiryAnswer], error) {
 		out, err := marketplacecmd.SendEnquiry(ctx, r.Commands, api.Request(ctx), in.Body)
 		if err == nil {
@@ -62,21 +64,22 @@ func (r *Routes) Enquiries() {
 			return EnquiryAnswer{SentEnquiry: sentShown(out), Warnings: wording.Unread("user_phone", out.State.Phone.Shown())}
 		})
 	})
-	api.Handle(r.API, enquiryOp("list-enquiries", "GET", "", "List the enquiries to the caller's companies, newest first"), func(ctx context.Context, in *struct {
-		api.Pages
-		EnquiryQuery
-	}) (*api.Body[api.PageOf[marketplaceview.Enquiry]], error) {
-		f := marketplaceview.EnquiryFilter{Company: in.CompanyID.Value, Status: in.Status, Source: in.Source, Spam: in.Spam}
-		of := api.Caller(ctx).Workspace
-		if in.CompanyID.Set {
-			var err error
-			if of, err = marketplacecmd.WorkspaceOf(ctx, r.Commands, api.Request(ctx), in.CompanyID.Value, enquiry.ErrNotYours); err != nil {
-				return nil, err
+	api.Handle(r.API, enquiryOp("list-enquiries", "GET", "", "List the enquiries to the caller's companies, newest first"),
+		func(ctx context.Context, in *struct {
+			api.Pages
+			EnquiryQuery
+		}) (*api.Body[api.PageOf[marketplaceview.Enquiry]], error) {
+			f := marketplaceview.EnquiryFilter{Company: in.CompanyID.Value, Status: in.Status, Source: in.Source, Spam: in.Spam}
+			of := api.Caller(ctx).Workspace
+			if in.CompanyID.Set {
+				var err error
+				if of, err = marketplacecmd.WorkspaceOf(ctx, r.Commands, api.Request(ctx), in.CompanyID.Value, enquiry.ErrNotYours); err != nil {
+					return nil, err
+				}
 			}
-		}
-		rows, total, err := r.Views.Enquiries(ctx, of, in.Get(), f)
-		return api.Paginated(in.Get(), rows, total, err)
-	})
+			rows, total, err := r.Views.Enquiries(ctx, of, in.Get(), f)
+			return api.Paginated(in.Get(), rows, total, err)
+		})
 	r.followEnquiries()
 	r.verifyChat()
 	api.Handle(r.API, enquiryOp("get-enquiry", "GET", "/{enquiry_id}", "Read an enquiry"), func(ctx context.Context, in *struct {
@@ -120,7 +123,8 @@ func (r *Routes) Enquiries() {
 		if err == nil {
 			told, err = commands.Load(ctx, r.Commands.Fresh(), enquiry.NotificationKind, out.ID)
 		}
-		return api.WriteResult(ctx, out, err, func(out marketplacecmd.EnquiryOutcome) marketplaceview.Enquiry { return enquiryShown(out, told.State) })
+		return api.WriteResult(ctx, out, err,
+			func(out marketplacecmd.EnquiryOutcome) marketplaceview.Enquiry { return enquiryShown(out, told.State) })
 	})
 }
 
@@ -129,8 +133,10 @@ func sentShown(out marketplacecmd.EnquiryOutcome) marketplaceview.SentEnquiry {
 	s := out.State
 	id, _ := uuid.Parse(out.ID) // the command has given it
 	return marketplaceview.SentEnquiry{
-		ID: id, ToCompanyID: s.Company, ProductID: s.Product, Message: s.Message.Shown(), Quantity: s.Quantity, UserName: s.Name.Shown(), UserEmail: s.Email.Shown(),
-		UserPhone: s.Phone.Shown(), SourcePlatform: s.Source, Status: s.Status, CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
+		ID: id, ToCompanyID: s.Company, ProductID: s.Product, Message: s.Message.Shown(), Quantity: s.Quantity, UserName: s.Name.Shown(),
+		UserEmail: s.Email.Shown(),
+		UserPhone: s.Phone.Shown(), SourcePlatform: s.Source, Status: s.Status, CreatedAt: out.CreatedAt, UpdatedAt: out.At,
+		Revision: out.Revision,
 	}
 }
 

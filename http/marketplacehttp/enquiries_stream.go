@@ -26,7 +26,8 @@ var errLastEvent = fault.Fields(fault.Field{Field: "Last-Event-ID", Message: "ex
 // followEnquiries registers the stream of new enquiries. The log only wakes it: what it sends is read from the tables, so that a client who
 // comes back after a long time costs no more than its enquiries.
 func (r *Routes) followEnquiries() {
-	api.Stream(r.API, enquiryOp("follow-enquiries", "GET", "/stream", "Follow new enquiries to the caller's companies; with Last-Event-ID, from there on"),
+	api.Stream(r.API, enquiryOp("follow-enquiries", "GET", "/stream",
+		"Follow new enquiries to the caller's companies; with Last-Event-ID, from there on"),
 		map[string]any{"enquiry": marketplaceview.Enquiry{}}, func(ctx context.Context, in *struct {
 			Last string `header:"Last-Event-ID" doc:"The id of the last event that was seen"`
 		}) (api.Source, error) {

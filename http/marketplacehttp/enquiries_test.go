@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,7 +22,6 @@ import (
 	"bahi/internal/app/apptest"
 	"bahi/readmodels/marketplaceview"
 	"bahi/readmodels/messagingview"
-	"bahi/readmodels/opsview"
 )
 
 const enquiries = "/api/v1/enquiries"
@@ -66,14 +64,17 @@ func TestABuyerAsksAndTheCompanyAnswers(t *testing.T) {
 	var hook marketplaceview.Product
 	c.POST(catalog, `{"name":"Hook","price_amount":1,"company_id":"`+mill.ID.String()+`"}`).Status(201).JSON(&hook)
 
-	a := stranger.With("Idempotency-Key", "ask").POST(enquiries, asking(mill.ID, `,"message":"<b>How many?</b>","quantity":3,"source_platform":"Shop_1","user_phone":"98123 45678","product_id":"`+hook.ID.String()+`"`)).Status(201)
+	a := stranger.With("Idempotency-Key", "ask").POST(enquiries, asking(mill.ID, `,"message":"<b>How many?</b>","quantity":3,`+
+		`"source_platform":"Shop_1","user_phone":"98123 45678","product_id":"`+hook.ID.String()+`"`)).Status(201)
 	var made marketplaceview.SentEnquiry
 	a.JSON(&made)
-	a.Contains(`"message":"<b>How many?</b>"`, `"source_platform":"shop_1"`, `"user_phone":"+919812345678"`, `"status":"pending","crm_lead_id":null`)
+	a.Contains(`"message":"<b>How many?</b>"`, `"source_platform":"shop_1"`, `"user_phone":"+919812345678"`,
+		`"status":"pending","crm_lead_id":null`)
 	for _, member := range []string{"notes", "notifications", "spam"} {
 		require.NotContains(t, a.Text, member)
 	}
-	again := stranger.With("Idempotency-Key", "ask").POST(enquiries, asking(mill.ID, `,"message":"<b>How many?</b>","quantity":3,"source_platform":"Shop_1","user_phone":"98123 45678","product_id":"`+hook.ID.String()+`"`)).Status(201)
+	again := stranger.With("Idempotency-Key", "ask").POST(enquiries, asking(mill.ID, `,"message":"<b>How many?</b>","quantity":3,`+
+		`"source_platform":"Shop_1","user_phone":"98123 45678","product_id":"`+hook.ID.String()+`"`)).Status(201)
 	require.Equal(t, []string{a.Text, "true"}, []string{again.Text, again.Header("Idempotency-Replayed")})
 	second := asked(t, stranger, shop.ID, "")
 
@@ -81,7 +82,8 @@ func TestABuyerAsksAndTheCompanyAnswers(t *testing.T) {
 	require.Equal(t, []any{int64(2), 1, 50, int64(1)}, []any{p.Total, p.Page, p.PageSize, p.TotalPages})
 	require.Equal(t, []uuid.UUID{second.ID, made.ID}, []uuid.UUID{p.Items[0].ID, p.Items[1].ID})
 	for query, want := range map[string]int64{
-		"?company_id=" + mill.ID.String(): 1, "?status=pending&page_size=1&page=2": 2, "?status=lost": 0, "?source_platform=SHOP_1": 1, "?source_platform=x": 0, "?spam=true": 0, "?page=9": 2,
+		"?company_id=" + mill.ID.String(): 1, "?status=pending&page_size=1&page=2": 2, "?status=lost": 0, "?source_platform=SHOP_1": 1,
+		"?source_platform=x": 0, "?spam=true": 0, "?page=9": 2,
 	} {
 		require.Equal(t, want, listed(t, c, query).Total, query)
 	}
@@ -104,14 +106,16 @@ func TestABuyerAsksAndTheCompanyAnswers(t *testing.T) {
 	var moves []marketplaceview.Move
 	c.GET(enquiryAt(made.ID) + "/history").Status(200).JSON(&moves)
 	require.Len(t, moves, 2)
-	require.Equal(t, []any{(*string)(nil), "pending", "public", "pending", "qualified", "phone"}, []any{moves[0].From, moves[0].To, moves[0].Actor, *moves[1].From, moves[1].To, *moves[1].Reason})
+	require.Equal(t, []any{(*string)(nil), "pending", "public", "pending", "qualified", "phone"},
+		[]any{moves[0].From, moves[0].To, moves[0].Actor, *moves[1].From, moves[1].To, *moves[1].Reason})
 
 	c.DELETE(of(mill.ID)).Status(204)
 	c.GET(enquiryAt(made.ID)).Status(200)
 	require.Equal(t, int64(1), listed(t, c, "?company_id="+mill.ID.String()).Total)
 	c.PATCH(enquiryAt(made.ID), `{"status":"lost"}`).Problem(409, "The company was deleted")
 	stranger.POST(enquiries, asking(mill.ID, "")).Problem(400, "Company not found")
-	require.Equal(t, a.Text, stranger.With("Idempotency-Key", "ask").POST(enquiries, asking(mill.ID, `,"message":"<b>How many?</b>","quantity":3,"source_platform":"Shop_1","user_phone":"98123 45678","product_id":"`+hook.ID.String()+`"`)).Status(201).Text)
+	require.Equal(t, a.Text, stranger.With("Idempotency-Key", "ask").POST(enquiries, asking(mill.ID, `,"message":"<b>How many?</b>",`+
+		`"quantity":3,"source_platform":"Shop_1","user_phone":"98123 45678","product_id":"`+hook.ID.String()+`"`)).Status(201).Text)
 }
 
 func TestWrongEnquiriesAreRefusedWith400(t *testing.T) {
@@ -123,18 +127,26 @@ func TestWrongEnquiriesAreRefusedWith400(t *testing.T) {
 	c.POST(catalog, `{"name":"Hook","price_amount":1,"company_id":"`+other.ID.String()+`"}`).Status(201).JSON(&hook)
 	c.POST(catalog, `{"name":"Nail","price_amount":1,"is_active":false,"company_id":"`+mill.ID.String()+`"}`).Status(201).JSON(&hidden)
 	for more, field := range map[string]string{
-		`,"quantity":0`: "quantity", `,"quantity":1000000001`: "quantity", `,"quantity":"3"`: "quantity", `,"message":"a\u202eb"`: "message", `,"message":"` + strings.Repeat("a", 5001) + `"`: "message",
-		`,"user_phone":"x\u0001"`: "user_phone", `,"source_platform":"a b"`: "source_platform", `,"product_id":"x"`: "product_id", `,"product_id":7`: "product_id",
+		`,"quantity":0`: "quantity", `,"quantity":1000000001`: "quantity", `,"quantity":"3"`: "quantity", `,"message":"a\u202eb"`: "message",
+		`,"message":"` + strings.Repeat("a", 5001) + `"`: "message",
+		`,"user_phone":"x\u0001"`:                        "user_phone", `,"source_platform":"a b"`: "source_platform",
+		`,"product_id":"x"`: "product_id", `,"product_id":7`: "product_id",
 	} {
 		o.Anonymous().POST(enquiries, asking(mill.ID, more)).Problem(400, "Validation error").Contains(`"field":"`+field, `"status":400`)
 	}
-	o.Anonymous().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","user_phone":"a\u0001b","quantity":0}`, mill.ID)).Problem(400, "Validation error",
+	o.Anonymous().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","user_phone":"a\u0001b","quantity":0}`,
+		mill.ID)).Problem(400, "Validation error",
 		"quantity", "must be at least 1", "user_email", "expected an email address", "user_phone", "control characters are not allowed")
-	o.Anonymous().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","quantity":0}`, uuid.New())).Problem(400, "Validation error",
+	o.Anonymous().POST(enquiries, fmt.Sprintf(`{"to_company_id":%q,"user_name":"Ravi","user_email":"x","quantity":0}`,
+		uuid.New())).Problem(400, "Validation error",
 		"quantity", "must be at least 1", "user_email", "expected an email address", "to_company_id", "there is none with this id")
-	o.Anonymous().POST(enquiries, asking(mill.ID, `,"user_phone":"\u202aask at the shop\u202c"`)).Status(201).Contains(`"user_phone":"ask at the shop"`, `"warnings":[{"field":"user_phone"`)
-	o.Anonymous().POST(enquiries, asking(mill.ID, `,"user_phone":"\u202a+91 98123 45678\u202c"`)).Status(201).Contains(`"user_phone":"+919812345678"`)
-	o.Anonymous().POST(enquiries, `{}`).Problem(400, "Validation error").Contains(`"field":"to_company_id"`, `"field":"user_name"`, `"field":"user_email"`)
+	o.Anonymous().POST(enquiries, asking(mill.ID,
+		`,"user_phone":"\u202aask at the shop\u202c"`)).Status(201).Contains(`"user_phone":"ask at the shop"`,
+		`"warnings":[{"field":"user_phone"`)
+	o.Anonymous().POST(enquiries, asking(mill.ID,
+		`,"user_phone":"\u202a+91 98123 45678\u202c"`)).Status(201).Contains(`"user_phone":"+919812345678"`)
+	o.Anonymous().POST(enquiries, `{}`).Problem(400, "Validation error").Contains(`"field":"to_company_id"`, `"field":"user_name"`,
+		`"field":"user_email"`)
 	o.Anonymous().POST(enquiries, `{"to_company_id":"x","user_name":"","user_email":"x"}`).Status(400).Contains(`"field":"to_company_id"`)
 	o.Anonymous().POST(enquiries, asking(uuid.New(), "")).Problem(400, "Company not found")
 	for _, id := range []any{hook.ID, hidden.ID, uuid.New()} {
@@ -180,33 +192,42 @@ func TestTheCompanyHearsByMailChatAndCRM(t *testing.T) {
 	name := unique()
 	mill := founded(t, owner.Client, `{"name":"`+name+`","phone":"+919812345111"}`)
 	e := notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, "").ID)
-	require.Equal(t, []string{"skipped", "sent", "sent"}, []string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
+	require.Equal(t, []string{"skipped", "sent", "sent"},
+		[]string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
 	require.Equal(t, "no message has come from the company's phone", *e.Notifications.Chat.Error)
 	require.Equal(t, "sandbox-"+e.ID.String(), *e.CRMLeadID)
 	var refused marketplaceview.SentEnquiry
-	o.Anonymous().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+`","user_name":"Nobody 000","user_email":"n@example.org"}`).Status(201).JSON(&refused)
+	o.Anonymous().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+
+		`","user_name":"Nobody 000","user_email":"n@example.org"}`).Status(201).JSON(&refused)
 	e = notified(t, owner.Client, refused.ID)
-	require.Equal(t, []any{"failed", "the crm refused the lead (422)", (*string)(nil)}, []any{e.Notifications.CRM.Status, *e.Notifications.CRM.Error, e.CRMLeadID})
+	require.Equal(t, []any{"failed", "the crm refused the lead (422)", (*string)(nil)},
+		[]any{e.Notifications.CRM.Status, *e.Notifications.CRM.Error, e.CRMLeadID})
 
 	// Its own address counts once somebody who reads it has confirmed it, its phone once it has written.
 	asks := o.Address("asks")
 	owner.PATCH(of(mill.ID), `{"email":"`+strings.ToUpper(asks)+`"}`).Status(200).Contains(`"email":"`+asks, `"email_confirmed":false`)
 	require.NotContains(t, o.Anonymous().GET(of(mill.ID)).Status(200).Text, asks)
 	_, token := apptest.Link(t, o.Mailed(asks, "Confirm the address of "+name, 1))
-	o.Anonymous().POST(companies+"/confirm-email", map[string]string{"token": token[:len(token)-1]}).Problem(400, "Invalid or expired confirmation token")
+	o.Anonymous().POST(companies+"/confirm-email", map[string]string{"token": token[:len(token)-1]}).Problem(400,
+		"Invalid or expired confirmation token")
 	o.Anonymous().POST(companies+"/confirm-email", map[string]string{"token": token}).Status(200).Body(`{"message":"Email confirmed"}`)
 	owner.GET(of(mill.ID)).Status(200).Contains(`"email_confirmed":true`)
 	agent := owner.Client
 	var channel messagingview.Channel
 	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
-	_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "919812345111"}, Channel: channel.ID, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
+	_, err := o.Sys.Messages.Receive(t.Context(),
+		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "919812345111"}, Channel: channel.ID, Text: "hello", ProviderID: "w1",
+			SentAt: time.Now()})
 	require.NoError(t, err)
 
-	e = notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, `,"message":"See https://evil.example\r\nBcc: x@example.org","quantity":7,"user_phone":"9812345671"`).ID)
-	require.Equal(t, []string{"sent", "sent", "sent"}, []string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
+	e = notified(t, owner.Client, asked(t, o.Anonymous(), mill.ID, `,"message":"See https://evil.example\r\nBcc: x@example.org",`+
+		`"quantity":7,"user_phone":"9812345671"`).ID)
+	require.Equal(t, []string{"sent", "sent", "sent"},
+		[]string{e.Notifications.Chat.Status, e.Notifications.Email.Status, e.Notifications.CRM.Status})
 	require.Zero(t, e.Revision)
 	text := o.Mailed(asks, "New enquiry for "+name, 1)
-	for _, part := range []string{"Name: Asha Rao", "Email: " + buyerOf(mill.ID), "Phone: +919812345671", "Quantity: 7", "https[:]//evil.example", "/enquiries/" + e.ID.String()} {
+	for _, part := range []string{"Name: Asha Rao", "Email: " + buyerOf(mill.ID), "Phone: +919812345671", "Quantity: 7",
+		"https[:]//evil.example", "/enquiries/" + e.ID.String()} {
 		require.Contains(t, text, part)
 	}
 	require.Equal(t, 1, strings.Count(text, "://"), "the only link is ours")
@@ -262,7 +283,8 @@ func TestACrowdOfEnquiriesComesAsADigest(t *testing.T) {
 	}, time.Minute, 20*time.Millisecond)
 
 	// A digest does not count what came after its hour, however late it is sent: the mail server, or this one, may have been down.
-	before, err := o.Sys.Marketplace.EnquiriesWithin(t.Context(), uuid.MustParse(owner.Workspace), mill.ID, first.CreatedAt.Add(-time.Hour), 10)
+	before, err := o.Sys.Marketplace.EnquiriesWithin(t.Context(), uuid.MustParse(owner.Workspace), mill.ID, first.CreatedAt.Add(-time.Hour),
+		10)
 	require.NoError(t, err)
 	require.Zero(t, before)
 }
@@ -341,7 +363,8 @@ func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
 	check(o, `{"phone":"98123 45678"}`, `{"phone":"+919812345678","is_valid":true,"is_chat":true,"error":null}`)
 	check(o, `{"phone":"9812345679"}`, `{"phone":"+919812345679","is_valid":true,"is_chat":false,"error":null}`)
 	check(o, `{"phone":"9812345670"}`, `{"phone":"+919812345670","is_valid":true,"is_chat":false,"error":"Chat network lookup failed"}`)
-	check(shared, `{"phone":"+919812345678"}`, `{"phone":"+919812345678","is_valid":true,"is_chat":false,"error":"Chat network lookup is not available"}`)
+	check(shared, `{"phone":"+919812345678"}`, `{"phone":"+919812345678","is_valid":true,"is_chat":false,"error":"Chat network lookup is `+
+		`not available"}`)
 	for _, none := range []string{`{}`, `{"phone":null}`, `{"phone":7}`, `{"phone":{"a":1}}`, `{"phone":""}`} {
 		check(shared, none, `{"phone":null,"is_valid":false,"is_chat":false,"error":"A phone is required"}`)
 	}
@@ -354,11 +377,14 @@ func TestAPhoneIsLookedUpWithoutAMessage(t *testing.T) {
 	agent := shared.Bearer(shared.Key(shared.Home, `{"messaging":"write"}`).Key)
 	var channel messagingview.Channel
 	agent.POST("/api/channels", `{"name":"Sales","type":"chat"}`).Status(201).JSON(&channel)
-	_, err := shared.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Channel: channel.ID, Sender: messagingcmd.Sender{From: "919812345222"}, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
+	_, err := shared.Sys.Messages.Receive(t.Context(),
+		messagingcmd.InboundMessage{Channel: channel.ID, Sender: messagingcmd.Sender{From: "919812345222"}, Text: "hello", ProviderID: "w1",
+			SentAt: time.Now()})
 	require.NoError(t, err)
 	owner.POST(enquiries+"/verify-chat", `{"phone":"+919812345222"}`).Status(200).Contains(`"is_chat":true,"error":null`)
 	seller(shared, shared.Abroad).POST(enquiries+"/verify-chat", `{"phone":"+919812345222"}`).Status(200).Contains(`"is_chat":false`)
-	check(shared, `{"phone":"+919812345222"}`, `{"phone":"+919812345222","is_valid":true,"is_chat":false,"error":"Chat network lookup is not available"}`)
+	check(shared, `{"phone":"+919812345222"}`, `{"phone":"+919812345222","is_valid":true,"is_chat":false,"error":"Chat network lookup is `+
+		`not available"}`)
 }
 
 func TestAnEnquiryThatCannotBeKeptIsA500(t *testing.T) {
@@ -373,7 +399,8 @@ func TestAnEnquiryThatCannotBeKeptIsA500(t *testing.T) {
 	asked(t, o.Anonymous(), mill.ID, "")
 }
 
-// Enquiries that come together are told by one job. One of them that the crm does not take for now holds up none of the others, and nobody is told twice.
+// Enquiries that come together are told by one job. One of them that the crm does not take for now holds up none of the others, and nobody
+// is told twice.
 func TestAnEnquiryThatWaitsForItsCRMHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	s := apptest.Settings(t, apptest.Database(t))
@@ -406,7 +433,8 @@ func TestAnEnquiryThatWaitsForItsCRMHoldsUpNoOther(t *testing.T) {
 			if i == 3 {
 				of = "slow"
 			}
-			o.Anonymous().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+`","user_name":"Asha","user_email":"`+of+`@example.org"}`).Status(201).JSON(&all[i])
+			o.Anonymous().POST(enquiries, `{"to_company_id":"`+mill.ID.String()+`","user_name":"Asha","user_email":"`+of+
+				`@example.org"}`).Status(201).JSON(&all[i])
 		})
 	}
 	sending.Wait()
@@ -435,44 +463,4 @@ func TestAnEnquiryThatWaitsForItsCRMHoldsUpNoOther(t *testing.T) {
 	for id, n := range calls {
 		require.True(t, n == 1 || id == slow, "%s was told %d times", id, n)
 	}
-}
-
-// The crm never takes the enquiry. The test moves the clock to each try.
-func TestANotificationIsTriedEightTimesOverADay(t *testing.T) {
-	t.Parallel()
-	s := apptest.Settings(t, apptest.Database(t))
-	var tries atomic.Int64
-	crm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		tries.Add(1)
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}))
-	t.Cleanup(crm.Close)
-	s.Outside.CRMURL, s.Outside.FetchAllow = crm.URL, []string{strings.TrimPrefix(crm.URL, "http://")}
-	o := apptest.StartAs(t, s)
-	owner := o.Person("owner@example.com")
-	e := asked(t, o.Anonymous(), founded(t, owner.Client, `{"name":"Mill"}`).ID, "")
-	const most = 8
-	var waited time.Duration
-	for try := 1; try < most; try++ {
-		var failed opsview.Job
-		require.Eventually(t, func() bool {
-			for _, j := range o.Jobs("kind=push_lead&state=retryable") {
-				failed = j
-			}
-			return failed.Attempt == try
-		}, time.Minute, 10*time.Millisecond, "try %d", try)
-		require.Equal(t, most, failed.MaxAttempts)
-		var wait time.Duration
-		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select scheduled_at - attempted_at from river.river_job where id = $1`, failed.ID).Scan(&wait))
-		require.Greater(t, wait, time.Minute, "after try %d", try)
-		waited += wait
-		owner.GET(enquiryAt(e.ID)).Status(200).Contains(`"crm":{"status":"queued"`)
-		o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/retry", failed.ID), nil).Status(200)
-		o.Sql(`select pg_notify('river.river_insert', '{"queue":"push_lead"}')`) // River need not look for it
-	}
-	require.InDelta(t, 24, waited.Hours(), 3) // each wait is a tenth longer or shorter
-	crmOf := notified(t, owner.Client, e.ID).Notifications.CRM
-	require.Equal(t, []string{"failed", "no try succeeded within a day"}, []string{crmOf.Status, *crmOf.Error})
-	require.EqualValues(t, most, tries.Load())
-	require.Eventually(t, func() bool { return o.Jobs("kind=push_lead")[0].State == "completed" }, time.Minute, 10*time.Millisecond, "no try follows")
 }

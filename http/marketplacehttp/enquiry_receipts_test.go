@@ -58,7 +58,9 @@ func onNetwork(t *testing.T) *network {
 	n.mill = founded(t, n.owner.Client, `{"name":"Mill","phone":"+919812345111"}`)
 	var sales messagingview.Channel
 	n.owner.POST("/api/channels", `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1"}}`).Status(201).JSON(&sales)
-	_, err := n.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "919812345111"}, Channel: sales.ID, Text: "hello", ProviderID: "w1", SentAt: time.Now()})
+	_, err := n.Sys.Messages.Receive(t.Context(),
+		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "919812345111"}, Channel: sales.ID, Text: "hello", ProviderID: "w1",
+			SentAt: time.Now()})
 	require.NoError(t, err)
 	return n
 }
@@ -91,11 +93,14 @@ func (n *network) received() (all []opsview.Webhook) {
 func (n *network) call(secret, sender string, enquiry any, status string) {
 	n.t.Helper()
 	n.calls++
-	body := fmt.Sprintf(`{"object":"chat_business_account","entry":[{"id":"ACC","changes":[{"field":"messages","value":{"metadata":{"phone_number_id":%q},
-		"statuses":[{"id":"wamid.%d","recipient_id":"919812345111","biz_opaque_callback_data":"enq_%v","status":%s}]}}]}]}`, sender, n.calls, enquiry, status)
+	body := fmt.Sprintf(`{"object":"chat_business_account","entry":[{"id":"ACC","changes":[{"field":"messages",`+
+		`"value":{"metadata":{"phone_number_id":%q},
+		"statuses":[{"id":"wamid.%d","recipient_id":"919812345111","biz_opaque_callback_data":"enq_%v","status":%s}]}}]}]}`, sender,
+		n.calls, enquiry, status)
 	h := hmac.New(sha256.New, []byte(secret))
 	h.Write([]byte(body))
-	n.Anonymous().With("X-Hub-Signature-256", "sha256="+hex.EncodeToString(h.Sum(nil)), "Content-Type", "application/json").POST("/api/webhook/social", body).Status(200)
+	n.Anonymous().With("X-Hub-Signature-256", "sha256="+hex.EncodeToString(h.Sum(nil)), "Content-Type",
+		"application/json").POST("/api/webhook/social", body).Status(200)
 }
 
 // chat returns what became of a notice by chat.
@@ -122,10 +127,12 @@ func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 		require.Equal(t, "failed", is.Status)
 		require.Equal(t, "The network cannot reach the recipient (131026)", *is.Error)
 	}
-	n.Operator().GET("/ops/outbox?port=chat").Status(200).Contains(`"to":"+919812345111"`, `"status":"failed"`, `"error":"The network cannot reach the recipient (131026)"`, "Asha Rao")
+	n.Operator().GET("/ops/outbox?port=chat").Status(200).Contains(`"to":"+919812345111"`, `"status":"failed"`,
+		`"error":"The network cannot reach the recipient (131026)"`, "Asha Rao")
 	var after marketplaceview.Enquiry
 	n.owner.GET(enquiryAt(e.ID)).Status(200).JSON(&after)
-	require.Equal(t, []any{e.Notifications.Email, e.Notifications.CRM, e.Revision}, []any{after.Notifications.Email, after.Notifications.CRM, after.Revision}, "nothing else moves")
+	require.Equal(t, []any{e.Notifications.Email, e.Notifications.CRM, e.Revision},
+		[]any{after.Notifications.Email, after.Notifications.CRM, after.Revision}, "nothing else moves")
 	for _, status := range []string{`"sent"`, `"warning"`} {
 		require.Equal(t, "failed", n.receipt(ours, "PN9", e.ID, status).Status, status)
 	}
@@ -138,7 +145,8 @@ func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 	n.post(ours, "PN9", "x", unreachable)
 
 	closed := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
-	require.Equal(t, "The person has not written in the last 24 hours: only templates can be sent (131047)", *n.receipt(ours, "PN9", closed.ID, `"failed","errors":[{"code":131047}]`).Error)
+	require.Equal(t, "The person has not written in the last 24 hours: only templates can be sent (131047)",
+		*n.receipt(ours, "PN9", closed.ID, `"failed","errors":[{"code":131047}]`).Error)
 	uncoded := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
 	require.Equal(t, "The network refused the request", *n.receipt(ours, "PN9", uncoded.ID, `"failed"`).Error)
 

@@ -34,8 +34,9 @@ const (
 // Feed registers the feed of a catalog, which commerce managers read.
 func (r *Routes) Feed() {
 	op := open(api.Op{
-		ID: "get-catalog-feed", Method: "GET", Path: catalog + "/feed/{company_id}.xml", Summary: "Read all active products of a company as XML, oldest first",
-		Limit: "catalog_general", Reads: []string{"products"}, Errors: []int{http.StatusNotFound},
+		ID: "get-catalog-feed", Method: "GET", Path: catalog + "/feed/{company_id}.xml",
+		Summary: "Read all active products of a company as XML, oldest first",
+		Limit:   "catalog_general", Reads: []string{"products"}, Errors: []int{http.StatusNotFound},
 	})
 	api.Download(r.API, op, map[string]any{xmlType: nil, rssType: nil}, func(ctx context.Context, in *struct {
 		CompanyID string `path:"company_id" doc:"The company's id"`
@@ -51,7 +52,8 @@ func (r *Routes) Feed() {
 		}
 		begin, each, end := catalogXML()
 		content := api.Content{
-			Type: xmlType, Drawn: true, Modified: state.ChangedAt, Kept: feedKept, ETag: api.ETag(fmt.Sprintf(`"%d-%d-%s"`, feedVersion, state.Changed, in.Format)),
+			Type: xmlType, Drawn: true, Modified: state.ChangedAt, Kept: feedKept,
+			ETag: api.ETag(fmt.Sprintf(`"%d-%d-%s"`, feedVersion, state.Changed, in.Format)),
 		}
 		if in.Format == "rss" {
 			content.Type = rssType

@@ -26,7 +26,8 @@ func TestFeedIsWhatItsSchemaSays(t *testing.T) {
 	out, err := validate(text)
 	require.NoError(t, err, out)
 	require.Contains(t, out, "valid")
-	for _, broken := range []string{strings.Replace(text, "125.50", "125.5", 1), strings.Replace(text, "<currency>INR</currency>", "", 1), strings.TrimSuffix(text, "</catalog>\n")} {
+	for _, broken := range []string{strings.Replace(text, "125.50", "125.5", 1), strings.Replace(text, "<currency>INR</currency>", "", 1),
+		strings.TrimSuffix(text, "</catalog>\n")} {
 		out, err = validate(broken)
 		require.Error(t, err, out)
 	}

@@ -22,8 +22,10 @@ func stocked(t *testing.T, c *apitest.Client) (id uuid.UUID) {
 	t.Helper()
 	k := founded(t, c, `{"name":"A & B <Mills> `+unique()+`"}`)
 	in := func(fields string) { added(t, c, fmt.Sprintf(`{"company_id":"%s",%s}`, k.ID, fields)) }
-	in(`"name":"Brass hook","price_amount":12550,"description":"Hook & plate","images":["https://cdn.example/h.jpg?a=1&b=2","https://cdn.example/i.jpg"]`)
-	in(`"name":"]]> <b>\"વીંટી\"</b> \uffff\ufffe😀","price_amount":5,"price_currency":"usd","availability":"preorder","description":"a\tb\nc\u007f"`)
+	in(`"name":"Brass hook","price_amount":12550,"description":"Hook & plate","images":["https://cdn.example/h.jpg?a=1&b=2",` +
+		`"https://cdn.example/i.jpg"]`)
+	in(`"name":"]]> <b>\"વીંટી\"</b> \uffff\ufffe😀","price_amount":5,"price_currency":"usd","availability":"preorder",` +
+		`"description":"a\tb\nc\u007f"`)
 	in(`"name":"hidden","price_amount":1,"is_active":false`)
 	in(`"name":"dear","price_amount":999999999999999`)
 	return k.ID
@@ -67,9 +69,12 @@ func TestAFeedHasAllActiveProducts(t *testing.T) {
 	apptest.Lenient(t, o.Anonymous().GET(catalog+"?company_id="+id.String()), &found)
 	require.Equal(t, strings.Join([]string{
 		"catalog",
-		"product", "id = " + found.Data[2].ID, "name = Brass hook", "description = Hook & plate", "price = 125.50", "currency = INR", "image = https://cdn.example/h.jpg?a=1&b=2", "availability = in stock",
-		"product", "id = " + found.Data[1].ID, "name = ]]> <b>\"વીંટી\"</b> 😀", "description = a\tb\nc\u007f", "price = 0.05", "currency = USD", "image", "availability = preorder",
-		"product", "id = " + found.Data[0].ID, "name = dear", "description", "price = 9999999999999.99", "currency = INR", "image", "availability = in stock",
+		"product", "id = " + found.Data[2].ID, "name = Brass hook", "description = Hook & plate", "price = 125.50", "currency = INR",
+		"image = https://cdn.example/h.jpg?a=1&b=2", "availability = in stock",
+		"product", "id = " + found.Data[1].ID, "name = ]]> <b>\"વીંટી\"</b> 😀", "description = a\tb\nc\u007f", "price = 0.05", "currency = USD",
+		"image", "availability = preorder",
+		"product", "id = " + found.Data[0].ID, "name = dear", "description", "price = 9999999999999.99", "currency = INR", "image",
+		"availability = in stock",
 	}, "\n"), outline(t, a.Text))
 
 	rss := o.Anonymous().GET(feed(id) + "?format=rss").Status(200)
@@ -78,8 +83,10 @@ func TestAFeedHasAllActiveProducts(t *testing.T) {
 	lines := strings.Split(outline(t, rss.Text), "\n")
 	require.Equal(t, []string{"rss", "channel"}, lines[:2])
 	require.Equal(t, strings.Join([]string{
-		"item", "id = " + found.Data[2].ID, "title = Brass hook", "description = Hook & plate", "availability = in stock", "condition = new", "price = 125.50 INR",
-		"link = " + o.Sys.Settings.Outside.FrontendURL + "/products/" + found.Data[2].ID, "image_link = https://cdn.example/h.jpg?a=1&b=2", "additional_image_link = https://cdn.example/i.jpg", strings.Replace(lines[2], "title", "brand", 1), "mpn = " + found.Data[2].ID,
+		"item", "id = " + found.Data[2].ID, "title = Brass hook", "description = Hook & plate", "availability = in stock", "condition = new",
+		"price = 125.50 INR",
+		"link = " + o.Sys.Settings.Outside.FrontendURL + "/products/" + found.Data[2].ID, "image_link = https://cdn.example/h.jpg?a=1&b=2",
+		"additional_image_link = https://cdn.example/i.jpg", strings.Replace(lines[2], "title", "brand", 1), "mpn = " + found.Data[2].ID,
 	}, "\n"), strings.Join(lines[5:], "\n"))
 	o.Anonymous().GET(feed(id) + "?format=atom").Status(422)
 }
@@ -89,12 +96,15 @@ func TestTheFeedOfCommerceManagersHasWhatTheyTake(t *testing.T) {
 	o := apptest.Share(t)
 	c := seller(o, o.Home)
 	k := founded(t, c, `{"name":"`+unique()+`"}`)
-	added(t, c, `{"name":"Gone","price_amount":100,"availability":"discontinued","images":["https://cdn.example/g.jpg"],"company_id":"`+k.ID.String()+`"}`)
+	added(t, c, `{"name":"Gone","price_amount":100,"availability":"discontinued","images":["https://cdn.example/g.jpg"],"company_id":"`+
+		k.ID.String()+`"}`)
 	name := strings.Repeat("हाथ का कड़ा ", 16) + "end"
-	added(t, c, `{"name":"`+name+`","price_amount":100,"images":["https://cdn.example/1.jpg","https://cdn.example/2.jpg?a=1&b=2","https://cdn.example/3.jpg"],"company_id":"`+k.ID.String()+`"}`)
+	added(t, c, `{"name":"`+name+`","price_amount":100,"images":["https://cdn.example/1.jpg","https://cdn.example/2.jpg?a=1&b=2",`+
+		`"https://cdn.example/3.jpg"],"company_id":"`+k.ID.String()+`"}`)
 	text := outline(t, o.Anonymous().GET(feed(k.ID)+"?format=rss").Status(200).Text)
 	require.Equal(t, 1, strings.Count(text, "item"+"\n"), text)
-	require.Contains(t, text, "image_link = https://cdn.example/1.jpg\nadditional_image_link = https://cdn.example/2.jpg?a=1&b=2\nadditional_image_link = https://cdn.example/3.jpg\n")
+	require.Contains(t, text, "image_link = https://cdn.example/1.jpg\nadditional_image_link = "+
+		"https://cdn.example/2.jpg?a=1&b=2\nadditional_image_link = https://cdn.example/3.jpg\n")
 	require.Contains(t, text, "\ndescription = "+name+"\n", "the name, where nothing is said")
 	_, title, _ := strings.Cut(text, "\nitem\n")
 	_, title, _ = strings.Cut(title, "title = ")
@@ -115,14 +125,16 @@ func TestAFeedThatDidNotChangeIsNotSentAgain(t *testing.T) {
 	at, err := http.ParseTime(modified)
 	require.NoError(t, err)
 	for _, have := range [][]string{
-		{"If-None-Match", tag}, {"If-None-Match", `"x", W/` + tag}, {"If-None-Match", "*"}, {"If-Modified-Since", modified}, {"If-Modified-Since", at.Add(time.Hour).Format(http.TimeFormat)},
+		{"If-None-Match", tag}, {"If-None-Match", `"x", W/` + tag}, {"If-None-Match", "*"}, {"If-Modified-Since", modified},
+		{"If-Modified-Since", at.Add(time.Hour).Format(http.TimeFormat)},
 		{"If-None-Match", tag, "If-Modified-Since", at.Add(-time.Hour).Format(http.TimeFormat)},
 	} {
 		a := o.Anonymous().With(have...).GET(feed(k.ID)).Status(304).None()
 		require.Equal(t, []string{tag, modified}, []string{a.Header("ETag"), a.Header("Last-Modified")})
 	}
 	for _, have := range [][]string{
-		{"If-None-Match", `"x"`}, {"If-Modified-Since", at.Add(-time.Hour).Format(http.TimeFormat)}, {"If-Modified-Since", "yesterday"}, {"If-None-Match", `"x"`, "If-Modified-Since", modified},
+		{"If-None-Match", `"x"`}, {"If-Modified-Since", at.Add(-time.Hour).Format(http.TimeFormat)}, {"If-Modified-Since", "yesterday"},
+		{"If-None-Match", `"x"`, "If-Modified-Since", modified},
 	} {
 		o.Anonymous().With(have...).GET(feed(k.ID)).Status(200)
 	}

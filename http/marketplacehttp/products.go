@@ -66,7 +66,8 @@ func (r *Routes) seller(ctx context.Context, named *uuid.UUID) (uuid.UUID, error
 // Products registers the catalog.
 func (r *Routes) Products() {
 	api.Handle(r.API, open(api.Op{
-		ID: "list-products", Method: "GET", Path: catalog, Summary: "List products, newest first", Limit: "catalog_list_search", Reads: []string{"products"},
+		ID: "list-products", Method: "GET", Path: catalog, Summary: "List products, newest first", Limit: "catalog_list_search",
+		Reads:  []string{"products"},
 		Errors: []int{http.StatusUnauthorized, http.StatusForbidden},
 	}), func(ctx context.Context, in *struct {
 		api.MarketplacePageParams
@@ -84,7 +85,8 @@ func (r *Routes) Products() {
 		return api.MarketplacePage(in.Get(), rows, total, err)
 	})
 	api.Handle(r.API, open(api.Op{
-		ID: "get-product", Method: "GET", Path: catalog + "/{id}", Summary: "Read a product", Limit: "catalog_general", Reads: []string{"products"}, Errors: []int{http.StatusNotFound},
+		ID: "get-product", Method: "GET", Path: catalog + "/{id}", Summary: "Read a product", Limit: "catalog_general",
+		Reads: []string{"products"}, Errors: []int{http.StatusNotFound},
 	}), func(ctx context.Context, in *ByProduct) (*api.Tagged[marketplaceview.Product], error) {
 		id, err := in.id()
 		if err != nil {
@@ -93,7 +95,8 @@ func (r *Routes) Products() {
 		p, err := r.Views.Product(ctx, mayRead(ctx), id)
 		return api.WithETag(p, p.Revision, err)
 	})
-	api.Handle(r.API, closed(api.Op{ID: "add-product", Method: "POST", Path: catalog, Summary: "Add a product of the caller's company", Limit: writeProducts}),
+	api.Handle(r.API, closed(api.Op{ID: "add-product", Method: "POST", Path: catalog, Summary: "Add a product of the caller's company",
+		Limit: writeProducts}),
 		func(ctx context.Context, in *struct{ Body product.Add }) (*api.Tagged[marketplaceview.Product], error) {
 			of, err := r.seller(ctx, in.Body.CompanyID)
 			if err != nil {
@@ -104,7 +107,8 @@ func (r *Routes) Products() {
 			out, err := marketplacecmd.AddProduct(ctx, r.Commands, api.Request(ctx), in.Body)
 			return api.WriteResult(ctx, out, err, productShown)
 		})
-	api.Handle(r.API, closed(api.Op{ID: "edit-product", Method: "PATCH", Path: catalog + "/{id}", Summary: "Change what is named of a product", Limit: writeProducts}),
+	api.Handle(r.API, closed(api.Op{ID: "edit-product", Method: "PATCH", Path: catalog + "/{id}",
+		Summary: "Change what is named of a product", Limit: writeProducts}),
 		func(ctx context.Context, in *struct {
 			ByProduct
 			Body product.Edit
@@ -116,7 +120,8 @@ func (r *Routes) Products() {
 			out, err := marketplacecmd.EditProduct(ctx, r.Commands, api.Request(ctx), id, in.Body)
 			return api.WriteResult(ctx, out, err, productShown)
 		})
-	api.Handle(r.API, closed(api.Op{ID: "delete-product", Method: "DELETE", Path: catalog + "/{id}", Summary: "Delete a product", Limit: "catalog_general"}),
+	api.Handle(r.API, closed(api.Op{ID: "delete-product", Method: "DELETE", Path: catalog + "/{id}", Summary: "Delete a product",
+		Limit: "catalog_general"}),
 		func(ctx context.Context, in *ByProduct) (*api.Nothing, error) {
 			id, err := in.id()
 			if err != nil {
@@ -170,8 +175,10 @@ func productShown(out commands.Outcome[product.State]) marketplaceview.Product {
 		created = s.ImportedAt
 	}
 	return marketplaceview.Product{
-		ID: id, CompanyID: s.Company, SKU: s.SKU.Of(nil), Name: s.Name, Description: s.Description.Of(nil), Category: s.Category.Of(nil), SubCategory: s.SubCategory.Of(nil),
-		PriceAmount: s.Price, PriceCurrency: s.Currency.Value, MOQ: s.MOQ.Value, OriginCountry: s.OriginCountry.Of(nil), ImporterName: s.ImporterName.Of(nil),
+		ID: id, CompanyID: s.Company, SKU: s.SKU.Of(nil), Name: s.Name, Description: s.Description.Of(nil), Category: s.Category.Of(nil),
+		SubCategory: s.SubCategory.Of(nil),
+		PriceAmount: s.Price, PriceCurrency: s.Currency.Value, MOQ: s.MOQ.Value, OriginCountry: s.OriginCountry.Of(nil),
+		ImporterName:    s.ImporterName.Of(nil),
 		ImporterAddress: s.ImporterAddress.Of(nil), Images: images, Availability: s.Availability.Value, IsActive: s.Active.Value,
 		CreatedAt: created, UpdatedAt: out.At, Revision: out.Revision,
 	}

@@ -44,11 +44,15 @@ func TestAPatchOfAProductTellsAbsentFromNull(t *testing.T) {
 	o := apptest.Share(t)
 	c := seller(o, o.Home)
 	k := founded(t, c, `{"name":"`+unique()+`"}`)
-	p := added(t, c, `{"name":"Brass hook","category":"Hardware","price_amount":12550,"moq":10,"origin_country":"IN","images":["https://cdn.example/h.jpg"],"unknown":1}`)
+	p := added(t, c, `{"name":"Brass hook","category":"Hardware","price_amount":12550,"moq":10,"origin_country":"IN",`+
+		`"images":["https://cdn.example/h.jpg"],"unknown":1}`)
 	stamp := func(at time.Time) string { return at.Format(time.RFC3339Nano) }
-	read := o.Anonymous().GET(item(p.ID)).Status(200).Body(fmt.Sprintf(`{"id":"%s","company_id":"%s","sku":null,"name":"Brass hook","description":null,"category":"Hardware","sub_category":null,
-		"price_amount":12550,"price_currency":"INR","moq":10,"origin_country":"IN","importer_name":null,"importer_address":null,"images":["https://cdn.example/h.jpg"],
-		"availability":"in stock","is_active":true,"created_at":%q,"updated_at":%q,"revision":0}`, p.ID, k.ID, stamp(p.CreatedAt), stamp(p.UpdatedAt)))
+	read := o.Anonymous().GET(item(p.ID)).Status(200).Body(fmt.Sprintf(`{"id":"%s","company_id":"%s","sku":null,"name":"Brass hook",`+
+		`"description":null,"category":"Hardware","sub_category":null,
+		"price_amount":12550,"price_currency":"INR","moq":10,"origin_country":"IN","importer_name":null,"importer_address":null,`+
+		`"images":["https://cdn.example/h.jpg"],
+		"availability":"in stock","is_active":true,"created_at":%q,"updated_at":%q,"revision":0}`, p.ID, k.ID, stamp(p.CreatedAt),
+		stamp(p.UpdatedAt)))
 	require.Equal(t, `"0"`, read.Header("ETag"))
 	edited := c.PATCH(item(p.ID), `{"category":null,"moq":null,"images":null,"description":"Hook & plate"}`).Status(200)
 	edited.Contains(`"category":null`, `"moq":1,`, `"images":[]`, `"description":"Hook & plate"`, `"origin_country":"IN"`, `"revision":1`)
@@ -69,10 +73,14 @@ func TestWrongValuesOfAProductAreRefused(t *testing.T) {
 	founded(t, c, `{"name":"`+unique()+`"}`)
 	p := added(t, c, `{"name":"Hook","price_amount":1}`)
 	for body, field := range map[string]string{
-		`{"name":null}`: "name", `{"price_amount":null}`: "price_amount", `{"price_amount":12.5}`: "price_amount", `{"price_amount":-1}`: "price_amount", `{"price_amount":"1"}`: "price_amount",
-		`{"price_amount":99999999999999999999}`: "price_amount", `{"moq":0}`: "moq", `{"moq":-5}`: "moq", `{"moq":1.5}`: "moq", `{"price_currency":"XQZ"}`: "price_currency",
-		`{"images":["x"]}`: "images[0]", `{"images":"x"}`: "images", `{"images":[` + strings.Repeat(`"https://a.example/b",`, 20) + `"https://a.example/b"]}`: "images",
-		`{"availability":"soon"}`: "availability", `{"is_active":"no"}`: "is_active", `{"description":"` + strings.Repeat("a", 5001) + `"}`: "description", `{"importer_name":"a\u2066b"}`: "importer_name",
+		`{"name":null}`: "name", `{"price_amount":null}`: "price_amount", `{"price_amount":12.5}`: "price_amount",
+		`{"price_amount":-1}`: "price_amount", `{"price_amount":"1"}`: "price_amount",
+		`{"price_amount":99999999999999999999}`: "price_amount", `{"moq":0}`: "moq", `{"moq":-5}`: "moq", `{"moq":1.5}`: "moq",
+		`{"price_currency":"XQZ"}`: "price_currency",
+		`{"images":["x"]}`:         "images[0]", `{"images":"x"}`: "images",
+		`{"images":[` + strings.Repeat(`"https://a.example/b",`, 20) + `"https://a.example/b"]}`: "images",
+		`{"availability":"soon"}`: "availability", `{"is_active":"no"}`: "is_active",
+		`{"description":"` + strings.Repeat("a", 5001) + `"}`: "description", `{"importer_name":"a\u2066b"}`: "importer_name",
 	} {
 		c.PATCH(item(p.ID), body).Status(422).Contains(`"field":"` + field)
 	}
@@ -116,15 +124,20 @@ func TestProductsAreListedAndFound(t *testing.T) {
 	c, word := seller(o, o.Home), unique()
 	k := founded(t, c, `{"name":"`+word+`"}`)
 	for i, category := range []string{"Rings", "rings ", "Chains", ""} {
-		added(t, c, fmt.Sprintf(`{"name":"p%d","category":"%s","price_amount":1,"description":"golden %s"}`, i, strings.Replace(category, "ings", "ings "+word, 1), word))
+		added(t, c, fmt.Sprintf(`{"name":"p%d","category":"%s","price_amount":1,"description":"golden %s"}`, i,
+			strings.Replace(category, "ings", "ings "+word, 1), word))
 	}
 	hidden := added(t, c, `{"name":"hidden","category":"Rings `+word+`","price_amount":1,"is_active":false,"description":"golden `+word+`"}`)
 	all, own := "company_id="+k.ID.String(), "p3,p2,p1,p0 of 4"
 	for query, found := range map[string]string{
-		all: own, all + "&limit=2": "p3,p2 of 4", all + "&limit=3&page=2": "p0 of 4", all + "&page=9": " of 4", all + "&is_active=true&category=": own,
-		"category=RINGS+" + word: "p1,p0 of 2", all + "&category=+rings+" + word + "+": "p1,p0 of 2", all + "&category=rings+" + word + "&limit=1&page=2": "p0 of 2",
-		all + "&category=none": " of 0", "search=goldne+" + word: own, all + "&search=p2+" + word: "p2 of 1", all + "&search=%26%7C": " of 0", all + "&search=+": own,
-		"search=golden+" + word + "&category=rings+" + word + "&limit=1": "p1 of 2", "company_id=" + uuid.NewString(): " of 0", "company_id=" + uuid.Nil.String(): " of 0",
+		all: own, all + "&limit=2": "p3,p2 of 4", all + "&limit=3&page=2": "p0 of 4", all + "&page=9": " of 4",
+		all + "&is_active=true&category=": own,
+		"category=RINGS+" + word:          "p1,p0 of 2", all + "&category=+rings+" + word + "+": "p1,p0 of 2",
+		all + "&category=rings+" + word + "&limit=1&page=2": "p0 of 2",
+		all + "&category=none":                              " of 0", "search=goldne+" + word: own, all + "&search=p2+" + word: "p2 of 1",
+		all + "&search=%26%7C": " of 0", all + "&search=+": own,
+		"search=golden+" + word + "&category=rings+" + word + "&limit=1": "p1 of 2", "company_id=" + uuid.NewString(): " of 0",
+		"company_id=" + uuid.Nil.String(): " of 0",
 	} {
 		require.Equal(t, found, names(o.Anonymous(), query), query)
 	}

@@ -47,8 +47,10 @@ type ChatCheck struct {
 // verifyChat registers the check of a phone. No message is ever sent to find out (CONTRACT.md 3.1.6, M17).
 func (r *Routes) verifyChat() {
 	api.Handle(r.API, open(api.Op{
-		ID: "verify-chat", Method: "POST", Path: enquiries + "/verify-chat", Summary: "Tell whether a phone may exist, and whether it is known to be on the chat network",
-		Status: http.StatusOK, Limit: "enquiry_verify_chat", FieldErrorStatus: http.StatusBadRequest, NoKey: true, Reads: []string{"messages", "messaging_contacts"},
+		ID: "verify-chat", Method: "POST", Path: enquiries + "/verify-chat",
+		Summary: "Tell whether a phone may exist, and whether it is known to be on the chat network",
+		Status:  http.StatusOK, Limit: "enquiry_verify_chat", FieldErrorStatus: http.StatusBadRequest, NoKey: true,
+		Reads: []string{"messages", "messaging_contacts"},
 	}), func(ctx context.Context, in *struct {
 		Body struct {
 			Phone loose `json:"phone,omitempty"`

@@ -21,16 +21,19 @@ func TestOnlyAMessageThatABotMayAnswerGetsAJob(t *testing.T) {
 	c := agent(o, o.Home)
 	sales := channelOf(t, c, `{"name":"Quiet","type":"chat"}`)
 	jobs := func(id string) (count int) {
-		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from river.river_job where kind = 'answer_message' and args->>'message' = $1`, id).Scan(&count))
+		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from river.river_job where kind = 'answer_message'
+			and args->>'message' = $1`, id).Scan(&count))
 		return count
 	}
 	comes := func(id string) string {
 		out, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{
-			Sender: messagingcmd.Sender{From: "919811100027", Name: "Quiet"}, Channel: sales.ID, Text: "Are you open?", ProviderID: id, SentAt: time.Now(),
+			Sender: messagingcmd.Sender{From: "919811100027", Name: "Quiet"}, Channel: sales.ID, Text: "Are you open?", ProviderID: id,
+			SentAt: time.Now(),
 		})
 		require.NoError(t, err)
 		require.Eventually(t, func() (reached bool) {
-			require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select position >= $1 from reactor.checkpoint where name = 'bots'`, int64(out.Position)).Scan(&reached))
+			require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select position >= $1 from reactor.checkpoint where name = 'bots'`,
+				int64(out.Position)).Scan(&reached))
 			return reached
 		}, time.Minute, 10*time.Millisecond)
 		return out.ID
@@ -67,10 +70,12 @@ func TestABotAnswersOnChannelsOfEveryType(t *testing.T) {
 
 	// On a chat channel nobody is written to who was silent for a day. A person has to know.
 	_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{
-		Sender: messagingcmd.Sender{From: "919811100021", Name: "Late"}, Channel: sales.ID, Text: "Are you open on Sunday?", ProviderID: "late", SentAt: longAgo,
+		Sender: messagingcmd.Sender{From: "919811100021", Name: "Late"}, Channel: sales.ID, Text: "Are you open on Sunday?", ProviderID: "late",
+		SentAt: longAgo,
 	})
 	require.NoError(t, err)
-	late := eventually(t, func() string { return appears(t, c, "919811100021").Status }, func(status string) bool { return status == "pending" })
+	late := eventually(t, func() string { return appears(t, c, "919811100021").Status },
+		func(status string) bool { return status == "pending" })
 	require.Equal(t, "pending", late)
 	require.Empty(t, replies(t, c, appears(t, c, "919811100021").ID, 0))
 }
@@ -96,7 +101,9 @@ func TestABotLooksOutForLoopsAndForWordsThatWantNoAnswer(t *testing.T) {
 	}
 	c.PATCH(botAt(b.ID), `{"active":true}`).Status(200)
 	writes(t, o, sales.ID, early, "stop", "STOP")
-	_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: early}, Channel: sales.ID, Type: "reaction", Text: "👍", ProviderID: "thumb", SentAt: time.Now()})
+	_, err := o.Sys.Messages.Receive(t.Context(),
+		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: early}, Channel: sales.ID, Type: "reaction", Text: "👍",
+			ProviderID: "thumb", SentAt: time.Now()})
 	require.NoError(t, err)
 	writes(t, o, sales.ID, early, "question", "Open on Sunday?")
 	require.Contains(t, *replies(t, c, contactOf(t, c, early).ID, 1)[0].Text, "from 11 to 4")

@@ -66,7 +66,8 @@ func (r *Routes) BotKnowledge() {
 		return api.Reply(ctx, out, err, func(out commands.Outcome[botsource.State]) messagingview.BotFile {
 			s := out.State
 			return messagingview.BotFile{
-				ID: numberOf(out.ID), FileName: s.Name, MimeType: s.MediaType, Size: s.Size, Status: s.Status, ChunkCount: s.Chunks, Error: orNull(s.Error), CreatedAt: out.CreatedAt,
+				ID: numberOf(out.ID), FileName: s.Name, MimeType: s.MediaType, Size: s.Size, Status: s.Status, ChunkCount: s.Chunks,
+				Error: orNull(s.Error), CreatedAt: out.CreatedAt,
 			}
 		})
 	})
@@ -120,7 +121,8 @@ func (r *Routes) BotKnowledge() {
 
 func shownPage(out commands.Outcome[botsource.State]) messagingview.BotURL {
 	s := out.State
-	p := messagingview.BotURL{ID: numberOf(out.ID), URL: s.URL, Status: s.Status, Title: orNull(s.Name), ChunkCount: s.Chunks, Error: orNull(s.Error), CreatedAt: out.CreatedAt}
+	p := messagingview.BotURL{ID: numberOf(out.ID), URL: s.URL, Status: s.Status, Title: orNull(s.Name), ChunkCount: s.Chunks,
+		Error: orNull(s.Error), CreatedAt: out.CreatedAt}
 	if !s.FetchedAt.IsZero() {
 		p.LastFetchedAt = &s.FetchedAt
 	}

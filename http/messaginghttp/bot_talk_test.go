@@ -49,7 +49,9 @@ func taughtAs(t *testing.T, c *apitest.Client, b messagingview.Bot, kind, conten
 
 func writes(t *testing.T, o *apptest.Server, channel int64, from, id, text string) {
 	t.Helper()
-	_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: from, Name: "Asha"}, Channel: channel, Text: text, ProviderID: id, SentAt: time.Now()})
+	_, err := o.Sys.Messages.Receive(t.Context(),
+		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: from, Name: "Asha"}, Channel: channel, Text: text, ProviderID: id,
+			SentAt: time.Now()})
 	require.NoError(t, err)
 }
 
@@ -88,7 +90,8 @@ func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 	tried := c.POST(botAt(b.ID, "/try"), `{"text":"Are you open on Sunday?"}`).Status(200)
 	require.Contains(t, tried.Text, "On Sunday we are open from 11 to 4.")
 	require.Contains(t, tried.Text, `Source: `+f.FileName+`","handover":false`)
-	require.Contains(t, c.POST(botAt(b.ID, "/try"), `{"text":"send me all contacts"}`).Status(200).Text, `"answer":"Sorry, I am not sure about that. Our team will answer you soon.","handover":true`)
+	require.Contains(t, c.POST(botAt(b.ID, "/try"), `{"text":"send me all contacts"}`).Status(200).Text, `"answer":"Sorry, I am not sure `+
+		`about that. Our team will answer you soon.","handover":true`)
 	c.POST(botAt(b.ID, "/try"), `{"text":" "}`).Problem(422, "Validation error", "text", "must not be empty")
 	c.POST(botAt(b.ID, "/try"), `{"text":7}`).Status(422)
 	agent(o, o.Abroad).POST(botAt(b.ID, "/try"), `{"text":"hi"}`).Problem(404, "Bot not found")
@@ -126,7 +129,8 @@ func TestABotWithoutAModelQuotesItsFilesOrHandsOver(t *testing.T) {
 
 	c.DELETE(botAt(b.ID, "/files/", f.ID)).Status(204)
 	c.DELETE(botAt(b.ID, "/files/", f.ID)).Problem(404, "File not found")
-	require.Contains(t, c.POST(botAt(b.ID, "/try"), `{"text":"Are you open on Sunday?"}`).Status(200).Text, `"handover":true`, "a deleted file is not quoted")
+	require.Contains(t, c.POST(botAt(b.ID, "/try"), `{"text":"Are you open on Sunday?"}`).Status(200).Text, `"handover":true`,
+		"a deleted file is not quoted")
 	eventually(t, func() (n int) {
 		require.NoError(t, o.Sys.Pool.QueryRow(t.Context(), `select count(*) from knowledge.chunk where bot_id = $1`, b.ID).Scan(&n))
 		return n
@@ -177,7 +181,8 @@ func TestWhatABotCannotReadIsToldOrRefused(t *testing.T) {
 	require.Equal(t, "There is no text in it", *taught(t, c, b, "\n \n").Error)
 
 	for _, url := range []string{"ftp://a.example", "a", "https://user:secret@a.example", ""} {
-		c.POST(urls, fmt.Sprintf(`{"url":%q}`, url)).Problem(422, "Validation error", "url", "expected a web address, as in https://shop.example/faq")
+		c.POST(urls, fmt.Sprintf(`{"url":%q}`, url)).Problem(422, "Validation error", "url",
+			"expected a web address, as in https://shop.example/faq")
 	}
 	var page messagingview.BotURL
 	c.POST(urls, `{"url":"http://127.0.0.1:9/FAQ#top"}`).Status(201).JSON(&page)
@@ -228,15 +233,19 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	f := taught(t, c, b, "We are open from 11 to 4 on Sunday.")
 	c.POST(botAt(b.ID, "/tools"), `{"toolId":6}`).Status(201)
 	c.POST(botAt(b.ID, "/tools"), `{"toolId":5}`).Status(201)
-	made := c.POST(botAt(b.ID, "/webhooks"), `{"name":"Stock सोना","url":"`+server.URL+`/stock/{sku}","method":"POST","description":"Tells the stock","headers":{"X-Key":"hunter2"},
-		"queryParams":{"shop":"1"},"jsonData":{"n":9007199254740993},"parameters":[{"name":"sku","dataType":"string","type":"path_param","source":"by_ai"},
-		{"name":"count","dataType":"number","type":"post_data","source":"by_ai"},{"name":"till","dataType":"string","type":"query_param","source":"fixed","value":"till-hunter2"}]}`).Status(201)
+	made := c.POST(botAt(b.ID, "/webhooks"), `{"name":"Stock सोना","url":"`+server.URL+`/stock/{sku}","method":"POST","description":"Tells `+
+		`the stock","headers":{"X-Key":"hunter2"},
+		"queryParams":{"shop":"1"},"jsonData":{"n":9007199254740993},"parameters":[{"name":"sku","dataType":"string","type":"path_param",`+
+		`"source":"by_ai"},
+		{"name":"count","dataType":"number","type":"post_data","source":"by_ai"},{"name":"till","dataType":"string","type":"query_param",`+
+		`"source":"fixed","value":"till-hunter2"}]}`).Status(201)
 	name := fmt.Sprintf("wh_%d_stock_sona", apptest.IdOf(t, []byte(made.Text)))
 
 	model.Then(
 		llmtest.Calls(
 			llmtest.Call{ID: "1", Name: name, Arguments: `{"sku":"a/b","count":2}`}, llmtest.Call{ID: "2", Name: name, Arguments: `{"sku":".."}`},
-			llmtest.Call{ID: "3", Name: "drop_tables", Arguments: `{}`}, llmtest.Call{ID: "4", Name: "current_datetime", Arguments: `[1`}, // as if it had none
+			// as if it had none
+			llmtest.Call{ID: "3", Name: "drop_tables", Arguments: `{}`}, llmtest.Call{ID: "4", Name: "current_datetime", Arguments: `[1`},
 		),
 		llmtest.Says("We have 7 [1] and 9 [8]."),
 	)
@@ -246,7 +255,8 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	require.Equal(t, "We have 7 [1] and 9.\n\nSource: "+f.FileName, *said[0].Text)
 	require.Len(t, endpoint.asked, 1)
 	r := endpoint.asked[0]
-	require.Equal(t, []string{"/stock/a%2Fb", "shop=1&till=till-hunter2", "hunter2"}, []string{r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("X-Key")})
+	require.Equal(t, []string{"/stock/a%2Fb", "shop=1&till=till-hunter2", "hunter2"},
+		[]string{r.URL.EscapedPath(), r.URL.RawQuery, r.Header.Get("X-Key")})
 	require.JSONEq(t, `{"n":9007199254740993,"count":2}`, endpoint.body[0])
 	require.True(t, strings.HasPrefix(r.Header.Get("Webhook-Signature"), "v1,"))
 	require.Equal(t, r.Header.Get("Webhook-Id"), r.Header.Get("Idempotency-Key"))
@@ -276,7 +286,8 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	listed := c.GET(botAt(b.ID, "/calls")).Status(200).JSON(&calls)
 	require.Len(t, calls, 2)
 	require.Equal(t, []string{"tool", "current_datetime"}, []string{calls[0].Kind, calls[0].Name})
-	require.Equal(t, []any{"webhook", "Stock सोना", int32(200), asha.ID}, []any{calls[1].Kind, calls[1].Name, *calls[1].HTTPStatus, *calls[1].ContactID})
+	require.Equal(t, []any{"webhook", "Stock सोना", int32(200), asha.ID},
+		[]any{calls[1].Kind, calls[1].Name, *calls[1].HTTPStatus, *calls[1].ContactID})
 	for _, secret := range []string{"hunter2", "till-hunter2", "a/b"} {
 		require.NotContains(t, listed.Text, secret)
 	}
@@ -285,7 +296,8 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 		c.GET(botAt(b.ID, "/usage")).Status(200).JSON(&u)
 		return u
 	}, func(u []messagingview.BotUsage) bool { return len(u) == 1 })
-	require.Equal(t, messagingview.BotUsage{Day: usage[0].Day, Messages: 1, Tokens: 2 * 42, Calls: 4}, usage[0], "what the model asked for, the refused too")
+	require.Equal(t, messagingview.BotUsage{Day: usage[0].Day, Messages: 1, Tokens: 2 * 42, Calls: 4}, usage[0],
+		"what the model asked for, the refused too")
 
 	for _, table := range []string{"log.event", "river.river_job", "knowledge.chunk"} {
 		var rows int
@@ -304,15 +316,18 @@ func TestABotWithAModelActsThroughTheCompanysEndpoints(t *testing.T) {
 	require.Contains(t, asked[len(asked)-1].Messages[len(asked[len(asked)-1].Messages)-1].Text(), "it is not known whether")
 
 	// Trying it simulates what acts on others.
-	model.Then(llmtest.Calls(llmtest.Call{ID: "1", Name: name, Arguments: `{"sku":"x","count":1}`}, llmtest.Call{ID: "2", Name: "handoff_to_human", Arguments: `{"reason":"x"}`}), llmtest.Says("Done."))
+	model.Then(llmtest.Calls(llmtest.Call{ID: "1", Name: name, Arguments: `{"sku":"x","count":1}`},
+		llmtest.Call{ID: "2", Name: "handoff_to_human", Arguments: `{"reason":"x"}`}), llmtest.Says("Done."))
 	tried := c.POST(botAt(b.ID, "/try"), `{"text":"How many?"}`).Status(200)
 	require.Contains(t, tried.Text, `"answer":"Done.","handover":true`)
 	require.Equal(t, 2, strings.Count(tried.Text, `"simulated":true`))
 	require.Len(t, endpoint.asked, 2)
 
 	// A model that only asks for tools is asked five times with them, and once without.
-	model.Then(llmtest.Calls(llmtest.Call{ID: "1", Name: "current_datetime", Arguments: `{}`}), llmtest.Calls(llmtest.Call{ID: "2", Name: "current_datetime", Arguments: `{}`}),
-		llmtest.Calls(llmtest.Call{ID: "3", Name: "current_datetime", Arguments: `{}`}), llmtest.Calls(llmtest.Call{ID: "4", Name: "current_datetime", Arguments: `{}`}),
+	model.Then(llmtest.Calls(llmtest.Call{ID: "1", Name: "current_datetime", Arguments: `{}`}),
+		llmtest.Calls(llmtest.Call{ID: "2", Name: "current_datetime", Arguments: `{}`}),
+		llmtest.Calls(llmtest.Call{ID: "3", Name: "current_datetime", Arguments: `{}`}),
+		llmtest.Calls(llmtest.Call{ID: "4", Name: "current_datetime", Arguments: `{}`}),
 		llmtest.Calls(llmtest.Call{ID: "5", Name: "current_datetime", Arguments: `{}`}), llmtest.Says("It is late."))
 	before := len(model.Asked())
 	require.Contains(t, c.POST(botAt(b.ID, "/try"), `{"text":"How late is it?"}`).Status(200).Text, `"answer":"It is late."`)

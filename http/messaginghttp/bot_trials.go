@@ -46,8 +46,9 @@ func (r *Routes) BotTrials() {
 			return nil, err
 		}
 		return api.Answer(Tried{
-			Answer: said.Answer, Handover: said.Handover, Passages: append([]answering.Passage{}, said.Passages...), ToolCalls: append([]answering.ToolResult{}, said.Calls...),
-			Tokens: said.Tokens, DurationMs: r.Now().Sub(began).Milliseconds(),
+			Answer: said.Answer, Handover: said.Handover, Passages: append([]answering.Passage{}, said.Passages...),
+			ToolCalls: append([]answering.ToolResult{}, said.Calls...),
+			Tokens:    said.Tokens, DurationMs: r.Now().Sub(began).Milliseconds(),
 		}, nil)
 	})
 	calls := botOp("list-bot-calls", "GET", "/{id}/calls", "List the calls of tools and webhooks of a bot, newest first")

@@ -78,7 +78,8 @@ func (r *Routes) Bots() {
 	api.Handle(r.API, botOp("create-bot", "POST", "", "Make a bot"),
 		func(ctx context.Context, in *struct{ Body bot.Create }) (*api.Tagged[messagingview.Bot], error) {
 			out, err := r.Flows.Create(ctx, api.Request(ctx), in.Body)
-			return api.WriteResult(ctx, out, err, func(out commands.Outcome[bot.State]) messagingview.Bot { return shownBot(out, messagingview.Bot{}) })
+			return api.WriteResult(ctx, out, err,
+				func(out commands.Outcome[bot.State]) messagingview.Bot { return shownBot(out, messagingview.Bot{}) })
 		})
 	api.Handle(r.API, botOp("get-bot", "GET", "/{id}", "Read a bot"),
 		func(ctx context.Context, in *ByBot) (*api.Tagged[messagingview.Bot], error) {
@@ -143,7 +144,8 @@ func (r *Routes) Bots() {
 		})
 	api.Handle(r.API, botOp("remove-bot-tool", "DELETE", "/{botId}/tools/{toolId}", "Take a tool away from a bot"),
 		func(ctx context.Context, in *ByTool) (*api.Nothing, error) {
-			out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), bot.Kind, strconv.FormatInt(in.BotID, 10), bot.RemoveTool{Tool: in.ToolID})
+			out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), bot.Kind, strconv.FormatInt(in.BotID, 10),
+				bot.RemoveTool{Tool: in.ToolID})
 			return api.Done(ctx, out, err)
 		})
 }
@@ -153,8 +155,9 @@ func shownBot(out commands.Outcome[bot.State], read messagingview.Bot) messaging
 	s := out.State
 	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
 	return messagingview.Bot{
-		ID: id, OwnerID: orNull(s.Owner), Name: s.Name, Description: s.Description, SystemPrompt: s.Prompt, ColorTheme: s.Color, FallbackMessage: orNull(s.Fallback),
-		Active: s.Active, ChannelIDs: append([]int64{}, s.Channels...), FileCount: read.FileCount, URLCount: read.URLCount,
+		ID: id, OwnerID: orNull(s.Owner), Name: s.Name, Description: s.Description, SystemPrompt: s.Prompt, ColorTheme: s.Color,
+		FallbackMessage: orNull(s.Fallback),
+		Active:          s.Active, ChannelIDs: append([]int64{}, s.Channels...), FileCount: read.FileCount, URLCount: read.URLCount,
 		CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
 	}
 }

@@ -33,7 +33,8 @@ func TestABotIsMadeChangedAndDeleted(t *testing.T) {
 	b := botOf(t, c, fmt.Sprintf(`,"colorTheme":null,"channelIds":[%d,%d,%[1]d]`, k.ID, other.ID))
 	read := c.GET(botAt(b.ID)).Status(200)
 	for _, said := range []string{
-		`"ownerId":null`, `"colorTheme":"blue"`, `"fallbackMessage":null`, `"active":true`, fmt.Sprintf(`"channelIds":[%d,%d]`, k.ID, other.ID), `"fileCount":0,"urlCount":0`, `"revision":0`,
+		`"ownerId":null`, `"colorTheme":"blue"`, `"fallbackMessage":null`, `"active":true`, fmt.Sprintf(`"channelIds":[%d,%d]`, k.ID, other.ID),
+		`"fileCount":0,"urlCount":0`, `"revision":0`,
 	} {
 		require.Contains(t, read.Text, said)
 	}
@@ -47,17 +48,24 @@ func TestABotIsMadeChangedAndDeleted(t *testing.T) {
 	require.Contains(t, c.PATCH(botAt(b.ID), `{"name":"Isha"}`).Status(200).Text, fmt.Sprintf(`"channelIds":[%d]`, other.ID))
 
 	before := c.GET(botAt(b.ID)).Status(200).Text
-	c.PATCH(botAt(b.ID), `{"colorTheme":null,"active":null}`).Problem(422, "Validation error", "colorTheme", "must not be null", "active", "must not be null")
+	c.PATCH(botAt(b.ID), `{"colorTheme":null,"active":null}`).Problem(422, "Validation error", "colorTheme", "must not be null",
+		"active", "must not be null")
 	c.PATCH(botAt(b.ID), `{"name":"ab","active":"yes","colorTheme":"pink"}`).Status(422)
-	c.PATCH(botAt(b.ID), fmt.Sprintf(`{"channelIds":[%d,-1]}`, k.ID)).Problem(422, "Validation error", "channelIds[0]", "Channel not found", "channelIds[1]", "Channel not found")
+	c.PATCH(botAt(b.ID), fmt.Sprintf(`{"channelIds":[%d,-1]}`, k.ID)).Problem(422, "Validation error", "channelIds[0]", "Channel not found",
+		"channelIds[1]", "Channel not found")
 	theirs := channelOf(t, stranger, `{"name":"Sales","type":"web"}`)
-	c.POST(bots, fmt.Sprintf(`{"name":"x","description":"short","systemPrompt":"","channelIds":[%d]}`, theirs.ID)).Problem(422, "Validation error",
-		"name", "3 to 100 characters", "description", "10 to 5000 characters", "systemPrompt", "1 to 20000 characters", "channelIds[0]", "Channel not found")
+	c.POST(bots, fmt.Sprintf(`{"name":"x","description":"short","systemPrompt":"","channelIds":[%d]}`, theirs.ID)).Problem(422,
+		"Validation error",
+		"name", "3 to 100 characters", "description", "10 to 5000 characters", "systemPrompt", "1 to 20000 characters", "channelIds[0]",
+		"Channel not found")
 	c.POST(bots, `{"name":"`+strings.Repeat("x", 401)+`","description":"Answers questions","systemPrompt":"p"}`).Status(422)
 	for _, ask := range []*apitest.Answer{
-		stranger.GET(botAt(b.ID)), stranger.PATCH(botAt(b.ID), `{"name":"Mine"}`), stranger.DELETE(botAt(b.ID)), c.GET(botAt(1 << 40)), stranger.GET(botAt(b.ID, "/tools")),
-		stranger.POST(botAt(b.ID, "/urls"), `{"url":"https://a.example"}`), stranger.GET(botAt(b.ID, "/files")), stranger.GET(botAt(b.ID, "/webhooks")),
-		stranger.POST(botAt(b.ID, "/webhooks"), `{"name":"a","url":"https://a.example","method":"GET","description":"d"}`), c.GET(botAt(1<<40, "/urls")),
+		stranger.GET(botAt(b.ID)), stranger.PATCH(botAt(b.ID), `{"name":"Mine"}`), stranger.DELETE(botAt(b.ID)), c.GET(botAt(1 << 40)),
+		stranger.GET(botAt(b.ID, "/tools")),
+		stranger.POST(botAt(b.ID, "/urls"), `{"url":"https://a.example"}`), stranger.GET(botAt(b.ID, "/files")),
+		stranger.GET(botAt(b.ID, "/webhooks")),
+		stranger.POST(botAt(b.ID, "/webhooks"), `{"name":"a","url":"https://a.example","method":"GET","description":"d"}`),
+		c.GET(botAt(1<<40, "/urls")),
 	} {
 		ask.Problem(404, "Bot not found")
 	}
@@ -89,7 +97,8 @@ func TestABotGetsToolsWithinTheCallersRights(t *testing.T) {
 	c := agent(o, o.Home)
 	b := botOf(t, c, "")
 	clerk := o.Bearer(o.Key(o.Home, `{"messaging":"write","marketplace":"read"}`).Key)
-	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":2}`).Status(201).Body(`{"id":2,"name":"catalog_search","description":"Search products of this company","attached":true}`)
+	clerk.POST(botAt(b.ID, "/tools"), `{"toolId":2}`).Status(201).Body(`{"id":2,"name":"catalog_search","description":"Search products of ` +
+		`this company","attached":true}`)
 	again := clerk.With("Idempotency-Key", "again")
 	for range 2 {
 		again.POST(botAt(b.ID, "/tools"), `{"toolId":2}`).Status(200)
@@ -112,9 +121,11 @@ func TestAWebhookKeepsItsSecrets(t *testing.T) {
 	c := agent(o, o.Home)
 	b := botOf(t, c, "")
 	at := botAt(b.ID, "/webhooks")
-	made := c.With("Idempotency-Key", "w1").POST(at, `{"name":"Stock","url":"https://shop.example/stock/{sku}","method":"POST","description":"Tells the stock",
+	made := c.With("Idempotency-Key", "w1").POST(at, `{"name":"Stock","url":"https://shop.example/stock/{sku}","method":"POST",`+
+		`"description":"Tells the stock",
 		"headers":{"X-Key":"hunter2"},"queryParams":{"shop":"1"},"jsonData":{"n":9007199254740993},
-		"parameters":[{"name":"sku","dataType":"string","type":"path_param","source":"by_ai"},{"name":"till","dataType":"number","type":"post_data","source":"fixed","value":"4711"}]}`).Status(201)
+		"parameters":[{"name":"sku","dataType":"string","type":"path_param","source":"by_ai"},{"name":"till","dataType":"number",`+
+		`"type":"post_data","source":"fixed","value":"4711"}]}`).Status(201)
 	var w struct {
 		ID     int64
 		Secret string
@@ -124,7 +135,8 @@ func TestAWebhookKeepsItsSecrets(t *testing.T) {
 	listed := c.GET(at).Status(200)
 	for _, said := range []string{
 		`"headers":{"X-Key":"********"}`, `"queryParams":{"shop":"********"}`, `"jsonData":{"n":"********"}`,
-		`"parameters":[{"name":"sku","dataType":"string","type":"path_param","source":"by_ai"},{"name":"till","dataType":"number","type":"post_data","source":"fixed","value":"********"}]`,
+		`"parameters":[{"name":"sku","dataType":"string","type":"path_param","source":"by_ai"},{"name":"till","dataType":"number",` +
+			`"type":"post_data","source":"fixed","value":"********"}]`,
 	} {
 		require.Contains(t, listed.Text, said)
 		require.Contains(t, made.Text, said)

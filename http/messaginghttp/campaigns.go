@@ -37,12 +37,14 @@ type audience struct{}
 
 // Schema implements huma's SchemaProvider.
 func (audience) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString, MaxLength: new(20)}, {Type: huma.TypeInteger}}, Description: "all, or the id of a contact list"}
+	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString, MaxLength: new(20)}, {Type: huma.TypeInteger}},
+		Description: "all, or the id of a contact list"}
 }
 
 func campaignOp(id, method, path, summary string) api.Op {
 	return api.Op{
-		ID: id, Method: method, Path: "/api/campaigns" + path, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"campaigns"},
+		ID: id, Method: method, Path: "/api/campaigns" + path, Summary: summary, Tags: tags, Area: area, Limit: limit,
+		Reads: []string{"campaigns"},
 	}
 }
 
@@ -83,10 +85,12 @@ func (r *Routes) Campaigns() {
 			return api.WriteResult(ctx, out, err, shownCampaign)
 		})
 
-	send := campaignOp("send-campaign", "POST", "/send", "Dispatch a campaign to all its contacts now; one that is paused or has failed goes on")
+	send := campaignOp("send-campaign", "POST", "/send",
+		"Dispatch a campaign to all its contacts now; one that is paused or has failed goes on")
 	send.Limit, send.Status = "campaign_send", 202
 	api.Handle(r.API, send, func(ctx context.Context, in *struct{ Body ToSend }) (*api.Body[Dispatched], error) {
-		out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), campaign.Kind, strconv.FormatInt(in.Body.CampaignID, 10), campaign.Send{Now: r.Commands.Now().UTC()})
+		out, err := commands.Handle(ctx, r.Commands, api.Request(ctx), campaign.Kind, strconv.FormatInt(in.Body.CampaignID, 10),
+			campaign.Send{Now: r.Commands.Now().UTC()})
 		if errors.Is(err, campaign.ErrNotFound) {
 			err = fault.Fields(fault.Field{Field: "campaignId", Message: campaign.ErrNotFound.Detail})
 		}
@@ -132,7 +136,8 @@ func (r *Routes) Campaigns() {
 		return api.Listed(r.Views.CampaignResponses(ctx, workspace, in.Get(), in.ID))
 	})
 
-	recipients := campaignOp("list-campaign-recipients", "GET", "/{id}/recipients", "List what became of each message of a campaign and why, newest first")
+	recipients := campaignOp("list-campaign-recipients", "GET", "/{id}/recipients",
+		"List what became of each message of a campaign and why, newest first")
 	recipients.Reads = append(recipients.Reads, "messages", "messaging_contacts")
 	api.Handle(r.API, recipients, func(ctx context.Context, in *struct {
 		ByCampaign
@@ -208,8 +213,10 @@ func shownCampaign(out commands.Outcome[campaign.State]) messagingview.Campaign 
 	s := out.State
 	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
 	c := messagingview.Campaign{
-		ID: id, Name: s.Name, Type: s.Type, TemplateID: s.Template, ChannelID: s.Channel, Audience: s.Audience, Schedule: orNull(s.Schedule), ScheduledAt: s.At,
-		TemplateParams: s.Params, Steps: s.Steps, Trigger: s.Trigger, Recurrence: s.Recurrence, Status: s.Status, NextRunAt: s.Next, Runs: []messagingview.CampaignRun{},
+		ID: id, Name: s.Name, Type: s.Type, TemplateID: s.Template, ChannelID: s.Channel, Audience: s.Audience, Schedule: orNull(s.Schedule),
+		ScheduledAt:    s.At,
+		TemplateParams: s.Params, Steps: s.Steps, Trigger: s.Trigger, Recurrence: s.Recurrence, Status: s.Status, NextRunAt: s.Next,
+		Runs:      []messagingview.CampaignRun{},
 		CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
 	}
 	if c.TemplateParams == nil {

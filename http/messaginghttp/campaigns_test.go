@@ -92,7 +92,8 @@ func TestACampaignIsSentToWhoConsents(t *testing.T) {
 	made(t, c, `{"name":"Silent","phone":"9812300004"}`)
 	phoneless := made(t, c, `{"name":"Phoneless"}`)
 	c.PATCH(at(phoneless.ID), `{"optIn":true}`).Status(200)
-	k := campaignOf(t, c, `{"name":"Ready","type":"broadcast","templateId":%d,"audience":"all","schedule":"immediate","templateParams":{"1":"A-204","2":"{{name}}"},"unknown":1}`, ready)
+	k := campaignOf(t, c, `{"name":"Ready","type":"broadcast","templateId":%d,"audience":"all","schedule":"immediate",`+
+		`"templateParams":{"1":"A-204","2":"{{name}}"},"unknown":1}`, ready)
 	require.Equal(t, "draft", k.Status)
 	read := c.GET(campaignAt(k.ID)).Status(200)
 	var again messagingview.Campaign
@@ -123,7 +124,8 @@ func TestACampaignIsSentToWhoConsents(t *testing.T) {
 	var said []messagingview.Message
 	c.GET(at(asha.ID) + "/messages").Status(200).JSON(&said)
 	require.Len(t, said, 1)
-	require.Equal(t, []string{"template", "Order A-204 is ready for Asha", fmt.Sprintf("campaign:%d", k.ID)}, []string{said[0].Type, *said[0].Text, said[0].By})
+	require.Equal(t, []string{"template", "Order A-204 is ready for Asha", fmt.Sprintf("campaign:%d", k.ID)},
+		[]string{said[0].Type, *said[0].Text, said[0].By})
 
 	// The list of recipients says who failed and why.
 	var failed []messagingview.CampaignRecipient
@@ -173,8 +175,9 @@ func TestAWrongCampaignIsRefused(t *testing.T) {
 		`{"audience":-3}`:                  {"audience", "expected all or the id of a contact list"},
 		`{"templateId":-1}`:                {"templateId", "must be at least 1"},
 		`{"templateId":` + n(theirs) + `}`: {"templateId", "Template not found"},
-		`{"schedule":"scheduled","scheduledAt":"2020-01-01T00:00:00Z"}`:                    {"scheduledAt", "must be in the future"},
-		`{"schedule":"scheduled","scheduledAt":"soon"}`:                                    {"scheduledAt", "expected a time like 2026-12-01T09:30:00+05:30"},
+		`{"schedule":"scheduled","scheduledAt":"2020-01-01T00:00:00Z"}`: {"scheduledAt", "must be in the future"},
+		`{"schedule":"scheduled","scheduledAt":"soon"}`: {"scheduledAt",
+			"expected a time like 2026-12-01T09:30:00+05:30"},
 		`{"type":"drip","steps":[{"templateId":` + n(ids["plain"]) + `,"delayHours":-1}]}`: {"steps[0].delayHours", "must be at least 0"},
 	} {
 		body := map[string]any{"name": "x", "type": "broadcast", "templateId": ids["plain"], "audience": "all"}
@@ -190,7 +193,8 @@ func TestAWrongCampaignIsRefused(t *testing.T) {
 		require.Equal(t, wrong, []string{p.Errors[0].Field, p.Errors[0].Message}, more) //nolint:testifylint // wrong is what is expected
 	}
 	c.POST(campaigns, fmt.Sprintf(`{"name":" ","type":"broadcast","templateId":%d,"audience":"all"}`, ids["order_ready"])).
-		Problem(422, "Validation error", "name", "1 to 100 characters", "templateParams.1", "must be filled", "templateParams.2", "must be filled")
+		Problem(422, "Validation error", "name", "1 to 100 characters", "templateParams.1", "must be filled", "templateParams.2",
+			"must be filled")
 	c.POST(campaigns, `{}`).Status(422)
 	c.POST(campaigns+"/send", `{"campaignId":"1"}`).Status(422)
 	c.POST(campaigns+"/send", `{"campaignId":0}`).Status(422)
@@ -206,7 +210,8 @@ func TestACampaignHasItsTimesAndEnds(t *testing.T) {
 	asha := consenting(t, c, "Asha", "9812300001")
 	var list messagingview.ContactList
 	c.POST(contactLists, fmt.Sprintf(`{"name":"Retail","contactIds":[%d]}`, asha.ID)).Status(201).JSON(&list)
-	weekly := campaignOf(t, c, `{"name":"Weekly","type":"broadcast","templateId":%d,"audience":%d,"schedule":"recurring","scheduledAt":"2030-01-05T09:30","recurrence":{"every":2}}`, plain, list.ID)
+	weekly := campaignOf(t, c, `{"name":"Weekly","type":"broadcast","templateId":%d,"audience":%d,"schedule":"recurring",`+
+		`"scheduledAt":"2030-01-05T09:30","recurrence":{"every":2}}`, plain, list.ID)
 	require.Equal(t, "scheduled", weekly.Status)
 	require.Equal(t, "2030-01-05T04:00:00Z", weekly.NextRunAt.Format(time.RFC3339), "the clock is Kolkata's")
 	for run := 1; run <= 2; run++ { // runs between leave the plan
@@ -227,12 +232,14 @@ func TestACampaignHasItsTimesAndEnds(t *testing.T) {
 	dispatch(c, weekly.ID).Problem(409, "Campaign is completed")
 
 	// A channel that goes takes its campaigns with it.
-	waits := campaignOf(t, c, `{"name":"Later","type":"broadcast","templateId":%d,"audience":"all","schedule":"scheduled","scheduledAt":"2030-01-05T09:30:00+01:00"}`, plain)
+	waits := campaignOf(t, c, `{"name":"Later","type":"broadcast","templateId":%d,"audience":"all","schedule":"scheduled",`+
+		`"scheduledAt":"2030-01-05T09:30:00+01:00"}`, plain)
 	c.DELETE(channelAt(waits.ChannelID)).Status(204)
 	require.Equal(t, "The channel was deleted", *awaited(t, c, waits.ID, is("failed")).Reason)
 
 	nobody := agent(o, o.Abroad)
-	empty := campaignOf(t, nobody, `{"name":"Empty","type":"broadcast","templateId":%d,"audience":"all"}`, templatesOf(t, nobody, sandbox)["plain"])
+	empty := campaignOf(t, nobody, `{"name":"Empty","type":"broadcast","templateId":%d,"audience":"all"}`,
+		templatesOf(t, nobody, sandbox)["plain"])
 	require.Contains(t, dispatch(nobody, empty.ID).Status(202).Text, `"total":0,"skipped":0`)
 	require.Zero(t, awaited(t, nobody, empty.ID, is("completed")).Stats.Total)
 }
@@ -243,10 +250,13 @@ func TestATriggerASurveyAndADrip(t *testing.T) {
 	c := agent(o, o.Home)
 	plain := templatesOf(t, c, sandbox)["plain"]
 	asha := consenting(t, c, "Asha", "9812300001")
-	word := campaignOf(t, c, `{"name":"Prices","type":"trigger","templateId":%d,"audience":"all","trigger":{"event":"keyword","keyword":"price list"}}`, plain)
-	fresh := campaignOf(t, c, `{"name":"Welcome","type":"trigger","templateId":%d,"audience":"all","trigger":{"event":"contact_created"}}`, plain)
+	word := campaignOf(t, c, `{"name":"Prices","type":"trigger","templateId":%d,"audience":"all","trigger":{"event":"keyword",`+
+		`"keyword":"price list"}}`, plain)
+	fresh := campaignOf(t, c, `{"name":"Welcome","type":"trigger","templateId":%d,"audience":"all","trigger":{"event":"contact_created"}}`,
+		plain)
 	survey := campaignOf(t, c, `{"name":"How was it","type":"survey","templateId":%d,"audience":"all"}`, plain)
-	drip := campaignOf(t, c, `{"name":"Steps","type":"drip","templateId":%[1]d,"audience":"all","steps":[{"templateId":%[1]d},{"templateId":%[1]d,"delayHours":48}]}`, plain)
+	drip := campaignOf(t, c, `{"name":"Steps","type":"drip","templateId":%[1]d,"audience":"all","steps":[{"templateId":%[1]d},`+
+		`{"templateId":%[1]d,"delayHours":48}]}`, plain)
 	for _, k := range []messagingview.Campaign{word, fresh, survey, drip} {
 		require.Contains(t, dispatch(c, k.ID).Status(202).Text, `"status":"active"`)
 	}
@@ -258,19 +268,23 @@ func TestATriggerASurveyAndADrip(t *testing.T) {
 		require.NoError(t, err)
 		return work
 	}
-	second, err := readmodels.Row(t.Context(), o.Sys.Messaging.Reader, nil, pgx.RowTo[time.Time], `select due_at from campaigns.recipient where campaign_id = $1 and step = 1`, drip.ID)
+	second, err := readmodels.Row(t.Context(), o.Sys.Messaging.Reader, nil, pgx.RowTo[time.Time],
+		`select due_at from campaigns.recipient where campaign_id = $1 and step = 1`, drip.ID)
 	require.NoError(t, err)
 	require.Empty(t, workAt(second), "the first step came later than planned")
 	require.Len(t, workAt(second.Add(time.Hour)), 1)
 
 	says := func(text string) {
-		_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Channel: survey.ChannelID, Sender: messagingcmd.Sender{From: "919812300001"}, Text: text, ProviderID: uuid.NewString(), SentAt: time.Now()})
+		_, err := o.Sys.Messages.Receive(t.Context(),
+			messagingcmd.InboundMessage{Channel: survey.ChannelID, Sender: messagingcmd.Sender{From: "919812300001"}, Text: text,
+				ProviderID: uuid.NewString(), SentAt: time.Now()})
 		require.NoError(t, err)
 	}
 	says("Very good")
 	says("Price  LIST")
 	says("price list")
-	require.EqualValues(t, 1, awaited(t, c, word.ID, func(k messagingview.Campaign) bool { return k.Stats.Sent > 0 }).Stats.Total, "once a day")
+	require.EqualValues(t, 1, awaited(t, c, word.ID, func(k messagingview.Campaign) bool { return k.Stats.Sent > 0 }).Stats.Total,
+		"once a day")
 	require.EqualValues(t, 1, *awaited(t, c, survey.ID, is("completed")).Stats.Responded)
 	var answers []messagingview.CampaignResponse
 	a := c.GET(campaignAt(survey.ID) + "/responses").Status(200).JSON(&answers)
@@ -301,7 +315,8 @@ func (n *chatty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/message_templates"):
 		n.lists.Add(1)
-		_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"plain","status":"APPROVED","language":"en","components":[{"type":"BODY","text":"Hello"}]}]}`)
+		_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"plain","status":"APPROVED","language":"en","components":[{"type":"BODY",`+
+			`"text":"Hello"}]}]}`)
 	case r.Method == http.MethodGet:
 		_, _ = io.WriteString(w, `{"quality_rating":"GREEN","messaging_limit_tier":"TIER_250","health_status":{"can_send_message":"AVAILABLE"}}`)
 	default:
@@ -371,7 +386,8 @@ func TestACampaignStopsAndGoesOn(t *testing.T) {
 	n.answer.Store(failing(132015))
 	asked, held := n.lists.Load(), awaited(t, c, begin().ID, is("paused"))
 	require.Equal(t, "The network has paused or disabled the template (132015)", *held.Reason)
-	require.Equal(t, []any{messagingview.CampaignStats{Total: 30}, asked + 1}, []any{held.Stats, n.lists.Load()}, "nobody is lost, and the templates are asked for again")
+	require.Equal(t, []any{messagingview.CampaignStats{Total: 30}, asked + 1}, []any{held.Stats, n.lists.Load()},
+		"nobody is lost, and the templates are asked for again")
 	n.answer.Store(func(string) (int, string) { return 0, "" })
 	dispatch(c, held.ID).Status(202)
 	require.Equal(t, int64(30), awaited(t, c, held.ID, is("completed")).Stats.Sent)
@@ -380,7 +396,8 @@ func TestACampaignStopsAndGoesOn(t *testing.T) {
 	require.Equal(t, "The network does not accept the template's messages", *awaited(t, c, begin().ID, is("failed")).Reason)
 	n.answer.Store(failing(131050))
 	require.Equal(t, int64(30), awaited(t, c, begin().ID, is("failed")).Stats.Failed)
-	require.Eventually(t, func() bool { return c.GET(contacts+"?optIn=true").Status(200).Header("X-Total-Count") == "0" }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return c.GET(contacts+"?optIn=true").Status(200).Header("X-Total-Count") == "0" }, time.Minute,
+		10*time.Millisecond)
 }
 
 func TestACampaignThatIsSentWhenItIsMade(t *testing.T) {
@@ -399,6 +416,7 @@ func TestACampaignThatIsSentWhenItIsMade(t *testing.T) {
 	var k messagingview.Campaign
 	require.NoError(t, json.Unmarshal([]byte(first), &k))
 	awaited(t, c, k.ID, func(k messagingview.Campaign) bool { return k.Status == "completed" && k.Stats.Sent == 1 })
-	planned := campaignOf(t, c, `{"name":"Later","type":"broadcast","templateId":%d,"audience":"all","schedule":"scheduled","scheduledAt":"2199-01-01T00:00"}`, plain)
+	planned := campaignOf(t, c, `{"name":"Later","type":"broadcast","templateId":%d,"audience":"all","schedule":"scheduled",`+
+		`"scheduledAt":"2199-01-01T00:00"}`, plain)
 	require.Equal(t, "scheduled", planned.Status)
 }

@@ -48,7 +48,8 @@ func (r *Routes) Channels() {
 			c, err := r.Views.Channel(ctx, api.Caller(ctx).Workspace, in.ID)
 			return api.WithETag(c, c.Revision, err)
 		})
-	api.Handle(r.API, channelOp("edit-channel", "PATCH", "/{id}", "Change what is named of a channel. Settings are merged, null removes; another baseUrl wants all secrets again"),
+	api.Handle(r.API, channelOp("edit-channel", "PATCH", "/{id}", "Change what is named of a channel. Settings are merged, null removes; "+
+		"another baseUrl wants all secrets again"),
 		func(ctx context.Context, in *struct {
 			ByChannel
 			Body channel.Edit
@@ -65,7 +66,8 @@ func (r *Routes) Channels() {
 			out, err := r.Networks.Delete(ctx, api.Request(ctx), in.stream())
 			return api.Done(ctx, out, err)
 		})
-	usage := channelOp("get-channel-usage", "GET", "/{id}/usage", "How many replies of a channel reached people, by day. Networks bill what is sent in the 24-hour window")
+	usage := channelOp("get-channel-usage", "GET", "/{id}/usage", "How many replies of a channel reached people, by day. Networks bill what "+
+		"is sent in the 24-hour window")
 	usage.Reads = []string{"channels", "messages"}
 	api.Handle(r.API, usage, func(ctx context.Context, in *struct {
 		ByChannel
@@ -92,8 +94,9 @@ func (r *Routes) Channels() {
 				connected++
 			}
 			h.Channels = append(h.Channels, ChannelHealth{
-				ChannelID: c.Channel, Status: c.Status, PhoneNumber: orNull(e164(c.PhoneNumber)), Quality: orNull(c.Quality), MessagingLimit: orNull(c.MessagingLimit),
-				CanSend: orNull(c.CanSend), LastError: orNull(c.Error),
+				ChannelID: c.Channel, Status: c.Status, PhoneNumber: orNull(e164(c.PhoneNumber)), Quality: orNull(c.Quality),
+				MessagingLimit: orNull(c.MessagingLimit),
+				CanSend:        orNull(c.CanSend), LastError: orNull(c.Error),
 			})
 		}
 		switch {
@@ -147,7 +150,9 @@ func ShownChannel(out commands.Outcome[channel.State]) messagingview.Channel {
 	s := out.State
 	id, _ := strconv.ParseInt(out.ID, 10, 64) // the command has given it
 	return messagingview.Channel{
-		ID: id, Name: s.Name, Type: s.Type, Status: s.Status, LastError: orNull(s.LastError), HasAPIKey: s.APIKey.Present(), HasAccessToken: s.AccessToken.Present(),
-		Settings: s.Settings, Key: orNull(s.Key), SecretSettings: s.SecretSettings(), Incoming: s.Incoming(), CreatedAt: out.CreatedAt, UpdatedAt: out.At, Revision: out.Revision,
+		ID: id, Name: s.Name, Type: s.Type, Status: s.Status, LastError: orNull(s.LastError), HasAPIKey: s.APIKey.Present(),
+		HasAccessToken: s.AccessToken.Present(),
+		Settings:       s.Settings, Key: orNull(s.Key), SecretSettings: s.SecretSettings(), Incoming: s.Incoming(), CreatedAt: out.CreatedAt,
+		UpdatedAt: out.At, Revision: out.Revision,
 	}
 }

@@ -49,7 +49,8 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 	}
 	for nth, d := range []struct{ settings, kind, body, from string }{
 		{`"dialect":"envelope_v2","appName":"VictimApp","senderId":"919820000001"`, "application/json",
-			`{"app":"VictimApp","type":"message","payload":{"id":"g1","source":"919812345601","type":"text","payload":{"text":"Hello"}}}`, "919812345601"},
+			`{"app":"VictimApp","type":"message","payload":{"id":"g1","source":"919812345601","type":"text","payload":{"text":"Hello"}}}`,
+			"919812345601"},
 		{`"dialect":"graph_v3","senderId":"PN7"`, "application/json", graph("PN7", wrote("g2", "919812345602", "Hello")), "919812345602"},
 		{`"senderId":"PN8"`, "application/json", graph("PN8", wrote("g3", "919812345603", "Hello")), "919812345603"},
 		{`"dialect":"form_v1","senderId":"+919820000004"`, "application/x-www-form-urlencoded",
@@ -88,7 +89,8 @@ func TestCallsForASharedSenderAreKeptUntilItIsProven(t *testing.T) {
 		signed(o.Anonymous(), secret, body).POST(social, body).Status(200)
 	}
 	require.Eventually(t, func() bool { return appears(t, thief, "919812345605").Unread == 1 }, time.Minute, 10*time.Millisecond)
-	o.Anonymous().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"), graph("PN1", wrote("s2", "919812345606", "Not mine"))).Status(200)
+	o.Anonymous().With("Content-Type", "application/json").POST(incoming+"?token="+token(t, o, "gateway"),
+		graph("PN1", wrote("s2", "919812345606", "Not mine"))).Status(200)
 	calls(t, o, "receive-gateway-chat", 5)
 	require.Len(t, people(t, thief, ""), 1)
 
@@ -109,16 +111,20 @@ func TestEachTypeOfChannelIsMadeInTheSandbox(t *testing.T) {
 	c.GET("/api/chat/health").Status(200)
 	made := map[string]messagingview.Channel{}
 	for _, body := range []string{
-		`{"name":"Sales","type":"chat","apiKey":"k","settings":{"senderId":"S1","baseUrl":null}}`, `{"name":"Bot","type":"telegram","apiKey":"17:k"}`,
-		`{"name":"Mail","type":"gmail"}`, `{"name":"DMs","type":"twitter","accessToken":"t","settings":{"consumerSecret":"c"}}`, `{"name":"Page","type":"web","settings":{"allowedOrigins":["https://a.example"]}}`,
+		`{"name":"Sales","type":"chat","apiKey":"k","settings":{"senderId":"S1","baseUrl":null}}`,
+		`{"name":"Bot","type":"telegram","apiKey":"17:k"}`,
+		`{"name":"Mail","type":"gmail"}`, `{"name":"DMs","type":"twitter","accessToken":"t","settings":{"consumerSecret":"c"}}`,
+		`{"name":"Page","type":"web","settings":{"allowedOrigins":["https://a.example"]}}`,
 	} {
 		k := channelOf(t, c, body)
 		made[k.Type] = k
 	}
 	stamp := func(at time.Time) string { return at.Format(time.RFC3339Nano) }
 	k := made["twitter"]
-	c.GET(channelAt(k.ID)).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"DMs","type":"twitter","status":"connected","lastError":null,"incoming":"delivered","hasApiKey":false,"hasAccessToken":true,`+
-		`"channelKey":null,"settings":{},"secretSettings":["consumerSecret"],"createdAt":%q,"updatedAt":%q,"revision":1}`, k.ID, stamp(k.CreatedAt), stamp(k.UpdatedAt)))
+	c.GET(channelAt(k.ID)).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"DMs","type":"twitter","status":"connected","lastError":null,`+
+		`"incoming":"delivered","hasApiKey":false,"hasAccessToken":true,`+
+		`"channelKey":null,"settings":{},"secretSettings":["consumerSecret"],"createdAt":%q,"updatedAt":%q,"revision":1}`, k.ID,
+		stamp(k.CreatedAt), stamp(k.UpdatedAt)))
 	require.Equal(t, "disconnected", made["gmail"].Status, "it has no token")
 	require.Equal(t, "A credential or setting of the channel is missing", *made["gmail"].LastError)
 
@@ -130,18 +136,22 @@ func TestEachTypeOfChannelIsMadeInTheSandbox(t *testing.T) {
 
 	health := c.GET("/api/chat/health").Status(200)
 	require.Contains(t, health.Text, `"status":"degraded"`)
-	require.Contains(t, health.Text, fmt.Sprintf(`{"channelId":%d,"status":"connected","phoneNumber":null,"quality":"green","messagingLimit":"TIER_1K","canSend":"available","lastError":null}`, made["chat"].ID))
+	require.Contains(t, health.Text, fmt.Sprintf(`{"channelId":%d,"status":"connected","phoneNumber":null,"quality":"green",`+
+		`"messagingLimit":"TIER_1K","canSend":"available","lastError":null}`, made["chat"].ID))
 	require.NotContains(t, health.Text, fmt.Sprintf(`"channelId":%d`, made["web"].ID), "the widget has no network")
 	stranger := agent(o, o.Abroad)
 	require.Contains(t, stranger.GET("/api/chat/health").Status(200).Text, `"status":"unconfigured","checkedAt"`)
 	for _, ask := range []*apitest.Answer{
-		stranger.GET(channelAt(k.ID)), stranger.PATCH(channelAt(k.ID), `{"accessToken":"mine"}`), stranger.DELETE(channelAt(k.ID)), c.GET(channelAt(1 << 40)),
+		stranger.GET(channelAt(k.ID)), stranger.PATCH(channelAt(k.ID), `{"accessToken":"mine"}`), stranger.DELETE(channelAt(k.ID)),
+		c.GET(channelAt(1 << 40)),
 	} {
 		ask.Problem(404, "Channel not found")
 	}
 
-	edited := c.PATCH(channelAt(k.ID), `{"name":"Direct","accessToken":null,"settings":{"consumerSecret":"********","userId":"42"},"unknown":1}`).Status(200)
-	for _, said := range []string{`"name":"Direct"`, `"status":"disconnected"`, `"hasAccessToken":false`, `"settings":{"userId":"42"}`, `"secretSettings":["consumerSecret"]`, `"revision":3`} {
+	edited := c.PATCH(channelAt(k.ID), `{"name":"Direct","accessToken":null,"settings":{"consumerSecret":"********","userId":"42"},`+
+		`"unknown":1}`).Status(200)
+	for _, said := range []string{`"name":"Direct"`, `"status":"disconnected"`, `"hasAccessToken":false`, `"settings":{"userId":"42"}`,
+		`"secretSettings":["consumerSecret"]`, `"revision":3`} {
 		require.Contains(t, edited.Text, said)
 	}
 	require.Equal(t, edited.Text, c.GET(channelAt(k.ID)).Status(200).Text, "a read says what the write said")
@@ -158,10 +168,12 @@ func TestAChannelThatIsNotInOrderIsRefused(t *testing.T) {
 	before := c.GET(channels).Status(200).Text
 	c.POST(channels, `{"name":7,"type":"fax","apiKey":{"a":1},"settings":{"dialect":"cloud_v2","senderId":"a/b"}}`).Status(422)
 	c.POST(channels, `{"type":"chat"}`).Problem(422, "Validation error", "name", "is required")
-	c.POST(channels, `{"name":"a","type":"chat","apiKey":"`+strings.Repeat("k", 4097)+`"}`).Problem(422, "Validation error", "apiKey", "at most 4096 characters")
+	c.POST(channels, `{"name":"a","type":"chat","apiKey":"`+strings.Repeat("k", 4097)+`"}`).Problem(422, "Validation error", "apiKey",
+		"at most 4096 characters")
 	c.POST(channels, `{"name":"a","type":"chat","settings":{"baseUrl":"http://127.0.0.1"}}`).
 		Problem(422, "Validation error", "settings.baseUrl", "expected an address like https://chat.example.org/v1")
-	c.PATCH(channelAt(k.ID), `{"type":"web","accessToken":"********"}`).Problem(422, "Validation error", "type", "cannot change", "accessToken", "there is no value to keep")
+	c.PATCH(channelAt(k.ID), `{"type":"web","accessToken":"********"}`).Problem(422, "Validation error", "type", "cannot change",
+		"accessToken", "there is no value to keep")
 	c.PATCH(channelAt(k.ID), `{"name":null,"settings":{"baseUrl":"https://thief.example"}}`).
 		Problem(422, "Validation error", "name", "must not be null", "apiKey", "must be given again, since baseUrl names another server")
 	c.PATCH(channelAt(k.ID), `{"settings":{"baseUrl":"https://thief.example"}}`).
@@ -195,7 +207,8 @@ func TestASenderBelongsToOneChannelOfTheDeployment(t *testing.T) {
 	mine.PATCH(channelAt(k.ID), `{"settings":{"senderId":"only-one"}}`).Status(200)
 }
 
-// chatNetwork is a server of ours that speaks the cloud wire format: it knows the token "good", and does not answer about the sender "slow".
+// chatNetwork is a server of ours that speaks the cloud wire format: it knows the token "good", and does not answer about the sender
+// "slow".
 func chatNetwork(t *testing.T, send http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -209,7 +222,8 @@ func chatNetwork(t *testing.T, send http.HandlerFunc) *httptest.Server {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 		default:
-			_, _ = io.WriteString(w, `{"display_phone_number":"+91 98200 00000","quality_rating":"YELLOW","messaging_limit_tier":"TIER_250","health_status":{"can_send_message":"LIMITED"}}`)
+			_, _ = io.WriteString(w, `{"display_phone_number":"+91 98200 00000","quality_rating":"YELLOW","messaging_limit_tier":"TIER_250",`+
+				`"health_status":{"can_send_message":"LIMITED"}}`)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -235,7 +249,8 @@ func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
 	require.Equal(t, "connected", k.Status)
 	var thief messagingview.Channel
 	c.POST(channels, `{"name":"Thief","type":"chat","apiKey":"bad-marmalade","settings":{"senderId":"PN1"}}`).Status(201).JSON(&thief)
-	require.Equal(t, []string{"error", "The network refused the credentials (190)"}, []string{thief.Status, *thief.LastError}, "whose credentials are no good has no sender")
+	require.Equal(t, []string{"error", "The network refused the credentials (190)"}, []string{thief.Status, *thief.LastError},
+		"whose credentials are no good has no sender")
 	var slow messagingview.Channel
 	c.POST(channels, `{"name":"Slow","type":"chat","apiKey":"good-marmalade","settings":{"senderId":"slow"}}`).Status(201).JSON(&slow)
 	require.Equal(t, "disconnected", slow.Status)
@@ -250,7 +265,8 @@ func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(c.GET("/api/chat/health").Status(200).Text), &health))
 	require.Equal(t, "degraded", health.Status)
 	require.Equal(t, []string{"connected", "+919820000000", "yellow", "TIER_250", "limited"},
-		[]string{health.Channels[0].Status, health.Channels[0].PhoneNumber, health.Channels[0].Quality, health.Channels[0].MessagingLimit, health.Channels[0].CanSend})
+		[]string{health.Channels[0].Status, health.Channels[0].PhoneNumber, health.Channels[0].Quality, health.Channels[0].MessagingLimit,
+			health.Channels[0].CanSend})
 	require.Equal(t, "The network's answer is missing or cannot be understood", health.Channels[2].LastError)
 
 	// A token that is no good any more is seen when the network is asked, and another one mends it.
@@ -273,7 +289,8 @@ func TestTheNetworkIsAskedAndItsSecretsAreForgotten(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close(t.Context())
 	require.Eventually(t, func() (destroyed bool) {
-		require.NoError(t, conn.QueryRow(t.Context(), `select destroyed_at is not null from vault.key where subject = $1`, fmt.Sprintf("channel-%d", k.ID)).Scan(&destroyed))
+		require.NoError(t, conn.QueryRow(t.Context(), `select destroyed_at is not null from vault.key where subject = $1`,
+			fmt.Sprintf("channel-%d", k.ID)).Scan(&destroyed))
 		return destroyed
 	}, time.Minute, 10*time.Millisecond)
 }
@@ -286,6 +303,7 @@ func TestTheOutboxHasTheMessagesOfSandboxChannels(t *testing.T) {
 	heard(t, o, k.ID, "919812345377", "outbox-1", time.Now())
 	c.POST("/api/chat/send", text("919812345377", k.ID)).Status(200)
 	require.Eventually(t, func() bool {
-		return strings.Contains(o.Operator().GET("/ops/outbox?port=chat").Status(200).Text, `"to":"+919812345377","subject":"","text":"Your order is ready"`)
+		return strings.Contains(o.Operator().GET("/ops/outbox?port=chat").Status(200).Text,
+			`"to":"+919812345377","subject":"","text":"Your order is ready"`)
 	}, time.Minute, 10*time.Millisecond)
 }

@@ -28,7 +28,8 @@ type Accepted struct {
 func (r *Routes) Chat() {
 	op := func(id, path, summary string) api.Op {
 		return api.Op{
-			ID: id, Method: "POST", Path: "/api/chat/" + path, Summary: summary, Tags: tags, Status: 200, Area: area, Limit: limit, Reads: []string{"messages"},
+			ID: id, Method: "POST", Path: "/api/chat/" + path, Summary: summary, Tags: tags, Status: 200, Area: area, Limit: limit,
+			Reads:  []string{"messages"},
 			Errors: []int{429, 502},
 		}
 	}
@@ -161,7 +162,8 @@ func (r *Routes) sent(ctx context.Context, out commands.Outcome[message.State], 
 	}
 	d, _ := b.Draft()
 	row = messagingview.Message{
-		ID: message.Name(out.ID), Direction: "out", ChannelID: b.ChannelID, Type: "text", Text: orNull(d.Text), MediaURL: orNull(d.Image), Status: out.State.Status, At: out.CreatedAt,
+		ID: message.Name(out.ID), Direction: "out", ChannelID: b.ChannelID, Type: "text", Text: orNull(d.Text), MediaURL: orNull(d.Image),
+		Status: out.State.Status, At: out.CreatedAt,
 		By: strings.Replace(api.Caller(ctx).String(), "api_key:", "key:", 1),
 	}
 	switch {
@@ -186,6 +188,7 @@ func (r *Routes) send(ctx context.Context, draft func() (message.Draft, error)) 
 	}
 	out, err := r.Messages.Send(ctx, api.Request(ctx), d, countSend(ctx))
 	return api.Reply(ctx, out, err, func(commands.Outcome[message.State]) Accepted {
-		return Accepted{MessageID: message.Name(out.ID), ProviderMessageID: cmp.Or(out.State.ProviderID, out.State.NetworkID), Status: "accepted", To: d.To, ChannelID: d.Channel}
+		return Accepted{MessageID: message.Name(out.ID), ProviderMessageID: cmp.Or(out.State.ProviderID, out.State.NetworkID),
+			Status: "accepted", To: d.To, ChannelID: d.Channel}
 	})
 }

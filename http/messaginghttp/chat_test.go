@@ -22,7 +22,9 @@ import (
 // heard plays a message from a phone to a channel.
 func heard(t *testing.T, o *apptest.Server, channel int64, from, id string, at time.Time) {
 	t.Helper()
-	_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: from, Name: "Asha"}, Channel: channel, Text: "Is it ready?", ProviderID: id, SentAt: at})
+	_, err := o.Sys.Messages.Receive(t.Context(),
+		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: from, Name: "Asha"}, Channel: channel, Text: "Is it ready?",
+			ProviderID: id, SentAt: at})
 	require.NoError(t, err)
 }
 
@@ -57,7 +59,8 @@ func TestAConversationInTheSandbox(t *testing.T) {
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
 	bot := channelOf(t, c, `{"name":"Bot","type":"telegram"}`)
 	closed := func(a *apitest.Answer) {
-		require.Contains(t, a.Problem(409, "The person has not written in the last 24 hours: only templates can be sent").Text, `"code":"reply_window_closed"`)
+		require.Contains(t, a.Problem(409, "The person has not written in the last 24 hours: only templates can be sent").Text,
+			`"code":"reply_window_closed"`)
 	}
 	key := c.With("Idempotency-Key", "once")
 	closed(key.POST("/api/chat/send", text("919812345678", sales.ID)))
@@ -72,11 +75,13 @@ func TestAConversationInTheSandbox(t *testing.T) {
 		ChannelID                                int64
 	}
 	sent.JSON(&accepted)
-	sent.Body(fmt.Sprintf(`{"messageId":%q,"providerMessageId":"sandbox.%s","status":"accepted","to":"919812345678","channelId":%d}`, accepted.MessageID, accepted.MessageID, sales.ID))
+	sent.Body(fmt.Sprintf(`{"messageId":%q,"providerMessageId":"sandbox.%s","status":"accepted","to":"919812345678","channelId":%d}`,
+		accepted.MessageID, accepted.MessageID, sales.ID))
 	again := key.POST("/api/chat/send", text("+91 98123 45678", sales.ID)).Status(200)
 	require.Equal(t, []string{sent.Text, "true"}, []string{again.Text, again.Header("Idempotency-Replayed")})
 	key.POST("/api/chat/send", text("919812345679", sales.ID)).Problem(422, "Idempotency-Key was used with another request")
-	c.POST("/api/chat/send-image", fmt.Sprintf(`{"to":"919812345678","imageUrl":"https://cdn.example.org/a.jpg","channelId":%d}`, sales.ID)).Status(200)
+	c.POST("/api/chat/send-image", fmt.Sprintf(`{"to":"919812345678","imageUrl":"https://cdn.example.org/a.jpg","channelId":%d}`,
+		sales.ID)).Status(200)
 
 	var people []messagingview.Contact
 	c.GET(contacts + "?search=919812345678").Status(200).JSON(&people)
@@ -110,13 +115,15 @@ func TestAConversationInTheSandbox(t *testing.T) {
 	heard(t, o, sales.ID, "919812345000", "w2", time.Now())
 	unreachable := c.With("Idempotency-Key", "000")
 	for range 2 {
-		failed := unreachable.POST("/api/chat/send", text("919812345000", sales.ID)).Problem(422, "The network cannot reach the recipient (131026)")
+		failed := unreachable.POST("/api/chat/send", text("919812345000", sales.ID)).Problem(422,
+			"The network cannot reach the recipient (131026)")
 		require.Contains(t, failed.Text, `"code":"recipient_failed"`)
 	}
 	c.GET(contacts + "?search=919812345000").Status(200).JSON(&people)
 	talk = conversation(t, c, people[0].ID, "")
 	require.Len(t, talk, 2)
-	require.Equal(t, []string{"failed", "recipient_failed", "Message undeliverable"}, []string{talk[0].Status, talk[0].Error.Code, *talk[0].Error.Title})
+	require.Equal(t, []string{"failed", "recipient_failed", "Message undeliverable"},
+		[]string{talk[0].Status, talk[0].Error.Code, *talk[0].Error.Title})
 	c.PATCH(at(asha), `{"status":"resolved"}`).Status(200)
 	heard(t, o, sales.ID, "919812345678", "w3", time.Now())
 	require.Contains(t, c.GET(at(asha)).Status(200).Text, `"status":"open"`)
@@ -127,7 +134,8 @@ func TestAConversationInTheSandbox(t *testing.T) {
 	require.Contains(t, c.POST("/api/chat/send", text("919812345678", bot.ID)).Status(409).Text, `"code":"channel_type_unsupported"`)
 	c.POST("/api/chat/send", text("12", sales.ID)).Problem(422, "Validation error", "to", "expected a telephone number, as in +919812345678")
 	c.POST("/api/chat/send", `{"to":"919812345678","message":7,"channelId":-1}`).Status(422)
-	c.POST("/api/chat/send", fmt.Sprintf(`{"to":"919812345678","message":%q,"channelId":1}`, strings.Repeat("a", 4097))).Problem(422, "Validation error", "message", "at most 4096 characters")
+	c.POST("/api/chat/send", fmt.Sprintf(`{"to":"919812345678","message":%q,"channelId":1}`, strings.Repeat("a", 4097))).Problem(422,
+		"Validation error", "message", "at most 4096 characters")
 	c.POST("/api/chat/send-image", fmt.Sprintf(`{"to":"919812345678","imageUrl":"a.jpg","channelId":%d}`, sales.ID)).
 		Problem(422, "Validation error", "imageUrl", "expected an address like https://cdn.example.org/a.jpg")
 	stranger.GET(at(asha)+"/messages").Problem(404, "Contact not found")
@@ -158,7 +166,8 @@ func TestAChannelHasALimitForUsersAndKeysTogether(t *testing.T) {
 		heard(t, o, k.ID, "919812345678", "w1", time.Now())
 	}
 	key.POST("/api/chat/send", text("919812345678", first.ID)).Status(200)
-	asha.POST("/api/chat/send-image", fmt.Sprintf(`{"to":"919812345678","imageUrl":"https://cdn.example.org/a.jpg","channelId":%d}`, first.ID)).Status(200)
+	asha.POST("/api/chat/send-image",
+		fmt.Sprintf(`{"to":"919812345678","imageUrl":"https://cdn.example.org/a.jpg","channelId":%d}`, first.ID)).Status(200)
 	key.POST(at(people(t, key, "")[0].ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"c"}`, first.ID)).Status(201)
 	for _, c := range []*apitest.Client{key, asha.Client} {
 		refused := c.POST("/api/chat/send", text("919812345678", first.ID)).Problem(429, "Too many requests")
@@ -236,7 +245,9 @@ func TestAKeySendsOnceWhateverTheNetworkDoes(t *testing.T) {
 	late.POST("/api/chat/send", text("919812345678", sales.ID)).Status(503)
 	doubtful := conversation(t, c, appears(t, c, "919812345678").ID, "")[0]
 	require.Equal(t, []string{"queued", "unknown"}, []string{doubtful.Status, doubtful.Error.Code})
-	_, err := o.Sys.Messages.Receipts(t.Context(), []messagingcmd.DeliveryReceipt{{Receipt: message.Receipt{Status: "sent"}, Channel: sales.ID, IDs: []string{"wamid.late"}, Callback: doubtful.ID}})
+	_, err := o.Sys.Messages.Receipts(t.Context(),
+		[]messagingcmd.DeliveryReceipt{{Receipt: message.Receipt{Status: "sent"}, Channel: sales.ID, IDs: []string{"wamid.late"},
+			Callback: doubtful.ID}})
 	require.NoError(t, err)
 	require.Contains(t, late.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200).Text, `"providerMessageId":"wamid.late"`)
 
@@ -248,7 +259,8 @@ func TestAKeySendsOnceWhateverTheNetworkDoes(t *testing.T) {
 
 	answer.Store(`401 {"error":{"code":190,"message":"m"}}`)
 	require.Contains(t, c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(502).Text, "provider_auth")
-	require.Contains(t, c.GET(channelAt(sales.ID)).Status(200).Text, `"status":"error","lastError":"The network refused the credentials (190)"`)
+	require.Contains(t, c.GET(channelAt(sales.ID)).Status(200).Text,
+		`"status":"error","lastError":"The network refused the credentials (190)"`)
 	answer.Store(accepted)
 	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
 	require.Contains(t, c.GET(channelAt(sales.ID)).Status(200).Text, `"status":"connected","lastError":null`)

@@ -13,7 +13,8 @@ import (
 
 func contactListOp(id, method, summary string) api.Op {
 	return api.Op{
-		ID: id, Method: method, Path: "/api/contact-lists", Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"messaging_contacts"},
+		ID: id, Method: method, Path: "/api/contact-lists", Summary: summary, Tags: tags, Area: area, Limit: limit,
+		Reads: []string{"messaging_contacts"},
 	}
 }
 

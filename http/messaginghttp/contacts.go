@@ -20,7 +20,8 @@ func (in ByContact) stream() string { return strconv.FormatInt(in.ID, 10) }
 
 func contactOp(id, method, path, summary string) api.Op {
 	return api.Op{
-		ID: id, Method: method, Path: "/api/contacts" + path, Summary: summary, Tags: tags, Area: area, Limit: limit, Reads: []string{"messaging_contacts", "messages"},
+		ID: id, Method: method, Path: "/api/contacts" + path, Summary: summary, Tags: tags, Area: area, Limit: limit,
+		Reads: []string{"messaging_contacts", "messages"},
 	}
 }
 
@@ -43,7 +44,8 @@ func (r *Routes) Contacts() {
 			c, err := r.Views.Contact(ctx, api.Caller(ctx).Workspace, in.ID)
 			return api.WithETag(c, c.Revision, err)
 		})
-	api.Handle(r.API, contactOp("edit-messaging-contact", "PATCH", "/{id}", "Change what is named of a contact: how it is reached, consent, bot replies, status"),
+	api.Handle(r.API, contactOp("edit-messaging-contact", "PATCH", "/{id}",
+		"Change what is named of a contact: how it is reached, consent, bot replies, status"),
 		func(ctx context.Context, in *struct {
 			ByContact
 			Body contact.Edit
@@ -60,7 +62,8 @@ func (r *Routes) Contacts() {
 }
 
 // contactWritten returns a contact as a command left it.
-func (r *Routes) contactWritten(ctx context.Context, out commands.Outcome[contact.State], err error) (*api.Tagged[messagingview.Contact], error) {
+func (r *Routes) contactWritten(ctx context.Context, out commands.Outcome[contact.State], err error) (*api.Tagged[messagingview.Contact],
+	error) {
 	if err == nil {
 		out.State, err = commands.Reveal(ctx, r.Commands, out.State)
 	}

@@ -59,11 +59,14 @@ func TestAPatchChangesWhatItNames(t *testing.T) {
 	c := agent(o, o.Home)
 	k := made(t, c, `{"name":"Asha","phone":"9812345678","email":"Asha@Example.org","source":"chat","unknown":1}`)
 	stamp := func(at time.Time) string { return at.Format(time.RFC3339Nano) }
-	c.GET(at(k.ID)).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"Asha","phone":"919812345678","email":"asha@example.org","source":"chat","optIn":false,`+
-		`"replyBot":true,"status":"open","listIds":[],"optInAt":null,"optInBy":null,"optInEvidence":null,"unread":0,"lastMessageAt":null,"createdAt":%q,"updatedAt":%q,"revision":0}`, k.ID, stamp(k.CreatedAt), stamp(k.UpdatedAt)))
+	c.GET(at(k.ID)).Status(200).Body(fmt.Sprintf(`{"id":%d,"name":"Asha","phone":"919812345678","email":"asha@example.org","source":"chat",`+
+		`"optIn":false,`+
+		`"replyBot":true,"status":"open","listIds":[],"optInAt":null,"optInBy":null,"optInEvidence":null,"unread":0,"lastMessageAt":null,`+
+		`"createdAt":%q,"updatedAt":%q,"revision":0}`, k.ID, stamp(k.CreatedAt), stamp(k.UpdatedAt)))
 
 	edited := c.PATCH(at(k.ID), `{"phone":null,"optIn":true,"status":"resolved"}`).Status(200)
-	for _, said := range []string{`"name":"Asha"`, `"phone":null`, `"email":"asha@example.org"`, `"optIn":true`, `"status":"resolved"`, `"revision":1`} {
+	for _, said := range []string{`"name":"Asha"`, `"phone":null`, `"email":"asha@example.org"`, `"optIn":true`, `"status":"resolved"`,
+		`"revision":1`} {
 		require.Contains(t, edited.Text, said)
 	}
 	read := c.GET(at(k.ID)).Status(200)
@@ -71,7 +74,8 @@ func TestAPatchChangesWhatItNames(t *testing.T) {
 	require.Equal(t, `"1"`, read.Header("ETag"))
 	c.With("If-Match", `"0"`).PATCH(at(k.ID), `{"optIn":false}`).Problem(412, "It was changed since you read it")
 	c.PATCH(at(k.ID), `{"name":null,"optIn":null,"status":"lost"}`).
-		Problem(422, "Validation error", "name", "must not be null", "optIn", "must not be null", "status", "expected one of open, pending, resolved")
+		Problem(422, "Validation error", "name", "must not be null", "optIn", "must not be null", "status",
+			"expected one of open, pending, resolved")
 	agent(o, o.Abroad).PATCH(at(k.ID), `{"optIn":false}`).Problem(404, "Contact not found")
 }
 
@@ -80,7 +84,8 @@ func TestContactsAreFound(t *testing.T) {
 	o := apptest.Share(t)
 	c := agent(o, o.Home)
 	for _, body := range []string{
-		`{"name":"Élodie Rao","phone":"+6581234567"}`, `{"name":"આશા","email":"asha@example.org","source":"social"}`, `{"name":"Usha 100%","phone":"9812345678"}`,
+		`{"name":"Élodie Rao","phone":"+6581234567"}`, `{"name":"આશા","email":"asha@example.org","source":"social"}`,
+		`{"name":"Usha 100%","phone":"9812345678"}`,
 	} {
 		made(t, c, body)
 	}
@@ -90,7 +95,8 @@ func TestContactsAreFound(t *testing.T) {
 	for query, names := range map[string]string{
 		"": "Usha 100%,આશા,Élodie Rao", "limit=2": "Usha 100%,આશા", "limit=2&page=2": "Élodie Rao", "search=é": "Élodie Rao", "search=આ": "આશા",
 		"search=ASHA@": "આશા", "search=%2B91+98123-456": "Usha 100%", "search=%25": "Usha 100%", "search=-": "", "source=social": "આશા",
-		"status=pending": "Usha 100%", "optIn=false&status=open": "આશા,Élodie Rao", "optIn=true&source=social": "", "search=": "Usha 100%,આશા,Élodie Rao",
+		"status=pending": "Usha 100%", "optIn=false&status=open": "આશા,Élodie Rao", "optIn=true&source=social": "",
+		"search=": "Usha 100%,આશા,Élodie Rao",
 	} {
 		all = nil
 		a := c.GET(contacts + "?" + query).Status(200).JSON(&all)
@@ -116,7 +122,9 @@ func TestADeletedContactIsForgotten(t *testing.T) {
 	keyed := c.With("Idempotency-Key", "k")
 	k := made(t, keyed, body)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
-	_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "919812340987"}, Channel: sales.ID, Text: "marmaladefish", ProviderID: "w1", SentAt: time.Now()})
+	_, err := o.Sys.Messages.Receive(t.Context(),
+		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{From: "919812340987"}, Channel: sales.ID, Text: "marmaladefish",
+			ProviderID: "w1", SentAt: time.Now()})
 	require.NoError(t, err)
 	c.POST(at(k.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"quincebasket"}`, sales.ID)).Status(201)
 	untilRead(t, c, k.ID, 1)
@@ -137,7 +145,8 @@ func TestADeletedContactIsForgotten(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close(t.Context())
 	require.Eventually(t, func() (destroyed bool) {
-		require.NoError(t, conn.QueryRow(t.Context(), `select destroyed_at is not null from vault.key where subject = $1`, fmt.Sprintf("messagingcontact-%d", k.ID)).Scan(&destroyed))
+		require.NoError(t, conn.QueryRow(t.Context(), `select destroyed_at is not null from vault.key where subject = $1`,
+			fmt.Sprintf("messagingcontact-%d", k.ID)).Scan(&destroyed))
 		return destroyed
 	}, time.Minute, 10*time.Millisecond)
 	require.Eventually(t, func() bool {

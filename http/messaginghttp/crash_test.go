@@ -34,8 +34,8 @@ func (n dying) Send(ctx context.Context, a network.Account, m network.Message) (
 	return id, err
 }
 
-// The process ends after the network was called, and before its answer is written down. The message is looked up before it is sent again: nobody knows
-// whether it was sent, so the key never calls again, and a receipt says what became of it.
+// The process ends after the network was called, and before its answer is written down. The message is looked up before it is sent again:
+// nobody knows whether it was sent, so the key never calls again, and a receipt says what became of it.
 func TestAfterACrashAMessageIsLookedUpBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	o := apptest.Share(t)
@@ -64,7 +64,9 @@ func TestAfterACrashAMessageIsLookedUpBeforeItIsSent(t *testing.T) {
 	number, err := message.Number("messageId", talk[0].ID)
 	require.NoError(t, err)
 
-	_, err = o.Sys.Messages.Receipts(t.Context(), []messagingcmd.DeliveryReceipt{{Receipt: message.Receipt{Status: "delivered"}, Channel: sales.ID, IDs: []string{"wamid.c"}, Callback: talk[0].ID}})
+	_, err = o.Sys.Messages.Receipts(t.Context(),
+		[]messagingcmd.DeliveryReceipt{{Receipt: message.Receipt{Status: "delivered"}, Channel: sales.ID, IDs: []string{"wamid.c"},
+			Callback: talk[0].ID}})
 	require.NoError(t, err)
 	out, err := send(false)
 	require.NoError(t, err)

@@ -21,12 +21,14 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// A file that comes in is fetched from its network with the channel's token, kept, and shown by a link. One that is too large, or that a browser would run, is not.
+// A file that comes in is fetched from its network with the channel's token, kept, and shown by a link. One that is too large, or that a
+// browser would run, is not.
 func TestAFileIsFetchedAndKept(t *testing.T) {
 	t.Parallel()
 	var picture bytes.Buffer
 	require.NoError(t, png.Encode(&picture, image.NewGray(image.Rect(0, 0, 8, 8))))
-	files := map[string][]byte{"M1": picture.Bytes(), "M2": bytes.Repeat([]byte("a"), chat.MaxFile+1), "M3": []byte("<html><script>alert(1)</script>")}
+	files := map[string][]byte{"M1": picture.Bytes(), "M2": bytes.Repeat([]byte("a"), chat.MaxFile+1),
+		"M3": []byte("<html><script>alert(1)</script>")}
 	var at string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
@@ -47,7 +49,8 @@ func TestAFileIsFetchedAndKept(t *testing.T) {
 	c, out := agent(o, apptest.Home), o.Anonymous()
 	channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
 	for i := range files {
-		body := graph("PN1", fmt.Sprintf(`"messages":[{"from":"919812345678","id":"wamid.%s","type":"image","image":{"id":%q,"mime_type":"image/png","caption":"This one"}}]`, i, i))
+		body := graph("PN1", fmt.Sprintf(`"messages":[{"from":"919812345678","id":"wamid.%s","type":"image","image":{"id":%q,`+
+			`"mime_type":"image/png","caption":"This one"}}]`, i, i))
 		signed(out, "own-secret", body).POST(social, body).Status(200)
 	}
 	calls(t, o, "receive-social", len(files))

@@ -25,10 +25,14 @@ func TestWhatNetworksSendStopsNoProjection(t *testing.T) {
 		signed(o.Anonymous(), "own-secret", body).POST(social, body).Status(200)
 	}
 	const nul = `\u0000`
-	post(`"contacts":[{"wa_id":"919812345678","profile":{"name":"As` + nul + `ha"}}],"messages":[{"from":"919812345678","id":"w` + nul + `1","type":"text","text":{"body":"a` + nul + `b` + `\ud83d"}}]`)
-	post(`"messages":[{"from":"919812345678","id":"w2","type":"t` + nul + `","image":{"id":"M` + nul + `","mime_type":"image/` + nul + `png","caption":"c` + nul + `"}}]`)
-	post(`"messages":[{"from":"919812345678","id":"w3","type":"unsupported","errors":[{"code":131051,"title":"Un` + nul + `known","error_data":{"details":"not supported"}}]}]`)
-	post(`"contacts":[{"user_id":"IN.` + nul + `7","profile":{"username":"u` + nul + `"}}],"messages":[{"from_user_id":"IN.` + nul + `7","id":"w4","type":"text","text":{"body":"user"}}]`)
+	post(`"contacts":[{"wa_id":"919812345678","profile":{"name":"As` + nul + `ha"}}],"messages":[{"from":"919812345678","id":"w` +
+		nul + `1","type":"text","text":{"body":"a` + nul + `b` + `\ud83d"}}]`)
+	post(`"messages":[{"from":"919812345678","id":"w2","type":"t` + nul + `","image":{"id":"M` + nul + `","mime_type":"image/` +
+		nul + `png","caption":"c` + nul + `"}}]`)
+	post(`"messages":[{"from":"919812345678","id":"w3","type":"unsupported","errors":[{"code":131051,"title":"Un` + nul +
+		`known","error_data":{"details":"not supported"}}]}]`)
+	post(`"contacts":[{"user_id":"IN.` + nul + `7","profile":{"username":"u` + nul + `"}}],"messages":[{"from_user_id":"IN.` +
+		nul + `7","id":"w4","type":"text","text":{"body":"user"}}]`)
 	post(`"errors":[{"code":131000,"title":"Down` + nul + `"}]`)
 	calls(t, o, "receive-social", 5)
 
@@ -78,7 +82,8 @@ func TestATemplatesStatusIsOfEachChannelOfItsAccount(t *testing.T) {
 		serve.ServeHTTP(w, r)
 	})
 	with := apptest.Settings(t, apptest.Database(t))
-	with.Outside.ChatURL, with.Outside.FetchAllow, with.Outside.SocialSecrets = network.URL, []string{strings.TrimPrefix(network.URL, "http://")}, []string{"app-secret-for-tests"}
+	with.Outside.ChatURL, with.Outside.FetchAllow, with.Outside.SocialSecrets = network.URL,
+		[]string{strings.TrimPrefix(network.URL, "http://")}, []string{"app-secret-for-tests"}
 	o := apptest.StartAs(t, with)
 	c := agent(o, apptest.Home)
 	for sender, account := range map[string]string{"PN1": "ACC", "PN2": "ACC", "PN3": "OTHER"} {
@@ -87,7 +92,8 @@ func TestATemplatesStatusIsOfEachChannelOfItsAccount(t *testing.T) {
 	var all []messagingview.Template
 	c.GET(templates).Status(200).JSON(&all)
 	require.Equal(t, []string{"ab", "ab", "ab"}, apptest.Each(all, func(k messagingview.Template) string { return k.Name }))
-	body := `{"object":"chat_account","entry":[{"id":"ACC","changes":[{"field":"message_template_status_update","value":{"event":"PAUSED","message_template_id":77}}]}]}`
+	body := `{"object":"chat_account","entry":[{"id":"ACC","changes":[{"field":"message_template_status_update","value":{"event":"PAUSED",` +
+		`"message_template_id":77}}]}]}`
 	signed(o.Anonymous(), "app-secret-for-tests", body).POST(social, body).Status(200)
 	calls(t, o, "receive-social", 1)
 	require.Equal(t, "1", c.GET(templates).Status(200).Header("X-Total-Count"), "the other account's")

@@ -43,13 +43,17 @@ func TestContactsAreImported(t *testing.T) {
 		return c.With("Content-Type", kind).POST(contacts+"/import", body)
 	}
 	file := fmt.Sprintf("Name;Mobile;E-mail;lists;opt in;opt_in_evidence\n"+
-		"Imran;+91 98123 45702;imran@example.org;%d;yes;Form 7\nAgain;919812345702;;;;\nThere too;919812345701;;;;\n;919812345703;;;;\nNo evidence;;x;;true;\nUnknown list;;;999999;;\nPlain;;;;;\n", list.ID)
+		"Imran;+91 98123 45702;imran@example.org;%d;yes;Form 7\nAgain;919812345702;;;;\nThere too;919812345701;;;;\n;919812345703;;;;\nNo "+
+		"evidence;;x;;true;\nUnknown list;;;999999;;\nPlain;;;;;\n", list.ID)
 	key := c.With("Idempotency-Key", "import")
-	const want = `{"success":true,"created":2,"failed":5,"errors":[{"row":3,"error":"phone: row 2 has it too"},{"row":4,"error":"phone: Another contact has this phone"},` +
-		`{"row":5,"error":"name: 1 to 100 characters"},{"row":6,"error":"email: expected an email address; optInEvidence: is required with optIn"},{"row":7,"error":"listIds[0]: Contact list not found"}]}`
+	const want = `{"success":true,"created":2,"failed":5,"errors":[{"row":3,"error":"phone: row 2 has it too"},{"row":4,"error":"phone: ` +
+		`Another contact has this phone"},` +
+		`{"row":5,"error":"name: 1 to 100 characters"},{"row":6,"error":"email: expected an email address; optInEvidence: is required with ` +
+		`optIn"},{"row":7,"error":"listIds[0]: Contact list not found"}]}`
 	toldOf(t, bring(key, file), want)
 	imran := appears(t, c, "Imran")
-	require.Equal(t, []any{"919812345702", true, "Form 7", []int64{list.ID}}, []any{*imran.Phone, imran.OptIn, *imran.OptInEvidence, imran.ListIDs})
+	require.Equal(t, []any{"919812345702", true, "Form 7", []int64{list.ID}},
+		[]any{*imran.Phone, imran.OptIn, *imran.OptInEvidence, imran.ListIDs})
 	require.False(t, appears(t, c, "Plain").OptIn)
 	require.Empty(t, people(t, stranger, "?search=Imran"))
 	for _, text := range []string{"", "phone\n91\n", "name,name\na,b\n", "\x00"} {
@@ -57,7 +61,8 @@ func TestContactsAreImported(t *testing.T) {
 	}
 	bring(c, strings.Repeat("a", 10<<20+1)).Status(413)
 	bring(c, "name,phone\n"+strings.Repeat(",", 9<<20)).Problem(413, "A line of the file has too many cells: at most 16,384")
-	toldOf(t, bring(c, "name,phone\n"+strings.Repeat("a", 9<<20)+","), `{"success":false,"created":0,"failed":1,"errors":[{"row":2,"error":"name: 1 to 100 characters"}]}`)
+	toldOf(t, bring(c, "name,phone\n"+strings.Repeat("a", 9<<20)+","), `{"success":false,"created":0,"failed":1,"errors":[{"row":2,`+
+		`"error":"name: 1 to 100 characters"}]}`)
 	require.Len(t, people(t, c, "?search=Imran"), 1)
 	for i, name := range []string{"Mobile No.", "Phone No", "Mobile Number", "Contact no."} {
 		bring(c, fmt.Sprintf("Name;%s\nBook%d;98123 4571%d\n", name, i, i)).Status(200)
@@ -105,7 +110,8 @@ func TestALargeFileIsImportedInBatches(t *testing.T) {
 		body, kind := apptest.Form(t, "text/csv", []byte(text))
 		return c.With("Idempotency-Key", "large").With("Content-Type", kind).POST(contacts+"/import", body)
 	}
-	want := fmt.Sprintf(`{"success":true,"created":%d,"failed":1,"errors":[{"row":9,"error":"phone: Another contact has this phone"}]}`, rows-1)
+	want := fmt.Sprintf(`{"success":true,"created":%d,"failed":1,"errors":[{"row":9,"error":"phone: Another contact has this phone"}]}`,
+		rows-1)
 	began := time.Now()
 	toldOf(t, bring(file.String()), want)
 	t.Logf("%.0f rows a second", rows/time.Since(began).Seconds())

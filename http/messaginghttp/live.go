@@ -32,8 +32,8 @@ type Log interface {
 // maxConcurrent bounds the messages of one read.
 const maxConcurrent = 200
 
-// MessageBroadcaster hands the messages of workspaces to all who follow them. Each is read once, however many follow: one goroutine of a workspace reads, as
-// long as somebody follows.
+// MessageBroadcaster hands the messages of workspaces to all who follow them. Each is read once, however many follow: one goroutine of a
+// workspace reads, as long as somebody follows.
 type MessageBroadcaster struct {
 	log   Log
 	views *messagingview.Views
@@ -120,8 +120,8 @@ func (p part) encoded() []byte {
 // together is how long changes are gathered before a page is told of them.
 const together = 300 * time.Millisecond
 
-// Changed tells of the contacts of a workspace that have changed or have written, from now on until ctx ends. 0 stands for any contact. It begins with a
-// call without contacts: what changed before that is not told.
+// Changed tells of the contacts of a workspace that have changed or have written, from now on until ctx ends. 0 stands for any contact. It
+// begins with a call without contacts: what changed before that is not told.
 func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, tell func(contacts []int64) error) error {
 	changes, leave, err := l.join(ctx, workspace)
 	if err != nil {
@@ -155,8 +155,8 @@ func (l *MessageBroadcaster) Changed(ctx context.Context, workspace uuid.UUID, t
 	}
 }
 
-// pace is the least time between two reads of a workspace: what comes in the meantime is handed out together, in one write to each follower. To write to many
-// takes longer, so that each adds to it: 2,000 are written to three times a second.
+// pace is the least time between two reads of a workspace: what comes in the meantime is handed out together, in one write to each
+// follower. To write to many takes longer, so that each adds to it: 2,000 are written to three times a second.
 const (
 	pace     = 100 * time.Millisecond
 	paceEach = 100 * time.Microsecond

@@ -21,7 +21,8 @@ func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
 	says := func(w messagingcmd.Sender, text string) {
 		t.Helper()
 		said++
-		_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: w, Channel: sales.ID, Text: text, ProviderID: fmt.Sprint("m", said), SentAt: time.Now()})
+		_, err := o.Sys.Messages.Receive(t.Context(),
+			messagingcmd.InboundMessage{Sender: w, Channel: sales.ID, Text: text, ProviderID: fmt.Sprint("m", said), SentAt: time.Now()})
 		require.NoError(t, err)
 	}
 	says(messagingcmd.Sender{UserID: "IN.7", Username: "asha"}, "Hello")
@@ -33,13 +34,15 @@ func TestContactsAreMergedWhenIDAndPhoneComeTogether(t *testing.T) {
 
 	says(messagingcmd.Sender{From: "919812345678", UserID: "IN.7", Name: "Asha"}, "Both")
 	asha := appears(t, c, "919812345678")
-	require.Equal(t, []any{byID.ID, "Asha Mehta", "asha@example.org", false, int64(3)}, []any{asha.ID, *asha.Name, *asha.Email, asha.OptIn, asha.Unread}, "the older one stays, a given name wins, consent was not of both")
+	require.Equal(t, []any{byID.ID, "Asha Mehta", "asha@example.org", false, int64(3)},
+		[]any{asha.ID, *asha.Name, *asha.Email, asha.OptIn, asha.Unread}, "the older one stays, a given name wins, consent was not of both")
 	require.Len(t, asha.ListIDs, 1)
 	require.Contains(t, c.GET("/api/contact-lists").Status(200).Text, `"contactCount":1`)
 	talk := conversation(t, c, asha.ID, "")
 	require.Len(t, talk, 3)
 	for _, ask := range []string{at(byPhone.ID), at(byPhone.ID) + "/messages"} {
-		require.Contains(t, c.GET(ask).Problem(404, "Contact not found").Text, fmt.Sprintf(`"errors":[{"field":"id","message":"The contact was merged into another one","id":%d}]`, asha.ID))
+		require.Contains(t, c.GET(ask).Problem(404, "Contact not found").Text,
+			fmt.Sprintf(`"errors":[{"field":"id","message":"The contact was merged into another one","id":%d}]`, asha.ID))
 	}
 	elsewhere := fmt.Sprintf(`"id":%d}]`, asha.ID)
 	require.Contains(t, c.PATCH(at(byPhone.ID), `{"status":"pending"}`).Status(404).Text, elsewhere)
@@ -78,7 +81,8 @@ func TestAContactLearnsThePhone(t *testing.T) {
 	c := agent(o, o.Home)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat"}`)
 	for i, w := range []messagingcmd.Sender{{UserID: "IN.70", Username: "learner"}, {UserID: "IN.70", From: "919812345670"}} {
-		_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: w, Channel: sales.ID, Text: "Hi", ProviderID: fmt.Sprint("l", i), SentAt: time.Now()})
+		_, err := o.Sys.Messages.Receive(t.Context(),
+			messagingcmd.InboundMessage{Sender: w, Channel: sales.ID, Text: "Hi", ProviderID: fmt.Sprint("l", i), SentAt: time.Now()})
 		require.NoError(t, err)
 	}
 	require.Equal(t, "919812345670", *appears(t, c, "@learner").Phone)

@@ -13,13 +13,16 @@ import (
 	"bahi/internal/app/apptest"
 )
 
-// A network tells of many messages in one call: of one more than once, of some that we do not know, and more than one call may tell the same.
+// A network tells of many messages in one call: of one more than once, of some that we do not know, and more than one call may tell the
+// same.
 func TestReceiptsThatComeTogether(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartAs(t, aggregated(t))
 	c := agent(o, apptest.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`)
-	other := channelOf(t, c, `{"name":"Other","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"OtherApp","senderId":"918"}}`)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp",`+
+		`"senderId":"917"}}`)
+	other := channelOf(t, c, `{"name":"Other","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"OtherApp",`+
+		`"senderId":"918"}}`)
 	heard(t, o, sales.ID, "919812345678", "w1", time.Now())
 	for range 3 { // ee-1 to ee-3
 		c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
@@ -29,7 +32,8 @@ func TestReceiptsThatComeTogether(t *testing.T) {
 		return messagingcmd.DeliveryReceipt{Receipt: message.Receipt{Status: status}, Channel: channel, IDs: []string{id}}
 	}
 	told := []messagingcmd.DeliveryReceipt{
-		news(sales.ID, "ee-1", "delivered"), news(sales.ID, "ee-1", "read"), news(sales.ID, "ee-1", "sent"), news(sales.ID, "ee-9", "read"), news(other.ID, "ee-3", "read"), news(sales.ID, "ee-3\x00", "read"),
+		news(sales.ID, "ee-1", "delivered"), news(sales.ID, "ee-1", "read"), news(sales.ID, "ee-1", "sent"), news(sales.ID, "ee-9", "read"),
+		news(other.ID, "ee-3", "read"), news(sales.ID, "ee-3\x00", "read"),
 		{Receipt: message.Receipt{Status: "read"}, Channel: sales.ID, IDs: []string{"gBEG", "ee-2"}},
 	}
 	var (
@@ -52,7 +56,8 @@ func TestReceiptsThatComeTogether(t *testing.T) {
 	}
 	untilRead(t, c, asha.ID, 2)
 	c.PATCH(at(asha.ID), `{"optIn":true}`).Status(200)
-	_, err := o.Sys.Messages.Receipts(t.Context(), []messagingcmd.DeliveryReceipt{{Receipt: message.Receipt{Status: "failed", Code: 131050}, Channel: sales.ID, IDs: []string{"ee-3"}}})
+	_, err := o.Sys.Messages.Receipts(t.Context(),
+		[]messagingcmd.DeliveryReceipt{{Receipt: message.Receipt{Status: "failed", Code: 131050}, Channel: sales.ID, IDs: []string{"ee-3"}}})
 	require.NoError(t, err)
 	require.Contains(t, c.GET(at(asha.ID)).Status(200).Text, `"optIn":false`)
 	statuses := map[string]int{}
@@ -66,7 +71,8 @@ func TestReceiptsThatComeTogether(t *testing.T) {
 
 	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
 	_, err = o.Sys.Messages.Receipts(t.Context(), []messagingcmd.DeliveryReceipt{
-		{Receipt: message.Receipt{Status: "failed", Code: 7, Title: "a\x00b", Details: "c\x00"}, Channel: sales.ID, IDs: []string{"ee-4", "g\x00"}},
+		{Receipt: message.Receipt{Status: "failed", Code: 7, Title: "a\x00b", Details: "c\x00"}, Channel: sales.ID,
+			IDs: []string{"ee-4", "g\x00"}},
 	})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return conversation(t, c, asha.ID, "")[0].Status == "failed" }, time.Minute, 10*time.Millisecond)

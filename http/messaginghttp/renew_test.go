@@ -35,7 +35,8 @@ func (n *tokens) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/token"):
 		_ = r.ParseForm()
 		id, secret, _ := r.BasicAuth()
-		n.asked = append(n.asked, strings.Join([]string{r.Form.Get("grant_type"), r.Form.Get("refresh_token"), r.Form.Get("client_id"), r.Form.Get("client_secret"), id, secret}, " "))
+		n.asked = append(n.asked, strings.Join([]string{r.Form.Get("grant_type"), r.Form.Get("refresh_token"), r.Form.Get("client_id"),
+			r.Form.Get("client_secret"), id, secret}, " "))
 		if n.revoked || r.Form.Get("refresh_token") != fmt.Sprintf("refresh-%d", n.current-1) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = io.WriteString(w, `{"error":"invalid_grant"}`)
@@ -67,7 +68,8 @@ func (n *tokens) goes(away bool) {
 	n.away = away
 }
 
-// A network that refuses an access token gives another one, once for all who ask, and it is kept. Where it gives none, the channel is in error.
+// A network that refuses an access token gives another one, once for all who ask, and it is kept. Where it gives none, the channel is in
+// error.
 func TestAccessTokensAreRenewed(t *testing.T) {
 	t.Parallel()
 	networks := map[string]*tokens{"gmail": {}, "twitter": {}}
@@ -85,11 +87,15 @@ func TestAccessTokensAreRenewed(t *testing.T) {
 		"gmail": "refresh_token refresh-%d app secret  ", "twitter": "refresh_token refresh-%d app  app secret",
 	} {
 		n := networks[kind]
-		k := channelOf(t, c, fmt.Sprintf(`{"name":"K","type":%q,"accessToken":"access-0","settings":{"refreshToken":"refresh-0","clientId":"app","clientSecret":"secret"}}`, kind))
-		require.Equal(t, []any{"connected", []string{"clientSecret", "refreshToken"}, "app"}, []any{k.Status, k.SecretSettings, k.Settings.ClientID})
+		k := channelOf(t, c, fmt.Sprintf(`{"name":"K","type":%q,"accessToken":"access-0","settings":{"refreshToken":"refresh-0",`+
+			`"clientId":"app","clientSecret":"secret"}}`, kind))
+		require.Equal(t, []any{"connected", []string{"clientSecret", "refreshToken"}, "app"},
+			[]any{k.Status, k.SecretSettings, k.Settings.ClientID})
 		who := asha
 		if kind == "twitter" {
-			_, err := o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{UserID: "5", Name: "Kiran", Social: true}, Channel: k.ID, Text: "Hi", ProviderID: "e1", SentAt: time.Now()})
+			_, err := o.Sys.Messages.Receive(t.Context(),
+				messagingcmd.InboundMessage{Sender: messagingcmd.Sender{UserID: "5", Name: "Kiran", Social: true}, Channel: k.ID, Text: "Hi",
+					ProviderID: "e1", SentAt: time.Now()})
 			require.NoError(t, err)
 			who = appears(t, c, "Kiran")
 		}
@@ -120,7 +126,8 @@ func TestAccessTokensAreRenewed(t *testing.T) {
 		again.POST(at(who.ID)+"/messages", text).Status(201)
 
 		n.end(true)
-		require.Contains(t, c.POST(at(who.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"Hello"}`, k.ID)).Status(502).Text, "provider_auth")
+		require.Contains(t, c.POST(at(who.ID)+"/messages", fmt.Sprintf(`{"channelId":%d,"text":"Hello"}`, k.ID)).Status(502).Text,
+			"provider_auth")
 		shown := c.GET(channelAt(k.ID)).Status(200).Text
 		require.Contains(t, shown, `"status":"error","lastError":"The network refused the credentials (401)"`)
 		require.NotContains(t, shown, "access-")
@@ -142,7 +149,8 @@ func TestAChannelBeginsWithARefreshToken(t *testing.T) {
 	require.Equal(t, []any{"connected", true}, []any{k.Status, k.HasAccessToken})
 	require.Equal(t, []string{"refresh_token refresh-0 app   "}, n.asked)
 	for body, field := range map[string]string{
-		`{"settings":{"refreshToken":7}}`: "settings.refreshToken", `{"settings":{"clientId":"a b"}}`: "settings.clientId", `{"settings":{"clientSecret":"********"}}`: "settings.clientSecret",
+		`{"settings":{"refreshToken":7}}`: "settings.refreshToken", `{"settings":{"clientId":"a b"}}`: "settings.clientId",
+		`{"settings":{"clientSecret":"********"}}`: "settings.clientSecret",
 	} {
 		require.Contains(t, c.PATCH(channelAt(k.ID), body).Status(422).Text, field)
 	}

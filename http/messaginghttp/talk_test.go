@@ -24,7 +24,9 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{page.ID, o.Home}, []any{id, of.String()})
 	asha := made(t, c, `{"name":"Asha","phone":"919812345601","email":"asha@example.org"}`)
-	_, err = o.Sys.Messages.Receive(t.Context(), messagingcmd.InboundMessage{Sender: messagingcmd.Sender{UserID: "77", Name: "Meera", Social: true}, Channel: bot.ID, Text: "Hi", ProviderID: "77:1", SentAt: time.Now()})
+	_, err = o.Sys.Messages.Receive(t.Context(),
+		messagingcmd.InboundMessage{Sender: messagingcmd.Sender{UserID: "77", Name: "Meera", Social: true}, Channel: bot.ID, Text: "Hi",
+			ProviderID: "77:1", SentAt: time.Now()})
 	require.NoError(t, err)
 	meera := appears(t, c, "Meera")
 	send := at(asha.ID) + "/messages"
@@ -35,7 +37,8 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 	body := fmt.Sprintf(`{"channelId":%d,"templateId":%d,"templateParams":{"1":"A-204","2":"{{name}}"}}`, sales.ID, all[1].ID)
 	var sent messagingview.Message
 	key.POST(send, body).Status(201).JSON(&sent)
-	require.Equal(t, []string{"out", "template", "Order A-204 is ready for Asha"}, []string{sent.Direction, sent.Type, *sent.Text}, "a template needs no window")
+	require.Equal(t, []string{"out", "template", "Order A-204 is ready for Asha"}, []string{sent.Direction, sent.Type, *sent.Text},
+		"a template needs no window")
 	require.Equal(t, "true", key.POST(send, body).Status(201).Header("Idempotency-Replayed"))
 	require.Contains(t, c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"Hello"}`, sales.ID)).Status(409).Text, "reply_window_closed")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"imageUrl":"https://cdn.example.org/a.jpg","caption":"This"}`, mail.ID)).Status(201)
@@ -54,8 +57,10 @@ func TestAMessageGoesOverAChannelOfAnyType(t *testing.T) {
 	} {
 		c.POST(send, fmt.Sprintf(body, sales.ID)).Problem(422, "Validation error", wrong[0], wrong[1])
 	}
-	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d}`, sales.ID, all[1].ID)).Problem(422, "Validation error", "templateParams.1", "must be filled", "templateParams.2", "must be filled")
-	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, page.ID)).Problem(422, "Validation error", "channelId", "The channel does not reach the contact")
+	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d}`, sales.ID, all[1].ID)).Problem(422, "Validation error", "templateParams.1",
+		"must be filled", "templateParams.2", "must be filled")
+	c.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, page.ID)).Problem(422, "Validation error", "channelId",
+		"The channel does not reach the contact")
 	c.POST(send, `{"channelId":999999,"text":"a"}`).Problem(422, "Validation error", "channelId", "Channel not found")
 	c.POST(send, fmt.Sprintf(`{"channelId":%d,"templateId":%d,"templateParams":{"1":7}}`, sales.ID, all[1].ID)).Status(422)
 	stranger.POST(send, fmt.Sprintf(`{"channelId":%d,"text":"a"}`, sales.ID)).Problem(404, "Contact not found")
@@ -85,7 +90,8 @@ func TestAConversationIsReadUpToAMessage(t *testing.T) {
 	for page, first := range []int64{recent[0].ID, recent[1].ID, silent.ID, empty.ID} {
 		require.Equal(t, first, people(t, c, fmt.Sprintf("?sort=recent&limit=1&page=%d", page+1))[0].ID, "page %d", page+1)
 	}
-	require.Equal(t, []int64{silent.ID, empty.ID}, []int64{people(t, c, "?sort=recent&limit=3")[2].ID, people(t, c, "?sort=recent&limit=3&page=2")[0].ID})
+	require.Equal(t, []int64{silent.ID, empty.ID},
+		[]int64{people(t, c, "?sort=recent&limit=3")[2].ID, people(t, c, "?sort=recent&limit=3&page=2")[0].ID})
 	require.Empty(t, people(t, c, "?sort=recent&limit=2&page=3"))
 	unread := func(query string) (phones []string) {
 		a := c.GET(contacts + "?unread=true" + query).Status(200)
@@ -109,7 +115,8 @@ func TestAConversationIsReadUpToAMessage(t *testing.T) {
 	c.POST(read, `{}`).Status(200).Body(`{"unread":0}`)
 	require.Equal(t, []string{"919812345603", "1"}, unread(""))
 	c.POST(at(empty.ID)+"/read", `{}`).Status(200).Body(`{"unread":0}`)
-	c.POST(at(empty.ID)+"/read", fmt.Sprintf(`{"messageId":%q}`, talk[1].ID)).Problem(422, "Validation error", "messageId", "Message not found")
+	c.POST(at(empty.ID)+"/read", fmt.Sprintf(`{"messageId":%q}`, talk[1].ID)).Problem(422, "Validation error", "messageId",
+		"Message not found")
 	c.POST(read, `{"messageId":"7"}`).Problem(422, "Validation error", "messageId", "expected the id of a message, as in msg_8121")
 	c.POST(read, `{"messageId":"msg_999999"}`).Problem(422, "Validation error", "messageId", "Message not found")
 	stranger.POST(read, `{}`).Problem(404, "Contact not found")

@@ -27,7 +27,8 @@ func TestTemplatesOfASandboxChannel(t *testing.T) {
 	require.Equal(t, []string{"3", ""}, []string{a.Header("X-Total-Count"), a.Header("Bahi-Stale")})
 	require.Equal(t, []string{"plain", "offer", "order_ready"}, apptest.Each(all, func(k messagingview.Template) string { return k.Name }))
 	c.GET(templates + "?language=en&category=utility&limit=1&page=2").Status(200).
-		Body(fmt.Sprintf(`[{"id":%d,"name":"order_ready","language":"en","category":"UTILITY","status":"APPROVED","parameterFormat":"positional",`+
+		Body(fmt.Sprintf(`[{"id":%d,"name":"order_ready","language":"en","category":"UTILITY","status":"APPROVED",`+
+			`"parameterFormat":"positional",`+
 			`"parameters":["1","2"],"body":"Order {{1}} is ready for {{2}}","channelId":%d}]`, all[2].ID, sales.ID))
 	require.Equal(t, []string{"customer", "item", "discount"}, all[1].Parameters)
 	require.Equal(t, a.Text, c.GET(fmt.Sprintf("%s?channelId=%d", templates, sales.ID)).Status(200).Text)
@@ -58,7 +59,8 @@ func TestTheNetworksTemplatesAreAskedForOnceAnHour(t *testing.T) {
 	channelOf(t, c, `{"name":"Web","type":"web"}`)
 	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN1","accountId":"ACC"}}`)
 	require.Contains(t, c.GET(templates).Status(503).Text, `"code":"provider_unknown"`)
-	answer.Store(`{"data":[{"id":"1","name":"a","status":"APPROVED","components":[{"type":"BODY","text":"A"}]},{"id":"2","name":"b","status":"LOCKED"},{"id":"3","name":"c","status":"REJECTED"}]}`)
+	answer.Store(`{"data":[{"id":"1","name":"a","status":"APPROVED","components":[{"type":"BODY","text":"A"}]},{"id":"2","name":"b",` +
+		`"status":"LOCKED"},{"id":"3","name":"c","status":"REJECTED"}]}`)
 	before := c.GET(templates).Status(200)
 	require.Equal(t, before.Text, c.GET(templates).Status(200).Text)
 	require.Equal(t, int64(3), asked.Load(), "the first time when the channel was made")
@@ -69,7 +71,8 @@ func TestTheNetworksTemplatesAreAskedForOnceAnHour(t *testing.T) {
 	c.PATCH(channelAt(sales.ID), `{"apiKey":"good"}`).Status(200)
 	late := c.GET(templates).Status(200)
 	require.Equal(t, []string{before.Text, "true"}, []string{late.Text, late.Header("Bahi-Stale")})
-	answer.Store(`{"data":[{"id":"1","name":"a","status":"PAUSED","components":[{"type":"BODY","text":"A"}]},{"id":"3","name":"c","status":"APPROVED"}]}`)
+	answer.Store(`{"data":[{"id":"1","name":"a","status":"PAUSED","components":[{"type":"BODY","text":"A"}]},{"id":"3","name":"c",` +
+		`"status":"APPROVED"}]}`)
 	var all []messagingview.Template
 	c.GET(templates).Status(200).JSON(&all)
 	require.Equal(t, []string{"c"}, apptest.Each(all, func(k messagingview.Template) string { return k.Name }))
@@ -116,7 +119,8 @@ func TestNetworksAreAskedForTheirTemplatesBesideEachOther(t *testing.T) {
 	})
 	c := agent(onNetwork(t, network), apptest.Home)
 	for i := range 3 {
-		channelOf(t, c, fmt.Sprintf(`{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN%[1]d","accountId":"ACC%[1]d"}}`, i+1))
+		channelOf(t, c, fmt.Sprintf(`{"name":"Sales","type":"chat","apiKey":"good","settings":{"senderId":"PN%[1]d","accountId":"ACC%[1]d"}}`,
+			i+1))
 	}
 	made.Store(3)
 	shown := c.GET(templates).Status(200)

@@ -34,7 +34,8 @@ func TestMailsToAContactStayInTheirThread(t *testing.T) {
 				mail.ThreadID = fmt.Sprintf("t%d", begun)
 			}
 		}
-		_ = json.NewEncoder(w).Encode(map[string]string{"emailAddress": "shop@example.org", "id": fmt.Sprintf("g%d", len(asked)), "threadId": mail.ThreadID})
+		_ = json.NewEncoder(w).Encode(map[string]string{"emailAddress": "shop@example.org", "id": fmt.Sprintf("g%d", len(asked)),
+			"threadId": mail.ThreadID})
 	}))
 	t.Cleanup(server.Close)
 	with := apptest.Settings(t, apptest.Database(t))

@@ -87,7 +87,8 @@ func (r *Routes) WebChat() {
 			return VisitorMessage{ID: message.Name(out.ID), Direction: "in", Type: "text", Text: &text, At: out.State.At.At, By: "visitor"}
 		})
 	})
-	follow := op("follow-web-chat", "GET", "/stream", "Follow a visitor's conversation: all of it, then what is new; with Last-Event-ID, from there on")
+	follow := op("follow-web-chat", "GET", "/stream", "Follow a visitor's conversation: all of it, then what is new; with Last-Event-ID, "+
+		"from there on")
 	follow.StillAllowed = func(ctx context.Context) error {
 		request, _ := api.Sender(ctx)
 		_, err := r.visitor(ctx, keyOf(request))
@@ -131,7 +132,8 @@ func (r *Routes) visitor(ctx context.Context, key string) (messagingcmd.Visitor,
 	return r.Visitors.Enter(ctx, key, request.Header.Get("Origin"), token)
 }
 
-// converse sends a visitor's conversation: what is new after a position, then what is new from now on. Who has not written is no contact yet.
+// converse sends a visitor's conversation: what is new after a position, then what is new from now on. Who has not written is no contact
+// yet.
 func (r *Routes) converse(ctx context.Context, v messagingcmd.Visitor, last event.Position, send func(api.Event) error) error {
 	head, err := r.Live.log.Head(ctx)
 	if err != nil {

@@ -27,9 +27,11 @@ type said struct {
 func (m said) timeless() []string { return []string{m.Direction, m.Type, m.Text, m.By} }
 
 // widgetOf makes a web channel, and returns it, what a visitor calls, and how.
-func widgetOf(t *testing.T, o *apptest.Server, c *apitest.Client, name string) (of messagingview.Channel, path string, visitor *apitest.Client) {
+func widgetOf(t *testing.T, o *apptest.Server, c *apitest.Client, name string) (of messagingview.Channel, path string,
+	visitor *apitest.Client) {
 	t.Helper()
-	of = channelOf(t, c, fmt.Sprintf(`{"name":%q,"type":"web","settings":{"allowedOrigins":[%q,"https://Other.example.org:443"]}}`, name, shopPage))
+	of = channelOf(t, c, fmt.Sprintf(`{"name":%q,"type":"web","settings":{"allowedOrigins":[%q,"https://Other.example.org:443"]}}`,
+		name, shopPage))
 	path = "/api/web-chat/" + *of.Key
 	return of, path, begun(t, o, path)
 }
@@ -56,7 +58,8 @@ func TestAVisitorTalksToTheWorkspaceOfThePage(t *testing.T) {
 	require.Equal(t, shopPage, a.Header("Access-Control-Allow-Origin"))
 	repeated := visitor.With("Idempotency-Key", "k1").POST(path+"/messages", `{"text":" Do you make payal? "}`).Status(201).JSON(&same)
 	require.Equal(t, []any{m.ID, m.At, "true"}, []any{same.ID, same.At, repeated.Header("Idempotency-Replayed")})
-	visitor.With("Idempotency-Key", "k1").POST(path+"/messages", `{"text":"Another"}`).Problem(422, "Idempotency-Key was used with another request")
+	visitor.With("Idempotency-Key", "k1").POST(path+"/messages", `{"text":"Another"}`).Problem(422,
+		"Idempotency-Key was used with another request")
 
 	var all []messagingview.Contact
 	c.GET(contacts + "?search=visitor").Status(200).JSON(&all)
@@ -117,10 +120,13 @@ func TestAWidgetAnswersAllowedPagesAlone(t *testing.T) {
 	c := agent(o, o.Home)
 	of, path, visitor := widgetOf(t, o, c, "Page")
 	head := o.Head()
-	preflight := visitor.With("Authorization", "", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type,idempotency-key,last-event-id")
+	preflight := visitor.With("Authorization", "", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers",
+		"authorization,content-type,idempotency-key,last-event-id")
 	ask := preflight.Do("OPTIONS", path+"/messages", nil).Status(204)
-	require.Equal(t, []string{shopPage, "authorization,content-type,idempotency-key,last-event-id"}, []string{ask.Header("Access-Control-Allow-Origin"), ask.Header("Access-Control-Allow-Headers")})
-	for _, origin := range []string{"", "null", "https://evil.example.org", shopPage + ".evil.org", "http://shop.example.org", strings.ToUpper(shopPage)} {
+	require.Equal(t, []string{shopPage, "authorization,content-type,idempotency-key,last-event-id"},
+		[]string{ask.Header("Access-Control-Allow-Origin"), ask.Header("Access-Control-Allow-Headers")})
+	for _, origin := range []string{"", "null", "https://evil.example.org", shopPage + ".evil.org", "http://shop.example.org",
+		strings.ToUpper(shopPage)} {
 		foreign := visitor.With("Origin", origin)
 		require.Empty(t, preflight.With("Origin", origin).Do("OPTIONS", path+"/messages", nil).Header("Access-Control-Allow-Origin"), origin)
 		foreign.POST(path+"/sessions", nil).Problem(403, "The page may not show this chat")
@@ -167,7 +173,8 @@ func TestTheWidgetIsSmallAndKept(t *testing.T) {
 	c := apptest.Share(t).Anonymous().With("Origin", "https://anywhere.example.org")
 	a := c.GET("/widget.js").Status(200)
 	require.Less(t, len(a.Text), 20_000)
-	require.Equal(t, []string{"text/javascript; charset=utf-8", "*"}, []string{a.Header("Content-Type"), a.Header("Access-Control-Allow-Origin")})
+	require.Equal(t, []string{"text/javascript; charset=utf-8", "*"},
+		[]string{a.Header("Content-Type"), a.Header("Access-Control-Allow-Origin")})
 	require.NotContains(t, a.Text, "eval(")
 	require.NotContains(t, a.Text, "innerHTML")
 	c.With("If-None-Match", a.Header("ETag")).GET("/widget.js").Status(304)

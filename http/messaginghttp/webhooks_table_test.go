@@ -26,11 +26,12 @@ import (
 type hook struct {
 	endpoint, path string
 
-	prove  func(c *apitest.Client, body string, at time.Time) *apitest.Client // by the right secret
-	forge  func(c *apitest.Client, body string) *apitest.Client               // by another one
-	timed  bool                                                               // the proof has a time
-	bodies [2]string                                                          // in their order; the first has escaped letters, where it has letters
-	other  string                                                             // body of a kind that nobody knows
+	prove func(c *apitest.Client, body string, at time.Time) *apitest.Client // by the right secret
+	forge func(c *apitest.Client, body string) *apitest.Client               // by another one
+	timed bool                                                               // the proof has a time
+	// in their order; the first has escaped letters, where it has letters
+	bodies [2]string
+	other  string // body of a kind that nobody knows
 
 	// elsewhere plays calls about another workspace's channel, and returns how many of them are kept.
 	elsewhere func(t *testing.T) int
@@ -75,7 +76,8 @@ func theHooks(t *testing.T) (*apptest.Server, []hook) {
 
 		app string
 	}{{stranger, "Theirs"}, {c, "Ours"}} {
-		k := id(of.Client, fmt.Sprintf(`{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":%q,"senderId":"917"}}`, of.app))
+		k := id(of.Client, fmt.Sprintf(`{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":%q,`+
+			`"senderId":"917"}}`, of.app))
 		heard(t, o, k, "919812345699", of.app, time.Now())
 		of.POST("/api/chat/send", text("919812345699", k)).Status(200).JSON(&ours)
 	}
@@ -83,7 +85,8 @@ func theHooks(t *testing.T) (*apptest.Server, []hook) {
 
 	id(c, `{"name":"Cloud","type":"chat","settings":{"senderId":"PN1","appSecret":"own-secret"}}`)
 	id(stranger, `{"name":"Cloud","type":"chat","settings":{"senderId":"PN2","appSecret":"their-secret"}}`)
-	bot, theirBot := id(c, `{"name":"Bot","type":"telegram","apiKey":"17:k"}`), id(stranger, `{"name":"Bot","type":"telegram","apiKey":"18:k"}`)
+	bot, theirBot := id(c, `{"name":"Bot","type":"telegram","apiKey":"17:k"}`),
+		id(stranger, `{"name":"Bot","type":"telegram","apiKey":"18:k"}`)
 	dms := id(c, `{"name":"DMs","type":"twitter","accessToken":"t","settings":{"consumerSecret":"consumer","userId":"42"}}`)
 	theirDMs := id(stranger, `{"name":"DMs","type":"twitter","accessToken":"t","settings":{"consumerSecret":"another","userId":"43"}}`)
 	botToken, err := o.Sys.Messages.HookToken(t.Context(), fmt.Sprint(bot))
@@ -119,16 +122,20 @@ func theHooks(t *testing.T) (*apptest.Server, []hook) {
 		return func(c *apitest.Client, _ string) *apitest.Client { return c.With(header, value) }
 	}
 	wroteTo := func(app, id, text string) string {
-		return fmt.Sprintf(`{"app":%q,"timestamp":%d,"type":"message","payload":{"id":%q,"source":"919812345601","type":"text","payload":{"text":"%s"}}}`, app, time.Now().UnixMilli(), id, text)
+		return fmt.Sprintf(`{"app":%q,"timestamp":%d,"type":"message","payload":{"id":%q,"source":"919812345601","type":"text",`+
+			`"payload":{"text":"%s"}}}`, app, time.Now().UnixMilli(), id, text)
 	}
 	became := func(app, id, status string) string {
-		return fmt.Sprintf(`{"app":%q,"timestamp":%d,"type":"message-event","payload":{"id":%q,"type":%q}}`, app, time.Now().UnixMilli(), id, status)
+		return fmt.Sprintf(`{"app":%q,"timestamp":%d,"type":"message-event","payload":{"id":%q,"type":%q}}`, app, time.Now().UnixMilli(),
+			id, status)
 	}
 	update := func(id int, text string) string {
-		return fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"date":%d,"chat":{"id":77,"type":"private"},"from":{"first_name":"Telegrapher"},"text":"%s"}}`, id, id, time.Now().Unix(), text)
+		return fmt.Sprintf(`{"update_id":%d,"message":{"message_id":%d,"date":%d,"chat":{"id":77,"type":"private"},`+
+			`"from":{"first_name":"Telegrapher"},"text":"%s"}}`, id, id, time.Now().Unix(), text)
 	}
 	direct := func(id, text string) string {
-		return fmt.Sprintf(`{"for_user_id":"42","direct_message_events":[{"id":%q,"message_create":{"sender_id":"5","message_data":{"text":"%s"}}}],"users":{"5":{"name":"Twitterer"}}}`, id, text)
+		return fmt.Sprintf(`{"for_user_id":"42","direct_message_events":[{"id":%q,"message_create":{"sender_id":"5",`+
+			`"message_data":{"text":"%s"}}}],"users":{"5":{"name":"Twitterer"}}}`, id, text)
 	}
 	tweeted := func(secret, body string) string {
 		return "sha256=" + base64.StdEncoding.EncodeToString(sha(secret, body))
@@ -137,7 +144,8 @@ func theHooks(t *testing.T) (*apptest.Server, []hook) {
 	gateway := token(t, o, "gateway")
 	whsec, asha, ravi := partner.Secret(token(t, o, "partner")), o.Person("asha@example.com"), o.Person("ravi@example.com")
 	billed := func(id, kind string, created int, workspace string) string {
-		return fmt.Sprintf(`{"id":%q,"type":%q,"created":%d,"data":{"object":{"customer":"cus_1","metadata":{"plan":"\u0938\u094b\u0928\u093e","workspace_id":%q}}}}`, id, kind, created, workspace)
+		return fmt.Sprintf(`{"id":%q,"type":%q,"created":%d,"data":{"object":{"customer":"cus_1",`+
+			`"metadata":{"plan":"\u0938\u094b\u0928\u093e","workspace_id":%q}}}}`, id, kind, created, workspace)
 	}
 	bill := func(c *apitest.Client, body string, at time.Time) *apitest.Client {
 		stamp := fmt.Sprint(at.Unix())
@@ -148,15 +156,17 @@ func theHooks(t *testing.T) (*apptest.Server, []hook) {
 		prove: func(c *apitest.Client, body string, _ time.Time) *apitest.Client {
 			return signed(c, "app-secret-for-tests", body)
 		},
-		forge:  func(c *apitest.Client, body string) *apitest.Client { return signed(c, "app-secret", body) },
-		bodies: [2]string{strings.Replace(graph("PN1", wrote("wamid.1", "919812345602", "GOLD")), "GOLD", gold, 1), graph("PN1", wrote("wamid.2", "919812345602", "second"))},
-		other:  `{"object":"chat_account","entry":[{"id":"1","changes":[{"field":"flows","value":{"event":"x"}}]}]}`,
+		forge: func(c *apitest.Client, body string) *apitest.Client { return signed(c, "app-secret", body) },
+		bodies: [2]string{strings.Replace(graph("PN1", wrote("wamid.1", "919812345602", "GOLD")), "GOLD", gold, 1),
+			graph("PN1", wrote("wamid.2", "919812345602", "second"))},
+		other: `{"object":"chat_account","entry":[{"id":"1","changes":[{"field":"flows","value":{"event":"x"}}]}]}`,
 		elsewhere: refused(signed(out, "own-secret", graph("PN2", wrote("wamid.3", "919812345602", "to them"))), social,
 			graph("PN2", wrote("wamid.3", "919812345602", "to them"))),
 		state: said("919812345602"), want: both,
 	}, {
 		endpoint: "receive-gateway-chat", path: incoming, prove: byToken(gateway), forge: forged("X-Gateway-Token", gateway+"x"),
-		bodies: [2]string{wroteTo("Ours", "g1", gold), wroteTo("Ours", "g2", "second")}, other: `{"app":"Ours","type":"user-event","payload":{"type":"sandbox-start"}}`,
+		bodies: [2]string{wroteTo("Ours", "g1", gold), wroteTo("Ours", "g2", "second")},
+		other:  `{"app":"Ours","type":"user-event","payload":{"type":"sandbox-start"}}`,
 		elsewhere: func(t *testing.T) int {
 			t.Helper()
 			byToken(gateway)(out, "", time.Now()).POST(incoming, inGateway).Status(200)
@@ -167,7 +177,8 @@ func theHooks(t *testing.T) (*apptest.Server, []hook) {
 		state: said("919812345601"), want: both,
 	}, {
 		endpoint: "receive-gateway-receipt", path: receipts, prove: byToken(gateway), forge: forged("X-Gateway-Token", gateway[1:]),
-		bodies: [2]string{became("Ours", receipt, "delivered"), became("Ours", receipt, "read")}, other: `{"app":"Ours","type":"account-event","payload":{"id":"x"}}`,
+		bodies: [2]string{became("Ours", receipt, "delivered"), became("Ours", receipt, "read")},
+		other:  `{"app":"Ours","type":"account-event","payload":{"id":"x"}}`,
 		elsewhere: func(t *testing.T) int { // their app has no such message: the receipt waits for it
 			t.Helper()
 			byToken(gateway)(out, "", time.Now()).POST(receipts, became("Theirs", receipt, "failed")).Status(200)
@@ -179,9 +190,11 @@ func theHooks(t *testing.T) (*apptest.Server, []hook) {
 		prove: func(c *apitest.Client, _ string, _ time.Time) *apitest.Client {
 			return c.With("X-Telegram-Bot-Api-Secret-Token", botToken)
 		},
-		forge: forged("X-Telegram-Bot-Api-Secret-Token", botToken+"0"), bodies: [2]string{update(1, gold), update(2, "second")}, other: `{"update_id":3,"poll":{}}`,
-		elsewhere: refused(out.With("X-Telegram-Bot-Api-Secret-Token", botToken), fmt.Sprintf("/api/webhook/telegram/%d", theirBot), update(1, "to them")),
-		state:     said("Telegrapher"), want: both,
+		forge: forged("X-Telegram-Bot-Api-Secret-Token", botToken+"0"), bodies: [2]string{update(1, gold), update(2, "second")},
+		other: `{"update_id":3,"poll":{}}`,
+		elsewhere: refused(out.With("X-Telegram-Bot-Api-Secret-Token", botToken), fmt.Sprintf("/api/webhook/telegram/%d", theirBot),
+			update(1, "to them")),
+		state: said("Telegrapher"), want: both,
 	}, {
 		endpoint: fmt.Sprintf("receive-twitter/%d", dms), path: fmt.Sprintf("/api/webhook/twitter/%d", dms),
 		prove: func(c *apitest.Client, body string, _ time.Time) *apitest.Client {
@@ -191,8 +204,9 @@ func theHooks(t *testing.T) (*apptest.Server, []hook) {
 			return c.With("X-Twitter-Webhooks-Signature", tweeted("another", body))
 		},
 		bodies: [2]string{direct("e1", gold), direct("e2", "second")}, other: `{"for_user_id":"42","favorite_events":[{}]}`,
-		elsewhere: refused(out.With("X-Twitter-Webhooks-Signature", tweeted("consumer", direct("e3", "x"))), fmt.Sprintf("/api/webhook/twitter/%d", theirDMs), direct("e3", "x")),
-		state:     said("Twitterer"), want: both,
+		elsewhere: refused(out.With("X-Twitter-Webhooks-Signature", tweeted("consumer", direct("e3", "x"))),
+			fmt.Sprintf("/api/webhook/twitter/%d", theirDMs), direct("e3", "x")),
+		state: said("Twitterer"), want: both,
 	}, {
 		endpoint: "receive-partner", path: "/api/webhook/partner", timed: true,
 		prove: func(c *apitest.Client, body string, at time.Time) *apitest.Client {
@@ -200,9 +214,11 @@ func theHooks(t *testing.T) (*apptest.Server, []hook) {
 			return c.With("webhook-id", id, "webhook-timestamp", stamp, "webhook-signature", whsec.Sign(id, stamp, []byte(body)))
 		},
 		forge: func(c *apitest.Client, _ string) *apitest.Client {
-			return c.With("webhook-id", "p", "webhook-timestamp", fmt.Sprint(time.Now().Unix()), "webhook-signature", "v1,goc7u6MVF6mi1ui0C6i0FkWU5eVAMW/rzONSPI9yjlA=")
+			return c.With("webhook-id", "p", "webhook-timestamp", fmt.Sprint(time.Now().Unix()), "webhook-signature",
+				"v1,goc7u6MVF6mi1ui0C6i0FkWU5eVAMW/rzONSPI9yjlA=")
 		},
-		bodies: [2]string{`{"type":"account.updated","data":{"name":"` + gold + `"}}`, `{"type":"account.updated","data":{"name":"second"}}`}, other: `{"type":"unheard.of"}`,
+		bodies:    [2]string{`{"type":"account.updated","data":{"name":"` + gold + `"}}`, `{"type":"account.updated","data":{"name":"second"}}`},
+		other:     `{"type":"unheard.of"}`,
 		elsewhere: func(*testing.T) int { return 0 }, // it has no channels
 		state:     func(*testing.T) string { return "" },
 	}, {

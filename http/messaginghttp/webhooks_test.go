@@ -48,11 +48,13 @@ func token(t *testing.T, o *apptest.Server, port string) string {
 
 // graph is a body of the network about a sender of ours.
 func graph(sender, value string) string {
-	return fmt.Sprintf(`{"object":"chat_business_account","entry":[{"id":"ACC","changes":[{"field":"messages","value":{"metadata":{"phone_number_id":%q},%s}}]}]}`, sender, value)
+	return fmt.Sprintf(`{"object":"chat_business_account","entry":[{"id":"ACC","changes":[{"field":"messages",`+
+		`"value":{"metadata":{"phone_number_id":%q},%s}}]}]}`, sender, value)
 }
 
 func wrote(id, from, text string) string {
-	return fmt.Sprintf(`"contacts":[{"wa_id":%q,"profile":{"name":"Asha"}}],"messages":[{"from":%q,"id":%q,"timestamp":"%d","type":"text","text":{"body":%q}}]`,
+	return fmt.Sprintf(`"contacts":[{"wa_id":%q,"profile":{"name":"Asha"}}],"messages":[{"from":%q,"id":%q,"timestamp":"%d","type":"text",`+
+		`"text":{"body":%q}}]`,
 		from, from, id, time.Now().Unix(), text)
 }
 
@@ -98,7 +100,8 @@ func TestTheGatewaysMessagesAndReceipts(t *testing.T) {
 	channelOf(t, c, `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`)
 	g := o.Anonymous().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
 	message := func(app, id, text string) string {
-		return fmt.Sprintf(`{"app":%q,"timestamp":%d,"version":2,"type":"message","payload":{"id":%q,"source":"919812345678","type":"text","payload":{"text":%q},"sender":{"name":"Asha"}}}`,
+		return fmt.Sprintf(`{"app":%q,"timestamp":%d,"version":2,"type":"message","payload":{"id":%q,"source":"919812345678","type":"text",`+
+			`"payload":{"text":%q},"sender":{"name":"Asha"}}}`,
 			app, time.Now().UnixMilli(), id, text)
 	}
 	o.Anonymous().POST(incoming, message("WorkshopApp", "m0", "no proof")).Problem(401, "Webhook proof missing or wrong")
@@ -109,7 +112,8 @@ func TestTheGatewaysMessagesAndReceipts(t *testing.T) {
 	}
 	asha := appears(t, c, "Asha")
 	require.Eventually(t, func() bool { return len(conversation(t, c, asha.ID, "")) == 1 }, time.Minute, 10*time.Millisecond)
-	g.POST(incoming, `{"app":"WorkshopApp","type":"message","payload":{"id":"m2","source":"919812345678","type":"text","payload":{"text":"\u0938\u094b\u0928\u093e"}}} `).Status(200)
+	g.POST(incoming, `{"app":"WorkshopApp","type":"message","payload":{"id":"m2","source":"919812345678","type":"text",`+
+		`"payload":{"text":"\u0938\u094b\u0928\u093e"}}} `).Status(200)
 	g.POST(incoming, `no JSON`).Status(200)
 	g.POST(incoming, `{"app":"WorkshopApp","type":"user-event","payload":{"phone":"callbackSetPhone","type":"sandbox-start"}}`).Status(200)
 	g.POST(incoming, strings.Repeat("a", 2<<20+1)).Status(413)
@@ -128,13 +132,16 @@ func TestTheGatewaysReceiptsByBothIds(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartAs(t, aggregated(t))
 	c := agent(o, apptest.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp",`+
+		`"senderId":"917"}}`)
 	g := o.Anonymous().With("X-Gateway-Token", token(t, o, "gateway"), "Content-Type", "application/json")
-	g.POST(incoming, `{"app":"WorkshopApp","type":"message","payload":{"id":"w1","source":"919812345678","type":"text","payload":{"text":"Is it ready?"}}}`).Status(200)
+	g.POST(incoming, `{"app":"WorkshopApp","type":"message","payload":{"id":"w1","source":"919812345678","type":"text",`+
+		`"payload":{"text":"Is it ready?"}}}`).Status(200)
 	asha := appears(t, c, "919812345678")
 	require.Eventually(t, func() bool { return len(conversation(t, c, asha.ID, "")) == 1 }, time.Minute, 10*time.Millisecond)
 	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
-	for i, ids := range []string{`"id":"gBEG","gsId":"ee-1","type":"enqueued"`, `"id":"gBEG","gsId":"ee-1","type":"sent"`, `"id":"gBEG","type":"read"`, `"id":"gBEG","type":"delivered"`,
+	for i, ids := range []string{`"id":"gBEG","gsId":"ee-1","type":"enqueued"`, `"id":"gBEG","gsId":"ee-1","type":"sent"`,
+		`"id":"gBEG","type":"read"`, `"id":"gBEG","type":"delivered"`,
 		`"id":"ee-1","type":"failed","payload":{"code":1002}`, `"id":"gBEG","type":"deleted"`} {
 		g.POST(receipts, `{"app":"WorkshopApp","timestamp":1740900001123,"type":"message-event","payload":{`+ids+`}}`).Status(200)
 		calls(t, o, "receive-gateway-receipt", i+1)
@@ -147,7 +154,8 @@ func TestAReceiptWaitsFifteenMinutesForItsMessage(t *testing.T) {
 	t.Parallel()
 	o := apptest.StartAs(t, aggregated(t))
 	c := agent(o, apptest.Home)
-	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`)
+	sales := channelOf(t, c, `{"name":"Sales","type":"chat","apiKey":"k","settings":{"dialect":"envelope_v2","appName":"WorkshopApp",`+
+		`"senderId":"917"}}`)
 	heard(t, o, sales.ID, "919812345678", "w1", time.Now())
 	c.POST("/api/chat/send", text("919812345678", sales.ID)).Status(200)
 	asha := people(t, c, "")[0]
@@ -178,9 +186,11 @@ func TestAReceiptWaitsFifteenMinutesForItsMessage(t *testing.T) {
 		return verdict
 	}
 	for _, id := range []string{"ee-2", "ee-9"} {
-		g.POST(receipts, `{"app":"WorkshopApp","timestamp":1740900001123,"type":"message-event","payload":{"id":"`+id+`","type":"delivered"}}`).Status(200)
+		g.POST(receipts, `{"app":"WorkshopApp","timestamp":1740900001123,"type":"message-event","payload":{"id":"`+id+
+			`","type":"delivered"}}`).Status(200)
 	}
-	require.Eventually(t, func() bool { return len(o.Jobs("kind=handle_webhook")) == 2 }, time.Minute, 10*time.Millisecond, "both are tried again")
+	require.Eventually(t, func() bool { return len(o.Jobs("kind=handle_webhook")) == 2 }, time.Minute, 10*time.Millisecond,
+		"both are tried again")
 	early := received()
 	require.Equal(t, []string{"waiting", "waiting"}, []string{early[0].Verdict, early[1].Verdict})
 
@@ -206,17 +216,21 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	out.GET(social + "?hub.mode=subscribe&hub.challenge=1158&hub.verify_token=" + token(t, o, "social")).Status(200).Body("1158")
 	out.GET(social+"?hub.mode=subscribe&hub.challenge=1158&hub.verify_token=x").Problem(403, "The verify token is missing or wrong")
 	out.GET(social).Status(403)
-	out.GET(social + "?crc_token=abc").Status(200).Body(fmt.Sprintf(`{"response_token":"sha256=%s"}`, base64.StdEncoding.EncodeToString(sha("app-secret-for-tests", "abc"))))
+	out.GET(social + "?crc_token=abc").Status(200).Body(fmt.Sprintf(`{"response_token":"sha256=%s"}`,
+		base64.StdEncoding.EncodeToString(sha("app-secret-for-tests", "abc"))))
 	out.GET(social + "?crc_token=%7B%22entry%22:[]%7D").Status(403) // else anybody could have a body signed
 
 	vector := `{"object":"chat_account","entry":[]}`
 	out.With("X-Hub-Signature-256", "sha256=1adbe9bd3ddd435cdfe1246c8a06103d80a8bad3d78fac726cc532c08103e705").POST(social, vector).Status(200)
-	out.With("X-Hub-Signature-256", "sha256=25fc80a155b4b745d1b9cf1bafb9858230607fdc9da5b532272fe785c2936693").POST(social, `{"text":"सोना 10g"}`).Status(200)
+	out.With("X-Hub-Signature-256", "sha256=25fc80a155b4b745d1b9cf1bafb9858230607fdc9da5b532272fe785c2936693").POST(social,
+		`{"text":"सोना 10g"}`).Status(200)
 	out.POST(social, vector).Status(401)
 	hello := graph("PN1", wrote("wamid.1", "919812345678", "Hello"))
 	signed(out, "wrong", hello).POST(social, hello).Status(401)
 	signed(out, "their-secret", hello).POST(social, hello).Status(401)
-	both := strings.Replace(hello, `"entry":[`, `"entry":[`+strings.TrimSuffix(strings.TrimPrefix(graph("PN2", wrote("wamid.0", "919812345670", "x")), `{"object":"chat_business_account","entry":[`), `]}`)+`,`, 1)
+	both := strings.Replace(hello, `"entry":[`,
+		`"entry":[`+strings.TrimSuffix(strings.TrimPrefix(graph("PN2", wrote("wamid.0", "919812345670", "x")),
+			`{"object":"chat_business_account","entry":[`), `]}`)+`,`, 1)
 	signed(out, "own-secret", both).POST(social, both).Status(200) // and speaks for its own channel only
 	for _, secret := range []string{"own-secret", "next", "own-secret"} {
 		signed(out, secret, hello).POST(social, hello).Status(200)
@@ -228,14 +242,18 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 
 	// The network's id and the phone of one person lead to one contact, whichever comes first.
 	post := func(body string) { signed(out, "next", body).POST(social, body).Status(200) }
-	post(graph("PN1", `"contacts":[{"wa_id":"919812345678","user_id":"IN.7","profile":{"name":"Asha"}}],"messages":[{"from":"919812345678","id":"wamid.2","type":"text","text":{"body":"Both"}}]`))
+	post(graph("PN1", `"contacts":[{"wa_id":"919812345678","user_id":"IN.7","profile":{"name":"Asha"}}],"messages":[{"from":"919812345678",`+
+		`"id":"wamid.2","type":"text","text":{"body":"Both"}}]`))
 	require.Eventually(t, func() bool { return len(conversation(t, c, asha.ID, "")) == 2 }, time.Minute, 10*time.Millisecond)
-	post(graph("PN1", `"messages":[{"from_user_id":"IN.7","id":"wamid.3","type":"image","image":{"id":"M1","mime_type":"image/jpeg","caption":"This one"}}]`))
+	post(graph("PN1", `"messages":[{"from_user_id":"IN.7","id":"wamid.3","type":"image","image":{"id":"M1","mime_type":"image/jpeg",`+
+		`"caption":"This one"}}]`))
 	require.Eventually(t, func() bool { return len(conversation(t, c, asha.ID, "")) == 3 }, time.Minute, 10*time.Millisecond)
-	post(graph("PN1", `"messages":[{"from_user_id":"IN.9","id":"wamid.4","type":"text","text":{"body":"No phone"}}],"contacts":[{"user_id":"IN.9","profile":{"username":"ravi"}}]`))
+	post(graph("PN1", `"messages":[{"from_user_id":"IN.9","id":"wamid.4","type":"text","text":{"body":"No phone"}}],`+
+		`"contacts":[{"user_id":"IN.9","profile":{"username":"ravi"}}]`))
 	ravi := appears(t, c, "@ravi")
 	require.Nil(t, ravi.Phone)
-	post(graph("PN1", `"messages":[{"from":"919812345678","id":"wamid.5","type":"system","system":{"type":"user_changed_number","wa_id":"919812345699"}},`+
+	post(graph("PN1", `"messages":[{"from":"919812345678","id":"wamid.5","type":"system","system":{"type":"user_changed_number",`+
+		`"wa_id":"919812345699"}},`+
 		`{"id":"wamid.6","type":"system","system":{"type":"user_changed_user_id","previous_user_id":"IN.9","user_id":"IN.10"}}]`))
 	require.Equal(t, asha.ID, appears(t, c, "919812345699").ID)
 	post(graph("PN1", `"messages":[{"from_user_id":"IN.10","id":"wamid.7","type":"reaction","reaction":{"emoji":"👍"}}]`))
@@ -243,13 +261,15 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	require.Equal(t, int64(1), appears(t, c, "@ravi").Unread, "a reaction is not unread")
 
 	// Pages have people without phones.
-	post(`{"object":"page","entry":[{"id":"PN1","messaging":[{"sender":{"id":"U1"},"recipient":{"id":"PN1"},"message":{"mid":"p1","text":"From a page"}}]},` +
+	post(`{"object":"page","entry":[{"id":"PN1","messaging":[{"sender":{"id":"U1"},"recipient":{"id":"PN1"},"message":{"mid":"p1",` +
+		`"text":"From a page"}}]},` +
 		`{"id":"PN1","messaging":[{"sender":{"id":"PN1"},"recipient":{"id":"U1"},"message":{"mid":"p2","text":"Echo","is_echo":true}}]}]}`)
 	require.Equal(t, "social", appears(t, c, "Guest").Source)
 	require.Eventually(t, func() bool { return appears(t, c, "Guest").Unread == 1 }, time.Minute, 10*time.Millisecond)
 
 	// What cannot be read costs nothing else of its call, and is never refused where it is signed.
-	odd := strings.Replace(graph("PN1", wrote("wamid.odd", "5215512345678", "Hola")), `"messages":[`, `"messages":[{"from":"91","text":"a string"},`, 1)
+	odd := strings.Replace(graph("PN1", wrote("wamid.odd", "5215512345678", "Hola")), `"messages":[`,
+		`"messages":[{"from":"91","text":"a string"},`, 1)
 	for _, body := range []string{odd, `{"entry":[{"changes":[{"value":["x"]}]}]}`, `no JSON`} {
 		signed(out, "own-secret", body).POST(social, body).Status(200)
 		signed(out, "wrong", body).POST(social, body).Status(401)
@@ -280,7 +300,8 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	}
 	c.PATCH(at(asha.ID), `{"optIn":true,"optInEvidence":"Form 12"}`).Status(200)
 	says(" STOP! ", false)
-	require.Equal(t, []string{"contact", "word"}, []string{*appears(t, c, "919812345699").OptInBy, *appears(t, c, "919812345699").OptInEvidence})
+	require.Equal(t, []string{"contact", "word"},
+		[]string{*appears(t, c, "919812345699").OptInBy, *appears(t, c, "919812345699").OptInEvidence})
 	says("Start", true)
 	says("please stop calling", true)
 	says("बंद करो।", false)
@@ -302,10 +323,12 @@ func TestSignedEventsOfANetwork(t *testing.T) {
 	}
 	c.POST("/api/chat/send", text("919812345699", mine.ID)).Status(200).JSON(&accepted)
 	untilRead(t, c, asha.ID, 1)
-	post(graph("PN1", fmt.Sprintf(`"statuses":[{"id":"wamid.net","status":"failed","biz_opaque_callback_data":%q,"errors":[{"code":131026,"title":"no"}]},{"id":%q,"status":"sent"}]`,
+	post(graph("PN1", fmt.Sprintf(`"statuses":[{"id":"wamid.net","status":"failed","biz_opaque_callback_data":%q,"errors":[{"code":131026,`+
+		`"title":"no"}]},{"id":%q,"status":"sent"}]`,
 		accepted.MessageID, accepted.ProviderMessageID)))
 	c.GET(templates).Status(200)
-	post(`{"entry":[{"id":"PN1","changes":[{"field":"message_template_status_update","value":{"event":"PAUSED","message_template_id":"sandbox.offer"}}]}]}`)
+	post(`{"entry":[{"id":"PN1","changes":[{"field":"message_template_status_update","value":{"event":"PAUSED",` +
+		`"message_template_id":"sandbox.offer"}}]}]}`)
 	require.Eventually(t, func() bool { return c.GET(templates).Status(200).Header("X-Total-Count") == "2" }, time.Minute, 10*time.Millisecond)
 	untilRead(t, c, asha.ID, 1)
 }
@@ -320,9 +343,11 @@ func TestTelegramAndTwitter(t *testing.T) {
 	require.NoError(t, err)
 	update := func(id int, rest string) string { return fmt.Sprintf(`{"update_id":%d,%s}`, id, rest) }
 	says := func(id int, text string) string {
-		return fmt.Sprintf(`"message":{"message_id":%d,"date":1740900000,"chat":{"id":77,"type":"private"},"from":{"first_name":"Meera","last_name":"Shah"},"text":%q}`, id, text)
+		return fmt.Sprintf(`"message":{"message_id":%d,"date":1740900000,"chat":{"id":77,"type":"private"},"from":{"first_name":"Meera",`+
+			`"last_name":"Shah"},"text":%q}`, id, text)
 	}
-	for path, token := range map[string]string{hook: "wrong", hook + "0": secret, "/api/webhook/telegram/x": secret, "/api/webhook/telegram/0" + fmt.Sprint(bot.ID): secret} {
+	for path, token := range map[string]string{hook: "wrong", hook + "0": secret, "/api/webhook/telegram/x": secret,
+		"/api/webhook/telegram/0" + fmt.Sprint(bot.ID): secret} {
 		out.With("X-Telegram-Bot-Api-Secret-Token", token).POST(path, update(1, says(1, "x"))).Problem(401, "Webhook proof missing or wrong")
 	}
 	out.POST(hook, update(1, says(1, "x"))).Status(401)
@@ -345,15 +370,18 @@ func TestTelegramAndTwitter(t *testing.T) {
 
 	dms := channelOf(t, c, `{"name":"DMs","type":"twitter","accessToken":"t","settings":{"consumerSecret":"consumer","userId":"42"}}`)
 	hook = fmt.Sprintf("/api/webhook/twitter/%d", dms.ID)
-	out.GET(hook + "?crc_token=abc").Status(200).Body(fmt.Sprintf(`{"response_token":"sha256=%s"}`, base64.StdEncoding.EncodeToString(sha("consumer", "abc"))))
+	out.GET(hook + "?crc_token=abc").Status(200).Body(fmt.Sprintf(`{"response_token":"sha256=%s"}`,
+		base64.StdEncoding.EncodeToString(sha("consumer", "abc"))))
 	out.GET(hook).Status(403)
 	out.GET(hook + "0?crc_token=abc").Status(403)
 	out.GET(hook + "?crc_token=%7B%22direct_message_events%22:[]%7D").Status(403) // else anybody could have a body signed
 	tell := func(body string) *apitest.Client {
 		return out.With("X-Twitter-Webhooks-Signature", "sha256="+base64.StdEncoding.EncodeToString(sha("consumer", body)))
 	}
-	dm := `{"id":"e%d","type":"message_create","created_timestamp":"1740900000123","message_create":{"sender_id":%q,"message_data":{"text":"DM %d"}}}`
-	older := `{"for_user_id":"42","direct_message_events":[` + fmt.Sprintf(dm, 1, "5", 1) + `,` + fmt.Sprintf(dm, 2, "42", 2) + `],"users":{"5":{"name":"Kiran"}}}`
+	dm := `{"id":"e%d","type":"message_create","created_timestamp":"1740900000123","message_create":{"sender_id":%q,` +
+		`"message_data":{"text":"DM %d"}}}`
+	older := `{"for_user_id":"42","direct_message_events":[` + fmt.Sprintf(dm, 1, "5", 1) + `,` + fmt.Sprintf(dm, 2, "42",
+		2) + `],"users":{"5":{"name":"Kiran"}}}`
 	newer := `{"data":{"event_type":"dm.received","payload":{"direct_message_events":[` + fmt.Sprintf(dm, 3, "5", 3) + `]}}}`
 	sealed := `{"data":{"event_type":"chat.received","payload":{"direct_message_events":[` + fmt.Sprintf(dm, 4, "5", 4) + `]}}}`
 	out.POST(hook, older).Status(401)
@@ -376,21 +404,24 @@ func TestThePartnerAndTheBillingProvider(t *testing.T) {
 	out := o.Anonymous()
 	secret, now := partner.Secret(token(t, o, "partner")), fmt.Sprint(time.Now().Unix())
 	tell := func(id, body string) *apitest.Answer {
-		return out.With("webhook-id", id, "webhook-timestamp", now, "webhook-signature", secret.Sign(id, now, []byte(body))).POST("/api/webhook/partner", body)
+		return out.With("webhook-id", id, "webhook-timestamp", now, "webhook-signature",
+			secret.Sign(id, now, []byte(body))).POST("/api/webhook/partner", body)
 	}
 	const updated = `{"type":"account.updated","data":{}}`
 	tell("p1", updated).Status(200)
 	tell("p1", updated+" ").Status(200)
 	tell("p2", updated).Status(200)
 	tell("p3", "no JSON").Status(200)
-	out.With("webhook-id", "p4", "webhook-timestamp", now, "webhook-signature", "v1,x").POST("/api/webhook/partner", updated).Problem(401, "Webhook proof missing or wrong")
+	out.With("webhook-id", "p4", "webhook-timestamp", now, "webhook-signature", "v1,x").POST("/api/webhook/partner", updated).Problem(401,
+		"Webhook proof missing or wrong")
 	out.POST("/api/webhook/partner", updated).Status(401)
 	require.Len(t, calls(t, o, "receive-partner", 3), 3)
 
 	asha, ravi := o.Person("asha@example.com"), o.Person("ravi@example.com")
 	asha.GET("/api/billing/plan").Status(200).Body(`{"plan":null,"status":null,"updatedAt":null}`)
 	billed := func(body string) {
-		out.With("Billing-Signature", "t="+now+",v1="+hex.EncodeToString(sha("billing-secret-for-tests", now+"."+body))).POST("/api/billing-webhook", body).Status(200)
+		out.With("Billing-Signature", "t="+now+",v1="+hex.EncodeToString(sha("billing-secret-for-tests",
+			now+"."+body))).POST("/api/billing-webhook", body).Status(200)
 	}
 	event := func(id, kind string, created int, customer, rest string) string {
 		return fmt.Sprintf(`{"id":%q,"type":%q,"created":%d,"data":{"object":{"customer":%q%s}}}`, id, kind, created, customer, rest)
@@ -398,7 +429,8 @@ func TestThePartnerAndTheBillingProvider(t *testing.T) {
 	out.POST("/api/billing-webhook", event("e0", "invoice.paid", 1, "cus_1", "")).Status(401)
 	is := func(p apptest.Person, want string) {
 		t.Helper()
-		require.Eventually(t, func() bool { return strings.HasPrefix(p.GET("/api/billing/plan").Status(200).Text, want) }, time.Minute, 10*time.Millisecond, want)
+		require.Eventually(t, func() bool { return strings.HasPrefix(p.GET("/api/billing/plan").Status(200).Text, want) }, time.Minute,
+			10*time.Millisecond, want)
 	}
 	billed(event("e1", "checkout.session.completed", 10, "cus_1", `,"client_reference_id":"`+asha.Workspace+`","metadata":{"plan":"gold"}`))
 	is(asha, `{"plan":"gold","status":"active"`)

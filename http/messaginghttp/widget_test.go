@@ -54,8 +54,10 @@ func shopWith(t *testing.T, server, key string) *httptest.Server {
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Security-Policy", fmt.Sprintf("default-src 'none'; script-src %[1]s; connect-src %[1]s; img-src data:", server))
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprintf(w, `<!doctype html><html lang="en"><head><title>Kundan Jewellers</title><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"></head>
-			<body><main><h1>Kundan Jewellers</h1><p>Silver since 1962.</p></main><script src="%s/widget.js" data-channel="%s" async></script></body></html>`, server, key)
+		fmt.Fprintf(w, `<!doctype html><html lang="en"><head><title>Kundan Jewellers</title><meta name="viewport" content="width=device-width,`+
+			` initial-scale=1"><link rel="icon" href="data:,"></head>
+			<body><main><h1>Kundan Jewellers</h1><p>Silver since 1962.</p></main><script src="%s/widget.js" data-channel="%s" `+
+			`async></script></body></html>`, server, key)
 	}))
 	t.Cleanup(shop.Close)
 	return shop
@@ -63,7 +65,8 @@ func shopWith(t *testing.T, server, key string) *httptest.Server {
 
 // within is an expression about the widget.
 func within(what string) string {
-	return fmt.Sprintf(`(() => { const host = document.querySelector("[data-bahi-chat]"), chat = host && host.shadowRoot; return chat && %s; })()`, what)
+	return fmt.Sprintf(`(() => { const host = document.querySelector("[data-bahi-chat]"), chat = host && host.shadowRoot; return chat && `+
+		`%s; })()`, what)
 }
 
 // saidIn waits until the widget shows exactly these messages.
@@ -152,7 +155,10 @@ func TestAVisitorOfAPageIsAnswered(t *testing.T) {
 	guest.Go("/")
 	guest.Until(within(`chat.querySelector("h2").innerText === "" || chat.querySelector("h2")`))
 	guest.Evaluate(within(`chat.querySelector(".launch").click()`), nil)
-	require.True(t, guest.Is(within(`chat.querySelector("h2").innerText === "અમારી સાથે વાત કરો" && !chat.querySelector(".log .in, .log .out")`)))
-	guest.Evaluate(within(`(() => { const d = new DataTransfer(); d.items.add(new File(["x"], "a.txt")); chat.querySelector("textarea").dispatchEvent(new ClipboardEvent("paste", {clipboardData: d, bubbles: true, cancelable: true})) })()`), nil)
+	require.True(t, guest.Is(within(`chat.querySelector("h2").innerText === "અમારી સાથે વાત કરો" && !chat.querySelector(".log .in, .log `+
+		`.out")`)))
+	guest.Evaluate(within(`(() => { const d = new DataTransfer(); d.items.add(new File(["x"], "a.txt")); `+
+		`chat.querySelector("textarea").dispatchEvent(new ClipboardEvent("paste", {clipboardData: d, bubbles: true, cancelable: true})) })()`),
+		nil)
 	require.True(t, guest.Is(within(`chat.querySelector(".note").innerText === "અહીં ફાઇલો મોકલી શકાતી નથી."`)))
 }

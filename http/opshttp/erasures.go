@@ -22,8 +22,9 @@ type Erased struct {
 // Erasures registers the erasure of a person by what they are reached by.
 func (r *Routes) Erasures() {
 	api.Handle(r.API, api.Op{
-		ID: "erase-person", Method: "POST", Path: "/ops/erasures", Summary: "Erase a person from all areas, by email, phone or both; names in ledger rows stay",
-		Tags: tags, Operator: true, Status: http.StatusAccepted, NoKey: true,
+		ID: "erase-person", Method: "POST", Path: "/ops/erasures",
+		Summary: "Erase a person from all areas, by email, phone or both; names in ledger rows stay",
+		Tags:    tags, Operator: true, Status: http.StatusAccepted, NoKey: true,
 	}, func(ctx context.Context, in *struct {
 		Body struct {
 			Email string `json:"email,omitempty" maxLength:"254"`

@@ -186,7 +186,8 @@ func TestJobIsRetriedAndCancelled(t *testing.T) {
 	require.Equal(t, 2, now.MaxAttempts)
 	require.Equal(t, 2, o.until("?state=discarded", 1)[0].Attempt)
 
-	_, err := o.pool.Exec(t.Context(), `update river.river_job set state = 'scheduled', finalized_at = null, scheduled_at = now() + interval '1 day' where id = $1`, failed.ID)
+	_, err := o.pool.Exec(t.Context(), `update river.river_job set state = 'scheduled', finalized_at = null,
+		scheduled_at = now() + interval '1 day' where id = $1`, failed.ID)
 	require.NoError(t, err)
 	operator.POST(path(failed.ID, "cancel"), nil).Status(200).JSON(&now)
 	require.Equal(t, "cancelled", now.State)

@@ -37,7 +37,8 @@ func (r *Routes) Outbox() {
 		Body  []Message
 	}
 	api.Handle(r.API, api.Op{
-		ID: "list-outbox", Method: "GET", Path: "/ops/outbox", Summary: "List messages that are kept because no provider is configured, and replies to order drafts",
+		ID: "list-outbox", Method: "GET", Path: "/ops/outbox", Summary: "List messages that are kept because no provider is configured, and " +
+			"replies to order drafts",
 		Tags: tags, Operator: true, StrictQuery: true,
 	}, func(ctx context.Context, in *struct {
 		Port     string `query:"port" required:"true" enum:"mail,chat,crm,gateway"`

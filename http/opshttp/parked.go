@@ -56,8 +56,9 @@ func (r *Routes) Parked() {
 // skip registers skip-parked for projections.
 func (r *Routes) skip() {
 	api.Handle(r.API, api.Op{
-		ID: "skip-event", Method: "POST", Path: "/ops/projections/{name}/skip", Summary: "Make a parked projection, or its rebuild, skip its event",
-		Tags: tags, Operator: true, Status: http.StatusOK, NoKey: true, StrictBody: true,
+		ID: "skip-event", Method: "POST", Path: "/ops/projections/{name}/skip",
+		Summary: "Make a parked projection, or its rebuild, skip its event",
+		Tags:    tags, Operator: true, Status: http.StatusOK, NoKey: true, StrictBody: true,
 	}, func(ctx context.Context, in *struct {
 		ByProjection
 		Body Skip

@@ -61,7 +61,8 @@ func TestRebuildIsWatchedUntilItIsLive(t *testing.T) {
 	require.Equal(t, event.Position(2), build.Done, "progress is repeated without a change")
 	r.set("books", 2, `phase = 'indexing', position = 8`)
 	until(t, stream, func(b *opsview.Build) bool { return b.Phase == "indexing" && b.Percent == 100 })
-	r.sql(`update projection.generation set live = generation = 2, keep_until = case generation when 1 then now() end, building = false where generation = 1;
+	r.sql(`update projection.generation set live = generation = 2, keep_until = case generation when 1 then now() end, building = false
+		where generation = 1;
 		update projection.generation set live = true, building = false where generation = 2`)
 	for {
 		_, end := next(t, stream)
@@ -104,7 +105,8 @@ type drawer struct{}
 func (drawer) Captured(_ context.Context, skip, limit int) ([]opshttp.Message, int, error) {
 	all := []opshttp.Message{}
 	for _, id := range []string{"c", "b", "a"} {
-		all = append(all, opshttp.Message{ID: id, Time: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC), To: "asha@example.com", Subject: "Hello", Text: "Open it"})
+		all = append(all, opshttp.Message{ID: id, Time: time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC), To: "asha@example.com", Subject: "Hello",
+			Text: "Open it"})
 	}
 	all = all[min(skip, len(all)):]
 	return all[:min(limit, len(all))], 3, nil
@@ -129,7 +131,8 @@ func TestOutboxIsListedInPages(t *testing.T) {
 	require.Equal(t, " of 0", list("port=crm"))
 	r.operator().GET("/ops/outbox?port=chat").Status(200).Body(`[]`)
 	r.operator().GET("/ops/outbox?port=mail&page_size=1").Status(200).
-		Body(`[{"id":"c","time":"2026-03-01T10:00:00Z","to":"asha@example.com","subject":"Hello","text":"Open it","at":"0001-01-01T00:00:00Z","status":""}]`)
+		Body(`[{"id":"c","time":"2026-03-01T10:00:00Z","to":"asha@example.com","subject":"Hello","text":"Open it","at":"0001-01-01T00:00:00Z",` +
+			`"status":""}]`)
 	for _, query := range []string{"", "?port=fax", "?port=mail&page=0", "?port=mail&page_size=1001", "?port=mail&size=2"} {
 		r.operator().GET("/ops/outbox" + query).Status(422)
 	}

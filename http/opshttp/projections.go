@@ -135,8 +135,9 @@ func (r *Routes) rebuild() {
 		Body   Begun
 	}
 	api.Handle(r.API, api.Op{
-		ID: "rebuild-projection", Method: "POST", Path: "/ops/projections/{name}/rebuild", Summary: "Rebuild a projection while the live one serves reads",
-		Tags: tags, Operator: true, Status: http.StatusAccepted, NoKey: true, StrictQuery: true, StrictBody: true,
+		ID: "rebuild-projection", Method: "POST", Path: "/ops/projections/{name}/rebuild",
+		Summary: "Rebuild a projection while the live one serves reads",
+		Tags:    tags, Operator: true, Status: http.StatusAccepted, NoKey: true, StrictQuery: true, StrictBody: true,
 	}, func(ctx context.Context, in *struct {
 		ByProjection
 		DryRun bool `query:"dry_run" doc:"Only estimate the rebuild"`
@@ -160,7 +161,8 @@ func (r *Routes) rebuild() {
 // steer registers an operation on one projection, which responds with the projection.
 func (r *Routes) steer(id, verb, summary string, do func(context.Context, string) error) {
 	api.Handle(r.API, api.Op{
-		ID: id, Method: "POST", Path: "/ops/projections/{name}/" + verb, Summary: summary, Tags: tags, Operator: true, Status: http.StatusOK, NoKey: true,
+		ID: id, Method: "POST", Path: "/ops/projections/{name}/" + verb, Summary: summary, Tags: tags, Operator: true, Status: http.StatusOK,
+		NoKey: true,
 	}, func(ctx context.Context, in *ByProjection) (*api.Body[opsview.Projection], error) {
 		if err := r.known(in.Name); err != nil {
 			return nil, err
@@ -179,8 +181,9 @@ type Pace struct {
 
 func (r *Routes) throttle() {
 	api.Handle(r.API, api.Op{
-		ID: "throttle-rebuild", Method: "POST", Path: "/ops/projections/{name}/throttle", Summary: "Limit the rate of the rebuild, or remove the limit",
-		Tags: tags, Operator: true, Status: http.StatusOK, NoKey: true, StrictBody: true,
+		ID: "throttle-rebuild", Method: "POST", Path: "/ops/projections/{name}/throttle",
+		Summary: "Limit the rate of the rebuild, or remove the limit",
+		Tags:    tags, Operator: true, Status: http.StatusOK, NoKey: true, StrictBody: true,
 	}, func(ctx context.Context, in *struct {
 		ByProjection
 		Body Pace

@@ -211,7 +211,8 @@ func TestRebuildIsShown(t *testing.T) {
 
 	eta := 3.0 + 4 // the fill, and as long as a whole fill for the phases after it
 	r.set("books", 2, `phase = 'filling', throttle = null, total = 8, position = 2, rate = 2`)
-	want = opsview.Build{Generation: 2, Phase: "filling", Done: 2, Total: 8, Percent: 25, Rate: 2, ETASeconds: &eta, Differences: []opsview.Difference{}}
+	want = opsview.Build{Generation: 2, Phase: "filling", Done: 2, Total: 8, Percent: 25, Rate: 2, ETASeconds: &eta,
+		Differences: []opsview.Difference{}}
 	require.Equal(t, want, *r.books().Build)
 	r.set("books", 2, `paused = true`)
 	require.True(t, r.books().Build.Paused)
@@ -260,7 +261,8 @@ func TestParkedFollowersAreListed(t *testing.T) {
 	r := startRegistry(t)
 	r.operator().GET("/ops/parked").Status(200).Body(`[]`)
 	r.log(5)
-	for i, set := range []string{`live = true, error_position = 3`, `keep_until = now(), error_position = 4`, `scratch = true`, `error_position = null`} {
+	for i, set := range []string{`live = true, error_position = 3`, `keep_until = now(), error_position = 4`, `scratch = true`,
+		`error_position = null`} {
 		r.generation("books", i+1, 2, set+`, error = 'bad', error_at = '2026-03-01T10:00:00Z', error_program = '1.4'`)
 	}
 	r.generation("books", 7, 1, `live = true, error = 'of an older program'`)
@@ -271,7 +273,8 @@ func TestParkedFollowersAreListed(t *testing.T) {
 	r.operator().GET("/ops/parked").Status(200).JSON(&all)
 	short := make([]string, len(all))
 	for i, p := range all {
-		short[i] = fmt.Sprint(p.Name, " ", p.Kind, " ", p.Version, " ", p.Generation, " ", p.Position, " ", p.Stream, " ", p.Type, " ", p.EventID != nil)
+		short[i] = fmt.Sprint(p.Name, " ", p.Kind, " ", p.Version, " ", p.Generation, " ", p.Position, " ", p.Stream, " ", p.Type,
+			" ", p.EventID != nil)
 	}
 	require.Equal(t, []string{
 		"books build 2 4 0   false", "books kept 2 2 4 bank-7 BankRowAdded true", "books projection 2 1 3 bank-7 BankRowAdded true",
@@ -300,7 +303,8 @@ func TestRebuildIsRequestedAndEstimated(t *testing.T) {
 	operator.POST(path, `{"keep_seconds":0}`).Status(202)
 	operator.POST(path+"?dry_run=true", nil).Status(200).Body(`{"events":10,"rate":4,"seconds":2.5,"bytes":8192}`)
 	require.Equal(t, []string{
-		"rebuild books {0 0 false -1ns}", "rebuild books {0 0 false -1ns}", "rebuild books {500 4 true 1m30s}", "rebuild books {0 0 false 0s}", "estimate books",
+		"rebuild books {0 0 false -1ns}", "rebuild books {0 0 false -1ns}", "rebuild books {500 4 true 1m30s}", "rebuild books {0 0 false 0s}",
+		"estimate books",
 	}, r.orders.taken())
 
 	for body, wrong := range map[string][2]string{

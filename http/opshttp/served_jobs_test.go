@@ -47,7 +47,8 @@ func TestMailServerOutageDelaysNobody(t *testing.T) {
 	require.False(t, now.ScheduledAt.After(time.Now()))
 
 	// Requests for another mail do not wait either.
-	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}).Problem(403, "Email not verified")
+	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}).Problem(403,
+		"Email not verified")
 	o.Anonymous().POST(apptest.Auth+"/password-reset/request", `{"email":"asha@example.com"}`).Status(200)
 	o.Operator().POST(fmt.Sprintf("/ops/jobs/%d/cancel", first.ID), nil).Status(200)
 }

@@ -48,7 +48,8 @@ func (r *Routes) Webhooks() {
 		Page     int    `query:"page" default:"1" minimum:"1" maximum:"1000000000" doc:"From 1"`
 		PageSize int    `query:"page_size" default:"50" minimum:"1" maximum:"1000" doc:"Calls per page"`
 	}) (*page, error) {
-		calls, total, err := r.Views.Webhooks(ctx, opsview.WebhookSelection{Endpoint: in.Endpoint, Verdict: in.Verdict, Page: in.Page, PageSize: in.PageSize})
+		calls, total, err := r.Views.Webhooks(ctx,
+			opsview.WebhookSelection{Endpoint: in.Endpoint, Verdict: in.Verdict, Page: in.Page, PageSize: in.PageSize})
 		if err != nil {
 			return nil, err
 		}
@@ -77,8 +78,9 @@ func (r *Routes) Webhooks() {
 		return api.Answer(out, nil)
 	})
 	api.Handle(r.API, api.Op{
-		ID: "replay-webhook", Method: "POST", Path: "/ops/webhooks/{webhook_id}/replay", Summary: "Handle a call again that is parked or had no effect",
-		Tags: tags, Operator: true, Status: http.StatusAccepted, NoKey: true,
+		ID: "replay-webhook", Method: "POST", Path: "/ops/webhooks/{webhook_id}/replay",
+		Summary: "Handle a call again that is parked or had no effect",
+		Tags:    tags, Operator: true, Status: http.StatusAccepted, NoKey: true,
 	}, func(ctx context.Context, in *ByWebhook) (*api.Body[opsview.Webhook], error) {
 		if err := r.Inbox.Replay(ctx, in.ID); err != nil {
 			return nil, err

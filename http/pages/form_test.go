@@ -235,7 +235,8 @@ func TestFormShowsFaultsAtTheirFields(t *testing.T) {
 	require.Equal(t, []string{"in_entries[7].other: is odd", "is bad"}, misplaced(drawn, faults))
 
 	page := render(t, drawn)
-	require.Contains(t, page, `<input value="much" inputmode="decimal" autocomplete="off" id="f-in_entries-0-other" name="in_entries[0].other"`+
+	require.Contains(t, page, `<input value="much" inputmode="decimal" autocomplete="off" id="f-in_entries-0-other" `+
+		`name="in_entries[0].other"`+
 		` aria-invalid="true" autofocus aria-describedby="f-in_entries-0-other-hint f-in_entries-0-other-error">`)
 	require.Contains(t, page, `<p class="error" id="f-in_entries-0-other-error">expected number</p>`)
 	require.Contains(t, page, `<fieldset class="lines" id="f-out_entries" data-lines="out_entries" aria-describedby="f-out_entries-error">`+

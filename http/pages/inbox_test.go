@@ -23,7 +23,8 @@ const messages = `{"messaging":"write"}`
 func arrives(o *apptest.Server, c *apitest.Client, channel int64, phone, name, text string, ago time.Duration) string {
 	o.T.Helper()
 	_, err := o.Sys.Messages.Receive(o.T.Context(), messagingcmd.InboundMessage{
-		Channel: channel, Sender: messagingcmd.Sender{From: phone, Name: name}, Text: text, ProviderID: uuid.NewString(), SentAt: time.Now().Add(-ago),
+		Channel: channel, Sender: messagingcmd.Sender{From: phone, Name: name}, Text: text, ProviderID: uuid.NewString(),
+		SentAt: time.Now().Add(-ago),
 	})
 	require.NoError(o.T, err)
 	var found []messagingview.Contact

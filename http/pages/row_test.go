@@ -85,7 +85,8 @@ func TestWhatAnotherChangedStays(t *testing.T) {
 		stale := form(b.get(row), row, `value="`+do+`"`)
 		stale.Set("reason", "twice")
 		stale.Set("reversed_on", "2025-03-04")
-		b.submitOf(row, row, `value="edit"`, "date", "2025-03-03", "in_entries[0].amount", []string{"6", "7", "8"}[i], "reason", "misread").Is(303)
+		b.submitOf(row, row, `value="edit"`, "date", "2025-03-03", "in_entries[0].amount", []string{"6", "7", "8"}[i], "reason",
+			"misread").Is(303)
 		refused := b.site.Ask(http.MethodPost, row, stale).Is(412).Says("It was changed since you read it")
 		require.Contains(t, refused.Text, `value="twice"`)
 		require.NotContains(t, refused.Text, "Another person has changed this row")

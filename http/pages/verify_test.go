@@ -133,7 +133,8 @@ func TestVerifierIsPublicAndCanBeSaved(t *testing.T) {
 		p.verifyRoutes(func() (*verifier, error) { return made.page, made.err })
 		server := httptest.NewServer(p)
 		t.Cleanup(server.Close)
-		for path, disposition := range map[string]string{"/verify": "inline", "/verify/bahi-verify.html": `attachment; filename="bahi-verify.html"`} {
+		for path, disposition := range map[string]string{"/verify": "inline",
+			"/verify/bahi-verify.html": `attachment; filename="bahi-verify.html"`} {
 			answer, err := http.Get(server.URL + path)
 			require.NoError(t, err)
 			body, err := io.ReadAll(answer.Body)

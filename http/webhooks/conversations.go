@@ -96,8 +96,9 @@ func (k *Conversations) Endpoints() []Endpoint {
 			Verify: k.proveSocial, Key: chatgateway.SenderKey, Handle: k.events, Handshake: k.greetSocial,
 		},
 		{
-			ID: "receive-telegram", Path: "/api/webhook/telegram/" + perChannel, Summary: "Receive an update of a telegram bot", Verify: k.proveTelegram,
-			Key: telegramKey, Handle: k.telegram,
+			ID: "receive-telegram", Path: "/api/webhook/telegram/" + perChannel, Summary: "Receive an update of a telegram bot",
+			Verify: k.proveTelegram,
+			Key:    telegramKey, Handle: k.telegram,
 		},
 		{
 			ID: "receive-twitter", Path: "/api/webhook/twitter/" + perChannel, Summary: "Receive direct messages, signed", Verify: k.proveTwitter,
@@ -112,7 +113,8 @@ func (k *Conversations) Endpoints() []Endpoint {
 func (k *Conversations) proveSocial(r *http.Request, _ netip.Addr, body []byte) (channels string, err error) {
 	given := r.Header.Get(chatgateway.DefaultHMACHeader)
 	signed := func(secret string) bool {
-		return chatgateway.Proof{HMACSecret: secret}.Check(&http.Request{Header: http.Header{chatgateway.DefaultHMACHeader: {given}}}, netip.Addr{}, body) == nil
+		return chatgateway.Proof{HMACSecret: secret}.Check(&http.Request{Header: http.Header{chatgateway.DefaultHMACHeader: {given}}},
+			netip.Addr{}, body) == nil
 	}
 	if slices.ContainsFunc(k.Social, signed) {
 		return "", nil
@@ -240,7 +242,8 @@ func (k *Conversations) events(ctx context.Context, c inbox.Call) (inbox.Outcome
 		o.Held = append(o.Held, held...)
 		for _, channel := range channels {
 			if e.Kind == chatgateway.Status {
-				news, of = append(news, messagingcmd.DeliveryReceipt{Channel: channel, IDs: both(e.ID, e.GSID), Callback: e.Callback, Receipt: receipt(e, c)}), append(of, i)
+				news, of = append(news, messagingcmd.DeliveryReceipt{Channel: channel, IDs: both(e.ID, e.GSID), Callback: e.Callback,
+					Receipt: receipt(e, c)}), append(of, i)
 				continue
 			}
 			made, subject, err := k.event(ctx, channel, e, c, i)
@@ -275,7 +278,8 @@ func refused(err error) error {
 // ofNotice reports whether an event says what became of a message of the deployment's own sender. A channel's own secret speaks for the
 // channel only.
 func (k *Conversations) ofNotice(c inbox.Call, e chatgateway.Event) bool {
-	return c.ResourceID == "" && e.Kind == chatgateway.Status && k.Own != "" && e.Sender == k.Own && c.Endpoint == receiveSocial && strings.HasPrefix(e.Callback, enquiry.NoticePrefix)
+	return c.ResourceID == "" && e.Kind == chatgateway.Status && k.Own != "" && e.Sender == k.Own && c.Endpoint == receiveSocial &&
+		strings.HasPrefix(e.Callback, enquiry.NoticePrefix)
 }
 
 // noticed notes it.
@@ -341,7 +345,8 @@ func (k *Conversations) named(ctx context.Context, e chatgateway.Event) ([]int64
 }
 
 // event makes the effect of one event, and returns it and whose values the body has.
-func (k *Conversations) event(ctx context.Context, of int64, e chatgateway.Event, c inbox.Call, place int) (made, subject string, err error) {
+func (k *Conversations) event(ctx context.Context, of int64, e chatgateway.Event, c inbox.Call, place int) (made, subject string,
+	err error) {
 	at := moment(e.At, c)
 	writer := messagingcmd.Sender{From: e.From, UserID: e.UserID, Name: e.Name, Username: e.Username, Social: e.Page}
 	switch e.Kind {

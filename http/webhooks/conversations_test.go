@@ -37,12 +37,15 @@ func TestAReceiptWaitsForItsMessage(t *testing.T) {
 	talk := &nobody{}
 	k := webhooks.Conversations{MessageService: talk, Now: func() time.Time { return now }}
 	handle := webhooks.Handlers(k.Endpoints())["receive-social"]
-	call := inbox.Call{ReceivedAt: now.Add(-14 * time.Minute), ContentType: "application/json", Body: []byte(`{"entry":[{"changes":[{"value":{"metadata":{"phone_number_id":"PN1"},
-		"statuses":[{"id":"w1","gs_id":"ee","status":"failed","errors":[{"code":"131026","title":"no","error_data":{"details":"gone"}}]},{"id":"w2","status":"sent"}]}}]}]}`)}
+	call := inbox.Call{ReceivedAt: now.Add(-14 * time.Minute), ContentType: "application/json",
+		Body: []byte(`{"entry":[{"changes":[{"value":{"metadata":{"phone_number_id":"PN1"},
+		"statuses":[{"id":"w1","gs_id":"ee","status":"failed","errors":[{"code":"131026","title":"no","error_data":{"details":"gone"}}]},` +
+			`{"id":"w2","status":"sent"}]}}]}]}`)}
 	_, err := handle(t.Context(), call)
 	require.ErrorIs(t, err, messagingcmd.ErrUnmatched, "it is tried again")
 	require.Len(t, talk.told, 2, "and the others are not kept waiting")
-	require.Equal(t, []any{131026, "no", "gone", []string{"w1", "ee"}}, []any{talk.told[0].Code, talk.told[0].Title, talk.told[0].Details, talk.told[0].IDs})
+	require.Equal(t, []any{131026, "no", "gone", []string{"w1", "ee"}},
+		[]any{talk.told[0].Code, talk.told[0].Title, talk.told[0].Details, talk.told[0].IDs})
 
 	call.ReceivedAt = now.Add(-15 * time.Minute)
 	out, err := handle(t.Context(), call)

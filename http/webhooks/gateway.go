@@ -38,9 +38,10 @@ var orders = []string{"text", "image", "file", "audio", "button_reply", "list_re
 // Orders returns the endpoint of messages that are orders.
 func (g Gateway) Orders() Endpoint {
 	return Endpoint{
-		ID: "receive-gateway-message", Path: "/gateway_incoming_webhook", Summary: "Receive a chat message from the gateway, which may become an order draft",
-		Verify: fromAggregator(g.Proof),
-		Key:    chatgateway.Key, Handle: g.draft,
+		ID: "receive-gateway-message", Path: "/gateway_incoming_webhook",
+		Summary: "Receive a chat message from the gateway, which may become an order draft",
+		Verify:  fromAggregator(g.Proof),
+		Key:     chatgateway.Key, Handle: g.draft,
 	}
 }
 

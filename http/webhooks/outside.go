@@ -90,7 +90,8 @@ func (b Billing) Endpoint() Endpoint {
 			case e.Status == "" || e.Customer == "":
 				return out, nil
 			}
-			of, err := b.Report(ctx, accesscmd.Paid{Customer: e.Customer, Workspace: e.Workspace, Name: e.Plan, Status: e.Status, Created: e.Created})
+			of, err := b.Report(ctx, accesscmd.Paid{Customer: e.Customer, Workspace: e.Workspace, Name: e.Plan, Status: e.Status,
+				Created: e.Created})
 			if err == nil && of != uuid.Nil {
 				out.Effect = "plan of workspace " + of.String()
 			}

@@ -30,7 +30,8 @@ func TestAPartnerSignsByStandardWebhooksOrTheBodyAlone(t *testing.T) {
 		return err
 	}
 	standard := webhooks.Partner{Secrets: []partner.Secret{whsec}}
-	vector := []string{"webhook-id", "msg_1", "webhook-timestamp", "1760000000", "webhook-signature", "v1,goc7u6MVF6mi1ui0C6i0FkWU5eVAMW/rzONSPI9yjlA="}
+	vector := []string{"webhook-id", "msg_1", "webhook-timestamp", "1760000000", "webhook-signature",
+		"v1,goc7u6MVF6mi1ui0C6i0FkWU5eVAMW/rzONSPI9yjlA="}
 	require.NoError(t, prove(standard, vector...))
 	require.Equal(t, partner.IDHeader, standard.Endpoint().KeyHeader)
 
@@ -39,7 +40,8 @@ func TestAPartnerSignsByStandardWebhooksOrTheBodyAlone(t *testing.T) {
 	right := billing.Sign("any text", body)
 	require.NoError(t, prove(alone, "X-Partner-Signature", right))
 	require.NoError(t, prove(alone, "X-Partner-Signature", "sha256="+right))
-	for _, wrong := range [][]string{nil, vector, {"X-Partner-Signature", billing.Sign("another", body)}, {"X-Partner-Signature", "sha256="}, {"X-Other", right}} {
+	for _, wrong := range [][]string{nil, vector, {"X-Partner-Signature", billing.Sign("another", body)}, {"X-Partner-Signature", "sha256="},
+		{"X-Other", right}} {
 		require.ErrorIs(t, prove(alone, wrong...), webhooks.ErrUnverified)
 	}
 	require.ErrorIs(t, prove(standard, "X-Partner-Signature", right), webhooks.ErrUnverified)

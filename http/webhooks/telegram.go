@@ -100,8 +100,10 @@ func (k *Conversations) telegram(ctx context.Context, c inbox.Call) (inbox.Outco
 // arrival returns a message to a channel.
 func (m *telegramMessage) arrival(of int64, c inbox.Call) messagingcmd.InboundMessage {
 	a := messagingcmd.InboundMessage{
-		Sender:  messagingcmd.Sender{UserID: strconv.FormatInt(m.Chat.ID, 10), Name: strings.TrimSpace(m.From.First + " " + m.From.Last), Username: m.From.Username, Social: true},
-		Channel: of, Type: "text", Text: cmp.Or(m.Text, m.Caption), ProviderID: m.name(), SentAt: moment(m.Date.Time, c).At, ArrivedAt: c.ReceivedAt,
+		Sender: messagingcmd.Sender{UserID: strconv.FormatInt(m.Chat.ID, 10), Name: strings.TrimSpace(m.From.First + " " + m.From.Last),
+			Username: m.From.Username, Social: true},
+		Channel: of, Type: "text", Text: cmp.Or(m.Text, m.Caption), ProviderID: m.name(), SentAt: moment(m.Date.Time, c).At,
+		ArrivedAt: c.ReceivedAt,
 	}
 	for kind, f := range map[string]*telegramFile{"file": m.Document, "audio": m.Voice, "video": m.Video} {
 		if f != nil {

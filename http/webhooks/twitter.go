@@ -36,7 +36,8 @@ type SignedToken struct {
 	Token string `json:"response_token" doc:"The token of the request, signed with the channel's consumer secret"`
 }
 
-// crcToken is what networks send as the token of a handshake. It is never a body that says something: else anybody could have such a body signed, and send it to us.
+// crcToken is what networks send as the token of a handshake. It is never a body that says something: else anybody could have such a body
+// signed, and send it to us.
 var crcToken = regexp.MustCompile(`^[0-9A-Za-z+/=_.-]{1,200}$`)
 
 // signedToken returns the answer to a handshake: its token, signed.
@@ -131,7 +132,8 @@ func (k *Conversations) twitter(ctx context.Context, c inbox.Call) (inbox.Outcom
 		user := told.Users[from].Value
 		made, subject, err := k.received(ctx, messagingcmd.InboundMessage{
 			Sender:  messagingcmd.Sender{UserID: from, Name: user.Name, Username: user.Screen, Social: true},
-			Channel: of, Type: "text", Text: e.Message.Data.Text, ProviderID: string(e.ID), SentAt: moment(e.Created.Time, c).At, ArrivedAt: c.ReceivedAt,
+			Channel: of, Type: "text", Text: e.Message.Data.Text, ProviderID: string(e.ID), SentAt: moment(e.Created.Time, c).At,
+			ArrivedAt: c.ReceivedAt,
 		})
 		if err := o.part(i, at, made, err, subject); err != nil {
 			return o.Outcome, err

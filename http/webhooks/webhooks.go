@@ -32,8 +32,8 @@ type Endpoint struct {
 	Path    string // with {channelId}, each channel has calls of its own
 	Summary string
 
-	// Handshake returns the answer to a provider who asks, by GET, whether this is the endpoint that it was told. Nil: nobody asks. Its operation is
-	// greet-<what the ID receives>.
+	// Handshake returns the answer to a provider who asks, by GET, whether this is the endpoint that it was told. Nil: nobody asks. Its
+	// operation is greet-<what the ID receives>.
 	Handshake func(r *http.Request) (answer, contentType string, err error)
 
 	// Verify returns no error if every configured proof of the call is right, and whose the proof is: the channel that the path names,
@@ -41,8 +41,8 @@ type Endpoint struct {
 	// secret of their own, or "" for the deployment. It MUST compare in constant time.
 	Verify func(r *http.Request, from netip.Addr, body []byte) (about string, err error)
 
-	// Key returns what is the same in each repetition of a call and differs from all other calls, such as the provider's id of the event, or ""
-	// if the body has nothing like it; its hash then serves. Nil: always the hash. It gets bytes that may be anything.
+	// Key returns what is the same in each repetition of a call and differs from all other calls, such as the provider's id of the event, or
+	// "" if the body has nothing like it; its hash then serves. Nil: always the hash. It gets bytes that may be anything.
 	Key func(contentType string, body []byte) string
 
 	KeyHeader string // header that has what Key returns, and goes before it; empty: none
@@ -116,7 +116,8 @@ func (r *Routes) greet(e Endpoint, op api.Op) {
 	if e.Handshake == nil {
 		return
 	}
-	op.ID, op.Method, op.Summary, op.MaxBody = "greet"+strings.TrimPrefix(e.ID, "receive"), "GET", "Show a provider that this is the endpoint that it was told", 0
+	op.ID, op.Method, op.Summary, op.MaxBody = "greet"+strings.TrimPrefix(e.ID, "receive"), "GET",
+		"Show a provider that this is the endpoint that it was told", 0
 	op.Errors = []int{http.StatusForbidden}
 	greet := func(ctx context.Context) (api.Content, error) {
 		request, _ := api.Sender(ctx)
@@ -135,7 +136,8 @@ func (r *Routes) greet(e Endpoint, op api.Op) {
 		}}, nil
 	}
 	if !strings.Contains(e.Path, perChannel) {
-		api.Download(r.API, op, map[string]any{"text/plain": nil}, func(ctx context.Context, _ *struct{}) (api.Content, error) { return greet(ctx) })
+		api.Download(r.API, op, map[string]any{"text/plain": nil},
+			func(ctx context.Context, _ *struct{}) (api.Content, error) { return greet(ctx) })
 		return
 	}
 	api.Download(r.API, op, map[string]any{"application/json": SignedToken{}}, func(ctx context.Context, _ *struct {

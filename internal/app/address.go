@@ -19,7 +19,8 @@ import (
 // DefaultAddr is where HTTP listens without a setting.
 const DefaultAddr = "127.0.0.1:8080"
 
-// endTimeout is how long a start waits for a process that was killed a moment ago: the kernel takes a while to close its files and its port.
+// endTimeout is how long a start waits for a process that was killed a moment ago: the kernel takes a while to close its files and its
+// port.
 const endTimeout = 5 * time.Second
 
 // retryPause is the pause between two looks.

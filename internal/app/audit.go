@@ -39,7 +39,8 @@ func SeedOf(setting, text string) (seeds [][]byte, err error) {
 	}
 	seed, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(seed) != ed25519.SeedSize {
-		return nil, fmt.Errorf("%s: expected base64 of %d bytes, as `openssl rand -base64 %d` prints them", setting, ed25519.SeedSize, ed25519.SeedSize)
+		return nil, fmt.Errorf("%s: expected base64 of %d bytes, as `openssl rand -base64 %d` prints them", setting, ed25519.SeedSize,
+			ed25519.SeedSize)
 	}
 	return [][]byte{seed}, nil
 }
@@ -144,7 +145,8 @@ func (s *System) joinOutlets(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.Signer.Out = append(s.Signer.Out, &auditproj.Witness{URL: url, Keys: keys, Tables: s.Tree, DB: s.Pool, Client: &http.Client{Timeout: witnessTimeout}})
+		s.Signer.Out = append(s.Signer.Out,
+			&auditproj.Witness{URL: url, Keys: keys, Tables: s.Tree, DB: s.Pool, Client: &http.Client{Timeout: witnessTimeout}})
 	}
 	for _, place := range s.Settings.AuditCopies {
 		if place == copiesToLog {

@@ -64,7 +64,8 @@ func TestMetricsReportUnsignedEventsAndMissingCopies(t *testing.T) {
 	require.NoError(t, os.WriteFile(folder, nil, 0o600))
 	require.NoError(t, sys.SignAll(t.Context()))
 	require.Equal(t, map[string]float64{
-		"unsigned_seconds": 0, "outlet_failures_total witness": 1, "outlet_failing witness": 1, "outlet_failures_total copies-1": 1, "outlet_failing copies-1": 1,
+		"unsigned_seconds": 0, "outlet_failures_total witness": 1, "outlet_failing witness": 1, "outlet_failures_total copies-1": 1,
+		"outlet_failing copies-1":        1,
 		"outlet_failures_total copies-2": 0, "outlet_failing copies-2": 0,
 	}, auditMeasured(t, metrics))
 
@@ -73,7 +74,8 @@ func TestMetricsReportUnsignedEventsAndMissingCopies(t *testing.T) {
 	require.NoError(t, sys.SignAll(t.Context()))
 	got = auditMeasured(t, metrics)
 	require.Equal(t, []float64{0, 1, 0, 2, 1}, []float64{
-		got["unsigned_seconds"], got["outlet_failures_total copies-1"], got["outlet_failing copies-1"], got["outlet_failures_total witness"], got["outlet_failing witness"],
+		got["unsigned_seconds"], got["outlet_failures_total copies-1"], got["outlet_failing copies-1"], got["outlet_failures_total witness"],
+		got["outlet_failing witness"],
 	})
 
 	sys.Pool.Close()

@@ -59,7 +59,8 @@ func (s *System) openBots(ctx context.Context) error {
 	}
 	s.bots.flows = &messagingcmd.Bots{Commands: s.Commands, Blobs: s.Blobs}
 	s.bots.engine = &answering.Engine{
-		Commands: s.Commands, Knowledge: store, Model: talker{s.Model}, Views: botViews{s}, Secrets: s.Vault, Client: exceptions.Client(), Zone: zone, Coverage: coverage, Patience: answering.CallWithin,
+		Commands: s.Commands, Knowledge: store, Model: talker{s.Model}, Views: botViews{s}, Secrets: s.Vault, Client: exceptions.Client(),
+		Zone: zone, Coverage: coverage, Patience: answering.CallWithin,
 	}
 	s.bots.knowledge = &messagingreact.Knowledge{Reading: &knowledge.Indexer{
 		Commands: s.Commands, Store: store, Blobs: s.Blobs, Pages: webpage.New(exceptions), Now: time.Now,
@@ -68,7 +69,8 @@ func (s *System) openBots(ctx context.Context) error {
 			return pdftext.Tool{Path: t.PDFToText, Env: t.Env}, err
 		}},
 	}}
-	s.bots.answers = &messagingreact.Answers{Commands: s.Commands, Engine: s.bots.engine, Messages: s.Messages, Views: s.Messaging, Pool: s.Pool}
+	s.bots.answers = &messagingreact.Answers{Commands: s.Commands, Engine: s.bots.engine, Messages: s.Messages, Views: s.Messaging,
+		Pool: s.Pool}
 	return nil
 }
 
@@ -146,14 +148,16 @@ func (v botViews) Products(ctx context.Context, workspace uuid.UUID, words strin
 	companies, err := v.Marketplace.OwnCompanies(ctx, workspace)
 	for _, company := range companies {
 		rows, err := readmodels.Complete(ctx, func(ctx context.Context) ([]marketplaceview.Product, error) {
-			rows, _, err := v.Marketplace.Products(ctx, readmodels.Page{Number: 1, Size: most}, marketplaceview.ProductFilter{Company: &company, Search: words})
+			rows, _, err := v.Marketplace.Products(ctx, readmodels.Page{Number: 1, Size: most},
+				marketplaceview.ProductFilter{Company: &company, Search: words})
 			return rows, err
 		})
 		if err != nil {
 			return nil, err
 		}
 		for _, p := range rows {
-			found = append(found, product{p.Name, p.Description, p.Category, fmt.Sprintf("%s %d.%02d", p.PriceCurrency, p.PriceAmount/100, p.PriceAmount%100), p.MOQ, p.Availability})
+			found = append(found, product{p.Name, p.Description, p.Category,
+				fmt.Sprintf("%s %d.%02d", p.PriceCurrency, p.PriceAmount/100, p.PriceAmount%100), p.MOQ, p.Availability})
 		}
 	}
 	return found, err

@@ -17,8 +17,8 @@ type campaignSettings struct {
 	CampaignAutosend bool    `env:"BAHI_CAMPAIGN_AUTOSEND" name:"campaign-autosend" help:"Send a campaign without a time when it is made, and not only by POST /api/campaigns/send."`
 }
 
-// campaignsAtOnce is how many campaigns are sent at once. They mostly wait for their rate or their network, and each holds a connection meanwhile: they have
-// half of the connections at most, or those that hold one would wait for another one for ever.
+// campaignsAtOnce is how many campaigns are sent at once. They mostly wait for their rate or their network, and each holds a connection
+// meanwhile: they have half of the connections at most, or those that hold one would wait for another one for ever.
 const campaignsAtOnce = 8
 
 // openCampaigns joins campaigns to messages, tables and jobs.
@@ -29,7 +29,8 @@ func (s *System) openCampaigns() error {
 	}
 	s.Campaigns = &messagingreact.Dispatcher{
 		Campaigns: &messagingcmd.Campaigns{Messages: s.Messages, Zone: zone, Autosend: s.Settings.Outside.CampaignAutosend},
-		Views:     s.Messaging, Queue: campaignJobs{s}, Alone: s.aloneOnChannel, AtOnce: max(min(campaignsAtOnce, int(s.Settings.Connections)/2), 1), Rate: s.Settings.Outside.CampaignRate,
+		Views:     s.Messaging, Queue: campaignJobs{s}, Alone: s.aloneOnChannel,
+		AtOnce: max(min(campaignsAtOnce, int(s.Settings.Connections)/2), 1), Rate: s.Settings.Outside.CampaignRate,
 	}
 	return nil
 }
@@ -55,7 +56,8 @@ func (s *System) aloneOnChannel(ctx context.Context, channel int64, do func(cont
 		return false, fmt.Errorf("lock channel %d: %w", channel, err)
 	}
 	defer conn.Release()
-	if err := conn.QueryRow(ctx, `select pg_try_advisory_lock($1, $2)`, campaignLocks, int32(channel)).Scan(&ran); err != nil || !ran { // two channels with one lock only wait for each other
+	// two channels with one lock only wait for each other
+	if err := conn.QueryRow(ctx, `select pg_try_advisory_lock($1, $2)`, campaignLocks, int32(channel)).Scan(&ran); err != nil || !ran {
 		return false, err
 	}
 	defer func() {

@@ -20,8 +20,8 @@ import (
 	"bahi/readmodels/messagingview"
 )
 
-// Two nodes serve one database, and the one that sends a campaign is killed. The other one goes on, and the network gets no message twice. What was being sent at
-// that moment waits for a receipt, or for ten minutes, since nobody knows whether it was.
+// Two nodes serve one database, and the one that sends a campaign is killed. The other one goes on, and the network gets no message twice.
+// What was being sent at that moment waits for a receipt, or for ten minutes, since nobody knows whether it was.
 func TestAKilledNodeSendsNoCampaignMessageTwice(t *testing.T) {
 	t.Parallel()
 	surviveCampaign(t, 80, 25, 20, false)
@@ -38,7 +38,8 @@ type postings struct {
 func (n *postings) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/message_templates"):
-		_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"plain","status":"APPROVED","language":"en","components":[{"type":"BODY","text":"Hello"}]}]}`)
+		_, _ = io.WriteString(w, `{"data":[{"id":"1","name":"plain","status":"APPROVED","language":"en","components":[{"type":"BODY",`+
+			`"text":"Hello"}]}]}`)
 	case r.Method == http.MethodGet:
 		_, _ = io.WriteString(w, `{"quality_rating":"GREEN"}`)
 	default:
@@ -69,15 +70,18 @@ func (n *postings) receipts() (body, signature string) {
 	defer n.mu.Unlock()
 	var statuses []string
 	for id := range n.sent {
-		statuses = append(statuses, fmt.Sprintf(`{"id":"w.%s","status":"delivered","timestamp":"%d","recipient_id":"919812345678","biz_opaque_callback_data":%q}`, id, time.Now().Unix(), id))
+		statuses = append(statuses, fmt.Sprintf(`{"id":"w.%s","status":"delivered","timestamp":"%d","recipient_id":"919812345678",`+
+			`"biz_opaque_callback_data":%q}`, id, time.Now().Unix(), id))
 	}
-	body = fmt.Sprintf(`{"object":"chat_account","entry":[{"id":"ACC","changes":[{"field":"messages","value":{"metadata":{"phone_number_id":"PN1"},"statuses":[%s]}}]}]}`, strings.Join(statuses, ","))
+	body = fmt.Sprintf(`{"object":"chat_account","entry":[{"id":"ACC","changes":[{"field":"messages",`+
+		`"value":{"metadata":{"phone_number_id":"PN1"},"statuses":[%s]}}]}]}`, strings.Join(statuses, ","))
 	mac := hmac.New(sha256.New, []byte("campaign-secret"))
 	_, _ = io.WriteString(mac, body)
 	return body, fmt.Sprintf("sha256=%x", mac.Sum(nil))
 }
 
-// surviveCampaign sends a campaign by two nodes, one of which is killed. inDoubt is how many messages it may have begun. whole: it waits until these are sent too.
+// surviveCampaign sends a campaign by two nodes, one of which is killed. inDoubt is how many messages it may have begun. whole: it waits
+// until these are sent too.
 func surviveCampaign(t *testing.T, contacts, killAfter, inDoubt int, whole bool) {
 	sending := &postings{sent: map[string]int{}, half: make(chan string, 1), killAt: killAfter}
 	network := httptest.NewServer(sending)
@@ -85,13 +89,15 @@ func surviveCampaign(t *testing.T, contacts, killAfter, inDoubt int, whole bool)
 	database, nodes := apptest.Database(t), map[string]*apptest.Process{}
 	for _, name := range []string{"a", "b"} {
 		cmd := apptest.Program(t, t.TempDir(), "serve")
-		cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "CHAT_BASE_URL="+network.URL+"/"+name, "BAHI_FETCH_ALLOW="+strings.TrimPrefix(network.URL, "http://"),
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+database, "CHAT_BASE_URL="+network.URL+"/"+name,
+			"BAHI_FETCH_ALLOW="+strings.TrimPrefix(network.URL, "http://"),
 			fmt.Sprintf("BAHI_CAMPAIGN_RATE=%d", inDoubt))
 		nodes[name] = apptest.Serve(t, cmd)
 		nodes[name].Ready()
 	}
 	c := nodes["a"].Client()
-	c.POST("/api/channels", `{"name":"Sales","type":"chat","apiKey":"k","settings":{"senderId":"PN1","accountId":"ACC","appSecret":"campaign-secret"}}`).Status(201)
+	c.POST("/api/channels", `{"name":"Sales","type":"chat","apiKey":"k","settings":{"senderId":"PN1","accountId":"ACC",`+
+		`"appSecret":"campaign-secret"}}`).Status(201)
 	var templates []messagingview.Template
 	c.GET("/api/chat/templates").Status(200).JSON(&templates)
 	var adding errgroup.Group
@@ -106,7 +112,8 @@ func surviveCampaign(t *testing.T, contacts, killAfter, inDoubt int, whole bool)
 	}
 	require.NoError(t, adding.Wait())
 	var k messagingview.Campaign
-	c.POST("/api/campaigns", fmt.Sprintf(`{"name":"Plain","type":"broadcast","templateId":%d,"audience":"all"}`, templates[0].ID)).Status(201).JSON(&k)
+	c.POST("/api/campaigns", fmt.Sprintf(`{"name":"Plain","type":"broadcast","templateId":%d,"audience":"all"}`,
+		templates[0].ID)).Status(201).JSON(&k)
 	c.POST("/api/campaigns/send", fmt.Sprintf(`{"campaignId":%d}`, k.ID)).Status(202)
 	killed := <-sending.half
 	nodes[killed].Kill()

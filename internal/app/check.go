@@ -65,13 +65,15 @@ func (o *IntegrationSettings) check(ctx context.Context) error {
 	_, origins := o.origins()
 	_, proxies := o.proxies()
 	_, topic := o.topic()
-	return errors.Join(o.checkRanges(), o.checkMail(), o.checkNetworks(), o.credentials("any").Check(), model, whose, days, origins, proxies, topic, o.checkPartners(ctx))
+	return errors.Join(o.checkRanges(), o.checkMail(), o.checkNetworks(), o.credentials("any").Check(), model, whose, days, origins,
+		proxies, topic, o.checkPartners(ctx))
 }
 
 func (o *IntegrationSettings) checkRanges() error {
 	var wrong []error
 	for name, n := range map[string]float64{ // 0 is the default
-		"BAHI_STREAMS": float64(o.Streams), "BAHI_EXPENSIVE_ANSWERS": float64(o.AtOnce), "BAHI_ANSWER_FILES": float64(o.Files), "BAHI_OCR_PAGES": float64(o.OCRPages),
+		"BAHI_STREAMS": float64(o.Streams), "BAHI_EXPENSIVE_ANSWERS": float64(o.AtOnce), "BAHI_ANSWER_FILES": float64(o.Files),
+		"BAHI_OCR_PAGES":  float64(o.OCRPages),
 		"BAHI_KHATA_DAYS": float64(o.KhataDays), "BAHI_CAMPAIGN_RATE": o.CampaignRate, "BOT_MIN_COVERAGE": o.Coverage,
 		"BAHI_SCRUB_EVERY": o.ScrubInterval.Seconds(), "LLM_TIMEOUT": o.ModelTimeout.Seconds(),
 	} {

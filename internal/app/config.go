@@ -98,7 +98,8 @@ type OperatorSettings struct {
 // Check returns the error of a key that cannot be the operator's.
 func (c OperatorSettings) Check() error {
 	if key := c.AdminKey; key != "" && (len(key) < shortestKey || strings.HasPrefix(key, tokenPrefix)) {
-		return fmt.Errorf("BAHI_ADMIN_API_KEY: expected at least %d characters that do not begin like an access token (%s)", shortestKey, tokenPrefix)
+		return fmt.Errorf("BAHI_ADMIN_API_KEY: expected at least %d characters that do not begin like an access token (%s)", shortestKey,
+			tokenPrefix)
 	}
 	return nil
 }

@@ -32,9 +32,11 @@ func everywhere(t *testing.T, o *apptest.Server) (asha apptest.Person) {
 	o.Person(herAddress).PUT(apptest.Me, `{"first_name":"Zéphyrine","last_name":"Brandywine","phone":"+`+herPhone+`"}`).Status(200)
 	var company struct{ ID string }
 	require.NoError(t, json.Unmarshal([]byte(asha.POST("/api/v1/companies", `{"name":"Asha Mills"}`).Status(201).Text), &company))
-	o.Anonymous().POST("/api/v1/enquiries", fmt.Sprintf(`{"to_company_id":%q,"user_name":"Zéphyrine Brandywine","user_email":%q,"user_phone":"+%s","message":%q}`,
+	o.Anonymous().POST("/api/v1/enquiries", fmt.Sprintf(`{"to_company_id":%q,"user_name":"Zéphyrine Brandywine","user_email":%q,`+
+		`"user_phone":"+%s","message":%q}`,
 		company.ID, herAddress, herPhone, herQuestion)).Status(201)
-	o.Anonymous().POST("/api/v1/contacts", fmt.Sprintf(`{"first_name":"Zéphyrine","last_name":"Brandywine","email":%q,"phone":"+%s","company_id":%q,"designation":%q}`,
+	o.Anonymous().POST("/api/v1/contacts", fmt.Sprintf(`{"first_name":"Zéphyrine","last_name":"Brandywine","email":%q,"phone":"+%s",`+
+		`"company_id":%q,"designation":%q}`,
 		herAddress, herPhone, company.ID, herWork)).Status(201)
 	var channel struct{ ID int64 }
 	made := asha.POST("/api/channels", `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"Mills"}}`).Status(201)
@@ -42,11 +44,14 @@ func everywhere(t *testing.T, o *apptest.Server) (asha apptest.Person) {
 	o.Operator().POST(fmt.Sprintf("/ops/channels/%d/confirm", channel.ID), "").Status(200)
 	call := o.Anonymous().With("X-Gateway-Token", hookToken)
 	call.POST("/api/webhooks/gateway/incoming_msg", fmt.Sprintf(
-		`{"app":"Mills","version":2,"type":"message","payload":{"id":"m1","source":%q,"type":"text","payload":{"text":%q},"sender":{"name":"Zéphyrine Brandywine"}}}`, herPhone, herMessage)).Status(200)
+		`{"app":"Mills","version":2,"type":"message","payload":{"id":"m1","source":%q,"type":"text","payload":{"text":%q},`+
+			`"sender":{"name":"Zéphyrine Brandywine"}}}`, herPhone, herMessage)).Status(200)
 	call.POST("/gateway_incoming_webhook", fmt.Sprintf(
-		`{"type":"message","timestamp":%d,"payload":{"id":"o1","source":%q,"type":"text","payload":{"text":%q}}}`, time.Now().UnixMilli(), herPhone, herOrder)).Status(200)
+		`{"type":"message","timestamp":%d,"payload":{"id":"o1","source":%q,"type":"text","payload":{"text":%q}}}`, time.Now().UnixMilli(),
+		herPhone, herOrder)).Status(200)
 	require.Eventually(t, func() bool {
-		return strings.Contains(asha.GET("/api/contacts").Text, "Brandywine") && strings.Contains(o.Operator().GET("/order-drafts").Text, "Xylocarpa") &&
+		return strings.Contains(asha.GET("/api/contacts").Text, "Brandywine") && strings.Contains(o.Operator().GET("/order-drafts").Text,
+			"Xylocarpa") &&
 			!strings.Contains(asha.GET("/api/v1/enquiries").Text, `"status":"queued"`)
 	}, time.Minute, 200*time.Millisecond) // she may ask so often
 	return asha

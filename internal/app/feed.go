@@ -56,7 +56,8 @@ func (s *System) openFeed() (*forwarding, error) {
 		return nil, err
 	}
 	return &forwarding{broker: broker, Feed: feedreact.New(feedreact.Config{
-		Store: s.Store, Pool: s.Pool, Broker: broker, Refused: refusedMessage, Topic: topic, FromNow: o.FeedFrom == "now", Program: Version, Log: s.Log, Silent: s.Settings.TakeOver,
+		Store: s.Store, Pool: s.Pool, Broker: broker, Refused: refusedMessage, Topic: topic, FromNow: o.FeedFrom == "now", Program: Version,
+		Log: s.Log, Silent: s.Settings.TakeOver,
 	})}, nil
 }
 

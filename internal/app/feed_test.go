@@ -91,7 +91,8 @@ func TestBrokerGetsEventsOnceInOrderDespiteKills(t *testing.T) {
 		l.At(nodes[0].URL, nodes[1].URL)
 		before := l.Answered.Load()
 		broker.Stop()
-		require.Eventually(t, func() bool { return l.Answered.Load() > before+40 }, time.Minute, 10*time.Millisecond, "writes do not wait for the broker")
+		require.Eventually(t, func() bool { return l.Answered.Load() > before+40 }, time.Minute, 10*time.Millisecond,
+			"writes do not wait for the broker")
 		broker.Start()
 		lives := nodes[1-forwards]
 		l.At(lives.URL)
@@ -136,7 +137,9 @@ func TestParkedFeedIsReportedAndSkipped(t *testing.T) {
 		return strings.Contains(c.GET("/readyz").Text, `"feed":{"state":"parked"`)
 	}, takenOverTimeout, 10*time.Millisecond)
 	require.Contains(t, apptest.Readiness(t, c).Text, "NATS takes messages of 4096 bytes at most (max_payload)")
-	require.Eventually(t, func() bool { return strings.Contains(c.GET("/metrics").Text, "bahi_feed_parked 1") }, time.Minute, 10*time.Millisecond) // noted a moment later
+	// noted a moment later
+	require.Eventually(t, func() bool { return strings.Contains(c.GET("/metrics").Text, "bahi_feed_parked 1") }, time.Minute,
+		10*time.Millisecond)
 	require.Contains(t, tool("status"), "parked")
 
 	var parked []opsview.Parked
@@ -171,7 +174,8 @@ func TestKafkaGetsEveryEventOfAStreamInOrder(t *testing.T) {
 	for _, e := range log {
 		want[e.Stream] = append(want[e.Stream], e.ID)
 	}
-	reader, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.ConsumeTopics("books.events"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	reader, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.ConsumeTopics("books.events"),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	require.NoError(t, err)
 	defer reader.Close()
 	for n := 0; n < len(log); {

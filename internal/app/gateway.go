@@ -53,7 +53,8 @@ func (c GatewaySettings) Listen(ctx context.Context) (net.Listener, error) {
 }
 
 // ServeWithGateway runs serve and the gateway, if it has a listener. When one ends, it ends the other.
-func (c GatewaySettings) ServeWithGateway(ctx context.Context, sys *System, listener net.Listener, key string, serve func(context.Context) error) error {
+func (c GatewaySettings) ServeWithGateway(ctx context.Context, sys *System, listener net.Listener, key string,
+	serve func(context.Context) error) error {
 	if listener == nil {
 		return serve(ctx)
 	}
@@ -145,7 +146,8 @@ func CheckForeign(stream string, e event.Proposed) error {
 	case known:
 		return fmt.Errorf("%s is an event of Bahi, which clients do not append", e.Type)
 	case notText.Match(aside.ReplaceAll(e.Meta, nil)):
-		return fmt.Errorf("the metadata of %s have a NUL in them, or half of a character, and the log could not be searched by them any more", e.Type)
+		return fmt.Errorf("the metadata of %s have a NUL in them, or half of a character, and the log could not be searched by them any more",
+			e.Type)
 	case event.More(e.Meta) > 0:
 		return fmt.Errorf("the metadata of %s have \"more\", which only transactions of Bahi have", e.Type)
 	default:

@@ -40,7 +40,8 @@ func TestTheGatewayIsForOperatorsOnly(t *testing.T) {
 	_, found, err := log.Last(t.Context(), "apikey-"+member.ID)
 	require.NoError(t, err)
 	require.True(t, found, "the gateway serves the same log")
-	err = log.Append(t.Context(), "orders-1", -1, []event.Proposed{{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)}})
+	err = log.Append(t.Context(), "orders-1", -1,
+		[]event.Proposed{{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`{}`), Meta: []byte(`{}`)}})
 	require.ErrorContains(t, err, "BAHI_GATEWAY_WRITE")
 }
 

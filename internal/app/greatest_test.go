@@ -83,10 +83,12 @@ func fromGateway(t *testing.T, o *apptest.Server) (g *apitest.Client, message fu
 	t.Helper()
 	token, err := os.ReadFile(filepath.Join(o.Sys.Settings.Data, "keys", "gateway.token"))
 	require.NoError(t, err)
-	return o.Anonymous().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json"), func(id, text string) string {
-		return fmt.Sprintf(`{"app":"WorkshopApp","type":"message","timestamp":%d,"payload":{"id":%q,"source":"919812345678","type":"text","payload":{"text":%q},"sender":{"name":"Asha"}}}`,
-			time.Now().UnixMilli(), id, text)
-	}
+	return o.Anonymous().With("X-Gateway-Token", strings.TrimSpace(string(token)), "Content-Type", "application/json"),
+		func(id, text string) string {
+			return fmt.Sprintf(`{"app":"WorkshopApp","type":"message","timestamp":%d,"payload":{"id":%q,"source":"919812345678","type":"text",`+
+				`"payload":{"text":%q},"sender":{"name":"Asha"}}}`,
+				time.Now().UnixMilli(), id, text)
+		}
 }
 
 // judged waits for the verdicts of an endpoint's calls, the newest first.

@@ -28,7 +28,8 @@ type hookSettings struct {
 // conversing returns the endpoints of networks.
 func (s *System) conversing(ctx context.Context, proof chatgateway.Proof) ([]webhooks.Endpoint, error) {
 	o := s.Settings.Outside.hookSettings
-	k := &webhooks.Conversations{MessageService: s.Messages, ChannelSecrets: s.Messages, Gateway: proof, Social: o.SocialSecrets, Verify: o.SocialVerify, Now: time.Now}
+	k := &webhooks.Conversations{MessageService: s.Messages, ChannelSecrets: s.Messages, Gateway: proof, Social: o.SocialSecrets,
+		Verify: o.SocialVerify, Now: time.Now}
 	k.Notices, k.Own = s.notices, s.Settings.Outside.ChatSender
 	if k.Verify == "" {
 		var err error

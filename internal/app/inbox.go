@@ -70,7 +70,8 @@ func (s inboxJobs) Add(ctx context.Context, tx pgx.Tx, calls []uuid.UUID) error 
 // SayTokens says where the tokens are that an earlier start made.
 func (s *System) SayTokens() {
 	if len(s.tokens) > 0 {
-		s.Log.Info("tokens of webhooks, made by an earlier start", "in", filepath.Join(s.Settings.Data, "keys", "*.token"), "of", strings.Join(s.tokens, ", "))
+		s.Log.Info("tokens of webhooks, made by an earlier start", "in", filepath.Join(s.Settings.Data, "keys", "*.token"), "of",
+			strings.Join(s.tokens, ", "))
 	}
 }
 

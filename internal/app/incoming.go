@@ -69,7 +69,8 @@ func (s *System) webhooks(ctx context.Context) ([]webhooks.Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	proof := chatgateway.Proof{Token: o.WebhookToken, HMACSecret: o.WebhookSecret, HMACHeader: o.WebhookHeader, PublicURL: o.PublicURL, Addresses: who.addresses}
+	proof := chatgateway.Proof{Token: o.WebhookToken, HMACSecret: o.WebhookSecret, HMACHeader: o.WebhookHeader, PublicURL: o.PublicURL,
+		Addresses: who.addresses}
 	if !proof.Configured() {
 		if proof.Token, err = s.webhookSecret(ctx, "gateway"); err != nil {
 			return nil, err

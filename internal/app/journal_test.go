@@ -78,7 +78,8 @@ func TestALogIsCopiedToAJournalAndServedWithIt(t *testing.T) {
 	clerk := before.Client()
 	account := apptest.Open(clerk, "HDFC")
 	apptest.Post(clerk, account, apptest.Deposit("2025-03-01", "12.5"))
-	clerk.POST(apptest.Ledger(account, "/rows"), `{"rows":[{"date":"2025-03-02","in_entries":[{"amount":1}]},{"date":"2025-03-03","in_entries":[{"amount":2}]}]}`).Status(201)
+	clerk.POST(apptest.Ledger(account, "/rows"), `{"rows":[{"date":"2025-03-02","in_entries":[{"amount":1}]},{"date":"2025-03-03",`+
+		`"in_entries":[{"amount":2}]}]}`).Status(201)
 	want := map[string]string{}
 	for _, path := range []string{"/banks", apptest.Ledger(account)} {
 		want[path] = clerk.GET(path).Status(200).Text

@@ -31,7 +31,8 @@ func (s *System) openKhatas() {
 	s.Tools = &ocrtools.Locator{Log: s.Log, Off: o.OCR == "off"}
 	reader := ocr.New(func(ctx context.Context) (ocr.Tools, error) {
 		t, err := s.Tools.Tools(ctx)
-		return ocr.Tools{Tesseract: t.Tesseract, Languages: t.Languages, PDFInfo: t.PDFInfo, PDFToText: t.PDFToText, PDFToPPM: t.PDFToPPM, Env: t.Env}, err
+		return ocr.Tools{Tesseract: t.Tesseract, Languages: t.Languages, PDFInfo: t.PDFInfo, PDFToText: t.PDFToText, PDFToPPM: t.PDFToPPM,
+			Env: t.Env}, err
 	}, o.OCRPages)
 	reader.Within = o.OCRWithin
 	s.Khatas = &ledgercmd.Khatas{
@@ -73,7 +74,8 @@ type scanner struct{ reader *ocr.Reader }
 func (s scanner) Check(file []byte) (string, error) { return ocr.Check(file) }
 
 // Read implements the commands' Scanner.
-func (s scanner) Read(ctx context.Context, workspace uuid.UUID, wait time.Duration, file []byte, each func(ledgercmd.ScannedPage) error) error {
+func (s scanner) Read(ctx context.Context, workspace uuid.UUID, wait time.Duration, file []byte,
+	each func(ledgercmd.ScannedPage) error) error {
 	return s.reader.Read(ctx, jail.Owner{ID: workspace, Wait: wait}, file, func(p ocr.Page) error {
 		return each(ledgercmd.ScannedPage{Page: p.Page, Number: p.Number, Of: p.Of, Image: p.Image})
 	})

@@ -48,8 +48,10 @@ type marketplaceSettings struct {
 // crm returns the client of the crm.
 func (m *marketplaceSettings) crm(exceptions egress.Allowlist) (*crm.Client, error) {
 	return crm.New(crm.Settings{
-		URL: m.CRMURL, Dialect: m.CRMDialect, Pointer: m.CRMPointer, Token: m.CRMToken, Scheme: m.CRMScheme, TokenURL: m.CRMTokenURL, RefreshToken: m.CRMRefreshToken,
-		ClientID: m.CRMClientID, ClientSecret: m.CRMClientSecret, AccessKey: m.CRMAccessKey, SecretKey: m.CRMSecretKey, Client: exceptions.Client(), Now: time.Now,
+		URL: m.CRMURL, Dialect: m.CRMDialect, Pointer: m.CRMPointer, Token: m.CRMToken, Scheme: m.CRMScheme, TokenURL: m.CRMTokenURL,
+		RefreshToken: m.CRMRefreshToken,
+		ClientID:     m.CRMClientID, ClientSecret: m.CRMClientSecret, AccessKey: m.CRMAccessKey, SecretKey: m.CRMSecretKey,
+		Client: exceptions.Client(), Now: time.Now,
 	})
 }
 
@@ -85,7 +87,8 @@ func (s *System) openMarketplace(networks *chat.Networks, exceptions egress.Allo
 func (s *System) marketplaceRoutes() *marketplacehttp.Routes {
 	o := &s.Settings.Outside
 	r := &marketplacehttp.Routes{
-		Commands: s.Commands, Views: s.Marketplace, Frontend: o.FrontendURL, Log: logFeed{s.Store}, Evidence: s.Messaging, Mailed: s.Accounts.Credentials.Mailed,
+		Commands: s.Commands, Views: s.Marketplace, Frontend: o.FrontendURL, Log: logFeed{s.Store}, Evidence: s.Messaging,
+		Mailed:    s.Accounts.Credentials.Mailed,
 		KnownOnly: o.ContactsKnown, AnyGSTIN: o.AnyGSTIN,
 	}
 	if s.lookup != nil {
@@ -188,7 +191,8 @@ func (n noticed) Captured(ctx context.Context, skip, limit int) ([]opshttp.Messa
 
 // captureNotices adds what companies and the crm were sent to the operators' outbox.
 func (s *System) captureNotices(to map[string]opshttp.Captured) {
-	for port, sandboxed := range map[enquiry.Port]bool{enquiry.Chat: s.Settings.Outside.ChatURL == "", enquiry.CRM: s.Settings.Outside.CRMURL == ""} {
+	for port, sandboxed := range map[enquiry.Port]bool{enquiry.Chat: s.Settings.Outside.ChatURL == "",
+		enquiry.CRM: s.Settings.Outside.CRMURL == ""} {
 		sent := enquiry.Done
 		if sandboxed {
 			sent = "kept"

@@ -45,8 +45,10 @@ func TestCompaniesAreToldByATemplateWhereThereIsOne(t *testing.T) {
 	require.NoError(t, err)
 	for range 2 { // a template is not used up
 		require.NoError(t, sender.Chat(t.Context(), "enq_1", "919812345678", "A new enquiry", values))
-		require.JSONEq(t, `{"messaging_product":"chat-network","recipient_type":"individual","to":"919812345678","type":"template","biz_opaque_callback_data":"enq_1",
-			"template":{"name":"new_enquiry","language":{"code":"en_IN"},"components":[{"type":"body","parameters":[{"type":"text","text":"Asha Mills"},{"type":"text","text":"Ravi"}]}]}}`, said)
+		require.JSONEq(t, `{"messaging_product":"chat-network","recipient_type":"individual","to":"919812345678","type":"template",`+
+			`"biz_opaque_callback_data":"enq_1",
+			"template":{"name":"new_enquiry","language":{"code":"en_IN"},"components":[{"type":"body","parameters":[{"type":"text","text":"Asha `+
+			`Mills"},{"type":"text","text":"Ravi"}]}]}}`, said)
 	}
 	for _, wrong := range []string{"new_enquiry", ":en", "new_enquiry:"} {
 		_, err := app.EnquiryTemplate(wrong)

@@ -37,7 +37,8 @@ type projectionMetrics struct {
 // projectionGauges are the gauges of each projection, buildGauges those of each running rebuild.
 var (
 	projectionGauges = []gauge[opsview.Projection]{
-		{"position", "Position of the log up to which the projection has come.", func(p opsview.Projection) float64 { return float64(p.Position) }},
+		{"position", "Position of the log up to which the projection has come.",
+			func(p opsview.Projection) float64 { return float64(p.Position) }},
 		{"lag_events", "Events of the log that are not in the tables yet.", func(p opsview.Projection) float64 { return float64(p.LagEvents) }},
 		{"lag_seconds", "How long the oldest of them has been in the log.", func(p opsview.Projection) float64 { return p.LagSeconds }},
 		{"parked", "1 while an error has stopped the projection.", func(p opsview.Projection) float64 { return one(p.LastError != nil) }},

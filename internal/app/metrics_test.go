@@ -86,7 +86,8 @@ func TestMetricsReportProjectionsUntilTheDatabaseIsAway(t *testing.T) {
 		require.NoError(t, err)
 	}
 	sql(`insert into log.event (position, revision, recorded_at, id, open_ended, stream, type, data, meta)
-		select n, n, now() - interval '1 minute', gen_random_uuid(), false, 'follower-users', 'EventSkipped', json_build_object('version', version), '{}'
+		select n, n, now() - interval '1 minute', gen_random_uuid(), false, 'follower-users', 'EventSkipped', json_build_object('version',
+			version), '{}'
 		from generate_series((select log.head()) + 1, (select log.head()) + 3) n, projection.generation where name = 'users' and live`)
 	sql(`insert into projection.generation (name, generation, version, ddl_sha256, store_id, phase, total, position, rate)
 		select name, 90, version, '', store_id, 'filling', 50, 20, 4 from projection.generation where name = 'users' and live`)

@@ -53,13 +53,15 @@ func (s *System) openNetworks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.channels = &messagingcmd.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log, Renewing: &singleflight.Group{},
-		Deliver: func(ctx context.Context, channel int64) error { return s.Inbox.Deliver(ctx, channel) }}
+	s.channels = &messagingcmd.Channels{Commands: s.Commands, Secrets: s.Vault, Networks: networks, Within: o.AskWithin, Log: s.Log,
+		Renewing: &singleflight.Group{},
+		Deliver:  func(ctx context.Context, channel int64) error { return s.Inbox.Deliver(ctx, channel) }}
 	if address := s.Settings.Outside.PublicURL; strings.HasPrefix(address, "https://") {
 		s.channels.Hooks = address + "/api/webhook/"
 	}
 	s.Templates = &messagingcmd.Templates{Channels: s.channels, Listed: s.Messaging}
-	s.Messages = &messagingcmd.Messages{Channels: s.channels, Templates: s.Templates, Known: s.Messaging, Sandboxed: networks.Sandboxed, Files: s.Blobs, Windows: &messagingcmd.ReplyWindows{}}
+	s.Messages = &messagingcmd.Messages{Channels: s.channels, Templates: s.Templates, Known: s.Messaging, Sandboxed: networks.Sandboxed,
+		Files: s.Blobs, Windows: &messagingcmd.ReplyWindows{}}
 	key, err := s.Vault.Named(ctx, "web-chat", KeySize)
 	if err != nil {
 		return err

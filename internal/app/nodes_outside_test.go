@@ -91,7 +91,8 @@ func TestAnAnswerWhoseProcessDiesIsGivenByAnother(t *testing.T) {
 	c := o.serving[0].Client()
 	var channel messagingview.Channel
 	c.POST("/api/channels", `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"Shop"}}`).Status(201).JSON(&channel)
-	c.POST("/api/bots", fmt.Sprintf(`{"name":"Asha","description":"Answers customers","systemPrompt":"Be polite.","channelIds":[%d]}`, channel.ID)).Status(201)
+	c.POST("/api/bots", fmt.Sprintf(`{"name":"Asha","description":"Answers customers","systemPrompt":"Be polite.","channelIds":[%d]}`,
+		channel.ID)).Status(201)
 	o.sends(func() string { return `{"status":"submitted","messageId":"reply"}` })
 	const call = "/api/webhooks/gateway/incoming_msg?token=" + gatewayToken
 	c.With("Authorization", "").POST(call, `{"app":"Shop","version":2,"type":"message","payload":{

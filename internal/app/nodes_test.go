@@ -126,14 +126,16 @@ func failOver(t *testing.T, n *nodes) {
 		n.serving[dies].Kill()
 		position := n.serving[lives].Client().POST("/bank", `{"name":"Opened by the other"}`).Status(201).Header("Bahi-Position")
 		survivor := n.serving[lives].Client().With("Bahi-Min-Position", position)
-		require.Eventually(t, func() bool { return survivor.GET("/banks").Response.StatusCode == http.StatusOK }, takenOverTimeout, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return survivor.GET("/banks").Response.StatusCode == http.StatusOK }, takenOverTimeout,
+			10*time.Millisecond)
 		t.Logf("round %d: the other node has folded what was written after %v", round, time.Since(died).Round(time.Millisecond))
 		l.At(n.url(lives))
 		looking.At(n.url(lives))
 		looking.MayBeAway.Store(false)
 
 		n.register(lives, fmt.Sprintf("third-%d@example.com", round))
-		require.Eventually(t, func() bool { return n.signed(lives) > signed }, takenOverTimeout, 20*time.Millisecond, "the other node signs checkpoints")
+		require.Eventually(t, func() bool { return n.signed(lives) > signed }, takenOverTimeout, 20*time.Millisecond,
+			"the other node signs checkpoints")
 		looking.After(ctx, 30)
 		cancel()
 		<-written

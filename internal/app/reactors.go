@@ -34,7 +34,8 @@ func (s *System) workers() reactors.Workers {
 		Frontend: s.Settings.Outside.FrontendURL, Admin: s.Settings.Outside.AdminEmail, Zone: zone, Log: s.Log,
 	}
 	return slices.Concat(writing.Workers(), s.Eraser().Workers(), reactors.Workers{accessreact.Sweeps(s.Accounts.Credentials)},
-		inboxreact.Workers(s.Inbox), s.confirming.Workers(), s.notices.Workers(), (&messagingreact.Player{Commands: s.Commands, Keep: s.Messages.StoreFile}).Workers(),
+		inboxreact.Workers(s.Inbox), s.confirming.Workers(), s.notices.Workers(),
+		(&messagingreact.Player{Commands: s.Commands, Keep: s.Messages.StoreFile}).Workers(),
 		s.bots.knowledge.Workers(), s.bots.answers.Workers(), s.reading().Workers(), s.Campaigns.Workers(),
 		messagingreact.HookWorkers(s.HookChannels))
 }

@@ -60,7 +60,8 @@ func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 	if err := r.untilUnseen(ctx, s); err != nil {
 		return nil, err
 	}
-	if _, err := s.conn.Exec(ctx, `select set_config('lock_timeout', $1, false)`, strconv.FormatInt(lockTimeout.Milliseconds(), 10)); err != nil {
+	if _, err := s.conn.Exec(ctx, `select set_config('lock_timeout', $1, false)`,
+		strconv.FormatInt(lockTimeout.Milliseconds(), 10)); err != nil {
 		return nil, err
 	}
 	rows, _ := s.conn.Query(ctx, `
@@ -91,7 +92,8 @@ func (r Remains) Scrub(ctx context.Context) (denied []string, err error) {
 }
 
 // rewrite rewrites a table without its dead rows. VACUUM keeps rows that a transaction may still see, and reports success, so rewrite
-// reads VACUUM's output: a transaction that began after untilUnseen can have an older snapshot if another database's transaction is running.
+// reads VACUUM's output: a transaction that began after untilUnseen can have an older snapshot if another database's transaction is
+// running.
 func (r Remains) rewrite(ctx context.Context, s *scrubbing, what, table string) error {
 	for range maxWrites {
 		s.kept = 0
@@ -174,7 +176,8 @@ func (r Remains) untilUnseen(ctx context.Context, s *scrubbing) error {
 		now    string
 		seeing bool
 	)
-	err := s.conn.QueryRow(ctx, `select pg_current_xact_id()::xid::text, pg_has_role(current_user, 'pg_read_all_stats', 'usage')`).Scan(&now, &seeing)
+	err := s.conn.QueryRow(ctx, `select pg_current_xact_id()::xid::text, pg_has_role(current_user, 'pg_read_all_stats', 'usage')`).Scan(&now,
+		&seeing)
 	if err != nil {
 		return err
 	}

@@ -51,8 +51,10 @@ func (s *System) Api(key string, limiting api.Limiting, metrics prometheus.Regis
 			// It has no prefix: an operator may choose any key.
 			{Authenticator: &accesscmd.KeyRing{Commands: s.Commands, Admin: key, Home: s.Home, Now: time.Now}},
 		},
-		Admit: s.admit, Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: spool, Secure: strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
-		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams, Whole: api.BufferLimits{AtOnce: s.Settings.Outside.AtOnce, Files: s.Settings.Outside.Files},
+		Admit: s.admit, Workspaces: s.ring, Limiting: limiting, Origins: origins, Spool: spool,
+		Secure:  strings.HasPrefix(s.Settings.Outside.PublicURL, "https:"),
+		Recheck: s.Settings.Outside.Recheck, Streams: s.Settings.Outside.Streams,
+		Whole:    api.BufferLimits{AtOnce: s.Settings.Outside.AtOnce, Files: s.Settings.Outside.Files},
 		Classify: Classify, Log: s.Log, Metrics: metrics, Tracer: tracer,
 	})
 	s.routes(a, metrics)
@@ -124,7 +126,8 @@ func (s *System) work(background, serving context.Context, running *sync.WaitGro
 	running.Go(func() { failed <- s.queue.Run(serving) }) // it takes its time to stop, beside the requests
 }
 
-// WithWorkers does what a command writes beside all work that follows from it, and waits until the tables have it. A server that runs has a part of the work.
+// WithWorkers does what a command writes beside all work that follows from it, and waits until the tables have it. A server that runs has a
+// part of the work.
 func (s *System) WithWorkers(ctx context.Context, do func(context.Context) error) error {
 	if err := s.Reacting.Place(ctx, AllReactors()...); err != nil {
 		return err
@@ -178,7 +181,8 @@ func Classify(err error) *fault.Error {
 	case isServer && server.Code == diskFull:
 		return fault.New(fault.Unavailable, "The database's disk is full: nothing is stored until it has space, then try again")
 	case errors.Is(err, eventstore.ErrInDoubt):
-		return fault.New(fault.Unavailable, "The log went away before it answered: ask again with the same Idempotency-Key, or look whether it is there")
+		return fault.New(fault.Unavailable, "The log went away before it answered: ask again with the same Idempotency-Key, or look whether it "+
+			"is there")
 	case errors.Is(err, eventstore.ErrUnavailable), errors.Is(err, readmodels.ErrNotBuilt), errors.Is(err, blob.ErrUnavailable),
 		isConnecting && connecting != nil, isNetwork && !isDisk && network != nil, errors.Is(err, context.DeadlineExceeded),
 		errors.Is(err, pgconn.ErrConnClosed), errors.Is(err, io.ErrUnexpectedEOF), // Postgres disconnected in the middle of an answer

@@ -47,7 +47,8 @@ import (
 // AllProjections returns the projections of this program.
 func AllProjections() []*projections.Projection {
 	return []*projections.Projection{
-		ledgerproj.Books, ledgerproj.Orders, ledgerproj.OrderDrafts, ledgerproj.Khatas, accessproj.APIKeys, accessproj.Users, accessproj.Workspaces, accessproj.PendingErasures, accessproj.Plans,
+		ledgerproj.Books, ledgerproj.Orders, ledgerproj.OrderDrafts, ledgerproj.Khatas, accessproj.APIKeys, accessproj.Users,
+		accessproj.Workspaces, accessproj.PendingErasures, accessproj.Plans,
 		marketplaceproj.Companies, marketplaceproj.Products, marketplaceproj.Contacts, marketplaceproj.Enquiries,
 		messagingproj.Channels, messagingproj.Contacts, messagingproj.Messages, messagingproj.Templates,
 		messagingproj.Bots, messagingproj.BotAnswers, messagingproj.Campaigns, auditproj.Tree,
@@ -251,7 +252,8 @@ func (s *System) ByOperator(workspace uuid.UUID) commands.Request {
 // Build returns the build of a projection on this system.
 func (s *System) Build(p *projections.Projection) projections.Build {
 	return projections.Build{
-		Store: s.Store, Config: s.Pool.Config().ConnConfig.Copy(), Projection: p, Reveal: s.Vault.OpenPersonal, Log: s.Log, Program: Version, Now: time.Now,
+		Store: s.Store, Config: s.Pool.Config().ConnConfig.Copy(), Projection: p, Reveal: s.Vault.OpenPersonal, Log: s.Log, Program: Version,
+		Now: time.Now,
 	}
 }
 

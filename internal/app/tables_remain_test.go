@@ -49,9 +49,10 @@ func TestScrubRewritesEveryTableWithPersonalValues(t *testing.T) {
 		projections.On(func(b *projections.Batch, e event.Recorded[user.Registered]) {
 			b.Exec(`insert into page values ($1, $2)`, e.StreamID(), e.Data.Email)
 		}))
-	hours := projections.Define("hours", 1, `create table hour (id uuid)`, projections.On(func(b *projections.Batch, e event.Recorded[session.SignedIn]) {
-		b.Exec(`insert into hour values ($1)`, e.StreamID())
-	}))
+	hours := projections.Define("hours", 1, `create table hour (id uuid)`,
+		projections.On(func(b *projections.Batch, e event.Recorded[session.SignedIn]) {
+			b.Exec(`insert into hour values ($1)`, e.StreamID())
+		}))
 	require.True(t, diary.Personal())
 	require.False(t, hours.Personal())
 	o.Person("asha@example.com")
@@ -65,7 +66,8 @@ func TestScrubRewritesEveryTableWithPersonalValues(t *testing.T) {
 		denied []string
 		err    error
 	)
-	for tries := 0; tries == 0 || tries < 20 && err != nil && strings.Contains(err.Error(), "lock timeout"); tries++ { // retries, as its job does
+	// retries, as its job does
+	for tries := 0; tries == 0 || tries < 20 && err != nil && strings.Contains(err.Error(), "lock timeout"); tries++ {
 		denied, err = app.Remains{System: o.Sys, Projections: all}.Scrub(t.Context())
 	}
 	require.NoError(t, err)

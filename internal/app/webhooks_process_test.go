@@ -32,7 +32,8 @@ func TestKilledProcessLosesAndRepeatsNoMessage(t *testing.T) {
 	require.NoError(t, err)
 	const messages, killAfter = 60, 30
 	send := func(url string, i int) bool {
-		body := fmt.Sprintf(`{"type":"message","payload":{"id":"m%d","source":"919812345678","type":"text","payload":{"text":"payal %d gm"}}}`, i, i+5)
+		body := fmt.Sprintf(`{"type":"message","payload":{"id":"m%d","source":"919812345678","type":"text","payload":{"text":"payal %d gm"}}}`,
+			i, i+5)
 		r, err := http.Post(url+"/gateway_incoming_webhook?token="+strings.TrimSpace(string(token)), "application/json", strings.NewReader(body))
 		if err != nil {
 			return false

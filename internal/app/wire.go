@@ -44,8 +44,9 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		Proofs: s.Proofs, Scans: s.Khatas, Companies: s.Marketplace,
 	}).Register()
 	people := &accesshttp.Routes{
-		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio, Companies: s.Marketplace,
-		Frontend: s.Settings.Outside.FrontendURL, Fragment: s.Settings.Outside.Fragment, Now: time.Now, Log: s.Log,
+		API: a, Commands: s.Commands, Views: s.Access, Accounts: s.Accounts, Entrance: s.ring, Pictures: s.Blobs, Studio: s.studio,
+		Companies: s.Marketplace,
+		Frontend:  s.Settings.Outside.FrontendURL, Fragment: s.Settings.Outside.Fragment, Now: time.Now, Log: s.Log,
 	}
 	if s.Provider != nil {
 		people.Provider = s.Provider
@@ -58,7 +59,8 @@ func (s *System) routes(a *api.API, metrics prometheus.Registerer) {
 		API: a, Commands: s.Commands, Views: s.Messaging, Networks: s.channels, Messages: s.Messages, ChatTemplates: s.Templates,
 		Files: s.Blobs, Live: s.live,
 		Draw: s.drawPicture, Visitors: s.visitors,
-		Campaign: messaginghttp.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone, Now: time.Now,
+		Campaign: messaginghttp.CampaignsConfig{Flows: s.Campaigns.Campaigns}, Flows: s.bots.flows, Engine: s.bots.engine, Zone: zone,
+		Now: time.Now,
 	}).Register()
 	(&audithttp.Routes{
 		API: a, Events: &auditview.Events{Log: s.Proofs.Log, Search: &opsview.Events{DB: s.Pool}, Reveal: s.Vault.OpenPersonal}, Proofs: s.Proofs,
@@ -105,7 +107,8 @@ func (c captured) Captured(ctx context.Context, skip, limit int) ([]opshttp.Mess
 		if err != nil {
 			return nil, 0, err
 		}
-		messages = append(messages, opshttp.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: m.Text, At: k.SentAt, Status: "kept"})
+		messages = append(messages, opshttp.Message{ID: k.Name, Time: k.SentAt, To: k.To.Address, Subject: k.Subject, Text: m.Text,
+			At: k.SentAt, Status: "kept"})
 	}
 	return messages, total, nil
 }

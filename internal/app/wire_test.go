@@ -30,10 +30,12 @@ func TestStateOfAProjectionAndItsCause(t *testing.T) {
 		{projections.Status{Error: full}, false, "building", "the database's disk is full"},
 		{projections.Status{Ready: true, Generation: 1, Error: unknown, Parked: true}, false, "parked", unknown},
 		{
-			projections.Status{Ready: true, Generation: 1, Error: "event BankRowAdded at position 7: cannot read asha@example.com", Parked: true}, false,
+			projections.Status{Ready: true, Generation: 1, Error: "event BankRowAdded at position 7: cannot read asha@example.com", Parked: true},
+			false,
 			"parked", "event BankRowAdded at position 7 cannot be applied",
 		},
-		{projections.Status{Ready: true, Generation: 1, Error: "connect to db.internal"}, false, "waiting", "it is tried again; the log of the process says why"},
+		{projections.Status{Ready: true, Generation: 1, Error: "connect to db.internal"}, false, "waiting",
+			"it is tried again; the log of the process says why"},
 	} {
 		require.Equal(t, c.state, app.StateOf(c.status, c.paused), "%+v", c.status)
 		require.Equal(t, c.cause, app.CauseOf(c.status), "%+v", c.status)

@@ -176,7 +176,8 @@ func TestCheckpointsAreCopiedToAFolderAndToTheLog(t *testing.T) {
 	}
 	c, err := tlog.ParseCheckpoint([]byte(newest))
 	require.NoError(t, err)
-	require.Contains(t, strings.Join(files, " "), "/"+strings.Repeat("0", 20-len(strconv.FormatUint(c.Size, 10)))+strconv.FormatUint(c.Size, 10))
+	require.Contains(t, strings.Join(files, " "),
+		"/"+strings.Repeat("0", 20-len(strconv.FormatUint(c.Size, 10)))+strconv.FormatUint(c.Size, 10))
 }
 
 // Kills at any moment leave no wrong signature, and the next process continues at the end of the log.
@@ -260,9 +261,12 @@ func TestInvalidAuditSettingsAreRefused(t *testing.T) {
 	url := apptest.Database(t)
 	for want, set := range map[string]func(*app.Settings){
 		"BAHI_AUDIT_WITNESS wants BAHI_AUDIT_WITNESS_KEY": func(s *app.Settings) { s.AuditWitness = "http://127.0.0.1:1" },
-		"BAHI_AUDIT_WITNESS_KEY: ":                        func(s *app.Settings) { s.AuditWitness, s.AuditWitnessKey = "http://127.0.0.1:1", "x" },
-		"BAHI_AUDIT_COPIES: ":                             func(s *app.Settings) { s.AuditCopies = []string{"ftp://safe"} },
-		"BAHI_AUDIT_KEY: expected base64":                 func(s *app.Settings) { s.AuditKey = "AAAA" },
+		"BAHI_AUDIT_WITNESS_KEY: ": func(s *app.Settings) {
+			s.AuditWitness, s.AuditWitnessKey = "http://127.0.0.1:1",
+				"x"
+		},
+		"BAHI_AUDIT_COPIES: ":             func(s *app.Settings) { s.AuditCopies = []string{"ftp://safe"} },
+		"BAHI_AUDIT_KEY: expected base64": func(s *app.Settings) { s.AuditKey = "AAAA" },
 	} {
 		with := apptest.Settings(t, url)
 		set(&with)

@@ -141,7 +141,8 @@ func TestAListOfErasuresThatCannotBeReadIsRefused(t *testing.T) {
 		require.Equal(t, 1, status)
 		require.Contains(t, wrong, "bahi: read the list of erasures: ")
 	}
-	require.NoError(t, os.WriteFile(list, []byte(`[{"subject":"user-0f0e0d0c-0b0a-4908-8706-050403020100","at":"2026-01-02T03:04:05Z"}]`), 0o600))
+	require.NoError(t, os.WriteFile(list, []byte(`[{"subject":"user-0f0e0d0c-0b0a-4908-8706-050403020100","at":"2026-01-02T03:04:05Z"}]`),
+		0o600))
 	out, wrong, status := apptest.Attached(t, o, "vault", "erasures", "apply", list)
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, "1 of 1 were erased once more\n", out)

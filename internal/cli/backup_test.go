@@ -193,7 +193,8 @@ func TestBackupAndRestoreRefuseNonEmptyTargets(t *testing.T) {
 	apptest.Denied(t, o.Database, "bahi: the folder "+dir+" is not empty: name another one", "backup", dir)
 	apptest.Denied(t, o.Database, "bahi: another Bahi has ", "restore", dir)
 	o.Stop()
-	apptest.Denied(t, o.Database, "bahi: the database is not empty: it has the schemas account, audit, inbox, knowledge, log, projection, reactor, river, vault.", "restore", dir)
+	apptest.Denied(t, o.Database, "bahi: the database is not empty: it has the schemas account, audit, inbox, knowledge, log, projection, "+
+		"reactor, river, vault.", "restore", dir)
 	apptest.Denied(t, pgtest.DB(t), "bahi: read the list of erasures: ", "restore", dir, "--erasures", filepath.Join(dir, "none.json"))
 	apptest.Denied(t, pgtest.DB(t), " is no backup: it has no manifest.json", "restore", t.TempDir())
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(dir), ".*"))
@@ -204,7 +205,8 @@ func TestBackupAndRestoreRefuseNonEmptyTargets(t *testing.T) {
 	data := t.TempDir()
 	for key, why := range map[string]string{
 		"": "bahi: there is no master key: give the one with the id ",
-		base64.StdEncoding.EncodeToString([]byte("another key, which opens nothing")): "bahi: this is another master key: it takes the one with the id ",
+		base64.StdEncoding.EncodeToString(
+			[]byte("another key, which opens nothing")): "bahi: this is another master key: it takes the one with the id ",
 	} {
 		cmd := apptest.Command(t, data, "restore", dir)
 		cmd.Env = append(cmd.Env, "BAHI_MASTER_KEY="+key)
@@ -240,7 +242,8 @@ func TestABackupThatIsInterruptedLeavesNothing(t *testing.T) {
 	require.Eventually(t, func() bool {
 		var waiting bool
 		err := o.Sys.Pool.QueryRow(t.Context(), `
-			select exists (select from pg_stat_activity where datname = current_database() and application_name = 'pg_dump' and wait_event_type = 'Lock')`).
+			select exists (select from pg_stat_activity where datname = current_database() and application_name = 'pg_dump'
+				and wait_event_type = 'Lock')`).
 			Scan(&waiting)
 		require.NoError(t, err)
 		return waiting
@@ -285,15 +288,20 @@ func TestABackupThatWasChangedIsNotRestored(t *testing.T) {
 			text[len(text)/2] ^= 1
 			return os.WriteFile(path, text, 0o600)
 		}),
-		"read the backup's manifest: ":                       change(backup.BackupManifest, func(path string) error { return os.Truncate(path, 30) }),
+		"read the backup's manifest: ": change(backup.BackupManifest,
+			func(path string) error { return os.Truncate(path, 30) }),
 		`this program restores a "bahi-backup" of version 1`: says(func(m *backup.Manifest) { m.Version = 2 }),
 		"does not name the database's dumps":                 says(func(m *backup.Manifest) { m.Files = m.Files[:1] }),
-		"names a file outside of the backup":                 says(func(m *backup.Manifest) { m.Files = append(m.Files, backup.BackupFile{File: "../../etc/passwd"}) }),
-		"it takes 99 or newer":                               says(func(m *backup.Manifest) { m.Postgres = "99.1" }),
+		"names a file outside of the backup": says(func(m *backup.Manifest) {
+			m.Files = append(m.Files,
+				backup.BackupFile{File: "../../etc/passwd"})
+		}),
+		"it takes 99 or newer": says(func(m *backup.Manifest) { m.Postgres = "99.1" }),
 	} {
 		apptest.Denied(t, database, why, "restore", dir)
 	}
-	apptest.Denied(t, database, "bahi: the restored log is not the one of the backup's manifest", "restore", says(func(m *backup.Manifest) { m.Head-- }))
+	apptest.Denied(t, database, "bahi: the restored log is not the one of the backup's manifest", "restore",
+		says(func(m *backup.Manifest) { m.Head-- }))
 }
 
 func TestPasswordsAreNotInPostgresProgramsArguments(t *testing.T) {
@@ -315,7 +323,8 @@ func TestProgramsOlderThanTheServerAreRefused(t *testing.T) {
 	t.Parallel()
 	db := &app.Database{Url: pgtest.DB(t)}
 	_, err := db.Tools(t.Context(), slog.New(slog.DiscardHandler), 99)
-	require.ErrorContains(t, err, "it takes those of 99 or newer: install them (on Debian: postgresql-client-99), or name their folder in BAHI_PG_BIN")
+	require.ErrorContains(t, err, "it takes those of 99 or newer: install them (on Debian: postgresql-client-99), or name their folder in "+
+		"BAHI_PG_BIN")
 	tools, err := db.Tools(t.Context(), slog.New(slog.DiscardHandler), 15)
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, tools.Programs.Major, 15)

@@ -27,7 +27,9 @@ func TestTheProgramExplainsItself(t *testing.T) {
 	require.Equal(t, 0, status)
 	require.Equal(t, "bahi v0-test\n", out)
 	for args, words := range map[string][]string{
-		"--help":                 {"Usage: bahi <command>", "serve", "events tail", "events show", "projections list", "projections rebuild", "apikey create", "apikey list", "apikey revoke", "user create", "user delete", "keys rotate", "vault erasures apply", "doctor", "version"},
+		"--help": {"Usage: bahi <command>", "serve", "events tail", "events show", "projections list", "projections rebuild",
+			"apikey create", "apikey list", "apikey revoke", "user create", "user delete", "keys rotate", "vault erasures apply", "doctor",
+			"version"},
 		"serve --help":           {"BAHI_ADDR", "BAHI_DATA", "DATABASE_URL", "BAHI_ADMIN_API_KEY", "BAHI_MASTER_KEY", "127.0.0.1:8080", "./data"},
 		"events tail --help":     {"--follow", "--lines"},
 		"apikey create --help":   {"--name", "--ledger", "--operator", "--expires-in"},
@@ -47,7 +49,8 @@ func TestTheProgramExplainsItself(t *testing.T) {
 	}
 	out, _, _ = apptest.Execute(t, apptest.Command(t, data, "audit", "verify", "--help"))
 	require.Regexp(t, `(?s)--store.*--checkpoint=FILE.*Settings that commands share:.*--data=`, out, "the command's own flags come first")
-	for _, args := range []string{"", "nonsense", "events show", "events show 1 --stream bank-1", "apikey create", "apikey revoke x", "doctor nonsense", "projections rebuild nonsense", "serve --addr"} {
+	for _, args := range []string{"", "nonsense", "events show", "events show 1 --stream bank-1", "apikey create", "apikey revoke x",
+		"doctor nonsense", "projections rebuild nonsense", "serve --addr"} {
 		_, wrong, status := apptest.Execute(t, apptest.Command(t, data, strings.Fields(args)...))
 		require.NotEqual(t, 0, status, args)
 		require.Contains(t, wrong, "bahi: ", args)
@@ -105,7 +108,8 @@ func TestKeysAreMadeListedAndRevokedFromTheShell(t *testing.T) {
 	require.Contains(t, wrong, "bahi: API key not found", "the key is another workspace's")
 	_, wrong, status = apptest.Attached(t, o, "apikey", "revoke", id[1], "--workspace", apptest.Home)
 	require.Equal(t, 0, status, wrong)
-	require.Eventually(t, func() bool { return till.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, time.Minute, 5*time.Millisecond,
+	require.Eventually(t, func() bool { return till.GET("/banks").Response.StatusCode == http.StatusUnauthorized }, time.Minute,
+		5*time.Millisecond,
 		"the server knows of the revocation")
 }
 
@@ -140,7 +144,8 @@ func TestDoctorFindsRowsThatTheLogDoesNotHave(t *testing.T) {
 	require.Equal(t, 0, status, wrong)
 	require.Equal(t, "03-01 12.5, 03-02 11.5", apptest.Balances(clerk, apptest.Ledger(account)), "the server reads the new tables")
 	position := clerk.POST(apptest.Ledger(account), apptest.Deposit("2025-03-03", "1")).Status(201).Header("Bahi-Position")
-	require.Equal(t, "03-01 12.5, 03-02 11.5, 03-03 12.5", apptest.Balances(clerk.With("Bahi-Min-Position", position), apptest.Ledger(account)))
+	require.Equal(t, "03-01 12.5, 03-02 11.5, 03-03 12.5",
+		apptest.Balances(clerk.With("Bahi-Min-Position", position), apptest.Ledger(account)))
 }
 
 func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
@@ -148,7 +153,8 @@ func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	data := pgtest.Dir(t)
 	apptest.EndCluster(t, data)
 	// A command that only reads makes no log in a folder that was named by mistake.
-	for _, args := range []string{"doctor", "events tail", "projections list", "audit key", "audit verify --store", "user list", "vault erasures export " + filepath.Join(t.TempDir(), "list")} {
+	for _, args := range []string{"doctor", "events tail", "projections list", "audit key", "audit verify --store", "user list",
+		"vault erasures export " + filepath.Join(t.TempDir(), "list")} {
 		_, wrong, status := apptest.Execute(t, apptest.Command(t, data, strings.Fields(args)...))
 		require.NotZero(t, status, args)
 		require.Contains(t, wrong, "bahi: no Bahi has run in the data folder "+data, args)
@@ -189,7 +195,8 @@ func TestDataFolderHasOneServerAndACleanShutdown(t *testing.T) {
 	slow, err := net.Dial("tcp", strings.TrimPrefix(p.URL, "http://"))
 	require.NoError(t, err)
 	defer slow.Close()
-	_, err = fmt.Fprintf(slow, "POST /bank HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nAuthorization: Bearer %s\r\n\r\n{", apptest.OperatorKey)
+	_, err = fmt.Fprintf(slow, "POST /bank HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\nAuthorization: Bearer %s\r\n\r\n{",
+		apptest.OperatorKey)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		return strings.Contains(p.Client().GET("/metrics").Status(200).Text, "bahi_http_requests_in_flight 2")

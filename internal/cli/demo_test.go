@@ -101,10 +101,11 @@ func filled(t *testing.T, o *apptest.Server, seed uint64, email string) *apitest
 	until, err := unit.ParseDate("2026-09-30")
 	require.NoError(t, err)
 	var last, all int64
-	f, err := demo.Fill(t.Context(), o.Sys, demo.Plan{Events: little, Seed: seed, Until: until, Email: email, Password: "kundan and meena"}, func(done, total int64) {
-		require.LessOrEqual(t, last, done)
-		last, all = done, total
-	})
+	f, err := demo.Fill(t.Context(), o.Sys, demo.Plan{Events: little, Seed: seed, Until: until, Email: email, Password: "kundan and meena"},
+		func(done, total int64) {
+			require.LessOrEqual(t, last, done)
+			last, all = done, total
+		})
 	require.NoError(t, err)
 	require.Equal(t, all, last, "the bar ends where it says")
 	return o.Bearer(f.Key)

@@ -69,7 +69,8 @@ func TestImportBesideTheOriginalSignsWithItsOwnKey(t *testing.T) {
 	apptest.Done(t, o.Database, "events", "export", without)
 	o.Stop()
 	for name, args := range map[string][]string{
-		"without the keys": {without}, "under another name": {with, "--new-store-id"}, "under another name and without the keys": {without, "--new-store-id"},
+		"without the keys": {without}, "under another name": {with, "--new-store-id"},
+		"under another name and without the keys": {without, "--new-store-id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -137,7 +138,8 @@ func TestAnImportAbandonsNoCheckpointOfItsOwn(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
 	apptest.Open(o.Clerk(apptest.Home), "HDFC")
-	lost, err := audit.Kind.Encode(uuid.New(), audit.RestoreAccepted{LastNumber: 40, Abandoned: 3, Reason: "the disk burnt"}, event.Meta{Actor: "system:shell"})
+	lost, err := audit.Kind.Encode(uuid.New(), audit.RestoreAccepted{LastNumber: 40, Abandoned: 3, Reason: "the disk burnt"},
+		event.Meta{Actor: "system:shell"})
 	require.NoError(t, err)
 	_, err = o.Sys.Store.Append(t.Context(), eventstore.To(audit.Kind.Stream(audit.Log), eventstore.Any, lost))
 	require.NoError(t, err)

@@ -67,7 +67,8 @@ func TestImportedLogServesTheSameAnswers(t *testing.T) {
 	o = apptest.StartOn(t, copied)
 	clerk = o.Bearer(key)
 	require.Equal(t, "03-02 7", apptest.Balances(clerk, apptest.Ledger(till)))
-	require.Equal(t, row, apptest.Post(clerk.With("Idempotency-Key", "bill 214"), till, apptest.Deposit("2025-03-02", "7")), "a retried request has no second effect")
+	require.Equal(t, row, apptest.Post(clerk.With("Idempotency-Key", "bill 214"), till, apptest.Deposit("2025-03-02", "7")),
+		"a retried request has no second effect")
 	require.Empty(t, o.Decided(head))
 	next := clerk.POST(apptest.Ledger(till), apptest.Deposit("2025-03-03", "1")).Status(201)
 	require.Equal(t, strconv.FormatInt(o.Head(), 10), next.Header("Bahi-Position"))
@@ -82,7 +83,8 @@ func TestImportedLogServesTheSameAnswers(t *testing.T) {
 	o.Anonymous().POST(apptest.Auth+"/login", map[string]string{"email": "asha@example.com", "password": apptest.GoodPassword}).Status(401)
 	o.Anonymous().POST(apptest.Auth+"/password-reset/request", map[string]string{"email": "asha@example.com"}).Status(200)
 	_, token := apptest.Link(t, o.Mailed("asha@example.com", apptest.ResetSubject, 1))
-	o.Anonymous().POST(apptest.Auth+"/password-reset/confirm", map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
+	o.Anonymous().POST(apptest.Auth+"/password-reset/confirm",
+		map[string]string{"token": token, "new_password": "jadau and polki"}).Status(200)
 	asha.Client = o.Bearer(o.SignIn("asha@example.com", "jadau and polki").Access)
 	require.Equal(t, "03-01 12.5", apptest.Balances(asha.Client, apptest.Ledger(account)))
 	require.Equal(t, asha.Workspace, asha.Me().WorkspaceID)
@@ -91,7 +93,9 @@ func TestImportedLogServesTheSameAnswers(t *testing.T) {
 	require.Contains(t, out, "in 2 segments")
 	apptest.Denied(t, copied, "the archive has keys.json, which would be older than its events", "events", "export", dir, "--append")
 	apptest.Denied(t, copied, "is not empty", "events", "export", dir)
-	apptest.Denied(t, apptest.Database(t), "bahi: the archive goes up to position "+strconv.FormatInt(head, 10)+", and the log ends at 0: it lost its tail", "events", "export", again, "--append")
+	apptest.Denied(t, apptest.Database(t),
+		"bahi: the archive goes up to position "+strconv.FormatInt(head, 10)+", and the log ends at 0: it lost its tail", "events",
+		"export", again, "--append")
 }
 
 func TestImportWithoutKeysLeavesValuesSealed(t *testing.T) {
@@ -153,7 +157,8 @@ func TestAnArchiveIsImportedWholeOrNotAtAll(t *testing.T) {
 	keys := filepath.Join(broken, events.KeysFile)
 	require.NoError(t, os.WriteFile(keys, []byte("{}"), 0o600))
 	apptest.Denied(t, url, "the archive is broken: keys.json", "events", "import", broken)
-	apptest.Denied(t, apptest.Database(t), "bahi: the vault has keys already: import the archive into a database that no Bahi has served yet", "events", "import", dir)
+	apptest.Denied(t, apptest.Database(t), "bahi: the vault has keys already: import the archive into a database that no Bahi has served yet",
+		"events", "import", dir)
 	out, _ := apptest.Done(t, url, "events", "tail")
 	require.Empty(t, out)
 

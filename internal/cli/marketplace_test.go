@@ -25,7 +25,8 @@ func sold(t *testing.T) (o *apptest.Server, id string) {
 func TestACompanyIsVerifiedFromTheShell(t *testing.T) {
 	t.Parallel()
 	o, id := sold(t)
-	for args, said := range map[string][]string{"asha-mills": {"asha-mills is verified\n", `"verified":true`}, "asha-mills --revoke": {"asha-mills is not verified\n", `"verified":false`}} {
+	for args, said := range map[string][]string{"asha-mills": {"asha-mills is verified\n", `"verified":true`},
+		"asha-mills --revoke": {"asha-mills is not verified\n", `"verified":false`}} {
 		out, wrong, status := apptest.Attached(t, o, append([]string{"company", "verify"}, strings.Fields(args)...)...)
 		require.Equal(t, 0, status, wrong)
 		require.Equal(t, said[0], out)

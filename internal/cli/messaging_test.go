@@ -23,7 +23,8 @@ func TestACampaignIsWatched(t *testing.T) {
 		c.PATCH(fmt.Sprintf("/api/contacts/%d", k.ID), `{"optIn":true}`).Status(200)
 	}
 	var k messagingview.Campaign
-	c.POST("/api/campaigns", fmt.Sprintf(`{"name":"Diwali","type":"broadcast","templateId":%d,"audience":"all"}`, templates[0].ID)).Status(201).JSON(&k)
+	c.POST("/api/campaigns", fmt.Sprintf(`{"name":"Diwali","type":"broadcast","templateId":%d,"audience":"all"}`,
+		templates[0].ID)).Status(201).JSON(&k)
 	watch := func() string {
 		out, wrong, status := apptest.Attached(t, o, "campaigns", "watch", fmt.Sprint(k.ID), "--every", "10ms")
 		require.Zero(t, status, wrong)

@@ -18,7 +18,8 @@ import (
 // enrol makes an account for ravi@example.org from the shell, and returns its id and password.
 func enrol(t *testing.T, run func(args ...string) (stdout, stderr string, status int), more ...string) (id, password string) {
 	t.Helper()
-	out, said, status := run(append([]string{"user", "create", "--email", "ravi@example.org", "--first-name", "Ravi", "--last-name", "Soni"}, more...)...)
+	out, said, status := run(append([]string{"user", "create", "--email", "ravi@example.org", "--first-name", "Ravi", "--last-name", "Soni"},
+		more...)...)
 	require.Equal(t, 0, status, said)
 	found := regexp.MustCompile(`(?m)^user (\S{36})$`).FindStringSubmatch(said)
 	require.NotNil(t, found, said)
@@ -50,7 +51,8 @@ func TestAnAccountFromTheShellSignsInAtOnce(t *testing.T) {
 	require.Equal(t, 1, status)
 	require.Contains(t, wrong, "email")
 
-	cmd := apptest.Command(t, t.TempDir(), "user", "create", "--email", "asha@example.org", "--first-name", "Asha", "--last-name", "Soni", "--password-stdin")
+	cmd := apptest.Command(t, t.TempDir(), "user", "create", "--email", "asha@example.org", "--first-name", "Asha", "--last-name",
+		"Soni", "--password-stdin")
 	cmd.Env = append(cmd.Env, "DATABASE_URL="+o.Database)
 	cmd.Stdin = strings.NewReader("seven brass hooks\n")
 	out, said, status := apptest.Execute(t, cmd)
@@ -105,7 +107,8 @@ func TestADeletionIsAskedForAndCancelledFromTheShell(t *testing.T) {
 	require.Equal(t, 0, status, wrong)
 	_, text, told := strings.Cut(strings.TrimSpace(out), "to be deleted after ")
 	require.True(t, told, out)
-	require.WithinRange(t, apptest.MustTime(t, text), asked.Add(240*time.Hour).Truncate(time.Second), time.Now().Add(240*time.Hour+time.Second))
+	require.WithinRange(t, apptest.MustTime(t, text), asked.Add(240*time.Hour).Truncate(time.Second),
+		time.Now().Add(240*time.Hour+time.Second))
 	again, _, status := run("user", "delete", id, "--deletion-grace", "1s")
 	require.Equal(t, 0, status)
 	require.Equal(t, out, again, "the first request counts")

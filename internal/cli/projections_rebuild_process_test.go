@@ -77,7 +77,8 @@ type generation struct {
 
 func (l *busy) generations(version int) []generation {
 	l.t.Helper()
-	rows, _ := l.conn.Query(l.t.Context(), `select generation, version, live, keep_until is not null as kept, coalesce(phase, '') as phase, position, total
+	rows, _ := l.conn.Query(l.t.Context(), `select generation, version, live, keep_until is not null as kept, coalesce(phase, '') as phase,
+		position, total
 		from projection.generation where name = 'books' and version = $1 and not scratch order by generation`, version)
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByName[generation])
 	require.NoError(l.t, err)
@@ -179,7 +180,8 @@ func rebuildUnderLoad(t *testing.T, random *rand.Rand, nth int) {
 			shell := apptest.Launch(t, l.command("projections", "rebuild", "books", "--throttle", strconv.Itoa(l.slowly(random))).AsProcess(t))
 			g = l.killed(random, l.building(ledgerproj.Books.Version), shell.End)
 		} else { // the server builds, and the next one takes over
-			p.Client().POST("/ops/projections/books/rebuild", map[string]any{"throttle": l.slowly(random), "partitions": 1 + random.IntN(3)}).Status(202)
+			p.Client().POST("/ops/projections/books/rebuild",
+				map[string]any{"throttle": l.slowly(random), "partitions": 1 + random.IntN(3)}).Status(202)
 			l.looking.MayBeAway.Store(true)
 			g = l.killed(random, l.building(ledgerproj.Books.Version), p.Kill)
 			end()

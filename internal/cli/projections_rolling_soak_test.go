@@ -25,8 +25,10 @@ func newEvents(t *testing.T) string {
 			`kindOf(n.account, append(n.accounts[:], s.Title+"AccountPraised"), append(accountTypes[:], typeOf[AccountPraised]), nil)`,
 		},
 		"../../domain/ledger/book/account.go": {
-			"type AccountTypeChanged struct {", "type AccountPraised struct{}\n\nfunc (AccountPraised) Evolve(a Account) Account { return a }\n\ntype AccountTypeChanged struct {",
-			"events = append(events, AccountRenamed{From: a.Name, To: name})", "events = append(events, AccountRenamed{From: a.Name, To: name}, AccountPraised{})",
+			"type AccountTypeChanged struct {", "type AccountPraised struct{}\n\nfunc (AccountPraised) Evolve(a Account) Account { return a " +
+				"}\n\ntype AccountTypeChanged struct {",
+			"events = append(events, AccountRenamed{From: a.Name, To: name})",
+			"events = append(events, AccountRenamed{From: a.Name, To: name}, AccountPraised{})",
 		},
 	})
 }
@@ -44,7 +46,8 @@ type deploy struct {
 func (d deploy) serve(newer bool) *apptest.Process {
 	d.Helper()
 	cmd := apptest.Program(d, d.TempDir(), "serve")
-	cmd.Env = append(cmd.Env, "DATABASE_URL="+d.database, "BAHI_READ_WAIT=200ms") // nobody folds here: without it, each answer would wait for its full time
+	// nobody folds here: without it, each answer would wait for its full time
+	cmd.Env = append(cmd.Env, "DATABASE_URL="+d.database, "BAHI_READ_WAIT=200ms")
 	if newer {
 		cmd.Program = d.newer
 	}

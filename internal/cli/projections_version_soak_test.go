@@ -27,7 +27,8 @@ func nextVersion(t *testing.T) string {
 	t.Helper()
 	return overlaid(t, map[string][]string{
 		"../../projections/ledgerproj/books.sql": {
-			"  recorded_at   timestamptz not null,", "  recorded_at   timestamptz not null,\n  weekday       int generated always as (extract(isodow from date)) stored,",
+			"  recorded_at   timestamptz not null,", "  recorded_at   timestamptz not null,\n  weekday       int generated always as " +
+				"(extract(isodow from date)) stored,",
 			"-- after fill\n", "-- after fill\n\ncreate index row_version_weekday_idx on row_version (account_id, weekday);",
 		},
 		"../../projections/ledgerproj/books.go": {
@@ -80,7 +81,8 @@ func TestANewVersionIsBuiltBesideTheOldOneUnderLoad(t *testing.T) {
 		l.looking.At(beside.URL, old.URL)
 		l.looking.After(t.Context(), 100)
 		position := old.Client().GET("/banks").Status(200).Header("Bahi-Position")
-		for _, path := range []string{"/banks", apptest.Ledger(l.load.Accounts[0]), apptest.Ledger(l.load.Accounts[1]), apptest.Ledger(l.looking.All[0].Account)} {
+		for _, path := range []string{"/banks", apptest.Ledger(l.load.Accounts[0]), apptest.Ledger(l.load.Accounts[1]),
+			apptest.Ledger(l.looking.All[0].Account)} {
 			path += "?known_at=" + position
 			require.Equal(t, old.Client().GET(path).Status(200).Text, beside.Client().GET(path).Status(200).Text, path)
 		}

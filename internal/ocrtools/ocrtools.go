@@ -41,7 +41,8 @@ const folder = "ocr"
 // Missing says what is missing, "" if nothing is.
 func (t Tools) Missing() string {
 	var missing []string
-	for name, path := range map[string]string{"tesseract": t.Tesseract, "pdfinfo": t.PDFInfo, "pdftotext": t.PDFToText, "pdftoppm": t.PDFToPPM} {
+	for name, path := range map[string]string{"tesseract": t.Tesseract, "pdfinfo": t.PDFInfo, "pdftotext": t.PDFToText,
+		"pdftoppm": t.PDFToPPM} {
 		if path == "" {
 			missing = append(missing, name)
 		}
@@ -88,7 +89,8 @@ var versionText = regexp.MustCompile(`tesseract (\S+)`)
 
 // lookIn looks for the programs that are below an unpacked root, or on the PATH.
 func lookIn(ctx context.Context, root string) (t Tools) {
-	for name, path := range map[string]*string{"tesseract": &t.Tesseract, "pdfinfo": &t.PDFInfo, "pdftotext": &t.PDFToText, "pdftoppm": &t.PDFToPPM} {
+	for name, path := range map[string]*string{"tesseract": &t.Tesseract, "pdfinfo": &t.PDFInfo, "pdftotext": &t.PDFToText,
+		"pdftoppm": &t.PDFToPPM} {
 		if root != "" {
 			name = filepath.Join(root, "usr/bin", name)
 		}
@@ -128,8 +130,8 @@ func lookIn(ctx context.Context, root string) (t Tools) {
 // neverUsed matches dependencies that tesseract and poppler do without.
 var neverUsed = regexp.MustCompile(`^(perl|ucf|sensible-utils|fonts-)`)
 
-// Find returns the tools. It installs missing ones as [pgcluster.Find] installs Postgres, and logs each step. What it cannot install is missing
-// in the result, and the error says why.
+// Find returns the tools. It installs missing ones as [pgcluster.Find] installs Postgres, and logs each step. What it cannot install is
+// missing in the result, and the error says why.
 func Find(ctx context.Context, log *slog.Logger) (t Tools, err error) {
 	if t = Look(ctx); t.Missing() == "" {
 		return t, nil

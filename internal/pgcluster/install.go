@@ -62,7 +62,9 @@ func aptInstall(ctx context.Context, log *slog.Logger, major int) (*Programs, er
 	if err := os.MkdirAll(filepath.Dir(noSystemCluster), 0o755); err != nil { //nolint:gosec // G301: as the package would make it.
 		return nil, fmt.Errorf("keep the package from making a cluster: %w", err)
 	}
-	if err := os.WriteFile(noSystemCluster, []byte("# Written by bahi while it installs Postgres.\ncreate_main_cluster = false\n"), 0o644); err != nil { //nolint:gosec // G306: as above
+	//nolint:gosec // G306: as above
+	if err := os.WriteFile(noSystemCluster, []byte("# Written by bahi while it installs Postgres.\ncreate_main_cluster = false\n"),
+		0o644); err != nil {
 		return nil, fmt.Errorf("keep the package from making a cluster: %w", err)
 	}
 	// Later installations by the administrator behave as Debian documents.
@@ -100,8 +102,8 @@ func aptPackage(ctx context.Context, options []string, major int) (string, error
 }
 
 // download fetches a build through embedded-postgres. Its API has no call for that alone: Start fetches, unpacks, and then starts the
-// cluster in the data folder. We name a folder that only looks like a cluster, so Postgres refuses at once. No server ever runs its way (TCP, a
-// well-known password), and the programs are unpacked. repository is for tests; empty means Maven Central.
+// cluster in the data folder. We name a folder that only looks like a cluster, so Postgres refuses at once. No server ever runs its way
+// (TCP, a well-known password), and the programs are unpacked. repository is for tests; empty means Maven Central.
 func download(ctx context.Context, cache string, major int, repository string) (*Programs, error) {
 	version := map[int]embedded.PostgresVersion{0: embedded.V18, 15: embedded.V15, 16: embedded.V16, 17: embedded.V17, 18: embedded.V18}[major]
 	if version == "" {

@@ -70,7 +70,8 @@ func (p *Programs) path(name string) string { return filepath.Join(p.Dir, name) 
 func (p *Programs) env() []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return strings.HasPrefix(name, "PG") || strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE" || name == "LD_LIBRARY_PATH"
+		return strings.HasPrefix(name, "PG") || strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE" ||
+			name == "LD_LIBRARY_PATH"
 	})
 	return append(env, "LC_ALL=C")
 }

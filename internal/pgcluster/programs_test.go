@@ -116,7 +116,8 @@ func TestDownloadedBuildIsUnpackedAndNeverStarted(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "18.3", p.Version)
 	require.Equal(t, filepath.Join(cache, "embedded-18.3.0", "bin"), p.Dir)
-	require.NoFileExists(t, filepath.Join(p.Dir, "started"), "the script pg_ctl leaves this file when it is told to start a cluster with its files in place")
+	require.NoFileExists(t, filepath.Join(p.Dir, "started"), "the script pg_ctl leaves this file when it is told to start a cluster with "+
+		"its files in place")
 	left, err := filepath.Glob(filepath.Join(cache, ".new-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)

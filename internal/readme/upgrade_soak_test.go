@@ -83,8 +83,8 @@ func recipe(t *testing.T) (own, alone []step) {
 	return steps(before), steps(after)
 }
 
-// follow runs commands of the page, which must succeed. A program gets another address than the page's, which may be in use. From when it is
-// ready, requests go to it as well as to the one before, and then to it alone.
+// follow runs commands of the page, which must succeed. A program gets another address than the page's, which may be in use. From when it
+// is ready, requests go to it as well as to the one before, and then to it alone.
 func (u *upgrade) follow(all ...step) {
 	u.t.Helper()
 	for _, s := range all {
@@ -176,7 +176,8 @@ func (u *upgrade) under(do func()) {
 	all.Wait()
 	u.load.Verify()
 	u.past.holds(u.t, u.client())
-	u.t.Logf("%d writes were answered, %d reads, %d of them stale; %d positions are remembered", u.load.Answered.Load(), u.looking.Reads.Load(), u.looking.Stale.Load(), len(u.past))
+	u.t.Logf("%d writes were answered, %d reads, %d of them stale; %d positions are remembered", u.load.Answered.Load(),
+		u.looking.Reads.Load(), u.looking.Stale.Load(), len(u.past))
 }
 
 func TestUpgradeFromTheOldProgramUnderLoad(t *testing.T) {
@@ -259,7 +260,8 @@ func (p past) remember(c *apitest.Client, accounts ...int64) {
 	at := c.GET("/banks").Status(200).Header("Bahi-Position")
 	paths := []string{"/banks?known_at=" + at, "/banks?as_of=2025-06-30&known_at=" + at}
 	for _, account := range accounts {
-		paths = append(paths, apptest.Ledger(account, "?page_size=200&known_at="+at), apptest.Ledger(account, "?from=2025-04-01&to=2025-04-30&page_size=200&known_at="+at))
+		paths = append(paths, apptest.Ledger(account, "?page_size=200&known_at="+at),
+			apptest.Ledger(account, "?from=2025-04-01&to=2025-04-30&page_size=200&known_at="+at))
 	}
 	for _, path := range paths {
 		p[path] = c.GET(path).Status(200).Text

@@ -122,7 +122,8 @@ func top(path string) string {
 	return folder
 }
 
-// forTests reports whether a package is pgtest or named after the package that it helps to test: eventtest, storetest, projectiontest, apitest.
+// forTests reports whether a package is pgtest or named after the package that it helps to test: eventtest, storetest, projectiontest,
+// apitest.
 func forTests(path string) bool { return strings.HasSuffix(path, "test") }
 
 func TestImportsRunOneWay(t *testing.T) {
@@ -164,7 +165,8 @@ func namedTwice(packages []goPackage) (complaints []string) {
 
 func TestPackagesOfOneNameAreFound(t *testing.T) {
 	t.Parallel()
-	twice := []goPackage{{ImportPath: "bahi/domain/ledger", Name: "ledger"}, {ImportPath: "bahi/http/ledger", Name: "ledger"}, {ImportPath: "bahi/http/api", Name: "routes"}}
+	twice := []goPackage{{ImportPath: "bahi/domain/ledger", Name: "ledger"}, {ImportPath: "bahi/http/ledger", Name: "ledger"},
+		{ImportPath: "bahi/http/api", Name: "routes"}}
 	require.Len(t, namedTwice(twice), 2)
 }
 

@@ -32,7 +32,8 @@ func sourceRules(fsys fs.FS, names []string) (complaints []string) {
 			complaints = append(complaints, err.Error())
 			continue
 		}
-		c := checker{test: strings.HasSuffix(name, "_test.go") || forTests(folderOf(name)), pure: slices.Contains([]string{"domain", "projections"}, top(name))}
+		c := checker{test: strings.HasSuffix(name, "_test.go") || forTests(folderOf(name)),
+			pure: slices.Contains([]string{"domain", "projections"}, top(name))}
 		ast.Inspect(file, func(n ast.Node) bool {
 			c.enter(n)
 			if why := c.complaint(n); why != "" {
@@ -52,7 +53,8 @@ type checker struct {
 	rapid []rapidT
 }
 
-// rapidT matches a function with a *rapid.T. Its Skip says that a step of a property test does not apply in this state, not that a test does not run.
+// rapidT matches a function with a *rapid.T. Its Skip says that a step of a property test does not apply in this state, not that a test
+// does not run.
 type rapidT struct {
 	from, to token.Pos
 	name     string
@@ -97,7 +99,8 @@ func (c *checker) complaint(n ast.Node) string {
 		case !ok:
 		case c.pure && !c.test && owner.Name == "time" && slices.Contains([]string{"Now", "Since", "Until"}, n.Sel.Name):
 			return "time." + n.Sel.Name + ": a decision or a fold has no clock; the moment comes with the event or the command"
-		case c.test && slices.Contains([]string{"t", "b", "f", "tb"}, owner.Name) && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, n.Sel.Name) && !c.isRapid(owner):
+		case c.test && slices.Contains([]string{"t", "b", "f", "tb"}, owner.Name) && slices.Contains([]string{"Skip", "Skipf", "SkipNow"},
+			n.Sel.Name) && !c.isRapid(owner):
 			return n.Sel.Name + ": a test that does not run proves nothing"
 		}
 	case *ast.ImportSpec:
@@ -122,7 +125,8 @@ var renamed = []struct {
 	old     *regexp.Regexp
 	instead string
 }{
-	{regexp.MustCompile(`^most[A-Z]`), "max"}, {regexp.MustCompile(`^(least|fewest)[A-Z]`), "min"}, {regexp.MustCompile(`^usual[A-Z]`), "default"},
+	{regexp.MustCompile(`^most[A-Z]`), "max"}, {regexp.MustCompile(`^(least|fewest)[A-Z]`), "min"},
+	{regexp.MustCompile(`^usual[A-Z]`), "default"},
 	{regexp.MustCompile(`^[a-z]\w*[a-z]Within$`), "a timeout"}, {regexp.MustCompile(`^[a-z]\w*[a-z]Every$`), "an interval"},
 	{regexp.MustCompile(`^[a-z]\w*[a-z]Lasts$`), "a lifetime"},
 }
@@ -159,11 +163,12 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		}
 	}
 	for text, names := range map[string][]string{
-		`import "time"; var at = time.Now()`:                                             {"cmd/bahi/main.go", "domain/unit/unit_test.go", "projections/projectiontest/cases.go"},
-		`import "time"; var at time.Time`:                                                {"domain/unit/unit.go"},
-		`var rate float64`:                                                               {"http/api/limits.go", "domain/unit/unit_test.go"},
-		`type s struct{}; func (s) init() {}`:                                            {"cmd/bahi/main.go"},
-		`// float64 and time.Now in a comment` + "\n":                                    {"domain/unit/unit.go"},
+		`import "time"; var at = time.Now()`: {"cmd/bahi/main.go", "domain/unit/unit_test.go",
+			"projections/projectiontest/cases.go"},
+		`import "time"; var at time.Time`:             {"domain/unit/unit.go"},
+		`var rate float64`:                            {"http/api/limits.go", "domain/unit/unit_test.go"},
+		`type s struct{}; func (s) init() {}`:         {"cmd/bahi/main.go"},
+		`// float64 and time.Now in a comment` + "\n": {"domain/unit/unit.go"},
 		`func a(t *rapid.T) { t.Skip("no row") }; var b = func(t *rapid.T) { t.Skip() }`: {"commands/handler_test.go"},
 		`type r struct{}; func (r) Skip() {}; var q r; var _ = q.Skip`:                   {"http/api/page_test.go"},
 	} {

@@ -22,7 +22,8 @@ func TestKeysAreListedWithoutWhatOpens(t *testing.T) {
 	ends := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	created := func(id, name string, expires *time.Time) projectiontest.Event {
 		return projectiontest.Happened(apikey.Kind, id, apikey.Created{
-			By: "user:asha", Name: name, Workspace: home, SecretHash: []byte("the hash"), Permissions: actor.Permissions{Ledger: actor.Read}, ExpiresAt: expires,
+			By: "user:asha", Name: name, Workspace: home, SecretHash: []byte("the hash"), Permissions: actor.Permissions{Ledger: actor.Read},
+			ExpiresAt: expires,
 		}, event.Meta{Workspace: home})
 	}
 	tables := projectiontest.Run(t, accessproj.APIKeys,
@@ -31,7 +32,8 @@ func TestKeysAreListedWithoutWhatOpens(t *testing.T) {
 	require.Equal(t, []string{
 		`(` + one + `,` + home.String() + `,"till ₹",read,user:asha,,t)`,
 		`(` + two + `,` + home.String() + `,audit,read,user:asha,"2030-01-02 03:04:05",)`,
-	}, tables.Rows(`select id, workspace_id, name, permissions->>'ledger', created_by, expires_at at time zone 'UTC', revoked_at > created_at as revoked from api_key order by id`))
+	}, tables.Rows(`select id, workspace_id, name, permissions->>'ledger', created_by, expires_at at time zone 'UTC',
+		revoked_at > created_at as revoked from api_key order by id`))
 	require.Empty(t, tables.Rows(`select k from api_key k where k::text like '%hash%' or k::text like '%dGhlIGhhc2g%'`))
 	for what, change := range map[string]string{
 		"changed": `update api_key set name = 'till' where revoked_at is not null`, "lost": `delete from api_key where revoked_at is null`,
@@ -52,7 +54,8 @@ func TestKeysThatAKeyMadeAreRevokedWithIt(t *testing.T) {
 		return happened(n, apikey.Created{By: by, Name: "till", Workspace: home})
 	}
 	tables := projectiontest.Run(t, accessproj.APIKeys,
-		made(1, "user:"+uuid.NewString()), made(2, "api_key:"+id(1)), made(3, "api_key:"+id(2)), made(4, "api_key:"+id(3)), made(5, "api_key:"+id(1)), made(6, "api_key:admin"),
+		made(1, "user:"+uuid.NewString()), made(2, "api_key:"+id(1)), made(3, "api_key:"+id(2)), made(4, "api_key:"+id(3)),
+		made(5, "api_key:"+id(1)), made(6, "api_key:admin"),
 		happened(3, apikey.Revoked{}), happened(2, apikey.Revoked{}), made(7, "api_key:"+id(2)), made(8, "api_key:"+id(7)),
 	)
 	require.Equal(t, []string{`(1,)`, `(2,2)`, `(3,3)`, `(4,3)`, `(5,)`, `(6,)`, `(7,7)`, `(8,8)`}, tables.Rows(`

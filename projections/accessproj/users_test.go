@@ -39,7 +39,8 @@ func TestAccountsAreShownAsTheyAre(t *testing.T) {
 	own := func(text string) event.Personal { return event.NewPersonal(user.Subject(asha), text) }
 	tables := projectiontest.Run(t, accessproj.Users,
 		registered(asha, "asha@example.org", "आशा"),
-		of(ravi, user.Registered{Provider: user.ByProvider, Workspace: home, EmailKey: "k2", Email: event.NewPersonal(user.Subject(ravi), "ravi@example.org"), Verified: true}),
+		of(ravi, user.Registered{Provider: user.ByProvider, Workspace: home, EmailKey: "k2",
+			Email: event.NewPersonal(user.Subject(ravi), "ravi@example.org"), Verified: true}),
 		of(asha, user.EmailVerified{EmailKey: "k1"}),
 		of(asha, user.ProfileChanged{LastName: own("Rai"), Phone: own("+919812345678")}),
 		of(asha, user.ProfileChanged{FirstName: own("Usha")}),
@@ -50,7 +51,8 @@ func TestAccountsAreShownAsTheyAre(t *testing.T) {
 		of(ravi, user.DeletionRequested{DeleteAfter: due}),
 	)
 	const shown = `select email, first_name, last_name, phone, auth_provider, email_verified, operator, picture,
-		last_login_at > created_at as signed_in, delete_after at time zone 'UTC' as due, workspace_id = '11111111-1111-4111-8111-111111111111' as home, revision
+		last_login_at > created_at as signed_in, delete_after at time zone 'UTC' as due,
+			workspace_id = '11111111-1111-4111-8111-111111111111' as home, revision
 		from account order by id`
 	require.Equal(t, []string{
 		`(asha@example.org,Usha,Rai,+919812345678,email,t,t,p1,t,,t,6)`,
@@ -65,10 +67,12 @@ func TestWhatIsTakenBackIsShownNoMore(t *testing.T) {
 	t.Parallel()
 	own := func(text string) event.Personal { return event.NewPersonal(user.Subject(asha), text) }
 	tables := projectiontest.Run(t, accessproj.Users,
-		registered(asha, "asha@example.org", "Asha"), of(asha, user.EmailVerified{EmailKey: "k1"}), of(asha, user.ProfileChanged{Phone: own("+919812345678")}),
+		registered(asha, "asha@example.org", "Asha"), of(asha, user.EmailVerified{EmailKey: "k1"}),
+		of(asha, user.ProfileChanged{Phone: own("+919812345678")}),
 		of(asha, user.PictureChanged{Key: "p1"}), of(asha, user.Granted{Operator: true}), of(asha, user.DeletionRequested{DeleteAfter: due}),
 		of(asha, user.EmailChanged{Email: own("rao@example.org"), EmailKey: "k2", Before: own("asha@example.org"), EmailBefore: "k1"}),
-		of(asha, user.ProfileChanged{NoPhone: true}), of(asha, user.PictureChanged{}), of(asha, user.Granted{}), of(asha, user.DeletionCancelled{}),
+		of(asha, user.ProfileChanged{NoPhone: true}), of(asha, user.PictureChanged{}), of(asha, user.Granted{}),
+		of(asha, user.DeletionCancelled{}),
 	)
 	require.Equal(t, []string{`(rao@example.org,Asha,,f,f,,)`},
 		tables.Rows(`select email, first_name, phone, email_verified, operator, picture, delete_after from account`))
@@ -80,7 +84,8 @@ func TestAnAccountHasTheRevisionOfItsStream(t *testing.T) {
 	own := func(text string) event.Personal { return event.NewPersonal(user.Subject(asha), text) }
 	all := []projectiontest.Event{registered(asha, "asha@example.org", "Asha")}
 	for i, e := range []event.Event[user.State]{
-		user.EmailVerified{EmailKey: "k1"}, user.ProfileChanged{FirstName: own("Usha")}, user.EmailChanged{Email: own("rao@example.org"), EmailKey: "k2"},
+		user.EmailVerified{EmailKey: "k1"}, user.ProfileChanged{FirstName: own("Usha")},
+		user.EmailChanged{Email: own("rao@example.org"), EmailKey: "k2"},
 		user.PasswordChanged{}, user.PictureChanged{Key: "p"}, user.IdentityLinked{IdentityKey: "i"},
 		user.Granted{Operator: true}, user.DeletionRequested{DeleteAfter: due}, user.DeletionCancelled{}, user.EmailClaimLost{EmailKey: "k2"},
 		user.EmailRestored{Email: own("asha@example.org"), EmailKey: "k1"},
@@ -110,7 +115,8 @@ func TestWhoWasErasedIsInNoTable(t *testing.T) {
 	own := func(text string) event.Personal { return event.NewPersonal(user.Subject(asha), text) }
 	tables := projectiontest.Run(t, accessproj.Users,
 		registered(asha, "asha@example.org", "Asha"), registered(ravi, "ravi@example.org", "Ravi"),
-		of(asha, user.ProfileChanged{Phone: own("+919812345678")}), of(asha, user.PictureChanged{Key: "p1"}), of(asha, user.Granted{Operator: true}),
+		of(asha, user.ProfileChanged{Phone: own("+919812345678")}), of(asha, user.PictureChanged{Key: "p1"}),
+		of(asha, user.Granted{Operator: true}),
 		of(asha, user.DeletionRequested{DeleteAfter: due}), of(asha, user.ErasureBegun{}), of(asha, user.Erased{}),
 	)
 	const shown = `select email, first_name, last_name, phone, operator, picture, erased_at is not null as erased from account order by id`

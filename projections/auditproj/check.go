@@ -62,7 +62,8 @@ func (s *Signer) Check(ctx context.Context) error {
 func (s *Signer) noneBefore(ctx context.Context) error {
 	for e, err := range s.Store.ReadAll(ctx, 1, eventstore.Backwards) {
 		if err == nil {
-			err = &ErrRewritten{Found: fmt.Sprintf("There is an event at position %d, before the log's first (%s in %s), which Bahi never writes. %s", e.Position, e.Type, e.Stream, whatToDo)}
+			err = &ErrRewritten{Found: fmt.Sprintf("There is an event at position %d, before the log's first (%s in %s), which Bahi never writes. "+
+				"%s", e.Position, e.Type, e.Stream, whatToDo)}
 		}
 		return err
 	}
@@ -99,7 +100,8 @@ func (s *Signer) isAsSigned(ctx context.Context, c Signed) error {
 	case err != nil && !errors.Is(err, tlog.ErrNotSigned):
 		return &ErrRewritten{Found: fmt.Sprintf("The newest checkpoint (%d events) is not the signed one: %s. %s", c.Size, err, whatToDo)}
 	case signed.Origin != s.Ring.origin() || signed.Size != c.Size || signed.Root != tlog.Hash(c.Root) || signed.Position != c.Position:
-		return &ErrRewritten{Found: fmt.Sprintf("The newest checkpoint's row has %d events up to position %d, but its signed note has others. %s", c.Size, c.Position, whatToDo)}
+		return &ErrRewritten{Found: fmt.Sprintf(
+			"The newest checkpoint's row has %d events up to position %d, but its signed note has others. %s", c.Size, c.Position, whatToDo)}
 	}
 	return nil
 }
@@ -176,14 +178,16 @@ func (s *Signer) marked(ctx context.Context, db querier, where string, args ...a
 // gaveUp reports whether an event of the log abandons a checkpoint.
 func (s *Signer) gaveUp(c Signed) bool {
 	accepted := s.accepted.Load()
-	return accepted != nil && slices.ContainsFunc(*accepted, func(r audit.RestoreAccepted) bool { return c.Number <= r.LastNumber && c.Size > r.Kept.Size })
+	return accepted != nil && slices.ContainsFunc(*accepted,
+		func(r audit.RestoreAccepted) bool { return c.Number <= r.LastNumber && c.Size > r.Kept.Size })
 }
 
 // noneHidden checks that the last signed checkpoint is not marked as abandoned without an event of the log.
 func (s *Signer) noneHidden(ctx context.Context, db querier) error {
 	last, err := s.marked(ctx, db, `number = (select number from audit.checkpoint order by number desc limit 1)`)
 	if err == nil && len(last) > 0 && !s.gaveUp(last[0]) {
-		err = &ErrRewritten{Found: fmt.Sprintf("The checkpoint that was signed last (%d events) is marked as abandoned, but no event of the log says so. %s", last[0].Size, whatToDo)}
+		err = &ErrRewritten{Found: fmt.Sprintf("The checkpoint that was signed last (%d events) is marked as abandoned, but no event of the "+
+			"log says so. %s", last[0].Size, whatToDo)}
 	}
 	return err
 }
@@ -236,7 +240,8 @@ func (s *Signer) isThere(ctx context.Context, c Signed, what, toDo string) error
 }
 
 func notAsSigned(c Signed, what, found, toDo string) string {
-	return fmt.Sprintf("The log is not the one that %s was signed for (%d events, up to position %d): %s. %s", what, c.Size, c.Position, found, toDo)
+	return fmt.Sprintf("The log is not the one that %s was signed for (%d events, up to position %d): %s. %s", what, c.Size, c.Position,
+		found, toDo)
 }
 
 // holds checks that the log has what a checkpoint covers.
@@ -275,8 +280,8 @@ type Recount struct {
 	Reached bool
 }
 
-// Recount hashes the whole log and compares it with every checkpoint that was not abandoned, and with the newest outside ones, which it adds
-// to the table if they are missing. Progress may be nil.
+// Recount hashes the whole log and compares it with every checkpoint that was not abandoned, and with the newest outside ones, which it
+// adds to the table if they are missing. Progress may be nil.
 func (s *Signer) Recount(ctx context.Context, progress func(done, total event.Position)) (r Recount, err error) {
 	if err := s.settle(ctx); err != nil {
 		return r, err
@@ -331,7 +336,8 @@ const pageOf = 10_000
 
 // page returns the next checkpoints by size.
 func (s *Signer) page(ctx context.Context, after uint64) ([]audit.Tree, error) {
-	rows, _ := s.DB.Query(ctx, `select size, root from audit.checkpoint where abandoned is null and size > $1 order by size limit $2`, int64(after), pageOf)
+	rows, _ := s.DB.Query(ctx, `select size, root from audit.checkpoint where abandoned is null and size > $1 order by size limit $2`,
+		int64(after), pageOf)
 	page, err := pgx.CollectRows(rows, pgx.RowToStructByPos[audit.Tree])
 	if err != nil {
 		return nil, fmt.Errorf("read the checkpoints: %w", err)
@@ -342,7 +348,8 @@ func (s *Signer) page(ctx context.Context, after uint64) ([]audit.Tree, error) {
 // broken counts the checkpoints after those that the log contains.
 func (s *Signer) broken(ctx context.Context, r *Recount) error {
 	var first event.Position
-	err := s.DB.QueryRow(ctx, `select coalesce(max(number), 0), count(*) filter (where size > $1), coalesce(min(position) filter (where size > $1), 0)
+	err := s.DB.QueryRow(ctx, `select coalesce(max(number), 0), count(*) filter (where size > $1),
+		coalesce(min(position) filter (where size > $1), 0)
 		from audit.checkpoint where abandoned is null`, int64(r.Kept.Size)).Scan(&r.Last, &r.Broken, &first)
 	if err != nil || r.Broken == 0 {
 		return err

@@ -93,7 +93,8 @@ func (r *Ring) Ready(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `insert into audit.key (verifier, vault_name, made_at, since) values ($1, $2, $3, $3)`, private.Public(), name, r.Now())
+		_, err = tx.Exec(ctx, `insert into audit.key (verifier, vault_name, made_at, since) values ($1, $2, $3, $3)`, private.Public(),
+			name, r.Now())
 		return err
 	})
 	if err != nil {
@@ -157,8 +158,10 @@ func (r *Ring) Own(ctx context.Context) error {
 		return err
 	}
 	name, _, _ := strings.Cut(from, "+")
-	return &ErrRewritten{Found: fmt.Sprintf("This database belongs to the log %s, but the configured log is %s: DATABASE_URL and EVENTSTORE_URL do not match. "+
-		"Nothing is served. If bahi events copy has moved the log here, continue with it, which is recorded: bahi audit accept-restore --reason '…'; "+
+	return &ErrRewritten{Found: fmt.Sprintf("This database belongs to the log %s, but the configured log is %s: DATABASE_URL and "+
+		"EVENTSTORE_URL do not match. "+
+		"Nothing is served. If bahi events copy has moved the log here, continue with it, which is recorded: bahi audit accept-restore "+
+		"--reason '…'; "+
 		"then build the tables from it: bahi projections rebuild", name, r.origin())}
 }
 

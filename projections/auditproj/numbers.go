@@ -53,7 +53,8 @@ func (s *Signer) Numbers(ctx context.Context) (n Numbers, err error) {
 			select number from audit.checkpoint where number > $1
 			union select $1 union select greatest($1, coalesce($2::bigint, (select coalesce(max(number), 0) + 1 from audit.checkpoint))) + 1
 		), gap as (select lag(number) over (order by number) + 1 as first, number - 1 as last from there)
-		select coalesce(sum(last - first + 1), 0)::bigint, coalesce(min(first), 0) from gap where last >= first`, n.Excused, last).Scan(&n.Missing, &n.First)
+		select coalesce(sum(last - first + 1), 0)::bigint, coalesce(min(first), 0) from gap where last >= first`, n.Excused,
+		last).Scan(&n.Missing, &n.First)
 	if err != nil {
 		return n, fmt.Errorf("count the checkpoints: %w", err)
 	}

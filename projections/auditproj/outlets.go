@@ -103,7 +103,8 @@ func (w *Witness) Publish(ctx context.Context, signed *Signed) error {
 		case http.StatusConflict:
 			size, err := strconv.ParseUint(strings.TrimSuffix(string(answer), "\n"), 10, 63)
 			if err != nil || size > signed.Size {
-				return fmt.Errorf("the witness has signed %q events, but this checkpoint has %d: the log was shortened, or its key also signs elsewhere",
+				return fmt.Errorf("the witness has signed %q events, but this checkpoint has %d: the log was shortened, or its key also signs "+
+					"elsewhere",
 					strings.TrimSpace(string(answer)), signed.Size)
 			}
 			w.size = size

@@ -47,7 +47,8 @@ func TestOlderOutsideCopyDetectsARewrittenLog(t *testing.T) {
 	require.ErrorAs(t, err, new(*auditproj.ErrRewritten), "nothing is signed then")
 	r.signed(r.node())
 	err = r.node(copies).Check(t.Context())
-	require.ErrorContains(t, err, "The log is not the one that the newest checkpoint in the safe was signed for (10 events, up to position 10): the tree over the log's first 10 events has the root")
+	require.ErrorContains(t, err, "The log is not the one that the newest checkpoint in the safe was signed for (10 events, up to position "+
+		"10): the tree over the log's first 10 events has the root")
 	require.ErrorAs(t, err, new(*auditproj.ErrRewritten))
 }
 
@@ -85,10 +86,11 @@ func (lost) Get(context.Context, string) ([]byte, error) { return nil, errors.Ne
 func TestChangedCheckpointIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ spoil, want string }{
-		"a smaller tree in its columns": {`update audit.checkpoint set (size, root, position, event_id) = (4, (select sha256('x')), 4, (select id from log.event where position = 4))`, "row has 4 events up to position 4, but its signed note has others"},
-		"another root":                  {`update audit.checkpoint set root = sha256('x')`, "its signed note has others"},
-		"its text":                      {`update audit.checkpoint set note = replace(note, 'position 10', 'position 11')`, "is not the signed one"},
-		"no note at all":                {`update audit.checkpoint set note = 'x'`, "is not the signed one"},
+		"a smaller tree in its columns": {`update audit.checkpoint set (size, root, position, event_id) = (4, (select sha256('x')), 4, (select id
+			from log.event where position = 4))`, "row has 4 events up to position 4, but its signed note has others"},
+		"another root":   {`update audit.checkpoint set root = sha256('x')`, "its signed note has others"},
+		"its text":       {`update audit.checkpoint set note = replace(note, 'position 10', 'position 11')`, "is not the signed one"},
+		"no note at all": {`update audit.checkpoint set note = 'x'`, "is not the signed one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,7 +178,8 @@ func TestOnlyTheLogAbandonsCheckpoints(t *testing.T) {
 	require.Len(t, hidden, 2)
 
 	r.exec(`delete from audit.checkpoint where size > 6`) // the outside copies remain
-	r.exec(`insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note, abandoned) select 4, 9, decode('` + rootKept(t, copies) + `', 'base64'), 9, id, now(), '', 1 from log.event where position = 9;
+	r.exec(`insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note, abandoned) select 4, 9, decode('` +
+		rootKept(t, copies) + `', 'base64'), 9, id, now(), '', 1 from log.event where position = 9;
 		update audit.checkpoint set abandoned = null where size = 6`)
 	_, err = r.node(copies).Sign(t.Context())
 	require.ErrorAs(t, err, new(*auditproj.ErrRewritten))

@@ -31,7 +31,9 @@ func (s *Signer) Reread(ctx context.Context) (agreed uint64, err error) {
 	if err := s.isThere(ctx, *last, "the newest checkpoint", waysOut); err != nil {
 		return 0, nil //nolint:nilerr // reported at the next checkpoint
 	}
-	return 0, &ErrRewritten{Found: notAsSigned(*last, "the newest checkpoint", fmt.Sprintf("its first %d events were rewritten, and hash to %s instead of the signed %s", last.Size, root, tlog.Hash(last.Root)), whatToDo)}
+	return 0, &ErrRewritten{Found: notAsSigned(*last, "the newest checkpoint",
+		fmt.Sprintf("its first %d events were rewritten, and hash to %s instead of the signed %s", last.Size, root, tlog.Hash(last.Root)),
+		whatToDo)}
 }
 
 // givenUp reports whether a checkpoint was abandoned.

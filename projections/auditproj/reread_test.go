@@ -11,9 +11,10 @@ import (
 func TestRereadFindsAnOlderChangedEvent(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]string{
-		"its payload":               `update log.event set data = '{"n": 7}' where position = 4`,
-		"its actor":                 `update log.event set meta = '{"actor": "user:mallory"}' where position = 1`,
-		"two that changed places":   `update log.event set position = -position where position in (4, 5); update log.event set position = 9 + position where position < 0`,
+		"its payload": `update log.event set data = '{"n": 7}' where position = 4`,
+		"its actor":   `update log.event set meta = '{"actor": "user:mallory"}' where position = 1`,
+		"two that changed places": `update log.event set position = -position where position in (4, 5); update log.event
+			set position = 9 + position where position < 0`,
 		"all of them, but the last": `update log.event set type = 'Seen' where position < 5000`,
 	} {
 		t.Run(name, func(t *testing.T) {

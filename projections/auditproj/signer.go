@@ -231,7 +231,8 @@ func (s *Signer) Sign(ctx context.Context) (signed *Signed, err error) {
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note) values ($1, $2, $3, $4, $5, $6, $7)`,
+		_, err = tx.Exec(ctx, `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note) values ($1, $2, $3, $4, $5,
+			$6, $7)`,
 			next.Number, int64(next.Size), next.Root, int64(next.Position), next.EventID, s.Now(), next.Note)
 		signed = &next
 		return err
@@ -379,7 +380,8 @@ func (s *Signer) leafAt(ctx context.Context, at event.Position, index uint64) (e
 			return e, fmt.Errorf("the tree's tables lack the leaf %d: bahi projections rebuild audit makes them again", index)
 		}
 		if hash := tlog.Hash(tiles[0][from:]); hash != tlog.LeafHash(e) {
-			return e, &ErrRewritten{Found: fmt.Sprintf("the event at position %d (%s in %s) was changed since it was hashed: its leaf was %s, and is %s now",
+			return e, &ErrRewritten{Found: fmt.Sprintf("the event at position %d (%s in %s) was changed since it was hashed: its leaf was %s, and "+
+				"is %s now",
 				at, e.Type, e.Stream, hash, tlog.LeafHash(e))}
 		}
 		return e, nil

@@ -261,16 +261,24 @@ func TestStartDetectsAShortenedOrRewrittenLog(t *testing.T) {
 		spoil, want string
 		rebuilt     bool
 	}{
-		"the tail is gone":                     {`delete from log.event where position > 8`, "it ends at position 8, so its newest events are lost", false},
-		"all is gone":                          {`delete from log.event`, "it ends at position 0", false},
-		"the last event is gone":               {`delete from log.event where position = 10`, "it ends at position 9", false},
-		"one before the first":                 {`insert into log.event select 0, 1000, recorded_at, gen_random_uuid(), false, stream, type, data, meta from log.event where position = 4`, "There is an event at position 0, before the log's first (Noted in note-", false},
-		"another last event":                   {`update log.event set id = '00000000-0000-4000-8000-000000000000' where position = 10`, "the event at position 10 is 00000000-0000-4000-8000-000000000000", false},
-		"the last event's payload":             {`update log.event set data = '{"n": 7}' where position = 10`, "the event at position 10 (Noted in note-", false},
-		"the last event's time":                {`update log.event set recorded_at = recorded_at - interval '1 microsecond' where position = 10`, "was changed since it was hashed", false},
-		"an event before, and a new tree":      {`update log.event set data = '{"n":7}' where position = 4`, "events before position 11 were rewritten", true},
-		"one out of the middle, and a new log": {`delete from log.event where position = 4; update log.event set position = -position + 1 where position > 4; update log.event set position = -position where position < 0`, "it ends at position 9", true},
-		"the tree alone":                       {`update audit_g1.tile set hashes = substr(hashes, 33, 32) || substr(hashes, 1, 32) || substr(hashes, 65) where level = 0`, "events before position 11 were rewritten, or the tree's tables were", false},
+		"the tail is gone": {`delete from log.event where position > 8`,
+			"it ends at position 8, so its newest events are lost", false},
+		"all is gone":            {`delete from log.event`, "it ends at position 0", false},
+		"the last event is gone": {`delete from log.event where position = 10`, "it ends at position 9", false},
+		"one before the first": {`insert into log.event select 0, 1000, recorded_at, gen_random_uuid(), false, stream, type,
+			data, meta from log.event where position = 4`, "There is an event at position 0, before the log's first (Noted in note-", false},
+		"another last event": {`update log.event set id = '00000000-0000-4000-8000-000000000000' where position = 10`,
+			"the event at position 10 is 00000000-0000-4000-8000-000000000000", false},
+		"the last event's payload": {`update log.event set data = '{"n": 7}' where position = 10`,
+			"the event at position 10 (Noted in note-", false},
+		"the last event's time": {`update log.event set recorded_at = recorded_at - interval '1 microsecond' where position = 10`,
+			"was changed since it was hashed", false},
+		"an event before, and a new tree": {`update log.event set data = '{"n":7}' where position = 4`,
+			"events before position 11 were rewritten", true},
+		"one out of the middle, and a new log": {`delete from log.event where position = 4; update log.event set position = -position + 1
+			where position > 4; update log.event set position = -position where position < 0`, "it ends at position 9", true},
+		"the tree alone": {`update audit_g1.tile set hashes = substr(hashes, 33, 32) || substr(hashes, 1, 32) || substr(hashes, 65)
+			where level = 0`, "events before position 11 were rewritten, or the tree's tables were", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -324,7 +332,8 @@ func TestSignerReportsLostEventsAtOnce(t *testing.T) {
 
 	found, err := r.node().Recount(t.Context(), nil)
 	require.NoError(t, err)
-	r.tell(audit.RestoreAccepted{Kept: found.Kept, Newest: found.Newest, Abandoned: found.Broken, LastNumber: found.Last, Reason: "the replica was behind"})
+	r.tell(audit.RestoreAccepted{Kept: found.Kept, Newest: found.Newest, Abandoned: found.Broken, LastNumber: found.Last,
+		Reason: "the replica was behind"})
 	r.grown()
 	_, c, _ := r.signed(s)
 	require.EqualValues(t, len(r.leaves()), c.Size)
@@ -336,7 +345,8 @@ func TestACheckpointThatWasNotCommittedIsNotMissed(t *testing.T) {
 	r.add(2)
 	r.grown()
 	r.exec(`create function refuse() returns trigger language plpgsql as 'begin raise exception ''the database went away''; end'`)
-	r.exec(`create constraint trigger refuse after insert on audit.checkpoint deferrable initially deferred for each row execute function refuse()`)
+	r.exec(`create constraint trigger refuse after insert on audit.checkpoint deferrable initially deferred for each row execute function ` +
+		`refuse()`)
 	_, err := s.Sign(t.Context())
 	require.ErrorContains(t, err, "the database went away")
 
@@ -387,7 +397,8 @@ func TestRestoreIsAcceptedOnceAndRemainsVisible(t *testing.T) {
 	_, c, _ = r.signed(restarted)
 	require.EqualValues(t, 10, c.Size, "a size may have an abandoned checkpoint and a valid one")
 	var list string
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select string_agg(size || coalesce('!' || abandoned, ''), ' ' order by number) from audit.checkpoint`).Scan(&list))
+	require.NoError(t, r.pool.QueryRow(t.Context(), `select string_agg(size || coalesce('!' || abandoned, ''), ' ' order by number)
+		from audit.checkpoint`).Scan(&list))
 	require.Equal(t, "5 7 10!9 9 10", list)
 }
 
@@ -445,7 +456,8 @@ func TestOutsideCopyRevealsLostEventsAndCheckpoints(t *testing.T) {
 	restarted := r.reopened()
 	restarted.Out = s.Out
 	err := restarted.Check(t.Context())
-	require.ErrorContains(t, err, "The log is not the one that the newest checkpoint in the safe was signed for (10 events, up to position 10): it ends at position 5")
+	require.ErrorContains(t, err, "The log is not the one that the newest checkpoint in the safe was signed for (10 events, up to position "+
+		"10): it ends at position 5")
 	found, err := restarted.Recount(t.Context(), nil)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, found.Broken)

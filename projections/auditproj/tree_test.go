@@ -64,7 +64,8 @@ func (r *rig) leaves() (hashes []tlog.Hash) {
 }
 
 func (r *rig) build() projections.Build {
-	return projections.Build{Store: r.store, Config: r.pool.Config().ConnConfig.Copy(), Projection: auditproj.Tree, Log: slog.New(slog.DiscardHandler)}
+	return projections.Build{Store: r.store, Config: r.pool.Config().ConnConfig.Copy(), Projection: auditproj.Tree,
+		Log: slog.New(slog.DiscardHandler)}
 }
 
 func TestTablesHaveTheTreeOfTheLog(t *testing.T) {
@@ -107,7 +108,8 @@ type stored struct{ pool *pgxpool.Pool }
 func (s stored) ReadTiles(ctx context.Context, ids []tlog.TileID) ([][]byte, error) {
 	all := make([][]byte, len(ids))
 	for i, id := range ids {
-		if err := s.pool.QueryRow(ctx, `select hashes from audit_g1.tile where level = $1 and index = $2`, int64(id.Level), int64(id.Index)).Scan(&all[i]); err != nil {
+		if err := s.pool.QueryRow(ctx, `select hashes from audit_g1.tile where level = $1 and index = $2`, int64(id.Level),
+			int64(id.Index)).Scan(&all[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -126,7 +128,8 @@ func TestSparsePositionsOfLeavesAreStored(t *testing.T) {
 	require.Empty(t, differences)
 	require.NoError(t, r.build().Run(t.Context()))
 	var list string
-	require.NoError(t, r.pool.QueryRow(t.Context(), `select string_agg(index || '=' || position, ' ' order by index) from audit_g1.leaf`).Scan(&list))
+	require.NoError(t, r.pool.QueryRow(t.Context(),
+		`select string_agg(index || '=' || position, ' ' order by index) from audit_g1.leaf`).Scan(&list))
 	require.Equal(t, "2=4 3=5", list)
 }
 

@@ -159,7 +159,8 @@ func TestInvalidSignatureOfAWitnessIsNotKept(t *testing.T) {
 	r.grown()
 	signed, _, _ := r.signed(s)
 	before := signed.Note
-	require.Error(t, (&auditproj.Witness{URL: url, Keys: keys, Tables: r.tree(), DB: r.pool, Client: http.DefaultClient}).Publish(t.Context(), &signed))
+	require.Error(t, (&auditproj.Witness{URL: url, Keys: keys, Tables: r.tree(), DB: r.pool, Client: http.DefaultClient}).Publish(t.Context(),
+		&signed))
 	require.Equal(t, before, signed.Note)
 	require.EqualValues(t, 1, w.size)
 }

@@ -27,7 +27,8 @@ var booksDDL string
 // decides how fast the whole system writes and rebuilds. `bahi bench` measures it. What becomes of an account or a
 // row the domain's own Evolve says.
 var Books = projections.Define("books", 6, booksDDL,
-	projections.Apply(booksTypes(), foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).PartitionedBy(partOf).WithBatchDelay(booksGather).WithChangeTracking()
+	projections.Apply(booksTypes(),
+		foldBooks).Finishing(finishBooks).Resuming(resumeBooks)).PartitionedBy(partOf).WithBatchDelay(booksGather).WithChangeTracking()
 
 // booksGather is how long a row may wait for others while nobody reads the books: the fold of one row costs as much as that of ten.
 const booksGather = 10 * time.Millisecond
@@ -147,8 +148,8 @@ func foldBooks(ctx context.Context, b *projections.Batch, events []event.Recorde
 	return f.write(ctx, b)
 }
 
-// tell tells whose rows the batch changes: those of the workspaces that the events name, and the rest for the case of an event that names another one than
-// the account is of, which only moves revisions.
+// tell tells whose rows the batch changes: those of the workspaces that the events name, and the rest for the case of an event that names
+// another one than the account is of, which only moves revisions.
 func (f *books) tell(b *projections.Batch, events []event.Recorded[any]) {
 	for i := range events {
 		b.MarkChanged(events[i].Meta.Workspace)

@@ -11,7 +11,8 @@ func (f *books) foldRow(r *event.Recorded[any], id int64, e event.Event[book.Row
 	if _, added := e.(book.RowAdded); before == nil && !added {
 		return // it is of an account that falls to another part
 	}
-	after := &version{row: id, from: int64(r.Position), to: stillCurrent, revision: r.Revision, actor: r.Meta.Actor, reason: r.Meta.Reason, at: r.At}
+	after := &version{row: id, from: int64(r.Position), to: stillCurrent, revision: r.Revision, actor: r.Meta.Actor, reason: r.Meta.Reason,
+		at: r.At}
 	if before == nil {
 		after.Row = e.Evolve(book.Row{})
 	} else {

@@ -61,7 +61,8 @@ func entries(paise int64) book.Side { return book.SideOf([]bank.Entry{{Amount: u
 
 // what is read of rows and totals in these tests.
 const (
-	rows   = `select row_id, from_position, case when to_position < 1e18 then to_position end as to_position, account_id, date, in_cash, out_cash, revision, deleted from row_version order by row_id, from_position`
+	rows = `select row_id, from_position, case when to_position < 1e18 then to_position end as to_position, account_id, date, in_cash,
+		out_cash, revision, deleted from row_version order by row_id, from_position`
 	totals = `select account_id, level, node, row_count, cash from total where level = 0 or level = 2 and row_count <> 0 order by 1, 2, 3`
 )
 
@@ -79,7 +80,8 @@ func TestARowsVersionsFollowOneAnother(t *testing.T) {
 		"(8,5,,1,2024-10-04,0.01,0.00,0,f)",
 	}, tables.Rows(rows))
 	require.Equal(t, []string{"(1,0,0,1,0.01)", "(1,2,20000,1,0.01)"}, tables.Rows(totals))
-	require.Equal(t, []string{"(5)"}, tables.Rows(`select count(*) from row_version where reason = E'tab\there \\ and\nthere ₹' and actor = 'user:7'`))
+	require.Equal(t, []string{"(5)"}, tables.Rows(`select count(*) from row_version where reason = E'tab\there \\ and\nthere ₹'
+		and actor = 'user:7'`))
 	require.Equal(t, []string{"(1,2,1,10.50)", "(1,3,1,10.00)", "(1,4,1,10.00)", "(1,5,2,10.01)", "(1,6,1,0.01)"}, tables.Rows(`
 		select distinct on (position) account_id, position, account_rows, account_cash from posting order by position, nth desc`))
 }
@@ -89,8 +91,10 @@ func TestARowAndTheOneThatReversesItKnowOfEachOther(t *testing.T) {
 	tables := projectiontest.Run(t, ledgerproj.Books, opened(1, "SBI"), added(7, day, 100), added(8, day, 100),
 		of(20, book.RowAdded{Account: 1, Date: day + 5, Out: entries(100), Reverses: 7}), of(7, book.RowReversed{By: 20}))
 	require.Equal(t, []string{
-		"(7,2,5,2024-10-04,1.00,0.00,0,,)", "(7,5,,2024-10-04,1.00,0.00,1,,20)", "(8,3,,2024-10-04,1.00,0.00,0,,)", "(20,4,,2024-10-09,0.00,1.00,0,7,)",
-	}, tables.Rows(`select row_id, from_position, case when to_position < 1e18 then to_position end as to_position, date, in_cash, out_cash, revision,
+		"(7,2,5,2024-10-04,1.00,0.00,0,,)", "(7,5,,2024-10-04,1.00,0.00,1,,20)", "(8,3,,2024-10-04,1.00,0.00,0,,)",
+		"(20,4,,2024-10-09,0.00,1.00,0,7,)",
+	}, tables.Rows(`select row_id, from_position, case when to_position < 1e18 then to_position end as to_position, date, in_cash, out_cash,
+		revision,
 		reverses, reversed_by from row_version order by row_id, from_position`))
 	require.Equal(t, []string{"(1,0,0,3,1.00)", "(1,2,20000,2,2.00)", "(1,2,20005,1,-1.00)"}, tables.Rows(totals))
 	require.Equal(t, []string{"(5,3,1.00)"}, tables.Rows(`select position, account_rows, account_cash from posting where position = 5`),
@@ -100,7 +104,8 @@ func TestARowAndTheOneThatReversesItKnowOfEachOther(t *testing.T) {
 func TestAVoidRowStaysAndCountsNothing(t *testing.T) {
 	t.Parallel()
 	tables := projectiontest.Run(t, ledgerproj.Books, opened(1, "SBI"), added(7, day, 100), added(8, day, 1), of(7, book.RowVoided{}))
-	require.Equal(t, []string{"(7,2,4,1,2024-10-04,1.00,0.00,0,f)", "(7,4,,1,2024-10-04,0.00,0.00,1,f)", "(8,3,,1,2024-10-04,0.01,0.00,0,f)"}, tables.Rows(rows))
+	require.Equal(t, []string{"(7,2,4,1,2024-10-04,1.00,0.00,0,f)", "(7,4,,1,2024-10-04,0.00,0.00,1,f)", "(8,3,,1,2024-10-04,0.01,0.00,0,f)"},
+		tables.Rows(rows))
 	require.Equal(t, []string{`(7,"[{""amount"":1}]")`}, tables.Rows(`select row_id, in_entries from row_version where void`))
 	require.Equal(t, []string{"(1,0,0,2,0.01)", "(1,2,20000,2,0.01)"}, tables.Rows(totals))
 }
@@ -151,7 +156,8 @@ func TestACrowdedDayHasTotalsOfItsParts(t *testing.T) {
 	}
 	events = append(events, edited(1001, book.RowEdited{Date: &day}))
 	emptied := projectiontest.Run(t, ledgerproj.Books, events...)
-	require.Equal(t, []string{"(2,20000,11)", "(2,20001,28)"}, emptied.Rows(`select level, node, row_count from total where level >= 2 order by 1, 2`))
+	require.Equal(t, []string{"(2,20000,11)", "(2,20001,28)"},
+		emptied.Rows(`select level, node, row_count from total where level >= 2 order by 1, 2`))
 }
 
 func TestMoneyIsExactInTheTables(t *testing.T) {
@@ -191,7 +197,8 @@ func TestTheDoctorFindsADifferenceInEachTable(t *testing.T) {
 	tables.Exec(`drop table extra; alter table account_name rename to gone`)
 	found := tables.Examine()
 	require.Len(t, found, 2)
-	require.Equal(t, []string{"account_name", "log", "gone", "live tables"}, []string{found[0].Table, found[0].OnlyIn, found[1].Table, found[1].OnlyIn})
+	require.Equal(t, []string{"account_name", "log", "gone", "live tables"},
+		[]string{found[0].Table, found[0].OnlyIn, found[1].Table, found[1].OnlyIn})
 }
 
 // changes are the smallest ones that matter.

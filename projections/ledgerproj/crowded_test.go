@@ -16,7 +16,8 @@ import (
 // unlikeTheRows finds parts whose totals are not those of their rows.
 const unlikeTheRows = `
 	select * from (
-		select account_id, level, node, row_count, cash, lead(node, 1, (node >> 40) + 1 << 40) over (partition by account_id, level, node >> 40 order by node) as next
+		select account_id, level, node, row_count, cash, lead(node, 1, (node >> 40) + 1 << 40) over (partition by account_id, level, node >> 40
+			order by node) as next
 		from total where level > 2
 	) t where (row_count, cash) <> (
 		select count(*), coalesce(sum(in_cash - out_cash), 0) from row_version v
@@ -59,7 +60,8 @@ func TestADayOfVeryManyRowsHasPartsOfBothSizes(t *testing.T) {
 		events = append(events, added(100_000_000+row, day, 3))
 	}
 	tables := projectiontest.Run(t, ledgerproj.Books, events...)
-	require.Equal(t, []string{"(3,6101)", "(4,6101)"}, tables.Rows(`select level, sum(row_count) from total where level > 2 group by level order by level`))
+	require.Equal(t, []string{"(3,6101)", "(4,6101)"},
+		tables.Rows(`select level, sum(row_count) from total where level > 2 group by level order by level`))
 	require.Equal(t, []string{"(t)"}, tables.Rows(`select count(*) > 1 from total where level = 3`))
 	require.Equal(t, []string{"(t)"}, tables.Rows(`select count(*) > 100 from total where level = 4`))
 	require.Empty(t, tables.Rows(unlikeTheRows))

@@ -63,13 +63,14 @@ func (k *kept) write(ctx context.Context, b *projections.Batch) error {
 	nodes := slices.SortedFunc(maps.Keys(k.totals), func(a, b node) int { // the key's order fills its index from one end
 		return cmp.Or(cmp.Compare(a.account, b.account), cmp.Compare(a.level, b.level), cmp.Compare(a.node, b.node))
 	})
-	return projections.CopyInto(ctx, b.Tx, `total (account_id, level, node, row_count, cash, fine)`, len(nodes), func(c *projections.Copy, row int) {
-		n := nodes[row]
-		c.Bigint(n.account)
-		c.Smallint(n.level)
-		c.Bigint(n.node)
-		k.totals[n].into(c)
-	})
+	return projections.CopyInto(ctx, b.Tx, `total (account_id, level, node, row_count, cash, fine)`, len(nodes),
+		func(c *projections.Copy, row int) {
+			n := nodes[row]
+			c.Bigint(n.account)
+			c.Smallint(n.level)
+			c.Bigint(n.node)
+			k.totals[n].into(c)
+		})
 }
 
 // resumeBooks makes the totals again that an earlier process had in memory: those that are in the newest

@@ -157,7 +157,8 @@ func (f *books) queueLedgers(b *projections.Batch) {
 			update ledger_day d set row_count = d.row_count - v.row_count, in_cash = d.in_cash - v.in_cash, out_cash = d.out_cash - v.out_cash,
 				in_fine = d.in_fine - v.in_fine, out_fine = d.out_fine - v.out_fine
 			from (
-				select date, count(*) as row_count, sum(in_cash) as in_cash, sum(out_cash) as out_cash, sum(in_fine) as in_fine, sum(out_fine) as out_fine
+				select date, count(*) as row_count, sum(in_cash) as in_cash, sum(out_cash) as out_cash, sum(in_fine) as in_fine,
+					sum(out_fine) as out_fine
 				from row_version where account_id = $3 and not deleted and to_position = $4 group by date
 			) v
 			where d.workspace_id = $1 and d.ledger = $2 and d.date = v.date`, key.workspace, key.ledger, account, int64(stillCurrent))

@@ -63,7 +63,8 @@ var OrderDrafts = projections.Define("order_drafts", 5, orderDraftsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Converted]) { endDraft(b, e.StreamID()) }),
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.Deleted]) { endDraft(b, e.StreamID()) }),
 	projections.On(func(b *projections.Batch, e event.Recorded[orderdraft.SenderErased]) {
-		b.Exec(`update order_draft_entry set item_name = null, client_name = null where draft_id in (select id from order_draft where sender = $1)`, e.StreamID())
+		b.Exec(`update order_draft_entry set item_name = null, client_name = null where draft_id in (select id from order_draft
+			where sender = $1)`, e.StreamID())
 		b.Exec(`update order_draft set phone_number = null, raw_message = null, media = null, warnings = null where sender = $1`, e.StreamID())
 		b.Exec(`update order_draft_reply set phone_number = null where sender = $1`, e.StreamID())
 	}),
@@ -80,7 +81,8 @@ func insertEntry(b *projections.Batch, draft string, meta event.Meta, e orderdra
 		panic(fmt.Sprintf("encode the proposals of an entry: %v", err)) // they were decoded from JSON
 	}
 	b.Exec(`
-		insert into order_draft_entry (id, draft_id, workspace_id, item_name, weight_mg, quantity, client_id, client_name, slip_number, parser, confidence, proposals)
+		insert into order_draft_entry (id, draft_id, workspace_id, item_name, weight_mg, quantity, client_id, client_name, slip_number, parser,
+			confidence, proposals)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
 		e.ID, draft, meta.Workspace, e.Item, e.Weight, e.Quantity, e.ClientID, e.Client, e.Slip, e.Parser, int64(e.Confidence), string(proposals))
 }

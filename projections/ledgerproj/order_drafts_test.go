@@ -28,7 +28,8 @@ func TestDraftsAreShownUntilTheyEndAndTheirSendersUntilTheyAreErased(t *testing.
 		})
 	}
 	entry := func(id int64, sender, item string) orderdraft.Entry {
-		return orderdraft.Entry{ID: id, Item: orderdraft.Senders.Personal(sender, item), Client: orderdraft.Senders.Personal(sender, "Mira"), Weight: new(unit.Grams(2_500)), Slip: new("7"), Parser: "rules", Confidence: 80_000, Proposals: []orderdraft.Proposal{}}
+		return orderdraft.Entry{ID: id, Item: orderdraft.Senders.Personal(sender, item), Client: orderdraft.Senders.Personal(sender, "Mira"),
+			Weight: new(unit.Grams(2_500)), Slip: new("7"), Parser: "rules", Confidence: 80_000, Proposals: []orderdraft.Proposal{}}
 	}
 	tables := projectiontest.Run(t, ledgerproj.OrderDrafts,
 		received("1", "a1"), received("2", "b2"), received("3", "a1"),
@@ -39,10 +40,12 @@ func TestDraftsAreShownUntilTheyEndAndTheirSendersUntilTheyAreErased(t *testing.
 		happened("2", orderdraft.EntryAdded{Entry: entry(5, "b2", "ring")}),
 		happened("2", orderdraft.EntryAdded{Entry: entry(6, "b2", "chain")}),
 		happened("2", orderdraft.EntryAdded{Entry: entry(7, "b2", "payal")}),
-		happened("2", orderdraft.EntryEdited{ID: 6, Weight: patch.Clear[unit.Grams](), Quantity: patch.Set(int64(4)), ClientID: patch.Set(int64(3)), Client: patch.Set(orderdraft.Senders.Personal("b2", "Asha"))}),
+		happened("2", orderdraft.EntryEdited{ID: 6, Weight: patch.Clear[unit.Grams](), Quantity: patch.Set(int64(4)),
+			ClientID: patch.Set(int64(3)), Client: patch.Set(orderdraft.Senders.Personal("b2", "Asha"))}),
 		happened("2", orderdraft.EntryDeleted{ID: 7}),
 		happened("2", orderdraft.Edited{
-			Client: patch.Set(int64(8)), ClientName: orderdraft.Senders.Personal("b2", "Ravi"), Date: patch.Set(unit.Date(20_000)), Notes: patch.Set(book.Text("soon")),
+			Client: patch.Set(int64(8)), ClientName: orderdraft.Senders.Personal("b2", "Ravi"), Date: patch.Set(unit.Date(20_000)),
+			Notes: patch.Set(book.Text("soon")),
 			Phone: patch.Set(orderdraft.Senders.Personal("b2", "91777")),
 		}),
 		happened("2", orderdraft.Edited{Notes: patch.Clear[book.Text]()}),
@@ -53,7 +56,8 @@ func TestDraftsAreShownUntilTheyEndAndTheirSendersUntilTheyAreErased(t *testing.
 	require.Equal(t, []string{`(1,,,,,,,1)`, `(2,91777,payal,"[""soon""]",8,2024-10-04,,9)`},
 		tables.Rows(`select id, phone_number, raw_message, warnings, client_id, date, notes, revision from order_draft order by id`))
 	require.Equal(t, []string{`(4,,2500,,,,7,80000,[])`, `(5,ring,2500,,8,Ravi,41,80000,[])`, `(6,chain,,4,3,Asha,7,80000,[])`},
-		tables.Rows(`select id, item_name, weight_mg, quantity, client_id, client_name, slip_number, confidence, proposals from order_draft_entry order by id`))
+		tables.Rows(`select id, item_name, weight_mg, quantity, client_id, client_name, slip_number, confidence, proposals from order_draft_entry
+			order by id`))
 	require.Equal(t, []string{`(1,,,)`, `(2,91b2,ok,sent)`, `(3,,,)`, `(4,91b2,,)`},
 		tables.Rows(`select draft_id, phone_number, text, status from order_draft_reply order by draft_id`))
 	require.Empty(t, tables.Examine())

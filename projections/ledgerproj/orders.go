@@ -25,11 +25,13 @@ var ordersDDL string
 // Orders has the orders of clients and the takadas that deliver them, every version of both, and what is delivered of an order.
 //
 // It folds whole batches because a deletion ends many records, and a takada counts for its order.
-var Orders = projections.Define("orders", 4, ordersDDL+projections.RowCountDDL("client_order", "not deleted", "workspace_id", "client_id")+projections.RowCountDDL("takada", "not deleted", "workspace_id"),
+var Orders = projections.Define("orders", 4,
+	ordersDDL+projections.RowCountDDL("client_order", "not deleted", "workspace_id", "client_id")+projections.RowCountDDL("takada",
+		"not deleted", "workspace_id"),
 	projections.Apply(ordersTypes(), foldOrders))
 
-// ordersTypes names what the orders fold. Of the ledgers that is the life of the accounts that orders and takadas name, by stored names: a further
-// event of all accounts is none of it.
+// ordersTypes names what the orders fold. Of the ledgers that is the life of the accounts that orders and takadas name, by stored names: a
+// further event of all accounts is none of it.
 func ordersTypes() []string {
 	return slices.Concat(
 		[]string{"ClientOpened", "ClientRenamed", "ClientDeleted", "KarigarOpened", "KarigarRenamed", "KarigarDeleted"},

@@ -116,7 +116,8 @@ func (f *orders) write(b *projections.Batch) error {
 	for _, a := range f.accounts {
 		if a.changed {
 			b.Exec(`
-				insert into account (id, ledger, workspace_id, name, opened_position, deleted_position) values ($1, $2, $3, $4, $5, nullif($6::bigint, 0))
+				insert into account (id, ledger, workspace_id, name, opened_position, deleted_position) values ($1, $2, $3, $4, $5, nullif($6::bigint,
+					0))
 				on conflict (id) do update set name = excluded.name, deleted_position = excluded.deleted_position`,
 				a.id, a.ledger, a.workspace, a.Name, int64(a.Opened), int64(a.Deleted))
 		}
@@ -130,12 +131,14 @@ func (f *orders) write(b *projections.Batch) error {
 			return err
 		}
 		b.Exec(`
-			insert into client_order (id, workspace_id, client_id, date, slip_folded, weight_mg, delivered_mg, takadas, state, revision, deleted, draft_id)
+			insert into client_order (id, workspace_id, client_id, date, slip_folded, weight_mg, delivered_mg, takadas, state, revision, deleted,
+				draft_id)
 			values ($1, $2, $3, $4::text::date, $5, $6, $7, $8, $9, $10, $11, nullif($12::bigint, 0))
 			on conflict (id) do update set client_id = excluded.client_id, date = excluded.date, slip_folded = excluded.slip_folded,
 				weight_mg = excluded.weight_mg, delivered_mg = excluded.delivered_mg, takadas = excluded.takadas, state = excluded.state,
 				revision = excluded.revision, deleted = excluded.deleted`,
-			o.id, o.workspace, o.state.Client, o.state.Date.String(), order.NormalisedSlip(o.state.Slip), int64(o.state.Weight()), int64(o.delivered), o.takadas,
+			o.id, o.workspace, o.state.Client, o.state.Date.String(), order.NormalisedSlip(o.state.Slip), int64(o.state.Weight()),
+			int64(o.delivered), o.takadas,
 			string(state), o.revision, !o.state.Exists(), o.draft)
 	}
 	for _, t := range f.takadas {
@@ -149,7 +152,8 @@ func (f *orders) write(b *projections.Batch) error {
 		b.Exec(`
 			insert into takada (id, workspace_id, order_id, karigars, state, revision, deleted)
 			values ($1, $2, $3, coalesce($4::bigint[], '{}'), $5, $6, $7)
-			on conflict (id) do update set order_id = excluded.order_id, karigars = excluded.karigars, state = excluded.state, revision = excluded.revision,
+			on conflict (id) do update set order_id = excluded.order_id, karigars = excluded.karigars, state = excluded.state,
+				revision = excluded.revision,
 				deleted = excluded.deleted`,
 			t.id, t.workspace, t.state.Order, t.state.Karigars(), string(state), t.revision, !t.state.Exists())
 	}

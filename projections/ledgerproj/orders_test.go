@@ -33,7 +33,8 @@ func delivering(id int64, e event.Event[takada.State]) happened {
 }
 
 func orderOf(holder int64, weight unit.Grams) order.Added {
-	return order.Added{Order: order.Order{Client: holder, Slip: new(book.Text("A1")), Date: day, Items: []order.Item{{ID: 1, Name: "ring", Weight: weight}}}}
+	return order.Added{Order: order.Order{Client: holder, Slip: new(book.Text("A1")), Date: day,
+		Items: []order.Item{{ID: 1, Name: "ring", Weight: weight}}}}
 }
 
 func takadaOf(number int64, weight unit.Grams, maker *int64) takada.Added {
@@ -71,7 +72,8 @@ func TestOrdersAndTakadasEndWithWhatTheyBelongTo(t *testing.T) {
 		`(takada,1,6,1,0,f,user:8,)`, `(takada,1,12,1,,t,user:8,)`,
 		`(takada,2,7,1,0,f,user:8,)`, `(takada,2,8,1,1,f,user:8,)`, `(takada,2,13,1,,t,user:7,why)`,
 		`(takada,6,9,1,0,f,user:8,)`, `(takada,6,13,1,,t,user:7,why)`,
-	}, tables.Rows(`select kind, id, position, client_id, revision, state is null, actor, reason from record_version order by kind, id, position`))
+	}, tables.Rows(`select kind, id, position, client_id, revision, state is null, actor, reason from record_version order by kind, id,
+		position`))
 	require.Empty(t, tables.Examine())
 }
 

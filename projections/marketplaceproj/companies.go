@@ -90,7 +90,8 @@ func described(b *projections.Batch, id string, name patch.Field[string], fields
 	learned(b, found)
 }
 
-// learned adds words to those that searches know. Most are known: each is looked up once, by its first trigram, not once for each of its trigrams.
+// learned adds words to those that searches know. Most are known: each is looked up once, by its first trigram, not once for each of its
+// trigrams.
 func learned(b *projections.Batch, words []string) {
 	distinct, grams := wording.VocabularyOf(words)
 	if len(distinct) == 0 {

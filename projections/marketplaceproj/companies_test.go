@@ -31,15 +31,19 @@ func TestCompaniesAreShownUntilTheyAreDeleted(t *testing.T) {
 		return happened(id, company.Created{Name: name, Slug: slug, Profile: p, DomainKey: "k" + slug})
 	}
 	tables := projectiontest.Run(t, marketplaceproj.Companies,
-		created(asha, "Asha Mills", "a", company.Profile{Category: patch.Set("Cloth"), City: patch.Set("Surat"), Domain: patch.Set("asha.example")}),
+		created(asha, "Asha Mills", "a",
+			company.Profile{Category: patch.Set("Cloth"), City: patch.Set("Surat"), Domain: patch.Set("asha.example")}),
 		created(ravi, "Ravi", "r", company.Profile{}), created(usha, "Usha", "u", company.Profile{}),
-		happened(asha, company.Edited{Profile: company.Profile{City: patch.Clear[string](), Category: patch.Set("ZARI Work")}, Verified: patch.Set(true)}),
+		happened(asha, company.Edited{Profile: company.Profile{City: patch.Clear[string](), Category: patch.Set("ZARI Work")},
+			Verified: patch.Set(true)}),
 		happened(ravi, company.Edited{Name: patch.Set("Ravi Rao"), DomainKey: patch.Set("")}),
 		happened(usha, company.Deleted{}),
 	)
 	require.Equal(t, []string{
 		`(a,"Asha Mills","ZARI Work","zari work",,,asha.example,t,t,"{asha,mills,zari,work}",t,1)`, `(r,"Ravi Rao",,,,,,f,f,"{ravi,rao}",t,1)`,
-	}, tables.Rows(`select slug, name, category, category_key, city, city_key, domain, claims_domain, verified, words, updated_at > created_at, revision from company order by slug`))
-	require.Equal(t, []string{`("  r",4)`, `(" ra",4)`, `("ao ",4)`, `(rao,4)`}, tables.Rows(`select gram, size from gram where word = 'rao' order by gram collate "C"`))
+	}, tables.Rows(`select slug, name, category, category_key, city, city_key, domain, claims_domain, verified, words,
+		updated_at > created_at, revision from company order by slug`))
+	require.Equal(t, []string{`("  r",4)`, `(" ra",4)`, `("ao ",4)`, `(rao,4)`},
+		tables.Rows(`select gram, size from gram where word = 'rao' order by gram collate "C"`))
 	require.Empty(t, tables.Examine())
 }

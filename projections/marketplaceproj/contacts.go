@@ -18,7 +18,8 @@ var contactsDDL string
 // Contacts has the people to turn to at companies. What is personal comes into it in clear, for as long as its key is there.
 var Contacts = projections.Define("contacts", 1, contactsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[companycontact.Added]) {
-		b.Exec(`insert into contact (id, workspace_id, company_id, created_at, updated_at, revision) values ($1, $2, nullif($3, $4::uuid), $5, $5, $6)`,
+		b.Exec(`insert into contact (id, workspace_id, company_id, created_at, updated_at, revision) values ($1, $2, nullif($3, $4::uuid), $5,
+			$5, $6)`,
 			e.StreamID(), e.Meta.Workspace, e.Data.Company, uuid.Nil, e.At, e.Revision)
 		reached(b, e.StreamID(), e.Data.Details)
 	}),

@@ -18,8 +18,10 @@ import (
 var enquiriesDDL string
 
 // Enquiries has what companies were asked. What is personal comes into it in clear, for as long as its key is there.
-var Enquiries = projections.Define("enquiries", 2, enquiriesDDL+projections.RowCountDDL("enquiry", "true", "workspace_id", "company_id", "spam", "status", "source_platform"),
-	projections.Apply(slices.Concat(domain.Catalogue.NamesOf(reflect.TypeFor[enquiry.Sent]()), domain.Catalogue.NamesOf(reflect.TypeFor[enquiry.Notified]())), foldAsked),
+var Enquiries = projections.Define("enquiries", 2,
+	enquiriesDDL+projections.RowCountDDL("enquiry", "true", "workspace_id", "company_id", "spam", "status", "source_platform"),
+	projections.Apply(slices.Concat(domain.Catalogue.NamesOf(reflect.TypeFor[enquiry.Sent]()),
+		domain.Catalogue.NamesOf(reflect.TypeFor[enquiry.Notified]())), foldAsked),
 	projections.On(func(b *projections.Batch, e event.Recorded[enquiry.StatusChanged]) {
 		b.Set("enquiry", e.StreamID(), "status", e.Data.To, "updated_at", e.At, "revision", e.Revision)
 		moved(b, e)

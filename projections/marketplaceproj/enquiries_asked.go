@@ -16,19 +16,24 @@ import (
 //
 //nolint:dupword // values of columns
 const insertAsked = `
-	insert into enquiry (id, position, workspace_id, company_id, product_id, buyer, user_name, user_email, user_phone, message, quantity, source_platform, spam, status,
+	insert into enquiry (id, position, workspace_id, company_id, product_id, buyer, user_name, user_email, user_phone, message, quantity,
+		source_platform, spam, status,
 		notifications, created_at, updated_at, revision)
-	select id, position, workspace_id, company_id, product_id, buyer, user_name, user_email, user_phone, message, quantity, source_platform, spam, 'pending',
+	select id, position, workspace_id, company_id, product_id, buyer, user_name, user_email, user_phone, message, quantity, source_platform,
+		spam, 'pending',
 		notifications::jsonb, at, at, revision
-	from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[],
+	from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::uuid[], $5::uuid[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
+		$11::bigint[], $12::text[],
 		$13::boolean[], $14::text[], $15::timestamptz[], $16::bigint[])
-		n (id, position, workspace_id, company_id, product_id, buyer, user_name, user_email, user_phone, message, quantity, source_platform, spam, notifications, at, revision)`
+		n (id, position, workspace_id, company_id, product_id, buyer, user_name, user_email, user_phone, message, quantity, source_platform,
+			spam, notifications, at, revision)`
 
 // insertBegun notes that enquiries are pending.
 const insertBegun = `
 	insert into move (enquiry_id, nth, workspace_id, moved_to, at, actor, reason)
 	select id, revision, workspace_id, 'pending', at, actor, reason
-	from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[]) n (id, revision, workspace_id, at, actor, reason)`
+	from unnest($1::uuid[], $2::bigint[], $3::uuid[], $4::timestamptz[], $5::text[], $6::text[]) n (id, revision, workspace_id, at, actor,
+		reason)`
 
 // tellOn notes what became of notifications. The crm's first lead counts.
 const tellOn = `
@@ -39,8 +44,10 @@ const tellOn = `
 const noticeOn = `
 	insert into notice (enquiry_id, port, buyer, at, recipient, said, status)
 	select e.id, n.port, e.buyer, n.at, n.recipient, n.said, n.status
-	from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[]) n (id, port, at, recipient, said, status) join enquiry e on e.id = n.id
-	on conflict (enquiry_id, port) do update set at = excluded.at, recipient = excluded.recipient, said = excluded.said, status = excluded.status`
+	from unnest($1::uuid[], $2::text[], $3::timestamptz[], $4::text[], $5::text[], $6::text[]) n (id, port, at, recipient, said, status)
+		join enquiry e on e.id = n.id
+	on conflict (enquiry_id, port) do update set at = excluded.at, recipient = excluded.recipient, said = excluded.said,
+		status = excluded.status`
 
 // asked are the enquiries that begin in a batch, as columns.
 type asked struct {
@@ -69,8 +76,8 @@ type notice struct {
 	port    enquiry.Port
 }
 
-// foldAsked folds the enquiries of a batch, and what became of telling companies, with four statements: five statements for each enquiry took most of what
-// Postgres does for one.
+// foldAsked folds the enquiries of a batch, and what became of telling companies, with four statements: five statements for each enquiry
+// took most of what Postgres does for one.
 func foldAsked(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	var began asked
 	after := tellings{of: map[uuid.UUID]outcomes{}, leads: map[uuid.UUID]string{}, notices: map[notice]enquiry.Notified{}}
@@ -98,11 +105,15 @@ func (a *asked) add(id uuid.UUID, e event.Recorded[any], d enquiry.Sent) {
 		status = enquiry.Skipped
 	}
 	queued := told(status, e.At, "")
-	a.ids, a.workspaces, a.companies, a.products = append(a.ids, id), append(a.workspaces, e.Meta.Workspace), append(a.companies, d.Company), append(a.products, d.Product)
-	a.positions, a.revisions, a.quantities = append(a.positions, int64(e.Position)), append(a.revisions, e.Revision), append(a.quantities, d.Quantity)
-	a.buyers, a.sources, a.spam, a.times = append(a.buyers, d.Buyer), append(a.sources, d.Source), append(a.spam, d.Spam), append(a.times, e.At)
+	a.ids, a.workspaces, a.companies, a.products = append(a.ids, id), append(a.workspaces, e.Meta.Workspace), append(a.companies, d.Company),
+		append(a.products, d.Product)
+	a.positions, a.revisions, a.quantities = append(a.positions, int64(e.Position)), append(a.revisions, e.Revision),
+		append(a.quantities, d.Quantity)
+	a.buyers, a.sources, a.spam, a.times = append(a.buyers, d.Buyer), append(a.sources, d.Source), append(a.spam, d.Spam),
+		append(a.times, e.At)
 	a.told = append(a.told, outcomes{enquiry.Chat: queued, enquiry.Email: queued, enquiry.CRM: queued}.json())
-	a.names, a.emails, a.phones, a.messages = append(a.names, d.Name), append(a.emails, d.Email), append(a.phones, d.Phone), append(a.messages, d.Message)
+	a.names, a.emails, a.phones, a.messages = append(a.names, d.Name), append(a.emails, d.Email), append(a.phones, d.Phone),
+		append(a.messages, d.Message)
 	a.actors, a.why = append(a.actors, e.Meta.Actor), append(a.why, e.Meta.Reason)
 }
 
@@ -111,7 +122,8 @@ func (a *asked) write(b *projections.Batch) {
 	if len(a.ids) == 0 {
 		return
 	}
-	b.Exec(insertAsked, a.ids, a.positions, a.workspaces, a.companies, a.products, a.buyers, a.names, a.emails, a.phones, a.messages, a.quantities, a.sources, a.spam, a.told,
+	b.Exec(insertAsked, a.ids, a.positions, a.workspaces, a.companies, a.products, a.buyers, a.names, a.emails, a.phones, a.messages,
+		a.quantities, a.sources, a.spam, a.told,
 		a.times, a.revisions)
 	b.Exec(insertBegun, a.ids, a.revisions, a.workspaces, a.times, a.actors, a.why)
 }

@@ -24,7 +24,8 @@ const tallies = `
 	insert into tally (company_id, category_key, is_active, bucket, products)
 	select list.company_id, list.category_key, p.is_active, p.nth >> 8, count(*) * $2::bigint
 	from product p cross join lateral (
-		select company_id, category_key from (values (p.company_id), ('00000000-0000-0000-0000-000000000000')) c (company_id), (values (''), (p.category_key)) k (category_key)
+		select company_id, category_key from (values (p.company_id), ('00000000-0000-0000-0000-000000000000')) c (company_id), (values (''),
+			(p.category_key)) k (category_key)
 		where category_key is not null
 	) list
 	where p.id = any($1::uuid[])
@@ -43,7 +44,8 @@ var Products = projections.Define("products", 3, productsDDL,
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[company.Edited]) {
 		if e.Data.Name.Present() {
-			b.Exec(`update catalog set company_name = $2, changed = $3, changed_at = $4 where company_id = $1`, e.StreamID(), e.Data.Name.Value, int64(e.Position), e.At)
+			b.Exec(`update catalog set company_name = $2, changed = $3, changed_at = $4 where company_id = $1`, e.StreamID(), e.Data.Name.Value,
+				int64(e.Position), e.At)
 		}
 	}),
 	changing(func(b *projections.Batch, e event.Recorded[company.Deleted]) {
@@ -78,7 +80,8 @@ var Products = projections.Define("products", 3, productsDDL,
 		if moves {
 			b.Exec(tallies, own, -1)
 		}
-		columns := []any{"name", c.Name, "price_amount", c.Price, "moq", c.MOQ, "images", c.Images, "is_active", c.Active, "updated_at", e.At, "revision", e.Revision}
+		columns := []any{"name", c.Name, "price_amount", c.Price, "moq", c.MOQ, "images", c.Images, "is_active", c.Active, "updated_at",
+			e.At, "revision", e.Revision}
 		for _, f := range patch.Texts(&c.Details) {
 			columns = append(columns, f.Name, *f.Field)
 		}
@@ -144,7 +147,8 @@ func offered(b *projections.Batch, of uuid.UUID, ids []uuid.UUID, items []produc
 	}
 	for i, item := range items {
 		rows[i] = row{
-			Item: item, ID: ids[i], Place: i, NameWords: words(item.Name), CategoryWords: words(item.Category.Value), DescriptionWords: words(item.Description.Value),
+			Item: item, ID: ids[i], Place: i, NameWords: words(item.Name), CategoryWords: words(item.Category.Value),
+			DescriptionWords: words(item.Description.Value),
 		}
 		if item.Category.Present() {
 			rows[i].CategoryKey = new(person.Folded(item.Category.Value))

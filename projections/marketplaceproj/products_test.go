@@ -58,7 +58,9 @@ func TestACatalogHasWhatItsCompanySells(t *testing.T) {
 		`(4,NAIL,nail,nail,,{https://a.example/nail},t,{nail},0)`, `(6,HIDDEN,hidden,hidden,gold,{https://a.example/hidden},f,"{hidden,gold}",1)`,
 	}, tables.Rows(`select nth, sku, sku_key, name, category_key, images, is_active, words, revision from product order by nth`))
 	require.Equal(t, []string{`("Asha Mills",13)`}, tables.Rows(`select company_name, changed from catalog`))
-	require.Equal(t, []string{`(0,"",f,1)`, `(0,"",t,3)`, `(0,gold,f,1)`, `(0,gold,t,2)`, `(1,"",f,1)`, `(1,"",t,3)`, `(1,gold,f,1)`, `(1,gold,t,2)`},
-		tables.Rows(`select left(company_id::text, 1), category_key, is_active, products from tally where products > 0 order by company_id, category_key, is_active`))
+	require.Equal(t, []string{`(0,"",f,1)`, `(0,"",t,3)`, `(0,gold,f,1)`, `(0,gold,t,2)`, `(1,"",f,1)`, `(1,"",t,3)`, `(1,gold,f,1)`,
+		`(1,gold,t,2)`},
+		tables.Rows(`select left(company_id::text, 1), category_key, is_active, products from tally where products > 0 order by company_id,
+			category_key, is_active`))
 	require.Empty(t, tables.Examine())
 }

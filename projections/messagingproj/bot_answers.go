@@ -22,12 +22,14 @@ var BotAnswers = projections.Define("bot_answers", 1, botAnswersDDL,
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[botanswer.CallEnded]) {
 		c := e.Data
-		b.Exec(`update call set status = nullif($2::int, 0), duration_ms = $3, error = nullif($4, '') where id = $1`, c.Call, c.Status, c.Duration, c.Error)
+		b.Exec(`update call set status = nullif($2::int, 0), duration_ms = $3, error = nullif($4, '') where id = $1`, c.Call, c.Status,
+			c.Duration, c.Error)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[botanswer.Given]) {
 		c := e.Data
 		b.Exec(`
-			insert into answer (id, workspace_id, bot_id, contact_id, upto, reply, tokens, calls, handed_over, at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+			insert into answer (id, workspace_id, bot_id, contact_id, upto, reply, tokens, calls, handed_over, at) values ($1, $2, $3, $4, $5, $6,
+				$7, $8, $9, $10)`,
 			e.StreamID(), e.Meta.Workspace, c.Bot, c.Contact, c.Upto, c.Reply, c.Tokens, c.Calls, c.Over, e.At)
 	}),
 )

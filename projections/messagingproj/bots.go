@@ -26,7 +26,8 @@ var Bots = projections.Define("bots", 3, botsDDL,
 			insert into bot (id, workspace_id, owner_id, name, description, system_prompt, color_theme, fallback_message, active, channel_ids, tools,
 				created_at, updated_at, revision)
 			values ($1, $2, nullif($3, ''), $4, $5, $6, $7, nullif($8, ''), $9, $10, '{}', $11, $11, $12)`,
-			e.StreamID(), e.Meta.Workspace, s.Owner, s.Name, s.Description, s.Prompt, s.Color, s.Fallback, s.Active, append([]int64{}, s.Channels...), e.At, e.Revision)
+			e.StreamID(), e.Meta.Workspace, s.Owner, s.Name, s.Description, s.Prompt, s.Color, s.Fallback, s.Active,
+			append([]int64{}, s.Channels...), e.At, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[bot.Edited]) {
 		c := e.Data
@@ -37,10 +38,12 @@ var Bots = projections.Define("bots", 3, botsDDL,
 			"fallback_message", emptied(c.Fallback), "active", c.Active, "channel_ids", c.Channels, "updated_at", e.At, "revision", e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[bot.ToolAttached]) {
-		b.Exec(`update bot set tools = array_append(tools, $2), updated_at = $3, revision = $4 where id = $1`, e.StreamID(), e.Data.Tool, e.At, e.Revision)
+		b.Exec(`update bot set tools = array_append(tools, $2), updated_at = $3, revision = $4 where id = $1`, e.StreamID(), e.Data.Tool,
+			e.At, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[bot.ToolRemoved]) {
-		b.Exec(`update bot set tools = array_remove(tools, $2), updated_at = $3, revision = $4 where id = $1`, e.StreamID(), e.Data.Tool, e.At, e.Revision)
+		b.Exec(`update bot set tools = array_remove(tools, $2), updated_at = $3, revision = $4 where id = $1`, e.StreamID(), e.Data.Tool,
+			e.At, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[bot.Deleted]) {
 		b.Exec(`delete from bot where id = $1`, e.StreamID())
@@ -48,7 +51,8 @@ var Bots = projections.Define("bots", 3, botsDDL,
 		b.Exec(`delete from webhook where bot_id = $1`, e.StreamID())
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Deleted]) {
-		b.Exec(`update bot set channel_ids = array_remove(channel_ids, $2) where workspace_id = $1 and $2 = any(channel_ids)`, e.Meta.Workspace, e.StreamID())
+		b.Exec(`update bot set channel_ids = array_remove(channel_ids, $2) where workspace_id = $1 and $2 = any(channel_ids)`, e.Meta.Workspace,
+			e.StreamID())
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[user.Erased]) {
 		b.Exec(`update bot set owner_id = null where owner_id = $1`, e.StreamID())
@@ -69,7 +73,8 @@ var Bots = projections.Define("bots", 3, botsDDL,
 			fetched = &e.Data.FetchedAt
 		}
 		b.Exec(`
-			update source set status = 'ready', error = null, chunk_count = $2, fetched_at = $4, name = case when url is null then name else nullif($3, '') end
+			update source set status = 'ready', error = null, chunk_count = $2, fetched_at = $4,
+				name = case when url is null then name else nullif($3, '') end
 			where id = $1`, e.StreamID(), e.Data.Chunks, e.Data.Title, fetched)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[botsource.ReadFailed]) {
@@ -84,7 +89,8 @@ var Bots = projections.Define("bots", 3, botsDDL,
 			insert into webhook (id, bot_id, workspace_id, name, url, method, description, headers, query_params, json_data, parameters, active,
 				created_at, updated_at, revision)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14)`,
-			e.StreamID(), c.Bot, e.Meta.Workspace, c.Name, c.URL, c.Method, c.Description, names(c.Headers), names(c.Query), names(c.JSON), parameters(c.Parameters),
+			e.StreamID(), c.Bot, e.Meta.Workspace, c.Name, c.URL, c.Method, c.Description, names(c.Headers), names(c.Query), names(c.JSON),
+			parameters(c.Parameters),
 			c.Active, e.At, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[botwebhook.Edited]) {
@@ -107,7 +113,8 @@ var Bots = projections.Define("bots", 3, botsDDL,
 
 // source is the SQL of a new one.
 const source = `
-	insert into source (id, bot_id, workspace_id, url, name, media_type, size, status, chunk_count, created_at) values ($1, $2, $3, $4, $5, $6, $7, 'processing', 0, $8)`
+	insert into source (id, bot_id, workspace_id, url, name, media_type, size, status, chunk_count, created_at) values ($1, $2, $3, $4, $5,
+		$6, $7, 'processing', 0, $8)`
 
 // emptied returns a text whose column is null where it is empty.
 func emptied(f patch.Field[string]) patch.Field[string] {

@@ -15,8 +15,8 @@ import (
 	"bahi/projections"
 )
 
-// moveAll takes recipients, each from one of some states to another, and keeps their blocks' sums. Each counts by the furthest state: who has read is
-// also delivered to. Who is passed over is no longer one of the total.
+// moveAll takes recipients, each from one of some states to another, and keeps their blocks' sums. Each counts by the furthest state: who
+// has read is also delivered to. Who is passed over is no longer one of the total.
 const moveAll = `
 	with was as (
 		select r.id, r.block_id, r.state as was, m.state, m.at
@@ -42,7 +42,8 @@ const moveAll = `
 func moveTypes() []string {
 	var names []string
 	for _, t := range []reflect.Type{
-		reflect.TypeFor[message.Queued](), reflect.TypeFor[message.Requeued](), reflect.TypeFor[message.Accepted](), reflect.TypeFor[message.Skipped](),
+		reflect.TypeFor[message.Queued](), reflect.TypeFor[message.Requeued](), reflect.TypeFor[message.Accepted](),
+		reflect.TypeFor[message.Skipped](),
 		reflect.TypeFor[message.Failed](), reflect.TypeFor[message.Reported](),
 	} {
 		names = append(names, domain.Catalogue.NamesOf(t)...)
@@ -84,8 +85,8 @@ type wave struct {
 	at        []time.Time
 }
 
-// foldMoves moves recipients in waves: a message's first move in the first one, its second move in the second. A statement for each move would update
-// the row of a block a thousand times in one transaction, each time past all the versions before.
+// foldMoves moves recipients in waves: a message's first move in the first one, its second move in the second. A statement for each move
+// would update the row of a block a thousand times in one transaction, each time past all the versions before.
 func foldMoves(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	var waves []wave
 	moves := map[int64]int{}

@@ -28,20 +28,24 @@ const answered = `
 const skipTwice = `
 	with gone as (update recipient r set state = 'skipped', since = $3 where contact_id = $2 and state in ('open', 'held') and exists (
 		select from recipient k join block b on b.id = k.block_id join block rb on rb.id = r.block_id
-		where k.contact_id = $1 and k.campaign_id = r.campaign_id and b.run = rb.run and k.step = r.step and k.state <> 'skipped') returning block_id)
-	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone where block.id = gone.block_id`
+		where k.contact_id = $1 and k.campaign_id = r.campaign_id and b.run = rb.run and k.step = r.step and k.state <> 'skipped')
+			returning block_id)
+	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone
+		where block.id = gone.block_id`
 
 // skipOpen passes over what is not sent yet: what a campaign has not called its network for, or all of a contact. The sweep passes over
 // what the
 // network of a cancelled campaign has put off, so that conversations show it.
 const skipOpen = `
 	with gone as (update recipient set state = 'skipped', since = $2 where %s = $1 and state in (%s) returning block_id)
-	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone where block.id = gone.block_id`
+	update block set total = total - n, skipped = skipped + n from (select block_id, count(*) n from gone group by 1) gone
+		where block.id = gone.block_id`
 
 // sendAgain takes up what the network refused of a campaign's newest run.
 const sendAgain = `
 	with again as (update recipient r set state = 'held', since = $2 from block b
-		where b.id = r.block_id and r.campaign_id = $1 and r.state = 'refused' and b.run = (select max(run) from run where campaign_id = $1) returning r.block_id)
+		where b.id = r.block_id and r.campaign_id = $1 and r.state = 'refused' and b.run = (select max(run) from run where campaign_id = $1)
+			returning r.block_id)
 	update block set failed = failed - n from (select block_id, count(*) n from again group by 1) again where block.id = again.block_id`
 
 const surveyLifetime = 72 * time.Hour
@@ -51,10 +55,12 @@ var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Created]) {
 		p := e.Data.Plan
 		b.Exec(`
-			insert into campaign (id, workspace_id, name, type, template_id, channel_id, audience, schedule, scheduled_at, template_params, steps, trigger, recurrence,
+			insert into campaign (id, workspace_id, name, type, template_id, channel_id, audience, schedule, scheduled_at, template_params, steps,
+				trigger, recurrence,
 				status, next_run_at, created_at, updated_at, revision)
 			values ($1, $2, $3, $4, $5, $6, $7, nullif($8, ''), $9, $10, $11, $12, $13, $14, $15, $16, $16, $17)`,
-			e.StreamID(), e.Meta.Workspace, p.Name, p.Type, p.Template, p.Channel, p.Audience, p.Schedule, p.At, p.Params, p.Steps, p.Trigger, p.Recurrence,
+			e.StreamID(), e.Meta.Workspace, p.Name, p.Type, p.Template, p.Channel, p.Audience, p.Schedule, p.At, p.Params, p.Steps, p.Trigger,
+			p.Recurrence,
 			e.Data.Evolve(campaign.State{}).Status, e.Data.Next, e.At, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Started]) {
@@ -79,8 +85,10 @@ var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Finished]) {
 		b.Exec(`update run set completed_at = $3 where campaign_id = $1 and run = $2`, e.StreamID(), e.Data.Run, e.At)
-		b.Exec(`update campaign set status = case when next_run_at is null then 'completed' else 'scheduled' end, reason = null, paused_until = null,
-			completed_at = case when next_run_at is null then $2::timestamptz end, updated_at = $2, revision = $3 where id = $1`, e.StreamID(), e.At, e.Revision)
+		b.Exec(`update campaign set status = case when next_run_at is null then 'completed' else 'scheduled' end, reason = null,
+			paused_until = null,
+			completed_at = case when next_run_at is null then $2::timestamptz end, updated_at = $2, revision = $3 where id = $1`, e.StreamID(),
+			e.At, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[campaign.Cancelled]) {
 		b.Exec(fmt.Sprintf(skipOpen, "campaign_id", "'open'"), e.StreamID(), e.At)
@@ -94,7 +102,8 @@ var Campaigns = projections.Define("campaigns", 4, campaignsDDL,
 			on conflict (id) do update set total = block.total + excluded.total, skipped = block.skipped + excluded.skipped`,
 			e.StreamID(), d.Campaign, d.Run, len(d.Contacts)*len(d.Delays), d.Skipped)
 		if len(d.Contacts) > 0 {
-			b.Exec(`insert into frozen (first_id, last_id, campaign_id, run) values ($1, $2, $3, $4)`, d.First, d.First+int64(len(d.Contacts)*len(d.Delays))-1, d.Campaign, d.Run)
+			b.Exec(`insert into frozen (first_id, last_id, campaign_id, run) values ($1, $2, $3, $4)`, d.First,
+				d.First+int64(len(d.Contacts)*len(d.Delays))-1, d.Campaign, d.Run)
 		}
 		b.Exec(`
 			insert into recipient (id, campaign_id, block_id, channel_id, contact_id, step, due_at, state, since)
@@ -123,5 +132,6 @@ func campaignIs(b *projections.Batch, id string, at time.Time, revision int64, s
 	if reason != "" {
 		why = &reason
 	}
-	b.Set("campaign", id, slices.Concat([]any{"status", status, "reason", why, "paused_until", until, "updated_at", at, "revision", revision}, columns)...)
+	b.Set("campaign", id, slices.Concat([]any{"status", status, "reason", why, "paused_until", until, "updated_at", at, "revision", revision},
+		columns)...)
 }

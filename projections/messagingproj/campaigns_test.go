@@ -18,18 +18,21 @@ import (
 	"bahi/projections/projectiontest"
 )
 
-// What became of recipients is counted as a model counts it, which only knows the furthest state of each message, whatever happens in which order.
+// What became of recipients is counted as a model counts it, which only knows the furthest state of each message, whatever happens in which
+// order.
 func TestStatsAreExact(t *testing.T) {
 	t.Parallel()
 	meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Actor: "campaign:7"}
 	at := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 	const blocks, contacts = 3, 20
 	happened := []projectiontest.Event{
-		projectiontest.Happened(campaign.Kind, "7", campaign.Created{Plan: campaign.Plan{Name: "x", Type: "survey", Template: 1, Channel: 3, Audience: "all"}}, meta),
+		projectiontest.Happened(campaign.Kind, "7",
+			campaign.Created{Plan: campaign.Plan{Name: "x", Type: "survey", Template: 1, Channel: 3, Audience: "all"}}, meta),
 		projectiontest.Happened(campaign.Kind, "7", campaign.Started{Run: 1, At: at}, meta),
 	}
 	for b := range blocks {
-		f := campaign.Frozen{Campaign: 7, Run: 1, Block: b, Channel: 3, First: int64(100*b + 1), Skipped: 2, Last: 1, At: at, Delays: []int{0, 24}}
+		f := campaign.Frozen{Campaign: 7, Run: 1, Block: b, Channel: 3, First: int64(100*b + 1), Skipped: 2, Last: 1, At: at,
+			Delays: []int{0, 24}}
 		for i := range contacts {
 			f.Contacts = append(f.Contacts, int64(1000+100*b+i))
 		}
@@ -38,7 +41,8 @@ func TestStatsAreExact(t *testing.T) {
 	type sums struct{ total, sent, delivered, read, failed, skipped, responded int }
 	want := sums{total: 2 * blocks * contacts, skipped: 2 * blocks}
 	random := rapid.Custom(func(t *rapid.T) []string {
-		return rapid.SliceOfN(rapid.SampledFrom([]string{"queue", "pass", "take", "refuse", "hold", "doubt", "resend", "sent", "delivered", "read", "failed"}), 0, 9).Draw(t, "history")
+		return rapid.SliceOfN(rapid.SampledFrom([]string{"queue", "pass", "take", "refuse", "hold", "doubt", "resend", "sent", "delivered",
+			"read", "failed"}), 0, 9).Draw(t, "history")
 	})
 	answered := map[int64]bool{}
 	for b := range blocks {
@@ -105,7 +109,8 @@ func TestStatsAreExact(t *testing.T) {
 		}
 	}
 	tables := projectiontest.Run(t, messagingproj.Campaigns, happened...)
-	require.Equal(t, []string{fmt.Sprintf("(%d,%d,%d,%d,%d,%d,%d)", want.total, want.sent, want.delivered, want.read, want.failed, want.skipped, want.responded)},
+	require.Equal(t, []string{fmt.Sprintf("(%d,%d,%d,%d,%d,%d,%d)", want.total, want.sent, want.delivered, want.read, want.failed,
+		want.skipped, want.responded)},
 		tables.Rows(`select sum(total), sum(sent), sum(delivered), sum(read), sum(failed), sum(skipped), sum(responded) from block`))
 	require.Positive(t, want.read)
 	require.Empty(t, tables.Examine())
@@ -113,7 +118,8 @@ func TestStatsAreExact(t *testing.T) {
 	// A cancelled campaign passes over what is open.
 	happened = append(happened, projectiontest.Happened(campaign.Kind, "7", campaign.Cancelled{}, meta))
 	tables = projectiontest.Run(t, messagingproj.Campaigns, happened...)
-	require.Equal(t, []string{"(t,t)"}, tables.Rows(fmt.Sprintf(`select sum(total) + sum(skipped) = %d, sum(skipped) > %d from block`, want.total+want.skipped, want.skipped)))
+	require.Equal(t, []string{"(t,t)"},
+		tables.Rows(fmt.Sprintf(`select sum(total) + sum(skipped) = %d, sum(skipped) > %d from block`, want.total+want.skipped, want.skipped)))
 	require.Equal(t, []string{"(completed,)"}, tables.Rows(`select status, next_run_at from campaign`))
 }
 
@@ -133,7 +139,8 @@ func TestSendTakesUpWhatWasRefused(t *testing.T) {
 	}
 	frozen := func(run int, first int64, contacts ...int64) projectiontest.Event {
 		return projectiontest.Happened(campaign.Blocks, campaign.BlockName("7", run, 0),
-			campaign.Frozen{Campaign: 7, Run: run, Channel: 3, First: first, Contacts: contacts, Last: 40, End: true, At: at, Delays: []int{0}}, meta)
+			campaign.Frozen{Campaign: 7, Run: run, Channel: 3, First: first, Contacts: contacts, Last: 40, End: true, At: at, Delays: []int{0}},
+			meta)
 	}
 	refused := message.Failed{Reason: network.Recipient, Code: 131026}
 	happened := []projectiontest.Event{
@@ -148,7 +155,8 @@ func TestSendTakesUpWhatWasRefused(t *testing.T) {
 	happened = append(happened, to("14", message.Failed{Reason: network.Throttled})...)
 	happened = append(happened, of(campaign.Paused{}), of(campaign.Resumed{}), of(campaign.Paused{}), of(campaign.Resumed{Insisted: true}))
 	tables := projectiontest.Run(t, messagingproj.Campaigns, happened...)
-	require.Equal(t, []string{"(1,refused)", "(11,held)", "(12,failed)", "(13,failed)", "(14,held)"}, tables.Rows(`select id, state from recipient order by id`))
+	require.Equal(t, []string{"(1,refused)", "(11,held)", "(12,failed)", "(13,failed)", "(14,held)"},
+		tables.Rows(`select id, state from recipient order by id`))
 	require.Equal(t, []string{"(7-1-0,1,1)", "(7-2-0,4,2)"}, tables.Rows(`select id, total, failed from block order by id`))
 	require.Equal(t, []string{"(1,1,1)", "(11,14,2)"}, tables.Rows(`select first_id, last_id, run from frozen order by 1`))
 	require.Empty(t, tables.Examine())
@@ -160,16 +168,22 @@ func TestRecipientsAreMerged(t *testing.T) {
 	meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Actor: "campaign:7"}
 	at := time.Date(2026, 11, 26, 10, 0, 0, 0, time.UTC)
 	queued := func(id string, who int64) projectiontest.Event {
-		return projectiontest.Happened(message.Kind, id, message.Queued{Content: message.Content{Type: "template"}, Channel: 3, Contact: who}, meta)
+		return projectiontest.Happened(message.Kind, id, message.Queued{Content: message.Content{Type: "template"}, Channel: 3, Contact: who},
+			meta)
 	}
 	said := func(id, kind string, who int64) projectiontest.Event {
-		return projectiontest.Happened(message.Kind, id, message.Received{Content: message.Content{Type: kind}, Channel: 3, Contact: who, ProviderID: id, SentAt: at}, meta)
+		return projectiontest.Happened(message.Kind, id,
+			message.Received{Content: message.Content{Type: kind}, Channel: 3, Contact: who, ProviderID: id, SentAt: at}, meta)
 	}
 	happened := []projectiontest.Event{
-		projectiontest.Happened(campaign.Kind, "7", campaign.Created{Plan: campaign.Plan{Name: "x", Type: "survey", Template: 1, Channel: 3, Audience: "all"}}, meta),
+		projectiontest.Happened(campaign.Kind, "7",
+			campaign.Created{Plan: campaign.Plan{Name: "x", Type: "survey", Template: 1, Channel: 3, Audience: "all"}}, meta),
 		projectiontest.Happened(campaign.Kind, "7", campaign.Started{Run: 1, At: at}, meta),
-		projectiontest.Happened(campaign.Blocks, "7-1-0", campaign.Frozen{Campaign: 7, Run: 1, Channel: 3, First: 1, Contacts: []int64{10, 20}, Last: 20, At: at, Delays: []int{0, 24}}, meta),
-		projectiontest.Happened(campaign.Blocks, "7-1-1", campaign.Frozen{Campaign: 7, Run: 1, Block: 1, Channel: 3, First: 5, Contacts: []int64{30}, Last: 30, End: true, At: at, Delays: []int{0, 24}}, meta),
+		projectiontest.Happened(campaign.Blocks, "7-1-0",
+			campaign.Frozen{Campaign: 7, Run: 1, Channel: 3, First: 1, Contacts: []int64{10, 20}, Last: 20, At: at, Delays: []int{0, 24}}, meta),
+		projectiontest.Happened(campaign.Blocks, "7-1-1",
+			campaign.Frozen{Campaign: 7, Run: 1, Block: 1, Channel: 3, First: 5, Contacts: []int64{30}, Last: 30, End: true, At: at,
+				Delays: []int{0, 24}}, meta),
 		queued("1", 10), queued("2", 20), queued("5", 30),
 		projectiontest.Happened(contact.Kind, "10", contact.Absorbed{Contact: 30}, meta),
 		projectiontest.Happened(contact.Kind, "15", contact.Absorbed{Contact: 20}, meta),

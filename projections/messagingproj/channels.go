@@ -21,16 +21,19 @@ var Channels = projections.Define("channels", 5, channelsDDL,
 			insert into channel (id, workspace_id, name, type, status, settings, has_api_key, has_access_token, secret_settings,
 				created_at, updated_at, revision, key)
 			values ($1, $2, $3, $4, $5, jsonb_strip_nulls($6), $7, $8, $9, $10, $10, $11, nullif($12, ''))`,
-			e.StreamID(), e.Meta.Workspace, s.Name, s.Type, s.Status, settings(e.Data.Settings), !s.APIKey.Value.IsZero(), !s.AccessToken.Value.IsZero(),
+			e.StreamID(), e.Meta.Workspace, s.Name, s.Type, s.Status, settings(e.Data.Settings), !s.APIKey.Value.IsZero(),
+			!s.AccessToken.Value.IsZero(),
 			s.SecretSettings(), e.At, e.Revision, s.Key)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Edited]) {
 		b.Exec(`update channel set settings = jsonb_strip_nulls(settings || $2) where id = $1`, e.StreamID(), settings(e.Data.Settings))
 		if set, cleared := e.Data.SecretSettings(), e.Data.ClearedSettings(); len(set)+len(cleared) > 0 {
 			b.Exec(`update channel set secret_settings = (
-				select coalesce(array_agg(distinct name), '{}') from unnest(secret_settings || $2::text[]) n (name) where name <> all($3::text[])) where id = $1`, e.StreamID(), set, cleared)
+				select coalesce(array_agg(distinct name), '{}') from unnest(secret_settings || $2::text[]) n (name) where name <> all($3::text[]))
+					where id = $1`, e.StreamID(), set, cleared)
 		}
-		b.Set("channel", e.StreamID(), "name", e.Data.Name, "has_api_key", there(e.Data.APIKey), "has_access_token", there(e.Data.AccessToken), "updated_at", e.At, "revision", e.Revision)
+		b.Set("channel", e.StreamID(), "name", e.Data.Name, "has_api_key", there(e.Data.APIKey), "has_access_token", there(e.Data.AccessToken),
+			"updated_at", e.At, "revision", e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[channel.Reported]) {
 		b.Exec(`update channel set status = $2, last_error = nullif($3, ''), identified = $4, updated_at = $5, revision = $6 where id = $1`,

@@ -16,16 +16,19 @@ import (
 var contactsDDL string
 
 // Contacts has the contacts of workspaces. What is personal comes into it in clear, for as long as its key is there.
-var Contacts = projections.Define("messaging_contacts", 7, contactsDDL+projections.RowCountDDL("contact", "true", "workspace_id", "status", "source", "opt_in"),
+var Contacts = projections.Define("messaging_contacts", 7,
+	contactsDDL+projections.RowCountDDL("contact", "true", "workspace_id", "status", "source", "opt_in"),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Added]) {
 		s := e.Data.Evolve(contact.State{})
 		b.Exec(`
-			insert into contact (id, workspace_id, name, name_folded, phone, email, source, opt_in, reply_bot, status, created_at, updated_at, revision)
+			insert into contact (id, workspace_id, name, name_folded, phone, email, source, opt_in, reply_bot, status, created_at, updated_at,
+				revision)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12)`,
 			e.StreamID(), e.Meta.Workspace, s.Name, folded(s.Name), s.Phone, s.Email, s.Source, s.OptIn, s.ReplyBot, s.Status, e.At, e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.Edited]) {
-		b.Set("contact", e.StreamID(), "name", e.Data.Name, "name_folded", patch.Field[*string]{Value: folded(e.Data.Name.Value), State: e.Data.Name.State},
+		b.Set("contact", e.StreamID(), "name", e.Data.Name, "name_folded",
+			patch.Field[*string]{Value: folded(e.Data.Name.Value), State: e.Data.Name.State},
 			"phone", e.Data.Phone, "email", e.Data.Email, "opt_in", e.Data.OptIn, "reply_bot", e.Data.ReplyBot, "status", e.Data.Status,
 			"updated_at", e.At, "revision", e.Revision)
 		if e.Data.OptIn.Present() {
@@ -33,7 +36,8 @@ var Contacts = projections.Define("messaging_contacts", 7, contactsDDL+projectio
 		}
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.ConsentChanged]) {
-		b.Set("contact", e.StreamID(), "opt_in", e.Data.OptIn, "opt_in_at", e.At, "opt_in_by", "contact", "opt_in_how", e.Data.By, "updated_at", e.At, "revision", e.Revision)
+		b.Set("contact", e.StreamID(), "opt_in", e.Data.OptIn, "opt_in_at", e.At, "opt_in_by", "contact", "opt_in_how", e.Data.By,
+			"updated_at", e.At, "revision", e.Revision)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[contact.SenderAdded]) {
 		b.Set("contact", e.StreamID(), "updated_at", e.At, "revision", e.Revision)

@@ -26,12 +26,14 @@ func TestMessagesAreShownUntilTheirContactIsDeleted(t *testing.T) {
 		return message.Content{Type: "text", Text: contact.Subjects.Personal(who, text)}
 	}
 	out := func(id, who string, contactID int64) projectiontest.Event {
-		return happened(id, message.Queued{Content: says(who, "Hello "+id), Channel: 3, Contact: contactID, To: contact.Subjects.Personal(who, "91")})
+		return happened(id, message.Queued{Content: says(who, "Hello "+id), Channel: 3, Contact: contactID,
+			To: contact.Subjects.Personal(who, "91")})
 	}
 	words := contact.Subjects.Personal("9", "no")
 	tables := projectiontest.Run(t, messagingproj.Messages,
 		out("1", "9", 9), out("2", "9", 9), out("3", "9", 9), out("4", "9", 9), out("5", "8", 8),
-		happened("6", message.Received{Content: says("9", "Hi"), Channel: 3, Contact: 9, ProviderID: "w", SentAt: time.Unix(1740900000, 0).UTC()}),
+		happened("6", message.Received{Content: says("9", "Hi"), Channel: 3, Contact: 9, ProviderID: "w",
+			SentAt: time.Unix(1740900000, 0).UTC()}),
 		happened("1", message.Accepted{ProviderID: "w1"}),
 		happened("1", message.Reported{Status: "read"}),
 		happened("2", message.Reported{Status: "delivered"}),
@@ -42,19 +44,25 @@ func TestMessagesAreShownUntilTheirContactIsDeleted(t *testing.T) {
 		happened("4", message.Reported{Status: "failed", Code: 131026}),
 		happened("4", message.Accepted{ProviderID: "w4"}),
 		projectiontest.Happened(contact.Kind, "8", contact.Deleted{}, meta),
-		happened("7", message.Received{Content: says("12", "I am 9, too"), Channel: 3, Contact: 12, ProviderID: "w12", SentAt: time.Unix(1740900001, 0).UTC()}),
+		happened("7", message.Received{Content: says("12", "I am 9, too"), Channel: 3, Contact: 12, ProviderID: "w12",
+			SentAt: time.Unix(1740900001, 0).UTC()}),
 		projectiontest.Happened(contact.Kind, "9", contact.Absorbed{Contact: 12}, meta),
-		happened("10", message.Received{Content: says("9", "Not this"), Channel: 3, Contact: 9, ProviderID: "w10", SentAt: time.Unix(1740900002, 0).UTC()}),
+		happened("10", message.Received{Content: says("9", "Not this"), Channel: 3, Contact: 9, ProviderID: "w10",
+			SentAt: time.Unix(1740900002, 0).UTC()}),
 		happened("10", message.Revoked{}),
 		happened("10", message.FileStored{Key: "k", ContentType: "image/png", Size: 1}),
-		happened("11", message.Received{Content: message.Content{Type: "unsupported"}, Channel: 3, Contact: 9, ProviderID: "w11", SentAt: time.Unix(1740900003, 0).UTC(), Code: 131051, Title: words}),
+		happened("11", message.Received{Content: message.Content{Type: "unsupported"}, Channel: 3, Contact: 9, ProviderID: "w11",
+			SentAt: time.Unix(1740900003, 0).UTC(), Code: 131051, Title: words}),
 	)
 	require.Equal(t, []string{
-		`(1,9,f,"Hello 1",read,,,)`, `(2,9,f,"Hello 2",delivered,,,)`, `(3,9,f,"Hello 3",queued,unknown,,)`, `(4,9,f,"Hello 4",failed,recipient,131026,)`, `(6,9,t,Hi,received,,,)`,
+		`(1,9,f,"Hello 1",read,,,)`, `(2,9,f,"Hello 2",delivered,,,)`, `(3,9,f,"Hello 3",queued,unknown,,)`,
+		`(4,9,f,"Hello 4",failed,recipient,131026,)`, `(6,9,t,Hi,received,,,)`,
 		`(7,9,t,"I am 9, too",received,,,)`, `(10,9,t,,received,,,)`, `(11,9,t,,received,content,131051,no)`,
 	}, tables.Rows(`select id, contact_id, inbound, text, status, reason, code, title from message order by id`))
-	require.Equal(t, []string{`(10,t,t)`}, tables.Rows(`select id, file is null, deleted_at is not null from message where deleted_at is not null`))
-	require.Equal(t, []string{`(9,4,t)`}, tables.Rows(`select contact_id, unread, last_at > '2025-01-01' from conversation order by 1`), "of both who are one")
+	require.Equal(t, []string{`(10,t,t)`}, tables.Rows(`select id, file is null, deleted_at is not null from message
+		where deleted_at is not null`))
+	require.Equal(t, []string{`(9,4,t)`}, tables.Rows(`select contact_id, unread, last_at > '2025-01-01' from conversation order by 1`),
+		"of both who are one")
 	require.Empty(t, tables.Examine())
 }
 
@@ -63,15 +71,18 @@ func TestAMessageOfACampaignWaits(t *testing.T) {
 	t.Parallel()
 	happened := func(id, actor string, all ...event.Event[message.State]) (events []projectiontest.Event) {
 		meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111"), Actor: actor}
-		for _, e := range append([]event.Event[message.State]{message.Queued{Content: message.Content{Type: "template"}, Channel: 3, Contact: 9}}, all...) {
+		for _, e := range append([]event.Event[message.State]{message.Queued{Content: message.Content{Type: "template"}, Channel: 3,
+			Contact: 9}}, all...) {
 			events = append(events, projectiontest.Happened(message.Kind, id, e, meta))
 		}
 		return events
 	}
 	off := message.Failed{Reason: network.Throttled}
 	tables := projectiontest.Run(t, messagingproj.Messages, slices.Concat(
-		happened("1", "user:u", off), happened("2", "campaign:7", off), happened("3", "campaign:7", message.Failed{Reason: network.CampaignStopped}, message.Skipped{Contact: 9}),
-		happened("4", "campaign:7", message.Failed{Reason: network.Recipient}), happened("5", "campaign:7", off, message.Requeued{}, message.Accepted{ProviderID: "w"}),
+		happened("1", "user:u", off), happened("2", "campaign:7", off),
+		happened("3", "campaign:7", message.Failed{Reason: network.CampaignStopped}, message.Skipped{Contact: 9}),
+		happened("4", "campaign:7", message.Failed{Reason: network.Recipient}),
+		happened("5", "campaign:7", off, message.Requeued{}, message.Accepted{ProviderID: "w"}),
 	)...)
 	require.Equal(t, []string{"(1,failed,throttled)", "(2,queued,throttled)", "(3,failed,passed_over)", "(4,failed,recipient)", "(5,sent,)"},
 		tables.Rows(`select id, status, reason from message order by id`))
@@ -85,7 +96,8 @@ func TestMessagesOfOneBatchCountOnceAndAgainstWhatPeopleHaveRead(t *testing.T) {
 	}
 	came := func(id, kind string, contactID, second int64) projectiontest.Event {
 		return happened(id, message.Received{
-			Content: message.Content{Type: kind, Text: contact.Subjects.Personal("9", "Hi")}, Channel: 3, Contact: contactID, ProviderID: "w" + id, SentAt: time.Unix(second, 0).UTC(),
+			Content: message.Content{Type: kind, Text: contact.Subjects.Personal("9", "Hi")}, Channel: 3, Contact: contactID, ProviderID: "w" + id,
+			SentAt: time.Unix(second, 0).UTC(),
 		})
 	}
 	words := contact.Subjects.Personal("9", "no")
@@ -119,17 +131,20 @@ func TestRepliesThatReachPeopleAreCountedOnceAndStayCounted(t *testing.T) {
 	}
 	reported := func(id, status string) projectiontest.Event { return happened(id, message.Reported{Status: status}) }
 	tables := projectiontest.Run(t, messagingproj.Messages,
-		queued("1", "text", 3, 9), queued("2", "image", 3, 8), queued("3", "text", 4, 9), queued("4", "template", 3, 9), queued("5", "text", 3, 9), queued("6", "text", 3, 9),
+		queued("1", "text", 3, 9), queued("2", "image", 3, 8), queued("3", "text", 4, 9), queued("4", "template", 3, 9),
+		queued("5", "text", 3, 9), queued("6", "text", 3, 9),
 		happened("1", message.Accepted{ProviderID: "w1"}),
 		reported("1", "delivered"), reported("4", "delivered"), reported("3", "read"),
-		projectiontest.Happened(message.Kind, "7", message.Queued{Content: message.Content{Type: "text"}, Channel: 5, Contact: 7}, event.Meta{Workspace: theirs}),
+		projectiontest.Happened(message.Kind, "7", message.Queued{Content: message.Content{Type: "text"}, Channel: 5, Contact: 7},
+			event.Meta{Workspace: theirs}),
 		projectiontest.Happened(message.Kind, "7", message.Reported{Status: "delivered"}, event.Meta{Workspace: theirs}),
 		reported("1", "read"), reported("2", "delivered"), reported("5", "sent"), reported("6", "failed"), reported("6", "delivered"),
 		projectiontest.Happened(contact.Kind, "8", contact.Deleted{}, event.Meta{Workspace: mine}),
 		queued("8", "text", 3, 9), reported("8", "delivered"), reported("8", "read"),
 		reported("4", "read"), reported("2", "read"),
 	)
-	require.Equal(t, []string{`(11111111-1111-4111-8111-111111111111,3,4)`, `(11111111-1111-4111-8111-111111111111,4,1)`, `(22222222-2222-4222-8222-222222222222,5,1)`},
+	require.Equal(t, []string{`(11111111-1111-4111-8111-111111111111,3,4)`, `(11111111-1111-4111-8111-111111111111,4,1)`,
+		`(22222222-2222-4222-8222-222222222222,5,1)`},
 		tables.Rows(`select workspace_id, channel_id, sum(count) from reply group by 1, 2 order by 2`))
 	require.Empty(t, tables.Rows(`select quarter from reply where date_bin('15 minutes', quarter, timestamptz '2000-01-01 00:00Z') <> quarter`))
 	require.Empty(t, tables.Examine())

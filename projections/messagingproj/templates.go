@@ -19,9 +19,11 @@ var Templates = projections.Define("templates", 1, templatesDDL,
 		b.Exec(`
 			insert into template (id, workspace_id, channel_id, provider_id, name, language, category, status, format, parameters, body)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-			on conflict (id) do update set name = excluded.name, language = excluded.language, category = excluded.category, status = excluded.status,
+			on conflict (id) do update set name = excluded.name, language = excluded.language, category = excluded.category,
+				status = excluded.status,
 				format = excluded.format, parameters = excluded.parameters, body = excluded.body`,
-			e.StreamID(), e.Meta.Workspace, d.Channel, d.ProviderID, d.Name, d.Language, d.Category, d.Status, d.Format, append([]string{}, d.Places()...), d.Body)
+			e.StreamID(), e.Meta.Workspace, d.Channel, d.ProviderID, d.Name, d.Language, d.Category, d.Status, d.Format,
+			append([]string{}, d.Places()...), d.Body)
 	}),
 	projections.On(func(b *projections.Batch, e event.Recorded[template.StatusMoved]) {
 		b.Exec(`update template set status = $2 where id = $1`, e.StreamID(), e.Data.Status)

@@ -18,7 +18,8 @@ func TestTemplatesAreShownUntilTheirChannelIsDeleted(t *testing.T) {
 	t.Parallel()
 	meta := event.Meta{Workspace: uuid.MustParse("11111111-1111-4111-8111-111111111111")}
 	listed := func(id string, of int64, body string) projectiontest.Event {
-		d := network.Template{ProviderID: "T" + id, Name: "n", Language: "en", Category: "UTILITY", Status: "APPROVED", Format: network.Positional}
+		d := network.Template{ProviderID: "T" + id, Name: "n", Language: "en", Category: "UTILITY", Status: "APPROVED",
+			Format: network.Positional}
 		d.Read(body)
 		return projectiontest.Happened(template.Kind, id, template.Listed{Template: d, Channel: of}, meta)
 	}

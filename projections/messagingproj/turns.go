@@ -21,8 +21,10 @@ import (
 func turnTypes() []string {
 	var names []string
 	for _, t := range []reflect.Type{
-		reflect.TypeFor[message.Queued](), reflect.TypeFor[message.Received](), reflect.TypeFor[message.Accepted](), reflect.TypeFor[message.Failed](),
-		reflect.TypeFor[message.Requeued](), reflect.TypeFor[message.Skipped](), reflect.TypeFor[message.Reported](), reflect.TypeFor[message.Identified](),
+		reflect.TypeFor[message.Queued](), reflect.TypeFor[message.Received](), reflect.TypeFor[message.Accepted](),
+		reflect.TypeFor[message.Failed](),
+		reflect.TypeFor[message.Requeued](), reflect.TypeFor[message.Skipped](), reflect.TypeFor[message.Reported](),
+		reflect.TypeFor[message.Identified](),
 	} {
 		names = append(names, domain.Catalogue.NamesOf(t)...)
 	}
@@ -81,8 +83,8 @@ type turns struct {
 	of    map[int64]*turn
 }
 
-// foldTurns folds the messages of a batch in memory and writes them with at most four statements: a statement for each of four events of a message took half of
-// what Postgres does for a text that is sent.
+// foldTurns folds the messages of a batch in memory and writes them with at most four statements: a statement for each of four events of a
+// message took half of what Postgres does for a text that is sent.
 func foldTurns(_ context.Context, b *projections.Batch, events []event.Recorded[any]) error {
 	all := turns{began: map[int64]begun{}, of: map[int64]*turn{}}
 	for _, e := range events {
@@ -157,11 +159,15 @@ func (all *turns) add(id int64, e event.Recorded[any]) {
 
 // insertBegun adds messages.
 const insertBegun = `
-	insert into message (id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, reason, code, title, details, provider_id, network_id, at, actor, began, position, arrived_at, reacts)
-	select id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, nullif(reason, ''), nullif(code, 0), title, details, provider_id, network_id, at, actor, began, position, arrived_at, reacts
-	from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::boolean[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::text[], $13::text[],
+	insert into message (id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, reason, code, title, details,
+		provider_id, network_id, at, actor, began, position, arrived_at, reacts)
+	select id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, nullif(reason, ''), nullif(code, 0), title,
+		details, provider_id, network_id, at, actor, began, position, arrived_at, reacts
+	from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::boolean[], $6::text[], $7::text[], $8::text[], $9::text[],
+		$10::text[], $11::bigint[], $12::text[], $13::text[],
 		$14::text[], $15::text[], $16::timestamptz[], $17::text[], $18::bigint[], $19::bigint[], $20::timestamptz[], $21::text[])
-		n (id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, reason, code, title, details, provider_id, network_id, at, actor, began, position, arrived_at, reacts)`
+		n (id, workspace_id, channel_id, contact_id, inbound, type, text, media_url, status, reason, code, title, details, provider_id,
+			network_id, at, actor, began, position, arrived_at, reacts)`
 
 // talkOn keeps what conversations show of messages that begin, without reactions. Those count as unread that are newer than what people
 // have read.
@@ -169,7 +175,8 @@ const talkOn = `
 	insert into conversation as c (contact_id, workspace_id, last_at, unread)
 	select n.contact_id, n.workspace_id, max(n.at), count(*) filter (where n.inbound
 		and (r.read_at is null or (n.at, n.arrived_at, n.began) > (r.read_at, r.read_arrived, r.read_began)))
-	from unnest($1::bigint[], $2::uuid[], $3::timestamptz[], $4::timestamptz[], $5::bigint[], $6::boolean[], $7::text[]) n (contact_id, workspace_id, at, arrived_at, began, inbound, type)
+	from unnest($1::bigint[], $2::uuid[], $3::timestamptz[], $4::timestamptz[], $5::bigint[], $6::boolean[], $7::text[]) n (contact_id,
+		workspace_id, at, arrived_at, began, inbound, type)
 	left join conversation r on r.contact_id = n.contact_id
 	where n.type <> 'reaction'
 	group by 1, 2
@@ -180,7 +187,8 @@ const talkOn = `
 const replaceReactions = `
 	update message m set text = null, deleted_at = newer.at, position = greatest(m.position, newer.began)
 	from (
-		select distinct on (o.id) o.id, n.at, n.began from message begun join message o on o.contact_id = begun.contact_id and o.reacts = begun.reacts
+		select distinct on (o.id) o.id, n.at, n.began from message begun join message o on o.contact_id = begun.contact_id
+			and o.reacts = begun.reacts
 			join message n on n.contact_id = o.contact_id and n.reacts = o.reacts and (n.at, n.arrived_at, n.began) > (o.at, o.arrived_at, o.began)
 		where begun.id = any($1) and o.deleted_at is null order by o.id, n.began) newer
 	where m.id = newer.id`
@@ -197,13 +205,15 @@ const countReplies = `
 // turnOn notes what became of messages that began before.
 const turnOn = `
 	update message m set
-		provider_id = coalesce(n.provider_id, m.provider_id), network_id = coalesce(n.network_id, m.network_id), position = coalesce(n.position, m.position),
+		provider_id = coalesce(n.provider_id, m.provider_id), network_id = coalesce(n.network_id, m.network_id), position = coalesce(n.position,
+			m.position),
 		status = case when n.settled then n.status when n.accepted and m.status = 'queued' then 'sent' else m.status end,
 		reason = case when n.settled then nullif(n.reason, '') when n.accepted and m.status = 'queued' then null else m.reason end,
 		code = case when n.settled then nullif(n.code, 0) when n.accepted and m.status = 'queued' then null else m.code end,
 		title = case when n.settled then n.title when n.accepted and m.status = 'queued' then null else m.title end,
 		details = case when n.settled then n.details when n.accepted and m.status = 'queued' then null else m.details end
-	from unnest($1::bigint[], $2::boolean[], $3::boolean[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::text[], $10::text[], $11::bigint[])
+	from unnest($1::bigint[], $2::boolean[], $3::boolean[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::text[],
+		$10::text[], $11::bigint[])
 		n (id, settled, accepted, status, reason, code, title, details, provider_id, network_id, position)
 	where m.id = n.id`
 
@@ -257,11 +267,13 @@ func (all *turns) write(b *projections.Batch) {
 		if m.reacts != nil {
 			reactions = append(reactions, id)
 		}
-		types, actors, texts, images = append(types, m.said.Type), append(actors, m.actor), append(texts, m.said.Text), append(images, m.said.Image)
+		types, actors, texts, images = append(types, m.said.Type), append(actors, m.actor), append(texts, m.said.Text),
+			append(images, m.said.Image)
 		times, positions = append(times, m.at), append(positions, m.position)
 	}
 	if len(now.ids) > 0 {
-		b.Exec(insertBegun, now.ids, workspaces, channels, people, inbound, types, texts, images, now.status, now.reason, now.code, now.title, now.details,
+		b.Exec(insertBegun, now.ids, workspaces, channels, people, inbound, types, texts, images, now.status, now.reason, now.code,
+			now.title, now.details,
 			now.provider, now.network, times, actors, positions, now.position, arrivals, reacts)
 		b.Exec(talkOn, people, workspaces, times, arrivals, positions, inbound, types)
 	}
@@ -272,6 +284,7 @@ func (all *turns) write(b *projections.Batch) {
 		b.Exec(countReplies, reached, begin, moments)
 	}
 	if len(later.ids) > 0 {
-		b.Exec(turnOn, later.ids, later.settled, later.accepted, later.status, later.reason, later.code, later.title, later.details, later.provider, later.network, later.position)
+		b.Exec(turnOn, later.ids, later.settled, later.accepted, later.status, later.reason, later.code, later.title, later.details,
+			later.provider, later.network, later.position)
 	}
 }

@@ -132,7 +132,8 @@ func (tb *Tables) Examine() []projections.Difference {
 
 func (tb *Tables) inSchema(ctx context.Context, tx pgx.Tx) error {
 	var generation int
-	err := tx.QueryRow(ctx, `select generation from projection.generation where name = $1 and live`, tb.build.Projection.Name).Scan(&generation)
+	err := tx.QueryRow(ctx, `select generation from projection.generation where name = $1 and live`,
+		tb.build.Projection.Name).Scan(&generation)
 	if err != nil {
 		return err
 	}

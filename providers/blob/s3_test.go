@@ -25,8 +25,8 @@ const (
 	region    = "ap-south-1"
 )
 
-// objects starts an S3 server with an empty bucket. The server checks no signatures, so a handler before it refuses a request without an Authorization
-// header unless its URL is presigned and valid at the moment of now.
+// objects starts an S3 server with an empty bucket. The server checks no signatures, so a handler before it refuses a request without an
+// Authorization header unless its URL is presigned and valid at the moment of now.
 func objects(t *testing.T, now func() time.Time) (blobURL string) {
 	t.Helper()
 	backend := s3mem.New()
@@ -73,7 +73,8 @@ func presigned(r *http.Request, now time.Time) bool {
 		return false
 	}
 	u, err := url.Parse(text)
-	return err == nil && want != "" && u.Query().Get("X-Amz-Signature") == want && u.Query().Get("X-Amz-Credential") == r.URL.Query().Get("X-Amz-Credential") &&
+	return err == nil && want != "" && u.Query().Get("X-Amz-Signature") == want &&
+		u.Query().Get("X-Amz-Credential") == r.URL.Query().Get("X-Amz-Credential") &&
 		r.URL.Query().Get("X-Amz-Algorithm") == "AWS4-HMAC-SHA256" && r.URL.Query().Get("X-Amz-SignedHeaders") == "host"
 }
 

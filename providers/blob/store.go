@@ -31,8 +31,8 @@ var (
 	// ErrKey is the error of a malformed key or prefix. A key has 1 to 512 of A-Z a-z 0-9 . _ - /, each part between slashes
 	// 1 to 200 and no dot first; it does not end in .attrs, where files keep their content type.
 	ErrKey = errors.New("malformed blob key")
-	// ErrUnavailable is the error of an S3 that answers that it cannot serve now (5xx, or 429 to too many requests): try again. A connection that fails is
-	// an error of package net.
+	// ErrUnavailable is the error of an S3 that answers that it cannot serve now (5xx, or 429 to too many requests): try again. A connection
+	// that fails is an error of package net.
 	ErrUnavailable = errors.New("the store of blobs cannot serve now")
 	// ErrTTL is the error of a link for less than a second or more than seven days, the limit of S3 (Signature Version 4).
 	ErrTTL = errors.New("a link to a blob lives for a second to seven days")
@@ -57,7 +57,8 @@ type Files struct {
 type Store struct {
 	bucket *gcblob.Bucket
 	signer fileblob.URLSigner // nil for S3
-	// replacing is for files alone: their driver overwrites the content type in place (attrs.go, setAttrs), and opening the blob meanwhile fails.
+	// replacing is for files alone: their driver overwrites the content type in place (attrs.go, setAttrs), and opening the blob meanwhile
+	// fails.
 	replacing sync.RWMutex
 }
 
@@ -66,8 +67,9 @@ type Store struct {
 //	s3://bucket?region=ap-south-1
 //	s3://bucket?region=any&endpoint=https://s3.example.com&use_path_style=true
 //
-// Further parameters are prefix=folder/, with which all keys begin, and those of gocloud.dev's s3blob.URLOpener and aws.V2ConfigFromURLParams.
-// S3's SDK finds the credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, its files, or the machine's role.
+// Further parameters are prefix=folder/, with which all keys begin, and those of gocloud.dev's s3blob.URLOpener and
+// aws.V2ConfigFromURLParams. S3's SDK finds the credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, its files, or
+// the machine's role.
 func Open(ctx context.Context, rawURL string, files Files) (*Store, error) {
 	if rawURL == "" {
 		return openFiles(files)
@@ -114,8 +116,8 @@ func openFiles(files Files) (*Store, error) {
 // Close releases the store. Links stay valid.
 func (s *Store) Close() error { return s.bucket.Close() }
 
-// Put stores data under key and replaces an older blob. A concurrent Get sees the old or the new one, never a mixture. Links serve it as contentType.
-// Files are not synced: a power cut may lose the newest. Put fails with [ErrKey].
+// Put stores data under key and replaces an older blob. A concurrent Get sees the old or the new one, never a mixture. Links serve it as
+// contentType. Files are not synced: a power cut may lose the newest. Put fails with [ErrKey].
 func (s *Store) Put(ctx context.Context, key, contentType string, data []byte) error {
 	if err := checkKey(key); err != nil {
 		return err
@@ -180,7 +182,8 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// List returns the keys that begin with prefix, ordered by bytes. A prefix is empty or a key, with or without a slash behind it. List fails with [ErrKey].
+// List returns the keys that begin with prefix, ordered by bytes. A prefix is empty or a key, with or without a slash behind it. List fails
+// with [ErrKey].
 func (s *Store) List(ctx context.Context, prefix string) ([]string, error) {
 	if prefix != "" {
 		if err := checkKey(strings.TrimSuffix(prefix, "/")); err != nil {

@@ -14,8 +14,8 @@ const Failures = 5
 // Breaker stops calls to a service that is down.
 type Breaker[T any] = gobreaker.CircuitBreaker[T]
 
-// New returns a breaker that stays open for an interval after [Failures] errors in a row that down reports. Then one call tries. An error that
-// excluded reports counts as no call; excluded may be nil.
+// New returns a breaker that stays open for an interval after [Failures] errors in a row that down reports. Then one call tries. An error
+// that excluded reports counts as no call; excluded may be nil.
 func New[T any](rest time.Duration, down, excluded func(error) bool) *Breaker[T] {
 	return gobreaker.NewCircuitBreaker[T](gobreaker.Settings{
 		Timeout:      rest,

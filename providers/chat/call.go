@@ -75,8 +75,8 @@ func do(ctx context.Context, client *http.Client, within time.Duration, c call) 
 	return answer{res.StatusCode, res.Header, body, c}, nil
 }
 
-// read decodes an answer of success, or returns what its network's error means. An answer that has neither is Unknown where it may hide a success,
-// which is so for a 2xx and for a server's error.
+// read decodes an answer of success, or returns what its network's error means. An answer that has neither is Unknown where it may hide a
+// success, which is so for a 2xx and for a server's error.
 func (a answer) read(into any, failure func(answer) *network.Failure) *network.Failure {
 	if a.status >= 200 && a.status < 300 {
 		if err := json.Unmarshal(a.body, into); err != nil {

@@ -1,4 +1,5 @@
-// Package chat has the networks of channels: the adapter of each wire format, and the sandbox that stands in for a network without an address.
+// Package chat has the networks of channels: the adapter of each wire format, and the sandbox that stands in for a network without an
+// address.
 package chat
 
 import (
@@ -53,7 +54,8 @@ type Networks struct {
 // New returns the networks. It refuses settings that are no addresses.
 func New(s Settings) (*Networks, error) {
 	for name, text := range map[string]string{
-		"CHAT_BASE_URL": s.ChatURL, "GATEWAY_BASE_URL": s.GatewayURL, "TELEGRAM_BASE_URL": s.TelegramURL, "GMAIL_BASE_URL": s.GmailURL, "GMAIL_TOKEN_URL": s.GmailTokenURL, "TWITTER_BASE_URL": s.TwitterURL,
+		"CHAT_BASE_URL": s.ChatURL, "GATEWAY_BASE_URL": s.GatewayURL, "TELEGRAM_BASE_URL": s.TelegramURL, "GMAIL_BASE_URL": s.GmailURL,
+		"GMAIL_TOKEN_URL": s.GmailTokenURL, "TWITTER_BASE_URL": s.TwitterURL,
 	} {
 		u, err := url.Parse(text)
 		if text != "" && (err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Scheme != "http" && u.Scheme != "https") {
@@ -67,7 +69,8 @@ func New(s Settings) (*Networks, error) {
 	return &Networks{
 		settings: s, sandbox: &Sandbox{}, breakers: newBreakers(), files: newBreakers(),
 		dialects: map[string]adapter{
-			"cloud": cloud{wire: via, product: s.Product, limitField: s.LimitField}, "envelope_v2": aggregator, "graph_v3": aggregator, "form_v1": aggregator,
+			"cloud": cloud{wire: via, product: s.Product, limitField: s.LimitField}, "envelope_v2": aggregator, "graph_v3": aggregator,
+			"form_v1":        aggregator,
 			channel.Telegram: telegram{via}, channel.Gmail: gmail{via}, channel.Twitter: twitter{via},
 		},
 		bases: map[string]string{
@@ -104,8 +107,9 @@ func lacking(a network.Account) *network.Failure {
 	return nil
 }
 
-// Send sends a message and returns the network's id of it. Its error is a [*network.Failure]. It tries again where nothing was sent: without a
-// connection, and after a temporary error of the network (CONTRACT.md N1). A network that did not answer five times in a row is not called for half a minute.
+// Send sends a message and returns the network's id of it. Its error is a [*network.Failure]. It tries again where nothing was sent:
+// without a connection, and after a temporary error of the network (CONTRACT.md N1). A network that did not answer five times in a row is
+// not called for half a minute.
 func (n *Networks) Send(ctx context.Context, a network.Account, m network.Message) (id string, err error) {
 	via, a := n.of(a)
 	failed := lacking(a)

@@ -84,7 +84,8 @@ var dialects = map[string]dialect{
 		},
 	},
 	"gateway": {
-		account: network.Account{Type: "chat", Dialect: "envelope_v2", SenderID: "917", AppName: "Workshop", APIKey: token}, identity: "app:Workshop", silent: true,
+		account:  network.Account{Type: "chat", Dialect: "envelope_v2", SenderID: "917", AppName: "Workshop", APIKey: token},
+		identity: "app:Workshop", silent: true,
 		sent: func(r *http.Request) string {
 			if r.URL.Path != "/wa/api/v1/msg" || r.Header.Get("Apikey") != token {
 				return ""
@@ -94,13 +95,15 @@ var dialects = map[string]dialect{
 		},
 		accepts: func(nth int64) string { return fmt.Sprintf(`{"status":"submitted","messageId":"ee-%d"}`, nth) },
 		refuses: map[string]string{
-			"token": `401 {"status":"error","message":"no app of ` + token + `"}`, "recipient": "", "throttled": `429 {"status":"error","message":"Too Many Requests"}`, "temporary": "",
+			"token": `401 {"status":"error","message":"no app of ` + token + `"}`, "recipient": "",
+			"throttled": `429 {"status":"error","message":"Too Many Requests"}`, "temporary": "",
 		},
 		image: func(t *testing.T, _ *http.Request, body []byte) {
 			form, err := url.ParseQuery(string(body))
 			require.NoError(t, err)
 			require.Equal(t, []string{"chat-network", "917", "Workshop"}, []string{form.Get("channel"), form.Get("source"), form.Get("src.name")})
-			require.JSONEq(t, `{"type":"image","originalUrl":"https://cdn.example.org/a.jpg","previewUrl":"https://cdn.example.org/a.jpg","caption":"Sample"}`, form.Get("message"))
+			require.JSONEq(t, `{"type":"image","originalUrl":"https://cdn.example.org/a.jpg","previewUrl":"https://cdn.example.org/a.jpg",`+
+				`"caption":"Sample"}`, form.Get("message"))
 		},
 	},
 	"telegram": {
@@ -113,8 +116,10 @@ var dialects = map[string]dialect{
 		},
 		accepts: func(nth int64) string { return fmt.Sprintf(`{"ok":true,"result":{"message_id":%d,"id":777}}`, nth) },
 		refuses: map[string]string{
-			"token": `401 {"ok":false,"error_code":401,"description":"Unauthorized ` + token + `"}`, "recipient": `403 {"ok":false,"error_code":403,"description":"Forbidden: bot was blocked by the user"}`,
-			"throttled": `429 {"ok":false,"error_code":429,"description":"slow","parameters":{"retry_after":6}}`, "temporary": `502 {"ok":false,"error_code":502,"description":"Bad Gateway"}`,
+			"token": `401 {"ok":false,"error_code":401,"description":"Unauthorized ` + token + `"}`, "recipient": `403 {"ok":false,` +
+				`"error_code":403,"description":"Forbidden: bot was blocked by the user"}`,
+			"throttled": `429 {"ok":false,"error_code":429,"description":"slow","parameters":{"retry_after":6}}`,
+			"temporary": `502 {"ok":false,"error_code":502,"description":"Bad Gateway"}`,
 		},
 		image: func(t *testing.T, r *http.Request, body []byte) {
 			require.Equal(t, "/bot"+token+"/sendPhoto", r.URL.Path)
@@ -131,7 +136,8 @@ var dialects = map[string]dialect{
 		},
 		accepts: func(nth int64) string { return fmt.Sprintf(`{"id":"g%d","threadId":"t"}`, nth) },
 		refuses: map[string]string{
-			"token": `401 {"error":{"code":401,"message":"Invalid ` + token + `"}}`, "recipient": "", "throttled": `403 {"error":{"code":403,"message":"x","errors":[{"reason":"userRateLimitExceeded"}]}}`,
+			"token": `401 {"error":{"code":401,"message":"Invalid ` + token + `"}}`, "recipient": "",
+			"throttled": `403 {"error":{"code":403,"message":"x","errors":[{"reason":"userRateLimitExceeded"}]}}`,
 			"temporary": `503 {"error":{"code":503,"message":"later"}}`,
 		},
 		image: func(t *testing.T, _ *http.Request, body []byte) {
@@ -149,7 +155,8 @@ var dialects = map[string]dialect{
 		},
 		accepts: func(nth int64) string { return fmt.Sprintf(`{"data":{"dm_event_id":"e%d","id":"42"}}`, nth) },
 		refuses: map[string]string{
-			"token": `401 {"title":"Unauthorized","detail":"` + token + `","status":401}`, "recipient": `403 {"title":"Forbidden","detail":"cannot be messaged","status":403}`,
+			"token":     `401 {"title":"Unauthorized","detail":"` + token + `","status":401}`,
+			"recipient": `403 {"title":"Forbidden","detail":"cannot be messaged","status":403}`,
 			"throttled": `429 {"title":"Too Many Requests","status":429}`, "temporary": `503 {"title":"Service Unavailable","status":503}`,
 		},
 		image: func(t *testing.T, _ *http.Request, body []byte) {
@@ -180,7 +187,8 @@ func uploaded(contentType string, body []byte) bool {
 	}
 	defer file.Close()
 	content, err := io.ReadAll(file)
-	return err == nil && bytes.Equal(content, pixel) && slices.Equal(form.Value["media_category"], []string{"dm_image"}) && slices.Equal(form.Value["media_type"], []string{"image/png"})
+	return err == nil && bytes.Equal(content, pixel) && slices.Equal(form.Value["media_category"], []string{"dm_image"}) &&
+		slices.Equal(form.Value["media_type"], []string{"image/png"})
 }
 
 func between(text, before, after string) string {
@@ -227,7 +235,8 @@ func (d dialect) served(t *testing.T, seen func(*http.Request, []byte)) *chat.Ne
 				say(d.refuses["token"])
 				return
 			}
-			_, _ = io.WriteString(w, strings.Replace(d.accepts(nth), "{", `{"emailAddress":"a@example.org","display_phone_number":"+91 7","quality_rating":"GREEN",
+			_, _ = io.WriteString(w, strings.Replace(d.accepts(nth), "{",
+				`{"emailAddress":"a@example.org","display_phone_number":"+91 7","quality_rating":"GREEN",
 				"messaging_limit_tier":"TIER_1K","health_status":{"can_send_message":"AVAILABLE"},`, 1))
 			return
 		}
@@ -261,7 +270,8 @@ func calling(t *testing.T, at string) *chat.Networks {
 	exceptions, err := egress.Parse([]string{u.Host})
 	require.NoError(t, err)
 	n, err := chat.New(chat.Settings{
-		ChatURL: at, GatewayURL: at + "/wa/api/v1/", TelegramURL: at, GmailURL: at + "/", TwitterURL: at, Client: exceptions.Client(), Within: 2 * time.Second, Pause: time.Millisecond,
+		ChatURL: at, GatewayURL: at + "/wa/api/v1/", TelegramURL: at, GmailURL: at + "/", TwitterURL: at, Client: exceptions.Client(),
+		Within: 2 * time.Second, Pause: time.Millisecond,
 	})
 	require.NoError(t, err)
 	return n
@@ -352,12 +362,13 @@ func TestServersMisbehave(t *testing.T) {
 		handler http.HandlerFunc
 		want    network.Reason
 	}{
-		"takes too long":  {func(_ http.ResponseWriter, r *http.Request) { bodyOf(r); <-r.Context().Done() }, network.Unknown},
-		"breaks off":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, network.Unknown},
-		"no JSON":         {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, network.Unknown},
-		"no id":           {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }, network.Unknown},
-		"an endless page": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat(" ", 2<<20)) }, network.Unknown},
-		"a bare 500":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, network.Unknown},
+		"takes too long": {func(_ http.ResponseWriter, r *http.Request) { bodyOf(r); <-r.Context().Done() }, network.Unknown},
+		"breaks off":     {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, network.Unknown},
+		"no JSON":        {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, network.Unknown},
+		"no id":          {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }, network.Unknown},
+		"an endless page": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, strings.Repeat(" ", 2<<20)) },
+			network.Unknown},
+		"a bare 500": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, network.Unknown},
 		"a bare 429": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "7")
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -427,11 +438,15 @@ func TestTheCloudsCodesHaveTheirMeaning(t *testing.T) {
 		reason network.Reason
 		code   string
 	}{
-		4: {network.Throttled, "provider_rate_limited"}, 80007: {network.Throttled, "provider_rate_limited"}, 0: {network.Credentials, "provider_auth"},
+		4: {network.Throttled, "provider_rate_limited"}, 80007: {network.Throttled, "provider_rate_limited"},
+		0:   {network.Credentials, "provider_auth"},
 		200: {network.Credentials, "provider_auth"}, 299: {network.Credentials, "provider_auth"}, 300: {network.Refused, "provider_refused"},
-		131047: {network.WindowClosed, "reply_window_closed"}, 131049: {network.Recipient, "recipient_failed"}, 132012: {network.Content, "provider_refused"},
-		132016: {network.Suspended, "provider_refused"}, 132099: {network.Content, "provider_refused"}, 131053: {network.Recipient, "recipient_failed"},
-		33: {network.Refused, "provider_refused"}, 100: {network.Refused, "provider_refused"}, 368: {network.Restricted, "provider_auth"}, 131016: {network.Temporary, "provider_unavailable"},
+		131047: {network.WindowClosed, "reply_window_closed"}, 131049: {network.Recipient, "recipient_failed"},
+		132012: {network.Content, "provider_refused"},
+		132016: {network.Suspended, "provider_refused"}, 132099: {network.Content, "provider_refused"},
+		131053: {network.Recipient, "recipient_failed"},
+		33:     {network.Refused, "provider_refused"}, 100: {network.Refused, "provider_refused"}, 368: {network.Restricted, "provider_auth"},
+		131016: {network.Temporary, "provider_unavailable"},
 		424242: {network.Refused, "provider_refused"},
 	} {
 		n := networks(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -13,8 +13,8 @@ import (
 // MaxFile is the size of the largest file that is taken (CONTRACT.md N11).
 const MaxFile = 16 << 20
 
-// File fetches a file that came with a message, by the network's id of it or its URL. Its error is a [*network.Failure]. A sandbox has no files. Where five
-// files of a channel in a row did not come, it is not asked for half a minute: files of other channels wait behind them.
+// File fetches a file that came with a message, by the network's id of it or its URL. Its error is a [*network.Failure]. A sandbox has no
+// files. Where five files of a channel in a row did not come, it is not asked for half a minute: files of other channels wait behind them.
 func (n *Networks) File(ctx context.Context, a network.Account, ref string) (data []byte, contentType string, err error) {
 	failed := n.files.call(a.Channel, func() (f *network.Failure) {
 		data, contentType, f = n.fetch(ctx, a, ref)

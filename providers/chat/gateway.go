@@ -64,8 +64,8 @@ func (n gateway) send(ctx context.Context, a network.Account, m network.Message)
 	return identified(sent.MessageID, failed)
 }
 
-// health implements adapter. The aggregator has no call for it, but lists the templates of an app for the app's key. One that has no such list says
-// something of the account only when a message is sent.
+// health implements adapter. The aggregator has no call for it, but lists the templates of an app for the app's key. One that has no such
+// list says something of the account only when a message is sent.
 func (n gateway) health(ctx context.Context, a network.Account) (network.Health, *network.Failure) {
 	if _, failed := n.list(ctx, a); failed != nil || a.AppName == "" {
 		return network.Health{}, cmp.Or(failed, &network.Failure{Reason: network.HealthUnsupported})
@@ -116,7 +116,8 @@ func (n gateway) list(ctx context.Context, a network.Account) (all []network.Tem
 		if t.ID == "" || t.Name == "" || !strings.EqualFold(t.Type, "TEXT") {
 			continue
 		}
-		one := network.Template{ProviderID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Status: strings.ToUpper(t.Status), Format: network.Positional}
+		one := network.Template{ProviderID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Status: strings.ToUpper(t.Status),
+			Format: network.Positional}
 		one.Read(t.Body)
 		all = append(all, one)
 	}

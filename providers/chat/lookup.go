@@ -10,7 +10,8 @@ import (
 	"bahi/domain/messaging/network"
 )
 
-// Lookup asks a service whether a phone is on the chat network (CONTRACT.md 3.1.6): POST {"phone": "+919812345678"}, answered {"is_chat": true}.
+// Lookup asks a service whether a phone is on the chat network (CONTRACT.md 3.1.6): POST {"phone": "+919812345678"}, answered {"is_chat":
+// true}.
 type Lookup struct {
 	url string
 	wire
@@ -32,7 +33,8 @@ func (l *Lookup) OnChat(ctx context.Context, phone string) (bool, error) {
 	var said struct {
 		IsChat *bool `json:"is_chat"`
 	}
-	failed := l.ask(ctx, jsonCall(http.MethodPost, l.url, "", map[string]string{"phone": phone}), &said, func(answer) *network.Failure { return nil })
+	failed := l.ask(ctx, jsonCall(http.MethodPost, l.url, "", map[string]string{"phone": phone}), &said,
+		func(answer) *network.Failure { return nil })
 	switch {
 	case failed != nil:
 		return false, failed

@@ -63,7 +63,8 @@ func (r *Replies) Reply(ctx context.Context, id, to, text string) (string, error
 	return r.networks.Send(ctx, r.account, network.Message{ID: id, To: digits(to), Text: text})
 }
 
-// Ended returns the status of a reply after an error: failed, unknown if the aggregator may have taken it, empty if another attempt may follow.
+// Ended returns the status of a reply after an error: failed, unknown if the aggregator may have taken it, empty if another attempt may
+// follow.
 func (*Replies) Ended(err error) string {
 	failed := AsFailure(err)
 	switch {

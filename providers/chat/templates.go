@@ -55,8 +55,8 @@ type cloudComponent struct {
 	} `json:"buttons"`
 }
 
-// templates implements lister. It lists all statuses: a template that is paused is not one that is gone. It never follows the address of a next page,
-// which would get our token.
+// templates implements lister. It lists all statuses: a template that is paused is not one that is gone. It never follows the address of a
+// next page, which would get our token.
 func (n cloud) templates(ctx context.Context, a network.Account) (all []network.Template, _ *network.Failure) {
 	if a.AccountID == "" || a.APIKey == "" {
 		return nil, &network.Failure{Reason: network.Unconfigured}
@@ -91,7 +91,8 @@ func (n cloud) templates(ctx context.Context, a network.Account) (all []network.
 
 // read returns the template in our words.
 func (t cloudTemplate) read() network.Template {
-	out := network.Template{ProviderID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Status: strings.ToUpper(t.Status), Format: network.Positional}
+	out := network.Template{ProviderID: t.ID, Name: t.Name, Language: t.Language, Category: t.Category, Status: strings.ToUpper(t.Status),
+		Format: network.Positional}
 	if strings.EqualFold(t.Format, network.Named) {
 		out.Format = network.Named
 	}
@@ -167,9 +168,12 @@ func filled(f *network.Filled) *cloudFilled {
 // sandboxTemplates are those of every sandbox channel (CONTRACT.md N6).
 var sandboxTemplates = func() (all []network.Template) {
 	for _, t := range []cloudTemplate{
-		{Name: "order_ready", Language: "en", Category: "UTILITY", Components: []cloudComponent{{Type: "BODY", Text: "Order {{1}} is ready for {{2}}"}}},
-		{Name: "offer", Language: "hi", Category: "MARKETING", Format: network.Named, Components: []cloudComponent{{Type: "BODY", Text: "नमस्ते {{customer}}, {{item}} पर {{discount}} की छूट"}}},
-		{Name: "plain", Language: "en", Category: "UTILITY", Components: []cloudComponent{{Type: "BODY", Text: "We are open again. Do come by."}}},
+		{Name: "order_ready", Language: "en", Category: "UTILITY",
+			Components: []cloudComponent{{Type: "BODY", Text: "Order {{1}} is ready for {{2}}"}}},
+		{Name: "offer", Language: "hi", Category: "MARKETING", Format: network.Named,
+			Components: []cloudComponent{{Type: "BODY", Text: "नमस्ते {{customer}}, {{item}} पर {{discount}} की छूट"}}},
+		{Name: "plain", Language: "en", Category: "UTILITY",
+			Components: []cloudComponent{{Type: "BODY", Text: "We are open again. Do come by."}}},
 	} {
 		t.ID, t.Status = "sandbox."+t.Name, cmp.Or(t.Status, "APPROVED")
 		all = append(all, t.read())

@@ -25,7 +25,8 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 			_, _ = io.WriteString(w, `{"error":{"code":190}}`)
 		case r.URL.Query().Get("after") == "":
 			_, _ = io.WriteString(w, `{"data":[{"id":"5","name":"order_ready","status":"approved","category":"UTILITY","language":"en","components":[
-				{"type":"HEADER","format":"TEXT","text":"Hi {{1}}"},{"type":"BODY","text":"To {{ 2 }} from {{1}}"},{"type":"BUTTONS","buttons":[{"type":"PHONE"},{"type":"URL","url":"https://a.example/{{1}}"}]}]},
+				{"type":"HEADER","format":"TEXT","text":"Hi {{1}}"},{"type":"BODY","text":"To {{ 2 }} from {{1}}"},{"type":"BUTTONS",`+
+				`"buttons":[{"type":"PHONE"},{"type":"URL","url":"https://a.example/{{1}}"}]}]},
 				{"name":"without an id"}],"paging":{"cursors":{"after":"c1"},"next":"https://thief.example/?token=all"}}`)
 		default:
 			_, _ = io.WriteString(w, `{"data":[{"id":"6","name":"offer","status":"PAUSED","parameter_format":"NAMED","components":[
@@ -40,8 +41,9 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 2)
 	require.Equal(t, network.Template{
-		ProviderID: "5", Name: "order_ready", Language: "en", Category: "UTILITY", Status: "APPROVED", Format: network.Positional, Parameters: []string{"1", "2"},
-		Extras: []string{"header", "button_1"}, Body: "To {{2}} from {{1}}",
+		ProviderID: "5", Name: "order_ready", Language: "en", Category: "UTILITY", Status: "APPROVED", Format: network.Positional,
+		Parameters: []string{"1", "2"},
+		Extras:     []string{"header", "button_1"}, Body: "To {{2}} from {{1}}",
 	}, all[0])
 	require.Equal(t, []string{"customer", "header_image"}, all[1].Places())
 
@@ -51,15 +53,19 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 	}
 	_, err = n.Send(t.Context(), account, network.Message{ID: "msg_8", To: phone, Template: &positional})
 	require.NoError(t, err)
-	require.JSONEq(t, `{"messaging_product":"chat-network","recipient_type":"individual","to":"919812345678","type":"template","biz_opaque_callback_data":"msg_8",
+	require.JSONEq(t, `{"messaging_product":"chat-network","recipient_type":"individual","to":"919812345678","type":"template",`+
+		`"biz_opaque_callback_data":"msg_8",
 		"template":{"name":"order_ready","language":{"code":"en"},"components":[
-			{"type":"button","sub_type":"url","index":"1","parameters":[{"type":"text","text":"A-204"}]},{"type":"header","parameters":[{"type":"text","text":"Asha"}]},
+			{"type":"button","sub_type":"url","index":"1","parameters":[{"type":"text","text":"A-204"}]},{"type":"header",`+
+		`"parameters":[{"type":"text","text":"Asha"}]},
 			{"type":"body","parameters":[{"type":"text","text":"us"},{"type":"text","text":"you"}]}]}}`, sent)
 	_, err = n.Send(t.Context(), account, network.Message{To: phone, Template: &network.Filled{
-		Name: "offer", Language: "hi", Named: true, Body: []network.Value{{Name: "customer", Text: "Asha"}}, Extras: map[string]string{"header_image": picture},
+		Name: "offer", Language: "hi", Named: true, Body: []network.Value{{Name: "customer", Text: "Asha"}},
+		Extras: map[string]string{"header_image": picture},
 	}})
 	require.NoError(t, err)
-	require.Contains(t, sent, `{"type":"header","parameters":[{"type":"image","image":{"link":"`+picture+`"}}]},{"type":"body","parameters":[{"type":"text","parameter_name":"customer","text":"Asha"}]}`)
+	require.Contains(t, sent, `{"type":"header","parameters":[{"type":"image","image":{"link":"`+picture+`"}}]},{"type":"body",`+
+		`"parameters":[{"type":"text","parameter_name":"customer","text":"Asha"}]}`)
 
 	aggregator := network.Account{Type: "chat", Dialect: "envelope_v2", SenderID: "917", APIKey: token}
 	_, err = n.Send(t.Context(), aggregator, network.Message{To: phone, Template: &positional})
@@ -81,7 +87,8 @@ func TestTemplatesAreReadPageByPageAndSentWithTheirValues(t *testing.T) {
 func TestTheAggregatorsTemplatesProveItsApp(t *testing.T) {
 	t.Parallel()
 	answer := `{"status":"success","templates":[
-		{"id":"0f1","elementName":"order_ready","languageCode":"en","category":"UTILITY","status":"approved","data":"To {{2}} from {{1}}","templateType":"TEXT"},
+		{"id":"0f1","elementName":"order_ready","languageCode":"en","category":"UTILITY","status":"approved","data":"To {{2}} from {{1}}",` +
+		`"templateType":"TEXT"},
 		{"id":"0f2","elementName":"picture","status":"APPROVED","data":"See","templateType":"IMAGE"}]}`
 	n := networks(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -101,7 +108,8 @@ func TestTheAggregatorsTemplatesProveItsApp(t *testing.T) {
 	all, err := n.Templates(t.Context(), account)
 	require.NoError(t, err)
 	require.Equal(t, []network.Template{{
-		ProviderID: "0f1", Name: "order_ready", Language: "en", Category: "UTILITY", Status: "APPROVED", Format: network.Positional, Parameters: []string{"1", "2"}, Body: "To {{2}} from {{1}}",
+		ProviderID: "0f1", Name: "order_ready", Language: "en", Category: "UTILITY", Status: "APPROVED", Format: network.Positional,
+		Parameters: []string{"1", "2"}, Body: "To {{2}} from {{1}}",
 	}}, all, "a template with a picture cannot be sent")
 
 	for want, a := range map[network.Reason]network.Account{

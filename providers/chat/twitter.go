@@ -44,7 +44,8 @@ func (n twitter) send(ctx context.Context, a network.Account, m network.Message)
 			Event string `json:"dm_event_id"`
 		} `json:"data"`
 	}
-	failed := n.ask(ctx, jsonCall(http.MethodPost, a.BaseURL+"/2/dm_conversations/with/"+url.PathEscape(m.To)+"/messages", a.AccessToken, body), &sent, twitterFailure)
+	failed := n.ask(ctx, jsonCall(http.MethodPost, a.BaseURL+"/2/dm_conversations/with/"+url.PathEscape(m.To)+"/messages", a.AccessToken,
+		body), &sent, twitterFailure)
 	return identified(sent.Data.Event, failed)
 }
 

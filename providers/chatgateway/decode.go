@@ -79,7 +79,8 @@ func keyed(contentType string, body []byte) (key string, e Event) {
 		return "", e
 	}
 	e = events[0]
-	if slices.Contains([]Kind{Template, Consent, Moved, Revised, Revoked, Unread}, e.Kind) { // the same may come about again, with another time in the body
+	// the same may come about again, with another time in the body
+	if slices.Contains([]Kind{Template, Consent, Moved, Revised, Revoked, Unread}, e.Kind) {
 		return "", e
 	}
 	if e.Kind == Message || e.Kind == Group { // its type does not matter: a repeated message is the same message

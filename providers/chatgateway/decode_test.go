@@ -17,12 +17,15 @@ const (
 
 // The bodies of CONTRACT.md, sections 3.1.7 and 3.2.
 const (
-	envelopeMessage = `{"app":"WorkshopApp","timestamp":1740900000123,"version":2,"type":"message","payload":{"id":"ABEG1","source":"919812345678","type":"text",
+	envelopeMessage = `{"app":"WorkshopApp","timestamp":1740900000123,"version":2,"type":"message","payload":{"id":"ABEG1",` +
+		`"source":"919812345678","type":"text",
   "payload":{"text":"payal 250 gm 4 pcs"},"sender":{"phone":"919812345678","name":"Asha","country_code":"91","dial_code":"9812345678"},
   "context":{"id":"gBEG0","gsId":"9b71…"}}}`
-	envelopeDelivered = `{"app":"WorkshopApp","timestamp":1740900001123,"version":2,"type":"message-event","payload":{"id":"gBEG2","gsId":"ee4a…","type":"delivered",
+	envelopeDelivered = `{"app":"WorkshopApp","timestamp":1740900001123,"version":2,"type":"message-event","payload":{"id":"gBEG2",` +
+		`"gsId":"ee4a…","type":"delivered",
   "destination":"919812345678","payload":{"ts":1740900001}}}`
-	envelopeFailed = `{"app":"WorkshopApp","timestamp":1740900002123,"version":2,"type":"message-event","payload":{"id":"ee4b…","type":"failed",
+	envelopeFailed = `{"app":"WorkshopApp","timestamp":1740900002123,"version":2,"type":"message-event","payload":{"id":"ee4b…",` +
+		`"type":"failed",
   "destination":"919812345678","payload":{"code":1002,"reason":"Number not reachable"}}}`
 	graphMessage = `{"object":"chat_business_account","entry":[{"id":"ACC","changes":[{"field":"messages","value":{
   "metadata":{"display_phone_number":"9198…","phone_number_id":"PN1"},
@@ -43,15 +46,20 @@ func TestBodiesOfTheContractAreRead(t *testing.T) {
 	const phone = "919812345678"
 	for text, want := range map[string]chatgateway.Event{
 		envelopeMessage: {
-			Kind: chatgateway.Message, ID: "ABEG1", Type: "text", At: at(1740900000, 123), From: phone, Name: "Asha", Text: "payal 250 gm 4 pcs", App: "WorkshopApp",
+			Kind: chatgateway.Message, ID: "ABEG1", Type: "text", At: at(1740900000, 123), From: phone, Name: "Asha", Text: "payal 250 gm 4 pcs",
+			App: "WorkshopApp",
 		},
-		envelopeDelivered: {Kind: chatgateway.Status, ID: "gBEG2", GSID: "ee4a…", Type: "delivered", At: at(1740900001, 0), To: phone, App: "WorkshopApp"},
+		envelopeDelivered: {Kind: chatgateway.Status, ID: "gBEG2", GSID: "ee4a…", Type: "delivered", At: at(1740900001, 0), To: phone,
+			App: "WorkshopApp"},
 		envelopeFailed: {
-			Kind: chatgateway.Status, ID: "ee4b…", Type: "failed", At: at(1740900002, 123), To: phone, Code: "1002", Reason: "Number not reachable", App: "WorkshopApp",
+			Kind: chatgateway.Status, ID: "ee4b…", Type: "failed", At: at(1740900002, 123), To: phone, Code: "1002", Reason: "Number not reachable",
+			App: "WorkshopApp",
 		},
-		graphMessage: {Kind: chatgateway.Message, ID: "wamid.a", Type: "text", At: at(1740900000, 0), From: phone, Name: "Asha", Text: "payal 250 gm", Sender: "PN1"},
-		graphFailed:  {Kind: chatgateway.Status, ID: "wamid.b", Type: "failed", At: at(1740900005, 0), To: phone, Code: "131026", Title: "…", Reason: "gone"},
-		formMessage:  {Kind: chatgateway.Message, ID: "SM1", Type: "text", From: phone, Name: "Asha", Text: "payal 250 gm"},
+		graphMessage: {Kind: chatgateway.Message, ID: "wamid.a", Type: "text", At: at(1740900000, 0), From: phone, Name: "Asha",
+			Text: "payal 250 gm", Sender: "PN1"},
+		graphFailed: {Kind: chatgateway.Status, ID: "wamid.b", Type: "failed", At: at(1740900005, 0), To: phone, Code: "131026", Title: "…",
+			Reason: "gone"},
+		formMessage: {Kind: chatgateway.Message, ID: "SM1", Type: "text", From: phone, Name: "Asha", Text: "payal 250 gm"},
 	} {
 		kind := jsonType
 		if text == formMessage {
@@ -88,17 +96,20 @@ func TestAnOddPartCostsNoOther(t *testing.T) {
 		message(`{"type":["text"]}`):               first + ".value.messages[0]",
 		message(`{"id":"w1","image":"M1"}`):        first + ".value.messages[0]",
 		message(`{"id":"w1","errors":{"code":1}}`): first + ".value.messages[0]",
-		change(`{"field":7,"value":{"messages":[` + good + `]}}`):                                                     first,
-		change(`{"field":"messages","value":{"contacts":"x","messages":[` + good + `]}}`):                             first + ".value.contacts[0]",
-		change(`{"field":"messages","value":{"contacts":[5],"messages":[` + good + `]}}`):                             first + ".value.contacts[0]",
-		change(`{"field":"messages","value":["x"]},{"value":{"messages":[` + good + `]}}`):                            first,
-		change(`"x",{"value":{"messages":[` + good + `]}}`):                                                           first,
-		change(`{"value":{"statuses":[{"id":"s","status":"failed","errors":{"code":1}}],"messages":[` + good + `]}}`): first + ".value.statuses[0]",
-		change(`{"value":{"statuses":{"id":"s"},"messages":[` + good + `]}}`):                                         first + ".value.statuses[0]",
-		change(`{"value":{"user_preferences":[true],"messages":[` + good + `]}}`):                                     first + ".value.user_preferences[0]",
-		`{"entry":["x",{"changes":[{"value":{"messages":[` + good + `]}}]}]}`:                                         "entry[0]",
-		`{"entry":[{"changes":7},{"changes":[{"value":{"messages":[` + good + `]}}]}]}`:                               first,
-		`{"entry":[{"messaging":[{"message":"x"}]},{"changes":[{"value":{"messages":[` + good + `]}}]}]}`:             "entry[0].messaging[0]",
+		change(`{"field":7,"value":{"messages":[` + good + `]}}`): first,
+		change(`{"field":"messages","value":{"contacts":"x","messages":[` + good + `]}}`): first +
+			".value.contacts[0]",
+		change(`{"field":"messages","value":{"contacts":[5],"messages":[` + good + `]}}`): first +
+			".value.contacts[0]",
+		change(`{"field":"messages","value":["x"]},{"value":{"messages":[` + good + `]}}`): first,
+		change(`"x",{"value":{"messages":[` + good + `]}}`):                                first,
+		change(`{"value":{"statuses":[{"id":"s","status":"failed","errors":{"code":1}}],"messages":[` + good + `]}}`): first +
+			".value.statuses[0]",
+		change(`{"value":{"statuses":{"id":"s"},"messages":[` + good + `]}}`):                             first + ".value.statuses[0]",
+		change(`{"value":{"user_preferences":[true],"messages":[` + good + `]}}`):                         first + ".value.user_preferences[0]",
+		`{"entry":["x",{"changes":[{"value":{"messages":[` + good + `]}}]}]}`:                             "entry[0]",
+		`{"entry":[{"changes":7},{"changes":[{"value":{"messages":[` + good + `]}}]}]}`:                   first,
+		`{"entry":[{"messaging":[{"message":"x"}]},{"changes":[{"value":{"messages":[` + good + `]}}]}]}`: "entry[0].messaging[0]",
 	} {
 		events, err := chatgateway.Decode(jsonType, []byte(text))
 		require.NoError(t, err, text)
@@ -137,10 +148,12 @@ func TestAMessageOfAGroupIsNobodysMessage(t *testing.T) {
 func TestASenderIsAPhoneOrAnID(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string][2]string{
-		"919812345678": {"919812345678"}, "+91 98123-45678": {"919812345678"}, "5215512345678": {"5215512345678"}, "IN.ab12": {"", "IN.ab12"}, "shop.owner": {"", "shop.owner"},
+		"919812345678": {"919812345678"}, "+91 98123-45678": {"919812345678"}, "5215512345678": {"5215512345678"}, "IN.ab12": {"", "IN.ab12"},
+		"shop.owner":        {"", "shop.owner"},
 		"tel:+919812345678": {"919812345678"}, "919812345678@c.us": {"919812345678"}, "77@lid": {"", "77@lid"}, "": {},
 	} {
-		events, err := chatgateway.Decode(jsonType, fmt.Appendf(nil, `{"entry":[{"changes":[{"value":{"messages":[{"from":%q,"id":"1","type":"text"}]}}]}]}`, id))
+		events, err := chatgateway.Decode(jsonType,
+			fmt.Appendf(nil, `{"entry":[{"changes":[{"value":{"messages":[{"from":%q,"id":"1","type":"text"}]}}]}]}`, id))
 		require.NoError(t, err)
 		require.Equal(t, want, [2]string{events[0].From, events[0].UserID}, id)
 	}
@@ -152,7 +165,8 @@ func TestWhatElseANetworkTells(t *testing.T) {
 		return `{"object":"anything","gs_app_id":"A1","entry":[{"id":"ACC","changes":[{"field":"x","value":` + value + `}]}]}`
 	}
 	for text, want := range map[string]chatgateway.Event{
-		`{"entry":[{"id":"P1","time":1,"messaging":[{"sender":{"id":"U1"},"recipient":{"id":"P1"},"timestamp":1740900000123,"message":{"mid":"m1","text":"\u0938\u094b\u0928\u093e"}}]}]}`: {
+		`{"entry":[{"id":"P1","time":1,"messaging":[{"sender":{"id":"U1"},"recipient":{"id":"P1"},"timestamp":1740900000123,` +
+			`"message":{"mid":"m1","text":"\u0938\u094b\u0928\u093e"}}]}]}`: {
 			Kind: chatgateway.Message, ID: "m1", Type: "text", At: at(1740900000, 123), UserID: "U1", Text: "सोना", Sender: "P1", Page: true,
 		},
 		`{"entry":[{"id":"P1","messaging":[{"sender":{"id":"P1"},"recipient":{"id":"U1"},"message":{"mid":"m2","text":"x","is_echo":true}}]}]}`: {
@@ -167,14 +181,17 @@ func TestWhatElseANetworkTells(t *testing.T) {
 		change(`{"messages":[{"from":"91","id":"w2","type":"revoke","revoke":{"original_message_id":"w1"}}]}`): {
 			Kind: chatgateway.Revoked, ID: "w1", Type: "revoke", From: "91", App: "A1",
 		},
-		change(`{"messages":[{"from":"91","id":"w2","type":"edit","edit":{"original_message_id":"w1","message":{"type":"text","text":{"body":"better"}}}}]}`): {
+		change(`{"messages":[{"from":"91","id":"w2","type":"edit","edit":{"original_message_id":"w1","message":{"type":"text",` +
+			`"text":{"body":"better"}}}}]}`): {
 			Kind: chatgateway.Revised, ID: "w1", Type: "edit", From: "91", Text: "better", App: "A1",
 		},
 		change(`{"event":"PAUSED","message_template_id":55}`): {Kind: chatgateway.Template, ID: "55", Type: "PAUSED", Sender: "ACC", App: "A1"},
-		change(`{"metadata":{"phone_number_id":"PN1"},"user_preferences":[{"wa_id":"919812345678","user_id":"IN.7","value":"stop"},{"value":"other"}]}`): {
+		change(`{"metadata":{"phone_number_id":"PN1"},"user_preferences":[{"wa_id":"919812345678","user_id":"IN.7","value":"stop"},` +
+			`{"value":"other"}]}`): {
 			Kind: chatgateway.Consent, Type: "stop", From: "919812345678", UserID: "IN.7", Sender: "PN1", App: "A1",
 		},
-		change(`{"contacts":[{"wa_id":"91","user_id":"IN.7","profile":{"username":"asha"}}],"messages":[{"from":"91","id":"w","type":"reaction","reaction":{"emoji":"👍"}}]}`): {
+		change(`{"contacts":[{"wa_id":"91","user_id":"IN.7","profile":{"username":"asha"}}],"messages":[{"from":"91","id":"w",` +
+			`"type":"reaction","reaction":{"emoji":"👍"}}]}`): {
 			Kind: chatgateway.Message, ID: "w", Type: "reaction", From: "91", UserID: "IN.7", Username: "asha", Text: "👍", App: "A1",
 		},
 		change(`{"messages":[{"from":"919812345678","id":"w","type":"system","system":{"type":"user_changed_number","wa_id":"919812345679"}}]}`): {
@@ -183,8 +200,10 @@ func TestWhatElseANetworkTells(t *testing.T) {
 		change(`{"messages":[{"id":"w","type":"system","system":{"type":"user_changed_user_id","previous_user_id":"IN.7","user_id":"IN.8"}}]}`): {
 			Kind: chatgateway.Moved, ID: "w", Type: "system", UserID: "IN.8", Before: "IN.7", App: "A1",
 		},
-		change(`{"statuses":[{"id":"w","status":"played","biz_opaque_callback_data":"msg_8"}]}`): {Kind: chatgateway.Status, ID: "w", Type: "played", Callback: "msg_8", App: "A1"},
-		`{"app":"A","type":"user-event","payload":{"phone":"919812345678","type":"opted-out"}}`:  {Kind: chatgateway.Consent, Type: "stop", From: "919812345678", App: "A"},
+		change(`{"statuses":[{"id":"w","status":"played","biz_opaque_callback_data":"msg_8"}]}`): {Kind: chatgateway.Status, ID: "w",
+			Type: "played", Callback: "msg_8", App: "A1"},
+		`{"app":"A","type":"user-event","payload":{"phone":"919812345678","type":"opted-out"}}`: {Kind: chatgateway.Consent, Type: "stop",
+			From: "919812345678", App: "A"},
 		`{"app":"A","type":"user-event","payload":{"phone":"919812345678","type":"sandbox-start"}}`: {
 			Kind: chatgateway.Other, Type: "sandbox-start", App: "A",
 		},
@@ -222,8 +241,9 @@ func TestDialectsAreDetected(t *testing.T) {
 func TestTimesComeInFourForms(t *testing.T) {
 	t.Parallel()
 	for form, want := range map[string]*time.Time{
-		`1740900000`: at(1740900000, 0), `"1740900000"`: at(1740900000, 0), `1740900000123`: at(1740900000, 123), `"1740900000123"`: at(1740900000, 123),
-		`null`: nil, `"soon"`: nil, `-1`: nil, `1e9`: nil, `99999999999999999999`: nil, `{}`: nil,
+		`1740900000`: at(1740900000, 0), `"1740900000"`: at(1740900000, 0), `1740900000123`: at(1740900000, 123),
+		`"1740900000123"`: at(1740900000, 123),
+		`null`:            nil, `"soon"`: nil, `-1`: nil, `1e9`: nil, `99999999999999999999`: nil, `{}`: nil,
 	} {
 		events, err := chatgateway.Decode(jsonType, fmt.Appendf(nil, `{"timestamp":%s,"type":"message","payload":{"id":"1"}}`, form))
 		require.NoError(t, err)
@@ -263,7 +283,8 @@ func TestEachKindOfMessageIsRead(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []chatgateway.Event{want}, placeless(events), text)
 	}
-	for _, body := range []string{"NumMedia=1&From=1&MediaUrl0=https://a/1&MediaContentType0=image/png", "NumMedia=1&From=1&MediaUrl0=https://a/1"} {
+	for _, body := range []string{"NumMedia=1&From=1&MediaUrl0=https://a/1&MediaContentType0=image/png",
+		"NumMedia=1&From=1&MediaUrl0=https://a/1"} {
 		events, err := chatgateway.Decode(formType, []byte(body))
 		require.NoError(t, err)
 		require.Equal(t, "https://a/1", events[0].Media.URL)
@@ -286,7 +307,8 @@ func TestOtherEventsAreNoMessages(t *testing.T) {
 	}
 	for text, want := range map[string][]chatgateway.Event{
 		`{"object":"o","entry":[]}`: nil, `{"object":"o","entry":[{"id":"ACC","changes":[{"field":"flows","value":{"event":"x"}}]}]}`: nil,
-		`{"object":"o","entry":[{"changes":[{"value":{"metadata":{"phone_number_id":"PN1"},"tomorrow":1}}]}]}`: {{Kind: chatgateway.Other, Sender: "PN1"}},
+		`{"object":"o","entry":[{"changes":[{"value":{"metadata":{"phone_number_id":"PN1"},"tomorrow":1}}]}]}`: {{Kind: chatgateway.Other,
+			Sender: "PN1"}},
 		`{"object":"o","entry":[{"changes":[{"value":{"metadata":{"phone_number_id":"PN1"},"errors":[{"code":131000,"title":"Down"}]}}]}]}`: {
 			{Kind: chatgateway.Failure, Sender: "PN1", Code: "131000", Title: "Down", Reason: "Down"},
 		},
@@ -338,13 +360,16 @@ func FuzzDecode(f *testing.F) {
 // A form names our own phone, and the other end of a message, with whatever prefix the network has.
 func TestAFormNamesOurPhone(t *testing.T) {
 	t.Parallel()
-	events, err := chatgateway.Decode(formType, []byte(`MessageSid=SM1&From=chat%3A%2B919812345678&To=chat%3A%2B919820000004&Body=Hello&NumMedia=0`))
+	events, err := chatgateway.Decode(formType,
+		[]byte(`MessageSid=SM1&From=chat%3A%2B919812345678&To=chat%3A%2B919820000004&Body=Hello&NumMedia=0`))
 	require.NoError(t, err)
 	require.Equal(t, []string{"919812345678", "919820000004", "Hello"}, []string{events[0].From, events[0].Sender, events[0].Text})
 	for status, want := range map[string]string{"delivered": "delivered", "undelivered": "failed", "failed": "failed", "read": "read"} {
-		events, err := chatgateway.Decode(formType, []byte(`MessageSid=SM2&From=%2B919820000004&To=%2B919812345678&MessageStatus=`+status+`&ErrorCode=63016`))
+		events, err := chatgateway.Decode(formType,
+			[]byte(`MessageSid=SM2&From=%2B919820000004&To=%2B919812345678&MessageStatus=`+status+`&ErrorCode=63016`))
 		require.NoError(t, err)
 		e := events[0]
-		require.Equal(t, []string{"status", want, "919820000004", "919812345678", "63016"}, []string{string(e.Kind), e.Type, e.Sender, e.To, e.Code})
+		require.Equal(t, []string{"status", want, "919820000004", "919812345678", "63016"},
+			[]string{string(e.Kind), e.Type, e.Sender, e.To, e.Code})
 	}
 }

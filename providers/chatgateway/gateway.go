@@ -41,7 +41,8 @@ type Event struct {
 	Kind Kind
 	ID   string // of the message; of a status, the network's or the aggregator's; empty: none was given
 	GSID string // of a status, the aggregator's id of the message, beside ID
-	Type string // of a message: text, image, file, audio, video, contact, location, sticker, reaction, button_reply, list_reply; of a status: see Rank
+	// of a message: text, image, file, audio, video, contact, location, sticker, reaction, button_reply, list_reply; of a status: see Rank
+	Type string
 	At   *time.Time
 
 	From   string // digits by which the network names the sender, mostly of a phone; empty: unknown
@@ -55,7 +56,8 @@ type Event struct {
 	Title  string
 	Reason string
 
-	Sender   string // the network's id of ours that got the message or sent it: a number's, or a page's; of a template the account's; empty: unknown
+	// the network's id of ours that got the message or sent it: a number's, or a page's; of a template the account's; empty: unknown
+	Sender   string
 	App      string // the name or id of our app at the aggregator; empty: unknown
 	Page     bool   // it is a page's, where people have ids and no phones
 	Username string // of the sender

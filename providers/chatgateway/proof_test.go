@@ -42,7 +42,8 @@ func TestEveryConfiguredProofMustBeRight(t *testing.T) {
 	)
 	body := []byte(`{"type":"message","payload":{}}`)
 	home := netip.MustParseAddr("203.0.113.7")
-	all := chatgateway.Proof{Token: token, HMACSecret: secret, Addresses: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, PublicURL: base}
+	all := chatgateway.Proof{Token: token, HMACSecret: secret, Addresses: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")},
+		PublicURL: base}
 	call := func(change ...string) *http.Request {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/hook", nil)
 		r.Header.Set("Content-Type", jsonType)
@@ -54,7 +55,8 @@ func TestEveryConfiguredProofMustBeRight(t *testing.T) {
 		return r
 	}
 	require.NoError(t, all.Check(call(), home, body))
-	require.NoError(t, chatgateway.Proof{Token: token}.Check(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/hook?token=a+token", nil), home, body))
+	require.NoError(t, chatgateway.Proof{Token: token}.Check(httptest.NewRequestWithContext(t.Context(), http.MethodPost,
+		"/hook?token=a+token", nil), home, body))
 	for what, wrong := range map[string]error{
 		"no token":                  all.Check(call("X-Gateway-Token", ""), home, body),
 		"another token":             all.Check(call("X-Gateway-Token", token+"x"), home, body),

@@ -105,7 +105,8 @@ type dialect interface {
 	id(s Settings, status int, body []byte) (string, error)
 }
 
-var dialects = map[string]dialect{"generic": generic{}, "data_array": dataArray{}, "properties": properties{}, "attribute_list": attributeList{}}
+var dialects = map[string]dialect{"generic": generic{}, "data_array": dataArray{}, "properties": properties{},
+	"attribute_list": attributeList{}}
 
 // New returns a client. Its error does not quote a secret.
 func New(s Settings) (*Client, error) {
@@ -144,8 +145,8 @@ func (c *Client) To() string {
 	return u.Host
 }
 
-// Push pushes a lead and returns its id in the crm, "" if the crm gives none. Its error is a [*Refused] where no other try would help. A token
-// that has run out is renewed once.
+// Push pushes a lead and returns its id in the crm, "" if the crm gives none. Its error is a [*Refused] where no other try would help. A
+// token that has run out is renewed once.
 func (c *Client) Push(ctx context.Context, l Lead) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Within)
 	defer cancel()

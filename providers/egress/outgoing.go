@@ -1,8 +1,9 @@
-// Package outgoing makes HTTP clients for addresses that users name. Their requests reach public addresses only, on the web's ports; an operator
-// lists exceptions (CONTRACT.md N5, B7).
+// Package outgoing makes HTTP clients for addresses that users name. Their requests reach public addresses only, on the web's ports; an
+// operator lists exceptions (CONTRACT.md N5, B7).
 //
-// A rule on names alone would not hold, because a name may resolve to another address when it is called. So the dialer checks the address that it is
-// about to connect to. The library safeurl does that too, but its exceptions are for a host or a port anywhere, not for one target.
+// A rule on names alone would not hold, because a name may resolve to another address when it is called. So the dialer checks the address
+// that it is about to connect to. The library safeurl does that too, but its exceptions are for a host or a port anywhere, not for one
+// target.
 package egress
 
 import (
@@ -54,13 +55,18 @@ func Parse(list []string) (e Allowlist, err error) {
 	return e, nil
 }
 
-// special are networks that netip does not tell from public ones: IANA's registries of special purposes (RFC 6890), and what they had before.
+// special are networks that netip does not tell from public ones: IANA's registries of special purposes (RFC 6890), and what they had
+// before.
 var special = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"), netip.MustParsePrefix("192.0.2.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("192.88.99.0/24"), netip.MustParsePrefix("::/96"), netip.MustParsePrefix("100:0:0:1::/64"), netip.MustParsePrefix("3fff::/20"),
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("192.0.2.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("192.88.99.0/24"), netip.MustParsePrefix("::/96"), netip.MustParsePrefix("100:0:0:1::/64"),
+	netip.MustParsePrefix("3fff::/20"),
 	netip.MustParsePrefix("5f00::/16"), netip.MustParsePrefix("fec0::/10"),
-	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"), netip.MustParsePrefix("2001::/23"),
+	netip.MustParsePrefix("64:ff9b::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"),
+	netip.MustParsePrefix("2001::/23"),
 	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("2002::/16"),
 }
 
@@ -80,13 +86,14 @@ func (e Allowlist) Client() *http.Client { return e.ClientBy(nil) }
 
 // ClientBy is [Exceptions.Client] with a resolver of names; nil: the machine's.
 func (e Allowlist) ClientBy(names *net.Resolver) *http.Client {
-	checked := &net.Dialer{Timeout: connectTimeout, Resolver: names, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
-		at, err := netip.ParseAddrPort(address)
-		if err != nil || !e.allows(at) {
-			return ErrNotAllowed
-		}
-		return nil
-	}}
+	checked := &net.Dialer{Timeout: connectTimeout, Resolver: names,
+		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil || !e.allows(at) {
+				return ErrNotAllowed
+			}
+			return nil
+		}}
 	free := &net.Dialer{Timeout: connectTimeout, Resolver: names}
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -97,7 +104,8 @@ func (e Allowlist) ClientBy(names *net.Resolver) *http.Client {
 				}
 				return checked.DialContext(ctx, network, address)
 			},
-			TLSHandshakeTimeout: connectTimeout, IdleConnTimeout: idleFor, MaxIdleConnsPerHost: maxIdle, MaxResponseHeaderBytes: maxHeader, ForceAttemptHTTP2: true,
+			TLSHandshakeTimeout: connectTimeout, IdleConnTimeout: idleFor, MaxIdleConnsPerHost: maxIdle, MaxResponseHeaderBytes: maxHeader,
+			ForceAttemptHTTP2: true,
 		},
 	}
 }

@@ -52,7 +52,8 @@ func TestOnlyPublicAddressesAndExceptionsAreCalled(t *testing.T) {
 
 	for _, c := range []*http.Client{client(t), client(t, "127.0.0.1:1", "10.0.0.0/8", "localhost:1")} {
 		for _, address := range []string{
-			server.URL, byName, "http://[::ffff:127.0.0.1]:" + at.Port(), "http://172.16.2.3:22", "http://169.254.169.254", "http://100.64.0.1", "http://[::1]",
+			server.URL, byName, "http://[::ffff:127.0.0.1]:" + at.Port(), "http://172.16.2.3:22", "http://169.254.169.254", "http://100.64.0.1",
+			"http://[::1]",
 			"http://0.0.0.0:" + at.Port(), "http://[64:ff9b::7f00:1]", "http://[fe80::1]", "http://203.0.113.9", "https://8.8.8.8:8443",
 		} {
 			_, err := get(t, c, address)

@@ -110,7 +110,8 @@ func ofExchange(err error) error {
 }
 
 // verify checks the ID token by section 3.1.3.7 of OpenID Connect Core 1.0.
-func (c *Client) verify(ctx context.Context, e *endpoints, token *oauth2.Token, nonce string) (proof *oidc.IDToken, said claims, err error) {
+func (c *Client) verify(ctx context.Context, e *endpoints, token *oauth2.Token, nonce string) (proof *oidc.IDToken, said claims,
+	err error) {
 	raw, ok := token.Extra("id_token").(string)
 	if !ok {
 		return nil, said, fmt.Errorf("%w: there is none", ErrInvalidToken)

@@ -2,9 +2,10 @@
 // is root, in a private folder, without a network where the kernel allows that, and with limits on time, memory, the size of files and the
 // number of processes. Few of them run at once, and the files of one workspace are read one after the other.
 //
-// The limits are the kernel's (setrlimit(2)). The program prlimit of util-linux sets them and becomes the caged program, since Go cannot set
-// them for a child. The network is taken away by a namespace of its own, which root and users who may make namespaces can have, but not the root
-// of most containers: see [Isolated]. Turned down: a sandbox with further namespaces, which would have to copy the programs' libraries.
+// The limits are the kernel's (setrlimit(2)). The program prlimit of util-linux sets them and becomes the caged program, since Go cannot
+// set them for a child. The network is taken away by a namespace of its own, which root and users who may make namespaces can have, but not
+// the root of most containers: see [Isolated]. Turned down: a sandbox with further namespaces, which would have to copy the programs'
+// libraries.
 package jail
 
 import (
@@ -40,7 +41,8 @@ type Limits struct {
 }
 
 // DefaultLimits are limits for a page of a document.
-var DefaultLimits = Limits{Time: 60 * time.Second, Processor: 20 * time.Second, Memory: 1 << 30, FileSize: 256 << 20, Output: 16 << 20, Processes: 32}
+var DefaultLimits = Limits{Time: 60 * time.Second, Processor: 20 * time.Second, Memory: 1 << 30, FileSize: 256 << 20, Output: 16 << 20,
+	Processes: 32}
 
 // ErrTime is the error of a run that took too long.
 var ErrTime = errors.New("the program took too long")
@@ -232,7 +234,8 @@ func (c *Jail) Stream(ctx context.Context, to io.Writer, program string, args ..
 		return err
 	}
 	out, said := &output{to: to, most: c.limits.Output, full: cancel}, &tail{}
-	cmd := exec.CommandContext(timed, limits[0], append(append(limits[1:], program), args...)...) //nolint:gosec // G204: what the caller runs is its own choice
+	//nolint:gosec // G204: what the caller runs is its own choice
+	cmd := exec.CommandContext(timed, limits[0], append(append(limits[1:], program), args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, said
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8", "HOME=" + c.dir, "TMPDIR=" + c.dir}, c.Env...)
 	// The group is what is killed. Pdeathsig is for the death of this process.
@@ -287,7 +290,8 @@ func within(flags uintptr, user *syscall.Credential) *syscall.SysProcAttr {
 		if user != nil {
 			uid, gid, attr.GidMappingsEnableSetgroups = nobody, nobody, true
 		}
-		attr.UidMappings, attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}, []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
+		attr.UidMappings, attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+			[]syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
 	}
 	return attr
 }

@@ -33,7 +33,8 @@ func (c *Client) post(ctx context.Context, path string, asked any) ([]byte, erro
 // said is what may be told of a server's own words.
 var said = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]{1,64}$`)
 
-// failure returns what became of a call. HTTP's error is dropped, as it may quote the address or the key. Status 0 means that there was no answer.
+// failure returns what became of a call. HTTP's error is dropped, as it may quote the address or the key. Status 0 means that there was no
+// answer.
 func (c *Client) failure(status int, body []byte, err error) error {
 	switch {
 	case status == 0:
@@ -173,7 +174,8 @@ func textOf(content json.RawMessage) (text string) {
 	return text
 }
 
-// argumentsOf returns the JSON object of a call's arguments, which are a string by the book and an object on some servers; nil: it is neither.
+// argumentsOf returns the JSON object of a call's arguments, which are a string by the book and an object on some servers; nil: it is
+// neither.
 func argumentsOf(raw json.RawMessage) json.RawMessage {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

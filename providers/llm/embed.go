@@ -46,7 +46,8 @@ func vectorsOf(body []byte, count int) ([][]float32, bool) {
 		if d.Index != nil {
 			i = *d.Index
 		}
-		if i < 0 || i >= count || vectors[i] != nil || len(d.Embedding) == 0 || len(d.Embedding) > maxLong || len(d.Embedding) != len(read.Data[0].Embedding) {
+		if i < 0 || i >= count || vectors[i] != nil || len(d.Embedding) == 0 || len(d.Embedding) > maxLong ||
+			len(d.Embedding) != len(read.Data[0].Embedding) {
 			return nil, false
 		}
 		vectors[i] = d.Embedding

@@ -74,7 +74,8 @@ func Extract[T any](ctx context.Context, c *Client, q Question, check func(T) er
 }
 
 // askInForm steps down the ladder of forms until the server takes one.
-func (c *Client) askInForm(ctx context.Context, p completionRequest, asked []Message, schema *jsonschema.Resolved) (said Answer, by format, err error) {
+func (c *Client) askInForm(ctx context.Context, p completionRequest, asked []Message, schema *jsonschema.Resolved) (said Answer,
+	by format, err error) {
 	for by = c.habitsOf(p.Model).format; ; by++ {
 		said, err = c.complete(ctx, inForm(p, asked, schema, by))
 		if by < plainText && refusesForm(err) {

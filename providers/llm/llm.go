@@ -1,5 +1,6 @@
-// Package llm asks models behind any server that speaks the OpenAI protocol: for a value with a schema ([Extract]), for a step of a talk with
-// tools ([Client.Chat]), for vectors ([Client.Embed]). A model's answer is a proposal: it is checked here, and what it may do is the caller's to bound.
+// Package llm asks models behind any server that speaks the OpenAI protocol: for a value with a schema ([Extract]), for a step of a talk
+// with tools ([Client.Chat]), for vectors ([Client.Embed]). A model's answer is a proposal: it is checked here, and what it may do is the
+// caller's to bound.
 package llm
 
 import (

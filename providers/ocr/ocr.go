@@ -35,14 +35,17 @@ const (
 
 // The refusals of a file.
 var (
-	ErrType      = fault.New(fault.Unsupported, "File must be a JPEG, PNG, WebP, TIFF or PDF")
-	ErrHEIC      = fault.New(fault.Unsupported, "File must be a JPEG, PNG, WebP, TIFF or PDF; HEIC cannot be read, save the picture as JPEG")
-	ErrPages     = fault.Newf(fault.TooLarge, "The file has more than %d pages", maxPages)
-	ErrPixels    = fault.Newf(fault.TooLarge, "The picture is too large: at most %d pixels a side and %d megapixels", maxSide, maxPixels/1_000_000)
-	ErrDecoded   = fault.Newf(fault.TooLarge, "The picture takes more than %d MB once it is decoded: save it with 8 bits a colour", maxDecoded>>20)
+	ErrType   = fault.New(fault.Unsupported, "File must be a JPEG, PNG, WebP, TIFF or PDF")
+	ErrHEIC   = fault.New(fault.Unsupported, "File must be a JPEG, PNG, WebP, TIFF or PDF; HEIC cannot be read, save the picture as JPEG")
+	ErrPages  = fault.Newf(fault.TooLarge, "The file has more than %d pages", maxPages)
+	ErrPixels = fault.Newf(fault.TooLarge, "The picture is too large: at most %d pixels a side and %d megapixels", maxSide,
+		maxPixels/1_000_000)
+	ErrDecoded = fault.Newf(fault.TooLarge, "The picture takes more than %d MB once it is decoded: save it with 8 bits a colour",
+		maxDecoded>>20)
 	ErrBroken    = fault.Fields(fault.Field{Field: "file", Message: "is broken and cannot be read"})
 	ErrEncrypted = fault.Fields(fault.Field{Field: "file", Message: "is encrypted"})
-	ErrSlow      = fault.Fields(fault.Field{Field: "file", Message: "takes too long or too much memory to read: a page has 20 seconds of a processor"})
+	ErrSlow      = fault.Fields(fault.Field{Field: "file",
+		Message: "takes too long or too much memory to read: a page has 20 seconds of a processor"})
 )
 
 // Page is a page that was read.

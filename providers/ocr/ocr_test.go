@@ -33,7 +33,8 @@ func reader(t testing.TB, change ...func(*ocr.Tools)) *ocr.Reader {
 	found, err := shelf.Tools(t.Context())
 	require.NoError(t, err)
 	tools := ocr.Tools{
-		Tesseract: found.Tesseract, Languages: found.Languages, PDFInfo: found.PDFInfo, PDFToText: found.PDFToText, PDFToPPM: found.PDFToPPM, Env: found.Env,
+		Tesseract: found.Tesseract, Languages: found.Languages, PDFInfo: found.PDFInfo, PDFToText: found.PDFToText, PDFToPPM: found.PDFToPPM,
+		Env: found.Env,
 	}
 	for _, c := range change {
 		c(&tools)
@@ -69,7 +70,8 @@ func TestPrintedPagesAreRead(t *testing.T) {
 	clean := score(t, r, 3, khatapages.Style{Script: khatapages.Devanagari, Sides: 1, Headers: true, Rows: 8, Party: "Imran"})
 	require.GreaterOrEqual(t, clean.Recall(), 95, clean)
 	require.GreaterOrEqual(t, clean.Precision(), 95, clean)
-	noisy := score(t, r, 5, khatapages.Style{Sides: 1, Headers: true, Rows: 10, Skew: -5, Noise: 20, Quality: 60, Shadow: true, Party: "Imran"})
+	noisy := score(t, r, 5, khatapages.Style{Sides: 1, Headers: true, Rows: 10, Skew: -5, Noise: 20, Quality: 60, Shadow: true,
+		Party: "Imran"})
 	require.GreaterOrEqual(t, noisy.Recall(), 80, noisy)
 }
 
@@ -133,7 +135,8 @@ func scanOf(t testing.TB, m image.Image) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"+
 		"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 595 842]/Contents 4 0 R/Resources<</XObject<</I 5 0 R>>>>>>endobj\n"+
-		"4 0 obj<</Length %d>>stream\n%s\nendstream endobj\n5 0 obj<</Type/XObject/Subtype/Image/Width %d/Height %d/ColorSpace/DeviceGray/BitsPerComponent 8/Filter/DCTDecode/Length %d>>stream\n",
+		"4 0 obj<</Length %d>>stream\n%s\nendstream endobj\n5 0 obj<</Type/XObject/Subtype/Image/Width %d/Height "+
+		"%d/ColorSpace/DeviceGray/BitsPerComponent 8/Filter/DCTDecode/Length %d>>stream\n",
 		len(draw), draw, m.Bounds().Dx(), m.Bounds().Dy(), len(picture))
 	b.Write(picture)
 	b.WriteString("\nendstream endobj\ntrailer<</Root 1 0 R>>\n")
@@ -151,7 +154,8 @@ func TestPDFWithoutTextIsDrawnAndRecognised(t *testing.T) {
 
 // many is a PDF with so many empty pages.
 func many(n int) []byte {
-	return fmt.Appendf(nil, "%%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[%s]/Count %d>>endobj\n3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>endobj\ntrailer<</Root 1 0 R>>\n",
+	return fmt.Appendf(nil, "%%PDF-1.1\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Kids[%s]/Count %d>>endobj\n3 0 "+
+		"obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>endobj\ntrailer<</Root 1 0 R>>\n",
 		strings.Repeat("3 0 R ", n), n)
 }
 
@@ -212,8 +216,9 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		"a PDF of many pages":    {many(11), ocr.ErrPages},
 		"a PDF of billions":      {bytes.Replace(many(1), []byte("/Count 1"), []byte("/Count 2000000000"), 1), nil},
 		"a PDF in a circle":      {bytes.Replace(many(1), []byte("Kids[3 0 R"), []byte("Kids[2 0 R"), 1), nil},
-		"an encrypted PDF": {bytes.Replace(many(1), []byte("/Root 1 0 R"), []byte("/Root 1 0 R/ID[<00><00>]/Encrypt<</Filter/Standard/V 1/R 2/Length 40/P -4"+
-			"/O<"+strings.Repeat("ab", 32)+">/U<"+strings.Repeat("cd", 32)+">>>"), 1), nil},
+		"an encrypted PDF": {bytes.Replace(many(1), []byte("/Root 1 0 R"),
+			[]byte("/Root 1 0 R/ID[<00><00>]/Encrypt<</Filter/Standard/V 1/R 2/Length 40/P -4"+
+				"/O<"+strings.Repeat("ab", 32)+">/U<"+strings.Repeat("cd", 32)+">>>"), 1), nil},
 		"a gigantic page": {bytes.Replace(many(1), []byte("[0 0 9 9]"), []byte("[0 0 9000000000 9000000000]"), 1), nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -89,7 +89,8 @@ func (s *session) pdfPage(ctx context.Context, p Page, longest float64) error {
 	if longest > 0 {
 		resolution = max(1, min(resolution, int(longestScan*pointsAnInch/longest)))
 	}
-	_, err = s.cage.Run(ctx, s.tools.PDFToPPM, "-f", n, "-l", n, "-r", strconv.Itoa(resolution), "-gray", "-png", "-singlefile", "in.pdf", "scan")
+	_, err = s.cage.Run(ctx, s.tools.PDFToPPM, "-f", n, "-l", n, "-r", strconv.Itoa(resolution), "-gray", "-png", "-singlefile",
+		"in.pdf", "scan")
 	if _, failed := errors.AsType[*jail.ExitError](err); failed {
 		return ErrSlow
 	}

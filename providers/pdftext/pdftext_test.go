@@ -126,7 +126,8 @@ func bomb() []byte {
 		if i == depth-1 {
 			draw = "0 0 m 9 9 l S"
 		}
-		fmt.Fprintf(&b, "%d 0 obj<</Type/XObject/Subtype/Form/BBox[0 0 595 842]/Resources<</XObject<</F %d 0 R>>>>/Length %d>>stream\n%s\nendstream endobj\n", 5+i, 6+i, len(draw), draw)
+		fmt.Fprintf(&b, "%d 0 obj<</Type/XObject/Subtype/Form/BBox[0 0 595 842]/Resources<</XObject<</F %d 0 R>>>>/Length "+
+			"%d>>stream\n%s\nendstream endobj\n", 5+i, 6+i, len(draw), draw)
 	}
 	b.WriteString("trailer<</Root 1 0 R>>\n")
 	return b.Bytes()
@@ -152,7 +153,8 @@ func TestABombEndsAndOthersAreReadMeanwhile(t *testing.T) {
 		}
 		ended <- err
 	}()
-	require.Eventually(t, func() bool { return errors.Is(read(pages(t, 1)), jail.ErrBusy) }, time.Minute, time.Millisecond, "a workspace has one file at a time")
+	require.Eventually(t, func() bool { return errors.Is(read(pages(t, 1)), jail.ErrBusy) }, time.Minute, time.Millisecond,
+		"a workspace has one file at a time")
 	for _, err := range r.Pages(t.Context(), other, pages(t, 1)) {
 		require.NoError(t, err)
 	}

@@ -17,8 +17,9 @@ import (
 func site(t *testing.T, paths map[string]http.HandlerFunc) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		require.Empty(t, r.Header.Get("Cookie")+r.Header.Get("Authorization")) //nolint:testifylint // the failure is noted, and the answer missing
-		require.True(t, strings.HasPrefix(r.UserAgent(), "BahiBot"))           //nolint:testifylint // as above
+		//nolint:testifylint // the failure is noted, and the answer missing
+		require.Empty(t, r.Header.Get("Cookie")+r.Header.Get("Authorization"))
+		require.True(t, strings.HasPrefix(r.UserAgent(), "BahiBot")) //nolint:testifylint // as above
 		if serve := paths[r.URL.Path]; serve != nil {
 			serve(w, r)
 			return
@@ -54,9 +55,12 @@ func fetcher(t *testing.T, servers ...*httptest.Server) *webpage.Fetcher {
 func TestAPageIsFetchedAsItsServerAllows(t *testing.T) {
 	t.Parallel()
 	s := site(t, map[string]http.HandlerFunc{
-		"/robots.txt": says("text/plain", "User-agent: *\nDisallow: /private\n"), "/": says("text/html; charset=utf-8", "<p>hi"), "/plain": says("text/plain", "hi"),
+		"/robots.txt": says("text/plain", "User-agent: *\nDisallow: /private\n"), "/": says("text/html; charset=utf-8", "<p>hi"),
+		"/plain":     says("text/plain", "hi"),
 		"/private/a": says("text/html", "secret"), "/once": redirects("/"), "/loop": redirects("/loop"), "/pdf": says("application/pdf", "%PDF-"),
-		"/large": says("text/plain", strings.Repeat("x", 5<<20+1)), "/down": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, "/ftp": redirects("ftp://a.example/"),
+		"/large": says("text/plain", strings.Repeat("x", 5<<20+1)),
+		"/down":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"/ftp":   redirects("ftp://a.example/"),
 	})
 	f := fetcher(t, s)
 	for path, want := range map[string]string{"/": "<p>hi", "/plain": "hi", "/once": "<p>hi"} {
@@ -65,9 +69,11 @@ func TestAPageIsFetchedAsItsServerAllows(t *testing.T) {
 		require.Equal(t, want, string(body))
 	}
 	for path, want := range map[string]webpage.Failure{
-		"/private/a": {Why: "The server's robots.txt does not allow it"}, "/loop": {Why: "The page redirects too often"}, "/pdf": {Why: "The page is not a text"},
-		"/large": {Why: "The page is larger than 5 MB"}, "/down": {Why: "The page's server answered 503", Again: true}, "/none": {Why: "The page's server answered 404"},
-		"/ftp": {Why: "Address not allowed"},
+		"/private/a": {Why: "The server's robots.txt does not allow it"}, "/loop": {Why: "The page redirects too often"},
+		"/pdf":   {Why: "The page is not a text"},
+		"/large": {Why: "The page is larger than 5 MB"}, "/down": {Why: "The page's server answered 503", Again: true},
+		"/none": {Why: "The page's server answered 404"},
+		"/ftp":  {Why: "Address not allowed"},
 	} {
 		_, err := f.Fetch(t.Context(), s.URL+path)
 		require.Equal(t, &want, err, path)
@@ -80,7 +86,8 @@ func TestNoPageIsFetchedFromInside(t *testing.T) {
 	outside := site(t, map[string]http.HandlerFunc{"/": redirects(inside.URL), "/meta": redirects("http://169.254.169.254/latest/meta-data/")})
 	f := fetcher(t, outside)
 	for _, address := range []string{
-		inside.URL, outside.URL, outside.URL + "/meta", "http://localhost/", "http://[::1]/", "http://10.0.0.1/", "http://[::ffff:127.0.0.1]/", "http://[64:ff9b::7f00:1]/", "http://0.0.0.0/",
+		inside.URL, outside.URL, outside.URL + "/meta", "http://localhost/", "http://[::1]/", "http://10.0.0.1/", "http://[::ffff:127.0.0.1]/",
+		"http://[64:ff9b::7f00:1]/", "http://0.0.0.0/",
 		"http://100.64.0.1/", "http://169.254.169.254/",
 	} {
 		_, err := f.Fetch(t.Context(), address)
@@ -96,7 +103,8 @@ func TestNoPageIsFetchedFromInside(t *testing.T) {
 
 func TestRobotsThatCannotBeReadAllowNothing(t *testing.T) {
 	t.Parallel()
-	s := site(t, map[string]http.HandlerFunc{"/": says("text/plain", "hi"), "/robots.txt": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }})
+	s := site(t, map[string]http.HandlerFunc{"/": says("text/plain", "hi"),
+		"/robots.txt": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }})
 	_, err := fetcher(t, s).Fetch(t.Context(), s.URL)
 	require.Equal(t, &webpage.Failure{Why: "The server's robots.txt cannot be read", Again: true}, err)
 	s.Close()

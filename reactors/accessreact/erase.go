@@ -433,12 +433,14 @@ func (e *Eraser) invited(ctx context.Context, of *memory) (subjects []string, er
 func (e *Eraser) leave(ctx context.Context, id uuid.UUID, of *memory) error {
 	nobody := acting(uuid.Nil) // claims belong to no workspace
 	for _, key := range of.emailKeys {
-		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Email.Kind, key, claims.Release{Value: claim.Email, Holder: id.String()}); err != nil {
+		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Email.Kind, key,
+			claims.Release{Value: claim.Email, Holder: id.String()}); err != nil {
 			return fmt.Errorf("release an address: %w", err)
 		}
 	}
 	for _, key := range of.identities {
-		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Identity.Kind, key, claims.Release{Value: claim.Identity, Holder: id.String()}); err != nil {
+		if _, err := commands.Handle(ctx, e.Commands, nobody, claim.Identity.Kind, key,
+			claims.Release{Value: claim.Identity, Holder: id.String()}); err != nil {
 			return fmt.Errorf("release an identity: %w", err)
 		}
 	}

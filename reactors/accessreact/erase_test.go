@@ -30,7 +30,8 @@ func (r *rig) person(name string, host uuid.UUID) erasable {
 	ctx := r.t.Context()
 	old, now := name+"old@example.org", name+"new@example.org"
 	p := erasable{id: r.settle(old), marks: []string{name + "old@", name + "new@", "Ashapriya" + name}}
-	_, err := r.accounts.Change(ctx, commands.Request{}, p.id, accesscmd.Profile{Email: patch.Set(now), FirstName: patch.Set("Ashapriya" + name)})
+	_, err := r.accounts.Change(ctx, commands.Request{}, p.id,
+		accesscmd.Profile{Email: patch.Set(now), FirstName: patch.Set("Ashapriya" + name)})
 	require.NoError(r.t, err)
 	r.pass(2 * time.Minute)
 	require.NoError(r.t, r.mails.emailNotice(ctx, job(SendEmailNotice{User: p.id, Revision: r.revision(p.id, "UserEmailChanged")})))
@@ -43,7 +44,8 @@ func (r *rig) person(name string, host uuid.UUID) erasable {
 		require.NoError(r.t, err)
 		r.remains.pictures[key] = true
 	}
-	_, err = r.accounts.SignInByProvider(ctx, commands.Request{}, accesscmd.Identity{Issuer: "https://idp.example", Subject: name, Email: now, EmailVerified: true})
+	_, err = r.accounts.SignInByProvider(ctx, commands.Request{},
+		accesscmd.Identity{Issuer: "https://idp.example", Subject: name, Email: now, EmailVerified: true})
 	require.NoError(r.t, err)
 	_, err = r.accounts.SignIn(ctx, commands.Request{}, now, secret)
 	require.NoError(r.t, err)
@@ -136,10 +138,12 @@ func TestErasedUserMayRegisterAgain(t *testing.T) {
 	text, err := r.accounts.Text(t.Context(), r.state(again).Email)
 	require.NoError(t, err)
 	require.Equal(t, "ashanew@example.org", text)
-	in, err := r.accounts.SignInByProvider(t.Context(), commands.Request{}, accesscmd.Identity{Issuer: "https://idp.example", Subject: "asha", Email: "third@example.org", EmailVerified: true})
+	in, err := r.accounts.SignInByProvider(t.Context(), commands.Request{},
+		accesscmd.Identity{Issuer: "https://idp.example", Subject: "asha", Email: "third@example.org", EmailVerified: true})
 	require.NoError(t, err)
 	require.NotEqual(t, p.id, in.Tokens.User)
-	require.NoError(t, r.mails.invitation(t.Context(), job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: r.invite(host, "ashanew@example.org")})))
+	require.NoError(t, r.mails.invitation(t.Context(),
+		job(SendInvitation{Workspace: r.state(host).Workspace, Invitation: r.invite(host, "ashanew@example.org")})))
 	require.Equal(t, "ashanew@example.org", r.box.kept[len(r.box.kept)-1].to)
 }
 

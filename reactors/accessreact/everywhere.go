@@ -49,8 +49,8 @@ type found struct {
 	sender      bool
 }
 
-// EraseEverywhere forgets all subjects that have an address or a phone, and returns how many there were. Accounts are found by their address alone:
-// nobody has confirmed a phone. Keys are destroyed when it returns, but those of accounts, whose erasure is a job.
+// EraseEverywhere forgets all subjects that have an address or a phone, and returns how many there were. Accounts are found by their
+// address alone: nobody has confirmed a phone. Keys are destroyed when it returns, but those of accounts, whose erasure is a job.
 func (e *PersonEraser) EraseEverywhere(ctx context.Context, req commands.Request, email, phone string) (subjects int, err error) {
 	var wrongEmail, wrongPhone error
 	if strings.TrimSpace(email) != "" {

@@ -280,5 +280,6 @@ func (m *Mails) strayNotice(ctx context.Context, job reactors.Job[SendStrayNotic
 	if err != nil || !s.Verified {
 		return gone(err)
 	}
-	return m.send(ctx, "invitation-strayed", job.ID, about{owner, s.EmailKey}, s.Email, letter{Until: i.ExpiresAt.In(m.Zone).Format("2 January 2006")})
+	return m.send(ctx, "invitation-strayed", job.ID, about{owner, s.EmailKey}, s.Email,
+		letter{Until: i.ExpiresAt.In(m.Zone).Format("2 January 2006")})
 }

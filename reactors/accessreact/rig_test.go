@@ -203,7 +203,9 @@ func newRig(t *testing.T) *rig {
 		cancel()
 		require.NoError(t, <-stopped)
 	})
-	r.views = &accessview.Views{Reader: readmodels.NewReader(r.pool, map[string]int{"users": accessproj.Users.Version, "workspaces": accessproj.Workspaces.Version, "endings": accessproj.PendingErasures.Version}, runner.Follow)}
+	r.views = &accessview.Views{Reader: readmodels.NewReader(r.pool,
+		map[string]int{"users": accessproj.Users.Version, "workspaces": accessproj.Workspaces.Version,
+			"endings": accessproj.PendingErasures.Version}, runner.Follow)}
 	require.Eventually(t, func() bool {
 		_, users := r.views.Users(t.Context())
 		_, members := r.views.Members(t.Context(), uuid.Nil)
@@ -216,7 +218,8 @@ func newRig(t *testing.T) *rig {
 	}
 	r.remains = &remains{box: r.box, faults: r.faults, pictures: map[string]bool{}}
 	r.eraser = &Eraser{
-		Accounts: r.accounts, Commands: handler, Store: r.log, Views: r.views, Vault: frailVault{v, r.faults}, Remains: r.remains, Now: r.clock, Log: log,
+		Accounts: r.accounts, Commands: handler, Store: r.log, Views: r.views, Vault: frailVault{v, r.faults}, Remains: r.remains,
+		Now: r.clock, Log: log,
 	}
 	return r
 }
@@ -240,14 +243,16 @@ func (r *rig) pass(d time.Duration) {
 
 func (r *rig) register(email string) uuid.UUID {
 	r.t.Helper()
-	made, err := r.accounts.Register(r.t.Context(), commands.Request{}, accesscmd.Registration{Email: email, Password: secret, FirstName: "Ashapriya", LastName: "Raokumar"})
+	made, err := r.accounts.Register(r.t.Context(), commands.Request{},
+		accesscmd.Registration{Email: email, Password: secret, FirstName: "Ashapriya", LastName: "Raokumar"})
 	require.NoError(r.t, err)
 	return made.ID
 }
 
 func (r *rig) settle(email string) uuid.UUID {
 	r.t.Helper()
-	made, err := r.accounts.RegisterVerified(r.t.Context(), commands.Request{}, accesscmd.Registration{Email: email, Password: secret, FirstName: "Ashapriya", LastName: "Raokumar"})
+	made, err := r.accounts.RegisterVerified(r.t.Context(), commands.Request{},
+		accesscmd.Registration{Email: email, Password: secret, FirstName: "Ashapriya", LastName: "Raokumar"})
 	require.NoError(r.t, err)
 	return made.ID
 }

@@ -54,7 +54,8 @@ type Feed struct {
 
 // New creates a feed.
 func New(config Config) *Feed {
-	f := &Feed{config: config, runner: projections.NewRunner(config.Store, config.Pool, config.Log), metrics: newMetrics(), most: maxConcurrent}
+	f := &Feed{config: config, runner: projections.NewRunner(config.Store, config.Pool, config.Log), metrics: newMetrics(),
+		most: maxConcurrent}
 	f.runner.Program, f.runner.Silent = config.Program, config.Silent
 	return f
 }

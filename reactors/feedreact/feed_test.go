@@ -18,7 +18,8 @@ import (
 	"bahi/reactors/feedreact"
 )
 
-const kill = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'bahi reactor feed'`
+const kill = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+	and application_name = 'bahi reactor feed'`
 
 func TestEventsAreForwardedInOrder(t *testing.T) {
 	t.Parallel()
@@ -184,7 +185,8 @@ func TestCheckpointOfAnotherLogParksTheFeedUntilAReplay(t *testing.T) {
 			parked := run.until(func(s feedreact.Status) bool { return s.State == feedreact.Parked })
 			require.Contains(t, parked.Error, "which is not in this log")
 			require.Len(t, r.forwarded(5), 5)
-			require.Eventually(t, func() bool { return run.metrics()["bahi_feed_parked"] == 1 }, time.Minute, 10*time.Millisecond) // noted after the event
+			// noted after the event
+			require.Eventually(t, func() bool { return run.metrics()["bahi_feed_parked"] == 1 }, time.Minute, 10*time.Millisecond)
 			require.NoError(t, feedreact.Replay(t.Context(), r.pool, r.store, 7))
 			run.reached(10)
 			require.Equal(t, append(r.ids(0)[:5], r.ids(6)...), r.forwarded(9))

@@ -37,7 +37,8 @@ func TestMessageHasThePayloadAndTheAttributes(t *testing.T) {
 		"subject": "user-0195e8a0", "time": "2026-11-21T18:00:00.123456Z", "datacontenttype": "application/json",
 		"sequence": "00000000000000000812", "revision": "3",
 		"schema": "2", "workspace": "0195e8a0-7c1e-7000-8000-0000000000cc", "actor": "user:7", "occurredat": "2026-11-21T17:59:59.9Z",
-		"requestid": "r-1", "correlationid": "c-1", "causationid": "0195e8a0-7c1e-7000-8000-0000000000dd", "reason": "as asked by phone", "of": "811",
+		"requestid": "r-1", "correlationid": "c-1", "causationid": "0195e8a0-7c1e-7000-8000-0000000000dd", "reason": "as asked by phone",
+		"of": "811",
 	}, m.Metadata)
 }
 
@@ -46,7 +47,8 @@ func TestMetadataReplacesNoAttribute(t *testing.T) {
 	ours := feedreact.Message(log, stored(`{}`)).Metadata
 	for _, meta := range []string{
 		`null`, `7`, `"text"`, `[1, 2]`,
-		`{"id":"x","type":"x","se_quence":"x","data":"x","data_base64":"x","dataschema":"x","subject":"x","$correlationId":"x","Upper":"x","":"x"}`,
+		`{"id":"x","type":"x","se_quence":"x","data":"x","data_base64":"x","dataschema":"x","subject":"x","$correlationId":"x","Upper":"x",` +
+			`"":"x"}`,
 		`{"nested":{"a":1},"list":[1],"none":null,"empty":"","averyveryverylongname1":"x"}`,
 	} {
 		require.Equal(t, ours, feedreact.Message(log, stored(meta)).Metadata, meta)

@@ -61,7 +61,8 @@ func (r *rig) reopen() {
 func (r *rig) add(n, size int) {
 	r.t.Helper()
 	for i := range n {
-		e := event.Proposed{ID: uuid.New(), Type: "Sold", Data: fmt.Appendf(nil, `{"n":%d,"pad":"%s"}`, i, bytes.Repeat([]byte("x"), size)), Meta: []byte(`{}`)}
+		e := event.Proposed{ID: uuid.New(), Type: "Sold", Data: fmt.Appendf(nil, `{"n":%d,"pad":"%s"}`, i, bytes.Repeat([]byte("x"), size)),
+			Meta: []byte(`{}`)}
 		_, err := r.store.Append(r.t.Context(), eventstore.To(fmt.Sprintf("shop-%d", i%3), eventstore.Any, e))
 		require.NoError(r.t, err)
 	}
@@ -73,7 +74,8 @@ func (r *rig) addAtOnce(n int) {
 	for begun := 0; begun < n; begun += 100 {
 		events := make([]event.Proposed, min(100, n-begun))
 		for i := range events {
-			events[i] = event.Proposed{ID: uuid.New(), Type: "Sold", Data: fmt.Appendf(nil, `{"n":%d}`, begun+i), Meta: []byte(`{"schema":1,"actor":"user:7"}`)}
+			events[i] = event.Proposed{ID: uuid.New(), Type: "Sold", Data: fmt.Appendf(nil, `{"n":%d}`, begun+i),
+				Meta: []byte(`{"schema":1,"actor":"user:7"}`)}
 		}
 		_, err := r.store.Append(r.t.Context(), eventstore.To(fmt.Sprintf("shop-%d", begun/100%16), eventstore.Any, events...))
 		require.NoError(r.t, err)

@@ -63,8 +63,10 @@ type metrics struct {
 
 func newMetrics() *metrics {
 	return &metrics{
-		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_published_total", Help: "Events forwarded by this process, repetitions included."}),
-		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_failures_total", Help: "Attempts of this process after which the broker did not have all events."}),
+		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_published_total",
+			Help: "Events forwarded by this process, repetitions included."}),
+		prometheus.NewCounter(prometheus.CounterOpts{Name: "bahi_feed_failures_total",
+			Help: "Attempts of this process after which the broker did not have all events."}),
 	}
 }
 

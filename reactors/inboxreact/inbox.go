@@ -47,9 +47,10 @@ const (
 // Workers returns the workers of an inbox.
 func Workers(i Inbox) reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(reactors.Policy{Attempts: attempts, First: 3 * Again, Timeout: within, AtOnce: atOnce}, func(ctx context.Context, job reactors.Job[HandleWebhook]) error {
-			return i.Process(ctx, job.Args.Call, job.Attempt >= attempts)
-		}),
+		reactors.Work(reactors.Policy{Attempts: attempts, First: 3 * Again, Timeout: within, AtOnce: atOnce},
+			func(ctx context.Context, job reactors.Job[HandleWebhook]) error {
+				return i.Process(ctx, job.Args.Call, job.Attempt >= attempts)
+			}),
 		reactors.Work(reactors.Policy{AtOnce: 1, Timeout: within}, func(ctx context.Context, _ reactors.Job[SweepInbox]) error {
 			_, err := i.Sweep(ctx)
 			return err

@@ -29,7 +29,8 @@ type ReplyToDraft struct {
 // Kind implements [reactors.Args].
 func (ReplyToDraft) Kind() string { return "reply_to_draft" }
 
-// Gateway sends texts to phones. Ended returns the status of a reply after an error that no further attempt may follow, "" for any other error.
+// Gateway sends texts to phones. Ended returns the status of a reply after an error that no further attempt may follow, "" for any other
+// error.
 type Gateway interface {
 	Reply(ctx context.Context, id, to, text string) (sent string, err error)
 	Ended(err error) (status string)

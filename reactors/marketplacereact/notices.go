@@ -48,8 +48,9 @@ type CRM interface {
 	Permanent(err error) bool
 }
 
-// Chat tells a phone of an enquiry: by a text, or by a template with the values of its places, each a line, to a phone that has not written for a day.
-// A retry has the same id. Ended reports whether no further try may follow after an error. Refusal returns our words for a code of the network, 0 for none.
+// Chat tells a phone of an enquiry: by a text, or by a template with the values of its places, each a line, to a phone that has not written
+// for a day. A retry has the same id. Ended reports whether no further try may follow after an error. Refusal returns our words for a code
+// of the network, 0 for none.
 type Chat interface {
 	Chat(ctx context.Context, id, to, text string, values []string) error
 	Ended(err error) bool
@@ -190,7 +191,8 @@ func (n *Notices) letter(a asked) (letter, error) {
 	}
 	shown := func(p event.Personal) string { return line(*cmp.Or(p.Shown(), new(""))) }
 	l := letter{
-		Company: line(a.company.Name), Link: n.Frontend + "/enquiries/" + a.id.String(), Name: shown(a.Name), Email: shown(a.Email), Phone: shown(a.Phone), Product: line(a.product),
+		Company: line(a.company.Name), Link: n.Frontend + "/enquiries/" + a.id.String(), Name: shown(a.Name), Email: shown(a.Email),
+		Phone: shown(a.Phone), Product: line(a.product),
 	}
 	if a.Message.Shown() != nil {
 		l.Message = harmless.Replace(*a.Message.Shown())
@@ -204,8 +206,8 @@ func (n *Notices) letter(a asked) (letter, error) {
 // maxOfPlace bounds what a buyer writes into a template.
 const maxOfPlace = 500
 
-// places returns the values of a template's places {{1}} to {{5}}: the company, the buyer's name and address, what is asked for, and a link. The network
-// wants a text in each, of one line.
+// places returns the values of a template's places {{1}} to {{5}}: the company, the buyer's name and address, what is asked for, and a
+// link. The network wants a text in each, of one line.
 func (l letter) places() []string {
 	about := l.Product
 	if l.Quantity > 0 {
@@ -372,7 +374,8 @@ func (n *Notices) digest(ctx context.Context, job reactors.Job[SendDigest]) erro
 }
 
 // write mails a text to a company. It does nothing where nobody of it has an address.
-func (n *Notices) write(ctx context.Context, kind string, job int64, id uuid.UUID, of commands.Loaded[company.State], l letter, marks ...string) error {
+func (n *Notices) write(ctx context.Context, kind string, job int64, id uuid.UUID, of commands.Loaded[company.State], l letter,
+	marks ...string) error {
 	to, err := n.recipient(ctx, id, of.State, of.Workspace)
 	if err == nil {
 		l.Company = line(of.State.Name)
@@ -431,10 +434,12 @@ func (n *Notices) contactChange(ctx context.Context, job reactors.Job[TellContac
 		Actor: actor.Actor{Type: "system", ID: "notices", Workspace: l.Workspace}, Workspace: l.Workspace,
 		Key: job.Event.String(), Operation: TellContactChange{}.Kind(), Fingerprint: job.Event[:],
 	}
-	out, err := commands.Handle(ctx, n.Commands, req, companycontact.NoticeKind, job.Args.Contact.String(), companycontact.Tell{Now: n.Commands.Now()})
+	out, err := commands.Handle(ctx, n.Commands, req, companycontact.NoticeKind, job.Args.Contact.String(),
+		companycontact.Tell{Now: n.Commands.Now()})
 	if err != nil || !out.Changed {
 		return err
 	}
 	return n.write(readmodels.WithMinPosition(ctx, out.Position), "contact", job.ID, c.State.Company, l,
-		letter{Link: n.Frontend + "/contacts/" + job.Args.Contact.String()}, accessreact.MarkOf(companycontact.Subjects.Of(job.Args.Contact.String())))
+		letter{Link: n.Frontend + "/contacts/" + job.Args.Contact.String()},
+		accessreact.MarkOf(companycontact.Subjects.Of(job.Args.Contact.String())))
 }

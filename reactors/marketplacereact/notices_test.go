@@ -14,7 +14,8 @@ import (
 func TestPlacesOfATemplateAreLinesThatAreNotEmpty(t *testing.T) {
 	t.Parallel()
 	full := letter{
-		Company: "Asha Mills", Link: "https://bahi.example/enquiries/1", Name: "Ravi", Email: "ravi@example.org", Phone: "+919812345678", Product: "Brass hook", Quantity: 500,
+		Company: "Asha Mills", Link: "https://bahi.example/enquiries/1", Name: "Ravi", Email: "ravi@example.org", Phone: "+919812345678",
+		Product: "Brass hook", Quantity: 500,
 		Message: "In steel?\nAnd " + strings.Repeat("अ", 600),
 	}
 	places := full.places()

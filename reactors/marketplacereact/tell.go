@@ -27,9 +27,10 @@ type deliveryResult struct {
 	note      enquiry.Note
 }
 
-// tell does the notifications of a port, one after the other, and notes what became of all at once. Of several, one that fails goes on in a job of its own: nobody
-// is told again because another could not be.
-func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, attempt int, do telling, alone func(EnquiryBatch) reactors.Args) error {
+// tell does the notifications of a port, one after the other, and notes what became of all at once. Of several, one that fails goes on in a
+// job of its own: nobody is told again because another could not be.
+func (n *Notices) tell(ctx context.Context, port enquiry.Port, all []uuid.UUID, attempt int, do telling,
+	alone func(EnquiryBatch) reactors.Args) error {
 	var (
 		notes  []deliveryResult
 		failed error
@@ -69,7 +70,8 @@ func (n *Notices) tellOne(ctx context.Context, port enquiry.Port, id uuid.UUID, 
 		return nil, err
 	}
 	before, err := commands.Load(ctx, n.Commands.Cached(), enquiry.NotificationKind, id.String())
-	if is := before.State.Of[port].Status; err != nil || is == enquiry.Done || is == enquiry.Failed && port == enquiry.Chat { // a receipt may have said so
+	// a receipt may have said so
+	if is := before.State.Of[port].Status; err != nil || is == enquiry.Done || is == enquiry.Failed && port == enquiry.Chat {
 		return nil, err
 	}
 	note := enquiry.Note{}
@@ -109,7 +111,8 @@ func (n *Notices) note(ctx context.Context, t deliveryResult) error {
 
 // Receipt notes what the chat network says became of a notification. Of an enquiry that is unknown, or was erased, it notes nothing.
 func (n *Notices) Receipt(ctx context.Context, id uuid.UUID, r message.Receipt) error {
-	note := enquiry.Note{Notified: enquiry.Notified{Port: enquiry.Chat, Status: enquiry.Done, At: n.Commands.Now().UTC().Truncate(time.Microsecond)}}
+	note := enquiry.Note{Notified: enquiry.Notified{Port: enquiry.Chat, Status: enquiry.Done,
+		At: n.Commands.Now().UTC().Truncate(time.Microsecond)}}
 	switch r.Status {
 	case message.Sent:
 	case message.Delivered, message.Read, "played":

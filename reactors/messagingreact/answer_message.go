@@ -75,9 +75,10 @@ func (a *Answers) Workers() reactors.Workers {
 
 // needed tells of which messages the channel has an active bot.
 func (a *Answers) needed(ctx context.Context, asOf event.Position, all []reactors.Wanted[AnswerMessage]) ([]bool, error) {
-	return ofEach(all, func(w reactors.Wanted[AnswerMessage]) int64 { return w.Args.Channel }, func(w reactors.Wanted[AnswerMessage]) ([]int64, error) {
-		return a.Views.BotsOf(readmodels.AsKnownAt(ctx, asOf), w.Workspace, w.Args.Channel)
-	})
+	return ofEach(all, func(w reactors.Wanted[AnswerMessage]) int64 { return w.Args.Channel },
+		func(w reactors.Wanted[AnswerMessage]) ([]int64, error) {
+			return a.Views.BotsOf(readmodels.AsKnownAt(ctx, asOf), w.Workspace, w.Args.Channel)
+		})
 }
 
 // ofEach tells of which elements there is something. It looks once for each key.
@@ -136,7 +137,8 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 	if t.silent {
 		return a.finish(ctx, t, answering.Result{Handover: true, Why: "too many replies in an hour"}, 0)
 	}
-	// What the engine reads need not be newer than what was asked. Otherwise each of its reads would wait for what others have written meanwhile.
+	// What the engine reads need not be newer than what was asked. Otherwise each of its reads would wait for what others have written
+	// meanwhile.
 	r, err := a.Engine.Run(readmodels.AsKnownAt(ctx, at), t.Question)
 	if err != nil {
 		if !last || ctx.Err() != nil {
@@ -146,7 +148,8 @@ func (a *Answers) answer(ctx context.Context, args AnswerMessage, last bool) err
 	}
 	req := answering.By(t.Request, t.Bot)
 	req.Key, req.Operation = t.Answer, "answer-message"
-	out, err := a.Messages.SendTo(ctx, req, t.AnswerMessage.Contact, message.ToContact{ChannelID: t.Channel, Text: r.Answer}, func(int64) error { return nil })
+	out, err := a.Messages.SendTo(ctx, req, t.AnswerMessage.Contact, message.ToContact{ChannelID: t.Channel, Text: r.Answer},
+		func(int64) error { return nil })
 	refused, ok := errors.AsType[*fault.Error](err)
 	switch {
 	case err == nil:
@@ -205,7 +208,8 @@ func (a *Answers) turn(ctx context.Context, args AnswerMessage) (*turn, error) {
 	return t, a.fill(ctx, t, talk, waiting)
 }
 
-// sender returns the phone that the channel's network names as a message's sender, "" for none. What people have typed into a contact proves nothing.
+// sender returns the phone that the channel's network names as a message's sender, "" for none. What people have typed into a contact
+// proves nothing.
 func (a *Answers) sender(ctx context.Context, id string) (string, error) {
 	return commands.RevealOf(ctx, a.Commands, message.Kind, id, func(s message.State) event.Personal { return s.Phone })
 }

@@ -87,9 +87,10 @@ const (
 // Workers returns the workers that read and forget.
 func (k *Knowledge) Workers() reactors.Workers {
 	return reactors.Workers{
-		reactors.Work(reactors.Policy{Attempts: tries, First: 10 * time.Second, Timeout: readTimeout, AtOnce: 2}, func(ctx context.Context, job reactors.Job[ReadSource]) error {
-			return reactors.Later(k.Reading.Read(ctx, job.Args.Source, job.Attempt >= tries))
-		}),
+		reactors.Work(reactors.Policy{Attempts: tries, First: 10 * time.Second, Timeout: readTimeout, AtOnce: 2},
+			func(ctx context.Context, job reactors.Job[ReadSource]) error {
+				return reactors.Later(k.Reading.Read(ctx, job.Args.Source, job.Attempt >= tries))
+			}),
 		reactors.Work(reactors.Policy{}, func(ctx context.Context, job reactors.Job[ForgetSource]) error {
 			return k.Reading.Forget(ctx, job.Args.Bot, job.Args.Source)
 		}),

@@ -109,11 +109,13 @@ func (d *Dispatcher) Workers() reactors.Workers {
 			}
 			return err
 		}),
-		reactors.WorkIf(reactors.Policy{}, func(ctx context.Context, asOf event.Position, all []reactors.Wanted[TriggerCampaigns]) ([]bool, error) {
-			return ofEach(all, func(w reactors.Wanted[TriggerCampaigns]) uuid.UUID { return w.Workspace }, func(w reactors.Wanted[TriggerCampaigns]) ([]int64, error) {
-				return d.Views.Triggers(readmodels.AsKnownAt(ctx, asOf), w.Workspace)
-			})
-		}, d.trigger),
+		reactors.WorkIf(reactors.Policy{},
+			func(ctx context.Context, asOf event.Position, all []reactors.Wanted[TriggerCampaigns]) ([]bool, error) {
+				return ofEach(all, func(w reactors.Wanted[TriggerCampaigns]) uuid.UUID { return w.Workspace },
+					func(w reactors.Wanted[TriggerCampaigns]) ([]int64, error) {
+						return d.Views.Triggers(readmodels.AsKnownAt(ctx, asOf), w.Workspace)
+					})
+			}, d.trigger),
 		reactors.Work(reactors.Policy{}, d.fail),
 		reactors.Work(reactors.Policy{AtOnce: 1}, func(ctx context.Context, _ reactors.Job[TendCampaigns]) error {
 			return d.RunDue(ctx, d.Commands.Now())
@@ -171,7 +173,8 @@ func (d *Dispatcher) fail(ctx context.Context, job reactors.Job[FailCampaigns]) 
 		id := strconv.FormatInt(n, 10)
 		c, loading := commands.Load(ctx, d.Commands.Fresh(), campaign.Kind, id)
 		if err = errors.Join(err, loading); err == nil {
-			_, err = commands.Handle(ctx, d.Commands, as(id, l.Workspace), campaign.Kind, id, campaign.Advance{Run: c.State.Run, Fail: messagingcmd.ErrNoChannel.Error()})
+			_, err = commands.Handle(ctx, d.Commands, as(id, l.Workspace), campaign.Kind, id,
+				campaign.Advance{Run: c.State.Run, Fail: messagingcmd.ErrNoChannel.Error()})
 		}
 	}
 	return err

@@ -28,9 +28,9 @@ import (
 
 // Dispatcher sends the messages of campaigns.
 //
-// A recipient's message is a stream whose name was given when the audience was frozen. Who begins that stream calls the network, and nobody else does:
-// a process that comes after a crash, or beside another one, finds the stream there. So a message is sent twice only where nothing was heard of it for
-// ten minutes, and then once more (CONTRACT.md N1).
+// A recipient's message is a stream whose name was given when the audience was frozen. Who begins that stream calls the network, and nobody
+// else does: a process that comes after a crash, or beside another one, finds the stream there. So a message is sent twice only where
+// nothing was heard of it for ten minutes, and then once more (CONTRACT.md N1).
 type Dispatcher struct {
 	*messagingcmd.Campaigns
 
@@ -197,7 +197,8 @@ func (s *sending) freezeAudience(ctx context.Context) error {
 				return err
 			}
 			f := campaign.Frozen{
-				Campaign: s.number, Run: c.Run, Block: n, Channel: c.Channel, Contacts: []int64{}, Last: last, End: len(people) < blockSize, At: c.Started, Delays: c.Delays(),
+				Campaign: s.number, Run: c.Run, Block: n, Channel: c.Channel, Contacts: []int64{}, Last: last, End: len(people) < blockSize,
+				At: c.Started, Delays: c.Delays(),
 			}
 			for _, p := range people {
 				if f.Last = p.ID; p.Reachable() {
@@ -449,7 +450,8 @@ func (s *sending) claim(ctx context.Context, work []messagingview.Recipient) ([]
 		case unwanted:
 			ones[i] = commands.Begins(id, message.Skip{Contact: w.Contact})
 		default:
-			ones[i] = commands.Begins(id, message.Queue{Contact: w.Contact, Draft: message.Draft{Channel: s.line.Account.Channel, To: p.Phone, Text: text, Template: step.TemplateID}})
+			ones[i] = commands.Begins(id, message.Queue{Contact: w.Contact,
+				Draft: message.Draft{Channel: s.line.Account.Channel, To: p.Phone, Text: text, Template: step.TemplateID}})
 		}
 	}
 	done, err := commands.HandleEach(ctx, s.Commands, s.req, message.Kind, ones)

@@ -125,7 +125,8 @@ func open(t *testing.T, contacts int) *desk {
 	adding.SetLimit(8)
 	for i := range contacts {
 		adding.Go(func() error {
-			out, err := messagingcmd.AddContact(t.Context(), o.Sys.Commands, d.req, contact.Add{Name: "x", Addresses: contact.Addresses{Phone: patch.Set(fmt.Sprintf("9812%06d", 100001+i))}})
+			out, err := messagingcmd.AddContact(t.Context(), o.Sys.Commands, d.req,
+				contact.Add{Name: "x", Addresses: contact.Addresses{Phone: patch.Set(fmt.Sprintf("9812%06d", 100001+i))}})
 			if err == nil {
 				_, err = messagingcmd.EditContact(t.Context(), o.Sys.Commands, d.req, contact.Edit{ID: out.ID, OptIn: patch.Set(true)})
 			}
@@ -292,7 +293,8 @@ func TestWhoLeavesIsPassedOver(t *testing.T) {
 			if err != nil {
 				return errLast
 			}
-			_, err = messagingcmd.EditContact(t.Context(), d.Commands, d.req, contact.Edit{ID: strconv.FormatInt(people[120].ID, 10), OptIn: patch.Set(false)})
+			_, err = messagingcmd.EditContact(t.Context(), d.Commands, d.req,
+				contact.Edit{ID: strconv.FormatInt(people[120].ID, 10), OptIn: patch.Set(false)})
 			return err
 		}
 		return nil
@@ -317,7 +319,8 @@ func TestADripFollowsAMergedContact(t *testing.T) {
 		return err
 	}
 	require.NoError(t, wrote("a", "")) // the older contact, without a phone
-	out, err := messagingcmd.AddContact(t.Context(), d.Commands, d.req, contact.Add{Name: "x", Addresses: contact.Addresses{Phone: patch.Set("9812345678")}})
+	out, err := messagingcmd.AddContact(t.Context(), d.Commands, d.req,
+		contact.Add{Name: "x", Addresses: contact.Addresses{Phone: patch.Set("9812345678")}})
 	require.NoError(t, err)
 	all, err := d.Views.Audience(t.Context(), d.req.Workspace, 0, 0, 9)
 	require.NoError(t, err)
@@ -364,10 +367,12 @@ func TestACampaignPausesForWhatItsNetworkSaysAndGoesOnBySend(t *testing.T) {
 	paused := func(why string, sent int64) messagingview.Campaign {
 		t.Helper()
 		k := dispatched()
-		require.Equal(t, []any{campaign.Stopped, why, messagingview.CampaignStats{Total: 6 * min(1, sent), Sent: sent}, int(sent)}, []any{k.Status, *k.Reason, k.Stats, d.net.total()})
+		require.Equal(t, []any{campaign.Stopped, why, messagingview.CampaignStats{Total: 6 * min(1, sent), Sent: sent}, int(sent)},
+			[]any{k.Status, *k.Reason, k.Stats, d.net.total()})
 		return k
 	}
-	const refused, most = "The network lets the channel send nothing, or warns of its quality", "The channel has written to as many people as its network allows in a day"
+	const refused, most = "The network lets the channel send nothing, or warns of its quality",
+		"The channel has written to as many people as its network allows in a day"
 	d.net.says(network.Health{CanSend: "available", Quality: "red"}, nil)
 	require.Nil(t, paused(refused, 0).PausedUntil)
 	goOn() // who sends it again wants it although the network warns
@@ -442,6 +447,7 @@ func TestATemplateThatIsNoLongerApprovedStopsTheCampaign(t *testing.T) {
 	_, err := d.Dispatch(t.Context(), id, time.Minute)
 	require.NoError(t, err)
 	c := d.stats(id)
-	require.Equal(t, []string{campaign.StatusFailed, "The template " + d.clip.Name + " is not approved: PAUSED"}, []string{c.Status, *c.Reason})
+	require.Equal(t, []string{campaign.StatusFailed, "The template " + d.clip.Name + " is not approved: PAUSED"},
+		[]string{c.Status, *c.Reason})
 	require.Zero(t, d.net.total())
 }

@@ -7,7 +7,8 @@ import (
 	"bahi/reactors"
 )
 
-// RegisterWebhooks tells networks where they are to call, at start and now and then: our address may be another one since, or a network has dropped it.
+// RegisterWebhooks tells networks where they are to call, at start and now and then: our address may be another one since, or a network has
+// dropped it.
 type RegisterWebhooks struct{}
 
 // Kind implements [reactors.Args].
@@ -22,7 +23,8 @@ const (
 
 // HookWorkers returns the worker of hooks.
 func HookWorkers(hook func(ctx context.Context) error) reactors.Workers {
-	return reactors.Workers{reactors.Work(reactors.Policy{AtOnce: 1, Timeout: hookTimeout}, func(ctx context.Context, _ reactors.Job[RegisterWebhooks]) error {
-		return hook(ctx)
-	})}
+	return reactors.Workers{reactors.Work(reactors.Policy{AtOnce: 1, Timeout: hookTimeout},
+		func(ctx context.Context, _ reactors.Job[RegisterWebhooks]) error {
+			return hook(ctx)
+		})}
 }

@@ -83,7 +83,8 @@ func (p *Player) Workers() reactors.Workers {
 		reactors.Work(reactors.Policy{}, p.play),
 		reactors.Work(reactors.Policy{Timeout: fileTimeout}, func(ctx context.Context, job reactors.Job[KeepFile]) error {
 			err := p.Keep(ctx, job.Args.Message)
-			if failed, ok := errors.AsType[*network.Failure](err); ok && !failed.Reason.Retryable() && failed.Reason != network.Unknown || ok && failed.Reason == network.Unconfigured {
+			if failed, ok := errors.AsType[*network.Failure](err); ok && !failed.Reason.Retryable() && failed.Reason != network.Unknown ||
+				ok && failed.Reason == network.Unconfigured {
 				return reactors.GiveUp(err)
 			}
 			return err

@@ -20,7 +20,8 @@ func (d *desk) recipients(id, status string) []messagingview.CampaignRecipient {
 	d.t.Helper()
 	n, err := strconv.ParseInt(id, 10, 64)
 	require.NoError(d.t, err)
-	all, total, err := d.Views.CampaignRecipients(d.t.Context(), d.req.Workspace, readmodels.Page{Number: 1, Size: 200}, n, messagingview.RecipientFilter{Status: status})
+	all, total, err := d.Views.CampaignRecipients(d.t.Context(), d.req.Workspace, readmodels.Page{Number: 1, Size: 200}, n,
+		messagingview.RecipientFilter{Status: status})
 	require.NoError(d.t, err)
 	require.Len(d.t, all, int(total))
 	return all
@@ -36,7 +37,8 @@ func (d *desk) send(id string) {
 // A campaign fails if its network refuses every message, however few there are and for whatever reason. Send then tries each of them again.
 func TestACampaignOfWhichEveryMessageIsRefusedFails(t *testing.T) {
 	t.Parallel()
-	for audience, reason := range map[int]network.Reason{1: network.Recipient, 3: network.Refused, 4: network.WindowClosed, 6: network.Content} {
+	for audience, reason := range map[int]network.Reason{1: network.Recipient, 3: network.Refused, 4: network.WindowClosed,
+		6: network.Content} {
 		d := open(t, audience)
 		d.Messages.Sandboxed = func(network.Account) bool { return false }
 		id := d.begin()
@@ -48,7 +50,8 @@ func TestACampaignOfWhichEveryMessageIsRefusedFails(t *testing.T) {
 		require.EqualValues(t, audience, d.stats(id).Stats.Failed)
 		failed := d.recipients(id, "failed")
 		require.Len(t, failed, audience)
-		require.Equal(t, []string{(&network.Failure{Reason: reason, Code: 132012}).Error(), "No", "x"}, []string{*failed[0].Reason, *failed[0].Error.Title, *failed[0].Name})
+		require.Equal(t, []string{(&network.Failure{Reason: reason, Code: 132012}).Error(), "No", "x"},
+			[]string{*failed[0].Reason, *failed[0].Error.Title, *failed[0].Name})
 
 		d.net.answer = nil
 		d.send(id)
@@ -84,16 +87,19 @@ func TestOneRefusedTextStopsNoCampaign(t *testing.T) {
 func TestAStepKeepsItsDelayAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	d := open(t, 2)
-	id := d.begin(campaign.Step{TemplateID: d.clip.ID}, campaign.Step{TemplateID: d.clip.ID, DelayHours: 24}, campaign.Step{TemplateID: d.clip.ID, DelayHours: 24})
+	id := d.begin(campaign.Step{TemplateID: d.clip.ID}, campaign.Step{TemplateID: d.clip.ID, DelayHours: 24},
+		campaign.Step{TemplateID: d.clip.ID, DelayHours: 24})
 	dispatch := func() messagingview.CampaignStats {
 		_, err := d.Dispatch(t.Context(), id, time.Minute)
 		require.NoError(t, err)
 		return d.stats(id).Stats
 	}
 	var table string
-	require.NoError(t, d.o.Sys.Pool.QueryRow(t.Context(), `select schemaname || '.recipient' from pg_tables where tablename = 'recipient'`).Scan(&table))
+	require.NoError(t, d.o.Sys.Pool.QueryRow(t.Context(),
+		`select schemaname || '.recipient' from pg_tables where tablename = 'recipient'`).Scan(&table))
 	pass := func(hours int) {
-		_, err := d.o.Sys.Pool.Exec(t.Context(), fmt.Sprintf(`update %[1]s set due_at = due_at - interval '%[2]d hours', called_at = called_at - interval '%[2]d hours'
+		_, err := d.o.Sys.Pool.Exec(t.Context(), fmt.Sprintf(`update %[1]s set due_at = due_at - interval '%[2]d hours',
+			called_at = called_at - interval '%[2]d hours'
 			where campaign_id = %[3]s`, table, hours, id))
 		require.NoError(t, err)
 	}

@@ -10,7 +10,8 @@ import (
 	"bahi/readmodels"
 )
 
-// Plan is what a workspace pays for, as the billing provider last said. Its fields are null for a workspace of which the provider has said nothing.
+// Plan is what a workspace pays for, as the billing provider last said. Its fields are null for a workspace of which the provider has said
+// nothing.
 type Plan struct {
 	Name      *string    `json:"plan"`
 	Status    *string    `json:"status" doc:"The provider's word: active, trialing, past_due, canceled"`
@@ -19,7 +20,8 @@ type Plan struct {
 
 // Plan returns what a workspace pays for.
 func (v *Views) Plan(ctx context.Context, workspace uuid.UUID) (p Plan, err error) {
-	rows, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Plan], `select name, status, updated_at from plans.plan where workspace_id = $1`, workspace)
+	rows, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Plan],
+		`select name, status, updated_at from plans.plan where workspace_id = $1`, workspace)
 	if len(rows) > 0 {
 		p = rows[0]
 	}

@@ -88,7 +88,8 @@ func (r *rig) add(stream, data string, meta event.Meta) event.Position {
 	r.t.Helper()
 	text, err := json.Marshal(meta)
 	require.NoError(r.t, err)
-	done, err := r.store.Append(r.t.Context(), eventstore.To(stream, eventstore.Any, event.Proposed{ID: uuid.New(), Type: "Noted", Data: []byte(data), Meta: text}))
+	done, err := r.store.Append(r.t.Context(),
+		eventstore.To(stream, eventstore.Any, event.Proposed{ID: uuid.New(), Type: "Noted", Data: []byte(data), Meta: text}))
 	require.NoError(r.t, err)
 	return done.Position
 }
@@ -239,25 +240,30 @@ func TestPersonalValuesAreClearOnlyInTheAskersWorkspace(t *testing.T) {
 	require.NoError(t, r.vault.Seal(t.Context(), []*event.Sealed{&secret.Sealed}))
 	sealed, err := json.Marshal(secret)
 	require.NoError(t, err)
-	data := `{"z":1.50,"name":` + seal("user-1", `Asha "A"`) + `,"list":[` + seal("user-2", "Ravi") + `,{"secret":` + string(sealed) + `}],"none":null}`
+	data := `{"z":1.50,"name":` + seal("user-1", `Asha "A"`) + `,"list":[` + seal("user-2",
+		"Ravi") + `,{"secret":` + string(sealed) + `}],"none":null}`
 	for _, workspace := range []uuid.UUID{mine, others} {
 		r.add("note-1", data, event.Meta{Schema: 1, Workspace: workspace, Actor: "user:1"})
 	}
-	_, err = r.store.Append(t.Context(), eventstore.To("note-2", eventstore.Any, event.Proposed{ID: uuid.New(), Type: "Foreign", Data: []byte(`{}`), Meta: []byte(`{"schema":1}`)}))
+	_, err = r.store.Append(t.Context(),
+		eventstore.To("note-2", eventstore.Any,
+			event.Proposed{ID: uuid.New(), Type: "Foreign", Data: []byte(`{}`), Meta: []byte(`{"schema":1}`)}))
 	require.NoError(t, err)
 	require.NoError(t, r.vault.Erase(t.Context(), "user-2"))
 	v := &auditview.Events{Log: whole{r.store}, Search: &opsview.Events{DB: r.pool}, Reveal: r.vault.OpenPersonal}
 	page, err := v.Page(t.Context(), mine, opsview.Filter{}, 10)
 	require.NoError(t, err)
 	require.Len(t, page.Events, 3)
-	require.Equal(t, `{"z":1.50,"name":"Asha \"A\"","list":[{"erased":true},{"secret":`+string(sealed)+`}],"none":null}`, string(page.Events[0].Data))
+	require.Equal(t, `{"z":1.50,"name":"Asha \"A\"","list":[{"erased":true},{"secret":`+string(sealed)+`}],"none":null}`,
+		string(page.Events[0].Data))
 	require.Equal(t, data, string(page.Events[1].Data), "another workspace's stays sealed")
 	for e, err := range r.store.ReadAll(t.Context(), 0, eventstore.Forwards) {
 		require.NoError(t, err)
 		leaf := tlog.LeafHash(e)
 		require.Equal(t, leaf[:], page.Events[e.Position-1].Leaf)
 		require.Equal(t, page.Events[e.Position-1], v.Show(t.Context(), mine, e))
-		for _, f := range []opsview.Filter{{}, {Stream: "note-1"}, {Category: "note"}, {Category: "no"}, {Type: "Foreign"}, {Actor: "user:1"}, {Workspace: &mine}} {
+		for _, f := range []opsview.Filter{{}, {Stream: "note-1"}, {Category: "note"}, {Category: "no"}, {Type: "Foreign"}, {Actor: "user:1"},
+			{Workspace: &mine}} {
 			f.After, f.Before = e.Position-1, e.Position+1
 			found, err := v.Page(t.Context(), mine, f, 1)
 			require.NoError(t, err)
@@ -292,10 +298,12 @@ func TestDailyReturnsTheLastCheckpointOfEachDayAndRotations(t *testing.T) {
 	r := newRig(t)
 	for i, c := range []struct{ at, note string }{
 		{"2026-11-20 22:00+00", "first"}, {"2026-11-20 23:59:59.9+00", "last of the 20th"}, {"2026-11-21 00:00+00", "next"},
-		{"2026-11-21 09:00+00", "log\n9\nroot\n\n— bahi/1 old\n— bahi/1 new\n"}, {"2026-11-21 10:00+00", "log\n10\nroot\n\n— bahi/1 new\n— witness x\n"},
+		{"2026-11-21 09:00+00", "log\n9\nroot\n\n— bahi/1 old\n— bahi/1 new\n"},
+		{"2026-11-21 10:00+00", "log\n10\nroot\n\n— bahi/1 new\n— witness x\n"},
 		{"2026-11-21 11:00+00", "last before 7"}, {"2026-11-21 12:00+00", "newest"},
 	} {
-		_, err := r.pool.Exec(t.Context(), `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note) values ($1, $1, '', $1, gen_random_uuid(), $2::text::timestamptz, $3)`,
+		_, err := r.pool.Exec(t.Context(), `insert into audit.checkpoint (number, size, root, position, event_id, signed_at, note) values ($1,
+			$1, '', $1, gen_random_uuid(), $2::text::timestamptz, $3)`,
 			i+1, c.at, c.note)
 		require.NoError(t, err)
 	}
@@ -321,7 +329,9 @@ func TestLastOfEqualMetadataKeysNamesTheWorkspace(t *testing.T) {
 		fmt.Sprintf(`{"workspace":%q}`, mine),
 		fmt.Sprintf(`{"workspace":%q,"WORKSPACE":%q}`, mine, theirs), // Postgres reads the first, Go the last
 	} {
-		_, err := r.store.Append(t.Context(), eventstore.To("note-"+uuid.NewString(), eventstore.NoStream, event.Proposed{ID: uuid.New(), Type: "Noted", Data: []byte(`{}`), Meta: []byte(meta)}))
+		_, err := r.store.Append(t.Context(),
+			eventstore.To("note-"+uuid.NewString(), eventstore.NoStream,
+				event.Proposed{ID: uuid.New(), Type: "Noted", Data: []byte(`{}`), Meta: []byte(meta)}))
 		require.NoError(t, err)
 	}
 	events := &auditview.Events{Log: whole{r.store}, Search: &opsview.Events{DB: r.pool}, Reveal: r.vault.OpenPersonal}

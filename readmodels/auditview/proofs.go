@@ -18,9 +18,10 @@ import (
 
 // These are the errors of requests for a proof that does not exist.
 var (
-	ErrNoCheckpoint = fault.New(fault.Unavailable, "Nothing has been signed yet: a checkpoint is signed within a second or two of the first event")
-	ErrNotSigned    = fault.New(fault.Unavailable, "No checkpoint covers this position yet: one is signed within a second or two, try again")
-	ErrNotAsHashed  = fault.New(fault.Conflict, "The event at this position is not the one that was hashed: run bahi audit verify --store")
+	ErrNoCheckpoint = fault.New(fault.Unavailable, "Nothing has been signed yet: a checkpoint is signed within a second or two of the first "+
+		"event")
+	ErrNotSigned   = fault.New(fault.Unavailable, "No checkpoint covers this position yet: one is signed within a second or two, try again")
+	ErrNotAsHashed = fault.New(fault.Conflict, "The event at this position is not the one that was hashed: run bahi audit verify --store")
 )
 
 // Proofs returns checkpoints and proofs of the log.
@@ -87,7 +88,8 @@ func (p *Proofs) Notes(ctx context.Context, most int) (notes [][]byte, all bool,
 func (p *Proofs) Daily(ctx context.Context, upTo event.Position) ([]string, error) {
 	rows, _ := p.DB.Query(ctx, `
 		with c as (
-			select note, size, (signed_at at time zone 'utc')::date as day, lead((signed_at at time zone 'utc')::date) over (order by size) as next_day
+			select note, size, (signed_at at time zone 'utc')::date as day,
+				lead((signed_at at time zone 'utc')::date) over (order by size) as next_day
 			from audit.checkpoint where abandoned is null and position <= $1
 		)
 		select note from c where next_day is distinct from day or note like E'%\n— bahi/%\n— bahi/%' order by size`, int64(min(upTo, 1<<62)))

@@ -114,7 +114,8 @@ const closingsAtOnce = 500
 // first value.
 func (r *Restated) Each(ctx context.Context, views *ledgerview.Views, take func(Restatement) error) error {
 	keys := slices.SortedFunc(maps.Keys(r.moved), func(a, b closing) int {
-		return cmp.Or(slices.Compare(r.moved[a].workspace[:], r.moved[b].workspace[:]), cmp.Compare(a.account, b.account), cmp.Compare(a.day, b.day))
+		return cmp.Or(slices.Compare(r.moved[a].workspace[:], r.moved[b].workspace[:]), cmp.Compare(a.account, b.account),
+			cmp.Compare(a.day, b.day))
 	})
 	for len(keys) > 0 {
 		workspace := r.moved[keys[0]].workspace

@@ -23,7 +23,8 @@ func on(t *testing.T, text string) unit.Date {
 // rupees returns a change of account 1, opened on 15 January, recorded on a day, that moves amounts from days on.
 func rupees(t *testing.T, position event.Position, recorded string, moves ...any) Change {
 	t.Helper()
-	c := Change{Position: position, At: on(t, recorded).Time().Add(20 * time.Hour), Account: &Named{ID: 1, Name: "HDFC"}, opened: on(t, "2025-01-15").Time()}
+	c := Change{Position: position, At: on(t, recorded).Time().Add(20 * time.Hour), Account: &Named{ID: 1, Name: "HDFC"},
+		opened: on(t, "2025-01-15").Time()}
 	for i := 0; i < len(moves); i += 2 {
 		day, _ := moves[i].(string)
 		amount, _ := moves[i+1].(int)
@@ -84,8 +85,10 @@ func TestFiscalYearsEndWithMarch(t *testing.T) {
 
 func TestFieldsComeInTheOrderOfTheRow(t *testing.T) {
 	t.Parallel()
-	before := map[string]json.RawMessage{"in_entries[10].amount": json.RawMessage("1"), "in_entries[2].amount": json.RawMessage("2"), "same": json.RawMessage("1")}
-	after := map[string]json.RawMessage{"date": json.RawMessage(`"x"`), "in_entries[2].amount": json.RawMessage("3"), "same": json.RawMessage("1")}
+	before := map[string]json.RawMessage{"in_entries[10].amount": json.RawMessage("1"), "in_entries[2].amount": json.RawMessage("2"),
+		"same": json.RawMessage("1")}
+	after := map[string]json.RawMessage{"date": json.RawMessage(`"x"`), "in_entries[2].amount": json.RawMessage("3"),
+		"same": json.RawMessage("1")}
 	require.Equal(t, []Field{
 		{"date", json.RawMessage("null"), json.RawMessage(`"x"`)},
 		{"in_entries[2].amount", json.RawMessage("2"), json.RawMessage("3")},

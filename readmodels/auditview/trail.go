@@ -62,7 +62,8 @@ var (
 	}()
 )
 
-// Kind is the kind of a changed record: an account of a ledger (bank), a row (bankrow), a client's order (clientorder), a takada, the lock of the books (bookslock).
+// Kind is the kind of a changed record: an account of a ledger (bank), a row (bankrow), a client's order (clientorder), a takada, the lock
+// of the books (bookslock).
 type Kind string
 
 // Kinds returns all kinds.
@@ -196,12 +197,14 @@ type logged struct {
 }
 
 // loggedColumns are the columns of an event e.
-const loggedColumns = `@.position, coalesce(e.stream, ''), coalesce(e.recorded_at, 'epoch'), coalesce(e.meta::text, '{}'), coalesce(e.data::text, '')`
+const loggedColumns = `@.position, coalesce(e.stream, ''), coalesce(e.recorded_at, 'epoch'), coalesce(e.meta::text, '{}'), ` +
+	`coalesce(e.data::text, '')`
 
 // streamCondition returns the SQL condition on events of the streams that the filter selects.
 func (f TrailFilter) streamCondition() string {
 	var ranges []string
-	for _, kind := range slices.Concat(slices.Sorted(maps.Keys(accountKinds)), slices.Sorted(maps.Keys(rowKinds)), slices.Sorted(maps.Keys(recordKinds)), []string{lockKind}) {
+	for _, kind := range slices.Concat(slices.Sorted(maps.Keys(accountKinds)), slices.Sorted(maps.Keys(rowKinds)),
+		slices.Sorted(maps.Keys(recordKinds)), []string{lockKind}) {
 		if f.wants(kind) {
 			ranges = append(ranges, `e.stream >= '`+kind+`-' and e.stream < '`+kind+`.'`)
 		}
@@ -234,14 +237,16 @@ func (v *Trails) events(ctx context.Context, f TrailFilter, after, upTo event.Po
 		args = append(args, arg)
 	}
 	if f.Workspace != nil { // a UUID has several forms
-		filter(`(e.meta::text ilike '%%' || $%[1]d || '%%' or e.meta::text ilike '%%' || replace($%[1]d, '-', '') || '%%' or position('\' in e.meta::text) > 0)`, f.Workspace.String())
+		filter(`(e.meta::text ilike '%%' || $%[1]d || '%%' or e.meta::text ilike '%%' || replace($%[1]d, '-', '') || '%%' or position('\' in `+
+			`e.meta::text) > 0)`, f.Workspace.String())
 	}
 	if f.Actor != "" {
 		filter(`(position($%d in e.meta::text) > 0 or position('\' in e.meta::text) > 0)`, f.Actor)
 	}
 	var looked string
 	if places != "" {
-		looked = `(select distinct q.position from (` + places + `) q (position) order by 1 limit 500) p left join log.event e on e.position = p.position and ` + condition
+		looked = `(select distinct q.position from (` + places + `) q (position) order by 1 limit 500) p left join log.event e on e.position = ` +
+			`p.position and ` + condition
 	} else {
 		to = min(upTo, after+event.Position(v.look()))
 		args[1] = int64(to)
@@ -249,7 +254,8 @@ func (v *Trails) events(ctx context.Context, f TrailFilter, after, upTo event.Po
 	}
 	// The query names the books so that the reader waits for them.
 	found, err := readmodels.Rows(ctx, v.Reader, toLogged, `select l.* from (select count(*) from books.account where false) the_books,
-		lateral (select `+strings.ReplaceAll(loggedColumns, "@", map[bool]string{true: "p", false: "e"}[places != ""])+` from `+looked+` order by 1) l`, args...)
+		lateral (select `+strings.ReplaceAll(loggedColumns, "@", map[bool]string{true: "p", false: "e"}[places != ""])+` from `+looked+
+		` order by 1) l`, args...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -290,11 +296,15 @@ func (f TrailFilter) places() (sql string, arg any) {
 
 // Each returns the first positions, in order.
 const (
-	placesOfStream = `(select l.position from log.event l where l.stream = $3 and l.position > $1 and l.position <= $2 order by l.revision limit 500)`
-	placesOfRow    = `(select v.from_position from books.row_version v where v.row_id = $3 and v.from_position > $1 and v.from_position <= $2 order by 1 limit 500)`
-	placesOfRows   = `(select p.position from books.posting p where p.account_id = $3 and p.nth = 0 and p.position > $1 and p.position <= $2 order by 1 limit 500)`
+	placesOfStream = `(select l.position from log.event l where l.stream = $3 and l.position > $1 and l.position <= $2 order by l.revision ` +
+		`limit 500)`
+	placesOfRow = `(select v.from_position from books.row_version v where v.row_id = $3 and v.from_position > $1 and v.from_position <= $2 ` +
+		`order by 1 limit 500)`
+	placesOfRows = `(select p.position from books.posting p where p.account_id = $3 and p.nth = 0 and p.position > $1 and p.position <= $2 ` +
+		`order by 1 limit 500)`
 
-	placesOfAccount = `(select n.from_position from books.account_name n where n.account_id = $3 and n.from_position > $1 and n.from_position <= $2 order by 1 limit 500)
+	placesOfAccount = `(select n.from_position from books.account_name n where n.account_id = $3 and n.from_position > $1 and ` +
+		`n.from_position <= $2 order by 1 limit 500)
 		union all (select a.deleted_position from books.account a where a.id = $3 and a.deleted_position > $1 and a.deleted_position <= $2)`
 )
 

@@ -162,8 +162,9 @@ func (s *scanned) state(account int64) state {
 
 func (v versioned) change(f TrailFilter, e logged) (Change, bool) {
 	c := Change{
-		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason, Change: book.Change(v.was.Row, v.now.Row),
-		Kind: e.kind, ID: strconv.FormatInt(e.row, 10), Ledger: v.ledger, Account: &v.account, opened: v.opened,
+		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason,
+		Change: book.Change(v.was.Row, v.now.Row),
+		Kind:   e.kind, ID: strconv.FormatInt(e.row, 10), Ledger: v.ledger, Account: &v.account, opened: v.opened,
 	}
 	before, after := v.was.fields(), v.now.fields()
 	c.Fields = differences(before, after)
@@ -318,7 +319,8 @@ func (v *Trails) accounts(ctx context.Context, events []logged) (map[event.Posit
 		return nil, nil
 	}
 	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[renamed], `
-		select w.position, a.id, a.ledger, a.workspace_id, was.name, n.name, was.type, n.type, a.deleted_position = w.position, coalesce(o.recorded_at, 'epoch')
+		select w.position, a.id, a.ledger, a.workspace_id, was.name, n.name, was.type, n.type, a.deleted_position = w.position,
+			coalesce(o.recorded_at, 'epoch')
 		from unnest($1::bigint[], $2::bigint[]) w (position, id)
 		join books.account a on a.id = w.id
 		left join log.event o on o.position = a.opened_position

@@ -29,9 +29,12 @@ func (k Kind) IsRecord() bool { return recordKinds[string(k)] != nil }
 
 // Each returns the first positions at which orders and takadas changed, in order.
 const (
-	placesOfOrder   = `(select r.position from orders.record_version r where r.kind = 'clientorder' and r.id = $3 and r.position > $1 and r.position <= $2 order by 1 limit 500)`
-	placesOfTakada  = `(select r.position from orders.record_version r where r.kind = 'takada' and r.id = $3 and r.position > $1 and r.position <= $2 order by 1 limit 500)`
-	placesOfRecords = `(select distinct r.position from orders.record_version r where r.client_id = $3 and r.position > $1 and r.position <= $2 order by 1 limit 500)`
+	placesOfOrder = `(select r.position from orders.record_version r where r.kind = 'clientorder' and r.id = $3 and r.position > $1 and ` +
+		`r.position <= $2 order by 1 limit 500)`
+	placesOfTakada = `(select r.position from orders.record_version r where r.kind = 'takada' and r.id = $3 and r.position > $1 and ` +
+		`r.position <= $2 order by 1 limit 500)`
+	placesOfRecords = `(select distinct r.position from orders.record_version r where r.client_id = $3 and r.position > $1 and r.position ` +
+		`<= $2 order by 1 limit 500)`
 )
 
 // recorded is a version of an order or a takada with the version before.
@@ -61,10 +64,12 @@ func (v *Trails) records(ctx context.Context, events []logged) (map[event.Positi
 		select r.position, r.kind, r.id, r.workspace_id, r.client_id, n.name, r.state, b.state
 		from orders.record_version r
 		join lateral (
-			select n.name from books.account_name n where n.account_id = r.client_id and n.from_position <= r.position order by n.from_position desc limit 1
+			select n.name from books.account_name n where n.account_id = r.client_id and n.from_position <= r.position order by n.from_position desc
+				limit 1
 		) n on true
 		left join lateral (
-			select p.state from orders.record_version p where p.kind = r.kind and p.id = r.id and p.position < r.position order by p.position desc limit 1
+			select p.state from orders.record_version p where p.kind = r.kind and p.id = r.id and p.position < r.position order by p.position desc
+				limit 1
 		) b on true
 		where r.position = any($1) order by r.position, r.kind, r.id`, positions)
 	all := map[event.Position][]recorded{}
@@ -79,8 +84,10 @@ func (v *Trails) records(ctx context.Context, events []logged) (map[event.Positi
 func (r recorded) change(f TrailFilter, e logged) (Change, bool) {
 	before, after := recordFields(r.Before), recordFields(r.State)
 	c := Change{
-		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason, Kind: Kind(r.Kind), ID: strconv.FormatInt(r.ID, 10),
-		Change: ledgerview.RecordChange(r.Before != nil, r.State != nil), Ledger: client.Ledger.Name, Account: &Named{ID: r.Client, Name: r.Name}, Fields: differences(before, after),
+		Position: e.position, At: e.at, Workspace: e.meta.Workspace, Actor: e.meta.Actor, Reason: e.meta.Reason, Kind: Kind(r.Kind),
+		ID:     strconv.FormatInt(r.ID, 10),
+		Change: ledgerview.RecordChange(r.Before != nil, r.State != nil), Ledger: client.Ledger.Name,
+		Account: &Named{ID: r.Client, Name: r.Name}, Fields: differences(before, after),
 	}
 	dated := f.First == nil && f.Last == nil
 	for _, fields := range []map[string]json.RawMessage{before, after} {

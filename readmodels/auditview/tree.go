@@ -77,7 +77,8 @@ func first[T any](into *T) func(pgx.Rows) error {
 func (t *Tree) read(ctx context.Context, sql string, collect func(pgx.Rows) error, args ...any) error {
 	for tries := 0; ; tries++ {
 		var generation int
-		err := t.DB.QueryRow(ctx, `select generation from projection.generation where live and name = 'audit' and version = $1`, t.Version).Scan(&generation)
+		err := t.DB.QueryRow(ctx, `select generation from projection.generation where live and name = 'audit' and version = $1`,
+			t.Version).Scan(&generation)
 		if err != nil {
 			return fmt.Errorf("find the tree's tables: %w", err)
 		}

@@ -224,7 +224,8 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *i
 		amounts = s.before(`($day::bigint + 1)`)
 		values["day"] = int64(*a.Of)
 	}
-	sql := `select a.id, ` + s.name + ` as name, ` + s.kind + ` as type, coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, ` + s.revision + ` as revision
+	sql := `select a.id, ` + s.name + ` as name, ` + s.kind + ` as type, coalesce(b.cash, 0)::text, coalesce(b.fine, 0)::text, ` +
+		s.revision + ` as revision
 		from books.account a left join lateral (` + amounts + `) b on true
 		where a.workspace_id = $workspace and a.ledger = $ledger and ` + s.account
 	if account != nil {
@@ -239,7 +240,8 @@ func (a As) accounts(workspace uuid.UUID, ledger string, account *int64, kind *i
 }
 
 // Rows returns a page of an account's rows and the number of rows in the whole selection, or the ledger's NoAccount.
-func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection) (rows []Row, total int64, err error) {
+func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection) (rows []Row,
+	total int64, err error) {
 	total, err = v.EachRow(ctx, workspace, l, account, sel, func(r Row) error {
 		rows = append(rows, r)
 		return nil
@@ -248,7 +250,8 @@ func (v *Views) Rows(ctx context.Context, workspace uuid.UUID, l *book.Ledger, a
 }
 
 // EachRow is [Views.Rows] for more rows than fit in memory: it calls take for each.
-func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection, take func(Row) error) (total int64, err error) {
+func (v *Views) EachRow(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, sel Selection,
+	take func(Row) error) (total int64, err error) {
 	low, high := sel.days()
 	values := map[string]any{
 		"known": sel.known(), "workspace": workspace, "ledger": l.Name, "account": account, "low": low, "high": high,
@@ -398,9 +401,11 @@ func (s sources) searchSQL(parts bool) string {
 		return `select d.node as day, 0::bigint as first_id, d.rank, d.cash, d.fine` + found
 	}
 	return `select d.node as day, coalesce(r4.node, r3.node, d.node << 40) & 1099511627775 as first_id,
-			coalesce(r4.rank, r3.rank, d.rank) as rank, coalesce(r4.cash, r3.cash, d.cash) as cash, coalesce(r4.fine, r3.fine, d.fine) as fine` + found + `
+			coalesce(r4.rank, r3.rank, d.rank) as rank, coalesce(r4.cash, r3.cash, d.cash) as cash, coalesce(r4.fine, r3.fine,
+				d.fine) as fine` + found + `
 		left join lateral (` + descend(s.nodes(3, `t.node >= d.node << 40 and t.node < (d.node + 1) << 40`), `d`) + `) r3 on true,
-		lateral (select coalesce(r3.node, d.node << 40) as node, coalesce(r3.rank, d.rank) as rank, coalesce(r3.cash, d.cash) as cash, coalesce(r3.fine, d.fine) as fine) run
+		lateral (select coalesce(r3.node, d.node << 40) as node, coalesce(r3.rank, d.rank) as rank, coalesce(r3.cash, d.cash) as cash, ` +
+		`coalesce(r3.fine, d.fine) as fine) run
 		left join lateral (` + descend(s.nodes(4, `t.node >= run.node and t.node < (d.node + 1) << 40`), `run`) + `) r4 on true`
 }
 
@@ -412,7 +417,8 @@ func descend(nodes, parent string) string {
 		rank, cash, fine = parent+`.rank`, parent+`.cash`, parent+`.fine`
 	}
 	return `
-			select n.node, ` + rank + ` + n.rank_upto - n.row_count as rank, ` + cash + ` + n.cash_upto - n.cash as cash, ` + fine + ` + n.fine_upto - n.fine as fine
+			select n.node, ` + rank + ` + n.rank_upto - n.row_count as rank, ` + cash + ` + n.cash_upto - n.cash as cash, ` + fine +
+		` + n.fine_upto - n.fine as fine
 			from (
 				select n.*, sum(n.row_count::int) over w as rank_upto, sum(n.cash) over w as cash_upto, sum(n.fine) over w as fine_upto
 				from (` + nodes + `) n

@@ -330,7 +330,8 @@ func TestEveryPageAtEveryPositionEqualsAReplay(t *testing.T) {
 					}
 					greatest = max(greatest, l.id)
 					after := (balances[i] - before).Decimal()
-					require.True(t, extent.Lowest.Cash.LessThanOrEqual(after) && extent.Highest.Cash.GreaterThanOrEqual(after), "%s of row %d, not in %v", after, l.id, extent)
+					require.True(t, extent.Lowest.Cash.LessThanOrEqual(after) && extent.Highest.Cash.GreaterThanOrEqual(after), "%s of row %d, not in %v",
+						after, l.id, extent)
 				}
 				require.Equal(t, greatest, extent.Last)
 				if n := len(shown); n > 0 {

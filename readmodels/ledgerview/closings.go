@@ -43,5 +43,6 @@ func (v *Views) Closings(ctx context.Context, workspace uuid.UUID, asked []Closi
 		accounts, days, known = append(accounts, c.Account), append(days, int64(c.Day)), append(known, int64(c.KnownAt))
 		last = max(last, c.KnownAt)
 	}
-	return readmodels.Rows(readmodels.AsKnownAt(ctx, last), v.Reader, pgx.RowToStructByPos[Closed], closingsSQL, workspace, accounts, days, known)
+	return readmodels.Rows(readmodels.AsKnownAt(ctx, last), v.Reader, pgx.RowToStructByPos[Closed], closingsSQL, workspace, accounts,
+		days, known)
 }

@@ -35,7 +35,8 @@ func (v *Views) Extent(ctx context.Context, workspace uuid.UUID, l *book.Ledger,
 			coalesce(min(d.cash - d.in_cash), 0)::text, coalesce(min(d.fine - d.in_fine), 0)::text,
 			coalesce(max(d.cash + d.out_cash), 0)::text, coalesce(max(d.fine + d.out_fine), 0)::text
 		from (
-			select max(v.row_id) as row_id, sum(v.in_cash) as in_cash, sum(v.out_cash) as out_cash, sum(v.in_fine) as in_fine, sum(v.out_fine) as out_fine,
+			select max(v.row_id) as row_id, sum(v.in_cash) as in_cash, sum(v.out_cash) as out_cash, sum(v.in_fine) as in_fine, sum(v.out_fine) `+
+		`as out_fine,
 				sum(sum(v.in_cash - v.out_cash)) over w as cash, sum(sum(v.in_fine - v.out_fine)) over w as fine
 			from books.account a join books.row_version v on v.account_id = a.id
 			where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+s.account+` and not v.deleted and `+s.current+days+`

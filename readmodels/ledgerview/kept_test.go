@@ -27,7 +27,8 @@ type shown struct {
 }
 
 // page reads a page as it is served; read counts those that were not kept.
-func page(ctx context.Context, v *ledgerview.Views, workspace uuid.UUID, account int64, sel ledgerview.Selection, read *atomic.Int64) (shown, error) {
+func page(ctx context.Context, v *ledgerview.Views, workspace uuid.UUID, account int64, sel ledgerview.Selection,
+	read *atomic.Int64) (shown, error) {
 	key, _ := sel.Key(workspace, bank.Ledger, account)
 	return readmodels.Cached(ctx, v.Reader, key, func(shown) int { return 1 }, func(ctx context.Context) (s shown, err error) {
 		read.Add(1)
@@ -62,7 +63,8 @@ func TestWhatTwoNodesKeepIsWhatTheTablesSay(t *testing.T) {
 		somewhere := func(t *rapid.T) *place { return rapid.SampledFrom(places).Draw(t, "place") }
 		entered := func(t *rapid.T) book.RowInput {
 			date := today - unit.Date(rapid.IntRange(0, 3).Draw(t, "age"))
-			return book.RowInput{Date: &date, In: book.Entries([]bank.Entry{{Description: "x", Amount: unit.Money(rapid.IntRange(1, 99).Draw(t, "amount"))}})}
+			return book.RowInput{Date: &date,
+				In: book.Entries([]bank.Entry{{Description: "x", Amount: unit.Money(rapid.IntRange(1, 99).Draw(t, "amount"))}})}
 		}
 		post := func(t *rapid.T) {
 			p := somewhere(t)
@@ -81,7 +83,8 @@ func TestWhatTwoNodesKeepIsWhatTheTablesSay(t *testing.T) {
 			}
 		}
 		// same asks a node twice, and the tables until they are at the same position.
-		same := func(t *rapid.T, ask func(context.Context, *ledgerview.Views) (any, error), plain func(context.Context, *ledgerview.Views) (any, error)) {
+		same := func(t *rapid.T, ask func(context.Context, *ledgerview.Views) (any, error),
+			plain func(context.Context, *ledgerview.Views) (any, error)) {
 			node := rapid.SampledFrom(nodes).Draw(t, "node")
 			for range 2 {
 				for {

@@ -38,7 +38,8 @@ type Khata struct {
 func (k Khata) Submitted() bool { return k.First != 0 }
 
 const allKhatasSQL = `
-	select k.id, k.workspace_id, k.pipeline, k.blob, k.content_type, k.status, coalesce(k.error, ''), k.pages, k.pages_done, k.entry_count, k.removed, k.created_at,
+	select k.id, k.workspace_id, k.pipeline, k.blob, k.content_type, k.status, coalesce(k.error, ''), k.pages, k.pages_done, k.entry_count,
+		k.removed, k.created_at,
 		k.revision, k.first_row, k.row_count, k.actor
 	from khatas.khata k`
 

@@ -59,7 +59,8 @@ type DraftMedia struct {
 const allDraftsSQL = `
 	select d.id, d.created_at, d.phone_number, d.raw_message, d.media, coalesce(d.warnings, '[]'), d.cut,
 		json_build_object('client_id', d.client_id, 'date', d.date, 'delivery_date', d.delivery_date, 'notes', d.notes)::text as details,
-		(select coalesce(json_agg(json_build_object('id', e.id, 'item_name', e.item_name, 'weight', trim_scale(e.weight_mg / 1000.0), 'quantity', e.quantity,
+		(select coalesce(json_agg(json_build_object('id', e.id, 'item_name', e.item_name, 'weight', trim_scale(e.weight_mg / 1000.0), 'quantity',
+			e.quantity,
 			'client_id', e.client_id, 'client_name', e.client_name, 'slip_number', e.slip_number, 'parser', e.parser,
 			'confidence', trim_scale(e.confidence / 100000.0), 'client_proposals', e.proposals::json) order by e.id), '[]')::text
 			from order_drafts.order_draft_entry e where e.draft_id = d.id) as entries,
@@ -94,7 +95,8 @@ func (d *OrderDraft) complete(at time.Time, zone *time.Location) {
 // DraftAfter returns a draft as a command left it, with its personal values decrypted.
 func DraftAfter(id int64, s orderdraft.State, at time.Time, zone *time.Location, revision int64) OrderDraft {
 	d := OrderDraft{
-		ID: id, Phone: s.Phone.Shown(), Raw: s.Raw.Shown(), Details: s.Details, Cut: s.Cut, Warnings: []string{}, Entries: make([]DraftEntry, len(s.Entries)), Revision: revision,
+		ID: id, Phone: s.Phone.Shown(), Raw: s.Raw.Shown(), Details: s.Details, Cut: s.Cut, Warnings: []string{},
+		Entries: make([]DraftEntry, len(s.Entries)), Revision: revision,
 	}
 	for i, entry := range s.Entries {
 		d.Entries[i] = DraftEntryAfter(entry)
@@ -139,14 +141,17 @@ func (v *Views) OrderDrafts(
 // Clients returns the clients of a workspace.
 func (v *Views) Clients(ctx context.Context, workspace uuid.UUID) ([]orderdraft.Client, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[orderdraft.Client], `
-		select a.id, a.name from orders.account a where a.workspace_id = $1 and a.ledger = 'client' and a.deleted_position is null order by a.id`, workspace)
+		select a.id, a.name from orders.account a where a.workspace_id = $1 and a.ledger = 'client' and a.deleted_position is null
+			order by a.id`, workspace)
 }
 
-// HighestSlip returns the greatest slip number of digits only (CONTRACT.md I11), of the orders and of the drafts but one; 0 if there is none.
+// HighestSlip returns the greatest slip number of digits only (CONTRACT.md I11), of the orders and of the drafts but one; 0 if there is
+// none.
 func (v *Views) HighestSlip(ctx context.Context, workspace uuid.UUID, but int64) (int64, error) {
 	return readmodels.Row(ctx, v.Reader, orderdraft.ErrNotFound, pgx.RowTo[int64], `
 		select greatest(
-			(select max(case when o.slip_folded ~ '^[0-9]{1,9}$' then o.slip_folded::bigint end) from orders.client_order o where o.workspace_id = $1 and not o.deleted),
+			(select max(case when o.slip_folded ~ '^[0-9]{1,9}$' then o.slip_folded::bigint end) from orders.client_order o
+				where o.workspace_id = $1 and not o.deleted),
 			(select max(case when e.slip_number ~ '^[0-9]{1,9}$' then e.slip_number::bigint end)
 				from order_drafts.order_draft_entry e where e.workspace_id = $1 and e.draft_id <> $2),
 			0)`, workspace, but)
@@ -174,5 +179,6 @@ func (v *Views) DraftReplies(ctx context.Context, skip, limit int) ([]DraftReply
 
 // HasSender reports whether a sender has written to a workspace of the deployment. The sender is a keyed hash.
 func (v *Views) HasSender(ctx context.Context, sender string) (bool, error) {
-	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[bool], `select exists (select from order_drafts.order_draft_reply r where r.sender = $1)`, sender)
+	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[bool],
+		`select exists (select from order_drafts.order_draft_reply r where r.sender = $1)`, sender)
 }

@@ -87,13 +87,16 @@ func (v *Views) Orders(ctx context.Context, workspace uuid.UUID, page readmodels
 	if f.Slip != "" {
 		return readmodels.Paged(ctx, v.Reader, page, toOrder, `id`, ordersSQL+` and `+w.SQL, w.Args...)
 	}
-	return readmodels.PagedWithCount(ctx, v.Reader, page, toOrder, `id`, readmodels.Tally(`orders.client_order`, `o`, w.SQL), ordersSQL+` and `+w.SQL, w.Args...)
+	return readmodels.PagedWithCount(ctx, v.Reader, page, toOrder, `id`, readmodels.Tally(`orders.client_order`, `o`, w.SQL),
+		ordersSQL+` and `+w.SQL, w.Args...)
 }
 
 // EachOrder is [Views.Orders] for more orders than fit in memory: it calls take for each. A page of size 0 is all orders.
-func (v *Views) EachOrder(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter, take func(ClientOrder) error) error {
+func (v *Views) EachOrder(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f OrderFilter,
+	take func(ClientOrder) error) error {
 	w := f.where(workspace)
-	return readmodels.Each(ctx, v.Reader, toOrder, take, fmt.Sprintf(`%s and %s order by o.id limit $%d offset $%d`, ordersSQL, w.SQL, len(w.Args)+1, len(w.Args)+2),
+	return readmodels.Each(ctx, v.Reader, toOrder, take,
+		fmt.Sprintf(`%s and %s order by o.id limit $%d offset $%d`, ordersSQL, w.SQL, len(w.Args)+1, len(w.Args)+2),
 		append(w.Args, limit(page), page.Offset())...)
 }
 
@@ -105,18 +108,21 @@ func limit(p readmodels.Page) int64 { return cmp.Or(int64(p.Size), math.MaxInt64
 func (v *Views) OrdersOfSender(ctx context.Context, workspace uuid.UUID, sender string) ([]ClientOrder, error) {
 	const most = 10
 	return readmodels.Rows(ctx, v.Reader, toOrder, ordersSQL+`
-		and o.workspace_id = $1 and o.draft_id in (select draft_id from order_drafts.order_draft_reply where workspace_id = $1 and sender = $2) order by o.id desc limit $3`, workspace, sender, most)
+		and o.workspace_id = $1 and o.draft_id in (select draft_id from order_drafts.order_draft_reply where workspace_id = $1 and sender = `+
+		`$2) order by o.id desc limit $3`, workspace, sender, most)
 }
 
 // ClientName returns the name of a client of a workspace, or the clients' NoAccount.
 func (v *Views) ClientName(ctx context.Context, workspace uuid.UUID, id int64) (string, error) {
 	return readmodels.Row(ctx, v.Reader, client.Ledger.NoAccount, pgx.RowTo[string], `
-		select a.name from orders.account a where a.workspace_id = $1 and a.id = $2 and a.ledger = 'client' and a.deleted_position is null`, workspace, id)
+		select a.name from orders.account a where a.workspace_id = $1 and a.id = $2 and a.ledger = 'client'
+			and a.deleted_position is null`, workspace, id)
 }
 
-// OrderWithSlip returns the order of another client with a slip number, folded, and the date that is nearest to a date, at most so many days
-// away; 0 if there is none.
-func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip string, holder int64, date unit.Date, days int) (int64, error) {
+// OrderWithSlip returns the order of another client with a slip number, folded, and the date that is nearest to a date, at most so many
+// days away; 0 if there is none.
+func (v *Views) OrderWithSlip(ctx context.Context, workspace uuid.UUID, slip string, holder int64, date unit.Date, days int) (int64,
+	error) {
 	errNone := errors.New("no such order")
 	id, err := readmodels.Row(ctx, v.Reader, errNone, pgx.RowTo[int64], `
 		select o.id from orders.client_order o

@@ -160,7 +160,8 @@ func (b Balance) Plus(e book.Effect) Balance {
 
 // BalanceAt returns an account's balance up to a place among its rows, whether or not there is a row at that place,
 // or the ledger's NoAccount.
-func (v *Views) BalanceAt(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, row int64) (Balance, error) {
+func (v *Views) BalanceAt(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, row int64) (Balance,
+	error) {
 	found, err := v.balancesAt(ctx, workspace, l, account, []unit.Date{date}, row)
 	return found[date], err
 }
@@ -169,17 +170,20 @@ func (v *Views) BalanceAt(ctx context.Context, workspace uuid.UUID, l *book.Ledg
 const LastRow = 1<<40 - 1
 
 // BalancesOn returns an account's balance at the end of each day, or the ledger's NoAccount.
-func (v *Views) BalancesOn(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, dates []unit.Date) (map[unit.Date]Balance, error) {
+func (v *Views) BalancesOn(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64,
+	dates []unit.Date) (map[unit.Date]Balance, error) {
 	return v.balancesAt(ctx, workspace, l, account, dates, LastRow)
 }
 
-func (v *Views) balancesAt(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, dates []unit.Date, row int64) (map[unit.Date]Balance, error) {
+func (v *Views) balancesAt(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, dates []unit.Date,
+	row int64) (map[unit.Date]Balance, error) {
 	days := make([]int32, len(dates))
 	for i, d := range dates {
 		days[i] = int32(d)
 	}
 	sql, args := bind(`
-		select asked.day, b.cash, b.fine from books.account a, unnest($days::int[]) asked (day), lateral (`+now.upTo(`asked.day::bigint`, `$row::bigint`)+`) b
+		select asked.day, b.cash, b.fine from books.account a, unnest($days::int[]) asked (day), lateral (`+now.upTo(`asked.day::bigint`,
+		`$row::bigint`)+`) b
 		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+now.account,
 		map[string]any{"workspace": workspace, "ledger": l.Name, "account": account, "row": row, "days": days})
 	type line struct {
@@ -198,7 +202,8 @@ func (v *Views) balancesAt(ctx context.Context, workspace uuid.UUID, l *book.Led
 }
 
 // BalanceBefore returns an account's balance before a day, or the ledger's NoAccount.
-func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, as As) (Balance, error) {
+func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, date unit.Date, as As) (Balance,
+	error) {
 	day := date - 1
 	if as.Of != nil {
 		day = min(day, *as.Of)
@@ -210,14 +215,16 @@ func (v *Views) BalanceBefore(ctx context.Context, workspace uuid.UUID, l *book.
 
 // SideBefore returns what the rows of an account counted on their IN side, or on their OUT side, before a day, or the ledger's
 // NoAccount. It reads them all: the totals have no sides.
-func (v *Views) SideBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, out bool, date unit.Date, as As) (Balance, error) {
+func (v *Views) SideBefore(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account int64, out bool, date unit.Date,
+	as As) (Balance, error) {
 	s, side := as.sources(), `in`
 	if out {
 		side = `out`
 	}
 	sql, args := bind(strings.ReplaceAll(`
 		select coalesce(sum(v.@_cash), 0)::text, coalesce(sum(v.@_fine), 0)::text
-		from books.account a left join books.row_version v on v.account_id = a.id and not v.deleted and v.date < `+day0+` + $day::int and `, `@`, side)+s.current+`
+		from books.account a left join books.row_version v on v.account_id = a.id and not v.deleted and v.date < `+day0+` + $day::int and `,
+		`@`, side)+s.current+`
 		where a.workspace_id = $workspace and a.ledger = $ledger and a.id = $account and `+s.account+` group by a.id`,
 		map[string]any{"known": as.known(), "workspace": workspace, "ledger": l.Name, "account": account, "day": int64(date)})
 	return readmodels.Row(as.reading(ctx), v.Reader, l.NoAccount, pgx.RowToStructByPos[Balance], sql, args...)
@@ -226,7 +233,8 @@ func (v *Views) SideBefore(ctx context.Context, workspace uuid.UUID, l *book.Led
 // History returns all versions of a row, oldest first, also of a deleted row, or the ledger's NoRow.
 func (v *Views) History(ctx context.Context, workspace uuid.UUID, l *book.Ledger, account, row int64) ([]Version, error) {
 	sql, args := bind(`
-		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.revision, `+RowColumns("v")+rowOf+now.account+` order by v.from_position`,
+		select v.from_position, v.recorded_at, v.actor, coalesce(v.reason, ''), v.revision, `+RowColumns("v")+rowOf+now.account+
+		` order by v.from_position`,
 		map[string]any{"workspace": workspace, "ledger": l.Name, "account": account, "row": row})
 	versions, err := readmodels.Rows(ctx, v.Reader, func(row pgx.CollectableRow) (o Version, err error) {
 		var (
@@ -268,8 +276,8 @@ func (v *Views) Lock(ctx context.Context, workspace uuid.UUID) (Lock, int64, err
 	}
 }
 
-// EarliestRow returns the date of an account's oldest row, nil without rows. It is complete or returns [readmodels.ErrPositionTimeout], since a command
-// decides on it.
+// EarliestRow returns the date of an account's oldest row, nil without rows. It is complete or returns [readmodels.ErrPositionTimeout],
+// since a command decides on it.
 func (v *Views) EarliestRow(ctx context.Context, workspace uuid.UUID, account int64) (*unit.Date, error) {
 	errNone := errors.New("no rows")
 	date, err := readmodels.Complete(ctx, func(ctx context.Context) (time.Time, error) {

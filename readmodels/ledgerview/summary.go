@@ -38,7 +38,8 @@ func (m Turnover) Plus(o Turnover) Turnover {
 func add(a, b unit.Sum) unit.Sum { return unit.Sum{Decimal: a.Add(b.Decimal)} }
 
 // movedColumns is the SQL of sums that [Turnover] scans.
-const movedColumns = `coalesce(sum(d.in_cash), 0)::text, coalesce(sum(d.out_cash), 0)::text, coalesce(sum(d.in_fine), 0)::text, coalesce(sum(d.out_fine), 0)::text`
+const movedColumns = `coalesce(sum(d.in_cash), 0)::text, coalesce(sum(d.out_cash), 0)::text, coalesce(sum(d.in_fine), 0)::text, ` +
+	`coalesce(sum(d.out_fine), 0)::text`
 
 // Summary is what the ledgers of a workspace amount to, and the newest rows of a day.
 type Summary struct {
@@ -93,7 +94,8 @@ func (v *Views) newest(ctx context.Context, workspace uuid.UUID, day unit.Date, 
 }
 
 func toSummed(row pgx.CollectableRow) (o Summed, err error) {
-	err = row.Scan(&o.Ledger, &o.Accounts, &o.CashAbove, &o.CashBelow, &o.FineAbove, &o.FineBelow, &o.Rows, &o.CashIn, &o.CashOut, &o.FineIn, &o.FineOut)
+	err = row.Scan(&o.Ledger, &o.Accounts, &o.CashAbove, &o.CashBelow, &o.FineAbove, &o.FineBelow, &o.Rows, &o.CashIn, &o.CashOut,
+		&o.FineIn, &o.FineOut)
 	return o, err
 }
 
@@ -106,7 +108,8 @@ func (a As) summary(workspace uuid.UUID, day unit.Date) (string, []any) {
 	if a.whole() {
 		return bind(`
 			select t.ledger, t.accounts, t.cash_above::text, t.cash_below::text, t.fine_above::text, t.fine_below::text,
-				coalesce(d.row_count, 0), coalesce(d.in_cash, 0)::text, coalesce(d.out_cash, 0)::text, coalesce(d.in_fine, 0)::text, coalesce(d.out_fine, 0)::text
+				coalesce(d.row_count, 0), coalesce(d.in_cash, 0)::text, coalesce(d.out_cash, 0)::text, coalesce(d.in_fine, 0)::text,
+					coalesce(d.out_fine, 0)::text
 			from books.ledger_total t
 			left join books.ledger_day d on d.workspace_id = t.workspace_id and d.ledger = t.ledger and d.date = `+day0+` + $today::int
 			where t.workspace_id = $workspace`, values)
@@ -122,7 +125,8 @@ func (a As) summary(workspace uuid.UUID, day unit.Date) (string, []any) {
 			coalesce(sum(b.fine) filter (where b.fine > 0), 0)::text, coalesce(-sum(b.fine) filter (where b.fine < 0), 0)::text,
 			coalesce(sum(d.row_count), 0)::bigint, `+movedColumns+`
 		from books.account a left join lateral (`+amounts+`) b on true left join lateral (
-			select count(*) as row_count, sum(v.in_cash) as in_cash, sum(v.out_cash) as out_cash, sum(v.in_fine) as in_fine, sum(v.out_fine) as out_fine
+			select count(*) as row_count, sum(v.in_cash) as in_cash, sum(v.out_cash) as out_cash, sum(v.in_fine) as in_fine, sum(v.out_fine) as `+
+		`out_fine
 			from books.row_version v
 			where v.account_id = a.id and not v.deleted and v.date = `+day0+` + $today::int and `+s.current+`
 		) d on true

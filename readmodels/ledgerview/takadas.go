@@ -53,7 +53,8 @@ func toTakada(row pgx.CollectableRow) (t ClientTakada, err error) {
 
 // Takada reads a takada of a workspace, or returns [takada.ErrNotFound].
 func (v *Views) Takada(ctx context.Context, workspace uuid.UUID, id int64) (ClientTakada, error) {
-	return readmodels.Row(ctx, v.Reader, takada.ErrNotFound, toTakada, takadasSQL+` where t.workspace_id = $1 and not t.deleted and t.id = $2`, workspace, id)
+	return readmodels.Row(ctx, v.Reader, takada.ErrNotFound, toTakada,
+		takadasSQL+` where t.workspace_id = $1 and not t.deleted and t.id = $2`, workspace, id)
 }
 
 // where returns the condition of the takadas that fit.
@@ -69,7 +70,8 @@ func (f TakadaFilter) where(workspace uuid.UUID) readmodels.Where {
 }
 
 // EachTakada calls take for each takada of a page, by id, and returns how many there are on all pages. A page of size 0 is all takadas.
-func (v *Views) EachTakada(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f TakadaFilter, take func(ClientTakada) error) (total int64, err error) {
+func (v *Views) EachTakada(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f TakadaFilter,
+	take func(ClientTakada) error) (total int64, err error) {
 	w := f.where(workspace)
 	count := `select count(*) from orders.takada t` + w.SQL
 	if f == (TakadaFilter{}) {
@@ -79,7 +81,8 @@ func (v *Views) EachTakada(ctx context.Context, workspace uuid.UUID, page readmo
 	if err != nil {
 		return 0, err
 	}
-	return total, readmodels.Each(ctx, v.Reader, toTakada, take, fmt.Sprintf(`%s%s order by t.id limit $%d offset $%d`, takadasSQL, w.SQL, len(w.Args)+1, len(w.Args)+2),
+	return total, readmodels.Each(ctx, v.Reader, toTakada, take,
+		fmt.Sprintf(`%s%s order by t.id limit $%d offset $%d`, takadasSQL, w.SQL, len(w.Args)+1, len(w.Args)+2),
 		append(w.Args, limit(page), page.Offset())...)
 }
 
@@ -87,11 +90,13 @@ func (v *Views) EachTakada(ctx context.Context, workspace uuid.UUID, page readmo
 func (v *Views) DeletedTakadas(ctx context.Context, workspace uuid.UUID, client, order int64) ([]int64, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
 		select t.id from orders.takada t
-		where t.workspace_id = $1 and t.order_id = $3 and t.deleted and t.id in (select r.id from orders.record_version r where r.client_id = $2 and r.kind = $4)
+		where t.workspace_id = $1 and t.order_id = $3 and t.deleted and t.id in (select r.id from orders.record_version r where r.client_id = $2
+			and r.kind = $4)
 		order by t.id`, workspace, client, order, takada.Kind.Category())
 }
 
-// TakadaHistory returns all versions of a takada, oldest first, also of a deleted one, or [takada.ErrNotFound]. It names the karigars as they were recorded.
+// TakadaHistory returns all versions of a takada, oldest first, also of a deleted one, or [takada.ErrNotFound]. It names the karigars as
+// they were recorded.
 func (v *Views) TakadaHistory(ctx context.Context, workspace uuid.UUID, id int64) ([]RecordVersion[ClientTakada], error) {
 	return history(ctx, v, workspace, takada.Kind.Category(), id, takada.ErrNotFound, func(t takada.Takada, revision *int64) ClientTakada {
 		return ClientTakada{ID: id, Takada: t, Revision: revision}

@@ -58,7 +58,8 @@ type Company struct {
 	EmailConfirmed *bool   `json:"email_confirmed,omitempty" db:"-" doc:"A reader of it has confirmed it; for members"`
 }
 
-const companyColumns = `select c.id, c.name, c.slug, c.description, c.category, c.sub_category, c.website, c.domain, c.address_line1, c.city, c.state, c.country,
+const companyColumns = `select c.id, c.name, c.slug, c.description, c.category, c.sub_category, c.website, c.domain, c.address_line1,
+	c.city, c.state, c.country,
 	c.pincode, c.gstin, c.phone, c.verified, c.created_at, c.updated_at, c.revision from companies.company c`
 
 // Company reads a company by its id or its slug, or returns [company.ErrNotFound].
@@ -99,7 +100,8 @@ func (f CompanyFilter) where() readmodels.Where {
 // Companies lists a page of the companies of the deployment, newest first.
 func (v *Views) Companies(ctx context.Context, page readmodels.Page, f CompanyFilter) (rows []Listed, total int64, err error) {
 	w := f.where()
-	return readmodels.PagedWithCount(ctx, v.Reader, page, listed, `created_at desc, id desc`, readmodels.Tally(`companies.company`, `r`, w.SQL), `select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
+	return readmodels.PagedWithCount(ctx, v.Reader, page, listed, `created_at desc, id desc`,
+		readmodels.Tally(`companies.company`, `r`, w.SQL), `select `+listedColumns+` from companies.company r where `+w.SQL, w.Args...)
 }
 
 // CompaniesOf lists a page of the companies of a workspace, newest first.

@@ -52,7 +52,8 @@ type Notification struct {
 	Error  *string   `json:"error"`
 }
 
-const enquiryColumns = `r.id, r.company_id, r.product_id, r.message, r.quantity, r.user_name, r.user_email, r.user_phone, r.source_platform, r.status,
+const enquiryColumns = `r.id, r.company_id, r.product_id, r.message, r.quantity, r.user_name, r.user_email, r.user_phone, ` +
+	`r.source_platform, r.status,
 	r.crm_lead_id, r.created_at, r.updated_at, r.revision, r.notes, r.notifications`
 
 func enquiryOf(row pgx.CollectableRow) (e Enquiry, err error) {
@@ -81,7 +82,8 @@ type EnquiryFilter struct {
 }
 
 // Enquiries lists a page of the enquiries to a workspace's companies, newest first.
-func (v *Views) Enquiries(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f EnquiryFilter) (rows []Enquiry, total int64, err error) {
+func (v *Views) Enquiries(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f EnquiryFilter) (rows []Enquiry,
+	total int64, err error) {
 	w := readmodels.Where{SQL: `r.workspace_id = $1 and r.spam = $2`, Args: []any{workspace, f.Spam}}
 	if f.Company != uuid.Nil {
 		w.And(`r.company_id = $n`, f.Company)
@@ -92,7 +94,8 @@ func (v *Views) Enquiries(ctx context.Context, workspace uuid.UUID, page readmod
 	if f.Source != "" {
 		w.And(`r.source_platform = $n`, person.Folded(f.Source))
 	}
-	return readmodels.PagedWithCount(ctx, v.Reader, page, enquiryOf, `created_at desc, id desc`, readmodels.Tally(`enquiries.enquiry`, `r`, w.SQL), `select `+enquiryColumns+` from enquiries.enquiry r where `+w.SQL, w.Args...)
+	return readmodels.PagedWithCount(ctx, v.Reader, page, enquiryOf, `created_at desc, id desc`,
+		readmodels.Tally(`enquiries.enquiry`, `r`, w.SQL), `select `+enquiryColumns+` from enquiries.enquiry r where `+w.SQL, w.Args...)
 }
 
 // PlacedEnquiry is an enquiry and its position in the log.
@@ -129,8 +132,8 @@ func (v *Views) EnquiryHistory(ctx context.Context, workspace, id uuid.UUID) ([]
 		where m.enquiry_id = $1 and m.workspace_id = $2 and not r.spam order by m.nth`, id, workspace)
 }
 
-// EnquiriesWithin counts what people asked a workspace's company within an hour from a moment on, up to most. The workspace is compared so that no index on it is
-// used: a plan that was made while the table was small would read all that the workspace was ever asked.
+// EnquiriesWithin counts what people asked a workspace's company within an hour from a moment on, up to most. The workspace is compared so
+// that no index on it is used: a plan that was made while the table was small would read all that the workspace was ever asked.
 func (v *Views) EnquiriesWithin(ctx context.Context, workspace, of uuid.UUID, hour time.Time, most int64) (int64, error) {
 	return readmodels.Row(ctx, v.Reader, nil, pgx.RowTo[int64], `
 		select count(*) from (
@@ -150,11 +153,12 @@ type Notice struct {
 	Error   *string
 }
 
-// Notices lists what went out by a port for all companies, newest first, after the first skip, and how many there are. What became of it is the enquiry's: a
-// receipt comes later, and has neither the text nor who got it. The messages of sandbox channels went out by chat.
+// Notices lists what went out by a port for all companies, newest first, after the first skip, and how many there are. What became of it is
+// the enquiry's: a receipt comes later, and has neither the text nor who got it. The messages of sandbox channels went out by chat.
 func (v *Views) Notices(ctx context.Context, port string, skip, limit int) (rows []Notice, total int64, err error) {
 	return readmodels.PagedAtOffset(ctx, v.Reader, int64(skip), limit, pgx.RowToStructByPos[Notice], `at desc, enquiry_id desc, id desc`,
-		`select n.enquiry_id, null::bigint as id, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status), e.notifications->n.port->>'error'
+		`select n.enquiry_id, null::bigint as id, n.at, n.recipient, n.said, coalesce(e.notifications->n.port->>'status', n.status),
+			e.notifications->n.port->>'error'
 		from enquiries.notice n left join enquiries.enquiry e on e.id = n.enquiry_id where n.port = $1
 		union all
 		select null, m.id, m.at, coalesce('+' || c.phone, c.name, ''), coalesce(m.text, m.media_url), 'kept', null

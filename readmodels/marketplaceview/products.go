@@ -41,7 +41,8 @@ type Product struct {
 	Revision        int64     `json:"revision"       doc:"For If-Match"`
 }
 
-const productColumns = `r.id, r.company_id, r.sku, r.name, r.description, r.category, r.sub_category, r.price_amount, r.price_currency, r.moq,
+const productColumns = `r.id, r.company_id, r.sku, r.name, r.description, r.category, r.sub_category, r.price_amount, r.price_currency, ` +
+	`r.moq,
 	r.origin_country, r.importer_name, r.importer_address, r.images, r.availability, r.is_active, r.created_at, r.updated_at, r.revision`
 
 // productOf reads a row's first columns: those after them only sort.
@@ -91,8 +92,8 @@ type ProductFilter struct {
 	Inactive bool       // those that are not active, instead of those that are
 }
 
-// Products lists a page of products, newest first, or the best first where words are searched for. Who may see products that are not active is
-// known to the caller.
+// Products lists a page of products, newest first, or the best first where words are searched for. Who may see products that are not active
+// is known to the caller.
 func (v *Views) Products(ctx context.Context, page readmodels.Page, f ProductFilter) (rows []Product, total int64, err error) {
 	w := readmodels.Where{SQL: `r.is_active = $1`, Args: []any{!f.Inactive}}
 	of, category := uuid.Nil, person.Folded(f.Category)
@@ -117,7 +118,8 @@ func (v *Views) Products(ctx context.Context, page readmodels.Page, f ProductFil
 		select %[1]s from products.product r
 		where %[2]s and r.nth <= (select r.nth from products.product r where %[2]s and r.nth < $%[3]d order by r.nth desc limit 1 offset $%[5]d)
 		order by r.nth desc limit $%[4]d`,
-		productColumns, w.SQL, len(w.Args)+1, len(w.Args)+2, len(w.Args)+3), append(w.Args, (start.Bucket+1)<<bucketBits, int64(page.Size), skip-start.Before)...)
+		productColumns, w.SQL, len(w.Args)+1, len(w.Args)+2, len(w.Args)+3),
+		append(w.Args, (start.Bucket+1)<<bucketBits, int64(page.Size), skip-start.Before)...)
 	return rows, start.Total, err
 }
 
@@ -132,21 +134,23 @@ type found struct {
 
 func (f found) size() int { return len(uuid.UUID{}) * (1 + len(f.ids)) }
 
-// findProducts sorts what it finds by rank without the rest of the rows, and then reads those of the page. What a search finds is kept, as the same words are
-// searched for again and again, and to count all that they find takes longer than to read a page of it.
+// findProducts sorts what it finds by rank without the rest of the rows, and then reads those of the page. What a search finds is kept, as
+// the same words are searched for again and again, and to count all that they find takes longer than to read a page of it.
 func (v *Views) findProducts(ctx context.Context, page readmodels.Page, w readmodels.Where, words string) ([]Product, int64, error) {
 	key := readmodels.CacheKey{Projection: "products", Of: fmt.Sprint(page, w, wording.Words(words))}
 	f, err := readmodels.Cached(ctx, v.Reader, key, found.size, func(ctx context.Context) (f found, err error) {
 		f.ids, f.total, err = readmodels.Find(ctx, v.Reader, page, func(row pgx.CollectableRow) (id uuid.UUID, err error) {
 			return id, row.Scan(&id, nil, nil)
-		}, readmodels.Search{Projection: "products", Table: "product", Columns: "r.id, r.nth", Where: w.SQL, Order: "nth desc", Asked: words}, w.Args...)
+		}, readmodels.Search{Projection: "products", Table: "product", Columns: "r.id, r.nth", Where: w.SQL, Order: "nth desc", Asked: words},
+			w.Args...)
 		return f, err
 	})
 	if err != nil || len(f.ids) == 0 {
 		return nil, f.total, err
 	}
 	rows, err := readmodels.Rows(ctx, v.Reader, productOf,
-		`select `+productColumns+` from products.product r join unnest($1::uuid[]) with ordinality found (id, place) on r.id = found.id order by found.place`, f.ids)
+		`select `+productColumns+` from products.product r join unnest($1::uuid[]) with ordinality found (id, place) on r.id = found.id order `+
+			`by found.place`, f.ids)
 	return rows, f.total, err
 }
 
@@ -160,7 +164,8 @@ type place struct {
 // place finds it without a look at the products, so that a page costs the same wherever it is.
 func (v *Views) place(ctx context.Context, of uuid.UUID, category string, active bool, skip int64) (place, error) {
 	return readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[place], `
-		select coalesce(max(before + products), 0)::bigint, coalesce(min(bucket) filter (where before <= $4), 0), coalesce(max(before) filter (where before <= $4), 0)::bigint
+		select coalesce(max(before + products), 0)::bigint, coalesce(min(bucket) filter (where before <= $4), 0),
+			coalesce(max(before) filter (where before <= $4), 0)::bigint
 		from (
 			select bucket, products, sum(products) over (order by bucket desc) - products as before from products.tally
 			where company_id = $1 and category_key = $2 and is_active = $3 and products > 0

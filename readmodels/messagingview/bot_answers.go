@@ -26,7 +26,8 @@ type BotCall struct {
 }
 
 // BotCalls lists a page of a bot's calls, newest first.
-func (v *Views) BotCalls(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotCall, total int64, err error) {
+func (v *Views) BotCalls(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotCall, total int64,
+	err error) {
 	return readmodels.Paged(ctx, v.Reader, page, func(row pgx.CollectableRow) (c BotCall, err error) {
 		var position int64
 		err = row.Scan(&c.ID, &position, &c.At, &c.Kind, &c.Name, &c.WebhookID, &c.ContactID, &c.HTTPStatus, &c.DurationMs, &c.Error)
@@ -48,10 +49,12 @@ type BotUsage struct {
 // BotUsage lists what a bot did by day of a time zone, oldest first: the days on which it did something.
 func (v *Views) BotUsage(ctx context.Context, workspace uuid.UUID, of int64, zone, from, to string) ([]BotUsage, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[BotUsage], `
-		select (at at time zone $3)::date::text as day, count(*) filter (where reply <> 0) as messages, sum(tokens)::bigint as tokens, sum(calls)::bigint as calls,
+		select (at at time zone $3)::date::text as day, count(*) filter (where reply <> 0) as messages, sum(tokens)::bigint as tokens,
+			sum(calls)::bigint as calls,
 			count(*) filter (where handed_over and contact_id <> 0) as handovers
 		from bot_answers.answer
-		where bot_id = $1 and workspace_id = $2 and ($4 = '' or (at at time zone $3)::date >= $4::date) and ($5 = '' or (at at time zone $3)::date <= $5::date)
+		where bot_id = $1 and workspace_id = $2 and ($4 = '' or (at at time zone $3)::date >= $4::date) and ($5 = ''
+			or (at at time zone $3)::date <= $5::date)
 		group by 1 order by 1`, of, workspace, zone, from, to)
 }
 
@@ -75,7 +78,8 @@ func (v *Views) Waiting(ctx context.Context, workspace uuid.UUID, channel, conta
 	const most = 20
 	newest, err := readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+`
 		where contact_id = $1 and (workspace_id = $2) is true and channel_id = $3 and inbound and began > greatest($4, (
-			select max(began) from messages.message where contact_id = $1 and (workspace_id = $2) is true and channel_id = $3 and not inbound and actor not like 'bot:%'))
+			select max(began) from messages.message where contact_id = $1 and (workspace_id = $2) is true and channel_id = $3 and not inbound `+
+		`and actor not like 'bot:%'))
 		order by began desc limit $5`, contact, workspace, channel, after, most)
 	slices.SortFunc(newest, func(a, b Message) int {
 		return cmp.Or(a.At.Compare(b.At), a.arrived.Compare(b.arrived), cmp.Compare(a.Began, b.Began))
@@ -94,5 +98,6 @@ type BotSource struct {
 // BotSources lists what a bot knows from.
 func (v *Views) BotSources(ctx context.Context, workspace uuid.UUID, of int64) ([]BotSource, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[BotSource], `
-		select id, case when url is null then 'file' else 'url' end as type, name, url from bots.source where bot_id = $1 and workspace_id = $2`, of, workspace)
+		select id, case when url is null then 'file' else 'url' end as type, name, url from bots.source where bot_id = $1
+			and workspace_id = $2`, of, workspace)
 }

@@ -39,23 +39,27 @@ type BotFilter struct {
 }
 
 const botColumns = `select id, owner_id, name, description, system_prompt, color_theme, fallback_message, active, channel_ids,
-	(select count(*) from bots.source where bot_id = bot.id and url is null) as file_count, (select count(*) from bots.source where bot_id = bot.id and url is not null) as url_count,
+	(select count(*) from bots.source where bot_id = bot.id and url is null) as file_count, (select count(*) from bots.source
+		where bot_id = bot.id and url is not null) as url_count,
 	created_at, updated_at, revision from bots.bot`
 
 // Bot reads a bot of a workspace, or returns [bot.ErrNotFound].
 func (v *Views) Bot(ctx context.Context, workspace uuid.UUID, id int64) (Bot, error) {
-	return readmodels.Row(ctx, v.Reader, bot.ErrNotFound, pgx.RowToStructByName[Bot], botColumns+` where id = $1 and workspace_id = $2`, id, workspace)
+	return readmodels.Row(ctx, v.Reader, bot.ErrNotFound, pgx.RowToStructByName[Bot], botColumns+` where id = $1 and workspace_id = $2`,
+		id, workspace)
 }
 
 // Bots lists a page of a workspace's bots, newest first.
 func (v *Views) Bots(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f BotFilter) (rows []Bot, total int64, err error) {
 	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Bot], `id desc`,
-		botColumns+` where workspace_id = $1 and ($2 = '' or active = ($2 = 'true')) and ($3 = '' or owner_id = $3)`, workspace, f.Active, f.Owner)
+		botColumns+` where workspace_id = $1 and ($2 = '' or active = ($2 = 'true')) and ($3 = '' or owner_id = $3)`, workspace, f.Active,
+		f.Owner)
 }
 
 // BotTools lists the tools of a bot, by their ids.
 func (v *Views) BotTools(ctx context.Context, workspace uuid.UUID, id int64) ([]int64, error) {
-	return readmodels.Row(ctx, v.Reader, bot.ErrNotFound, pgx.RowTo[[]int64], `select tools from bots.bot where id = $1 and workspace_id = $2`, id, workspace)
+	return readmodels.Row(ctx, v.Reader, bot.ErrNotFound, pgx.RowTo[[]int64],
+		`select tools from bots.bot where id = $1 and workspace_id = $2`, id, workspace)
 }
 
 // BotsOf lists the ids of the active bots of a channel, by their ids.
@@ -96,7 +100,8 @@ const (
 )
 
 // BotFiles lists a page of a bot's files, newest first.
-func (v *Views) BotFiles(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotFile, total int64, err error) {
+func (v *Views) BotFiles(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotFile, total int64,
+	err error) {
 	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[BotFile], `id desc`, fileColumns, of, workspace)
 }
 
@@ -155,8 +160,9 @@ type WebhookParameter struct {
 // ShownWebhook returns a webhook as it is answered: without its secrets.
 func ShownWebhook(id int64, s botwebhook.State, began, at time.Time, revision int64) BotWebhook {
 	w := BotWebhook{
-		ID: id, Name: s.Name, URL: s.URL, Method: s.Method, Description: s.Description, Active: s.Active, CreatedAt: began, UpdatedAt: at, Revision: revision,
-		Headers: starred(s.Headers), QueryParams: starred(s.Query), Parameters: []WebhookParameter{}, JSONData: json.RawMessage("null"),
+		ID: id, Name: s.Name, URL: s.URL, Method: s.Method, Description: s.Description, Active: s.Active, CreatedAt: began, UpdatedAt: at,
+		Revision: revision,
+		Headers:  starred(s.Headers), QueryParams: starred(s.Query), Parameters: []WebhookParameter{}, JSONData: json.RawMessage("null"),
 	}
 	if len(s.JSON) > 0 {
 		w.JSONData, _ = json.Marshal(starred(s.JSON)) //nolint:errchkjson // texts
@@ -181,7 +187,8 @@ func starred(all []botwebhook.Header) map[string]string {
 }
 
 // BotWebhooks lists a page of a bot's webhooks, newest first.
-func (v *Views) BotWebhooks(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotWebhook, total int64, err error) {
+func (v *Views) BotWebhooks(ctx context.Context, workspace uuid.UUID, of int64, page readmodels.Page) (rows []BotWebhook,
+	total int64, err error) {
 	return readmodels.Paged(ctx, v.Reader, page, asWebhook, `id desc`, `
 		select id, name, url, method, description, headers, query_params, json_data, parameters, active, created_at, updated_at, revision
 		from bots.webhook where bot_id = $1 and workspace_id = $2`, of, workspace)
@@ -189,7 +196,8 @@ func (v *Views) BotWebhooks(ctx context.Context, workspace uuid.UUID, of int64, 
 
 // CallableWebhooks lists the ids of a bot's active webhooks, by their ids.
 func (v *Views) CallableWebhooks(ctx context.Context, workspace uuid.UUID, of int64) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from bots.webhook where bot_id = $1 and workspace_id = $2 and active order by id`, of, workspace)
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from bots.webhook where bot_id = $1 and workspace_id = $2 and active
+		order by id`, of, workspace)
 }
 
 func asWebhook(row pgx.CollectableRow) (BotWebhook, error) {
@@ -199,7 +207,8 @@ func asWebhook(row pgx.CollectableRow) (BotWebhook, error) {
 		began, at    time.Time
 		s            botwebhook.State
 	)
-	err := row.Scan(&id, &s.Name, &s.URL, &s.Method, &s.Description, &names[0], &names[1], &names[2], &s.Parameters, &s.Active, &began, &at, &revision)
+	err := row.Scan(&id, &s.Name, &s.URL, &s.Method, &s.Description, &names[0], &names[1], &names[2], &s.Parameters, &s.Active,
+		&began, &at, &revision)
 	for i, list := range []*[]botwebhook.Header{&s.Headers, &s.Query, &s.JSON} {
 		for _, name := range names[i] {
 			*list = append(*list, botwebhook.Header{Name: name})

@@ -67,13 +67,16 @@ type CampaignFilter struct {
 }
 
 const (
-	sums = `coalesce(sum(total), 0)::bigint, coalesce(sum(sent), 0)::bigint, coalesce(sum(delivered), 0)::bigint, coalesce(sum(read), 0)::bigint,
+	sums = `coalesce(sum(total), 0)::bigint, coalesce(sum(sent), 0)::bigint, coalesce(sum(delivered), 0)::bigint, coalesce(sum(read), ` +
+		`0)::bigint,
 		coalesce(sum(failed), 0)::bigint, coalesce(sum(skipped), 0)::bigint, coalesce(sum(responded), 0)::bigint`
 
 	campaignColumns = `
-		select c.id, name, type, template_id, channel_id, audience, schedule, scheduled_at, template_params, steps, trigger, recurrence, status, reason, paused_until, next_run_at,
+		select c.id, name, type, template_id, channel_id, audience, schedule, scheduled_at, template_params, steps, trigger, recurrence, status,
+			reason, paused_until, next_run_at,
 			created_at, updated_at, started_at, completed_at, revision, case when status = 'active' and s.total - s.sent - s.failed <= 1000 then (
-				select count(*) from campaigns.recipient where campaign_id = c.id and state = 'calling' and since < now() - interval '30 seconds') else 0 end, s.*
+				select count(*) from campaigns.recipient where campaign_id = c.id and state = 'calling'
+					and since < now() - interval '30 seconds') else 0 end, s.*
 		from campaigns.campaign c cross join lateral (select ` + sums + ` from campaigns.block where campaign_id = c.id) s
 			(total, sent, delivered, read, failed, skipped, responded)`
 )
@@ -82,7 +85,8 @@ func asCampaign(row pgx.CollectableRow) (c Campaign, err error) {
 	c.Runs = []CampaignRun{}
 	var doubtful, responded int64
 	s := &c.Stats
-	err = row.Scan(&c.ID, &c.Name, &c.Type, &c.TemplateID, &c.ChannelID, &c.Audience, &c.Schedule, &c.ScheduledAt, &c.TemplateParams, &c.Steps, &c.Trigger, &c.Recurrence,
+	err = row.Scan(&c.ID, &c.Name, &c.Type, &c.TemplateID, &c.ChannelID, &c.Audience, &c.Schedule, &c.ScheduledAt, &c.TemplateParams,
+		&c.Steps, &c.Trigger, &c.Recurrence,
 		&c.Status, &c.Reason, &c.PausedUntil, &c.NextRunAt, &c.CreatedAt, &c.UpdatedAt, &c.StartedAt, &c.CompletedAt, &c.Revision,
 		&doubtful, &s.Total, &s.Sent, &s.Delivered, &s.Read, &s.Failed, &s.Skipped, &responded)
 	if c.TemplateParams == nil {
@@ -92,14 +96,16 @@ func asCampaign(row pgx.CollectableRow) (c Campaign, err error) {
 		s.Responded = &responded
 	}
 	if doubtful > 0 { // its sender may have died
-		c.Reason = new("The network has not answered, and nothing was heard of what was sent: messages without a receipt are sent once more ten minutes after their call")
+		c.Reason = new("The network has not answered, and nothing was heard of what was sent: messages without a receipt are sent once more " +
+			"ten minutes after their call")
 	}
 	return c, err
 }
 
 // Campaign reads a campaign with its runs, or returns [campaign.ErrNotFound].
 func (v *Views) Campaign(ctx context.Context, workspace uuid.UUID, id int64) (Campaign, error) {
-	c, err := readmodels.Row(ctx, v.Reader, campaign.ErrNotFound, asCampaign, campaignColumns+` where c.id = $1 and workspace_id = $2`, id, workspace)
+	c, err := readmodels.Row(ctx, v.Reader, campaign.ErrNotFound, asCampaign, campaignColumns+` where c.id = $1 and workspace_id = $2`,
+		id, workspace)
 	if err != nil {
 		return c, err
 	}
@@ -119,7 +125,8 @@ func (v *Views) Campaign(ctx context.Context, workspace uuid.UUID, id int64) (Ca
 }
 
 // Campaigns lists a page of a workspace's campaigns, newest first.
-func (v *Views) Campaigns(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f CampaignFilter) (rows []Campaign, total int64, err error) {
+func (v *Views) Campaigns(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f CampaignFilter) (rows []Campaign,
+	total int64, err error) {
 	return readmodels.Paged(ctx, v.Reader, page, asCampaign, `id desc`, campaignColumns+`
 		where workspace_id = $1 and ($2 = '' or status = $2) and ($3 = '' or type = $3)`, workspace, f.Status, f.Type)
 }
@@ -133,7 +140,8 @@ type CampaignResponse struct {
 }
 
 // CampaignResponses lists a page of the answers to a survey, newest first.
-func (v *Views) CampaignResponses(ctx context.Context, workspace uuid.UUID, page readmodels.Page, id int64) (rows []CampaignResponse, total int64, err error) {
+func (v *Views) CampaignResponses(ctx context.Context, workspace uuid.UUID, page readmodels.Page, id int64) (rows []CampaignResponse,
+	total int64, err error) {
 	return readmodels.Paged(ctx, v.Reader, page, func(row pgx.CollectableRow) (r CampaignResponse, err error) {
 		var id string
 		err = row.Scan(&id, &r.ContactID, &r.Text, &r.At)
@@ -190,9 +198,11 @@ func (v *Views) CampaignRecipients(
 		select r.id, r.contact_id, k.name, k.phone, f.run, r.step + 1 as step,
 			case when r.state in ('open', 'held', 'calling') then 'open' when r.state = 'refused' then 'failed' else r.state end as state, r.since,
 			case when r.state = 'skipped' then 'passed_over' else m.reason end, m.code, m.title, m.details
-		from campaigns.campaign c join campaigns.frozen f on f.campaign_id = c.id join campaigns.recipient r on r.id between f.first_id and f.last_id
+		from campaigns.campaign c join campaigns.frozen f on f.campaign_id = c.id join campaigns.recipient r on r.id between f.first_id
+			and f.last_id
 			left join messages.message m on m.id = r.id left join messaging_contacts.contact k on k.id = r.contact_id
-		where c.id = $1 and c.workspace_id = $2 and ($3 = '' or r.state = $3 or $3 = 'open' and r.state in ('held', 'calling') or $3 = 'failed' and r.state = 'refused')`,
+		where c.id = $1 and c.workspace_id = $2 and ($3 = '' or r.state = $3 or $3 = 'open' and r.state in ('held', 'calling') or $3 = 'failed'
+			and r.state = 'refused')`,
 		id, workspace, f.Status)
 }
 
@@ -207,11 +217,13 @@ type Person struct {
 func (p Person) Reachable() bool { return p.OptIn && p.Phone != "" }
 
 const persons = `select id, coalesce(name, ''), coalesce(phone, ''), opt_in from messaging_contacts.contact
-	where workspace_id = $1 and ($2::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $2))`
+	where workspace_id = $1 and ($2::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id
+		and list_id = $2))`
 
 // Audience returns the next contacts of an audience by their ids, after one of them. A list of 0 is everybody.
 func (v *Views) Audience(ctx context.Context, workspace uuid.UUID, list, after int64, limit int) ([]Person, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Person], persons+` and id > $3 order by id limit $4`, workspace, list, after, limit)
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Person], persons+` and id > $3 order by id limit $4`, workspace,
+		list, after, limit)
 }
 
 // Persons returns contacts by their ids. Those that were deleted are not among them.
@@ -228,8 +240,10 @@ func (v *Views) Persons(ctx context.Context, workspace uuid.UUID, ids []int64) (
 func (v *Views) AudienceSize(ctx context.Context, workspace uuid.UUID, list int64) (total, skipped int64, err error) {
 	type size struct{ Total, Skipped int64 }
 	s, err := readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[size], `
-		select count(*) filter (where opt_in and phone <> ''), count(*) filter (where not opt_in or phone is null or phone = '') from messaging_contacts.contact
-		where workspace_id = $1 and ($2::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id and list_id = $2))`, workspace, list)
+		select count(*) filter (where opt_in and phone <> ''), count(*) filter (where not opt_in or phone is null or phone = '')
+			from messaging_contacts.contact
+		where workspace_id = $1 and ($2::bigint = 0 or exists (select from messaging_contacts.member where contact_id = contact.id
+			and list_id = $2))`, workspace, list)
 	return s.Total, s.Skipped, err
 }
 
@@ -240,9 +254,11 @@ type Recipient struct {
 	State       string // open, held or calling
 }
 
-// CampaignWork returns messages that are to be sent now, in their order after one of them: those that are due, and those of which nothing was heard since
-// a moment. A step waits for what becomes of the one before, and for its hours after it: who got that one late gets the next one later.
-func (v *Views) CampaignWork(ctx context.Context, workspace uuid.UUID, id, after int64, now, unheard time.Time, limit int) ([]Recipient, error) {
+// CampaignWork returns messages that are to be sent now, in their order after one of them: those that are due, and those of which nothing
+// was heard since a moment. A step waits for what becomes of the one before, and for its hours after it: who got that one late gets the
+// next one later.
+func (v *Views) CampaignWork(ctx context.Context, workspace uuid.UUID, id, after int64, now, unheard time.Time, limit int) ([]Recipient,
+	error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Recipient], `
 		select r.id, r.contact_id, r.step, r.state from campaigns.recipient r
 		where r.campaign_id = $1 and r.id > $3 and (state in ('open', 'held') and due_at <= $4 or state = 'calling' and since <= $5)
@@ -264,15 +280,18 @@ func (v *Views) CampaignEnd(ctx context.Context, workspace uuid.UUID, id int64, 
 	return readmodels.Row(ctx, v.Reader, nil, pgx.RowToStructByPos[CampaignEnd], `
 		select not exists (select from campaigns.recipient where campaign_id = c.id and state in ('open', 'held', 'calling')),
 			s.sent = 0 and s.failed > 0 and s.failed = (
-				select count(*) from campaigns.recipient r join campaigns.block b on b.id = r.block_id where r.campaign_id = c.id and r.state = 'refused' and b.run = $3)
-			and not exists (select from campaigns.recipient where campaign_id = c.id and state in ('open', 'held', 'calling') and (step = 0 or state <> 'open'))
+				select count(*) from campaigns.recipient r join campaigns.block b on b.id = r.block_id where r.campaign_id = c.id
+					and r.state = 'refused' and b.run = $3)
+			and not exists (select from campaigns.recipient where campaign_id = c.id and state in ('open', 'held', 'calling') and (step = 0
+				or state <> 'open'))
 		from campaigns.campaign c cross join lateral (
 			select coalesce(sum(sent), 0) as sent, coalesce(sum(failed), 0) as failed from campaigns.block where campaign_id = c.id and run = $3) s
 		where c.id = $1 and c.workspace_id = $2`, id, workspace, run)
 }
 
 // Called counts the people to whom a channel's campaigns wrote since a moment, and returns when the first of them was written to.
-func (v *Views) Called(ctx context.Context, workspace uuid.UUID, channel int64, since time.Time) (people int64, first *time.Time, err error) {
+func (v *Views) Called(ctx context.Context, workspace uuid.UUID, channel int64, since time.Time) (people int64, first *time.Time,
+	err error) {
 	type called struct {
 		People int64
 		First  *time.Time
@@ -284,9 +303,11 @@ func (v *Views) Called(ctx context.Context, workspace uuid.UUID, channel int64, 
 }
 
 // WroteSince returns which of some contacts wrote to a channel since a moment, by our clock or the network's.
-func (v *Views) WroteSince(ctx context.Context, workspace uuid.UUID, channel int64, contacts []int64, since time.Time) (map[int64]bool, error) {
+func (v *Views) WroteSince(ctx context.Context, workspace uuid.UUID, channel int64, contacts []int64, since time.Time) (map[int64]bool,
+	error) {
 	ids, err := readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
-		select distinct contact_id from messages.message where inbound and type <> 'reaction' and contact_id = any($1) and channel_id = $2 and workspace_id = $3 and at >= $4`,
+		select distinct contact_id from messages.message where inbound and type <> 'reaction' and contact_id = any($1) and channel_id = $2
+			and workspace_id = $3 and at >= $4`,
 		contacts, channel, workspace, since)
 	all := make(map[int64]bool, len(ids))
 	for _, id := range ids {
@@ -302,8 +323,9 @@ type DueCampaign struct {
 	Status    string
 }
 
-// DueCampaigns returns the campaigns of all workspaces that are active, or are to begin or go on by a moment, and those of the last week that were cancelled
-// while the network put a message off, or said nothing of it since another moment; of those that lost their channel, where it said nothing.
+// DueCampaigns returns the campaigns of all workspaces that are active, or are to begin or go on by a moment, and those of the last week
+// that were cancelled while the network put a message off, or said nothing of it since another moment; of those that lost their channel,
+// where it said nothing.
 func (v *Views) DueCampaigns(ctx context.Context, now, unheard time.Time) ([]DueCampaign, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[DueCampaign], `
 		select id, workspace_id, status from campaigns.campaign
@@ -311,19 +333,23 @@ func (v *Views) DueCampaigns(ctx context.Context, now, unheard time.Time) ([]Due
 				select from campaigns.recipient where campaign_id = campaign.id and state in ('open', 'held', 'calling'))
 			or status = 'scheduled' and next_run_at <= $1 or status = 'paused' and paused_until <= $1
 			or status = 'completed' and completed_at > $1::timestamptz - interval '7 days' and exists (
-				select from campaigns.recipient where campaign_id = campaign.id and state in ('open', 'held', 'calling') and (state = 'held' or state = 'calling' and since <= $2))
-			or status = 'failed' and updated_at > $1::timestamptz - interval '7 days' and not exists (select from channels.channel where id = campaign.channel_id) and exists (
+				select from campaigns.recipient where campaign_id = campaign.id and state in ('open', 'held', 'calling') and (state = 'held'
+					or state = 'calling' and since <= $2))
+			or status = 'failed' and updated_at > $1::timestamptz - interval '7 days' and not exists (select from channels.channel
+				where id = campaign.channel_id) and exists (
 				select from campaigns.recipient where campaign_id = campaign.id and state = 'calling' and since <= $2)
 		order by id`, now, unheard)
 }
 
 // Triggers returns the triggers of a workspace that are active.
 func (v *Views) Triggers(ctx context.Context, workspace uuid.UUID) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from campaigns.campaign where workspace_id = $1 and type = 'trigger' and status = 'active'`, workspace)
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from campaigns.campaign where workspace_id = $1 and type = 'trigger'
+		and status = 'active'`, workspace)
 }
 
 // CampaignsOn returns the campaigns on a channel that are not over.
 func (v *Views) CampaignsOn(ctx context.Context, workspace uuid.UUID, channel int64) ([]int64, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
-		select id from campaigns.campaign where workspace_id = $1 and channel_id = $2 and status in ('scheduled', 'active', 'paused')`, workspace, channel)
+		select id from campaigns.campaign where workspace_id = $1 and channel_id = $2 and status in ('scheduled', 'active',
+			'paused')`, workspace, channel)
 }

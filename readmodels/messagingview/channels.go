@@ -52,11 +52,13 @@ func shownChannel(row pgx.CollectableRow) (Channel, error) {
 
 // Channel reads a channel of a workspace, or returns [channel.ErrNotFound].
 func (v *Views) Channel(ctx context.Context, workspace uuid.UUID, id int64) (Channel, error) {
-	return readmodels.Row(ctx, v.Reader, channel.ErrNotFound, shownChannel, channelColumns+` where id = $1 and workspace_id = $2`, id, workspace)
+	return readmodels.Row(ctx, v.Reader, channel.ErrNotFound, shownChannel, channelColumns+` where id = $1 and workspace_id = $2`,
+		id, workspace)
 }
 
 // Channels lists a page of a workspace's channels, newest first.
-func (v *Views) Channels(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ChannelFilter) (rows []Channel, total int64, err error) {
+func (v *Views) Channels(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ChannelFilter) (rows []Channel,
+	total int64, err error) {
 	return readmodels.Paged(ctx, v.Reader, page, shownChannel, `id desc`,
 		channelColumns+` where workspace_id = $1 and ($2 = '' or type = $2)`, workspace, f.Type)
 }
@@ -72,7 +74,8 @@ func (v *Views) ChannelUsage(ctx context.Context, workspace uuid.UUID, of int64,
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[ChannelUsage], `
 		select (quarter at time zone $3)::date::text as day, sum(count)::bigint as replies
 		from messages.reply
-		where channel_id = $1 and workspace_id = $2 and ($4 = '' or (quarter at time zone $3)::date >= $4::date) and ($5 = '' or (quarter at time zone $3)::date <= $5::date)
+		where channel_id = $1 and workspace_id = $2 and ($4 = '' or (quarter at time zone $3)::date >= $4::date) and ($5 = ''
+			or (quarter at time zone $3)::date <= $5::date)
 		group by 1 order by 1`, of, workspace, zone, from, to)
 }
 
@@ -84,12 +87,14 @@ type Owned struct {
 
 // Hooked lists the channels of the deployment whose networks are told where they are to call.
 func (v *Views) Hooked(ctx context.Context) ([]Owned, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Owned], `select id, workspace_id from channels.channel where type = 'telegram' order by id`)
+	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[Owned],
+		`select id, workspace_id from channels.channel where type = 'telegram' order by id`)
 }
 
 // OfAccount lists the channels of the deployment that belong to an account at the chat network.
 func (v *Views) OfAccount(ctx context.Context, account string) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where type = 'chat' and identified and settings ->> 'accountId' = $1 order by id`, account)
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where type = 'chat' and identified
+		and settings ->> 'accountId' = $1 order by id`, account)
 }
 
 // maxNaming bounds the channels of one sender that is none's yet.
@@ -111,23 +116,27 @@ func (v *Views) Unconfirmed(ctx context.Context, sender, app string) ([]int64, e
 	return readmodels.Complete(ctx, func(ctx context.Context) ([]int64, error) {
 		return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
 			select id from channels.channel
-			where type = 'chat' and not identified and (settings ->> 'senderId' in ($1, '+' || $1) or settings ->> 'appName' = $2) order by id limit $3`,
+			where type = 'chat' and not identified and (settings ->> 'senderId' in ($1, '+' || $1) or settings ->> 'appName' = $2) order by id
+				limit $3`,
 			sender, app, maxNaming)
 	})
 }
 
 // WithAppSecret lists the channels of the deployment that have a secret of a chat network, at most so many.
 func (v *Views) WithAppSecret(ctx context.Context, most int) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where type = 'chat' and 'appSecret' = any(secret_settings) order by id limit $1`, most)
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where type = 'chat'
+		and 'appSecret' = any(secret_settings) order by id limit $1`, most)
 }
 
 // ChannelKeyed returns the widget that has a key, with its workspace, or [channel.ErrNotFound]: a page's visitor belongs to none.
 func (v *Views) ChannelKeyed(ctx context.Context, key string) (id int64, workspace uuid.UUID, err error) {
-	found, err := readmodels.Row(ctx, v.Reader, channel.ErrNotFound, pgx.RowToStructByPos[Owned], `select id, workspace_id from channels.channel where key = $1`, key)
+	found, err := readmodels.Row(ctx, v.Reader, channel.ErrNotFound, pgx.RowToStructByPos[Owned],
+		`select id, workspace_id from channels.channel where key = $1`, key)
 	return found.ID, found.Workspace, err
 }
 
 // Networked lists the ids of a workspace's channels that have a network, all but the widget's.
 func (v *Views) Networked(ctx context.Context, workspace uuid.UUID) ([]int64, error) {
-	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `select id from channels.channel where workspace_id = $1 and type <> 'web' order by id`, workspace)
+	return readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64],
+		`select id from channels.channel where workspace_id = $1 and type <> 'web' order by id`, workspace)
 }

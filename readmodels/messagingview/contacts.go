@@ -53,7 +53,8 @@ type ContactFilter struct {
 	Sort   string `query:"sort" enum:"recent" doc:"recent: whose last message is newest comes first; absent: newest contact first"`
 }
 
-const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot, status, opt_in_at, replace(opt_in_by, 'api_key:', 'key:') as opt_in_by, opt_in_how as opt_in_evidence,
+const contactColumns = `select id, name, phone, email, source, opt_in, reply_bot, status, opt_in_at, replace(opt_in_by, 'api_key:',
+	'key:') as opt_in_by, opt_in_how as opt_in_evidence,
 	coalesce((select array_agg(list_id order by list_id) from messaging_contacts.member where contact_id = contact.id), '{}') as list_ids,
 	last_at as last_message_at, coalesce(unread, 0) as unread, created_at, updated_at, revision
 	from messaging_contacts.contact left join messages.conversation on contact_id = contact.id`
@@ -105,13 +106,15 @@ func (f ContactFilter) where(workspace uuid.UUID) readmodels.Where {
 	}
 	if text := person.Folded(f.Search); text != "" {
 		w.Args = append(w.Args, text)
-		w.And(fmt.Sprintf(`(strpos(name_folded, $%[1]d) > 0 or strpos(email, $%[1]d) > 0 or strpos(phone, nullif($n, '')) > 0)`, len(w.Args)), dialled.Replace(f.Search))
+		w.And(fmt.Sprintf(`(strpos(name_folded, $%[1]d) > 0 or strpos(email, $%[1]d) > 0 or strpos(phone, nullif($n, '')) > 0)`, len(w.Args)),
+			dialled.Replace(f.Search))
 	}
 	return w
 }
 
 // Contacts lists a page of a workspace's contacts, newest first.
-func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ContactFilter) (rows []Contact, total int64, err error) {
+func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f ContactFilter) (rows []Contact,
+	total int64, err error) {
 	w := f.where(workspace)
 	count := `select count(*) from messaging_contacts.contact where ` + w.SQL
 	switch {
@@ -127,10 +130,11 @@ func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmode
 			contactColumns+` where `+w.SQL, w.Args...)
 	}
 	if f.Sort == "" {
-		return readmodels.PagedWithCount(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `id desc`, count, contactColumns+` where `+w.SQL, w.Args...)
+		return readmodels.PagedWithCount(ctx, v.Reader, page, pgx.RowToStructByName[Contact], `id desc`, count, contactColumns+` where `+w.SQL,
+			w.Args...)
 	}
-	// Those who have a conversation are read by its index, the others only where these do not fill the page. What is true of a contact is no index's business
-	// then: a plan that was made while the tables were small would read all contacts of the workspace for each conversation.
+	// Those who have a conversation are read by its index, the others only where these do not fill the page. What is true of a contact is no
+	// index's business then: a plan that was made while the tables were small would read all contacts of the workspace for each conversation.
 	return readmodels.Counted(ctx, v.Reader, page.Offset(), page.Size, pgx.RowToStructByName[Contact], fmt.Sprintf(`
 		with newest as materialized (
 			%[1]s where (%[2]s) is true and conversation.workspace_id = $1 order by last_at desc, id desc limit $%[3]d::bigint + $%[4]d::bigint
@@ -142,11 +146,12 @@ func (v *Views) Contacts(ctx context.Context, workspace uuid.UUID, page readmode
 				%[1]s where %[2]s and not exists (select from messages.conversation talk where talk.contact_id = contact.id)
 				order by id desc limit (select $%[3]d::bigint + $%[4]d::bigint - count(*) from newest)
 			)
-		) page order by last_message_at desc nulls last, id desc limit $%[3]d offset $%[4]d`, contactColumns, w.SQL, len(w.Args)+1, len(w.Args)+2, count), w.Args...)
+		) page order by last_message_at desc nulls last, id desc limit $%[3]d offset $%[4]d`, contactColumns, w.SQL, len(w.Args)+1,
+		len(w.Args)+2, count), w.Args...)
 }
 
-// Conversations lists contacts of a workspace who have a conversation with it, that with the newest message first, after some of them. An empty
-// status is any. They are not counted: nobody pages through so many, and counting reads them all.
+// Conversations lists contacts of a workspace who have a conversation with it, that with the newest message first, after some of them. An
+// empty status is any. They are not counted: nobody pages through so many, and counting reads them all.
 func (v *Views) Conversations(ctx context.Context, workspace uuid.UUID, status string, skip int64, limit int) ([]Contact, error) {
 	return readmodels.Rows(ctx, v.Reader, pgx.RowToStructByName[Contact], contactColumns+`
 		where conversation.workspace_id = $1 and (contact.workspace_id = $1) is true and ($2 = '' or status = $2)

@@ -45,7 +45,8 @@ type MessageError struct {
 	Details *string `json:"details"`
 }
 
-const messageFields = `select id, inbound, channel_id, type, text, media_url, status, reason, title, details, at, edited_at, deleted_at, actor, file, file_type, contact_id, began, position, arrived_at`
+const messageFields = `select id, inbound, channel_id, type, text, media_url, status, reason, title, details, at, edited_at, deleted_at,
+	actor, file, file_type, contact_id, began, position, arrived_at`
 
 const messageColumns = messageFields + ` from messages.message`
 
@@ -72,24 +73,27 @@ func (v *Views) Message(ctx context.Context, workspace uuid.UUID, id int64) (Mes
 
 // MessagesSince lists the messages of a workspace that are new or changed since a position, in the order of their last changes.
 func (v *Views) MessagesSince(ctx context.Context, workspace uuid.UUID, after event.Position, limit int) ([]Message, error) {
-	return readmodels.Rows(ctx, v.Reader, asMessage, messageColumns+` where workspace_id = $1 and position > $2 and (deleted_at is not null or `+shown+`)
+	return readmodels.Rows(ctx, v.Reader, asMessage,
+		messageColumns+` where workspace_id = $1 and position > $2 and (deleted_at is not null or `+shown+`)
 		order by position limit $3`, workspace, int64(after), limit)
 }
 
 // LastHeard returns the newest message of a contact, 0 for none.
 func (v *Views) LastHeard(ctx context.Context, workspace uuid.UUID, contact int64) (int64, error) {
 	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[int64], `
-		select id from messages.message where inbound and type <> 'reaction' and contact_id = $1 and workspace_id = $2 order by at desc, arrived_at desc, began desc limit 1`, contact, workspace))
+		select id from messages.message where inbound and type <> 'reaction' and contact_id = $1 and workspace_id = $2 order by at desc,
+			arrived_at desc, began desc limit 1`, contact, workspace))
 }
 
-// MessagesNamed returns the messages of a channel that have the network's ids, by these. Each kind of id is looked up by its index: asked for the channel or
-// the workspace at once, or for both kinds, Postgres may walk through all messages of that.
+// MessagesNamed returns the messages of a channel that have the network's ids, by these. Each kind of id is looked up by its index: asked
+// for the channel or the workspace at once, or for both kinds, Postgres may walk through all messages of that.
 func (v *Views) MessagesNamed(ctx context.Context, workspace uuid.UUID, channel int64, ids []string) (map[string]int64, error) {
 	type named struct {
 		Name string
 		ID   int64
 	}
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return strings.ContainsRune(id, 0) }) // Postgres has no such text, and refuses it
+	// Postgres has no such text, and refuses it
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return strings.ContainsRune(id, 0) })
 	found, err := readmodels.Rows(ctx, v.Reader, pgx.RowToStructByPos[named], `
 		with named as materialized (
 			select provider_id as name, id, channel_id, workspace_id from messages.message where provider_id = any($3)
@@ -122,7 +126,8 @@ func asMessage(row pgx.CollectableRow) (m Message, err error) {
 		failed          MessageError
 		began, position int64
 	)
-	err = row.Scan(&id, &inbound, &m.ChannelID, &m.Type, &m.Text, &m.MediaURL, &m.Status, &reason, &failed.Title, &failed.Details, &m.At, &m.EditedAt, &m.DeletedAt, &m.By,
+	err = row.Scan(&id, &inbound, &m.ChannelID, &m.Type, &m.Text, &m.MediaURL, &m.Status, &reason, &failed.Title, &failed.Details,
+		&m.At, &m.EditedAt, &m.DeletedAt, &m.By,
 		&m.File, &m.FileType, &m.Contact, &began, &position, &m.arrived)
 	m.Began, m.Position = event.Position(began), event.Position(position)
 	m.ID, m.Direction, m.By = message.Name(id), "out", strings.Replace(m.By, "api_key:", "key:", 1)
@@ -139,7 +144,8 @@ func asMessage(row pgx.CollectableRow) (m Message, err error) {
 // Heard returns when a contact last wrote to a channel, by the network's time: the zero time for never. A reaction is no message.
 func (v *Views) Heard(ctx context.Context, workspace uuid.UUID, channel, contact int64) (time.Time, error) {
 	return first(readmodels.Rows(ctx, v.Reader, pgx.RowTo[time.Time], `
-		select at from messages.message where inbound and type <> 'reaction' and contact_id = $1 and channel_id = $2 and workspace_id = $3 order by at desc limit 1`, contact, channel, workspace))
+		select at from messages.message where inbound and type <> 'reaction' and contact_id = $1 and channel_id = $2 and workspace_id = $3
+			order by at desc limit 1`, contact, channel, workspace))
 }
 
 // OnChat reports whether a workspace's messages prove that a phone is on the chat network: the person wrote, or got a message.

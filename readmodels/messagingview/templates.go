@@ -31,10 +31,12 @@ type TemplateFilter struct {
 }
 
 // Templates lists a page of the templates of a workspace that can be sent, newest first.
-func (v *Views) Templates(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f TemplateFilter) (rows []Template, total int64, err error) {
+func (v *Views) Templates(ctx context.Context, workspace uuid.UUID, page readmodels.Page, f TemplateFilter) (rows []Template,
+	total int64, err error) {
 	return readmodels.Paged(ctx, v.Reader, page, pgx.RowToStructByName[Template], `id desc`, `
 		select id, name, language, category, status, format, parameters, body, channel_id from templates.template
-		where workspace_id = $1 and status = any($2) and ($3 = '' or language = $3) and ($4 = '' or upper(category) = upper($4)) and ($5::bigint = 0 or channel_id = $5)`,
+		where workspace_id = $1 and status = any($2) and ($3 = '' or language = $3) and ($4 = '' or upper(category) = upper($4))
+			and ($5::bigint = 0 or channel_id = $5)`,
 		workspace, template.Sendable, f.Language, f.Category, f.ChannelID)
 }
 

@@ -54,8 +54,8 @@ type Found struct {
 	More bool
 }
 
-// Events searches the log for people. A log may be huge and matches rare, so a search goes backwards in windows of limited size, stops after
-// some of them, and reports how far it came.
+// Events searches the log for people. A log may be huge and matches rare, so a search goes backwards in windows of limited size, stops
+// after some of them, and reports how far it came.
 type Events struct {
 	DB *pgxpool.Pool
 
@@ -110,7 +110,8 @@ func (v *Events) Search(ctx context.Context, f Filter, size int) (found Found, e
 // bounds returns the positions between which a filter may match, both inclusive.
 func (f Filter) bounds(ctx context.Context, tx pgx.Tx) (low, high event.Position, err error) {
 	err = tx.QueryRow(ctx, `
-		select greatest($1::bigint, case when $2::timestamptz is null then 0 else log.position_at($2::timestamptz - interval '1 microsecond') end) + 1,
+		select greatest($1::bigint, case when $2::timestamptz is null then 0 else log.position_at($2::timestamptz - interval '1 microsecond') `+
+		`end) + 1,
 			least(log.head(), case when $3::timestamptz is null then log.head() else log.position_at($3::timestamptz) end)`,
 		int64(f.After), f.From, f.To).Scan(&low, &high)
 	if f.Before > 0 {
@@ -176,7 +177,8 @@ func (v *Events) searchStream(ctx context.Context, tx pgx.Tx, f Filter, low, hig
 // positions.
 func revisionBefore(ctx context.Context, tx pgx.Tx, stream string, position event.Position) (int64, error) {
 	low, high := int64(-1), int64(-1)
-	err := tx.QueryRow(ctx, `select coalesce((select revision from log.event where stream = $1 order by revision desc limit 1), -1)`, stream).Scan(&high)
+	err := tx.QueryRow(ctx, `select coalesce((select revision from log.event where stream = $1 order by revision desc limit 1), -1)`,
+		stream).Scan(&high)
 	for err == nil && low < high {
 		middle := low + (high-low+1)/2
 		var at event.Position

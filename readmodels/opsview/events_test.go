@@ -40,7 +40,8 @@ func startDiary(t *testing.T) *diary {
 	return &diary{t: t, pool: pool, store: store}
 }
 
-var workspaces = [2]uuid.UUID{uuid.MustParse("aaaaaaaa-1111-4111-8111-111111111111"), uuid.MustParse("bbbbbbbb-1111-4111-8111-111111111111")}
+var workspaces = [2]uuid.UUID{uuid.MustParse("aaaaaaaa-1111-4111-8111-111111111111"),
+	uuid.MustParse("bbbbbbbb-1111-4111-8111-111111111111")}
 
 // write appends an event and returns its position.
 func (d *diary) write(stream, kind, actor string) event.Position {
@@ -51,9 +52,11 @@ func (d *diary) write(stream, kind, actor string) event.Position {
 func (d *diary) writeIn(workspace uuid.UUID, stream, kind, actor string) event.Position {
 	d.t.Helper()
 	meta := fmt.Sprintf(`{"schema":1,"workspace":%q,"actor":%q,"occurred_at":"2025-03-01T00:00:00Z"}`, workspace, actor)
-	done, err := d.store.Append(d.t.Context(), eventstore.To(stream, eventstore.Any, event.Proposed{ID: uuid.New(), Type: kind, Data: []byte(`{}`), Meta: []byte(meta)}))
+	done, err := d.store.Append(d.t.Context(),
+		eventstore.To(stream, eventstore.Any, event.Proposed{ID: uuid.New(), Type: kind, Data: []byte(`{}`), Meta: []byte(meta)}))
 	require.NoError(d.t, err)
-	d.events = append(d.events, opsview.Event{Position: done.Position, Stream: stream, Type: kind, At: done.At, Meta: event.Meta{Actor: actor, Workspace: workspace}})
+	d.events = append(d.events, opsview.Event{Position: done.Position, Stream: stream, Type: kind, At: done.At,
+		Meta: event.Meta{Actor: actor, Workspace: workspace}})
 	return done.Position
 }
 
@@ -67,7 +70,8 @@ func positions(events []opsview.Event) (all []event.Position) {
 func TestContinuedSearchFindsEveryEventOnce(t *testing.T) {
 	t.Parallel()
 	d := startDiary(t)
-	streams, kinds, actors := []string{"bank-1", "bank-2", "bankrow-1", "user-a"}, []string{"Opened", "Renamed", "Closed"}, []string{"user:a", "user:b"}
+	streams, kinds, actors := []string{"bank-1", "bank-2", "bankrow-1", "user-a"}, []string{"Opened", "Renamed", "Closed"},
+		[]string{"user:a", "user:b"}
 	for i := range 120 {
 		d.writeIn(workspaces[i*3%2], streams[i*7%4], kinds[i*5%3], actors[i*11%2])
 	}
@@ -80,8 +84,10 @@ func TestContinuedSearchFindsEveryEventOnce(t *testing.T) {
 	}
 	rapid.Check(t, func(r *rapid.T) {
 		f := opsview.Filter{
-			Stream: rapid.SampledFrom(append(streams, "", "", "bank-9")).Draw(r, "stream"), Category: rapid.SampledFrom([]string{"", "bank", "bankrow", "ban"}).Draw(r, "category"),
-			Type: rapid.SampledFrom(append(kinds, "", "", "Lost")).Draw(r, "type"), Actor: rapid.SampledFrom(append(actors, "", "", "user:c")).Draw(r, "actor"),
+			Stream:    rapid.SampledFrom(append(streams, "", "", "bank-9")).Draw(r, "stream"),
+			Category:  rapid.SampledFrom([]string{"", "bank", "bankrow", "ban"}).Draw(r, "category"),
+			Type:      rapid.SampledFrom(append(kinds, "", "", "Lost")).Draw(r, "type"),
+			Actor:     rapid.SampledFrom(append(actors, "", "", "user:c")).Draw(r, "actor"),
 			Workspace: rapid.SampledFrom([]*uuid.UUID{nil, &workspaces[0], &workspaces[1], new(uuid.New())}).Draw(r, "workspace"),
 			From:      moment(r, "from"), To: moment(r, "to"),
 			After: event.Position(rapid.IntRange(0, 130).Draw(r, "after")), Before: event.Position(rapid.IntRange(0, 130).Draw(r, "before")),
@@ -137,7 +143,8 @@ func TestSearchIsLimitedAndReportsHowFarItCame(t *testing.T) {
 	found, err := v.Search(t.Context(), opsview.Filter{Type: "Rare"}, 5)
 	require.NoError(t, err)
 	require.Empty(t, found.Events)
-	require.Equal(t, opsview.Found{Events: []opsview.Event{}, From: 31, To: 50, More: true}, opsview.Found{Events: []opsview.Event{}, From: found.From, To: found.To, More: found.More})
+	require.Equal(t, opsview.Found{Events: []opsview.Event{}, From: 31, To: 50, More: true},
+		opsview.Found{Events: []opsview.Event{}, From: found.From, To: found.To, More: found.More})
 	for looks := 1; found.More; looks++ {
 		require.Less(t, looks, 4)
 		found, err = v.Search(t.Context(), opsview.Filter{Type: "Rare", Before: found.From}, 5)
@@ -187,7 +194,9 @@ func TestEventHasItsNeighbours(t *testing.T) {
 func TestEventWithForeignMetadataIsShown(t *testing.T) {
 	t.Parallel()
 	d := startDiary(t)
-	_, err := d.store.Append(t.Context(), eventstore.To("orders-1", eventstore.NoStream, event.Proposed{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`[]`), Meta: []byte(`["theirs"]`)}))
+	_, err := d.store.Append(t.Context(),
+		eventstore.To("orders-1", eventstore.NoStream,
+			event.Proposed{ID: uuid.New(), Type: "OrderPlaced", Data: []byte(`[]`), Meta: []byte(`["theirs"]`)}))
 	require.NoError(t, err)
 	found, err := (&opsview.Events{DB: d.pool}).Search(t.Context(), opsview.Filter{}, 5)
 	require.NoError(t, err)

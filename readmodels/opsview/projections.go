@@ -198,7 +198,8 @@ func scanProjection(row pgx.CollectableRow) (p Projection, err error) {
 	)
 	if err := row.Scan(
 		&p.Name, &p.Version, &p.Head, &p.Generation, &p.Position, &p.Rate, &paused, &p.LastError, &p.LagSeconds, &p.Skipped,
-		&build.generation, &build.phase, &build.done, &build.total, &build.rate, &build.paused, &build.throttle, &build.err, &build.differences, &build.filledFor, &build.thenEach,
+		&build.generation, &build.phase, &build.done, &build.total, &build.rate, &build.paused, &build.throttle, &build.err, &build.differences,
+		&build.filledFor, &build.thenEach,
 		&kept.generation, &kept.position, &kept.until,
 	); err != nil {
 		return p, err
@@ -241,8 +242,8 @@ const (
 	differs   = "differs" // waits for an operator
 )
 
-// estimate computes derived fields from the seconds since the fill ended and the last build's seconds per event after its fill. Without such a
-// build, the phases after the fill count as long as the fill.
+// estimate computes derived fields from the seconds since the fill ended and the last build's seconds per event after its fill. Without
+// such a build, the phases after the fill count as long as the fill.
 func (b *Build) estimate(filledFor, thenEach *float64) {
 	left := float64(b.Total) - float64(b.Done)
 	switch {

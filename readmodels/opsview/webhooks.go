@@ -34,7 +34,8 @@ type WebhookSelection struct {
 	PageSize          int
 }
 
-var webhookColumns = fmt.Sprintf(`select id, endpoint, received_at, verdict, effect, case when verdict <> 'ignored' then left(error, %d) end,
+var webhookColumns = fmt.Sprintf(`select id, endpoint, received_at, verdict, effect, case when verdict <> 'ignored' then left(error,
+	%d) end,
 	case when verdict = 'ignored' then error end, settled_at, body is not null from inbox.call`, maxError)
 
 // Webhooks returns a page of the calls of providers, newest first, and the number of calls on all pages.

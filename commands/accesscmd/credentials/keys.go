@@ -73,7 +73,8 @@ func (k *Keys) first(ctx context.Context) error {
 // add makes a key if wanted says so; all nodes agree on the result.
 func (k *Keys) add(ctx context.Context, wanted func(tx pgx.Tx) (bool, error)) error {
 	kid := uuid.New()
-	// The vault comes before the row, so that a node that sees the row can read the key. An unwanted key stays in the vault, and opens nothing.
+	// The vault comes before the row, so that a node that sees the row can read the key. An unwanted key stays in the vault, and opens
+	// nothing.
 	if _, err := k.vault.Named(ctx, keyName(kid), keySize); err != nil {
 		return err
 	}

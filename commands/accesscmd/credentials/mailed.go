@@ -75,7 +75,8 @@ type Mailed struct {
 
 // Mailing identifies the mail that a token is issued for.
 type Mailing struct {
-	Subject   uuid.UUID // the user, or a change of their address; for an invitation its own id, since the invited person need not be a user yet
+	// the user, or a change of their address; for an invitation its own id, since the invited person need not be a user yet
+	Subject   uuid.UUID
 	Recipient uuid.UUID // the address, as an id
 	Number    int64     // of the job that mails it: later jobs have greater numbers
 }
@@ -133,21 +134,24 @@ func (m *Mailed) issue(ctx context.Context, tx pgx.Tx, kind Kind, of Mailing, ha
 	if err != nil {
 		return err
 	}
-	rows, _ := tx.Query(ctx, `select number, spent, issued_at from account.mailed_token where subject_id = $1 and kind = $2 for update`, of.Subject, kind.name)
+	rows, _ := tx.Query(ctx, `select number, spent, issued_at from account.mailed_token where subject_id = $1 and kind = $2 for update`,
+		of.Subject, kind.name)
 	before, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[former])
 	known := err == nil
 	switch {
 	case err != nil && !errors.Is(err, pgx.ErrNoRows):
 		return err
 	case known && before.Number == of.Number && !before.Spent:
-		_, err = tx.Exec(ctx, `update account.mailed_token set expires_at = $3 where subject_id = $1 and kind = $2`, of.Subject, kind.name, now.Add(kind.lifetime))
+		_, err = tx.Exec(ctx, `update account.mailed_token set expires_at = $3 where subject_id = $1 and kind = $2`, of.Subject, kind.name,
+			now.Add(kind.lifetime))
 		return err
 	case known && (before.Number >= of.Number || !before.Spent && now.Sub(before.IssuedAt) < pause):
 		return ErrMailed
 	case mails >= maxMails:
 		return ErrTooMany
 	}
-	if _, err := tx.Exec(ctx, `update account.mailing set mails = mails + 1 where recipient_id = $1 and kind = $2`, of.Recipient, kind.name); err != nil {
+	if _, err := tx.Exec(ctx, `update account.mailing set mails = mails + 1 where recipient_id = $1 and kind = $2`, of.Recipient,
+		kind.name); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `
@@ -179,7 +183,8 @@ func (m *Mailed) Use(ctx context.Context, kind Kind, token string, do func(ctx c
 	using, cancel := context.WithTimeout(ctx, useTime)
 	defer cancel()
 	done := do(using, subject)
-	sql, args := `update account.mailed_token set spent = true, expires_at = $2, claim = null, claimed_until = null where claim = $1`, []any{claim, m.now().Add(keptSpent)}
+	sql, args := `update account.mailed_token set spent = true, expires_at = $2, claim = null, claimed_until = null where claim = $1`,
+		[]any{claim, m.now().Add(keptSpent)}
 	if done != nil {
 		sql, args = `update account.mailed_token set claim = null, claimed_until = null where claim = $1`, args[:1]
 	}

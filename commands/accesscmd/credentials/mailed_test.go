@@ -131,11 +131,12 @@ func TestTokenIssuedDuringAUseStaysValid(t *testing.T) {
 	n, c := single(t)
 	user := uuid.New()
 	var newer string
-	require.NoError(t, n.Mailed.Use(t.Context(), credentials.Reset, issue(t, n, credentials.Reset, user), func(context.Context, uuid.UUID) error {
-		c.pass(2 * time.Minute)
-		newer = issue(t, n, credentials.Reset, user)
-		return nil
-	}))
+	require.NoError(t, n.Mailed.Use(t.Context(), credentials.Reset, issue(t, n, credentials.Reset, user),
+		func(context.Context, uuid.UUID) error {
+			c.pass(2 * time.Minute)
+			newer = issue(t, n, credentials.Reset, user)
+			return nil
+		}))
 	_, err := use(t.Context(), n, credentials.Reset, newer)
 	require.NoError(t, err)
 }

@@ -240,7 +240,8 @@ func (s *Sessions) Authenticate(ctx context.Context, token string) (Bearer, erro
 	return Bearer{User: c.User, Session: c.Session}, nil
 }
 
-// Access makes a further access token of a session that goes on, for who has shown otherwise whose it is, such as a page by its sealed cookie.
+// Access makes a further access token of a session that goes on, for who has shown otherwise whose it is, such as a page by its sealed
+// cookie.
 func (s *Sessions) Access(ctx context.Context, of Bearer) (string, error) {
 	key, err := s.signer.keys.signing(ctx)
 	if err != nil {

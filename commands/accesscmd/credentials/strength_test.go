@@ -41,7 +41,8 @@ func TestStrongPasswordsAreAccepted(t *testing.T) {
 	t.Parallel()
 	n, _ := single(t)
 	for _, password := range []string{
-		"k7#mQ2zp", "seven brass hooks", "सात पीतल हुक", "abcdefgi", "1234568z", "qwertyuo1", "aaaaaaab", strings.Repeat("k7#mQ2zp", 16), "  k7#mQ  ",
+		"k7#mQ2zp", "seven brass hooks", "सात पीतल हुक", "abcdefgi", "1234568z", "qwertyuo1", "aaaaaaab", strings.Repeat("k7#mQ2zp", 16),
+		"  k7#mQ  ",
 		"grao9rao!", // a name of three letters occurs by chance
 	} {
 		require.NoError(t, n.Passwords.Check("password", password, asha), "%q", password)
@@ -57,7 +58,8 @@ func TestMinimumIsASetting(t *testing.T) {
 	s := quick()
 	s.MinPassword = 15
 	n := open(t, database(t), newClock(), s)
-	require.EqualError(t, n.Passwords.Check("password", "14 characters!", asha), "Validation error; password: at least 15 characters are needed")
+	require.EqualError(t, n.Passwords.Check("password", "14 characters!", asha),
+		"Validation error; password: at least 15 characters are needed")
 	require.NoError(t, n.Passwords.Check("password", "15 characters!!", asha))
 }
 
@@ -86,7 +88,8 @@ func TestPasswordsAroundANameAreRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[A-Za-z]{4,20}`).Draw(t, "name")
 		around := rapid.StringMatching(`[!-~]{4,20}`)
-		password := around.Draw(t, "before") + rapid.SampledFrom([]string{name, strings.ToUpper(name), strings.ToLower(name)}).Draw(t, "as") + around.Draw(t, "after")
+		password := around.Draw(t, "before") + rapid.SampledFrom([]string{name, strings.ToUpper(name), strings.ToLower(name)}).Draw(t,
+			"as") + around.Draw(t, "after")
 		require.Error(t, n.Passwords.Check("password", password, credentials.Person{Names: []string{name}}))
 		require.Error(t, n.Passwords.Check("password", password, credentials.Person{Email: name + "@example.org"}))
 	})

@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// These are the lifetimes of tokens and sessions (SPEC, authentication; G2 and 8.6 of the contract), that of an access token by default. A refresh token
-// expires after its issue, and a session after its sign-in, no matter how often it is refreshed.
+// These are the lifetimes of tokens and sessions (SPEC, authentication; G2 and 8.6 of the contract), that of an access token by default. A
+// refresh token expires after its issue, and a session after its sign-in, no matter how often it is refreshed.
 const (
 	accessLifetime  = time.Hour
 	RefreshLifetime = 7 * 24 * time.Hour

@@ -47,11 +47,13 @@ var (
 	because = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["reason"],"properties":{"reason":{"type":"string"}}}`)
 )
 
-var enquired = json.RawMessage(`{"type":"object","additionalProperties":false,"required":["name","email","phone","message"],"properties":{` +
-	`"name":{"type":"string"},"email":{"type":"string"},"phone":{"type":"string"},"message":{"type":"string"}}}`)
+var enquired = json.RawMessage(
+	`{"type":"object","additionalProperties":false,"required":["name","email","phone","message"],"properties":{` +
+		`"name":{"type":"string"},"email":{"type":"string"},"phone":{"type":"string"},"message":{"type":"string"}}}`)
 
 var parameters = map[int64]json.RawMessage{
-	bot.KnowledgeSearch: queried, bot.CatalogSearch: queried, bot.OrderStatus: unasked, bot.CreateEnquiry: enquired, bot.HandoffToHuman: because, bot.CurrentDatetime: unasked,
+	bot.KnowledgeSearch: queried, bot.CatalogSearch: queried, bot.OrderStatus: unasked, bot.CreateEnquiry: enquired,
+	bot.HandoffToHuman: because, bot.CurrentDatetime: unasked,
 }
 
 // tools returns what the model may ask for: the attached tools of the registry within the caller's rights, and the active webhooks.
@@ -105,7 +107,8 @@ func shortened(text string, most int) string {
 
 // functionName returns the name of a webhook for a model: wh_<id>_<its name in ASCII>.
 func functionName(id int64, name string) string {
-	words := strings.FieldsFunc(wording.Romanised(name), func(c rune) bool { return c >= utf8.RuneSelf || !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	words := strings.FieldsFunc(wording.Romanised(name),
+		func(c rune) bool { return c >= utf8.RuneSelf || !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 	return strings.TrimRight(shortened("wh_"+strconv.FormatInt(id, 10)+"_"+strings.ToLower(strings.Join(words, "_")), maxName), "_")
 }
 
@@ -127,7 +130,8 @@ func (h hook) schema() json.RawMessage {
 		}
 		properties[p.Name], required = property, append(required, p.Name)
 	}
-	text, _ := json.Marshal(map[string]any{"type": "object", "additionalProperties": false, "required": required, "properties": properties}) //nolint:errchkjson // texts
+	//nolint:errchkjson // texts
+	text, _ := json.Marshal(map[string]any{"type": "object", "additionalProperties": false, "required": required, "properties": properties})
 	return text
 }
 
@@ -259,12 +263,14 @@ func (t *talk) enquire(ctx context.Context, arguments map[string]any) (any, erro
 		return "the enquiry was sent", nil
 	}
 	if t.enquired {
-		return map[string]string{"error": "this enquiry was not sent: the answer has sent one already. Another one wants another message of the customer"}, nil
+		return map[string]string{"error": "this enquiry was not sent: the answer has sent one already. Another one wants another message of " +
+			"the customer"}, nil
 	}
 	req := t.by()
 	req.Key, req.Operation = t.Answer, "bot-enquiry" // an answer sends one, however often it is attempted
 	_, err := marketplacecmd.SendEnquiry(ctx, t.Commands, req, enquiry.Send{
-		To: t.company, Name: given["name"], Email: given["email"], Phone: patch.Set(given["phone"]), Message: patch.Set(given["message"]), Source: patch.Set("bot"),
+		To: t.company, Name: given["name"], Email: given["email"], Phone: patch.Set(given["phone"]), Message: patch.Set(given["message"]),
+		Source: patch.Set("bot"),
 	})
 	if refused, ok := errors.AsType[*fault.Error](err); ok && refused.Kind != fault.Unavailable {
 		return map[string]any{"error": refused.Detail, "fields": refused.Fields}, nil

@@ -13,8 +13,8 @@ import (
 	"bahi/domain/messaging/botanswer"
 )
 
-// Try returns what a bot of the request's workspace would answer to a text. Nothing is sent, and what acts on others is only simulated; calls: webhooks are called
-// nevertheless. What the model counted is noted, since it costs.
+// Try returns what a bot of the request's workspace would answer to a text. Nothing is sent, and what acts on others is only simulated;
+// calls: webhooks are called nevertheless. What the model counted is noted, since it costs.
 func (e *Engine) Try(ctx context.Context, req commands.Request, of int64, text string, calls bool) (r Result, err error) {
 	if text = strings.TrimSpace(text); text == "" {
 		return r, fault.Fields(fault.Field{Field: "text", Message: "must not be empty"})

@@ -44,7 +44,8 @@ func TestACallOfAWebhookIsBoundedAndMadeOnce(t *testing.T) {
 	require.LessOrEqual(t, len(said), 8<<10)
 	require.Equal(t, strings.Repeat("ગ", (8<<10)/3), said, "it is cut at a letter")
 
-	_, _, failure = sends(t, 50*time.Millisecond, http.DefaultClient, serve(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	_, _, failure = sends(t, 50*time.Millisecond, http.DefaultClient,
+		serve(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	require.Equal(t, "no answer in time", failure)
 	_, _, failure = sends(t, 50*time.Millisecond, http.DefaultClient, serve(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "a")
@@ -92,12 +93,15 @@ func TestACallIsMadeOnceAlsoAfterAnotherOne(t *testing.T) {
 func TestArgumentsOfACallAreTyped(t *testing.T) {
 	t.Parallel()
 	h := hook{id: 7, State: botwebhook.State{Call: botwebhook.Call{Name: "Stock", Parameters: []botwebhook.Parameter{
-		{Name: "sku", DataType: botwebhook.String, Place: botwebhook.InPath, Source: botwebhook.ByAI}, {Name: "count", DataType: botwebhook.Number, Source: botwebhook.ByAI},
+		{Name: "sku", DataType: botwebhook.String, Place: botwebhook.InPath, Source: botwebhook.ByAI},
+		{Name: "count", DataType: botwebhook.Number, Source: botwebhook.ByAI},
 		{Name: "day", DataType: botwebhook.Date, Source: botwebhook.ByAI}, {Name: "at", DataType: botwebhook.Datetime, Source: botwebhook.ByAI},
 		{Name: "till", DataType: botwebhook.String, Source: botwebhook.Fixed},
 	}}}}
-	require.JSONEq(t, `{"type":"object","additionalProperties":false,"required":["sku","count","day","at"],"properties":{"sku":{"type":"string"},"count":{"type":"number"},
-		"day":{"type":"string","format":"date"},"at":{"type":"string","format":"date-time"}}}`, string(h.schema()), "the model does not see what is fixed")
+	require.JSONEq(t, `{"type":"object","additionalProperties":false,"required":["sku","count","day","at"],`+
+		`"properties":{"sku":{"type":"string"},"count":{"type":"number"},
+		"day":{"type":"string","format":"date"},"at":{"type":"string","format":"date-time"}}}`, string(h.schema()),
+		"the model does not see what is fixed")
 	good := func() map[string]any {
 		return map[string]any{"sku": "a", "count": "2.50", "day": "2026-11-23", "at": "2026-11-23T10:00:00Z", "till": "mine", "more": 1}
 	}

@@ -13,8 +13,8 @@ const (
 	overlap  = 300
 )
 
-// Chunks cuts the pages of a text into parts of 2,000 to 3,000 characters at borders of paragraphs, or of sentences in a long paragraph. Each part but the
-// first repeats the last heading and the end of the one before. The last one may be shorter.
+// Chunks cuts the pages of a text into parts of 2,000 to 3,000 characters at borders of paragraphs, or of sentences in a long paragraph.
+// Each part but the first repeats the last heading and the end of the one before. The last one may be shorter.
 func Chunks(pages iter.Seq2[string, error]) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		var current strings.Builder

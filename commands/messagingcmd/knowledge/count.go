@@ -119,8 +119,8 @@ func stemsOf(ctx context.Context, db interface {
 	return stems, nil
 }
 
-// keys returns the keys of a chunk's words and of their stems in order, and the marks of how often it has each of them, and counts the chunk. It is called once
-// for each chunk.
+// keys returns the keys of a chunk's words and of their stems in order, and the marks of how often it has each of them, and counts the
+// chunk. It is called once for each chunk.
 func (c *counting) keys(chunk []occurrence) (keys []int64, marks []byte) {
 	there := c.there[:0]
 	has := func(id, times int32) {
@@ -191,7 +191,8 @@ func (c *counting) write(ctx context.Context, tx pgx.Tx, chunks int64) error {
 		return there
 	})
 	if err == nil {
-		words, counts, seeks := words[:len(c.words)], counts[:len(c.words)], make([]string, len(c.words)) // seeks as Postgres writes arrays: unnest takes no ragged ones
+		// seeks as Postgres writes arrays: unnest takes no ragged ones
+		words, counts, seeks := words[:len(c.words)], counts[:len(c.words)], make([]string, len(c.words))
 		for i, w := range c.words {
 			words[i], counts[i], seeks[i] = w.text, w.chunks, "{}"
 			if w.sought() {
@@ -199,7 +200,8 @@ func (c *counting) write(ctx context.Context, tx pgx.Tx, chunks int64) error {
 			}
 		}
 		_, err = tx.Exec(ctx, `insert into knowledge.term (bot_id, word, chunks, seeks)
-			select $1, word, chunks, seeks::bigint[] from unnest($2::text[], $3::bigint[], $4::text[]) w (word, chunks, seeks)`, c.bot, words, counts, seeks)
+			select $1, word, chunks, seeks::bigint[] from unnest($2::text[], $3::bigint[], $4::text[]) w (word, chunks, seeks)`, c.bot,
+			words, counts, seeks)
 	}
 	if err != nil {
 		return fmt.Errorf("count the words of bot %d: %w", c.bot, err)
@@ -216,8 +218,9 @@ type trigrams struct {
 	keys map[string]int64
 }
 
-// seekers returns the keys of some of a word's trigrams. Two words that are similar enough have one of them in common, since both leave out the last ones of one
-// order, fewer than they must share. The first trigrams of a word, which many words have, are the last ones of that order.
+// seekers returns the keys of some of a word's trigrams. Two words that are similar enough have one of them in common, since both leave out
+// the last ones of one order, fewer than they must share. The first trigrams of a word, which many words have, are the last ones of that
+// order.
 func (g trigrams) seekers(word string) []int64 {
 	type gram struct {
 		first int // 1: it is

@@ -63,8 +63,8 @@ const (
 	noText = "There is no text in it"
 )
 
-// Read makes chunks of a source, after it has fetched a page that is to be fetched. last: no further attempt follows an error. What is wrong with the source
-// itself is noted, and is no error.
+// Read makes chunks of a source, after it has fetched a page that is to be fetched. last: no further attempt follows an error. What is
+// wrong with the source itself is noted, and is no error.
 func (r *Indexer) Read(ctx context.Context, id string, last bool) error {
 	l, err := commands.Load(ctx, r.Commands.Fresh(), botsource.Kind, id)
 	if err != nil || l.State.Bot == 0 {
@@ -114,7 +114,8 @@ func (f failure) Error() string { return string(f) }
 // Temporary reports that another try would not help.
 func (failure) Temporary() bool { return false }
 
-func (r *Indexer) read(ctx context.Context, id string, number int64, workspace uuid.UUID, s botsource.State) (done botsource.Conclude, err error) {
+func (r *Indexer) read(ctx context.Context, id string, number int64, workspace uuid.UUID, s botsource.State) (done botsource.Conclude,
+	err error) {
 	key := messagingcmd.SourceKey(s.Bot, id)
 	var data []byte
 	if s.URL != "" && s.Status == botsource.Processing {
@@ -147,7 +148,8 @@ func (r *Indexer) read(ctx context.Context, id string, number int64, workspace u
 }
 
 // pages returns the text of a file of a name, or of a page, by its pages, and the title of a page.
-func (r *Indexer) pages(ctx context.Context, workspace uuid.UUID, data []byte, name string) (title string, pages iter.Seq2[string, error], err error) {
+func (r *Indexer) pages(ctx context.Context, workspace uuid.UUID, data []byte, name string) (title string, pages iter.Seq2[string, error],
+	err error) {
 	kind, err := botsource.MediaType(data)
 	switch {
 	case errors.Is(err, botsource.ErrNotText):

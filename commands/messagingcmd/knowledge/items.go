@@ -37,12 +37,13 @@ const (
 var (
 	markedHeading = regexp.MustCompile(`^(#{1,6})[ \t]+(.*?)[ \t#]*$`)
 	bullet        = regexp.MustCompile(`^(?:[-*•·▪◦‣–—]|\d{1,3}[.)]|\(?[A-Za-z][.)])[ \t]+\S`)
-	label         = regexp.MustCompile(`^[^:：=|\t]*?(?:[^\d:：=|\t](?:[:：]|[ \t]*[=|\t])|\.{3,}|…|[^ \t][ \t]+[-–—][ \t]|[^ \t][ \t]{2,}|\d[:：][ \t])`)
-	asks          = regexp.MustCompile(`[?？؟][ \t"”)\]*_]*$`)
-	digits        = regexp.MustCompile(`\pN`)
-	undated       = regexp.MustCompile(`(?:19|20)\d\d(?:-\d\d)?|\d\d ?(?i:k|kt|ct|carat|karat)\b`) // digits that a heading may have
-	ends          = regexp.MustCompile(`[.!?。！？।॥۔]`)
-	cell          = regexp.MustCompile(`(?:^|; )([^:;]{1,60}): `)
+	label         = regexp.MustCompile(`^[^:：=|\t]*?(?:[^\d:：=|\t](?:[:：]|[ \t]*[=|\t])|\.{3,}|…|[^ \t][ \t]+[-–—][ \t]|[^ \t][ \t]{2,` +
+		`}|\d[:：][ \t])`)
+	asks    = regexp.MustCompile(`[?？؟][ \t"”)\]*_]*$`)
+	digits  = regexp.MustCompile(`\pN`)
+	undated = regexp.MustCompile(`(?:19|20)\d\d(?:-\d\d)?|\d\d ?(?i:k|kt|ct|carat|karat)\b`) // digits that a heading may have
+	ends    = regexp.MustCompile(`[.!?。！？।॥۔]`)
+	cell    = regexp.MustCompile(`(?:^|; )([^:;]{1,60}): `)
 )
 
 // items returns what can be quoted of a passage.
@@ -70,7 +71,8 @@ func items(passage string) (all []item) {
 			h.mark(len(m[1]), m[2])
 		case asked(line) && i+1 < len(blocks) && !asked(blocks[i+1][0]) && markedHeading.FindString(blocks[i+1][0]) == "":
 			text := line + "\n\n" + strings.Join(blocks[i+1], "\n")
-			for i++; strings.HasSuffix(text, ":") && i+1 < len(blocks) && !asked(blocks[i+1][0]) && !heading(blocks[i+1][0]); i++ { // what it announces
+			// what it announces
+			for i++; strings.HasSuffix(text, ":") && i+1 < len(blocks) && !asked(blocks[i+1][0]) && !heading(blocks[i+1][0]); i++ {
 				text += "\n\n" + strings.Join(blocks[i+1], "\n")
 			}
 			h.inner = ""

@@ -11,20 +11,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// UsePgvector has the database compare vectors where its extension pgvector is there, or may be added. Nothing is stored in the extension's type, so a backup
-// needs no pgvector, and a database may get or lose it at any time between two starts.
+// UsePgvector has the database compare vectors where its extension pgvector is there, or may be added. Nothing is stored in the extension's
+// type, so a backup needs no pgvector, and a database may get or lose it at any time between two starts.
 func (s *Store) UsePgvector(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, s.Pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knowledge/pgvector', 0))`); err != nil { // of nodes that start together
+		// of nodes that start together
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knowledge/pgvector', 0))`); err != nil {
 			return err
 		}
 		var missing bool
-		err := tx.QueryRow(ctx, `select exists (select from pg_available_extensions where name = 'vector' and installed_version is null)`).Scan(&missing)
+		err := tx.QueryRow(ctx, `select exists (select from pg_available_extensions where name = 'vector' and installed_version is null)`).Scan(
+			&missing)
 		if err == nil && missing {
 			_, err = tx.Exec(ctx, `create extension vector`)
 		}
 		if err == nil {
-			err = tx.QueryRow(ctx, `select coalesce((select quote_ident(nspname) from pg_extension e join pg_namespace n on n.oid = e.extnamespace where extname = 'vector'), '')`).Scan(&s.pgvector)
+			err = tx.QueryRow(ctx, `select coalesce((select quote_ident(nspname) from pg_extension e join pg_namespace n on n.oid = e.extnamespace
+				where extname = 'vector'), '')`).Scan(&s.pgvector)
 		}
 		if err != nil {
 			return fmt.Errorf("look for pgvector: %w", err)
@@ -57,7 +60,8 @@ const maxNumbers = 16000
 func (s *Store) ordered(ctx context.Context, bot int64, vector []float32) ([]Passage, error) {
 	rows, _ := s.Pool.Query(ctx, strings.ReplaceAll(`
 		select source_id, nth from knowledge.chunk where bot_id = $1 and model = $2
-		order by case when cardinality(embedding) = cardinality($3::real[]) and (embedding::SCHEMA.vector operator(SCHEMA.<=>) $3::real[]::SCHEMA.vector) <> 'NaN'
+		order by case when cardinality(embedding) = cardinality($3::real[])
+			and (embedding::SCHEMA.vector operator(SCHEMA.<=>) $3::real[]::SCHEMA.vector) <> 'NaN'
 			then embedding::SCHEMA.vector operator(SCHEMA.<=>) $3::real[]::SCHEMA.vector else 2 end, source_id, nth
 		limit $4`, "SCHEMA", s.pgvector), bot, s.Model.Embeds(), vector, maxNear) // CollectRows returns the error
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (p Passage, err error) {
@@ -67,7 +71,8 @@ func (s *Store) ordered(ctx context.Context, bot int64, vector []float32) ([]Pas
 
 // scan compares here.
 func (s *Store) scan(ctx context.Context, bot int64, vector []float32) (nearest []Passage, err error) {
-	rows, err := s.Pool.Query(ctx, `select source_id, nth, embedding from knowledge.chunk where bot_id = $1 and model = $2`, bot, s.Model.Embeds())
+	rows, err := s.Pool.Query(ctx, `select source_id, nth, embedding from knowledge.chunk where bot_id = $1 and model = $2`, bot,
+		s.Model.Embeds())
 	if err != nil {
 		return nil, err
 	}

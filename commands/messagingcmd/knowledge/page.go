@@ -9,14 +9,17 @@ import (
 
 // beside are the elements of a page that are no part of its main text.
 var beside = map[atom.Atom]bool{
-	atom.Script: true, atom.Style: true, atom.Nav: true, atom.Form: true, atom.Noscript: true, atom.Template: true, atom.Svg: true, atom.Button: true,
+	atom.Script: true, atom.Style: true, atom.Nav: true, atom.Form: true, atom.Noscript: true, atom.Template: true, atom.Svg: true,
+	atom.Button: true,
 	atom.Select: true, atom.Iframe: true, atom.Footer: true, atom.Aside: true, atom.Head: true, atom.Object: true, atom.Textarea: true,
 }
 
 // inline are the elements that do not begin a paragraph.
 var inline = map[atom.Atom]bool{
-	atom.A: true, atom.B: true, atom.I: true, atom.Em: true, atom.Strong: true, atom.Span: true, atom.Small: true, atom.Sub: true, atom.Sup: true, atom.U: true,
-	atom.Code: true, atom.Abbr: true, atom.Mark: true, atom.Q: true, atom.Cite: true, atom.Font: true, atom.Label: true, atom.Time: true, atom.Wbr: true, atom.Bdi: true,
+	atom.A: true, atom.B: true, atom.I: true, atom.Em: true, atom.Strong: true, atom.Span: true, atom.Small: true, atom.Sub: true,
+	atom.Sup: true, atom.U: true,
+	atom.Code: true, atom.Abbr: true, atom.Mark: true, atom.Q: true, atom.Cite: true, atom.Font: true, atom.Label: true, atom.Time: true,
+	atom.Wbr: true, atom.Bdi: true,
 }
 
 // minMain is how long the text of main must be in bytes, or it is not what a page is about.
@@ -44,7 +47,8 @@ func Page(markup string) (title, text string) {
 }
 
 // headingSigns are the signs before headings.
-var headingSigns = map[atom.Atom]string{atom.H1: "# ", atom.H2: "## ", atom.H3: "### ", atom.H4: "#### ", atom.H5: "##### ", atom.H6: "###### "}
+var headingSigns = map[atom.Atom]string{atom.H1: "# ", atom.H2: "## ", atom.H3: "### ", atom.H4: "#### ", atom.H5: "##### ",
+	atom.H6: "###### "}
 
 // nested reports whether a table has another one, as those that only place things.
 func nested(table *html.Node) bool {

@@ -29,7 +29,8 @@ type Quoted struct {
 // answers that have more than
 // the least part of its words, by their rarity. Where several have as much, it quotes all. It returns nothing where no item has what the
 // question names.
-func (s *Store) Quote(ctx context.Context, bot int64, question string, passages, titles []string, least float64, most int) (q Quoted, err error) {
+func (s *Store) Quote(ctx context.Context, bot int64, question string, passages, titles []string, least float64, most int) (q Quoted,
+	err error) {
 	words, _, err := s.words(ctx, bot, question)
 	if err != nil || len(words) == 0 {
 		return q, err
@@ -145,7 +146,8 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 			h.score += weights[i] * fit
 			switch {
 			case fit > 0:
-			case attributes[stem(c.words[i].text)] && (digits.MatchString(h.text) || strings.Contains(h.text, "@")): // a value without its name, as in "Kada 300"
+			// a value without its name, as in "Kada 300"
+			case attributes[stem(c.words[i].text)] && (digits.MatchString(h.text) || strings.Contains(h.text, "@")):
 				of -= known * weights[i]
 			case named[i] && h.listed: // the question names another list
 				of += weights[i]
@@ -166,7 +168,8 @@ func (c *choice) best(items []item, least float64, joined bool) (best []held) {
 			best = append(best, h)
 		}
 	}
-	if loose := slices.DeleteFunc(slices.Clone(best), func(h held) bool { return h.listed }); top < 1-nearly && len(loose) > 1 { // nothing tells which
+	// nothing tells which
+	if loose := slices.DeleteFunc(slices.Clone(best), func(h held) bool { return h.listed }); top < 1-nearly && len(loose) > 1 {
 		return nil
 	}
 	if !joined || len(best) == 0 {
@@ -211,7 +214,8 @@ func (c *choice) beside(it item, word int) bool {
 
 // and reports whether a question names several things.
 func and(question string) bool {
-	for word := range strings.FieldsSeq(strings.NewReplacer(",", " , ", "&", " & ", "+", " + ", "/", " / ", "、", " , ", "،", " , ").Replace(strings.ToLower(question))) {
+	for word := range strings.FieldsSeq(strings.NewReplacer(",", " , ", "&", " & ", "+", " + ", "/", " / ", "、", " , ", "،",
+		" , ").Replace(strings.ToLower(question))) {
 		if joins[word] {
 			return true
 		}
@@ -221,7 +225,8 @@ func and(question string) bool {
 
 var joins = func() map[string]bool {
 	all := map[string]bool{}
-	for word := range strings.FieldsSeq(", & + / and or aur ya ane और या તથા અને કે व आणि किंवा ও এবং ਅਤੇ ਜਾਂ ଏବଂ மற்றும் అలాగే మరియు ಮತ್ತು കൂടാതെ اور یا") {
+	for word := range strings.FieldsSeq(", & + / and or aur ya ane और या તથા અને કે व आणि किंवा ও এবং ਅਤੇ ਜਾਂ ଏବଂ மற்றும் అలాగే మరియు ಮತ್ತು " +
+		"കൂടാതെ اور یا") {
 		all[word] = true
 	}
 	return all

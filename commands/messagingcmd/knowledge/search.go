@@ -79,7 +79,8 @@ func (s *Store) Search(ctx context.Context, bot int64, question string, most int
 		all = append(all, *p)
 	}
 	slices.SortFunc(all, func(a, b Passage) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Coverage, a.Coverage), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Nth, b.Nth))
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Coverage, a.Coverage), cmp.Compare(a.Source, b.Source),
+			cmp.Compare(a.Nth, b.Nth))
 	})
 	all = all[:min(len(all), most)]
 	return all, s.read(ctx, all)
@@ -101,23 +102,29 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 	if len(texts) == 0 {
 		return nil, 0, nil
 	}
-	// Without a stem, a word is one of English that means nothing. In the scripts whose words have no stems here, words that begin alike and are similar
-	// count too.
+	// Without a stem, a word is one of English that means nothing. In the scripts whose words have no stems here, words that begin alike and
+	// are similar count too.
 	rows, _ := s.Pool.Query(ctx, `
 		with asked as (
-			select n - 1 as n, word, head, case when word ~ '^[ -~]+$' then ts_lexize('english_stem', word) end as stem from unnest($2::text[], $3::text[]) with ordinality a (word, head, n)
+			select n - 1 as n, word, head, case when word ~ '^[ -~]+$' then ts_lexize('english_stem', word) end as stem from unnest($2::text[],
+				$3::text[]) with ordinality a (word, head, n)
 		)
 		select -1::bigint, '', chunks, 1::float8 from knowledge.term where bot_id = $1 and word = ''
 		union all select n, '', 0, 1 from asked where stem = '{}'
-		union all select a.n, t.word, t.chunks, 1 from asked a join knowledge.term t on t.bot_id = $1 and (t.word = a.word or t.word = any(a.stem))
+		union all select a.n, t.word, t.chunks, 1 from asked a join knowledge.term t on t.bot_id = $1 and (t.word = a.word
+			or t.word = any(a.stem))
 		union all
-		select a.n, t.word, t.chunks, 0 from asked a join knowledge.term t on t.bot_id = $1 and t.word between a.head and a.head || $4 and t.word <> a.word where a.stem is null
+		select a.n, t.word, t.chunks, 0 from asked a join knowledge.term t on t.bot_id = $1 and t.word between a.head and a.head || $4
+			and t.word <> a.word where a.stem is null
 		union all
-		select m.n, t.word, t.chunks, $5 from unnest($6::int[], $7::text[]) m (n, word) join knowledge.term t on t.bot_id = $1 and t.word = any(ts_lexize('english_stem', m.word) || m.word)
+		select m.n, t.word, t.chunks, $5 from unnest($6::int[], $7::text[]) m (n, word) join knowledge.term t on t.bot_id = $1
+			and t.word = any(ts_lexize('english_stem', m.word) || m.word)
 		where m.word ~ '^[ -~]+$'
 		union all
-		select m.n, t.word, t.chunks, $5 from unnest($6::int[], $7::text[]) m (n, word) join knowledge.term t on t.bot_id = $1 and t.word between m.word and m.word || $4
-		where m.word !~ '^[ -~]+$' and length(t.word) <= length(m.word) + $8`, bot, texts, heads, string(utf8.MaxRune), synonymFit, of, meant, maxEnding)
+		select m.n, t.word, t.chunks, $5 from unnest($6::int[], $7::text[]) m (n, word) join knowledge.term t on t.bot_id = $1
+			and t.word between m.word and m.word || $4
+		where m.word !~ '^[ -~]+$' and length(t.word) <= length(m.word) + $8`, bot, texts, heads, string(utf8.MaxRune), synonymFit,
+		of, meant, maxEnding)
 	known, err := collected(rows, words, &total)
 	if err != nil {
 		return nil, 0, err
@@ -135,7 +142,8 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 	}
 	if total > 0 && len(unknown) > 0 {
 		rows, _ := s.Pool.Query(ctx, `
-			select n, word, chunks, 0::float8 from (select n, array_agg(seek::bigint) as seeks from unnest($2::int[], $3::text[]) a (n, seek) group by n) a
+			select n, word, chunks, 0::float8 from (select n, array_agg(seek::bigint) as seeks from unnest($2::int[], $3::text[]) a (n, seek)
+				group by n) a
 			join knowledge.term t on t.bot_id + 0 = $1 and t.seeks && a.seeks`, bot, unknown, seeks)
 		if _, err := collected(rows, words, &total); err != nil {
 			return nil, 0, err
@@ -149,8 +157,8 @@ func (s *Store) words(ctx context.Context, bot int64, question string) (words []
 	return words, total, nil
 }
 
-// collected adds the terms that are in rows to the words that they may stand for, and reports which words have any but synonyms. Of the terms that are to be
-// compared, whose fit is 0, those count that are similar, the best ones.
+// collected adds the terms that are in rows to the words that they may stand for, and reports which words have any but synonyms. Of the
+// terms that are to be compared, whose fit is 0, those count that are similar, the best ones.
 func collected(rows pgx.Rows, words []word, total *int64) (known []bool, err error) {
 	type like struct {
 		term   string
@@ -219,7 +227,8 @@ func head(word string) string {
 	return string(runes[:max(min(minKnown, len(runes)), len(runes)-maxEnding)])
 }
 
-// covering returns the chunks that have most of the words by weight, the best first. Of those that have as much, the first is who has the words most often.
+// covering returns the chunks that have most of the words by weight, the best first. Of those that have as much, the first is who has the
+// words most often.
 func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passage, error) {
 	byRarity := slices.DeleteFunc(slices.Clone(words), func(w word) bool { return len(w.terms) == 0 })
 	slices.SortStableFunc(byRarity, func(a, b word) int { return cmp.Compare(a.chunks, b.chunks) })
@@ -236,15 +245,16 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 			keys[i] = append(keys[i], key(bot, term))
 		}
 	}
-	// To read the index is most of the work, so that the steps end when there are enough chunks. A key that two words of two bots had in common shows nobody
-	// another bot's chunk; the sum keeps the index of bots out.
+	// To read the index is most of the work, so that the steps end when there are enough chunks. A key that two words of two bots had in
+	// common shows nobody another bot's chunk; the sum keeps the index of bots out.
 	rows, err := s.Pool.Query(ctx, `
 		select c.source_id, c.nth, c.marks from (
 			select distinct source_id, nth from (
 				select c.source_id, c.nth from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[]) l (a, b, c, d, e, f)
 				cross join lateral (
 					select source_id, nth from knowledge.chunk where bot_id + 0 = $1
-					and keys && l.a::bigint[] and keys && l.b::bigint[] and keys && l.c::bigint[] and keys && l.d::bigint[] and keys && l.e::bigint[] and keys && l.f::bigint[] limit $8
+					and keys && l.a::bigint[] and keys && l.b::bigint[] and keys && l.c::bigint[] and keys && l.d::bigint[] and keys && l.e::bigint[]
+						and keys && l.f::bigint[] limit $8
 				) c limit $8
 			) c
 		) found join knowledge.chunk c using (source_id, nth)`, append(append([]any{bot}, ladder(keys, byRarity)...), maxCovered)...)
@@ -277,7 +287,8 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 		return nil, fmt.Errorf("search the chunks of bot %d: %w", bot, err)
 	}
 	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.Coverage, a.Coverage), cmp.Compare(b.times, a.times), cmp.Compare(a.Source, b.Source), cmp.Compare(a.Nth, b.Nth))
+		return cmp.Or(cmp.Compare(b.Coverage, a.Coverage), cmp.Compare(b.times, a.times), cmp.Compare(a.Source, b.Source),
+			cmp.Compare(a.Nth, b.Nth))
 	})
 	found := make([]Passage, len(all))
 	for i, c := range all {
@@ -286,8 +297,8 @@ func (s *Store) covering(ctx context.Context, bot int64, words []word) ([]Passag
 	return found, nil
 }
 
-// ladder returns what chunks are to have, step by step: first one of the keys of each of several words, then not of the most frequent of them, and so on to one
-// key of each word alone. Where few chunks have any of the words, it is one step. A step is an element of each list.
+// ladder returns what chunks are to have, step by step: first one of the keys of each of several words, then not of the most frequent of
+// them, and so on to one key of each word alone. Where few chunks have any of the words, it is one step. A step is an element of each list.
 func ladder(keys [][]int64, byRarity []word) []any {
 	var steps [maxTogether][]string
 	step := func(all ...[]int64) {
@@ -335,7 +346,8 @@ func (s *Store) read(ctx context.Context, passages []Passage) error {
 		sources[i], nths[i] = p.Source, p.Nth
 	}
 	rows, err := s.Pool.Query(ctx, `
-		select a.n, c.text from unnest($1::bigint[], $2::int[]) with ordinality a (source_id, nth, n) join knowledge.chunk c using (source_id, nth)`, sources, nths)
+		select a.n, c.text from unnest($1::bigint[], $2::int[]) with ordinality a (source_id, nth, n) join knowledge.chunk c using (source_id,
+			nth)`, sources, nths)
 	if err != nil {
 		return fmt.Errorf("read passages: %w", err)
 	}

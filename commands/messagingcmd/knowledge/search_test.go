@@ -123,7 +123,8 @@ func TestWhatNobodyWroteIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})
 	jeweller(t, s)
-	for _, question := range []string{"Who won the cricket match yesterday?", "Write a poem about elephants", "send me all contacts", "भारत का प्रधानमंत्री कौन है?", "આજે વરસાદ પડશે?", "???", "' & | ! ( ) :* <->", ""} {
+	for _, question := range []string{"Who won the cricket match yesterday?", "Write a poem about elephants", "send me all contacts",
+		"भारत का प्रधानमंत्री कौन है?", "આજે વરસાદ પડશે?", "???", "' & | ! ( ) :* <->", ""} {
 		passages, err := s.Search(t.Context(), 1, question, 6)
 		require.NoError(t, err, question)
 		for _, p := range passages {
@@ -167,7 +168,8 @@ func TestASearchReadsTheChunksOfItsBotOnly(t *testing.T) {
 	}
 	require.NoError(t, s.Index(t.Context()))
 	var waiting int64
-	require.NoError(t, s.Pool.QueryRow(t.Context(), `select gin_clean_pending_list('knowledge.chunk_of_bot_idx') + gin_clean_pending_list('knowledge.term_of_bot_idx')`).Scan(&waiting))
+	require.NoError(t, s.Pool.QueryRow(t.Context(), `select gin_clean_pending_list('knowledge.chunk_of_bot_idx') + `+
+		`gin_clean_pending_list('knowledge.term_of_bot_idx')`).Scan(&waiting))
 	require.Zero(t, waiting, "each search would read what is not indexed")
 }
 
@@ -176,7 +178,8 @@ func TestWhatIsForgottenLeavesNoTrace(t *testing.T) {
 	s := store(t, model{})
 	rows := func() string {
 		var text string
-		require.NoError(t, s.Pool.QueryRow(t.Context(), `select (select count(*) from knowledge.chunk) || ' ' || coalesce((select string_agg(word || '=' || chunks, ' ' order by word) from knowledge.term), '')`).Scan(&text))
+		require.NoError(t, s.Pool.QueryRow(t.Context(), `select (select count(*) from knowledge.chunk) || ' ' || coalesce((select `+
+			`string_agg(word || '=' || chunks, ' ' order by word) from knowledge.term), '')`).Scan(&text))
 		return text
 	}
 	put(t, s, 1, 1, "", "gold rate", "gold")
@@ -217,9 +220,11 @@ func TestASourceThatEndsInAnErrorChangesNothing(t *testing.T) {
 func TestAStemThatIsWrittenLaterIsStemmedToo(t *testing.T) {
 	t.Parallel()
 	s := store(t, model{})
-	put(t, s, 1, 1, "", append(slices.Repeat([]string{"relational"}, 40), "relate", "relat")...) // of three words one stem, which is written last
+	// of three words one stem, which is written last
+	put(t, s, 1, 1, "", append(slices.Repeat([]string{"relational"}, 40), "relate", "relat")...)
 	var text string
-	require.NoError(t, s.Pool.QueryRow(t.Context(), `select string_agg(word || '=' || chunks, ' ' order by word) from knowledge.term`).Scan(&text))
+	require.NoError(t, s.Pool.QueryRow(t.Context(),
+		`select string_agg(word || '=' || chunks, ' ' order by word) from knowledge.term`).Scan(&text))
 	require.Equal(t, "=42 relat=42 relate=1 relational=40", text)
 }
 

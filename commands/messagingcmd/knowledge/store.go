@@ -1,7 +1,8 @@
 // Package knowledge makes searchable chunks of what bots know from, and finds the passages that belong to a question.
 //
-// Chunks and vectors are outside the projections: a rebuild neither fetches nor embeds. They are made by jobs from bytes in the blob store, and can be made
-// once more. Full text is Postgres's; the words are cut in Go, so that the letters of India are letters in every locale (CONTRACT.md B1).
+// Chunks and vectors are outside the projections: a rebuild neither fetches nor embeds. They are made by jobs from bytes in the blob store,
+// and can be made once more. Full text is Postgres's; the words are cut in Go, so that the letters of India are letters in every locale
+// (CONTRACT.md B1).
 package knowledge
 
 import (
@@ -39,8 +40,8 @@ const (
 	maxWord     = 60 // bytes of a word that is searched
 )
 
-// Put replaces the chunks of a source, and returns how many there are. It writes the first ones while the last ones are still read, and nothing where their error
-// is not nil or there is none. The title is searched with each of them. [Store.Index] is to follow.
+// Put replaces the chunks of a source, and returns how many there are. It writes the first ones while the last ones are still read, and
+// nothing where their error is not nil or there is none. The title is searched with each of them. [Store.Index] is to follow.
 func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks iter.Seq2[string, error]) (count int64, err error) {
 	model := s.Model.Embeds()
 	var vectors [][]float32
@@ -106,7 +107,8 @@ func (s *Store) Put(ctx context.Context, bot, source int64, title string, chunks
 }
 
 // embed returns the chunks with their vectors.
-func (s *Store) embed(ctx context.Context, chunks iter.Seq2[string, error]) (again iter.Seq2[string, error], vectors [][]float32, err error) {
+func (s *Store) embed(ctx context.Context, chunks iter.Seq2[string, error]) (again iter.Seq2[string, error], vectors [][]float32,
+	err error) {
 	var texts []string
 	for text, err := range chunks {
 		if err != nil {
@@ -147,7 +149,8 @@ func (s *Store) change(ctx context.Context, bot int64, do func(pgx.Tx) error) er
 
 // Index indexes together what was written. Until then it is found, but each search reads all of it.
 func (s *Store) Index(ctx context.Context) error {
-	if _, err := s.Pool.Exec(ctx, `select gin_clean_pending_list('knowledge.chunk_of_bot_idx'), gin_clean_pending_list('knowledge.term_of_bot_idx')`); err != nil {
+	if _, err := s.Pool.Exec(ctx, `select gin_clean_pending_list('knowledge.chunk_of_bot_idx'),
+		gin_clean_pending_list('knowledge.term_of_bot_idx')`); err != nil {
 		return fmt.Errorf("index what bots know: %w", err)
 	}
 	return nil
@@ -197,7 +200,8 @@ func drop(ctx context.Context, tx pgx.Tx, bot int64, which string, id int64) err
 			select key, count(*) as chunks from gone, unnest(gone.keys) key group by key
 			union all select knowledge.key($2, ''), count(*) from gone having count(*) > 0
 		)
-		update knowledge.term set chunks = term.chunks - less.chunks from less where term.bot_id = $2 and knowledge.key(term.bot_id, term.word) = less.key`, id, bot)
+		update knowledge.term set chunks = term.chunks - less.chunks from less where term.bot_id = $2 and knowledge.key(term.bot_id, `+
+		`term.word) = less.key`, id, bot)
 	if err == nil && gone.RowsAffected() > 0 {
 		_, err = tx.Exec(ctx, `delete from knowledge.term where bot_id = $1 and chunks <= 0`, bot)
 	}

@@ -21,14 +21,18 @@ const statement = ` Date             No. Details                                
 func TestRowsKeepTheNamesOfTheirColumns(t *testing.T) {
 	t.Parallel()
 	for page, want := range map[string]string{
-		"Prices\n\n  Item      Making charge    Delivery\n  Payal     Rs 120           3 days\n\n  Kada                       5 days\n":                        "Prices\n\nItem: Payal; Making charge: Rs 120; Delivery: 3 days\nItem: Kada; Delivery: 5 days\n",
-		"Date          Description        In          Out     Balance\n01-10-2026    Rent of the                 12,000      38,000\n              workshop\n": "Date: 01-10-2026; Description: Rent of the workshop; Out: 12,000; Balance: 38,000\n",
+		"Prices\n\n  Item      Making charge    Delivery\n  Payal     Rs 120           3 days\n\n  Kada                       5 days\n": "Prices\n\nItem: Payal; Making charge: Rs 120; Delivery: 3 days\nItem: Kada; Delivery: 5 days\n",
+		"Date          Description        In          Out     Balance\n01-10-2026    Rent of the                 12,000      38,000\n          " +
+			"    workshop\n": "Date: 01-10-2026; Description: Rent of the workshop; Out: 12,000; Balance: 38,000\n",
 		"Monday      11 to 8\nSunday      closed\n":      "Monday: 11 to 8\nSunday: closed\n",
 		"वस्तु      मजूरी\nपायल      120\nकड़ा      300": "वस्तु: पायल; मजूरी: 120\nवस्तु: कड़ा; मजूरी: 300",
 		statement: "Details: Opening balance; Balance Cash ₹: 1,25,000.50\n" +
-			"Date: 01 Apr 2025; No.: 101; Details: Rent for the workshop, paid by cheque 4711; OUT (naame) Cash ₹: 1,000.00; Balance Cash ₹: 1,24,000.50\n" +
-			"Date: 16 May 2025; No.: 102; Details: Received from Ramesh Soni against bill 89; IN (jama) Cash ₹: 1,137.25; Balance Cash ₹: 1,25,137.75\n" +
-			"Date: 01 Jul 2025; No.: 103; Details: Received from Ramesh Soni against bill 90; IN (jama) Cash ₹: 1,274.50; Balance Cash ₹: 1,26,412.25\n" +
+			"Date: 01 Apr 2025; No.: 101; Details: Rent for the workshop, paid by cheque 4711; OUT (naame) Cash ₹: 1,000.00; Balance Cash ₹: 1," +
+			"24,000.50\n" +
+			"Date: 16 May 2025; No.: 102; Details: Received from Ramesh Soni against bill 89; IN (jama) Cash ₹: 1,137.25; Balance Cash ₹: 1,25," +
+			"137.75\n" +
+			"Date: 01 Jul 2025; No.: 103; Details: Received from Ramesh Soni against bill 90; IN (jama) Cash ₹: 1,274.50; Balance Cash ₹: 1,26," +
+			"412.25\n" +
 			"Details: Total; IN (jama) Cash ₹: 7,607.75; OUT (naame) Cash ₹: 4,235.25\n" +
 			"Details: Closing balance; Balance Cash ₹: 1,28,373.00\n",
 		"No table.\nWords only.": "No table.\nWords only.",

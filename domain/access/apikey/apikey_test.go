@@ -18,9 +18,11 @@ func TestAKeyTellsWhoMadeIt(t *testing.T) {
 	t.Parallel()
 	home, asha := uuid.New(), uuid.New()
 	by := actor.Actor{Type: "user", ID: asha.String(), Permissions: actor.Permissions{Ledger: actor.Write}}
-	create := apikey.Create{By: by, User: asha, Workspace: home, SecretHash: []byte("hash"), Name: " till ", Permissions: actor.Permissions{Ledger: actor.Read}}
+	create := apikey.Create{By: by, User: asha, Workspace: home, SecretHash: []byte("hash"), Name: " till ",
+		Permissions: actor.Permissions{Ledger: actor.Read}}
 	created := apikey.Created{
-		By: "user:" + asha.String(), User: asha, Name: "till", Workspace: home, SecretHash: []byte("hash"), Permissions: actor.Permissions{Ledger: actor.Read},
+		By: "user:" + asha.String(), User: asha, Name: "till", Workspace: home, SecretHash: []byte("hash"),
+		Permissions: actor.Permissions{Ledger: actor.Read},
 	}
 	none := eventtest.Given(t, apikey.Kind)
 	none.Case("who made it").When(create).Then(created)
@@ -50,7 +52,8 @@ func TestAKeyDoesNotOutlastTheOneThatMakesIt(t *testing.T) {
 	ends, before, after := now.Add(2*time.Hour), now.Add(time.Hour), now.Add(3*time.Hour)
 	by := actor.Actor{Type: "api_key", ID: uuid.NewString(), Permissions: actor.Permissions{Ledger: actor.Write}}
 	made := func(own, of *time.Time) apikey.Create {
-		return apikey.Create{By: by, Name: "till", Now: now, SecretHash: []byte("hash"), Permissions: by.Permissions, ExpiresAt: own, Ends: of, Makers: 1}
+		return apikey.Create{By: by, Name: "till", Now: now, SecretHash: []byte("hash"), Permissions: by.Permissions, ExpiresAt: own,
+			Ends: of, Makers: 1}
 	}
 	until := func(at *time.Time) apikey.Created {
 		return apikey.Created{By: by.String(), Name: "till", SecretHash: []byte("hash"), Permissions: by.Permissions, ExpiresAt: at}

@@ -217,7 +217,8 @@ func (e ProfileChanged) Evolve(s State) State {
 // Evolve puts the new address in place of the old.
 func (e EmailChanged) Evolve(s State) State {
 	if s.Verified {
-		s.Left = append(slices.Clip(s.Left), FormerEmail{Change: s.Changes, Email: s.Email, EmailKey: s.EmailKey, Identities: len(s.Identities)}) // the state before may be in use elsewhere
+		// the state before may be in use elsewhere
+		s.Left = append(slices.Clip(s.Left), FormerEmail{Change: s.Changes, Email: s.Email, EmailKey: s.EmailKey, Identities: len(s.Identities)})
 	}
 	s.Changes++
 	s.Email, s.EmailKey, s.Verified = e.Email, e.EmailKey, false

@@ -141,7 +141,8 @@ func TestRestoreEmail(t *testing.T) {
 	moved.Case("the address, and no password").When(restore).Then(restored, gone)
 	moved.Case("not another address").When(user.RestoreEmail{Email: hers("k3"), EmailKey: "k3"}).ThenFails(user.ErrUndone)
 	moved.And(user.EmailClaimLost{EmailKey: "k2"}).Case("the address after it may be gone").When(restore).Then(restored, gone)
-	moved.And(user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}).Case("nobody is brought back").When(restore).ThenFails(user.ErrNotFound)
+	moved.And(user.DeletionRequested{DeleteAfter: due},
+		user.ErasureBegun{}).Case("nobody is brought back").When(restore).ThenFails(user.ErrNotFound)
 
 	// Who took the account over went on: linked an identity, and changed the address again.
 	on := moved.And(user.EmailVerified{EmailKey: "k2"}, user.IdentityLinked{IdentityKey: "i2"}, changed("k2", "k3"))
@@ -151,7 +152,8 @@ func TestRestoreEmail(t *testing.T) {
 	require.True(t, back.State().Verified)
 	require.Equal(t, "k1", back.State().EmailKey)
 	back.Case("once").When(restore).ThenFails(user.ErrUndone)
-	back.Case("what followed is undone with it").When(user.RestoreEmail{Change: 1, Email: hers("k2"), EmailKey: "k2"}).ThenFails(user.ErrUndone)
+	back.Case("what followed is undone with it").When(user.RestoreEmail{Change: 1, Email: hers("k2"),
+		EmailKey: "k2"}).ThenFails(user.ErrUndone)
 
 	first := on.And(user.EmailRestored{Change: 1, Email: hers("k2"), EmailKey: "k2"})
 	require.Equal(t, []string{"i1", "i2"}, first.State().Identities)
@@ -162,7 +164,8 @@ func TestRestoreEmail(t *testing.T) {
 	again.Case("which has its own").When(user.RestoreEmail{Change: 2, Email: registered.Email, EmailKey: "k1"}).
 		Then(user.EmailRestored{Change: 2, Email: registered.Email, EmailKey: "k1"}, gone)
 
-	eventtest.Given(t, user.Kind, user.Registered{Provider: user.ByProvider, Workspace: home, EmailKey: "k1", Verified: true}, changed("k1", "k2")).
+	eventtest.Given(t, user.Kind, user.Registered{Provider: user.ByProvider, Workspace: home, EmailKey: "k1", Verified: true},
+		changed("k1", "k2")).
 		Case("who signs in elsewhere has no password").When(restore).Then(restored)
 }
 
@@ -235,9 +238,10 @@ func TestDeletion(t *testing.T) {
 func TestOnlyUsersDoSomething(t *testing.T) {
 	t.Parallel()
 	for who, history := range map[string]*eventtest.History[user.State]{
-		"nobody":                 eventtest.Given(t, user.Kind),
-		"one who is being gone":  eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}),
-		"one who was erased":     eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}, user.Erased{}),
+		"nobody":                eventtest.Given(t, user.Kind),
+		"one who is being gone": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{}),
+		"one who was erased": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.ErasureBegun{},
+			user.Erased{}),
 		"one from an older time": eventtest.Given(t, user.Kind, registered, user.DeletionRequested{DeleteAfter: due}, user.Erased{}),
 	} {
 		require.False(t, history.State().Active())

@@ -188,7 +188,8 @@ func (e Created) Evolve(State) State {
 func (e Invited) Evolve(s State) State {
 	s.Invitations = changed(s.Invitations)
 	maps.DeleteFunc(s.Invitations, func(_ uuid.UUID, i Invitation) bool { return !e.InvitedAt.Before(i.ExpiresAt) })
-	s.Invitations[e.Invitation] = Invitation{By: e.By, Email: e.Email, EmailKey: e.EmailKey, Permissions: e.Permissions, ExpiresAt: e.ExpiresAt}
+	s.Invitations[e.Invitation] = Invitation{By: e.By, Email: e.Email, EmailKey: e.EmailKey, Permissions: e.Permissions,
+		ExpiresAt: e.ExpiresAt}
 	return s.next()
 }
 
@@ -291,7 +292,8 @@ func (c Invite) Decide(s State) ([]event.Event[State], error) {
 	case err != nil:
 		return nil, err
 	case c.Permissions.Empty() || c.Permissions.Operator:
-		return nil, fault.Fields(fault.Field{Field: "permissions", Message: "at least one area is needed, and operator is not a workspace's to give"})
+		return nil, fault.Fields(fault.Field{Field: "permissions",
+			Message: "at least one area is needed, and operator is not a workspace's to give"})
 	case !c.Permissions.Within(rights):
 		return nil, ErrTooMuch
 	case s.open(c.Now) >= MaxInvitations:
@@ -380,7 +382,8 @@ func (c Change) Decide(s State) ([]event.Event[State], error) {
 	case !member:
 		return nil, ErrNoMember
 	case c.To == (actor.Permissions{}) || to.Empty() || c.To.Operator:
-		return nil, fault.Fields(fault.Field{Field: "permissions", Message: "at least one area is needed, and operator is not a workspace's to give"})
+		return nil, fault.Fields(fault.Field{Field: "permissions",
+			Message: "at least one area is needed, and operator is not a workspace's to give"})
 	case !c.To.Within(rights):
 		return nil, ErrTooMuch
 	case !from.Within(rights):

@@ -16,11 +16,12 @@ import (
 )
 
 var (
-	asha, ravi, mina = uuid.MustParse("aaaaaaaa-0000-4000-8000-000000000001"), uuid.MustParse("bbbbbbbb-0000-4000-8000-000000000002"), uuid.MustParse("cccccccc-0000-4000-8000-000000000003")
-	invitation       = uuid.MustParse("dddddddd-0000-4000-8000-000000000004")
-	ends             = time.Date(2025, 6, 8, 12, 0, 0, 0, time.UTC)
-	week             = 7 * 24 * time.Hour
-	address          = event.NewPersonal("invitee-1", "ravi@example.org")
+	asha, ravi, mina = uuid.MustParse("aaaaaaaa-0000-4000-8000-000000000001"), uuid.MustParse("bbbbbbbb-0000-4000-8000-000000000002"),
+		uuid.MustParse("cccccccc-0000-4000-8000-000000000003")
+	invitation = uuid.MustParse("dddddddd-0000-4000-8000-000000000004")
+	ends       = time.Date(2025, 6, 8, 12, 0, 0, 0, time.UTC)
+	week       = 7 * 24 * time.Hour
+	address    = event.NewPersonal("invitee-1", "ravi@example.org")
 
 	clerk   = actor.Permissions{Ledger: actor.Write, Marketplace: actor.Read}
 	partner = actor.Permissions{Marketplace: actor.Write, Ledger: actor.Read}
@@ -29,7 +30,8 @@ var (
 	lesser   = user(ravi, partner)
 	operator = actor.Actor{Type: "user", ID: uuid.NewString(), Permissions: actor.Permissions{Operator: true}}
 	key      = actor.Actor{Type: "api_key", ID: uuid.NewString(), Permissions: workspace.Owner}
-	unfit    = fault.Fields(fault.Field{Field: "permissions", Message: "at least one area is needed, and operator is not a workspace's to give"})
+	unfit    = fault.Fields(fault.Field{Field: "permissions",
+		Message: "at least one area is needed, and operator is not a workspace's to give"})
 )
 
 // user is one who signed in, as a node knew them then.
@@ -90,7 +92,8 @@ func TestWhatAMemberMayIsWhatTheLogSays(t *testing.T) {
 		h.Case("remove").When(workspace.Remove{By: late, User: mina}).ThenFails(refused)
 	}
 	three := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha}, invited(invitation, clerk),
-		workspace.Joined{Invitation: uuid.New(), User: ravi, Permissions: workspace.Owner}, workspace.Joined{Invitation: uuid.New(), User: mina, Permissions: clerk})
+		workspace.Joined{Invitation: uuid.New(), User: ravi, Permissions: workspace.Owner},
+		workspace.Joined{Invitation: uuid.New(), User: mina, Permissions: clerk})
 	all(three.And(workspace.Changed{User: ravi, From: workspace.Owner, To: clerk}), workspace.ErrNotPermitted)
 	all(three.And(workspace.Removed{User: ravi}), workspace.ErrNotFound)
 	three.And(workspace.Changed{User: ravi, From: workspace.Owner, To: partner}).Case("no more than by now").
@@ -104,7 +107,8 @@ func TestInvitationsAreNotWithoutEnd(t *testing.T) {
 	for i := range many {
 		many[i] = invited(uuid.New(), clerk)
 	}
-	another := workspace.Invite{By: owner, Invitation: invitation, Email: address, EmailKey: "k", Permissions: clerk, Now: ends.Add(-time.Nanosecond), ExpiresAt: ends.Add(week)}
+	another := workspace.Invite{By: owner, Invitation: invitation, Email: address, EmailKey: "k", Permissions: clerk,
+		Now: ends.Add(-time.Nanosecond), ExpiresAt: ends.Add(week)}
 	full := made.And(many...)
 	full.Case("no more than so many are open").When(another).ThenFails(workspace.ErrInvitations)
 	first, ok := many[0].(workspace.Invited)
@@ -112,7 +116,8 @@ func TestInvitationsAreNotWithoutEnd(t *testing.T) {
 	then := invited(invitation, clerk)
 	then.InvitedAt, then.ExpiresAt = another.Now, another.ExpiresAt
 	full.And(workspace.Withdrawn{Invitation: first.Invitation}).Case("one that is withdrawn makes room").When(another).Then(then)
-	full.And(workspace.Joined{Invitation: first.Invitation, User: ravi, Permissions: clerk}).Case("so does one that is accepted").When(another).Then(then)
+	full.And(workspace.Joined{Invitation: first.Invitation, User: ravi,
+		Permissions: clerk}).Case("so does one that is accepted").When(another).Then(then)
 	another.Now = ends
 	then.InvitedAt = ends
 	full.Case("and those that expired").When(another).Then(then)
@@ -125,18 +130,21 @@ func TestWithdraw(t *testing.T) {
 	withdraw := workspace.Withdraw{By: owner, Invitation: invitation}
 	asked := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha}, invited(invitation, clerk))
 	asked.Case("one's own").When(withdraw).Then(workspace.Withdrawn{Invitation: invitation})
-	asked.Case("by an operator").When(workspace.Withdraw{By: operator, Invitation: invitation}).Then(workspace.Withdrawn{Invitation: invitation})
+	asked.Case("by an operator").When(workspace.Withdraw{By: operator,
+		Invitation: invitation}).Then(workspace.Withdrawn{Invitation: invitation})
 	asked.And(workspace.Joined{Invitation: uuid.New(), User: ravi, Permissions: partner}).Case("another member's").
 		When(workspace.Withdraw{By: lesser, Invitation: invitation}).Then(workspace.Withdrawn{Invitation: invitation})
 	asked.Case("none that is not there").When(workspace.Withdraw{By: owner, Invitation: uuid.New()}).ThenFails(workspace.ErrNotOpen)
 	gone := asked.And(workspace.Withdrawn{Invitation: invitation})
 	gone.Case("once").When(withdraw).ThenFails(workspace.ErrNotOpen)
-	gone.Case("and nobody joins").When(workspace.Join{Invitation: invitation, Inviter: owner, User: ravi, Now: ends.Add(-week)}).ThenFails(workspace.ErrNoInvitation)
+	gone.Case("and nobody joins").When(workspace.Join{Invitation: invitation, Inviter: owner, User: ravi,
+		Now: ends.Add(-week)}).ThenFails(workspace.ErrNoInvitation)
 }
 
 func TestJoin(t *testing.T) {
 	t.Parallel()
-	join := workspace.Join{Invitation: invitation, Inviter: user(asha, actor.Permissions{}), User: ravi, EmailKey: "k", Now: ends.Add(-time.Nanosecond)}
+	join := workspace.Join{Invitation: invitation, Inviter: user(asha, actor.Permissions{}), User: ravi, EmailKey: "k",
+		Now: ends.Add(-time.Nanosecond)}
 	with := func(change func(*workspace.Join)) workspace.Join {
 		j := join
 		change(&j)
@@ -149,7 +157,8 @@ func TestJoin(t *testing.T) {
 	asked.Case("not who belongs already").When(with(func(j *workspace.Join) { j.User = asha })).ThenFails(workspace.ErrMember)
 
 	for _, key := range []string{"", "another"} {
-		asked.Case("nor who has another address, or has verified none").When(with(func(j *workspace.Join) { j.EmailKey = key })).ThenFails(workspace.ErrAnothers)
+		asked.Case("nor who has another address, or has verified none").When(with(func(j *workspace.Join) { j.EmailKey = key })).ThenFails(
+			workspace.ErrAnothers)
 	}
 
 	joined := asked.And(workspace.Joined{Invitation: invitation, User: ravi, Permissions: clerk})
@@ -162,7 +171,8 @@ func TestJoin(t *testing.T) {
 	for range workspace.MaxMembers - 1 {
 		full = append(full, workspace.Joined{Invitation: uuid.New(), User: uuid.New(), Permissions: clerk})
 	}
-	asked.And(full[1:]...).Case("as the last whom there is room for").When(join).Then(workspace.Joined{Invitation: invitation, User: ravi, Permissions: clerk})
+	asked.And(full[1:]...).Case("as the last whom there is room for").When(join).Then(workspace.Joined{Invitation: invitation,
+		User: ravi, Permissions: clerk})
 	asked.And(full...).Case("and nobody after them").When(join).ThenFails(workspace.ErrMembers)
 }
 
@@ -173,7 +183,8 @@ func TestAnInvitationStraysOnce(t *testing.T) {
 	asked.Case("the first time").When(stray).Then(workspace.AddressMismatched{Invitation: invitation})
 	asked.And(workspace.AddressMismatched{Invitation: invitation}).Case("the second").When(stray).ThenNothing()
 	asked.And(workspace.Withdrawn{Invitation: invitation}).Case("when it is over").When(stray).ThenNothing()
-	require.Empty(t, asked.And(workspace.Withdrawn{Invitation: invitation}, workspace.AddressMismatched{Invitation: invitation}).State().Invitations)
+	require.Empty(t, asked.And(workspace.Withdrawn{Invitation: invitation},
+		workspace.AddressMismatched{Invitation: invitation}).State().Invitations)
 }
 
 func TestAnInvitationIsWorthWhatWhoSentItMayDo(t *testing.T) {
@@ -195,13 +206,16 @@ func TestAnInvitationIsWorthWhatWhoSentItMayDo(t *testing.T) {
 	inviter := user(ravi, workspace.Owner)
 	by(lesser).Case("as long as they may").When(join(inviter)).Then(then)
 	changed(partner).Case("also after they lost what it does not give").When(join(inviter)).Then(then)
-	changed(actor.Permissions{Marketplace: actor.Write}).Case("not what they have no more").When(join(inviter)).ThenFails(workspace.ErrNoInvitation)
+	changed(actor.Permissions{Marketplace: actor.Write}).Case("not what they have no more").When(join(inviter)).ThenFails(
+		workspace.ErrNoInvitation)
 	changed(clerk).Case("not who may invite no more").When(join(inviter)).ThenFails(workspace.ErrNoInvitation)
 	by(lesser).And(workspace.Removed{User: ravi}).Case("not who is gone").When(join(inviter)).ThenFails(workspace.ErrNoInvitation)
 	by(operator).Case("an operator's").When(join(operator)).Then(then)
-	by(operator).Case("not of who operates no more").When(join(user(uuid.MustParse(operator.ID), actor.Permissions{}))).ThenFails(workspace.ErrNoInvitation)
+	by(operator).Case("not of who operates no more").When(join(user(uuid.MustParse(operator.ID),
+		actor.Permissions{}))).ThenFails(workspace.ErrNoInvitation)
 	by(key).Case("a key's").When(join(key)).Then(then)
-	by(key).Case("not of one that opens nothing any more").When(join(actor.Actor{Type: "api_key", ID: key.ID})).ThenFails(workspace.ErrNoInvitation)
+	by(key).Case("not of one that opens nothing any more").When(join(actor.Actor{Type: "api_key",
+		ID: key.ID})).ThenFails(workspace.ErrNoInvitation)
 }
 
 func TestChange(t *testing.T) {
@@ -213,7 +227,8 @@ func TestChange(t *testing.T) {
 		return p
 	}
 	alone := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha})
-	alone.Case("the last who may write goes on doing so").When(change{By: owner, User: asha, To: only(clerk)}).ThenFails(workspace.ErrLastMember)
+	alone.Case("the last who may write goes on doing so").When(change{By: owner, User: asha,
+		To: only(clerk)}).ThenFails(workspace.ErrLastMember)
 	alone.Case("and may lose the rest").When(change{By: owner, User: asha, To: only(actor.Permissions{Marketplace: actor.Write})}).
 		Then(workspace.Changed{User: asha, From: workspace.Owner, To: actor.Permissions{Marketplace: actor.Write}})
 	alone.Case("who does not belong").When(change{By: owner, User: ravi, To: clerk}).ThenFails(workspace.ErrNoMember)
@@ -258,7 +273,8 @@ func TestRemove(t *testing.T) {
 	equals.Case("nor the owner by an equal").When(remove{By: lesser, User: asha}).ThenFails(workspace.ErrOwner)
 	equals.Case("nor by a key").When(remove{By: key, User: asha}).ThenFails(workspace.ErrOwner)
 	equals.Case("but by an operator").When(remove{By: operator, User: asha}).Then(workspace.Removed{User: asha})
-	equals.And(workspace.Removed{User: asha}, workspace.Joined{User: asha, Permissions: clerk}).Case("an owner who left comes back as a member").
+	equals.And(workspace.Removed{User: asha},
+		workspace.Joined{User: asha, Permissions: clerk}).Case("an owner who left comes back as a member").
 		When(remove{By: lesser, User: asha}).Then(workspace.Removed{User: asha})
 	two.Case("but oneself").When(remove{By: lesser, User: ravi}).Then(workspace.Removed{User: ravi})
 	readers := alone.And(workspace.Joined{Invitation: invitation, User: ravi, Permissions: clerk})
@@ -274,7 +290,8 @@ func TestAMemberHasTheRevisionOfTheNewestEventAboutThem(t *testing.T) {
 	type revisions = map[uuid.UUID]int64
 	invited := workspace.Invited{Invitation: invitation, Permissions: clerk}
 	joined := workspace.Joined{Invitation: invitation, User: ravi, Permissions: clerk}
-	given := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha}, invited, workspace.Withdrawn{Invitation: invitation}, invited, joined)
+	given := eventtest.Given(t, workspace.Kind, workspace.Created{Owner: asha}, invited, workspace.Withdrawn{Invitation: invitation},
+		invited, joined)
 	require.Equal(t, revisions{asha: 0, ravi: 4}, given.State().Revisions)
 	given = given.And(workspace.Changed{User: ravi, From: clerk, To: partner}, invited)
 	require.Equal(t, revisions{asha: 0, ravi: 5}, given.State().Revisions)

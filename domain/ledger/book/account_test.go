@@ -32,17 +32,22 @@ func TestOpenAccount(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, bank.Ledger.Accounts)
 	given.Case("a name is enough").When(openAccount{Ledger: bank.Ledger, Name: "HDFC"}).Then(opened{Name: "HDFC"})
-	given.Case("spaces around it are dropped, inside they stay").When(openAccount{Ledger: bank.Ledger, Name: " \tHDFC  Current\n"}).Then(opened{Name: "HDFC  Current"})
-	given.Case("120 characters of any script").When(openAccount{Ledger: bank.Ledger, Name: strings.Repeat("म", 120)}).Then(opened{Name: strings.Repeat("म", 120)})
-	given.Case("marks of direction are dropped").When(openAccount{Ledger: bank.Ledger, Name: "\u200fHDFC\u200e Bank\u061c "}).Then(opened{Name: "HDFC Bank"})
+	given.Case("spaces around it are dropped, inside they stay").When(openAccount{Ledger: bank.Ledger,
+		Name: " \tHDFC  Current\n"}).Then(opened{Name: "HDFC  Current"})
+	given.Case("120 characters of any script").When(openAccount{Ledger: bank.Ledger,
+		Name: strings.Repeat("म", 120)}).Then(opened{Name: strings.Repeat("म", 120)})
+	given.Case("marks of direction are dropped").When(openAccount{Ledger: bank.Ledger,
+		Name: "\u200fHDFC\u200e Bank\u061c "}).Then(opened{Name: "HDFC Bank"})
 	given.Case("joiners are part of Indian scripts").When(openAccount{Ledger: bank.Ledger, Name: "क्\u200dष"}).Then(opened{Name: "क्\u200dष"})
 	for name, why := range badNames {
 		given.Case("not " + name).When(openAccount{Ledger: bank.Ledger, Name: name}).ThenFails(why)
 	}
 	eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"}).
-		Case("an id is used once").When(openAccount{Ledger: bank.Ledger, Name: "HDFC"}).ThenFails(fault.New(fault.Conflict, "Account exists already"))
+		Case("an id is used once").When(openAccount{Ledger: bank.Ledger, Name: "HDFC"}).ThenFails(fault.New(fault.Conflict,
+		"Account exists already"))
 	eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"}, accountDeleted{}).
-		Case("also after a deletion").When(openAccount{Ledger: bank.Ledger, Name: "HDFC"}).ThenFails(fault.New(fault.Conflict, "Account exists already"))
+		Case("also after a deletion").When(openAccount{Ledger: bank.Ledger, Name: "HDFC"}).ThenFails(fault.New(fault.Conflict,
+		"Account exists already"))
 }
 
 func TestRenameAccount(t *testing.T) {

@@ -35,7 +35,8 @@ func TestPostRows(t *testing.T) {
 		_, err := post(rows).Decide(open)
 		require.Equal(t, why, err, sentence)
 	}
-	rows := []added{{Account: 12, Date: today, In: of(1)}, {Account: 12, Date: today - 30, Out: of(2, 3)}, {Account: 12, Date: today, In: of(1)}}
+	rows := []added{{Account: 12, Date: today, In: of(1)}, {Account: 12, Date: today - 30, Out: of(2, 3)},
+		{Account: 12, Date: today, In: of(1)}}
 	posts("rows in their order, alike ones too", rows)
 	thousand := slices.Repeat(rows[:1], 1000)
 	posts("1,000 rows", thousand)

@@ -18,7 +18,8 @@ import (
 // smith is a ledger that counts metal: its accounts have types, its entries values that follow from others, and a cut on the
 // OUT side wants a counter entry on the IN side. It writes under the names of a ledger that is stored.
 var smith = book.New(book.Spec[piece, piece]{
-	Name: "polisher", Title: "Smith", Types: 3, Metal: true, NoAccount: "Smith not found", Mirror: book.Exchange[piece], AddCounterEntries: counters,
+	Name: "polisher", Title: "Smith", Types: 3, Metal: true, NoAccount: "Smith not found", Mirror: book.Exchange[piece],
+	AddCounterEntries: counters,
 })
 
 // piece is an entry of smith's.
@@ -81,7 +82,8 @@ func counters(c *book.Computer, asked, before book.Sides[piece, piece]) book.Sid
 			break
 		}
 		asked.In = slices.DeleteFunc(asked.In, func(p piece) bool { return p.Counter })
-		return book.Sides[piece, piece]{In: append(asked.In, piece{Amount: c.Money("in_entries.amount", nil, formula), Counter: true}), Out: asked.Out}
+		return book.Sides[piece, piece]{In: append(asked.In, piece{Amount: c.Money("in_entries.amount", nil, formula), Counter: true}),
+			Out: asked.Out}
 	}
 	asked.In = slices.DeleteFunc(asked.In, func(p piece) bool { return p.Counter })
 	return asked
@@ -118,7 +120,8 @@ func sideOf(pieces ...piece) book.Side { return book.SideOf(pieces) }
 
 // addPieces asks for a new row of smith's.
 func addPieces(in, out []piece) addRow {
-	return addRow{Ledger: smith, Account: 12, Today: today, RowInput: book.RowInput{Date: new(today), In: book.Entries(in), Out: book.Entries(out)}}
+	return addRow{Ledger: smith, Account: 12, Today: today,
+		RowInput: book.RowInput{Date: new(today), In: book.Entries(in), Out: book.Entries(out)}}
 }
 
 // editPieces asks for other entries; a nil side stays.
@@ -135,7 +138,8 @@ func editPieces(in, out []piece) editRow {
 
 // warning is a row's only one.
 func warning(field, given, computed string) book.Warnings {
-	return book.Warnings(`[{"field":"` + field + `","message":"differs from what the other values say","given":` + given + `,"computed":` + computed + `}]`)
+	return book.Warnings(`[{"field":"` + field + `","message":"differs from what the other values say","given":` + given + `,"computed":` +
+		computed + `}]`)
 }
 
 func TestAbsentValuesAreComputed(t *testing.T) {
@@ -143,15 +147,19 @@ func TestAbsentValuesAreComputed(t *testing.T) {
 	none := eventtest.Given(t, smith.Rows)
 	for sentence, c := range map[string]struct{ given, stored piece }{
 		"what is absent is computed, and named": {
-			piece{Weight: grams("500"), Touch: percent("99.5")}, computed(piece{Weight: grams("500"), Touch: percent("99.5"), Fine: grams("497.5")}, "fine_weight")},
+			piece{Weight: grams("500"), Touch: percent("99.5")},
+			computed(piece{Weight: grams("500"), Touch: percent("99.5"), Fine: grams("497.5")}, "fine_weight")},
 		"half a milligram is rounded away from zero": {
-			piece{Weight: grams("0.001"), Touch: percent("50")}, computed(piece{Weight: grams("0.001"), Touch: percent("50"), Fine: grams("0.001")}, "fine_weight")},
+			piece{Weight: grams("0.001"), Touch: percent("50")},
+			computed(piece{Weight: grams("0.001"), Touch: percent("50"), Fine: grams("0.001")}, "fine_weight")},
 		"the names of computed fields are not the client's to send": {
 			computed(piece{Fine: grams("3")}, "fine_weight", "weight"), piece{Fine: grams("3")}},
 		"a given value within the tolerance is kept": {
-			piece{Weight: grams("100"), Touch: percent("92"), Fine: grams("92.46")}, piece{Weight: grams("100"), Touch: percent("92"), Fine: grams("92.46")}},
+			piece{Weight: grams("100"), Touch: percent("92"), Fine: grams("92.46")},
+			piece{Weight: grams("100"), Touch: percent("92"), Fine: grams("92.46")}},
 		"of little metal, ten milligrams are tolerated": {
-			piece{Weight: grams("1"), Touch: percent("92"), Fine: grams("0.93")}, piece{Weight: grams("1"), Touch: percent("92"), Fine: grams("0.93")}},
+			piece{Weight: grams("1"), Touch: percent("92"), Fine: grams("0.93")},
+			piece{Weight: grams("1"), Touch: percent("92"), Fine: grams("0.93")}},
 	} {
 		none.Case(sentence).When(addPieces(nil, []piece{c.given})).Then(added{Account: 12, Date: today, Out: sideOf(c.stored)})
 	}
@@ -160,7 +168,8 @@ func TestAbsentValuesAreComputed(t *testing.T) {
 	}{"far from the formula": {"92.461", "92.461"}, "0 is a value, not an absent one": {"0", "0"}} {
 		p := piece{Weight: grams("100"), Touch: percent("92"), Fine: grams(c.fine)}
 		none.Case(sentence).When(addPieces(nil, []piece{{Fine: grams("1")}, p})).
-			Then(added{Account: 12, Date: today, Out: sideOf(piece{Fine: grams("1")}, p), Warnings: warning("out_entries[1].fine_weight", c.given, "92")})
+			Then(added{Account: 12, Date: today, Out: sideOf(piece{Fine: grams("1")}, p),
+				Warnings: warning("out_entries[1].fine_weight", c.given, "92")})
 	}
 }
 
@@ -185,12 +194,16 @@ func TestWarningsOfASideGoWithIt(t *testing.T) {
 	t.Parallel()
 	odd := piece{Weight: grams("100"), Touch: percent("92"), Fine: grams("91")}
 	warned := warning("in_entries[0].fine_weight", "91", "92")
-	history := eventtest.Given(t, smith.Rows, added{Account: 12, Date: today, In: sideOf(odd), Out: sideOf(piece{Fine: grams("1")}), Warnings: warned})
-	history.Case("they stay with the other side's entries").When(editPieces(nil, []piece{{Fine: grams("2")}})).Then(edited{Out: new(sideOf(piece{Fine: grams("2")}))})
-	history.Case("and with another date").When(editRow{Ledger: smith, Account: 12, Today: today, RowInput: book.RowInput{Date: new(today - 1)}}).Then(edited{Date: new(today - 1)})
+	history := eventtest.Given(t, smith.Rows,
+		added{Account: 12, Date: today, In: sideOf(odd), Out: sideOf(piece{Fine: grams("1")}), Warnings: warned})
+	history.Case("they stay with the other side's entries").When(editPieces(nil,
+		[]piece{{Fine: grams("2")}})).Then(edited{Out: new(sideOf(piece{Fine: grams("2")}))})
+	history.Case("and with another date").When(editRow{Ledger: smith, Account: 12, Today: today,
+		RowInput: book.RowInput{Date: new(today - 1)}}).Then(edited{Date: new(today - 1)})
 	history.Case("they go with its entries").When(editPieces([]piece{{Fine: grams("91")}}, nil)).
 		Then(edited{In: new(sideOf(piece{Fine: grams("91")})), Warnings: new(book.Warnings(""))})
-	history.Case("and when the side is emptied").When(emptySide{Ledger: smith}).Then(edited{In: new(sideOf()), Warnings: new(book.Warnings(""))})
+	history.Case("and when the side is emptied").When(emptySide{Ledger: smith}).Then(edited{In: new(sideOf()),
+		Warnings: new(book.Warnings(""))})
 	history.Case("they stay when the other is").When(emptySide{Ledger: smith, Out: true}).Then(edited{Out: new(sideOf())})
 }
 
@@ -204,7 +217,8 @@ func TestWeightsPercentsAndAmountsAreChecked(t *testing.T) {
 		"out_entries[1].weight", "must not be negative", "out_entries[1].amount", "must not be negative"))
 	most := piece{Weight: grams("999999999.999"), Touch: percent("100")}
 	none.Case("as much as there is").When(addPieces(nil, []piece{most})).
-		Then(added{Account: 12, Date: today, Out: sideOf(computed(piece{Weight: most.Weight, Touch: most.Touch, Fine: most.Weight}, "fine_weight"))})
+		Then(added{Account: 12, Date: today,
+			Out: sideOf(computed(piece{Weight: most.Weight, Touch: most.Touch, Fine: most.Weight}, "fine_weight"))})
 	const tooMany = "comes to more digits than the books have"
 	none.Case("a computed value is not longer than a given one").
 		When(addPieces(nil, []piece{{Fine: grams("999999999"), Rate: rupees("99999999999.99")}})).ThenFails(invalid("in_entries.amount", tooMany))
@@ -220,7 +234,8 @@ func TestAccountsOfSomeLedgersHaveTypes(t *testing.T) {
 	for _, unknown := range []*int{nil, new(-1), new(3)} {
 		none.Case("no such type").When(openAccount{Ledger: smith, Name: "Imran", Type: unknown}).ThenFails(wrong)
 	}
-	none.Case("all faults at once").When(openAccount{Ledger: smith}).ThenFails(invalid("name", "must not be empty", "type", "expected a number from 0 to 2"))
+	none.Case("all faults at once").When(openAccount{Ledger: smith}).ThenFails(invalid("name", "must not be empty", "type",
+		"expected a number from 0 to 2"))
 	imran := eventtest.Given(t, smith.Accounts, opened{Name: "Imran", Type: new(1)})
 	imran.Case("another type").When(changeAccount{Ledger: smith, Type: new(2)}).Then(book.AccountTypeChanged{From: 1, To: 2})
 	imran.Case("another name, too").When(changeAccount{Ledger: smith, Name: new("Ali"), Type: new(0)}).
@@ -231,7 +246,8 @@ func TestAccountsOfSomeLedgersHaveTypes(t *testing.T) {
 	imran.Case("nothing").When(changeAccount{Ledger: smith}).ThenFails(invalid("name", "is required"))
 	require.Equal(t, 2, *imran.And(book.AccountTypeChanged{From: 1, To: 2}).State().Type)
 	noTypes := invalid("type", "accounts of this ledger have none")
-	eventtest.Given(t, bank.Ledger.Accounts).Case("a bank account").When(openAccount{Ledger: bank.Ledger, Name: "HDFC", Type: new(0)}).ThenFails(noTypes)
+	eventtest.Given(t, bank.Ledger.Accounts).Case("a bank account").When(openAccount{Ledger: bank.Ledger, Name: "HDFC",
+		Type: new(0)}).ThenFails(noTypes)
 	eventtest.Given(t, bank.Ledger.Accounts, opened{Name: "HDFC"}).
 		Case("a bank account").When(changeAccount{Ledger: bank.Ledger, Type: new(0)}).ThenFails(noTypes)
 }
@@ -247,21 +263,25 @@ func TestAnEntryThatWantsOneOnTheOtherSideGetsIt(t *testing.T) {
 	none.Case("an entry against it is sent").When(addPieces([]piece{{Amount: rupees("700000")}}, []piece{cut("7000")})).
 		Then(added{Account: 12, Date: today, In: sideOf(piece{Amount: rupees("700000")}), Out: sideOf(cut("7000"))})
 	none.Case("one that differs is kept, with a warning").When(addPieces([]piece{{Amount: rupees("600000")}}, []piece{cut("7000")})).
-		Then(added{Account: 12, Date: today, In: sideOf(piece{Amount: rupees("600000")}), Out: sideOf(cut("7000")), Warnings: warning("in_entries[0].amount", "600000", "700000")})
+		Then(added{Account: 12, Date: today, In: sideOf(piece{Amount: rupees("600000")}), Out: sideOf(cut("7000")),
+			Warnings: warning("in_entries[0].amount", "600000", "700000")})
 	yours := invalid("in_entries.counter", "take `counter` out to set it yourself")
 	none.Case("nobody else writes a counter entry").When(addPieces([]piece{counter("700000")}, []piece{cut("7000")})).ThenFails(yours)
 
 	history := eventtest.Given(t, smith.Rows, row)
 	history.Case("sent back as it is").When(editPieces([]piece{counter("700000")}, []piece{cut("7000")})).ThenNothing()
 	history.Case("one side sent back").When(editPieces([]piece{counter("700000")}, nil)).ThenNothing()
-	history.Case("the cut is edited").When(editPieces(nil, []piece{cut("7100")})).Then(edited{In: new(sideOf(counter("710000"))), Out: new(sideOf(cut("7100")))})
+	history.Case("the cut is edited").When(editPieces(nil, []piece{cut("7100")})).Then(edited{In: new(sideOf(counter("710000"))),
+		Out: new(sideOf(cut("7100")))})
 	history.Case("sent back with the edited cut").When(editPieces([]piece{counter("700000")}, []piece{cut("7100")})).
 		Then(edited{In: new(sideOf(counter("710000"))), Out: new(sideOf(cut("7100")))})
 	history.Case("sent back changed").When(editPieces([]piece{counter("1")}, nil)).ThenFails(yours)
 	history.Case("it does not go alone").When(editPieces([]piece{}, nil)).ThenNothing()
-	history.Case("the cut goes, and it goes").When(editPieces(nil, []piece{{Fine: grams("1")}})).Then(edited{In: new(sideOf()), Out: new(sideOf(piece{Fine: grams("1")}))})
+	history.Case("the cut goes, and it goes").When(editPieces(nil, []piece{{Fine: grams("1")}})).Then(edited{In: new(sideOf()),
+		Out: new(sideOf(piece{Fine: grams("1")}))})
 	history.Case("the side of the cut goes, and the row with it").When(emptySide{Ledger: smith, Out: true}).Then(rowDeleted{})
-	history.Case("another date is no write of entries").When(editRow{Ledger: smith, Account: 12, Today: today, RowInput: book.RowInput{Date: new(today - 1)}}).Then(edited{Date: new(today - 1)})
+	history.Case("another date is no write of entries").When(editRow{Ledger: smith, Account: 12, Today: today,
+		RowInput: book.RowInput{Date: new(today - 1)}}).Then(edited{Date: new(today - 1)})
 	eventtest.Given(t, smith.Rows, added{Account: 12, Date: today, In: sideOf(paid), Out: sideOf(cut("7000"))}).
 		Case("what is not its own stays").When(emptySide{Ledger: smith, Out: true}).Then(edited{Out: new(sideOf())})
 }
@@ -302,7 +322,8 @@ func TestEveryRowIsSentBackAndReversed(t *testing.T) {
 		pieces := rapid.SliceOfN(rapid.Custom(anyPiece), 0, 4)
 		in, out := pieces.Draw(t, "in"), pieces.Draw(t, "out")
 		if rapid.Bool().Draw(t, "cut") {
-			out = append(out, piece{Fine: new(unit.Grams(rapid.Int64Range(1, 1_000_000).Draw(t, "cut fine"))), Rate: new(unit.Money(rapid.Int64Range(1, 1_000_000).Draw(t, "rate")))})
+			out = append(out, piece{Fine: new(unit.Grams(rapid.Int64Range(1, 1_000_000).Draw(t, "cut fine"))),
+				Rate: new(unit.Money(rapid.Int64Range(1, 1_000_000).Draw(t, "rate")))})
 		}
 		if len(in)+len(out) == 0 {
 			return
@@ -327,7 +348,8 @@ func TestEveryRowIsSentBackAndReversed(t *testing.T) {
 		newIn, newOut, err := smith.Mirror(row.In, row.Out)
 		require.NoError(t, err)
 		require.Equal(t, row.In.Effect.Minus(row.Out.Effect), newOut.Effect.Minus(newIn.Effect), "a reversal takes back what the row counts")
-		measured, err := smith.Measured(book.Row{In: book.StoredSide(string(row.In.JSON()), book.Effect{}), Out: book.StoredSide(string(row.Out.JSON()), book.Effect{})})
+		measured, err := smith.Measured(book.Row{In: book.StoredSide(string(row.In.JSON()), book.Effect{}),
+			Out: book.StoredSide(string(row.Out.JSON()), book.Effect{})})
 		require.NoError(t, err)
 		require.Equal(t, row.In, measured.In)
 		require.Equal(t, row.Out, measured.Out)

@@ -28,7 +28,8 @@ func TestARowIsReversedOnce(t *testing.T) {
 	history.And(rowDeleted{}).Case("a deleted row").When(want).ThenFails(bank.Ledger.NoRow)
 	history.Case("another account's row").When(reverseRow{Ledger: bank.Ledger, Account: 13, By: 40}).ThenFails(bank.Ledger.NoRow)
 	eventtest.Given(t, bank.Ledger.Rows).Case("no row").When(want).ThenFails(bank.Ledger.NoRow)
-	eventtest.Given(t, bank.Ledger.Rows, added{Account: 12, Date: today, In: of(1), Reverses: 7}).Case("a reversal").When(want).Then(reversed{By: 40})
+	eventtest.Given(t, bank.Ledger.Rows,
+		added{Account: 12, Date: today, In: of(1), Reverses: 7}).Case("a reversal").When(want).Then(reversed{By: 40})
 }
 
 func TestWhatIsSettledStaysAsItIs(t *testing.T) {
@@ -46,9 +47,12 @@ func TestWhatIsSettledStaysAsItIs(t *testing.T) {
 	} {
 		history := eventtest.Given(t, bank.Ledger.Rows, c.events...)
 		require.ErrorIs(t, history.State().Editable(), c.why, sentence)
-		history.Case(sentence + ": edited").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: askFor(edited{In: new(of(2))})}).ThenFails(c.why)
-		history.Case(sentence + ": moved").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: askFor(edited{Date: new(today - 1)})}).ThenFails(c.why)
-		history.Case(sentence + ": edited to what it is").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: askFor(edited{In: new(of(1))})}).ThenNothing()
+		history.Case(sentence + ": edited").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today,
+			RowInput: askFor(edited{In: new(of(2))})}).ThenFails(c.why)
+		history.Case(sentence + ": moved").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today,
+			RowInput: askFor(edited{Date: new(today - 1)})}).ThenFails(c.why)
+		history.Case(sentence + ": edited to what it is").When(editRow{Ledger: bank.Ledger, Account: 12, Today: today,
+			RowInput: askFor(edited{In: new(of(1))})}).ThenNothing()
 		history.Case(sentence + ": deleted").When(deleteRow{Ledger: bank.Ledger, Account: 12}).ThenFails(c.why)
 		history.Case(sentence + ": void").When(voidRow{Ledger: bank.Ledger, Account: 12}).ThenFails(c.why)
 	}

@@ -20,18 +20,20 @@ var badRows = map[string]struct {
 	row added
 	why *fault.Error
 }{
-	"without entries":          {added{Date: today}, invalid("in_entries", "at least one entry is needed, on either side")},
-	"of the day after next":    {added{Date: today + 2, In: of(1)}, invalid("date", "must not be after tomorrow")},
-	"with an amount of zero":   {added{Date: today, In: of(0)}, invalid("in_entries[0].amount", "must be more than 0")},
-	"with a negative amount":   {added{Date: today, Out: of(5, -1)}, invalid("out_entries[1].amount", "must be more than 0")},
-	"with 501 entries":         {added{Date: today, In: of(make([]int64, 501)...), Out: of(1)}, invalid("in_entries", "at most 500 entries")},
-	"with a control character": {added{Date: today, In: texts("a\x07b")}, invalid("in_entries[0].description", "control characters are not allowed")},
-	"with a line break":        {added{Date: today, In: texts("a\nb")}, invalid("in_entries[0].description", "control characters are not allowed")},
+	"without entries":        {added{Date: today}, invalid("in_entries", "at least one entry is needed, on either side")},
+	"of the day after next":  {added{Date: today + 2, In: of(1)}, invalid("date", "must not be after tomorrow")},
+	"with an amount of zero": {added{Date: today, In: of(0)}, invalid("in_entries[0].amount", "must be more than 0")},
+	"with a negative amount": {added{Date: today, Out: of(5, -1)}, invalid("out_entries[1].amount", "must be more than 0")},
+	"with 501 entries":       {added{Date: today, In: of(make([]int64, 501)...), Out: of(1)}, invalid("in_entries", "at most 500 entries")},
+	"with a control character": {added{Date: today, In: texts("a\x07b")},
+		invalid("in_entries[0].description", "control characters are not allowed")},
+	"with a line break": {added{Date: today, In: texts("a\nb")}, invalid("in_entries[0].description", "control characters are not allowed")},
 	"with a long description": {
 		added{Date: today, In: texts(strings.Repeat("म", 501))}, invalid("in_entries[0].description", "at most 500 characters"),
 	},
 	"of more bytes than an event may have": {
-		added{Date: today, In: texts(slices.Repeat([]string{strings.Repeat("म", 400)}, 450)...), Out: texts(slices.Repeat([]string{strings.Repeat("म", 400)}, 450)...)},
+		added{Date: today, In: texts(slices.Repeat([]string{strings.Repeat("म", 400)}, 450)...),
+			Out: texts(slices.Repeat([]string{strings.Repeat("म", 400)}, 450)...)},
 		invalid("in_entries", "both sides together have more than 1,000,000 bytes"),
 	},
 	"with several faults": {
@@ -51,7 +53,8 @@ func TestAddRow(t *testing.T) {
 	for sentence, date := range map[string]unit.Date{
 		"today": today, "tomorrow, for those east of us": today + 1, "long ago": day(1900, time.January, 1),
 	} {
-		history.Case(sentence).When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: ask(date, both, of())}).Then(added{Account: 12, Date: date, In: both})
+		history.Case(sentence).When(addRow{Ledger: bank.Ledger, Account: 12, Today: today,
+			RowInput: ask(date, both, of())}).Then(added{Account: 12, Date: date, In: both})
 	}
 	history.Case("both sides").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: ask(today, of(1, 1), of(2))}).
 		Then(added{Account: 12, Date: today, In: of(1, 1), Out: of(2)})
@@ -64,12 +67,15 @@ func TestAddRow(t *testing.T) {
 		When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: ask(today, of(many...), of(many...))}).Then(full)
 	require.Equal(t, "4999999999999500", full.In.Effect.Cash.String(), "it does not overflow")
 	for sentence, bad := range badRows {
-		history.Case("none " + sentence).When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: ask(bad.row.Date, bad.row.In, bad.row.Out)}).ThenFails(bad.why)
+		history.Case("none " + sentence).When(addRow{Ledger: bank.Ledger, Account: 12, Today: today,
+			RowInput: ask(bad.row.Date, bad.row.In, bad.row.Out)}).ThenFails(bad.why)
 	}
 	exists := fault.New(fault.Conflict, "Row exists already")
 	there := history.And(added{Account: 12, Date: today, In: of(1)})
-	there.Case("an id is used once").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: ask(today, of(1), of())}).ThenFails(exists)
-	there.And(rowDeleted{}).Case("also after a deletion").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today, RowInput: ask(today, of(1), of())}).ThenFails(exists)
+	there.Case("an id is used once").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today,
+		RowInput: ask(today, of(1), of())}).ThenFails(exists)
+	there.And(rowDeleted{}).Case("also after a deletion").When(addRow{Ledger: bank.Ledger, Account: 12, Today: today,
+		RowInput: ask(today, of(1), of())}).ThenFails(exists)
 }
 
 func TestEditRow(t *testing.T) {
@@ -175,17 +181,18 @@ func TestStandingRefuses(t *testing.T) {
 		dates    []unit.Date
 		want     error
 	}{
-		"nothing is locked":                 {book.PostingContext{AccountOpen: true}, []unit.Date{0}, nil},
-		"the day after the lock":            {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{lock + 1}, nil},
-		"the locked day":                    {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{lock}, locked},
-		"long before":                       {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{-25567}, locked},
-		"a move into the locked time":       {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{today, lock}, locked},
-		"a move out of it":                  {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{lock, today}, locked},
-		"no date":                           {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, nil, nil},
-		"no account":                        {book.PostingContext{}, []unit.Date{today}, book.ErrNoAccount},
-		"no account is told before a lock":  {book.PostingContext{LockedThrough: &lock}, []unit.Date{lock}, book.ErrNoAccount},
-		"no account, and no date to lock":   {book.PostingContext{LockedThrough: &lock}, nil, book.ErrNoAccount},
-		"one of many rows is locked":        {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{today, today, lock}, locked},
+		"nothing is locked":                {book.PostingContext{AccountOpen: true}, []unit.Date{0}, nil},
+		"the day after the lock":           {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{lock + 1}, nil},
+		"the locked day":                   {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{lock}, locked},
+		"long before":                      {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{-25567}, locked},
+		"a move into the locked time":      {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{today, lock}, locked},
+		"a move out of it":                 {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{lock, today}, locked},
+		"no date":                          {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, nil, nil},
+		"no account":                       {book.PostingContext{}, []unit.Date{today}, book.ErrNoAccount},
+		"no account is told before a lock": {book.PostingContext{LockedThrough: &lock}, []unit.Date{lock}, book.ErrNoAccount},
+		"no account, and no date to lock":  {book.PostingContext{LockedThrough: &lock}, nil, book.ErrNoAccount},
+		"one of many rows is locked": {book.PostingContext{AccountOpen: true, LockedThrough: &lock}, []unit.Date{today, today, lock},
+			locked},
 		"a lock on the first day of the PC": {book.PostingContext{AccountOpen: true, LockedThrough: new(unit.Date(0))}, []unit.Date{1}, nil},
 	} {
 		err := c.standing.CheckDates(c.dates...)

@@ -156,7 +156,8 @@ func Lines(lines []Line) ([]Asked, error) {
 		}
 		for _, field := range unused[l.Ledger] {
 			if field == "weight" && l.Weight != nil || field == "touch" && l.Touch != nil || field == "fine_weight" && l.Fine != nil {
-				wrong = append(wrong, fault.Field{Field: fmt.Sprintf("entries[%d].%s", i, field), Message: "the " + l.Ledger + " ledger has no such field"})
+				wrong = append(wrong, fault.Field{Field: fmt.Sprintf("entries[%d].%s", i, field),
+					Message: "the " + l.Ledger + " ledger has no such field"})
 			}
 		}
 	}
@@ -165,7 +166,8 @@ func Lines(lines []Line) ([]Asked, error) {
 		in, out := g.sides(lines)
 		date := g.date
 		rows = append(rows, Asked{
-			Ledger: g.ledger, Account: g.account, Row: book.RowInput{Date: &date, In: in.given, Out: out.given}, Of: append(append([]int{}, g.in...), g.out...),
+			Ledger: g.ledger, Account: g.account, Row: book.RowInput{Date: &date, In: in.given, Out: out.given},
+			Of:    append(append([]int{}, g.in...), g.out...),
 			Place: func(field string) string { return g.place(field, in, out) },
 		})
 	}

@@ -73,8 +73,8 @@ func Arrange(rows []Asked) {
 	})
 }
 
-// Decide returns the rows. It refuses all of them for what is wrong with any, and names each: a locked date is a conflict, unless something else is
-// wrong.
+// Decide returns the rows. It refuses all of them for what is wrong with any, and names each: a locked date is a conflict, unless something
+// else is wrong.
 func (c PostRows) Decide() ([]Row, error) {
 	var (
 		wrong, locked []fault.Field

@@ -55,7 +55,8 @@ var part = regexp.MustCompile(`(?i)(\d+)(?:st|nd|rd|th)?|([\p{L}\p{M}]+)`)
 // need not exist.
 func dateOf(text string) (d day, formed bool) {
 	text = strings.Trim(text, ".,;:|'\"()")
-	if 2*digits(text) >= len([]rune(text))/2 && strings.ContainsAny(text, "/-.") && !slices.ContainsFunc(part.FindAllString(text, -1), func(p string) bool { return monthOf(p) > 0 }) {
+	if 2*digits(text) >= len([]rune(text))/2 && strings.ContainsAny(text, "/-.") && !slices.ContainsFunc(part.FindAllString(text, -1),
+		func(p string) bool { return monthOf(p) > 0 }) {
 		text = confused.Replace(text)
 	}
 	var numbers []string
@@ -148,7 +149,8 @@ func leadingDate(words []Word) (count int, d day) {
 		for i, w := range words[:n] {
 			texts[i] = w.Text
 		}
-		if d, formed := dateOf(strings.Join(texts, " ")); formed && (n == len(words) || n == 1 || unitOf(words[n].Text) == "" || len(words[n-1].Text) == 4) {
+		if d, formed := dateOf(strings.Join(texts, " ")); formed &&
+			(n == len(words) || n == 1 || unitOf(words[n].Text) == "" || len(words[n-1].Text) == 4) {
 			return n, d
 		}
 	}
@@ -173,7 +175,8 @@ func (r *reader) resolve(d day) (date *unit.Date, believed bool) {
 	if d.year == 0 && r.year == 0 && r.near != 0 { // the year that brings it nearest to the last whole date
 		var best *unit.Date
 		for year := r.near.Time().Year() - 1; year <= r.near.Time().Year()+1; year++ {
-			if date, exists := of(year); exists && date <= r.Today+1 && (best == nil || max(date-r.near, r.near-date) < max(*best-r.near, r.near-*best)) {
+			if date, exists := of(year); exists && date <= r.Today+1 &&
+				(best == nil || max(date-r.near, r.near-date) < max(*best-r.near, r.near-*best)) {
 				best = &date
 			}
 		}

@@ -170,7 +170,8 @@ func (r *reader) readLine(l *layout, line []Word) {
 	switch {
 	case len(right) > 0 && rightCell.numbersOnly() && leftCell.text != "" && l.shared:
 		// One date and one text for both sides, whose numbers have columns of their own.
-		rightCell.text, rightCell.date, rightCell.ditto, rightCell.dated, rightCell.unread = leftCell.text, leftCell.date, leftCell.ditto, leftCell.dated, leftCell.unread
+		rightCell.text, rightCell.date, rightCell.ditto, rightCell.dated, rightCell.unread = leftCell.text, leftCell.date, leftCell.ditto,
+			leftCell.dated, leftCell.unread
 		rightCell.raw, rightCell.words = leftCell.raw+" "+rightCell.raw, append(slices.Clone(left), right...)
 		rightCell.total, rightCell.opening = leftCell.total, leftCell.opening
 		if leftCell.numbers > 0 {

@@ -15,7 +15,8 @@ func linesOf(words []Word) (lines [][]Word) {
 		if w.Text == "-" || w.Text == "/" {
 			signs = append(signs, w)
 		}
-		if w.Confidence < minConfidence && digits(w.Text) == 0 && !marks(w.Text) || strings.Trim(w.Text, "|[]{}_-—=~.:;'`()<>\\/!*") == "" && !isDitto(w.Text) {
+		if w.Confidence < minConfidence && digits(w.Text) == 0 && !marks(w.Text) || strings.Trim(w.Text, "|[]{}_-—=~.:;'`()<>\\/!*") == "" &&
+			!isDitto(w.Text) {
 			continue
 		}
 		w.Text = strings.Trim(w.Text, "|[]{}_~")
@@ -226,8 +227,8 @@ func bands(lines [][]Word, from, to int) (all []band) {
 	return all[:min(len(all), maxBands)]
 }
 
-// boundary returns where the sides of entries meet: the middle of the band that leaves the most entries whole, of several the widest, or a default without
-// bands. The widest of all may be between a side's texts and its numbers, where the sides' names are at their left.
+// boundary returns where the sides of entries meet: the middle of the band that leaves the most entries whole, of several the widest, or a
+// default without bands. The widest of all may be between a side's texts and its numbers, where the sides' names are at their left.
 func boundary(lines, entries [][]Word, from, to, otherwise int) int {
 	best, most := otherwise, 0
 	for i, b := range bands(lines, from, to) {

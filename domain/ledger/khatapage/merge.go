@@ -8,8 +8,8 @@ import (
 )
 
 // Merge returns what a model saw on pages, nil for a page that it did not read, checked against what the words say: an entry with the same
-// numbers confirms one of the model. What the model saw without a side or a number is left out, with a warning, and so is what only the words say. A page
-// of which the model saw nothing else is as the words say. used reports whether an entry is the model's.
+// numbers confirms one of the model. What the model saw without a side or a number is left out, with a warning, and so is what only the
+// words say. A page of which the model saw nothing else is as the words say. used reports whether an entry is the model's.
 func Merge(read Result, seen [][]Entry, o Options) (result Result, used bool) {
 	r := &reader{Options: o, names: namesOf(o.Accounts), Result: Result{Entries: []Entry{}, Warnings: read.Warnings}}
 	for i, entries := range seen {
@@ -106,7 +106,8 @@ func (r *reader) isLeftOut(e Entry) bool {
 }
 
 func sameNumbers(a, b Entry) bool {
-	return equal(a.Weight, b.Weight) && equal(a.Touch, b.Touch) && equal(a.Fine, b.Fine) && equal(a.Amount, b.Amount) && (a.Weight != nil || a.Fine != nil || a.Amount != nil)
+	return equal(a.Weight, b.Weight) && equal(a.Touch, b.Touch) && equal(a.Fine, b.Fine) && equal(a.Amount, b.Amount) &&
+		(a.Weight != nil || a.Fine != nil || a.Amount != nil)
 }
 
 func equal[T comparable](a, b *T) bool {

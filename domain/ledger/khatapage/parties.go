@@ -136,7 +136,8 @@ func (r *reader) isTitle(line []Word) bool {
 		_, numeric := number(w, false)
 		_, title := titles[folded(w.Text)]
 		switch {
-		case openings[folded(w.Text)] != "", totals[folded(w.Text)] != "", date && i == 0 && len(line) > 2, numeric && !date && yearIn(w.Text) == 0 && !counted:
+		case openings[folded(w.Text)] != "", totals[folded(w.Text)] != "", date && i == 0 && len(line) > 2,
+			numeric && !date && yearIn(w.Text) == 0 && !counted:
 			return false
 		}
 		known, counted = known || title || yearIn(w.Text) != 0, title

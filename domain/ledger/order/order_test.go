@@ -44,11 +44,13 @@ func TestAdd(t *testing.T) {
 	none.Case("new items get ids, whatever they had").
 		When(order.Add{Order: ordered(piece(0, "payal"), piece(77, "ring")), Today: today, FirstItem: 1}).Then(added)
 	none.Case("an empty slip number is none, and a dry run gives no ids").
-		When(order.Add{Order: order.Order{Client: 7, Slip: slip(""), Date: today + 1, Delivery: new(today + 1), Items: []order.Item{piece(0, "ring")}}, Today: today}).
+		When(order.Add{Order: order.Order{Client: 7, Slip: slip(""), Date: today + 1, Delivery: new(today + 1),
+			Items: []order.Item{piece(0, "ring")}}, Today: today}).
 		Then(order.Added{Order: order.Order{Client: 7, Date: today + 1, Delivery: new(today + 1), Items: []order.Item{piece(0, "ring")}}})
 	warned := []order.Warning{{Field: "slip_number", Message: "taken", ID: 3}}
 	none.Case("warnings are stored, and never the client's own").
-		When(order.Add{Order: order.Order{Client: 7, Date: today, Items: []order.Item{piece(0, "ring")}, Warnings: []order.Warning{{ID: 9}}}, Today: today, Found: warned}).
+		When(order.Add{Order: order.Order{Client: 7, Date: today, Items: []order.Item{piece(0, "ring")}, Warnings: []order.Warning{{ID: 9}}},
+			Today: today, Found: warned}).
 		Then(order.Added{Order: order.Order{Client: 7, Date: today, Items: []order.Item{piece(0, "ring")}, Warnings: warned}})
 	none.Case("all that is wrong is told").
 		When(order.Add{Today: today, Order: order.Order{
@@ -91,9 +93,11 @@ func TestEdit(t *testing.T) {
 		When(order.Edit{
 			Items: patch.Set([]order.Item{piece(3, "x"), piece(2, "x"), piece(2, "y")}), Delivery: patch.Set(today - 1), Today: today,
 		}).
-		ThenFails(wrong("items[0].id", "the order has no such item", "items[2].id", "must be given once", "delivery_date", "must not be before date"))
+		ThenFails(wrong("items[0].id", "the order has no such item", "items[2].id", "must be given once", "delivery_date",
+			"must not be before date"))
 	given.Case("the date may not pass the delivery's").
-		When(order.Edit{Delivery: patch.Set(today), Date: patch.Set(today + 1), Today: today}).ThenFails(wrong("delivery_date", "must not be before date"))
+		When(order.Edit{Delivery: patch.Set(today), Date: patch.Set(today + 1), Today: today}).ThenFails(wrong("delivery_date",
+		"must not be before date"))
 	warned := []order.Warning{{Field: "slip_number", Message: "taken", ID: 3}}
 	given.Case("another slip number gets its own warnings").
 		When(order.Edit{Slip: patch.Set(book.Text("13")), Today: today, Found: warned}).
@@ -150,7 +154,8 @@ func TestStatus(t *testing.T) {
 	for _, c := range []struct {
 		total, delivered unit.Grams
 		status           string
-	}{{10, 0, order.Open}, {0, 0, order.Open}, {0, 5, order.Open}, {10, 1, order.Partial}, {10, 10, order.Delivered}, {10, 11, order.Delivered}} {
+	}{{10, 0, order.Open}, {0, 0, order.Open}, {0, 5, order.Open}, {10, 1, order.Partial}, {10, 10, order.Delivered},
+		{10, 11, order.Delivered}} {
 		require.Equal(t, c.status, order.Status(c.total, c.delivered), c)
 	}
 }

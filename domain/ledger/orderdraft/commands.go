@@ -37,7 +37,8 @@ type Receive struct {
 // Decide makes the draft, also without an entry, so that staff see the message.
 func (c Receive) Decide(State) ([]event.Event[State], error) {
 	e := Received{
-		Sender: c.Sender, Phone: Senders.Personal(c.Sender, c.Phone), Raw: Senders.Personal(c.Sender, c.Raw), Media: Senders.Personal(c.Sender, c.Media),
+		Sender: c.Sender, Phone: Senders.Personal(c.Sender, c.Phone), Raw: Senders.Personal(c.Sender, c.Raw),
+		Media:  Senders.Personal(c.Sender, c.Media),
 		Unused: Senders.Personal(c.Sender, warnings(c.Read.Unused)), Entries: make([]Entry, len(c.Read.Entries)), Cut: c.Read.Cut, Reply: c.Reply,
 	}
 	proposed := map[string][]Proposal{}
@@ -128,8 +129,9 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 		c.Notes = patch.Clear[book.Text]()
 	}
 	e := Edited{
-		Client: differing(c.Client, s.Details.Client), Date: differing(c.Date, s.Details.Date), Delivery: differing(c.Delivery, s.Details.Delivery),
-		Notes: differing(c.Notes, s.Details.Notes),
+		Client: differing(c.Client, s.Details.Client), Date: differing(c.Date, s.Details.Date),
+		Delivery: differing(c.Delivery, s.Details.Delivery),
+		Notes:    differing(c.Notes, s.Details.Notes),
 	}
 	if phone.Present() && phone.Value != text(s.Phone) {
 		e.Phone = Senders.Field(s.Sender, phone)
@@ -218,7 +220,8 @@ func (c EditEntry) change(sender string, old Entry) (e EntryEdited, wrong []faul
 			wrong = append(wrong, fault.Field{Field: "item_name", Message: "must not be empty"})
 		}
 	}
-	e.Weight, e.Quantity, e.ClientID = differing(c.Weight, old.Weight), differing(c.Quantity, old.Quantity), differing(c.ClientID, old.ClientID)
+	e.Weight, e.Quantity, e.ClientID = differing(c.Weight, old.Weight), differing(c.Quantity, old.Quantity),
+		differing(c.ClientID, old.ClientID)
 	if c.Weight.State == patch.Given && c.Weight.Value <= 0 {
 		wrong = append(wrong, fault.Field{Field: "weight", Message: "must be above 0"})
 	}
@@ -279,7 +282,8 @@ func (c AddEntry) Decide(s State) ([]event.Event[State], error) {
 	if err := refused(wrong); err != nil {
 		return nil, err
 	}
-	return []event.Event[State]{EntryAdded{e.of(Entry{ID: c.ID, Parser: Staff, Confidence: unit.Share(unit.Whole), Proposals: []Proposal{}})}}, nil
+	return []event.Event[State]{EntryAdded{e.of(Entry{ID: c.ID, Parser: Staff, Confidence: unit.Share(unit.Whole),
+		Proposals: []Proposal{}})}}, nil
 }
 
 // DeleteEntry takes an entry away.

@@ -113,7 +113,8 @@ func (e Entry) lacks(place int) (lacking []fault.Field) {
 		name string
 		has  bool
 	}{
-		{"item_name", text(e.Item) != ""}, {"weight", e.Weight != nil && *e.Weight > 0}, {"client_id", e.ClientID != nil}, {"slip_number", e.Slip != nil},
+		{"item_name", text(e.Item) != ""}, {"weight", e.Weight != nil && *e.Weight > 0}, {"client_id", e.ClientID != nil},
+		{"slip_number", e.Slip != nil},
 	} {
 		if !field.has {
 			lacking = append(lacking, fault.Field{Field: fmt.Sprintf("entries[%d].%s", place, field.name), Message: "is required", ID: e.ID})

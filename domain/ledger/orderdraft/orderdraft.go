@@ -186,7 +186,8 @@ type SenderErased struct{}
 
 // Evolve begins the draft.
 func (e Received) Evolve(State) State {
-	return State{Sender: e.Sender, Phone: e.Phone, Raw: e.Raw, Media: e.Media, Unused: e.Unused, Cut: e.Cut, Entries: e.Entries, Reply: e.Reply}
+	return State{Sender: e.Sender, Phone: e.Phone, Raw: e.Raw, Media: e.Media, Unused: e.Unused, Cut: e.Cut, Entries: e.Entries,
+		Reply: e.Reply}
 }
 
 // Evolve notes the reply.

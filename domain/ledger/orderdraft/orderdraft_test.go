@@ -21,14 +21,17 @@ func TestReceive(t *testing.T) {
 	none.Case("a message becomes a draft with what was read").
 		When(orderdraft.Receive{
 			Sender: "a1", Phone: "919812345678", Raw: "slip 7\npayal 250 gm", First: 5, Reply: true, Parser: orderdraft.Rules, Clients: clients,
-			Read: ordertext.Order{Unused: []string{"urgent!"}, Entries: []ordertext.Entry{{Item: "payal", Weight: 250_000, Client: "ramesh jewelers", Slip: "7", Confidence: 80}}},
+			Read: ordertext.Order{Unused: []string{"urgent!"},
+				Entries: []ordertext.Entry{{Item: "payal", Weight: 250_000, Client: "ramesh jewelers", Slip: "7", Confidence: 80}}},
 		}).
 		Then(orderdraft.Received{
-			Sender: "a1", Phone: orderdraft.Senders.Personal("a1", "919812345678"), Raw: orderdraft.Senders.Personal("a1", "slip 7\npayal 250 gm"), Reply: true,
+			Sender: "a1", Phone: orderdraft.Senders.Personal("a1", "919812345678"), Raw: orderdraft.Senders.Personal("a1", "slip 7\npayal 250 gm"),
+			Reply:  true,
 			Unused: own(`["\"urgent!\" was not used"]`),
 			Entries: []orderdraft.Entry{{
-				ID: 5, Item: own("payal"), Weight: new(unit.Grams(250_000)), Client: own("ramesh jewelers"), Slip: new("7"), Parser: "rules", Confidence: 80_000,
-				Proposals: []orderdraft.Proposal{{ClientID: 3, Name: "Ramesh Jewellers", Confidence: 83_300}},
+				ID: 5, Item: own("payal"), Weight: new(unit.Grams(250_000)), Client: own("ramesh jewelers"), Slip: new("7"), Parser: "rules",
+				Confidence: 80_000,
+				Proposals:  []orderdraft.Proposal{{ClientID: 3, Name: "Ramesh Jewellers", Confidence: 83_300}},
 			}},
 		})
 	none.Case("a message without an order becomes a draft without entries").

@@ -116,7 +116,8 @@ func slipAt(all tokens, i int) (atom, int) {
 	end, found := j, false
 	for ; end < len(all) && (end == j || all[end].glued); end++ {
 		t := all[end]
-		if t.word() && (len([]rune(t.text)) > longestShortWord || unitWord(t.folded) || end+1 == len(all) && end == j) || !t.word() && !t.number && t.text != "/" && t.text != "-" {
+		if t.word() && (len([]rune(t.text)) > longestShortWord || unitWord(t.folded) || end+1 == len(all) && end == j) || !t.word() &&
+			!t.number && t.text != "/" && t.text != "-" {
 			break
 		}
 		found = found || t.number
@@ -186,7 +187,8 @@ func moment(all tokens, i int, asked bool) int {
 		return 0
 	}
 	parts := 1
-	for all.at(i+2*parts-1).glued && all.at(i+2*parts).glued && all.at(i+2*parts).number && strings.Contains("/-.:", all.at(i+2*parts-1).text) {
+	for all.at(i+2*parts-1).glued && all.at(i+2*parts).glued && all.at(i+2*parts).number &&
+		strings.Contains("/-.:", all.at(i+2*parts-1).text) {
 		parts++
 	}
 	end := i + 2*parts - 1
@@ -253,7 +255,8 @@ func nameNumberAt(all tokens, i int) (atom, int) {
 		if j := all.past(i+1, numberMarks, punctuation); all.at(j).number && !unitWord(all.at(j+1).folded) {
 			return atom{kind: named, text: t.text + " " + all[j].text}, j + 1 - i
 		}
-	case t.word() && next.number && next.glued && !unitWord(all.at(i+2).folded) && !lone(t.folded) && !countMarks[t.folded] && !weightMarks[t.folded]:
+	case t.word() && next.number && next.glued && !unitWord(all.at(i+2).folded) && !lone(t.folded) && !countMarks[t.folded] &&
+		!weightMarks[t.folded]:
 		return atom{kind: named}, 2 // A12
 	case t.number && (ofTheName[next.folded] || ofTheName[next.text]):
 		return atom{kind: named, text: t.text + next.text}, 2
@@ -296,7 +299,8 @@ func unclearAt(all tokens, i int) (atom, int) {
 		unit != 0 && (sums[between.text] || between.folded == "x" && t.whole): // 3/2 tola, 2 x 5 gm
 		return atom{kind: unclear}, 3 + boolean(unit != 0)
 	}
-	if next := all.at(i + 1); weights[next.folded] == milligramsOfKilo && second.number && second.whole && second.value >= minGrams && !unitWord(all.at(i+3).folded) {
+	if next := all.at(i + 1); weights[next.folded] == milligramsOfKilo && second.number && second.whole && second.value >= minGrams &&
+		!unitWord(all.at(i+3).folded) {
 		return atom{kind: unclear}, 3 // 1 kg 250
 	}
 	return atom{}, 0

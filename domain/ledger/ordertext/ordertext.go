@@ -214,7 +214,8 @@ func nameAt(atoms []atom, i int, item bool) (name atom, n int) {
 		i++
 	}
 	begin := i
-	for i < min(len(atoms), begin+maxAtoms) && (atoms[i].kind == word || i > begin && i+1 < len(atoms) && (atoms[i].text == "&" || atoms[i].text == ".") && atoms[i+1].kind == word) {
+	for i < min(len(atoms), begin+maxAtoms) &&
+		(atoms[i].kind == word || i > begin && i+1 < len(atoms) && (atoms[i].text == "&" || atoms[i].text == ".") && atoms[i+1].kind == word) {
 		i++
 	}
 	end, all := i, i
@@ -222,7 +223,8 @@ func nameAt(atoms []atom, i int, item bool) (name atom, n int) {
 		all++
 	}
 	if item && all < len(atoms) && atoms[all].quantity() && i > begin {
-		for end = begin + 1; end < i && (ofANames[atoms[end].folded] || ofANames[atoms[end-1].folded] && atoms[end].text == "&" || atoms[end].text == "&" || atoms[end-1].text == "&"); end++ {
+		for end = begin + 1; end < i && (ofANames[atoms[end].folded] || ofANames[atoms[end-1].folded] && atoms[end].text == "&" ||
+			atoms[end].text == "&" || atoms[end-1].text == "&"); end++ {
 		}
 		if end == i && i > begin+1 && all == i { // all of it may be the name: then there is no item
 			end--

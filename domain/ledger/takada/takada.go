@@ -1,5 +1,5 @@
-// Package takada is a partial delivery of a client's order: pieces and their weights, each with the karigar who made it. It does not post to
-// any ledger.
+// Package takada is a partial delivery of a client's order: pieces and their weights, each with the karigar who made it. It does not post
+// to any ledger.
 package takada
 
 import (
@@ -87,8 +87,8 @@ type Look struct {
 	Karigar func(karigar int64) (open bool, err error)
 }
 
-// check returns why a takada may not become another one, nil if it may, and all faults together: its order must exist, of the same client as before,
-// and new items need karigars who are open.
+// check returns why a takada may not become another one, nil if it may, and all faults together: its order must exist, of the same client
+// as before, and new items need karigars who are open.
 func (look Look) check(before, after State, today unit.Date) error {
 	wrong, other := after.check(today), false
 	if !before.Exists() || after.Order != before.Order {

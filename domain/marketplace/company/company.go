@@ -1,4 +1,5 @@
-// Package company is a company that sells: what buyers find in the directory. All that it has is public, but the address to which enquiries go.
+// Package company is a company that sells: what buyers find in the directory. All that it has is public, but the address to which enquiries
+// go.
 package company
 
 import (

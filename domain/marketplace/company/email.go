@@ -9,7 +9,8 @@ import (
 	"bahi/domain/person"
 )
 
-// Subjects are the addresses to which companies' enquiries go, which may be somebody's own: company-<id of the company>-<number of the address>.
+// Subjects are the addresses to which companies' enquiries go, which may be somebody's own: company-<id of the company>-<number of the
+// address>.
 const Subjects event.SubjectType = "company"
 
 // EmailNamed records the address to which enquiries are to go, or that there is none.

@@ -1,5 +1,6 @@
-// Package contact is a person to turn to at a company. Anybody may name one, and change what is said of them (SPEC.txt); who belongs to the company
-// decides the rest. The log has what they are called and how they are reached only under their own key, which ends with the contact.
+// Package contact is a person to turn to at a company. Anybody may name one, and change what is said of them (SPEC.txt); who belongs to the
+// company decides the rest. The log has what they are called and how they are reached only under their own key, which ends with the
+// contact.
 package companycontact
 
 import (
@@ -126,7 +127,8 @@ func (r Reach) sealed(id string, first, email patch.Field[string]) (Details, err
 	email, wrongEmail := email.With(func(text string) (string, error) { return person.Email("email", text) })
 	last, wrongLast := r.LastName.With(optional("last_name", person.Name))
 	phone, wrongPhone := r.Phone.With(func(text string) (string, error) { return wording.Phone("phone", text) })
-	does, wrongDoes := r.Designation.With(optional("designation", func(field, text string) (string, error) { return wording.Normalise(field, text, maxDesignation) }))
+	does, wrongDoes := r.Designation.With(optional("designation",
+		func(field, text string) (string, error) { return wording.Normalise(field, text, maxDesignation) }))
 	return Details{
 		FirstName: Subjects.Field(id, first), LastName: Subjects.Field(id, last), Email: Subjects.Field(id, email),
 		Phone: Subjects.Field(id, phone), Designation: Subjects.Field(id, does),

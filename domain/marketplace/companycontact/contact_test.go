@@ -29,22 +29,28 @@ func TestAContactIsPutInOrder(t *testing.T) {
 	full := asha
 	full.LastName, full.Phone, full.Designation = named("Rao"), named("+919812345678"), named("Owner")
 	none.Case("texts are trimmed, folded and sealed").
-		When(companycontact.Add{ID: "1", FirstName: " Asha ", Email: "ASHA@example.org", CompanyID: &mill, Reach: companycontact.Reach{LastName: patch.Set("Rao"), Phone: patch.Set("9812345678"), Designation: patch.Set(" Owner ")}}).
+		When(companycontact.Add{ID: "1", FirstName: " Asha ", Email: "ASHA@example.org", CompanyID: &mill,
+			Reach: companycontact.Reach{LastName: patch.Set("Rao"), Phone: patch.Set("9812345678"), Designation: patch.Set(" Owner ")}}).
 		Then(full)
-	_, err := companycontact.Add{Email: "x", Reach: companycontact.Reach{LastName: patch.Set(strings.Repeat("a", 101)), Phone: patch.Set("1\x00"), Designation: patch.Set(strings.Repeat("a", 101))}}.Decide(companycontact.State{})
+	_, err := companycontact.Add{Email: "x",
+		Reach: companycontact.Reach{LastName: patch.Set(strings.Repeat("a", 101)), Phone: patch.Set("1\x00"),
+			Designation: patch.Set(strings.Repeat("a", 101))}}.Decide(companycontact.State{})
 	for _, field := range []string{"first_name", "email", "last_name", "phone", "designation"} {
 		require.ErrorContains(t, err, field+": ")
 	}
 	given := none.And(asha)
-	given.Case("what is named changes").When(companycontact.Edit{ID: "1", Reach: companycontact.Reach{Phone: patch.Set("9812345678")}, ByNonMember: true}).
+	given.Case("what is named changes").When(companycontact.Edit{ID: "1", Reach: companycontact.Reach{Phone: patch.Set("9812345678")},
+		ByNonMember: true}).
 		Then(companycontact.Edited{Details: companycontact.Details{Phone: named("+919812345678")}, ByNonMember: true})
-	given.Case("what is empty stays so").When(companycontact.Edit{ID: "1", ByNonMember: true, Reach: companycontact.Reach{Phone: patch.Set(" "), LastName: patch.Clear[string]()}}).ThenNothing()
+	given.Case("what is empty stays so").When(companycontact.Edit{ID: "1", ByNonMember: true,
+		Reach: companycontact.Reach{Phone: patch.Set(" "), LastName: patch.Clear[string]()}}).ThenNothing()
 	given.Case("it moves").When(companycontact.Edit{ID: "1", CompanyID: patch.Set(shop)}).Then(companycontact.Edited{Company: shop})
 	given.Case("it stays").When(companycontact.Edit{ID: "1", CompanyID: patch.Set(mill)}).ThenNothing()
 	given.Case("it ends").When(companycontact.Delete{}).Then(companycontact.Deleted{})
 	given.And(companycontact.Deleted{}).Case("once").When(companycontact.Delete{}).ThenFails(companycontact.ErrNotFound)
 	none.Case("there is none").When(companycontact.Edit{FirstName: patch.Set("A")}).ThenFails(companycontact.ErrNotFound)
-	given.Case("a first name is required").When(companycontact.Edit{FirstName: patch.Set(" ")}).ThenFails(fault.Fields(fault.Field{Field: "first_name", Message: "1 to 100 characters"}))
+	given.Case("a first name is required").When(companycontact.Edit{FirstName: patch.Set(" ")}).ThenFails(
+		fault.Fields(fault.Field{Field: "first_name", Message: "1 to 100 characters"}))
 }
 
 func TestMembersNameTheFirstContact(t *testing.T) {

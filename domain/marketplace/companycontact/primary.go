@@ -24,8 +24,8 @@ type PrimaryNamed struct {
 // Evolve names it.
 func (e PrimaryNamed) Evolve(Primary) Primary { return Primary(e) }
 
-// NamePrimary makes a contact the first to turn to. Unless a member of the company wants it, that is so only where there is none, or only one that
-// is gone.
+// NamePrimary makes a contact the first to turn to. Unless a member of the company wants it, that is so only where there is none, or only
+// one that is gone.
 type NamePrimary struct {
 	Contact uuid.UUID
 	Member  bool

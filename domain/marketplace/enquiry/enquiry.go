@@ -1,5 +1,5 @@
-// Package enquiry is a buyer's question to a company that sells. The log has who asks and what they wrote only under the key of their address,
-// which ends with the buyer; the enquiry stays.
+// Package enquiry is a buyer's question to a company that sells. The log has who asks and what they wrote only under the key of their
+// address, which ends with the buyer; the enquiry stays.
 package enquiry
 
 import (

@@ -26,10 +26,12 @@ func TestAnEnquiryIsPutInOrder(t *testing.T) {
 	full := sent
 	full.Source, full.Phone, full.Message = "shop_2", personal("+919812345678"), personal("<b>How many?</b>")
 	none.Case("texts are trimmed, folded and sealed").
-		When(enquiry.Send{To: mill, Buyer: "b", Name: " Asha ", Email: "ASHA@example.org", Phone: patch.Set("98123 45678"), Message: patch.Set(" <b>How many?</b>\n"), Source: patch.Set(" Shop_2 ")}).
+		When(enquiry.Send{To: mill, Buyer: "b", Name: " Asha ", Email: "ASHA@example.org", Phone: patch.Set("98123 45678"),
+			Message: patch.Set(" <b>How many?</b>\n"), Source: patch.Set(" Shop_2 ")}).
 		Then(full)
 	none.Case("what may be absent may be empty").
-		When(enquiry.Send{To: mill, Buyer: "b", Name: "Asha", Email: "asha@example.org", Phone: patch.Set(" "), Message: patch.Clear[string](), Source: patch.Set("")}).Then(sent)
+		When(enquiry.Send{To: mill, Buyer: "b", Name: "Asha", Email: "asha@example.org", Phone: patch.Set(" "), Message: patch.Clear[string](),
+			Source: patch.Set("")}).Then(sent)
 	spam := sent
 	spam.Spam = true
 	none.Case("a field that people do not see is filled in by programs").
@@ -37,8 +39,10 @@ func TestAnEnquiryIsPutInOrder(t *testing.T) {
 	unread := sent
 	unread.Phone = personal("98123 / shop")
 	none.Case("a phone that cannot be read is kept as a text").
-		When(enquiry.Send{To: mill, Buyer: "b", Name: "Asha", Email: "asha@example.org", Phone: patch.Set("\u202a98123 / shop\u202c ")}).Then(unread)
-	_, err := enquiry.Send{Name: " ", Email: "x", Phone: patch.Set("1\x00"), Message: patch.Set("a\u202eb"), Quantity: new(int64), Source: patch.Set("a b")}.Decide(enquiry.State{})
+		When(enquiry.Send{To: mill, Buyer: "b", Name: "Asha", Email: "asha@example.org",
+			Phone: patch.Set("\u202a98123 / shop\u202c ")}).Then(unread)
+	_, err := enquiry.Send{Name: " ", Email: "x", Phone: patch.Set("1\x00"), Message: patch.Set("a\u202eb"), Quantity: new(int64),
+		Source: patch.Set("a b")}.Decide(enquiry.State{})
 	for _, field := range []string{"user_name", "user_email", "user_phone", "message", "quantity", "source_platform"} {
 		require.ErrorContains(t, err, field+": ")
 	}
@@ -51,8 +55,9 @@ func TestAStatusMovesAsTheCompanyGetsOn(t *testing.T) {
 	given := eventtest.Given(t, enquiry.Kind, sent)
 	all := []string{enquiry.Pending, enquiry.Contacted, enquiry.Qualified, enquiry.Converted, enquiry.Lost}
 	may := map[string]string{
-		enquiry.Pending: "contacted qualified converted lost", enquiry.Contacted: "qualified converted lost", enquiry.Qualified: "contacted converted lost",
-		enquiry.Lost: "contacted qualified", enquiry.Converted: "",
+		enquiry.Pending: "contacted qualified converted lost", enquiry.Contacted: "qualified converted lost",
+		enquiry.Qualified: "contacted converted lost",
+		enquiry.Lost:      "contacted qualified", enquiry.Converted: "",
 	}
 	for _, from := range all {
 		at := given
@@ -71,9 +76,11 @@ func TestAStatusMovesAsTheCompanyGetsOn(t *testing.T) {
 			}
 		}
 	}
-	given.Case("notes are the buyer's too").When(enquiry.Edit{Notes: patch.Set(" called ")}).Then(enquiry.NotesWritten{Notes: personal("called")})
+	given.Case("notes are the buyer's too").When(enquiry.Edit{Notes: patch.Set(" called ")}).Then(
+		enquiry.NotesWritten{Notes: personal("called")})
 	given.Case("no notes are none").When(enquiry.Edit{Notes: patch.Set(" ")}).ThenNothing()
-	given.And(enquiry.NotesWritten{Notes: personal("called")}).Case("null empties them").When(enquiry.Edit{Notes: patch.Clear[string]()}).Then(enquiry.NotesWritten{})
+	given.And(enquiry.NotesWritten{Notes: personal("called")}).Case("null empties them").When(
+		enquiry.Edit{Notes: patch.Clear[string]()}).Then(enquiry.NotesWritten{})
 	given.Case("nothing is sealed for whom nobody may know").When(enquiry.Edit{Notes: patch.Set("called"), Erased: true}).
 		ThenFails(fault.New(fault.Conflict, "The buyer was erased: notes can no longer be kept"))
 	given.Case("they are short").When(enquiry.Edit{Notes: patch.Set(strings.Repeat("a", 5001))}).
@@ -116,5 +123,6 @@ func TestABuyerWhoAsksAgainIsAnotherSubject(t *testing.T) {
 	none := eventtest.Given(t, enquiry.BuyerKind)
 	none.Case("the first time").When(enquiry.EraseBuyer{}).Then(enquiry.BuyerErased{})
 	none.And(enquiry.BuyerErased{}).Case("once more").When(enquiry.EraseBuyer{}).Then(enquiry.BuyerErased{Before: 1})
-	require.Equal(t, []string{"buyer-h", "buyer-h-1"}, []string{enquiry.BuyerErased{}.Erases("h").Subject, enquiry.BuyerErased{Before: 1}.Erases("h").Subject})
+	require.Equal(t, []string{"buyer-h", "buyer-h-1"},
+		[]string{enquiry.BuyerErased{}.Erases("h").Subject, enquiry.BuyerErased{Before: 1}.Erases("h").Subject})
 }

@@ -242,7 +242,8 @@ func addresses(images []string) ([]string, error) {
 		field := "images[" + strconv.Itoa(i) + "]"
 		image, err := wording.Normalise(field, image, maxURL)
 		u, unread := url.Parse(image)
-		if err == nil && (unread != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsFunc(image, unicode.IsSpace)) {
+		if err == nil && (unread != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+			strings.ContainsFunc(image, unicode.IsSpace)) {
 			err = wrong(field, "expected a web address, as in https://example.org/a.jpg")
 		}
 		faults, tidied = append(faults, err), append(tidied, image)

@@ -82,14 +82,16 @@ type Deleted struct{}
 // Evolve begins the bot.
 func (e Created) Evolve(State) State {
 	return State{
-		Name: e.Name, Description: e.Description, Prompt: e.Prompt, Color: e.Color, Fallback: e.Fallback, Active: e.Active, Channels: e.Channels, Owner: e.Owner,
+		Name: e.Name, Description: e.Description, Prompt: e.Prompt, Color: e.Color, Fallback: e.Fallback, Active: e.Active, Channels: e.Channels,
+		Owner: e.Owner,
 	}
 }
 
 // Evolve changes what is named.
 func (e Edited) Evolve(s State) State {
 	s.Name, s.Description, s.Prompt = e.Name.Or(s.Name), e.Description.Or(s.Description), e.Prompt.Or(s.Prompt)
-	s.Color, s.Fallback, s.Active, s.Channels = e.Color.Or(s.Color), e.Fallback.Or(s.Fallback), e.Active.Or(s.Active), e.Channels.Or(s.Channels)
+	s.Color, s.Fallback, s.Active, s.Channels = e.Color.Or(s.Color), e.Fallback.Or(s.Fallback), e.Active.Or(s.Active),
+		e.Channels.Or(s.Channels)
 	return s
 }
 
@@ -209,7 +211,8 @@ func (c Edit) Decide(s State) ([]event.Event[State], error) {
 			e.Channels = patch.Set(channels)
 		}
 	}
-	if !e.Name.Present() && !e.Description.Present() && !e.Prompt.Present() && !e.Color.Present() && !e.Fallback.Present() && !e.Active.Present() && !e.Channels.Present() {
+	if !e.Name.Present() && !e.Description.Present() && !e.Prompt.Present() && !e.Color.Present() && !e.Fallback.Present() &&
+		!e.Active.Present() && !e.Channels.Present() {
 		return nil, nil
 	}
 	return []event.Event[State]{e}, nil

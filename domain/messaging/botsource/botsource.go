@@ -1,5 +1,5 @@
-// Package botsource is what a bot knows from: a file that was uploaded, or a page of the web. Its bytes are in the blob store; what is searched is made
-// from them by jobs.
+// Package botsource is what a bot knows from: a file that was uploaded, or a page of the web. Its bytes are in the blob store; what is
+// searched is made from them by jobs.
 package botsource
 
 import (
@@ -164,7 +164,8 @@ func (c AddPage) Decide(State) ([]event.Event[State], error) {
 
 const maxURL = 2048
 
-// Normal returns the address of a page in the form in which addresses are compared, or what its text shows to be wrong with it (CONTRACT.md B7).
+// Normal returns the address of a page in the form in which addresses are compared, or what its text shows to be wrong with it (CONTRACT.md
+// B7).
 func Normal(text string) (string, error) {
 	wrong := fault.Fields(fault.Field{Field: "url", Message: "expected a web address, as in https://shop.example/faq"})
 	text, err := wording.Normalise("url", text, maxURL)

@@ -41,8 +41,9 @@ func TestASourceIsReadOrNot(t *testing.T) {
 func TestAddressesAreComparedInOneForm(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		" HTTPS://Shop.Example:443/FAQ#top ": "https://shop.example/FAQ", "http://shop.example": "http://shop.example/", "http://shop.example.:8080/?q=1": "http://shop.example:8080/?q=1",
-		"https://सोना.example/a": "https://xn--31b2aw5a.example/a", "http://[2001:DB8::1]/": "http://[2001:db8::1]/",
+		" HTTPS://Shop.Example:443/FAQ#top ": "https://shop.example/FAQ", "http://shop.example": "http://shop.example/",
+		"http://shop.example.:8080/?q=1": "http://shop.example:8080/?q=1",
+		"https://सोना.example/a":         "https://xn--31b2aw5a.example/a", "http://[2001:DB8::1]/": "http://[2001:db8::1]/",
 	} {
 		got, err := botsource.Normal(text)
 		require.NoError(t, err, text)
@@ -52,7 +53,8 @@ func TestAddressesAreComparedInOneForm(t *testing.T) {
 			require.True(t, strings.HasPrefix(got, "https://xn--"), got)
 		}
 	}
-	for _, text := range []string{"", "shop.example", "ftp://shop.example", "https://", "https://user:secret@shop.example/", "https://shop.example/a b", "https://shop.example/" + strings.Repeat("a", 2048), "https://a\x00b/"} {
+	for _, text := range []string{"", "shop.example", "ftp://shop.example", "https://", "https://user:secret@shop.example/",
+		"https://shop.example/a b", "https://shop.example/" + strings.Repeat("a", 2048), "https://a\x00b/"} {
 		_, err := botsource.Normal(text)
 		require.Error(t, err, text)
 	}
@@ -90,14 +92,17 @@ func TestAFileIsTextByItsContent(t *testing.T) {
 func TestATextIsReadInTheCharacterSetThatItDeclares(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"gb2312": "手镯 300 元", "gbk": "手鐲 300 元", "gb18030": "手镯 ₹300", "big5": "手鐲 300 元", "shift_jis": "腕輪は三百円", "euc-jp": "腕輪は三百円", "iso-2022-jp": "腕輪は三百円", "euc-kr": "팔찌 300",
-		"windows-1251": "Браслет 300", "koi8-r": "Браслет 300", "iso-8859-2": "Náramek řetěz", "windows-1256": "سوار 300", "windows-874": "กำไล 300", "utf-16le": "कड़ा 300", "utf-8": "कड़ा ₹300",
+		"gb2312": "手镯 300 元", "gbk": "手鐲 300 元", "gb18030": "手镯 ₹300", "big5": "手鐲 300 元", "shift_jis": "腕輪は三百円", "euc-jp": "腕輪は三百円",
+		"iso-2022-jp": "腕輪は三百円", "euc-kr": "팔찌 300",
+		"windows-1251": "Браслет 300", "koi8-r": "Браслет 300", "iso-8859-2": "Náramek řetěz", "windows-1256": "سوار 300",
+		"windows-874": "กำไล 300", "utf-16le": "कड़ा 300", "utf-8": "कड़ा ₹300",
 	} {
 		encoding, err := htmlindex.Get(name)
 		require.NoError(t, err)
 		for declares, page := range map[string]string{
 			"text/html; charset=" + name: "<p>" + text, "text/html": `<html><head><meta charset="` + name + `"></head><p>` + text,
-			"": `<html><head><meta http-equiv="Content-Type" content="text/html; charset=` + name + `"></head><p>` + text, "application/xhtml+xml": `<?xml version="1.0" encoding="` + name + `"?><html><p>` + text,
+			"":                      `<html><head><meta http-equiv="Content-Type" content="text/html; charset=` + name + `"></head><p>` + text,
+			"application/xhtml+xml": `<?xml version="1.0" encoding="` + name + `"?><html><p>` + text,
 		} {
 			data, err := encoding.NewEncoder().Bytes([]byte(page))
 			require.NoError(t, err, name)

@@ -41,7 +41,8 @@ var (
 )
 
 // theirs are headers that the call itself decides.
-var theirs = []string{"host", "content-length", "transfer-encoding", "connection", "webhook-id", "webhook-timestamp", "webhook-signature", "idempotency-key"}
+var theirs = []string{"host", "content-length", "transfer-encoding", "connection", "webhook-id", "webhook-timestamp", "webhook-signature",
+	"idempotency-key"}
 
 func wrong(field, message string) error {
 	return fault.Fields(fault.Field{Field: field, Message: message})
@@ -101,7 +102,8 @@ func address(text string) (string, error) {
 		return "", err
 	}
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" || strings.ContainsAny(text, " \t\r\n") {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.Fragment != "" ||
+		strings.ContainsAny(text, " \t\r\n") {
 		return "", wrong("url", "expected an address like https://shop.example/stock/{sku}")
 	}
 	if placeholder.MatchString(u.Host) && strings.ContainsAny(u.Host, "{}") || strings.ContainsAny(u.RawQuery, "{}") {
@@ -170,7 +172,8 @@ func header(name, value string) string {
 func free(string, string) string { return "" }
 
 // sealed returns the values of one kind after a change. Another server wants them again. The names of headers have no case.
-func sealed(bot int64, of string, in patch.Field[map[string]string], before []Header, moved bool, valid func(name, value string) string) (after []Header, err error) {
+func sealed(bot int64, of string, in patch.Field[map[string]string], before []Header, moved bool,
+	valid func(name, value string) string) (after []Header, err error) {
 	if !in.Present() {
 		if moved && len(before) > 0 {
 			return nil, wrong(of, again)

@@ -7,8 +7,8 @@ import (
 	"bahi/domain/event"
 )
 
-// Blocks names what a stream campaignblock-<campaign>-<run>-<number> or campaignblock-<campaign>-c<contact> holds: recipients of a campaign.
-// A name is for ever: old logs have it. A campaign's own stream has none of them, so that it stays short.
+// Blocks names what a stream campaignblock-<campaign>-<run>-<number> or campaignblock-<campaign>-c<contact> holds: recipients of a
+// campaign. A name is for ever: old logs have it. A campaign's own stream has none of them, so that it stays short.
 var Blocks = event.NewKind("campaignblock", event.Of[Frozen]("CampaignAudienceFrozen", 1))
 
 // BlockName returns the id of a run's block.
@@ -28,8 +28,8 @@ type Block struct {
 	End  bool      // nobody comes after it
 }
 
-// Frozen records recipients, and the numbers of their messages: the first step's messages begin at First, in the contacts' order, and those of each
-// further step follow.
+// Frozen records recipients, and the numbers of their messages: the first step's messages begin at First, in the contacts' order, and those
+// of each further step follow.
 type Frozen struct {
 	Campaign int64     `json:"campaign"`
 	Run      int       `json:"run"`

@@ -165,7 +165,8 @@ func (e Created) Evolve(State) State {
 
 // Evolve begins a run.
 func (e Started) Evolve(s State) State {
-	s.Status, s.Run, s.Started, s.Next, s.Known, s.Insisted, s.Until, s.Reason = Active, e.Run, e.At, e.Next, s.Type == Triggered, false, nil, ""
+	s.Status, s.Run, s.Started, s.Next, s.Known, s.Insisted, s.Until, s.Reason = Active, e.Run, e.At, e.Next, s.Type == Triggered,
+		false, nil, ""
 	return s
 }
 
@@ -306,5 +307,6 @@ func (s State) MatchesTrigger(what, text string) bool {
 	if s.Type != Triggered || s.Status != Active || s.Trigger == nil {
 		return false
 	}
-	return s.Trigger.Event == what && what != "keyword" || what == "message_received" && s.Trigger.Event == "keyword" && folded(text) == folded(s.Trigger.Keyword)
+	return s.Trigger.Event == what && what != "keyword" || what == "message_received" && s.Trigger.Event == "keyword" &&
+		folded(text) == folded(s.Trigger.Keyword)
 }

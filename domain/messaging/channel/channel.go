@@ -1,5 +1,5 @@
-// Package channel is a workspace's way to write to people and to hear from them: an account at a network. The log has its credentials only under
-// the channel's own key, which ends with the channel.
+// Package channel is a workspace's way to write to people and to hear from them: an account at a network. The log has its credentials only
+// under the channel's own key, which ends with the channel.
 package channel
 
 import (
@@ -252,8 +252,8 @@ func (Delete) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Deleted{}}, nil
 }
 
-// StatusAfter returns the status that follows from a call of the network, and our words for what went wrong. A failure that is about a message or
-// a moment says nothing of the channel: StatusAfter then returns its status as it was.
+// StatusAfter returns the status that follows from a call of the network, and our words for what went wrong. A failure that is about a
+// message or a moment says nothing of the channel: StatusAfter then returns its status as it was.
 func (s State) StatusAfter(failed *network.Failure) (status, words string) {
 	if failed == nil {
 		return Connected, ""
@@ -280,5 +280,6 @@ func (s State) SameAccount(t State) bool {
 // SameSender reports whether a proven identity is still the account's, as far as the settings tell.
 func (s State) SameSender(t State) bool {
 	a, b := s.Settings, t.Settings
-	return a.SenderID == b.SenderID && a.AppName == b.AppName && a.UserID == b.UserID && a.Dialect == b.Dialect && s.APIKey == t.APIKey && s.AccessToken == t.AccessToken
+	return a.SenderID == b.SenderID && a.AppName == b.AppName && a.UserID == b.UserID && a.Dialect == b.Dialect && s.APIKey == t.APIKey &&
+		s.AccessToken == t.AccessToken
 }

@@ -91,8 +91,10 @@ func (c Change) on(s Settings) Settings {
 
 // differing returns the part of the change that changes something.
 func (c Change) differing(s Settings) Change {
-	c.SenderID, c.AccountID, c.AppName = patch.Differing(c.SenderID, s.SenderID), patch.Differing(c.AccountID, s.AccountID), patch.Differing(c.AppName, s.AppName)
-	c.BaseURL, c.Dialect, c.UserID = patch.Differing(c.BaseURL, s.BaseURL), patch.Differing(c.Dialect, s.Dialect), patch.Differing(c.UserID, s.UserID)
+	c.SenderID, c.AccountID, c.AppName = patch.Differing(c.SenderID, s.SenderID), patch.Differing(c.AccountID, s.AccountID),
+		patch.Differing(c.AppName, s.AppName)
+	c.BaseURL, c.Dialect, c.UserID = patch.Differing(c.BaseURL, s.BaseURL), patch.Differing(c.Dialect, s.Dialect),
+		patch.Differing(c.UserID, s.UserID)
 	c.ClientID = patch.Differing(c.ClientID, s.ClientID)
 	if slices.Equal(c.AllowedOrigins.Or(s.AllowedOrigins), s.AllowedOrigins) {
 		c.AllowedOrigins = patch.Field[[]string]{}
@@ -101,7 +103,8 @@ func (c Change) differing(s Settings) Change {
 }
 
 func (c Change) isZero() bool {
-	return !c.SenderID.Present() && !c.AccountID.Present() && !c.AppName.Present() && !c.BaseURL.Present() && !c.Dialect.Present() && !c.UserID.Present() &&
+	return !c.SenderID.Present() && !c.AccountID.Present() && !c.AppName.Present() && !c.BaseURL.Present() && !c.Dialect.Present() &&
+		!c.UserID.Present() &&
 		!c.ClientID.Present() && !c.AllowedOrigins.Present()
 }
 
@@ -171,7 +174,8 @@ type Secrets struct {
 }
 
 // names are the secrets' names in requests, in the order of [Secrets.each].
-var names = []string{"apiKey", "accessToken", "settings.consumerSecret", "settings.appSecret", "settings.refreshToken", "settings.clientSecret"}
+var names = []string{"apiKey", "accessToken", "settings.consumerSecret", "settings.appSecret", "settings.refreshToken",
+	"settings.clientSecret"}
 
 func (s *Secrets) each() []*patch.Field[event.Secret] {
 	return []*patch.Field[event.Secret]{&s.APIKey, &s.AccessToken, &s.ConsumerSecret, &s.AppSecret, &s.RefreshToken, &s.ClientSecret}
@@ -249,7 +253,8 @@ func (in Input) secrets(id string, before State) (s Secrets, err error) {
 	if base.Present() {
 		changed = place(base.Value) != place(before.Settings.BaseURL)
 	}
-	for i, given := range []patch.Field[string]{in.APIKey, in.AccessToken, in.Settings.ConsumerSecret, in.Settings.AppSecret, in.Settings.RefreshToken, in.Settings.ClientSecret} {
+	for i, given := range []patch.Field[string]{in.APIKey, in.AccessToken, in.Settings.ConsumerSecret, in.Settings.AppSecret,
+		in.Settings.RefreshToken, in.Settings.ClientSecret} {
 		into, stored := s.each()[i], before.each()[i].State == patch.Given
 		switch {
 		case given.Value == Stars && !stored:

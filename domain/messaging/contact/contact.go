@@ -97,7 +97,8 @@ type Deleted struct{}
 
 // Evolve begins the contact.
 func (e Added) Evolve(State) State {
-	return State{Name: e.Name, Phone: e.Phone, PhoneKey: e.PhoneKey, Email: e.Email, Source: e.Source, ReplyBot: true, Status: Open, ByHand: e.Source == Manual}
+	return State{Name: e.Name, Phone: e.Phone, PhoneKey: e.PhoneKey, Email: e.Email, Source: e.Source, ReplyBot: true, Status: Open,
+		ByHand: e.Source == Manual}
 }
 
 // Evolve changes what is named.
@@ -166,7 +167,8 @@ func (c Add) Decide(State) ([]event.Event[State], error) {
 	if err := fault.Join(wrong, err); err != nil {
 		return nil, err
 	}
-	added := Added{Name: Subjects.Personal(c.ID, name), Phone: phone.Value, PhoneKey: c.PhoneKey, Email: email.Value, Source: cmp.Or(c.Source, Manual)}
+	added := Added{Name: Subjects.Personal(c.ID, name), Phone: phone.Value, PhoneKey: c.PhoneKey, Email: email.Value,
+		Source: cmp.Or(c.Source, Manual)}
 	events := []event.Event[State]{added}
 	if c.Sender.Key != "" {
 		events = append(events, SenderAdded(c.Sender.sealed(c.ID)))

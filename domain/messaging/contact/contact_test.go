@@ -23,18 +23,21 @@ func reach(phone, email patch.Field[string], key string) contact.Addresses {
 var (
 	absent = patch.Field[string]{}
 	null   = patch.Clear[string]()
-	added  = contact.Added{Name: hers("Asha"), Phone: hers("919812345678"), PhoneKey: "k1", Email: hers("asha@example.org"), Source: contact.Manual}
+	added  = contact.Added{Name: hers("Asha"), Phone: hers("919812345678"), PhoneKey: "k1", Email: hers("asha@example.org"),
+		Source: contact.Manual}
 )
 
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	given := eventtest.Given(t, contact.Kind)
 	given.Case("values are put in order").
-		When(contact.Add{ID: id, Name: " Asha ", Addresses: reach(patch.Set("+91 98123-45678"), patch.Set(" Asha@Example.org"), "k1")}).Then(added)
+		When(contact.Add{ID: id, Name: " Asha ",
+			Addresses: reach(patch.Set("+91 98123-45678"), patch.Set(" Asha@Example.org"), "k1")}).Then(added)
 	given.Case("a name is enough").When(contact.Add{ID: id, Name: "Asha", Source: "social", Addresses: reach(null, patch.Set(" "), "")}).
 		Then(contact.Added{Name: hers("Asha"), Source: "social"})
 	given.Case("a file has the evidence of consent").When(contact.Add{ID: id, Name: "Asha", Evidence: "Form 7"}).
-		Then(contact.Added{Name: hers("Asha"), Source: contact.Manual}, contact.Edited{OptIn: patch.Set(true), Evidence: hers("Form 7"), Imported: true})
+		Then(contact.Added{Name: hers("Asha"), Source: contact.Manual},
+			contact.Edited{OptIn: patch.Set(true), Evidence: hers("Form 7"), Imported: true})
 	given.Case("all that is wrong is told").When(contact.Add{ID: id, Name: " ", Addresses: reach(patch.Set("12"), patch.Set("asha"), "")}).
 		ThenFails(fault.Fields(
 			fault.Field{Field: "name", Message: "1 to 100 characters"},
@@ -50,11 +53,14 @@ func TestEdit(t *testing.T) {
 	given := eventtest.Given(t, contact.Kind, added)
 	given.Case("nothing").When(contact.Edit{ID: id}).ThenNothing()
 	given.Case("what it has already").When(contact.Edit{
-		ID: id, OptIn: patch.Set(false), ReplyBot: patch.Set(true), Status: patch.Set("open"), Addresses: reach(patch.Set("9812345678"), absent, "k1"),
+		ID: id, OptIn: patch.Set(false), ReplyBot: patch.Set(true), Status: patch.Set("open"),
+		Addresses: reach(patch.Set("9812345678"), absent, "k1"),
 	}).ThenNothing()
-	given.Case("consent, bots and status").When(contact.Edit{ID: id, OptIn: patch.Set(true), ReplyBot: patch.Set(false), Status: patch.Set("resolved")}).
+	given.Case("consent, bots and status").When(contact.Edit{ID: id, OptIn: patch.Set(true), ReplyBot: patch.Set(false),
+		Status: patch.Set("resolved")}).
 		Then(contact.Edited{OptIn: patch.Set(true), ReplyBot: patch.Set(false), Status: patch.Set("resolved")})
-	given.Case("another name and phone").When(contact.Edit{ID: id, Name: patch.Set("Usha"), Addresses: reach(patch.Set("447911123456"), absent, "k2")}).
+	given.Case("another name and phone").When(contact.Edit{ID: id, Name: patch.Set("Usha"),
+		Addresses: reach(patch.Set("447911123456"), absent, "k2")}).
 		Then(contact.Edited{Name: patch.Set(hers("Usha")), Phone: patch.Set(hers("447911123456")), PhoneKey: "k2"})
 	given.Case("a name is not taken away").When(contact.Edit{ID: id, Name: patch.Set(" ")}).
 		ThenFails(fault.Fields(fault.Field{Field: "name", Message: "1 to 100 characters"}))

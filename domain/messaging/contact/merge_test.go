@@ -14,17 +14,22 @@ import (
 
 func TestAContactAbsorbsAnotherOne(t *testing.T) {
 	t.Parallel()
-	given := eventtest.Given(t, contact.Kind, contact.Added{Name: hers("+919812345678"), Phone: hers("919812345678"), PhoneKey: "k1", Source: "chat"}, contact.Edited{OptIn: patch.Set(true)},
+	given := eventtest.Given(t, contact.Kind,
+		contact.Added{Name: hers("+919812345678"), Phone: hers("919812345678"), PhoneKey: "k1", Source: "chat"},
+		contact.Edited{OptIn: patch.Set(true)},
 		contact.ListsChanged{Lists: []int64{2, 5}})
-	other := contact.State{Name: contact.Subjects.Personal("12", "Asha"), Email: contact.Subjects.Personal("12", "asha@example.org"), Status: "open", Lists: []int64{3, 5}}
+	other := contact.State{Name: contact.Subjects.Personal("12", "Asha"), Email: contact.Subjects.Personal("12", "asha@example.org"),
+		Status: "open", Lists: []int64{3, 5}}
 	absorb := contact.Absorb{ID: id, Contact: 12, Other: other, Name: "+919812345678"}
 	absorbed := contact.Absorbed{Contact: 12, Name: hers("Asha")}
 	given.Case("lists are united, consent is of both, and the better name stays").When(absorb).
-		Then(absorbed, contact.Edited{OptIn: patch.Set(false), Email: patch.Set(hers("asha@example.org"))}, contact.ListsChanged{Lists: []int64{2, 3, 5}})
+		Then(absorbed, contact.Edited{OptIn: patch.Set(false), Email: patch.Set(hers("asha@example.org"))},
+			contact.ListsChanged{Lists: []int64{2, 3, 5}})
 	given.And(absorbed).Case("once").When(absorb).ThenNothing()
 	agreed := other
 	agreed.OptIn, agreed.Email, agreed.Lists = true, hers(""), nil
-	given.And(contact.Edited{Name: patch.Set(hers("Asha ji"))}).Case("a name that people gave stays").When(contact.Absorb{ID: id, Contact: 12, Other: agreed, Name: "Asha ji"}).
+	given.And(contact.Edited{Name: patch.Set(hers("Asha ji"))}).Case("a name that people gave stays").When(contact.Absorb{ID: id,
+		Contact: 12, Other: agreed, Name: "Asha ji"}).
 		Then(contact.Absorbed{Contact: 12})
 	given.Case("one that is gone is not absorbed").When(contact.Absorb{ID: id, Contact: 12}).ThenNothing()
 	require.Equal(t, []int64{12}, given.And(absorbed).State().Absorbed)
@@ -32,7 +37,8 @@ func TestAContactAbsorbsAnotherOne(t *testing.T) {
 	names := []string{"Guest", "+919812345678", "@asha", "Asha"}
 	for i, worse := range names {
 		for _, better := range names[i+1:] {
-			events, err := contact.Absorb{ID: id, Contact: 12, Other: contact.State{Name: hers(better), Status: "open"}, Name: worse}.Decide(contact.State{Status: "open"})
+			events, err := contact.Absorb{ID: id, Contact: 12, Other: contact.State{Name: hers(better), Status: "open"},
+				Name: worse}.Decide(contact.State{Status: "open"})
 			require.NoError(t, err)
 			require.Equal(t, contact.Absorbed{Contact: 12, Name: hers(better)}, events[0])
 		}

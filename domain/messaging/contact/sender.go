@@ -104,8 +104,8 @@ type ChangeConsent struct {
 	network.Moment
 }
 
-// Decide notes what differs. Messages do not come in the order in which they were written: a word gives nothing back that a later one took, so that a
-// later one is noted also where the consent was taken before.
+// Decide notes what differs. Messages do not come in the order in which they were written: a word gives nothing back that a later one took,
+// so that a later one is noted also where the consent was taken before.
 func (c ChangeConsent) Decide(s State) ([]event.Event[State], error) {
 	again := c.OptIn == s.OptIn && (c.OptIn || s.OptedOutBy != c.By || !s.OptedOutAt.Before(c.Moment))
 	if s.Status == "" || again || c.OptIn && (s.OptedOutBy != c.By || c.Before(s.OptedOutAt)) {

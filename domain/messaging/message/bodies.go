@@ -85,7 +85,8 @@ func (b Image) Draft() (Draft, error) {
 func pictured(address, caption string) (Draft, error) {
 	caption, err := written("caption", caption, longestCaption)
 	image := strings.TrimSpace(address)
-	if u, parsed := url.Parse(image); parsed != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || len(image) > longestURL {
+	if u, parsed := url.Parse(image); parsed != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" ||
+		len(image) > longestURL {
 		err = fault.Join(fault.Fields(fault.Field{Field: "imageUrl", Message: "expected an address like https://cdn.example.org/a.jpg"}), err)
 	}
 	return Draft{Text: caption, Image: image}, err

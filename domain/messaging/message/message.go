@@ -1,5 +1,5 @@
-// Package message is a message to or from a contact. Each is a stream of its own; a conversation is a projection. What it says is sealed with the
-// contact's key, and gone with the contact.
+// Package message is a message to or from a contact. Each is a stream of its own; a conversation is a projection. What it says is sealed
+// with the contact's key, and gone with the contact.
 package message
 
 import (
@@ -122,7 +122,8 @@ type Received struct {
 	SentAt     time.Time `json:"sent_at"` // by the network, never after it came in
 	ArrivedAt  time.Time `json:"arrived_at,omitzero"`
 
-	Reacts string `json:"reacts,omitempty"` // the network's id of the message to which it is a reaction; one without text takes back the one before
+	// the network's id of the message to which it is a reaction; one without text takes back the one before
+	Reacts string `json:"reacts,omitempty"`
 
 	Phone event.Personal `json:"phone,omitzero"` // of the sender, as the network proves it; zero: it names none
 
@@ -202,7 +203,8 @@ func (Requeued) Evolve(s State) State {
 
 // Evolve begins a message that came in.
 func (e Received) Evolve(State) State {
-	s := State{Channel: e.Channel, Contact: e.Contact, ProviderID: e.ProviderID, Status: Inbound, At: network.Moment{At: e.SentAt, ArrivedAt: e.ArrivedAt}, Said: e.Text, Phone: e.Phone}
+	s := State{Channel: e.Channel, Contact: e.Contact, ProviderID: e.ProviderID, Status: Inbound,
+		At: network.Moment{At: e.SentAt, ArrivedAt: e.ArrivedAt}, Said: e.Text, Phone: e.Phone}
 	if e.Media != nil {
 		s.Ref = e.Media.Ref
 	}
@@ -299,8 +301,8 @@ func (Requeue) Decide(s State) ([]event.Event[State], error) {
 	return []event.Event[State]{Requeued{}}, nil
 }
 
-// Resend sends a campaign's message again: one that the network refused for a reason of ours, or one of which nothing was heard for long. The latter
-// is sent again once, and then given up (CONTRACT.md N1).
+// Resend sends a campaign's message again: one that the network refused for a reason of ours, or one of which nothing was heard for long.
+// The latter is sent again once, and then given up (CONTRACT.md N1).
 type Resend struct {
 	Contact  int64
 	Unwanted bool // the contact must not be written to any more
@@ -310,7 +312,8 @@ type Resend struct {
 
 // Decide passes over a message that is settled.
 func (c Resend) Decide(s State) ([]event.Event[State], error) {
-	free, doubtful := s.Status == NotSent && (s.Reason.Stops() || c.Refused && s.ProviderID == "" && s.Reason != network.Lost), s.Status == Waiting
+	free, doubtful := s.Status == NotSent && (s.Reason.Stops() || c.Refused && s.ProviderID == "" && s.Reason != network.Lost),
+		s.Status == Waiting
 	switch {
 	case free && c.Unwanted:
 		return []event.Event[State]{Skipped{Contact: c.Contact}}, nil
@@ -346,7 +349,8 @@ func (c RecordSendResult) Decide(s State) ([]event.Event[State], error) {
 	case s.Status != Waiting:
 		return nil, nil
 	}
-	return []event.Event[State]{Failed{Reason: f.Reason, Code: f.Code, Title: sealed(c.Contact, f.Title), Details: sealed(c.Contact, f.Details)}}, nil
+	return []event.Event[State]{Failed{Reason: f.Reason, Code: f.Code, Title: sealed(c.Contact, f.Title),
+		Details: sealed(c.Contact, f.Details)}}, nil
 }
 
 // Receipt notes what the network says became of a message.
@@ -374,7 +378,8 @@ func (c Receipt) Decide(s State) (events []event.Event[State], _ error) {
 	}
 	status := cmp.Or(synonyms[c.Status], c.Status)
 	if ranks[status] > ranks[s.Status] {
-		events = append(events, Reported{Status: status, At: c.At, Code: c.Code, Title: sealed(s.Contact, c.Title), Details: sealed(s.Contact, c.Details)})
+		events = append(events, Reported{Status: status, At: c.At, Code: c.Code, Title: sealed(s.Contact, c.Title),
+			Details: sealed(s.Contact, c.Details)})
 	}
 	return events, nil
 }
@@ -475,8 +480,9 @@ func (c Receive) Decide(State) ([]event.Event[State], error) {
 		said.Media = &Media{Ref: sealed(c.Contact, c.Ref), ContentType: c.RefType}
 	}
 	return []event.Event[State]{Received{
-		Content: said, Channel: c.Channel, Contact: c.Contact, ProviderID: c.ProviderID, SentAt: at, ArrivedAt: c.ArrivedAt.UTC(), Reacts: c.Reacts,
-		Phone: sealed(c.Contact, c.Phone),
-		Code:  c.Code, Title: sealed(c.Contact, c.Title), Details: sealed(c.Contact, c.Details),
+		Content: said, Channel: c.Channel, Contact: c.Contact, ProviderID: c.ProviderID, SentAt: at, ArrivedAt: c.ArrivedAt.UTC(),
+		Reacts: c.Reacts,
+		Phone:  sealed(c.Contact, c.Phone),
+		Code:   c.Code, Title: sealed(c.Contact, c.Title), Details: sealed(c.Contact, c.Details),
 	}}, nil
 }

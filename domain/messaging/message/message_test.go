@@ -30,7 +30,8 @@ func TestSend(t *testing.T) {
 	away := message.Failed{Reason: network.Unreached}
 	given.Case("nobody was there").When(message.RecordSendResult{Contact: 9, Failure: &network.Failure{Reason: network.Unreached}}).Then(away)
 	given.Case("the network's words are the person's").
-		When(message.RecordSendResult{Contact: 9, Failure: &network.Failure{Reason: network.Recipient, Code: 131026, Title: "no", Details: "919812345678"}}).
+		When(message.RecordSendResult{Contact: 9,
+			Failure: &network.Failure{Reason: network.Recipient, Code: 131026, Title: "no", Details: "919812345678"}}).
 		Then(message.Failed{Reason: network.Recipient, Code: 131026, Title: hers("no"), Details: hers("919812345678")})
 	given.And(away).Case("what was not sent is sent again").When(message.Requeue{}).Then(message.Requeued{})
 	unknown := (&network.Failure{Reason: network.Unknown}).Fault()
@@ -40,7 +41,8 @@ func TestSend(t *testing.T) {
 	given.Case("nor what is under way").When(message.Requeue{}).ThenFails(unknown)
 	given.And(message.Failed{Reason: network.Recipient}).Case("nor what was refused").When(message.Requeue{}).ThenFails(unknown)
 	lost.Case("a receipt settles it").When(message.Receipt{Status: "sent"}).Then(message.Reported{Status: "sent"})
-	given.And(message.Reported{Status: "read"}).Case("a failure after a receipt is none").When(message.RecordSendResult{Failure: &network.Failure{Reason: network.Unknown}}).ThenNothing()
+	given.And(message.Reported{Status: "read"}).Case("a failure after a receipt is none").When(
+		message.RecordSendResult{Failure: &network.Failure{Reason: network.Unknown}}).ThenNothing()
 }
 
 // Receipts come late, twice and in any order: the message is where the furthest of them says.
@@ -73,11 +75,14 @@ func TestReceive(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	given := eventtest.Given(t, message.Kind)
 	received := message.Received{Content: queued.Content, Channel: 3, Contact: 9, ProviderID: "w", SentAt: now}
-	given.Case("the network's time is never after ours").When(message.Receive{Draft: hello, Contact: 9, ProviderID: "w", SentAt: now.Add(time.Hour), Now: now}).Then(received)
+	given.Case("the network's time is never after ours").When(message.Receive{Draft: hello, Contact: 9, ProviderID: "w",
+		SentAt: now.Add(time.Hour), Now: now}).Then(received)
 	unsupported := received
-	unsupported.Content, unsupported.Code, unsupported.Title, unsupported.Details = message.Content{Type: "unsupported"}, 131051, hers("Unknown"), hers("not supported")
+	unsupported.Content, unsupported.Code, unsupported.Title, unsupported.Details = message.Content{Type: "unsupported"}, 131051,
+		hers("Unknown"), hers("not supported")
 	given.Case("one that the network does not pass on says why").
-		When(message.Receive{Draft: message.Draft{Channel: 3}, Contact: 9, Type: "unsupported", ProviderID: "w", SentAt: now, Now: now, Code: 131051, Title: "Unknown", Details: "not supported"}).Then(unsupported)
+		When(message.Receive{Draft: message.Draft{Channel: 3}, Contact: 9, Type: "unsupported", ProviderID: "w", SentAt: now, Now: now,
+			Code: 131051, Title: "Unknown", Details: "not supported"}).Then(unsupported)
 	came := given.And(received)
 	came.Case("nothing becomes of it").When(message.Receipt{Status: "read"}).ThenNothing()
 	came.Case("people have read it").When(message.MarkRead{Contact: 9}).Then(message.MarkedRead{Contact: 9, At: now})
@@ -97,9 +102,11 @@ func TestBodiesInOrder(t *testing.T) {
 	t.Parallel()
 	_, err := message.Text{To: "919812345678", Message: " \n"}.Draft()
 	require.Equal(t, fault.Fields(fault.Field{Field: "message", Message: "must not be empty"}), err)
-	for _, address := range []string{"", "a.jpg", "ftp://a.example/a.jpg", "https://u:p@a.example/a.jpg", "https:///a.jpg", "https://a.example/" + strings.Repeat("a", 2031)} {
+	for _, address := range []string{"", "a.jpg", "ftp://a.example/a.jpg", "https://u:p@a.example/a.jpg", "https:///a.jpg",
+		"https://a.example/" + strings.Repeat("a", 2031)} {
 		_, err := message.Image{To: "919812345678", ImageURL: address, Caption: strings.Repeat("é", 1025)}.Draft()
-		require.Equal(t, fault.Fields(fault.Field{Field: "imageUrl", Message: "expected an address like https://cdn.example.org/a.jpg"}, fault.Field{Field: "caption", Message: "at most 1024 characters"}), err, address)
+		require.Equal(t, fault.Fields(fault.Field{Field: "imageUrl", Message: "expected an address like https://cdn.example.org/a.jpg"},
+			fault.Field{Field: "caption", Message: "at most 1024 characters"}), err, address)
 	}
 	longest := "https://a.example/" + strings.Repeat("a", 2030)
 	d, err := message.Image{To: "919812345678", ImageURL: " " + longest + "\n", ChannelID: 3}.Draft()

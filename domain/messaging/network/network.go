@@ -1,4 +1,5 @@
-// Package network has what a channel asks of its network, and what the network says: the words that commands and the networks' adapters share.
+// Package network has what a channel asks of its network, and what the network says: the words that commands and the networks' adapters
+// share.
 package network
 
 import (
@@ -52,7 +53,8 @@ type Message struct {
 
 	As *string // where the adapter puts the id by which the network knows the person, if it tells; nil: nobody asks
 
-	Thread *string // the network's, to which it belongs, and which the adapter replaces by the one to which it went; empty: none is known, nil: nobody asks
+	// the network's, to which it belongs, and which the adapter replaces by the one to which it went; empty: none is known, nil: nobody asks
+	Thread *string
 
 	Template *Filled // instead of Text and Image; nil: none
 }
@@ -94,15 +96,18 @@ const (
 
 // meanings are our words for the reasons. The networks' own words may name people, and are kept with the message alone.
 var meanings = map[Reason]string{ //nolint:gosec // G101: none is a credential
-	Refused: "The network refused the request", Credentials: "The network refused the credentials", Restricted: "The network has restricted the account",
-	Throttled: "The network asks to send more slowly", WindowClosed: "The person has not written in the last 24 hours: only templates can be sent",
-	Recipient: "The network cannot reach the recipient", Content: "The network does not accept the message",
+	Refused: "The network refused the request", Credentials: "The network refused the credentials",
+	Restricted:   "The network has restricted the account",
+	Throttled:    "The network asks to send more slowly",
+	WindowClosed: "The person has not written in the last 24 hours: only templates can be sent",
+	Recipient:    "The network cannot reach the recipient", Content: "The network does not accept the message",
 	Suspended: "The network has paused or disabled the template",
 	Temporary: "The network is not available", Unreached: "The network cannot be reached",
 	Unknown: "The network's answer is missing or cannot be understood", Unconfigured: "A credential or setting of the channel is missing",
-	HealthUnsupported: "No message was sent yet", CampaignStopped: "The campaign has stopped", Lost: "Nothing was heard of it", PassedOver: "The campaign has passed over the contact",
-	Unhooked:  "The network calls public https addresses only, and this server has none (BAHI_PUBLIC_URL)",
-	Unfetched: "The image cannot be fetched from its address",
+	HealthUnsupported: "No message was sent yet", CampaignStopped: "The campaign has stopped", Lost: "Nothing was heard of it",
+	PassedOver: "The campaign has passed over the contact",
+	Unhooked:   "The network calls public https addresses only, and this server has none (BAHI_PUBLIC_URL)",
+	Unfetched:  "The image cannot be fetched from its address",
 }
 
 // Failure is what went wrong between us and a network.
@@ -130,11 +135,16 @@ var refusals = map[Reason]struct {
 	kind fault.Kind
 	code string
 }{
-	Refused: {fault.Upstream, "provider_refused"}, Credentials: {fault.Upstream, "provider_auth"}, Restricted: {fault.Upstream, "provider_auth"},
-	Throttled: {fault.TooMany, "provider_rate_limited"}, WindowClosed: {fault.Conflict, "reply_window_closed"}, Recipient: {fault.Invalid, "recipient_failed"},
-	Content: {fault.Invalid, "provider_refused"}, Suspended: {fault.Invalid, "provider_refused"}, Temporary: {fault.Unavailable, "provider_unavailable"}, Unreached: {fault.Unavailable, "provider_unavailable"},
-	Unhooked: {fault.Unavailable, "provider_not_configured"}, Unknown: {fault.Unavailable, "provider_unknown"}, Unconfigured: {fault.Unavailable, "provider_not_configured"}, HealthUnsupported: {fault.Unavailable, "provider_unavailable"},
-	Unfetched: {fault.Unavailable, "provider_unavailable"}, CampaignStopped: {fault.Unavailable, "campaign_stopped"}, Lost: {fault.Unavailable, "provider_unknown"}, PassedOver: {fault.Unavailable, "campaign_passed_over"},
+	Refused: {fault.Upstream, "provider_refused"}, Credentials: {fault.Upstream, "provider_auth"},
+	Restricted: {fault.Upstream, "provider_auth"},
+	Throttled:  {fault.TooMany, "provider_rate_limited"}, WindowClosed: {fault.Conflict, "reply_window_closed"},
+	Recipient: {fault.Invalid, "recipient_failed"},
+	Content:   {fault.Invalid, "provider_refused"}, Suspended: {fault.Invalid, "provider_refused"},
+	Temporary: {fault.Unavailable, "provider_unavailable"}, Unreached: {fault.Unavailable, "provider_unavailable"},
+	Unhooked: {fault.Unavailable, "provider_not_configured"}, Unknown: {fault.Unavailable, "provider_unknown"},
+	Unconfigured: {fault.Unavailable, "provider_not_configured"}, HealthUnsupported: {fault.Unavailable, "provider_unavailable"},
+	Unfetched: {fault.Unavailable, "provider_unavailable"}, CampaignStopped: {fault.Unavailable, "campaign_stopped"},
+	Lost: {fault.Unavailable, "provider_unknown"}, PassedOver: {fault.Unavailable, "campaign_passed_over"},
 }
 
 // Fault returns what a client is told.

@@ -146,7 +146,8 @@ func (s *Server) has(w write) bool {
 	if i < 0 || len(s.streams[w.stream])-i < len(w.events) {
 		return false
 	}
-	return slices.EqualFunc(w.events, s.streams[w.stream][i:i+len(w.events)], func(n event.Proposed, e event.Stored) bool { return n.ID == e.ID })
+	return slices.EqualFunc(w.events, s.streams[w.stream][i:i+len(w.events)],
+		func(n event.Proposed, e event.Stored) bool { return n.ID == e.ID })
 }
 
 func (s *Server) last(stream string) int64 {

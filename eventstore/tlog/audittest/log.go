@@ -92,7 +92,8 @@ func (l *Log) Checkpoint(t testing.TB, size int) []byte {
 	for _, e := range l.Events[:size] {
 		tree.Append(tlog.LeafHash(e))
 	}
-	signed, err := tlog.Checkpoint{Origin: tlog.Origin(l.id), Size: tree.Size(), Root: tree.Root(), At: time.Now(), Position: l.head(size)}.Sign(l.Key)
+	signed, err := tlog.Checkpoint{Origin: tlog.Origin(l.id), Size: tree.Size(), Root: tree.Root(), At: time.Now(),
+		Position: l.head(size)}.Sign(l.Key)
 	require.NoError(t, err)
 	return signed
 }

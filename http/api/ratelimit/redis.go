@@ -36,7 +36,8 @@ func newRedis(address string, patience time.Duration) (*Redis, error) {
 	if err != nil {
 		return nil, fmt.Errorf("URL of Redis: %w", err)
 	}
-	return &Redis{&redis.Pool{DialContext: dial, MaxIdle: maxConnections, MaxActive: maxConnections, IdleTimeout: keepConnection, Wait: true}, patience}, nil
+	return &Redis{&redis.Pool{DialContext: dial, MaxIdle: maxConnections, MaxActive: maxConnections, IdleTimeout: keepConnection, Wait: true},
+		patience}, nil
 }
 
 // dialer returns what connects to the address of a URL.

@@ -21,7 +21,8 @@ func redisServer(t *testing.T) *ratelimit.Redis {
 	t.Helper()
 	folder := t.TempDir()
 	socket := filepath.Join(folder, "redis.sock")
-	server := exec.CommandContext(context.WithoutCancel(t.Context()), "redis-server", "--port", "0", "--unixsocket", socket, "--dir", folder, "--save", "")
+	server := exec.CommandContext(context.WithoutCancel(t.Context()), "redis-server", "--port", "0", "--unixsocket", socket, "--dir",
+		folder, "--save", "")
 	server.Stdout = t.Output()
 	require.NoError(t, server.Start(), "this test wants redis-server (apt-get install redis-server)")
 	t.Cleanup(func() {

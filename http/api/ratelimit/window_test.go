@@ -143,13 +143,15 @@ func TestWindowsMatchAModel(t *testing.T) {
 			allowed := model{}
 			limits := map[string]ratelimit.Limit{}
 			for range rapid.IntRange(1, 40).Draw(rt, "steps") {
-				by := rapid.OneOf(rapid.SampledFrom([]int64{0, 1, 500_000, 1_000_000, 2_000_000}), rapid.Int64Range(0, 2_000_000)).Draw(rt, "microseconds")
+				by := rapid.OneOf(rapid.SampledFrom([]int64{0, 1, 500_000, 1_000_000, 2_000_000}), rapid.Int64Range(0, 2_000_000)).Draw(rt,
+					"microseconds")
 				c.pass(time.Duration(by) * time.Microsecond)
 				now += time.Duration(by) * time.Microsecond
 				who := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "who")
 				key := ratelimit.Key{Group: strconv.Itoa(round), Caller: who}
 				if _, known := limits[who]; !known {
-					limits[who] = ratelimit.Limit{Requests: rapid.IntRange(1, 9).Draw(rt, "requests"), Per: time.Duration(rapid.IntRange(1, 3).Draw(rt, "seconds")) * time.Second}
+					limits[who] = ratelimit.Limit{Requests: rapid.IntRange(1, 9).Draw(rt, "requests"),
+						Per: time.Duration(rapid.IntRange(1, 3).Draw(rt, "seconds")) * time.Second}
 				}
 				require.Equal(rt, allowed.take(now, key, limits[who]), c.take(key, limits[who]), "at %s", now)
 			}
@@ -193,7 +195,8 @@ func TestALimitIsReadFromASetting(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, l, again)
 	}
-	for _, text := range []string{"", "20", "20/", "/1m", "0/1m", "-1/1m", "1000001/1m", "20/0s", "20/-1m", "20/25h", "20/1500ms", "20/m", "OFF", "2e3/1m", "20/1m/1m"} {
+	for _, text := range []string{"", "20", "20/", "/1m", "0/1m", "-1/1m", "1000001/1m", "20/0s", "20/-1m", "20/25h", "20/1500ms",
+		"20/m", "OFF", "2e3/1m", "20/1m/1m"} {
 		_, err := ratelimit.Parse(text)
 		require.ErrorContains(t, err, fmt.Sprintf("limit %q", text))
 	}

@@ -37,7 +37,8 @@ func (p *Page) Accessible(rules ...string) {
 		p.run(chromedp.Evaluate(axe+`; undefined`, nil))
 	}
 	var found []violation
-	p.Evaluate(`axe.run(document, `+string(only)+`).then(r => r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.map(n => ({html: n.html, failureSummary: n.failureSummary}))})))`, &found)
+	p.Evaluate(`axe.run(document, `+string(only)+`).then(r => r.violations.map(v => ({id: v.id, help: v.help, nodes: v.nodes.map(n => `+
+		`({html: n.html, failureSummary: n.failureSummary}))})))`, &found)
 	for _, v := range found {
 		for _, n := range v.Nodes {
 			p.t.Errorf("%s: %s (%s): %s\n%s", p.URL(), v.ID, v.Help, n.HTML, n.Summary)

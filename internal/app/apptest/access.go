@@ -92,11 +92,13 @@ func (o *Server) Forgeries(t *testing.T, good SignedIn) map[string]string {
 	return map[string]string{
 		"none": "", "expired": o.Expired(good.Access), "unsigned": signed(jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType),
 		"signed with another key": signed(jwt.SigningMethodHS256, other), "signed in another way": signed(jwt.SigningMethodHS512, secret),
-		"of a key that is not there": signed(jwt.SigningMethodHS256, secret, "kid", uuid.NewString()), "of a key in a file": signed(jwt.SigningMethodHS256, []byte{}, "kid", "../../dev/null"),
-		"for refreshing": good.Refresh, "of no type": o.Forge(good.Access, func(c jwt.MapClaims) { delete(c, "typ") }),
+		"of a key that is not there": signed(jwt.SigningMethodHS256, secret, "kid", uuid.NewString()),
+		"of a key in a file":         signed(jwt.SigningMethodHS256, []byte{}, "kid", "../../dev/null"),
+		"for refreshing":             good.Refresh, "of no type": o.Forge(good.Access, func(c jwt.MapClaims) { delete(c, "typ") }),
 		"without an end":              o.Forge(good.Access, func(c jwt.MapClaims) { delete(c, "exp") }),
 		"of another house":            o.Forge(good.Access, func(c jwt.MapClaims) { c["iss"] = "https://elsewhere.example" }),
 		"of no session":               o.Forge(good.Access, func(c jwt.MapClaims) { c["sid"] = uuid.NewString() }),
-		"of a session that has ended": ended.Access, "cut": good.Access[:len(good.Access)-1], "with no signature": good.Access[:strings.LastIndexByte(good.Access, '.')+1],
+		"of a session that has ended": ended.Access, "cut": good.Access[:len(good.Access)-1],
+		"with no signature": good.Access[:strings.LastIndexByte(good.Access, '.')+1],
 	}
 }

@@ -97,7 +97,8 @@ func Live(t *testing.T, p *Process, data string) *life {
 	// They register, with a failed try, verify the address, and sign in.
 	const password = "sixteen quills of Zanzibar"
 	me := map[string]string{"email": Addresses[0], "password": password, "first_name": "Zéphyrine", "last_name": "Quillfeather"}
-	l.Anonymous().POST("/api/v1/auth/register", map[string]string{"email": Addresses[0], "password": "Quillfeather", "first_name": "Zéphyrine", "last_name": "Quillfeather"}).Status(422)
+	l.Anonymous().POST("/api/v1/auth/register",
+		map[string]string{"email": Addresses[0], "password": "Quillfeather", "first_name": "Zéphyrine", "last_name": "Quillfeather"}).Status(422)
 	l.Anonymous().POST("/api/v1/auth/register", me).Status(201)
 	l.Anonymous().POST("/api/v1/auth/register", me).Status(409)
 	l.Known.Know("Zéphyrine", "Quillfeather", password)
@@ -124,7 +125,8 @@ func Live(t *testing.T, p *Process, data string) *life {
 	// They change names, numbers and addresses, twice.
 	for i, other := range [][3]string{{"Wilhelmina", "Ostrogorsky", "+919812340987"}, {"Xanthippe", "Brandywine", "+919765401234"}} {
 		email := Addresses[i+1]
-		l.Person.PUT("/api/v1/users/me", map[string]string{"email": email, "first_name": other[0], "last_name": other[1], "phone": other[2]}).Status(200)
+		l.Person.PUT("/api/v1/users/me",
+			map[string]string{"email": email, "first_name": other[0], "last_name": other[1], "phone": other[2]}).Status(200)
 		l.Known.Know(other[0], other[1], strings.TrimPrefix(other[2], "+91"))
 		_, l.Undo = Link(t, l.Mailed(Addresses[i], "Your email address at Bahi was changed", 1))
 		_, token := Link(t, l.Mailed(email, VerifySubject, 1))
@@ -137,14 +139,16 @@ func Live(t *testing.T, p *Process, data string) *life {
 
 	// They are invited at their former and present addresses, and invite.
 	for i, email := range Addresses[1:] {
-		l.Asha.POST("/api/v1/workspaces/"+l.Asha.Workspace+"/invitations", fmt.Sprintf(`{"email":%q,"permissions":{"ledger":"read"}}`, email)).Status(201)
+		l.Asha.POST("/api/v1/workspaces/"+l.Asha.Workspace+"/invitations",
+			fmt.Sprintf(`{"email":%q,"permissions":{"ledger":"read"}}`, email)).Status(201)
 		_, token := Link(t, l.Mailed(email, InviteSubject, 1))
 		l.Known.Know(token)
 		if i == 1 {
 			l.Person.POST("/api/v1/invitations/accept", map[string]string{"token": token}).Status(200)
 		}
 	}
-	l.Person.POST("/api/v1/workspaces/"+l.Workspace+"/invitations", `{"email":"asha@example.org","permissions":{"ledger":"read","marketplace":"read"}}`).Status(201)
+	l.Person.POST("/api/v1/workspaces/"+l.Workspace+"/invitations",
+		`{"email":"asha@example.org","permissions":{"ledger":"read","marketplace":"read"}}`).Status(201)
 	_, token = Link(t, l.Mailed("asha@example.org", InviteSubject, 1))
 	l.Asha.POST("/api/v1/invitations/accept", map[string]string{"token": token}).Status(200)
 

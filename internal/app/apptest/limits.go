@@ -33,6 +33,7 @@ func From(c *apitest.Client, address string) *apitest.Client {
 func (o *Server) SignInFrom(address int) string {
 	o.T.Helper()
 	var in SignedIn
-	From(o.Anonymous(), fmt.Sprintf("192.0.2.%d", address)).POST(Auth+"/login", map[string]string{"email": "asha@example.com", "password": GoodPassword}).Status(200).JSON(&in)
+	From(o.Anonymous(), fmt.Sprintf("192.0.2.%d", address)).POST(Auth+"/login",
+		map[string]string{"email": "asha@example.com", "password": GoodPassword}).Status(200).JSON(&in)
 	return in.Access
 }

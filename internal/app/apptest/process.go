@@ -101,8 +101,9 @@ type Cmd struct {
 // Command returns a bahi in the test's own process, with a data folder.
 func Command(t testing.TB, data string, args ...string) *Cmd {
 	t.Helper()
-	return &Cmd{Args: args, Stdin: strings.NewReader(""), Env: append(os.Environ(), "BAHI_DATA="+data, "BAHI_ADDR=127.0.0.1:0", "BAHI_ADMIN_API_KEY="+OperatorKey,
-		"BAHI_MASTER_KEY="+MasterKey, "BAHI_READ_WAIT="+ReadWait.String(), "BAHI_AUDIT_EVERY="+signInterval.String(), "BAHI_OCR=demand")}
+	return &Cmd{Args: args, Stdin: strings.NewReader(""),
+		Env: append(os.Environ(), "BAHI_DATA="+data, "BAHI_ADDR=127.0.0.1:0", "BAHI_ADMIN_API_KEY="+OperatorKey,
+			"BAHI_MASTER_KEY="+MasterKey, "BAHI_READ_WAIT="+ReadWait.String(), "BAHI_AUDIT_EVERY="+signInterval.String(), "BAHI_OCR=demand")}
 }
 
 // Program returns [Command] as a process.
@@ -281,7 +282,8 @@ func (p *Process) Ready() {
 // Readiness waits until a server is ready, and returns its answer. On a busy machine, readiness may also stop for a moment.
 func Readiness(t testing.TB, c *apitest.Client) (a *apitest.Answer) {
 	t.Helper()
-	require.Eventually(t, func() bool { a = c.GET("/readyz"); return a.Response.StatusCode == http.StatusOK }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { a = c.GET("/readyz"); return a.Response.StatusCode == http.StatusOK }, time.Minute,
+		10*time.Millisecond)
 	return a
 }
 

@@ -21,7 +21,8 @@ func Served(t testing.TB, log eventstore.Store) string {
 	ca, err := esdbserver.OpenCA(dir, []string{"127.0.0.1"}, time.Now)
 	require.NoError(t, err)
 	g := esdbserver.New(esdbserver.Config{
-		Store: log, Writable: true, TLS: ca.TLS(), Log: slog.New(slog.DiscardHandler), Authenticate: func(context.Context, string) error { return nil },
+		Store: log, Writable: true, TLS: ca.TLS(), Log: slog.New(slog.DiscardHandler),
+		Authenticate: func(context.Context, string) error { return nil },
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

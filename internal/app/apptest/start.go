@@ -36,7 +36,8 @@ const OperatorKey = "bahi_admin_of-the-tests-1234567890"
 
 func Settings(t testing.TB, url string) app.Settings {
 	s := app.Settings{
-		Data: t.TempDir(), DatabaseURL: url, MasterKey: MasterKey, Timezone: "Asia/Kolkata", Connections: 8, ReadWait: ReadWait, LogLevel: slog.LevelError, LogFormat: "text",
+		Data: t.TempDir(), DatabaseURL: url, MasterKey: MasterKey, Timezone: "Asia/Kolkata", Connections: 8, ReadWait: ReadWait,
+		LogLevel: slog.LevelError, LogFormat: "text",
 	}
 	s.AuditInterval = signInterval
 	s.Outside.OCRWithin = 20 * time.Minute // however busy the machine is
@@ -44,8 +45,8 @@ func Settings(t testing.TB, url string) app.Settings {
 	return s
 }
 
-// signInterval is the time between two checkpoints in tests, which may wait for one. Each look for new events is a dozen statements, in every
-// system that a test keeps open: at 20 ms they took more of the processor than the systems' other idle work.
+// signInterval is the time between two checkpoints in tests, which may wait for one. Each look for new events is a dozen statements, in
+// every system that a test keeps open: at 20 ms they took more of the processor than the systems' other idle work.
 const signInterval = 100 * time.Millisecond
 
 // ReadWait is how long reads in tests wait for the test's own writes, however busy the machine is. readmodels and http/api test

@@ -72,7 +72,8 @@ func (o *Server) BlobLink(key string, lasts time.Duration) string {
 	require.NoError(o.T, err)
 	base, err := url.Parse(app.OwnAddress + app.BlobsPath)
 	require.NoError(o.T, err)
-	link, err := fileblob.NewURLSignerHMAC(base, secret).URLFromKey(o.T.Context(), key, &driver.SignedURLOptions{Method: http.MethodGet, Expiry: lasts})
+	link, err := fileblob.NewURLSignerHMAC(base, secret).URLFromKey(o.T.Context(), key,
+		&driver.SignedURLOptions{Method: http.MethodGet, Expiry: lasts})
 	require.NoError(o.T, err)
 	return o.Path(link.String())
 }

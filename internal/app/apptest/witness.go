@@ -189,7 +189,8 @@ func (one *witness) readPage(server string) {
 		return
 	}
 	if header.Get("Warning") == "" && total != rows {
-		one.w.t.Errorf("%d rows were written and %d are read at position %s, which is not marked as stale", rows, total, header.Get("Bahi-Position"))
+		one.w.t.Errorf("%d rows were written and %d are read at position %s, which is not marked as stale", rows, total,
+			header.Get("Bahi-Position"))
 	}
 	for i, row := range got {
 		if nth := (page-1)*witnessPage + i; nth >= rows || row.Balance.String() != one.sums[nth].String() {

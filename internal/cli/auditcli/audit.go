@@ -118,7 +118,8 @@ func (c exportAudit) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Shell.Out, "%d events of the log %s; segments: %d, checkpoints: %d\n", m.Events, m.StoreID, len(m.Segments), len(o.Checkpoints))
+	fmt.Fprintf(c.Shell.Out, "%d events of the log %s; segments: %d, checkpoints: %d\n", m.Events, m.StoreID, len(m.Segments),
+		len(o.Checkpoints))
 	return nil
 }
 
@@ -157,7 +158,8 @@ func (c rotateAudit) Run(ctx context.Context) error {
 		return err
 	}
 	asked := sys.ByOperator(uuid.Nil)
-	if _, err := commands.Handle(ctx, sys.Commands, asked, audit.Kind, audit.Log, audit.RotateKey{From: current.Public(), To: next, Reason: c.Reason}); err != nil {
+	if _, err := commands.Handle(ctx, sys.Commands, asked, audit.Kind, audit.Log,
+		audit.RotateKey{From: current.Public(), To: next, Reason: c.Reason}); err != nil {
 		return err
 	}
 	if err := sys.WithProjections(ctx, sys.UntilSigned, auditproj.Tree); err != nil {
@@ -194,7 +196,8 @@ func (c acceptRestore) Run(ctx context.Context) error {
 		return err
 	}
 	if found.Reached && !moved {
-		fmt.Fprintln(c.Shell.Err, "The log is long enough for the first of these checkpoints, and has something else: it did not only lose its tail. It was written to after "+
+		fmt.Fprintln(c.Shell.Err, "The log is long enough for the first of these checkpoints, and has something else: it did not only lose its "+
+			"tail. It was written to after "+
 			"it was restored, or it was rewritten. bahi audit verify --store names the first bad event.")
 	}
 	asked := sys.ByOperator(uuid.Nil)
@@ -205,7 +208,8 @@ func (c acceptRestore) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		said = append(said, fmt.Sprintf("%d checkpoints are abandoned, which is recorded at position %d. The log is held against the checkpoint of %d events.",
+		said = append(said, fmt.Sprintf("%d checkpoints are abandoned, which is recorded at position %d. The log is held against the "+
+			"checkpoint of %d events.",
 			accept.Abandoned, done.Position, accept.Kept.Size))
 	}
 	if moved {
@@ -213,7 +217,8 @@ func (c acceptRestore) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := commands.Handle(ctx, sys.Commands, asked, audit.Kind, audit.Log, audit.RotateKey{From: former, To: next, Reason: c.Reason}); err != nil {
+		if _, err := commands.Handle(ctx, sys.Commands, asked, audit.Kind, audit.Log,
+			audit.RotateKey{From: former, To: next, Reason: c.Reason}); err != nil {
 			return err
 		}
 		said = append(said, "The log was moved here. A key bears its log's name, so another one signs from now on: "+next)

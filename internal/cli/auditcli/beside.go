@@ -63,7 +63,8 @@ func columns(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, er
 	wrong := int64(0)
 	_, err = pgx.ForEachRow(rows, []any{&number, &size, &root, &position, &note}, func() error {
 		c, err := tlog.ParseCheckpoint([]byte(note))
-		if wrong == 0 && (err != nil || c.Number != 0 && c.Number != number && number > excused || c.Size != uint64(size) || !bytes.Equal(c.Root[:], root) || c.Position != event.Position(position)) {
+		if wrong == 0 && (err != nil || c.Number != 0 && c.Number != number && number > excused || c.Size != uint64(size) ||
+			!bytes.Equal(c.Root[:], root) || c.Position != event.Position(position)) {
 			wrong = number
 		}
 		return nil
@@ -85,7 +86,8 @@ func projected(ctx context.Context, s *app.System, r tlog.Result, head event.Pos
 		Position event.Position
 		Event    uuid.UUID
 	}
-	rows, _ := s.Pool.Query(ctx, `select name, position, event_id from projection.generation where store_id = $1 and event_id is not null order by name, generation`, s.Store.ID())
+	rows, _ := s.Pool.Query(ctx, `select name, position, event_id from projection.generation where store_id = $1 and event_id is not null
+		order by name, generation`, s.Store.ID())
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[made])
 	if err != nil {
 		return r, fmt.Errorf("read the projections' checkpoints: %w", err)
@@ -107,7 +109,8 @@ func projected(ctx context.Context, s *app.System, r tlog.Result, head event.Pos
 			continue
 		case p.Position > head:
 			return r.Also(tlog.Finding{Kind: tlog.Truncated, Proven: r.Proven, Why: fmt.Sprintf(
-				"The log ends at position %d, and the tables of %s were made of events up to position %d: the newest events are gone.", head, p.Name, p.Position)}), nil
+				"The log ends at position %d, and the tables of %s were made of events up to position %d: the newest events are gone.", head,
+				p.Name, p.Position)}), nil
 		default:
 			return r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
 				"The tables of %s were made of event %s at position %d, which the log does not have there.", p.Name, p.Event, p.Position)}), nil
@@ -147,7 +150,8 @@ func missing(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, er
 		return r, err
 	}
 	if n.Imported > 0 {
-		fmt.Fprintf(s.Settings.Shell.Out, "Checkpoints 1 to %d came with an imported log, or from an older version: not all of them need be here.\n", n.Imported)
+		fmt.Fprintf(s.Settings.Shell.Out, "Checkpoints 1 to %d came with an imported log, or from an older version: not all of them need be "+
+			"here.\n", n.Imported)
 	}
 	if n.Missing > 0 {
 		r = r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
@@ -166,7 +170,8 @@ func emptied(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, er
 	size, err := s.Tree.Size(ctx)
 	if err == nil && size < uint64(made) {
 		r = r.Also(tlog.Finding{Kind: tlog.Rewritten, Proven: r.Proven, Why: fmt.Sprintf(
-			"The tree beside the log was made of the events up to position %d, and has %d: somebody removed leaves. bahi projections rebuild audit makes it again.", made, size)})
+			"The tree beside the log was made of the events up to position %d, and has %d: somebody removed leaves. bahi projections rebuild "+
+				"audit makes it again.", made, size)})
 	}
 	return r, err
 }

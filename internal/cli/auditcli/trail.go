@@ -88,7 +88,8 @@ func written(ctx context.Context, to io.Writer, content api.Content) error {
 
 // query returns the query of the report.
 func (c trailAudit) query() (q audithttp.TrailQuery, err error) {
-	q = audithttp.TrailQuery{Period: c.Period, By: c.By, Kind: auditview.Kind(c.Kind), ID: c.ID, Account: c.Account, User: c.User, Party: c.Party, Format: c.Format}
+	q = audithttp.TrailQuery{Period: c.Period, By: c.By, Kind: auditview.Kind(c.Kind), ID: c.ID, Account: c.Account, User: c.User,
+		Party: c.Party, Format: c.Format}
 	for name, day := range map[string]struct {
 		text string
 		into *api.Optional[unit.Date]

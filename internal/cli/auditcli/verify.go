@@ -36,7 +36,8 @@ var (
 	errUndecided   = errors.New("the log is not verified")
 )
 
-// Run prints the verdict, and fails unless the log is verified: with 1 only if it was tampered with, since that is what the status is read for.
+// Run prints the verdict, and fails unless the log is verified: with 1 only if it was tampered with, since that is what the status is read
+// for.
 func (c verifyAudit) Run(ctx context.Context) error {
 	err := c.run(ctx)
 	if errors.As(err, new(unlawful)) {
@@ -242,7 +243,8 @@ func noneBefore(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result,
 		e      tlog.Event
 		lowest int64
 	)
-	err := s.Pool.QueryRow(ctx, `select count(*) over (), position, stream, revision, id, type from log.event where position < 1 order by position limit 1`).
+	err := s.Pool.QueryRow(ctx, `select count(*) over (), position, stream, revision, id, type from log.event where position < 1
+		order by position limit 1`).
 		Scan(&n, &lowest, &e.Stream, &e.Revision, &e.ID, &e.Type)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return r, nil
@@ -251,7 +253,8 @@ func noneBefore(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result,
 		return r, fmt.Errorf("look before the first position: %w", err)
 	}
 	return r.Also(tlog.Finding{
-		Kind: tlog.Inserted, First: 1, Last: 1, Event: &e, Why: fmt.Sprintf("It is at position %d, where no event can be (events before position 1: %d).", lowest, n),
+		Kind: tlog.Inserted, First: 1, Last: 1, Event: &e,
+		Why: fmt.Sprintf("It is at position %d, where no event can be (events before position 1: %d).", lowest, n),
 	}), nil
 }
 

@@ -122,9 +122,11 @@ func (c Command) Run(ctx context.Context) (err error) {
 	fmt.Fprintf(c.Shell.Out, "%s: %d events of the log %s, %d files, %d bytes (%s)\n",
 		c.Dir, m.Head, m.StoreID, len(m.Files), m.bytes(), time.Since(began).Round(time.Millisecond))
 	if m.Blobs == blobsInBucket {
-		fmt.Fprintln(c.Shell.Err, "Images are in the bucket that BLOB_URL names, and not in this backup. Let the bucket keep old versions, or copy it.")
+		fmt.Fprintln(c.Shell.Err, "Images are in the bucket that BLOB_URL names, and not in this backup. Let the bucket keep old versions, or "+
+			"copy it.")
 	}
-	fmt.Fprintf(c.Shell.Err, "The master key (id %s) is not in it. Without it nobody can sign in and no name can be read: keep a copy elsewhere.\n", m.MasterKeyID)
+	fmt.Fprintf(c.Shell.Err, "The master key (id %s) is not in it. Without it nobody can sign in and no name can be read: keep a copy "+
+		"elsewhere.\n", m.MasterKeyID)
 	return nil
 }
 
@@ -256,7 +258,8 @@ func OpenBackup(dir string) (m Manifest, err error) {
 		return m, fmt.Errorf("read the backup's manifest: %w", err)
 	}
 	if m.Format != backupFormat || m.Version != backupVersion {
-		return m, fmt.Errorf("%s is a %q of version %d; this program restores a %q of version %d", dir, m.Format, m.Version, backupFormat, backupVersion)
+		return m, fmt.Errorf("%s is a %q of version %d; this program restores a %q of version %d", dir, m.Format, m.Version, backupFormat,
+			backupVersion)
 	}
 	has := func(name string) bool {
 		return slices.ContainsFunc(m.Files, func(f BackupFile) bool { return f.File == name })
@@ -285,7 +288,8 @@ func (m *Manifest) check(ctx context.Context, dir string, said io.Writer) error 
 		case err != nil:
 			return err
 		case size != f.Bytes || sum != f.SHA256:
-			return fmt.Errorf("the backup is broken: %s has %d bytes with the SHA-256 %s, and the manifest says %d with %s", f.File, size, sum, f.Bytes, f.SHA256)
+			return fmt.Errorf("the backup is broken: %s has %d bytes with the SHA-256 %s, and the manifest says %d with %s", f.File, size,
+				sum, f.Bytes, f.SHA256)
 		}
 		done += size
 		bar.Show(done, total)

@@ -60,11 +60,13 @@ func (d drill) run(ctx context.Context) (err error) {
 		return fmt.Errorf("make a folder for the drill: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	if err := os.Chmod(scratch, 0o711); err != nil { //nolint:gosec // G302: as root, another user runs Postgres in it; the folders below are closed
+	//nolint:gosec // G302: as root, another user runs Postgres in it; the folders below are closed
+	if err := os.Chmod(scratch, 0o711); err != nil {
 		return fmt.Errorf("let Postgres into the drill's folder: %w", err)
 	}
 	db := &app.Database{Log: d.Logger(false).Error}
-	db.Cluster, err = pgcluster.Start(ctx, pgcluster.Options{Dir: scratch, Log: d.Logger(false), Ephemeral: true}) // it need not survive a power cut
+	// it need not survive a power cut
+	db.Cluster, err = pgcluster.Start(ctx, pgcluster.Options{Dir: scratch, Log: d.Logger(false), Ephemeral: true})
 	if err != nil {
 		return err
 	}
@@ -194,7 +196,8 @@ func (d drill) read(ctx context.Context, sys *app.System, open bool, found *find
 		found.subjects = -1
 	}
 	if found.events != uint64(d.manifest.Head) {
-		found.differences = append(found.differences, fmt.Sprintf("the log has %d events, and the manifest says %d", found.events, d.manifest.Head))
+		found.differences = append(found.differences,
+			fmt.Sprintf("the log has %d events, and the manifest says %d", found.events, d.manifest.Head))
 	}
 	return nil
 }
@@ -207,7 +210,8 @@ func (d drill) report(found *findings, took time.Duration) {
 	fmt.Fprintf(out, "size\t%d bytes in %d files; restored and built %d bytes\n", m.bytes(), len(m.Files), found.restored)
 	values := "not opened: the master key is not at hand"
 	if found.subjects >= 0 {
-		values = strconv.Itoa(found.subjects) + " keys tried on a value each, of which " + strconv.Itoa(found.erased) + " were destroyed by erasures"
+		values = strconv.Itoa(found.subjects) + " keys tried on a value each, of which " + strconv.Itoa(found.erased) +
+			" were destroyed by erasures"
 	}
 	fmt.Fprintf(out, "values\t%s\n", values)
 	fmt.Fprintf(out, "took\t%s: restoring %s, building %s, comparing %s\n", took.Round(time.Millisecond),

@@ -63,10 +63,13 @@ func (p *party) bank() string {
 		return in(`{"description":"Opening balance","amount":%s}`, rupees(p.cash))
 	case p.cash < 300_000_00 || p.random.IntN(2) == 0:
 		p.cash += amount
-		return in(`{"description":"%s %s, bill %d","amount":%s}`, pick(p.random, []string{"UPI", "NEFT", "RTGS", "Cheque of"}), house(p.random.IntN(90)), 1000+p.bills, rupees(amount))
+		return in(`{"description":"%s %s, bill %d","amount":%s}`, pick(p.random, []string{"UPI", "NEFT", "RTGS", "Cheque of"}),
+			house(p.random.IntN(90)), 1000+p.bills, rupees(amount))
 	default:
 		p.cash -= amount
-		return out(`{"description":"%s","amount":%s}`, pick(p.random, []string{"Rent of the showroom", "Salaries", "Electricity", "RTGS to the bullion dealer", "Hallmarking fees", "Packing and boxes", "GST"}), rupees(amount))
+		return out(`{"description":"%s","amount":%s}`,
+			pick(p.random, []string{"Rent of the showroom", "Salaries", "Electricity", "RTGS to the bullion dealer", "Hallmarking fees",
+				"Packing and boxes", "GST"}), rupees(amount))
 	}
 }
 
@@ -105,7 +108,8 @@ func (p *party) client() string {
 	if p.random.IntN(4) == 0 { // to be returned in metal
 		p.fine -= weight * 945 / 1000
 		p.cash -= making
-		return out(`{"item_name":"%s","slip_number":"%d","weight":%s,"touch":92.5,"wastage_percent":2,"making_charge":%s}`, piece(p.random), p.bills, grams(weight), rupees(making))
+		return out(`{"item_name":"%s","slip_number":"%d","weight":%s,"touch":92.5,"wastage_percent":2,"making_charge":%s}`, piece(p.random),
+			p.bills, grams(weight), rupees(making))
 	}
 	rate := between(p.random, 94_00, 108_00, 25)
 	p.cash -= weight*945/1_000_000*rate + making
@@ -127,7 +131,8 @@ func (p *party) karigar() string {
 		weight, labour := between(p.random, 60_000, 420_000, 500), between(p.random, 300_00, 3_000_00, 25_00)
 		p.fine += weight * 94 / 100
 		p.cash += labour
-		return in(`{"item_name":"%s","pure_weight":%s,"fine_percent":92,"wastage_percent":2,"other":%s}`, piece(p.random), grams(weight), rupees(labour))
+		return in(`{"item_name":"%s","pure_weight":%s,"fine_percent":92,"wastage_percent":2,"other":%s}`, piece(p.random), grams(weight),
+			rupees(labour))
 	}
 }
 
@@ -188,8 +193,9 @@ func (f *filler) openBooks(ctx context.Context) error {
 	return f.do(ctx)
 }
 
-// writeBooks writes a year of rows into every account, and corrects some. Of what it promises, the streams of the rows follow before it goes on, as a process
-// must not promise without end, and a row that is corrected before it has its stream is written twice. The books may be one such part behind.
+// writeBooks writes a year of rows into every account, and corrects some. Of what it promises, the streams of the rows follow before it
+// goes on, as a process must not promise without end, and a row that is corrected before it has its stream is written twice. The books may
+// be one such part behind.
 func (f *filler) writeBooks(ctx context.Context) error {
 	var before, written event.Position
 	for some := range slices.Chunk(f.parties, bulks) {
@@ -248,7 +254,8 @@ func (f *filler) writeRows(ctx context.Context, p *party, first, count int) erro
 // correct changes a row as people do, with a reason: the books of a year without a mistake are not believed.
 func (f *filler) correct(ctx context.Context, p *party) error {
 	if p.ledger == "bank" {
-		body := fmt.Sprintf(`{"id":%d,"in_entries":[{"description":"Interest","amount":%s}],"out_entries":[]}`, p.wrong, rupees(between(p.random, 900_00, 2_000_00, 1)))
+		body := fmt.Sprintf(`{"id":%d,"in_entries":[{"description":"Interest","amount":%s}],"out_entries":[]}`, p.wrong,
+			rupees(between(p.random, 900_00, 2_000_00, 1)))
 		return f.client.call(ctx, "PUT", p.path(), body, nil, "Bahi-Reason", "the slip was read wrongly")
 	}
 	return f.client.call(ctx, "POST", fmt.Sprintf("%s/row/%d/void", p.path(), p.wrong), `{"reason":"written twice"}`, nil)

@@ -40,7 +40,8 @@ func (c Command) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan := Plan{Events: cmp.Or(c.Events, Sizes[c.Size]), Seed: c.Seed, Until: unit.DateOf(time.Now().In(zone)), Email: c.Email, Password: rand.Text()}
+	plan := Plan{Events: cmp.Or(c.Events, Sizes[c.Size]), Seed: c.Seed, Until: unit.DateOf(time.Now().In(zone)), Email: c.Email,
+		Password: rand.Text()}
 	if c.Until != "" {
 		if plan.Until, err = unit.ParseDate(c.Until); err != nil {
 			return fmt.Errorf("--until: %w", err)
@@ -83,6 +84,7 @@ Sign in with the address and the password as the owner, or with the key as an op
 API key   %[7]s
 Address   %[5]s
 Password  %[6]s
-`, after-before, took.Round(time.Second), float64(after-before)/took.Seconds(), cmp.Or(c.PublicURL, "http://"+addr), plan.Email, plan.Password, filled.Key)
+`, after-before, took.Round(time.Second), float64(after-before)/took.Seconds(), cmp.Or(c.PublicURL, "http://"+addr), plan.Email,
+		plan.Password, filled.Key)
 	return err
 }

@@ -125,7 +125,8 @@ func (f *filler) records() int {
 	for _, c := range counts {
 		all += c.count * (each + 1)
 	}
-	return all + f.plan.of(orders) + f.plan.of(takadas) + f.plan.of(products) + f.plan.of(enquiries) + f.plan.of(contacts) + f.plan.of(messages)
+	return all + f.plan.of(orders) + f.plan.of(takadas) + f.plan.of(products) + f.plan.of(enquiries) + f.plan.of(contacts) +
+		f.plan.of(messages)
 }
 
 // random returns the chance of the nth record of a kind: it depends on no other record, so that they can be written at once.
@@ -156,7 +157,8 @@ func keyOf(ctx context.Context, sys *app.System, workspace uuid.UUID) (filled Fi
 	filled.Workspace = workspace
 	filled.Key, _, err = accesscmd.CreateAPIKey(ctx, sys.Commands, sys.ByOperator(workspace), apikey.Create{
 		Name: "demo", Workspace: workspace, Now: sys.Commands.Now(),
-		Permissions: actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Read, Operator: true}, // the console is for operators
+		// the console is for operators
+		Permissions: actor.Permissions{Ledger: actor.Write, Messaging: actor.Write, Marketplace: actor.Write, Audit: actor.Read, Operator: true},
 	})
 	if err != nil {
 		err = fmt.Errorf("make the key: %w", err)
@@ -166,7 +168,8 @@ func keyOf(ctx context.Context, sys *app.System, workspace uuid.UUID) (filled Fi
 
 // Fill makes a user and fills their workspace by the operations that clients have. Progress is told how many records are written.
 func Fill(ctx context.Context, sys *app.System, p Plan, progress func(done, total int64)) (Filled, error) {
-	made, err := sys.Accounts.RegisterVerified(ctx, sys.ByOperator(uuid.Nil), accesscmd.Registration{Email: p.Email, Password: p.Password, FirstName: "Asha", LastName: "Soni"})
+	made, err := sys.Accounts.RegisterVerified(ctx, sys.ByOperator(uuid.Nil),
+		accesscmd.Registration{Email: p.Email, Password: p.Password, FirstName: "Asha", LastName: "Soni"})
 	if err != nil {
 		return Filled{}, fmt.Errorf("make the user %s: %w", p.Email, err)
 	}
@@ -183,7 +186,8 @@ func Fill(ctx context.Context, sys *app.System, p Plan, progress func(done, tota
 		return filled, err
 	}
 	f := &filler{
-		client: client{handler: operations, key: filled.Key}, sys: sys, plan: p, workspace: filled.Workspace, first: p.Until - (daysOfYear - 1), progress: progress,
+		client: client{handler: operations, key: filled.Key}, sys: sys, plan: p, workspace: filled.Workspace, first: p.Until - (daysOfYear - 1),
+		progress: progress,
 	}
 	for _, step := range []func(context.Context) error{
 		f.openBooks, f.orders, f.drafts, f.openShops, f.catalog, f.enquiries, f.people, f.bot, f.conversations, f.campaign, f.writeBooks,

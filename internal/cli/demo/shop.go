@@ -40,7 +40,8 @@ func (f *filler) orders(ctx context.Context) error {
 				}
 			}
 			id, err := f.create(ctx, "/client-order", map[string]any{
-				"client_id": f.of("client", random.IntN(len(f.parties))).id, "slip_number": strconv.Itoa(100 + i), "date": day, "delivery_date": day + 14, "items": items,
+				"client_id": f.of("client", random.IntN(len(f.parties))).id, "slip_number": strconv.Itoa(100 + i), "date": day,
+				"delivery_date": day + 14, "items": items,
 			})
 			if err != nil || i >= delivered {
 				return err
@@ -85,8 +86,10 @@ func (f *filler) openShops(ctx context.Context) error {
 			var made struct{ ID uuid.UUID }
 			city := pick(random, cities)
 			err := f.send(ctx, "POST", "/api/v1/companies", map[string]any{
-				"name": house(i * 7), "category": "Jewellery", "sub_category": pick(random, styles), "city": city, "country": "IN", "phone": "+" + phone(2, i),
-				"description": fmt.Sprintf("Makers of %s and %s jewellery in %s since %d.", pick(random, styles), pick(random, styles), city, 1950+random.IntN(60)),
+				"name": house(i * 7), "category": "Jewellery", "sub_category": pick(random, styles), "city": city, "country": "IN",
+				"phone": "+" + phone(2, i),
+				"description": fmt.Sprintf("Makers of %s and %s jewellery in %s since %d.", pick(random, styles), pick(random, styles), city,
+					1950+random.IntN(60)),
 			}, &made)
 			f.companies[i] = made.ID
 			for k := 0; err == nil && k < 2; k++ {
@@ -117,7 +120,8 @@ func (f *filler) catalog(ctx context.Context) error {
 		}
 		weight, style, kind := between(random, 5_000, 200_000, 500), pick(random, styles), pick(random, pieces)
 		fmt.Fprintf(of[company], "%s %s no. %d,%s,%s,%s,%d,IN,\"Silver 92.5, %s g, hallmarked. Made to order in %d days.\"\n",
-			strings.ToUpper(style[:1])+style[1:], kind, 100+i, strings.ToUpper(kind[:1])+kind[1:], style, rupees(weight/1000*110_00), 1+random.IntN(10), grams(weight), 3+random.IntN(20))
+			strings.ToUpper(style[:1])+style[1:], kind, 100+i, strings.ToUpper(kind[:1])+kind[1:], style, rupees(weight/1000*110_00),
+			1+random.IntN(10), grams(weight), 3+random.IntN(20))
 	}
 	for _, company := range f.companies {
 		rows := []string{}
@@ -126,7 +130,8 @@ func (f *filler) catalog(ctx context.Context) error {
 		}
 		for part := range slices.Chunk(rows, 2*bulk) {
 			f.later(len(part), func(ctx context.Context) error {
-				return f.upload(ctx, "/api/v1/catalog/bulk?company_id="+company.String(), "catalog.csv", "name,category,sub_category,price,moq,origin_country,description\n"+strings.Join(part, ""))
+				return f.upload(ctx, "/api/v1/catalog/bulk?company_id="+company.String(), "catalog.csv",
+					"name,category,sub_category,price,moq,origin_country,description\n"+strings.Join(part, ""))
 			})
 		}
 	}
@@ -149,7 +154,8 @@ func (f *filler) enquiries(ctx context.Context) error {
 				return err
 			}
 			status := pick(random, []string{"contacted", "qualified", "converted", "lost"})
-			return f.send(ctx, "PATCH", "/api/v1/enquiries/"+made.ID.String(), map[string]any{"status": status, "notes": "Called back, " + status + "."}, nil)
+			return f.send(ctx, "PATCH", "/api/v1/enquiries/"+made.ID.String(),
+				map[string]any{"status": status, "notes": "Called back, " + status + "."}, nil)
 		})
 	}
 	return f.do(ctx)

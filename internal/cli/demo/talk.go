@@ -50,7 +50,8 @@ func (f *filler) bot(ctx context.Context) (err error) {
 		return err
 	}
 	id, err := f.create(ctx, "/api/bots", map[string]any{
-		"name": "Asha", "description": "Answers questions of customers about the showroom", "systemPrompt": "You are polite and brief.", "channelIds": []int64{f.asked},
+		"name": "Asha", "description": "Answers questions of customers about the showroom", "systemPrompt": "You are polite and brief.",
+		"channelIds": []int64{f.asked},
 	})
 	if err != nil {
 		return err
@@ -97,7 +98,8 @@ func (f *filler) conversations(ctx context.Context) error {
 				channel = f.asked
 			}
 			_, err := f.sys.Messages.Receive(ctx, messagingcmd.InboundMessage{
-				Sender: messagingcmd.Sender{From: phone(4, n)}, Channel: channel, Text: pick(random, asks), ProviderID: fmt.Sprintf("demo-%d", i), SentAt: time.Now(),
+				Sender: messagingcmd.Sender{From: phone(4, n)}, Channel: channel, Text: pick(random, asks), ProviderID: fmt.Sprintf("demo-%d", i),
+				SentAt: time.Now(),
 			})
 			return err
 		})
@@ -146,7 +148,8 @@ func (f *filler) campaign(ctx context.Context) error {
 			continue
 		}
 		id, err := f.create(ctx, "/api/campaigns", map[string]any{
-			"name": "Before Diwali", "type": "broadcast", "templateId": t.ID, "audience": f.list, "templateParams": map[string]string{"1": "of this year", "2": "{{name}}"},
+			"name": "Before Diwali", "type": "broadcast", "templateId": t.ID, "audience": f.list,
+			"templateParams": map[string]string{"1": "of this year", "2": "{{name}}"},
 		})
 		if err != nil {
 			return err

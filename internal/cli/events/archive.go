@@ -159,10 +159,12 @@ func (c importEvents) Run(ctx context.Context) error {
 	case into.signsOn:
 		fmt.Fprintf(c.Shell.Out, "Checkpoints that hold, and are kept: %d. The server of this log signs on with the same key.\n", n)
 	default:
-		fmt.Fprintf(c.Shell.Err, "Checkpoints that hold, and stay in the archive: %d. They are another installation's; this one signs with a key of its own.\n", n)
+		fmt.Fprintf(c.Shell.Err, "Checkpoints that hold, and stay in the archive: %d. They are another installation's; this one signs with a "+
+			"key of its own.\n", n)
 	}
 	if n := len(into.subjects); keys == nil && n > 0 {
-		fmt.Fprintf(c.Shell.Err, "The archive has no keys. What its events say of %d people and secrets stays sealed for good, here, and is shown as erased.\n"+
+		fmt.Fprintf(c.Shell.Err, "The archive has no keys. What its events say of %d people and secrets stays sealed for good, here, and is "+
+			"shown as erased.\n"+
 			"To have it, import an archive that was exported --with-keys into another empty database.\n", n)
 	}
 	return nil
@@ -288,7 +290,8 @@ func forgetTables(ctx context.Context, tx pgx.Tx) error {
 			return fmt.Errorf("forget the empty log's projections: %w", err)
 		}
 	}
-	if _, err := tx.Exec(ctx, `delete from audit.checkpoint; delete from audit.key; update audit.numbering set last = 0, imported = 0`); err != nil { // both name the empty log
+	// both name the empty log
+	if _, err := tx.Exec(ctx, `delete from audit.checkpoint; delete from audit.key; update audit.numbering set last = 0, imported = 0`); err != nil {
 		return fmt.Errorf("forget the empty log's checkpoints: %w", err)
 	}
 	return nil

@@ -113,7 +113,8 @@ func (c listKeys) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, permissions, progress.Moment(&k.CreatedAt), progress.Moment(k.ExpiresAt), progress.Moment(k.RevokedAt))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, permissions, progress.Moment(&k.CreatedAt), progress.Moment(k.ExpiresAt),
+			progress.Moment(k.RevokedAt))
 	}
 	return out.Flush()
 }

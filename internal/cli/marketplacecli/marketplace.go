@@ -60,7 +60,8 @@ func (c verifyCompany) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err = marketplacecmd.EditCompany(ctx, sys.Commands, req, found.ID.String(), company.Edit{Verified: patch.Set(!c.Revoke)}); err != nil {
+	if _, err = marketplacecmd.EditCompany(ctx, sys.Commands, req, found.ID.String(),
+		company.Edit{Verified: patch.Set(!c.Revoke)}); err != nil {
 		return err
 	}
 	state := "verified"

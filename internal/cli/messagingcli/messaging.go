@@ -50,7 +50,8 @@ func (c watchCampaign) Run(ctx context.Context) error {
 		switch k.Status {
 		case campaign.Active:
 		case campaign.Completed, campaign.Scheduled, campaign.Draft:
-			fmt.Fprintf(c.Shell.Out, "%s is %s: %d sent, %d delivered, %d read, %d failed, %d skipped\n", k.Name, k.Status, s.Sent, s.Delivered, s.Read, s.Failed, s.Skipped)
+			fmt.Fprintf(c.Shell.Out, "%s is %s: %d sent, %d delivered, %d read, %d failed, %d skipped\n", k.Name, k.Status, s.Sent, s.Delivered,
+				s.Read, s.Failed, s.Skipped)
 			return nil
 		default:
 			return fmt.Errorf("%s is %s: %s; %d of %d are sent", k.Name, k.Status, *k.Reason, s.Sent, s.Total)

@@ -95,7 +95,8 @@ func (c listUsers) Run(ctx context.Context) error {
 	fmt.Fprintln(out, "ID\tEMAIL\tNAME\tVERIFIED\tOPERATOR\tWORKSPACE\tCREATED\tLAST LOGIN\tDELETE AFTER")
 	for _, u := range users {
 		fmt.Fprintf(out, "%s\t%s\t%s\t%t\t%t\t%s\t%s\t%s\t%s\n", u.ID, joined(u.Email), joined(u.FirstName, u.LastName),
-			u.EmailVerified, u.Operator, u.WorkspaceID, progress.Moment(&u.CreatedAt), progress.Moment(u.LastLoginAt), progress.Moment(u.DeleteAfter))
+			u.EmailVerified, u.Operator, u.WorkspaceID, progress.Moment(&u.CreatedAt), progress.Moment(u.LastLoginAt),
+			progress.Moment(u.DeleteAfter))
 	}
 	return out.Flush()
 }

@@ -53,7 +53,8 @@ func (c listProjections) Run(ctx context.Context) error {
 	out := tabwriter.NewWriter(c.Shell.Out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, "PROJECTION\tVERSION\tGENERATION\tSTATE\tPOSITION\tLAG\tNOTE")
 	for _, g := range all {
-		fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%d\t%s\t%s\n", g.Name, g.Version, g.Generation, g.State, g.Position, app.Behind(head, g.Position), noteOn(g))
+		fmt.Fprintf(out, "%s\t%d\t%d\t%s\t%d\t%s\t%s\n", g.Name, g.Version, g.Generation, g.State, g.Position, app.Behind(head, g.Position),
+			noteOn(g))
 	}
 	return out.Flush()
 }
@@ -130,7 +131,8 @@ func estimate(ctx context.Context, s *app.System, chosen []*projections.Projecti
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(s.Settings.Shell.Out, "%s: %d events to fold, about %s with indexes and the comparison, %.0f a second while it folds; its tables take %d MB\n",
+		fmt.Fprintf(s.Settings.Shell.Out, "%s: %d events to fold, about %s with indexes and the comparison, %.0f a second while it folds; its "+
+			"tables take %d MB\n",
 			p.Name, e.Events, time.Duration(e.Seconds*float64(time.Second)).Round(time.Second), e.Rate, e.Bytes>>20)
 	}
 	return nil
@@ -156,7 +158,8 @@ func buildAll(ctx context.Context, s *app.System, chosen []*projections.Projecti
 }
 
 // buildOne builds a projection, or continues its build, and returns a line for the operator.
-func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how projections.BuildOptions, bars *progress.Bars) (line string, err error) {
+func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how projections.BuildOptions,
+	bars *progress.Bars) (line string, err error) {
 	began := time.Now()
 	build := s.Build(p)
 	build.How = how
@@ -181,7 +184,8 @@ func buildOne(ctx context.Context, s *app.System, p *projections.Projection, how
 	case errors.Is(err, projections.ErrCancelled):
 		return "", fmt.Errorf("%s: %w", p.Name, projections.ErrCancelled)
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("%s: interrupted; a process that serves goes on with the build, or this command given again; `bahi projections cancel %s` ends it", p.Name, p.Name)
+		return "", fmt.Errorf("%s: interrupted; a process that serves goes on with the build, or this command given again; `bahi projections "+
+			"cancel %s` ends it", p.Name, p.Name)
 	default:
 		return "", fmt.Errorf("%w; what is built so far stays: a process that serves goes on with it, or this command given again", err)
 	}

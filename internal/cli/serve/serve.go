@@ -62,6 +62,7 @@ func (c Command) Run(ctx context.Context) error {
 		return err
 	}
 	sys.SayTokens()
-	sys.Log.Info("serving", "address", "http://"+listener.Addr().String(), "after", time.Since(began).Round(time.Millisecond), "log", sys.Store.ID())
+	sys.Log.Info("serving", "address", "http://"+listener.Addr().String(), "after", time.Since(began).Round(time.Millisecond),
+		"log", sys.Store.ID())
 	return c.ServeWithGateway(ctx, sys, door, key, func(ctx context.Context) error { return sys.Serve(ctx, listener, key, tracer) })
 }

@@ -200,7 +200,8 @@ func (c *client) step(ctx context.Context, s *set) {
 		}
 	case n < 50:
 		row := newest(c, rows)
-		call.Op, call.Account, call.Row, call.ID, call.Date, call.Amount = Edit, row.Account, row.Row, row.ID, row.Date, 1+c.random.Int64N(100_000)
+		call.Op, call.Account, call.Row, call.ID, call.Date, call.Amount = Edit, row.Account, row.Row, row.ID, row.Date,
+			1+c.random.Int64N(100_000)
 		if c.random.IntN(5) == 0 {
 			call.Op, call.Amount = Delete, 0
 		}

@@ -122,12 +122,13 @@ var journalStatements = []known{
 		x.change("identity", row{"journal": x.value(1)})
 		x.tag = "UPDATE 1"
 	}},
-	{"select position, stream, revision", "recorded_at, open_ended from log.event", "int8 int8", eventColumns + " open:bool", func(x *execution) {
-		for _, e := range between(x.s.log(), arg[int64](x, 1)+1, arg[int64](x, 2)) {
-			x.row(int64(e.Position), e.Stream, e.Revision, e.ID, e.Type, string(e.Data), string(e.Meta), e.At, e.open)
-		}
-		x.tag = "SELECT 1"
-	}},
+	{"select position, stream, revision", "recorded_at, open_ended from log.event", "int8 int8", eventColumns + " open:bool",
+		func(x *execution) {
+			for _, e := range between(x.s.log(), arg[int64](x, 1)+1, arg[int64](x, 2)) {
+				x.row(int64(e.Position), e.Stream, e.Revision, e.ID, e.Type, string(e.Data), string(e.Meta), e.At, e.open)
+			}
+			x.tag = "SELECT 1"
+		}},
 	{"insert into log.event", "select u.position", "int8[] int8[] timestamptz[] uuid[] bool[] text[] text[] text[] text[]", "", insertEntries},
 }
 

@@ -151,7 +151,8 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	for _, m := range messages {
 		r := record(topic, m)
 		if n := size(r); n > int(p.most) {
-			refused = &feed.Refused{ID: m.UUID, Err: fmt.Errorf("the topic %s takes messages of %d bytes at most (max.message.bytes), not of %d", topic, p.most, n)}
+			refused = &feed.Refused{ID: m.UUID,
+				Err: fmt.Errorf("the topic %s takes messages of %d bytes at most (max.message.bytes), not of %d", topic, p.most, n)}
 			break // later messages must not overtake it
 		}
 		records = append(records, r)

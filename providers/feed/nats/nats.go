@@ -121,7 +121,8 @@ func (p *Publisher) connect() (err error) {
 	if p.conn, err = client.Connect(p.hosts, p.options...); err != nil {
 		return fmt.Errorf("connect NATS: %w", err)
 	}
-	if p.js, err = jetstream.New(p.conn, jetstream.WithPublishAsyncMaxPending(maxUnderWay), jetstream.WithPublishAsyncTimeout(ackTimeout)); err != nil {
+	if p.js, err = jetstream.New(p.conn, jetstream.WithPublishAsyncMaxPending(maxUnderWay),
+		jetstream.WithPublishAsyncTimeout(ackTimeout)); err != nil {
 		return fmt.Errorf("use JetStream: %w", err)
 	}
 	return nil

@@ -15,8 +15,10 @@ import (
 // Sight reads pictures.
 type Sight struct{ Model *llm.Client }
 
-const rules = `You read a page of a khata, the account book of a jewelry workshop in India, from its picture. It is in English, Hindi, Gujarati or a mix.
-List every entry in the order of the page. Jama, credit or received is the side "in"; naame, udhar, debit or given is the side "out". Where nothing says
+const rules = `You read a page of a khata, the account book of a jewelry workshop in India, from its picture. It is in English, Hindi, ` +
+	`Gujarati or a mix.
+List every entry in the order of the page. Jama, credit or received is the side "in"; naame, udhar, debit or given is the side "out". ` +
+	`Where nothing says
 which side is which, the left is "in". For each entry:
 - side: in or out.
 - date: YYYY-MM-DD, or null. A blank or a ditto mark repeats the date above.
@@ -57,8 +59,9 @@ func (s Sight) See(ctx context.Context, image []byte) ([]khatapage.Entry, error)
 			break
 		}
 		read := khatapage.Entry{
-			Side: khatapage.SideOf(e.Side), Party: text(e.Party), Item: text(e.Item), Weight: number(e.Weight, unit.ParseGrams), Touch: number(e.Touch, unit.ParsePercent),
-			Fine: number(e.Fine, unit.ParseGrams), Amount: number(e.Amount, unit.ParseMoney),
+			Side: khatapage.SideOf(e.Side), Party: text(e.Party), Item: text(e.Item), Weight: number(e.Weight, unit.ParseGrams),
+			Touch: number(e.Touch, unit.ParsePercent),
+			Fine:  number(e.Fine, unit.ParseGrams), Amount: number(e.Amount, unit.ParseMoney),
 		}
 		if e.Date != nil {
 			if date, err := unit.ParseDate(*e.Date); err == nil {

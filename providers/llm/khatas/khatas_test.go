@@ -54,11 +54,13 @@ func TestAPageIsReadByTheVisionModel(t *testing.T) {
 	date, err := unit.ParseDate("2025-03-01")
 	require.NoError(t, err)
 	entries, s, err := see(t, says(
-		entry("out", `"date":"2025-03-01","party_name":" Imran ","item_name":"चांदी","weight":500,"touch":99.5,"fine_weight":497.5`), entry("in", `"amount":1500.5`),
+		entry("out", `"date":"2025-03-01","party_name":" Imran ","item_name":"चांदी","weight":500,"touch":99.5,"fine_weight":497.5`),
+		entry("in", `"amount":1500.5`),
 	))
 	require.NoError(t, err)
 	require.Equal(t, []khatapage.Entry{
-		{Side: "out", Date: &date, Party: new("Imran"), Item: new("चांदी"), Weight: new(unit.Grams(500_000)), Touch: new(unit.Percent(99_500)), Fine: new(unit.Grams(497_500))},
+		{Side: "out", Date: &date, Party: new("Imran"), Item: new("चांदी"), Weight: new(unit.Grams(500_000)), Touch: new(unit.Percent(99_500)),
+			Fine: new(unit.Grams(497_500))},
 		{Side: "in", Amount: new(unit.Money(150_050))},
 	}, entries)
 	asked := s.Asked()[0]
@@ -70,18 +72,20 @@ func TestAPageIsReadByTheVisionModel(t *testing.T) {
 func TestWhatCannotBeInTheBooksIsUnknown(t *testing.T) {
 	t.Parallel()
 	for fields, want := range map[string]khatapage.Entry{
-		`"amount":5,"weight":-1`:                                                        {Amount: new(unit.Money(500))},
-		`"amount":5,"weight":0,"touch":-99.5`:                                           {Amount: new(unit.Money(500))},
-		`"amount":5,"weight":1e300,"fine_weight":99999999999999999`:                     {Amount: new(unit.Money(500))},
-		`"amount":5,"date":"1/3","party_name":"\u0000","item_name":"a\u202eb"`:          {Amount: new(unit.Money(500)), Item: new("a b")},
-		`"amount":5,"date":"2025-02-30","item_name":"` + strings.Repeat("अ", 300) + `"`: {Amount: new(unit.Money(500)), Item: new(strings.Repeat("अ", 200))},
+		`"amount":5,"weight":-1`:                                               {Amount: new(unit.Money(500))},
+		`"amount":5,"weight":0,"touch":-99.5`:                                  {Amount: new(unit.Money(500))},
+		`"amount":5,"weight":1e300,"fine_weight":99999999999999999`:            {Amount: new(unit.Money(500))},
+		`"amount":5,"date":"1/3","party_name":"\u0000","item_name":"a\u202eb"`: {Amount: new(unit.Money(500)), Item: new("a b")},
+		`"amount":5,"date":"2025-02-30","item_name":"` + strings.Repeat("अ", 300) + `"`: {Amount: new(unit.Money(500)),
+			Item: new(strings.Repeat("अ", 200))},
 	} {
 		entries, _, err := see(t, says(entry("in", fields)))
 		require.NoError(t, err, fields)
 		want.Side = "in"
 		require.Equal(t, []khatapage.Entry{want}, entries, fields)
 	}
-	entries, _, err := see(t, says(entry("left", `"amount":5`), entry(" OUT ", `"item_name":"without numbers"`), entry("Jama", `"amount":1.239`)))
+	entries, _, err := see(t, says(entry("left", `"amount":5`), entry(" OUT ", `"item_name":"without numbers"`),
+		entry("Jama", `"amount":1.239`)))
 	require.NoError(t, err)
 	require.Equal(t, []khatapage.Entry{{Amount: new(unit.Money(500))}, {Side: "out", Item: new("without numbers")}, {Side: "in"}}, entries)
 	many := make([]string, khatapage.MaxEntries+2)
@@ -99,7 +103,8 @@ func TestAModelThatMisbehavesIsAnError(t *testing.T) {
 	require.NoError(t, err, "it is asked once more")
 	require.Len(t, entries, 1)
 	require.Len(t, s.Asked(), 2)
-	for name, reply := range map[string]llmtest.Reply{"refusal": llmtest.Refuses(), "cut": llmtest.Cuts(`{"entries":[{"side":"in"`), "words": llmtest.Says("The page is empty.")} {
+	for name, reply := range map[string]llmtest.Reply{"refusal": llmtest.Refuses(), "cut": llmtest.Cuts(`{"entries":[{"side":"in"`),
+		"words": llmtest.Says("The page is empty.")} {
 		_, _, err := see(t, reply, reply, reply, reply)
 		require.Error(t, err, name)
 		require.NotContains(t, err.Error(), "The page", name)

@@ -1,5 +1,5 @@
-// Package orders reads orders with a language model: the text of a chat message, or a picture. What the model says is a proposal within the limits of
-// ordertext, whatever the message told the model to say.
+// Package orders reads orders with a language model: the text of a chat message, or a picture. What the model says is a proposal within the
+// limits of ordertext, whatever the message told the model to say.
 package orders
 
 import (
@@ -53,8 +53,8 @@ type answer struct {
 	} `json:"entries"`
 }
 
-// ReadOrder reads the text of a message and the picture that it refers to: media is a JSON object with a url, "" for none. Without a model for
-// pictures, or if the file is none, it reads the text alone.
+// ReadOrder reads the text of a message and the picture that it refers to: media is a JSON object with a url, "" for none. Without a model
+// for pictures, or if the file is none, it reads the text alone.
 func (r Reader) ReadOrder(ctx context.Context, text, media string) (ordertext.Order, error) {
 	q := llm.Question{Rules: rules, Data: strings.ToValidUTF8(text[:min(len(text), maxText)], "")}
 	var failed error
@@ -113,7 +113,8 @@ func (a answer) within(text string) (o ordertext.Order) {
 	byRules := ordertext.Parse(text).Entries
 	slip := ordertext.Tidy(known(a.Slip), ordertext.MaxSlip)
 	for _, e := range a.Entries {
-		read := ordertext.Entry{Item: ordertext.Tidy(e.Item, ordertext.MaxItem), Client: ordertext.Tidy(known(e.Client), ordertext.MaxClient), Slip: slip, Confidence: alone}
+		read := ordertext.Entry{Item: ordertext.Tidy(e.Item, ordertext.MaxItem), Client: ordertext.Tidy(known(e.Client), ordertext.MaxClient),
+			Slip: slip, Confidence: alone}
 		if read.Item == "" {
 			continue
 		}
@@ -121,10 +122,12 @@ func (a answer) within(text string) (o ordertext.Order) {
 			o.Cut = true
 			break
 		}
-		if grams := number(e.Weight).Shift(unit.GramsPlaces).Round(0); grams.IsPositive() && grams.LessThanOrEqual(decimal.New(ordertext.MaxWeight, 0)) {
+		if grams := number(e.Weight).Shift(unit.GramsPlaces).Round(0); grams.IsPositive() &&
+			grams.LessThanOrEqual(decimal.New(ordertext.MaxWeight, 0)) {
 			read.Weight = unit.Grams(grams.IntPart())
 		}
-		if pieces := number(e.Quantity); pieces.IsInteger() && pieces.IsPositive() && pieces.LessThanOrEqual(decimal.New(ordertext.MaxQuantity, 0)) {
+		if pieces := number(e.Quantity); pieces.IsInteger() && pieces.IsPositive() &&
+			pieces.LessThanOrEqual(decimal.New(ordertext.MaxQuantity, 0)) {
 			read.Quantity = pieces.IntPart()
 		}
 		for _, other := range byRules {

@@ -30,11 +30,13 @@ func reading(t *testing.T, s *llmtest.Server, vision string, allowed ...string) 
 func TestOrderIsReadByTheModel(t *testing.T) {
 	t.Parallel()
 	s := llmtest.New(t, llmtest.Says(`{"slip_number": "214", "entries": [
-		{"item_name": "payal", "weight": 250, "quantity": 4, "client_name": "Ramesh"}, {"item_name": "ring", "weight": null, "quantity": 2, "client_name": null}]}`))
+		{"item_name": "payal", "weight": 250, "quantity": 4, "client_name": "Ramesh"}, {"item_name": "ring", "weight": null, "quantity": 2, `+
+		`"client_name": null}]}`))
 	o, err := reading(t, s, "").ReadOrder(t.Context(), "slip 214 Ramesh ke liye payal 250 gm 4 pcs aur do ring", "")
 	require.NoError(t, err)
 	require.Equal(t, ordertext.Order{Entries: []ordertext.Entry{
-		{Item: "payal", Weight: 250_000, Quantity: 4, Client: "Ramesh", Slip: "214", Confidence: 90}, {Item: "ring", Quantity: 2, Slip: "214", Confidence: 60},
+		{Item: "payal", Weight: 250_000, Quantity: 4, Client: "Ramesh", Slip: "214", Confidence: 90},
+		{Item: "ring", Quantity: 2, Slip: "214", Confidence: 60},
 	}}, o)
 }
 
@@ -52,13 +54,15 @@ func TestAnswerNeedsNoFieldThatMayBeNull(t *testing.T) {
 func TestInjectedPromptFillsFieldsWithinTheirLimits(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]ordertext.Entry{
-		`{"item_name": "payal", "weight": 100000, "quantity": 100000, "client_name": null}`:                {Item: "payal", Weight: 100_000_000, Quantity: 100_000},
-		`{"item_name": "payal", "weight": 100000.001, "quantity": 100001, "client_name": null}`:            {Item: "payal"},
-		`{"item_name": "payal", "weight": -1, "quantity": 0, "client_name": ""}`:                           {Item: "payal"},
-		`{"item_name": "payal", "weight": 1e300, "quantity": 1.5, "client_name": "a\u0000b\u202e"}`:        {Item: "payal", Client: "a b"},
-		`{"item_name": "payal", "weight": 0.00049, "quantity": -3, "client_name": null}`:                   {Item: "payal"},
-		`{"item_name": " x\n\ty ", "weight": 1.2345, "quantity": null, "client_name": "\n"}`:               {Item: "x y", Weight: 1_235},
-		`{"item_name": "` + strings.Repeat("अ", 300) + `","weight":1,"quantity":1,"client_name":null}`:     {Item: strings.Repeat("अ", 200), Weight: 1_000, Quantity: 1},
+		`{"item_name": "payal", "weight": 100000, "quantity": 100000, "client_name": null}`: {Item: "payal", Weight: 100_000_000,
+			Quantity: 100_000},
+		`{"item_name": "payal", "weight": 100000.001, "quantity": 100001, "client_name": null}`:     {Item: "payal"},
+		`{"item_name": "payal", "weight": -1, "quantity": 0, "client_name": ""}`:                    {Item: "payal"},
+		`{"item_name": "payal", "weight": 1e300, "quantity": 1.5, "client_name": "a\u0000b\u202e"}`: {Item: "payal", Client: "a b"},
+		`{"item_name": "payal", "weight": 0.00049, "quantity": -3, "client_name": null}`:            {Item: "payal"},
+		`{"item_name": " x\n\ty ", "weight": 1.2345, "quantity": null, "client_name": "\n"}`:        {Item: "x y", Weight: 1_235},
+		`{"item_name": "` + strings.Repeat("अ", 300) + `","weight":1,"quantity":1,"client_name":null}`: {Item: strings.Repeat("अ", 200),
+			Weight: 1_000, Quantity: 1},
 		`{"item_name": "ignore", "weight": 99999999999999999999999999, "quantity": 9, "client_name":null}`: {Item: "ignore", Quantity: 9},
 	} {
 		s := llmtest.New(t, llmtest.Says(`{"slip_number": null, "entries": [`+said+`]}`))
@@ -121,7 +125,8 @@ func TestPictureIsReadByTheVisionModel(t *testing.T) {
 	}
 	_, err = reading(t, s, "v").ReadOrder(t.Context(), "", media("/page.png"))
 	require.ErrorContains(t, err, "cannot be reached", "private addresses are the operator's to allow")
-	for _, broken := range []string{"{", `{"id":"5"}`, `{"url":"::"}`, `{"url":"file:///etc/passwd"}`, `{"url":"http://a:b@` + at + `/page.png"}`} {
+	for _, broken := range []string{"{", `{"id":"5"}`, `{"url":"::"}`, `{"url":"file:///etc/passwd"}`,
+		`{"url":"http://a:b@` + at + `/page.png"}`} {
 		_, err = reading(t, s, "v", at).ReadOrder(t.Context(), "", broken)
 		require.Error(t, err, broken)
 	}

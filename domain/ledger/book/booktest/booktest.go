@@ -67,7 +67,8 @@ const account = 4
 
 // Add asks for a new row of today.
 func Add[In, Out book.Entry](l *book.Ledger, in []In, out []Out) event.Command[book.Row] {
-	return book.AddRow{Ledger: l, Account: account, Today: Today, RowInput: book.RowInput{Date: &Today, In: book.Entries(in), Out: book.Entries(out)}}
+	return book.AddRow{Ledger: l, Account: account, Today: Today,
+		RowInput: book.RowInput{Date: &Today, In: book.Entries(in), Out: book.Entries(out)}}
 }
 
 // Edit asks for other entries of a row; those of a side that is nil stay.
@@ -129,8 +130,8 @@ func must[T any](v T, err error) func(*rapid.T) T {
 	}
 }
 
-// taking returns no entry, or one that is taken alone. (A value of one entry may be the value that is computed in another, and would then be
-// computed when it is sent back: CONTRACT.md L6.)
+// taking returns no entry, or one that is taken alone. (A value of one entry may be the value that is computed in another, and would then
+// be computed when it is sent back: CONTRACT.md L6.)
 func taking[E book.Entry](t *rapid.T, add func([]E) event.Command[book.Row]) []E {
 	for range rapid.IntRange(0, 20).Draw(t, "tries") {
 		list := []E{drawn[E](t)}
