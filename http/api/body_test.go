@@ -67,12 +67,18 @@ func TestValidBodiesAreAccepted(t *testing.T) {
 	for body, want := range map[string]string{
 		good:                                     posted,
 		" {\n\t\"date\" : \"2025-03-31\" \r\n} ": `{"id":7,"date":"2025-03-31"}`,
-		`{"date":"2025-03-31","in_entries":null,"weight":null}`:                                                   `{"id":7,"date":"2025-03-31"}`,
-		`{"date":"2025-03-31","kind":null,"count":null}`:                                                          `{"id":7,"date":"2025-03-31"}`,
-		`{"id":[{}],"date":"2025-03-31","weight":0.001}`:                                                          `{"id":7,"date":"2025-03-31","weight":0.001}`,
-		`{"\u0064ate":"2025\u002d03-31","kind":"metal","count":3}`:                                                `{"id":7,"date":"2025-03-31","kind":"metal","count":3}`,
-		`{"date":"2025-03-31","in_entries":[{"amount":9999999999999.99,"balance":1,"description":"दस अक्षर ₹"}]}`: `{"id":7,"date":"2025-03-31","in_entries":[{"amount":9999999999999.99,"description":"दस अक्षर ₹"}]}`,
-		`{"date":"2025-03-31","in_entries":[{"amount":1,"description":"\ud83d\ude00\/\b\f\n\r\t\"\\"}]}`:          `{"id":7,"date":"2025-03-31","in_entries":[{"amount":1,"description":"😀/\b\f\n\r\t\"\\"}]}`,
+		`{"date":"2025-03-31","in_entries":null,"weight":null}`: `{"id":7,"date":"2025-03-31"}`,
+		`{"date":"2025-03-31","kind":null,"count":null}`:        `{"id":7,"date":"2025-03-31"}`,
+		`{"id":[{}],"date":"2025-03-31",` +
+			`"weight":0.001}`: `{"id":7,"date":"2025-03-31","weight":0.001}`,
+		`{"\u0064ate":"2025\u002d03-31",` +
+			`"kind":"metal","count":3}`: `{"id":7,"date":"2025-03-31","kind":"metal","count":3}`,
+		`{"date":"2025-03-31","in_entries":[{"amount":9999999999999.99,` +
+			`"balance":1,"description":"दस अक्षर ₹"}]}`: `{"id":7,"date":"2025-03-31","in_entries":[{"amount":9999999999999.99,` +
+			`"description":"दस अक्षर ₹"}]}`,
+		`{"date":"2025-03-31","in_entries":[{"amount":1,` +
+			`"description":"\ud83d\ude00\/\b\f\n\r\t\"\\"}]}`: `{"id":7,"date":"2025-03-31","in_entries":[{"amount":1,` +
+			`"description":"😀/\b\f\n\r\t\"\\"}]}`,
 	} {
 		clerk.POST("/ledger/3", body).Status(201).Body(want)
 	}

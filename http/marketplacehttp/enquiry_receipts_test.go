@@ -152,7 +152,8 @@ func TestAReceiptSettlesANoticeByChat(t *testing.T) {
 
 	// A channel's own secret speaks for its channel, not for the deployment.
 	told := notified(t, n.owner.Client, asked(t, n.Anonymous(), n.mill.ID, "").ID)
-	n.owner.POST("/api/channels", `{"name":"Own","type":"chat","apiKey":"good","settings":{"senderId":"PN9","appSecret":"own-secret"}}`).Status(201)
+	n.owner.POST("/api/channels",
+		`{"name":"Own","type":"chat","apiKey":"good","settings":{"senderId":"PN9","appSecret":"own-secret"}}`).Status(201)
 	n.call("own-secret", "PN9", told.ID, unreachable)
 	require.Equal(t, "waiting", n.received()[0].Verdict, "the channel has not proven the sender")
 	require.Equal(t, "sent", n.chat(told.ID).Status)

@@ -212,7 +212,8 @@ func TestParkedEventIsShownAndSkipped(t *testing.T) {
 func TestAReactorAndAProjectionOfOneNameAreBothSetGoing(t *testing.T) {
 	t.Parallel()
 	o := apptest.Start(t)
-	o.Operator().POST("/api/bots", `{"name": "Asha", "description": "Answers questions about orders", "systemPrompt": "You are polite."}`).Status(201)
+	o.Operator().POST("/api/bots",
+		`{"name": "Asha", "description": "Answers questions about orders", "systemPrompt": "You are polite."}`).Status(201)
 	var parked []opsview.Parked
 	stopped := func() (found []string) {
 		parked = nil

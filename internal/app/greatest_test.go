@@ -132,7 +132,8 @@ func storesTheGreatestChatMessage(t *testing.T, o *apptest.Server) {
 	t.Helper()
 	agent := o.Bearer(o.Key(o.Home, `{"messaging":"write"}`).Key)
 	var channel messagingview.Channel
-	agent.POST("/api/channels", `{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`).Status(201).JSON(&channel)
+	agent.POST("/api/channels",
+		`{"name":"Sales","type":"chat","settings":{"dialect":"envelope_v2","appName":"WorkshopApp","senderId":"917"}}`).Status(201).JSON(&channel)
 	o.Operator().POST(fmt.Sprintf("/ops/channels/%d/confirm", channel.ID), "").Status(200)
 	g, message := fromGateway(t, o)
 	const incoming = "/api/webhooks/gateway/incoming_msg"

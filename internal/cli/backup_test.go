@@ -307,9 +307,12 @@ func TestABackupThatWasChangedIsNotRestored(t *testing.T) {
 func TestPasswordsAreNotInPostgresProgramsArguments(t *testing.T) {
 	t.Setenv("PGCONNECT_TIMEOUT", "7")
 	for text, want := range map[string]string{
-		"postgres://bahi:se%20cret@db.example.org:5433/books?sslmode=require&pool_max_conns=9&default_query_exec_mode=exec": "postgres://bahi@db.example.org:5433/books?sslmode=require",
-		"postgres:///books?host=%2Frun%2Fpg&user=bahi&password=se%20cret&options=-c%20geqo%3Doff":                           "postgres:///books?host=%2Frun%2Fpg&user=bahi&options=-c%20geqo%3Doff",
-		"host=db.example.org user=bahi password='se cret' dbname=books":                                                     "host=db.example.org user=bahi  dbname=books",
+		"postgres://bahi:se%20cret@db.example.org:5433/books?" +
+			"sslmode=require&pool_max_conns=9&default_query_exec_mode=exec": "postgres://bahi@db.example.org:5433/books?sslmode=require",
+		"postgres:///books?host=%2Frun%2Fpg&user=bahi&" +
+			"password=se%20cret&options=-c%20geqo%3Doff": "postgres:///books?host=%2Frun%2Fpg&user=bahi&options=-c%20geqo%3Doff",
+		"host=db.example.org user=bahi " +
+			"password='se cret' dbname=books": "host=db.example.org user=bahi  dbname=books",
 	} {
 		address, env, err := app.LibpqURL(text)
 		require.NoError(t, err)

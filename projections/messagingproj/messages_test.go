@@ -146,6 +146,7 @@ func TestRepliesThatReachPeopleAreCountedOnceAndStayCounted(t *testing.T) {
 	require.Equal(t, []string{`(11111111-1111-4111-8111-111111111111,3,4)`, `(11111111-1111-4111-8111-111111111111,4,1)`,
 		`(22222222-2222-4222-8222-222222222222,5,1)`},
 		tables.Rows(`select workspace_id, channel_id, sum(count) from reply group by 1, 2 order by 2`))
-	require.Empty(t, tables.Rows(`select quarter from reply where date_bin('15 minutes', quarter, timestamptz '2000-01-01 00:00Z') <> quarter`))
+	require.Empty(t, tables.Rows(
+		`select quarter from reply where date_bin('15 minutes', quarter, timestamptz '2000-01-01 00:00Z') <> quarter`))
 	require.Empty(t, tables.Examine())
 }

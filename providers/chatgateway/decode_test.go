@@ -132,11 +132,16 @@ func TestAnOddPartCostsNoOther(t *testing.T) {
 func TestAMessageOfAGroupIsNobodysMessage(t *testing.T) {
 	t.Parallel()
 	for text, kind := range map[string]string{
-		`{"entry":[{"changes":[{"value":{"messages":[{"from":"91","id":"1","group_id":"G","type":"text"}]}}]}]}`:                                  jsonType,
-		`{"entry":[{"changes":[{"value":{"messages":[{"from":"91","id":"1","group_id":7,"type":"edit","edit":{"original_message_id":"0"}}]}}]}]}`: jsonType,
-		`{"type":"message","payload":{"id":"1","source":"91","type":"text","group_id":"G","payload":{"text":"x"}}}`:                               jsonType,
-		`{"type":"message","payload":{"id":"1","source":"1203@g.us","type":"text","payload":{"text":"x"}}}`:                                       jsonType,
-		`{"type":"message","payload":{"id":"1","source":"91","type":"text","sender":{"group_id":"G"},"payload":{"text":"x"}}}`:                    jsonType,
+		`{"entry":[{"changes":[{"value":{"messages":[{"from":"91",` +
+			`"id":"1","group_id":"G","type":"text"}]}}]}]}`: jsonType,
+		`{"entry":[{"changes":[{"value":{"messages":[{"from":"91","id":"1",` +
+			`"group_id":7,"type":"edit","edit":{"original_message_id":"0"}}]}}]}]}`: jsonType,
+		`{"type":"message","payload":{"id":"1","source":"91",` +
+			`"type":"text","group_id":"G","payload":{"text":"x"}}}`: jsonType,
+		`{"type":"message","payload":{"id":"1","source":"1203@` +
+			`g.us","type":"text","payload":{"text":"x"}}}`: jsonType,
+		`{"type":"message","payload":{"id":"1","source":"91",` +
+			`"type":"text","sender":{"group_id":"G"},"payload":{"text":"x"}}}`: jsonType,
 		`MessageSid=S&From=91&Body=x&group_id=G`: formType,
 	} {
 		events, err := chatgateway.Decode(kind, []byte(text))
@@ -194,7 +199,8 @@ func TestWhatElseANetworkTells(t *testing.T) {
 			`"type":"reaction","reaction":{"emoji":"👍"}}]}`): {
 			Kind: chatgateway.Message, ID: "w", Type: "reaction", From: "91", UserID: "IN.7", Username: "asha", Text: "👍", App: "A1",
 		},
-		change(`{"messages":[{"from":"919812345678","id":"w","type":"system","system":{"type":"user_changed_number","wa_id":"919812345679"}}]}`): {
+		change(`{"messages":[{"from":"919812345678","id":"w","type":"system",` +
+			`"system":{"type":"user_changed_number","wa_id":"919812345679"}}]}`): {
 			Kind: chatgateway.Moved, ID: "w", Type: "system", From: "919812345679", Before: "919812345678", App: "A1",
 		},
 		change(`{"messages":[{"id":"w","type":"system","system":{"type":"user_changed_user_id","previous_user_id":"IN.7","user_id":"IN.8"}}]}`): {

@@ -74,10 +74,18 @@ func TestTheItemIsQuotedThatTheQuestionNames(t *testing.T) {
 			"5,300 a gram", "rate of platinum": "", "silver price?": "Rates\n\nSilver: Rs 80 a gram"},
 		"Price list 2026\n\n1. Payal 120\n2. Kada 300\n3. Nath 95": {"price of the kada?": "Price list " +
 			"2026\n\n2. Kada 300", "price of earrings": ""},
-		"Wholesale prices\nKada: 250\n\nRetail prices\nKada: 300":                                {"retail price of kada": "Retail prices\n\nKada: 300", "wholesale price of a kada": "Wholesale prices\n\nKada: 250"},
-		"Payal ........ 120\nKada ......... 300\nNath ......... 95":                              {"kada price": "Kada ......... 300"},
-		"Kada | 300 | 5 days\nNath | 95 | 2 days":                                                {"nath price": "Nath | 95 | 2 days"},
-		"Contact\n\nPhone: 022 1234\nEmail: shop@example.com\nAddress: 12 Zaveri Bazaar, Mumbai": {"what is your phone number": "Contact\n\nPhone: 022 1234", "your email address?": "Contact\n\nEmail: shop@example.com", "address?": "Contact\n\nAddress: 12 Zaveri Bazaar, Mumbai", "fax?": ""},
+		"Wholesale prices\nKada: " +
+			"250\n\nRetail " +
+			"prices\nKada: 300": {"retail price of kada": "Retail prices\n\nKada: 300", "wholesale price of a kada": "Wholesale " +
+			"prices\n\nKada: 250"},
+		"Payal ........ 120\nKada ......... 300\nNath ......... 95": {"kada price": "Kada ......... 300"},
+		"Kada | 300 | 5 days\nNath | 95 | 2 days":                   {"nath price": "Nath | 95 | 2 days"},
+		"Contact\n\nPhone: 022 1234\nEmail: shop@example.com\nAddress: 12 Zaveri Bazaar, Mumbai": {
+			"what is your phone number": "Contact\n\nPhone: 022 1234",
+			"your email address?":       "Contact\n\nEmail: shop@example.com",
+			"address?":                  "Contact\n\nAddress: 12 Zaveri Bazaar, Mumbai",
+			"fax?":                      "",
+		},
 		"We ship to Surat in 3 days.\n\nRings are made to order.": {"Do you ship to Surat?": "We ship to Surat " +
 			"in 3 days.", "Do you ship to Delhi?": ""},
 		"Item: Payal; Making charge: Rs 120; Delivery: 3 days\nItem: Kada; Making charge: Rs 300; Delivery: 5 days": {

@@ -21,7 +21,9 @@ const statement = ` Date             No. Details                                
 func TestRowsKeepTheNamesOfTheirColumns(t *testing.T) {
 	t.Parallel()
 	for page, want := range map[string]string{
-		"Prices\n\n  Item      Making charge    Delivery\n  Payal     Rs 120           3 days\n\n  Kada                       5 days\n": "Prices\n\nItem: Payal; Making charge: Rs 120; Delivery: 3 days\nItem: Kada; Delivery: 5 days\n",
+		"Prices\n\n  Item      Making charge    Delivery\n  Payal     " +
+			"Rs 120           3 days\n\n  Kada                       5 days\n": "Prices\n\nItem: Payal; Making charge: Rs 120; " +
+			"Delivery: 3 days\nItem: Kada; Delivery: 5 days\n",
 		"Date          Description        In          Out     Balance\n01-10-2026    Rent of the                 12,000      38,000\n          " +
 			"    workshop\n": "Date: 01-10-2026; Description: Rent of the workshop; Out: 12,000; Balance: 38,000\n",
 		"Monday      11 to 8\nSunday      closed\n":      "Monday: 11 to 8\nSunday: closed\n",

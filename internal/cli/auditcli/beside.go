@@ -163,7 +163,8 @@ func missing(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, er
 // emptied says whether the tree beside the log lost leaves: they are stored together with the position up to which they were made.
 func emptied(ctx context.Context, s *app.System, r tlog.Result) (tlog.Result, error) {
 	var made int64
-	err := s.Pool.QueryRow(ctx, `select coalesce(max(position), 0) from projection.generation where name = 'audit' and live and store_id = $1`, s.Store.ID()).Scan(&made)
+	err := s.Pool.QueryRow(ctx,
+		`select coalesce(max(position), 0) from projection.generation where name = 'audit' and live and store_id = $1`, s.Store.ID()).Scan(&made)
 	if err != nil {
 		return r, fmt.Errorf("read how far the tree was made: %w", err)
 	}

@@ -291,7 +291,8 @@ func forgetTables(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 	// both name the empty log
-	if _, err := tx.Exec(ctx, `delete from audit.checkpoint; delete from audit.key; update audit.numbering set last = 0, imported = 0`); err != nil {
+	if _, err := tx.Exec(ctx,
+		`delete from audit.checkpoint; delete from audit.key; update audit.numbering set last = 0, imported = 0`); err != nil {
 		return fmt.Errorf("forget the empty log's checkpoints: %w", err)
 	}
 	return nil
