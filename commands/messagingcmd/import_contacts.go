@@ -93,6 +93,7 @@ func (i *importing) interrupted(err error, rows int) error {
 // keyed returns the request for a part of the import.
 func (i *importing) keyed(part string, number int) commands.Request {
 	req := i.req
+	req.IfMatch = nil // an import is of no single record
 	if req.Key != "" {
 		req.Key += " " + part + " " + strconv.Itoa(number)
 	}
