@@ -47,7 +47,7 @@ func TestTheLockIsMovedInABrowser(t *testing.T) {
 	stale := form(b.get(path), path, `name="revision"`)
 	b.follow(b.submitOf(path, path, `name="revision"`, "locked_through", "2025-03-01", "reason", "a late bill"))
 	stale.Set("locked_through", "2025-04-30")
-	refused := b.site.Ask(http.MethodPost, path, stale).Is(412).Says("Somebody has changed this in the meantime", "locked through 01 Mar 2025")
+	refused := b.site.Ask(http.MethodPost, path, stale).Is(412).Says("Another person has changed this", "locked through 01 Mar 2025")
 	require.Contains(t, refused.Text, `value="2025-04-30"`)
 	mended := form(refused, path, `name="revision"`)
 	mended.Set("locked_through", "2025-04-30")

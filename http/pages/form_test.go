@@ -358,7 +358,7 @@ func valueOf(s *schema) any {
 func render(t testing.TB, drawn []field) string {
 	t.Helper()
 	parsed, err := template.New("").Funcs(template.FuncMap{
-		"t": language("en").t, "tf": language("en").tf, "fieldID": fieldID,
+		"t": language("en").t, "tf": language("en").tf, "said": language("en").said, "fieldID": fieldID,
 	}).ParseFiles("templates/form.html")
 	require.NoError(t, err)
 	var page bytes.Buffer

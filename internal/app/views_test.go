@@ -256,7 +256,7 @@ func areas(t *testing.T) (found []string) {
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.Name == "Views" {
-				found = append(found, path.Dir(name))
+				found = append(found, strings.TrimSuffix(path.Dir(name), "view"))
 			}
 			return true
 		})
