@@ -45,6 +45,8 @@ type histories struct {
 	Bahi    string        `help:"Path of the program. Without it, the program is built."`
 	Out     string        `help:"Folder of histories, pictures and outputs. Without it, a temporary one, which is kept if a history is refused."`
 	Check   bool          `help:"Check the histories in --out again instead of recording new ones."`
+
+	undecided int // parts of all histories
 }
 
 func (h *histories) Run(ctx context.Context) (err error) {
@@ -111,6 +113,7 @@ func (h *histories) check(recorded history.History, path string) bool {
 	checked := recorded.Check(h.Out)
 	fmt.Printf("  %d calls, %d of unknown outcome, %d events, %d parts, %d undecided; checked in %v\n", checked.Calls, checked.Unknown,
 		len(recorded.Log), checked.Parts, checked.Undecided, time.Since(began).Round(time.Millisecond))
+	h.undecided += checked.Undecided
 	for _, a := range checked.Anomalies {
 		fmt.Printf("  REFUSED, seed %d, %s: %s\n", recorded.Settings.Seed, path, a)
 	}
@@ -137,6 +140,6 @@ func (h *histories) verdict(all, refused int) error {
 	if refused > 0 {
 		return fmt.Errorf("%d of %d histories are refused; see %s", refused, all, h.Out)
 	}
-	fmt.Printf("%d histories without an anomaly\n", all)
+	fmt.Printf("%d histories without an anomaly; %d parts are undecided\n", all, h.undecided)
 	return nil
 }

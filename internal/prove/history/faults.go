@@ -59,6 +59,9 @@ func (r *run) inject(ctx context.Context) error {
 		if err := faults[name](r, ctx); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		if err := r.supervise(); err != nil {
+			return err
+		}
 		r.between(ctx, 200*time.Millisecond, 2*time.Second)
 	}
 	return nil
@@ -84,6 +87,18 @@ func (r *run) restart(p *process) error {
 		}
 		sleep(ctx, 200*time.Millisecond)
 	}
+}
+
+// supervise restarts the nodes that ended by themselves, as a service manager does: a start without a database fails.
+func (r *run) supervise() error {
+	for _, node := range r.sys.nodes {
+		if node.hasEnded() {
+			if err := r.restart(node); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (r *run) pause(ctx context.Context) error {

@@ -93,6 +93,9 @@ func (r *run) recover(ctx context.Context) error {
 			if err == nil && a.status == http.StatusOK {
 				break
 			}
+			if wrong := r.supervise(); wrong != nil {
+				return wrong
+			}
 			if within.Err() != nil {
 				r.findings = append(r.findings, fmt.Sprintf("node %d is not ready after %v: %s", n, recoverTimeout, a.body))
 				break
@@ -125,6 +128,9 @@ func (r *run) readAll(ctx context.Context) {
 			c.End, c.Status = time.Since(r.load.began), got.status
 			if err == nil {
 				err = c.decode(got)
+			}
+			if got.status == http.StatusNotFound && r.failedOver {
+				continue // the account was opened after the copy, and lost
 			}
 			if err != nil || !c.ok() || c.Stale {
 				r.findings = append(r.findings, fmt.Sprintf("the last read of account %d fails: %d %s %v", a.id, got.status, got.body, err))

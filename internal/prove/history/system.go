@@ -179,6 +179,18 @@ func (p *process) at() string {
 	return p.address
 }
 
+// hasEnded reports whether the process was started and has ended.
+func (p *process) hasEnded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false // also before the first start
+	}
+}
+
 // signal sends a signal, and waits for the end if wait is set.
 func (p *process) signal(s syscall.Signal, wait bool) {
 	p.mu.Lock()
