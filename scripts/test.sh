@@ -15,7 +15,7 @@ go build -ldflags '-s -w -X bahi/internal/app.Version=v0-test' -o .tools/bahi-te
 cmp -s .tools/bahi-test.new .tools/bahi-test || cp .tools/bahi-test.new .tools/bahi-test # a new time would spoil Go's cache of results
 export BAHI_TEST_PROGRAM=$PWD/.tools/bahi-test
 
-race='^bahi/(eventstore(/(postgres|gateway|audit|vault))?|commands(/unique)?|projections(/audit)?|reactors|internal/pgcluster|http/api(/window)?)$'
+race='^bahi/(eventstore(/(postgres|esdbserver|signal|tlog|vault))?|commands(/unique)?|projections(/auditproj)?|reactors|internal/pgcluster|http/api(/ratelimit)?)$'
 mapfile -t all < <(go list ./...)
 packages=2 # at once: with more, the clocks of servers and clients run out on a machine with two processors
 parallel=2 # tests of a package at once: more keep two processors no busier, and make each test late
