@@ -252,5 +252,8 @@ func (w *world) nodeFor(call int) (eventstore.Store, *commands.Handler) {
 	return store, h
 }
 
-// end ends the client. One that waits for an answer gets an error.
-func (c *client) end() { close(c.go_) }
+// end ends the client. It begins no operation that it has left.
+func (c *client) end() {
+	c.left = 0
+	close(c.go_)
+}
