@@ -51,7 +51,7 @@ func profiled(path string, run func() error) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // an incomplete profile is told by who reads it
+	defer file.Close() //nolint:errcheck // pprof reports an incomplete profile
 	if err := pprof.StartCPUProfile(file); err != nil {
 		return err
 	}

@@ -31,8 +31,8 @@ var customers = unique.Field[plan.State]{
 	Global: true,
 }
 
-// ReportPlan notes what a billing provider says, and returns the workspace that it is about, uuid.Nil for none: a customer who is
-// remembered is that workspace; a new one is the workspace that it says to be, if that has no customer yet (CONTRACT.md N14).
+// ReportPlan records the plan that a billing provider reports, and returns its workspace, or uuid.Nil if there is none. A known customer
+// keeps its workspace. A new customer gets the workspace it names, if that has no customer yet (CONTRACT.md N14).
 func ReportPlan(ctx context.Context, h *commands.Handler, p Paid) (of uuid.UUID, err error) {
 	key, err := unique.Key(ctx, h, plan.Customers, []byte(p.Customer))
 	if err != nil || key == "" {

@@ -130,9 +130,9 @@ func (b *Inbox) Process(ctx context.Context, id uuid.UUID, last bool) error {
 	return errors.Join(failed, err)
 }
 
-// process handles the calls that a condition names and that nobody is handling, all at once, and returns their ids and what failed. A call
-// that failed is parked if no further attempt follows, and gets a job that tries again if one is wanted. Their locks end with the
-// transaction, also if the process dies.
+// process handles the calls that match a condition and are not locked by another process. It returns their ids and the failures. A failed
+// call is parked after its last attempt, and otherwise gets a job that retries it. The locks end with the transaction, even if the process
+// dies.
 func (b *Inbox) process(ctx context.Context, last, again bool, where string, args ...any) (ids []uuid.UUID, failed, err error) {
 	err = pgx.BeginFunc(ctx, b.Pool, func(tx pgx.Tx) error {
 		// A verdict that a crash loses is given again.

@@ -31,7 +31,7 @@ const readTimeout = 90 * time.Second
 const sentBy = "receive-order-draft"
 
 // ReceiveDraft makes a draft of a message and returns its id, which is the same for a repeated message, also after the draft was deleted,
-// and the subject whose values it has. The error is [event.ErrErased] for a sender who was erased.
+// and the data subject of its values. It returns [event.ErrErased] if the sender was erased.
 func ReceiveDraft(ctx context.Context, req commands.Request, b *Books, m Message) (id, subject string, err error) {
 	sender, err := SenderID(ctx, b.Commands, cmp.Or(m.From, m.User))
 	if err != nil {

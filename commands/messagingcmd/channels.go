@@ -106,7 +106,7 @@ func (f *Channels) Create(ctx context.Context, req commands.Request, c channel.C
 			c.ID = id
 			return c
 		})
-	// now it has an address that its network can be told, and can keep a token
+	// The channel has an id now, so its webhook can be registered and its token stored.
 	if err == nil && !out.Replayed && (out.State.Type == channel.Telegram || out.State.RefreshToken.Present()) {
 		if _, err := f.check(ctx, ctx, req.Workspace, number(out.ID)); err != nil {
 			f.Log.Warn("a new channel could not be asked", "channel", out.ID, "error", err)

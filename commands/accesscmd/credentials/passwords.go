@@ -144,7 +144,7 @@ func (p *Passwords) rehash(ctx context.Context, user uuid.UUID, password, old st
 // ErrCrowded is the error of a password that is not checked, because too many others wait.
 var ErrCrowded = fault.New(fault.Unavailable, "Too many sign-ins at once, try again")
 
-// maxInTurn is how many wait for each running hash. Beyond that, nobody's turn comes in time.
+// maxInTurn is the maximum number of requests that wait for each running hash. A longer queue would exceed the requests' timeouts.
 const maxInTurn = 32
 
 // turn waits for a turn to hash: each hash takes enough memory to make guessing expensive.

@@ -240,8 +240,8 @@ func (s *Sessions) Authenticate(ctx context.Context, token string) (Bearer, erro
 	return Bearer{User: c.User, Session: c.Session}, nil
 }
 
-// Access makes a further access token of a session that goes on, for who has shown otherwise whose it is, such as a page by its sealed
-// cookie.
+// Access issues another access token for a live session. The caller has authenticated the session by other means, such as the sealed
+// cookie of a page.
 func (s *Sessions) Access(ctx context.Context, of Bearer) (string, error) {
 	key, err := s.signer.keys.signing(ctx)
 	if err != nil {
