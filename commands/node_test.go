@@ -20,7 +20,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
 

@@ -19,7 +19,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/http/api"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 const described = "testdata"

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 func TestEveryReadSeesWhatWasAnsweredBefore(t *testing.T) {

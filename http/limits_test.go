@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api"
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 )
 
 // refused checks that it was one too many, of so many an hour.

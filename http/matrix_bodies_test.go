@@ -17,7 +17,7 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/http/api"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels/opsview"
 )
 

@@ -19,9 +19,9 @@ import (
 
 	"bahi/domain/event"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
 	"bahi/http/api/ratelimit"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 )
 
 // What is asked of every operation, by its sample. An operation that is added is asked all of it.

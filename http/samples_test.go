@@ -22,8 +22,8 @@ import (
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/patch"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels/messagingview"
 )
 

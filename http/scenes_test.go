@@ -14,8 +14,8 @@ import (
 
 	"bahi/commands/messagingcmd"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels/opsview"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"bahi/http"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 // start serves an API with one slow operation, and answers its URL, how to stop it, and what Serve

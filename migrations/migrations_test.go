@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
 

@@ -21,7 +21,7 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
 	"bahi/readmodels"

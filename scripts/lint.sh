@@ -15,7 +15,7 @@ go vet ./... || status=1
 "$LINT" run --build-tags soak ./internal/... || status=1
 if command -v shellcheck >/dev/null; then
   shellcheck scripts/*.sh scripts/package/*.sh .ci/run || status=1
-  shellcheck --shell=sh internal/pgtest/watch.sh || status=1
+  shellcheck --shell=sh internal/test/pgtest/watch.sh || status=1
 else
   echo "shell scripts not checked: shellcheck is missing (apt-get install shellcheck)"
 fi

@@ -12,8 +12,7 @@ files | xargs wc -lc | awk '
   $3 == "total" { next }
   {
     of = "product"
-    if ($3 ~ /^(cmd\/bahi-bench|cmd\/bahi-prove|internal\/prove|internal\/test|internal\/pgtest|internal\/logtest|internal\/khatapages|internal\/interleavetest|scripts)\// ||
-        $3 ~ /(^|\/)[a-z]*test\//) of = "kit"
+    if ($3 ~ /^(cmd\/bahi-bench|cmd\/bahi-prove|internal\/prove|internal\/test|scripts)\//) of = "kit"
     if ($3 ~ /_test\.go$/) of = "test"
     n = split($3, path, "/")
     room[1] = path[1] "/"

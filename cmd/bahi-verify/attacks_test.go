@@ -20,7 +20,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore/archive"
-	"bahi/eventstore/tlog/audittest"
+	"bahi/internal/test/audittest"
 )
 
 // asDocumented checks that the verifier's output for an attack has the pieces, in order, that the attack's row in

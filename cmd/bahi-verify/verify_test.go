@@ -18,7 +18,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore/tlog"
-	"bahi/eventstore/tlog/audittest"
+	"bahi/internal/test/audittest"
 )
 
 // asProgram makes the test binary act as the program.

@@ -19,7 +19,7 @@ import (
 	"bahi/commands/accesscmd"
 	"bahi/domain/patch"
 	"bahi/internal/draws"
-	"bahi/internal/interleavetest"
+	"bahi/internal/test/interleavetest"
 )
 
 // settled fails the test if an act that is done was neither refused nor cut off.

@@ -21,12 +21,12 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/actor"
 	"bahi/domain/event"
-	"bahi/domain/laws/lawstest"
 	"bahi/domain/patch"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/lawstest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
 

@@ -30,7 +30,7 @@ import (
 	"bahi/domain/patch"
 	"bahi/domain/unit"
 	"bahi/eventstore"
-	"bahi/internal/interleavetest"
+	"bahi/internal/test/interleavetest"
 )
 
 // open is a Vault whose ciphertext is the text.

@@ -21,14 +21,14 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/event"
 	"bahi/domain/fault"
-	"bahi/domain/laws/lawstest"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/patch"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/lawstest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"bahi/commands"
 	"bahi/domain/event"
-	"bahi/internal/interleavetest"
+	"bahi/internal/test/interleavetest"
 )
 
 // startShops starts a process that gives ids to shops.

@@ -25,7 +25,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
 

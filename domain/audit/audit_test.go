@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/audit"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
+	"bahi/internal/test/eventtest"
 )
 
 var errReason = fault.Fields(fault.Field{Field: "reason", Message: "is required"})

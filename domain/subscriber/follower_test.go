@@ -6,9 +6,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/subscriber"
+	"bahi/internal/test/eventtest"
 )
 
 func TestSkip(t *testing.T) {

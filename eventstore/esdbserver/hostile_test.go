@@ -25,7 +25,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"bahi/domain/event"
-	"bahi/eventstore/storetest"
+	"bahi/internal/test/storetest"
 )
 
 // absurd generates messages with missing, extreme and senseless fields.

@@ -15,8 +15,8 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/journal"
-	"bahi/eventstore/journal/journaltest"
 	"bahi/eventstore/tlog"
+	"bahi/internal/test/journaltest"
 )
 
 type fixture struct {

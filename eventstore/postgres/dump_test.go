@@ -10,7 +10,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/internal/pgcluster"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 )
 
 // pg_dump and pg_restore move a log. They keep everything that readers and writers hold on to, but not the

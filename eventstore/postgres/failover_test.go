@@ -10,7 +10,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/eventstore/storetest"
+	"bahi/internal/test/storetest"
 )
 
 // loseTail deletes a log's newest events and cuts all connections, as a failover to a replica that lags behind does.

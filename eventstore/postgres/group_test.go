@@ -15,7 +15,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/eventstore/journal/journaltest"
+	"bahi/internal/test/journaltest"
 )
 
 // queued appends in the background and waits until the queue has as many appends as waiting says.

@@ -21,9 +21,9 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/esdbserver"
 	"bahi/eventstore/journal"
-	"bahi/eventstore/journal/journaltest"
-	"bahi/eventstore/storetest"
 	"bahi/eventstore/tlog"
+	"bahi/internal/test/journaltest"
+	"bahi/internal/test/storetest"
 )
 
 // journaled opens a log with its journal until the test ends.

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/eventstore"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
 

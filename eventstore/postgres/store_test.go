@@ -16,8 +16,8 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/eventstore/storetest"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
+	"bahi/internal/test/storetest"
 	"bahi/migrations"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore/vault"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
 

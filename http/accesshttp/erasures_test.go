@@ -20,7 +20,7 @@ import (
 	"bahi/domain/access/picture"
 	"bahi/eventstore"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 func TestErasuresDoNotBlockSignInsAndAreScrubbedTogether(t *testing.T) {

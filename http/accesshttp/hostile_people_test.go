@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/accesscmd/credentials"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // town is a system with people in it. Its ids and tokens differ in each process that tries inputs, so

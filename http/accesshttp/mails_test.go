@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 func TestMailsToAnAddressAreLimited(t *testing.T) {

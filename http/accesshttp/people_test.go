@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 // fieldsOf returns the names of an answer's fields.

@@ -11,12 +11,12 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/api/apitest"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
-	"bahi/internal/logtest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/idptest"
+	"bahi/internal/test/logtest"
 	"bahi/providers/idp"
-	"bahi/providers/idp/idptest"
 )
 
 // startWithProvider serves a system with an identity provider. It also returns the log of requests.

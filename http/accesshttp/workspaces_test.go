@@ -12,9 +12,9 @@ import (
 
 	"bahi/domain/access/workspace"
 	"bahi/domain/event"
-	"bahi/http/api/apitest"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels"
 	"bahi/readmodels/accessview"
 )

@@ -19,8 +19,8 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/unit"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
-	"bahi/internal/logtest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/logtest"
 )
 
 var (

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api"
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 func TestEveryWrongFieldIsNamed(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api"
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 const frontend = "https://app.example.com"

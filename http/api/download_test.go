@@ -14,7 +14,7 @@ import (
 
 	"bahi/domain/fault"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 // ByLines is exported, as huma requires.

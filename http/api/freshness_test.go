@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 	"bahi/readmodels"
 )

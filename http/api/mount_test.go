@@ -15,8 +15,8 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/fault"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
 	"bahi/http/api/ratelimit"
+	"bahi/internal/test/apitest"
 )
 
 // doorkeeper knows one bearer token.

@@ -15,7 +15,7 @@ import (
 
 	"bahi/domain/unit"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 // lines returns the log, one map a line.

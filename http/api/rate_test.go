@@ -18,8 +18,8 @@ import (
 
 	"bahi/domain/actor"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
 	"bahi/http/api/ratelimit"
+	"bahi/internal/test/apitest"
 )
 
 // clock only moves when told to.

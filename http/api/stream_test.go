@@ -21,8 +21,8 @@ import (
 	"bahi/domain/actor"
 	"bahi/domain/fault"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
-	"bahi/internal/logtest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/logtest"
 )
 
 // tidings are the data of the test's events.

@@ -17,8 +17,8 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
 

@@ -14,7 +14,7 @@ import (
 
 	"bahi/eventstore"
 	"bahi/eventstore/tlog"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 func TestCheckpointsAreSignedInSecondsAndAtShutdown(t *testing.T) {

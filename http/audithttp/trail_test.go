@@ -16,8 +16,8 @@ import (
 
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 )
 
 // dealings makes changes of all sorts, most of them as one clerk.

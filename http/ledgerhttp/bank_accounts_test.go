@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 func TestAnAccountIsOpenedReadRenamedAndDeleted(t *testing.T) {

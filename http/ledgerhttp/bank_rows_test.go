@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 func TestRowsAreReadInOrderOfDateAndIdWithARunningBalance(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // The example of CONTRACT.md 6.3: what was metal becomes money, and stays so whatever is sent back.

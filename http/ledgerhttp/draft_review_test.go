@@ -11,8 +11,8 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/ledgercmd"
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels/ledgerview"
 )
 

@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 func TestBankOnTheServer(t *testing.T) {

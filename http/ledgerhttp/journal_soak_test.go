@@ -5,7 +5,7 @@ package ledgerhttp_test
 import (
 	"testing"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 func TestAllIsKeptWithAJournal(t *testing.T) {

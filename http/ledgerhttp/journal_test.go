@@ -3,7 +3,7 @@ package ledgerhttp_test
 import (
 	"testing"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // The other tests run so in make soak.

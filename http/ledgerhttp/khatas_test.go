@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
-	"bahi/internal/khatapages"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/khatapages"
 	"bahi/reactors/ledgerreact"
 )
 
@@ -391,7 +391,7 @@ func TestShippedPageIsRead(t *testing.T) {
 	file, err := os.ReadFile("../../docs/khata-page.png")
 	require.NoError(t, err)
 	drawn, rows := khatapages.Shipped()
-	require.Equal(t, drawn, file, "go test ./internal/khatapages -update")
+	require.Equal(t, drawn, file, "go test ./internal/test/khatapages -update")
 	clerk := apptest.Clerk(t)
 	var read scanned
 	scan(t, clerk, "/khata-upload", file).Status(200).JSON(&read)

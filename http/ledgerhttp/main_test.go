@@ -3,8 +3,8 @@ package ledgerhttp_test
 import (
 	"testing"
 
-	"bahi/internal/app/apptest"
 	"bahi/internal/draws"
+	"bahi/internal/test/apptest"
 )
 
 func TestMain(m *testing.M) {

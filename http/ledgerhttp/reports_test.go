@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/xuri/excelize/v2"
 
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 )
 
 // shopBooks are small books of every kind: a bank, a dealer, two clients of whom one owes, a karigar and a polisher.

@@ -13,9 +13,9 @@ import (
 
 	"bahi/domain/ledger"
 	"bahi/domain/ledger/book"
-	"bahi/http/api/apitest"
 	"bahi/http/ledgerhttp"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 )
 
 func TestEveryLedgerHasSamplesAndPaths(t *testing.T) {

@@ -23,11 +23,11 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
 	"bahi/eventstore"
-	"bahi/http/api/apitest"
 	"bahi/http/ledgerhttp"
 	"bahi/http/pdf"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels"
 	"bahi/readmodels/auditview"
 )

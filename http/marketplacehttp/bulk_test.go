@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/marketplacecmd"
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 )
 
 // sent uploads a file in a field of some name, with other fields before it.

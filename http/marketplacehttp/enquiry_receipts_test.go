@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels/marketplaceview"
 	"bahi/readmodels/messagingview"
 	"bahi/readmodels/opsview"

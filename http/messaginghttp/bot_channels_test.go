@@ -11,7 +11,7 @@ import (
 
 	"bahi/commands/messagingcmd"
 	"bahi/commands/messagingcmd/knowledge"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels/messagingview"
 )
 

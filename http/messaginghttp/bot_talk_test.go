@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd"
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
-	"bahi/providers/llm/llmtest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/llmtest"
 	"bahi/readmodels/messagingview"
 )
 

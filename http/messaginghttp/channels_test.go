@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/messaging/channel"
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels/messagingview"
 )
 

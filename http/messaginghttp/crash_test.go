@@ -14,7 +14,7 @@ import (
 	"bahi/commands/messagingcmd"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // dying is a network after whose answers the process ends.

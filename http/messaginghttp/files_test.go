@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/messaging/network"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 	"bahi/providers/chat"
 	"bahi/readmodels/messagingview"
 )

@@ -18,9 +18,9 @@ import (
 	"bahi/commands"
 	"bahi/commands/spreadsheet"
 	"bahi/eventstore"
-	"bahi/http/api/apitest"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 )
 
 // toldOf requires what an import says of its rows.

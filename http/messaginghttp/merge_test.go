@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // A person is known by an id here and by a phone there, until a message has both: then they are one contact, the older one.

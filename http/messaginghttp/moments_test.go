@@ -13,7 +13,7 @@ import (
 
 	"bahi/commands/messagingcmd"
 	"bahi/domain/messaging/network"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // Calls are handled at once, in any order: a conversation is in the order in which they came.

@@ -9,7 +9,7 @@ import (
 
 	"bahi/commands/messagingcmd"
 	"bahi/domain/event"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // What follows from a message is written with it: the contact, the values that others may not have, consent, a merge.

@@ -10,7 +10,7 @@ import (
 
 	"bahi/commands/messagingcmd"
 	"bahi/domain/messaging/message"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // A network tells of many messages in one call: of one more than once, of some that we do not know, and more than one call may tell the

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // tokens is a network whose access tokens end: access-<n> is good until the nth end, and refresh-<n> gives the next one, once.

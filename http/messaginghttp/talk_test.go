@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels/messagingview"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // The mails of a channel to a contact stay in the network's thread, until the channel has another name: a thread has one subject.

@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/pages/browsertest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/browsertest"
 	"bahi/readmodels/messagingview"
 )
 

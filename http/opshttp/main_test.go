@@ -3,7 +3,7 @@ package opshttp_test
 import (
 	"testing"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 func TestMain(m *testing.M) { apptest.Main(m) }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/opshttp"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels/accessview"
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/http/api/apitest"
 	"bahi/http/opshttp"
+	"bahi/internal/test/apitest"
 	"bahi/readmodels/opsview"
 )
 

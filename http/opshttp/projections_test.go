@@ -19,9 +19,9 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/fault"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
 	"bahi/http/opshttp"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 	"bahi/readmodels/opsview"
 )

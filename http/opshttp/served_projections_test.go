@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/http/api/apitest"
 	"bahi/http/opshttp"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels/opsview"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/pages/browsertest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/browsertest"
 )
 
 // enter opens a tab of the owner of a key.

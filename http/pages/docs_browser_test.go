@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/pages/browsertest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/browsertest"
 )
 
 func TestTheDocsAreSearchedWhileTyping(t *testing.T) {

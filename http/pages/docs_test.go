@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // curlOf returns the command of an operation's page.

@@ -14,7 +14,7 @@ import (
 
 	"bahi/commands"
 	"bahi/commands/ledgercmd"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // received returns the address of the draft of a message.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"bahi/http/api/apitest"
-	"bahi/http/pages/browsertest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/browsertest"
 	"bahi/readmodels/marketplaceview"
 )
 

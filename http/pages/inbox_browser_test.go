@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 const inTalk = `location.pathname.startsWith("/app/inbox/") && document.activeElement.id === "f-text"`

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 var shownPicture = regexp.MustCompile(`<img src="(/blobs/[^"]+)"`)

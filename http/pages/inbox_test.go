@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/commands/messagingcmd"
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels/messagingview"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // uploader is a browser that can send files.

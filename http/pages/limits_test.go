@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // TestThePagesOfAPersonAreLimitedAsPages shows that a person may look at more pages than an operation may be called in the same time,

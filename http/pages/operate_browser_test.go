@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // TestARebuildIsWatched begins a rebuild that is slow, lets it go on without a limit, and sees its end without opening the page again.

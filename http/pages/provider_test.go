@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/idptest"
 	"bahi/providers/idp"
-	"bahi/providers/idp/idptest"
 )
 
 func TestABrowserSignsInThroughTheProvider(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // TestContactsAreImportedInABrowser goes from an empty list to the report of a file, and to a contact.

@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 )
 
 var entryInput = regexp.MustCompile(`<input value="([^"]*)"[^>]* name="((?:in|out)_entries[^"]*)"`)

@@ -12,7 +12,7 @@ import (
 	"bahi/commands"
 	"bahi/commands/ledgercmd"
 	"bahi/commands/messagingcmd"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // waiting makes a draft of an order, an enquiry and a message wait.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/pages/browsertest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/browsertest"
 )
 
 // line is a connection to the office that can be cut.

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/eventstore/tlog/audittest"
-	"bahi/http/pages/browsertest"
+	"bahi/internal/test/audittest"
+	"bahi/internal/test/browsertest"
 )
 
 // made returns the page with the current verifier, whether or not one was built into this program.

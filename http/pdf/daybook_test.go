@@ -11,7 +11,7 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/pdf/pdftest"
+	"bahi/internal/test/pdftest"
 )
 
 var march = time.Date(2025, 3, 1, 0, 0, 0, 0, time.UTC)

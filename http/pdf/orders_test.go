@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/pdf/pdftest"
+	"bahi/internal/test/pdftest"
 )
 
 // someOrders returns a report of n orders in three scripts.

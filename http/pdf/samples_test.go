@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"bahi/http/pdf/pdftest"
+	"bahi/internal/test/pdftest"
 
 	"github.com/shopspring/decimal"
 	"github.com/stretchr/testify/require"

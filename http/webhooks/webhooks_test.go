@@ -18,9 +18,9 @@ import (
 
 	"bahi/commands/inbox"
 	"bahi/eventstore"
-	"bahi/http/api/apitest"
 	"bahi/http/opshttp"
 	"bahi/http/webhooks"
+	"bahi/internal/test/apitest"
 )
 
 func TestCallIsRecordedThenAcknowledgedThenHandled(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"bahi/eventstore/tlog/audittest"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/audittest"
 )
 
 // auditMeasured returns the metrics of checkpoints.

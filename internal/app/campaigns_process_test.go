@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 	"bahi/readmodels/messagingview"
 )
 

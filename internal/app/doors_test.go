@@ -16,10 +16,10 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/journal"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
 	"bahi/http/api/ratelimit"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 )
 
 // openGateway serves a system's log in this process, and returns a function that opens it with a key.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app/apptest"
-	"bahi/internal/pgtest"
-	"bahi/providers/feed/feedtest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/feedtest"
+	"bahi/internal/test/pgtest"
 )
 
 const (

@@ -16,8 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"bahi/internal/app/apptest"
-	"bahi/providers/feed/feedtest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/feedtest"
 	"bahi/readmodels/opsview"
 )
 

@@ -10,7 +10,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore/journal"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // client returns a client of a gateway.

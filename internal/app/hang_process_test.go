@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app/apptest"
-	"bahi/providers/feed/feedtest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/feedtest"
 )
 
 func TestHangingNodeLosesItsWork(t *testing.T) {

@@ -5,7 +5,7 @@ package app_test
 import (
 	"testing"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 func TestNodesWithAJournalTakeOverFromEachOther(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"bahi/eventstore/tlog/audittest"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/audittest"
 )
 
 // journalServer returns the address of a gateway to another log, which has the journals of a test.

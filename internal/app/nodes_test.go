@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // takenOverTimeout bounds a takeover by the other node, on a busy machine. It tries four times a second.

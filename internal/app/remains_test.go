@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 )
 
 // An ANALYZE by autovacuum holds a snapshot, and VACUUM FULL keeps the dead rows that it may see.

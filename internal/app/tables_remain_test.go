@@ -14,8 +14,8 @@ import (
 	"bahi/domain/access/user"
 	"bahi/domain/event"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 	"bahi/projections"
 )
 

@@ -12,7 +12,7 @@ import (
 	"bahi/domain/access/claim"
 	"bahi/domain/event"
 	"bahi/eventstore"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 // Proofs say that events are as they were written, and not that they keep the rules.

@@ -14,8 +14,8 @@ import (
 
 	"bahi/eventstore/tlog"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 )
 
 func TestShellExportsCheckpointsKeysAndProofs(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/access/user"
-	"bahi/internal/app/apptest"
 	"bahi/internal/cli/backup"
 	"bahi/internal/pgcluster"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 )
 
 // dump returns a database as text.

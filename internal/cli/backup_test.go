@@ -20,9 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
 	"bahi/internal/cli/backup"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 )
 
 func TestBackupUnderLoadIsOneSnapshot(t *testing.T) {

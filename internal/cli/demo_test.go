@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/unit"
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
 	"bahi/internal/cli/demo"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
 )
 
 const little = 300 // events

@@ -14,9 +14,9 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/archive"
-	"bahi/eventstore/tlog/audittest"
-	"bahi/internal/app/apptest"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/audittest"
+	"bahi/internal/test/pgtest"
 )
 
 func TestImportInPlaceKeepsKeysAndCheckpoints(t *testing.T) {

@@ -15,9 +15,9 @@ import (
 
 	"bahi/eventstore/archive"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
 	"bahi/internal/cli/events"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
 

@@ -3,8 +3,8 @@ package cli_test
 import (
 	"testing"
 
-	"bahi/internal/app/apptest"
 	"bahi/internal/cli"
+	"bahi/internal/test/apptest"
 )
 
 func TestMain(m *testing.M) { apptest.Main(m, cli.Run) }

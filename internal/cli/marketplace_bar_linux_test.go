@@ -19,9 +19,9 @@ import (
 
 	"bahi/domain/marketplace/product"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
 	"bahi/internal/cli"
-	"bahi/internal/logtest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/logtest"
 )
 
 // terminal opens a terminal, and returns what a program writes to, and what is then on the screen.

@@ -12,10 +12,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/api/apitest"
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 )
 
 func TestDoctorNamesARowOfEachTableThatIsMissing(t *testing.T) {

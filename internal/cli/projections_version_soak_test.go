@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 	"bahi/projections/ledgerproj"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 )
 
 func TestReactorsAreListedAndReplayedOnlyByName(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/internal/app"
-	"bahi/internal/app/apptest"
 	"bahi/internal/cli"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 )
 
 func TestEverySettingIsInTheOperatorsGuide(t *testing.T) {

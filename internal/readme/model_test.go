@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/app/apptest"
-	"bahi/providers/llm/llmtest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/llmtest"
 )
 
 func TestTheSessionWithAModelCallsAnEndpoint(t *testing.T) {

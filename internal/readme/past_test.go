@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 // past is what a program returned, by path.

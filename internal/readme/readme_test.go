@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 )
 
 // step is a command of a console block with the output that the README shows.

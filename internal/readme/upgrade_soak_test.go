@@ -19,9 +19,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/api/apitest"
-	"bahi/internal/app/apptest"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/apptest"
+	"bahi/internal/test/pgtest"
 )
 
 var update = flag.Bool("update", false, "let the old program write its log and answers into testdata")

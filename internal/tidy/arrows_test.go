@@ -36,10 +36,9 @@ var mayImport = map[string][]string{
 
 // mayAlsoImport lists packages with a right that their folder lacks.
 var mayAlsoImport = map[string][]string{
-	"http/pages":           {"docs"},                                               // the guides
-	"http/webhooks":        {"providers/..."},                                      // verifies and decodes what a provider sends
-	"readmodels/auditview": {"eventstore/tlog"},                                    // leaves, trees and proofs, which need no store
-	"internal/khatapages":  {"domain/ledger/khatapage", "domain/unit", "http/pdf"}, // draws pages in the fonts of documents, for tests
+	"http/pages":           {"docs"},            // the guides
+	"http/webhooks":        {"providers/..."},   // verifies and decodes what a provider sends
+	"readmodels/auditview": {"eventstore/tlog"}, // leaves, trees and proofs, which need no store
 }
 
 // areas are the parts of the system; below domain they do not know each other.
@@ -70,7 +69,7 @@ func wrongWay(from, to string) string {
 	folder, target := top(from), top(to)
 	switch {
 	case forTests(from):
-		return "" // storetest, apitest and so on are test code that several packages share
+		return ""
 	case forTests(to):
 		return "what is for tests is imported by tests only"
 	case wires(from):
@@ -122,9 +121,11 @@ func top(path string) string {
 	return folder
 }
 
-// forTests reports whether a package is pgtest or named after the package that it helps to test: eventtest, storetest, projectiontest,
-// apitest.
-func forTests(path string) bool { return strings.HasSuffix(path, "test") }
+// forTests reports whether a package is a test kit, the benchmark or the provers.
+func forTests(path string) bool {
+	return slices.ContainsFunc([]string{"internal/test/", "internal/prove/", "cmd/bahi-bench/", "cmd/bahi-prove/"},
+		func(folder string) bool { return strings.HasPrefix(path+"/", folder) })
+}
 
 func TestImportsRunOneWay(t *testing.T) {
 	t.Parallel()
@@ -182,8 +183,8 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 		"providers/mail/smtp":         {"reactors/marketplacereact", "commands"},
 		"http/api":                    {"eventstore", "projections", "providers/chat", "internal/pgcluster"},
 		"reactors/ledgerreact":        {"projections/ledgerproj", "http/api", "providers/mail"},
-		"http/ledgerhttp":             {"domain/event/eventtest", "internal/pgtest"},
-		"cmd/bahi":                    {"internal/pgtest"},
+		"http/ledgerhttp":             {"internal/test/eventtest", "internal/test/pgtest"},
+		"cmd/bahi":                    {"internal/test/pgtest"},
 		"migrations":                  {"domain"},
 		"anything":                    {"domain"},
 		"internal/pgcluster":          {"domain/event", "internal/app", "internal/cli/events"},
@@ -201,12 +202,12 @@ func TestForbiddenImportsAreFound(t *testing.T) {
 		"eventstore/postgres":          {"domain/event", "eventstore"},
 		"http/webhooks":                {"providers/chat/cloud", "commands", "domain/fault", "http/api"},
 		"reactors/ledgerreact":         {"projections", "commands/ledgercmd", "readmodels/ledgerview"},
-		"projections/projectiontest":   {"internal/pgtest", "migrations", "eventstore/postgres"},
-		"http/api/apitest":             {"cmd/bahi", "projections", "eventstore/postgres", "internal/pgtest"},
+		"internal/test/projectiontest": {"internal/test/pgtest", "migrations", "eventstore/postgres"},
+		"internal/test/apitest":        {"cmd/bahi", "projections", "eventstore/postgres", "internal/test/pgtest"},
 		"cmd/bahi":                     {"projections/ledgerproj", "http/api", "internal/pgcluster", "providers/mail/smtp", "migrations"},
 		"internal/app":                 {"http/ledgerhttp", "projections/ledgerproj", "internal/pgcluster"},
 		"internal/cli/projectionscli":  {"internal/app", "internal/cli/progress", "http/opshttp"},
-		"internal/pgtest":              {"internal/pgcluster"},
+		"internal/test/pgtest":         {"internal/pgcluster"},
 		"readmodels/ledgerview":        {"domain/unit", "readmodels"},
 		"commands/marketplacecmd":      {"domain/marketplace/company", "domain/ledger/bank", "eventstore/vault"},
 		"domain/ledger/bank/something": {"domain/ledger/bank"},

@@ -149,7 +149,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 		`var rate float64`:                                                   {"domain/unit/unit.go", "projections/ledgerproj/books.go"},
 		`func f(v any) { _ = v.([]float32) }`:                                {"projections/batch.go"},
 		`func init() {}`:                                                     {"cmd/bahi/main.go", "http/api/api_test.go"},
-		`import "testing"; func T(t *testing.T) { t.Skip("later") }`:         {"http/api/api_test.go", "eventstore/storetest/suite.go"},
+		`import "testing"; func T(t *testing.T) { t.Skip("later") }`:         {"http/api/api_test.go", "internal/test/storetest/suite.go"},
 		`func a(t *rapid.T) { t.Skip() }; func b(t *testing.T) { t.Skip() }`: {"commands/handler_test.go"},
 		`import "testing"; func B(b *testing.B) { b.SkipNow() }`:             {"commands/handler_test.go"},
 		`import "testing"; func F(f *testing.F) { f.Skipf("%d", 1) }`:        {"domain/unit/unit_test.go"},
@@ -164,7 +164,7 @@ func TestBrokenRulesAreFound(t *testing.T) {
 	}
 	for text, names := range map[string][]string{
 		`import "time"; var at = time.Now()`: {"cmd/bahi/main.go", "domain/unit/unit_test.go",
-			"projections/projectiontest/cases.go"},
+			"internal/test/projectiontest/cases.go"},
 		`import "time"; var at time.Time`:             {"domain/unit/unit.go"},
 		`var rate float64`:                            {"http/api/limits.go", "domain/unit/unit_test.go"},
 		`type s struct{}; func (s) init() {}`:         {"cmd/bahi/main.go"},

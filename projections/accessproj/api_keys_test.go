@@ -11,8 +11,8 @@ import (
 	"bahi/domain/access/apikey"
 	"bahi/domain/actor"
 	"bahi/domain/event"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/accessproj"
-	"bahi/projections/projectiontest"
 )
 
 func TestKeysAreListedWithoutWhatOpens(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 
 	"bahi/domain/access/plan"
 	"bahi/domain/event"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/accessproj"
-	"bahi/projections/projectiontest"
 )
 
 func TestPlansAreAsTheProviderLastSaid(t *testing.T) {

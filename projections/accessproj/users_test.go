@@ -11,8 +11,8 @@ import (
 	"bahi/domain/access/session"
 	"bahi/domain/access/user"
 	"bahi/domain/event"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/accessproj"
-	"bahi/projections/projectiontest"
 )
 
 var (

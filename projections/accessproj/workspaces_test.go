@@ -10,8 +10,8 @@ import (
 	"bahi/domain/access/workspace"
 	"bahi/domain/actor"
 	"bahi/domain/event"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/accessproj"
-	"bahi/projections/projectiontest"
 )
 
 func TestMembersAreThoseWhoBelong(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/unit"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/ledgerproj"
-	"bahi/projections/projectiontest"
 )
 
 var (

@@ -9,8 +9,8 @@ import (
 
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/ledgerproj"
-	"bahi/projections/projectiontest"
 )
 
 // unlikeTheRows finds parts whose totals are not those of their rows.

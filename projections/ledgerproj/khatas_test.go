@@ -8,8 +8,8 @@ import (
 
 	"bahi/domain/event"
 	"bahi/domain/ledger/khata"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/ledgerproj"
-	"bahi/projections/projectiontest"
 )
 
 func TestUploadsAreShownWithHowFarTheyAreRead(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/patch"
 	"bahi/domain/unit"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/ledgerproj"
-	"bahi/projections/projectiontest"
 )
 
 func TestDraftsAreShownUntilTheyEndAndTheirSendersUntilTheyAreErased(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"bahi/domain/ledger/takada"
 	"bahi/domain/patch"
 	"bahi/domain/unit"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/ledgerproj"
-	"bahi/projections/projectiontest"
 )
 
 func account(l *book.Ledger, id int64, workspace uuid.UUID, e event.Event[book.Account]) happened {

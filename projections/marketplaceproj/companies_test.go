@@ -9,8 +9,8 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/patch"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/marketplaceproj"
-	"bahi/projections/projectiontest"
 )
 
 const (

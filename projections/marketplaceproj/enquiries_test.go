@@ -12,8 +12,8 @@ import (
 	"bahi/domain/marketplace/companycontact"
 	"bahi/domain/marketplace/enquiry"
 	"bahi/domain/patch"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/marketplaceproj"
-	"bahi/projections/projectiontest"
 )
 
 func TestEnquiriesStayWhenTheirBuyerGoes(t *testing.T) {

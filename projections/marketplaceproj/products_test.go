@@ -12,8 +12,8 @@ import (
 	"bahi/domain/marketplace/company"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/patch"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/marketplaceproj"
-	"bahi/projections/projectiontest"
 )
 
 func TestACatalogHasWhatItsCompanySells(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"bahi/domain/messaging/botwebhook"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/patch"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/messagingproj"
-	"bahi/projections/projectiontest"
 )
 
 func happenedTo[S any](kind *event.Kind[S], id string, e event.Event[S]) projectiontest.Event {

@@ -14,8 +14,8 @@ import (
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/messagingproj"
-	"bahi/projections/projectiontest"
 )
 
 // What became of recipients is counted as a model counts it, which only knows the furthest state of each message, whatever happens in which

@@ -9,8 +9,8 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/patch"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/messagingproj"
-	"bahi/projections/projectiontest"
 )
 
 func TestChannelsShowWhichSecretsThereAreAndNone(t *testing.T) {

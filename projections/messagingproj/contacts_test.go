@@ -10,8 +10,8 @@ import (
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/contactlist"
 	"bahi/domain/patch"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/messagingproj"
-	"bahi/projections/projectiontest"
 )
 
 func TestContactsAreShownUntilTheyAreDeleted(t *testing.T) {

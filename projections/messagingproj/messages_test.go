@@ -12,8 +12,8 @@ import (
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/messagingproj"
-	"bahi/projections/projectiontest"
 )
 
 func TestMessagesAreShownUntilTheirContactIsDeleted(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/network"
 	"bahi/domain/messaging/template"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections/messagingproj"
-	"bahi/projections/projectiontest"
 )
 
 func TestTemplatesAreShownUntilTheirChannelIsDeleted(t *testing.T) {

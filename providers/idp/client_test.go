@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/fault"
+	"bahi/internal/test/idptest"
 	"bahi/providers/idp"
-	"bahi/providers/idp/idptest"
 )
 
 const callback = "https://bahi.example/api/v1/auth/idp/callback?from=idp"

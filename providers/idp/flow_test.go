@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"bahi/internal/test/idptest"
 	"bahi/providers/idp"
-	"bahi/providers/idp/idptest"
 )
 
 func newKey() []byte {

@@ -15,9 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/khatapages"
+	"bahi/internal/test/khatapages"
+	"bahi/internal/test/llmtest"
 	"bahi/providers/llm"
-	"bahi/providers/llm/llmtest"
 )
 
 type order struct {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/khatapages"
+	"bahi/internal/test/khatapages"
 )
 
 // Sixty pages: thirty clean ones, and the same skewed, noisy, in shadow and compressed.

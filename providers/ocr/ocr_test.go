@@ -20,8 +20,8 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/ledger/khatapage"
 	"bahi/domain/unit"
-	"bahi/internal/khatapages"
 	"bahi/internal/ocrtools"
+	"bahi/internal/test/khatapages"
 	"bahi/providers/jail"
 	"bahi/providers/ocr"
 )

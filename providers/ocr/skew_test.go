@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/khatapages"
+	"bahi/internal/test/khatapages"
 )
 
 func TestTheAngleOfAPageIsFound(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/network"
 	"bahi/domain/patch"
-	"bahi/internal/app/apptest"
+	"bahi/internal/test/apptest"
 	"bahi/reactors"
 	"bahi/reactors/messagingreact"
 	"bahi/readmodels/messagingview"

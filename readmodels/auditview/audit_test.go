@@ -20,7 +20,7 @@ import (
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/tlog"
 	"bahi/eventstore/vault"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
 	"bahi/projections/auditproj"

@@ -25,7 +25,7 @@ import (
 	"bahi/domain/unit"
 	"bahi/eventstore/postgres"
 	"bahi/internal/draws"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
 	"bahi/projections/ledgerproj"

@@ -16,7 +16,7 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 	"bahi/readmodels/opsview"
 )

@@ -16,7 +16,7 @@ import (
 
 	"bahi/commands/accesscmd/credentials"
 	"bahi/eventstore/vault"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
 

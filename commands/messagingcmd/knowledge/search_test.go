@@ -13,7 +13,7 @@ import (
 
 	"bahi/commands/messagingcmd/knowledge"
 	"bahi/commands/messagingcmd/knowledge/labelled"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
 

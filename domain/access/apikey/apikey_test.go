@@ -10,8 +10,8 @@ import (
 
 	"bahi/domain/access/apikey"
 	"bahi/domain/actor"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
+	"bahi/internal/test/eventtest"
 )
 
 func TestAKeyTellsWhoMadeIt(t *testing.T) {

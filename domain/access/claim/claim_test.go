@@ -10,7 +10,7 @@ import (
 	"bahi/domain/access/claim"
 	"bahi/domain/claims"
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
+	"bahi/internal/test/eventtest"
 )
 
 // What the log has of claims names users, as it always did.

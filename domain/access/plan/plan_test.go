@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"bahi/domain/access/plan"
-	"bahi/domain/event/eventtest"
+	"bahi/internal/test/eventtest"
 )
 
 func TestReportsOfAPlan(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/access/session"
-	"bahi/domain/event/eventtest"
+	"bahi/internal/test/eventtest"
 )
 
 func TestASession(t *testing.T) {

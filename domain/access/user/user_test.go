@@ -10,7 +10,7 @@ import (
 	"bahi/domain/access/claim"
 	"bahi/domain/access/user"
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
+	"bahi/internal/test/eventtest"
 )
 
 var (

@@ -11,8 +11,8 @@ import (
 	"bahi/domain/access/workspace"
 	"bahi/domain/actor"
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
+	"bahi/internal/test/eventtest"
 )
 
 var (

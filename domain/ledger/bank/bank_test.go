@@ -9,7 +9,7 @@ import (
 	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
-	"bahi/domain/ledger/book/booktest"
+	"bahi/internal/test/booktest"
 )
 
 func TestEntryCountsItsAmountInCash(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
 	"bahi/domain/unit"
+	"bahi/internal/test/eventtest"
 )
 
 // smith is a ledger that counts metal: its accounts have types, its entries values that follow from others, and a cut on the

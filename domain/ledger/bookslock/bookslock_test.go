@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/bookslock"
 	"bahi/domain/unit"
+	"bahi/internal/test/eventtest"
 )
 
 func day(y int, m time.Month, d int) *unit.Date {

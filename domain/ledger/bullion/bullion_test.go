@@ -6,12 +6,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
-	"bahi/domain/ledger/book/booktest"
 	"bahi/domain/ledger/bullion"
 	"bahi/domain/unit"
+	"bahi/internal/test/booktest"
+	"bahi/internal/test/eventtest"
 )
 
 type entry = bullion.Entry

@@ -6,11 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
-	"bahi/domain/ledger/book/booktest"
 	"bahi/domain/ledger/client"
+	"bahi/internal/test/booktest"
+	"bahi/internal/test/eventtest"
 )
 
 type (

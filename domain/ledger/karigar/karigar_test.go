@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
-	"bahi/domain/ledger/book/booktest"
 	"bahi/domain/ledger/karigar"
+	"bahi/internal/test/booktest"
+	"bahi/internal/test/eventtest"
 )
 
 type (

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/bullion"
@@ -13,6 +12,7 @@ import (
 	"bahi/domain/ledger/khata"
 	"bahi/domain/ledger/khatapage"
 	"bahi/domain/unit"
+	"bahi/internal/test/eventtest"
 )
 
 const today unit.Date = 20_000

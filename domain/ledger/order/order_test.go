@@ -8,12 +8,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/order"
 	"bahi/domain/patch"
 	"bahi/domain/unit"
+	"bahi/internal/test/eventtest"
 )
 
 const today unit.Date = 20000

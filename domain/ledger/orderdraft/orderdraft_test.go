@@ -6,10 +6,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/ledger/orderdraft"
 	"bahi/domain/ledger/ordertext"
 	"bahi/domain/unit"
+	"bahi/internal/test/eventtest"
 )
 
 // own is a value of the sender a1.

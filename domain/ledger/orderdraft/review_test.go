@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/book"
 	"bahi/domain/ledger/order"
@@ -14,6 +13,7 @@ import (
 	"bahi/domain/ledger/ordertext"
 	"bahi/domain/patch"
 	"bahi/domain/unit"
+	"bahi/internal/test/eventtest"
 )
 
 const today = unit.Date(20_000)

@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/ledger/takada"
 	"bahi/domain/patch"
 	"bahi/domain/unit"
+	"bahi/internal/test/eventtest"
 )
 
 const today unit.Date = 20000

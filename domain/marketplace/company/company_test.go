@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/company"
 	"bahi/domain/patch"
+	"bahi/internal/test/eventtest"
 )
 
 func set(text string) patch.Field[string] { return patch.Set(text) }

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/companycontact"
 	"bahi/domain/patch"
+	"bahi/internal/test/eventtest"
 )
 
 var mill, shop = uuid.MustParse("0195e8a0-7c1e-7000-8000-0000000000aa"), uuid.MustParse("0195e8a0-7c1e-7000-8000-0000000000bb")

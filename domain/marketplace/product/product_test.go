@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/marketplace/product"
 	"bahi/domain/patch"
+	"bahi/internal/test/eventtest"
 )
 
 var mill = uuid.MustParse("11111111-1111-4111-8111-111111111111")

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"bahi/domain/actor"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/bot"
 	"bahi/domain/patch"
+	"bahi/internal/test/eventtest"
 )
 
 var made = bot.Created{Name: "Asha", Description: "Answers questions", Prompt: "Be polite.", Color: "blue", Active: true,

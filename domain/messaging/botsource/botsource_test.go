@@ -10,8 +10,8 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/simplifiedchinese"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/messaging/botsource"
+	"bahi/internal/test/eventtest"
 )
 
 var (

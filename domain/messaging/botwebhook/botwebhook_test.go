@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/botwebhook"
 	"bahi/domain/patch"
+	"bahi/internal/test/eventtest"
 )
 
 func secret(text string) event.Secret { return event.NewSecret("bot-1", text) }

@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/campaign"
 	"bahi/domain/messaging/network"
 	"bahi/domain/messaging/template"
+	"bahi/internal/test/eventtest"
 )
 
 var (

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/channel"
 	"bahi/domain/messaging/network"
 	"bahi/domain/patch"
+	"bahi/internal/test/eventtest"
 )
 
 const id = "3"

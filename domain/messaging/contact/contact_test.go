@@ -6,10 +6,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/patch"
+	"bahi/internal/test/eventtest"
 )
 
 const id = "9"

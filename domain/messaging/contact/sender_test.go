@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/messaging/contact"
 	"bahi/domain/messaging/network"
 	"bahi/domain/patch"
+	"bahi/internal/test/eventtest"
 )
 
 func TestConsentIsGivenBackByWhatTookIt(t *testing.T) {

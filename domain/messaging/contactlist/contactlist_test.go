@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/contactlist"
+	"bahi/internal/test/eventtest"
 )
 
 func TestCreate(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 	"pgregory.net/rapid"
 
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
+	"bahi/internal/test/eventtest"
 )
 
 var (

@@ -3,8 +3,8 @@ package message_test
 import (
 	"testing"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/messaging/message"
+	"bahi/internal/test/eventtest"
 )
 
 func TestTheSandboxPlaysWhatHasNotBecomeOfAMessage(t *testing.T) {

@@ -3,9 +3,9 @@ package message_test
 import (
 	"testing"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/messaging/message"
 	"bahi/domain/messaging/network"
+	"bahi/internal/test/eventtest"
 )
 
 func TestACampaignsMessage(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/messaging/message"
+	"bahi/internal/test/eventtest"
 )
 
 func TestAContactsMailsStayInAThreadUnderItsSubject(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
 	"bahi/domain/messaging/network"
 	"bahi/domain/messaging/template"
+	"bahi/internal/test/eventtest"
 )
 
 func ready(status string) network.Template {

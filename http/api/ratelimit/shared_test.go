@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/http/api/ratelimit"
-	"bahi/internal/logtest"
+	"bahi/internal/test/logtest"
 )
 
 // shared returns a Shared of the Redis at an address, with its clock and its log.

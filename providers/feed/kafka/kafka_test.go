@@ -20,8 +20,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"bahi/eventstore/esdbserver"
+	"bahi/internal/test/feedtest"
 	"bahi/providers/feed"
-	"bahi/providers/feed/feedtest"
 	"bahi/providers/feed/kafka"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/eventstore/esdbserver"
+	"bahi/internal/test/feedtest"
 	"bahi/providers/feed"
-	"bahi/providers/feed/feedtest"
 	"bahi/providers/feed/nats"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"bahi/domain/ledger/khatapage"
 	"bahi/domain/unit"
+	"bahi/internal/test/llmtest"
 	"bahi/providers/llm"
 	"bahi/providers/llm/khatas"
-	"bahi/providers/llm/llmtest"
 )
 
 func page(t *testing.T) []byte {

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/ledger/ordertext"
+	"bahi/internal/test/llmtest"
 	"bahi/providers/egress"
 	"bahi/providers/llm"
-	"bahi/providers/llm/llmtest"
 	"bahi/providers/llm/orders"
 )
 

@@ -9,8 +9,8 @@ import (
 	"bahi/domain/event"
 	"bahi/domain/ledger/bank"
 	"bahi/domain/ledger/book"
+	"bahi/internal/test/projectiontest"
 	"bahi/projections"
-	"bahi/projections/projectiontest"
 )
 
 func opened(id, name string) projectiontest.Event {

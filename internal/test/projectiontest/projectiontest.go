@@ -17,7 +17,7 @@ import (
 	"bahi/eventstore"
 	"bahi/eventstore/postgres"
 	"bahi/eventstore/vault"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 	"bahi/projections"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 // Share returns a system that the tests of a package use at the same time, each in two workspaces of its own. It is not for tests

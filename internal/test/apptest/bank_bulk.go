@@ -3,7 +3,7 @@ package apptest
 import (
 	"strings"
 
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 // Bulk returns the body of rows posted together.

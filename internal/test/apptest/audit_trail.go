@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 // Trail is the report as JSON.

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/domain/event"
-	"bahi/domain/event/eventtest"
 	"bahi/domain/fault"
+	"bahi/internal/test/eventtest"
 )
 
 type state struct {

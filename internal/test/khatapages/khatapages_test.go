@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/internal/khatapages"
+	"bahi/internal/test/khatapages"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/khata-page.png")
@@ -16,9 +16,9 @@ func TestShippedPageIsTheDrawnOne(t *testing.T) {
 	t.Parallel()
 	file, rows := khatapages.Shipped()
 	if *update {
-		require.NoError(t, os.WriteFile("../../docs/khata-page.png", file, 0o644))
+		require.NoError(t, os.WriteFile("../../../docs/khata-page.png", file, 0o644))
 	}
-	stored, err := os.ReadFile("../../docs/khata-page.png")
+	stored, err := os.ReadFile("../../../docs/khata-page.png")
 	require.NoError(t, err)
 	require.Equal(t, file, stored)
 	require.Len(t, rows, 4)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 // Operation is an operation of the OpenAPI document.

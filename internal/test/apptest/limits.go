@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"bahi/http/api"
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 // StartLimited serves a system with the limits of the specification, but for an hour instead of a minute, which is enough for

@@ -24,9 +24,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"bahi/eventstore/signal"
-	"bahi/http/api/apitest"
-	"bahi/http/pages/browsertest"
 	"bahi/internal/app"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/browsertest"
 )
 
 // Binary returns the program's path: BAHI_TEST_PROGRAM, which scripts/test.sh builds once for all packages. Without it, the

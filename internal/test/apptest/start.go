@@ -22,9 +22,9 @@ import (
 	"bahi/domain/event"
 	"bahi/eventstore"
 	"bahi/http/api"
-	"bahi/http/api/apitest"
 	"bahi/internal/app"
-	"bahi/internal/pgtest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/pgtest"
 	"bahi/migrations"
 )
 

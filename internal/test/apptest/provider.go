@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/api/apitest"
-	"bahi/providers/idp/idptest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/idptest"
 )
 
 // BeginSignIn begins a sign-in, and returns the provider's address and the browser's cookie.

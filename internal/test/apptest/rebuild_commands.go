@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 // Fill posts rows of a rupee each, ten in a transaction. They take a throttled build some time.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/api/apitest"
-	"bahi/http/pdf/pdftest"
+	"bahi/internal/test/apitest"
+	"bahi/internal/test/pdftest"
 )
 
 // Words returns the text of a PDF, with single spaces.

@@ -17,8 +17,8 @@ import (
 	"gocloud.dev/blob/driver"
 	"gocloud.dev/blob/fileblob"
 
-	"bahi/http/api/apitest"
 	"bahi/internal/app"
+	"bahi/internal/test/apitest"
 )
 
 const Me = "/api/v1/users/me"

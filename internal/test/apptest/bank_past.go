@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 // Lenient decodes an answer, and ignores unknown fields.

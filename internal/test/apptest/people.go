@@ -12,7 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/stretchr/testify/require"
 
-	"bahi/http/api/apitest"
+	"bahi/internal/test/apitest"
 )
 
 // GoodPassword is a valid password.
